@@ -1,7 +1,7 @@
-//! `examples`: the commands in the documents run, and what they are shown to print is what they print.
+//! `examples`: runs the commands shown in the documents and compares their output with the one shown.
 //!
 //! A line `$ bentpipe ...` in a ```` ```console ```` block must succeed. A ```` ```text ```` block behind the
-//! comment `<!-- output of: bentpipe ... -->` must be the output of that command; `--write` makes it so.
+//! comment `<!-- output of: bentpipe ... -->` must be the output of that command; `--write` updates it.
 
 use crate::{Outcome, bench, metadata};
 use std::fs;
@@ -11,10 +11,10 @@ use std::process::Command;
 const MARK: &str = "<!-- output of: ";
 const OPEN: &str = "```text";
 const CLOSE: &str = "```";
-/// Stands for the reader's own file.
+/// Stands for a file of the reader; commands with it are not run.
 const PLACEHOLDER: &str = "file.toml";
 
-/// Checks all documents; with `--write` brings the shown outputs up to date.
+/// Checks all documents; with `--write` updates the shown outputs.
 pub(crate) fn command(args: &[String]) -> Outcome {
     let write = match args {
         [] => false,
@@ -61,7 +61,7 @@ fn documents(root: &Path) -> Result<Vec<PathBuf>, String> {
     Ok(paths)
 }
 
-/// The commands for bentpipe in the console blocks, without prompt, program and remark.
+/// The bentpipe commands in the console blocks, without prompt, program name and comment.
 fn commands(text: &str) -> impl Iterator<Item = &str> {
     let mut inside = false;
     text.lines().filter_map(move |line| {
@@ -76,7 +76,7 @@ fn commands(text: &str) -> impl Iterator<Item = &str> {
     })
 }
 
-/// The text with every shown output replaced by that of its command.
+/// Replaces every shown output in the text by that of its command.
 fn refresh(text: &str, mut run: impl FnMut(&str) -> Result<String, String>) -> Result<String, String> {
     let mut out = String::new();
     let mut lines = text.lines();
@@ -98,7 +98,7 @@ fn refresh(text: &str, mut run: impl FnMut(&str) -> Result<String, String>) -> R
     Ok(out)
 }
 
-/// Standard output of `bentpipe LINE`, run in the workspace's folder.
+/// Standard output of `bentpipe LINE`, run in the workspace's root.
 fn run(root: &Path, bentpipe: &Path, line: &str) -> Result<String, String> {
     let fault = |e: &dyn std::fmt::Display| format!("bentpipe {line}: {e}");
     let done = Command::new(bentpipe).args(words(line)).current_dir(root).output().map_err(|e| fault(&e))?;
@@ -108,7 +108,7 @@ fn run(root: &Path, bentpipe: &Path, line: &str) -> Result<String, String> {
     String::from_utf8(done.stdout).map_err(|e| fault(&e))
 }
 
-/// Splits a command as a shell does, as far as our documents need: blanks, and single quotes around them.
+/// Splits a command like a shell, with support for spaces and single quotes only.
 fn words(line: &str) -> Vec<String> {
     let (mut words, mut word, mut quoted) = (Vec::new(), String::new(), false);
     for c in line.chars() {

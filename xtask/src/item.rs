@@ -1,8 +1,8 @@
-//! One line of a result list: what was asked, the figure, and whether it was met.
+//! One line of a result list: requirement, figure, and verdict.
 
 use std::fmt;
 
-/// How a figure compares with what was asked.
+/// Whether a requirement is met.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Verdict {
     /// Met.
@@ -23,11 +23,11 @@ impl Verdict {
 /// One line.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Item {
-    /// What was asked.
+    /// The requirement.
     pub what: String,
-    /// What was found.
+    /// The measured figure.
     pub figure: String,
-    /// How these compare.
+    /// Whether the figure meets the requirement.
     pub verdict: Verdict,
 }
 

@@ -2,12 +2,12 @@
 //!
 //! | command | what it does |
 //! |---|---|
-//! | `tidy` | style limits and layering that the compiler and clippy do not hold |
+//! | `tidy` | style limits and layering that the compiler and clippy do not check |
 //! | `accept` | the acceptance list of an area, one line per item |
-//! | `bench` | CPU time beside ns-2, CPU time and memory with many flows, live links beside the kernel |
-//! | `examples` | the commands in the documents run, and print what they are shown to print |
-//! | `pages` | the pages that bentpipe writes, looked at in a browser |
-//! | `mutants` | tests notice mutants of changed lines, packet scripts the mutants that they name |
+//! | `bench` | CPU time compared with ns-2, cost of many flows, live links compared with the kernel |
+//! | `examples` | runs the commands in the documents and compares their output with the one shown |
+//! | `pages` | checks the pages that bentpipe writes in a browser |
+//! | `mutants` | checks that tests detect mutants of changed lines, and packet scripts their mutants |
 
 #![expect(clippy::print_stdout, clippy::print_stderr, reason = "a command-line tool talks to its user")]
 
@@ -23,7 +23,7 @@ mod tidy;
 
 use std::process::ExitCode;
 
-/// What a command or a measurement returns: an error is a sentence for the user.
+/// Result of a command or measurement; the error is a sentence for the user.
 type Outcome<T = ()> = Result<T, String>;
 
 const USAGE: &str = "usage: cargo xtask <command>

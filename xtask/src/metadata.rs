@@ -1,4 +1,4 @@
-//! What cargo knows about the workspace.
+//! Cargo's metadata of the workspace.
 
 use crate::Outcome;
 use cargo_metadata::{MetadataCommand, Package};
@@ -11,7 +11,7 @@ pub(crate) fn root() -> PathBuf {
     here.parent().map_or(here.clone(), PathBuf::from)
 }
 
-/// The cargo that runs us, or the one on the path.
+/// The cargo that runs this program, or the one on the path.
 pub(crate) fn cargo() -> OsString {
     std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into())
 }
@@ -19,7 +19,7 @@ pub(crate) fn cargo() -> OsString {
 /// The packages of the workspace.
 ///
 /// # Errors
-/// When cargo cannot be run, or fails.
+/// If cargo cannot be run or fails.
 pub(crate) fn packages() -> Outcome<Vec<Package>> {
     let metadata = MetadataCommand::new().cargo_path(cargo()).current_dir(root()).no_deps().exec();
     metadata.map(|all| all.packages).map_err(|e| format!("cargo metadata: {e}"))

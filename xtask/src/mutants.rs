@@ -1,7 +1,7 @@
-//! `mutants`: does a test notice when a changed line is wrong? And do the packet scripts notice what they say
-//! they notice?
+//! `mutants`: checks that a test fails when a changed line is wrong, and that the packet scripts detect the
+//! mutants they name.
 //!
-//! Both have `cargo mutants` (of crates.io) make the mutants and run tests against each.
+//! Both use `cargo mutants` (of crates.io) to make the mutants and run tests against each.
 
 use crate::{Outcome, metadata, tidy};
 use lab::rig;
@@ -13,11 +13,11 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-/// How long the mutants of a change may be tried.
+/// Time limit for the mutants of a change.
 const BUDGET: Duration = Duration::from_secs(300);
-/// Seconds that the scripts may take with one mutant: some never come to an end.
+/// Time limit of the scripts with one mutant, s: some never end.
 const PATIENCE: &str = "20";
-/// Of so many scripts one is checked where time is short: each has to be built.
+/// If time is short, one of this many scripts is checked, since each needs a build.
 pub(crate) const SAMPLE: usize = 16;
 
 /// `cargo xtask mutants [--scripts]`.
@@ -29,7 +29,7 @@ pub(crate) fn command(args: &[String]) -> Outcome {
     }
 }
 
-/// True when cargo-mutants is there, or could be installed.
+/// True if cargo-mutants exists or could be installed.
 fn is_installed() -> bool {
     let install = || {
         println!("installing cargo-mutants (cargo install --locked cargo-mutants)");
@@ -39,7 +39,7 @@ fn is_installed() -> bool {
     rig::has("cargo-mutants") || install()
 }
 
-/// `cargo mutants`, with a folder of its own for its outcomes and one for all builds.
+/// `cargo mutants`, with one build folder for all runs.
 fn cargo_mutants(args: &[&str]) -> Command {
     let mut command = Command::new(metadata::cargo());
     command.arg("mutants").args(args).current_dir(metadata::root());
@@ -47,8 +47,7 @@ fn cargo_mutants(args: &[&str]) -> Command {
     command
 }
 
-/// Tries mutants of the lines that differ from where the main branch was left, as far as there is time. Those
-/// that survive are listed, and are no failure.
+/// Tests mutants of the lines changed since the main branch, within the time limit. Survivors are listed.
 #[expect(clippy::disallowed_types, clippy::disallowed_methods, reason = "there is a limit of time")]
 fn of_the_change() -> Outcome {
     if !is_installed() {
@@ -78,7 +77,7 @@ fn of_the_change() -> Outcome {
             ended = child.try_wait().map_err(fault)?.is_some();
         }
         if !ended && let Some(pid) = Pid::from_raw(child.id() as i32) {
-            // it ends its tests, and leaves what it knows
+            // on SIGINT it ends its tests and keeps the results so far
             let _ = kill_process(pid, Signal::INT);
             let _ = child.wait();
         }
@@ -97,15 +96,15 @@ fn git(args: &[&str]) -> Outcome<String> {
     Err(format!("git {}: {}", args.join(" "), String::from_utf8_lossy(&done.stderr).trim()))
 }
 
-/// Where the main branch was left; on the main branch itself the commit before.
+/// The merge base with the main branch; on the main branch itself the previous commit.
 fn base() -> Outcome<String> {
     let head = git(&["rev-parse", "HEAD"])?;
     let left = ["origin/main", "main"].iter().find_map(|main| git(&["merge-base", main, "HEAD"]).ok());
     left.filter(|base| *base != head).map_or_else(|| git(&["rev-parse", "HEAD~1"]), Ok)
 }
 
-/// Packages whose products are among these files; and which of their tests are run: all where they take
-/// little, those inside where others wait for real packets.
+/// Packages with changes in their sources, and which of their tests to run: all if they are fast, unit
+/// tests only if others wait for real packets.
 fn changed_packages(files: &str) -> Outcome<BTreeMap<String, &'static [&'static str]>> {
     let mut changed = BTreeMap::new();
     for package in metadata::packages()? {
@@ -126,7 +125,7 @@ fn changed_packages(files: &str) -> Outcome<BTreeMap<String, &'static [&'static 
     Ok(changed)
 }
 
-/// Prints what became of the mutants of a package.
+/// Prints the results of a package's mutants.
 fn report(package: &str, outcomes: &Path, ended: bool) {
     let list = |name: &str| fs::read_to_string(outcomes.join(name)).unwrap_or_default();
     let (caught, missed) = (list("caught.txt"), list("missed.txt"));
@@ -136,18 +135,18 @@ fn report(package: &str, outcomes: &Path, ended: bool) {
     missed.lines().for_each(|line| println!("SURVIVED {line}"));
 }
 
-/// A packet script: its name, and the mutant of the file that it guards.
+/// A packet script: its name, and the mutant that it must detect.
 struct Script {
     name: String,
     guards: String,
     mutant: String,
 }
 
-/// Checks one of `every` scripts: it names a mutant, and with it the script does not hold. Returns how many
-/// there were.
+/// Checks one of `every` scripts: it must name a mutant and fail with it. Returns the number of scripts
+/// checked.
 ///
 /// # Errors
-/// Names those that notice nothing.
+/// Names the scripts that detect nothing.
 pub(crate) fn scripts(every: usize) -> Outcome<usize> {
     if !is_installed() {
         return Err("cargo-mutants is not there: cargo install --locked cargo-mutants".to_owned());
@@ -171,7 +170,7 @@ pub(crate) fn scripts(every: usize) -> Outcome<usize> {
     if misses.is_empty() { Ok(scripts.len()) } else { Err(misses.join("\n")) }
 }
 
-/// True when what the tests printed says that a script does not hold.
+/// True if the test output says that a script failed.
 fn names(log: &str, script: &str) -> bool {
     log.lines().any(|line| line.strip_prefix(script).is_some_and(|rest| rest.starts_with([' ', ':'])))
 }
@@ -191,7 +190,7 @@ fn read_scripts() -> Outcome<Vec<Script>> {
     Ok(scripts)
 }
 
-/// All files below a folder, in the order of their paths.
+/// All files below a folder, sorted by path.
 fn files(folder: &Path) -> Outcome<Vec<PathBuf>> {
     let fault = |e| format!("{}: {e}", folder.display());
     let mut all = BTreeSet::new();
@@ -202,8 +201,8 @@ fn files(folder: &Path) -> Outcome<Vec<PathBuf>> {
     Ok(all.into_iter().collect())
 }
 
-/// The mutants of all files that scripts guard: by file and name (`#2` for the second of that name) their
-/// full names, with line and column.
+/// The mutants of all files that scripts guard: file and name (`#2` for the second of that name), mapped to
+/// their full names with line and column.
 fn list(scripts: &[Script]) -> Outcome<BTreeMap<(String, String), String>> {
     let files: BTreeSet<String> = scripts.iter().map(|s| format!("crates/tcp/src/{}", s.guards)).collect();
     let files: Vec<&str> = files.iter().flat_map(|file| ["--file", file]).collect();
@@ -224,7 +223,7 @@ fn list(scripts: &[Script]) -> Outcome<BTreeMap<(String, String), String>> {
     Ok(mutants)
 }
 
-/// What became of these mutants: how cargo-mutants sums it up, and what was printed.
+/// Results of these mutants: the summary of cargo-mutants, and the output.
 fn outcomes(mutants: &BTreeSet<&String>) -> Outcome<BTreeMap<String, (String, String)>> {
     let folder = metadata::root().join("target/mutants/scripts");
     let _ = fs::remove_dir_all(&folder);
@@ -232,7 +231,7 @@ fn outcomes(mutants: &BTreeSet<&String>) -> Outcome<BTreeMap<String, (String, St
     let patterns: Vec<&str> = patterns.iter().flat_map(|pattern| ["--re", pattern]).collect();
     let out = folder.display().to_string();
     let args = ["--package", "bentpipe-tcp", "--timeout", PATIENCE, "--output", &out, "--no-shuffle"];
-    // that some are not caught is no fault of the program
+    // a non-zero exit status is expected if mutants survive
     let done = cargo_mutants(&[&args, &patterns[..], &["--", "--test", "scripts"]].concat()).output();
     let done = done.map_err(|e| format!("cargo mutants: {e}"))?;
     let folder = folder.join("mutants.out");
@@ -250,7 +249,7 @@ fn outcomes(mutants: &BTreeSet<&String>) -> Outcome<BTreeMap<String, (String, St
     Ok(found)
 }
 
-/// A regular expression that only this text matches.
+/// A regular expression that matches exactly this text.
 fn escaped(text: &str) -> String {
     let escape = |c: char| if "\\.+*?()|[]{}^$".contains(c) { vec!['\\', c] } else { vec![c] };
     text.chars().flat_map(escape).collect()

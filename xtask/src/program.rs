@@ -1,11 +1,11 @@
-//! Programs of other projects that a check needs: found, or installed where that is possible, or named.
+//! Finds programs of other projects that a check needs, or installs them if possible.
 
 use crate::Outcome;
 use lab::rig;
 use std::path::PathBuf;
 use std::process::Command;
 
-/// The first of `names` that can be run; else Debian's `package` is installed, if we may.
+/// Returns the first of `names` that runs; otherwise installs Debian's `package`, if permitted.
 ///
 /// # Errors
 /// Names the package to install.

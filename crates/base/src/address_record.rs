@@ -1,10 +1,10 @@
-//! An address as a record of fixed length, for a file that outlives the process: numbers must mean what they
-//! meant when a restarted gateway takes up its flows.
+//! An address as a fixed-length record in a file that outlives the process: when a gateway restarts and
+//! resumes its flows, each number must denote the same address as before.
 //!
 //! ```text
 //! 0 version (1)   1 family (4, 6)   2..4 zero   4..20 address, the rest zero   20..24 FNV-1a over 0..20
 //! ```
-//! A place of zeros is empty.
+//! A record of zeros is empty.
 
 use core::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
@@ -13,12 +13,12 @@ pub const RECORD: usize = 24;
 
 const VERSION: u8 = 1;
 
-/// What a place in the file holds.
+/// What a record holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Record {
     Empty,
     Address(IpAddr),
-    /// Half written, or by another version.
+    /// Partly written, or by another version.
     Damaged,
 }
 

@@ -1,10 +1,10 @@
-//! Numbers for addresses: the node's [`Addr`] has 32 bits, an IPv6 address 128.
+//! Maps addresses to numbers: an [`Addr`] has 32 bits, an IPv6 address 128.
 //!
-//! A tree, since its worst case is that of any address a stranger may choose; and most packets belong to the
-//! pair of addresses that was asked for last. The table is bounded. When it is full, numbers that no flow of
-//! the gateway uses are given out again; when all are in use, the packet passes without one. Records of the
-//! numbers can be kept outside, so that a restarted gateway knows its flows again: written before the flows'
-//! own.
+//! The map is a tree, because its worst case does not depend on the addresses, which an attacker may choose.
+//! The last pair is cached, because most packets have the same pair as the one before. The table is bounded.
+//! When it is full, numbers that no flow of the gateway uses are freed; if all are in use, the packet passes
+//! without a number. The numbers can be recorded outside, so that a restarted gateway recognises its flows;
+//! write them before the records of the flows.
 
 use crate::address_record::{self as record, RECORD, Record};
 use crate::packet::Addr;
@@ -15,21 +15,20 @@ use std::collections::{BTreeMap, VecDeque};
 #[derive(Debug)]
 pub struct Addresses {
     numbers: BTreeMap<IpAddr, Addr>,
-    /// By number; `None` where a number is free.
+    /// Addresses by number; `None` where a number is free.
     known: Vec<Option<IpAddr>>,
     free: Vec<Addr>,
     limit: usize,
-    /// The pair that was asked for last, and its numbers.
+    /// The last pair looked up, and its numbers.
     last: Option<((IpAddr, IpAddr), (Addr, Addr))>,
-    /// Pairs to refuse before all flows are asked again.
+    /// Number of pairs to refuse before the next sweep.
     patience: usize,
     sweeps: u64,
-    /// Numbers whose records have changed, when somebody takes them.
+    /// Numbers whose records have changed, if a journal is kept.
     changed: Option<VecDeque<Addr>>,
 }
 
-/// What of a table's size must be asked for before a sweep that freed little is repeated: one part in so
-/// many.
+/// After a sweep that freed less than 1/`PATIENCE` of the table, that many requests are refused.
 const PATIENCE: usize = 16;
 
 impl Default for Addresses {
@@ -40,7 +39,7 @@ impl Default for Addresses {
 }
 
 impl Addresses {
-    /// A table of at most `limit` addresses, two at least.
+    /// A table of at most `limit` addresses, at least two.
     pub fn new(limit: u32) -> Self {
         Self {
             numbers: BTreeMap::new(),
@@ -54,30 +53,29 @@ impl Addresses {
         }
     }
 
-    /// Numbers below `first` are somebody else's: none of them is given out.
+    /// Reserves the numbers below `first`: none of them is assigned automatically.
     pub fn reserve(&mut self, first: u32) {
         self.known.resize(self.known.len().max(first as usize), None);
     }
 
-    /// Gives `address` a number of the caller's choice, if both are free.
+    /// Assigns the number `addr` to `address`; returns false if either is taken.
     pub fn name(&mut self, addr: Addr, address: IpAddr) -> bool {
         self.claim(addr.0 as usize, address)
     }
 
-    /// From now on changed records are kept for [`Addresses::take_changed`]; all that are there count as
-    /// changed.
+    /// Starts to record changes for [`Addresses::take_changed`]; all existing records count as changed.
     pub fn keep_journal(&mut self) {
         self.changed = Some((0..self.known.len() as u32).map(Addr).collect());
     }
 
-    /// A record that has changed: its number, and what belongs there now.
+    /// Takes a changed record: its number and its new content.
     pub fn take_changed(&mut self) -> Option<(u32, [u8; RECORD])> {
         let addr = self.changed.as_mut()?.pop_front()?;
         Some((addr.0, record::write(self.address(addr))))
     }
 
-    /// Takes up the numbers of an earlier table from its records, one after the other; returns how many could
-    /// not be used: torn, beyond the table's bound, or of an address that has a number.
+    /// Loads the numbers of an earlier table from its records. Returns how many could not be used: damaged,
+    /// beyond the table's limit, or for an address that already has a number.
     pub fn restore(&mut self, bytes: &[u8]) -> u32 {
         let mut unused = 0;
         let (records, rest) = bytes.as_chunks::<RECORD>();
@@ -93,7 +91,7 @@ impl Addresses {
         unused + u32::from(!rest.is_empty())
     }
 
-    /// Gives `address` the number `i`, if both are free.
+    /// Assigns the number `i` to `address`; false if either is taken or `i` is beyond the limit.
     fn claim(&mut self, i: usize, address: IpAddr) -> bool {
         if i >= self.limit || self.numbers.contains_key(&address) {
             return false;
@@ -115,8 +113,8 @@ impl Addresses {
         }
     }
 
-    /// The numbers of source and destination. `in_use` names every address that must keep its number; it is
-    /// asked when the table is full. `None` when there is no room still.
+    /// Returns the numbers of source and destination, and assigns them if needed. If the table is full,
+    /// `in_use` must name every address that keeps its number. `None` if there is still no room.
     #[inline]
     pub fn find(
         &mut self,
@@ -170,7 +168,7 @@ impl Addresses {
         number
     }
 
-    /// Takes back every number that is not in use.
+    /// Frees every number that is not in use.
     fn sweep(&mut self, in_use: impl FnOnce(&mut dyn FnMut(Addr))) {
         let mut kept = vec![false; self.known.len()];
         in_use(&mut |addr: Addr| {
@@ -187,7 +185,7 @@ impl Addresses {
         }
         self.last = None;
         self.sweeps += 1;
-        // a table full of flows is not asked again for every packet
+        // if nearly all numbers are in use, do not sweep again for every packet
         self.patience = if self.free.len() < self.limit / PATIENCE { self.limit / PATIENCE } else { 0 };
     }
 
@@ -196,17 +194,17 @@ impl Addresses {
         self.known.get(addr.0 as usize).copied().flatten()
     }
 
-    /// How many there are.
+    /// Number of addresses.
     pub fn len(&self) -> usize {
         self.numbers.len()
     }
 
-    /// True when there are none.
+    /// True if there are no addresses.
     pub fn is_empty(&self) -> bool {
         self.numbers.is_empty()
     }
 
-    /// How often numbers were taken back.
+    /// Number of sweeps so far.
     pub const fn sweeps(&self) -> u64 {
         self.sweeps
     }
@@ -230,7 +228,7 @@ mod tests {
         assert_eq!(table.find(ends(2, 1), nobody), Some((b, a)));
         assert_eq!(table.find(ends(1, 3), nobody).unwrap().0, a);
         assert_eq!(table.find(ends(7, 7), nobody).map(|(x, y)| x == y), Some(true));
-        // an IPv6 address that looks like an IPv4 one is another
+        // an IPv4-mapped IPv6 address is a different address
         let mapped = |n| Ipv4Addr::from(n).to_ipv6_mapped();
         let six = table.find((mapped(1).into(), Ipv6Addr::LOCALHOST.into()), nobody).unwrap();
         assert!(six.0 != a);
@@ -249,7 +247,7 @@ mod tests {
         let use_kept = |mark: &mut dyn FnMut(Addr)| {
             mark(kept.0);
             mark(kept.1);
-            mark(Addr(9999)); // a number we never gave out
+            mark(Addr(9999)); // never assigned
         };
         assert!(table.find(ends(500, 501), use_kept).is_some());
         assert_eq!((table.len(), table.sweeps()), (4, 1));
@@ -284,7 +282,7 @@ mod tests {
         for i in 0..6 {
             table.find(ends(100 + 2 * i, 101 + 2 * i), nobody).unwrap();
         }
-        // full: all but two numbers are taken back, and one given out again
+        // full: all but two numbers are freed, and one is assigned again
         let kept = |mark: &mut dyn FnMut(Addr)| [six.0, six.1].into_iter().for_each(mark);
         table.find(ends(1, 900), kept).unwrap();
         let mut file = vec![0; 16 * RECORD];
@@ -297,7 +295,7 @@ mod tests {
         assert_eq!(again.find(ends(1, 900), nobody), table.find(ends(1, 900), nobody));
         let fresh = again.find(ends(55, 56), nobody).unwrap();
         assert!(again.known.len() <= 16 && fresh.0 != six.0 && fresh.0 != six.1);
-        // a torn record is left out, and so is what does not fit
+        // a damaged record is skipped, and so is one that does not fit
         let at = six.0.0 as usize * RECORD;
         file[at + 5] ^= 1;
         let mut torn = Addresses::new(16);

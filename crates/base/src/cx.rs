@@ -1,8 +1,7 @@
-//! The context: all ambience a node ever sees.
+//! The context: everything a node can access outside itself.
 //!
 //! `World` is the driver's side (event queue, outbox, random streams, packet pool, trace sink); `Cx` is the
-//! node's side for the length of one call. A simulated and a live driver both own a `World` and differ only
-//! in who advances `now`.
+//! node's view during one call. Simulated and live drivers own a `World` and differ in what advances `now`.
 
 use crate::addresses::Addresses;
 use crate::events::EventQueue;
@@ -17,23 +16,22 @@ use std::collections::VecDeque;
 /// What a driver owns and lends to nodes.
 #[derive(Default)]
 pub struct World {
-    /// Wake-ups that nodes asked for.
+    /// Wake-ups that nodes requested.
     pub events: EventQueue,
     /// Packets sent and not yet handed to the node at the other end of the wire, oldest first.
     pub outbox: VecDeque<(NodeId, Port, Pkt)>,
-    /// The real addresses behind those of packets.
+    /// Maps the addresses of packets to real ones.
     pub addresses: Addresses,
     rngs: Vec<Rng>,
     pool: Vec<Pkt>,
-    /// Of a driver that counts who holds the bytes of a packet: what was given back, and whose bytes got one
-    /// more holder.
+    /// Only for a driver that counts the references to packet bytes.
     counted: Option<Counted>,
     sink: Option<Box<dyn Sink>>,
     mask: Mask,
     seed: u64,
 }
 
-/// What happened to bytes that lie with the driver.
+/// Packets that were recycled and bodies that were duplicated, until the driver takes them.
 #[derive(Debug, Default)]
 struct Counted {
     recycled: Vec<Pkt>,
@@ -64,7 +62,7 @@ impl World {
         self.sink.take()
     }
 
-    /// A packet that was given back, as it was: a live driver frees what it stands for.
+    /// Takes a recycled packet, unchanged, so that a live driver can free its bytes.
     #[inline]
     pub fn take_recycled(&mut self) -> Option<Pkt> {
         match &mut self.counted {
@@ -73,26 +71,26 @@ impl World {
         }
     }
 
-    /// From now on the driver counts who holds the bytes of packets: it is told of copies too, and hands
-    /// blank packets back with [`World::give_blank`].
+    /// Turns on reference counting by the driver: it is also told of copies, and returns blank packets with
+    /// [`World::give_blank`].
     pub fn count_holders(&mut self) {
         self.counted.get_or_insert_default();
     }
 
-    /// Where the bytes ([`crate::Body`]) of a packet lie of which a node made a copy. Take all of these
-    /// before what was given back.
+    /// Takes the body ([`crate::Body`]) of a packet that a node copied. Take all of these before recycled
+    /// packets.
     #[inline]
     pub fn take_duplicated(&mut self) -> Option<Body> {
         self.counted.as_mut()?.duplicated.pop()
     }
 
-    /// Gives a packet to the pool whose bytes are accounted for.
+    /// Returns a packet to the pool after its bytes were accounted for.
     #[inline]
     pub fn give_blank(&mut self, packet: Pkt) {
         self.pool.push(packet);
     }
 
-    /// The node's side, for one call.
+    /// Returns the context of `node` for one call.
     #[inline]
     pub fn cx(&mut self, now: Instant, node: NodeId) -> Cx<'_> {
         Cx { now, node, world: self }
@@ -109,7 +107,7 @@ impl core::fmt::Debug for World {
 /// What a node sees of the world during one call.
 #[derive(Debug)]
 pub struct Cx<'a> {
-    /// The time: simulated or monotonic, the node cannot tell.
+    /// The current time, simulated or monotonic.
     pub now: Instant,
     node: NodeId,
     world: &'a mut World,
@@ -122,8 +120,8 @@ impl Cx<'_> {
         self.world.outbox.push_back((self.node, port, packet));
     }
 
-    /// Asks for `Input::Timer(slot)` at `at`. Ask only when `at` is earlier than what was asked before:
-    /// entries are not taken back.
+    /// Requests `Input::Timer(slot)` at `at`. Wake-ups cannot be cancelled, so request one only if `at` is
+    /// earlier than those pending.
     #[inline]
     pub fn wake(&mut self, slot: Slot, at: Instant) {
         self.world.events.push(at, self.node, slot);
@@ -135,17 +133,17 @@ impl Cx<'_> {
         &mut self.world.rngs[slot.0 as usize]
     }
 
-    /// Opens a random stream, as [`World::open_rng`] does, for what a node was not built with.
+    /// Opens a random stream during the run, as [`World::open_rng`] does.
     pub fn open_rng(&mut self, owner: &str, purpose: Purpose) -> RngSlot {
         self.world.open_rng(owner, purpose)
     }
 
-    /// The real address behind that of a packet, where there is one.
+    /// The real address of a packet address, if there is one.
     pub fn address(&self, addr: Addr) -> Option<IpAddr> {
         self.world.addresses.address(addr)
     }
 
-    /// A blank packet, from the pool when one is there.
+    /// Returns a blank packet, from the pool if possible.
     #[inline]
     pub fn packet(&mut self) -> Pkt {
         match self.world.pool.pop() {
@@ -157,8 +155,8 @@ impl Cx<'_> {
         }
     }
 
-    /// Gives a packet back to the pool. Dropping it instead is correct, only slower; but a node that stands
-    /// before real bytes must not, see [`Cx::duplicate`].
+    /// Returns a packet to the pool. In a simulation a node may drop it instead, which is only slower. With
+    /// real packets it must not, because the driver counts references (see [`Cx::duplicate`]).
     #[inline]
     pub fn recycle(&mut self, packet: Pkt) {
         match &mut self.world.counted {
@@ -167,8 +165,8 @@ impl Cx<'_> {
         }
     }
 
-    /// A copy of a packet, or of a part of it once its body is narrowed: both now hold the bytes, and each is
-    /// sent or given back on its own.
+    /// Returns a copy of a packet; its body may be narrowed afterwards. Both packets now reference the bytes,
+    /// and each must be sent or recycled.
     #[inline]
     pub fn duplicate(&mut self, packet: &Packet) -> Pkt {
         if let Some(counted) = &mut self.world.counted {
@@ -179,7 +177,7 @@ impl Cx<'_> {
         copy
     }
 
-    /// Reports a fact if somebody listens for its kind.
+    /// Reports an event if the sink wants its kind.
     #[inline]
     pub fn trace<'e>(&mut self, kind: Mask, event: impl FnOnce() -> Event<'e>) {
         if self.world.mask.wants(kind)
@@ -204,7 +202,7 @@ mod tests {
         let copy = cx.duplicate(&packet);
         assert_eq!(copy, packet);
         cx.recycle(copy);
-        // what was given back is not handed out again before the driver has seen it
+        // a recycled packet is not reused before the driver has seen it
         assert_eq!(cx.packet().body, Body::default());
         assert_eq!(
             (world.take_duplicated(), world.take_duplicated()),

@@ -1,9 +1,9 @@
-//! The event queue: wake-ups in a total order, so that reruns are equal.
+//! The event queue: wake-ups in a total order, so that runs are reproducible.
 //!
-//! Order is by time, then by the order in which wake-ups were asked for. Most lie a millisecond ahead (the
-//! next packet of a link), so the near future is a ring of short time slices: asking costs a list insertion,
-//! and only the slice at hand is sorted. What lies beyond the ring (retransmission timers) waits in a heap,
-//! and whichever of the two is earlier comes next. A calendar queue (Brown 1988) with a fixed width.
+//! Wake-ups are ordered by time, then by insertion. Most are about a millisecond ahead (the next packet of a
+//! link), so the near future is a ring of short time slices: an insertion is a list operation, and only the
+//! current slice is sorted. Wake-ups beyond the ring (retransmission timers) are in a heap; the earlier of
+//! the two comes next. This is a calendar queue (Brown 1988) with a fixed width.
 
 use crate::heap::{Heap, Key, Owner};
 use crate::ids::{NodeId, Slot};
@@ -16,12 +16,12 @@ const SLICES: u64 = 1024;
 const WORDS: usize = (SLICES / 64) as usize;
 const NONE: u32 = u32::MAX;
 
-/// A wake-up: when, for whom, which timer.
+/// A wake-up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Wake {
     /// When it is due.
     pub at: Instant,
-    /// Whom to wake.
+    /// The node to wake.
     pub node: NodeId,
     /// Which of the node's timers.
     pub slot: Slot,
@@ -38,9 +38,9 @@ struct Entry {
 /// Wake-ups in the order they are due.
 #[derive(Debug)]
 pub struct EventQueue {
-    /// The slice at hand, latest first: the next wake-up is the last.
+    /// The current slice, latest first: the next wake-up is the last element.
     now: Vec<(Key, Owner)>,
-    /// Number of that slice since time began.
+    /// Number of the current slice, from time 0.
     slice: u64,
     /// First entry of each later slice's list.
     heads: Vec<u32>,
@@ -136,7 +136,7 @@ impl EventQueue {
         Some(Wake { at: time_of(key), node, slot })
     }
 
-    /// Brings the next slice to hand when the present one is used up, unless what is far comes before it.
+    /// Loads the next slice if the current one is empty, unless a wake-up in the heap comes first.
     fn settle(&mut self) {
         if !self.now.is_empty() {
             return;
@@ -151,7 +151,7 @@ impl EventQueue {
         }
     }
 
-    /// Number of the first slice after the present one that is not empty.
+    /// Number of the first non-empty slice after the current one.
     fn next_filled(&self) -> Option<u64> {
         if self.in_ring == 0 {
             return None;
@@ -195,7 +195,7 @@ impl EventQueue {
         self.now.len() + self.in_ring + self.far.len()
     }
 
-    /// True when nothing waits.
+    /// True if no wake-ups are waiting.
     pub const fn is_empty(&self) -> bool {
         self.len() == 0
     }
@@ -209,7 +209,7 @@ mod tests {
     use std::collections::BinaryHeap;
 
     proptest! {
-        /// Against `std`'s heap: same order under any mix of pushes and pops, ties by order of arrival.
+        /// Same order as `std`'s heap under any mix of pushes and pops; ties in the order of insertion.
         #[test]
         fn agrees_with_the_standard_heap(ops in proptest::collection::vec((0u8..5, 0u64..50, 0u32..24), 1..400)) {
             let mut ours = EventQueue::default();

@@ -1,13 +1,13 @@
-//! A 4-ary heap of wake-ups in a total order: for what lies far ahead.
+//! A 4-ary heap of wake-ups in a total order, for the far future.
 //!
-//! Keys lie apart from what they stand for, four children in a cache line, and the least of four is found
-//! without a branch: which one it is nobody can predict.
+//! Keys are stored apart from owners, so that four children share a cache line. The smallest of four is found
+//! without a branch, because a branch would be unpredictable.
 
 use crate::ids::{NodeId, Slot};
 
-/// Time in the upper half, order of asking in the lower: one comparison decides.
+/// Time in the upper half, number of the insertion in the lower, so that one comparison orders two wake-ups.
 pub(crate) type Key = u128;
-/// Whom to wake.
+/// The node and timer to wake.
 pub(crate) type Owner = (NodeId, Slot);
 
 /// Wake-ups by key.
@@ -54,7 +54,7 @@ impl Heap {
         Some(taken)
     }
 
-    /// Lets `key` sink from the root, which is free.
+    /// Moves `key` down from the root, which is empty.
     fn sift_down(&mut self, key: Key, owner: Owner) {
         let keys = self.keys.as_mut_slice();
         let mut at = 0;

@@ -1,8 +1,8 @@
 //! A histogram of durations with a fixed relative error and small memory.
 //!
-//! Buckets are logarithmic: 128 per octave, so a quantile is within 0.4 % of the truth. Only the range in use
-//! is stored; a flow whose RTT stays within one octave needs half a kilobyte. (`hdrhistogram` stores its
-//! whole range, 20 KB and more per flow: too much for ten thousand flows.)
+//! Buckets are logarithmic, 128 per octave, so a quantile is within 0.4 % of the exact value. Only the range
+//! in use is stored; a flow whose RTT stays within one octave needs half a kilobyte. (`hdrhistogram` stores
+//! its whole range, 20 KB and more per flow: too much for ten thousand flows.)
 
 use crate::time::Duration;
 
@@ -58,7 +58,7 @@ impl Histogram {
         (self.total > 0).then_some(Duration(self.min))
     }
 
-    /// The value below or at which a share `q` (0..=1) of all values lies.
+    /// Returns the `q` quantile, `q` in 0..=1.
     pub fn quantile(&self, q: f64) -> Option<Duration> {
         if self.total == 0 {
             return None;

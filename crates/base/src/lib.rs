@@ -1,8 +1,8 @@
-//! The vocabulary of bentpipe: time, units, sequence numbers, packets, nodes, and the context `Cx`
-//! through which a node learns the time, draws random numbers, sends packets and asks to be woken.
+//! The basic types of bentpipe: time, units, sequence numbers, packets, nodes, and the context `Cx` through
+//! which a node reads the time, draws random numbers, sends packets and requests wake-ups.
 //!
-//! Nothing in this crate, or in any crate above it up to the drivers, reads a clock, opens a file or
-//! socket, starts a thread or draws from the system's randomness. `make check` holds that.
+//! Nothing in this crate, or in any crate between it and the drivers, reads a clock, opens a file or socket,
+//! starts a thread or uses the system's randomness. `make check` enforces this.
 
 mod address_record;
 pub mod addresses;

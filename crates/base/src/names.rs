@@ -1,6 +1,6 @@
-//! Names in messages: which one was probably meant, and which there are.
+//! Names in error messages: the most similar known name, and lists of names.
 
-/// The name among `known` that `word` is most likely a slip for.
+/// Returns the name in `known` that `word` most likely misspells.
 pub fn nearest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let lower = word.to_lowercase();
     let limit = (word.chars().count() / 3).clamp(1, 3);
@@ -13,7 +13,7 @@ pub fn nearest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Opti
         .map(|(_, k)| k)
 }
 
-/// Edits that turn `a` into `b`: insert, delete, replace, swap neighbours.
+/// Number of edits that turn `a` into `b`: insert, delete, replace, swap neighbours.
 fn distance(a: &str, b: &str) -> usize {
     let (a, b): (Vec<char>, Vec<char>) = (a.chars().take(64).collect(), b.chars().take(64).collect());
     let mut before = vec![0; b.len() + 1];
@@ -32,7 +32,7 @@ fn distance(a: &str, b: &str) -> usize {
     last[b.len()]
 }
 
-/// `a, b, c`, cut short when there are many.
+/// Returns `a, b, c`, shortened if there are many.
 pub fn listed<'a>(names: impl IntoIterator<Item = &'a str>) -> String {
     const MOST: usize = 40;
     let names: Vec<&str> = names.into_iter().collect();

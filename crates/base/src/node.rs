@@ -1,37 +1,36 @@
-//! Whatever touches packets is a [`Node`]: host, link, router, later gateway and flow router.
+//! The [`Node`] trait: everything that handles packets implements it (hosts, links, routers, gateways).
 //!
-//! The run-loop contract, once: a driver hands a node **one** input; the node changes its state, sends
-//! packets and asks for wake-ups through [`Cx`]; the driver then delivers what was sent and calls again when
-//! a wake-up is due. A timer may come early, late or twice: a node looks at its own deadlines, never at the
-//! fact of being called.
+//! The contract of the run loop: a driver hands a node **one** input; the node changes its state, sends
+//! packets and requests wake-ups through [`Cx`]; the driver then delivers the packets and calls again when a
+//! wake-up is due. A timer may come early, late or twice, so a node must check its own deadlines.
 
 use crate::cx::Cx;
 use crate::ids::{Port, Slot};
 use crate::packet::{Addr, Pkt};
 
-/// What can happen to a node.
+/// An input of a node.
 #[derive(Debug)]
 pub enum Input {
     /// A packet arrived at a port.
     Packet(Port, Pkt),
-    /// A wake-up that the node asked for is due (or came early; it does no harm).
+    /// A wake-up that the node requested. It may come early.
     Timer(Slot),
 }
 
-/// Takes one input; says what follows through `cx`.
+/// Handles inputs and acts through `cx`.
 ///
-/// In a network of real packets a node sends only what it received: whole, in part, changed in its header, or
-/// copied ([`Cx::duplicate`]). What it does not send it gives back ([`Cx::recycle`]).
+/// In a network of real packets a node sends only what it received: whole, in part, with a changed header, or
+/// copied ([`Cx::duplicate`]). It returns what it does not send ([`Cx::recycle`]).
 pub trait Node {
     /// Handles one input at time `cx.now`.
     fn handle(&mut self, cx: &mut Cx<'_>, input: Input);
 
-    /// Stops holding packets: what is held leaves in order, and from now on every packet passes.
+    /// Stops holding packets: sends those held in order, and from now on forwards every packet at once.
     fn release(&mut self, _cx: &mut Cx<'_>) {}
 
-    /// Names every address that the node has stored: these keep their numbers.
+    /// Calls `each` with every address that the node has stored; the driver must keep their numbers.
     fn addresses(&self, _each: &mut dyn FnMut(Addr)) {}
 
-    /// What the node has counted, for reports: a key in `snake_case`, and the number.
+    /// Calls `each` with every counter of the node for reports: a key in `snake_case`, and the value.
     fn counters(&self, _each: &mut dyn FnMut(&'static str, u64)) {}
 }

@@ -1,14 +1,14 @@
-//! One packet: the same value in simulation, on the emulated link and in the gateway.
+//! The packet type that the simulator, the emulated link and the gateway share.
 //!
-//! Addresses are small interned numbers ([`Addr`]); a live driver keeps the table that maps them to IPv4 or
-//! IPv6. A payload is a range of the sender's stream ([`Body`]): big runs copy nothing, and a receiver can
-//! still check that every byte it takes lies where it belongs. Packets travel boxed, so a hop moves 8 bytes.
+//! Addresses are interned 32-bit numbers ([`Addr`]); a live driver keeps the table that maps them to IPv4 or
+//! IPv6 addresses. A payload is a range of the sender's stream ([`Body`]): no bytes are copied, and a
+//! receiver can still check that each byte arrives at its position. Packets are boxed: a hop moves 8 bytes.
 
 use crate::seq::Seq;
 use crate::time::Instant;
 use crate::units::{Dscp, Size};
 
-/// A packet on its way. Take one from [`crate::Cx::packet`] and give it back with [`crate::Cx::recycle`].
+/// A boxed packet. Get one from [`crate::Cx::packet`] and return it with [`crate::Cx::recycle`].
 pub type Pkt = Box<Packet>;
 
 /// An interned network address.
@@ -52,12 +52,12 @@ impl Flags {
     /// Congestion window reduced (RFC 3168).
     pub const CWR: Self = Self(0x80);
 
-    /// True when every flag of `f` is set.
+    /// True if every flag of `f` is set.
     #[inline]
     pub const fn has(self, f: Self) -> bool {
         self.0 & f.0 == f.0
     }
-    /// Both sets together.
+    /// Returns the union of both sets.
     #[inline]
     #[must_use]
     pub const fn with(self, f: Self) -> Self {
@@ -70,7 +70,7 @@ impl Flags {
 pub struct Timestamps {
     /// The sender's clock.
     pub value: u32,
-    /// The peer's clock, echoed.
+    /// The peer's clock value, echoed.
     pub echo: u32,
 }
 
@@ -82,7 +82,7 @@ pub struct SackList {
 }
 
 impl SackList {
-    /// Appends a block; returns false when four are already there.
+    /// Appends a block; returns false if there are four already.
     #[inline]
     pub fn push(&mut self, left: Seq, right: Seq) -> bool {
         let Some(place) = self.blocks.get_mut(usize::from(self.len)) else { return false };
@@ -90,35 +90,35 @@ impl SackList {
         self.len += 1;
         true
     }
-    /// The blocks, first block first.
+    /// Returns the blocks in the order of the option.
     #[inline]
     pub fn as_slice(&self) -> &[(Seq, Seq)] {
         &self.blocks[..usize::from(self.len)]
     }
-    /// True without blocks.
+    /// True if there are no blocks.
     #[inline]
     pub const fn is_empty(&self) -> bool {
         self.len == 0
     }
 }
 
-/// The probe option: an experimental option (RFC 4727) with an identifier of its own (RFC 6994). A probe
-/// segment says its number, and the acknowledgment that answers it echoes that.
+/// The probe option: an experimental option (RFC 4727) with its own identifier (RFC 6994). A probe segment
+/// carries a number, and the acknowledgment of it echoes that number.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum ProbeOption {
-    /// Not there.
+    /// Absent.
     #[default]
     None,
-    /// On a SYN: we number our probes and echo yours.
+    /// On a SYN: the sender supports probes.
     Permitted,
-    /// This segment is probe number so; below 32768.
+    /// This segment is the probe with this number, below 32768.
     Probe(u16),
-    /// This acknowledges probe number so; below 32768.
+    /// Acknowledges the probe with this number, below 32768.
     Echo(u16),
 }
 
 impl ProbeOption {
-    /// Bytes on a segment without SYN, padding included.
+    /// Length in bytes on a segment without SYN, padding included.
     pub const LEN: u8 = 8;
 }
 
@@ -129,7 +129,7 @@ pub struct TcpHeader {
     pub seq: Seq,
     /// Next sequence number expected from the peer; significant with [`Flags::ACK`].
     pub ack: Seq,
-    /// The window field as it stands in the header: unscaled.
+    /// The window field, unscaled.
     pub window: u16,
     /// The flags.
     pub flags: Flags,
@@ -154,7 +154,7 @@ impl TcpHeader {
         if self.flags.has(Flags::SYN) {
             options += if self.mss.is_some() { 4 } else { 0 };
             options += if self.window_scale.is_some() { 4 } else { 0 }; // 3 and a NOP
-            // SACK-permitted takes the two padding bytes of the timestamps when both are there
+            // SACK-permitted replaces the two padding bytes of the timestamps
             options += if self.sack_permitted && self.timestamps.is_none() { 4 } else { 0 };
         }
         options += match self.probe {
@@ -168,11 +168,11 @@ impl TcpHeader {
     }
 }
 
-/// The payload: how long it is, and where it lies.
+/// The position and length of a payload.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Body {
-    /// Of a simulated segment, the position of its first byte in the sender's stream (0 is the first byte
-    /// after the SYN); of a simulated datagram, its number. Of a real packet, where its driver keeps the
+    /// For a simulated segment, the position of its first byte in the sender's stream (0 is the first byte
+    /// after the SYN). For a simulated datagram, its number. For a real packet, where the driver stores the
     /// bytes ([`Body::kept`]).
     pub off: u64,
     /// Length in bytes.
@@ -180,34 +180,33 @@ pub struct Body {
 }
 
 impl Body {
-    /// `len` bytes of payload, `offset` bytes into that of the unit in `slot` of a driver's store.
+    /// The body of a real packet: `len` bytes at `offset` in the payload that the driver stores in `slot`.
     pub const fn kept(slot: u32, offset: u32, len: u32) -> Self {
         Self { off: (slot as u64) << 32 | offset as u64, len }
     }
 
-    /// The slot of a real packet.
+    /// The driver's slot that stores a real packet's payload.
     pub const fn slot(self) -> u32 {
         (self.off >> 32) as u32
     }
 
-    /// Where in the payload of its slot a real packet's own begins.
+    /// Offset of a real packet's payload within its slot.
     pub const fn offset(self) -> u32 {
         self.off as u32
     }
 
-    /// True when `next` begins where this ends.
+    /// True if `next` begins where this ends.
     pub const fn touches(self, next: Self) -> bool {
         self.off + self.len as u64 == next.off
     }
 }
 
-/// TCP options of a real packet that [`TcpHeader`] does not tell, as far as somebody must know of them. A
-/// simulated packet has none.
+/// Relevant TCP options of a real packet that [`TcpHeader`] does not hold. A simulated packet has none.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Foreign {
-    /// Which there are.
+    /// Bit set of the kinds present.
     pub kinds: u8,
-    /// Bytes they take.
+    /// Their length in bytes.
     pub len: u8,
 }
 
@@ -221,7 +220,7 @@ impl Foreign {
     /// Any other.
     pub const UNKNOWN: u8 = 128;
 
-    /// True when there is an option of this kind.
+    /// True if there is an option of this kind.
     #[inline]
     pub const fn has(self, kind: u8) -> bool {
         self.kinds & kind != 0
@@ -243,9 +242,9 @@ pub enum Proto {
 /// One packet.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Packet {
-    /// Where it comes from.
+    /// Source address.
     pub src: Addr,
-    /// Where it goes.
+    /// Destination address.
     pub dst: Addr,
     /// Source port.
     pub sport: u16,
@@ -253,18 +252,18 @@ pub struct Packet {
     pub dport: u16,
     /// Transport protocol.
     pub proto: Proto,
-    /// Bytes of IP and transport header, kept true by [`Packet::seal`].
+    /// Bytes of IP and transport header; set by [`Packet::seal`].
     pub header_len: u8,
-    /// Hops it may still take; a router that would forward it with 0 drops it.
+    /// Remaining hops; a router drops a packet with 0 instead of forwarding it.
     pub hops: u8,
     /// Differentiated-services code point.
     pub dscp: Dscp,
     /// ECN field.
     pub ecn: Ecn,
-    /// Payload bytes of the wire packets that this stands for, all but the last: a super-packet as a kernel
-    /// hands it over. 0: it is one wire packet.
+    /// For a super-packet (several wire packets that the kernel hands over as one): payload bytes of each
+    /// wire packet except the last. 0 for a single wire packet.
     pub segment: u16,
-    /// Options beside those of `tcp`.
+    /// TCP options that `tcp` does not hold.
     pub foreign: Foreign,
     /// TCP header.
     pub tcp: TcpHeader,
@@ -272,7 +271,7 @@ pub struct Packet {
     pub body: Body,
 }
 
-/// Spreads a number over all 64 bits: the finaliser of SplitMix64 (Steele, Lea and Flood, OOPSLA 2014).
+/// Mixes the bits of a number: the finaliser of SplitMix64 (Steele, Lea and Flood, OOPSLA 2014).
 pub const fn mix(number: u64) -> u64 {
     let x = number.wrapping_add(0x9e37_79b9_7f4a_7c15);
     let x = (x ^ (x >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -296,29 +295,28 @@ impl Packet {
         };
     }
 
-    /// Makes this a datagram with `payload` bytes. As measuring programs do, its payload begins with a
-    /// counter and the time of sending; here they lie in the header's spare fields. Call [`Packet::seal`]
-    /// afterwards.
+    /// Makes this a datagram with `payload` bytes, which carries a counter and the time of sending as those
+    /// of measurement tools do. Unused header fields hold the two values. Call [`Packet::seal`] afterwards.
     pub fn set_datagram(&mut self, index: u64, sent: Instant, payload: u32) {
         self.proto = Proto::Udp;
         self.body = Body { off: index, len: payload };
         self.tcp.timestamps = Some(Timestamps { value: sent.0 as u32, echo: (sent.0 >> 32) as u32 });
     }
 
-    /// The counter and time of sending of a datagram.
+    /// Returns the counter and the time of sending of a datagram.
     pub fn datagram(&self) -> Option<(u64, Instant)> {
         let stamp = self.tcp.timestamps.filter(|_| self.proto == Proto::Udp)?;
         Some((self.body.off, Instant(u64::from(stamp.echo) << 32 | u64::from(stamp.value))))
     }
 
-    /// A real packet that nobody here can read: `header_len` bytes that each of its wire packets repeats,
-    /// then `body`, of which each wire packet has `segment` bytes (0: it is one packet). The driver that made
-    /// it frees the bytes when the packet has arrived or was dropped.
+    /// Makes this a real packet that only its driver can read: `header_len` bytes that each of its wire
+    /// packets repeats, then `body`, of which each wire packet has `segment` bytes (0 for a single wire
+    /// packet). The driver frees the bytes when the packet has arrived or was dropped.
     pub fn set_opaque(&mut self, header_len: u8, body: Body, segment: u16) {
         *self = Self { proto: Proto::Opaque, hops: 64, header_len, body, segment, ..Self::default() };
     }
 
-    /// Wire packets that this stands for; at least one.
+    /// Number of wire packets in this packet; at least 1.
     #[inline]
     pub const fn pieces(&self) -> u32 {
         match self.segment {
@@ -328,8 +326,8 @@ impl Packet {
         }
     }
 
-    /// Makes this wire packet `i` of those that it stands for, as a kernel cuts a super-packet: CWR stays
-    /// with the first, FIN and PSH with the last.
+    /// Reduces a super-packet to its wire packet `i`, as kernel GSO does: only the first keeps CWR, only the
+    /// last keeps FIN and PSH.
     pub fn narrow(&mut self, i: u32) {
         let (skipped, last) = (i * u32::from(self.segment), i + 1 == self.pieces());
         self.body.off += u64::from(skipped);
@@ -341,8 +339,7 @@ impl Packet {
         self.tcp.flags = Flags(if last { flags } else { flags & !(Flags::FIN.0 | Flags::PSH.0) });
     }
 
-    /// A hash of the flow that this packet belongs to: of addresses, ports and protocol, as a queue that
-    /// keeps flows apart knows them (RFC 8290, section 4.1).
+    /// Hash of addresses, ports and protocol, for flow queueing (RFC 8290, section 4.1).
     pub fn flow(&self) -> u64 {
         let ports = u64::from(self.sport) << 32 | u64::from(self.dport) << 16 | self.proto as u64;
         mix(mix(u64::from(self.src.0) << 32 | u64::from(self.dst.0)) ^ ports)

@@ -1,8 +1,8 @@
 //! Random numbers: one independent stream per component and purpose.
 //!
-//! ChaCha8 is value-stable and can be split by stream number. A stream is named by who draws and what for, so
-//! adding a flow, a link or a draw shifts nothing else. Samplers invert the distribution with `libm`, because
-//! std's `ln` differs between platforms.
+//! ChaCha8 gives the same values on every platform and has independent streams selected by number. The number
+//! is a hash of the owner's name and the purpose, so adding a flow, a link or a draw does not change any
+//! other stream. Samplers compute with `libm`, because std's `ln` differs between platforms.
 
 use crate::time::Duration;
 use crate::units::Probability;
@@ -21,33 +21,33 @@ pub enum Purpose {
     Jitter = 3,
     /// Start times of flows.
     Start = 4,
-    /// Good and bad spells of a burst process.
+    /// Good and bad periods of the burst-loss process.
     Bursts = 5,
     /// Times and lengths of outages.
     Outages = 6,
     /// Rain attenuation.
     Rain = 7,
-    /// Scintillation on top of it.
+    /// Scintillation.
     Scintillation = 8,
     /// Delays of the satellites that serve a terminal in turn.
     Orbit = 9,
-    /// The rate that each of them gives.
+    /// Rates of these satellites.
     Beam = 10,
-    /// What applications choose at random.
+    /// Random choices of applications.
     Application = 11,
-    /// What measuring instruments see.
+    /// Measurement errors of instruments.
     Instrument = 12,
     /// Jitter of the delay within a satellite's slot.
     SlotJitter = 13,
-    /// The key of a table's hash.
+    /// Key of a hash table.
     Table = 14,
 }
 
-/// Names a stream that was opened with [`crate::World::open_rng`].
+/// Handle of a stream opened with [`crate::World::open_rng`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RngSlot(pub u32);
 
-/// One stream.
+/// One random stream.
 #[derive(Clone, Debug)]
 pub struct Rng(ChaCha8Rng);
 
@@ -89,14 +89,13 @@ impl Rng {
         from + self.unit() * (to - from)
     }
 
-    /// Standard normal, by Box and Muller's transformation; two draws for each.
+    /// Standard normal (Box-Muller); uses two uniform draws.
     pub fn normal(&mut self) -> f64 {
         let radius = libm::sqrt(-2.0 * libm::log1p(-self.unit()));
         radius * libm::cos(core::f64::consts::TAU * self.unit())
     }
 
-    /// Poisson with the given mean: counted exponential gaps up to a mean of 50, from there on the rounded
-    /// normal law, which is then closer to it than any count here is ever looked at.
+    /// Poisson with the given mean: counts exponential gaps; above a mean of 50, rounds a normal value.
     pub fn poisson(&mut self, mean: f64) -> u64 {
         if mean > 50.0 {
             return libm::round(mean + libm::sqrt(mean) * self.normal()).max(0.0) as u64;
@@ -142,7 +141,7 @@ mod tests {
         let first = a.bits();
         assert_eq!(first, same.bits());
         assert_ne!(first, other.bits());
-        // Pinned: a change here changes every published result.
+        // Fixed: if this value changes, every published result changes.
         assert_eq!(first, 4_658_917_871_274_472_350);
     }
 

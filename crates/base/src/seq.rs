@@ -1,27 +1,27 @@
 //! TCP sequence numbers (RFC 9293, section 3.4).
 //!
 //! On the wire a sequence number has 32 bits and wraps. Inside the engine a position in a stream is a `u64`
-//! that never wraps: offset 0 is the SYN, offset 1 the first byte. `Seq::at` and `Seq::offset_near` are the
-//! only two crossings, so wrap-around cannot be forgotten anywhere else.
+//! that never wraps: offset 0 is the SYN, offset 1 the first byte. Only `Seq::at` and `Seq::offset_near`
+//! convert between the two, so no other code has to handle wrap-around.
 
 use core::fmt;
 
-/// A sequence number as it stands in a header.
+/// A 32-bit sequence number, as in a TCP header.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Seq(pub u32);
 
 impl Seq {
-    /// The sequence number of stream position `offset` when the stream began at `self`.
+    /// Returns the sequence number of stream position `offset`, where `self` is that of offset 0.
     #[inline]
     #[must_use]
     pub const fn at(self, offset: u64) -> Self {
         Self(self.0.wrapping_add(offset as u32))
     }
 
-    /// The stream position that `seq` denotes when the stream began at `self`, nearest to `near`.
+    /// Returns the stream position of `seq` that is nearest to `near`, where `self` is that of offset 0.
     ///
-    /// Exact while the true position lies within 2^31 of `near`. A position before the stream's beginning
-    /// (an old duplicate of another connection) is reported as `None`.
+    /// Correct if the true position lies within 2^31 of `near`. `None` for a position before the beginning of
+    /// the stream (an old duplicate of another connection).
     #[inline]
     pub const fn offset_near(self, seq: Self, near: u64) -> Option<u64> {
         let low = seq.0.wrapping_sub(self.0);

@@ -1,6 +1,6 @@
-//! Instants and durations of our own, in whole nanoseconds.
+//! Instants and durations in whole nanoseconds.
 //!
-//! `std::time::Instant` cannot be built from a number, so a simulation could not use it. Ours counts from
+//! `std::time::Instant` cannot be built from a number, so a simulation could not use it. This one counts from
 //! the start of the run; a live driver maps the monotonic clock onto it. Range: 584 years.
 
 use core::fmt;
@@ -17,10 +17,10 @@ pub struct Duration(pub u64);
 impl Instant {
     /// The start of the run.
     pub const ZERO: Self = Self(0);
-    /// Later than every instant that can happen: how "never" is stored where an `Option` would cost.
+    /// Later than every possible instant: stands for "never" where an `Option` would cost too much.
     pub const NEVER: Self = Self(u64::MAX);
 
-    /// Time elapsed since `earlier`; zero when `earlier` lies in the future.
+    /// Time elapsed since `earlier`; zero if `earlier` lies in the future.
     #[inline]
     pub const fn since(self, earlier: Self) -> Duration {
         Duration(self.0.saturating_sub(earlier.0))
@@ -31,7 +31,7 @@ impl Instant {
         self.0 as f64 / 1e9
     }
 
-    /// `None` when this is [`Instant::NEVER`].
+    /// `None` if this is [`Instant::NEVER`].
     #[inline]
     pub const fn as_deadline(self) -> Option<Self> {
         if self.0 == u64::MAX { None } else { Some(self) }
@@ -39,7 +39,7 @@ impl Instant {
 }
 
 impl Duration {
-    /// No time at all.
+    /// Zero.
     pub const ZERO: Self = Self(0);
 
     /// From whole nanoseconds.
@@ -81,7 +81,7 @@ impl Duration {
     pub const fn saturating_sub(self, other: Self) -> Self {
         Self(self.0.saturating_sub(other.0))
     }
-    /// True for the empty span.
+    /// True if zero.
     pub const fn is_zero(self) -> bool {
         self.0 == 0
     }

@@ -1,35 +1,35 @@
-//! Traces are typed facts: "the window changed", "a packet was dropped, and why".
+//! Trace events: for example a window changed, or a packet was dropped and why.
 //!
-//! Free when nobody listens: `Cx::trace` takes a closure and calls it only when the sink wants that kind.
-//! CSV series, pcapng, pictures and the live view are sinks; the engine never prints or logs.
+//! `Cx::trace` takes a closure and calls it only if the sink wants that kind of event, so unused events cost
+//! nothing. CSV series, pcapng, plots and the live view are sinks; the engine itself never prints or logs.
 
 use crate::ids::NodeId;
 use crate::packet::Packet;
 use crate::time::{Duration, Instant};
 use crate::units::Size;
 
-/// Why a packet ended before its destination. Every drop has a name.
+/// Why a packet was dropped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum DropCause {
     /// The queue was full.
     QueueFull,
-    /// The queue's discipline gave it up to keep the delay short (CoDel, FQ-CoDel).
+    /// Dropped by the queue's AQM to keep the delay short (CoDel, FQ-CoDel).
     Aqm,
     /// Lost by the link's per-packet error process.
     PacketLoss,
     /// Lost to at least one bit error.
     BitError,
-    /// Lost by the link's burst process, in a bad spell or, where these lose too, a good one.
+    /// Lost by the link's burst-loss process, in the bad state or, if that loses too, in the good state.
     Burst,
-    /// Sent while the link was blind: shadowing, or an announced outage.
+    /// Sent while the link was down: shadowing, or an announced outage.
     Outage,
     /// Lost while a terminal changed to another satellite.
     Handover,
-    /// The fade was deeper than the coding can bear.
+    /// The fade was too deep for the coding.
     Fade,
     /// A router had no route to the destination.
     NoRoute,
-    /// The hop limit was used up.
+    /// The hop limit was exceeded.
     HopLimit,
     /// The host has no such connection and no listener.
     NoListener,
@@ -69,16 +69,16 @@ impl DropCause {
     }
 }
 
-/// One fact.
+/// A trace event.
 #[derive(Clone, Copy, Debug)]
 pub enum Event<'a> {
     /// A packet entered a link, before its queue.
     Sent(&'a Packet),
     /// A packet left a link towards its far end.
     Delivered(&'a Packet),
-    /// A packet was dropped. A link works when it is touched, so a loss behind the queue may be told after
-    /// events that were later; its time is that of the loss: when its transmission began, or ended on a link
-    /// that changes.
+    /// A packet was dropped. A link is evaluated lazily, so a loss after the queue may be reported after
+    /// later events. Its timestamp is the time of the loss: the start of the transmission, or its end on a
+    /// link that varies over time.
     Dropped(&'a Packet, DropCause),
     /// A sender's windows after an acknowledgment, loss or timeout.
     Window {
@@ -90,10 +90,10 @@ pub enum Event<'a> {
         ssthresh: Option<Size>,
         /// Bytes in flight.
         in_flight: Size,
-        /// The peer's window.
+        /// The peer's advertised window.
         peer_window: Size,
     },
-    /// A round-trip sample that fed the retransmission timer.
+    /// An RTT sample used for the retransmission timer.
     RoundTrip {
         /// Local port of the connection.
         port: u16,
@@ -102,7 +102,7 @@ pub enum Event<'a> {
     },
 }
 
-/// Which kinds of fact a sink wants, as a bit set.
+/// The kinds of event a sink wants, as a bit set.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Mask(pub u8);
 
@@ -111,26 +111,26 @@ impl Mask {
     pub const PACKETS: Self = Self(1);
     /// Window changes.
     pub const WINDOWS: Self = Self(2);
-    /// Round-trip samples.
+    /// RTT samples.
     pub const ROUND_TRIPS: Self = Self(4);
 
-    /// The kinds of either.
+    /// Returns the union of both sets.
     #[must_use]
     pub const fn with(self, other: Self) -> Self {
         Self(self.0 | other.0)
     }
 
-    /// True when any kind of `other` is wanted.
+    /// True if the sets have a kind in common.
     #[inline]
     pub const fn wants(self, other: Self) -> bool {
         self.0 & other.0 != 0
     }
 }
 
-/// Receives facts.
+/// Receives trace events.
 pub trait Sink {
-    /// The kinds it wants; asked once, when it is installed.
+    /// Returns the kinds of event it wants; asked once, when it is installed.
     fn mask(&self) -> Mask;
-    /// One fact at `now` from `node`.
+    /// Handles an event at time `now` from `node`.
     fn event(&mut self, now: Instant, node: NodeId, event: &Event<'_>);
 }

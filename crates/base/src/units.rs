@@ -1,4 +1,4 @@
-//! Units as types: a bare number never carries a unit in its head.
+//! Quantities as types, so that every number has a unit.
 
 use crate::time::Duration;
 use core::fmt;
@@ -21,7 +21,7 @@ pub struct Probability(f64);
 pub struct Dscp(u8);
 
 impl Rate {
-    /// `None` for zero: a link that carries nothing is an outage, not a rate.
+    /// From bit/s. `None` for zero: a link that carries nothing is an outage, not a rate.
     pub const fn from_bps(bps: u64) -> Option<Self> {
         if bps == 0 { None } else { Some(Self(bps)) }
     }
@@ -44,7 +44,7 @@ impl Rate {
 impl Size {
     /// No bytes.
     pub const ZERO: Self = Self(0);
-    /// More than any window: "no limit from here".
+    /// The largest size, used as "no limit".
     pub const MAX: Self = Self(u64::MAX);
 
     /// From a number of bytes.
@@ -77,7 +77,7 @@ impl Probability {
     pub const fn get(self) -> f64 {
         self.0
     }
-    /// True when it can never happen.
+    /// True if zero.
     pub fn is_zero(self) -> bool {
         self.0 <= 0.0
     }
@@ -120,7 +120,7 @@ impl Sub for Size {
     }
 }
 
-/// Writes `n` in the largest of `steps` that leaves at most three decimals, exactly.
+/// Writes `n` exactly, in the largest unit of `steps` that needs at most three decimals.
 fn scaled(f: &mut fmt::Formatter<'_>, n: u64, steps: &[(u64, &str)]) -> fmt::Result {
     for &(unit, name) in steps {
         if n >= unit && (n * 1000).is_multiple_of(unit) {

@@ -1,9 +1,8 @@
 //! bentpipe as a library.
 //!
 //! * [`load`] reads a scenario file, [`run`] runs it in simulated time, [`sweep`] runs it many times.
-//! * [`endpoint`] is the engine's TCP without I/O and without a clock: packets in and out, and the time of the
-//!   next deadline.
-//! * [`cli`] is the whole command line, with kinds of nodes of one's own ([`CustomNode`], [`Registry`]).
+//! * [`endpoint`] is bentpipe's TCP without I/O and clock: packets in and out, and the next deadline.
+//! * [`cli`] is the whole command line, with user-defined kinds of nodes ([`CustomNode`], [`Registry`]).
 //!
 //! ```
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -32,7 +31,7 @@ pub use bentpipe_sweep::{Job, sweep};
 
 use std::process::ExitCode;
 
-/// A TCP without I/O and without a clock.
+/// A TCP implementation without I/O and clock.
 ///
 /// ```
 /// use bentpipe::endpoint::{Config, Endpoint, News, NodeId, Settings, VnetHeader, World};
@@ -67,22 +66,22 @@ pub mod endpoint {
     pub use bentpipe_wire::offload::VnetHeader;
 }
 
-/// What a congestion control is made of: [`Registry::with_scheme`] gives one a name.
+/// Building blocks of congestion control schemes. [`Registry::with_scheme`] registers a scheme.
 pub mod scheme {
     pub use bentpipe_tcp::cc::{Ack, CongestionControl, Loss, Path, Plan, law, reno, standard};
     pub use bentpipe_tcp::{Detection, RecoveryParams, Reduction, params};
 }
 
-/// Reads a scenario from a text that names no trace files.
+/// Loads a scenario from a text that refers to no trace files.
 ///
 /// # Errors
-/// The first error, pointing at the guilty characters.
+/// The first error, with its position.
 pub fn load_text(source: &Source) -> Result<Scenario, Box<Diagnostic>> {
     bentpipe_scenario::load(source, &[], None)
 }
 
-/// The command `bentpipe`, with the kinds of nodes in `registry` beside the built-in ones: scenarios use them as
-/// `[[nodes]] kind = "..."`, simulated and live.
+/// Runs the command `bentpipe` with the kinds of nodes in `registry` in addition to the built-in ones.
+/// Scenarios use them as `[[nodes]] kind = "..."`, simulated and live.
 pub fn cli(registry: Registry) -> ExitCode {
     bentpipe_cli::main(registry)
 }

@@ -1,4 +1,4 @@
-//! A node that is not built in, in a scenario: what it sees, what the report says, and what a wrong key says.
+//! A user-defined node in a scenario: packets it sees, its part of the report, errors of its keys.
 
 #[path = "../../../examples/mark.rs"]
 #[expect(dead_code, reason = "the example's main is the command line")]
@@ -55,7 +55,7 @@ fn every_tenth_data_segment_is_marked_and_counted() {
             .contains("mark m: 0 data backward, 100 data forward, 0 marked backward, 10 marked forward")
     );
     assert_eq!(Report::from_json(&report.to_json()).unwrap(), report);
-    // the flow is as without the node
+    // the node does not affect the flow
     let without = bentpipe::run(&load("").unwrap());
     assert_eq!(report.flows, without.flows);
 }
@@ -68,7 +68,7 @@ fn a_scheme_of_ones_own_has_a_name() {
     assert!(load("\n[host]\ntcp = \"mime\"\n").unwrap_err().contains("did you mean `mine`?"));
 }
 
-/// What `check` prints describes the same experiment.
+/// `check` prints a scenario that resolves to the same experiment.
 #[test]
 fn a_scenario_with_a_node_is_written_and_read_again() {
     let scenario = load(NODE).unwrap();

@@ -1,4 +1,4 @@
-//! What may stand on the command line.
+//! The command-line arguments.
 
 use crate::expect::Expect;
 use crate::input::Input;

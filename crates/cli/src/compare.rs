@@ -1,4 +1,4 @@
-//! `bentpipe compare`: a scenario simulated, and with this machine's TCP in real time.
+//! `bentpipe compare`: runs a scenario in the simulator and in real time with this machine's TCP.
 
 use crate::input::{self, Input};
 use crate::outcome::{Failure, say};
@@ -30,7 +30,7 @@ pub(crate) struct Compare {
     pub(crate) no_realtime: bool,
 }
 
-/// Runs both sides; what goes to standard output.
+/// Runs both; returns the text for standard output.
 pub(crate) fn run(options: &Compare) -> Result<String, Failure> {
     let scenario = input::load(&options.input)?;
     let plan = Plan {

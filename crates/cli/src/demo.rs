@@ -1,8 +1,7 @@
-//! `bentpipe demo`: what a gateway does for hosts that know nothing of satellites, with this machine's own
-//! TCP, side by side.
+//! `bentpipe demo`: the effect of a gateway on ordinary TCP hosts, side by side, with this machine's own TCP.
 //!
-//! Two hops alike in real time, in network namespaces, with the kernel's sockets at their ends; in front of
-//! one stands a gateway. Where namespaces are not allowed the same scenario is simulated, and it is said so.
+//! Two identical hops in real time in network namespaces, with kernel sockets at the ends; one hop has a
+//! gateway. Where namespaces are not allowed, the same scenario is simulated, and a message says so.
 
 use crate::input::name_and_value;
 use crate::outcome::{Failure, by_signal, print, say};
@@ -15,9 +14,9 @@ use bentpipe_scenario::{Scenario, Source};
 use core::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
-/// The scenario, which users find among the others too.
+/// The scenario, which is also one of the example scenarios.
 const SCENARIO: &str = include_str!("../../../scenarios/accelerate.toml");
-/// Cells of a bar that stands for the whole hop.
+/// Length of a bar that stands for the full rate of the hop, in characters.
 const BAR: usize = 30;
 
 /// Options of `bentpipe demo`.
@@ -34,7 +33,7 @@ pub(crate) struct Demo {
     simulated: bool,
 }
 
-/// Runs it; gives the exit status.
+/// Runs the demo; returns the exit status.
 pub(crate) fn run(demo: &Demo) -> Result<u8, Failure> {
     let source = Source::new("accelerate.toml", SCENARIO);
     let scenario = bentpipe_scenario::load(&source, &demo.sets, None)?;
@@ -79,7 +78,7 @@ fn heading(scenario: &Scenario) -> String {
     line
 }
 
-/// A second: each flow's goodput as a bar and in numbers.
+/// The line for one second: each flow's goodput as a bar and as a number.
 fn row(now_s: f64, flows: &[FlowState], whole: f64) -> String {
     let mut line = format!("{now_s:3.0} s ");
     for flow in flows {
@@ -90,7 +89,7 @@ fn row(now_s: f64, flows: &[FlowState], whole: f64) -> String {
     line.trim_end().to_owned()
 }
 
-/// The gain, in one sentence.
+/// The gain as a sentence.
 fn summary(report: &Report) -> String {
     match &report.flows[..] {
         [without, with] if without.goodput_bps > 0.0 => format!(

@@ -1,4 +1,4 @@
-//! `bentpipe doctor`: what this machine can do.
+//! `bentpipe doctor`: checks what this machine can do.
 
 use crate::findings;
 use crate::outcome::Failure;
@@ -8,7 +8,7 @@ use bentpipe_service::{Finding, Standing};
 use core::fmt::Write as _;
 use serde_json::json;
 
-/// Looks at the machine, or cleans up; gives what to print, and whether links can be emulated here.
+/// Checks the machine or cleans up; returns the text to print, and true if links can be emulated here.
 pub(crate) fn run(json: bool, clean: bool) -> Result<(String, bool), Failure> {
     if clean {
         return Ok((clean_up()?, true));
@@ -25,7 +25,6 @@ pub(crate) fn run(json: bool, clean: bool) -> Result<(String, bool), Failure> {
     Ok((format!("{}\n{end}\n", findings::text(&findings)), works))
 }
 
-/// Removes what killed sessions have left behind.
 fn clean_up() -> Result<String, Failure> {
     let registry = registry::open()?;
     let _lock = registry::lock(&registry).map_err(Error::from)?;

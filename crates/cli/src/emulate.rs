@@ -1,4 +1,4 @@
-//! `bentpipe emulate`: a command behind a link.
+//! `bentpipe emulate`: runs a command behind a link.
 
 use crate::input::{self, Beside, name_and_value};
 use crate::outcome::{Failure, by_signal, print, say};
@@ -78,7 +78,7 @@ pub(crate) struct Run {
     pub(crate) argv: Vec<OsString>,
 }
 
-/// Runs the command; gives its exit status.
+/// Runs the command; returns its exit status.
 pub(crate) fn run(options: &Emulate) -> Result<u8, Failure> {
     let plan = plan(options)?;
     if options.command.is_empty() && options.far.is_none() && is_file(&options.link) {
@@ -95,7 +95,7 @@ pub(crate) fn run(options: &Emulate) -> Result<u8, Failure> {
     Ok(ended.status)
 }
 
-/// The helper: returns only when it could not become the program.
+/// The helper process: returns only if it could not execute the program.
 pub(crate) fn become_program(options: &Run) -> u8 {
     let Run { net_fd, report_fd, parent, hosts, resolv, argv } = options;
     let run = helper::Run {
@@ -118,7 +118,7 @@ fn plan(options: &Emulate) -> Result<Plan, Failure> {
         named::change(&mut scenario, &bentpipe_scenario::change(&words)?);
         (scenario, options.link.clone())
     };
-    // a file says itself what is to be captured
+    // a scenario file defines its captures itself
     if options.capture || (options.out.is_some() && !is_file(&options.link)) {
         capture_everything(&mut scenario);
     }
@@ -135,7 +135,7 @@ fn plan(options: &Emulate) -> Result<Plan, Failure> {
     })
 }
 
-/// Runs the scenario's own flows; gives the exit status, with the report on standard output.
+/// Runs the scenario's own flows and prints the report; returns the exit status.
 fn flows(options: &Emulate, plan: &Plan) -> Result<u8, Failure> {
     let measured = measure::run(plan, &mut || (), &mut |line| say(line))?;
     if let Some(dir) = &options.out {
@@ -146,7 +146,7 @@ fn flows(options: &Emulate, plan: &Plan) -> Result<u8, Failure> {
     Ok(by_signal(measured.interrupted))
 }
 
-/// What a user may not expect.
+/// Prints notes on behaviour that a user may not expect.
 fn notes(plan: &Plan, from_file: bool) {
     if from_file {
         say("note: a command runs instead of the scenario's own flows");
@@ -158,7 +158,7 @@ fn notes(plan: &Plan, from_file: bool) {
     }
 }
 
-/// A name is a link's where there is one; everything that looks like a path is a file.
+/// True if `link` is a file: it is not the name of a link, or it looks like a path.
 fn is_file(link: &str) -> bool {
     let named = profiles().iter().any(|p| p.name == link);
     let path = Path::new(link);
@@ -166,7 +166,7 @@ fn is_file(link: &str) -> bool {
     !named && (link.contains('/') || is_toml || path.is_file())
 }
 
-/// The scenario of a file, and what it is called.
+/// The scenario of a file, and its name.
 fn from_file(options: &Emulate) -> Result<(Scenario, String), Failure> {
     let path = Path::new(&options.link);
     let source: Source = input::file(path)?;
@@ -174,7 +174,6 @@ fn from_file(options: &Emulate) -> Result<(Scenario, String), Failure> {
     Ok((scenario, input::title(path)))
 }
 
-/// The user's own shell.
 fn shell() -> OsString {
     std::env::var_os("SHELL").filter(|shell| !shell.is_empty()).unwrap_or_else(|| "/bin/sh".into())
 }

@@ -1,4 +1,4 @@
-//! `--expect "goodput > 1 Mbit/s"`: figures that a run must reach.
+//! `--expect "goodput > 1 Mbit/s"`: conditions on the results of a run.
 
 use crate::options::Given;
 use bentpipe_report::metric::{Error, Metric};
@@ -7,20 +7,20 @@ use bentpipe_scenario::{Diagnostic, Measures, Scenario, amount};
 use bentpipe_sim::reference::in_unit;
 use bentpipe_sim::report::names;
 
-/// One expectation.
+/// One condition.
 #[derive(Clone, Debug)]
 pub(crate) struct Expect {
     text: String,
     metric: Metric,
     holds: Test,
-    /// What the value is compared with, and how near it must be where that is asked.
+    /// The limit, and the tolerance of `within`.
     limit: (f64, f64),
 }
 
-/// Whether a value holds, by the limit and how near.
+/// Checks a value against the limit and the tolerance.
 type Test = fn(f64, (f64, f64)) -> bool;
 
-/// Two signs before one: `>=` begins with `>`.
+/// Longer operators first, since `>=` begins with `>`.
 const OPERATORS: [(&str, Test); 6] = [
     (">=", |value, (limit, _)| value >= limit),
     ("<=", |value, (limit, _)| value <= limit),
@@ -31,7 +31,7 @@ const OPERATORS: [(&str, Test); 6] = [
 ];
 
 impl Expect {
-    /// Reads one; also what clap calls.
+    /// Parses a condition; clap calls it too.
     pub(crate) fn parse(text: &str) -> Result<Self, String> {
         let found = OPERATORS.iter().filter_map(|(sign, holds)| Some((text.find(sign)?, *sign, *holds)));
         let Some((at, sign, holds)) = found.min_by_key(|(at, ..)| *at) else {
@@ -54,13 +54,13 @@ impl Expect {
         Ok(Self { text: text.trim().to_owned(), metric, holds, limit })
     }
 
-    /// Refuses, before the run, names that it will not have.
+    /// Rejects, before the run, names that the run will not have.
     pub(crate) fn check(&self, scenario: &Scenario) -> Result<(), Box<Diagnostic>> {
         let given = Given { name: "--expect", value: &self.text };
         self.metric.check(&names(scenario)).map_err(|error| given.metric(&error))
     }
 
-    /// Judges a report; the line that says so, and whether it is met.
+    /// Checks a report; returns whether the condition is met, and a line that says so.
     pub(crate) fn judge(&self, report: &Report) -> Result<(bool, String), Error> {
         let symbol = self.metric.unit().symbol();
         let Some(value) = self.metric.of(report)? else {
@@ -74,7 +74,7 @@ impl Expect {
     }
 }
 
-/// The right side in the metric's unit.
+/// Converts the right side to the metric's unit.
 fn quantity(text: &str, metric: &Metric) -> Result<f64, String> {
     let given = amount(text)?;
     let unit = metric.unit();

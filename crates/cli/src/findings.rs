@@ -1,9 +1,9 @@
-//! What was looked at on this machine, as text.
+//! Findings about this machine, as text.
 
 use bentpipe_service::{Finding, Standing};
 use core::fmt::Write as _;
 
-/// A line for each finding, and one for each thing that mends it.
+/// Returns a line for each finding, and one for each command that fixes it.
 pub(crate) fn text(findings: &[Finding]) -> String {
     let width = findings.iter().map(|f| f.name.chars().count()).max().unwrap_or(0);
     let mut out = String::new();

@@ -1,4 +1,4 @@
-//! From a path to a scenario.
+//! Loads scenarios from files.
 
 use crate::options::{blamed, words};
 use crate::outcome::Failure;
@@ -47,12 +47,12 @@ pub(crate) fn load(input: &Input) -> Result<Scenario, Failure> {
     Ok(scenario)
 }
 
-/// What a scenario's file calls it.
+/// Name of a scenario: the file name without its extension.
 pub(crate) fn title(file: &Path) -> String {
     file.file_stem().map_or_else(String::new, |stem| stem.to_string_lossy().into_owned())
 }
 
-/// A reference to what the run will not have: shown where the file says it.
+/// Diagnoses a reference to something that the run will not have, at its place in the file.
 fn misplaced(source: &Source, spec: &ReferenceSpec, fault: &reference::Fault) -> Box<Diagnostic> {
     let (text, guilty, (message, help)) = match fault {
         reference::Fault::Metric(error) => (&spec.metric, blamed(&spec.metric, error), words(error)),
@@ -62,16 +62,16 @@ fn misplaced(source: &Source, spec: &ReferenceSpec, fault: &reference::Fault) ->
     };
     let list = source.text().find("references").unwrap_or(0);
     let there = source.text()[list..].find(&format!("\"{text}\""));
-    // a text with escapes in it is not found as it was read: then the list is shown
+    // a string with escapes differs from its source text and is not found; then the whole list is marked
     let at = there.map_or(list..list, |at| list + at + 1 + guilty.start..list + at + 1 + guilty.end);
     let place = Place::find(source.name(), source.text(), at.start, at.end);
     Box::new(Diagnostic { message, place, label: String::new(), help })
 }
 
-/// Longest trace file.
+/// Maximum size of a trace file.
 const MAX_TRACE: usize = 64 << 20;
 
-/// Trace files: paths are relative to the scenario file.
+/// Reads trace files, whose paths are relative to the scenario file.
 pub(crate) struct Beside<'a>(pub(crate) &'a Path);
 
 impl Files for Beside<'_> {
@@ -85,7 +85,7 @@ impl Files for Beside<'_> {
     }
 }
 
-/// The file's bytes, but not many more than `most`: the path may lead anywhere.
+/// Reads a file, but at most `most` bytes and one more, since the path may lead to a device.
 fn read(path: &Path, most: usize) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
     File::open(path)?.take(most as u64 + 1).read_to_end(&mut bytes)?;

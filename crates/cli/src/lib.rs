@@ -1,6 +1,6 @@
-//! The command line. Standard output is data, standard error is talk.
+//! The command line. Results go to standard output, messages to standard error.
 //!
-//! It is a library so that a program can be `bentpipe` with nodes of its own: [`main`] with a [`Registry`].
+//! As a library it lets a program add its own kinds of nodes: call [`main`] with a [`Registry`].
 
 mod args;
 mod compare;
@@ -30,7 +30,7 @@ use outcome::{Failure, NOT_MET, print};
 use std::path::Path;
 use std::process::ExitCode;
 
-/// A scenario that cannot be used; the text points at the place and says what to write instead.
+/// An error in a scenario; the text shows the place and says what to write instead.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LoadError(String);
 
@@ -42,20 +42,20 @@ impl fmt::Display for LoadError {
 
 impl std::error::Error for LoadError {}
 
-/// Reads a scenario file as commands do: `sets` are what `--set` says, trace files lie beside it.
+/// Reads a scenario file as the commands do; `sets` are the values of `--set`.
 ///
 /// # Errors
-/// A file that cannot be read, or what is wrong in it.
+/// When the file cannot be read or has an error.
 pub fn load(file: &Path, sets: &[(String, String)], seed: Option<u64>) -> Result<Scenario, LoadError> {
     let input = input::Input { file: file.to_owned(), seed, sets: sets.to_vec() };
     input::load(&input).map_err(|failure| LoadError(failure.text().to_owned()))
 }
 
-/// Does what the command line says, with the kinds of nodes that `registry` has beside the built-in ones.
+/// Executes the command line, with the kinds of nodes in `registry` in addition to the built-in ones.
 pub fn main(registry: Registry) -> ExitCode {
     bentpipe_scenario::register(registry);
     let command = Args::parse().command;
-    // These end with an exit status of their own, or of somebody else.
+    // These have an exit status of their own, or that of the program they run.
     let ended = match &command {
         Command::Emulate(options) => Some(emulate::run(options)),
         Command::Run(options) => Some(Ok(emulate::become_program(options))),
@@ -75,7 +75,7 @@ pub fn main(registry: Registry) -> ExitCode {
     }
 }
 
-/// Runs a command; returns what goes to standard output, and whether all that was expected is met.
+/// Runs a command; returns the text for standard output, and true if all expectations are met.
 fn run(command: &Command) -> Result<(String, bool), Failure> {
     let text = match command {
         Command::Sim { input, json, out, expect } => {

@@ -1,4 +1,4 @@
-//! `bentpipe link`: shows and changes a link that is running.
+//! `bentpipe link`: shows and changes a running link.
 
 use crate::outcome::Failure;
 use bentpipe_emulate::client::find;
@@ -9,7 +9,7 @@ use core::fmt::Write as _;
 use std::thread::park_timeout;
 use std::time::Duration;
 
-/// Between two looks, so that throughput is that of this time.
+/// Time between two measurements; the throughput is the average over it.
 const LOOK: Duration = Duration::from_millis(250);
 
 pub(crate) const EXAMPLES: &str = "Examples:
@@ -92,7 +92,7 @@ impl OnArgs {
     }
 }
 
-/// Asks the session; returns what to print.
+/// Sends the request to the session; returns the text to print.
 pub(crate) fn run(link: &Link) -> Result<String, Failure> {
     let request = request(&link.action)?;
     let mut client = find(link.session.as_deref())?;
@@ -170,7 +170,7 @@ fn direction(out: &mut String, link: &LinkState) {
     }
 }
 
-/// What waits, and how much may.
+/// Current queue length and its limit.
 pub(crate) fn queue(link: &LinkState) -> String {
     match (link.limit_packets, link.limit_bytes) {
         (Some(limit), _) => format!("{} of {limit} packets ({} B)", link.queue_packets, link.queue_bytes),
@@ -179,14 +179,13 @@ pub(crate) fn queue(link: &LinkState) -> String {
     }
 }
 
-/// Losses by cause.
 pub(crate) fn losses(link: &LinkState) -> String {
     let list: Vec<String> =
         link.drops.iter().map(|(cause, n)| format!("{n} {}", cause.replace('_', " "))).collect();
     if list.is_empty() { "none".to_owned() } else { list.join(", ") }
 }
 
-/// What a user has changed.
+/// What the user has changed.
 pub(crate) fn by_user(link: &LinkState) -> Option<String> {
     let set = &link.set;
     let mut list: Vec<String> = Vec::new();
@@ -214,7 +213,7 @@ pub(crate) fn lateness(state: &State) -> String {
     )
 }
 
-/// Three digits and a unit.
+/// A rate with three digits and a unit.
 pub(crate) fn rate(bps: f64) -> String {
     let (value, unit) = match bps {
         b if b >= 999.5e6 => (b / 1e9, "Gbit/s"),
@@ -233,13 +232,13 @@ pub(crate) fn rate(bps: f64) -> String {
     format!("{number} {unit}")
 }
 
-/// A probability: no more digits than one reads.
+/// A probability with few digits.
 pub(crate) fn share(p: f64) -> String {
     match p {
         0.0 => "0".to_owned(),
         p if p < 1e-3 => {
             let text = format!("{p:.2e}");
-            // 1.00e-5 is 1e-5
+            // shortens 1.00e-5 to 1e-5
             text.replace(".00e", "e").replace("0e", "e")
         }
         p => {
@@ -249,7 +248,7 @@ pub(crate) fn share(p: f64) -> String {
     }
 }
 
-/// A time since the session began.
+/// A time since the start of the session.
 pub(crate) fn time(seconds: f64) -> String {
     match seconds {
         s if s < 120.0 => format!("{s:.1} s"),
@@ -264,7 +263,7 @@ pub(crate) mod tests {
     use bentpipe_live::Timing;
     use bentpipe_live::control::FlowState;
 
-    /// A session in the middle of something.
+    /// A session in progress.
     pub(crate) fn state() -> State {
         let forward = LinkState {
             name: "satellite".to_owned(),

@@ -6,7 +6,7 @@ use bentpipe_scenario::{DirectionSpec, Profile, profiles};
 use core::fmt::Write as _;
 use serde_json::{Value, json};
 
-/// All named links as a table for people, or as JSON.
+/// All named links as a table or as JSON.
 pub(crate) fn list(as_json: bool) -> String {
     if as_json {
         let all: Vec<Value> = profiles().iter().map(object).collect();
@@ -42,7 +42,7 @@ fn row(out: &mut String, cells: &[String; 4], widths: [usize; 4]) {
     let _ = writeln!(out, "{}", line.trim_end());
 }
 
-/// The rate, or between which rates it changes.
+/// The rate, or the range of a rate that changes.
 fn rate(direction: &DirectionSpec) -> String {
     use bentpipe_link::{Orbit, Slots};
     match direction.dynamics.as_ref().and_then(|d| d.orbit.as_ref()) {
@@ -76,7 +76,7 @@ fn direction(d: &DirectionSpec) -> Value {
     out
 }
 
-/// Keys of what changes on a link.
+/// Keys of the mechanisms that change a link over time.
 fn mechanisms(d: &Dynamics) -> Vec<&'static str> {
     let all = [
         ("capacity", d.capacity.is_some()),

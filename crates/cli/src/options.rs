@@ -1,19 +1,19 @@
-//! Faults in options, drawn as those of files are: with the place underlined and what to write instead.
+//! Errors in options, shown like errors in files: with the place underlined and what to write instead.
 
 use bentpipe_report::metric;
 use bentpipe_scenario::{Diagnostic, Place};
 use core::ops::Range;
 
-/// An option as it stands on the command line.
+/// An option on the command line.
 #[derive(Clone, Copy)]
 pub(crate) struct Given<'a> {
-    /// With its dashes.
+    /// With its leading dashes.
     pub(crate) name: &'a str,
     pub(crate) value: &'a str,
 }
 
 impl Given<'_> {
-    /// A fault in these bytes of the value.
+    /// An error in this byte range of the value.
     pub(crate) fn fault(
         self,
         at: Range<usize>,
@@ -30,12 +30,12 @@ impl Given<'_> {
         })
     }
 
-    /// A fault in the whole value.
+    /// An error in the whole value.
     pub(crate) fn wrong(self, message: impl Into<String>, label: impl Into<String>) -> Box<Diagnostic> {
         self.fault(0..self.value.len(), message, label)
     }
 
-    /// A metric that cannot be read, or that no run will have.
+    /// An error in a metric: it cannot be parsed, or no run will have it.
     pub(crate) fn metric(self, error: &metric::Error) -> Box<Diagnostic> {
         let at = blamed(self.value, error);
         let (message, help) = words(error);
@@ -45,20 +45,20 @@ impl Given<'_> {
     }
 }
 
-/// What is wrong in one line, and the lines of help.
+/// The error in one line, and the lines of help.
 pub(crate) fn words(error: &metric::Error) -> (String, Vec<String>) {
     let text = error.to_string();
     let mut lines = text.lines().map(str::to_owned);
     (lines.next().unwrap_or_default(), lines.collect())
 }
 
-/// The guilty part of a metric.
+/// The byte range of a metric that is in error.
 pub(crate) fn blamed(text: &str, error: &metric::Error) -> Range<usize> {
     let part = match error {
         metric::Error::Unknown { name, .. } | metric::Error::Nothing { name, .. } => name,
         metric::Error::Form { text, .. } => text,
     };
-    // a name may be a part of another word: the flow `a` of `goodput[a]`
+    // skip the metric's own name: it may contain the name of a flow, such as `a` in `goodput[a]`
     let from =
         if matches!(error, metric::Error::Nothing { .. }) { text.find(['[', '.']).unwrap_or(0) } else { 0 };
     text[from..].find(part.as_str()).map_or(0..text.len(), |at| from + at..from + at + part.len())

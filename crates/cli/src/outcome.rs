@@ -1,4 +1,4 @@
-//! How a command ends: what it prints, and its exit status.
+//! How a command ends: output and exit status.
 
 use bentpipe_accelerate::deploy;
 use bentpipe_emulate::Error;
@@ -9,16 +9,16 @@ use core::fmt::Display;
 use rustix::process::Signal;
 use std::io::{self, Write as _};
 
-/// The input was refused: a file, an option or a value. Also what clap exits with.
+/// Exit status: an input was rejected (file, option or value). clap uses it too.
 pub(crate) const BAD_INPUT: u8 = 2;
-/// The run itself failed.
+/// Exit status: the run failed.
 pub(crate) const FAILED: u8 = 1;
-/// The run is done, but an expectation is not met.
+/// Exit status: the run is complete, but an expectation is not met.
 pub(crate) const NOT_MET: u8 = 3;
 
 /// Why a command ended early.
 pub(crate) enum Failure {
-    /// The user's input is at fault; the text says where. It has no `error: ` in front.
+    /// The user's input is wrong; the text says where, without a leading `error: `.
     Input(String),
     /// Something else went wrong.
     Run(String),
@@ -33,18 +33,17 @@ impl Failure {
         Self::Run(error.to_string())
     }
 
-    /// A `refusal` is the user's fault.
+    /// An input error if `refusal`, otherwise a run error.
     fn of(error: impl Display, refusal: bool) -> Self {
         if refusal { Self::input(error) } else { Self::run(error) }
     }
 
-    /// What went wrong.
     pub(crate) fn text(&self) -> &str {
         let (Self::Input(text) | Self::Run(text)) = self;
         text
     }
 
-    /// Says it on standard error; gives the exit status.
+    /// Prints the message on standard error; returns the exit status.
     pub(crate) fn report(&self) -> u8 {
         say(&format!("error: {}", self.text()));
         if matches!(self, Self::Input(_)) { BAD_INPUT } else { FAILED }
@@ -91,16 +90,16 @@ impl From<FindError> for Failure {
     }
 }
 
-/// The exit status of a run that a signal has ended, as shells report it; else 0.
+/// Exit status of a run that was ended by a signal, as shells report it; 0 without a signal.
 pub(crate) fn by_signal(signal: Option<Signal>) -> u8 {
     signal.map_or(0, |signal| u8::try_from(128 + signal.as_raw()).unwrap_or(1))
 }
 
-/// Data goes to standard output.
+/// Prints results to standard output.
 pub(crate) fn print(text: &str) -> Result<(), Failure> {
     let mut out = io::stdout().lock();
     match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
-        // Whoever reads our output may stop early, as `head` does.
+        // The reader may stop early, as `head` does.
         Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
             Err(Failure::Run(format!("standard output: {error}")))
         }
@@ -108,7 +107,7 @@ pub(crate) fn print(text: &str) -> Result<(), Failure> {
     }
 }
 
-/// Talk goes to standard error. Nothing is left to tell a user who closed it.
+/// Prints a message to standard error; errors are ignored, since there is nowhere to report them.
 pub(crate) fn say(line: &str) {
     let _ = writeln!(io::stderr(), "{line}");
 }

@@ -1,10 +1,10 @@
-//! `bentpipe replay`: a live run again, under simulated time.
+//! `bentpipe replay`: repeats a live run in simulated time.
 
 use crate::outcome::Failure;
 use bentpipe_live::replay::replay;
 use std::path::Path;
 
-/// Runs the journal at `path` again; the text, and whether the same came out.
+/// Replays the journal at `path`; returns the text, and true if the result is the same.
 pub(crate) fn run(path: &Path, json: bool) -> Result<(String, bool), Failure> {
     let replayed = replay(path).map_err(Failure::input)?;
     let same = replayed.same();

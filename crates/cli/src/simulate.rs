@@ -1,12 +1,12 @@
-//! The one place that calls the simulator.
+//! Runs the simulator.
 
 use crate::expect::Expect;
 use crate::outcome::{Failure, say};
 use bentpipe_scenario::Scenario;
 use std::path::Path;
 
-/// Runs a scenario; returns the report as text, or as JSON. With `out`, everything else goes into that
-/// folder. True when every expectation is met.
+/// Runs a scenario; returns the report as text or JSON, and true if every expectation is met. With `out`, all
+/// other output goes into that folder.
 pub(crate) fn run(
     scenario: &Scenario,
     json: bool,

@@ -11,7 +11,7 @@ use indicatif::ProgressBar;
 use rustix::time::{ClockId, Timespec, clock_gettime};
 use std::path::{Path, PathBuf};
 
-/// Most runs of a combination with a precision, when nobody says.
+/// Default maximum of runs per combination with a precision.
 const MAX_SEEDS: u32 = 50;
 
 pub(crate) const EXAMPLES: &str = "Examples:
@@ -53,12 +53,12 @@ pub(crate) struct Sweep {
     pub(crate) out: PathBuf,
 }
 
-/// Not more than any machine has any use for.
+/// Parses a number of threads with a generous upper limit.
 fn threads(text: &str) -> Result<usize, String> {
     text.parse().ok().filter(|n| *n <= 1024).ok_or_else(|| "write a number from 0 to 1024".to_owned())
 }
 
-/// Makes the runs that are missing, then the tables.
+/// Makes the missing runs, then the tables.
 pub(crate) fn run(args: &Sweep) -> Result<String, Failure> {
     let source = input::file(&args.input.file)?;
     let spec = bentpipe_scenario::sweep(&source)?;
@@ -66,7 +66,7 @@ pub(crate) fn run(args: &Sweep) -> Result<String, Failure> {
     let job = Job {
         source: &source,
         files: &input::Beside(&args.input.file),
-        // those of axes have become their only value
+        // a --set of an axis has become its only value
         sets: args
             .input
             .sets
@@ -80,7 +80,7 @@ pub(crate) fn run(args: &Sweep) -> Result<String, Failure> {
         threads: args.threads,
     };
     let (wall, cpu) = (clock_gettime(ClockId::Monotonic), clock_gettime(ClockId::ProcessCPUTime));
-    // draws nothing when standard error is no terminal
+    // draws nothing if standard error is no terminal
     let bar = ProgressBar::new(0);
     let progress = |done: usize, of: usize| {
         bar.set_length(of as u64);
@@ -101,7 +101,7 @@ pub(crate) fn run(args: &Sweep) -> Result<String, Failure> {
     Ok(String::new())
 }
 
-/// Puts shards together.
+/// Merges shards.
 pub(crate) fn merge(shards: &[PathBuf], out: &Path) -> Result<String, Failure> {
     bentpipe_sweep::merge(shards, out).map(|()| String::new()).map_err(|error| match error {
         Error::File { .. } => Failure::run(error),
@@ -109,7 +109,7 @@ pub(crate) fn merge(shards: &[PathBuf], out: &Path) -> Result<String, Failure> {
     })
 }
 
-/// Faults are shown where the user wrote them.
+/// Converts an error; the diagnostic shows where the user wrote the wrong value.
 fn failure(error: Error, args: &Sweep, source: &Source) -> Failure {
     match error {
         Error::File { .. } => Failure::run(error),
@@ -119,7 +119,7 @@ fn failure(error: Error, args: &Sweep, source: &Source) -> Failure {
     }
 }
 
-/// A metric stands behind `--measure`, in `--precision` or in the file.
+/// Diagnoses a bad metric where it was written: in `--measure`, `--precision` or the file.
 fn unmeasurable(text: &str, error: &metric::Error, args: &Sweep, source: &Source) -> Box<Diagnostic> {
     if args.measure.iter().any(|m| m == text) {
         return Given { name: "--measure", value: text }.metric(error);
@@ -137,7 +137,7 @@ fn unmeasurable(text: &str, error: &metric::Error, args: &Sweep, source: &Source
     Box::new(Diagnostic { message, place, label: String::new(), help })
 }
 
-/// The value of an axis is read as if it were set; it is shown as it was given.
+/// Moves a diagnostic about an axis value, which is parsed like `--set`, to where the user wrote it.
 fn in_axis(mut diagnostic: Box<Diagnostic>, cell: &[(String, String)], args: &Sweep) -> Box<Diagnostic> {
     let set = |name: &str| format!("--set {name}=");
     let here =
@@ -167,7 +167,7 @@ fn in_axis(mut diagnostic: Box<Diagnostic>, cell: &[(String, String)], args: &Sw
     diagnostic
 }
 
-/// Where in a list with commas this value begins.
+/// Position of a value in a comma-separated list.
 fn place_of(values: &str, wanted: &str) -> usize {
     let mut at = 0;
     for value in values.split(',') {
@@ -183,7 +183,7 @@ fn seconds(time: Timespec) -> f64 {
     time.tv_sec as f64 + time.tv_nsec as f64 / 1e9
 }
 
-/// The file's sweep with what the command line changes.
+/// The file's sweep with the changes from the command line.
 fn changed(spec: Option<SweepSpec>, args: &Sweep) -> Result<SweepSpec, Box<Diagnostic>> {
     let mut spec = spec.unwrap_or_else(|| SweepSpec {
         axes: Vec::new(),
@@ -229,7 +229,7 @@ fn helped(mut diagnostic: Box<Diagnostic>, line: impl Into<String>) -> Box<Diagn
     diagnostic
 }
 
-/// Values with commas between.
+/// Splits comma-separated values.
 fn axis(name: &str, values: &str, given: Given<'_>) -> Result<Vec<String>, Box<Diagnostic>> {
     let mut all: Vec<String> = Vec::new();
     let mut at = name.len() + 1;
@@ -249,7 +249,7 @@ fn axis(name: &str, values: &str, given: Given<'_>) -> Result<Vec<String>, Box<D
     Ok(all)
 }
 
-/// The precision of the command line or else of the file; its metric is always in the tables.
+/// Takes the precision from the command line, otherwise from the file; its metric is always in the tables.
 fn precise(spec: &mut SweepSpec, args: &Sweep) -> Result<(), Box<Diagnostic>> {
     let of_file = spec.precision.as_ref().map(|p| p.max_seeds);
     match args.precision.as_deref() {
@@ -287,7 +287,7 @@ fn precise(spec: &mut SweepSpec, args: &Sweep) -> Result<(), Box<Diagnostic>> {
     Ok(())
 }
 
-/// A metric and the wished half-width over the mean; the share is what follows the last blank before the
+/// Parses a metric and the wanted ratio of half-width to mean; the ratio follows the last space before the
 /// number.
 fn precision(text: &str) -> Result<(String, f64), Box<Diagnostic>> {
     let given = Given { name: "--precision", value: text };

@@ -1,4 +1,4 @@
-//! A gateway before an emulated hop, with the kernel's TCP at both ends, as root and as an ordinary user.
+//! A gateway before an emulated hop, with kernel TCP at both ends, as root and as an ordinary user.
 
 #![allow(
     clippy::print_stdout,
@@ -29,10 +29,10 @@ fn a_gateway_fills_the_hop_of_a_receiver_with_a_small_window() {
         let goodput = |n: usize| report["flows"][n]["goodput_bps"].as_f64().unwrap();
         let gateway = &report["gateways"][0];
         assert_eq!(gateway["flows"]["accelerated"], 1, "{gateway}");
-        // 64 KB per second, less the handshake; and with the gateway at least what slow start alone brings
+        // 64 KB per second, less the handshake; with the gateway at least what slow start alone reaches
         assert!((0.3e6..0.55e6).contains(&goodput(0)), "{who:?}: {}", goodput(0));
         assert!(goodput(1) > 8.0 * goodput(0), "{who:?}: {} and {}", goodput(1), goodput(0));
-        // there is none; but a machine that stands still for a moment lets the kernel send a tail loss probe
+        // no loss occurs, but if the machine stalls for a moment the kernel may send a tail loss probe
         let resent = report["flows"][1]["retransmits"].as_u64().unwrap();
         assert!(resent <= 2, "{who:?}: the sender hears of a loss: {resent} segments sent again");
     }

@@ -1,4 +1,4 @@
-//! The program as its users meet it: what goes where, and with which exit code.
+//! Tests the command-line interface: output streams and exit codes.
 
 use std::path::PathBuf;
 use std::process::{Command, Output};
@@ -18,7 +18,7 @@ fn err(output: &Output) -> String {
     String::from_utf8(output.stderr.clone()).expect("UTF-8")
 }
 
-/// A file of this test run.
+/// Creates a file for this test run.
 fn file(name: &str, bytes: &[u8]) -> String {
     let path = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(name);
     std::fs::write(&path, bytes).expect("the folder for test files is writable");

@@ -1,8 +1,8 @@
-//! Real programs over live links, measured from outside, as root and as an ordinary user: the quick versions
-//! of the acceptance list.
+//! Real programs over live links, measured from outside, as root and as an ordinary user: short versions of
+//! the acceptance tests.
 //!
-//! What takes a minute or more runs beside the rest, so tests here share the processors: limits on time are
-//! generous, those on counts are exact.
+//! Tests here run in parallel and share the processors: limits on time are generous, limits on counts are
+//! exact.
 
 #![allow(clippy::print_stdout, clippy::unwrap_used, reason = "helpers of tests say why one cannot run")]
 
@@ -12,15 +12,15 @@ use lab::scenario::OneLink;
 use lab::{Rig, Who, delay, features, refused, rig, soak};
 use std::path::Path;
 
-/// Share of honest runs that a statistical test may fail.
+/// Probability that a statistical test fails by chance.
 const CHANCE: f64 = 1e-4;
-/// Two ways of `geo-10m`, with 84 bytes each way at its rate.
+/// RTT of `geo-10m` in ms, including the serialisation of 84 bytes each way.
 const GEO_MS: f64 = 550.134;
 /// A link without errors.
 const CLEAN: OneLink<'static> =
     OneLink { rate: "10 Mbit/s", delay: "20 ms", buffer: "100 kB", seed: 4, ..OneLink::CLEAN };
 
-/// A place to run in, or the reason why there is none.
+/// Sets up a test environment, or prints why it is not possible.
 fn place(test: &str, who: Who) -> Option<Rig> {
     let missing =
         ["iperf3", "ping", "tcpdump", "ip", "unshare", "nsenter", "setpriv"].iter().find(|p| !rig::has(p));
@@ -129,10 +129,10 @@ fn packets_keep_their_order_and_every_loss_has_a_cause() {
     let Some(rig) = place("packets_keep_their_order_and_every_loss_has_a_cause", Who::Ordinary) else {
         return;
     };
-    // as long as a test may take: the acceptance list runs it for an hour
+    // as long as a test may take; the acceptance test runs for an hour
     let soak = soak::run(&rig, 40, 4).unwrap();
     assert_eq!(soak.tally.out_of_order, 0, "{soak:?}");
-    // a busy machine may lose packets beside the link, but then it says how many
+    // a busy machine may lose packets at the ports, but then it counts them
     assert_eq!(soak.unexplained(), i64::try_from(soak.timing.port_drops).unwrap(), "{soak:?}");
     assert!(soak.growth_kb() < 1024, "{soak:?}");
     assert!(soak.tally.sent > 130_000 && soak.on_the_link().within(0.01, CHANCE).2, "{soak:?}");

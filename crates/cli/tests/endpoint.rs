@@ -1,4 +1,4 @@
-//! `send` and `receive` over live links: what arrives is what was sent, and what goes wrong is said.
+//! `send` and `receive` over live links: transfers are intact and errors are reported.
 
 #![allow(clippy::print_stdout, clippy::unwrap_used, reason = "helpers of tests say why one cannot run")]
 
@@ -12,12 +12,12 @@ use std::time::Duration;
 use support::{bentpipe, err};
 
 const LIMIT: Duration = Duration::from_secs(240);
-/// Short and without losses.
+/// Short delay and no losses.
 const FAIR: OneLink<'static> = OneLink { loss: 0.0, loss_back: 0.0, ..Link::BAD.link };
-/// Any scheme will do for these.
+/// Schemes used; the choice does not matter for these tests.
 const SCHEMES: [&str; 6] = ["cubic", "bbr", "hybla", "newreno", "westwood", "bbr3"];
 
-/// A place to run in, or the reason why there is none.
+/// Sets up a test environment, or prints why it is not possible.
 fn place(test: &str, who: Who) -> Option<Rig> {
     if let Some(program) = ["python3", "ip", "unshare", "nsenter", "setpriv"].iter().find(|p| !rig::has(p)) {
         println!("SKIPPED {test}: {program} is not installed");
@@ -28,7 +28,7 @@ fn place(test: &str, who: Who) -> Option<Rig> {
         .ok()
 }
 
-/// From and to the kernel and itself, both ways, IPv4 and IPv6, with losses both ways, as an ordinary user.
+/// Transfers with the kernel and itself, both directions, IPv4 and IPv6, with losses, as an ordinary user.
 #[test]
 fn transfers_of_all_kinds_are_intact() {
     let Some(rig) = place("transfers_of_all_kinds_are_intact", Who::Ordinary) else { return };
@@ -41,7 +41,7 @@ fn transfers_of_all_kinds_are_intact() {
     }
 }
 
-/// A command at the near end, and one at the far end that is there first.
+/// Runs a command at the near end, and one at the far end that starts first.
 fn behind(rig: &Rig, far: &str, near: &str) -> Outcome<Done> {
     let scenario = rig.file("fair.toml", &FAIR.toml())?;
     let near = format!("sleep 0.5; {near}");
@@ -67,7 +67,7 @@ fn what_goes_wrong_is_said_and_the_exit_status_tells() {
             "in use by another program",
         ),
         ("true", "$BENTPIPE receive 80 </dev/null & sleep 0.3; kill $!; exit 1", 1, "waiting at"),
-        // the peer takes the call and throws it away
+        // the peer accepts the connection and resets it
         (
             "exec python3 -c 'import socket, struct; s = socket.create_server((\"\", 5000)); open(\"tmp/ready\", \"w\"); c, _ = s.accept(); c.recv(10); c.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack(\"ii\", 1, 0)); c.close()'",
             "while ! [ -e tmp/ready ]; do sleep 0.1; done; head -c 30000000 /dev/zero | $BENTPIPE send far:5000",
@@ -106,7 +106,7 @@ fn pipes_and_reports_work_as_files_do() {
     assert!(ours["flows"][0]["rtt_ms"]["min"].as_f64().unwrap() >= 4.0);
 }
 
-/// The kernel must not answer in our place, whoever else uses the address, and what it has itself must go on.
+/// The kernel must not answer on this program's port, and its own connections must continue.
 #[test]
 fn the_kernels_own_connections_go_on_beside_ours() {
     let name = "the_kernels_own_connections_go_on_beside_ours";
@@ -127,13 +127,13 @@ fn the_kernels_own_connections_go_on_beside_ours() {
     assert!(done.code == Some(0) && done.out.contains("answered"), "{}", done.story());
 }
 
-/// What happens on a terminal: the output of both ends, as it would be drawn.
+/// Runs a command on a pseudo-terminal and collects the output of both ends.
 const TERMINAL: &str = "
 import os, pty, sys
 sys.exit(os.waitstatus_to_exitcode(pty.spawn(sys.argv[1:])))
 ";
 
-/// A peer that listens for a while and breaks off.
+/// A peer that listens for a while and then resets the connection.
 const LEAVES: &str = "
 import socket, struct, time
 call, _ = socket.create_server(('', 5000)).accept()
@@ -144,8 +144,8 @@ call.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack('ii', 1, 0))
 call.close()
 ";
 
-/// Two ends on one terminal: the near one draws its line, the far one does not draw over it; and the line is
-/// gone before anything is said.
+/// Two ends on one terminal: the near one draws its progress line, the far one does not draw over it, and the
+/// line is removed before any message.
 #[test]
 fn one_line_is_drawn_on_one_terminal_and_taken_away_in_time() {
     let name = "one_line_is_drawn_on_one_terminal_and_taken_away_in_time";
@@ -164,7 +164,7 @@ fn one_line_is_drawn_on_one_terminal_and_taken_away_in_time() {
     assert!(!lines.is_empty(), "the near end draws: {}", done.story());
     let spins = |c: char| ('\u{2800}'..='\u{28ff}').contains(&c);
     assert!(!done.out.contains(spins), "the far end draws: {}", done.story());
-    // a peer that breaks off in the middle
+    // a peer that resets in the middle of the transfer
     let peer = rig.file("peer.py", LEAVES).unwrap();
     let far = format!("exec python3 {peer}");
     let done = rig.run_shell(&emulate(&far), LIMIT).unwrap();
@@ -174,7 +174,7 @@ fn one_line_is_drawn_on_one_terminal_and_taken_away_in_time() {
     assert!(!done.out[report..].contains(" %  "), "and taken away before the report: {}", done.story());
 }
 
-/// A report that cannot be kept is printed all the same.
+/// A report that cannot be written to its file is printed anyway.
 #[test]
 fn a_report_file_is_tried_before_and_its_text_is_never_lost() {
     let name = "a_report_file_is_tried_before_and_its_text_is_never_lost";
@@ -196,7 +196,7 @@ fn a_report_file_is_tried_before_and_its_text_is_never_lost() {
     assert_eq!((&report["flows"][0]["bytes_acked"], report.get("seed")), (&6.into(), None));
 }
 
-/// Calls with forged addresses, each from a hardware address of its own, then one that means it.
+/// Sends SYNs with spoofed addresses, each from a different MAC address, then opens a real connection.
 const FORGER: &str = "
 import socket, struct, sys
 def sum16(b):
@@ -225,7 +225,7 @@ call.shutdown(socket.SHUT_WR)
 assert call.recv(1) == b''
 ";
 
-/// Two hosts on an Ethernet where each must find the other's hardware address.
+/// Two hosts on an Ethernet that must resolve each other's MAC address.
 const ETHERNET: &str = r#"exec unshare --user --map-root-user --net sh -c '
 unshare --net -- sleep 100 & f=$!
 trap "kill $f" EXIT
@@ -239,8 +239,8 @@ sleep 0.5
 far timeout 30 python3 "$FORGER" || { kill $r; exit 1; }
 wait $r'"#;
 
-/// The receiver answers who means it, whatever others forge, and the answers find their way on a network with
-/// hardware addresses.
+/// The receiver answers a real connection despite spoofed SYNs, and its answers reach the peer on a network
+/// with MAC addresses.
 #[test]
 fn forged_calls_make_no_receiver_deaf() {
     let name = "forged_calls_make_no_receiver_deaf";

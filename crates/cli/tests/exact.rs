@@ -1,4 +1,4 @@
-//! What a splitting proxy cannot do as a process: hold more connections than it may have descriptors.
+//! Unlike a splitting proxy, the gateway can hold more connections than it may have descriptors.
 
 #![allow(
     clippy::print_stdout,
@@ -13,7 +13,7 @@ mod lab;
 use lab::{Lab, echo};
 use rustix::process::{Pid, Resource, Rlimit, Signal, prlimit};
 
-/// PEPsal ends when it has no descriptor left, and all connections with it. A connection here needs none.
+/// PEPsal exits when it runs out of descriptors. This gateway needs none per connection.
 #[test]
 fn few_descriptors_are_enough_for_many_connections() {
     let Some(lab) = Lab::new("descriptors", true) else { return };

@@ -1,4 +1,4 @@
-//! `--expect`: figures that a run must reach, for CI.
+//! `--expect`: conditions on the results of a run, for CI.
 
 mod support;
 
@@ -8,7 +8,7 @@ use support::{bentpipe, err};
 const NOT_MET: i32 = 3;
 const BAD_INPUT: i32 = 2;
 
-/// One transfer of 20 kB over a clean satellite: nothing is lost, and it takes some round trips of 585 ms.
+/// One transfer of 20 kB over a satellite link without losses; it takes some round trips of 585 ms.
 fn transfer(more: &[&str]) -> Output {
     bentpipe(&[&["sim", "scenarios/transfer.toml", "--set", "size=20 kB"], more].concat())
 }
@@ -64,7 +64,7 @@ fn what_has_no_value_is_not_met() {
     );
 }
 
-/// Standard output is the report, as without.
+/// Standard output is the same with and without `--expect`.
 #[test]
 fn data_is_the_same_with_and_without() {
     for format in [&[][..], &["--json"]] {
@@ -95,7 +95,7 @@ fn slips_are_answered_before_the_run() {
         assert!(err(&output).contains(words), "{expectation}: {}", err(&output));
         assert!(output.stdout.is_empty());
     }
-    // a name is the scenario's, and shown where it stands
+    // a wrong flow name is shown at its place in the option
     let output = transfer(&["--expect", "goodput[transfr] > 1 bit/s"]);
     let picture = "\
 error: `goodput[transfr]`: the run has no flow `transfr`: did you mean `transfer`?

@@ -1,4 +1,4 @@
-//! Scenarios with gateways from the outside: what is printed beside the paper's figures, and what is refused.
+//! Scenarios with gateways: the printed comparison with the paper's figures, and the rejected inputs.
 
 #![allow(clippy::unwrap_used, reason = "a test may say what it takes for granted")]
 
@@ -39,7 +39,7 @@ fn a_gateway_that_is_off_is_not_in_the_report() {
     assert_eq!(on["gateways"][0]["name"], "gateway");
     assert!(off.get("gateways").is_none());
     let goodput = |report: &serde_json::Value, n: usize| report["flows"][n]["goodput_bps"].as_f64().unwrap();
-    // the same host behind the same hop, whether it is the first case without its gateway or the second
+    // the same host behind the same hop, as the first case without its gateway and as the second case
     assert!((goodput(&off, 0) - goodput(&off, 1)).abs() < 1.0);
 }
 

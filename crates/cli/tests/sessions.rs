@@ -1,5 +1,5 @@
-//! Sessions as their programs and users meet them: exit codes, signals, names, links within links, what is
-//! left behind, and the machine's own network.
+//! Sessions from the outside: exit codes, signals, names, nested links, leftovers, and the machine's own
+//! network.
 
 #![allow(
     clippy::disallowed_types,
@@ -18,7 +18,7 @@ use std::time::{Duration, Instant};
 const LIMIT: Duration = Duration::from_secs(60);
 const BOTH: [Who; 2] = [Who::Ourselves, Who::Ordinary];
 
-/// A place to run in, or the reason why there is none.
+/// Sets up a test environment, or prints why it is not possible.
 fn place(test: &str, who: Who) -> Option<Rig> {
     let missing = ["ping", "ip", "unshare", "nsenter", "setpriv"].iter().find(|p| !rig::has(p));
     if let Some(program) = missing {
@@ -34,12 +34,11 @@ fn place(test: &str, who: Who) -> Option<Rig> {
     }
 }
 
-/// A shell script behind a link.
+/// Runs a shell script behind a link.
 fn behind(rig: &Rig, script: &str) -> Done {
     rig.run(&["emulate", "terrestrial", "--", "sh", "-c", script], LIMIT).unwrap()
 }
 
-/// Files of sessions.
 fn files(rig: &Rig) -> Vec<String> {
     let all = fs::read_dir(rig.folder().join("run/bentpipe")).into_iter().flatten().flatten();
     all.map(|f| f.file_name().to_string_lossy().into_owned()).filter(|name| name != "lock").collect()
@@ -53,7 +52,7 @@ fn wait_for(what: &str, mut is_so: impl FnMut() -> bool) {
     }
 }
 
-/// Processes with this among their arguments.
+/// PIDs of processes with this argument.
 fn with_argument(word: &str) -> Vec<i32> {
     let has = |pid: &i32| {
         let line = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
@@ -155,7 +154,7 @@ fn signals_reach_the_command_and_its_answer_counts() {
 fn what_still_runs_is_ended_with_the_session() {
     for who in BOTH {
         let Some(rig) = place("what_still_runs_is_ended_with_the_session", who) else { return };
-        // seconds that nobody else sleeps for
+        // a sleep time that no other process uses
         let mark = format!("8{}{}", std::process::id(), u8::from(who == Who::Ordinary));
         let script = format!("trap '' TERM; setsid sleep {mark} & (sleep {mark} &); sleep 0.3");
         let far = format!("trap '' TERM; sleep {mark}; sleep {mark}");
@@ -192,7 +191,7 @@ fn links_lie_within_links_and_beside_each_other() {
         let bentpipe = rig.program().display();
         let inner = format!("'{bentpipe}' emulate terrestrial -- ");
         let ping = "ping -n -c 2 -i 0.1 far";
-        // the time to live tells how many routers lie between
+        // the TTL shows the number of routers in between
         let done =
             behind(&rig, &format!("{inner}{inner}{ping}; {inner}{ping} & {inner}ping -4 -n -c 2 far; wait"));
         let count = |ttl: &str| done.out.matches(ttl).count();
@@ -228,7 +227,7 @@ fn the_doctor_says_that_it_works() {
     }
 }
 
-/// A machine with an internet behind it, which knows no way to any other address than the machine's.
+/// A machine with an internet behind it that has a route to the machine's own address only.
 const INTERNET: &str = "set -e
 ip link add eth0 type veth peer name inet0
 ip address add 192.0.2.1/24 dev eth0
@@ -260,7 +259,7 @@ fn the_far_end_can_be_the_machines_own_network() {
     }
     let Some(rig) = place(name, Who::Ourselves) else { return };
     let pings = "ping -n -c 2 -i 0.1 198.51.100.1 && ping -6 -n -c 2 -i 0.1 2001:db8:1::1 && cat /etc/resolv.conf && ping -n -c 1 far >/dev/null";
-    // a second one beside it, which lasts longer; a third that is killed
+    // a second session that lasts longer, and a third that is killed
     let script = format!(
         "{INTERNET}
 \"$BENTPIPE\" emulate terrestrial --uplink --name long -- sleep 3 &

@@ -1,4 +1,4 @@
-//! Sweeps as their users meet them: the same bytes whatever happens on the way.
+//! Sweeps from the outside: the same bytes of output despite interruptions.
 
 mod support;
 
@@ -10,7 +10,7 @@ use std::process::{Child, Output, Stdio};
 use std::time::Duration;
 use support::{bentpipe, contents, err, folder, program};
 
-/// Five connections with losses and jitter: every seed gives other figures.
+/// Five connections with losses and jitter: the results differ for every seed.
 const SMALL: [&str; 13] = [
     "sweep",
     "scenarios/sharing.toml",
@@ -26,7 +26,7 @@ const SMALL: [&str; 13] = [
     "goodput",
     "--measure=drops[bottleneck].packet_loss",
 ];
-/// Runs of it with three seeds.
+/// Number of its runs with three seeds.
 const SMALL_RUNS: usize = 12;
 
 fn sweep(args: &[&str], more: &[&str], out: &Path) -> Output {
@@ -34,7 +34,7 @@ fn sweep(args: &[&str], more: &[&str], out: &Path) -> Output {
     bentpipe(&[args, more, &["--out", out]].concat())
 }
 
-/// A sweep that works, and how many runs it made and kept.
+/// Runs a sweep that must succeed; returns how many runs it made and kept.
 #[track_caller]
 fn swept(args: &[&str], more: &[&str], out: &Path) -> (usize, usize) {
     let output = sweep(args, more, out);
@@ -43,14 +43,14 @@ fn swept(args: &[&str], more: &[&str], out: &Path) -> (usize, usize) {
     counts(&err(&output))
 }
 
-/// `12 runs made, 3 kept, in ...`
+/// Parses `12 runs made, 3 kept, in ...`.
 #[track_caller]
 fn counts(text: &str) -> (usize, usize) {
     let number = |before: &str| text.split(before).next().and_then(|t| t.rsplit(' ').next()?.parse().ok());
     number(" runs made").zip(number(" kept")).unwrap_or_else(|| panic!("{text}"))
 }
 
-/// Compares without printing megabytes.
+/// Compares two folders without printing megabytes.
 #[track_caller]
 fn same(a: &Path, b: &Path) {
     let (a, b) = (contents(a), contents(b));
@@ -60,7 +60,7 @@ fn same(a: &Path, b: &Path) {
     }
 }
 
-/// The finished runs of a folder.
+/// The finished runs in a folder.
 fn runs(out: &Path) -> Vec<PathBuf> {
     let Ok(list) = fs::read_dir(out.join("runs")) else { return Vec::new() };
     let all = list.map(|e| e.expect("it can be read").path());
@@ -90,7 +90,7 @@ fn one_thread_two_threads_and_shards_give_the_same_bytes() {
     assert_eq!(output.status.code(), Some(0), "{}", err(&output));
     same(&one, &whole);
 
-    // the figures are those of single runs
+    // the figures are those of a single run
     let row = "1e-2,cubic,2,";
     let table = String::from_utf8(contents(&one)["runs.csv"].clone()).expect("UTF-8");
     let row = table.lines().find_map(|l| l.strip_prefix(row)).expect("the run is in the table");
@@ -126,14 +126,14 @@ fn a_precision_asks_for_the_same_runs_on_any_number_of_threads() {
     assert_eq!(swept(&args, &["--threads", "2"], &two), made);
     same(&one, &two);
     assert!(made.0 > 8 && made.0 <= 28, "{made:?}: not fixed, and not more than allowed");
-    // every cell is known well enough or has all it may have
+    // every cell has reached the precision or the maximum number of runs
     let table = String::from_utf8(contents(&one)["cells.csv"].clone()).expect("UTF-8");
     for row in table.lines().skip(1) {
         let cells: Vec<&str> = row.split(',').collect();
         let value = |n: usize| cells[n].parse::<f64>().expect("a number");
         assert!(value(3) <= 0.05 * value(2) || cells[4] == "7", "{row}");
     }
-    // asked again, nothing is left to do
+    // a repeated sweep has nothing left to do
     assert_eq!(swept(&args, &[], &one), (0, made.0));
     same(&one, &two);
 }
@@ -162,7 +162,7 @@ fn damaged_torn_foreign_and_missing_runs_are_made_anew() {
     fs::remove_file(&files[6]).expect("it is there");
     assert_eq!(swept(&args, &[], &bad), (6, SMALL_RUNS - 6));
     same(&good, &bad);
-    // nor does merging take them
+    // nor does a merge accept them
     write(0, b"");
     let output =
         bentpipe(&["merge", bad.to_str().expect("UTF-8"), "--out", folder("never").to_str().expect("UTF-8")]);
@@ -171,7 +171,7 @@ fn damaged_torn_foreign_and_missing_runs_are_made_anew() {
     assert!(!folder("never").exists());
 }
 
-/// Starts a sweep, and kills it without warning when it has finished some more runs.
+/// Starts a sweep and kills it after some more runs have finished.
 #[allow(clippy::disallowed_methods, reason = "it waits for another process")]
 fn killed(args: &[&str], out: &Path, finished: usize) {
     let mut child: Child =
@@ -179,7 +179,7 @@ fn killed(args: &[&str], out: &Path, finished: usize) {
     while runs(out).len() < finished && child.try_wait().expect("it can be asked").is_none() {
         std::thread::sleep(Duration::from_millis(1));
     }
-    // SIGKILL to this child and nobody else
+    // SIGKILL to this child only
     child.kill().expect("it is ours");
     child.wait().expect("it ends");
 }
@@ -188,7 +188,7 @@ fn killed(args: &[&str], out: &Path, finished: usize) {
 fn kill_9_in_the_middle_loses_no_finished_run() {
     let all = 32;
     let (whole, out) = (folder("uninterrupted"), folder("killed"));
-    // on a machine that lets the sweep finish before it is killed, longer runs
+    // longer runs, if the sweep finishes before it is killed
     for seconds in [10, 60, 300] {
         let duration = format!("duration={seconds} s");
         let args = [
@@ -228,12 +228,12 @@ fn kill_9_in_the_middle_loses_no_finished_run() {
     panic!("it could not be killed in the middle");
 }
 
-/// Which file it is, and what is in it.
+/// Inode and contents of a file.
 fn state(path: &Path) -> (u64, Vec<u8>) {
     (fs::metadata(path).expect("it is there").ino(), fs::read(path).expect("it can be read"))
 }
 
-/// Says no to every file that is half there; returns how many runs are whole.
+/// Fails for partly written files; returns the number of finished runs.
 #[track_caller]
 fn only_whole_files(out: &Path, good: &Path) -> usize {
     let (here, wanted) = (contents(out), contents(good));
@@ -250,7 +250,7 @@ fn a_full_disk_is_reported_and_leaves_no_corrupt_file() {
     swept(&args, &[], &good);
     fs::create_dir_all(&disk).expect("it can be made");
     fs::create_dir_all(&out).expect("it can be made");
-    // a disk of its own that nobody else sees; what is on it is copied out before it goes away
+    // a private disk; its contents are copied before it is unmounted
     let script = "mount -t tmpfs -o size=64k none \"$1\" || exit 77; disk=$1; out=$2; shift 2; \
                   \"$@\" --out \"$disk\"; code=$?; cp -a \"$disk/.\" \"$out\"; exit $code";
     let mut command = std::process::Command::new("unshare");
@@ -284,7 +284,7 @@ fn a_table_that_does_not_fit_leaves_the_old_one() {
     let page = contents(&good)["report.html"].len() as u64;
     let blocks = largest.div_ceil(512);
     assert!(blocks * 512 < page, "the page is to be the first that does not fit");
-    // files cannot grow beyond so many blocks of 512 bytes
+    // limits the file size, in blocks of 512 bytes
     let script = "trap '' XFSZ; ulimit -f \"$1\" || exit 77; shift; exec \"$@\"";
     let limited = || {
         let mut command = std::process::Command::new("sh");
@@ -304,7 +304,7 @@ fn a_table_that_does_not_fit_leaves_the_old_one() {
     assert!(!out.join("report.html").exists());
     assert_eq!(swept(&args, &[], &out), (0, SMALL_RUNS));
     same(&good, &out);
-    // and where there was one, it stays
+    // and an existing file stays unchanged
     assert_eq!(limited().status.code(), Some(1));
     same(&good, &out);
 }

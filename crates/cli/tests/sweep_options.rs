@@ -1,5 +1,5 @@
-//! Faults in a sweep's options are shown where they stand, before anything is run or written; and what
-//! options do to the file's sweep.
+//! Errors in a sweep's options are shown at their place before anything is run or written; and how options
+//! change the file's sweep.
 
 mod support;
 
@@ -7,10 +7,10 @@ use support::{bentpipe, contents, err, folder};
 
 const FILE: &str = "scenarios/sharing.toml";
 
-/// Refused with exactly this picture.
+/// Checks that the options are rejected with exactly this message.
 #[track_caller]
 fn refused(args: &[&str], picture: &str) {
-    // tests run at the same time
+    // a folder per test, since tests run in parallel
     let out = folder(&format!("refused-{}", std::thread::current().name().unwrap_or_default()));
     let output = bentpipe(&[&["sweep"], args, &["--out", out.to_str().expect("UTF-8")]].concat());
     assert_eq!((output.status.code(), err(&output)), (Some(2), picture.trim_start_matches('\n').to_owned()));
@@ -98,7 +98,7 @@ error: `drops[bottlneck]`: the run has no link `bottlneck`: did you mean `bottle
   = help: it has bottleneck, bottleneck-return, src1-access, src1-access-return, dst1-access, dst1-access-return
 ",
     );
-    // a flow that only some combinations have
+    // a flow that exists only in some combinations
     refused(
         &[FILE, "--axis", "flows=3,2", "--measure", "goodput[flow3]"],
         "
@@ -226,7 +226,7 @@ help: with a precision, its max_seeds counts
     );
 }
 
-/// `sharing.toml` with a sweep of its own.
+/// Writes a copy of `sharing.toml` with another sweep.
 fn with_sweep(name: &str, keys: &str) -> std::path::PathBuf {
     let text = std::fs::read_to_string("../../scenarios/sharing.toml").expect("it is there");
     let axes = "loss = [0.0, 1e-2], window = [\"11 segments\", \"71 segments\"], tcp = [\"reno\", \"sack\"]";
@@ -270,7 +270,7 @@ fn set_keeps_one_value_of_an_axis_and_axis_replaces_them() {
     let head = "loss,window,tcp,timeouts_mean,timeouts_half_width_95,timeouts_n,goodput_bps_mean,goodput_bps_half_width_95,goodput_bps_n";
     assert_eq!(rows[0], head);
     assert!(rows.len() == 2 && rows[1].starts_with("0,11 segments,reno,0,0,2,"), "{table}");
-    // a precision that cannot be reached ends at the file's max_seeds, or at the one given
+    // an unreachable precision stops at max_seeds of the file or of the option
     let hard = [
         "--set",
         "tcp=reno",

@@ -1,5 +1,5 @@
-//! A network between its ports: what comes in is taken to it at the time the kernel had it, and what arrives
-//! is sent.
+//! A network between its ports: injects incoming packets at the time when the kernel received them, and sends
+//! packets that have arrived.
 
 use crate::counters::Counters;
 use crate::journal::Journal;
@@ -13,20 +13,20 @@ use bentpipe_os::{Clock, PacketPort};
 use bentpipe_wire::offload::VnetHeader;
 use std::io::{self, IoSlice};
 
-/// Units read from one port before the others and the clock get their turn.
+/// Units read from one port before other ports and timers are served.
 const BATCH: usize = 16;
-/// How far the time of a network with [`Pacing::Cheap`] may be behind: what a thread that was stopped has
-/// missed must not come out as a burst that the hop cannot take. At 24 Mbit/s that is eight packets.
+/// Most time that a network with [`Pacing::Cheap`] may lag behind: what a stopped thread has missed must not
+/// come out as a burst that the hop cannot take. At 24 Mbit/s this is eight packets.
 pub const CATCH_UP: Duration = Duration::from_millis(4);
 
-/// What the loop works on, for its attendants too.
+/// State of the driver's loop, also used by its attendants.
 #[derive(Debug)]
 pub struct Core {
     /// The network.
     pub net: LiveNetwork,
     /// The run's clock.
     pub clock: Clock,
-    /// How late packets left.
+    /// Lateness of packets.
     pub lateness: Lateness,
     /// Record of the inputs.
     pub journal: Option<Journal>,
@@ -37,7 +37,7 @@ pub struct Core {
 }
 
 impl Core {
-    /// A network between `ports`, in the order of its open ends.
+    /// A network with `ports`, in the order of its open ends.
     pub fn new(net: LiveNetwork, ports: Vec<Box<dyn PacketPort>>, clock: Clock, pacing: Pacing) -> Self {
         Self {
             net,
@@ -51,7 +51,7 @@ impl Core {
         }
     }
 
-    /// What was done so far.
+    /// Counters so far.
     ///
     /// # Errors
     /// When a port is gone.
@@ -63,7 +63,7 @@ impl Core {
         Ok(counters)
     }
 
-    /// Lateness so far, with what was lost at the ports.
+    /// Lateness so far, and losses at the ports.
     ///
     /// # Errors
     /// When a port is gone.
@@ -72,12 +72,12 @@ impl Core {
         Ok(self.lateness.sum(drops))
     }
 
-    /// All ports, when nobody has asked them.
+    /// All ports, when they were not polled.
     pub(crate) fn all(&self) -> Ready {
         Ready::first(self.ports.len())
     }
 
-    /// Reads what the `ready` ports have; returns those that may have more.
+    /// Reads from the `ready` ports; returns those that may have more.
     ///
     /// # Errors
     /// When a port is gone or the journal cannot be written.
@@ -96,7 +96,7 @@ impl Core {
         Ok(more)
     }
 
-    /// Takes the unit in the scratch to the network.
+    /// Injects the unit in the scratch buffer into the network.
     fn accept(&mut self, port: usize, received: &Received) -> io::Result<()> {
         let at = self.clock.at(received.at).max(self.net.now());
         if let Some(journal) = &mut self.journal {
@@ -110,7 +110,7 @@ impl Core {
         self.deliver().map(|_| ())
     }
 
-    /// Sends the unit in the scratch out of the other of two ports, as it came.
+    /// Sends the unit in the scratch buffer unchanged out of the other of two ports.
     fn pass(&mut self, port: usize, received: &Received) -> io::Result<()> {
         if self.ports.len() != 2 {
             return Ok(());
@@ -123,7 +123,7 @@ impl Core {
         Ok(())
     }
 
-    /// Brings the network up to `until`.
+    /// Advances the network to `until`.
     pub fn advance(&mut self, until: Instant) {
         if self.pacing == Pacing::Cheap {
             let floor = Instant(self.clock.now().0.saturating_sub(CATCH_UP.0));
@@ -135,7 +135,8 @@ impl Core {
         self.net.advance(until);
     }
 
-    /// Sends what has arrived, unless more is to go with it; returns when the first of it was sent.
+    /// Sends arrived packets, unless they wait to be sent together with later ones; returns when the first
+    /// was sent.
     ///
     /// # Errors
     /// When a port is gone.
@@ -162,14 +163,14 @@ impl Core {
         let port = self.ports[arrival.port].as_mut();
         let outcome = self.net.emit(arrival, |emitted, header, payload| {
             let parts = [IoSlice::new(header), IoSlice::new(payload)];
-            // a port wants the headers first
+            // the first part must contain the headers
             offer(port, &emitted.vnet, if header.is_empty() { &parts[1..] } else { &parts[..] })
         });
         self.net.counters.note_sent(arrival.port, outcome?);
         Ok(())
     }
 
-    /// The end of a run.
+    /// Sends the remaining packets at the end of a run.
     pub(crate) fn end(mut self) -> io::Result<Self> {
         self.density.is_dense = false;
         self.deliver()?;
@@ -181,18 +182,18 @@ impl Core {
     }
 }
 
-/// What became of a packet that was offered to the kernel.
+/// Result of offering a packet to the kernel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Offered {
-    /// So many bytes were taken.
+    /// Accepted, with this many bytes.
     Taken(u64),
-    /// There was no room; the port counts it.
+    /// No room; counted by the port.
     Lost,
     /// The kernel refused this packet.
     Refused,
 }
 
-/// Offers a packet to the kernel; an error is a port that is gone.
+/// Offers a packet to the kernel; an error means that the port is gone.
 fn offer(port: &mut dyn PacketPort, vnet: &VnetHeader, parts: &[IoSlice<'_>]) -> io::Result<Offered> {
     match port.send(vnet, parts) {
         Ok(true) => Ok(Offered::Taken(parts.iter().map(|part| part.len() as u64).sum())),
@@ -202,8 +203,7 @@ fn offer(port: &mut dyn PacketPort, vnet: &VnetHeader, parts: &[IoSlice<'_>]) ->
     }
 }
 
-/// True for what the kernel says of one packet, not of the port: too long for the interface, or not to be
-/// cut.
+/// True for errors about one packet, not the port: too long for the interface, or not segmentable.
 fn is_about_the_packet(error: &io::Error) -> bool {
     use rustix::io::Errno;
     matches!(Errno::from_io_error(error), Some(Errno::INVAL | Errno::MSGSIZE | Errno::PROTO | Errno::FBIG))

@@ -1,4 +1,4 @@
-//! What the driver has done, and every packet that it did not forward, or that passed unread, with the cause.
+//! Counters of the driver: packets handled, and every packet not forwarded or passed unread, by cause.
 
 use crate::core::Offered;
 use crate::parse::Other;
@@ -7,38 +7,38 @@ use bentpipe_os::PortDrops;
 /// Counters of one port. A super-packet is one unit.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct PortCounters {
-    /// Units that came in.
+    /// Units received.
     pub received: u64,
-    /// Bytes of them, from where the port's units begin.
+    /// Bytes received, counted from the start of the port's units.
     pub received_bytes: u64,
-    /// Units that were sent.
+    /// Units sent.
     pub sent: u64,
-    /// Bytes of them.
+    /// Bytes sent.
     pub sent_bytes: u64,
-    /// Lost at the port, beside the network.
+    /// Packets lost at the port, outside the network.
     pub drops: PortDrops,
 }
 
 /// Counters of a driver.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Counters {
-    /// Of each port.
+    /// Counters of each port.
     pub ports: Vec<PortCounters>,
-    /// Of those that were sent, units that left as they came.
+    /// Units sent unchanged.
     pub untouched: u64,
-    /// Units that passed unread where headers are read, in the order of [`Other::ALL`].
+    /// Units forwarded unread although headers are read, in the order of [`Other::ALL`].
     pub other: [u64; Other::ALL.len()],
-    /// Not IP, where packets are routed.
+    /// Units dropped because they are not IP, where packets are routed.
     pub not_ip: u64,
-    /// Passed around the network, since the store was full.
+    /// Units that bypassed the network because the store was full.
     pub store_full: u64,
-    /// Passed unread, since there was no number for an address.
+    /// Units forwarded unread because there was no free address number.
     pub addresses_full: u64,
-    /// Sent with their old options, since new ones found no room.
+    /// Packets sent with their old options because the new ones did not fit.
     pub options_short: u64,
-    /// Not sent: the kernel refused the packet, most often because it is longer than the interface's MTU.
+    /// Packets refused by the kernel, usually because they are longer than the interface's MTU.
     pub refused: u64,
-    /// Turns in which the thread came too late for what was due, by more than [`crate::CATCH_UP`].
+    /// Turns that came late by more than [`crate::CATCH_UP`].
     pub late_turns: u64,
 }
 
@@ -47,7 +47,7 @@ impl Counters {
         Self { ports: vec![PortCounters::default(); ports], ..Self::default() }
     }
 
-    /// What became of a unit that was offered to the kernel at a port.
+    /// Counts the result of offering a unit to the kernel at a port.
     pub(crate) fn note_sent(&mut self, port: usize, outcome: Offered) {
         match outcome {
             Offered::Taken(bytes) => {
@@ -59,19 +59,19 @@ impl Counters {
         }
     }
 
-    /// A unit that passes unread.
+    /// Counts a unit that is forwarded unread.
     pub(crate) fn note(&mut self, why: Other) {
         if let Some(counter) = Other::ALL.iter().position(|o| *o == why).and_then(|i| self.other.get_mut(i)) {
             *counter += 1;
         }
     }
 
-    /// Bytes that came in at all ports.
+    /// Bytes received at all ports.
     pub(crate) fn received_bytes(&self) -> u64 {
         self.ports.iter().map(|port| port.received_bytes).sum()
     }
 
-    /// What was lost at the ports and what was not IP, of all ports together.
+    /// Packets lost at the ports and frames that are not IP, over all ports.
     pub fn drops(&self) -> PortDrops {
         let add = |sum: PortDrops, port: &PortCounters| PortDrops {
             receive: sum.receive + port.drops.receive,
@@ -81,7 +81,7 @@ impl Counters {
         self.ports.iter().fold(PortDrops { not_ip: self.not_ip, ..PortDrops::default() }, add)
     }
 
-    /// Packets that came and were not forwarded.
+    /// Packets received and not forwarded.
     pub fn lost(&self) -> u64 {
         let drops = self.drops();
         drops.receive + drops.send + self.refused

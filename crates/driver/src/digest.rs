@@ -1,16 +1,16 @@
-//! A digest of what comes out of a network: of every packet when it was due, where, and its bytes.
+//! A digest of the packets that leave a network: due time, port and bytes of each.
 
 use crate::emit::emit;
 use crate::parse::HEADER_SPACE;
 use crate::store::Held;
 use bentpipe_base::{Instant, Packet};
 
-/// Digest of packets in the order in which they came out.
+/// Digest of packets in the order in which they left.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Digest(blake3::Hasher);
 
 impl Digest {
-    /// Adds a packet, which was due at `host` at `due`.
+    /// Adds a packet that was due at `host` at `due`.
     pub(crate) fn add(&mut self, due: Instant, host: usize, held: &Held<'_>, packet: &Packet) {
         let mut header = [0; HEADER_SPACE];
         let part = emit(held, packet, &mut header);

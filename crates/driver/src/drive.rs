@@ -1,8 +1,7 @@
-//! The data thread's loop: read what the ports have, do what is due, send what has arrived, sleep until the
-//! next thing is due or a packet comes.
+//! The data thread's loop: read from the ports, handle due events, send arrived packets, sleep.
 //!
-//! Events are handled at their scheduled times, so a late turn delays packets but never changes a rate; how
-//! late each packet left is measured.
+//! Events are handled at their scheduled times, so a late turn delays packets but never changes a rate; the
+//! lateness of each packet is measured.
 
 use crate::core::Core;
 use crate::moderation::Moderation;
@@ -14,34 +13,34 @@ use std::io;
 use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
 use std::sync::Arc;
 
-/// A thread with real-time priority that never sleeps is stopped by the kernel for 50 ms of every second
-/// (sched_rt_runtime_us): so after working for this long it rests for that long. What falls due meanwhile
-/// leaves together, which is also cheaper.
+/// The kernel stops a real-time thread that never sleeps for 50 ms of every second (sched_rt_runtime_us). So
+/// after working for this long the thread rests for that long. Packets that fall due meanwhile leave
+/// together, which is also cheaper.
 const WORK: Duration = Duration::from_millis(1);
 const REST: Duration = Duration::from_micros(100);
-/// Up to so many descriptors are waited for without asking for memory.
+/// Up to this many descriptors are polled without allocating memory.
 const FEW: usize = 64;
-/// Longest sleep: a stop that was asked for without a wake-up is seen then.
+/// Longest sleep, after which a stop without a wake-up is noticed.
 const LONGEST_WAIT: Duration = Duration::from_millis(200);
-/// How long what the network holds has to leave after the end was asked for, with [`Pacing::Cheap`].
+/// Time for the network to release its packets after a stop, with [`Pacing::Cheap`].
 const DRAIN: Duration = Duration::from_secs(5);
 
-/// Something that wants to be called on the data thread: commands, samples.
+/// Something called regularly on the data thread: commands, samples.
 pub trait Attendant {
-    /// Called every turn with the network at its present time; must be quick. False ends the run.
+    /// Called every turn with the network at its present time; must be quick. Returns false to end the run.
     fn attend(&mut self, core: &mut Core) -> bool;
-    /// When it wants to be called next at the latest.
+    /// Time by which it must be called next.
     fn next(&self) -> Option<Instant>;
 }
 
-/// The loop.
+/// The data thread's loop.
 pub struct Driver {
     core: Core,
     attendants: Vec<Box<dyn Attendant>>,
     wake: Arc<OwnedFd>,
-    /// When it last slept, if it must now and then: while it has real-time priority.
+    /// When it last rested; only with real-time priority, which requires resting.
     rested: Option<Instant>,
-    /// Of a thread that may give up real-time priority.
+    /// For a thread that may give up real-time priority.
     moderation: Option<Moderation>,
 }
 
@@ -52,20 +51,20 @@ impl core::fmt::Debug for Driver {
 }
 
 impl Driver {
-    /// A loop over `core`. Something readable at `wake` ends a sleep.
+    /// A loop over `core`. A readable `wake` ends a sleep.
     pub fn new(core: Core, wake: Arc<OwnedFd>) -> Self {
         Self { core, attendants: Vec::new(), wake, rested: None, moderation: None }
     }
 
-    /// Adds somebody who is called on the data thread.
+    /// Adds an attendant.
     #[must_use]
     pub fn with(mut self, attendant: Box<dyn Attendant>) -> Self {
         self.attendants.push(attendant);
         self
     }
 
-    /// For a thread with real-time priority: it rests now and then even when there is always something to do,
-    /// as it must. One that need not be exact is an ordinary thread while traffic is dense.
+    /// For a thread with real-time priority: it must rest now and then even under load. With
+    /// [`Pacing::Cheap`] it becomes an ordinary thread while traffic is dense.
     #[must_use]
     pub fn in_real_time(mut self) -> Self {
         self.rested = Some(self.core.clock.now());
@@ -73,7 +72,7 @@ impl Driver {
         self
     }
 
-    /// Runs until an attendant ends it, or a port is gone.
+    /// Runs until an attendant ends it or a port is gone.
     ///
     /// # Errors
     /// When a port fails or the journal cannot be written.
@@ -110,13 +109,13 @@ impl Driver {
                 slept = ready.is_empty();
                 continue;
             }
-            // a port that is full keeps no other from its turn
+            // a port with more input does not keep the others waiting
             ready = self.core.all();
             slept = false;
         }
     }
 
-    /// Does what is due now; returns when the first of what arrived was sent.
+    /// Handles due events; returns when the first packet was sent.
     fn turn(&mut self) -> io::Result<Option<Instant>> {
         let core = &mut self.core;
         let now = core.clock.now();
@@ -128,7 +127,7 @@ impl Driver {
         core.deliver()
     }
 
-    /// Takes and gives up real-time priority with the traffic.
+    /// Takes or gives up real-time priority depending on the traffic.
     fn moderate(&mut self, now: Instant) {
         let Some(moderation) = &mut self.moderation else { return };
         let bytes = Size(self.core.net.counters.received_bytes());
@@ -139,12 +138,12 @@ impl Driver {
         };
         match may {
             Some(rested) => self.rested = rested,
-            // refused: it stays as it is, and is not asked for again
+            // refused: keep the priority and do not ask again
             None => self.moderation = None,
         }
     }
 
-    /// Sleeps a little, whatever comes.
+    /// Sleeps for [`REST`], whatever arrives.
     fn rest(&mut self) -> io::Result<()> {
         let until = self.core.clock.now() + REST;
         wait(&[self.wake.as_fd()], Some(until), &self.core.clock, Duration::ZERO)?;
@@ -152,7 +151,7 @@ impl Driver {
         Ok(())
     }
 
-    /// Sleeps until something is due, `latest` at the latest; says what can be read.
+    /// Sleeps until an event is due, or until `latest`; returns the readable ports.
     fn sleep(&mut self, latest: Instant) -> io::Result<Ready> {
         let core = &mut self.core;
         let before = core.clock.now();
@@ -169,7 +168,7 @@ impl Driver {
         let mut few = [wake; FEW];
         let many: Vec<BorrowedFd<'_>>;
         let n = core.ports.len();
-        // the last is the wake-up
+        // the last descriptor is the wake-up
         let fds = if n < FEW {
             few.iter_mut().zip(&core.ports).for_each(|(fd, port)| *fd = port.fd());
             &few[..=n]
@@ -183,7 +182,7 @@ impl Driver {
             self.rested = Some(after);
         }
         if ready.has(n) {
-            // it is only there to wake us
+            // its value does not matter
             let _ = rustix::io::read(&self.wake, &mut [0; 8]);
         }
         Ok(ready)

@@ -1,16 +1,17 @@
-//! What the gateway's node sends, as bytes: those that came, with what the node changed.
+//! Converts the packets that a node sends to bytes: the received bytes with the node's changes.
 //!
-//! A packet that the node left alone is sent as it came, its virtio header too. Of one that it changed, cut
-//! or copied in part the headers are written anew from the old ones, and the payload is a slice of what came:
+//! An unchanged packet is sent as received, including its virtio header. For one that was changed, cut or
+//! copied in part, the headers are rewritten from the old ones, and the payload is a slice of the old one:
 //!
-//! * Sequence and acknowledgment number, window, flags, options, DSCP, ECN and hops are the packet's; ports,
-//!   addresses, the urgent pointer's place, reserved bits, IP options and options we do not know stay.
-//! * A part that does not reach the end carries neither FIN nor PSH, one that does not hold the beginning no
-//!   CWR, as the kernel cuts super-packets (`tcp_gso_segment`); an urgent pointer (RFC 9293, section 3.8.5)
-//!   that lies before the part is gone.
-//! * A checksum that stands in full is updated by the difference (RFC 1624) while the payload is whole. A
-//!   part gets the sum of its pseudo-header, and whoever sends it finishes it: the payload is never read
-//!   here. [`crate::parse()`] lets nothing in whose checksum does not hold, so no damage is hidden.
+//! * Sequence and acknowledgment number, window, flags, options, DSCP, ECN and hop limit are taken from the
+//!   packet; ports, addresses, the position of the urgent pointer, reserved bits, IP options and unknown TCP
+//!   options are kept.
+//! * A part that does not reach the end carries neither FIN nor PSH, one without the beginning no CWR, as
+//!   when the kernel cuts super-packets (`tcp_gso_segment`). An urgent pointer (RFC 9293, section 3.8.5) is
+//!   removed if it lies before the part.
+//! * A complete checksum is updated incrementally (RFC 1624) if the payload is whole. A part gets the sum of
+//!   its pseudo-header, to be completed by the kernel or network card, so the payload is never read here.
+//!   [`crate::parse()`] rejects packets with wrong checksums, so no damage is hidden.
 
 use crate::frame::Link;
 use crate::options::{OPTION_SPACE, are_equal, rebuild};
@@ -33,24 +34,23 @@ mod field {
     pub(super) const FIXED: usize = 20;
 }
 
-/// A packet ready to be sent: the headers that were written, then bytes of the slot.
+/// A packet ready to be sent: rewritten headers, then bytes of the slot.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Emitted {
-    /// What to tell the kernel.
+    /// The virtio header for the kernel.
     pub vnet: VnetHeader,
-    /// Bytes written to the header buffer; 0 when the packet goes as it came, its own headers being in
-    /// `payload`.
+    /// Bytes written to the header buffer; 0 for an unchanged packet, whose headers are part of `payload`.
     pub header_len: usize,
-    /// What follows them, in bytes of the slot.
+    /// The bytes that follow, as a range of the slot.
     pub payload: Range<usize>,
-    /// The options the node wanted found no room: the old ones were left.
+    /// The node's options did not fit; the old ones were kept.
     pub is_short: bool,
 }
 
-/// Makes `packet`, which a node sends of the bytes `held`, ready to be sent. Headers are written to `out`.
+/// Prepares `packet`, which a node sends from the bytes `held`. Headers are written to `out`.
 ///
 /// # Panics
-/// When the packet's body is not a part of what is held: a node sends nothing of its own.
+/// When the packet's body is not a part of `held`: nodes send only what they received.
 pub fn emit(held: &Held<'_>, packet: &Packet, out: &mut [u8; HEADER_SPACE]) -> Emitted {
     let whole = Emitted { vnet: *held.vnet, header_len: 0, payload: 0..held.bytes.len(), is_short: false };
     match held.content {
@@ -68,7 +68,7 @@ pub fn emit(held: &Held<'_>, packet: &Packet, out: &mut [u8; HEADER_SPACE]) -> E
     }
 }
 
-/// A packet whose headers were not read: some wire packets of it, perhaps marked on their way.
+/// Emits a packet whose headers were not read: some wire packets of a super-packet, perhaps ECN-marked.
 fn piece(held: &Held<'_>, cut: &Super, packet: &Packet, out: &mut [u8; HEADER_SPACE]) -> Emitted {
     let size = u32::from(held.vnet.gso_size).max(1);
     let first = packet.body.offset() / size;
@@ -83,14 +83,13 @@ fn piece(held: &Held<'_>, cut: &Super, packet: &Packet, out: &mut [u8; HEADER_SP
     Emitted { vnet: piece.vnet, header_len: piece.header_len, payload: piece.payload, is_short: false }
 }
 
-/// What `packet` and `next`, pieces of the super-packet `held`, are cut into when they leave as one; `None`
-/// when they cannot, because `next` does not go on where `packet` ends, or their headers differ in more than
-/// a super-packet's pieces may.
+/// Returns the segment size if `packet` and `next`, pieces of the super-packet `held`, can leave as one:
+/// `next` follows `packet` directly, and the headers differ only as a super-packet allows.
 pub(crate) fn joint(held: &Held<'_>, packet: &Packet, next: &Packet) -> Option<u16> {
     let segment = match held.content {
         Content::Bytes => return None,
         Content::Ip(_) => {
-            // one header says the same of all
+            // one header stands for all pieces
             let alike =
                 packet.ecn == next.ecn && packet.proto == next.proto && packet.body.touches(next.body);
             let full = packet.body.len.is_multiple_of(u32::from(held.vnet.gso_size).max(1));
@@ -123,19 +122,19 @@ pub(crate) fn joint(held: &Held<'_>, packet: &Packet, next: &Packet) -> Option<u
     (expected == *next).then_some(segment)
 }
 
-/// A part of the payload that was kept, which is to be sent under a new header.
+/// A part of the kept payload, to be sent with a new header.
 struct Part<'a> {
     was: &'a Packet,
     shape: &'a Shape,
     vnet: &'a VnetHeader,
     bytes: &'a [u8],
-    /// Where it begins and ends in the payload.
+    /// Start and end of the part in the payload.
     start: usize,
     end: usize,
 }
 
 impl Part<'_> {
-    /// `None` when the shape is not that of the bytes, which cannot be.
+    /// `None` if the shape does not match the bytes, which cannot happen.
     fn write(&self, packet: &Packet, out: &mut [u8; HEADER_SPACE]) -> Option<Emitted> {
         let Shape { link, transport, payload } = *self.shape;
         let tcp = self.flags(&packet.tcp);
@@ -166,7 +165,7 @@ impl Part<'_> {
         Some(Emitted { vnet, header_len, payload: payload + self.start..payload + self.end, is_short })
     }
 
-    /// The header with the flags that this part can carry.
+    /// Returns the header with the flags that this part may carry.
     fn flags(&self, tcp: &TcpHeader) -> TcpHeader {
         let mut flags = tcp.flags.0;
         if self.end < self.was.body.len as usize {
@@ -181,12 +180,12 @@ impl Part<'_> {
         TcpHeader { flags: Flags(flags), ..*tcp }
     }
 
-    /// The urgent pointer that came.
+    /// The received urgent pointer.
     fn urgent(&self) -> u16 {
         word(self.bytes, self.shape.transport + field::URGENT)
     }
 
-    /// The options, padded, and their length; true when what was wanted had no room.
+    /// Returns the padded options and their length, and true if the requested ones did not fit.
     fn options(&self, tcp: &TcpHeader, old: &[u8]) -> (([u8; OPTION_SPACE], usize), bool) {
         let mut kept = [0; OPTION_SPACE];
         let len = old.len().min(OPTION_SPACE);
@@ -201,7 +200,7 @@ impl Part<'_> {
         }
     }
 
-    /// Writes what changes before the TCP header, which with its payload has `segment` bytes.
+    /// Updates the fields before the TCP header; header and payload of TCP have `segment` bytes.
     fn network(&self, before: &mut [u8], packet: &Packet, segment: usize) {
         let link: Link = self.shape.link;
         let traffic_class = packet.dscp.get() << 2 | packet.ecn as u8;
@@ -218,7 +217,7 @@ impl Part<'_> {
             return;
         }
         put(ip, 2, len);
-        // what was cut off a super-packet has the identification that the kernel would have given it
+        // a part of a super-packet gets the identification that the kernel would give it
         let packets_before = self.start.checked_div(usize::from(self.was.segment)).unwrap_or(0);
         put(ip, 4, word(ip, 4).wrapping_add(packets_before as u16));
         if let Some([_, class, .., hops, _]) = ip.get_mut(..10) {
@@ -229,7 +228,7 @@ impl Part<'_> {
         put(ip, 10, sum);
     }
 
-    /// Writes the fixed part of the TCP header, all but the checksum.
+    /// Writes the fixed part of the TCP header except the checksum.
     fn fixed(&self, header: &mut [u8], tcp: &TcpHeader) {
         let words = (header.len() / 4) as u8;
         put(header, field::SEQ, (tcp.seq.0 >> 16) as u16);
@@ -248,7 +247,7 @@ impl Part<'_> {
         }
     }
 
-    /// Writes the checksum field: in full, or the sum of the pseudo-header.
+    /// Writes the checksum field: complete, or the sum of the pseudo-header.
     fn checksum(&self, old: &[u8], header: &mut [u8], len: usize, ip: &[u8], in_full: bool) -> Option<()> {
         let stands = word(old, field::CHECKSUM);
         let length =

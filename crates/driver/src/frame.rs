@@ -1,10 +1,9 @@
-//! What stands before the IP header: nothing, or an Ethernet header with VLAN tags (IEEE 802.1Q, 802.1ad) or
-//! a PPPoE session (RFC 2516).
+//! The bytes before the IP header: none, or an Ethernet header with VLAN tags (IEEE 802.1Q, 802.1ad) or a
+//! PPPoE session (RFC 2516).
 //!
-//! A frame keeps its own header, whatever becomes of the packet in it; only PPPoE's length field follows the
-//! packet's.
+//! A frame keeps its header, whatever becomes of its packet; only PPPoE's length field is updated.
 
-/// Where the units of a port begin.
+/// Where the units of a port start.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Unit {
     /// At the IP header.
@@ -18,7 +17,7 @@ const ETHERNET: usize = 14;
 const TAG: usize = 4;
 /// PPPoE's header and the PPP protocol.
 const PPPOE: usize = 8;
-/// Most tags that are followed.
+/// Most VLAN tags that are parsed.
 const TAGS: usize = 3;
 const IPV4: u16 = 0x0800;
 const IPV6: u16 = 0x86dd;
@@ -27,17 +26,17 @@ const PPPOE_SESSION: u16 = 0x8864;
 const PPP_IPV4: u16 = 0x0021;
 const PPP_IPV6: u16 = 0x0057;
 
-/// What stands before the IP header.
+/// The link-layer header before the IP header.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Link {
-    /// Bytes of it.
+    /// Its length in bytes.
     pub(crate) len: usize,
-    /// The last eight of them are PPPoE's and PPP's.
+    /// Its last eight bytes are the PPPoE and PPP headers.
     pub(crate) pppoe: bool,
 }
 
 impl Link {
-    /// Finds the IP header; `None` when the unit carries none, or one that other bytes hide.
+    /// Finds the IP header; `None` if there is none, or it is behind unknown headers.
     pub(crate) fn of(bytes: &[u8], unit: Unit) -> Option<Self> {
         if unit == Unit::Packet {
             return Some(Self::default());
@@ -73,10 +72,10 @@ impl Link {
         (bytes.get(len)? >> 4 == version).then_some(Self { len, pppoe })
     }
 
-    /// Makes the length field fit a packet of `len` bytes; `header` is what stands before it.
+    /// Sets PPPoE's length field in `header` for a packet of `len` bytes.
     pub(crate) fn fit(self, header: &mut [u8], len: u16) {
         if let Some(field) = self.pppoe.then(|| header.get_mut(self.len - 4..self.len - 2)).flatten() {
-            // the PPP protocol counts too
+            // includes the PPP protocol field
             field.copy_from_slice(&len.saturating_add(2).to_be_bytes());
         }
     }
@@ -105,7 +104,7 @@ mod tests {
         assert_eq!(len(&[0x88, 0xa8, 0, 5, 0x81, 0, 0, 6, 8, 0], 0x45), Some(Link { len: 22, pppoe: false }));
         let session = [0x88, 0x64, 0x11, 0, 0, 1, 0, 22, 0, 0x21];
         assert_eq!(len(&session, 0x45), Some(Link { len: 22, pppoe: true }));
-        // ARP, a type that does not fit, another PPP protocol, PPPoE discovery, nothing behind the tags
+        // ARP, a wrong EtherType, another PPP protocol, PPPoE discovery, nothing after the tags
         assert_eq!(len(&[8, 6], 0x45), None);
         assert_eq!(len(&[8, 0], 0x60), None);
         assert_eq!(len(&[0x88, 0x64, 0x11, 0, 0, 1, 0, 22, 0xc0, 0x21], 0x45), None);

@@ -1,23 +1,21 @@
-//! Which host a real address leads to.
+//! Finds the host for a real address.
 
 use bentpipe_base::Addr;
 use core::net::IpAddr;
 use std::collections::BTreeMap;
 
-/// Addresses of the hosts, and where everything else goes. Hosts are given by their places among the
-/// scenario's nodes.
+/// Addresses of the hosts, and the default host. Hosts are indices among the scenario's nodes.
 #[derive(Clone, Debug, Default)]
 pub struct Hosts {
     known: BTreeMap<IpAddr, usize>,
-    /// The host that leads on to other networks.
+    /// The host that routes to other networks.
     gate: Option<usize>,
-    /// With two hosts, what one sends is for the other.
+    /// With only two hosts, each one's packets go to the other.
     pair: Option<(usize, usize)>,
 }
 
 impl Hosts {
-    /// Hosts with their addresses; what is for nobody goes to `gate`. Hosts are given by their places among
-    /// the scenario's nodes.
+    /// Hosts (indices among the scenario's nodes) with their addresses; other packets go to `gate`.
     pub fn new(hosts: impl IntoIterator<Item = (usize, IpAddr)>, gate: Option<usize>) -> Self {
         let known: BTreeMap<IpAddr, usize> =
             hosts.into_iter().map(|(host, address)| (address, host)).collect();
@@ -31,8 +29,7 @@ impl Hosts {
         Self { known, gate, pair }
     }
 
-    /// Where a packet from host `from` goes. One that nobody is known for goes to an address that routers
-    /// have no route to.
+    /// Returns the destination host of a packet from host `from`; if unknown, an address without a route.
     pub fn find(&self, destination: Option<IpAddr>, from: usize) -> Addr {
         let other = self.pair.map(|(a, b)| if from == a { b } else { a });
         let known = || destination.and_then(|d| self.known.get(&d).copied());

@@ -1,10 +1,9 @@
-//! A journal: every input of a run with its time, so that the same run can be made again under simulated
-//! time.
+//! A journal: every input of a run with its time, so that the run can be replayed under simulated time.
 //!
-//! A file is a line of JSON that says what was run, then records: a byte that says which kind, the time in
+//! The file is a line of JSON that describes the run, then records: a byte for the kind, the time in
 //! nanoseconds since the start, a length, and as many bytes. Numbers are little-endian. The last record holds
-//! a digest of what came out: of every wire packet the time at which it was due, the host and its bytes. How
-//! packets were put together for the kernel, and how late they left, is not part of it.
+//! a digest of the delivered packets: due time, host and bytes of every wire packet. How packets were joined
+//! for the kernel, and how late they left, is not part of it.
 
 use bentpipe_base::Instant;
 use bentpipe_wire::offload::VnetHeader;
@@ -15,7 +14,7 @@ use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 use zerocopy::{FromBytes as _, IntoBytes as _};
 
-/// What the first line's `journal` says.
+/// Value of `journal` in the first line.
 const FORMAT: u32 = 1;
 /// Longest first line, and longest record.
 const LONGEST: usize = 16 << 20;
@@ -27,15 +26,15 @@ const END: u8 = 3;
 /// Why a journal could not be written or read.
 #[derive(Debug, thiserror::Error)]
 pub enum JournalError {
-    /// The file system.
+    /// An error of the file system.
     #[error("{path}: {error}")]
     Io {
         /// The file.
         path: PathBuf,
-        /// What happened.
+        /// The error.
         error: io::Error,
     },
-    /// Not a journal, or one of another version, or damaged.
+    /// Not a journal, another version, or damaged.
     #[error("{path}: {what}")]
     Damaged {
         /// The file.
@@ -45,20 +44,20 @@ pub enum JournalError {
     },
 }
 
-/// What a journal was made of: enough to build the same network.
+/// Description of the recorded run: enough to build the same network.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Preamble {
     /// Version of the format.
     pub journal: u32,
     /// Version of bentpipe that wrote it.
     pub version: String,
-    /// The scenario as TOML, nothing left to default; the seed is in it.
+    /// The scenario as TOML without defaults, including the seed.
     pub scenario: String,
     /// How much faster the scenario's timeline ran.
     pub speed: f64,
-    /// Addresses of the hosts, by their places among the scenario's nodes.
+    /// Addresses of the hosts, by index among the scenario's nodes.
     pub addresses: Vec<(usize, IpAddr)>,
-    /// The host that leads on to other networks.
+    /// The host that routes to other networks.
     pub gate: Option<usize>,
 }
 
@@ -73,18 +72,18 @@ impl Preamble {
 /// One input.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Entry {
-    /// A super-packet came to a host.
+    /// A super-packet arrived at a host.
     Packet {
-        /// The host's place among the scenario's nodes.
+        /// The host's index among the scenario's nodes.
         host: usize,
-        /// Its header.
+        /// Its virtio header.
         vnet: VnetHeader,
         /// Its bytes from the IP header on.
         bytes: Vec<u8>,
     },
-    /// Somebody changed a link: JSON, as the control socket knows it.
+    /// A user changed a link: JSON, as on the control socket.
     Change(String),
-    /// The run ended; the digest of what had come out.
+    /// The run ended; digest of the delivered packets.
     End(blake3::Hash),
 }
 
@@ -95,7 +94,7 @@ pub struct Journal {
 }
 
 impl Journal {
-    /// Begins a journal at `path`, which must not exist.
+    /// Creates a journal at `path`, which must not exist.
     ///
     /// # Errors
     /// When the file exists or cannot be written.
@@ -107,7 +106,7 @@ impl Journal {
         Ok(Self { file })
     }
 
-    /// A super-packet came to `host` at `at`.
+    /// Writes that a super-packet arrived at `host` at `at`.
     pub(crate) fn packet(
         &mut self,
         at: Instant,
@@ -122,7 +121,7 @@ impl Journal {
         self.file.write_all(bytes)
     }
 
-    /// Somebody changed a link at `at`.
+    /// Writes that a user changed a link at `at`.
     ///
     /// # Errors
     /// When the file cannot be written.
@@ -160,7 +159,7 @@ impl Reader {
     /// Opens the journal at `path`.
     ///
     /// # Errors
-    /// When it cannot be read, or is no journal that this version understands.
+    /// When it cannot be read, or is not a journal of this version.
     pub fn open(path: &Path) -> Result<(Self, Preamble), JournalError> {
         let io = |error| JournalError::Io { path: path.to_owned(), error };
         let damaged = |what| JournalError::Damaged { path: path.to_owned(), what };
@@ -178,10 +177,10 @@ impl Reader {
         Ok((Self { path: path.to_owned(), file, last: Instant::ZERO, place, ended: false }, preamble))
     }
 
-    /// The next input; `None` at the end. A journal whose writer was killed ends without [`Entry::End`].
+    /// Returns the next input; `None` at the end. The journal of a killed run ends without [`Entry::End`].
     ///
     /// # Errors
-    /// When the file cannot be read or makes no sense.
+    /// When the file cannot be read or is damaged.
     pub fn next_entry(&mut self) -> Result<Option<(Instant, Entry)>, JournalError> {
         let mut head = [0; 13];
         if self.ended || !self.fill(&mut head)? {
@@ -224,7 +223,7 @@ impl Reader {
         }
     }
 
-    /// Fills `bytes`; false when the file ends before.
+    /// Fills `bytes`; false if the file ends before.
     fn fill(&mut self, bytes: &mut [u8]) -> Result<bool, JournalError> {
         match self.file.read_exact(bytes) {
             Ok(()) => Ok(true),

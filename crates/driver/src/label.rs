@@ -1,17 +1,17 @@
-//! What nodes go by in packets whose headers are not read: a number for the flow, and code points.
+//! Flow number and code points of packets whose headers are not read.
 //!
-//! Queues keep flows apart, and the gateway's pacer keeps the order within a flow and prefers flows as a
-//! whole. All parts of a packet between two hosts are one flow, since only the first part has ports; so a
-//! flow that sends both parts and whole packets is two. What cannot be read is a flow with its like.
+//! Queues separate flows, and the gateway's pacer keeps the order within a flow and prioritises whole flows.
+//! All IP fragments between two hosts are one flow, since only the first fragment has ports; so a flow that
+//! sends both fragments and whole packets counts as two. Unreadable packets are one flow.
 
 use crate::frame::{Link, Unit};
 use bentpipe_base::{Addr, Dscp, Ecn, Packet, mix};
 use bentpipe_wire::{Ends, Network, UDP, ecn};
 
-/// Protocols that begin with ports: TCP, UDP, DCCP, SCTP, UDP-Lite.
+/// Protocols whose header begins with ports: TCP, UDP, DCCP, SCTP, UDP-Lite.
 const PORTS: [u8; 5] = [6, UDP, 33, 132, 136];
 
-/// Whose a packet is, and how it is marked.
+/// Flow and code points of a packet.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Label {
     /// Addresses and protocol, hashed.
@@ -45,7 +45,7 @@ impl Label {
         }
     }
 
-    /// Writes it where nodes look for it.
+    /// Writes the label to the packet's fields.
     pub(crate) const fn write(self, packet: &mut Packet) {
         packet.src = Addr(self.addresses);
         (packet.sport, packet.dport) = self.ports;
@@ -79,7 +79,7 @@ mod tests {
         for other in [v4(0, 0, 50, 1, [0; 4]), v4(0, 0, UDP, 2, [0; 4])] {
             assert_ne!(of(&other).addresses, call.addresses);
         }
-        // ESP has no ports, nor has a part of a packet
+        // ESP and fragments have no ports
         for portless in [
             v4(0, 0, 50, 1, [1, 2, 3, 4]),
             v4(0, 0x2000, UDP, 1, [1, 2, 3, 4]),

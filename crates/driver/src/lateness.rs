@@ -1,5 +1,5 @@
-//! How late packets left: the time between when the link was done with a packet and when the kernel had it.
-//! The few that the kernel has some microseconds too soon count by as much.
+//! Lateness of packets: the time from when the link was done with a packet to when the kernel had it. A
+//! packet sent some microseconds early counts by the absolute difference.
 
 use bentpipe_base::histogram::Histogram;
 use bentpipe_base::{Duration, Instant};
@@ -18,7 +18,7 @@ pub struct Lateness {
 }
 
 impl Lateness {
-    /// `packets` that were due at `due` have left at `sent`.
+    /// Records `packets` that were due at `due` and left at `sent`.
     #[inline]
     pub fn record(&mut self, due: Instant, sent: Instant, packets: u32) {
         let late = sent.since(due).max(due.since(sent));
@@ -31,7 +31,7 @@ impl Lateness {
         }
     }
 
-    /// What it comes to, with what was lost at the ports.
+    /// Returns the summary, with losses at the ports.
     pub fn sum(&self, drops: PortDrops) -> Timing {
         let us = |d: Option<Duration>| d.map(|d| d.as_secs_f64() * 1e6);
         let mut timing = Timing {
@@ -64,22 +64,22 @@ pub struct Timing {
     pub max_us: Option<f64>,
     /// Packets that left more than 1 ms late.
     pub late_packets: u64,
-    /// Packets that came in faster than they could be read.
+    /// Packets lost because they arrived faster than they could be read.
     pub port_receive_drops: u64,
-    /// Packets that the kernel did not take back.
+    /// Packets that the kernel did not accept.
     pub port_send_drops: u64,
     /// Frames that are not IP.
     pub port_not_ip: u64,
-    /// The figures of this run can be trusted.
+    /// True if the figures of this run can be trusted.
     pub trusted: bool,
-    /// Why they cannot.
+    /// Reasons why not.
     pub doubts: Vec<String>,
 }
 
 impl Timing {
     fn judge(&mut self) {
         let share = self.late_packets as f64 / self.packets.max(1) as f64;
-        // fewer than a hundred packets have no 99th percentile to speak of
+        // with fewer than a hundred packets, one late packet is not significant
         if share > 0.01 && self.late_packets > 1 {
             self.doubts.push(format!("{:.1} % of the packets left more than 1 ms late", share * 100.0));
         }

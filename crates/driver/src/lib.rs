@@ -6,10 +6,10 @@
 //! ```
 //!
 //! The unit at a port is the kernel's super-packet with its virtio header. A relay of an emulated link, a
-//! gateway on real interfaces, and a gateway within an emulated link are the same loop over different
+//! gateway on real interfaces, and a gateway within an emulated link run the same loop over different
 //! networks; they differ in how they wait ([`Pacing`]).
 //!
-//! [`LiveNetwork`] knows no clock and no socket: a [`Journal`] is its inputs, and the same inputs at the same
+//! [`LiveNetwork`] has no clock and no socket. A [`Journal`] records its inputs; the same inputs at the same
 //! times give the same outputs.
 
 mod core;

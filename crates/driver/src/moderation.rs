@@ -1,37 +1,36 @@
-//! Real-time priority when little passes, an ordinary thread when much does.
+//! Real-time priority for light traffic, an ordinary thread for dense traffic.
 //!
-//! A thread with real-time priority runs for each super-packet as soon as it comes. It takes the processor
-//! from the host that was just about to send the next one, or from the one that was about to read, finds one
-//! packet, and pays two changes of context for it. An ordinary thread is given the processor when its turn
-//! comes and then finds all that has come meanwhile: where sender, gateway and receiver share two processors,
-//! half as much again passes. (Sleeping for 200 us between two looks, as network cards moderate their
-//! interrupts, was tried in its place: with one connection a processor idles meanwhile.) So the priority is
-//! given up while more than [`DENSE`] passes. Below that rate nothing waits.
+//! A real-time thread runs as soon as a super-packet arrives. It preempts the host that was about to send the
+//! next packet, or to read, finds one packet, and pays two context switches for it. An ordinary thread runs
+//! when it is scheduled and then finds all packets that have arrived meanwhile: where sender, gateway and
+//! receiver share two processors, throughput is half as much again. (Sleeping for 200 us between two polls,
+//! as network cards moderate their interrupts, was tried instead: with one connection a processor idles
+//! meanwhile.) So the priority is given up while more than [`DENSE`] passes. Below that rate nothing waits.
 
 use bentpipe_base::{Duration, Instant, Size};
 
-/// How long is counted before it is decided anew.
+/// Interval over which traffic is measured.
 const WINDOW: Duration = Duration::from_millis(1);
-/// Bytes in such a time from which on traffic is dense: 2 Gbit/s.
+/// Bytes per interval from which on traffic is dense: 2 Gbit/s.
 const DENSE: Size = Size(250_000);
-/// How long after the last dense time it is over: two changes of priority cost a system call each.
+/// How long after the last dense interval the dense phase ends: each change of priority costs a system call.
 const OVER: Duration = Duration::from_millis(10);
 
-/// What passed lately.
+/// Recent traffic.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Moderation {
     since: Instant,
     bytes: Size,
-    /// When the last dense time ended, while it counts.
+    /// End of the last dense interval, during a dense phase.
     dense: Option<Instant>,
 }
 
 impl Moderation {
-    /// Whether traffic is dense, `bytes` having come in all.
+    /// Returns whether traffic is dense; `bytes` is the total received.
     pub(crate) fn is_dense(&mut self, now: Instant, bytes: Size) -> bool {
         let passed = now.since(self.since);
         if passed >= WINDOW {
-            // a window that lasted longer, since nothing came, asks for as much as one that did not
+            // an interval of twice the length or more, because nothing arrived, is not dense
             let is_dense = bytes.0 - self.bytes.0 >= DENSE.0 && passed < WINDOW * 2;
             if is_dense {
                 self.dense = Some(now);
@@ -66,7 +65,7 @@ mod tests {
         assert_eq!(carry(1500, 12, 10_000), 0);
         // 10 Gbit/s
         assert!(carry(31_250, 25, 1000) > 900);
-        // a short gap does not end it, and a longer one does
+        // a short gap does not end the dense phase, a longer one does
         assert_eq!(carry(31_250, 5000, 1), 1);
         assert_eq!(carry(31_250, 6000, 1), 0);
         assert_eq!(carry(100, 50, 100), 0);

@@ -1,11 +1,11 @@
-//! A network between ports, with the bytes of what is in it. It knows no clock and no socket.
+//! A network between ports, with the bytes of its packets. It has no clock and no socket.
 //!
-//! Units go in with the time they came; packets come out, each with the time it was due. The same inputs in
-//! the same order give the same outputs: that is what makes a journal worth keeping.
+//! Units go in with their arrival time; packets come out with the time they were due. The same inputs in the
+//! same order give the same outputs, so that a journal can be replayed.
 //!
-//! Where a node reads headers, a unit that can be read becomes a TCP packet; else it is opaque to the
-//! network, and only its flow, length and code points are known. A super-packet goes in whole, and is cut
-//! into wire packets where it enters a link.
+//! Where a node reads headers, a readable unit becomes a TCP packet; otherwise it is opaque to the network,
+//! which knows only its flow, length and code points. A super-packet goes in whole, and is cut into wire
+//! packets where it enters a link.
 
 use crate::counters::Counters;
 use crate::digest::Digest;
@@ -24,23 +24,23 @@ use std::rc::Rc;
 /// Bytes of an Ethernet header.
 const ETHERNET: usize = 14;
 
-/// What leaves as one: a packet, or neighbours that arrived together.
+/// What leaves as one unit: a packet, or consecutive packets that arrived together.
 #[derive(Debug)]
 pub struct Arrival {
-    /// When the first was due.
+    /// When its first packet was due.
     pub due: Instant,
-    /// Which port.
+    /// Index of the port.
     pub port: usize,
-    /// Packets of the network: wire packets, or a super-packet that passed whole.
+    /// Number of packets: wire packets, or 1 for a super-packet that passed whole.
     pub pieces: u32,
     packet: Pkt,
 }
 
-/// Which host every real address leads to, for networks with routers.
+/// The host for every real address, for networks with routers.
 #[derive(Debug, Default)]
 struct Routes {
     hosts: Hosts,
-    /// The host to which each number of an address was last routed.
+    /// For each address number, the host it was last routed to.
     of: Vec<Option<Addr>>,
 }
 
@@ -49,21 +49,21 @@ struct Routes {
 pub struct LiveNetwork {
     /// The network; its present time is that of the last input or advance.
     pub network: Network,
-    /// Bytes of what is in it; a capture on the network's trace reads them too.
+    /// Bytes of its packets; captures on the network's trace read them too.
     pub store: Rc<RefCell<Store>>,
-    /// What came in and went out.
+    /// Packet counters.
     pub(crate) counters: Counters,
     unit: Unit,
-    /// The open end of each port, and which host it is.
+    /// The open end of each port, and its host.
     ports: Vec<(NodeId, usize)>,
     routes: Option<Routes>,
     next: Option<(Instant, NodeId, Pkt)>,
-    /// Of what came out, when somebody wants it.
+    /// Digest of the packets that left, if enabled.
     digest: Option<Digest>,
 }
 
 impl LiveNetwork {
-    /// A network whose open ends are `ports`, each with the host that lies behind it.
+    /// A network with open ends `ports`, each with its host.
     pub fn new(mut network: Network, ports: Vec<(NodeId, usize)>, unit: Unit, memory: Size) -> Self {
         network.world.count_holders();
         Self {
@@ -78,14 +78,13 @@ impl LiveNetwork {
         }
     }
 
-    /// A network of one node whose ports 0 and 1 lead to the two open ends: a gateway's the LAN and the
-    /// satellite. `add` puts the node, the only one, into the network.
+    /// A network of one node whose ports 0 and 1 lead to the two open ends: for a gateway the LAN and the
+    /// satellite. `add` adds the node, and only that, to the network.
     pub fn around(add: impl FnOnce(&mut Network) -> NodeId, seed: u64, unit: Unit, memory: Size) -> Self {
         Self::chain(|network| vec![add(network)], seed, unit, memory)
     }
 
-    /// A network of nodes one behind the other between two open ends. `add` puts them, at least one, into the
-    /// network.
+    /// A network of nodes in a chain between two open ends. `add` adds the nodes, at least one.
     pub fn chain(add: impl FnOnce(&mut Network) -> Vec<NodeId>, seed: u64, unit: Unit, memory: Size) -> Self {
         let mut network = Network::new(seed);
         let chain = add(&mut network);
@@ -96,8 +95,8 @@ impl LiveNetwork {
         Self::new(network, vec![(ends[0], 0), (ends[1], 1)], unit, memory)
     }
 
-    /// For a network whose routers know its nodes by their places, `Addr(0)` to `Addr(nodes - 1)`: `hosts`
-    /// says where real addresses lead.
+    /// For a network whose routers address its nodes as `Addr(0)` to `Addr(nodes - 1)`: `hosts` maps real
+    /// addresses to them.
     #[must_use]
     pub fn routed(mut self, hosts: Hosts, nodes: usize) -> Self {
         self.network.world.addresses.reserve(u32::try_from(nodes).unwrap_or(u32::MAX));
@@ -105,17 +104,17 @@ impl LiveNetwork {
         self
     }
 
-    /// Keeps a digest of what comes out from now on.
+    /// Keeps a digest of the packets that leave from now on.
     pub fn keep_digest(&mut self) {
         self.digest = Some(Digest::default());
     }
 
-    /// The digest so far; that of nothing when none is kept.
+    /// The digest so far; that of no packets if disabled.
     pub fn digest(&self) -> blake3::Hash {
         self.digest.as_ref().map_or_else(|| Digest::default().finish(), Digest::finish)
     }
 
-    /// What came in and went out; [`crate::Core::counters`] has the ports' losses too.
+    /// Packet counters; [`crate::Core::counters`] includes the losses at the ports.
     pub const fn counters(&self) -> &Counters {
         &self.counters
     }
@@ -135,12 +134,12 @@ impl LiveNetwork {
         self.network.now()
     }
 
-    /// When something is to be done next.
+    /// Time of the next event.
     pub fn next_at(&mut self) -> Option<Instant> {
         self.network.next_at()
     }
 
-    /// Does everything that is due up to and including `until`. Earlier times do nothing.
+    /// Handles all events up to and including `until`. Earlier times do nothing.
     pub fn advance(&mut self, until: Instant) {
         if until >= self.now() {
             self.network.run_until(until, |_| false);
@@ -148,8 +147,8 @@ impl LiveNetwork {
         }
     }
 
-    /// Takes the unit of `len` bytes that lies in the scratch of the store, which came at `port`. False when
-    /// there is no room for it: the scratch is as it was.
+    /// Injects the unit of `len` bytes in the store's scratch buffer, which arrived at `port`. False if there
+    /// is no room for it: the scratch buffer is unchanged.
     pub fn accept(&mut self, port: usize, len: usize, vnet: &VnetHeader) -> bool {
         let counters = &mut self.counters.ports[port];
         counters.received += 1;
@@ -172,7 +171,7 @@ impl LiveNetwork {
         true
     }
 
-    /// The packet of the unit in the scratch, and what its slot is to know of it.
+    /// Returns the packet for the unit in the scratch buffer, and the content for its slot.
     fn read(&mut self, port: usize, len: usize, vnet: &VnetHeader) -> (Pkt, Content) {
         let store = Rc::clone(&self.store);
         let store = store.borrow();
@@ -204,7 +203,7 @@ impl LiveNetwork {
         (packet, cut.map_or(Content::Bytes, Content::Ip))
     }
 
-    /// The packet with the numbers of its addresses, if there are any left.
+    /// Returns the packet with address numbers, if any are left.
     fn numbered(&mut self, port: usize, mut parsed: Parsed) -> Option<Packet> {
         let ends = parsed.ends.addresses();
         let Some(numbers) = self.network.numbers(ends) else {
@@ -226,12 +225,12 @@ impl LiveNetwork {
         Some(parsed.packet)
     }
 
-    /// True when something has arrived that was not taken yet.
+    /// True if a packet has arrived that was not taken.
     pub fn has_arrived(&self) -> bool {
         self.next.is_some() || self.network.has_arrived()
     }
 
-    /// What has arrived next, as much of it as makes one super-packet; give it back with
+    /// Returns the next arrival, with as many packets as make one super-packet; pass it to
     /// [`LiveNetwork::done`] when it was sent.
     pub fn take_arrival(&mut self) -> Option<Arrival> {
         let (due, id, mut packet) = self.next.take().or_else(|| self.network.take_arrived())?;
@@ -269,8 +268,7 @@ impl LiveNetwork {
         }
     }
 
-    /// Makes an arrival ready to be sent, with `header` for headers that are written anew; `send` gets these,
-    /// and the bytes that follow.
+    /// Prepares an arrival for sending; `send` gets the rewritten headers and the bytes that follow.
     pub fn emit<T>(&mut self, arrival: &Arrival, send: impl FnOnce(&Emitted, &[u8], &[u8]) -> T) -> T {
         let store = self.store.borrow();
         let held = store.get(arrival.packet.body.slot()).expect("a node sends what it received");
@@ -282,7 +280,7 @@ impl LiveNetwork {
         send(&emitted, written, held.bytes.get(emitted.payload.clone()).unwrap_or_default())
     }
 
-    /// An arrival was sent.
+    /// Frees an arrival that was sent.
     pub fn done(&mut self, arrival: Arrival) {
         self.free(arrival.packet);
     }
@@ -292,10 +290,10 @@ impl LiveNetwork {
         self.network.world.give_blank(packet);
     }
 
-    /// Sees to the bytes of what was copied and of what was given back.
+    /// Updates the store for packets that were copied or freed.
     fn settle(&mut self) {
         let mut store = self.store.borrow_mut();
-        // copies first: the packet they were made of may be among what was given back
+        // copies first: the original may be among the freed packets
         while let Some(body) = self.network.world.take_duplicated() {
             store.hold(body.slot());
         }
@@ -305,7 +303,7 @@ impl LiveNetwork {
         }
     }
 
-    /// Does something to the network between two inputs, and sees to what it sent.
+    /// Calls `act` with the network between two inputs, and handles the packets it sent.
     pub fn with<T>(&mut self, act: impl FnOnce(&mut Network) -> T) -> T {
         let done = act(&mut self.network);
         self.settle();

@@ -1,8 +1,8 @@
-//! TCP options of a header that the gateway changed, from the bytes they were.
+//! Rebuilds the TCP options of a header that the gateway changed, from the received bytes.
 //!
-//! Each option stays in its place, with the padding before it; what is gone takes its padding along; what is
-//! new comes last, aligned as common stacks do. Where that is longer than the header may be, the padding
-//! goes. Options we do not know stay as they are.
+//! Each option stays in its place, with the padding before it; a removed option takes its padding along; a
+//! new one comes last, aligned as common stacks do. If the result does not fit, the padding is dropped.
+//! Unknown options are kept.
 
 use crate::parse::is_told;
 use bentpipe_base::{Flags, TcpHeader};
@@ -10,7 +10,7 @@ use bentpipe_wire::{OptionKind, Options};
 
 /// Bytes of options that fit into a TCP header (RFC 9293, section 3.1).
 pub(crate) const OPTION_SPACE: usize = 40;
-/// What may be inserted, in this order, each with the padding that aligns its value.
+/// Options that may be inserted, in this order, each with the padding that aligns its value.
 const TOLD: [(OptionKind, usize); 5] = [
     (OptionKind::MSS, 0),
     (OptionKind::SACK_PERMITTED, 2),
@@ -19,7 +19,7 @@ const TOLD: [(OptionKind, usize); 5] = [
     (OptionKind::SACK, 2),
 ];
 
-/// Options under construction; `None` when they have outgrown the header.
+/// Options under construction; methods return `None` if the header is full.
 struct List {
     bytes: [u8; OPTION_SPACE],
     len: usize,
@@ -39,22 +39,22 @@ impl List {
     }
 }
 
-/// True when both headers have the same options.
+/// True if both headers have the same options.
 pub(crate) fn are_equal(was: &TcpHeader, now: &TcpHeader) -> bool {
     was.timestamps == now.timestamps
         && was.sack == now.sack
         && (was.mss, was.window_scale, was.sack_permitted) == (now.mss, now.window_scale, now.sack_permitted)
 }
 
-/// The options `old` of the header `was` as those of the header `now`, with their length, a multiple of four:
-/// what the difference of the headers' [`TcpHeader::wire_len`] says, unless more is needed. `None` when 40
-/// bytes do not suffice.
+/// Converts the options `old` of the header `was` to those of the header `now`; returns them with their
+/// length, a multiple of four: the one that follows from [`TcpHeader::wire_len`], or more if needed. `None`
+/// if 40 bytes do not suffice.
 pub(crate) fn rebuild(old: &[u8], was: &TcpHeader, now: &TcpHeader) -> Option<([u8; OPTION_SPACE], usize)> {
     let wanted = (old.len() + usize::from(now.wire_len())).saturating_sub(usize::from(was.wire_len()));
     let wanted = wanted.min(OPTION_SPACE);
     let list = build(old, was, now, false).filter(|list| list.len <= wanted);
     let list = list.or_else(|| build(old, was, now, true))?;
-    // zeros behind the last option end the list
+    // the zeros after the last option end the list
     Some((list.bytes, list.len.next_multiple_of(4).max(wanted)))
 }
 
@@ -89,7 +89,7 @@ fn build(old: &[u8], was: &TcpHeader, now: &TcpHeader, tight: bool) -> Option<Li
     Some(list)
 }
 
-/// The bytes of an option of `tcp`; none when it has no such option.
+/// Returns the bytes of an option of `tcp`; `None` if it has no such option.
 fn write<'a>(kind: OptionKind, tcp: &TcpHeader, room: &'a mut [u8; OPTION_SPACE]) -> Option<&'a [u8]> {
     let syn = tcp.flags.has(Flags::SYN);
     let len = match kind {
@@ -163,7 +163,7 @@ mod tests {
         let now =
             TcpHeader { window_scale: Some(7), ..TcpHeader { flags: Flags::SYN, ..TcpHeader::default() } };
         let was = TcpHeader { window_scale: None, ..now };
-        // three times padding and an unknown option of 9 bytes: 36 in all
+        // three times padding and an unknown option of 9 bytes: 36 bytes
         let mut old = Vec::new();
         for i in 0..3 {
             old.extend([1, 1, 1, 253, 9, i, 0, 0, 0, 0, 0, 7]);

@@ -1,16 +1,16 @@
-//! Bytes to the [`Packet`] that the gateway's node works on.
+//! Parses bytes to the [`Packet`] that the gateway's node works on.
 //!
-//! A packet becomes `Proto::Tcp` only when all of it can be told and its checksums hold, since what the
-//! gateway keeps it may send again, and what was damaged on the way must not be. Everything else is
-//! [`Other`]: it passes byte for byte, and is discarded, answered or reassembled by whom it is for.
+//! A packet becomes `Proto::Tcp` only if all of it can be parsed and its checksums are correct: the gateway
+//! may send it again, and must not repeat damaged data. All others are [`Other`]: they pass byte for byte,
+//! and the receiver handles them.
 
 use crate::frame::{Link, Unit};
 use bentpipe_base::{Body, Dscp, Flags, Foreign, Packet, ProbeOption, Proto};
 use bentpipe_wire::offload::VnetHeader;
 use bentpipe_wire::{Ends, Fault, Ipv4, Layout, OptionKind, Options, WireError, ecn, read_tcp};
 
-/// Room for a header that is edited: what stands before the IP header (at most 34 bytes), IP and TCP headers
-/// of at most 255 bytes, and 40 more of options.
+/// Space for a rewritten header: link-layer header (at most 34 bytes), IP and TCP headers of at most 255
+/// bytes, and 40 more of options.
 pub const HEADER_SPACE: usize = 336;
 /// Offset of the checksum field in a TCP header.
 const TCP_CHECKSUM: u16 = 16;
@@ -23,22 +23,22 @@ const FAST_OPEN: u8 = 34;
 const EXPERIMENTAL: [u8; 2] = [253, 254];
 const FAST_OPEN_MAGIC: [u8; 2] = [0xf9, 0x89];
 
-/// Why a packet is none that the gateway looks at.
+/// Why a packet is not handled by the gateway.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Other {
-    /// Not IP, or behind something that we do not follow.
+    /// Not IP, or behind an unknown header.
     NotIp,
     /// Another transport protocol than TCP.
     Protocol,
-    /// A part of a packet.
+    /// An IP fragment.
     Fragment,
-    /// A route given by the sender (RFC 791, RFC 8200), or headers too long to edit.
+    /// A source route (RFC 791, RFC 8200), or headers too long to rewrite.
     Header,
-    /// A header that contradicts itself, or options that cannot be told apart.
+    /// An inconsistent header, or options that cannot be parsed.
     Malformed,
-    /// A checksum does not hold.
+    /// A wrong checksum.
     Checksum,
-    /// The virtio header asks for something that does not fit the packet.
+    /// The virtio header does not fit the packet.
     Note,
 }
 
@@ -54,7 +54,7 @@ impl Other {
         Self::Note,
     ];
 
-    /// The word for it in counters.
+    /// Its name in counters.
     pub const fn name(self) -> &'static str {
         match self {
             Self::NotIp => "not_ip",
@@ -68,38 +68,38 @@ impl Other {
     }
 }
 
-/// Where the parts of a TCP packet lie.
+/// Offsets of the parts of a TCP packet.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Shape {
     pub(crate) link: Link,
-    /// The TCP header, from the start of the unit.
+    /// Offset of the TCP header in the unit.
     pub(crate) transport: usize,
-    /// The payload, from the start of the unit.
+    /// Offset of the payload in the unit.
     pub(crate) payload: usize,
 }
 
 impl Shape {
-    /// Where the IP header begins, from the start of the unit.
+    /// Offset of the IP header in the unit.
     pub const fn ip(&self) -> usize {
         self.link.len
     }
 }
 
-/// A TCP packet: all but its addresses' numbers, and where its bytes are kept.
+/// A parsed TCP packet, without its address numbers and slot.
 #[derive(Clone, Debug)]
 pub struct Parsed {
     /// The packet; `src`, `dst` and the slot in `body.off` are 0.
     pub packet: Packet,
     /// Its addresses.
     pub ends: Ends,
-    /// Where its parts lie.
+    /// Offsets of its parts.
     pub shape: Shape,
 }
 
-/// Reads a unit of a port.
+/// Parses a unit of a port.
 ///
 /// # Errors
-/// When it is nothing that the gateway looks at.
+/// When the gateway does not handle it.
 pub fn parse(bytes: &[u8], vnet: &VnetHeader, unit: Unit) -> Result<Parsed, Other> {
     let link = Link::of(bytes, unit).ok_or(Other::NotIp)?;
     let ip = bytes.get(link.len..).ok_or(Other::NotIp)?;
@@ -114,7 +114,7 @@ pub fn parse(bytes: &[u8], vnet: &VnetHeader, unit: Unit) -> Result<Parsed, Othe
     let segment = segment(vnet, &layout, link)?;
     checksums(ip, vnet, &layout, &shape, segment)?;
     let (sport, dport, mut tcp) = read_tcp(ip, &layout).map_err(|e| why(&e))?;
-    tcp.probe = ProbeOption::None; // it passes as any option that a gateway does not know
+    tcp.probe = ProbeOption::None; // kept as an unknown option
     let options = ip.get(layout.options.clone()).unwrap_or_default();
     let foreign = foreign(options, tcp.flags.has(Flags::SYN))?;
     let packet = Packet {
@@ -143,8 +143,7 @@ const fn why(error: &WireError) -> Other {
     }
 }
 
-/// True unless the packet goes where its header does not say, or carries a fragment header although it is
-/// whole (RFC 6946).
+/// True unless the packet has a source route, or a fragment header although it is whole (RFC 6946).
 fn plain_way(ip: &[u8], layout: &Layout) -> bool {
     const SOURCE_ROUTES: [u8; 2] = [131, 137];
     const ROUTING: u8 = 43;
@@ -152,7 +151,7 @@ fn plain_way(ip: &[u8], layout: &Layout) -> bool {
     let transport = layout.network.transport;
     match layout.network.ends {
         Ends::V4 { .. } if transport == 20 => true,
-        // options of IPv4 are built as those of TCP are
+        // IPv4 options have the format of TCP options
         Ends::V4 { .. } => Options::new(ip.get(20..transport).unwrap_or_default())
             .all(|option| option.is_ok_and(|o| !SOURCE_ROUTES.contains(&o.kind().0))),
         Ends::V6 { .. } => {
@@ -171,12 +170,12 @@ fn plain_way(ip: &[u8], layout: &Layout) -> bool {
     }
 }
 
-/// Payload of the packets a super-packet is cut into; 0 when it is one packet.
+/// Segment size of a super-packet; 0 if it is a single packet.
 fn segment(vnet: &VnetHeader, layout: &Layout, link: Link) -> Result<u16, Other> {
     let is_v4 = matches!(layout.network.ends, Ends::V4 { .. });
     match (vnet.gso_type & !VnetHeader::GSO_ECN, is_v4) {
         (VnetHeader::GSO_NONE, _) => Ok(0),
-        // the kernel sends none in a PPPoE session
+        // the kernel sends no super-packets in a PPPoE session
         (VnetHeader::GSO_TCPV4, true) | (VnetHeader::GSO_TCPV6, false)
             if vnet.gso_size > 0 && !link.pppoe =>
         {
@@ -187,7 +186,7 @@ fn segment(vnet: &VnetHeader, layout: &Layout, link: Link) -> Result<u16, Other>
     }
 }
 
-/// Holds the checksums against the bytes where nobody has done so.
+/// Verifies the checksums that were not verified yet.
 fn checksums(
     ip: &[u8],
     vnet: &VnetHeader,
@@ -213,7 +212,7 @@ fn checksums(
     if layout.sum(ip).fold() == 0xffff { Ok(()) } else { Err(Other::Checksum) }
 }
 
-/// What there is beside the options that a [`bentpipe_base::TcpHeader`] tells.
+/// Returns which options are present that a [`bentpipe_base::TcpHeader`] does not hold.
 fn foreign(options: &[u8], is_syn: bool) -> Result<Foreign, Other> {
     let mut foreign = Foreign::default();
     let (mut len, mut seen) = (0, 0u16);
@@ -222,7 +221,7 @@ fn foreign(options: &[u8], is_syn: bool) -> Result<Foreign, Other> {
         if is_told(option.kind(), option.bytes.len(), is_syn) {
             let bit = 1 << option.kind().0;
             if seen & bit != 0 {
-                return Err(Other::Malformed); // which of two counts, stacks do not agree on
+                return Err(Other::Malformed); // stacks disagree on which duplicate counts
             }
             seen |= bit;
             continue;
@@ -242,7 +241,7 @@ fn foreign(options: &[u8], is_syn: bool) -> Result<Foreign, Other> {
     Ok(foreign)
 }
 
-/// True for an option that [`read_tcp`] reads into the header's value.
+/// True for an option that [`read_tcp`] stores in the header.
 pub(crate) const fn is_told(kind: OptionKind, len: usize, is_syn: bool) -> bool {
     match kind {
         OptionKind::MSS => is_syn && len == 4,

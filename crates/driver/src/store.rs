@@ -1,11 +1,10 @@
-//! The bytes of packets that are with a network: units as they were read, and how many of its packets stand
-//! for each.
+//! The bytes of the packets in a network: received units, each with the number of packets that refer to it.
 //!
-//! A packet says where its bytes lie ([`bentpipe_base::Body`]): the slot, and the place in its payload.
-//! Nothing is copied when a super-packet is cut. Buffers come in some thirty sizes ([`buffer_size`]), so that
-//! little of them is empty, and are used again, so a warm run asks for no memory; a unit of the largest size
-//! is not copied when it is read either, since the buffer it was read into becomes its own. The store may be
-//! bounded.
+//! A packet refers to its bytes by [`bentpipe_base::Body`]: the slot, and the position in its payload.
+//! Nothing is copied when a super-packet is cut. Buffers have some thirty sizes ([`buffer_size`]), so that
+//! little space is wasted, and are reused, so that a warm run allocates nothing. A unit of the largest size
+//! is not copied after reading either: it keeps the buffer it was read into. The store may have a memory
+//! limit.
 
 use crate::parse::Shape;
 use bentpipe_base::{Packet, Size};
@@ -14,33 +13,33 @@ use bentpipe_os::port::MAX_SUPER;
 use bentpipe_wire::offload::{Super, VnetHeader};
 use std::collections::BTreeMap;
 
-/// Bytes of spare buffers kept of each size.
+/// Bytes of spare buffers kept for each size.
 const SPARE: usize = 16 << 20;
 /// The smallest buffer, for acknowledgments.
 const SMALLEST: usize = buffer_size(0);
-/// Of the bound, what only the smallest may take: acknowledgments get through where data finds no room.
+/// Part of the limit reserved for the smallest buffers: acknowledgments get through when data does not.
 const RESERVE: usize = 16;
 
-/// What is known of a unit.
+/// Parsed content of a unit.
 #[derive(Clone, Debug, Default)]
 pub enum Content {
-    /// Nothing: it leaves as it came.
+    /// Unknown: it leaves as it came.
     #[default]
     Bytes,
     /// An IP packet, and how it is cut.
     Ip(Super),
-    /// A TCP packet: its header, and where its parts lie.
+    /// A TCP packet: its header, and the offsets of its parts.
     Tcp(Packet, Shape),
 }
 
-/// A unit that is kept.
+/// A unit in the store.
 #[derive(Clone, Copy, Debug)]
 pub struct Held<'a> {
-    /// Its bytes, as they came.
+    /// Its bytes as received.
     pub bytes: &'a [u8],
     /// Its virtio header.
     pub vnet: &'a VnetHeader,
-    /// What is known of it.
+    /// Its parsed content.
     pub content: &'a Content,
 }
 
@@ -53,13 +52,13 @@ struct Slot {
     holders: u32,
 }
 
-/// All units that are with a network.
+/// All units in a network.
 #[derive(Debug)]
 pub struct Store {
     slots: Vec<Slot>,
     free: Vec<u32>,
     spare: BTreeMap<usize, Vec<Vec<u8>>>,
-    /// Where the next one is read into.
+    /// Buffer into which the next unit is read.
     scratch: Vec<u8>,
     limit: usize,
     in_use: usize,
@@ -80,24 +79,24 @@ impl Store {
         }
     }
 
-    /// Where to read the next unit into.
+    /// The scratch buffer, to read the next unit into.
     pub fn scratch(&mut self) -> &mut [u8] {
         &mut self.scratch
     }
 
-    /// Puts `bytes` where the next unit is read into; false when they are too many.
+    /// Copies `bytes` to the scratch buffer; false if they are too many.
     pub fn write(&mut self, bytes: &[u8]) -> bool {
         let place = self.scratch.get_mut(..bytes.len());
         place.map(|place| place.copy_from_slice(bytes)).is_some()
     }
 
-    /// What was read last.
+    /// The first `len` bytes of the scratch buffer: the last unit read.
     pub fn read(&self, len: usize) -> &[u8] {
         self.scratch.get(..len).unwrap_or_default()
     }
 
-    /// Keeps the first `len` bytes of the scratch for one packet; returns the slot. `None` when there is no
-    /// room; the scratch is as it was then.
+    /// Stores the first `len` bytes of the scratch buffer for one packet; returns the slot. `None` if there
+    /// is no room; then the scratch buffer is unchanged.
     pub fn keep(&mut self, len: usize, vnet: &VnetHeader, content: Content) -> Option<u32> {
         let size = match buffer_size(len) {
             most if most * 8 >= MAX_SUPER * 7 => MAX_SUPER,
@@ -134,20 +133,20 @@ impl Store {
         Some(Held { bytes: slot.bytes.get(..slot.len)?, vnet: &slot.vnet, content: &slot.content })
     }
 
-    /// One more packet stands for the unit in `slot`.
+    /// Adds a packet that refers to the unit in `slot`.
     ///
     /// # Panics
-    /// When nothing is kept there: copies are made of what is held.
+    /// When the slot is empty.
     pub fn hold(&mut self, slot: u32) {
         let slot = self.slots.get_mut(slot as usize).filter(|slot| slot.holders > 0);
         let slot = slot.expect("a copy of something that is held");
         slot.holders += 1;
     }
 
-    /// One packet less stands for the unit in `slot`; with the last it is gone.
+    /// Removes a packet that refers to the unit in `slot`; the last one frees it.
     ///
     /// # Panics
-    /// When nothing is kept there: a packet ends once.
+    /// When the slot is empty.
     pub fn release(&mut self, place: u32) {
         let slot = self.slots.get_mut(place as usize).filter(|slot| slot.holders > 0);
         let slot = slot.expect("a packet ends once");
@@ -164,17 +163,17 @@ impl Store {
         self.free.push(place);
     }
 
-    /// Bytes of buffers in use, and most that ever were.
+    /// Bytes of buffers in use, and their maximum so far.
     pub const fn in_use(&self) -> (Size, Size) {
         (Size(self.in_use as u64), Size(self.most as u64))
     }
 
-    /// Units that are kept.
+    /// Number of units in the store.
     pub const fn len(&self) -> usize {
         self.slots.len() - self.free.len()
     }
 
-    /// True when nothing is kept.
+    /// True if the store is empty.
     pub const fn is_empty(&self) -> bool {
         self.len() == 0
     }
@@ -203,7 +202,7 @@ mod tests {
         store.release(all[3]);
         assert!(store.get(all[3]).is_none());
         assert_eq!(store.len(), 3);
-        // its place and its buffer are used again
+        // its slot and its buffer are reused
         assert_eq!(fill(&mut store, 58_000, 9), Some(all[3]));
         assert_eq!(store.slots.len(), 4);
         assert!(store.spare.get(&MAX_SUPER).is_none_or(Vec::is_empty));

@@ -1,4 +1,4 @@
-//! Starts the data thread of a driver and ends it.
+//! Starts and stops the data thread of a driver.
 
 use crate::core::Core;
 use crate::drive::{Attendant, Driver};
@@ -20,10 +20,10 @@ use std::thread::{Builder, JoinHandle};
 /// Why a driver could not run.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// The journal.
+    /// An error of the journal.
     #[error(transparent)]
     Journal(#[from] JournalError),
-    /// A port, or the thread itself.
+    /// An error of a port or of the thread.
     #[error("the data thread stopped: {0}")]
     Port(#[from] io::Error),
     /// The thread panicked: a bug.
@@ -31,14 +31,14 @@ pub enum Error {
     Panicked,
 }
 
-/// What runs.
+/// What to run.
 #[derive(Debug)]
 pub struct Setup {
     /// Name of the thread.
     pub name: &'static str,
-    /// Where packets come and go, in the order of the network's open ends.
+    /// The ports, in the order of the network's open ends.
     pub ports: Vec<Box<dyn PacketPort>>,
-    /// The run's clock, shared with everything that takes part.
+    /// The run's clock, shared by all parts of the run.
     pub clock: Clock,
     /// How it waits.
     pub pacing: Pacing,
@@ -46,30 +46,30 @@ pub struct Setup {
     pub realtime: bool,
 }
 
-/// What is made on the data thread, which alone has it.
+/// Objects created on the data thread, which owns them.
 pub struct Made<T> {
     /// The network.
     pub net: LiveNetwork,
     /// Record of the inputs.
     pub journal: Option<Journal>,
-    /// What is done before the first packet: to take up the flows of an earlier gateway.
+    /// Called before the first packet: to take over the flows of an earlier gateway.
     pub begin: Option<Errand>,
-    /// Who is called on the thread.
+    /// Attendants called on the thread.
     pub attendants: Vec<Box<dyn Attendant>>,
-    /// What is left of it at the end.
+    /// Converts the final state to the run's result.
     pub finish: Box<dyn FnOnce(Core) -> Result<T, Error>>,
 }
 
-/// Something to do on the data thread.
+/// A function to run on the data thread.
 pub type Errand = Box<dyn FnOnce(&mut Core) + Send>;
 
-/// What others may do with a thread that runs.
+/// The data thread's side of [`Running`].
 struct Shared {
     errands: Receiver<Errand>,
     stop: Arc<AtomicBool>,
 }
 
-/// Runs what others ask for between turns, and ends the run when it is told to.
+/// Runs errands between turns, and ends the run when it is stopped.
 impl Attendant for Shared {
     fn attend(&mut self, core: &mut Core) -> bool {
         while let Ok(errand) = self.errands.try_recv() {
@@ -82,15 +82,15 @@ impl Attendant for Shared {
     }
 }
 
-/// A driver that is running. Dropping it ends it.
+/// A running driver. Dropping it stops it.
 pub struct Running<T> {
     thread: Option<JoinHandle<Result<T, Error>>>,
     errands: Sender<Errand>,
     stop: Arc<AtomicBool>,
     wake: Arc<OwnedFd>,
-    /// At its end when the thread is.
+    /// Reaches end of file when the thread ends.
     ended: PipeReader,
-    /// What priority the thread has and why no better, and whether it is a real-time one.
+    /// Priority of the thread and why it is not higher, and whether it is a real-time one.
     priority: (String, bool),
 }
 
@@ -101,10 +101,10 @@ impl<T> core::fmt::Debug for Running<T> {
 }
 
 impl<T: Send + 'static> Running<T> {
-    /// Starts the thread and waits until it is ready. `make` makes the network there.
+    /// Starts the thread and waits until it is ready. `make` creates the network there.
     ///
     /// # Errors
-    /// When the kernel gives no thread, or what `make` says.
+    /// When the thread cannot be created, or an error of `make`.
     pub fn start(
         setup: Setup,
         make: impl FnOnce() -> Result<Made<T>, Error> + Send + 'static,
@@ -118,13 +118,13 @@ impl<T: Send + 'static> Running<T> {
         let ours = Arc::clone(&wake);
         let shared = Shared { errands: receiver, stop: Arc::clone(&stop) };
         let thread = Builder::new().name(setup.name.to_owned()).spawn(move || {
-            // closed with the thread, however it ends
+            // closed when the thread ends, however it ends
             let _end = end;
             run(setup, make, shared, ours, &tell)
         })?;
         let mut running =
             Self { thread: Some(thread), errands, stop, wake, ended, priority: (String::new(), false) };
-        // an error on the way there closes the channel
+        // an error before that closes the channel
         match told.recv() {
             Ok(priority) => running.priority = priority,
             Err(_) => return Err(running.join().and_then(Result::err).unwrap_or(Error::Panicked)),
@@ -132,12 +132,12 @@ impl<T: Send + 'static> Running<T> {
         Ok(running)
     }
 
-    /// Does something on the data thread between two turns and waits for it; `None` when the thread has
+    /// Calls `act` on the data thread between two turns and returns its result; `None` if the thread has
     /// ended. It must be quick: packets wait.
     pub fn ask<A: Send + 'static>(&self, act: impl FnOnce(&mut Core) -> A + Send + 'static) -> Option<A> {
         let (answer, answered) = channel();
         let errand = move |core: &mut Core| {
-            // who asked may have gone
+            // the caller may be gone
             let _ = answer.send(act(core));
         };
         self.errands.send(Box::new(errand)).ok()?;
@@ -145,32 +145,32 @@ impl<T: Send + 'static> Running<T> {
         answered.recv().ok()
     }
 
-    /// Ends the run.
+    /// Stops the run and returns its result.
     ///
     /// # Errors
-    /// What ended it before, if something did.
+    /// The error that ended it earlier, if any.
     pub fn stop(mut self) -> Result<T, Error> {
         self.join().unwrap_or(Err(Error::Panicked))
     }
 }
 
 impl<T> Running<T> {
-    /// What priority the thread has, why no better, and whether it is a real-time one.
+    /// Priority of the thread, why it is not higher, and whether it is a real-time one.
     pub fn priority(&self) -> (&str, bool) {
         (&self.priority.0, self.priority.1)
     }
 
-    /// At its end, so readable, when the thread has ended.
+    /// Readable (end of file) when the thread has ended.
     pub fn ended(&self) -> BorrowedFd<'_> {
         self.ended.as_fd()
     }
 
-    /// Wakes the thread: somebody who is called there has something to do.
+    /// Wakes the thread, because an attendant has something to do.
     pub fn wake(&self) {
         let _ = rustix::io::write(&self.wake, &1u64.to_ne_bytes());
     }
 
-    /// True when the thread has ended by itself: a port is gone.
+    /// True if the thread has ended by itself, because a port is gone.
     pub fn has_ended(&self) -> bool {
         self.thread.as_ref().is_none_or(JoinHandle::is_finished)
     }
@@ -215,7 +215,7 @@ fn run<T>(
     if is_real_time {
         driver = driver.in_real_time();
     }
-    // there is room for one, and who asked waits for it
+    // the channel has room for one message, and the receiver waits for it
     let _ = tell.try_send((priority, is_real_time));
     finish(driver.run()?)
 }

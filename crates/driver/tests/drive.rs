@@ -1,4 +1,4 @@
-//! The loop between two ports of paper: what goes in, what comes out, and when.
+//! The driver's loop between two fake ports: what goes in, what comes out, and when.
 
 #![allow(clippy::unwrap_used, reason = "a test")]
 
@@ -17,13 +17,13 @@ use std::sync::{Arc, Mutex};
 
 type Unitary = (VnetHeader, Vec<u8>);
 
-/// A port of paper: what is to be read, and what was sent.
+/// A fake port: packets to read, and packets sent.
 #[derive(Clone, Debug)]
 struct Paper {
     fd: Arc<OwnedFd>,
     input: Arc<Mutex<VecDeque<Unitary>>>,
     output: Arc<Mutex<Vec<Unitary>>>,
-    /// What the kernel says to a packet of more bytes than this.
+    /// Longer packets are refused, as by the kernel.
     mtu: usize,
 }
 
@@ -57,7 +57,7 @@ impl PacketPort for Paper {
     }
 }
 
-/// Ends the run after so long.
+/// Ends the run at this time.
 struct Until(Instant);
 
 impl Attendant for Until {
@@ -114,7 +114,7 @@ fn run<N: Node + 'static>(node: N, input: Vec<Unitary>, mtu: usize) -> (Core, Ar
     (core, node, sent)
 }
 
-/// A node that others may look at.
+/// A node shared with the test.
 #[derive(Debug, Default)]
 struct Seen<N>(Arc<Mutex<N>>);
 
@@ -132,7 +132,7 @@ impl<N: Node> Node for Seen<N> {
     }
 }
 
-/// Sends each wire packet of a super-packet by itself, all at once, every `skip`th not at all.
+/// Sends each wire packet of a super-packet separately, all at once, except every `skip`th.
 struct Slicer {
     skip: usize,
     window: u16,
@@ -195,7 +195,7 @@ fn what_is_missing_between_keeps_them_apart() {
             (seq, len)
         })
         .collect();
-    // eight packets, the third and the sixth left out
+    // eight packets, without the third and the sixth
     assert_eq!(lens, [(Seq(77), 2600), (Seq(77 + 3900), 2600), (Seq(77 + 7800), 2200)]);
     assert!(core.net.store.borrow().is_empty());
 }
@@ -249,13 +249,13 @@ fn others_may_ask_the_data_thread_and_hear_when_it_ends() {
     );
 }
 
-/// Sends what it has a packet a millisecond, however late it is called.
+/// Sends one packet per millisecond, however late it is called.
 #[derive(Default)]
 struct Pacer {
     held: VecDeque<Pkt>,
     due: Option<Instant>,
     left: Vec<(Instant, Instant)>,
-    /// Stops the thread for so long at the third packet.
+    /// Blocks the thread for this time at the third packet.
     stall: Duration,
 }
 
@@ -290,10 +290,10 @@ fn a_late_thread_catches_up_a_little_and_never_in_a_burst() {
         run(Pacer { stall: Duration::from_millis(30), ..Pacer::default() }, packets(), 1500);
     let times: Vec<Instant> = node.lock().unwrap().left.iter().map(|(_, now)| *now).collect();
     let steps: Vec<u64> = times.windows(2).map(|w| w[1].since(w[0]).0).collect();
-    // timers are handled when they were due, not when the thread woke, so the rate holds exactly
+    // timers are handled at their due time, not when the thread woke, so the rate is exact
     let exact = steps.iter().filter(|step| **step == 1_000_000).count();
     assert!(exact * 2 > steps.len(), "{steps:?}");
-    // 30 ms of standing still let out what 4 ms would have
+    // a stall of 30 ms releases only what is due in 4 ms
     assert!(steps.iter().any(|step| *step > 20_000_000), "{steps:?}");
     let all = times[times.len() - 1].since(times[0]);
     assert!(all >= Duration::from_millis(59 + 30 - 6), "{all}");

@@ -1,5 +1,4 @@
-//! Whatever the node does to a packet, what leaves is what a strict receiver accepts: checksums hold, lengths
-//! fit, the payload is the slice, and all that we do not know is still there.
+//! Whatever a node does to a packet, a strict receiver accepts the result, and unknown options are kept.
 
 #![allow(clippy::unwrap_used, reason = "a test")]
 
@@ -9,7 +8,7 @@ use bentpipe_wire::offload::{self, Super, VnetHeader, complete};
 use bentpipe_wire::{Ends, Ipv4, Layout, OptionKind, Segment, pseudo_header, read_tcp};
 use proptest::prelude::*;
 
-/// What stands before the IP header, and how the kernel hands the packet over.
+/// The link-layer header, and how the kernel hands the packet over.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Before {
     Nothing,
@@ -94,8 +93,7 @@ fn before() -> impl Strategy<Value = Before> {
     prop_oneof![Just(Before::Nothing), Just(Before::Ethernet), Just(Before::Tagged), Just(Before::Session)]
 }
 
-/// Adds an option, padded to whole words; `None` when the header has no room for it. Checksums stay as they
-/// are.
+/// Adds an option, padded to whole words; `None` if it does not fit. Does not update checksums.
 fn insert(packet: &mut Vec<u8>, kind: OptionKind, value: &[u8]) -> Option<()> {
     let Layout { network, options, .. } = Layout::of(packet).ok()?;
     let len = 2 + value.len();
@@ -110,7 +108,7 @@ fn insert(packet: &mut Vec<u8>, kind: OptionKind, value: &[u8]) -> Option<()> {
     Some(())
 }
 
-/// A random packet: `None` when its options do not fit.
+/// A random packet; `None` if its options do not fit.
 fn build(
     (ends, tcp): (Ends, TcpHeader),
     len: usize,
@@ -193,7 +191,7 @@ fn source() -> impl Strategy<Value = Option<Source>> {
     (ends(), header(), 0usize..9000, offload(), before(), foreign, any::<(u16, u16)>()).prop_map(
         |(ends, tcp, len, offload, before, foreign, ids)| {
             let is_super = matches!(offload, Offload::Super(_));
-            // no kernel hands over a super-packet in a session
+            // the kernel sends no super-packets in a PPPoE session
             let before = if is_super && before == Before::Session { Before::Tagged } else { before };
             build((ends, tcp), len, offload, before, foreign.map(|value| (FOREIGN, value)), ids)
         },
@@ -210,8 +208,7 @@ fn sent(source: &Source, parsed: &Parsed, packet: &Packet) -> (Vec<u8>, VnetHead
     (whole, out.vnet, out.is_short)
 }
 
-/// Cuts a unit into wire packets with every checksum finished, as whoever comes after does, and holds each
-/// against the rules.
+/// Cuts a unit into wire packets with complete checksums, as the kernel does, and checks each.
 fn wire_packets(bytes: &[u8], vnet: &VnetHeader, link: usize) -> Vec<Vec<u8>> {
     let (ip, vnet) = (&bytes[link..], vnet.without(link as u16));
     let all = Super::parse(ip, &vnet).unwrap();
@@ -232,7 +229,7 @@ fn wire_packets(bytes: &[u8], vnet: &VnetHeader, link: usize) -> Vec<Vec<u8>> {
         .collect()
 }
 
-/// What a gateway may do: new values, options that come and go within the space there is.
+/// Changes that a gateway may make: new values, and options added or removed within the space.
 fn change(was: &Packet, wish: &TcpHeader, keep: u8, class: (Dscp, Ecn, u8)) -> Packet {
     let mut now = was.clone();
     let tcp = &mut now.tcp;
@@ -262,7 +259,7 @@ fn change(was: &Packet, wish: &TcpHeader, keep: u8, class: (Dscp, Ecn, u8)) -> P
     now
 }
 
-/// PROPTEST_CASES asks for more, as a fuzzing run does.
+/// PROPTEST_CASES raises the number of cases, as for fuzzing.
 fn soak() -> ProptestConfig {
     let config = ProptestConfig::default();
     ProptestConfig { cases: config.cases.max(1500), failure_persistence: None, ..config }
@@ -286,7 +283,7 @@ proptest! {
         now.body.len = (to - from) as u32;
         let (bytes, vnet, is_short) = sent(&source, &parsed, &now);
         prop_assert!(!is_short);
-        // read again it is the packet
+        // parsed again it is the same packet
         let again = parse(&bytes, &vnet, source.unit).unwrap();
         let mut expected = now.clone();
         expected.body.off = 0;
@@ -300,12 +297,12 @@ proptest! {
         if to - from <= usize::from(now.segment) {
             expected.segment = 0;
         }
-        // an option that left no hole behind may leave the header longer than the sum says
+        // removing an option without padding of its own may leave the header longer than expected
         prop_assert!(again.packet.header_len >= expected.header_len);
         expected.header_len = again.packet.header_len;
         prop_assert_eq!(&again.packet, &expected);
         prop_assert_eq!(again.ends, parsed.ends);
-        // on the wire every packet holds
+        // every wire packet is valid
         let mut stream = Vec::new();
         for packet in wire_packets(&bytes, &vnet, source.link) {
             let layout = Layout::of(&packet).unwrap();
@@ -320,7 +317,7 @@ proptest! {
             stream.extend_from_slice(&packet[layout.payload]);
         }
         prop_assert_eq!(stream, &payload(len)[from..to]);
-        // and what stands before it is as it was, but for a session's length
+        // the link-layer header is unchanged, except for PPPoE's length
         let mut front = source.bytes[..source.link].to_vec();
         if source.link == 22 && front[12] == 0x88 && front[13] == 0x64 {
             let ip_len = (bytes.len() - source.link) as u16;
@@ -339,7 +336,7 @@ proptest! {
         prop_assert_eq!((bytes, vnet), (source.bytes, source.vnet));
     }
 
-    /// Bytes as they should never be: nothing panics, and what is taken for TCP leaves acceptable.
+    /// Damaged bytes: nothing panics, and what is parsed as TCP leaves valid.
     #[test]
     fn no_bytes_make_it_panic(
         source in source(), wounds in proptest::collection::vec((0usize..140, any::<u8>()), 0..6),
@@ -360,7 +357,7 @@ proptest! {
         now.body.off += u64::from(half);
         now.body.len -= half;
         let (bytes, vnet, _) = sent(&source, &parsed, &now);
-        // a partial checksum is whatever the sender made of it, and DATA_VALID is the kernel's word
+        // a partial checksum is whatever the sender wrote, and DATA_VALID means the kernel vouches for it
         if source.vnet == VnetHeader::default() && now != parsed.packet {
             wire_packets(&bytes, &vnet, parsed.shape.ip());
         }
@@ -395,15 +392,15 @@ fn what_is_not_whole_and_sound_tcp_passes_unread() {
     assert_eq!(why(|s| s.bytes.truncate(100)), Other::Malformed);
     assert_eq!(why(|s| s.vnet.gso_type = VnetHeader::GSO_UDP_L4), Other::Note);
     assert_eq!(why(|s| (s.vnet.flags, s.vnet.csum_start) = (1, 24)), Other::Note);
-    // a super-packet that nobody has verified
+    // a super-packet whose checksum was not verified
     assert_eq!(why(|s| (s.vnet.gso_type, s.vnet.gso_size) = (1, 50)), Other::Note);
-    // the sender gives the way: its checksum counts another destination
+    // a source route: the checksum covers another destination
     let mut routed = good.clone();
     routed.bytes.splice(20..20, [131, 7, 4, 10, 0, 0, 1, 0]);
     (routed.bytes[0], routed.bytes[3]) = (0x47, routed.bytes[3] + 8);
     fixed(&mut routed);
     assert_eq!(parse(&routed.bytes, &routed.vnet, routed.unit).map(|_| ()), Err(Other::Header));
-    routed.bytes[20] = 148; // router alert goes along
+    routed.bytes[20] = 148; // router alert is kept
     routed.bytes[21] = 4;
     routed.bytes[24] = 0;
     fixed(&mut routed);
@@ -425,7 +422,7 @@ fn options_are_told_by_kind() {
     assert_eq!(told(34, &[1; 8]), (Foreign::FAST_OPEN, 12));
     assert_eq!(told(254, &[0xf9, 0x89, 1, 2]), (Foreign::FAST_OPEN, 8));
     assert_eq!(told(253, &[1]), (Foreign::UNKNOWN, 4));
-    // a scale outside a SYN says nothing
+    // window scale outside a SYN has no meaning
     assert_eq!(told(3, &[7]), (Foreign::UNKNOWN, 4));
     assert_eq!(told(8, &[0; 8]), (0, 0));
 }
@@ -476,7 +473,7 @@ fn extension_headers_that_lead_nowhere_else_go_along() {
         source
     };
     let read = |source: &Source| parse(&source.bytes, &source.vnet, source.unit);
-    // hop-by-hop and destination options are only padding here
+    // hop-by-hop and destination options: here only padding
     for kind in [0, 60] {
         let source = with(kind, [6, 0, 1, 4, 0, 0, 0, 0]);
         let parsed = read(&source).unwrap();
@@ -493,7 +490,7 @@ fn extension_headers_that_lead_nowhere_else_go_along() {
             (Some(7), Ecn::Ce, 3, 60)
         );
     }
-    // a routing header names another destination, a fragment header is for whom puts together
+    // a routing header names another destination, a fragment header needs reassembly
     assert_eq!(read(&with(43, [6, 0, 4, 1, 0, 0, 0, 0])).map(|_| ()), Err(Other::Header));
     assert_eq!(read(&with(44, [6, 0, 0, 0, 0, 0, 0, 1])).map(|_| ()), Err(Other::Header));
     assert_eq!(read(&with(44, [6, 0, 0, 1, 0, 0, 0, 1])).map(|_| ()), Err(Other::Fragment));

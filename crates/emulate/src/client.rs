@@ -1,4 +1,4 @@
-//! Finds a running session, to ask it.
+//! Finds a running session and connects to it.
 
 use crate::registry::{Entry, folder, open};
 use crate::session::SESSION_VARIABLE;
@@ -6,21 +6,21 @@ use bentpipe_live::control::Reply;
 use bentpipe_service::{Client, ClientError, pick};
 use std::env;
 
-/// Why there is no session to ask.
+/// Why no session was found.
 #[derive(Debug, thiserror::Error)]
 pub enum FindError {
-    /// None runs.
+    /// No session is running.
     #[error("no session is running\nhelp: start one in another terminal: bentpipe emulate geo-10m")]
     None,
-    /// More than one runs, and none was named.
+    /// Several are running, and none was named.
     #[error("{} sessions are running: name one with --session\n{}", .0.len(), listed(.0))]
     Several(Vec<Entry>),
-    /// None of this name runs.
+    /// No session has this name.
     #[error("there is no session `{wanted}`\n{}", listed(.running))]
     Unknown {
         /// The name.
         wanted: String,
-        /// Those that run.
+        /// The running sessions.
         running: Vec<Entry>,
     },
     /// It cannot be reached.
@@ -36,11 +36,10 @@ fn listed(entries: &[Entry]) -> String {
     [String::from("running:")].into_iter().chain(lines).collect::<Vec<_>>().join("\n")
 }
 
-/// The session that is meant, among those that run: the one that is named, else the one around this program,
-/// else the only one.
+/// Selects one of the running sessions: the named one, else the one around this program, else the only one.
 ///
 /// # Errors
-/// When there is none, or more than one could be meant.
+/// When there is none, or the choice is ambiguous.
 pub fn choose(running: Vec<Entry>, named: Option<&str>, inside: Option<&str>) -> Result<Entry, FindError> {
     let inside = inside.filter(|id| running.iter().any(|e| e.id == *id));
     pick(running, named.or(inside)).map_err(|running| match named {
@@ -50,12 +49,12 @@ pub fn choose(running: Vec<Entry>, named: Option<&str>, inside: Option<&str>) ->
     })
 }
 
-/// Finds the session that `named` names, or that must be meant, and connects to it.
+/// Selects the session as [`choose`] does, and connects to it.
 ///
 /// # Errors
 /// As [`choose`], and when nobody listens at its socket.
 pub fn find(named: Option<&str>) -> Result<Client<Reply>, FindError> {
-    // who only asks leaves no folder behind
+    // a query must not create the folder
     let registry = if folder().is_dir() { open().ok() } else { None };
     let mut running: Vec<Entry> =
         registry.as_ref().map_or_else(Vec::new, bentpipe_service::Registry::entries);

@@ -1,17 +1,17 @@
-//! Simulated beside emulated: the same figures of two reports, and by how much they differ.
+//! Compares a simulated and an emulated run: the same figures of both reports, and their difference.
 
 use bentpipe_report::{FlowReport, LinkReport, LiveReport, Report};
 use core::fmt::Write as _;
 use serde::Serialize;
 use std::collections::BTreeSet;
 
-/// Up to this many flows each have rows of their own; more are taken together.
+/// Up to this many flows have rows of their own; more are summarised.
 const MOST_LISTED: usize = 10;
-/// A link that is busier than this is listed in any case.
+/// A link with a higher utilisation is always listed.
 const BUSY: f64 = 0.5;
-/// A queue that is shorter on average is none.
+/// A shorter mean queue is not listed.
 const LEAST_MEAN: f64 = 0.05;
-/// Version of the JSON.
+/// Version of the JSON format.
 const SCHEMA: u32 = 1;
 
 /// Two runs of one scenario.
@@ -38,15 +38,14 @@ pub struct Row {
     pub figure: String,
     /// In simulated time.
     pub simulated: Option<f64>,
-    /// With the kernel.
+    /// With the kernel's TCP.
     pub emulated: Option<f64>,
-    /// By how much the emulated one is larger, in per cent of the simulated one; null where that is zero or
-    /// one of them is missing.
+    /// Difference in per cent of the simulated figure; null if that is zero or a figure is missing.
     pub difference_percent: Option<f64>,
 }
 
 impl Comparison {
-    /// Of two runs of the same scenario.
+    /// Compares two runs of the same scenario.
     pub fn new(simulated: Report, emulated: Report) -> Self {
         let rows = rows(&simulated, &emulated);
         Self { schema: SCHEMA, scenario: simulated.scenario.clone(), rows, simulated, emulated }
@@ -57,8 +56,7 @@ impl Comparison {
         serde_json::to_string_pretty(self).unwrap_or_default()
     }
 
-    /// With many flows the links that are neither busy nor lose anything are left out of the table; the JSON
-    /// has them.
+    /// With many flows, the table omits links that are neither busy nor lossy; the JSON has them.
     fn is_worth_a_line(&self, row: &Row) -> bool {
         let name = row.of.strip_prefix("link ").filter(|_| self.simulated.flows.len() > MOST_LISTED);
         let Some(name) = name else { return true };
@@ -67,7 +65,7 @@ impl Comparison {
             .any(|link| link.utilisation > BUSY || link.drops.values().any(|n| *n > 0))
     }
 
-    /// As a table, with what the kernel does differently and whether the machine kept up.
+    /// As a table, with the kernel's differences and whether the machine was fast enough.
     pub fn to_text(&self) -> String {
         let mut out = format!("{}\n", self.scenario);
         let live = self.emulated.live.as_ref();
@@ -96,7 +94,7 @@ impl Comparison {
     }
 }
 
-/// What a figure is called, what it is divided by, and how many digits it has.
+/// Returns the name of a figure for people, its divisor, and its number of digits.
 fn in_words(figure: &str) -> (String, f64, usize) {
     let (stem, scale, digits, unit) = if let Some(stem) = figure.strip_suffix("_bps") {
         (stem, 1e6, 3, ", Mbit/s")
@@ -146,7 +144,7 @@ fn rows(simulated: &Report, emulated: &Report) -> Vec<Row> {
     rows
 }
 
-/// Adds a figure that at least one of them has and that is not zero in both.
+/// Adds a figure unless it is missing or zero in both.
 fn push(rows: &mut Vec<Row>, of: &str, figure: &str, (simulated, emulated): (Option<f64>, Option<f64>)) {
     if simulated.is_none_or(|v| v == 0.0) && emulated.is_none_or(|v| v == 0.0) {
         return;
@@ -187,7 +185,7 @@ fn one_flow(rows: &mut Vec<Row>, a: &FlowReport, b: &FlowReport) {
     add("one_way_99_percent_ms", |f| f.udp()?.delay_ms.quantiles.p99);
 }
 
-/// A figure of a flow.
+/// Reads a figure of a flow.
 type Look = fn(&FlowReport) -> Option<f64>;
 
 fn counts(add: &mut dyn FnMut(&str, Look)) {
@@ -196,7 +194,7 @@ fn counts(add: &mut dyn FnMut(&str, Look)) {
     add("timeouts", |f| Some(f.tcp()?.timeouts as f64));
 }
 
-/// Many flows: sums of counts, means of times.
+/// Summarises many flows: sums of counts, means of times.
 fn together(rows: &mut Vec<Row>, of: &str, (a, b): (&[FlowReport], &[FlowReport])) {
     let mean = |flows: &[FlowReport], look: Look| {
         let known: Vec<f64> = flows.iter().filter_map(look).collect();

@@ -1,4 +1,4 @@
-//! What this machine can do, what it lacks, and the command that mends each lack.
+//! Checks what this machine can do and what is missing, with the command that fixes each problem.
 
 use crate::error::Error;
 use crate::leftovers;
@@ -12,13 +12,12 @@ use bentpipe_service::{Finding, Standing};
 use std::fs::{self, File};
 use std::os::fd::{AsFd as _, OwnedFd};
 
-/// Looks at everything. The process ends in namespaces of its own, so it must have one thread and does
-/// nothing else afterwards.
+/// Makes all checks. The process must have one thread, and must exit soon: it is left in other namespaces.
 pub fn examine() -> Vec<Finding> {
     let mut all = vec![leftovers_of_the_dead(), cores(), ipv6(), congestion_controls(), nft_program(), tun()];
     all.extend(namespaces());
     all.push(priority());
-    // What matters most comes first.
+    // the most important first
     all.reverse();
     all
 }
@@ -97,7 +96,7 @@ fn tun() -> Finding {
     }
 }
 
-/// Tries all that a session needs, in the order in which it does.
+/// Tries everything that a session needs, in the order in which a session does.
 fn namespaces() -> Vec<Finding> {
     let (users, networks, ports) = ("user namespaces", "network namespaces", "packet ports");
     let mut all = Vec::new();
@@ -109,7 +108,7 @@ fn namespaces() -> Vec<Finding> {
     } else {
         all.push(Finding::good(users, "an ordinary user may make them"));
     }
-    // The handle keeps the other network, and with it the pair, until the port has been tried.
+    // the handle keeps the other network, and with it the veth pair, until the port was tried
     let pair = || -> Result<OwnedFd, Error> {
         let host = namespace::new_network().map_err(|e| Error::system("a network namespace", e))?;
         namespace::new_network().map_err(|e| Error::system("a second network namespace", e))?;

@@ -1,4 +1,4 @@
-//! A command behind a link, from beginning to end.
+//! Runs a command behind a link, from beginning to end.
 
 use crate::error::Error;
 use crate::panel::Panel;
@@ -14,14 +14,14 @@ use rustix::process::Signal;
 use std::os::fd::AsFd as _;
 use std::path::PathBuf;
 
-/// What came of it.
+/// Result of a run.
 #[derive(Debug)]
 pub struct Ended {
     /// The command's exit status.
     pub status: u8,
     /// Whether the machine was fast enough.
     pub timing: Timing,
-    /// Files in the folder that was asked for.
+    /// Files in the requested folder.
     pub files: Vec<PathBuf>,
 }
 
@@ -39,15 +39,13 @@ struct Emulation<'a> {
     watch: Option<Watch>,
 }
 
-/// Runs the command. The process must have one thread yet. `log` gets a line for each thing that a user
-/// should hear of meanwhile.
+/// Runs the command. The process must have only one thread. `log` gets messages for the user meanwhile.
 ///
 /// # Errors
-/// What is missing, and how to mend it; a program that cannot be started; a link that fails. Nothing is left
-/// behind.
+/// What is missing and how to fix it; a program that does not start; a failed link. Nothing is left behind.
 pub fn run(plan: &Plan, log: &mut dyn FnMut(&str)) -> Result<Ended, Error> {
     let mut emulation = Emulation::start(plan)?;
-    // A failed start of a program still has to take down links and namespaces.
+    // even if a program fails to start, links and namespaces must be removed
     let status = emulation.programs(log);
     let Emulation { plan, hosts, mut session, link, panel, recording, watch, .. } = emulation;
     session.end_programs();
@@ -73,7 +71,7 @@ impl<'a> Emulation<'a> {
             check_program(program)?;
         }
         let hosts = Hosts::of(&plan.scenario);
-        // Before the session, so that no signal ends this process while there is something to be undone.
+        // before the session, so that no signal ends this process while there are changes to undo
         let signals = listen()?;
         let session = Session::open(&hosts.layout(plan))?;
         session.wait_until_up()?;
@@ -100,7 +98,7 @@ impl<'a> Emulation<'a> {
         Ok(this)
     }
 
-    /// Follows the connections in all hosts.
+    /// Starts following the connections in all hosts.
     fn watch(&self) -> std::io::Result<Watch> {
         let hosts = self.session.hosts.iter().zip(&self.hosts.nodes);
         let seats: Vec<Seat<'_>> = hosts
@@ -115,7 +113,7 @@ impl<'a> Emulation<'a> {
         Watch::start(&seats, self.clock)
     }
 
-    /// Runs the commands and waits for the one at the near end; gives its exit status.
+    /// Runs the commands and waits for the one at the near end; returns its exit status.
     fn programs(&mut self, log: &mut dyn FnMut(&str)) -> Result<u8, Error> {
         for note in &self.session.notes {
             log(note);
@@ -139,25 +137,24 @@ impl<'a> Emulation<'a> {
             }
             self.serve(log);
             if self.link.has_ended() {
-                // What follows says why.
+                // the following steps report why
                 return Ok(1);
             }
         }
     }
 
-    /// Until there is a signal or a client, but not for long: it must be seen when the link fails.
+    /// Sleeps until a signal or a client arrives, for a limited time so that a failed link is noticed.
     fn sleep(&self) {
         let long = if self.panel.is_behind() { 10_000_000 } else { 500_000_000 };
         let fds = self.panel.fds();
         let all = [self.signals.fd()].into_iter().chain(fds);
         let all: Vec<_> = all.collect();
         let mut polled: Vec<PollFd<'_>> = all.iter().map(|fd| PollFd::new(fd, PollFlags::IN)).collect();
-        // An interrupted wait is a wait that has ended.
+        // an interrupted wait just ends early
         let _ = poll(&mut polled, Some(&Timespec { tv_sec: 0, tv_nsec: long }));
     }
 
-    /// Answers `bentpipe link` and `bentpipe top`; whoever asks for the first time has the connections
-    /// followed from then on.
+    /// Answers `bentpipe link` and `bentpipe top`; the first query starts following the connections.
     fn serve(&mut self, log: &mut dyn FnMut(&str)) {
         let mut asked = false;
         let watch = &self.watch;
@@ -169,13 +166,13 @@ impl<'a> Emulation<'a> {
             log(line);
         }
         if asked && self.watch.is_none() {
-            // Without it a look at the link lacks the connections, no more.
+            // without it the state lacks only the connections
             self.watch = self.watch().ok();
         }
     }
 }
 
-/// The relay's ports to the hosts. Called in the relay's network namespace.
+/// Opens the relay's ports to the hosts. Called in the relay's network namespace.
 pub(crate) fn doors(session: &Session, hosts: &Hosts) -> Result<Vec<Door>, Error> {
     let door = |(host, node): (&HostEnd, &usize)| {
         let port = Box::new(VethPort::open(&host.port, HOST_MAC)?);
@@ -184,8 +181,7 @@ pub(crate) fn doors(session: &Session, hosts: &Hosts) -> Result<Vec<Door>, Error
     session.hosts.iter().zip(&hosts.nodes).map(door).collect()
 }
 
-/// The command has stopped itself: so does this process, that the user's shell hears of it; both go on
-/// together.
+/// The command was stopped (Ctrl-Z): stops this process too, for the user's shell, and continues both later.
 fn stop_with(near: i32) {
     let _ = rustix::process::kill_process(rustix::process::getpid(), Signal::STOP);
     bentpipe_os::process::signal(near, Signal::CONT);

@@ -1,4 +1,4 @@
-//! What can keep a session from starting or from going on, in words that say what to do about it.
+//! Errors that keep a session from starting or continuing, with advice.
 
 use crate::flows;
 use bentpipe_os::namespace::UserError;
@@ -6,25 +6,25 @@ use bentpipe_os::netlink;
 use std::io;
 use std::path::PathBuf;
 
-/// A fault of a session.
+/// An error of a session.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// No user namespace for an ordinary user.
+    /// An ordinary user cannot create a user namespace.
     #[error("{source}\n{mend}")]
     UserNamespace {
-        /// What the kernel says.
+        /// The kernel's error.
         source: UserError,
-        /// What to do, a line each.
+        /// Advice, one line each.
         mend: String,
     },
-    /// Namespaces are refused although this looked privileged enough.
+    /// Namespaces are refused although the process seemed privileged enough.
     #[error("the kernel refuses a new {what}: {source}\n{mend}")]
     Namespace {
-        /// Which kind.
+        /// Kind of namespace.
         what: &'static str,
-        /// What the kernel says.
+        /// The kernel's error.
         source: io::Error,
-        /// What to do, a line each.
+        /// Advice, one line each.
         mend: String,
     },
     /// Interfaces, addresses or routes.
@@ -35,12 +35,12 @@ pub enum Error {
     Setting {
         /// Its path below /proc/sys.
         name: String,
-        /// What it should be.
+        /// The value.
         value: String,
-        /// What the kernel says.
+        /// The kernel's error.
         source: io::Error,
     },
-    /// The relay's ends.
+    /// The relay's ports.
     #[error(transparent)]
     Port(#[from] bentpipe_os::PortError),
     /// The registry.
@@ -58,23 +58,23 @@ pub enum Error {
     /// The link itself.
     #[error(transparent)]
     Live(#[from] bentpipe_live::Error),
-    /// Everything else that the system refuses.
+    /// Another error of the system.
     #[error("{what}: {source}")]
     System {
         /// What was tried.
         what: String,
-        /// What the system says.
+        /// The system's error.
         source: io::Error,
     },
-    /// The host's network may only be touched by root.
+    /// Only root may change the machine's network.
     #[error(
         "--uplink changes this machine's network and needs root\nhelp: sudo bentpipe emulate ... --uplink"
     )]
     UplinkNeedsRoot,
-    /// The uplink cannot be made.
+    /// The uplink cannot be created.
     #[error("--uplink: {0}")]
     Uplink(String),
-    /// A program that is not there.
+    /// A program that does not exist.
     #[error(
         "there is no program `{0}`\nhelp: after -- comes a command as in a shell: its name, then its arguments"
     )]
@@ -87,23 +87,23 @@ pub enum Error {
         /// Why.
         reason: String,
     },
-    /// A session of this name runs.
+    /// A session of this name is running.
     #[error("a session called `{0}` is running\nhelp: choose another --name, or end that one")]
     Taken(String),
     /// A name that cannot be a file name.
     #[error("`{0}` cannot be the name of a session: use letters, digits, `-`, `_` and `.`, at most 40")]
     BadName(String),
-    /// The runtime folder is not to be trusted.
+    /// The runtime folder is not safe.
     #[error(
         "{folder}: {reason}\nhelp: remove it, or set XDG_RUNTIME_DIR to a folder that only you can write to"
     )]
     Folder {
-        /// Where.
+        /// The folder.
         folder: PathBuf,
         /// What is wrong with it.
         reason: String,
     },
-    /// Links within links have an end.
+    /// Too many nested links.
     #[error("{0} links within each other are too many")]
     TooDeep(u8),
     /// More hosts than addresses.
@@ -112,12 +112,12 @@ pub enum Error {
 }
 
 impl Error {
-    /// Something the system refused.
+    /// Another error of the system.
     pub(crate) fn system(what: impl Into<String>, source: impl Into<io::Error>) -> Self {
         Self::System { what: what.into(), source: source.into() }
     }
 
-    /// True when the user's input, permissions or machine are at fault, not this program: exit status 2.
+    /// True if the user's input, permissions or machine caused it, not this program: exit status 2.
     pub fn is_refusal(&self) -> bool {
         match self {
             Self::Flows(error) => error.is_refusal(),

@@ -1,9 +1,9 @@
-//! Names: what stands in /etc/hosts behind a link.
+//! The file /etc/hosts behind a link.
 
 use core::fmt::Write as _;
 use core::net::IpAddr;
 
-/// A file for /etc/hosts: names of the session first, then what `system` has to say about others.
+/// Returns a file for /etc/hosts: names of the session first, then the lines of `system`.
 pub(crate) fn file(names: &[(String, Vec<IpAddr>)], system: &str) -> String {
     let mut out = String::from(
         "# hosts of a bentpipe session; the lines of this machine's own file follow\n127.0.0.1 localhost\n::1 localhost ip6-localhost ip6-loopback\n",

@@ -1,4 +1,4 @@
-//! What sessions leave behind: processes of one that ends, everything of one that was killed.
+//! Cleans up after sessions: processes of one that ends, everything of one that was killed.
 
 use crate::registry::{self, Entry};
 use crate::session::SESSION_VARIABLE;
@@ -8,13 +8,12 @@ use bentpipe_os::process;
 use bentpipe_service::{Registry, wait_until};
 use rustix::process::Signal;
 
-/// Time that processes get to end in peace, and then to be gone.
+/// Time for processes to end after SIGTERM, and again after SIGKILL.
 const PATIENCE: Duration = Duration::from_millis(500);
-/// Between two looks whether they have ended.
+/// Polling interval.
 pub(crate) const STEP: Duration = Duration::from_millis(5);
 
-/// Removes what dead sessions have left behind and says what that was, a line each. Call it with the registry
-/// locked.
+/// Removes what dead sessions left behind; reports each item. Call it with the registry locked.
 pub fn clean(registry: &Registry, report: &mut dyn FnMut(String)) {
     for entry in found(registry) {
         if entry.process.is_of_this_boot() && !clean_running(registry, &entry, report) {
@@ -26,12 +25,12 @@ pub fn clean(registry: &Registry, report: &mut dyn FnMut(String)) {
     registry::remove_strays(registry);
 }
 
-/// The dead sessions that are there, by name.
+/// Entries of dead sessions, by name.
 pub fn found(registry: &Registry) -> Vec<Entry> {
     registry.entries().into_iter().filter(|e: &Entry| !e.process.is_alive()).collect()
 }
 
-/// Of a session that died while the machine went on; false when something cannot be reached from here.
+/// Cleans up after a session that died since the last boot; false if something is not accessible from here.
 fn clean_running(registry: &Registry, entry: &Entry, report: &mut dyn FnMut(String)) -> bool {
     end_inner(registry, &entry.id);
     let recorded: Vec<u64> = entry.hosts.iter().filter(|h| h.own).map(|h| h.network).collect();
@@ -55,9 +54,8 @@ fn clean_running(registry: &Registry, entry: &Entry, report: &mut dyn FnMut(Stri
     true
 }
 
-/// Those of the recorded networks that are still the session's. The kernel gives the number of a network that
-/// is gone to the next one, which may be anybody's: so at least one process in it must carry the session's
-/// name.
+/// Returns the recorded networks that still belong to the session. The kernel reuses the inode of a deleted
+/// network, so at least one process in it must carry the session's name.
 fn proven(recorded: &[u64], id: &str) -> Vec<u64> {
     let mut proven: Vec<u64> = process::all()
         .into_iter()
@@ -70,7 +68,7 @@ fn proven(recorded: &[u64], id: &str) -> Vec<u64> {
     proven
 }
 
-/// Asks sessions that lie within this one to end, and waits for them.
+/// Stops the sessions within this one, and waits for them.
 pub(crate) fn end_inner(registry: &Registry, id: &str) {
     let is_inner = |e: &Entry| e.parent.as_deref() == Some(id) && e.process.is_alive();
     let inner = || registry.entries().into_iter().filter(is_inner);
@@ -87,7 +85,7 @@ pub(crate) fn end_inner(registry: &Registry, id: &str) {
     }
 }
 
-/// Ends all processes in these networks; returns how many there were. `bury` is called while waiting.
+/// Ends all processes in these networks; returns their number. `bury` is called meanwhile, to reap zombies.
 pub(crate) fn end_processes(networks: &[u64], bury: &mut dyn FnMut()) -> usize {
     let inside = || -> Vec<i32> {
         let all = process::all().into_iter();
@@ -100,7 +98,7 @@ pub(crate) fn end_processes(networks: &[u64], bury: &mut dyn FnMut()) -> usize {
     }
     for pid in &first {
         process::signal(*pid, Signal::TERM);
-        // A stopped one hears of it only when it goes on.
+        // a stopped process handles SIGTERM only after SIGCONT
         process::signal(*pid, Signal::CONT);
     }
     let gone = |bury: &mut dyn FnMut()| {

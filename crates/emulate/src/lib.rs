@@ -1,4 +1,4 @@
-//! Emulation sessions: namespaces around a live link, the programs in them, and what came out.
+//! Emulation sessions: namespaces around a live link, the programs in them, and reports.
 
 pub mod client;
 pub mod compare;

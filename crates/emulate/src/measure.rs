@@ -1,5 +1,5 @@
-//! `emulate SCENARIO` without a command: the scenario's own flows as sockets of the kernel over its links in
-//! real time, and the same report as of a simulated run.
+//! `emulate SCENARIO` without a command: runs the scenario's flows as kernel sockets over its links in real
+//! time, with the same report as a simulated run.
 
 use crate::emulation::doors;
 use crate::error::Error;
@@ -21,29 +21,29 @@ use std::collections::BTreeMap;
 use std::os::fd::AsFd as _;
 use std::path::PathBuf;
 
-/// What came out.
+/// Result of a run.
 #[derive(Debug)]
 pub struct Measured {
     /// The report.
     pub report: Report,
-    /// How it went; empty when a folder was asked for, which has it.
+    /// Time series; empty if a folder was requested, which then has them.
     pub record: Record,
-    /// Files in the folder that was asked for.
+    /// Files in the requested folder.
     pub files: Vec<PathBuf>,
-    /// What ended it before its time.
+    /// The signal that ended it early.
     pub interrupted: Option<Signal>,
 }
 
-/// Runs it. The process must have one thread yet. `begun` is called when all is set up; `log` gets a line for
-/// each thing that was changed while it ran.
+/// Runs it. The process must still have only one thread. `begun` is called when all is set up; `log` gets a
+/// line for each change during the run.
 ///
 /// # Errors
-/// What is missing, and how to mend it. Nothing is left behind.
+/// What is missing and how to fix it. Nothing is left behind.
 pub fn run(plan: &Plan, begun: &mut dyn FnMut(), log: &mut dyn FnMut(&str)) -> Result<Measured, Error> {
     run_seen(plan, begun, log, &mut |_, _| ())
 }
 
-/// As [`run`]; `seen` is shown the time in seconds and the flows, once a second.
+/// As [`run`]; `seen` is called once a second with the time in seconds and the flows.
 ///
 /// # Errors
 /// As [`run`].
@@ -54,7 +54,7 @@ pub fn run_seen(
     seen: &mut dyn FnMut(f64, &[FlowState]),
 ) -> Result<Measured, Error> {
     let scenario = &plan.scenario;
-    // what the kernel cannot do is known before anything is made
+    // check the kernel's features before anything is created
     let needs = needs(scenario, &Kernel::look()?)?;
     let hosts = Hosts::of(scenario);
     let signals = listen()?;
@@ -85,7 +85,7 @@ pub fn run_seen(
         }
         watched
     });
-    // whatever became of the flows, links and namespaces are taken down
+    // links and namespaces are removed even if the flows failed
     let links = link.stop();
     session.end();
     let (flows, links) = (outcome?, links?);
@@ -107,7 +107,7 @@ pub fn run_seen(
     Ok(Measured { report, record, files: Vec::new(), interrupted })
 }
 
-/// Where the scenario's nodes are; routers are nowhere.
+/// Locations of the scenario's nodes; `None` for routers.
 fn places<'a>(scenario: &Scenario, hosts: &Hosts, session: &'a Session) -> Vec<Option<HostPlace<'a>>> {
     let mut places = vec![None; scenario.nodes.len()];
     for (host, node) in session.hosts.iter().zip(&hosts.nodes) {
@@ -120,7 +120,7 @@ fn places<'a>(scenario: &Scenario, hosts: &Hosts, session: &'a Session) -> Vec<O
     places
 }
 
-/// Looks after the rest of the world while the flows run.
+/// Handles signals and the control socket while the flows run.
 struct Watch {
     signals: Signals,
     interrupted: Option<Signal>,
@@ -128,7 +128,7 @@ struct Watch {
 }
 
 impl Watch {
-    /// False when the run is to end.
+    /// False if the run must end.
     fn look(&mut self, progress: &Progress<'_>, seen: &mut dyn FnMut(f64, &[FlowState])) -> bool {
         if self.states.look(progress) {
             seen(progress.now.as_secs_f64(), &self.states.list);
@@ -141,7 +141,7 @@ impl Watch {
     }
 }
 
-/// How the flows are lately, for `bentpipe top`.
+/// Recent state of the flows, for `bentpipe top`.
 #[derive(Default)]
 struct States {
     since: Instant,
@@ -150,7 +150,7 @@ struct States {
 }
 
 impl States {
-    /// Once a second; true when it was done.
+    /// Updates the state once a second; true if it did.
     fn look(&mut self, progress: &Progress<'_>) -> bool {
         let length = progress.now.since(self.since).as_secs_f64();
         if length < 1.0 {

@@ -1,4 +1,4 @@
-//! What a machine lacks, and the command that mends it.
+//! Commands that fix what a machine lacks.
 
 use bentpipe_os::sysctl;
 use std::fs;
@@ -8,7 +8,7 @@ pub(crate) fn lines(mends: &[String]) -> String {
     mends.iter().map(|line| format!("help: {line}")).collect::<Vec<_>>().join("\n")
 }
 
-/// Why an ordinary user may not make namespaces here, and what to do about it; never empty.
+/// Why an ordinary user cannot create namespaces here, and how to fix it; never empty.
 pub(crate) fn user_namespaces() -> Vec<String> {
     let mut mends = Vec::new();
     let is = |name: &str, value: &str| sysctl::read(name).is_ok_and(|v| v == value);
@@ -37,7 +37,7 @@ pub(crate) fn user_namespaces() -> Vec<String> {
     mends
 }
 
-/// True when something says that this is a container, or system calls are filtered as there.
+/// True if this looks like a container, or system calls are filtered as in one.
 pub(crate) fn is_container() -> bool {
     let there = |path: &str| fs::exists(path).unwrap_or(false);
     let status = fs::read_to_string("/proc/self/status").unwrap_or_default();

@@ -1,15 +1,15 @@
-//! A named link as a scenario: two hosts, `far` and `near`, and the link between them.
+//! A scenario for a named link profile: two hosts, `far` and `near`, and the link between them.
 
 use bentpipe_base::{Duration, Rate, Size};
 use bentpipe_link::{Capacity, Change};
 use bentpipe_scenario::{Diagnostic, DirectionSpec, Scenario, Source, load};
 
-/// The scenario of a named link. Forward leads from `far` to `near`, which is where the user is.
+/// The scenario of a named link profile. Forward is from `far` to `near`, where the user is.
 ///
 /// # Errors
-/// When there is no link of this name; the error lists those that there are.
+/// When there is no profile of this name; the error lists those that exist.
 pub fn named(name: &str, seed: Option<u64>) -> Result<Scenario, Box<Diagnostic>> {
-    // A name is quoted, so that nothing it holds can be taken for TOML.
+    // quote the name, so that it cannot contain TOML syntax
     let quoted = serde_json::Value::from(name).to_string();
     let text = format!(
         r#"schema = 1
@@ -37,15 +37,15 @@ to = "near"
     load(&Source::new("named link", &text), &[], seed).map_err(|fault| on_command_line(fault, name))
 }
 
-/// The user has seen no file: what is wrong is the name.
+/// Moves an error to the command line: the user has not seen the generated file, only the name.
 fn on_command_line(mut fault: Box<Diagnostic>, name: &str) -> Box<Diagnostic> {
     let line = format!("emulate {name}");
     fault.place = bentpipe_scenario::Place::find("command line", &line, line.len() - name.len(), line.len());
     fault
 }
 
-/// Changes both directions of a named link before it starts, in the words of `bentpipe link set`. A queue
-/// that is not named grows with rate and delay: it holds what the rate carries in one round trip.
+/// Changes both directions of a named link before it starts, as `bentpipe link set` does. If rate or delay
+/// change and no queue limit is given, it becomes the bandwidth-delay product.
 pub fn change(scenario: &mut Scenario, change: &Change) {
     for link in &mut scenario.links {
         let round_trip = [&link.forward, &link.backward].map(|d| change.delay.unwrap_or(d.delay));
@@ -74,14 +74,14 @@ fn one(direction: &mut DirectionSpec, change: &Change, round_trip: Duration) {
     };
 }
 
-/// What `rate` carries in `time`; at least two full packets.
+/// Bytes that `rate` carries in `time`; at least two full packets.
 fn product(rate: Rate, time: Duration) -> Size {
     let bits = u128::from(rate.bps()) * u128::from(time.0) / 1_000_000_000;
     Size((bits / 8).clamp(3000, 1 << 40) as u64)
 }
 
-/// Directions whose queue holds less than what their rate carries in a round trip over their link: name, what
-/// it holds, what that would be.
+/// Directions whose queue holds less than the bandwidth-delay product of their link: name, queue size,
+/// bandwidth-delay product.
 pub fn small_queues(scenario: &Scenario) -> Vec<(String, String, String)> {
     let mut all = Vec::new();
     for link in &scenario.links {
@@ -89,7 +89,7 @@ pub fn small_queues(scenario: &Scenario) -> Vec<(String, String, String)> {
         for (name, direction) in [(&link.name, &link.forward), (&link.reverse_name, &link.backward)] {
             let wants = product(direction.rate, round_trip);
             let (has, text) = match direction.buffer {
-                // As full packets: what a user thinks of who counts them.
+                // assume full-sized packets
                 Capacity::Packets(n) => (Size(u64::from(n) * 1500), format!("{n} packets")),
                 Capacity::Bytes(bytes) => (bytes, bytes.to_string()),
             };

@@ -1,4 +1,4 @@
-//! What a running session shows and lets be changed: its control socket, with the link behind it.
+//! The control socket of a running session, and its connection to the link.
 
 use bentpipe_live::Running;
 use bentpipe_live::control::{Command, FlowState, Reply, Request};
@@ -8,7 +8,7 @@ use std::path::Path;
 use std::sync::mpsc::sync_channel;
 use std::time::Duration;
 
-/// A data thread that does not answer within this time has ended, or the machine has other worries.
+/// How long to wait for the data thread's answer.
 const PATIENCE: Duration = Duration::from_secs(2);
 
 /// The control socket of a session.
@@ -20,7 +20,7 @@ pub struct Panel {
 }
 
 impl Panel {
-    /// Opens the socket at `path`. The session's name and title are part of every answer.
+    /// Opens the socket at `path`. Every reply contains the session's name and title.
     ///
     /// # Errors
     /// As [`Server::bind`].
@@ -29,7 +29,7 @@ impl Panel {
         Ok(Self { server, session: session.to_owned(), title: title.to_owned() })
     }
 
-    /// What to wait for: call [`Panel::serve`] when one of these can be read.
+    /// File descriptors to poll: call [`Panel::serve`] when one of them is readable.
     pub fn fds(&self) -> Vec<BorrowedFd<'_>> {
         self.server.fds()
     }
@@ -39,8 +39,7 @@ impl Panel {
         self.server.is_behind()
     }
 
-    /// Answers what has come in; `flows` says how the TCP connections inside are. Returns a line for the
-    /// session's log for each thing that was changed.
+    /// Answers requests; `flows` gives the state of TCP connections. Returns a log line for each change.
     pub fn serve(&mut self, link: &Running, flows: &mut dyn FnMut() -> Vec<FlowState>) -> Vec<String> {
         let mut log = Vec::new();
         let Self { server, session, title } = self;
@@ -61,7 +60,7 @@ impl Panel {
     }
 }
 
-/// Asks the data thread, and waits for its answer.
+/// Sends a request to the data thread, and waits for its reply.
 pub fn ask(link: &Running, request: Request) -> Reply {
     let (reply, answer) = sync_channel(1);
     link.command(Command { request, reply });

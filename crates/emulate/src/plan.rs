@@ -1,16 +1,16 @@
-//! What is to be emulated, and in which hosts.
+//! What to emulate, and on which hosts.
 
 use crate::session::{HostLayout, Layout};
 use bentpipe_scenario::{NodeKind, Scenario};
 use std::ffi::OsString;
 use std::path::PathBuf;
 
-/// What is to be run.
+/// An emulation to run.
 #[derive(Clone, Debug)]
 pub struct Plan {
-    /// The network.
+    /// The scenario.
     pub scenario: Scenario,
-    /// What it is called, for people and in the session's name.
+    /// Title, for people and for the session's name.
     pub title: String,
     /// Name of the session.
     pub name: Option<String>,
@@ -24,14 +24,14 @@ pub struct Plan {
     pub journal: Option<PathBuf>,
     /// A folder for the page, tables and captures.
     pub out: Option<PathBuf>,
-    /// A line for a shell at the far end, beside a command.
+    /// A shell command for the far end, beside the main command.
     pub far: Option<OsString>,
-    /// The command, as words; none where the scenario's own flows run.
+    /// The command, as words; empty to run the scenario's flows.
     pub command: Vec<OsString>,
 }
 
 impl Plan {
-    /// A run of the scenario's own flows, as its file says.
+    /// A run of the scenario's own flows.
     pub fn new(scenario: Scenario, title: &str) -> Self {
         Self {
             scenario,
@@ -48,19 +48,19 @@ impl Plan {
     }
 }
 
-/// The places of hosts among the nodes: those of all, near's and far's among them.
+/// Indices of all hosts among the nodes, and of `near` and `far`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Hosts {
     /// Indices among the scenario's nodes.
     pub nodes: Vec<usize>,
-    /// Index among `nodes`: the receiver of the first flow, where the user is.
+    /// Index in `nodes` of the receiver of the first flow, where the user is.
     pub near: usize,
-    /// Its sender.
+    /// Index in `nodes` of the sender of the first flow.
     pub far: usize,
 }
 
 impl Hosts {
-    /// Of a scenario.
+    /// Finds the hosts of a scenario.
     pub fn of(scenario: &Scenario) -> Self {
         let all = scenario.nodes.iter().enumerate();
         let nodes: Vec<usize> = all.filter(|(_, n)| n.kind == NodeKind::Host).map(|(i, _)| i).collect();
@@ -69,7 +69,7 @@ impl Hosts {
         Self { nodes, near, far }
     }
 
-    /// A session with these hosts.
+    /// The layout of a session with these hosts.
     pub(crate) fn layout(&self, plan: &Plan) -> Layout {
         let host = |node: &usize| HostLayout {
             name: plan.scenario.nodes[*node].name.clone(),

@@ -1,4 +1,4 @@
-//! The registry of emulation sessions, so that others find a session and clean up after one that was killed.
+//! The registry of emulation sessions, used to find a session and to clean up after one that was killed.
 //!
 //! The folder is `$XDG_RUNTIME_DIR/bentpipe` or `/tmp/bentpipe-<uid>`.
 
@@ -10,34 +10,34 @@ use std::fs;
 use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 
-/// Files of a session beside its entry.
+/// Extensions of a session's files besides its entry.
 const KINDS: [&str; 4] = ["sock", "hosts", "resolv", "draft"];
 
-/// What is known of a session.
+/// A session's entry.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Entry {
-    /// Its name; also that of its files.
+    /// Name of the session and of its files.
     pub id: String,
-    /// The link or scenario.
+    /// The link profile or scenario.
     pub title: String,
     /// The process that runs it.
     #[serde(flatten)]
     pub process: Process,
-    /// How many links it lies within.
+    /// Number of links around it.
     pub depth: u8,
-    /// Its place among the addresses of its depth.
+    /// Its first address slot at its depth.
     pub slot: u16,
-    /// How many places it takes.
+    /// Number of address slots it uses.
     pub slots: u16,
-    /// The session within which it lies.
+    /// The session around it.
     pub parent: Option<String>,
-    /// What opens the far network, behind the outermost link: a path below /proc.
+    /// Path below /proc that opens the far network, behind the outermost link.
     pub far: String,
     /// Addresses of the far end.
     pub far_addresses: Vec<String>,
     /// Its hosts.
     pub hosts: Vec<HostEntry>,
-    /// What it changed in this machine's own network.
+    /// Changes to this machine's own network.
     pub uplink: Option<Undo>,
 }
 
@@ -58,37 +58,37 @@ pub struct HostEntry {
     pub addresses: Vec<String>,
     /// Inode of its network namespace.
     pub network: u64,
-    /// A path below /proc that opens its network namespace.
+    /// Path below /proc that opens its network namespace.
     pub path: String,
-    /// The interface that leads to the link.
+    /// The interface to the link.
     pub interface: String,
-    /// A path below /proc that opens the network namespace in which that interface lies: another one for the
-    /// far end of a link within a link.
+    /// Path below /proc that opens the network namespace of that interface: another one for the far end of a
+    /// link within a link.
     pub attached: String,
     /// False for the machine's own network and for a host of the session around this one.
     pub own: bool,
 }
 
-/// Where this user's sessions are, whether or not there is such a folder yet.
+/// The folder of this user's sessions, which may not exist yet.
 pub fn folder() -> PathBuf {
     let user = geteuid().as_raw();
     let own = |path: &Path| fs::metadata(path).is_ok_and(|m| m.is_dir() && m.uid() == user);
-    // After `sudo` the variable may still name the folder of somebody else.
+    // after `sudo` the variable may still name another user's folder
     match std::env::var_os("XDG_RUNTIME_DIR").map(PathBuf::from) {
         Some(path) if path.is_absolute() && own(&path) => path.join("bentpipe"),
         _ => PathBuf::from(format!("/tmp/bentpipe-{user}")),
     }
 }
 
-/// Opens the registry and makes its folder if need be.
+/// Opens the registry; creates its folder if needed.
 ///
 /// # Errors
-/// When the folder belongs to somebody else, others can write to it, or it cannot be made.
+/// When the folder belongs to another user, others can write to it, or it cannot be created.
 pub fn open() -> Result<Registry, Error> {
     let registry = Registry::at(folder());
     let fault = |reason: String| Error::Folder { folder: registry.folder().to_owned(), reason };
     registry.make(0o700).map_err(|e| fault(e.source.to_string()))?;
-    // Not through a symbolic link: in /tmp anybody could have put one there.
+    // do not follow a symbolic link: anyone can create one in /tmp
     let found = fs::symlink_metadata(registry.folder()).map_err(|e| fault(e.to_string()))?;
     if !found.is_dir() || found.uid() != geteuid().as_raw() {
         return Err(fault("it is not a folder of yours".to_owned()));
@@ -99,7 +99,7 @@ pub fn open() -> Result<Registry, Error> {
     Ok(registry)
 }
 
-/// Keeps others from changing the registry until the result is dropped.
+/// Locks the registry until the result is dropped.
 ///
 /// # Errors
 /// When the folder is gone.
@@ -107,8 +107,7 @@ pub fn lock(registry: &Registry) -> Result<Lock, FileError> {
     Lock::wait(&registry.folder().join("lock"))
 }
 
-/// Removes files of sessions that were killed before they could write their entry. Call it with the lock
-/// held.
+/// Removes files of sessions that were killed before they wrote their entry. Call it with the lock held.
 pub(crate) fn remove_strays(registry: &Registry) {
     for (id, kind) in registry.files() {
         if KINDS.contains(&kind.as_str()) && !registry.file(&id, "json").exists() {
@@ -136,7 +135,7 @@ mod tests {
         assert_eq!((entry.process.pid, entry.process.start_time), (7, 8));
         let undo = entry.uplink.clone().unwrap();
         assert_eq!((undo.interface.as_deref(), undo.table.as_deref()), (Some("bentup1"), Some("t")));
-        // and 0.1.0 finds in ours what it wants
+        // and 0.1.0 can read our entry
         let mut ours = serde_json::to_value(&entry).unwrap();
         ours["uplink"].as_object_mut().unwrap().remove("rules");
         assert_eq!(ours, serde_json::from_str::<serde_json::Value>(old).unwrap());

@@ -1,4 +1,4 @@
-//! The helper `bentpipe __run`: goes to a host and becomes the program.
+//! The helper `bentpipe __run`: enters a host's namespaces and executes the program.
 
 use bentpipe_os::{namespace, process};
 use rustix::process::getppid;
@@ -9,34 +9,34 @@ use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// What the helper is told.
+/// Arguments of the helper.
 #[derive(Debug)]
 pub struct Run {
-    /// Number of the open descriptor of the network namespace.
+    /// File descriptor of the network namespace.
     pub network: i32,
-    /// Number of the open descriptor to which a refusal is written.
+    /// File descriptor to which an error is written.
     pub report: i32,
-    /// Process number of the session.
+    /// Process id of the session.
     pub parent: i32,
-    /// What to show in the place of /etc/hosts.
+    /// File to mount over /etc/hosts.
     pub hosts: PathBuf,
-    /// What to show in the place of /etc/resolv.conf.
+    /// File to mount over /etc/resolv.conf.
     pub resolv: Option<PathBuf>,
     /// The program and its arguments.
     pub argv: Vec<OsString>,
 }
 
-/// Name services that answer from outside, over sockets in the file system that know no network namespace.
+/// Sockets of name services, which ignore network namespaces.
 const NAME_SERVICES: [&str; 2] = ["/run/nscd/socket", "/run/systemd/resolve/io.systemd.Resolve"];
 
 impl Run {
-    /// Becomes the program; returns only when that fails, with the exit status. The session hears why.
+    /// Executes the program; returns only on failure, with the exit status. The session gets the error.
     pub fn run(&self) -> u8 {
-        /// By convention of shells: found, but not to be run.
+        /// Exit status of shells for "found but not executable".
         const NOT_RUN: u8 = 126;
         let Ok(report) = process::take_inherited(self.report) else { return NOT_RUN };
         if let Err(reason) = self.become_program() {
-            // If the session is gone there is nobody left to tell.
+            // fails only if the session is gone
             let _ = File::from(report).write_all(reason.as_bytes());
         }
         NOT_RUN
@@ -58,7 +58,7 @@ impl Run {
         }
         for service in NAME_SERVICES.map(Path::new) {
             if fs::exists(service).unwrap_or(false) {
-                // Without it, names are looked up less well, but not wrongly for lack of trying.
+                // if this fails, names may be resolved from outside the session
                 let _ = namespace::bind(&self.hosts, service);
             }
         }
@@ -67,11 +67,11 @@ impl Run {
     }
 }
 
-/// Shows a file in the place of another, which may be a symbolic link.
+/// Mounts a file over another one, which may be a symbolic link.
 fn show(file: &Path, place: &str) -> io::Result<()> {
     let place = match fs::canonicalize(place) {
         Ok(place) => place,
-        // Some containers have none; then names are found by their addresses only.
+        // some containers have none; then names do not resolve
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
         Err(error) => return Err(error),
     };

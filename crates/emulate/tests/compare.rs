@@ -1,4 +1,4 @@
-//! Two reports side by side.
+//! Comparing two reports.
 
 #![allow(clippy::unwrap_used, reason = "helpers of tests may fail")]
 

@@ -1,5 +1,5 @@
-//! A scenario's flows as sockets of the kernel, between two namespaces that the test makes and joins with a
-//! plain pair of interfaces: no link in between, so that what is seen is the sockets' doing.
+//! A scenario's flows as kernel sockets, between two namespaces joined by a plain veth pair: without a link,
+//! so that only the sockets matter.
 
 #![allow(clippy::unwrap_used, clippy::print_stdout, reason = "helpers of tests may fail and say why")]
 
@@ -14,7 +14,7 @@ use std::error::Error;
 use std::net::{IpAddr, Ipv4Addr};
 use std::os::fd::{AsFd as _, OwnedFd};
 
-/// Two hosts with a wire.
+/// Two hosts joined by a veth pair.
 struct Pair {
     networks: [OwnedFd; 2],
     addresses: [IpAddr; 2],
@@ -23,7 +23,7 @@ struct Pair {
 const INTERFACE: &str = "bent0";
 const MAC: [u8; 6] = [2, 0x62, 0x65, 0x6e, 0x74, 1];
 
-/// Makes the hosts; the test's thread ends in the second one. `None` without the permission to.
+/// Creates the hosts; the test's thread ends in the second one. `None` without permission.
 fn pair(test: &str) -> Option<Pair> {
     let make = || -> Result<Pair, Box<dyn Error>> {
         let networks = [namespace::new_network()?, namespace::new_network()?];
@@ -90,15 +90,14 @@ fn a_transfer_ends_with_the_acknowledgment_of_its_last_byte() {
     assert_eq!((tcp.bytes_acked, tcp.retransmits, tcp.timeouts), (3_000_000, 0, 0));
     assert!(tcp.established_s >= Some(0.1) && tcp.finished_s >= tcp.established_s, "{f:?}");
     assert!(out.until < Instant::ZERO + Duration::from_secs(2), "it stops when all is done: {:?}", out.until);
-    // every byte that was acknowledged had been read, but for those between the two
+    // nearly all acknowledged bytes were read
     assert!(f.goodput_bps * out.until.as_secs_f64() > 0.99 * 24e6, "{f:?}");
     assert!(tcp.segments_sent >= 3_000_000 / 1460 && tcp.rtt_ms.p50.is_some(), "{f:?}");
     let shares: f64 = tcp.limited_by.shares().iter().map(|(_, share)| share).sum();
     assert!((shares - 1.0).abs() < 1e-9, "{shares}");
 }
 
-/// What the sender hears on the wire is what the scenario says, although the kernel lifts its limit when it
-/// has seen the first segments.
+/// The advertised window is the scenario's, although the kernel raises its limit after the first segments.
 #[test]
 fn a_window_is_what_is_asked_for() {
     for (window, keys) in [
@@ -117,7 +116,7 @@ fn a_window_is_what_is_asked_for() {
     }
 }
 
-/// A reader that takes its time holds no more than the window, so the sender's window closes.
+/// A slow reader buffers no more than the window, so the sender's window closes.
 #[test]
 fn a_slow_reader_closes_the_window() {
     let Some(pair) = pair("a_slow_reader_closes_the_window") else { return };
@@ -127,7 +126,7 @@ fn a_slow_reader_closes_the_window() {
     assert!((f.goodput_bps / 2e6 - 1.0).abs() < 0.05, "{}", f.goodput_bps);
     let tcp = f.tcp().unwrap();
     assert!(tcp.limited_by.receiver_window > 0.8, "{tcp:?}");
-    // 0.75 MB were read in 3 s; what is acknowledged and not read is in the receive buffer
+    // 0.75 MB were read in 3 s; data acknowledged and not read is in the receive buffer
     let unread = tcp.bytes_acked as f64 - f.goodput_bps * 3.0 / 8.0;
     assert!((64e3..=256e3).contains(&unread), "{unread} of a window of 128000");
 }
@@ -148,8 +147,7 @@ fn questions_typing_and_datagrams_run_as_in_the_simulator() {
     let (_, out) = run(&pair, &scenario);
     let simulated = bentpipe_sim::run(&scenario);
     let asked = out.flows[0].tcp().unwrap().requests.as_ref().unwrap();
-    // 3 s of 50 ms on average, drawn from the scenario's seed; the simulator has round trips and delayed ACKs
-    // besides
+    // 3 s of 50 ms on average, drawn from the scenario's seed; the simulator adds RTTs and delayed ACKs
     let simulated_asked = simulated.flows[0].tcp().unwrap().requests.as_ref().unwrap().completed;
     assert!((simulated_asked..90).contains(&asked.completed), "{asked:?} {simulated_asked}");
     let typing = |f: &FlowReport| f.tcp().unwrap().telnet.clone().unwrap();
@@ -164,7 +162,7 @@ fn questions_typing_and_datagrams_run_as_in_the_simulator() {
     }
 }
 
-/// A sender, and two that receive.
+/// One sender and two receivers.
 const STAR: &str = r#"
 schema = 1
 title = "t"
@@ -182,8 +180,7 @@ flows = [
 ]
 "#;
 
-/// Two flows of a host that need SACK switched differently find each its own way: an option is only used when
-/// both ends offer it.
+/// Two flows of a host may have SACK on and off: an option is only used when both ends offer it.
 #[test]
 fn options_are_switched_off_at_the_end_that_can_do_without() {
     let load = |text: &str| load(&Source::from_bytes("t", text.as_bytes()).unwrap(), &[], None).unwrap();
@@ -201,14 +198,13 @@ fn options_are_switched_off_at_the_end_that_can_do_without() {
         assert_eq!([0, 1, 2].map(|host| value(host, path)), values, "{path}");
     }
     assert_eq!(found.congestion, ["reno", "cubic"]);
-    // between the same two hosts there is no such way
+    // between the same two hosts it is not possible
     let error = needs(&load(&STAR.replace("to = \"b\", tcp", "to = \"a\", tcp")), &kernel).unwrap_err();
     assert!(error.to_string().starts_with("flows `new` and `old` differ in SACK, and host `s`"), "{error}");
     assert!(error.is_refusal());
 }
 
-/// A receiver that is older than its sender is so where its data goes to: of requests that is the host that
-/// asks.
+/// An older receiver lacks the option where it receives data: for requests, at the host that asks.
 #[test]
 fn an_option_is_off_at_the_receiver_that_does_not_know_it() {
     let kernel = Kernel { congestion: vec!["reno".into(), "cubic".into()] };

@@ -1,5 +1,5 @@
-//! The bed: a sender, a router with the gateway, the hop, a router, and receivers, each in a namespace of its
-//! own.
+//! The test bed: a sender, a router with the gateway, the hop, a second router, and receivers, each in its
+//! own network namespace.
 //!
 //! ```text
 //! sender 10.81.1.2 -- veth -- west [router, gateway] tuna ==hop==
@@ -11,46 +11,46 @@ use crate::namespace::Namespace;
 use bentpipe_os::TunPort;
 use std::net::Ipv4Addr;
 
-/// What a receiving host is.
+/// Kernel settings of a receiving host.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Receiver {
-    /// The kernel of today with room for any window here.
+    /// Today's kernel with a receive buffer large enough for every test.
     #[default]
     Modern,
-    /// Of 2001: 65 535 B, no scaling, no timestamps, SACK.
+    /// Like a host of 2001: 65 535 B window, no window scaling, no timestamps, SACK.
     Old,
-    /// As old, without SACK.
+    /// Like `Old`, without SACK.
     Plain,
 }
 
-/// The places.
+/// The namespaces.
 #[derive(Debug)]
 pub struct Bed {
-    /// Where data comes from.
+    /// The sending host.
     pub sender: Namespace,
-    /// Where the gateway runs.
+    /// The router with the gateway.
     pub router: Namespace,
     far: Namespace,
-    /// Where data goes.
+    /// The receiving hosts.
     pub receivers: Vec<Namespace>,
 }
 
 /// The sender's address.
 pub const SENDER: Ipv4Addr = Ipv4Addr::new(10, 81, 1, 2);
 
-/// The address of a receiver.
+/// The address of receiver `i`.
 pub const fn receiver(i: usize) -> Ipv4Addr {
     Ipv4Addr::new(10, 82, i as u8, 2)
 }
 
-/// Packets that may wait at an interface: none is to be lost there.
+/// Interface queue length, large enough that no packet is dropped there.
 const TXQ: &str = "txqueuelen 20000";
 
 impl Bed {
-    /// Makes it, and the hop's two interfaces. `wmem` is the most that a sending socket may hold, bytes.
+    /// Creates the bed and the hop's two interfaces. `wmem` is the maximum send buffer of a socket, bytes.
     ///
     /// # Errors
-    /// When we are not root, or a program fails.
+    /// If not run as root, or if a program fails.
     pub fn new(receivers: &[Receiver], wmem: u64) -> Result<(Self, [TunPort; 2]), String> {
         let places: Result<Vec<Namespace>, String> = receivers.iter().map(|_| Namespace::new()).collect();
         let bed = Self {
@@ -99,7 +99,7 @@ impl Bed {
     }
 }
 
-/// The kernel keeps half of the buffer for its own bookkeeping, so the window is 65 535 B.
+/// Settings of old receivers. The kernel keeps half of the buffer for itself, so the window is 65 535 B.
 const OLD: [(&str, &str); 4] = [
     ("tcp_window_scaling", "0"),
     ("tcp_timestamps", "0"),
@@ -107,7 +107,7 @@ const OLD: [(&str, &str); 4] = [
     ("tcp_sack", "0"),
 ];
 
-/// Connects two places.
+/// Connects two namespaces by a veth pair.
 fn wire(a: (&Namespace, &str, &str), b: (&Namespace, &str, &str)) -> Result<(), String> {
     let (name, peer, net) = (a.1, b.1, b.0.number());
     a.0.shell(&format!("ip link add {name} {TXQ} type veth peer name {peer} {TXQ} netns {net}"))?;

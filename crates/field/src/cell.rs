@@ -1,4 +1,4 @@
-//! What one run is, as it stands on the command line.
+//! The configuration of one run, as given on the command line.
 
 use crate::bed::Receiver;
 use crate::hop::direction::{Event, Kind, MS, SECOND, Settings};
@@ -14,9 +14,9 @@ pub struct Flow {
     pub receiver: Receiver,
     /// How its program reads.
     pub reader: Reader,
-    /// Bytes, or without end.
+    /// Bytes to send; `None`: no limit.
     pub bytes: Option<u64>,
-    /// The application's rate, bit/s; 0: as much as is taken.
+    /// Rate of the sending application, bit/s; 0: no limit.
     pub rate: f64,
 }
 
@@ -25,43 +25,43 @@ pub struct Flow {
 pub struct Cell {
     /// Rate, bit/s.
     pub rate: f64,
-    /// One way, ms.
+    /// One-way delay, ms.
     pub delay: f64,
-    /// Probability of loss towards the receiver, and back.
+    /// Loss probability towards the receiver, and back.
     pub loss: [f64; 2],
-    /// Bytes.
+    /// Queue, bytes.
     pub queue: u64,
-    /// Delivery at multiples of so many ms, towards the receiver and back.
+    /// Packets are delivered at multiples of this, ms, towards the receiver and back; 0: at once.
     pub frame: [f64; 2],
-    /// Probability and most ms.
+    /// Probability of reordering and the maximum extra delay, ms.
     pub reorder: (f64, f64),
-    /// Probability.
+    /// Probability of duplication.
     pub duplicate: f64,
-    /// What happens to the hop.
+    /// Scheduled disturbances of the hop.
     pub events: Vec<Event>,
-    /// Seed of the hop.
+    /// Seed of the hop's random numbers.
     pub seed: u64,
     /// Connections.
     pub flows: Vec<Flow>,
-    /// Datagrams beside them to the first receiver, bit/s.
+    /// Rate of UDP datagrams to the first receiver, bit/s.
     pub udp: f64,
-    /// Length, s.
+    /// Duration, s.
     pub seconds: f64,
-    /// Figures are taken from here on, s.
+    /// Start of the measured interval, s.
     pub from: f64,
-    /// Most that a sending socket may hold, bytes.
+    /// Maximum send buffer of a socket, bytes.
     pub wmem: u64,
-    /// The program of the gateway; without one there is none.
+    /// The gateway program; `None`: no gateway.
     pub gateway: Option<PathBuf>,
-    /// More lines of the gateway's file.
+    /// Extra lines for the gateway's configuration file.
     pub more: String,
-    /// Where captures and what the gateway said are kept.
+    /// Directory for captures and the gateway's output.
     pub out: Option<PathBuf>,
-    /// Print JSON.
+    /// Print the result as JSON.
     pub json: bool,
 }
 
-/// What there is to write.
+/// Usage text.
 pub const USAGE: &str = "usage: field [OPTION VALUE]...      one run of the bed: kernel hosts, a hop of our own, the gateway before it (needs root)
   --rate 24e6        bit/s               --delay 500        ms one way
   --loss 0           towards the receiver --loss-back 0     of acknowledgments
@@ -87,7 +87,7 @@ impl Default for Cell {
 }
 
 impl Cell {
-    /// The hop of the bed with nothing on it.
+    /// A run with the default hop and no flows.
     pub fn new() -> Self {
         let beside = std::env::current_exe().ok().map(|p| p.with_file_name("bentpipe"));
         Self {
@@ -112,10 +112,10 @@ impl Cell {
         }
     }
 
-    /// Reads a command line.
+    /// Parses a command line.
     ///
     /// # Errors
-    /// Says which word is wrong.
+    /// Names the wrong word.
     pub fn parse(words: &[String]) -> Result<Self, String> {
         let (mut cell, mut one, mut many) = (Self::new(), Flow::new(), 1);
         let mut words = words.iter();
@@ -177,7 +177,7 @@ impl Cell {
         Ok(())
     }
 
-    /// Both directions of the hop.
+    /// Settings of both directions of the hop.
     pub fn settings(&self) -> [Settings; 2] {
         let one = |i: usize| Settings {
             rate: self.rate,

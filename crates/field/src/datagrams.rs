@@ -1,4 +1,4 @@
-//! Datagrams at a rate beside the connections, to the first receiver: a flow that nobody accelerates.
+//! UDP datagrams at a constant rate to the first receiver, as a flow that is not accelerated.
 
 use crate::bed::{Bed, SENDER, receiver};
 use bentpipe_os::Clock;
@@ -7,14 +7,14 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Duration;
 
-/// Payload of each, bytes.
+/// Payload of a datagram, bytes.
 pub const SIZE: usize = 1000;
 const PORT: u16 = 5301;
 
-/// Sends until told; how many were sent, and how many arrived.
+/// Sends at `rate` bit/s until `end` is set. Returns the numbers of datagrams sent and received.
 ///
 /// # Errors
-/// When there are no sockets.
+/// If the sockets cannot be created.
 pub fn run(bed: &Bed, rate: f64, clock: Clock, end: &AtomicBool) -> Result<[u64; 2], String> {
     let text = |e: std::io::Error| format!("datagrams: {e}");
     let from = bed.sender.within(|| UdpSocket::bind((SENDER, 0)).map_err(text))?;
@@ -33,7 +33,7 @@ pub fn run(bed: &Bed, rate: f64, clock: Clock, end: &AtomicBool) -> Result<[u64;
         while !end.load(Ordering::Relaxed) {
             let due = (clock.now().0 - begin) as f64 * rate / 8e9 / SIZE as f64;
             while (sent as f64) < due {
-                // what the kernel does not take is lost as on any network
+                // what the kernel refuses counts as lost
                 let _ = from.send_to(&block, (receiver(0), PORT));
                 sent += 1;
             }

@@ -1,4 +1,4 @@
-//! The gateway under test, known as a program only.
+//! Runs the gateway under test, using only its command line.
 
 use crate::bed::Bed;
 use rustix::process::{Pid, Signal, kill_process};
@@ -9,7 +9,7 @@ use std::process::{Child, Command, Stdio};
 use std::thread;
 use std::time::Duration;
 
-/// A gateway that runs on the bed's router. Dropping it ends it.
+/// A gateway that runs on the bed's router. Dropping it stops it.
 #[derive(Debug)]
 pub struct Gateway {
     child: Child,
@@ -17,7 +17,7 @@ pub struct Gateway {
     folder: PathBuf,
 }
 
-/// A file for a hop of `rate` bit/s and `rtt_ms`, with more lines at its end.
+/// A gateway configuration for a hop of `rate` bit/s and `rtt_ms`, with `more` lines at its end.
 pub fn file(rate: f64, rtt_ms: f64, more: &str) -> String {
     format!(
         "schema = 1\n[satellite]\nrate = \"{rate:.0} bit/s\"\nrtt = \"{rtt_ms} ms\"\n[deploy]\nkind = \"routed\"\nlan = \"west\"\nsatellite = \"tuna\"\n[policy]\notherwise = \"accelerate\"\n{more}\n"
@@ -25,10 +25,10 @@ pub fn file(rate: f64, rtt_ms: f64, more: &str) -> String {
 }
 
 impl Gateway {
-    /// Starts it and waits until it says that it has.
+    /// Starts it and waits until it reports that it is running.
     ///
     /// # Errors
-    /// When it ends or does not start in time.
+    /// If it exits or does not start in time.
     pub fn start(bed: &Bed, program: &Path, folder: &Path, text: &str) -> Result<Self, String> {
         let path = folder.join("gateway.toml");
         fs::write(&path, text).map_err(|e| format!("{}: {e}", path.display()))?;
@@ -54,10 +54,10 @@ impl Gateway {
         Err("the gateway did not start within 10 s".to_owned())
     }
 
-    /// What it answers to `status` or `flows`.
+    /// Its JSON answer to `status` or `flows`.
     ///
     /// # Errors
-    /// When it does not answer.
+    /// If it does not answer.
     pub fn ask(&self, bed: &Bed, words: &[&str]) -> Result<Value, String> {
         let done = bed.router.within(|| {
             let mut command = Command::new(&self.program);

@@ -1,10 +1,8 @@
-//! A bed for the gateway that shares nothing with the links of the project: kernel hosts in namespaces, a hop
-//! with an emulator of its own, and an analyser that matches what entered the hop with what left it, packet
-//! by packet.
+//! A test bed for the gateway that does not use the project's own links: kernel hosts in namespaces, a
+//! separate link emulator as the hop, and an analyser that matches packets at both ends of the hop.
 //!
-//! What the project's own emulator and simulator hold of the gateway is held here again by other means: the
-//! hop is served by other code, the hosts are the kernel's, headers are read by another parser, and the
-//! gateway is known only as a program.
+//! It checks the results of the project's emulator and simulator independently: other code serves the hop,
+//! the hosts are kernel TCP stacks, another parser reads the headers, and the gateway is run as a program.
 
 #![allow(
     clippy::disallowed_methods,

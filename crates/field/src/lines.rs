@@ -1,11 +1,11 @@
-//! The figures of a run as lines to read.
+//! Formats the results of a run as text.
 
 use crate::bed::Receiver;
 use crate::cell::Cell;
 use serde_json::Value;
 use std::fmt::Write as _;
 
-/// All of them.
+/// All results as text.
 pub fn lines(cell: &Cell, figures: &Value) -> String {
     let mut text = String::new();
     for (i, figures) in figures["flows"].as_array().into_iter().flatten().enumerate() {

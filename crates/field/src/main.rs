@@ -1,5 +1,4 @@
-//! `field`: one run of the bed, its figures on standard output; and other measurements of the gateway, by
-//! their names.
+//! `field`: runs the bed once and prints the results, or runs another measurement of the gateway by name.
 
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "a command-line tool talks to its user")]
 

@@ -1,5 +1,4 @@
-//! A network namespace without a name: it lives as long as what holds it, and nothing of it is left behind,
-//! however we end.
+//! Network namespaces without a name. They disappear when the process ends, however it ends.
 
 use bentpipe_os::{namespace, sysctl};
 use std::os::fd::OwnedFd;
@@ -7,7 +6,7 @@ use std::process::Command;
 use std::sync::mpsc::{Sender, channel};
 use std::thread::{self, JoinHandle};
 
-/// A host or a router.
+/// The namespace of a host or router.
 #[derive(Debug)]
 pub struct Namespace {
     net: OwnedFd,
@@ -16,10 +15,10 @@ pub struct Namespace {
 }
 
 impl Namespace {
-    /// A new one, with a loopback interface that is up.
+    /// Creates a namespace with its loopback interface up.
     ///
     /// # Errors
-    /// When we may not make one.
+    /// If the process lacks the rights.
     pub fn new() -> Result<Self, String> {
         let (tell, told) = channel();
         let (keep, end) = channel::<()>();
@@ -27,7 +26,7 @@ impl Namespace {
             let made = namespace::new_network();
             let id = rustix::thread::gettid().as_raw_nonzero().get();
             let _ = tell.send(made.map(|net| (net, id)));
-            // a thread in it gives the namespace a number by which `ip` finds it
+            // a thread inside the namespace has an id by which `ip` finds it
             let _ = end.recv();
         });
         let (net, thread) = told
@@ -39,23 +38,23 @@ impl Namespace {
         Ok(place)
     }
 
-    /// What `ip ... netns` takes for it.
+    /// The id for `ip ... netns`.
     pub const fn number(&self) -> i32 {
         self.thread
     }
 
-    /// Does something in it and comes back.
+    /// Runs `act` inside the namespace.
     ///
     /// # Errors
-    /// When it cannot be entered, or what is done fails.
+    /// If the namespace cannot be entered, or `act` fails.
     pub fn within<T>(&self, act: impl FnOnce() -> Result<T, String>) -> Result<T, String> {
         namespace::in_network(&self.net, act).map_err(|e| format!("a namespace: {e}"))?
     }
 
-    /// Runs a shell script in it.
+    /// Runs a shell script inside the namespace and returns its output.
     ///
     /// # Errors
-    /// When it fails.
+    /// If the script fails.
     pub fn shell(&self, script: &str) -> Result<String, String> {
         let done = self
             .within(|| Command::new("sh").args(["-ec", script]).output().map_err(|e| format!("sh: {e}")))?;
@@ -68,7 +67,7 @@ impl Namespace {
     /// Sets kernel settings below `net/ipv4/`.
     ///
     /// # Errors
-    /// When there is no such setting.
+    /// If a setting does not exist.
     pub fn set(&self, settings: &[(&str, &str)]) -> Result<(), String> {
         self.within(|| {
             settings.iter().try_for_each(|(name, value)| {

@@ -1,5 +1,4 @@
-//! Programs that receive: they read as fast as they can, at a rate, at two rates in turn, or stop now and
-//! then.
+//! Receiving programs: they read as fast as possible, at one rate, at alternating rates, or with pauses.
 
 use bentpipe_os::Clock;
 use std::io::{self, ErrorKind, Read};
@@ -12,12 +11,12 @@ use std::time::Duration;
 /// How a program reads.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub enum Reader {
-    /// All there is, at once.
+    /// Reads everything at once.
     #[default]
     Eager,
-    /// At these rates in turn, bit/s, each for so many seconds.
+    /// Two rates alternately, bit/s, and the seconds for each.
     Rates(f64, f64, f64),
-    /// All there is, except for so many seconds in each so many.
+    /// Reads everything, but pauses for (first, s) in every (second, s).
     Stops(f64, f64),
 }
 
@@ -48,7 +47,7 @@ impl FromStr for Reader {
 }
 
 impl Reader {
-    /// Bytes it would have read by `t` seconds, were they always there; `None` for all there is.
+    /// Bytes it may have read by `t` seconds if data is always available; `None`: no limit.
     fn allowed(self, t: f64) -> Option<f64> {
         match self {
             Self::Rates(one, other, seconds) => {
@@ -62,7 +61,7 @@ impl Reader {
         }
     }
 
-    /// True while it does not read at `t` seconds.
+    /// True if it pauses at `t` seconds.
     fn stands(self, t: f64) -> bool {
         match self {
             Self::Stops(length, every) => t >= every && t % every < length,
@@ -71,10 +70,10 @@ impl Reader {
     }
 }
 
-/// A pause between looks of a reader with a rate: short beside the 22 ms in which 24 Mbit/s fill 64 KB.
+/// Polling interval of a rate-limited reader: short compared with the 22 ms in which 24 Mbit/s fill 64 KB.
 const LOOK: Duration = Duration::from_millis(1);
 
-/// Reads until the end of the stream or until told; counts into `total`. Time runs from the start of `clock`.
+/// Reads until the stream ends or `end` is set; counts bytes into `total`. Time starts with `clock`.
 pub fn read(stream: &mut TcpStream, how: Reader, clock: Clock, total: &AtomicU64, end: &AtomicBool) {
     let mut buffer = vec![0; 256 << 10];
     let _ = stream.set_read_timeout(Some(Duration::from_millis(100)));
@@ -88,7 +87,7 @@ pub fn read(stream: &mut TcpStream, how: Reader, clock: Clock, total: &AtomicU64
         }
         let mut most = buffer.len();
         if let (Some(to), Some(from)) = (how.allowed(now), how.allowed(before)) {
-            // a program that found nothing to read does not read the faster later, but for some ms
+            // unused read allowance is limited to some ms, so a reader does not catch up later
             granted = f64::min(granted + to - from, 16_384.0);
             before = now;
             most = most.min(granted as usize);
@@ -112,7 +111,7 @@ pub fn read(stream: &mut TcpStream, how: Reader, clock: Clock, total: &AtomicU64
     }
 }
 
-/// True for an error after which the same call may succeed.
+/// True for an error after which the call may be repeated.
 pub(crate) fn is_temporary(e: &io::Error) -> bool {
     matches!(e.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut | ErrorKind::Interrupted)
 }

@@ -1,8 +1,8 @@
-//! Senders that cannot gain from a gateway are to be recognised within 20 round trips; those that can gain
-//! never are.
+//! Checks that the gateway classifies senders that cannot gain within 20 round trips, and never those that
+//! can.
 //!
-//! Simulated flows on a hop that is drawn by the seed, for 20 round trips of the hop; what the gateway says
-//! of them at the end counts.
+//! The seed chooses the hop. The flows are simulated for 20 round trips, and the gateway's classification
+//! at the end counts.
 
 use crate::hop::dice::Dice;
 use crate::matrix::cell::{LOSSES, RATES, TRIPS};
@@ -12,28 +12,28 @@ use std::fmt;
 use std::path::Path;
 use std::process::Command;
 
-/// Round trips within which it is to be told.
+/// Round trips within which a sender must be classified.
 const TRIPS_ALLOWED: f64 = 20.0;
 
-/// Other rates, Mbit/s, round trips, ms, and queues, bandwidth-delay products, than those of the matrix.
+/// Rates (Mbit/s), round trips (ms) and queues (bandwidth-delay products) that are not in the matrix.
 const OTHER_RATES: [u32; 5] = [3, 5, 17, 24, 50];
 const OTHER_TRIPS: [u32; 5] = [40, 100, 250, 600, 800];
 const OTHER_QUEUES: [f64; 5] = [0.3, 0.5, 1.0, 2.0, 4.0];
 
-/// What its application does.
+/// What the sending application does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Application {
-    /// It always has more.
+    /// Always has data to send.
     Bulk,
-    /// It writes 0.2 to 0.8 of the rate.
+    /// Writes at 0.2 to 0.8 of the hop's rate.
     Part,
-    /// It writes about what the hop carries: 0.9 to 1.1 of the rate.
+    /// Writes at 0.9 to 1.1 of the hop's rate.
     Near,
-    /// It answers questions, with time to think between them.
+    /// Answers requests, with think time between them.
     Answers,
 }
 
-/// Who sends.
+/// A kind of sender.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Sender {
     tcp: &'static str,
@@ -42,8 +42,7 @@ pub struct Sender {
     application: Application,
 }
 
-/// A sender as scenario files name it: `stack = "linux"` or not, spread over the round trip as fq does or
-/// not.
+/// A sender as in scenario files: `stack = "linux"` or not, paced as by fq or not.
 const fn sender(tcp: &'static str, is_linux: bool, is_paced: bool, application: Application) -> Sender {
     Sender { tcp, is_linux, is_paced, application }
 }
@@ -57,7 +56,7 @@ impl fmt::Display for Sender {
 }
 
 impl Sender {
-    /// All of them. BBR as Linux has it is not modelled.
+    /// All senders. Linux BBR is not modelled.
     pub const ALL: [Self; 17] = [
         sender("bbr", false, false, Application::Bulk),
         sender("bbr3", false, false, Application::Bulk),
@@ -78,12 +77,12 @@ impl Sender {
         sender("sack", true, false, Application::Answers),
     ];
 
-    /// It is paced by a model, and to be recognised.
+    /// True if a model paces it (BBR), so that the gateway must recognise it.
     pub fn is_model(&self) -> bool {
         self.tcp.starts_with("bbr")
     }
 
-    /// Its keys; `pick` draws.
+    /// Its scenario keys; `pick(n)` returns a random index below n.
     fn keys(&self, (rate, rtt): (u32, u32), pick: &mut dyn FnMut(usize) -> usize) -> String {
         let stack = if self.is_linux { "stack = \"linux\"\n" } else { "" };
         let paced = if self.is_paced { "pacing = true\n" } else { "" };
@@ -106,7 +105,7 @@ impl Sender {
         format!("tcp = \"{}\"\n{stack}{paced}{app}", self.tcp)
     }
 
-    /// Who opens, who is asked, and whose window is large.
+    /// Who opens the connection, and to whom. The second has the large window.
     const fn ends(&self) -> (&'static str, &'static str) {
         match self.application {
             Application::Answers => ("receiver", "sender"),
@@ -115,19 +114,20 @@ impl Sender {
     }
 }
 
-/// What is drawn from.
+/// What a seed chooses from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Draw {
-    /// Rates, round trips and queues that the matrix has not.
+    /// Use rates, round trips and queues that are not in the matrix.
     pub is_wide: bool,
-    /// Flows at a time.
+    /// Concurrent flows.
     pub flows: u32,
 }
 
-/// Simulates the flows of a seed; what was drawn, and how many of them the gateway passes at the end.
+/// Simulates the flows of a seed. Returns a description and how many of the flows the gateway passes
+/// unaccelerated at the end.
 ///
 /// # Errors
-/// When the program fails.
+/// If the program fails.
 pub fn drawn(
     sender: &Sender,
     seed: u64,
@@ -145,7 +145,7 @@ pub fn drawn(
     Ok((words, passed(&report)?))
 }
 
-/// What is drawn, in words and as a scenario.
+/// A description of the chosen hop, and the scenario.
 fn scenario(sender: &Sender, seed: u64, draw: Draw) -> (String, String) {
     let mut dice = Dice::new(seed, 77);
     let mut pick = |n: usize| ((dice.uniform() * n as f64) as usize).min(n - 1);
@@ -159,7 +159,7 @@ fn scenario(sender: &Sender, seed: u64, draw: Draw) -> (String, String) {
         if draw.is_wide { (product * OTHER_QUEUES[pick(5)]).max(6000.0) } else { product.max(45_000.0) };
     let (from, to) = sender.ends();
     let keys = sender.keys((rate, rtt), &mut pick);
-    // the SYN's is no round of data
+    // the handshake's round trip carries no data
     let seconds = (TRIPS_ALLOWED + 1.0) * f64::from(rtt) / 1e3;
     let window = "window = { initial = \"65535 B\", max = \"48 MiB\" }";
     let window = if to == "receiver" { format!("receiver = {{ {window} }}") } else { window.to_owned() };
@@ -173,7 +173,7 @@ fn scenario(sender: &Sender, seed: u64, draw: Draw) -> (String, String) {
     (format!("{rate} Mbit/s, {rtt} ms, queue {queue:.0} B, loss {loss}"), text)
 }
 
-/// How many flows the gateway of a report passes.
+/// How many flows the gateway passes unaccelerated, from a report.
 fn passed(report: &Value) -> Result<u64, String> {
     let flows = &report["gateways"][0]["flows"];
     let passed = flows["passed"].as_object().ok_or("a report without flows of a gateway")?;

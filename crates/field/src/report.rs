@@ -1,4 +1,4 @@
-//! The figures of a run, as JSON.
+//! The results of a run, as JSON.
 
 use crate::analyse::bound::old_receiver;
 use crate::analyse::flows::{Flow, flows};
@@ -13,12 +13,12 @@ use crate::sender::{Sent, resent};
 use crate::watch::LONG;
 use serde_json::{Value, json};
 
-/// Steady state begins here.
+/// Start of the steady state, ns.
 const STEADY: u64 = 10 * SECOND;
-/// Goodput is told in intervals of this length.
+/// Length of the intervals for goodput, ns.
 const TEN: u64 = 10 * SECOND;
 
-/// What one interval brought.
+/// Packet counts of one interval.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 struct Interval {
     packets: u64,
@@ -29,7 +29,7 @@ struct Interval {
 impl Interval {
     fn of(records: &[Record], from: u64, to: u64) -> Self {
         let mut sum = Self::default();
-        // pure acknowledgments of what comes back are no data
+        // skip pure acknowledgments
         for record in records.iter().filter(|r| r.forward && r.size > 120 && (from..to).contains(&r.at)) {
             sum.packets += 1;
             sum.lost += u64::from(record.fate == Fate::Lost);
@@ -56,7 +56,7 @@ fn round(v: f64, digits: i32) -> Value {
     json!((v * scale).round() / scale)
 }
 
-/// All figures.
+/// All results.
 pub fn figures(cell: &Cell, ran: &Ran) -> Value {
     let records = &ran.hop.records;
     let flows = flows(records);
@@ -111,13 +111,13 @@ fn hop(ran: &Ran) -> Value {
     })
 }
 
-/// How late packets were handed over, us.
+/// How late packets were delivered, us.
 fn lateness(ran: &Ran) -> impl Iterator<Item = f64> {
     let out = ran.hop.records.iter().filter_map(|r| Some((r.fate.out()?, r.due)));
     out.map(|(out, due)| out.saturating_sub(due) as f64 / 1e3)
 }
 
-/// The figures of connection `i`.
+/// Results of connection `i`.
 fn one(cell: &Cell, ran: &Ran, i: usize, flows: &[Flow]) -> Value {
     let spec = &cell.flows[i];
     let none = Sent::default();
@@ -156,7 +156,7 @@ fn one(cell: &Cell, ran: &Ran, i: usize, flows: &[Flow]) -> Value {
     })
 }
 
-/// Bits per second that a program read between two times, s.
+/// Mean read rate, bit/s, between two times, s.
 fn read_between(read: &[u64], from: f64, to: f64) -> f64 {
     let at =
         |t: f64| ((t * 10.0) as usize).checked_sub(1).and_then(|k| read.get(k.min(read.len().max(1) - 1)));

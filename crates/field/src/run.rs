@@ -1,5 +1,4 @@
-//! One run: the bed is made, programs send and receive over the hop for a while, and what the hop did is
-//! kept.
+//! One run: creates the bed, sends and receives over the hop for a while, and keeps the hop's record.
 
 use crate::bed::{Bed, receiver};
 use crate::cell::Cell;
@@ -18,30 +17,30 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread::{self, ScopedJoinHandle};
 use std::time::Duration;
 
-/// What one run left.
+/// Raw results of a run.
 #[derive(Debug, Default)]
 pub struct Ran {
-    /// What the hop did.
+    /// The hop's record.
     pub hop: Told,
-    /// What the kernel said of the senders.
+    /// Samples of the senders' TCP state.
     pub sent: Vec<Sent>,
-    /// Bytes that each program had read, every 100 ms.
+    /// Bytes read by each receiver, every 100 ms.
     pub read: Vec<Vec<u64>>,
-    /// Datagrams that were sent and that arrived.
+    /// Datagrams sent and received.
     pub udp: [u64; 2],
-    /// When the machine stood still.
+    /// Times at which the machine stalled.
     pub gaps: Vec<Gap>,
-    /// Length, ns.
+    /// Duration, ns.
     pub length: u64,
-    /// The gateway's status and its connections, or why not.
+    /// The gateway's status and its flows, or the errors.
     pub gateway: Option<[Result<Value, String>; 2]>,
 }
 
-/// How often what is read is noted.
+/// Interval for noting the bytes read.
 pub const NOTE: Duration = Duration::from_millis(100);
 const PORT: u16 = 5201;
 
-/// A folder that is removed.
+/// A directory that is removed on drop.
 struct Temporary(PathBuf);
 
 impl Drop for Temporary {
@@ -53,7 +52,7 @@ impl Drop for Temporary {
 /// Runs a cell.
 ///
 /// # Errors
-/// When the bed or the gateway cannot be made, or the hop fails.
+/// If the bed or the gateway cannot be started, or the hop fails.
 pub fn run(cell: &Cell) -> Result<Ran, String> {
     let kinds: Vec<_> = cell.flows.iter().map(|f| f.receiver).collect();
     let (bed, ports) = Bed::new(&kinds, cell.wmem)?;
@@ -130,7 +129,7 @@ fn go(
     })
 }
 
-/// Waits for the one connection and reads it.
+/// Accepts one connection and reads from it.
 fn receive(listener: &TcpListener, how: Reader, clock: Clock, total: &AtomicU64, end: &AtomicBool) {
     let _ = listener.set_nonblocking(true);
     while !end.load(Ordering::Relaxed) {

@@ -1,20 +1,20 @@
-//! The scenario of every simulated run: a sender, a receiver, a hop between them, and its gateway.
+//! The scenario of all simulated runs: a sender, a receiver, the hop between them, and its gateway.
 
 /// A hop.
 #[derive(Clone, Copy, Debug)]
 pub struct Hop {
-    /// Bit/s.
+    /// Rate, bit/s.
     pub rate: f64,
-    /// Round trip, s.
+    /// Round-trip time, s.
     pub rtt: f64,
-    /// Its queue, bytes.
+    /// Queue, bytes.
     pub queue: f64,
-    /// Probability of loss towards the receiver.
+    /// Loss probability towards the receiver.
     pub loss: f64,
 }
 
-/// The text. `head` are more lines for the whole run, `gateway` says whether there is one, and `flow` names
-/// the ends of the flow and what it does.
+/// The scenario text. `head` adds lines for the whole run, `gateway` enables the gateway, and `flow` holds
+/// the keys of the flow, including its ends.
 pub fn text(title: &str, seconds: f64, head: &str, hop: Hop, gateway: bool, flow: &str) -> String {
     let Hop { rate, rtt, queue, loss } = hop;
     format!(
@@ -46,5 +46,5 @@ name = \"f\"
     )
 }
 
-/// The ends of a flow from the sender to the receiver.
+/// The ends of a flow from sender to receiver.
 pub const FORTH: &str = "from = \"sender\"\nto = \"receiver\"";

@@ -1,5 +1,4 @@
-//! Programs that send: a congestion control by its kernel name, bytes without end or so many, and what the
-//! kernel says of them over time.
+//! Sending programs with a kernel congestion control, and samples of the kernel's TCP state.
 
 use crate::reader::is_temporary;
 use bentpipe_os::{Clock, namespace, socket, tcp};
@@ -10,44 +9,44 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Duration;
 
-/// What one is to do.
+/// What a sender does.
 #[derive(Clone, Debug)]
 pub struct Job {
-    /// Where to.
+    /// Destination.
     pub to: SocketAddr,
-    /// Congestion control.
+    /// Congestion control, by its kernel name.
     pub scheme: String,
-    /// Bytes, or without end.
+    /// Bytes to send; `None`: no limit.
     pub bytes: Option<u64>,
-    /// The application writes at most so much, bit/s; 0: as much as is taken.
+    /// Highest rate of the application, bit/s; 0: no limit.
     pub rate: f64,
 }
 
-/// What the kernel said of a sender at a moment.
+/// A sample of the kernel's TCP state.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Sample {
-    /// ns since the start.
+    /// Time since the start, ns.
     pub at: u64,
-    /// Segments sent again so far.
+    /// Retransmitted segments so far.
     pub retransmits: u32,
-    /// Timeouts so far, where the kernel counts them.
+    /// Timeouts so far, if the kernel counts them.
     pub timeouts: u16,
     /// Congestion window, segments.
     pub cwnd: u32,
 }
 
-/// What became of one.
+/// Result of a sender.
 #[derive(Clone, Debug, Default)]
 pub struct Sent {
-    /// Its port.
+    /// Its local port.
     pub port: u16,
-    /// What the kernel said.
+    /// Samples of its TCP state.
     pub samples: Vec<Sample>,
     /// Why it ended early.
     pub failed: Option<String>,
 }
 
-/// Connects from the namespace of the calling thread.
+/// Connects, in the namespace of the calling thread.
 fn connect(job: &Job, end: &AtomicBool) -> Result<TcpStream, String> {
     let fd: OwnedFd = socket::stream(&job.to).map_err(|e| format!("a socket: {e}"))?;
     tcp::set_congestion(&fd, &job.scheme).map_err(|e| format!("{}: {e}", job.scheme))?;
@@ -63,12 +62,12 @@ fn connect(job: &Job, end: &AtomicBool) -> Result<TcpStream, String> {
         thread::sleep(Duration::from_millis(1));
     }
     stream.set_nonblocking(false).map_err(|e| e.to_string())?;
-    // a receiver that takes nothing must not keep us beyond the end
+    // a receiver with a closed window must not block the sender beyond the end
     stream.set_write_timeout(Some(Duration::from_millis(200))).map_err(|e| e.to_string())?;
     Ok(stream)
 }
 
-/// Sends from a namespace until done, or told.
+/// Sends in the given namespace until all is sent or `end` is set.
 pub fn send(net: impl AsFd, job: &Job, clock: Clock, end: &AtomicBool) -> Sent {
     let connected = namespace::in_network(net, || connect(job, end));
     let stream = match connected.map_err(|e| e.to_string()).and_then(|c| c) {
@@ -81,7 +80,7 @@ pub fn send(net: impl AsFd, job: &Job, clock: Clock, end: &AtomicBool) -> Sent {
         let watch = scope.spawn(|| samples(&stream, clock, &done));
         let failed = write(&stream, job, clock, end);
         if failed.is_none() {
-            // what is written has still to arrive
+            // wait for the outstanding acknowledgments
             let _ = stream.shutdown(std::net::Shutdown::Write);
             while !end.load(Ordering::Relaxed) && tcp::unacknowledged(&stream).is_ok_and(|left| left.0 > 0) {
                 thread::sleep(Duration::from_millis(5));
@@ -117,7 +116,7 @@ fn write(mut stream: &TcpStream, job: &Job, clock: Clock, end: &AtomicBool) -> O
     None
 }
 
-/// Asks the kernel now and then, and keeps what changed.
+/// Samples the TCP state and keeps the samples that differ.
 fn samples(stream: &TcpStream, clock: Clock, done: &AtomicBool) -> Vec<Sample> {
     let mut all: Vec<Sample> = Vec::new();
     loop {
@@ -140,8 +139,7 @@ fn samples(stream: &TcpStream, clock: Clock, done: &AtomicBool) -> Vec<Sample> {
     }
 }
 
-/// Segments sent again after `from`, ns; and the longest spell, segments sent again without a second between
-/// them.
+/// Segments retransmitted after `from`, ns, and the largest burst, without a gap of a second in it.
 pub fn resent(samples: &[Sample], from: u64) -> (u32, u32) {
     const APART: u64 = 1_000_000_000;
     let (mut all, mut spell, mut longest, mut last) = (0, 0, 0, 0_u64);

@@ -1,4 +1,4 @@
-//! Receivers of 65 535 B whose program reads slowly: the cases, what is asked of each, and their simulation.
+//! Receivers with a 65 535 B window whose program reads slowly: cases, limits and simulation.
 
 use crate::analyse::bound::alternating;
 use crate::bed::Receiver;
@@ -11,17 +11,17 @@ use std::fmt;
 use std::path::Path;
 use std::process::Command;
 
-/// The hop: bit/s, round trip in s, and what of it is payload at most, as the gateway shapes it.
+/// Rate of the hop, bit/s.
 pub const RATE: f64 = 24e6;
 /// Round trip, s.
 pub const RTT: f64 = 1.0;
-/// Goodput of the hop.
+/// Goodput of the hop as the gateway shapes it, bit/s.
 pub const MOST: f64 = 23.2e6;
-/// Length of a run, s.
+/// Duration of a run, s.
 pub const SECONDS: f64 = 200.0;
-/// Figures are taken from here on.
+/// Start of the measured interval, s.
 pub const FROM: f64 = 20.0;
-/// From one stop to the next, s.
+/// Interval between stops, s.
 pub const EVERY: f64 = 30.0;
 /// Payload of a packet, bits.
 const PAYLOAD: f64 = 1460.0 * 8.0;
@@ -29,15 +29,15 @@ const PAYLOAD: f64 = 1460.0 * 8.0;
 /// How a program reads.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Case {
-    /// At a rate, bit/s.
+    /// At one rate, bit/s.
     Constant(f64),
-    /// At two rates, each for so many s.
+    /// At two rates alternately, bit/s, each for this many seconds.
     Turns([f64; 2], f64),
-    /// All there is, but for a stop of so many s in each [`EVERY`].
+    /// Everything, but with a stop of this many seconds in each [`EVERY`].
     Stops(f64),
 }
 
-/// All that are asked for.
+/// All cases.
 pub fn cases() -> Vec<Case> {
     let rates = [1.0, 2.0].into_iter().chain((2..=12).map(|n| f64::from(n) * 2.0));
     let turns = [[24e6, 2e6], [20e6, 4e6], [16e6, 8e6], [16e6, 12e6], [12e6, 10e6]];
@@ -59,28 +59,28 @@ impl fmt::Display for Case {
     }
 }
 
-/// What came of a case: bit/s read from [`FROM`] on, packets sent again, packets sent once, in the whole run.
+/// Result of a case.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Came {
-    /// Bit/s.
+    /// Read rate from [`FROM`] on, bit/s.
     pub read: f64,
-    /// Packets sent again.
+    /// Packets retransmitted in the whole run.
     pub again: f64,
-    /// Packets that were new.
+    /// Packets sent for the first time in the whole run.
     pub new: f64,
 }
 
-/// How that compares with what is asked.
+/// A result compared with its limits.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Judged {
-    /// What came and what was asked.
+    /// The figures and their limits.
     pub text: String,
-    /// Whether it is enough.
+    /// True if the limits are met.
     pub met: bool,
 }
 
 impl Case {
-    /// The same for a program that really reads.
+    /// The case as a real reading program.
     pub const fn reader(self) -> Reader {
         match self {
             Self::Constant(rate) => Reader::Rates(rate, rate, 1.0),
@@ -89,7 +89,7 @@ impl Case {
         }
     }
 
-    /// How often the lower rate, or a stop, began.
+    /// How often the lower rate, or a stop, starts.
     fn times(self) -> f64 {
         match self {
             Self::Constant(_) => 0.0,
@@ -98,7 +98,7 @@ impl Case {
         }
     }
 
-    /// Judges it. `eager` is what a program that never stops reads.
+    /// Compares a result with its limits. `eager` is the rate of a program that never stops, bit/s.
     pub fn judge(self, came: Came, eager: f64) -> Judged {
         let (least, most_again) = match self {
             Self::Constant(rate) => (0.9 * rate.min(MOST), 0.1 * came.new),
@@ -121,7 +121,7 @@ impl Case {
         Judged { text, met: came.read >= least && came.again <= most_again }
     }
 
-    /// The scenario.
+    /// The scenario text.
     pub fn toml(self) -> String {
         let reader = match self {
             Self::Constant(rate) => format!("{{ rate = \"{rate} bit/s\" }}"),
@@ -146,7 +146,7 @@ impl Case {
     /// Runs it in the bed.
     ///
     /// # Errors
-    /// When the bed fails.
+    /// If the bed fails.
     pub fn live(self, program: &Path, seed: u64) -> Result<Came, String> {
         let reader = if self == Self::Stops(0.0) { Reader::Eager } else { self.reader() };
         let flow =
@@ -171,7 +171,7 @@ impl Case {
     /// Simulates it.
     ///
     /// # Errors
-    /// When the program fails or its report lacks something.
+    /// If the program fails or its report lacks a figure.
     pub fn simulate(self, program: &Path, seed: u64, file: &Path) -> Result<Came, String> {
         std::fs::write(file, self.toml()).map_err(|e| format!("{}: {e}", file.display()))?;
         let mut command = Command::new(program);
@@ -204,7 +204,7 @@ mod tests {
         // 0.95 of 10.33 Mbit/s, and 1.1 times 1941 packets for each of 20 changes
         let turns = Case::Turns([24e6, 2e6], 5.0);
         assert!(judge(turns, 9.9, 42e3) && !judge(turns, 9.7, 42e3) && !judge(turns, 9.9, 44e3));
-        // six stops from the 20th second on, each costs 2.5 s: 15 of 180
+        // six stops from 20 s on, each costs 2.5 s: 15 of 180
         let stops = Case::Stops(0.5);
         assert!(judge(stops, 21.3, 14e3) && !judge(stops, 21.2, 0.0) && !judge(stops, 21.3, 15e3));
     }

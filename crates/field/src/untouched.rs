@@ -1,9 +1,9 @@
-//! What the gateway must not change: connections of several kinds between kernel hosts, captured in front of
-//! the gateway and behind it, packet by packet.
+//! Checks what the gateway must not change: connections of several kinds between kernel hosts, captured in
+//! front of the gateway and behind it, compared packet by packet.
 //!
-//! A pair is a packet on either side with the same addresses, ports, sequence number, flags and payload
-//! length. What may differ is what the documents say of an accelerated connection: the window, the
-//! acknowledgment number (the newest is put in), SACK blocks, and the hops that a packet has left.
+//! Two packets form a pair if their addresses, ports, sequence number, flags and payload are equal. As
+//! documented for an accelerated connection, these may differ: the window, the acknowledgment number (the
+//! newest is filled in), SACK blocks, and the TTL.
 
 use crate::analyse::header::Segment;
 use crate::bed::{Bed, Receiver, receiver};
@@ -21,7 +21,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Duration;
 
-/// The kinds, each with the kernel settings of both hosts.
+/// The kinds, each with kernel settings for both hosts.
 pub const KINDS: [(&str, &[(&str, &str)]); 6] = [
     ("mptcp", &[]),
     ("ecn", &[("tcp_ecn", "1")]),
@@ -30,19 +30,19 @@ pub const KINDS: [(&str, &[(&str, &str)]); 6] = [
     ("keepalive", &[]),
     ("quic", &[]),
 ];
-/// Most bytes of a packet that are looked at.
+/// Longer packets are ignored, bytes.
 const LONGEST: usize = 2048;
 
-/// What came of a kind: packets that were compared, and what differed.
+/// Result of a kind: packets compared, and differences.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Compared {
-    /// Pairs.
+    /// Pairs compared.
     pub pairs: usize,
-    /// Differences that no document names, and packets on one side only.
+    /// Undocumented differences, and packets on one side only.
     pub faults: Vec<String>,
 }
 
-/// A process that is ended.
+/// A process that is killed on drop.
 struct Ended(Child);
 
 impl Drop for Ended {
@@ -55,7 +55,7 @@ impl Drop for Ended {
 /// Runs one kind through the gateway of `program`.
 ///
 /// # Errors
-/// When the bed cannot be made or a program fails.
+/// If the bed cannot be created or a program fails.
 pub fn run(program: &Path, kind: &str, settings: &[(&str, &str)]) -> Result<Compared, String> {
     let folder = std::env::temp_dir().join(format!("bentpipe-untouched-{}", std::process::id()));
     fs::create_dir_all(&folder).map_err(|e| format!("{}: {e}", folder.display()))?;
@@ -99,7 +99,7 @@ fn go(program: &Path, kind: &str, settings: &[(&str, &str)], folder: &Path) -> R
     Ok(compared)
 }
 
-/// True when a capture holds what its kind is about: a comparison of something else would prove nothing.
+/// True if a capture contains the feature of its kind; otherwise the comparison would prove nothing.
 fn shows(kind: &str, all: &[Vec<u8>]) -> bool {
     let flags = |ip: &[u8]| if ip[9] == 6 { ip.get(parts(ip).0 + 13).copied().unwrap_or(0) } else { 0 };
     let has_option = |ip: &[u8], kind| options(ip).iter().any(|o| o[0] == kind);
@@ -113,8 +113,7 @@ fn shows(kind: &str, all: &[Vec<u8>]) -> bool {
     }
 }
 
-/// Acknowledgments without data that name the byte before the next one, which an idle sender asks after (RFC
-/// 9293, 3.8.4).
+/// Counts keepalive probes: no data, sequence number one below the next (RFC 9293, 3.8.4).
 fn probes(all: &[Vec<u8>]) -> usize {
     let segments = all.iter().filter_map(|ip| Segment::parse(ip, ip.len() as u32));
     let (mut next, mut n) = (BTreeMap::new(), 0);
@@ -136,7 +135,7 @@ fn start(place: &Namespace, words: &[&str]) -> Result<Ended, String> {
     })
 }
 
-/// Waits until a program says a word, or ends without it.
+/// Waits until a program prints `word`; an error if it ends without.
 fn await_word(from: Option<impl io::Read>, word: &str) -> Result<(), String> {
     let lines = from.map(|from| BufReader::new(from).lines());
     let mut all = lines.into_iter().flatten().map_while(Result::ok);
@@ -147,7 +146,7 @@ fn await_word(from: Option<impl io::Read>, word: &str) -> Result<(), String> {
     }
 }
 
-/// Captures on both sides of the gateway while the two programs talk.
+/// Captures on both sides of the gateway while the two programs run.
 fn talk(bed: &Bed, far: &Namespace, kind: &str, script: &Path, folder: &Path) -> Result<(), String> {
     let mut captures = Vec::new();
     for name in ["west", "tuna"] {
@@ -168,10 +167,10 @@ fn talk(bed: &Bed, far: &Namespace, kind: &str, script: &Path, folder: &Path) ->
     Ok(())
 }
 
-/// Packets of a capture, from their IP headers on.
+/// Reads the packets of a capture, from their IP headers on.
 ///
 /// # Errors
-/// When it is no capture that we know.
+/// If the file is not a known capture.
 fn packets(path: &Path) -> Result<Vec<Vec<u8>>, String> {
     let bytes = fs::read(path).map_err(|e| format!("{}: {e}", path.display()))?;
     parse(&bytes).ok_or_else(|| format!("{}: not a capture, or one of another kind of link", path.display()))
@@ -188,7 +187,7 @@ fn parse(bytes: &[u8]) -> Option<Vec<Vec<u8>>> {
         _ => return None,
     };
     let (mut all, mut at) = (Vec::new(), 24);
-    // a capture that was cut off ends with the last whole packet
+    // a truncated capture ends with its last complete packet
     while let Some(packet) = word(at + 8).and_then(|len| bytes.get(at + 16..at + 16 + len as usize)) {
         at += 16 + packet.len();
         if let Some(ip) =
@@ -200,15 +199,15 @@ fn parse(bytes: &[u8]) -> Option<Vec<Vec<u8>>> {
     Some(all)
 }
 
-/// Compares both sides.
+/// Compares the packets of both sides.
 fn compare(before: &[Vec<u8>], after: &[Vec<u8>]) -> Compared {
     let (mut compared, mut left) = (Compared::default(), after.to_vec());
     for packet in before {
-        // acknowledgments alike are told apart by their identification, since some may be withheld
+        // equal acknowledgments are told apart by their IP identification, since some may be withheld
         let alike =
             |other: &[u8]| key(other) == key(packet) && (!is_pure_ack(packet) || other[4..6] == packet[4..6]);
         let Some(i) = left.iter().position(|other| alike(other)) else {
-            // a pure acknowledgment may be withheld, and the newest stands for those before it
+            // a pure acknowledgment may be withheld in favour of a newer one
             if !is_pure_ack(packet) {
                 compared.faults.push(format!("on one side only: {}", name(packet)));
             }
@@ -224,7 +223,7 @@ fn compare(before: &[Vec<u8>], after: &[Vec<u8>]) -> Compared {
     compared
 }
 
-/// Where a header of a transport begins, and its payload.
+/// Offsets of the transport header and its payload.
 fn parts(ip: &[u8]) -> (usize, usize) {
     let header = usize::from(ip[0] & 15) * 4;
     let words = ip.get(header + 12).map_or(0, |b| usize::from(b >> 4) * 4);
@@ -233,7 +232,7 @@ fn parts(ip: &[u8]) -> (usize, usize) {
 
 type Key<'a> = (&'a [u8], &'a [u8], u8, &'a [u8]);
 
-/// What finds the same packet on the other side.
+/// What identifies a packet on both sides.
 fn key(ip: &[u8]) -> Key<'_> {
     let (header, payload) = parts(ip);
     let (ports_and_seq, flags) = if ip[9] == 6 {
@@ -257,7 +256,7 @@ fn name(ip: &[u8]) -> String {
     }
 }
 
-/// What differs and is not documented.
+/// Undocumented differences between the two packets of a pair.
 fn differences(one: &[u8], other: &[u8]) -> Vec<&'static str> {
     let mut all = Vec::new();
     let mut check = |what, same: bool| {
@@ -280,8 +279,8 @@ fn differences(one: &[u8], other: &[u8]) -> Vec<&'static str> {
     all
 }
 
-/// Options but for padding, SACK blocks, and the echo of a timestamp, which goes with the acknowledgment
-/// number.
+/// TCP options except padding, SACK blocks and the echoed timestamp, which may differ like the
+/// acknowledgment number.
 fn options(ip: &[u8]) -> Vec<Vec<u8>> {
     let (header, payload) = parts(ip);
     let mut rest = ip.get(header + 20..payload).unwrap_or_default();
@@ -325,8 +324,8 @@ mod tests {
             other[at] ^= 0x40;
             compare(&[a.clone(), b.clone()], &[a.clone(), other]).faults.len()
         };
-        // service, identification, fragment flags, hops left, reserved bits? ports, sequence, urgent,
-        // payload: the last five tell twice or once
+        // type of service, identification, fragment flags, TTL; then reserved bits, ports, sequence number,
+        // urgent pointer, payload: these give one difference or two
         assert_eq!([1, 4, 6, 8].map(changed), [1, 1, 1, 1]);
         assert_eq!([21, 27, 33, 43].map(changed), [2, 2, 2, 2], "another packet on each side");
         assert_eq!([38, 34, 31].map(changed), [1, 0, 0], "urgent pointer, window, acknowledgment");
@@ -346,7 +345,7 @@ mod tests {
         assert!(differences(&stamp(1), &stamp(2)).is_empty());
         assert_eq!(differences(&with(&[3, 3, 7, 0]), &with(&[3, 3, 8, 0])), ["options"]);
         assert_eq!(differences(&with(&[30, 4, 1, 2]), &with(&[1, 1, 1, 1])), ["options"]);
-        // lengths that lie
+        // wrong option lengths
         assert_eq!(options(&with(&[30, 0, 1, 2])).len(), 1);
         assert_eq!(options(&with(&[30, 99, 1, 2])).len(), 1);
     }

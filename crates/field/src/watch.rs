@@ -1,6 +1,5 @@
-//! A watchdog: how long the machine kept an ordinary thread, and those that receive, from running
-//! (/proc/PID/task/TID/schedstat), so that a run on a machine that stood still is told from one that went
-//! wrong.
+//! A watchdog that measures how long the machine kept an ordinary thread and the receiving threads from
+//! running (/proc/PID/task/TID/schedstat). It tells a stalled machine from a failed run.
 
 use bentpipe_os::Clock;
 use std::fs;
@@ -9,19 +8,19 @@ use std::sync::{Mutex, PoisonError};
 use std::thread;
 use std::time::Duration;
 
-/// What is worth telling, ns: 64 KB last 22 ms at 24 Mbit/s.
+/// Shortest stall to report, ns: 64 KB last 22 ms at 24 Mbit/s.
 pub const LONG: u64 = 15_000_000;
 const GLANCE: Duration = Duration::from_millis(1);
 
-/// A time without the processor: when it ended and how long it was, ns.
+/// A stall: its end and its length, ns.
 pub type Gap = (u64, u64);
 
-/// Threads whose time of waiting for the processor counts too, and how long each had waited so far.
+/// Threads whose time in the run queue counts too, and how long each has waited so far.
 #[derive(Debug, Default)]
 pub struct Watched(Mutex<Vec<(String, u64)>>);
 
 impl Watched {
-    /// The calling thread.
+    /// Adds the calling thread.
     pub fn me(&self) {
         let path = format!("/proc/self/task/{}/schedstat", rustix::thread::gettid().as_raw_nonzero());
         let waited = waited(&path).unwrap_or(0);
@@ -29,7 +28,7 @@ impl Watched {
     }
 }
 
-/// Watches until told. Gives the gaps over 5 ms.
+/// Watches until `end` is set. Returns the stalls over 5 ms.
 pub fn watch(clock: Clock, watched: &Watched, end: &AtomicBool) -> Vec<Gap> {
     const WORTH: u64 = 5_000_000;
     let (mut gaps, mut last, mut round) = (Vec::new(), clock.now().0, 0_u32);
@@ -42,7 +41,7 @@ pub fn watch(clock: Clock, watched: &Watched, end: &AtomicBool) -> Vec<Gap> {
             gaps.push((now, late));
         }
         round += 1;
-        // a wait that goes on is counted when it ends, so it is seen as a whole
+        // the kernel counts a wait when it ends, so a stall is seen whole
         if !round.is_multiple_of(5) {
             continue;
         }
@@ -62,7 +61,7 @@ fn waited(path: &str) -> Option<u64> {
     parse(&fs::read_to_string(path).ok()?)
 }
 
-/// The second number: ns that a thread could have run and did not.
+/// The second number of schedstat: ns that a thread was runnable but did not run.
 fn parse(text: &str) -> Option<u64> {
     text.split_ascii_whitespace().nth(1)?.parse().ok()
 }

@@ -1,44 +1,44 @@
-//! How a gateway works.
+//! The configuration of a gateway.
 
 use bentpipe_base::{Duration, Rate, Size};
 
-/// How the window that a receiver will have is predicted: TCP-SuperCharger, equations (3) and (4).
+/// How the receiver's future window is predicted: TCP-SuperCharger, equations (3) and (4).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Mode {
-    /// Grows as long as the receiver shows that it keeps up.
+    /// Grows as long as the receiver keeps up.
     #[default]
     Open,
-    /// The equations of the paper.
+    /// As the paper's equations say.
     Strict,
 }
 
-/// How often each packet crosses the hop.
+/// How many copies of each packet are sent over the hop.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Copies {
-    /// As often as pays at the loss that is measured.
+    /// Chosen from the measured loss.
     #[default]
     Auto,
-    /// Always this often, at least once.
+    /// Always this many, at least 1.
     Fixed(u8),
 }
 
-/// What a gateway may use. Senders are shown no more than fits. A packet for which there is no room all the
-/// same passes, unless others of its connection wait: then it is dropped, as by a queue that is full, since
-/// it must not overtake them.
+/// Resource limits. The windows advertised to senders fit into them. If a packet arrives that does not fit,
+/// it passes unaccelerated; if other packets of its connection are queued it is dropped instead, since it
+/// must not overtake them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
-    /// Established connections that are accelerated at a time.
+    /// Largest number of accelerated established connections.
     pub flows: u32,
-    /// Connections that are being opened: a part of its own, which a flood of SYNs can fill without touching
-    /// the others.
+    /// Largest number of connections in their handshake. They have a limit of their own, so a SYN flood
+    /// cannot displace others.
     pub opening: u32,
-    /// Connections that are only followed because they pass.
+    /// Largest number of tracked connections that pass unaccelerated.
     pub passing: u32,
-    /// Bytes held for all connections.
+    /// Largest number of bytes held for all connections.
     pub memory: Size,
-    /// Bytes held for one.
+    /// Largest number of bytes held for one connection.
     pub per_flow: Size,
-    /// Reports of ended connections that wait to be taken.
+    /// Largest number of queued reports of ended connections.
     pub reports: u32,
 }
 
@@ -55,18 +55,18 @@ impl Default for Limits {
     }
 }
 
-/// How long a connection without a packet is remembered.
+/// How long a connection is remembered after its last packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Timeouts {
     /// From the first SYN to the end of the handshake.
     pub opening: Duration,
-    /// Established. RFC 5382, REQ-5, wants at least 2 h 4 min of what must keep state; who sends keep-alives
-    /// sends them every 2 h (RFC 9293, 3.8.4).
+    /// Established. RFC 5382, REQ-5, asks for at least 2 h 4 min; keep-alives are sent every 2 h (RFC 9293,
+    /// 3.8.4).
     pub established: Duration,
-    /// Both sides have ended their stream, and not all of it is acknowledged: a sender's timeouts may be
-    /// minutes apart (RFC 5382, REQ-5, wants 4 min).
+    /// Both sides have sent a FIN, and not everything is acknowledged. The sender's timeouts may be minutes
+    /// apart (RFC 5382, REQ-5, asks for 4 min).
     pub closing: Duration,
-    /// After the last acknowledgment, or a RST: late copies still belong to it.
+    /// After the last acknowledgment or an RST: late duplicates still belong to the connection.
     pub closed: Duration,
 }
 
@@ -81,30 +81,30 @@ impl Default for Timeouts {
     }
 }
 
-/// How a gateway works.
+/// The configuration of a gateway.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Config {
-    /// Rate of the hop as the link counts it. None: the gateway does not shape, and the windows it shows do
-    /// not depend on a rate.
+    /// Rate of the hop as the link counts it. None: the gateway does not shape, and the windows it advertises
+    /// do not depend on a rate.
     pub rate: Option<Rate>,
-    /// Bytes that the hop counts for each packet beside those of IP: 14 in the figures of TCP-SuperCharger.
+    /// Bytes per packet that the hop counts in addition to the IP packet: 14 in the figures of
+    /// TCP-SuperCharger.
     pub framing: Size,
-    /// Round trip of the hop, until it has been measured.
+    /// RTT of the hop, used until it has been measured.
     pub trip: Option<Duration>,
     /// How the receiver's window is predicted.
     pub mode: Mode,
-    /// Share of the rate that is used: a little less than all, so that no queue stands behind the gateway.
+    /// Share of the rate that is used: slightly below 1, so that no queue builds up behind the gateway.
     pub share: f64,
-    /// How often each packet is sent.
+    /// How many copies of each packet are sent.
     pub copies: Copies,
-    /// What may be used.
+    /// Resource limits.
     pub limits: Limits,
-    /// How long what is silent is remembered.
+    /// Idle timeouts.
     pub timeouts: Timeouts,
-    /// False: everything passes, and connections are still counted.
+    /// False: nothing is accelerated, but connections are still counted.
     pub accelerate: bool,
-    /// Share of the connections that could be accelerated which are left alone, so that both kinds can be
-    /// compared.
+    /// Share of the eligible connections that are not accelerated, as a control group.
     pub sample: f64,
 }
 

@@ -1,4 +1,4 @@
-//! What a gateway counts.
+//! The gateway's counters.
 
 use bentpipe_base::Size;
 
@@ -6,34 +6,34 @@ use bentpipe_base::Size;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 #[repr(u8)]
 pub enum Why {
-    /// Its SYN was not seen: it is older than the gateway, or its handshake went another way.
+    /// Its SYN was not seen: it is older than the gateway, or its handshake took another path.
     MidStream,
-    /// Only one of its directions comes through here.
+    /// Only one direction passes this gateway.
     OneDirection,
-    /// Its segments are signed (RFC 2385, RFC 5925): no header may change.
+    /// Its segments are signed (RFC 2385, RFC 5925), so headers must not change.
     Signed,
-    /// A subflow of a multipath connection (RFC 8684), whose window belongs to all subflows together.
+    /// A subflow of a multipath connection (RFC 8684): all subflows share one window.
     Multipath,
-    /// No room left for an option that would have to be inserted.
+    /// The TCP header has no room for an option that must be inserted.
     OptionSpace,
-    /// A rule says so.
+    /// A rule excludes it.
     Policy,
-    /// Left alone at random, to be compared with the others.
+    /// In the control group, chosen at random.
     Sampled,
-    /// The gateway is told to accelerate nothing.
+    /// Acceleration is switched off.
     Bypassed,
-    /// As many connections as may be are accelerated already.
+    /// The limit of accelerated connections is reached.
     Overload,
-    /// As many bytes as may be are held already.
+    /// The memory limit is reached.
     Memory,
-    /// Its sender is paced by a model of the path, as BBR is: losses do not slow it down, so there is nothing
-    /// to gain.
+    /// Its sender paces by a model of the path, as BBR does. Losses do not slow it down, so acceleration
+    /// would gain nothing.
     ModelBased,
-    /// Its acceleration was ended: planned stop, or a change of configuration.
+    /// Its acceleration was stopped by a planned stop or a configuration change.
     Released,
-    /// Its ports began another connection while it was thought alive.
+    /// A new connection with the same ports began while it was believed to be open.
     Reused,
-    /// It is over; what still comes are late copies.
+    /// It has ended; only late duplicates still arrive.
     Ended,
 }
 
@@ -77,88 +77,88 @@ impl Why {
     }
 }
 
-/// Packets lost in the hop, as far as acknowledgments tell.
+/// Packets lost in the hop, as known from acknowledgments.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Lost {
-    /// Found missing behind what came after.
+    /// Missing although later packets arrived.
     pub found: u64,
-    /// Of these, packets that arrived before their repair can have: they were only late.
+    /// Of these, packets that arrived before their retransmission could have: they were only late.
     pub late: u64,
-    /// Copies sent side by side, of which one at least has arrived: of the others nobody tells.
+    /// Copies sent together of which at least one arrived; acknowledgments do not tell about the others.
     pub copied: u64,
 }
 
 impl Lost {
-    /// All losses, when `share` of the copies is lost as of other packets.
+    /// Estimates all losses, assuming that copies are lost at rate `share`.
     pub fn estimate(&self, share: f64) -> u64 {
         self.found.saturating_sub(self.late) + (self.copied as f64 * share) as u64
     }
 }
 
-/// Totals since the gateway began.
+/// Totals since the gateway started.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counters {
-    /// Wire packets that came in from the LAN and from the satellite.
+    /// Wire packets received from the LAN and from the satellite.
     pub packets: [u64; 2],
     /// Their bytes, IP headers included.
     pub bytes: [Size; 2],
-    /// Of the packets those that are not TCP.
+    /// Of these packets, those that are not TCP.
     pub not_tcp: u64,
-    /// Packets of a followed connection that came from the wrong side: a loop, or forged. They pass.
+    /// Packets of a tracked connection that came from the wrong side: a loop, or forged. They pass.
     pub strays: u64,
-    /// Packets of connections that are not followed, since the table is full or there is nothing to follow.
+    /// Packets of untracked connections: the table is full, or there is nothing to track.
     pub unfollowed: u64,
-    /// Acknowledgments kept from the sender: they tell of a loss that is repaired here, or a later one says
-    /// more.
+    /// Acknowledgments withheld from the sender, because they report a loss that the gateway repairs, or
+    /// because a later one says more.
     pub acks_withheld: u64,
-    /// Segments of the sender that are held here already or that the receiver has.
+    /// Segments from the sender that were dropped because the gateway or the receiver already has them.
     pub copies_swallowed: u64,
     /// Packets that were held when their connection ended.
     pub ended_held: u64,
-    /// Packets of accelerated connections sent into the hop for the first time.
+    /// Packets of accelerated connections sent over the hop for the first time.
     pub forwarded: u64,
     /// Packets lost in the hop.
     pub lost: Lost,
-    /// Their number: what was found, less what was only late, and of copies as many as the hop loses of
-    /// others.
+    /// Estimated number of losses: those found, less those that were only late, plus the estimated losses of
+    /// copies.
     pub losses: u64,
-    /// Losses sent again.
+    /// Retransmissions of lost packets.
     pub repairs: u64,
     /// Packets sent again because the receiver had no room for them.
     pub resent: u64,
-    /// Further copies sent ahead of any loss.
+    /// Redundant copies, sent before any loss is known.
     pub copies: u64,
-    /// Timeouts of the gateway's own.
+    /// The gateway's own retransmission timeouts.
     pub timeouts: u64,
-    /// Probes of a closed window.
+    /// Zero-window probes.
     pub probes: u64,
-    /// Packets that passed since there was no room to hold them.
+    /// Packets that passed because there was no room to hold them.
     pub overflow: u64,
-    /// Packets that were dropped for want of room, since others of their connection wait before them.
+    /// Packets dropped because there was no room and others of their connection were queued before them.
     pub no_room: u64,
-    /// Connections followed.
+    /// Tracked connections.
     pub flows: u64,
-    /// Of these the ones that were accelerated from their SYN on.
+    /// Of these, connections accelerated from their SYN on.
     pub begun: u64,
-    /// Those whose handshake came to its end under acceleration.
+    /// Connections whose handshake was completed under acceleration.
     pub accelerated: u64,
-    /// Those that passed, by the reason at first.
+    /// Connections that passed unaccelerated, by their first reason.
     passed: [u64; Why::ALL.len()],
-    /// Connections that were forgotten while they opened, to make room for others that open.
+    /// Connections evicted during their handshake to make room for newer ones.
     pub opening_evicted: u64,
-    /// Connections that passed and were forgotten to make room for others that pass.
+    /// Unaccelerated connections evicted to make room for newer ones.
     pub passing_evicted: u64,
-    /// Reports of ended connections that nobody took in time.
+    /// Reports of ended connections that were not fetched in time.
     pub reports_lost: u64,
 }
 
 impl Counters {
-    /// Counts a connection that passes.
+    /// Counts an unaccelerated connection.
     pub(crate) const fn pass(&mut self, why: Why) {
         self.passed[why as usize] += 1;
     }
 
-    /// Packets that came in and did not go out, by cause: the key used in reports, and how many.
+    /// Packets that came in and did not go out, by cause: the key used in reports, and the number.
     pub const fn not_forwarded(&self) -> [(&'static str, u64); 4] {
         [
             ("ack_withheld", self.acks_withheld),
@@ -168,7 +168,7 @@ impl Counters {
         ]
     }
 
-    /// Connections that passed, by the reason at first.
+    /// Connections that passed unaccelerated with `why` as their first reason.
     pub const fn passed(&self, why: Why) -> u64 {
         self.passed[why as usize]
     }

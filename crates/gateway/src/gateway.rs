@@ -1,8 +1,7 @@
-//! The node: finds the connection of a packet, lets it do its work or lets the packet pass, and keeps the
-//! time for all.
+//! The gateway node: finds the connection of a packet, processes or passes the packet, and runs all timers.
 //!
-//! Whatever goes wrong with a connection, its packets pass: a SYN that nobody saw, a table that is full, a
-//! rule, a signature. Only packets that an accelerated connection holds are not sent at once.
+//! If a connection cannot be accelerated (unseen SYN, full table, excluded by a rule, signed segments), its
+//! packets pass. Only packets held by an accelerated connection are delayed.
 
 mod admit;
 mod end;
@@ -28,12 +27,13 @@ use bentpipe_base::{
 use core::fmt;
 use std::collections::VecDeque;
 
-/// The ports by side.
+/// Ports by side.
 const PORTS: [Port; 2] = [LAN, SATELLITE];
-/// A connection whose deadline stays in the past, since it waits for the hop, is not called again sooner.
+/// Shortest interval between timer calls of a connection whose deadline stays in the past while it waits for
+/// the hop.
 const LEAST_WAIT: Duration = Duration::from_millis(1);
 
-/// What connections share.
+/// State shared by all connections.
 struct Common {
     config: Config,
     shaper: Shaper,
@@ -47,7 +47,7 @@ impl Common {
         Shared { config, shaper, counters, memory }
     }
 
-    /// Sends what is not accelerated.
+    /// Sends a packet that is not accelerated.
     fn pass(&mut self, cx: &mut Cx<'_>, side: usize, packet: Pkt) {
         let at_once = if side == 0 { self.shaper.pass(cx.now, packet) } else { Some(packet) };
         if let Some(packet) = at_once {
@@ -59,17 +59,17 @@ impl Common {
     }
 }
 
-/// A gateway. Its driver's world must be seeded with numbers that nobody can guess where it stands before
-/// real hosts: the table's hash depends on it.
+/// A gateway. For real hosts its driver must seed the world with unpredictable random numbers, since the hash
+/// key of the table is derived from them.
 pub struct Gateway {
     common: Common,
     policy: Policy,
     table: Table,
-    /// Boxed: most sleep most of the time, and a connection that is awake is large.
+    /// Boxed: most connections are idle, and the state of an active one is large.
     flows: Slab<Box<Flow>>,
     rests: Slab<rest::Rest>,
     is_keyed: bool,
-    /// The earliest wake-up that was asked for and has not come.
+    /// The earliest wake-up requested and still pending.
     asked: Instant,
     due: Vec<(Instant, u32)>,
     ended: VecDeque<FlowReport>,
@@ -79,7 +79,7 @@ pub struct Gateway {
 }
 
 impl Gateway {
-    /// A gateway that works as `config` says.
+    /// Returns a gateway with this configuration.
     pub fn new(config: Config) -> Self {
         Self {
             policy: Policy::default(),
@@ -102,24 +102,24 @@ impl Gateway {
         }
     }
 
-    /// Lets `policy` decide which connections are accelerated.
+    /// Sets the policy that decides which connections are accelerated.
     #[must_use]
     pub fn with_policy(mut self, policy: Policy) -> Self {
         self.policy = policy;
         self
     }
 
-    /// Connections that are opened from now on are subject to `policy`.
+    /// Sets the policy for new connections.
     pub fn set_policy(&mut self, policy: Policy) {
         self.policy = policy;
     }
 
-    /// How it works.
+    /// The current configuration.
     pub const fn config(&self) -> &Config {
         &self.common.config
     }
 
-    /// Takes a key for the table that nobody outside knows.
+    /// Draws a secret hash key for the table, once.
     fn take_key(&mut self, cx: &mut Cx<'_>) {
         if !self.is_keyed {
             self.is_keyed = true;
@@ -130,12 +130,12 @@ impl Gateway {
         }
     }
 
-    /// A packet from `side`.
+    /// Processes a packet from `side`.
     fn packet(&mut self, cx: &mut Cx<'_>, side: usize, packet: Pkt) {
         let counters = &mut self.common.counters;
         let n = wire_packets(&packet);
         counters.packets[side] += n;
-        // every wire packet has a header of its own
+        // each wire packet has its own header
         counters.bytes[side] += packet.wire_len() + Size(u64::from(packet.header_len) * (n - 1));
         if packet.proto != Proto::Tcp {
             counters.not_tcp += n;
@@ -153,7 +153,7 @@ impl Gateway {
         self.follow(cx, side, id, packet);
     }
 
-    /// A packet of the connection `id`.
+    /// Processes a packet of connection `id`.
     fn follow(&mut self, cx: &mut Cx<'_>, side: usize, id: u32, packet: Pkt) {
         if self.table.get(id).is_some_and(|e| e.lacks_answer(side, &packet)) {
             self.disown(cx, side, id);
@@ -173,7 +173,7 @@ impl Gateway {
         self.settle(cx, id);
     }
 
-    /// Brings what the table knows of a connection up to date after it did something.
+    /// Updates the table entry of a connection after it processed something.
     fn settle(&mut self, cx: &mut Cx<'_>, id: u32) {
         let Some(entry) = self.table.get(id).copied() else { return };
         let mut state = entry.state;
@@ -182,11 +182,11 @@ impl Gateway {
             return self.give_up(cx, id, why);
         }
         if let Some(flow) = self.flows.get_mut(entry.flow) {
-            // whose handshake was not seen whole cannot say how far it is
+            // if the handshake was not seen completely, the flow does not know the state
             if entry.why.is_none() {
                 state = flow.state();
             }
-            // a reset may wait for the data in front of it
+            // a reset may wait for the data before it
             if state == State::Closed && flow.report(0.0).held == Size::ZERO {
                 return self.retire(cx, id);
             }
@@ -202,11 +202,11 @@ impl Gateway {
         self.arm(cx.now, id);
     }
 
-    /// Sees to it that a connection is called when it must be, and asked when the hop is free.
+    /// Sets the timer of a connection, and requests a turn at the shaper if it has something to send.
     fn arm(&mut self, now: Instant, id: u32) {
         let Some(entry) = self.table.get(id).copied() else { return };
         let mut at = entry.expires(&self.common.config.timeouts);
-        // what only passes has nothing to do at any time
+        // an unaccelerated connection has only its idle timeout
         if let Some(flow) = self.flows.get_mut(entry.flow).filter(|_| entry.why.is_none()) {
             let shared = self.common.shared();
             if let Some(want) = flow.wants(now, &shared) {
@@ -221,7 +221,7 @@ impl Gateway {
         self.table.wheel.set(id, at);
     }
 
-    /// Serves all deadlines that have come.
+    /// Serves all expired deadlines.
     fn timers(&mut self, cx: &mut Cx<'_>) {
         let mut due = core::mem::take(&mut self.due);
         self.table.wheel.advance(cx.now, &mut due);
@@ -245,7 +245,7 @@ impl Gateway {
         if !self.sleep(cx, id) {
             self.settle(cx, id);
         }
-        // a deadline that stays where it was must not stop the time
+        // a deadline that stays in the past must not stop the clock
         if self.table.wheel.is_due(id, now) {
             self.table.wheel.unset(id);
             self.table.wheel.set(id, now + LEAST_WAIT);
@@ -272,7 +272,7 @@ impl Gateway {
         self.settle(cx, id);
     }
 
-    /// Asks for the next call, unless an earlier one comes anyway.
+    /// Requests the next wake-up, unless an earlier one is pending.
     fn ask(&mut self, cx: &mut Cx<'_>) {
         if self.asked <= cx.now {
             self.asked = Instant::NEVER;
@@ -326,7 +326,7 @@ impl fmt::Debug for Gateway {
     }
 }
 
-/// True for a packet that begins a connection.
+/// True if the packet is a SYN that opens a connection.
 fn opens(packet: &Packet) -> bool {
     use bentpipe_base::Flags;
     packet.tcp.flags.has(Flags::SYN) && !packet.tcp.flags.has(Flags::ACK)

@@ -1,8 +1,9 @@
-//! The gateway before a satellite hop: makes unmodified hosts fast, and keeps TCP's promise.
+//! The gateway in front of a satellite hop: accelerates the TCP connections of unmodified hosts and keeps TCP
+//! end to end.
 //!
-//! It is one [`Node`](bentpipe_base::Node) with two ports, the same in simulation and live. It writes no
-//! packet of its own: what it sends is a packet that it received, held for a while, copied, cut, or with some
-//! fields of its header changed. So a driver that has real bytes needs nothing but edits.
+//! It is one [`Node`](bentpipe_base::Node) with two ports, the same in simulation and live. It creates no
+//! packets: everything it sends is a packet that it received, possibly delayed, duplicated, cut, or with
+//! changed header fields. So a driver with real bytes only has to edit packets.
 
 mod config;
 mod counters;

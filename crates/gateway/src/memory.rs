@@ -1,13 +1,13 @@
-//! What is held for connections, bounded in all.
+//! Accounting of the memory held for connections.
 //!
-//! A packet costs more than its payload: the buffer in which its bytes lie, and its places in the lists. A
-//! part of it costs its places, and as long as any part is held so is the whole buffer; it is counted with
-//! the last part, which is also the last to go.
+//! A packet costs more than its payload: its buffer and its list entries. When a packet is cut, each part
+//! costs list entries, and the whole buffer stays allocated while any part is held. The buffer is charged to
+//! the last part, which is also the last to be freed.
 
 use bentpipe_base::{Packet, Size};
 
-/// Size of the buffer in which a driver keeps `len` bytes: there are four sizes between a power of two and
-/// the next, so no more than a fifth of a buffer is empty. None is smaller than 256 B.
+/// Returns the size of the buffer in which a driver keeps `len` bytes. There are four sizes per power of two,
+/// so at most a fifth of a buffer is unused. The smallest is 256 B.
 pub const fn buffer_size(len: usize) -> usize {
     if len <= 256 {
         return 256;
@@ -16,41 +16,41 @@ pub const fn buffer_size(len: usize) -> usize {
     len.div_ceil(step) * step
 }
 
-/// What the bytes of a packet cost.
+/// Returns the buffer size of a packet.
 pub(crate) const fn cost_of(packet: &Packet) -> u64 {
     buffer_size(packet.body.len as usize + packet.header_len as usize) as u64
 }
 
-/// How many bytes are held, and how many may be.
+/// Memory use and its limit, in bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Memory {
-    /// What all that is held costs.
+    /// Memory in use, with buffers and list entries.
     pub(crate) used: u64,
-    /// Payload held, by all connections.
+    /// Payload held for all connections.
     pub(crate) payload: u64,
-    /// What it may cost: a connection that wants more passes what it has.
+    /// Limit of `used`; a connection that would exceed it does not hold the packet.
     pub(crate) limit: u64,
     peak: u64,
 }
 
 impl Memory {
-    /// Nothing held.
+    /// Returns an empty account.
     pub(crate) const fn new(limit: Size) -> Self {
         Self { used: 0, payload: 0, limit: limit.0, peak: 0 }
     }
 
-    /// Keeps in mind how many bytes are held now.
+    /// Updates the peak.
     #[inline]
     pub(crate) fn note(&mut self) {
         self.peak = self.peak.max(self.payload);
     }
 
-    /// The most payload that was held.
+    /// Largest amount of payload held so far.
     pub(crate) const fn peak(&self) -> Size {
         Size(self.peak)
     }
 
-    /// True when so little room is left that no further connection should need it.
+    /// True if less than an eighth is left: no new connection is accelerated then.
     pub(crate) const fn is_scarce(&self) -> bool {
         self.used >= self.limit - self.limit / 8
     }

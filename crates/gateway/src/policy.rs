@@ -1,51 +1,50 @@
-//! Which connections are accelerated: rules asked once for the SYN of each, and a share that is left alone to
-//! compare with.
+//! Which connections are accelerated: rules that are evaluated for the SYN of each connection.
 //!
-//! The answer of the rules is a function of the SYN alone, so a repeated one gets the same. Whether a
-//! connection belongs to the share that is left alone is drawn by the gateway, among those that the rules
-//! would accelerate.
+//! The result depends on the SYN only, so a retransmitted SYN gets the same one. The control group
+//! ([`Config::sample`](crate::Config::sample)) is drawn by the gateway among the connections that the rules
+//! accelerate.
 
 use core::fmt;
 use core::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-/// What becomes of a connection.
+/// What to do with a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Action {
-    /// It is accelerated.
+    /// Accelerate it.
     Accelerate,
-    /// It passes.
+    /// Let it pass unaccelerated.
     Pass,
 }
 
 /// A side of the gateway.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Side {
-    /// That of the hosts that send.
+    /// The side of the sending hosts.
     Lan,
-    /// That of the satellite hop.
+    /// The side of the satellite hop.
     Satellite,
 }
 
-/// A rule; an empty list and `None` match everything.
+/// A rule. An empty list and `None` match everything.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Rule {
-    /// What becomes of connections that match.
+    /// Action for matching connections.
     pub action: Action,
-    /// Who opens.
+    /// Prefixes of the host that opens the connection.
     pub from: Vec<Prefix>,
-    /// To whom.
+    /// Prefixes of the host it connects to.
     pub to: Vec<Prefix>,
-    /// Ports that are opened.
+    /// Destination ports.
     pub ports: Vec<PortRange>,
-    /// Ports of who opens.
+    /// Source ports.
     pub from_ports: Vec<PortRange>,
     /// DSCP values.
     pub dscp: Vec<u8>,
-    /// From which side.
+    /// Side of the host that opens the connection.
     pub opened_from: Option<Side>,
 }
 
-/// Addresses that begin alike.
+/// An address prefix.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Prefix {
     address: IpAddr,
@@ -53,7 +52,7 @@ pub struct Prefix {
 }
 
 impl Prefix {
-    /// The first `length` bits of `address`; `None` when it has not so many.
+    /// Returns the prefix of `length` bits of `address`; `None` if `length` exceeds the address length.
     pub fn new(address: IpAddr, length: u8) -> Option<Self> {
         if length > if address.is_ipv4() { 32 } else { 128 } {
             return None;
@@ -74,12 +73,12 @@ impl Prefix {
         self.address
     }
 
-    /// How many bits are alike.
+    /// Prefix length in bits.
     pub const fn length(self) -> u8 {
         self.length
     }
 
-    /// True when `address` begins so.
+    /// True if `address` has this prefix.
     pub fn contains(self, address: IpAddr) -> bool {
         Self::new(address, self.length)
             .is_some_and(|p| p == self && p.address.is_ipv4() == self.address.is_ipv4())
@@ -92,12 +91,12 @@ impl fmt::Display for Prefix {
     }
 }
 
-/// Ports from one to another, both included.
+/// A range of ports, both ends included.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PortRange {
-    /// The first.
+    /// First port.
     pub first: u16,
-    /// The last.
+    /// Last port.
     pub last: u16,
 }
 
@@ -111,16 +110,16 @@ impl fmt::Display for PortRange {
     }
 }
 
-/// What is known of the packet that opens a connection.
+/// What the rules see of a SYN.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Opening {
-    /// Who opens.
+    /// Source address.
     pub from: IpAddr,
-    /// To whom.
+    /// Destination address.
     pub to: IpAddr,
-    /// Port of who opens.
+    /// Source port.
     pub from_port: u16,
-    /// Port that is opened.
+    /// Destination port.
     pub port: u16,
     /// DSCP of the packet.
     pub dscp: u8,
@@ -128,24 +127,24 @@ pub struct Opening {
     pub side: Side,
 }
 
-/// The rules: the first one that matches decides.
+/// The rules. The first one that matches decides.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Policy {
-    /// In their order.
+    /// The rules, in order.
     pub rules: Vec<Rule>,
-    /// What becomes of connections that no rule matches.
+    /// Action for connections that no rule matches.
     pub otherwise: Action,
 }
 
 impl Default for Policy {
-    /// Everything is accelerated.
+    /// Accelerates everything.
     fn default() -> Self {
         Self { rules: Vec::new(), otherwise: Action::Accelerate }
     }
 }
 
 impl Policy {
-    /// What becomes of a connection.
+    /// Returns the action for a connection.
     pub fn decide(&self, opening: &Opening) -> Action {
         self.rules.iter().find(|rule| rule.matches(opening)).map_or(self.otherwise, |rule| rule.action)
     }

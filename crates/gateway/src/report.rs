@@ -1,20 +1,20 @@
-//! What a gateway tells: of one connection, of two groups of them, of all.
+//! Reports: of one connection, of groups of connections, of the whole gateway.
 
 use crate::counters::{Counters, Why};
 use bentpipe_base::{Addr, Duration, Instant, Rate, Size};
 
-/// How far a connection is.
+/// State of a connection.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 #[repr(u8)]
 pub enum State {
-    /// Its handshake is not over.
+    /// The handshake is not complete.
     #[default]
     Opening,
     /// Data may flow.
     Established,
-    /// Both sides have ended their stream.
+    /// Both sides have sent a FIN.
     Closing,
-    /// Both ends are acknowledged, or one side has reset it: nothing will come any more but late copies.
+    /// Both FINs are acknowledged, or one side has sent an RST: only late duplicates can still arrive.
     Closed,
 }
 
@@ -33,16 +33,16 @@ impl State {
     }
 }
 
-/// How following a connection ended.
+/// Why tracking of a connection ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum End {
     /// Both sides closed it, or one reset it.
     Closed,
-    /// Nothing came for too long.
+    /// Idle timeout.
     Idle,
-    /// Another connection took its addresses and ports.
+    /// A new connection with the same addresses and ports replaced it.
     Reused,
-    /// It made room for others.
+    /// It was evicted to make room for others.
     Evicted,
 }
 
@@ -58,56 +58,56 @@ impl End {
     }
 }
 
-/// One connection. Pairs are for LAN and satellite, in this order: where a host is, or where packets came
-/// from.
+/// Report of one connection. Pairs are in the order LAN, satellite: the side of the host, or the side packets
+/// came from.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct FlowReport {
     /// Addresses of the two hosts.
     pub addrs: [Addr; 2],
     /// Their ports.
     pub ports: [u16; 2],
-    /// Which host opened it: true for the one at the LAN. None when nobody saw.
+    /// True if the host at the LAN opened it. None if the SYN was not seen.
     pub opened_by_lan: Option<bool>,
-    /// How far it is.
+    /// Its state.
     pub state: State,
-    /// Why it is not accelerated; none when it is.
+    /// Why it is not accelerated; none if it is.
     pub why: Option<Why>,
-    /// How it ended, when it has.
+    /// Why tracking ended; none while it is tracked.
     pub end: Option<End>,
-    /// Its first packet.
+    /// Time of its first packet.
     pub opened: Instant,
-    /// Its last.
+    /// Time of its last packet.
     pub last: Instant,
-    /// Wire packets.
+    /// Wire packets from each side.
     pub packets: [u64; 2],
-    /// Their payload.
+    /// Payload from each side.
     pub bytes: [Size; 2],
     /// Payload that the host behind the satellite has acknowledged.
     pub delivered: Size,
-    /// From the first byte towards the satellite to the last acknowledgment that told something new.
+    /// From the first data byte towards the satellite to the last acknowledgment of new data.
     pub took: Duration,
-    /// Round trip of the hop, behind the gateway; zero before it is known.
+    /// RTT of the hop, measured behind the gateway; zero before it is known.
     pub hop_trip: Duration,
-    /// The rate of a reader that is slower than the hop, bytes per second.
+    /// Read rate of the receiving application in bytes per second, if it is slower than the hop.
     pub reader: Option<f64>,
-    /// The window that the sender was shown last.
+    /// The window last advertised to the sender.
     pub shown: Size,
-    /// The window that the receiver advertised last.
+    /// The window last advertised by the receiver.
     pub advertised: Size,
     /// Bytes held for it now.
     pub held: Size,
-    /// The most that were.
+    /// Largest number of bytes held for it.
     pub held_peak: Size,
-    /// Losses found in the hop, and as many of copies as it loses of others.
+    /// Losses in the hop, with the estimated losses of copies.
     pub losses: u64,
-    /// Timeouts of the gateway's own.
+    /// The gateway's own retransmission timeouts.
     pub timeouts: u64,
-    /// Segments of the sender that were swallowed.
+    /// Duplicate segments from the sender that were dropped here.
     pub swallowed: u64,
 }
 
 impl FlowReport {
-    /// Payload per time towards the satellite; none before there is something to divide.
+    /// Goodput towards the satellite; none before anything was acknowledged.
     pub fn goodput(&self) -> Option<Rate> {
         if self.took.is_zero() {
             return None;
@@ -116,12 +116,12 @@ impl FlowReport {
     }
 }
 
-/// Goodput of a group of ended connections: enough for a confidence interval of its mean.
+/// Goodput statistics of a group of ended connections, enough for a confidence interval of the mean.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Group {
     /// Connections that carried at least [`Group::LEAST`].
     pub count: u64,
-    /// What they carried.
+    /// Payload they carried.
     pub bytes: Size,
     /// Mean of their goodput, bit/s.
     pub mean: f64,
@@ -130,10 +130,10 @@ pub struct Group {
 }
 
 impl Group {
-    /// What a connection must have carried to count: a smaller one tells of its handshake.
+    /// Least payload for a connection to count: the goodput of smaller ones is dominated by the handshake.
     pub const LEAST: Size = Size(100_000);
 
-    /// Adds a connection, by Welford's recurrence.
+    /// Adds a connection (Welford's algorithm).
     pub(crate) fn add(&mut self, flow: &FlowReport) {
         let Some(goodput) = flow.goodput().filter(|_| flow.delivered >= Self::LEAST) else { return };
         self.count += 1;
@@ -143,34 +143,34 @@ impl Group {
         self.squares += apart * (goodput.bps() as f64 - self.mean);
     }
 
-    /// Variance of the goodput in (bit/s)^2, unbiased; none for fewer than two.
+    /// Unbiased variance of the goodput in (bit/s)^2; none for fewer than two connections.
     pub fn variance(&self) -> Option<f64> {
         (self.count > 1).then(|| self.squares / (self.count - 1) as f64)
     }
 }
 
-/// A gateway as a whole.
+/// Report of the whole gateway.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct GatewayReport {
-    /// Totals since it began.
+    /// Totals since the gateway started.
     pub counters: Counters,
-    /// Connections now, by state.
+    /// Current connections by state.
     pub states: [u32; State::ALL.len()],
-    /// Accelerated connections now, those being opened included.
+    /// Current accelerated connections, including those in their handshake.
     pub accelerated: u32,
-    /// Connections now whose windows and data are worked on; the other accelerated ones sleep.
+    /// Current connections with full state; the other accelerated ones are idle and stored in compact form.
     pub awake: u32,
-    /// Passing connections now, by reason.
+    /// Current unaccelerated connections by reason.
     pub passing: [u32; Why::ALL.len()],
     /// Bytes held now.
     pub held: Size,
-    /// The most that were held.
+    /// Largest number of bytes held.
     pub held_peak: Size,
-    /// What following connections takes, packets that are held not included.
+    /// Memory used for tracking connections, without held packets.
     pub footprint: Size,
     /// Ended connections that were accelerated.
     pub fast: Group,
-    /// Ended connections that were left alone at random.
+    /// Ended connections of the control group.
     pub left_alone: Group,
 }
 

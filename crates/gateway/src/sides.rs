@@ -2,7 +2,7 @@
 
 use bentpipe_base::Port;
 
-/// The side of the hosts that send.
+/// The side of the sending hosts.
 pub const LAN: Port = Port(0);
 /// The side of the satellite hop.
 pub const SATELLITE: Port = Port(1);

@@ -1,5 +1,5 @@
-//! Packets in, packets out, one at a time: handshakes, what the sender sees of a loss, and what an ACK
-//! carries to the receiver.
+//! Single packets in and out: handshakes, what the sender sees of a loss, and which fields an ACK to the
+//! receiver carries.
 
 use bentpipe_base::{
     Addr, Duration, Flags, Foreign, Input, Instant, Node, NodeId, Packet, Port, Rate, SackList, Seq, Size,
@@ -7,7 +7,7 @@ use bentpipe_base::{
 };
 use bentpipe_gateway::{Config, Gateway, LAN, SATELLITE, Why};
 
-/// The sender's first byte; near the end of the numbers, so that everything wraps.
+/// The sender's ISN, close to the wrap of sequence numbers.
 const LAN_ISN: u32 = u32::MAX - 1000;
 const SAT_ISN: u32 = 70_000;
 const SYN: u8 = Flags::SYN.0;
@@ -25,7 +25,7 @@ impl Talk {
         Self { world: World::new(1), gateway: Gateway::new(config), now: Instant(1_000_000_000) }
     }
 
-    /// What comes of a packet, at once.
+    /// Puts a packet in; returns what comes out at once.
     fn say(&mut self, from: Port, packet: Packet) -> Vec<(Port, Packet)> {
         let input = Input::Packet(from, Box::new(packet));
         self.gateway.handle(&mut self.world.cx(self.now, NodeId(0)), input);
@@ -36,7 +36,7 @@ impl Talk {
         self.world.outbox.drain(..).map(|(_, port, packet)| (port, *packet)).collect()
     }
 
-    /// What comes within some milliseconds.
+    /// Returns what comes out within `ms`.
     fn wait(&mut self, ms: u64) -> Vec<(Port, Packet)> {
         let until = self.now + Duration::from_millis(ms);
         let mut all = Vec::new();
@@ -49,7 +49,7 @@ impl Talk {
         all
     }
 
-    /// Only one packet comes of it, at the other side.
+    /// Puts a packet in and expects exactly one out, at the other side.
     fn through(&mut self, from: Port, packet: Packet) -> Packet {
         let mut out = self.say(from, packet);
         assert_eq!(out.len(), 1, "{out:?}");
@@ -59,7 +59,7 @@ impl Talk {
         packet
     }
 
-    /// An open connection to a receiver of the old kind that opened it; a round trip of 600 ms.
+    /// An established connection, opened by a receiver without window scaling; RTT 600 ms.
     fn open() -> Self {
         let mut talk = Self::new();
         talk.through(SATELLITE, syn(SATELLITE, SYN, None));
@@ -94,7 +94,7 @@ fn syn(from: Port, flags: u8, scale: Option<u8>) -> Packet {
     packet
 }
 
-/// Segment `n` of the sender, of 1460 bytes.
+/// Segment `n` from the sender, of 1460 bytes.
 fn data(n: u32) -> Packet {
     let mut packet = packet(LAN, ACK, 1 + n * 1460, 1);
     packet.body.off = u64::from(n) * 1460;
@@ -102,7 +102,7 @@ fn data(n: u32) -> Packet {
     packet
 }
 
-/// The receiver has so many segments.
+/// The receiver acknowledges this many segments.
 fn ack(segments: u32, window: u16) -> Packet {
     let mut packet = packet(SATELLITE, ACK, 1, 1 + segments * 1460);
     packet.tcp.window = window;
@@ -113,15 +113,15 @@ fn to(port: Port, out: &[(Port, Packet)]) -> Vec<&Packet> {
     out.iter().filter(|o| o.0 == port).map(|o| &o.1).collect()
 }
 
-/// The receiver opens without scaling: the sender sees the option, its own is taken away on the way back, and
-/// both go on believing it.
+/// The receiver opens without scaling: the sender sees the option, its own is removed on the way back, and
+/// each keeps its view.
 #[test]
 fn scale_is_inserted_when_the_receiver_opens() {
     let mut talk = Talk::new();
     for _ in 0..2 {
-        // the second is the same SYN again, after its timeout
+        // the second is the same SYN, retransmitted
         let seen = talk.through(SATELLITE, syn(SATELLITE, SYN, None));
-        // 2 products of 24 Mbit/s and the 1.5 s that are assumed are 9 MB: a shift of 8
+        // 2 products of 24 Mbit/s and the assumed 1.5 s are 9 MB: a shift of 8
         assert_eq!((seen.tcp.window_scale, seen.tcp.window, seen.tcp.mss), (Some(8), 64_240, Some(1460)));
         let answer = talk.through(LAN, syn(LAN, SYN | ACK, Some(7)));
         assert_eq!(
@@ -145,14 +145,14 @@ fn scale_is_inserted_when_the_sender_opens() {
     let mut talk = Talk::new();
     assert_eq!(talk.through(LAN, syn(LAN, SYN, Some(7))).tcp.window_scale, Some(7));
     talk.now += Duration::from_millis(600);
-    // now the round trip is known: 3.6 MB
+    // now the RTT is known: 3.6 MB
     assert_eq!(talk.through(SATELLITE, syn(SATELLITE, SYN | ACK, None)).tcp.window_scale, Some(6));
     let mut own = packet(LAN, ACK, 1, 1);
     own.tcp.window = 100;
     assert_eq!(talk.through(LAN, own).tcp.window, 100 << 7);
 }
 
-/// Who does not scale is not told to; where both do, the larger shift is shown.
+/// A sender without scaling gets no option; if both scale, the larger shift is shown.
 #[test]
 fn scale_is_left_where_it_cannot_be_or_is_enough() {
     let mut talk = Talk::new();
@@ -166,7 +166,7 @@ fn scale_is_left_where_it_cannot_be_or_is_enough() {
     assert_eq!(talk.through(LAN, own).tcp.window, 100, "the receiver scales by itself");
 }
 
-/// A SYN without room for the option, and one that is signed, pass as they are.
+/// A SYN without room for the option, and a signed one, pass unchanged.
 #[test]
 fn what_cannot_be_edited_passes_with_its_reason() {
     let mut full = syn(SATELLITE, SYN, None);
@@ -185,7 +185,7 @@ fn what_cannot_be_edited_passes_with_its_reason() {
     assert_eq!(Talk::new().through(SATELLITE, signed.clone()), signed);
 }
 
-/// Anybody can send a SYN/ACK: one that answers no SYN passes, and changes nothing.
+/// A forged SYN/ACK that answers no SYN passes and changes nothing.
 #[test]
 fn a_forged_answer_ends_nothing() {
     let mut talk = Talk::open();
@@ -200,8 +200,8 @@ fn a_forged_answer_ends_nothing() {
     assert_eq!(talk.through(LAN, own).tcp.window, 500 << 7, "windows are still translated");
 }
 
-/// Segment 1 of six is lost: the sender sees neither duplicate ACKs nor blocks, the receiver gets it again,
-/// twice, and no ACK is ahead of the receiver.
+/// Segment 1 of six is lost: the sender sees neither duplicate ACKs nor SACK blocks, the receiver gets it
+/// again, twice, and no ACK is ahead of the receiver.
 #[test]
 fn a_loss_is_repaired_and_not_seen() {
     let mut talk = Talk::open();
@@ -228,15 +228,15 @@ fn a_loss_is_repaired_and_not_seen() {
     assert!(
         repairs.len() == 2 && repairs.iter().all(|p| p.body == data(1).body && p.tcp.seq == data(1).tcp.seq)
     );
-    // a round trip later; what arrives at once was not lost
+    // an RTT later: what arrives at once was not lost
     talk.wait(600);
     let last = talk.through(SATELLITE, ack(6, 65_535));
     assert_eq!((last.tcp.ack, last.tcp.sack.is_empty()), (Seq(LAN_ISN).at(1 + 6 * 1460), true));
     assert_eq!((talk.gateway.report().held.0, talk.gateway.counters().losses), (0, 1));
 }
 
-/// Segment 1 never came to the gateway: duplicate ACKs and blocks pass, and what the sender sends then goes
-/// out.
+/// Segment 1 never reached the gateway: duplicate ACKs and SACK blocks pass, and so does the sender's
+/// retransmission.
 #[test]
 fn a_loss_in_front_of_the_gateway_is_the_senders() {
     let mut talk = Talk::open();
@@ -254,8 +254,8 @@ fn a_loss_in_front_of_the_gateway_is_the_senders() {
     assert_eq!(talk.gateway.counters().losses, 0);
 }
 
-/// A tail probe is swallowed, and the ACK for it says so (RFC 2883); a copy of what has arrived is answered
-/// with the ACK that was missed.
+/// A tail loss probe is dropped and reported by DSACK (RFC 2883); a duplicate of data that has arrived is
+/// answered with the missed ACK.
 #[test]
 fn a_copy_is_swallowed_and_told() {
     let mut talk = Talk::open();
@@ -267,14 +267,13 @@ fn a_copy_is_swallowed_and_told() {
     let seen = talk.through(SATELLITE, ack(2, 65_535));
     let isn = Seq(LAN_ISN);
     assert_eq!(seen.tcp.sack.as_slice(), [(isn.at(1461), isn.at(2921))]);
-    // the keep-alive of an idle sender passes, and so does its answer
+    // the keep-alive of an idle sender and its answer pass
     let probe = packet(LAN, ACK, 2920, 1);
     assert_eq!(talk.through(LAN, probe.clone()).tcp.seq, probe.tcp.seq);
     assert_eq!(talk.through(SATELLITE, ack(2, 65_535)).tcp.ack, isn.at(2921));
 }
 
-/// A pure ACK behind data that waits carries the number that the receiver expects then, not what the sender
-/// has sent.
+/// A pure ACK behind queued data carries the sequence number that the receiver expects then.
 #[test]
 fn a_pure_ack_carries_what_is_expected() {
     let mut talk = Talk::open();
@@ -287,7 +286,7 @@ fn a_pure_ack_carries_what_is_expected() {
     assert_eq!(acks[0].tcp.seq, Seq(LAN_ISN).at(1 + 1460 * talk.gateway.counters().forwarded));
 }
 
-/// A closed window: what was forwarded beyond it may have arrived or not, so the ACK goes with either number.
+/// Zero window: data forwarded beyond it may have arrived or not, so the ACK goes with both possible numbers.
 #[test]
 fn a_pure_ack_reaches_a_closed_window() {
     let mut talk = Talk::open();
@@ -303,9 +302,9 @@ fn a_pure_ack_reaches_a_closed_window() {
     assert_eq!(numbers, [(Seq(LAN_ISN).at(65_536), 0), (Seq(LAN_ISN).at(1 + 60 * 1460), 0)]);
 }
 
-/// A reset waits for the data in front of it, but not for ever: behind a window that stays closed it goes
-/// with the number that the receiver expects (RFC 5961, section 3.2), and what it was waiting for is gone.
-/// The same when the data was on the way, and the reset behind it.
+/// An RST waits for the data before it, but not for ever: behind a window that stays closed it goes with the
+/// number that the receiver expects (RFC 5961, section 3.2), and the data is dropped. The same holds if the
+/// data was in flight and the RST behind it.
 #[test]
 fn a_reset_does_not_wait_for_a_closed_window() {
     for segments in [2000, 100] {
@@ -326,15 +325,15 @@ fn a_reset_does_not_wait_for_a_closed_window() {
         let late = talk.wait(4000);
         let resets: Vec<_> = late.iter().filter(is_reset).map(|o| (o.0, o.1.tcp.seq)).collect();
         assert_eq!(resets.first(), Some(&(SATELLITE, Seq(LAN_ISN).at(65_536))), "{resets:?}");
-        // its text would stand where other bytes do
+        // its text would overlap other bytes
         assert!(late.iter().filter(is_reset).all(|o| o.1.body.len == 0), "{late:?}");
         assert_eq!((resets.len(), talk.gateway.report().held.0), (2, 0));
         assert_eq!(talk.wait(20_000), Vec::new());
     }
 }
 
-/// A packet of one byte takes a buffer whole, and of a super-packet that is cut the buffer stays until the
-/// last part is gone: limits count that.
+/// A packet of one byte costs a whole buffer, and the buffer of a super-packet that is cut stays until the
+/// last part is freed: the limits count that.
 #[test]
 fn limits_count_what_is_really_held() {
     let mut talk = Talk::open();
@@ -349,7 +348,7 @@ fn limits_count_what_is_really_held() {
         held = talk.gateway.report().held.0;
     }
     assert!(held > 50 && held * 256 < 100_000, "{held} bytes of one each");
-    // behind others that wait nothing passes: it would overtake them
+    // nothing passes behind queued packets, since it would overtake them
     let counters = talk.gateway.counters();
     assert_eq!((counters.overflow, counters.no_room), (0, 1000 - held), "{held}");
 }

@@ -1,5 +1,5 @@
-//! Transfers of any size both ways, through losses both ways: every byte arrives, every end is seen, nothing
-//! is kept.
+//! Transfers of any size in both directions, with losses in both: every byte and both FINs arrive, and
+//! nothing stays held.
 
 #![allow(clippy::unwrap_used, reason = "a test may say what it takes for granted")]
 
@@ -12,7 +12,7 @@ use bentpipe_tcp::{Config, State};
 use flow_rig::{Hop, Plan, RECEIVER, Rig, SENDER, WINDS, at, gateway, modern, old};
 use proptest::prelude::*;
 
-/// What varies.
+/// Parameters of a case.
 #[derive(Clone, Debug)]
 struct Case {
     seed: u64,
@@ -74,9 +74,9 @@ prop_compose! {
     }
 }
 
-/// Runs it to the end; the seconds it took.
+/// Runs a case to the end; returns the seconds it took.
 fn run(case: &Case) -> f64 {
-    // two losses in a row leave a sender without SACK to its timer: less to do then
+    // after two losses in a row a sender without SACK needs its timeout: send less then
     let part = if case.lan[0] > 0 { 20 } else { 1 };
     let bytes = case.bytes.map(|b| b.div_ceil(part));
     let hop = Hop {
@@ -122,9 +122,9 @@ fn run(case: &Case) -> f64 {
     t
 }
 
-/// Losses on both sides of the gateway, and a receiver that cannot say what it has: its ACK for a repair
-/// comes late for all that waited behind the hole, and must not pass for a round trip. It did once, the
-/// gateway's own timeout grew to minutes, and so did the transfer.
+/// Losses on both sides of the gateway, with a receiver without SACK. Its ACK for a repair comes late for
+/// everything that waited behind the hole, and must not be taken as an RTT sample: the gateway's timeout
+/// would grow to minutes.
 #[test]
 fn losses_on_both_sides_without_sack_are_repaired() {
     for (strict, rate) in [(false, true), (false, false), (true, true)] {
@@ -154,7 +154,7 @@ proptest! {
     }
 }
 
-/// The SYN/ACK comes after what follows it, so the connection only passes; and the receiver rounds its window
+/// The SYN/ACK comes after later packets, so the connection only passes; and the receiver rounds its window
 /// down where it rounded it up before.
 #[test]
 fn a_receiver_may_move_its_own_edge() {
@@ -172,8 +172,8 @@ fn a_receiver_may_move_its_own_edge() {
     });
 }
 
-/// The receiver has repaired its losses without SACK, and its last bytes do not fit into the window: it must
-/// ask again (RFC 9293, section 3.8.6.2.1), as it did not.
+/// The receiver's losses were repaired without SACK, and its last bytes do not fit into the window: it must
+/// probe (RFC 9293, section 3.8.6.2.1).
 #[test]
 fn the_last_bytes_wait_for_a_window_and_go() {
     run(&Case {

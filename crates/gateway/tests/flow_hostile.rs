@@ -1,5 +1,4 @@
-//! Packets of every kind, in no order that makes sense: nothing panics, nothing is lost and nothing is made
-//! up.
+//! Random packets in nonsensical order: nothing panics, is lost, or is invented.
 
 #![allow(clippy::unwrap_used, reason = "a test may say what it takes for granted")]
 
@@ -11,7 +10,7 @@ use bentpipe_gateway::{Config, Copies, Gateway, LAN, Limits, Mode, SATELLITE};
 use proptest::prelude::*;
 use std::collections::BTreeMap;
 
-/// One thing that happens.
+/// One event.
 #[derive(Clone, Debug)]
 enum Act {
     Packet {
@@ -62,7 +61,7 @@ fn act() -> impl Strategy<Value = Act> {
     prop_oneof![20 => packet, 6 => (0u64..2_000_000_000).prop_map(Act::Wait), 1 => Just(Act::Release)]
 }
 
-/// A gateway alone, and how many hold each packet's bytes.
+/// A gateway alone, and the number of holders of each packet's bytes.
 struct Bench {
     world: World,
     gateway: Gateway,
@@ -78,7 +77,7 @@ impl Bench {
         self.settle();
     }
 
-    /// What was sent is gone, as a driver would have it; every change of holders is counted.
+    /// Frees what was sent, as a driver would, and counts every change of holders.
     fn settle(&mut self) {
         while let Some(body) = self.world.take_duplicated() {
             *self.holders.get_mut(&(body.off >> 32)).expect("a copy of something that came in") += 1;
@@ -200,7 +199,7 @@ proptest! {
         }
         bench.gateway.release_all(&mut bench.world.cx(bench.now, NodeId(0)));
         bench.settle();
-        // what merely passes may still wait for its turn
+        // passing packets may still wait for their turn
         bench.wait(60_000_000_000);
         prop_assert_eq!(bench.gateway.report().held.0, 0);
         let kept: i64 = bench.holders.values().sum();

@@ -1,6 +1,6 @@
-//! TCP's promise, packet by packet: an ACK that the sender sees says no more than the receiver has said.
+//! TCP stays end to end: an ACK that the sender sees never says more than the receiver has said.
 //!
-//! What was found by `fuzz-gateway`, each by itself.
+//! Cases found by `fuzz-gateway`.
 
 mod table_rig;
 
@@ -8,13 +8,13 @@ use bentpipe_base::Flags;
 use bentpipe_gateway::{Config, LAN, SATELLITE};
 use table_rig::{ACK, RST, Rig, SYN, SYN_ACK, talk};
 
-/// Acknowledgment numbers that the LAN saw, from the receiver's zero.
+/// ACK numbers that the LAN saw, relative to `isn`.
 fn told(rig: &mut Rig, isn: u32) -> Vec<u32> {
     let out = rig.take().into_iter().filter(|(port, _)| *port == LAN);
     out.map(|(_, p)| p.tcp.ack.0.wrapping_sub(isn)).collect()
 }
 
-/// Somebody else's FIN and SYN make it look like a new connection, whose SYN the receiver's next ACK does not
+/// A forged FIN and SYN make it look like a new connection, whose SYN the receiver's next ACK does not
 /// acknowledge.
 #[test]
 fn an_ack_below_the_syn_says_what_it_says() {
@@ -32,7 +32,7 @@ fn an_ack_below_the_syn_says_what_it_says() {
     assert_eq!(told(&mut rig, t.isn[0]), [1001]);
 }
 
-/// Of a connection that was reset before it was open nothing is known but its scale.
+/// Of a connection that was reset in its handshake only the scale is known.
 #[test]
 fn a_connection_that_never_opened_acknowledges_nothing() {
     let mut rig = Rig::new(Config::default());
@@ -51,8 +51,8 @@ fn a_connection_that_never_opened_acknowledges_nothing() {
     }
 }
 
-/// The SYN/ACK is lost before it comes here, the SYN comes again and is answered by a bare ACK: the scale
-/// that the SYN was given is not forgotten.
+/// The SYN/ACK is lost before the gateway; the SYN is retransmitted and answered by a bare ACK. The scale
+/// shown in the SYN must not be forgotten.
 #[test]
 fn a_bare_ack_before_the_syn_ack_is_no_other_way() {
     let mut rig = Rig::new(Config::default());

@@ -1,5 +1,5 @@
-//! Sleeping, waking, and going on after the gateway died: windows stay translated, and acceleration comes
-//! back.
+//! Sleeping, waking, and continuing after the gateway was killed: windows stay translated, and acceleration
+//! resumes.
 
 mod table_rig;
 
@@ -23,7 +23,8 @@ fn ack(t: Talk, ack: u32) -> Packet {
     t.sat(ACK, 1, ack, 0)
 }
 
-/// An old receiver opens, as in the paper: its SYN has no scale. Returns the shift that the sender was told.
+/// An old receiver opens, as in the paper: its SYN has no window scale. Returns the shift shown to the
+/// sender.
 fn open(rig: &mut Rig, t: Talk) -> u8 {
     let mut syn = t.sat(SYN, 0, 0, 0);
     syn.tcp.window_scale = None;
@@ -41,8 +42,8 @@ fn open(rig: &mut Rig, t: Talk) -> u8 {
     shift
 }
 
-/// The windows of one packet in each direction: what the sender may think the receiver has, what the receiver
-/// may think the sender has.
+/// The windows of one packet in each direction: the receiver's as the sender reads it, the sender's as the
+/// receiver reads it.
 fn windows(rig: &mut Rig, t: Talk, next: u32, shift: u8) -> (u64, u16) {
     rig.take();
     rig.put(SATELLITE, ack(t, next));
@@ -84,12 +85,12 @@ fn a_connection_that_slept_goes_on_as_it_was() {
     let after = windows(&mut rig, t, next + 1000, shift);
     assert_eq!(after.1, before.1);
     assert!(after.0 * 10 > before.0 * 9, "{} after {}", after.0, before.0);
-    // and what is sent is held until it is acknowledged: accelerated
+    // sent data is held until it is acknowledged: the connection is accelerated
     let flow = &rig.gateway.flows(0, 1).0[0];
     assert_eq!((flow.why, flow.held.0), (None, 1000));
 }
 
-/// The gateway is killed while `on_the_way` segments are; packets of a second go past it.
+/// The gateway is killed with `on_the_way` segments in flight; for a second packets bypass it.
 fn killed(on_the_way: u32) {
     let (mut rig, t) = (Rig::new(config()), talk(1));
     let shift = open(&mut rig, t);
@@ -103,7 +104,7 @@ fn killed(on_the_way: u32) {
     for i in 0..on_the_way {
         rig.put(LAN, data(t, next + i * 1000));
     }
-    // dies, and starts again with the record of long ago
+    // killed, and restarted with an old record
     let lost = rig.missing(rig.out.len() as u64);
     rig.gateway = Gateway::new(config());
     rig.act(|g, cx| g.restore(cx, &record));
@@ -118,7 +119,7 @@ fn killed(on_the_way: u32) {
     );
     assert_eq!(out[1].1.tcp.window, 500 << SENDERS_SHIFT, "the receiver knows no scale");
     next += (on_the_way + 1) * 1000;
-    // the receiver catches up: the sender has sent again what was lost
+    // the receiver catches up: the sender has retransmitted what was lost
     rig.put(SATELLITE, ack(t, next));
     let next = transfer(&mut rig, t, next);
     let after = windows(&mut rig, t, next, shift);

@@ -1,6 +1,6 @@
-//! Super-packets, and a receiver whose kernel refuses whole what reaches beyond its window (Linux since 6.17,
-//! `tcp_sequence`), with every acknowledgment in it. Both sides send at once, so a refused packet also keeps
-//! the other direction waiting. Everything must arrive all the same.
+//! Super-packets, and a receiver whose kernel rejects a whole super-packet that reaches beyond its window
+//! (Linux since 6.17, `tcp_sequence`), including its acknowledgment. Both sides send at once, so a rejected
+//! packet also stalls the other direction. Everything must arrive all the same.
 
 mod flow_rig;
 
@@ -10,7 +10,7 @@ use bentpipe_nodes::{Reader, Writer};
 use bentpipe_tcp::{Connection, ReceiveBuffer, State};
 use flow_rig::{Hop, Plan, RECEIVER, Rig, SENDER, WINDS, at, gateway, old};
 
-/// A fast hop: in a millisecond it carries more than any super-packet.
+/// A fast hop: in a millisecond it carries more than the largest super-packet.
 const FAST: Hop =
     Hop { bps: 1_000_000_000, one_way: Duration::from_millis(25), loss: 0.0, back_loss: 0.0, queue: 8 << 20 };
 
@@ -28,7 +28,7 @@ fn rig(seed: u64, loss: f64, window: u64, bytes: [u64; 2], rate: bool) -> Rig {
     rig
 }
 
-/// Runs until both ends are done; the seconds it took.
+/// Runs until both ends are done; returns the seconds it took.
 fn finish(rig: &mut Rig, bytes: [u64; 2], most: f64) -> f64 {
     let mut t = 0.0;
     let over =
@@ -49,7 +49,7 @@ fn finish(rig: &mut Rig, bytes: [u64; 2], most: f64) -> f64 {
     t
 }
 
-/// A window of half a super-packet, and one that holds one: repairs are cut until the receiver takes them.
+/// Windows of half a super-packet and of one: repairs are cut until the receiver accepts them.
 #[test]
 fn a_receiver_that_refuses_super_packets_gets_everything() {
     for (window, loss) in [(31_000, 0.01), (31_000, 0.05), (65_535, 0.01), (65_535, 0.05)] {
@@ -64,8 +64,8 @@ fn a_receiver_that_refuses_super_packets_gets_everything() {
     }
 }
 
-/// A receiver whose application rests has a closed window, and what was on the way is refused. What it sends
-/// itself goes on at its usual pace: the acknowledgments of it carry a number that it takes.
+/// A receiver whose application pauses has a closed window and refuses what is in flight. Its own data must
+/// continue at the usual pace: the ACKs for it carry a sequence number that it accepts.
 #[test]
 fn a_closed_window_does_not_stop_the_other_direction() {
     let mut plan = Plan { writes: [Writer::Bulk, Writer::Bulk], ..Plan::bulk(old()) };

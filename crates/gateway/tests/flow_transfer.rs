@@ -1,6 +1,5 @@
-//! Long transfers over 24 Mbit/s and 1000 ms: what the gateway makes of them. Rates are goodput: all that the
-//! hop can carry is 0.995 of its rate, of which a packet of 1460 bytes payload is 1514 (1448 with
-//! timestamps).
+//! Long transfers through the gateway over 24 Mbit/s and 1000 ms. Rates are goodput: at most 0.995 of the
+//! hop's rate, and a packet of 1460 bytes payload counts as 1514 (1448 with timestamps).
 
 mod flow_rig;
 
@@ -10,7 +9,7 @@ use bentpipe_nodes::Reader;
 use bentpipe_tcp::{Config, Stats};
 use flow_rig::{Hop, Plan, Rig, SENDER, WINDS, at, gateway, modern, old};
 
-/// The most there can be, with an old receiver and with a modern one.
+/// Largest possible goodput with an old and with a modern receiver.
 const FULL_OLD: f64 = 0.995 * 24.0 * 1460.0 / 1514.0;
 const FULL_MODERN: f64 = 0.995 * 24.0 * 1448.0 / 1514.0;
 
@@ -25,8 +24,8 @@ fn sender(rig: &Rig) -> &Stats {
     rig.end(SENDER).expect("it is open").stats()
 }
 
-/// Mean over seeds of the goodput from 40 s to 100 s. Nothing of what was lost may reach the sender, whose
-/// one timeout is that of the SYN, sent again after a second (RFC 6298).
+/// Mean goodput over seeds from 40 s to 100 s. The sender must not see any loss; its one timeout is that of
+/// the SYN, retransmitted after a second (RFC 6298).
 fn lossy(loss: f64, receiver: &Config, seeds: u64) -> f64 {
     let mut sum = 0.0;
     for seed in 1..=seeds {
@@ -46,8 +45,8 @@ fn lossy(loss: f64, receiver: &Config, seeds: u64) -> f64 {
     sum / seeds as f64
 }
 
-/// Table 2 of the paper: 64 KB without gateway are 0.53 Mbit/s with headers; with it the link is full from
-/// the 12th second on, and stays so.
+/// Table 2 of the paper: 64 KB without gateway give 0.53 Mbit/s with headers; with it the link is full from
+/// the 12th second on.
 #[test]
 fn an_old_receiver_fills_the_link() {
     let mut rig1 = rig(1, 0.0, old(), Reader::Eager);
@@ -63,11 +62,10 @@ fn an_old_receiver_fills_the_link() {
     assert!((plain / 0.52 - 1.0).abs() < 0.03, "{plain} without");
 }
 
-/// The bound of one gateway and a receiver that discards what is beyond its window is the largest of (1/k) /
-/// (1 + p^k N).
+/// With a receiver that discards what is beyond its window, the bound is the largest of (1/k) / (1 + p^k N).
 #[test]
 fn an_old_receiver_bears_losses() {
-    // N is what a loss costs: a product of 1993 packets without the 44 of the window
+    // N is the cost of a loss: a product of 1993 packets without the 44 of the window
     for (loss, k, floor) in
         [(1e-6, 1, 0.97), (1e-5, 1, 0.97), (1e-4, 1, 0.95), (1e-3, 2, 0.95), (1e-2, 2, 0.90)]
     {
@@ -77,7 +75,7 @@ fn an_old_receiver_bears_losses() {
     }
 }
 
-/// A receiver that keeps what lies beyond a hole loses only the loss itself.
+/// A receiver that keeps what is beyond a hole loses only the lost packet itself.
 #[test]
 fn a_modern_receiver_hardly_notices_losses() {
     for loss in [0.0, 1e-4, 1e-3, 1e-2] {
@@ -87,7 +85,7 @@ fn a_modern_receiver_hardly_notices_losses() {
     }
 }
 
-/// Without SACK the same: a repair needs nothing but duplicate ACKs.
+/// The same without SACK: duplicate ACKs are enough for repairs.
 #[test]
 fn losses_are_repaired_without_sack() {
     let mut receiver = old();
@@ -96,7 +94,7 @@ fn losses_are_repaired_without_sack() {
     assert!(got > 0.9 * FULL_OLD / (1.0 + 1e-4 * 1949.0), "{got}");
 }
 
-/// The paper's equations: the window is the receiver's and what it reads in a round trip.
+/// The paper's equations: the window is the receiver's plus what it reads in an RTT.
 #[test]
 fn strict_mode_fills_the_link_too() {
     let plan = Plan::bulk(old());
@@ -111,8 +109,8 @@ fn slow(bps: u64) -> Reader {
     Reader::Slow { rate: Rate::from_bps(bps).expect("not zero"), read: 0, since: None }
 }
 
-/// An application that reads steadily gets at least 95 % of its rate within 60 s, and at most 1 % is sent for
-/// nothing.
+/// An application that reads steadily gets at least 95 % of its rate within 60 s, and at most 1 % is sent in
+/// vain.
 #[test]
 fn a_slow_reader_is_found_and_fed() {
     for bps in [1_000_000, 8_000_000] {
@@ -127,8 +125,7 @@ fn a_slow_reader_is_found_and_fed() {
     }
 }
 
-/// A pause of 10 s costs at most the bandwidth-delay product that was on the way; a rest of 10 ms costs
-/// nothing.
+/// A pause of 10 s costs at most the bandwidth-delay product in flight; a pause of 10 ms costs nothing.
 #[test]
 fn a_pause_costs_what_was_on_the_way() {
     let mut rig1 = rig(1, 0.0, old(), Reader::Pause(at(20.0), at(30.0)));
@@ -147,7 +144,7 @@ fn a_pause_costs_what_was_on_the_way() {
     assert!(through > 0.995 * FULL_OLD, "{through} with a rest of 10 ms");
 }
 
-/// A reader that stops for good leaves no more held than the window shown, and probes go on.
+/// For a reader that stops for good no more is held than the advertised window, and probes continue.
 #[test]
 fn a_reader_that_stops_is_probed() {
     let mut rig = rig(1, 0.0, old(), Reader::StopAt(at(20.0)));
@@ -157,7 +154,7 @@ fn a_reader_that_stops_is_probed() {
     assert!(held < 3_300_000, "{held} held");
 }
 
-/// Without a configured rate windows open as deliveries grow.
+/// Without a configured rate the window grows with what is delivered.
 #[test]
 fn without_a_rate_the_window_follows_what_is_delivered() {
     let hop = Hop { queue: 4 << 20, ..WINDS };
@@ -167,8 +164,8 @@ fn without_a_rate_the_window_follows_what_is_delivered() {
     assert!(rig.queue_peak() < 4 << 20, "{} B waited before the hop", rig.queue_peak());
 }
 
-/// A share that becomes small is shown: the window falls to it as fast as what is held drains, though its
-/// field has a coarse grain.
+/// If a flow's share shrinks, the advertised window shrinks as fast as held data drains, although window
+/// fields are coarse.
 #[test]
 fn a_window_falls_back() {
     let hop = Hop {
@@ -190,7 +187,7 @@ fn a_window_falls_back() {
     assert!(got > 0.98 * 0.995 * 50.0 * 1460.0 / 1514.0, "{got}");
 }
 
-/// A planned stop drains the queue and tells what was held back: the transfer goes on by itself.
+/// After a planned stop the queue drains, withheld ACKs are sent, and the transfer continues unaccelerated.
 #[test]
 fn a_planned_stop_loses_nothing() {
     let mut rig = rig(1, 0.0, old(), Reader::Eager);

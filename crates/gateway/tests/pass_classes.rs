@@ -1,4 +1,4 @@
-//! What is not accelerated passes as it is, and is counted by its reason.
+//! Unaccelerated packets pass unchanged, and are counted by reason.
 
 mod table_rig;
 
@@ -12,7 +12,7 @@ fn other(port: Port) -> Port {
     if port == LAN { SATELLITE } else { LAN }
 }
 
-/// Puts packets in and expects them to come out at once, unchanged and in order.
+/// Puts packets in; expects them out at once, unchanged and in order.
 fn passes(rig: &mut Rig, packets: &[(Port, Packet)]) {
     rig.take();
     for (port, packet) in packets {
@@ -23,7 +23,7 @@ fn passes(rig: &mut Rig, packets: &[(Port, Packet)]) {
     assert_eq!(out, expected);
 }
 
-/// A whole connection: 1000 bytes there, 50 back.
+/// A whole connection: 1000 bytes one way, 50 back.
 fn dialogue(t: Talk) -> Vec<(Port, Packet)> {
     vec![
         (LAN, t.lan(SYN, 0, 0, 0)),
@@ -78,7 +78,7 @@ fn one_direction_alone_passes_and_is_named_so() {
     let acks: Vec<(Port, Packet)> = (0..20).map(|i| (SATELLITE, t.sat(ACK, 1, 1 + i * 1000, 0))).collect();
     passes(&mut rig, &acks);
     assert_eq!(now_passing(&rig), [(Why::OneDirection, 1)]);
-    // the other direction comes this way after all
+    // the other direction takes this path after all
     passes(&mut rig, &[(LAN, t.lan(ACK, 20_001, 1, 1000))]);
     assert_eq!(now_passing(&rig), [(Why::MidStream, 1)]);
 }
@@ -141,7 +141,7 @@ fn the_policy_decides_by_the_syn() {
     };
     let policy = Policy { rules: vec![rule], ..Policy::default() };
     let mut rig = Rig::with(Gateway::new(Config::default()).with_policy(policy.clone()));
-    // without real addresses no rule speaks
+    // without real addresses no rule applies
     rig.open(talk(5));
     assert_eq!(rig.gateway.report().accelerated, 1);
     let mut rig = Rig::with(Gateway::new(Config::default()).with_policy(policy));

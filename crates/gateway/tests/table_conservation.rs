@@ -1,4 +1,4 @@
-//! Whatever comes: nothing panics, and every packet in is sent, given back, or held.
+//! With any input, nothing panics, and every packet is sent, dropped or held.
 
 mod table_rig;
 
@@ -12,7 +12,7 @@ use bentpipe_gateway::{
 use proptest::prelude::*;
 use table_rig::{Rig, talk};
 
-/// Few hosts and few numbers, so that packets meet; odd fields now and then.
+/// Few hosts and numbers, so that packets match connections; odd fields now and then.
 fn packet() -> impl Strategy<Value = (Port, Packet)> {
     let ends = (
         0u32..3,
@@ -72,9 +72,9 @@ fn packet() -> impl Strategy<Value = (Port, Packet)> {
 #[derive(Clone, Debug)]
 enum Op {
     Put(Box<(Port, Packet)>),
-    /// A whole handshake.
+    /// A complete handshake.
     Open(u32),
-    /// Something within a connection, or nearly.
+    /// A packet of a connection, or nearly.
     Say(u32, bool, (Flags, u32, u32, u32)),
     Wait(Duration),
     Release,
@@ -114,7 +114,7 @@ fn say() -> impl Strategy<Value = Op> {
         1 => Just(Flags(0x12)),
         1 => Just(Flags(0x30)),
     ];
-    // segments follow one another, overlap, and lie beyond the window now and then
+    // segments are adjacent, overlap, and lie beyond the window now and then
     let seq = || prop_oneof![8 => (0u32..12).prop_map(|n| 1 + n * 1000), 1 => 0u32..200_000];
     let len = prop_oneof![3 => Just(0u32), 6 => Just(1000u32), 1 => 0u32..5000];
     (0u32..3, any::<bool>(), flags, seq(), seq(), len)
@@ -189,7 +189,7 @@ fn run(first: Config, ops: Vec<Op>) -> (Vec<(Port, Packet)>, String) {
     (rig.take().into_iter().map(|(port, p)| (port, *p)).collect(), format!("{report:?}"))
 }
 
-/// After a planned stop: what still waits for the hop goes at its rate.
+/// After a planned stop: queued packets leave at the hop's rate.
 fn drain(rig: &mut Rig) {
     for _ in 0..10_000 {
         if rig.gateway.is_drained() {
@@ -223,7 +223,7 @@ proptest! {
     #[test]
     fn every_packet_is_sent_given_back_or_held(first in config(), ops in proptest::collection::vec(op(), 1..120)) {
         let result = run(first.clone(), ops.clone());
-        // and the same packets at the same times give the same, byte for byte
+        // the same packets at the same times give the same result, byte for byte
         prop_assert_eq!(result, run(first, ops));
     }
 }

@@ -1,4 +1,4 @@
-//! Floods, limits, timeouts and memory: seen from outside.
+//! Floods, limits, timeouts and memory, through the public interface.
 
 mod table_rig;
 
@@ -6,7 +6,7 @@ use bentpipe_base::{Addr, Duration, Purpose, Rng, Size};
 use bentpipe_gateway::{Config, End, LAN, Limits, SATELLITE, State, Timeouts, Why};
 use table_rig::{ACK, FIN_ACK, RST, Rig, SYN, Talk, talk};
 
-/// A SYN of nobody.
+/// A SYN from a forged address.
 fn forged(rng: &mut Rng) -> Talk {
     let bits = rng.bits();
     Talk {
@@ -16,8 +16,8 @@ fn forged(rng: &mut Rng) -> Talk {
     }
 }
 
-/// 200 000 SYNs in a second from everywhere: established connections stay, memory does not grow, and who
-/// opens in the meantime passes at worst.
+/// 200 000 forged SYNs in a second: established connections stay, memory does not grow, and a genuine new
+/// connection at worst passes unaccelerated.
 fn flood(side: bentpipe_base::Port) {
     let limits = Limits { opening: 4096, ..Limits::default() };
     let mut rig = Rig::new(Config { limits, ..Config::default() });
@@ -44,7 +44,7 @@ fn flood(side: bentpipe_base::Port) {
             rig.wait(Duration::from_millis(1));
         }
         if i % 20_000 == 10_000 {
-            // somebody who means it
+            // a genuine connection
             let t = talk(2000 + i);
             rig.open(t);
             rig.put(LAN, t.lan(ACK, 1, 1, 100));
@@ -66,7 +66,7 @@ fn flood(side: bentpipe_base::Port) {
     assert_eq!(established, 1000, "the established connections are there");
     let grown = report.footprint.0 - before.footprint.0;
     assert!(grown < 4096 * 2 * 768, "{grown} bytes more");
-    // and when the flood is over everything is as before
+    // after the flood everything is as before
     rig.wait(Duration::from_secs(31));
     assert_eq!(rig.gateway.report().states[State::Opening as usize], 0);
     rig.open(talk(9999));
@@ -168,7 +168,7 @@ fn a_closed_connection_leaves_at_once_and_its_ports_can_be_used_again() {
         assert_eq!((report.end, report.state, report.why), (Some(End::Closed), State::Closed, None));
         assert_eq!((report.delivered, report.opened_by_lan), (Size(1000), Some(true)));
         assert_eq!(rig.gateway.report().accelerated, 0);
-        // a late copy is no new connection
+        // a late duplicate is no new connection
         rig.put(SATELLITE, t.sat(FIN_ACK, 1, 1002, 0));
         assert_eq!(rig.gateway.counters().passed(Why::MidStream), 0);
     }

@@ -1,4 +1,4 @@
-//! What a million idle connections take: a file of its own, since it looks at the whole process.
+//! Memory of a million idle connections. A file of its own, since it measures the whole process.
 
 mod table_rig;
 
@@ -30,7 +30,7 @@ fn a_million_idle_connections_take_768_bytes_each_at_most() {
             rig.wait(Duration::from_millis(100));
         }
     }
-    // what was on its way is over
+    // nothing is in flight any more
     rig.wait(Duration::from_secs(30));
     let report = rig.gateway.report();
     assert_eq!((report.accelerated, report.states[State::Established as usize]), (MILLION, MILLION));
@@ -39,7 +39,7 @@ fn a_million_idle_connections_take_768_bytes_each_at_most() {
     println!("per connection: {counted} bytes counted, {seen} bytes resident");
     assert!(counted <= 768, "{counted}");
     assert!(seen <= 768, "{seen}");
-    // pages go through all of them once
+    // the pages contain each connection once
     let (mut from, mut seen) = (0, 0);
     loop {
         let (page, next) = rig.gateway.flows(from, 10_000);

@@ -1,4 +1,4 @@
-//! What outlives a gateway: its records, a planned stop, a new configuration.
+//! What survives a gateway: its records, a planned stop, a new configuration.
 
 mod table_rig;
 
@@ -12,8 +12,8 @@ fn connections_are_taken_up_again() {
     for n in 0..5 {
         rig.open(talk(n));
     }
-    rig.put(LAN, talk(7).lan(SYN, 0, 0, 0)); // a handshake is not written down
-    rig.put(LAN, talk(8).lan(ACK, 1, 1, 9)); // nor what passes
+    rig.put(LAN, talk(7).lan(SYN, 0, 0, 0)); // not saved: still in its handshake
+    rig.put(LAN, talk(8).lan(ACK, 1, 1, 9)); // not saved: unaccelerated
     let saved = rig.gateway.save();
     assert_eq!(saved.len(), 5 * RECORD);
     rig.gateway = Gateway::default();
@@ -22,7 +22,7 @@ fn connections_are_taken_up_again() {
     let report = rig.gateway.report();
     assert_eq!((report.accelerated, report.states[State::Established as usize]), (5, 5));
     assert_eq!(rig.gateway.save(), saved, "what was read is what is written");
-    // they go on, and end as ever
+    // they continue, and end as usual
     let t = talk(3);
     rig.put(LAN, t.lan(FIN_ACK, 1, 1, 10));
     rig.put(SATELLITE, t.sat(FIN_ACK, 1, 12, 0));
@@ -62,7 +62,7 @@ fn the_journal_keeps_a_file_up_to_date() {
         file.chunks(RECORD).filter_map(|r| Record::from_bytes(r).unwrap()).map(|r| r.ports[0]).collect();
     ports.sort_unstable();
     assert_eq!(ports, [0, 1, 2, 3, 5, 7, 8, 9]);
-    // killed in the middle of writing
+    // a torn record
     file[3] ^= 1;
     let mut again =
         Rig::new(Config { limits: Limits { flows: 6, ..Limits::default() }, ..Config::default() });
@@ -96,7 +96,7 @@ fn a_planned_stop_passes_everything_on() {
     assert_eq!(rig.missing(rig.out.len() as u64), 0, "nothing is held");
     let data = rig.out.iter().filter(|(port, p)| *port == SATELLITE && p.body.len > 0).count();
     assert!(data >= 500, "{data}");
-    // who comes later passes, and who stays goes on
+    // new connections pass, existing ones continue
     rig.open(talk(11));
     rig.put(LAN, talk(1).lan(ACK, 50_001, 1, 1000));
     assert_eq!(rig.gateway.report().passing[Why::Bypassed as usize], 1);
@@ -121,7 +121,7 @@ fn a_new_configuration_loses_no_connection() {
         rig.open(talk(n));
     }
     assert_eq!(rig.gateway.report().accelerated, 5010);
-    // smaller again: those that are there stay
+    // smaller again: existing connections stay
     rig.act(|g, cx| g.reconfigure(cx, small.clone()));
     rig.open(talk(6000));
     assert_eq!((rig.gateway.report().accelerated, rig.gateway.counters().passed(Why::Overload)), (5010, 2));

@@ -1,12 +1,12 @@
-//! A test program once more, by somebody without any permission, as root of a user namespace only.
+//! Runs a test program again without privileges, as root of a new user namespace only.
 
 use std::process::Command;
 
-/// Runs this program with `arguments` as an ordinary user within new user and network namespaces, and prints
-/// what it says. `test` is the test that asks: when this cannot be, it prints that it was skipped, and why.
+/// Runs this program with `arguments` as an ordinary user in new user and network namespaces, and prints
+/// its output. If that is impossible, it prints that `test` was skipped, and why.
 ///
 /// # Panics
-/// When the program fails, or cannot be copied to where everybody can run it.
+/// If the program fails, or cannot be copied to where every user can run it.
 pub fn as_an_ordinary_user(test: &str, arguments: &[&str]) {
     let skipped = |why: &str| say(&format!("SKIPPED {test}: {why}\n"));
     let copy = std::env::temp_dir().join(format!("bentpipe-again-{}-{test}", std::process::id()));

@@ -1,43 +1,43 @@
-//! Reads what tcpdump wrote with `--time-stamp-precision=nano`: the kernel's times of real packets.
+//! Reads captures of tcpdump with `--time-stamp-precision=nano`: kernel timestamps of real packets.
 
 use crate::Outcome;
 use std::fs;
 use std::path::Path;
 
-/// Magic number of a file with times in nanoseconds, written on a machine of our byte order.
+/// Magic number of a capture with nanosecond timestamps in this machine's byte order.
 const NANOSECONDS: u32 = 0xa1b2_3c4d;
-/// Before each packet: seconds, nanoseconds, bytes kept, bytes there were.
+/// Length of a record header: seconds, nanoseconds, bytes captured, packet length.
 const RECORD: usize = 16;
-/// Of the file itself.
+/// Length of the file header.
 const HEAD: usize = 24;
-/// Before an IP packet.
+/// Length of an Ethernet header.
 const ETHERNET: usize = 14;
 
-/// A packet that went by.
+/// A captured packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Seen {
-    /// When, in nanoseconds since 1970.
+    /// Timestamp, ns since 1970.
     pub at_ns: u64,
-    /// Its length as IP counts it.
+    /// Total length field of the IP header, bytes.
     pub ip_len: usize,
-    /// What it is.
+    /// Kind of the packet.
     pub kind: Kind,
 }
 
-/// What a packet is.
+/// Kind of a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
-    /// An echo request: identifier and number.
+    /// ICMP echo request: identifier and sequence number.
     Ask(u16, u16),
-    /// An echo reply.
+    /// ICMP echo reply: identifier and sequence number.
     Answer(u16, u16),
-    /// A datagram to this port.
+    /// UDP datagram to this port.
     Udp(u16),
     /// Something else.
     Other,
 }
 
-/// All packets of a file.
+/// Reads all packets of a file.
 pub fn read(path: &Path) -> Outcome<Vec<Seen>> {
     let bytes = fs::read(path).map_err(|e| format!("{}: {e}", path.display()))?;
     parse(&bytes).ok_or_else(|| format!("{}: not a capture with nanoseconds", path.display()))
@@ -53,7 +53,7 @@ fn parse(bytes: &[u8]) -> Option<Vec<Seen>> {
     }
     let mut seen = Vec::new();
     let mut at = HEAD;
-    // the last record may be cut off when tcpdump was ended
+    // the last record may be truncated when tcpdump was killed
     while let (Some(seconds), Some(ns), Some(kept)) =
         (word(bytes, at), word(bytes, at + 4), word(bytes, at + 8))
     {
@@ -86,7 +86,7 @@ fn packet(ip: &[u8]) -> Option<(usize, Kind)> {
     Some((len, kind.unwrap_or(Kind::Other)))
 }
 
-/// Round trips of echo requests, in milliseconds, and how many requests there were.
+/// Round-trip times of echo requests, ms, and the number of requests.
 pub fn round_trips(seen: &[Seen]) -> (Vec<f64>, usize) {
     let mut asked = std::collections::BTreeMap::new();
     let (mut times, mut requests) = (Vec::new(), 0);
@@ -106,8 +106,8 @@ pub fn round_trips(seen: &[Seen]) -> (Vec<f64>, usize) {
     (times, requests)
 }
 
-/// Bit/s of IP between the first and the last datagram, `skip` nanoseconds after the first one seen: the bits
-/// that came after the one over the time between them.
+/// IP rate, bit/s, from the first to the last datagram, starting `skip` ns after the first packet. The bits
+/// of the first datagram do not count.
 pub fn rate(seen: &[Seen], skip: u64) -> Option<f64> {
     let is_datagram = |s: &&Seen| matches!(s.kind, Kind::Udp(_));
     let start = seen.iter().find(is_datagram)?.at_ns + skip;
@@ -156,7 +156,7 @@ mod tests {
         let (times, requests) = round_trips(&seen);
         assert_eq!((times.len(), requests), (1, 2));
         assert!((times[0] - 550.0).abs() < 1e-9);
-        // cut off anywhere, it is still read as far as it goes
+        // a file truncated anywhere is read up to there
         assert!((HEAD..bytes.len()).all(|n| parse(&bytes[..n]).is_some()));
         assert!(parse(&bytes[1..]).is_none() && parse(&[]).is_none());
     }

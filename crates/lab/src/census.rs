@@ -1,8 +1,9 @@
-//! What a machine has, counted before and after: processes, namespaces, interfaces, tables, files,
-//! descriptors, settings.
+//! Counts resources of the machine before and after a test: processes, namespaces, interfaces, tables,
+//! files, descriptors, settings.
 //!
-//! Only what belongs to a rig is counted, so that a busy machine does not disturb: processes by the folder in
-//! their environment, files in that folder, and interfaces and tables in the rig's own network.
+//! Only what belongs to a rig is counted, so that other activity does not interfere: processes with the
+//! rig's folder in their environment, files in that folder, and interfaces and tables in the rig's network
+//! namespace.
 
 use crate::Outcome;
 use crate::rig::{Rig, has};
@@ -12,32 +13,32 @@ use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-/// How long the kernel may take to clear away what has ended.
+/// Time for the kernel to clean up after a process ended.
 const SETTLED: Duration = Duration::from_secs(5);
-/// How long a look may take.
+/// Time limit of one count.
 const LOOK: Duration = Duration::from_secs(20);
 
 /// One count.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Census {
-    /// Processes of the rig: number and name.
+    /// Processes of the rig: id and name.
     pub processes: BTreeSet<String>,
-    /// Namespaces that these are in and we are not.
+    /// Namespaces of these processes other than that of the test itself.
     pub namespaces: BTreeSet<String>,
     /// Interfaces and their addresses.
     pub interfaces: BTreeSet<String>,
-    /// Tables of nftables; none when that cannot be asked.
+    /// nftables tables; empty if they cannot be listed.
     pub tables: BTreeSet<String>,
-    /// Rules and routes, and whether packets are forwarded.
+    /// Routing rules and routes, and whether forwarding is on.
     pub settings: BTreeSet<String>,
-    /// Files below the rig's folder.
+    /// Files in the rig's folder.
     pub files: BTreeSet<String>,
-    /// Open descriptors of the whole machine.
+    /// Open file descriptors of the whole machine.
     pub descriptors: u64,
 }
 
 impl Census {
-    /// Counts.
+    /// Counts now.
     pub fn take(rig: &Rig) -> Outcome<Self> {
         let mut census = Self::default();
         census.processes_of(rig);
@@ -54,7 +55,7 @@ impl Census {
         }
         let mut files = BTreeSet::new();
         collect(rig.folder(), &mut files);
-        // what the rig itself writes: outputs of programs
+        // except files that the rig itself writes: outputs of programs
         files.retain(|f| f.contains('/') && !f.starts_with("bin/") && !f.starts_with("scenarios/"));
         census.files = files;
         census.descriptors = fs::read_to_string("/proc/sys/fs/file-nr")
@@ -89,8 +90,8 @@ impl Census {
         }
     }
 
-    /// What is there now and was not `before`, or the other way round. Descriptors may differ by `slack`:
-    /// other programs open and close files meanwhile.
+    /// Lists what was added or removed since `before`. The number of descriptors may differ by `slack`,
+    /// because other programs open and close files.
     pub fn differences(&self, before: &Self, slack: u64) -> Vec<String> {
         let mut all = Vec::new();
         for (what, then, now) in [
@@ -110,7 +111,7 @@ impl Census {
         all
     }
 
-    /// Differences that stay: the kernel gets a while to clear away.
+    /// Differences that remain after the kernel had time to clean up.
     pub fn leaks(rig: &Rig, before: &Self, slack: u64) -> Outcome<Vec<String>> {
         let since = Instant::now();
         loop {
@@ -123,7 +124,7 @@ impl Census {
     }
 }
 
-/// Paths of all files below `folder`, relative to it.
+/// Collects the paths of all files below `folder`, relative to it.
 fn collect(folder: &Path, into: &mut BTreeSet<String>) {
     let mut open = vec![folder.to_owned()];
     while let Some(dir) = open.pop() {

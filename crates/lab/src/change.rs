@@ -1,5 +1,5 @@
-//! How soon a change of a running link takes effect, seen from outside: a datagram every half millisecond,
-//! and the clock when the change was asked for.
+//! Measures how soon a change to a running link takes effect, from outside: a datagram every 0.5 ms, and
+//! the time at which the change was requested.
 
 use crate::Outcome;
 use crate::capture::{Kind, Seen};
@@ -11,11 +11,11 @@ use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
 use std::time::{Duration, SystemTime};
 
-/// Between two changes.
+/// Time between two changes.
 const PAUSE: Duration = Duration::from_millis(100);
 
-/// Makes `count` changes of the loss of a link, to all and to nothing by turns, over the session's socket;
-/// milliseconds from asking for each until the last datagram that came, or the first.
+/// Changes the loss of a link `count` times over the session's control socket, alternately to 100 % and 0.
+/// Returns for each change the ms from the request to the last datagram that arrived, or to the first.
 pub fn delays(rig: &Rig, count: usize) -> Outcome<Vec<f64>> {
     let link = OneLink { rate: "10 Mbit/s", delay: "1 ms", buffer: "100 kB", seed: 4, ..OneLink::CLEAN };
     let scenario = rig.file("change.toml", &link.toml())?;
@@ -38,7 +38,7 @@ pub fn delays(rig: &Rig, count: usize) -> Outcome<Vec<f64>> {
     effects(&seen?, &asked?)
 }
 
-/// The socket of the only session.
+/// The control socket of the only session.
 fn socket(rig: &Rig) -> Outcome<PathBuf> {
     let folder = rig.folder().join("run/bentpipe");
     let files = std::fs::read_dir(&folder).map_err(|e| format!("{}: {e}", folder.display()))?;
@@ -46,7 +46,7 @@ fn socket(rig: &Rig) -> Outcome<PathBuf> {
     paths.find(|p| p.extension().is_some_and(|e| e == "sock")).ok_or("no session has a socket".to_owned())
 }
 
-/// When each change was asked for, in nanoseconds since 1970.
+/// Requests the changes and returns the time of each, ns since 1970.
 fn ask(path: &PathBuf, count: usize) -> Outcome<Vec<u64>> {
     let failed = |e: std::io::Error| format!("{}: {e}", path.display());
     let mut stream = UnixStream::connect(path).map_err(failed)?;
@@ -68,9 +68,9 @@ fn ask(path: &PathBuf, count: usize) -> Outcome<Vec<u64>> {
     Ok(asked)
 }
 
-/// From each `asked` by turns to the last datagram, of none after it, and to the first.
+/// Time from each request to the last datagram before the loss, or the first after it, ms.
 fn effects(seen: &[Seen], asked: &[u64]) -> Outcome<Vec<f64>> {
-    /// What the last datagram was on its way, at most.
+    /// Longest time that a datagram was in transit.
     const WAY_NS: u64 = 1_100_000;
     let came = |from: u64, to: u64| {
         seen.iter()
@@ -100,7 +100,7 @@ mod tests {
     #[test]
     fn a_change_shows_in_the_first_packet_that_met_it() {
         const MS: u64 = 1_000_000;
-        // nothing comes from 110 to 215 ms
+        // no datagrams from 110 to 215 ms
         let seen: Vec<Seen> = (0..320)
             .filter(|ms| !(110..215).contains(ms))
             .map(|ms| Seen { at_ns: ms * MS, ip_len: 100, kind: Kind::Udp(5201) })

@@ -1,4 +1,4 @@
-//! Starts and stops, regular and by force, and what they leave behind.
+//! Starts and stops sessions, normally and by SIGKILL, and checks what they leave behind.
 
 use crate::Outcome;
 use crate::census::Census;
@@ -7,27 +7,27 @@ use crate::stats::Dice;
 use rustix::process::Signal;
 use std::time::{Duration, Instant};
 
-/// A link with a trivial command.
+/// A session with a trivial command.
 const TRIVIAL: [&str; 4] = ["emulate", "geo-10m", "--", "true"];
-/// How long a start or a clean-up may take.
+/// Time limit of a start or a clean-up.
 const LIMIT: Duration = Duration::from_secs(30);
-/// A session is killed after less than this: some before it is ready, some long after.
+/// A session is killed within this time: some before they are ready, some long after.
 const LONGEST_LIFE_MS: u64 = 500;
 
-/// What many starts and stops came to.
+/// Result of many starts and stops.
 #[derive(Clone, Debug)]
 pub struct Cycles {
-    /// How many.
+    /// Number of cycles.
     pub n: u32,
-    /// Seconds for all.
+    /// Total time, s.
     pub seconds: f64,
-    /// What they left behind.
+    /// Leftovers found.
     pub leaks: Vec<String>,
 }
 
-/// Starts and stops a link `n` times.
+/// Starts and stops a session `n` times.
 pub fn regular(rig: &Rig, n: u32) -> Outcome<Cycles> {
-    // the first one makes the folder for sockets
+    // the first session creates the folder for sockets
     rig.output(&TRIVIAL, LIMIT)?;
     let before = Census::take(rig)?;
     let since = Instant::now();
@@ -38,8 +38,8 @@ pub fn regular(rig: &Rig, n: u32) -> Outcome<Cycles> {
     Ok(Cycles { n, seconds, leaks: Census::leaks(rig, &before, u64::from(n / 2).max(500))? })
 }
 
-/// Kills a session `n` times at moments that `seed` chooses, has the leftovers removed, and looks each time.
-/// With `uplink` every second one has one.
+/// Kills a session `n` times at random moments chosen by `seed`, removes the leftovers, and checks each
+/// time. With `uplink` every second session has one.
 pub fn killed(rig: &Rig, n: u32, seed: u64, uplink: bool) -> Outcome<Cycles> {
     rig.output(&TRIVIAL, LIMIT)?;
     let before = Census::take(rig)?;

@@ -1,4 +1,4 @@
-//! Losses, as iperf3 counts them by the numbers in its datagrams.
+//! Measures losses by the sequence numbers in iperf3 datagrams.
 
 use crate::Outcome;
 use crate::rig::Rig;
@@ -6,53 +6,53 @@ use crate::speed::iperf;
 use crate::stats::binomial_bounds;
 use serde_json::Value;
 
-/// IPv4 and UDP headers before a payload. With IPv6 a datagram of 1500 B would be two packets.
+/// IPv4 and UDP headers, bytes. With IPv6 a datagram of 1500 B would need two packets.
 const HEADERS: f64 = 28.0;
 
 /// A stream of datagrams to the user.
 #[derive(Clone, Copy, Debug)]
 pub struct Stream {
-    /// Bytes of each, as IP counts them.
+    /// IP length of a datagram, bytes.
     pub ip_len: u32,
-    /// Bit/s of IP.
+    /// IP rate, bit/s.
     pub rate_bps: f64,
-    /// For so long.
+    /// Duration, s.
     pub seconds: u32,
 }
 
-/// What became of them.
+/// Result of a stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Tally {
-    /// Up to the last that came.
+    /// Datagrams sent, up to the last that arrived.
     pub sent: u64,
-    /// Missing among these.
+    /// Datagrams lost.
     pub lost: u64,
-    /// Came after one that was sent later.
+    /// Datagrams that arrived after a later one.
     pub out_of_order: u64,
 }
 
 impl Tally {
-    /// Share that was lost.
+    /// Loss ratio.
     pub fn share(&self) -> f64 {
         self.lost as f64 / self.sent.max(1) as f64
     }
 
-    /// What a loss of `p` allows, and whether the losses lie within; `outside` is the share of honest runs
-    /// that does not.
+    /// Lowest and highest number of losses for a loss probability `p`, and whether the losses lie within;
+    /// `outside` is the probability of a false alarm.
     pub fn within(&self, p: f64, outside: f64) -> (u64, u64, bool) {
         let (low, high) = binomial_bounds(self.sent, p, outside);
         (low, high, (low..=high).contains(&self.lost))
     }
 }
 
-/// Sends `stream` over the link that the words of `emulate` name.
+/// Sends `stream` over the link given by the arguments of `emulate`.
 pub fn send(rig: &Rig, emulate: &[&str], stream: &Stream) -> Outcome<Tally> {
     let payload = stream.ip_len - HEADERS as u32;
     let rate = (stream.rate_bps * (f64::from(stream.ip_len) - HEADERS) / f64::from(stream.ip_len)) as u64;
     tally(&iperf(rig, emulate, &format!("-u -l {payload} -b {rate}"), stream.seconds)?.0)
 }
 
-/// Reads iperf3's summary of a client that received.
+/// Reads the summary of a receiving iperf3 client.
 pub(crate) fn tally(result: &Value) -> Outcome<Tally> {
     let sum = &result["end"]["sum"];
     let stream = &result["end"]["streams"][0]["udp"];

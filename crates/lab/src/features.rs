@@ -1,25 +1,25 @@
-//! What a user does with a live link, step by step, each judged by what comes out.
+//! Tests user commands on a live link step by step, each judged by its result.
 
 use crate::Outcome;
 use crate::rig::{Rig, Running};
 use serde_json::Value;
 use std::time::{Duration, Instant};
 
-/// How long a step may take.
+/// Time limit of a step.
 const LIMIT: Duration = Duration::from_secs(60);
-/// How far an average of three pings may be off, ms: real programs on a busy machine.
+/// Tolerance for the average of three pings, ms, for real programs on a busy machine.
 const NEAR_ENOUGH_MS: f64 = 5.0;
 
-/// A step and how it came out.
+/// A step and its result.
 #[derive(Debug)]
 pub struct Step {
-    /// What was done.
+    /// What is tested.
     pub what: &'static str,
-    /// A figure, or what went wrong.
+    /// A figure, or the error.
     pub outcome: Outcome<String>,
 }
 
-/// All steps.
+/// Runs all steps.
 pub fn walk(rig: &Rig) -> Vec<Step> {
     let step = |what, outcome| Step { what, outcome };
     vec![
@@ -37,7 +37,7 @@ pub fn walk(rig: &Rig) -> Vec<Step> {
     ]
 }
 
-/// An ordinary user cannot open it; for root it does not matter.
+/// Checks that an ordinary user cannot open /dev/net/tun; for root it does not matter.
 fn closed(rig: &Rig) -> Outcome<String> {
     match rig.shell("true 2>/dev/null <>/dev/net/tun", LIMIT) {
         Ok(_) if rig.is_ordinary() => {
@@ -59,7 +59,7 @@ fn ping(rig: &Rig, words: &[&str], far: &str, rtt_ms: f64) -> Outcome<String> {
     if (average - rtt_ms).abs() < NEAR_ENOUGH_MS { Ok(figure) } else { Err(figure) }
 }
 
-/// The average in ping's last line: `rtt min/avg/max/mdev = 550.2/550.3/550.4/0.1 ms`.
+/// Reads the average of ping's last line: `rtt min/avg/max/mdev = 550.2/550.3/550.4/0.1 ms`.
 fn average_ms(text: &str) -> Outcome<f64> {
     let values = text.lines().find_map(|l| l.strip_prefix("rtt min/avg/max/mdev = "));
     let average = values.and_then(|v| v.split('/').nth(1)?.parse().ok());
@@ -76,7 +76,7 @@ fn far(rig: &Rig) -> Outcome<String> {
     if (20e6..100e6).contains(&rate) { Ok(figure) } else { Err(figure) }
 }
 
-/// Starts a session with nothing in it and waits until `link show` answers.
+/// Starts a session that only sleeps and waits until `link show` answers.
 fn session(rig: &Rig) -> Outcome<Running> {
     let mut session = rig.start(&["emulate", "geo-10m", "--", "sleep", "60"])?;
     let since = Instant::now();

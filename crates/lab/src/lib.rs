@@ -1,9 +1,9 @@
-//! Measures live links from outside, with real programs: what tests of several crates, acceptance lists and
-//! benchmarks share.
+//! Measures live links from outside with real programs; shared by the tests of several crates, acceptance
+//! lists and benchmarks.
 //!
-//! It knows `bentpipe` only as a program. A [`Rig`] is a place to run it in: a folder of its own, a user, and
-//! for root a network namespace in place of the machine's, so that what others do at the same time shows in
-//! no figure. The figures come from `ping`, `iperf3`, `tcpdump` and `/proc`, not from us.
+//! It uses `bentpipe` only as a program. A [`Rig`] is a place to run it: a folder, a user, and for root a
+//! separate network namespace, so that other traffic does not affect the figures. The figures come from
+//! `ping`, `iperf3`, `tcpdump` and `/proc`, not from bentpipe.
 
 #![allow(
     clippy::missing_errors_doc,
@@ -36,10 +36,10 @@ pub mod transfers;
 pub use census::Census;
 pub use rig::{Done, Rig, Running, Who, wait_for};
 
-/// What a measurement gives, or a sentence that says why there is none.
+/// A measurement, or the reason why there is none.
 pub type Outcome<T> = Result<T, String>;
 
-/// What `f` makes of a measurement that may have failed, for several to use.
+/// Applies `f` to a measurement that may have failed, without consuming it.
 pub fn with<T, U>(measured: &Outcome<T>, f: impl FnOnce(&T) -> Outcome<U>) -> Outcome<U> {
     f(measured.as_ref().map_err(Clone::clone)?)
 }

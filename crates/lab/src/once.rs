@@ -1,9 +1,9 @@
-//! A program that does one thing and is done, in the namespaces of the thread that asks.
+//! Runs a short program in the namespaces of the calling thread.
 
 use crate::Outcome;
 use std::process::Command;
 
-/// Runs `program` with `arguments`, which blanks part.
+/// Runs `program` with `arguments`, which are separated by spaces.
 pub fn run(program: &str, arguments: &str) -> Outcome<()> {
     let out = Command::new(program).args(arguments.split(' ')).output();
     let out = out.map_err(|e| format!("no program {program}: {e}"))?;
@@ -13,7 +13,7 @@ pub fn run(program: &str, arguments: &str) -> Outcome<()> {
     Err(format!("{program} {arguments}: {}", String::from_utf8_lossy(&out.stderr).trim()))
 }
 
-/// `ip ARGUMENTS` of iproute2.
+/// Runs `ip ARGUMENTS` of iproute2.
 pub fn ip(arguments: &str) -> Outcome<()> {
     run("ip", arguments)
 }

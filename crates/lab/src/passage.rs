@@ -1,5 +1,5 @@
-//! A sender, a router and a receiver in network namespaces of their own, and what is between the two: the
-//! kernel's forwarding, or a gateway.
+//! A sender, a router and a receiver in separate network namespaces. The router uses kernel forwarding or a
+//! gateway.
 //!
 //! ```text
 //! sender ls -- rs router rc -- lc receiver     routed: by the kernel alone, or by the gateway and the kernel
@@ -16,10 +16,10 @@ use std::os::fd::AsFd as _;
 use std::path::Path;
 use std::time::Duration;
 
-/// What a program gets to start, or to end.
+/// Time limit for a program to start or to end.
 const PATIENCE: Duration = Duration::from_secs(20);
 
-/// The two pairs of links, and settings without which a host would answer for another.
+/// Shell code for the two pairs of links with their addresses, routes and neighbour entries.
 const LINKS: &str = "
 ip link add name ls netns $s type veth peer name rs netns $r
 ip link add name lc netns $c type veth peer name rc netns $r
@@ -38,42 +38,41 @@ mac() { at $1 ip -br link show $2 | awk '{print $3}'; }
 at $r ip neigh add 10.9.1.200 lladdr $(mac $s ls) dev rs; at $r ip neigh add 10.9.2.200 lladdr $(mac $c lc) dev rc
 at $s ip route add default via 10.9.1.2; at $c ip route add default via 10.9.2.2";
 
-/// Where something runs.
+/// A host of the passage.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Host {
     /// The host on the LAN, which sends.
     Sender,
-    /// Where the gateway is.
+    /// The host with the gateway.
     Router,
-    /// The host behind the satellite.
+    /// The host on the satellite side.
     Receiver,
 }
 
-/// How a gateway stands between the two.
+/// How the gateway is connected.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// Packet sockets on two interfaces.
     Inline,
-    /// Two TUN interfaces, and the kernel's forwarding before and behind them.
+    /// Two TUN interfaces, with kernel forwarding on both sides.
     Routed,
 }
 
-/// What carries packets.
+/// What forwards the packets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Carrier {
-    /// The kernel, forwarding.
+    /// Kernel forwarding.
     Kernel,
-    /// A loop that copies from port to port and looks at nothing.
+    /// A loop that copies packets between the ports without inspection.
     Bare(Kind),
-    /// A gateway whose rules let every connection pass; routed and without a rate such packets stay with the
-    /// kernel.
+    /// A gateway whose rules pass every connection. If routed without a rate, the kernel forwards them.
     Passing(Kind),
     /// A gateway that accelerates every connection.
     Accelerated(Kind),
 }
 
 impl Carrier {
-    /// How it stands there; the kernel as a router does.
+    /// How it is connected; the kernel counts as routed.
     pub const fn kind(self) -> Kind {
         match self {
             Self::Kernel => Kind::Routed,
@@ -81,7 +80,7 @@ impl Carrier {
         }
     }
 
-    /// Addresses of the sender and the receiver on its way.
+    /// Addresses of the sender and the receiver for this carrier.
     pub const fn ends(self) -> [&'static str; 2] {
         match self.kind() {
             Kind::Routed => ["10.9.1.1", "10.9.2.1"],
@@ -90,14 +89,14 @@ impl Carrier {
     }
 }
 
-/// The hosts. They are gone when it is dropped.
+/// The hosts. Dropping it removes them.
 #[derive(Debug)]
 pub struct Passage {
     rig: Rig,
     hosts: [Running; 3],
 }
 
-/// Runs something in a thread whose sockets are in the network namespace of a process.
+/// Runs `act` in a thread whose sockets are in the network namespace of a process.
 pub fn within<T: Send>(process: u32, act: impl FnOnce() -> Outcome<T> + Send) -> Outcome<T> {
     let path = format!("/proc/{process}/ns/net");
     let enter = || {
@@ -110,12 +109,12 @@ pub fn within<T: Send>(process: u32, act: impl FnOnce() -> Outcome<T> + Send) ->
         .unwrap_or_else(|_| Err("a measurement stopped".to_owned()))
 }
 
-/// A gateway that runs; without one, nothing.
+/// A running gateway, or nothing for kernel forwarding.
 #[derive(Debug)]
 pub struct Gateway(Option<Running>);
 
 impl Passage {
-    /// Makes the hosts; it needs root.
+    /// Creates the hosts; needs root.
     pub fn new(rig: Rig) -> Outcome<Self> {
         let hold =
             || rig.begin(rig.command(Path::new("unshare"), &["--net", "--", "sleep", "infinity"]), "unshare");
@@ -138,17 +137,16 @@ impl Passage {
         self.rig.begin(self.rig.command(Path::new("nsenter"), &words), program)
     }
 
-    /// Runs something in a thread whose sockets are those of a host.
+    /// Runs `act` in a thread whose sockets are in the namespace of a host.
     pub fn within<T: Send>(&self, host: Host, act: impl FnOnce() -> Outcome<T> + Send) -> Outcome<T> {
         within(self.hosts[host as usize].id(), act)
     }
 
-    /// Puts a carrier in its place and waits until it works. `more` is added to the gateway's file, in front
-    /// of its tables.
+    /// Starts a carrier and waits until it works. `hop` holds the gateway's settings of the satellite.
     pub fn carry(&self, carrier: Carrier, hop: &str) -> Outcome<Gateway> {
         let (kind, rules, bare) = match carrier {
             Carrier::Kernel => return Ok(Gateway(None)),
-            // without a rate only what could be accelerated comes to a gateway at all
+            // without a rate only packets that could be accelerated reach the gateway
             Carrier::Bare(kind) => (kind, "accelerate", true),
             Carrier::Passing(kind) => (kind, "pass", false),
             Carrier::Accelerated(kind) => (kind, "accelerate", false),
@@ -177,8 +175,7 @@ impl Passage {
         Ok(Gateway(Some(running)))
     }
 
-    /// Bit/s of payload from the sender to the receiver in `streams` connections that the receiver opens,
-    /// CUBIC.
+    /// Goodput, bit/s, of `streams` CUBIC connections to the receiver, which opens them.
     pub fn goodput(&self, carrier: Carrier, streams: u32, seconds: u32) -> Outcome<f64> {
         let gateway = self.carry(carrier, "")?;
         let bps = self.iperf(carrier, &format!("-P {streams} -t {seconds}"), seconds);
@@ -186,12 +183,12 @@ impl Passage {
         bps
     }
 
-    /// The same through what is there, with more words for iperf3.
+    /// Goodput over a running carrier, with additional arguments for iperf3.
     pub fn iperf(&self, carrier: Carrier, words: &str, seconds: u32) -> Outcome<f64> {
         received_bps(&self.iperf_report(carrier, words, seconds)?)
     }
 
-    /// All that iperf3 says, who receives.
+    /// The whole report of the receiving iperf3.
     pub fn iperf_report(&self, carrier: Carrier, words: &str, seconds: u32) -> Outcome<serde_json::Value> {
         let server = self.start(Host::Sender, "iperf3", &["-s", "-1", "--forceflush"])?;
         wait_for("iperf3", || Ok(server.out().contains("listening")))?;
@@ -209,7 +206,7 @@ impl Passage {
 }
 
 impl Gateway {
-    /// Ends it as planned.
+    /// Stops it in the normal way.
     pub fn end(self) -> Outcome<()> {
         let Some(mut running) = self.0 else { return Ok(()) };
         running.signal(Signal::TERM);

@@ -1,25 +1,25 @@
-//! What is refused: with one clear message that says what to do, exit status 2, and nothing left behind.
+//! Checks invalid requests: each must give one clear message, exit status 2, and leave nothing behind.
 
 use crate::Outcome;
 use crate::census::Census;
 use crate::rig::{Done, Rig};
 use std::time::Duration;
 
-/// How long a refusal may take.
+/// Time limit of a refusal.
 const LIMIT: Duration = Duration::from_secs(30);
-/// The exit status of refused input.
+/// Exit status for refused input.
 const REFUSED: i32 = 2;
 
-/// A refusal and what is wrong with it, if something is.
+/// A refused request and its result.
 #[derive(Debug)]
 pub struct Refusal {
     /// What was tried.
     pub what: &'static str,
-    /// What the user read, or what is wrong with it.
+    /// The message to the user, or what is wrong with it.
     pub outcome: Outcome<String>,
 }
 
-/// Everything that can be tried by the rig's user.
+/// Tries everything that the rig's user can try.
 pub fn all(rig: &Rig) -> Outcome<Vec<Refusal>> {
     rig.output(&["doctor", "--clean"], LIMIT)?;
     let before = Census::take(rig)?;
@@ -52,7 +52,7 @@ pub fn all(rig: &Rig) -> Outcome<Vec<Refusal>> {
     Ok(all)
 }
 
-/// One message with `expected` in it, exit status 2, nothing on standard output, and the machine as before.
+/// Expects one message with `expected`, exit status 2, empty standard output, and nothing left behind.
 fn judge(rig: &Rig, done: &Done, expected: &str, before: &Census) -> Outcome<String> {
     if done.code != Some(REFUSED) {
         return Err(done.story());
@@ -67,7 +67,7 @@ fn judge(rig: &Rig, done: &Done, expected: &str, before: &Census) -> Outcome<Str
     Ok(done.err.lines().next().unwrap_or_default().to_owned())
 }
 
-/// The first keeps running meanwhile.
+/// A second session of the same name; the first must keep running.
 fn second(rig: &Rig, before: &Census) -> Outcome<String> {
     let ready = rig.path("ready");
     let script = format!("touch '{}'; sleep 60", ready.display());
@@ -90,7 +90,7 @@ fn second(rig: &Rig, before: &Census) -> Outcome<String> {
     judge(rig, &done, "one", before)
 }
 
-/// On the machine's side an uplink needs an interface.
+/// An uplink whose interface name on the machine is taken.
 fn taken(rig: &Rig) -> Outcome<String> {
     rig.shell(
         "ip link add bent0 type dummy 2>/dev/null || ip link add bent0 type veth peer name bent1",
@@ -99,7 +99,7 @@ fn taken(rig: &Rig) -> Outcome<String> {
     let before = Census::take(rig)?;
     let done = rig.run(&["emulate", "geo-10m", "--uplink", "--name", "taken", "--", "true"], LIMIT)?;
     let judged = match done.code {
-        // ours has another name: nothing stands in the way
+        // the uplink uses another name, so there is no conflict
         Some(0) => match Census::leaks(rig, &before, 1000)?.first() {
             None => Ok("no clash: interfaces of an uplink have other names".to_owned()),
             Some(leak) => Err(format!("left behind: {leak}")),
@@ -110,7 +110,7 @@ fn taken(rig: &Rig) -> Outcome<String> {
     judged
 }
 
-/// A kernel that gives no user namespaces to a process without privileges.
+/// A kernel that refuses user namespaces to unprivileged processes.
 fn closed(rig: &Rig, before: &Census) -> Outcome<String> {
     let program = rig.program().display().to_string();
     let script = format!(

@@ -1,4 +1,4 @@
-//! A place to run `bentpipe` in: a folder, a user, a network.
+//! A place to run `bentpipe`: a folder, a user, a network namespace.
 
 use crate::Outcome;
 use rustix::process::{Pid, Signal, kill_process};
@@ -11,21 +11,21 @@ use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
-/// The user called nobody, who owns nothing.
+/// User id of nobody, who owns nothing.
 const NOBODY: u32 = 65534;
-/// How often a program is asked whether it has ended.
+/// Interval for checking whether a program has ended.
 const GLANCE: Duration = Duration::from_millis(5);
-/// What a program gets to start.
+/// Time limit for a program to start.
 const PATIENCE: Duration = Duration::from_secs(20);
-/// What a program gets to end itself, before it is killed.
+/// Time for a program to end by itself before it is killed.
 const GRACE: Duration = Duration::from_secs(10);
 
 /// Who runs the program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Who {
-    /// Whoever runs us.
+    /// The current user.
     Ourselves,
-    /// A user without any privilege: ourselves, or nobody if we are root.
+    /// An unprivileged user: the current one, or nobody if that is root.
     Ordinary,
 }
 
@@ -35,27 +35,27 @@ pub struct Rig {
     program: PathBuf,
     folder: PathBuf,
     ordinary: bool,
-    /// Holds a network namespace that stands for the machine's.
+    /// Holds the network namespace that replaces the machine's.
     machine: Option<Child>,
 }
 
-/// True when we are root.
+/// True if the process runs as root.
 pub fn is_root() -> bool {
     rustix::process::geteuid().is_root()
 }
 
-/// Where on the path a program of this name is.
+/// Path of a program on PATH.
 pub fn find(program: &str) -> Option<PathBuf> {
     let paths = std::env::var_os("PATH").unwrap_or_default();
     std::env::split_paths(&paths).map(|p| p.join(program)).find(|p| p.is_file())
 }
 
-/// True when a program of this name is on the path.
+/// True if a program is on PATH.
 pub fn has(program: &str) -> bool {
     find(program).is_some()
 }
 
-/// Waits until something is so.
+/// Waits until `is_so` returns true; `what` is for messages.
 pub fn wait_for(what: &str, mut is_so: impl FnMut() -> Outcome<bool>) -> Outcome<()> {
     let since = Instant::now();
     while !is_so()? {
@@ -68,7 +68,7 @@ pub fn wait_for(what: &str, mut is_so: impl FnMut() -> Outcome<bool>) -> Outcome
 }
 
 impl Rig {
-    /// A folder with a copy of `program` and of the scenarios that come with it.
+    /// Creates a folder with a copy of `program` and its scenarios.
     pub fn new(program: &Path, who: Who) -> Outcome<Self> {
         static COUNT: AtomicU32 = AtomicU32::new(0);
         let name = format!("bentpipe-lab-{}-{}", std::process::id(), COUNT.fetch_add(1, Ordering::Relaxed));
@@ -77,7 +77,7 @@ impl Rig {
         rig.furnish(program, who).map_err(|e| format!("{}: {e}", rig.folder.display()))?;
         if is_root() {
             let closed = rig.folder.join("closed");
-            // what only root may open stands in for the device, as on most machines
+            // a file that only root may open replaces the device, as on most machines
             let script = match who {
                 Who::Ourselves => "exec sleep infinity".to_owned(),
                 Who::Ordinary => {
@@ -119,7 +119,7 @@ impl Rig {
         Ok(())
     }
 
-    /// Waits until the holder of the namespace has entered it.
+    /// Waits until the holding process has entered the namespace.
     fn machine_is_there(&self) -> Outcome<()> {
         let ours = fs::read_link("/proc/self/ns/net").map_err(|e| format!("/proc/self/ns/net: {e}"))?;
         let Some(machine) = &self.machine else { return Ok(()) };
@@ -136,12 +136,12 @@ impl Rig {
         &self.folder
     }
 
-    /// The program's copy.
+    /// The copy of the program.
     pub fn program(&self) -> &Path {
         &self.program
     }
 
-    /// True when the programs run without privileges.
+    /// True if programs run without privileges.
     pub fn is_ordinary(&self) -> bool {
         self.ordinary || !is_root()
     }
@@ -151,18 +151,17 @@ impl Rig {
         self.folder.join("tmp").join(name)
     }
 
-    /// Writes a file that the user can read, and gives its path as text.
+    /// Writes a file that the user can read; returns its path.
     pub fn file(&self, name: &str, text: &str) -> Outcome<String> {
         let path = self.folder.join(name);
         fs::write(&path, text).map_err(|e| format!("{}: {e}", path.display()))?;
         Ok(path.display().to_string())
     }
 
-    /// `program`, to be run here by our user.
+    /// A command that runs `program` in this rig as its user.
     pub fn command(&self, program: &Path, args: &[&str]) -> Command {
         let mut words: Vec<String> = Vec::new();
-        // who started the tests may ignore signals (nohup does), and a shell cannot trap what it was started
-        // to ignore
+        // the parent may ignore signals (nohup does), and a shell cannot trap signals ignored at its start
         words.extend(["env", "--default-signal=HUP,INT,QUIT,TERM,USR1", "--"].map(str::to_owned));
         if let Some(machine) = &self.machine {
             let (id, folder) = (machine.id().to_string(), format!("--chdir={}", self.folder.display()));
@@ -191,24 +190,24 @@ impl Rig {
         self.begin(self.command(&self.program, args), &format!("bentpipe {}", args.join(" ")))
     }
 
-    /// Runs `bentpipe ARGS` to its end.
+    /// Runs `bentpipe ARGS` until it ends.
     pub fn run(&self, args: &[&str], limit: Duration) -> Outcome<Done> {
         self.start(args)?.wait(limit)
     }
 
-    /// Runs `bentpipe ARGS`, which must succeed; its standard output.
+    /// Runs `bentpipe ARGS`, which must succeed; returns its standard output.
     pub fn output(&self, args: &[&str], limit: Duration) -> Outcome<String> {
         let done = self.run(args, limit)?;
         if done.code == Some(0) { Ok(done.out) } else { Err(format!("{}: {}", args.join(" "), done.story())) }
     }
 
-    /// Runs a shell script here, which must succeed; its standard output.
+    /// Runs a shell script, which must succeed; returns its standard output.
     pub fn shell(&self, script: &str, limit: Duration) -> Outcome<String> {
         let done = self.run_shell(script, limit)?;
         if done.code == Some(0) { Ok(done.out) } else { Err(format!("{script}: {}", done.story())) }
     }
 
-    /// Runs a shell script here to its end.
+    /// Runs a shell script until it ends.
     pub fn run_shell(&self, script: &str, limit: Duration) -> Outcome<Done> {
         self.begin(self.command(Path::new("sh"), &["-c", script]), script)?.wait(limit)
     }
@@ -228,7 +227,7 @@ impl Rig {
 impl Drop for Rig {
     fn drop(&mut self) {
         if let Some(machine) = &mut self.machine {
-            // it is ours, and only sleeps
+            // it only sleeps
             let _ = machine.kill();
             let _ = machine.wait();
         }
@@ -236,7 +235,7 @@ impl Drop for Rig {
     }
 }
 
-/// A program that runs. Dropping it kills it.
+/// A running program. Dropping it kills it.
 #[derive(Debug)]
 pub struct Running {
     child: Child,
@@ -245,34 +244,34 @@ pub struct Running {
 }
 
 impl Running {
-    /// Its process.
+    /// Its process id.
     pub fn id(&self) -> u32 {
         self.child.id()
     }
 
-    /// True when it has ended.
+    /// True if it has ended.
     pub fn has_ended(&mut self) -> Outcome<bool> {
         self.child.try_wait().map(|s| s.is_some()).map_err(|e| format!("{}: {e}", self.name))
     }
 
-    /// What it has written to standard error so far.
+    /// Its standard error so far.
     pub fn err(&self) -> String {
         read(&self.paths[1])
     }
 
-    /// What it has written to standard output so far.
+    /// Its standard output so far.
     pub fn out(&self) -> String {
         read(&self.paths[0])
     }
 
-    /// Sends it a signal. One that has ended gets none.
+    /// Sends it a signal if it still runs.
     pub fn signal(&mut self, signal: Signal) {
         if let (Ok(None), Some(pid)) = (self.child.try_wait(), Pid::from_raw(self.child.id() as i32)) {
             let _ = kill_process(pid, signal);
         }
     }
 
-    /// Waits for its end.
+    /// Waits for its end; kills it after `limit`.
     pub fn wait(mut self, limit: Duration) -> Outcome<Done> {
         if let Some(status) = self.ended_within(limit)? {
             return Ok(self.done(status));
@@ -314,7 +313,7 @@ fn read(path: &Path) -> String {
     fs::read(path).map(|b| String::from_utf8_lossy(&b).into_owned()).unwrap_or_default()
 }
 
-/// How a program ended.
+/// Result of a program that ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Done {
     /// Its exit code.
@@ -328,7 +327,7 @@ pub struct Done {
 }
 
 impl Done {
-    /// Code and what it said, for messages.
+    /// Exit status and output, for messages.
     pub fn story(&self) -> String {
         let (err, out) = (tail(&self.err), tail(&self.out));
         match (self.code, self.signal) {
@@ -338,21 +337,21 @@ impl Done {
     }
 }
 
-/// The end of a text, as much as a message can take.
+/// The end of a text, short enough for a message.
 fn tail(text: &str) -> &str {
     let text = text.trim();
     let from = text.char_indices().rev().nth(600).map_or(0, |(i, _)| i);
     &text[from..]
 }
 
-/// Reads a file that a program was to leave as JSON, and removes it.
+/// Reads a JSON file written by a program and removes it.
 pub fn take_json(path: &Path) -> Outcome<Value> {
     let read = json(path);
     let _ = fs::remove_file(path);
     read
 }
 
-/// Reads a file that a program was to leave as JSON.
+/// Reads a JSON file written by a program.
 pub fn json(path: &Path) -> Outcome<Value> {
     let text = fs::read_to_string(path).map_err(|e| format!("{}: {e}", path.display()))?;
     serde_json::from_str(&text).map_err(|e| format!("{}: {e}: {}", path.display(), tail(&text)))

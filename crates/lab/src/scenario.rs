@@ -1,30 +1,30 @@
-//! Scenarios for measurements: a user, the other end, and one link between them.
+//! Scenarios for measurements: a user, the far host, and one link between them.
 
-/// A link with hosts `near` and `far` at its ends; the same both ways but for the errors.
+/// A link between the hosts `near` and `far`; both directions are equal except for errors.
 #[derive(Clone, Copy, Debug)]
 pub struct OneLink<'a> {
-    /// With a unit.
+    /// Rate, with a unit.
     pub rate: &'a str,
-    /// One way, with a unit.
+    /// One-way delay, with a unit.
     pub delay: &'a str,
-    /// Of each queue, with a unit.
+    /// Size of each queue, with a unit.
     pub buffer: &'a str,
-    /// Share of packets that is lost on the way to the user.
+    /// Packet loss ratio towards the user.
     pub loss: f64,
-    /// Share of packets that is lost on the way from the user.
+    /// Packet loss ratio from the user.
     pub loss_back: f64,
-    /// Share of bits that is wrong on the way to the user.
+    /// BER towards the user.
     pub ber: f64,
-    /// Of all random streams.
+    /// Seed of all random streams.
     pub seed: u64,
 }
 
 impl OneLink<'_> {
-    /// Without errors; rate, delay and buffer are to be given.
+    /// A link without errors; the caller sets rate, delay and buffer.
     pub const CLEAN: OneLink<'static> =
         OneLink { rate: "", delay: "", buffer: "", loss: 0.0, loss_back: 0.0, ber: 0.0, seed: 1 };
 
-    /// The scenario file.
+    /// The scenario file's text.
     pub fn toml(&self) -> String {
         let Self { rate, delay, buffer, loss, loss_back, ber, seed } = self;
         format!(

@@ -1,4 +1,4 @@
-//! A long run: order, causes of losses, memory.
+//! A long run: checks packet order, causes of losses, and memory.
 
 use crate::Outcome;
 use crate::datagrams::{Tally, tally};
@@ -9,33 +9,33 @@ use std::fs;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-/// Of the link.
+/// Rate of the link, bit/s.
 const RATE_BPS: f64 = 50e6;
-/// What is offered of it: headers of the control connection need room too.
+/// Share of the rate that is offered; the control connection's headers need the rest.
 const SHARE: f64 = 0.99;
-/// Packets lost.
+/// Packet loss ratio of the link.
 const LOSS: f64 = 0.01;
-/// How often memory is looked at.
+/// Number of memory samples.
 const LOOKS: u32 = 40;
 
-/// What a long run came to.
+/// Result of a long run.
 #[derive(Clone, Debug)]
 pub struct Soak {
-    /// As iperf3 counts.
+    /// The counts of iperf3.
     pub tally: Tally,
-    /// Packets that the other end's interface sent, and the user's received.
+    /// Packets sent by the far end's interface, and received by the user's.
     pub interfaces: (u64, u64),
     /// Losses by direction and cause.
     pub drops: Vec<(String, u64)>,
-    /// Lost beside the link, and how late packets left.
+    /// Losses outside the link, and how late packets left.
     pub timing: Timing,
     /// Resident memory over time, kB.
     pub rss_kb: Vec<u64>,
 }
 
 impl Soak {
-    /// What became of the packets, by the counts of the interfaces and the link: a receiver that is too slow
-    /// loses in its socket, and that is not the link's.
+    /// Packet counts by the interfaces and the link. They exclude losses in the socket of a slow receiver,
+    /// which the link did not cause.
     pub fn on_the_link(&self) -> Tally {
         let lost = self.drops.iter().find(|(name, _)| name == "link packet_loss").map_or(0, |(_, n)| *n);
         let overflown: u64 =
@@ -43,15 +43,15 @@ impl Soak {
         Tally { sent: self.interfaces.0 - overflown, lost, out_of_order: self.tally.out_of_order }
     }
 
-    /// Packets that are missing without a cause: sent, less received, less dropped with one.
+    /// Packets missing without a recorded cause: sent, minus received, minus dropped.
     pub fn unexplained(&self) -> i64 {
         let to_user = self.drops.iter().filter(|(name, _)| !name.starts_with("link-return"));
         let dropped: u64 = to_user.map(|(_, n)| n).sum();
         self.interfaces.0 as i64 - self.interfaces.1 as i64 - dropped as i64
     }
 
-    /// How much larger memory was at the end than after a quarter of the run, kB: the largest of the last
-    /// quarter less the largest of the second.
+    /// Growth of memory after the first quarter of the run, kB: the maximum of the last quarter minus that
+    /// of the second.
     pub fn growth_kb(&self) -> i64 {
         let largest = |part: usize| {
             let n = self.rss_kb.len();
@@ -61,13 +61,13 @@ impl Soak {
     }
 }
 
-/// 50 Mbit/s with 1 % loss for so long.
+/// Runs 50 Mbit/s with 1 % loss for `seconds`.
 pub fn run(rig: &Rig, seconds: u32, seed: u64) -> Outcome<Soak> {
     let (delay, buffer) = ("50 ms", "625 kB");
     let link = OneLink { rate: "50 Mbit/s", delay, buffer, loss: LOSS, seed, ..OneLink::CLEAN };
     let scenario = rig.file("soak.toml", &link.toml())?;
     let [result, state, near, far] = ["soak.json", "state.json", "near.dev", "far.dev"].map(|n| rig.path(n));
-    // one packet is one packet at the interfaces as well
+    // no segmentation offload, so that interfaces count single packets
     let single = "ip link set dev bent0 gso_max_segs 1";
     let rate = (RATE_BPS * SHARE * 1472.0 / 1500.0) as u64;
     let at_near = format!(
@@ -97,7 +97,7 @@ sleep 4; cat /proc/net/dev >'{}'; \"$BENTPIPE\" link show --json >'{}'",
     })
 }
 
-/// Resident memory of a session while the run lasts.
+/// Samples the resident memory of a session during the run.
 fn watch(session: &mut crate::Running, seconds: u32) -> Outcome<Vec<u64>> {
     let status = format!("/proc/{}/status", session.id());
     let (since, length) = (Instant::now(), Duration::from_secs(u64::from(seconds)));
@@ -114,7 +114,7 @@ fn watch(session: &mut crate::Running, seconds: u32) -> Outcome<Vec<u64>> {
     Ok(all)
 }
 
-/// A counter of the link's interface: 1 for packets received, 9 for packets sent.
+/// A packet counter of the link's interface: column 1 for received, 9 for sent.
 fn packets(path: &Path, column: usize) -> Outcome<u64> {
     let text = fs::read_to_string(path).map_err(|e| format!("{}: {e}", path.display()))?;
     let line = text.lines().find_map(|l| l.trim_start().strip_prefix("bent0:"));

@@ -1,15 +1,14 @@
-//! How much a link carries, and how late its packets leave: the one by iperf3, the other by the session's own
-//! figures.
+//! Throughput of a link by iperf3, and the lateness of its packets by the session's own figures.
 
 use crate::Outcome;
 use crate::rig::{Rig, take_json};
 use serde_json::Value;
 use std::time::Duration;
 
-/// Lateness as `bentpipe link show --json` gives it.
+/// Lateness from `bentpipe link show --json`.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Timing {
-    /// Packets that left.
+    /// Packets that left the link.
     pub packets: u64,
     /// Median, us.
     pub p50_us: f64,
@@ -17,31 +16,31 @@ pub struct Timing {
     pub p99_us: f64,
     /// Largest, us.
     pub max_us: f64,
-    /// Lost beside the link: what could not be read, or was not taken.
+    /// Packets lost outside the link: not read, or refused by an interface.
     pub port_drops: u64,
 }
 
-/// Traffic to the user.
+/// Load towards the user.
 #[derive(Clone, Copy, Debug)]
 pub enum Load {
-    /// Datagrams of 1500 B, bit/s of IP.
+    /// Datagrams of 1500 B at this IP rate, bit/s.
     Datagrams(f64),
-    /// So many TCP connections with CUBIC.
+    /// This many TCP connections with CUBIC.
     Tcp(u32),
 }
 
-/// What a loaded link did.
+/// Result of a loaded link.
 #[derive(Clone, Debug)]
 pub struct Loaded {
-    /// What came, bit/s of payload.
+    /// Goodput, bit/s.
     pub goodput_bps: f64,
-    /// How late.
+    /// Lateness of packets.
     pub timing: Timing,
     /// The session's whole state at the end.
     pub state: Value,
 }
 
-/// Loads the link that the words of `emulate` name.
+/// Loads the link given by the arguments of `emulate`.
 pub fn load(rig: &Rig, emulate: &[&str], load: Load, seconds: u32) -> Outcome<Loaded> {
     let words = match load {
         Load::Datagrams(bps) => format!("-u -l 1472 -b {}", (bps * 1472.0 / 1500.0) as u64),
@@ -51,7 +50,7 @@ pub fn load(rig: &Rig, emulate: &[&str], load: Load, seconds: u32) -> Outcome<Lo
     Ok(Loaded { goodput_bps: received_bps(&result)?, timing: timing(&state)?, state })
 }
 
-/// What iperf3 says at the near end of a link, where it receives, and the session's state behind it.
+/// Runs iperf3 as receiver at the near end; returns its report and the session's state afterwards.
 pub(crate) fn iperf(rig: &Rig, emulate: &[&str], words: &str, seconds: u32) -> Outcome<(Value, Value)> {
     let (result, state) = (rig.path("load.json"), rig.path("state.json"));
     let script = format!(
@@ -68,14 +67,14 @@ pub(crate) fn iperf(rig: &Rig, emulate: &[&str], words: &str, seconds: u32) -> O
     Ok((result?, state?))
 }
 
-/// What an iperf3 client received.
+/// Rate received by an iperf3 client, bit/s.
 pub fn received_bps(result: &Value) -> Outcome<f64> {
     let end = &result["end"];
     let bps = end["sum_received"]["bits_per_second"].as_f64().or(end["sum"]["bits_per_second"].as_f64());
     bps.ok_or_else(|| format!("iperf3 gives no rate: {}", result["error"]))
 }
 
-/// Reads the lateness out of a session's state.
+/// Reads the lateness from a session's state.
 pub fn timing(state: &Value) -> Outcome<Timing> {
     let timing = &state["timing"];
     let count =

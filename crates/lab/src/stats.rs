@@ -1,31 +1,31 @@
-//! Statistics of measured values, a line through points, and numbers that look random.
+//! Statistics of measured values, linear regression, and pseudo-random numbers.
 
 use bentpipe_stats::{Level, half_width};
 pub use bentpipe_stats::{binomial_bounds, median, quantile};
 use std::fmt;
 
-/// A mean, and half the width of its 95 % interval.
+/// A mean and the half-width of its 95 % confidence interval.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Mean {
     /// The mean.
     pub value: f64,
-    /// By Student's t; NaN for less than two values.
+    /// Half-width, by Student's t; NaN for fewer than two values.
     pub half: f64,
 }
 
 impl Mean {
-    /// Of some values.
+    /// The mean of some values.
     pub fn of(values: &[f64]) -> Self {
         let half = half_width(values, Level::P95).unwrap_or(f64::NAN);
         Self { value: bentpipe_stats::mean(values), half }
     }
 
-    /// Larger, with intervals that do not overlap: never of a single value.
+    /// True if larger and the intervals do not overlap; never for a single value.
     pub fn above(self, other: Self) -> bool {
         self.value - self.half > other.value + other.half
     }
 
-    /// In Mbit/s, of bit/s.
+    /// Formats bit/s as Mbit/s.
     pub fn mbps(self) -> String {
         format!("{:.2} ± {:.2}", self.value / 1e6, self.half / 1e6)
     }
@@ -37,8 +37,7 @@ impl fmt::Display for Mean {
     }
 }
 
-/// Slope of the line through `points` that leaves the smallest squares; none through fewer than two, or one
-/// above the other.
+/// Slope of the least-squares line; `None` for fewer than two points or if all have the same x.
 pub fn slope(points: &[(f64, f64)]) -> Option<f64> {
     let n = points.len() as f64;
     let (x, y) = points.iter().fold((0.0, 0.0), |(x, y), p| (x + p.0 / n, y + p.1 / n));
@@ -48,17 +47,17 @@ pub fn slope(points: &[(f64, f64)]) -> Option<f64> {
     (xx > 0.0).then(|| xy / xx)
 }
 
-/// Numbers that look random and are the same every time (xorshift64*, Vigna 2016).
+/// Reproducible pseudo-random numbers (xorshift64*, Vigna 2016).
 #[derive(Clone, Debug)]
 pub struct Dice(u64);
 
 impl Dice {
-    /// A sequence of its own for each seed.
+    /// A separate sequence for each seed.
     pub fn new(seed: u64) -> Self {
         Self(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1)
     }
 
-    /// A number below `bound`, which is not zero.
+    /// A number in `0..bound`; `bound` must not be 0.
     pub fn below(&mut self, bound: u64) -> u64 {
         self.0 ^= self.0 >> 12;
         self.0 ^= self.0 << 25;
@@ -87,7 +86,7 @@ mod tests {
         assert!(!Mean::of(&[9.0]).above(Mean::of(&[1.0, 1.0])));
     }
 
-    /// By hand: x - mean is -1, 0, 1 and y - mean -2, 1, 1, so 3/2.
+    /// Computed by hand: x - mean is -1, 0, 1 and y - mean is -2, 1, 1, so the slope is 3/2.
     #[test]
     fn a_slope_is_that_of_least_squares() {
         assert_eq!(slope(&[(1.0, 0.0), (2.0, 3.0), (3.0, 3.0)]), Some(1.5));

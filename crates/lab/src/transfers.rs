@@ -1,5 +1,4 @@
-//! The engine as a real TCP: transfers from and to the kernel and itself over a live link, each compared byte
-//! by byte.
+//! Tests the engine as a real TCP against the kernel or itself over a live link, byte by byte.
 
 use crate::Outcome;
 use crate::rig::Rig;
@@ -8,57 +7,56 @@ use crate::stats::{Dice, slope};
 use serde_json::{Value, json};
 use std::time::Duration;
 
-/// Two programs at the ends of a link: they give each other work and check it.
+/// Two programs at the ends of a link that run transfers and check them.
 const PEERS: &str = include_str!("peers.py");
-/// Whose TCP is at an end.
+/// The TCP implementation at an end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Tcp {
-    /// Ours.
+    /// The engine of bentpipe.
     Engine,
-    /// The kernel's.
+    /// The kernel.
     Kernel,
 }
 
-/// The combinations with an engine in them.
+/// The combinations that include the engine.
 pub const PAIRS: [(Tcp, Tcp); 3] =
     [(Tcp::Engine, Tcp::Kernel), (Tcp::Kernel, Tcp::Engine), (Tcp::Engine, Tcp::Engine)];
 
 /// One transfer.
 #[derive(Clone, Debug)]
 pub struct Order {
-    /// Who sends and who receives.
+    /// Sender and receiver.
     pub pair: (Tcp, Tcp),
-    /// From the near end to the far one, or back.
+    /// True from the near end to the far end.
     pub from_near: bool,
-    /// Over IPv6.
+    /// True over IPv6.
     pub v6: bool,
-    /// How much.
+    /// Length, bytes.
     pub bytes: u64,
-    /// What.
+    /// Seed of the contents.
     pub seed: u64,
-    /// The sender's scheme, and for the engine more words of its command line.
+    /// The sender's congestion control; for the engine also further arguments.
     pub tcp: Vec<String>,
 }
 
-/// What came of an order.
+/// Result of a transfer.
 #[derive(Clone, Debug)]
 pub struct Transferred {
-    /// What went wrong; empty when it arrived intact.
+    /// The error; empty if the data arrived intact.
     pub fault: String,
-    /// From the call to the last acknowledgment where the engine sends, to the receiver's end where the
+    /// Duration, s: to the last acknowledgment if the engine sends, to the end at the receiver if the
     /// kernel does.
     pub seconds: f64,
-    /// The flow in the report of the engine's sender.
+    /// The flow in the report of the engine as sender.
     pub flow: Value,
-    /// What a program had read at the kernel's receiver: seconds since it was called, and bytes, at most
-    /// every 50 ms.
+    /// Kernel as receiver: seconds since its start, and bytes read, at most every 50 ms.
     pub curve: Vec<(f64, f64)>,
 }
 
 impl Transferred {
-    /// Bit/s that a kernel's receiver gave its program, from `start_s` until it had `share` of the `bytes`:
-    /// the slope of the line through its curve. By then its window is open, and what comes last is not yet
-    /// repaired; data in order comes in lumps of a round trip, which a line averages out.
+    /// Rate, bit/s, at which the kernel as receiver delivered data, from `start_s` until `share` of the
+    /// `bytes`: the slope of the line through its curve. This excludes the opening of the window and the
+    /// last repairs. In-order data arrives in bursts of a round trip, which the line averages.
     pub fn delivered_bps(&self, start_s: f64, share: f64, bytes: u64) -> Outcome<f64> {
         let most = share * bytes as f64;
         let between: Vec<_> =
@@ -68,26 +66,24 @@ impl Transferred {
     }
 }
 
-/// A link between two hosts, and the kernels at its ends.
+/// A link between two hosts, and the kernel settings at its ends.
 #[derive(Clone, Copy, Debug)]
 pub struct Link<'a> {
     /// The link.
     pub link: OneLink<'a>,
-    /// Bytes of the buffer that a kernel's receiver begins with; it shows half of it as its window, and opens
-    /// it to 32 MiB as data comes.
+    /// Initial receive buffer of the kernel, bytes, twice the initial window. It grows up to 32 MiB.
     pub first_buffer: u64,
 }
 
 impl Link<'_> {
-    /// 24 Mbit/s, RTT 1000 ms: a satellite far away, as of the WINDS measurements. Data that the near end
-    /// sends is lost.
+    /// 24 Mbit/s, RTT 1000 ms, like the WINDS measurements. Loses data that the near end sends.
     pub const W: Self = Self::linux("24 Mbit/s", "500 ms", "3 MB", (0.0, 0.01));
-    /// 100 Mbit/s, RTT 40 ms, one packet in fifty lost.
+    /// 100 Mbit/s, RTT 40 ms, 2 % loss.
     pub const L: Self = Self::linux("100 Mbit/s", "20 ms", "1 MB", (0.0, 0.02));
-    /// Short, and bad both ways.
+    /// Short delay, with loss in both directions.
     pub const BAD: Self = Self::linux("200 Mbit/s", "2 ms", "200 kB", (0.01, 0.01));
 
-    /// With the buffer that Linux begins with; losses to the near end and to the far one.
+    /// A link with the default receive buffer of Linux; `loss` is towards the near end and the far end.
     const fn linux(
         rate: &'static str,
         delay: &'static str,
@@ -98,7 +94,7 @@ impl Link<'_> {
         Self { link, first_buffer: 131_072 }
     }
 
-    /// Room for a large window at both kernels.
+    /// Shell commands that set the socket buffers of both kernels.
     fn room(&self) -> String {
         let first = self.first_buffer;
         format!(
@@ -121,7 +117,7 @@ impl Order {
     }
 }
 
-/// Does `orders` one after the other over one link.
+/// Runs `orders` one after the other over one link.
 pub fn run(
     rig: &Rig,
     link: &Link<'_>,
@@ -154,7 +150,7 @@ fn point(value: &Value) -> Option<(f64, f64)> {
     Some((value[0].as_f64()?, value[1].as_f64()?))
 }
 
-/// `count` transfers of all kinds and random sizes up to 2 MB, small ones as often as large ones.
+/// `count` transfers of all kinds with random sizes up to 2 MB, uniform on a logarithmic scale.
 pub fn mixture(count: usize, seed: u64, schemes: &[&str]) -> Vec<Order> {
     let mut dice = Dice::new(seed);
     let mut draw = |below: u64| dice.below(below);
@@ -172,8 +168,7 @@ pub fn mixture(count: usize, seed: u64, schemes: &[&str]) -> Vec<Order> {
         .collect()
 }
 
-/// Bit/s of payload and CPU seconds per second of the engine's sender on one core, over a veth pair to the
-/// kernel's TCP on another.
+/// Goodput of the engine's sender on one core, over a veth pair to the kernel's TCP on another.
 const FLOOD: &str = "
 unshare --net -- sleep 1000 & f=$!
 trap 'kill $f' EXIT
@@ -194,7 +189,7 @@ taskset -c 0 \"$BENTPIPE\" send 10.55.0.2:5000 \"$FILE\" --tcp $TCP --json; code
 rm -f \"$FILE\"; ip link del v0
 exit $code";
 
-/// Sends `bytes` from one core and gives the goodput in bit/s. Needs root and two cores.
+/// Sends `bytes` from one core and returns the goodput, bit/s. Needs root and two cores.
 pub fn flood(rig: &Rig, bytes: u64, tcp: &str) -> Outcome<f64> {
     let file = rig.path("flood");
     let script = format!("FILE='{}'; BYTES={bytes}; TCP='{tcp}'; MTU=1500\n{FLOOD}", file.display());
@@ -207,7 +202,7 @@ pub fn flood(rig: &Rig, bytes: u64, tcp: &str) -> Outcome<f64> {
 mod tests {
     use super::*;
 
-    /// A start that is slow and an end that waits for a repair: the rate in between is what counts.
+    /// The curve has a slow start and ends with a repair; only the rate in between counts.
     #[test]
     fn what_is_delivered_is_a_slope() {
         let json = json!([[0.0, 0], [5.0, 100], [10.0, 1000], [11.0, 2000], [12.0, 3000], [30.0, 4000]]);

@@ -1,17 +1,17 @@
 //! Access to a return link: when may the packet at the head of the queue begin?
 //!
 //! **Demand assignment** (DAMA; RBDC and VBDC of DVB-RCS2): time is divided into frames. At the start of each
-//! the terminal asks for what waits in its queue and is not yet asked for; the grant arrives `latency` later
-//! and is served in whole frames, as fast as the rate allows. A share of the rate may be free to use without
-//! asking (constant assignment, or the free capacity that the hub spreads); what of it is not used in its
-//! frame is lost.
+//! frame the terminal requests capacity for the bytes in its queue that it has not requested yet; the grant
+//! arrives `latency` later and is served in whole frames, as fast as the rate allows. A share of the rate may
+//! be free to use without a request (constant assignment, or the free capacity that the hub distributes);
+//! what is not used of it in its frame is lost.
 //!
 //! **Idle release** (the WINDS anomaly): a channel that carried nothing for `idle` is released; the next
-//! packet waits `setup` until there is a new one, and whatever comes meanwhile waits behind it.
+//! packet waits `setup` for a new one, and packets that arrive meanwhile wait behind it.
 
 use bentpipe_base::{Duration, Instant, Rate};
 
-/// How packets get onto the link.
+/// The access scheme.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Access {
     /// Demand assignment.
@@ -25,9 +25,9 @@ pub enum Access {
 pub struct Dama {
     /// Length of a frame, more than zero.
     pub frame: Duration,
-    /// From the request to the first frame that serves it.
+    /// Time from a request to the first frame that serves it.
     pub latency: Duration,
-    /// What may be sent without asking.
+    /// Rate that needs no request.
     pub free: Option<Rate>,
 }
 
@@ -44,7 +44,7 @@ pub struct IdleRelease {
 #[derive(Debug)]
 pub(crate) struct Release {
     parameters: IdleRelease,
-    /// Until when it was, or will be, in use or being set up; `None` before the first time.
+    /// End of the last use or setup; `None` before the first.
     used: Option<Instant>,
 }
 
@@ -53,7 +53,7 @@ impl Release {
         Self { parameters, used: None }
     }
 
-    /// A packet wants to begin at `at`; returns when it may. Asking sets the channel up.
+    /// Returns when a packet that wants to begin at `at` may begin. Sets the channel up if needed.
     pub(crate) fn ready(&mut self, at: Instant) -> Instant {
         let IdleRelease { idle, setup } = self.parameters;
         match self.used {
@@ -66,7 +66,7 @@ impl Release {
         }
     }
 
-    /// The channel carries something until `until`.
+    /// Records that the channel is used until `until`.
     pub(crate) fn use_until(&mut self, until: Instant) {
         self.used = self.used.max(Some(until));
     }

@@ -1,22 +1,20 @@
-//! Adaptive coding and modulation of DVB-S2: under a fade the link gets slower and keeps its errors low.
+//! Adaptive coding and modulation of DVB-S2: in a fade the link gets slower and keeps its errors low.
 //!
 //! Source: EN 302 307, table 13: Es/N0 for a packet error rate of 1e-7 with normal frames, and bits per
-//! symbol; annex D, the loop: the terminal reports what it receives, the hub decides, and some time later
-//! (`delay`) the mode changes.
+//! symbol; annex D: the terminal reports its signal, the hub decides, and the mode changes `delay` later.
 //!
-//! A mode is left before it fails. It is kept while Es/N0 is at least its threshold and the margin
+//! A mode is left before it fails. It is kept while Es/N0 is at least its threshold plus the margin
 //!
 //! ```text
 //! M = 1 dB + max(0, s) delay        s: slope of the attenuation in dB/s over the last `delay`
 //! ```
 //!
-//! so that a fade that goes on as it did during one delay takes the link no lower than 1 dB above the
-//! threshold before the new mode is there. A faster mode needs its threshold, the margin and a hysteresis.
-//! Only a fade that gets steeper than that loses packets. A margin that is given takes the place of M; with 0
-//! dB the link is blind for `delay` at every step down. The slowest mode is kept as long as it works.
+//! so that, if the fade continues at this slope, Es/N0 stays at least 1 dB above the threshold until the new
+//! mode is in use. Only a fade that gets steeper loses packets. A faster mode needs its threshold, the margin
+//! and a hysteresis. A margin that is given replaces M; with 0 dB the link loses everything for `delay` at
+//! every step down. The slowest mode is kept as long as it works.
 //!
-//! Deviation: a modem filters its reports over time; here the slope is that between two of them, a delay
-//! apart.
+//! Deviation: a modem filters its reports over time; here the slope is that of two reports, a delay apart.
 
 use bentpipe_base::{Duration, Instant, Rate};
 use std::collections::VecDeque;
@@ -32,18 +30,17 @@ pub struct ModCod {
     pub efficiency: f64,
 }
 
-/// Parameters of the adaptation. The link's own rate is that of the best mode that clear sky allows with the
+/// Parameters of the adaptation. The link's own rate is that of the fastest mode under clear sky with the
 /// margin.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Acm {
     /// Es/N0 under clear sky in dB.
     pub clear_db: f64,
-    /// What a faster mode needs in dB beyond its threshold and the margin before it is taken.
+    /// Es/N0 in dB that a faster mode needs in addition to its threshold and the margin.
     pub hysteresis_db: f64,
-    /// Distance in dB that is kept to the threshold of a mode; `None`: 1 dB, and what the fade grew by in the
-    /// last `delay`.
+    /// Margin in dB to the threshold of a mode; `None`: 1 dB plus the growth of the fade in the last `delay`.
     pub margin_db: Option<f64>,
-    /// From a change of the signal to the change of the mode.
+    /// Time from a change of the signal to the change of the mode.
     pub delay: Duration,
 }
 
@@ -70,26 +67,26 @@ fn fastest(esn0_db: f64) -> usize {
     MODES.iter().rposition(|m| m.esn0_db <= esn0_db).unwrap_or(0)
 }
 
-/// Margin in dB, without that for the slope.
+/// Margin in dB, without the part for the slope.
 const MARGIN_DB: f64 = 1.0;
-/// Reports that are remembered for each delay.
+/// Reports stored for each delay.
 const REMEMBERED: u64 = 16;
 
-/// What the hub does with the terminal's reports.
+/// The hub's decisions from the terminal's reports.
 #[derive(Debug)]
 pub(crate) struct Adaptation {
     parameters: Acm,
-    /// The mode that clear sky allows: the link's own rate belongs to it.
+    /// The mode under clear sky: the link's own rate belongs to it.
     clear: usize,
     /// The mode last decided.
     decided: usize,
-    /// Decisions on their way, oldest first.
+    /// Decisions not yet in effect, oldest first.
     coming: VecDeque<(Instant, usize)>,
     /// The mode in use.
     mode: usize,
     /// Es/N0 last reported.
     esn0_db: f64,
-    /// When, and what fade: the last that is at least a delay old, and some of those since.
+    /// Time and fade of the last report that is at least a delay old, and of some of those since.
     reports: VecDeque<(Instant, f64)>,
 }
 
@@ -107,7 +104,7 @@ impl Adaptation {
         }
     }
 
-    /// What is to be kept at `at` under a fade of `fade_db`.
+    /// Returns the margin in dB at `at` under a fade of `fade_db`.
     fn margin(&mut self, at: Instant, fade_db: f64) -> f64 {
         if let Some(given) = self.parameters.margin_db {
             return given;
@@ -127,7 +124,7 @@ impl Adaptation {
         MARGIN_DB + growth.max(0.0)
     }
 
-    /// The signal at `at` is weaker than under clear sky by `fade_db`.
+    /// Handles a report: at `at` the signal is weaker than under clear sky by `fade_db`.
     pub(crate) fn report(&mut self, at: Instant, fade_db: f64) {
         self.esn0_db = self.parameters.clear_db - fade_db;
         let safe = self.esn0_db - self.margin(at, fade_db);
@@ -136,7 +133,7 @@ impl Adaptation {
         } else {
             fastest(safe - self.parameters.hysteresis_db).max(self.decided)
         };
-        // never faster than under clear sky: what scintillation adds for a moment is no reason
+        // never faster than under clear sky, even when scintillation strengthens the signal
         let decided = allowed.min(self.clear);
         if decided != self.decided {
             self.decided = decided;
@@ -144,7 +141,7 @@ impl Adaptation {
         }
     }
 
-    /// Puts into use what was decided for `at` or before; returns when the next decision comes.
+    /// Applies the decisions due by `at`; returns when the next one is due.
     pub(crate) fn catch_up(&mut self, at: Instant) -> Instant {
         while let Some(&(_, mode)) = self.coming.front().filter(|c| c.0 <= at) {
             self.mode = mode;
@@ -153,7 +150,7 @@ impl Adaptation {
         self.coming.front().map_or(Instant::NEVER, |c| c.0)
     }
 
-    /// True when the signal is too weak for the mode in use.
+    /// True if the signal is too weak for the mode in use.
     pub(crate) fn is_blind(&self) -> bool {
         self.esn0_db < MODES[self.mode].esn0_db
     }
@@ -220,7 +217,7 @@ mod tests {
         a.report(second(5), 6.37); // 7.13 dB
         a.catch_up(second(6));
         assert_eq!(MODES[a.mode].name, "8PSK 2/3");
-        a.report(second(7), 6.8); // 6.70 dB: stays, although it would not be taken
+        a.report(second(7), 6.8); // 6.70 dB: kept, although it would not be chosen
         assert_eq!(a.catch_up(second(7)), Instant::NEVER);
         a.report(second(8), -9.0); // clear sky's mode is the fastest
         a.catch_up(second(9));
@@ -237,7 +234,7 @@ mod tests {
         // 0.5 dB/s: after half a delay half of it, after a delay all
         let seen: Vec<_> = (20..40).map(|i| margin(i, 0.05 * (i - 19) as f64)).collect();
         assert_eq!((seen[4], seen[9], seen[19]), (1250, 1500, 1500));
-        // a fade that goes needs no more than the fixed part
+        // a decreasing fade needs only the fixed part
         assert_eq!((40..60).map(|i| margin(i, 1.0 - 0.05 * (i - 39) as f64)).next_back(), Some(1000));
         assert!(a.reports.len() <= REMEMBERED as usize + 2, "{}", a.reports.len());
     }

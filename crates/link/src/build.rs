@@ -1,4 +1,4 @@
-//! A link from the value that describes it.
+//! Builds a link from its description.
 
 use crate::channel::{Channel, Errors};
 use crate::direction::DirectionSpec;
@@ -7,7 +7,7 @@ use crate::queue::{Discipline, Queue};
 use bentpipe_base::{Instant, NodeId, Purpose, World};
 
 impl DirectionSpec {
-    /// An idle link. `name` is the direction's: its random streams are opened by it.
+    /// Builds an idle link. `name` is the name of the direction and owns its random streams.
     pub fn link(&self, name: &str, world: &mut World) -> Link {
         let channel = match &self.dynamics {
             Some(dynamics) if !dynamics.is_constant() => Channel::varying(self, dynamics, name, world),

@@ -1,10 +1,10 @@
 //! Scheduled capacity: a rate over time, or a mahimahi trace.
 //!
 //! Mahimahi (Netravali et al., USENIX ATC 2015) records a link as the instants at which one packet of 1504
-//! bytes (its MTU) could leave; an opportunity that finds nothing waiting is lost, bytes that a small packet
-//! leaves over serve the next one if it waits already. The trace starts over when it ends. Mahimahi's packets
-//! come from a TUN device with 4 bytes in front, which its 1504 bytes hold too: with a framing of 4 B a
-//! packet of 1500 bytes takes one opportunity here as it does there, without it 376 opportunities carry 377.
+//! bytes (its MTU) could leave. An opportunity with nothing waiting is lost; the bytes that a small packet
+//! leaves unused serve the next one if it waits already. The trace repeats when it ends. Mahimahi's packets
+//! come from a TUN device with 4 bytes in front, which count towards the 1504: with a framing of 4 B a packet
+//! of 1500 bytes takes one opportunity as it does there; without it 376 opportunities carry 377 packets.
 
 use crate::recorded::at_instant;
 use crate::state::{Process, State};
@@ -20,14 +20,14 @@ pub enum CapacityTrace {
     Steps {
         /// Instants in order, and the rate from there on.
         points: Arc<[(Instant, Option<Rate>)]>,
-        /// Start over after this time, which is later than the last point.
+        /// Repeat after this time, which is later than the last point.
         repeat: Option<Duration>,
     },
     /// Instants at which `size` bytes may leave.
     Opportunities {
         /// In order, at least one; equal instants are several opportunities.
         at: Arc<[Duration]>,
-        /// Length of the trace: it starts over then. Not less than the last instant, more than zero.
+        /// Length of the trace, after which it repeats. Not less than the last instant, more than zero.
         period: Duration,
         /// Bytes of each opportunity.
         size: Size,
@@ -35,7 +35,7 @@ pub enum CapacityTrace {
 }
 
 impl CapacityTrace {
-    /// Mean rate of a trace of opportunities, which takes the place of the link's own rate. `None` for steps.
+    /// Mean rate of a trace of opportunities, which replaces the link's own rate. `None` for steps.
     pub fn mean_rate(&self) -> Option<Rate> {
         match self {
             Self::Opportunities { at, period, size } => mean_rate(at.len(), *period, *size),
@@ -65,16 +65,16 @@ impl Process for Steps {
     }
 }
 
-/// A mahimahi trace at work: the next opportunity.
+/// State of a mahimahi trace: the next opportunity.
 #[derive(Debug)]
 pub(crate) struct Opportunities {
     at: Arc<[Duration]>,
     period: Duration,
     pub size: Size,
-    /// Beginning of the round at hand.
+    /// Beginning of the current repetition.
     begin: Instant,
     index: usize,
-    /// The opportunity before, to count the time that one stands for.
+    /// The previous opportunity, to compute the time since then.
     before: Instant,
 }
 
@@ -85,12 +85,12 @@ impl Opportunities {
         Self { at: Arc::clone(at), period, size, begin: Instant::ZERO, index: 0, before: Instant::ZERO }
     }
 
-    /// When the next one comes; never when there are none.
+    /// Time of the next opportunity; never if there are none.
     pub(crate) fn next(&self) -> Instant {
         self.at.get(self.index).map_or(Instant::NEVER, |&at| self.begin + at)
     }
 
-    /// Uses the next one up; returns the time since the one before.
+    /// Takes the next opportunity; returns the time since the previous one.
     pub(crate) fn take(&mut self) -> Duration {
         let at = self.next();
         self.index += 1;
@@ -103,7 +103,7 @@ impl Opportunities {
         gap
     }
 
-    /// Loses every one up to `now`, `now` itself included.
+    /// Skips all opportunities up to and including `now`.
     pub(crate) fn lose_until(&mut self, now: Instant) {
         if self.next() > now {
             return;

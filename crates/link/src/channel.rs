@@ -1,9 +1,8 @@
-//! The physics of one direction: rate, one-way delay and errors belong together. What changes over time has a
-//! server of its own (`varying.rs`), which a constant channel never touches.
+//! The channel of one direction: rate, one-way delay and errors. A channel that varies over time has its own
+//! server (`varying.rs`), which a constant channel never uses.
 //!
 //! Errors: a packet is lost with probability `loss`; if it survives that, it is lost with probability
-//! 1-(1-BER)^(8 L), L its bytes on the wire (independent bit errors; satellite fact: a residual error
-//! anywhere kills the packet).
+//! 1-(1-BER)^(8 L), L its bytes on the wire (independent bit errors; any residual error loses the packet).
 
 use crate::direction::DirectionSpec;
 use crate::drop_tail::Capacity;
@@ -15,7 +14,7 @@ use bentpipe_base::{Cx, Duration, Instant, Probability, Purpose, Rate, RngSlot, 
 /// Loss processes of one direction.
 #[derive(Clone, Copy, Debug)]
 pub struct Errors {
-    /// The stream the errors are drawn from.
+    /// The random stream of the errors.
     pub rng: RngSlot,
     /// Loss probability per packet.
     pub loss: Probability,
@@ -27,32 +26,31 @@ pub struct Errors {
 #[derive(Debug)]
 pub struct Channel {
     rate: Rate,
-    /// Fraction of a nanosecond, in units of 1/rate ns, that the last packet left over: the long-run rate is
-    /// exact.
+    /// Remainder of the last packet in units of 1/rate ns, carried over so that the long-run rate is exact.
     carry: u64,
     one_way: Duration,
     framing: u32,
-    /// True when it changes over time: asked for every packet, so it lies beside what a packet needs.
+    /// True if it changes over time. Stored here because it is read for every packet.
     varies: bool,
-    /// Boxed: most links have nothing more.
+    /// Boxed, because most links have neither errors nor changes.
     more: Option<Box<More>>,
-    /// Of the last size: bits, whole nanoseconds, and what is left over in units of 1/rate ns. Packets of a
-    /// direction mostly have one size, and a division costs as much as the rest of a hop.
+    /// Cache for the last size: bits, whole nanoseconds, and the remainder in units of 1/rate ns. Packets of
+    /// a direction mostly have one size, and a division costs as much as the rest of a hop.
     last: (u64, u64, u64),
 }
 
-/// What a constant channel without errors does not have.
+/// State that a constant channel without errors does not have.
 #[derive(Debug)]
 enum More {
     Errors(ErrorState),
-    /// Boxed again: a lossy constant channel carries no room for it. Lent to the link while it works.
+    /// Boxed again, so that a lossy constant channel stays small. `None` while the link has borrowed it.
     Varying(Option<Box<Varying>>),
 }
 
 #[derive(Clone, Debug)]
 struct ErrorState {
     errors: Errors,
-    /// Packet error probability of the last size asked for.
+    /// Cache: the last size and its packet error probability.
     sep_cache: (u64, f64),
 }
 
@@ -65,21 +63,21 @@ impl Channel {
         Self { rate, carry: 0, one_way, framing, varies: false, more, last: (0, 0, 0) }
     }
 
-    /// A channel that starts as `base` and changes as `dynamics` says. `name` is the direction's: it owns the
-    /// random streams opened here, except those of a station's rain and of a pair's satellites.
+    /// A channel that starts as `base` and changes as `dynamics` says. `name` is the name of the direction
+    /// and owns the random streams opened here, except those of a station's rain and of a pair's satellites.
     pub fn varying(base: &DirectionSpec, dynamics: &Dynamics, name: &str, world: &mut World) -> Self {
         let varying = Box::new(Varying::new(base, dynamics, name, world));
         let more = Some(Box::new(More::Varying(Some(varying))));
         Self { varies: true, more, ..Self::new(base.rate, base.delay, base.framing, None) }
     }
 
-    /// Makes a constant channel one that can change from now on, with what it has carried: the service that
-    /// lasts until `busy_until`, the fraction that the last packet left over, the stream of its errors.
-    /// `name` is as for [`Channel::varying`].
+    /// Makes a constant channel one that can change from now on. It keeps the service in progress until
+    /// `busy_until`, the remainder of the last packet and the random stream of errors. `name` is as for
+    /// [`Channel::varying`].
     pub(crate) fn start_to_vary(&mut self, cx: &mut Cx<'_>, name: &str, busy_until: Instant) {
         let (rate, loss, ber) = self.constants();
         let framing = Size(u64::from(self.framing));
-        // the queue is the link's, and goes on as it is
+        // the queue belongs to the link and is not affected
         let base = DirectionSpec {
             framing,
             loss,
@@ -95,13 +93,13 @@ impl Channel {
         self.more = Some(Box::new(More::Varying(Some(Box::new(varying)))));
     }
 
-    /// True when it changes over time.
+    /// True if it changes over time.
     #[inline]
     pub(crate) const fn varies(&self) -> bool {
         self.varies
     }
 
-    /// What changes over time, while the link does not have it.
+    /// The varying part; `None` if the channel is constant or the link has borrowed it.
     pub(crate) fn changing(&mut self) -> Option<&mut Varying> {
         match self.more.as_deref_mut() {
             Some(More::Varying(varying)) => varying.as_deref_mut(),
@@ -135,8 +133,8 @@ impl Channel {
         self.one_way
     }
 
-    /// End of the transmission of `size` bytes that begins at `start`. `fresh` says that the channel was idle
-    /// before.
+    /// Returns the end of the transmission of `size` bytes that begins at `start`. `fresh` says that the
+    /// channel was idle before.
     #[inline]
     pub fn serialise(&mut self, start: Instant, size: Size, fresh: bool) -> Instant {
         if fresh {
@@ -158,7 +156,7 @@ impl Channel {
         start + Duration(whole + u64::from(over))
     }
 
-    /// Whether a packet of `size` bytes gets through, or why not.
+    /// Returns why a packet of `size` bytes is lost; `None` if it is not.
     #[inline]
     pub fn fate(&mut self, cx: &mut Cx<'_>, size: Size) -> Option<DropCause> {
         let Some(More::Errors(state)) = self.more.as_deref_mut() else { return None };

@@ -1,28 +1,26 @@
-//! CoDel: drops from the front, or marks, while packets have waited longer than a target for longer than an
-//! interval.
+//! CoDel: drops packets from the front, or marks them, while the queueing delay has been above a target for
+//! longer than an interval.
 //!
 //! Source: RFC 8289, sections 4 and 5 (the pseudocode's names are kept). The estimator is the least time that
-//! packets spent in the queue within an interval; when it has been above `target` for `interval`, packets are
-//! dropped when they would be served, at first one, then at intervals that shrink until the delay is below
-//! the target:
+//! packets spent in the queue within an interval. When it has been above `target` for `interval`, packets are
+//! dropped as they leave the queue, first one, then at intervals that shrink until the delay is low:
 //!
 //! ```text
 //! drop_next = t + interval / sqrt(count)
 //! ```
 //!
-//! A drop state that begins within 16 intervals of the end of the last one goes on with what was counted in
-//! that one, less what it began with (section 5.5). A queue of no more than one largest packet is left alone,
-//! so the last packet is never dropped.
+//! A drop state that begins within 16 intervals of the end of the last one continues with the count of that
+//! one, minus its initial count (section 5.5). A queue of no more than one largest packet is left alone, so
+//! the last packet is never dropped.
 //!
 //! ECN (RFC 8289 has no pseudocode for it; RFC 8290, section 4.2, and Linux): where a drop is due, a packet
 //! with ECT(0), ECT(1) or CE is marked CE instead and served; one mark counts as one drop, and a packet is
 //! marked at most once.
 //!
-//! Defaults: target 5 ms, interval 100 ms (sections 4.3 and 4.4). The interval stands for the longest round
-//! trip, so behind a geostationary satellite both want to be longer.
+//! Defaults: target 5 ms, interval 100 ms (sections 4.3 and 4.4). The interval stands for the longest RTT, so
+//! both should be longer behind a geostationary satellite.
 //!
-//! Deviation: the size of the largest packet is that of the largest seen, where an interface would say its
-//! MTU.
+//! Deviation: the largest packet size is that of the largest packet seen; an interface would use its MTU.
 
 use crate::drop_tail::{Capacity, Dropped, Refused};
 use bentpipe_base::trace::DropCause;
@@ -32,11 +30,11 @@ use std::collections::VecDeque;
 /// Parameters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Codel {
-    /// Time in the queue that is acceptable as a standing one.
+    /// Acceptable standing queueing delay.
     pub target: Duration,
-    /// Time for which it must be exceeded; about the longest round trip.
+    /// Time for which the target must be exceeded; about the longest RTT.
     pub interval: Duration,
-    /// Marks packets of transports that understand ECN instead of dropping them.
+    /// Marks packets of ECN-capable transports instead of dropping them.
     pub ecn: bool,
 }
 
@@ -46,7 +44,7 @@ impl Default for Codel {
     }
 }
 
-/// Intervals within which a new drop state goes on from the last one.
+/// Intervals within which a new drop state continues the last one.
 const REENTRY: u64 = 16;
 
 /// Packets in the order of their arrival, each with its time.
@@ -76,18 +74,18 @@ impl Lane {
 /// The variables of one queue's control loop.
 #[derive(Debug, Default)]
 pub(crate) struct Control {
-    /// When packets will have been too long in the queue for an interval; `None` while they are not.
+    /// When the delay will have been above the target for an interval; `None` while it is below.
     first_above_time: Option<Instant>,
-    /// When the next drop is due, in drop state; afterwards when it would have been.
+    /// Time of the next drop in drop state; afterwards when it would have been.
     drop_next: Instant,
     /// Drops in this drop state.
     count: u32,
-    /// What `count` began with.
+    /// Initial value of `count`.
     lastcount: u32,
     dropping: bool,
 }
 
-/// Makes the packet say that it met congestion, if it may.
+/// Sets CE if the packet is ECN-capable; returns whether it is.
 fn mark(packet: &mut Pkt) -> bool {
     let capable = packet.ecn != Ecn::NotEct;
     if capable {
@@ -101,7 +99,7 @@ impl Control {
         t + Duration((parameters.interval.0 as f64 / libm::sqrt(f64::from(count.max(1)))) as u64)
     }
 
-    /// The packet at the front, and whether it may be dropped.
+    /// Takes the packet at the front; also returns whether it may be dropped.
     fn dodequeue(
         &mut self,
         parameters: &Codel,
@@ -124,7 +122,7 @@ impl Control {
         (Some(packet), ok_to_drop)
     }
 
-    /// The packet to be served at `now`; what must go before it is added to `dropped`.
+    /// Returns the packet to be served at `now`; adds the packets dropped before it to `dropped`.
     pub(crate) fn dequeue(
         &mut self,
         parameters: &Codel,

@@ -9,7 +9,7 @@ fn ms(ms: u64) -> Instant {
     Instant(ms * MS)
 }
 
-/// A queue, and what became of its packets.
+/// A queue and the fate of its packets.
 struct Bench {
     queue: CodelQueue,
     dropped: Dropped,
@@ -42,14 +42,14 @@ impl Bench {
         self.dropped.packets().len() as u64 + self.dropped.marked
     }
 
-    /// Serves a packet each millisecond; returns the milliseconds at which one was dropped or marked, once
-    /// for each.
+    /// Serves a packet each millisecond; returns the milliseconds at which packets were dropped or marked,
+    /// one entry for each packet.
     fn run(&mut self, millis: core::ops::Range<u64>) -> Vec<u64> {
         millis.flat_map(|at| core::iter::repeat_n(at, self.serve(ms(at)).1 as usize)).collect()
     }
 }
 
-/// Whole milliseconds at which the control law drops that began at `begin` with `count`, until `end`.
+/// Milliseconds at which the control law drops, from `begin` with `count` until `end`.
 fn law(begin: u64, count: u32, end: u64) -> Vec<u64> {
     let (mut at, mut count, mut all) = (begin as f64, count, vec![begin]);
     loop {
@@ -117,7 +117,7 @@ fn what_is_overdue_is_dropped_at_once_until_the_schedule_is_met() {
 }
 
 /// A drop state that lasts until 1000 ms, and one that begins 105 ms after `arrival`: it begins with the
-/// count of the first, or with 1.
+/// count of the first if it `goes_on`, else with 1.
 fn again(arrival: u64, goes_on: bool) {
     let mut bench = Bench::new(Ecn::NotEct);
     bench.arrive(ms(0), 5000);
@@ -170,8 +170,7 @@ fn a_full_buffer_refuses_the_arrival() {
     assert!(matches!(queue.push(packet(0), ms(0), full), Err(Refused::Arrival(p)) if p.body.len == 0));
 }
 
-/// Whatever a scenario or a test says: an interval of nothing drops all but the last, one of centuries
-/// nothing.
+/// Extreme parameters: an interval of 0 drops all but the last packet, one of centuries drops nothing.
 #[test]
 fn strange_parameters_end() {
     for (target, interval, left) in [(0, 0, 1), (0, u64::MAX, 99), (u64::MAX, 0, 99)] {

@@ -7,16 +7,16 @@
 //! concatenated, turbo, LDPC:              a cliff: all or nothing around a threshold, logistic, 0.2 dB wide
 //! ```
 //!
-//! The union bound is cut at 1/2. What is left after Viterbi decoding comes in bursts of some tens of bits: a
-//! packet that is hit has several wrong bits, so fewer packets are hit than independent bits of the same rate
-//! would hit. How many fewer follows from the code's distance spectrum: an error event begins at a bit with
-//! probability <= sum a_d Q(sqrt(d Eb/N0)), a = 11, 38, 193, 1331, 7275, 40406 (Conan 1984; Proakis, Digital
-//! Communications, table 8.2), so it has 36/11 = 3.3 wrong bits at a high Eb/N0 and more at a low one. A
-//! packet is lost with probability 1-(1-P_event)^(8 L). That an event can reach into the next packet is left
-//! out.
+//! The union bound is limited to 1/2. Residual errors after Viterbi decoding come in bursts of some tens of
+//! bits: a damaged packet has several wrong bits, so fewer packets are lost than with independent errors of
+//! the same rate. How many fewer follows from the code's distance spectrum: an error event begins at a bit
+//! with probability <= sum a_d Q(sqrt(d Eb/N0)), a = 11, 38, 193, 1331, 7275, 40406 (Conan 1984; Proakis,
+//! Digital Communications, table 8.2), so an event has 36/11 = 3.3 wrong bits at a high Eb/N0 and more at a
+//! low one. A packet is lost with probability 1-(1-P_event)^(8 L). Events reaching into the next packet are
+//! ignored.
 //!
-//! The logistic is 0.2 dB wide from 1 % to 99 %: from a loss of 1e-1 to 1e-7 it takes 0.3 dB, as the codes
-//! do. What a decoder below its threshold puts out counts as noise: half the bits are wrong.
+//! The logistic is 0.2 dB wide from 1 % to 99 %: from a loss of 1e-1 to 1e-7 it takes 0.3 dB, like the codes.
+//! The output of a decoder below its threshold counts as noise: half the bits are wrong.
 
 use crate::normal::{bisect, q};
 use bentpipe_base::Size;
@@ -32,7 +32,7 @@ const SPECTRUM: [(f64, f64, f64); 6] = [
 ];
 /// Scale of the logistic in dB: 1 % to 99 % are 2 ln 99 scales, and 0.2 dB.
 const CLIFF_DB: f64 = 0.2 / (2.0 * 4.595_119_850_134_59);
-/// Between these Eb/N0 in dB an inverse is looked for.
+/// Range of Eb/N0 in dB in which an inverse is searched.
 const RANGE_DB: (f64, f64) = (-40.0, 40.0);
 
 /// A coding.
@@ -59,15 +59,15 @@ impl Coding {
         }
     }
 
-    /// The Eb/N0 in dB at which the bit error rate is `ber`. `None` for a threshold, where a rate of bit
-    /// errors says nothing, and for what is not between 0 and 1/2. Clear-sky Eb/N0 from a measured pair of
-    /// fade and BER: `ebn0_for(ber) + fade_db`.
+    /// Returns the Eb/N0 in dB at which the bit error rate is `ber`. `None` for a threshold, where the bit
+    /// error rate does not determine it, and for a `ber` not between 0 and 1/2. Clear-sky Eb/N0 from a
+    /// measured pair of fade and BER: `ebn0_for(ber) + fade_db`.
     pub fn ebn0_for(self, ber: f64) -> Option<f64> {
         let known = ber > 0.0 && ber < 0.5 && !matches!(self, Self::Threshold { .. });
         known.then(|| bisect(RANGE_DB.0, RANGE_DB.1, |db| self.ber(db) > ber))
     }
 
-    /// Probability per bit that an error begins there.
+    /// Probability per bit that an error event begins there.
     pub(crate) fn event(self, ebn0_db: f64) -> f64 {
         match self {
             Self::Uncoded => self.ber(ebn0_db),
@@ -76,7 +76,7 @@ impl Coding {
         }
     }
 
-    /// Probability that a packet is lost whatever its size: on the cliff of a threshold.
+    /// Loss probability of a packet of any size; only a threshold has one.
     pub(crate) fn cliff(self, ebn0_db: f64) -> f64 {
         match self {
             Self::Threshold { ebn0_db: half } => 1.0 / (1.0 + libm::exp((ebn0_db - half) / CLIFF_DB)),
@@ -121,7 +121,7 @@ mod tests {
 
     #[test]
     fn fades_of_the_ka_band_paper() {
-        // 1e-5 at 5 dB fixes the clear sky
+        // 1e-5 at a fade of 5 dB determines the clear sky
         for (coding, clear, fades) in
             [(Coding::Uncoded, 14.6, [3.3, 2.9, 2.6]), (Coding::Viterbi, 9.2, [3.8, 3.5, 3.3])]
         {

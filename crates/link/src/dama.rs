@@ -1,32 +1,32 @@
-//! Demand assignment at work: frames, requests, grants.
+//! The mechanism of demand assignment: frames, requests, grants.
 //!
-//! At the beginning of each frame, in this order: the terminal asks for what waits and is not asked for yet;
-//! grants whose time has come are added to what is due; the frame gets as much of that as it can carry, plus
-//! the free share. What a frame does not use is lost. A packet larger than what is left of a frame goes on in
-//! the next one that carries something (fragmentation, as RLE in DVB-RCS2). Requests count bytes, framing
-//! included, and are not lost.
+//! At the beginning of each frame, in this order: the terminal requests capacity for waiting work that it has
+//! not requested yet; grants whose time has come become due; the frame gets as much of the due work as it can
+//! carry, plus the free share. Unused capacity of a frame is lost. A packet larger than the rest of a frame
+//! continues in the next one that carries something (fragmentation, as RLE in DVB-RCS2). Requests count
+//! bytes, framing included, and are not lost.
 
 use crate::access::Dama;
 use crate::step::SHORTEST_STEP;
 use bentpipe_base::{Instant, Rate};
 use std::collections::VecDeque;
 
-/// Work of a server: bits times 1e9, so that a rate in bit/s does whole units of it in a nanosecond.
+/// Work of a server: bits times 1e9, so that a rate of r bit/s does r units in a nanosecond.
 pub(crate) type Work = u128;
 
-/// The terminal and the hub of one direction.
+/// State of the terminal and the hub of one direction.
 #[derive(Debug)]
 pub(crate) struct Grants {
     parameters: Dama,
-    /// Beginning of the frame at hand.
+    /// Beginning of the current frame.
     begin: Instant,
-    /// What it may still carry.
+    /// Work that it may still carry.
     budget: Work,
-    /// Asked for, with the time from which it may be served.
+    /// Work requested, with the time from which it may be served.
     asked: VecDeque<(Instant, Work)>,
-    /// Granted, and not yet given to a frame.
+    /// Work granted and not yet assigned to a frame.
     due: Work,
-    /// Asked for or due.
+    /// Work requested or due.
     outstanding: Work,
 }
 
@@ -49,26 +49,25 @@ impl Grants {
         rate.map_or(0, |r| u128::from(r.bps()) * u128::from(self.parameters.frame.0))
     }
 
-    /// End of the frame at hand.
+    /// End of the current frame.
     pub(crate) fn end(&self) -> Instant {
         self.begin + self.parameters.frame
     }
 
-    /// What the frame at hand may still carry.
+    /// Work that the current frame may still carry.
     pub(crate) const fn budget(&self) -> Work {
         self.budget
     }
 
-    /// Counts what was carried.
+    /// Subtracts work that was carried.
     pub(crate) const fn spend(&mut self, work: Work) {
         self.budget = self.budget.saturating_sub(work);
     }
 
-    /// The next frame that begins at or before `at` and has something to decide. Goes past frames that have
-    /// nothing.
+    /// Returns the beginning of the next frame, if at or before `at`. Skips frames in which nothing happens.
     pub(crate) fn next_boundary(&mut self, at: Instant, waiting: Work) -> Option<Instant> {
         if waiting == 0 && self.due == 0 {
-            // frames before the next grant decide nothing
+            // nothing happens in frames before the next grant
             let grant = self.asked.front().map_or(Instant::NEVER, |a| a.0);
             let last = at.min(Instant(grant.0.saturating_sub(1)));
             let frames = last.since(self.begin).0 / self.parameters.frame.0;
@@ -80,7 +79,7 @@ impl Grants {
         (self.end() <= at).then(|| self.end())
     }
 
-    /// A frame begins at `at`, with `waiting` before it and a link of `rate`.
+    /// Begins a frame at `at`, with `waiting` work before it and a link of `rate`.
     pub(crate) fn boundary(&mut self, at: Instant, waiting: Work, rate: Option<Rate>) {
         self.begin = at;
         let request = waiting.saturating_sub(self.outstanding);

@@ -1,4 +1,4 @@
-//! One direction of a link as a value.
+//! Description of one direction of a link.
 
 use crate::drop_tail::Capacity;
 use crate::dynamics::Dynamics;
@@ -12,22 +12,22 @@ pub struct DirectionSpec {
     pub rate: Rate,
     /// One-way propagation delay.
     pub delay: Duration,
-    /// How much may wait, the packet in service not counted.
+    /// Capacity of the queue; the packet in service is not counted.
     pub buffer: Capacity,
-    /// Who is served next, and who is dropped.
+    /// Which packet is served next, and which is dropped.
     pub discipline: Discipline,
     /// Loss probability per packet.
     pub loss: Probability,
-    /// Bit error rate over IP bytes plus framing; a packet survives when all its bits do.
+    /// Bit error rate over IP bytes plus framing; one bit error loses the packet.
     pub ber: Probability,
-    /// Bytes that each packet takes on the link beyond its own.
+    /// Bytes of link-layer overhead of each packet.
     pub framing: Size,
     /// What changes during the run; `None` on most links.
     pub dynamics: Option<Box<Dynamics>>,
 }
 
 impl DirectionSpec {
-    /// A direction that loses nothing and never changes, first in, first out.
+    /// A constant direction without losses, first in, first out.
     pub const fn new(rate: Rate, delay: Duration, buffer: Capacity) -> Self {
         Self {
             rate,

@@ -1,16 +1,15 @@
-//! Drop from the front: an arrival that finds no room takes the place of the packets that have waited
-//! longest.
+//! Drop from the front: an arrival that finds no room replaces the packets that have waited longest.
 //!
 //! Source: Lakshman, Neidhardt and Ott, "The drop from front strategy in TCP and in TCP over ATM", INFOCOM
-//! 1996; RFC 7567, section 4.1. First in, first out as drop-tail, with the same buffer; but the sender hears
-//! of the loss a whole queue earlier, and what is delivered is younger.
+//! 1996; RFC 7567, section 4.1. First in, first out like drop-tail, with the same buffer; but the sender
+//! learns of the loss a whole queueing delay earlier, and delivered packets have waited less.
 //!
-//! An arrival that would not fit into an empty buffer is refused itself, and drops nobody.
+//! An arrival that would not fit into an empty buffer is refused and causes no other drop.
 
 use crate::drop_tail::{DropTail, Refused};
 use bentpipe_base::{Pkt, Size};
 
-/// Takes the arrival, or names what must go for it.
+/// Queues the arrival, or returns the packet that must be dropped first.
 pub(crate) fn push(tail: &mut DropTail, packet: Pkt) -> Result<(), Refused> {
     if !tail.capacity().holds(1, packet.wire_len()) {
         return Err(Refused::Arrival(packet));

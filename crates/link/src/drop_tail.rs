@@ -1,10 +1,10 @@
-//! First in, first out, and what all disciplines share: how much may wait, and what is refused or dropped.
+//! First in, first out, and what all disciplines share: the capacity, and refused or dropped packets.
 
 use bentpipe_base::trace::DropCause;
 use bentpipe_base::{Pkt, Size};
 use std::collections::VecDeque;
 
-/// How much may wait.
+/// Capacity of a queue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Capacity {
     /// At most this many packets.
@@ -14,7 +14,7 @@ pub enum Capacity {
 }
 
 impl Capacity {
-    /// True when so many packets of so many bytes together may wait.
+    /// True if this many packets with this many bytes in total may wait.
     #[inline]
     pub(crate) const fn holds(self, packets: usize, bytes: Size) -> bool {
         match self {
@@ -38,12 +38,12 @@ impl DropTail {
         Self { capacity, bytes: Size::ZERO, packets: VecDeque::new() }
     }
 
-    /// How much may wait.
+    /// Its capacity.
     pub(crate) const fn capacity(&self) -> Capacity {
         self.capacity
     }
 
-    /// Takes the packet, if it fits beside `others` packets of `bytes` bytes.
+    /// Queues the packet if it fits beside `others` packets of `bytes` bytes; else returns it.
     pub(crate) fn push_beside(&mut self, packet: Pkt, others: usize, bytes: Size) -> Result<(), Pkt> {
         let size = packet.wire_len();
         if !self.capacity.holds(self.packets.len() + others + 1, self.bytes + bytes + size) {
@@ -69,7 +69,7 @@ impl DropTail {
     }
 }
 
-/// What a discipline that manages its queue did to packets that waited.
+/// Waiting packets that a discipline dropped, and the number that it marked.
 #[derive(Debug, Default)]
 pub(crate) struct Dropped {
     pub(crate) packets: VecDeque<(Pkt, DropCause)>,
@@ -82,7 +82,7 @@ impl Dropped {
         self.packets.push_back((packet, cause));
     }
 
-    /// What was dropped and not taken yet.
+    /// Packets dropped and not taken yet.
     #[cfg(test)]
     pub(crate) const fn packets(&self) -> &VecDeque<(Pkt, DropCause)> {
         &self.packets
@@ -94,11 +94,11 @@ impl Dropped {
 pub enum Refused {
     /// The arrival itself.
     Arrival(Pkt),
-    /// One that waited; the arrival may be tried again.
+    /// A waiting packet; the arrival may be tried again.
     Waiting {
-        /// To drop.
+        /// The packet to drop.
         evicted: Pkt,
-        /// To try again.
+        /// The packet to try again.
         arrival: Pkt,
     },
 }

@@ -1,8 +1,8 @@
 //! Everything about one direction of a link that can change during a run, as a value.
 //!
-//! Each mechanism is at most once on a direction. They act in a fixed order: what the timeline says,
-//! scheduled capacity, recorded delay and loss, the orbit, the fade, bursts of errors, outages; access
-//! decides when the packet at the head of the queue may begin.
+//! Each mechanism is at most once on a direction. They act in a fixed order: timeline, scheduled capacity,
+//! recorded delay and loss, orbit, fade, burst losses, outages; access decides when the packet at the head of
+//! the queue may begin.
 
 use crate::access::Access;
 use crate::capacity::CapacityTrace;
@@ -21,19 +21,19 @@ pub struct Dynamics {
     pub changes: Vec<(Instant, Change)>,
     /// Rate over time, or instants at which packets may leave.
     pub capacity: Option<CapacityTrace>,
-    /// One-way delay as it was recorded.
+    /// Recorded one-way delay.
     pub delay: Option<Recorded<Duration>>,
-    /// Loss probability as it was recorded.
+    /// Recorded loss probability.
     pub loss: Option<Recorded<Probability>>,
-    /// Satellites that move.
+    /// Moving satellites.
     pub orbit: Option<Orbit>,
-    /// Attenuation over time and what it does.
+    /// Attenuation over time and its effect.
     pub fade: Option<Fade>,
-    /// Errors in bursts.
+    /// Burst losses.
     pub bursts: Option<GilbertElliott>,
-    /// Times in which nothing gets through.
+    /// Recurring outages.
     pub outages: Option<Outages>,
-    /// When a waiting packet may begin.
+    /// When a waiting packet may be sent.
     pub access: Option<Access>,
 }
 
@@ -55,7 +55,7 @@ pub struct Change {
 }
 
 impl Dynamics {
-    /// True when nothing ever changes.
+    /// True if nothing ever changes.
     pub fn is_constant(&self) -> bool {
         *self == Self::default()
     }

@@ -1,8 +1,8 @@
-//! A fade: attenuation in dB over time, and what it does to the link.
+//! A fade: attenuation in dB over time, and its effect on the link.
 //!
 //! Attenuation comes from a profile (straight lines between points) or from the rain series of P.1853. It
 //! either raises the bit error rate of a fixed coding, BER = f(clear-sky Eb/N0 - attenuation), or makes
-//! adaptive coding slow the link down. Both are computed anew at fixed steps, between which they hold.
+//! adaptive coding slow the link down. Both are recomputed at fixed steps and constant in between.
 
 use crate::acm::{Acm, Adaptation};
 use crate::coding::Coding;
@@ -18,7 +18,7 @@ use std::sync::Arc;
 pub struct Fade {
     /// Where the attenuation comes from.
     pub source: FadeSource,
-    /// What it does.
+    /// Its effect on the link.
     pub effect: FadeEffect,
     /// Time between computations, more than zero.
     pub every: Duration,
@@ -30,11 +30,11 @@ pub enum FadeSource {
     /// Straight lines between these points (dB, at least 0); constant before the first and after the last. At
     /// least one.
     Profile(Arc<[(Instant, f64)]>),
-    /// A random series.
+    /// A random rain series.
     Rain(Rain),
 }
 
-/// What attenuation does.
+/// The effect of attenuation.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum FadeEffect {
     /// Bit errors of a fixed coding, on top of the link's own.
@@ -44,7 +44,7 @@ pub enum FadeEffect {
         /// Eb/N0 under clear sky in dB.
         clear_db: f64,
     },
-    /// A slower mode.
+    /// A slower mode of adaptive coding.
     Acm(Acm),
 }
 
@@ -54,7 +54,7 @@ pub(crate) struct Fading {
     source: Source,
     effect: Effect,
     every: Duration,
-    /// The next computation.
+    /// Time of the next computation.
     next: Instant,
     fade_db: f64,
 }
@@ -71,7 +71,7 @@ enum Effect {
     Acm(Adaptation),
 }
 
-/// What was computed last.
+/// Results of the last computation.
 #[derive(Clone, Copy, Debug, Default)]
 struct Held {
     ber: f64,
@@ -80,7 +80,7 @@ struct Held {
 }
 
 impl Fading {
-    /// The streams are those of a rain series: rain and scintillation.
+    /// `streams` are those of the rain series: rain and scintillation.
     pub(crate) fn new(fade: &Fade, streams: Option<(RngSlot, Option<RngSlot>)>) -> Self {
         let source = match (&fade.source, streams) {
             (FadeSource::Profile(points), _) => Source::Profile(Arc::clone(points)),
@@ -128,7 +128,7 @@ fn profile(points: &[(Instant, f64)], at: Instant) -> f64 {
 impl Process for Fading {
     fn apply(&mut self, at: Instant, cx: &mut Cx<'_>, state: &mut State) -> Instant {
         if matches!(self.effect, Effect::Coding { .. }) && self.next <= at {
-            // only the latest counts; adaptive coding decides at each of them
+            // go to the latest step; only adaptive coding decides at each of them
             self.next = grid(at, self.every);
         }
         while self.next <= at {

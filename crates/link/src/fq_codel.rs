@@ -1,4 +1,4 @@
-//! FQ-CoDel: a queue for each flow, served in turn by bytes, each under CoDel.
+//! FQ-CoDel: a queue for each flow under CoDel, served in turn by bytes.
 //!
 //! Source: RFC 8290, sections 4 and 5; the scheduler is deficit round robin with two lists. A packet's flow
 //! is hashed to one of `flows` queues. A queue that becomes active goes to the end of the list of new queues
@@ -11,19 +11,18 @@
 //! else:            CoDel's next packet, whose bytes are taken off the credit
 //! ```
 //!
-//! When a packet has been put in and all together exceed the buffer, the queue with most bytes loses packets
-//! from its front, half of them but at most 64 (section 4.1). Flows whose hashes fall together share a queue;
-//! the hash has a key, so that it is another in each run (section 5.3).
+//! When an arrival makes the total exceed the buffer, the queue with most bytes drops packets from its front:
+//! half of its bytes, but at most 64 packets (section 4.1). Flows with the same hash share a queue; the hash
+//! has a key, so that it differs between runs (section 5.3).
 //!
-//! The link asks a packet for the hash of its flow ([`bentpipe_base::Packet::flow`]) and knows nothing else
-//! of it.
+//! The link uses only the hash of a packet's flow ([`bentpipe_base::Packet::flow`]).
 //!
-//! Defaults: 1024 flows; the quantum is 1500 B, an Ethernet MTU as a link counts it (RFC: 1514 B with the
-//! header of Ethernet, which it counts); target, interval and ECN as CoDel.
+//! Defaults: 1024 flows; a quantum of 1500 B, an Ethernet MTU without the Ethernet header, which a link does
+//! not count (RFC: 1514 B with it); target, interval and ECN as CoDel.
 //!
 //! Deviations: the buffer is the link's (`buffer`), not 10240 packets. A packet that would not fit into an
-//! empty buffer is refused and drops no other. `bytes()` in CoDel's test is that of the flow's own queue, as
-//! RFC 8289 has it; Linux takes that of all.
+//! empty buffer is refused and causes no other drop. `bytes()` in CoDel's test is that of the flow's own
+//! queue, as in RFC 8289; Linux uses that of all queues.
 
 use crate::codel::{Codel, Control, Lane};
 use crate::drop_tail::{Capacity, Dropped, Refused};
@@ -34,7 +33,7 @@ use std::collections::VecDeque;
 /// Parameters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FqCodel {
-    /// Of each queue.
+    /// CoDel parameters of each queue.
     pub codel: Codel,
     /// Bytes that a queue may send in its turn, at least [`FqCodel::LEAST_QUANTUM`].
     pub quantum: Size,
@@ -43,7 +42,7 @@ pub struct FqCodel {
 }
 
 impl FqCodel {
-    /// Most queues, as in Linux.
+    /// Largest number of queues, as in Linux.
     pub const MOST_FLOWS: u32 = 65_536;
     /// Smallest quantum, as in Linux: with less, a large packet would take thousands of turns.
     pub const LEAST_QUANTUM: Size = Size(256);
@@ -55,7 +54,7 @@ impl Default for FqCodel {
     }
 }
 
-/// Most packets that the fattest queue loses at once.
+/// Most packets dropped at once from the queue with most bytes.
 const BATCH: usize = 64;
 
 /// One queue.
@@ -64,7 +63,7 @@ struct Flow {
     lane: Lane,
     control: Control,
     credit: i64,
-    /// In one of the lists.
+    /// True if it is in one of the lists.
     active: bool,
 }
 
@@ -84,7 +83,7 @@ pub(crate) struct Flows {
 }
 
 impl Flows {
-    /// `key` makes the hash.
+    /// `key` is the key of the hash.
     pub(crate) fn new(parameters: FqCodel, key: u64) -> Self {
         let flows = parameters.flows.clamp(1, FqCodel::MOST_FLOWS);
         Self {
@@ -114,10 +113,10 @@ impl Flows {
         self.bytes
     }
 
-    /// The queue of a packet.
+    /// Index of the queue of a packet.
     fn index(&self, packet: &Packet) -> u32 {
         let hash = bentpipe_base::mix(packet.flow() ^ self.key);
-        // the upper half, scaled: no division, and no bias that matters
+        // scales the upper half: no division, negligible bias
         (((hash >> 32) * self.queues.len() as u64) >> 32) as u32
     }
 
@@ -131,7 +130,7 @@ impl Flows {
         }
     }
 
-    /// The link had nothing to send: whoever asked for a packet then found all queues empty.
+    /// Makes all queues inactive when the link is idle and nothing waits.
     pub(crate) fn rest(&mut self) {
         debug_assert!(self.packets == 0, "packets wait");
         for index in self.new.drain(..).chain(self.old.drain(..)) {
@@ -139,7 +138,7 @@ impl Flows {
         }
     }
 
-    /// A packet was served at once, as nothing waited: as if it had been put in and taken out.
+    /// Accounts for a packet that is served at once because nothing waits, as if it had been queued.
     pub(crate) fn pass(&mut self, packet: &Packet) {
         let index = self.index(packet);
         self.largest = self.largest.max(packet.wire_len());
@@ -174,7 +173,7 @@ impl Flows {
     /// Drops from the front of the queue with most bytes.
     fn drop_batch(&mut self, dropped: &mut Dropped) {
         let active = self.new.iter().chain(&self.old).copied();
-        // the first of equals, so that it is always the same
+        // the first of equals, so that the choice is deterministic
         let fattest = active.fold(None, |best: Option<(u32, Size)>, index| {
             let bytes = self.queues[index as usize].lane.bytes;
             if best.is_some_and(|b| b.1 >= bytes) { best } else { Some((index, bytes)) }
@@ -223,7 +222,7 @@ impl Flows {
         }
     }
 
-    /// The queue at the head has used up its turn.
+    /// Gives the queue at the head a quantum and moves it to the end of the old ones.
     fn replenish(&mut self, index: u32) {
         if self.new.pop_front().is_none() {
             self.old.pop_front();

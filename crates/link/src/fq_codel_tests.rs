@@ -46,7 +46,7 @@ impl Bench {
         (0..n).map_while(|_| self.next(ms(1))).collect()
     }
 
-    /// Flow and cause of what was dropped.
+    /// Flow, number and cause of the dropped packets.
     fn lost(&self) -> Vec<(u16, u64, DropCause)> {
         self.dropped.packets().iter().map(|(p, cause)| (p.sport, p.body.off, *cause)).collect()
     }
@@ -84,7 +84,7 @@ fn turns_are_counted_in_bytes_not_in_packets() {
     let served = bench.take(600);
     let bytes = |flow, size: usize| served.iter().filter(|p| p.0 == flow).count() * size;
     let (large, small) = (bytes(large, 1500), bytes(small, 300));
-    // in the end of a turn one may be ahead of the other by a quantum
+    // at the end one may be ahead of the other by a quantum
     assert!(large.abs_diff(small) <= 1500 && large > 140_000, "{large} {small}");
 }
 
@@ -109,13 +109,13 @@ fn a_new_flow_with_more_than_a_quantum_goes_behind_the_old_ones() {
     for i in 0..4 {
         bench.push(ms(1), of(burst, i, 1000));
     }
-    // 1500 B of credit: two of 1000 B. Then the other flow's turn, which has used up its own; so a third, and
-    // from there on they alternate
+    // 1500 B of credit: two packets of 1000 B. The next turn is that of the other flow, which has no credit
+    // left; so a third packet, and from there on they alternate
     let flows: Vec<u16> = bench.take(6).iter().map(|p| p.0).collect();
     assert_eq!(flows, [burst, burst, burst, bulk, burst, bulk]);
 }
 
-/// RFC 8290, section 4.2: else a flow could become new again and again and starve the old ones.
+/// RFC 8290, section 4.2: otherwise a flow could become new again and again and starve the old ones.
 #[test]
 fn a_new_queue_that_runs_empty_joins_the_old_ones_before_it_can_be_new_again() {
     let mut bench = default();
@@ -125,7 +125,7 @@ fn a_new_queue_that_runs_empty_joins_the_old_ones_before_it_can_be_new_again() {
     assert_eq!(bench.take(5).len(), 5);
     bench.push(ms(1), of(pulse, 0, 1400));
     assert_eq!(bench.take(1), [(pulse, 0)]);
-    // found empty: it is old now, and behind the other
+    // found empty: it is old now, and after the other
     assert_eq!(bench.take(1), [(bulk, 5)]);
     bench.push(ms(1), of(pulse, 1, 1400));
     assert_eq!(bench.take(3), [(bulk, 6), (bulk, 7), (pulse, 1)]);
@@ -205,7 +205,7 @@ fn a_buffer_in_bytes_counts_bytes_and_a_packet_larger_than_it_drops_no_other() {
     let refused = bench.flows.push(of(thin, 1, 7000), ms(0), bench.capacity, &mut bench.dropped);
     assert!(matches!(refused, Err(Refused::Arrival(p)) if p.body.off == 1));
     assert_eq!((bench.flows.len(), bench.lost().len()), (3, 2));
-    // and alone in a buffer for one packet each takes the other's place
+    // in a buffer for one packet an arrival replaces the other flow's packet
     bench.capacity = Capacity::Packets(1);
     bench.push(ms(0), of(thin, 2, 100));
     assert_eq!(bench.flows.len(), 1);
@@ -234,7 +234,7 @@ fn codel_acts_on_the_flow_that_fills_its_queue_and_on_no_other() {
     assert!(lost.len() > 40 && lost.iter().all(|l| (l.0, l.2) == (fat, DropCause::Aqm)), "{}", lost.len());
 }
 
-/// A packet that finds the link idle counts in its flow's turn, and a link that ran idle knows no turns.
+/// A packet that finds the link idle uses its flow's credit; an idle link resets the credits.
 #[test]
 fn what_passes_an_empty_queue_uses_up_credit_until_the_link_rests() {
     let mut bench = default();

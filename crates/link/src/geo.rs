@@ -1,4 +1,4 @@
-//! Delay over a geostationary satellite from where the ground stations are.
+//! Delay over a geostationary satellite, from the positions of the ground stations.
 //!
 //! ```text
 //! cos gamma = cos(latitude) cos(longitude difference)
@@ -7,8 +7,7 @@
 //! delay     = (slant up + slant down) / 299792 km/s
 //! ```
 //!
-//! The Earth is a sphere (RFC 2488 counts the same way: 239.6 ms below the satellite, 279.0 ms at the edge of
-//! its view).
+//! The Earth is a sphere (as in RFC 2488: 239.6 ms below the satellite, 279.0 ms at the edge of its view).
 
 use bentpipe_base::Duration;
 use core::fmt;
@@ -42,11 +41,11 @@ impl fmt::Display for BelowHorizon {
 
 impl core::error::Error for BelowHorizon {}
 
-/// One-way delay from one station over the satellite to another. Stations are (latitude, longitude) in
-/// degrees, north and east positive.
+/// Returns the one-way delay from one station over the satellite to another. Stations are (latitude,
+/// longitude) in degrees, north and east positive.
 ///
 /// # Errors
-/// When a station does not see the satellite.
+/// If a station does not see the satellite.
 pub fn delay(satellite_deg: f64, from: (f64, f64), to: (f64, f64)) -> Result<Duration, BelowHorizon> {
     let mut km = 0.0;
     for (station, (latitude, longitude)) in [from, to].into_iter().enumerate() {
@@ -54,7 +53,7 @@ pub fn delay(satellite_deg: f64, from: (f64, f64), to: (f64, f64)) -> Result<Dur
         let radius = EARTH_KM + ALTITUDE_KM;
         let sine = libm::sqrt((1.0 - cosine * cosine).max(0.0));
         let elevation = libm::atan2(cosine - EARTH_KM / radius, sine);
-        // also refuses what is not a number
+        // also rejects NaN
         if elevation < 0.0 || !elevation.is_finite() {
             return Err(BelowHorizon { station, elevation_deg: elevation.to_degrees() });
         }

@@ -1,9 +1,9 @@
-//! Errors in bursts: the Gilbert-Elliott channel, kept in time and not in packets, so that a flow that slows
-//! down does not stretch the bad spells.
+//! Burst losses: the Gilbert-Elliott channel. Its states last for a time, not for a number of packets, so a
+//! flow that slows down does not lengthen the bad periods.
 //!
 //! Source: Gilbert 1960, Elliott 1963; satellite links: shadowing, interference. Two states with exponential
-//! sojourns of means G (good) and B (bad); a packet is lost with probability `loss_good` or `loss_bad` of the
-//! state in which its transmission begins.
+//! durations of means G (good) and B (bad); a packet is lost with probability `loss_good` or `loss_bad` of
+//! the state in which its transmission begins.
 //!
 //! ```text
 //! share of time that is bad:  pi = B / (G + B)
@@ -20,17 +20,17 @@ use bentpipe_base::{Cx, Duration, Instant, Probability, RngSlot};
 /// Parameters of the channel.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct GilbertElliott {
-    /// Mean length of a good spell, more than zero.
+    /// Mean duration of the good state, more than zero.
     pub good: Duration,
-    /// Mean length of a bad spell, more than zero.
+    /// Mean duration of the bad state, more than zero.
     pub bad: Duration,
-    /// Loss probability in good spells.
+    /// Loss probability in the good state.
     pub loss_good: Probability,
-    /// Loss probability in bad spells.
+    /// Loss probability in the bad state.
     pub loss_bad: Probability,
 }
 
-/// The spells of one direction. Only they are drawn from its stream: packets draw from that of the errors.
+/// The states of one direction. Only they use its random stream; packets use that of the errors.
 #[derive(Debug)]
 pub(crate) struct Spells {
     parameters: GilbertElliott,
@@ -54,7 +54,7 @@ impl Process for Spells {
         let GilbertElliott { good, bad, loss_good, loss_bad } = self.parameters;
         let rng = cx.rng(self.rng);
         let mut until = self.until.unwrap_or_else(|| {
-            // exponential spells forget their age: the first is as long as any
+            // exponential durations are memoryless: the first is as long as any
             self.bad = rng.unit() * (good.0 as f64 + bad.0 as f64) < bad.0 as f64;
             Instant::ZERO + rng.exponential(if self.bad { bad } else { good })
         });
@@ -96,7 +96,7 @@ mod tests {
             long += usize::from(is_bad == 1 && until.since(at) > bad);
             at = until;
         }
-        // 20 000 exponential spells of each kind: 4 sigma are 2.8 %
+        // 20 000 exponential durations of each kind: 4 sigma are 2.8 %
         let [good, bad] = sums.map(|s| s / 20_000.0);
         assert!((good / 900.0 - 1.0).abs() < 0.028 && (bad / 100.0 - 1.0).abs() < 0.028, "{good} {bad}");
         // a share exp(-1) is longer than the mean: 4 sigma are 0.0136

@@ -1,7 +1,7 @@
 //! One direction of a link: queue, serialise, errors, propagate, in that order.
 //!
-//! A link sees a packet's size, priority and ECN bits and the hash of its flow, never TCP. What can change
-//! during a run is a value, [`Dynamics`]; each mechanism has a file of its own.
+//! A link uses a packet's size, priority, ECN bits and flow hash, never TCP. [`Dynamics`] describes what can
+//! change during a run; each mechanism has its own file.
 
 pub mod access;
 pub mod acm;

@@ -1,10 +1,10 @@
-//! One direction of a link as a [`Node`]: packets go in at port 0 and come out of port 0 later, or are
-//! dropped with a cause.
+//! One direction of a link as a [`Node`]: packets enter and later leave at port 0, or are dropped for a
+//! cause.
 //!
-//! There is one pending event per link, however many packets wait or fly: the arrival of the first packet in
-//! flight. Service is lazy and exact: whenever the link is touched it catches up with every service that
-//! began meanwhile, at the time it began. So the state an arriving packet meets is the true one, for any
-//! discipline, and a link that is woken late (live, on a busy machine) still serves its exact rate.
+//! A link has one pending event, the arrival of the first packet in flight, no matter how many packets wait
+//! or are in flight. Service is lazy and exact: whenever the link is called, it performs every service that
+//! has begun meanwhile, at the time it began. So an arriving packet meets the correct state, for any
+//! discipline, and a link that is woken late (live, on a busy machine) still serves at its exact rate.
 
 use crate::channel::Channel;
 use crate::drop_tail::Refused;
@@ -16,12 +16,12 @@ use bentpipe_base::trace::{DropCause, Event, Mask};
 use bentpipe_base::{Cx, Input, Instant, Node, Pkt, Port, Slot};
 use std::collections::VecDeque;
 
-/// One direction of a link. Fields stand in the order of their use: an idle link is passed by touching two
-/// cache lines, which is what makes thousands of links cheap.
+/// One direction of a link. The fields are in the order of their use: a packet on an idle link touches only
+/// two cache lines, which makes thousands of links cheap.
 #[derive(Debug)]
 #[repr(C, align(64))]
 pub struct Link {
-    /// End of the service in progress; in the past when idle. When the channel varies: the next time at which
+    /// End of the service in progress; in the past when idle. If the channel varies: the next time at which
     /// something can be served.
     pub(crate) busy_until: Instant,
     pub(crate) armed: Instant,
@@ -29,12 +29,11 @@ pub struct Link {
     pub(crate) channel: Channel,
     pub(crate) served: Served,
     pub(crate) queue: Queue,
-    /// Boxed: an idle link touches none of it.
+    /// Boxed, because an idle link does not use it.
     pub(crate) stats: Box<LinkStats>,
 }
 
-/// Packets on their way, first to arrive first. The first lies in place: most links carry one packet at a
-/// time.
+/// Packets in flight, first to arrive first. The first is stored inline: most links carry one at a time.
 #[derive(Debug)]
 #[repr(C)]
 pub(crate) struct InFlight {
@@ -46,7 +45,7 @@ pub(crate) struct InFlight {
 impl InFlight {
     const EMPTY: Self = Self { first: None, first_at: Instant::NEVER, rest: VecDeque::new() };
 
-    /// Adds a packet that arrives behind the others, however early it is due.
+    /// Adds a packet that arrives after the others, even if it is due earlier.
     #[inline]
     pub(crate) fn push(&mut self, at: Instant, packet: Pkt) {
         if self.first.is_none() {
@@ -73,7 +72,7 @@ impl InFlight {
         }
     }
 
-    /// Packets on their way.
+    /// Number of packets in flight.
     pub(crate) fn len(&self) -> usize {
         usize::from(self.first.is_some()) + self.rest.len()
     }
@@ -125,12 +124,12 @@ impl Link {
         &self.stats
     }
 
-    /// Most packets that waited since the last call, those waiting now included.
+    /// Returns the largest number of packets waiting since the last call, those waiting now included.
     pub fn take_peak(&mut self) -> u32 {
         core::mem::replace(&mut self.stats.recent_peak, self.queue.len() as u32)
     }
 
-    /// What the link is like now. Looking changes nothing.
+    /// Returns the state of the link now. This does not change the link's behaviour.
     pub fn look(&mut self, cx: &mut Cx<'_>) -> Look {
         self.settle(cx);
         if let Some(varying) = self.channel.changing() {
@@ -150,13 +149,13 @@ impl Link {
         }
     }
 
-    /// Packets that have left the queue and neither arrived nor are lost.
+    /// Number of packets that have left the queue and neither arrived nor were lost.
     pub fn on_the_way(&mut self, cx: &mut Cx<'_>) -> usize {
         self.settle(cx);
         self.in_flight.len() + self.channel.changing().map_or(0, |v| usize::from(v.is_sending()))
     }
 
-    /// Catches up; returns the end of the transmission in progress.
+    /// Performs what is due by now; returns the end of the transmission in progress.
     pub(crate) fn settle(&mut self, cx: &mut Cx<'_>) -> Instant {
         let varying = self.with_changes(|link, varying| {
             link.catch_up_varying(cx, varying);
@@ -181,7 +180,7 @@ impl Link {
         self.enqueue(cx, packet);
     }
 
-    /// Puts a packet into the queue, or drops it or another.
+    /// Queues a packet, or drops it or others.
     #[inline]
     pub(crate) fn enqueue(&mut self, cx: &mut Cx<'_>, mut packet: Pkt) {
         self.stats.waited(cx.now, self.queue.len());
@@ -200,7 +199,7 @@ impl Link {
         }
     }
 
-    /// The packet that is served next, at `at`; what the discipline drops before it ends there.
+    /// Takes the packet to be served next, at `at`, and drops what the discipline has dropped before it.
     #[inline]
     pub(crate) fn next_packet(&mut self, cx: &mut Cx<'_>, at: Instant) -> Option<Pkt> {
         self.stats.waited(at, self.queue.len());
@@ -240,8 +239,7 @@ impl Link {
         }
     }
 
-    /// Ends a packet at instant `at`, which may have passed: a link works when it is touched, and what it
-    /// tells is when things happened.
+    /// Drops a packet at `at`, the time of the trace event; it may be in the past because service is lazy.
     pub(crate) fn drop(&mut self, cx: &mut Cx<'_>, at: Instant, packet: Pkt, cause: DropCause) {
         self.stats.dropped(cause);
         let now = cx.now;
@@ -251,7 +249,7 @@ impl Link {
         cx.recycle(packet);
     }
 
-    /// Hands over what has arrived by now.
+    /// Delivers the packets that have arrived by now.
     #[inline]
     fn deliver(&mut self, cx: &mut Cx<'_>) {
         while let Some(packet) = self.in_flight.pop_until(cx.now) {
@@ -260,7 +258,7 @@ impl Link {
         }
     }
 
-    /// Asks to be called at `deadline`, unless that is asked for already.
+    /// Requests a call at `deadline`, unless one is requested by then already.
     #[inline]
     pub(crate) fn arm(&mut self, cx: &mut Cx<'_>, deadline: Instant) {
         if deadline < self.armed {
@@ -276,7 +274,7 @@ impl Link {
         }
     }
 
-    /// What `handle` does for a link that varies; returns when it must be called next.
+    /// Implements `handle` for a link that varies; returns when it must be called next.
     #[inline(never)]
     fn handle_varying(&mut self, cx: &mut Cx<'_>, input: Input) -> Instant {
         let deadline = self.with_changes(|link, varying| {
@@ -293,7 +291,7 @@ impl Link {
         deadline.unwrap_or(Instant::NEVER)
     }
 
-    /// Lends out what varies, beside the link itself; `None` when nothing does.
+    /// Calls `act` with the link and its varying part; `None` if the link does not vary.
     pub(crate) fn with_changes<T>(&mut self, act: impl FnOnce(&mut Self, &mut Varying) -> T) -> Option<T> {
         let mut varying = self.channel.take_changing()?;
         let answer = act(self, &mut varying);
@@ -301,7 +299,7 @@ impl Link {
         Some(answer)
     }
 
-    /// The next time this link must be called: the first arrival, or, when nothing flies, the next begin of a
+    /// When this link must be called next: the first arrival, or, with nothing in flight, the next start of a
     /// service.
     #[inline]
     fn deadline(&self) -> Instant {

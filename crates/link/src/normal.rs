@@ -10,9 +10,9 @@ pub fn q_inverse(p: f64) -> f64 {
     bisect(-40.0, 40.0, |x| q(x) > p)
 }
 
-/// The place between `low` and `high` where `left_of` turns from true to false.
+/// Returns the point between `low` and `high` where `left_of` turns from true to false.
 pub(crate) fn bisect(mut low: f64, mut high: f64, left_of: impl Fn(f64) -> bool) -> f64 {
-    // halves of 80 are below the spacing of doubles after 60 steps
+    // after 60 halvings of 80 the interval is below the spacing of doubles
     for _ in 0..60 {
         let middle = f64::midpoint(low, high);
         if left_of(middle) {

@@ -1,16 +1,15 @@
-//! Satellites that move: the delay of a MEO pass, the slots of a LEO constellation.
+//! Moving satellites: the delay of a MEO pass, the slots of a LEO constellation.
 //!
 //! **MEO**: one satellite after the other passes over the terminal on a circular orbit; the terminal changes
 //! over when the satellite in use reaches the lowest elevation, where the next one has just risen (make
-//! before break). The slant range follows from the geometry, the pace from Kepler's third law less the
-//! turning of the Earth: satellites that fly eastwards above the equator, as those of O3b.
+//! before break). The slant range follows from the geometry, the angular speed from Kepler's third law minus
+//! the rotation of the Earth: the satellites fly eastwards above the equator, like those of O3b.
 //!
 //! **LEO**: a schedule assigns another satellite every 15 s. Within a slot the delay jitters around the
-//! slot's own base; at the boundary nothing gets through for a moment, or some packets are lost, and the rate
-//! changes.
+//! slot's own base. At the boundary there is a short outage or loss, and the rate changes.
 //!
-//! When the delay drops, packets sent later would overtake. By default they do not: an arrival is never
-//! earlier than the one before. With `reorder` each packet takes its own time.
+//! When the delay drops, packets sent later would overtake earlier ones. By default they do not: an arrival
+//! is never earlier than the one before. With `reorder` each packet has its own delay.
 
 use crate::geo::{EARTH_KM, LIGHT_KM_S, central_angle, slant_km};
 use crate::state::{Process, State, grid};
@@ -27,8 +26,8 @@ pub enum Orbit {
     Slots(Slots),
 }
 
-/// Geometry of passes through the zenith. The link's own delay is added to that of the two hops, for what
-/// lies on the ground.
+/// Geometry of passes through the zenith. The link's own delay is added to that of the two hops, for the
+/// terrestrial part of the path.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Pass {
     /// Altitude above a sphere of 6378 km radius, in km.
@@ -37,8 +36,7 @@ pub struct Pass {
     pub min_elevation_deg: f64,
     /// Time between computations of the delay, more than zero.
     pub every: Duration,
-    /// How many times as fast as in nature it goes round: 1, or what the timeline of a live link is sped up
-    /// by.
+    /// Speed-up of the orbit: 1, or the factor by which the timeline of a live link is sped up.
     pub pace: f64,
 }
 
@@ -49,29 +47,29 @@ pub struct Slots {
     pub period: Duration,
     /// Beginning of the first full slot.
     pub offset: Duration,
-    /// One-way delay of a slot: lowest and highest, uniform. Replaces the link's own delay. Directions with
-    /// the same `pair` draw the same places in their ranges.
+    /// One-way delay of a slot, uniform between lowest and highest. Replaces the link's own delay. Directions
+    /// with the same `pair` draw the same relative positions in their ranges.
     pub delay: (Duration, Duration),
-    /// Whose slots.
+    /// Name of the random stream of delays; both directions of a terminal use the same.
     pub pair: String,
-    /// Scale of the Laplace-distributed jitter of the one-way delay; never below the slot's shortest.
+    /// Scale of the Laplace-distributed jitter of the one-way delay, which stays above the lowest `delay`.
     pub jitter: Duration,
     /// How long one value of the jitter holds.
     pub jitter_step: Duration,
-    /// Rate of a slot, lowest and highest, uniform; `None` keeps the link's own.
+    /// Rate of a slot, uniform between lowest and highest; `None` keeps the link's own.
     pub rate: Option<(Rate, Rate)>,
-    /// What happens at the boundary.
+    /// What happens at the boundary between slots.
     pub handover: Handover,
     /// Packets may overtake each other when the delay drops.
     pub reorder: bool,
 }
 
-/// The moment between two slots.
+/// What happens between two slots.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Handover {
-    /// Everything sent in a time drawn from this range is lost.
+    /// Everything sent is lost for a time drawn from this range.
     Outage(Duration, Duration),
-    /// Packets are lost with a probability for a time.
+    /// Packets are lost with this probability for this time.
     Loss(Probability, Duration),
     /// Nothing is lost.
     Seamless,
@@ -82,13 +80,13 @@ const MU_KM3_S2: f64 = 398_600.441_8;
 /// Rotation of the Earth in rad/s.
 const ROTATION: f64 = 7.292_115_9e-5;
 
-/// The passes that one direction sees. The run begins as a satellite rises.
+/// The passes of one direction. The run begins as a satellite rises.
 #[derive(Debug)]
 pub(crate) struct Passes {
     altitude_km: f64,
-    /// Half of what a satellite sweeps in a pass, in radians.
+    /// Half the central angle of a pass, in radians.
     reach: f64,
-    /// Angular speed over the turning ground, in rad/s.
+    /// Angular speed relative to the ground, in rad/s.
     speed: f64,
     every: Duration,
 }
@@ -103,10 +101,10 @@ impl Passes {
         Self { altitude_km, reach, speed, every: pass.every.max(SHORTEST_STEP) }
     }
 
-    /// Two hops at `at`.
+    /// Delay of the two hops at `at`.
     fn delay(&self, at: Instant) -> Duration {
         let swept = libm::fmod(self.speed * at.as_secs_f64(), 2.0 * self.reach);
-        // a pass of no length, straight above the terminal, stands still
+        // in a pass of length zero the satellite stays at the zenith
         let angle = if swept.is_finite() { swept - self.reach } else { -self.reach };
         Duration::from_secs_f64(2.0 * slant_km(self.altitude_km, libm::cos(angle)) / LIGHT_KM_S)
     }
@@ -120,10 +118,10 @@ impl Process for Passes {
     }
 }
 
-/// The streams that slots draw from.
+/// The random streams of slots.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct SlotStreams {
-    /// One draw per slot: the place in the range of delays. Shared by a pair.
+    /// One draw per slot: the position in the range of delays. Shared by a pair.
     pub orbit: RngSlot,
     /// Two draws per slot: rate, length of the handover.
     pub beam: RngSlot,
@@ -136,7 +134,7 @@ pub(crate) struct SlotStreams {
 pub(crate) struct Schedule {
     slots: Slots,
     streams: SlotStreams,
-    /// End of the slot at hand; `None` before the first.
+    /// End of the current slot; `None` before the first.
     end: Option<Instant>,
     base: Duration,
     rate: Option<Rate>,
@@ -164,12 +162,12 @@ impl Schedule {
         }
     }
 
-    /// The slot that begins at `begin`.
+    /// Enters the slot that begins at `begin`.
     fn enter(&mut self, cx: &mut Cx<'_>, begin: Instant) {
         let Slots { period, offset, delay: (low, high), rate, handover, .. } = &self.slots;
         self.base = Duration(cx.rng(self.streams.orbit).between(low.0 as f64, high.0 as f64) as u64);
         let beam = cx.rng(self.streams.beam);
-        // drawn in any case: a stream's draws do not depend on what is asked for
+        // always drawn, so that the stream does not depend on the parameters
         let (place, length) = (beam.unit(), beam.unit());
         self.rate = rate.and_then(|(low, high)| {
             let (low, high) = (low.bps() as f64, high.bps() as f64);

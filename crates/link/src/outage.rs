@@ -1,8 +1,8 @@
-//! Outages: times in which the link is blind and everything sent is lost.
+//! Outages: periods in which everything sent is lost.
 //!
-//! Shadowing by buildings and trees, or a terminal that loses its satellite. From the end of one to the
-//! beginning of the next it takes a time M, exactly or exponential with this mean; one lasts a time drawn
-//! uniformly from a range L. The share of time that is blind is mean(L) / (M + mean(L)).
+//! They stand for shadowing by buildings and trees, or for a terminal that loses its satellite. The time from
+//! the end of one to the beginning of the next is M, exactly or as the mean of an exponential distribution.
+//! The length is uniform in a range L. The share of time in outage is mean(L) / (M + mean(L)).
 
 use crate::state::{Process, State};
 use crate::step::SHORTEST_STEP;
@@ -12,7 +12,7 @@ use bentpipe_base::{Cx, Duration, Instant, RngSlot};
 /// Parameters of recurring outages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Outages {
-    /// From the end of one outage to the beginning of the next: the mean, or exactly this.
+    /// Time from the end of one outage to the beginning of the next: the mean, or exactly this.
     pub every: Duration,
     /// Exponential gaps instead of equal ones.
     pub random: bool,
@@ -27,7 +27,7 @@ pub struct Outages {
 pub(crate) struct Times {
     parameters: Outages,
     rng: RngSlot,
-    /// The outage at hand or to come.
+    /// The current or next outage.
     begin: Instant,
     end: Instant,
     started: bool,

@@ -1,20 +1,19 @@
-//! Queues: drop-tail, what a router may do for low-priority packets, and the disciplines that have files of
-//! their own. The packet in service is not counted.
+//! Queues: drop-tail, the disciplines for low-priority packets, and those that have files of their own. The
+//! packet in service is not counted.
 //!
-//! A queue is told the time: when a packet comes and when one is served. It never acts in between, so it is
-//! as lazy and as exact as the link.
+//! A queue is given the time of each arrival and each service and does nothing in between.
 //!
-//! Low priority is the lower-effort code point (LE, RFC 8622). Disciplines of routers that TCP-Peach and
-//! TCP-Swift count on:
+//! Low priority is the lower-effort code point (LE, RFC 8622). Router disciplines that TCP-Peach and
+//! TCP-Swift rely on:
 //!   pushout:   one shared buffer; an arrival of normal priority that finds it full evicts the newest of low
 //!              priority; low is served only when no normal packet waits
 //!   threshold: first in, first out; a low-priority arrival is refused when more than one packet waits
 //!              (`PeachQueue` of the simulator `GTNetS`)
 //!   wred:      first in, first out; a low-priority arrival is refused with a probability that rises from 0
 //!              to 1 while the queue grows from nothing to a quarter of the buffer
-//!   fifo:      marks are ignored
-//! Deviation: `wred` spreads its drops evenly (the shares are added up, and each whole one is a drop) where a
-//! router draws for each: the same share, without runs of luck.
+//!   fifo:      priority is ignored
+//! Deviation: `wred` spreads its drops evenly (it adds up the probabilities and drops a packet at each whole
+//! one), while a router draws for each packet.
 
 use crate::codel::{Codel, CodelQueue};
 use crate::drop_head;
@@ -24,36 +23,36 @@ use bentpipe_base::trace::DropCause;
 use bentpipe_base::{Dscp, Instant, Packet, Pkt, Size};
 use std::collections::VecDeque;
 
-/// Who is served next, and who is dropped.
+/// Which packet is served next, and which is dropped.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Discipline {
     /// First in, first out; an arrival that finds no room is dropped.
     #[default]
     Fifo,
-    /// First in, first out; an arrival that finds no room takes the place of the oldest.
+    /// First in, first out; an arrival that finds no room replaces the oldest.
     DropHead,
-    /// First in, first out; what waits too long is dropped or marked.
+    /// First in, first out; packets that wait too long are dropped or marked.
     Codel(Codel),
-    /// The same for each flow apart, and flows take turns.
+    /// CoDel for each flow; flows take turns.
     FqCodel(FqCodel),
-    /// Low priority is served last, and gives way to arrivals of normal priority.
+    /// Low priority is served last, and is dropped for arrivals of normal priority.
     Pushout,
     /// Low priority is refused when more than one packet waits.
     Threshold,
-    /// Low priority is refused the more often the fuller the queue.
+    /// Low priority is refused with a probability that rises with the queue.
     Wred,
 }
 
 impl Discipline {
-    /// True when packets of low priority are served or dropped otherwise than others.
+    /// True if packets of low priority are served or dropped differently from others.
     pub const fn minds_priority(self) -> bool {
         matches!(self, Self::Pushout | Self::Threshold | Self::Wred)
     }
 }
 
-/// Packets that may wait for a low-priority arrival to be taken, under [`Discipline::Threshold`].
+/// Most packets that may wait when a low-priority arrival is accepted under [`Discipline::Threshold`].
 const THRESHOLD: usize = 1;
-/// Share of the buffer at which [`Discipline::Wred`] refuses all: one in this many.
+/// [`Discipline::Wred`] refuses all low priority from 1/`RAMP` of the buffer on.
 const RAMP: f64 = 4.0;
 
 impl From<DropTail> for Queue {
@@ -62,17 +61,16 @@ impl From<DropTail> for Queue {
     }
 }
 
-/// What waits before a link.
+/// The queue of a link.
 #[derive(Debug)]
 pub struct Queue {
-    /// All packets that wait in one line; with pushout those of normal priority, under CoDel and FQ-CoDel
-    /// none.
+    /// The waiting packets; with pushout only those of normal priority, with CoDel and FQ-CoDel none.
     tail: DropTail,
-    /// Boxed: most queues are drop-tail.
+    /// Boxed, because most queues are drop-tail.
     more: Option<Box<More>>,
 }
 
-/// What drop-tail does not have.
+/// State of the disciplines other than drop-tail.
 #[derive(Debug)]
 enum More {
     Priority(Priority),
@@ -84,15 +82,15 @@ enum More {
 #[derive(Debug)]
 struct Priority {
     discipline: Discipline,
-    /// With pushout: what is served last.
+    /// With pushout: low-priority packets, served last.
     low: VecDeque<Pkt>,
     low_bytes: Size,
-    /// With WRED: drops due, less than one.
+    /// With WRED: sum of the probabilities since the last drop, less than one.
     due: f64,
 }
 
 impl Queue {
-    /// An empty queue. `key` is for disciplines that hash: another one puts flows together in another way.
+    /// An empty queue. `key` is the key of the flow hash, for disciplines that have one.
     pub fn new(capacity: Capacity, discipline: Discipline, key: u64) -> Self {
         let more = match discipline {
             Discipline::Fifo => None,
@@ -111,22 +109,22 @@ impl Queue {
         Self { tail: DropTail::new(capacity), more: more.map(Box::new) }
     }
 
-    /// How much may wait.
+    /// Its capacity.
     pub const fn capacity(&self) -> Capacity {
         self.tail.capacity
     }
 
-    /// Changes how much may wait; what waits already stays.
+    /// Changes the capacity; packets already waiting stay.
     pub const fn set_capacity(&mut self, capacity: Capacity) {
         self.tail.capacity = capacity;
     }
 
-    /// Takes the packet, which comes at `now`. What it drives out may be told here or by
+    /// Queues a packet that arrives at `now`. Packets dropped for it are returned here or by
     /// [`Queue::take_dropped`].
     ///
     /// # Errors
-    /// Gives back a packet that must be dropped: this one, and then nothing has changed; or one that waited,
-    /// and then try again with what [`Refused`] holds.
+    /// Returns a packet that must be dropped: this one, and the queue is unchanged; or a waiting one, and
+    /// then call again with the arrival in [`Refused`].
     #[inline]
     pub fn push(&mut self, packet: Pkt, now: Instant) -> Result<(), Refused> {
         match self.more.as_deref_mut() {
@@ -135,8 +133,7 @@ impl Queue {
         }
     }
 
-    /// The packet that is served next, at `at`. Ask for what was dropped before it with
-    /// [`Queue::take_dropped`].
+    /// Takes the next packet, at `at`. Call [`Queue::take_dropped`] afterwards for packets dropped before it.
     #[inline]
     pub fn pop(&mut self, at: Instant) -> Option<Pkt> {
         match self.more.as_deref_mut() {
@@ -147,7 +144,7 @@ impl Queue {
         }
     }
 
-    /// A packet that waited and that the discipline gave up, and why.
+    /// Takes a waiting packet that the discipline dropped, and the cause.
     #[inline]
     pub fn take_dropped(&mut self) -> Option<(Pkt, DropCause)> {
         match self.more.as_deref_mut() {
@@ -156,7 +153,7 @@ impl Queue {
         }
     }
 
-    /// Packets marked CE so far; `None` for a discipline that marks none.
+    /// Packets marked CE so far; `None` if the discipline does not mark.
     pub fn marked(&self) -> Option<u64> {
         match self.more.as_deref()? {
             More::Codel(codel, dropped) => codel.parameters.ecn.then_some(dropped.marked),
@@ -165,7 +162,7 @@ impl Queue {
         }
     }
 
-    /// Nothing waits, and the link has nothing to send.
+    /// Tells the discipline that nothing waits and the link is idle.
     #[inline]
     pub fn rest(&mut self) {
         if let Some(More::FqCodel(flows, _)) = self.more.as_deref_mut() {
@@ -173,7 +170,7 @@ impl Queue {
         }
     }
 
-    /// After [`Queue::rest`] `packet` is served without having waited.
+    /// Tells the discipline that `packet` is served without waiting, after [`Queue::rest`].
     #[inline]
     pub fn pass(&mut self, packet: &Packet) {
         match self.more.as_deref_mut() {
@@ -189,7 +186,7 @@ impl Queue {
         self.tail.packets.len() + self.more.as_deref().map_or(0, More::len)
     }
 
-    /// True when nothing waits.
+    /// True if nothing waits.
     #[inline]
     pub fn is_empty(&self) -> bool {
         self.tail.packets.is_empty() && self.more.as_deref().is_none_or(|m| m.len() == 0)
@@ -298,7 +295,7 @@ pub(crate) mod tests {
         p
     }
 
-    /// What comes out, by payload.
+    /// Dequeues all packets; returns the lengths of their payloads.
     pub(crate) fn order(q: &mut Queue) -> Vec<u32> {
         core::iter::from_fn(|| q.pop(Instant::ZERO)).map(|p| p.body.len).collect()
     }
@@ -383,7 +380,7 @@ pub(crate) mod tests {
         assert_eq!(order(&mut q), [1, 2, 4]);
     }
 
-    /// Half way up the ramp every other low-priority packet goes, above it all, and none of the others.
+    /// Half way up the ramp every other low-priority packet is dropped, above it all, and no normal ones.
     #[test]
     fn wred_drops_low_by_the_fill() {
         let dropped = |waiting: u32| {

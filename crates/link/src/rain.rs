@@ -5,13 +5,13 @@
 //! A(k) = max(exp(m + sigma X(k)) - exp(m + sigma Qinv(P0)), 0)   dB
 //! ```
 //!
-//! m and sigma describe the log-normal law of attenuation, P0 the share of time in which it rains. The
-//! recommendation drops the first 200 000 samples so that the filter forgets its start; here X(0) is drawn
-//! from the stationary law, which is the same without the wait. Scintillation is Gaussian noise through a
-//! low-pass filter of 0.1 Hz. The filter here is of first order and has the same samples: rho = exp(-2 pi 0.1
-//! Hz Ts), so that variance and autocorrelation are exact for any Ts. Deviations: its spectrum falls by 20 dB
-//! a decade, the recommendation's by 80/3; and with Ts = 1 s what is faster than 0.5 Hz is not seen: take a
-//! Ts of 0.1 s where that matters.
+//! m and sigma are the parameters of the log-normal distribution of attenuation, P0 is the share of time in
+//! which it rains. The recommendation drops the first 200 000 samples, so that the filter forgets its start;
+//! here X(0) is drawn from the stationary distribution, which has the same effect. Scintillation is Gaussian
+//! noise through a low-pass filter of 0.1 Hz. The filter here is of first order and has the same samples: rho
+//! = exp(-2 pi 0.1 Hz Ts), so that variance and autocorrelation are exact for any Ts. Deviations: its
+//! spectrum falls by 20 dB a decade, the recommendation's by 80/3; and with Ts = 1 s variations faster than
+//! 0.5 Hz are missing: use a Ts of 0.1 s where that matters.
 
 use crate::normal::q_inverse;
 use crate::step::SHORTEST_STEP;
@@ -32,16 +32,16 @@ pub struct Rain {
     pub step: Duration,
     /// Standard deviation of the scintillation in dB; 0 for none.
     pub scintillation_db: f64,
-    /// Whose weather: directions that name the same station see the same rain.
+    /// Name of the station: directions with the same station see the same rain.
     pub station: String,
-    /// Attenuation of this direction over that of the station's series: about 1.9 for the 30 GHz uplink of a
-    /// 20 GHz downlink.
+    /// Ratio of this direction's attenuation to that of the station's series: about 1.9 for the 30 GHz uplink
+    /// of a 20 GHz downlink.
     pub scale: f64,
 }
 
 /// Corner frequency of the scintillation's low-pass filter in Hz.
 const CORNER_HZ: f64 = 0.1;
-/// More attenuation than any link bears: numbers stay finite.
+/// Upper limit of the attenuation, so that numbers stay finite.
 const DEEPEST_DB: f64 = 1000.0;
 
 /// The series as one direction sees it.
@@ -50,14 +50,14 @@ pub(crate) struct Series {
     parameters: Rain,
     rain: Filtered,
     scintillation: Option<Filtered>,
-    /// exp(m + sigma Qinv(P0)), what is taken off so that it is dry outside P0.
+    /// exp(m + sigma Qinv(P0)), subtracted so that it rains only for a share P0 of the time.
     offset: f64,
-    /// Number of the sample at hand.
+    /// Number of the current sample.
     sample: Option<u64>,
 }
 
-/// First-order filtered Gaussian noise of variance 1: x(k) = rho x(k-1) + sqrt(1-rho^2) n(k), from its
-/// stationary law on.
+/// First-order filtered Gaussian noise of variance 1: x(k) = rho x(k-1) + sqrt(1-rho^2) n(k), which starts in
+/// its stationary distribution.
 #[derive(Debug)]
 struct Filtered {
     rng: RngSlot,
@@ -76,7 +76,7 @@ impl Filtered {
 }
 
 impl Series {
-    /// `scintillation` is used when the parameters ask for any.
+    /// `scintillation` is the stream of the scintillation, if the parameters have any.
     pub(crate) fn new(parameters: &Rain, rain: RngSlot, scintillation: Option<RngSlot>) -> Self {
         let parameters = Rain { step: parameters.step.max(SHORTEST_STEP), ..parameters.clone() };
         let step = parameters.step.as_secs_f64();
@@ -90,10 +90,10 @@ impl Series {
         }
     }
 
-    /// Attenuation in dB at `at`, which never goes back. Negative when scintillation strengthens the signal.
+    /// Returns the attenuation in dB at `at`, which never decreases. Scintillation can make it negative.
     pub(crate) fn attenuation(&mut self, at: Instant, cx: &mut Cx<'_>) -> f64 {
         let wanted = at.0 / self.parameters.step.0;
-        // one draw for every sample, whoever looks and whenever
+        // one draw for every sample, independent of the calls
         let first = if let Some(sample) = self.sample {
             sample + 1
         } else {
@@ -106,7 +106,7 @@ impl Series {
         self.sample = Some(wanted);
         let Rain { m, sigma, scale, scintillation_db, .. } = self.parameters;
         let rain = libm::exp(m + sigma * self.rain.x) - self.offset;
-        // also makes zero of what is not a number
+        // NaN becomes zero, too
         let rain = if rain > 0.0 { rain.min(DEEPEST_DB) * scale } else { 0.0 };
         rain + self.scintillation.as_ref().map_or(0.0, |s| scintillation_db * s.x)
     }
@@ -167,7 +167,7 @@ mod tests {
         let n = 20_000;
         let mut sums = [0.0; 4];
         for _ in 0..n {
-            // 50 s a step: the same process, looked at less often
+            // 50 s a step: the same process, sampled less often
             let mut series = Series::new(&Rain { step: Duration::from_secs(50), ..rain() }, rng, None);
             let mut at = |s: u64| {
                 series.attenuation(Instant(s * 1_000_000_000), &mut world.cx(Instant::ZERO, NodeId(0)));
@@ -201,7 +201,7 @@ mod tests {
             let extra = both - plain.attenuation(at, &mut cx);
             squares += extra * extra;
         }
-        // rho = 0.53: 100 000 samples are worth 55 000; 4 sigma of the variance are 2.4 %
+        // rho = 0.53: 100 000 samples are worth 55 000 independent ones; 4 sigma of the variance are 2.4 %
         let variance = squares / n as f64;
         assert!((variance / 0.25 - 1.0).abs() < 0.024, "{variance}");
     }

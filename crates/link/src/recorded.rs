@@ -1,12 +1,10 @@
-//! A recorded series: a value that holds from one instant until the next, as of delays and losses that
-//! somebody measured.
+//! A recorded series of values, such as measured delays or losses.
 //!
-//! Of a recording of round trips every 10 ms each holds for 10 ms. What is between two samples nobody has
-//! seen: there are no straight lines, which would hide the steps that handovers make. A series can start over
-//! when it ends.
+//! Each value holds until the next sample. There is no interpolation, because it would hide the steps that
+//! handovers make. A series can repeat when it ends.
 //!
-//! A packet's loss is drawn with what holds when its transmission begins, its delay is what holds when it
-//! ends; when the delay drops, packets keep their order.
+//! The loss of a packet is drawn with the value at the start of its transmission; its delay is the value at
+//! the end. When the delay drops, packets keep their order.
 
 use crate::state::{Process, State};
 use crate::step::SHORTEST_STEP;
@@ -17,28 +15,28 @@ use std::sync::Arc;
 /// A value over time.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Recorded<T> {
-    /// Instants in order, and the value from there on. Before the first holds the first.
+    /// Instants in order, and the value from there on. The first value also holds before its instant.
     pub points: Arc<[(Instant, T)]>,
-    /// Start over after this time, which is later than the last point.
+    /// Repeat after this time, which is later than the last point.
     pub repeat: Option<Duration>,
 }
 
 impl<T: Copy> Recorded<T> {
-    /// What holds at `at`, and until when.
+    /// Returns the value at `at`, and until when it holds.
     pub(crate) fn value(&self, at: Instant) -> (Option<T>, Instant) {
         let (value, until) = at_instant(&self.points, self.repeat, at);
         (value.or_else(|| self.points.first().map(|p| p.1)), until)
     }
 }
 
-/// The value of the last of `points` that is not after `at`, with the time counted anew after each `repeat`;
-/// and until when it holds.
+/// Returns the value of the last of `points` that is not after `at`, and until when it holds. Time restarts
+/// after each `repeat`.
 pub(crate) fn at_instant<T: Copy>(
     points: &[(Instant, T)],
     repeat: Option<Duration>,
     at: Instant,
 ) -> (Option<T>, Instant) {
-    // never stands for one that does not start over
+    // without `repeat` the period is practically infinite
     let repeat = repeat.map_or(Duration(u64::MAX), |r| r.max(SHORTEST_STEP));
     let within = Duration(at.0 % repeat.0);
     let begin = Instant(at.0 - within.0);
@@ -48,7 +46,7 @@ pub(crate) fn at_instant<T: Copy>(
     (value, begin + next)
 }
 
-/// The series of a direction at work.
+/// The recorded series of a direction.
 #[derive(Debug)]
 pub(crate) struct Replay {
     pub(crate) delay: Option<Recorded<Duration>>,

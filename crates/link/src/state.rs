@@ -1,19 +1,19 @@
-//! What a changing direction is like at one moment, and the processes that make it so.
+//! The state of a varying direction at one instant, and the processes that determine it.
 
 use crate::direction::DirectionSpec;
 use bentpipe_base::trace::DropCause;
 use bentpipe_base::{Cx, Duration, Instant, Rate, Rng};
 use core::fmt::Debug;
 
-/// What holds from one instant until the next change.
+/// The state from one instant until the next change.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct State {
-    /// `None`: nothing moves, packets wait.
+    /// `None`: nothing is sent, packets wait.
     pub rate: Option<Rate>,
     pub one_way: Duration,
-    /// Taken down, by the timeline or by a user: everything sent is lost to an outage, whatever else holds.
+    /// Taken down by the timeline or a user: everything sent is lost to an outage.
     pub down: bool,
-    /// Everything sent is lost, and why.
+    /// If set, everything sent is lost, for this cause.
     pub blind: Option<DropCause>,
     /// Loss probability around a handover.
     pub handover: f64,
@@ -21,20 +21,20 @@ pub(crate) struct State {
     pub fade: f64,
     /// Loss probability of every packet.
     pub loss: f64,
-    /// Loss probability of the spell at hand.
+    /// Loss probability of the current state of the burst process.
     pub burst: f64,
-    /// Independent bit errors of the link itself.
+    /// Rate of independent bit errors of the link itself.
     pub ber: f64,
     /// Bit error rate that the fade adds.
     pub fade_ber: f64,
     /// Probability per bit that an error event of the coding begins there.
     pub fade_event: f64,
-    /// Attenuation in dB, where there is a fade.
+    /// Attenuation in dB; `None` without a fade.
     pub fade_db: Option<f64>,
 }
 
 impl State {
-    /// Before anything has changed.
+    /// The state before any change.
     pub(crate) const fn new(of: &DirectionSpec) -> Self {
         Self {
             rate: Some(of.rate),
@@ -52,20 +52,20 @@ impl State {
         }
     }
 
-    /// Makes the link blind; the first cause stays.
+    /// Sets `blind`; the first cause stays.
     pub(crate) const fn blind(&mut self, cause: DropCause) {
         if self.blind.is_none() {
             self.blind = Some(cause);
         }
     }
 
-    /// Logarithm of the probability that a bit is right and no error event begins there.
+    /// Logarithm of the probability that a bit is correct and no error event begins there.
     pub(crate) fn bit_log(&self) -> f64 {
         libm::log1p(-self.ber) + libm::log1p(-self.fade_event)
     }
 
-    /// Whether a packet gets through whose bit errors have the probability `bit_error`, or why not. What is
-    /// certain, or cannot happen, draws nothing.
+    /// Returns why a packet is lost; `None` if it is not. `bit_error` is the probability that it has bit
+    /// errors. Probabilities of 0 and 1 draw no random number.
     pub(crate) fn fate(&self, rng: &mut Rng, bit_error: f64) -> Option<DropCause> {
         if self.down {
             return Some(DropCause::Outage);
@@ -83,18 +83,18 @@ impl State {
         causes.into_iter().find(|&(p, _)| p >= 1.0 || (p > 0.0 && rng.unit() < p)).map(|(_, cause)| cause)
     }
 
-    /// True when everything sent is lost, for whatever cause.
+    /// True if everything sent is lost, for any cause.
     pub(crate) const fn is_dark(&self) -> bool {
         self.down || self.blind.is_some()
     }
 
-    /// Loss probability without that of bit errors, and without an outage.
+    /// Loss probability without bit errors and outages.
     pub(crate) fn packet_loss(&self) -> f64 {
-        // in this form one process alone is exact
+        // in this form the result is exact if only one process loses packets
         [self.handover, self.fade, self.loss, self.burst].iter().fold(0.0, |p, q| p + q - p * q)
     }
 
-    /// Bit error rate of both kinds together.
+    /// Bit error rate of link and fade together.
     pub(crate) fn bit_errors(&self) -> f64 {
         self.ber + self.fade_ber - self.ber * self.fade_ber
     }
@@ -102,10 +102,10 @@ impl State {
 
 /// A mechanism that changes the state over time.
 ///
-/// What it draws may depend on time alone, never on when or how often it is asked: so looking at a link
-/// changes nothing.
+/// Its random draws may depend on time only, never on when or how often it is called, so that observing a
+/// link changes nothing.
 pub(crate) trait Process: Debug + Send {
-    /// Applies what holds at `at`, which never goes back, and returns until when that holds.
+    /// Applies its effect at `at`, which never decreases, and returns until when it holds.
     fn apply(&mut self, at: Instant, cx: &mut Cx<'_>, state: &mut State) -> Instant;
 }
 

@@ -1,9 +1,9 @@
-//! What a link counts.
+//! Counters of a link.
 
 use bentpipe_base::trace::DropCause;
 use bentpipe_base::{Duration, Instant, Size};
 
-/// What a link serialised.
+/// Totals of the packets that a link serialised.
 #[derive(Clone, Copy, Debug)]
 pub struct Served {
     /// Packets.
@@ -15,20 +15,20 @@ pub struct Served {
 }
 
 impl Served {
-    /// Nothing.
+    /// All zero.
     pub const NONE: Self = Self { packets: 0, bytes: Size::ZERO, busy: Duration::ZERO };
 }
 
 /// Counters of one direction of a link.
 #[derive(Clone, Debug)]
 pub struct LinkStats {
-    /// What was serialised.
+    /// Totals of the packets serialised.
     pub served: Served,
-    /// Most packets that ever waited.
+    /// Largest number of packets waiting so far.
     pub queue_peak: u32,
-    /// Most packets that waited since somebody last asked.
+    /// Largest number of packets waiting since it was last read.
     pub(crate) recent_peak: u32,
-    /// Packets marked CE in the queue; `None` for a discipline that marks none.
+    /// Packets marked CE in the queue; `None` if the discipline does not mark.
     pub marked: Option<u64>,
     drops: [u64; DropCause::ALL.len()],
     /// Packets waiting, integrated over time, up to `queue_since`.
@@ -37,7 +37,7 @@ pub struct LinkStats {
 }
 
 impl LinkStats {
-    /// Nothing has happened yet.
+    /// All zero.
     pub const EMPTY: Self = Self {
         served: Served::NONE,
         queue_peak: 0,
@@ -54,19 +54,19 @@ impl LinkStats {
         self.drops[cause as usize] += 1;
     }
 
-    /// `waiting` packets wait now that one more has come.
+    /// Updates the peaks after an arrival; `waiting` packets wait now.
     #[inline]
     pub(crate) fn grew_to(&mut self, waiting: u32) {
         self.queue_peak = self.queue_peak.max(waiting);
         self.recent_peak = self.recent_peak.max(waiting);
     }
 
-    /// Drops by cause, only causes that happened.
+    /// Drops by cause, without causes that did not occur.
     pub fn drops(&self) -> impl Iterator<Item = (DropCause, u64)> {
         DropCause::ALL.into_iter().map(|c| (c, self.drops[c as usize])).filter(|(_, n)| *n > 0)
     }
 
-    /// Says that `waiting` packets have waited since the last call until `at`.
+    /// Records that `waiting` packets have waited from the last call until `at`.
     #[inline]
     pub fn waited(&mut self, at: Instant, waiting: usize) {
         if waiting > 0 {
@@ -80,7 +80,7 @@ impl LinkStats {
         self.drops().map(|(_, n)| n).sum::<u64>() - self.dropped_in_queue()
     }
 
-    /// Packets that ended in the queue: it was full, or its discipline gave them up.
+    /// Packets dropped in the queue: it was full, or the AQM dropped them.
     pub const fn dropped_in_queue(&self) -> u64 {
         self.drops[DropCause::QueueFull as usize] + self.drops[DropCause::Aqm as usize]
     }

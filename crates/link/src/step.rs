@@ -1,7 +1,7 @@
-//! The shortest step of anything that changes by steps.
+//! The shortest time step.
 
 use bentpipe_base::Duration;
 
-/// Steps, slots, frames, mean spells and periods of traces shorter than this are lengthened to it, so that no
-/// value, however strange, can make a run crawl. A scenario should refuse them.
+/// Shorter steps, slots, frames, mean durations of burst states and periods of traces are lengthened to this,
+/// so that no value can make a run extremely slow. A scenario should refuse them.
 pub const SHORTEST_STEP: Duration = Duration::from_micros(100);

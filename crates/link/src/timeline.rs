@@ -1,5 +1,5 @@
-//! The timeline: what a scenario changes at given instants. The first of the processes, since it sets what
-//! the others start from.
+//! The timeline: changes of a scenario at given instants. It is the first process, because it sets the values
+//! that the others start from.
 
 use crate::dynamics::Change;
 use crate::state::{Process, State};
@@ -10,12 +10,12 @@ use bentpipe_base::{Cx, Instant, Probability};
 pub(crate) struct Timeline {
     changes: Vec<(Instant, Change)>,
     next: usize,
-    /// What the changes so far come to.
+    /// All changes so far, combined.
     sum: Change,
 }
 
 impl Timeline {
-    /// Takes the changes in any order; those of one instant act in the order given.
+    /// Takes the changes in any order; changes at the same instant apply in the order given.
     pub(crate) fn new(changes: &[(Instant, Change)]) -> Self {
         let mut changes = changes.to_vec();
         changes.sort_by_key(|c| c.0);
@@ -24,7 +24,7 @@ impl Timeline {
 }
 
 impl Change {
-    /// This change after `earlier`.
+    /// Combines two changes; the values of this one replace those of `earlier`.
     pub(crate) fn after(self, earlier: Self) -> Self {
         Self {
             rate: self.rate.or(earlier.rate),

@@ -1,14 +1,12 @@
-//! What a user changes on a link that is running.
+//! Changes of a running link by a user.
 //!
-//! It stands above what the link does by itself: rate, delay, loss, bit errors and the queue's capacity
-//! replace what scenario, timeline, trace and orbit say, until they are given back. What the weather makes of
-//! a link acts on a user's values as it does on the link's own: a fade slows down the rate that was set,
-//! bursts and recurring outages come on top.
+//! A user's rate, delay, loss, bit error rate and queue capacity replace those of scenario, timeline, trace
+//! and orbit until they are reset. Fade, bursts and recurring outages apply to them as to the link's own
+//! values: a fade slows down the rate that was set.
 //!
-//! A change holds from the instant at which it is made, for everything that begins then. A packet whose
-//! transmission has begun keeps what it was promised, and nothing in the queue or in flight is lost or
-//! changes places. So a change at `t` does what the same change of a timeline does at `t`, except to the
-//! packet being sent.
+//! A change applies to everything that begins at or after its instant. A packet whose transmission has begun
+//! is not affected, and nothing in the queue or in flight is lost or reordered. So a change at `t` has the
+//! effect of the same change in a timeline at `t`, except on the packet being sent.
 
 mod on_link;
 
@@ -17,20 +15,20 @@ use crate::dynamics::Change;
 use crate::state::State;
 use bentpipe_base::{Instant, Probability, Rate};
 
-/// What a user has changed and not given back.
+/// The changes by a user that are in effect.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct ByUser {
-    /// What was set; `None` where the link has its own value.
+    /// The values set; `None` where the link has its own value.
     pub change: Change,
-    /// End of an outage of given length that lasts now.
+    /// End of the current outage of given length, if any.
     pub outage_until: Option<Instant>,
 }
 
-/// What a user says about a direction.
+/// A user's changes of one direction.
 #[derive(Debug)]
 pub(crate) struct User {
     change: Change,
-    /// End of an outage of given length; in the past when there is none.
+    /// End of an outage of given length; in the past if there is none.
     dark_until: Instant,
 }
 
@@ -48,7 +46,7 @@ impl User {
         self.change.buffer
     }
 
-    /// As a process does: what holds at `at`, and until when.
+    /// Applies the changes at `at`, as a process does; returns until when they hold.
     pub(crate) fn apply(&self, at: Instant, state: &mut State) -> Instant {
         let Change { rate, delay, loss, ber, up, .. } = self.change;
         state.rate = rate.or(state.rate);

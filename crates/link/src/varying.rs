@@ -1,13 +1,13 @@
 //! The server of a direction that changes over time.
 //!
-//! What holds is computed anew at begins of services when it has ended, and never for a time that is still to
-//! come: the processes act in their fixed order on the base values. A packet's fate is decided by what holds
-//! when its transmission begins, its delay by what holds when it ends. A transmission that meets a change, or
-//! the end of its share of a frame, stops there and goes on with what holds then: so the time it takes is
-//! exact. It stays lazy: all that is due is done when the link is touched, each at its own time.
+//! The state is recomputed at the start of a service if it has expired, and never for a future time: the
+//! processes act on the base values in their fixed order. The state at the start of a transmission decides
+//! whether the packet is lost, the state at its end sets the delay. A transmission that meets a change, or
+//! the end of its share of a frame, stops there and continues under the new state, so its duration is exact.
+//! Evaluation is lazy: when the link is called, it does everything that is due, each at its own time.
 //!
-//! An instant belongs to what begins there; and whatever the link does by itself at an instant it does before
-//! it takes a packet that comes at this instant, so that being touched more often changes nothing.
+//! A state that begins at an instant applies at that instant. What the link does by itself at an instant
+//! comes before a packet that arrives at this instant, so that additional calls change nothing.
 
 mod serve;
 
@@ -31,38 +31,38 @@ use bentpipe_base::trace::DropCause;
 use bentpipe_base::{Cx, Duration, Instant, Pkt, Purpose, RngSlot, Size, World};
 use std::collections::VecDeque;
 
-/// Nanoseconds in a second: a bit is this much work.
+/// The work of one bit: nanoseconds in a second.
 const BIT: Work = 1_000_000_000;
 
-/// Everything about one direction that its constant part does not know.
+/// The varying part of one direction.
 #[derive(Debug)]
 pub(crate) struct Varying {
     base: State,
     state: State,
     /// Until when `state` holds.
     until: Instant,
-    /// What sets the link's own values: timeline, scheduled capacity, recorded delay and loss, orbit.
+    /// Processes that set the link's values: timeline, scheduled capacity, recorded delay and loss, orbit.
     course: Vec<Box<dyn Process>>,
-    /// What a user has changed: it replaces what the course says.
+    /// A user's changes, which replace the values of `course`.
     pub(crate) user: User,
-    /// What makes of them what packets meet: fade, bursts, outages.
+    /// Processes that act on these values: fade, bursts, outages.
     weather: Vec<Box<dyn Process>>,
-    /// What packets draw from.
+    /// The random stream of packet losses.
     errors: RngSlot,
     framing: Size,
     /// Changes of the queue's capacity still to come.
     buffers: VecDeque<(Instant, Capacity)>,
-    /// The queue's capacity without the user's, while that holds.
+    /// The queue's own capacity, while a user's replaces it.
     own_capacity: Option<Capacity>,
     grants: Option<Grants>,
     release: Option<Release>,
     opportunities: Option<Opportunities>,
     sending: Option<Sending>,
-    /// Work that the packet before left over, less than a nanosecond's: the long-run rate is exact.
+    /// Remainder of the last packet's work, less than a nanosecond's, so that the long-run rate is exact.
     carry: Work,
     sending_until: Instant,
     reorder: bool,
-    /// For the last size and state: packet error probability.
+    /// Cache: packet error probability of the last size in this state.
     bit_error: Option<(Size, f64)>,
 }
 
@@ -113,8 +113,8 @@ impl Varying {
         it
     }
 
-    /// A direction that was constant so far and on which nothing is going to change by itself. What it served
-    /// last leaves `carry` and lasts until `busy_until`.
+    /// A direction that was constant so far and has no processes. Its last service leaves the remainder
+    /// `carry` and lasts until `busy_until`.
     pub(crate) fn going_on(base: &DirectionSpec, errors: RngSlot, carry: u64, busy_until: Instant) -> Self {
         Self {
             base: State::new(base),
@@ -138,7 +138,7 @@ impl Varying {
         }
     }
 
-    /// Makes `state` that of `at`.
+    /// Updates `state` to `at`.
     fn refresh(&mut self, cx: &mut Cx<'_>, at: Instant) {
         if at < self.until {
             return;
@@ -156,13 +156,12 @@ impl Varying {
         self.until = until.max(at + Duration(1));
     }
 
-    /// The trace that says when packets may leave; `None` while a user says the rate.
+    /// The trace of opportunities; `None` while a user's rate replaces it.
     fn in_use(&mut self) -> Option<&mut Opportunities> {
         self.opportunities.as_mut().filter(|_| self.user.rate().is_none())
     }
 
-    /// Gives the queue the capacity that the timeline says for `now`, if it says any; a user's goes before
-    /// it.
+    /// Applies the timeline's changes of the queue's capacity up to `now`; a user's capacity has precedence.
     fn resize(&mut self, queue: &mut Queue, now: Instant) {
         while let Some(&(_, capacity)) = self.buffers.front().filter(|b| b.0 <= now) {
             match &mut self.own_capacity {
@@ -173,8 +172,8 @@ impl Varying {
         }
     }
 
-    /// A user changes something at `now`, up to which everything is done; what begins at `now` begins under
-    /// the new conditions. `busy_until` is that of the link; returns what it is from here on.
+    /// Applies a user's change at `now`; everything before it must be done. Whatever begins at `now` begins
+    /// under the new conditions. Takes the link's `busy_until` and returns the new one.
     pub(crate) fn change(
         &mut self,
         now: Instant,
@@ -188,8 +187,7 @@ impl Varying {
         queue.set_capacity(self.user.buffer().unwrap_or(own));
         self.own_capacity = self.user.buffer().map(|_| own);
         self.until = self.until.min(now);
-        // a transmission that has begun keeps what it was promised; whoever waits for something else asks
-        // again
+        // a transmission that has begun is not affected; a link that waits for something else tries again now
         let free = if self.sending_until > now { busy_until } else { now };
         match self.in_use() {
             Some(trace) => {
@@ -200,7 +198,7 @@ impl Varying {
         }
     }
 
-    /// Begins every frame up to `at`, with `waiting` before each.
+    /// Begins every frame up to `at`; `waiting` is the work that waits before each.
     fn frames(&mut self, cx: &mut Cx<'_>, at: Instant, waiting: Work) {
         while let Some(begin) = self.grants.as_mut().and_then(|g| g.next_boundary(at, waiting)) {
             self.refresh(cx, begin);
@@ -211,18 +209,18 @@ impl Varying {
         }
     }
 
-    /// What holds at least until here: the state, and the frame.
+    /// End of the current state or frame, whichever is earlier.
     fn limit(&self) -> Instant {
         self.grants.as_ref().map_or(self.until, |g| g.end().min(self.until))
     }
 
-    /// When to ask again, if nothing can be sent at the moment.
+    /// When to try again, if nothing can be sent at the moment.
     fn stopped(&self) -> Option<Instant> {
         let spent = self.grants.as_ref().filter(|g| g.budget() == 0).map(Grants::end);
         if self.state.rate.is_none() { Some(self.limit()) } else { spent }
     }
 
-    /// When to ask again, if no packet may begin at `at`.
+    /// When to try again, if no packet may begin at `at`.
     fn closed(&mut self, at: Instant) -> Option<Instant> {
         self.stopped().or_else(|| self.release.as_mut().map(|r| r.ready(at)).filter(|&ready| ready > at))
     }

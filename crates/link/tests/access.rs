@@ -23,8 +23,8 @@ fn us(us: u64) -> Instant {
 #[test]
 fn the_first_packet_waits_for_its_frame_and_its_grant() {
     let mut rig = Rig::new(&base(), &dama(600, None));
-    rig.send(ms(5), 0, 1000); // asked for at 20, served from 620, arrives 101 ms later
-    rig.send(ms(20), 1, 1000); // just too late for that request: asked for at 40
+    rig.send(ms(5), 0, 1000); // requested at 20, served from 620, arrives 101 ms later
+    rig.send(ms(20), 1, 1000); // just too late for that request: requested at 40
     let arrivals = rig.fates(ms(2000)).arrivals();
     assert_eq!(arrivals, [ms(721), ms(741)]);
     // whole frames: the grant of 2040 + 590 is served from 2640
@@ -113,8 +113,8 @@ fn a_released_channel_loses_the_opportunities_until_it_is_set_up() {
     assert_eq!(rig.fates(ms(5000)).arrivals(), [ms(1110), ms(1120), ms(2420)]);
 }
 
-/// The next opportunity after the channel was set up is further away than the time after which it is
-/// released: what waits holds it until then.
+/// After the channel was set up, the next opportunity comes later than the idle release: the waiting packet
+/// holds the channel until then.
 #[test]
 fn a_trace_with_long_gaps_still_carries_something() {
     let at = [Duration::from_secs(1)].into();

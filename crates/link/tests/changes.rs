@@ -23,7 +23,7 @@ fn us(us: u64) -> Instant {
 
 #[test]
 fn a_link_on_which_nothing_happens_is_a_constant_link() {
-    // an awkward rate, losses and bit errors: the same nanoseconds and the same draws
+    // an odd rate, losses and bit errors: the same nanoseconds and the same random draws
     let base = DirectionSpec {
         rate: rate(1_544_321),
         framing: Size(7),
@@ -158,7 +158,7 @@ fn a_mahimahi_trace_releases_a_packet_at_each_opportunity_and_starts_over() {
     for i in 0..6 {
         rig.send(ms(0), i, 1500);
     }
-    // 4 bytes of each opportunity go to the next packet, which is not done with them
+    // 4 bytes of each opportunity go to the next packet and do not complete it
     assert_eq!(rig.fates(ms(500)).arrivals(), [101, 105, 105, 110, 111, 115].map(ms));
 }
 
@@ -166,7 +166,7 @@ fn a_mahimahi_trace_releases_a_packet_at_each_opportunity_and_starts_over() {
 fn an_opportunity_that_finds_nothing_waiting_is_lost() {
     let mut rig = Rig::new(&base(), &opportunities(&[1, 5, 5, 10], 10));
     rig.send(ms(2), 0, 1500); // 1 ms is over
-    rig.send(ms(5), 1, 1500); // comes with the opportunities of this instant, too late for them
+    rig.send(ms(5), 1, 1500); // arrives at the instant of its opportunities, too late for them
     rig.send(ms(57), 2, 1500); // many are lost: the next is that of 60 ms
     rig.send(ms(60), 3, 1500);
     assert_eq!(rig.fates(ms(500)).arrivals(), [105, 110, 160, 161].map(ms));
@@ -218,14 +218,14 @@ fn a_recorded_delay_and_loss_are_those_of_their_interval() {
     let loss = Recorded { points: losses.into(), repeat: None };
     let mut rig =
         Rig::new(&base(), &Dynamics { delay: Some(delay), loss: Some(loss), ..Dynamics::default() });
-    // a packet of 1000 B takes 1 ms: what holds when its transmission ends is its delay, when it begins its
-    // loss
+    // a packet of 1000 B takes 1 ms: its delay is that at the end of its transmission, its loss that at the
+    // start
     for (i, at) in [0, 8, 10, 20, 31, 39, 40, 49, 50, 60].into_iter().enumerate() {
         rig.send(ms(at), i as u64, 1000);
     }
     let fates = rig.fates(ms(500));
     assert_eq!(fates.dropped, [(6, DropCause::PacketLoss), (7, DropCause::PacketLoss)]);
     let took: Vec<_> = fates.delivered.iter().map(|(at, i)| (*i, at.0 / 1_000_000)).collect();
-    // the one sent at 20 ms would arrive at 51 ms, before the one of 10 ms: it comes with it, at 61 ms
+    // the one sent at 20 ms would arrive at 51 ms, before the one of 10 ms: it arrives with it, at 61 ms
     assert_eq!(took, [(0, 21), (1, 29), (2, 61), (3, 61), (4, 61), (5, 61), (8, 81), (9, 81)]);
 }

@@ -1,4 +1,4 @@
-//! Errors that come in spells: bursts, outages, rain, adaptive coding, as packets see them.
+//! Bursts, outages, rain and adaptive coding, as packets see them.
 
 mod rig;
 
@@ -35,13 +35,13 @@ fn bursts_are_as_long_for_a_slow_flow_as_for_a_fast_one() {
     let fast = stream(&bursts(0.0, 1.0), millis(1), time);
     let slow = stream(&bursts(0.0, 1.0), millis(20), time);
     assert!(fast.dropped.iter().all(|d| d.1 == DropCause::Burst));
-    // 4000 bad spells of 50 ms in 4000 s: a share of 0.05, whose deviation is sqrt(2 / 4000) 0.95 of it; 4
+    // 4000 bad periods of 50 ms in 4000 s: a share of 0.05, whose deviation is sqrt(2 / 4000) 0.95 of it; 4
     // sigma
     for (fates, packets) in [(&fast, 4_000_000.0), (&slow, 200_000.0)] {
         let loss = fates.dropped.len() as f64 / packets;
         assert!((loss / 0.05 - 1.0).abs() < 0.085, "{loss}");
     }
-    // the spells are the same ones: what the slow flow lost, the fast one lost at this time
+    // the bad periods are the same: what the slow flow lost, the fast one lost at the same time
     let lost: std::collections::BTreeSet<u64> = fast.dropped.iter().map(|d| d.0).collect();
     assert!(slow.dropped.iter().all(|d| lost.contains(&(d.0 * 20))));
     // mean length of a run of lost packets, seen every 1 ms: 50 ms, 0.5 ms on either side; 4 sigma are 6.3 %
@@ -87,7 +87,7 @@ fn outages_come_with_their_spacing_and_last_as_long_as_they_should() {
     // 2000 outages, uniform in 50 to 150 ms: 4 sigma of the mean are 2.6 ms, of the number 4 x 0.9 sqrt(2000)
     let mean = lost.len() as f64 / lengths.len() as f64;
     assert!((mean - 100.0).abs() < 3.0 && lengths.len().abs_diff(2000) < 165, "{mean} {}", lengths.len());
-    // two that follow within a packet look like one: rare, and the only way to be longer
+    // two outages that follow within a packet look like one: rare, and the only way to be longer
     assert!(lengths.iter().filter(|&&l| !(49..=151).contains(&l)).count() < 12);
 }
 
@@ -119,7 +119,7 @@ fn both_directions_of_a_station_see_the_same_rain_scaled() {
         (rig("here", 1.0, "down"), rig("here", 1.9, "up"), rig("there", 1.0, "x"));
     let (mut wet, mut apart) = (0, 0);
     for i in 0..500 {
-        // one of them is looked at more often
+        // one of them is observed more often
         up.look(ms(30_000 * i));
         let at = ms(30_000 * i + 20_000);
         let [a, b, c] = [&mut down, &mut up, &mut other].map(|rig| rig.look(at).fade_db.unwrap());
@@ -173,8 +173,7 @@ fn adaptive_coding_without_a_margin_is_blind_until_the_decision_comes() {
     assert_eq!(took(107), Duration(100_000_000 + 8_000_000_000_000 / 3_335_015));
 }
 
-/// Packets lost in a fade that grows by `db` in `time` and goes again, and the rates that the link went
-/// through.
+/// Packets lost in a fade that grows by `db` in `time` and decreases again, and the link's rates in it.
 fn ramp(margin_db: Option<f64>, db: f64, time: u64) -> (usize, Vec<u64>) {
     let points =
         [(0, 0.0), (20_000, 0.0), (20_000 + time, db), (60_000 + time, db), (60_000 + 2 * time, 0.0)];
@@ -193,8 +192,7 @@ fn ramp(margin_db: Option<f64>, db: f64, time: u64) -> (usize, Vec<u64>) {
     (fates.dropped.len(), rates)
 }
 
-/// Real modems leave a mode before it fails: a fade of 0.2 dB/s, steep for Ka band, goes by without a lost
-/// packet.
+/// Real modems leave a mode before it fails: a fade of 0.2 dB/s, steep for Ka band, loses no packet.
 #[test]
 fn with_its_margin_adaptive_coding_loses_nothing_in_a_fade_that_goes_on_as_it_did() {
     for time in [20_000, 40_000, 200_000] {
@@ -212,7 +210,7 @@ fn with_its_margin_adaptive_coding_loses_nothing_in_a_fade_that_goes_on_as_it_di
 
 #[test]
 fn a_margin_of_one_decibel_is_not_enough_for_a_steep_fade_but_its_slope_is() {
-    // 8 dB in 5 s: 1.6 dB go by in the delay
+    // 8 dB in 5 s are 1.6 dB within the delay
     let (without, fixed, following) =
         (ramp(Some(0.0), 8.0, 5000).0, ramp(Some(1.0), 8.0, 5000).0, ramp(None, 8.0, 5000).0);
     assert!(without > 100 && fixed > 0 && fixed < without, "{without} {fixed}");

@@ -1,5 +1,5 @@
-//! Whatever the parameters: no panic, every packet accounted for, arrivals in order unless they may overtake,
-//! and a link that is looked at or called for no reason does exactly the same.
+//! With any parameters: no panic, every packet accounted for, arrivals in order unless packets may overtake,
+//! and additional looks and calls change nothing.
 
 mod rig;
 
@@ -14,7 +14,7 @@ use proptest::option::of;
 use proptest::prelude::*;
 use rig::{Fates, Rig, chance, rate};
 
-/// Nanoseconds from nothing to centuries, most of them around what a packet takes.
+/// Nanoseconds from 0 to centuries, mostly around the time of a packet.
 fn nanoseconds() -> impl Strategy<Value = u64> {
     prop_oneof![
         1 => Just(0),
@@ -202,7 +202,7 @@ fn base() -> impl Strategy<Value = DirectionSpec> {
     )
 }
 
-/// Gap to the packet before, and its size.
+/// Gap to the previous packet, and size.
 fn packets() -> impl Strategy<Value = Vec<(u64, u32)>> {
     let gap = prop_oneof![4 => Just(0), 8 => 1_000_u64..20_000_000, 1 => 100_000_000_u64..800_000_000];
     prop::collection::vec((gap, 40_u32..3000), 1..60)
@@ -210,7 +210,7 @@ fn packets() -> impl Strategy<Value = Vec<(u64, u32)>> {
 
 const END: Instant = Instant(20_000_000_000);
 
-/// What a user does, after a gap from what was done before.
+/// Actions of a user, each after a gap from the previous one.
 #[derive(Clone, Copy, Debug)]
 enum Act {
     Change(Change),
@@ -227,7 +227,7 @@ fn acts() -> impl Strategy<Value = Vec<(u64, Act)>> {
     prop::collection::vec((0_u64..200_000_000, act), 0..8)
 }
 
-/// What happens to a link.
+/// An input of a link.
 #[derive(Clone, Copy)]
 enum Step {
     Disturb,
@@ -243,7 +243,7 @@ fn times<T: Copy>(gaps: &[(u64, T)]) -> impl Iterator<Item = (u64, T)> {
     })
 }
 
-/// Runs it, with what users do, and with calls and looks at the given gaps; and counts.
+/// Runs the rig with actions of users, and with calls and looks at the given gaps; and counts packets.
 fn run(
     rig: Rig,
     packets: &[(u64, u32)],
@@ -253,7 +253,7 @@ fn run(
     run_until(END, rig, packets, acts, disturb)
 }
 
-/// And lets it go on until `end` at least.
+/// Like `run`, and continues until `end` at least.
 fn run_until(
     end: Instant,
     mut rig: Rig,
@@ -280,7 +280,7 @@ fn run_until(
     (fates, rig.inside())
 }
 
-/// One on which something can change by itself, or a constant one.
+/// A link on which something can change by itself, or a constant one.
 fn link(base: &DirectionSpec, dynamics: &Dynamics, discipline: Discipline, capacity: Capacity) -> Rig {
     let mut world = World::new(1);
     let errors = |world: &mut World| Errors {
@@ -303,7 +303,7 @@ fn discipline() -> impl Strategy<Value = Discipline> {
         interval,
         ecn,
     });
-    // short ones, so that something happens
+    // short times, so that packets are dropped
     let busy = (0_u64..5_000_000, 0_u64..20_000_000, any::<bool>()).prop_map(|(target, interval, ecn)| {
         Codel { target: Duration(target), interval: Duration(interval), ecn }
     });
@@ -325,7 +325,7 @@ fn discipline() -> impl Strategy<Value = Discipline> {
     ]
 }
 
-/// Disciplines that drop or mark what waits, quick enough to do so.
+/// Disciplines that drop or mark waiting packets, with times short enough to do so.
 fn managed() -> impl Strategy<Value = Discipline> {
     let codel = (500_000_u64..5_000_000, 5_000_000_u64..20_000_000, any::<bool>()).prop_map(
         |(target, interval, ecn)| Codel { target: Duration(target), interval: Duration(interval), ecn },
@@ -342,14 +342,14 @@ fn managed() -> impl Strategy<Value = Discipline> {
     ]
 }
 
-/// What packet `number` says of itself.
+/// Sets the fields of packet `number`.
 fn says(packet: &mut Packet, number: u64) {
     packet.sport = (number % 3) as u16;
     packet.dscp = if number.is_multiple_of(4) { Dscp::LE } else { Dscp::DEFAULT };
     packet.ecn = if number.is_multiple_of(2) { Ecn::Ect0 } else { Ecn::NotEct };
 }
 
-/// The numbers in the order of delivery, each flow's and priority's apart.
+/// True if packets are delivered in order, within each flow and priority.
 fn in_order(fates: &Fates, discipline: Discipline) -> bool {
     let apart = |number: &u64| match discipline {
         Discipline::FqCodel(_) => number % 3,
@@ -387,9 +387,8 @@ proptest! {
         prop_assert_eq!(inside, (waiting, flying));
     }
 
-    /// The same for queues that manage themselves, under a load that makes them: 1000 B take 2 ms and come
-    /// every 0.2 to 0.8 ms, with times of rest. And a link that could change but does not is as one that
-    /// cannot.
+    /// The same for the `managed` disciplines, under a load that makes them act: 1000 B take 2 ms and come
+    /// every 0.2 to 0.8 ms, with pauses. A link that could change but does not behaves like a constant one.
     #[test]
     fn a_managed_queue_is_as_exact_as_any(
         discipline in managed(),
@@ -422,8 +421,8 @@ proptest! {
         }
     }
 
-    /// Whatever a packet meets when its transmission begins, a user's change at `t` sets as a timeline's at
-    /// `t` does, at any time and beside everything else that changes.
+    /// For losses and queues, a user's change at `t` has the same effect as one of a timeline at `t`, at any
+    /// time and together with all other changes.
     #[test]
     fn losses_and_queues_change_as_in_a_timeline(
         base in base(),
@@ -432,7 +431,7 @@ proptest! {
         acts in acts().boxed(),
     ) {
         let acts: Vec<_> = acts.into_iter().map(|(gap, act)| (gap + 1, only(act, |c| Change { rate: None, delay: None, ..c }))).collect();
-        // a recorded loss goes before a timeline's, a user's before that
+        // a recorded loss has precedence over a timeline's, a user's over both
         let dynamics = Dynamics { loss: None, ..dynamics };
         let now = Dynamics { changes: Vec::new(), ..dynamics.clone() };
         let (by_user, _) = run(Rig::with(&base, &now, Capacity::Packets(10), "link", 1), &packets, &acts, &[]);
@@ -441,12 +440,12 @@ proptest! {
         prop_assert_eq!(by_user, by_timeline);
     }
 
-    /// And so do rate and delay, on a constant link whose changes find nothing being sent.
+    /// The same for rate and delay, on a constant link when no packet is being sent at a change.
     #[test]
     fn a_constant_link_changes_as_in_a_timeline(
         bps in 1_000_000_u64..100_000_000,
         one_way in 0_u64..400_000_000,
-        // a constant link draws for what is certain, too
+        // a constant link draws a random number even for certain losses
         loss in (0.0..0.9_f64).prop_map(chance),
         ber in prop_oneof![Just(0.0), Just(1e-5), Just(1e-4)].prop_map(chance),
         phases in prop::collection::vec((packets(), change().boxed(), 1_000_000_u64..100_000_000), 1..5).boxed(),
@@ -478,7 +477,7 @@ proptest! {
     }
 }
 
-/// Changes only, each cut down by `keep`.
+/// Keeps of each change what `keep` returns.
 fn only(act: Act, keep: impl Fn(Change) -> Change) -> Act {
     match act {
         Act::Change(change) => Act::Change(keep(change)),
@@ -486,7 +485,7 @@ fn only(act: Act, keep: impl Fn(Change) -> Change) -> Act {
     }
 }
 
-/// The same as a plan.
+/// The same changes as a timeline.
 fn timeline(acts: &[(u64, Act)]) -> Vec<(Instant, Change)> {
     times(acts)
         .filter_map(|(at, act)| match act {

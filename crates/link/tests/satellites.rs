@@ -1,4 +1,4 @@
-//! Satellites that move: delays over a pass, slots, handovers, and packets that would overtake.
+//! Moving satellites: delays over a pass, slots, handovers, and reordering.
 
 mod rig;
 
@@ -66,7 +66,7 @@ fn each_slot_has_a_delay_of_its_own_that_a_pair_shares() {
     assert!(a[1] != a[2] && a[3] != a[4] && a[5] != a[6], "{a:?}");
     for (down, up) in a.iter().zip(&b) {
         assert!((millis(12)..=millis(28)).contains(down), "{down}");
-        // the same place in a range that is twice as wide
+        // the same relative position in a range that is twice as wide
         let (down, up) = (down.as_millis_f64() - 12.0, up.as_millis_f64() - 22.0);
         assert!((2.0 * down - up).abs() < 1e-5, "{down} {up}");
     }
@@ -80,9 +80,9 @@ fn jitter_is_laplace_around_the_slots_delay_and_never_below_the_shortest() {
     assert_eq!(found.iter().min(), Some(&millis(500)));
     let above: Vec<f64> = found.iter().map(|d| d.as_millis_f64() - 500.0).filter(|&d| d > 0.0).collect();
     let mean = above.iter().sum::<f64>() / above.len() as f64;
-    // half lies above, exponential with mean 5 ms: 4 sigma are 0.2 ms and 283 values
+    // half of the values are above, exponential with mean 5 ms: 4 sigma are 0.2 ms and 283 values
     assert!((mean - 5.0).abs() < 0.2 && above.len().abs_diff(10_000) < 283, "{mean} {}", above.len());
-    // held for a step: looked at twice as often there are as many values
+    // held for a step: sampled twice as often there are as many values
     let mut rig = Rig::new(&base(), &with(jittered));
     let found = delays(&mut rig, (0..200).map(|i| i * 10));
     assert!(found.chunks(2).all(|d| d[0] == d[1]));

@@ -1,5 +1,5 @@
-//! What a user changes on a running link: exact times around each change, on every kind of link, and that it
-//! is the same as the same change of a timeline.
+//! A user's changes of a running link: exact times around each change on every kind of link, and equality
+//! with the same change in a timeline.
 
 mod rig;
 
@@ -42,7 +42,7 @@ fn a_constant_link_goes_on_where_it_was_and_the_packet_being_sent_keeps_its_prom
     rig.change(us(1500), &set_rate(4_000_000));
     assert_eq!(rig.inside(), (2, 2));
     let fates = rig.fates(ms(500));
-    // 1 ms each at 8 Mbit/s, the second although the change came in its middle; then 2 ms each
+    // 1 ms each at 8 Mbit/s, also the second, in whose middle the change came; then 2 ms each
     assert_eq!(fates.arrivals(), [ms(101), ms(102), ms(104), ms(106)]);
     assert_eq!(rig.served(), (4, 6_000_000));
 }
@@ -104,7 +104,7 @@ fn an_outage_ends_exactly_on_time_however_late_the_link_is_called() {
             rig.touch(ms(7));
         }
         let fates = rig.fates(ms(500));
-        // begun at 3, 4, 5 and 6 ms; that of 7 ms is the first behind the outage
+        // begun at 3, 4, 5 and 6 ms; that of 7 ms is the first after the outage
         let lost: Vec<_> = (3..7).map(|i| (i, DropCause::Outage)).collect();
         assert_eq!(fates.dropped, lost, "{touched}");
         assert_eq!(fates.arrivals(), [101, 102, 103, 108, 109, 110].map(ms));
@@ -199,10 +199,10 @@ fn a_users_rate_ends_the_wait_for_a_trace_that_carries_nothing() {
     let steps = CapacityTrace::Steps { points, repeat: None };
     let mut rig = Rig::new(&base(), &Dynamics { capacity: Some(steps), ..Dynamics::default() });
     for i in 0..3 {
-        rig.send(us(9_500), i, 1000); // half of the first is through when the rate goes
+        rig.send(us(9_500), i, 1000); // half of the first is sent when the rate changes
     }
     rig.change(ms(100), &set_rate(4_000_000));
-    rig.reset(us(101_500)); // the first is through, the second was promised 2 ms: it still is at 103 ms
+    rig.reset(us(101_500)); // the second, begun at 4 Mbit/s, still ends at 103 ms
     let fates = rig.fates(ms(6000));
     assert_eq!(fates.arrivals(), [ms(201), ms(203), ms(5101)]);
 }
@@ -215,8 +215,7 @@ fn a_users_rate_takes_the_place_of_opportunities_and_gives_it_back() {
     for i in 0..8 {
         rig.send(ms(0), i, 1000);
     }
-    // 1 and 5, 5 by the trace; then 4 ms each from 6 ms on; the one begun at 10 ms ends at 14 although the
-    // trace is back
+    // 1, 5 and 5 by the trace; then 4 ms each from 6 ms on, also for the one begun before the trace is back
     rig.change(ms(6), &set_rate(2_000_000));
     assert_eq!(rig.look(ms(7)).rate, Some(rate(2_000_000)));
     rig.reset(ms(12));
@@ -264,9 +263,9 @@ fn grants_serve_a_users_rate_in_whole_frames() {
     for i in 0..4 {
         rig.send(ms(5), i, 1000);
     }
-    // asked for at 10 ms, granted from 30 ms on: a frame now carries one of them
+    // requested at 10 ms, granted from 30 ms on: a frame now carries one of them
     rig.change(ms(15), &set_rate(800_000));
-    rig.change(us(45_000), &set_rate(8_000_000)); // in the middle of the second, which keeps its promise
+    rig.change(us(45_000), &set_rate(8_000_000)); // in the middle of the second, which is not affected
     let fates = rig.fates(ms(500));
     assert_eq!(fates.arrivals(), [ms(140), ms(150), ms(151), ms(152)]);
 }

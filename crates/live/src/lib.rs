@@ -1,5 +1,5 @@
-//! Scenarios under the real clock: the network of a scenario with the kernel's packets at its ends, and the
-//! engine as a real TCP.
+//! Scenarios under the real clock: relays the kernel's packets through the network of a scenario, and runs
+//! the engine as a real TCP.
 
 pub mod control;
 pub mod endpoint;

@@ -1,5 +1,5 @@
-//! The network of an emulated scenario: its links, routers and gateways, with the kernel's packets at the
-//! hosts' places.
+//! The network of an emulated scenario: its links, routers and gateways, with ports for the kernel's packets
+//! in place of the hosts.
 
 use bentpipe_base::{NodeId, Size};
 use bentpipe_driver::{Hosts, LiveNetwork, Unit};
@@ -9,11 +9,11 @@ use bentpipe_sim::build::{Network, build_open};
 use std::cell::RefCell;
 use std::rc::Rc;
 
-/// From this rate on, and with nothing else to do to it, a super-packet passes whole: at 10 Gbit/s one of 64
-/// KB takes 52 us.
+/// Links of at least this rate and without impairments pass super-packets whole: 64 KB take 52 us at 10
+/// Gbit/s.
 const UNLIMITED_BPS: u64 = 10_000_000_000;
 
-/// The names of a network's parts, while the driver has the network itself.
+/// The names of a network's nodes and links; the driver has the network itself.
 #[derive(Clone, Debug)]
 pub struct Names(Rc<RefCell<Network>>);
 
@@ -27,13 +27,13 @@ impl Names {
         done
     }
 
-    /// Directions of links with their nodes: forward and backward of each in turn.
+    /// Directions of links with their nodes: forward and backward of each link in turn.
     pub fn links(&self) -> Vec<(String, NodeId)> {
         self.0.borrow().links.clone()
     }
 }
 
-/// The network of `scenario`, whose ports are its hosts in their order.
+/// Builds the network of `scenario`; its ports are the hosts, in order.
 pub fn network(scenario: &Scenario, hosts: Hosts) -> (LiveNetwork, Names) {
     let mut built = build_open(scenario);
     let ports: Vec<_> =
@@ -45,7 +45,7 @@ pub fn network(scenario: &Scenario, hosts: Hosts) -> (LiveNetwork, Names) {
     (net, Names(Rc::new(RefCell::new(built))))
 }
 
-/// True when no link does anything to a packet that depends on its being a wire packet.
+/// True if no link does anything that needs wire packets.
 fn passes_whole(scenario: &Scenario) -> bool {
     let mut directions = scenario.links.iter().flat_map(|l| [&l.forward, &l.backward]);
     directions.all(|d| {

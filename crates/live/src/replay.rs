@@ -6,25 +6,25 @@ use bentpipe_driver::{Entry, Hosts, JournalError, LiveNetwork, Preamble, Reader}
 use bentpipe_scenario::{Source, load};
 use std::path::Path;
 
-/// What came of a replay.
+/// Result of a replay.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Replayed {
-    /// Super-packets that went in.
+    /// Super-packets fed into the network.
     pub packets: u64,
-    /// Changes of links that were made again.
+    /// Changes of links that were repeated.
     pub changes: u64,
-    /// Wire packets that came out.
+    /// Wire packets delivered by the network.
     pub delivered: u64,
     /// Time of the last input.
     pub until: Instant,
-    /// Digest of what came out.
+    /// Digest of the delivered packets.
     pub digest: blake3::Hash,
-    /// The digest that the run wrote; `None` when it was killed before it could.
+    /// The digest in the journal; `None` if the run was killed before writing it.
     pub recorded: Option<blake3::Hash>,
 }
 
 impl Replayed {
-    /// Whether the same came out, as far as is known.
+    /// Whether the digests are equal; `None` if the journal has none.
     pub fn same(&self) -> Option<bool> {
         self.recorded.map(|r| r == self.digest)
     }
@@ -33,13 +33,13 @@ impl Replayed {
 /// Why a journal could not be run again.
 #[derive(Debug, thiserror::Error)]
 pub enum ReplayError {
-    /// The file.
+    /// The file cannot be read.
     #[error(transparent)]
     Journal(#[from] JournalError),
-    /// The scenario in it.
+    /// Its scenario is not understood.
     #[error("the journal's scenario is not understood by this version of bentpipe:\n{0}")]
     Scenario(String),
-    /// A change in it.
+    /// A change in it is not understood.
     #[error("the journal's change at {at_s} s is not understood: {what}")]
     Change {
         /// When it was made.
@@ -47,10 +47,10 @@ pub enum ReplayError {
         /// What is wrong.
         what: String,
     },
-    /// A super-packet for a host that is not there, or longer than any.
+    /// A super-packet for an unknown host, or too long.
     #[error("the journal's packet at {at_s} s makes no sense")]
     Packet {
-        /// When it came.
+        /// Time of the packet.
         at_s: f64,
     },
 }

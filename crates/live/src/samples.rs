@@ -1,5 +1,5 @@
-//! Looks at the network while it runs: the series of its links, and what the scenario's instruments see. Done
-//! on the data thread, between turns.
+//! Samples the running network on the data thread, between turns: the time series of its links, and the
+//! scenario's instruments.
 
 use crate::relay::Names;
 use bentpipe_base::Instant;
@@ -18,7 +18,7 @@ pub struct Samples {
 }
 
 impl Samples {
-    /// Before the run.
+    /// Prepares sampling before the run.
     pub fn new(scenario: &Scenario, net: &mut LiveNetwork, names: &Names) -> Self {
         let watch = Observe { sequences: 0, ..Observe::default() };
         let watchers = names.with(net, |network| {
@@ -28,7 +28,7 @@ impl Samples {
         Self { names: names.clone(), watchers: Rc::new(RefCell::new(Some(watchers))) }
     }
 
-    /// What was seen; once.
+    /// Returns the samples; `None` when called again.
     pub fn finish(&self, net: &mut LiveNetwork) -> Option<(Record, Vec<InstrumentReport>)> {
         let (sampler, instruments) = self.watchers.borrow_mut().take()?;
         Some(self.names.with(net, |network| (sampler.finish(network), instruments.finish(network))))

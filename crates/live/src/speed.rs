@@ -1,16 +1,16 @@
-//! A scenario whose clock runs faster: two hours of a fade in two minutes, over a link that packets find as
-//! it is.
+//! Runs a scenario's timeline faster: two hours of a fade in two minutes, without changing what a packet
+//! experiences on the link.
 //!
-//! Faster by the factor goes what the scenario dates, and what changes over minutes and hours: the end of the
-//! run, starts of flows, readers' pauses, intervals of measuring and recording; changes of the timeline, with
-//! the outages it says; steps of capacity; the profile of a fade, rain, and the reports of adaptive coding
-//! that follow it; passes, slots and handovers of satellites; outages that recur, their gaps and their
-//! lengths. So the share of time that a link is faded or blind stays what it is, and a scenario in which
-//! something happens at its end still ends with it.
+//! The factor divides the scenario's timestamps and everything that changes over minutes and hours: the end
+//! of the run, starts of flows, readers' pauses, intervals of measuring and recording; changes of the
+//! timeline, including its outages; steps of capacity; the profile of a fade, rain, and the delay of the
+//! adaptive coding that follows it; passes, slots and handovers of satellites; recurring outages, their gaps
+//! and their lengths. So the share of time in fade or outage is unchanged, and an event at the end of the
+//! scenario is still at its end.
 //!
-//! As they are stay the things that a packet feels on its way: rate, delay, queue, losses, bursts, jitter and
-//! its steps, mahimahi traces (they are the rate), frames and grants of demand assignment, release after
-//! idle, scintillation (its corner stays at 0.1 Hz), and all that applications do: think times, gaps, rates.
+//! The factor does not change what a packet experiences: rate, delay, queue, losses, bursts, jitter and its
+//! steps, mahimahi traces (they are the rate), frames and grants of demand assignment, release after idle,
+//! scintillation (its corner stays at 0.1 Hz), and what applications do: think times, gaps, rates.
 
 use bentpipe_base::{Duration, Instant};
 use bentpipe_link::{
@@ -18,10 +18,10 @@ use bentpipe_link::{
 };
 use bentpipe_scenario::{InstrumentSpec, Reader, Scenario, Start};
 
-/// Slowest and fastest: a second in a quarter of an hour, a year in half a minute.
+/// Range of the factor.
 const RANGE: (f64, f64) = (1e-3, 1e6);
 
-/// A factor that makes no sense.
+/// An invalid factor.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 #[error("the speed {0} makes no sense: give a number from 0.001 to 1000000; 60 makes an hour a minute")]
 pub struct SpeedError(pub String);
@@ -29,15 +29,14 @@ pub struct SpeedError(pub String);
 /// Reads a factor: `60`, `0.5`.
 ///
 /// # Errors
-/// When it is no number, or one that no scenario can be run at.
+/// When it is not a number, or out of range.
 pub fn parse(text: &str) -> Result<f64, SpeedError> {
     let factor: f64 = text.trim().parse().map_err(|_| SpeedError(format!("`{text}`")))?;
-    // also refuses what is not a number
+    // also rejects NaN
     if (RANGE.0..=RANGE.1).contains(&factor) { Ok(factor) } else { Err(SpeedError(format!("{factor}"))) }
 }
 
-/// Makes the scenario's clock run `speed` times as fast. What is not a factor that [`parse`] gives changes
-/// nothing.
+/// Makes the scenario's timeline run `speed` times as fast. Ignores a factor that [`parse`] would reject.
 pub fn faster(scenario: &mut Scenario, speed: f64) {
     if (speed - 1.0).abs() < 1e-12 || !(RANGE.0..=RANGE.1).contains(&speed) {
         return;
@@ -68,14 +67,14 @@ pub fn faster(scenario: &mut Scenario, speed: f64) {
     }
 }
 
-/// How fast.
+/// The factor.
 #[derive(Clone, Copy)]
 struct Clock(f64);
 
 impl Clock {
     fn time(self, ns: u64) -> u64 {
         match ns {
-            // an end that never comes does not come sooner
+            // "never" stays "never"
             u64::MAX => ns,
             _ => (ns as f64 / self.0 + 0.5) as u64,
         }
@@ -89,7 +88,7 @@ impl Clock {
         length.0 = self.time(length.0);
     }
 
-    /// Something that must take some time.
+    /// Scales a time that must not be zero.
     fn step(self, length: &mut Duration) {
         self.span(length);
         *length = (*length).max(SHORTEST_STEP);

@@ -1,10 +1,9 @@
-//! Records packets at chosen directions of links while they pass: before the queue, after the link, and those
-//! it dropped.
+//! Captures packets at chosen directions of links: before the queue, after the link, and dropped ones.
 //!
 //! The tap listens to the trace on the data thread and must not wait for a disk: it copies packets into
-//! chunks of memory that somebody else writes and gives back. When none is left, packets are counted instead
-//! of kept. Checksums that the sender's kernel left to a network card are completed, and a super-packet that
-//! passes a link whole is recorded as the packets it would be cut into.
+//! chunks of memory, which another thread writes and returns. If no chunk is free, packets are only counted.
+//! The tap completes offloaded checksums and records a super-packet that passes a link whole as its wire
+//! packets.
 
 use crate::relay::Names;
 use bentpipe_base::trace::{DropCause, Event, Mask, Sink};
@@ -16,12 +15,11 @@ use std::cell::RefCell;
 use std::rc::Rc;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 
-/// Bytes of a chunk; a super-packet more may be in it.
+/// Bytes of a chunk, which may be exceeded by one super-packet.
 const CHUNK: usize = 1 << 20;
 /// Packets of a chunk.
 const RECORDS: usize = 1 << 13;
-/// Chunks in all, and with them the memory of all captures together: 32 MB, a quarter of a second at 1
-/// Gbit/s.
+/// Number of chunks, for all captures together: 32 MB, a quarter of a second at 1 Gbit/s.
 const CHUNKS: usize = 32;
 /// A chunk is handed over when it is full, or at the first packet after this time.
 const PATIENCE: Duration = Duration::from_millis(200);
@@ -33,12 +31,12 @@ pub enum Point {
     In,
     /// After the link.
     Out,
-    /// Where it ended.
+    /// Dropped.
     Dropped(DropCause),
 }
 
 impl Point {
-    /// Its place among the files of a capture: in, out, dropped.
+    /// Its index among the files of a capture: in, out, dropped.
     pub const fn index(self) -> usize {
         match self {
             Self::In => 0,
@@ -51,11 +49,11 @@ impl Point {
 /// A packet in a chunk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Record {
-    /// When, on the run's clock.
+    /// Time on the run's clock.
     pub at: Instant,
-    /// Which capture, in the scenario's order.
+    /// Index of the capture in the scenario.
     pub capture: usize,
-    /// Where.
+    /// Where the packet was seen.
     pub point: Point,
     /// Its length on the wire.
     pub original: usize,
@@ -68,7 +66,7 @@ pub struct Record {
 pub struct Chunk {
     bytes: Vec<u8>,
     records: Vec<Record>,
-    /// Packets that found no room since the chunk before, by capture and point.
+    /// Packets not captured for lack of chunks since the last chunk, by capture and point.
     lost: Vec<[u64; 3]>,
 }
 
@@ -78,7 +76,7 @@ impl Chunk {
         self.records.iter().map(|r| (r, self.bytes.get(r.start..r.end).unwrap_or_default()))
     }
 
-    /// Packets that found no room since the chunk before, by capture, then in, out and dropped.
+    /// Packets not captured since the last chunk, by capture, then in, out and dropped.
     pub fn lost(&self) -> &[[u64; 3]] {
         &self.lost
     }
@@ -88,43 +86,43 @@ impl Chunk {
     }
 }
 
-/// The tap's side of the way to a writer.
+/// The tap's side of the channel to a writer.
 #[derive(Debug)]
 pub struct Outlet {
     full: SyncSender<Chunk>,
     empty: Receiver<Chunk>,
 }
 
-/// The writer's side.
+/// The writer's side of the channel.
 #[derive(Debug)]
 pub struct Inlet {
     full: Receiver<Chunk>,
     empty: SyncSender<Chunk>,
 }
 
-/// A way for packets from a tap to a writer, with all the memory it will ever use.
+/// Creates a channel from a tap to a writer, with all the memory it will ever use.
 pub fn pipe() -> (Outlet, Inlet) {
     let (to_writer, full) = sync_channel(CHUNKS + 1);
     let (to_tap, empty) = sync_channel(CHUNKS + 1);
     for _ in 0..CHUNKS {
-        // there is room for all of them
+        // the channel has room for all chunks
         let _ = to_tap.try_send(Chunk { bytes: Vec::with_capacity(CHUNK), ..Chunk::default() });
     }
     (Outlet { full: to_writer, empty }, Inlet { full, empty: to_tap })
 }
 
 impl Inlet {
-    /// Waits for packets; `None` when the tap is gone and everything was taken.
+    /// Waits for packets; `None` when the tap is gone and everything was read.
     pub fn next_chunk(&self) -> Option<Chunk> {
         self.full.recv().ok()
     }
 
-    /// Gives a chunk back that was written.
+    /// Returns a written chunk to the tap.
     pub fn done(&self, mut chunk: Chunk) {
         chunk.bytes.clear();
         chunk.records.clear();
         chunk.lost.clear();
-        // a tap that is gone needs none
+        // fails only if the tap is gone
         let _ = self.empty.try_send(chunk);
     }
 }
@@ -138,7 +136,7 @@ struct Wanted {
     snap: usize,
 }
 
-/// Listens to the trace of a live network. Whatever is left when it is dropped is handed over then.
+/// Captures from the trace of a live network. Dropping it hands over the remaining packets.
 #[derive(Debug)]
 pub struct Tap {
     store: Rc<RefCell<Store>>,
@@ -151,8 +149,8 @@ pub struct Tap {
 }
 
 impl Tap {
-    /// Records what `captures` ask for. One that lasts to the end of the scenario (`end`) lasts to the end of
-    /// the run, which may be a later one.
+    /// Records what `captures` ask for. A capture until the scenario's `end` lasts until the end of the run,
+    /// which may be later.
     pub fn new(
         net: &LiveNetwork,
         names: &Names,
@@ -177,14 +175,14 @@ impl Tap {
         }
     }
 
-    /// Makes room for another packet; false when there is none.
+    /// Makes room for another packet; false if there is none.
     fn make_room(&mut self, now: Instant) -> bool {
         let full = self.chunk.is_full();
         let old = !self.chunk.records.is_empty() && now.since(self.since) >= PATIENCE;
         if full || old {
             match self.outlet.empty.try_recv() {
                 Ok(next) => self.hand_over(next),
-                // the writer is behind, or gone
+                // the writer is too slow, or gone
                 Err(_) => return !full,
             }
         }
@@ -198,7 +196,7 @@ impl Tap {
         let mut chunk = core::mem::replace(&mut self.chunk, next);
         chunk.lost.extend_from_slice(&self.lost);
         self.lost.fill([0; 3]);
-        // there is room for all chunks; a writer that is gone wants none
+        // the channel has room for all chunks; fails only if the writer is gone
         let _ = self.outlet.full.try_send(chunk);
     }
 
@@ -229,7 +227,7 @@ impl Tap {
         let start = bytes.len();
         bytes.extend_from_slice(header.get(..part.header_len).unwrap_or_default());
         bytes.extend_from_slice(held.bytes.get(part.payload).unwrap_or_default());
-        // the sum goes over all of it, so only then it is cut to what is kept
+        // the checksum covers the whole packet, so truncate it afterwards
         complete(&mut bytes[start..], &part.vnet);
         let original = bytes.len() - start;
         bytes.truncate(start + original.min(snap));

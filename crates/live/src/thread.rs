@@ -1,4 +1,4 @@
-//! A link that runs: the driver's data thread with a scenario's network.
+//! Runs the network of a scenario on the driver's data thread.
 
 use crate::control::{Command, Commands};
 use crate::relay::{Names, network};
@@ -14,56 +14,56 @@ use std::net::IpAddr;
 use std::path::PathBuf;
 use std::sync::mpsc::{Sender, channel};
 
-/// A host's door, given to the thread.
+/// The port of a host, given to the thread.
 #[derive(Debug)]
 pub struct Door {
-    /// The host's place among the scenario's nodes.
+    /// The host's index among the scenario's nodes.
     pub host: usize,
-    /// Where its packets come and go.
+    /// The port for its packets.
     pub port: Box<dyn PacketPort>,
     /// Its addresses.
     pub addresses: Vec<IpAddr>,
 }
 
-/// What runs.
+/// What to run.
 #[derive(Debug)]
 pub struct Setup {
-    /// The network.
+    /// The scenario.
     pub scenario: Scenario,
     /// How much faster the scenario's timeline runs.
     pub speed: f64,
-    /// The hosts, in their order among the nodes.
+    /// The ports of the hosts, in the order of the nodes.
     pub doors: Vec<Door>,
-    /// The host that leads on to other networks.
+    /// The host that routes to other networks.
     pub gate: Option<usize>,
-    /// The run's clock, shared with everything that takes part.
+    /// The run's clock, shared by all parts of the run.
     pub clock: Clock,
     /// Where to record all inputs.
     pub journal: Option<PathBuf>,
-    /// Keep series of the links, and what the scenario's instruments see.
+    /// Record the time series of the links and the scenario's instruments.
     pub record: bool,
     /// Ask for real-time priority.
     pub realtime: bool,
 }
 
-/// What came out.
+/// Results of a run.
 #[derive(Debug)]
 pub struct Outcome {
-    /// Links, as in a simulated report.
+    /// Reports of links, as in a simulated run.
     pub links: Vec<LinkReport>,
-    /// Gateways, likewise.
+    /// Reports of gateways, as in a simulated run.
     pub gateways: Vec<GatewayReport>,
-    /// Nodes of kinds that are not built in, likewise.
+    /// Reports of nodes of other kinds, as in a simulated run.
     pub nodes: Vec<NodeReport>,
-    /// Series of the links, when asked for.
+    /// Time series of the links, if requested.
     pub record: Option<Record>,
-    /// What the scenario's instruments saw, when series were asked for.
+    /// Results of the scenario's instruments, if time series were requested.
     pub instruments: Vec<InstrumentReport>,
     /// Whether the machine was fast enough.
     pub timing: Timing,
-    /// When it ended.
+    /// Time of the end.
     pub until: Instant,
-    /// What priority the thread had, and why no better.
+    /// Priority of the thread, and why it is not higher.
     pub priority: String,
 }
 
@@ -74,7 +74,7 @@ pub struct Running {
     commands: Sender<Command>,
 }
 
-/// Something to install on the network before it runs: a tap that captures, made on the data thread.
+/// Installs something on the network on the data thread before the run, such as a capture tap.
 pub type Install = Box<dyn FnOnce(&mut LiveNetwork, &Names) + Send>;
 
 impl Running {
@@ -118,12 +118,12 @@ impl Running {
 
     /// Sends a request to the thread and wakes it.
     pub fn command(&self, command: Command) {
-        // a thread that has ended answers nobody: the command's own reply channel says so
+        // if the thread has ended, the reply channel is closed
         let _ = self.commands.send(command);
         self.driver.wake();
     }
 
-    /// True when the thread has ended by itself: a port is gone.
+    /// True if the thread has ended by itself, because a port is gone.
     pub fn has_ended(&self) -> bool {
         self.driver.has_ended()
     }
@@ -131,7 +131,7 @@ impl Running {
     /// Ends the run.
     ///
     /// # Errors
-    /// What ended it before, if something did.
+    /// The error that ended the run earlier, if any.
     pub fn stop(self) -> Result<Outcome, Error> {
         let priority = self.driver.priority().0.to_owned();
         Ok(Outcome { priority, ..self.driver.stop()? })

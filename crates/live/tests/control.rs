@@ -1,4 +1,4 @@
-//! Requests and answers: what is changed, when, what is said about it, and what a journal makes of it.
+//! Control requests: the change, its time, its description, and its entry in a journal.
 
 #![allow(clippy::unwrap_used, reason = "helpers of tests")]
 
@@ -134,7 +134,7 @@ fn the_state_shows_what_was_set_and_how_long_an_outage_lasts() {
     assert!(links.iter().all(|l| l.up && l.outage_until_s.is_none()), "{links:?}");
 }
 
-/// One line of what was done to `satellite`.
+/// Description of a change to `satellite`, in one line.
 fn said(net: &mut LiveNetwork, desk: &Desk, request: &Request) -> String {
     let done = done(desk.change(net, None, request));
     let lines: Vec<String> = done.lines().collect();
@@ -152,20 +152,20 @@ fn an_outage_is_told_apart_from_losses() {
     let loss = |loss| values(Values { loss: Some(loss), ..Values::default() });
     let up = |up| values(Values { up: Some(up), ..Values::default() });
     said(&mut net, &desk, &outage(5));
-    // the loss that was and is beneath the outage, not that of the outage
+    // the configured loss probability, not that of the outage
     let line = said(&mut net, &desk, &loss(1e-3));
     assert_eq!(line, "loss 0.001 (was 0); nothing gets through until 6.000000 s");
     let forward = &desk.links(&mut net)[0];
     assert_eq!((forward.up, forward.loss, forward.outage_until_s), (false, 1e-3, Some(6.0)));
     let line = said(&mut net, &desk, &outage(1));
     assert_eq!(line, "nothing gets through until 6.000000 s: the outage before this one lasts longer");
-    // what ends an outage says so
+    // a change that ends an outage says so
     let line = said(&mut net, &desk, &Request::Reset { on: on() });
     assert_eq!(line, "as the link has it: loss 0 (was 0.001), the outage until 6.000000 s is over");
     assert!(desk.links(&mut net)[0].up);
     said(&mut net, &desk, &outage(5));
     assert_eq!(said(&mut net, &desk, &up(true)), "up, the outage until 6.000000 s is over");
-    // taken down in an outage: both are told, and both end
+    // taken down in an outage: both are reported, and both end
     said(&mut net, &desk, &outage(5));
     let line = said(&mut net, &desk, &up(false));
     assert_eq!(line, "down; nothing gets through: it is down, and in an outage until 6.000000 s");
@@ -175,7 +175,7 @@ fn an_outage_is_told_apart_from_losses() {
     assert_eq!(line, "as the link has it: nothing was different");
 }
 
-/// An outage of the timeline is not a user's: `reset` leaves it, and says so.
+/// An outage of the timeline is not a user's: `reset` keeps it, and says so.
 #[test]
 fn an_outage_of_the_links_own_outlasts_a_reset() {
     let text = format!("{TWO_HOSTS}\n[[timeline]]\nat = \"1 s\"\nlink = \"satellite\"\nup = false\n");
@@ -195,7 +195,7 @@ fn links_are_found_by_name_and_mistakes_are_answered() {
     let (mut net, desk) = bench(DUMBBELL);
     let values = || Values { loss: Some(0.5), ..Values::default() };
     let mut ask = |link, way, values| desk.change(&mut net, None, &set(link, way, values));
-    // without a name the bottleneck is meant
+    // without a name, the bottleneck is changed
     let names = |d: Done| d.changes.into_iter().map(|c| c.name).collect::<Vec<_>>();
     assert_eq!(names(done(ask(None, Way::Both, values()))), ["bottleneck", "bottleneck-return"]);
     assert_eq!(names(done(ask(Some("src2-access"), Way::Forward, values()))), ["src2-access"]);

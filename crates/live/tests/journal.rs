@@ -1,4 +1,4 @@
-//! A run under the real clock between ports made of memory, recorded and run again.
+//! A run under the real clock between in-memory ports, recorded and replayed.
 
 #![allow(clippy::unwrap_used, reason = "helpers of tests")]
 
@@ -24,7 +24,7 @@ use support::super_packet;
 
 type Frames = Arc<Mutex<VecDeque<(VnetHeader, Vec<u8>)>>>;
 
-/// A port whose other end is the test: a byte in the pipe for each packet.
+/// A port whose other end is the test: one byte in the pipe for each packet.
 #[derive(Debug)]
 struct Memory {
     waiting: Frames,
@@ -81,7 +81,7 @@ fn folder(name: &str) -> PathBuf {
     dir
 }
 
-/// Half a second of traffic both ways over a lossy link whose loss a user changes in the midst of it.
+/// Half a second of traffic in both directions over a lossy link whose loss a user changes meanwhile.
 fn record(path: &Path) -> usize {
     let text = "schema = 1\ntitle = \"t\"\nseed = 5\nduration = \"100 s\"\n\
                 [[hosts]]\nname = \"a\"\n[[hosts]]\nname = \"b\"\n[[links]]\nname = \"link\"\nfrom = \"a\"\nto = \"b\"\n\
@@ -148,13 +148,13 @@ fn a_bit_more_or_less_is_noticed() {
     let path = dir.join("run.journal");
     record(&path);
     let bytes = std::fs::read(&path).unwrap();
-    // another seed: other packets are lost
+    // with another seed, other packets are lost
     let place = bytes.windows(8).position(|w| w == b"seed = 5").unwrap();
     let mut other = bytes.clone();
     other[place + 7] = b'6';
     std::fs::write(&path, &other).unwrap();
     assert_eq!(replay(&path).unwrap().same(), Some(false));
-    // a run that was killed: the journal ends somewhere
+    // a killed run: the journal is truncated
     std::fs::write(&path, &bytes[..bytes.len() / 2]).unwrap();
     assert_eq!(replay(&path).unwrap().same(), None);
     std::fs::remove_dir_all(dir).unwrap();

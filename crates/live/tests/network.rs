@@ -1,4 +1,4 @@
-//! The network between ports, fed by hand: no clock, no socket.
+//! The network between ports, fed by hand, without clock and socket.
 
 #![allow(clippy::unwrap_used, reason = "helpers of tests")]
 
@@ -33,7 +33,7 @@ fn built(link: &str) -> (LiveNetwork, Names) {
     network(&scenario(link), Hosts::new([(0, ip(1)), (1, ip(2))], None))
 }
 
-/// An arrival's virtio header and bytes, as they are handed to the kernel.
+/// An arrival's virtio header and bytes, as sent to the kernel.
 fn sent(net: &mut LiveNetwork, arrival: &bentpipe_driver::Arrival) -> (VnetHeader, Vec<u8>) {
     net.emit(arrival, |emitted, header, payload| (emitted.vnet, [header, payload].concat()))
 }
@@ -45,7 +45,7 @@ fn give(net: &mut LiveNetwork, at: u64, seq: u32, payload: usize) {
     assert!(net.accept(0, bytes.len(), &vnet));
 }
 
-/// As `give`, of another port and with code points.
+/// As `give`, with another port and code points.
 fn give_as(net: &mut LiveNetwork, seq: u32, payload: usize, says: (u16, Dscp, Ecn)) {
     let (bytes, vnet) = super_packet_as(MSS, seq, payload, true, says);
     assert!(net.store.borrow_mut().write(&bytes));
@@ -53,7 +53,7 @@ fn give_as(net: &mut LiveNetwork, seq: u32, payload: usize, says: (u16, Dscp, Ec
     assert!(net.accept(0, bytes.len(), &vnet));
 }
 
-/// Source port and ECN field of each wire packet that has arrived, as its header says once it leaves.
+/// Source port and ECN field of each wire packet that has arrived, from its emitted header.
 fn headers(net: &mut LiveNetwork) -> Vec<(u16, Ecn)> {
     let mut all = Vec::new();
     while let Some(arrival) = net.take_arrival() {
@@ -65,7 +65,7 @@ fn headers(net: &mut LiveNetwork) -> Vec<(u16, Ecn)> {
     all
 }
 
-/// What has arrived: when due, how many pieces, and the sequence number and length of each.
+/// Arrivals: due time, and the sequence number and length of each piece.
 fn arrivals(net: &mut LiveNetwork) -> Vec<(u64, Vec<(u32, usize)>)> {
     let mut all = Vec::new();
     while let Some(arrival) = net.take_arrival() {
@@ -119,7 +119,7 @@ fn without_anything_to_do_a_super_packet_passes_whole() {
     let mut net = net("rate = \"100 Gbit/s\"\ndelay = \"0 ms\"\nbuffer = \"100 packets\"");
     give(&mut net, 5, 7, 4 * MSS);
     net.advance(Instant(1_000_000));
-    // its bits take 4 * 1500 * 8 / 100e9 s = 480 ns
+    // sending takes 4 * 1500 * 8 / 100e9 s = 480 ns
     assert_eq!(arrivals(&mut net).len(), 1);
 }
 
@@ -196,7 +196,7 @@ fn fq_codel_tells_real_flows_apart_and_pushout_their_priority() {
     let mut fair = link("fq_codel");
     give_as(&mut fair, 0, 20 * MSS, (1, Dscp::DEFAULT, Ecn::NotEct));
     give_as(&mut fair, 0, 3 * MSS, (2, Dscp::DEFAULT, Ecn::NotEct));
-    // one is being sent; then they take turns
+    // one is being sent; then they alternate
     assert_eq!(ports(&mut fair)[..8], [1, 2, 1, 2, 1, 2, 1, 1]);
     let mut pushout = link("pushout");
     give_as(&mut pushout, 0, 3 * MSS, (1, Dscp::LE, Ecn::NotEct));

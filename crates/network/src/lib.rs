@@ -1,8 +1,8 @@
-//! A network of nodes: which port leads where, who is called when, and what lies at its open ends.
+//! A network of nodes: connects ports, calls nodes when events are due, collects packets at its open ends.
 //!
-//! A [`Network`] knows no clock: who drives it says up to which time it runs. Under simulated time `now`
-//! jumps from event to event; a live driver brings it up to the present, lets packets in at its open ends and
-//! takes out what has arrived there.
+//! A [`Network`] has no clock: its driver says up to which time it runs. Under simulated time `now` jumps
+//! from event to event; a live driver advances it to the present, injects packets at its open ends and takes
+//! packets that have arrived there.
 
 mod network;
 mod nodes;

@@ -1,4 +1,4 @@
-//! Nodes, wires, one event queue, and the time up to which everything has happened.
+//! The network: nodes, wires, one event queue, and the present time.
 
 use crate::nodes::{Kind, Nodes};
 use crate::wires::{End, Wires};
@@ -17,8 +17,7 @@ pub struct Network {
     nodes: Nodes,
     wires: Wires,
     events: u64,
-    /// Super-packets enter links whole: no link does anything to a packet that depends on its being a wire
-    /// packet.
+    /// Super-packets enter links whole, because no link does anything that needs wire packets.
     whole: bool,
 }
 
@@ -53,7 +52,7 @@ impl Network {
         self.add_kind(Kind::Router(self.nodes.routers.len() as u32 - 1))
     }
 
-    /// Adds a gateway. Its first wire leads to the hosts that send, its second into the hop: its ports
+    /// Adds a gateway. Its first wire leads to the hosts that send, its second to the satellite hop: ports
     /// [`bentpipe_gateway::LAN`] and [`bentpipe_gateway::SATELLITE`].
     pub fn add_gateway(&mut self, gateway: Gateway) -> NodeId {
         self.nodes.gateways.push(gateway);
@@ -66,8 +65,8 @@ impl Network {
         self.add_kind(Kind::Other(self.nodes.others.len() as u32 - 1))
     }
 
-    /// Adds an open end: what arrives there is for the driver ([`Network::take_arrived`]), and the driver
-    /// lets packets in there ([`Network::inject`]). It has one wire, as a host has.
+    /// Adds an open end, with one wire as a host has. The driver takes packets that arrive there
+    /// ([`Network::take_arrived`]) and injects packets there ([`Network::inject`]).
     pub fn add_open_end(&mut self) -> NodeId {
         self.add_kind(Kind::Open)
     }
@@ -77,14 +76,14 @@ impl Network {
         self.wires.add_node()
     }
 
-    /// Leads the next free port of `from` to a port of another node, the first one if only the node is named;
+    /// Connects the next free port of `from` to a port of another node (port 0 if only the node is given);
     /// returns the port of `from`.
     pub fn wire(&mut self, from: NodeId, to: impl Into<End>) -> Port {
         self.wires.add(from, to.into())
     }
 
-    /// Wires nodes of two ports one behind the other: port 0 of each leads back, of the first to `near`; port 1
-    /// leads on, of the last to `far`.
+    /// Connects nodes with two ports in a chain: port 0 of each leads back, of the first to `near`; port 1
+    /// leads forward, of the last to `far`.
     pub fn wire_chain(&mut self, near: impl Into<End>, chain: &[NodeId], far: impl Into<End>) {
         let (near, far) = (near.into(), far.into());
         for (n, node) in chain.iter().enumerate() {
@@ -94,23 +93,23 @@ impl Network {
         }
     }
 
-    /// Whether super-packets enter links whole, as is right while no link acts on wire packets.
+    /// Sets whether super-packets enter links whole; correct while no link acts on wire packets.
     pub const fn pass_whole(&mut self, whole: bool) {
         self.whole = whole;
     }
 
-    /// Brings the time up to `floor`: what was due before is handled late, at that time.
+    /// Advances the time to `floor` at least: events due before it are handled at that time.
     pub fn skip_to(&mut self, floor: Instant) {
         self.now = self.now.max(floor);
     }
 
-    /// The numbers of two real addresses, source and destination; `None` when all numbers are in use.
+    /// Returns the numbers of two real addresses, source and destination; `None` if all numbers are in use.
     pub fn numbers(&mut self, ends: (IpAddr, IpAddr)) -> Option<(Addr, Addr)> {
         let nodes = &self.nodes;
         self.world.addresses.find(ends, |each| nodes.addresses(each))
     }
 
-    /// Lets every node stop holding packets.
+    /// Makes every node release the packets it holds.
     pub fn release(&mut self) {
         self.wires.settle();
         for i in 0..self.nodes.kinds.len() {
@@ -120,7 +119,7 @@ impl Network {
         self.hand_out(self.now);
     }
 
-    /// Calls `act` with the gateway `id`, then hands out what it sent.
+    /// Calls `act` with the gateway `id`, then delivers the packets it sent.
     pub fn with_gateway<T>(
         &mut self,
         id: NodeId,
@@ -133,7 +132,7 @@ impl Network {
         Some(done)
     }
 
-    /// Sends packets for `to` wherever routers send those for `like`.
+    /// Routes packets for `to` the same way as those for `like`, in all routers.
     pub fn route_alike(&mut self, to: Addr, like: Addr) {
         self.nodes.routers.iter_mut().for_each(|router| router.route_alike(to, like));
     }
@@ -143,13 +142,13 @@ impl Network {
         self.world.cx(self.now, NodeId(0)).packet()
     }
 
-    /// A gateway, and the real addresses behind the numbers that it knows.
+    /// Returns a gateway, and the table of real addresses behind address numbers.
     pub fn gateway_and_addresses(&mut self, id: NodeId) -> Option<(&mut Gateway, &mut Addresses)> {
         let Kind::Gateway(i) = self.nodes.kinds[id.0 as usize] else { return None };
         Some((&mut self.nodes.gateways[i as usize], &mut self.world.addresses))
     }
 
-    /// True when a node reads the headers of packets.
+    /// True if a node reads the headers of packets.
     pub const fn reads_headers(&self) -> bool {
         !self.nodes.gateways.is_empty() || !self.nodes.others.is_empty()
     }
@@ -158,34 +157,34 @@ impl Network {
     pub const fn now(&self) -> Instant {
         self.now
     }
-    /// Events handled so far: wake-ups and packets handed over.
+    /// Number of events handled: timers and delivered packets.
     pub const fn events(&self) -> u64 {
         self.events
     }
 
-    /// A host, to look at or to set up.
+    /// Returns a host.
     pub fn host(&mut self, id: NodeId) -> Option<(&mut Host, Cx<'_>)> {
         let Kind::Host(i) = self.nodes.kinds[id.0 as usize] else { return None };
         Some((&mut self.nodes.hosts[i as usize], self.world.cx(self.now, id)))
     }
-    /// A link, to look at.
+    /// Returns a link.
     pub fn link(&mut self, id: NodeId) -> Option<(&mut Link, Cx<'_>)> {
         let Kind::Link(i) = self.nodes.kinds[id.0 as usize] else { return None };
         Some((&mut self.nodes.links[i as usize], self.world.cx(self.now, id)))
     }
-    /// A router, to look at or to set up.
+    /// Returns a router.
     pub fn router(&mut self, id: NodeId) -> Option<&mut Router> {
         let Kind::Router(i) = self.nodes.kinds[id.0 as usize] else { return None };
         Some(&mut self.nodes.routers[i as usize])
     }
 
-    /// A gateway, to look at.
+    /// Returns a gateway.
     pub fn gateway(&mut self, id: NodeId) -> Option<&mut Gateway> {
         let Kind::Gateway(i) = self.nodes.kinds[id.0 as usize] else { return None };
         Some(&mut self.nodes.gateways[i as usize])
     }
 
-    /// What a node that is not of a built-in kind has counted.
+    /// Counters of a node that is not of a built-in kind.
     pub fn counters(&self, id: NodeId) -> Vec<(&'static str, u64)> {
         let mut all = Vec::new();
         if let Kind::Other(i) = self.nodes.kinds[id.0 as usize] {
@@ -194,13 +193,13 @@ impl Network {
         all
     }
 
-    /// A host, to look at only.
+    /// Returns a host, read-only.
     pub fn peek_host(&self, id: NodeId) -> Option<&Host> {
         let Kind::Host(i) = self.nodes.kinds[id.0 as usize] else { return None };
         Some(&self.nodes.hosts[i as usize])
     }
 
-    /// Hands a packet to the node at the other end of a wire. Routers forward within the call.
+    /// Delivers a packet to the node at the other end of a wire. Routers forward within the call.
     #[inline]
     fn hand_over(&mut self, at: Instant, from: NodeId, port: Port, mut packet: Pkt) {
         let mut to = self.wires.end(from, port);
@@ -219,7 +218,7 @@ impl Network {
         self.nodes.handle(to.node, &mut self.world.cx(at, to.node), Input::Packet(to.port, packet));
     }
 
-    /// True for nodes to which super-packets come as wire packets.
+    /// True for nodes that receive super-packets as wire packets.
     fn takes_wire_packets(&self, id: NodeId) -> bool {
         match self.nodes.kinds[id.0 as usize] {
             Kind::Link(_) => !self.whole,
@@ -228,7 +227,7 @@ impl Network {
         }
     }
 
-    /// Hands a super-packet to a node as the wire packets that it stands for.
+    /// Delivers a super-packet to a node as its wire packets.
     #[cold]
     fn cut(&mut self, at: Instant, to: End, whole: Pkt) {
         let pieces = whole.pieces();
@@ -242,26 +241,25 @@ impl Network {
         self.world.cx(at, to.node).recycle(whole);
     }
 
-    /// Lets a packet in at an open end, now.
+    /// Injects a packet at an open end, now.
     pub fn inject(&mut self, end: NodeId, packet: Pkt) {
         self.wires.settle();
         self.hand_over(self.now, end, Port(0), packet);
         self.hand_out(self.now);
     }
 
-    /// The oldest packet that has arrived at an open end and was not taken yet: when it was due, where, and
-    /// itself.
+    /// Removes and returns the oldest packet that has arrived at an open end, with its due time and the end.
     #[inline]
     pub fn take_arrived(&mut self) -> Option<(Instant, NodeId, Pkt)> {
         self.nodes.arrived.pop_front()
     }
 
-    /// True when a packet has arrived at an open end and was not taken yet.
+    /// True if a packet has arrived at an open end and was not taken.
     pub fn has_arrived(&self) -> bool {
         !self.nodes.arrived.is_empty()
     }
 
-    /// When something is to be done next; it may turn out to be nothing.
+    /// Time of the next event; the event may turn out to do nothing.
     pub fn next_at(&mut self) -> Option<Instant> {
         self.world.events.next_at()
     }
@@ -273,12 +271,12 @@ impl Network {
         }
     }
 
-    /// Handles everything up to and including `until`, or until `stop` says so; `stop` is asked after each
-    /// event.
+    /// Handles all events up to and including `until`, or until `stop`, called after each event, returns
+    /// true.
     pub fn run_until(&mut self, until: Instant, mut stop: impl FnMut(&Self) -> bool) {
         self.wires.settle();
         while let Some(wake) = self.world.events.pop_until(until) {
-            // later than asked for only where a driver has skipped time
+            // later than `wake.at` only if a driver has skipped time
             self.now = self.now.max(wake.at);
             self.events += 1;
             self.nodes.handle(wake.node, &mut self.world.cx(self.now, wake.node), Input::Timer(wake.slot));
@@ -295,7 +293,7 @@ impl Network {
 mod tests {
     use super::*;
 
-    /// Sends what comes in at port 0 out of port 1, and the other way round; counts both.
+    /// Forwards packets from port 0 to port 1 and back; counts both.
     #[derive(Debug, Default)]
     struct Middle([u32; 2]);
 

@@ -1,5 +1,5 @@
-//! The nodes of a network: a table for each built-in kind, so that a call costs a branch and no pointer, and
-//! links, by far the most visited, lie side by side. Any other node stands beside them as a trait object.
+//! The nodes of a network. Each built-in kind has its own table, so that a call costs a branch and no
+//! pointer, and the links, by far the most visited, lie side by side. Other nodes are trait objects.
 
 use bentpipe_base::{Addr, Cx, Input, Instant, Node, NodeId, Pkt};
 use bentpipe_gateway::Gateway;
@@ -13,7 +13,7 @@ pub(crate) enum Kind {
     Host(u32),
     Link(u32),
     Router(u32),
-    /// An end of the network, behind which its driver is.
+    /// An open end of the network, used by the driver.
     Open,
     Gateway(u32),
     Other(u32),
@@ -27,7 +27,7 @@ pub(crate) struct Nodes {
     pub(crate) routers: Vec<Router>,
     pub(crate) gateways: Vec<Gateway>,
     pub(crate) others: Vec<Box<dyn Node>>,
-    /// What has arrived at open ends, oldest first.
+    /// Packets that have arrived at open ends, oldest first.
     pub(crate) arrived: VecDeque<(Instant, NodeId, Pkt)>,
 }
 

@@ -2,7 +2,7 @@
 
 use bentpipe_base::{NodeId, Port};
 
-/// Where a wire ends: a node, and at which of its ports the packet comes in.
+/// The end of a wire: a node, and the port at which packets enter it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct End {
     /// The node.
@@ -11,7 +11,7 @@ pub struct End {
     pub port: Port,
 }
 
-/// Most nodes do not ask where a packet came from: it comes in at their first port.
+/// Port 0 of the node: most nodes do not distinguish their ports.
 impl From<NodeId> for End {
     fn from(node: NodeId) -> Self {
         Self { node, port: Port(0) }
@@ -24,12 +24,12 @@ impl From<(NodeId, Port)> for End {
     }
 }
 
-/// Where the ports of all nodes lead.
+/// The wires of all ports of all nodes.
 #[derive(Debug, Default)]
 pub(crate) struct Wires {
     /// Ends of each node's ports, while the network is built.
     ports: Vec<Vec<End>>,
-    /// The same in one piece, once it runs: `ends[first[node] + port]`.
+    /// The same as one array, used while the network runs: `ends[first[node] + port]`.
     first: Vec<u32>,
     ends: Vec<End>,
 }
@@ -40,7 +40,7 @@ impl Wires {
         NodeId(self.ports.len() as u32 - 1)
     }
 
-    /// Leads the next free port of `from` to `to`.
+    /// Connects the next free port of `from` to `to`.
     pub(crate) fn add(&mut self, from: NodeId, to: End) -> Port {
         let ports = &mut self.ports[from.0 as usize];
         ports.push(to);
@@ -48,7 +48,7 @@ impl Wires {
         Port(ports.len() as u32 - 1)
     }
 
-    /// Lays all ends side by side, if anything changed.
+    /// Rebuilds the array of ends, if anything changed.
     pub(crate) fn settle(&mut self) {
         if self.first.len() == self.ports.len() {
             return;

@@ -1,9 +1,9 @@
-//! The ends of a host's connections, the living and the past.
+//! The ends of a host's connections, open and closed.
 //!
-//! A connection that is over (RFC 9293: CLOSED, after TIME-WAIT) leaves its place to the next, and its ports
-//! may be used again; its counters stay to be looked at until another connection between the same ports is
-//! over. One that was never established does not count: an old SYN that comes late opens such a one (RFC
-//! 9293, section 3.5), and its figures would hide those of the flow.
+//! A closed connection (RFC 9293: CLOSED, after TIME-WAIT) frees its entry and its ports. Its counters can be
+//! read until another connection between the same ports has closed. A connection that was never established
+//! does not replace them: a late old SYN opens such a connection (RFC 9293, section 3.5), and its counters
+//! would hide those of the real one.
 
 use crate::app::{Reader, Writer};
 use bentpipe_base::{Addr, Instant, Pkt};
@@ -15,10 +15,10 @@ use std::collections::BTreeMap;
 pub struct Endpoint {
     /// The connection.
     pub conn: Connection,
-    /// What writes.
+    /// The sending application.
     pub(crate) writer: Writer,
     pub(crate) reader: Reader,
-    /// Earliest wake-up asked for and not yet seen.
+    /// Earliest wake-up requested and not yet received.
     pub(crate) armed: Instant,
     /// When an application wants to run again.
     pub(crate) app_at: Instant,
@@ -29,7 +29,7 @@ impl Endpoint {
         Self { conn, writer, reader, armed: Instant::NEVER, app_at: Instant::NEVER }
     }
 
-    /// The application that writes, to look at what it measured.
+    /// The sending application, to read its measurements.
     pub const fn writer(&self) -> &Writer {
         &self.writer
     }
@@ -38,14 +38,14 @@ impl Endpoint {
 /// Local port, remote address, remote port.
 type Key = (u16, Addr, u16);
 
-/// All ends. The first lies in place: most hosts have one, and a pointer less counts.
+/// All ends. The first is stored inline, because most hosts have only one and this saves an indirection.
 #[derive(Debug)]
 pub(crate) struct Ends {
     first: Option<Endpoint>,
     more: Vec<Option<Endpoint>>,
-    /// Places in `more` that are free.
+    /// Indices of free entries.
     free: Vec<u32>,
-    /// Place of each living connection.
+    /// Index of each open connection.
     demux: BTreeMap<Key, u32>,
     past: BTreeMap<Key, Box<Endpoint>>,
 }
@@ -68,7 +68,7 @@ impl Ends {
         if i == 0 { self.first.as_ref() } else { self.more.get(i - 1)?.as_ref() }
     }
 
-    /// Where the connection is that a segment belongs to.
+    /// Returns the index of the connection that a segment belongs to.
     #[inline]
     pub(crate) fn find(&self, packet: &Pkt) -> Option<usize> {
         // most hosts have one connection
@@ -83,15 +83,15 @@ impl Ends {
         self.demux.get(&(packet.dport, packet.src, packet.sport)).map(|i| *i as usize)
     }
 
-    /// The living connection, else the last one that is over. One that is not established stands behind one
-    /// that was.
+    /// Returns the open connection, else the last closed one. A closed one that was established has
+    /// precedence over an open one that is not.
     pub(crate) fn look_up(&self, key: Key) -> Option<&Endpoint> {
         let living = self.demux.get(&key).and_then(|i| self.get(*i as usize));
         let past = self.past.get(&key).map(|end| &**end);
         living.filter(|end| was_established(end)).or(past).or(living)
     }
 
-    /// Adds an end; returns its place.
+    /// Adds an end; returns its index.
     pub(crate) fn add(&mut self, tuple: Tuple, end: Endpoint) -> usize {
         let i = if self.first.is_none() {
             self.first = Some(end);
@@ -107,7 +107,7 @@ impl Ends {
         i
     }
 
-    /// The connection at place `i` is over.
+    /// Removes the closed connection at index `i`; keeps its counters.
     #[cold]
     pub(crate) fn retire(&mut self, i: usize) {
         let end = if i == 0 {

@@ -9,14 +9,14 @@ use bentpipe_tcp::{Chance, Config, Connection, JitterKind, Offer, State, Tuple, 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
-/// Waits for a connection.
+/// Accepts connections.
 #[derive(Clone, Debug)]
 pub struct Listener {
-    /// TCP of the accepted connection.
+    /// TCP configuration of accepted connections.
     pub config: Arc<Config>,
-    /// What it writes.
+    /// Its sending application.
     pub writer: Writer,
-    /// How it reads.
+    /// Its receiving application.
     pub reader: Reader,
 }
 
@@ -27,11 +27,11 @@ pub struct Call {
     pub port: u16,
     /// The peer's address and port.
     pub to: (Addr, u16),
-    /// Our TCP.
+    /// Our TCP configuration.
     pub config: Arc<Config>,
-    /// What we write.
+    /// Our sending application.
     pub writer: Writer,
-    /// How we read.
+    /// Our receiving application.
     pub reader: Reader,
 }
 
@@ -44,7 +44,7 @@ pub struct Host {
     planned: Vec<Option<(Instant, Call)>>,
     isn: RngSlot,
     jitter: Option<RngSlot>,
-    /// Packets under per-packet jitter, in the order and with the times of their release.
+    /// Packets delayed by per-packet jitter with their release times, in order.
     held: VecDeque<(Instant, Pkt)>,
     refused: u64,
     udp: Option<Box<Datagrams>>,
@@ -110,18 +110,17 @@ impl Host {
         self.udp.as_ref()?.sinks.get(&port)
     }
 
-    /// The same, to ask what is new.
+    /// The sink of datagrams at `port`, to take its recent measurements.
     pub fn sink_mut(&mut self, port: u16) -> Option<&mut Sink> {
         self.udp.as_mut()?.sinks.get_mut(&port)
     }
 
-    /// The end of the connection between local port `port` and `to`: the present one, else the last one that
-    /// was closed.
+    /// The end of the connection between local port `port` and `to`: the open one, else the last closed one.
     pub fn end(&self, port: u16, to: (Addr, u16)) -> Option<&Endpoint> {
         self.ends.look_up((port, to.0, to.1))
     }
 
-    /// Its connection.
+    /// The connection of [`Host::end`].
     pub fn connection(&self, port: u16, to: (Addr, u16)) -> Option<&Connection> {
         self.end(port, to).map(|e| &e.conn)
     }
@@ -187,7 +186,7 @@ impl Host {
         cx.recycle(packet);
     }
 
-    /// Lets the applications act, sends what may be sent, and arms the next wake-up.
+    /// Runs the applications, sends what may be sent, and requests the next wake-up.
     fn run(&mut self, cx: &mut Cx<'_>, i: usize) {
         let Some(end) = self.ends.get_mut(i) else { return };
         let read_at = end.reader.run(cx.now, &mut end.conn);
@@ -255,13 +254,13 @@ impl Host {
         let i = slot.0 as usize;
         let Some(end) = self.ends.get_mut(i) else { return };
         if cx.now < end.armed {
-            return; // an entry that an earlier one replaced
+            return; // an earlier wake-up has replaced this one
         }
         end.armed = Instant::NEVER;
         if end.conn.deadline() <= cx.now {
             end.conn.timer(cx);
         } else if end.app_at > cx.now {
-            // the deadline moved on: arm it again without touching anything
+            // the deadline has moved: only request another wake-up
             let deadline = end.conn.deadline().min(end.app_at);
             if deadline < Instant::NEVER {
                 end.armed = deadline;
@@ -274,8 +273,7 @@ impl Host {
 }
 
 impl Node for Host {
-    // Not inlined: a driver's table of nodes calls links six times for each call of a host, and a lean frame
-    // is theirs.
+    // Not inlined: a driver calls links six times for each call of a host, and their stack frame stays small.
     #[inline(never)]
     fn handle(&mut self, cx: &mut Cx<'_>, input: Input) {
         match input {
@@ -285,7 +283,7 @@ impl Node for Host {
     }
 }
 
-/// Per-packet jitter: each packet is held for a random time of its own, order kept.
+/// Per-packet jitter: holds each packet for a random time of its own and keeps the order.
 fn hold(held: &mut VecDeque<(Instant, Pkt)>, cx: &mut Cx<'_>, max: Duration, rng: RngSlot, packet: Pkt) {
     let delay = cx.rng(rng).up_to(max);
     let last = held.back().map_or(Instant::ZERO, |(at, _)| *at);
@@ -299,8 +297,7 @@ mod tests {
     use super::*;
     use bentpipe_base::{NodeId, Purpose, World};
 
-    /// Packet jitter: each packet waits for a time of its own, up to the largest delay, and none overtakes
-    /// another.
+    /// Each packet waits for a time of its own, up to the largest delay, and none overtakes another.
     #[test]
     fn packet_jitter_delays_each_packet_and_keeps_the_order() {
         let mut world = World::new(1);

@@ -21,7 +21,7 @@ impl Router {
         self.routes[index] = Some(port);
     }
 
-    /// Sends packets for `to` where those for `like` go.
+    /// Routes packets for `to` like those for `like`; without a route for `like`, removes that for `to`.
     pub fn route_alike(&mut self, to: Addr, like: Addr) {
         if let Some(port) = self.routes.get(like.0 as usize).copied().flatten() {
             self.route(to, port);
@@ -37,7 +37,7 @@ impl Router {
 }
 
 impl Router {
-    /// Where a packet goes next; `None` when it was dropped.
+    /// Returns the packet and the port it leaves by; `None` if it was dropped.
     #[inline]
     pub fn forward(&mut self, cx: &mut Cx<'_>, mut packet: Pkt) -> Option<(Port, Pkt)> {
         let route = self.routes.get(packet.dst.0 as usize).copied().flatten();

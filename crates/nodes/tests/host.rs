@@ -1,5 +1,4 @@
-//! Hosts beside one another: datagrams by the clock, hostile packets, and what is left of connections that
-//! are over.
+//! Two connected hosts: timing of datagrams, hostile packets, and closed connections.
 
 #![allow(clippy::unwrap_used, reason = "a test may say what it takes for granted")]
 
@@ -13,13 +12,13 @@ use std::sync::Arc;
 
 const DELAY: Duration = Duration::from_millis(10);
 
-/// Two hosts and a wire that takes [`DELAY`].
+/// Two hosts and a wire with delay [`DELAY`].
 struct Pair {
     world: World,
     hosts: [Host; 2],
     flying: VecDeque<(Instant, usize, Pkt)>,
     now: Instant,
-    /// Every packet that entered the wire: when and from whom.
+    /// Every packet that entered the wire: time and sender.
     sent: Vec<(Instant, usize, Packet)>,
 }
 
@@ -116,9 +115,9 @@ fn poisson_gaps_are_exponential() {
     assert!((above - share).abs() < 4.0 * (share * (1.0 - share) / n).sqrt(), "{above} above the mean");
 }
 
-/// A datagram a millisecond in spells, a quarter of the time: with long spells, and with spells of two
-/// datagrams on average, where any that began afresh would show. For exponential spells and silences the time
-/// in spells during T has variance 2 on^2 off^2 T / (on + off)^3 (renewal reward).
+/// A datagram each millisecond in on-periods, a quarter of the time: with long on-periods, and with
+/// on-periods of two datagrams on average, where a restart in each period would show. For exponential periods
+/// the on-time during T has variance 2 on^2 off^2 T / (on + off)^3 (renewal reward).
 #[test]
 fn on_off_has_its_long_run_rate_and_no_drift() {
     for (on, off) in [(100.0_f64, 300.0), (2.0, 6.0)] {
@@ -131,12 +130,12 @@ fn on_off_has_its_long_run_rate_and_no_drift() {
         assert!((sent - total / 4.0).abs() < 4.0 * spread, "{sent} sent, standard deviation {spread}");
         let gaps = net.gaps();
         assert!(gaps.iter().all(|g| *g >= 1e-3 - 1e-12), "never faster than in a spell");
-        // between two datagrams lie a Poisson number of silences with mean x = 1 ms / on; x / (1 - exp(-x))
-        // where there is one
+        // the number of off-periods between two datagrams is Poisson with mean x = 1 ms / on; x / (1 -
+        // exp(-x)) if there is one
         let silences: Vec<f64> = gaps.iter().map(|g| g - 1e-3).filter(|g| *g > 1e-9).collect();
         let expected = off / 1000.0 * if on > 50.0 { 1.005 } else { 1.2707 };
         let (n, m) = (silences.len() as f64, mean(&silences));
-        // a sum of silences varies at most twice as much as one
+        // a sum of off-periods varies at most twice as much as one
         assert!((m / expected - 1.0).abs() < 4.0 * 1.5 / n.sqrt(), "mean silence {m} of {n}, {expected}");
     }
 }
@@ -161,7 +160,7 @@ fn datagram(number: u64, sent: Instant, from: (Addr, u16), to: (Addr, u16)) -> P
     p
 }
 
-/// What a sink says of numbers 0, 2, 3, 1, 3, then a leap of a million, and then one from long ago.
+/// Counters of a sink after numbers 0, 2, 3, 1, 3, then a jump to a million, and then one from long ago.
 #[test]
 fn a_sink_tells_lost_from_late_from_twice() {
     let mut net = Pair::new(1);
@@ -189,7 +188,7 @@ fn a_sink_tells_lost_from_late_from_twice() {
     assert_eq!(net.hosts[1].sink(9).unwrap().bytes(), 300);
 }
 
-/// Datagrams that nobody waits for are counted and get no answer, whatever they pretend to be.
+/// Datagrams without a sink are counted and not answered, whatever their headers say.
 #[test]
 fn hostile_datagrams_are_refused_in_silence() {
     let mut net = connected(Writer::Bulk);
@@ -241,8 +240,8 @@ fn call(net: &mut Pair, at: Instant, port: u16, writer: Writer) {
     net.hosts[0].connect_at(&mut net.world.cx(net.now, NodeId(0)), at, call);
 }
 
-/// A copy of the SYN that comes when the connection is over opens one that never gets established: what the
-/// real one counted is still what is seen.
+/// A copy of the SYN that arrives after the connection has closed opens one that is never established; the
+/// counters shown stay those of the real one.
 #[test]
 fn a_late_syn_hides_no_counters() {
     let mut net = connected(Writer::Transfer(100_000));
@@ -264,12 +263,11 @@ fn a_late_syn_hides_no_counters() {
     assert_eq!(seen(&net), (State::Closed, 100_000), "when it was reset");
 }
 
-/// After TIME-WAIT the same two ports connect again; until then the old counters can be looked at, and the
-/// place is used again.
+/// After TIME-WAIT the same two ports connect again and reuse the entry; until then the old counters remain.
 #[test]
 fn a_connection_that_is_over_makes_room_and_keeps_its_counters() {
     let mut net = connected(Writer::Transfer(100_000));
-    call(&mut net, at(1), 5001, Writer::Bulk); // another one lives on meanwhile
+    call(&mut net, at(1), 5001, Writer::Bulk); // another connection stays open
     let seen = |net: &Pair, host: usize| {
         let (port, to) = if host == 0 { (5000, (Addr(1), 80)) } else { (80, (Addr(0), 5000)) };
         let c = net.hosts[host].connection(port, to).unwrap();
@@ -290,7 +288,7 @@ fn a_connection_that_is_over_makes_room_and_keeps_its_counters() {
     assert!(other(&net) > then, "the other connection goes on");
 }
 
-/// What arrives for a connection that is over is answered as RFC 9293, section 3.10.7.1, says: with a RST.
+/// A segment for a closed connection is answered with a RST (RFC 9293, section 3.10.7.1).
 #[test]
 fn late_segments_of_a_closed_connection_are_reset() {
     let mut net = connected(Writer::Transfer(1000));

@@ -1,4 +1,4 @@
-//! What this process may do.
+//! Capabilities of this process.
 
 use rustix::io::Result;
 use rustix::thread::{CapabilitySet, capabilities, configure_capability_in_ambient_set, set_capabilities};
@@ -8,13 +8,13 @@ use rustix::thread::{CapabilitySet, capabilities, configure_capability_in_ambien
 pub const NEEDED: CapabilitySet =
     CapabilitySet::SYS_ADMIN.union(CapabilitySet::NET_ADMIN).union(CapabilitySet::NET_RAW);
 
-/// True when all of `wanted` are in effect for the calling thread.
+/// True if all of `wanted` are effective for the calling thread.
 pub fn has(wanted: CapabilitySet) -> bool {
     capabilities(None).is_ok_and(|sets| sets.effective.contains(wanted))
 }
 
-/// Lets programs that this process starts keep what it may do itself: an ordinary user's capabilities inside
-/// a user namespace are gone after `exec` unless they are ambient (capabilities(7)).
+/// Passes this process's capabilities on to the programs it starts. Without this an ordinary user's
+/// capabilities inside a user namespace are lost at `exec`, because they are not ambient (capabilities(7)).
 ///
 /// # Errors
 /// When the kernel refuses, for instance because of secure bits.

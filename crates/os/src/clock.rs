@@ -3,7 +3,7 @@
 use bentpipe_base::Instant;
 use rustix::time::{ClockId, clock_gettime};
 
-/// Nanoseconds since it was started. It never goes back; it stands still while the machine sleeps
+/// Nanoseconds since it was started. It never goes back, and stops while the machine is suspended
 /// (`CLOCK_MONOTONIC`).
 #[derive(Clone, Copy, Debug)]
 pub struct Clock {
@@ -11,12 +11,12 @@ pub struct Clock {
 }
 
 impl Clock {
-    /// Starts now.
+    /// Starts a clock at the current time.
     pub fn start() -> Self {
         Self { start: monotonic() }
     }
 
-    /// `CLOCK_MONOTONIC` as it is: it started with the machine.
+    /// `CLOCK_MONOTONIC` itself, which starts when the machine boots.
     pub const fn of_the_machine() -> Self {
         Self { start: 0 }
     }
@@ -27,7 +27,7 @@ impl Clock {
         Instant(monotonic() - self.start)
     }
 
-    /// What `monotonic` nanoseconds of `CLOCK_MONOTONIC` are on this clock; times before the start are the
+    /// Converts `monotonic` nanoseconds of `CLOCK_MONOTONIC` to this clock. Times before the start become the
     /// start.
     #[inline]
     pub const fn at(&self, monotonic: u64) -> Instant {

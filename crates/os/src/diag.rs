@@ -1,8 +1,8 @@
-//! The TCP connections of a network namespace with their figures, of whatever program (`sock_diag`,
+//! TCP connections of a network namespace with their statistics, whichever program owns them (`sock_diag`,
 //! linux/inet_diag.h).
 //!
-//! A netlink socket looks at the namespace it was made in, wherever the thread that uses it is: open it there
-//! ([`crate::namespace::in_network`]) and keep it.
+//! A netlink socket stays bound to the namespace it was opened in, even if its thread moves to another one.
+//! To watch a namespace, open the socket there ([`crate::namespace::in_network`]) and keep it.
 
 use crate::tcp::{State, TcpInfo};
 use bentpipe_base::Size;
@@ -19,7 +19,7 @@ const SOCK_DIAG_BY_FAMILY: u16 = 20;
 const NLMSG_ERROR: u16 = 2;
 const NLMSG_DONE: u16 = 3;
 const NLM_F_REQUEST: u16 = 1;
-/// All of them (`NLM_F_ROOT | NLM_F_MATCH`).
+/// Ask for all entries (`NLM_F_ROOT | NLM_F_MATCH`).
 const NLM_F_DUMP: u16 = 0x300;
 /// Length of a netlink header, and of `struct inet_diag_msg`.
 const HEADER: usize = 16;
@@ -27,35 +27,35 @@ const MESSAGE: usize = 72;
 /// Attributes: TCP_INFO and the congestion control's name.
 const ATTR_INFO: u16 = 2;
 const ATTR_CONGESTION: u16 = 4;
-/// Every state but LISTEN (10) and TIME-WAIT (6), which have no figures.
+/// All states except LISTEN (10) and TIME-WAIT (6), which have no statistics.
 const STATES: u32 = 0xfff & !(1 << 10) & !(1 << 6);
-/// Groups that hear of ends: `SKNLGRP_INET_TCP_DESTROY` and `SKNLGRP_INET6_TCP_DESTROY` (linux/sock_diag.h).
+/// Multicast groups `SKNLGRP_INET_TCP_DESTROY` and `SKNLGRP_INET6_TCP_DESTROY` (linux/sock_diag.h).
 const ENDINGS: u32 = 1 << 0 | 1 << 2;
-/// The kernel answers at once; a socket that does not is broken.
+/// How long to wait for an answer. The kernel answers at once.
 const PATIENCE: time::Duration = time::Duration::from_secs(2);
-/// Longest piece of an answer: the kernel fills at most 32 KiB at a time.
+/// Longest part of an answer: the kernel fills at most 32 KiB at a time.
 const PIECE: usize = 1 << 16;
 
 /// One end of a connection.
 #[derive(Clone, Debug)]
 pub struct Connection {
-    /// Its own address and port.
+    /// Local address and port.
     pub local: SocketAddr,
-    /// The peer's.
+    /// The peer's address and port.
     pub peer: SocketAddr,
-    /// State.
+    /// TCP state.
     pub state: State,
-    /// Received and not read by the program.
+    /// Received but not read by the program.
     pub unread: Size,
-    /// Written by the program and not acknowledged.
+    /// Written by the program but not acknowledged.
     pub unacknowledged: Size,
-    /// The congestion control.
+    /// Name of the congestion control.
     pub congestion: String,
-    /// Its figures; `None` while it is being opened by a peer.
+    /// TCP_INFO; `None` while a peer is opening the connection.
     pub info: Option<TcpInfo>,
 }
 
-/// Asks the kernel.
+/// A sock_diag socket.
 #[derive(Debug)]
 pub struct Diag {
     socket: OwnedFd,
@@ -64,7 +64,7 @@ pub struct Diag {
 }
 
 impl Diag {
-    /// For the network namespace of the calling thread.
+    /// Opens a socket for the network namespace of the calling thread.
     ///
     /// # Errors
     /// On kernels without sock_diag.
@@ -79,8 +79,8 @@ impl Diag {
         Ok(Self { socket, sequence: 0, buffer: vec![0; PIECE] })
     }
 
-    /// Every TCP connection, IPv4 and IPv6, in the kernel's order. Ends that wait for connections and those
-    /// in TIME-WAIT are left out.
+    /// Returns all TCP connections, IPv4 and IPv6, in the kernel's order, without sockets in LISTEN or
+    /// TIME-WAIT.
     ///
     /// # Errors
     /// When the kernel refuses or does not answer.
@@ -106,11 +106,10 @@ impl Diag {
     }
 }
 
-/// The last figures of TCP connections that end in a network namespace, told by the kernel when it forgets
-/// them.
+/// Receives the last statistics of TCP connections that close in a network namespace.
 ///
-/// A connection that lives between two looks of [`Diag`] is seen here only, and what a connection did after
-/// the last look too.
+/// It reports connections that open and close between two dumps of [`Diag`], and what a connection did after
+/// the last dump.
 #[derive(Debug)]
 pub struct Endings {
     socket: OwnedFd,
@@ -118,7 +117,7 @@ pub struct Endings {
 }
 
 impl Endings {
-    /// For the network namespace of the calling thread, from now on.
+    /// Opens a socket in the calling thread's network namespace; reports connections closed from now on.
     ///
     /// # Errors
     /// On kernels without sock_diag.
@@ -129,11 +128,11 @@ impl Endings {
         Ok(Self { socket, buffer: vec![0; PIECE] })
     }
 
-    /// Connections that have ended since the last call; the names of their congestion controls are empty.
-    /// When there were too many of them at once, some are missing.
+    /// Returns the connections that have closed since the last call, without the names of their congestion
+    /// controls. Some are missing if too many closed at once.
     ///
     /// # Errors
-    /// When the kernel's answers make no sense.
+    /// When the kernel's messages cannot be parsed.
     pub fn take(&mut self) -> io::Result<Vec<Connection>> {
         let mut all = Vec::new();
         loop {
@@ -163,7 +162,7 @@ fn request(family: u8, sequence: u32) -> Vec<u8> {
     bytes
 }
 
-/// Reads the messages of one datagram; true after the last one.
+/// Reads the messages of one datagram; returns true after the last one.
 fn pieces(mut bytes: &[u8], sequence: u32, all: &mut Vec<Connection>) -> io::Result<bool> {
     while let Some(len) = word(bytes, 0).map(|l| l as usize) {
         let Some(body) = bytes.get(HEADER..len) else { return Err(broken()) };

@@ -1,30 +1,30 @@
-//! Rules of `iptables`, in the kernel's older tables and in nftables, as the programs around it save them.
+//! Rules of `iptables`, both legacy and nftables, as `iptables-save` prints them.
 
 use std::fs;
 use std::io;
 use std::process::{Command, Stdio};
 
-/// Which of the two kinds.
+/// Back end of `iptables`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
-    /// The kernel's older tables.
+    /// The legacy kernel tables (x_tables).
     Legacy,
-    /// Tables in nftables.
+    /// nftables.
     Nft,
 }
 
-/// True when there are older tables in the calling thread's network namespace. Asking a program would make
-/// one.
+/// True if there are legacy tables in the calling thread's network namespace. Reads `/proc`, because running
+/// `iptables-legacy` would create a table.
 pub fn is_loaded(v6: bool) -> bool {
     let name = if v6 { "ip6_tables_names" } else { "ip_tables_names" };
     fs::read_to_string(format!("/proc/thread-self/net/{name}")).is_ok_and(|text| !text.trim().is_empty())
 }
 
-/// All rules of a kind, with the program that takes commands for them; none when there is no program of the
-/// kind.
+/// Returns all rules of a back end, and the program that changes them; `None` if no such program is
+/// installed.
 ///
 /// # Errors
-/// What the program says when it fails.
+/// The error output of the program.
 pub fn saved(v6: bool, kind: Kind) -> Option<Result<(String, String), String>> {
     let base = if v6 { "ip6tables" } else { "iptables" };
     let (own, word) = match kind {
@@ -32,7 +32,7 @@ pub fn saved(v6: bool, kind: Kind) -> Option<Result<(String, String), String>> {
         Kind::Nft => ("nft", "(nf_tables)"),
     };
     for name in [format!("{base}-{own}"), base.to_owned()] {
-        // the plain name may be either; programs from before there were two say neither
+        // `iptables` without a suffix may be either; versions older than nftables do not say which
         let version = match run(&name, &["--version"]) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
             other => other.map_or_else(|e| e.to_string(), |(text, _)| text),
@@ -50,7 +50,7 @@ pub fn saved(v6: bool, kind: Kind) -> Option<Result<(String, String), String>> {
     None
 }
 
-/// What a program says, or when it fails, what it says of that.
+/// Runs a program; returns its output and true, or its error output and false.
 fn run(name: &str, arguments: &[&str]) -> io::Result<(String, bool)> {
     let output = Command::new(name).args(arguments).stdin(Stdio::null()).output()?;
     let is_good = output.status.success();

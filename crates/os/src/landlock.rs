@@ -1,8 +1,8 @@
-//! Landlock (landlock(7), Documentation/userspace-api/landlock.rst): a thread gives up all of the file system
-//! but what it names, for itself and all it starts, for good.
+//! Landlock (landlock(7), Documentation/userspace-api/landlock.rst): a thread permanently gives up access to
+//! the file system except for listed paths, for itself and everything it starts.
 //!
-//! What is open stays open. A right counts for everything below the folder that it is given for. Kernels know
-//! different sets of rights, told by the number of the interface; what one does not know it does not refuse.
+//! Open files stay usable. A right covers everything below its folder. The set of rights depends on the
+//! kernel's Landlock ABI version; rights that a kernel does not know are not restricted.
 
 #![allow(unsafe_code, reason = "a system call that neither the landlock crate nor libc has")]
 
@@ -13,48 +13,47 @@ use landlock::{
 use std::io;
 use std::path::Path;
 
-/// What may be done with files.
+/// Rights on files.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Access(BitFlags<AccessFs>);
 
 impl Access {
-    /// Run programs.
+    /// Execute programs.
     pub const EXECUTE: Self = Self(make_bitflags!(AccessFs::{Execute}));
     /// Read files.
     pub const READ: Self = Self(make_bitflags!(AccessFs::{ReadFile}));
     /// List folders.
     pub const LIST: Self = Self(make_bitflags!(AccessFs::{ReadDir}));
-    /// Write to files that are there, cut them off.
+    /// Write to and truncate existing files.
     pub const WRITE: Self = Self(make_bitflags!(AccessFs::{WriteFile | Truncate}));
-    /// Make ordinary files.
+    /// Create regular files.
     pub const MAKE: Self = Self(make_bitflags!(AccessFs::{MakeReg}));
     /// Remove files and sockets.
     pub const REMOVE: Self = Self(make_bitflags!(AccessFs::{RemoveFile}));
     /// Remove empty folders.
     pub const REMOVE_FOLDERS: Self = Self(make_bitflags!(AccessFs::{RemoveDir}));
 
-    /// Both.
+    /// The union of both.
     #[must_use]
     pub const fn and(self, other: Self) -> Self {
         Self(self.0.union_c(other.0))
     }
 }
 
-/// The number of the kernel's interface; `None` when it has none, or it is turned off.
+/// Landlock ABI version of the kernel; `None` if it has no Landlock or it is disabled.
 pub fn abi() -> Option<u32> {
-    /// The call's number is the same on all processors; the flag asks for the number of the interface.
+    /// Same system call number on all processors; the flag asks for the ABI version.
     const CREATE_RULESET: libc::c_long = 444;
     const VERSION: u32 = 1;
     let none = core::ptr::null::<u8>();
-    // SAFETY: with this flag no pointer is read.
+    // SAFETY: with this flag the kernel reads no pointer.
     let version = unsafe { libc::syscall(CREATE_RULESET, none, 0usize, VERSION) };
     u32::try_from(version).ok().filter(|v| *v > 0)
 }
 
-/// Gives up, for the calling thread and all that it starts, whatever is not in `allowed`; and, where the
-/// kernel knows it, the making of TCP connections and listeners. Paths that are not there are passed over.
-/// Afterwards the thread cannot gain privileges (`no_new_privs`). Returns the interface's number; `None` when
-/// the kernel has no Landlock.
+/// Restricts the calling thread and everything it starts to `allowed`. Where the kernel supports it, also
+/// forbids TCP connections and listeners. Missing paths are ignored. Afterwards the thread cannot gain
+/// privileges (`no_new_privs`). Returns the ABI version; `None` if the kernel has no Landlock.
 ///
 /// # Errors
 /// When the kernel refuses.
@@ -64,7 +63,7 @@ pub fn restrict(allowed: &[(&Path, Access)]) -> io::Result<Option<u32>> {
     Ok(Some(abi))
 }
 
-/// What a kernel does not know it is not asked for.
+/// Restricts what this kernel supports and ignores the rest.
 fn enforce(allowed: &[(&Path, Access)]) -> Result<(), RulesetError> {
     let rules = Ruleset::default().handle_access(AccessFs::from_all(ABI::V5))?;
     let mut rules = rules.handle_access(AccessNet::from_all(ABI::V5))?.create()?;
@@ -122,7 +121,7 @@ mod tests {
                 }
             });
         });
-        // another thread is as it was
+        // another thread is not restricted
         fs::read(theirs.join("file")).unwrap();
         fs::remove_dir_all(&folder).unwrap();
     }

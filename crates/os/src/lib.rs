@@ -1,7 +1,7 @@
-//! The kernel's side: packet ports, clock and waiting, namespaces, netlink, TCP's own figures. The one crate
+//! Linux interfaces: packet ports, clock and waiting, namespaces, netlink, TCP statistics. The only crate
 //! with unsafe code.
 //!
-//! Everything here is a thin, typed door; what is done with it stands in `live` and `emulate`. Linux only.
+//! Only thin typed wrappers; the logic is in `live` and `emulate`. Linux only.
 
 pub mod capability;
 pub mod clock;

@@ -1,9 +1,8 @@
-//! A file in memory: what is written is in the file at once, also when the process is killed in the next
-//! instant.
+//! A memory-mapped file. What is written is in the file at once, even if the process is killed right after.
 //!
-//! A page of such a file for which the file system has no room kills who touches it (SIGBUS, mmap(2)). So
-//! room is taken by ordinary writes, a stretch at a time, before the first touch, and a file system that is
-//! full is an error. Until then a large file of which little is used takes little room.
+//! Touching a mapped page for which the file system has no space kills the process (SIGBUS, mmap(2)).
+//! Therefore each stretch of the file is allocated with ordinary writes before its first use, and a full file
+//! system gives an error. A large file of which little is used takes little space.
 
 #![allow(unsafe_code, reason = "memory of the kernel's choosing; each block says why it is sound")]
 
@@ -16,17 +15,17 @@ use std::path::Path;
 use std::ptr::{NonNull, copy_nonoverlapping};
 use std::sync::atomic::{Ordering, compiler_fence};
 
-/// Room is taken in stretches of this length.
+/// Space is allocated in stretches of this length.
 const STRETCH: usize = 1 << 16;
 static ZEROS: [u8; STRETCH] = [0; STRETCH];
 
-/// A file of zeros in memory, readable by its owner only.
+/// A memory-mapped file, initially zeros, readable by its owner only.
 #[derive(Debug)]
 pub struct Mapped {
     file: File,
     at: NonNull<c_void>,
     len: usize,
-    /// Stretches that have room in the file.
+    /// Per stretch: true if its space is allocated.
     has_room: Vec<bool>,
 }
 
@@ -34,22 +33,22 @@ pub struct Mapped {
 unsafe impl Send for Mapped {}
 
 impl Mapped {
-    /// Makes a file of `len` zeros in the place of whatever is at `path`.
+    /// Creates a file of `len` zeros at `path`, replacing whatever is there.
     ///
     /// # Errors
-    /// When it cannot be made or mapped.
+    /// When it cannot be created or mapped.
     pub fn create(path: &Path, len: usize) -> io::Result<Self> {
         match std::fs::remove_file(path) {
             Err(e) if e.kind() != ErrorKind::NotFound => return Err(e),
             _ => {}
         }
-        // new, so that no link and no other process' file is written to
+        // a new file, so that nothing is written through a link or into another process's file
         let file = File::options().read(true).write(true).create_new(true).mode(0o600).open(path)?;
         let at = map(&file, len)?;
         Ok(Self { file, at, len, has_room: vec![false; len.div_ceil(STRETCH)] })
     }
 
-    /// Its length.
+    /// Length in bytes.
     pub const fn len(&self) -> usize {
         self.len
     }
@@ -59,10 +58,10 @@ impl Mapped {
         self.len == 0
     }
 
-    /// Makes it longer; what is new is zeros.
+    /// Makes the file longer; the new part is zeros.
     ///
     /// # Errors
-    /// When that cannot be. It is as it was then.
+    /// When it cannot be mapped; then the mapping is unchanged.
     pub fn grow(&mut self, len: usize) -> io::Result<()> {
         if len <= self.len {
             return Ok(());
@@ -74,10 +73,10 @@ impl Mapped {
         Ok(())
     }
 
-    /// Writes, after everything that was written before.
+    /// Writes `bytes` at offset `at`, ordered after all earlier writes.
     ///
     /// # Errors
-    /// When it does not lie within the file, or the file system is full; then nothing is written.
+    /// When the range is not within the file, or the file system is full; then nothing is written.
     pub fn write(&mut self, at: usize, bytes: &[u8]) -> io::Result<()> {
         self.check(at, bytes.len())?;
         if bytes.is_empty() {
@@ -90,18 +89,18 @@ impl Mapped {
                 self.has_room[stretch] = true;
             }
         }
-        // SAFETY: `check` keeps it within the mapping, which lives as long as we do and which nobody else
-        // has.
+        // SAFETY: `check` keeps the range within the mapping, which lives as long as `self` and is not
+        // shared.
         unsafe { copy_nonoverlapping(bytes.as_ptr(), self.at.as_ptr().cast::<u8>().add(at), bytes.len()) };
-        // who reads after our death sees writes in this order
+        // a reader after this process has died sees the writes in this order
         compiler_fence(Ordering::SeqCst);
         Ok(())
     }
 
-    /// Reads into `out`. What was never written is zeros.
+    /// Reads into `out`. Bytes never written are zeros.
     ///
     /// # Errors
-    /// When it does not lie within the file.
+    /// When the range is not within the file.
     pub fn read(&self, at: usize, out: &mut [u8]) -> io::Result<()> {
         self.check(at, out.len())?;
         if out.is_empty() {
@@ -125,7 +124,7 @@ impl Mapped {
     }
 
     fn unmap(&mut self) {
-        // SAFETY: mapped by us with this length, and no reference into it is ever given out.
+        // SAFETY: mapped by this type with this length, and no reference into it is ever given out.
         let _ = unsafe { munmap(self.at.as_ptr(), self.len) };
     }
 }
@@ -133,7 +132,7 @@ impl Mapped {
 fn map(file: &File, len: usize) -> io::Result<NonNull<c_void>> {
     file.set_len(len as u64)?;
     let flags = (ProtFlags::READ | ProtFlags::WRITE, MapFlags::SHARED);
-    // SAFETY: a new mapping at a place of the kernel's choice touches nothing that is there.
+    // SAFETY: a new mapping at an address chosen by the kernel touches no existing memory.
     let at = unsafe { mmap(std::ptr::null_mut(), len, flags.0, flags.1, file, 0) }?;
     NonNull::new(at).ok_or_else(|| io::Error::other("a file was mapped to no place"))
 }

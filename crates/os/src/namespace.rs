@@ -1,4 +1,4 @@
-//! Namespaces of the calling thread: made, entered, told apart.
+//! Creates, enters and identifies namespaces of the calling thread.
 
 use rustix::fs::{CWD, Mode, OFlags, fstat, openat};
 use rustix::io::Result;
@@ -10,32 +10,32 @@ use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 use std::path::Path;
 
-/// Why there is no user namespace.
+/// Why a user namespace could not be set up.
 #[derive(Debug, thiserror::Error)]
 pub enum UserError {
-    /// The kernel refused to make one.
+    /// The kernel refused to create one.
     #[error("the kernel does not let this user make a user namespace: {0}")]
     Unshare(#[source] io::Error),
-    /// It was made but cannot be used.
+    /// It was created but cannot be used.
     #[error("a user namespace was made, but {file} cannot be written: {source}")]
     Map {
         /// The file.
         file: &'static str,
-        /// What the kernel says.
+        /// The kernel's error.
         #[source]
         source: io::Error,
     },
 }
 
-/// Puts this process into a new user namespace in which user and group keep their numbers and everything may
-/// be done.
+/// Moves this process into a new user namespace in which it has all capabilities; user and group IDs stay the
+/// same.
 ///
 /// # Errors
-/// When the kernel or its settings forbid it; also when the process has several threads.
+/// When the kernel or its settings forbid it, or the process has several threads.
 pub fn new_user() -> core::result::Result<(), UserError> {
     let (user, group) = (geteuid().as_raw(), getegid().as_raw());
     unshare(UnshareFlags::NEWUSER).map_err(|e| UserError::Unshare(e.into()))?;
-    // Groups must be given up first: user_namespaces(7).
+    // setgroups must be denied before gid_map is written: user_namespaces(7).
     let files = [
         ("/proc/self/setgroups", "deny".to_owned()),
         ("/proc/self/uid_map", format!("{user} {user} 1")),
@@ -47,7 +47,7 @@ pub fn new_user() -> core::result::Result<(), UserError> {
     Ok(())
 }
 
-/// Puts the calling thread into a new network namespace and returns a handle to it.
+/// Moves the calling thread into a new network namespace and returns a handle to it.
 ///
 /// # Errors
 /// When the kernel refuses.
@@ -56,7 +56,7 @@ pub fn new_network() -> Result<OwnedFd> {
     network()
 }
 
-/// The network namespace of the calling thread.
+/// Returns a handle to the calling thread's network namespace.
 ///
 /// # Errors
 /// When `/proc` is missing.
@@ -67,24 +67,24 @@ pub fn network() -> Result<OwnedFd> {
 /// Opens a namespace by its path, as in `/proc/PID/ns/net`.
 ///
 /// # Errors
-/// When it is gone or not ours to look at.
+/// When it is gone or access is not permitted.
 pub fn open(path: &Path) -> Result<OwnedFd> {
     openat(CWD, path, OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty())
 }
 
-/// Puts the calling thread into a network namespace.
+/// Moves the calling thread into a network namespace.
 ///
 /// # Errors
-/// When it is not ours to enter.
+/// When access is not permitted.
 pub fn enter_network(namespace: impl AsFd) -> Result<()> {
     move_into_link_name_space(namespace.as_fd(), Some(LinkNameSpaceType::Network))
 }
 
-/// Does something in another network namespace and comes back.
+/// Runs `act` in another network namespace and returns to the current one.
 ///
 /// # Errors
-/// When the namespace is not ours to enter, or there is no way back; then the thread stays there and must do
-/// nothing more.
+/// When the other namespace cannot be entered, or the thread cannot return. In the latter case the thread
+/// stays in the other namespace and must not be used any more.
 pub fn in_network<T>(namespace: impl AsFd, act: impl FnOnce() -> T) -> Result<T> {
     let here = network()?;
     enter_network(namespace)?;
@@ -93,7 +93,7 @@ pub fn in_network<T>(namespace: impl AsFd, act: impl FnOnce() -> T) -> Result<T>
     Ok(done)
 }
 
-/// What tells namespaces apart while they live; the number is used again later.
+/// Inode number that identifies a namespace while it exists; the kernel reuses it later.
 ///
 /// # Errors
 /// When the handle is bad.
@@ -101,8 +101,8 @@ pub fn inode(namespace: impl AsFd) -> Result<u64> {
     fstat(namespace).map(|stat| stat.st_ino)
 }
 
-/// Puts the calling thread into a mount namespace of its own. What others mount later is seen, what is
-/// mounted here is not.
+/// Moves the calling thread into a new mount namespace. It sees later mounts of the parent namespace; its own
+/// mounts stay private.
 ///
 /// # Errors
 /// When the kernel refuses.
@@ -111,7 +111,7 @@ pub fn new_mount() -> Result<()> {
     mount_change("/", MountPropagationFlags::DOWNSTREAM | MountPropagationFlags::REC)
 }
 
-/// Shows `source` in the place of `target`.
+/// Bind-mounts `source` over `target`.
 ///
 /// # Errors
 /// When one of them is missing.

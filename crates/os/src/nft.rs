@@ -1,5 +1,5 @@
-//! The program `nft`: has it read rules, and asks it for those that are there, and for chains of others that
-//! drop what they do not know.
+//! Runs the program `nft`: applies rules, lists them, and finds chains of other tables that drop forwarded
+//! packets.
 
 use std::io::{self, Write as _};
 use std::process::{Command, Stdio};
@@ -7,10 +7,10 @@ use std::process::{Command, Stdio};
 /// The help for a machine without `nft`.
 pub const MISSING: &str = "sudo apt-get install nftables, or the package of that name";
 
-/// What `nft` says of itself, such as `nftables v1.0.6`; `None` when there is no such program.
+/// Version that `nft` prints, such as `nftables v1.0.6`; `None` if it is not installed.
 ///
 /// # Errors
-/// When it is there but does not work, in its words.
+/// The error when it is installed but does not work.
 pub fn version() -> Result<Option<String>, String> {
     match Command::new("nft").arg("--version").stdin(Stdio::null()).output() {
         Ok(output) if output.status.success() => Ok(Some(first_line(&output.stdout))),
@@ -20,10 +20,10 @@ pub fn version() -> Result<Option<String>, String> {
     }
 }
 
-/// Has it read a script: all of it takes effect, or nothing.
+/// Applies a script atomically.
 ///
 /// # Errors
-/// What it says, in one line.
+/// The first line of the error output.
 pub fn run(script: &str) -> Result<(), String> {
     let mut child = Command::new("nft")
         .args(["-f", "-"])
@@ -33,31 +33,31 @@ pub fn run(script: &str) -> Result<(), String> {
         .spawn()
         .map_err(|e| e.to_string())?;
     if let Some(mut input) = child.stdin.take() {
-        // If it reads nothing its exit status says so.
+        // If it does not read, its exit status reports the error.
         let _ = input.write_all(script.as_bytes());
     }
     let output = child.wait_with_output().map_err(|e| e.to_string())?;
     if output.status.success() { Ok(()) } else { Err(first_line(&output.stderr)) }
 }
 
-/// True when there is a table of family `inet` and this name.
+/// True if there is a table of family `inet` with this name.
 pub fn has_table(name: &str) -> bool {
     let listed = Command::new("nft").args(["list", "table", "inet", name]).stdin(Stdio::null()).output();
     listed.is_ok_and(|output| output.status.success())
 }
 
-/// All rules of this network namespace with their handles, as `nft` lists them; counts are left out.
+/// Lists all rules of this network namespace with their handles, without counters.
 ///
 /// # Errors
-/// What it says, in one line.
+/// The first line of the error output.
 pub fn list() -> Result<String, String> {
     listed(&["-s", "-a", "list", "ruleset"])
 }
 
-/// A table of family `inet`, with what its counters and sets hold.
+/// Lists a table of family `inet` with its counters and sets.
 ///
 /// # Errors
-/// What it says, in one line.
+/// The first line of the error output.
 pub fn list_table(name: &str) -> Result<String, String> {
     listed(&["list", "table", "inet", name])
 }
@@ -71,14 +71,14 @@ fn listed(arguments: &[&str]) -> Result<String, String> {
     Err(first_line(&output.stderr))
 }
 
-/// Chains that may drop what this machine forwards, whatever another table says: nftables asks all of them.
+/// Chains with policy drop on the forward hook: they apply even if another table accepts the packet.
 pub fn closed_chains() -> Vec<String> {
     let listed =
         Command::new("nft").args(["list", "chains"]).stdin(Stdio::null()).stderr(Stdio::null()).output();
     listed.map_or_else(|_| Vec::new(), |output| dropping(&String::from_utf8_lossy(&output.stdout)))
 }
 
-/// Of what `nft list chains` says: those on the way of forwarded packets whose policy is to drop.
+/// Finds the chains on the forward hook with policy drop in the output of `nft list chains`.
 fn dropping(listing: &str) -> Vec<String> {
     let (mut table, mut chain) = ("", "");
     let mut all = Vec::new();
@@ -94,7 +94,6 @@ fn dropping(listing: &str) -> Vec<String> {
     all
 }
 
-/// The first line of what a program says.
 fn first_line(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).lines().next().unwrap_or_default().trim().to_owned()
 }

@@ -1,34 +1,34 @@
-//! Where packets enter and leave: one trait, two kinds of door.
+//! The trait for packet input and output.
 //!
-//! The unit is a virtio header and a super-packet that begins with its IP header: link-layer headers are the
-//! port's own business, and the offsets in the virtio header count from the IP header.
+//! A packet is a virtio header and a super-packet that begins with its IP header. The port handles link-layer
+//! headers; offsets in the virtio header count from the IP header.
 
 use bentpipe_wire::offload::VnetHeader;
 use std::io::{self, IoSlice};
 use std::os::fd::BorrowedFd;
 
-/// Longest super-packet, IP header included, with room to spare.
+/// Maximum length of a super-packet including its IP header, with some reserve.
 pub const MAX_SUPER: usize = 65_535 + 256;
 
-/// A super-packet that was read.
+/// A received super-packet.
 #[derive(Clone, Copy, Debug)]
 pub struct Received {
-    /// How to split it and what its checksum field holds.
+    /// How to segment it and what its checksum field holds.
     pub vnet: VnetHeader,
     /// Bytes in the buffer, from the IP header on.
     pub len: usize,
-    /// When the kernel had it, `CLOCK_MONOTONIC` in nanoseconds: waiting to be read is not part of the link.
+    /// When the kernel received it (`CLOCK_MONOTONIC`, ns): the time until it is read is no link delay.
     pub at: u64,
 }
 
-/// Packets that were lost at a port, not on the link.
+/// Packets lost at a port, not on the link.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct PortDrops {
-    /// Came in faster than we read.
+    /// Arrived faster than they were read.
     pub receive: u64,
-    /// The kernel did not take them from us.
+    /// Not accepted by the kernel for sending.
     pub send: u64,
-    /// Could not be read as IP: nothing to emulate.
+    /// Not IP, so not emulated.
     pub not_ip: u64,
 }
 
@@ -42,13 +42,13 @@ pub enum PortError {
         /// The name that was given.
         name: String,
     },
-    /// An interface of this name is there already.
+    /// An interface of this name exists already.
     #[error("an interface \"{name}\" is there already: choose another name, or end what uses it")]
     Taken {
         /// The name that was given.
         name: String,
     },
-    /// Not a name an interface can have.
+    /// Not a valid interface name.
     #[error("\"{name}\" cannot name an interface: 1 to 15 bytes, without \"/\", \"%\" or blanks")]
     BadName {
         /// The name that was given.
@@ -64,43 +64,43 @@ pub enum PortError {
         "there is no /dev/net/tun: `modprobe tun`, or start the container with `--device /dev/net/tun`; veth ports need none"
     )]
     NoTun,
-    /// The TUN device node may not be opened, or no interface may be made with it.
+    /// The TUN device node may not be opened, or no interface may be created with it.
     #[error(
         "TUN interfaces are not allowed here: /dev/net/tun must be writable and CAP_NET_ADMIN held; veth ports need neither"
     )]
     TunNotAllowed,
-    /// Anything else that the kernel refused.
+    /// Any other error of the kernel.
     #[error("{what}: {source}")]
     Kernel {
         /// What was tried.
         what: &'static str,
-        /// What the kernel says.
+        /// The kernel's error.
         source: io::Error,
     },
 }
 
-/// One door. Never blocks.
+/// A port. Its calls never block.
 pub trait PacketPort: Send + core::fmt::Debug {
-    /// What to poll for input.
+    /// Descriptor to poll for input.
     fn fd(&self) -> BorrowedFd<'_>;
 
-    /// Reads one super-packet into `buffer`, which has room for [`MAX_SUPER`]; `None` when nothing waits.
-    /// What is longer than the buffer is lost and counted.
+    /// Reads one super-packet into `buffer`, which has room for [`MAX_SUPER`]; `None` if none is waiting. A
+    /// packet longer than the buffer is lost and counted.
     ///
     /// # Errors
     /// When the port is gone.
     fn receive(&mut self, buffer: &mut [u8]) -> io::Result<Option<Received>>;
 
-    /// Sends one super-packet that is the bytes of `parts` one after the other, the whole IP header in the
-    /// first that is not empty; nothing is sent of nothing. False when the kernel had no room even when asked
-    /// again, or the interface is down: the packet is lost and counted in [`PortDrops::send`], nothing need
-    /// be done.
+    /// Sends one super-packet, the concatenation of `parts`; its whole IP header is in the first part that is
+    /// not empty. If all parts are empty, nothing is sent. Returns false if the kernel had no room after
+    /// several tries or the interface is down: the packet is lost and counted in [`PortDrops::send`], and the
+    /// caller need not act.
     ///
     /// # Errors
-    /// When the port is gone or the packet is refused; it is counted too.
+    /// When the port is gone or the kernel rejects the packet, which is counted too.
     fn send(&mut self, vnet: &VnetHeader, parts: &[IoSlice<'_>]) -> io::Result<bool>;
 
-    /// What was lost here so far.
+    /// Packets lost at this port so far.
     ///
     /// # Errors
     /// When the port is gone.

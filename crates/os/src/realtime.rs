@@ -1,23 +1,23 @@
-//! Getting the processor in time: real-time priority where it is allowed.
+//! Scheduling priority: real time where it is allowed.
 
 #![allow(unsafe_code, reason = "sched_setscheduler is not in rustix; the block says why it is sound")]
 
 use std::fmt;
 use std::io;
 
-/// The real-time priority asked for: above ordinary work, far below the kernel's own threads (50 and more).
+/// Requested real-time priority: above ordinary processes, below the kernel's threads (50 and more).
 const FIFO: i32 = 10;
-/// The nice value asked for where real time is not allowed.
+/// The requested nice value if real time is not allowed.
 const NICE: i32 = -15;
 
 /// How the scheduler treats a thread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Priority {
-    /// SCHED_FIFO with this priority: it runs as soon as it can.
+    /// SCHED_FIFO with this priority: it runs as soon as it is runnable.
     RealTime(u8),
-    /// Ordinary, but before others, with this nice value.
+    /// SCHED_OTHER with this negative nice value.
     Nice(i8),
-    /// Like everybody.
+    /// SCHED_OTHER with the default nice value.
     Ordinary,
 }
 
@@ -31,12 +31,12 @@ impl fmt::Display for Priority {
     }
 }
 
-/// What was got, and what stood in the way of more.
+/// The result of raising the priority.
 #[derive(Debug)]
 pub struct Raised {
-    /// What was got.
+    /// The priority that was obtained.
     pub priority: Priority,
-    /// Why not real time; `None` when it was got.
+    /// Why real time was refused; `None` if it was granted.
     pub refused: Option<io::Error>,
 }
 
@@ -53,19 +53,19 @@ impl fmt::Display for Raised {
     }
 }
 
-/// Asks for real-time priority for the calling thread, then for a good nice value. What it starts does not
-/// inherit the former but does the latter, so a thread that starts others asks last.
+/// Requests real-time priority for the calling thread, and if refused a negative nice value. Started threads
+/// and programs inherit the nice value but not real time, so a thread that starts others calls this last.
 pub fn raise() -> Raised {
     raise_to(FIFO as u8)
 }
 
-/// The same with a real-time priority of 1 to 99: for what measures others that ask for [`raise`], and must
-/// not wait for them.
+/// The same with a real-time priority of 1 to 99: for a program that measures others which use [`raise`] and
+/// must not wait for them.
 pub fn raise_to(priority: u8) -> Raised {
     match schedule(libc::SCHED_FIFO, i32::from(priority)) {
         Ok(()) => Raised { priority: Priority::RealTime(priority), refused: None },
         Err(refused) => {
-            // on Linux this is the calling thread's alone
+            // on Linux this affects the calling thread only
             let nice = rustix::process::setpriority_process(None, NICE);
             let priority = if nice.is_ok() { Priority::Nice(NICE as i8) } else { Priority::Ordinary };
             Raised { priority, refused: Some(refused) }
@@ -73,11 +73,10 @@ pub fn raise_to(priority: u8) -> Raised {
     }
 }
 
-/// What [`raise`] would get, found out by a thread that ends with it; when that is not real time, with the
-/// reason.
+/// Finds out in a temporary thread which priority [`raise`] would obtain.
 ///
 /// # Errors
-/// What would be got in its place, and why.
+/// The priority without real time, and why real time is refused.
 pub fn foresee() -> Result<Priority, (Priority, String)> {
     let tried = std::thread::Builder::new()
         .name("priority".to_owned())
@@ -93,7 +92,7 @@ pub fn foresee() -> Result<Priority, (Priority, String)> {
     }
 }
 
-/// Makes the calling thread an ordinary one for a while.
+/// Gives the calling thread ordinary priority for a while.
 ///
 /// # Errors
 /// When the kernel refuses.
@@ -101,7 +100,7 @@ pub fn lower() -> io::Result<()> {
     schedule(libc::SCHED_OTHER, 0)
 }
 
-/// Gives real-time priority back to a thread that had it; false when it is not allowed any more.
+/// Restores the real-time priority of a thread that had it; returns false if it is no longer allowed.
 pub fn raise_again() -> bool {
     fifo().is_ok()
 }
@@ -111,13 +110,13 @@ fn fifo() -> io::Result<()> {
 }
 
 fn schedule(policy: libc::c_int, priority: i32) -> io::Result<()> {
-    // SAFETY: integers; all zeros is a value.
+    // SAFETY: integers; all zeros is valid.
     let mut param: libc::sched_param = unsafe { std::mem::zeroed() };
     param.sched_priority = priority;
-    // once set, only who may raise priorities may take it away
+    // once set, only a privileged thread may clear it
     let policy = policy | libc::SCHED_RESET_ON_FORK;
-    // SAFETY: 0 is the calling thread and `param` lives during the call. Not by libc's function, which musl
-    // has as a stub.
+    // SAFETY: 0 is the calling thread and `param` lives during the call. A direct system call, because musl
+    // has only a stub of the libc function.
     let done = unsafe { libc::syscall(libc::SYS_sched_setscheduler, 0, policy, &raw const param) };
     if done == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }

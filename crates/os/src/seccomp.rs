@@ -1,15 +1,15 @@
-//! seccomp(2), filter mode: a thread gives up all system calls but those of a list, for itself and all it
-//! starts, for good.
+//! seccomp(2), filter mode: a thread permanently gives up all system calls except those in a list, for itself
+//! and everything it starts.
 //!
-//! What is not in the list is answered with EPERM, not with death: who forwards packets for others must not
-//! end because a library asks for something new. clone3 is answered with ENOSYS, since a filter cannot see
-//! its flags; C libraries then take clone, whose flags are looked at, so that no namespace is made.
+//! A call that is not in the list returns EPERM and does not kill the process: a gateway must not end because
+//! a library uses a new call. clone3 returns ENOSYS, since a filter cannot see its flags; C libraries then
+//! use clone, whose flags the filter checks so that no namespace is created.
 
 #![allow(unsafe_code, reason = "prctl with a pointer to a program; the block says why it is sound")]
 
 use std::io::{self, Error};
 
-/// The processor's name in `seccomp_data`, as linux/audit.h has it.
+/// Processor number in `seccomp_data`, from linux/audit.h.
 #[cfg(target_arch = "x86_64")]
 const ARCH: Option<u32> = Some(0xc000_003e);
 #[cfg(target_arch = "aarch64")]
@@ -21,7 +21,7 @@ const ARCH: Option<u32> = None;
 const NUMBER: u32 = 0;
 const PROCESSOR: u32 = 4;
 const FIRST: u32 = if cfg!(target_endian = "little") { 16 } else { 20 };
-/// Calls of x86's 32-bit pointers in 64-bit mode have this bit.
+/// Set in the numbers of system calls of x86's x32 ABI.
 const X32: u32 = 0x4000_0000;
 
 const LOAD: u16 = (libc::BPF_LD | libc::BPF_W | libc::BPF_ABS) as u16;
@@ -30,7 +30,7 @@ const IF_LESS: u16 = (libc::BPF_JMP | libc::BPF_JGE | libc::BPF_K) as u16;
 const IF_ANY: u16 = (libc::BPF_JMP | libc::BPF_JSET | libc::BPF_K) as u16;
 const RETURN: u16 = (libc::BPF_RET | libc::BPF_K) as u16;
 
-/// Flags of clone that make namespaces.
+/// Flags of clone that create namespaces.
 const NAMESPACES: u32 = (libc::CLONE_NEWNS
     | libc::CLONE_NEWCGROUP
     | libc::CLONE_NEWUTS
@@ -47,8 +47,8 @@ const fn refuse(errno: i32) -> u32 {
     libc::SECCOMP_RET_ERRNO | errno as u32 & libc::SECCOMP_RET_DATA
 }
 
-/// The program: the processor, then call by call. Linear, but the kernel runs it once for each call and
-/// remembers those that it always allows (Linux 5.11).
+/// The BPF program: checks the processor, then each call in turn. The kernel caches the calls that are always
+/// allowed (Linux 5.11).
 fn program(arch: u32, allowed: &[libc::c_long]) -> Vec<libc::sock_filter> {
     let (yes, no) = (libc::SECCOMP_RET_ALLOW, refuse(libc::EPERM));
     let mut all = vec![
@@ -73,15 +73,15 @@ fn program(arch: u32, allowed: &[libc::c_long]) -> Vec<libc::sock_filter> {
     all
 }
 
-/// True when this kernel filters calls and this program knows its processor.
+/// True if this kernel supports filters and this module knows the processor.
 pub fn is_there() -> bool {
-    // SAFETY: numbers only; it tells the mode of this thread.
+    // SAFETY: numbers only; it returns the mode of this thread.
     ARCH.is_some() && unsafe { libc::prctl(libc::PR_GET_SECCOMP, 0, 0, 0, 0) } >= 0
 }
 
-/// Gives up all system calls but `allowed`, clone without namespaces, and what was given up before; for the
-/// calling thread and all that it starts. The thread must not be able to gain privileges (`no_new_privs`).
-/// False when this kernel or this processor has no filters.
+/// Restricts the calling thread and everything it starts to the system calls in `allowed` and to clone
+/// without namespaces, in addition to earlier filters. `no_new_privs` must be set. Returns false if this
+/// kernel or processor has no filters.
 ///
 /// # Errors
 /// When the kernel refuses.
@@ -96,14 +96,14 @@ pub fn restrict(allowed: &[libc::c_long]) -> io::Result<bool> {
     if done == 0 { Ok(true) } else { Err(Error::last_os_error()) }
 }
 
-/// What a program of this kind and `nft` need: memory, files, sockets, threads, time, signals, starting a
-/// program. Nothing that changes the machine as a whole, looks into other processes, loads code into the
-/// kernel, mounts, or changes users.
+/// System calls that the gateway and `nft` need: memory, files, sockets, threads, time, signals, starting a
+/// program. Excludes calls that change the whole machine, inspect other processes, load kernel code, mount,
+/// or change users.
 pub fn ordinary() -> Vec<libc::c_long> {
     [EVERYWHERE, OF_OLD].concat()
 }
 
-/// Calls that all processors have.
+/// Calls that exist on all processors.
 const EVERYWHERE: &[libc::c_long] = &[
     // files and descriptors
     libc::SYS_read,
@@ -269,14 +269,14 @@ const EVERYWHERE: &[libc::c_long] = &[
     libc::SYS_getrandom,
     libc::SYS_capget,
     libc::SYS_capset,
-    // to give up more
+    // further restriction
     libc::SYS_seccomp,
     CREATE_RULESET,
     ADD_RULE,
     RESTRICT_SELF,
 ];
 
-/// Calls that only older processors have, beside newer ones for the same.
+/// Older calls that only some processors have besides their newer replacements.
 #[cfg(target_arch = "x86_64")]
 const OF_OLD: &[libc::c_long] = &[
     libc::SYS_open,
@@ -308,7 +308,7 @@ const OF_OLD: &[libc::c_long] = &[
 #[cfg(not(target_arch = "x86_64"))]
 const OF_OLD: &[libc::c_long] = &[];
 
-/// Landlock's calls, whose numbers libc does not have everywhere.
+/// Numbers of Landlock's system calls, which libc does not have on every platform.
 const CREATE_RULESET: libc::c_long = 444;
 const ADD_RULE: libc::c_long = 445;
 const RESTRICT_SELF: libc::c_long = 446;
@@ -330,13 +330,13 @@ mod tests {
             scope.spawn(|| {
                 rustix::thread::set_no_new_privs(true).unwrap();
                 assert!(restrict(&ordinary()).unwrap());
-                // SAFETY: a number only; a personality that asks and changes nothing.
+                // SAFETY: a number only; this value queries the personality and changes nothing.
                 let asked = unsafe { libc::syscall(libc::SYS_personality, 0xffff_ffffu32) };
                 assert_eq!((asked, Error::last_os_error().raw_os_error()), (-1, Some(libc::EPERM)));
-                // SAFETY: a number only; refused, it changes nothing.
+                // SAFETY: a number only; the call is refused and changes nothing.
                 let own = unsafe { libc::unshare(libc::CLONE_NEWUSER) };
                 assert_eq!((own, Error::last_os_error().raw_os_error()), (-1, Some(libc::EPERM)));
-                // threads and programs start, and have the same list
+                // threads and programs can be started and have the same filter
                 assert_eq!(std::thread::scope(|inner| inner.spawn(|| 7).join().unwrap()), 7);
                 let done = Command::new("unshare").args(["--user", "true"]).output().unwrap();
                 assert!(!done.status.success());

@@ -1,12 +1,10 @@
-//! A TCP port of the kernel's that hears nothing: for a TCP of somebody else's that lives at one of the
+//! Reserves a TCP port of the kernel without the kernel answering on it, for a user-space TCP at one of the
 //! kernel's own addresses.
 //!
-//! Whoever reads and writes packets at an address of the kernel's has a rival: the kernel's TCP knows of no
-//! such connection and answers each packet of the peer's with a RST. So the port is taken from it in the
-//! usual way, by a socket that listens there, and that socket has a filter which lets nothing in: the kernel
-//! finds it, asks the filter, and throws the packet away without a word (packet sockets have seen it before).
-//! No permission is needed, nobody else can take the port meanwhile, and nothing is left when the process
-//! ends, however it ends.
+//! Without this the kernel's TCP does not know the connection and answers each packet of the peer with a RST.
+//! A listening socket reserves the port, and a filter on this socket accepts nothing: the kernel finds the
+//! socket, runs the filter and drops the packet silently (packet sockets have seen it before). This needs no
+//! permission, nobody else can take the port, and nothing is left when the process ends, however it ends.
 
 #![allow(unsafe_code, reason = "SO_ATTACH_FILTER; the block says why it is sound")]
 
@@ -15,19 +13,19 @@ use std::io;
 use std::net::{SocketAddr, SocketAddrV4, SocketAddrV6};
 use std::os::fd::{AsRawFd as _, OwnedFd};
 
-/// The port, for as long as it lives.
+/// A reserved port, until it is dropped.
 #[derive(Debug)]
 pub struct SilentPort {
-    /// Held open; nothing ever comes in.
+    /// Held open; never receives anything.
     _socket: OwnedFd,
     address: SocketAddr,
 }
 
 impl SilentPort {
-    /// Takes the port of `at` in the calling thread's network namespace; port 0 is any that is free.
+    /// Reserves the port of `at` in the calling thread's network namespace; port 0 means any free port.
     ///
     /// # Errors
-    /// When the port is taken, the address is not of this namespace, or an ordinary user asks for a port
+    /// When the port is in use, the address is not of this namespace, or an ordinary user asks for a port
     /// below 1024.
     pub fn take(at: SocketAddr) -> io::Result<Self> {
         let family = if at.is_ipv4() { AddressFamily::INET } else { AddressFamily::INET6 };
@@ -37,7 +35,7 @@ impl SilentPort {
         }
         sockopt::set_socket_reuseaddr(&socket, true)?;
         rustix::net::bind(&socket, &at)?;
-        // before it listens: no caller shall hear of it
+        // before listening, so that no connection is accepted
         let_nothing_in(&socket)?;
         rustix::net::listen(&socket, 1)?;
         let address = rustix::net::getsockname(&socket)?;
@@ -52,7 +50,7 @@ impl SilentPort {
     }
 }
 
-/// Attaches a filter (Documentation/networking/filter.rst) of one instruction: accept no byte.
+/// Attaches a filter (Documentation/networking/filter.rst) of one instruction: accept zero bytes.
 fn let_nothing_in(socket: &OwnedFd) -> io::Result<()> {
     let mut nothing = [libc::sock_filter { code: (libc::BPF_RET | libc::BPF_K) as u16, jt: 0, jf: 0, k: 0 }];
     let program = libc::sock_fprog { len: 1, filter: nothing.as_mut_ptr() };

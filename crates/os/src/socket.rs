@@ -1,6 +1,6 @@
-//! Sockets of the kernel for a driver that has many of them: none of these calls ever waits.
+//! Kernel sockets for a driver that handles many of them: no call blocks.
 //!
-//! A socket belongs for ever to the network namespace of the thread that made it: make it in
+//! A socket stays in the network namespace of the thread that created it: create it with
 //! [`crate::namespace::in_network`] and use it anywhere.
 
 use crate::sysctl;
@@ -10,23 +10,23 @@ use std::io;
 use std::net::SocketAddr;
 use std::os::fd::{AsFd, OwnedFd};
 
-/// What an ordinary user may ask for where the kernel does not say (`SK_RMEM_MAX`).
+/// Largest buffer of an ordinary user if the kernel's limit cannot be read (`SK_RMEM_MAX`).
 const USUAL_MOST: usize = 212_992;
-/// Connections that may wait to be accepted.
+/// Length of the accept queue.
 const BACKLOG: i32 = 128;
 
-/// A TCP socket for addresses like `like`, which does not block.
+/// Creates a non-blocking TCP socket of the address family of `like`.
 ///
 /// # Errors
-/// When the kernel has no room or no such protocol.
+/// When the kernel has no resources or does not support the protocol.
 pub fn stream(like: &SocketAddr) -> io::Result<OwnedFd> {
     open(like, SocketType::STREAM)
 }
 
-/// A UDP socket for addresses like `like`, which does not block.
+/// Creates a non-blocking UDP socket of the address family of `like`.
 ///
 /// # Errors
-/// When the kernel has no room or no such protocol.
+/// When the kernel has no resources or does not support the protocol.
 pub fn datagrams(like: &SocketAddr) -> io::Result<OwnedFd> {
     open(like, SocketType::DGRAM)
 }
@@ -37,40 +37,40 @@ fn open(like: &SocketAddr, kind: SocketType) -> io::Result<OwnedFd> {
     Ok(rustix::net::socket_with(family, kind, flags, None)?)
 }
 
-/// Gives a socket its address, also when a connection that is over still lingers there.
+/// Binds a socket, even if an old connection there is in TIME-WAIT.
 ///
 /// # Errors
-/// When the address is taken or not of this namespace.
+/// When the address is in use or not of this namespace.
 pub fn bind(socket: impl AsFd, at: &SocketAddr) -> io::Result<()> {
     sockopt::set_socket_reuseaddr(&socket, true)?;
     Ok(rustix::net::bind(socket, at)?)
 }
 
-/// Waits for connections.
+/// Starts to listen for connections.
 ///
 /// # Errors
-/// When the address is taken.
+/// When the address is in use.
 pub fn listen(socket: impl AsFd) -> io::Result<()> {
     Ok(rustix::net::listen(socket, BACKLOG)?)
 }
 
-/// The next connection, which does not block; `None` when none waits.
+/// Accepts the next connection, non-blocking; `None` if none is waiting.
 ///
 /// # Errors
-/// When the kernel has no room.
+/// When the kernel has no resources.
 pub fn accept(socket: impl AsFd) -> io::Result<Option<OwnedFd>> {
     match rustix::net::accept_with(socket, SocketFlags::NONBLOCK | SocketFlags::CLOEXEC) {
         Ok(fd) => Ok(Some(fd)),
-        // the peer may be gone again before we look
+        // the peer may have closed before the accept
         Err(rustix::io::Errno::AGAIN | rustix::io::Errno::INTR | rustix::io::Errno::CONNABORTED) => Ok(None),
         Err(error) => Err(error.into()),
     }
 }
 
-/// Begins to connect; the socket can be written when it has.
+/// Starts to connect; the socket becomes writable once connected.
 ///
 /// # Errors
-/// When there is no way to `to`.
+/// When there is no route to `to`.
 pub fn connect(socket: impl AsFd, to: &SocketAddr) -> io::Result<()> {
     match rustix::net::connect(socket, to) {
         Ok(()) | Err(rustix::io::Errno::INPROGRESS) => Ok(()),
@@ -78,22 +78,22 @@ pub fn connect(socket: impl AsFd, to: &SocketAddr) -> io::Result<()> {
     }
 }
 
-/// Asks for a receive buffer of `size`; returns what the kernel gave, which holds its bookkeeping too and is
-/// twice what was asked.
+/// Requests a receive buffer of `size`. Returns the actual size, which includes the kernel's overhead and is
+/// twice the request.
 ///
 /// # Errors
 /// When it is not a socket.
 pub fn set_receive_buffer(socket: impl AsFd, size: Size) -> io::Result<Size> {
     let bytes = usize::try_from(size.0).unwrap_or(usize::MAX);
-    // beyond the system's limit only root may ask; for others the limit is what they get
+    // only root may exceed the system's limit; others get the limit
     if sockopt::set_socket_recv_buffer_size_force(&socket, bytes).is_err() {
         sockopt::set_socket_recv_buffer_size(&socket, bytes)?;
     }
     Ok(Size(sockopt::socket_recv_buffer_size(&socket)? as u64))
 }
 
-/// Gives a socket a receive buffer of `size`, bookkeeping included, if it may have all of it; false when it
-/// may not, and then nothing is changed.
+/// Sets a receive buffer of `size`, overhead included, if all of it is permitted; otherwise changes nothing
+/// and returns false.
 ///
 /// # Errors
 /// When it is not a socket.
@@ -111,7 +111,7 @@ pub fn cut_receive_buffer(socket: impl AsFd, size: Size) -> io::Result<bool> {
     Ok(true)
 }
 
-/// Asks for a send buffer of `size`; returns what the kernel gave, as [`set_receive_buffer`].
+/// Requests a send buffer of `size`. Returns the actual size, as [`set_receive_buffer`] does.
 ///
 /// # Errors
 /// When it is not a socket.

@@ -4,7 +4,7 @@ use std::fs;
 use std::io;
 use std::path::PathBuf;
 
-/// Reads a setting, for instance `net/ipv4/ip_forward`; the line break at its end is cut off.
+/// Reads a setting, for instance `net/ipv4/ip_forward`, without the final line break.
 ///
 /// # Errors
 /// When there is no such setting or it may not be read.
@@ -20,10 +20,10 @@ pub fn write(name: &str, value: &str) -> io::Result<()> {
     fs::write(path(name), value)
 }
 
-/// Writes a setting that not every kernel has; false when this one lacks it.
+/// Writes a setting that not every kernel has; returns false if it is missing.
 ///
 /// # Errors
-/// As [`write()`], but a missing setting is no error.
+/// As [`write()`], except for a missing setting.
 pub fn write_if_there(name: &str, value: &str) -> io::Result<bool> {
     match write(name, value) {
         Ok(()) => Ok(true),
@@ -32,7 +32,7 @@ pub fn write_if_there(name: &str, value: &str) -> io::Result<bool> {
     }
 }
 
-/// Slashes between the parts, since interface names may have dots.
+/// Names use slashes, since interface names may contain dots.
 fn path(name: &str) -> PathBuf {
     PathBuf::from("/proc/sys").join(name)
 }

@@ -1,7 +1,7 @@
-//! What the kernel knows about one of its TCP connections (TCP_INFO), and what it lets a program ask of it.
+//! TCP_INFO of the kernel's TCP connections, and socket options of TCP.
 //!
-//! `struct tcp_info` (linux/tcp.h) only ever grows at its end. An older kernel gives a shorter one: what it
-//! does not know is zero, and the few fields where zero would mislead are `None`.
+//! `struct tcp_info` (linux/tcp.h) grows at its end only. An older kernel returns a shorter one: missing
+//! fields are zero, or `None` where zero would mislead.
 
 use bentpipe_base::{Duration, Rate, Size};
 use rustix::net::sockopt;
@@ -9,19 +9,18 @@ use std::fs;
 use std::io;
 use std::os::fd::{AsFd, AsRawFd as _, BorrowedFd};
 
-/// Bytes asked for: all of today's structure and room for what will follow.
+/// Bytes requested: today's structure and room for future fields.
 const LONGEST: usize = 512;
-/// Bytes without which a `struct tcp_info` is of no use: up to `tcpi_total_retrans` (Linux 2.6).
+/// Minimum useful length of a `struct tcp_info`: up to `tcpi_total_retrans` (Linux 2.6).
 const SHORTEST: usize = 104;
 /// `tcpi_snd_ssthresh` of a connection that has seen no loss (`TCP_INFINITE_SSTHRESH`).
 const INFINITE_SSTHRESH: u32 = 0x7fff_ffff;
-/// A path that can carry anything does not pace; a socket that was given this rate uses the congestion
-/// control's pace.
+/// Pacing rate that sets no limit: the socket then paces at the congestion control's rate.
 const ANY_PACE: u64 = u64::MAX - 1;
 /// Seconds (`MAX_TCP_KEEPIDLE`).
 const MAX_KEEP_ALIVE: u64 = 32_767;
 
-/// What may be asked of a socket, by the numbers of linux/tcp.h.
+/// Socket options, with the numbers of linux/tcp.h.
 mod option {
     pub(super) const MAXSEG: i32 = 2;
     pub(super) const WINDOW_CLAMP: i32 = 10;
@@ -34,16 +33,16 @@ mod option {
 /// State of a connection (net/tcp_states.h).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum State {
-    /// Data may flow.
+    /// Data may be exchanged.
     Established,
-    /// Opening, on the side that asks or on the side that is asked.
+    /// SYN sent or received.
     Opening,
     /// One side has closed.
     Closing,
-    /// Over.
+    /// Closed.
     #[default]
     Closed,
-    /// Waits for others to connect.
+    /// Waits for connections.
     Listening,
 }
 
@@ -60,63 +59,62 @@ impl State {
     }
 }
 
-/// What the sender is about (`tcpi_ca_state`).
+/// State of the sender's loss recovery (`tcpi_ca_state`).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Phase {
     /// Nothing unusual.
     #[default]
     Open,
-    /// Duplicates or reordering were seen.
+    /// Duplicate acknowledgments or reordering were seen.
     Disorder,
-    /// The network said that it is congested (ECN).
+    /// The network signalled congestion (ECN).
     Reduced,
-    /// Repairs losses that were found by acknowledgments.
+    /// Retransmits after losses detected by acknowledgments.
     Recovery,
-    /// Repairs losses after a timeout.
+    /// Retransmits after an RTO.
     Loss,
 }
 
-/// TCP_INFO: figures of one end of a connection at one moment.
+/// TCP_INFO: statistics of one end of a connection at one moment.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct TcpInfo {
-    /// State.
+    /// TCP state.
     pub state: State,
-    /// What the sender is about.
+    /// State of loss recovery.
     pub phase: Phase,
-    /// Timeouts in a row, of the segment at hand.
+    /// Consecutive RTOs of the oldest unacknowledged segment.
     pub backoff: u8,
-    /// Timestamps, SACK, window scale and ECN as negotiated, bit by bit (`TCPI_OPT_*`).
+    /// Negotiated timestamps, SACK, window scale and ECN as bits (`TCPI_OPT_*`).
     pub options: u8,
-    /// The peer's and our shift count.
+    /// Window scale of the peer and of this end.
     pub scales: (u8, u8),
     /// Retransmission timeout.
     pub rto: Duration,
-    /// Payload of the segments we send.
+    /// MSS for sending.
     pub mss: Size,
-    /// Largest payload seen from the peer.
+    /// Largest segment payload received from the peer.
     pub peer_mss: Size,
-    /// Segments in the network by our reckoning: sent, not acknowledged; `sacked`, `lost` and `resent` of
-    /// them.
+    /// Segments sent and not acknowledged; `sacked`, `lost` and `resent` are parts of them.
     pub unacked: u32,
-    /// Of the unacknowledged, those that have arrived.
+    /// Unacknowledged segments that were SACKed.
     pub sacked: u32,
-    /// Of the unacknowledged, those taken for lost.
+    /// Unacknowledged segments marked as lost.
     pub lost: u32,
-    /// Of the unacknowledged, those sent again.
+    /// Unacknowledged segments that were retransmitted.
     pub resent: u32,
-    /// Smoothed round-trip time.
+    /// Smoothed RTT.
     pub rtt: Duration,
-    /// Its mean deviation.
+    /// RTT variance (mean deviation).
     pub rtt_deviation: Duration,
-    /// Shortest round-trip time of the last minutes; zero before the first sample.
+    /// Minimum RTT of the last minutes; zero before the first sample.
     pub min_rtt: Duration,
     /// Slow-start threshold in segments; `None` before the first loss.
     pub ssthresh: Option<u32>,
     /// Congestion window in segments.
     pub cwnd: u32,
-    /// Segments sent again, in all.
+    /// Total number of retransmitted segments.
     pub retransmits: u32,
-    /// Rate at which the sender paces itself; `None` when it does not.
+    /// Pacing rate; `None` without pacing.
     pub pacing: Option<Rate>,
     /// Bytes acknowledged; the SYN of the opening side and the FIN count as one each.
     pub bytes_acked: u64,
@@ -124,32 +122,32 @@ pub struct TcpInfo {
     pub bytes_received: u64,
     /// Payload sent, retransmissions included, and of these the retransmissions; zero on kernels before 4.19.
     pub bytes_sent: (u64, u64),
-    /// Bytes the application has written and that were not sent yet.
+    /// Bytes written by the application but not sent yet.
     pub not_sent: Size,
     /// Segments with data received.
     pub data_in: u32,
     /// Segments with data sent, retransmissions included.
     pub data_out: u32,
-    /// Rate of delivery as last measured.
+    /// Most recent delivery rate sample.
     pub delivery: Option<Rate>,
-    /// Time with data to send or to be acknowledged.
+    /// Time with data waiting to be sent or acknowledged.
     pub busy: Duration,
-    /// Of that, held back by the peer's window.
+    /// Part of `busy` limited by the peer's window.
     pub window_limited: Duration,
-    /// Of that, held back by the send buffer.
+    /// Part of `busy` limited by the send buffer.
     pub buffer_limited: Duration,
-    /// The peer's window; zero on kernels before 5.4.
+    /// The peer's receive window; zero on kernels before 5.4.
     pub peer_window: Size,
-    /// Our window; zero on kernels before 6.2.
+    /// This end's receive window; zero on kernels before 6.2.
     pub window: Size,
-    /// Segments that came out of order, where the kernel counts them (5.4).
+    /// Segments received out of order; zero on kernels before 5.4.
     pub out_of_order: u32,
-    /// Retransmission timeouts; `None` on kernels before 6.7.
+    /// RTOs; `None` on kernels before 6.7.
     pub timeouts: Option<u16>,
 }
 
 impl TcpInfo {
-    /// Reads what the kernel gave; `None` when it is too short to be one.
+    /// Parses the kernel's structure; `None` if it is too short.
     pub fn parse(bytes: &[u8]) -> Option<Self> {
         if bytes.len() < SHORTEST {
             return None;
@@ -204,7 +202,7 @@ impl TcpInfo {
         })
     }
 
-    /// Bytes that were sent and are neither acknowledged nor known to have arrived or to be lost.
+    /// Bytes in flight: unacknowledged and retransmitted segments, minus those SACKed or marked lost.
     pub fn in_flight(&self) -> Size {
         let segments =
             self.unacked.saturating_add(self.resent).saturating_sub(self.sacked.saturating_add(self.lost));
@@ -212,14 +210,14 @@ impl TcpInfo {
     }
 }
 
-/// Two shift counts share a byte; which half comes first is the compiler's choice, which follows the byte
-/// order.
+/// Window scale of the peer and of this end, two bit-fields in one byte. Their order follows the byte order
+/// of the platform.
 const fn scales(byte: u8) -> (u8, u8) {
     let (low, high) = (byte & 15, byte >> 4);
     if cfg!(target_endian = "little") { (low, high) } else { (high, low) }
 }
 
-/// Fields by their offset; zero beyond the end.
+/// Reads fields by offset; zero beyond the end.
 struct Fields<'a>(&'a [u8]);
 
 impl Fields<'_> {
@@ -243,10 +241,10 @@ impl Fields<'_> {
     }
 }
 
-/// Figures of the connection behind `socket`.
+/// Returns TCP_INFO of a socket.
 ///
 /// # Errors
-/// When it is not a TCP socket, or a kernel without TCP_INFO.
+/// When it is not a TCP socket, or the kernel lacks TCP_INFO.
 pub fn info(socket: impl AsFd) -> io::Result<TcpInfo> {
     let mut bytes = [0_u8; LONGEST];
     let len = get(socket.as_fd(), option::INFO, &mut bytes)?;
@@ -254,7 +252,7 @@ pub fn info(socket: impl AsFd) -> io::Result<TcpInfo> {
     TcpInfo::parse(&bytes[..len]).ok_or_else(too_short)
 }
 
-/// Bytes written that are not acknowledged yet (SIOCOUTQ); a FIN counts as one.
+/// Bytes written but not acknowledged yet (SIOCOUTQ); a FIN counts as one.
 ///
 /// # Errors
 /// When it is not a TCP socket.
@@ -262,7 +260,7 @@ pub fn unacknowledged(socket: impl AsFd) -> io::Result<Size> {
     let mut bytes: libc::c_int = 0;
     #[allow(unsafe_code, reason = "rustix has no SIOCOUTQ")]
     // SAFETY: SIOCOUTQ (the same number as TIOCOUTQ) writes one int to the address, which is that of a live
-    // one.
+    // variable.
     let status = unsafe { libc::ioctl(socket.as_fd().as_raw_fd(), libc::TIOCOUTQ, &raw mut bytes) };
     if status < 0 {
         return Err(io::Error::last_os_error());
@@ -270,25 +268,25 @@ pub fn unacknowledged(socket: impl AsFd) -> io::Result<Size> {
     Ok(Size(u64::try_from(bytes).unwrap_or(0)))
 }
 
-/// The congestion controls that may be named in this network namespace.
+/// Returns the congestion controls available in this network namespace.
 ///
 /// # Errors
-/// Without /proc.
+/// When `/proc` is missing.
 pub fn congestion_controls() -> io::Result<Vec<String>> {
     let text = fs::read_to_string("/proc/sys/net/ipv4/tcp_available_congestion_control")?;
     Ok(text.split_whitespace().map(str::to_owned).collect())
 }
 
-/// Names the congestion control of a socket.
+/// Sets the congestion control of a socket.
 ///
 /// # Errors
-/// `NotFound` when the kernel has no such one; `PermissionDenied` when only root may use it.
+/// `NotFound` when the kernel does not know it; `PermissionDenied` when only root may use it.
 pub fn set_congestion(socket: impl AsFd, name: &str) -> io::Result<()> {
     Ok(sockopt::set_tcp_congestion(socket, name)?)
 }
 
-/// Limits the window that a socket announces. The kernel may lift the limit again when it learns about the
-/// size of packets (`tcp_measure_rcv_mss` in net/ipv4/tcp_input.c): look at [`window_clamp`] now and then.
+/// Limits the window that a socket advertises. The kernel may raise it when its segment size estimate changes
+/// (`tcp_measure_rcv_mss` in net/ipv4/tcp_input.c): check [`window_clamp`] regularly.
 ///
 /// # Errors
 /// When it is not a TCP socket.
@@ -296,7 +294,7 @@ pub fn set_window_clamp(socket: impl AsFd, window: Size) -> io::Result<()> {
     set(socket.as_fd(), option::WINDOW_CLAMP, int(window.0))
 }
 
-/// The limit on the window at present.
+/// Returns the current limit on the window.
 ///
 /// # Errors
 /// When it is not a TCP socket.
@@ -306,7 +304,7 @@ pub fn window_clamp(socket: impl AsFd) -> io::Result<Size> {
     Ok(Size(u64::from(u32::from_ne_bytes(bytes))))
 }
 
-/// Sets the MSS that a socket announces and does not exceed. Before it connects or listens.
+/// Sets the MSS that a socket announces and does not exceed. Call it before connecting or listening.
 ///
 /// # Errors
 /// `InvalidInput` below 88 B or above 32767 B (`TCP_MIN_MSS`, `MAX_TCP_WINDOW`).
@@ -322,7 +320,7 @@ pub fn set_no_delay(socket: impl AsFd, on: bool) -> io::Result<()> {
     Ok(sockopt::set_tcp_nodelay(socket, on)?)
 }
 
-/// Gives a connection up when what was sent, or a closed window holds back, makes no progress for `time`.
+/// Aborts the connection when sent data, or data held back by a closed window, makes no progress for `time`.
 ///
 /// # Errors
 /// When it is not a TCP socket.
@@ -331,11 +329,11 @@ pub fn set_user_timeout(socket: impl AsFd, time: Duration) -> io::Result<()> {
     Ok(sockopt::set_tcp_user_timeout(socket, ms)?)
 }
 
-/// Asks a peer that has been silent for `idle`, every `interval`, and gives it up after `count` without an
-/// answer. Whole seconds, rounded up, at most 32 767.
+/// Probes a peer that has been silent for `idle`, every `interval`, and aborts after `count` unanswered
+/// probes. Times are whole seconds, rounded up, at most 32 767.
 ///
 /// # Errors
-/// `InvalidInput` for more than 127 questions.
+/// `InvalidInput` for more than 127 probes.
 pub fn set_keep_alive(socket: impl AsFd, idle: Duration, interval: Duration, count: u32) -> io::Result<()> {
     let socket = socket.as_fd();
     let seconds =
@@ -346,7 +344,7 @@ pub fn set_keep_alive(socket: impl AsFd, idle: Duration, interval: Duration, cou
     Ok(sockopt::set_socket_keepalive(socket, true)?)
 }
 
-/// Least retransmission timeout: what it is above the smoothed round trip at least.
+/// Sets the minimum distance of the RTO above the smoothed RTT.
 ///
 /// # Errors
 /// `Unsupported` on kernels before 6.15; `InvalidInput` outside 1 ms to 1 s.
@@ -354,7 +352,7 @@ pub fn set_rto_min(socket: impl AsFd, least: Duration) -> io::Result<()> {
     since_6_15(set(socket.as_fd(), option::RTO_MIN_US, int(least.0 / 1000)))
 }
 
-/// Largest retransmission timeout.
+/// Sets the maximum RTO.
 ///
 /// # Errors
 /// `Unsupported` on kernels before 6.15; `InvalidInput` outside 1 s to 120 s.
@@ -362,7 +360,7 @@ pub fn set_rto_max(socket: impl AsFd, most: Duration) -> io::Result<()> {
     since_6_15(set(socket.as_fd(), option::RTO_MAX_MS, int(most.0 / 1_000_000)))
 }
 
-/// Longest delay of an acknowledgment.
+/// Sets the maximum delay of an acknowledgment.
 ///
 /// # Errors
 /// `Unsupported` on kernels before 6.15; `InvalidInput` outside 1 ms to 1 s.
@@ -370,11 +368,11 @@ pub fn set_delayed_ack_max(socket: impl AsFd, most: Duration) -> io::Result<()> 
     since_6_15(set(socket.as_fd(), option::DELACK_MAX_US, int(most.0 / 1000)))
 }
 
-/// Lets a congestion control that does not pace by itself send at the pace of its window, without a limit of
-/// its own (`SO_MAX_PACING_RATE`).
+/// Enables pacing from cwnd and RTT for congestion controls without their own pacing rate, with no additional
+/// limit (`SO_MAX_PACING_RATE`).
 ///
 /// # Errors
-/// When the kernel does not know it.
+/// When the kernel does not know the option.
 pub fn set_pacing(socket: impl AsFd) -> io::Result<()> {
     let rate = ANY_PACE.to_ne_bytes();
     set_bytes(socket.as_fd(), libc::SOL_SOCKET, libc::SO_MAX_PACING_RATE, &rate)
@@ -410,7 +408,7 @@ fn set_bytes(socket: BorrowedFd<'_>, level: i32, name: i32, value: &[u8]) -> io:
     if status < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
 }
 
-/// Bytes that the kernel wrote.
+/// Reads a TCP socket option; returns its length in bytes.
 fn get(socket: BorrowedFd<'_>, name: i32, value: &mut [u8]) -> io::Result<usize> {
     let mut len = value.len() as libc::socklen_t;
     #[allow(unsafe_code, reason = "rustix does not have these options")]

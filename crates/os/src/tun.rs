@@ -1,9 +1,9 @@
-//! A port that is an interface itself: TUN with super-packets (IFF_VNET_HDR, TUNSETOFFLOAD), as
-//! Documentation/networking/tuntap.rst has it.
+//! A TUN interface as a port, with super-packets (IFF_VNET_HDR, TUNSETOFFLOAD;
+//! Documentation/networking/tuntap.rst).
 //!
-//! It saves the second half of a veth pair but needs the device node, which mostly only root may open. The
-//! kernel gives no receive time: a packet's time is when it was read, so what it waited for us counts as
-//! delay of the link.
+//! It avoids the second half of a veth pair but needs the device node, which usually only root may open. The
+//! kernel gives no receive timestamp: the arrival time is when the packet was read, so time in the queue
+//! counts as link delay.
 
 #![allow(unsafe_code, reason = "ioctls of /dev/net/tun; each block says why it is sound")]
 
@@ -20,13 +20,13 @@ use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::os::unix::fs::FileExt;
 use zerocopy::IntoBytes;
 
-/// Most parts of one packet that is sent.
+/// Maximum number of parts of one sent packet.
 const PARTS: usize = 6;
-/// Packets that may wait to be read. The kernel's own choice, 500, is half a millisecond of small packets.
+/// Length of the queue in packets. The kernel's default, 500, holds half a millisecond of small packets.
 const QUEUE: c_int = 2000;
-/// How often a packet is offered to a kernel that has no room before it counts as lost.
+/// How often a packet is offered to the kernel before it counts as lost.
 const TRIES: usize = 3;
-/// Packets that are neither IPv4 nor IPv6 and are skipped in one call.
+/// Maximum number of packets that are neither IPv4 nor IPv6 skipped per call.
 const SKIP: usize = 64;
 
 /// A TUN interface.
@@ -35,32 +35,32 @@ pub struct TunPort {
     device: OwnedFd,
     name: String,
     offloads: Offloads,
-    /// The table of interfaces of the namespace it was made in.
+    /// `/proc/net/dev` of the namespace it was created in.
     table: File,
     drops: PortDrops,
 }
 
-/// What the kernel leaves to us on the way in.
+/// Offloads: work that the kernel leaves undone in received packets.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Offloads {
     /// Checksums.
     pub checksums: bool,
-    /// Cutting of TCP.
+    /// TCP segmentation.
     pub tcp: bool,
-    /// Cutting of UDP (Linux 6.2).
+    /// UDP segmentation (Linux 6.2).
     pub udp: bool,
 }
 
 impl TunPort {
-    /// Makes a TUN interface in the calling thread's network namespace. It is gone when the port is dropped.
+    /// Creates a TUN interface in the calling thread's network namespace; it ends with the port.
     ///
     /// # Errors
-    /// When the device node cannot be opened, the interface not be made, or its name is taken.
+    /// When the device node cannot be opened, the interface cannot be created, or its name is in use.
     pub fn create(name: &str) -> Result<Self, PortError> {
         Self::with(name, offload)
     }
 
-    /// The same without super-packets: the kernel cuts them and fills in checksums, as before a wire.
+    /// The same without super-packets: the kernel segments them and fills in checksums.
     ///
     /// # Errors
     /// As [`TunPort::create`].
@@ -85,13 +85,13 @@ impl TunPort {
             .map_err(|source| PortError::Kernel { what: "setting the size of virtio headers", source })?;
         let offloads = offload(&device)?;
         lengthen_queue(name)?;
-        // by thread: /proc/net is the main thread's namespace, which may be another one
+        // of this thread: /proc/net is the main thread's namespace, which may be another one
         let table = File::open("/proc/thread-self/net/dev")
             .map_err(|source| PortError::Kernel { what: "opening /proc/thread-self/net/dev", source })?;
         Ok(Self { device, name: name.to_owned(), offloads, table, drops: PortDrops::default() })
     }
 
-    /// What the kernel leaves to us.
+    /// The accepted offloads.
     pub const fn offloads(&self) -> Offloads {
         self.offloads
     }
@@ -182,8 +182,8 @@ impl PacketPort for TunPort {
     }
 }
 
-/// Packets that an interface could not hand to its reader, from /proc/net/dev: the fourth of the eight
-/// columns of sending.
+/// Packets the kernel dropped because the TUN queue was full, from /proc/net/dev: the fourth of the eight
+/// transmit columns.
 fn transmit_drops(table: &str, name: &str) -> Option<u64> {
     let line = table.lines().find_map(|line| line.trim_start().strip_prefix(name)?.strip_prefix(':'))?;
     line.split_ascii_whitespace().nth(8 + 3)?.parse().ok()
@@ -195,7 +195,7 @@ fn make(device: &OwnedFd, name: &str) -> Result<(), PortError> {
         return Err(PortError::BadName { name: name.to_owned() });
     }
     let mut request = named(name);
-    // IFF_TUN_EXCL: never take over an interface that is there already
+    // IFF_TUN_EXCL: never attach to an existing interface
     let flags = libc::IFF_TUN | libc::IFF_NO_PI | libc::IFF_VNET_HDR | libc::IFF_TUN_EXCL;
     request.ifr_ifru.ifru_flags = flags as i16;
     // SAFETY: TUNSETIFF reads and writes an ifreq, which lives during the call.
@@ -209,9 +209,9 @@ fn make(device: &OwnedFd, name: &str) -> Result<(), PortError> {
     })
 }
 
-/// A request about an interface. A name that is too long is cut off, the last byte stays zero.
+/// An ifreq with this name. A name that is too long is truncated; the last byte stays zero.
 fn named(name: &str) -> libc::ifreq {
-    // SAFETY: bytes and a union of integers; all zeros is a value.
+    // SAFETY: bytes and a union of integers; all zeros is valid.
     let mut request: libc::ifreq = unsafe { std::mem::zeroed() };
     for (to, from) in request.ifr_name.iter_mut().take(libc::IFNAMSIZ - 1).zip(name.bytes()) {
         *to = from as _;
@@ -226,13 +226,13 @@ fn lengthen_queue(name: &str) -> Result<(), PortError> {
         rustix::net::socket(AddressFamily::INET, SocketType::DGRAM, None).map_err(|e| failed(e.into()))?;
     let mut request = named(name);
     request.ifr_ifru.ifru_metric = QUEUE;
-    // SAFETY: SIOCSIFTXQLEN reads an ifreq, which lives during the call; the length is the integer its union
-    // begins with.
+    // SAFETY: SIOCSIFTXQLEN reads an ifreq, which lives during the call; the length is the integer at the
+    // start of its union.
     unsafe { ioctl(&socket, libc::SIOCSIFTXQLEN as libc::Ioctl, (&raw mut request) as c_ulong) }
         .map_err(failed)
 }
 
-/// Asks for as much as the kernel has.
+/// Enables all offloads that the kernel supports.
 fn offload(device: &OwnedFd) -> Result<Offloads, PortError> {
     let tcp = libc::TUN_F_CSUM | libc::TUN_F_TSO4 | libc::TUN_F_TSO6 | libc::TUN_F_TSO_ECN;
     let udp = tcp | libc::TUN_F_USO4 | libc::TUN_F_USO6;
@@ -253,7 +253,7 @@ fn offload(device: &OwnedFd) -> Result<Offloads, PortError> {
 /// # Safety
 /// `argument` must be what `request` takes.
 unsafe fn ioctl(device: &OwnedFd, request: libc::Ioctl, argument: c_ulong) -> io::Result<()> {
-    // SAFETY: the descriptor is open; the argument is the caller's promise.
+    // SAFETY: the descriptor is open; the caller guarantees the argument.
     let done = unsafe { libc::ioctl(device.as_raw_fd(), request, argument) };
     if done < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
 }

@@ -1,11 +1,10 @@
-//! Waiting for packets or for a time, whichever is first, and not oversleeping.
+//! Waits for packets or a deadline, whichever comes first, and wakes up on time.
 //!
-//! A thread that sleeps wakes some microseconds late: the timer's own slack, the scheduler, a processor that
-//! was asleep. The longer the sleep, the deeper the processor's: in a virtual machine 25 us after 50 us, 50
-//! us after 1 ms, 200 to 400 us after 250 ms. So a deadline is approached in stages, each a shorter sleep
-//! that ends before it, and the last bit is spent awake, looking again and again; how much is the caller's
-//! choice, who knows what it costs. By stages the median packet after a quarter of a second leaves 9 us late
-//! in place of 360.
+//! A sleeping thread wakes some microseconds late because of timer slack, the scheduler and the processor's
+//! sleep states. The longer the sleep, the later: in a virtual machine 25 us after 50 us, 50 us after 1 ms,
+//! 200 to 400 us after 250 ms. So a deadline is approached in stages, each a shorter sleep that ends before
+//! it, and the last part is spent busy-waiting; the caller chooses how much, since it costs CPU. With stages
+//! the median packet after a quarter of a second leaves 9 us late instead of 360.
 
 use crate::clock::Clock;
 use bentpipe_base::{Duration, Instant};
@@ -15,36 +14,36 @@ use rustix::io::Errno;
 use std::io;
 use std::os::fd::BorrowedFd;
 
-/// Most descriptors that can be waited for.
+/// Maximum number of descriptors to wait for.
 pub const MAX_FDS: usize = 256;
-/// Up to so many are waited for without clearing room for all.
+/// Up to this number a small array on the stack is used.
 const FEW: usize = 8;
 
-/// Which descriptors have something to read, or an error to tell.
+/// Descriptors that are readable or have an error.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Ready([u64; MAX_FDS / 64]);
 
 impl Ready {
-    /// True for the descriptor at this place in the list.
+    /// True if the descriptor at this index of the list is ready.
     pub const fn has(&self, i: usize) -> bool {
         i < MAX_FDS && self.0[i / 64] >> (i % 64) & 1 != 0
     }
 
-    /// The first `n` of the list.
+    /// The first `n` descriptors of the list.
     pub fn first(n: usize) -> Self {
         let mut ready = Self::default();
         (0..n).for_each(|i| ready.add(i));
         ready
     }
 
-    /// Adds the descriptor at this place, of those that can be waited for.
+    /// Adds the descriptor at this index; ignored from [`MAX_FDS`] on.
     pub const fn add(&mut self, i: usize) {
         if i < MAX_FDS {
             self.0[i / 64] |= 1 << (i % 64);
         }
     }
 
-    /// True when the time came first.
+    /// True if no descriptor is ready.
     pub const fn is_empty(&self) -> bool {
         let mut i = 0;
         while i < self.0.len() {
@@ -57,12 +56,12 @@ impl Ready {
     }
 }
 
-/// Waits until one of `fds` can be read or until `deadline`; without one, for as long as it takes. The last
-/// `spin` before the deadline is spent awake, and a longer sleep approaches it in stages; with zero it is one
-/// sleep. Returns early with nothing when a signal came.
+/// Waits until one of `fds` is readable or until `deadline`; without a deadline, as long as it takes.
+/// Busy-waits for the last `spin` before the deadline and approaches it in stages of sleep; if `spin` is
+/// zero, it sleeps once. Returns early and empty if a signal arrived.
 ///
 /// # Errors
-/// When there are more than [`MAX_FDS`] descriptors, or the kernel refuses them.
+/// When there are more than [`MAX_FDS`] descriptors, or the kernel rejects them.
 pub fn wait(
     fds: &[BorrowedFd<'_>],
     deadline: Option<Instant>,
@@ -104,7 +103,7 @@ fn look(
         let timeout = left.map(|left| timespec(Duration(left.0.saturating_sub(lead(left, spin).0))));
         match poll(list, timeout.as_ref()) {
             Ok(0) if left.is_some_and(|left| left.0 == 0) => return Ok(Ready::default()),
-            // slept up to the last bit, or in the midst of it: look again
+            // a stage of sleep has ended, or the busy-wait goes on: look again
             Ok(0) => core::hint::spin_loop(),
             Ok(_) => return Ok(ready(list)),
             Err(Errno::INTR) => return Ok(Ready::default()),
@@ -113,7 +112,7 @@ fn look(
     }
 }
 
-/// How long before a deadline that is `left` away a sleep ends: some two times what such a sleep oversleeps.
+/// How long before a deadline that is `left` away a sleep should end: about twice the expected oversleep.
 const fn lead(left: Duration, spin: Duration) -> Duration {
     match left.0 {
         0..500_000 => spin,
@@ -134,8 +133,7 @@ fn timespec(d: Duration) -> Timespec {
     Timespec { tv_sec: (d.0 / 1_000_000_000) as i64, tv_nsec: (d.0 % 1_000_000_000) as _ }
 }
 
-/// Asks the kernel to wake the calling thread when it asked to be, not up to 50 us later, as is usual to save
-/// power. No permission is needed.
+/// Reduces the calling thread's timer slack from the usual 50 us to 1 ns. Needs no permission.
 ///
 /// # Errors
 /// When the kernel refuses.

@@ -1,33 +1,34 @@
-//! From values to places: the range of an axis, its ticks, and what is written beside them.
+//! Axes: range, ticks, labels, and conversion of values to positions.
 
 use crate::{Axis, Scale};
 
-/// An axis with its range settled.
+/// An axis with a fixed range.
 #[derive(Clone, Debug)]
 pub(crate) struct Ruler {
     scale: Scale,
     low: f64,
     high: f64,
-    /// Values that get a line and a text.
+    /// Values with a tick, and their labels.
     pub(crate) ticks: Vec<(f64, String)>,
 }
 
-/// What the data ask of the range.
+/// How the range of an axis follows the data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Fit {
-    /// End where the data end.
+    /// Ends at the outermost points.
     Tight,
-    /// Leave room beside the outermost points.
+    /// Leaves space beyond the outermost points.
     Roomy,
-    /// End at ticks, and begin at zero where that loses little.
+    /// Ends at ticks, and starts at zero if that wastes little space.
     Round,
 }
 
-/// Largest magnitude an axis can show, and smallest on a logarithmic one; beyond them quotients overflow.
+/// Largest absolute value of an axis; its inverse is the smallest of a logarithmic one. Otherwise quotients
+/// overflow.
 const MOST: f64 = 1e150;
 
 impl Ruler {
-    /// Settles the range of `axis` for `values`, with about `count` ticks.
+    /// Determines the range of `axis` for `values`, with about `count` ticks.
     pub(crate) fn new(axis: &Axis, values: impl Iterator<Item = f64>, fit: Fit, count: u32) -> Self {
         let usable = |v: &f64| v.abs() < MOST && (axis.scale == Scale::Linear || *v > 1.0 / MOST);
         let given = axis.range.filter(|(a, b)| usable(a) && usable(b) && a < b);
@@ -49,7 +50,7 @@ impl Ruler {
         if fit == Fit::Round && low >= 0.0 && low <= 0.6 * high {
             low = 0.0;
         }
-        // a difference that only rounding makes is none
+        // treat differences from rounding as zero
         if high - low <= 1e-9 * low.abs().max(high.abs()) {
             let around = if low == 0.0 { 1.0 } else { 0.1 * low.abs() };
             (low, high) = (low - around, high + around);
@@ -98,20 +99,19 @@ impl Ruler {
         Self { scale: Scale::Log, low, high, ticks }
     }
 
-    /// 0 to 1 along the axis, less or more beside it; none where the axis has no place for it.
+    /// Position along the axis, 0 to 1 inside the range; `None` if the axis cannot show the value.
     pub(crate) fn share(&self, v: f64) -> Option<f64> {
         let share = match self.scale {
             Scale::Linear => (v - self.low) / (self.high - self.low),
             Scale::Log if v > 0.0 => libm::log(v / self.low) / libm::log(self.high / self.low),
             Scale::Log => return None,
         };
-        // far outside is as good as anywhere outside, and keeps coordinates short
+        // all positions far outside look the same, and clamping keeps coordinates short
         share.is_finite().then(|| share.clamp(-9.0, 10.0))
     }
 }
 
-/// The next of 1-2-5 at or above `low` and `high` rounded outwards: whole decades only when there are
-/// several.
+/// Rounds `low` and `high` outwards to 1-2-5 steps, or to whole decades if there are several.
 fn round_log(low: f64, high: f64, from: i32, to: i32) -> (f64, f64) {
     if to - from > 2 {
         return (decimal(1, from), decimal(1, to));
@@ -122,7 +122,7 @@ fn round_log(low: f64, high: f64, from: i32, to: i32) -> (f64, f64) {
     (below.copied().unwrap_or(low), above.copied().unwrap_or(high))
 }
 
-/// The step of 1-2-5 nearest above `raw`, as digit and power of ten.
+/// Next 1-2-5 step above `raw`, as a digit and a power of ten.
 fn step(raw: f64) -> (u32, i32) {
     let power = libm::floor(libm::log10(raw)) as i32;
     let lead = raw / decimal(1, power);
@@ -134,9 +134,9 @@ fn step(raw: f64) -> (u32, i32) {
     }
 }
 
-/// `digit` x 10^`power`, the nearest double.
+/// `digit` x 10^`power`, rounded to the nearest double.
 fn decimal(digit: u32, power: i32) -> f64 {
-    // parsing rounds correctly; a power by multiplication does not
+    // parsing rounds correctly, multiplying powers does not
     format!("{digit}e{power}").parse().unwrap_or(f64::NAN)
 }
 
@@ -144,7 +144,7 @@ fn at(n: f64, digit: u32, power: i32) -> f64 {
     format!("{:.0}e{power}", n * f64::from(digit)).parse().unwrap_or(f64::NAN)
 }
 
-/// A tick of an even axis with steps of 10^`power`.
+/// Label of a tick on a linear axis with steps of 10^`power`.
 fn written(v: f64, power: i32) -> String {
     if v == 0.0 {
         return "0".to_owned();
@@ -160,7 +160,7 @@ fn written(v: f64, power: i32) -> String {
     format!("{v:.digits$}").replace('-', "−")
 }
 
-/// `digit` x 10^`power` in full where that is short.
+/// Label for `digit` x 10^`power`, written out if that is short.
 fn power_of_ten(digit: u32, power: i32) -> String {
     match (digit, power) {
         (_, 0..=4) => format!("{}", decimal(digit, power)),

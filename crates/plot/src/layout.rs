@@ -1,6 +1,5 @@
-//! Where everything stands, from top to bottom: title, label of the vertical axis, labels of markers, the
-//! data, ticks, label of the horizontal axis, legend, note. Nothing stands inside the data's rectangle but
-//! the data.
+//! Layout from top to bottom: title, label of the vertical axis, labels of markers, data, ticks, label of
+//! the horizontal axis, legend, note. The data area contains only the data.
 
 use crate::axis::{Fit, Ruler};
 use crate::text::{cut, lines, width};
@@ -9,17 +8,17 @@ use crate::{Plot, Shape, Style};
 pub(crate) const TITLE_LINE: f64 = 19.0;
 pub(crate) const LINE: f64 = 17.0;
 pub(crate) const LEGEND_LINE: f64 = 20.0;
-/// Length of the sample beside a name in the legend.
+/// Length of the line sample in the legend.
 pub(crate) const SAMPLE: f64 = 28.0;
 const EDGE: f64 = 8.0;
 
-/// Places in user units.
+/// Positions in user units.
 pub(crate) struct Layout {
     pub(crate) width: f64,
     pub(crate) height: f64,
     pub(crate) title: Vec<String>,
     pub(crate) y_label: Vec<String>,
-    /// The data's rectangle.
+    /// Data area.
     pub(crate) left: f64,
     pub(crate) right: f64,
     pub(crate) top: f64,
@@ -30,21 +29,21 @@ pub(crate) struct Layout {
     pub(crate) x_label: String,
     pub(crate) legend: Vec<Entry>,
     pub(crate) note: Vec<String>,
-    /// Baseline of the note's first line.
+    /// Baseline of the first line of the note.
     pub(crate) note_top: f64,
 }
 
-/// A marker's label.
+/// Label of a vertical marker.
 pub(crate) struct Flag {
-    /// Of the marker.
+    /// Position of the marker.
     pub(crate) x: f64,
-    /// Where the label begins.
+    /// Start of the label.
     pub(crate) label_x: f64,
     pub(crate) label_y: f64,
     pub(crate) label: String,
 }
 
-/// A line of the legend.
+/// An entry of the legend.
 pub(crate) struct Entry {
     pub(crate) curve: usize,
     pub(crate) x: f64,
@@ -99,7 +98,7 @@ impl Layout {
         self.y.share(v).map(|s| self.bottom - s * (self.bottom - self.top))
     }
 
-    /// Labels of markers stand in as many rows as it takes to keep them apart.
+    /// Distributes the labels of markers over as many rows as needed to avoid overlaps.
     fn flags(&mut self, plot: &Plot) {
         let mut marks: Vec<_> = plot.marks.iter().filter_map(|m| Some((self.at_x(m.x)?, &m.label))).collect();
         marks.retain(|(x, _)| (self.left - 0.1..=self.right + 0.1).contains(x));
@@ -139,7 +138,7 @@ impl Layout {
 
 fn rulers(plot: &Plot) -> (Ruler, Ruler) {
     let points = || plot.curves.iter().flat_map(|c| c.points.iter().map(move |p| (c.style, p)));
-    // where no value is negative, an error bar below zero is cut off there: no goodput is less than nothing
+    // without negative values, error bars are cut off at zero: goodput, for instance, cannot be negative
     let floor = if points().any(|(_, p)| p.y < 0.0) { f64::NEG_INFINITY } else { 0.0 };
     let shown = |(style, p): (Style, &crate::Point)| {
         let y = !matches!(style, Style::Bars | Style::Band);

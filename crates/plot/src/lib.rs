@@ -1,10 +1,10 @@
-//! Plots as SVG: a value in, a text out, and the same value gives the same bytes.
+//! Draws plots as SVG. The same [`Plot`] gives the same bytes.
 //!
-//! A [`Plot`] is plain data. What a reader would otherwise do by hand is done here: ranges, ticks at 1-2-5 or
-//! powers of ten, a legend below the data, thinning of long series that keeps every peak. Colours are a
-//! colour-blind safe palette after Okabe and Ito ("Color Universal Design", 2008), darkened or lightened for
-//! contrast; curves differ in dash or marker too. Styles are custom properties, so one file is readable in
-//! light and dark mode and in print.
+//! A [`Plot`] is plain data. Ranges, ticks (1-2-5 or powers of ten), the legend below the data, and the
+//! reduction of long series, which keeps every peak, are automatic. Colours are a colour-blind safe palette
+//! after Okabe and Ito ("Color Universal Design", 2008), darkened or lightened for contrast; curves also
+//! differ in dash or marker. Colours are CSS custom properties, so a file is readable in light and dark
+//! mode and in print.
 
 mod axis;
 mod layout;
@@ -15,104 +15,104 @@ mod text;
 
 pub use style::{PAGE_STYLE, STYLE, TABLE_STYLE};
 
-/// A picture with two axes.
+/// A plot with two axes.
 #[derive(Clone, Debug, Default)]
 pub struct Plot {
-    /// What it shows; drawn above.
+    /// Title, drawn above.
     pub title: String,
-    /// One or two sentences for those who cannot see it.
+    /// Description of one or two sentences for screen readers.
     pub description: String,
     /// The horizontal axis.
     pub x: Axis,
     /// The vertical axis.
     pub y: Axis,
-    /// The data, drawn in this order.
+    /// Curves, drawn in this order.
     pub curves: Vec<Curve>,
     /// Vertical markers.
     pub marks: Vec<Mark>,
-    /// Small print below.
+    /// Small text below.
     pub note: Option<String>,
-    /// Shape of the picture; it scales to the width it is given.
+    /// Proportions; the plot scales to the available width.
     pub shape: Shape,
 }
 
-/// Proportions, and so the size of letters when two pictures are shown equally wide.
+/// Proportions, which also determine the relative size of text.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Shape {
-    /// For a phone, or two in a row on a screen.
+    /// For a phone, or two plots side by side.
     #[default]
     Normal,
-    /// For a whole row, or a page of the documentation.
+    /// For the full width of a page.
     Wide,
 }
 
 /// One axis.
 #[derive(Clone, Debug, Default)]
 pub struct Axis {
-    /// What it shows, and in which unit: `goodput, Mbit/s`.
+    /// Quantity and unit: `goodput, Mbit/s`.
     pub label: String,
-    /// Even or logarithmic.
+    /// Linear or logarithmic.
     pub scale: Scale,
-    /// Its two ends; chosen by the data when none, or when the two cannot be ends of such an axis.
+    /// Both ends; `None`, or ends that the axis cannot have: chosen from the data.
     pub range: Option<(f64, f64)>,
 }
 
-/// How values are laid out along an axis.
+/// Scale of an axis.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Scale {
-    /// Evenly.
+    /// Linear.
     #[default]
     Linear,
-    /// By their logarithm; values that are not positive leave a gap.
+    /// Logarithmic; values that are not positive leave a gap.
     Log,
 }
 
-/// A set of points with a name.
+/// A named series of points.
 #[derive(Clone, Debug)]
 pub struct Curve {
-    /// Its line in the legend; none when empty.
+    /// Name in the legend; no entry if empty.
     pub name: String,
-    /// The points in the order they are joined. One that is not finite leaves a gap.
+    /// Points in the order in which they are connected. A point that is not finite leaves a gap.
     pub points: Vec<Point>,
-    /// How they are drawn.
+    /// How the points are drawn.
     pub style: Style,
-    /// Colour; by its place among the curves when none.
+    /// Colour; `None`: by the curve's index.
     pub tone: Option<Tone>,
-    /// Dashes of lines; by its place among the curves when none.
+    /// Dash pattern of lines; `None`: by the curve's index.
     pub dash: Option<Dash>,
-    /// Shape of points; by its place among the curves when none.
+    /// Shape of markers; `None`: by the curve's index.
     pub marker: Option<Marker>,
 }
 
 /// One point.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Point {
-    /// Where along the horizontal axis.
+    /// Horizontal value.
     pub x: f64,
-    /// Where along the vertical axis.
+    /// Vertical value.
     pub y: f64,
-    /// Ends of its error bar, or of the band.
+    /// Ends of the error bar or band.
     pub range: Option<(f64, f64)>,
 }
 
 /// How the points of a curve are drawn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Style {
-    /// Joined by straight lines.
+    /// Connected by straight lines.
     Line,
-    /// Each value holds from the x before it up to its own: for means over intervals, given at their ends.
+    /// Steps: each value holds from the previous x to its own, as for means over intervals.
     Steps,
-    /// Markers, with error bars where there is a range.
+    /// Markers, with error bars for points with a range.
     Points,
-    /// Both, with error bars where there is a range.
+    /// Lines and markers, with error bars for points with a range.
     LineAndPoints,
-    /// Only the ranges, as upright bars.
+    /// Only the ranges, as vertical bars.
     Bars,
     /// Only the ranges, as a shaded area.
     Band,
 }
 
-/// A colour by name; what it is exactly depends on light or dark mode.
+/// A colour name. The exact colour depends on light or dark mode.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Tone {
     /// Blue.
@@ -125,28 +125,28 @@ pub enum Tone {
     Purple,
     /// Orange.
     Orange,
-    /// That of the letters.
+    /// Colour of the text.
     Ink,
-    /// Grey: for what the others are compared with.
+    /// Grey, for reference curves.
     Grey,
 }
 
-/// How a line is broken.
+/// Dash pattern of a line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Dash {
-    /// Not at all.
+    /// Solid.
     Solid,
-    /// Long pieces.
+    /// Long dashes.
     Long,
     /// Dots.
     Dots,
-    /// A long piece and a dot in turn.
+    /// Long dashes and dots alternately.
     Mixed,
-    /// Short pieces.
+    /// Short dashes.
     Short,
 }
 
-/// Shape of a point.
+/// Shape of a marker.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Marker {
     /// A filled dot.
@@ -161,47 +161,47 @@ pub enum Marker {
     Ring,
     /// A cross.
     Cross,
-    /// The smallest dot, for thousands of points.
+    /// Very small dot, for thousands of points.
     Speck,
 }
 
 /// A vertical marker.
 #[derive(Clone, Debug)]
 pub struct Mark {
-    /// Where.
+    /// Horizontal position.
     pub x: f64,
-    /// What happened there.
+    /// Label.
     pub label: String,
 }
 
-/// Where the SVG will stand.
+/// Where the SVG is used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mode {
-    /// A file of its own, with its style and a background.
+    /// As a separate file, with its own style and background.
     Standalone,
-    /// Inside an HTML page that holds [`STYLE`] once.
+    /// Inside an HTML page that contains [`STYLE`] once.
     Inline,
 }
 
 impl Plot {
-    /// The picture.
+    /// Draws the plot as SVG.
     pub fn to_svg(&self, mode: Mode) -> String {
         svg::draw(self, mode)
     }
 }
 
 impl Axis {
-    /// An even axis with a range chosen by the data.
+    /// A linear axis with a range chosen from the data.
     pub fn linear(label: impl Into<String>) -> Self {
         Self { label: label.into(), scale: Scale::Linear, range: None }
     }
 
-    /// A logarithmic axis with a range chosen by the data.
+    /// A logarithmic axis with a range chosen from the data.
     pub fn log(label: impl Into<String>) -> Self {
         Self { label: label.into(), scale: Scale::Log, range: None }
     }
 
-    /// The same from `low` to `high`.
+    /// Sets the range.
     #[must_use]
     pub fn within(mut self, low: f64, high: f64) -> Self {
         self.range = Some((low, high));
@@ -215,24 +215,24 @@ impl Point {
         Self { x, y, range: None }
     }
 
-    /// A point with an error bar of `half_width` to both sides.
+    /// A point with an error bar of plus and minus `half_width`.
     pub const fn with_error(x: f64, y: f64, half_width: f64) -> Self {
         Self { x, y, range: Some((y - half_width, y + half_width)) }
     }
 
-    /// A point with a bar from `low` to `high`.
+    /// A point with an error bar from `low` to `high`.
     pub const fn with_range(x: f64, y: f64, low: f64, high: f64) -> Self {
         Self { x, y, range: Some((low, high)) }
     }
 }
 
 impl Curve {
-    /// A curve whose colour, dashes and markers follow from its place.
+    /// A curve with colour, dash pattern and markers by its index.
     pub fn new(name: impl Into<String>, style: Style, points: Vec<Point>) -> Self {
         Self { name: name.into(), points, style, tone: None, dash: None, marker: None }
     }
 
-    /// A curve through `(x, y)`.
+    /// A curve through the points `(x, y)`.
     pub fn through(
         name: impl Into<String>,
         style: Style,
@@ -241,21 +241,21 @@ impl Curve {
         Self::new(name, style, points.into_iter().map(|(x, y)| Point::new(x, y)).collect())
     }
 
-    /// The same in this colour.
+    /// Sets the colour.
     #[must_use]
     pub const fn tone(mut self, tone: Tone) -> Self {
         self.tone = Some(tone);
         self
     }
 
-    /// The same with these dashes.
+    /// Sets the dash pattern.
     #[must_use]
     pub const fn dash(mut self, dash: Dash) -> Self {
         self.dash = Some(dash);
         self
     }
 
-    /// The same with these markers.
+    /// Sets the marker.
     #[must_use]
     pub const fn marker(mut self, marker: Marker) -> Self {
         self.marker = Some(marker);

@@ -1,13 +1,12 @@
-//! Thinning: of all points in one column of pixels the first, lowest, highest and last are kept, so no peak
-//! is lost.
+//! Reduces points: of each column of pixels it keeps the first, lowest, highest and last, so peaks remain.
 
-/// Width of a column in user units: half a pixel or less on most screens.
+/// Width of a column in user units: at most half a pixel on most screens.
 const COLUMN: f64 = 0.5;
 
-/// Points of one unbroken piece of line.
+/// Points of an uninterrupted line.
 pub(crate) type Piece = Vec<(f64, f64)>;
 
-/// Splits places at gaps, and thins each piece.
+/// Splits positions at gaps and reduces each piece.
 pub(crate) fn pieces(places: impl Iterator<Item = Option<(f64, f64)>>) -> Vec<Piece> {
     let mut pieces = vec![Piece::new()];
     for place in places {
@@ -25,7 +24,7 @@ fn column(x: f64) -> i64 {
     libm::floor(x / COLUMN) as i64
 }
 
-/// The piece with at most four points in each column.
+/// Returns the piece with at most four points per column.
 pub(crate) fn thin(piece: &[(f64, f64)]) -> Piece {
     let mut out = Piece::with_capacity(piece.len().min(4096));
     for run in piece.chunk_by(|a, b| column(a.0) == column(b.0)) {
@@ -47,7 +46,7 @@ pub(crate) fn thin(piece: &[(f64, f64)]) -> Piece {
     out
 }
 
-/// Places of markers, each cell of the grid once.
+/// Positions of markers, at most one for each cell of the grid.
 pub(crate) fn cells(places: impl Iterator<Item = (f64, f64)>) -> Piece {
     let mut seen = std::collections::BTreeSet::new();
     places.filter(|(x, y)| seen.insert((column(*x), column(*y)))).collect()

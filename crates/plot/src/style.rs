@@ -1,9 +1,9 @@
-//! Colours, dashes and the style sheet.
+//! Colours, dash patterns and style sheets.
 
 use crate::{Dash, Marker, Tone};
 
-/// The style of all plots, for one `<style>` element of a page. It also offers `--plot-paper`, `--plot-ink`,
-/// `--plot-grid`, `--plot-grey` and `--plot-1` to `--plot-5` for the page around them.
+/// Style of all plots, for one `<style>` element of a page. It also defines `--plot-paper`, `--plot-ink`,
+/// `--plot-grid`, `--plot-grey` and `--plot-1` to `--plot-5` for use by the page.
 pub const STYLE: &str = "\
 :root{color-scheme:light dark;--plot-paper:#fff;--plot-ink:#1c1c1c;--plot-grid:#dcdcdc;--plot-grey:#6e6e6e;\
 --plot-1:#0072b2;--plot-2:#d55e00;--plot-3:#00805e;--plot-4:#a0497d;--plot-5:#a87000}
@@ -18,7 +18,7 @@ max-width:100%;height:auto}
 .plot .c5{color:var(--plot-5)}.plot .ink{color:var(--plot-ink)}.plot .grey{color:var(--plot-grey)}
 ";
 
-/// Style of a page around plots: its body, headings and links.
+/// Style of a page with plots: body, headings and links.
 pub const PAGE_STYLE: &str = "\
 *{box-sizing:border-box}
 body{margin:0 auto;padding:1rem;max-width:1280px;background:var(--plot-paper);color:var(--plot-ink);\
@@ -27,7 +27,7 @@ h1{font-size:1.5rem;line-height:1.25;margin:.5rem 0}h2{font-size:1.15rem;margin:
 a{color:var(--plot-1)}
 ";
 
-/// Style of such a page's sections: plots side by side, and tables.
+/// Style of sections of such a page: plots side by side, and tables.
 pub const TABLE_STYLE: &str = "\
 .plots{display:grid;grid-template-columns:repeat(auto-fill,minmax(min(100%,440px),1fr));gap:1.25rem;align-items:start}
 .plots svg{display:block}
@@ -38,11 +38,11 @@ th{vertical-align:bottom;font-weight:600;white-space:normal}
 ";
 
 impl Tone {
-    /// In the order curves take them.
+    /// Order in which curves use them.
     pub(crate) const ORDER: [Self; 7] =
         [Self::Blue, Self::Vermilion, Self::Green, Self::Purple, Self::Orange, Self::Ink, Self::Grey];
 
-    /// Its class, and its colour for readers that know no custom properties.
+    /// CSS class, and the colour for viewers without custom properties.
     pub(crate) const fn class(self) -> (&'static str, &'static str) {
         match self {
             Self::Blue => ("c1", "#0072b2"),
@@ -57,7 +57,7 @@ impl Tone {
 }
 
 impl Dash {
-    /// In the order curves take them.
+    /// Order in which curves use them.
     pub(crate) const ORDER: [Self; 5] = [Self::Solid, Self::Long, Self::Dots, Self::Mixed, Self::Short];
 
     /// Value of `stroke-dasharray`.
@@ -73,11 +73,11 @@ impl Dash {
 }
 
 impl Marker {
-    /// In the order curves take them.
+    /// Order in which curves use them.
     pub(crate) const ORDER: [Self; 6] =
         [Self::Dot, Self::Square, Self::Triangle, Self::Diamond, Self::Ring, Self::Cross];
 
-    /// Path around the origin, and whether it is filled.
+    /// SVG path around the origin, and whether it is filled.
     pub(crate) const fn path(self) -> (&'static str, bool) {
         match self {
             Self::Dot => ("m-3 0a3 3 0 1 0 6 0a3 3 0 1 0 -6 0z", true),

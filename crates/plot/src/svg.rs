@@ -1,4 +1,4 @@
-//! Drawing. Colours come by class, with an attribute beside it for programs that know no custom properties.
+//! Writes SVG. Colours come from CSS classes, with an attribute for viewers without custom properties.
 
 use core::fmt::Write as _;
 
@@ -8,7 +8,7 @@ use crate::style::STYLE;
 use crate::text::{escape, number};
 use crate::{Curve, Dash, Marker, Mode, Plot, Style, Tone};
 
-/// Half the width of an error bar's ends.
+/// Half the width of the caps of error bars.
 const CAP: f64 = 4.0;
 
 pub(crate) fn draw(plot: &Plot, mode: Mode) -> String {
@@ -26,7 +26,7 @@ struct Pen {
     out: String,
 }
 
-/// How one curve looks.
+/// Appearance of a curve.
 struct Look {
     tone: Tone,
     dash: Dash,
@@ -111,7 +111,7 @@ impl Pen {
         }
     }
 
-    /// All curves, cut off at the edge of the data's rectangle; markers are whole or absent.
+    /// Draws all curves, clipped to the data area; markers are drawn whole or not at all.
     fn data(&mut self, plot: &Plot, layout: &Layout) {
         let (w, h) = (layout.right - layout.left, layout.bottom - layout.top);
         let mut empty = true;
@@ -185,7 +185,7 @@ impl Pen {
                 command = 'L';
             }
             if piece.len() == 1 {
-                // a lone value between gaps would be invisible
+                // make a single value between gaps visible
                 path.out.push_str("h1.5");
             }
         }
@@ -220,7 +220,7 @@ impl Pen {
         }
     }
 
-    /// True when there were any.
+    /// Draws markers; returns true if there were any.
     fn markers(&mut self, curve: &Curve, look: &Look, layout: &Layout) -> bool {
         let inside = |p: &crate::Point| {
             let (x, y) = (layout.at_x(p.x)?, layout.at_y(p.y)?);
@@ -323,7 +323,7 @@ impl Pen {
         self.out.push_str("\"/>\n");
     }
 
-    /// An upright bar with ends, as path data.
+    /// Adds a vertical bar with caps to the path.
     fn upright(&mut self, x: f64, low: f64, high: f64) {
         self.to('M', (x, low));
         self.to('L', (x, high));
@@ -347,14 +347,14 @@ impl Pen {
     }
 }
 
-/// Places of the ends of a range; what a logarithmic axis cannot show lies below it.
+/// Positions of the ends of a range; values that a logarithmic axis cannot show are placed below it.
 fn ends(range: Option<(f64, f64)>, layout: &Layout) -> Option<(f64, f64)> {
     let (low, high) = range.filter(|(a, b)| a.is_finite() && b.is_finite())?;
     let below = layout.bottom + 20.0;
     Some((layout.at_y(low).unwrap_or(below), layout.at_y(high).unwrap_or(below)))
 }
 
-/// Corners of a staircase: a value holds from the x before it.
+/// Corners of steps: each value holds from the previous x.
 fn stairs(curve: &Curve, layout: &Layout) -> Vec<Piece> {
     let mut before: Option<f64> = None;
     let mut corners = Vec::with_capacity(2 * curve.points.len());

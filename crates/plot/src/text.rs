@@ -1,12 +1,11 @@
-//! Letters: escaping, widths and line breaks. Widths are estimates, on the generous side, since every machine
-//! has other fonts.
+//! Text: escaping, widths and line breaks. Widths are generous estimates, because fonts differ.
 
 use core::fmt::Write as _;
 
-/// Size of letters in user units.
+/// Font size in user units.
 pub(crate) const SIZE: f64 = 13.0;
 
-/// `text` as content of an element or attribute. Characters XML does not allow become spaces.
+/// Escapes text for the content of an element or attribute. Characters not allowed in XML become spaces.
 pub(crate) fn escape(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for c in text.chars() {
@@ -23,7 +22,7 @@ pub(crate) fn escape(text: &str) -> String {
     out
 }
 
-/// Width of a line of text in user units.
+/// Estimated width of a line of text in user units.
 pub(crate) fn width(text: &str) -> f64 {
     let ems: f64 = text
         .chars()
@@ -39,7 +38,7 @@ pub(crate) fn width(text: &str) -> f64 {
     ems * SIZE
 }
 
-/// Breaks at spaces into lines no wider than `most`, words that are wider into pieces.
+/// Breaks text at spaces into lines no wider than `most`. Wider words are split.
 pub(crate) fn lines(text: &str, most: f64) -> Vec<String> {
     let mut lines = Vec::new();
     let mut line = String::new();
@@ -64,7 +63,7 @@ pub(crate) fn lines(text: &str, most: f64) -> Vec<String> {
     lines
 }
 
-/// Cut to at most `most` wide, with an ellipsis when something is missing.
+/// Truncates text to the width `most`, with an ellipsis.
 pub(crate) fn cut(text: &str, most: f64) -> String {
     if width(text) <= most {
         return text.to_owned();
@@ -80,7 +79,7 @@ pub(crate) fn cut(text: &str, most: f64) -> String {
     out
 }
 
-/// A coordinate with at most one decimal.
+/// Writes a coordinate with at most one decimal.
 pub(crate) fn number(out: &mut String, v: f64) {
     let tenths = libm::round(v * 10.0) as i64;
     let (sign, tenths) = if tenths < 0 { ("-", -tenths) } else { ("", tenths) };

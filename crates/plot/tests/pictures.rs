@@ -1,4 +1,4 @@
-//! What a drawn plot holds: places, gaps, names, and nothing that is not a number.
+//! SVG of plots: positions, gaps, names, and no NaN.
 #![allow(clippy::unwrap_used, reason = "a test stops at the first surprise")]
 
 use bentpipe_plot::{Axis, Curve, Mark, Mode, Plot, Point, STYLE, Style, Tone};
@@ -8,7 +8,7 @@ fn plot(x: Axis, y: Axis, curves: Vec<Curve>) -> Plot {
     Plot { title: "a title".into(), x, y, curves, ..Plot::default() }
 }
 
-/// Tags are closed in the order they were opened, and no attribute is left open.
+/// Checks that tags are closed in the right order and all attributes are terminated.
 fn well_formed(svg: &str) {
     let mut open: Vec<&str> = Vec::new();
     for tag in svg.split('<').skip(1).map(|t| t.split_once('>').unwrap().0) {
@@ -119,7 +119,7 @@ fn each_value_of_steps_holds_from_the_one_before() {
 }
 
 proptest! {
-    /// Whatever the values: it ends, it is well-formed, it holds no NaN, and it comes out the same again.
+    /// Any values give well-formed SVG without NaN, the same bytes each time.
     #[test]
     fn any_values_can_be_drawn(
         values in prop::collection::vec((any::<f64>(), any::<f64>(), prop::option::of((any::<f64>(), any::<f64>()))), 0..40),

@@ -1,32 +1,32 @@
-//! What applications measure for themselves, and transfers over several connections.
+//! Measurements of applications, and transfers over several connections.
 
 use crate::number;
 use crate::quantiles::Quantiles;
 use serde::{Deserialize, Serialize};
 
-/// Questions and answers.
+/// Requests and responses.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(arbitrary::Arbitrary))]
 pub struct RequestsReport {
-    /// Answers that are complete.
+    /// Number of complete responses.
     pub completed: u64,
-    /// From the writing of a request's first byte to the reading of its answer's last.
+    /// Time from writing the first byte of a request to reading the last byte of its response.
     pub response_ms: Quantiles,
 }
 
-/// Typing.
+/// Interactive typing.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(arbitrary::Arbitrary))]
 pub struct TelnetReport {
-    /// Writes made.
+    /// Number of writes.
     pub writes: u64,
-    /// Of these, acknowledged.
+    /// Number of acknowledged writes.
     pub acknowledged: u64,
-    /// From a write to the acknowledgment of its last byte.
+    /// Time from a write to the acknowledgment of its last byte.
     pub ack_ms: Quantiles,
 }
 
-/// Datagrams.
+/// UDP datagrams.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(arbitrary::Arbitrary))]
 pub struct UdpReport {
@@ -34,28 +34,28 @@ pub struct UdpReport {
     pub sent: u64,
     /// Datagrams that arrived, each counted once.
     pub received: u64,
-    /// Datagrams missing before the last one that arrived; what is under way at the end is not lost.
+    /// Datagrams missing before the last one that arrived. Those in flight at the end do not count.
     pub lost: u64,
-    /// Arrivals of what had arrived before.
+    /// Duplicate arrivals.
     pub duplicates: u64,
-    /// Arrivals after a later one.
+    /// Datagrams that arrived after a later one.
     pub reordered: u64,
     /// One-way delay.
     pub delay_ms: DelayReport,
 }
 
-/// One-way delays in milliseconds; null without a value.
+/// One-way delays in milliseconds; null without a sample.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(arbitrary::Arbitrary))]
 pub struct DelayReport {
     /// Mean.
     pub mean: Option<f64>,
-    /// Smallest, median and 99th percentile.
+    /// Minimum, median and 99th percentile.
     #[serde(flatten)]
     pub quantiles: Quantiles,
 }
 
-/// A transfer over several connections at once.
+/// A transfer over several parallel connections.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(arbitrary::Arbitrary))]
 pub struct TransferReport {
@@ -63,11 +63,11 @@ pub struct TransferReport {
     pub name: String,
     /// Number of connections.
     pub connections: u64,
-    /// Payload bytes acknowledged, of all of them.
+    /// Payload bytes acknowledged, summed over the connections.
     pub bytes: u64,
-    /// When the last of them had finished; null if one did not.
+    /// Time at which the last connection finished; null if one did not.
     pub finished_s: Option<f64>,
-    /// Sum of their goodputs, bit/s.
+    /// Sum of the goodputs of the connections, bit/s.
     #[serde(deserialize_with = "number::or_nan")]
     pub goodput_bps: f64,
 }

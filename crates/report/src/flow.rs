@@ -1,7 +1,7 @@
-//! One flow: what all have, and what only TCP or only datagrams have.
+//! Report of a flow: common values, and those of TCP or UDP only.
 //!
-//! In JSON a flow is one object with the keys of both kinds in a fixed order: `tcp` names the scheme and is
-//! null for datagrams, whose figures are under `udp`; what only TCP has is then null or zero.
+//! In JSON a flow is one object with the keys of both in a fixed order. `tcp` is the name of the scheme,
+//! null for UDP flows, whose values are under `udp`; keys of TCP are then null or zero.
 
 use crate::application::{RequestsReport, TelnetReport, UdpReport};
 use crate::number;
@@ -19,24 +19,24 @@ use std::sync::LazyLock;
 pub struct FlowReport {
     /// Name.
     pub name: String,
-    /// Seconds since the start of the run.
+    /// Start in seconds since the start of the run.
     pub start_s: f64,
     /// In-order bytes delivered to the application x 8 / measure interval, bit/s.
     pub goodput_bps: f64,
-    /// What it ran over, and what was measured there.
+    /// Protocol, with its measurements.
     pub kind: FlowKind,
-    /// What the words need and the JSON does not repeat.
+    /// Values that the text report needs and that are not part of the JSON.
     pub context: FlowContext,
 }
 
-/// What a flow ran over.
+/// Protocol of a flow.
 #[derive(Clone, Debug, PartialEq)]
 #[cfg_attr(test, derive(arbitrary::Arbitrary))]
 #[expect(clippy::large_enum_variant, reason = "nearly all flows are TCP's")]
 pub enum FlowKind {
-    /// A connection.
+    /// TCP.
     Tcp(TcpReport),
-    /// Datagrams.
+    /// UDP.
     Udp(UdpReport),
 }
 
@@ -46,80 +46,80 @@ impl Default for FlowKind {
     }
 }
 
-/// What was measured of a connection.
+/// Measurements of a TCP connection.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
 #[cfg_attr(test, derive(arbitrary::Arbitrary))]
 pub struct TcpReport {
-    /// The sender's scheme, or only "TCP" where nobody knows it; `tcp` in JSON.
+    /// Scheme of the sender, or only "TCP" if it is unknown; `tcp` in JSON.
     #[serde(skip)]
     pub scheme: String,
-    /// When the sender's handshake ended; null if it did not.
+    /// Time at which the sender's handshake completed; null if it did not.
     pub established_s: Option<f64>,
-    /// When the sender had the acknowledgment of its last data byte, or the last answer was complete; null if
-    /// it did not finish.
+    /// Time at which the sender's last data byte was acknowledged, or the last response was complete; null if
+    /// unfinished.
     pub finished_s: Option<f64>,
-    /// When the sender first had the receiver's whole window outstanding; null if it never had.
+    /// Time at which the sender first had the receiver's whole window in flight; null if it never had.
     pub opened_s: Option<f64>,
-    /// New payload sent x 8 / time, from three round trips after the handshake to the sending of the last new
-    /// byte, bit/s; null when that is too short.
+    /// New payload sent x 8 / time, from three RTTs after the handshake to the sending of the last new
+    /// byte, bit/s; null if that time is too short.
     pub steady_bps: Option<f64>,
     /// Payload bytes acknowledged.
     pub bytes_acked: u64,
     /// Data segments sent, retransmissions included.
     pub segments_sent: u64,
-    /// Of these, retransmissions.
+    /// Retransmissions among them.
     pub retransmits: u64,
-    /// Segments sent once more where a grant left time for it, beside those; absent where the scheme does not
-    /// do that.
+    /// Additional copies of segments that the sender sent because the granted rate allowed it, not counted
+    /// in `segments_sent`; absent for schemes that do not do that.
     pub copies: Option<u64>,
     /// Retransmission timeouts.
     pub timeouts: u64,
-    /// Round-trip times; null without a sample.
+    /// RTTs; null without a sample.
     pub rtt_ms: Quantiles,
-    /// Share of the flow's time limited by each cause; sum 1.
+    /// Fraction of the flow's time limited by each cause; the sum is 1.
     pub limited_by: LimitedBy,
-    /// What the scheme became when it could not go on as itself; absent while it is itself.
+    /// The scheme to which the sender fell back; absent without a fallback.
     pub fallback: Option<FallbackReport>,
-    /// Of requests; absent for others.
+    /// Requests; absent for other applications.
     pub requests: Option<RequestsReport>,
-    /// Of typing; absent for others.
+    /// Typing; absent for other applications.
     pub telnet: Option<TelnetReport>,
-    /// Of schemes that send probe segments; absent for others.
+    /// Probe segments; absent for schemes that send none.
     pub probes: Option<ProbesReport>,
 }
 
-/// A scheme that is not itself any more.
+/// A fallback to another scheme.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(arbitrary::Arbitrary))]
 pub struct FallbackReport {
-    /// The scheme that it is now.
+    /// Name of the scheme in use after the fallback.
     pub to: String,
-    /// Why.
+    /// Reason.
     pub why: String,
-    /// Since when, in seconds since the start of the run.
+    /// Time of the fallback in seconds since the start of the run.
     #[serde(deserialize_with = "number::or_nan")]
     pub at_s: f64,
-    /// Data segments that were sent before.
+    /// Data segments sent before the fallback.
     pub after_segments: u64,
 }
 
-/// What a flow's sentences compare it with.
+/// Values with which the text report compares a flow.
 #[derive(Clone, Debug, Default, PartialEq)]
 #[cfg_attr(test, derive(arbitrary::Arbitrary))]
 pub struct FlowContext {
-    /// Lowest rate on the way of the data, bit/s; 0 where it is unknown.
+    /// Lowest rate on the path of the data, bit/s; 0 if unknown.
     pub path_bps: u64,
-    /// The receiver's window as a user reads it.
+    /// The receiver's window, formatted as text.
     pub receive_window: String,
-    /// The receiving application does not read everything at once.
+    /// True if the receiving application does not read all data at once.
     pub slow_reader: bool,
-    /// The sender's buffer as a user reads it.
+    /// The sender's buffer, formatted as text.
     pub send_buffer: String,
 }
 
 macro_rules! limited_by {
     ($($(#[$doc:meta])* $cause:ident,)+) => {
-        /// Shares of time.
+        /// Fractions of time.
         #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
         #[cfg_attr(test, derive(arbitrary::Arbitrary))]
         pub struct LimitedBy {
@@ -127,14 +127,14 @@ macro_rules! limited_by {
         }
 
         impl LimitedBy {
-            /// The causes' keys in the order of the JSON.
+            /// Keys of the causes in JSON order.
             pub const CAUSES: [&'static str; 7] = [$(stringify!($cause)),+];
 
             const fn from_shares([$($cause),+]: [f64; 7]) -> Self {
                 Self { $($cause),+ }
             }
 
-            /// Keys and shares in the order of the JSON.
+            /// Keys and fractions in JSON order.
             pub const fn shares(&self) -> [(&'static str, f64); 7] {
                 [$((stringify!($cause), self.$cause)),+]
             }
@@ -143,25 +143,25 @@ macro_rules! limited_by {
 }
 
 limited_by! {
-    /// Opening the connection.
+    /// The handshake.
     handshake,
     /// The application had nothing to send.
     application,
     /// The send buffer was full.
     send_buffer,
-    /// The peer's window.
+    /// The receiver's window.
     receiver_window,
     /// The congestion window.
     congestion_window,
     /// Pacing or sender jitter.
     pacing,
-    /// Repairing losses.
+    /// Loss recovery.
     recovery,
 }
 
 impl LimitedBy {
-    /// Of the times spent, in the order of [`LimitedBy::CAUSES`]; a flow that has not begun counts as being
-    /// opened.
+    /// Converts times, in the order of [`LimitedBy::CAUSES`], to fractions. Before its start a flow is in its
+    /// handshake.
     pub fn of(spent: &[Duration; 7]) -> Self {
         let total: f64 = spent.iter().map(|d| d.as_secs_f64()).sum();
         if total <= 0.0 {
@@ -170,7 +170,7 @@ impl LimitedBy {
         Self::from_shares(spent.map(|d| d.as_secs_f64() / total))
     }
 
-    /// The mean over several flows.
+    /// Mean over several flows.
     pub(crate) fn mean<'a>(all: impl ExactSizeIterator<Item = &'a Self>) -> Self {
         let n = all.len().max(1) as f64;
         let add = |sum: [f64; 7], one: &Self| {
@@ -181,22 +181,22 @@ impl LimitedBy {
     }
 }
 
-/// Bytes in a time as a rate, bit/s; 0 in no time.
+/// Returns the rate of `bytes` in `time` in bit/s; 0 if the time is zero.
 pub fn rate_bps(bytes: u64, time: Duration) -> f64 {
     if time.is_zero() { 0.0 } else { bytes as f64 * 8.0 / time.as_secs_f64() }
 }
 
-/// What TCP has to say of a flow of datagrams.
+/// The TCP values of a UDP flow.
 static NO_TCP: LazyLock<TcpReport> = LazyLock::new(TcpReport::default);
 
 impl FlowReport {
-    /// A flow that began at `start`, since the start of the run.
+    /// Creates the report of a flow that started at `start`, relative to the start of the run.
     pub fn new(name: impl Into<String>, start: Instant, goodput_bps: f64, kind: FlowKind) -> Self {
         let (name, start_s) = (name.into(), start.as_secs_f64());
         Self { name, start_s, goodput_bps, kind, context: FlowContext::default() }
     }
 
-    /// What was measured of a connection; `None` of datagrams.
+    /// TCP measurements; `None` for UDP.
     pub const fn tcp(&self) -> Option<&TcpReport> {
         match &self.kind {
             FlowKind::Tcp(tcp) => Some(tcp),
@@ -204,12 +204,12 @@ impl FlowReport {
         }
     }
 
-    /// The same; zeros and nulls of datagrams, as in JSON and tables.
+    /// TCP measurements; zeros and nulls for UDP, as in JSON and tables.
     pub fn tcp_or_zeros(&self) -> &TcpReport {
         self.tcp().unwrap_or(&NO_TCP)
     }
 
-    /// What was measured of datagrams; `None` of a connection.
+    /// UDP measurements; `None` for TCP.
     pub const fn udp(&self) -> Option<&UdpReport> {
         match &self.kind {
             FlowKind::Tcp(_) => None,
@@ -217,7 +217,7 @@ impl FlowReport {
         }
     }
 
-    /// The scheme, or `UDP`.
+    /// Name of the scheme, or `UDP`.
     pub fn scheme(&self) -> &str {
         self.tcp().map_or("UDP", |tcp| &tcp.scheme)
     }
@@ -251,7 +251,7 @@ impl Serialize for FlowReport {
     }
 }
 
-/// Writes a field that is absent where there is nothing.
+/// Writes a field that is omitted if it is `None`.
 fn present<S: Serializer>(
     out: &mut S::SerializeStruct,
     key: &'static str,
@@ -263,7 +263,7 @@ fn present<S: Serializer>(
     }
 }
 
-/// A flow as JSON has it.
+/// A flow as one JSON object.
 #[derive(Deserialize)]
 struct Flat {
     name: String,

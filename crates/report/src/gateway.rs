@@ -1,33 +1,33 @@
-//! What a gateway did.
+//! Report of a gateway.
 
 use crate::link::Counts;
 use crate::words::{bytes, counted};
 use core::fmt::Write as _;
 use serde::{Deserialize, Serialize};
 
-/// One gateway.
+/// A gateway.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(arbitrary::Arbitrary))]
 pub struct GatewayReport {
     /// Name.
     pub name: String,
-    /// Flows that it saw.
+    /// Flows that the gateway has seen.
     pub flows: GatewayFlows,
     /// Packets of accelerated flows sent into the hop for the first time.
     pub forwarded: u64,
-    /// Packets that it found lost in the hop.
+    /// Packets detected as lost in the hop.
     pub losses: u64,
-    /// Of these, sent again.
+    /// Retransmissions of lost packets.
     pub repairs: u64,
-    /// Packets sent again since the receiver had no room for them.
+    /// Packets sent again because the receiver had no room for them.
     pub resent: u64,
-    /// Copies sent beyond the first of a packet, ahead of any loss.
+    /// Additional copies sent with the first transmission, before any loss.
     pub copies: u64,
-    /// Timeouts of the gateway's own.
+    /// Timeouts of the gateway itself.
     pub timeouts: u64,
-    /// Most bytes held at any time.
+    /// Maximum number of bytes held.
     pub held_peak_bytes: u64,
-    /// Packets that came in and did not go out, by cause; only causes that occurred.
+    /// Packets received but not forwarded, by cause; only causes that occurred.
     pub not_forwarded: Counts,
 }
 
@@ -35,14 +35,14 @@ pub struct GatewayReport {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(arbitrary::Arbitrary))]
 pub struct GatewayFlows {
-    /// Accelerated, at any time of the run.
+    /// Flows accelerated at any time of the run.
     pub accelerated: u64,
-    /// Passed as they were, by reason; only reasons that occurred.
+    /// Flows passed unchanged, by reason; only reasons that occurred.
     pub passed: Counts,
 }
 
 impl GatewayReport {
-    /// In words, on one line.
+    /// Formats the report as one line of text.
     pub(crate) fn line(&self) -> String {
         let mut line = format!(
             "gateway {}: {} accelerated{}; ",
@@ -65,7 +65,7 @@ impl GatewayReport {
     }
 }
 
-/// ", 3 passed (2 mid stream, 1 signed)"; nothing when there are none.
+/// Formats counts as ", 3 passed (2 mid stream, 1 signed)"; empty if there are none.
 fn by_cause(what: &str, counts: &Counts) -> String {
     if counts.is_empty() {
         return String::new();

@@ -1,8 +1,8 @@
-//! What a run found out: one value, the same for simulated and live runs.
+//! The report of a run, the same type for simulated and live runs.
 //!
-//! [`Report`] is what `report.json` holds; reading it and writing it again gives the same bytes. [`Metric`]
-//! reads a figure of it by name. How a report is filled is not here: from a simulated network in
-//! `bentpipe-sim`, from the kernel's sockets in `bentpipe-emulate`.
+//! [`Report`] is the content of `report.json`; reading and writing it gives the same bytes. [`Metric`]
+//! selects a value by name. Reports are filled elsewhere: from a simulated network in `bentpipe-sim`, from
+//! kernel sockets in `bentpipe-emulate`.
 
 mod application;
 mod flow;

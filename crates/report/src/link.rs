@@ -1,10 +1,10 @@
-//! Directions of links.
+//! Report of a link direction.
 
 use crate::number;
 use indexmap::IndexMap;
 use serde::{Deserialize, Serialize};
 
-/// How often each of several causes occurred, in the order in which they were counted; only causes that did.
+/// Number of events by cause, in the order in which they were counted; only causes that occurred.
 pub type Counts = IndexMap<String, u64>;
 
 /// One direction of a link.
@@ -13,7 +13,7 @@ pub type Counts = IndexMap<String, u64>;
 pub struct LinkReport {
     /// Name.
     pub name: String,
-    /// Share of the run spent serialising.
+    /// Fraction of the run in which the link was sending.
     #[serde(deserialize_with = "number::or_nan")]
     pub utilisation: f64,
     /// Bytes carried x 8 / measure interval, framing included, bit/s; absent unless the scenario asks for it.
@@ -23,20 +23,20 @@ pub struct LinkReport {
     pub packets: u64,
     /// Drops by cause.
     pub drops: Counts,
-    /// Packets marked CE in the queue; absent from links whose queue marks none ever.
+    /// Packets marked CE in the queue; absent for queues that never mark.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub marked: Option<u64>,
-    /// Packets waiting, the one in service not counted.
+    /// Queue length in packets, without the one in transmission.
     pub queue_packets: QueueReport,
 }
 
-/// Packets waiting.
+/// Queue length in packets.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(arbitrary::Arbitrary))]
 pub struct QueueReport {
-    /// Mean over time.
+    /// Time average.
     #[serde(deserialize_with = "number::or_nan")]
     pub mean: f64,
-    /// Most at any time.
+    /// Maximum.
     pub peak: u32,
 }

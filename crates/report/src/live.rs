@@ -1,39 +1,38 @@
-//! What only a live run has to say: whether this machine kept up, and what its kernel could not do as the
-//! scenario asks.
+//! Values of live runs only: whether the machine was fast enough, and where its kernel differs.
 
 use crate::words::counted;
 use core::fmt::Write as _;
 use serde::{Deserialize, Serialize};
 
-/// The part of a report that a simulated run does not have.
+/// The part of a report that only live runs have.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(arbitrary::Arbitrary))]
 pub struct LiveReport {
-    /// Release of the kernel that took part.
+    /// Kernel release.
     pub kernel: String,
-    /// Priority of the thread that moves packets, and why it is not a higher one.
+    /// Priority of the packet thread, and the reason if it is not higher.
     pub priority: String,
     /// Packets that left the links.
     pub packets: u64,
-    /// How long after the link was done with them.
+    /// Delay of these packets relative to their scheduled times, in microseconds.
     pub lateness_us: LatenessReport,
     /// Packets that left more than 1 ms late.
     pub late_packets: u64,
-    /// Packets that were lost beside the links.
+    /// Packets lost outside the links.
     pub port_drops: PortDropsReport,
-    /// The figures of this run can be trusted.
+    /// True if the results can be trusted.
     pub trusted: bool,
-    /// Why they cannot.
+    /// Reasons why they cannot.
     pub doubts: Vec<String>,
-    /// What the kernel could not do as the scenario asks.
+    /// Scenario settings that the kernel could not provide.
     pub differs: Vec<String>,
-    /// What went wrong beside the links: connections that were refused, captures that could not be written.
+    /// Other failures: refused connections, captures that could not be written.
     pub faults: Vec<String>,
-    /// Packets that captures lack, as the disk was too slow for them.
+    /// Packets missing from captures because the disk was too slow.
     pub captures_lack: u64,
 }
 
-/// Microseconds; null without packets.
+/// Lateness in microseconds; null without packets.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(arbitrary::Arbitrary))]
 pub struct LatenessReport {
@@ -41,24 +40,24 @@ pub struct LatenessReport {
     pub p50: Option<f64>,
     /// 99th percentile.
     pub p99: Option<f64>,
-    /// Largest.
+    /// Maximum.
     pub max: Option<f64>,
 }
 
-/// Packets that the links never had, or that got lost behind them.
+/// Packets lost before or after the links.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(arbitrary::Arbitrary))]
 pub struct PortDropsReport {
-    /// Came in faster than they could be read.
+    /// Arrived faster than they could be read.
     pub receive: u64,
-    /// The kernel did not take them.
+    /// Refused by the kernel.
     pub send: u64,
     /// Frames that are not IP.
     pub not_ip: u64,
 }
 
 impl LiveReport {
-    /// What stands at the top when the figures cannot be trusted.
+    /// Returns the warning at the top of the report if the results cannot be trusted.
     pub fn mark(&self) -> Option<String> {
         if self.trusted {
             return None;
@@ -70,7 +69,7 @@ impl LiveReport {
         Some(format!("This machine was too slow: {doubts}. Do not rely on the figures of this run."))
     }
 
-    /// How the run went, in a line; then a line for each thing that was not as the scenario asks.
+    /// Returns a summary line, then one line per difference from the scenario.
     pub fn lines(&self) -> Vec<String> {
         let mut first = format!("live on Linux {}, {}: ", self.kernel, self.priority);
         let late = &self.lateness_us;
@@ -92,7 +91,7 @@ impl LiveReport {
     }
 }
 
-/// "25 us", "3.2 ms".
+/// Formats "25 us" or "3.2 ms".
 fn time(us: f64) -> String {
     if us < 999.5 { format!("{us:.0} us") } else { format!("{:.1} ms", us / 1e3) }
 }

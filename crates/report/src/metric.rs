@@ -1,7 +1,7 @@
-//! Metrics: figures of a [`Report`] by name, as `--expect`, `measure` and tables ask for them.
+//! Metrics: values of a [`Report`] by name, for `--expect`, `measure` and tables.
 //!
-//! `goodput`, `rtt_p50[web]`, `goodput[x*]`, `drops[bottleneck].queue_full`. The table [`METRICS`] is the
-//! whole list.
+//! Examples: `goodput`, `rtt_p50[web]`, `goodput[x*]`, `drops[bottleneck].queue_full`. [`METRICS`] lists
+//! all of them.
 
 use crate::flow::{FlowReport, LimitedBy};
 use crate::gateway::GatewayReport;
@@ -12,33 +12,33 @@ use bentpipe_base::names::{listed, nearest};
 use bentpipe_base::trace::DropCause;
 use core::fmt::Write as _;
 
-/// How the figures of several flows or links become one.
+/// How the values of several flows or links are combined.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Together {
     /// Their sum.
     Sum,
-    /// Their mean, of those that have a value.
+    /// Mean of those that have a value.
     Mean,
-    /// The latest; no value when one has none.
+    /// Latest time; no value if one has none.
     Last,
-    /// The largest.
+    /// Maximum.
     Most,
 }
 
-/// How a metric is read. What one flow, link or gateway does not have is `None`.
+/// Source of a metric. `None` means that a flow, link or gateway does not have the value.
 #[derive(Clone, Copy, Debug)]
 enum Read {
-    /// Off the whole run: takes no name.
+    /// The whole run; takes no name.
     Run(fn(&Report) -> Option<f64>),
-    /// Off each flow: all of them, or those named.
+    /// Each flow, or the named ones.
     Flow(fn(&FlowReport) -> Option<f64>),
-    /// Off each flow, for a cause that must follow, as in `limited_by[web].pacing`.
+    /// Each flow, with a required cause: `limited_by[web].pacing`.
     FlowCause(fn(&FlowReport) -> &LimitedBy),
-    /// Off each direction of a link: all of them, or those named.
+    /// Each link direction, or the named ones.
     Link(fn(&LinkReport) -> Option<f64>),
-    /// Off each direction, for a cause that may follow, as in `drops[bottleneck].queue_full`.
+    /// Each link direction, with an optional cause: `drops[bottleneck].queue_full`.
     LinkCause(fn(&LinkReport) -> &Counts),
-    /// Off each gateway: all of them, or those named.
+    /// Each gateway, or the named ones.
     Gateway(fn(&GatewayReport) -> Option<f64>),
 }
 
@@ -47,11 +47,11 @@ enum Read {
 pub struct Row {
     /// Name.
     pub name: &'static str,
-    /// How several become one.
+    /// How several values are combined.
     pub together: Together,
     /// Unit.
     pub unit: Unit,
-    /// What it is, in words; also the label of an axis.
+    /// Description, also used as an axis label.
     pub words: &'static str,
     read: Read,
 }
@@ -64,21 +64,21 @@ use Read::{Flow, FlowCause, Gateway, Link, LinkCause, Run};
 use Together::{Last, Mean, Most, Sum};
 use Unit::{Bytes, Count, Milliseconds, Rate, Ratio, Seconds};
 
-/// A count of a connection; 0 of datagrams.
+/// A count of a connection; 0 for UDP flows.
 macro_rules! tcp_count {
     ($field:ident) => {
         Flow(|f| Some(f.tcp_or_zeros().$field as f64))
     };
 }
 
-/// What only some connections have.
+/// A value that only some connections have.
 macro_rules! tcp {
     ($($field:tt)+) => {
         Flow(|f| f.tcp()?.$($field)+)
     };
 }
 
-/// A count of datagrams.
+/// A count of UDP datagrams.
 macro_rules! udp_count {
     ($field:ident) => {
         Flow(|f| Some(f.udp()?.$field as f64))
@@ -141,7 +141,7 @@ pub const METRICS: [Row; 44] = [
     row("reordered", udp_count!(reordered), Sum, Count, "datagrams reordered"),
 ];
 
-/// The names by which a run's flows, directions of links and gateways are asked for.
+/// Names of the flows, link directions and gateways of a run.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Names<'a> {
     /// Flows.
@@ -162,7 +162,7 @@ impl<'a> From<&'a Report> for Names<'a> {
     }
 }
 
-/// A metric as a user named it.
+/// A metric as selected by the user.
 #[derive(Clone, Debug)]
 pub struct Metric {
     text: String,
@@ -171,48 +171,48 @@ pub struct Metric {
     cause: Option<String>,
 }
 
-/// Why a metric cannot be read.
+/// Why a metric is invalid.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Error {
-    /// No such metric.
+    /// There is no such metric.
     #[error("unknown metric `{name}`{hint}\nhelp: metrics: {known}")]
     Unknown {
-        /// As written.
+        /// Name as given.
         name: String,
-        /// What was probably meant.
+        /// Suggestion of a similar name.
         hint: String,
-        /// All there are.
+        /// All known names.
         known: String,
     },
-    /// The text does not follow the form.
+    /// The text has the wrong syntax.
     #[error("`{text}` is not a metric: {why}")]
     Form {
-        /// As written.
+        /// Text as given.
         text: String,
-        /// What is wrong and what to write.
+        /// Explanation.
         why: String,
     },
-    /// The run has nothing of that name.
+    /// The run has no flow, link, gateway or cause of that name.
     #[error("`{metric}`: the run has no {what} `{name}`{hint}\nhelp: it has {known}")]
     Nothing {
-        /// The metric.
+        /// Metric.
         metric: String,
-        /// Flow, link or cause.
+        /// Kind: flow, link, gateway or cause.
         what: &'static str,
-        /// As written.
+        /// Name as given.
         name: String,
-        /// What was probably meant.
+        /// Suggestion of a similar name.
         hint: String,
-        /// All there are.
+        /// All known names.
         known: String,
     },
 }
 
 impl Metric {
-    /// Reads `goodput`, `goodput[flow]`, `goodput[prefix*]` or `drops[link].cause`.
+    /// Parses `goodput`, `goodput[flow]`, `goodput[prefix*]` or `drops[link].cause`.
     ///
     /// # Errors
-    /// A text that is none of these, or a name that is not in the table.
+    /// Invalid syntax, or an unknown metric.
     pub fn parse(text: &str) -> Result<Self, Error> {
         let text = text.trim();
         let form = |why: &str| Error::Form { text: cut(text), why: why.to_owned() };
@@ -244,27 +244,27 @@ impl Metric {
         Ok(Self { text: text.to_owned(), row: *row, select, cause })
     }
 
-    /// As the user wrote it.
+    /// Text as given by the user.
     pub fn text(&self) -> &str {
         &self.text
     }
 
-    /// Its unit.
+    /// Unit.
     pub const fn unit(&self) -> Unit {
         self.row.unit
     }
 
-    /// How the figures of several become one.
+    /// How several values are combined.
     pub const fn together(&self) -> Together {
         self.row.together
     }
 
-    /// Name of its column in a table: `goodput_bps`, `goodput[x1]_bps`.
+    /// Column name in a table: `goodput_bps`, `goodput[x1]_bps`.
     pub fn column(&self) -> String {
         format!("{}{}", self.text, self.row.unit.suffix())
     }
 
-    /// Label of an axis: `goodput of x1, bit/s`.
+    /// Axis label: `goodput of x1, bit/s`.
     pub fn label(&self) -> String {
         let mut label = self.row.words.to_owned();
         if let Some(name) = &self.select {
@@ -279,7 +279,7 @@ impl Metric {
         label
     }
 
-    /// Its value in a report, in its unit; `None` when the run has none.
+    /// Returns the value in a report, in the metric's unit; `None` if the run has none.
     ///
     /// # Errors
     /// A flow, link or cause that the run does not have.
@@ -288,7 +288,7 @@ impl Metric {
         let cause = self.cause.as_deref();
         let share = |l: &LimitedBy| l.shares().into_iter().find(|(key, _)| Some(*key) == cause).map(|s| s.1);
         let count = |drops: &Counts| match cause {
-            // reports leave out what did not happen
+            // reports omit causes that did not occur
             Some(cause) => drops.get(cause).copied().unwrap_or(0),
             None => drops.values().sum(),
         };
@@ -302,7 +302,7 @@ impl Metric {
         })
     }
 
-    /// The figures of those of `all` that are asked for, as one.
+    /// Combines the values of the selected items of `all`.
     fn read<T>(&self, all: &[T], name: fn(&T) -> &str, read: impl Fn(&T) -> Option<f64>) -> Option<f64> {
         let chosen = all.iter().filter(|one| self.takes(name(one)));
         let values: Vec<Option<f64>> = chosen.map(|one| read(one).filter(|v| v.is_finite())).collect();
@@ -319,10 +319,10 @@ impl Metric {
         }
     }
 
-    /// Refuses what a run with these names will not have: a flow, a link, a gateway or a cause.
+    /// Checks that a run with these names has the flow, link, gateway or cause of this metric.
     ///
     /// # Errors
-    /// The name, and those that there are.
+    /// The unknown name, with the known ones.
     pub fn check(&self, names: &Names<'_>) -> Result<(), Error> {
         let (what, known, causes): (_, &[&str], Vec<&str>) = match self.row.read {
             Run(_) => ("run", &[], Vec::new()),

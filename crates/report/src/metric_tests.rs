@@ -87,7 +87,7 @@ fn columns_and_labels_say_the_unit() {
     );
 }
 
-/// The documentation's table names every metric.
+/// The table in the documentation lists every metric.
 #[test]
 fn the_documentation_has_them_all() {
     let page = include_str!("../../../docs/src/sweeps.md");

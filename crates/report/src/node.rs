@@ -1,22 +1,22 @@
-//! What a node of a kind that is not built in did.
+//! Report of a node whose kind is not built in.
 
 use crate::link::Counts;
 use serde::{Deserialize, Serialize};
 
-/// One node.
+/// A node.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(arbitrary::Arbitrary))]
 pub struct NodeReport {
     /// Name.
     pub name: String,
-    /// Its kind.
+    /// Kind of the node.
     pub kind: String,
-    /// What it has counted.
+    /// Counters of the node.
     pub counters: Counts,
 }
 
 impl NodeReport {
-    /// In words, on one line.
+    /// Formats the report as one line of text.
     pub(crate) fn line(&self) -> String {
         let each: Vec<String> =
             self.counters.iter().map(|(key, n)| format!("{n} {}", key.replace('_', " "))).collect();

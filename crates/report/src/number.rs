@@ -1,4 +1,4 @@
-//! Numbers that JSON cannot write: what is not finite becomes `null`, and is read back as NaN.
+//! Non-finite numbers: JSON has no notation for them, so they are written as `null` and read as NaN.
 
 use serde::{Deserialize, Deserializer};
 
@@ -7,12 +7,12 @@ pub(crate) fn or_nan<'de, D: Deserializer<'de>>(from: D) -> Result<f64, D::Error
     Ok(Option::deserialize(from)?.unwrap_or(f64::NAN))
 }
 
-/// The same for a field that may be absent: a null is a number there too.
+/// For optional fields: null is NaN, an absent field is `None`.
 pub(crate) fn present<'de, D: Deserializer<'de>>(from: D) -> Result<Option<f64>, D::Error> {
     or_nan(from).map(Some)
 }
 
-/// The same for rows of a table.
+/// For the rows of a table.
 pub(crate) fn rows_or_nan<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<Vec<f64>>, D::Error> {
     let rows = Vec::<Vec<Option<f64>>>::deserialize(from)?;
     let row = |row: Vec<Option<f64>>| row.into_iter().map(|v| v.unwrap_or(f64::NAN)).collect();

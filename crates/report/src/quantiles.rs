@@ -1,10 +1,10 @@
-//! Times as a distribution.
+//! Minimum and quantiles of times.
 
 use bentpipe_base::Duration;
 use bentpipe_base::histogram::Histogram;
 use serde::{Deserialize, Serialize};
 
-/// Times in milliseconds; null without a value.
+/// Times in milliseconds; null without a sample.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(arbitrary::Arbitrary))]
 pub struct Quantiles {
@@ -17,7 +17,7 @@ pub struct Quantiles {
 }
 
 impl Quantiles {
-    /// Of the times in a histogram.
+    /// Quantiles of a histogram.
     pub fn of(times: &Histogram) -> Self {
         let ms = |d: Option<Duration>| d.map(Duration::as_millis_f64);
         Self { min: ms(times.min()), p50: ms(times.quantile(0.5)), p99: ms(times.quantile(0.99)) }

@@ -1,4 +1,4 @@
-//! Figures of others beside those of a run.
+//! Comparison of a run with published or measured values.
 
 use crate::number;
 use crate::unit::Unit;
@@ -6,26 +6,26 @@ use crate::words::{rate, trim};
 use core::fmt::Write as _;
 use serde::{Deserialize, Serialize};
 
-/// A figure of somebody else's and this run's.
+/// A reference value and the value of this run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(arbitrary::Arbitrary))]
 pub struct ReferenceReport {
     /// The metric, as written.
     pub metric: String,
-    /// Its value in this run, in the metric's unit; null without one.
+    /// Value in this run, in the metric's unit; null if there is none.
     pub value: Option<f64>,
-    /// The other's, in the same unit.
+    /// Reference value, in the same unit.
     #[serde(deserialize_with = "number::or_nan")]
     pub reference: f64,
     /// Unit of both; empty for bare numbers.
     pub unit: String,
-    /// `value` over `reference`, less 1; null where one of them is missing or 0.
+    /// `value / reference - 1`; null if one of them is missing or 0.
     pub deviation: Option<f64>,
-    /// Where the other's was found.
+    /// Source of the reference value.
     pub source: String,
 }
 
-/// The figures of this run beside those of others, as a table in text.
+/// Writes a text table of values and references.
 pub(crate) fn table(out: &mut String, rows: &[ReferenceReport]) {
     if rows.is_empty() {
         return;

@@ -1,4 +1,4 @@
-//! The whole report. Of a simulated run nothing in it depends on the machine or the wall clock.
+//! The whole report. For simulated runs it does not depend on the machine or the wall clock.
 
 use crate::application::TransferReport;
 use crate::flow::FlowReport;
@@ -22,43 +22,43 @@ pub struct Report {
     /// Version of this format.
     #[cfg_attr(test, arbitrary(value = SCHEMA))]
     pub schema: u32,
-    /// The scenario's title; stores of sweeps leave it out, as they do parameters and instruments.
+    /// Title of the scenario. Stores of sweeps omit it, as well as parameters and instruments.
     #[serde(default)]
     pub scenario: String,
     /// bentpipe's version.
     pub version: String,
-    /// Seed of all random streams; absent where nobody chose one.
+    /// Seed of all random streams; absent if none was set.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub seed: Option<u64>,
-    /// Simulated seconds.
+    /// Simulated time in seconds.
     #[serde(deserialize_with = "number::or_nan")]
     pub simulated_s: f64,
-    /// Parameters as resolved.
+    /// Resolved parameters.
     #[serde(default)]
     #[cfg_attr(test, arbitrary(with = tests::parameters))]
     pub parameters: Map<String, Value>,
     /// Sums over all flows.
     pub total: Total,
-    /// Per flow.
+    /// Flows.
     pub flows: Vec<FlowReport>,
-    /// Transfers that several connections carry together; absent without any.
+    /// Transfers over several connections; absent if there are none.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub transfers: Vec<TransferReport>,
-    /// Per direction of a link.
+    /// Link directions.
     pub links: Vec<LinkReport>,
-    /// Per gateway; absent without any.
+    /// Gateways; absent if there are none.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub gateways: Vec<GatewayReport>,
-    /// Per node of a kind that is not built in; absent without any.
+    /// Nodes whose kind is not built in; absent if there are none.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub nodes: Vec<NodeReport>,
-    /// What the scenario's instruments saw; absent without instruments.
+    /// Measurements of instruments; absent if there are none.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub instruments: Vec<InstrumentReport>,
-    /// Figures of others beside those of this run; absent without any.
+    /// Comparisons with reference values; absent if there are none.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub references: Vec<ReferenceReport>,
-    /// Of a live run; absent from simulated ones.
+    /// Values of a live run; absent for simulated ones.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub live: Option<LiveReport>,
 }
@@ -75,7 +75,7 @@ pub struct Total {
 }
 
 impl Total {
-    /// Of `flows`.
+    /// Computes the sums of `flows`.
     pub fn of(flows: &[FlowReport]) -> Self {
         let sum: f64 = flows.iter().map(|f| f.goodput_bps).sum();
         let squares: f64 = flows.iter().map(|f| f.goodput_bps * f.goodput_bps).sum();
@@ -87,10 +87,10 @@ impl Total {
 /// Why a report cannot be read.
 #[derive(Debug, thiserror::Error)]
 pub enum ReadError {
-    /// The text is none.
+    /// The text is not a report.
     #[error("not a report of bentpipe: {0}")]
     Json(#[from] serde_json::Error),
-    /// Its format is another.
+    /// The report has another format version.
     #[error(
         "the report has format {0}, and this version of bentpipe reads {SCHEMA}: use the version that wrote it"
     )]
@@ -98,7 +98,7 @@ pub enum ReadError {
 }
 
 impl Report {
-    /// A report of `flows`, with the sums that follow from them; the rest is empty.
+    /// Creates a report of `flows` with their totals. All other fields are empty.
     pub fn new(scenario: &str, flows: Vec<FlowReport>) -> Self {
         Self {
             schema: SCHEMA,
@@ -110,15 +110,15 @@ impl Report {
         }
     }
 
-    /// The report as one JSON object, pretty-printed.
+    /// Formats the report as pretty-printed JSON.
     pub fn to_json(&self) -> String {
         serde_json::to_string_pretty(self).unwrap_or_default()
     }
 
-    /// Reads what [`Report::to_json`] wrote.
+    /// Parses the output of [`Report::to_json`].
     ///
     /// # Errors
-    /// A text that is no report, or one of another format.
+    /// Text that is not a report, or has another format version.
     pub fn from_json(text: &str) -> Result<Self, ReadError> {
         let report: Self = serde_json::from_str(text)?;
         if report.schema == SCHEMA { Ok(report) } else { Err(ReadError::Schema(report.schema)) }
@@ -130,7 +130,7 @@ mod tests {
     use super::*;
     use arbitrary::{Arbitrary as _, Result, Unstructured};
 
-    /// Parameters are texts, numbers and switches.
+    /// Random parameters: texts, numbers and switches.
     pub(super) fn parameters(u: &mut Unstructured<'_>) -> Result<Map<String, Value>> {
         let one = |u: &mut Unstructured<'_>| {
             let value = match u.int_in_range(0..=3)? {
@@ -144,7 +144,7 @@ mod tests {
         (0..u.int_in_range(0..=5)?).map(|_| one(u)).collect()
     }
 
-    /// Random values in every field, those of floating point that JSON has no number for included.
+    /// Random values in every field, including floats that JSON cannot represent.
     #[test]
     fn what_was_written_is_read_and_written_the_same() {
         let mut state = 1_u64;
@@ -157,7 +157,7 @@ mod tests {
         };
         let (mut nulls, mut udp, mut live) = (0, 0, 0);
         for _ in 0..200 {
-            // runs of ones are not a number, runs of zeros are zero and `None`
+            // all ones is NaN, all zeros is zero or `None`
             let words = (0..4000).map(|_| match next() % 16 {
                 0 => u64::MAX,
                 1 => 0,

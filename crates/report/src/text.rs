@@ -1,4 +1,4 @@
-//! The report in words: what each flow got of what the path could carry, and what limited it.
+//! The report as text: how much of the path's rate each flow got, and what limited it.
 
 use crate::application::TransferReport;
 use crate::flow::{FallbackReport, FlowKind, FlowReport, LimitedBy, TcpReport};
@@ -11,22 +11,22 @@ use crate::report::Report;
 use crate::words::{counted, of, percent, rate, trim};
 use core::fmt::Write as _;
 
-/// Up to this many flows each get lines of their own; more are summed up by scheme and cause.
+/// Maximum number of flows with lines of their own; more are grouped by scheme and cause.
 const MOST_LISTED: usize = 10;
-/// A second cause is worth a word above this share.
+/// A second cause is mentioned above this fraction.
 const WORTH_SAYING: f64 = 0.1;
-/// A link is listed when it dropped packets or was busier than this.
+/// A link is listed if it dropped packets or its utilisation exceeds this.
 const BUSY: f64 = 0.5;
 
 impl Report {
-    /// The report as readable text.
+    /// Formats the report as text.
     pub fn to_text(&self) -> String {
         let mut out = self.in_words();
         reference::table(&mut out, &self.references);
         out
     }
 
-    /// The same without the table of others' figures, which needs letters of one width.
+    /// Formats the report without the table of references, which needs a monospaced font.
     pub fn in_words(&self) -> String {
         let mut out = String::new();
         let _ = writeln!(out, "{}", self.scenario);
@@ -70,7 +70,7 @@ fn flow_lines(out: &mut String, flow: &FlowReport) {
     let (name, kind, tcp) = (&flow.name, flow.scheme(), flow.tcp());
     let _ = match tcp {
         None => writeln!(out, "{name} ({kind}): {}", of(flow.goodput_bps, flow.context.path_bps)),
-        // of a flow whose sender is elsewhere nobody knows what limits it
+        // no causes are known if the sender is another host
         Some(tcp) if tcp.limited_by == LimitedBy::default() => {
             writeln!(out, "{name} ({kind}): {}", got(flow, tcp))
         }
@@ -83,7 +83,7 @@ fn flow_lines(out: &mut String, flow: &FlowReport) {
     }
 }
 
-/// What its application measured.
+/// Measurements of the application.
 fn application(flow: &FlowReport) -> Option<String> {
     let tcp = match &flow.kind {
         FlowKind::Tcp(tcp) => tcp,
@@ -104,14 +104,14 @@ fn application(flow: &FlowReport) -> Option<String> {
     Some(format!("{} of {} writes acknowledged{after}", t.acknowledged, t.writes))
 }
 
-/// "12 of 1000 datagrams lost (1 %)"
+/// Formats "12 of 1000 datagrams lost (1 %)".
 fn losses(lost: u64, received: u64) -> String {
     let all = lost + received;
     let share = if all == 0 { 0.0 } else { lost as f64 / all as f64 };
     format!("{lost} of {all} datagrams lost ({})", percent(share))
 }
 
-/// "complete after 612 ms (median), 1204 ms (99 %)"; nothing without values.
+/// Formats "complete after 612 ms (median), 1204 ms (99 %)"; empty without samples.
 fn spread(lead: &str, times: &Quantiles) -> String {
     match (times.p50, times.p99) {
         (Some(p50), Some(p99)) => {
@@ -129,7 +129,7 @@ fn transfer_in_words(t: &TransferReport) -> String {
     format!("transfer {} over {connections}: {} B acknowledged, {done}, {got}", t.name, t.bytes)
 }
 
-/// What it got, and when it was done.
+/// Goodput, and the time at which the flow finished.
 fn got(flow: &FlowReport, tcp: &TcpReport) -> String {
     let done = match (tcp.established_s, tcp.finished_s) {
         (None, _) => return "never established".into(),
@@ -141,7 +141,7 @@ fn got(flow: &FlowReport, tcp: &TcpReport) -> String {
     format!("{}{done}", of(flow.goodput_bps, flow.context.path_bps))
 }
 
-/// "limited 93 % of the time by the receiver's window of 64 KiB: 0.9 of 1.54 Mbit/s"
+/// Formats "limited 93 % of the time by the receiver's window of 64 KiB: 0.9 of 1.54 Mbit/s".
 fn limits_in_words(flow: &FlowReport, tcp: &TcpReport) -> String {
     let ranked = ranked(&tcp.limited_by);
     let (main, share) = ranked[0];
@@ -171,7 +171,7 @@ fn cause_in_words(cause: &str, flow: &FlowReport, tcp: &TcpReport) -> String {
     }
 }
 
-/// Round-trip times and losses.
+/// RTTs and losses.
 fn detail(tcp: &TcpReport) -> Option<String> {
     let (p50, p99) = (tcp.rtt_ms.p50?, tcp.rtt_ms.p99?);
     let mut text = format!("RTT {} ms (median), {} ms (99 %)", trim(p50, 1), trim(p99, 1));
@@ -187,20 +187,20 @@ fn detail(tcp: &TcpReport) -> Option<String> {
     Some(text)
 }
 
-/// A name that two protocols have.
+/// Note on the name `swift`, which two protocols have.
 fn two_swifts(flow: &FlowReport) -> Option<String> {
     let said = flow.scheme() == "swift";
     said.then(|| "`swift` is TCP-Swift for satellites (2004), also called `swift-sat`; not the data-centre protocol of 2020".into())
 }
 
-/// Causes, the largest share first; ties in the order of the JSON.
+/// Causes in descending order of their fractions; ties in JSON order.
 fn ranked(l: &LimitedBy) -> [(&'static str, f64); 7] {
     let mut all = l.shares();
     all.sort_by(|a, b| b.1.total_cmp(&a.1));
     all
 }
 
-/// Many flows: one paragraph for each scheme and main cause.
+/// Many flows: one paragraph per scheme and main cause.
 fn groups(out: &mut String, flows: &[FlowReport]) {
     let mut keys: Vec<(&str, &str)> = Vec::new();
     for flow in flows {

@@ -1,6 +1,6 @@
 //! Units of metrics.
 
-/// What a metric is measured in.
+/// Unit of a metric.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Unit {
     /// bit/s.
@@ -9,16 +9,16 @@ pub enum Unit {
     Seconds,
     /// Milliseconds.
     Milliseconds,
-    /// A share or an index, mostly from 0 to 1.
+    /// A fraction or an index, mostly from 0 to 1.
     Ratio,
     /// Bytes.
     Bytes,
-    /// Pieces: packets, segments, timeouts.
+    /// A count: packets, segments, timeouts.
     Count,
 }
 
 impl Unit {
-    /// How names of columns end, what a reader sees, and what to write.
+    /// Suffix of column names, symbol, and example.
     const fn words(self) -> (&'static str, &'static str, &'static str) {
         match self {
             Self::Rate => ("_bps", "bit/s", "a rate, as in 1 Mbit/s"),
@@ -30,17 +30,17 @@ impl Unit {
         }
     }
 
-    /// How names of columns end.
+    /// Suffix of column names.
     pub const fn suffix(self) -> &'static str {
         self.words().0
     }
 
-    /// As a reader sees it; empty for bare numbers.
+    /// Symbol in text; empty for bare numbers.
     pub const fn symbol(self) -> &'static str {
         self.words().1
     }
 
-    /// What to write.
+    /// Example of a value, for errors.
     pub const fn example(self) -> &'static str {
         self.words().2
     }

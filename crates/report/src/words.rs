@@ -1,6 +1,6 @@
-//! Numbers as a reader likes them.
+//! Formatting of numbers.
 
-/// "0.9 of 1.54 Mbit/s"; only the part where the whole is unknown.
+/// Formats "0.9 of 1.54 Mbit/s"; only the part if the whole is unknown.
 pub(crate) fn of(part: f64, whole: u64) -> String {
     if whole == 0 {
         return rate(part);
@@ -9,7 +9,7 @@ pub(crate) fn of(part: f64, whole: u64) -> String {
     format!("{} of {} {name}", trim(part / unit, 3), trim(whole as f64 / unit, 3))
 }
 
-/// "1.54 Mbit/s"
+/// Formats "1.54 Mbit/s".
 pub(crate) fn rate(bps: f64) -> String {
     let (unit, name) = unit_of(bps);
     format!("{} {name}", trim(bps / unit, 3))
@@ -24,7 +24,7 @@ fn unit_of(bps: f64) -> (f64, &'static str) {
     }
 }
 
-/// "3.1 MB"
+/// Formats "3.1 MB".
 pub(crate) fn bytes(n: u64) -> String {
     let (unit, name) = match n {
         1_000_000.. => (1e6, "MB"),
@@ -34,18 +34,18 @@ pub(crate) fn bytes(n: u64) -> String {
     format!("{} {name}", trim(n as f64 / unit, 2))
 }
 
-/// Whole per cent, and more digits where that would say 0 or 100 of something that is neither.
+/// Formats whole percent, with more digits if the result would be 0 or 100 but is neither.
 pub(crate) fn percent(share: f64) -> String {
     let p = share * 100.0;
     if (p > 0.0 && p < 1.0) || (p < 100.0 && p > 99.5) { format!("{p:.2} %") } else { format!("{p:.0} %") }
 }
 
-/// "1 flow", "2 flows"
+/// Formats "1 flow" or "2 flows".
 pub(crate) fn counted(n: u64, noun: &str) -> String {
     format!("{n} {noun}{}", if n == 1 { "" } else { "s" })
 }
 
-/// At most `digits` decimals, without trailing zeros.
+/// Formats at most `digits` decimals, without trailing zeros.
 pub(crate) fn trim(v: f64, digits: usize) -> String {
     let text = format!("{v:.digits$}");
     if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.').to_string() } else { text }

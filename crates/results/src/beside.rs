@@ -1,4 +1,4 @@
-//! Gateways, and figures of others beside a run's: tables of the page and files.
+//! Tables of gateways and of references, for the page and as CSV files.
 
 use crate::markup::table;
 use crate::tables::{number, quoted};
@@ -24,7 +24,7 @@ pub(crate) fn references_csv(rows: &[ReferenceReport]) -> String {
     out
 }
 
-/// `gateways.csv`: a column for each reason and cause that any of them has.
+/// `gateways.csv`: one column for each reason and cause that occurs.
 pub(crate) fn gateways_csv(rows: &[GatewayReport]) -> String {
     let (reasons, causes) = (keys(rows, |g| &g.flows.passed), keys(rows, |g| &g.not_forwarded));
     let mut out =
@@ -52,7 +52,7 @@ pub(crate) fn gateways_csv(rows: &[GatewayReport]) -> String {
     out
 }
 
-/// This run's figures beside others'.
+/// Table of reference values beside those of this run.
 pub(crate) fn references(out: &mut String, report: &Report) {
     if report.references.is_empty() {
         return;
@@ -74,14 +74,14 @@ pub(crate) fn references(out: &mut String, report: &Report) {
     table(out, "Beside what others found", &head, &rows, "references.csv");
 }
 
-/// Rates in Mbit/s; the rest as it is.
+/// Rates in Mbit/s; all other values unchanged.
 fn in_unit(r: &ReferenceReport) -> (Option<String>, String, String) {
     let (size, unit) = if r.unit == "bit/s" { (1e6, "Mbit/s") } else { (1.0, r.unit.as_str()) };
     let shown = |v: f64| format!("{:.3}", v / size);
     (r.value.map(shown), shown(r.reference), unit.to_owned())
 }
 
-/// What gateways did.
+/// Table of gateways.
 pub(crate) fn gateways(out: &mut String, report: &Report) {
     if report.gateways.is_empty() {
         return;
@@ -109,7 +109,7 @@ fn counts(g: &GatewayReport) -> [u64; 6] {
     [g.forwarded, g.losses, g.repairs, g.resent, g.copies, g.timeouts]
 }
 
-/// Keys that any gateway has, in the order in which they are met.
+/// Keys of all gateways, in order of first occurrence.
 fn keys(rows: &[GatewayReport], of: fn(&GatewayReport) -> &Counts) -> Vec<&str> {
     let mut all: Vec<&str> = Vec::new();
     for key in rows.iter().flat_map(|row| of(row).keys()) {

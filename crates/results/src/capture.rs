@@ -1,6 +1,6 @@
-//! Records packets at chosen directions of links: before the queue, after the link, and those it dropped.
-//! Each place has a pcapng file of its own: a program that looks for retransmissions takes a packet that it
-//! sees twice for one, whatever interfaces a file names.
+//! Records packets on link directions: before the queue, after the link, and dropped ones. Each point has a
+//! pcapng file of its own, because analysers take a packet that they see twice for a retransmission, even
+//! on different interfaces.
 
 use crate::Error;
 use crate::file::{Draft, make_folder};
@@ -12,48 +12,47 @@ use bentpipe_scenario::{CaptureSpec, Scenario};
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 
-/// Where packets are seen.
+/// Points at which packets are recorded.
 const POINTS: [&str; 3] = ["in", "out", "dropped"];
 
-/// Files of captures in the making, of whatever driver. A fault of the disk ends one and is told by
-/// [`CaptureFiles::finish`].
+/// Open capture files of any driver. An I/O error ends a file and is returned by [`CaptureFiles::finish`].
 #[derive(Debug, Default)]
 pub struct CaptureFiles {
-    /// Those of each capture in turn, in the order of `POINTS`.
+    /// Files of each capture in turn, in the order of `POINTS`.
     open: Vec<Open>,
-    /// Time up to which the run has come.
+    /// Latest time of the run.
     last: u64,
 }
 
-/// A packet as it was seen.
+/// A packet to record.
 #[derive(Clone, Copy, Debug)]
 pub struct Seen<'a> {
-    /// 0 before the queue, 1 after the link, 2 where it was dropped.
+    /// Point: 0 before the queue, 1 after the link, 2 dropped.
     pub point: usize,
-    /// Nanoseconds since the start of the run.
+    /// Time in nanoseconds since the start of the run.
     pub time: u64,
-    /// Its bytes, or as many of them as are kept.
+    /// Its bytes, or those that are kept.
     pub bytes: &'a [u8],
-    /// Its length on the wire.
+    /// Length on the wire.
     pub original: usize,
-    /// Why it was dropped.
+    /// Cause of a drop.
     pub comment: Option<&'a str>,
 }
 
-/// One file that is complete.
+/// A complete capture file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Captured {
-    /// Name of the direction.
+    /// Name of the link direction.
     pub link: String,
-    /// Where on it: `in`, `out` or `dropped`.
+    /// Point: `in`, `out` or `dropped`.
     pub point: &'static str,
-    /// The file.
+    /// Path of the file.
     pub path: PathBuf,
-    /// Packets in it.
+    /// Number of packets in the file.
     pub packets: u64,
-    /// Packets that were seen after the file had reached its limit.
+    /// Number of packets after the file reached its size limit.
     pub missing: u64,
-    /// Packets of a live run that came faster than they could be written.
+    /// Number of packets of a live run that arrived faster than they could be written.
     pub lost: u64,
 }
 
@@ -62,19 +61,19 @@ struct Open {
     link: String,
     point: &'static str,
     path: PathBuf,
-    /// None after a fault.
+    /// `None` after an error.
     writer: Option<Writer<Draft>>,
     fault: Option<io::Error>,
     lost: u64,
 }
 
 impl CaptureFiles {
-    /// Begins the files of `specs` in `dir`, which is made if it is not there. `links` are the names of all
-    /// directions, forward and backward of each link in turn; `epoch` is the time of the start in nanoseconds
+    /// Creates the files of `specs` in `dir`, and `dir` if necessary. `links` are the names of all
+    /// directions, forward and backward of each link in turn. `epoch` is the start time in nanoseconds
     /// since 1970, or 0.
     ///
     /// # Errors
-    /// When a file cannot be made.
+    /// A file cannot be created.
     pub fn create(dir: &Path, specs: &[CaptureSpec], links: &[&str], epoch: u64) -> Result<Self, Error> {
         make_folder(dir)?;
         let mut this = Self::default();
@@ -95,12 +94,12 @@ impl CaptureFiles {
         Ok(this)
     }
 
-    /// The run has come to `time` nanoseconds after its start, whether or not there was a packet to record.
+    /// Sets the latest time of the run to `time` nanoseconds after its start, also without packets.
     pub fn until(&mut self, time: u64) {
         self.last = self.last.max(time);
     }
 
-    /// Adds a packet to a capture, by its place among them.
+    /// Adds a packet to the capture with index `capture`.
     pub fn add(&mut self, capture: usize, seen: &Seen<'_>) {
         let Some(open) = self.open.get_mut(capture * POINTS.len() + seen.point) else { return };
         let Some(writer) = &mut open.writer else { return };
@@ -109,7 +108,7 @@ impl CaptureFiles {
         }
     }
 
-    /// `packets` seen at a point of a capture were lost on the way to its file.
+    /// Counts `packets` of a point that were lost before they reached the file.
     pub fn lost(&mut self, capture: usize, point: usize, packets: u64) {
         let Some(open) = self.open.get_mut(capture * POINTS.len() + point) else { return };
         open.lost += packets;
@@ -121,7 +120,7 @@ impl CaptureFiles {
     /// Completes the files.
     ///
     /// # Errors
-    /// The first fault there was, now or during the run; the files with a fault are not left behind.
+    /// The first error, also of earlier writes. Files with errors are removed.
     pub fn finish(&mut self) -> Result<Vec<Captured>, Error> {
         let end = self.last;
         self.open.drain(..).map(|open| open.finish(end)).collect()
@@ -129,7 +128,7 @@ impl CaptureFiles {
 }
 
 impl Open {
-    /// The file cannot go on.
+    /// Ends the file after an error.
     fn fail(&mut self, fault: io::Error) {
         self.writer = None;
         self.fault = Some(fault);
@@ -149,22 +148,22 @@ impl Open {
     }
 }
 
-/// Writes the captures of a scenario while it is simulated.
+/// Writes the captures of a simulated scenario.
 #[derive(Debug, Default)]
 pub struct CaptureSink {
     files: CaptureFiles,
     wanted: Vec<(CaptureSpec, NodeId)>,
-    /// Scratch: a payload, a packet.
+    /// Scratch space for a payload and a packet.
     payload: Vec<u8>,
     bytes: Vec<u8>,
 }
 
 impl CaptureSink {
-    /// Begins the files of `scenario`'s captures in `dir`, which is made if it is not there. `links` are the
-    /// nodes of the network that was built, forward and backward of each link in turn, with their names.
+    /// Creates the files of `scenario`'s captures in `dir`, and `dir` if necessary. `links` are names and
+    /// nodes of the links, forward and backward of each in turn.
     ///
     /// # Errors
-    /// When a file cannot be made.
+    /// A file cannot be created.
     pub fn create(dir: &Path, scenario: &Scenario, links: &[(String, NodeId)]) -> Result<Self, Error> {
         let names: Vec<&str> = links.iter().map(|(name, _)| name.as_str()).collect();
         let files = CaptureFiles::create(dir, &scenario.captures, &names, 0)?;
@@ -177,7 +176,7 @@ impl CaptureSink {
     /// Completes the files.
     ///
     /// # Errors
-    /// The first fault there was, now or during the run; the files with a fault are not left behind.
+    /// The first error, also of earlier writes. Files with errors are removed.
     pub fn finish(&mut self) -> Result<Vec<Captured>, Error> {
         self.files.finish()
     }
@@ -215,14 +214,14 @@ impl Sink for CaptureSink {
     }
 }
 
-/// What the names of a direction's files begin with: `NAME`, with a number where two names would become one.
+/// First part of a direction's file names: `NAME`, with a number if it is not unique.
 fn file_stem(link: &str, index: usize, links: &[&str]) -> String {
     let stem = safe(link);
     let unique = links.iter().filter(|other| safe(other) == stem).count() == 1;
     if unique { stem } else { format!("{stem}-{index}") }
 }
 
-/// A name that every file system takes.
+/// Replaces characters that are not allowed on all file systems.
 pub(crate) fn safe(name: &str) -> String {
     let plain = |c: char| if c.is_ascii_alphanumeric() || c == '_' || c == '-' { c } else { '-' };
     let safe: String = name.chars().map(plain).collect();

@@ -1,4 +1,4 @@
-//! What can go wrong while writing: always a path, what was tried, and what the system said.
+//! Errors of writing results: the path, the operation and the system's error.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -6,27 +6,27 @@ use std::path::{Path, PathBuf};
 /// A file or folder that could not be written.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// The system refused.
+    /// An I/O error.
     #[error("{}: cannot {doing}: {cause}", path.display())]
     Io {
-        /// The file or folder the user knows of.
+        /// The file or folder as the user knows it.
         path: PathBuf,
-        /// What was tried: `write`, `create the folder`.
+        /// Operation: `write`, `create the folder`.
         doing: &'static str,
-        /// What the system said.
+        /// The system's error.
         #[source]
         cause: io::Error,
     },
-    /// The folder's name is taken by something else.
+    /// A file with the name of the folder exists.
     #[error("{}: not a folder; name a new or an existing folder for the results", path.display())]
     NotAFolder {
-        /// The name.
+        /// Path of that file.
         path: PathBuf,
     },
 }
 
 impl Error {
-    /// Says what was tried with `path` when `cause` came.
+    /// Creates an error for an operation on `path`.
     pub(crate) fn io(path: &Path, doing: &'static str, cause: io::Error) -> Self {
         Self::Io { path: path.to_owned(), doing, cause }
     }

@@ -1,4 +1,4 @@
-//! The pictures of a run, from its record. What is flat or zero throughout gets no picture.
+//! Plots of a run. Quantities that are constant or zero have none.
 
 use crate::series::{
     LEAST_BER, MOST_FLOWS, MOST_LINKS, Unit, any, busiest_flows, byte_unit, column, most, quantile,
@@ -8,13 +8,13 @@ use bentpipe_plot::{Axis, Curve, Dash, Marker, Plot, Point, Style, Tone};
 use bentpipe_report::Report;
 use bentpipe_sim::record::{Column, Record, Sequence, SequenceKind, SequencePoint, Series};
 
-/// Pictures under one heading.
+/// Plots under a common heading.
 pub(crate) struct Group {
     pub(crate) heading: String,
     pub(crate) plots: Vec<Plot>,
 }
 
-/// Draws columns over the time of a record.
+/// Creates curves over the time axis of a record.
 struct Canvas<'a> {
     record: &'a Record,
     end_s: f64,
@@ -29,7 +29,7 @@ impl Canvas<'_> {
     fn points(&self, values: &[f64], unit: f64) -> Vec<Point> {
         let time = time_unit(self.end_s).size;
         let point = |(t, v): (&f64, &f64)| Point::new(t / time, v / unit);
-        // a mean over an interval holds from its beginning
+        // the mean over an interval holds from its start
         let first = self.record.time_s.first().zip(values.first());
         let start =
             first.map(|(t, v)| Point::new((t - self.record.every.as_secs_f64()).max(0.0) / time, v / unit));
@@ -46,7 +46,7 @@ impl Canvas<'_> {
     }
 }
 
-/// All pictures.
+/// Creates all plots.
 pub(crate) fn all(report: &Report, record: &Record) -> Vec<Group> {
     let end_s = record.time_s.last().copied().unwrap_or(report.simulated_s);
     let canvas = Canvas { record, end_s, every: interval(record) };
@@ -77,11 +77,10 @@ pub(crate) fn all(report: &Report, record: &Record) -> Vec<Group> {
     groups
 }
 
-/// Said when goodput exceeds what the way carries, as it does for a moment after a repair.
+/// Note for plots in which goodput exceeds the rate of the path, briefly after a retransmission.
 const LATE: &str = "When a loss is repaired, all that waited behind it is delivered at once: for that moment goodput exceeds the rate of the link.";
 
-/// True when a flow that repaired losses had more goodput in an interval than its way carries, also where
-/// that changes.
+/// True if a flow with losses had more goodput in an interval than its path carries (at varying rates, too).
 fn handed_over_late(report: &Report, record: &Record, coarse: &Record) -> bool {
     let rates = record.links.iter().map(|l| column(l, "rate_bps")).filter(|rates| varies(rates));
     let changing = most(rates.flatten().copied());
@@ -92,7 +91,7 @@ fn handed_over_late(report: &Report, record: &Record, coarse: &Record) -> bool {
     })
 }
 
-/// "100 ms"
+/// Formats the interval: "100 ms".
 fn interval(record: &Record) -> String {
     let s = record.every.as_secs_f64();
     if s < 1.0 {
@@ -102,7 +101,7 @@ fn interval(record: &Record) -> String {
     }
 }
 
-/// The middle of many curves: what 80 % of them lie in, and their median.
+/// Summary of many curves: the range of the middle 80 %, and the median.
 fn crowd(canvas: &Canvas<'_>, key: &str, unit: f64) -> [Curve; 2] {
     let record = canvas.record;
     let time = time_unit(canvas.end_s).size;
@@ -117,7 +116,7 @@ fn crowd(canvas: &Canvas<'_>, key: &str, unit: f64) -> [Curve; 2] {
     [band, Curve::new("median of all flows", Style::Line, points).tone(Tone::Grey).dash(Dash::Solid)]
 }
 
-/// Says that many flows are drawn as one crowd.
+/// Note that many flows are summarised.
 fn crowd_note(canvas: &Canvas<'_>) -> String {
     let all = canvas.record.flows.len();
     format!(
@@ -125,11 +124,11 @@ fn crowd_note(canvas: &Canvas<'_>) -> String {
     )
 }
 
-/// Most intervals of a picture of goodput. A repaired hole hands over a whole window in an instant: over
-/// short intervals nothing is seen but such peaks.
+/// Maximum number of intervals of a goodput plot. A retransmission may deliver a whole window at once: with
+/// short intervals, the plot would show only such peaks.
 const MOST_BINS: usize = 150;
 
-/// Goodput alone, as means over longer intervals.
+/// Merges goodput into longer intervals.
 fn coarse(record: &Record) -> Record {
     let together = record.time_s.len().div_ceil(MOST_BINS).max(1);
     let bins = |values: &[f64]| -> Vec<f64> {
@@ -151,7 +150,7 @@ fn coarse(record: &Record) -> Record {
     }
 }
 
-/// Goodput: of few flows each and the sum; of many the sum, and the middle of the crowd.
+/// Goodput: for few flows each flow and the sum, for many flows the sum and a summary.
 fn goodput(canvas: &Canvas<'_>, flows: &[usize]) -> Vec<Plot> {
     let record = canvas.record;
     let all =
@@ -226,7 +225,7 @@ fn round_trips(canvas: &Canvas<'_>, flows: &[usize]) -> Option<Plot> {
     (!plot.curves.is_empty()).then_some(plot)
 }
 
-/// The congestion window beside what bounds it.
+/// The congestion window and its bounds.
 fn windows(canvas: &Canvas<'_>, f: &Series) -> Option<Plot> {
     let cwnd = column(f, "cwnd_bytes");
     let in_flight = column(f, "in_flight_bytes");
@@ -236,7 +235,7 @@ fn windows(canvas: &Canvas<'_>, f: &Series) -> Option<Plot> {
     let highest = most(cwnd.iter().chain(in_flight).copied());
     let unit = byte_unit(highest);
     let mut curves = vec![
-        // usually the same line: dashes on top let both be seen
+        // the curves often coincide: a dashed curve on top shows both
         canvas.line("in flight", in_flight, unit.size).tone(Tone::Vermilion).dash(Dash::Solid),
         canvas.line("congestion window", cwnd, unit.size).tone(Tone::Blue).dash(Dash::Long),
     ];
@@ -247,7 +246,7 @@ fn windows(canvas: &Canvas<'_>, f: &Series) -> Option<Plot> {
     ];
     for (key, name, tone, dash) in bounds {
         let values = column(f, key);
-        // a bound far above everything would flatten the rest
+        // a bound far above all other values would flatten them
         let shown: Vec<f64> =
             values.iter().map(|v| if *v <= 3.0 * highest { *v } else { f64::NAN }).collect();
         if any(&shown) {
@@ -268,10 +267,10 @@ fn windows(canvas: &Canvas<'_>, f: &Series) -> Option<Plot> {
     Some(plot)
 }
 
-/// Most points of a time-sequence picture: more of them merge into a line.
+/// Maximum number of points of a time-sequence plot: more merge into a line.
 const MOST_POINTS: usize = 3000;
 
-/// The part of a long plot that is worth looking at: from a little before the first loss.
+/// Section of a long plot to show, which starts shortly before the first loss.
 fn telling_part(points: &[SequencePoint]) -> &[SequencePoint] {
     if points.len() <= MOST_POINTS {
         return points;
@@ -371,7 +370,7 @@ fn link(canvas: &Canvas<'_>, l: &Series) -> Vec<Plot> {
     plots
 }
 
-/// What of the channel changes.
+/// Link properties that change.
 fn channel(canvas: &Canvas<'_>, l: &Series) -> Vec<Plot> {
     let rows = [
         ("one_way_ms", "One-way delay", "ms", false),

@@ -1,16 +1,14 @@
-//! Files appear whole or not at all: they are written under a temporary name beside their place and renamed
-//! at the end.
+//! Atomic files: written under a temporary name in the same folder and renamed when complete.
 
 use crate::Error;
 use std::fs::{self, File};
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 
-/// Makes the folder if it is not there. What it holds stays; only files with the names of results are
-/// replaced.
+/// Creates the folder if it does not exist. Existing files remain, except those with the names of results.
 ///
 /// # Errors
-/// When the name is taken by something else, or the system refuses.
+/// A file of that name exists, or the system refuses.
 pub fn make_folder(dir: &Path) -> Result<(), Error> {
     if dir.exists() && !dir.is_dir() {
         return Err(Error::NotAFolder { path: dir.to_owned() });
@@ -18,20 +16,20 @@ pub fn make_folder(dir: &Path) -> Result<(), Error> {
     fs::create_dir_all(dir).map_err(|cause| Error::io(dir, "create the folder", cause))
 }
 
-/// A file in the making. Dropped before [`Draft::keep`], it leaves nothing behind.
+/// A temporary file. If dropped before [`Draft::keep`], it is removed.
 #[derive(Debug)]
 pub(crate) struct Draft {
-    /// Present until it is kept.
+    /// `None` once the file is kept.
     out: Option<BufWriter<File>>,
     hidden: PathBuf,
     path: PathBuf,
 }
 
 impl Draft {
-    /// Begins the file `name` of `dir`.
+    /// Creates the file `name` in `dir` under a temporary name.
     ///
     /// # Errors
-    /// When the temporary file cannot be made.
+    /// The temporary file cannot be created.
     pub(crate) fn new(dir: &Path, name: &str) -> Result<Self, Error> {
         let path = dir.join(name);
         let hidden = dir.join(format!(".{name}.part"));
@@ -39,15 +37,15 @@ impl Draft {
         Ok(Self { out: Some(BufWriter::with_capacity(1 << 16, file)), hidden, path })
     }
 
-    /// Where it will be.
+    /// Final path of the file.
     pub(crate) fn path(&self) -> &Path {
         &self.path
     }
 
-    /// Puts it in its place.
+    /// Completes the file and renames it to its final name.
     ///
     /// # Errors
-    /// When the rest cannot be written, or the place is taken by a folder.
+    /// Buffered data cannot be written, or a folder of that name exists.
     pub(crate) fn keep(mut self) -> Result<PathBuf, Error> {
         let fault = |cause| Error::io(&self.path, "write", cause);
         if let Some(out) = self.out.take() {
@@ -55,12 +53,12 @@ impl Draft {
                 Ok(file) => file,
                 Err(failed) => {
                     let (cause, rest) = failed.into_parts();
-                    let _ = rest.into_parts(); // what could not be written is not tried again
+                    let _ = rest.into_parts(); // do not try to write the buffered data again
                     let _ = fs::remove_file(&self.hidden);
                     return Err(fault(cause));
                 }
             };
-            // a full disk may show only here
+            // sync reports errors of delayed writes, such as a full disk
             let renamed = file.sync_all().and_then(|()| fs::rename(&self.hidden, &self.path));
             if let Err(cause) = renamed {
                 let _ = fs::remove_file(&self.hidden);
@@ -84,17 +82,17 @@ impl Write for Draft {
 impl Drop for Draft {
     fn drop(&mut self) {
         if let Some(out) = self.out.take() {
-            // without a last attempt to write: the file goes anyway
+            // discard the buffered data: the file is removed
             drop(out.into_parts());
             let _ = fs::remove_file(&self.hidden);
         }
     }
 }
 
-/// Writes `text` as the file `name` of `dir`.
+/// Writes `text` to the file `name` in `dir`.
 ///
 /// # Errors
-/// When it cannot be written.
+/// The file cannot be written.
 pub(crate) fn put(dir: &Path, name: &str, text: &str) -> Result<PathBuf, Error> {
     let mut draft = Draft::new(dir, name)?;
     draft.write_all(text.as_bytes()).map_err(|cause| Error::io(draft.path(), "write", cause))?;

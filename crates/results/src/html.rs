@@ -1,4 +1,4 @@
-//! `report.html`: one file, no scripts, nothing fetched.
+//! `report.html`: a single file without scripts and external resources.
 
 use crate::markup::{escape, table};
 use crate::{Outcome, beside, figures, instruments, tables};
@@ -6,10 +6,10 @@ use bentpipe_plot::{Mode, PAGE_STYLE, Plot, STYLE, TABLE_STYLE};
 use bentpipe_report::{FlowReport, LinkReport, LiveReport, Report};
 use core::fmt::Write as _;
 
-/// The report in words.
+/// Style of the text report.
 const WORDS: &str = ".words{white-space:pre-wrap;overflow-wrap:anywhere;font:inherit;margin:0}\n";
 
-/// What the page has beside plots and tables.
+/// Styles beyond those of plots and tables.
 const REST: &str = "\
 th:first-child,td:first-child{text-align:left}
 .small{font-size:.875rem;color:var(--plot-grey)}
@@ -19,12 +19,12 @@ summary{cursor:pointer;padding:.4rem 0}
 pre.code{white-space:pre-wrap}}
 ";
 
-/// What only pages of live runs need.
+/// Styles of live runs only.
 const LIVE: &str = "\
 .mark{border:2px solid var(--plot-2);padding:.5rem .75rem;font-weight:600}
 ";
 
-/// The page; `files` are its neighbours in the folder.
+/// Creates the page. `files` are the other files of the folder.
 pub(crate) fn page(outcome: &Outcome<'_>, files: &[String]) -> String {
     let report = outcome.report;
     let title = escape(&report.scenario);
@@ -64,7 +64,7 @@ pub(crate) fn page(outcome: &Outcome<'_>, files: &[String]) -> String {
     out
 }
 
-/// Every set of bins against every side channel.
+/// Scatter plots of every bins instrument against every side channel.
 fn scatter(report: &Report) -> Vec<Plot> {
     let of = |kind: &'static str| report.instruments.iter().filter(move |i| i.kind == kind);
     of("bins").flat_map(|b| of("side-channel").filter_map(move |c| instruments::against(b, c))).collect()
@@ -120,7 +120,7 @@ fn flow_table(out: &mut String, flows: &[FlowReport]) {
     table(out, "Flows", &head, &flows.iter().map(row).collect::<Vec<_>>(), "flows.csv");
 }
 
-/// What requests, typing and datagrams measured.
+/// Tables of requests, typing and datagrams.
 fn application_tables(out: &mut String, report: &Report) {
     for (columns, rows) in tables::by_application(report) {
         let heading = match columns.first() {
@@ -145,7 +145,7 @@ fn application_tables(out: &mut String, report: &Report) {
     }
 }
 
-/// Times to a tenth of a millisecond; a dash where there is none.
+/// Rounds to 0.1 ms; a dash if there is no value.
 fn rounded(cell: &str) -> String {
     match cell.parse::<f64>() {
         Ok(v) if cell.contains('.') => format!("{v:.1}"),
@@ -154,7 +154,7 @@ fn rounded(cell: &str) -> String {
     }
 }
 
-/// The name of a column in words, in those of the other tables.
+/// Column heading in words.
 fn named(key: &str) -> String {
     let words = [
         ("_min", " least"),

@@ -1,16 +1,16 @@
-//! Pictures of what the instruments saw.
+//! Plots of the measurements of instruments.
 
 use crate::series::{LEAST_BER, any, most, rate_unit, time_axis, time_unit, varies};
 use bentpipe_plot::{Axis, Curve, Dash, Marker, Plot, Point, Style, Tone};
 use bentpipe_report::InstrumentReport;
 
-/// An instrument's column; empty when it has none of that name.
+/// A column of an instrument; empty if there is none of that name.
 fn column(i: &InstrumentReport, key: &str) -> Vec<f64> {
     let Some(place) = i.columns.iter().position(|c| *c == key) else { return Vec::new() };
     i.rows.iter().map(|r| r.get(place).copied().unwrap_or(f64::NAN)).collect()
 }
 
-/// The pictures of one instrument.
+/// Plots of one instrument.
 pub(crate) fn plots(i: &InstrumentReport) -> Vec<Plot> {
     match i.kind.as_str() {
         "side-channel" => side_channel(i),
@@ -108,7 +108,7 @@ fn bins(i: &InstrumentReport) -> Vec<Plot> {
     plots
 }
 
-/// Goodput of the bins against the mean bit error rate of a side channel in the same time.
+/// Goodput of bins against the mean bit error rate of a side channel in the same intervals.
 pub(crate) fn against(bins: &InstrumentReport, channel: &InstrumentReport) -> Option<Plot> {
     let (ends, goodput) = (column(bins, "time_s"), column(bins, "goodput_bytes_per_s"));
     let (times, ber) = (column(channel, "time_s"), column(channel, "link_ber"));

@@ -1,5 +1,4 @@
-//! Results as a folder: a page with pictures, tables for other programs, captures of packets, and what made
-//! them.
+//! Writes the results of a run to a folder: a page with plots, tables, packet captures and a manifest.
 
 mod beside;
 mod capture;
@@ -27,26 +26,26 @@ use std::cell::RefCell;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
-/// Flows that are followed for time-sequence pictures.
+/// Number of flows with time-sequence plots.
 const SEQUENCES: usize = 4;
 
-/// What a run gave.
+/// The results of a run.
 #[derive(Clone, Copy, Debug)]
 pub struct Outcome<'a> {
-    /// What was run.
+    /// The scenario.
     pub scenario: &'a Scenario,
-    /// How it came out.
+    /// The report.
     pub report: &'a Report,
-    /// How it went.
+    /// The time series.
     pub record: &'a Record,
-    /// Captures that were written.
+    /// Capture files written.
     pub captures: &'a [Captured],
 }
 
-/// Runs `scenario` and writes everything into `dir`. Gives the report and the files, the page first.
+/// Runs `scenario` and writes all results to `dir`. Returns the report and the files, the page first.
 ///
 /// # Errors
-/// When a file cannot be written. Files that are there are whole.
+/// A file cannot be written. Existing files are complete.
 pub fn run(dir: &Path, scenario: &Scenario) -> Result<(Report, Vec<PathBuf>), Error> {
     file::make_folder(dir)?;
     let watch = Observe { sequences: SEQUENCES, ..Observe::default() };
@@ -69,11 +68,10 @@ pub fn run(dir: &Path, scenario: &Scenario) -> Result<(Report, Vec<PathBuf>), Er
     Ok((report, files))
 }
 
-/// Writes all files but the captures, which are there already, into `dir`. Gives their paths, the page first,
-/// captures last.
+/// Writes all files except captures, which exist already, to `dir`. Returns paths, page first, captures last.
 ///
 /// # Errors
-/// When a file cannot be written. Files that are there are whole, files with other names are left alone.
+/// A file cannot be written. Existing files are complete, and files with other names remain.
 pub fn write(dir: &Path, outcome: &Outcome<'_>) -> Result<Vec<PathBuf>, Error> {
     file::make_folder(dir)?;
     let report = outcome.report;
@@ -104,7 +102,7 @@ pub fn write(dir: &Path, outcome: &Outcome<'_>) -> Result<Vec<PathBuf>, Error> {
     names.push("manifest.json".to_owned());
     texts.insert(0, ("report.html".to_owned(), html::page(outcome, &names)));
     names.insert(0, "report.html".to_owned());
-    // last, so that a folder with a manifest is complete
+    // written last, so that a folder with a manifest is complete
     texts.push(("manifest.json".to_owned(), manifest::json(outcome, &names)));
     let mut paths = Vec::with_capacity(texts.len() + outcome.captures.len());
     for (name, text) in &texts {

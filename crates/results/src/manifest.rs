@@ -1,5 +1,4 @@
-//! `manifest.json`: what made these files, enough to make them again. Of a simulated run nothing in it
-//! depends on the machine or the wall clock.
+//! `manifest.json`: what is needed to repeat the run. Independent of machine and clock if simulated.
 
 use crate::Outcome;
 use serde_json::json;

@@ -1,11 +1,11 @@
-//! Pieces of HTML.
+//! HTML fragments.
 
 use core::fmt::Write as _;
 
-/// Rows of a table before the rest is left to the CSV file.
+/// Maximum number of rows of a table; the CSV file has all.
 const MOST_ROWS: usize = 50;
 
-/// A table with its heading; `rest` is the file that has all rows.
+/// Writes a table with its heading. `rest` is the file with all rows.
 pub(crate) fn table(out: &mut String, heading: &str, head: &[&str], rows: &[Vec<String>], rest: &str) {
     let _ = write!(
         out,
@@ -33,7 +33,7 @@ pub(crate) fn table(out: &mut String, heading: &str, head: &[&str], rows: &[Vec<
     out.push_str("</section>\n");
 }
 
-/// Text as content of an element or attribute.
+/// Escapes text for the content of an element or attribute.
 pub(crate) fn escape(text: &str) -> String {
     text.replace('&', "&amp;")
         .replace('<', "&lt;")

@@ -1,8 +1,8 @@
-//! Bytes for a simulated packet: what would be seen on the wire.
+//! Bytes of a simulated packet as on the wire.
 //!
-//! Addresses: host number n of the simulation is 10.0.0.0 + n + 1. The byte at position p of a stream is p
-//! mod 251: a prime, so data that lands a power of two away from its place is noticed. A datagram begins with
-//! its number and its time of sending in nanoseconds, eight bytes each in network order, as far as they fit.
+//! Host n of the simulation has the address 10.0.0.0 + n + 1. The byte at position p of a stream is p mod
+//! 251: with a prime, data that is misplaced by a power of two is detected. A datagram starts with its
+//! number and its sending time in nanoseconds, eight bytes each in network byte order, as far as they fit.
 
 use bentpipe_base::{Addr, Packet, Proto};
 use bentpipe_wire::{Ends, Ipv4Header, Segment, Sum, UDP, UdpHeader, emit, pseudo_header};
@@ -13,15 +13,15 @@ use zerocopy::IntoBytes;
 /// "Don't fragment" (RFC 791, section 3.1).
 const DONT_FRAGMENT: u16 = 0x4000;
 
-/// The address of a host.
+/// Address of a host.
 pub(crate) const fn address(addr: Addr) -> Ipv4Addr {
     Ipv4Addr::from_bits(0x0a00_0000 | (addr.0.wrapping_add(1) & 0x00ff_ffff))
 }
 
-/// Replaces `out` by the packet's bytes; `payload` is scratch space.
+/// Replaces `out` by the bytes of the packet. `payload` is scratch space.
 ///
 /// # Errors
-/// When the packet is longer than an IP header can say.
+/// The packet is too long for an IP header.
 pub(crate) fn bytes(packet: &Packet, payload: &mut Vec<u8>, out: &mut Vec<u8>) -> io::Result<()> {
     out.clear();
     payload.clear();

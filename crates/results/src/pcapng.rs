@@ -1,9 +1,8 @@
-//! Writes pcapng (draft-ietf-opsawg-pcapng-03): a section header, one interface for each place where packets
-//! are seen, a block for each packet with its time in nanoseconds, and at the end a block of statistics for
-//! each interface.
+//! Writes pcapng (draft-ietf-opsawg-pcapng-03): a section header, one interface for each capture point, a
+//! block for each packet with its time in nanoseconds, and at the end a statistics block for each interface.
 //!
-//! Bytes are little-endian. The file never grows beyond its limit: recording ends with the first packet that
-//! would not fit beside the statistics, and these then say so.
+//! Bytes are little-endian. The file never exceeds its limit: recording stops at the first packet that would
+//! not fit with the statistics, which then state the number of missing packets.
 
 use std::io::{self, Write};
 
@@ -22,45 +21,45 @@ const SECTION_APPLICATION: u16 = 4;
 const RECEIVED: u16 = 4;
 const DROPPED_BY_INTERFACE: u16 = 5;
 
-/// Space kept for the statistics of one interface, comment included.
+/// Space reserved for the statistics of an interface, comment included.
 const STATISTICS_ROOM: u64 = 256;
 
-/// One file in the making.
+/// An open capture file.
 #[derive(Debug)]
 pub(crate) struct Writer<W: Write> {
     out: W,
     snap: u32,
     limit: u64,
-    /// Nanoseconds from 1970 to the start of the run; 0 in a simulated one.
+    /// Start of the run in nanoseconds since 1970; 0 for simulated runs.
     epoch: u64,
     written: u64,
     interfaces: Vec<Counts>,
-    /// Time of the packet that did not fit any more.
+    /// Time of the first packet that did not fit.
     ended: Option<u64>,
     block: Vec<u8>,
 }
 
-/// Packets seen at one interface.
+/// Packet counts of an interface.
 #[derive(Clone, Copy, Debug, Default)]
 struct Counts {
     seen: u64,
-    /// Seen after the file had reached its limit.
+    /// Packets after the file reached its limit.
     missing: u64,
-    /// Seen, and lost on the way here.
+    /// Packets lost before they reached the file.
     lost: u64,
 }
 
 impl<W: Write> Writer<W> {
-    /// Begins a file whose packets keep their first `snap` bytes.
+    /// Starts a file that keeps the first `snap` bytes of each packet.
     ///
     /// # Errors
-    /// When it cannot be written.
+    /// The file cannot be written.
     pub(crate) fn new(out: W, interfaces: &[String], snap: u32, limit: u64, epoch: u64) -> io::Result<Self> {
         let counts = vec![Counts::default(); interfaces.len()];
         let mut this =
             Self { out, snap, limit, epoch, written: 0, interfaces: counts, ended: None, block: Vec::new() };
         this.begin(&[0x4d, 0x3c, 0x2b, 0x1a, 1, 0, 0, 0]); // byte-order magic, version 1.0
-        this.block.extend([0xff; 8]); // length of the section: not said
+        this.block.extend([0xff; 8]); // section length: unspecified
         this.option(SECTION_APPLICATION, concat!("bentpipe ", env!("CARGO_PKG_VERSION")).as_bytes());
         this.finish_block(SECTION)?;
         for name in interfaces {
@@ -74,11 +73,11 @@ impl<W: Write> Writer<W> {
         Ok(this)
     }
 
-    /// Adds a packet of `original` bytes seen at `interface`, `time` nanoseconds after the start. `bytes` may
-    /// be its beginning only.
+    /// Adds a packet of `original` bytes, recorded at `interface` `time` nanoseconds after the start.
+    /// `bytes` may be truncated.
     ///
     /// # Errors
-    /// When it cannot be written.
+    /// The file cannot be written.
     pub(crate) fn packet(
         &mut self,
         interface: usize,
@@ -87,7 +86,7 @@ impl<W: Write> Writer<W> {
         comment: Option<&str>,
     ) -> io::Result<()> {
         let kept = &bytes[..bytes.len().min(self.snap as usize)];
-        // a block's own 12 bytes, 20 of the packet's header, options with their heads and end
+        // 12 bytes of block, 20 of packet header, options with headers and padding
         let size = 32
             + kept.len().next_multiple_of(4) as u64
             + comment.map_or(0, |c| 8 + c.len().next_multiple_of(4) as u64);
@@ -113,10 +112,10 @@ impl<W: Write> Writer<W> {
         self.finish_block(PACKET)
     }
 
-    /// Ends the file at `time` and gives back what it was written to, and how many packets it lacks.
+    /// Ends the file at `time`. Returns the writer and the number of missing packets.
     ///
     /// # Errors
-    /// When it cannot be written.
+    /// The file cannot be written.
     pub(crate) fn finish(mut self, time: u64) -> io::Result<(W, u64)> {
         for interface in 0..self.interfaces.len() {
             let counts = self.interfaces[interface];
@@ -143,21 +142,21 @@ impl<W: Write> Writer<W> {
         Ok((self.out, missing))
     }
 
-    /// `packets` that were seen at `interface` were lost on the way here.
+    /// Counts `packets` of `interface` that were lost before they reached the file.
     pub(crate) fn lost(&mut self, interface: usize, packets: u64) {
         if let Some(counts) = self.interfaces.get_mut(interface) {
             counts.lost += packets;
         }
     }
 
-    /// Packets in the file so far.
+    /// Number of packets in the file.
     pub(crate) fn packets(&self) -> u64 {
         self.interfaces.iter().map(|c| c.seen - c.missing).sum()
     }
 
     fn begin(&mut self, first: &[u8]) {
         self.block.clear();
-        self.block.extend([0; 8]); // type and length come at the end
+        self.block.extend([0; 8]); // type and length are filled in at the end
         self.block.extend(first);
     }
 

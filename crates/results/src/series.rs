@@ -1,19 +1,18 @@
-//! Choices for pictures of series: units that suit the values, what varies, which flows and links are worth a
-//! picture.
+//! Selection for plots: suitable units, quantities that vary, and the flows and links to show.
 
 use bentpipe_plot::Axis;
 use bentpipe_report::Report;
 use bentpipe_sim::record::{Record, Series};
 
-/// Most flows with a curve of their own.
+/// Maximum number of flows with a curve of their own.
 pub(crate) const MOST_FLOWS: usize = 5;
-/// Most directions of links with pictures of their own.
+/// Maximum number of link directions with plots of their own.
 pub(crate) const MOST_LINKS: usize = 3;
 
-/// Bit error rates below this are not drawn: nothing comes of them in any run.
+/// Lower bound of plotted bit error rates: smaller ones have no effect in a run.
 pub(crate) const LEAST_BER: f64 = 1e-12;
 
-/// A unit and how many of the record's units it is.
+/// A unit and its size in units of the record.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Unit {
     pub(crate) name: &'static str,
@@ -28,12 +27,12 @@ const RATES: [Unit; 4] = [unit("Gbit/s", 1e9), unit("Mbit/s", 1e6), unit("kbit/s
 const BYTES: [Unit; 4] = [unit("GB", 1e9), unit("MB", 1e6), unit("kB", 1e3), unit("B", 1.0)];
 const TIMES: [Unit; 3] = [unit("h", 3600.0), unit("min", 60.0), unit("s", 1.0)];
 
-/// The largest value; 0 without any.
+/// Maximum of the values; 0 if there are none.
 pub(crate) fn most(values: impl IntoIterator<Item = f64>) -> f64 {
     values.into_iter().filter(|v| v.is_finite()).fold(0.0, f64::max)
 }
 
-/// The largest unit of which there are at least two.
+/// Largest unit with which the maximum is at least two.
 fn fitting(units: &[Unit], most: f64) -> Unit {
     let fits = units.iter().find(|u| most >= 2.0 * u.size);
     fits.or(units.last()).copied().unwrap_or(unit("", 1.0))
@@ -47,7 +46,7 @@ pub(crate) fn byte_unit(most: f64) -> Unit {
     fitting(&BYTES, most)
 }
 
-/// Seconds up to 20 minutes, minutes up to 12 hours.
+/// Seconds up to 20 minutes, minutes up to 12 hours, then hours.
 pub(crate) fn time_unit(end_s: f64) -> Unit {
     match end_s {
         t if t > 12.0 * 3600.0 => TIMES[0],
@@ -56,31 +55,30 @@ pub(crate) fn time_unit(end_s: f64) -> Unit {
     }
 }
 
-/// The time axis of all pictures of a run.
+/// Time axis of all plots of a run.
 pub(crate) fn time_axis(end_s: f64) -> Axis {
     let unit = time_unit(end_s);
     Axis::linear(format!("time, {}", unit.name)).within(0.0, end_s / unit.size)
 }
 
-/// A column without its name, empty when there is none.
+/// Values of a column; empty if there is none.
 pub(crate) fn column<'a>(series: &'a Series, key: &str) -> &'a [f64] {
     series.column(key).unwrap_or_default()
 }
 
-/// True when the column takes values that differ by more than rounding.
+/// True if values differ by more than rounding errors.
 pub(crate) fn varies(values: &[f64]) -> bool {
     let finite = || values.iter().copied().filter(|v| v.is_finite());
     let (low, high) = finite().fold((f64::INFINITY, f64::NEG_INFINITY), |r, v| (r.0.min(v), r.1.max(v)));
     high - low > 1e-9 * high.abs().max(low.abs())
 }
 
-/// True when anything in it is above zero.
+/// True if any value is above zero.
 pub(crate) fn any(values: &[f64]) -> bool {
     values.iter().any(|v| *v > 0.0)
 }
 
-/// Flows with curves of their own: all when they are few, else those that carried most, in the order of the
-/// scenario.
+/// Flows with curves of their own: all if they are few, else those with the highest goodput.
 pub(crate) fn busiest_flows(report: &Report, record: &Record, most: usize) -> Vec<usize> {
     let goodput = |i: &usize| report.flows.get(*i).map_or(0.0, |f| f.goodput_bps);
     let mut chosen: Vec<usize> = (0..record.flows.len().min(report.flows.len())).collect();
@@ -90,8 +88,8 @@ pub(crate) fn busiest_flows(report: &Report, record: &Record, most: usize) -> Ve
     chosen
 }
 
-/// Directions of links with pictures: those that dropped, queued or were busy; the busiest if none did. Few,
-/// the busiest first chosen.
+/// At most `most` link directions with plots: those with drops, a queue or a high utilisation, busiest
+/// first; the busiest one if there are none.
 pub(crate) fn telling_links(report: &Report, record: &Record, most: usize) -> Vec<usize> {
     let weight = |i: &usize| {
         let (l, s) = (&report.links[*i], &record.links[*i]);
@@ -107,7 +105,7 @@ pub(crate) fn telling_links(report: &Report, record: &Record, most: usize) -> Ve
     chosen
 }
 
-/// The q-quantile of the finite values; NaN without any.
+/// The q-quantile of the finite values; NaN if there are none.
 pub(crate) fn quantile(values: &mut Vec<f64>, q: f64) -> f64 {
     values.retain(|v| v.is_finite());
     values.sort_by(f64::total_cmp);

@@ -1,14 +1,14 @@
-//! Tables as CSV (RFC 4180, but with LF): one line of names with units, decimal points, empty where there is
-//! no value.
+//! CSV tables (RFC 4180, but with LF): a header line with names and units, decimal points, empty cells for
+//! missing values.
 //!
-//! Series are in long form, one row for each interval and flow or direction of a link: what R, pandas and
-//! DuckDB group by, and what a spreadsheet filters by.
+//! Series are in long form, one row for each interval and flow or link direction, as R, pandas, DuckDB and
+//! spreadsheet filters expect it.
 
 use bentpipe_report::{FlowReport, InstrumentReport, LimitedBy, Quantiles, Report};
 use bentpipe_sim::record::{Record, Series};
 use core::fmt::Write as _;
 
-/// A number as short as reading it back exactly allows; nothing when there is none.
+/// Shortest notation that reads back to the same number; empty if it is not finite.
 pub(crate) fn number(v: f64) -> String {
     match v {
         v if !v.is_finite() => String::new(),
@@ -17,7 +17,7 @@ pub(crate) fn number(v: f64) -> String {
     }
 }
 
-/// A text as a cell.
+/// Quotes a text for a cell if necessary.
 pub(crate) fn quoted(text: &str) -> String {
     if text.contains([',', '"', '\n', '\r']) {
         format!("\"{}\"", text.replace('"', "\"\""))
@@ -56,7 +56,7 @@ pub(crate) fn series(record: &Record) -> String {
     out
 }
 
-/// `flows.csv`: the report's flows.
+/// `flows.csv`.
 pub(crate) fn flows(report: &Report) -> String {
     let mut out = String::from(
         "name,tcp,start_s,established_s,finished_s,goodput_bps,bytes_acked,segments_sent,retransmits,timeouts,\
@@ -93,7 +93,7 @@ pub(crate) fn flows(report: &Report) -> String {
     out
 }
 
-/// Columns that only flows of one kind have, and how such a flow fills them.
+/// Columns of one kind of application, and the function that fills them for such a flow.
 type Application = (&'static [&'static str], fn(&FlowReport) -> Option<Vec<String>>);
 
 const APPLICATIONS: [Application; 3] = [
@@ -124,7 +124,7 @@ const APPLICATIONS: [Application; 3] = [
     ),
 ];
 
-/// The kinds that are there.
+/// Kinds of applications that occur in the report.
 fn applications(report: &Report) -> Vec<Application> {
     let there = |app: &Application| report.flows.iter().any(|f| app.1(f).is_some());
     APPLICATIONS.into_iter().filter(there).collect()
@@ -138,7 +138,7 @@ const fn spread(times: &Quantiles) -> [Option<f64>; 3] {
     [times.min, times.p50, times.p99]
 }
 
-/// Of each kind of application that is there: its columns, and a row for each of its flows.
+/// For each kind of application in the report: its columns, and a row for each of its flows.
 pub(crate) fn by_application(report: &Report) -> Vec<(&'static [&'static str], Vec<Vec<String>>)> {
     let row =
         |app: Application| move |f: &FlowReport| app.1(f).map(|cells| [vec![f.name.clone()], cells].concat());
@@ -148,7 +148,7 @@ pub(crate) fn by_application(report: &Report) -> Vec<(&'static [&'static str], V
         .collect()
 }
 
-/// `links.csv`: the report's directions of links, with a column for each cause of drops that any of them has.
+/// `links.csv`, with a column for each cause of drops that occurs.
 pub(crate) fn links(report: &Report) -> String {
     let causes = causes(report);
     let mut out = String::from("name,utilisation,packets,queue_mean_packets,queue_peak_packets");
@@ -182,7 +182,7 @@ pub(crate) fn links(report: &Report) -> String {
     out
 }
 
-/// Causes of drops that any link has, in the order in which they are met.
+/// Causes of drops on any link, in order of first occurrence.
 pub(crate) fn causes(report: &Report) -> Vec<&str> {
     let mut causes: Vec<&str> = Vec::new();
     for key in report.links.iter().flat_map(|l| l.drops.keys()) {
@@ -193,7 +193,7 @@ pub(crate) fn causes(report: &Report) -> Vec<&str> {
     causes
 }
 
-/// The table of an instrument.
+/// CSV table of an instrument.
 pub(crate) fn instrument(instrument: &InstrumentReport) -> String {
     let mut out = instrument.columns.join(",");
     out.push('\n');

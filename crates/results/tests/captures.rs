@@ -1,4 +1,4 @@
-//! Captures: packets are real, their counts are those of the report, and other programs agree.
+//! Captures: valid packets, counts that agree with the report, and checks by other programs.
 #![allow(clippy::unwrap_used, reason = "a test stops at the first surprise")]
 #![allow(clippy::print_stdout, reason = "a test that cannot run says so")]
 
@@ -48,7 +48,7 @@ fn scenario(captures: &str) -> Scenario {
     bentpipe_scenario::load(&source, &[], None).unwrap_or_else(|e| panic!("{e}"))
 }
 
-/// A folder of its own for each test, empty at first.
+/// An empty folder for each test.
 fn folder(test: &str) -> PathBuf {
     let dir = Path::new(env!("CARGO_TARGET_TMPDIR")).join(test);
     let _ = std::fs::remove_dir_all(&dir);
@@ -65,7 +65,7 @@ fn file(dir: &Path, name: &str) -> File {
     read(&std::fs::read(dir.join(name)).unwrap())
 }
 
-/// The output of a program, or none after a line that says why.
+/// Returns the output of a program, or prints why it cannot run and returns `None`.
 fn output(test: &str, program: &str, arguments: &[&str], file: &Path) -> Option<Output> {
     match Command::new(program).args(arguments).arg(file).output() {
         Ok(output) => Some(output),
@@ -100,7 +100,7 @@ fn a_capture_holds_every_packet_and_the_cause_of_each_drop() {
         if p.bytes[9] == bentpipe_wire::TCP {
             let segment = bentpipe_wire::parse(&p.bytes).unwrap();
             assert!(segment.tcp.timestamps.is_some());
-            // data begins after the SYN; the payload's first byte says where in the stream it lies
+            // data starts after the SYN; the first payload byte gives its offset in the stream
             if let Some(first) = segment.payload.first() {
                 let next = segment.payload.get(1).copied();
                 assert_eq!(next, Some((first + 1) % 251));
@@ -159,7 +159,7 @@ fn tshark_finds_nothing_malformed_and_no_bad_checksum() {
 fn tcptrace_counts_our_retransmissions() {
     let test = "tcptrace_counts_our_retransmissions";
     let (dir, report) = run("tcptrace", "[[captures]]\nlink = \"src1-access\"\n");
-    // the older format that tcptrace knows
+    // tcptrace needs the older pcap format
     let path = dir.join("in.pcap");
     let to = path.to_string_lossy().into_owned();
     let arguments = ["-F", "pcap", "-w", &to, "-r"];
@@ -178,8 +178,8 @@ fn tcptrace_counts_our_retransmissions() {
     assert_eq!(counted, report.flows[0].tcp().unwrap().retransmits, "{told}");
 }
 
-/// Every file is one place, so nothing is seen twice. Some of what was sent again `tshark` calls out of
-/// order: within 3 ms of new data it cannot tell.
+/// Each file is a single capture point, so no packet is seen twice. `tshark` reports some retransmissions
+/// as out of order, if they come within 3 ms of new data.
 #[test]
 fn tshark_counts_our_retransmissions() {
     let test = "tshark_counts_our_retransmissions";

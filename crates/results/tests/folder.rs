@@ -1,4 +1,4 @@
-//! The folder: what lies in it, that it is the same each time, and that faults leave nothing half-written.
+//! Results folders: contents, reproducibility, and no incomplete files after errors.
 #![allow(clippy::unwrap_used, reason = "a test stops at the first surprise")]
 
 use bentpipe_report::TcpReport;
@@ -68,7 +68,7 @@ fn every_row_of_a_table_has_every_column_and_the_sums_are_those_of_the_report() 
     assert_eq!(head[..4], ["time_s", "kind", "name", "goodput_bps"]);
     let place = head.iter().position(|h| *h == "retransmits").unwrap();
     let cells = series.lines().skip(1).map(|l| l.split(',').collect::<Vec<_>>());
-    // empty before a flow has begun
+    // cells are empty before a flow starts
     let counts = cells.filter(|c| c[1] == "flow" && !c[place].is_empty());
     let resent: f64 = counts.map(|c| c[place].parse::<f64>().unwrap()).sum();
     let all: u64 = report.flows.iter().map(|f| f.tcp_or_zeros().retransmits).sum();
@@ -121,7 +121,7 @@ fn gateways_and_figures_of_others_have_tables_where_there_are_any() {
     let page = text("report.html");
     assert!(page.contains("<h2>Beside what others found</h2>") && page.contains("<td>23.670</td>"));
     assert!(page.contains("<h2>Gateways</h2>") && page.contains("flows accelerated"));
-    // the table stands once, and is not repeated among the words
+    // the table appears once and is not repeated in the text
     assert_eq!(
         page.matches("TCP-SuperCharger, table 2: 4096 KB").count(),
         2,

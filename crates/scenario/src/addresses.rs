@@ -2,9 +2,9 @@
 
 use core::net::IpAddr;
 
-/// Addresses of the host with place `index` among those of sessions that lie within `depth` others.
+/// Returns the IPv4 and IPv6 address of host `index` of a session that is nested in `depth` other sessions.
 ///
-/// `10.(55 + depth).x.y` and `fd55:depth::n`: private (RFC 1918, RFC 4193), and seldom used by anybody else.
+/// `10.(55 + depth).x.y` and `fd55:depth::n`: private (RFC 1918, RFC 4193) and rarely used elsewhere.
 pub fn host_addresses(depth: u8, index: u16) -> [IpAddr; 2] {
     let [third, fourth] = [(index / 250) as u8, (index % 250 + 1) as u8];
     let v4 = [10, 55 + depth, third, fourth];

@@ -1,9 +1,8 @@
-//! Quantities outside scenario files, as `--expect` takes them: `1 Mbit/s`, `500 ms`, `3 packets`, `5 %`,
-//! `0.9`.
+//! Quantities outside scenario files, as for `--expect`: `1 Mbit/s`, `500 ms`, `3 packets`, `5 %`, `0.9`.
 
 use crate::quantity::{BUFFER, Dimension, RATE, TIME, Unit, WINDOW, split};
 
-/// What an amount measures.
+/// Dimension of an amount, and the unit of its value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Measures {
     /// In bit/s.
@@ -14,23 +13,23 @@ pub enum Measures {
     Bytes,
     /// In packets or segments.
     Pieces,
-    /// A number without a unit, or a percentage as a share of 1.
+    /// A number without a unit, or a percentage as a fraction of 1.
     Bare,
 }
 
-/// A number and what it measures.
+/// A number with its dimension.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Amount {
-    /// In the unit that [`Measures`] names.
+    /// Value in the unit that [`Measures`] names.
     pub value: f64,
-    /// What it measures.
+    /// Dimension.
     pub measures: Measures,
 }
 
-/// Reads an amount.
+/// Parses an amount.
 ///
 /// # Errors
-/// What is wrong, in one line: not a number, or an unknown unit.
+/// One line: the text is not a number, or the unit is unknown.
 pub fn amount(text: &str) -> Result<Amount, String> {
     let text = text.trim();
     let (number, name) = split(text);

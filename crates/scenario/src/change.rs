@@ -1,5 +1,4 @@
-//! Changes of a running link as a user writes them: the words of `bentpipe link set`, read as the keys of a
-//! timeline are.
+//! Changes of a running link, as given to `bentpipe link set`. Values are read like the keys of a timeline.
 
 use crate::diagnostic::{Diagnostic, Fault, Result, did_you_mean, listed};
 use crate::form::Read;
@@ -9,25 +8,25 @@ use crate::value::{Kind, Value};
 use bentpipe_base::Duration;
 use bentpipe_link::Change;
 
-/// What can be changed.
+/// Properties that can be changed.
 const KEYS: [&str; 6] = ["rate", "delay", "buffer", "loss", "ber", "up"];
-/// Longest word.
+/// Maximum length of a word.
 const MAX_WORD: usize = 4096;
 
 /// Reads `KEY=VALUE` words: `rate=5Mbit/s`, `delay=300ms`, `buffer=50packets`, `loss=1e-3`, `ber=1e-7`,
 /// `up=off`.
 ///
 /// # Errors
-/// The first word that is wrong, with the guilty part underlined.
+/// The first invalid word, with the wrong part underlined.
 pub fn change(words: &[String]) -> core::result::Result<Change, Box<Diagnostic>> {
     let file = Source::new("command line", "");
     read(words).map_err(|fault| fault.place(&Sources::of_words(&file, words)))
 }
 
-/// Reads a length of time that is more than nothing, as `bentpipe link outage` takes it.
+/// Reads a duration greater than zero, for `bentpipe link outage`.
 ///
 /// # Errors
-/// What is wrong with it.
+/// The reason why the word is invalid.
 pub fn length(word: &str) -> core::result::Result<Duration, Box<Diagnostic>> {
     let file = Source::new("command line", "");
     let words = [word.to_owned()];

@@ -1,4 +1,4 @@
-//! Nodes of kinds that are not built in: who writes one, and how it reads its keys.
+//! Nodes whose kind is not built in: the trait to implement, and how such a node reads its keys.
 //!
 //! ```text
 //! Registry::default().with::<Mark>() -> register() -> [[nodes]] kind = "mark" -> Mark::read -> a node in the network
@@ -15,42 +15,42 @@ use core::fmt;
 use core::ops::RangeInclusive;
 use std::sync::OnceLock;
 
-/// A node that stands at the beginning of a direction of a link, as a gateway does: its port 0 leads to where
-/// packets come from, its port 1 into the link; what comes back over the other direction passes as well.
+/// A node at the start of a link direction, as a gateway is. Packets of the link direction arrive at port 0
+/// and leave through port 1; packets of the other direction pass through it as well.
 ///
-/// It sees wire packets, never super-packets. `Node::counters` go into the report.
+/// It sees packets as on the wire, never super-packets. `Node::counters` become part of the report.
 pub trait CustomNode: Node + 'static {
-    /// The word for `kind`.
+    /// Value of the key `kind`.
     const KIND: &'static str;
-    /// Its keys, and what each is.
+    /// Its keys and their descriptions.
     const KEYS: &'static [(&'static str, &'static str)];
 
-    /// Makes a node, one for each `[[nodes]]` of a run.
+    /// Creates a node from its keys, once for each `[[nodes]]` table of a run.
     ///
     /// # Errors
-    /// What [`Settings`] gives, or [`Settings::refuse`].
+    /// Errors of [`Settings`], or of [`Settings::refuse`].
     fn read(settings: &Settings) -> core::result::Result<Self, SettingError>
     where
         Self: Sized;
 }
 
-/// Why a setting cannot be used; the user sees its value underlined.
+/// Why a setting cannot be used. The diagnostic underlines its value.
 #[derive(Clone, Debug)]
 pub struct SettingError(pub(crate) Fault);
 
-/// The keys of one `[[nodes]]`.
+/// Keys of one `[[nodes]]` table.
 #[derive(Clone, Debug)]
 pub struct Settings {
     table: Table,
     span: Span,
 }
 
-/// A key that is not there is `None`; a value of another kind is an error.
+/// Each method returns `None` if the key is missing, and an error if the value has another type.
 impl Settings {
-    /// A whole number.
+    /// Reads a whole number.
     ///
     /// # Errors
-    /// When it is something else, or out of `range`.
+    /// If the value has another type or is outside `range`.
     pub fn whole(
         &self,
         key: &str,
@@ -68,50 +68,50 @@ impl Settings {
         })
     }
 
-    /// A number without a unit.
+    /// Reads a number without a unit.
     ///
     /// # Errors
-    /// When it is something else.
+    /// If the value has another type.
     pub fn number(&self, key: &str) -> core::result::Result<Option<f64>, SettingError> {
         self.read(key)
     }
 
-    /// `true` or `false`.
+    /// Reads `true` or `false`.
     ///
     /// # Errors
-    /// When it is something else.
+    /// If the value has another type.
     pub fn switch(&self, key: &str) -> core::result::Result<Option<bool>, SettingError> {
         self.read(key)
     }
 
-    /// A time with its unit.
+    /// Reads a time with its unit.
     ///
     /// # Errors
-    /// When it is something else.
+    /// If the value has another type.
     pub fn time(&self, key: &str) -> core::result::Result<Option<Duration>, SettingError> {
         self.read(key)
     }
 
-    /// A rate with its unit.
+    /// Reads a rate with its unit.
     ///
     /// # Errors
-    /// When it is something else.
+    /// If the value has another type.
     pub fn rate(&self, key: &str) -> core::result::Result<Option<Rate>, SettingError> {
         self.read(key)
     }
 
-    /// A size with its unit.
+    /// Reads a size with its unit.
     ///
     /// # Errors
-    /// When it is something else.
+    /// If the value has another type.
     pub fn size(&self, key: &str) -> core::result::Result<Option<Size>, SettingError> {
         self.read(key)
     }
 
-    /// A text.
+    /// Reads a text.
     ///
     /// # Errors
-    /// When it is something else.
+    /// If the value has another type.
     pub fn text(&self, key: &str) -> core::result::Result<Option<&str>, SettingError> {
         let Some(value) = self.table.get(key) else { return Ok(None) };
         value.text().map(Some).ok_or_else(|| {
@@ -124,13 +124,13 @@ impl Settings {
         self.table.get(key).map(|value| T::read(value, key)).transpose().map_err(SettingError)
     }
 
-    /// Refuses the value of `key`: what is wrong, and what to write instead.
+    /// Returns an error for the value of `key`: what is wrong, and what to write instead.
     pub fn refuse(&self, key: &str, message: &str, instead: &str) -> SettingError {
         let span = self.table.get(key).map_or(self.span, |value| value.span);
         SettingError(Fault::new(span, message, instead))
     }
 
-    /// As keys of a file, in its order.
+    /// Keys and values as TOML, in file order.
     pub(crate) fn lines(&self) -> impl Iterator<Item = (&str, String)> {
         self.table.0.iter().map(|entry| (entry.key.as_str(), written(&entry.value)))
     }
@@ -156,7 +156,7 @@ fn written(value: &Value) -> String {
 
 type Make = fn(&Settings) -> core::result::Result<Box<dyn Node>, SettingError>;
 
-/// A kind of node in a registry.
+/// A registered kind of node.
 #[derive(Clone, Copy)]
 struct CustomKind {
     kind: &'static str,
@@ -164,7 +164,7 @@ struct CustomKind {
     make: Make,
 }
 
-/// The kinds of nodes and the schemes that scenarios may use beside the built-in ones.
+/// Kinds of nodes and congestion control schemes that scenarios can use in addition to the built-in ones.
 #[derive(Clone, Default)]
 pub struct Registry {
     kinds: Vec<CustomKind>,
@@ -172,7 +172,7 @@ pub struct Registry {
 }
 
 impl Registry {
-    /// And nodes of this kind; of two with the same word the later one counts.
+    /// Adds a kind of node. It replaces an earlier one of the same name.
     #[must_use]
     pub fn with<N: CustomNode>(mut self) -> Self {
         self.kinds.retain(|known| known.kind != N::KIND);
@@ -181,8 +181,7 @@ impl Registry {
         self
     }
 
-    /// And a congestion control, as `tcp = "name"`: how losses are found and how the window comes down, and the law
-    /// of growth with its parameters.
+    /// Adds a congestion control scheme for `tcp = "name"`: its loss recovery and its law of growth.
     #[must_use]
     pub fn with_scheme(mut self, name: &'static str, recovery: RecoveryParams, law: &'static Law) -> Self {
         self.schemes.push((name, recovery, law));
@@ -198,8 +197,7 @@ impl fmt::Debug for Registry {
 
 static REGISTRY: OnceLock<Registry> = OnceLock::new();
 
-/// Makes `registry` that of this process, for every file that is read from now on. The first one counts;
-/// false when there was one already.
+/// Sets the registry of this process for all files read from now on. Returns false if one is already set.
 pub fn register(registry: Registry) -> bool {
     Scheme::register(&registry.schemes);
     REGISTRY.set(registry).is_ok()
@@ -210,15 +208,15 @@ pub fn register(registry: Registry) -> bool {
 pub struct CustomSpec {
     /// Unique name.
     pub name: String,
-    /// Its kind.
+    /// Kind of the node.
     pub kind: &'static str,
-    /// Its keys.
+    /// Keys of the node.
     pub settings: Settings,
     make: Make,
 }
 
 impl CustomSpec {
-    /// Reads the keys that belong to the kind. `kind` is the word and its place.
+    /// Reads the keys of the kind. `kind` is its name and position.
     pub(crate) fn new(
         name: String,
         (kind, word): (&str, Span),
@@ -251,10 +249,10 @@ impl CustomSpec {
         Ok(spec)
     }
 
-    /// A new node.
+    /// Creates a new node.
     ///
     /// # Errors
-    /// Those of [`CustomNode::read`]; it has been read once, when the file was.
+    /// Those of [`CustomNode::read`]. They do not occur for settings that were read before.
     pub fn node(&self) -> core::result::Result<Box<dyn Node>, SettingError> {
         (self.make)(&self.settings)
     }

@@ -1,4 +1,4 @@
-//! Errors that point at the guilty characters and say what to write instead.
+//! Errors that underline the wrong characters and say what to write instead.
 
 use crate::source::{Sources, Span};
 pub(crate) use bentpipe_base::names::{listed, nearest};
@@ -6,18 +6,18 @@ use core::fmt::Write as _;
 
 /// One error in a scenario file or on the command line.
 ///
-/// Its `Display` is the whole picture, in plain text and without a newline at the end:
-/// message, place, the line with the offending text underlined, and help.
+/// `Display` prints the full message in plain text, without a newline at the end: message, place, the line
+/// with the wrong text underlined, and help.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{}", self.render())]
 pub struct Diagnostic {
     /// What is wrong, in one line.
     pub message: String,
-    /// Where.
+    /// Where the error is.
     pub place: Place,
-    /// Said beside the underline.
+    /// Text beside the underline.
     pub label: String,
-    /// What is allowed, what was probably meant, where a parameter is used: one line each.
+    /// Help, one line each: allowed values, similar names, where a parameter is used.
     pub help: Vec<String>,
 }
 
@@ -26,11 +26,11 @@ pub struct Diagnostic {
 pub struct Place {
     /// The file's name, or `command line`.
     pub name: String,
-    /// From 1.
+    /// Line number, from 1.
     pub line: usize,
-    /// From 1, in characters.
+    /// Column, from 1, in characters.
     pub column: usize,
-    /// The line, or what fits of it; control characters are shown as blanks.
+    /// The line, or an excerpt of it. Control characters are shown as blanks.
     pub text: String,
     /// Characters of `text` before the underline.
     pub offset: usize,
@@ -57,9 +57,9 @@ impl Diagnostic {
     }
 }
 
-/// An error on its way up: it knows a span, not yet the text around it.
+/// An error inside the crate: it has a span, but not the text around it.
 ///
-/// Boxed inside, so that the good path stays small.
+/// Boxed to keep `Result` small.
 #[derive(Clone, Debug)]
 pub(crate) struct Fault(Box<Inner>);
 
@@ -94,7 +94,7 @@ impl Fault {
         }
     }
 
-    /// With the texts at hand, what the user sees.
+    /// Looks up the text of the span and returns the diagnostic for the user.
     pub(crate) fn place(self, sources: &Sources<'_>) -> Box<Diagnostic> {
         let Inner { span, message, label, mut help } = *self.0;
         let (message, label) = (one_line(&message), one_line(&label));
@@ -103,7 +103,7 @@ impl Fault {
     }
 }
 
-/// Keys and names are the user's: they may hold line breaks, or the whole rest of the file.
+/// Keys and names from the user may contain line breaks or be very long.
 fn one_line(text: &str) -> String {
     const LONGEST: usize = 300;
     let mut cut: String = text.chars().take(LONGEST).map(|c| if c.is_control() { ' ' } else { c }).collect();
@@ -113,7 +113,7 @@ fn one_line(text: &str) -> String {
     cut
 }
 
-/// `did you mean ...?`, when something is near.
+/// Returns `did you mean ...?` if a known word is similar.
 pub(crate) fn did_you_mean<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> String {
     nearest(word, known).map_or_else(String::new, |k| format!("did you mean `{k}`?"))
 }

@@ -1,5 +1,5 @@
-//! What a key may hold. The tables in [`crate::keys`] are made of these, and from them come the parser, its
-//! errors, the JSON schema and the reference page: a key is described once.
+//! Types of the values of keys. The tables in [`crate::keys`] are built from them, and the parser, its
+//! errors, the JSON schema and the reference page from the tables.
 
 use crate::diagnostic::{Fault, Result, did_you_mean, listed};
 use crate::measure::Measure;
@@ -7,7 +7,7 @@ use crate::quantity::Quantity;
 use crate::source::Span;
 use crate::value::{Kind, Table, Value};
 
-/// The shapes a value can have.
+/// The types of values.
 #[derive(Clone, Copy)]
 pub(crate) enum Form {
     /// `schema = 1`.
@@ -30,9 +30,9 @@ pub(crate) enum Form {
     Words(&'static [&'static str]),
     /// A table with known keys.
     Table(&'static TableInfo),
-    /// A list of such tables.
+    /// A list of tables with known keys.
     List(&'static TableInfo),
-    /// A list of tables with these keys and others.
+    /// A list of tables with these keys and any others.
     OpenList(&'static TableInfo),
     /// `[parameters]`: names chosen by the user, with their defaults.
     Parameters,
@@ -44,27 +44,27 @@ pub(crate) enum Form {
     Path,
     /// A list of pairs.
     Pairs(&'static Form, &'static Form),
-    /// One value, or the lowest and the highest.
+    /// One value, or the lowest and the highest value.
     Range(&'static Form),
     /// A list of whole milliseconds.
     Millis,
     /// A list of short texts.
     Texts,
-    /// Names of parameters with a list of values each.
+    /// Names of parameters, each with a list of values.
     Axes,
     /// Any of these.
     Either(&'static [Form]),
-    /// Text with a form of its own.
+    /// Text with its own syntax.
     Special(&'static Special),
-    /// One, or a list.
+    /// One value, or a list of values.
     Many(&'static Form),
 }
 
-/// Text with a form of its own, such as an address.
+/// Text with its own syntax, such as an address.
 pub(crate) struct Special {
-    /// With its article: `an address`.
+    /// Name with its article: `an address`.
     pub(crate) what: &'static str,
-    /// As a regular expression, for the schema.
+    /// Regular expression, for the schema.
     pub(crate) pattern: &'static str,
     pub(crate) example: &'static str,
 }
@@ -73,50 +73,49 @@ pub(crate) struct Special {
 pub(crate) struct Key {
     pub(crate) name: &'static str,
     pub(crate) form: Form,
-    /// As Markdown; `None` when the key must be given.
+    /// Markdown text; `None` if the key is required.
     pub(crate) default: Option<&'static str>,
     pub(crate) doc: &'static [&'static str],
 }
 
-/// A table: its keys, and other tables whose keys it also takes.
+/// A table: its keys, and other tables whose keys it includes.
 pub(crate) struct TableInfo {
-    /// As a user finds it: `[[flows]]`.
+    /// Title as in a file: `[[flows]]`.
     pub(crate) title: &'static str,
     pub(crate) doc: &'static [&'static str],
     pub(crate) keys: &'static [Key],
     pub(crate) includes: &'static [&'static TableInfo],
-    /// Markdown that the reference page has below the keys.
+    /// Markdown that follows the keys on the reference page.
     pub(crate) below: Option<fn() -> String>,
 }
 
-/// A value read from a file, with its place.
+/// A value read from a file, with its position.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct At<T> {
     pub(crate) value: T,
     pub(crate) span: Span,
 }
 
-/// Something that can be read from a value.
+/// A type that can be read from a value.
 pub(crate) trait Read: Sized {
-    /// How it is written.
+    /// Type of the value in the file.
     const FORM: Form;
-    /// `key` is the name to use in errors.
+    /// Reads the value. `key` is its name in errors.
     fn read(value: &Value, key: &str) -> Result<Self>;
 }
 
-/// A table with known keys; made by `table!`.
+/// A table with known keys, declared by `table!`.
 pub(crate) trait Keys: Sized {
     const INFO: TableInfo;
-    /// The same, to point at.
+    /// Static reference to `INFO`.
     const REF: &'static TableInfo = &Self::INFO;
-    /// Reads the keys of this table and leaves alone those it does not know. `whose` names the table in
-    /// errors.
+    /// Reads the keys of this table and ignores all others. `whose` names the table in errors.
     fn pick(table: &Table, span: Span, whose: &str) -> Result<Self>;
-    /// What is missing here is taken from `base`.
+    /// Takes missing keys from `base`.
     #[must_use]
     fn over(self, base: &Self) -> Self;
 
-    /// Keys beside those of the table, that are known only when the program runs.
+    /// Additional keys that are registered at run time.
     fn more() -> Vec<&'static str> {
         Vec::new()
     }
@@ -129,7 +128,7 @@ impl TableInfo {
         own.chain(self.includes.iter().flat_map(|t| t.names())).collect()
     }
 
-    /// How errors name the table: as its title when that says where it is, else by the key that holds it.
+    /// Name of the table in errors: its title if that says where it is, else the key that holds it.
     fn whose(&self, key: &str) -> String {
         if self.title.starts_with('[') || self.title == "the file" {
             self.title.into()
@@ -138,7 +137,7 @@ impl TableInfo {
         }
     }
 
-    /// Refuses the first key that is not known. `whose` names the table in errors.
+    /// Returns an error for the first unknown key. `whose` names the table in errors.
     pub(crate) fn check(&'static self, table: &Table, whose: &str, more: &[&'static str]) -> Result<()> {
         let names = [self.names().as_slice(), more].concat();
         let Some(entry) = table.0.iter().find(|e| !names.contains(&e.key.as_str())) else { return Ok(()) };
@@ -149,7 +148,7 @@ impl TableInfo {
     }
 }
 
-/// Reads a table: checks its keys, then reads each.
+/// Reads a table and checks its keys.
 pub(crate) fn read_table<T: Keys>(value: &Value, key: &str) -> Result<T> {
     let info = T::REF;
     match &value.kind {
@@ -184,23 +183,23 @@ impl<T: Keys> Read for Vec<At<T>> {
     }
 }
 
-/// Reads `key` of `table` if it is there.
+/// Reads `key` of `table` if it is given.
 pub(crate) fn optional<T: Read>(table: &Table, key: &str) -> Result<Option<At<T>>> {
     table.get(key).map(|v| Ok(At { value: T::read(v, key)?, span: v.span })).transpose()
 }
 
-/// Reads `key` of `table`, which must have it.
+/// Reads `key` of `table`, which is required.
 pub(crate) fn required<T: Read>(table: &Table, key: &str, whose: &str, span: Span) -> Result<At<T>> {
     optional(table, key)?
         .ok_or_else(|| Fault::new(span, format!("{whose} has no `{key}`"), format!("`{key}` must be given")))
 }
 
-/// The error for a value of the wrong kind.
+/// Error for a value of the wrong type.
 pub(crate) fn wrong(value: &Value, key: &str, wanted: &str) -> Fault {
     Fault::new(value.span, format!("`{key}` is {wanted}"), format!("this is {}", value.called()))
 }
 
-/// A key's name: `r#return` in code is `return` in a file.
+/// Name of a key in the file: `return` for `r#return`.
 pub(crate) const fn plain(name: &'static str) -> &'static str {
     match name.as_bytes() {
         [b'r', b'#', ..] => name.split_at(2).1,
@@ -208,10 +207,9 @@ pub(crate) const fn plain(name: &'static str) -> &'static str {
     }
 }
 
-/// Declares a table of keys: a struct to hold them, and its description.
+/// Declares a table of keys: a struct with the values, and its description.
 ///
-/// Keys under `required` must be given. The default of the others is documentation; what it means is up to
-/// `resolve`.
+/// Keys under `required` must be given. Defaults of the others are documentation; `resolve` applies them.
 macro_rules! table {
     ($(#[doc = $doc:literal])* struct $Name:ident $title:literal {
         $(required { $( $(#[doc = $rdoc:literal])* $rkey:ident : $R:ty, )* })?
@@ -277,13 +275,13 @@ macro_rules! table {
     };
 }
 
-/// An enum whose values are words.
+/// An enum whose values are written as words.
 pub(crate) trait Word {
-    /// As it is written.
+    /// The word in the file.
     fn word(&self) -> &'static str;
 }
 
-/// Declares the words for the values of an enum; `or` names what else the key takes, for errors.
+/// Declares the words for the values of an enum. `or` lists other accepted values, for errors.
 macro_rules! words {
     ($T:ident { $( $word:literal => $value:ident, )+ } $(or $other:literal)*) => {
         impl crate::form::Word for $T {
@@ -307,7 +305,7 @@ macro_rules! words {
     };
 }
 
-/// A word or a table.
+/// Declares an enum for a key that takes a plain value or a table.
 macro_rules! either {
     ($(#[doc = $doc:literal])* $Name:ident { $Plain:ident($P:ty), Table($T:ty) }) => {
         $(#[doc = $doc])*

@@ -1,11 +1,10 @@
-//! Scenario files: TOML with units, parameters and errors that point at the guilty character.
+//! Scenario files: TOML with units and parameters. Errors point at the wrong characters.
 //!
-//! [`load`] turns the text of a file into a [`Scenario`], a value with nothing left to interpret. [`to_toml`]
-//! writes one back, every default explicit. This crate reads no files and prints nothing: the caller brings
-//! the text.
+//! [`load`] parses the text of a file into a fully resolved [`Scenario`]. [`to_toml`] writes one back with
+//! every default explicit. This crate does no I/O: the caller supplies the text of all files.
 //!
-//! The way of a file: `value` (TOML with places) -> `parameters` (`--set`, `"$name"`) -> `keys` (types and
-//! units) -> `resolve` (names, counts, limits).
+//! Stages: `value` (TOML with positions) -> `parameters` (`--set`, `"$name"`) -> `keys` (types and units)
+//! -> `resolve` (names, counts, limits).
 
 mod addresses;
 mod amount;
@@ -48,13 +47,13 @@ pub use write::to_toml;
 use form::Keys as _;
 use value::{Kind, Value};
 
-/// Reads a scenario.
+/// Loads a scenario.
 ///
-/// `sets` are the name and value of each `--set` on the command line, in order; the last one of a name wins.
-/// `seed` replaces the file's. A scenario that names trace files needs [`load_with`].
+/// `sets` are the names and values of the `--set` options, in order; the last one of a name wins. `seed`
+/// replaces that of the file. A scenario that refers to trace files needs [`load_with`].
 ///
 /// # Errors
-/// The first error in the file or in `sets`, pointing at the guilty characters. Any text is safe to pass.
+/// The first error in the file or in `sets`, with its position. Any text is safe to pass.
 pub fn load(
     source: &Source,
     sets: &[(String, String)],
@@ -63,11 +62,11 @@ pub fn load(
     load_with(source, sets, seed, &trace::NoFiles)
 }
 
-/// Reads a scenario that may name files, which `files` brings. Paths are as the scenario says them; what they
-/// are relative to is up to `files`.
+/// Loads a scenario that may refer to other files, which `files` reads. Paths are passed as the scenario
+/// gives them.
 ///
 /// # Errors
-/// As [`load`]; and a file that cannot be read or has a wrong line, which is named.
+/// Those of [`load`], and files that cannot be read or have an invalid line.
 pub fn load_with(
     source: &Source,
     sets: &[(String, String)],
@@ -85,7 +84,7 @@ fn read(
 ) -> diagnostic::Result<Scenario> {
     let mut root = value::parse(source)?;
     let top = source::Span::file(0..0);
-    // A file of another version is told so before its keys are judged.
+    // Check the version first: the keys of another version would give misleading errors.
     form::required::<scalars::Version>(&root, "schema", "the file", top)
         .map_err(|fault| fault.help("help: a scenario file begins with schema = 1"))?;
     keys::FileKeys::REF.check(&root, "the file", &[])?;

@@ -1,4 +1,4 @@
-//! How lists are read.
+//! Reading of lists.
 
 use crate::diagnostic::{Fault, Result};
 use crate::form::{At, Form, Read, wrong};
@@ -10,13 +10,13 @@ use crate::value::{Kind, Value};
 use bentpipe_base::{Duration, Rate};
 use std::sync::Arc;
 
-/// Most lines of text in a list.
+/// Maximum number of texts in a list.
 const MAX_TEXTS: usize = 100;
-/// Most axes of a sweep.
+/// Maximum number of axes of a sweep.
 const MAX_AXES: usize = 16;
-/// Most values on an axis.
+/// Maximum number of values of an axis.
 const MAX_VALUES: usize = 1000;
-/// Longest value of an axis: what `--set` takes.
+/// Maximum length of an axis value, the same as for `--set`.
 const MAX_VALUE: usize = 4096;
 
 /// A list of short texts, at least one.
@@ -27,7 +27,7 @@ pub(crate) struct Texts(pub(crate) Vec<String>);
 #[derive(Clone, Debug)]
 pub(crate) struct Axes(pub(crate) Vec<Axis>);
 
-/// A parameter's name, where it stands, and its values as `--set` takes them.
+/// Name of a parameter, its position, and its values as `--set` takes them.
 #[derive(Clone, Debug)]
 pub(crate) struct Axis {
     pub(crate) name: String,
@@ -35,7 +35,7 @@ pub(crate) struct Axis {
     pub(crate) values: Vec<String>,
 }
 
-/// The items of a list that has from 1 to `most`.
+/// Returns the items of a list of 1 to `most` items.
 pub(crate) fn items<'a>(value: &'a Value, key: &str, wanted: &str, most: usize) -> Result<&'a [Value]> {
     let Kind::Array(items) = &value.kind else { return Err(wrong(value, key, wanted)) };
     if items.is_empty() {
@@ -91,7 +91,7 @@ impl Read for Axes {
     }
 }
 
-/// The values of one axis as text.
+/// Values of one axis as text.
 fn axis(name: &str, value: &Value) -> Result<Vec<String>> {
     let mut all = Vec::new();
     for item in items(value, name, "a list of values", MAX_VALUES)? {
@@ -118,12 +118,12 @@ fn axis(name: &str, value: &Value) -> Result<Vec<String>> {
     Ok(all)
 }
 
-/// Most pairs of a list.
+/// Maximum number of pairs in a list.
 const MAX_PAIRS: usize = 100_000;
-/// Most numbers of a list.
+/// Maximum number of numbers in a list.
 const MAX_NUMBERS: usize = 500_000;
 
-/// Pairs, `[[time, value], ...]`, at least one.
+/// A list of at least one pair: `[[time, value], ...]`.
 #[derive(Clone, Debug)]
 pub(crate) struct Pairs<A, B>(pub(crate) Vec<(At<A>, At<B>)>);
 
@@ -134,7 +134,7 @@ pub(crate) struct Range<T> {
     pub(crate) most: T,
 }
 
-/// Instants in whole milliseconds, in order: a mahimahi trace.
+/// Times in whole milliseconds, in increasing order: a mahimahi trace.
 #[derive(Clone, Debug)]
 pub(crate) struct Millis(pub(crate) Arc<[Duration]>);
 
@@ -146,11 +146,11 @@ pub(crate) struct RateOrNone(pub(crate) Option<Rate>);
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct TimeOrNone(pub(crate) Option<Duration>);
 
-/// The path of a file, which the caller reads.
+/// Path of a file that the caller reads.
 #[derive(Clone, Debug)]
 pub(crate) struct Path(pub(crate) String);
 
-/// What a list or range holds, in a word.
+/// Describes the contents of a list or range.
 fn word(form: &Form) -> String {
     crate::reference::form(form).replace(['`', '"'], "")
 }
@@ -220,7 +220,7 @@ impl Read for Millis {
     }
 }
 
-/// A number of milliseconds as a time within a scenario's range.
+/// Converts milliseconds to a time in the range that a scenario allows.
 pub(crate) fn millis(n: i128) -> core::result::Result<Duration, &'static str> {
     match u64::try_from(n).ok().and_then(|n| n.checked_mul(1_000_000)) {
         Some(ns) if ns <= quantity::YEAR => Ok(Duration(ns)),

@@ -1,6 +1,6 @@
-//! Decimal quantities: decibels, degrees, kilometres, and what is counted per second.
+//! Decimal quantities: decibels, degrees, kilometres and rates per second.
 //!
-//! They describe physics and are not exact as rates, times and sizes are; they may be negative.
+//! They describe physical values, may be negative, and are not exact like rates, times and sizes.
 
 use crate::diagnostic::{Fault, Result, nearest};
 use crate::form::{Form, Read};
@@ -8,13 +8,13 @@ use crate::quantity::split;
 use crate::scalars::shown;
 use crate::value::{Kind, Value};
 
-/// A kind of decimal quantity: its units, the first of which is the base, and its range in the base unit.
+/// A kind of decimal quantity: its units, base unit first, and its range in the base unit.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Measure {
-    /// With its article: `an angle`.
+    /// Name with its article: `an angle`.
     pub(crate) what: &'static str,
     pub(crate) example: &'static str,
-    /// Name and how many base units it holds.
+    /// Name of each unit and number of base units in it.
     pub(crate) units: &'static [(&'static str, f64)],
     pub(crate) least: f64,
     pub(crate) most: f64,
@@ -39,7 +39,7 @@ pub(crate) const LENGTH: Measure = Measure {
 pub(crate) const FREQUENCY: Measure =
     Measure { what: "a frequency", example: "2e-4 1/s", units: &[("1/s", 1.0)], least: 0.0, most: 1e3 };
 
-/// Signal over noise, or attenuation.
+/// Signal-to-noise ratio or attenuation, in dB.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Decibel(pub(crate) f64);
 
@@ -51,12 +51,12 @@ pub(crate) struct Degrees(pub(crate) f64);
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Kilometres(pub(crate) f64);
 
-/// Per second.
+/// A value per second.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct PerSecond(pub(crate) f64);
 
 impl Measure {
-    /// Reads `value` in the base unit.
+    /// Reads `value` and returns it in the base unit.
     fn read(&self, value: &Value, key: &str) -> Result<f64> {
         let bare = match &value.kind {
             Kind::Integer(n) => n.to_string(),
@@ -94,7 +94,7 @@ impl Measure {
     }
 }
 
-/// Declares how a type is read as a measure.
+/// Implements `Read` for the types of measures.
 macro_rules! measures {
     ($($T:ident $MEASURE:ident,)+) => {
         $(impl Read for $T {

@@ -1,4 +1,4 @@
-//! `[parameters]`, `--set`, and the `"$name"`s that they replace.
+//! `[parameters]`, `--set`, and the `"$name"` references that they replace.
 
 use crate::diagnostic::{Fault, Result, did_you_mean, listed};
 use crate::form::{Form, Read, wrong};
@@ -7,9 +7,9 @@ use crate::types::ParamValue;
 use crate::value::{Kind, Table, Value};
 use std::collections::BTreeMap;
 
-/// Most parameters of a file.
+/// Maximum number of parameters of a file.
 const MAX_PARAMETERS: usize = 1000;
-/// Longest `--set`.
+/// Maximum length of a `--set`.
 const MAX_SET: usize = 4096;
 
 /// The declared parameters, with the values of this run.
@@ -26,7 +26,7 @@ struct Parameter {
     used: bool,
 }
 
-/// `[parameters]` is read before everything else; in the table of keys it is only known to exist.
+/// `[parameters]` is read before all other keys; the table of keys only lists it.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Declared;
 
@@ -35,7 +35,7 @@ pub(crate) struct Declared;
 pub(crate) struct Resolved(pub(crate) Vec<(String, ParamValue)>);
 
 impl Parameters {
-    /// Reads the declarations, and gives them the values of `sets`; the last one of a name wins.
+    /// Reads the declarations and applies `sets`; the last one of a name wins.
     pub(crate) fn read(root: &Table, sets: &[(String, String)]) -> Result<Self> {
         let mut all = Self { list: Vec::new(), index: BTreeMap::new() };
         if let Some(value) = root.get("parameters") {
@@ -89,7 +89,7 @@ impl Parameters {
             .help(allowed)
     }
 
-    /// Puts values where the file says `"$name"`, everywhere but in the declarations.
+    /// Replaces `"$name"` by the value everywhere except in the declarations.
     pub(crate) fn substitute(&mut self, root: &mut Table) -> Result<()> {
         for entry in &mut root.0 {
             if !matches!(entry.key.as_str(), "parameters" | "resolved" | "sweep") {
@@ -117,7 +117,7 @@ impl Parameters {
         }
     }
 
-    /// A parameter without effect is a slip, and a `--set` of it would mislead.
+    /// An unused parameter is a mistake, and `--set` would have no effect.
     pub(crate) fn check_used(&self) -> Result<()> {
         match self.list.iter().find(|p| !p.used) {
             None => Ok(()),
@@ -129,14 +129,14 @@ impl Parameters {
         }
     }
 
-    /// Names and values as they go into reports.
+    /// Names and values for reports.
     pub(crate) fn resolved(&self) -> Vec<(String, ParamValue)> {
         self.list.iter().map(|p| (p.name.clone(), p.value())).collect()
     }
 }
 
 impl Parameter {
-    /// The value; one from the command line takes the kind of the default where it can.
+    /// Returns the value. One from `--set` is converted to the type of the default if possible.
     fn value(&self) -> ParamValue {
         let default = plain(&self.default);
         let Some(Value { kind: Kind::Raw(text), .. }) = &self.set else { return default };
@@ -151,7 +151,7 @@ impl Parameter {
     }
 }
 
-/// A scalar as a report shows it.
+/// Converts a scalar for reports.
 fn plain(value: &Value) -> ParamValue {
     match &value.kind {
         Kind::Integer(n) => i64::try_from(*n).map_or(ParamValue::Number(*n as f64), ParamValue::Integer),
@@ -162,7 +162,7 @@ fn plain(value: &Value) -> ParamValue {
     }
 }
 
-/// The name in a text that is exactly `$name`.
+/// Returns the name if the text is exactly `$name`.
 pub(crate) fn reference(text: &str) -> Option<&str> {
     text.strip_prefix('$').filter(|name| !name.is_empty() && name.chars().all(in_name))
 }
@@ -182,7 +182,7 @@ fn check_name(name: &str, span: Span) -> Result<()> {
     Err(Fault::new(span, "this is not a name for a parameter", label))
 }
 
-/// `name = default` or `name = { default = .., doc = ".." }`.
+/// Reads the default from `name = default` or `name = { default = .., doc = ".." }`.
 fn default_of(name: &str, value: &Value) -> Result<Value> {
     let default = match &value.kind {
         Kind::Table(table) => {

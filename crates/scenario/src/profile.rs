@@ -1,4 +1,4 @@
-//! Named links: data in `profiles.toml`, read with the same table of keys as everything else.
+//! Ready-made links from `profiles.toml`, read with the same tables of keys as scenario files.
 
 use crate::diagnostic::{Fault, Result, did_you_mean, listed};
 use crate::form::{At, read_table, table};
@@ -10,28 +10,28 @@ use crate::types::DirectionSpec;
 use crate::value::{self, Kind, Table, Value};
 use std::sync::LazyLock;
 
-/// The data.
+/// Contents of the file.
 const DATA: &str = include_str!("../profiles.toml");
 
 /// A ready-made link.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Profile {
-    /// What `profile = "..."` says.
+    /// Name for `profile = "..."`.
     pub name: String,
-    /// One line.
+    /// Description in one line.
     pub summary: String,
-    /// Its round-trip time in words.
+    /// RTT as text.
     pub rtt: String,
-    /// Where its numbers come from.
+    /// Source of the numbers.
     pub source: String,
-    /// To the user.
+    /// Direction to the user.
     pub forward: DirectionSpec,
-    /// From the user.
+    /// Direction from the user.
     pub backward: DirectionSpec,
 }
 
 table! {
-    /// The file of profiles.
+    /// Keys of `profiles.toml`.
     struct ProfilesKeys "profiles.toml" {
         required {
             /// The profiles.
@@ -44,30 +44,30 @@ table! {
     /// A ready-made link.
     struct ProfileKeys "[[profiles]]" {
         required {
-            /// What `profile` says.
+            /// Name for `profile`.
             name: Name,
-            /// One line.
+            /// Description in one line.
             summary: Text,
-            /// Round-trip time in words.
+            /// RTT as text.
             rtt: Text,
-            /// Where its numbers come from.
+            /// Source of the numbers.
             source: Text,
-            /// To the user.
+            /// Direction to the user.
             forward: DirectionKeys,
-            /// From the user.
+            /// Direction from the user.
             backward: DirectionKeys,
         }
     }
 }
 
-/// The file as a tree.
+/// The parsed file.
 static TREE: LazyLock<Table> =
     LazyLock::new(|| value::parse(&Source::new("profiles.toml", DATA)).expect("profiles.toml is TOML"));
 
-/// Everything resolved.
+/// All profiles, resolved.
 static ALL: LazyLock<Vec<Profile>> = LazyLock::new(|| resolve().expect("profiles.toml holds profiles"));
 
-/// All named links, in the order in which they are listed.
+/// Returns all ready-made links, in the order in which they are listed.
 pub fn profiles() -> &'static [Profile] {
     &ALL
 }
@@ -91,7 +91,7 @@ fn resolve() -> Result<Vec<Profile>> {
     keys.profiles.value.into_iter().map(profile).collect()
 }
 
-/// The keys of both directions of a profile. Errors about them point at the name that asked for it.
+/// Returns the keys of both directions of a profile. Errors in them point at `name`.
 pub(crate) fn find(name: &At<Name>) -> Result<(DirectionKeys, DirectionKeys)> {
     let word = &name.value.0;
     let trees = match TREE.get("profiles").map(|v| &v.kind) {
@@ -117,7 +117,7 @@ pub(crate) fn find(name: &At<Name>) -> Result<(DirectionKeys, DirectionKeys)> {
     Ok((keys.forward.value, keys.backward.value))
 }
 
-/// Says of everything in `value` that it was written at `span`.
+/// Sets the position of `value` and all values in it to `span`.
 fn move_to(value: &mut Value, span: Span) {
     value.span = span;
     match &mut value.kind {

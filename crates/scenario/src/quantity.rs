@@ -1,16 +1,16 @@
-//! Numbers with units, read exactly: no float stands between `"1.544 Mbit/s"` and 1544000.
+//! Numbers with units, read exactly: `"1.544 Mbit/s"` becomes 1544000 without floating point.
 
 use crate::diagnostic::{Fault, Result, nearest};
 use crate::scalars::shown;
 use crate::value::{Kind, Value};
 
-/// A unit and how many base units (bit/s, ns, byte, piece) it holds.
+/// A unit and the number of base units (bit/s, ns, byte, piece) in it.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Unit {
     pub(crate) name: &'static str,
     pub(crate) scale: u64,
     pub(crate) dimension: Dimension,
-    /// False for spellings that are taken but not advertised.
+    /// False for spellings that are accepted but not shown in documentation and errors.
     pub(crate) listed: bool,
 }
 
@@ -26,13 +26,13 @@ pub(crate) enum Dimension {
 /// A kind of quantity: its units and its range in base units.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Quantity {
-    /// With its article: `a rate`.
+    /// Name with its article: `a rate`.
     pub(crate) what: &'static str,
     pub(crate) example: &'static str,
     pub(crate) units: &'static [Unit],
-    /// Largest value, and how a user would write it.
+    /// Maximum value, and its usual spelling.
     pub(crate) most: (u64, &'static str),
-    /// True when zero makes no sense.
+    /// True if zero is not allowed.
     pub(crate) positive: bool,
 }
 
@@ -79,7 +79,7 @@ const fn with_pieces(many: &'static str, one: &'static str) -> [Unit; 9] {
     [b, kb, mb, gb, kib, mib, gib, unit(many, 1, Dimension::Pieces), quiet(one, 1, Dimension::Pieces)]
 }
 
-/// A year in nanoseconds: longest time in a scenario.
+/// One year in nanoseconds, the longest time in a scenario.
 pub(crate) const YEAR: u64 = 365 * 86_400 * 1_000_000_000;
 
 pub(crate) const RATE: Quantity = Quantity {
@@ -114,12 +114,12 @@ pub(crate) const BUFFER: Quantity = Quantity {
 };
 
 impl Quantity {
-    /// Units to advertise.
+    /// Names of the units that documentation and errors show.
     pub(crate) fn listed(&self) -> impl Iterator<Item = &'static str> {
         self.units.iter().filter(|u| u.listed).map(|u| u.name)
     }
 
-    /// Reads `value`: an amount in base units and what they measure.
+    /// Reads `value` and returns the amount in base units and its dimension.
     pub(crate) fn read(&self, value: &Value, key: &str) -> Result<(u64, Dimension)> {
         let refuse = |message: String, label: &str| {
             let units: Vec<_> = self.listed().collect();
@@ -177,7 +177,7 @@ impl Quantity {
         }
     }
 
-    /// What to say about a unit that does not exist here.
+    /// Help text for an unknown unit.
     fn unit_hint(&self, number: &str, name: &str) -> String {
         if let Some(hint) = ambiguous(self.units[0].dimension, number, name) {
             return hint;
@@ -196,7 +196,7 @@ impl Quantity {
     }
 }
 
-/// Units that could mean several things, or that belong to everyday language.
+/// Returns a hint for ambiguous or informal unit names.
 fn ambiguous(dimension: Dimension, number: &str, name: &str) -> Option<String> {
     let hint = match (dimension, name) {
         (Dimension::Rate, "B/s" | "kB/s" | "MB/s" | "GB/s" | "kBps" | "MBps" | "GBps") => {
@@ -226,14 +226,14 @@ fn ambiguous(dimension: Dimension, number: &str, name: &str) -> Option<String> {
     Some(hint)
 }
 
-/// Why a number does not fit its base unit.
+/// Why a number cannot be expressed in its base unit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Trouble {
     TooLarge,
     Fraction,
 }
 
-/// `"1.5e3 ms"` to `("1.5e3", "ms")`. The number is empty when there is none.
+/// Splits `"1.5e3 ms"` into `("1.5e3", "ms")`. The number is empty if there is none.
 pub(crate) fn split(text: &str) -> (&str, &str) {
     let bytes = text.as_bytes();
     let digits = |from: usize| from + bytes[from..].iter().take_while(|b| b.is_ascii_digit()).count();
@@ -254,7 +254,7 @@ pub(crate) fn split(text: &str) -> (&str, &str) {
     (&text[..end], text[end..].trim_start())
 }
 
-/// `number * scale`, which must be a whole number. `number` is what [`split`] takes for one.
+/// Returns `number * scale`, which must be a whole number. `number` is the first part of a [`split`].
 pub(crate) fn exact(number: &str, scale: u64) -> core::result::Result<u64, Trouble> {
     let (mantissa, exponent) = number.split_once(['e', 'E']).unwrap_or((number, "0"));
     let (whole, fraction) = mantissa.split_once('.').unwrap_or((mantissa, ""));
@@ -270,7 +270,7 @@ pub(crate) fn exact(number: &str, scale: u64) -> core::result::Result<u64, Troub
     if digits == 0 {
         return Ok(0);
     }
-    // An exponent that does not parse is far beyond any range.
+    // An exponent that does not fit an i32 is out of any range.
     let exponent: i32 = exponent.parse().map_err(|_| Trouble::TooLarge)?;
     let shift = i64::from(exponent) - i64::try_from(fraction.len()).map_err(|_| Trouble::TooLarge)?;
     let mut product = digits.checked_mul(u128::from(scale)).ok_or(Trouble::Fraction)?;

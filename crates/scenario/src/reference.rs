@@ -1,4 +1,4 @@
-//! The table of keys as the reference page of the manual.
+//! Generates the reference page of the manual from the tables of keys.
 
 use crate::form::{Form, Keys as _, TableInfo};
 use crate::keys::FileKeys;
@@ -7,15 +7,15 @@ use crate::quantity;
 use crate::schema::{paragraph, plain_title};
 use core::fmt::Write as _;
 
-/// What stands before the tables.
+/// Text before the tables.
 const HEAD: &str = include_str!("reference.md");
 
-/// The reference page of scenario files in Markdown, ending in a newline.
+/// Returns the reference page of scenario files in Markdown, ending in a newline.
 pub fn reference() -> String {
     page(HEAD, FileKeys::REF)
 }
 
-/// A page: `head`, with the units in the place of `@UNITS@`, then `root` and all tables below it.
+/// Returns a page: `head` with the units in place of `@UNITS@`, then `root` and all tables reachable from it.
 pub(crate) fn page(head: &str, root: &'static TableInfo) -> String {
     let quantities = [quantity::RATE, quantity::TIME, quantity::SIZE, quantity::WINDOW, quantity::BUFFER];
     let rows = quantities.iter().map(|q| {
@@ -37,13 +37,13 @@ pub(crate) fn page(head: &str, root: &'static TableInfo) -> String {
     out
 }
 
-/// Lists a table and all it leads to, each once.
+/// Lists a table and all tables reachable from it, each once.
 fn visit(info: &'static TableInfo, seen: &mut Vec<&'static TableInfo>) {
     if seen.iter().any(|s| s.title == info.title) {
         return;
     }
     seen.push(info);
-    // Keys that must be given come last: the flows after the network that they use.
+    // Required keys come last, so that the flows follow the network that they use.
     for key in info.keys.iter().filter(|k| k.default.is_some()) {
         visit_form(&key.form, seen);
     }
@@ -92,12 +92,12 @@ fn link(info: &TableInfo) -> String {
     format!("[`{title}`](#{title})")
 }
 
-/// Without its article.
+/// Removes the article.
 fn plain_what(what: &str) -> &str {
     what.strip_prefix("a ").or_else(|| what.strip_prefix("an ")).unwrap_or(what)
 }
 
-/// How a value is written, in a few words.
+/// Short description of the values that a key takes.
 pub(crate) fn form(form: &Form) -> String {
     match form {
         Form::Version => "`1`".into(),

@@ -1,4 +1,4 @@
-//! How single values are read.
+//! Reading of single values.
 
 use crate::diagnostic::{Fault, Result, did_you_mean};
 use crate::form::{Form, Read, words, wrong};
@@ -11,11 +11,11 @@ use bentpipe_gateway::Copies;
 use bentpipe_link::Capacity;
 use bentpipe_tcp::{Detection, EcnUse, JitterKind, Reduction, Scheme, Stack, Standard, Validation};
 
-/// The version of the file format that this crate reads.
+/// Version of the file format that this crate reads.
 pub(crate) const SCHEMA: i128 = 1;
-/// Longest name, in characters.
+/// Maximum length of a name, in characters.
 pub(crate) const MAX_NAME: usize = 64;
-/// Longest text.
+/// Maximum length of a text.
 const MAX_TEXT: usize = 500;
 
 /// `schema = 1`.
@@ -41,7 +41,7 @@ pub(crate) enum Window {
     Segments(u64),
 }
 
-/// A window, or a word that stands for one.
+/// A window, or a word in its place.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Ssthresh {
     Unlimited,
@@ -57,15 +57,15 @@ pub(crate) struct SendBuffer(pub(crate) Option<Size>);
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct EcnForm(pub(crate) EcnUse);
 
-/// A number of copies, or as many as pay.
+/// A number of copies, or `"auto"`.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct CopiesForm(pub(crate) Copies);
 
-/// A margin in decibels, or one that follows the fade.
+/// A margin in decibels; `None` is `"auto"`.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct MarginForm(pub(crate) Option<Decibel>);
 
-/// Most copies of a packet.
+/// Maximum number of copies of a packet.
 const MAX_COPIES: u64 = 8;
 
 /// The name of a scheme.
@@ -86,7 +86,7 @@ words!(Detection {
 });
 words!(Reduction { "at-once" => AtOnce, "rate-halving" => RateHalving, "prr" => Prr, "speedy" => Speedy, });
 
-/// The error for a word that is none of `known`.
+/// Error for a word that is not one of `known`.
 pub(crate) fn wrong_word(value: &Value, key: &str, known: &[&str]) -> Fault {
     let allowed = format!("help: it can be {}", known.join(", "));
     match value.text() {
@@ -98,7 +98,7 @@ pub(crate) fn wrong_word(value: &Value, key: &str, known: &[&str]) -> Fault {
     }
 }
 
-/// A user's text inside a message: cut when long.
+/// User text for an error message, truncated if it is long.
 pub(crate) fn shown(text: &str) -> String {
     let cut: String = text.chars().take(MAX_NAME).map(|c| if c.is_control() { ' ' } else { c }).collect();
     if cut.len() < text.len() { cut + "..." } else { cut }

@@ -1,4 +1,4 @@
-//! The table of keys as a JSON schema, for editors that complete and check TOML.
+//! Generates the JSON schema from the tables of keys, for editors with TOML completion and checks.
 
 use crate::form::{Form, Key, Keys as _, TableInfo};
 use crate::gateway_file::MAX_ITEMS;
@@ -6,36 +6,36 @@ use crate::keys::FileKeys;
 use core::ops::RangeInclusive;
 use serde_json::{Map, Value, json};
 
-/// Text that stands for a parameter.
+/// Pattern of a text that refers to a parameter.
 const PARAMETER: &str = r"\$[A-Za-z0-9_-]+";
 
-/// A number before its unit.
+/// Pattern of a number before its unit.
 const NUMBER: &str = r"[0-9]+(\.[0-9]+)?([eE][+-]?[0-9]+)? *";
 
-/// The JSON schema of scenario files, ending in a newline.
+/// Returns the JSON schema of scenario files, ending in a newline.
 pub fn schema() -> String {
     document(FileKeys::REF, "bentpipe scenario, schema 1", true)
 }
 
-/// Definitions of tables by name, and whether texts may stand for parameters.
+/// Definitions of tables by name, and whether values can be parameters.
 struct Definitions {
     all: Map<String, Value>,
     parameters: bool,
 }
 
 impl Definitions {
-    /// What stands for a parameter, where there are any.
+    /// Schema of a parameter reference, if parameters are allowed.
     fn parameter(&self) -> Option<Value> {
         self.parameters.then(|| json!({ "$ref": "#/$defs/parameter" }))
     }
 
-    /// A text that is all of `pattern`, or a parameter.
+    /// Pattern for a text that matches `pattern` completely, or is a parameter.
     fn pattern(&self, pattern: &str) -> String {
         if self.parameters { format!("^({pattern}|{PARAMETER})$") } else { format!("^({pattern})$") }
     }
 }
 
-/// The schema of files with `root` at their top, ending in a newline.
+/// Returns the schema of files with the keys of `root`, ending in a newline.
 pub(crate) fn document(root: &'static TableInfo, title: &str, parameters: bool) -> String {
     let mut definitions = Definitions { all: Map::new(), parameters };
     if parameters {
@@ -54,7 +54,7 @@ pub(crate) fn document(root: &'static TableInfo, title: &str, parameters: bool) 
     format!("{:#}\n", Value::Object(out))
 }
 
-/// Documentation lines as one paragraph.
+/// Joins documentation lines to one paragraph.
 pub(crate) fn paragraph(lines: &[&str]) -> String {
     lines.iter().map(|l| l.trim()).collect::<Vec<_>>().join(" ")
 }
@@ -109,7 +109,7 @@ fn property(key: &Key, definitions: &mut Definitions) -> Value {
     out.into()
 }
 
-/// All that a form allows, each as a schema.
+/// All alternatives that a form allows, each as a schema.
 fn choices(form: &Form, definitions: &mut Definitions) -> Vec<Value> {
     let parameter = definitions.parameter();
     let or = |one: Value| -> Vec<Value> { [one].into_iter().chain(parameter.clone()).collect() };
@@ -183,7 +183,7 @@ fn choices(form: &Form, definitions: &mut Definitions) -> Vec<Value> {
     }
 }
 
-/// A value, or a list of so many.
+/// A value, or a list of `count` values.
 fn one_or_list(of: &Form, count: RangeInclusive<usize>, definitions: &mut Definitions) -> Vec<Value> {
     let mut all = choices(of, definitions);
     let items = json!({ "anyOf": all });
@@ -202,7 +202,7 @@ fn declarations() -> Value {
     json!({ "type": "object", "additionalProperties": { "anyOf": [scalar, with_doc] } })
 }
 
-/// A reference to a table's definition, which is added when it is not there yet.
+/// Reference to the definition of a table, which is added if it is missing.
 fn reference(info: &'static TableInfo, definitions: &mut Definitions) -> Value {
     let name = plain_title(info);
     if !definitions.all.contains_key(&name) {
@@ -213,7 +213,7 @@ fn reference(info: &'static TableInfo, definitions: &mut Definitions) -> Value {
     json!({ "$ref": format!("#/$defs/{name}") })
 }
 
-/// `[[flows]]` is `flows`, `a channel` is `channel`.
+/// Turns `[[flows]]` into `flows` and `a channel` into `channel`.
 pub(crate) fn plain_title(info: &TableInfo) -> String {
     let title = info.title.trim_matches(['[', ']']);
     title.split(' ').next_back().unwrap_or(title).to_owned()

@@ -1,14 +1,14 @@
-//! Where text came from: the scenario file, or a `--set` on the command line.
+//! Input texts with positions: the scenario file, and each `--set` of the command line.
 
 use crate::diagnostic::{Diagnostic, Place};
 
-/// Longest scenario file in bytes.
+/// Maximum size of a scenario file in bytes.
 pub const MAX_FILE: usize = 16 << 20;
 
-/// Longest excerpt of a line in a diagnostic, in characters.
+/// Maximum length of a quoted line in a diagnostic, in characters.
 const EXCERPT: usize = 140;
 
-/// A scenario file's text, and the name that diagnostics give it.
+/// Text of a scenario file, and its name in diagnostics.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Source {
     name: String,
@@ -16,15 +16,15 @@ pub struct Source {
 }
 
 impl Source {
-    /// `name` appears in diagnostics as the file's name.
+    /// Creates a source. `name` is the file name shown in diagnostics.
     pub fn new(name: impl Into<String>, text: impl Into<String>) -> Self {
         Self { name: name.into(), text: text.into() }
     }
 
-    /// From the bytes of a file.
+    /// Creates a source from the bytes of a file.
     ///
     /// # Errors
-    /// Bytes that are not UTF-8, diagnosed at the first bad one.
+    /// Bytes that are not UTF-8, with the position of the first.
     pub fn from_bytes(name: impl Into<String>, bytes: &[u8]) -> Result<Self, Box<Diagnostic>> {
         let name = name.into();
         let error = match core::str::from_utf8(bytes) {
@@ -33,7 +33,7 @@ impl Source {
         };
         let at = error.valid_up_to();
         let end = bytes[at..].iter().position(|b| *b == b'\n').map_or(bytes.len(), |n| at + n);
-        // Every byte up to `at` is valid, so the lossy text is the same up to there.
+        // All bytes up to `at` are valid, so the lossy text is identical up to there.
         let text = String::from_utf8_lossy(&bytes[..end]);
         Err(Box::new(Diagnostic {
             message: format!("{name} is not UTF-8 text"),
@@ -54,25 +54,25 @@ impl Source {
     }
 }
 
-/// A range of bytes in one of the texts of a run.
+/// A range of bytes in one of the input texts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Span {
-    /// 0 is the file, `n` the n-th `--set`, or the n-th word of a command line.
+    /// 0 is the file, `n` the n-th `--set` or the n-th word of a command line.
     pub(crate) origin: u32,
     pub(crate) start: u32,
     pub(crate) end: u32,
-    /// For the value of a parameter: where in the file it is used.
+    /// For the value of a parameter: range in the file where it is used.
     pub(crate) used: Option<(u32, u32)>,
 }
 
 impl Span {
-    /// Of the scenario file.
+    /// A range of the scenario file.
     pub(crate) fn file(range: core::ops::Range<usize>) -> Self {
         Self { origin: 0, start: range.start as u32, end: range.end as u32, used: None }
     }
 }
 
-/// All the texts of a run.
+/// All input texts of a run.
 pub(crate) struct Sources<'a> {
     file: &'a Source,
     sets: Vec<String>,
@@ -83,12 +83,12 @@ impl<'a> Sources<'a> {
         Self { file, sets: sets.iter().map(|(name, value)| set_line(name, value)).collect() }
     }
 
-    /// With words of the command line in place of `--set`s; `file` is then only a name.
+    /// Sources for words of the command line in place of `--set` options. `file` only supplies a name.
     pub(crate) fn of_words(file: &'a Source, words: &[String]) -> Self {
         Self { file, sets: words.to_vec() }
     }
 
-    /// The text that a span of the file covers.
+    /// Returns the place of a span, with the text of its line.
     pub(crate) fn place(&self, span: Span) -> Place {
         let range = (span.start as usize, span.end as usize);
         match span.origin.checked_sub(1).and_then(|n| self.sets.get(n as usize)) {
@@ -105,7 +105,7 @@ impl<'a> Sources<'a> {
     }
 }
 
-/// How a `--set` looks on the command line.
+/// A `--set` as on the command line.
 fn set_line(name: &str, value: &str) -> String {
     format!("--set {name}={value}")
 }
@@ -119,7 +119,7 @@ pub(crate) fn set_spans(index: usize, name: &str, value: &str) -> (Span, Span) {
 }
 
 impl Place {
-    /// The place of bytes `start..end` of `text`; positions off a character boundary move down to one.
+    /// Finds the place of bytes `start..end` of `text`. Positions inside a character move back to its start.
     pub fn find(name: &str, text: &str, start: usize, end: usize) -> Self {
         let floor = |mut at: usize| {
             at = at.min(text.len());
@@ -134,7 +134,7 @@ impl Place {
         let line = text[line_start..line_end].trim_end_matches('\r');
         let column = text[line_start..start].chars().count();
         let width = text[start..end.clamp(start, line_end)].trim_end().chars().count().max(1);
-        // A very long line is shown from a little before the place.
+        // A very long line is shown from shortly before the place.
         let skip = if line.chars().count() > EXCERPT { column.saturating_sub(EXCERPT / 4) } else { 0 };
         let shown = line.chars().skip(skip).take(EXCERPT);
         Self {

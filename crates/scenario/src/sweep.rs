@@ -1,4 +1,4 @@
-//! `[sweep]`: which runs `bentpipe sweep` makes of a file.
+//! `[sweep]`: the runs that `bentpipe sweep` makes of a file.
 
 use crate::diagnostic::{Diagnostic, Fault, Result, did_you_mean, listed};
 use crate::form::{At, Keys as _, optional};
@@ -7,38 +7,38 @@ use crate::parameters::Parameters;
 use crate::source::{Source, Sources};
 use crate::value;
 
-/// Most combinations of values.
+/// Maximum number of combinations of values.
 const MAX_CELLS: usize = 1_000_000;
 
-/// A sweep: one cell for every combination of values, several seeds each.
+/// A sweep: one cell for each combination of values, several seeds per cell.
 #[derive(Clone, Debug, PartialEq)]
 pub struct SweepSpec {
-    /// Parameters and their values, as `--set` takes them, in the order of the file.
+    /// Parameters and their values, as `--set` takes them, in file order.
     pub axes: Vec<(String, Vec<String>)>,
-    /// Runs of each cell.
+    /// Number of runs of each cell.
     pub seeds: u32,
-    /// What to measure, as written.
+    /// Metrics to record, as written in the file.
     pub measure: Vec<String>,
-    /// When more seeds are needed.
+    /// Precision up to which seeds are added; `None`: always `seeds` runs.
     pub precision: Option<Precision>,
 }
 
-/// A wished precision.
+/// Required precision of a mean.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Precision {
-    /// Whose: one of the sweep's `measure`.
+    /// Metric, one of the sweep's `measure`.
     pub of: String,
-    /// Half-width of the 95 % interval over the mean, more than 0 and less than 1.
+    /// Half-width of the 95 % confidence interval divided by the mean, more than 0 and less than 1.
     pub relative: f64,
-    /// Runs of a cell at most, not less than the sweep's `seeds`.
+    /// Maximum number of runs of a cell, at least the sweep's `seeds`.
     pub max_seeds: u32,
 }
 
-/// Reads the `[sweep]` of a scenario file; `None` when it has none.
+/// Reads the `[sweep]` table of a scenario file; `None` if there is none.
 ///
 /// # Errors
-/// The first error in the table, an axis that is no parameter, and text that is no scenario file. The rest of
-/// the file is left to [`crate::load`].
+/// The first error in the table, an axis that is not a parameter, or invalid TOML. The rest of the file is
+/// checked by [`crate::load`].
 pub fn sweep(source: &Source) -> core::result::Result<Option<SweepSpec>, Box<Diagnostic>> {
     read(source).map_err(|fault| fault.place(&Sources::new(source, &[])))
 }

@@ -1,4 +1,4 @@
-//! Trace files: text that the caller reads, and errors that name the line.
+//! Trace files. The caller reads the text; errors name the line.
 
 pub(crate) mod series;
 
@@ -6,23 +6,23 @@ use crate::lists::millis;
 use crate::quantity::{self, exact};
 use bentpipe_base::{Duration, Instant, Rate};
 
-/// Most opportunities of a mahimahi trace.
+/// Maximum number of sending opportunities of a mahimahi trace.
 const MAX_OPPORTUNITIES: usize = 500_000;
-/// Most points of a list of rates.
+/// Maximum number of points of a rate series.
 const MAX_POINTS: usize = 100_000;
-/// First line of a list of rates.
+/// First line of a rate series.
 const HEADER: &str = "time_s,rate_bps";
 
-/// Brings the files that a scenario names. This crate opens none.
+/// Reads the files that a scenario refers to. This crate opens none itself.
 pub trait Files {
-    /// The text of the file at `path`, as the scenario file says it.
+    /// Returns the text of the file at `path`, which is as the scenario gives it.
     ///
     /// # Errors
-    /// Why there is none, in a few words.
+    /// The reason, in a few words, why it cannot be read.
     fn read(&self, path: &str) -> Result<String, String>;
 }
 
-/// For callers without files.
+/// [`Files`] for callers that have no files.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct NoFiles;
 
@@ -32,10 +32,10 @@ impl Files for NoFiles {
     }
 }
 
-/// What is wrong with a file: in which line, and what to write there.
+/// An error in a file, with its line and a hint.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Wrong {
-    /// From 1.
+    /// Line number, from 1.
     pub(crate) line: usize,
     pub(crate) message: String,
     pub(crate) label: String,
@@ -45,7 +45,7 @@ fn wrong(line: usize, message: impl Into<String>, label: impl Into<String>) -> W
     Wrong { line, message: message.into(), label: label.into() }
 }
 
-/// A mahimahi trace: one whole number of milliseconds per line, in order, the last more than zero.
+/// Parses a mahimahi trace: one whole number of milliseconds per line, increasing, the last not zero.
 pub(crate) fn mahimahi(text: &str) -> Result<Vec<Duration>, Wrong> {
     let mut all: Vec<Duration> = Vec::new();
     for (n, line) in lines(text) {
@@ -79,7 +79,7 @@ pub(crate) fn mahimahi(text: &str) -> Result<Vec<Duration>, Wrong> {
     }
 }
 
-/// Rates over time: a header, then a time in seconds and a rate in bit/s per line; 0 carries nothing.
+/// Parses rates over time: a header, then a time in seconds and a rate in bit/s per line. 0: nothing is sent.
 pub(crate) fn rates(text: &str) -> Result<Vec<(Instant, Option<Rate>)>, Wrong> {
     let mut lines = lines(text);
     if lines.next().is_none_or(|(_, first)| first != HEADER) {
@@ -116,12 +116,12 @@ pub(crate) fn rates(text: &str) -> Result<Vec<(Instant, Option<Rate>)>, Wrong> {
     if all.is_empty() { Err(wrong(2, "the list is empty", "it needs at least one line")) } else { Ok(all) }
 }
 
-/// Numbered lines without their ends. A file ends in a newline, or not.
+/// Lines with their numbers. A final newline is optional.
 fn lines(text: &str) -> impl Iterator<Item = (usize, &str)> {
     text.lines().enumerate().map(|(n, line)| (n + 1, line.trim()))
 }
 
-/// A decimal number times `scale`, which must be whole.
+/// Returns a decimal number times `scale` if the product is whole.
 fn amount(text: &str, scale: u64, most: u64) -> Option<u64> {
     let (number, rest) = quantity::split(text.trim());
     if number.is_empty() || !rest.is_empty() {

@@ -1,4 +1,4 @@
-//! An experiment is a value: `Scenario`. This is what a file resolves to, with nothing left to interpret.
+//! [`Scenario`], the fully resolved form of a scenario file.
 
 use crate::amount::Amount;
 use crate::custom::CustomSpec;
@@ -10,61 +10,60 @@ use bentpipe_tcp::Config;
 /// One fully resolved experiment.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Scenario {
-    /// One line that says what is being asked.
+    /// Title: one line that states the question of the experiment.
     pub title: String,
-    /// Seed of every random stream.
+    /// Seed of all random streams.
     pub seed: u64,
-    /// Latest end of the run.
+    /// Maximum length of the run.
     pub duration: Duration,
     /// When the run ends.
     pub stop: Stop,
-    /// Interval over which goodput is counted; `None` is the whole run.
+    /// Interval in which goodput is counted; `None`: the whole run.
     pub measure: Option<(Instant, Instant)>,
-    /// What links carry in that interval is reported as well.
+    /// True if the throughput of each link in that interval is reported as well.
     pub measure_links: bool,
-    /// Parameters as resolved, in the order of the file: name and value as a user writes it.
+    /// Resolved parameters in file order: name and value.
     pub parameters: Vec<(String, ParamValue)>,
-    /// Hosts and routers, in the order of the file.
+    /// Hosts and routers, in file order.
     pub nodes: Vec<NodeSpec>,
-    /// Links; each names two nodes by index.
+    /// Links. Each refers to two nodes by index.
     pub links: Vec<LinkSpec>,
-    /// Gateways before hops.
+    /// TCP-SuperCharger gateways.
     pub gateways: Vec<GatewaySpec>,
-    /// Nodes of kinds that are not built in, with the direction into which each sends; what comes over the other
-    /// direction of the link passes through it as well.
+    /// Nodes of kinds that are not built in, with the direction into which each sends. Packets of the other
+    /// direction pass through the node as well.
     pub customs: Vec<(Direction, CustomSpec)>,
     /// Flows.
     pub flows: Vec<FlowSpec>,
-    /// Measuring instruments; what they saw is part of the report.
+    /// Measuring instruments, whose samples are part of the report.
     pub instruments: Vec<InstrumentSpec>,
-    /// Packets to record when results are written to a folder.
+    /// Links whose packets are recorded when results are written to a folder.
     pub captures: Vec<CaptureSpec>,
-    /// Figures that others found, to be shown beside this run's.
+    /// Published or measured values that the report compares with this run.
     pub references: Vec<ReferenceSpec>,
 }
 
-/// A figure that somebody else found.
+/// A published or measured value to compare with.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ReferenceSpec {
-    /// Which of the run's metrics it is compared with.
+    /// Metric of the run to compare with.
     pub metric: String,
-    /// The figure.
+    /// The reference value.
     pub value: Amount,
-    /// The same as it was written.
+    /// The value as written in the file.
     pub written: String,
-    /// Where it was found.
+    /// Source of the value.
     pub source: String,
 }
 
-/// A gateway at the beginning of a direction of a link.
+/// A gateway at the start of a link direction.
 #[derive(Clone, Debug, PartialEq)]
 pub struct GatewaySpec {
     /// Unique name.
     pub name: String,
-    /// The hop: it sends into this direction, and what comes over the other direction of the link passes
-    /// through it as well.
+    /// The hop: direction into which it sends. Packets of the other direction pass through it as well.
     pub at: Direction,
-    /// How it works.
+    /// Configuration of the gateway.
     pub config: bentpipe_gateway::Config,
     /// Which connections it accelerates.
     pub policy: bentpipe_gateway::Policy,
@@ -75,45 +74,45 @@ pub struct GatewaySpec {
 pub struct Direction {
     /// Index of the link.
     pub link: usize,
-    /// From `b` to `a`.
+    /// False: from `a` to `b`; true: from `b` to `a`.
     pub backward: bool,
 }
 
 impl Direction {
-    /// Place in a list that holds forward and backward of each link in turn.
+    /// Index in a list that holds the forward and backward directions of all links in turn.
     pub const fn index(self) -> usize {
         2 * self.link + self.backward as usize
     }
 }
 
-/// Looks at something at fixed times.
+/// An instrument that samples at fixed intervals.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct InstrumentSpec {
     /// Unique name.
     pub name: String,
-    /// What it looks at.
+    /// What it measures.
     pub kind: InstrumentKind,
-    /// Length of an interval.
+    /// Measuring interval.
     pub every: Duration,
 }
 
-/// What an instrument looks at.
+/// What an instrument measures.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum InstrumentKind {
-    /// A narrow channel beside a link that carries a known bit pattern in a loop: counts wrong bits and
-    /// errored seconds. It sees the link's bit error rate and uses none of its capacity.
+    /// A narrow channel beside a link that carries a known bit pattern in a loop and counts bit errors and
+    /// errored seconds. It has the link's bit error rate and uses none of its capacity.
     SideChannel {
-        /// The direction whose errors it sees.
+        /// Direction whose bit error rate it has.
         link: Direction,
-        /// Its rate.
+        /// Bit rate of the side channel.
         rate: Rate,
     },
-    /// A router's counters, asked as by SNMP: packets, bytes, packets in error, packets dropped.
+    /// Counters of a router, as read by SNMP: packets, bytes, packets in error, dropped packets.
     Counters {
         /// The direction.
         link: Direction,
     },
-    /// Goodput of a flow, and the share of packets in error on a link, in bins.
+    /// Goodput of a flow and packet error ratio of a link, per interval.
     Bins {
         /// Index of the flow.
         flow: usize,
@@ -122,18 +121,18 @@ pub enum InstrumentKind {
     },
 }
 
-/// Packets to record.
+/// A recording of packets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CaptureSpec {
-    /// Where: packets before the queue, after the link, and those dropped, with the cause.
+    /// Direction to record: packets before the queue, after the link, and dropped ones with the cause.
     pub at: Direction,
-    /// From when.
+    /// Start of the recording.
     pub from: Instant,
-    /// Until when.
+    /// End of the recording.
     pub to: Instant,
-    /// Bytes kept of each packet.
+    /// Maximum number of bytes recorded of each packet.
     pub snap: Size,
-    /// Largest file; recording ends there.
+    /// Maximum file size. The recording stops there.
     pub limit: Size,
 }
 
@@ -142,15 +141,15 @@ pub struct CaptureSpec {
 pub enum Stop {
     /// At `duration`.
     Duration,
-    /// When every flow with an end has finished, at the latest at `duration`.
+    /// When every flow of finite length has finished, at the latest at `duration`.
     Finished,
 }
 
-/// A parameter's value as it goes into reports.
+/// Value of a parameter for reports.
 #[derive(Clone, Debug, PartialEq, serde::Serialize)]
 #[serde(untagged)]
 pub enum ParamValue {
-    /// Text, quantities included: `"64 segments"`.
+    /// Text, which includes quantities: `"64 segments"`.
     Text(String),
     /// A number without a unit.
     Number(f64),
@@ -165,23 +164,23 @@ pub enum ParamValue {
 pub struct NodeSpec {
     /// Unique name.
     pub name: String,
-    /// What it is.
+    /// Host or router.
     pub kind: NodeKind,
-    /// Explicit static routes, destination host index -> link index; all else follows the fewest hops (first
-    /// link in file order on ties).
+    /// Explicit static routes: destination host index and link index. All other packets take the route with
+    /// the fewest hops (first link in file order on ties).
     pub routes: Vec<(usize, usize)>,
 }
 
-/// What a node is.
+/// Kind of a node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NodeKind {
-    /// Ends of flows. A host has exactly one link.
+    /// End of flows. A host has exactly one link.
     Host,
     /// Forwards by static routes.
     Router,
 }
 
-/// A link between two nodes; each direction on its own.
+/// A link between two nodes, with separate properties for each direction.
 #[derive(Clone, Debug, PartialEq)]
 pub struct LinkSpec {
     /// Unique name of the direction from `a` to `b`.
@@ -192,14 +191,14 @@ pub struct LinkSpec {
     pub a: usize,
     /// Index of the other end.
     pub b: usize,
-    /// From `a` to `b`.
+    /// Direction from `a` to `b`.
     pub forward: DirectionSpec,
-    /// From `b` to `a`.
+    /// Direction from `b` to `a`.
     pub backward: DirectionSpec,
 }
 
 impl LinkSpec {
-    /// A queue of this link, in either direction, serves low priority last.
+    /// True if a queue of this link, in either direction, serves low priority last.
     pub fn serves_last(&self) -> bool {
         [&self.forward, &self.backward].iter().any(|d| d.discipline.minds_priority())
     }
@@ -214,51 +213,51 @@ pub struct FlowSpec {
     pub from: usize,
     /// Index of the host that receives.
     pub to: usize,
-    /// The sender's TCP.
+    /// TCP configuration of the sender.
     pub sender: Config,
-    /// The receiver's TCP.
+    /// TCP configuration of the receiver.
     pub receiver: Config,
-    /// What is sent.
+    /// Sending application.
     pub app: App,
-    /// How the receiver reads.
+    /// How the receiving application reads.
     pub reader: Reader,
-    /// When it starts.
+    /// Start time.
     pub start: Start,
-    /// Name of the transfer that this connection carries a part of, where several do.
+    /// Name of the transfer of which this connection carries a part, if there are several.
     pub group: Option<String>,
 }
 
-/// What the sending application does.
+/// Behaviour of the sending application.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum App {
-    /// Sends as long as the run lasts.
+    /// Sends until the end of the run.
     Bulk,
-    /// Sends this much, then closes.
+    /// Sends this amount, then closes the connection.
     Transfer(Size),
-    /// Sends this much at the given rate, for as long as the run lasts.
+    /// Writes at this rate until the end of the run.
     Rate(Rate),
-    /// Asks and gets answers over one connection, as a browser does: the data flows back. The next question
-    /// follows the last byte of the answer after a time to think.
+    /// Sends requests and receives responses over one connection, as a browser does. The next request
+    /// follows the last byte of the response after a think time.
     Requests {
-        /// Bytes of a question.
+        /// Size of a request.
         request: Size,
-        /// Bytes of an answer.
+        /// Size of a response.
         response: Size,
-        /// Mean of the exponential time to think; zero asks at once.
+        /// Mean think time, exponentially distributed. Zero: the next request follows at once.
         think: Duration,
-        /// Closes after this many; `None` goes on as long as the run lasts.
+        /// Number of requests before the connection is closed; `None`: until the end of the run.
         count: Option<u64>,
     },
-    /// Small writes at exponential intervals, as typing does.
+    /// Small writes at exponentially distributed intervals, like a user who types.
     Telnet {
-        /// Bytes of a write.
+        /// Size of a write.
         size: Size,
         /// Mean time between writes.
         gap: Duration,
     },
-    /// Datagrams without any control.
+    /// UDP datagrams without congestion control.
     Udp {
-        /// Payload of each.
+        /// Payload of a datagram.
         size: Size,
         /// When they are sent.
         pattern: Pattern,
@@ -268,35 +267,35 @@ pub enum App {
 /// How the receiving application reads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reader {
-    /// Everything at once.
+    /// Reads all data at once.
     Eager,
-    /// At most this rate.
+    /// Reads at most at this rate.
     Slow(Rate),
-    /// At most these rates in turn.
+    /// Reads at most at two rates alternately.
     Turns {
-        /// The rates.
+        /// The two rates.
         rates: [Rate; 2],
-        /// How long a turn is.
+        /// Time for which each rate holds.
         each: Duration,
     },
-    /// Eagerly, except for a pause.
+    /// Reads all data at once, except during pauses.
     Pause {
-        /// Start of the pause.
+        /// Start of the first pause.
         from: Instant,
-        /// End of the pause.
+        /// End of the first pause.
         to: Instant,
-        /// From one pause to the next; none: there is one.
+        /// Period of repeated pauses, from start to start; `None`: a single pause.
         every: Option<Duration>,
     },
-    /// Eagerly until this instant, then never again.
+    /// Reads all data at once until this time, then nothing.
     StopAt(Instant),
 }
 
-/// Start of a flow.
+/// Start time of a flow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Start {
-    /// At this instant.
+    /// At this time.
     At(Instant),
-    /// Uniform between two instants, drawn from the flow's own stream.
+    /// At a random time, uniform between the two, drawn from the flow's own random stream.
     Uniform(Instant, Instant),
 }

@@ -1,14 +1,14 @@
-//! TOML text to a tree of values that remember where they were written.
+//! Parses TOML text into a tree of values with their positions.
 
 use crate::diagnostic::{Fault, Result};
 use crate::source::{MAX_FILE, Source, Span};
 use toml::de::{DeTable, DeValue};
 use toml_parser::lexer::TokenKind;
 
-/// Deepest nesting of arrays and inline tables, and most dots of a key; scenario files need four.
+/// Maximum nesting of arrays and inline tables, and of dots in a key. Scenario files need four.
 const MAX_DEPTH: usize = 16;
 
-/// A value and its place.
+/// A value and its position.
 #[derive(Clone, Debug)]
 pub(crate) struct Value {
     pub(crate) span: Span,
@@ -19,7 +19,7 @@ pub(crate) struct Value {
 #[derive(Clone, Debug)]
 pub(crate) enum Kind {
     Text(String),
-    /// Text from `--set`, typed by the place where it is used.
+    /// Text from `--set`. The key that uses it determines its type.
     Raw(String),
     Integer(i128),
     Number(f64),
@@ -28,7 +28,7 @@ pub(crate) enum Kind {
     Table(Table),
 }
 
-/// Entries in the order of the file.
+/// Entries in file order.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Table(pub(crate) Vec<Entry>);
 
@@ -47,7 +47,7 @@ impl Table {
 }
 
 impl Value {
-    /// The kind of value as a user would call it.
+    /// Name of the type of the value, for errors.
     pub(crate) fn called(&self) -> &'static str {
         match self.kind {
             Kind::Text(_) | Kind::Raw(_) => "text",
@@ -58,7 +58,7 @@ impl Value {
         }
     }
 
-    /// Quoted text, or text from `--set`.
+    /// Returns quoted text, or text from `--set`.
     pub(crate) fn text(&self) -> Option<&str> {
         match &self.kind {
             Kind::Text(text) | Kind::Raw(text) => Some(text),
@@ -79,7 +79,7 @@ pub(crate) fn parse(source: &Source) -> Result<Table> {
     table(root.get_ref())
 }
 
-/// The parser guards its own stack, but dropping or walking what it built must not overflow ours.
+/// The parser limits its own recursion, but dropping or walking the result must not overflow the stack.
 fn check_depth(text: &str) -> Result<()> {
     let (mut depth, mut dots) = (0_usize, 0_usize);
     for token in toml_parser::Source::new(text).lex() {
@@ -102,7 +102,7 @@ fn check_depth(text: &str) -> Result<()> {
     Ok(())
 }
 
-/// A syntax error in our words where they help more than the parser's.
+/// Replaces a syntax error of the parser by a clearer one where possible.
 fn syntax(text: &str, error: &toml::de::Error) -> Fault {
     let range = error.span().unwrap_or(0..0);
     let word = text.get(range.clone()).unwrap_or("").trim();

@@ -1,4 +1,4 @@
-//! Fades that cannot be: the message, the place and the label of each error.
+//! Invalid fades: the message, position and label of each error.
 
 mod support;
 

@@ -1,4 +1,4 @@
-//! Links that cannot change that way: the message, the place and the label of each error.
+//! Invalid dynamics of links: the message, position and label of each error.
 
 mod support;
 
@@ -86,7 +86,7 @@ fn capacity() {
     ]);
 }
 
-/// Two files.
+/// Serves two files.
 struct Two;
 
 impl Files for Two {

@@ -1,4 +1,4 @@
-//! Networks that cannot be: the exact picture of each error.
+//! Invalid networks: the full text of each error.
 
 mod support;
 

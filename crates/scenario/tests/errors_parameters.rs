@@ -1,4 +1,4 @@
-//! Parameters, `--set` and syntax: the exact picture of each error.
+//! Invalid parameters, `--set` options and syntax: the full text of each error.
 
 mod support;
 

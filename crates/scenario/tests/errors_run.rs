@@ -1,12 +1,11 @@
-//! Timelines, instruments, captures and applications that cannot be: the message, the place and the label of
-//! each error.
+//! Invalid timelines, instruments, captures and applications: the message, position and label of each error.
 
 mod support;
 
 use bentpipe_scenario::{Source, load};
 use support::{DUMBBELL, edit, points_at, refuses};
 
-/// The dumbbell with more tables at its end.
+/// The dumbbell with additional tables at its end.
 fn with(tables: &str) -> String {
     format!("{DUMBBELL}\n{tables}\n")
 }

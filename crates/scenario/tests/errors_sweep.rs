@@ -1,4 +1,4 @@
-//! Sweeps that cannot be: the exact picture of each error, and what a good one says.
+//! Invalid sweeps: the full text of each error. Valid sweeps: their contents.
 
 mod support;
 
@@ -13,7 +13,7 @@ fn read(text: &str) -> Option<SweepSpec> {
     sweep(&Source::new("test.toml", text)).unwrap_or_else(|error| panic!("{error}"))
 }
 
-/// Both the single run and the sweep refuse it, with the same picture.
+/// Checks that both the single run and the sweep refuse the table with the same error.
 #[track_caller]
 fn refused(table: &str, picture: &str) {
     let text = with(table);
@@ -33,7 +33,7 @@ fn a_sweep_is_read_and_a_single_run_is_the_same_without_it() {
     let plain = SweepSpec { axes, seeds: 5, measure: vec!["goodput".to_owned()], precision: None };
     assert_eq!(read(&text).as_ref(), Some(&plain));
     assert_eq!(loads(&text, &[]), loads(DUMBBELL, &[]));
-    // Every value is one that `--set` takes.
+    // `--set` must accept every value.
     for (name, values) in &plain.axes {
         for value in values {
             let set = [(name.clone(), value.clone())];

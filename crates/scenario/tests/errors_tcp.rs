@@ -1,11 +1,11 @@
-//! TCP options and applications that cannot be: the exact picture of each error.
+//! Invalid TCP options and applications: the full text of each error.
 
 mod support;
 
 use bentpipe_tcp::Scheme;
 use support::{DUMBBELL, edit};
 
-/// The picture may name the schemes that there are: a new one changes no test.
+/// `@SCHEMES@` in the expected text stands for the list of schemes, so that a new scheme changes no test.
 fn refuses(text: &str, with: &[(&str, &str)], picture: &str) {
     support::refuses(text, with, &picture.replace("@SCHEMES@", &Scheme::NAMES.join(", ")));
 }

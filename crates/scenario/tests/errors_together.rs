@@ -1,4 +1,4 @@
-//! Things that are fine alone and have no effect, or no meaning, together: each is refused where it stands.
+//! Keys that are valid alone but have no effect or no meaning together: each is refused at its position.
 
 mod support;
 

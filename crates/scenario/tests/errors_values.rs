@@ -1,4 +1,4 @@
-//! Values that are not what their key wants: the exact picture of each error.
+//! Values of the wrong type or range: the full text of each error.
 
 mod support;
 

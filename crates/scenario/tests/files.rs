@@ -1,4 +1,4 @@
-//! The files that come with the project, and what is generated from the table of keys.
+//! Files of the repository: scenarios load, and generated files are up to date.
 
 mod support;
 

@@ -1,4 +1,4 @@
-//! Gateway files: what they say, and the exact picture of what they may not say.
+//! Gateway files: contents of valid ones, and the full text of the errors of invalid ones.
 
 use bentpipe_base::{Duration, Rate, Size};
 use bentpipe_scenario::Source;
@@ -17,8 +17,7 @@ fn loads(text: &str) -> GatewayFile {
     read(text).unwrap_or_else(|error| panic!("{error}\n{text}"))
 }
 
-/// The first lines of a refusal, without the picture's frame: message, `line:column`, what is underlined,
-/// label, help.
+/// Compares the parts of an error: message, `line:column`, underlined text, label, help.
 #[track_caller]
 fn refuses(text: &str, wanted: &str) {
     let error = read(text).expect_err("it must be refused");
@@ -191,7 +190,7 @@ error: `from` has bits after its prefix
     );
 }
 
-/// One line of a rule or table that may not be there, and what is said about it.
+/// Checks the message and label for an invalid line of a rule or table.
 #[track_caller]
 fn line(table: &str, line: &str, message: &str, label: &str) {
     let error = read(&format!("{LEAST}{table}\n{line}\n")).expect_err(line);

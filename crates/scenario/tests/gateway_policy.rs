@@ -1,4 +1,4 @@
-//! The rules of a gateway file, asked.
+//! Evaluates the rules of a gateway file for connections.
 
 #![allow(clippy::unwrap_used, reason = "a test")]
 

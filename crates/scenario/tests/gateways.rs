@@ -1,5 +1,4 @@
-//! Gateways, receivers that differ from their senders, and figures of others: what is read, and what is
-//! refused.
+//! Gateways, receivers that differ from their senders, and references: valid and invalid ones.
 
 mod support;
 
@@ -12,12 +11,12 @@ use support::{DUMBBELL, GRAPH, RICH, edit, loads, points_at};
 const SUPERCHARGER: &str = include_str!("../../../scenarios/supercharger.toml");
 const LOSS: &str = include_str!("../../../scenarios/supercharger-loss.toml");
 
-/// A dumbbell with a gateway that has these keys too.
+/// A dumbbell with a gateway that has these additional keys.
 fn with(keys: &str) -> String {
     format!("{DUMBBELL}\n[[gateways]]\nname = \"gw\"\nlink = \"bottleneck\"\n{keys}\n")
 }
 
-/// A dumbbell whose flows have these keys too.
+/// A dumbbell whose flows have these additional keys.
 fn flow(keys: &str) -> String {
     format!("{DUMBBELL}{keys}\n")
 }
@@ -55,7 +54,7 @@ fn a_gateway_is_told_otherwise() {
     assert_eq!(loads(&with("rate = \"none\""), &[]).gateways[0].config.rate, None);
 }
 
-/// With and without is one file.
+/// One file serves for runs with and without the gateway.
 #[test]
 fn a_gateway_that_is_switched_off_leaves_no_trace_but_is_checked() {
     let switched = |on: &str| {
@@ -99,8 +98,8 @@ fn what_cannot_be_is_refused_where_it_stands() {
     points_at(&text, "there is no link `botleneck`", "\"botleneck\"", "did you mean `bottleneck`?");
 }
 
-/// A gateway that shapes above the rate of its hop does harm: where the rate changes somebody must say what
-/// it should be.
+/// A gateway that shapes above the rate of its hop does harm, so `rate` is required if the hop's rate
+/// changes.
 #[test]
 fn a_hop_whose_rate_changes_needs_a_rate_for_its_gateway() {
     let changing = [
@@ -117,7 +116,7 @@ fn a_hop_whose_rate_changes_needs_a_rate_for_its_gateway() {
         let told = text.replace("name = \"gw\"", "name = \"gw\"\nrate = \"1 Mbit/s\"");
         assert_eq!(loads(&told, &[]).gateways[0].config.rate, Rate::from_bps(1_000_000));
     }
-    // what does not touch the rate needs nothing
+    // dynamics that do not change the rate need no `rate`
     let text =
         edit(&with(""), "loss = \"$loss\"", "loss = \"$loss\"\nbursts = { loss = 0.01, burst = \"100 ms\" }");
     assert_eq!(loads(&text, &[]).gateways[0].config.rate, Rate::from_bps(10_000_000));
@@ -133,7 +132,7 @@ fn a_receiver_may_be_older_than_its_sender() {
     assert!(flow.sender.options.window_scale && !flow.receiver.options.window_scale);
     assert!(!flow.receiver.options.sack && flow.receiver.options.timestamps);
     assert_eq!(flow.receiver.receive_buffer, ReceiveBuffer::Fixed(Size(65_535)));
-    // what the receiver does not say is the flow's, and the sender's own window stays
+    // keys without an override are the flow's, and the sender keeps its own window
     assert_eq!((flow.receiver.mss, flow.receiver.scheme), (flow.sender.mss, flow.sender.scheme));
     assert_eq!(flow.sender.receive_buffer, ReceiveBuffer::Fixed(Size(64_000)));
 }
@@ -238,7 +237,7 @@ fn supercharger_is_table_2_of_the_paper() {
             (flow.sender.mss, flow.sender.options.timestamps, flow.sender.scheme.name),
             (1460, false, "cubic")
         );
-        // the receiver opens, and the sender knows window scaling in any case
+        // the receiver opens the connection, and the sender offers window scaling anyway
         assert_eq!((link.a, link.b, flow.sender.options.window_scale), (flow.to, flow.from, true));
     }
     let [gateway] = &s.gateways[..] else { panic!("{:?}", s.gateways) };

@@ -1,4 +1,4 @@
-//! What links, stations, applications and instruments become.
+//! Resolved links, stations, applications and instruments.
 
 mod support;
 
@@ -33,7 +33,7 @@ fn every_mechanism_arrives() {
     let FadeSource::Rain(rain) = &fade.source else { panic!("{fade:?}") };
     assert_eq!((rain.m, rain.sigma, rain.p0, rain.beta, rain.scale), (-3.0, 1.65, 0.05, 2e-4, 1.9));
     assert_eq!((rain.station.as_str(), fade.every), ("sky", Duration::from_secs(2)));
-    // loss 0.01 in spells of 100 ms: good ones last 99 times as long
+    // loss 0.01 in bursts of 100 ms: the good state lasts 99 times as long
     let bursts = there.bursts.expect("bursts");
     assert_eq!((bursts.good, bursts.bad), (Duration::from_millis(9900), Duration::from_millis(100)));
     assert_eq!((bursts.loss_good, bursts.loss_bad), (Probability::ZERO, Probability::ONE));
@@ -75,7 +75,7 @@ fn the_timeline_is_sorted_and_an_outage_is_two_changes() {
     let seen: Vec<_> =
         changes.iter().map(|(at, c)| (at.0 / 1_000_000_000, c.up, c.loss.map(Probability::get))).collect();
     assert_eq!(seen, [(10, None, None), (20, Some(false), Some(0.1)), (25, Some(true), None)]);
-    // the second half of this one lies after the run
+    // the second outage starts after the end of the run
     let changes = &link(&s, "a1").forward.dynamics.as_ref().expect("it changes").changes;
     assert_eq!(changes.iter().map(|(_, c)| c.up).collect::<Vec<_>>(), [Some(false)]);
 }
@@ -152,7 +152,7 @@ fn what_is_given_beside_a_profile_goes_before_it() {
         (hop.forward.rate.bps(), hop.forward.framing, hop.forward.loss.get()),
         (1_544_000, Size(2), 0.01)
     );
-    // a direction, then the link, then the profile
+    // precedence: direction, then link, then profile
     assert_eq!((hop.backward.rate.bps(), hop.backward.framing), (1_000_000, Size(8)));
     assert_eq!(hop.backward.delay, Duration::from_micros(292_500));
 
@@ -189,7 +189,7 @@ fn the_profiles_are_complete() {
         let link = link(&s, &profile.name);
         assert_eq!((&link.forward, &link.backward), (&profile.forward, &profile.backward));
         assert_eq!(loads(&to_toml(&s), &[]), s, "{}", profile.name);
-        // a queue holds about a round trip of its rate, if the profile does not move
+        // a queue holds about one bandwidth-delay product, unless the profile has an orbit
         let round = profile.forward.delay + profile.backward.delay;
         for side in [&profile.forward, &profile.backward] {
             let Capacity::Bytes(buffer) = side.buffer else { panic!("{side:?}") };
@@ -200,7 +200,7 @@ fn the_profiles_are_complete() {
     }
 }
 
-/// Keys of a section of the reference page whose default is a literal, as an inline table's.
+/// Keys of a section of the reference page with a literal default, as an inline table.
 fn documented(section: &str) -> String {
     let page = reference();
     let rows =

@@ -1,4 +1,4 @@
-//! What files resolve to.
+//! What valid files resolve to.
 
 mod support;
 
@@ -98,8 +98,7 @@ fn without_options_a_host_has_the_defaults() {
     assert_eq!((flow.app, flow.reader, flow.start), (App::Bulk, Reader::Eager, Start::At(Instant::ZERO)));
 }
 
-/// A Linux host: its defaults, and what is written beside it; without SACK where the scheme makes no use of
-/// it.
+/// A Linux host: its defaults, and explicit options that override them. Some schemes do not offer SACK.
 #[test]
 fn a_linux_host_has_the_defaults_of_linux() {
     let with = |lines: &str| {
@@ -118,7 +117,7 @@ fn a_linux_host_has_the_defaults_of_linux() {
     assert_eq!(scheme.recovery.reduction, Reduction::Prr);
 }
 
-/// What the words and tables of ECN, the user timeout and keep-alives mean.
+/// ECN, user timeout and keep-alive in all their forms.
 #[test]
 fn patience_and_ecn_as_written() {
     let with = |lines: &str| {
@@ -136,7 +135,7 @@ fn patience_and_ecn_as_written() {
     assert_eq!(with("keep_alive = { idle = \"1 min\", count = 3 }").keep_alive, Some(asked));
 }
 
-/// Key and default of every row of a section of the reference page whose default is a literal.
+/// Key and default of each row of a section of the reference page with a literal default.
 fn documented(section: &str) -> String {
     let page = reference();
     let rows = page.split(&format!("\n## {section}\n")).nth(1).expect("the section exists");
@@ -180,11 +179,11 @@ fn counted_flows_are_numbered_and_pair_up() {
     let s = loads(DUMBBELL, &[]);
     let flows: Vec<_> = s.flows.iter().map(|f| (f.name.as_str(), f.from, f.to)).collect();
     assert_eq!(flows, [("flow1", 0, 2), ("flow2", 1, 3)]);
-    // One host can serve all.
+    // One host can be the end of all flows.
     let s = loads(&edit(DUMBBELL, "from = \"src\"", "from = \"src2\""), &[]);
     let flows: Vec<_> = s.flows.iter().map(|f| (f.from, f.to)).collect();
     assert_eq!(flows, [(1, 2), (1, 3)]);
-    // A count of one still numbers.
+    // A count of one still adds a number.
     let s = loads(&edit(DUMBBELL, "count = 2", "count = 1"), &[]);
     assert_eq!(s.flows[0].name, "flow1");
 }
@@ -194,7 +193,7 @@ fn a_flow_overrides_the_host() {
     let text = edit(DUMBBELL, "tcp = \"newreno\"", "tcp = \"newreno\"\nsegment = \"500 B\"\niw = 4");
     let sender = &loads(&text, &[]).flows[1].sender;
     assert_eq!((sender.mss, sender.initial_window), (500, 4));
-    // Segments of the window are the flow's, not the host's.
+    // Segments of the window have the flow's size, not the host's.
     assert_eq!(sender.receive_buffer, ReceiveBuffer::Fixed(Size(32_000)));
 }
 
@@ -304,7 +303,7 @@ fn sets_are_typed_by_the_place_where_they_are_used() {
         ("window".to_owned(), ParamValue::Text("102 KiB".into())),
     ];
     assert_eq!(s.parameters, wanted);
-    // The last one wins; a number stays a number.
+    // The last `--set` wins; a number remains a number.
     let s = loads(DUMBBELL, &[("loss", "1e-3"), ("loss", "0")]);
     assert_eq!(s.parameters[0].1, ParamValue::Number(0.0));
     assert!(s.links[0].forward.loss.is_zero());

@@ -1,4 +1,4 @@
-//! Delay and loss that follow a recording: what they become, and the errors of files and keys.
+//! Delay and loss from recordings: resolved values, and the errors of files and keys.
 
 #![allow(clippy::unwrap_used, reason = "a test may say what it takes for granted")]
 
@@ -66,13 +66,13 @@ fn recordings_are_read_as_the_steps_that_they_are() {
         let edited = |line: &str| with_delay(line).unwrap_or_else(|e| panic!("{e}"));
         assert_eq!(edited(trace), edited(steps), "{trace}");
     }
-    // where one delay is wanted, it is the mean over time
+    // where a single delay is needed, it is the mean over time
     let s = with_delay("delay = { trace = \"delay.txt\" }").unwrap();
     let mean = s.links.iter().find(|l| l.name == "r12").unwrap().forward.delay;
     assert_eq!(mean.0, (2 * 20_000_000 + 2 * 31_500_000) / 4);
 }
 
-/// Key and value, the message, what is underlined, the label.
+/// Key and value, message, underlined text, label.
 const WRONG: &[(&str, &str, &str, &str)] = &[
     (
         "delay = { trace = \"bad.txt\" }",

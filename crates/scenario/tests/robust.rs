@@ -1,5 +1,4 @@
-//! Whatever is thrown at `load`, it answers: with a scenario that survives being written and read, or with a
-//! diagnostic.
+//! `load` returns for any input either a scenario that can be written and loaded again, or a diagnostic.
 
 mod support;
 
@@ -16,7 +15,7 @@ const BASES: [&str; 6] = [
     include_str!("../../../scenarios/sharing.toml"),
 ];
 
-/// Pieces that mean something to a parser of scenario files.
+/// Tokens with a meaning in scenario files.
 const PIECES: [&str; 40] = [
     "\"",
     "'",
@@ -99,7 +98,7 @@ fn mutate(text: &str, mutations: &[Mutation]) -> String {
     chars.into_iter().collect()
 }
 
-/// Loads, and checks that the answer makes sense.
+/// Loads the text and checks the result.
 fn answers(text: &str, sets: &[(String, String)]) {
     match load(&Source::new("fuzz.toml", text), sets, None) {
         Ok(scenario) => {
@@ -297,7 +296,7 @@ fn limits_hold() {
     let one_host = edit(&one_host, "to = \"dst\"", "to = \"dst1\"");
     let error = load(&Source::new("test.toml", one_host), &[], None).unwrap_err();
     assert_eq!(error.message, "there are too many flows at `src1`");
-    // The largest that is allowed still loads.
+    // The largest allowed scenario still loads.
     let large = edit(&edit(DUMBBELL, "pairs = 2", "pairs = 99999"), "count = 2", "count = 99999");
     assert_eq!(load(&Source::new("test.toml", large), &[], None).unwrap().nodes.len(), 200_000);
 }

@@ -1,4 +1,4 @@
-//! The other end of a control socket.
+//! Client of a control socket.
 
 use crate::server::{Refusal, Reply};
 use core::marker::PhantomData;
@@ -7,12 +7,12 @@ use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// A service that does not answer within this time hangs.
+/// How long to wait for a reply.
 const PATIENCE: Duration = Duration::from_secs(5);
-/// Longest answer in bytes.
+/// Longest reply in bytes.
 const LONGEST: u64 = 64 << 20;
 
-/// Why a service did not answer as it should.
+/// Why a request got no valid reply.
 #[derive(Debug, thiserror::Error)]
 pub enum ClientError {
     /// It cannot be reached.
@@ -22,13 +22,13 @@ pub enum ClientError {
         service: &'static str,
         /// Its socket.
         path: PathBuf,
-        /// What the system says.
+        /// The system's error.
         source: io::Error,
     },
-    /// It answers what nobody has asked, or what this program does not know.
+    /// The reply does not belong to the request, or is unknown to this program.
     #[error("unexpected reply; client and {0} versions may differ")]
     Unexpected(&'static str),
-    /// It does not do it.
+    /// It refused the request.
     #[error("{0}")]
     Refused(Refusal),
 }
@@ -45,7 +45,7 @@ impl<R: Reply> Client<R> {
     /// Connects to the socket at `path`.
     ///
     /// # Errors
-    /// When nobody listens there, or it is not ours to ask.
+    /// When nobody listens there, or we lack permission.
     pub fn connect(path: &Path) -> Result<Self, ClientError> {
         let open = || {
             let stream = UnixStream::connect(path)?;
@@ -57,10 +57,10 @@ impl<R: Reply> Client<R> {
         open().map(|stream| Self { stream, path: path.to_owned(), replies: PhantomData }).map_err(silent)
     }
 
-    /// Asks, and takes what is wanted from the answer.
+    /// Sends a request, and extracts the `wanted` part of the reply.
     ///
     /// # Errors
-    /// When the service has ended, does not answer or refuses, or when `wanted` finds something else.
+    /// When the service has ended, does not answer or refuses, or when `wanted` returns `None`.
     pub fn ask<T>(
         &mut self,
         request: &R::Request,
@@ -70,7 +70,7 @@ impl<R: Reply> Client<R> {
         let answer = exchange(&mut self.stream, request).map_err(silent)?;
         let reply: R = serde_json::from_slice(&answer).map_err(|_| ClientError::Unexpected(R::SERVICE))?;
         let accepted = reply.accepted().map_err(|mut refusal| {
-            // a gateway of version 0.1.0 put it in front itself
+            // a gateway of version 0.1.0 adds the prefix itself
             refusal.message = refusal.message.trim_start_matches("error: ").to_owned();
             ClientError::Refused(refusal)
         })?;
@@ -78,7 +78,7 @@ impl<R: Reply> Client<R> {
     }
 }
 
-/// Sends a request as a line, and waits for the line that answers it.
+/// Sends a request as a line, and returns the line of the reply.
 fn exchange(stream: &mut BufReader<UnixStream>, request: &impl serde::Serialize) -> io::Result<Vec<u8>> {
     let mut line = serde_json::to_vec(request)?;
     line.push(b'\n');

@@ -1,55 +1,55 @@
-//! One thing that was looked at on this machine before a service starts.
+//! Results of the checks that are made on this machine before a service starts.
 
 use core::fmt;
 use serde::Serialize;
 
-/// How something stands.
+/// Result of a check.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Standing {
-    /// It is as it should be.
+    /// In order.
     Good,
-    /// The service can do without, or with this.
+    /// Not in order, but the service can run.
     Lack,
-    /// Without this the service does not start.
+    /// The service cannot start.
     Bad,
 }
 
-/// One thing that was looked at.
+/// One check.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Finding {
-    /// What was looked at.
+    /// What was checked.
     pub name: String,
-    /// How it stands.
+    /// Its result.
     pub standing: Standing,
     /// What was found.
     pub found: String,
-    /// What mends it, a line each.
+    /// How to fix it, one line each.
     pub mends: Vec<String>,
 }
 
 impl Finding {
-    /// With nothing that mends it.
+    /// A finding without advice.
     pub fn new(name: impl Into<String>, standing: Standing, found: impl Into<String>) -> Self {
         Self { name: name.into(), standing, found: found.into(), mends: Vec::new() }
     }
 
-    /// Something that is as it should be.
+    /// A finding that is in order.
     pub fn good(name: impl Into<String>, found: impl Into<String>) -> Self {
         Self::new(name, Standing::Good, found)
     }
 
-    /// Something that is missing without need.
+    /// A finding that the service can run without.
     pub fn lack(name: impl Into<String>, found: impl Into<String>) -> Self {
         Self::new(name, Standing::Lack, found)
     }
 
-    /// Something that keeps the service from starting.
+    /// A finding that keeps the service from starting.
     pub fn bad(name: impl Into<String>, found: impl Into<String>) -> Self {
         Self::new(name, Standing::Bad, found)
     }
 
-    /// Adds a line that mends it.
+    /// Adds a line of advice.
     #[must_use]
     pub fn mend(mut self, line: impl Into<String>) -> Self {
         self.mends.push(line.into());

@@ -1,12 +1,11 @@
-//! What runs in the background and must be found, asked, ended and cleaned up after: emulation sessions and
-//! gateways.
+//! Background services that must be found, queried, stopped and cleaned up after: sessions and gateways.
 //!
-//! A service writes an [`Entry`] into a [`Registry`], a folder, before it changes anything on the machine.
-//! The entry names its [`Process`] and lists in an [`Undo`] what does not end with that process, so that
-//! whoever finds the entry of a dead process can clean up. While the service runs, [`Client`]s ask it over
-//! the socket of its [`Server`], and [`Signals`] tell it to stop.
+//! A service writes an [`Entry`] into a [`Registry`] (a folder) before it changes anything on the machine.
+//! The entry names its [`Process`] and lists in an [`Undo`] the changes that outlive the process, so that
+//! anyone who finds the entry of a dead process can undo them. While the service runs, [`Client`]s send
+//! requests to the socket of its [`Server`], and [`Signals`] stop it.
 //!
-//! Entries and messages are those of version 0.1.0 or a superset that 0.1.0 reads.
+//! Entries and messages are compatible with version 0.1.0: the same, or a superset that 0.1.0 can read.
 
 mod client;
 mod finding;
@@ -26,14 +25,14 @@ use bentpipe_base::Duration;
 use rustix::thread::nanosleep;
 use rustix::time::Timespec;
 
-/// Waits until `done`, looking again after every `step`; false when it is still not so after `patience`.
+/// Waits until `done` returns true, calling it after every `step`; returns false after `patience`.
 pub fn wait_until(patience: Duration, step: Duration, mut done: impl FnMut() -> bool) -> bool {
     for _ in 0..patience.0 / step.0.max(1) {
         if done() {
             return true;
         }
         let nanoseconds = step.0.min(999_999_999) as i64;
-        // a signal may cut it short: then `done` is asked earlier
+        // a signal may end it early: then `done` is called earlier
         let _ = nanosleep(&Timespec { tv_sec: 0, tv_nsec: nanoseconds });
     }
     done()

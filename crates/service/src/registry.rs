@@ -1,4 +1,4 @@
-//! Which services run on this machine: a folder with one small JSON file for each, and locks.
+//! The services that run on this machine: a folder with one small JSON file for each, and locks.
 
 use bentpipe_os::process;
 use rustix::fs::{FlockOperation, flock};
@@ -14,9 +14,9 @@ use std::path::{Path, PathBuf};
 #[derive(Debug, thiserror::Error)]
 #[error("{}: {source}", .path.display())]
 pub struct FileError {
-    /// Which.
+    /// The file or folder.
     pub path: PathBuf,
-    /// What the system says.
+    /// The system's error.
     pub source: io::Error,
 }
 
@@ -27,21 +27,20 @@ impl FileError {
     }
 }
 
-/// Which start of the machine this is.
+/// Returns the kernel's boot id.
 pub fn boot_id() -> String {
     fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default().trim().to_owned()
 }
 
-/// A process, told apart from all others that had its number or will have it.
+/// A process, identified uniquely although process ids are reused.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Process {
-    /// Its number.
+    /// Its process id.
     pub pid: i32,
-    /// When it started, in clock ticks since the machine did (proc(5)); 0 in entries of gateways of version
-    /// 0.1.0.
+    /// Its start time, in clock ticks since boot (proc(5)); 0 in entries of gateways of version 0.1.0.
     #[serde(default)]
     pub start_time: u64,
-    /// Which start of the machine that was.
+    /// Boot id of the machine when it started.
     pub boot: String,
 }
 
@@ -52,12 +51,12 @@ impl Process {
         Self { pid, start_time: process::start_time(pid).unwrap_or(0), boot: boot_id() }
     }
 
-    /// False when the machine was started anew since: then nothing is left of the service but its files.
+    /// False if the machine was rebooted since: then only the service's files are left.
     pub fn is_of_this_boot(&self) -> bool {
         self.boot == boot_id()
     }
 
-    /// True while a thread of it is left, its first one or another: what it held is given back with the last.
+    /// True while any of its threads exists: the kernel frees its resources with the last one.
     pub fn is_alive(&self) -> bool {
         self.is_of_this_boot()
             && match process::start_time(self.pid) {
@@ -67,12 +66,12 @@ impl Process {
     }
 }
 
-/// What is known of a service. Kept as JSON.
+/// A service's entry in the registry. Stored as JSON.
 pub trait Entry: Serialize + DeserializeOwned {
     /// Extension of its file.
     const KIND: &'static str;
 
-    /// Its name; also that of its files.
+    /// Name of the service and of its files.
     fn name(&self) -> &str;
 }
 
@@ -83,7 +82,7 @@ pub struct Registry {
 }
 
 impl Registry {
-    /// In `folder`, whether or not there is such a folder.
+    /// A registry in `folder`, which need not exist.
     pub fn at(folder: impl Into<PathBuf>) -> Self {
         Self { folder: folder.into() }
     }
@@ -93,10 +92,10 @@ impl Registry {
         &self.folder
     }
 
-    /// Makes the folder, and those above it, if need be.
+    /// Creates the folder and its parents if needed.
     ///
     /// # Errors
-    /// When it cannot be made.
+    /// When it cannot be created.
     pub fn make(&self, mode: u32) -> Result<(), FileError> {
         DirBuilder::new().mode(mode).recursive(true).create(&self.folder).map_err(FileError::at(&self.folder))
     }
@@ -106,12 +105,12 @@ impl Registry {
         let _ = fs::remove_dir(&self.folder);
     }
 
-    /// A file of a service. A kind is an extension, as in `sock`.
+    /// Path of a service's file. `kind` is the extension, such as `sock`.
     pub fn file(&self, name: &str, kind: &str) -> PathBuf {
         self.folder.join(format!("{name}.{kind}"))
     }
 
-    /// Names and kinds of all files there are.
+    /// Names and kinds of all files.
     pub fn files(&self) -> Vec<(String, String)> {
         let Ok(files) = fs::read_dir(&self.folder) else { return Vec::new() };
         let parts = |path: PathBuf| {
@@ -120,8 +119,7 @@ impl Registry {
         files.flatten().filter_map(|file| parts(file.path())).collect()
     }
 
-    /// All entries, also those of services that were killed, by name. What cannot be read is left out: it is
-    /// of another program.
+    /// All entries by name, including those of killed services. Skips unreadable files of other programs.
     pub fn entries<E: Entry>(&self) -> Vec<E> {
         let files = self.files().into_iter().filter(|(_, kind)| kind == E::KIND);
         let read = |path| serde_json::from_slice(&fs::read(path).ok()?).ok();
@@ -130,33 +128,33 @@ impl Registry {
         all
     }
 
-    /// The entry of this name.
+    /// The entry with this name.
     pub fn entry<E: Entry>(&self, name: &str) -> Option<E> {
         self.entries().into_iter().find(|entry: &E| entry.name() == name)
     }
 
-    /// Writes an entry in one piece: whoever looks sees the old one or the new one.
+    /// Writes an entry atomically: readers see the old one or the new one.
     ///
     /// # Errors
-    /// When the folder is full or gone.
+    /// When the disk is full or the folder is gone.
     pub fn write<E: Entry>(&self, entry: &E) -> Result<(), FileError> {
         let (path, draft) = (self.file(entry.name(), E::KIND), self.file(entry.name(), "draft"));
         let text = serde_json::to_vec_pretty(entry).unwrap_or_default();
         fs::write(&draft, text).and_then(|()| fs::rename(&draft, &path)).map_err(FileError::at(&path))
     }
 
-    /// Removes files of these kinds; true when any was there.
+    /// Removes files of these kinds; true if any existed.
     pub fn remove(&self, name: &str, kinds: &[&str]) -> bool {
-        // what is not there need not be removed, and nobody can be told of the rest
+        // errors are ignored: the file may not exist, and there is nobody to report to
         let removed = kinds.iter().filter(|kind| fs::remove_file(self.file(name, kind)).is_ok());
         removed.count() > 0
     }
 }
 
-/// The service that is meant: the named one, or the only one.
+/// Selects a service: the named one, or the only one.
 ///
 /// # Errors
-/// Gives back those that run when none of this name does, or when none is named and there is not exactly one.
+/// The running services, if none has this name, or if no name is given and there is not exactly one.
 pub fn pick<E: Entry>(mut running: Vec<E>, named: Option<&str>) -> Result<E, Vec<E>> {
     let at = match named {
         Some(name) => running.iter().position(|entry| entry.name() == name),
@@ -175,7 +173,7 @@ pub struct Lock {
 }
 
 impl Lock {
-    /// Waits for it.
+    /// Waits for the lock.
     ///
     /// # Errors
     /// When the folder is gone.
@@ -184,26 +182,26 @@ impl Lock {
         locked.map_or_else(|| Self::wait(path), Ok)
     }
 
-    /// Takes it; `None` when somebody has it.
+    /// Takes the lock; `None` if it is held.
     ///
     /// # Errors
     /// When the folder is gone.
     pub fn take(path: &Path) -> Result<Option<Self>, FileError> {
         match Self::open(path, FlockOperation::NonBlockingLockExclusive) {
-            // who held it has removed the file: it is about to be free
+            // the holder has removed the file: it is about to be free
             Ok(None) => Self::take(path),
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => Ok(None),
             other => other.map_err(FileError::at(path)),
         }
     }
 
-    /// True while somebody has it. Leaves no file behind.
+    /// True if the lock is held. Leaves no file behind.
     pub fn is_held(path: &Path) -> bool {
         let Ok(file) = File::open(path) else { return false };
         matches!(flock(&file, FlockOperation::NonBlockingLockShared), Err(Errno::WOULDBLOCK))
     }
 
-    /// Opens and locks the file; `None` when it was removed meanwhile.
+    /// Opens and locks the file; `None` if it was removed meanwhile.
     fn open(path: &Path, how: FlockOperation) -> io::Result<Option<Self>> {
         let file = File::options().create(true).truncate(false).write(true).open(path)?;
         flock(&file, how)?;

@@ -1,9 +1,9 @@
-//! The control socket of a service: a line of JSON asked, a line of JSON answered, between the service's
-//! other duties.
+//! The control socket of a service: each request and each reply is a line of JSON. It is served between the
+//! service's other work.
 //!
-//! Only its user can reach it: it has mode 0600. Even so nothing that comes in can hold the service up or
-//! fill its memory: requests have a longest length, clients are few, a client that does not take its answers
-//! is not read from, and after a while it is let go.
+//! Only the service's user can connect: the socket has mode 0600. Even so, no client can block the service or
+//! fill its memory: the length of requests and the number of clients are limited; the server does not read
+//! from a client that does not read its replies, and disconnects it after a while.
 
 use bentpipe_os::clock::monotonic;
 use core::fmt;
@@ -16,31 +16,31 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
 
-/// Longest request in bytes; they need a few hundred.
+/// Longest request in bytes; typical ones have a few hundred.
 const LONGEST: usize = 16 << 10;
-/// Most clients at a time; one more takes the place of the one that was silent longest.
+/// Most clients at a time; a new one replaces the one that was idle longest.
 const CLIENTS: usize = 16;
-/// Requests of one client that are answered in one go.
+/// Requests of one client answered in one call.
 const IN_A_ROW: usize = 8;
-/// A client that has not taken its answer for so long is let go, in nanoseconds.
+/// A client that has not read its reply for this long is disconnected, in nanoseconds.
 const PATIENCE: u64 = 5_000_000_000;
 
-/// Why there is no control socket.
+/// The control socket cannot be created.
 #[derive(Debug, thiserror::Error)]
 #[error("the control socket {path} cannot be made: {source}")]
 pub struct ServerError {
     /// The socket.
     pub path: PathBuf,
-    /// What the system says.
+    /// The system's error.
     pub source: io::Error,
 }
 
-/// Why a service does not do what it was asked.
+/// Why a service refuses a request.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Refusal {
-    /// Why, in one line; of a file that is at fault, with the place underlined.
+    /// The reason in one line; for an error in a file, with the place underlined.
     pub message: String,
-    /// What to do instead, a line each.
+    /// What to do instead, one line each.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub help: Vec<String>,
 }
@@ -58,25 +58,25 @@ impl<T: Into<String>> From<T> for Refusal {
     }
 }
 
-/// What a service answers.
+/// A service's reply.
 pub trait Reply: Serialize + DeserializeOwned + From<Refusal> {
-    /// What it is asked.
+    /// The request.
     type Request: Serialize + DeserializeOwned;
 
     /// The kind of service, for messages.
     const SERVICE: &'static str;
 
-    /// The reply to a request that was carried out.
+    /// The reply to a request that was executed.
     ///
     /// # Errors
-    /// Gives the refusal when it was not.
+    /// The refusal, if there was one.
     fn accepted(self) -> Result<Self, Refusal>;
 }
 
-/// Answers a line, or a request that is too long, with a line; both without their ends.
+/// Answers a request line (`None` if it is too long) with a line; both without line ends.
 type Answer<'a> = &'a mut dyn FnMut(Option<&[u8]>) -> Vec<u8>;
 
-/// A control socket and its clients. The file is removed when it is dropped.
+/// A control socket and its clients. Dropping it removes the file.
 #[derive(Debug)]
 pub struct Server {
     listener: UnixListener,
@@ -87,21 +87,21 @@ pub struct Server {
 #[derive(Debug)]
 struct Client {
     stream: UnixStream,
-    /// What has come of the next request.
+    /// Received part of the next request.
     input: Vec<u8>,
-    /// What it has not yet taken of its answers.
+    /// Replies not yet read by the client.
     output: Vec<u8>,
-    /// When it last sent or took something.
+    /// When it last sent or read something.
     active: u64,
-    /// To be let go when it has taken its answers.
+    /// Disconnect it when it has read its replies.
     leaving: bool,
 }
 
 impl Server {
-    /// Listens at `path`. A socket of that name that nobody listens to any more is replaced.
+    /// Listens at `path`. Replaces an abandoned socket of that name.
     ///
     /// # Errors
-    /// When somebody listens there, the path is too long for a socket, or the folder is not there.
+    /// When another process listens there, the path is too long for a socket, or the folder does not exist.
     pub fn bind(path: &Path) -> Result<Self, ServerError> {
         Self::listen(path).map_err(|source| ServerError { path: path.to_owned(), source })
     }
@@ -123,20 +123,20 @@ impl Server {
         Ok(server)
     }
 
-    /// What to wait for: call [`Server::serve`] when one of these can be read.
+    /// File descriptors to poll: call [`Server::serve`] when one of them is readable.
     pub fn fds(&self) -> Vec<BorrowedFd<'_>> {
-        // a client that has answers to take is not read from
+        // clients with unread replies are not read from
         let clients = self.clients.iter().filter(|c| c.output.is_empty()).map(|c| c.stream.as_fd());
         [self.listener.as_fd()].into_iter().chain(clients).collect()
     }
 
-    /// True when a client is slow to take its answers: call [`Server::serve`] again after some 10 ms even if
-    /// nothing can be read.
+    /// True if a client has unread replies: call [`Server::serve`] again after 10 ms even if nothing is
+    /// readable.
     pub fn is_behind(&self) -> bool {
         self.clients.iter().any(|c| !c.output.is_empty())
     }
 
-    /// Answers what has come in. Never blocks, but for what `answer` takes.
+    /// Answers the requests received. Never blocks, except in `answer`.
     pub fn serve<R: Reply>(&mut self, answer: &mut dyn FnMut(R::Request) -> R) {
         self.accept();
         let now = monotonic();
@@ -146,7 +146,7 @@ impl Server {
                 Some(Err(error)) => Refusal::from(format!("this is no request: {error}")).into(),
                 None => Refusal::from(format!("a request is at most {LONGEST} bytes long")).into(),
             };
-            // a reply is made of texts and finite numbers, or null
+            // a reply contains only strings and finite numbers or null, so this cannot fail
             serde_json::to_vec(&reply).unwrap_or_default()
         };
         self.clients.retain_mut(|client| client.serve(now, &mut answer).is_ok());
@@ -154,7 +154,7 @@ impl Server {
 
     fn accept(&mut self) {
         for _ in 0..CLIENTS {
-            // what goes wrong with a client that is about to connect concerns nobody else
+            // an error of a connecting client affects no other client
             let Ok((stream, _)) = self.listener.accept() else { return };
             if stream.set_nonblocking(true).is_err() {
                 continue;
@@ -173,12 +173,12 @@ impl Server {
 
 impl Drop for Server {
     fn drop(&mut self) {
-        // the next service of this name replaces what is left over
+        // a file that is left over is replaced by the next service of this name
         let _ = fs::remove_file(&self.path);
     }
 }
 
-/// The client is gone, or is to go.
+/// The client is gone or must be disconnected.
 struct Gone;
 
 impl Client {
@@ -206,7 +206,7 @@ impl Client {
         self.output.append(&mut line);
     }
 
-    /// The next whole request, if it is there.
+    /// Returns the next complete request, if any.
     fn line(&mut self, now: u64, answer: Answer<'_>) -> Result<Option<Vec<u8>>, Gone> {
         let mut ended = false;
         loop {
@@ -239,7 +239,7 @@ impl Client {
         }
     }
 
-    /// Hands over what the client takes.
+    /// Sends as much of the replies as the client reads.
     fn flush(&mut self, now: u64) -> Result<(), Gone> {
         while !self.output.is_empty() {
             match self.stream.write(&self.output) {

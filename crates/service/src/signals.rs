@@ -1,4 +1,4 @@
-//! Signals as something to wait for.
+//! Signals as a file descriptor to poll.
 
 use rustix::process::Signal;
 use signal_hook::iterator::backend::SignalDelivery;
@@ -8,33 +8,33 @@ use std::io;
 use std::os::fd::{AsFd as _, BorrowedFd};
 use std::os::unix::net::UnixStream;
 
-/// Signals that came to this process.
+/// Signals received by this process.
 #[derive(Debug)]
 pub struct Signals(SignalDelivery<UnixStream, SignalOnly>);
 
 impl Signals {
-    /// Listens to these from now on.
+    /// Catches these signals from now on.
     ///
     /// # Errors
-    /// When the kernel has no descriptors to give.
+    /// When no file descriptors are available.
     pub fn listen(wanted: &[Signal]) -> io::Result<Self> {
         let (read, write) = UnixStream::pair()?;
         let wanted = wanted.iter().map(|signal| signal.as_raw());
         SignalDelivery::with_pipe(read, write, SignalOnly, wanted).map(Self)
     }
 
-    /// What to poll: readable when there is one.
+    /// File descriptor to poll; readable when a signal was received.
     pub fn fd(&self) -> BorrowedFd<'_> {
         self.0.get_read().as_fd()
     }
 
-    /// Those that came.
+    /// Returns the signals received since the last call.
     pub fn take(&mut self) -> Vec<Signal> {
         self.0.pending().filter_map(Signal::from_named_raw).collect()
     }
 
-    /// True for a signal that was ignored when this process was started, as SIGHUP is by `nohup`. Who listens
-    /// to it all the same has it delivered to the programs that it starts, too.
+    /// True for a signal that was ignored when this process was started, as SIGHUP is by `nohup`. Catching it
+    /// would also un-ignore it for the programs that this process starts.
     pub fn is_ignored(signal: Signal) -> bool {
         let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
         let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));

@@ -1,13 +1,13 @@
-//! What a service has changed on the machine, as a list that undoes it after the service has died.
+//! Changes that a service made on the machine, so that they can be undone after it has died.
 
 use bentpipe_os::netlink::{MarkRule, Netlink};
 use bentpipe_os::{namespace, nft, sysctl};
 use serde::{Deserialize, Serialize};
 
-/// What does not end with the process of a service. Written into its entry before any of it is done.
+/// Changes that outlive the service's process. Written into its entry before they are made.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Undo {
-    /// Inode of the network namespace in which all of it is.
+    /// Inode of the network namespace in which the changes were made.
     pub network: u64,
     /// The nftables table, of family `inet`.
     pub table: Option<String>,
@@ -22,20 +22,20 @@ pub struct Undo {
 }
 
 impl Undo {
-    /// True in the network namespace in which it can be run.
+    /// True in the network namespace in which it can run.
     pub fn is_here(&self) -> bool {
         namespace::network().and_then(namespace::inode) == Ok(self.network)
     }
 
-    /// Removes the table; says so when it was there.
+    /// Removes the table; returns a message if it existed.
     pub fn remove_table(&self) -> Option<String> {
         let table = self.table.as_ref()?;
         nft::run(&format!("delete table inet {table}\n")).ok()?;
         Some(format!("nftables table inet {table} removed"))
     }
 
-    /// Undoes everything in the calling thread's network namespace, settings last to first; says what, a line
-    /// each. What is not there any more is no fault.
+    /// Undoes everything in the calling thread's network namespace, settings in reverse order; returns one
+    /// line for each change. Changes already undone are no error.
     pub fn run(&self) -> Vec<String> {
         let mut done: Vec<String> = self.remove_table().into_iter().collect();
         let mut netlink = Netlink::open().ok();

@@ -1,4 +1,4 @@
-//! The control socket: answers, and clients that are rude.
+//! The control socket: replies, and misbehaving clients.
 
 #![allow(clippy::unwrap_used, reason = "helpers of tests")]
 
@@ -45,7 +45,7 @@ impl bentpipe_service::Reply for Reply {
     }
 }
 
-/// A server with a made-up service behind it, that runs until it is dropped.
+/// A server with a fake service, which runs until it is dropped.
 struct Bench {
     path: PathBuf,
     stop: Arc<AtomicBool>,
@@ -57,7 +57,7 @@ fn path(name: &str) -> PathBuf {
 }
 
 impl Bench {
-    /// `weight` is how many bytes its title has.
+    /// `weight` is the length of its title in bytes.
     fn new(name: &str, weight: usize) -> Self {
         let path = path(name);
         let mut server = Server::bind(&path).unwrap();
@@ -100,7 +100,7 @@ impl Bench {
         stream
     }
 
-    /// Ends it; returns how many requests it answered.
+    /// Stops it; returns how many requests it answered.
     fn end(mut self) -> usize {
         self.stop.store(true, Ordering::Relaxed);
         self.thread.take().unwrap().join().unwrap()
@@ -145,7 +145,7 @@ fn what_is_no_request_is_said_to_be_none_and_the_next_is_answered() {
     }
     stream.write_all(&[0xff, 0xfe, b'\n']).unwrap();
     assert!(answer(&stream).contains("this is no request"));
-    // in two parts, and two in one
+    // one request in two parts, and two requests at once
     stream.write_all(b"{\"request\":").unwrap();
     thread::yield_now();
     stream.write_all(b"\"show\"}\n{\"request\":\"show\"}\n").unwrap();
@@ -160,7 +160,7 @@ fn what_is_no_request_is_said_to_be_none_and_the_next_is_answered() {
 fn an_endless_line_is_cut_off_and_others_are_served() {
     let bench = Bench::new("endless", 10);
     let mut stream = bench.raw();
-    // the server may hang up before all is written
+    // the server may disconnect before all is written
     let _ = stream.write_all(&vec![b'{'; 1 << 20]);
     let mut said = Vec::new();
     let _ = stream.read_to_end(&mut said);
@@ -187,7 +187,7 @@ fn a_client_that_takes_nothing_holds_nobody_up_and_is_not_read_from() {
         assert!(matches!(other.ask(&Request::Show, Some), Ok(Reply::State { .. })));
     }
     let answered = bench.end();
-    // a socket holds about 200 KB: of the many requests of the slow one hardly any was answered
+    // a socket buffers about 200 KB: hardly any of the slow client's requests was answered
     assert!(answered < 5 + 10, "{answered}");
 }
 
@@ -203,7 +203,7 @@ fn too_many_clients_push_out_the_silent_ones() {
 #[test]
 fn a_socket_left_over_is_replaced_and_one_in_use_is_not() {
     let path = path("leftover");
-    // a listener that is dropped leaves its file
+    // dropping a listener leaves its file
     drop(std::os::unix::net::UnixListener::bind(&path).unwrap());
     assert!(path.exists());
     let first = Server::bind(&path).unwrap();

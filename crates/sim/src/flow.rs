@@ -1,4 +1,4 @@
-//! Looking at the ends of a flow, at any time of a run.
+//! Access to the ends of a flow during a run.
 
 use crate::build::{Carries, FlowEnds, Network};
 use crate::world::Simulation;
@@ -7,12 +7,12 @@ use bentpipe_nodes::{Asker, Endpoint, Sink, Source, Typist, Writer};
 use bentpipe_scenario::App;
 use bentpipe_tcp::Connection;
 
-/// True for flows that come to an end of their own.
+/// True for flows of finite length.
 pub(crate) const fn ends_itself(app: &App) -> bool {
     matches!(app, App::Transfer(_) | App::Requests { count: Some(_), .. })
 }
 
-/// When the sender had the acknowledgment of its last data byte, or the last answer was complete; `None`
+/// Time at which the sender's last data byte was acknowledged, or the last response was complete; `None`
 /// before.
 pub(crate) fn finished_at(sim: &Simulation, flow: &FlowEnds) -> Option<Instant> {
     match flow.carries {
@@ -27,13 +27,13 @@ pub(crate) fn finished(sim: &Simulation, flow: &FlowEnds) -> bool {
     finished_at(sim, flow).is_some()
 }
 
-/// Bytes delivered to the application so far, for each flow.
+/// Bytes delivered to the application so far, per flow.
 pub(crate) fn delivered(net: &mut Network) -> Vec<u64> {
     (0..net.flows.len()).map(|i| delivered_by(net, i)).collect()
 }
 
-/// Bytes delivered to the application of flow `i` so far: payload of datagrams, each counted once, or bytes
-/// of the stream read in order. Of requests the answers count.
+/// Bytes delivered to the application of flow `i` so far: payload of distinct datagrams, or bytes of the
+/// stream read in order. For requests, the bytes of responses.
 pub(crate) fn delivered_by(net: &mut Network, i: usize) -> u64 {
     let ends = net.flows[i];
     if ends.carries == Carries::Datagrams {
@@ -43,7 +43,7 @@ pub(crate) fn delivered_by(net: &mut Network, i: usize) -> u64 {
 }
 
 /// Mean one-way delay in milliseconds of the datagrams of flow `i` that arrived since the last call; `None`
-/// without any.
+/// if there were none.
 pub(crate) fn take_delay_ms(net: &mut Network, i: usize) -> Option<f64> {
     let ends = net.flows[i];
     if ends.carries != Carries::Datagrams {
@@ -53,17 +53,17 @@ pub(crate) fn take_delay_ms(net: &mut Network, i: usize) -> Option<f64> {
     Some(host.sink_mut(ends.to.2)?.take_recent_delay()?.as_millis_f64())
 }
 
-/// Looks at the sender's connection, if there is one by now.
+/// Calls `look` with the sender's connection if it exists.
 pub(crate) fn sender<T>(net: &mut Network, f: &FlowEnds, look: impl FnOnce(&Connection) -> T) -> Option<T> {
     from_end(&net.sim, f).map(|e| look(&e.conn))
 }
 
-/// Looks at the receiver's connection, if there is one by now.
+/// Calls `look` with the receiver's connection if it exists.
 pub(crate) fn receiver<T>(net: &mut Network, f: &FlowEnds, look: impl FnOnce(&Connection) -> T) -> Option<T> {
     to_end(&net.sim, f).map(|e| look(&e.conn))
 }
 
-/// The application that asks.
+/// The application that sends requests.
 pub(crate) fn asker<'a>(sim: &'a Simulation, f: &FlowEnds) -> Option<&'a Asker> {
     match to_end(sim, f)?.writer() {
         Writer::Ask(asker) => Some(asker),
@@ -71,7 +71,7 @@ pub(crate) fn asker<'a>(sim: &'a Simulation, f: &FlowEnds) -> Option<&'a Asker> 
     }
 }
 
-/// The application that types.
+/// The typing application.
 pub(crate) fn typist<'a>(sim: &'a Simulation, f: &FlowEnds) -> Option<&'a Typist> {
     match from_end(sim, f)?.writer() {
         Writer::Telnet(typist) => Some(typist),
@@ -79,12 +79,12 @@ pub(crate) fn typist<'a>(sim: &'a Simulation, f: &FlowEnds) -> Option<&'a Typist
     }
 }
 
-/// Where datagrams come from.
+/// Source of datagrams.
 pub(crate) fn source<'a>(sim: &'a Simulation, f: &FlowEnds) -> Option<&'a Source> {
     sim.peek_host(f.from.0)?.source(f.from.2)
 }
 
-/// Where datagrams go.
+/// Destination of datagrams.
 pub(crate) fn sink<'a>(sim: &'a Simulation, f: &FlowEnds) -> Option<&'a Sink> {
     sim.peek_host(f.to.0)?.sink(f.to.2)
 }

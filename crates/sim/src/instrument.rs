@@ -1,7 +1,7 @@
-//! Measuring instruments: what the people of the Ka-band experiment had beside their link.
+//! Measuring instruments, modelled on those of the Ka-band experiment.
 //!
-//! A side channel sees bit errors and nothing of the traffic; counters and bins see packets and nothing of
-//! the bits. Each writes a row at the end of each of its intervals.
+//! A side channel measures bit errors and does not see the traffic; counters and bins count packets and do
+//! not see bits. Each adds a row at the end of each of its intervals.
 
 use crate::build::Network;
 use crate::flow;
@@ -10,7 +10,7 @@ use bentpipe_link::LinkStats;
 use bentpipe_report::InstrumentReport;
 use bentpipe_scenario::{InstrumentKind, InstrumentSpec, Scenario};
 
-/// A side channel looks at the link once in each of its seconds: errored seconds are seconds.
+/// A side channel samples the link once per second, because errored seconds are counted.
 const SECOND: Duration = Duration::from_secs(1);
 
 /// All instruments of a run.
@@ -20,10 +20,10 @@ pub struct Instruments(Vec<Instrument>);
 #[derive(Debug)]
 struct Instrument {
     spec: InstrumentSpec,
-    /// The link node it looks at.
+    /// Index of the measured link direction.
     link: usize,
     rng: RngSlot,
-    /// End of the interval and next look.
+    /// End of the interval, and time of the next sample.
     ends: Instant,
     looks: Instant,
     last_look: Instant,
@@ -34,10 +34,10 @@ struct Instrument {
     report: InstrumentReport,
 }
 
-/// What a side channel has seen in its interval.
+/// Measurements of a side channel in the current interval.
 #[derive(Clone, Copy, Debug, Default)]
 struct Seen {
-    /// Time up to the last look: less or more than the interval when that is not made of whole seconds.
+    /// Time covered by samples. It differs from the interval if that is not a multiple of a second.
     time: Duration,
     bits: f64,
     errors: u64,
@@ -47,7 +47,7 @@ struct Seen {
 }
 
 impl Instruments {
-    /// Before the run. Where the flows lie beyond the network's ports, bins have no goodput: not a number.
+    /// Creates the instruments before the run. If flows run outside the network, bins have NaN as goodput.
     pub fn new(scenario: &Scenario, net: &mut Network) -> Self {
         let start = |spec: &InstrumentSpec| {
             let link = match spec.kind {
@@ -72,16 +72,16 @@ impl Instruments {
         Self(scenario.instruments.iter().map(start).collect())
     }
 
-    /// When one of them wants to look next.
+    /// Time of the next sample.
     pub fn next(&self) -> Instant {
         self.0.iter().map(|i| i.looks.min(i.ends)).min().unwrap_or(Instant::NEVER)
     }
 
-    /// Lets those look whose time has come.
+    /// Takes the samples that are due.
     pub fn look(&mut self, net: &mut Network) {
         let now = net.sim.now();
         for instrument in &mut self.0 {
-            // a live run may come a little late, and keeps to its grid all the same
+            // a live run may be late; samples stay on the grid
             if instrument.looks <= now {
                 instrument.side_channel(net, now);
                 instrument.looks = after(instrument.looks, SECOND, now);
@@ -93,7 +93,7 @@ impl Instruments {
         }
     }
 
-    /// Closes the last interval, if it has begun; returns what they saw.
+    /// Ends the last interval if it has started, and returns the measurements.
     pub fn finish(mut self, net: &mut Network) -> Vec<InstrumentReport> {
         let now = net.sim.now();
         for instrument in &mut self.0 {
@@ -106,7 +106,7 @@ impl Instruments {
     }
 }
 
-/// The table of an instrument before its first row.
+/// Creates the table of an instrument without rows.
 fn empty(spec: &InstrumentSpec) -> InstrumentReport {
     let (kind, columns) = match spec.kind {
         InstrumentKind::SideChannel { .. } => {
@@ -122,7 +122,7 @@ fn empty(spec: &InstrumentSpec) -> InstrumentReport {
     InstrumentReport::new(&spec.name, kind, &columns)
 }
 
-/// The first of the times `at`, `at + every`, ... that is not over at `now`.
+/// Returns the first of the times `at`, `at + every`, ... that is later than `now`.
 fn after(at: Instant, every: Duration, now: Instant) -> Instant {
     let over = now.since(at).0 / every.0.max(1);
     at + every * (over + 1)
@@ -136,7 +136,7 @@ const fn first_look(spec: &InstrumentSpec) -> Instant {
 }
 
 impl Instrument {
-    /// What came back on the loop since the last look: as many wrong bits as the link's bit error rate makes.
+    /// Adds the bit errors since the last sample, drawn with the link's bit error rate.
     fn side_channel(&mut self, net: &mut Network, now: Instant) {
         let InstrumentKind::SideChannel { rate, .. } = self.spec.kind else { return };
         let time = now.since(self.last_look);
@@ -165,7 +165,7 @@ impl Instrument {
         match self.spec.kind {
             InstrumentKind::SideChannel { .. } => {
                 let seen = core::mem::take(&mut self.seen);
-                // without a look in the interval all three are 0 / 0: not a number
+                // without a sample in the interval, all three are 0 / 0, that is NaN
                 let looked = seen.time.as_secs_f64();
                 let fade = seen.fade_time.map_or(f64::NAN, |f| f / looked);
                 let (link_ber, measured) = (seen.ber_time / looked, seen.errors as f64 / seen.bits);
@@ -191,7 +191,7 @@ impl Instrument {
         self.began = now;
     }
 
-    /// Packets and bytes carried, packets lost to errors and at the queue, since the last time.
+    /// Packets and bytes carried, and packets lost to errors and dropped at the queue, since the last call.
     fn counted(&mut self, net: &mut Network) -> [f64; 4] {
         let id = net.links[self.link].1;
         let Some((link, mut cx)) = net.sim.link(id) else { return [0.0; 4] };

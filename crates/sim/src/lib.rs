@@ -1,4 +1,4 @@
-//! Prediction: scenarios in simulated time.
+//! Runs scenarios in simulated time.
 
 pub mod build;
 mod flow;
@@ -19,10 +19,9 @@ pub use record::Record;
 pub use run::{SharedSink, run, run_recorded};
 pub use world::Simulation;
 
-/// Version of what the simulator computes. A change of results that [`FINGERPRINTS`] do not show raises it.
+/// Version of the simulator's results. Increase it for changes that [`FINGERPRINTS`] do not show.
 pub const SEMANTICS: u32 = 2;
 
-/// Fingerprints of the reports of known runs, and [`SEMANTICS`]: part of the name of every stored run of a
-/// sweep, so that runs of versions that compute something else are made anew. `tests/golden.rs` holds it to
-/// be true.
+/// Fingerprints of the reports of known runs. With [`SEMANTICS`] they are part of the name of every stored
+/// run of a sweep, so that runs are repeated if results change. `tests/golden.rs` checks them.
 pub const FINGERPRINTS: &str = include_str!("../tests/golden.txt");

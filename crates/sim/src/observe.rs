@@ -1,8 +1,7 @@
-//! Sampling a run: one row of figures at the end of each interval.
+//! Samples a run: one row of values at the end of each interval.
 //!
-//! How long a run will take is not known beforehand (it may end with its flows), so intervals begin short,
-//! and whenever there are too many of them two and two are put together. Looking changes nothing: a run that
-//! is watched gives the same report.
+//! The length of a run is not known in advance, as it may end with its flows. So intervals start short, and
+//! pairs of intervals are merged whenever there are too many. Sampling does not change the report of a run.
 
 use crate::build::Network;
 use crate::flow;
@@ -14,17 +13,17 @@ use bentpipe_scenario::{App, Scenario};
 use std::cell::RefCell;
 use std::rc::Rc;
 
-/// Most flows, and most directions of links, with series.
+/// Maximum number of flows, and of link directions, with series.
 const MOST_SERIES: usize = 256;
 
 /// What to record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Observe {
-    /// Shortest interval.
+    /// Initial interval.
     pub every: Duration,
-    /// Follow this many TCP flows for time-sequence plots.
+    /// Number of TCP flows with time-sequence plots.
     pub sequences: usize,
-    /// Most points of each plot.
+    /// Maximum number of points of each plot.
     pub sequence_points: usize,
 }
 
@@ -34,7 +33,7 @@ impl Default for Observe {
     }
 }
 
-/// Takes samples of a running network; of its flows only where these are in it, and not beyond its ports.
+/// Samples a running network. Flows are sampled only if their hosts are in it.
 #[derive(Debug)]
 pub struct Sampler {
     record: Record,
@@ -42,12 +41,12 @@ pub struct Sampler {
     last: Instant,
     flows: Vec<FlowBefore>,
     links: Vec<LinkStats>,
-    /// Packets of each interval, for each direction: what the lost ones are a share of.
+    /// Packets per interval and direction, needed to compute the fraction lost.
     packets: Vec<Column>,
     recorder: Rc<RefCell<Recorder>>,
 }
 
-/// Counters of a flow at the end of the last interval.
+/// Counters of a flow at the end of the previous interval.
 #[derive(Clone, Copy, Debug, Default)]
 struct FlowBefore {
     delivered: u64,
@@ -56,9 +55,9 @@ struct FlowBefore {
 }
 
 impl Sampler {
-    /// Before the run.
+    /// Creates the sampler before the run.
     pub fn new(scenario: &Scenario, net: &Network, observe: &Observe) -> Self {
-        // none at all would never pass
+        // a zero interval would never end
         let every = observe.every.max(Duration(1));
         let followed = followed(scenario, net, observe.sequences);
         let flows = scenario.flows.iter().take(net.flows.len().min(MOST_SERIES));
@@ -76,17 +75,17 @@ impl Sampler {
         }
     }
 
-    /// The sink that must listen for the samples to be complete.
+    /// The sink that must receive the trace for complete samples.
     pub(crate) fn recorder(&self) -> Rc<RefCell<Recorder>> {
         Rc::clone(&self.recorder)
     }
 
-    /// When the next sample is due.
+    /// Time of the next sample.
     pub const fn next(&self) -> Instant {
         self.next
     }
 
-    /// Takes a sample at the present time of the network.
+    /// Takes a sample at the current time of the network.
     pub fn sample(&mut self, net: &mut Network) {
         let now = net.sim.now();
         self.row(net, now);
@@ -113,7 +112,7 @@ impl Sampler {
         self.last = now;
     }
 
-    /// The record, after a last row: that one may be shorter, and is not put together with another.
+    /// Adds a last row and returns the record. The last interval may be shorter and is not merged.
     pub fn finish(mut self, net: &mut Network) -> Record {
         let now = net.sim.now();
         self.row(net, now);
@@ -176,18 +175,18 @@ impl Sampler {
         row
     }
 
-    /// Puts two and two intervals together.
+    /// Merges pairs of intervals.
     fn halve(&mut self) {
         self.record.halve();
         self.packets.iter_mut().for_each(Column::halve);
     }
 }
 
-/// Fills in the share of packets that were lost, once the intervals are those of the record.
+/// Computes the fraction of lost packets, after intervals have been merged.
 fn share_of(link: &mut Series, packets: &[f64]) {
     let lost = link.column("lost").map(<[f64]>::to_vec).unwrap_or_default();
     if let Some(share) = link.columns.iter_mut().find(|c| c.key == "packet_error_share") {
-        // without packets 0 / 0: not a number
+        // 0 / 0 without packets: NaN
         let known = |(lost, packets): (&f64, &f64)| if *packets > 0.0 { lost / packets } else { f64::NAN };
         share.values = lost.iter().zip(packets).map(known).collect();
     }
@@ -206,8 +205,7 @@ fn followed(scenario: &Scenario, net: &Network, most: usize) -> Vec<Followed> {
         .take(most)
         .filter_map(|i| {
             let ends = net.flows[i];
-            // an address is the place of its host among the nodes; data may flow against the way the
-            // connection was opened
+            // an address is the host's index among the nodes; data may flow against the direction of the SYN
             let (out, back) = links_of(ends.from.1.0 as usize)?;
             Some(Followed {
                 flow: i,

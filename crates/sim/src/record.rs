@@ -1,27 +1,26 @@
-//! What was seen during a run, for pictures and tables: series at fixed intervals and the points of a
-//! time-sequence plot.
+//! Time series of a run for plots and tables, and the points of time-sequence plots.
 //!
-//! The report says how a run came out; a record says how it went. Units stand in the keys of the columns.
+//! Column keys end with the unit.
 
 use bentpipe_base::Duration;
 
-/// Most intervals of a record; between half of it and all of it are there at the end of a long run.
+/// Maximum number of intervals of a record. A long run ends with at least half of it.
 pub const MOST_INTERVALS: usize = 2048;
-/// Key of a column that is only counted with.
+/// Key of a column that is used for computations only.
 pub(crate) const PACKETS: &str = "packets";
 
-/// Series of a run.
+/// Time series of a run.
 #[derive(Clone, Debug, Default)]
 pub struct Record {
     /// Length of an interval.
     pub every: Duration,
     /// End of each interval in seconds; the last may be shorter.
     pub time_s: Vec<f64>,
-    /// For each TCP flow or UDP flow, in the scenario's order.
+    /// Series of each flow, in the scenario's order.
     pub flows: Vec<Series>,
-    /// For each direction of a link, forward and backward in turn.
+    /// Series of each link direction, forward and backward of each link in turn.
     pub links: Vec<Series>,
-    /// Points of the time-sequence plots, one for each flow that was followed.
+    /// Points of the time-sequence plots, one for each recorded flow.
     pub sequences: Vec<Sequence>,
 }
 
@@ -37,37 +36,37 @@ pub struct Series {
 /// One quantity over time.
 #[derive(Clone, Debug)]
 pub struct Column {
-    /// What it is, unit last: `goodput_bps`.
+    /// Name with unit: `goodput_bps`.
     pub key: &'static str,
-    /// One value for each interval; NaN where there was none.
+    /// One value per interval; NaN if there is none.
     pub values: Vec<f64>,
 }
 
-/// Columns of a flow. Values are those at the end of an interval unless said; windows of intervals that were
-/// put together are those of the last, the others sums where they count and else means.
+/// Columns of a flow. Values are those at the end of the interval unless noted. When intervals are merged,
+/// windows take the last value, counts are summed and all others averaged.
 pub const FLOW_COLUMNS: [&str; 9] = [
-    // bytes that reached the application in the interval x 8 / its length
+    // bytes delivered to the application in the interval x 8 / its length
     "goodput_bps",
     "cwnd_bytes",
     "ssthresh_bytes",
     "in_flight_bytes",
     // the peer's receive window
     "receive_window_bytes",
-    // mean of the samples of the interval
+    // mean of the interval's samples
     "rtt_ms",
     // in the interval
     "retransmits",
     // in the interval
     "timeouts",
-    // datagrams: mean one-way delay of the interval
+    // UDP only: mean one-way delay in the interval
     "delay_ms",
 ];
 
 /// Columns of a direction of a link.
 pub const LINK_COLUMNS: [&str; 10] = [
-    // what the link can carry; 0 while nothing moves (in an outage it moves, and is lost)
+    // current rate; 0 while packets wait (not in an outage, where packets are sent and lost)
     "rate_bps",
-    // what it carried in the interval
+    // rate carried in the interval
     "throughput_bps",
     // mean over the interval
     "queue_packets",
@@ -75,7 +74,7 @@ pub const LINK_COLUMNS: [&str; 10] = [
     "queue_peak_packets",
     "one_way_ms",
     "ber",
-    // share of the interval's packets lost to errors of any kind; empty without packets
+    // fraction of the interval's packets lost to errors of any kind; empty without packets
     "packet_error_share",
     // attenuation; empty without a fade
     "fade_db",
@@ -85,7 +84,7 @@ pub const LINK_COLUMNS: [&str; 10] = [
     "lost",
 ];
 
-/// How values of two intervals become one.
+/// How the values of two intervals are merged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Merge {
     Mean,
@@ -94,7 +93,7 @@ pub(crate) enum Merge {
     Most,
 }
 
-/// The rule of a column.
+/// Returns how a column is merged.
 pub(crate) fn merge_of(key: &str) -> Merge {
     match key {
         "cwnd_bytes" | "ssthresh_bytes" | "in_flight_bytes" | "receive_window_bytes" => Merge::Last,
@@ -117,7 +116,7 @@ fn merged(rule: Merge, values: &[f64]) -> f64 {
 }
 
 impl Record {
-    /// Puts two and two intervals together.
+    /// Merges pairs of intervals.
     pub fn halve(&mut self) {
         self.every = self.every * 2;
         self.time_s = self.time_s.chunks(2).map(|pair| pair[pair.len() - 1]).collect();
@@ -127,7 +126,7 @@ impl Record {
 }
 
 impl Column {
-    /// Puts two and two values together, as their key asks.
+    /// Merges pairs of values as the column's key requires.
     pub fn halve(&mut self) {
         let rule = merge_of(self.key);
         self.values = self.values.chunks(2).map(|pair| merged(rule, pair)).collect();
@@ -135,7 +134,7 @@ impl Column {
 }
 
 impl Series {
-    /// A series without values.
+    /// Creates a series without values.
     pub fn new(name: impl Into<String>, keys: &[&'static str]) -> Self {
         let column = |key: &&'static str| Column { key, values: Vec::new() };
         Self { name: name.into(), columns: keys.iter().map(column).collect() }
@@ -148,44 +147,44 @@ impl Series {
         }
     }
 
-    /// The column called `key`.
+    /// Values of the column `key`.
     pub fn column(&self, key: &str) -> Option<&[f64]> {
         self.columns.iter().find(|c| c.key == key).map(|c| c.values.as_slice())
     }
 }
 
-/// A time-sequence plot of one connection, seen at the sender: Tcptrace's picture.
+/// A time-sequence plot of one connection as seen at the sender, like those of tcptrace.
 #[derive(Clone, Debug, Default)]
 pub struct Sequence {
     /// Index of the flow.
     pub flow: usize,
-    /// Its points in order of time.
+    /// Points in order of time.
     pub points: Vec<SequencePoint>,
-    /// Points that were left out at the end, because there were too many.
+    /// Number of points omitted at the end because there were too many.
     pub omitted: u64,
 }
 
 /// One point.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct SequencePoint {
-    /// When, in seconds.
+    /// Time in seconds.
     pub time_s: f64,
-    /// First byte of the stream, from 0.
+    /// Offset in the stream, from 0.
     pub offset: u64,
-    /// What happened.
+    /// Kind of event.
     pub kind: SequenceKind,
 }
 
-/// What a point shows.
+/// Kind of event of a point.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SequenceKind {
     /// New data was sent.
     Sent,
-    /// Data was sent again.
+    /// Data was retransmitted.
     Resent,
     /// A packet with this data was dropped.
     Dropped,
-    /// Everything before this offset was acknowledged.
+    /// All data before this offset was acknowledged.
     Acknowledged,
     /// The right edge of the receiver's window.
     WindowEdge,

@@ -1,4 +1,4 @@
-//! Listens to the trace during a run: round-trip samples, and the points of time-sequence plots.
+//! Listens to the trace of a run and collects RTT samples and the points of time-sequence plots.
 
 use crate::record::{Sequence, SequenceKind, SequencePoint};
 use bentpipe_base::packet::Proto;
@@ -6,23 +6,23 @@ use bentpipe_base::trace::{Event, Mask, Sink};
 use bentpipe_base::{Flags, Instant, NodeId, Packet, Seq};
 use std::collections::BTreeMap;
 
-/// A connection to follow: who sends, and where its packets are seen at the sender.
+/// A connection to record, and where its packets are seen at the sender.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Followed {
     /// Index of the flow.
     pub(crate) flow: usize,
-    /// The sender's address and port as numbers, and the receiver's.
+    /// Address and port of the sender; `to`: of the receiver.
     pub(crate) from: (u32, u16),
     pub(crate) to: (u32, u16),
-    /// The link that takes packets from the sender's host, and the one that brings them.
+    /// Link that takes packets from the sender's host; `back`: link that delivers packets to it.
     pub(crate) out: NodeId,
     pub(crate) back: NodeId,
 }
 
-/// Collects what samples at fixed times cannot see.
+/// Collects events between the sampling times.
 #[derive(Debug, Default)]
 pub(crate) struct Recorder {
-    /// Sum in milliseconds and number of round-trip samples since they were last taken, by host and port.
+    /// Sum in milliseconds and number of RTT samples since the last call of `take_rtt`, by host and port.
     round_trips: BTreeMap<(NodeId, u16), (f64, u32)>,
     followed: Vec<Follower>,
     most_points: usize,
@@ -32,9 +32,9 @@ pub(crate) struct Recorder {
 struct Follower {
     who: Followed,
     sequence: Sequence,
-    /// First sequence number of the sender, once its SYN was seen.
+    /// Initial sequence number, known from the SYN on.
     isn: Option<Seq>,
-    /// Shift counts that both ends offered.
+    /// Window scale offered by each end.
     shift: [Option<u8>; 2],
     highest: u64,
     acked: u64,
@@ -55,16 +55,16 @@ impl Recorder {
         Self { round_trips: BTreeMap::new(), followed: followed.iter().map(start).collect(), most_points }
     }
 
-    /// Mean of the round-trip samples of a connection since the last call, in milliseconds.
+    /// Mean RTT of a connection in milliseconds since the last call.
     pub(crate) fn take_rtt(&mut self, host: NodeId, port: u16) -> Option<f64> {
         let (sum, n) = self.round_trips.remove(&(host, port))?;
         Some(sum / f64::from(n))
     }
 
-    /// The time-sequence plots.
+    /// Returns the time-sequence plots.
     pub(crate) fn sequences(&mut self) -> Vec<Sequence> {
         let sorted = |mut sequence: Sequence| {
-            // losses are told late, with the time at which they happened
+            // losses are reported later, with the time at which they happened
             sequence.points.sort_by(|a, b| a.time_s.total_cmp(&b.time_s));
             sequence
         };
@@ -129,7 +129,7 @@ impl Follower {
             self.shift[1] = p.tcp.window_scale;
         }
         let Some(isn) = self.isn.filter(|_| p.tcp.flags.has(Flags::ACK)) else { return };
-        // the SYN takes a sequence number of its own; offsets count bytes
+        // the SYN takes one sequence number; offsets count bytes
         let Some(acked) = isn.offset_near(p.tcp.ack, self.acked + 1).and_then(|a| a.checked_sub(1)) else {
             return;
         };

@@ -1,32 +1,32 @@
-//! `[[references]]`: what others found, beside what this run did.
+//! `[[references]]`: comparison of a run with published or measured values.
 
 use crate::report::names;
 use bentpipe_report::metric::{Error, Metric};
 use bentpipe_report::{ReferenceReport, Report, Unit};
 use bentpipe_scenario::{Amount, Measures, ReferenceSpec, Scenario};
 
-/// What is wrong with a reference.
+/// Why a reference is invalid.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Fault {
-    /// Its metric.
+    /// The metric is invalid.
     #[error("{0}")]
     Metric(Error),
-    /// Its value is none of this metric's.
+    /// The value does not have the metric's unit.
     #[error("`{value}` does not fit `{metric}`, which is {wanted}")]
     Unit {
-        /// As written.
+        /// Value as written.
         value: String,
-        /// As written.
+        /// Metric as written.
         metric: String,
-        /// What it is measured in.
+        /// Required unit.
         wanted: &'static str,
     },
 }
 
-/// Refuses the first reference to what no run of `scenario` will have.
+/// Checks that runs of `scenario` have all referenced metrics.
 ///
 /// # Errors
-/// Which one, and what is wrong with it.
+/// The first invalid reference, and what is wrong with it.
 pub fn check(scenario: &Scenario) -> Result<(), (&ReferenceSpec, Fault)> {
     scenario
         .references
@@ -45,7 +45,7 @@ fn read(reference: &ReferenceSpec, scenario: &Scenario) -> Result<(Metric, f64),
     Ok((metric, value))
 }
 
-/// `amount` in a metric's unit; `None` when it measures something else.
+/// Converts `amount` to a metric's unit; `None` if the dimension differs.
 pub fn in_unit(unit: Unit, amount: Amount) -> Option<f64> {
     let (wanted, factor) = match unit {
         Unit::Rate => (Measures::Rate, 1.0),
@@ -58,8 +58,7 @@ pub fn in_unit(unit: Unit, amount: Amount) -> Option<f64> {
     (amount.measures == wanted).then_some(amount.value * factor)
 }
 
-/// Puts this run's figures beside those that the scenario refers to. A reference that [`check`] refuses has
-/// no row.
+/// Adds comparisons with the scenario's references to the report. Invalid ones are omitted.
 pub(crate) fn compare(report: &mut Report, scenario: &Scenario) {
     let row = |spec: &ReferenceSpec| {
         let (metric, reference) = read(spec, scenario).ok()?;

@@ -1,11 +1,11 @@
-//! Series that were sampled at times of their own, put on the time axis of another record.
+//! Resamples series to the time axis of another record.
 
 use crate::record::{Column, Merge, Record, Series, merge_of};
 
 impl Record {
-    /// Takes in the flows of `other`, whose samples were taken at other times: states become the last value
-    /// before the end of an interval, counts are summed, everything else is a mean weighted with time. No
-    /// count is lost: what comes after the last interval belongs to it.
+    /// Adds the flows of `other`, which was sampled at other times. States take the last value in an
+    /// interval, counts are summed, everything else is averaged with the time as weight. Counts after the
+    /// last interval are added to it, so none is lost.
     pub fn take_flows(&mut self, other: &Self) {
         for flow in &other.flows {
             let column = |c: &Column| {
@@ -19,7 +19,7 @@ impl Record {
     }
 }
 
-/// `values`, of intervals that end at `ends`, as values of intervals that end at `wanted`.
+/// Resamples `values` of intervals that end at `ends` to intervals that end at `wanted`.
 fn resampled(rule: Merge, ends: &[f64], values: &[f64], wanted: &[f64]) -> Vec<f64> {
     let mut first = 0;
     let mut begin = 0.0;
@@ -35,7 +35,7 @@ fn resampled(rule: Merge, ends: &[f64], values: &[f64], wanted: &[f64]) -> Vec<f
     out
 }
 
-/// What there is for one interval: samples from `first` on end after its beginning.
+/// Samples for one interval, from the first that ends after its start.
 struct Span<'a> {
     ends: &'a [f64],
     values: &'a [f64],
@@ -47,7 +47,7 @@ struct Span<'a> {
 fn value(rule: Merge, span: &Span<'_>) -> f64 {
     let known = |j: usize| span.values.get(j).copied().filter(|v| !v.is_nan());
     let within = (span.first..span.ends.len()).take_while(|j| span.ends[*j] <= span.end);
-    // between two samples a state stands still and nothing is counted, if there was something to sample
+    // between two samples a state keeps its value and counts are zero, if there was a sample before
     let held = || known(span.first).and_then(|_| span.first.checked_sub(1).and_then(known));
     match rule {
         Merge::Last => within.filter_map(known).last().or_else(held),

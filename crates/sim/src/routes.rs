@@ -1,13 +1,13 @@
-//! Static routes: fewest hops between routers, then the port to the host; explicit routes on top.
+//! Static routes with the fewest hops between routers; explicit routes override them.
 //!
-//! A host has one link, so the way to it is the way to the node it hangs on. Ways are computed between
-//! routers only: the cost grows with the number of routers, not of hosts.
+//! A host has one link, so routes lead to the router at its other end. They are computed between routers
+//! only, so that the cost depends on the number of routers, not of hosts.
 
 use bentpipe_base::Port;
 use bentpipe_scenario as spec;
 use std::collections::{BTreeMap, VecDeque};
 
-/// One port of a node: where it leads.
+/// A port of a node and its destination.
 #[derive(Clone, Copy, Debug)]
 pub struct Hop {
     /// Index of the node at the other end.
@@ -24,15 +24,15 @@ pub struct Hop {
 #[derive(Clone, Debug)]
 pub struct RouteTable<'a> {
     ports: &'a [Vec<Hop>],
-    /// The hop of a node over a link.
+    /// Port of a node on a given link.
     over: BTreeMap<(usize, usize), Hop>,
-    /// For each node that hosts hang on: the hop of every router towards it.
+    /// For each node with hosts: the next hop of every router towards it.
     towards: BTreeMap<usize, BTreeMap<usize, Hop>>,
     explicit: BTreeMap<(usize, usize), Hop>,
 }
 
 impl<'a> RouteTable<'a> {
-    /// Computes the routes to the hosts `ends`; `ports` are the ports of each node.
+    /// Computes the routes to the hosts `ends`. `ports` are the ports of each node.
     pub fn new(scenario: &spec::Scenario, ports: &'a [Vec<Hop>], ends: &[usize]) -> Self {
         let over = ports.iter().enumerate().flat_map(|(n, hops)| hops.iter().map(move |h| ((n, h.link), *h)));
         let mut table =
@@ -66,7 +66,7 @@ impl<'a> RouteTable<'a> {
         self.towards.get(&last.to)?.get(&node).copied()
     }
 
-    /// Lowest rate on the way from one host to another, bit/s; 0 without a route.
+    /// Lowest rate on the path between two hosts in bit/s; 0 without a route.
     pub fn lowest_rate(&self, from: usize, to: usize) -> u64 {
         let mut hop = self.ports[from].first().copied();
         let mut lowest = u64::MAX;
@@ -83,7 +83,7 @@ impl<'a> RouteTable<'a> {
     }
 }
 
-/// Breadth first from `gate` over routers; the port back towards it is the route.
+/// Breadth-first search from `gate` over routers; each router's route is its port back towards `gate`.
 fn fewest_hops(
     scenario: &spec::Scenario,
     ports: &[Vec<Hop>],

@@ -1,4 +1,4 @@
-//! Runs a scenario: pure, same value in, same bytes out.
+//! Runs a scenario. The same scenario gives the same output, byte for byte.
 
 use crate::build::{Network, build};
 use crate::flow::{delivered, ends_itself, finished};
@@ -18,11 +18,10 @@ pub fn run(scenario: &Scenario) -> Report {
     observe(scenario, None, |_| None).0
 }
 
-/// A sink that its owner can still reach after the run.
+/// A trace sink that its owner can access after the run.
 pub type SharedSink = Rc<RefCell<dyn Sink>>;
 
-/// Runs `scenario` to its end and records it; `listen` may add a sink of its own, made for the network that
-/// was built.
+/// Runs `scenario` to its end and records it. `listen` may return an additional sink for the network.
 pub fn run_recorded(
     scenario: &Scenario,
     watch: &Observe,
@@ -65,11 +64,11 @@ fn observe(
     (report_of(scenario, &mut net, &measured, instruments), record)
 }
 
-/// What is counted over the interval that is measured.
+/// Counters over the measured interval.
 struct Counts {
     /// Bytes delivered to the application of each flow.
     delivered: Vec<u64>,
-    /// Bytes that each direction of a link carried, its framing included, where the scenario wants to know.
+    /// Bytes that each link direction carried, framing included, if the scenario asks for them.
     carried: Vec<u64>,
 }
 
@@ -79,7 +78,7 @@ impl Counts {
         Self { delivered: delivered(net), carried }
     }
 
-    /// Per second since `before`, `interval` ago.
+    /// Rates since `before`, which was `interval` ago.
     fn since(&self, before: &Self, interval: Duration) -> Measured {
         let rates = |after: &[u64], before: &[u64]| {
             after.iter().zip(before).map(|(a, b)| rate_bps(a - b, interval)).collect()
@@ -91,10 +90,10 @@ impl Counts {
     }
 }
 
-/// Rates over the interval that was measured.
+/// Rates in the measured interval.
 struct Measured {
     goodput_bps: Vec<f64>,
-    /// Empty where nobody asked.
+    /// Empty if not requested.
     carried_bps: Vec<f64>,
 }
 
@@ -110,7 +109,7 @@ fn carried(scenario: &Scenario, net: &mut Network) -> Vec<u64> {
     all
 }
 
-/// Several sinks that share the trace.
+/// Forwards the trace to several sinks.
 struct Tee(Vec<SharedSink>);
 
 impl Sink for Tee {
@@ -125,15 +124,14 @@ impl Sink for Tee {
     }
 }
 
-/// Those who look at the network at times of their own.
+/// Samplers and instruments, which act at times of their own.
 struct Watchers {
     sampler: Option<Sampler>,
     instruments: Instruments,
 }
 
 impl Watchers {
-    /// Runs the network until `until`, or until nothing is pending if `may_end`, and lets everybody look in
-    /// between.
+    /// Runs the network until `until`, or until no flow is pending if `may_end`, and takes the samples.
     fn advance(&mut self, net: &mut Network, pending: &mut Pending, until: Instant, may_end: bool) {
         loop {
             let sample = self.sampler.as_ref().map_or(Instant::NEVER, Sampler::next);
@@ -159,7 +157,7 @@ impl Watchers {
     }
 }
 
-/// Transfers that have not finished; only looked at when the run ends with them.
+/// Unfinished flows; used only if the run ends with them.
 struct Pending {
     ends_early: bool,
     flows: Vec<usize>,
@@ -172,7 +170,7 @@ impl Pending {
         Self { ends_early: scenario.stop == Stop::Finished && !flows.is_empty(), flows }
     }
 
-    /// Forgets flows that have finished.
+    /// Removes finished flows.
     fn strike_off(&mut self, net: &Network) {
         self.flows.retain(|i| !finished(&net.sim, &net.flows[*i]));
     }
@@ -187,7 +185,7 @@ fn advance(net: &mut Network, pending: &mut Pending, until: Instant) {
         net.sim.run_until(until, |_| false);
         return;
     }
-    // one unfinished flow is asked after each event, not all of them
+    // check a single unfinished flow after each event, not all of them
     while net.sim.now() < until && !pending.flows.is_empty() {
         let flows = net.flows.clone();
         let last = pending.flows[pending.flows.len() - 1];

@@ -1,5 +1,5 @@
-//! Applications over whole paths against closed forms: requests, typing, datagrams in a queue, transfers over
-//! several connections.
+//! Applications over whole paths, compared with closed forms: requests, typing, datagrams in a queue,
+//! parallel connections.
 
 #![allow(clippy::unwrap_used, reason = "a test may say what it takes for granted")]
 
@@ -33,7 +33,7 @@ fn bps(n: u64) -> Rate {
     Rate::from_bps(n).unwrap()
 }
 
-/// A round trip of 600 ms; at 1 Gbit/s what a segment takes to send is next to nothing.
+/// An RTT of 600 ms; at 1 Gbit/s the serialisation time is negligible.
 fn web(request: u64, response: u64, think: Duration, count: u64) -> Scenario {
     let app = App::Requests { request: Size(request), response: Size(response), think, count: Some(count) };
     let mut s = scenario("1 Gbit/s", "300 ms", app);
@@ -42,8 +42,8 @@ fn web(request: u64, response: u64, think: Duration, count: u64) -> Scenario {
     s
 }
 
-/// 30 segments from an initial window of 2 leave in flights of 2, 4, 8 and 16: 4 round trips, the request's
-/// way included. After that the window holds them all: 1 round trip.
+/// 30 segments with an initial window of 2 leave in flights of 2, 4, 8 and 16: 4 RTTs, request included.
+/// Afterwards the window holds all of them: 1 RTT.
 #[test]
 fn an_answer_takes_the_round_trips_of_slow_start() {
     let one = run(&web(300, 30_000, Duration::ZERO, 1));
@@ -57,11 +57,11 @@ fn an_answer_takes_the_round_trips_of_slow_start() {
     let later = r.response_ms.min.unwrap();
     assert_eq!(r.completed, 3);
     assert!((600.0..601.0).contains(&later), "1 round trip: {later} ms");
-    // the handshake, 4 + 1 + 1 round trips
+    // the handshake and 4 + 1 + 1 RTTs
     let finished = tcp.finished_s.unwrap();
     assert!((7.0 * 0.6..7.0 * 0.6 + 0.003).contains(&finished), "{finished} s");
     assert!((three.simulated_s - finished).abs() < 1e-9, "stop = finished ends the run with the last answer");
-    // goodput counts the answers, and the data's sender is the one that answers
+    // goodput counts responses, and the sender of the data is the host that answers
     let delivered = flow.goodput_bps * three.simulated_s / 8.0;
     assert!((delivered - 90_000.0).abs() < 1e-3, "{delivered} B");
     assert_eq!(
@@ -72,8 +72,8 @@ fn an_answer_takes_the_round_trips_of_slow_start() {
     assert!(three.to_text().contains("3 answers complete after 60"), "{}", three.to_text());
 }
 
-/// 10 segments of a request from the same window: 2, 4 and the rest in three round trips, the last of which
-/// brings a small answer.
+/// 10 segments of a request with the same initial window: 2, 4 and the rest in three RTTs, the last of
+/// which includes a small response.
 #[test]
 fn a_request_larger_than_the_window_takes_its_round_trips_too() {
     let r = run(&web(10_000, 500, Duration::ZERO, 1)).flows[0].tcp().unwrap().requests.clone().unwrap();
@@ -81,8 +81,8 @@ fn a_request_larger_than_the_window_takes_its_round_trips_too() {
     assert!((1800.0..1801.0).contains(&first), "{first} ms");
 }
 
-/// RFC 5681, section 4.1: after a pause of more than a retransmission timeout the server starts over from its
-/// initial window.
+/// RFC 5681, section 4.1: after an idle period longer than the RTO the server restarts from its initial
+/// window.
 #[test]
 fn thinking_long_costs_the_window_where_idle_windows_restart() {
     let mut s = web(300, 30_000, seconds(1000), 5);
@@ -94,7 +94,7 @@ fn thinking_long_costs_the_window_where_idle_windows_restart() {
     assert!((600.0..601.0).contains(&kept), "{kept} ms");
 }
 
-/// The reader is where the answers go.
+/// The reader is the receiver of the responses.
 #[test]
 fn a_slow_reader_of_answers_holds_the_server() {
     let mut s = web(300, 3_000_000, Duration::ZERO, 1);
@@ -103,8 +103,8 @@ fn a_slow_reader_of_answers_holds_the_server() {
     let report = run(&s);
     let flow = &report.flows[0];
     let took = flow.tcp().unwrap().requests.clone().unwrap().response_ms.min.unwrap() / 1e3;
-    // 60 s of reading and a round trip; and the flights of slow start below the 30 kB that are read in one
-    // cost (28 + 26 + 22 + 14) / 30 of it
+    // 60 s of reading and one RTT; flights of slow start below 30 kB, which is what is read in an RTT, cost
+    // another (28 + 26 + 22 + 14) / 30 RTTs
     assert!((62.3..62.5).contains(&took), "3 MB at 400 kbit/s are 60 s: {took}");
     assert!(flow.tcp().unwrap().limited_by.receiver_window > 0.8, "{flow:?}");
 }
@@ -117,22 +117,22 @@ fn typing(nagle: bool) -> Report {
     run(&s)
 }
 
-/// Without Nagle's algorithm every write leaves at once: a round trip.
+/// Without Nagle's algorithm every write is sent at once: one RTT.
 #[test]
 fn without_nagle_a_key_takes_a_round_trip() {
     let t = typing(false).flows[0].tcp().unwrap().telnet.clone().unwrap();
-    // 4000 s / 200 ms, 4 standard deviations of a Poisson number; the last round trip's are not acknowledged
-    // yet
+    // 4000 s / 200 ms, 4 standard deviations of a Poisson variable; writes of the last RTT are not
+    // acknowledged yet
     assert!((20_000 - 566..20_000 + 566).contains(&t.writes), "{}", t.writes);
     assert!(t.acknowledged <= t.writes && t.acknowledged + 30 > t.writes);
     assert!((600.0..600.1).contains(&t.ack_ms.min.unwrap()));
     assert!((t.ack_ms.p99.unwrap() - 600.0).abs() < 600.0 * 0.004, "{:?}", t.ack_ms);
 }
 
-/// With it, what is typed during a round trip R waits for its end and leaves as one segment. Of all writes a
-/// share a = p / (k + p) finds nothing in flight and takes R, where k = R / gap is the mean number typed in a
-/// round trip and p = exp(-k) the chance that none is; the others take R plus a wait that is uniform in [0,
-/// R). So the quantile q is R (1 + (q - a) / (1 - a)).
+/// With it, writes during an RTT R wait for its end and are sent as one segment. A fraction a = p / (k + p)
+/// of all writes finds nothing in flight and takes R, where k = R / gap is the mean number of writes in an
+/// RTT and p = exp(-k) the probability of none. The others take R plus a wait that is uniform in [0, R). So
+/// the quantile q is R (1 + (q - a) / (1 - a)).
 #[test]
 fn with_nagle_a_key_waits_for_the_one_before() {
     let report = typing(true);
@@ -140,21 +140,21 @@ fn with_nagle_a_key_waits_for_the_one_before() {
     let (round_trip, typed) = (600.0, 3.0);
     let none_typed = 0.049_787_068; // exp(-3)
     let alone = none_typed / (typed + none_typed);
-    // the histogram is within 0.4 %; 4 standard errors of a quantile of 20 000 writes are 9 ms at the median,
-    // less at the end
+    // the histogram is accurate to 0.4 %; 4 standard errors of a quantile of 20 000 writes are 9 ms at the
+    // median, and less at the tail
     for (q, got) in [(0.5, t.ack_ms.p50.unwrap()), (0.99, t.ack_ms.p99.unwrap())] {
         let expected = round_trip * (1.0 + (q - alone) / (1.0 - alone));
         assert!((got - expected).abs() < 9.0 + 0.004 * expected, "{q}: {got} ms, expected {expected}");
     }
-    // far fewer segments than keys
+    // far fewer segments than writes
     assert!(report.flows[0].tcp().unwrap().segments_sent < t.writes / 2);
     assert!(report.to_text().contains("writes acknowledged: after "), "{}", report.to_text());
 }
 
 /// Poisson arrivals at a link that serves each in 1 ms: M/D/1. The mean wait is rho / (2 (1 - rho)) service
-/// times and, by Little's law, the mean number waiting rho^2 / (2 (1 - rho)).
+/// times, and by Little's law the mean queue length is rho^2 / (2 (1 - rho)).
 fn md1(rho: f64, seed: u64) -> (f64, f64) {
-    // 972 B and 28 B of headers are 1 ms at 8 Mbit/s
+    // 972 B and 28 B of headers take 1 ms at 8 Mbit/s
     let pattern = Pattern::Poisson(bps((rho * 7_776_000.0) as u64));
     let mut s = scenario("8 Mbit/s", "250 ms", App::Udp { size: Size(972), pattern });
     s.seed = seed;
@@ -176,8 +176,8 @@ fn poisson_datagrams_wait_as_in_an_md1_queue() {
             let mean = got.iter().sum::<f64>() / n;
             let variance = got.iter().map(|g| (g - mean) * (g - mean)).sum::<f64>() / (n - 1.0);
             let error = (variance / n).sqrt();
-            // Student's t with 9 degrees of freedom exceeds 6.6 once in 10 000; and the runs must be long
-            // enough to say something
+            // Student's t with 9 degrees of freedom exceeds 6.6 with probability 1e-4; the runs must also
+            // be long enough for a meaningful test
             assert!((mean - expected).abs() < 6.6 * error, "{what} at {rho}: {mean} +- {error}, {expected}");
             assert!(error < 0.015 * expected, "{what} at {rho}: {mean} +- {error}");
         };
@@ -186,7 +186,7 @@ fn poisson_datagrams_wait_as_in_an_md1_queue() {
     }
 }
 
-/// Twice what the link carries: half is lost at its queue, and what is lost is counted where it is missing.
+/// Twice the rate of the link: half of the datagrams are dropped at its queue and reported as lost.
 #[test]
 fn datagrams_lost_in_a_queue_are_reported() {
     let pattern = Pattern::Constant(bps(15_552_000));
@@ -197,7 +197,7 @@ fn datagrams_lost_in_a_queue_are_reported() {
     let u = flow.udp().unwrap();
     assert_eq!(u.sent, 200_001, "one every 500 us, at 0 s and at 100 s too");
     let dropped = report.links[0].drops["queue_full"];
-    // not known yet are those that were dropped in the last 261 ms, the time through the queue and the link
+    // drops of the last 261 ms, the time through queue and link, are not known yet
     assert!(u.lost <= dropped && u.lost + 265 > dropped, "{} of {dropped} are known to be lost", u.lost);
     assert!((flow.goodput_bps - u.received as f64 * 972.0 * 8.0 / 100.0).abs() < 1e-6);
     assert_eq!(u.delay_ms.quantiles.p99.map(|d| d > 255.0 && d < 265.0), Some(true), "a full queue of 10 ms");
@@ -210,7 +210,7 @@ fn datagrams_lost_in_a_queue_are_reported() {
     assert!(report.to_text().contains("x (UDP): ") && report.to_text().contains("datagrams lost ("));
 }
 
-/// Series show a flow's datagrams as the report does: their payload, and the mean delay of each interval.
+/// Series of UDP flows agree with the report: payload, and the mean delay of each interval.
 #[test]
 fn series_of_datagrams_hold_payload_and_delay() {
     let mut s = scenario(
@@ -228,7 +228,7 @@ fn series_of_datagrams_hold_payload_and_delay() {
     assert!((mean - report.flows[0].goodput_bps).abs() < 1e-6 * mean, "{mean}");
 }
 
-/// More flows than are listed one by one are summed up, datagrams apart from connections.
+/// Many flows are summarised, UDP flows separately from connections.
 #[test]
 fn many_flows_of_datagrams_are_summed_up_in_words() {
     let mut s =
@@ -245,7 +245,7 @@ fn many_flows_of_datagrams_are_summed_up_in_words() {
     assert!(text.contains("1 sack flows (x12 to x12): "), "{text}");
 }
 
-/// Four connections for one transfer of 1 MB on a path of 8 Mbit/s and 200 ms.
+/// Four connections for one transfer of 1 MB on a path of 8 Mbit/s and an RTT of 200 ms.
 fn parallel() -> Scenario {
     let mut s = scenario("8 Mbit/s", "100 ms", App::Transfer(Size(250_000)));
     s.stop = bentpipe_scenario::Stop::Finished;
@@ -274,8 +274,8 @@ fn a_transfer_over_four_connections_is_complete_with_the_last() {
     );
 }
 
-/// One reads at 200 kbit/s: 250 kB take it 10 s, less the window that may lie unread as the last byte is
-/// acknowledged (2 s). One pauses from 1 s to 20 s: then the rest follows.
+/// One reads at 200 kbit/s: 250 kB take 10 s, less the window that may be unread when the last byte is
+/// acknowledged (2 s). One pauses from 1 s to 20 s and reads the rest afterwards.
 #[test]
 fn slow_and_pausing_readers_hold_only_their_connection() {
     let mut s = parallel();
@@ -296,8 +296,8 @@ fn slow_and_pausing_readers_hold_only_their_connection() {
     assert!((report.simulated_s - 100.0).abs() < 1e-9 && report.to_text().contains("not complete"));
 }
 
-/// All kinds at once: the same bytes again, others with another seed, and a flow more shifts no random number
-/// of the others.
+/// All applications in one run: the same bytes again, different bytes with another seed, and an additional
+/// flow does not change the random numbers of the others.
 #[test]
 fn a_mixed_run_repeats_byte_for_byte() {
     let mixed = |seed, more: bool| {

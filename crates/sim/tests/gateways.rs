@@ -1,4 +1,4 @@
-//! Gateways in simulated networks: where they stand, and that nothing else moves.
+//! Gateways in simulated networks: their positions, and that they do not affect anything else.
 
 #![allow(clippy::unwrap_used, reason = "a test may say what it takes for granted")]
 
@@ -17,7 +17,7 @@ fn file(name: &str, sets: &[(&str, &str)]) -> Scenario {
     loads(&std::fs::read_to_string(path).unwrap(), sets)
 }
 
-/// Gateways before these directions, which let everything pass and do not shape.
+/// Gateways on these directions that pass everything and do not shape.
 fn passing(text: &str, before: &[&str]) -> String {
     let gateway = |link: &&str| {
         format!(
@@ -27,14 +27,14 @@ fn passing(text: &str, before: &[&str]) -> String {
     text.to_owned() + &before.iter().map(gateway).collect::<String>()
 }
 
-/// Flows and links of a report: all that a gateway could have moved.
+/// Flows and links of a report: everything that a gateway could affect.
 fn moved(report: &Report) -> String {
     let value = serde_json::to_value(report).unwrap();
     format!("{}{}", value["flows"], value["links"])
 }
 
-/// Beside a host, beside a router, at both ends of a link, on the way of the data and on that of the ACKs:
-/// what only passes arrives at the same time.
+/// Beside a host, beside a router, at both ends of a link, on the path of the data and of the ACKs: a
+/// gateway that passes everything does not change arrival times.
 #[test]
 fn a_gateway_that_passes_everything_changes_nothing() {
     let graph = edit(GRAPH, "duration = \"100 s\"", "duration = \"20 s\"");
@@ -57,7 +57,7 @@ fn a_gateway_that_passes_everything_changes_nothing() {
     }
 }
 
-/// A packet that only its driver can read goes through both ways.
+/// A packet that only the driver can parse passes in both directions.
 #[test]
 fn a_live_network_passes_through_its_gateways() {
     let scenario = loads(&passing(DUMBBELL, &["bottleneck"]), &[("loss", "0")]);
@@ -76,8 +76,8 @@ fn a_live_network_passes_through_its_gateways() {
     }
 }
 
-/// W/T, counted with the 54 B of headers of each 1460 B of payload, as the paper counts: what has no gateway
-/// obeys it within 3 %.
+/// W/T, counted with the 54 B of headers of each 1460 B of payload, as in the paper: flows without a
+/// gateway follow it within 3 %.
 #[test]
 fn the_cases_of_table_2_without_a_gateway_follow_the_model() {
     let report = run(&file("supercharger", &[]));
@@ -116,8 +116,8 @@ fn what_links_carried_is_reported_where_it_was_asked_for() {
     let (asked, silent) = (run(&loads(&asked, &[])), run(&loads(&silent, &[])));
     assert!(silent.links.iter().all(|l| l.carried_bps.is_none()));
     assert!(!silent.to_json().contains("carried") && asked.to_json().contains("\"carried_bps\""));
-    // segments of 1000 B with 52 B of headers; what is on its way at both ends of the interval may differ by
-    // a window
+    // segments of 1000 B with 52 B of headers; the data in flight at both ends of the interval may differ
+    // by a window
     let carried = asked.links[0].carried_bps.unwrap();
     let goodput = asked.total.goodput_bps;
     assert!((carried / (goodput * 1052.0 / 1000.0) - 1.0).abs() < 0.05, "{carried} {goodput}");
@@ -154,7 +154,7 @@ fn references_to_what_a_run_will_not_have_are_refused() {
     }
 }
 
-/// How many of one flow's kind the gateway passes in twenty round trips, and its goodput.
+/// Number of flows that the gateway passes unchanged in twenty RTTs, and the goodput.
 fn passed(keys: &str, receiver: &str) -> (u64, f64) {
     let text = format!(
         "schema = 1

@@ -1,14 +1,13 @@
 //! Same scenario, seed and version: identical bytes, in debug and release builds and on any machine.
 //!
-//! The committed fingerprints are of whole JSON reports. `make test` runs this in both profiles. A change of
-//! the engine's behaviour changes them: look at what changed, then write them anew with `BLESS=1 cargo test
-//! -p bentpipe-sim --test golden`. They are also a part of the name under which sweeps store a run
-//! (`bentpipe_sim::FINGERPRINTS`), so that runs of before and after are never mixed, and nobody has to think
-//! of it.
+//! The committed fingerprints are those of whole JSON reports. `make test` runs this in both profiles. A
+//! change of the engine's behaviour changes them: check the difference, then update them with `BLESS=1
+//! cargo test -p bentpipe-sim --test golden`. They are also part of the name under which sweeps store a run
+//! (`bentpipe_sim::FINGERPRINTS`), so that old and new runs are never mixed.
 
 #![allow(clippy::unwrap_used, reason = "a test may say what it takes for granted")]
 
-// Its scenario with everything that can change on a link, and every application.
+// Provides a scenario with all dynamics and applications.
 #[path = "../../scenario/tests/support/mod.rs"]
 mod support;
 
@@ -42,7 +41,7 @@ const RUNS: [Run; 19] = [
     (EVERYTHING, &[], 12),
 ];
 
-/// Stands for the scenario of that name in the tests of scenario files.
+/// Name for the scenario of that name in the tests of scenario files.
 const EVERYTHING: &str = "everything";
 
 fn report(name: &str, sets: &[(&str, &str)], seed: u64) -> String {
@@ -54,7 +53,7 @@ fn report(name: &str, sets: &[(&str, &str)], seed: u64) -> String {
     bentpipe_sim::run(&scenario).to_json()
 }
 
-/// FNV-1a, 64 bits: enough to notice a difference.
+/// 64-bit FNV-1a, sufficient to detect differences.
 fn fingerprint(text: &str) -> u64 {
     text.bytes().fold(0xcbf2_9ce4_8422_2325, |h, b| (h ^ u64::from(b)).wrapping_mul(0x0100_0000_01b3))
 }
@@ -76,7 +75,7 @@ fn reports_are_the_same_bytes_everywhere() {
     assert_eq!(lines, std::fs::read_to_string(&file).unwrap(), "see the head of this test");
 }
 
-/// What names stored runs is what is checked above.
+/// The fingerprints in the names of stored runs are those checked above.
 #[test]
 fn other_results_have_other_names_in_a_store() {
     let text =
@@ -85,14 +84,14 @@ fn other_results_have_other_names_in_a_store() {
     assert_eq!(text.lines().count(), 1 + RUNS.len());
 }
 
-/// The seed is all that chance has: another one gives another run.
+/// Another seed gives another run.
 #[test]
 fn another_seed_is_another_run() {
     let sets: &[(&str, &str)] = &[("duration", "20 s"), ("loss", "1e-2")];
     assert_ne!(report("sharing", sets, 1), report("sharing", sets, 2));
 }
 
-/// Adding a flow leaves the random numbers of the others alone: their start times are the same.
+/// An additional flow does not change the random numbers of the others: their start times are the same.
 #[test]
 fn a_flow_more_shifts_nothing_else() {
     let starts = |flows: &str| {

@@ -1,12 +1,11 @@
-//! For each cause a scenario built for it, in which it has the largest share; and what must hold of every
-//! report.
+//! For each cause, a scenario in which it has the largest fraction; and properties of every report.
 
 #![allow(clippy::unwrap_used, reason = "a test may say what it takes for granted")]
 
 use bentpipe_report::Report;
 use bentpipe_scenario::{Source, load};
 
-/// A GEO path of 10 Mbit/s and 560 ms between two hosts, one flow; `host` and `flow` are extra keys.
+/// A GEO path of 10 Mbit/s and 560 ms RTT between two hosts, one flow. `host` and `flow` are additional keys.
 fn run(link: &str, host: &str, flow: &str) -> Report {
     let window = if host.contains("window") { "" } else { "window = \"8 MiB\"\n" };
     let text = format!(
@@ -35,7 +34,7 @@ fn largest(report: &Report, cause: &str) {
 
 #[test]
 fn limited_by_handshake() {
-    // nothing gets through: the connection never opens
+    // all packets are lost, so the connection is never established
     let report = run("loss = 1.0", "tcp = \"sack\"", "app = \"bulk\"");
     largest(&report, "handshake");
     assert_eq!(report.flows[0].tcp().unwrap().established_s, None);
@@ -55,7 +54,7 @@ fn limited_by_send_buffer() {
 fn limited_by_receiver_window() {
     let report = run("", "tcp = \"cubic\"\nwindow = \"64 segments\"", "app = \"bulk\"");
     largest(&report, "receiver_window");
-    // a window per round trip: 64 000 B in 562 ms and a bit
+    // one window per RTT: 64 000 B in slightly more than 562 ms
     let goodput = report.flows[0].goodput_bps;
     assert!((0.85e6..0.912e6).contains(&goodput), "{goodput}");
 }
@@ -77,17 +76,17 @@ fn limited_by_congestion_window() {
 
 #[test]
 fn limited_by_pacing() {
-    // a sender whose opportunities come late, as on a busy host or a shared return link
+    // a sender with delayed opportunities, as on a busy host or a shared return link
     largest(&run("", "tcp = \"cubic\"\njitter = \"200 ms\"", "app = \"bulk\""), "pacing");
 }
 
 #[test]
 fn limited_by_recovery() {
-    // one packet in five: most of the time a timer runs for one of them
+    // one packet in five is lost: most of the time the sender waits for a timeout
     largest(&run("loss = 0.2", "tcp = \"newreno\"", "app = \"bulk\""), "recovery");
 }
 
-/// Everything that was sent is somewhere: no packet disappears without a cause.
+/// Every sent packet is accounted for: none disappears without a cause.
 #[test]
 fn packets_are_accounted_for() {
     let report = run("loss = 1e-2\nber = 1e-6", "tcp = \"cubic\"", "app = { transfer = \"1 MB\" }");
@@ -101,8 +100,8 @@ fn packets_are_accounted_for() {
     assert_eq!(link("dst1-access-return").packets, link("bottleneck-return").packets);
 }
 
-/// A window that tunes itself goes by the round trip under load: one that went by the handshake's would stop
-/// at twice what is read in 20 ms, 25 kB for ever, and the deep queue would never fill.
+/// The automatic window follows the RTT under load. If it followed that of the handshake, it would stop at
+/// twice the amount read in 20 ms, 25 kB, and the deep queue would never fill.
 #[test]
 fn limited_by_a_window_that_grows_with_the_queue() {
     let text = "schema = 1\ntitle = \"deep queue\"\nduration = \"60 s\"\n\

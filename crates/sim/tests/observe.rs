@@ -1,4 +1,4 @@
-//! Watching a run: the record agrees with the report, and looking changes nothing.
+//! Sampling: the record agrees with the report, and sampling does not change the run.
 
 #![allow(clippy::unwrap_used, reason = "a test may say what it takes for granted")]
 
@@ -33,7 +33,7 @@ fn looking_changes_nothing() {
     }
 }
 
-/// The time of a loss is when it happened, not when somebody looked.
+/// A loss has the time at which it happened, not the time of the sample.
 #[test]
 fn times_of_losses_do_not_depend_on_the_samples() {
     let scenario = sharing();
@@ -85,7 +85,7 @@ fn a_time_sequence_plot_tells_new_from_resent() {
         assert_eq!(sequence.omitted, 0);
         let count = |kind| sequence.points.iter().filter(|p| p.kind == kind).count() as u64;
         let flow = report.flows[sequence.flow].tcp().unwrap();
-        // whatever the sender's host gave to its link
+        // all segments that the sender's host gave to its link
         assert_eq!(count(SequenceKind::Sent) + count(SequenceKind::Resent), flow.segments_sent);
         assert_eq!(count(SequenceKind::Resent), flow.retransmits);
         assert!(count(SequenceKind::Dropped) > 0 && count(SequenceKind::WindowEdge) > 100);
@@ -96,7 +96,7 @@ fn a_time_sequence_plot_tells_new_from_resent() {
     }
 }
 
-/// Answers flow against the way the connection was opened: their sender is followed.
+/// Responses flow against the direction of the SYN: their sender is recorded.
 #[test]
 fn the_sender_of_answers_is_followed() {
     let mut scenario = scenario(include_str!("../../../scenarios/transfer.toml"), &[]);
@@ -108,7 +108,7 @@ fn the_sender_of_answers_is_followed() {
         points.iter().filter(|p| matches!(p.kind, SequenceKind::Sent | SequenceKind::Resent)).count() as u64;
     assert_eq!(sent, report.flows[0].tcp().unwrap().segments_sent);
     let acked = points.iter().filter(|p| p.kind == SequenceKind::Acknowledged).map(|p| p.offset).max();
-    // the run ends when the last answer is complete, its last ACKs on their way
+    // the run ends when the last response is complete, with its last ACKs in flight
     assert_eq!(acked, Some(report.flows[0].tcp().unwrap().bytes_acked));
     assert!(acked > Some(300_000));
 }
@@ -132,10 +132,10 @@ fn instruments_write_a_row_for_each_interval() {
     }
     let report = run(&scenario);
     let [bert, router, bins] = &report.instruments[..] else { panic!("three instruments") };
-    // the last interval is cut by the end of the run
+    // the end of the run cuts the last interval short
     assert_eq!((bert.rows.len(), router.rows.len(), bins.rows.len()), (7, 10, 3));
-    // 256 kbit/s x 1e-6 = 0.256 wrong bits a second: 25.6 in all, 4 sigma = 20; 1 - exp(-0.256) of 100 s =
-    // 22.6, 4 sigma = 17
+    // 256 kbit/s x 1e-6 = 0.256 bit errors per second: 25.6 in all, 4 sigma = 20; 1 - exp(-0.256) of 100 s
+    // = 22.6 errored seconds, 4 sigma = 17
     let seconds: f64 = bert.rows.iter().map(|r| r[4]).sum();
     assert!((6.0..=40.0).contains(&seconds), "{seconds} errored seconds");
     let bits: f64 =
@@ -151,8 +151,8 @@ fn instruments_write_a_row_for_each_interval() {
     assert!((goodput * 8.0 / report.total.goodput_bps - 1.0).abs() < 1e-9);
 }
 
-/// A run that waits for its flows ends where its measure begins when all have finished before, however it is
-/// watched.
+/// A run that ends with its flows lasts until the measured interval starts if all finish before, sampled or
+/// not.
 #[test]
 fn flows_that_finish_before_the_measure_begins_end_the_run_there() {
     let text = include_str!("../../../scenarios/transfer.toml");
@@ -164,8 +164,8 @@ fn flows_that_finish_before_the_measure_begins_end_the_run_there() {
     assert_eq!(report.to_json(), watched(&scenario).0.to_json());
 }
 
-/// With slots that differ by seconds and packets that overtake, a SYN sent twice comes when all is over: it
-/// opens a connection that hides nothing.
+/// With slots that differ by seconds and packet reordering, a retransmitted SYN may arrive after the end of
+/// the connection. It opens a new connection, which must not hide the figures of the first.
 #[test]
 fn a_syn_that_comes_late_changes_no_figures() {
     let text = "schema = 1\ntitle = \"late\"\nduration = \"60 s\"\n\
@@ -174,7 +174,7 @@ fn a_syn_that_comes_late_changes_no_figures() {
                 orbit = { slots = { period = \"500 ms\", delay = [\"1 ms\", \"4 s\"], reorder = true } }\n\
                 [[flows]]\nname = \"x\"\nfrom = \"a\"\nto = \"b\"\napp = { transfer = \"1 kB\" }\n";
     let mut scenario = scenario(text, &[]);
-    // one run in 13 is of this kind
+    // one run in 13 has such a SYN
     for seed in 1..=80 {
         scenario.seed = seed;
         let (report, record) = watched(&scenario);
@@ -184,8 +184,8 @@ fn a_syn_that_comes_late_changes_no_figures() {
     }
 }
 
-/// A side channel looks once a second. Where its intervals are not whole seconds, its rows are means over the
-/// seconds that it looked in.
+/// A side channel samples once per second. If its interval is not a multiple of a second, its rows are
+/// means over the sampled seconds.
 #[test]
 fn a_side_channel_with_broken_seconds_sees_the_rate_of_the_link() {
     let mut scenario =
@@ -204,17 +204,17 @@ fn a_side_channel_with_broken_seconds_sees_the_rate_of_the_link() {
     let [long, short] = &report.instruments[..] else { panic!("two instruments") };
     let right = |row: &Vec<f64>| (row[2] - 1e-6).abs() < 1e-15;
     assert!(long.rows.len() == 7 && long.rows.iter().all(right), "{:?}", long.rows);
-    // every second row has no look in it
+    // every second row contains no sample
     assert_eq!(short.rows.len(), 20);
     for two in short.rows.chunks(2) {
         assert!(two[0][2].is_nan() && two[0][3].is_nan() && right(&two[1]), "{two:?}");
     }
 }
 
-/// Whatever is put together: rows of intervals, the last of which may be a short one, add up to the report.
+/// Merged rows, the last of which may cover a short interval, add up to the values of the report.
 #[test]
 fn a_short_last_interval_and_shares_add_up() {
-    // 2047 whole intervals and half of one, on a link that carries a packet in 5.4 ms
+    // 2047 whole intervals and half of one, on a link that sends a packet in 5.4 ms
     let text = include_str!("../../../scenarios/window.toml");
     let (report, record) = watched(&scenario(text, &[("duration", "20475 ms"), ("window", "128 segments")]));
     let goodput = record.flows[0].column("goodput_bps").unwrap();
@@ -222,10 +222,10 @@ fn a_short_last_interval_and_shares_add_up() {
     let bits: f64 =
         goodput.iter().zip(record.time_s.iter().zip(begins)).map(|(g, (to, from))| g * (to - from)).sum();
     assert!((bits / 20.475 / report.flows[0].goodput_bps - 1.0).abs() < 1e-9, "{bits} bits");
-    // a longer run, so that intervals were put together: shares weigh as their packets do
+    // a longer run with merged intervals: fractions are weighted by packets
     let (_, record) = watched(&sharing());
     let mut lossy = 0;
-    // the satellite's direction of the data: segments of 1000 B and 40 B of headers
+    // data direction of the satellite link: segments of 1000 B and 40 B of headers
     for link in record.links.iter().filter(|l| l.column("lost").unwrap().iter().sum::<f64>() > 0.0) {
         let [share, lost, bps] =
             ["packet_error_share", "lost", "throughput_bps"].map(|c| link.column(c).unwrap());
@@ -238,8 +238,8 @@ fn a_short_last_interval_and_shares_add_up() {
     assert!(lossy > 10, "{lossy} intervals with losses");
 }
 
-/// A trace of opportunities takes the place of the link's rate, also in what the report compares with: 1504 B
-/// a millisecond are 12.032 Mbit/s.
+/// A trace of opportunities replaces the link's rate, also in the comparison of the report: 1504 B per
+/// millisecond are 12.032 Mbit/s.
 #[test]
 fn goodput_over_a_trace_is_compared_with_the_trace() {
     let text = "schema = 1\ntitle = \"trace\"\nduration = \"10 s\"\n\

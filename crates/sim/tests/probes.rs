@@ -1,4 +1,4 @@
-//! Probe segments in simulated networks: what they cost others, and what reports say of them.
+//! Probe segments in simulated networks: their effect on other flows, and their reports.
 
 #![allow(clippy::unwrap_used, reason = "a test may say what it takes for granted")]
 
@@ -17,8 +17,9 @@ fn file(name: &str, sets: &[(&str, &str)]) -> Scenario {
     loads(&std::fs::read_to_string(path).unwrap(), sets)
 }
 
-/// Bytes that `flows` `NewReno` connections get through a bottleneck in 300 s, beside low-priority packets at
-/// 40 % of its rate or none. Without errors, so that none is drawn otherwise for the packets beside.
+/// Bytes that `flows` `NewReno` connections transfer through a bottleneck in 300 s, together with
+/// low-priority packets at 40 % of its rate or none. There are no random losses, which the additional
+/// packets would shift.
 fn beside_probes(flows: &str, discipline: &str, probes: bool) -> f64 {
     let sets = [("tcp", "newreno"), ("flows", flows), ("loss", "0"), ("discipline", discipline)];
     let mut net = build::build(&file("swift-goodput", &sets));
@@ -43,8 +44,8 @@ fn beside_probes(flows: &str, discipline: &str, probes: bool) -> f64 {
     net.flows.iter().map(received).sum()
 }
 
-/// One connection that its window limits, and eleven that fill the link almost, are served as without probes.
-/// Where marks are ignored the same packets cost the eleven a third.
+/// One connection limited by its window, and eleven that almost fill the link, have the same throughput as
+/// without probes. If the queue ignores priority, the same packets cost the eleven a third of theirs.
 #[test]
 fn low_priority_packets_cost_others_less_than_one_percent() {
     for flows in ["1", "11"] {
@@ -62,7 +63,7 @@ fn low_priority_packets_cost_others_less_than_one_percent() {
     assert!(ratio < 0.8, "fifo: {ratio}");
 }
 
-/// One flow of 100 kB over a clean dumbbell.
+/// One flow of 100 kB over a dumbbell without losses.
 fn report(tcp: &str, more: &str, queue: &str) -> serde_json::Value {
     let text = format!(
         "schema = 1\ntitle = \"t\"\nduration = \"60 s\"\nstop = \"finished\"\n\
@@ -76,7 +77,7 @@ fn report(tcp: &str, more: &str, queue: &str) -> serde_json::Value {
     value
 }
 
-/// A scheme that cannot do what it is for says what it does instead, and why.
+/// If a scheme cannot work as intended, the report says what it does instead and why.
 #[test]
 fn a_fallback_is_named() {
     const SWIFT: &str = "\"swift-sat\"";
@@ -107,7 +108,8 @@ fn a_fallback_is_named() {
     assert!(of("\"newreno\"", "", "").is_null());
 }
 
-/// What nobody says of priority is what the queues do; what somebody says against them is done, and noted.
+/// Priority is assumed by default if a queue serves probes last; an explicit setting overrides it, with a
+/// note.
 #[test]
 fn priority_is_assumed_where_a_queue_serves_probes_last() {
     let of = |tcp: &str, queue: &str| report(tcp, "", queue)["flows"][0]["probes"].clone();
@@ -130,14 +132,14 @@ fn priority_is_assumed_where_a_queue_serves_probes_last() {
     let careful = of("{ scheme = \"swift-sat\", assume_priority = false }", "discipline = \"pushout\"");
     assert_eq!((careful["sent"].as_u64(), &careful["note"]), (Some(0), &().into()), "{careful}");
 
-    // disciplines know LE alone
+    // disciplines recognise LE only
     let other = of("{ scheme = \"swift-sat\", probe_dscp = 8 }", "discipline = \"pushout\"");
     assert!(other["note"].as_str().unwrap().contains("code point 8 last"), "{other}");
     assert!(other["fallback"].as_str().unwrap().contains("a quarter"), "{other}");
 }
 
-/// A SYN's window has no scale, so that a speedy start opens 64 KB at most, and `probe_cap` may be less: the
-/// rest is slow start, whatever window the receiver has.
+/// The window of a SYN has no scale, so a fast start sends 64 KB at most, and `probe_cap` may be lower. The
+/// rest follows in slow start, whatever the receiver's window.
 #[test]
 fn a_start_that_ended_early_goes_on_in_slow_start() {
     let seconds = |tcp: &str, window: &str| {
@@ -167,8 +169,8 @@ fn swift_is_accepted_with_a_note() {
     assert!(!long["words"].as_str().unwrap().contains("2020"), "{long}");
 }
 
-/// Five connections beside five of `NewReno`, equal round trips, no errors, windows that together are more
-/// than path and queue hold: the share of a fair share that they take.
+/// Five connections beside five of `NewReno`, equal RTTs, no losses, windows that together exceed path and
+/// queue. Returns their throughput relative to a fair share.
 fn share(tcp: &str, discipline: &str, seed: u64) -> f64 {
     let sets = [("loss", "0"), ("ground", "273 ms"), ("window", "128 segments"), ("duration", "300 s")];
     let mut scenario =
@@ -183,8 +185,8 @@ fn share(tcp: &str, discipline: &str, seed: u64) -> f64 {
     2.0 * sum("x") / (sum("x") + sum("y"))
 }
 
-/// Ten seeds on which nothing was chosen. Within 15 % of a fair share, where probes are served last and where
-/// they are not; the paper's Swift takes half as much again.
+/// Ten seeds that were not used for tuning. Within 15 % of a fair share, whether or not probes are served
+/// last; the paper's Swift takes one and a half times its fair share.
 #[test]
 fn gated_swift_takes_a_fair_share_of_a_congested_link() {
     for discipline in ["pushout", "fifo"] {

@@ -1,4 +1,4 @@
-//! Queue disciplines under TCP: what a standing queue costs, and what CoDel and FQ-CoDel make of it.
+//! Queue disciplines under TCP: the cost of a standing queue, and the effect of CoDel and FQ-CoDel.
 
 #![allow(clippy::unwrap_used, reason = "a test may say what it takes for granted")]
 
@@ -6,8 +6,8 @@ use bentpipe_report::Report;
 use bentpipe_scenario::{Source, load};
 use bentpipe_sim::run;
 
-/// Bulk transfers of `bulk` flows over 10 Mbit/s and a round trip of 50 ms, whose queue holds 600 ms; and 64
-/// kbit/s of datagrams beside them, as of a call.
+/// `bulk` bulk flows over 10 Mbit/s with an RTT of 50 ms and a queue of 600 ms, and beside them 64 kbit/s
+/// of datagrams like those of a call.
 fn report(discipline: &str, bulk: usize, ecn: bool, seed: u64) -> Report {
     let text = format!(
         "schema = 1\ntitle = \"queues\"\nduration = \"60 s\"\nmeasure = {{ from = \"10 s\", to = \"60 s\" }}\n\
@@ -25,8 +25,7 @@ fn report(discipline: &str, bulk: usize, ecn: bool, seed: u64) -> Report {
     run(&scenario)
 }
 
-/// Worst one-way delay of the call's datagrams but for one in a hundred, in ms, and the goodput of the
-/// others.
+/// 99th percentile of the one-way delay of the call's datagrams in ms, and the goodput of the other flows.
 fn call(report: &Report) -> (f64, f64) {
     let call = report.flows.last().unwrap();
     let bulk: f64 = report.flows[..report.flows.len() - 1].iter().map(|f| f.goodput_bps).sum();
@@ -38,7 +37,7 @@ fn codel_keeps_the_delay_of_one_flow_short_and_the_link_busy() {
     for seed in 1..=5 {
         let (bloated, fifo) = call(&report("\"fifo\"", 1, false, seed));
         let (delay, codel) = call(&report("\"codel\"", 1, false, seed));
-        // 25 ms of propagation; CUBIC's sawtooth above the target of 5 ms
+        // 25 ms of propagation, and CUBIC's sawtooth above the target of 5 ms
         assert!(bloated > 300.0 && fifo > 9.3, "{bloated} ms, {fifo} Mbit/s");
         assert!(delay < 60.0 && codel > 8.5, "{delay} ms, {codel} Mbit/s");
     }
@@ -48,11 +47,11 @@ fn codel_keeps_the_delay_of_one_flow_short_and_the_link_busy() {
 fn with_ecn_codel_marks_and_nothing_is_sent_again() {
     let report = report("\"codel\"", 1, true, 1);
     let link = report.links.iter().find(|l| l.name == "bottleneck").unwrap();
-    // datagrams do not understand it: some of them may be dropped
+    // datagrams are not ECN-capable: some of them may be dropped
     let retransmits = report.flows[0].tcp().unwrap().retransmits;
     let dropped = link.drops.get("aqm").copied().unwrap_or(0);
     assert!(link.marked.unwrap() > 20 && dropped < 30, "{:?} {dropped}", link.marked);
-    // but for the start: slow start fills the buffer before CoDel has counted far enough
+    // except for the start: slow start fills the buffer before CoDel reacts
     assert!(retransmits == 0 || link.drops.contains_key("queue_full"), "{retransmits}");
     let (delay, goodput) = call(&report);
     assert!(delay < 60.0 && goodput > 8.5, "{delay} ms, {goodput} Mbit/s");
@@ -64,7 +63,7 @@ fn under_fq_codel_a_call_hears_nothing_of_the_others_and_they_share() {
     for seed in 1..=5 {
         let report = report("\"fq_codel\"", 4, false, seed);
         let (delay, goodput) = call(&report);
-        // 25 ms, and at most a packet of each other flow before it: 4 x 1.2 ms
+        // 25 ms, and at most one packet of each other flow ahead: 4 x 1.2 ms
         assert!((25.0..32.0).contains(&delay) && goodput > 9.0, "{delay} ms, {goodput} Mbit/s");
         assert!(report.flows[4].udp().unwrap().lost == 0);
         let rates: Vec<f64> = report.flows[..4].iter().map(|f| f.goodput_bps).collect();

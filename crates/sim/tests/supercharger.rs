@@ -1,8 +1,8 @@
-//! What a gateway must reach in the paper's test bed, simulated: rates, queues, losses that senders never
-//! hear of, readers of every pace.
+//! Requirements on a gateway in the paper's test bed, simulated: rates, queues, losses hidden from senders,
+//! readers of different rates.
 //!
-//! Bounds, with N packets in a round trip at full rate: an old receiver loses nearly a round trip for each
-//! loss, so 1/(1 + pN) of the hop is left, or (1/k)/(1 + p^k N) with k copies; a modern one loses the packet,
+//! Bounds, with N packets per RTT at full rate: an old receiver loses nearly one RTT per loss, so 1/(1 +
+//! pN) of the hop's rate is left, or (1/k)/(1 + p^k N) with k copies. A modern one loses only the packet,
 //! so 1 - p.
 
 #![allow(clippy::unwrap_used, reason = "a test may say what it takes for granted")]
@@ -12,13 +12,13 @@ use bentpipe_scenario::{Scenario, Source, load};
 use bentpipe_sim::{Observe, run, run_recorded};
 use std::path::Path;
 
-/// Goodput of an old receiver's segments at 99.5 % of 24 Mbit/s, in Mbit/s: 1460 of 1500 B.
+/// Goodput of an old receiver at 99.5 % of 24 Mbit/s, in Mbit/s: 1460 of 1500 B.
 const FULL: f64 = 24.0 * 0.995 * 1460.0 / 1500.0;
-/// With timestamps.
+/// The same with timestamps.
 const FULL_MODERN: f64 = 24.0 * 0.995 * 1448.0 / 1500.0;
-/// Packets in a round trip at full rate.
+/// Packets per RTT at full rate.
 const N: f64 = 24e6 / 8.0 / 1500.0;
-/// Bytes of it.
+/// Bandwidth-delay product in bytes.
 const BDP: u64 = 3_000_000;
 
 fn text(name: &str) -> String {
@@ -40,12 +40,13 @@ fn goodput(report: &Report, flow: &str) -> f64 {
     metric(report, &format!("goodput[{flow}]")) / 1e6
 }
 
-/// The first receiver of the test bed with other keys, alone, for so long, measured from the given second on.
+/// The first receiver of the test bed with another reader, alone, for `seconds`, measured from second
+/// `from` on.
 fn alone(reader: &str, seconds: u32, from: u32) -> Scenario {
     alone_over("loss = \"$loss\"", reader, seconds, from)
 }
 
-/// The same over a hop with other keys towards the receiver.
+/// The same with other keys of the hop towards the receiver.
 fn alone_over(hop: &str, reader: &str, seconds: u32, from: u32) -> Scenario {
     let file = text("supercharger");
     let mode = "mode = \"$mode\"";
@@ -68,7 +69,7 @@ fn table_2_is_reached() {
     let report = run(&loaded(&text("supercharger"), &[], 1));
     let carried = metric(&report, "carried[hop-gateway]") / 24e6;
     assert!(carried >= 0.986, "{carried}");
-    // at most 64 KB wait at the hop, and the sender has nothing to repair
+    // at most 64 KB are queued at the hop, and the sender retransmits nothing
     assert!(metric(&report, "queue_peak[hop-gateway]") * 1514.0 <= 65_536.0);
     assert!(metric(&report, "retransmits[gateway]").abs() < 0.5);
     assert!(metric(&report, "accelerated") > 0.5);
@@ -81,7 +82,7 @@ fn the_hop_is_full_from_the_12th_second_on() {
     assert!(carried >= 23.5e6, "{carried}");
 }
 
-/// The mean over seeds comes close to the bound; chance decides how many losses there are.
+/// The mean over seeds is close to the bound; the number of losses is random.
 #[test]
 fn an_old_receiver_under_loss_comes_close_to_the_bound() {
     for loss in ["1e-6", "1e-5", "1e-4", "1e-3", "1e-2"] {
@@ -94,7 +95,7 @@ fn an_old_receiver_under_loss_comes_close_to_the_bound() {
             })
             .sum::<f64>()
             / 5.0;
-        // the bound takes a loss to cost N packets; the receiver keeps 44 of them, and losses that are close
+        // the bound assumes that a loss costs N packets; the receiver keeps 44 of them, and losses close
         // together cost less
         assert!((0.97 * bound..1.15 * bound).contains(&mean), "{loss}: {mean} of {bound}");
     }
@@ -112,13 +113,13 @@ fn a_modern_receiver_loses_what_is_lost_and_its_sender_never_hears_of_it() {
                 (metric(&report, "losses[modern]"), metric(&report, "retransmits[modern-gateway]"));
             assert!(lost > 0.0 && heard <= 0.01 * lost, "{loss}: {heard} of {lost}");
             assert!(metric(&report, "held_peak") <= 3.0 * BDP as f64, "{loss}");
-            // without a gateway the same hop gives less, the more it loses
+            // without a gateway, the goodput over the same hop is lower
             assert!(got > goodput(&report, "modern"), "{loss}");
         }
     }
 }
 
-/// Of what is sent to a reader that takes its time at most 1 % is in vain once its pace is known.
+/// Once the rate of a slow reader is known, at most 1 % of the packets are sent in vain.
 #[test]
 fn a_slow_reader_is_not_overrun() {
     for mbps in [1.0, 8.0] {
@@ -135,12 +136,12 @@ fn a_slow_reader_is_not_overrun() {
 fn a_pause_costs_at_most_what_was_under_way() {
     let scenario = alone("{ pause = { from = \"40 s\", to = \"50 s\" } }", 80, 60);
     let (report, record) = run_recorded(&scenario, &Observe::default(), |_| None);
-    // whatever crossed the hop more than once
+    // all packets that crossed the hop more than once
     let again = ["resent", "repairs", "copies"].map(|name| metric(&report, name)).iter().sum::<f64>();
     assert!(again <= BDP as f64 / 1460.0, "{again}");
     let rates = record.flows[0].column("goodput_bps").unwrap();
     let first = record.time_s.iter().zip(rates).find(|(t, rate)| **t > 50.1 && **rate > 0.0).unwrap().0;
-    // what waited in the receiver's buffer is read at once; the first byte behind it comes after
+    // data in the receiver's buffer is read at once; the first byte after it arrives later
     assert!(*first <= 51.6, "{first}");
     assert!(goodput(&report, "gateway") > 0.95 * FULL * 1500.0 / 1514.0, "{}", goodput(&report, "gateway"));
 }
@@ -152,7 +153,7 @@ fn a_reader_that_stops_for_good_binds_no_memory() {
     assert!(metric(&report, "losses").abs() < 0.5);
 }
 
-/// Ten old receivers share one hop: nobody overruns it, and all get the same.
+/// Ten old receivers share one hop: no queue overflows, and all get the same goodput.
 #[test]
 fn flows_share_a_hop_fairly() {
     let file = "schema = 1\ntitle = \"ten old receivers\"\nduration = \"90 s\"\nmeasure = { from = \"40 s\", to = \"90 s\", links = true }\n\
@@ -171,14 +172,14 @@ fn flows_share_a_hop_fairly() {
     assert!(metric(&report, "drops[bottleneck]").abs() < 0.5);
 }
 
-/// What a reader of 64 KB gets in Mbit/s, and packets sent again for each that was new.
+/// Goodput of a reader with a 64 KB buffer in Mbit/s, and repeated packets per new packet.
 fn read(reader: &str, seconds: u32) -> (f64, f64) {
     let report = run(&alone(reader, seconds, 20));
     let gateway = &report.gateways[0];
     (goodput(&report, "gateway"), gateway.resent as f64 / gateway.forwarded as f64)
 }
 
-/// Each costs a round trip or two at the start, until its rate is known.
+/// Each costs one or two RTTs at the start, until its rate is known.
 #[test]
 fn slow_readers_get_their_rate() {
     for mbps in [3.0, 11.0, 13.0, 17.0, 21.0] {
@@ -187,9 +188,9 @@ fn slow_readers_get_their_rate() {
     }
 }
 
-/// A reader that changes costs a round trip of product when it becomes slower, and a round trip of waiting
-/// when it becomes faster: of 24 and 2 Mbit/s in turn, each for 5 s, no gateway gets more than 10.3 Mbit/s,
-/// of 18 and 9 no more than 11.8.
+/// A reader that becomes slower costs one bandwidth-delay product, one that becomes faster one RTT of
+/// waiting. With 24 and 2 Mbit/s alternating every 5 s, no gateway exceeds 10.3 Mbit/s, with 18 and 9 not
+/// 11.8.
 #[test]
 fn readers_that_change_are_followed() {
     for (fast, slow, least) in [(24, 2, 9.3), (18, 9, 10.6)] {
@@ -200,13 +201,13 @@ fn readers_that_change_are_followed() {
     }
 }
 
-/// A hop with frames delivers in bursts. Of 20 ms each the buffer of 64 KB holds one and the hop is full; of
-/// 40 ms it does not, and no more than a buffer per frame gets through, 13.1 Mbit/s. What finds the buffer
-/// full is no loss of the hop, and brings no copies.
+/// A hop with frames delivers bursts. Those of 20 ms frames fit into the buffer of 64 KB, and the hop is
+/// full. Those of 40 ms do not: at most one buffer per frame gets through, 13.1 Mbit/s. Packets dropped at
+/// a full buffer are not losses of the hop, so no copies are sent.
 #[test]
 fn bursts_of_a_hop_with_frames_fit_the_receivers_buffer() {
     for (frame_ms, least) in [(20_usize, 22.0), (40, 0.85 * 13.1)] {
-        // when packets may leave, two for each millisecond
+        // times at which packets may leave, two per millisecond
         let leave = vec![frame_ms.to_string(); 2 * frame_ms].join(",");
         let hop = format!("capacity = {{ opportunities_ms = [{leave}] }}");
         let report = run(&alone_over(&hop, "{ rate = \"2 Gbit/s\" }", 100, 40));

@@ -1,7 +1,6 @@
-//! Means with confidence intervals, quantiles, and what chance allows. Knows nothing of networks, so tools
-//! may use it as well.
+//! Means with confidence intervals, quantiles and binomial bounds. Independent of networks.
 
-/// How often a confidence interval holds the true value.
+/// Confidence level.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Level {
     /// 95 %.
@@ -10,12 +9,12 @@ pub enum Level {
     P99,
 }
 
-/// 97.5 % quantiles of Student's t for 1 to 30 degrees of freedom: two-sided 95 %.
+/// 97.5 % quantiles of Student's t for 1 to 30 degrees of freedom, for two-sided 95 % intervals.
 const T_975: [f64; 30] = [
     12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228, 2.201, 2.179, 2.160, 2.145, 2.131,
     2.120, 2.110, 2.101, 2.093, 2.086, 2.080, 2.074, 2.069, 2.064, 2.060, 2.056, 2.052, 2.048, 2.045, 2.042,
 ];
-/// 99.5 % quantiles: two-sided 99 %.
+/// 99.5 % quantiles, for two-sided 99 % intervals.
 const T_995: [f64; 30] = [
     63.657, 9.925, 5.841, 4.604, 4.032, 3.707, 3.499, 3.355, 3.250, 3.169, 3.106, 3.055, 3.012, 2.977, 2.947,
     2.921, 2.898, 2.878, 2.861, 2.845, 2.831, 2.819, 2.807, 2.797, 2.787, 2.779, 2.771, 2.763, 2.756, 2.750,
@@ -26,8 +25,8 @@ pub fn mean(values: &[f64]) -> f64 {
     values.iter().sum::<f64>() / values.len() as f64
 }
 
-/// Half-width of the confidence interval of the mean, by Student's t; `None` for less than two values. Beyond
-/// 31 values t is that of 31, which is at most 4 % (95 %) or 7 % (99 %) too wide.
+/// Half-width of the confidence interval of the mean, by Student's t; `None` for fewer than two values. From
+/// 32 values on it uses the t of 31 values, which makes it at most 4 % (95 %) or 7 % (99 %) too wide.
 pub fn half_width(values: &[f64], level: Level) -> Option<f64> {
     let freedom = values.len().checked_sub(1).filter(|n| *n > 0)?;
     let mean = mean(values);
@@ -37,9 +36,9 @@ pub fn half_width(values: &[f64], level: Level) -> Option<f64> {
     Some(t * (squares / freedom as f64 / values.len() as f64).sqrt())
 }
 
-/// The 97.5 % quantile of Student's t where degrees of freedom are no whole number, as in Welch's test: the
-/// expansion around the normal quantile (Abramowitz and Stegun, "Handbook of Mathematical Functions",
-/// 26.7.5), within 0.2 % from 3 degrees of freedom on.
+/// The 97.5 % quantile of Student's t for non-integer degrees of freedom, as in Welch's test: expansion
+/// around the normal quantile (Abramowitz and Stegun, "Handbook of Mathematical Functions", 26.7.5),
+/// accurate to 0.2 % from 3 degrees of freedom on.
 pub fn student_975(freedom: f64) -> f64 {
     let (n, x) = (freedom, 1.959_963_985_f64);
     let x2 = x * x;
@@ -50,7 +49,7 @@ pub fn student_975(freedom: f64) -> f64 {
     x + g1 / n + g2 / (n * n) + g3 / (n * n * n) + g4 / (n * n * n * n)
 }
 
-/// The value below which a share of `values` lies: the nearest rank. NaN without values.
+/// Quantile of `values` for the fraction `share`, by the nearest-rank method. NaN without values.
 pub fn quantile(values: &[f64], share: f64) -> f64 {
     let mut sorted = values.to_vec();
     sorted.sort_by(f64::total_cmp);
@@ -58,15 +57,15 @@ pub fn quantile(values: &[f64], share: f64) -> f64 {
     sorted.get(rank.max(1) - 1).copied().unwrap_or(f64::NAN)
 }
 
-/// The middle value, or the lower one of the two in the middle.
+/// Median; of an even number of values, the lower of the middle two.
 pub fn median(values: &[f64]) -> f64 {
     quantile(values, 0.5)
 }
 
-/// Fewest and most successes out of `n` with probability `p` that are not more surprising than `alpha`, half
-/// on each side.
+/// Smallest and largest number of successes out of `n` with probability `p` that are consistent at
+/// significance level `alpha`, split equally between both tails.
 pub fn binomial_bounds(n: u64, p: f64, alpha: f64) -> (u64, u64) {
-    // the lower tail of the failures is the upper tail of the successes
+    // the upper tail of successes is the lower tail of failures
     (lower_bound(n, p, alpha / 2.0), n - lower_bound(n, 1.0 - p, alpha / 2.0))
 }
 
@@ -80,7 +79,7 @@ fn lower_bound(n: u64, p: f64, tail: f64) -> u64 {
     }
     let expected = n as f64 * p;
     let deviation = (expected * (1.0 - p)).sqrt();
-    // below this nothing contributes
+    // smaller values do not contribute
     let mut k = (expected - 12.0 * deviation - 30.0).max(0.0) as u64;
     let mut below = 0.0;
     while k < n {

@@ -1,37 +1,37 @@
-//! What can go wrong with a sweep.
+//! Errors of sweeps.
 
 use bentpipe_report::metric;
 use bentpipe_scenario::Diagnostic;
 use std::path::{Path, PathBuf};
 
-/// Why a sweep ended early.
+/// Why a sweep was aborted.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// The input is at fault; the text says where.
+    /// Invalid input; the text gives the position.
     #[error("{0}")]
     Input(String),
-    /// The scenario of a cell is at fault. Values of axes stand in the diagnostic as if they were set.
+    /// The scenario of a cell is invalid. Axis values appear in the diagnostic as if set by `--set`.
     #[error("{diagnostic}\nnote: in the combination {}", shown(cell))]
     Cell {
-        /// What is wrong.
+        /// The error.
         diagnostic: Box<Diagnostic>,
-        /// Axes and their values.
+        /// Axes and their values in this cell.
         cell: Vec<(String, String)>,
     },
-    /// What is to be measured is at fault.
+    /// A metric is invalid.
     #[error("{error}")]
     Metric {
-        /// As written.
+        /// Text as given.
         text: String,
-        /// What is wrong.
+        /// The error.
         error: Box<metric::Error>,
     },
-    /// A file could not be read or written. Runs that are finished stay.
+    /// A file could not be read or written. Finished runs are kept.
     #[error("{}: {error}\nnote: finished runs are kept, the same command goes on from there", path.display())]
     File {
-        /// Which.
+        /// Path of the file.
         path: PathBuf,
-        /// Why.
+        /// The system's error.
         error: std::io::Error,
     },
 }

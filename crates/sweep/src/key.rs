@@ -1,9 +1,9 @@
-//! The name of a run: a hash of all that can change its result.
+//! Name of a run: a hash of everything that can change its result.
 //!
-//! That is the whole resolved scenario, less what only people read (title, parameters as they were given) and
-//! what only looks on from outside (captures), and what the simulator computes (its version and the
-//! fingerprints of known runs). The scenario is hashed as Rust's derived `Debug` prints it: every field of
-//! every type in it, those of tomorrow included, floats to the last bit.
+//! This is the whole resolved scenario, except for the title and given parameters, which are only text, and
+//! captures, which only observe; and the version and fingerprints of the simulator. The scenario is hashed
+//! as printed by its derived `Debug`, so every field is covered, also new ones, with floats exact to the
+//! last bit.
 
 use bentpipe_scenario::Scenario;
 use core::fmt::Write as _;
@@ -21,7 +21,7 @@ fn key_under(fingerprints: &str, scenario: &Scenario) -> String {
     hash.0.finalize().to_hex().to_string()
 }
 
-/// What the simulator computes, in short: two that are alike give the same results.
+/// Short identifier of the simulator's results: equal identifiers mean equal results.
 pub(crate) fn semantics() -> String {
     let hash = blake3::hash(bentpipe_sim::FINGERPRINTS.as_bytes()).to_hex();
     format!("{}-{}", bentpipe_sim::SEMANTICS, &hash[..16])

@@ -1,5 +1,4 @@
-//! One change at a time to a scenario that has everything: what can change a result changes the name of the
-//! run.
+//! Changes a scenario with all features one key at a time: each that affects results changes the key.
 
 use super::{key, key_under};
 use bentpipe_scenario::{Files, Scenario, Source, load_with, to_toml};
@@ -11,7 +10,7 @@ mod support;
 
 use support::{RICH, edit};
 
-/// Names and texts.
+/// Trace files: names and contents.
 struct Traces<'a>(&'a [(&'a str, &'a str)]);
 
 impl Files for Traces<'_> {
@@ -25,10 +24,10 @@ fn loads(text: &str, traces: &[(&str, &str)]) -> Scenario {
     load_with(&Source::new("rich.toml", text), &[], None, &Traces(traces)).unwrap_or_else(|e| panic!("{e}"))
 }
 
-/// The delay of a link without a timeline.
+/// Delay for a link without a timeline.
 const GEO: &str = "delay = { satellite = \"-100 deg\", stations = [[\"39.3 deg\", \"-82.1 deg\"], [\"41.4 deg\", \"-81.9 deg\"]] }";
 
-/// Text of the file, and what stands there instead.
+/// Text in the file, and its replacement.
 const CHANGES: &[(&str, &str)] = &[
     ("duration = \"100 s\"", "duration = \"101 s\""),
     ("duration = \"100 s\"", "duration = \"100 s\"\nseed = 2"),
@@ -185,7 +184,7 @@ const CHANGES: &[(&str, &str)] = &[
     ("kind = \"side-channel\"", "kind = \"counters\""),
     ("every = \"15 s\"\n\n[[inst", "every = \"16 s\"\n\n[[inst"),
     ("flow = \"web\"", "flow = \"typing\""),
-    // what is reported
+    // measurements in the report
     (
         "duration = \"100 s\"",
         "duration = \"100 s\"\nmeasure = { from = \"0 s\", to = \"50 s\", links = true }",
@@ -194,12 +193,12 @@ const CHANGES: &[(&str, &str)] = &[
         "[[captures]]",
         "[[references]]\nmetric = \"goodput\"\nvalue = \"1 Mbit/s\"\nsource = \"s\"\n\n[[captures]]",
     ),
-    // a receiver of its own
+    // a receiver that differs from the sender
     ("app = { telnet = {} }", "app = { telnet = {} }\nreceiver = { window = \"64 KiB\" }"),
     ("app = { telnet = {} }", "app = { telnet = {} }\nreceiver = { sack = false }"),
 ];
 
-/// Keys of a gateway, each other than the default.
+/// Gateway keys, each with a value other than its default.
 const GATEWAY: &[&str] = &[
     "",
     "rate = \"none\"",
@@ -214,7 +213,7 @@ const GATEWAY: &[&str] = &[
     "accelerate = false",
 ];
 
-/// Options of `[host]`, each other than the default.
+/// Options of `[host]`, each with a value other than its default.
 const OPTIONS: &[&str] = &[
     "tcp = \"reno\"",
     "tcp = \"newreno\"",
@@ -308,7 +307,7 @@ fn what_only_people_read_does_not() {
     }
 }
 
-/// A trace counts by its contents, wherever it lies.
+/// The name of a run depends on the contents of a trace, not on its path.
 #[test]
 fn a_trace_counts_by_what_is_in_it() {
     let of = |name: &str, trace: &'static str| {

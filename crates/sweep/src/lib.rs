@@ -1,9 +1,9 @@
-//! Many runs of one scenario: every combination of its axes, several seeds each, on all cores.
+//! Runs a scenario many times: every combination of its axes with several seeds each, on all cores.
 //!
-//! A run is a cell and a seed; run `k` of every cell has the seed `base + k`, so cells are compared under the
-//! same chance. A finished run is one file in `runs/`, named by what can change its result. Tables and
-//! pictures are made from these files alone, in the order of cells and seeds: threads, interrupts and shards
-//! cannot show in them.
+//! A run is a cell and a seed. Run `k` of every cell has the seed `base + k`, so that cells are compared
+//! with the same random numbers. A finished run is one file in `runs/`, named by a hash of everything that
+//! can change its result. Tables and plots are made from these files only, in the order of cells and seeds,
+//! so they do not depend on threads, interruptions or shards.
 
 mod error;
 mod key;
@@ -27,34 +27,34 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use store::Store;
 
-/// What a sweep did.
+/// Summary of a sweep.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Summary {
-    /// Runs made now.
+    /// Number of new runs.
     pub made: usize,
-    /// Runs that were there already.
+    /// Number of runs already in the store.
     pub kept: usize,
 }
 
-/// Who wants to know how far it is: runs done and runs known so far.
+/// Progress callback: finished runs, and runs known so far.
 pub type Progress<'a> = dyn Fn(usize, usize) + Sync + 'a;
 
-/// Makes the runs of `job` that `out` lacks, then writes the tables; a shard only makes its runs.
+/// Executes the runs of `job` missing in `out`, then writes the tables. A shard only executes its runs.
 ///
 /// # Errors
-/// The first fault in the input, or a file that cannot be read or written.
+/// The first error in the input, or a file that cannot be read or written.
 pub fn sweep(job: &Job<'_>, out: &Path, progress: &Progress<'_>) -> Result<Summary, Error> {
     let mut plan = Plan::new(job)?;
     let pool = rayon::ThreadPoolBuilder::new().num_threads(job.threads).build();
     let pool = pool.map_err(|e| Error::Input(format!("cannot start the threads: {e}")))?;
-    // all faults in the input are found before anything is written
+    // find all errors in the input before anything is written
     pool.install(|| plan.name_runs(job))?;
     let store = Store::open(out)?;
     let mut summary = Summary { made: 0, kept: 0 };
     let mut seen = BTreeSet::new();
     let mut done = 0;
     loop {
-        // axes may have values that say the same in other words: one run serves both
+        // axis values may be equal in different notation: one run serves both
         let new = plan.runs[done..].iter().filter(|r| job.takes(r.index) && seen.insert(r.key.clone()));
         let mine: Vec<&Run> = new.collect();
         let missing: Vec<&Run> =
@@ -94,11 +94,10 @@ fn make(job: &Job<'_>, plan: &Plan, run: &Run, store: &Store) -> Result<(), Erro
     store.write(&run.key, &bentpipe_sim::run(&scenario))
 }
 
-/// Puts the shards of a sweep together in `out` and writes the tables.
+/// Merges the shards of a sweep into `out` and writes the tables.
 ///
 /// # Errors
-/// Folders that are no shards of the same sweep, runs that are in none of them, or a file that cannot be read
-/// or written.
+/// Folders that are not shards of the same sweep, missing runs, or a file that cannot be read or written.
 pub fn merge(shards: &[PathBuf], out: &Path) -> Result<(), Error> {
     let mut manifest: Option<String> = None;
     for shard in shards {

@@ -1,4 +1,4 @@
-//! `sweep.json`: what a sweep consists of. The same for all its shards.
+//! `sweep.json`: the cells and runs of a sweep. It is the same for all shards.
 
 use crate::error::Error;
 use crate::key::semantics;
@@ -16,12 +16,12 @@ pub(crate) struct Manifest {
     pub(crate) title: String,
     pub(crate) axes: Vec<String>,
     pub(crate) measure: Vec<String>,
-    /// Values of the axes.
+    /// Axis values of each cell.
     pub(crate) cells: Vec<Vec<String>>,
     pub(crate) runs: Vec<Named>,
 }
 
-/// A run by its place and its name in the store.
+/// A run and its name in the store.
 #[derive(Clone, Serialize, Deserialize)]
 pub(crate) struct Named {
     pub(crate) cell: usize,
@@ -30,7 +30,7 @@ pub(crate) struct Named {
 }
 
 impl Manifest {
-    /// Of this version.
+    /// Creates a manifest of this version.
     pub(crate) fn new(
         title: String,
         axes: Vec<String>,
@@ -42,13 +42,12 @@ impl Manifest {
         Self { schema: SCHEMA, version, semantics: semantics(), title, axes, measure, cells, runs }
     }
 
-    /// As text: one line.
+    /// Formats the manifest as one line of JSON.
     pub(crate) fn to_json(&self) -> String {
         serde_json::to_string(self).unwrap_or_default() + "\n"
     }
 
-    /// Reads what a version with the same results wrote. Keys become names of files: nothing but a hash is
-    /// let through.
+    /// Parses a manifest of a version with the same results. Keys become file names: only hashes pass.
     pub(crate) fn read(text: &str) -> Result<Self, Error> {
         let broken = || Error::Input("sweep.json is not one that bentpipe wrote".to_owned());
         let value: serde_json::Value = serde_json::from_str(text).map_err(|_| broken())?;

@@ -1,11 +1,11 @@
-//! `report.html`: one file, no scripts, nothing fetched.
+//! `report.html`: a single file without scripts and external resources.
 
 use crate::pictures::{Picture, unit};
 use crate::table::{Figure, Table};
 use bentpipe_plot::{Mode, PAGE_STYLE, Plot, STYLE, TABLE_STYLE};
 use core::fmt::Write as _;
 
-/// Rows of the table before the rest is left to the CSV file.
+/// Maximum number of rows of the table; the CSV file has all.
 const MOST_ROWS: usize = 500;
 
 const REST: &str = "\
@@ -13,7 +13,7 @@ const REST: &str = "\
 @media print{body{max-width:none;font-size:11pt}.plots{grid-template-columns:1fr 1fr}svg,tr{break-inside:avoid}}
 ";
 
-/// The page; so many pictures were left out.
+/// Creates the page. `left_out` is the number of omitted plots.
 pub(crate) fn page(table: &Table, pictures: &[Picture], left_out: usize) -> String {
     let title = escape(&table.title);
     let mut out = format!(
@@ -46,7 +46,7 @@ pub(crate) fn page(table: &Table, pictures: &[Picture], left_out: usize) -> Stri
     out
 }
 
-/// How many runs, and how to read the figures.
+/// Number of runs, and how to read the values.
 fn summary(table: &Table) -> String {
     let count = |n: usize, one: &str| if n == 1 { format!("1 {one}") } else { format!("{n} {one}s") };
     let mut counts = vec![0_usize; table.cells.len()];
@@ -86,12 +86,12 @@ fn cells(out: &mut String, table: &Table) {
     *out += "</section>\n";
 }
 
-/// `1.234 ± 0.056`, to the digits that mean something.
+/// Formats `1.234 ± 0.056` with the significant digits.
 fn shown(figure: &Figure, scale: f64) -> String {
     let Some(mean) = figure.mean.map(|m| m * scale) else { return "no value".to_owned() };
     match figure.half_width.map(|w| w * scale) {
         Some(width) if width > 0.0 => {
-            // two digits of the half-width; never more than six of the mean
+            // two digits of the half-width, at most six of the mean
             let places = digits_after_point(width, 2).min(digits_after_point(mean, 6));
             format!("{mean:.places$} ± {width:.places$}")
         }
@@ -100,13 +100,13 @@ fn shown(figure: &Figure, scale: f64) -> String {
     }
 }
 
-/// Six digits, less zeros at the end.
+/// Formats six digits without trailing zeros.
 fn rounded(value: f64) -> String {
     let text = format!("{value:.0$}", digits_after_point(value, 6));
     if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.').to_owned() } else { text }
 }
 
-/// Digits after the point that show so many significant ones.
+/// Number of decimals for `significant` digits.
 fn digits_after_point(value: f64, significant: usize) -> usize {
     let mut places = significant.saturating_sub(1);
     let mut value = value.abs();

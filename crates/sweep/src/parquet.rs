@@ -1,4 +1,4 @@
-//! `runs.parquet` and `cells.parquet`: the columns of the CSV files with types, behind the feature `parquet`.
+//! `runs.parquet` and `cells.parquet`: the columns of the CSV files with types, with the feature `parquet`.
 
 use crate::error::Error;
 use crate::table::Table;
@@ -48,7 +48,7 @@ fn write(names: Vec<String>, columns: Vec<ArrayRef>) -> Result<Vec<u8>, Error> {
     let batch =
         RecordBatch::try_from_iter_with_nullable(names.into_iter().zip(columns).map(|(n, c)| (n, c, true)));
     let batch = batch.map_err(|error| failed(&error.into()))?;
-    // nothing of the machine or the day goes into the file
+    // the file must not depend on the machine or the date
     let properties = WriterProperties::builder()
         .set_compression(Compression::SNAPPY)
         .set_created_by(format!("bentpipe {}", env!("CARGO_PKG_VERSION")))
@@ -66,7 +66,7 @@ mod tests {
     use arrow_array::Array;
     use parquet::arrow::arrow_reader::ParquetRecordBatchReader;
 
-    /// The only batch of a file.
+    /// Reads a file with a single batch.
     fn read(bytes: Vec<u8>) -> RecordBatch {
         let path =
             std::env::temp_dir().join(format!("bentpipe-{}-{}.parquet", std::process::id(), bytes.len()));

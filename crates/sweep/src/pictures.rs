@@ -1,5 +1,5 @@
-//! Curves with error bars: the first numeric axis goes to the right, another axis makes the curves, every
-//! choice of the others is a picture of its own.
+//! Plots with error bars. The first numeric axis is horizontal, another axis gives the curves, and each
+//! combination of the remaining ones is a plot of its own.
 
 use crate::table::Table;
 use bentpipe_plot::{Axis, Curve, Plot, Point, Style};
@@ -7,33 +7,34 @@ use bentpipe_report::Unit;
 use bentpipe_scenario::{Measures, amount};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Most curves that a reader can tell apart.
+/// Maximum number of curves of a plot.
 const MOST_CURVES: usize = 7;
-/// Most pictures; the tables have the rest.
+/// Maximum number of plots; the tables have all values.
 const MOST_PICTURES: usize = 60;
-/// Values that span more than this are drawn on a logarithmic axis.
+/// Axes whose values span more than this factor are logarithmic.
 const WIDE: f64 = 20.0;
 
-/// How values of an axis become numbers of a picture.
+/// The horizontal axis.
 struct Across {
     axis: usize,
-    /// With its unit.
+    /// Label with unit.
     label: String,
-    /// Numbers of the picture per base unit.
+    /// Plot units per base unit.
     scale: f64,
 }
 
-/// A picture in two places.
+/// A plot for a file and for the page.
 pub(crate) struct Picture {
-    /// Of its file, without the ending.
+    /// File name without extension.
     pub(crate) name: String,
-    /// With the title of the scenario.
+    /// The plot, with the scenario's title.
     pub(crate) plot: Plot,
-    /// Its title on a page that says the scenario's once.
+    /// Title on the page, without that of the scenario.
     pub(crate) heading: String,
 }
 
-/// Pictures, and how many were left out. None without a numeric axis of at least two values.
+/// Creates the plots; also returns how many were omitted. There are none without a numeric axis of at least
+/// two values.
 pub(crate) fn draw(table: &Table) -> (Vec<Picture>, usize) {
     let Some(across) = (0..table.axes.len()).find_map(|axis| numeric(table, axis)) else {
         return (Vec::new(), 0);
@@ -58,12 +59,12 @@ pub(crate) fn draw(table: &Table) -> (Vec<Picture>, usize) {
     (plots, left_out)
 }
 
-/// The different values of an axis.
+/// Distinct values of an axis.
 fn values(table: &Table, axis: usize) -> BTreeSet<&str> {
     table.cells.iter().map(|cell| cell[axis].as_str()).collect()
 }
 
-/// What some axes can be together, in the order of the cells, and the cells of each choice.
+/// Distinct combinations of the values of `axes`, in the order of the cells, with the cells of each.
 fn choices<'a>(table: &'a Table, axes: &[usize]) -> Vec<(Vec<&'a str>, Vec<usize>)> {
     let mut places: BTreeMap<Vec<&str>, usize> = BTreeMap::new();
     let mut all: Vec<(Vec<&str>, Vec<usize>)> = Vec::new();
@@ -78,7 +79,7 @@ fn choices<'a>(table: &'a Table, axes: &[usize]) -> Vec<(Vec<&'a str>, Vec<usize
     all
 }
 
-/// An axis whose values are all numbers of one kind.
+/// An axis whose values are all numbers of the same dimension.
 fn numeric(table: &Table, axis: usize) -> Option<Across> {
     let amounts: Option<Vec<_>> = values(table, axis).into_iter().map(|v| amount(v).ok()).collect();
     let amounts = amounts.filter(|a| a.len() > 1 && a.iter().all(|other| other.measures == a[0].measures))?;
@@ -98,7 +99,7 @@ fn numeric(table: &Table, axis: usize) -> Option<Across> {
     Some(Across { axis, label: format!("{}{unit}", table.axes[axis]), scale })
 }
 
-/// Label and scale of a metric's axis.
+/// Axis label and scale of a metric.
 pub(crate) fn unit(table: &Table, metric: usize) -> (String, f64) {
     let label = table.metrics[metric].label();
     if table.metrics[metric].unit() == Unit::Rate {
@@ -172,7 +173,7 @@ mod tests {
             &["goodput", "jain"],
         );
         let (plots, left_out) = draw(&table);
-        // loss to the right, a curve for each tcp, a picture for each b
+        // horizontal: loss; a curve for each tcp, a plot for each b
         assert_eq!((plots.len(), left_out), (16, 0));
         let Picture { name, plot, heading } = &plots[9];
         assert_eq!((name.as_str(), plot.title.as_str()), ("curve-2-2", "t, b = 2 kB"));

@@ -1,4 +1,4 @@
-//! Which runs a sweep has, in the order of cells and seeds.
+//! The runs of a sweep, in the order of cells and seeds.
 
 use crate::error::{Error, metric_error};
 use crate::key::key;
@@ -10,33 +10,33 @@ use bentpipe_sim::report::names;
 use bentpipe_stats::{Level, half_width, mean};
 use rayon::prelude::*;
 
-/// Most runs of a sweep.
+/// Maximum number of runs of a sweep.
 pub const MAX_RUNS: usize = 100_000;
 
-/// The part of the runs with `index mod of = number - 1`.
+/// A shard: the runs with `index mod of = number - 1`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Shard {
-    /// From 1.
+    /// Number of the shard, from 1.
     pub number: usize,
-    /// How many there are.
+    /// Number of shards.
     pub of: usize,
 }
 
-/// A sweep as asked for.
+/// A sweep as requested.
 pub struct Job<'a> {
     /// The scenario file.
     pub source: &'a Source,
-    /// Brings trace files.
+    /// Reads trace files.
     pub files: &'a (dyn Files + Sync),
-    /// Parameters that are the same in every cell; none of them an axis.
+    /// Parameters with the same value in every cell; none of them is an axis.
     pub sets: Vec<(String, String)>,
-    /// Seed of the first run of each cell, instead of the file's.
+    /// Seed of the first run of each cell; `None`: the file's.
     pub seed: Option<u64>,
     /// Axes, seeds, metrics, precision.
     pub spec: SweepSpec,
-    /// Only a part of the runs.
+    /// Shard to execute; `None`: all runs.
     pub shard: Option<Shard>,
-    /// Threads; 0 for one per core.
+    /// Number of threads; 0: one per core.
     pub threads: usize,
 }
 
@@ -56,13 +56,13 @@ impl Job<'_> {
             .map_err(|diagnostic| Error::Cell { diagnostic, cell: axes().collect() })
     }
 
-    /// The metrics of the tables, and the one whose precision is wished.
+    /// Metrics of the tables, then the one whose precision is required.
     fn metrics(&self) -> Result<Vec<Metric>, Error> {
         let texts = self.spec.measure.iter().chain(self.spec.precision.as_ref().map(|p| &p.of));
         texts.map(|text| Metric::parse(text).map_err(|e| metric_error(text, e))).collect()
     }
 
-    /// Refuses what cannot be a sweep.
+    /// Checks the axes and options.
     fn check(&self) -> Result<(), Error> {
         let spec = &self.spec;
         for (name, values) in &spec.axes {
@@ -101,26 +101,26 @@ impl Job<'_> {
     }
 }
 
-/// One run.
+/// A run.
 pub(crate) struct Run {
     pub(crate) index: usize,
     pub(crate) cell: usize,
     pub(crate) seed: u64,
-    /// Empty until it is named.
+    /// Empty until computed by `name_runs`.
     pub(crate) key: String,
 }
 
 pub(crate) struct Plan {
-    /// Values of the axes.
+    /// Axis values of each cell.
     pub(crate) cells: Vec<Vec<String>>,
     pub(crate) runs: Vec<Run>,
-    /// Runs of each cell.
+    /// Number of runs of each cell.
     counts: Vec<u32>,
     base: u64,
     spec: SweepSpec,
     metrics: Vec<Metric>,
     title: String,
-    /// Values, per cell, of the metric whose precision is wished, and of how many runs they are.
+    /// Values per cell of the metric whose precision is required, and the number of runs they cover.
     known: (Vec<Vec<f64>>, usize),
 }
 
@@ -154,7 +154,7 @@ impl Plan {
         Ok(plan)
     }
 
-    /// More runs of some cells.
+    /// Adds runs of some cells.
     fn add(&mut self, cells: &[usize], upto: u32) {
         for &cell in cells {
             for k in self.counts[cell]..upto {
@@ -165,8 +165,8 @@ impl Plan {
         }
     }
 
-    /// Names runs that have no name yet, and sees to it that they have what is measured; the first fault in
-    /// their order is the one reported.
+    /// Computes missing keys and checks that the runs have all metrics. Returns the first error in their
+    /// order.
     pub(crate) fn name_runs(&mut self, job: &Job<'_>) -> Result<(), Error> {
         let (cells, metrics) = (&self.cells, &self.metrics);
         let named: Vec<Result<(), Error>> = self
@@ -184,7 +184,8 @@ impl Plan {
         named.into_iter().collect()
     }
 
-    /// After a batch: adds one for every cell that is not known well enough. False when there is none.
+    /// After a batch of runs, adds one for each cell that needs more precision. Returns false if there is
+    /// none.
     pub(crate) fn extend(&mut self, store: &Store) -> Result<bool, Error> {
         let Some(precision) = self.spec.precision.clone() else { return Ok(false) };
         let metric = Metric::parse(&precision.of).map_err(|e| metric_error(&precision.of, e))?;
@@ -208,7 +209,7 @@ impl Plan {
         Ok(!open.is_empty())
     }
 
-    /// The whole plan as JSON: the same for all shards.
+    /// Returns the whole plan as JSON, which is the same for all shards.
     pub(crate) fn manifest(&self) -> String {
         let named = |r: &Run| Named { cell: r.cell, seed: r.seed, key: r.key.clone() };
         let mut runs: Vec<Named> = self.runs.iter().map(named).collect();
@@ -218,7 +219,7 @@ impl Plan {
     }
 }
 
-/// All combinations, the last axis fastest.
+/// All combinations; the last axis varies fastest.
 fn cells(axes: &[(String, Vec<String>)]) -> Vec<Vec<String>> {
     axes.iter().fold(vec![Vec::new()], |cells, (_, values)| {
         let with =

@@ -1,7 +1,7 @@
-//! Finished runs: one file each, named by the run's key. The first line is the hash of the second, which
-//! holds the key and the report, so a torn or foreign file is noticed and made anew. Files are written under
-//! another name, synced and renamed, and the folder is synced: a name that is there stands for a whole file,
-//! whatever happens.
+//! Store of finished runs: one file each, named by the run's key. The first line is the hash of the second,
+//! which contains the key and the report, so that damaged files are detected and the run is repeated. Files
+//! are written under a temporary name, synced and renamed, and the folder is synced, so a file under its
+//! final name is always complete.
 
 use crate::error::{Error, file_error};
 use bentpipe_report::Report;
@@ -12,18 +12,18 @@ use std::io::{self, ErrorKind, Write as _};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// How names of files end that are being written.
+/// Suffix of files that are being written.
 const UNFINISHED: &str = ".unfinished";
 
 pub(crate) struct Store {
     folder: PathBuf,
-    /// Held while the store is in use: shared, so that several shards may have one folder.
+    /// Held while the store is in use. It is shared, so that several shards can use one folder.
     _lock: Option<File>,
 }
 
 impl Store {
-    /// The store in a sweep's folder, made when it is not there. What killed processes left half written is
-    /// removed, unless somebody is writing.
+    /// Opens the store in a sweep's folder, and creates it if necessary. Unfinished files of killed
+    /// processes are removed unless another process is using the store.
     pub(crate) fn open(out: &Path) -> Result<Self, Error> {
         let folder = out.join("runs");
         fs::create_dir_all(&folder).map_err(file_error(&folder))?;
@@ -35,7 +35,7 @@ impl Store {
                     .and_then(|()| remove_unfinished(&folder))
                     .map_err(file_error(&folder))?;
             }
-            // a file system without locks has nothing removed, and needs none
+            // on a file system without locks nothing is removed, so no lock is needed
             let _ = flock(lock, FlockOperation::LockShared);
         }
         Ok(Self { folder, _lock: lock })
@@ -50,13 +50,13 @@ impl Store {
         self.folder.join(format!("{key}.json"))
     }
 
-    /// The text of a sound run.
+    /// Text of a valid run.
     pub(crate) fn read_text(&self, key: &str) -> Option<String> {
         let text = fs::read_to_string(self.path(key)).ok()?;
         open(&text, key).map(|_| text)
     }
 
-    /// The report of a sound run.
+    /// Report of a valid run.
     pub(crate) fn read(&self, key: &str) -> Option<Report> {
         let text = fs::read_to_string(self.path(key)).ok()?;
         serde_json::from_value(open(&text, key)?).ok()
@@ -65,7 +65,7 @@ impl Store {
     pub(crate) fn write(&self, key: &str, report: &Report) -> Result<(), Error> {
         let mut value = serde_json::to_value(report).unwrap_or_default();
         if let Some(object) = value.as_object_mut() {
-            // what the key does not cover; series of instruments are long
+            // fields that the key does not cover, and series of instruments, which are long
             for name in ["scenario", "parameters", "instruments"] {
                 object.remove(name);
             }
@@ -78,13 +78,13 @@ impl Store {
     }
 }
 
-/// A run that was there a moment ago.
+/// Error for a run that disappeared.
 pub(crate) fn lost(key: &str) -> Error {
     let error = std::io::Error::other("it was removed or damaged meanwhile");
     Error::File { path: format!("runs/{key}.json").into(), error }
 }
 
-/// The text of a run's file.
+/// Contents of a run's file.
 fn seal(key: &str, report: &Value) -> String {
     let body = json!({ "key": key, "report": report }).to_string();
     format!("{}\n{body}\n", blake3::hash(body.as_bytes()).to_hex())
@@ -100,7 +100,7 @@ fn open(text: &str, key: &str) -> Option<Value> {
     (value.get("key")?.as_str()? == key).then(|| value["report"].take())
 }
 
-/// Writes a file so that it is there as a whole or not at all.
+/// Writes a file atomically.
 pub(crate) fn write_file(path: &Path, bytes: &[u8]) -> Result<(), Error> {
     let folder = path.parent().unwrap_or(Path::new(""));
     let written = create(path).and_then(|(temporary, mut file)| {
@@ -110,7 +110,7 @@ pub(crate) fn write_file(path: &Path, bytes: &[u8]) -> Result<(), Error> {
             .and_then(|()| fs::rename(&temporary, path))
             .and_then(|()| sync_folder(folder));
         if done.is_err() {
-            // a half of a file is of no use, and the disk may be full
+            // an incomplete file is useless, and the disk may be full
             let _ = fs::remove_file(&temporary);
         }
         done
@@ -118,8 +118,8 @@ pub(crate) fn write_file(path: &Path, bytes: &[u8]) -> Result<(), Error> {
     written.map_err(file_error(path))
 }
 
-/// A file beside `path` that nobody else writes: not another thread, nor another process, nor another machine
-/// on the same file system.
+/// Creates a temporary file beside `path` whose name is unique among threads, processes and machines on the
+/// same file system.
 fn create(path: &Path) -> io::Result<(PathBuf, File)> {
     static NUMBER: AtomicU64 = AtomicU64::new(0);
     let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
@@ -133,7 +133,7 @@ fn create(path: &Path) -> io::Result<(PathBuf, File)> {
     }
 }
 
-/// A name in a folder lasts when the folder is synced.
+/// Syncs the folder, which makes new names permanent.
 fn sync_folder(folder: &Path) -> io::Result<()> {
     let folder = if folder.as_os_str().is_empty() { Path::new(".") } else { folder };
     File::open(folder)?.sync_all()
@@ -143,7 +143,7 @@ fn remove_unfinished(folder: &Path) -> io::Result<()> {
     remove(folder, |name| name.ends_with(UNFINISHED))
 }
 
-/// Removes the files of a folder whose names are such.
+/// Removes the files of a folder whose names satisfy `such`.
 pub(crate) fn remove(folder: &Path, such: impl Fn(&str) -> bool) -> io::Result<()> {
     for entry in fs::read_dir(folder)? {
         let entry = entry?;
@@ -169,8 +169,7 @@ mod tests {
         assert_eq!(open(&good.replace(":1", ":2"), "k"), None);
     }
 
-    /// Two processes that fight for one name: what is there is one of the two texts, and nothing else is
-    /// left.
+    /// Two processes write the same name: the file is one of the two texts, and no other files remain.
     #[test]
     fn one_name_written_by_many_is_always_whole() {
         let folder = std::env::temp_dir().join(format!("bentpipe-store-{}", std::process::id()));

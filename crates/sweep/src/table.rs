@@ -1,4 +1,4 @@
-//! What tables, pictures and pages show, read from the manifest of a sweep and the store of its runs.
+//! Contents of tables, plots and pages, from the manifest of a sweep and its stored runs.
 
 use crate::error::{Error, metric_error};
 use crate::manifest::{Manifest, Named};
@@ -7,7 +7,7 @@ use bentpipe_report::Metric;
 use bentpipe_stats::{Level, half_width, mean};
 use rayon::prelude::*;
 
-/// What tables and pictures show.
+/// Contents of tables and plots.
 pub(crate) struct Table {
     pub(crate) title: String,
     pub(crate) axes: Vec<String>,
@@ -15,22 +15,22 @@ pub(crate) struct Table {
     pub(crate) cells: Vec<Vec<String>>,
     /// Cell, seed, a value per metric.
     pub(crate) runs: Vec<(usize, u64, Vec<Option<f64>>)>,
-    /// For each cell and metric what its runs gave.
+    /// Statistics for each cell and metric.
     pub(crate) figures: Vec<Vec<Figure>>,
 }
 
-/// A metric in a cell.
+/// Statistics of a metric in a cell.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) struct Figure {
     pub(crate) mean: Option<f64>,
-    /// Of the 95 % interval.
+    /// Half-width of the 95 % confidence interval.
     pub(crate) half_width: Option<f64>,
-    /// Runs that have a value.
+    /// Number of runs that have a value.
     pub(crate) n: usize,
 }
 
 impl Table {
-    /// Reads the manifest of a sweep and its runs.
+    /// Reads the runs of a manifest.
     pub(crate) fn read(manifest: &str, store: &Store) -> Result<Self, Error> {
         let Manifest { title, axes, measure, cells, runs, .. } = Manifest::read(manifest)?;
         let parsed = measure.iter().map(|t| Metric::parse(t).map_err(|e| metric_error(t, e)));
@@ -45,13 +45,13 @@ impl Table {
         Ok(Self { title, axes, metrics, cells, runs, figures })
     }
 
-    /// Names of the columns of `runs.csv`.
+    /// Column names of `runs.csv`.
     pub(crate) fn run_columns(&self) -> Vec<String> {
         let metrics = self.metrics.iter().map(Metric::column);
         self.axes.iter().cloned().chain(["seed".to_owned()]).chain(metrics).collect()
     }
 
-    /// Names of the columns of `cells.csv`.
+    /// Column names of `cells.csv`.
     pub(crate) fn cell_columns(&self) -> Vec<String> {
         let of = |c: String| [format!("{c}_mean"), format!("{c}_half_width_95"), format!("{c}_n")];
         self.axes.iter().cloned().chain(self.metrics.iter().flat_map(|m| of(m.column()))).collect()

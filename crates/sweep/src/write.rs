@@ -1,4 +1,4 @@
-//! `runs.csv`, `cells.csv` and the page, from the manifest and the store.
+//! Writes `runs.csv`, `cells.csv` and the page.
 
 use crate::error::{Error, file_error};
 use crate::pictures::Picture;
@@ -8,7 +8,7 @@ use crate::{page, pictures};
 use std::collections::BTreeSet;
 use std::path::Path;
 
-/// Writes everything that people read.
+/// Writes all output files.
 pub(crate) fn write(manifest: &str, store: &Store, out: &Path) -> Result<(), Error> {
     let table = Table::read(manifest, store)?;
     let (drawn, left_out) = pictures::draw(&table);
@@ -28,12 +28,12 @@ pub(crate) fn write(manifest: &str, store: &Store, out: &Path) -> Result<(), Err
     for (name, bytes) in &files {
         write_file(&out.join(name), bytes)?;
     }
-    // what an earlier sweep left in this folder would be taken for this one's
+    // remove files of an earlier sweep, which would be mistaken for those of this one
     let names: BTreeSet<&str> = files.iter().map(|(name, _)| name.as_str()).collect();
     remove(out, |name| stale(name) && !names.contains(name)).map_err(file_error(out))
 }
 
-/// True of names that some sweep might have written and another not.
+/// True for names of files that only some sweeps write.
 fn stale(name: &str) -> bool {
     let curve = name.strip_prefix("curve-").and_then(|rest| rest.strip_suffix(".svg"));
     curve.is_some_and(|n| n.bytes().all(|b| b.is_ascii_digit() || b == b'-'))

@@ -1,8 +1,8 @@
-//! An acknowledgment: ACK -> scoreboard -> recovery -> scheme.
+//! Processes an acknowledgment: ACK -> scoreboard -> recovery -> scheme.
 //!
 //! Sources: RFC 9293, section 3.10.7.4 (fifth check) and RFC 5961, section 5 (acceptable acknowledgments),
-//! RFC 6298 (timer), RFC 8985, section 7 (tail loss probe). Which bytes are lost is the recovery module's
-//! answer; what to do about it, the scheme's.
+//! RFC 6298 (timer), RFC 8985, section 7 (tail loss probe). The recovery module decides which bytes are
+//! lost; the scheme decides how to respond.
 
 use crate::board::Digest;
 use crate::cc::{Ack, Episode, Grant, Loss, LossCause};
@@ -20,7 +20,7 @@ use bentpipe_base::trace::{Event as Trace, Mask};
 use bentpipe_base::{Cx, Duration, Instant, Packet, Size};
 
 impl Connection {
-    /// Fifth check. False when the segment must not be processed further.
+    /// Fifth check. Returns false if the segment must not be processed further.
     pub(crate) fn acknowledgment(&mut self, cx: &mut Cx<'_>, segment: &Packet, at: Positions) -> bool {
         let una = self.board.una();
         let ack = self.acknowledged(segment);
@@ -37,7 +37,7 @@ impl Connection {
             return false;
         };
         if ack < self.board.una() {
-            // one that a later one overtook: its text and its blocks may still count, its number and window
+            // a later ACK overtook this one: its data and SACK blocks may still count, its number and window
             // do not
             if self.agreed.sack && !segment.tcp.sack.is_empty() && !self.board.is_empty() {
                 self.take_ack(cx, segment, ack, false);
@@ -51,22 +51,22 @@ impl Connection {
             && !self.tail_probe.is_outstanding()
             && !self.probes.as_ref().is_some_and(|p| p.waits())
         {
-            return true; // nothing is outstanding: the everyday case of a pure receiver
+            return true; // nothing is outstanding: the usual case of a pure receiver
         }
         self.take_ack(cx, segment, ack, window_changed);
         self.closing_states(cx);
         true
     }
 
-    /// The position that a segment acknowledges; `None` if that was never sent, or is older than the largest
-    /// window (RFC 5961, section 5.2).
+    /// Returns the position that a segment acknowledges; `None` if it was never sent, or is older than the
+    /// largest window (RFC 5961, section 5.2).
     pub(crate) fn acknowledged(&self, segment: &Packet) -> Option<u64> {
         let (una, next) = (self.board.una(), self.board.next());
         let ack = self.iss.offset_near(segment.tcp.ack, una)?;
         (ack <= next && ack + self.peer_window_max >= una).then_some(ack)
     }
 
-    /// SND.WND, SND.WL1 and SND.WL2. True when the window changed.
+    /// Updates SND.WND, SND.WL1 and SND.WL2. True if the window changed.
     fn update_window(&mut self, segment: &Packet, at: Positions, ack: u64) -> bool {
         let (wl1, wl2) = self.window_update;
         if !(wl1 < at.left || (wl1 == at.left && wl2 <= ack)) {
@@ -80,7 +80,7 @@ impl Connection {
         self.peer_edge = edge;
         if window > 0 && changed {
             if self.timers.runs(Timer::Persist) && !self.board.is_empty() {
-                self.board.mark_lost(0, true); // the peer refused the probe
+                self.board.mark_lost(0, true); // the closed window discarded the probe
             }
             self.persist_backoff = 0;
             self.timers.stop(Timer::Persist);
@@ -88,8 +88,8 @@ impl Connection {
         changed
     }
 
-    /// One that was overtaken (`ack` below SND.UNA) brings its blocks: RFC 6675, section 5, calls Update()
-    /// for any. Its round trip and its ECN echo are out of date.
+    /// Applies an acknowledgment. One that was overtaken (`ack` below SND.UNA) still counts for its SACK
+    /// blocks: RFC 6675, section 5, calls Update() for any. Its round trip and its ECN echo are out of date.
     fn take_ack(&mut self, cx: &mut Cx<'_>, segment: &Packet, ack: u64, window_changed: bool) {
         let limited_by = self.growth_limit(cx.now);
         let una = self.board.una();
@@ -159,8 +159,8 @@ impl Connection {
         self.after_ack(cx, &digest, &finding);
     }
 
-    /// Where recovery stands, as the scheme is told: nothing grows either while a mark lowers the window of a
-    /// Linux host.
+    /// The recovery state that the scheme is told. On Linux the window does not grow while a mark reduces
+    /// it.
     fn episode_told(&self, finding: &Finding) -> Episode {
         let again = self.linux() && finding.loss.is_some();
         match self.recovery.episode() {
@@ -170,7 +170,7 @@ impl Connection {
         }
     }
 
-    /// A receiver that merges segments acknowledges several at once: each of them lets probes go.
+    /// Counts delivered segments, each of which allows probes; one ACK may cover several.
     fn count_for_probes(&mut self, digest: &Digest) {
         let mss = self.mss();
         if let Some(probes) = &mut self.probes {
@@ -179,8 +179,8 @@ impl Connection {
         }
     }
 
-    /// Comes before all else that an acknowledgment means: a DSACK that our own probe caused says nothing to
-    /// anybody else.
+    /// Looks for answers to our own probes. This comes first, since a DSACK that a probe caused means
+    /// nothing to the other mechanisms.
     fn claim_probes(&mut self, now: Instant, segment: &Packet, bare: bool, digest: &mut Digest) -> Claim {
         let patience = self.rtt.rto() * 2;
         let soonest = self.rtt.min().unwrap_or_default() / 2;
@@ -194,14 +194,14 @@ impl Connection {
         claim
     }
 
-    /// What the network says of the rate, with the acknowledgment of the segment that was sent last.
+    /// Returns a change of the granted rate, as of the newest segment acknowledged.
     fn granted(&mut self, digest: &Digest) -> Option<Grant> {
         let (network, (sent_at, _)) = (self.config.grant.as_ref()?, digest.newest?);
         self.answers.on_ack(sent_at, network)
     }
 
-    /// RFC 5681, section 2, or with SACK anything that reports new SACKed data (RFC 6675, section 2).
-    /// Not one that says something `other`.
+    /// True for a duplicate ACK: RFC 5681, section 2, or with SACK any that reports new SACKed data (RFC
+    /// 6675, section 2). Without SACK, one with an `other` meaning does not count.
     fn is_duplicate(&self, segment: &Packet, una: u64, other: bool, digest: &Digest) -> bool {
         if matches!(self.recovery.detection(), Detection::Sack | Detection::Rack) {
             return digest.newly_sacked > 0 && digest.acked == 0;
@@ -224,14 +224,14 @@ impl Connection {
                 continue;
             };
             if l >= r || r > self.board.next() {
-                continue; // nonsense, or data we never sent
+                continue; // invalid, or data we never sent
             }
-            // RFC 2883: the first block below the cumulative ACK, or inside the second block
+            // RFC 2883: the first block is a DSACK below the cumulative ACK or inside the second block
             if i == 0 && (r <= ack || self.inside_second_block(segment, l, r)) {
                 digest.dsack = Some((l, r));
                 continue;
             }
-            // a scheme that counts duplicate ACKs wants nothing but DSACKs
+            // a scheme that counts duplicate ACKs uses only DSACKs
             if l >= una && matches!(self.recovery.detection(), Detection::Sack | Detection::Rack) {
                 self.board.sack(l, r, now, &mut self.rate, digest);
             }
@@ -247,7 +247,7 @@ impl Connection {
         }
     }
 
-    /// RTT samples: Karn's rule, or timestamps where a retransmission is involved (RFC 7323, section 4).
+    /// Takes an RTT sample: Karn's rule, or timestamps for a retransmission (RFC 7323, section 4).
     fn take_rtt(&mut self, now: Instant, segment: &Packet, digest: &Digest) -> Option<Duration> {
         if digest.delivered == 0 {
             return None;
@@ -265,7 +265,7 @@ impl Connection {
             _ if self.agreed.timestamps && digest.acked > 0 => {
                 let echo = segment.tcp.timestamps?.echo;
                 let rtt = Duration::from_millis(u64::from(self.timestamp(now).wrapping_sub(echo)));
-                // none is shorter than a tick of that clock; one longer than any timeout is a lie
+                // at least one tick of the timestamp clock; more than the largest RTO is a false echo
                 Some(rtt.max(Duration::from_millis(1))).filter(|rtt| *rtt <= self.config.rto.max)
             }
             _ => None,
@@ -298,7 +298,7 @@ impl Connection {
         finding
     }
 
-    /// RFC 8985, section 7.4: a probe that repaired a loss is answered like fast recovery.
+    /// RFC 8985, section 7.4: if the probe repaired a loss, the scheme responds as to fast recovery.
     fn answer_tail_probe(&mut self, cx: &mut Cx<'_>, digest: &Digest, bare: bool) {
         if self.tail_probe.on_ack(self.board.una(), digest.dsack.is_some() || bare)
             && self.recovery.episode() == Episode::Open
@@ -314,7 +314,7 @@ impl Connection {
         }
     }
 
-    /// `acked` bytes were outstanding as the loss showed and are not any more.
+    /// Reports a loss to the scheme. `acked` bytes were outstanding when it was found and have left since.
     pub(crate) fn answer_loss(&mut self, cx: &mut Cx<'_>, loss: &Loss, acked: u64) {
         self.tail_probe.cancel();
         self.tell_reduction();
@@ -323,7 +323,7 @@ impl Connection {
         self.cc.on_loss(cx, &path, loss);
     }
 
-    /// The reduction of fast recovery, one acknowledgment on.
+    /// Reduces the window in fast recovery by the step of one acknowledgment.
     fn lower_window(&mut self, cx: &mut Cx<'_>, digest: &Digest, duplicate: bool, finding: &Finding) {
         let reducing = self.recovery.episode() == Episode::Fast || self.recovery.is_reducing();
         if reducing && (digest.delivered > 0 || duplicate) {
@@ -341,7 +341,7 @@ impl Connection {
         });
     }
 
-    /// Timers and counters.
+    /// Updates timers and counters.
     fn after_ack(&mut self, cx: &Cx<'_>, digest: &Digest, finding: &Finding) {
         self.stats.bytes_acked = Size(self.board.una().saturating_sub(1).min(self.written - 1));
         // RFC 6582: within NewReno's recovery only the first partial ACK restarts the timer; Linux restarts
@@ -372,7 +372,7 @@ impl Connection {
         self.timers.set(Timer::Retransmit, now + self.rtt.rto());
     }
 
-    /// RACK's reordering timer.
+    /// RACK's reordering timer expired.
     pub(crate) fn on_reorder_timer(&mut self, cx: &mut Cx<'_>) {
         let digest = Digest::default();
         let window = if self.linux() { self.cwnd().0 } else { 0 };
@@ -395,7 +395,7 @@ impl Connection {
         }
     }
 
-    /// RFC 6298, section 5.4 to 5.7, and RFC 9293, section 3.8.3 (giving up).
+    /// Retransmission timeout: RFC 6298, section 5.4 to 5.7, and RFC 9293, section 3.8.3 (giving up).
     pub(crate) fn on_retransmit_timer(&mut self, cx: &mut Cx<'_>) {
         if self.board.is_empty() {
             return;
@@ -406,7 +406,7 @@ impl Connection {
             return;
         }
         self.stats.timeouts += 1;
-        // the wait for this timer was part of the repair, though nobody knew then
+        // the wait for this timer counts as recovery, although that is only known now
         if self.state.synchronised() {
             let waited = self.rtt.rto();
             self.limits.blame(Instant(cx.now.0.saturating_sub(waited.0)), cx.now, Limit::Recovery);
@@ -426,7 +426,7 @@ impl Connection {
         self.restart_retransmit_timer(cx.now);
     }
 
-    /// What our FIN's acknowledgment changes.
+    /// Changes the state if our FIN was acknowledged.
     fn closing_states(&mut self, cx: &Cx<'_>) {
         if !self.closing || self.board.una() <= self.written {
             return;
@@ -442,8 +442,7 @@ impl Connection {
         }
     }
 
-    /// RFC 5681, section 4.1, and RFC 7661, section 4.4: after an idle or unused time the window must be
-    /// earned again.
+    /// RFC 5681, section 4.1, and RFC 7661, section 4.4: reduces a window that was idle or unused.
     pub(crate) fn validate_window(&mut self, cx: &mut Cx<'_>) {
         if !self.board.is_empty() {
             return;
@@ -470,7 +469,7 @@ impl Connection {
         }
     }
 
-    /// Time-limited causes of a sender that has nothing to do are the application's.
+    /// What limits a sender that has nothing to send: a full send buffer, or the application.
     pub(crate) fn idle_limit(&self) -> Limit {
         if self.config.send_buffer.is_some() && !self.closing && self.send_room() == 0 {
             Limit::SendBuffer
@@ -480,7 +479,7 @@ impl Connection {
     }
 }
 
-/// Payload bytes in `acked` bytes of sequence space above `una`: the SYN is none.
+/// Payload bytes in `acked` bytes of sequence space above `una`: without the SYN.
 const fn payload(una: u64, acked: u64) -> u64 {
     if una == 0 { acked.saturating_sub(1) } else { acked }
 }

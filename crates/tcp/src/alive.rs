@@ -1,17 +1,17 @@
-//! Is the peer still there? The user timeout and keep-alives.
+//! User timeout and keep-alives: they end a connection whose peer no longer answers.
 //!
-//! Sources: RFC 9293, sections 3.9.1 and 3.10.8 (user timeout), 3.8.4 (keep-alives); RFC 5482 (what a user
-//! timeout is; its option, which tells the peer, is not sent).
-//! - User timeout: what was sent, or probes into a closed window, stay without progress that long: the
-//!   connection is over, and nobody is told. It counts in place of the number of timeouts, whatever a peer
-//!   answers with a closed window (Linux: `TCP_USER_TIMEOUT`).
-//! - Keep-alives: nothing was heard for `idle`, and nothing is outstanding: a segment without text from
-//!   before SND.NXT draws an ACK. After `count` of them without any answer, `interval` apart, the connection
-//!   is reset. With a user timeout that decides (`tcp_keepalive_timer`).
+//! Sources: RFC 9293, sections 3.9.1 and 3.10.8 (user timeout), 3.8.4 (keep-alives); RFC 5482 (definition of
+//! the user timeout; its option, which tells the peer, is not sent).
+//! - User timeout: if sent data, or probes of a closed window, make no progress for this time, the
+//!   connection ends without a RST. It replaces the limit on the number of timeouts, and applies even if the
+//!   peer keeps answering with a closed window (Linux: `TCP_USER_TIMEOUT`).
+//! - Keep-alives: if nothing was heard for `idle` and nothing is outstanding, a segment without data at
+//!   SND.NXT - 1 is sent to draw an ACK. After `count` of them without an answer, `interval` apart, the
+//!   connection is reset. A user timeout, if set, decides this in place of `count` (`tcp_keepalive_timer`).
 //!
-//! One timer serves both. It is not moved when something is heard or acknowledged: it looks when it is due,
-//! and waits on. Defaults: both off, as RFC 9293 asks for keep-alives; `idle` 2 h, `interval` 75 s, `count`
-//! 9.
+//! One timer serves both. It is not moved when something is heard or acknowledged: it checks when it expires
+//! and is set again. Defaults: both off, as RFC 9293 asks for keep-alives; `idle` 2 h, `interval` 75 s,
+//! `count` 9.
 
 use crate::config::KeepAlive;
 use crate::connection::Connection;
@@ -19,14 +19,14 @@ use crate::state::{Event, State};
 use crate::timers::Timer;
 use bentpipe_base::{Cx, Instant};
 
-/// When something last went on.
+/// Times of the last activity.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Alive {
-    /// An acceptable segment arrived.
+    /// When an acceptable segment last arrived.
     heard: Instant,
-    /// Something was acknowledged, or sent while nothing was outstanding.
+    /// When something was last acknowledged, or sent while nothing was outstanding.
     progress: Instant,
-    /// Keep-alives sent since something was heard.
+    /// Keep-alives sent since the last segment arrived.
     probes: u32,
 }
 
@@ -48,7 +48,7 @@ impl Alive {
 }
 
 impl Connection {
-    /// Something is outstanding that was not, or the connection has opened.
+    /// Restarts the user timeout: the first segment is outstanding, or the connection has opened.
     #[inline]
     pub(crate) fn watch(&mut self, now: Instant) {
         self.alive.progress(now);
@@ -64,16 +64,16 @@ impl Connection {
         }
     }
 
-    /// The user timeout ends.
+    /// When the user timeout expires; `None` while nothing is outstanding.
     fn gives_up_at(&self) -> Option<Instant> {
         let patience = self.config.user_timeout.filter(|_| !self.board.is_empty())?;
         Some(self.alive.progress + patience)
     }
 
-    /// The next keep-alive leaves, or would. While something is outstanding its timers do the same.
+    /// When the next keep-alive is due. While data is outstanding, its own timers test the peer.
     fn next_keep_alive(&self) -> Option<Instant> {
         let policy = self.keep_alive()?;
-        let interval = policy.interval.max(self.config.rto.granularity); // time goes on between two
+        let interval = policy.interval.max(self.config.rto.granularity); // must not be zero
         Some(self.alive.heard + policy.idle + interval * u64::from(self.alive.probes))
     }
 
@@ -82,7 +82,7 @@ impl Connection {
         self.config.keep_alive.filter(|_| open)
     }
 
-    /// The timer of both.
+    /// Handles the common timer.
     pub(crate) fn on_alive_timer(&mut self, cx: &mut Cx<'_>) {
         if self.gives_up_at().is_some_and(|at| at <= cx.now) {
             self.give_up(cx.now);
@@ -92,7 +92,7 @@ impl Connection {
             self.keep_alive().filter(|_| self.next_keep_alive().is_some_and(|at| at <= cx.now))
         {
             if !self.board.is_empty() {
-                self.alive.heard(cx.now); // as Linux, which looks again after another `idle`
+                self.alive.heard(cx.now); // as Linux, which checks again after another `idle`
             } else if self.is_silent(cx.now, &policy) {
                 self.send.reset = true;
                 self.give_up(cx.now);
@@ -106,7 +106,7 @@ impl Connection {
         self.set_alive_timer();
     }
 
-    /// Enough keep-alives stayed without an answer.
+    /// True if enough keep-alives stayed without an answer.
     fn is_silent(&self, now: Instant, policy: &KeepAlive) -> bool {
         match self.config.user_timeout {
             Some(patience) => self.alive.probes > 0 && now.since(self.alive.heard) >= patience,
@@ -114,7 +114,7 @@ impl Connection {
         }
     }
 
-    /// The peer does not answer any more.
+    /// Closes the connection because the peer no longer answers.
     pub(crate) fn give_up(&mut self, now: Instant) {
         self.events.push(Event::TimedOut);
         self.limits.stop(now);

@@ -1,8 +1,8 @@
 //! The scoreboard: every segment sent and not yet cumulatively acknowledged, and what is known of it.
 //!
-//! Segments stand in order of sequence. Each is in flight, selectively acknowledged, or believed lost; a lost
-//! one may have a retransmission in flight. Byte counts of each kind are kept, so `pipe` (RFC 6675,
-//! section 4) is a subtraction. Which segments are lost is decided by the recovery module, not here.
+//! Segments are kept in sequence order. Each is in flight, SACKed, or believed lost; a lost one may have a
+//! retransmission in flight. The bytes of each kind are counted, so `pipe` (RFC 6675, section 4) is a
+//! subtraction. The recovery module, not this one, decides which segments are lost.
 
 mod searches;
 
@@ -31,7 +31,7 @@ pub struct Sent {
     pub resent: bool,
     /// How often it was retransmitted.
     pub resends: u8,
-    /// Probe segments carried copies of it.
+    /// A probe segment carried a copy of it.
     pub copied: bool,
 }
 
@@ -40,33 +40,32 @@ pub struct Sent {
 pub struct Digest {
     /// Bytes newly acknowledged cumulatively.
     pub acked: u64,
-    /// Of these and of the newly SACKed, bytes not reported before.
+    /// Bytes acknowledged or SACKed for the first time.
     pub delivered: u64,
-    /// The segments that these bytes were.
+    /// Number of segments acknowledged or SACKed for the first time, without the SYN.
     pub segments: u64,
     /// Bytes newly SACKed.
     pub newly_sacked: u64,
-    /// Sending time of the newest segment newly delivered that was never retransmitted.
+    /// When the newest segment was sent that is newly delivered and was never retransmitted.
     pub rtt_from: Option<Instant>,
-    /// Of the segment sent last among those newly delivered: when it was sent, where it ends.
+    /// Of the newly delivered segments, the one sent last: when it was sent and where it ends.
     pub newest: Option<(Instant, u64)>,
-    /// The same, of those that are known to be delivered as they were last sent (RFC 8985, section 6.2, step
-    /// 2).
+    /// The same among those certainly delivered by their last transmission (RFC 8985, section 6.2, step 2).
     pub newest_sure: Option<(Instant, u64)>,
-    /// Of these, that which comes last in sequence, those cumulatively acknowledged after those SACKed: where
-    /// it ends, when it was sent.
+    /// Among these, the last in sequence: where it ends and when it was sent. Cumulatively acknowledged
+    /// segments take precedence over SACKed ones.
     pub last_sure: Option<(u64, Instant)>,
-    /// Set before: what was sent again later than this has not had the time to arrive; the original has.
+    /// Input: a retransmission sent later than this cannot have been answered yet, but the original can.
     pub newest_repair: Option<Instant>,
-    /// A segment that was retransmitted was acknowledged.
+    /// A retransmitted segment was acknowledged.
     pub resent_acked: bool,
     /// A segment never retransmitted was acknowledged or SACKed.
     pub original_acked: bool,
-    /// Where the first of them ends.
+    /// Lowest end of such a segment.
     pub original_least: Option<u64>,
     /// A DSACK was reported: `[left, right)` arrived twice.
     pub dsack: Option<(u64, u64)>,
-    /// Set before: a segment of which a probe carried a copy may have arrived by that copy.
+    /// Input: a segment that a probe copied may have been delivered by that copy.
     pub doubtful: bool,
 }
 
@@ -128,11 +127,11 @@ impl Scoreboard {
     pub const fn to_resend(&self) -> u64 {
         self.lost - self.resent
     }
-    /// Bytes ever marked lost: it tells whether an acknowledgment found more.
+    /// Bytes ever marked lost: an increase shows that an acknowledgment found more.
     pub const fn marked(&self) -> u64 {
         self.marked
     }
-    /// Length of the longest segment that arrived, as far as its length is still what we send.
+    /// Length of the longest segment that arrived, at most the present MSS.
     pub const fn longest_delivered(&self) -> u64 {
         self.longest_delivered
     }
@@ -183,7 +182,7 @@ impl Scoreboard {
         });
     }
 
-    /// Records that a probe segment carries a copy of what begins at `start`.
+    /// Records that a probe segment carries a copy of the segment at `start`.
     pub fn copy(&mut self, start: u64) {
         let i = self.index_above(start);
         if let Some(seg) = self.segs.get_mut(i) {
@@ -271,7 +270,7 @@ impl Scoreboard {
                 break;
             }
             if seg.sacked {
-                // skip the part that was reported before
+                // skip the range that was reported before
                 let known = self.sacked_ranges.containing(start).map_or(seg.end, |r| r.1);
                 i = self.index_above(known.saturating_sub(1)) + 1;
                 continue;
@@ -298,7 +297,7 @@ impl Scoreboard {
         }
     }
 
-    /// Marks segment `i` as lost; with `again`, also when its retransmission was in flight. Returns the bytes
+    /// Marks segment `i` as lost; with `again`, also if its retransmission is in flight. Returns the bytes
     /// newly marked.
     pub fn mark_lost(&mut self, i: usize, again: bool) -> u64 {
         let len = self.segs[i].end - self.start_of(i);
@@ -329,8 +328,8 @@ impl Scoreboard {
         len
     }
 
-    /// The path takes no segments longer than `mss`: cuts those that did not arrive into pieces, which are
-    /// lost and not resent. False if there were none.
+    /// The path carries no segments longer than `mss`: splits longer ones that did not arrive into pieces,
+    /// which are lost and not resent. Returns false if there were none.
     pub fn cut(&mut self, mss: u64) -> bool {
         self.longest_delivered = self.longest_delivered.min(mss);
         let mut any = false;
@@ -358,14 +357,14 @@ impl Scoreboard {
         any
     }
 
-    /// Marks everything not SACKed as lost and not resent: after a retransmission timeout.
+    /// Marks everything not SACKed as lost and not resent, after a retransmission timeout.
     pub fn mark_all_lost(&mut self) {
         for i in 0..self.segs.len() {
             self.mark_lost(i, true);
         }
     }
 
-    /// Takes back all loss marks: the timeout was spurious.
+    /// Removes all loss marks: the timeout was spurious.
     pub fn unmark_lost(&mut self) {
         for seg in &mut self.segs {
             seg.lost = false;
@@ -377,8 +376,8 @@ impl Scoreboard {
         self.twice = 0;
     }
 
-    /// Forgets all SACK information if it covers the oldest byte and yet that is not acknowledged: the
-    /// receiver discarded what it had reported (RFC 2018, section 8).
+    /// Forgets all SACK information if the oldest byte is SACKed but not acknowledged: the receiver
+    /// discarded what it had reported (RFC 2018, section 8).
     pub fn renege_at_una(&mut self) {
         if self.segs.front().is_none_or(|s| !s.sacked) {
             return;
@@ -416,7 +415,7 @@ impl Scoreboard {
 impl Digest {
     #[inline]
     fn take(&mut self, seg: &Sent) {
-        self.segments += u64::from(seg.end > 1); // the SYN is none
+        self.segments += u64::from(seg.end > 1); // not the SYN
         let original = seg.resends == 0 && !(seg.copied && self.doubtful);
         if original {
             self.original_acked = true;

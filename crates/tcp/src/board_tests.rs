@@ -164,7 +164,7 @@ fn apply(op: &Op, board: &mut Scoreboard, model: &mut Model, rate: &mut Delivery
     digest.delivered
 }
 
-/// What the searches find is what one from the start would find, asked in this state or not.
+/// The incremental searches find the same as a search from the start.
 fn searches_agree(board: &mut Scoreboard, at: u64) {
     let top = board.una() + at;
     let segs: Vec<_> = (0..board.len()).map(|i| (board.start_of(i), board.get(i).unwrap().clone())).collect();

@@ -1,4 +1,4 @@
-//! What a host's TCP is configured to be. Every option can be absent, so that old hosts can be expressed.
+//! Configuration of a host's TCP. Every option can be switched off, so that old hosts can be modelled.
 
 use crate::grants::GrantConfig;
 use crate::scheme::Scheme;
@@ -7,7 +7,7 @@ use bentpipe_base::{Duration, Size};
 /// Configuration of one end of a connection.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Config {
-    /// Whose habits hold where the RFCs leave a choice.
+    /// Which stack's behaviour applies where the RFCs leave a choice.
     pub stack: Stack,
     /// Congestion control and loss recovery, by name and parameters.
     pub scheme: Scheme,
@@ -34,35 +34,35 @@ pub struct Config {
     pub limited_transmit: bool,
     /// What happens to the congestion window of an idle or application-limited sender.
     pub validation: Validation,
-    /// Pace segments of schemes that do not name a pace themselves.
+    /// Pace segments of schemes that set no pace themselves.
     pub pacing: bool,
-    /// Whether ECN is asked for, or agreed to (RFC 3168).
+    /// Whether ECN is requested or accepted (RFC 3168).
     pub ecn: EcnUse,
-    /// Agree on the probe option, where the scheme of either end sends probe segments.
+    /// Negotiate the probe option if the scheme of either end sends probe segments.
     pub probe_option: bool,
-    /// A rate that the network grants the sender; only schemes that ask for rates look at it.
+    /// A rate that the network grants the sender; only schemes that request rates use it.
     pub grant: Option<GrantConfig>,
-    /// Random delay of the sender's opportunities or of its packets.
+    /// Random delay at the sender.
     pub jitter: Option<Jitter>,
     /// Length of TIME-WAIT: twice the maximum segment lifetime (RFC 9293, section 3.4.2).
     pub time_wait: Duration,
     /// Give up after this many consecutive timeouts of one segment (RFC 9293, section 3.8.3).
     pub max_timeouts: u32,
-    /// Give up when what was sent makes no progress for this time (RFC 9293, section 3.9.1), in place of the
-    /// number of timeouts.
+    /// Give up when outstanding data makes no progress for this time (RFC 9293, section 3.9.1), in place of
+    /// `max_timeouts`.
     pub user_timeout: Option<Duration>,
-    /// Ask a peer that is silent whether it is still there (RFC 9293, section 3.8.4).
+    /// Send keep-alives to a silent peer (RFC 9293, section 3.8.4).
     pub keep_alive: Option<KeepAlive>,
 }
 
 /// Keep-alives (RFC 9293, section 3.8.4).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct KeepAlive {
-    /// Time without anything heard before the first.
+    /// Time without hearing from the peer before the first one.
     pub idle: Duration,
-    /// Time between two.
+    /// Time between two of them.
     pub interval: Duration,
-    /// So many without an answer end the connection.
+    /// This many without an answer end the connection.
     pub count: u32,
 }
 
@@ -73,8 +73,8 @@ impl Default for KeepAlive {
     }
 }
 
-/// Whose habits hold where the RFCs leave a choice, and where a stack departs from them. The values of a host
-/// (windows, timeouts, options) are options of their own: this decides what is done with them.
+/// Which stack's behaviour applies where the RFCs leave a choice or a stack departs from them. The values of
+/// a host (windows, timeouts, options) are separate: this decides how they are used.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Stack {
     /// The RFCs that the modules name.
@@ -87,12 +87,12 @@ pub enum Stack {
 /// Explicit congestion notification (RFC 3168).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum EcnUse {
-    /// Neither asked for nor agreed to.
+    /// Neither requested nor accepted.
     #[default]
     Off,
-    /// Agreed to where the peer asks.
+    /// Accepted if the peer requests it.
     Answer,
-    /// Asked for and agreed to.
+    /// Requested and accepted.
     Ask,
 }
 
@@ -131,9 +131,9 @@ impl ReceiveBuffer {
 /// Delayed acknowledgments (RFC 9293, section 3.8.6.3).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DelayedAck {
-    /// Acknowledge at the latest on this many full-sized segments. At least 1.
+    /// Acknowledge after at most this many full-sized segments. At least 1.
     pub count: u32,
-    /// Acknowledge at the latest after this time; below 500 ms.
+    /// Acknowledge after at most this time; below 500 ms.
     pub timeout: Duration,
 }
 
@@ -186,10 +186,10 @@ pub struct Jitter {
 /// What sender jitter delays.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum JitterKind {
-    /// ns-2's `overhead_`: an ACK that allows sending opens an opportunity after the delay, and then all that
-    /// fits is sent. Retransmissions bypass it.
+    /// ns-2's `overhead_`: when an ACK allows new data, sending starts after the delay, and then all that
+    /// fits is sent. Retransmissions are not delayed.
     Opportunity,
-    /// Every packet on its own, order kept.
+    /// Each packet is delayed separately; the order is kept.
     Packet,
 }
 
@@ -224,8 +224,8 @@ impl Default for Config {
 }
 
 impl Config {
-    /// A Linux host as it comes: [`Stack::Linux`] with the values of Linux 6.x. The largest window is what
-    /// half of `tcp_rmem` (32 MiB) holds: the other half is overhead.
+    /// A Linux host with its defaults: [`Stack::Linux`] with the values of Linux 6.x. The largest window is
+    /// half of `tcp_rmem` (32 MiB): the other half is overhead.
     pub fn linux() -> Self {
         let mut config = Self::default();
         config.scheme = config.scheme.on(Stack::Linux);
@@ -243,7 +243,7 @@ impl Config {
         }
     }
 
-    /// The same host with its values, but with what `stack` does with them.
+    /// Returns the same host and values, with the behaviour of `stack`.
     #[must_use]
     pub fn on(&self, stack: Stack) -> Self {
         Self { stack, scheme: self.scheme.on(stack), ..self.clone() }

@@ -1,12 +1,12 @@
-//! A TCP connection: coordinates only.
+//! A TCP connection: its state and its public functions.
 //!
-//! Verbs of a driver: `segment` (one arrived), `icmp` (a word about one of ours), `timer` (a deadline
-//! passed), `transmit` (what may be sent now; call until `None`), `deadline` (when to call again). Verbs of
-//! an application: `write`, `close`, `readable`, `consume`, `abort`, `cork`, `event`. No verb does I/O or
-//! reads a clock. The work is done elsewhere: `input.rs` (RFC 9293's segment processing), `acks.rs`
-//! (acknowledgments), `output.rs` (what to send next), `handshake.rs`, `receiver.rs`, `board.rs`,
-//! `recovery/`, `cc/`. Payload never passes through: a segment names a range of the stream, and who drives
-//! the connection copies the bytes.
+//! A driver calls `segment` (a segment arrived), `icmp` (an ICMP message about one of ours arrived), `timer`
+//! (a deadline passed), `transmit` (what may be sent now; call until `None`) and `deadline` (when to call
+//! again). An application calls `write`, `close`, `readable`, `consume`, `abort`, `cork` and `event`. None
+//! of them does I/O or reads a clock. The work is done in `input.rs` (RFC 9293's segment processing),
+//! `acks.rs` (acknowledgments), `output.rs` (what to send next), `handshake.rs`, `receiver.rs`, `board.rs`,
+//! `recovery/` and `cc/`. Payload is not handled here: a segment names a range of the stream, and the driver
+//! copies the bytes.
 
 use crate::alive::Alive;
 use crate::board::Scoreboard;
@@ -60,7 +60,7 @@ pub struct Connection {
     pub(crate) pacer: Pacer,
     pub(crate) timers: Timers,
     pub(crate) tail_probe: TailProbe,
-    /// Of schemes that send probe segments.
+    /// Copies that were sent, if the scheme sends any.
     pub(crate) probes: Option<Box<Probes>>,
     pub(crate) round: Round,
     pub(crate) rcv: Receiver,
@@ -75,18 +75,18 @@ pub struct Connection {
     pub(crate) timeouts_in_a_row: u32,
     pub(crate) persist_backoff: u32,
     pub(crate) challenge: ChallengeLimit,
-    /// A RST or challenge that answers a segment, ready to go.
+    /// A RST or keep-alive, ready to be sent.
     pub(crate) outgoing: Option<Pkt>,
     pub(crate) events: Vec<Event>,
     pub(crate) stats: Stats,
     pub(crate) chance: Chance,
 }
 
-/// Round trips, counted by what is sent and acknowledged.
+/// Round trips, counted by data sent and acknowledged.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Round {
     pub(crate) number: u64,
-    /// The round ends when this is acknowledged.
+    /// The round ends when this position is acknowledged.
     pub(crate) end: u64,
 }
 
@@ -100,7 +100,7 @@ pub(crate) struct TimestampClock {
     pub(crate) last_ack_sent: u64,
 }
 
-/// One-off wishes to send.
+/// Pending requests to send.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct SendFlags {
     /// A zero-window probe is due.
@@ -109,19 +109,19 @@ pub(crate) struct SendFlags {
     pub(crate) tail_probe: bool,
     /// A RST is due.
     pub(crate) reset: bool,
-    /// Our SYN goes out again, now with an ACK (simultaneous open).
+    /// Our SYN is due again, now with an ACK (simultaneous open).
     pub(crate) syn: bool,
-    /// Sender jitter: an opportunity is open, or waited for.
+    /// Sender jitter: whether new data may be sent.
     pub(crate) opportunity: Opportunity,
     /// Bytes sent since the last acknowledgment.
     pub(crate) burst: u64,
-    /// Where the last new segment ends that was shorter than the MSS; 0 if none was.
+    /// Where the last new segment shorter than the MSS ends; 0 if there was none.
     pub(crate) small_end: u64,
-    /// Linux: the piece that is leaving.
+    /// Linux: the piece (TSO burst) being sent.
     pub(crate) piece: Piece,
 }
 
-/// Sender jitter's state.
+/// Sender jitter: whether new data may be sent.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Opportunity {
     #[default]
@@ -130,7 +130,7 @@ pub(crate) enum Opportunity {
     Open,
 }
 
-/// RFC 5961, section 7: challenge ACKs are limited.
+/// Rate limit of challenge ACKs (RFC 5961, section 7).
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct ChallengeLimit {
     pub(crate) since: Instant,
@@ -138,7 +138,7 @@ pub(crate) struct ChallengeLimit {
 }
 
 impl Connection {
-    /// Active open: the SYN goes out with the next `transmit`.
+    /// Active open: the next `transmit` sends the SYN.
     pub fn connect(cx: &Cx<'_>, tuple: Tuple, config: Arc<Config>, chance: Chance) -> Self {
         Self::new(cx.now, tuple, config, chance, State::SynSent)
     }
@@ -235,7 +235,7 @@ impl Connection {
         self.rcv.readable()
     }
 
-    /// The application read `bytes`: the window opens.
+    /// The application read `bytes`, which opens the receive window.
     #[inline]
     pub fn consume(&mut self, now: Instant, bytes: u64) {
         if self.rcv.consume(now, bytes, self.rtt.srtt()) && self.state.synchronised() {
@@ -243,7 +243,7 @@ impl Connection {
         }
     }
 
-    /// News for the application, oldest first.
+    /// Returns the oldest event for the application, if any.
     #[inline]
     pub fn event(&mut self) -> Option<Event> {
         if self.events.is_empty() { None } else { Some(self.events.remove(0)) }
@@ -256,7 +256,7 @@ impl Connection {
         self.timers.earliest()
     }
 
-    /// The same with its reason, for people.
+    /// The same with its reason, for display.
     pub fn next_timer(&self) -> Option<(Instant, Timer)> {
         self.timers.next()
     }
@@ -322,7 +322,7 @@ impl Connection {
         u64::from(self.agreed.mss)
     }
 
-    /// Growth is allowed only while the congestion window is what limits the sender.
+    /// Returns what limits the sender. The window may grow only under [`Limit::CongestionWindow`].
     pub(crate) fn growth_limit(&mut self, now: Instant) -> Limit {
         let cwnd = self.cc.plan(&self.path()).window.0;
         let slow_start = self.cc.ssthresh().is_none_or(|s| cwnd < s.0);
@@ -370,7 +370,7 @@ impl Connection {
     pub fn unacknowledged(&self) -> u64 {
         self.written.saturating_sub(self.board.una().max(1))
     }
-    /// The congestion window now planned, in bytes.
+    /// The congestion window in bytes.
     pub fn cwnd(&self) -> Size {
         self.cc.plan(&self.path()).window
     }
@@ -378,7 +378,7 @@ impl Connection {
     pub fn ssthresh(&self) -> Option<Size> {
         self.cc.ssthresh()
     }
-    /// What the scheme became, when it is not itself any more.
+    /// What the scheme fell back to, if it did.
     pub fn fallback(&self) -> Option<cc::Fallback> {
         self.cc.fallback()
     }

@@ -1,5 +1,5 @@
-//! Sending probe segments: which are due, what they copy and how they look. `probes.rs` says why, and knows
-//! what became of them.
+//! Sends probe segments: when, what they copy and how they look. `probes.rs` explains why, and tracks their
+//! answers.
 
 use crate::cc::{Path, Plan, ProbeClock, SentSegment};
 use crate::connection::Connection;
@@ -10,7 +10,7 @@ use crate::timers::Timer;
 use bentpipe_base::{Body, Cx, Dscp, Flags, Instant, Pkt, ProbeOption, Size, Timestamps};
 
 impl Connection {
-    /// A probe segment, if the scheme wants one now and nothing else may go.
+    /// Returns a probe segment if the scheme wants one now and nothing else may be sent.
     pub(crate) fn transmit_copy(
         &mut self,
         cx: &mut Cx<'_>,
@@ -49,14 +49,14 @@ impl Connection {
         let packet = self.build_copy(cx, (start, end), option, wish.mark);
         let bytes = Size(end - start);
         if let (ProbeClock::Spare(_), Some(rate)) = (wish.clock, self.pace(plan, path)) {
-            self.pacer.sent(cx.now, rate, bytes); // copies and data together keep to the rate
+            self.pacer.sent(cx.now, rate, bytes); // copies and data share the rate
         }
         self.cc.on_sent(cx, path, &SentSegment { bytes, resent: false, probe: true });
         Some(packet)
     }
 
-    /// A copy may be dropped before anything else: it repeats the acknowledgment and takes none off our
-    /// hands.
+    /// Builds a copy. Queues drop it before anything else, so an acknowledgment that is due is still sent on
+    /// its own.
     fn build_copy(&mut self, cx: &mut Cx<'_>, range: (u64, u64), option: ProbeOption, mark: Dscp) -> Pkt {
         let (start, end) = range;
         let mut packet = cx.packet();

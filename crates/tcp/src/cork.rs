@@ -1,26 +1,26 @@
-//! Cork: the application says that more follows, so a partial segment waits for it.
+//! Cork: the application announces more data, so a partial segment waits for it.
 //!
 //! Source: the behaviour of Linux (`TCP_CORK`); no RFC has it, and none forbids it (RFC 9293, section 3.7.4,
-//! leaves it to a sender when to send). Full segments and the FIN leave as ever. A partial one waits until it
-//! is full, until the cork is pulled (then it leaves whatever Nagle says), or 200 ms.
+//! leaves it to the sender when to send). Full segments and the FIN are sent as usual. A partial segment
+//! waits until it is full, until the cork is removed (then Nagle does not hold it either), or 200 ms.
 
 use crate::connection::Connection;
 use crate::timers::Timer;
 use bentpipe_base::{Duration, Instant};
 
-/// No partial segment waits longer.
+/// Longest wait of a partial segment.
 const LONGEST: Duration = Duration::from_millis(200);
 
-/// Whether partial segments wait.
+/// State of the cork.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Cork {
     on: bool,
-    /// What was written up to here has waited long enough, or the cork was pulled on it.
+    /// Data up to here may leave: it waited long enough, or the cork was removed.
     out: u64,
 }
 
 impl Connection {
-    /// Holds partial segments back, or lets them go.
+    /// Sets or removes the cork, which holds partial segments back.
     pub fn cork(&mut self, on: bool) {
         self.cork.on = on;
         if !on {
@@ -28,13 +28,13 @@ impl Connection {
         }
     }
 
-    /// All that is written leaves now.
+    /// Releases everything written so far.
     pub(crate) const fn uncork(&mut self) {
         self.cork.out = self.written;
         self.timers.stop(Timer::Cork);
     }
 
-    /// What ends at `end`, a partial segment, waits for more.
+    /// True if the partial segment that ends at `end` waits for more data.
     pub(crate) fn waits_for_more(&mut self, now: Instant, end: u64) -> bool {
         if self.is_uncorked(end) || !self.cork.on {
             return false;
@@ -45,7 +45,7 @@ impl Connection {
         true
     }
 
-    /// Nothing holds what ends at `end`: not the cork, nor Nagle.
+    /// True if data up to `end` was released: neither the cork nor Nagle holds it.
     #[inline]
     pub(crate) const fn is_uncorked(&self, end: u64) -> bool {
         end <= self.cork.out

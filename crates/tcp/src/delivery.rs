@@ -1,8 +1,8 @@
 //! Delivery rate samples.
 //!
-//! Source: draft-ietf-ccwg-bbr, section 4.1 (delivery rate estimation). Each segment remembers how much had
-//! been delivered, and when, as it was sent; its acknowledgment gives a rate over the longer of the send and
-//! the ACK interval. Samples taken while the application limited the sender are marked.
+//! Source: draft-ietf-ccwg-bbr, section 4.1 (delivery rate estimation). Each segment records how much had
+//! been delivered, and when, at the time it was sent. Its acknowledgment gives a rate over the longer of the
+//! send interval and the ACK interval. Samples taken while the application limited the sender are marked.
 
 use bentpipe_base::{Duration, Instant, Rate, Size};
 
@@ -13,10 +13,9 @@ pub struct RateSample {
     pub delivered: Size,
     /// The interval.
     pub interval: Duration,
-    /// True when the application, not the path, set the pace.
+    /// True if the application, not the path, limited the rate.
     pub app_limited: bool,
-    /// What had been delivered in all when the segment was sent that gave the sample: it tells round trips
-    /// apart.
+    /// Bytes delivered in all when the sampled segment was sent; used to count round trips.
     pub prior: u64,
 }
 
@@ -28,7 +27,7 @@ impl RateSample {
     }
 }
 
-/// What a segment remembers from when it was sent.
+/// State recorded when a segment is sent.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Snapshot {
     /// Bytes delivered until then.
@@ -75,7 +74,7 @@ impl DeliveryRate {
         }
     }
 
-    /// Says that the application left the pipe unfilled with `in_flight` bytes in it.
+    /// The application has nothing more to send while `in_flight` bytes are in the network.
     #[inline]
     pub const fn app_limited(&mut self, in_flight: u64) {
         self.app_limited_until = self.delivered + in_flight;
@@ -95,8 +94,8 @@ impl DeliveryRate {
         }
     }
 
-    /// The sample of the ACK whose segments were reported since the last call. `min_rtt` guards against
-    /// compressed ACKs.
+    /// Returns the sample of the ACK whose segments were reported since the last call. An interval below
+    /// `min_rtt` (compressed ACKs) gives none.
     #[inline]
     pub fn sample(&mut self, min_rtt: Duration) -> Option<RateSample> {
         if self.app_limited_until > 0 && self.delivered > self.app_limited_until {

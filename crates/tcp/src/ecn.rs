@@ -1,13 +1,13 @@
 //! Explicit congestion notification.
 //!
-//! Source: RFC 3168, section 6.1. Who asks says so on its SYN, who agrees on its SYN/ACK; new data is then
-//! ECT. A mark (CE) is echoed by every acknowledgment until the sender says CWR; the sender takes an echo for
-//! a loss, once in a window, and says CWR with its next new data. A SYN that stays without an answer goes
-//! again without asking: some middlebox drops it (section 6.1.1.1). A host may only answer (Linux' default,
-//! `tcp_ecn = 2`). In a Linux host a mark lowers the window as a loss does, by PRR and not at once
-//! (`tcp_enter_cwr`): so CWR leaves with the first segment after the echo, not after half a window was
-//! acknowledged. Until more than that window is acknowledged nothing grows, no echo counts, and a loss does
-//! not lower it again.
+//! Source: RFC 3168, section 6.1. A host requests ECN in its SYN, and the peer accepts it in its SYN/ACK;
+//! new data is then ECT. The receiver echoes a mark (CE) in every acknowledgment until the sender sends CWR.
+//! The sender treats an echo as a loss, once in a window, and sends CWR with its next new data. A SYN
+//! without an answer is resent without the request, since some middleboxes drop it (section 6.1.1.1). A host
+//! may accept without requesting (Linux' default, `tcp_ecn = 2`). On Linux a mark reduces the window as a
+//! loss does, by PRR and not at once (`tcp_enter_cwr`): so CWR leaves with the first segment after the echo,
+//! not after half a window was acknowledged. Until more than that window is acknowledged, the window does
+//! not grow, echoes are ignored, and a loss does not reduce it again.
 
 use crate::cc::{Episode, Loss, LossCause};
 use crate::config::EcnUse;
@@ -22,24 +22,23 @@ pub(crate) struct EcnState {
     pub(crate) echo: bool,
     /// The next new data segment carries CWR.
     pub(crate) send_cwr: bool,
-    /// One reduction per window: until this is acknowledged.
+    /// Echoes are ignored until this is acknowledged: one reduction per window.
     pub(crate) reduced_until: u64,
 }
 
-/// Does `mode` and what the peer's SYN says make ECN?
+/// True if `mode` and the flags of the peer's SYN or SYN/ACK enable ECN.
 pub(crate) const fn agrees(mode: EcnUse, syn: Flags) -> bool {
     let (ece, cwr) = (syn.has(Flags::ECE), syn.has(Flags::CWR));
     match mode {
         EcnUse::Off => false,
         _ if !syn.has(Flags::ACK) => ece && cwr,
-        EcnUse::Answer => false, // nobody asked
+        EcnUse::Answer => false, // we did not request it
         EcnUse::Ask => ece && !cwr,
     }
 }
 
 impl Connection {
-    /// What our SYN says, sent for the first time or again, or our SYN/ACK once it is known what was
-    /// `agreed`.
+    /// ECN flags of our SYN, first or resent, or of our SYN/ACK once `agreed` is known.
     pub(crate) fn ecn_of_syn(&self, agreed: Option<&Agreed>) -> Flags {
         let first = self.board.get(0).is_none_or(|syn| syn.resends == 0);
         match agreed {
@@ -49,7 +48,7 @@ impl Connection {
         }
     }
 
-    /// RFC 3168, section 6.1.3: CE is echoed until the sender says CWR.
+    /// RFC 3168, section 6.1.3: echoes CE until the sender sends CWR.
     pub(crate) fn congestion_experienced(&mut self, segment: &Packet) {
         if !self.agreed.ecn {
             return;
@@ -63,14 +62,13 @@ impl Connection {
         }
     }
 
-    /// RFC 3168, section 6.1.2: whatever the window was reduced for, CWR says so, and no echo counts for a
-    /// round trip.
+    /// RFC 3168, section 6.1.2: CWR announces every reduction, and echoes are ignored for a round trip.
     pub(crate) const fn tell_reduction(&mut self) {
         self.ecn.reduced_until = self.board.next();
         self.ecn.send_cwr = self.agreed.ecn;
     }
 
-    /// RFC 3168, section 6.1.2: an ECN echo halves the window once per round trip.
+    /// RFC 3168, section 6.1.2: an ECN echo reduces the window once per round trip. True for an echo.
     pub(crate) fn ecn_echo(&mut self, cx: &mut Cx<'_>, segment: &Packet) -> bool {
         if !self.agreed.ecn || !segment.tcp.flags.has(Flags::ECE) {
             return false;

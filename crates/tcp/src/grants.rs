@@ -1,31 +1,31 @@
-//! Rates that the network grants: the answers that in-band signalling brings.
+//! Rates that the network grants, as in-band signalling would report them.
 //!
-//! Source: L. G. Roberts' in-band QoS signalling, TIA-1039 (2006): the sender asks for a rate in its SYN,
-//! routers lower it to what they can give, and the receiver returns it. Routers may lower it later; more
-//! comes only as the answer to a wish of the sender. Here the scenario is the network ([`GrantConfig`]): what
-//! it offers may change with time. The sender hears an answer, or of a lower rate, with the first
-//! acknowledgment of something that it sent after the wish, or after the change: a round trip later, as
-//! signalling in packets would bring it. What a scheme is told and what it asks are `Grant` and `Plan::ask`;
-//! signalling on the wire has to speak only those two. Deviation: a wish is never lost, since the
-//! acknowledgment of any later segment answers it.
+//! Source: L. G. Roberts' in-band QoS signalling, TIA-1039 (2006): the sender requests a rate in its SYN,
+//! routers lower it to what they can give, and the receiver returns it. Routers may lower it later; the
+//! sender gets more only if it requests it. Here the scenario acts as the network ([`GrantConfig`]), and its
+//! offer may change with time. The sender learns of an answer, or of a lower rate, from the first
+//! acknowledgment of a segment that it sent after the request or the change: one round trip later, as with
+//! signalling in packets. Schemes see only `Grant` and `Plan::ask`, so signalling on the wire would have to
+//! support only those two. Deviation: a request is never lost, since the acknowledgment of any later segment
+//! answers it.
 
 use crate::cc::{Grant, GrantReason};
 use bentpipe_base::{Instant, Rate};
 
-/// What a network grants one sender, and what the sender does when the path does not keep it.
+/// What the network grants one sender, and what the sender does if the path does not deliver it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct GrantConfig {
-    /// The rate from the start, of whole IP packets.
+    /// The initial rate, of whole IP packets.
     pub rate: Rate,
     /// Later rates, in the order of time.
     pub changes: Vec<(Instant, Rate)>,
-    /// Share of lost packets above which a sender does not believe the grant any more.
+    /// Share of lost packets above which the sender no longer trusts the grant.
     pub fallback: f64,
-    /// What it does then.
+    /// The scheme it then uses.
     pub fallback_to: Standard,
 }
 
-/// What a sender without a valid grant is.
+/// Scheme of a sender without a valid grant.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Standard {
     /// CUBIC (RFC 9438).
@@ -46,22 +46,22 @@ impl Standard {
 }
 
 impl GrantConfig {
-    /// Share of lost packets that a sender takes for noise.
+    /// Default of `fallback`: losses up to this share do not cast doubt on the grant.
     pub const FALLBACK: f64 = 0.1;
 
-    /// Always the same rate, with the usual threshold.
+    /// A constant rate with the default threshold.
     pub const fn constant(rate: Rate) -> Self {
         Self { rate, changes: Vec::new(), fallback: Self::FALLBACK, fallback_to: Standard::Cubic }
     }
 
-    /// What the network offers at `at`.
+    /// Returns the rate that the network offers at `at`.
     fn offer(&self, at: Instant) -> Rate {
         let later = self.changes.partition_point(|(since, _)| *since <= at);
         later.checked_sub(1).map_or(self.rate, |i| self.changes[i].1)
     }
 }
 
-/// What one sender was told and what it asked.
+/// What one sender was granted and what it requested.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Answers {
     told: Option<Rate>,
@@ -70,19 +70,19 @@ pub(crate) struct Answers {
 }
 
 impl Answers {
-    /// The answer to the request in the SYN, which arrives at `now`.
+    /// Returns the answer to the request in the SYN, which arrives at `now`.
     pub(crate) fn first(&mut self, now: Instant, network: &GrantConfig) -> Grant {
         let rate = network.offer(now);
         self.told = Some(rate);
         Grant { rate, why: GrantReason::Response }
     }
 
-    /// A segment that leaves at `now` asks for `rate`.
+    /// Records that a segment sent at `now` requests `rate`.
     pub(crate) fn wish(&mut self, now: Instant, rate: Rate) {
         self.wish.get_or_insert((now, rate));
     }
 
-    /// What the acknowledgment of something sent at `sent_at` brings.
+    /// Returns what the acknowledgment of a segment sent at `sent_at` says about the rate.
     pub(crate) fn on_ack(&mut self, sent_at: Instant, network: &GrantConfig) -> Option<Grant> {
         let offer = network.offer(sent_at);
         let told = self.told?;
@@ -112,7 +112,7 @@ mod tests {
         Instant(ms * 1_000_000)
     }
 
-    /// Down at once, up only when asked, and never above what was asked.
+    /// A lower rate is reported at once; a higher one only on request, and never above the request.
     #[test]
     fn less_is_said_and_more_is_asked_for() {
         let network = GrantConfig {

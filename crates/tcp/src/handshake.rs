@@ -1,8 +1,8 @@
 //! Opening a connection.
 //!
-//! Source: RFC 9293, sections 3.5 and 3.10.7.3. A passive open has two phases, so that a proxy can ask the
-//! other side before it answers: an [`Offer`] holds the peer's SYN until it is completed (SYN/ACK goes out)
-//! or refused (RST goes out). Simultaneous open needs no code of its own beyond answering a SYN in SYN-SENT.
+//! Source: RFC 9293, sections 3.5 and 3.10.7.3. A passive open has two phases, so that a proxy can first ask
+//! the other side: an [`Offer`] holds the peer's SYN until it is completed (SYN/ACK) or refused (RST).
+//! Simultaneous open needs no code of its own beyond answering a SYN in SYN-SENT.
 
 use crate::cc;
 use crate::config::{Config, Stack};
@@ -26,8 +26,8 @@ pub struct Offer {
 }
 
 impl Offer {
-    /// Takes a SYN; `None` if the segment is not one (RFC 9293, section 3.10.7.2), or ends as well and the
-    /// host is a Linux host (`tcp_rcv_state_process`).
+    /// Takes a SYN. Returns `None` if the segment is not one (RFC 9293, section 3.10.7.2), or if it also
+    /// carries a FIN and the host is a Linux host (`tcp_rcv_state_process`).
     pub fn new(syn: &Packet, config: Arc<Config>) -> Option<Self> {
         let flags = syn.tcp.flags;
         let ends = flags.has(Flags::FIN) && config.stack == Stack::Linux;
@@ -38,7 +38,7 @@ impl Offer {
         Some(Self { tuple, syn: syn.tcp, config })
     }
 
-    /// Who asks.
+    /// The two ends.
     pub const fn tuple(&self) -> Tuple {
         self.tuple
     }
@@ -48,14 +48,14 @@ impl Offer {
         &self.syn
     }
 
-    /// Accepts: the SYN/ACK goes out with the next `transmit`.
+    /// Accepts: the next `transmit` sends the SYN/ACK.
     pub fn complete(self, cx: &Cx<'_>, chance: Chance) -> Connection {
         let mut c = Connection::new(cx.now, self.tuple, self.config, chance, State::SynReceived);
         c.take_syn(cx.now, &self.syn);
         c
     }
 
-    /// Refuses: the RST to send.
+    /// Refuses: returns the RST to send.
     pub fn refuse(self, cx: &mut Cx<'_>) -> Pkt {
         let mut rst = cx.packet();
         address(&mut rst, self.tuple);
@@ -66,14 +66,14 @@ impl Offer {
     }
 }
 
-/// The RST that answers a segment at a listener which is no offer (RFC 9293, section 3.10.7.2): only an
-/// acknowledgment draws one.
+/// Returns the RST that a listener sends for a segment other than a SYN (RFC 9293, section 3.10.7.2): only
+/// an acknowledgment draws one.
 pub fn reset_in_listen(cx: &mut Cx<'_>, segment: &Packet) -> Option<Pkt> {
     if segment.tcp.flags.has(Flags::ACK) { reset_for(cx, segment) } else { None }
 }
 
-/// The RST that answers a segment for which there is neither connection nor listener (RFC 9293, section
-/// 3.10.7.1); `None` for a RST.
+/// Returns the RST for a segment that has neither connection nor listener (RFC 9293, section 3.10.7.1);
+/// `None` for a RST.
 pub fn reset_for(cx: &mut Cx<'_>, segment: &Packet) -> Option<Pkt> {
     if segment.tcp.flags.has(Flags::RST) {
         return None;
@@ -128,7 +128,7 @@ impl Connection {
         self.clock.last_ack_sent = 1;
     }
 
-    /// SYN-SENT (RFC 9293, section 3.10.7.3).
+    /// Handles a segment in SYN-SENT (RFC 9293, section 3.10.7.3).
     pub(crate) fn syn_sent(&mut self, cx: &mut Cx<'_>, segment: &Packet) {
         let h = &segment.tcp;
         let ack_ok = h.flags.has(Flags::ACK) && h.ack == self.iss.at(1) && self.board.next() >= 1;
@@ -156,18 +156,18 @@ impl Connection {
             self.acknowledge_syn(cx, segment);
             self.established(cx.now);
             if segment.seq_len() > 1 && !self.linux() {
-                // text behind the SYN, which Linux drops without Fast Open (`tcp_rcv_synsent_state_process`)
-                self.rcv.window.advertise_syn(self.rcv.next()); // our SYN has shown it
+                // data with the SYN, which Linux drops without Fast Open (`tcp_rcv_synsent_state_process`)
+                self.rcv.window.advertise_syn(self.rcv.next()); // our SYN advertised it
                 self.text(cx, segment, Positions { left: 1, right: 1 + u64::from(segment.body.len) });
             }
         } else {
-            // simultaneous open: our SYN goes out again, now with an ACK; text behind it comes again
+            // simultaneous open: our SYN is resent, now with an ACK; the peer resends data behind its SYN
             self.state = State::SynReceived;
             self.send.syn = true;
         }
     }
 
-    /// Our SYN was acknowledged: the first RTT sample; if it was resent only by timestamps (Karn).
+    /// Our SYN was acknowledged: takes the first RTT sample, by timestamps only if it was resent (Karn).
     pub(crate) fn acknowledge_syn(&mut self, cx: &mut Cx<'_>, segment: &Packet) {
         let mut digest = crate::board::Digest::default();
         self.board.acknowledge(1, cx.now, &mut self.rate, &mut digest);
@@ -190,9 +190,9 @@ impl Connection {
         self.round.end = 1;
     }
 
-    /// The window of a SYN is never scaled (RFC 7323, section 2.2): 64 KB would hold a peer that was granted
-    /// a rate for the whole first round trip. So the end that answers its SYN lets an ACK follow, which says
-    /// the window as it is.
+    /// The window of a SYN is never scaled (RFC 7323, section 2.2), and 64 KB would hold back a peer that
+    /// was granted a rate for the whole first round trip. So the end that answers a SYN sends an ACK with
+    /// the real window too.
     pub(crate) fn follow_syn(&mut self) {
         let clipped = self.agreed.scaling && self.config.receive_buffer.initial().0 > u64::from(u16::MAX);
         let granted = self.config.grant.is_some() && self.config.scheme.growth.law().grants;

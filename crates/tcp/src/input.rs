@@ -1,4 +1,4 @@
-//! A segment arrives.
+//! Processes an arriving segment.
 //!
 //! Source: RFC 9293, section 3.10.7.4, in its order: acceptability (and PAWS, RFC 7323, section 5), RST, SYN,
 //! ACK, text, FIN. RST and SYN in the window but not exactly expected draw a challenge ACK (RFC 5961,
@@ -17,7 +17,7 @@ const CHALLENGE_INTERVAL: Duration = Duration::from_secs(5);
 /// RFC 7323, section 5.5: TS.Recent is not trusted after 24 days without a segment.
 const PAWS_IDLE: Duration = Duration::from_secs(24 * 24 * 3600);
 
-/// What the header says once it was found acceptable.
+/// Stream positions of an acceptable segment.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Positions {
     /// Stream position of the first byte.
@@ -27,7 +27,7 @@ pub(crate) struct Positions {
 }
 
 impl Connection {
-    /// Takes one segment that is addressed to this connection.
+    /// Processes one segment that is addressed to this connection.
     #[inline]
     pub fn segment(&mut self, cx: &mut Cx<'_>, segment: &Packet) {
         match self.state {
@@ -58,7 +58,7 @@ impl Connection {
             return;
         }
         if !self.acknowledgment(cx, segment, at) {
-            return; // and its timestamp is not believed: else PAWS would drop what the peer really sends
+            return; // its timestamp must not be used, or PAWS would drop the peer's real segments
         }
         self.alive.heard(cx.now);
         self.take_timestamp(cx, segment, at.left);
@@ -76,14 +76,14 @@ impl Connection {
         if self.agreed.timestamps && !h.flags.has(Flags::RST) {
             match h.timestamps {
                 Some(ts) if self.paws_rejects(cx, ts) => {
-                    // a copy that waited behind newer data is only old
+                    // a copy that was overtaken by newer data has an old timestamp
                     self.take_old_text(cx, segment, position);
                     self.take_probe(segment);
                     self.answer_unacceptable(cx, segment);
                     return None;
                 }
-                // RFC 7323, section 3.2: dropped in silence; but a SYN may be of a new connection and draws a
-                // challenge
+                // RFC 7323, section 3.2: dropped silently; but a SYN may belong to a new connection and
+                // draws a challenge ACK
                 None if !h.flags.has(Flags::SYN) => return None,
                 _ => {}
             }
@@ -101,7 +101,7 @@ impl Connection {
         }
     }
 
-    /// An old duplicate, a keep-alive or a zero-window probe: tell the peer where we are.
+    /// Acknowledges an old duplicate, a keep-alive or a zero-window probe.
     fn unacceptable(&mut self, cx: &mut Cx<'_>, segment: &Packet, position: Option<u64>) {
         if self.state == State::TimeWait && segment.tcp.flags.has(Flags::FIN) {
             self.timers.set(Timer::TimeWait, cx.now + self.config.time_wait);
@@ -118,8 +118,8 @@ impl Connection {
         self.answer_unacceptable(cx, segment);
     }
 
-    /// Text that has all arrived before is reported (RFC 2883), also where its timestamp is old (RFC 7323,
-    /// section 5.3, asks for an ACK; Linux's `tcp_send_dupack` sets the block). False if there is no such
+    /// Reports text that has all arrived before (RFC 2883), also if its timestamp is old (RFC 7323, section
+    /// 5.3, asks for an ACK; Linux's `tcp_send_dupack` sets the block). Returns false if there is no such
     /// text.
     fn take_old_text(&mut self, cx: &Cx<'_>, segment: &Packet, position: Option<u64>) -> bool {
         let len = u64::from(segment.body.len);
@@ -130,8 +130,8 @@ impl Connection {
         true
     }
 
-    /// A segment without text draws only a limited number of ACKs: two ends that disagree would answer each
-    /// other for ever.
+    /// Acknowledges the segment. One without text draws only a limited number of ACKs: otherwise two ends
+    /// that disagree would answer each other for ever.
     fn answer_unacceptable(&mut self, cx: &Cx<'_>, segment: &Packet) {
         if segment.seq_len() > 0 {
             self.rcv.ack_now();
@@ -155,9 +155,9 @@ impl Connection {
         }
     }
 
-    /// `tcp_sequence` lets pass what ends where Linux acknowledged last, or beyond, and
-    /// `tcp_replace_ts_recent` takes the timestamp of what passes. By RFC 7323, section 5.3, it lies outside
-    /// the window, and its timestamp is not recorded.
+    /// Linux's `tcp_sequence` accepts a segment that ends at or beyond the last acknowledgment sent, and
+    /// `tcp_replace_ts_recent` takes its timestamp. By RFC 7323, section 5.3, it lies outside the window,
+    /// and its timestamp is not recorded.
     fn linux_takes_timestamp(&mut self, cx: &Cx<'_>, segment: &Packet, position: Option<u64>) {
         let reaches = |left: &u64| left + u64::from(segment.body.len) >= self.clock.last_ack_sent;
         if let Some(left) = position.filter(reaches)
@@ -168,7 +168,7 @@ impl Connection {
         }
     }
 
-    /// A probe is echoed whether it fills a hole or has arrived before.
+    /// Echoes a probe, whether it fills a hole or has arrived before.
     const fn take_probe(&mut self, segment: &Packet) {
         if let ProbeOption::Probe(number) = segment.tcp.probe
             && self.agreed.probe_option
@@ -180,7 +180,7 @@ impl Connection {
     /// RFC 5961, section 3.2: only an exactly expected RST resets.
     fn reset_received(&mut self, cx: &Cx<'_>, left: u64) {
         if left == self.rcv.next() {
-            // in TIME-WAIT all has arrived already: it is no news that the peer forgot us
+            // in TIME-WAIT everything has arrived already, so this is no failure
             self.events.push(if self.state == State::TimeWait { Event::Closed } else { Event::Reset });
             self.limits.stop(cx.now);
             self.enter_closed();
@@ -189,7 +189,7 @@ impl Connection {
         }
     }
 
-    /// The SYN/ACK of a simultaneous open (RFC 9293, figure 7): its SYN is old, its acknowledgment opens.
+    /// True for the SYN/ACK of a simultaneous open (RFC 9293, figure 7): an old SYN with a new ACK.
     fn crossing(&self, segment: &Packet) -> bool {
         let h = &segment.tcp;
         self.state == State::SynReceived
@@ -234,8 +234,8 @@ impl Connection {
         }
     }
 
-    /// The peer's stream has ended: a FIN is acknowledged again, and begins TIME-WAIT anew. Text is ignored;
-    /// Linux (`tcp_timewait_state_process`) answers it in TIME-WAIT as it does a FIN.
+    /// The peer's stream has ended: a FIN is acknowledged again and restarts TIME-WAIT. Text is ignored;
+    /// Linux (`tcp_timewait_state_process`) treats it in TIME-WAIT like a FIN.
     fn after_the_end(&mut self, cx: &Cx<'_>, segment: &Packet) {
         let waits = self.state == State::TimeWait;
         if segment.tcp.flags.has(Flags::FIN) || (waits && self.linux()) {
@@ -246,9 +246,8 @@ impl Connection {
         }
     }
 
-    /// The round trip as an end that only receives can see it: a full segment answers the acknowledgment
-    /// whose timestamp it echoes. Echoes older than the longest timeout are lies or left over from before a
-    /// pause.
+    /// Takes a round trip as a pure receiver sees it: a full segment answers the acknowledgment whose
+    /// timestamp it echoes. Echoes older than the longest timeout are false, or from before a pause.
     #[inline]
     fn take_receiver_rtt(&mut self, now: Instant, segment: &Packet) {
         let full = u64::from(segment.body.len) >= u64::from(self.agreed.mss) / 2;

@@ -70,7 +70,7 @@ impl LimitClock {
         self.current
     }
 
-    /// Says which limit is in force from `now` on.
+    /// Sets the limit in force from `now` on.
     #[inline]
     pub fn set(&mut self, now: Instant, limit: Limit) {
         if limit != self.current {
@@ -78,8 +78,7 @@ impl LimitClock {
         }
     }
 
-    /// Says afterwards that since `from` it was `limit` that held the sender, as far as the present limit
-    /// lasts that long.
+    /// Attributes the time since `from` to `limit` afterwards, as far back as the present limit has lasted.
     pub fn blame(&mut self, from: Instant, now: Instant, limit: Limit) {
         self.set_at(from.max(self.since).min(now), limit);
     }

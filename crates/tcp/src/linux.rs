@@ -1,4 +1,4 @@
-//! What a connection of a Linux host does otherwise, where no other file is the place for it.
+//! Behaviour of a Linux host that belongs in no other file.
 //!
 //! Source: the behaviour of Linux 6.x; the function is named with each rule.
 
@@ -11,14 +11,14 @@ use crate::recovery::{LINUX_TIMER, WCDELACK};
 use bentpipe_base::Duration;
 
 impl Connection {
-    /// The host is a Linux host.
+    /// True if the host is a Linux host.
     #[inline]
     pub(crate) fn linux(&self) -> bool {
         self.config.stack == Stack::Linux
     }
 
-    /// `tcp_cwnd_validate`: a window is full whatever else holds the sender. What is out is counted in
-    /// segments, short ones too, and what is SACKed or lost is out.
+    /// Records how much of the window is used. On Linux (`tcp_cwnd_validate`) a filled window counts as full
+    /// whatever else limits the sender, and short, SACKed and lost segments count as full ones in flight.
     #[inline]
     pub(crate) fn count_usage(&mut self, limit: Limit, path: &Path, plan: &Plan) {
         let (una, next, in_flight) = (self.board.una(), self.board.next(), path.in_flight.0);
@@ -31,8 +31,8 @@ impl Connection {
         }
     }
 
-    /// `tcp_schedule_loss_probe`: what a tail loss probe waits for beyond two round trips. For a lone segment
-    /// Linux adds the smallest timeout, where RFC 8985 has the worst delayed ACK.
+    /// `tcp_schedule_loss_probe`: how long a tail loss probe waits beyond two round trips. For a single
+    /// segment Linux adds the minimum RTO, RFC 8985 the worst delayed ACK.
     pub(crate) fn probe_waits(&self) -> Duration {
         match (self.board.len() == 1, self.linux()) {
             (true, true) => self.config.rto.min,
@@ -42,16 +42,16 @@ impl Connection {
         }
     }
 
-    /// `tcp_clean_rtx_queue`: data was SACKed that had been sent before the first segment was last sent. So
-    /// its resending is young, and its timer begins anew.
+    /// `tcp_clean_rtx_queue`: true if data was SACKed that was sent before the last transmission of the
+    /// first segment. That transmission is recent, so its timer restarts.
     pub(crate) fn head_is_younger(&self, digest: &Digest) -> bool {
         self.linux()
             && digest.acked == 0
             && self.board.get(0).zip(digest.rtt_from).is_some_and(|(head, sent_at)| sent_at < head.sent_at)
     }
 
-    /// `tcp_cwnd_restart`: an idle window is halved once for each timeout of idle time, and not restarted at
-    /// once. Zero on other hosts.
+    /// `tcp_cwnd_restart`: the window after idling, halved once for each timeout of idle time and not
+    /// restarted at once. Zero on other hosts.
     pub(crate) fn halved_by_idling(&self, cwnd: u64, idle: Duration) -> u64 {
         if !self.linux() {
             return 0;

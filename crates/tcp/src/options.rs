@@ -56,7 +56,7 @@ impl Agreed {
         Size(HEADERS + if self.timestamps { TIMESTAMPS_LEN as u64 } else { 0 })
     }
 
-    /// From our configuration and the peer's SYN.
+    /// Computed from our configuration and the peer's SYN.
     pub fn from_syn(config: &Config, syn: &TcpHeader) -> Self {
         let scale = config.options.window_scale && syn.window_scale.is_some();
         let timestamps = config.options.timestamps && syn.timestamps.is_some();
@@ -76,8 +76,8 @@ impl Agreed {
     }
 
     /// The largest payload of a segment of `segment` bytes with its options. RFC 6691, section 2: the MSS
-    /// option does not count header options, so the sender takes them off. A copy of a full segment carries
-    /// the probe option, so a full segment leaves room for it.
+    /// option does not count header options, so the sender subtracts them. A full segment leaves room for
+    /// the probe option, which a copy of it carries.
     pub(crate) fn mss_of(&self, config: &Config, segment: u16) -> u16 {
         let stamps = if self.timestamps { TIMESTAMPS_LEN } else { 0 };
         let probes = self.probe_option && config.scheme.probes();
@@ -91,7 +91,7 @@ impl Agreed {
     }
 }
 
-/// The smallest shift whose range holds the largest window we can ever advertise.
+/// The smallest shift that can express the largest window we ever advertise.
 pub fn scale_for(config: &Config) -> u8 {
     let max = config.receive_buffer.max().0;
     (0..14).find(|s| max <= u64::from(u16::MAX) << s).unwrap_or(14)
@@ -111,7 +111,7 @@ pub fn syn_options(config: &Config, agreed: Option<&Agreed>) -> TcpHeader {
     }
 }
 
-/// Who sends probes asks; who is asked agrees.
+/// The end that sends probes requests the option, the other agrees.
 fn probe_option(config: &Config, agreed: Option<&Agreed>) -> ProbeOption {
     let wanted = config.probe_option && agreed.map_or_else(|| config.scheme.probes(), |a| a.probe_option);
     if wanted { ProbeOption::Permitted } else { ProbeOption::None }

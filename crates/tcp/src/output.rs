@@ -1,7 +1,7 @@
-//! What may be sent now, and if nothing, what keeps us.
+//! Decides what may be sent now, and if nothing, what prevents it.
 //!
-//! One function, `choose`, answers both, so that deadlines and sending can never disagree. Order: a segment
-//! that recovery forces; lost segments; new data; speculative retransmissions (RFC 6675, NextSeg 3 and 4).
+//! One function, `choose`, decides both, so that deadlines and sending always agree. Order: a segment that
+//! recovery forces; lost segments; new data; speculative retransmissions (RFC 6675, NextSeg 3 and 4).
 //! Sources: RFC 9293, section 3.8.6 (windows, silly-window avoidance, zero-window probes), RFC 3042 (limited
 //! transmit), RFC 3168, section 6.1 (marking), RFC 8985, section 7 (tail loss probe).
 
@@ -16,19 +16,19 @@ use crate::state::State;
 use crate::timers::Timer;
 use bentpipe_base::{Body, Cx, Ecn, Flags, Instant, Pkt, ProbeOption, Size, Timestamps};
 
-/// Answer of `choose`.
+/// Result of `choose`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Choice {
     /// Send segment `i` of the scoreboard again.
     Resend(usize),
     /// Send new sequence space up to `end`.
     New { end: u64, limited: bool },
-    /// Nothing; this is why.
+    /// Send nothing, for this reason.
     Hold(Limit),
 }
 
 impl Connection {
-    /// The next segment to send, if any. Call until `None`.
+    /// Returns the next segment to send, if any. Call until `None`.
     #[inline]
     pub fn transmit(&mut self, cx: &mut Cx<'_>) -> Option<Pkt> {
         if let Some(packet) = self.outgoing.take() {
@@ -43,7 +43,7 @@ impl Connection {
             _ => {}
         }
         if self.board.is_empty() && self.board.next() >= self.written && !self.closing {
-            // the everyday case of a pure receiver
+            // the usual case of a pure receiver
             self.limits.set(cx.now, self.idle_limit());
         } else if self.state.may_send() || !self.board.is_empty() {
             if let Some(packet) = self.transmit_probe(cx) {
@@ -102,7 +102,7 @@ impl Connection {
         }
     }
 
-    /// NextSeg (3) and (4): only when new data is not to be had.
+    /// NextSeg (3) and (4): only if no new data can be sent.
     fn speculate(&mut self, why: Limit, in_flight: u64, window: u64) -> Option<usize> {
         if why == Limit::CongestionWindow || in_flight + self.mss() > window {
             return None;
@@ -110,7 +110,7 @@ impl Connection {
         self.recovery.speculative(&mut self.board)
     }
 
-    /// May new data go?
+    /// Decides whether new data may be sent.
     fn choose_new(&mut self, cx: &mut Cx<'_>, path: &Path, plan: &Plan, window: u64) -> Choice {
         let next = self.board.next();
         let data_end = self.written;
@@ -162,12 +162,12 @@ impl Connection {
         Choice::New { end, limited }
     }
 
-    /// Payload of a full segment now.
+    /// Payload of a full segment with the present options.
     pub(crate) fn full_segment(&self) -> u64 {
         self.mss().saturating_sub(self.sack_space()).max(1)
     }
 
-    /// Bytes that SACK blocks and an echo take from data (RFC 9293, section 3.7.1: the MSS counts options).
+    /// Bytes of SACK blocks and a probe echo (RFC 9293, section 3.7.1: the MSS counts options).
     fn sack_space(&self) -> u64 {
         let echo = if self.rcv.echo().is_some() { u64::from(ProbeOption::LEN) } else { 0 };
         if !self.agreed.sack || !self.rcv.has_blocks() {
@@ -176,13 +176,13 @@ impl Connection {
         echo + 4 + 8 * self.rcv.sack_list(self.sack_room()).as_slice().len() as u64
     }
 
-    /// SACK blocks that fit beside the other options.
+    /// Number of SACK blocks that fit beside the other options.
     const fn sack_room(&self) -> usize {
         (if self.agreed.timestamps { 3 } else { 4 }) - self.rcv.echo().is_some() as usize
     }
 
-    /// Silly-window avoidance at the sender (RFC 9293, section 3.8.6.2.1): a partial segment goes if it is
-    /// half the largest window.
+    /// Silly-window avoidance at the sender (RFC 9293, section 3.8.6.2.1): a partial segment is sent if it
+    /// is half the largest window.
     const fn worth_sending(&self, room: u64) -> bool {
         room * 2 >= self.peer_window_max
     }
@@ -192,7 +192,7 @@ impl Connection {
         Choice::Hold(limit)
     }
 
-    /// Nothing to send now: remembers why and arms the timers that may change it.
+    /// Nothing to send now: records why and sets the timers that may change it.
     fn hold(&mut self, now: Instant, limit: Limit, path: &Path, plan: &Plan) {
         self.limits.set(now, limit);
         if self.send.opportunity == Opportunity::Open {
@@ -209,7 +209,7 @@ impl Connection {
             Limit::Application | Limit::SendBuffer => self.rate.app_limited(path.in_flight.0),
             _ => {}
         }
-        // a probe into a closed window had only the persist timer, and the window opened
+        // a window probe had only the persist timer, and the window has opened
         if !self.board.is_empty() && !self.timers.runs(Timer::Retransmit) && !self.timers.runs(Timer::Persist)
         {
             self.restart_retransmit_timer(now);
@@ -223,7 +223,7 @@ impl Connection {
         bentpipe_base::Duration(doubled).min(self.config.rto.max)
     }
 
-    /// RFC 8985, section 7.2.
+    /// Sets the timer of the tail loss probe (RFC 8985, section 7.2).
     fn arm_tail_probe(&mut self, now: Instant) {
         let wanted = self.recovery.detection() == Detection::Rack
             && self.recovery.episode() == Episode::Open
@@ -243,7 +243,7 @@ impl Connection {
         }
     }
 
-    /// Zero-window and tail loss probes, when their timers asked for them.
+    /// Returns a zero-window or tail loss probe if its timer has expired.
     fn transmit_probe(&mut self, cx: &mut Cx<'_>) -> Option<Pkt> {
         if std::mem::take(&mut self.send.persist)
             && let Some(packet) = self.window_probe(cx)
@@ -266,8 +266,8 @@ impl Connection {
         None
     }
 
-    /// One byte, or a FIN, beyond the edge of a closed window. A window that is only too small is used after
-    /// all: RFC 9293, section 3.8.6.2.1, the override timeout.
+    /// Sends one byte, or a FIN, beyond the edge of a closed window. A window that is only too small is
+    /// filled instead: RFC 9293, section 3.8.6.2.1, the override timeout.
     fn window_probe(&mut self, cx: &mut Cx<'_>) -> Option<Pkt> {
         let next = self.board.next();
         let idle = self.board.is_empty();
@@ -285,14 +285,14 @@ impl Connection {
         Some(packet)
     }
 
-    /// A probe's new data: no window was asked.
+    /// Sends a probe's new data, whatever the windows say.
     fn send_now(&mut self, cx: &mut Cx<'_>, end: u64) -> Pkt {
         let path = self.path();
         let plan = self.cc.plan(&path);
         self.send_new(cx, end, false, &path, &plan)
     }
 
-    /// A probe's retransmission.
+    /// Sends a probe's retransmission.
     fn resend_now(&mut self, cx: &mut Cx<'_>, i: usize) -> Pkt {
         let path = self.path();
         let plan = self.cc.plan(&path);
@@ -369,7 +369,7 @@ impl Connection {
         self.cc.on_sent(cx, path, &SentSegment { bytes, resent, probe: false });
     }
 
-    /// SYN or SYN/ACK, first or again.
+    /// Sends the SYN or SYN/ACK, for the first time or again.
     fn transmit_syn(&mut self, cx: &mut Cx<'_>) -> Option<Pkt> {
         if self.board.next() == 0 {
             let snapshot = self.rate.on_sent(cx.now, true);
@@ -414,7 +414,7 @@ impl Connection {
         Some(packet)
     }
 
-    /// A pure acknowledgment, if one is due.
+    /// Returns a pure acknowledgment, if one is due.
     fn transmit_ack(&mut self, cx: &mut Cx<'_>) -> Option<Pkt> {
         match self.rcv.due() {
             AckDue::No => None,
@@ -457,7 +457,7 @@ impl Connection {
         if flags.has(Flags::ACK) {
             packet.tcp.ack = self.rcv.ack_field();
             let blocks = if syn { 0 } else { self.sack_space() };
-            // a retransmission may have no room for blocks: then the ACK that is due follows
+            // a retransmission may have no room for blocks: then the ACK that is due is sent separately
             if text == 0 || text + blocks <= self.mss() {
                 if blocks > 0 && self.agreed.sack {
                     packet.tcp.sack = self.rcv.sack_list(self.sack_room());

@@ -1,8 +1,8 @@
 //! The pacer: spreads segments at a rate, with a burst allowance.
 //!
-//! Source: RFC 9002, section 7.7 describes the same leaky bucket. The next segment may go once the previous
-//! ones have "drained" at the rate, less what the burst allows. State advances from the scheduled time, so
-//! the long-run rate is exact.
+//! Source: RFC 9002, section 7.7 describes the same leaky bucket. The next segment may be sent once the
+//! previous ones have drained at the rate, less what the burst allows. State advances from the scheduled
+//! time, so the long-run rate is exact.
 
 use bentpipe_base::{Duration, Instant, Rate, Size};
 

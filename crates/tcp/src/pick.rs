@@ -1,36 +1,35 @@
 //! Which segment a probe copies.
 //!
 //! Sources: TCP-Peach (the last sent), TCP-Peach+ (the unacknowledged, in an order that the paper leaves
-//! open), TCP-Swift (at random among the unacknowledged). Never copied: what is SACKed (but for Peach), and
-//! what carries no data: a SYN or FIN alone. At random: of the segments copied least, each with equal
-//! probability. Segments stand in bags by how often they were copied; one is drawn from the lowest bag, by
-//! `SplitMix64` (Steele, Lea, Flood, 2014), and moves one bag up. What was acknowledged meanwhile is thrown
-//! away when it is drawn, or when more than half of all may be such; a segment enters its first bag once. So
-//! a choice costs O(log of the bags), however large the window is.
+//! open), TCP-Swift (at random among the unacknowledged). Never copied: SACKed segments (except for Peach),
+//! and a SYN or FIN without data. At random: each of the segments copied least has equal probability.
+//! Segments are kept in bags by how often they were copied. `SplitMix64` (Steele, Lea, Flood, 2014) draws
+//! one from the lowest bag, and it moves one bag up. Acknowledged segments are removed when drawn, or when
+//! they may be more than half of all; a segment enters the first bag once. So a choice costs O(log of the
+//! bags), however large the window is.
 
 use crate::board::Scoreboard;
 use crate::cc::ProbeCarry;
 use crate::range_set::RangeSet;
 use std::collections::BTreeMap;
 
-/// Segments in bags beyond twice those outstanding before any is looked at.
+/// Segments held in bags beyond twice those outstanding before acknowledged ones are removed.
 const SLACK: usize = 64;
 
-/// What was copied, as far as choosing depends on it. A segment is named by where it ends, which an
-/// acknowledgment of a part of it does not change.
+/// State of the choice. A segment is identified by its end, which a partial acknowledgment does not change.
 #[derive(Clone, Debug)]
 pub(crate) struct Pick {
     /// Where the segment copied last ends: the next in turn comes after it.
     turn: u64,
-    /// What is not given out as the newest any more: it was, or is SACKed.
+    /// No longer chosen as the newest: was chosen before, or is SACKed.
     done: RangeSet,
-    /// How often copied -> segments.
+    /// Number of copies -> segments.
     bags: BTreeMap<u32, Vec<u64>>,
     /// Segments in all bags.
     held: usize,
-    /// Segments up to here came into a bag.
+    /// Segments up to here have entered a bag.
     known: u64,
-    /// State of the choice at random.
+    /// State of the random generator.
     random: u64,
 }
 
@@ -39,7 +38,7 @@ impl Pick {
         Self { turn: 0, done: RangeSet::EMPTY, bags: BTreeMap::new(), held: 0, known: 0, random: seed }
     }
 
-    /// The stream range to copy next: data not yet acknowledged, neither SYN nor FIN.
+    /// Returns the stream range to copy next: data not yet acknowledged, neither SYN nor FIN.
     pub(crate) fn choose(
         &mut self,
         board: &Scoreboard,
@@ -57,14 +56,14 @@ impl Pick {
         Some((board.start_of(i).max(1), segment.end.min(data_end)))
     }
 
-    /// The next un-SACKed segment after the one copied last, from the oldest again after the newest.
+    /// Returns the next un-SACKed segment after the one copied last; the oldest follows the newest.
     fn in_turn(&self, board: &Scoreboard, data_end: u64) -> Option<usize> {
         let first = board.index_above(self.turn);
         let open = |i: &usize| is_open(board, *i, data_end);
         (first..board.len()).find(open).or_else(|| (0..first.min(board.len())).find(open))
     }
 
-    /// The newest segment with data that is neither SACKed nor was ever given out here.
+    /// Returns the newest segment with data that is neither SACKed nor was returned here before.
     fn newest(&mut self, board: &Scoreboard, data_end: u64) -> Option<usize> {
         let mut end = board.next();
         while end > board.una().max(1) {
@@ -83,7 +82,7 @@ impl Pick {
         None
     }
 
-    /// Each of the un-SACKed segments copied least with equal probability.
+    /// Returns one of the un-SACKed segments copied least, each with equal probability.
     fn at_random(&mut self, board: &Scoreboard, data_end: u64) -> Option<usize> {
         for i in board.index_above(self.known)..board.len() {
             if let Some(segment) = board.get(i) {
@@ -122,7 +121,7 @@ impl Pick {
         crate::cc::standard::mix(self.random)
     }
 
-    /// Forgets what is acknowledged.
+    /// Removes acknowledged segments.
     pub(crate) fn tidy(&mut self, board: &Scoreboard) {
         let una = board.una();
         self.done.remove_below(una);
@@ -136,12 +135,12 @@ impl Pick {
     }
 }
 
-/// Segment `i` carries data, not only a SYN or a FIN.
+/// True if segment `i` carries data, not only a SYN or a FIN.
 fn has_data(board: &Scoreboard, i: usize, data_end: u64) -> bool {
     board.get(i).is_some_and(|s| board.start_of(i).max(1) < s.end.min(data_end))
 }
 
-/// The same, and it is not known to have arrived.
+/// The same, and it is not SACKed.
 fn is_open(board: &Scoreboard, i: usize, data_end: u64) -> bool {
     has_data(board, i, data_end) && board.get(i).is_some_and(|s| !s.sacked)
 }

@@ -65,8 +65,8 @@ fn what_a_probe_copies() {
     assert!(open.iter().all(|k| (860..1140).contains(&first[*k as usize])), "{first:?}");
 }
 
-/// What is sent between two choices is as likely as what is left from before: after three of eight, and with
-/// three more, each of eight one time in eight.
+/// Segments sent between two choices are as likely as those left from before: after three of eight, and with
+/// three more, each of the eight left is chosen one time in eight.
 #[test]
 fn later_segments_are_no_more_likely_than_earlier_ones() {
     let mut times = [0; 8];
@@ -103,8 +103,8 @@ fn a_large_window_costs_no_more() {
     }
 }
 
-/// What is acknowledged, SACKed or without data is never chosen; a segment acknowledged in part is copied
-/// from there on.
+/// Acknowledged, SACKed or empty segments are never chosen; a partly acknowledged one is copied from there
+/// on.
 #[test]
 fn what_has_arrived_is_forgotten() {
     let (mut board, mut pick) = (segments(1000), Pick::new(1));
@@ -126,8 +126,8 @@ fn what_has_arrived_is_forgotten() {
     assert_eq!(pick.choose(&board, ProbeCarry::Random, u64::MAX), Some((99_951, 100_001)));
 }
 
-/// A FIN alone is no data: the last segment before it is copied, at random anything but it; and with nothing
-/// else there is nothing to copy.
+/// A FIN alone is not copied: `LastSent` copies the last segment before it, the others never choose it. With
+/// nothing else there is nothing to copy.
 #[test]
 fn a_fin_alone_is_never_copied() {
     for carry in [ProbeCarry::LastSent, ProbeCarry::OldestInTurn, ProbeCarry::Random, ProbeCarry::NewestOnce]
@@ -144,8 +144,7 @@ fn a_fin_alone_is_never_copied() {
     }
 }
 
-/// Newest first, each once; what is sent later comes before what is left, and what is acknowledged is
-/// forgotten.
+/// Newest first, each once. Segments sent later come before those left; acknowledged ones are forgotten.
 #[test]
 fn each_once_the_newest_first() {
     let mut pick = Pick::new(1);

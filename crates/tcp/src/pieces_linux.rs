@@ -1,17 +1,17 @@
-//! Linux sends in pieces of several segments, and waits for a piece to be full.
+//! Linux sends in pieces of several segments (TSO), and waits for a piece to be full.
 //!
-//! Source: the behaviour of Linux 6.x (`tcp_tso_should_defer`, `tcp_tso_autosize`), which holds whether or
-//! not the device splits segments itself. A piece is what a millisecond takes at the pace of the connection
-//! (1.2 windows per round trip, 2 in slow start), at least two segments, and more where the round trip is a
-//! few milliseconds. When the windows leave room for less than a piece, the segments wait for the next
-//! acknowledgment to make more, if
+//! Source: the behaviour of Linux 6.x (`tcp_tso_should_defer`, `tcp_tso_autosize`), whether or not the
+//! device splits segments itself. A piece is what the connection sends in a millisecond at its pace (1.2
+//! windows per round trip, 2 in slow start), at least two segments, and more if the round trip is a few
+//! milliseconds. If the windows leave room for less than a piece, the segments wait for the next
+//! acknowledgment, if
 //! - no loss is being repaired,
 //! - something was sent within the last millisecond,
 //! - a third of the window would not already fit,
 //! - that acknowledgment is expected within a millisecond, or half a round trip if that is less.
 //!
-//! With acknowledgments a segment apart in time, half of the segments leave one acknowledgment late, and the
-//! last of a train may wait for the next round trip.
+//! If acknowledgments arrive a segment apart in time, half of the segments are sent one acknowledgment late,
+//! and the last of a train may wait for the next round trip.
 
 use crate::cc::{Episode, Path};
 use crate::connection::Connection;
@@ -21,16 +21,16 @@ use bentpipe_base::{Duration, Instant};
 const FEWEST: u64 = 2;
 /// Largest piece in bytes.
 const LARGEST: u64 = 65_536;
-/// A piece takes this part of a second at the pace of the connection.
+/// A piece takes this fraction of a second at the pace of the connection.
 const PER_SECOND: u64 = 1 << 10;
-/// The largest piece is halved for every so much of the smallest round trip: 2^9 microseconds.
+/// The extra size for a short round trip is halved for each of these in the minimum RTT: 2^9 microseconds.
 const NEAR: u64 = 512_000;
-/// How recent the last segment, and how near the next acknowledgment, must be.
+/// How recent the last segment must be, and how soon the next acknowledgment.
 const SOON: Duration = Duration::from_millis(1);
-/// A share of the window that is sent at once.
+/// The window divided by this is sent at once.
 const SHARE: u64 = 3;
 
-/// The piece that is leaving now.
+/// The piece being sent now.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Piece {
     at: Instant,
@@ -38,8 +38,8 @@ pub(crate) struct Piece {
 }
 
 impl Connection {
-    /// True when the next new segment waits. `window` is the one in force, `room` what the peer's leaves,
-    /// both in bytes.
+    /// True if the next new segment must wait. `window` is the window in force, `room` what the peer's
+    /// window leaves, both in bytes.
     pub(crate) fn waits_for_piece(&mut self, now: Instant, path: &Path, window: u64, room: u64) -> bool {
         let mss = self.mss();
         if self.send.piece.at == now && self.send.piece.left > 0 {
@@ -70,7 +70,7 @@ impl Connection {
         expected.since(now) <= SOON.min(path.srtt / 2)
     }
 
-    /// Segments of a piece.
+    /// Number of segments in a piece.
     fn piece_segments(&self, path: &Path, window: u64) -> u64 {
         let out = window.max(path.flight.0);
         let slow = self.cc.ssthresh().is_none_or(|s| window < s.0 / 2);

@@ -1,28 +1,27 @@
 //! Probe segments: low-priority copies of data that is not yet acknowledged, and how their acknowledgments
 //! are recognised.
 //!
-//! Sources: TCP-Peach (dummy segments), TCP-Peach+ (NIL segments), TCP-Swift (outstanding segments); none of
-//! the papers says how an unmodified receiver tells of a probe. RFC 9293, section 3.10.7.4: a segment that
-//! has arrived before is acknowledged at once. So a probe is known to have arrived by, in this order,
-//!   1. the probe option (RFC 4727, RFC 6994), agreed on with the SYN: exact, also where the copy filled a
-//!     hole;
-//!   2. DSACK (RFC 2883): a block that is a range of which a copy is out. A copy that fills a hole draws none
-//!     and counts as data;
+//! Sources: TCP-Peach (dummy segments), TCP-Peach+ (NIL segments), TCP-Swift (outstanding segments). None of
+//! the papers says how an unmodified receiver reports a probe. RFC 9293, section 3.10.7.4: a segment that
+//! has arrived before is acknowledged at once. So the arrival of a probe is recognised by, in this order,
+//!   1. the probe option (RFC 4727, RFC 6994), agreed on with the SYN: exact, also if the copy filled a
+//!      hole;
+//!   2. DSACK (RFC 2883): a block that is a range of which a copy was sent. A copy that fills a hole draws
+//!      none and counts as data;
 //!   3. timestamps (RFC 7323): a duplicate ACK whose TSecr only one copy carried as TSval.
 //!
-//! With none of them the scheme is told before data flows, and does without probes. Timestamps are a signal
-//! of starts only, and not with every receiver. Linux records the timestamp of a segment that ends where it
-//! acknowledged last, so its echo names a copy of the newest segment that arrived in order: that is what is
-//! copied then, whatever the scheme asks for. Beyond a hole nothing is echoed, so while a loss is repaired
-//! there are no probes. A receiver that holds to RFC 7323, section 5.3, names none: to it what arrived before
-//! lies outside the window. Its duplicate ACKs are put down to copies that they may answer, one to each, and
-//! are no sign of loss; the start hears of no probe. The clock ticks once in a millisecond: a copy waits for
-//! a tick of its own, and data sent in the same makes it one that nothing names.
+//! With none of them the scheme is told before data flows, and sends no probes. Timestamps do not work with
+//! every receiver. Linux records the timestamp of a segment that ends where it acknowledged last, so its
+//! echo identifies a copy of the newest segment that arrived in order: that is what is copied, whatever the
+//! scheme asks for. Beyond a hole nothing new is echoed, so there are no probes while a loss is repaired. A
+//! receiver that follows RFC 7323, section 5.3, identifies no copy: data that arrived before lies outside
+//! its window. Each of its duplicate ACKs is attributed to one copy that it may answer, and is no sign of
+//! loss; the scheme learns of no probe. The timestamp clock ticks once per millisecond: a copy waits for a
+//! tick of its own, and if data is sent in the same tick, nothing identifies it.
 //!
-//! A probe takes no sequence space, is in no estimate of what is in flight, arms no timer and gives no
-//! sample. This ledger knows what the scoreboard does not: the copies out. And it is the one place that
-//! decides whether a DSACK is our own doing: such a one says nothing about reordering, spurious
-//! retransmission or the tail probe.
+//! A probe takes no sequence space, does not count as in flight, sets no timer and gives no sample. This
+//! module tracks the copies, which the scoreboard does not. It alone decides whether our own copy caused a
+//! DSACK: such a DSACK says nothing about reordering, spurious retransmission or the tail probe.
 
 use crate::board::Scoreboard;
 use crate::cc::{Episode, ProbeCarry, ProbeClock, ProbeSignal};
@@ -31,12 +30,12 @@ use crate::pick::Pick;
 use bentpipe_base::{Duration, Instant, ProbeOption, TcpHeader};
 use std::collections::{BTreeSet, VecDeque};
 
-/// Most copies that are remembered; older ones count as lost.
+/// Most copies remembered; older ones count as lost.
 const MOST: usize = 1 << 14;
-/// Numbers of probes: 15 bits on the wire.
+/// Count of probe numbers: 15 bits on the wire.
 const NUMBERS: u16 = 1 << 15;
 
-/// The timestamp clock's.
+/// Period of the timestamp clock.
 pub(crate) const TICK: Duration = Duration::from_millis(1);
 
 /// A copy that was sent.
@@ -46,10 +45,10 @@ struct Copy {
     start: u64,
     end: u64,
     sent_at: Instant,
-    /// The timestamp that nothing else carried.
+    /// Its timestamp, if nothing else carried the same.
     stamp: Option<u32>,
     answered: bool,
-    /// A duplicate ACK that names no copy was put down to it, or a later one was answered.
+    /// A duplicate ACK that identifies no copy was attributed to it, or a later copy was answered.
     passed: bool,
 }
 
@@ -57,9 +56,9 @@ struct Copy {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Bare {
     pub(crate) now: Instant,
-    /// How long ago what it answers was sent: at least this,
+    /// Least age of the segment that it may answer.
     pub(crate) soonest: Duration,
-    /// and at most this.
+    /// Greatest age of the segment that it may answer.
     pub(crate) latest: Duration,
 }
 
@@ -68,13 +67,13 @@ pub(crate) struct Bare {
 pub(crate) struct Claim {
     /// Probes newly known to have arrived.
     pub(crate) probes: u32,
-    /// The acknowledgment answers a copy, so it must not be taken for a sign of anything else.
+    /// The acknowledgment answers a copy, so it is no sign of anything else.
     pub(crate) own: bool,
-    /// Its DSACK is our own doing.
+    /// Our own copy caused its DSACK.
     pub(crate) own_dsack: bool,
 }
 
-/// Probes of one connection.
+/// State of a connection's probes.
 #[derive(Clone, Debug)]
 pub struct Probes {
     signal: ProbeSignal,
@@ -83,7 +82,7 @@ pub struct Probes {
     number: u16,
     /// Timestamp of the newest data or copy.
     stamp: Option<u32>,
-    /// Segments acknowledged, or acknowledgments without any, that have not yet let anything go.
+    /// Acknowledged segments, and ACKs that acknowledge none, that have not yet allowed a copy.
     pub(crate) acks: u32,
     /// Copies that the last of these still allows.
     pub(crate) allowed: u32,
@@ -95,8 +94,8 @@ pub struct Probes {
 }
 
 impl Probes {
-    /// What the two SYNs leave: an option if copies carry it, as probes do; timestamps too tell of probes
-    /// only, not of copies that just repair.
+    /// The signal that the SYNs allow. The option and timestamps serve only `probes`, not copies that just
+    /// repair.
     pub(crate) const fn signal_of(agreed: &Agreed, probes: bool) -> ProbeSignal {
         if agreed.probe_option && probes {
             ProbeSignal::Option
@@ -109,7 +108,7 @@ impl Probes {
         }
     }
 
-    /// For a connection with this signal; `seed` is the connection's own.
+    /// For a connection with this signal; `seed` is for its random choices.
     pub(crate) const fn new(signal: ProbeSignal, seed: u64) -> Self {
         Self {
             signal,
@@ -126,11 +125,11 @@ impl Probes {
         }
     }
 
-    /// How probes are known to have arrived.
+    /// How the arrival of probes is recognised.
     pub const fn signal(&self) -> ProbeSignal {
         self.signal
     }
-    /// The same while recovery stands at `episode`.
+    /// The same while recovery is in `episode`.
     pub(crate) fn signal_during(&self, episode: Episode) -> ProbeSignal {
         let beyond_a_hole = self.signal == ProbeSignal::Timestamps && episode != Episode::Open;
         if beyond_a_hole { ProbeSignal::None } else { self.signal }
@@ -143,21 +142,21 @@ impl Probes {
     pub const fn acknowledged(&self) -> u64 {
         self.acknowledged
     }
-    /// Probes that nothing was heard of in time.
+    /// Probes without an answer in time.
     pub const fn lost(&self) -> u64 {
         self.lost
     }
-    /// True while the answer to a copy may still come.
+    /// True while a copy may still be answered.
     pub(crate) fn waits(&self) -> bool {
         !self.out.is_empty()
     }
 
-    /// Without an echo it cannot be told whether a segment or its copy arrived.
+    /// True if a segment may have arrived by its copy: the ACK echoes a probe, or there is no probe option.
     pub(crate) fn doubtful(&self, header: &TcpHeader) -> bool {
         self.signal != ProbeSignal::Option || matches!(header.probe, ProbeOption::Echo(_))
     }
 
-    /// The stream range to copy next: data not yet acknowledged, neither SYN nor FIN.
+    /// Returns the stream range to copy next: data not yet acknowledged, neither SYN nor FIN.
     pub(crate) fn choose(
         &mut self,
         board: &Scoreboard,
@@ -168,12 +167,12 @@ impl Probes {
         self.pick.choose(board, if by_stamp { ProbeCarry::LastSent } else { carry }, data_end)
     }
 
-    /// A copy with this timestamp could not be told by it.
+    /// True if the timestamp was used already, so that it could not identify a copy.
     pub(crate) fn is_taken(&self, stamp: u32) -> bool {
         self.signal == ProbeSignal::Timestamps && self.stamp == Some(stamp)
     }
 
-    /// Data carries this timestamp: it names no copy.
+    /// Data carries this timestamp, so it identifies no copy.
     pub(crate) fn stamped(&mut self, stamp: u32) {
         if let Some(copy) = self.out.back_mut().filter(|c| c.stamp == Some(stamp)) {
             copy.stamp = None;
@@ -181,7 +180,7 @@ impl Probes {
         self.stamp = Some(stamp);
     }
 
-    /// Takes note of a copy of `[start, end)` with timestamp `stamp`; returns what its header carries.
+    /// Records a copy of `[start, end)` with timestamp `stamp`; returns the option for its header.
     pub(crate) fn sent_copy(&mut self, now: Instant, start: u64, end: u64, stamp: u32) -> ProbeOption {
         let number = self.number;
         self.number = (number + 1) % NUMBERS;
@@ -208,8 +207,7 @@ impl Probes {
         }
     }
 
-    /// Copies that were sent more than `patience` ago are lost, and what is acknowledged is not copied any
-    /// more.
+    /// Copies sent more than `patience` ago count as lost; acknowledged data is not copied any more.
     pub(crate) fn tidy(&mut self, now: Instant, board: &Scoreboard, patience: Duration) {
         while self.out.front().is_some_and(|c| now.since(c.sent_at) > patience) {
             self.forget();
@@ -217,15 +215,15 @@ impl Probes {
         self.pick.tidy(board);
     }
 
-    /// Nothing is wished for at present.
+    /// No probes are wanted at present.
     pub(crate) const fn rest(&mut self) {
         self.acks = 0;
         self.allowed = 0;
         self.next_at = None;
     }
 
-    /// May a copy go now? If not: when to ask again, unless the next acknowledgment tells. `waits`: data
-    /// waits for its time. Data was sent last at `last_sent`.
+    /// `Ok` if a copy may be sent now; else when to ask again, `None` if the next acknowledgment tells.
+    /// `waits`: data waits for the pacer. Data was last sent at `last_sent`.
     pub(crate) fn due(
         &mut self,
         now: Instant,
@@ -257,15 +255,15 @@ impl Probes {
         }
     }
 
-    /// There was nothing to copy: what is due meanwhile is left out, and not caught up with. When to ask
-    /// again, unless new data or the next acknowledgment tells.
+    /// There was nothing to copy: copies due meanwhile are skipped. Returns when to ask again; `None` if new
+    /// data or the next acknowledgment tells.
     pub(crate) fn leave_out(&mut self, now: Instant, clock: ProbeClock) -> Option<Instant> {
         let ProbeClock::Every(_) = clock else { return None };
         self.next_at = self.next_at.map(|at| at.max(now + TICK));
         self.next_at
     }
 
-    /// Asked before anything else is made of an acknowledgment.
+    /// Recognises answers to copies, before anything else uses the acknowledgment.
     pub(crate) fn claim(
         &mut self,
         header: &TcpHeader,
@@ -293,8 +291,8 @@ impl Probes {
         claim
     }
 
-    /// Copies that a DSACK tells of, one of each segment: a receiver that merges neighbours tells of several
-    /// at once. And whether we sent any of what it names.
+    /// Counts the copies that a DSACK reports, one per segment: a receiver that merges neighbours reports
+    /// several at once. Also returns whether the block covers any copy of ours.
     fn claim_dsack(&mut self, (left, right): (u64, u64)) -> (u32, bool) {
         let (mut own, mut probes) = (false, 0);
         let mut answered = BTreeSet::new();
@@ -305,7 +303,7 @@ impl Probes {
             if !inside && !around {
                 continue;
             }
-            // also when the copy came first, and now what it copied
+            // also if the copy arrived first and the original now
             own = true;
             if counts && !copy.answered && answered.insert(copy.start) {
                 copy.answered = true;
@@ -315,9 +313,9 @@ impl Probes {
         (probes, own)
     }
 
-    /// A duplicate ACK answers the copy whose timestamp it echoes; if none, the oldest that it may answer.
-    /// What is left is a sign of loss: after the last copy a receiver echoes its timestamp with all that
-    /// arrives beyond a hole.
+    /// A duplicate ACK answers the copy whose timestamp it echoes; if there is none, the oldest that it may
+    /// answer. Any other is a sign of loss: after the last copy, a receiver echoes that copy's timestamp
+    /// with everything that arrives beyond a hole.
     fn claim_echo(&mut self, echo: Option<u32>, bare: Bare) -> Claim {
         let named = |c: &Copy| !c.answered && c.stamp.is_some() && c.stamp == echo;
         if let Some(i) = self.out.iter().position(named) {

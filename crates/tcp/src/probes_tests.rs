@@ -1,7 +1,7 @@
 use super::*;
 use bentpipe_base::Seq;
 
-/// At equal intervals while nothing waits for its pace; afterwards nothing is caught up.
+/// Copies leave at equal intervals while no data waits for the pacer; those skipped are not made up for.
 #[test]
 fn spare_copies_leave_at_the_rate() {
     let mut probes = Probes::new(ProbeSignal::Dsack, 1);
@@ -29,9 +29,9 @@ fn each_answer_counts_once() {
     let own = Claim { probes: 1, own: true, own_dsack: true };
     assert_eq!(probes.claim(&echo, Some((1, 101)), None), own);
     assert_eq!(probes.claim(&echo, None, None), Claim { probes: 0, own_dsack: false, ..own });
-    // the retransmission arrives after the copy did: our doing, and no probe
+    // the retransmission arrives after the copy: a DSACK of our own, but no probe
     assert_eq!(probes.claim(&header(ProbeOption::None), Some((1, 101)), None), Claim { probes: 0, ..own });
-    // forged, or of something else
+    // forged, or for something else
     assert_eq!(probes.claim(&header(ProbeOption::Echo(7)), Some((101, 201)), None), Claim::default());
 
     let mut probes = Probes::new(ProbeSignal::Dsack, 1);
@@ -42,7 +42,7 @@ fn each_answer_counts_once() {
     assert_eq!((probes.sent(), probes.acknowledged(), probes.lost()), (2, 2, 0));
 }
 
-/// Copies of neighbours arrive as one piece where a receiver merges segments, and one DSACK names all of it.
+/// A receiver that merges segments reports copies of neighbours in one DSACK.
 #[test]
 fn one_dsack_may_tell_of_several() {
     let mut probes = Probes::new(ProbeSignal::Dsack, 1);
@@ -71,7 +71,7 @@ fn what_is_not_heard_of_in_time_is_lost() {
     assert_eq!((probes.lost(), probes.waits()), (1, false));
 }
 
-/// A duplicate ACK that echoes `echo`, at `now` ms over 100 ms.
+/// A duplicate ACK that echoes `echo`, at `now` ms; an answer takes 100 ms at least.
 fn duplicate(probes: &mut Probes, now: u64, echo: u32) -> (u32, bool) {
     let ms = Duration::from_millis;
     let mut header = header(ProbeOption::None);
@@ -96,7 +96,7 @@ fn stamped() -> Probes {
     probes
 }
 
-/// Each copy is named once, by a timestamp that nothing else carried; what is echoed again is a sign of loss.
+/// Each copy is identified once, by a timestamp of its own; a repeated echo is a sign of loss.
 #[test]
 fn an_echo_names_a_copy() {
     let mut probes = stamped();
@@ -108,8 +108,8 @@ fn an_echo_names_a_copy() {
     assert_eq!((new_data, probes.acknowledged()), (Claim::default(), 2));
 }
 
-/// A receiver that holds to RFC 7323, section 5.3, echoes the data's: one duplicate ACK for each copy is no
-/// sign of loss, neither too soon nor too late, nor once a later copy was answered.
+/// A receiver that follows RFC 7323, section 5.3, echoes the data's timestamp: one duplicate ACK for each
+/// copy is no sign of loss, unless it is too early, too late, or a later copy was answered.
 #[test]
 fn an_echo_that_names_none_is_put_down_to_a_copy() {
     let mut probes = stamped();
@@ -121,8 +121,8 @@ fn an_echo_that_names_none_is_put_down_to_a_copy() {
     assert_eq!([duplicate(&mut probes, 104, 4), duplicate(&mut probes, 105, 4)], [(1, true), (0, false)]);
 }
 
-/// What the SYNs leave: the option before DSACK before timestamps, and timestamps only where copies are
-/// probes and no loss is repaired.
+/// Signals in order of preference: option, DSACK, timestamps; these only for probes, while no loss is
+/// repaired.
 #[test]
 fn signals_in_their_order() {
     let config = crate::Config::default();

@@ -1,42 +1,42 @@
-//! When Linux acknowledges at once, delayed ACKs or not.
+//! When Linux acknowledges at once, although ACKs are delayed.
 //!
 //! Source: the behaviour of Linux 6.x (`tcp_event_data_recv`, `tcp_incr_quickack`, `tcp_in_quickack_mode`,
 //! `tcp_measure_rcv_mss`, `__tcp_ack_snd_check`, `tcp_cleanup_rbuf`, `tcp_event_data_sent`,
 //! `tcp_delack_timer_handler`).
-//! - A sender in slow start needs every acknowledgment: the first sixteen are not delayed, fewer where the
-//!   window holds less than twice as many segments, and two at least. So it is again after a pause longer
+//! - A sender in slow start needs every acknowledgment: the first sixteen are not delayed, fewer if the
+//!   window holds less than twice as many segments, but at least two. The same holds after a pause longer
 //!   than the retransmission timeout.
 //! - More than a full segment is acknowledged at once: a full one and a byte are enough.
-//! - A short segment, or one with PSH, ends what the peer had to say. It is acknowledged when the application
-//!   has read all there is.
+//! - A short segment, or one with PSH, ends what the peer had to send. It is acknowledged when the
+//!   application has read everything.
 //!
-//! An end that answers, with data of its own within the delay after what it got, delays the acknowledgments
-//! of the first and the third kind for that data to carry, until a delay passes in vain; from the second
-//! short segment on it does not.
+//! A host that answers, with data of its own within the delay after data arrived, delays the acknowledgments
+//! of the first and the third kind so that its data can carry them. It stops when a delay passes without
+//! data, and for the third kind from the second short segment on.
 //!
-//! A full segment is the longest so far, 536 bytes at least; the kernel also learns that segments became
+//! A full segment is the longest so far, 536 bytes at least; the kernel also notices that segments became
 //! shorter.
 
 use bentpipe_base::{Duration, Instant};
 
-/// Most acknowledgments sent at once (TCP_MAX_QUICKACKS).
+/// Most acknowledgments that are not delayed (TCP_MAX_QUICKACKS).
 const MOST: u64 = 16;
 /// Fewest.
 const FEWEST: u64 = 2;
-/// A full segment before any was seen (TCP_MSS_DEFAULT).
+/// Size of a full segment before any was seen (TCP_MSS_DEFAULT).
 const FULL: u64 = 536;
-/// Data that leaves this soon after data came is an answer (TCP_ATO_MIN).
+/// Data sent this soon after data arrived is an answer (TCP_ATO_MIN).
 const ANSWER: Duration = Duration::from_millis(40);
 
-/// What is acknowledged at once.
+/// State of the acknowledgments that are not delayed.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct QuickAcks {
-    /// How many acknowledgments are still sent at once.
+    /// How many more acknowledgments are sent at once.
     left: u64,
     /// When data last arrived.
     last: Option<Instant>,
     answers: bool,
-    /// Short segments that no acknowledgment has left for.
+    /// Short segments not yet acknowledged.
     short: u8,
 }
 
@@ -44,7 +44,7 @@ impl QuickAcks {
     /// Every acknowledgment may be delayed.
     pub(crate) const NONE: Self = Self { left: 0, last: None, answers: false, short: 0 };
 
-    /// Data arrives; `segments` fill the window.
+    /// Data arrived; `segments` fill the window.
     pub(crate) fn arrives(&mut self, now: Instant, rto: Duration, segments: u64) {
         if self.last.is_none_or(|last| now.since(last) > rto) {
             self.left = self.left.max((segments / 2).clamp(FEWEST, MOST));
@@ -52,7 +52,7 @@ impl QuickAcks {
         self.last = Some(now);
     }
 
-    /// The data are `len` bytes, perhaps with PSH, where the longest segment had `largest`.
+    /// Counts a short segment: `len` bytes arrived, perhaps with PSH; the longest so far had `largest`.
     pub(crate) fn measure(&mut self, len: u64, pushed: bool, largest: u64) {
         if len > 0 && (pushed || len < largest.max(FULL)) {
             self.short = self.short.saturating_add(1);
@@ -65,24 +65,24 @@ impl QuickAcks {
     }
 
     /// Whether `unacked` bytes are enough for an acknowledgment on every `count`th segment; `None` on hosts
-    /// that are no Linux.
+    /// other than Linux.
     pub(crate) fn enough(&self, unacked: u64, count: u32, largest: u64) -> Option<bool> {
         self.last.map(|_| unacked > u64::from(count.saturating_sub(1)) * largest.max(FULL))
     }
 
-    /// The application has read all there is: true when that is to be acknowledged.
+    /// The application has read everything: true if that is to be acknowledged.
     pub(crate) const fn wanted_by_reader(&self) -> bool {
         self.short > 1 || (self.short == 1 && !self.answers)
     }
 
-    /// An acknowledgment was sent; `with` data of our own.
+    /// An acknowledgment was sent, `with` data of our own or without.
     pub(crate) fn sent(&mut self, now: Instant, with: bool) {
         self.left = self.left.saturating_sub(1);
         self.short = 0;
         self.answers |= with && self.last.is_some_and(|last| now.since(last) < ANSWER);
     }
 
-    /// An acknowledgment waited in vain for data to carry it.
+    /// A delayed acknowledgment found no data to carry it.
     pub(crate) const fn waited(&mut self) {
         self.answers = false;
     }

@@ -1,7 +1,6 @@
 //! A set of byte positions as sorted, disjoint, non-touching ranges `[left, right)`.
 //!
-//! Used twice: by the receiver for what arrived out of order, by the sender for what was selectively
-//! acknowledged.
+//! Used by the receiver for out-of-order data, and by the sender for SACKed and copied data.
 
 /// Sorted disjoint ranges.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -19,7 +18,7 @@ impl RangeSet {
         &self.ranges
     }
 
-    /// True without any position.
+    /// True if the set is empty.
     #[inline]
     pub const fn is_empty(&self) -> bool {
         self.ranges.is_empty()
@@ -115,8 +114,7 @@ mod tests {
     use std::collections::BTreeSet;
 
     proptest! {
-        /// Against a set of single positions: same members, same report of what was new, ranges sorted and
-        /// apart.
+        /// Compares with a set of single positions: members, new parts reported, ranges sorted and apart.
         #[test]
         fn agrees_with_a_set_of_positions(ops in proptest::collection::vec((0u8..8, 0u64..120, 1u64..25), 1..60)) {
             let mut ours = RangeSet::default();

@@ -10,7 +10,7 @@ use crate::range_set::RangeSet;
 use crate::window::ReceiveWindow;
 use bentpipe_base::{Instant, SackList, Seq};
 
-/// What a segment's text did.
+/// Effect of a segment's text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Taken {
     /// In-order data arrived: this many bytes became readable.
@@ -52,7 +52,7 @@ pub struct Receiver {
     due: AckDue,
     /// Bytes that arrived since the last acknowledgment.
     unacked: u64,
-    /// Largest segment seen: what "full-sized" means here.
+    /// Largest segment seen, which counts as full-sized.
     largest: u64,
     /// Linux: acknowledgments that are not delayed.
     quick: QuickAcks,
@@ -84,7 +84,7 @@ impl Receiver {
     pub const fn next(&self) -> u64 {
         self.next
     }
-    /// The acknowledgment field that says so.
+    /// The acknowledgment field to send.
     #[inline]
     pub const fn ack_field(&self) -> Seq {
         self.irs.at(self.next)
@@ -133,8 +133,7 @@ impl Receiver {
         }
     }
 
-    /// Takes `[left, right)` of text, clipped to the window by the caller's acceptability test, and a FIN at
-    /// `right` if set.
+    /// Takes text `[left, right)`, which the caller found acceptable, and a FIN at `right` if set.
     pub fn text(&mut self, now: Instant, left: u64, right: u64, fin: bool) -> Taken {
         let right_edge = self.window.right_edge();
         let fin = fin && right < right_edge.max(self.next + 1);
@@ -176,8 +175,8 @@ impl Receiver {
         Taken::InOrder(self.received() - before)
     }
 
-    /// A stream ends once: true for text beyond a known end, for an end elsewhere, and for one below what has
-    /// arrived beyond a gap.
+    /// True if the segment contradicts the end of the stream: text beyond a known FIN, a FIN elsewhere, or a
+    /// first FIN below data that has arrived beyond a gap.
     #[inline]
     fn contradicts(&self, right: u64, fin: bool) -> bool {
         match self.fin {
@@ -191,7 +190,7 @@ impl Receiver {
         self.dsack = self.held(left, end);
         let mut fresh = 0;
         let merged = self.out_of_order.insert(left, end, |l, r| fresh += r - l);
-        // the changed range first, then those reported before, without the ones it swallowed
+        // the changed range first, then those reported before, without the ones merged into it
         let mut recent = [merged.0, 0, 0, 0];
         let old = self.recent.into_iter().filter(|l| *l != 0 && (*l < merged.0 || *l >= merged.1));
         for (place, left) in recent[1..].iter_mut().zip(old) {
@@ -201,8 +200,8 @@ impl Receiver {
         if fresh == 0 { Taken::Duplicate } else { Taken::OutOfOrder }
     }
 
-    /// The first part of `[left, right)` that arrived before, beyond the gap: RFC 2883 reports that and no
-    /// more.
+    /// Returns the first part of `[left, right)` that arrived before, beyond the gap: RFC 2883 reports only
+    /// that.
     fn held(&self, left: u64, right: u64) -> Option<(u64, u64)> {
         let known = self.out_of_order.as_slice().iter().find(|r| r.1 > left && r.0 < right)?;
         Some((known.0.max(left), known.1.min(right)))
@@ -236,7 +235,7 @@ impl Receiver {
         self.due = AckDue::Now;
     }
 
-    /// Linux: `len` bytes arrive, perhaps with PSH, and may be acknowledged at once.
+    /// Linux: `len` bytes arrive, perhaps with PSH: updates which acknowledgments are not delayed.
     pub(crate) fn quick_acks(
         &mut self,
         now: Instant,
@@ -248,13 +247,13 @@ impl Receiver {
         self.quick.measure(len, pushed, self.largest);
     }
 
-    /// Linux: an acknowledgment leaves, `with` data of our own.
+    /// Linux: an acknowledgment is sent, `with` data of our own or without.
     #[inline]
     pub(crate) fn quick_ack_sent(&mut self, now: Instant, with: bool) {
         self.quick.sent(now, with);
     }
 
-    /// The delay of an acknowledgment has passed.
+    /// The delayed-ACK timer expired.
     pub(crate) const fn delayed(&mut self) {
         self.due = AckDue::Now;
         self.quick.waited();
@@ -269,7 +268,7 @@ impl Receiver {
         self.echo = None;
     }
 
-    /// A probe segment arrived: the acknowledgment says so, and leaves at once.
+    /// A probe segment arrived: the acknowledgment echoes it and leaves at once.
     pub const fn probed(&mut self, number: u16) {
         self.echo = Some(number);
         self.due = AckDue::Now;
@@ -281,7 +280,7 @@ impl Receiver {
         self.echo
     }
 
-    /// True when an echoed timestamp would tell something new.
+    /// True if an echoed timestamp gives a new sample.
     #[inline]
     pub(crate) fn wants_rtt(&self, echo: u32) -> bool {
         self.window.wants_rtt(echo)

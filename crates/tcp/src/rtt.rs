@@ -10,7 +10,7 @@ use crate::config::{RtoConfig, Stack};
 use crate::rtt_linux::LinuxVariance;
 use bentpipe_base::{Duration, Instant};
 
-/// Interval over which the minimum is kept: as BBR and RACK use it.
+/// Interval over which the recent minimum is kept, as BBR and RACK use it.
 const MIN_WINDOW: Duration = Duration::from_secs(10);
 
 /// The estimator. Usable without a connection.
@@ -29,13 +29,13 @@ pub struct RttEstimator {
 }
 
 impl RttEstimator {
-    /// The estimator of `stack`, without a sample yet.
+    /// Creates the estimator of `stack`, without a sample.
     pub fn of(stack: Stack, config: RtoConfig) -> Self {
         let linux = (stack == Stack::Linux).then(|| LinuxVariance::new(config.min));
         Self { linux, ..Self::new(config) }
     }
 
-    /// Without a sample yet.
+    /// Creates the estimator of RFC 6298, without a sample.
     pub fn new(config: RtoConfig) -> Self {
         Self {
             config,
@@ -51,8 +51,7 @@ impl RttEstimator {
         }
     }
 
-    /// Takes a sample as the stack does that this is the estimator of; the data acknowledged up to `una`, and
-    /// sent up to `next`, say what a round trip is.
+    /// Takes a sample as the stack does. Round trips are counted by `una` (acknowledged) and `next` (sent).
     pub(crate) fn take(&mut self, now: Instant, rtt: Duration, (una, next): (u64, u64), per_round: u64) {
         let Some(mut linux) = self.linux.take() else { return self.sample(now, rtt, per_round) };
         self.remember(now, rtt);
@@ -111,12 +110,12 @@ impl RttEstimator {
         self.backoff = self.backoff.saturating_add(1);
     }
 
-    /// The timer expired for the SYN: data begins with at least 3 s (RFC 6298 (5.7)).
+    /// The SYN timed out: data begins with an RTO of at least 3 s (RFC 6298 (5.7)).
     pub fn after_lost_syn(&mut self) {
         self.rto = self.rto.max(Duration::from_secs(3)).min(self.config.max);
     }
 
-    /// Takes the doubling back: the timeout was spurious.
+    /// Undoes the doubling: the timeout was spurious.
     pub const fn reset_backoff(&mut self) {
         self.backoff = 0;
     }
@@ -198,7 +197,7 @@ mod tests {
         assert!(e.rto() < Duration(102 * MS));
     }
 
-    /// Linux adds the smallest timeout to the round trip, and a shorter round trip raises nothing.
+    /// Linux adds the minimum RTO to the round trip, and a shorter round trip does not raise the RTO.
     #[test]
     fn the_smallest_timeout_of_linux_is_an_addition() {
         let config = RtoConfig { min: Duration(200 * MS), ..RtoConfig::default() };

@@ -1,12 +1,12 @@
-//! The variance of round trips as Linux has it.
+//! The RTT variance as Linux computes it.
 //!
 //! Source: the behaviour of Linux 6.x (`tcp_rtt_estimator`, `__tcp_set_rto`).
 //! - The deviation follows as in RFC 6298, but with a gain of 1/32 instead of 1/4 when the round trip has
 //!   fallen, so that a shorter one does not raise the timeout.
-//! - What counts is the largest deviation of a round trip of data, at least the smallest timeout: RTTVAR
-//!   jumps up to it at once and comes down by a quarter of the difference once per round trip.
-//! - RTO = SRTT + RTTVAR. So the smallest timeout is an addition to the round trip, where RFC 6298 has a
-//!   floor below the sum.
+//! - The largest deviation within a round trip counts, at least the minimum RTO: RTTVAR rises to it at once
+//!   and falls by a quarter of the difference once per round trip.
+//! - RTO = SRTT + RTTVAR. So the minimum RTO is added to the round trip, where RFC 6298 has a lower bound
+//!   for the sum.
 
 use bentpipe_base::Duration;
 
@@ -14,7 +14,7 @@ use bentpipe_base::Duration;
 #[derive(Clone, Debug)]
 pub(crate) struct LinuxVariance {
     deviation: u64,
-    /// The largest of the present round trip of data.
+    /// The largest in the present round trip of data.
     largest: u64,
     rttvar: u64,
     /// Position sent when that round trip began.
@@ -23,12 +23,12 @@ pub(crate) struct LinuxVariance {
 }
 
 impl LinuxVariance {
-    /// `least` is the smallest timeout.
+    /// `least` is the minimum RTO.
     pub(crate) const fn new(least: Duration) -> Self {
         Self { deviation: 0, largest: 0, rttvar: 0, round_end: 0, least: least.0 }
     }
 
-    /// The first sample: the timeout is three round trips.
+    /// Takes the first sample: the timeout is three round trips.
     pub(crate) fn first(&mut self, rtt: Duration, next: u64) {
         self.deviation = rtt.0 * 2;
         self.rttvar = self.deviation.max(self.least);
@@ -36,8 +36,8 @@ impl LinuxVariance {
         self.round_end = next;
     }
 
-    /// A sample that missed the smoothed round trip by `error`; `shorter` when it was below it. `una` and
-    /// `next` are what is acknowledged and sent.
+    /// Takes a sample that differs from the SRTT by `error`; `shorter` if it was below it. Data is
+    /// acknowledged up to `una` and sent up to `next`.
     pub(crate) fn sample(&mut self, error: u64, shorter: bool, una: u64, next: u64) {
         let quarter = self.deviation / 4;
         self.deviation = match error.checked_sub(quarter) {
@@ -56,12 +56,12 @@ impl LinuxVariance {
         }
     }
 
-    /// What is added to the smoothed round trip.
+    /// What is added to the SRTT.
     pub(crate) const fn spread(&self) -> Duration {
         Duration(self.rttvar)
     }
 
-    /// The mean deviation, for people.
+    /// The mean deviation, for display.
     pub(crate) const fn mean(&self) -> Duration {
         Duration(self.deviation / 4)
     }

@@ -1,4 +1,4 @@
-//! The one table: a scheme's name -> loss recovery and law of growth.
+//! The table of schemes: name -> loss recovery and growth law.
 //!
 //! A new scheme is a file in `cc/`, its `mod` line there, and one line here; CONTRIBUTING shows how.
 
@@ -22,7 +22,7 @@ pub enum Detection {
     Rack,
 }
 
-/// How the window comes down during recovery.
+/// How the window is reduced during recovery.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Reduction {
     /// At once to the scheme's window (RFC 5681, 6582, 6675).
@@ -31,8 +31,8 @@ pub enum Reduction {
     RateHalving,
     /// Proportional rate reduction (RFC 9937).
     Prr,
-    /// At once, counted as in speedy recovery (TCP-Swift): what was lost first counts as in flight until it
-    /// is repaired.
+    /// At once, with the in-flight count of speedy recovery (TCP-Swift): the first lost segment counts as in
+    /// flight until it is repaired.
     Speedy,
 }
 
@@ -41,30 +41,30 @@ pub enum Reduction {
 pub struct RecoveryParams {
     /// How losses are found.
     pub detection: Detection,
-    /// How the window comes down.
+    /// How the window is reduced.
     pub reduction: Reduction,
     /// Detect spurious timeouts (F-RTO, RFC 5682).
     pub frto: bool,
 }
 
 impl RecoveryParams {
-    /// Today's: RACK, PRR, F-RTO.
+    /// Current practice: RACK, PRR, F-RTO.
     pub const MODERN: Self = Self { detection: Detection::Rack, reduction: Reduction::Prr, frto: true };
-    /// The same for schemes that say themselves how the window moves while losses are repaired.
+    /// The same for schemes that set the window themselves while losses are repaired.
     pub const OWN_WINDOW: Self = Self { reduction: Reduction::AtOnce, ..Self::MODERN };
 
-    /// TCP-Peach's: duplicate ACKs are counted.
+    /// TCP-Peach: counts duplicate ACKs.
     const RAPID: Self = Self { detection: Detection::NewReno, reduction: Reduction::Speedy, frto: true };
-    /// TCP-Swift's: SACK.
+    /// TCP-Swift: uses SACK.
     const SPEEDY: Self = Self { detection: Detection::Sack, reduction: Reduction::Speedy, frto: true };
 
-    /// Without doubt of timeouts.
+    /// Without detection of spurious timeouts.
     const fn plain(detection: Detection, reduction: Reduction) -> Self {
         Self { detection, reduction, frto: false }
     }
 }
 
-/// A line of the table.
+/// A row of the table.
 #[derive(Clone, Copy)]
 struct Row {
     name: &'static str,
@@ -100,10 +100,10 @@ const TABLE: &[Row] = &[
     row("explicit-rate", RecoveryParams::OWN_WINDOW, &cc::explicit_rate::LAW),
 ];
 
-/// Schemes that the program brings, beside those of the table.
+/// Schemes that the program has registered, beside those of the table.
 static REGISTERED: OnceLock<Vec<Row>> = OnceLock::new();
 
-/// Loss recovery and window growth: separate axes, named together.
+/// Loss recovery and window growth, combined under a name.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Scheme {
     /// The name users write.
@@ -126,7 +126,7 @@ impl Scheme {
         names
     };
 
-    /// A second name of `swift-sat`: users are told which of two protocols it is.
+    /// A second name of `swift-sat`; users are told which of the two protocols called Swift it is.
     pub const SWIFT: &'static str = "swift";
 
     /// The scheme called `name`, with its default parameters.
@@ -137,8 +137,8 @@ impl Scheme {
         Self::rows().find(|row| row.name == name).map(Self::of)
     }
 
-    /// Adds schemes to those that have names in this process, each a name, a recovery half and a growth half. The
-    /// first call counts; false when there was one already.
+    /// Registers schemes beside those of the table, each with a name, a recovery half and a growth half.
+    /// Only the first call counts; later ones return false.
     pub fn register(schemes: &[(&'static str, RecoveryParams, &'static Law)]) -> bool {
         let rows = schemes.iter().map(|(name, recovery, law)| row(name, *recovery, law));
         REGISTERED.set(rows.collect()).is_ok()
@@ -148,8 +148,8 @@ impl Scheme {
         TABLE.iter().chain(REGISTERED.get().into_iter().flatten())
     }
 
-    /// All schemes with their defaults: those of the table in the order of [`Scheme::NAMES`], then those that were
-    /// registered.
+    /// All schemes with their defaults: the table in the order of [`Scheme::NAMES`], then the registered
+    /// ones.
     pub fn all() -> impl Iterator<Item = Self> {
         Self::rows().map(Self::of)
     }
@@ -158,13 +158,13 @@ impl Scheme {
         Self { name: row.name, recovery: row.recovery, growth: Growth::of(row.law) }
     }
 
-    /// The laws in the table, one for each scheme: for tables that are made at compile time.
+    /// The law of row `i`, for tables that are made at compile time.
     pub const fn law(i: usize) -> &'static Law {
         TABLE[i].law
     }
 
-    /// The scheme as `stack` has it. Linux finds losses by RACK with SACK and as NewReno without, reduces by
-    /// PRR and doubts every timeout, whatever the window grows by.
+    /// The scheme as `stack` runs it. Linux detects losses by RACK with SACK and as NewReno without, reduces
+    /// by PRR and tests timeouts with F-RTO, whatever the growth law.
     #[must_use]
     pub const fn on(self, stack: Stack) -> Self {
         match stack {
@@ -191,7 +191,7 @@ impl Scheme {
         self.growth.law().probes
     }
 
-    /// True when a ledger of copies is kept: of probe segments, or of copies that are none.
+    /// True if the copies sent are tracked: probe segments, or copies that only repair.
     pub const fn copies(&self) -> bool {
         self.probes() || self.growth.law().copies
     }
@@ -221,7 +221,7 @@ mod tests {
         }
     }
 
-    /// A key of scenario files has one kind, whatever schemes share it.
+    /// A scenario key has one kind in all schemes that use it.
     #[test]
     fn a_name_of_a_parameter_has_one_kind() {
         let all: Vec<_> = Scheme::all().flat_map(|s| s.growth.law().params.iter()).collect();

@@ -1,4 +1,4 @@
-//! When a segment that the windows allow may leave: pace, burst, and sender jitter.
+//! When a segment that the windows allow may be sent: pace, burst, and sender jitter.
 
 use crate::cc::{Episode, Path, Plan};
 use crate::config::JitterKind;
@@ -6,11 +6,11 @@ use crate::connection::{Connection, Opportunity};
 use crate::timers::Timer;
 use bentpipe_base::{Cx, Instant, Rate, Size};
 
-/// Pacing gain over window/SRTT for schemes that name no pace (as Linux: 2 in slow start, 1.2 later).
+/// Pacing gain over window/SRTT for schemes that set no pace (as Linux: 2 in slow start, 1.2 later).
 const PACE_GAIN: (f64, f64) = (2.0, 1.2);
 
 impl Connection {
-    /// `Some(when)` while the pacer holds the next segment back.
+    /// Returns when the next segment may be sent, if the pacer holds it back.
     pub(crate) fn paced(&mut self, now: Instant, plan: &Plan, path: &Path) -> Option<Instant> {
         let rate = self.pace(plan, path)?;
         let burst = Size(plan.burst.0.min(2 * self.mss()));
@@ -18,14 +18,14 @@ impl Connection {
         (at > now).then_some(at)
     }
 
-    /// What one acknowledgment lets go without a pace is bounded by the scheme's burst; the next one lets go
-    /// the rest.
+    /// True if an acknowledgment in recovery has released the scheme's burst. This bounds schemes without a
+    /// pace; the next acknowledgment releases the rest.
     pub(crate) fn burst_is_over(&self, plan: &Plan, len: u64) -> bool {
         let repairing = self.recovery.episode() == Episode::Fast;
         repairing && plan.pace.is_none() && self.send.burst > 0 && self.send.burst + len > plan.burst.0
     }
 
-    /// The pace in force: the scheme's, or window per SRTT when the host paces.
+    /// The pace in force: the scheme's, or window per SRTT if the host paces.
     pub(crate) fn pace(&self, plan: &Plan, path: &Path) -> Option<Rate> {
         if plan.pace.is_some() {
             return plan.pace;
@@ -38,8 +38,8 @@ impl Connection {
         Rate::from_bps((plan.window.bits() as f64 * gain / path.srtt.as_secs_f64()) as u64)
     }
 
-    /// Sender jitter as ns-2's `overhead_`: the first chance to send new data opens an opportunity after a
-    /// random delay.
+    /// True if sender jitter (ns-2's `overhead_`) allows new data. The first attempt starts a random delay,
+    /// after which sending is allowed.
     pub(crate) fn opportunity(&mut self, cx: &mut Cx<'_>) -> bool {
         let (Some(jitter), Some(rng)) = (self.config.jitter, self.chance.jitter) else { return true };
         if jitter.kind != JitterKind::Opportunity || self.send.opportunity == Opportunity::Open {

@@ -4,7 +4,7 @@ use crate::steady::Steady;
 use bentpipe_base::histogram::Histogram;
 use bentpipe_base::{Addr, Instant, RngSlot, Seq, Size};
 
-/// RFC 9293, figure 5, without LISTEN: a listener is a host's business, see [`crate::Offer`].
+/// States of RFC 9293, figure 5, without LISTEN: listening is up to the host, see [`crate::Offer`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum State {
     /// SYN sent.
@@ -25,7 +25,7 @@ pub enum State {
     LastAck,
     /// Both FINs are acknowledged; old duplicates die out.
     TimeWait,
-    /// Gone.
+    /// The connection no longer exists.
     Closed,
 }
 
@@ -51,18 +51,18 @@ pub struct Tuple {
     pub remote: (Addr, u16),
 }
 
-/// What a connection draws from chance, given by its host.
+/// Random values of a connection, given by its host.
 #[derive(Clone, Copy, Debug)]
 pub struct Chance {
     /// Initial sequence number (RFC 6528: unpredictable to others).
     pub isn: Seq,
     /// Start of the timestamp clock.
     pub timestamp: u32,
-    /// Stream for sender jitter, where configured.
+    /// Random stream for sender jitter, if configured.
     pub jitter: Option<RngSlot>,
 }
 
-/// News for the application.
+/// Events for the application.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Event {
     /// The connection is open.
@@ -75,8 +75,7 @@ pub enum Event {
     Reset,
     /// The peer did not answer any more.
     TimedOut,
-    /// The connection could not be opened: a router or the peer's host says that what we ask for cannot be
-    /// reached.
+    /// The connection could not be opened: a router or the peer's host reported it unreachable.
     Unreachable,
 }
 
@@ -99,7 +98,7 @@ pub struct Stats {
     pub bytes_acked: Size,
     /// When the peer's whole window was outstanding for the first time.
     pub opened_at: Option<Instant>,
-    /// New payload once the transfer is under way.
+    /// Rate of new payload in steady state.
     pub steady: Steady,
     /// Round-trip time samples.
     pub rtt: Histogram,

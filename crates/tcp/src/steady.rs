@@ -1,8 +1,8 @@
-//! The rate of new payload once a transfer is under way: from three round trips after the handshake to the
-//! sending of the last new byte.
+//! The rate of new payload in steady state: from three round trips after the handshake until the last new
+//! byte is sent.
 //!
-//! Without the start, which a scheme may spend looking for its rate, and without the tail, in which only
-//! losses are repaired. It is counted from the sending of one segment to the sending of the last, so it is
+//! The start, in which a scheme may search for its rate, and the tail, in which only losses are repaired,
+//! are left out. Time is counted from the sending of one segment to the sending of the last, so the rate is
 //! exact for a sender that sends at equal intervals.
 
 use bentpipe_base::{Duration, Instant};
@@ -10,17 +10,17 @@ use bentpipe_base::{Duration, Instant};
 /// Round trips after the handshake that do not count.
 const ROUNDS: u64 = 3;
 
-/// What was sent for the first time, and when.
+/// When new payload was sent.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Steady {
-    /// The first segment that counts: when, and where in the stream it begins.
+    /// The first segment that counts: when it was sent, and where in the stream it begins.
     from: Option<(Instant, u64)>,
     /// The last segment so far.
     last: (Instant, u64),
 }
 
 impl Steady {
-    /// New payload from `start` of the stream leaves at `now`; the handshake ended at `established`.
+    /// New payload from stream position `start` is sent at `now`; the handshake ended at `established`.
     #[inline]
     pub(crate) fn sent(&mut self, now: Instant, start: u64, established: Option<Instant>, rtt: Duration) {
         self.last = (now, start);
@@ -33,7 +33,7 @@ impl Steady {
         }
     }
 
-    /// Bits per second; `None` when too little was sent to tell.
+    /// Bits per second; `None` if too little was sent.
     pub fn bps(&self) -> Option<f64> {
         let (since, start) = self.from?;
         let time = self.last.0.since(since);
@@ -49,7 +49,7 @@ mod tests {
     fn the_start_does_not_count() {
         let (mut steady, rtt) = (Steady::default(), Duration::from_millis(100));
         for i in 0..100 {
-            // a segment of 1000 B each 10 ms, after a flood
+            // a segment of 1000 B each 10 ms, after an initial burst
             let (ms, start) = if i < 30 { (0, i * 5000) } else { (i * 10, 150_000 + (i - 30) * 1000) };
             steady.sent(Instant(ms * 1_000_000), start, Some(Instant::ZERO), rtt);
         }

@@ -2,7 +2,7 @@
 
 use bentpipe_base::Instant;
 
-/// Why a connection wants to be called.
+/// What a timer is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Timer {
     /// Retransmission timeout (RFC 6298).
@@ -13,7 +13,7 @@ pub enum Timer {
     DelayedAck,
     /// The pacer lets the next segment go.
     Pace,
-    /// An opportunity to send begins (sender jitter).
+    /// The delay of sender jitter ends.
     Opportunity,
     /// RACK's reordering window ends (RFC 8985, section 6.2).
     Reorder,
@@ -32,8 +32,7 @@ pub enum Timer {
 const COUNT: usize = 11;
 
 impl Timer {
-    /// In the order in which timers due at once are taken: a tail loss probe goes before a timeout and puts
-    /// it off.
+    /// Order in which timers due at once are handled: a tail loss probe goes before a timeout and delays it.
     const ALL: [Self; COUNT] = [
         Self::TailProbe,
         Self::Retransmit,

@@ -1,4 +1,4 @@
-//! Does the sender use its congestion window?
+//! Whether the sender uses its congestion window.
 //!
 //! A window may only grow while it is the limit. Two measures:
 //! - *cwnd-limited*, for every host: within the last flight the window was full, or, in slow start, more than
@@ -30,7 +30,7 @@ pub struct Usage {
 }
 
 impl Usage {
-    /// After sending: `full` when the window kept the next segment from leaving.
+    /// Called after sending; `full` if the window kept the next segment from being sent.
     #[inline]
     pub fn after_send(&mut self, una: u64, next: u64, in_flight: u64, full: bool) {
         if una >= self.until || full || (!self.limited && in_flight > self.most_out) {
@@ -40,7 +40,7 @@ impl Usage {
         }
     }
 
-    /// True when the window was the limit lately.
+    /// True if the window was the limit recently.
     #[inline]
     pub const fn cwnd_limited(&self, cwnd: u64, slow_start: bool) -> bool {
         self.limited || (slow_start && cwnd < 2 * self.most_out)
@@ -75,7 +75,7 @@ impl Usage {
         valid
     }
 
-    /// True when the window stayed unvalidated too long; counts anew from `now`.
+    /// True if the window stayed unvalidated too long; the period then restarts at `now`.
     pub fn expired(&mut self, now: Instant) -> bool {
         let expired = now.since(self.validated_at) >= NON_VALIDATED_PERIOD;
         if expired {

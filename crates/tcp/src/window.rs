@@ -2,11 +2,11 @@
 //!
 //! Sources: RFC 9293, sections 3.8.6 (the right edge never moves left; silly-window avoidance) and RFC 7323,
 //! section 2 (scaling). Auto-tuning: Fisk and Feng, "Dynamic right-sizing in TCP" (2001), as Linux does it:
-//! once per round trip, if the application read more than in any round before, the buffer becomes twice that.
-//! A pure receiver learns the round trip from the timestamps that the peer echoes (RFC 7323, section 4.1), as
-//! Linux does; the handshake's alone knows no queue, and the window would stop below what the path holds.
-//! Without timestamps the handshake's is all there is. A window is rounded up to the scale's granularity; the
-//! buffer is that much larger than asked for.
+//! once per round trip, if the application read more than in any round before, the buffer becomes twice
+//! that. A pure receiver takes the round trip from the timestamps that the peer echoes (RFC 7323, section
+//! 4.1), as Linux does: the RTT of the handshake contains no queueing, and with it the window would stay
+//! below what the path holds. Without timestamps only the handshake's is known. A window is rounded up to
+//! the scale's granularity; the buffer is larger by as much.
 
 use crate::config::ReceiveBuffer;
 use bentpipe_base::{Duration, Instant};
@@ -24,7 +24,7 @@ pub struct ReceiveWindow {
     round_read: u64,
     /// Smoothed round trip as the receiver sees it; zero before the first sample.
     rtt: Duration,
-    /// Echo that gave the last sample: each gives one.
+    /// Echo of the last sample; each echo gives one.
     last_echo: Option<u32>,
 }
 
@@ -48,13 +48,13 @@ impl ReceiveWindow {
         }
     }
 
-    /// True when echoed timestamps are of use: the buffer tunes itself, and `echo` has not been seen yet.
+    /// True if an echoed timestamp is of use: the buffer is auto-tuned and `echo` is new.
     #[inline]
     pub fn wants_rtt(&self, echo: u32) -> bool {
         self.auto && self.last_echo != Some(echo)
     }
 
-    /// A full segment echoed `echo`, the time of an acknowledgment sent `rtt` ago.
+    /// A full segment echoed `echo`, the timestamp of an acknowledgment sent `rtt` ago.
     pub fn on_echo(&mut self, echo: u32, rtt: Duration) {
         self.last_echo = Some(echo);
         self.rtt = if self.rtt.is_zero() {
@@ -83,7 +83,7 @@ impl ReceiveWindow {
         (next + ((free + step) & !step)).max(self.edge)
     }
 
-    /// Advertises: moves the edge and returns the window field of the header.
+    /// Moves the right edge and returns the window field of the header.
     #[inline]
     pub fn advertise(&mut self, next: u64, buffered: u64, largest: u64) -> u16 {
         let wished = self.wished_edge(next, buffered);
@@ -107,11 +107,11 @@ impl ReceiveWindow {
     pub fn opens(&self, next: u64, buffered: u64, largest: u64) -> bool {
         let known = self.edge - next.min(self.edge);
         let opening = self.wished_edge(next, buffered) - self.edge;
-        // while the peer has plenty of room the next acknowledgment tells it soon enough
+        // a peer with plenty of room learns of it soon enough from the next acknowledgment
         opening >= largest.min(self.buffer / 2).max(1) && known < self.buffer / 2
     }
 
-    /// The application read `bytes`; may grow the buffer. `handshake` is the round trip to go by until a
+    /// The application read `bytes`; may grow the buffer. `handshake` is the round trip to use until a
     /// better one is known.
     #[inline]
     pub fn on_read(&mut self, now: Instant, bytes: u64, handshake: Duration) {
@@ -162,7 +162,7 @@ mod tests {
         assert!(w.wants_rtt(7));
         w.on_echo(7, loaded);
         assert!(!w.wants_rtt(7) && w.wants_rtt(8), "an echo gives one sample");
-        // 10 ms of a steady stream are no round trip
+        // 10 ms is less than the round trip of the data
         let mut now = Instant::ZERO;
         for _ in 0..9 {
             now += handshake;

@@ -1,5 +1,5 @@
-//! A peer that keeps to no rule: whatever arrives, whatever the application does meanwhile, nothing panics,
-//! memory stays bounded, and a connection with something to send always has a timer.
+//! A peer that follows no rule: whatever arrives and whatever the application does, nothing panics, memory
+//! stays bounded, and a connection with data to send always has a timer.
 
 use bentpipe_base::{
     Addr, Duration, Flags, Instant, NodeId, Packet, Purpose, Rng, Seq, Size, Timestamps, World,
@@ -10,7 +10,7 @@ use std::sync::Arc;
 const OURS: Seq = Seq(u32::MAX - 2500);
 const PEERS: Seq = Seq(u32::MAX - 700);
 
-/// Chance, in the units a hostile peer thinks in.
+/// Random choices of a hostile peer.
 struct Dice(Rng);
 
 impl Dice {
@@ -23,7 +23,7 @@ impl Dice {
     fn of<T: Copy>(&mut self, all: &[T]) -> T {
         all[self.below(all.len() as u64) as usize]
     }
-    /// A sequence number about `near`: on it, a little off, or anywhere.
+    /// A sequence number at `near`, close to it, or anywhere.
     fn about(&mut self, start: Seq, near: u64, span: u64) -> Seq {
         let off = self.below(span + 2);
         match self.below(16) {
@@ -75,7 +75,7 @@ impl Dice {
     }
 }
 
-/// What is outstanding has a timer, and no timer stays due.
+/// Outstanding data has a timer, and no timer stays overdue.
 fn check(c: &Connection, now: Instant) {
     let board = c.scoreboard();
     assert!(board.pipe() <= 2 * board.flight() && board.to_resend() <= board.lost());
@@ -100,7 +100,7 @@ fn torment(seed: u64) {
     let chance = Chance { isn: OURS, timestamp: 0, jitter: None };
     let mut c = Connection::connect(&world.cx(now, NodeId(0)), tuple, Arc::new(dice.config()), chance);
     for _ in 0..300 {
-        // now and then several things happen before the driver asks what to send
+        // sometimes several things happen before the next transmission
         if !dice.one_in(4) {
             pump(&mut c, &mut world, now);
         }

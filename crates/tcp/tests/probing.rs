@@ -1,5 +1,5 @@
-//! TCP-Peach, TCP-Peach+ and TCP-Swift end to end: two ends of ours over a pipe with a constant delay,
-//! counted segment by segment.
+//! TCP-Peach, TCP-Peach+ and TCP-Swift end to end: two connections over a path with constant delay, counted
+//! segment by segment.
 
 use bentpipe_base::{Addr, Cx, Dscp, Duration, Instant, NodeId, Packet, ProbeOption, Seq, Size, World};
 use bentpipe_tcp::cc::ProbeSignal;
@@ -17,11 +17,11 @@ mod granted;
 mod timestamps;
 
 const RTT: Duration = Duration::from_millis(550);
-/// Small, so that a window of many segments needs no scaling: the first scaled window would be a change, and
-/// its ACK no duplicate.
+/// Small, so that a window of many segments needs no window scaling: the first scaled window would be a
+/// window update, and its ACK no duplicate.
 const MSS: u64 = 100;
 
-/// A scheme by name, with parameters.
+/// The scheme called `name` with `params`.
 fn scheme(name: &str, params: &[(&str, Value)]) -> Scheme {
     let mut scheme = Scheme::named(name).expect("a scheme");
     for (key, value) in params {
@@ -34,8 +34,7 @@ fn faithful() -> Scheme {
     scheme("swift-faithful", &[])
 }
 
-/// A host with segments of one size whatever options they carry, an ACK per segment, and a window that is no
-/// limit.
+/// A host whose segments have one size with any options, with an ACK per segment and a large receive window.
 fn host(scheme: Scheme, option: bool, iw: u32) -> Config {
     Config {
         scheme,
@@ -51,26 +50,26 @@ fn host(scheme: Scheme, option: bool, iw: u32) -> Config {
     }
 }
 
-/// Two ends and what flies between them.
+/// Two connections and the packets in flight between them.
 struct Path {
     world: World,
     now: Instant,
     ends: [Option<Connection>; 2],
     flying: [VecDeque<(Instant, Packet)>; 2],
     answer: Arc<Config>,
-    /// What the sender sent, and when.
+    /// Packets of the sender, with their times.
     sent: Vec<(Instant, Packet)>,
-    /// So many acknowledgments that follow each other at once become one, as at a receiver that merges
-    /// segments; echoes stay.
+    /// Up to this many acknowledgments sent at the same time become one, as with a receiver that merges
+    /// segments; ACKs with the probe option are not merged.
     merged: usize,
-    /// How many the last one stands for.
+    /// Acknowledgments merged in the last one.
     run: usize,
 }
 
 impl Path {
     fn new(sender: Config) -> Self {
         let mut world = World::new(1);
-        // a receiver understands SACK and the option, whatever it would do as a sender
+        // the receiver supports SACK and the probe option, whatever its scheme
         let mut receiver = sender.clone();
         receiver.mss = 1400;
         let tuple = Tuple { local: (Addr(1), 1000), remote: (Addr(2), 2000) };
@@ -88,7 +87,7 @@ impl Path {
         }
     }
 
-    /// On its way from `side`.
+    /// Puts a packet of `side` in flight.
     fn fly(&mut self, side: usize, packet: Packet) {
         let at = self.now + RTT / 2;
         let plain = |p: &Packet| p.body.len == 0 && matches!(p.tcp.probe, ProbeOption::None);
@@ -113,7 +112,7 @@ impl Path {
         act(self.ends[0].as_mut().expect("it was opened"))
     }
 
-    /// What an end sends next; the receiver reads whatever there is.
+    /// The next packet of an end; the receiver reads all data first.
     fn next(&mut self, side: usize) -> Option<Packet> {
         let end = self.ends[side].as_mut()?;
         let mut cx = self.world.cx(self.now, NodeId(0));
@@ -124,7 +123,7 @@ impl Path {
         end.transmit(&mut cx).map(|packet| *packet)
     }
 
-    /// Lets both ends send; `lost` says which of the sender's packets never arrive.
+    /// Lets both ends send; `lost` decides which of the sender's packets are lost.
     fn pump(&mut self, lost: &mut dyn FnMut(&Packet) -> bool) {
         for side in 0..2 {
             while let Some(packet) = self.next(side) {
@@ -139,7 +138,7 @@ impl Path {
         }
     }
 
-    /// Runs until `over`; false when nothing more happens or a minute has passed.
+    /// Runs until `over`; false if nothing more happens or a minute has passed.
     fn run(
         &mut self,
         lost: &mut dyn FnMut(&Packet) -> bool,
@@ -184,7 +183,7 @@ impl Path {
         }
     }
 
-    /// Established, with plenty to send.
+    /// A connection with plenty of data to send.
     fn open(sender: Config) -> Self {
         let mut path = Self::new(sender);
         path.with(|c| c.write(100_000_000));
@@ -200,8 +199,8 @@ fn is_data(p: &Packet) -> bool {
     p.body.len > 0 && !is_probe(p)
 }
 
-/// What happened in one episode: copies, new segments and repairs from the loss to the recover ACK; the
-/// window as that arrives, and at the end of the window expanding period.
+/// Results of one episode: copies, new segments and retransmissions from the loss to the ACK that ends
+/// recovery; the window at that time (`at_exit`) and at the end of the window expanding period (`at_end`).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Episode {
     probes: u64,
@@ -211,13 +210,13 @@ struct Episode {
     at_end: u64,
 }
 
-/// `w0` segments are sent at once and the first is lost.
+/// `w0` segments are sent at once and the first one is lost.
 fn episode(scheme: Scheme, option: bool, w0: u64, probes_arrive: bool) -> Episode {
     episode_of(scheme, option, w0, &[0], probes_arrive, 1)
 }
 
-/// `w0` segments are sent at once; of those with the numbers `hit` the originals are lost, the first of all
-/// among them. The receiver acknowledges up to `merged` segments at once.
+/// `w0` segments are sent at once; the originals of those with the numbers in `hit` are lost, including the
+/// first. The receiver acknowledges up to `merged` segments at once.
 fn episode_of(
     scheme: Scheme,
     option: bool,
@@ -226,7 +225,7 @@ fn episode_of(
     probes_arrive: bool,
     merged: usize,
 ) -> Episode {
-    // no speedy start: the window is where it would end
+    // no speedy start: the window begins where it would end
     let ssthresh = Some(Size(w0 * MSS));
     let mut path = Path::open(Config { initial_ssthresh: ssthresh, ..host(scheme, option, w0 as u32) });
     path.merged = merged;
@@ -237,7 +236,7 @@ fn episode_of(
     };
     let end_of_window = 1 + w0 * MSS;
     let mut counted = Episode::default();
-    // what the recover ACK itself lets go does not count
+    // segments that the ACK that ends recovery allows do not count
     let mut recovers = |c: &Connection| {
         let over = c.scoreboard().una() >= end_of_window;
         if !over {
@@ -255,9 +254,9 @@ fn episode_of(
     Episode { at_end: path.sender().cwnd().0 / MSS, ..counted }
 }
 
-/// Speedy recovery as the text of the paper has it, probe by probe: with a window of 64, 60 ACKs come after
-/// the third duplicate. Half of them let nothing go, and each is answered by two probes; the other half each
-/// lets a new segment go. After it the window is what follows from which probes came back.
+/// Speedy recovery as in the text of the paper, probe by probe: with a window of 64, 60 ACKs follow the third
+/// duplicate. Half of them allow no data segment, and each is answered by two probes; each of the others
+/// allows a new segment. The window afterwards follows from the probes that were acknowledged.
 #[test]
 fn an_episode_is_counted_probe_by_probe() {
     for option in [true, false] {
@@ -285,8 +284,8 @@ fn an_episode_is_counted_probe_by_probe() {
     }
 }
 
-/// A receiver that merges segments, as hosts with GRO do, acknowledges eight at once: probes and the
-/// expanding window count segments, not acknowledgments, and only the bound on bursts costs some of them.
+/// A receiver that merges segments, as hosts with GRO do, acknowledges eight at once: probes and the window
+/// expanding period count segments, not acknowledgments, so only the burst limit costs some of them.
 #[test]
 fn merged_acknowledgments_are_worth_what_they_tell() {
     let (single, merged) =
@@ -295,22 +294,22 @@ fn merged_acknowledgments_are_worth_what_they_tell() {
     assert!(merged.at_end * 4 >= single.at_end * 3 && merged.at_end <= single.at_end, "{merged:?}");
 }
 
-/// Three losses of one window of 64, the second and third found while the first is being repaired; no copy
+/// Three losses in one window of 64, the second and third detected while the first is repaired; no copy
 /// arrives. By the pseudo-code of the paper, read as for one loss:
 ///   58 duplicate ACKs follow the third. `pipe` goes from 62 to 32 with the first 30, which send two probes
-///     each: 60. The other 28 send a segment each: two repairs, with
-///   six new ones between them, and 20 more.
-///   The first repair's ACK covers 20 segments: `pipe` falls from 32 to 12 although 19 of them had left it as
-///     they were SACKed, so this and the following ACKs let four
-///   segments go each. The second repair's ACK does so once more. So 58 new segments are out at the recover
-///     ACK, which covers six. The other 52 add a segment each, the last
-///   excepted: the window expanding period is over then.
-/// The engine takes `pipe` from the scoreboard (`recovery/speedy.rs`). A later loss leaves it when it is
-/// found: the 19th and the 38th duplicate ACK count twice, so one ACK fewer is answered by probes (58), and
-/// 28 new segments go. A partial ACK takes what had not left: two segments and one. So with what
-/// `partial_inc` adds, 3 and 2 segments go for the partial ACKs and 7 for the duplicate ACKs between them: 40
-/// new ones, 18 fewer than by the pseudo-code; without it 38, 20 fewer. The window is the same as the recover
-/// ACK arrives, which covers seven here.
+///     each: 60. The other 28 send a segment each: two retransmissions with six new segments between them,
+///     and 20 more.
+///   The first retransmission's ACK covers 20 segments: `pipe` falls from 32 to 12 although 19 of them had
+///     left it when they were SACKed, so this and the following ACKs allow four segments each. So does the
+///     second retransmission's ACK. So 58 new segments are in flight at the ACK that ends recovery, which
+///     covers six. The other 52 add a segment each, except the last: the window expanding period is over
+///     then.
+/// The engine takes `pipe` from the scoreboard (`recovery/speedy.rs`). A later loss leaves `pipe` when it is
+/// detected: the 19th and the 38th duplicate ACK count twice, so one ACK fewer is answered by probes (58),
+/// and 28 new segments are sent. A partial ACK removes only what was still in `pipe`: two segments and one.
+/// With the segments that `partial_inc` adds, 3 and 2 segments are sent for the partial ACKs and 7 for the
+/// duplicate ACKs between them: 40 new ones, 18 fewer than by the pseudo-code; without it 38, 20 fewer. The
+/// window is the same at the ACK that ends recovery, which covers seven here.
 #[test]
 fn an_episode_with_three_losses_is_counted() {
     for (partial, at_exit, figure, fewer) in [(true, 34, 58, 18), (false, 32, 58, 20)] {
@@ -327,7 +326,7 @@ fn an_episode_with_three_losses_is_counted() {
     }
 }
 
-/// One scheme, two names.
+/// `swift-faithful` is `swift-sat` with `gated` off.
 #[test]
 fn the_papers_swift_is_the_one_without_the_gate() {
     let open = || scheme("swift-sat", &[("gated", Value::Switch(false))]);
@@ -343,7 +342,7 @@ fn the_papers_swift_is_the_one_without_the_gate() {
     );
 }
 
-/// The default: nothing is added unless half of the probes come back, and the window stops where it was.
+/// The default: the window grows only if half of the probes are acknowledged, and up to W0.
 #[test]
 fn gated_swift_needs_answers_and_stops_at_the_old_window() {
     let gated = || scheme("swift-sat", &[]);
@@ -353,7 +352,7 @@ fn gated_swift_needs_answers_and_stops_at_the_old_window() {
     }
 }
 
-/// On a path that is not known to serve probes last: a quarter of them.
+/// If the path is not known to serve probes last, a quarter of the probes is sent.
 #[test]
 fn without_priority_a_quarter_of_the_probes() {
     let careful = scheme("swift-sat", &[("assume_priority", Value::Switch(false))]);
@@ -403,7 +402,7 @@ fn hundred(scheme: Scheme, iw: u32) -> f64 {
     took.as_secs_f64() / RTT.as_secs_f64()
 }
 
-/// 100 segments over 550 ms: earlier than slow start from 10, 2 and 1 segments.
+/// 100 segments over 550 ms take less time than with slow start from 10, 2 and 1 segments.
 #[test]
 fn a_short_transfer_ends_earlier_than_with_slow_start() {
     let swift = hundred(scheme("swift-sat", &[]), 1);
@@ -415,7 +414,7 @@ fn a_short_transfer_ends_earlier_than_with_slow_start() {
     println!("earlier by {:.2}, {:.2} and {:.2} RTT", gains[0], gains[1], gains[2]);
 }
 
-/// Nobody tells of probes: none is sent, and the start is slow start.
+/// No signal for probes: none is sent, and the start is slow start.
 #[test]
 fn without_a_signal_it_is_slow_start() {
     let mut config =
@@ -429,8 +428,8 @@ fn without_a_signal_it_is_slow_start() {
     assert_eq!(since, RTT * 5);
 }
 
-/// What a probe is: marked LE, not ECT, a copy of data that is not acknowledged, in nobody's count of what is
-/// in flight, and no sample of the round trip.
+/// A probe is marked LE, not ECT, and copies unacknowledged data; it does not count as in flight or as an RTT
+/// sample.
 #[test]
 fn a_probe_is_outside_of_everything_that_counts_data() {
     for option in [true, false] {
@@ -450,7 +449,7 @@ fn a_probe_is_outside_of_everything_that_counts_data() {
             );
             assert!(p.body.off < 4 * MSS);
         }
-        // at random, the least copied first: each of the four 15 times
+        // random among those copied least: each of the four 15 times
         for k in 0..4 {
             let copies = path.sent.iter().filter(|(_, p)| is_probe(p) && p.body.off == k * MSS).count();
             assert_eq!(copies, 15, "segment {k}");
@@ -465,8 +464,8 @@ fn a_probe_is_outside_of_everything_that_counts_data() {
     }
 }
 
-/// A copy that fills the hole repairs it before the retransmission arrives; the retransmission's DSACK is our
-/// own doing and undoes nothing.
+/// A copy repairs a loss before the retransmission arrives; the DSACK for the retransmission is then our own
+/// doing and undoes nothing.
 #[test]
 fn a_copy_may_repair_a_loss() {
     for option in [true, false] {
@@ -480,7 +479,7 @@ fn a_copy_may_repair_a_loss() {
             originals -= u32::from(hit);
             hit
         };
-        // nothing but copies can repair the only segment that was sent, short of the timer
+        // only a copy can repair the only segment sent, before the timer expires
         assert!(path.run(&mut lost, &mut |c| c.scoreboard().una() > 1));
         let stats = path.sender().stats();
         assert_eq!((stats.timeouts, stats.retransmits), (0, 0));

@@ -1,10 +1,9 @@
 //! Under random loss, duplication and reordering in both directions no byte is lost, duplicated or misplaced,
-//! and every connection ends: for every way of detecting losses, of reducing the window and of growing it.
+//! and every connection ends: for every kind of loss detection, window reduction and window growth.
 //!
-//! The test is the driver of both ends: it copies real bytes on `transmit`, writes them where the header's
-//! sequence number says, and checks what the engine calls readable against what was sent. So a segment in the
-//! wrong place, a byte reported that never arrived, or a FIN reported early is found, whatever the engine
-//! believes of itself.
+//! The test drives both ends: it copies real bytes on `transmit`, writes them where the sequence number says,
+//! and compares what the engine reports as readable with what was sent. So it notices a segment in the wrong
+//! place, a byte reported that never arrived, and a FIN reported too early.
 
 #![allow(clippy::unwrap_used, reason = "a test may say what it takes for granted")]
 
@@ -15,23 +14,23 @@ use bentpipe_tcp::{
 };
 use std::sync::Arc;
 
-/// What the path does to packets.
+/// Impairments of the path.
 #[derive(Clone, Copy, Debug)]
 struct Weather {
     loss: f64,
     duplicate: f64,
-    /// Delay is 20 ms plus up to this: reordering.
+    /// Delay is 20 ms plus a random time up to this, which reorders packets.
     spread: Duration,
 }
 
-/// One end with its driver: bytes to send, bytes received.
+/// One end: its connection, bytes to send, and bytes received.
 struct End {
     world: World,
     conn: Option<Connection>,
     isn: Seq,
     source: Vec<u8>,
     written: usize,
-    /// What arrived, by position; `None` where nothing did.
+    /// Received bytes by position; `None` where none has arrived.
     arrived: Vec<Option<u8>>,
     read: usize,
     peer_closed: bool,
@@ -55,7 +54,7 @@ impl End {
     }
 }
 
-/// A packet under way: when it arrives, at which end, its header and its bytes.
+/// A packet in flight: arrival time, receiving end, header and bytes.
 type Flight = (Instant, u64, usize, Packet, Vec<u8>);
 
 struct Storm {
@@ -65,7 +64,7 @@ struct Storm {
     config: Arc<Config>,
 }
 
-/// The path: what is under way, and the chance that decides about it.
+/// The path: packets in flight and the random numbers for its impairments.
 struct Sky {
     flights: Vec<Flight>,
     rng: Rng,
@@ -74,7 +73,7 @@ struct Sky {
 }
 
 impl Sky {
-    /// Sends a packet towards end `to`: lost, once, or twice, each copy with a delay of its own.
+    /// Sends a packet to end `to`: it is lost, or arrives once or twice, each copy with its own delay.
     fn fly(&mut self, now: Instant, to: usize, packet: &Packet, bytes: &[u8]) {
         let copies = match self.rng.unit() {
             u if u < self.weather.loss => 0,
@@ -104,7 +103,7 @@ impl Storm {
         Self { now: Instant::ZERO, ends, sky: Sky { flights: Vec::new(), rng, weather, sequence: 0 }, config }
     }
 
-    /// Applications act, then everything that may be sent goes out.
+    /// Runs the applications, then sends everything that may be sent.
     fn pump(&mut self, i: usize) {
         let now = self.now;
         let source_len = self.ends[1 - i].source.len();
@@ -150,7 +149,7 @@ impl Storm {
                 end.conn = Some(offer.complete(&cx, chance));
             }
             Some(conn) => {
-                // the driver puts bytes where the header says, as a host does with its receive ring
+                // writes the bytes where the header says, like a host with its receive ring
                 let position = packet.tcp.seq.0.wrapping_sub(peer_isn.0).wrapping_sub(1) as usize;
                 if !bytes.is_empty() && position < 1 << 30 {
                     let needed = position + bytes.len();
@@ -166,7 +165,7 @@ impl Storm {
         }
     }
 
-    /// What the engine has called readable must be what the peer wrote.
+    /// What the engine reports as readable must be what the peer wrote.
     fn check_content(&self) {
         for i in 0..2 {
             let (end, source) = (&self.ends[i], &self.ends[1 - i].source);
@@ -222,7 +221,7 @@ impl Storm {
         let first =
             (0..self.sky.flights.len()).min_by_key(|i| (self.sky.flights[*i].0, self.sky.flights[*i].1));
         let arrival = first.map_or(Instant::NEVER, |i| self.sky.flights[i].0);
-        // an application that reads late must be run now and then
+        // an application that reads late must run from time to time
         let next = timer.min(arrival).min(self.now + Duration::from_millis(50));
         assert!(next >= self.now, "a deadline lies in the past: {next} at {}", self.now);
         self.now = next;
@@ -245,7 +244,7 @@ fn chance(end: &mut End) -> Chance {
     Chance { isn: end.isn, timestamp: end.isn.0 ^ 0x5555, jitter }
 }
 
-/// Every law of the table of schemes, once.
+/// Every law in the table of schemes, once.
 fn growths() -> Vec<Growth> {
     let mut growths: Vec<Growth> = Vec::new();
     for scheme in Scheme::all() {
@@ -256,7 +255,7 @@ fn growths() -> Vec<Growth> {
     growths
 }
 
-/// Host options drawn at random: each may be absent.
+/// Random host options: each may be absent.
 fn config(rng: &mut Rng, scheme: Scheme) -> Config {
     let mut yes = || rng.unit() < 0.5;
     let (scale, auto) = (yes(), yes());

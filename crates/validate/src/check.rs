@@ -1,4 +1,4 @@
-//! One number that should come out, and whether it did.
+//! One expected number, and whether the runs reproduce it.
 
 use crate::group::Group;
 use crate::job::{Job, run_all};
@@ -7,46 +7,46 @@ use crate::quantity::{Quantity, packets};
 use bentpipe_stats::{Level, binomial_bounds, half_width, mean};
 use std::collections::BTreeMap;
 
-/// Share of false alarms when losses are counted.
+/// False alarm probability of loss counts.
 const BINOMIAL_ALPHA: f64 = 1e-4;
-/// Counting losses among fewer packets proves nothing.
+/// Loss counts over fewer packets are not significant.
 const FEWEST_PACKETS: u64 = 100_000;
 
-/// What should come out.
+/// The expected value.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Expected {
-    /// The value; not a number where there is none and only a range is given.
+    /// The value; NaN if only a range is given.
     pub value: f64,
     /// Half-width of its 95 % confidence interval, if it was measured in several runs.
     pub half_width: Option<f64>,
-    /// What another simulator says, for information.
+    /// The result of another simulator, for information.
     pub other: Option<f64>,
 }
 
 impl Expected {
-    /// Computed, not measured.
+    /// A computed value, without uncertainty.
     pub const fn exactly(value: f64) -> Self {
         Self { value, half_width: None, other: None }
     }
 
-    /// Nothing: a range is given, or the number is only reported.
+    /// No expected value: a range is given, or the number is only reported.
     pub const NOTHING: Self = Self::exactly(f64::NAN);
 }
 
-/// How far off the mean may be.
+/// How far the mean may deviate.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Tolerance {
-    /// This share of the expected value, either way.
+    /// At most this share of the expected value.
     Relative(f64),
-    /// This much, either way.
+    /// At most this much.
     Absolute(f64),
-    /// Between these two, whatever is expected.
+    /// Between these two, independent of the expected value.
     Between(f64, f64),
     /// This or more.
     AtLeast(f64),
     /// This or less.
     AtMost(f64),
-    /// The pooled count of losses is one that the expected probability yields in all but one of 10 000 cases.
+    /// The pooled loss count lies where the expected probability puts it in all but one of 10 000 cases.
     Binomial,
     /// Reported, not judged.
     Unjudged,
@@ -55,26 +55,26 @@ pub enum Tolerance {
 /// One number to check.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Check {
-    /// The table it stands in.
+    /// Its table.
     pub group: &'static Group,
-    /// The leading cells of its row; what tells it from the others of the group.
+    /// The leading cells of its row, unique within the group.
     pub labels: Vec<String>,
-    /// What is read off its runs.
+    /// What is measured in its runs.
     pub quantity: Quantity,
     /// The runs.
     pub jobs: Vec<Job>,
-    /// What should come out.
+    /// The expected value.
     pub expected: Expected,
-    /// How far off it may be.
+    /// The tolerance.
     pub tolerance: Tolerance,
 }
 
-/// How a check came out.
+/// Verdict of a check.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verdict {
     /// Within the tolerance.
     Agrees,
-    /// Outside.
+    /// Outside the tolerance.
     Misses,
     /// No tolerance is given.
     Unjudged,
@@ -83,32 +83,32 @@ pub enum Verdict {
 /// A check with its result.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Judged {
-    /// What was checked.
+    /// The check.
     pub check: Check,
     /// Mean of the runs.
     pub mean: f64,
     /// Half-width of its 95 % confidence interval; `None` for one run.
     pub half_width: Option<f64>,
-    /// Lowest and highest mean that agrees.
+    /// Lowest and highest mean within the tolerance.
     pub bounds: Option<(f64, f64)>,
-    /// Packets looked at, where losses are counted.
+    /// Packets counted, for loss counts.
     pub packets: Option<u64>,
-    /// How it came out.
+    /// The verdict.
     pub verdict: Verdict,
 }
 
 impl Judged {
-    /// The deviation from the expected value.
+    /// Deviation from the expected value.
     pub fn deviation(&self) -> f64 {
         self.mean - self.check.expected.value
     }
 
-    /// The deviation as a share of the expected value.
+    /// Deviation as a share of the expected value.
     pub fn relative(&self) -> f64 {
         self.deviation() / self.check.expected.value
     }
 
-    /// How much of the tolerance is used up: 0 in its middle, 1 at its edge.
+    /// Share of the tolerance used: 0 in its middle, 1 at its edge.
     pub fn used(&self) -> Option<f64> {
         let (low, high) = self.bounds?;
         let one_sided = match self.check.tolerance {
@@ -117,7 +117,7 @@ impl Judged {
             _ => None,
         };
         if let Some(share) = one_sided {
-            // nothing of nothing is within; all else that cannot be divided is not
+            // 0/0 is within the tolerance; any other division by zero is not
             return Some(if share.is_nan() && self.verdict == Verdict::Agrees { 0.0 } else { share.abs() });
         }
         let middle = match self.check.tolerance {
@@ -135,19 +135,19 @@ impl Judged {
         })
     }
 
-    /// Group and labels in one line.
+    /// Group and labels as one line.
     pub fn name(&self) -> String {
         format!("{}: {}", self.check.group.title, self.check.labels.join(", "))
     }
 }
 
-/// What came out of each job.
+/// Results of each job.
 pub type Seen = BTreeMap<Job, Observed>;
 
-/// Runs `jobs`, each once.
+/// Runs each of `jobs` once.
 ///
 /// # Errors
-/// When a scenario cannot be read.
+/// If a scenario cannot be read.
 pub fn observe(mut jobs: Vec<Job>) -> Result<Seen, String> {
     jobs.sort();
     jobs.dedup();
@@ -155,22 +155,22 @@ pub fn observe(mut jobs: Vec<Job>) -> Result<Seen, String> {
     Ok(jobs.into_iter().zip(seen).collect())
 }
 
-/// Runs what `checks` need, and judges them; results are in the order of `checks`.
+/// Runs the jobs of `checks` and judges them. Results are in the order of `checks`.
 ///
 /// # Errors
-/// When a scenario cannot be read.
+/// If a scenario cannot be read.
 pub fn judge(checks: &[Check]) -> Result<Vec<Judged>, String> {
     let seen = observe(checks.iter().flat_map(|c| c.jobs.iter().cloned()).collect())?;
     Ok(judge_seen(checks, &seen))
 }
 
-/// Judges `checks`, whose jobs are all in `seen`.
+/// Judges `checks`; all their jobs must be in `seen`.
 pub fn judge_seen(checks: &[Check], seen: &Seen) -> Vec<Judged> {
     checks.iter().map(|c| c.judge(&c.jobs.iter().map(|j| &seen[j]).collect::<Vec<_>>())).collect()
 }
 
 impl Check {
-    /// A check of something that is known exactly, or not at all (not a number).
+    /// A check against a value without uncertainty; NaN if there is none.
     pub fn new(
         group: &'static Group,
         labels: &[&str],
@@ -192,7 +192,7 @@ impl Check {
             None => Verdict::Unjudged,
             Some(_) if packets.is_some_and(|n| n < FEWEST_PACKETS) => Verdict::Misses,
             Some((low, high)) if low <= mean && mean <= high => Verdict::Agrees,
-            Some(_) => Verdict::Misses, // also what is not a number
+            Some(_) => Verdict::Misses, // includes NaN
         };
         Judged {
             check: self.clone(),

@@ -1,5 +1,5 @@
-//! What the instruments of a run over a faded link say together, as the people of the Ka-band experiment put
-//! it together: bins of the traffic beside the side channel's bit errors in the same time.
+//! Evaluates the instruments of a run over a faded link as in the Ka-band experiment: time bins of the
+//! traffic next to the side channel's bit errors in the same time.
 
 use crate::observed::Observed;
 use bentpipe_report::InstrumentReport;
@@ -15,26 +15,26 @@ pub(crate) struct Bin {
     pub(crate) end_s: f64,
     /// Mean attenuation, dB.
     pub(crate) fade_db: f64,
-    /// Bit error rate of the link.
+    /// BER of the link.
     pub(crate) link_ber: f64,
-    /// Wrong bits over bits on the side channel.
+    /// BER measured on the side channel.
     pub(crate) measured_ber: f64,
-    /// B/s.
+    /// Goodput, B/s.
     pub(crate) goodput: f64,
     /// Packets sent.
     pub(crate) packets: f64,
-    /// Of these, in error.
+    /// Packets in error.
     pub(crate) errors: f64,
 }
 
 impl Bin {
-    /// Share of packets in error.
+    /// Packet error ratio.
     pub(crate) fn error_share(&self) -> f64 {
         self.errors / self.packets
     }
 }
 
-/// Rows of an instrument, cells in the order of `columns`.
+/// Rows of an instrument, with cells in the order of `columns`.
 fn rows<const N: usize>(table: &InstrumentReport, columns: [&str; N]) -> Vec<[f64; N]> {
     let places = columns.map(|name| table.columns.iter().position(|c| *c == name));
     let cell =
@@ -42,7 +42,7 @@ fn rows<const N: usize>(table: &InstrumentReport, columns: [&str; N]) -> Vec<[f6
     table.rows.iter().map(|row| places.map(|place| cell(row, place))).collect()
 }
 
-/// Time, attenuation, bit error rate of the link and as measured, of each interval of the side channel.
+/// Time, attenuation, BER of the link and measured BER of each interval of the side channel.
 pub(crate) fn side_channel(run: &Observed) -> Vec<[f64; 4]> {
     let columns = ["time_s", "fade_db", "link_ber", "measured_ber"];
     run.instrument(SIDE_CHANNEL).map(|table| rows(table, columns)).unwrap_or_default()
@@ -67,8 +67,8 @@ pub(crate) fn bins(run: &Observed) -> Vec<Bin> {
         .collect()
 }
 
-/// Share of packets in error over the bit error rate, of the bins of all runs whose packet error share is
-/// expected between `low` and `high` by the link's bit error rate.
+/// Packet error ratio divided by BER, over the bins of all runs whose packet error ratio expected from the
+/// link's BER is between `low` and `high`.
 pub(crate) fn errors_per_bit(runs: &[&Observed], low: f64, high: f64, measured: bool) -> f64 {
     let all = runs.iter().flat_map(|run| bins(run));
     let fits = |bin: &Bin| {
@@ -82,24 +82,23 @@ pub(crate) fn errors_per_bit(runs: &[&Observed], low: f64, high: f64, measured: 
     errors / bits
 }
 
-/// Of a segment of 1500 B.
+/// Packet error probability of a segment of 1500 B.
 fn packet_error(ber: f64) -> f64 {
     -libm::expm1(12_000.0 * libm::log1p(-ber))
 }
 
-/// Share of intervals whose bit error rate is lower than that of the interval with the next smaller fade.
+/// Share of intervals whose BER is lower than that of the interval with the next smaller fade.
 pub(crate) fn out_of_order(run: &Observed) -> f64 {
     let mut rows = side_channel(run);
     rows.retain(|row| !row[1].is_nan());
     rows.sort_by(|a, b| a[1].total_cmp(&b[1]));
     let pairs = rows.len().saturating_sub(1);
-    // a billionth: means over an interval are rounded
+    // tolerance 1e-9, since means over an interval are rounded
     let falls = rows.windows(2).filter(|w| w[1][2] < w[0][2] * (1.0 - 1e-9)).count();
     falls as f64 / pairs as f64
 }
 
-/// Kendall's rank correlation between fade and measured bit error rate of two-minute bins: 1 when one always
-/// rises with the other.
+/// Kendall's rank correlation of fade and measured BER of two-minute bins: 1 if they rise together.
 pub(crate) fn rank_correlation(run: &Observed) -> f64 {
     let bins = bins(run);
     let (mut agree, mut pairs) = (0.0, 0.0);
@@ -139,7 +138,7 @@ mod tests {
         let bins = bins(&run);
         assert_eq!((bins[0].end_s, bins[0].goodput, bins[0].packets), (30.0, 5.0, 1000.0));
         assert!((bins[0].link_ber - 2e-6).abs() < 1e-18 && (bins[1].fade_db - 1.5).abs() < 1e-12);
-        // 2e-6 makes an error share of 0.0237: 24 errors of 1000 packets; 1e-6 one of 0.0119
+        // 2e-6 gives a packet error ratio of 0.0237: 24 of 1000 packets; 1e-6 gives 0.0119
         let ratio = errors_per_bit(&[&run], 0.02, 0.03, true);
         assert!((ratio - 12_000.0).abs() < 1e-6, "{ratio}");
         let both = errors_per_bit(&[&run], 0.001, 0.1, false);

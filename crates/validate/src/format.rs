@@ -1,12 +1,12 @@
-//! Numbers as they stand on the page.
+//! Formats numbers for the page.
 
 use crate::check::{Judged, Tolerance};
 use crate::reading::Shown;
 
-/// Stands where there is nothing to say.
+/// Shown for an empty cell.
 const NOTHING: &str = "–";
 
-/// What one unit on the page is in the quantity's own unit, and its name.
+/// Size of the displayed unit in the quantity's own unit, and its name.
 const fn scale(shown: Shown) -> (f64, &'static str) {
     match shown {
         Shown::Goodput => (1e3, "kB/s"),
@@ -22,7 +22,7 @@ pub(crate) fn unit(j: &Judged) -> &'static str {
     scale(j.check.quantity.shown()).1
 }
 
-/// Decimals that show a value of this size to about five digits.
+/// Decimals that show about five digits.
 fn decimals(j: &Judged) -> usize {
     let kind = j.check.quantity.shown();
     let typical = if j.check.expected.value.is_nan() { j.mean } else { j.check.expected.value };
@@ -40,7 +40,7 @@ fn decimals(j: &Judged) -> usize {
     }
 }
 
-/// `v` as the other values of its row.
+/// Formats `v` like the other values of its row.
 pub(crate) fn value(j: &Judged, v: f64) -> String {
     match j.check.quantity.shown() {
         _ if v.is_nan() => NOTHING.into(),
@@ -49,7 +49,7 @@ pub(crate) fn value(j: &Judged, v: f64) -> String {
     }
 }
 
-/// The same, with what it is known to.
+/// Formats `v` with its half-width.
 pub(crate) fn with_half_width(j: &Judged, v: f64, half_width: Option<f64>) -> String {
     match half_width {
         Some(h) => format!("{} ± {}", value(j, v), value(j, h)),
@@ -57,13 +57,13 @@ pub(crate) fn with_half_width(j: &Judged, v: f64, half_width: Option<f64>) -> St
     }
 }
 
-/// From the expected value.
+/// Deviation from the expected value.
 pub(crate) fn deviation(j: &Judged) -> String {
     if j.deviation().is_nan() {
         return NOTHING.into();
     }
     let text = signed(j);
-    // not "-0.00"
+    // avoids "-0.00"
     if text.starts_with('-') && !text.contains(|c| ('1'..='9').contains(&c)) {
         text.replacen('-', "+", 1)
     } else {
@@ -82,7 +82,7 @@ fn signed(j: &Judged) -> String {
     }
 }
 
-/// What the mean may be.
+/// The accepted range of the mean.
 pub(crate) fn allowed(j: &Judged) -> String {
     match (j.check.tolerance, j.bounds) {
         (Tolerance::Relative(t), _) => format!("±{} %", trim(t * 100.0)),

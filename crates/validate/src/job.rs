@@ -1,4 +1,4 @@
-//! One simulation: a committed scenario file, what is changed about it, a seed.
+//! One simulation: a scenario file of the repository, changes to it, and a seed.
 
 use crate::observed::{Drops, Observed};
 use crate::quantity::BOTTLENECK;
@@ -11,13 +11,13 @@ use rayon::prelude::*;
 use std::cell::RefCell;
 use std::rc::Rc;
 
-/// Intervals of a watched run.
+/// Recording intervals of a watched run.
 const INTERVALS: u64 = 2000;
 
-/// Makes the list of scenario files.
+/// Generates the list of scenario files.
 macro_rules! files {
     ($($(#[doc = $doc:literal])* $name:ident = $path:literal),+ $(,)?) => {
-        /// A committed scenario file.
+        /// A scenario file of the repository.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
         pub enum File {
             $(#[doc = concat!("`", $path, "`")] $name,)+
@@ -58,20 +58,20 @@ files! {
     Pass = "crates/validate/data/pass.toml",
 }
 
-/// What is changed about a scenario that its parameters do not offer.
+/// A change to a scenario that its parameters do not offer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Change {
-    /// Nothing.
+    /// No change.
     None,
-    /// CUBIC as in the Linux of 2008 and in ns-2: beta 0.8, no HyStart.
+    /// CUBIC as in Linux of 2008 and in ns-2: beta 0.8, no HyStart.
     OldCubic,
-    /// Westwood+ as in Linux and in ns-2: two filters, and the window is set when a loss is repaired.
+    /// Westwood+ as in Linux and in ns-2: two filters, and the window is set after a loss is repaired.
     LinuxWestwood,
-    /// Goodput counts from this second to the end.
+    /// Goodput is measured from this second to the end.
     MeasureFrom(u64),
     /// Receivers acknowledge every second segment, or after 200 ms.
     DelayedAcks,
-    /// The bottleneck loses so many packets of ten million.
+    /// The bottleneck loses this many of ten million packets.
     Loss(u32),
 }
 
@@ -80,38 +80,38 @@ pub enum Change {
 pub struct Job {
     /// The scenario file.
     pub file: File,
-    /// Parameters, as after `--set`.
+    /// Scenario parameters, as with `--set`.
     pub sets: Vec<(String, String)>,
-    /// Seed of every random stream.
+    /// Seed of all random streams.
     pub seed: u64,
-    /// What else is changed.
+    /// Other changes.
     pub change: Change,
-    /// Series and drops are kept.
+    /// Record time series and drops.
     pub watched: bool,
 }
 
 impl Job {
-    /// A job with seed 1 and parameters `sets`.
+    /// A job with parameters `sets` and seed 1.
     pub fn new(file: File, sets: &[(&str, &str)]) -> Self {
         let sets = sets.iter().map(|(k, v)| ((*k).to_owned(), (*v).to_owned())).collect();
         Self { file, sets, seed: 1, change: Change::None, watched: false }
     }
 
-    /// The same with another `change`.
+    /// The same job with `change`.
     #[must_use]
     pub fn with(mut self, change: Change) -> Self {
         self.change = change;
         self
     }
 
-    /// The same, and watched.
+    /// The same job, watched.
     #[must_use]
     pub fn watched(mut self) -> Self {
         self.watched = true;
         self
     }
 
-    /// The same with seeds 1 to `runs`.
+    /// The same job with seeds 1 to `runs`.
     pub fn seeds(&self, runs: u32) -> Vec<Self> {
         (1..=u64::from(runs)).map(|seed| Self { seed, ..self.clone() }).collect()
     }
@@ -119,7 +119,7 @@ impl Job {
     /// The scenario to run.
     ///
     /// # Errors
-    /// What the scenario file's reader says.
+    /// If the scenario cannot be read.
     pub fn scenario(&self) -> Result<Scenario, String> {
         let source = Source::new(self.file.path(), self.file.text());
         let mut scenario = bentpipe_scenario::load(&source, &self.sets, Some(self.seed))
@@ -184,10 +184,10 @@ impl Change {
     }
 }
 
-/// Runs all jobs, in parallel; results are in the order of `jobs`.
+/// Runs all jobs in parallel; results are in the order of `jobs`.
 ///
 /// # Errors
-/// That of the first job whose scenario cannot be read.
+/// The error of the first job whose scenario cannot be read.
 pub fn run_all(jobs: &[Job]) -> Result<Vec<Observed>, String> {
     jobs.par_iter().map(Job::run).collect()
 }

@@ -1,9 +1,9 @@
-//! Compares bentpipe with other simulators, with measurements in the literature and with closed forms.
+//! Compares bentpipe with other simulators, published measurements and closed-form formulas.
 //!
-//! A [`Check`] is one number: the runs that yield it, what it should be, and how far off it may be.
-//! [`sources`] make the checks, one section of the page each; [`judge`] runs what they need and says how each
-//! came out. [`page`] and [`figures`] write it down. All of it depends on the committed scenario files only,
-//! never on the machine or the number of its threads.
+//! A [`Check`] is one number: the runs that produce it, its expected value, and the tolerance. [`sources`]
+//! make the checks, one section of the page each; [`judge`] runs and judges them. [`page`] and [`figures`]
+//! write the results. The results depend only on the scenario files of the repository, not on the machine
+//! or the number of threads.
 
 pub mod check;
 mod fade;
@@ -27,10 +27,10 @@ pub use quantity::Quantity;
 pub use reading::Reading;
 pub use section::Section;
 
-/// Every check, in the order of the page.
+/// All checks, in the order of the page.
 ///
 /// # Errors
-/// When a table of numbers cannot be read.
+/// If a table of numbers cannot be read.
 pub fn all() -> Result<Vec<Check>, String> {
     let mut checks = Vec::new();
     for section in sources::SECTIONS {
@@ -39,10 +39,10 @@ pub fn all() -> Result<Vec<Check>, String> {
     Ok(checks)
 }
 
-/// The checks that take seconds: everything deterministic.
+/// The checks that take seconds: all deterministic ones.
 ///
 /// # Errors
-/// When a table of numbers cannot be read.
+/// If a table of numbers cannot be read.
 pub fn fast() -> Result<Vec<Check>, String> {
     let mut checks = all()?;
     checks.retain(|c| c.group.fast);

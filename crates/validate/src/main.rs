@@ -1,9 +1,9 @@
-//! `make validate`: runs every check, prints the table, writes the page.
+//! `make validate`: runs all checks, prints the table, writes the page.
 //!
-//! With `--check` nothing is written, and a page that is not up to date is the failure. With `--only TEXT`
-//! only checks whose table or labels contain the text are run, and nothing is written. With `--recorded FILE`
-//! a miss whose name is a line of the file is no failure, but every other miss is, and so is a name whose
-//! check agrees by now: CI uses it, so that a recorded miss does not hide the next one.
+//! With `--check` nothing is written, and an outdated page is a failure. With `--only TEXT` it runs only
+//! the checks whose table or labels contain the text, and writes nothing. With `--recorded FILE` misses
+//! listed in the file are no failures; every other miss is one, and so is a listed check that agrees. CI
+//! uses it so that a known miss does not hide new ones.
 
 #![expect(clippy::print_stdout, clippy::print_stderr, reason = "a command-line tool talks to its user")]
 
@@ -65,7 +65,7 @@ fn run(only_check: bool, recorded: Option<&str>) -> Result<(), String> {
     }
 }
 
-/// The record has a name of a check on each line that is not empty and does not begin with `#`.
+/// The file has one check name per line; empty lines and lines that begin with `#` are ignored.
 fn compare_with_record(file: &str, misses: &[String]) -> Result<(), String> {
     let text = fs::read_to_string(file).map_err(|e| format!("{file}: {e}"))?;
     let recorded: Vec<&str> = text.lines().filter(|l| !l.is_empty() && !l.starts_with('#')).collect();
@@ -81,7 +81,7 @@ fn compare_with_record(file: &str, misses: &[String]) -> Result<(), String> {
     }
 }
 
-/// Everything that is written, with its text.
+/// All output files with their text.
 fn files(results: &Results<'_>) -> Vec<(PathBuf, String)> {
     let book = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/src");
     let pictures = figures::all(results).into_iter().map(|(name, text)| (book.join("img").join(name), text));

@@ -1,4 +1,4 @@
-//! What is kept of a run.
+//! Results kept of a run.
 
 use bentpipe_base::packet::Proto;
 use bentpipe_base::trace::{DropCause, Event, Mask, Sink};
@@ -6,38 +6,38 @@ use bentpipe_base::{Instant, NodeId};
 use bentpipe_report::{FlowReport, InstrumentReport, LinkReport, Metric, Report, Unit};
 use bentpipe_sim::Record;
 
-/// What is kept of a run.
+/// Results kept of a run.
 #[derive(Clone, Debug, Default)]
 pub struct Observed {
     /// Its report, without the access links of a dumbbell.
     pub report: Report,
-    /// What was seen during the run, of a job that is watched.
+    /// The time series, if the job is watched.
     pub record: Option<Record>,
-    /// Drops of data on links, in order of time, of a job that is watched.
+    /// Dropped data packets in order of time, if the job is watched.
     pub drops: Vec<Dropped>,
 }
 
 /// A data packet that was dropped.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Dropped {
-    /// When, in seconds.
+    /// Time, s.
     pub time_s: f64,
-    /// Why.
+    /// Cause.
     pub cause: DropCause,
-    /// First byte of its payload in the stream, or the datagram's number.
+    /// Stream offset of its payload, or the number of the datagram.
     pub place: u64,
-    /// That of the packet after it.
+    /// The same for the packet after it.
     pub next: u64,
 }
 
 impl Observed {
-    /// What `report` says.
+    /// The results of `report`.
     pub fn of(mut report: Report) -> Self {
         report.links.retain(|l| !l.name.contains("-access"));
         Self { report, record: None, drops: Vec::new() }
     }
 
-    /// A metric in B/s, s or its own unit; not a number when the run does not have it.
+    /// A metric in B/s, s or its own unit; NaN if the run does not have it.
     pub fn metric(&self, text: &str) -> f64 {
         let figure = |metric: Metric| Some((metric.of(&self.report).ok()??, metric.unit()));
         match Metric::parse(text).ok().and_then(figure) {
@@ -48,7 +48,7 @@ impl Observed {
         }
     }
 
-    /// The direction of a link called `name`.
+    /// The link direction called `name`.
     pub fn link(&self, name: &str) -> Option<&LinkReport> {
         self.report.links.iter().find(|l| l.name == name)
     }
@@ -58,20 +58,20 @@ impl Observed {
         self.report.instruments.iter().find(|i| i.name == name)
     }
 
-    /// Data segments that the flows whose schemes fell back had sent before.
+    /// For each flow whose scheme fell back: data segments sent before that.
     pub fn fallbacks(&self) -> impl Iterator<Item = u64> {
         let fallback = |f: &FlowReport| Some(f.tcp()?.fallback.as_ref()?.after_segments);
         self.report.flows.iter().filter_map(fallback)
     }
 
-    /// Mean goodput of the flows whose names begin with `prefix`, B/s; not a number without any.
+    /// Mean goodput of the flows whose names begin with `prefix`, B/s; NaN if there are none.
     pub fn goodput_of(&self, prefix: &str) -> f64 {
         let fits = self.report.flows.iter().filter(|f| f.name.starts_with(prefix));
         bentpipe_stats::mean(&fits.map(|f| f.goodput_bps / 8.0).collect::<Vec<_>>())
     }
 }
 
-/// Listens for data packets that are dropped.
+/// Records dropped data packets.
 #[derive(Debug, Default)]
 pub(crate) struct Drops(pub(crate) Vec<Dropped>);
 

@@ -1,4 +1,4 @@
-//! The page of the book, and the summary for the terminal.
+//! Writes the page of the book and the summary for the terminal.
 
 use crate::check::{Judged, Verdict};
 use crate::format::{allowed, deviation, unit, value, with_half_width};
@@ -52,7 +52,7 @@ pub fn markdown(judged: &[Judged]) -> String {
     out
 }
 
-/// The result in one line, without marks.
+/// The result in one line, without Markdown.
 pub fn summary(judged: &[Judged]) -> String {
     let count = |v| judged.iter().filter(|j| j.verdict == v).count();
     let (agrees, misses) = (count(Verdict::Agrees), count(Verdict::Misses));
@@ -141,7 +141,7 @@ fn cells(j: &Judged, with_other: bool) -> Vec<String> {
     cells
 }
 
-/// Every check on one line, for the terminal.
+/// All checks, one per line, for the terminal.
 pub fn terminal(judged: &[Judged]) -> String {
     let rows: Vec<[String; 5]> = judged
         .iter()

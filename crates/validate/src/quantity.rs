@@ -1,4 +1,4 @@
-//! From the runs of a check to one number.
+//! Computes one number from the runs of a check.
 
 use crate::fade;
 use crate::observed::Observed;
@@ -6,41 +6,39 @@ use crate::reading::{Reading, Shown};
 use bentpipe_base::trace::DropCause;
 use bentpipe_report::LinkReport;
 
-/// How the runs of a check become a number.
+/// How a number is computed from the runs of a check.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Quantity {
     /// Mean over the runs.
     Mean(Reading),
     /// Median of the runs.
     Median(Reading),
-    /// Largest of the runs; not a number when one is not.
+    /// Maximum of the runs; NaN if any is NaN.
     Most(Reading),
-    /// Runs are two halves that differ in what is compared; mean of first over second.
+    /// The runs are two halves to compare; mean of the first half over the second.
     Ratio(Reading),
-    /// The same; mean of first less second.
+    /// The same; mean of the first half minus the second.
     Difference(Reading),
-    /// Share of packets that the bottleneck lost for this cause, all runs pooled.
+    /// Share of packets that the bottleneck lost for this cause, over all runs.
     LostShare(DropCause),
-    /// Share of packets in error over bit error rate, of bins with a share from `low` to `high`, all runs
-    /// pooled. From instruments.
+    /// Packet error ratio over BER, of bins with a ratio from `low` to `high`, over all runs.
     ErrorsPerBit {
-        /// Least expected share of packets in error.
+        /// Lowest expected packet error ratio.
         low: f64,
-        /// Largest.
+        /// Highest.
         high: f64,
-        /// The bit error rate is that of the side channel, not that of the link.
+        /// Use the BER of the side channel instead of the link's.
         measured: bool,
     },
-    /// Share of time the bottleneck was busy between the ends of two runs that are equal up to the end of the
-    /// first.
+    /// Utilisation of the bottleneck between the ends of two runs, identical until the end of the first.
     Busy,
 }
 
-/// The link that is looked at where there is only one to look at.
+/// The link to look at if there is only one.
 pub(crate) const BOTTLENECK: &str = "bottleneck";
 
 impl Quantity {
-    /// What is read off its runs; `None` where they are pooled.
+    /// The reading taken from each run; `None` if the runs are pooled.
     pub const fn reading(self) -> Option<Reading> {
         match self {
             Self::Mean(reading)
@@ -64,7 +62,7 @@ impl Quantity {
         }
     }
 
-    /// Runs that make one value.
+    /// Runs needed for one value.
     pub const fn runs_per_value(self) -> usize {
         match self {
             Self::Busy | Self::Ratio(_) | Self::Difference(_) => 2,
@@ -76,7 +74,7 @@ impl Quantity {
         }
     }
 
-    /// One value for each run or pair of runs, or one for all where they are pooled.
+    /// One value for each run or pair of runs, or a single one if they are pooled.
     pub fn values(self, runs: &[&Observed]) -> Vec<f64> {
         let halves = |f: fn(f64, f64) -> f64, reading: Reading| {
             let (first, second) = runs.split_at(runs.len() / 2);
@@ -108,7 +106,7 @@ impl Quantity {
     }
 }
 
-/// The middle value; what is not a number counts as the largest.
+/// The median; NaN sorts as the largest value.
 fn median(mut values: Vec<f64>) -> f64 {
     values.sort_by(f64::total_cmp);
     match values.len() {
@@ -122,7 +120,7 @@ fn bottlenecks<'a>(runs: &[&'a Observed]) -> impl Iterator<Item = &'a LinkReport
     runs.iter().filter_map(|r| r.link(BOTTLENECK))
 }
 
-/// Packets that the bottlenecks of all runs sent.
+/// Packets sent by the bottlenecks of all runs.
 pub(crate) fn packets(runs: &[&Observed]) -> u64 {
     bottlenecks(runs).map(|l| l.packets).sum()
 }

@@ -1,11 +1,11 @@
-//! What is read off one run.
+//! Numbers taken from one run.
 
 use crate::fade;
 use crate::observed::Observed;
 use bentpipe_report::Unit;
 use bentpipe_report::metric::{Metric, Together};
 
-/// A number read off one run. Texts name flows by the beginning of their names, and links by their names.
+/// A number taken from one run. Strings are prefixes of flow names, or link names.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Reading {
     /// A metric of the report; rates in B/s, times in s.
@@ -14,28 +14,27 @@ pub enum Reading {
     GoodputOf(&'static str),
     /// Mean goodput of flows with one prefix over that of flows with another.
     FlowRatio(&'static str, &'static str),
-    /// Data segments that the first flow whose scheme fell back had sent before.
+    /// Data segments that the first flow whose scheme fell back had sent before that.
     FallbackAfter,
-    /// Flows whose scheme fell back.
+    /// Number of flows whose scheme fell back.
     Fallbacks,
-    /// Largest queue of a link after this many seconds over the largest of all. Of a watched run.
+    /// Largest queue of a link after this many seconds, over the largest of all. Needs a watched run.
     LaterPeak(&'static str, f64),
-    /// Share of losses that are followed by another within this many seconds, about a round trip. Of a
-    /// watched run.
+    /// Share of losses with another within this many seconds, about a round trip. Needs a watched run.
     MultipleLosses(f64),
-    /// Mean number of packets in a row that were lost. Of a watched run.
+    /// Mean number of consecutive lost packets. Needs a watched run.
     LossRun,
-    /// Bit error rate of a link at the end. Of a watched run.
+    /// BER of a link at the end. Needs a watched run.
     Ber(&'static str),
-    /// Shortest one-way delay of a link, s. Of a watched run.
+    /// Shortest one-way delay of a link, s. Needs a watched run.
     ShortestDelay(&'static str),
-    /// Longest one-way delay of a link, s. Of a watched run.
+    /// Longest one-way delay of a link, s. Needs a watched run.
     LongestDelay(&'static str),
-    /// Share of intervals whose bit error rate is lower than that of the next smaller fade. From instruments.
+    /// Share of intervals whose BER is lower than that of the next smaller fade. From instruments.
     FadeOutOfOrder,
-    /// Rank correlation of fade and measured bit error rate. From instruments.
+    /// Rank correlation of fade and measured BER. From instruments.
     FadeRank,
-    /// Share of samples in which the attenuation of a link is above this many dB. Of a watched run.
+    /// Share of samples in which a link's attenuation exceeds this many dB. Needs a watched run.
     Exceeds(&'static str, f64),
 }
 
@@ -46,7 +45,7 @@ pub enum Shown {
     Goodput,
     /// s.
     Seconds,
-    /// Packets, whole.
+    /// Packets, as an integer.
     Packets,
     /// Packets, a mean.
     MeanPackets,
@@ -54,9 +53,9 @@ pub enum Shown {
     Share,
     /// A ratio.
     Ratio,
-    /// A share of time near 1, to be shown exactly.
+    /// A share of time near 1, shown exactly.
     Busy,
-    /// A small number over many decades.
+    /// A small number that spans many decades.
     Scientific,
 }
 
@@ -87,7 +86,7 @@ impl Reading {
         }
     }
 
-    /// Its value in `run`; not a number when the run does not show it.
+    /// Its value in `run`; NaN if the run does not have it.
     pub fn of(self, run: &Observed) -> f64 {
         match self {
             Self::Metric(name) => run.metric(name),
@@ -112,7 +111,7 @@ impl Reading {
     }
 }
 
-/// A column of a link's series, empty when it was not recorded.
+/// A column of a link's time series; empty if it was not recorded.
 pub(crate) fn series<'a>(run: &'a Observed, link: &str, column: &str) -> &'a [f64] {
     let links = run.record.as_ref().map_or(&[][..], |r| &r.links);
     links.iter().find(|s| s.name == link).and_then(|s| s.column(column)).unwrap_or(&[])
@@ -130,7 +129,7 @@ fn later_peak(run: &Observed, link: &str, from_s: f64) -> f64 {
     later / most(&mut peaks.iter().copied())
 }
 
-/// Losses are put together that happen within `rtt_s` of the first.
+/// Groups losses within `rtt_s` of the first one of the group.
 fn multiple_losses(run: &Observed, rtt_s: f64) -> f64 {
     let (mut windows, mut multiple) = (0_u32, 0_u32);
     let (mut first, mut inside) = (f64::NEG_INFINITY, 0_u32);
@@ -146,7 +145,7 @@ fn multiple_losses(run: &Observed, rtt_s: f64) -> f64 {
     f64::from(multiple) / f64::from(windows)
 }
 
-/// Of one flow without retransmissions.
+/// For one flow without retransmissions.
 fn loss_run(run: &Observed) -> f64 {
     let mut lost: Vec<_> = run.drops.iter().collect();
     lost.sort_by_key(|d| d.place);

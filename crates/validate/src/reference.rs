@@ -4,31 +4,30 @@ use std::collections::BTreeMap;
 
 const TABLE: &str = include_str!("../data/reference.csv");
 
-/// One measured cell. Fields as the columns of `data/reference.csv`, texts where they become parameters.
+/// One measured cell. Fields are the columns of `data/reference.csv`; those used as parameters are strings.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Row {
-    /// `ns2` or `ns3.44`; `linux` and a release where the flows were sockets of that kernel, over an emulated
-    /// link.
+    /// `ns2` or `ns3.44`; or `linux` and a release, for sockets of that kernel over an emulated link.
     pub sim: String,
     /// Case: A to E, with a suffix.
     pub case: String,
-    /// The simulator's name of the TCP.
+    /// The simulator's name of the congestion control.
     pub variant: String,
-    /// Connections.
+    /// Number of connections.
     pub flows: String,
     /// Packet loss probability.
     pub loss: String,
     /// Bit error rate.
     pub ber: String,
-    /// Queue of the bottleneck in packets.
+    /// Bottleneck queue, packets.
     pub buffer: String,
-    /// Receive window in segments.
+    /// Receive window, segments.
     pub window: String,
-    /// Initial window in segments.
+    /// Initial window, segments.
     pub iw: String,
-    /// Acknowledge every second segment.
+    /// Delayed ACKs: every second segment.
     pub delayed_ack: bool,
-    /// Seconds; none for transfers.
+    /// Duration, s; `None` for transfers.
     pub duration_s: Option<f64>,
     /// Number of runs.
     pub runs: u32,
@@ -36,17 +35,17 @@ pub struct Row {
     pub goodput: f64,
     /// Half-width of its 95 % confidence interval.
     pub goodput_ci95: Option<f64>,
-    /// B: mean goodput of an X flow over that of a Y flow.
+    /// Case B: mean goodput of an X flow over that of a Y flow.
     pub ratio: Option<f64>,
     /// Half-width of its 95 % confidence interval.
     pub ratio_ci95: Option<f64>,
-    /// Mean of the peak queues, packets.
+    /// Mean peak queue, packets.
     pub queue_peak: f64,
-    /// Completion time of transfers in seconds.
+    /// Completion time of transfers, s.
     pub finished_s: Option<f64>,
 }
 
-/// The whole table.
+/// All rows of the table.
 ///
 /// # Errors
 /// Names the line that cannot be read.
@@ -87,17 +86,17 @@ fn row(columns: &[&str], line: &str) -> Option<Row> {
 }
 
 impl Row {
-    /// True when the flows were sockets of a kernel.
+    /// True if the flows were kernel sockets.
     pub fn is_kernel(&self) -> bool {
         self.sim.starts_with("linux")
     }
 
-    /// True when chance plays no part: nothing is lost and flows start together.
+    /// True if the result is not random: no losses, and all flows start together.
     pub fn is_deterministic(&self) -> bool {
         self.case.starts_with('D') || (self.case.starts_with('C') && self.case != "C-ber")
     }
 
-    /// True when `other` is the same experiment in another simulator.
+    /// True if `other` is the same experiment in another simulator.
     pub fn same_cell(&self, other: &Self) -> bool {
         let key = |r: &Self| {
             let r = r.clone();

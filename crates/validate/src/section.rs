@@ -8,7 +8,7 @@ use crate::group::Group;
 pub struct Picture {
     /// File name in `docs/src/img`.
     pub file: &'static str,
-    /// What it shows, for those who cannot see it.
+    /// Alternative text.
     pub alt: &'static str,
 }
 
@@ -17,24 +17,24 @@ pub struct Picture {
 pub struct Section {
     /// Heading.
     pub title: &'static str,
-    /// What the source is; may be empty.
+    /// Description of the source; may be empty.
     pub intro: &'static str,
-    /// Stand before the tables.
+    /// Pictures in front of the tables.
     pub pictures: &'static [Picture],
-    /// In the order of the page.
+    /// The tables, in order.
     pub groups: &'static [&'static Group],
-    /// Makes the checks of all its groups.
+    /// Makes the checks of all groups.
     pub checks: fn() -> Result<Vec<Check>, String>,
 }
 
 impl Section {
-    /// The section's checks in the order of the page.
+    /// The section's checks, in the order of the page.
     ///
     /// # Errors
-    /// When a table of numbers cannot be read.
+    /// If a table of numbers cannot be read.
     pub fn all(&self) -> Result<Vec<Check>, String> {
         let mut checks = (self.checks)()?;
-        // stable: within a group the order stays
+        // the stable sort keeps the order within a group
         checks.sort_by_key(|c| self.groups.iter().position(|g| *g == c.group));
         Ok(checks)
     }

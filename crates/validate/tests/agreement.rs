@@ -1,4 +1,4 @@
-//! The deterministic part of `make validate`, for every `make test`.
+//! The deterministic part of `make validate`, run by every `make test`.
 
 use bentpipe_validate::{Verdict, fast, judge, page};
 

@@ -2,13 +2,13 @@
 
 use crate::layout::Ends;
 
-/// A ones'-complement sum of 16-bit words that is folded only when asked for.
+/// A ones'-complement sum of 16-bit words, folded to 16 bits only on demand.
 #[derive(Clone, Copy, Debug, Default)]
 #[must_use]
 pub struct Sum(u64);
 
 impl Sum {
-    /// Nothing added yet.
+    /// The empty sum.
     pub const ZERO: Self = Self(0);
 
     /// The sum of `bytes`, an odd last byte padded with a zero.
@@ -16,7 +16,7 @@ impl Sum {
         Self::ZERO.bytes(bytes)
     }
 
-    /// Adds `bytes` as they stand at an even position; an odd last byte is padded with a zero.
+    /// Adds `bytes`, which must start at an even position; an odd last byte is padded with a zero.
     ///
     /// 32-bit words give the same folded sum as 16-bit ones: 2^16 is 1 in ones'-complement arithmetic.
     pub fn bytes(self, bytes: &[u8]) -> Self {
@@ -32,7 +32,7 @@ impl Sum {
         Self(self.0 + word as u64)
     }
 
-    /// The sum in 16 bits, carries brought round.
+    /// The sum folded to 16 bits, with end-around carry.
     pub const fn fold(self) -> u16 {
         let mut sum = self.0;
         while sum > 0xffff {
@@ -46,10 +46,10 @@ impl Sum {
         !self.fold()
     }
 
-    /// This sum after words that summed up to `old` became words that sum up to `new`.
+    /// Returns the sum after words with the sum `old` were replaced by words with the sum `new`.
     ///
-    /// `-x` is `!x`, so equation 3 of RFC 1624 on a checksum field is `!(!field - old + new)`. It never
-    /// yields the other zero where a sum from scratch would not.
+    /// `-x` is `!x`, so equation 3 of RFC 1624 on a checksum field is `!(!field - old + new)`. If not all of
+    /// the data is zero, a zero result has the same representation as a sum from scratch.
     pub const fn replace(self, old: Self, new: Self) -> Self {
         Self(self.fold() as u64 + !old.fold() as u64 + new.fold() as u64)
     }
@@ -109,7 +109,7 @@ mod tests {
         fn an_update_equals_a_fresh_sum(
             mut bytes in proptest::collection::vec(any::<u8>(), 4..60), at in 0usize..30, new: [u8; 2],
         ) {
-            bytes[0] = 0x45; // as in every header, something is never zero
+            bytes[0] = 0x45; // not all zero, as in every header
             let at = 2 + at * 2 % (bytes.len() - 2) / 2 * 2;
             let at = at.min((bytes.len() - 2) / 2 * 2);
             prop_assume!(at >= 2);

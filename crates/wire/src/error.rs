@@ -1,4 +1,4 @@
-//! What can be wrong with bytes from a wire, and where.
+//! Errors in bytes from a wire: what is wrong, and where.
 
 use core::fmt;
 
@@ -14,17 +14,17 @@ pub enum Fault {
     HeaderLength,
     /// The total length is shorter than the headers it includes.
     TotalLength,
-    /// A jumbogram (RFC 2675): its length does not stand in the IP header.
+    /// A jumbogram (RFC 2675): its length is not in the IP header.
     Jumbo,
-    /// A part of a fragmented packet: what follows is not a whole segment.
+    /// A fragment: it does not hold a whole segment.
     Fragment,
     /// Another transport protocol than the one asked for.
     Protocol(u8),
     /// A TCP option's length is below two or reaches past the header.
     OptionLength,
-    /// No room for the option: a TCP header has at most 40 bytes of them.
+    /// No room for the option: a TCP header has at most 40 bytes of options.
     OptionSpaceFull,
-    /// The packet would be longer than an IP header can say.
+    /// The packet is too long for the length field of the IP header.
     TooLong,
 }
 
@@ -41,7 +41,7 @@ impl WireError {
     pub(crate) const fn new(fault: Fault, offset: usize) -> Self {
         Self { fault, offset }
     }
-    /// The same fault, for bytes that began at `base` of a larger packet.
+    /// The same fault, with the offset in a larger packet that has the bytes at `base`.
     pub(crate) const fn below(self, base: usize) -> Self {
         Self { fault: self.fault, offset: self.offset + base }
     }

@@ -50,7 +50,7 @@ impl Ipv4Header {
     pub fn destination(&self) -> Ipv4Addr {
         Ipv4Addr::from(self.dst)
     }
-    /// Which part of a larger packet this is; `None` for a whole packet.
+    /// The position of a fragment; `None` for a whole packet.
     pub fn part(&self) -> Option<Fragment> {
         let bits = self.fragment.get();
         let (offset, more) = ((bits & 0x1fff) * 8, bits & MORE_FRAGMENTS != 0);
@@ -65,7 +65,7 @@ pub struct Ipv4<B: SplitByteSlice> {
     pub header: Ref<B, Ipv4Header>,
     /// Header options, padding included.
     pub options: B,
-    /// What the packet carries; link-layer padding behind the packet is cut off.
+    /// The payload, without link-layer padding after the packet.
     pub payload: B,
 }
 
@@ -73,7 +73,7 @@ impl<B: SplitByteSlice> Ipv4<B> {
     /// Checks version and lengths, not the checksum.
     ///
     /// # Errors
-    /// When the bytes are not IPv4, end too early, or contradict themselves.
+    /// If the bytes are not IPv4, end too early, or have inconsistent lengths.
     pub fn new(bytes: B) -> Result<Self, WireError> {
         let len = bytes.len();
         let truncated = WireError::new(Fault::Truncated, len);
@@ -93,7 +93,7 @@ impl<B: SplitByteSlice> Ipv4<B> {
         Ok(Self { header, options, payload })
     }
 
-    /// True when the header checksum holds.
+    /// True if the header checksum is correct.
     pub fn checksum_holds(&self) -> bool {
         Sum::of(Ref::bytes(&self.header)).bytes(&self.options).fold() == 0xffff
     }

@@ -1,4 +1,4 @@
-//! IPv6 (RFC 8200): a checked view and the walk over extension headers.
+//! IPv6 (RFC 8200): a checked view, and a parser of extension headers.
 
 use crate::error::{Fault, WireError};
 use crate::layout::Fragment;
@@ -12,9 +12,9 @@ use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Ref, SplitByteSlice
 pub struct Ipv6Header {
     /// Version (6), eight bits of traffic class, twenty of flow label.
     pub version_class_label: U32,
-    /// Bytes behind this header, extension headers included.
+    /// Bytes after this header, extension headers included.
     pub payload_len: U16,
-    /// Protocol of the first header behind this one.
+    /// Protocol of the first header after this one.
     pub next_header: u8,
     /// Hops left.
     pub hop_limit: u8,
@@ -44,18 +44,18 @@ impl Ipv6Header {
 pub struct Ipv6<B: SplitByteSlice> {
     /// The fixed header.
     pub header: Ref<B, Ipv6Header>,
-    /// What follows it, extension headers included; link-layer padding behind the packet is cut off.
+    /// What follows it, extension headers included, without link-layer padding after the packet.
     pub payload: B,
 }
 
-/// What the walk over the extension headers found.
+/// The result of reading the extension headers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Chain {
     /// Protocol of the first header that is not an extension header.
     pub protocol: u8,
     /// Where that header begins, from the start of the packet.
     pub transport: usize,
-    /// The fragment header, if one was there. A whole packet may carry one (RFC 6946).
+    /// The fragment header, if there is one. A whole packet may carry one (RFC 6946).
     pub fragment: Option<Fragment>,
 }
 
@@ -68,7 +68,7 @@ impl<B: SplitByteSlice> Ipv6<B> {
     /// Checks version and length; extension headers are checked by [`Ipv6::chain`].
     ///
     /// # Errors
-    /// When the bytes are not IPv6 or end too early, and for jumbograms.
+    /// If the bytes are not IPv6, end too early, or are a jumbogram.
     pub fn new(bytes: B) -> Result<Self, WireError> {
         let truncated = WireError::new(Fault::Truncated, bytes.len());
         let (header, rest) = Ref::<B, Ipv6Header>::from_prefix(bytes).map_err(|_| truncated)?;
@@ -84,12 +84,12 @@ impl<B: SplitByteSlice> Ipv6<B> {
         Ok(Self { header, payload })
     }
 
-    /// Walks the extension headers up to the transport header, or to what ends the walk: behind a fragment
-    /// other than the first lies no header, behind an authentication header (RFC 4302) nothing may be
+    /// Reads the extension headers up to the transport header. Stops at a fragment other than the first,
+    /// which has no more headers, and at an authentication header (RFC 4302), after which nothing may be
     /// changed.
     ///
     /// # Errors
-    /// When an extension header reaches past the packet.
+    /// If an extension header reaches past the packet.
     pub fn chain(&self) -> Result<Chain, WireError> {
         let base = size_of::<Ipv6Header>();
         let mut chain = Chain { protocol: self.header.next_header, transport: base, fragment: None };
@@ -98,7 +98,7 @@ impl<B: SplitByteSlice> Ipv6<B> {
             let fixed = rest.first_chunk::<8>().copied();
             let len = match chain.protocol {
                 ROUTING | DESTINATION => fixed.map(|h| 8 + usize::from(h[1]) * 8),
-                // anywhere else it is not allowed (RFC 8200, section 4.1)
+                // allowed only directly after the fixed header (RFC 8200, section 4.1)
                 HOP_BY_HOP if chain.transport == base => fixed.map(|h| 8 + usize::from(h[1]) * 8),
                 FRAGMENT => fixed.map(|_| 8),
                 _ => return Ok(chain),
@@ -162,7 +162,7 @@ mod tests {
         assert_eq!((first.protocol, first.transport), (6, 48));
         let second = chain(FRAGMENT, &[6, 0, 5, 0x00, 0, 0, 0, 9]).unwrap();
         assert_eq!(second.fragment, Some(Fragment { id: 9, offset: 1280, more: false }));
-        assert_eq!(second.protocol, FRAGMENT); // no transport header to be found there
+        assert_eq!(second.protocol, FRAGMENT); // it has no transport header
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! Where the parts of a packet lie, found once and kept as numbers.
+//! The offsets of the parts of a packet.
 
 use crate::checksum::{Sum, pseudo_header};
 use crate::error::{Fault, WireError};
@@ -8,7 +8,7 @@ use crate::tcp::{Tcp, TcpFixed};
 use core::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use core::ops::Range;
 
-/// Source and destination of a packet: both of one family, as on the wire.
+/// Source and destination address of a packet, both of the same family.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Ends {
     /// IPv4.
@@ -28,7 +28,7 @@ pub enum Ends {
 }
 
 impl Ends {
-    /// Source and destination, of whichever family.
+    /// Source and destination address.
     pub fn addresses(&self) -> (IpAddr, IpAddr) {
         match *self {
             Self::V4 { src, dst } => (src.into(), dst.into()),
@@ -37,14 +37,14 @@ impl Ends {
     }
 }
 
-/// Which part of a larger packet this is.
+/// The position of a fragment in its packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Fragment {
-    /// Identification, the same in all parts.
+    /// Identification, the same in all fragments.
     pub id: u32,
-    /// Where this part begins, in bytes.
+    /// Where this fragment begins, in bytes.
     pub offset: u16,
-    /// True when more parts follow.
+    /// True if more fragments follow.
     pub more: bool,
 }
 
@@ -55,7 +55,7 @@ impl Fragment {
     }
 }
 
-/// What the network header says, of either version.
+/// The fields of an IPv4 or IPv6 header.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Network {
     /// The addresses.
@@ -64,7 +64,7 @@ pub struct Network {
     pub traffic_class: u8,
     /// Hops left.
     pub hops: u8,
-    /// The transport protocol, behind any extension headers.
+    /// The transport protocol, after any extension headers.
     pub protocol: u8,
     /// Where the transport header begins, in bytes from the start of the packet.
     pub transport: usize,
@@ -78,7 +78,7 @@ impl Network {
     /// Reads an IPv4 or IPv6 header.
     ///
     /// # Errors
-    /// As [`Ipv4::new`], [`Ipv6::new`] and [`Ipv6::chain`].
+    /// If [`Ipv4::new`], [`Ipv6::new`] or [`Ipv6::chain`] fails.
     pub fn of(bytes: &[u8]) -> Result<Self, WireError> {
         match bytes.first().map(|b| b >> 4) {
             Some(4) => Ok(Self::v4(&Ipv4::new(bytes)?)),
@@ -115,7 +115,7 @@ impl Network {
     }
 }
 
-/// Where the parts of a TCP packet lie, in bytes from its start. Holds for the packet it was read from.
+/// The offsets of the parts of a TCP packet, in bytes. Valid only for the packet it was read from.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Layout {
     /// The network header; the TCP header begins at `network.transport`.
@@ -130,7 +130,7 @@ impl Layout {
     /// Finds the parts of a whole TCP packet.
     ///
     /// # Errors
-    /// When a header is not as it must be, the packet is a fragment, or it carries something else than TCP.
+    /// If a header is malformed, the packet is a fragment, or it is not TCP.
     pub fn of(bytes: &[u8]) -> Result<Self, WireError> {
         let network = Network::of(bytes)?;
         let transport = network.transport;

@@ -1,9 +1,9 @@
-//! Real headers: bytes to values and back, and checksums that follow a change without reading the payload.
+//! Parses and writes real packet headers, and updates checksums without reading the payload.
 //!
 //! Three ways to look at the same packet, from cheap to convenient:
 //! * [`Ipv4`], [`Ipv6`], [`Tcp`], [`Udp`]: checked views over borrowed bytes, for reading or for writing;
-//! * [`Layout`]: where the parts of a TCP packet lie, found once and kept as numbers;
-//! * [`Segment`]: the meaning as values, for the engine ([`parse`], [`emit`]).
+//! * [`Layout`]: the offsets of the parts of a TCP packet;
+//! * [`Segment`]: the header fields as values, for the engine ([`parse`], [`emit`]).
 //!
 //! ```
 //! use bentpipe_wire::{Ends, Segment, emit, parse};
@@ -19,7 +19,7 @@
 //! # Ok::<(), bentpipe_wire::WireError>(())
 //! ```
 //!
-//! No function here panics on any input. Bytes start at the IP header; link-layer framing is the driver's.
+//! No function here panics on any input. Bytes start at the IP header; the driver handles link-layer framing.
 
 mod checksum;
 mod error;

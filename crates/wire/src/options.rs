@@ -1,4 +1,4 @@
-//! TCP options as they lie in the header (RFC 9293, section 3.2).
+//! TCP options as encoded in the header (RFC 9293, section 3.2).
 
 use crate::error::{Fault, WireError};
 
@@ -21,7 +21,7 @@ impl OptionKind {
     pub const SACK: Self = Self(5);
     /// Timestamps (RFC 7323).
     pub const TIMESTAMPS: Self = Self(8);
-    /// For experiments (RFC 4727), shared by identifiers (RFC 6994).
+    /// For experiments (RFC 4727), which have identifiers to share it (RFC 6994).
     pub const EXPERIMENT: Self = Self(254);
 }
 
@@ -45,15 +45,15 @@ impl<'a> RawOption<'a> {
             None => OptionKind::END,
         }
     }
-    /// What stands behind kind and length.
+    /// The bytes after kind and length.
     pub fn value(&self) -> &'a [u8] {
         self.bytes.get(2..).unwrap_or_default()
     }
 }
 
-/// Iterates over the options; no-operations are skipped, the end of the list ends it.
+/// Iterates over the options; skips no-operations and stops at the end of the list.
 ///
-/// An impossible length is reported once; nothing behind it can be told apart, so the iteration ends there.
+/// An impossible length is reported once and ends the iteration, because the next option cannot be found.
 #[derive(Clone, Debug)]
 pub struct Options<'a> {
     bytes: &'a [u8],
@@ -107,7 +107,7 @@ mod tests {
         assert_eq!(list(&[]), []);
         assert_eq!(list(&[2, 4, 5, 0xb4, 1, 3, 3, 7]), [Ok((0, 2, 4)), Ok((5, 3, 3))]);
         assert_eq!(list(&[1, 1, 4, 2]), [Ok((2, 4, 2))]);
-        assert_eq!(list(&[4, 2, 0, 2, 4, 5, 0xb4]), [Ok((0, 4, 2))]); // nothing counts behind the end
+        assert_eq!(list(&[4, 2, 0, 2, 4, 5, 0xb4]), [Ok((0, 4, 2))]); // options after the end are ignored
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! A TCP packet as values: what the engine reads and what it sends.
+//! A TCP packet as values, as the engine reads and sends it.
 
 use crate::checksum::Sum;
 use crate::error::{Fault, WireError};
@@ -10,15 +10,14 @@ use crate::tcp::{Tcp, TcpFixed};
 use bentpipe_base::{Dscp, Ecn, Flags, ProbeOption, SackList, Seq, TcpHeader, Timestamps};
 use zerocopy::IntoBytes;
 
-/// What tells the probe option from other experiments that use the same kind (RFC 6994, section 3).
+/// Identifier that distinguishes the probe option from other experiments (RFC 6994, section 3).
 const PROBE_EXPERIMENT: [u8; 2] = [0x5a, 0x70];
-/// Set in the number of an echo.
+/// Bit that marks the number of an echo.
 const ECHO: u16 = 1 << 15;
 
-/// A TCP packet by its meaning.
+/// A TCP packet as values.
 ///
-/// Holds what the engine understands: unknown options, the urgent pointer, reserved bits and IP options are
-/// not part of it.
+/// It has only what the engine understands: no unknown options, urgent pointer, reserved bits or IP options.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Segment<'a> {
     /// The addresses.
@@ -39,14 +38,14 @@ pub struct Segment<'a> {
     pub payload: &'a [u8],
 }
 
-/// Reads a TCP packet. Checksums are not looked at: they may be left to the network card (see
+/// Parses a TCP packet. Checksums are not verified, because they may be offloaded to the network card (see
 /// [`Layout::sum`]).
 ///
-/// Of an option that stands twice the later one counts; a known option with another length than its own is
-/// treated as unknown. Common stacks do the same.
+/// If an option occurs twice, the later one counts. A known option with a wrong length is ignored like an
+/// unknown one. Common stacks do the same.
 ///
 /// # Errors
-/// When [`Layout::of`] fails, or the options cannot be told apart.
+/// If [`Layout::of`] fails or the options are malformed.
 pub fn parse(bytes: &[u8]) -> Result<Segment<'_>, WireError> {
     let layout = Layout::of(bytes)?;
     let (sport, dport, tcp) = read_tcp(bytes, &layout)?;
@@ -63,10 +62,10 @@ pub fn parse(bytes: &[u8]) -> Result<Segment<'_>, WireError> {
     })
 }
 
-/// Source port, destination port and TCP header of a packet whose layout is known, as [`parse`] reads them.
+/// Returns source port, destination port and TCP header of a packet whose layout is known, as [`parse`] does.
 ///
 /// # Errors
-/// When the options cannot be told apart, or the layout is that of another packet.
+/// If the options are malformed, or the layout is that of another packet.
 pub fn read_tcp(bytes: &[u8], layout: &Layout) -> Result<(u16, u16, TcpHeader), WireError> {
     let network = &layout.network;
     let segment = bytes.get(network.transport..network.end).unwrap_or_default();
@@ -142,13 +141,12 @@ fn sack_list(edges: &[u8]) -> Option<SackList> {
     (rest.is_empty() && !list.is_empty()).then_some(list)
 }
 
-/// Appends the packet to `out`, with correct checksums. An IPv4 packet may not be fragmented.
+/// Appends the packet to `out`, with correct checksums. On IPv4 it sets "don't fragment".
 ///
-/// [`parse`] gives back an equal value, provided that a segment without SYN carries no SYN-only option.
+/// [`parse`] returns an equal value, provided that a segment without SYN carries no SYN-only option.
 ///
 /// # Errors
-/// When the options need more than 40 bytes or the packet more than an IP header can say; `out` is then as
-/// before.
+/// If the options need more than 40 bytes or the packet is too long for IP; `out` is then unchanged.
 pub fn emit(segment: &Segment<'_>, out: &mut Vec<u8>) -> Result<(), WireError> {
     let tcp_len = usize::from(segment.tcp.wire_len());
     if tcp_len > size_of::<TcpFixed>() + OPTION_SPACE {
@@ -222,7 +220,7 @@ pub(crate) fn fixed_header(segment: &Segment<'_>, tcp_len: usize) -> TcpFixed {
     }
 }
 
-/// Options in the order and with the padding of common stacks, `tcp.wire_len()` less 20 bytes of them.
+/// Appends the options in the order and with the padding of common stacks: `tcp.wire_len()` less 20 bytes.
 pub(crate) fn emit_options(tcp: &TcpHeader, out: &mut Vec<u8>) {
     const NOP: u8 = OptionKind::NOP.0;
     let syn = tcp.flags.has(Flags::SYN);
@@ -232,7 +230,7 @@ pub(crate) fn emit_options(tcp: &TcpHeader, out: &mut Vec<u8>) {
     }
     let permitted = syn && tcp.sack_permitted;
     if permitted || tcp.timestamps.is_some() {
-        // the two bytes that would pad the timestamps hold SACK-permitted when it is there
+        // SACK-permitted replaces the two padding bytes of the timestamps
         out.extend(if permitted && tcp.timestamps.is_some() {
             [OptionKind::SACK_PERMITTED.0, 2]
         } else {

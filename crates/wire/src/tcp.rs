@@ -56,7 +56,7 @@ impl<B: SplitByteSlice> Tcp<B> {
     /// Checks lengths, not the checksum; `bytes` must end where the IP packet ends.
     ///
     /// # Errors
-    /// When the bytes end too early or the header length is impossible.
+    /// If the bytes end too early or the header length is impossible.
     pub fn new(bytes: B) -> Result<Self, WireError> {
         let truncated = WireError::new(Fault::Truncated, bytes.len());
         let (header, rest) = Ref::<B, TcpFixed>::from_prefix(bytes).map_err(|_| truncated)?;

@@ -34,7 +34,7 @@ impl<B: SplitByteSlice> Udp<B> {
     /// Checks lengths, not the checksum.
     ///
     /// # Errors
-    /// When the bytes end too early or the length is below the header's own.
+    /// If the bytes end too early, or the length is below that of the header.
     pub fn new(bytes: B) -> Result<Self, WireError> {
         let truncated = WireError::new(Fault::Truncated, bytes.len());
         let (header, rest) = Ref::<B, UdpHeader>::from_prefix(bytes).map_err(|_| truncated)?;
@@ -45,7 +45,7 @@ impl<B: SplitByteSlice> Udp<B> {
         Ok(Self { header, payload })
     }
 
-    /// True when the checksum holds between these ends, or when the sender left it out.
+    /// True if the checksum is correct for these addresses, or if the sender left it out.
     pub fn checksum_holds(&self, ends: &Ends) -> bool {
         let len = usize::from(self.header.len.get());
         let sum = pseudo_header(ends, UDP, len).bytes(Ref::bytes(&self.header)).bytes(&self.payload);

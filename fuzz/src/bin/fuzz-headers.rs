@@ -1,8 +1,8 @@
-//! Throws random, nearly right packets at the header code until the time is up or something is found.
+//! Fuzzes the header code with random, nearly valid packets until the time is up or something is found.
 //!
-//! `cargo run --release --bin fuzz-headers -- --seconds 60 [--seed N]`, and for a finding `... -- --reproduce
-//! HEX`. Exit status 1 means a finding; its packet is printed as hex and belongs into `crates/wire/corpus`
-//! together with the fix.
+//! `cargo run --release --bin fuzz-headers -- --seconds 60 [--seed N]`, and for a finding `... --
+//! --reproduce HEX`. Exit status 1 means a finding; its packet is printed as hex and belongs into
+//! `crates/wire/corpus` together with the fix.
 
 #![expect(clippy::print_stdout, clippy::print_stderr, reason = "a command-line tool talks to its user")]
 #![expect(clippy::disallowed_types, clippy::disallowed_methods, reason = "a driver: it ends by the clock")]
@@ -22,10 +22,10 @@ use std::process::ExitCode;
 use std::sync::Mutex;
 use std::time::{Duration, Instant, SystemTime};
 
-/// The packet under test, for the panic hook: a release build aborts, so nothing can be caught.
+/// The packet under test, for the panic hook: a release build aborts, so a panic cannot be caught.
 static CURRENT: Mutex<Vec<u8>> = Mutex::new(Vec::new());
 
-/// Mutated packets that can be read are kept as further seeds, so that mutations pile up.
+/// Size of the pool of mutated packets that parse; they are mutated further.
 const POOL: usize = 512;
 
 fn main() -> ExitCode {
@@ -47,7 +47,7 @@ fn main() -> ExitCode {
     run(Duration::from_secs(seconds), seed)
 }
 
-/// Other packets every time; the seed is printed, so a run can be repeated.
+/// A seed from the clock; it is printed, so a run can be repeated.
 fn seed_of_now() -> u64 {
     SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).map_or(1, |d| d.as_secs())
 }
@@ -77,7 +77,7 @@ fn run(limit: Duration, seed: u64) -> ExitCode {
     ExitCode::SUCCESS
 }
 
-/// Adds a packet to the seeds; the committed ones always stay.
+/// Adds a packet to the pool; the committed seeds always stay.
 fn keep(pool: &mut Vec<Vec<u8>>, committed: &[Vec<u8>], packet: Vec<u8>, random: &mut Random) {
     if pool.len() < committed.len() + POOL {
         pool.push(packet);

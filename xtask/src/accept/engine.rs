@@ -1,6 +1,5 @@
-//! The engine and the simulator: results beside other simulators, what a run costs, tests; defects that two
-//! public suites of packet scripts found, each with a dialogue; our own scripts; and whether they notice
-//! anything.
+//! The engine and the simulator: comparison with other simulators, cost of a run, tests, defects found by
+//! two public suites of packet scripts, and whether bentpipe's own scripts detect mutants.
 
 use super::list::{List, Proof, bench, fuzz, style};
 use super::setup::Setup;
@@ -18,7 +17,7 @@ pub(super) const PARTS: [Part; 7] = [
     ("mutants", noticed),
 ];
 
-/// Defects that were found, and the dialogues that hold their mends.
+/// Defects found, and the packet scripts that test their fixes.
 const DEFECTS: [Proof; 15] = [
     (
         "a segment that is refused gives no timestamp (RFC 5961, 5; RFC 7323, 4.3)",
@@ -105,7 +104,7 @@ fn scripts(_: &Setup, list: &mut List) -> Outcome {
     Ok(())
 }
 
-/// Each script fails with the mutant that it names.
+/// Checks that each script fails with the mutant that it names.
 fn noticed(setup: &Setup, list: &mut List) -> Outcome {
     let what = format!("each script notices the mutant of the file it names{}", setup.short());
     let noticed = mutants::scripts(setup.pick(1, mutants::SAMPLE));

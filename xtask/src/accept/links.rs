@@ -1,5 +1,4 @@
-//! Links that change, pictures and sweeps; links as their users meet them: adaptive coding, outages,
-//! captures, queues of real terminals, recordings.
+//! Time-varying links, pictures, sweeps, adaptive coding, outages, captures, terminal queues, recordings.
 
 use super::list::{List, Proof, bench, style};
 use super::setup::Setup;
@@ -17,11 +16,11 @@ pub(super) const PARTS: [Part; 6] = [
     ("style", style),
 ];
 
-/// Most CPU seconds of the two-hour fade.
+/// CPU time limit of the two-hour fade, s.
 const FADE_CPU_S: f64 = 5.0;
-/// Runs of the sweep whose use of the cores is measured.
+/// Runs of the sweep that measures the use of the cores.
 const SWEEP_RUNS: usize = 64;
-/// Least share of all cores that it must use.
+/// Required utilisation of all cores.
 const BUSY: f64 = 0.90;
 
 const PROOFS: [Proof; 8] = [

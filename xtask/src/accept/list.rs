@@ -1,38 +1,37 @@
-//! A list as it is printed, and the lines that several areas have.
+//! Prints an acceptance list, with checks that several areas share.
 
 use super::setup::{Setup, run_cargo};
 use super::tests::Tests;
 use crate::item::{Item, Verdict};
 use crate::{Outcome, bench, metadata, tidy};
 
-/// Prints lines as they come and counts those that were not met.
+/// Prints lines at once and counts those not met.
 #[derive(Debug, Default)]
 pub(super) struct List {
-    /// The part that is being checked.
     pub part: &'static str,
     /// Lines that were not met.
     pub missed: usize,
 }
 
-/// What is asked of a figure.
+/// The requirement for a figure.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Asked {
-    /// So much or more.
+    /// At least this.
     Least(f64),
-    /// So much or less.
+    /// At most this.
     Most(f64),
-    /// Nothing: it is reported.
+    /// None: the figure is only reported.
     Nothing,
 }
 
-/// A unit: its name, how much one of it is in what is measured, and the decimals that are shown.
+/// A unit: name, its size in the measured unit, and displayed decimals.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Unit(pub &'static str, pub f64, pub usize);
 
-/// Mbit/s, of bit/s.
+/// Mbit/s, for figures in bit/s.
 pub(super) const MBIT_S: Unit = Unit("Mbit/s", 1e6, 2);
 
-/// What a line asks, and the tests that prove it. A test that prints a figure is the first.
+/// A requirement and the tests that prove it. A test that prints a figure comes first.
 pub(super) type Proof = (&'static str, &'static [&'static str]);
 
 impl List {
@@ -42,8 +41,7 @@ impl List {
         println!("{:<12}  {item}", self.part);
     }
 
-    /// A line from a measurement: the figure and whether it is met, by `verdict`. A fault is a miss and says
-    /// what went wrong.
+    /// Prints a line for a measurement with the figure and result of `verdict`; an error is a miss.
     pub(super) fn judge<T>(
         &mut self,
         what: impl Into<String>,
@@ -56,12 +54,12 @@ impl List {
         }
     }
 
-    /// A line that is not met, and why.
+    /// Prints a line that is not met, with the reason.
     pub(super) fn miss(&mut self, what: impl Into<String>, why: &str) {
         self.item(&Item::new(what, why.lines().next().unwrap_or_default(), Verdict::Miss));
     }
 
-    /// A line from one figure.
+    /// Prints a line for one figure.
     pub(super) fn figure(&mut self, what: &str, measured: Outcome<f64>, asked: Asked, unit: Unit) {
         let Unit(name, one, digits) = unit;
         let bound = match asked {
@@ -78,20 +76,20 @@ impl List {
         self.judge(format!("{what}{bound}"), measured, line);
     }
 
-    /// A line about a number of tests and how many of them failed: fewer than `least` is a miss.
+    /// Prints a line for a number of tests and failures; fewer than `least` tests count as not met.
     pub(super) fn tests(&mut self, what: &str, (n, failed): (usize, usize), least: usize) {
         let figure = format!("{} passed, {failed} failed", n - failed);
         self.item(&Item::new(what, figure, Verdict::of(failed == 0 && n >= least)));
     }
 
-    /// A line about all tests of a run: one that could not run is a miss.
+    /// The same for all tests of a run; a test that could not run counts as not met.
     pub(super) fn all_tests(&mut self, what: &str, run: &Tests, least: usize) {
         let (n, failed) = run.count(|_| true);
         let figure = format!("{} passed, {failed} failed, {} skipped", n - failed, run.skipped.len());
         self.item(&Item::new(what, figure, Verdict::of(failed == 0 && n >= least && run.skipped.is_empty())));
     }
 
-    /// A line for each proof.
+    /// Prints a line for each proof.
     pub(super) fn proofs(&mut self, run: &Tests, proofs: &[Proof]) {
         for (what, tests) in proofs {
             self.item(&run.proved(what, tests));
@@ -99,12 +97,12 @@ impl List {
     }
 }
 
-/// The last line with something on it: our tools end with their sum.
+/// The last non-empty line, where the tools print their totals.
 pub(super) fn last_line(text: &str) -> &str {
     text.lines().rev().find(|l| !l.trim().is_empty()).unwrap_or("no output").trim()
 }
 
-/// What a run costs, beside ns-2 and with many flows.
+/// Cost of a run compared with ns-2, and with many flows.
 pub(super) fn bench(_: &Setup, list: &mut List) -> Outcome {
     bench::items()?.iter().for_each(|item| list.item(item));
     Ok(())

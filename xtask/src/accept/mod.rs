@@ -1,7 +1,7 @@
-//! `accept`: the acceptance list of an area, one line for each item with its figure and verdict.
+//! `accept`: checks the acceptance list of an area and prints one line per item with figure and verdict.
 //!
-//! `cargo xtask accept gateway window loss` does only these parts. Without `--long` what takes hours is
-//! measured shorter, and its line says so.
+//! `cargo xtask accept gateway window loss` runs only these parts. Without `--long`, measurements that take
+//! hours are shortened, and their lines say so.
 
 #![allow(
     clippy::disallowed_types,
@@ -26,7 +26,7 @@ use crate::Outcome;
 use list::List;
 use setup::Setup;
 
-/// A part of a list: its name on the command line, and what checks it.
+/// A part of a list: its name on the command line, and its check.
 type Part = (&'static str, fn(&Setup, &mut List) -> Outcome);
 
 const AREAS: [(&str, &[Part]); 6] = [
@@ -38,7 +38,7 @@ const AREAS: [(&str, &[Part]); 6] = [
     ("field", &field::PARTS),
 ];
 
-/// Checks the area that is named first, or those of its parts that are named behind it.
+/// Checks the area named first, or only the parts named after it.
 pub(crate) fn command(args: &[String]) -> Outcome {
     let Some((area, words)) = args.split_first() else { return Err(usage()) };
     let (_, parts) = AREAS.iter().find(|(name, _)| name == area).ok_or_else(usage)?;

@@ -1,4 +1,4 @@
-//! What the parts of a list share: the program under test, the run of all tests, and how long may be taken.
+//! Shared by all parts of a list: the program under test, the run of all tests, and the time allowed.
 
 use super::tests::Tests;
 use crate::{Outcome, bench, metadata, program};
@@ -7,7 +7,7 @@ use std::cell::OnceCell;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// Programs that measure, and their Debian packages.
+/// Measuring programs, and their Debian packages.
 const PROGRAMS: [(&str, &str); 5] = [
     ("iperf3", "iperf3"),
     ("ping", "iputils-ping"),
@@ -16,9 +16,9 @@ const PROGRAMS: [(&str, &str); 5] = [
     ("nft", "nftables"),
 ];
 
-/// What is made when a part first asks for it.
+/// Shared state, created when first needed.
 pub(super) struct Setup {
-    /// Take the time that a line needs in full.
+    /// Run measurements at full length.
     pub long: bool,
     bentpipe: OnceCell<Outcome<PathBuf>>,
     tests: OnceCell<Outcome<Tests>>,
@@ -29,17 +29,17 @@ impl Setup {
         Self { long, bentpipe: OnceCell::new(), tests: OnceCell::new() }
     }
 
-    /// One of two, by the time that may be taken.
+    /// Chooses by the time allowed.
     pub(super) fn pick<T>(&self, long: T, short: T) -> T {
         if self.long { long } else { short }
     }
 
-    /// What a line says that is measured shorter.
+    /// Note for a line whose measurement is shortened.
     pub(super) const fn short(&self) -> &'static str {
         if self.long { "" } else { " (short)" }
     }
 
-    /// The release build of bentpipe; programs that measure are there too.
+    /// The release build of bentpipe, after checking that the measuring programs exist.
     pub(super) fn bentpipe(&self) -> Outcome<&Path> {
         let make = || {
             PROGRAMS.iter().try_for_each(|(name, package)| program::find(&[name], package).map(|_| ()))?;
@@ -48,18 +48,18 @@ impl Setup {
         self.bentpipe.get_or_init(make).as_deref().map_err(Clone::clone)
     }
 
-    /// A place to run it in.
+    /// A rig to run it in.
     pub(super) fn rig(&self, who: Who) -> Outcome<Rig> {
         Rig::new(self.bentpipe()?, who)
     }
 
-    /// A run of all tests of the workspace.
+    /// The run of all tests of the workspace.
     pub(super) fn tests(&self) -> Outcome<&Tests> {
         self.tests.get_or_init(|| Tests::of(&["--workspace"], &[])).as_ref().map_err(Clone::clone)
     }
 }
 
-/// Runs cargo with variables of the environment; its standard output and whether it succeeded.
+/// Runs cargo with environment variables; returns its standard output and whether it succeeded.
 pub(super) fn run_cargo(args: &[&str], variables: &[(&str, &str)]) -> (String, bool) {
     let variables = variables.iter().copied();
     match Command::new(metadata::cargo()).args(args).envs(variables).current_dir(metadata::root()).output() {

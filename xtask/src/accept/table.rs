@@ -1,8 +1,8 @@
-//! Tables of comma-separated values: those of a sweep, and series over time.
+//! CSV tables: results of a sweep, and time series.
 
 use crate::Outcome;
 
-/// A table of comma-separated values, with names of its columns in the first line.
+/// A CSV table with column names in the first line.
 #[derive(Clone, Debug)]
 pub(super) struct Table {
     columns: Vec<String>,
@@ -10,7 +10,7 @@ pub(super) struct Table {
 }
 
 impl Table {
-    /// From what bentpipe writes: no field of it is quoted.
+    /// Reads a table that bentpipe wrote, which has no quoted fields.
     pub(super) fn read(text: &str) -> Outcome<Self> {
         let fields = |line: &str| line.split(',').map(str::to_owned).collect::<Vec<_>>();
         let mut lines = text.lines();
@@ -24,14 +24,13 @@ impl Table {
         }
     }
 
-    /// Where the column of this name is.
+    /// Index of a column.
     pub(super) fn column(&self, name: &str) -> Outcome<usize> {
         let found = self.columns.iter().position(|c| c == name);
         found.ok_or_else(|| format!("no column {name} among {}", self.columns.join(", ")))
     }
 
-    /// The numbers in column `name` where the other columns are as in `at`, in the order of the rows. None at
-    /// all is a fault.
+    /// Numbers of column `name` in the rows that match `at`, in row order. An error if there are none.
     pub(super) fn numbers(&self, at: &[(&str, &str)], name: &str) -> Outcome<Vec<f64>> {
         let column = self.column(name)?;
         let at: Vec<_> =

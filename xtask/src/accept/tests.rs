@@ -1,4 +1,4 @@
-//! One run of all tests, taken apart: which test of which program passed.
+//! Runs all tests and parses which of them passed.
 
 use crate::item::{Item, Verdict};
 use crate::{Outcome, metadata, tidy};
@@ -8,19 +8,18 @@ use std::io::{BufRead, BufReader};
 use std::process::Command;
 use syn::visit::{self, Visit};
 
-/// One test and what became of it.
+/// Result of a test.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Test {
     /// The test program: `bentpipe_tcp` for the tests inside a crate, `limits` for `tests/limits.rs`.
     pub program: String,
     /// Its path in the program.
     pub name: String,
-    /// True when it passed.
     pub passed: bool,
 }
 
 impl Test {
-    /// The function's name alone.
+    /// The name of the test function.
     pub(super) fn function(&self) -> &str {
         self.name.rsplit("::").next().unwrap_or(&self.name)
     }
@@ -31,17 +30,17 @@ impl Test {
 pub(super) struct Tests {
     /// In the order of the run.
     pub all: Vec<Test>,
-    /// Tests that say that they could not run: they pass, and prove nothing.
+    /// Tests that printed that they could not run: they pass, but prove nothing.
     pub skipped: Vec<String>,
-    /// What tests printed: the test's path, and a line.
+    /// Output of tests: test path and line.
     pub said: Vec<(String, String)>,
 }
 
 impl Tests {
-    /// Runs the tests that `chosen` names to cargo, with variables that they read.
+    /// Runs the tests given by the cargo arguments `chosen`, with environment variables.
     ///
     /// # Errors
-    /// When cargo cannot be run or the tests do not compile.
+    /// If cargo cannot be run or the tests do not compile.
     pub(super) fn of(chosen: &[&str], variables: &[(&str, &str)]) -> Outcome<Self> {
         let fault = |e: std::io::Error| format!("cargo test: {e}");
         let (reader, writer) = std::io::pipe().map_err(fault)?;
@@ -89,31 +88,30 @@ impl Tests {
         }
     }
 
-    /// Number of tests that meet a condition, and how many of these failed.
+    /// Number of tests that meet a condition, and how many of them failed.
     pub(super) fn count(&self, condition: impl Fn(&Test) -> bool) -> (usize, usize) {
         let chosen = self.all.iter().filter(|t| condition(t));
         chosen.fold((0, 0), |(n, failed), t| (n + 1, failed + usize::from(!t.passed)))
     }
 
-    /// Tests of refused input: those beside the error pictures, the random ones and those through the
-    /// program.
+    /// Number of tests of refused input: with error pictures, random, and through the program.
     pub(super) fn refused_input(&self) -> (usize, usize) {
         let is_one = |program: &str| program.starts_with("errors_") || matches!(program, "robust" | "cli");
         self.count(|t| is_one(&t.program))
     }
 
-    /// True when a test with this name, or with a path that ends with it, ran and passed.
+    /// True if a test with this name or path suffix ran and passed.
     fn passed(&self, name: &str) -> bool {
         let mut found = self.all.iter().filter(|t| is_named(&t.name, name)).peekable();
         found.peek().is_some() && found.all(|t| t.passed)
     }
 
-    /// What the test with this name printed, as far as it was one line.
+    /// The line that the test with this name printed, if it was a single one.
     fn figure(&self, name: &str) -> Option<&str> {
         self.said.iter().find(|(of, _)| is_named(of, name)).map(|(_, line)| line.as_str())
     }
 
-    /// A line that tests prove. One that is missing, failed or could not run here proves nothing.
+    /// A line proved by tests. A test that is missing, failed or could not run proves nothing.
     pub(super) fn proved(&self, what: &str, tests: &[&str]) -> Item {
         let skipped = |test: &str| self.skipped.iter().any(|s| is_named(test, s) || is_named(s, test));
         let lost: Vec<&str> = tests.iter().copied().filter(|t| !self.passed(t) || skipped(t)).collect();
@@ -126,7 +124,7 @@ impl Tests {
         Item::new(what, figure, Verdict::of(lost.is_empty()))
     }
 
-    /// Two runs as one.
+    /// Combines two runs.
     pub(super) fn and(mut self, other: Self) -> Self {
         self.all.extend(other.all);
         self.skipped.extend(other.skipped);
@@ -135,12 +133,12 @@ impl Tests {
     }
 }
 
-/// True when a test's path is `name`, or ends with it.
+/// True if a test's path is `name` or ends with it.
 fn is_named(path: &str, name: &str) -> bool {
     path.strip_suffix(name).is_some_and(|rest| rest.is_empty() || rest.ends_with("::"))
 }
 
-/// Names of all property tests of the workspace: the functions that stand in a `proptest!` block.
+/// Names of all property tests of the workspace: functions in a `proptest!` block.
 pub(super) fn properties() -> Outcome<BTreeSet<String>> {
     let mut found = Properties::default();
     for file in tidy::tree::read(&metadata::root())? {
@@ -163,7 +161,7 @@ impl<'ast> Visit<'ast> for Properties {
     }
 }
 
-/// Names of the functions that stand in a block, not of those inside them.
+/// Names of the functions of a block, without nested ones.
 fn functions(tokens: TokenStream) -> Vec<String> {
     let tokens: Vec<TokenTree> = tokens.into_iter().collect();
     let name = |pair: &[TokenTree]| match pair {
@@ -173,16 +171,15 @@ fn functions(tokens: TokenStream) -> Vec<String> {
     tokens.windows(2).filter_map(name).collect()
 }
 
-/// Where in the output of a run we are.
+/// Position in the output of a run.
 #[derive(Debug, Default)]
 struct Position {
-    /// The test program that runs.
     program: String,
-    /// The test whose output follows, if one does.
+    /// The test whose output follows, if any.
     speaker: String,
 }
 
-/// From `unittests src/lib.rs (target/debug/deps/bentpipe_tcp-0123)`: what cargo calls it, without its hash.
+/// Program name from `unittests src/lib.rs (target/debug/deps/bentpipe_tcp-0123)`, without its hash.
 fn program_of(running: &str) -> String {
     let file = running.trim_end_matches(')').rsplit(['/', '(']).next().unwrap_or_default();
     file.rsplit_once('-').map_or(file, |(name, _)| name).to_owned()
@@ -248,7 +245,7 @@ test result: FAILED. 1 passed; 1 failed");
         let proved = |tests: &[&str]| run.proved("w", tests);
         assert_eq!(proved(&["grows"]), Item::new("w", "grows passed", Verdict::Pass));
         assert_eq!(proved(&["a::grows", "b"]), Item::new("w", "2 RTT", Verdict::Pass));
-        // failed, could not run here, not there, another's end
+        // failed, could not run, missing, another test's suffix
         for lost in ["c", "d", "e", "rows"] {
             let figure = format!("did not run and pass: {lost}");
             assert_eq!(proved(&["b", lost]), Item::new("w", figure, Verdict::Miss));

@@ -1,28 +1,28 @@
-//! Tables of the validation, by their names.
+//! Checks tables of the validation by their names.
 
 use super::list::{List, last_line};
 use super::setup::run_cargo;
 use crate::Outcome;
 use crate::item::{Item, Verdict};
 
-/// A table of the validation, or several.
+/// Requirement for one or more tables of the validation.
 pub(super) struct Asked {
-    /// The beginning of its name.
+    /// Prefix of the table name.
     pub(super) table: &'static str,
-    /// Rows that agree, at least.
+    /// Least number of rows that agree.
     pub(super) rows: usize,
-    /// What was asked, in words.
+    /// The requirement in words.
     pub(super) what: &'static str,
 }
 
-/// Makes all runs: a line, and what is printed.
+/// Runs the whole validation and prints a line; returns its output.
 pub(super) fn all(list: &mut List, what: &str) -> String {
     let (text, ok) = run_cargo(&["run", "--quiet", "--release", "--package", "bentpipe-validate"], &[]);
     list.item(&Item::new(what, last_line(&text), Verdict::of(ok)));
     text
 }
 
-/// A line for each of the tables; makes their runs, and only those.
+/// Prints a line for each of the tables; runs only these.
 pub(super) fn tables(list: &mut List, tables: &[Asked]) -> Outcome {
     for asked in tables {
         let package = ["run", "--quiet", "--release", "--package", "bentpipe-validate"];
@@ -37,18 +37,18 @@ pub(super) fn tables(list: &mut List, tables: &[Asked]) -> Outcome {
     Ok(())
 }
 
-/// From the rows, each of which ends with its verdict.
+/// Judges the rows, each of which ends with its verdict.
 fn judged(asked: &Asked, text: &str) -> Item {
     let (agree, miss, _) = count(text, "");
     let figure = match text.lines().collect::<Vec<_>>()[..] {
-        // one row says its figure itself: behind its name, two spaces and more
+        // a single row shows its figure: after its name, separated by two or more spaces
         [row] => row.split("  ").map(str::trim).filter(|s| !s.is_empty()).nth(1).unwrap_or(row).to_owned(),
         _ => format!("{agree} agree, {miss} miss"),
     };
     Item::new(asked.what, figure, Verdict::of(agree >= asked.rows && miss == 0))
 }
 
-/// Rows whose names hold `table`: those that agree, that miss, and that are only reported.
+/// Counts rows whose names contain `table`: those that agree, that miss, and that are only reported.
 pub(super) fn count(text: &str, table: &str) -> (usize, usize, usize) {
     let rows = || text.lines().filter(|l| l.contains(table));
     let ending = |word: &str| rows().filter(|l| l.trim_end().ends_with(word)).count();

@@ -1,5 +1,4 @@
-//! A live link under load: how much it carries beside the kernel's own forwarding, and how late its packets
-//! leave.
+//! A live link under load: throughput compared with the kernel's forwarding, and lateness of packets.
 
 use super::Bench;
 use crate::item::{Item, Verdict};
@@ -11,12 +10,12 @@ use lab::{Rig, Who, rig};
 
 /// Runs of each; the median counts.
 const RUNS: usize = 3;
-/// Length of each, seconds.
+/// Duration of each run, s.
 const SECONDS: u32 = 5;
-/// Goodput of one connection where nothing limits it, bit/s.
+/// Required goodput of one unlimited connection, bit/s.
 const LEAST_BPS: f64 = 5e9;
 
-/// A loaded link, and how late its packets may leave.
+/// A loaded link, and its limits for the lateness of packets.
 struct Case {
     name: &'static str,
     link: OneLink<'static>,
@@ -49,7 +48,7 @@ const UNLIMITED: OneLink<'static> =
 /// One item per requirement.
 ///
 /// # Errors
-/// When bentpipe cannot be built. What the machine lacks is a skipped item.
+/// If bentpipe cannot be built. Missing requirements of the machine give skipped items.
 pub(crate) fn items() -> Result<Vec<Item>, String> {
     let bench = Bench::new()?;
     println!();

@@ -1,7 +1,7 @@
 //! CPU time and peak memory of one process.
 //!
-//! The kernel sums both up over a process's finished children, so each measurement gets a process of its own
-//! between us and what is measured: `cargo xtask measure OUTPUT PROGRAM ARGS...`.
+//! The kernel sums both over all finished children, so each measurement runs in an intermediate process:
+//! `cargo xtask measure OUTPUT PROGRAM ARGS...`.
 
 use crate::Outcome;
 use nix::sys::resource::{UsageWho, getrusage};
@@ -10,20 +10,19 @@ use std::fs::File;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-/// What one run cost.
+/// Cost of a run.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(super) struct Cost {
-    /// User and system time of the whole process, start-up included, in seconds.
+    /// User and system time of the process including start-up, s.
     pub cpu_s: f64,
-    /// Largest resident set in kilobytes. Never below that of this tool, whose memory a process has until it
-    /// executes.
+    /// Peak resident memory, kB. Never below that of this tool, which a process shares until it calls exec.
     pub peak_kb: u64,
 }
 
-/// Runs `program` to its end, its standard output into the file `output`.
+/// Runs `program` to its end; its standard output goes to the file `output`.
 ///
 /// # Errors
-/// When the program cannot be run or fails.
+/// If the program cannot be run or fails.
 pub(super) fn run(program: &Path, args: &[String], output: &Path) -> Result<Cost, String> {
     let me = std::env::current_exe().map_err(|e| format!("where am I? {e}"))?;
     let done = Command::new(me)
@@ -46,7 +45,7 @@ fn parse(text: &str) -> Option<Cost> {
     words.next().is_none().then_some(Cost { cpu_s, peak_kb })
 }
 
-/// The process in between: runs its arguments and prints CPU seconds and peak kilobytes.
+/// The intermediate process: runs its arguments and prints CPU seconds and peak kilobytes.
 pub(crate) fn command(args: &[String]) -> Outcome {
     let [output, program, args @ ..] = args else {
         return Err("usage: measure OUTPUT PROGRAM ARGS...".to_owned());

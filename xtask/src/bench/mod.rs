@@ -1,5 +1,5 @@
-//! `bench`: what a run costs, beside ns-2 on the same machine in the same minute, and with many flows; what a
-//! live link carries, beside the kernel's own forwarding, and how late its packets leave.
+//! `bench`: cost of a simulation compared with ns-2 on the same machine at the same time, and with many
+//! flows; throughput of a live link compared with kernel forwarding, and lateness of its packets.
 
 pub(crate) mod live;
 pub(crate) mod measure;
@@ -14,17 +14,16 @@ use serde_json::Value;
 use std::path::PathBuf;
 use std::process::Command;
 
-/// What every part of the benchmark needs.
+/// Shared by all parts of the benchmark.
 struct Bench {
-    /// The workspace.
     root: PathBuf,
     /// The release build.
     bentpipe: PathBuf,
-    /// Where outputs go.
+    /// The file for outputs.
     output: PathBuf,
 }
 
-/// Prints the figures as they come and all verdicts at the end; with `--strict` a miss is a failure.
+/// Prints the figures at once and all verdicts at the end; with `--strict` a miss is a failure.
 pub(crate) fn command(args: &[String]) -> Outcome {
     if let Some(unknown) = args.iter().find(|a| *a != "--strict") {
         return Err(format!("bench: unknown option {unknown} (there is only --strict)"));
@@ -39,10 +38,10 @@ pub(crate) fn command(args: &[String]) -> Outcome {
     if all_met || args.is_empty() { Ok(()) } else { Err("bench: not everything was met".to_owned()) }
 }
 
-/// Runs everything that is simulated; one item per requirement.
+/// Runs all simulated benchmarks; returns one item per requirement.
 ///
 /// # Errors
-/// When bentpipe cannot be built or run. That ns-2 is missing is a skipped item.
+/// If bentpipe cannot be built or run. A missing ns-2 gives a skipped item.
 pub(crate) fn items() -> Result<Vec<Item>, String> {
     let bench = Bench::new()?;
     let mut items = spine::items(&bench)?;
@@ -51,19 +50,19 @@ pub(crate) fn items() -> Result<Vec<Item>, String> {
     Ok(items)
 }
 
-/// What a command of bentpipe took.
+/// Time used by a bentpipe command.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Timed {
-    /// CPU seconds, all threads together.
+    /// CPU time of all threads, s.
     pub cpu_s: f64,
-    /// Seconds on the clock.
+    /// Elapsed time, s.
     pub wall_s: f64,
 }
 
 /// Runs the release build with `args` in the root of the workspace.
 ///
 /// # Errors
-/// When bentpipe cannot be built or fails.
+/// If bentpipe cannot be built or fails.
 #[expect(
     clippy::disallowed_methods,
     clippy::disallowed_types,
@@ -86,7 +85,7 @@ impl Bench {
         Ok(Self { root, bentpipe, output })
     }
 
-    /// One simulation: its cost and its report.
+    /// Runs a simulation; returns its cost and its report.
     fn simulate(&self, scenario: &str, set: &[(&str, &str)]) -> Result<(measure::Cost, Report), String> {
         let mut args =
             vec!["sim".to_owned(), self.root.join(scenario).display().to_string(), "--json".to_owned()];
@@ -101,7 +100,7 @@ impl Bench {
 
 impl Drop for Bench {
     fn drop(&mut self) {
-        // Nothing depends on it, and the next run has another name.
+        // Harmless if it fails: the next run uses another name.
         let _ = std::fs::remove_file(&self.output);
     }
 }
@@ -109,7 +108,7 @@ impl Drop for Bench {
 /// What the benchmark reads from a report.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Report {
-    /// Sum of goodputs in bit/s.
+    /// Total goodput, bit/s.
     goodput_bps: f64,
     /// Data packets sent.
     segments: u64,
@@ -127,7 +126,7 @@ impl Report {
     }
 }
 
-/// Builds a program of the workspace for release and says where it is.
+/// Builds a program of the workspace in release mode and returns its path.
 pub(crate) fn build(program: &str) -> Outcome<PathBuf> {
     let root = metadata::root();
     let status = Command::new(metadata::cargo())

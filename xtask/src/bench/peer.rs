@@ -1,4 +1,4 @@
-//! The same experiment in ns-2 and here, by turns.
+//! Runs the same experiment in ns-2 and in bentpipe alternately.
 
 use super::measure;
 use super::{Bench, Report};
@@ -6,12 +6,12 @@ use crate::item::{Item, Verdict};
 use lab::stats::median;
 use std::path::Path;
 
-/// Share of ns-2's CPU time that a run may take.
+/// Largest CPU time of a run, as a share of that of ns-2.
 const SHARE: f64 = 1.0 / 3.0;
 /// Runs of each; the median counts.
 const RUNS: usize = 5;
 
-/// One experiment in both programs' words.
+/// The arguments of an experiment for both programs.
 struct Case {
     name: &'static str,
     ns2: &'static str,
@@ -57,7 +57,7 @@ pub(super) fn items(bench: &Bench) -> Result<Vec<Item>, String> {
     Ok(items)
 }
 
-/// Median CPU seconds of ns-2 and of bentpipe, and ours as a share of theirs.
+/// Median CPU seconds of ns-2 and of bentpipe, and the ratio of bentpipe to ns-2.
 fn by_turns(bench: &Bench, ns2: &Path, case: &Case) -> Result<(f64, f64, f64), String> {
     let mut args = vec![bench.root.join("bench/ns2-sat.tcl").display().to_string()];
     args.extend(case.ns2.split(' ').map(str::to_owned));
@@ -83,7 +83,7 @@ fn by_turns(bench: &Bench, ns2: &Path, case: &Case) -> Result<(f64, f64, f64), S
     Ok((theirs, ours, ratio))
 }
 
-/// The sum of goodputs in bit/s; ns-2's script prints bytes per second in its 17th column.
+/// Total goodput, bit/s; ns-2's script prints bytes per second in its 17th column.
 fn goodput_of_ns2(line: &str) -> Option<f64> {
     line.trim().split(',').nth(16)?.parse::<f64>().ok().map(|bytes| bytes * 8.0)
 }

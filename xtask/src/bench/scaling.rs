@@ -1,12 +1,11 @@
-//! What a flow and a packet cost when there are many: 0.5 Mbit/s of bottleneck and 2.5 packets of buffer for
-//! each flow.
+//! Cost per flow and packet with many flows: 0.5 Mbit/s and 2.5 packets of buffer for each flow.
 
 use super::Bench;
 use crate::item::{Item, Verdict};
 use lab::stats::median;
 
-/// A number of flows, how long their run is and how often it is repeated. Small runs are short of CPU time,
-/// large ones of patience.
+/// A number of flows, with duration and number of runs. Small runs need repetition to use measurable CPU
+/// time; large ones are limited by elapsed time.
 struct Step {
     flows: u32,
     duration_s: u32,
@@ -20,12 +19,12 @@ const STEPS: [Step; 4] = [
     Step { flows: 10_000, duration_s: 40, runs: 1 },
 ];
 
-/// How much more CPU time a packet may take than with 20 flows.
+/// Largest CPU time per packet relative to that with 20 flows.
 const GROWTH: [(u32, f64); 2] = [(2000, 1.5), (10_000, 2.0)];
-/// Bytes a flow may take at the peak.
+/// Largest peak memory per flow, bytes.
 const BYTES_PER_FLOW: f64 = 25_000.0;
 
-/// What one step measured.
+/// Results of a step.
 #[derive(Clone, Copy, Debug)]
 struct Figures {
     flows: u32,
@@ -53,7 +52,7 @@ fn parameters(flows: u32, duration_s: u32) -> [(&'static str, String); 5] {
     ]
 }
 
-/// Peak memory of a run with one flow: what every run takes.
+/// Peak memory of a run with one flow: the fixed part.
 fn peak_kb_of_one(bench: &Bench) -> Result<u64, String> {
     run(bench, 1, 40).map(|(cost, _)| cost.peak_kb)
 }
@@ -90,7 +89,7 @@ fn verdicts(figures: &[Figures]) -> Vec<Item> {
         let what = format!("CPU per packet, {flows} flows to 20, at most {limit} times");
         items.push(Item::new(what, figure, Verdict::of(growth <= limit)));
     }
-    // With few flows the peak is the program, not the flows.
+    // With few flows the program itself determines the peak.
     let many = figures.iter().filter(|f| f.flows >= 2000);
     let worst = many.max_by(|a, b| a.bytes_per_flow.total_cmp(&b.bytes_per_flow));
     if let Some(Figures { flows, bytes_per_flow, .. }) = worst {

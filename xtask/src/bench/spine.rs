@@ -1,11 +1,11 @@
-//! What a data packet costs where nothing else does: two hosts, one link, one Reno connection.
+//! CPU cost of a data packet in the simplest network: two hosts, one link, one Reno connection.
 
 use super::Bench;
 use crate::item::{Item, Verdict};
 use lab::stats::median;
 
 const RUNS: usize = 5;
-/// Nanoseconds of CPU per data packet, both TCP ends and its acknowledgment included.
+/// Limit of the CPU time per data packet, ns, including both TCP ends and its acknowledgment.
 const LIMIT_NS: f64 = 300.0;
 
 /// One item.

@@ -1,7 +1,7 @@
-//! `pages`: looks at the pages that bentpipe writes in a real browser, narrow and wide, light and dark.
+//! `pages`: checks the pages that bentpipe writes in a real browser, narrow and wide, light and dark.
 //!
-//! Texts that overlap or are cut off, pages wider than the window, too little contrast, axes without a unit:
-//! each is a fault. With `--shots DIR` a picture of every view is kept for people to look at.
+//! Faults are: texts that overlap or are cut off, pages wider than the window, too little contrast, axes
+//! without a unit. With `--shots DIR` it keeps a screenshot of every view.
 
 use crate::item::{Item, Verdict};
 use crate::{Outcome, bench, metadata, program};
@@ -12,7 +12,7 @@ use std::process::Command;
 
 const BROWSERS: [&str; 3] = ["chromium", "chromium-browser", "google-chrome"];
 const SCRIPT: &str = include_str!("check.js");
-/// Without these a browser asks the network at every start.
+/// Options that keep a browser from using the network at start.
 const QUIET: [&str; 8] = [
     "--headless",
     "--no-sandbox",
@@ -23,10 +23,10 @@ const QUIET: [&str; 8] = [
     "--disable-component-update",
     "--disable-sync",
 ];
-/// A phone and a desktop.
+/// Widths of a phone and of a desktop.
 const WIDTHS: [u32; 2] = [400, 1400];
 
-/// A page to make: the folder's name, and the command that writes it.
+/// The pages to make: folder name, and the command that writes it.
 const RUNS: [(&str, &[&str]); 5] = [
     ("faded", &["sim", "scenarios/faded.toml", "--set", "ber=1e-7"]),
     ("fade-2h", &["sim", "scenarios/fade-2h.toml"]),
@@ -35,12 +35,12 @@ const RUNS: [(&str, &[&str]); 5] = [
     ("sweep", &["sweep", "scenarios/faded.toml", "--seeds", "5"]),
 ];
 
-/// A page with every fault the check knows; a check that does not find them is none.
+/// A page with every known fault, to test the check itself.
 const BAD: &str = "<!doctype html><meta charset=utf-8><style>:root{color-scheme:light dark}</style><p style='width:3000px'>wide</p>\
     <p style='color:#888;background:#999'>faint</p><svg width=300 height=100><text x=10 y=50>one text</text><text x=20 y=52>another</text>\
     <text x=280 y=20>cut off here</text><text x=10 y=90 font-size=4>tiny</text><text x=100 y=90 fill=#777 style='fill:#808080'>.</text>\
     <text class=axis-label x=150 y=70>bare</text></svg>";
-/// What must be found there.
+/// The faults that must be found there.
 const KNOWN: [&str; 7] = [
     "wider than the window",
     "has no title",
@@ -51,7 +51,7 @@ const KNOWN: [&str; 7] = [
     "has no unit",
 ];
 
-/// Looks at all pages; a fault is a failure.
+/// Checks all pages; a fault is a failure.
 pub(crate) fn command(args: &[String]) -> Outcome {
     let shots = match args {
         [] => None,
@@ -66,10 +66,10 @@ pub(crate) fn command(args: &[String]) -> Outcome {
     }
 }
 
-/// The same as a line of a list.
+/// The check as an item of a result list.
 ///
 /// # Errors
-/// When bentpipe cannot be built or does not write its pages.
+/// If bentpipe cannot be built or does not write its pages.
 pub(crate) fn item(shots: Option<&Path>) -> Result<Item, String> {
     let what = "pages in a browser: 400 and 1400 px, light and dark";
     let browser = match program::find(&BROWSERS, "chromium") {
@@ -120,7 +120,7 @@ fn look_at_all(
     Ok((views, texts, faults))
 }
 
-/// What the check does not see on the bad page.
+/// Faults of the bad page that the check does not find.
 fn blind_spots(browser: &Path, folder: &Path) -> Result<Vec<String>, String> {
     let view = View { browser, folder, name: "bad page", width: 400, dark: false, shots: None };
     let found = view.look(BAD)?["faults"].to_string();
@@ -128,7 +128,7 @@ fn blind_spots(browser: &Path, folder: &Path) -> Result<Vec<String>, String> {
     Ok(missed.map(|k| format!("the check is blind: `{k}` was not found on the bad page: {found}")).collect())
 }
 
-/// One way to look at one page.
+/// One page with a width and a colour scheme.
 struct View<'a> {
     browser: &'a Path,
     folder: &'a Path,
@@ -157,7 +157,7 @@ impl View<'_> {
             .map_err(|e| format!("{}: what the browser found cannot be read: {e}: {json}", self.name))
     }
 
-    /// The page in a frame, which can be narrower than any window of a browser.
+    /// Puts the page into a frame, which can be narrower than any browser window.
     fn wrapper(&self, page: &str) -> String {
         let text = page.replace('&', "&amp;").replace('<', "&lt;");
         format!(

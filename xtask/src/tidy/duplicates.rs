@@ -1,17 +1,17 @@
-//! The same lines in two product files: comments, blank lines, indentation and `use` do not count.
+//! Finds equal lines in two product files; ignores comments, blank lines, indentation and `use`.
 
 use super::tree::File;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
-/// As many equal lines are a duplicate.
+/// Fewest equal lines that count as a duplicate.
 const LEAST: usize = 6;
 
-/// Files whose common lines are meant, and why. At most ten.
+/// Files whose duplicates are intended, and why. At most ten entries.
 const ALLOWED: [(&[&str], &str); 0] = [];
 const _: () = assert!(ALLOWED.len() <= 10, "too many duplicates are allowed");
 
-/// Lines that stand in several files.
+/// Lines that occur in several files.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Duplicate {
     /// File, first and last line, in the order of the files.
@@ -25,13 +25,13 @@ impl fmt::Display for Duplicate {
     }
 }
 
-/// A file of which only what counts is left: each line as a number, and where it stands.
+/// The relevant lines of a file: each as a number for its text, and its line number.
 struct Code {
     name: String,
     lines: Vec<(usize, usize)>,
 }
 
-/// All duplicates that no entry of the list allows.
+/// All duplicates that the list does not allow.
 pub(super) fn find(files: &[File]) -> Vec<Duplicate> {
     let code = code(files);
     let mut places: BTreeMap<Vec<usize>, Vec<(usize, usize)>> = BTreeMap::new();
@@ -80,10 +80,10 @@ fn without_comment(line: &str) -> &str {
     line.match_indices("//").find(begins).map_or(line, |(at, _)| &line[..at])
 }
 
-/// File, and from where to where in what counts of it.
+/// File, and start and end in its relevant lines.
 type Range = (usize, usize, usize);
 
-/// All equal lines around a pair of windows; none where they begin earlier.
+/// The whole range of equal lines around a pair of windows; `None` if the range starts earlier.
 fn whole(code: &[Code], a: (usize, usize), b: (usize, usize)) -> Option<[Range; 2]> {
     let line = |(file, i): (usize, usize)| code[file].lines.get(i).map(|l| l.0);
     if a.1 > 0 && b.1 > 0 && line((a.0, a.1 - 1)) == line((b.0, b.1 - 1)) {
@@ -94,7 +94,7 @@ fn whole(code: &[Code], a: (usize, usize), b: (usize, usize)) -> Option<[Range; 
     Some([(a.0, a.1, a.1 + len - 1), (b.0, b.1, b.1 + len - 1)])
 }
 
-/// Adds a pair to the group that it overlaps; groups that it connects become one.
+/// Adds a pair to the group that it overlaps; merges groups that it connects.
 fn join(groups: &mut Vec<Vec<Range>>, pair: [Range; 2]) {
     let overlap = |x: &Range, y: &Range| x.0 == y.0 && x.1 <= y.2 && y.1 <= x.2;
     let (touched, apart): (Vec<_>, Vec<_>) =

@@ -1,9 +1,9 @@
-//! Which crate may depend on which, and what the engine may take from outside.
+//! Checks which crate may depend on which, and which external crates the engine may use.
 
 use super::Finding;
 use cargo_metadata::{DependencyKind, Package};
 
-/// One crate of the workspace and those it may depend on, all without the `bentpipe-` prefix.
+/// A crate of the workspace and its allowed dependencies, without the `bentpipe-` prefix.
 struct Layer {
     name: &'static str,
     on: &'static [&'static str],
@@ -14,9 +14,9 @@ struct Layer {
 enum Kind {
     /// Few dependencies, no clock, file, socket or thread.
     Engine,
-    /// As the engine, but free to use more libraries.
+    /// Like the engine, but may use more libraries.
     Model,
-    /// Touches the outside world.
+    /// May use clock, files, sockets and threads.
     Driver,
 }
 
@@ -96,14 +96,13 @@ const LAYERS: [Layer; 23] = [
 const ENGINE_MAY_USE: [&str; 5] = ["zerocopy", "libm", "rand_chacha", "rand_core", "serde"];
 
 const PREFIX: &str = "bentpipe-";
-/// The tool that runs crates of the product itself, and the crate for programs that use bentpipe.
+/// The fuzz tool, which runs product crates, and the crate for programs that use bentpipe.
 const MAY_USE_ALL: [&str; 2] = ["fuzz", "bentpipe"];
 
-/// The one crate of ours that tools may use, which know bentpipe only as a program: it knows nothing of
-/// networks.
+/// The only product crate that tools may use: it contains no network code. They run bentpipe as a program.
 const TOOLS_MAY_USE: &str = "bentpipe-stats";
 
-/// True for crates that may not touch clock, file, socket or thread. Takes the folder's name.
+/// True for crates that may not use clock, file, socket or thread. Takes the folder's name.
 pub(crate) fn is_below_the_drivers(folder: &str) -> bool {
     LAYERS.iter().any(|l| l.name == folder && l.kind != Kind::Driver)
 }
@@ -118,11 +117,10 @@ pub(super) fn check(packages: &[Package]) -> Vec<Finding> {
     packages.iter().flat_map(check_one).collect()
 }
 
-/// What the tests of a crate may use beside its layer: the gateway's best proof is the real engine at both
-/// ends of a real hop.
+/// Additional dependencies of tests: the gateway is tested with real engines and a real hop.
 const TESTS_MAY_USE: [(&str, &str); 3] = [("gateway", "tcp"), ("gateway", "link"), ("gateway", "nodes")];
 
-/// Checks a package by the names of its dependencies; those that are not shipped are its tests'.
+/// Checks a package by its dependencies; the flag is false for dev-dependencies.
 fn check_package(package: &str, dependencies: &[(&str, bool)]) -> Vec<Finding> {
     let finding = |text| Finding { place: package.to_owned(), line: 1, text };
     let Some(name) = package.strip_prefix(PREFIX) else {

@@ -1,6 +1,6 @@
-//! `tidy`: limits that keep the source easy to hold in one's head, and the layering of the crates.
+//! `tidy`: limits that keep the source easy to understand, and the layering of the crates.
 //!
-//! Every rule is a pure function over source text or manifest data, tested on a small sample that breaks it.
+//! Every rule is a pure function over source text or manifest data, tested on a sample that breaks it.
 
 mod duplicates;
 mod layers;
@@ -16,18 +16,18 @@ use std::fmt;
 use std::path::Path;
 use tree::{File, Lines};
 
-/// Lines a source file may have, tests inside included.
+/// Most lines of a source file, including its tests.
 pub(crate) const FILE_LINES: usize = 500;
-/// Lines a function outside tests may have, from `fn` to its closing brace.
+/// Most lines of a function outside tests, from `fn` to its closing brace.
 pub(crate) const FUNCTION_LINES: usize = 70;
-/// Columns a line of a comment may have, with its indentation.
+/// Most columns of a comment line, with its indentation.
 const COMMENT_COLUMNS: usize = 110;
-/// Comment lines that are wider, and duplicates, that are still to be mended. These numbers may only fall; at
-/// 0 they go, and each such place is a finding.
+/// Number of comment lines that are too wide, and of duplicates, that remain to be fixed. The numbers may
+/// only fall; at 0 each such place is a finding.
 const WIDE_COMMENTS: usize = 1951;
 const DUPLICATES: usize = 32;
 
-/// One broken rule.
+/// A violation of a rule.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Finding {
     /// File relative to the workspace, or a crate's name.
@@ -44,19 +44,18 @@ impl fmt::Display for Finding {
     }
 }
 
-/// The extreme of a length: how long, and where.
+/// A maximum length, and where it occurs.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Longest {
-    /// Lines.
     pub lines: usize,
-    /// What has them.
+    /// The file or function.
     pub what: String,
 }
 
-/// What a run over the whole workspace found.
+/// Result of a run over the whole workspace.
 #[derive(Debug, Default)]
 pub(crate) struct Report {
-    /// Broken rules, by place.
+    /// Violations, sorted by place.
     pub findings: Vec<Finding>,
     /// The longest file that is not generated.
     pub file: Longest,
@@ -64,14 +63,14 @@ pub(crate) struct Report {
     pub function: Longest,
     /// Rust files looked at.
     pub files: usize,
-    /// Places of comment lines that are too wide.
+    /// Comment lines that are too wide.
     wide_comments: Vec<Finding>,
-    /// Lines that product files have in common.
+    /// Lines that occur in several product files.
     duplicates: Vec<Finding>,
 }
 
-/// Runs every rule; prints findings, the two extremes and what the tree holds. `--all` prints places that are
-/// still to be mended too; `--lines` only counts lines, of this tree or of another.
+/// Runs all rules; prints findings, maximum lengths and line counts. `--all` also prints the places that
+/// remain to be fixed; `--lines` only counts lines, of this tree or of another.
 pub(crate) fn command(args: &[String]) -> Result<(), String> {
     let root = metadata::root();
     match args.iter().map(String::as_str).collect::<Vec<_>>()[..] {
@@ -112,7 +111,7 @@ fn print_lines(files: &[File]) {
 /// Runs every rule over the workspace at `root`.
 ///
 /// # Errors
-/// When git or cargo cannot be asked.
+/// If git or cargo fails.
 pub(crate) fn run(root: &Path) -> Result<Report, String> {
     check(&tree::read(root)?)
 }
@@ -133,7 +132,7 @@ fn check(files: &[File]) -> Result<Report, String> {
     Ok(report)
 }
 
-/// A number that may only fall: more is a finding, and so is less, until the number here is lowered.
+/// Checks a number that may only fall: if fewer places are found, the limit must be lowered.
 fn limit(findings: &mut Vec<Finding>, name: &str, found: &[Finding], at_most: usize) {
     let place = "xtask/src/tidy/mod.rs".to_owned();
     let n = found.len();
@@ -148,7 +147,7 @@ fn limit(findings: &mut Vec<Finding>, name: &str, found: &[Finding], at_most: us
     }
 }
 
-/// Adds one file of Rust to the report.
+/// Adds a Rust file to the report.
 fn look_at(report: &mut Report, file: &File) {
     let name = file.name();
     let place = Origin { name: &name, role: role(file), unsafe_allowed: file.path.starts_with("crates/os") };
@@ -165,7 +164,7 @@ fn look_at(report: &mut Report, file: &File) {
     }
 }
 
-/// What the rules may ask of a file.
+/// The role of a file, which selects its rules.
 fn role(file: &File) -> Role {
     let mut parts = file.path.iter().filter_map(|p| p.to_str());
     match (parts.next(), parts.next()) {

@@ -1,4 +1,4 @@
-//! Rules about one source file, read as syntax so that comments, strings and `libm::exp` do not confuse them.
+//! Rules for one source file, applied to its syntax, so that comments and strings do not matter.
 
 use super::tree::{File, attributes, is_test_only};
 use super::{COMMENT_COLUMNS, FILE_LINES, FUNCTION_LINES, Finding, Longest};
@@ -6,48 +6,47 @@ use proc_macro2::{TokenStream, TokenTree};
 use syn::visit::{self, Visit};
 use syn::{Item, UseTree};
 
-/// What the rules may ask of a file.
+/// The role of a file, which selects its rules.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Role {
-    /// Below the drivers: no clock, file, socket, thread or platform mathematics.
+    /// No clock, file, socket, thread or platform mathematics.
     Engine,
-    /// May touch the outside world.
+    /// May use the outside world.
     Driver,
     /// Runs in tests only.
     Test,
 }
 
-/// Where a text comes from, and which rules hold there.
+/// Path and role of a source text.
 pub(super) struct Origin<'a> {
     /// Path relative to the workspace.
     pub name: &'a str,
-    /// Which rules hold.
     pub role: Role,
-    /// True in the one crate that talks to the operating system.
+    /// True in the only crate that may use unsafe code, which calls the operating system.
     pub unsafe_allowed: bool,
 }
 
-/// What one file yields.
+/// Findings of one file.
 #[derive(Debug, Default)]
 pub(super) struct Checked {
-    /// Broken rules.
+    /// Violations.
     pub findings: Vec<Finding>,
     /// Its longest function outside tests.
     pub function: Longest,
-    /// Lines of comments that are too wide.
+    /// Comment lines that are too wide.
     pub wide_comments: Vec<usize>,
 }
 
-/// Modules of std through which code learns about, or changes, the world around it.
+/// Modules of std that access the outside world.
 const WORLD: [&str; 7] = ["env", "fs", "io", "net", "process", "thread", "time"];
 
-/// Functions of f64 whose last bits differ between platforms; libm's do not.
+/// Functions of f64 whose last bits differ between platforms; those of libm do not.
 const PLATFORM_MATHS: [&str; 21] = [
     "acos", "asin", "atan", "atan2", "cbrt", "cos", "cosh", "exp", "exp2", "exp_m1", "hypot", "ln", "ln_1p",
     "log10", "log2", "powf", "powi", "sin", "sin_cos", "tan", "tanh",
 ];
 
-/// Words that mark unfinished work. Assembled, so that this file passes its own rule.
+/// Words that mark unfinished work. Concatenated, so that this file passes its own rule.
 const OPEN_ENDS: [&str; 5] = [
     concat!("TO", "DO"),
     concat!("FIX", "ME"),
@@ -73,7 +72,7 @@ pub(super) fn check(place: &Origin<'_>, file: &File) -> Checked {
     walk.checked
 }
 
-/// True for a file whose head says that a program wrote it.
+/// True for a file whose head says that it is generated.
 pub(super) fn is_generated(text: &str) -> bool {
     text.lines().take(5).any(|l| l.starts_with("//") && l.contains("@generated"))
 }
@@ -106,7 +105,7 @@ impl Walk<'_> {
         }
     }
 
-    /// Looks at every token, those inside macros and tests included.
+    /// Checks every token, including those in macros and tests.
     fn check_unsafe(&mut self, text: &str) {
         if self.place.unsafe_allowed {
             return;
@@ -150,7 +149,7 @@ impl Walk<'_> {
         }
     }
 
-    /// What a `use std::...` brings in.
+    /// Checks what a `use std::...` imports.
     fn imports(&mut self, tree: &UseTree) {
         match tree {
             UseTree::Path(p) => self.world(p.ident.span().start().line, &p.ident.to_string()),
@@ -240,7 +239,7 @@ impl<'ast> Visit<'ast> for Walk<'_> {
     }
 }
 
-/// A token without its nesting.
+/// A token of a flattened stream.
 enum Token {
     Word(String, usize),
     Sign(char),
@@ -265,7 +264,7 @@ fn flatten(tokens: TokenStream) -> Vec<Token> {
     out
 }
 
-/// True when `word` stands in `line` and is not a part of a longer word.
+/// True if `line` contains `word` as a whole word.
 fn contains_word(line: &str, word: &str) -> bool {
     let is_part = |c: char| c.is_alphanumeric() || c == '_';
     line.match_indices(word).any(|(at, found)| {

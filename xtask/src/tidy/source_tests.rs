@@ -1,4 +1,4 @@
-//! Each rule on a sample that keeps it and on one that breaks it.
+//! Tests each rule on a sample that complies and on one that does not.
 
 use super::*;
 

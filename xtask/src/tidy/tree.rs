@@ -1,5 +1,4 @@
-//! The files that git knows, read once, and what of their Rust is product: neither a test file nor an item
-//! that is compiled for tests only.
+//! Reads the files that git knows, and finds the Rust lines that are product, not test code.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -10,23 +9,22 @@ use syn::spanned::Spanned as _;
 use syn::visit::{self, Visit};
 use syn::{Attribute, ImplItem, Item, Meta};
 
-/// Folders of a crate, or of the workspace, whose Rust is not product.
+/// Folders whose Rust is not product, in a crate or the workspace.
 const TEST_FOLDERS: [&str; 4] = ["tests", "benches", "examples", "fuzz"];
 
 /// A text file.
 pub(crate) struct File {
-    /// Relative to the workspace.
+    /// Path relative to the workspace.
     pub path: PathBuf,
     /// Its text.
     pub text: String,
-    /// Its syntax, when it is Rust.
+    /// Its syntax tree, if it is Rust.
     pub syntax: Option<syn::Result<syn::File>>,
     /// True for Rust that runs in tests only.
     pub is_test: bool,
 }
 
 impl File {
-    /// A file of this path and text.
     pub(crate) fn new(path: PathBuf, text: String) -> Self {
         let is_rust = path.extension().is_some_and(|e| e == "rs");
         let syntax = is_rust.then(|| syn::parse_file(&text));
@@ -42,7 +40,7 @@ impl File {
         self.path.display().to_string()
     }
 
-    /// Number and text of its product lines; those of `use` items only when `with_use`.
+    /// Number and text of its product lines; lines of `use` items only if `with_use`.
     pub(crate) fn product(&self, with_use: bool) -> Vec<(usize, &str)> {
         let Some(Ok(syntax)) = self.syntax.as_ref().filter(|_| !self.is_test) else { return Vec::new() };
         let mut left_out = LeftOut { with_use, ranges: Vec::new() };
@@ -52,10 +50,10 @@ impl File {
     }
 }
 
-/// All text files below `root` that git knows or would add, in the order of their paths.
+/// All text files below `root` that git tracks or would add, sorted by path.
 ///
 /// # Errors
-/// When git cannot be run.
+/// If git cannot be run.
 pub(crate) fn read(root: &Path) -> Result<Vec<File>, String> {
     let listed = Command::new("git")
         .args(["ls-files", "--cached", "--others", "--exclude-standard"])
@@ -64,7 +62,7 @@ pub(crate) fn read(root: &Path) -> Result<Vec<File>, String> {
         .map_err(|e| format!("git ls-files: {e}"))?;
     let names = String::from_utf8_lossy(&listed.stdout).into_owned();
     let names: BTreeSet<&str> = names.lines().collect();
-    // what is not text, or is already gone again, is somebody else's concern
+    // skip binary files and files deleted meanwhile
     let read = |name: &&str| Some(File::new(PathBuf::from(name), fs::read_to_string(root.join(name)).ok()?));
     let mut files: Vec<File> = names.iter().filter_map(read).collect();
     let tests: BTreeSet<PathBuf> = files.iter().flat_map(test_modules).collect();
@@ -74,12 +72,12 @@ pub(crate) fn read(root: &Path) -> Result<Vec<File>, String> {
     Ok(files)
 }
 
-/// Lines of Rust.
+/// Line counts of Rust.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Lines {
-    /// Of products and tools, without test files and test modules.
+    /// Product and tool lines, without test files and test modules.
     pub product: usize,
-    /// All that are tracked.
+    /// All tracked lines.
     pub all: usize,
 }
 
@@ -101,7 +99,7 @@ fn is_in_test_folder(path: &Path) -> bool {
     TEST_FOLDERS.contains(&folder)
 }
 
-/// Files and folders (without extension) of the modules that `file` declares for tests only.
+/// Paths (without extension) of the modules that `file` declares for tests only.
 fn test_modules(file: &File) -> Vec<PathBuf> {
     let Some(Ok(syntax)) = &file.syntax else { return Vec::new() };
     let is_root = matches!(file.path.file_stem().and_then(|s| s.to_str()), Some("lib" | "main" | "mod"));
@@ -129,7 +127,7 @@ fn path_attribute(attribute: &Attribute) -> Option<String> {
     }
 }
 
-/// True for `#[test]` and for a `cfg` that holds in tests only.
+/// True for `#[test]` and for a `cfg` that is true in tests only.
 pub(super) fn is_test_only(attribute: &Attribute) -> bool {
     if attribute.path().is_ident("test") {
         return true;
@@ -148,7 +146,7 @@ fn needs_test(meta: &Meta) -> bool {
     }
 }
 
-/// Attributes of an item that can be compiled for tests only.
+/// Attributes of an item.
 pub(super) fn attributes(item: &Item) -> &[Attribute] {
     match item {
         Item::Const(i) => &i.attrs,
@@ -166,7 +164,7 @@ pub(super) fn attributes(item: &Item) -> &[Attribute] {
     }
 }
 
-/// Finds the lines of items that do not count.
+/// Collects the lines of items that do not count.
 struct LeftOut {
     with_use: bool,
     ranges: Vec<RangeInclusive<usize>>,

@@ -1,13 +1,13 @@
-//! Words that must not stand in a tracked file: folders of one machine, and references to work orders.
+//! Words that no tracked file may contain: folders of one machine, and references to work orders.
 
 use super::Finding;
 use super::tree::File;
 
-/// Folders in which people work. Assembled, so that this file passes its own rule.
+/// Folders of one machine. Concatenated, so that this file passes its own rule.
 const FOLDERS: [&str; 4] =
     [concat!("/ro", "ot/"), concat!("/ho", "me/"), concat!("/wo", "rk/"), concat!("/Us", "ers/")];
 
-/// References to work orders, in small letters; `#` stands for a number.
+/// References to work orders, in lower case; `#` stands for a number.
 const WORK_ORDERS: [&str; 21] = [
     "issue #",
     "issues #",
@@ -31,7 +31,7 @@ const WORK_ORDERS: [&str; 21] = [
     "tenth issue",
     "last issue",
 ];
-/// Where they may stand: in the list itself, and in the history.
+/// Files that may contain them: the list itself, and the history.
 const EXEMPT: [&str; 2] = ["xtask/src/tidy/words.rs", "CHANGELOG.md"];
 
 /// Checks every text file.
@@ -56,13 +56,13 @@ fn check_text(name: &str, text: &str) -> Vec<Finding> {
     findings
 }
 
-/// True when `folder` begins a path: what stands in front of it is no part of one.
+/// True if `folder` starts an absolute path in `line`.
 fn has_absolute(line: &str, folder: &str) -> bool {
     let is_part = |c: char| c.is_alphanumeric() || matches!(c, '.' | '-' | '_' | '}' | ')');
     line.match_indices(folder).any(|(at, _)| !line[..at].chars().next_back().is_some_and(is_part))
 }
 
-/// The phrases of [`WORK_ORDERS`] in a text and their lines. A phrase may be broken over two lines.
+/// The phrases of [`WORK_ORDERS`] in a text, with their lines. A phrase may span two lines.
 fn work_orders(text: &str) -> Vec<(usize, &'static str)> {
     let mut words: Vec<(usize, String)> = Vec::new();
     for (i, line) in text.lines().enumerate() {

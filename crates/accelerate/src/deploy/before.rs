@@ -1,4 +1,4 @@
-//! What a start waits for: a gateway that is to leave, and a look at the traffic that goes on without one.
+//! Steps before a start: replaces a running gateway, and observes the traffic without a gateway.
 
 use super::check::check;
 use super::deployment::Deployment;
@@ -16,7 +16,7 @@ use bentpipe_scenario::gateway_file::{GatewayFile, Kind};
 use bentpipe_service::{Lock, Signals};
 use rustix::process::Signal;
 
-/// Has the gateway of this name stop, once it is certain that nothing else is in the way.
+/// Stops the running gateway of this name after checking that nothing else prevents the start.
 pub(super) fn replace(deployment: &mut Deployment<'_>, file: &GatewayFile) -> Result<Lock, Error> {
     let name = &file.deploy.name;
     let found = check(file, &deployment.registry, deployment.inline.is_some());
@@ -31,8 +31,8 @@ pub(super) fn replace(deployment: &mut Deployment<'_>, file: &GatewayFile) -> Re
     session::lock(&deployment.registry, name)?.ok_or_else(|| Error::Runs { name: name.clone(), pid: 0 })
 }
 
-/// Looks at what goes on before anything is diverted; none when that is not wanted, or a gateway was there
-/// just now. Says when it is told to stop.
+/// Observes the traffic before anything is diverted. Returns `None` if that is not wanted or a gateway has
+/// just been running, and true if a signal asked to stop.
 pub(super) fn look(
     deployment: &mut Deployment<'_>,
     file: &GatewayFile,

@@ -1,8 +1,7 @@
-//! What is missing for a gateway on this machine, before anything is changed; and a rehearsal of all that
-//! would be.
+//! Checks whether a gateway can run on this machine, before anything is changed, and rehearses its set-up.
 //!
-//! The rehearsal carries out the whole plan in a network namespace that is made for it and goes with it: what
-//! this kernel or this `nft` cannot do shows there.
+//! The rehearsal carries out the whole plan in a temporary network namespace, which shows what this kernel or
+//! this `nft` does not support.
 
 use super::divert::Scope;
 use super::error::Error;
@@ -22,26 +21,26 @@ use std::fs::File;
 use std::path::Path;
 use std::thread::Builder;
 
-/// Longest packet of interfaces that are not there.
+/// MTU assumed for missing interfaces.
 const USUAL_MTU: u32 = 1500;
 
-/// How findings about gateways and about the address for metrics begin.
+/// Prefixes of the names of findings about running gateways and the metrics address.
 const RUNS: &str = "gateway `";
 const METRICS: &str = "metrics at ";
 
-/// What would be done, and what stands in the way.
+/// The result of a check: planned changes and findings.
 #[derive(Clone, Debug)]
 pub struct Check {
-    /// What the gateway would get to see.
+    /// Description of the traffic that the gateway would intercept.
     pub intercepted: Vec<String>,
-    /// What would be changed.
+    /// Changes that would be made.
     pub plan: Plan,
-    /// What was found.
+    /// Findings.
     pub findings: Vec<Finding>,
 }
 
 impl Check {
-    /// True when the gateway would start.
+    /// True if the gateway would start.
     pub fn is_good(&self) -> bool {
         self.findings.iter().all(|f| f.standing != Standing::Bad)
     }
@@ -52,15 +51,15 @@ impl Check {
         if bad.is_empty() { Ok(()) } else { Err(Error::Missing(bad)) }
     }
 
-    /// The same, but for what a gateway of this name has that runs and will stop: its name, and the address
-    /// of its metrics.
+    /// The same, but ignores that a gateway of this name is running and uses the metrics address, since it
+    /// will be stopped.
     pub(super) fn refuse_beside_running(mut self) -> Result<(), Error> {
         self.findings.retain(|f| !f.name.starts_with(RUNS) && !f.name.starts_with(METRICS));
         self.refuse()
     }
 }
 
-/// Looks at everything and changes nothing. `can_inline`: the data path has ports for frames.
+/// Runs all checks without changing anything. `can_inline`: the data path supports inline ports.
 pub fn check(file: &GatewayFile, registry: &Registry, can_inline: bool) -> Check {
     let deploy = &file.deploy;
     let mut findings = vec![permission(deploy.kind), priority()];
@@ -113,7 +112,7 @@ fn permission(kind: Kind) -> Finding {
     Finding::bad(name, format!("needs {words}")).mend("sudo bentpipe gateway ...")
 }
 
-/// Whether the data thread gets the processor in time.
+/// Checks which scheduling priority the data thread would get.
 fn priority() -> Finding {
     let name = "priority";
     match realtime::foresee() {
@@ -154,7 +153,7 @@ fn interfaces(deploy: &Deploy, netlink: &mut Netlink, mtu: &mut u32) -> Vec<Find
     all
 }
 
-/// A killed gateway of this name, or one that runs.
+/// Checks for a gateway of this name that was killed or is running.
 fn leftovers(registry: &Registry, deploy: &Deploy, findings: &mut Vec<Finding>) -> Option<Session> {
     let session: Session = registry.entry(&deploy.name)?;
     let name = format!("{RUNS}{}`", session.name);
@@ -209,15 +208,15 @@ fn nft_program() -> Finding {
 
 fn settings() -> Option<Finding> {
     let name = "net/ipv4/conf/all/src_valid_mark";
-    // then the way back is looked up with the mark, leads into our interface, and the packet is thrown away
-    // as forged
+    // with this setting the reverse path lookup uses the mark and finds the TUN interface, so the packet is
+    // dropped as spoofed
     sysctl::read(name).is_ok_and(|v| v == "1").then(|| {
         let found = "1: reverse path filters would throw marked packets away";
         Finding::bad("src_valid_mark", found).mend("sudo sysctl -w net.ipv4.conf.all.src_valid_mark=0")
     })
 }
 
-/// Names and numbers that somebody else uses.
+/// Names and numbers that are already in use.
 fn taken(deploy: &Deploy, plan: &Plan) -> Vec<Finding> {
     let mut all = Vec::new();
     let mut add = |what: String, key: &str| {
@@ -248,7 +247,7 @@ fn taken(deploy: &Deploy, plan: &Plan) -> Vec<Finding> {
     all
 }
 
-/// Does it all where nobody is.
+/// Carries out the plan in a new network namespace.
 fn rehearsal(plan: &Plan) -> Finding {
     let name = "rehearsal";
     if !capability::has(CapabilitySet::SYS_ADMIN) {

@@ -1,4 +1,4 @@
-//! What a gateway is run with.
+//! Parameters for running a gateway.
 
 use super::engine::{Inline, Start};
 use super::error::Error;
@@ -8,20 +8,20 @@ use bentpipe_service::Registry;
 
 /// A gateway to be run.
 pub struct Deployment<'a> {
-    /// Its file, as it is named in messages.
+    /// Path of its file, as shown in messages.
     pub path: &'a str,
     /// Reads the file again.
     pub read: &'a dyn Fn() -> Result<GatewayFile, Error>,
-    /// Where session files are.
+    /// Registry of session files.
     pub registry: Registry,
-    /// The data path.
+    /// Starts the data path.
     pub start: Start,
-    /// Its ports inline; `None` when it cannot do frames.
+    /// Opens inline ports; `None` if the data path does not support frames.
     pub inline: Option<Inline>,
-    /// A gateway of this name that runs is asked to stop, when nothing else is in the way, and its
-    /// connections are taken up.
+    /// If a gateway of this name is running and nothing else prevents the start, stop it and resume its
+    /// connections.
     pub replace: bool,
-    /// Where the log goes.
+    /// Receives log events.
     pub log: &'a mut dyn FnMut(&Event),
 }
 

@@ -1,42 +1,41 @@
-//! Which packets the kernel brings to a routed gateway, as nftables rules.
+//! nftables rules that select the packets diverted to a routed gateway.
 //!
-//! With a rate all that goes to the satellite shares the gateway's pacer, so everything is brought. Without
-//! one only TCP is, and of it only what the policy could accelerate: a connection that the policy leaves
-//! alone is forwarded by the kernel as if there were no gateway, and costs what that costs.
+//! If the hop has a rate, all traffic to the satellite must pass the gateway's pacer, so everything is
+//! diverted. Without a rate only TCP is diverted, and only connections that the policy could accelerate. The
+//! kernel forwards the others as if there were no gateway, at no extra cost.
 //!
-//! The policy speaks of the packet that opens a connection, the kernel sees any packet of it, in both
-//! directions. So each packet is held against the rules twice, as one of a connection that the LAN's side
-//! opened and as one of a connection that the satellite's side opened, and is brought when either could be
-//! accelerated. Of DSCP only the opening packet's counts, and another packet does not tell it: a rule that
-//! asks for one takes nothing away here. So what is brought is never too little, both directions of a
-//! connection always go the same way, and the gateway decides for good. The price: where all but a few ports
-//! are to be accelerated, a packet of these few could belong to a connection that was opened from such a
-//! port, and is brought.
+//! The policy is defined on the SYN, but the kernel sees any packet of a connection, in both directions. So
+//! each packet is matched against the rules twice: as part of a connection opened from the LAN side, and as
+//! part of one opened from the satellite side. It is diverted if either could be accelerated. Only the DSCP
+//! of the SYN counts and other packets do not show it, so rules with a DSCP exclude nothing here. Hence never
+//! too few packets are diverted, both directions of a connection take the same path, and the gateway makes
+//! the final decision. The cost: if all but a few ports are accelerated, packets to these ports are diverted
+//! too, since they might be replies in a connection opened from such a port.
 //!
 //! ```text
-//! outward (a packet of the LAN) -> by_lan: addresses and ports as in the rules -> the way to the gateway
-//!                               -> by_satellite: the two ends exchanged        -> the same
+//! outward (packet from the LAN) -> by_lan: addresses and ports as in the rules     -> divert
+//!                               -> by_satellite: source and destination exchanged -> divert
 //! ```
 
 use bentpipe_os::sysctl;
 use bentpipe_scenario::gateway_file::{Action, Deploy, GatewayFile, PortRange, Prefix, Rule, Side};
 use core::fmt::Write as _;
 
-/// Which packets are brought.
+/// Which packets are diverted to the gateway.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Scope {
-    /// All that goes to the satellite, and TCP that comes from it.
+    /// Everything to the satellite, and TCP from it.
     All,
-    /// TCP.
+    /// All TCP.
     Tcp,
-    /// TCP that the policy could accelerate.
+    /// TCP connections that the policy could accelerate.
     Policy,
     /// Nothing: the policy accelerates no connection.
     Nothing,
 }
 
 impl Scope {
-    /// What `file` needs.
+    /// The scope that `file` needs.
     pub(super) fn of(file: &GatewayFile) -> Self {
         let speaks = |action| file.policy.rules.iter().any(|rule| rule.action == action);
         if file.hop.rate.is_some() {
@@ -50,8 +49,8 @@ impl Scope {
         }
     }
 
-    /// What is brought once a file that needs `new` takes the place of the one that this was for; `same`:
-    /// with the same rules. Never less than before, and no rules of two policies: TCP.
+    /// The scope after a reload to a file that needs `new`; `same`: the rules are unchanged. Never narrower
+    /// than before. If two different policies would have to be combined, all TCP.
     pub(super) const fn beside(self, new: Self, same: bool) -> Self {
         match (self, new) {
             (Self::All, _) | (_, Self::All) => Self::All,
@@ -62,29 +61,29 @@ impl Scope {
     }
 }
 
-/// True for a rule that keeps some connections away for certain.
+/// True for a rule that certainly excludes some connections.
 fn excludes(rule: &Rule) -> bool {
     rule.action == Action::Pass && rule.dscp.is_empty()
 }
 
-/// A packet that opens a connection.
+/// Matches a SYN.
 const OPENS: &str = "tcp flags & (fin | syn | rst | ack) == syn";
-/// More of them than this do not come here but are forwarded by the kernel, and their connections pass: a
-/// flood must not take the room of the packets of other connections in the queue of the interface. Where all
-/// that goes to the satellite is paced they are paced too.
+/// Above this rate of SYNs the kernel forwards further connections past the gateway: a SYN flood must not
+/// fill the interface queue that other connections need. If all traffic to the satellite is paced, they are
+/// paced too.
 const MOST: &str = "20000/second";
 const MOST_AT_ONCE: u32 = 20_000;
 
-/// Where connection tracking keeps whether it minds data beyond a window: there when it is.
+/// Setting that lets connection tracking accept out-of-window data; it exists only if tracking is loaded.
 pub(super) const LIBERAL: &str = "net/netfilter/nf_conntrack_tcp_be_liberal";
 
-/// True when this machine tracks connections.
+/// True if this machine tracks connections.
 pub(super) fn is_tracked() -> bool {
     sysctl::read(LIBERAL).is_ok()
 }
 
-/// The nftables table of a gateway that needs `scope`. Priorities: -300 is before connection tracking
-/// (-200), -90 is after addresses are translated back (-100).
+/// The nftables table of a gateway with `scope`. Priorities: -300 is before connection tracking (-200), -90
+/// is after destination NAT, which also reverses source NAT (-100).
 pub(super) fn script(file: &GatewayFile, scope: Scope, tracked: bool) -> String {
     let Deploy { nft_table: table, satellite, tun_lan, mark, .. } = &file.deploy;
     let lan = file.deploy.lan.iter().map(|name| format!("\"{name}\"")).collect::<Vec<_>>().join(", ");
@@ -133,13 +132,13 @@ add chain inet {table} inward {{ type filter hook prerouting priority -90; polic
     let mut chains = Chains { table, text: String::new() };
     chains.side(file, "outward", Side::Lan, &to_satellite, &from_lan);
     chains.side(file, "inward", Side::Satellite, &to_lan, &from_satellite);
-    // a chain must be there before a rule leads to it
+    // a chain must exist before a rule refers to it
     let at = out.find("add rule").unwrap_or(out.len());
     out.insert_str(at, &chains.text);
     out
 }
 
-/// The chains that hold packets against the policy.
+/// The chains that match packets against the policy.
 struct Chains<'a> {
     table: &'a str,
     text: String,
@@ -150,7 +149,7 @@ impl Chains<'_> {
         let _ = writeln!(self.text, "add {words}");
     }
 
-    /// Those of packets that come from `side`: `bring` is what is done with one that could be accelerated.
+    /// Adds the chains for packets from `side`; `bring` is the statement that diverts a packet.
     fn side(&mut self, file: &GatewayFile, hook: &str, side: Side, bring: &str, mark: &str) {
         let table = self.table;
         for chain in ["way", "by_lan", "by_satellite", "policy"] {
@@ -166,8 +165,8 @@ impl Chains<'_> {
         ));
     }
 
-    /// The policy for connections that `opener` opened; `as_opened`: of packets that go as the one that opens
-    /// does.
+    /// Adds the policy for connections opened by `opener`. `as_opened`: for packets in the direction of the
+    /// SYN.
     fn policy(&mut self, file: &GatewayFile, (hook, chain): (&str, &str), opener: Side, as_opened: bool) {
         let table = self.table;
         let verdict = |action| match action {
@@ -187,7 +186,7 @@ impl Chains<'_> {
     }
 }
 
-/// What must hold of a packet, in nftables' words, each alternative by itself; each ends in a blank.
+/// A rule's conditions in nftables syntax, one string per alternative; each ends in a space.
 fn conditions(rule: &Rule, as_opened: bool) -> Vec<String> {
     let (from, to) = if as_opened { ("saddr", "daddr") } else { ("daddr", "saddr") };
     let (from_port, to_port) = if as_opened { ("sport", "dport") } else { ("dport", "sport") };
@@ -204,13 +203,13 @@ fn conditions(rule: &Rule, as_opened: bool) -> Vec<String> {
     [family(true), family(false)].into_iter().flatten().collect()
 }
 
-/// The condition on an address of one family; `None` when no address of it can match.
+/// The condition on an address of one family; `None` if no address of the family can match.
 fn addresses(field: &str, prefixes: &[Prefix], is_v4: bool) -> Option<String> {
     let own: Vec<Prefix> = prefixes.iter().copied().filter(|p| p.address().is_ipv4() == is_v4).collect();
     if prefixes.is_empty() || own.iter().any(|p| p.length() == 0) {
         return Some(String::new());
     }
-    // nftables refuses a set in which one lies within another
+    // nftables rejects sets with overlapping prefixes
     let within = |p: &Prefix, i: usize| {
         own.iter().enumerate().any(|(j, other)| {
             other.contains(p.address()) && (other.length() < p.length() || other == p && j < i)
@@ -222,7 +221,6 @@ fn addresses(field: &str, prefixes: &[Prefix], is_v4: bool) -> Option<String> {
     (!apart.is_empty()).then(|| format!("{family} {field} {{ {} }} ", apart.join(", ")))
 }
 
-/// The condition on a port.
 fn ports(field: &str, ranges: &[PortRange]) -> String {
     let mut sorted = ranges.to_vec();
     sorted.sort_by_key(|range| range.first);
@@ -295,7 +293,7 @@ mod tests {
     #[test]
     fn what_the_policy_leaves_alone_stays_with_the_kernel() {
         let script = script(&file("", MIXED), Scope::Policy, false);
-        // as the rules have them, of those that the LAN's side opens; what asks for DSCP takes nothing away
+        // connections opened from the LAN, with the rules as written; the rule with a DSCP excludes nothing
         assert_eq!(
             chain(&script, "outward_by_lan"),
             [
@@ -305,9 +303,9 @@ mod tests {
                 "return"
             ]
         );
-        // a packet of the LAN that answers: its port is the one that was opened
+        // replies from the LAN: the opened port is the source port
         assert_eq!(chain(&script, "outward_by_satellite"), ["tcp sport { 22, 8000-8201 } return", "return"]);
-        // and from the satellite the same connections, seen from the other end
+        // the same connections seen from the satellite side
         assert_eq!(
             chain(&script, "inward_by_lan"),
             [
@@ -325,7 +323,7 @@ mod tests {
         let nothing = file("", "[policy]\notherwise = \"pass\"\n");
         assert_eq!(Scope::of(&nothing), Scope::Nothing);
         assert!(!super::script(&nothing, Scope::Nothing, true).contains("mark set"));
-        // a rule that only asks for DSCP keeps nothing away
+        // a rule that matches only by DSCP excludes nothing
         let marked = "[[rules]]\naction = \"pass\"\ndscp = \"ef\"\n";
         assert_eq!(Scope::of(&file("", marked)), Scope::Tcp);
     }
@@ -366,7 +364,7 @@ mod tests {
                 nft::run("delete table inet bentpipe_gateway\n").unwrap();
             }
         };
-        // a namespace is entered by a thread and goes with it
+        // a thread enters a namespace; the namespace ends with the thread
         std::thread::scope(|scope| scope.spawn(act).join()).unwrap();
     }
 }

@@ -1,5 +1,4 @@
-//! Stops gateways, and undoes what they have changed: those that were killed, and those that run, after they
-//! were asked to stop.
+//! Stops running gateways, and undoes the changes of gateways that were stopped or killed.
 
 use super::error::Error;
 use super::session::{self, Session, choose, is_running};
@@ -9,26 +8,26 @@ use bentpipe_os::process;
 use bentpipe_service::{Client, ClientError, Registry};
 use rustix::process::Signal;
 
-/// Stops the named gateway, or the only one; gives its name. `keep`: the next one goes on with its
+/// Stops the named gateway, or the only one, and returns its name. With `keep`, the next gateway resumes its
 /// connections.
 ///
 /// # Errors
-/// When none runs, more than one could be meant, or it does not end.
+/// When none is running, the choice is ambiguous, or it does not stop.
 pub fn stop(registry: &Registry, named: Option<&str>, keep: bool) -> Result<String, Error> {
     let session = choose(registry, named)?;
     let done = |reply| matches!(reply, Reply::Done { .. }).then_some(());
     match Client::connect(&session.socket)?.ask(&Request::Stop { keep }, done) {
-        // an older one, which knows no such request
+        // an older version that does not know this request
         Err(ClientError::Refused(_) | ClientError::Unexpected(_)) => Err(Error::TooOld(session.name)),
         Err(error) => Err(error.into()),
         Ok(()) => wait_for(registry, &session).map(|()| session.name),
     }
 }
 
-/// Undoes what the named gateway, or every one, has changed; says what that was, a line each.
+/// Undoes the changes of the named gateway or of all; returns a description, one line per change.
 ///
 /// # Errors
-/// When it lies in another network namespace, or a running one does not stop.
+/// When it is in another network namespace, or a running gateway does not stop.
 pub fn undo(registry: &Registry, named: Option<&str>) -> Result<Vec<String>, Error> {
     let mut done = Vec::new();
     let is_meant = |name: &str| named.is_none_or(|wanted| wanted == name);
@@ -51,7 +50,7 @@ pub fn undo(registry: &Registry, named: Option<&str>) -> Result<Vec<String>, Err
             wait_for(registry, &session)?;
             done.push(format!("gateway {name}: process {pid} stopped"));
         }
-        // a run that ends by itself undoes everything; then the file is gone
+        // a gateway that stops undoes everything itself and removes the file
         if registry.entry::<Session>(name).is_none() {
             continue;
         }
@@ -60,7 +59,7 @@ pub fn undo(registry: &Registry, named: Option<&str>) -> Result<Vec<String>, Err
             if !session.undo.is_here() {
                 return Err(Error::Elsewhere(name.clone()));
             }
-            // a killed process gives back its interfaces a moment after its lock
+            // a killed process releases its interfaces a moment after its lock
             wait_until(|| !session.process.is_alive());
             done.extend(session.undo.run().into_iter().map(|line| format!("gateway {name}: {line}")));
         }
@@ -75,12 +74,12 @@ fn wait_for(registry: &Registry, session: &Session) -> Result<(), Error> {
     if !wait_until(|| !is_running(registry, &session.name)) {
         return Err(Error::Runs { name: session.name.clone(), pid: session.process.pid });
     }
-    // it removes its folder, and the kernel its interfaces, a moment after it has given up its name
+    // it removes its folder, and the kernel its interfaces, a moment after it has released its lock
     wait_until(|| !session.process.is_alive());
     Ok(())
 }
 
-/// A gateway that was asked to stop has 20 s to drain its queues.
+/// Waits for at most 20 s: a gateway that was asked to stop first drains its queues.
 fn wait_until(done: impl FnMut() -> bool) -> bool {
     bentpipe_service::wait_until(Duration::from_secs(20), Duration::from_millis(20), done)
 }

@@ -1,4 +1,4 @@
-//! The data path as deployment and status see it, and the barest of them.
+//! The interface of the data path for deployment and status, and a minimal data path.
 
 use super::event::Event;
 use super::kept::RecordFile;
@@ -14,67 +14,66 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread::{Builder, JoinHandle};
 
-/// What a data path is told.
+/// Configuration of a data path.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Orders {
-    /// The file.
+    /// The gateway file.
     pub file: Arc<GatewayFile>,
-    /// False: nothing is accelerated, whatever the rules say.
+    /// If false, nothing is accelerated, whatever the rules say.
     pub accelerate: bool,
-    /// Where what outlives the gateway is kept; it counts at the start only.
+    /// File for the records of connections; only used at the start.
     pub keep: Option<RecordFile>,
 }
 
 impl Orders {
-    /// As the file says.
+    /// The configuration according to the file.
     pub fn new(file: GatewayFile) -> Self {
         Self { file: Arc::new(file), accelerate: true, keep: None }
     }
 }
 
-/// A data path that runs in threads of its own. Nothing here may wait for long.
+/// A data path that runs in its own threads. These calls return quickly.
 pub trait Engine: core::fmt::Debug {
-    /// Readable, or at its end, when the data path has ended by itself.
+    /// Descriptor that becomes readable or reaches its end when the data path has ended by itself.
     fn ended(&self) -> BorrowedFd<'_>;
 
-    /// What it counts.
+    /// Returns its counters.
     fn figures(&mut self) -> Figures;
 
-    /// Its connections in the order of its table: at most `most` from the place `from` on.
+    /// Returns its connections in table order, at most `most`, starting at index `from`.
     fn flows(&mut self, from: u32, most: usize) -> FlowPage;
 
-    /// Connections that have ended since the last call.
+    /// Returns connections that have closed since the last call.
     fn take_closed(&mut self) -> Vec<FlowFigures>;
 
-    /// How the scheduler treats the thread that carries packets, and whether it comes in time whatever else
-    /// runs; none when that is not asked for.
+    /// Scheduling priority of the data thread, and whether it is real time; `None` if that is not requested.
     fn priority(&self) -> Option<(String, bool)> {
         None
     }
 
-    /// Closes the records of its connections, so that the next data path goes on with them as they are now.
+    /// Closes the records of its connections, so that the next data path resumes from their current state.
     ///
     /// # Errors
-    /// Why there will be none.
+    /// Why there will be no records.
     fn leave(&mut self) -> Result<(), String> {
         Ok(())
     }
 
-    /// What somebody should know since the last call.
+    /// Returns events since the last call.
     fn take_events(&mut self) -> Vec<Event> {
         Vec::new()
     }
 
-    /// Tells it something else, without losing a connection.
+    /// Changes the configuration without losing connections.
     ///
     /// # Errors
-    /// Why that cannot be.
+    /// Why that is not possible.
     fn tell(&mut self, orders: &Orders) -> Result<(), String>;
 
-    /// Ends it as planned: what is held is passed on, then the ports are closed.
+    /// Stops the data path: forwards held packets, then closes the ports.
     ///
     /// # Errors
-    /// Why it ended, if it was not for this.
+    /// Why it ended, if that was before the stop.
     fn stop(self: Box<Self>) -> Result<(), String>;
 }
 
@@ -84,17 +83,17 @@ pub type Start = fn([Box<dyn PacketPort>; 2], &Orders) -> Result<Box<dyn Engine>
 /// Opens the ports of an inline gateway, LAN first.
 pub type Inline = fn(&GatewayFile) -> Result<[Box<dyn PacketPort>; 2], String>;
 
-/// Super-packets carried from one port before the other has its turn.
+/// Maximum number of super-packets forwarded from one port before the other gets its turn.
 const BATCH: usize = 64;
 
-/// Carries packets from one port to the other as they are and knows nothing of connections: what the rest of
-/// a data path is measured against.
+/// Forwards packets unchanged between the ports and knows no connections: the baseline for measuring other
+/// data paths.
 #[derive(Debug)]
 pub struct Bare {
     counts: Arc<Counts>,
-    /// At its end when the thread is.
+    /// Reaches its end when the thread ends.
     ended: PipeReader,
-    /// Closed to end the thread.
+    /// Closed to stop the thread.
     stop: Option<PipeWriter>,
     thread: Option<JoinHandle<io::Result<()>>>,
 }
@@ -107,10 +106,10 @@ struct Counts {
 }
 
 impl Bare {
-    /// Starts it.
+    /// Starts the data path.
     ///
     /// # Errors
-    /// When there can be no thread.
+    /// When no thread can be started.
     pub fn start(ports: [Box<dyn PacketPort>; 2], _: &Orders) -> Result<Box<dyn Engine>, String> {
         let (counts, open) = (Arc::new(Counts::default()), || io::pipe().map_err(|e| e.to_string()));
         let ((ended, end), (stopped, stop)) = (open()?, open()?);
@@ -136,11 +135,11 @@ fn carry(mut ports: [Box<dyn PacketPort>; 2], stopped: &PipeReader, counts: &Cou
             for _ in 0..BATCH {
                 let Some(got) = ports[from].receive(&mut buffer)? else { break };
                 let packet = &buffer[..got.len];
-                // what cannot be read is one packet, and goes its way
+                // an unparsable packet counts as one and is forwarded
                 let pieces = Super::parse(packet, &got.vnet).map_or(1, |s| s.pieces());
                 counts.packets[from].fetch_add(pieces as u64, Ordering::Relaxed);
                 counts.bytes[from].fetch_add(got.len as u64, Ordering::Relaxed);
-                // the port counts what the kernel does not take
+                // the port counts packets that the kernel does not accept
                 let _ = ports[1 - from].send(&got.vnet, &[IoSlice::new(packet)]);
             }
         }
@@ -155,7 +154,7 @@ fn carry(mut ports: [Box<dyn PacketPort>; 2], stopped: &PipeReader, counts: &Cou
     }
 }
 
-/// Asks the ports what they lost: a file to be read for a TUN interface.
+/// Reads the drop counters of the ports; for a TUN interface that means reading a file.
 fn count_drops(ports: &mut [Box<dyn PacketPort>; 2], counts: &Counts) -> io::Result<()> {
     for (i, port) in ports.iter_mut().enumerate() {
         let drops = port.drops()?;

@@ -1,16 +1,16 @@
-//! What can keep a gateway from starting or from going on, in words that say what to do about it.
+//! Errors that keep a gateway from starting or running, with help on what to do.
 
 use bentpipe_os::netlink;
 use bentpipe_service::{ClientError, FileError, Finding, ServerError};
 use std::io;
 
-/// A fault of a gateway.
+/// An error of a gateway.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// Something is missing; nothing was changed.
+    /// A check failed; nothing was changed.
     #[error("{}", .0.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n"))]
     Missing(Vec<Finding>),
-    /// It runs already.
+    /// It is already running.
     #[error("gateway `{name}` is running (process {pid})\nhelp: bentpipe gateway stop, or run --replace")]
     Runs {
         /// Its name.
@@ -18,35 +18,35 @@ pub enum Error {
         /// Its process.
         pid: i32,
     },
-    /// It does not know how to leave its connections.
+    /// Its version is too old to leave its connections to the next gateway.
     #[error(
         "gateway `{0}` is of a version that cannot be asked to stop\nhelp: kill -9 it and run this one: it goes on with the connections"
     )]
     TooOld(String),
-    /// What was left behind lies in another network namespace.
+    /// The changes left behind are in another network namespace.
     #[error("gateway `{0}` was started in another network namespace\nhelp: undo it there")]
     Elsewhere(String),
-    /// There is no gateway to speak to.
+    /// No gateway is running.
     #[error("no gateway is running\nhelp: sudo bentpipe gateway run FILE")]
     NoneRuns,
-    /// More than one, and none was named.
+    /// Several are running and none was named.
     #[error("{} gateways are there: name one with --name\nhelp: {}", .0.len(), .0.join(", "))]
     Several(Vec<String>),
-    /// None of this name.
+    /// There is none of this name.
     #[error("there is no gateway `{0}`")]
     Unknown(String),
-    /// The folder of session files.
+    /// A session file or its folder.
     #[error(transparent)]
     File(#[from] FileError),
-    /// The file as it is now cannot take the place of the one in force.
+    /// A changed file cannot be loaded while the gateway is running.
     #[error("{0}")]
     Reload(String),
-    /// A step of the plan.
+    /// A step of the plan failed.
     #[error("{step}: {reason}")]
     Step {
-        /// As a command.
+        /// The step as a command.
         step: String,
-        /// What the system says.
+        /// The system's error.
         reason: String,
     },
     /// A port cannot be opened.
@@ -55,7 +55,7 @@ pub enum Error {
     /// Netlink.
     #[error(transparent)]
     Netlink(#[from] netlink::Error),
-    /// A running gateway.
+    /// Communication with a running gateway.
     #[error(transparent)]
     Client(#[from] ClientError),
     /// The control socket.
@@ -64,17 +64,17 @@ pub enum Error {
     /// The data path.
     #[error("the data path: {0}")]
     Engine(String),
-    /// Traffic stopped with the gateway; everything was taken back.
+    /// Traffic stopped after the gateway's start; all changes were undone.
     #[error(
         "with the gateway traffic has stopped: {0}\nhelp: everything is taken back; bentpipe gateway check names firewalls, `watch = \"0 s\"` in [deploy] turns this off"
     )]
     Harm(String),
-    /// Everything else that the system refuses.
+    /// Any other system error.
     #[error("{what}: {source}")]
     System {
         /// What was tried.
         what: String,
-        /// What the system says.
+        /// The system's error.
         source: io::Error,
     },
 }
@@ -84,7 +84,7 @@ impl Error {
         Self::System { what: what.into(), source: source.into() }
     }
 
-    /// True when the user's input, permissions or machine are at fault, not this program: exit status 2.
+    /// True if the user's input, permissions or machine are at fault, not this program: exit status 2.
     pub const fn is_refusal(&self) -> bool {
         matches!(
             self,

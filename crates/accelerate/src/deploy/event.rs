@@ -1,21 +1,21 @@
-//! What goes into the log of a gateway.
+//! Events for the log of a gateway.
 
-/// How much something matters.
+/// Severity of an event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Level {
-    /// As it should be.
+    /// Normal operation.
     Info,
-    /// Somebody should look.
+    /// Needs attention.
     Warning,
 }
 
-/// Something for the log.
+/// A log event.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Event {
-    /// How much it matters.
+    /// Severity.
     pub level: Level,
-    /// What kind, one word.
+    /// Kind, one word.
     pub name: &'static str,
-    /// What.
+    /// Message.
     pub text: String,
 }

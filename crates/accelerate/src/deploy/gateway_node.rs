@@ -1,26 +1,24 @@
-//! The gateway inside the driver's network, on the data thread.
+//! Access to the gateway node on the data thread.
 
 use bentpipe_base::{Addresses, Cx, NodeId};
 use bentpipe_driver::Core;
 use bentpipe_gateway::Gateway;
 use std::io;
 
-/// Addresses that are known at a time.
+/// Maximum number of known addresses.
 pub(super) const ADDRESSES: u32 = 1 << 20;
-/// The gateway's place in its network.
 const GATEWAY: NodeId = NodeId(0);
 
-/// The gateway of a driver.
 pub(super) fn gateway(core: &mut Core) -> &mut Gateway {
     core.net.network.gateway(GATEWAY).expect("the network has a gateway")
 }
 
-/// The gateway, and the real addresses behind the numbers that it knows.
+/// The gateway, and the table of the real addresses behind its address numbers.
 pub(super) fn gateway_and_addresses(core: &mut Core) -> (&mut Gateway, &mut Addresses) {
     core.net.network.gateway_and_addresses(GATEWAY).expect("the network has a gateway")
 }
 
-/// Calls the gateway, then sends what it sent.
+/// Calls the gateway, then delivers the packets that it sent.
 ///
 /// # Errors
 /// When a port is gone.

@@ -1,21 +1,20 @@
-//! What of connections outlives the gateway: their records, and the addresses that the numbers in them mean,
-//! in a file in the run folder that is mapped into memory.
+//! The file with the records of connections and their addresses that outlives the gateway. It is
+//! memory-mapped and lies in the run folder.
 //!
 //! ```text
-//! 0      "bentflow"   8 version   12 addresses   16 flows   24 start of the machine   40 network namespace
+//! 0      "bentflow"   8 version   12 addresses   16 flows   24 boot ID   40 network namespace
 //! 48     FNV-1a over 0..48
-//! 56     when the gateway was last alive, nanoseconds of CLOCK_MONOTONIC   64 the same inverted
-//! 4096   addresses, 24 bytes each, at the place with their number
-//! then   connections, 64 bytes each, likewise
+//! 56     last heartbeat, nanoseconds of CLOCK_MONOTONIC   64 the same inverted
+//! 4096   addresses, 24 bytes each, indexed by address number
+//! then   connections, 64 bytes each, indexed likewise
 //! ```
-//! No pointers, only numbers, and a record that was torn fails its check. A kill can come between any two
-//! writes; so a record whose place is about to mean another connection is cleared before any number gets
-//! another address, and a connection is written after its addresses.
+//! It holds only numbers, no pointers, and a torn record fails its checksum. A kill can happen between any
+//! two writes. Therefore a record whose slot is about to hold another connection is cleared before an address
+//! number is reused, and a connection is written after its addresses.
 //!
-//! Records of another start of the machine, of another network namespace, or of a gateway that is gone for
-//! longer than [`TOO_LONG`] are not used: by then the same ports may belong to other connections, whose
-//! windows would be misread. A connection without its record passes: it goes on as it did while no gateway
-//! was there.
+//! Records of another boot, another network namespace, or a gateway that has been gone for longer than
+//! [`TOO_LONG`] are not used: by then the same ports may belong to other connections, whose windows would be
+//! misread. Connections without a record pass unaccelerated, as they did while no gateway was running.
 
 use bentpipe_base::{ADDRESS_RECORD as ADDRESS, Addresses};
 use bentpipe_base::{Duration, Instant};
@@ -29,21 +28,21 @@ use std::path::PathBuf;
 
 const MAGIC: &[u8; 8] = b"bentflow";
 const VERSION: u32 = 1;
-/// Bytes before the heartbeat; the check is the last eight of them.
+/// Bytes before the heartbeat; the last eight are the checksum.
 const HEAD: usize = 56;
-/// Where addresses begin: a page of its own for what changes every second.
+/// Offset of the addresses: the header, which changes every second, has its own page.
 const BODY: usize = 4096;
-/// Most places that a file may claim: more than any limit allows.
+/// Maximum number of slots that a file may claim, more than any limit allows.
 const MOST: u32 = 1 << 26;
-/// A gateway that was dead for longer does not go on with its connections. A port is used again after a
-/// minute or more (TIME-WAIT, RFC 9293, section 3.6.1).
+/// The connections of a gateway that was gone for longer are not resumed. A port may be reused after a minute
+/// or more (TIME-WAIT, RFC 9293, section 3.6.1).
 const TOO_LONG: Duration = Duration::from_secs(300);
-/// Between two signs of life.
+/// Interval between heartbeats.
 const BEAT: Duration = Duration::from_secs(1);
-/// Addresses written in one turn of the data thread; each takes some tens of nanoseconds.
+/// Addresses written per turn of the data thread; each takes some tens of nanoseconds.
 const TURN: usize = 1024;
 
-/// Where records are, and whose they are.
+/// Path of the records, with the boot and network namespace that they belong to.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RecordFile {
     pub(super) path: PathBuf,
@@ -54,17 +53,17 @@ pub struct RecordFile {
 /// Why the records of an earlier gateway are not used.
 #[derive(Debug)]
 pub(super) enum Refused {
-    /// It is no file of records.
+    /// Not a file of records.
     Foreign,
-    /// It was written by another version.
+    /// Written by another version.
     Version(u32),
-    /// Its head or its length contradict themselves.
+    /// Its header or length is inconsistent.
     Torn(&'static str),
-    /// Of another start of the machine.
+    /// From another boot.
     Boot,
-    /// Of another network namespace.
+    /// From another network namespace.
     Network,
-    /// The gateway is gone for too long.
+    /// The gateway has been gone for too long.
     Silent(Duration),
     /// It cannot be read.
     System(io::Error),
@@ -89,7 +88,7 @@ impl fmt::Display for Refused {
     }
 }
 
-/// Sizes of a file.
+/// Numbers of address and connection slots.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Extent {
     pub(super) addresses: u32,
@@ -133,16 +132,16 @@ fn beat(now: u64) -> [u8; 16] {
     out
 }
 
-/// What an earlier gateway has left.
+/// Records left by an earlier gateway.
 #[derive(Debug)]
 pub(super) struct Kept {
     addresses: Vec<u8>,
     flows: Vec<u8>,
-    /// How long it is gone.
+    /// How long the earlier gateway has been gone.
     pub(super) gone: Duration,
 }
 
-/// Records whose addresses are known again.
+/// Records whose addresses have been restored.
 #[derive(Debug)]
 pub(super) struct Named {
     flows: Vec<u8>,
@@ -150,19 +149,19 @@ pub(super) struct Named {
 }
 
 impl Named {
-    /// Those of connections.
+    /// The records of connections.
     pub(super) fn flows(&self) -> &[u8] {
         &self.flows
     }
 
-    /// Records of addresses that could not be used, and connections without them.
+    /// Number of unusable address records and of connections that lost their addresses.
     pub(super) const fn damaged(&self) -> u32 {
         self.damaged
     }
 }
 
 impl Kept {
-    /// Reads the file at `place`; none when there is none. `now` is `CLOCK_MONOTONIC` in nanoseconds.
+    /// Reads the file; `None` if there is none. `now` is `CLOCK_MONOTONIC` in nanoseconds.
     pub(super) fn read(place: &RecordFile, now: u64) -> Result<Option<Self>, Refused> {
         let nofollow = rustix::fs::OFlags::NOFOLLOW | rustix::fs::OFlags::NONBLOCK;
         let flags = nofollow.bits().cast_signed();
@@ -189,19 +188,19 @@ impl Kept {
         Ok(Some(Self { addresses, flows: part(extent.flows as usize * FLOW)?, gone }))
     }
 
-    /// True when there is something at `place` that a gateway would go on with.
+    /// True if `place` has records that a gateway could resume.
     pub(super) fn is_there(place: &RecordFile, now: u64) -> bool {
         let mut first = [0; BODY];
         File::open(&place.path).and_then(|mut file| file.read_exact(&mut first)).is_ok()
             && judge(&first, place, now).is_ok()
     }
 
-    /// Gives `addresses` their numbers again.
+    /// Restores the addresses with their numbers.
     pub(super) fn name(mut self, addresses: &mut Addresses) -> Named {
         let mut damaged = addresses.restore(&self.addresses);
         for place in self.flows.chunks_exact_mut(FLOW) {
             let Ok(Some(record)) = Record::from_bytes(place) else { continue };
-            // its number would go to the next best address
+            // its address number would be assigned to a different address
             if record.addrs.iter().any(|addr| addresses.address(*addr).is_none()) {
                 place.fill(0);
                 damaged += 1;
@@ -211,7 +210,7 @@ impl Kept {
     }
 }
 
-/// Whether a file that begins like this can be used.
+/// Checks whether a file with this first page can be used.
 fn judge(first: &[u8; BODY], place: &RecordFile, now: u64) -> Result<(Extent, Duration), Refused> {
     let word = |at: usize| u32::from_le_bytes([first[at], first[at + 1], first[at + 2], first[at + 3]]);
     let long = |at: usize| u64::from(word(at)) | u64::from(word(at + 4)) << 32;
@@ -234,7 +233,7 @@ fn judge(first: &[u8; BODY], place: &RecordFile, now: u64) -> Result<(Extent, Du
     if long(40) != place.network {
         return Err(Refused::Network);
     }
-    // torn in the middle of a sign of life: it was alive then
+    // torn while writing a heartbeat: the gateway was alive then
     let gone = if long(64) == !long(56) { now.saturating_sub(long(56)) } else { 0 };
     if gone > TOO_LONG.0 {
         return Err(Refused::Silent(Duration(gone)));
@@ -248,15 +247,15 @@ pub(super) struct Keeper {
     map: Mapped,
     place: RecordFile,
     extent: Extent,
-    /// Where it is written until all of an earlier gateway's is in it.
+    /// Temporary path until all records of an earlier gateway are in the file.
     draft: Option<PathBuf>,
-    /// Taken and not written: addresses come first.
+    /// Changed records not written yet, because addresses are written first.
     changed: Vec<(u32, [u8; FLOW])>,
     next_beat: Instant,
 }
 
 impl Keeper {
-    /// Makes a new file beside the one that is at `place`, and puts it there when it is complete.
+    /// Creates a new file beside the one at `place`, which replaces it when it is complete.
     pub(super) fn create(place: &RecordFile, extent: Extent) -> io::Result<Self> {
         let draft = place.path.with_extension("flows-draft");
         let map = Mapped::create(&draft, extent.len())?;
@@ -273,7 +272,7 @@ impl Keeper {
         Ok(keeper)
     }
 
-    /// Writes what has changed; true when there is more to write.
+    /// Writes changes; returns true if there is more to write.
     pub(super) fn write(&mut self, gateway: &mut Gateway, addresses: &mut Addresses) -> io::Result<bool> {
         while let Some((id, record)) = gateway.take_changed() {
             if self.is_of_another(id, &record)? {
@@ -297,7 +296,7 @@ impl Keeper {
         Ok(true)
     }
 
-    /// True when the place `id` holds a connection with other names than `record` has.
+    /// True if slot `id` holds a connection between other addresses or ports than `record` has.
     fn is_of_another(&self, id: u32, record: &[u8; FLOW]) -> io::Result<bool> {
         if id >= self.extent.flows {
             return Ok(false);
@@ -313,11 +312,11 @@ impl Keeper {
     }
 
     fn put_flow(&mut self, id: u32, record: &[u8; FLOW]) -> io::Result<()> {
-        // the table is no larger than its limits, and so is the file
+        // the table cannot exceed its limits, and the file has the same size
         if id < self.extent.flows { self.map.write(self.flow_at(id), record) } else { Ok(()) }
     }
 
-    /// Everything is in it: it takes its place.
+    /// Everything is written: moves the file to its final path.
     fn publish(&mut self) -> io::Result<()> {
         if let Some(draft) = &self.draft {
             fs::rename(draft, &self.place.path)?;
@@ -326,7 +325,7 @@ impl Keeper {
         Ok(())
     }
 
-    /// Notes that the gateway lives. `monotonic` is asked for the kernel's clock when it is time.
+    /// Writes a heartbeat if it is due; only then is the kernel's clock `monotonic` read.
     pub(super) fn beat(&mut self, now: Instant, monotonic: impl FnOnce() -> u64) -> io::Result<()> {
         if now < self.next_beat {
             return Ok(());
@@ -335,19 +334,19 @@ impl Keeper {
         self.map.write(HEAD, &beat(monotonic()))
     }
 
-    /// Makes room for as many connections.
+    /// Makes room for this number of connections.
     pub(super) fn fit(&mut self, flows: u32) -> io::Result<()> {
         if flows > self.extent.flows {
             let extent = Extent { flows, ..self.extent };
             self.map.grow(extent.len())?;
-            // a kill before the head is written leaves a file whose length is wrong, which is not used
+            // a kill before the header is written leaves a file of the wrong length, which is not used
             self.map.write(0, &head(extent, &self.place))?;
             self.extent = extent;
         }
         Ok(())
     }
 
-    /// Removes the file: it is not complete.
+    /// Removes the file because it is incomplete.
     pub(super) fn give_up(&mut self) {
         let _ = fs::remove_file(self.draft.as_ref().unwrap_or(&self.place.path));
     }

@@ -1,4 +1,4 @@
-//! The file of connections: what is written is what is read, and nothing else is ever believed.
+//! Tests the file of connections: what is written is read back, and damaged data is rejected.
 
 use super::kept::{Extent, Keeper, Kept, RecordFile, Refused};
 use bentpipe_base::Addresses;
@@ -23,7 +23,7 @@ fn clean(place: &RecordFile) {
     fs::remove_dir_all(place.path.parent().unwrap()).unwrap();
 }
 
-/// A gateway, and the addresses of its connections.
+/// A gateway and its addresses.
 struct Side {
     gateway: Gateway,
     addresses: Addresses,
@@ -39,7 +39,7 @@ impl Side {
         self.gateway.restore(&mut self.world.cx(Instant::ZERO, NodeId(0)), bytes)
     }
 
-    /// A connection of hosts `n` and `n + 1`.
+    /// Opens a connection between hosts `n` and `n + 1`.
     fn open(&mut self, n: u32) {
         let ends = (Ipv4Addr::from(n).into(), Ipv4Addr::from(n + 1).into());
         let (a, b) = self.addresses.find(ends, |_| {}).unwrap();
@@ -53,7 +53,7 @@ impl Side {
         self.gateway.keep_journal();
     }
 
-    /// All of `keeper`'s turns.
+    /// Lets `keeper` write all changes.
     fn write(&mut self, keeper: &mut Keeper) {
         while keeper.write(&mut self.gateway, &mut self.addresses).unwrap() {}
     }
@@ -82,7 +82,7 @@ fn what_one_gateway_wrote_the_next_one_knows() {
         first.open(n);
     }
     first.write(&mut keeper);
-    // what is more than its places is left out, until there are more
+    // connections beyond the file's slots are skipped until it has grown
     for n in 200..700 {
         first.open(n);
     }
@@ -92,7 +92,7 @@ fn what_one_gateway_wrote_the_next_one_knows() {
     first.journal();
     first.write(&mut keeper);
     drop(keeper);
-    // the second one writes a file of its own while it reads this one
+    // the second gateway writes its own file while it reads this one
     let mut second = Side::of(&place);
     assert_eq!(second.gateway.save(), first.gateway.save());
     assert_eq!(second.addresses.address(Addr(0)), Some(Ipv4Addr::from(10).into()));
@@ -124,7 +124,7 @@ fn a_connection_without_its_addresses_is_not_taken_up() {
     let mut keeper = Keeper::create(&place, EXTENT).unwrap();
     side.write(&mut keeper);
     let mut file = fs::read(&place.path).unwrap();
-    // the first address of the second connection, torn
+    // corrupts the first address of the second connection
     file[4096 + 2 * 24 + 5] ^= 1;
     fs::write(&place.path, file).unwrap();
     let mut next = Side::new();

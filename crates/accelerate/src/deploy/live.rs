@@ -1,6 +1,6 @@
-//! The driver with a gateway between its two ports, as deployment and status see it.
+//! The data path with a gateway between two ports.
 //!
-//! Everything is asked on the data thread, between its turns, and answered with real addresses in place of
+//! Requests are answered on the data thread between its turns, with real addresses in place of address
 //! numbers.
 
 use super::engine::{Engine, Orders};
@@ -28,12 +28,11 @@ use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, SyncSender, channel, sync_channel};
 use std::time::Duration;
 
-/// A data thread that does not answer within this time has ended, or the machine has other worries.
+/// If the data thread does not answer within this time, it has ended or the machine is overloaded.
 const PATIENCE: Duration = Duration::from_secs(2);
-/// Ended connections that wait to be taken; more are forgotten, and counted.
+/// Maximum number of closed connections waiting to be fetched; older ones are discarded and counted.
 const WAITING: usize = 65_536;
 
-/// The node's configuration.
 fn config(orders: &Orders) -> Config {
     let GatewayFile { hop, limits, sample, .. } = &*orders.file;
     Config {
@@ -68,16 +67,17 @@ enum Ask {
     Leave(SyncSender<Result<(), String>>),
 }
 
-/// Answers on the data thread.
+/// Answers requests on the data thread.
 struct Answers {
     asks: Receiver<Ask>,
     file: Arc<GatewayFile>,
     keeping: Keeping,
     closed: VecDeque<FlowFigures>,
     forgotten: u64,
-    /// The most losses that were told: what was only late may be found out later, and a counter never falls.
+    /// Highest number of losses reported: presumed losses may prove to be late packets, but a counter never
+    /// decreases.
     lost: Cell<u64>,
-    /// Its other end is at its end when this thread is.
+    /// Write end of a pipe, closed when this thread ends.
     _end: PipeWriter,
 }
 
@@ -92,7 +92,7 @@ impl Attendant for Answers {
             self.closed.push_back(flow);
         }
         while let Ok(ask) = self.asks.try_recv() {
-            // who asked may have given up waiting; a port that is gone ends the thread by itself
+            // the requester may have given up; a lost port ends the thread by itself
             match ask {
                 Ask::Figures(reply) => drop(reply.try_send(self.figures(core))),
                 Ask::Flows(from, most, reply) => drop(reply.try_send(self.page(core, from, most))),
@@ -172,7 +172,7 @@ impl Answers {
         }
     }
 
-    /// What the nodes behind the gateway have counted.
+    /// Counters of the nodes behind the gateway.
     fn nodes(&self, core: &Core) -> Vec<NodeFigures> {
         let network = &core.net.network;
         let figures = |(spec, id): (&CustomSpec, u32)| NodeFigures {
@@ -180,7 +180,7 @@ impl Answers {
             kind: spec.kind.to_owned(),
             counters: network.counters(NodeId(id)).into_iter().map(|(k, n)| (k.to_owned(), n)).collect(),
         };
-        // the gateway is the network's first node, they are the next
+        // the gateway is the network's first node, these follow
         self.file.customs.iter().zip(1..).map(figures).collect()
     }
 
@@ -216,7 +216,7 @@ impl Answers {
     }
 }
 
-/// A gateway that runs.
+/// A running gateway.
 #[derive(Debug)]
 pub struct Live {
     running: Option<Running<()>>,
@@ -226,10 +226,10 @@ pub struct Live {
 }
 
 impl Live {
-    /// Starts it.
+    /// Starts the data path.
     ///
     /// # Errors
-    /// When there can be no thread.
+    /// When no thread can be started.
     pub fn start(ports: [Box<dyn PacketPort>; 2], orders: &Orders) -> Result<Box<dyn Engine>, String> {
         let text = |e: io::Error| e.to_string();
         let ((asks, asked), (ended, end)) = (channel(), io::pipe().map_err(text)?);
@@ -301,12 +301,12 @@ impl Live {
     }
 }
 
-/// Room for the bytes that the node may hold, and for what passes meanwhile.
+/// Buffer memory for the bytes that the node may hold, with some reserve for packets that are forwarded.
 const fn buffers(held: Size) -> Size {
     Size(held.0 / 2 * 3)
 }
 
-/// A number that nobody outside can guess.
+/// An unpredictable random number.
 fn seed() -> io::Result<u64> {
     let mut bytes = [0; 8];
     File::open("/dev/urandom")?.read_exact(&mut bytes)?;

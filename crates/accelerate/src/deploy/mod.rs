@@ -1,9 +1,9 @@
-//! A gateway on this machine: what is set up, how it is taken back, and what is missing before anything is
-//! changed.
+//! Runs a gateway on this machine: checks, set-up and clean-up.
 //!
-//! The way of a gateway: [`check()`] (findings, and a rehearsal in a network namespace of its own) ->
-//! [`run()`]: lock, session file, [`Plan`] carried out, capabilities given up, the data path behind
-//! [`Engine`], until a signal -> everything taken back. [`undo()`] takes back what a killed one has left.
+//! Sequence: [`check()`] (findings, and a rehearsal in a separate network namespace), then [`run()`]: takes
+//! the lock, writes the session file, carries out the [`Plan`], gives up capabilities, runs the data path
+//! behind [`Engine`] until a signal, and undoes all changes. [`undo()`] undoes the changes of a killed
+//! gateway.
 
 mod before;
 mod check;

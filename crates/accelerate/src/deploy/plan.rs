@@ -1,18 +1,18 @@
-//! What a deployment changes on the machine, as a list of steps: shown by `check` as commands, carried out by
-//! `run`.
+//! The changes that a deployment makes on the machine, as a list of steps: shown as commands by `check`,
+//! carried out by `run`.
 //!
-//! Routed: packets get a mark as they come in, a rule sends marked ones to a table of their own, and its only
-//! route leads into a TUN interface. What the gateway writes to the other TUN interface comes into the kernel
-//! there and is forwarded as always. The interfaces go with the process, their routes go with them, a rule
-//! whose table is empty is passed over: a gateway that dies leaves a router that forwards by itself.
+//! Routed: incoming packets get a mark, a routing rule sends marked packets to a separate table, and the only
+//! route of this table leads into a TUN interface. The kernel receives what the gateway writes to the other
+//! TUN interface and forwards it as usual. The interfaces and their routes disappear with the process, and
+//! the kernel skips a rule with an empty table: if the gateway dies, the router forwards by itself.
 //!
-//! Connection tracking sees a connection once, on the satellite's side of the gateway: packets from the LAN
-//! are marked before it and left out when they are about to enter the gateway, packets to the LAN are left
-//! out when they have passed it. So address translation on the same machine works. Whether a packet is about
-//! to enter is asked of the routes (`fib daddr . mark`), not assumed: when the process is gone, tracking is
-//! as without it.
+//! Connection tracking sees a connection once, on the satellite side of the gateway: packets from the LAN are
+//! marked before connection tracking and set to notrack when they are about to enter the gateway; packets to
+//! the LAN are set to notrack after they have passed it. So NAT on the same machine works. Whether a packet
+//! will enter the gateway is looked up in the routes (`fib daddr . mark`), so that tracking works as without
+//! the gateway once the process is gone.
 //!
-//! Inline: nothing but the two interfaces, which are brought up.
+//! Inline: only brings the two interfaces up.
 
 use super::divert::{self, LIBERAL, Scope};
 use bentpipe_os::netlink::MarkRule;
@@ -24,40 +24,40 @@ use std::fs;
 /// One change.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Step {
-    /// A TUN interface; it goes with the process.
+    /// Create a TUN interface; it disappears with the process.
     Tun(String),
-    /// A kernel setting of an interface that goes with the process.
+    /// Change a kernel setting of an interface that disappears with the process.
     Own {
-        /// Below `/proc/sys`.
+        /// Path below `/proc/sys`.
         name: String,
-        /// What it becomes.
+        /// The new value.
         value: String,
     },
-    /// A kernel setting that has to be given back.
+    /// Change a kernel setting that has to be restored.
     Setting {
-        /// Below `/proc/sys`.
+        /// Path below `/proc/sys`.
         name: String,
-        /// What it becomes.
+        /// The new value.
         value: String,
-        /// What it was.
+        /// The old value.
         was: String,
     },
-    /// The longest packet of an interface.
+    /// Set the MTU of an interface.
     Mtu(String, u32),
-    /// An interface comes up.
+    /// Bring an interface up.
     Up(String),
-    /// A table that leads into an interface.
+    /// Add a default route into an interface to a table.
     Route {
-        /// Its number.
+        /// Number of the table.
         table: u32,
         /// The interface.
         interface: String,
-        /// IPv6, not IPv4.
+        /// True for IPv6, false for IPv4.
         v6: bool,
     },
-    /// Marked packets use the table.
+    /// Route marked packets by a table.
     Rule(MarkRule),
-    /// An nftables table.
+    /// Create an nftables table.
     Nft {
         /// Its name.
         table: String,
@@ -92,7 +92,7 @@ impl core::fmt::Display for Step {
     }
 }
 
-/// All that is changed, in order.
+/// All changes, in order.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Plan {
     /// The steps.
@@ -100,8 +100,8 @@ pub struct Plan {
 }
 
 impl Plan {
-    /// What `file` asks for, on a machine whose interfaces carry packets of at most `mtu` bytes. Reads
-    /// settings of the calling thread's network namespace.
+    /// The changes for `file` on a machine whose interfaces have the MTU `mtu`. Reads settings of the calling
+    /// thread's network namespace.
     pub fn new(file: &GatewayFile, mtu: u32) -> Self {
         let deploy = &file.deploy;
         let mut steps = Vec::new();
@@ -125,7 +125,7 @@ impl Plan {
         }
         let tracked = sysctl::read(LIBERAL).ok();
         if let Some(was) = tracked.clone().filter(|v| v == "0") {
-            // the gateway sends beyond the window that the receiver advertised: that is its purpose
+            // the gateway sends beyond the window that the receiver advertised
             steps.push(Step::Setting { name: LIBERAL.to_owned(), value: "1".to_owned(), was });
         }
         let script = divert::script(file, Scope::of(file), tracked.is_some());
@@ -133,7 +133,7 @@ impl Plan {
         Self { steps }
     }
 
-    /// What has to be undone in the network namespace `network`; the rest goes with the process.
+    /// The changes to undo in the network namespace `network`; the others disappear with the process.
     pub(super) fn undo(&self, network: u64) -> Undo {
         let mut undo = Undo { network, ..Undo::default() };
         for step in &self.steps {
@@ -147,7 +147,7 @@ impl Plan {
         undo
     }
 
-    /// What the gateway gets to see, in words.
+    /// Describes the intercepted traffic.
     pub fn intercepted(file: &GatewayFile) -> Vec<String> {
         let deploy = &file.deploy;
         let lan = deploy.lan.join(", ");
@@ -169,14 +169,14 @@ impl Plan {
 
 fn own_settings(tun: &str, v6: bool) -> Vec<Step> {
     let own = |name: String, value: &str| Step::Own { name, value: value.to_owned() };
-    // the larger of this and the one for all is in effect: 2 asks only that the sender can be reached at all
+    // the larger of this value and the one for all applies; 2 only requires that the source is reachable
     let all = sysctl::read("net/ipv4/conf/all/rp_filter").unwrap_or_default();
     let mut steps = vec![
         own(format!("net/ipv4/conf/{tun}/rp_filter"), if all == "0" { "0" } else { "2" }),
         own(format!("net/ipv4/conf/{tun}/forwarding"), "1"),
     ];
     if v6 {
-        // no address of its own: nobody lives here, and nobody need be told
+        // no IPv6 address on this interface
         steps.push(own(format!("net/ipv6/conf/{tun}/addr_gen_mode"), "1"));
         steps.push(own(format!("net/ipv6/conf/{tun}/accept_ra"), "0"));
     }
@@ -204,7 +204,7 @@ mod tests {
         assert_eq!(all[0], "ip tuntap add dev bentlan mode tun vnet_hdr");
         assert!(all.contains(&"ip route add default dev bentlan table 6270".to_owned()), "{all:#?}");
         assert!(all.contains(&"ip rule add pref 6271 fwmark 0x6271/0xffffffff lookup 6271".to_owned()));
-        // the rules that divert packets come last, when their way is there
+        // the rules that divert packets come last, when their route exists
         assert!(all.last().unwrap().starts_with("nft -f - <<'END'\nadd table inet bentpipe_gateway\n"));
     }
 

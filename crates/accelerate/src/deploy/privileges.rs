@@ -1,8 +1,8 @@
-//! Gives up what a gateway needs only at its start.
+//! Drops the privileges that a gateway needs only at its start.
 //!
-//! What is kept, CAP_NET_ADMIN, takes the rules back at the end; CAP_SYS_NICE lets the data path ask for its
-//! priority. Everything else is given up for good: also the bounding set is cut (capabilities(7)), so that a
-//! program started later, `nft`, cannot have more either, and no program can gain anything by set-uid bits.
+//! It keeps CAP_NET_ADMIN to remove its rules at the end, and CAP_SYS_NICE for the priority of the data path.
+//! All others are dropped permanently, from the bounding set too (capabilities(7)), so that `nft`, which is
+//! started later, cannot have more either, and set-uid programs gain nothing.
 
 use rustix::io::{Errno, Result};
 use rustix::thread::{
@@ -10,10 +10,10 @@ use rustix::thread::{
     set_no_new_privs,
 };
 
-/// What is kept of what there is.
+/// The capabilities that are kept.
 const KEPT: CapabilitySet = CapabilitySet::NET_ADMIN.union(CapabilitySet::SYS_NICE);
 
-/// Gives up the rest, for this thread and those that it starts from now on.
+/// Drops all others for this thread and the threads that it starts later.
 ///
 /// # Errors
 /// When the kernel refuses.
@@ -26,7 +26,7 @@ pub(super) fn give_up() -> Result<()> {
                 continue;
             }
             match remove_capability_from_bounding_set(one) {
-                // beyond the last that this kernel knows
+                // beyond the last capability of this kernel
                 Err(Errno::INVAL) => break,
                 other => other?,
             }

@@ -1,4 +1,4 @@
-//! The file is read again while the gateway runs.
+//! Reloads the gateway file while the gateway is running.
 
 use super::deployment::Deployment;
 use super::divert::{self, Scope};
@@ -10,7 +10,7 @@ use bentpipe_os::nft;
 use bentpipe_scenario::gateway_file::{GatewayFile, Kind};
 
 impl Gateway {
-    /// Takes the file as it is now, in the place of the old one; says so, or why not.
+    /// Replaces the old file by the current one; returns a message for the log.
     pub(super) fn exchange(
         &mut self,
         deployment: &Deployment<'_>,
@@ -40,14 +40,14 @@ impl Gateway {
         if let Some(new) = new {
             *records = new;
         }
-        // what was compared was accelerated in another way
+        // earlier connections were accelerated under other settings
         self.groups = Groups::default();
         (self.orders, self.bypass, self.verdict) = (orders, None, Verdict::TooFew);
         Ok(format!("{} is in force", deployment.path))
     }
 
-    /// Has the kernel bring what `file` needs beside what the old one did: connections that are accelerated
-    /// must go on to come, whatever the new rules say of such.
+    /// Diverts what `file` needs in addition to what the old file diverted: packets of connections that are
+    /// already accelerated must still be diverted, whatever the new rules say.
     fn bring(&mut self, file: &GatewayFile) -> Result<(), Error> {
         let old = &self.orders.file;
         let is_as_before = file.policy == old.policy;
@@ -57,11 +57,11 @@ impl Gateway {
         }
         let table = &file.deploy.nft_table;
         let script = divert::script(file, wider, divert::is_tracked());
-        // one transaction: no packet sees a table that is half there
+        // one transaction, so that no packet sees an incomplete table
         nft::run(&format!("delete table inet {table}\n{script}"))
             .map_err(|why| Error::Reload(format!("nft: {why}")))?;
         self.scope = wider;
-        // its rules went with the table
+        // the rules of the watch were in the deleted table
         self.watch = None;
         Ok(())
     }

@@ -1,4 +1,4 @@
-//! A data path that goes on with the connections of an earlier one, and leaves its own to a later one.
+//! Resumes the connections of an earlier data path, and keeps records for a later one.
 
 use super::event::{Event, Level};
 use super::gateway_node::{ADDRESSES, call, gateway, gateway_and_addresses};
@@ -10,7 +10,7 @@ use bentpipe_os::clock::monotonic;
 use std::io;
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// What the data thread has to tell.
+/// Events of the data thread.
 pub(super) type News = Arc<Mutex<Vec<Event>>>;
 
 fn tell(news: &News, level: Level, text: String) {
@@ -18,18 +18,18 @@ fn tell(news: &News, level: Level, text: String) {
     news.push(Event { level, name: "connections", text });
 }
 
-/// What was told since the last call.
+/// Returns the events since the last call.
 pub(super) fn take(news: &News) -> Vec<Event> {
     core::mem::take(&mut *news.lock().unwrap_or_else(PoisonError::into_inner))
 }
 
-/// Places that a table with these limits has at most.
+/// Maximum number of table slots with these limits.
 const fn places(limits: &Limits) -> u32 {
     limits.flows.saturating_add(limits.opening).saturating_add(limits.passing)
 }
 
-/// Reads what an earlier gateway has left at `place` and makes a new file; gives who writes it, and what is
-/// to be done before the first packet.
+/// Reads the records of an earlier gateway at `place` and creates a new file. Returns the writer of the file,
+/// and a task to run before the first packet.
 pub(super) fn begin(place: Option<&RecordFile>, limits: &Limits, news: &News) -> (Keeping, Option<Errand>) {
     let mut keeping = Keeping { keeper: None, is_on: false, is_behind: false, news: Arc::clone(news) };
     let Some(place) = place else { return (keeping, None) };
@@ -56,7 +56,7 @@ pub(super) fn begin(place: Option<&RecordFile>, limits: &Limits, news: &News) ->
 fn resume(core: &mut Core, kept: Kept, news: &News) {
     let gone = kept.gone;
     let ready = kept.name(&mut core.net.network.world.addresses);
-    // a port that is gone ends the thread in its first turn
+    // a lost port ends the thread in its first turn
     let Ok(restored) = call(core, |gateway, cx| gateway.restore(cx, ready.flows())) else { return };
     let count = |n: u32, what: &str| if n == 0 { String::new() } else { format!(", {n} {what}") };
     let damaged = ready.damaged() + restored.damaged;
@@ -71,18 +71,18 @@ fn resume(core: &mut Core, kept: Kept, news: &News) {
     tell(news, level, text);
 }
 
-/// Writes what changes, on the data thread.
+/// Writes changed records on the data thread.
 #[derive(Debug)]
 pub(super) struct Keeping {
     keeper: Option<Keeper>,
-    /// Changes are noted, so they have to be taken even when there is no file any more.
+    /// True if the gateway queues changes; they must then be fetched even if there is no file any more.
     is_on: bool,
     is_behind: bool,
     news: News,
 }
 
 impl Keeping {
-    /// Between two turns of the data thread.
+    /// Writes changes between two turns of the data thread.
     pub(super) fn turn(&mut self, core: &mut Core) {
         if !self.is_on {
             return;
@@ -101,8 +101,8 @@ impl Keeping {
         }
     }
 
-    /// Writes all that is still to be written, and nothing from then on: what is changed to let everything
-    /// pass is not for the next gateway.
+    /// Writes all pending changes and then stops writing: the state after acceleration is switched off must
+    /// not reach the next gateway.
     pub(super) fn close(&mut self, core: &mut Core) -> Result<(), String> {
         loop {
             self.turn(core);
@@ -114,19 +114,19 @@ impl Keeping {
         self.keeper.take().map(drop).ok_or_else(|| "there is no file".to_owned())
     }
 
-    /// When there is more to write: at once.
+    /// At once if there is more to write.
     pub(super) fn next(&self) -> Option<Instant> {
         self.is_behind.then_some(Instant::ZERO)
     }
 
-    /// Makes room for what `limits` allow.
+    /// Makes room for the connections that `limits` allow.
     pub(super) fn fit(&mut self, limits: &Limits) {
         if let Some(Err(error)) = self.keeper.as_mut().map(|keeper| keeper.fit(places(limits))) {
             self.lose(&error);
         }
     }
 
-    /// There is no file any more.
+    /// Removes the file after an error.
     fn lose(&mut self, error: &io::Error) {
         if let Some(mut keeper) = self.keeper.take() {
             keeper.give_up();

@@ -1,5 +1,5 @@
-//! A gateway from its start to its end: lock, check, session file, set-up, data path; then signals, requests
-//! and the passing of time; at the end all is taken back.
+//! The life of a gateway: lock, check, session file, set-up, data path; then signals, requests and timers; at
+//! the end all changes are undone.
 
 use super::before;
 use super::check::check;
@@ -23,15 +23,15 @@ use bentpipe_service::{Lock, Process, Server, Signals, Standing};
 use rustix::process::Signal;
 use std::path::{Path, PathBuf};
 
-/// Between two looks at what has ended.
+/// Interval between checks for closed connections.
 const TICK: Duration = Duration::from_secs(1);
-/// When a client is slow.
+/// Interval while a client is slow.
 const SOON: Duration = Duration::from_millis(20);
 
-/// Runs `file` until somebody ends it.
+/// Runs `file` until it is stopped.
 ///
 /// # Errors
-/// What is missing, before anything is changed; or what went wrong, after everything was taken back.
+/// A failed check, before anything is changed; or a later failure, after all changes were undone.
 pub fn run(mut deployment: Deployment<'_>, file: GatewayFile) -> Result<(), Error> {
     let name = file.deploy.name.clone();
     session::make_folder(&deployment.registry)?;
@@ -62,11 +62,11 @@ pub fn run(mut deployment: Deployment<'_>, file: GatewayFile) -> Result<(), Erro
     Ok(())
 }
 
-/// How a gateway ended as planned.
+/// How a gateway ended when it was stopped.
 #[derive(Default)]
 struct Ended {
     why: String,
-    /// Another one is to go on with its connections.
+    /// True if another gateway is to resume its connections.
     keeps: bool,
 }
 
@@ -76,7 +76,7 @@ struct Prepared {
     signals: Signals,
 }
 
-/// Everything that can be found out before something is changed, and the session file.
+/// All checks before the first change, and the session file.
 fn prepare(deployment: &mut Deployment<'_>, file: &GatewayFile) -> Result<Prepared, Error> {
     let here = namespace::network().and_then(namespace::inode).map_err(|e| Error::system("/proc", e))?;
     let name = &file.deploy.name;
@@ -110,7 +110,7 @@ fn prepare(deployment: &mut Deployment<'_>, file: &GatewayFile) -> Result<Prepar
     Ok(Prepared { session, plan: found.plan, signals })
 }
 
-/// From the first change to the last packet; says why it ended.
+/// Runs from the first change to the last packet; returns why it ended.
 fn serve(deployment: &mut Deployment<'_>, file: GatewayFile, prepared: Prepared) -> Result<Ended, Error> {
     let Prepared { session, plan, mut signals } = prepared;
     let clock = Clock::start();
@@ -144,7 +144,7 @@ fn serve(deployment: &mut Deployment<'_>, file: GatewayFile, prepared: Prepared)
     (gateway.watch, gateway.clock) = (watch, clock);
     let mut ended = gateway.attend(deployment, &mut desk, signals);
     if matches!(ended, Err(Error::Harm(_))) {
-        // nothing goes on anyway: first of all the way around
+        // traffic has stopped anyway: restore the direct path first
         session.undo.remove_table();
     }
     if let Ok(Ended { keeps: keeps @ true, .. }) = &mut ended
@@ -157,12 +157,12 @@ fn serve(deployment: &mut Deployment<'_>, file: GatewayFile, prepared: Prepared)
         );
         *keeps = false;
     }
-    // first nothing is held any more: what took the way around us would overtake it, beyond what an old
-    // receiver's window takes
+    // first release all held packets: packets on the direct path would overtake them, and their sequence
+    // numbers could exceed the window of a receiver with a small one
     if let Err(error) = gateway.let_pass() {
         deployment.say(Level::Warning, "not released", error);
     }
-    // from now on packets take the way around us; what came before still goes out
+    // from now on packets take the direct path; packets that arrived earlier are still sent
     if let Some(line) = session.undo.remove_table() {
         deployment.say(Level::Info, "undone", line);
     }
@@ -171,8 +171,8 @@ fn serve(deployment: &mut Deployment<'_>, file: GatewayFile, prepared: Prepared)
     stopped.and(ended)
 }
 
-/// Takes back all the rest. Connections that a data path has left behind by its own end, or on purpose, are
-/// for the next run.
+/// Undoes all other changes. If the data path ended by itself, or its connections are to be kept, their
+/// records stay for the next run.
 fn finish(deployment: &mut Deployment<'_>, session: &Session, lock: Lock, keeps: bool) {
     for line in session.undo.run() {
         deployment.say(Level::Info, "undone", line);
@@ -180,7 +180,7 @@ fn finish(deployment: &mut Deployment<'_>, session: &Session, lock: Lock, keeps:
     session::remove(&deployment.registry, session, lock, keeps);
 }
 
-/// Where others ask.
+/// Control socket, metrics listener and flow records.
 pub(super) struct Desk {
     pub(super) server: Server,
     pub(super) http: Option<Http>,
@@ -200,7 +200,7 @@ pub(super) fn records(file: &GatewayFile) -> Result<Option<Records>, Error> {
     Records::open(Path::new(path), *format).map(Some).map_err(|e| Error::system(path, e))
 }
 
-/// Throughput since a look some time ago.
+/// Throughput since the last measurement.
 #[derive(Default)]
 struct Rates {
     at: Instant,
@@ -208,22 +208,21 @@ struct Rates {
     bps: [f64; 2],
 }
 
-/// A gateway that runs.
 pub(super) struct Gateway {
     pub(super) orders: Orders,
     pub(super) engine: Box<dyn Engine>,
     pub(super) groups: Groups,
     pub(super) verdict: Verdict,
-    /// Why nothing is accelerated.
+    /// Why nothing is accelerated; `None` in normal operation.
     pub(super) bypass: Option<String>,
     rates: Rates,
     clock: Clock,
     sandbox: Sandbox,
-    /// Looks whether traffic goes on.
+    /// Checks whether traffic still flows.
     pub(super) watch: Option<Watch>,
-    /// Asked over the socket to stop; true: and to leave its connections.
+    /// Set when a client asked to stop; true if the connections are to be kept.
     stops: Option<bool>,
-    /// What the kernel brings.
+    /// Which packets the kernel diverts.
     pub(super) scope: Scope,
 }
 
@@ -244,7 +243,7 @@ impl Gateway {
         }
     }
 
-    /// Until a signal, or the data path's end; says which.
+    /// Serves until a signal, a stop request or the end of the data path; returns the reason.
     fn attend(
         &mut self,
         deployment: &mut Deployment<'_>,
@@ -286,7 +285,7 @@ impl Gateway {
         }
     }
 
-    /// Looks whether traffic goes on, when it is time.
+    /// Checks whether traffic still flows, if a check is due.
     fn watched(&mut self) -> Result<(), Error> {
         let now = self.clock.now();
         if let Some(watch) = self.watch.as_mut().filter(|watch| watch.next <= now) {
@@ -302,7 +301,7 @@ impl Gateway {
         Ok(())
     }
 
-    /// Answers what has come in.
+    /// Answers pending requests.
     pub(super) fn answer(&mut self, deployment: &mut Deployment<'_>, desk: &mut Desk) {
         let Desk { server, http, records } = desk;
         let mut reload = Vec::new();
@@ -329,7 +328,7 @@ impl Gateway {
         }
     }
 
-    /// Once in a while: records, the comparison, and what follows from it.
+    /// Periodic work: events, flow records, and the comparison with its consequences.
     pub(super) fn look(&mut self, deployment: &mut Deployment<'_>, desk: &mut Desk) {
         for event in self.engine.take_events() {
             (deployment.log)(&event);
@@ -351,7 +350,7 @@ impl Gateway {
         }
     }
 
-    /// Everything that is held goes on now, in its order, and what comes passes behind it.
+    /// Sends all held packets now, in order, and lets later packets pass behind them.
     fn let_pass(&mut self) -> Result<(), String> {
         let mut file = GatewayFile::clone(&self.orders.file);
         file.hop.rate = None;

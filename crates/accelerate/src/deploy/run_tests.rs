@@ -1,4 +1,4 @@
-//! What a gateway does between its start and its end, with a data path that does as it is told.
+//! Tests a running gateway with a scripted data path.
 
 use super::deployment::Deployment;
 use super::engine::{Engine, Orders};
@@ -18,7 +18,7 @@ use std::{env, fs, process, thread};
 
 const FILE: &str = "schema = 1\n[satellite]\n[deploy]\nkind = \"routed\"\nlan = \"a\"\nsatellite = \"b\"\n";
 
-/// What the data path was told, and what it will tell.
+/// Configurations that the data path received, and the connections that it will report.
 #[derive(Debug, Default)]
 struct Script {
     closed: Vec<FlowFigures>,
@@ -87,7 +87,7 @@ impl Stage {
         Self { gateway, desk, script, folder, file, log: Vec::new() }
     }
 
-    /// Does something with the gateway as its loop does.
+    /// Runs `act` on the gateway as its main loop does.
     fn with<T>(&mut self, act: impl FnOnce(&mut Gateway, &mut Deployment<'_>, &mut Desk) -> T) -> T {
         let (file, log) = (self.file.clone(), &mut self.log);
         let mut deployment = Deployment {
@@ -102,8 +102,7 @@ impl Stage {
         act(&mut self.gateway, &mut deployment, &mut self.desk)
     }
 
-    /// `n` connections end in both groups; those that are accelerated have this many times the speed of the
-    /// others.
+    /// Closes `n` connections in both groups; the accelerated ones have `times` the goodput of the others.
     fn end_connections(&mut self, n: u64, times: f64) {
         for i in 0..n {
             let bps = 1_000_000 + 10_000 * i;
@@ -119,7 +118,7 @@ impl Stage {
         self.with(Gateway::look);
     }
 
-    /// Asks over the socket, while the gateway serves it.
+    /// Sends a request over the socket while the gateway serves it.
     fn ask(&mut self, request: Request) -> Reply {
         let path = self.folder.join("g.sock");
         let ask = move || Client::connect(&path).unwrap().ask(&request, Some).unwrap();
@@ -160,7 +159,7 @@ fn when_it_is_slower_it_says_so_and_stops_accelerating() {
     let Reply::Status(status) = stage.ask(Request::Status) else { panic!("no status") };
     assert!(status.bypass.is_some_and(|why| why.contains("SLOWER")));
     assert_eq!(status.sample.map(|s| s.verdict), Some(Verdict::Slower));
-    // whoever reads the file again wants to try again, even if it is the same
+    // reloading an unchanged file also re-enables acceleration
     let Reply::Done { message } = stage.ask(Request::Reload) else { panic!("not reloaded") };
     assert_eq!(message, "gw.toml is in force");
     assert_eq!(stage.script.lock().unwrap().told, [false, true]);
@@ -194,7 +193,7 @@ fn connections_that_end_are_recorded() {
     stage.end_connections(1, 2.0);
     let text = fs::read_to_string(stage.folder.join("flows.csv")).unwrap();
     assert_eq!(text.lines().count(), 1 + 8, "{text}");
-    // no record is lost because the disk was full for a while: they are counted
+    // a failed write counts as lost records; none was lost here
     let Reply::Status(status) = stage.ask(Request::Status) else { panic!("no status") };
     assert_eq!(status.records_lost, 0);
 }

@@ -1,10 +1,10 @@
-//! What a gateway can still reach once it runs: files by Landlock, system calls by seccomp, where the kernel
-//! has them.
+//! The sandbox of a running gateway: file access by Landlock, system calls by seccomp, where the kernel has
+//! them.
 //!
-//! Both are entered after everything is open and before the first packet, so the data thread has them too.
-//! What stays is what a running gateway still does: keep its records, write flow records, read its file
-//! again, take its rules back (by `nft`, which is started as a program and inherits both). A kernel without
-//! them, or one that refuses, stops nothing: packets go on, and `check`, the log and `status` say so.
+//! Both are entered after everything is open and before the first packet, so they also apply to the data
+//! thread. Still allowed is what a running gateway needs: keeping its records, writing flow records,
+//! reloading its file, and removing its rules (with `nft`, which inherits both). If the kernel lacks or
+//! refuses one of them, the gateway runs without it, and `check`, the log and `status` say so.
 
 use bentpipe_os::landlock::{self, Access};
 use bentpipe_os::seccomp;
@@ -14,9 +14,9 @@ use serde::{Deserialize, Serialize};
 use std::env;
 use std::path::{Path, PathBuf};
 
-/// Where programs and their libraries are.
+/// Folders of programs and libraries.
 const PROGRAMS: [&str; 7] = ["/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/nix/store"];
-/// What the dynamic linker and `nft` read besides; nothing of it is secret.
+/// Other files that the dynamic linker and `nft` read; none is secret.
 const TABLES: [&str; 9] = [
     "/etc/ld.so.cache",
     "/etc/ld.so.preload",
@@ -29,17 +29,17 @@ const TABLES: [&str; 9] = [
     "/etc/services",
 ];
 
-/// How a running gateway is fenced in.
+/// State of a running gateway's sandbox.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Sandbox {
-    /// Files: the interface's number, or why not.
+    /// Landlock: its ABI version, or why it is off.
     pub landlock: String,
-    /// System calls: what is done with others, or why not.
+    /// seccomp: what happens to other system calls, or why it is off.
     pub seccomp: String,
 }
 
 impl Sandbox {
-    /// Enters both, for the calling thread and those that it starts from now on.
+    /// Enters both, for the calling thread and the threads it starts later.
     pub(super) fn enter(file: &GatewayFile, path: &str, run_folder: &Path, socket: &Path) -> Self {
         let reach = reach(file, path, run_folder, socket);
         let reach: Vec<(&Path, Access)> = reach.iter().map(|(path, access)| (&**path, *access)).collect();
@@ -49,7 +49,7 @@ impl Sandbox {
                 Ok(None) => NO_LANDLOCK.to_owned(),
                 Err(error) => format!("refused: {error}"),
             },
-            // after Landlock, whose calls are only needed once
+            // after Landlock, whose system calls are needed only once
             seccomp: match seccomp::restrict(&seccomp::ordinary()) {
                 Ok(true) => "on, other calls are refused".to_owned(),
                 Ok(false) => NO_SECCOMP.to_owned(),
@@ -58,7 +58,7 @@ impl Sandbox {
         }
     }
 
-    /// True when both are in effect.
+    /// True if both are in effect.
     pub(super) fn is_whole(&self) -> bool {
         self.landlock.starts_with("on") && self.seccomp.starts_with("on")
     }
@@ -67,7 +67,7 @@ impl Sandbox {
 const NO_LANDLOCK: &str = "not in this kernel, or turned off";
 const NO_SECCOMP: &str = "not in this kernel, or not for this processor";
 
-/// What this kernel has.
+/// What this kernel supports.
 pub(super) fn findings() -> [Finding; 2] {
     let landlock = landlock::abi().map(|abi| format!("interface {abi}"));
     let seccomp = seccomp::is_there().then(|| "filters of system calls".to_owned());
@@ -76,16 +76,16 @@ pub(super) fn findings() -> [Finding; 2] {
     })
 }
 
-/// The folders and files that stay within reach.
+/// The folders and files that stay accessible.
 fn reach(file: &GatewayFile, path: &str, run_folder: &Path, socket: &Path) -> Vec<(PathBuf, Access)> {
     let change = Access::READ.and(Access::WRITE).and(Access::MAKE).and(Access::REMOVE);
     let run = Access::READ.and(Access::LIST).and(Access::EXECUTE);
     let mut all: Vec<(PathBuf, Access)> = Vec::new();
     all.push((run_folder.to_owned(), change.and(Access::LIST)));
-    // the folder is removed at the end when nobody else uses it
+    // the folder is removed at the end if it is empty
     all.extend(folder_of(run_folder).map(|folder| (folder, Access::REMOVE_FOLDERS)));
     all.extend(folder_of(socket).map(|folder| (folder, Access::REMOVE)));
-    // editors write a new file and give it the old one's name
+    // editors write a new file and rename it to the old name
     all.extend(folder_of(Path::new(path)).map(|folder| (folder, Access::READ)));
     if let Some((records, _)) = &file.status.records {
         all.extend(

@@ -1,7 +1,7 @@
-//! The registry of gateways: what is known of each, and which of its files are whose.
+//! The registry of gateways and their files.
 //!
-//! A gateway holds a lock on its name while it runs. Its file is written before anything is changed, so that
-//! somebody else can undo it.
+//! A gateway holds a lock on its name while it is running. Its session file is written before the first
+//! change, so that another process can undo the changes.
 
 use super::error::Error;
 use super::kept::RecordFile;
@@ -10,22 +10,22 @@ use serde::{Deserialize, Serialize};
 use std::fs;
 use std::path::PathBuf;
 
-/// Where session files are, unless told otherwise.
+/// Default folder of session files.
 pub const RUN_FOLDER: &str = "/run/bentpipe";
 
-/// What is known of a gateway.
+/// A gateway's session file.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Session {
-    /// Its name.
+    /// Name of the gateway.
     pub name: String,
-    /// Its file.
+    /// Path of its gateway file.
     pub file: String,
     /// The process.
     #[serde(flatten)]
     pub process: Process,
     /// The control socket.
     pub socket: PathBuf,
-    /// What has to be undone after it.
+    /// Changes to undo when it has ended.
     #[serde(flatten)]
     pub undo: Undo,
 }
@@ -38,10 +38,10 @@ impl Entry for Session {
     }
 }
 
-/// The gateway that is meant among those that run: the named one, or the only one.
+/// Returns the named gateway, or the only running one.
 ///
 /// # Errors
-/// When there is none, or more than one could be meant.
+/// When there is none, or the choice is ambiguous.
 pub fn choose(registry: &Registry, named: Option<&str>) -> Result<Session, Error> {
     let mut running: Vec<Session> = registry.entries();
     running.retain(|session| is_running(registry, &session.name));
@@ -52,30 +52,30 @@ pub fn choose(registry: &Registry, named: Option<&str>) -> Result<Session, Error
     })
 }
 
-/// Makes the folder if need be. Others may look into it, and ask nothing.
+/// Creates the folder if needed. Other users may list it.
 pub(super) fn make_folder(registry: &Registry) -> Result<(), FileError> {
     registry.make(0o755)
 }
 
-/// Takes the name; `None` when a gateway of this name runs.
+/// Locks the name; `None` if a gateway of this name is running.
 pub(super) fn lock(registry: &Registry, name: &str) -> Result<Option<Lock>, FileError> {
     Lock::take(&registry.file(name, "lock"))
 }
 
-/// True while a gateway of this name runs.
+/// True if a gateway of this name is running.
 pub(super) fn is_running(registry: &Registry, name: &str) -> bool {
     Lock::is_held(&registry.file(name, "lock"))
 }
 
-/// Gives the name of a run back that came to nothing.
+/// Releases the name of a run that did not start.
 pub(super) fn unlock(registry: &Registry, name: &str, lock: Lock) {
     registry.remove(name, &["lock"]);
     drop(lock);
     registry.remove_folder();
 }
 
-/// Removes the files of a gateway, and the folder when it is empty then. `keeps`: a gateway that is started
-/// soon can go on with the connections.
+/// Removes the files of a gateway, and the folder if it is empty then. With `keeps`, its connection records
+/// stay for the next gateway.
 pub(super) fn remove(registry: &Registry, session: &Session, lock: Lock, keeps: bool) {
     if !keeps {
         remove_records(registry, &session.name);
@@ -85,18 +85,18 @@ pub(super) fn remove(registry: &Registry, session: &Session, lock: Lock, keeps: 
     unlock(registry, &session.name, lock);
 }
 
-/// Where a gateway keeps the records of its connections, which outlive it.
+/// The file with a gateway's connection records, which outlives it.
 pub(super) fn place(registry: &Registry, name: &str, network: u64) -> RecordFile {
     RecordFile { path: registry.file(name, "flows"), boot: boot_id(), network }
 }
 
-/// Removes the records of a gateway; true when there were some.
+/// Removes the records of a gateway; returns true if there were any.
 pub(super) fn remove_records(registry: &Registry, name: &str) -> bool {
     registry.remove(name, &["flows-draft"]);
     registry.remove(name, &["flows"])
 }
 
-/// Names of gateways of which nothing is left but records.
+/// Names of gateways that left only connection records.
 pub(super) fn orphans(registry: &Registry) -> Vec<String> {
     let files = registry.files().into_iter().filter(|(_, kind)| kind == "flows" || kind == "flows-draft");
     let mut names: Vec<String> = files.map(|(name, _)| name).collect();
@@ -143,7 +143,7 @@ mod tests {
             (&[(true, 1, 2, 3)][..], &[("x".to_owned(), "0".to_owned())][..])
         );
         assert_eq!((session.process.pid, session.process.start_time), (7, 0));
-        // and 0.1.0 finds in ours what it wants
+        // and 0.1.0 finds in this file the keys that it needs
         let ours = serde_json::to_value(&session).unwrap();
         let old: serde_json::Value = serde_json::from_str(old).unwrap();
         assert!(old.as_object().unwrap().iter().all(|(key, value)| ours[key] == *value), "{ours}");

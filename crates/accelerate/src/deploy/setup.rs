@@ -5,11 +5,10 @@ use super::plan::{Plan, Step};
 use bentpipe_os::netlink::Netlink;
 use bentpipe_os::{PacketPort, TunPort, nft, sysctl};
 
-/// Carries out all steps in the calling thread's network namespace; gives the ports that were opened, LAN
-/// first.
+/// Carries out all steps in the calling thread's network namespace; returns the opened ports, LAN first.
 ///
 /// # Errors
-/// The first step that fails. What was done before has to be taken back by the caller.
+/// The first step that fails. The caller must undo the earlier ones.
 pub(super) fn apply(plan: &Plan) -> Result<Vec<Box<dyn PacketPort>>, Error> {
     let mut netlink = Netlink::open()?;
     let mut ports: Vec<Box<dyn PacketPort>> = Vec::new();

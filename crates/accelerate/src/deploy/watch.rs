@@ -1,25 +1,25 @@
-//! Whether the traffic of this machine goes on after the start. Whatever stops it, a firewall, a filter of
-//! another kind or a fault of ours: then everything is taken back.
+//! Checks after the start whether the machine's traffic still flows. If anything stops it (a firewall,
+//! another kind of filter, or a fault of the gateway), all changes are undone.
 //!
-//! Before the start rules of our own table note what is forwarded between LAN and satellite: remote ends
-//! (address, protocol, port) to which packets go, those from which packets come, those to which connections
-//! are opened, and peers that answer. After it, counters tell two things:
+//! Before the start, rules of the gateway's table record what is forwarded between LAN and satellite: remote
+//! endpoints (address, protocol, port) to which packets go, those from which packets come, those to which
+//! connections are opened, and peers that answer. After the start, counters show two things:
 //!
-//! * **Dropped here.** Packets of such ends are counted as they come to each of the four stretches of the new
-//!   way (LAN to TUN, TUN to satellite, and back) and behind all other rules for forwarded packets. Between
-//!   the two nothing is lost but by this machine. What it dropped before the start is not among them, nor are
-//!   packets with no hop left.
-//! * **Not answered.** Peers that answered just before the start, and from then on nothing comes from, though
-//!   they were asked through the gateway. One that is not asked, or never answered, is none of them. A hop
-//!   that loses a fifth of the packets each way leaves a third of the questions open: so 15 in a row count,
-//!   or 8 to each.
+//! * **Dropped here.** Packets of these endpoints are counted where they enter each of the four sections of
+//!   the new path (LAN to TUN, TUN to satellite, and back), and again behind all other forwarding rules.
+//!   Between the two only this machine can lose packets. Packets dropped already before the start are not
+//!   counted, nor are packets whose TTL expires.
+//! * **Not answered.** Peers that answered just before the start and from which nothing comes any more,
+//!   although requests (packets that call for an answer) went to them through the gateway. Peers that get no
+//!   request or never answered do not count. A hop that loses a fifth of the packets each way leaves a third
+//!   of the requests unanswered, so 15 in a row are needed, or 8 to each peer.
 //!
 //! ```text
-//! dropped:  at least 3 of a stretch, more than half of what came to it, for 0.5 s
-//! silent:   asked 3 times since its last packet, for 3 s
-//! taken back: a stretch that drops; at least 3 silent peers, asked at least 15 times together since any that
-//!   is known has answered, for 3 s;
-//!             or at least 3 that were asked 8 times each
+//! dropping: a section that lost at least 3 packets and more than half of those that entered it, for 0.5 s
+//! silent:   a peer that got 3 requests since its last packet, for 3 s
+//! undone:   if a section drops; or if at least 3 peers are silent, no known peer has answered a request for
+//!           3 s, and the silent peers got at least 15 requests in total since then; or if at least 3
+//!           silent peers got 8 requests each
 //! ```
 
 use super::watch_rules::{Stretch, watch_before, watch_from_now, watch_no_more};
@@ -28,26 +28,26 @@ use bentpipe_os::nft;
 use bentpipe_scenario::gateway_file::Deploy;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Between two looks.
+/// Interval between checks.
 pub(super) const GLANCE: Duration = Duration::from_millis(250);
-/// How long it looks before the start at most, at least where something is forwarded, and where nothing is:
-/// what opens a connection meanwhile is not accelerated.
+/// Maximum time of observation before the start, minimum if something is forwarded, and minimum if nothing
+/// is. Connections opened meanwhile are not accelerated.
 pub(super) const BEFORE: Duration = Duration::from_secs(2);
 const LEAST_BEFORE: Duration = Duration::from_secs(1);
 const IDLE: Duration = Duration::from_millis(250);
-/// Peers that are enough to judge by.
+/// Number of peers needed for a decision.
 const PEERS: usize = 3;
-/// Dropped packets that are enough, and how long they are looked at.
+/// Number of dropped packets needed, and for how long.
 const DROPPED: u64 = 3;
 const DROPS: Duration = Duration::from_millis(500);
-/// Questions to one peer, to all silent ones, and to one while others answer; and how long an answer may
-/// take.
+/// Number of unanswered requests needed: to one peer, to all silent peers together, and to one peer while
+/// others answer; and the maximum time for an answer.
 const ASKED: u64 = 3;
 const ASKED_ALL: u64 = 15;
 const ASKED_OFTEN: u64 = 8;
 const ANSWER: Duration = Duration::from_secs(3);
 
-/// What our table has counted.
+/// Counters and sets of the gateway's table.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 struct Counts {
     counters: BTreeMap<String, u64>,
@@ -59,7 +59,7 @@ impl Counts {
         nft::list_table(table).map(|text| Self::read(&text))
     }
 
-    /// Reads what `nft list table` says.
+    /// Parses the output of `nft list table`.
     fn read(text: &str) -> Self {
         let mut counts = Self::default();
         let mut lines = text.lines().map(str::trim);
@@ -98,15 +98,15 @@ impl Counts {
         self.counters.get(name).copied().unwrap_or_default()
     }
 
-    /// What was noted in the time `gone` before the start is enough: there is nothing to note, or there are
-    /// peers to judge by.
+    /// True if observation for the time `gone` before the start suffices: either nothing is forwarded, or
+    /// enough peers have answered.
     fn suffice(&self, gone: Duration) -> bool {
         let answered = self.both("answered").len();
         let is_idle = answered == 0 && self.both("reached").is_empty();
         gone >= if is_idle { IDLE } else { LEAST_BEFORE } && (is_idle || answered >= PEERS)
     }
 
-    /// What the sets for IPv4 and IPv6 hold.
+    /// The combined contents of the sets for IPv4 and IPv6.
     fn both(&self, name: &str) -> BTreeMap<&str, u64> {
         let of = |v: u8| self.sets.get(&format!("{name}{v}")).into_iter().flatten();
         of(4).chain(of(6)).map(|(key, n)| (&**key, *n)).collect()
@@ -117,27 +117,27 @@ fn number(text: &str) -> u64 {
     text.split(|c: char| !c.is_ascii_digit()).next().and_then(|n| n.parse().ok()).unwrap_or_default()
 }
 
-/// A peer that answered before.
+/// A peer that answered before the start.
 #[derive(Clone, Copy, Debug, Default)]
 struct Peer {
-    /// Answers, and questions when the last of them came.
+    /// Number of answers, and number of requests at the time of the last answer.
     answers: u64,
     asked: u64,
-    /// Questions when any peer answered last.
+    /// Number of requests when any peer last answered.
     before: u64,
-    /// Since when there are questions without an answer.
+    /// Since when there are unanswered requests.
     since: Option<Instant>,
 }
 
-/// Looks at the traffic.
+/// Observes the traffic.
 #[derive(Debug)]
 pub(super) struct Watch {
     table: String,
     stretches: Vec<Stretch>,
     known: BTreeMap<String, Peer>,
-    /// When one of them has answered last that was asked.
+    /// Time of the last answer from any known peer that got requests.
     heard: Instant,
-    /// Since when each stretch drops.
+    /// Per section: since when it has been dropping packets.
     drops: BTreeMap<usize, Instant>,
     begun: Instant,
     ends: Instant,
@@ -145,10 +145,10 @@ pub(super) struct Watch {
 }
 
 impl Watch {
-    /// Begins to note what goes on, before the start.
+    /// Starts to observe, before the gateway's start.
     ///
     /// # Errors
-    /// What `nft` says.
+    /// The error of `nft`.
     pub(super) fn begin(deploy: &Deploy, now: Instant) -> Result<Self, String> {
         nft::run(&watch_before(deploy))?;
         let table = deploy.nft_table.clone();
@@ -164,7 +164,7 @@ impl Watch {
         })
     }
 
-    /// Whether enough is known of what goes on, or the time is over.
+    /// True if enough has been observed, or the time is over.
     pub(super) fn is_ready(&mut self, now: Instant) -> bool {
         self.next = now + GLANCE;
         let gone = now.since(self.begun);
@@ -174,10 +174,10 @@ impl Watch {
         Counts::look(&self.table).is_ok_and(|counts| counts.suffice(gone))
     }
 
-    /// Who answered before now is known from here on; counts for so long.
+    /// Fixes the peers that have answered so far and starts to count packets; returns the number of peers.
     ///
     /// # Errors
-    /// What `nft` says.
+    /// The error of `nft`.
     pub(super) fn start(&mut self, deploy: &Deploy, now: Instant) -> Result<usize, String> {
         let counts = Counts::look(&self.table)?;
         self.known =
@@ -188,10 +188,10 @@ impl Watch {
         Ok(self.known.len())
     }
 
-    /// Looks; says what has stopped, if something has.
+    /// Checks the traffic; returns a description of what has stopped, if anything.
     pub(super) fn look(&mut self, now: Instant) -> Option<String> {
         self.next = now + GLANCE;
-        // a table that cannot be read once can be read the next time
+        // if a read fails, try again at the next check
         let counts = Counts::look(&self.table).ok()?;
         self.judge(&counts, now)
     }
@@ -250,14 +250,14 @@ impl Watch {
         })
     }
 
-    /// True when it has looked for long enough.
+    /// True if the time of observation is over.
     pub(super) fn is_over(&self, now: Instant) -> bool {
         now >= self.ends
     }
 
-    /// Takes its rules away.
+    /// Removes its rules.
     pub(super) fn end(self) {
-        // what stays of them goes with the table
+        // whatever remains is removed with the table
         let _ = nft::run(&watch_no_more(&self.table, self.stretches.len()));
     }
 }
@@ -289,7 +289,7 @@ pub(super) mod tests {
         }
     }
 
-    /// What each peer was asked and has answered by now.
+    /// Counters from the number of requests and answers of each peer.
     fn counts(peers: impl Iterator<Item = (u64, u64)>) -> Counts {
         let mut counts = Counts::default();
         for (i, (asks, answers)) in peers.enumerate() {
@@ -312,7 +312,7 @@ pub(super) mod tests {
         }
     }
 
-    /// An idle site is accelerated at once: nothing may open a connection that is then passed for its life.
+    /// An idle site starts at once: connections opened during the wait would never be accelerated.
     #[test]
     fn a_start_waits_only_for_who_answers() {
         let ms = Duration::from_millis;
@@ -344,12 +344,12 @@ pub(super) mod tests {
         }
     }
 
-    /// What ends, is silent, or never answered: nobody is asked who does not answer.
+    /// Peers that become silent without requests, or that never answered, do not count.
     #[test]
     fn peers_that_are_not_asked_are_not_missed() {
         let mut watch = watch(10);
         for tick in 0..240 {
-            // two of them answer no more, the others are not asked; and one who is unknown is asked all the
+            // two peers stop answering, the others get no requests; one unknown peer gets requests all the
             // time
             let peers = (0..11).map(|i| if i < 2 || i == 10 { (tick, 0) } else { (2, 1) });
             assert_eq!(watch.judge(&counts(peers), Instant::ZERO + Duration(PACE.0 * tick)), None, "{tick}");
@@ -372,8 +372,8 @@ pub(super) mod tests {
         }
     }
 
-    /// A fifth of the packets is lost on each way: 400 starts of up to 40 peers, each asked as a sender does
-    /// whose timer doubles, or four times a second.
+    /// A fifth of the packets is lost each way: 400 starts with up to 40 peers, with requests at doubling
+    /// intervals (RTO backoff) or four times a second.
     #[test]
     fn loss_is_not_silence() {
         let mut seed = 7_u64;

@@ -1,22 +1,22 @@
-//! The rules by which traffic is watched ([`super::watch`]).
+//! nftables rules for observing the traffic ([`super::watch`]).
 
 use bentpipe_scenario::gateway_file::Deploy;
 use core::fmt::Write as _;
 
-/// Remote ends and peers that are told apart while traffic is watched.
+/// Maximum number of remote endpoints and peers recorded.
 const WATCHED: u32 = 1024;
-/// Rules behind all others for forwarded packets.
+/// Priority behind all other rules for forwarded packets.
 const BEHIND: i32 = 1000;
 
-/// A stretch of the way through the gateway, and of the packets on it: all, or those that open connections.
+/// A section of the path through the gateway, for all packets or only for those that open connections.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Stretch {
     from: String,
     to: String,
-    /// What tells its packets as they come, and behind all other rules.
+    /// Matches the section's packets where they enter, and behind all other rules.
     matches: [String; 2],
-    /// The hook's priority: before what others do to packets of a TUN interface, but behind our own marking
-    /// of the rest.
+    /// Priority of the hook: for packets from a TUN interface before all other rules, otherwise behind the
+    /// gateway's marking.
     priority: i32,
     is_out: bool,
     opens: bool,
@@ -30,7 +30,6 @@ impl core::fmt::Display for Stretch {
 }
 
 impl Stretch {
-    /// All of them.
     pub(super) fn all(deploy: &Deploy) -> Vec<Self> {
         let Deploy { satellite, tun_lan, tun_satellite, mark, .. } = deploy;
         let (lan, lans) = (deploy.lan.join(", "), names(&deploy.lan));
@@ -58,8 +57,7 @@ impl Stretch {
         all
     }
 
-    /// The set of ends that were reached before, and the condition that a packet is of one of them, for IPv4
-    /// and IPv6.
+    /// Conditions that the remote endpoint was recorded before the start, for IPv4 and IPv6.
     fn known(&self) -> [String; 2] {
         let (field, port) = if self.is_out { ("daddr", "dport") } else { ("saddr", "sport") };
         let (set, flags) = match (self.is_out, self.opens) {
@@ -76,7 +74,7 @@ fn names(all: &[String]) -> String {
     format!("{{ {} }}", all.iter().map(|name| format!("\"{name}\"")).collect::<Vec<_>>().join(", "))
 }
 
-/// Rules that note what is forwarded and who answers, while there is no gateway yet.
+/// Rules that record forwarded endpoints and answering peers before the gateway's start.
 pub(super) fn watch_before(deploy: &Deploy) -> String {
     let Deploy { nft_table: table, satellite, .. } = deploy;
     let lans = names(&deploy.lan);
@@ -118,7 +116,7 @@ pub(super) fn watch_before(deploy: &Deploy) -> String {
     out
 }
 
-/// Rules that count what becomes of packets once the gateway is there.
+/// Rules that count packets after the gateway's start.
 pub(super) fn watch_from_now(deploy: &Deploy) -> String {
     let Deploy { nft_table: table, satellite, tun_lan, mark, .. } = deploy;
     let mut out = format!("flush chain inet {table} watch_behind\n");
@@ -141,11 +139,11 @@ pub(super) fn watch_from_now(deploy: &Deploy) -> String {
         }
     }
     let lans = names(&deploy.lan);
-    // what goes around us says nothing of us
+    // packets that bypass the gateway say nothing about it
     let asks = format!("meta mark {mark:#x} iifname {lans}");
     let back = format!("iifname {{ \"{satellite}\", \"{tun_lan}\" }} oifname {lans}");
     for (ip, v, echo) in [("ip", 4, "icmp type echo-request"), ("ip6", 6, "icmpv6 type echo-request")] {
-        // a bare acknowledgment or a reset asks nothing
+        // a pure acknowledgment or a RST calls for no answer
         for question in [
             "tcp flags & (fin | syn | psh) != 0",
             "meta length > 100 tcp flags & (fin | syn | psh | rst) == 0",
@@ -161,7 +159,7 @@ pub(super) fn watch_from_now(deploy: &Deploy) -> String {
     out
 }
 
-/// Takes all of these away.
+/// Removes all these rules.
 pub(super) fn watch_no_more(table: &str, stretches: usize) -> String {
     let mut out = String::new();
     for chain in ["watch_first", "watch_marked", "watch_behind"] {

@@ -1,33 +1,32 @@
-//! Proof of gain: accelerated connections beside those that were left alone at random, with a confidence
-//! interval.
+//! Measured gain: compares accelerated connections with a random sample of unaccelerated ones, with a
+//! confidence interval.
 //!
 //! B. L. Welch, "The generalization of 'Student's' problem when several different population variances are
 //! involved", Biometrika 34 (1947).
 //!
-//! Speeds of connections spread over orders of magnitude, so their logarithms are compared: with means m,
+//! The goodputs of connections differ by orders of magnitude, so their logarithms are compared: with means m,
 //! variances v and counts n of the logarithms of both groups
 //! ```text
 //! d = m1 - m0    s^2 = v1/n1 + v0/n0    f = s^4 / ((v1/n1)^2/(n1-1) + (v0/n0)^2/(n0-1))
 //! interval: d +- t(0.975; f) s
 //! ```
-//! exp(d) is how many times as fast the accelerated ones are, as a ratio of geometric means, and the
-//! interval's ends are its bounds. Only connections that moved at least [`LEAST_BYTES`] count: what is
-//! shorter is over before any gateway can help. Old connections are forgotten: when a group has 10 000, all
-//! weights in both are halved, so that a change shows.
+//! exp(d) is the ratio of the geometric means, accelerated over unaccelerated, and the interval's ends give
+//! its bounds. Only connections that moved at least [`LEAST_BYTES`] count: shorter ones are over before a
+//! gateway can help. Old connections lose weight: when a group reaches 10 000, all weights in both groups are
+//! halved, so that changes become visible.
 
 use super::flow::FlowFigures;
 use bentpipe_stats::student_975;
 use serde::{Deserialize, Serialize};
 
-/// A connection must have moved so much towards the satellite to count.
+/// Minimum payload towards the satellite of a connection that counts.
 pub const LEAST_BYTES: u64 = 100_000;
-/// Before a group has so many nothing is said.
+/// Minimum count per group for a verdict.
 const LEAST: f64 = 10.0;
-/// A group that has so many forgets.
+/// Count at which the weights are halved.
 const MOST: f64 = 10_000.0;
 
-/// The figures of one group: count, sum and sum of squares of logarithms, kept as mean and squared deviations
-/// (Welford).
+/// Statistics of one group: count, mean and sum of squared deviations of the logarithms (Welford).
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Group {
     count: f64,
@@ -60,13 +59,13 @@ pub struct Groups {
     left_alone: Group,
 }
 
-/// What can be said of both.
+/// Result of the comparison.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Verdict {
-    /// There are too few connections to say anything.
+    /// There are too few connections.
     TooFew,
-    /// The difference may be chance.
+    /// The difference is not significant.
     Undecided,
     /// The accelerated ones are faster.
     Faster,
@@ -74,29 +73,29 @@ pub enum Verdict {
     Slower,
 }
 
-/// Both groups side by side.
+/// Comparison of both groups.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Comparison {
-    /// Accelerated connections that count; old ones weigh less.
+    /// Weighted number of accelerated connections.
     pub accelerated: f64,
-    /// Those that were left alone.
+    /// Weighted number of unaccelerated connections.
     pub left_alone: f64,
-    /// Geometric mean of the goodput of the accelerated ones, bit/s.
+    /// Geometric mean of the goodput of the accelerated connections, bit/s.
     pub accelerated_bps: f64,
-    /// Of those that were left alone.
+    /// The same of the unaccelerated connections.
     pub left_alone_bps: f64,
-    /// How many times as fast the accelerated ones are; null while there are too few.
+    /// Ratio of the geometric means; null while there are too few connections.
     pub ratio: Option<f64>,
-    /// The ends of its 95 % confidence interval.
+    /// 95 % confidence interval of the ratio.
     pub interval: Option<(f64, f64)>,
-    /// What follows.
+    /// Result.
     pub verdict: Verdict,
-    /// The same in a sentence.
+    /// The result as a sentence.
     pub sentence: String,
 }
 
 impl Groups {
-    /// Counts a connection that has ended, if it belongs to one of the groups.
+    /// Adds a closed connection if it belongs to one of the groups.
     pub fn add(&mut self, flow: &FlowFigures) {
         let Some(bps) = flow.goodput_bps.filter(|bps| *bps > 0 && flow.acked_bytes >= LEAST_BYTES) else {
             return;
@@ -113,7 +112,7 @@ impl Groups {
         }
     }
 
-    /// Both side by side.
+    /// Compares both groups.
     pub fn compare(&self) -> Comparison {
         let (fast, alone) = (self.accelerated, self.left_alone);
         let bps = |group: Group| if group.count > 0.0 { libm::exp(group.mean) } else { 0.0 };
@@ -145,7 +144,7 @@ impl Groups {
     }
 }
 
-/// Half of the confidence interval of the difference.
+/// Half-width of the confidence interval of the difference.
 fn half_width(a: Group, b: Group) -> f64 {
     let part = |g: Group| g.variance() / g.count;
     let (a_part, b_part) = (part(a), part(b));
@@ -179,7 +178,7 @@ mod tests {
         FlowFigures { goodput_bps: Some(bps), acked_bytes: 1_000_000, why_passing, ..FlowFigures::default() }
     }
 
-    /// `n` connections in each group, spread by a factor of e both ways.
+    /// `n` connections in each group, spread by a factor of e in both directions.
     fn groups(n: u64, fast: f64, alone: f64) -> Groups {
         let mut groups = Groups::default();
         for i in 0..n {

@@ -1,57 +1,57 @@
-//! The figures of a connection.
+//! Statistics of a connection.
 
 use serde::{Deserialize, Serialize};
 
-/// Some of the connections.
+/// One page of the list of connections.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct FlowPage {
-    /// How many there are in all.
+    /// Total number of connections.
     pub all: u64,
-    /// These.
+    /// The connections of this page.
     pub flows: Vec<FlowFigures>,
-    /// Where the next page begins; null when this is the last.
+    /// Index where the next page begins; null on the last page.
     pub next: Option<u32>,
 }
 
-/// A connection. Pairs are for LAN and satellite.
+/// A connection. Pairs are LAN and satellite.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct FlowFigures {
-    /// Address and port of the host at the LAN.
+    /// Address and port of the host on the LAN side.
     pub lan: String,
-    /// Address and port of the host behind the satellite.
+    /// Address and port of the host on the satellite side.
     pub satellite: String,
-    /// `lan` or `satellite`: who opened it; null when nobody saw.
+    /// Side that opened it, `lan` or `satellite`; null if its SYN was not seen.
     pub opened_from: Option<String>,
     /// The subscriber's prefix.
     pub subscriber: Option<String>,
-    /// How far it is: `opening`, `established`, `closing`, `closed`.
+    /// State: `opening`, `established`, `closing`, `closed`.
     pub state: String,
-    /// Why it is not accelerated; null when it is. `sampled` is the group that is left alone.
+    /// Why it is not accelerated; null if it is. `sampled` is the unaccelerated sample.
     pub why_passing: Option<String>,
-    /// How it ended; null while it lives.
+    /// How it closed; null while it is open.
     pub end: Option<String>,
     /// Seconds since its first packet.
     pub age_s: f64,
-    /// Payload from each side.
+    /// Payload bytes from each side.
     pub bytes: [u64; 2],
-    /// Payload that the host behind the satellite has acknowledged.
+    /// Payload bytes acknowledged by the host on the satellite side.
     pub acked_bytes: u64,
-    /// Payload per time towards the satellite, while there was some.
+    /// Goodput towards the satellite during transmission, bit/s.
     pub goodput_bps: Option<u64>,
-    /// Round-trip time of the hop.
+    /// RTT of the satellite hop.
     pub rtt_ms: Option<f64>,
-    /// Window that the receiver advertised last.
+    /// Window last advertised by the receiver.
     pub window_bytes: u64,
-    /// Window that the sender was shown last.
+    /// Window last advertised to the sender.
     pub shown_bytes: u64,
-    /// Bytes held for it.
+    /// Bytes held by the gateway.
     pub held_bytes: u64,
-    /// Rate of a reader that is slower than the hop, bit/s.
+    /// Reading rate of a receiver that is slower than the hop, bit/s.
     pub reader_bps: Option<f64>,
-    /// Losses found in the hop.
+    /// Packets lost on the hop.
     pub lost: u64,
-    /// Timeouts of the gateway's own.
+    /// RTOs of the gateway.
     pub timeouts: u64,
-    /// Segments of the sender that were swallowed.
+    /// Duplicate segments from the sender that the gateway dropped.
     pub swallowed: u64,
 }

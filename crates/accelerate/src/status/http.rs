@@ -1,8 +1,7 @@
-//! Answers `GET /metrics`, and nothing else: a request, an answer, an end (HTTP/1.1, RFC 9112, with
-//! `Connection: close`).
+//! Answers `GET /metrics` only, one request per connection (HTTP/1.1, RFC 9112, with `Connection: close`).
 //!
-//! Nothing that comes in can hold the gateway up or fill its memory: few clients, short requests, little
-//! patience.
+//! Limits on the number of clients, the length of requests and the time keep clients from blocking the
+//! gateway or filling its memory.
 
 use super::prometheus::CONTENT_TYPE;
 use bentpipe_os::clock::monotonic;
@@ -10,11 +9,11 @@ use std::io::{self, Read as _, Write as _};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::os::fd::{AsFd as _, BorrowedFd};
 
-/// Longest request head.
+/// Maximum length of a request head.
 const LONGEST: usize = 8 << 10;
-/// Most clients at a time; one more is turned away.
+/// Maximum number of clients; further ones are rejected.
 const CLIENTS: usize = 8;
-/// A client has so long for its request and for taking the answer, in nanoseconds.
+/// Maximum time for a client's request and reading the answer, in nanoseconds.
 const PATIENCE: u64 = 5_000_000_000;
 
 /// A listener for Prometheus.
@@ -33,17 +32,17 @@ struct Client {
 }
 
 impl Http {
-    /// Listens.
+    /// Starts to listen.
     ///
     /// # Errors
-    /// When the address is taken or not of this machine.
+    /// When the address is in use or not of this machine.
     pub fn bind(at: SocketAddr) -> io::Result<Self> {
         let listener = TcpListener::bind(at)?;
         listener.set_nonblocking(true)?;
         Ok(Self { listener, clients: Vec::new() })
     }
 
-    /// Where it listens.
+    /// The listening address.
     ///
     /// # Errors
     /// When the socket is gone.
@@ -51,21 +50,21 @@ impl Http {
         self.listener.local_addr()
     }
 
-    /// What to wait for: call [`Http::serve`] when one of these can be read.
+    /// Descriptors to wait for: call [`Http::serve`] when one of them is readable.
     pub fn fds(&self) -> Vec<BorrowedFd<'_>> {
         let waiting = self.clients.iter().filter(|c| c.output.is_empty()).map(|c| c.stream.as_fd());
         [self.listener.as_fd()].into_iter().chain(waiting).collect()
     }
 
-    /// True when a client is slow: call [`Http::serve`] again soon even if nothing can be read.
+    /// True if clients are connected: call [`Http::serve`] again soon even if nothing is readable.
     pub const fn is_behind(&self) -> bool {
         !self.clients.is_empty()
     }
 
-    /// Answers what has come in with `page`. Never blocks, but for what `page` takes.
+    /// Answers pending requests with `page`. Only `page` may block.
     pub fn serve(&mut self, page: &mut dyn FnMut() -> String) {
         for _ in 0..CLIENTS {
-            // what goes wrong with one who wants to come in is no concern of ours
+            // errors of a new client are ignored
             let Ok((stream, _)) = self.listener.accept() else { break };
             if self.clients.len() < CLIENTS && stream.set_nonblocking(true).is_ok() {
                 let (input, output) = (Vec::new(), Vec::new());
@@ -78,7 +77,7 @@ impl Http {
 }
 
 impl Client {
-    /// False when it is to go.
+    /// Serves a client; returns false when it is to be disconnected.
     fn serve(&mut self, now: u64, page: &mut dyn FnMut() -> String) -> bool {
         if now.saturating_sub(self.came) > PATIENCE {
             return false;
@@ -103,7 +102,7 @@ impl Client {
         false
     }
 
-    /// True when the whole head is there, or more than one may be long.
+    /// True when the whole head has been read, or it is longer than the maximum.
     fn read(&mut self) -> io::Result<bool> {
         let mut part = [0; 2048];
         loop {
@@ -160,7 +159,7 @@ mod tests {
                 Ok(0) => break,
                 Ok(n) => got.extend_from_slice(&part[..n]),
                 Err(e) if e.kind() == io::ErrorKind::WouldBlock => std::thread::yield_now(),
-                // what was not read of a long request resets the connection
+                // the unread part of a long request causes a RST
                 Err(_) => break,
             }
         }

@@ -1,4 +1,4 @@
-//! What is said over the control socket: lines of JSON, and the figures in them.
+//! Messages on the control socket: lines of JSON.
 
 use super::comparison::Comparison;
 use super::flow::FlowPage;
@@ -6,29 +6,29 @@ use crate::deploy::Sandbox;
 use bentpipe_service::Refusal;
 use serde::{Deserialize, Serialize};
 
-/// Most connections in an answer.
+/// Maximum number of connections in an answer.
 pub const PAGE: usize = 1000;
 
-/// A line to the gateway.
+/// A request to the gateway.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "request", rename_all = "snake_case", deny_unknown_fields)]
 pub enum Request {
-    /// How it is.
+    /// Ask for its status.
     Status,
-    /// Its connections, in the order of its table.
+    /// List its connections in table order.
     Flows {
-        /// Where to begin: 0, or `next` of the page before.
+        /// First index: 0, or `next` of the previous page.
         #[serde(default)]
         from: u32,
-        /// At most so many; never more than [`PAGE`].
+        /// Maximum number of connections; at most [`PAGE`].
         #[serde(default = "page")]
         most: usize,
     },
-    /// Read the file again.
+    /// Reload the gateway file.
     Reload,
-    /// End as planned.
+    /// Stop.
     Stop {
-        /// Leave the records of connections, so that the next run goes on with them.
+        /// Keep the records of connections, so that the next run resumes them.
         #[serde(default)]
         keep: bool,
     },
@@ -38,20 +38,20 @@ const fn page() -> usize {
     PAGE
 }
 
-/// A line from the gateway.
+/// A reply from the gateway.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "reply", rename_all = "snake_case")]
 pub enum Reply {
-    /// How it is.
+    /// Its status.
     Status(Box<Status>),
     /// Its connections.
     Flows(FlowPage),
-    /// It is done.
+    /// The request was carried out.
     Done {
-        /// What.
+        /// What was done.
         message: String,
     },
-    /// It is not.
+    /// The request was refused.
     Refused(Refusal),
 }
 
@@ -70,84 +70,84 @@ impl bentpipe_service::Reply for Reply {
     }
 }
 
-/// How a gateway is.
+/// Status of a gateway.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Status {
-    /// Its name.
+    /// Name.
     pub name: String,
-    /// Its file.
+    /// Path of its gateway file.
     pub file: String,
     /// `routed` or `inline`.
     pub kind: String,
-    /// Seconds since it began.
+    /// Seconds since the start.
     pub uptime_s: f64,
-    /// Rate of the hop in bit/s, where it is configured.
+    /// Configured rate of the hop in bit/s.
     pub rate_bps: Option<u64>,
-    /// Why nothing is accelerated, when that is so.
+    /// Why nothing is accelerated; null in normal operation.
     pub bypass: Option<String>,
-    /// What came in lately from the LAN and from the satellite, bit/s.
+    /// Current throughput from the LAN and from the satellite, bit/s.
     pub throughput_bps: [f64; 2],
-    /// What the data path counts.
+    /// Counters of the data path.
     pub figures: Figures,
-    /// Accelerated connections beside those left alone.
+    /// Comparison of accelerated and unaccelerated connections.
     pub sample: Option<Comparison>,
     /// Flow records that could not be written.
     pub records_lost: u64,
-    /// What the gateway can still reach.
+    /// State of the sandbox.
     #[serde(default)]
     pub sandbox: Sandbox,
-    /// How the scheduler treats the thread that carries packets, and why no better.
+    /// Scheduling priority of the data thread, and why it is not better.
     #[serde(default)]
     pub priority: String,
 }
 
-/// What a data path counts. Pairs are for LAN and satellite: where packets came from.
+/// Counters of a data path. Pairs are LAN and satellite, the side that packets came from.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Figures {
-    /// Connections that are accelerated now.
+    /// Connections accelerated now.
     pub accelerated: u64,
-    /// Connections that pass now.
+    /// Unaccelerated connections now.
     pub passing: u64,
-    /// Of all these the ones that are being opened.
+    /// How many of both are still being opened.
     pub opening: u64,
-    /// Those that pass, by reason.
+    /// Unaccelerated connections by reason.
     pub passing_why: Vec<(String, u64)>,
-    /// Connections since it began.
+    /// Connections since the start.
     pub connections: u64,
-    /// Wire packets that came in.
+    /// Packets received, counted as on the wire.
     pub packets: [u64; 2],
-    /// Their bytes, IP headers included.
+    /// Bytes received, IP headers included.
     pub bytes: [u64; 2],
     /// Bytes held now.
     pub held_bytes: u64,
-    /// The most that were held.
+    /// Maximum of the bytes held.
     pub held_peak_bytes: u64,
     /// Packets found lost on the hop.
     pub lost: u64,
-    /// Packets sent again.
+    /// Packets retransmitted by the gateway.
     pub repaired: u64,
-    /// Further copies sent ahead of any loss.
+    /// Redundant copies sent before any loss.
     pub copied: u64,
-    /// Packets that came in and did not go out, by cause.
+    /// Packets received and not forwarded, by cause.
     pub not_forwarded: Vec<(String, u64)>,
-    /// Packets that the ports lost, by place.
+    /// Packets lost at the ports, by place.
     pub port_drops: Vec<(String, u64)>,
-    /// What the data path could not read, so that it passed, by reason; and how often it had no room, or came
-    /// late.
+    /// Packets that the data path could not parse and forwarded unchanged, by reason; and how often it ran
+    /// out of memory or was late.
     #[serde(default)]
     pub data_path: Vec<(String, u64)>,
-    /// What nodes of kinds that are not built in have counted.
+    /// Counters of nodes of kinds that are not built in.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub nodes: Vec<NodeFigures>,
 }
 
-/// What a node of a kind that is not built in has counted.
+/// Counters of a node of a kind that is not built in.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct NodeFigures {
-    /// Its name.
+    /// Name.
     pub name: String,
-    /// Its kind.
+    /// Kind.
     pub kind: String,
-    /// Its counters, by name.
+    /// Counters by name.
     pub counters: Vec<(String, u64)>,
 }

@@ -1,5 +1,5 @@
-//! How a gateway tells how it is: figures, the proof of gain, flow records, the control socket, and metrics
-//! for Prometheus.
+//! Status of a gateway: counters, measured gain, flow records, the control socket, and metrics for
+//! Prometheus.
 
 pub mod comparison;
 mod flow;

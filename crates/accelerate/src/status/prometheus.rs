@@ -1,13 +1,12 @@
 //! Metrics in Prometheus's text format 0.0.4.
 //!
-//! Labels are the gateway's name, directions, and the reasons and causes that the gateway itself lists: their
-//! number is bounded by this program, never by traffic. What is told per connection or subscriber stands in
-//! the flow records.
+//! Labels are the gateway's name, directions, and the reasons and causes defined by the gateway: their number
+//! is bounded by the program, not by traffic. Per-connection and per-subscriber data is in the flow records.
 
 use super::messages::Status;
 use core::fmt::Write as _;
 
-/// What is sent as its content type.
+/// Content type of the page.
 pub(super) const CONTENT_TYPE: &str = "text/plain; version=0.0.4; charset=utf-8";
 const SIDES: [&str; 2] = ["lan", "satellite"];
 
@@ -100,7 +99,6 @@ impl Page {
     }
 }
 
-/// A label's value.
 fn escaped(text: &str) -> String {
     text.replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n")
 }

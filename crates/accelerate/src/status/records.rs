@@ -1,8 +1,7 @@
-//! A line for each connection that ends, in a file: CSV (RFC 4180) or JSON lines.
+//! Flow records: a line in a file for each closed connection, CSV (RFC 4180) or JSON lines.
 //!
-//! Writing never holds the gateway up for long and never ends it: what cannot be written is counted, and the
-//! file is tried again at the next connection. After [`Records::reopen`] the file is opened anew, so that it
-//! can be rotated by moving it away.
+//! A failed write is counted and never stops the gateway; the file is tried again at the next connection.
+//! [`Records::reopen`] makes it open the file anew, so that the file can be rotated by moving it away.
 
 use super::flow::FlowFigures;
 use bentpipe_scenario::gateway_file::RecordFormat;
@@ -25,7 +24,7 @@ pub struct Records {
 }
 
 impl Records {
-    /// Opens the file, to add to it.
+    /// Opens the file for appending.
     ///
     /// # Errors
     /// When it cannot be opened.
@@ -40,12 +39,12 @@ impl Records {
         self.lost
     }
 
-    /// The next record goes into a new file if this one was moved away.
+    /// Reopens the file at the next record, in case it was moved away.
     pub fn reopen(&mut self) {
         self.file = None;
     }
 
-    /// Adds connections that ended; `now` is in seconds since 1970.
+    /// Appends closed connections; `now` is in seconds since 1970.
     pub fn add(&mut self, flows: &[FlowFigures], now: u64) {
         if flows.is_empty() {
             return;
@@ -101,7 +100,7 @@ fn csv(flow: &FlowFigures, now: u64) -> String {
     .join(",")
 }
 
-/// As RFC 4180 wants it.
+/// Quotes a field according to RFC 4180.
 fn quoted(text: &str) -> String {
     if text.contains([',', '"', '\n', '\r']) {
         format!("\"{}\"", text.replace('"', "\"\""))

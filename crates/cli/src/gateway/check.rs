@@ -6,7 +6,7 @@ use bentpipe_accelerate::deploy::Check;
 use core::fmt::Write as _;
 use serde_json::json;
 
-/// The whole check as text or JSON.
+/// Returns the result of the check as text or JSON.
 pub(super) fn text(file: &str, check: &Check, json: bool) -> Result<String, Failure> {
     let steps: Vec<String> = check.plan.steps.iter().map(ToString::to_string).collect();
     if json {

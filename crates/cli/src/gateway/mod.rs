@@ -1,4 +1,4 @@
-//! `bentpipe gateway`: a gateway before a satellite hop, on this machine.
+//! `bentpipe gateway`: runs and controls a gateway in front of a satellite hop.
 
 mod check;
 mod show;
@@ -90,7 +90,7 @@ enum Action {
     Undo,
 }
 
-/// Does it; gives the exit status.
+/// Carries out the action; returns the exit status.
 pub(crate) fn run(gateway: &Gateway) -> Result<u8, Failure> {
     let registry = Registry::at(&gateway.run_dir);
     let name = gateway.name.as_deref();
@@ -122,7 +122,7 @@ pub(crate) fn run(gateway: &Gateway) -> Result<u8, Failure> {
     print(&text).map(|()| 0)
 }
 
-/// Reads a gateway file; a fault in it is the user's.
+/// Reads a gateway file; an error in it is an input error.
 fn read(path: &Path) -> Result<GatewayFile, Failure> {
     Ok(load(&input::file(path)?)?)
 }
@@ -149,7 +149,7 @@ fn carry(path: &Path, registry: Registry, start: Start, replace: bool) -> Result
     }
 }
 
-/// A line for the journal: keys and values.
+/// Prints an event as a log line of keys and values.
 fn log(event: &Event) {
     let level = match event.level {
         Level::Info => "info",

@@ -1,4 +1,4 @@
-//! What `bentpipe gateway status` and `flows` print.
+//! Output of `bentpipe gateway status` and `flows`.
 
 use crate::link::{rate, time};
 use crate::outcome::Failure;
@@ -8,7 +8,7 @@ use core::fmt::Write as _;
 use std::thread::park_timeout;
 use std::time::Duration;
 
-/// Throughput is counted once a second: a gateway that has just begun has none yet.
+/// Throughput is measured once a second, so a gateway that has just started has none yet.
 const FIRST: f64 = 1.2;
 
 pub(super) fn status(client: &mut Client<Reply>, json: bool) -> Result<String, Failure> {
@@ -57,7 +57,7 @@ fn pretty(value: &impl serde::Serialize) -> Result<String, Failure> {
     serde_json::to_string_pretty(value).map(|t| t + "\n").map_err(Failure::run)
 }
 
-/// One line each: what it is, its traffic, its connections, the hop, what was lost here, and the proof.
+/// Returns one line each for the gateway, traffic, connections, the hop, local losses and the measured gain.
 pub(super) fn text(status: &Status) -> String {
     let figures = &status.figures;
     let own = status.rate_bps.map_or("not paced".to_owned(), |bps| format!("hop {}", rate(bps as f64)));
@@ -110,13 +110,13 @@ pub(super) fn text(status: &Status) -> String {
     out
 }
 
-/// Counts that are not zero, in brackets.
+/// Counters that are not zero, in parentheses.
 fn reasons(counts: &[(String, u64)]) -> String {
     let listed = listed(counts);
     if listed == "none" { String::new() } else { format!(" ({listed})") }
 }
 
-/// Counts that are not zero.
+/// Counters that are not zero.
 fn listed(counts: &[(String, u64)]) -> String {
     let some: Vec<String> =
         counts.iter().filter(|c| c.1 > 0).map(|(key, n)| format!("{n} {}", key.replace('_', " "))).collect();

@@ -1,4 +1,4 @@
-//! `bentpipe gateway top`: a running gateway in the terminal, a few times a second.
+//! `bentpipe gateway top`: shows a running gateway in the terminal, updated a few times a second.
 
 use super::show::{heading, look, page, row};
 use crate::link::{rate, time};
@@ -10,12 +10,12 @@ use ratatui::Frame;
 use ratatui::style::{Color, Modifier, Style};
 use ratatui::text::{Line, Span};
 
-/// Columns of a bar.
+/// Width of a bar in columns.
 const BAR: usize = 24;
-/// Connections asked for.
+/// Maximum number of connections shown.
 const MOST: usize = 200;
 
-/// Shows the gateway until `q`, or until it ends; returns what to print.
+/// Shows the gateway until `q` or until it ends; returns the text to print.
 pub(super) fn run(client: &mut Client<Reply>, once: bool) -> Result<String, Failure> {
     let now = both(client)?;
     if once {

@@ -1,4 +1,4 @@
-//! `bentpipe top`: a running session in the terminal, a few times a second.
+//! `bentpipe top`: shows a running session in the terminal, updated a few times a second.
 
 mod view;
 
@@ -13,9 +13,9 @@ use std::io::{self, IsTerminal as _};
 use std::thread::park_timeout;
 use std::time::Duration;
 
-/// Between two looks.
+/// Interval between updates.
 const EVERY: Duration = Duration::from_millis(300);
-/// Columns of a frame that is printed.
+/// Width of printed output in columns.
 const COLUMNS: u16 = 100;
 
 /// What to watch.
@@ -29,7 +29,7 @@ pub(crate) struct Top {
     once: bool,
 }
 
-/// Shows the session until `q`, or until it ends; returns what to print.
+/// Shows the session until `q` or until it ends; returns the text to print.
 pub(crate) fn run(top: &Top) -> Result<String, Failure> {
     let mut client = find(top.session.as_deref())?;
     let state = look(&mut client)?;
@@ -47,8 +47,8 @@ pub(crate) fn run(top: &Top) -> Result<String, Failure> {
     )
 }
 
-/// Shows what `look` finds, again and again until `q`. Returns what to print: nothing, or the `end` when the
-/// service has ended. `name` is the command, with what to use where there is no terminal.
+/// Shows the result of `look` repeatedly until `q`. Returns the text to print: nothing, or the result of
+/// `end` if the service has ended. `name` is the command, `help` what to use if there is no terminal.
 pub(crate) fn watch<T>(
     (name, help): (&str, &str),
     mut now: T,
@@ -72,7 +72,7 @@ pub(crate) fn watch<T>(
         }
         match look() {
             Ok(next) => now = next,
-            // what was shown last is what it came to
+            // the last state shown is the final one
             Err(_) => break Ok(end(&now)),
         }
     };
@@ -85,7 +85,7 @@ fn look(client: &mut Client<Reply>) -> Result<State, Failure> {
     Ok(client.ask(&Request::Show, state)?)
 }
 
-/// Waits for the next look; true when the user has had enough.
+/// Waits until the next update; returns true if the user quits.
 fn quits() -> io::Result<bool> {
     if !event::poll(EVERY)? {
         return Ok(false);

@@ -1,4 +1,4 @@
-//! The picture: a heading, four lines for each direction, the connections.
+//! The screen: a heading, four lines for each direction, the connections.
 
 use crate::link::{by_user, lateness, losses, queue, rate, share, time};
 use bentpipe_live::control::{FlowState, LinkState, State};
@@ -8,12 +8,12 @@ use ratatui::style::{Color, Modifier, Style};
 use ratatui::text::{Line, Span};
 use ratatui::widgets::Widget;
 
-/// Columns of a bar.
+/// Width of a bar in columns.
 const BAR: usize = 24;
-/// From this share on a queue is shown as full.
+/// From this ratio on a queue is shown as full.
 const FULL: f64 = 0.9;
 
-/// A session, to be drawn.
+/// Widget that draws a session.
 pub(crate) struct View<'a>(pub(crate) &'a State);
 
 impl Widget for View<'_> {
@@ -108,7 +108,7 @@ fn direction(out: &mut Vec<Line<'static>>, link: &LinkState) {
     out.push(meter("queue", fill, colour, &queue(link)));
     let lost: u64 = link.drops.iter().map(|d| d.1).sum();
     let style = if lost > 0 { Style::new().fg(Color::Yellow) } else { Style::new() };
-    // those that found the queue full are not among the packets that were sent
+    // packets dropped at a full queue are not counted as sent
     let line = format!("  {:6} {} of {} sent", "lost", losses(link), link.packets);
     out.push(Line::from(Span::styled(line, style)));
 }

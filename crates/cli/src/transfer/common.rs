@@ -1,4 +1,4 @@
-//! What `bentpipe send` and `bentpipe receive` have in common.
+//! Common parts of `bentpipe send` and `bentpipe receive`.
 
 use crate::input::name_and_value;
 use crate::outcome::{Failure, print, say};
@@ -44,10 +44,10 @@ impl Common {
         Ok(choice)
     }
 
-    /// Where reports go; a file that cannot be written is found out before anything is sent.
+    /// Opens the outputs of the report before the transfer, to detect a file that cannot be written.
     pub(super) fn reports(&self) -> Result<Reports<'_>, Failure> {
         let open = |path: &PathBuf| {
-            // what is there stays until there is something better
+            // keep the old contents until a new report exists
             let file = File::options().write(true).create(true).truncate(false).open(path);
             opened(path, file).map(|file| (path.clone(), file))
         };
@@ -56,25 +56,25 @@ impl Common {
     }
 }
 
-/// Where the report of a transfer goes.
+/// Outputs of the report of a transfer.
 pub(super) struct Reports<'a> {
     common: &'a Common,
     file: Option<(PathBuf, File)>,
 }
 
-/// What is said of a transfer.
+/// The report of a finished transfer.
 pub(super) struct Told {
     /// The report as text or JSON.
     pub(super) text: String,
-    /// Why the file does not have it.
+    /// Why it could not be written to the file.
     pub(super) fault: Option<Failure>,
 }
 
 impl Reports<'_> {
-    /// The report of a transfer as text or JSON, which also goes to a file if one is wanted.
+    /// Creates the report as text or JSON, and writes it to the file if one was given.
     pub(super) fn tell(&mut self, choice: &Choice, flow: FlowReport, ran: Duration) -> Told {
         let mut report = assemble(&choice.scenario, ran, vec![flow], Vec::new(), Vec::new());
-        // sequence numbers come from the system, and what the path did from nowhere
+        // sequence numbers are random, and a real path has no seed
         report.seed = None;
         let json = report.to_json() + "\n";
         let written = self.file.as_mut().map_or(Ok(()), |(path, file)| {
@@ -86,7 +86,7 @@ impl Reports<'_> {
 }
 
 impl Told {
-    /// What goes to standard output. It is printed even when the file could not be written.
+    /// The text for standard output; it is printed even if the file could not be written.
     pub(super) fn shown(self) -> Result<String, Failure> {
         let Some(fault) = self.fault else { return Ok(self.text) };
         print(&self.text)?;
@@ -94,7 +94,7 @@ impl Told {
     }
 }
 
-/// Puts `text` in place of what the file has; pipes and devices have nothing.
+/// Replaces the contents of a regular file; writes to pipes and devices as they are.
 fn replace(file: &mut File, text: &str) -> io::Result<()> {
     if file.metadata()?.is_file() {
         file.set_len(0)?;
@@ -102,7 +102,7 @@ fn replace(file: &mut File, text: &str) -> io::Result<()> {
     file.write_all(text.as_bytes())
 }
 
-/// What nobody outside can guess: sequence numbers come from it (RFC 6528).
+/// An unpredictable random number, from which sequence numbers are derived (RFC 6528).
 pub(super) fn seed() -> Result<u64, Failure> {
     let mut bytes = [0; 8];
     let read = File::open("/dev/urandom").and_then(|mut f| f.read_exact(&mut bytes));
@@ -110,7 +110,7 @@ pub(super) fn seed() -> Result<u64, Failure> {
     Ok(u64::from_le_bytes(bytes))
 }
 
-/// A standard stream as a file of its own.
+/// Duplicates a standard stream as a file.
 pub(super) fn own(stream: impl AsFd, name: &str) -> Result<File, Failure> {
     let copy = stream.as_fd().try_clone_to_owned();
     copy.map(File::from).map_err(|e| Failure::Run(format!("{name}: {e}")))

@@ -1,4 +1,4 @@
-//! `bentpipe send` and `bentpipe receive`: the engine as a real TCP, from this host to any peer and back.
+//! `bentpipe send` and `bentpipe receive`: the TCP engine as a real TCP from this host to any peer.
 
 mod common;
 mod progress;

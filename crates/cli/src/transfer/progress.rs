@@ -1,6 +1,6 @@
-//! How a transfer goes on, in one line that is drawn again; nothing where standard error is no terminal, or
-//! the terminal is another program's: of two ends that `bentpipe emulate` runs on one terminal only the near
-//! one is in its foreground.
+//! Progress of a transfer, in one line that is redrawn. Nothing is drawn if standard error is no terminal or
+//! this process is not in its foreground: of two ends that `bentpipe emulate` runs on one terminal, only the
+//! near one is.
 
 use bentpipe_live::transfer::Look;
 use core::fmt::Write as _;
@@ -9,18 +9,17 @@ use rustix::process::getpgrp;
 use rustix::termios::tcgetpgrp;
 use std::io;
 
-/// The line.
 pub(super) struct Progress {
     bar: ProgressBar,
-    /// Time and bytes of the looks that the rate is told of.
+    /// Time and bytes of recent samples, for the rate.
     recent: Vec<(f64, u64)>,
 }
 
-/// The rate is that of so many looks, a second.
+/// Number of samples, about one second, over which the rate is averaged.
 const LOOKS: usize = 10;
 
 impl Progress {
-    /// Of `length` bytes, where that is known.
+    /// For a transfer of `length` bytes, if known.
     pub(super) fn new(length: Option<u64>) -> Self {
         let (bar, form) = match length {
             Some(length) => (ProgressBar::new(length), "{wide_bar} {percent} %  {msg}"),
@@ -35,7 +34,7 @@ impl Progress {
         Self { bar, recent: Vec::new() }
     }
 
-    /// Draws it anew.
+    /// Redraws it.
     pub(super) fn look(&mut self, look: Look) {
         let now = look.elapsed.as_secs_f64();
         if self.recent.len() > LOOKS {
@@ -48,7 +47,6 @@ impl Progress {
         self.bar.set_message(line(&look, rate));
     }
 
-    /// Takes it away.
     pub(super) fn end(&self) {
         self.bar.finish_and_clear();
     }

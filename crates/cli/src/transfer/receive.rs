@@ -31,7 +31,7 @@ pub(crate) const EXAMPLES: &str = "Examples:
 
 Exit status: 0 when everything up to the sender's end has been written, 1 when not, 2 when the command line is at fault.";
 
-/// Receives; returns the report.
+/// Receives a transfer; returns the report.
 pub(crate) fn receive(args: &Receive) -> Result<String, Failure> {
     let choice = args.common.choice(&format!("receive at {}", args.at))?;
     let (address, port) = place(&args.at)?;

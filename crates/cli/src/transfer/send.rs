@@ -31,7 +31,7 @@ pub(crate) const EXAMPLES: &str = "Examples:
 
 Exit status: 0 when the peer's TCP has everything, 1 when not, 2 when the command line is at fault.";
 
-/// Sends; returns the report.
+/// Sends a transfer; returns the report.
 pub(crate) fn send(args: &Send) -> Result<String, Failure> {
     let choice = args.common.choice(&format!("send to {}", args.to))?;
     let file = match &args.file {
@@ -71,9 +71,9 @@ pub(crate) fn send(args: &Send) -> Result<String, Failure> {
     Err(failure)
 }
 
-/// What is said of a stream that did not arrive.
+/// Reports a failed transfer.
 fn broken(reports: &mut Reports<'_>, choice: &Choice, guest: &Guest, failed: transfer::Failed) -> Failure {
-    // what was reached until then may say why
+    // the report up to the failure may show its cause
     if let Some(report) = failed.report {
         let end = guest.station.clock().now().since(Instant::ZERO);
         let told = reports.tell(choice, *report, end);
@@ -85,7 +85,7 @@ fn broken(reports: &mut Reports<'_>, choice: &Choice, guest: &Guest, failed: tra
     Failure::run(failed.why)
 }
 
-/// What is said of one that did.
+/// Reports a finished transfer.
 fn arrived(
     reports: &mut Reports<'_>,
     choice: &Choice,
@@ -101,7 +101,7 @@ fn arrived(
     reports.tell(choice, sent.report, sent.end.since(Instant::ZERO)).shown()
 }
 
-/// The addresses of a name, in the order of the system's resolver.
+/// Resolves a name to addresses, in the order of the system's resolver.
 fn resolve(to: &str) -> Result<Vec<SocketAddr>, Failure> {
     let wrong = |why: &str| {
         Failure::Input(format!(

@@ -1,7 +1,7 @@
-//! Firewalls on the router: what `check` says of them, and what becomes of a start that stops the site's
+//! Firewalls on the router: what `check` reports about them, and what happens if a start stops the site's
 //! traffic.
 //!
-//! `BENTPIPE_STARTS` is how many starts of each kind there are; the acceptance list asks for many.
+//! `BENTPIPE_STARTS` is the number of starts of each kind; the acceptance test uses many.
 
 use crate::lab::{FAR, HOST, Lab, ROUTER, echo, err, ip, out, wait_until};
 use bentpipe_os::{Clock, namespace};
@@ -16,7 +16,7 @@ use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
 use std::thread::{self, Builder, JoinHandle, park_timeout};
 use std::time::Duration;
 
-/// Further addresses of the far host: peers.
+/// More addresses of the far host, used as peers.
 const PEERS: [&str; 4] = ["10.77.2.11", "10.77.2.12", "10.77.2.13", "10.77.2.14"];
 
 fn shell(script: &str) -> Result<(), String> {
@@ -25,8 +25,7 @@ fn shell(script: &str) -> Result<(), String> {
     if done.status.success() { Ok(()) } else { Err(format!("{script}: {}", err(&done))) }
 }
 
-/// A firewall as people have it: hosts of the LAN may open connections to the satellite, nobody may from
-/// there.
+/// Typical firewalls: hosts of the LAN may open connections to the satellite side, but not the reverse.
 fn firewalls() -> Vec<(&'static str, String)> {
     let iptables = "IPT -P FORWARD DROP
         IPT -A FORWARD -i eth1 -o eth0 -j ACCEPT
@@ -47,7 +46,7 @@ END";
     ]
 }
 
-/// Builds one on the router; false, with a line that says so, when its program is not there.
+/// Sets up a firewall on the router; prints a line and returns false if its program is missing.
 fn build(lab: &Lab, test: &str, tool: &str, script: &str) -> bool {
     if let Err(why) = shell(&format!("command -v {tool}")) {
         println!("SKIPPED {test}: {why}");
@@ -96,7 +95,7 @@ fn a_firewall_that_would_drop_the_sites_traffic_is_named_and_its_rules_mend_it()
         for stream in [&mut early, &mut late] {
             echo(stream, 1_000_000);
         }
-        // what it kept out it still keeps out
+        // the firewall still blocks what it blocked before
         let listener = lab.at(HOST, || TcpListener::bind("10.77.1.2:0")).expect("a listener");
         let to = listener.local_addr().expect("an address");
         let opened = lab.at(FAR, || TcpStream::connect_timeout(&to, Duration::from_millis(500)));
@@ -109,7 +108,7 @@ const TALKS: u8 = 0;
 const SILENT: u8 = 1;
 const ENDS: u8 = 2;
 
-/// Connections from the host to peers, each of which asks for an echo a few times a second.
+/// Connections from the host to peers; each sends an echo request a few times a second.
 struct Talk {
     manner: Arc<AtomicU8>,
     echoes: Arc<[AtomicU64; 4]>,
@@ -169,8 +168,8 @@ fn add_peers(lab: &Lab) {
 
 #[test]
 fn a_start_that_stops_traffic_is_taken_back() {
-    // seen by no check: our own packets are dropped before any rule for forwarded ones, and where nothing is
-    // counted
+    // `check` cannot see this one: it drops packets from the gateway before the forward chains and before the
+    // counters
     let raw = "nft 'add table inet raw; add chain inet raw pre { type filter hook prerouting priority -500; }; add rule inet raw pre iifname { bentlan, bentsat } drop'";
     let mut all = firewalls();
     all.push(("nft", raw.to_owned()));
@@ -194,7 +193,7 @@ fn a_start_that_stops_traffic_is_taken_back() {
             assert!(took < 5.0, "{tool} {n}, start {start}: {took} s");
             assert_eq!(lab.traces(), before, "{tool} {n}");
             let then = talk.echoes();
-            // what was lost is sent again when a timer says so
+            // lost packets are retransmitted after an RTO
             wait_until("connections that go on", || {
                 talk.echoes().iter().zip(&then).all(|(now, then)| *now > then + 2)
             });
@@ -211,9 +210,9 @@ fn a_start_that_stops_traffic_is_taken_back() {
     });
 }
 
-/// Datagrams to each peer that nobody answers, until told to end.
+/// Sends datagrams to each peer that nobody answers, until stopped.
 fn one_way(lab: &Lab, manner: Arc<AtomicU8>) -> JoinHandle<()> {
-    // sockets that nobody reads: no host says that the port is closed
+    // sockets that are never read, so that no host sends port unreachable
     let deaf: Vec<UdpSocket> =
         PEERS.iter().map(|p| lab.at(FAR, || UdpSocket::bind((*p, 4000))).expect("a socket")).collect();
     let net = lab.net(HOST);
@@ -249,7 +248,7 @@ fn a_start_beside_traffic_that_merely_ends_is_left_alone() {
             let datagrams = (kind == "one-way").then(|| one_way(&lab, Arc::clone(&ends)));
             let gateway = lab.start(&file);
             if let Some(talk) = talk.as_ref() {
-                // those that talk are known before the start; with so much loss not all of them always
+                // active peers are known before the start; with this much loss perhaps not all of them
                 let known = if kind == "loss" { "peers answered" } else { "4 peers answered" };
                 assert!(gateway.lines.contains(known), "{}", gateway.lines);
                 talk.set(match kind {

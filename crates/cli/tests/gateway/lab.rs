@@ -1,4 +1,4 @@
-//! A host, a router and a far host in network namespaces of their own. Gone when the test ends.
+//! A host, a router and a far host in separate network namespaces. Removed when the test ends.
 
 pub(crate) use ::lab::once::ip;
 use bentpipe_os::namespace;
@@ -13,12 +13,12 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::thread::{self, Builder};
 use std::time::Duration;
 
-/// Places of the namespaces.
+/// Indices of the namespaces.
 pub(crate) const HOST: usize = 0;
 pub(crate) const ROUTER: usize = 1;
 pub(crate) const FAR: usize = 2;
 
-/// Longest wait for anything.
+/// Timeout for all waits.
 const PATIENCE: Duration = Duration::from_secs(20);
 
 pub(crate) struct Lab {
@@ -27,8 +27,8 @@ pub(crate) struct Lab {
 }
 
 impl Lab {
-    /// Makes it; `None`, with a line that says so, when that cannot be done here. `routed`: the far host
-    /// knows the way back.
+    /// Sets up the lab; prints a line and returns `None` if that is not possible here. `routed`: the far host
+    /// has a route back.
     pub(crate) fn new(test: &str, routed: bool) -> Option<Self> {
         let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(format!("gateway-{test}-{}", id()));
         let _ = fs::remove_dir_all(&folder);
@@ -80,22 +80,22 @@ impl Lab {
         Ok(lab)
     }
 
-    /// The file of a namespace, for threads of a test's own.
+    /// A handle to a namespace, for a test's own threads.
     pub(crate) fn net(&self, net: usize) -> OwnedFd {
         self.nets[net].try_clone().expect("a descriptor")
     }
 
-    /// Does something in a namespace.
+    /// Runs `act` in a namespace.
     pub(crate) fn at<T>(&self, net: usize, act: impl FnOnce() -> T) -> T {
         namespace::in_network(&self.nets[net], act).expect("a namespace we made")
     }
 
-    /// A gateway file in the folder of the test; `more` is added at its end. It is not watched.
+    /// Writes a gateway file to the folder of the test, with `more` at its end. The watch is off.
     pub(crate) fn file(&self, more: &str) -> String {
         self.watched_file("0 s", more)
     }
 
-    /// The same, watched for so long.
+    /// The same with a watch of this length.
     pub(crate) fn watched_file(&self, watch: &str, more: &str) -> String {
         let path = self.folder.join("gw.toml");
         let text = format!(
@@ -115,12 +115,12 @@ impl Lab {
         command
     }
 
-    /// `bentpipe gateway ARGS` on the router.
+    /// Runs `bentpipe gateway ARGS` on the router.
     pub(crate) fn gateway(&self, args: &[&str]) -> Output {
         self.at(ROUTER, || self.command(args).output().expect("it starts"))
     }
 
-    /// The same with something changed about the command.
+    /// The same after `change` has modified the command.
     pub(crate) fn gateway_with(&self, args: &[&str], change: impl FnOnce(&mut Command)) -> Output {
         let mut command = self.command(args);
         change(&mut command);
@@ -132,7 +132,7 @@ impl Lab {
         self.start_as(&["run", file], &[])
     }
 
-    /// What a command prints, with words before the program.
+    /// Output of a command run under the program `under`.
     pub(crate) fn start_as_output(&self, args: &[&str], under: &[&str]) -> String {
         let inner = self.command(args);
         let mut command = Command::new(under[0]);
@@ -140,7 +140,7 @@ impl Lab {
         out(&self.at(ROUTER, || command.output().expect("it starts")))
     }
 
-    /// The same with other words, and words before the program.
+    /// The same with other arguments, run under the program `under`.
     pub(crate) fn start_as(&self, args: &[&str], under: &[&str]) -> Gateway {
         let mut command = self.command(args);
         if let [program, words @ ..] = under {
@@ -163,13 +163,13 @@ impl Lab {
         gateway
     }
 
-    /// All that a gateway could change on the router.
+    /// Everything on the router that a gateway could change.
     pub(crate) fn traces(&self) -> String {
         self.at(ROUTER, || {
             let run = |program: &str, args: &str| {
                 let output = Command::new(program).args(args.split(' ')).output().expect("it runs");
                 let text = String::from_utf8_lossy(&output.stdout).into_owned();
-                // these come up by themselves some time later
+                // the kernel adds these itself some time later
                 let lasting = text.lines().filter(|l| !l.contains("fe80") && !l.starts_with("anycast"));
                 lasting.collect::<Vec<_>>().join("\n")
             };
@@ -187,12 +187,12 @@ impl Lab {
         })
     }
 
-    /// A connection from the host to the far host over which bytes come back as they are sent.
+    /// Opens a connection from the host to an echo server on the far host.
     pub(crate) fn connect(&self, v6: bool) -> TcpStream {
         self.connect_to(if v6 { "fd77:2::2" } else { "10.77.2.2" })
     }
 
-    /// The same with an address of the far host.
+    /// The same to a given address of the far host.
     pub(crate) fn connect_to(&self, address: &str) -> TcpStream {
         let address: IpAddr = address.parse().expect("an address");
         let listener = self.at(FAR, || TcpListener::bind(SocketAddr::new(address, 0))).expect("a listener");
@@ -226,10 +226,9 @@ impl Drop for Lab {
     }
 }
 
-/// A gateway that runs.
 pub(crate) struct Gateway {
     child: Child,
-    /// What it says, line by line, until it has ended.
+    /// Its log lines, until it has ended.
     log: Receiver<String>,
     pub(crate) lines: String,
 }
@@ -244,7 +243,7 @@ impl Gateway {
         kill_process(pid, signal).expect("it is there");
     }
 
-    /// The log up to a line that holds `word`.
+    /// Reads the log up to a line that contains `word`.
     pub(crate) fn wait_for(&mut self, word: &str) {
         while !self.lines.contains(word) {
             let line = self.log.recv_timeout(PATIENCE);
@@ -257,13 +256,13 @@ impl Gateway {
         self.lines.push('\n');
     }
 
-    /// Sends a signal and waits for the end: exit status, and the log.
+    /// Sends a signal and waits for the end; returns exit status and log.
     pub(crate) fn end(self, signal: Signal) -> (Option<i32>, String) {
         self.signal(signal);
         self.wait()
     }
 
-    /// Waits for the end.
+    /// Waits for the end; returns exit status and log.
     pub(crate) fn wait(mut self) -> (Option<i32>, String) {
         loop {
             match self.log.recv_timeout(PATIENCE) {
@@ -279,13 +278,13 @@ impl Gateway {
 
 impl Drop for Gateway {
     fn drop(&mut self) {
-        // it may have ended
+        // it may have ended already
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
 }
 
-/// Sends bytes and gets the same back, so many.
+/// Sends `bytes` bytes and checks that the same come back.
 pub(crate) fn echo(stream: &mut TcpStream, bytes: usize) {
     let wanted: Vec<u8> = (0..bytes).map(|i| (i * 7 % 251) as u8).collect();
     let mut writer = stream.try_clone().expect("a second handle");
@@ -297,7 +296,7 @@ pub(crate) fn echo(stream: &mut TcpStream, bytes: usize) {
     assert!(got == wanted, "bytes changed on the way");
 }
 
-/// Waits until something is so.
+/// Waits until a condition is true.
 pub(crate) fn wait_until(what: &str, mut is_so: impl FnMut() -> bool) {
     const STEP: Duration = Duration::from_millis(20);
     for _ in 0..PATIENCE.as_millis() / STEP.as_millis() {
@@ -317,7 +316,7 @@ pub(crate) fn err(output: &Output) -> String {
     String::from_utf8_lossy(&output.stderr).into_owned()
 }
 
-/// What a file says, or nothing.
+/// Returns the text of a file; empty if it cannot be read.
 pub(crate) fn text(path: &Path) -> String {
     fs::read_to_string(path).unwrap_or_default()
 }

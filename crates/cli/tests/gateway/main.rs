@@ -1,4 +1,4 @@
-//! A gateway on a router between two hosts, with kernel TCP at both ends: checked, run, killed, taken back.
+//! A gateway on a router between two hosts with kernel TCP at both ends: check, run, kill, undo.
 
 #![expect(clippy::print_stdout, reason = "a test that cannot run here says so")]
 
@@ -115,7 +115,7 @@ fn without_nft_or_permission_nothing_is_tried() {
         "{}",
         err(&output)
     );
-    // nobody, in a folder that is nobody's
+    // an ordinary user, in a folder that everyone can write to
     let open = |path: &Path| {
         use std::os::unix::fs::PermissionsExt as _;
         fs::set_permissions(path, fs::Permissions::from_mode(0o777))
@@ -202,7 +202,7 @@ fn when_it_is_killed_the_kernel_forwards_by_itself() {
     for stream in &mut streams {
         echo(stream, 1_000_000);
     }
-    // in the middle of what is being sent
+    // in the middle of a transfer
     let busy = lab.connect(false);
     let send = move || {
         let mut busy = busy;
@@ -254,7 +254,7 @@ fn the_next_run_takes_back_what_a_killed_one_left() {
     assert!(gateway.lines.contains("event=\"leftover\""), "{}", gateway.lines);
     echo(&mut lab.connect(false), 1_000_000);
     assert!(figures(&lab)["figures"]["bytes"][0].as_u64().unwrap() > 1_000_000);
-    // whoever undoes a gateway that runs ends it
+    // undoing a running gateway stops it
     let undone = out(&lab.gateway(&["undo"]));
     assert!(undone.contains(&format!("process {} stopped", gateway.pid())), "{undone}");
     assert_eq!(lab.traces(), before);
@@ -412,7 +412,7 @@ fn connections_are_listed_and_recorded_by_their_real_addresses_and_rules_see_the
         );
         assert!(flow["bytes"][0].as_u64() >= Some(200_000) && flow["bytes"][1].as_u64() >= Some(200_000));
     }
-    // from now on IPv4 passes; who is there stays as they are
+    // from now on IPv4 connections pass; existing ones stay as they are
     lab.file(&more.replace("\"fd77:1::/64\"", "\"10.77.1.2\""));
     assert!(out(&lab.gateway(&["reload"])).ends_with("is in force\n"));
     let mut late = lab.connect(false);
@@ -438,7 +438,7 @@ fn connections_are_listed_and_recorded_by_their_real_addresses_and_rules_see_the
 #[test]
 fn inline_it_is_the_wire_between_two_interfaces() {
     let Some(lab) = Lab::new("inline", true) else { return };
-    // one network over two wires: the router is none any more
+    // one network over two wires: the router no longer routes
     lab.at(ROUTER, || {
         for interface in ["eth0", "eth1"] {
             ip(&format!("addr flush dev {interface}")).expect("no addresses");
@@ -463,7 +463,7 @@ fn inline_it_is_the_wire_between_two_interfaces() {
     assert!(out(&checked).contains("every frame between eth1 and eth0"));
     let gateway = lab.start(&file);
     for address in ["10.77.1.3", "fd77:1::3"] {
-        // who was not there a moment ago is asked for again after some seconds only
+        // a host that was just unreachable is only resolved again after some seconds
         wait_until("reaching the other end", || reach(address));
         let mut stream = lab.connect_to(address);
         echo(&mut stream, 1_000_000);

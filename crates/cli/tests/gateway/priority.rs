@@ -1,4 +1,4 @@
-//! Without the right to it the thread that carries packets has ordinary priority, and everybody is told.
+//! Without permission for real time the data thread has ordinary priority, and this is reported.
 
 use crate::figures;
 use crate::lab::{Lab, out};

@@ -1,4 +1,4 @@
-//! A gateway that was killed is run again, or ended as planned so that another goes on.
+//! Restarts of a gateway: after a kill, and planned with a successor that resumes the connections.
 
 use crate::figures;
 use crate::lab::{FAR, Lab, echo, err, out, wait_until};
@@ -10,7 +10,7 @@ use std::fs;
 fn a_gateway_that_is_run_again_goes_on_with_what_it_accelerated_before_it_was_killed() {
     let Some(lab) = Lab::new("restart", true) else { return };
     let before = lab.traces();
-    // whose windows cannot be scaled: the gateway has put a scale into what the other end saw
+    // a host without window scaling: the gateway has inserted a window scale towards the other end
     let old = "/proc/sys/net/ipv4/tcp_window_scaling";
     lab.at(FAR, || fs::write(old, "0")).expect("a far host of the old kind");
     let file = lab.file("");
@@ -22,8 +22,8 @@ fn a_gateway_that_is_run_again_goes_on_with_what_it_accelerated_before_it_was_ki
     assert_eq!(figures(&lab)["figures"]["accelerated"], 2);
     gateway.end(Signal::KILL);
     for stream in &mut streams {
-        // little: until a gateway is there again, the far host takes the scaled windows of the other one for
-        // what they say
+        // only a little: until a gateway is running again, the far host misreads the scaled windows of the
+        // host as unscaled
         echo(stream, 2000);
     }
     for round in 0..2 {
@@ -31,7 +31,7 @@ fn a_gateway_that_is_run_again_goes_on_with_what_it_accelerated_before_it_was_ki
         gateway.wait_for("event=\"connections\" text=\"2 are taken up after ");
         assert!(!gateway.lines.contains("damaged"), "{}", gateway.lines);
         let mut late = lab.connect(false);
-        // twice: what is on the way before both hosts have spoken passes, and may be most of a window
+        // twice: packets sent before both hosts have spoken pass unaccelerated, perhaps most of a window
         for _ in 0..2 {
             for stream in streams.iter_mut().chain([&mut late]) {
                 echo(stream, 1_000_000);
@@ -39,7 +39,7 @@ fn a_gateway_that_is_run_again_goes_on_with_what_it_accelerated_before_it_was_ki
         }
         let page: Value = serde_json::from_str(&out(&lab.gateway(&["flows", "--json"]))).expect("JSON");
         let flows = page["flows"].as_array().expect("a list");
-        // nobody has seen them begin, and still they are accelerated
+        // their SYNs were not seen, and yet they are accelerated
         let old: Vec<_> = flows.iter().filter(|f| f["opened_from"].is_null()).collect();
         assert_eq!((old.len(), flows.len()), (2, 3), "round {round}: {page}");
         for flow in old {
@@ -54,7 +54,7 @@ fn a_gateway_that_is_run_again_goes_on_with_what_it_accelerated_before_it_was_ki
         wait_until("the end of the third", || figures(&lab)["figures"]["accelerated"] == 2);
         gateway.end(Signal::KILL);
     }
-    // a file that somebody has damaged is said to be, and harms nothing
+    // a damaged file is reported and does no harm
     let records = lab.run_dir().join("gateway.flows");
     let mut bytes = fs::read(&records).expect("records");
     bytes[13] ^= 1;
@@ -65,7 +65,7 @@ fn a_gateway_that_is_run_again_goes_on_with_what_it_accelerated_before_it_was_ki
         echo(stream, 2000);
     }
     assert_eq!(figures(&lab)["figures"]["accelerated"], 0);
-    // ended as planned it leaves nothing
+    // a normal stop leaves nothing behind
     assert_eq!(gateway.end(Signal::TERM).0, Some(0));
     assert_eq!(lab.traces(), before);
 }
@@ -76,8 +76,7 @@ fn a_planned_restart_keeps_connections_accelerated() {
     let before = lab.traces();
     let old = "/proc/sys/net/ipv4/tcp_window_scaling";
     lab.at(FAR, || fs::write(old, "0")).expect("a far host of the old kind");
-    // an address for metrics that the one that runs has, and traffic that would be looked at before another
-    // start
+    // with a metrics address that the running gateway uses, and a watch that any other start would begin with
     let file = lab.watched_file("30 s", "[status]\nprometheus = \"127.0.0.1:9464\"\n");
     let mut gateway = lab.start(&file);
     let mut streams = [lab.connect(false), lab.connect(true)];
@@ -90,7 +89,7 @@ fn a_planned_restart_keeps_connections_accelerated() {
         let again = |f: &&Value| f["opened_from"].is_null() && f["why_passing"].is_null();
         flows.iter().filter(again).count()
     };
-    // with the other there, a new program takes its place
+    // while the old one is running, a new one replaces it
     for round in 0..2 {
         let refused = lab.gateway(&["run", &file]);
         assert_eq!(refused.status.code(), Some(2), "{}", err(&refused));
@@ -128,7 +127,7 @@ fn a_planned_restart_keeps_connections_accelerated() {
         }
     }
     assert_eq!(taken_up(&lab), 2);
-    // a stop for good leaves nothing
+    // a stop without --keep leaves nothing behind
     assert_eq!(out(&lab.gateway(&["stop"])), "gateway gateway has ended\n");
     assert_eq!(gateway.wait().0, Some(0));
     for stream in &mut streams {

@@ -1,5 +1,5 @@
-//! Two hosts in network namespaces of their own and what lies between them: a gateway before a bad hop, or
-//! the hop alone. Gone when the test ends.
+//! Two hosts in their own network namespaces, and between them a gateway before a lossy hop, or the hop
+//! alone. All of it is removed when the test ends.
 //!
 //! ```text
 //! host 0 (bent0) -- p0 [gateway] g0 -- g1 [hop] p1 -- host 1 (bent0)
@@ -18,14 +18,13 @@ use std::process::id;
 use std::sync::{Arc, Mutex};
 use std::thread::Builder;
 
-/// Hosts without ARP send to their own address, and our ends have another one: our stack then leaves what
-/// they send alone.
+/// Hosts without ARP send to their own hardware address; ours differs, so our stack ignores these frames.
 const MAC: [u8; 6] = [0x02, 0x62, 0x65, 0x6e, 0x74, 0x01];
 const MAC_TEXT: &str = "02:62:65:6e:74:01";
 const OUR_MAC: &str = "02:62:65:6e:74:02";
 const MEMORY: Size = Size(1 << 30);
 
-/// The hosts, and what runs between them.
+/// The hosts, and the data paths between them.
 pub(crate) struct Course {
     hosts: [OwnedFd; 2],
     middle: OwnedFd,
@@ -33,14 +32,14 @@ pub(crate) struct Course {
     hop: Option<Path<Hop>>,
 }
 
-/// Where a port of a host is.
+/// Address of a port of a host.
 pub(crate) fn at(host: usize, v6: bool, port: u16) -> SocketAddr {
     let text = if v6 { format!("fd56::{}", host + 1) } else { format!("10.56.0.{}", host + 1) };
     SocketAddr::new(text.parse::<IpAddr>().expect("an address"), port)
 }
 
 impl Course {
-    /// Makes it; `None`, with a line that says so, when that cannot be done here.
+    /// Creates it; prints why and returns `None` if that is not possible here.
     pub(crate) fn new(test: &str, gateway: Option<Config>, weather: &Weather) -> Option<Self> {
         let made = Builder::new().spawn(Self::build).expect("a thread").join();
         match made.expect("no panic while making namespaces") {
@@ -115,34 +114,34 @@ impl Course {
         Path { running: Running::start(setup, make).expect("a data path"), node }
     }
 
-    /// Runs something in a host.
+    /// Calls `act` in a host's namespace.
     pub(crate) fn at<T>(&self, host: usize, act: impl FnOnce() -> T) -> T {
         namespace::in_network(&self.hosts[host], act).expect("a namespace we made")
     }
 
-    /// Sets one of the settings of both hosts.
+    /// Changes a kernel setting of both hosts.
     pub(crate) fn set(&self, name: &str, value: &str) {
         (0..2).for_each(|host| self.set_at(host, name, value));
     }
 
-    /// Sets one of the settings of a host.
+    /// Changes a kernel setting of a host.
     pub(crate) fn set_at(&self, host: usize, name: &str, value: &str) {
         self.at(host, || sysctl::write(name, value)).unwrap_or_else(|e| panic!("{name}: {e}"));
     }
 
-    /// From now on the hop loses everything.
+    /// Makes the hop drop everything from now on.
     pub(crate) fn die(&self) {
         self.hop.as_ref().expect("a hop that runs").node.lock().expect("no panic").dead = true;
     }
 
-    /// Ends it: what became of the gateway, and of the hop.
+    /// Stops it; returns the gateway and the hop.
     pub(crate) fn end(mut self) -> (Option<Arc<Mutex<Gateway>>>, Arc<Mutex<Hop>>) {
         let gateway = self.gateway.take().map(Path::end);
         (gateway, self.hop.take().expect("it was started").end())
     }
 }
 
-/// A node that others may look at.
+/// A node shared with the test.
 #[derive(Debug, Default)]
 pub(crate) struct Seen<N>(pub(crate) Arc<Mutex<N>>);
 
@@ -160,7 +159,7 @@ impl<N: Node> Node for Seen<N> {
     }
 }
 
-/// A data path that runs.
+/// A running data path.
 struct Path<N> {
     running: Running<Counters>,
     node: Arc<Mutex<N>>,

@@ -1,35 +1,34 @@
-//! A hop that loses, duplicates and overtakes, and is away for a while now and then: what a gateway may find
-//! behind it.
+//! A hop that loses, duplicates and reorders packets, with outages, to test a gateway.
 
 use bentpipe_base::{Cx, Duration, Input, Instant, Node, Pkt, Port, Proto, Slot};
 use bentpipe_gateway::{LAN, SATELLITE};
 use std::collections::BTreeMap;
 
-/// What the hop does to each packet, both ways.
+/// Impairments of the hop, in both directions.
 #[derive(Clone, Debug)]
 pub(crate) struct Weather {
-    /// One way.
+    /// One-way delay.
     pub(crate) delay: Duration,
-    /// Shares of packets.
+    /// Fractions of packets.
     pub(crate) loss: f64,
     pub(crate) twice: f64,
     pub(crate) late: f64,
-    /// Nothing gets through: from here on, for so long, again after so long.
+    /// Outages: start of the first, length, and interval.
     pub(crate) outage: Option<(Duration, Duration, Duration)>,
     pub(crate) seed: u64,
 }
 
 impl Weather {
-    /// Only a delay.
+    /// Delay only.
     pub(crate) const fn clear(delay: Duration) -> Self {
         Self { delay, loss: 0.0, twice: 0.0, late: 0.0, outage: None, seed: 1 }
     }
 }
 
-/// What a late packet is late by, at most.
+/// Maximum extra delay of a late packet.
 const LATE: Duration = Duration::from_millis(8);
 
-/// The hop, and what it did.
+/// The hop, and its counters.
 #[derive(Debug)]
 pub(crate) struct Hop {
     weather: Weather,
@@ -37,9 +36,9 @@ pub(crate) struct Hop {
     random: u64,
     count: u64,
     asked: Instant,
-    /// Loses everything.
+    /// Drops everything.
     pub(crate) dead: bool,
-    /// Packets: all, lost, doubled, late, lost in an outage.
+    /// Packets: all, lost, duplicated, late, lost in an outage.
     pub(crate) did: [u64; 5],
 }
 
@@ -56,7 +55,7 @@ impl Hop {
         }
     }
 
-    /// SplitMix64, as a share of one.
+    /// SplitMix64, as a number in [0, 1).
     fn share(&mut self) -> f64 {
         self.random = self.random.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let z = (self.random ^ (self.random >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -69,7 +68,7 @@ impl Hop {
         (from.0..from.0 + length.0).contains(&(now.0 % period.0))
     }
 
-    /// Each packet of a super-packet has a fate of its own.
+    /// Handles each packet of a super-packet separately.
     fn cut(&mut self, cx: &mut Cx<'_>, to: Port, mut packet: Pkt) {
         let size = u32::from(packet.segment);
         while packet.proto == Proto::Tcp && size > 0 && packet.body.len > size {

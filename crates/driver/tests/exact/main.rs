@@ -1,8 +1,7 @@
-//! Every byte, and every end: the kernel's TCP at both ends, a gateway before a hop that loses, duplicates,
-//! overtakes and is away for three seconds now and then.
+//! Byte exactness and connection ends: the kernel's TCP at both ends, a gateway before a hop that loses,
+//! duplicates and reorders packets, with outages of three seconds.
 //!
-//! What each end of a conversation sees must be what it sees without a gateway over a hop that only takes its
-//! time.
+//! Each end must see the same as without a gateway over a hop with delay only.
 
 #![allow(
     clippy::print_stdout,
@@ -24,21 +23,21 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread::scope;
 use talk::{End, Kind, Plan, Side, talk};
 
-/// One way.
+/// One-way delay.
 const DELAY: Duration = Duration::from_millis(10);
 
-/// Hosts, gateway and hop of a group of conversations.
+/// Settings of hosts, gateway and hop for a group of conversations.
 struct Setting {
     timestamps: &'static str,
     sack: &'static str,
-    /// The host behind the gateway does not scale windows and has room for 64 KB.
+    /// The host behind the gateway does not scale windows and has a buffer of 64 KB.
     old: bool,
     loss: f64,
     config: Config,
     seed: u64,
 }
 
-/// With and without timestamps, SACK and a modern receiver; each with another loss and another way to work.
+/// With and without timestamps, SACK and a modern receiver; each with another loss rate and gateway mode.
 fn settings() -> [Setting; 4] {
     let rate = |mbps: u64| Config { rate: Rate::from_bps(mbps * 1_000_000), ..Config::default() };
     let strict = Config { mode: Mode::Strict, ..rate(100) };
@@ -59,8 +58,7 @@ impl Setting {
         Weather { delay: DELAY, loss: self.loss, twice: 1e-2, late: 1e-2, outage, seed: self.seed }
     }
 
-    /// What the host behind the gateway may say to the other: nobody repairs its losses but itself, which
-    /// takes a while.
+    /// Limit of the data from the host behind the gateway, which must repair its own losses.
     const fn most_back(&self) -> usize {
         if self.loss > 2e-2 {
             200_000
@@ -71,7 +69,7 @@ impl Setting {
         }
     }
 
-    /// Conversation `i`, with streams of at most `most` bytes.
+    /// Plans conversation `i`, with streams of at most `most` bytes.
     fn plan(&self, i: u64, most: usize) -> Plan {
         let mut random = self.seed << 32 | i;
         let mut draw = |n: u64| {
@@ -100,7 +98,7 @@ impl Setting {
         if i == 1 {
             lens = [most, 0];
         }
-        // what the host behind the gateway says
+        // data from the host behind the gateway
         let back = usize::from(server == 1);
         lens[back] = lens[back].min(self.most_back());
         if matches!(kind, Kind::Reset { .. }) {
@@ -110,7 +108,7 @@ impl Setting {
         Plan { seed: self.seed << 16 | i, kind, v6: i.is_multiple_of(2), server, lens, congestion }
     }
 
-    /// Has `n` conversations, `lanes` at a time.
+    /// Runs `n` conversations, `lanes` at a time.
     fn converse(&self, course: &Course, (n, lanes, most): (u64, u64, usize)) -> Vec<[Side; 2]> {
         course.set("net/ipv4/tcp_timestamps", self.timestamps);
         course.set("net/ipv4/tcp_sack", self.sack);
@@ -130,7 +128,7 @@ impl Setting {
     }
 }
 
-/// Conversations of all settings at once, `n` in each, without the gateway and with it.
+/// Runs `n` conversations with each of the settings, all at once, without and with the gateway.
 fn compare(test: &str, n: u64, lanes: u64, most: usize) {
     let clock = Clock::start();
     let [done, bytes, resets, refused] = [const { AtomicUsize::new(0) }; 4];
@@ -176,7 +174,7 @@ fn compare(test: &str, n: u64, lanes: u64, most: usize) {
     );
 }
 
-/// Twenty; `BENTPIPE_CONVERSATIONS` asks for more, and larger ones.
+/// Twenty conversations; `BENTPIPE_CONVERSATIONS` sets a larger number, and makes them longer.
 #[test]
 fn random_conversations_arrive_byte_for_byte() {
     let asked = std::env::var("BENTPIPE_CONVERSATIONS").ok();

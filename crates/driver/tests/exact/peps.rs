@@ -1,4 +1,4 @@
-//! What splitting proxies get wrong, each by its name: PEPsal, measured, does all of this.
+//! Faults of splitting proxies; measurements show all of them in PEPsal.
 
 use crate::course::{Course, at};
 use crate::hop::Weather;
@@ -11,7 +11,7 @@ use std::io::{ErrorKind, Read as _, Write as _};
 use std::net::{TcpListener, TcpStream};
 use std::thread::scope;
 
-/// A hop of 100 Mbit/s with a round trip of 40 ms.
+/// Gateway for a hop of 100 Mbit/s with an RTT of 40 ms.
 fn before_a_hop() -> Config {
     Config { rate: Rate::from_bps(100_000_000), ..Config::default() }
 }
@@ -22,7 +22,7 @@ fn plan(kind: Kind, lens: [usize; 2]) -> Plan {
     Plan { seed: 99, kind, v6: false, server: 1, lens, congestion: "cubic" }
 }
 
-/// The end of a stream must not overtake its last bytes, however long these are on their way.
+/// The FIN must not overtake the last bytes, however late these are.
 #[test]
 fn no_stream_is_cut_short_silently() {
     let weather = Weather { loss: 2e-2, ..Weather::clear(DELAY) };
@@ -56,7 +56,7 @@ fn a_reply_after_the_client_s_shutdown_arrives() {
     course.end();
 }
 
-/// Fastest of many, so that what else the machine does hardly counts, and their median.
+/// Minimum and median of many echo times; the minimum is hardly affected by the machine's load.
 fn echoes(course: &Course) -> [f64; 2] {
     const ECHOES: usize = 200;
     let clock = Clock::start();
@@ -84,7 +84,7 @@ fn echoes(course: &Course) -> [f64; 2] {
     [times[0], times[ECHOES / 2]]
 }
 
-/// Nobody waits for a full segment, or for the other side's acknowledgment, to send the little there is.
+/// Small data must not wait for a full segment, or for the other side's acknowledgment.
 #[test]
 fn echoes_of_a_kilobyte_do_not_wait() {
     let mut found = Vec::new();
@@ -132,15 +132,14 @@ fn a_closed_port_refuses() {
     course.end();
 }
 
-/// A host that is not there does not seem to be, and one that goes away in the middle is missed after the
-/// time that the sender gives it.
+/// A missing host must not seem present, and one that disappears must be noticed after the sender's timeout.
 #[test]
 fn a_dead_host_times_out() {
     let weather = Weather::clear(DELAY);
     for config in [None, Some(before_a_hop())] {
         let Some(course) = Course::new("a_dead_host_times_out", config.clone(), &weather) else { return };
         course.set("net/ipv4/tcp_syn_retries", "1");
-        // the fewest that the kernel takes: about three seconds with such a round trip
+        // the kernel's minimum: about three seconds with this RTT
         course.set("net/ipv4/tcp_retries2", "3");
         let listener = course.at(1, || TcpListener::bind(at(1, true, 0))).unwrap();
         let here = listener.local_addr().unwrap();

@@ -1,4 +1,4 @@
-//! Conversations between the hosts: what is said is known byte by byte, and each end tells how it came out.
+//! Conversations between the hosts: each byte is known in advance, and each end reports how it ended.
 
 use crate::course::{Course, at};
 use bentpipe_os::tcp::{set_congestion, set_no_delay};
@@ -8,27 +8,27 @@ use std::sync::Barrier;
 use std::thread::scope;
 use std::time::Duration;
 
-/// Longest silence. An outage and the timeouts of a sender after it are far shorter.
+/// Read timeout. An outage and the sender's timeouts after it are far shorter.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(100);
-/// Longest attempt to connect: three SYNs may be lost.
+/// Connect timeout: three SYNs may be lost.
 const CONNECT: Duration = Duration::from_secs(40);
 
-/// What is said in which order.
+/// Order of sending.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
-    /// Both at once; each closes its half when it has said all.
+    /// Both send at once; each shuts down its side when it is done.
     Both,
-    /// The client says all and closes its half; then the server answers.
+    /// The client sends all and shuts down; then the server answers.
     Request,
-    /// The server says all and closes its half; then the client does.
+    /// The server sends all and shuts down; then the client does.
     Banner,
-    /// Both at once, and both close at the same time.
+    /// Both send at once, and both close at the same time.
     Together,
-    /// One end goes away in the middle: the client, or the server.
+    /// One end, the client or the server, closes in the middle.
     Reset { client: bool },
     /// Small messages, each answered before the next.
     Messages(u32),
-    /// There is nobody at the port.
+    /// Nothing listens at the port.
     Closed,
 }
 
@@ -40,27 +40,27 @@ pub(crate) struct Plan {
     pub(crate) v6: bool,
     /// Host of the server.
     pub(crate) server: usize,
-    /// Bytes that the client says, and the server.
+    /// Bytes that the client sends, and the server.
     pub(crate) lens: [usize; 2],
     pub(crate) congestion: &'static str,
 }
 
-/// How an end saw the end.
+/// How the connection ended, seen from one end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum End {
     /// The other end's stream ended.
     Eof,
-    /// The connection broke.
+    /// The connection was reset.
     Reset,
     /// Nobody listens.
     Refused,
-    /// It went away by itself.
+    /// This end closed in the middle.
     Left,
     /// Anything else.
     Other(ErrorKind),
 }
 
-/// What an end heard, and how it ended.
+/// Bytes received by an end, and how it ended.
 pub(crate) type Side = (usize, End);
 
 /// Byte `i` of stream `seed`.
@@ -101,7 +101,7 @@ impl Talker {
         self.plan.lens[usize::from(self.is_client != own)]
     }
 
-    /// Says bytes `from` to `to` of its stream.
+    /// Sends bytes `from` to `to` of its stream.
     fn say(&self, from: usize, to: usize) -> std::io::Result<()> {
         let seed = self.seed(true);
         let mut at = from;
@@ -122,7 +122,7 @@ impl Talker {
         self.socket.shutdown(Shutdown::Write)
     }
 
-    /// Hears at most `most` bytes more, each of which must be right; fewer where the stream ends.
+    /// Receives at most `most` more bytes and checks each; fewer if the stream ends.
     fn hear(&mut self, most: usize) -> std::io::Result<usize> {
         let (seed, mut buffer, before) = (self.seed(false), vec![0; 1 << 16], self.heard);
         while self.heard - before < most {
@@ -153,8 +153,7 @@ impl Talker {
             }
             (Kind::Together, _) => self.together(barrier),
             (Kind::Reset { client }, is_client) if client == is_client => {
-                // closed with bytes unread, or more to come: either way the other end hears of it with a
-                // reset
+                // closed with unread data, or with data still to come: both reset the connection
                 return match self.hear(self.len(false)) {
                     Ok(_) => (self.heard, End::Left),
                     Err(e) => (self.heard, ended(&e)),
@@ -211,7 +210,7 @@ impl Talker {
         self.hear_all()
     }
 
-    /// Answers each message with as many bytes of its own.
+    /// Answers each message with one of the same length.
     fn echo(&mut self) -> std::io::Result<()> {
         set_no_delay(&self.socket, true)?;
         for i in 0.. {
@@ -225,7 +224,7 @@ impl Talker {
     }
 }
 
-/// Has the conversation; what the client saw, and the server.
+/// Runs the conversation; returns what the client saw, and the server.
 pub(crate) fn talk(course: &Course, plan: Plan) -> [Side; 2] {
     let (server, client) = (plan.server, 1 - plan.server);
     let listener = course.at(server, || TcpListener::bind(at(server, plan.v6, 0))).expect("to listen");

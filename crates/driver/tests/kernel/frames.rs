@@ -1,4 +1,4 @@
-//! Frames with tags in front, from one end of the wire to the other.
+//! Frames with VLAN tags or PPPoE headers, from one end of the wire to the other.
 
 use crate::lab::{Lab, at};
 use crate::nodes::SHIFT;
@@ -14,7 +14,7 @@ use std::net::IpAddr;
 const SEQ: Seq = Seq(1000);
 const WINDOW: u16 = 400;
 
-/// A frame with these bytes between its addresses and its packet.
+/// A frame with the bytes `between` its addresses and its packet.
 fn frame(v6: bool, between: &[u8], payload: &[u8]) -> (Vec<u8>, usize) {
     let ends = match (at(0, v6, 0).ip(), at(1, v6, 0).ip()) {
         (IpAddr::V4(src), IpAddr::V4(dst)) => Ends::V4 { src, dst },
@@ -37,7 +37,7 @@ fn frame(v6: bool, between: &[u8], payload: &[u8]) -> (Vec<u8>, usize) {
     (bytes, link)
 }
 
-/// The next frame with our addresses; others are the hosts' own affairs.
+/// Returns the next frame with our addresses; ignores others of the hosts.
 fn next(port: &mut FramePort) -> Option<(Vec<u8>, VnetHeader)> {
     let clock = Clock::start();
     let (mut buffer, deadline) = (vec![0; MAX_SUPER], Instant(3_000_000_000));
@@ -53,7 +53,7 @@ fn next(port: &mut FramePort) -> Option<(Vec<u8>, VnetHeader)> {
     None
 }
 
-/// Sends frames of all kinds; with `changes` the path shifts what comes from the first host.
+/// Sends frames of all kinds; with `changes` the path shifts the sequence numbers of the first host.
 pub(crate) fn pass(lab: &Lab, changes: bool) {
     let (mut from, mut to) = (lab.far_end(0), lab.far_end(1));
     let v4: [&[u8]; 4] = [
@@ -79,7 +79,7 @@ pub(crate) fn pass(lab: &Lab, changes: bool) {
         assert!(got.ends_with(b"as it is"));
         assert!(changes || got == bytes);
     }
-    // what is not IP: discovery of bridges, a session's control, nothing known
+    // not IP: LLDP, PPPoE session control, an unknown type
     for other in [&[0x88, 0xcc][..], &[0x88, 0x64, 0x11, 0, 0, 7, 0, 40, 0xc0, 0x21], &[0x12, 0x34]] {
         let bytes = [&[0x06; 12], other, &[9; 60]].concat();
         assert!(from.send(&VnetHeader::default(), &[IoSlice::new(&bytes)]).expect("to send"));
@@ -90,7 +90,7 @@ pub(crate) fn pass(lab: &Lab, changes: bool) {
     }
 }
 
-/// A super-packet behind a tag arrives whole or cut.
+/// A super-packet behind a tag arrives whole or segmented.
 fn super_packet(from: &mut FramePort, to: &mut FramePort, v6: bool, between: &[u8]) {
     let payload: Vec<u8> = (0..10_000u32).map(|i| ((i * 31) >> 3) as u8).collect();
     let (mut bytes, link) = frame(v6, between, &payload);

@@ -1,5 +1,5 @@
-//! Two hosts in network namespaces of their own, and a third between them where the gateway's data path runs.
-//! Gone when the test ends.
+//! Two hosts in their own network namespaces, and a third namespace between them for the gateway's data path.
+//! All of it is removed when the test ends.
 
 pub(crate) use ::lab::once::ip;
 use ::lab::once::run;
@@ -15,18 +15,17 @@ use std::thread::Builder;
 
 const MAC: [u8; 6] = [0x02, 0x62, 0x65, 0x6e, 0x74, 0x01];
 const MAC_TEXT: &str = "02:62:65:6e:74:01";
-/// Our end has another address: hosts without ARP send to their own, and our end's stack then leaves their
-/// packets alone at once.
+/// Our end's hardware address: hosts without ARP send to their own, so our stack ignores their packets.
 const OUR_MAC: &str = "02:62:65:6e:74:02";
 
-/// How the path lies between the hosts.
+/// How the path is attached to the hosts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Door {
     /// Packets over veth pairs without ARP.
     Veth,
     /// The hosts' interfaces are TUN devices.
     Tun,
-    /// Frames over veth pairs: the hosts see each other as on one wire.
+    /// Frames over veth pairs: the hosts are on one Ethernet.
     Inline,
 }
 
@@ -36,14 +35,14 @@ pub(crate) struct Lab {
     door: Door,
 }
 
-/// Where a port of a host is.
+/// Address of a port of a host.
 pub(crate) fn at(host: usize, v6: bool, port: u16) -> SocketAddr {
     let text = if v6 { format!("fd55::{}", host + 1) } else { format!("10.55.0.{}", host + 1) };
     SocketAddr::new(text.parse::<IpAddr>().expect("an address"), port)
 }
 
 impl Lab {
-    /// Makes the namespaces, or says why that cannot be.
+    /// Creates the namespaces, or returns why that is not possible.
     pub(crate) fn new(door: Door) -> Result<Self, String> {
         let made = Builder::new().spawn(move || Self::build(door)).expect("a thread").join();
         made.expect("no panic while making namespaces")
@@ -90,7 +89,7 @@ impl Lab {
         })
     }
 
-    /// The other end of the path's port, for who wants to send and see frames as they are.
+    /// The other end of the path's port, to send and receive raw frames.
     pub(crate) fn far_end(&self, host: usize) -> FramePort {
         self.at(host, || FramePort::open("bent0")).expect("a port in a namespace we made")
     }
@@ -117,26 +116,26 @@ impl Lab {
         }
     }
 
-    /// Runs something in a host.
+    /// Calls `act` in a host's namespace.
     pub(crate) fn at<T>(&self, host: usize, act: impl FnOnce() -> T) -> T {
         namespace::in_network(&self.hosts[host], act).expect("a namespace we made")
     }
 
-    /// Sets one of the settings of both hosts.
+    /// Changes a kernel setting of both hosts.
     pub(crate) fn set(&self, name: &str, value: &str) {
         for host in 0..2 {
             self.at(host, || sysctl::write(name, value)).unwrap_or_else(|e| panic!("{name}: {e}"));
         }
     }
 
-    /// Switches what the hosts leave to others on or off; false when it cannot be.
+    /// Switches the hosts' offloads on or off; false if that is not possible.
     pub(crate) fn offloads(&self, on: bool) -> bool {
         let how = if on { "on" } else { "off" };
         let set = || run("ethtool", &format!("-K bent0 tx {how} gso {how} tso {how}"));
         (0..2).all(|host| self.at(host, set).is_ok())
     }
 
-    /// Starts the path with a node; its store holds `memory`.
+    /// Starts the path with `node`; its store is limited to `memory`.
     pub(crate) fn start<N: Node + Send + 'static>(&self, node: N, memory: Size) -> Result<Path<N>, String> {
         let unit = if self.door == Door::Inline { Unit::Frame } else { Unit::Packet };
         let setup = Setup {
@@ -163,7 +162,7 @@ impl Lab {
     }
 }
 
-/// A node that others may look at.
+/// A node shared with the test.
 #[derive(Debug, Default)]
 pub(crate) struct Seen<N>(pub(crate) Arc<Mutex<N>>);
 
@@ -181,20 +180,20 @@ impl<N: Node> Node for Seen<N> {
     }
 }
 
-/// The path while it runs.
+/// A running path.
 pub(crate) struct Path<N> {
     running: Running<Counters>,
     node: Arc<Mutex<N>>,
 }
 
-/// What came of a path.
+/// Result of a path.
 pub(crate) struct Outcome<N> {
     pub(crate) node: Arc<Mutex<N>>,
     pub(crate) counters: Counters,
 }
 
 impl<N> Path<N> {
-    /// Ends it. Nothing may have been lost at its ports.
+    /// Stops it. Fails if packets were lost at its ports.
     pub(crate) fn end(self) -> Outcome<N> {
         let counters = self.running.stop().expect("a path that ran to its end");
         assert_eq!(counters.lost(), 0, "{counters:?}");

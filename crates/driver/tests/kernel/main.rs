@@ -1,4 +1,4 @@
-//! The data path against the real kernel: TCP of two hosts in namespaces of their own, the path between them.
+//! The data path with the real kernel: TCP between two hosts in network namespaces, over the path.
 
 #![allow(
     clippy::print_stdout,
@@ -21,17 +21,17 @@ use std::time::Duration;
 
 const MEMORY: Size = Size(64 << 20);
 
-/// A lab, or the line that says why this machine has none.
+/// Creates a lab, or prints why that is not possible.
 fn lab(test: &str, door: Door) -> Option<Lab> {
     Lab::new(door).inspect_err(|why| println!("SKIPPED {test}: {why}")).ok()
 }
 
-/// One that passes everything.
+/// A gateway that passes everything.
 fn gateway() -> Gateway {
     Gateway::new(Config { accelerate: false, ..Config::default() })
 }
 
-/// One that accelerates what it can, before a hop of this rate or of an unknown one.
+/// A gateway that accelerates, for a hop of this rate or of an unknown one.
 fn accelerating(mbps: Option<u64>) -> Gateway {
     Gateway::new(Config { rate: mbps.and_then(|m| Rate::from_bps(m * 1_000_000)), ..Config::default() })
 }
@@ -51,7 +51,7 @@ fn a_hundred_conversations_are_accelerated_intact() {
     }
 }
 
-/// With and without what stacks may leave out.
+/// Runs `each` with and without timestamps and SACK, over IPv4 and IPv6.
 fn settings(lab: &Lab, each: impl Fn(bool)) {
     for (timestamps, sack) in [("1", "1"), ("0", "1"), ("1", "0"), ("0", "0")] {
         lab.set("net/ipv4/tcp_timestamps", timestamps);
@@ -134,7 +134,7 @@ fn what_is_not_tcp_gets_through() {
     assert!(counters.other[1] > 0 && counters.other[2] > 0, "{counters:?}");
 }
 
-/// A router behind the gateway says that packets are too long: the sender must hear it.
+/// An ICMP "packet too big" from behind the gateway reaches the sender.
 #[test]
 fn a_smaller_mtu_behind_the_gateway_is_heard_of() {
     let test = "a_smaller_mtu_behind_the_gateway_is_heard_of";
@@ -151,7 +151,7 @@ fn a_smaller_mtu_behind_the_gateway_is_heard_of() {
     socket.connect("10.66.0.9:9").unwrap();
     socket.set_read_timeout(Some(Duration::from_millis(300))).unwrap();
     socket.send(&[0; 1400]).unwrap();
-    let _ = socket.recv(&mut [0; 10]); // time for the answer
+    let _ = socket.recv(&mut [0; 10]); // time for the ICMP message
     let route = lab.at(0, || Command::new("ip").args(["route", "get", "10.66.0.9"]).output()).unwrap();
     let route = String::from_utf8_lossy(&route.stdout).into_owned();
     assert!(route.contains("mtu 1280"), "{route}");
@@ -240,8 +240,7 @@ fn a_planned_stop_lets_out_what_is_held() {
     }
 }
 
-/// The same as root of a user namespace only: this test program again, started by somebody without any
-/// permission.
+/// The same as root of a user namespace: runs this test program again as an unprivileged user.
 #[test]
 fn an_ordinary_user_can_do_this_too() {
     ::lab::again::as_an_ordinary_user(

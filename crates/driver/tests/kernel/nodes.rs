@@ -1,21 +1,20 @@
-//! Nodes that do what a gateway may do to a packet, to connections of real stacks that break when one bit of
-//! it is wrong.
+//! Nodes that change packets as a gateway may; connections of real stacks break if one bit is wrong.
 
 use bentpipe_base::{Cx, Duration, Flags, Input, Instant, Node, Packet, Pkt, Port, Proto, SackList, Slot};
 use bentpipe_gateway::{LAN, SATELLITE};
 use std::collections::VecDeque;
 
-/// Shifts numbers of one side, changes scales, cuts, copies, holds, gives back and loses.
+/// Shifts sequence numbers of one side, changes scales, cuts, copies, holds, duplicates and drops packets.
 #[derive(Debug, Default)]
 pub(crate) struct Meddler {
     held: VecDeque<(Instant, Port, Pkt)>,
     count: u64,
     passes: bool,
-    /// What it did, by kind: cut, copied, held, lost.
+    /// Number of packets cut, copied, held, lost.
     pub(crate) did: [u64; 4],
 }
 
-/// What the sequence numbers and clocks of hosts on the LAN are shifted by.
+/// Shift of the sequence numbers and timestamps of hosts on the LAN.
 pub(crate) const SHIFT: u32 = 0xfff0_1234;
 const HOLD: Duration = Duration::from_millis(2);
 
@@ -63,7 +62,7 @@ impl Meddler {
         }
         let of = |n: u64| self.count.is_multiple_of(n);
         if of(3) && packet.body.len > 8 {
-            // in two: the end of the first is not the end of the packet
+            // in two: FIN and PSH must not stay on the first
             let mut first = cx.duplicate(&packet);
             first.body.len /= 2;
             let cut = first.body.len;
@@ -117,7 +116,7 @@ impl Node for Meddler {
     }
 }
 
-/// Holds all that is for the satellite until it is told to let go; then one packet a millisecond leaves.
+/// Holds all packets to the satellite until it is released; then sends one per millisecond.
 #[derive(Debug, Default)]
 pub(crate) struct Holder {
     held: VecDeque<Pkt>,

@@ -13,7 +13,7 @@ fn byte(seed: u64, i: usize) -> u8 {
     (x >> 32) as u8
 }
 
-/// How long stream `seed` is: often nothing, one byte, about a packet; sometimes long.
+/// Length of stream `seed`: often zero, one byte, about a packet; sometimes long.
 fn length(seed: u64) -> usize {
     let r = (seed + 1).wrapping_mul(0xff51_afd7_ed55_8ccd) >> 33;
     match r % 8 {
@@ -25,7 +25,7 @@ fn length(seed: u64) -> usize {
     }
 }
 
-/// One end of a conversation: both speak at once, each closes its half when it has said all.
+/// One end of a conversation: both send at once, each shuts down its side when it is done.
 fn talk(mut socket: TcpStream, says: u64, hears: u64) {
     socket.set_read_timeout(Some(PATIENCE)).expect("a timeout");
     socket.set_write_timeout(Some(PATIENCE)).expect("a timeout");
@@ -52,7 +52,7 @@ fn talk(mut socket: TcpStream, says: u64, hears: u64) {
     });
 }
 
-/// `n` conversations, four at a time, opened from either side.
+/// Runs `n` conversations, four at a time, opened from either side.
 pub(crate) fn conversations(lab: &Lab, v6: bool, n: u64) {
     std::thread::scope(|scope| {
         for lane in 0..4 {
@@ -73,7 +73,7 @@ pub(crate) fn conversations(lab: &Lab, v6: bool, n: u64) {
     });
 }
 
-/// A port nobody listens at refuses, and a reset in the middle is seen as one.
+/// A closed port refuses, and a reset in the middle is seen as one.
 pub(crate) fn refusals(lab: &Lab, v6: bool) {
     let closed = lab.at(0, || TcpStream::connect_timeout(&at(1, v6, 9), PATIENCE));
     assert_eq!(closed.map(|_| ()).unwrap_err().kind(), ErrorKind::ConnectionRefused);
@@ -97,7 +97,7 @@ pub(crate) fn refusals(lab: &Lab, v6: bool) {
     assert!(matches!(error.kind(), ErrorKind::ConnectionReset | ErrorKind::BrokenPipe), "{error}");
 }
 
-/// Datagrams of all lengths, those in fragments too, come back as they were.
+/// Datagrams of all lengths, fragmented ones too, come back unchanged.
 pub(crate) fn datagrams(lab: &Lab, v6: bool) {
     let bound = |host| lab.at(host, || UdpSocket::bind(at(host, v6, 5002))).expect("to bind");
     let (near, far) = (bound(0), bound(1));
@@ -115,7 +115,7 @@ pub(crate) fn datagrams(lab: &Lab, v6: bool) {
         let n = near.recv(&mut buffer).expect("an answer");
         assert_eq!(buffer[..n], data, "{len} bytes back");
     }
-    // an ICMP error comes back to the sender
+    // an ICMP error reaches the sender
     let stray = lab.at(0, || UdpSocket::bind(at(0, v6, 5003))).expect("to bind");
     stray.set_read_timeout(Some(PATIENCE)).expect("a timeout");
     stray.connect(at(1, v6, 9)).expect("to connect");

@@ -1,7 +1,7 @@
-//! Datagrams of a flow: sent when the simulator's would be, counted as the simulator counts them.
+//! Flows of UDP datagrams, sent and counted as in the simulator.
 //!
-//! Each begins with its number and the time at which it was sent, both little-endian, 8 bytes each. Both ends
-//! share the run's clock.
+//! Each datagram begins with its number and the time at which it was sent, both little-endian, 8 bytes each.
+//! Both ends use the run's clock.
 
 use super::Error;
 use super::setup::HostPlace;
@@ -13,13 +13,13 @@ use rustix::net::{RecvFlags, SendFlags};
 use std::net::SocketAddr;
 use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
 
-/// Room for what arrives while others have their turn.
+/// Receive buffer for datagrams that arrive while other flows are handled.
 const RECEIVE_BUFFER: Size = Size(4 << 20);
 /// Longest datagram.
 const LONGEST: usize = 2048;
-/// Number and time.
+/// Bytes of number and time.
 const STAMP: usize = 16;
-/// Datagrams sent or read before others have their turn.
+/// Datagrams sent or read before other flows are handled.
 const BATCH: u32 = 256;
 
 /// A source, its socket and its sink.
@@ -31,11 +31,11 @@ pub(super) struct UdpFlow {
     departures: Departures,
     next: Instant,
     pub(super) sent: u64,
-    /// The kernel had no room for them.
+    /// Datagrams for which the kernel had no room.
     pub(super) unsent: u64,
     pub(super) sink: Sink,
     peer: (Addr, u16),
-    /// Payload of what the sink took.
+    /// Payload bytes received by the sink.
     pub(super) bytes: u64,
 }
 
@@ -77,7 +77,7 @@ impl UdpFlow {
         })
     }
 
-    /// What to watch for arrivals.
+    /// File descriptor to poll for arrivals.
     pub(super) fn fd(&self) -> BorrowedFd<'_> {
         self.to.as_fd()
     }
@@ -87,7 +87,7 @@ impl UdpFlow {
         self.next
     }
 
-    /// Sends what is due.
+    /// Sends the datagrams that are due.
     pub(super) fn send(&mut self, cx: &mut Cx<'_>, clock: Clock) {
         let mut bytes = [0; LONGEST];
         for _ in 0..BATCH {
@@ -97,7 +97,7 @@ impl UdpFlow {
             let Some(datagram) = bytes.get_mut(..self.size.max(STAMP)) else { return };
             datagram[..8].copy_from_slice(&self.sent.to_le_bytes());
             datagram[8..STAMP].copy_from_slice(&clock.now().0.to_le_bytes());
-            // what the kernel does not take is lost, as at any host; the others follow on time
+            // datagrams that the kernel does not accept are lost, as at any host; the others follow on time
             if rustix::net::send(&self.from, datagram, SendFlags::DONTWAIT).is_err() {
                 self.unsent += 1;
             }
@@ -106,13 +106,13 @@ impl UdpFlow {
         }
     }
 
-    /// Takes what has arrived; true when there may be more.
+    /// Reads the datagrams that have arrived; true if there may be more.
     pub(super) fn receive(&mut self, clock: Clock) -> bool {
         let mut bytes = [0; LONGEST];
         for _ in 0..BATCH {
             match rustix::net::recv(&self.to, &mut bytes, RecvFlags::DONTWAIT) {
                 Ok((_, n)) => self.take(clock.now(), &bytes[..n.min(LONGEST)]),
-                // nothing there, or the other side's port was closed for a moment
+                // interrupted, or the other side's port was closed for a moment
                 Err(Errno::INTR | Errno::CONNREFUSED) => {}
                 Err(_) => return false,
             }
@@ -130,7 +130,7 @@ impl UdpFlow {
     }
 }
 
-/// What a source of `flow` draws from, with nothing in it that only the simulator needs.
+/// Returns the source's stream, without the parts that only the simulator needs.
 pub(super) const fn stream(
     size: Size,
     pattern: bentpipe_nodes::Pattern,

@@ -1,4 +1,4 @@
-//! What the kernel does differently from what a scenario says: said once, never silently.
+//! Collects the differences between the kernel's behaviour and the scenario. Each is reported once.
 
 use super::is_sender;
 use super::is_tcp;
@@ -8,11 +8,11 @@ use bentpipe_scenario::{FlowSpec, Scenario};
 use bentpipe_tcp::{Config, Detection, ReceiveBuffer, Reduction, Scheme, Stack, Validation};
 use std::collections::BTreeMap;
 
-/// What a kernel does before the first sample of a round trip (`TCP_TIMEOUT_INIT`).
+/// The kernel's RTO before the first RTT sample (`TCP_TIMEOUT_INIT`).
 const KERNEL_INITIAL_RTO: Duration = Duration::from_secs(1);
 /// `TCP_TIMEWAIT_LEN`.
 const KERNEL_TIME_WAIT: Duration = Duration::from_secs(60);
-/// Flows are named one by one up to this many.
+/// Up to this many flows are listed by name.
 const MOST_NAMED: usize = 4;
 
 /// Collects differences.
@@ -26,7 +26,7 @@ impl Differs {
         Self { all: scenario.flows.iter().filter(|f| is_tcp(f)).count(), found: Vec::new() }
     }
 
-    /// What is different about one flow.
+    /// Adds the differences of one flow.
     pub(super) fn flow(&mut self, flow: &FlowSpec) {
         if !is_tcp(flow) {
             return;
@@ -39,7 +39,7 @@ impl Differs {
         }
     }
 
-    /// A difference of one flow.
+    /// Adds a difference of one flow.
     pub(super) fn say(&mut self, text: String, flow: &str) {
         match self.found.iter_mut().find(|(t, _)| *t == text) {
             Some((_, flows)) => flows.push(flow.to_owned()),
@@ -138,12 +138,12 @@ fn receiving(config: &Config) -> Vec<String> {
     texts
 }
 
-/// Settings that all senders of a host share.
+/// Kernel settings that all senders of a host share.
 pub(super) struct Settings;
 
 impl Settings {
-    /// What those who send from `host` have in common; where they differ, the kernel's own value stays, and
-    /// that is said.
+    /// Returns the settings common to all senders of `host`; where they differ, the kernel's own value stays,
+    /// and that is reported.
     pub(super) fn of_senders(
         scenario: &Scenario,
         host: usize,

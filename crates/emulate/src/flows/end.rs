@@ -1,4 +1,4 @@
-//! One end of a connection: a socket of the kernel, and the applications on it.
+//! One end of a connection: a kernel socket and its applications.
 
 use bentpipe_base::{Cx, Duration, Instant, Size};
 use bentpipe_nodes::{Duplex, Reader, Writer};
@@ -9,41 +9,41 @@ use rustix::net::{RecvFlags, SendFlags, Shutdown};
 use std::io;
 use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
 
-/// Bytes that one call reads.
+/// Bytes read per call.
 const READ: usize = 1 << 14;
-/// Bytes that one call writes. What is written is all zeros: nothing on the way looks at it.
+/// Bytes written per call. The data is all zeros: nothing on the path looks at it.
 const PIECE: usize = 1 << 16;
 static ZEROS: [u8; PIECE] = [0; PIECE];
-/// How often something is looked at of which the kernel tells nobody: that bytes were acknowledged.
+/// Polling interval for acknowledged bytes, for which the kernel has no event.
 pub(super) const WATCH: Duration = Duration::from_millis(1);
 
 /// A socket as an application sees it.
 #[derive(Debug)]
 pub(super) struct Line {
     socket: OwnedFd,
-    /// The handshake is over.
+    /// The handshake is complete.
     pub(super) connected: bool,
     /// The peer's FIN was seen.
     ended: bool,
-    /// We have closed.
+    /// We have closed our side.
     pub(super) closed: bool,
-    /// What ended it before its time.
+    /// The error that ended it early.
     pub(super) fault: Option<io::Error>,
     written: u64,
     pub(super) consumed: u64,
-    /// Bytes the application may have under way.
+    /// Limit of unacknowledged bytes of the application.
     send_buffer: Option<Size>,
     window: Window,
 }
 
-/// What a receive window is held to.
+/// How the receive window is limited.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Window {
-    /// Grows up to this.
+    /// It grows up to this size.
     UpTo(Size),
-    /// Is this.
+    /// It has this size.
     Fixed(Size),
-    /// Is this less what the application has not read; the flag says that the buffer has been cut to measure.
+    /// This size minus unread data; the flag is true once the buffer was cut to match.
     Buffer(Size, bool),
 }
 
@@ -71,12 +71,12 @@ impl Line {
         self.socket.as_fd()
     }
 
-    /// Bytes that the kernel took from the application.
+    /// Bytes that the kernel accepted from the application.
     pub(super) const fn written(&self) -> u64 {
         self.written
     }
 
-    /// The kernel says that something happened.
+    /// Handles an event of the socket.
     pub(super) fn look(&mut self, hung_up: bool) {
         if self.fault.is_none()
             && let Ok(Err(error)) = rustix::net::sockopt::socket_error(&self.socket)
@@ -86,8 +86,7 @@ impl Line {
         self.ended |= hung_up && self.fault.is_none();
     }
 
-    /// Holds the window to what it is to be: the kernel lifts its limit when it learns how large packets are
-    /// in memory.
+    /// Enforces the window limit again: the kernel raises it when it learns how much memory packets take.
     fn hold_window(&mut self) {
         let wanted = match self.window {
             Window::UpTo(size) | Window::Fixed(size) | Window::Buffer(size, _) => size,
@@ -98,17 +97,17 @@ impl Line {
             return;
         }
         if let Window::Buffer(size, false) = self.window {
-            // the limit it has now is what the whole buffer can hold: so this is the buffer that holds `size`
+            // `now` is the window that the whole buffer allows: scale the buffer to allow `size`
             if let Ok(room) = rustix::net::sockopt::socket_recv_buffer_size(&self.socket) {
                 let room = u128::from(size.0) * room as u128 / u128::from(now.0.max(1));
-                // small segments make a bad measure
+                // with small segments the estimate is too large
                 let room = room.min(2 * u128::from(size.0));
-                // where this is refused, a little more fits than the window
+                // if this is refused, a little more than the window fits
                 let _ = socket::cut_receive_buffer(&self.socket, Size(room as u64));
             }
             self.window = Window::Buffer(size, true);
         }
-        // a connection that is over has no window
+        // fails only if the connection has ended
         let _ = tcp::set_window_clamp(&self.socket, wanted);
     }
 
@@ -139,8 +138,8 @@ impl Duplex for Line {
         let mut taken = 0;
         while left > 0 {
             let piece = &ZEROS[..left.min(PIECE as u64) as usize];
-            // one write of the application is one for the kernel: the end of a piece is no reason for a short
-            // segment (tcp(7), MSG_MORE)
+            // one write of the application must be one for the kernel: the end of a piece must not cause a
+            // short segment (tcp(7), MSG_MORE)
             let more = if left > PIECE as u64 { SendFlags::MORE } else { SendFlags::empty() };
             match rustix::net::send(&self.socket, piece, SendFlags::NOSIGNAL | SendFlags::DONTWAIT | more) {
                 Ok(n) => {
@@ -182,7 +181,7 @@ impl Duplex for Line {
         let mut left = bytes;
         while left > 0 {
             let piece = &mut buffer[..left.min(READ as u64) as usize];
-            // TRUNC: TCP throws the bytes away instead of copying them (tcp(7))
+            // TRUNC: TCP discards the bytes instead of copying them (tcp(7))
             match rustix::net::recv(&self.socket, piece, RecvFlags::TRUNC | RecvFlags::DONTWAIT) {
                 Ok((_, 0)) => {
                     self.ended = true;
@@ -209,7 +208,7 @@ impl Duplex for Line {
     fn close(&mut self) {
         if !self.closed && self.connected {
             self.closed = true;
-            // it may be over already
+            // it may have ended already
             let _ = rustix::net::shutdown(&self.socket, Shutdown::Write);
         }
     }
@@ -221,7 +220,7 @@ pub(super) struct End {
     pub(super) line: Line,
     pub(super) writer: Writer,
     pub(super) reader: Reader,
-    /// Earliest wake-up asked for and not yet seen.
+    /// Earliest pending wake-up.
     pub(super) armed: Instant,
 }
 
@@ -230,8 +229,7 @@ impl End {
         Self { line, writer, reader, armed: Instant::NEVER }
     }
 
-    /// Lets the applications act, the reader first; returns when they want to be called again without
-    /// anything happening.
+    /// Runs the applications, the reader first; returns when they must run again if no event happens.
     pub(super) fn run(&mut self, cx: &mut Cx<'_>) -> Instant {
         if self.line.fault.is_some() {
             return Instant::NEVER;
@@ -243,7 +241,7 @@ impl End {
         read_at.min(write_at).min(watched)
     }
 
-    /// True when it waits for something that the kernel tells nobody.
+    /// True if it waits for acknowledgments, for which the kernel has no event.
     fn waits_for_acknowledgment(&self) -> bool {
         let line = &self.line;
         line.connected
@@ -255,7 +253,7 @@ impl End {
             }
     }
 
-    /// True when all that was ever to be written is acknowledged.
+    /// True if all data was written, closed and acknowledged.
     pub(super) fn is_done(&self) -> bool {
         self.line.closed && self.line.fault.is_none() && self.line.unacknowledged() == 0
     }

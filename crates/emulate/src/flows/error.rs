@@ -1,4 +1,4 @@
-//! What keeps a scenario's flows from running as sockets of the kernel.
+//! Errors that keep a scenario's flows from running as kernel sockets.
 
 use std::io;
 
@@ -13,9 +13,9 @@ pub enum Error {
     Congestion {
         /// The flow.
         flow: String,
-        /// What it asks for.
+        /// The requested value.
         scheme: String,
-        /// What there is.
+        /// The available ones.
         known: String,
     },
     /// Two flows need different settings of one network namespace.
@@ -26,14 +26,14 @@ pub enum Error {
     Shared {
         /// The setting.
         what: &'static str,
-        /// Where.
+        /// The host.
         host: String,
-        /// A flow.
+        /// The first flow.
         one: String,
-        /// Another one.
+        /// The other flow.
         other: String,
     },
-    /// A segment that does not fit the interface, or the kernel.
+    /// A segment size outside the kernel's limits.
     #[error(
         "flow `{flow}` has segments of {bytes} B; the kernel takes {least} B to {most} B here\n\
          help: change `segment`, or run the scenario with `bentpipe sim`"
@@ -41,14 +41,14 @@ pub enum Error {
     Segment {
         /// The flow.
         flow: String,
-        /// What it asks for.
+        /// The requested value.
         bytes: u16,
-        /// Least.
+        /// Minimum.
         least: u16,
-        /// Most.
+        /// Maximum.
         most: u16,
     },
-    /// Datagrams that cannot say when they were sent.
+    /// Datagrams too short for a timestamp, or too long.
     #[error(
         "flow `{flow}` sends datagrams of {bytes} B; a real one carries its number and time and has {least} B to {most} B\n\
          help: change `size`, or run the scenario with `bentpipe sim`"
@@ -56,50 +56,50 @@ pub enum Error {
     Datagram {
         /// The flow.
         flow: String,
-        /// What it asks for.
+        /// The requested value.
         bytes: u64,
-        /// Least.
+        /// Minimum.
         least: u64,
-        /// Most.
+        /// Maximum.
         most: u64,
     },
-    /// More sockets than this process may have.
+    /// More sockets than the process may open.
     #[error(
         "{needed} sockets are needed, this process may have {limit} open files\n\
          help: raise the limit with `ulimit -n {needed}`, or run fewer flows"
     )]
     Descriptors {
-        /// Needed.
+        /// Files needed.
         needed: u64,
-        /// Allowed.
+        /// Files allowed.
         limit: u64,
     },
-    /// A kernel setting that cannot be made.
+    /// A kernel setting that cannot be changed.
     #[error("host `{host}`: the kernel setting {setting} cannot be {value}: {source}")]
     Setting {
         /// The host.
         host: String,
         /// Path below /proc/sys.
         setting: String,
-        /// What it should be.
+        /// The value.
         value: String,
-        /// What the kernel says.
+        /// The kernel's error.
         source: io::Error,
     },
-    /// A route that cannot be made.
+    /// A route that cannot be set.
     #[error("host `{host}`: {source}")]
     Route {
         /// The host.
         host: String,
-        /// What the kernel says.
+        /// The kernel's error.
         source: bentpipe_os::netlink::Error,
     },
-    /// Everything else that the system refuses.
+    /// Another error of the system.
     #[error("{what}: {source}")]
     System {
         /// What was tried.
         what: String,
-        /// What the system says.
+        /// The system's error.
         source: io::Error,
     },
 }
@@ -109,7 +109,7 @@ impl Error {
         Self::System { what: what.into(), source: source.into() }
     }
 
-    /// True when the scenario or the machine is at fault, not this program: exit status 2.
+    /// True if the scenario or the machine caused it, not this program: exit status 2.
     pub const fn is_refusal(&self) -> bool {
         !matches!(self, Self::Setting { .. } | Self::Route { .. } | Self::System { .. })
     }

@@ -1,9 +1,8 @@
-//! A scenario's own flows as sockets of the kernel, in the namespaces of its hosts.
+//! A scenario's flows as kernel sockets, in the namespaces of its hosts.
 //!
-//! The applications are those of the simulator, byte for byte and draw for draw (`bentpipe_nodes::app`); only
-//! what they write to is another: a socket. What a scenario says about a host's TCP is told to the kernel by
-//! settings, routes and socket options, as far as it listens ([`needs()`]); what it does, it says in
-//! TCP_INFO, which is sampled.
+//! The applications are those of the simulator, byte for byte and draw for draw (`bentpipe_nodes::app`), but
+//! they write to kernel sockets. The scenario's TCP options are set in the kernel by sysctls, routes and
+//! socket options, as far as it supports them ([`needs()`]). The figures come from samples of TCP_INFO.
 //!
 //! ```text
 //!   needs -> sysctl and routes of each host -> sockets -> run (one thread, epoll) -> Outcome -> Report
@@ -35,25 +34,24 @@ fn is_tcp(flow: &FlowSpec) -> bool {
     !matches!(flow.app, App::Udp { .. })
 }
 
-/// True when the data comes from the host that was called.
+/// True if the acceptor of the connection sends the data.
 fn answers(flow: &FlowSpec) -> bool {
     matches!(flow.app, App::Requests { .. })
 }
 
-/// The host where the data comes from.
+/// The host that sends the data.
 fn sends(flow: &FlowSpec) -> usize {
     if answers(flow) { flow.to } else { flow.from }
 }
 
-/// Both ends of a connection: the flow, the host, its configuration, and whether data of any size comes to
-/// it.
+/// Both ends of a connection: flow, host, configuration, and whether it receives data of any size.
 fn ends_of(flow: &FlowSpec) -> [(&FlowSpec, usize, &Config, bool); 2] {
     let both = answers(flow);
     let (opens, accepts) = if both { (&flow.receiver, &flow.sender) } else { (&flow.sender, &flow.receiver) };
     [(flow, flow.from, opens, both), (flow, flow.to, accepts, true)]
 }
 
-/// True when `host` is where the data of `flow` comes from.
+/// True if `host` sends the data of `flow`.
 fn is_sender(flow: &FlowSpec, host: usize) -> bool {
     is_tcp(flow) && sends(flow) == host
 }

@@ -1,8 +1,6 @@
-//! What a scenario asks of the hosts' kernels: settings of their network namespaces, routes, and what each
-//! socket is told.
+//! What a scenario requires from its hosts' kernels: settings of namespaces, routes, and socket options.
 //!
-//! Nothing is changed here. What no kernel can do is said in [`Needs::differs`], once, and what this one
-//! cannot do is an error.
+//! Nothing is changed here. [`Needs::differs`] lists what no kernel can do; what this one lacks is an error.
 
 use super::differs::{Differs, Settings};
 use super::options::{SWITCHES, offered};
@@ -14,26 +12,26 @@ use bentpipe_scenario::{App, FlowSpec, Reader, Scenario};
 use bentpipe_tcp::{Config, Detection, EcnUse, ReceiveBuffer, Stack, Validation};
 use std::collections::BTreeMap;
 
-/// Payload that fits into a packet of 1500 B, and the least that the kernel takes (`TCP_MIN_MSS`).
+/// Smallest segment that the kernel accepts (`TCP_MIN_MSS`), and the payload of a packet of 1500 B.
 const SEGMENT: (u16, u16) = (88, 1460);
-/// A datagram carries a counter and a time, and is not cut into fragments.
+/// Range of datagram sizes: room for a counter and a time, and no fragmentation.
 pub(super) const DATAGRAM: (u64, u64) = (16, 1472);
-/// The kernel's books of a received segment may be this many times its payload.
+/// The kernel may account for a received segment with this many times its payload.
 const OVERHEAD: u64 = 4;
-/// Least room for what has not been read.
+/// Minimum receive buffer beyond that.
 const LEAST_ROOM: u64 = 1 << 20;
-/// Send buffers grow with the congestion window; this must never be what limits them.
+/// Minimum limit of send buffers, which grow with cwnd and must not limit it.
 const LEAST_SEND_ROOM: u64 = 64 << 20;
 
-/// What this kernel can do.
+/// Features of this kernel.
 #[derive(Clone, Debug)]
 pub struct Kernel {
-    /// Congestion controls.
+    /// Its congestion controls.
     pub congestion: Vec<String>,
 }
 
 impl Kernel {
-    /// Asks it.
+    /// Queries the running kernel.
     ///
     /// # Errors
     /// Without /proc.
@@ -44,35 +42,35 @@ impl Kernel {
     }
 }
 
-/// What a scenario needs.
+/// Requirements of a scenario.
 #[derive(Clone, Debug, Default)]
 pub struct Needs {
-    /// Of each host with flows, in the order of the scenario.
+    /// Requirements of each host with flows, in the order of the scenario.
     pub hosts: Vec<HostNeeds>,
     /// The congestion control of each flow by its kernel name; empty for datagrams.
     pub congestion: Vec<String>,
-    /// What the kernel does differently from what the scenario says, a line each.
+    /// Differences between the kernel and the scenario, one line each.
     pub differs: Vec<String>,
 }
 
-/// What one host needs.
+/// Requirements of one host.
 #[derive(Clone, Debug, Default)]
 pub struct HostNeeds {
-    /// Its place among the scenario's nodes.
+    /// Its index among the scenario's nodes.
     pub host: usize,
     /// Kernel settings: path below /proc/sys, and value.
     pub settings: Vec<(&'static str, String)>,
-    /// Metrics of the routes to other hosts, by their places.
+    /// Metrics of the routes to other hosts, by index.
     pub routes: BTreeMap<usize, Metrics>,
-    /// Sockets with a fixed window must lock their buffer, as others in this host have windows that grow.
+    /// Sockets with a fixed window must lock their buffer, because others on this host have growing windows.
     pub locks_buffers: bool,
 }
 
-/// What the flows of `scenario` need of a kernel.
+/// Returns what the flows of `scenario` require from a kernel.
 ///
 /// # Errors
-/// What it cannot do: a congestion control that it lacks, two flows that need different settings of one host,
-/// sizes it does not take.
+/// What the kernel cannot do: a missing congestion control, two flows that need different settings of one
+/// host, invalid sizes.
 pub fn needs(scenario: &Scenario, kernel: &Kernel) -> Result<Needs, Error> {
     let mut differs = Differs::new(scenario);
     let mut congestion = Vec::with_capacity(scenario.flows.len());
@@ -89,7 +87,7 @@ pub fn needs(scenario: &Scenario, kernel: &Kernel) -> Result<Needs, Error> {
             continue;
         }
         let mut settings = vec![
-            // what one connection learned is not to help the next
+            // connections must not reuse metrics of earlier ones
             ("net/ipv4/tcp_no_metrics_save", "1".to_owned()),
             ("net/ipv4/tcp_ecn", ecn(scenario, host)?.to_owned()),
         ];
@@ -118,8 +116,8 @@ fn sizes(flow: &FlowSpec) -> Result<(), Error> {
     }
 }
 
-/// The kernel's name for a scheme: what it calls reno is Reno, `NewReno` or SACK, depending on the options of
-/// the connection.
+/// The kernel's name for a scheme. The kernel's "reno" is Reno, `NewReno` or SACK, depending on the options
+/// of the connection.
 fn congestion_of(flow: &FlowSpec, kernel: &Kernel) -> Result<String, Error> {
     let scheme = flow.sender.scheme.name;
     let name = match scheme {
@@ -133,7 +131,7 @@ fn congestion_of(flow: &FlowSpec, kernel: &Kernel) -> Result<String, Error> {
     Err(Error::Congestion { flow: flow.name.clone(), scheme: scheme.to_owned(), known })
 }
 
-/// Settings that belong to whoever sends data, with their names for people.
+/// Settings of senders, with their names for people.
 fn sender_settings(config: &Config) -> Vec<(&'static str, &'static str, String)> {
     let recovery = &config.scheme.recovery;
     let linux = config.stack == Stack::Linux;
@@ -152,7 +150,7 @@ fn sender_settings(config: &Config) -> Vec<(&'static str, &'static str, String)>
     ]
 }
 
-/// Whoever opens a connection asks for ECN; who is asked agrees (2).
+/// Value of tcp_ecn: a host that opens connections requests ECN; one that accepts them agrees to it (2).
 fn ecn(scenario: &Scenario, host: usize) -> Result<&'static str, Error> {
     let mut opened = scenario.flows.iter().filter(|f| f.from == host && is_tcp(f));
     let asks = |f: &FlowSpec| f.sender.ecn == EcnUse::Ask && f.receiver.ecn != EcnUse::Off;
@@ -163,14 +161,13 @@ fn ecn(scenario: &Scenario, host: usize) -> Result<&'static str, Error> {
     }
 }
 
-/// Room for windows. The kernel counts the memory of received segments, of which the payload is a part.
+/// Settings of receive buffers. The kernel counts the memory of segments, of which the payload is a part.
 fn buffers(scenario: &Scenario, host: usize) -> (Vec<(&'static str, String)>, bool) {
     let limit = |bytes: u64| bytes.min(i32::MAX as u64);
     let mut fixed = None::<Size>;
     let mut auto = None::<(Size, Size)>;
     let mut largest = 0;
-    // whoever reads at once needs room besides the window for what came out of order; for others the room is
-    // the window
+    // an eager reader needs room beyond the window for out-of-order data; for others the buffer is the window
     let mut slow = true;
     for (flow, at, config, receives) in scenario.flows.iter().filter(|f| is_tcp(f)).flat_map(ends_of) {
         largest = largest.max(config.receive_buffer.max().0);
@@ -189,7 +186,7 @@ fn buffers(scenario: &Scenario, host: usize) -> (Vec<(&'static str, String)>, bo
     let send = limit(largest.saturating_mul(OVERHEAD).max(LEAST_SEND_ROOM));
     let mut settings = vec![("net/ipv4/tcp_wmem", format!("4096 16384 {send}"))];
     if let Some((initial, max)) = auto {
-        // half of a buffer is window before the kernel has seen a segment (tcp_scaling_ratio)
+        // before the first segment, the window is half of the buffer (tcp_scaling_ratio)
         let (initial, max) = (limit(initial.0 * 2), limit(max.0.saturating_mul(2)));
         settings.push(("net/ipv4/tcp_rmem", format!("4096 {initial} {max}")));
         settings.push(("net/ipv4/tcp_moderate_rcvbuf", "1".to_owned()));
@@ -201,12 +198,12 @@ fn buffers(scenario: &Scenario, host: usize) -> (Vec<(&'static str, String)>, bo
     (settings, auto.is_some() && fixed.is_some())
 }
 
-/// A receive buffer that never makes a window of `window` smaller.
+/// Returns a receive buffer large enough for a window of `window`.
 pub(super) fn room_for(window: Size) -> Size {
     Size((window.0.saturating_mul(OVERHEAD) + LEAST_ROOM).min(i32::MAX as u64))
 }
 
-/// Initial windows and quick ACKs, by route: what an end does itself.
+/// Initial windows and quick ACKs as route metrics.
 fn routes(scenario: &Scenario, host: usize) -> Result<BTreeMap<usize, Metrics>, Error> {
     let mut routes: BTreeMap<usize, (Metrics, &FlowSpec)> = BTreeMap::new();
     for (flow, at, config, _) in scenario.flows.iter().filter(|f| is_tcp(f)).flat_map(ends_of) {

@@ -1,8 +1,8 @@
-//! Which host has to be without a TCP option, so that each connection has those that its flow asks for.
+//! Chooses at which host to disable a TCP option, so that each connection has the options of its flow.
 //!
-//! The kernel has one switch per option for all connections of a network namespace, but an option is used
-//! only when both ends offer it. So a flow without SACK needs one end without it, and which end that is is
-//! ours to choose: not one where another flow needs it.
+//! The kernel has one switch per option for a whole network namespace, but uses an option only if both ends
+//! offer it. So a flow without SACK needs one end with SACK disabled, and that must not be a host where
+//! another flow needs it.
 
 use super::{Error, ends_of};
 use bentpipe_scenario::Scenario;
@@ -20,14 +20,14 @@ pub(super) struct Switch {
     offers: fn(&Options) -> bool,
 }
 
-/// All of them.
+/// All options.
 pub(super) const SWITCHES: [Switch; 3] = [
     Switch { name: "SACK", path: "net/ipv4/tcp_sack", offers: |o| o.sack },
     Switch { name: "timestamps", path: "net/ipv4/tcp_timestamps", offers: |o| o.timestamps },
     Switch { name: "window scale", path: "net/ipv4/tcp_window_scaling", offers: |o| o.window_scale },
 ];
 
-/// For each host of `scenario`: whether it offers `option`. Where nobody cares, it does what its flows say.
+/// For each host of `scenario`: whether it offers `option`. A host that is free to choose follows its flows.
 pub(super) fn offered(scenario: &Scenario, option: &Switch) -> Result<Vec<bool>, Error> {
     let tcp = || scenario.flows.iter().filter(|f| super::is_tcp(f));
     let both = |f: &bentpipe_scenario::FlowSpec| {
@@ -42,7 +42,7 @@ pub(super) fn offered(scenario: &Scenario, option: &Switch) -> Result<Vec<bool>,
     for flow in tcp().filter(|f| !both(f)) {
         let ends = ends_of(flow).map(|(_, host, config, _)| (host, config));
         let free = |host: usize| needed_by[host].is_none();
-        // first the end that does not want it, then any that can do without
+        // prefer the end that is configured without it
         let off = ends.iter().find(|(host, config)| free(*host) && !(option.offers)(&config.options));
         let off = off.or_else(|| ends.iter().find(|(host, _)| free(*host)));
         let Some((host, _)) = off else {

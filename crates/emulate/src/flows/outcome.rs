@@ -1,4 +1,4 @@
-//! What came out of the flows, in the words of a report.
+//! Results of the flows, as reports.
 
 use super::datagrams::UdpFlow;
 use super::stream::TcpFlow;
@@ -10,21 +10,20 @@ use bentpipe_sim::build::FlowEnds;
 use bentpipe_sim::record::Record;
 use bentpipe_sim::report::{context, datagrams, requests, telnet};
 
-/// What came out of all flows.
+/// Results of all flows.
 #[derive(Clone, Debug)]
 pub struct Outcome {
     /// When the run ended.
     pub until: Instant,
     /// A report for each flow, in the scenario's order.
     pub flows: Vec<FlowReport>,
-    /// Series of the flows, on a time axis of their own.
+    /// Time series of the flows, on a time axis of their own.
     pub record: Record,
-    /// What went wrong, a line each: connections that were refused or given up, datagrams that the kernel did
-    /// not take.
+    /// Problems, one line each: connections refused or given up, datagrams that the kernel did not accept.
     pub faults: Vec<String>,
 }
 
-/// The report of a flow over TCP.
+/// The report of a TCP flow.
 pub(super) fn stream_report(flow: &TcpFlow, ends: &FlowEnds, goodput_bps: f64) -> FlowReport {
     let (spec, application) = (flow.spec(), flow.application());
     let tcp = TcpReport {
@@ -38,7 +37,7 @@ pub(super) fn stream_report(flow: &TcpFlow, ends: &FlowEnds, goodput_bps: f64) -
     flow_report(spec, ends, goodput_bps, FlowKind::Tcp(tcp))
 }
 
-/// The report of a flow of datagrams.
+/// The report of a UDP flow.
 pub(super) fn datagram_report(
     flow: &UdpFlow,
     spec: &FlowSpec,

@@ -1,4 +1,4 @@
-//! The thread that moves all flows: one epoll, one heap of wake-ups, the run's clock.
+//! The thread that runs all flows: one epoll, one heap of wake-ups, the run's clock.
 
 use super::datagrams::{self, UdpFlow};
 use super::outcome::{Outcome, datagram_report, stream_report};
@@ -18,19 +18,19 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::os::fd::{BorrowedFd, OwnedFd};
 
-/// Shortest time between two looks at TCP_INFO of a flow, and what each look takes of the machine at most:
-/// with very many flows they are looked at less often.
+/// Shortest interval between two samples of TCP_INFO, and its minimum per flow: with very many flows samples
+/// are less frequent.
 const LOOK: Duration = Duration::from_millis(10);
 const LOOK_PER_FLOW: Duration = Duration::from_micros(100);
-/// Shortest interval of the series.
+/// Shortest interval of the time series.
 const INTERVAL: Duration = Duration::from_millis(10);
-/// Most flows with series, as in the simulator.
+/// Most flows with time series, as in the simulator.
 const MOST_SERIES: usize = 256;
-/// Longest sleep: somebody may want the run to end, or a link to change at once.
+/// Longest sleep, so that a stop or a change of a link is noticed.
 const LONGEST_SLEEP: Duration = Duration::from_millis(5);
-/// Events taken from the kernel at a time.
+/// Events read from the kernel at a time.
 const EVENTS: usize = 256;
-/// Files that are open besides the sockets.
+/// Open files besides the sockets.
 const OTHER_FILES: u64 = 256;
 
 /// One flow.
@@ -40,13 +40,13 @@ enum Flow {
     Udp(Box<UdpFlow>),
 }
 
-/// What a wake-up or an event is about.
+/// Subject of a wake-up or an event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum What {
     Opener,
     Acceptor,
     Listener,
-    /// A connection is to be opened, or a datagram to be sent.
+    /// Time to open a connection, or to send a datagram.
     Start,
 }
 
@@ -54,7 +54,7 @@ enum What {
 #[derive(Debug)]
 pub struct Flows {
     specs: Vec<FlowSpec>,
-    /// Gateways may show senders other windows than receivers advertise.
+    /// True if there are gateways, which may show senders other windows than receivers advertise.
     gateways: bool,
     ends: Vec<FlowEnds>,
     running: Vec<Flow>,
@@ -64,7 +64,7 @@ pub struct Flows {
     clock: Clock,
     end: Instant,
     ends_early: bool,
-    /// Interval over which goodput counts, and what was delivered at its start and end.
+    /// Interval over which goodput is measured, and the bytes delivered by its start and end.
     measure: (Instant, Instant),
     delivered: [Option<Vec<u64>>; 2],
     looked: Instant,
@@ -74,10 +74,10 @@ pub struct Flows {
 }
 
 impl Flows {
-    /// Makes settings, routes and sockets. `places` are those of the scenario's nodes.
+    /// Applies settings and routes and opens the sockets. `places` are those of the scenario's nodes.
     ///
     /// # Errors
-    /// What the system refuses.
+    /// Errors of the system.
     pub fn open(scenario: &Scenario, needs: &Needs, places: &[Option<HostPlace<'_>>]) -> Result<Self, Error> {
         enough_files(scenario)?;
         for host in &needs.hosts {
@@ -134,11 +134,11 @@ impl Flows {
         Ok(())
     }
 
-    /// Runs by `clock`, which begins with the run, to the scenario's end, or until `go_on`, which is asked
-    /// many times a second, says no.
+    /// Runs until the scenario's end, or until `go_on`, called many times a second, returns false. `clock`
+    /// begins with the run.
     ///
     /// # Errors
-    /// When the system fails; what happens to single connections is part of the outcome.
+    /// Errors of the system; errors of single connections are part of the outcome.
     pub fn run(
         mut self,
         clock: Clock,
@@ -175,7 +175,7 @@ impl Flows {
         }
     }
 
-    /// When something is due next.
+    /// Time of the next event.
     fn next(&self, now: Instant) -> Instant {
         let wake = self.wakes.peek().map_or(Instant::NEVER, |Reverse((at, ..))| *at);
         let (from, to) = self.measure;
@@ -183,12 +183,12 @@ impl Flows {
         wake.min(marks).min(self.end).min(self.looked + self.pace()).min(now + LONGEST_SLEEP)
     }
 
-    /// Time between two looks.
+    /// Time between two samples.
     fn pace(&self) -> Duration {
         LOOK.max(LOOK_PER_FLOW * self.running.len() as u64)
     }
 
-    /// Does what is due.
+    /// Handles due wake-ups.
     fn wake(&mut self, now: Instant) -> Result<(), Error> {
         while let Some(Reverse((at, i, what))) = self.wakes.peek().copied()
             && at <= now
@@ -249,7 +249,7 @@ impl Flows {
         Ok(())
     }
 
-    /// Lets the applications of an end act, and arms the next wake-up.
+    /// Runs the applications of an end, and sets the next wake-up.
     fn act(&mut self, now: Instant, i: usize, what: What) {
         let Flow::Tcp(tcp) = &mut self.running[i] else { return };
         let again = tcp.run(&mut self.world.cx(now, NodeId(0)), side(what));
@@ -261,7 +261,7 @@ impl Flows {
         }
     }
 
-    /// Looks at TCP_INFO, writes rows, notes what was delivered, whatever is due.
+    /// Samples TCP_INFO, writes rows of the series and notes delivered bytes, when due.
     fn marks(&mut self, now: Instant) {
         let (from, to) = self.measure;
         for (mark, at) in [from, to].into_iter().enumerate() {
@@ -359,7 +359,7 @@ impl Flows {
     }
 }
 
-/// A running flow as others may look at it.
+/// The running flows, for observers.
 #[derive(Clone, Copy, Debug)]
 pub struct Progress<'a> {
     /// The run's time.
@@ -368,7 +368,7 @@ pub struct Progress<'a> {
 }
 
 impl Progress<'_> {
-    /// Each TCP flow's name, with its figures when the kernel was last asked, and bytes delivered so far.
+    /// Each TCP flow's name, its latest TCP_INFO, and the bytes delivered so far.
     pub fn flows(&self) -> impl Iterator<Item = (&str, &bentpipe_os::tcp::TcpInfo, u64)> {
         let all = self.flows.specs.iter().zip(&self.flows.running);
         all.filter_map(|(spec, flow)| match flow {
@@ -391,7 +391,7 @@ fn side(what: What) -> Side {
     if what == What::Acceptor { Side::Acceptor } else { Side::Opener }
 }
 
-/// A flow with its sockets.
+/// Opens the sockets of a flow.
 fn open(
     world: &mut World,
     flow: &FlowSpec,
@@ -404,8 +404,7 @@ fn open(
         found.ok_or_else(|| Error::system(format!("a host of flow `{}`", flow.name), missing()))
     };
     let pair = (place(flow.from)?, place(flow.to)?);
-    // the ports of the simulator, so that captures of both can be laid side by side; `ends` names the sender
-    // first
+    // the simulator's ports, so that captures of both can be compared; `ends` names the sender first
     let ports = if super::answers(flow) { (ends.to.2, ends.from.2) } else { (ends.from.2, ends.to.2) };
     if let App::Udp { size, pattern } = flow.app {
         let rng = world.open_rng(&flow.name, Purpose::Application);
@@ -425,7 +424,7 @@ fn open(
     Ok(Flow::Tcp(Box::new(TcpFlow::open(world, flow, &ends)?)))
 }
 
-/// Three sockets at most for each connection.
+/// Checks the limit of open files: at most three sockets for each connection.
 fn enough_files(scenario: &Scenario) -> Result<(), Error> {
     let needed = 3 * scenario.flows.len() as u64 + OTHER_FILES;
     match getrlimit(Resource::Nofile).current {
@@ -436,7 +435,7 @@ fn enough_files(scenario: &Scenario) -> Result<(), Error> {
 
 fn watch(epoll: &OwnedFd, fd: BorrowedFd<'_>, flow: usize, what: What) -> Result<(), Error> {
     use epoll::EventFlags as E;
-    // only changes are told: what is left undone has a wake-up of its own
+    // edge-triggered: unfinished work has a wake-up of its own
     let flags = E::IN | E::OUT | E::RDHUP | E::ET;
     let data = epoll::EventData::new_u64((flow as u64) << 2 | what as u64);
     epoll::add(epoll, fd, data, flags).map_err(|e| Error::system("epoll", e))

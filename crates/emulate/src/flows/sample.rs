@@ -1,10 +1,10 @@
-//! TCP_INFO of a sending socket, sampled: what becomes of it in the report and in the series.
+//! Samples of TCP_INFO of a sending socket, for the report and the time series.
 //!
-//! The kernel gives its smoothed round-trip time, not the samples it is made of; so the quantiles are of the
-//! smoothed time, taken whenever something was acknowledged since the last look. What limited a flow is the
-//! kernel's own account (`tcp_chrono` in net/ipv4/tcp_output.c) where there is one: time held by the peer's
-//! window and by the send buffer. The rest is told apart by what is seen at each look: repairing (the state
-//! of its congestion control), nothing to send, or the congestion window.
+//! The kernel gives only the smoothed RTT, not its samples; so the quantiles are of the smoothed RTT, sampled
+//! whenever data was acknowledged since the last sample. What limited a flow comes from the kernel's own
+//! accounting (`tcp_chrono` in net/ipv4/tcp_output.c) where it exists: time limited by the peer's window and
+//! by the send buffer. The rest is classified at each sample: in recovery (the congestion control's state),
+//! nothing to send, or limited by cwnd.
 
 use bentpipe_base::histogram::Histogram;
 use bentpipe_base::{Duration, Instant};
@@ -12,7 +12,7 @@ use bentpipe_os::tcp::{Phase, TcpInfo};
 use bentpipe_report::{LimitedBy, Quantiles, TcpReport};
 use bentpipe_sim::record::FLOW_COLUMNS;
 
-/// Places in the array of times that are spent.
+/// Indices in the array of times spent.
 const HANDSHAKE: usize = 0;
 const APPLICATION: usize = 1;
 const SEND_BUFFER: usize = 2;
@@ -20,27 +20,27 @@ const WINDOW: usize = 3;
 const CONGESTION: usize = 4;
 const RECOVERY: usize = 6;
 
-/// What was seen of one flow.
+/// Samples of one flow.
 #[derive(Clone, Debug)]
 pub(crate) struct Samples {
-    /// The last look.
+    /// The latest sample.
     pub(crate) last: TcpInfo,
     at: Instant,
-    /// The send buffer is the scenario's, so that its limit is one.
+    /// The scenario sets the send buffer, so it counts as a limit.
     bounded: bool,
     spent: [Duration; 7],
-    /// The kernel's account so far: held by the peer's window, by the send buffer, and busy.
+    /// The kernel's accounting so far: time limited by the peer's window, by the send buffer, and busy.
     told: [Duration; 3],
     rtt: Histogram,
     shortest: Option<Duration>,
-    /// Since the last row: sum of round trips in milliseconds, and their number.
+    /// Since the last row: sum of RTTs in milliseconds, and their number.
     recent: (f64, u32),
     /// Counters at the last row: retransmissions and timeouts.
     before: (u32, u16),
 }
 
 impl Samples {
-    /// Of a flow that starts at `start`.
+    /// For a flow that starts at `start`.
     pub(crate) fn new(start: Instant, bounded: bool) -> Self {
         Self {
             last: TcpInfo::default(),
@@ -55,16 +55,16 @@ impl Samples {
         }
     }
 
-    /// The connection is still being opened.
+    /// Counts time until `now` as handshake.
     pub(crate) fn opening(&mut self, now: Instant) {
         self.spent[HANDSHAKE] += now.since(self.at);
         self.at = now.max(self.at);
     }
 
-    /// What TCP_INFO says at `now`.
+    /// Adds a sample of TCP_INFO at `now`.
     pub(crate) fn look(&mut self, now: Instant, info: &TcpInfo) {
         let length = now.since(self.at);
-        // the kernel counts in ticks of several milliseconds: what exceeds this interval belongs to the next
+        // the kernel counts in ticks of several milliseconds: the excess belongs to the next interval
         let held = |now: Duration, told: &mut Duration, most: Duration| {
             let part = now.saturating_sub(*told).min(most);
             *told += part;
@@ -75,12 +75,11 @@ impl Samples {
         let buffer = held(info.buffer_limited, told_buffer, length.saturating_sub(window));
         let busy = held(info.busy, told_busy, length);
         self.spent[WINDOW] += window;
-        // a buffer that the kernel makes as large as it likes limits nothing by itself: it follows the
-        // congestion window
+        // a buffer sized by the kernel follows cwnd and is no limit by itself
         self.spent[if self.bounded { SEND_BUFFER } else { CONGESTION }] += buffer;
         let rest = length.saturating_sub(window).saturating_sub(buffer);
         let idle = length.saturating_sub(busy).min(rest);
-        // less than a segment waits for more to write (Nagle's algorithm), not for the network
+        // less than a segment is held by Nagle's algorithm, not by the network
         let has_room = info.not_sent < info.mss && info.unacked < info.cwnd;
         let cause = match info.phase {
             Phase::Recovery | Phase::Loss => RECOVERY,
@@ -100,7 +99,7 @@ impl Samples {
         self.at = now.max(self.at);
     }
 
-    /// The columns that TCP_INFO gives, at the end of an interval; goodput and delay stay empty.
+    /// Returns a row of the columns that TCP_INFO gives; goodput and delay stay empty.
     pub(crate) fn row(&mut self) -> [f64; FLOW_COLUMNS.len()] {
         let info = &self.last;
         let mut row = [f64::NAN; FLOW_COLUMNS.len()];
@@ -121,7 +120,7 @@ impl Samples {
         row
     }
 
-    /// What the kernel's end says of a connection whose sender's scheme is `scheme`.
+    /// Returns the report of a connection; `scheme` is the sender's scheme.
     pub(crate) fn report(&self, scheme: &str) -> TcpReport {
         let info = &self.last;
         let mut rtt_ms = Quantiles::of(&self.rtt);

@@ -1,4 +1,4 @@
-//! Sets hosts up for their flows, and makes the sockets.
+//! Configures hosts for their flows, and opens the sockets.
 
 use super::Error;
 use super::end::Window;
@@ -13,25 +13,24 @@ use std::io;
 use std::net::{IpAddr, SocketAddr};
 use std::os::fd::{BorrowedFd, OwnedFd};
 
-/// What the kernel takes as the least and the largest retransmission timeout, and as the longest delay of an
-/// acknowledgment.
+/// The kernel's limits for the minimum RTO, the maximum RTO, and the longest delayed ACK.
 const RTO_MIN: (Duration, Duration) = (Duration::from_millis(1), Duration::from_secs(1));
 const RTO_MAX: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(120));
 const DELAYED: (Duration, Duration) = (Duration::from_millis(1), Duration::from_secs(1));
 
-/// Where a host of the scenario is.
+/// Location of a host of the scenario.
 #[derive(Clone, Copy, Debug)]
 pub struct HostPlace<'a> {
     /// Its network namespace.
     pub network: BorrowedFd<'a>,
     /// Its address.
     pub address: IpAddr,
-    /// Its interface that leads to the link.
+    /// Its interface to the link.
     pub interface: &'a str,
 }
 
 impl HostPlace<'_> {
-    /// Does something in its namespace.
+    /// Calls `act` in its namespace.
     pub(super) fn within<T>(&self, what: &str, act: impl FnOnce() -> io::Result<T>) -> Result<T, Error> {
         namespace::in_network(self.network, act)
             .map_err(io::Error::from)
@@ -40,7 +39,7 @@ impl HostPlace<'_> {
     }
 }
 
-/// Makes the settings and routes of a host.
+/// Applies the settings and routes of a host.
 pub(super) fn prepare(name: &str, needs: &HostNeeds, places: &[Option<HostPlace<'_>>]) -> Result<(), Error> {
     let Some(place) = places.get(needs.host).copied().flatten() else { return Ok(()) };
     let set = || -> Result<(), Error> {
@@ -66,18 +65,18 @@ pub(super) fn prepare(name: &str, needs: &HostNeeds, places: &[Option<HostPlace<
     namespace::in_network(place.network, set).map_err(|e| Error::system(name, e))?
 }
 
-/// What a socket is told before it connects or listens.
+/// Options of a socket, set before it connects or listens.
 #[derive(Clone, Debug)]
 pub(super) struct Socket<'a> {
     pub(super) config: &'a Config,
     pub(super) congestion: &'a str,
-    /// The window must be held by the socket's own buffer.
+    /// The window must be limited by the socket's own buffer.
     pub(super) locks_buffer: bool,
     pub(super) reader: Reader,
 }
 
 impl Socket<'_> {
-    /// Makes it, bound to `at`, in the calling thread's namespace.
+    /// Opens it, bound to `at`, in the calling thread's namespace.
     pub(super) fn open(&self, at: &SocketAddr) -> io::Result<OwnedFd> {
         let fd = socket::stream(at)?;
         tcp::set_congestion(&fd, self.congestion)?;
@@ -98,7 +97,7 @@ impl Socket<'_> {
             }
             tcp::set_window_clamp(&fd, clamp_for(window, self.config))?;
         }
-        // older kernels do without: their defaults are those of most scenarios
+        // older kernels lack this; their defaults fit most scenarios
         optional(tcp::set_rto_max(&fd, self.config.rto.max.clamp(RTO_MAX.0, RTO_MAX.1)))?;
         if let Some(delayed) = self.config.delayed_ack.filter(|_| self.config.stack == Stack::Rfc) {
             optional(tcp::set_delayed_ack_max(&fd, delayed.timeout.clamp(DELAYED.0, DELAYED.1)))?;
@@ -107,7 +106,7 @@ impl Socket<'_> {
         Ok(fd)
     }
 
-    /// What the window is held to while the connection lives.
+    /// How the window is limited while the connection lives.
     pub(super) const fn window(&self) -> Window {
         match (self.config.receive_buffer, self.reader) {
             (ReceiveBuffer::Fixed(size), Reader::Eager) => Window::Fixed(clamp_for(size, self.config)),
@@ -117,15 +116,15 @@ impl Socket<'_> {
     }
 }
 
-/// What the kernel is to be told so that it announces `window`. Without window scale it announces whole
-/// segments (`__tcp_select_window`), except where it could announce more than the field holds.
+/// Returns the window clamp that makes the kernel advertise `window`. Without window scale it advertises
+/// whole segments (`__tcp_select_window`), unless it could advertise more than the field holds.
 const fn clamp_for(window: Size, config: &Config) -> Size {
     if window.0 == UNSCALED { Size(UNSCALED + 2 * config.mss as u64) } else { window }
 }
 
-/// Sets the least retransmission timeout, once the round trip is known. The kernel adds its minimum to the
-/// smoothed round trip (`__tcp_set_rto`), a scenario's is for the whole unless its stack is Linux: so what is
-/// told is the difference.
+/// Sets the minimum RTO, once the RTT is known. The kernel adds its minimum to the smoothed RTT
+/// (`__tcp_set_rto`), while a scenario's minimum is for the whole RTO unless its stack is Linux: so the
+/// difference is set.
 pub(super) fn set_rto_min(fd: BorrowedFd<'_>, config: &Config) -> io::Result<()> {
     let least = match config.stack {
         Stack::Rfc => config.rto.min.saturating_sub(tcp::info(fd)?.rtt),

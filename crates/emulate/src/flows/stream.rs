@@ -1,4 +1,4 @@
-//! A flow over TCP: from the listening socket to the acknowledgment of the last byte.
+//! A TCP flow: from the listening socket to the acknowledgment of the last byte.
 
 use super::end::{End, Line};
 use super::ends_of;
@@ -14,7 +14,7 @@ use std::io;
 use std::net::SocketAddr;
 use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
 
-/// Which end.
+/// An end of the connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Side {
     /// The one that opens the connection.
@@ -23,24 +23,24 @@ pub(super) enum Side {
     Acceptor,
 }
 
-/// A connection that is to be, is, or was.
+/// A connection, before, during and after its life.
 #[derive(Debug)]
 pub(super) struct TcpFlow {
     name: String,
     pub(super) start: Instant,
     to: SocketAddr,
-    /// Data comes from the acceptor.
+    /// The acceptor sends the data.
     answers: bool,
     listener: Option<OwnedFd>,
     opener: End,
     acceptor: Option<End>,
-    /// What the accepted socket gets.
+    /// State for the accepted socket.
     waiting: Option<(Line0, Writer, Reader)>,
     spec: Box<FlowSpec>,
     pub(super) established: Option<Instant>,
     pub(super) finished: Option<Instant>,
     pub(super) samples: Samples,
-    /// What went wrong, and when.
+    /// Time and text of an error.
     pub(super) fault: Option<(Instant, String)>,
 }
 
@@ -51,19 +51,19 @@ struct Line0 {
     window: super::end::Window,
 }
 
-/// Names and places of a flow's ends: host, address, port.
+/// The ends of a flow: hosts, ports and socket options.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Ends<'a> {
     pub(super) places: (&'a HostPlace<'a>, &'a HostPlace<'a>),
     pub(super) ports: (u16, u16),
     pub(super) start: Instant,
     pub(super) congestion: &'a str,
-    /// Whether the opener's and the acceptor's host want buffers locked.
+    /// Whether buffers are locked on the opener's and the acceptor's host.
     pub(super) locks: (bool, bool),
 }
 
 impl TcpFlow {
-    /// Makes the sockets of `flow`: one listens, the other waits for its time.
+    /// Opens the sockets of `flow`: one listens, the other waits for its start time.
     pub(super) fn open(world: &mut World, flow: &FlowSpec, ends: &Ends<'_>) -> Result<Self, Error> {
         let [(_, _, opens, opener_gets), (_, _, accepts, acceptor_gets)] = ends_of(flow);
         let socket = |config, gets, locks_buffer| Socket {
@@ -74,7 +74,7 @@ impl TcpFlow {
         };
         let answers = super::answers(flow);
         let opening = socket(opens, opener_gets, ends.locks.0);
-        // who asks is read from eagerly; the flow's reader is that of its data
+        // requests are read eagerly; the flow's reader is that of its data
         let accepting = socket(accepts, acceptor_gets && !answers, ends.locks.1);
         let at = |place: &HostPlace<'_>, port| SocketAddr::new(place.address, port);
         let (from, to) = (at(ends.places.0, ends.ports.0), at(ends.places.1, ends.ports.1));
@@ -112,7 +112,7 @@ impl TcpFlow {
         })
     }
 
-    /// The socket that listens, until a connection has come.
+    /// The listening socket, until a connection was accepted.
     pub(super) fn listener(&self) -> Option<BorrowedFd<'_>> {
         self.listener.as_ref().map(OwnedFd::as_fd)
     }
@@ -122,7 +122,7 @@ impl TcpFlow {
         self.opener.line.fd()
     }
 
-    /// The end of that side, if it is there.
+    /// The end of that side, if it exists.
     pub(super) fn end(&mut self, side: Side) -> Option<&mut End> {
         match side {
             Side::Opener => Some(&mut self.opener),
@@ -130,19 +130,19 @@ impl TcpFlow {
         }
     }
 
-    /// The end where the data comes from.
+    /// The end that sends the data.
     fn sender(&self) -> Option<&End> {
         if self.answers { self.acceptor.as_ref() } else { Some(&self.opener) }
     }
 
-    /// Its time has come.
+    /// Connects, at the start time.
     pub(super) fn connect(&mut self, now: Instant) {
         if let Err(error) = socket::connect(self.opener.line.fd(), &self.to) {
             self.fail(now, &error);
         }
     }
 
-    /// The listening socket has something; what to watch from now on.
+    /// Handles an event of the listening socket; returns the descriptor to poll from now on.
     pub(super) fn accept(&mut self, now: Instant) -> Option<BorrowedFd<'_>> {
         match socket::accept(self.listener.as_ref()?) {
             Ok(Some(fd)) => {
@@ -161,7 +161,7 @@ impl TcpFlow {
         }
     }
 
-    /// The handshake is over at one end.
+    /// Handles the end of the handshake at one end.
     fn opened(&mut self, now: Instant, side: Side, fd: BorrowedFd<'_>) {
         let sends = self.answers == (side == Side::Acceptor);
         if sends {
@@ -169,11 +169,11 @@ impl TcpFlow {
             self.samples.opening(now);
         }
         let config = if side == Side::Acceptor { ends_of(&self.spec)[1].2 } else { ends_of(&self.spec)[0].2 };
-        // a connection that is gone again has no use for it
+        // fails only if the connection has ended
         let _ = set_rto_min(fd, config);
     }
 
-    /// Something happened at `side`.
+    /// Handles an event at `side`.
     pub(super) fn ready(
         &mut self,
         now: Instant,
@@ -186,7 +186,7 @@ impl TcpFlow {
         }
         if let Some(error) = end.line.fault.take() {
             self.fail(now, &error);
-            // keep it, so that its applications rest
+            // keep the error, so that its applications stop
             if let Some(end) = self.end(side) {
                 end.line.fault = Some(error);
             }
@@ -200,7 +200,7 @@ impl TcpFlow {
         }
     }
 
-    /// Lets the applications of one end act; when they want to be called again.
+    /// Runs the applications of one end; returns when they must run again.
     pub(super) fn run(&mut self, cx: &mut Cx<'_>, side: Side) -> Instant {
         let Some(end) = self.end(side) else { return Instant::NEVER };
         let again = end.run(cx);
@@ -228,7 +228,7 @@ impl TcpFlow {
         self.fault.get_or_insert_with(|| (now, format!("flow {}: {error}", self.name)));
     }
 
-    /// Looks at the kernel's figures.
+    /// Samples the kernel's figures.
     pub(super) fn look(&mut self, now: Instant) {
         if now < self.start || self.finished.is_some() {
             return;
@@ -242,7 +242,7 @@ impl TcpFlow {
         }
     }
 
-    /// Reads what has arrived, as at any other time: the end of the run may come before our turn.
+    /// Reads data that has arrived before the end of the run.
     pub(super) fn last_read(&mut self, now: Instant) {
         let reader = if self.answers { Some(&mut self.opener) } else { self.acceptor.as_mut() };
         if let Some(end) = reader.filter(|end| end.line.fault.is_none()) {
@@ -250,7 +250,7 @@ impl TcpFlow {
         }
     }
 
-    /// The last look, at or before the end: counters of what finished between two looks.
+    /// Takes the last sample, at or before the end: counters of a flow that finished between two samples.
     pub(super) fn last_look(&mut self, now: Instant) {
         let at = self.finished.unwrap_or(now);
         if self.established.is_some()
@@ -262,25 +262,25 @@ impl TcpFlow {
         }
     }
 
-    /// Bytes that its data's reader has read.
+    /// Bytes read by the reader of its data.
     pub(super) fn delivered(&self) -> u64 {
         let reader = if self.answers { Some(&self.opener) } else { self.acceptor.as_ref() };
         reader.map_or(0, |end| end.line.consumed)
     }
 
-    /// Payload acknowledged: TCP_INFO counts the SYN of the opening side and the FIN too.
+    /// Payload acknowledged: TCP_INFO also counts the opener's SYN, and the FIN.
     pub(super) fn acknowledged(&self) -> u64 {
         let Some(end) = self.sender() else { return 0 };
         let syn = u64::from(!self.answers);
         self.samples.last.bytes_acked.saturating_sub(syn).min(end.line.written())
     }
 
-    /// The opening end's application, to look at what it measured.
+    /// The opener's application, for its measurements.
     pub(super) const fn application(&self) -> &Writer {
         &self.opener.writer
     }
 
-    /// What the scenario says about it.
+    /// The flow's specification in the scenario.
     pub(super) fn spec(&self) -> &FlowSpec {
         &self.spec
     }

@@ -1,4 +1,4 @@
-//! Writes captures on a thread of its own, so that a slow disk never holds up a packet.
+//! Writes captures on a separate thread, so that a slow disk never delays a packet.
 
 use bentpipe_base::Instant;
 use bentpipe_driver::LiveNetwork;
@@ -12,7 +12,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::thread::{Builder, JoinHandle};
 
-/// Captures that are being written.
+/// Running captures.
 #[derive(Debug)]
 pub(super) struct Capture {
     dir: PathBuf,
@@ -20,7 +20,7 @@ pub(super) struct Capture {
 }
 
 impl Capture {
-    /// Begins the files and starts the writer. What comes back beside it goes onto the network.
+    /// Creates the files and starts the writer. The returned [`Install`] must be installed on the network.
     pub(super) fn begin(dir: &Path, scenario: &Scenario, run: Clock) -> Result<(Self, Install), Error> {
         let names: Vec<&str> =
             scenario.links.iter().flat_map(|l| [l.name.as_str(), l.reverse_name.as_str()]).collect();

@@ -1,8 +1,8 @@
-//! What is known of the TCP connections of programs, put together from what both of their ends say.
+//! TCP connections of programs, combined from the data of both ends.
 //!
-//! A flow is one direction of a connection, told at the end that sends. What has reached the other end is
-//! asked there where it can be looked at (that is what goodput counts), and taken from the acknowledgments
-//! else. Of a sender that cannot be seen, behind an uplink, the receiver tells.
+//! A flow is one direction of a connection, seen at its sender. The delivered bytes, from which goodput is
+//! computed, are read at the receiver if it is visible, otherwise taken from the acknowledgments. If the
+//! sender is not visible, behind an uplink, the receiver's data are used.
 
 use super::Flows;
 use super::flow::{Ends, Flow, keeps};
@@ -14,41 +14,41 @@ use bentpipe_sim::record::{MOST_INTERVALS, Record};
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::{IpAddr, SocketAddr};
 
-/// Most flows that are followed.
+/// Most flows recorded.
 const MOST_FLOWS: usize = 256;
-/// Connections beyond them are counted up to here, and connections without data remembered.
+/// Most further connections counted, and most connections without data remembered.
 const MOST_COUNTED: usize = 65_536;
 const MOST_WAITING: usize = 4096;
 
-/// Who is looked at.
+/// A monitored host.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Host {
     pub(super) name: String,
-    /// Its place among the scenario's nodes.
+    /// Its index among the scenario's nodes.
     pub(super) node: usize,
     pub(super) addresses: Vec<IpAddr>,
-    /// Nothing but what crosses the link is there.
+    /// True if all its traffic crosses the link.
     pub(super) own: bool,
 }
 
-/// What one look found at a host.
+/// The result of one poll at a host.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Found {
-    /// The host's place in the list.
+    /// The host's index in the list.
     pub(super) host: usize,
     /// Its connections.
     pub(super) connections: Vec<Connection>,
-    /// Those that have ended since the last look.
+    /// Connections that ended since the last poll.
     pub(super) ended: Vec<Connection>,
 }
 
-/// Where a flow is told, and by whom.
+/// Identifies a flow by the host and socket that report it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Key {
     host: usize,
     local: SocketAddr,
     peer: SocketAddr,
-    /// Told by the receiver.
+    /// Reported by the receiver.
     incoming: bool,
 }
 
@@ -58,10 +58,9 @@ pub(super) struct Connections {
     hosts: Vec<Host>,
     open: BTreeMap<Key, Flow>,
     ended: Vec<Flow>,
-    /// Connections on which nothing was sent yet: a time when they were not there, and when they were first
-    /// seen to be established.
+    /// Connections without data yet: a time before they existed, and when they were first seen established.
     waiting: BTreeMap<Key, (Instant, Option<Instant>)>,
-    /// The time axis; the flows have their series themselves.
+    /// The time axis; the flows have the series.
     record: Record,
     looked: Instant,
     last_row: Instant,
@@ -82,7 +81,7 @@ impl Connections {
         }
     }
 
-    /// Takes in what was found at `now`.
+    /// Processes the results of the poll at `now`.
     pub(super) fn look(&mut self, now: Instant, found: &[Found]) {
         let mut there = BTreeSet::new();
         for (host, connection) in found.iter().flat_map(|f| f.connections.iter().map(|c| (f.host, c))) {
@@ -111,8 +110,8 @@ impl Connections {
         self.looked = now;
     }
 
-    /// Takes in what one end says; returns the flows that it is about: what it sends, and what it receives
-    /// from somebody who cannot be asked.
+    /// Processes the data of one end; returns its flows: the one it sends, and the one it receives from a
+    /// sender that is not visible.
     fn take(&mut self, now: Instant, host: usize, c: &Connection, over: bool) -> [Option<Key>; 2] {
         let (local, peer) = (plain(c.local), plain(c.peer));
         let owner = |ip: IpAddr| self.hosts.iter().position(|h| h.addresses.contains(&ip));
@@ -133,7 +132,7 @@ impl Connections {
         ]
     }
 
-    /// A connection on which nothing was sent yet: remembers since when it is there.
+    /// Notes the age of a connection without data yet.
     fn wait(&mut self, now: Instant, key: Key, c: &Connection, over: bool) -> Option<Key> {
         if over || (self.waiting.len() >= MOST_WAITING && !self.waiting.contains_key(&key)) {
             return None;
@@ -176,7 +175,7 @@ impl Connections {
         let start = known.map_or(self.looked, |(start, _)| start);
         let mut flow = Flow::new(ends, key.incoming, start, self.record.time_s.len());
         if let Some((_, established)) = known {
-            // it was seen being opened, and sends as soon as it is open
+            // its handshake was seen, and it sends as soon as it is open
             flow.established(established.unwrap_or(now));
         }
         flow
@@ -202,14 +201,14 @@ impl Connections {
         }
     }
 
-    /// Those that are open, the busiest first.
+    /// Open connections, the busiest first.
     pub(super) fn states(&self) -> Vec<FlowState> {
         let mut all: Vec<FlowState> = self.open.values().map(Flow::state).collect();
         all.sort_by(|a, b| b.goodput_bps.total_cmp(&a.goodput_bps));
         all
     }
 
-    /// What came of them; `path_bps` says what the way between two nodes carries.
+    /// Returns the final reports; `path_bps` gives the capacity of the path between two nodes.
     pub(super) fn finish(
         mut self,
         now: Instant,
@@ -242,7 +241,7 @@ impl Connections {
     }
 }
 
-/// Addresses of IPv4 in the clothes of IPv6, as servers for both have them, as what they are.
+/// Converts IPv4-mapped IPv6 addresses, which dual-stack servers have, to IPv4.
 fn plain(address: SocketAddr) -> SocketAddr {
     SocketAddr::new(address.ip().to_canonical(), address.port())
 }

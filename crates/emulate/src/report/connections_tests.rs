@@ -1,4 +1,4 @@
-//! Connections put together from made-up looks.
+//! Combining connections from artificial polls.
 
 use super::*;
 use bentpipe_base::Size;
@@ -85,7 +85,7 @@ fn a_download_is_one_flow_from_far_told_by_its_sender_and_counted_at_its_receive
     let states = c.states();
     assert_eq!((states[0].name.as_str(), states[0].cwnd), ("far:5201 > near:40312", 10));
     assert!((states[0].goodput_bps - 800_000.0).abs() < 1.0, "{states:?}");
-    // both have closed: the kernel tells the sender's last figures
+    // both have closed: the kernel reports the sender's final figures
     c.look(at(12), &found(vec![], vec![], vec![end(far, near, 100_000, 81)]));
     let flows = finish(c, 20);
     assert_eq!(flows.reports.len(), 1, "the request is not told: {:?}", flows.reports);

@@ -1,4 +1,4 @@
-//! One direction of a connection of a program: what was seen of it, and what a report says about it.
+//! One direction of a program's connection: its samples and its report.
 
 use crate::flows::Samples;
 use bentpipe_base::{Duration, Instant};
@@ -8,18 +8,18 @@ use bentpipe_report::{FlowContext, FlowKind, FlowReport, TcpReport, rate_bps};
 use bentpipe_sim::record::{Column, FLOW_COLUMNS, Series};
 use std::net::SocketAddr;
 
-/// Of two directions the one that carried less than a tenth of the other is only its answer, and not told.
+/// A direction with less than a tenth of the other's data is not reported.
 const MINOR: u64 = 10;
 
-/// Where a flow comes from and where it goes.
+/// The ends of a flow.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Ends {
     /// `near:40312 > far:5201`.
     pub(super) name: String,
-    /// Nodes of the scenario; `None` beyond them.
+    /// Nodes of the scenario; `None` outside it.
     pub(super) from: Option<usize>,
     pub(super) to: Option<usize>,
-    /// Of the end that tells, and of its peer.
+    /// Address of the end that reports it, and of its peer.
     pub(super) addresses: (SocketAddr, SocketAddr),
 }
 
@@ -28,24 +28,24 @@ pub(super) struct Ends {
 pub(super) struct Flow {
     pub(super) ends: Ends,
     pub(super) start: Instant,
-    /// Payload that has arrived.
+    /// Payload bytes delivered.
     pub(super) delivered: u64,
-    /// When more had arrived for the last time.
+    /// When `delivered` last grew.
     pub(super) grew: Option<Instant>,
-    /// Told by the receiver: the sender's figures are unknown.
+    /// Reported by the receiver: the sender's figures are unknown.
     incoming: bool,
     established: Option<Instant>,
     samples: Samples,
     congestion: String,
     largest_window: u64,
     over: bool,
-    /// What had arrived at the last row, and at the last look.
+    /// Bytes delivered at the last row, and at the last poll.
     before: (u64, u64),
     lately_bps: f64,
     series: Series,
 }
 
-/// True unless the other direction carried far more.
+/// True unless the other direction carried far more data.
 pub(super) fn keeps(flow: &Flow, all: &[(Ends, u64)]) -> bool {
     let (local, peer) = flow.ends.addresses;
     let answers =
@@ -54,7 +54,7 @@ pub(super) fn keeps(flow: &Flow, all: &[(Ends, u64)]) -> bool {
 }
 
 impl Flow {
-    /// A flow that was not there at `start` and has begun since; `rows` have been written so far.
+    /// A flow that began after `start`, when `rows` rows were already written.
     pub(super) fn new(ends: Ends, incoming: bool, start: Instant, rows: usize) -> Self {
         let mut series = Series::new(&*ends.name, &FLOW_COLUMNS);
         pad(&mut series, rows);
@@ -75,13 +75,13 @@ impl Flow {
         }
     }
 
-    /// It was open by `at`.
+    /// Notes that it was established at `at`.
     pub(super) fn established(&mut self, at: Instant) {
         self.samples.opening(at);
         self.established = Some(at);
     }
 
-    /// What its end says.
+    /// Adds a sample from the reporting end.
     pub(super) fn look(&mut self, now: Instant, info: &TcpInfo, congestion: &str) {
         self.established.get_or_insert(now);
         if !congestion.is_empty() && congestion != self.congestion {
@@ -93,7 +93,7 @@ impl Flow {
         self.arrived(now, count);
     }
 
-    /// So many bytes have arrived at the other end, a FIN counted with them.
+    /// Notes that `bytes` have arrived at the receiver, including a FIN.
     pub(super) fn arrived(&mut self, now: Instant, bytes: u64) {
         let bytes = if self.incoming { bytes } else { bytes.min(self.sent()) };
         if bytes > self.delivered {
@@ -102,32 +102,32 @@ impl Flow {
         }
     }
 
-    /// Payload sent once, where the kernel counts it.
+    /// Payload sent without retransmissions, if the kernel counts it.
     fn sent(&self) -> u64 {
         let last = &self.samples.last;
         let (sent, again) = last.bytes_sent;
         if sent == 0 && last.data_out > 0 { u64::MAX } else { sent.saturating_sub(again) }
     }
 
-    /// True when `info` is of a later connection between the same ports.
+    /// True if `info` belongs to a later connection with the same ports.
     pub(super) fn is_older_than(&self, info: &TcpInfo) -> bool {
         let last = &self.samples.last;
         info.data_out < last.data_out || info.bytes_received < last.bytes_received
     }
 
-    /// It has ended.
+    /// Marks it as ended.
     pub(super) fn over(mut self) -> Self {
         self.over = true;
         self
     }
 
-    /// A look is over that came `length` after the one before.
+    /// Updates the recent goodput after a poll, `length` after the previous one.
     pub(super) fn tick(&mut self, length: Duration) {
         self.lately_bps = rate_bps(self.delivered - self.before.1, length);
         self.before.1 = self.delivered;
     }
 
-    /// Ends an interval.
+    /// Writes a row of the series.
     pub(super) fn row(&mut self, length: Duration) {
         let mut row = [f64::NAN; FLOW_COLUMNS.len()];
         if !self.incoming {
@@ -160,7 +160,7 @@ impl Flow {
         }
     }
 
-    /// What a report says; goodput counts over `interval`.
+    /// Returns the report; goodput is measured over `interval`.
     pub(super) fn report(&self, interval: Duration, path_bps: u64) -> FlowReport {
         let done = self.over && (self.incoming || self.delivered >= self.sent());
         let known = if self.incoming {

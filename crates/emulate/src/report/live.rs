@@ -1,4 +1,4 @@
-//! From what the data thread gave to a report as a simulated run gives one.
+//! Builds the report of a live run, as for a simulated run.
 
 use super::{Beside, Flows};
 use bentpipe_base::Instant;
@@ -8,7 +8,7 @@ use bentpipe_scenario::{InstrumentKind, Scenario};
 use bentpipe_sim::record::{Record, Series};
 use bentpipe_sim::report;
 
-/// The report and the record of a run.
+/// Returns the report and the record of a run.
 pub fn assemble(scenario: &Scenario, outcome: &Outcome, beside: Beside) -> (Report, Record) {
     let Beside { flows, differs } = beside;
     let mut record = outcome.record.clone().unwrap_or_default();
@@ -29,7 +29,7 @@ pub fn assemble(scenario: &Scenario, outcome: &Outcome, beside: Beside) -> (Repo
     let ran = outcome.until.since(Instant::ZERO);
     let mut report = report::assemble(scenario, ran, reports, outcome.links.clone(), instruments);
     if !of_scenario {
-        // connections of programs are not those of the scenario's transfers
+        // program connections are not the scenario's transfers
         report.transfers.clear();
     }
     report.live = Some(live);
@@ -38,7 +38,7 @@ pub fn assemble(scenario: &Scenario, outcome: &Outcome, beside: Beside) -> (Repo
     (report, record)
 }
 
-/// What is said of this machine.
+/// The report's part about this machine.
 pub fn live_report(timing: &Timing, priority: String) -> LiveReport {
     LiveReport {
         kernel: rustix::system::uname().release().to_string_lossy().into_owned(),
@@ -57,7 +57,7 @@ pub fn live_report(timing: &Timing, priority: String) -> LiveReport {
     }
 }
 
-/// The data thread does not see flows: goodput of bins is that of the flow's series, taken together.
+/// Fills the goodput of an instrument's bins from the flow's series: the data thread does not see flows.
 fn fill_bins(bins: &mut InstrumentReport, time_s: &[f64], flow: &Series) {
     let Some(goodput) = flow.column("goodput_bps") else { return };
     let mut from = 0.0;
@@ -68,7 +68,7 @@ fn fill_bins(bins: &mut InstrumentReport, time_s: &[f64], flow: &Series) {
     }
 }
 
-/// Bytes that a rate in bit/s over intervals that end at `time_s` delivered within a time.
+/// Bytes delivered between `from` and `to` by a rate in bit/s, given for intervals that end at `time_s`.
 fn bytes(time_s: &[f64], rate: &[f64], (from, to): (f64, f64)) -> f64 {
     let begins = core::iter::once(0.0).chain(time_s.iter().copied());
     let parts = begins.zip(time_s).zip(rate).filter(|(_, rate)| rate.is_finite());

@@ -1,4 +1,4 @@
-//! What a live run leaves behind: the same report, tables, pictures and captures as a simulated one.
+//! Results of a live run: the same report, tables, plots and captures as of a simulated one.
 //!
 //! ```text
 //!  Recording::begin -> tap on the data thread -> chunks -> writer thread -> *.pcapng
@@ -27,7 +27,7 @@ use bentpipe_sim::Record;
 use capture::Capture;
 use std::path::{Path, PathBuf};
 
-/// Kept of each packet of a capture that nobody described, and its longest file: 256 MiB.
+/// Default snap length of a capture, and its maximum file size: 256 MiB.
 const SNAP: Size = Size(65_535);
 const LIMIT: Size = Size(256 << 20);
 /// Most captures of a scenario.
@@ -38,15 +38,15 @@ const MOST_CAPTURES: usize = 64;
 pub struct Flows {
     /// A report for each.
     pub reports: Vec<FlowReport>,
-    /// Their series, on a time axis of their own.
+    /// Their time series, on a time axis of their own.
     pub record: Record,
-    /// What went wrong with them, a line each.
+    /// Problems, one line each.
     pub faults: Vec<String>,
-    /// They are the scenario's own, in its order.
+    /// True if they are the scenario's own flows, in its order.
     pub of_scenario: bool,
 }
 
-/// Lets `scenario` capture every direction that it does not capture already, as far as a scenario may.
+/// Adds captures for all other directions to `scenario`, up to the limit.
 pub fn capture_everything(scenario: &mut Scenario) {
     let (from, to) = (Instant::ZERO, Instant::ZERO + scenario.duration);
     for index in 0..2 * scenario.links.len() {
@@ -58,7 +58,7 @@ pub fn capture_everything(scenario: &mut Scenario) {
     }
 }
 
-/// The folder of a run that is under way.
+/// The folder of a running experiment.
 pub struct Recording {
     dir: PathBuf,
     scenario: Scenario,
@@ -75,23 +75,23 @@ impl core::fmt::Debug for Recording {
     }
 }
 
-/// What a run gave beside its links' own outcome.
+/// Results of a run besides those of its links.
 #[derive(Debug, Default)]
 pub struct Beside {
     /// Its flows.
     pub flows: Flows,
-    /// What the kernel could not do as the scenario asks, a line each.
+    /// Differences between the kernel and the scenario, one line each.
     pub differs: Vec<String>,
 }
 
 impl Recording {
-    /// Makes the folder and begins the captures of `scenario`, before the links run: what cannot be written
-    /// is known at once. `clock` is the run's.
+    /// Creates the folder and starts the captures of `scenario`, before the links run, so that write errors
+    /// show at once. `clock` is the run's.
     ///
     /// # Errors
-    /// When the folder or a file in it cannot be made.
+    /// When the folder or a file in it cannot be created.
     pub fn begin(dir: &Path, scenario: &Scenario, clock: Clock) -> Result<Self, Error> {
-        // the run may go somewhere else, its results may not
+        // the process may change its working directory
         let dir = std::path::absolute(dir).map_err(|cause| Error::Io {
             path: dir.to_owned(),
             doing: "find the folder",
@@ -107,17 +107,17 @@ impl Recording {
         Ok(this)
     }
 
-    /// What is to be installed on the network; once.
+    /// Returns what must be installed on the network; once.
     pub fn take_install(&mut self) -> Option<Install> {
         self.install.take()
     }
 
-    /// Completes the folder, after the links have ended. Gives the report and the files, the page first.
+    /// Completes the folder, after the links have stopped. Returns the report and the files, the page first.
     ///
     /// # Errors
-    /// When a file cannot be written. What can be written is.
+    /// When a file cannot be written. The other files are written.
     pub fn finish(self, outcome: &Outcome, beside: Beside) -> Result<(Report, Vec<PathBuf>), Error> {
-        // a tap that was never installed would keep the writer waiting
+        // otherwise a tap that was never installed keeps the writer waiting
         drop(self.install);
         let captured = self.capture.map_or(Ok(Vec::new()), |c| c.finish(outcome.until));
         let (captures, fault) = match captured {

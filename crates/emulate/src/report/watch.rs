@@ -1,5 +1,4 @@
-//! Watches the TCP connections of programs that know nothing of us: every tenth of a second it asks the
-//! kernel in each host's namespace.
+//! Follows the TCP connections of programs: polls the kernel ten times a second in each host's namespace.
 
 use super::Flows;
 use super::connections::{Connections, Found, Host};
@@ -18,25 +17,25 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{Builder, JoinHandle};
 use std::time;
 
-/// Time between two looks.
+/// Polling interval.
 const EVERY: Duration = Duration::from_millis(100);
 
-/// A host whose connections are looked at.
+/// A monitored host.
 #[derive(Clone, Debug)]
 pub struct Seat<'a> {
     /// Its name.
     pub name: String,
-    /// Its place among the scenario's nodes.
+    /// Its index among the scenario's nodes.
     pub node: usize,
     /// Its network namespace.
     pub network: BorrowedFd<'a>,
     /// Its addresses.
     pub addresses: Vec<IpAddr>,
-    /// Nothing but what crosses the link is there: false for this machine's own network.
+    /// True if all its traffic crosses the link: false for this machine's own network.
     pub own: bool,
 }
 
-/// Looks at connections until it is stopped.
+/// Polls connections until it is stopped.
 #[derive(Debug)]
 pub struct Watch {
     thread: JoinHandle<Connections>,
@@ -52,14 +51,14 @@ struct Looker {
 }
 
 impl Watch {
-    /// Begins; `clock` is the run's.
+    /// Starts polling; `clock` is the run's.
     ///
     /// # Errors
     /// When the kernel has no sock_diag, or a namespace is gone.
     pub fn start(seats: &[Seat<'_>], clock: Clock) -> io::Result<Self> {
         let mut lookers = Vec::new();
         for (host, seat) in seats.iter().enumerate() {
-            // a kernel without news of ends: then what happens between two looks is missed
+            // without events of closed sockets, what happens between two polls is missed
             let (diag, endings) = in_network(seat.network, || (Diag::open(), Endings::open().ok()))?;
             lookers.push(Looker { host, diag: diag?, endings });
         }
@@ -77,12 +76,12 @@ impl Watch {
         Ok(Self { thread, stop, lately, clock })
     }
 
-    /// The connections at the last look, the busiest first.
+    /// The connections at the last poll, the busiest first.
     pub fn lately(&self) -> Vec<FlowState> {
         self.lately.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// Looks a last time, and ends. `gate` is the place of the host behind which others lie.
+    /// Polls a last time, and stops. `gate` is the index of the host behind which other networks lie.
     pub fn stop(self, scenario: &Scenario, gate: Option<usize>) -> Flows {
         let _ = self.stop.send(());
         let Ok(known) = self.thread.join() else {
@@ -115,7 +114,7 @@ fn watch(
 }
 
 fn look(looker: &mut Looker) -> Found {
-    // a look that failed finds nothing new; the next one may
+    // a failed poll finds nothing new; the next one may
     let connections = looker.diag.connections().unwrap_or_default();
     let ended = looker.endings.as_mut().map(|e| e.take().unwrap_or_default()).unwrap_or_default();
     Found { host: looker.host, connections, ended }

@@ -1,4 +1,4 @@
-//! How a session ends.
+//! Ending a session.
 
 use super::{Session, Stand};
 use crate::leftovers;
@@ -10,7 +10,7 @@ use bentpipe_service::wait_until;
 use rustix::process::Signal;
 
 impl Session {
-    /// Ends what still runs in it. The relay goes on until nothing is left to talk over it.
+    /// Ends the programs in it. The relay keeps running until they are gone.
     pub fn end_programs(&mut self) {
         self.end_background();
         let _ = self.news();
@@ -19,31 +19,31 @@ impl Session {
         leftovers::end_processes(&networks, &mut || drop(self.news()));
     }
 
-    /// Ends what still runs in it, gives the machine's network back as it was, and forgets itself. Namespaces
-    /// and interfaces go with the process. The relay must have stopped: an uplink's interface goes here, and
-    /// the relay's end of it with that.
+    /// Ends the programs in it, undoes the changes to the machine's network, and removes its entry.
+    /// Namespaces and interfaces go with the process. The relay must have stopped: this removes an uplink's
+    /// interface, and with it the relay's end.
     pub fn end(&mut self) {
         if std::mem::replace(&mut self.ended, true) {
             return;
         }
         self.end_programs();
         let _lock = self.lock.take().map_or_else(|| registry::lock(&self.registry), Ok);
-        // The forwarder first: it uses what goes next.
+        // the DNS forwarder first: it uses what is removed next
         self.uplink = None;
         if self.entry.uplink.is_some() {
-            // Another session may have left something to this one: the file knows.
+            // another session may have added settings to undo to our entry
             let written = self.registry.entry(&self.id).and_then(|entry: Entry| entry.uplink);
             if let Some(undo) = written.or(self.entry.uplink.take()) {
-                // Nobody can be told of what fails here; `doctor` finds it.
+                // nobody to report errors to; `doctor` finds what is left
                 let _ = namespace::in_network(&self.home, || uplink::undo(&undo, &self.registry, &self.id));
             }
         }
         registry::remove(&self.registry, &self.id);
     }
 
-    /// Programs that were to run as long as the session: asked to end, then made to.
+    /// Ends the background programs: SIGTERM, then SIGKILL.
     fn end_background(&mut self) {
-        /// Time to end in peace.
+        /// Time to end after SIGTERM.
         const PATIENCE: Duration = Duration::from_secs(1);
         let signal = |session: &Self, signal| {
             session.programs.iter().for_each(|program| program.signal_group(signal));

@@ -5,11 +5,11 @@
 //!      \______ veth ______ p0  link  p1 ______ veth ______/
 //! ```
 //!
-//! Each host has a network namespace of its own without a name; the relay has one too, with the other ends of
-//! the hosts' interfaces. Nothing else is in it, so that no packet finds a way around the link. Every `bent0`
-//! has the same hardware address and no ARP: what a host sends to itself in the sense of Ethernet comes out
-//! at the other side, and nothing but IP crosses the link. The relay's ends have another one, so that the
-//! kernel there drops what the relay reads before it looks at it.
+//! Each host has an unnamed network namespace; so has the relay, which holds the other ends of the hosts'
+//! veth pairs and nothing else, so that no packet can bypass the link. All `bent0` interfaces have the same
+//! hardware address and no ARP: frames that a host sends to its own address come out at the other side, and
+//! only IP crosses the link. The relay's ends have another address, so that the kernel there drops the frames
+//! that the relay reads.
 
 mod end;
 mod nested;
@@ -31,64 +31,62 @@ use std::os::fd::OwnedFd;
 
 /// Hardware address of the interfaces in hosts; locally administered.
 pub const HOST_MAC: Mac = [0x02, 0x62, 0x65, 0x6e, 0x74, 0x01];
-/// Hardware address of the relay's ends. Frames from hosts are not for it, so the kernel's own IP stack
-/// leaves them alone.
+/// Hardware address of the relay's ends. Hosts do not send to it, so the kernel's IP stack ignores frames.
 pub const PORT_MAC: Mac = [0x02, 0x62, 0x65, 0x6e, 0x74, 0x02];
-/// Longest packet of every interface, in bytes.
+/// MTU of every interface, in bytes.
 pub const MTU: u32 = 1500;
-/// The interface of a host that leads to the link.
+/// A host's interface to the link.
 pub const INTERFACE: &str = "bent0";
 
-/// The session within which a program runs.
+/// Environment variable with the session in which a program runs.
 pub const SESSION_VARIABLE: &str = "BENTPIPE_SESSION";
-/// A path that opens the network behind the outermost link.
+/// Environment variable with a path that opens the network behind the outermost link.
 pub const FAR_VARIABLE: &str = "BENTPIPE_FAR";
 
-/// What a session is to be.
+/// Description of a session to create.
 #[derive(Clone, Debug, Default)]
 pub struct Layout {
-    /// Its name; `None` makes one from the title.
+    /// Its name; `None` derives one from the title.
     pub name: Option<String>,
-    /// The link or scenario, for people.
+    /// The link profile or scenario, for people.
     pub title: String,
     /// Its hosts.
     pub hosts: Vec<HostLayout>,
-    /// Which of them is `near`: where commands run.
+    /// Index of `near`, where commands run.
     pub near: usize,
-    /// Which of them is `far`: the other end. With an uplink or within another session it is not made here.
+    /// Index of `far`, the other end. With an uplink or within another session it is not created here.
     pub far: usize,
     /// The far end is this machine's own network.
     pub uplink: bool,
 }
 
-/// A host that is to be.
+/// Description of a host to create.
 #[derive(Clone, Debug, Default)]
 pub struct HostLayout {
     /// A name that resolves inside.
     pub name: String,
     /// Kernel settings: path below /proc/sys, and value.
     pub settings: Vec<(String, String)>,
-    /// What its TCP connections start with.
+    /// Route metrics: initial values of its TCP connections.
     pub metrics: Metrics,
 }
 
-/// A host that is there.
+/// A host of a running session.
 #[derive(Debug)]
 pub struct HostEnd {
     /// Its name.
     pub name: String,
-    /// Where its programs run.
+    /// Network namespace of its programs.
     pub network: OwnedFd,
-    /// Tells that network apart from others.
+    /// Inode of that namespace.
     pub inode: u64,
-    /// Made here and gone with the session; false for the far end of an uplink and of a link within a link.
+    /// Created here and removed with the session; false for the far end of an uplink or a nested link.
     pub own: bool,
     /// IPv4, and IPv6 where the kernel has it.
     pub addresses: Vec<IpAddr>,
-    /// The relay's interface that leads to it, in the network namespace in which [`Session::open`] leaves the
-    /// thread.
+    /// The relay's interface to it, in the network namespace in which [`Session::open`] leaves the thread.
     pub port: String,
-    /// The other end of that.
+    /// The other end of that interface.
     pub interface: String,
 }
 
@@ -99,34 +97,34 @@ pub struct Session {
     pub id: String,
     /// Its hosts, in the order of the layout.
     pub hosts: Vec<HostEnd>,
-    /// Which of them is `near`.
+    /// Index of `near`.
     pub near: usize,
-    /// Which of them is `far`.
+    /// Index of `far`.
     pub far: usize,
-    /// How many links it lies within.
+    /// Number of links around it.
     pub depth: u8,
-    /// What a user should hear of, a line each.
+    /// Messages for the user, one line each.
     pub notes: Vec<String>,
-    /// True when it was made inside a user namespace of its own.
+    /// True if it was created in a user namespace of its own.
     pub rootless: bool,
-    /// The network in which it was started.
+    /// The network namespace in which it was started.
     home: OwnedFd,
     registry: Registry,
     entry: Entry,
     programs: Vec<programs::Running>,
     uplink: Option<Uplink>,
-    /// Held while the session is being made.
+    /// Held while the session is being created.
     lock: Option<Lock>,
     ended: bool,
 }
 
 impl Session {
-    /// Path of the control socket; nothing is there yet.
+    /// Path of the control socket, which is not created here.
     pub fn socket_path(&self) -> std::path::PathBuf {
         self.registry.file(&self.id, "sock")
     }
 
-    /// The host of this name; `near` and `far` are always there.
+    /// The host of this name; `near` and `far` always exist.
     pub fn host(&self, name: &str) -> Option<usize> {
         let named = self.hosts.iter().position(|h| h.name == name);
         named.or(match name {

@@ -1,5 +1,4 @@
-//! A link within a link: the far side of the inner one lies in the near network of the outer one, which
-//! forwards.
+//! A link within a link: the inner far side is in the near network of the outer link, which forwards.
 
 use super::routes::lead_to;
 use super::{FAR_VARIABLE, SESSION_VARIABLE};
@@ -17,16 +16,16 @@ use std::path::{Path, PathBuf};
 pub(super) struct Enclosing {
     /// Its name.
     pub(super) session: String,
-    /// How many links lie around it.
+    /// Number of links around this process.
     pub(super) depth: u8,
-    /// What opens the outermost far network.
+    /// Path that opens the outermost far network.
     far: PathBuf,
     far_addresses: Vec<IpAddr>,
 }
 
 impl Enclosing {
-    /// The session in one of whose networks this process is. The variables alone prove nothing: a terminal
-    /// multiplexer carries them to places outside.
+    /// Finds the session in whose network this process runs. The environment variables alone prove nothing: a
+    /// terminal multiplexer may carry them outside.
     pub(super) fn find(registry: &Registry, home: &OwnedFd) -> Result<Option<Self>, Error> {
         let Ok(session) = env::var(SESSION_VARIABLE) else { return Ok(None) };
         let here = namespace::inode(home).map_err(|e| Error::system("the network namespace", e))?;
@@ -45,7 +44,7 @@ impl Enclosing {
         Ok((network, self.far_addresses.clone()))
     }
 
-    /// Networks further out must know which way the new addresses lie.
+    /// Adds routes to the new addresses in the outer networks.
     pub(super) fn tell_ancestors(&self, registry: &Registry, addresses: &[IpAddr]) -> Result<(), Error> {
         let all: Vec<Entry> = registry.entries();
         let mut name = Some(self.session.clone());

@@ -1,4 +1,4 @@
-//! How a session comes to be.
+//! Creating a session.
 
 use super::nested::Enclosing;
 use super::routes::{attach, lead_to};
@@ -18,20 +18,20 @@ use rustix::process::getegid;
 use std::fs;
 use std::os::fd::{AsFd, AsRawFd as _, OwnedFd};
 
-/// Addresses of a depth come in places of this many.
+/// Addresses per slot.
 const SLOT: usize = 250;
-/// Places at a depth.
+/// Slots at a depth.
 const SLOTS: usize = 255;
-/// Links within links.
+/// Most nested links.
 const MAX_DEPTH: u8 = 20;
 
 impl Session {
-    /// Makes the namespaces and what is in them. The calling thread ends in the relay's network namespace,
-    /// whether or not this works, so a process opens one session, before it has other threads: a user
-    /// namespace is only given to a process with one.
+    /// Creates the namespaces and their content. The calling thread ends in the relay's network namespace,
+    /// even on failure, so a process opens only one session, before it starts other threads: the kernel
+    /// creates a user namespace only for a single-threaded process.
     ///
     /// # Errors
-    /// What is missing, and how to mend it. Nothing is left behind.
+    /// What is missing and how to fix it. Nothing is left behind.
     pub fn open(layout: &Layout) -> Result<Self, Error> {
         let registry = registry::open()?;
         let lock = registry::lock(&registry)?;
@@ -91,7 +91,7 @@ impl Session {
         Ok(session)
     }
 
-    /// Joins the relay's ends with the hosts.
+    /// Connects the relay to the hosts.
     fn wire(&mut self, layout: &Layout, enclosing: Option<&Enclosing>) -> Result<(), Error> {
         let mut middle = Netlink::open()?;
         let own: Vec<IpAddr> =
@@ -105,7 +105,7 @@ impl Session {
                 in_network(&host.network, || attach(&host.addresses, metrics))??;
                 continue;
             }
-            // Somebody else's network: any free name will do.
+            // not our network: use any free name
             let stem = if enclosing.is_some() { "bent" } else { "bentup" };
             host.interface = free_pair(&mut middle, &host.port, stem, &self.home)?;
             in_network(&self.home, || {
@@ -120,7 +120,7 @@ impl Session {
         Ok(())
     }
 
-    /// Writes down who and where this session is.
+    /// Writes the registry entry of this session.
     fn register(&mut self) -> Result<(), Error> {
         let pid = self.entry.process.pid;
         let path = |fd: &OwnedFd| format!("/proc/{pid}/fd/{}", fd.as_raw_fd());
@@ -150,13 +150,13 @@ impl Session {
         }
         let system = fs::read_to_string("/etc/hosts").unwrap_or_default();
         let path = self.registry.file(&self.id, "hosts");
-        // The entry first: whoever cleans up after us goes by it.
+        // the entry first: cleaning up relies on it
         self.registry.write(&self.entry)?;
         fs::write(&path, hosts::file(&names, &system))
             .map_err(|e| Error::system(path.display().to_string(), e))
     }
 
-    /// Lets the host's network in on it.
+    /// Connects the machine's own network.
     fn add_uplink(&mut self) -> Result<(), Error> {
         let interface = self.hosts[self.far].interface.clone();
         let address = self.hosts[self.far].addresses.clone();
@@ -164,7 +164,7 @@ impl Session {
         let (plan, notes) = in_network(&self.home, || (Uplink::plan(&interface, &others), Uplink::doubts()))?;
         self.notes.extend(notes);
         let plan = plan?;
-        // Written down before it is done: whoever cleans up after us must know.
+        // recorded before it is done, so that it can be undone after a crash
         self.entry.uplink = Some(plan.clone());
         self.registry.write(&self.entry)?;
         let home = self.home.try_clone().map_err(|e| Error::system("a descriptor", e))?;
@@ -177,7 +177,7 @@ impl Session {
     }
 }
 
-/// A name and a place among the addresses, before anything is made.
+/// Chooses a name and addresses, before anything is created.
 fn new_entry(layout: &Layout, registry: &Registry, enclosing: Option<&Enclosing>) -> Result<Entry, Error> {
     let (process, all) = (Process::this(), registry.entries());
     let taken = |id: &str| all.iter().any(|e: &Entry| e.id == id);
@@ -201,7 +201,7 @@ fn new_entry(layout: &Layout, registry: &Registry, enclosing: Option<&Enclosing>
     }
     let (count, most) = (layout.hosts.len(), SLOTS * SLOT);
     let slots = count.div_ceil(SLOT).max(1);
-    // Outermost sessions cannot see each other: they may have the same addresses.
+    // outermost sessions cannot see each other, so they may use the same addresses
     let beside = all.iter().filter(|e| depth > 0 && e.depth == depth);
     let slot = beside.map(|e| usize::from(e.slot + e.slots)).max().unwrap_or(0);
     let slot = if slot + slots > SLOTS { 0 } else { slot };
@@ -226,7 +226,7 @@ fn is_name(name: &str) -> bool {
         && !name.starts_with('.')
 }
 
-/// Makes sure that namespaces and interfaces may be made; true when that took a user namespace.
+/// Makes sure that we may create namespaces and interfaces; true if that needed a user namespace.
 fn privileges(uplink: bool) -> Result<bool, Error> {
     if capability::has(capability::NEEDED) {
         return Ok(false);
@@ -252,11 +252,11 @@ fn new_network() -> Result<OwnedFd, Error> {
     })
 }
 
-/// A network namespace with nothing but a loopback interface; the thread is in it afterwards.
+/// Creates a network namespace with only a loopback interface; the thread is in it afterwards.
 fn make_host(host: &HostLayout, ipv6: bool, rootless: bool) -> Result<HostEnd, Error> {
     let network = new_network()?;
-    // A new namespace takes some of these from the machine's own. Echo requests of ordinary programs: a group
-    // must be known in the user namespace, which may also be that of a link around this one.
+    // A new namespace inherits some settings from the machine. Echo requests of ordinary programs need a
+    // group that exists in the user namespace, which may also be that of an outer link.
     let ping = "net/ipv4/ping_group_range";
     if rootless || set(ping, "0 2147483647").is_err() {
         let group = getegid().as_raw();
@@ -266,8 +266,7 @@ fn make_host(host: &HostLayout, ipv6: bool, rootless: bool) -> Result<HostEnd, E
         set(&format!("net/ipv4/{name}"), "0")?;
     }
     if ipv6 {
-        // No address of its own making, and no questions to neighbours or routers: none of that belongs on
-        // the link.
+        // no automatic addresses and no neighbour or router discovery: none of that belongs on the link
         let quiet =
             ["accept_ra", "autoconf", "accept_dad", "dad_transmits", "router_solicitations", "disable_ipv6"];
         for scope in ["all", "default"] {
@@ -292,7 +291,7 @@ fn make_host(host: &HostLayout, ipv6: bool, rootless: bool) -> Result<HostEnd, E
     })
 }
 
-/// The far end, where it is not made here.
+/// The far end, if it is not created here.
 fn outside_end(host: &HostLayout, home: &OwnedFd, enclosing: Option<&Enclosing>) -> Result<HostEnd, Error> {
     let (network, addresses) = match enclosing {
         Some(enclosing) => enclosing.far()?,
@@ -309,8 +308,7 @@ fn outside_end(host: &HostLayout, home: &OwnedFd, enclosing: Option<&Enclosing>)
     })
 }
 
-/// The relay's network namespace, in which the kernel itself has nothing to say; the thread is in it
-/// afterwards.
+/// Creates the relay's network namespace, in which the kernel's own stack is silent, and enters it.
 fn make_middle() -> Result<(), Error> {
     new_network()?;
     for name in ["net/ipv6/conf/all/disable_ipv6", "net/ipv6/conf/default/disable_ipv6"] {
@@ -331,8 +329,8 @@ fn setting(name: &str, value: &str, source: std::io::Error) -> Error {
     Error::Setting { name: name.to_owned(), value: value.to_owned(), source }
 }
 
-/// Of an interface in somebody else's network: no traffic of its own making. Called there, before it comes
-/// up.
+/// Keeps an interface in a network that is not ours from sending traffic of its own. Called in that network,
+/// before the interface is up.
 fn quiet(interface: &str) -> Result<(), Error> {
     for (name, value) in [("addr_gen_mode", "1"), ("accept_ra", "0"), ("autoconf", "0"), ("accept_dad", "0")]
     {
@@ -342,12 +340,12 @@ fn quiet(interface: &str) -> Result<(), Error> {
     Ok(())
 }
 
-/// A port of the relay and the other end of its wire.
+/// A port of the relay and its peer interface.
 fn pair<'a>(port: &'a str, peer: &'a str, network: &'a OwnedFd) -> VethPair<'a> {
     VethPair { name: port, mac: PORT_MAC, peer, peer_mac: HOST_MAC, peer_network: network.as_fd(), mtu: MTU }
 }
 
-/// A pair whose other end has the first name with this stem that is free there.
+/// Creates a pair whose other end has the first free name with this stem.
 fn free_pair(middle: &mut Netlink, port: &str, stem: &str, network: &OwnedFd) -> Result<String, Error> {
     const MOST: u32 = 1000;
     for number in 1..MOST {
@@ -364,7 +362,7 @@ fn free_pair(middle: &mut Netlink, port: &str, stem: &str, network: &OwnedFd) ->
     Err(Error::Uplink(format!("all interface names from {stem}1 on are taken: remove some (ip link)")))
 }
 
-/// Makes a router of the network around an inner session. Called in its namespace.
+/// Enables forwarding in the network around an inner session. Called in its namespace.
 fn forward() -> Result<(), Error> {
     set("net/ipv4/ip_forward", "1")?;
     let name = "net/ipv6/conf/all/forwarding";

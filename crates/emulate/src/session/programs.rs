@@ -1,4 +1,4 @@
-//! Programs in a session: started, heard of, sent signals.
+//! Programs in a session: starting, waiting, sending signals.
 
 use super::{FAR_VARIABLE, SESSION_VARIABLE, Session};
 use crate::error::Error;
@@ -13,18 +13,17 @@ use std::os::fd::AsRawFd as _;
 use std::os::unix::process::CommandExt as _;
 use std::process::{Command, Stdio};
 
-/// How a program stands to the terminal.
+/// How a program uses the terminal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stand {
-    /// As if the user's shell had started it: Ctrl-C reaches it by the terminal.
+    /// As if started by the user's shell: gets Ctrl-C from the terminal.
     Foreground,
-    /// In a process group of its own and without input: Ctrl-C does not reach it, and it is ended with the
-    /// session.
+    /// In its own process group and without input: Ctrl-C does not reach it; it ends with the session.
     Background,
 }
 
-/// Listens to the signals that a session passes on or ends with, and to those of its children. What was
-/// ignored when this process was started stays so, for the programs that it starts too: `nohup` works.
+/// Catches the signals that a session forwards or ends with, and SIGCHLD. Signals that were ignored when this
+/// process was started stay ignored, for the programs that it starts too: `nohup` works.
 pub(crate) fn listen() -> Result<Signals, Error> {
     let mut wanted = vec![Signal::TERM, Signal::HUP, Signal::INT, Signal::QUIT, Signal::USR1, Signal::USR2];
     wanted.retain(|signal| !Signals::is_ignored(*signal));
@@ -32,7 +31,7 @@ pub(crate) fn listen() -> Result<Signals, Error> {
     Signals::listen(&wanted).map_err(|e| Error::system("listening to signals", e))
 }
 
-/// A program that was started.
+/// A running program.
 #[derive(Debug)]
 pub(super) struct Running {
     pub(super) pid: i32,
@@ -42,14 +41,14 @@ pub(super) struct Running {
 /// How a program ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ended {
-    /// By itself, with this exit status.
+    /// It exited with this status.
     Status(u8),
-    /// By this signal.
+    /// It was killed by this signal.
     Signal(i32),
 }
 
 impl Ended {
-    /// The exit status by which shells report it.
+    /// The exit status as shells report it.
     pub const fn exit_status(self) -> u8 {
         match self {
             Self::Status(status) => status,
@@ -58,18 +57,18 @@ impl Ended {
     }
 }
 
-/// What happened to a program.
+/// An event of a program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum News {
-    /// It is gone.
+    /// It has ended.
     Ended(i32, Ended),
     /// It was stopped, as by Ctrl-Z.
     Stopped(i32),
 }
 
 impl Session {
-    /// Starts a program on a host and returns its process number. It has the caller's environment, folder and
-    /// terminal.
+    /// Starts a program on a host and returns its process id. It has the caller's environment, working
+    /// directory and terminal.
     ///
     /// # Errors
     /// When it cannot be started.
@@ -77,7 +76,7 @@ impl Session {
         let program = argv.first().map_or_else(String::new, |p| p.to_string_lossy().into_owned());
         let fault = |reason: String| Error::Start { program: program.clone(), reason };
         let (mut answers, answer) = io::pipe().map_err(|e| fault(e.to_string()))?;
-        // Copies that stay open over `exec`, for the helper only.
+        // copies that stay open across `exec`, for the helper only
         let network = dup(&self.hosts[host].network).map_err(|e| fault(e.to_string()))?;
         let report = dup(&answer).map_err(|e| fault(e.to_string()))?;
         let mut command = Command::new("/proc/self/exe");
@@ -96,7 +95,7 @@ impl Session {
         let child = command.spawn().map_err(|e| fault(e.to_string()))?;
         drop((network, report, answer));
         let mut refusal = String::new();
-        // Ends when the helper has become the program, or has said why not.
+        // returns when the helper has executed the program or reported an error
         let _ = answers.read_to_string(&mut refusal);
         let pid = child.id().cast_signed();
         if !refusal.is_empty() {
@@ -108,7 +107,7 @@ impl Session {
         Ok(pid)
     }
 
-    /// What has happened since the last call. Orphans that were adopted are buried here too.
+    /// Returns the events since the last call. Also reaps adopted orphans.
     pub fn news(&mut self) -> Vec<News> {
         let mut all = Vec::new();
         while let Ok(Some((pid, status))) = wait(WaitOptions::NOHANG | WaitOptions::UNTRACED) {
@@ -131,8 +130,8 @@ impl Session {
         all
     }
 
-    /// Hands a signal that came to this process on to the programs in the foreground. What the terminal has
-    /// sent it has sent to them as well; of children [`Session::news`] tells.
+    /// Forwards a signal to the foreground programs. They already have those sent by the terminal;
+    /// [`Session::news`] handles SIGCHLD.
     pub fn pass_on(&self, signal: Signal) {
         let typed = signal == Signal::INT || signal == Signal::QUIT;
         if signal == Signal::CHILD || typed && is_foreground() {
@@ -145,24 +144,24 @@ impl Session {
 }
 
 impl Running {
-    /// Sends a signal to everything that was started with it.
+    /// Sends a signal to its process group.
     pub(super) fn signal_group(&self, signal: Signal) {
         if let (Stand::Background, Some(pid)) = (self.stand, Pid::from_raw(self.pid)) {
-            // It may be gone already.
+            // it may be gone already
             let _ = kill_process_group(pid, signal);
         }
     }
 }
 
-/// True when this process has a terminal and what is typed there reaches it.
+/// True if this process is in the foreground of its terminal.
 fn is_foreground() -> bool {
     File::open("/dev/tty").is_ok_and(|tty| tcgetpgrp(&tty).is_ok_and(|group| group == getpgrp()))
 }
 
-/// Makes sure that a program is there before anything is set up for it.
+/// Checks that a program exists before anything is set up for it.
 ///
 /// # Errors
-/// When there is no such program, or it may not be run.
+/// When there is no such program, or it is not executable.
 pub fn check_program(name: &OsStr) -> Result<(), Error> {
     use rustix::fs::{Access, access};
     let runs = |path: &std::path::Path| path.is_file() && access(path, Access::EXEC_OK).is_ok();

@@ -1,11 +1,11 @@
-//! Which way a host's packets go. Interfaces come up here too: without that there are no routes.
+//! Routes of hosts. Also brings interfaces up, without which there are no routes.
 
 use super::INTERFACE;
 use crate::error::Error;
 use bentpipe_os::netlink::{Metrics, Netlink, Route};
 use core::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-/// Addresses of a host, and everything reached over its link. Called in its namespace.
+/// Sets a host's addresses and its default route over the link. Called in its namespace.
 pub(super) fn attach(addresses: &[IpAddr], metrics: &Metrics) -> Result<(), Error> {
     let mut netlink = Netlink::open()?;
     netlink.set_up(INTERFACE)?;
@@ -20,7 +20,7 @@ pub(super) fn attach(addresses: &[IpAddr], metrics: &Metrics) -> Result<(), Erro
     Ok(())
 }
 
-/// Routes to single addresses over an interface. Called in the namespace of that interface.
+/// Adds routes to single addresses over an interface. Called in the namespace of that interface.
 pub(super) fn lead_to(interface: &str, addresses: &[IpAddr]) -> Result<(), Error> {
     let mut netlink = Netlink::open()?;
     netlink.set_up(interface)?;

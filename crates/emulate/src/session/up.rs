@@ -1,5 +1,5 @@
-//! Waiting until interfaces carry packets: a pair needs a moment after both its ends were told to come up,
-//! and until then the kernel throws away what is sent.
+//! Waits until interfaces carry packets: a veth pair needs a moment after both ends were set up, and until
+//! then the kernel drops packets.
 
 use super::Session;
 use crate::error::Error;
@@ -9,17 +9,18 @@ use bentpipe_os::netlink::Netlink;
 use rustix::event::{Timespec, poll};
 use std::io;
 
-/// An interface that is not up after this time never will be.
+/// Time limit for an interface to come up.
 const PATIENCE: Duration = Duration::from_secs(5);
 
 impl Session {
     /// Waits until the relay's ends carry packets. Called in the relay's network namespace.
     ///
-    /// They came up first, without carrier, so the kernel's link watch has to start their queues. The hosts'
-    /// ends came up with one and carry packets at once; only their state is told later, up to a second.
+    /// They were set up first, without carrier, so the kernel's link watch must start their queues. The
+    /// hosts' ends had a carrier from the start and carry packets at once; only their state is updated later,
+    /// after up to a second.
     ///
     /// # Errors
-    /// When one never does.
+    /// When one does not within the time limit.
     pub fn wait_until_up(&self) -> Result<(), Error> {
         for host in &self.hosts {
             wait_until_up(&host.port)
@@ -32,7 +33,7 @@ impl Session {
 /// Waits until an interface of the calling thread's namespace carries packets.
 ///
 /// # Errors
-/// When it never does.
+/// When it does not within the time limit.
 pub fn wait_until_up(interface: &str) -> io::Result<()> {
     let mut netlink = Netlink::open().map_err(io::Error::other)?;
     let clock = Clock::start();
@@ -40,7 +41,7 @@ pub fn wait_until_up(interface: &str) -> io::Result<()> {
         if clock.now() > Instant::ZERO + PATIENCE {
             return Err(io::Error::new(io::ErrorKind::TimedOut, format!("{interface} does not come up")));
         }
-        // nothing to wait for, and soon over
+        // a sleep of 1 ms
         let _ = poll(&mut [], Some(&Timespec { tv_sec: 0, tv_nsec: 1_000_000 }));
     }
     Ok(())

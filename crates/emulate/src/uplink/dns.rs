@@ -1,8 +1,7 @@
-//! A small DNS forwarder: questions from behind the link go to a resolver that answers only on this machine.
+//! A small DNS forwarder: sends queries from behind the link to a resolver that only answers on this machine.
 //!
-//! Nothing is looked at but the number of a question, which is replaced (RFC 5625: a proxy passes on what it
-//! does not understand). Bounded: a question that is not answered is forgotten, and so is the oldest when
-//! there are too many.
+//! Only the query's id is read and replaced (RFC 5625: a proxy passes on what it does not understand). Memory
+//! is bounded: unanswered queries are dropped, the oldest first.
 
 use crate::error::Error;
 use bentpipe_os::namespace;
@@ -18,11 +17,11 @@ use std::thread::{Builder, JoinHandle};
 use std::time::Duration;
 
 const PORT: u16 = 53;
-/// Questions that wait for an answer.
+/// Most unanswered queries.
 const MOST: usize = 512;
-/// Connections at a time.
+/// Most TCP connections at a time.
 const CONNECTIONS: usize = 16;
-/// A connection on which nothing moves for so long is closed.
+/// An idle connection is closed after this time.
 const IDLE: Duration = Duration::from_secs(10);
 /// Longest message over UDP.
 const LONGEST: usize = 65_535;
@@ -35,8 +34,8 @@ pub(super) struct Forwarder {
 }
 
 impl Forwarder {
-    /// Listens at `at` in the network `home` and asks `resolver` there; `None` when somebody else already
-    /// listens there, who will answer then.
+    /// Listens at `at` in the network `home` and forwards to `resolver` there; `None` if another server
+    /// already listens there, which then answers.
     pub(super) fn start(home: &OwnedFd, at: IpAddr, resolver: IpAddr) -> Result<Option<Self>, Error> {
         let open = || {
             let sockets = (UdpSocket::bind((at, PORT))?, TcpListener::bind((at, PORT))?);
@@ -69,7 +68,7 @@ impl Drop for Forwarder {
     fn drop(&mut self) {
         self.stop.store(true, Ordering::Relaxed);
         if let Some(thread) = self.thread.take() {
-            // It has nothing to say.
+            // no result to read
             let _ = thread.join();
         }
     }
@@ -83,7 +82,7 @@ fn serve(
     resolver: IpAddr,
     stop: &AtomicBool,
 ) {
-    // Connections to the resolver are made from there.
+    // connections to the resolver start in that network
     if namespace::enter_network(home).is_err() {
         return;
     }
@@ -97,15 +96,15 @@ fn serve(
             PollFd::new(upstream, PollFlags::IN),
             PollFd::new(tcp, PollFlags::IN),
         ];
-        // An interrupted wait is a wait that has ended.
+        // an interrupted wait just ends early
         let _ = poll(&mut fds, Some(&timeout));
         while let Ok((length, client)) = udp.recv_from(&mut buffer) {
             if questions.ask(&mut buffer[..length], client) {
-                // Lost: the client asks again.
+                // if lost, the client asks again
                 let _ = upstream.send(&buffer[..length]);
             }
         }
-        // A resolver that is not there yet answers with an error: no reason to stop.
+        // a resolver that is not running yet causes an error, which is no reason to stop
         while let Ok(length) = upstream.recv(&mut buffer) {
             if let Some(client) = questions.answer(&mut buffer[..length]) {
                 let _ = udp.send_to(&buffer[..length], client);
@@ -117,7 +116,7 @@ fn serve(
     }
 }
 
-/// Carries a connection, if there is room for it.
+/// Forwards a connection, unless there are too many.
 fn connect(client: TcpStream, resolver: IpAddr, connections: &Arc<AtomicUsize>) {
     if connections.fetch_add(1, Ordering::Relaxed) >= CONNECTIONS {
         connections.fetch_sub(1, Ordering::Relaxed);
@@ -133,7 +132,7 @@ fn connect(client: TcpStream, resolver: IpAddr, connections: &Arc<AtomicUsize>) 
     }
 }
 
-/// Question and answer by turns, each with its length before it (RFC 1035, 4.2.2), until one side has enough.
+/// Forwards queries and answers in turn, each after its length (RFC 1035, 4.2.2), until one side closes.
 fn carry(mut client: TcpStream, resolver: IpAddr) -> io::Result<()> {
     let mut server = TcpStream::connect_timeout(&SocketAddr::new(resolver, PORT), IDLE)?;
     for stream in [&client, &server] {
@@ -158,30 +157,29 @@ fn pass(from: &mut TcpStream, to: &mut TcpStream, message: &mut Vec<u8>) -> io::
     to.write_all(message)
 }
 
-/// Who asked what.
+/// Pending queries.
 #[derive(Debug, Default)]
 struct Questions {
-    /// Our number, the client's number, the client; oldest first.
+    /// Our id, the client's id, the client's address; oldest first.
     waiting: VecDeque<(u16, [u8; 2], SocketAddr)>,
     last: u16,
 }
 
 impl Questions {
-    /// Gives a question a number of ours; false when it is none.
+    /// Replaces a query's id by one of ours; false if it is not a query.
     fn ask(&mut self, question: &mut [u8], client: SocketAddr) -> bool {
         let Some(number) = question.first_chunk_mut::<2>() else { return false };
         if self.waiting.len() == MOST {
             self.waiting.pop_front();
         }
-        // The upstream socket is connected within this machine: nobody else can answer, so the number need
-        // not be hard to guess.
+        // The upstream socket is connected within this machine, so the id may be predictable.
         self.last = self.last.wrapping_add(1);
         self.waiting.push_back((self.last, *number, client));
         *number = self.last.to_be_bytes();
         true
     }
 
-    /// Gives an answer the number of its question; `None` when nobody waits for it.
+    /// Restores the client's id in an answer and returns the client; `None` if nobody waits for it.
     fn answer(&mut self, answer: &mut [u8]) -> Option<SocketAddr> {
         let number = answer.first_chunk_mut::<2>()?;
         let ours = u16::from_be_bytes(*number);
@@ -218,7 +216,7 @@ mod tests {
         assert_eq!(questions.waiting.len(), MOST);
     }
 
-    /// Answers every question with itself and a byte more, over both protocols.
+    /// Answers every query with its own bytes and one more, over UDP and TCP.
     fn resolver() {
         let (udp, tcp) =
             (UdpSocket::bind("127.0.0.1:53").unwrap(), TcpListener::bind("127.0.0.1:53").unwrap());
@@ -240,7 +238,7 @@ mod tests {
         Builder::new().spawn(over_tcp).unwrap();
     }
 
-    /// In a network of its own, with the address of a far end.
+    /// Runs in a network namespace of its own, with the address of a far end.
     fn questions_are_answered() {
         let home = namespace::new_network().unwrap();
         let mut netlink = bentpipe_os::netlink::Netlink::open().unwrap();
@@ -276,7 +274,7 @@ mod tests {
             println!("SKIPPED a_resolver_of_this_machine_answers_through_the_forwarder: it needs root");
             return;
         }
-        // A thread can go to another network and take nobody with it.
+        // a thread can change its network namespace without affecting others
         Builder::new().spawn(questions_are_answered).unwrap().join().unwrap();
     }
 }

@@ -1,9 +1,9 @@
 //! The far end of a link in the machine's own network (`--uplink`): one interface, one nftables table, and
-//! the kernel settings that a router needs.
+//! the kernel settings of a router.
 //!
-//! All of it is written into the registry before it is done, and taken back in the opposite order: by the
-//! session when it ends, or by whoever cleans up after it. The interface is the other end of one in the
-//! relay's network namespace and goes with that.
+//! All changes are written to the registry before they are made, and undone in reverse order: by the session
+//! when it ends, or by whoever cleans up after it. The interface is the peer of one in the relay's network
+//! namespace and goes with that.
 
 mod dns;
 mod resolv;
@@ -22,7 +22,7 @@ use std::fs;
 use std::os::fd::OwnedFd;
 use std::path::Path;
 
-/// What was changed.
+/// The changes made.
 #[derive(Debug)]
 pub(crate) struct Uplink {
     home: OwnedFd,
@@ -30,7 +30,7 @@ pub(crate) struct Uplink {
 }
 
 impl Uplink {
-    /// The first depth whose addresses this machine's network does not use itself.
+    /// Returns the first depth whose addresses this machine's network does not use.
     pub(crate) fn free_depth(most: u8) -> Result<u8, Error> {
         let routes = Netlink::open()?.routes()?;
         let taken = |depth: u8| routes.iter().any(|route| overlaps(route, 55 + depth));
@@ -41,7 +41,7 @@ impl Uplink {
         })
     }
 
-    /// What will have to be changed. Called in the network of the machine.
+    /// Returns the changes to make. Called in the network of the machine.
     pub(crate) fn plan(interface: &str, others: &[Entry]) -> Result<Undo, Error> {
         rules::check()?;
         Ok(Undo {
@@ -55,7 +55,8 @@ impl Uplink {
         })
     }
 
-    /// What stands in the way of packets that this machine is to forward, a line each. Called in its network.
+    /// Warnings about firewall rules that may block forwarding, one line each. Called in the machine's
+    /// network.
     pub(crate) fn doubts() -> Vec<String> {
         let warn = |chain| {
             format!(
@@ -65,7 +66,7 @@ impl Uplink {
         nft::closed_chains().into_iter().map(warn).collect()
     }
 
-    /// Changes it. `addresses` are those of the far end.
+    /// Makes the changes. `addresses` are those of the far end.
     pub(crate) fn apply(home: OwnedFd, plan: &Undo, addresses: &[IpAddr]) -> Result<Self, Error> {
         let interface = plan.interface.as_deref().unwrap_or_default();
         namespace::in_network(&home, || {
@@ -80,8 +81,7 @@ impl Uplink {
         Ok(Self { home, forwarder: None })
     }
 
-    /// Sees to it that names resolve behind the link: writes `file`, which stands there in the place of
-    /// /etc/resolv.conf.
+    /// Makes names resolve behind the link: writes `file`, which replaces /etc/resolv.conf there.
     pub(crate) fn names(&mut self, file: &Path, addresses: &[IpAddr]) -> Result<(), Error> {
         let fault = |e| Error::system(file.display().to_string(), e);
         let ours = fs::read_to_string("/etc/resolv.conf").unwrap_or_default();
@@ -94,8 +94,7 @@ impl Uplink {
     }
 }
 
-/// True when a route leads into the IPv4 addresses `10.second.0.0/16`, but not when it is a default route or
-/// one that everybody has.
+/// True if a route overlaps the addresses `10.second.0.0/16`, except routes shorter than /8.
 fn overlaps(route: &RouteEntry, second: u8) -> bool {
     let (IpAddr::V4(to), length) = route.to else { return false };
     if length < 8 {
@@ -105,7 +104,7 @@ fn overlaps(route: &RouteEntry, second: u8) -> bool {
     (u32::from(to) ^ u32::from_be_bytes([10, second, 0, 0])) & mask == 0
 }
 
-/// Changes back what a session has changed and says what that was. Called in the network of the machine.
+/// Undoes the changes of a session and returns a description. Called in the network of the machine.
 pub(crate) fn undo(undo: &Undo, registry: &Registry, id: &str) -> Vec<String> {
     let mut undo = undo.clone();
     let others = registry.entries().into_iter();
@@ -115,7 +114,7 @@ pub(crate) fn undo(undo: &Undo, registry: &Registry, id: &str) -> Vec<String> {
         undo.interface = None;
     }
     if let Some(heir) = others.into_iter().next() {
-        // Another session still needs a router; the last one to go gives the settings back.
+        // another session still needs a router; the last one to end restores the settings
         settings::hand_over(&mut undo, heir, registry);
     }
     undo.run()

@@ -1,18 +1,18 @@
-//! What stands in /etc/resolv.conf behind a link to this machine's network.
+//! The file /etc/resolv.conf behind a link to this machine's network.
 
 use core::fmt::Write as _;
 use core::net::IpAddr;
 
-/// Where resolvers are that everybody can reach, or the one that only this machine can.
+/// The resolvers to use behind the link.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Resolv {
-    /// The lines that hold behind the link as well.
+    /// The lines that are also valid behind the link.
     pub(super) text: String,
-    /// A resolver on this machine that no one else reaches, when there is no other.
+    /// A resolver that only this machine can reach, if there is no other.
     pub(super) local: Option<IpAddr>,
 }
 
-/// Takes over what does not depend on where it is read.
+/// Keeps the lines that do not depend on where the file is read.
 pub(super) fn behind_the_link(ours: &str) -> Resolv {
     let mut text = String::new();
     let (mut local, mut reachable) = (None, false);
@@ -28,12 +28,11 @@ pub(super) fn behind_the_link(ours: &str) -> Resolv {
                 let _ = writeln!(text, "{line}");
                 reachable = true;
             }
-            // One with a zone (fe80::1%eth0) is reached by asking the machine's own resolver, if there is
-            // one.
+            // an address with a zone (fe80::1%eth0) is only reachable through the machine's own resolver
             _ => local = local.or(address),
         }
     }
-    // resolv.conf(5): without any, it is on the local machine.
+    // resolv.conf(5): the default is the local machine
     let local = if reachable { None } else { Some(local.unwrap_or(IpAddr::from([127, 0, 0, 1]))) };
     Resolv { text, local }
 }

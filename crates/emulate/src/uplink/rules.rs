@@ -1,12 +1,12 @@
-//! The nftables table: what comes from behind the link leaves with the machine's own address, and the machine
-//! becomes no router for anybody else.
+//! The nftables table: packets from behind the link leave with the machine's own address (masquerading), and
+//! the machine does not forward for anyone else.
 
 use crate::error::Error;
 use bentpipe_os::nft;
 use bentpipe_service::Undo;
 use core::fmt::Write as _;
 
-/// Makes sure that there is an `nft`.
+/// Checks that `nft` is installed.
 pub(super) fn check() -> Result<(), Error> {
     match nft::version() {
         Ok(Some(_)) => Ok(()),
@@ -21,10 +21,10 @@ pub(super) fn add(plan: &Undo, interface: &str) -> Result<(), Error> {
         .map_err(|error| Error::Uplink(format!("nft refuses the rules: {error}")))
 }
 
-/// The rules. Sessions within this one have addresses of their own: those of twenty depths.
+/// Returns the rules. Sessions within this one have addresses of their own: those of twenty depths.
 fn script(plan: &Undo, interface: &str) -> String {
     let table = plan.table.as_deref().unwrap_or_default();
-    // Interfaces that did not forward before: between them nothing shall pass now either.
+    // interfaces that did not forward before must not forward between each other now
     let mut closed: Vec<&str> = plan
         .settings
         .iter()

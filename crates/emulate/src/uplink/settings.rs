@@ -1,7 +1,8 @@
-//! Kernel settings that make a router of a machine, and how they were before.
+//! Kernel settings that make the machine a router, and their previous values.
 //!
-//! IPv4 forwards by interface, so only those are touched that did not forward yet. IPv6 has one switch for
-//! all, which also ends the machine's own listening to router advertisements unless `accept_ra` is 2.
+//! IPv4 forwarding is set per interface, so only interfaces that did not forward yet are changed. IPv6 has
+//! one switch for all, which also stops the machine's own use of router advertisements unless `accept_ra` is
+//! 2.
 
 use crate::error::Error;
 use crate::registry::Entry;
@@ -12,8 +13,7 @@ use core::net::IpAddr;
 
 const ALL_V6: &str = "net/ipv6/conf/all/forwarding";
 
-/// Settings to be changed, with the values that they have to get back: those that other sessions have changed
-/// too.
+/// Settings to change, with the values to restore, including those that other sessions have changed too.
 pub(super) fn wanted(own: &str, others: &[Entry]) -> Result<Vec<(String, String)>, Error> {
     let mut netlink = Netlink::open()?;
     let interfaces: Vec<String> = netlink.interfaces()?.into_iter().map(|(_, name)| name).collect();
@@ -41,7 +41,7 @@ pub(super) fn wanted(own: &str, others: &[Entry]) -> Result<Vec<(String, String)
         netlink.routes()?.iter().any(|r| everywhere(r.to) && r.table == 254 && r.interface.is_some());
     if has_v6 && sysctl::read(ALL_V6).is_ok_and(|v| v == "0") {
         for interface in theirs() {
-            // Given back last: the switch for all overwrites them.
+            // restored last: the switch for all overwrites them
             let name = format!("net/ipv6/conf/{interface}/forwarding");
             if sysctl::read(&name).is_ok_and(|v| v == "1") {
                 add(name, "1");
@@ -56,7 +56,7 @@ pub(super) fn wanted(own: &str, others: &[Entry]) -> Result<Vec<(String, String)
     Ok(all)
 }
 
-/// Makes a router of the machine, our own interface included.
+/// Makes the machine a router, including our own interface.
 pub(super) fn apply(plan: &Undo, interface: &str) -> Result<(), Error> {
     let own = [
         ("ipv4", "forwarding", "1"),
@@ -75,7 +75,7 @@ pub(super) fn apply(plan: &Undo, interface: &str) -> Result<(), Error> {
     Ok(())
 }
 
-/// Leaves it to another session to give them back.
+/// Leaves restoring them to another session.
 pub(super) fn hand_over(undo: &mut Undo, mut heir: Entry, registry: &Registry) {
     if let Some(uplink) = &mut heir.uplink {
         for setting in undo.settings.drain(..) {
@@ -83,7 +83,7 @@ pub(super) fn hand_over(undo: &mut Undo, mut heir: Entry, registry: &Registry) {
                 uplink.settings.push(setting);
             }
         }
-        // The heir reads its entry again before it ends.
+        // that session reads its entry again before it ends
         let _ = registry.write(&heir);
     }
 }

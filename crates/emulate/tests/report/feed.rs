@@ -1,4 +1,4 @@
-//! Super-packets of every kind, as a kernel would hand them over.
+//! Super-packets of every kind, as from a kernel.
 
 use bentpipe_base::{Dscp, Ecn, Flags, Instant, Seq, TcpHeader};
 use bentpipe_driver::{Hosts, LiveNetwork};
@@ -8,21 +8,21 @@ use bentpipe_wire::offload::VnetHeader;
 use bentpipe_wire::{Ends, Segment, UDP, emit, pseudo_header};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-/// Payload of a piece: fits behind the headers of IPv6 with room to spare.
+/// Payload of a segment: fits behind the headers of IPv6 with room to spare.
 pub(crate) const MSS: usize = 1400;
 
 const V4: [Ipv4Addr; 2] = [Ipv4Addr::new(10, 55, 0, 1), Ipv4Addr::new(10, 55, 0, 2)];
 const V6: [Ipv6Addr; 2] =
     [Ipv6Addr::new(0xfd55, 0, 0, 0, 0, 0, 0, 1), Ipv6Addr::new(0xfd55, 0, 0, 0, 0, 0, 0, 2)];
 
-/// What is fed.
+/// Kind of packet.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Kind {
     TcpV4,
     TcpV6,
     UdpV4,
     UdpV6,
-    /// With a checksum that was completed by its sender.
+    /// With a checksum completed by its sender.
     Finished,
 }
 
@@ -45,7 +45,7 @@ pub(crate) fn net(scenario: &Scenario) -> (LiveNetwork, Names) {
     network(scenario, Hosts::new(hosts, None))
 }
 
-/// `payload` bytes from far to near, to be cut at the MSS.
+/// Feeds `payload` bytes from far to near, to be cut at the MSS.
 pub(crate) fn give(net: &mut LiveNetwork, at: Instant, kind: Kind, payload: usize) {
     let (bytes, vnet) = match kind {
         Kind::TcpV4 | Kind::TcpV6 => tcp(kind, at.0 as u32, payload),
@@ -100,7 +100,7 @@ fn tcp(kind: Kind, seq: u32, payload: usize) -> (Vec<u8>, VnetHeader) {
 
 fn udp(kind: Kind, payload: usize) -> (Vec<u8>, VnetHeader) {
     let v6 = matches!(kind, Kind::UdpV6);
-    // an IP header from a segment without data, with another protocol and length
+    // take the IP header of an empty segment, with another protocol and length
     let (mut packet, _) = tcp(if v6 { Kind::TcpV6 } else { Kind::TcpV4 }, 0, 0);
     let ip = if v6 { 40 } else { 20 };
     packet.truncate(ip);
@@ -123,7 +123,7 @@ fn udp(kind: Kind, payload: usize) -> (Vec<u8>, VnetHeader) {
     (packet, note(VnetHeader::GSO_UDP_L4, ip, (ip + 8, 6), payload))
 }
 
-/// Leaves the sum of the pseudo-header in the checksum field, as a kernel does for a card.
+/// Writes the sum of the pseudo-header to the checksum field, as a kernel does for a network card.
 fn partial(packet: &mut [u8], ends: &Ends, ip: usize, (protocol, offset): (u8, usize)) {
     let sum = pseudo_header(ends, protocol, packet.len() - ip).fold();
     packet[ip + offset..ip + offset + 2].copy_from_slice(&sum.to_be_bytes());

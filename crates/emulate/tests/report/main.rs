@@ -1,5 +1,4 @@
-//! What a live run leaves behind, from a network that is fed by hand: captures that other programs can read,
-//! tables and a page.
+//! Results of a live run, from a network fed by hand: captures for other programs, tables and a page.
 #![allow(clippy::unwrap_used, reason = "a test stops at the first surprise")]
 #![allow(clippy::print_stdout, reason = "a test that cannot run says so")]
 
@@ -19,7 +18,7 @@ use std::process::Command;
 
 const LINK: &str = "rate = \"12 Mbit/s\"\ndelay = \"10 ms\"\nbuffer = \"4 packets\"\nloss = 0.05";
 
-/// A folder of its own for each test, not there at first.
+/// A separate folder for each test, not created yet.
 fn folder(test: &str) -> PathBuf {
     let dir = Path::new(env!("CARGO_TARGET_TMPDIR")).join(test);
     let _ = std::fs::remove_dir_all(&dir);
@@ -69,7 +68,7 @@ fn recorded(dir: &Path, scenario: &Scenario) -> (bentpipe_report::Report, u64) {
     (report, delivered)
 }
 
-/// Fields of every packet of a capture, or none after a line that says why.
+/// Returns fields of every packet of a capture; if tshark is missing, says so and returns `None`.
 fn tshark(test: &str, file: &Path, fields: &[&str]) -> Option<Vec<Vec<String>>> {
     let mut command = Command::new("tshark");
     command.args([
@@ -133,7 +132,7 @@ fn tshark_finds_every_packet_whole_with_right_checksums_and_the_cause_of_each_dr
         assert_eq!(by_cause(cause), *n, "{cause}");
     }
     assert!(by_cause("queue_full") > 0 && by_cause("packet_loss") > 0, "{:?}", link.drops);
-    // the wall clock of its start: not 1970, and not more than a few seconds ago
+    // its wall-clock time: not 1970, and at most minutes ago
     let first: f64 = entered[0][1].parse().unwrap();
     let now = bentpipe_os::clock::realtime() as f64 / 1e9;
     assert!(first > 1e9 && (now - first).abs() < 600.0, "{first} of {now}");
@@ -151,7 +150,7 @@ fn a_super_packet_that_passes_whole_is_recorded_as_the_packets_it_would_be_cut_i
     for point in ["in", "out"] {
         let file = dir.join(format!("link.{point}.pcapng"));
         let Some(rows) = tshark("hand_fed_whole", &file, &fields) else { return };
-        // in half of the turns four of the five are cut into six
+        // in half of the rounds, four of the five packets are cut into six
         assert_eq!(rows.len(), 20 * 5 + 20 * (4 * 6 + 1));
         assert!(rows.iter().all(|r| r[0].parse::<usize>().unwrap() <= 1500 && (r[1] == "1" || r[2] == "1")));
     }

@@ -1,5 +1,5 @@
-//! The connections of a record: what each sent over the hop, in bytes of its stream, and what of the
-//! acknowledgments was seen on both sides.
+//! Reconstructs the connections of a record: the data each sent over the hop, as stream offsets, and the
+//! acknowledgments as seen at both ends of the hop.
 
 use super::header::Segment;
 use super::ranges::Ranges;
@@ -7,42 +7,42 @@ use crate::hop::direction::Fate;
 use crate::hop::record::Record;
 use std::collections::BTreeMap;
 
-/// A packet with data that entered the hop.
+/// A data packet that entered the hop.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Sent {
-    /// When it entered, ns.
+    /// When it entered the hop, ns.
     pub at: u64,
-    /// Its first byte.
+    /// Stream offset of its first byte.
     pub begin: u64,
-    /// The byte after its last.
+    /// Stream offset after its last byte.
     pub end: u64,
-    /// What became of it.
+    /// What the hop did with it.
     pub fate: Fate,
-    /// Bytes that waited in the hop before it.
+    /// Bytes queued in the hop ahead of it.
     pub before: u32,
-    /// It has bytes that were not sent before: a first transmission.
+    /// True if it carries bytes that were not sent before: a first transmission.
     pub is_first: bool,
-    /// A first transmission behind which bytes of a later place were sent already.
+    /// A first transmission sent after bytes with a higher stream offset: out of order.
     pub is_late: bool,
 }
 
 impl Sent {
-    /// True when the hop lost it.
+    /// True if the hop lost it, at random or because the queue was full.
     pub const fn is_lost(&self) -> bool {
         matches!(self.fate, Fate::Lost | Fate::Full)
     }
 }
 
-/// An acknowledgment that reached the gateway's side.
+/// An acknowledgment that arrived at the gateway's end of the hop.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Seen {
-    /// When it did.
+    /// Arrival at the gateway's end, ns.
     pub at: u64,
-    /// When it had left the receiver.
+    /// When it left the receiver, ns.
     pub left: u64,
-    /// The first byte that is missing.
+    /// Cumulative acknowledgment: offset of the first missing byte.
     pub ack: u64,
-    /// What arrived beyond it, as it says.
+    /// Its SACK blocks, as offsets.
     pub blocks: Vec<(u64, u64)>,
 }
 
@@ -53,11 +53,11 @@ pub struct Flow {
     pub port: u16,
     /// Address of the receiver.
     pub to: u32,
-    /// Its data packets in order of time.
+    /// Its data packets in time order.
     pub sent: Vec<Sent>,
-    /// Acknowledgments that reached the gateway, in order of time.
+    /// Acknowledgments that arrived at the gateway's end, in time order.
     pub seen: Vec<Seen>,
-    /// When the receiver acknowledged how many bytes, whether or not the gateway heard of it.
+    /// (time, bytes acknowledged) when the receiver sent the acknowledgment, even if the hop lost it.
     pub progress: Vec<(u64, u64)>,
     base: u32,
     highest: u64,
@@ -66,7 +66,7 @@ pub struct Flow {
 
 type Key = ((u32, u16), (u32, u16));
 
-/// All connections that sent data forward, by their ends.
+/// Returns all connections that sent data towards the receiver.
 pub fn flows(records: &[Record]) -> Vec<Flow> {
     let mut order: Vec<(u64, usize)> = Vec::with_capacity(records.len());
     order.extend(records.iter().enumerate().map(|(i, r)| (r.at, i)));
@@ -96,7 +96,7 @@ pub fn flows(records: &[Record]) -> Vec<Flow> {
 }
 
 impl Flow {
-    /// The place in the stream of a sequence number, near what was sent last; none before its begin.
+    /// Stream offset of a sequence number near the highest byte sent; `None` if before the start.
     fn place(&self, seq: u32) -> Option<u64> {
         let near = self.base.wrapping_add(self.highest as u32);
         self.highest.checked_add_signed(i64::from(seq.wrapping_sub(near) as i32))
@@ -121,7 +121,7 @@ impl Flow {
 
     fn backward(&mut self, record: &Record, segment: &Segment) {
         let sent = |seq| self.place(seq).filter(|place| *place <= self.highest);
-        // the FIN counts as a byte and is none
+        // the FIN takes a sequence number but is not data
         let ack = self.place(segment.ack).filter(|place| *place <= self.highest + 1);
         let Some(ack) = ack.map(|ack| ack.min(self.highest)).filter(|_| segment.is_ack && !segment.is_syn)
         else {
@@ -139,18 +139,18 @@ impl Flow {
         }
     }
 
-    /// Bytes that the receiver had acknowledged at `t`.
+    /// Bytes that the receiver had acknowledged at time `t`, ns.
     pub fn acked(&self, t: u64) -> u64 {
         let n = self.progress.partition_point(|p| p.0 <= t);
         n.checked_sub(1).map_or(0, |last| self.progress[last].1)
     }
 
-    /// Bits per second acknowledged in `from..to`, both ns.
+    /// Acknowledged bytes per time in `from..to` (ns), bit/s.
     pub fn goodput(&self, from: u64, to: u64) -> f64 {
         (self.acked(to) - self.acked(from)) as f64 * 8e9 / to.saturating_sub(from).max(1) as f64
     }
 
-    /// Seconds from the first data segment until the receiver acknowledged `bytes`.
+    /// Seconds from the first data segment until the receiver acknowledged `bytes`; `None` if it never did.
     pub fn time_for(&self, bytes: u64) -> Option<f64> {
         let first = self.sent.first()?.at;
         let n = self.progress.partition_point(|p| p.1 < bytes);
@@ -163,8 +163,7 @@ pub(crate) mod tests {
     use super::*;
     use crate::analyse::header::tests::packet;
 
-    /// A record: data of 1000 B numbered from 0, or an acknowledgment with its blocks, in units of 1000 B.
-    /// Sequence numbers wrap in the midst.
+    /// First sequence number of the records, in units of 1000 B; chosen so that sequence numbers wrap.
     pub(crate) const BASE: u32 = u32::MAX - 2_500;
 
     pub(crate) fn data(at: u64, n: u32, fate: Fate) -> Record {
@@ -205,7 +204,7 @@ pub(crate) mod tests {
         let mut records: Vec<Record> = (0..4).map(|n| data(u64::from(n), n, out)).collect();
         records.push(ack(10, 20, 2, &[(3, 4)]));
         records.push(ack(11, 19, 3, &[]));
-        // what was never sent, and a block the wrong way round
+        // an acknowledgment of data never sent, and a SACK block with its edges swapped
         records.push(ack(12, 22, 9, &[]));
         records.push(ack(13, 23, 3, &[(4, 3), (3, 70)]));
         let flow = &flows(&records)[0];
@@ -217,7 +216,7 @@ pub(crate) mod tests {
         assert!((flow.goodput(10, 1_000_000_010) - 8000.0).abs() < 1e-6);
     }
 
-    /// The acknowledgment of the last byte is that of the FIN as well.
+    /// The last acknowledgment covers the FIN too.
     #[test]
     fn the_end_of_a_transfer_is_seen() {
         let mut last = ack(9, 10, 1, &[]);

@@ -1,7 +1,7 @@
-//! IPv4 and TCP headers of a capture (RFC 791, 9293, 2018), read without trust: what is cut off, false or
-//! something else is no segment.
+//! Parser for captured IPv4 and TCP headers (RFC 791, 9293, 2018). Truncated, malformed or other packets
+//! give `None`.
 //!
-//! Not the parser of the gateway under test: a fault there must not hide itself here.
+//! It is independent of the parser of the gateway under test, so that a bug there is not hidden here.
 
 /// Most SACK blocks in 40 bytes of options.
 const MOST_BLOCKS: usize = 4;
@@ -9,34 +9,34 @@ const MOST_BLOCKS: usize = 4;
 /// A TCP segment.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Segment {
-    /// From address and port.
+    /// Source address and port.
     pub from: (u32, u16),
-    /// To address and port.
+    /// Destination address and port.
     pub to: (u32, u16),
-    /// Number of the first byte.
+    /// Sequence number of the first byte.
     pub seq: u32,
-    /// Number of the next byte that is expected.
+    /// Acknowledgment number.
     pub ack: u32,
-    /// Bytes of payload.
+    /// Payload, bytes.
     pub len: u32,
-    /// Carries an acknowledgment.
+    /// ACK flag.
     pub is_ack: bool,
-    /// Opens a connection.
+    /// SYN flag.
     pub is_syn: bool,
-    /// The window field.
+    /// Window field, unscaled.
     pub window: u16,
     blocks: [(u32, u32); MOST_BLOCKS],
     n: usize,
 }
 
 impl Segment {
-    /// Reads the first bytes of a packet of `size` bytes.
+    /// Parses the first bytes of a packet of `size` bytes.
     pub fn parse(head: &[u8], size: u32) -> Option<Self> {
         let u16_at = |at: usize| Some(u16::from_be_bytes(head.get(at..at + 2)?.try_into().ok()?));
         let u32_at = |at: usize| Some(u32::from_be_bytes(head.get(at..at + 4)?.try_into().ok()?));
         let ip = usize::from(head.first()? & 15) * 4;
         let total = u32::from(u16_at(2)?);
-        // the offset of a fragment, or more fragments to come: not the headers we look for
+        // fragments are skipped
         let is_whole = u16_at(6)? << 2 == 0;
         if head[0] >> 4 != 4 || ip < 20 || *head.get(9)? != 6 || !is_whole || total > size {
             return None;
@@ -59,7 +59,7 @@ impl Segment {
         Some(segment)
     }
 
-    /// SACK blocks, as they stand.
+    /// SACK blocks as in the header.
     pub fn blocks(&self) -> &[(u32, u32)] {
         &self.blocks[..self.n]
     }
@@ -97,7 +97,7 @@ impl Segment {
 pub(crate) mod tests {
     use super::*;
 
-    /// A packet from host 1 to host 2, or back; `options` are padded.
+    /// A packet from host 1 to host 2, or back.
     pub(crate) fn packet(
         forward: bool,
         seq: u32,
@@ -150,15 +150,15 @@ pub(crate) mod tests {
             head[at] = to;
             Segment::parse(&head, size)
         };
-        // version, header length, protocol, fragment, TCP's header length
+        // version, header length, protocol, fragment, TCP header length
         for (at, to) in [(0, 0x65), (0, 0x44), (9, 17), (7, 1), (6, 0x20), (32, 0x40), (32, 0xf0)] {
             assert_eq!(changed(at, to), None, "byte {at}");
         }
-        // options: a length of nothing, one beyond the end, an end of list
+        // options: length 0, length 1, a length beyond the end, end of list
         for (at, to) in [(43, 0), (43, 1), (43, 200), (42, 0)] {
             assert_eq!(changed(at, to).unwrap().blocks(), [], "byte {at} is {to}");
         }
-        // as many blocks as a liar can name
+        // the most blocks that fit
         let (head, size) = packet(false, 0, 0, 0, &[(1, 2); 4]);
         assert_eq!(Segment::parse(&head, size).unwrap().blocks().len(), 4);
     }

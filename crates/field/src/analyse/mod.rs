@@ -1,4 +1,4 @@
-//! What a record of the hop says: order, losses, repairs, goodput, and what could have been had.
+//! Analysis of a hop record: packet order, losses, repairs, goodput, and upper bounds of the goodput.
 
 pub mod bound;
 pub mod flows;

@@ -1,13 +1,13 @@
-//! A set of bytes of a stream, as ranges that do not touch.
+//! A set of byte offsets, stored as disjoint ranges.
 
 use std::collections::BTreeMap;
 
-/// The set.
+/// Set of byte offsets.
 #[derive(Clone, Debug, Default)]
 pub struct Ranges(BTreeMap<u64, u64>);
 
 impl Ranges {
-    /// Adds `begin..end`; the parts that were not there before, in order.
+    /// Adds `begin..end` and returns the parts that were not in the set, in order.
     pub fn add(&mut self, begin: u64, end: u64) -> Vec<(u64, u64)> {
         if begin >= end {
             return Vec::new();
@@ -31,12 +31,12 @@ impl Ranges {
         new
     }
 
-    /// True when all of `begin..end` is there.
+    /// True if the set contains all of `begin..end`.
     pub fn has(&self, begin: u64, end: u64) -> bool {
         begin >= end || self.0.range(..=begin).next_back().is_some_and(|r| *r.1 >= end)
     }
 
-    /// The end of what is there without a hole from 0 on.
+    /// The first offset from 0 on that is not in the set.
     pub fn first_hole(&self) -> u64 {
         self.0.first_key_value().filter(|r| *r.0 == 0).map_or(0, |r| *r.1)
     }

@@ -1,44 +1,44 @@
-//! When losses were repaired: from the acknowledgment that shows them at the gateway's side until the repair
-//! enters the hop.
+//! Measures how long losses took to be repaired: from the acknowledgment that reveals the loss at the
+//! gateway's end until the retransmission enters the hop.
 //!
-//! For a byte of a lost packet, the transmissions T1, T2, ... of that byte are followed as long as each was
-//! lost. What shows that T1 was lost is the first acknowledgment with a SACK block beyond it; what shows that
-//! Tk was lost, k > 1, is the first one that proves that a packet arrived which entered the hop after Tk,
-//! since the hop keeps order. The wait is from there to T(k+1), 0 when that is earlier (a copy), and a loss
-//! that is shown and not repaired until the end of the record counts as never repaired.
+//! The transmissions T1, T2, ... of a byte of a lost packet are followed as long as each is lost. The loss
+//! of T1 is revealed by the first acknowledgment with a SACK block beyond it. The loss of Tk, k > 1, is
+//! revealed by the first acknowledgment which proves that a packet arrived that entered the hop after Tk,
+//! because the hop keeps order. The wait lasts from there to T(k+1); it is 0 if T(k+1) came earlier (a
+//! copy). A loss that is revealed and not repaired until the end of the record counts as never repaired.
 
 use super::flows::Flow;
 use super::ranges::Ranges;
 
 const S: f64 = 1e9;
 
-/// Waits of a flow's repairs, s.
+/// Repair waits of a flow, s.
 #[derive(Clone, Debug, Default)]
 pub struct Repairs {
-    /// Of first transmissions that were lost.
+    /// Waits of lost first transmissions.
     pub first: Vec<f64>,
-    /// Of repairs that were lost again.
+    /// Waits of retransmissions that were lost again.
     pub later: Vec<f64>,
-    /// First transmissions that were lost: shown, and not repaired while there was time.
+    /// Losses that were revealed and never repaired, although there was time.
     pub never: usize,
-    /// First transmissions that were lost after the start: from the loss to the first repair, beyond a round
-    /// trip and what waited in the hop.
+    /// For first transmissions lost in the steady state: time from the loss to the first retransmission,
+    /// minus a round trip and the queueing delay in the hop.
     pub from_loss: Vec<f64>,
-    /// First transmissions that were lost.
+    /// Lost first transmissions.
     pub losses: usize,
-    /// When the slowest first repair was shown to be needed, s since the start, for who looks it up.
+    /// When the loss with the longest first wait was revealed, s since the start.
     pub worst_at: f64,
 }
 
-/// What the acknowledgments prove, over time.
+/// What the acknowledgments prove over time.
 struct Proofs {
-    /// (time, highest byte told to have arrived).
+    /// (time, highest byte reported as received).
     edges: Vec<(u64, u64)>,
-    /// (time, latest time of entering of a packet that is proven to have arrived).
+    /// (time, latest hop entry time of a packet proven to have arrived).
     entered: Vec<(u64, u64)>,
 }
 
-/// Places of the flow's packets by their first byte.
+/// The flow's packets, sorted by their first byte.
 struct Index<'a> {
     flow: &'a Flow,
     by_begin: Vec<usize>,
@@ -53,7 +53,7 @@ impl<'a> Index<'a> {
         Self { flow, by_begin, longest }
     }
 
-    /// Packets with a byte of `begin..end`, by their place in the stream.
+    /// Packets that contain a byte of `begin..end`, by stream offset.
     fn with(&self, begin: u64, end: u64) -> impl Iterator<Item = usize> {
         let sent = &self.flow.sent;
         let from = self.by_begin.partition_point(|i| sent[*i].begin + self.longest <= begin);
@@ -78,7 +78,7 @@ impl Proofs {
                         let sent = &index.flow.sent[i];
                         Some((sent.fate.out().filter(|out| *out <= seen.left)?, sent.at))
                     });
-                    // of several that may have brought it, the one that came first did
+                    // of several transmissions of a byte, the first to arrive counts
                     let Some(at) = arrived.min().map(|a| a.1) else { continue };
                     if at > latest {
                         latest = at;
@@ -99,10 +99,10 @@ impl Proofs {
     }
 }
 
-/// Follows the losses of a flow. `steady` is from when on the time from loss to repair is taken, then the
-/// rate and the round trip (s) of the hop, `end` when the record ends.
+/// Follows the losses of a flow. The time from loss to repair is taken from `steady` (ns) on; then come the
+/// rate (bit/s) and the round trip (s) of the hop. `end` is the end of the record, ns.
 pub fn repairs(flow: &Flow, steady: u64, (rate, rtt): (f64, f64), end: u64) -> Repairs {
-    /// A loss that is shown so shortly before the end may stay open.
+    /// A loss revealed less than this before the end may remain unrepaired.
     const AT_THE_END: u64 = 1_000_000_000;
     let index = Index::of(flow);
     let proofs = Proofs::of(&index);
@@ -171,8 +171,8 @@ mod tests {
         waits.len() == ms.len() && waits.iter().zip(ms).all(|(w, ms)| (w * 1e3 - *ms as f64).abs() < 1e-6)
     }
 
-    /// Packet 1 is lost at 1 ms; a block beyond it is at the gateway at 32; it is sent again at 40 and lost,
-    /// and 3, sent at 41, is acknowledged at 82; then it is sent at 90.
+    /// Packet 1 is lost at 1 ms; a SACK block beyond it reaches the gateway at 32. It is sent again at 40
+    /// and lost; packet 3, sent at 41, is acknowledged at 82; packet 1 is sent again at 90.
     #[test]
     fn each_loss_is_timed_from_what_shows_it() {
         let mut records = vec![data(0, 0, out(10)), data(1, 1, Fate::Lost), data(2, 2, out(12))];
@@ -182,7 +182,7 @@ mod tests {
             data(40, 1, Fate::Full),
             data(41, 3, out(60)),
         ]);
-        // an old block once more proves nothing new
+        // a repeated SACK block proves nothing new
         records.extend([
             ack(50, 70, 1, &[(2, 3)]),
             ack(62, 82, 1, &[(2, 4)]),
@@ -206,7 +206,7 @@ mod tests {
         assert_eq!(found(&records, 5000).never, 1);
     }
 
-    /// Acknowledgments that were lost show nothing; a repair cut otherwise is one all the same.
+    /// Lost acknowledgments reveal nothing; a repair with other segment boundaries still counts.
     #[test]
     fn only_what_reached_the_gateway_shows_a_loss() {
         let mut records = vec![data(0, 0, Fate::Lost), data(1, 1, out(11)), data(2, 2, out(12))];

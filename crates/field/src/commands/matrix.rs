@@ -1,4 +1,4 @@
-//! Cells with a gateway and without.
+//! `field matrix`: compares goodput with and without the gateway.
 
 use super::{bentpipe, options, whole};
 use bentpipe_field::hop::dice::Dice;
@@ -75,7 +75,7 @@ pub(crate) fn command(words: &[String]) -> Result<(), String> {
     Ok(())
 }
 
-/// What an earlier run wrote.
+/// Reads the results of an earlier run.
 fn read(file: &str) -> Result<Vec<Ran>, String> {
     let text = fs::read_to_string(file).map_err(|e| format!("{file}: {e}"))?;
     let all: Vec<serde_json::Value> = serde_json::from_str(&text).map_err(|e| format!("{file}: {e}"))?;

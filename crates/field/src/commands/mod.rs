@@ -1,4 +1,4 @@
-//! What can be asked for on the command line.
+//! The subcommands of `field`.
 
 pub(crate) mod matrix;
 pub(crate) mod once;
@@ -8,12 +8,12 @@ pub(crate) mod untouched;
 
 use std::path::PathBuf;
 
-/// The program that stands beside this one.
+/// The `bentpipe` program in the directory of this one.
 pub(crate) fn bentpipe() -> Result<PathBuf, String> {
     Ok(std::env::current_exe().map_err(|e| e.to_string())?.with_file_name("bentpipe"))
 }
 
-/// Options with their values, and those of `switches` that stand alone; `usage` is shown when one is wrong.
+/// Parses options with values, and `switches` without; an error shows `usage`.
 pub(crate) fn options<'a>(
     words: &'a [String],
     switches: &[&str],
@@ -31,7 +31,7 @@ pub(crate) fn options<'a>(
     Ok(all)
 }
 
-/// A whole number.
+/// Parses a whole number.
 pub(crate) fn whole(name: &str, value: &str) -> Result<u64, String> {
     value.parse().map_err(|_| format!("{name} {value}: a whole number is needed"))
 }

@@ -1,4 +1,4 @@
-//! One run of the bed.
+//! A single run of the bed.
 
 use bentpipe_field::cell::Cell;
 use bentpipe_field::hop::record::pcap;

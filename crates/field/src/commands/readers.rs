@@ -1,4 +1,4 @@
-//! Slow readers beside what is asked of them.
+//! `field readers`: slow readers, measured against their limits.
 
 use super::{bentpipe, options, whole};
 use bentpipe_field::slow::{self, Case};
@@ -20,7 +20,7 @@ pub(crate) fn command(words: &[String]) -> Result<(), String> {
     let came =
         |case: Case| if live { case.live(&program, seed) } else { case.simulate(&program, seed, &file) };
     let chosen: Vec<Case> = slow::cases().into_iter().filter(|c| c.to_string().contains(only)).collect();
-    // only stops are measured by it
+    // only the cases with stops need this figure
     let needs = chosen.iter().any(|c| matches!(c, Case::Stops(_)));
     let eager = if needs { came(Case::Stops(0.0))?.read } else { 0.0 };
     for case in chosen {

@@ -1,4 +1,4 @@
-//! Which senders the gateway takes for ones that cannot gain.
+//! `field recognise`: which senders the gateway classifies as unable to gain.
 
 use super::{bentpipe, options, whole};
 use bentpipe_field::recognition::{Draw, Sender, drawn};

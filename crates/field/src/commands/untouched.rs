@@ -1,4 +1,4 @@
-//! What the gateway must not change.
+//! `field untouched`: checks what the gateway must not change.
 
 use super::{bentpipe, options};
 use bentpipe_field::untouched::{KINDS, run};

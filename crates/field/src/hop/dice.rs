@@ -1,6 +1,6 @@
-//! Random numbers of the hop: splitmix64 (Steele, Lea, Flood 2014), a sequence for each seed and purpose.
+//! Random numbers of the hop: splitmix64 (Steele, Lea, Flood 2014), one sequence for each seed and purpose.
 
-/// A sequence that is the same for the same seed and purpose.
+/// A reproducible sequence of random numbers.
 #[derive(Clone, Debug)]
 pub struct Dice(u64);
 
@@ -25,7 +25,7 @@ impl Dice {
         (self.next() >> 11) as f64 / (1_u64 << 53) as f64
     }
 
-    /// True with probability `p`. Nothing is drawn for 0, so that switching something off shifts nothing.
+    /// True with probability `p`; 0 draws no number, so a disabled feature does not shift the sequence.
     pub fn says(&mut self, p: f64) -> bool {
         p > 0.0 && self.uniform() < p
     }

@@ -1,28 +1,28 @@
-//! One direction of the hop: a queue, a server, flight. It knows no clock and no interface: packets are put
-//! in and taken out at times that it is told.
+//! One direction of the hop: a queue, a server and a propagation delay. It uses no clock and no interface;
+//! the caller passes the time.
 //!
-//! A packet waits in a first-in-first-out queue of limited bytes, is served at the rate, may be lost, and is
-//! due a delay later. What disturbs it is looked up by time: a stop moves the begin of a service, half a rate
-//! stretches it, a hold moves what would be due in it to its end. Service is computed when somebody asks, at
-//! the time at which it took place, so a late caller changes no rate.
+//! A packet waits in a FIFO queue of limited bytes, is served at the rate, may be lost, and arrives after
+//! the delay. Disturbances depend on time: a stop postpones the start of a service, a halved rate prolongs
+//! it, and a hold postpones arrivals to its end. Service times are computed on demand but with the exact
+//! times, so a late caller does not change the rate.
 
 use super::dice::Dice;
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 
-/// A second in the hop's unit of time, ns.
+/// One second, ns.
 pub const SECOND: u64 = 1_000_000_000;
-/// A millisecond.
+/// One millisecond, ns.
 pub const MS: u64 = 1_000_000;
 
-/// What disturbs the hop for a while.
+/// Kind of a disturbance.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
-    /// What would arrive meanwhile arrives at the end, all at once.
+    /// Packets that would arrive meanwhile arrive together at the end.
     Hold,
-    /// Nothing begins to be sent meanwhile; the queue waits.
+    /// No transmission starts meanwhile; packets queue.
     Stop,
-    /// The rate is half of what it was.
+    /// The rate is halved.
     Half,
 }
 
@@ -43,55 +43,55 @@ impl Event {
     }
 }
 
-/// How a direction behaves.
+/// Settings of a direction.
 #[derive(Clone, Debug)]
 pub struct Settings {
     /// Bits per second.
     pub rate: f64,
-    /// Propagation, ns.
+    /// Propagation delay, ns.
     pub delay: u64,
-    /// Bytes that may wait to be served, the packet in service included.
+    /// Queue limit, bytes, including the packet in service.
     pub queue: u64,
-    /// Probability that a packet is lost after its service.
+    /// Probability that a packet is lost after service.
     pub loss: f64,
-    /// Packets arrive at multiples of this only, ns; 0: when they are due.
+    /// Packets arrive only at multiples of this, ns; 0: as soon as they are due.
     pub frame: u64,
-    /// Probability that a packet takes longer, by up to so much, ns, and is overtaken.
+    /// Probability that a packet is delayed further and overtaken, and the maximum extra delay, ns.
     pub reorder: (f64, u64),
-    /// Probability that a packet arrives twice.
+    /// Probability that a packet is duplicated.
     pub duplicate: f64,
-    /// What happens when.
+    /// Scheduled disturbances.
     pub events: Vec<Event>,
 }
 
 /// What became of a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fate {
-    /// Still on its way.
+    /// Still in the hop.
     Inside,
-    /// Lost by chance.
+    /// Lost at random.
     Lost,
-    /// The queue was full.
+    /// Dropped because the queue was full.
     Full,
-    /// Handed over at this time.
+    /// Delivered at this time, ns.
     Out(u64),
 }
 
 impl Fate {
-    /// When it was handed over.
+    /// The delivery time, if it was delivered.
     pub const fn out(self) -> Option<u64> {
         if let Self::Out(at) = self { Some(at) } else { None }
     }
 }
 
-/// A packet that leaves.
+/// A packet that leaves the hop.
 #[derive(Debug)]
 pub struct Leaving {
-    /// When it was to leave.
+    /// When it was due, ns.
     pub due: u64,
-    /// The number it was given on entering.
+    /// The number given to [`Direction::enter`].
     pub number: usize,
-    /// Its bytes.
+    /// The packet.
     pub bytes: Box<[u8]>,
 }
 
@@ -109,23 +109,23 @@ struct Flying {
     bytes: Box<[u8]>,
 }
 
-/// One direction.
+/// One direction of the hop.
 pub struct Direction {
     settings: Settings,
     chance: [Dice; 4],
     waiting: VecDeque<Waiting>,
     queued: u64,
-    /// The server is busy until then.
+    /// The server is busy until this time.
     free: u64,
     flying: BinaryHeap<Reverse<Flying>>,
     order: u64,
-    /// No later packet that keeps its order is due before this.
+    /// In-order packets are not due before this time.
     latest: u64,
     lost: Vec<usize>,
 }
 
 impl Direction {
-    /// An empty one. `side` tells the directions' chances apart.
+    /// An empty direction. `side` gives each direction its own random sequence.
     pub fn new(settings: Settings, seed: u64, side: u64) -> Self {
         let chance = core::array::from_fn(|i| Dice::new(seed, side * 16 + i as u64));
         Self {
@@ -141,7 +141,7 @@ impl Direction {
         }
     }
 
-    /// A packet enters at `now`; false when the queue is full.
+    /// Queues a packet at time `now`. Returns false if the queue is full.
     pub fn enter(&mut self, now: u64, number: usize, bytes: &[u8]) -> bool {
         self.advance(now);
         if self.queued + bytes.len() as u64 > self.settings.queue {
@@ -162,29 +162,29 @@ impl Direction {
         self.flying.pop().map(|Reverse(Flying { due, number, bytes, .. })| Leaving { due, number, bytes })
     }
 
-    /// Numbers of the packets that were lost since the last call.
+    /// Numbers of the packets lost since the last call.
     pub fn take_lost(&mut self) -> Vec<usize> {
         core::mem::take(&mut self.lost)
     }
 
-    /// When something will have to be done next.
+    /// The next time at which a packet may leave.
     pub fn next(&self) -> Option<u64> {
-        // what is served is looked at when it is due at the earliest
+        // a packet in the queue can leave after its service and the delay at the earliest
         let served = self.waiting.front().map(|head| self.service(head).1 + self.settings.delay);
         let due = self.flying.peek().map(|f| f.0.due);
         served.into_iter().chain(due).min()
     }
 
-    /// Bytes that wait or are in service at `now`.
+    /// Bytes queued or in service at `now`.
     pub fn queued(&mut self, now: u64) -> u64 {
         self.advance(now);
         self.queued
     }
 
-    /// Begin and end of the service of the packet at the head.
+    /// Start and end of the service of the first packet in the queue.
     fn service(&self, head: &Waiting) -> (u64, u64) {
         let mut begin = head.since.max(self.free);
-        // stops may follow each other in any order
+        // repeated, since stops may overlap in any order
         while let Some(stop) = self.settings.events.iter().find(|e| e.kind == Kind::Stop && e.holds_at(begin))
         {
             begin = stop.at + stop.length;
@@ -195,7 +195,7 @@ impl Direction {
         (begin, begin + (head.bytes.len() as f64 * 8e9 / rate) as u64)
     }
 
-    /// Serves what was served until `now`.
+    /// Completes all services that end by `now`.
     fn advance(&mut self, now: u64) {
         while let Some(head) = self.waiting.front() {
             let (_, end) = self.service(head);
@@ -222,7 +222,7 @@ impl Direction {
         self.flying.push(Reverse(Flying { due, order: self.order, number, bytes }));
     }
 
-    /// When a packet whose service ended at `end` arrives.
+    /// Arrival time of a packet whose service ended at `end`.
     fn due(&mut self, end: u64) -> u64 {
         let mut due = end + self.settings.delay;
         let strays = self.chance[1].says(self.settings.reorder.0);
@@ -247,7 +247,7 @@ impl Direction {
 mod tests {
     use super::*;
 
-    /// 12 Mbit/s: 1500 B take a millisecond.
+    /// 12 Mbit/s: 1500 B take 1 ms.
     fn settings() -> Settings {
         Settings {
             rate: 12e6,
@@ -261,7 +261,7 @@ mod tests {
         }
     }
 
-    /// When `n` packets that enter together at `start` leave, ms, in the order of leaving.
+    /// When `n` packets that enter together at `start` leave, ms, in order of departure.
     fn leaves(settings: Settings, start: u64, n: usize) -> Vec<(usize, u64)> {
         let mut hop = Direction::new(settings, 1, 0);
         for i in 0..n {

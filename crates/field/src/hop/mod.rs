@@ -1,5 +1,4 @@
-//! The hop: an emulator of its own between two TUN interfaces, that shares nothing with the links of the
-//! project but the way in to the kernel.
+//! The hop: a link emulator between two TUN interfaces, independent of the project's own links.
 
 pub mod dice;
 pub mod direction;

@@ -1,38 +1,37 @@
-//! What the hop did with each packet: when it entered, what became of it, and its headers; and captures of
-//! the hop's two ends for other programs.
+//! Record of each packet on the hop: when it entered, what became of it, and its headers. Writes captures
+//! of both ends of the hop.
 //!
-//! The hop itself writes it, so packets of the two ends are matched by what they are and none is missing,
-//! whatever the load.
+//! The hop itself writes the record, so packets at both ends match exactly and none is missing under load.
 
 use super::direction::Fate;
 use std::io::{self, Write};
 
-/// Bytes of a packet that are kept: the longest IPv4 header without options, and the longest of TCP.
+/// Bytes kept of a packet: an IPv4 header without options and the longest TCP header.
 pub const KEPT: usize = 80;
 
-/// A packet.
+/// One packet.
 #[derive(Clone, Debug)]
 pub struct Record {
-    /// When it entered, ns since the start.
+    /// When it entered the hop, ns since the start.
     pub at: u64,
-    /// From the gateway to the receiver.
+    /// True from the gateway to the receiver.
     pub forward: bool,
-    /// What became of it.
+    /// What the hop did with it.
     pub fate: Fate,
-    /// When it was due to arrive; 0 before that is known.
+    /// When it was due to arrive, ns; 0 until known.
     pub due: u64,
-    /// When it arrived a second time.
+    /// When its duplicate arrived, ns.
     pub again: Option<u64>,
-    /// Bytes that waited before it when it entered.
+    /// Bytes queued ahead of it when it entered.
     pub before: u32,
-    /// Its length, IP header included.
+    /// Length, bytes, including the IP header.
     pub size: u32,
-    /// Its first bytes.
+    /// Its first bytes, padded with zeros.
     pub head: [u8; KEPT],
 }
 
 impl Record {
-    /// A packet that enters.
+    /// The record of a packet that enters.
     pub fn new(at: u64, forward: bool, before: u64, bytes: &[u8]) -> Self {
         let mut head = [0; KEPT];
         let kept = bytes.len().min(KEPT);
@@ -41,21 +40,20 @@ impl Record {
         Self { at, forward, fate: Fate::Inside, due: 0, again: None, before, size, head }
     }
 
-    /// What was kept of it.
+    /// The kept bytes of the packet.
     pub fn head(&self) -> &[u8] {
         &self.head[..KEPT.min(self.size as usize)]
     }
 }
 
-/// Records as they are written: in pieces, since a list that grows is moved, and the hop would stand still
-/// meanwhile.
+/// List of records in chunks: growing a single vector would copy it and stall the hop.
 #[derive(Debug, Default)]
 pub struct Log(Vec<Vec<Record>>);
 
 impl Log {
     const PIECE: usize = 4096;
 
-    /// Adds one; its number.
+    /// Adds a record and returns its number.
     pub fn add(&mut self, record: Record) -> usize {
         if self.0.last().is_none_or(|piece| piece.len() == Self::PIECE) {
             self.0.push(Vec::with_capacity(Self::PIECE));
@@ -66,21 +64,21 @@ impl Log {
         (pieces - 1) * Self::PIECE + piece.len() - 1
     }
 
-    /// The record of that number.
+    /// The record with this number.
     pub fn at(&mut self, number: usize) -> Option<&mut Record> {
         self.0.get_mut(number / Self::PIECE)?.get_mut(number % Self::PIECE)
     }
 
-    /// All of them, in order.
+    /// Returns all records in order.
     pub fn into_all(self) -> Vec<Record> {
         self.0.into_iter().flatten().collect()
     }
 }
 
-/// Writes a capture of the end at the gateway's or at the receiver's side (pcap with nanoseconds, raw IP).
+/// Writes a capture of the gateway's or the receiver's end (pcap with nanoseconds, raw IP).
 ///
 /// # Errors
-/// When it cannot be written.
+/// If writing fails.
 pub fn pcap(records: &[Record], at_gateway: bool, to: &mut impl Write) -> io::Result<()> {
     let mut packets: Vec<(u64, &Record)> = Vec::with_capacity(records.len());
     for record in records {
@@ -93,7 +91,7 @@ pub fn pcap(records: &[Record], at_gateway: bool, to: &mut impl Write) -> io::Re
     packets.sort_by_key(|p| p.0);
     let words =
         |to: &mut dyn Write, words: &[u32]| words.iter().try_for_each(|w| to.write_all(&w.to_le_bytes()));
-    // magic for nanoseconds, version 2.4, no zone, no accuracy, longest packet, LINKTYPE_RAW
+    // nanosecond magic, version 2.4, time zone, accuracy, snapshot length, LINKTYPE_RAW
     words(to, &[0xa1b2_3c4d, 0x0004_0002, 0, 0, 262_144, 101])?;
     for (t, record) in packets {
         let head = record.head();

@@ -1,5 +1,4 @@
-//! The hop under the real clock: two TUN interfaces, one thread, real-time priority where it is allowed, and
-//! how late it was.
+//! Runs the hop in real time: two TUN interfaces, one thread, real-time priority where allowed.
 
 use super::direction::{Direction, Fate, Settings};
 use super::record::{Log, Record};
@@ -11,29 +10,28 @@ use bentpipe_wire::offload::VnetHeader;
 use std::io::{self, IoSlice};
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// Longest sleep: a word that it is to end is heard after so long.
+/// Longest sleep, ns: the time after which a request to end is noticed.
 const LONGEST: u64 = 50_000_000;
-/// Packets that are read before others may leave.
+/// Packets read before the next deliveries.
 const AT_ONCE: usize = 32;
-/// Above that of the gateway under test: the hop is to be late for no one.
+/// Higher than the gateway's, so that the hop is not delayed.
 const PRIORITY: u8 = 40;
 
-/// What the hop did.
+/// Result of running the hop.
 #[derive(Debug, Default)]
 pub struct Told {
-    /// Each packet, in the order of entering of each direction.
+    /// All packets, each direction in order of entry.
     pub records: Vec<Record>,
     /// Packets that an interface refused.
     pub refused: u64,
-    /// The priority that it had.
+    /// The scheduling priority it ran with.
     pub priority: String,
 }
 
-/// Carries packets from `a` to `b` as the first settings say and back as the second ones do, until told to
-/// end.
+/// Carries packets from `a` to `b` by the first settings and back by the second, until `end` is set.
 ///
 /// # Errors
-/// When an interface fails.
+/// If an interface fails.
 pub fn run(
     [a, b]: [TunPort; 2],
     settings: [Settings; 2],
@@ -60,7 +58,7 @@ pub fn run(
     Ok(told)
 }
 
-/// Reads what came to an interface.
+/// Reads the packets waiting at an interface.
 fn take(
     (port, direction): &mut (TunPort, Direction),
     forward: bool,
@@ -79,7 +77,7 @@ fn take(
     Ok(())
 }
 
-/// Hands over what is due.
+/// Delivers the packets that are due.
 fn deliver(
     sides: &mut [(TunPort, Direction); 2],
     side: usize,

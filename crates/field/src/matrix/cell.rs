@@ -1,4 +1,4 @@
-//! The cells of the matrix, and the scenario of each: one hop, its gateway, flows alike over it.
+//! The cells of the matrix and their scenarios: one hop, its gateway, and identical flows.
 
 use crate::bed::Receiver;
 use crate::cell as bed;
@@ -9,17 +9,17 @@ use std::path::Path;
 
 /// Rates, Mbit/s.
 pub const RATES: [u32; 4] = [2, 10, 24, 100];
-/// Round trips, ms.
+/// Round-trip times, ms.
 pub const TRIPS: [u32; 4] = [100, 300, 600, 1000];
-/// Probabilities of loss towards the receiver.
+/// Loss probabilities towards the receiver.
 pub const LOSSES: [f64; 4] = [0.0, 1e-4, 1e-3, 1e-2];
-/// Receivers: 65 535 B without options; today's; today's with a program that reads at a part of the rate.
+/// Receivers: 65 535 B without options; today's; today's with a program that reads at part of the rate.
 pub const RECEIVERS: [&str; 3] = ["old", "modern", "slow"];
 /// Senders.
 pub const SENDERS: [&str; 3] = ["cubic", "bbr", "reno"];
-/// Flows at a time.
+/// Concurrent flows.
 pub const FLOWS: [u32; 2] = [1, 8];
-/// What a slow reader reads of its part of the rate.
+/// Read rate of a slow reader, as a fraction of its share of the rate.
 const SLOW: f64 = 0.4;
 
 /// One cell.
@@ -27,17 +27,17 @@ const SLOW: f64 = 0.4;
 pub struct Cell {
     /// Mbit/s.
     pub rate: u32,
-    /// Round trip, ms.
+    /// Round-trip time, ms.
     pub rtt: u32,
-    /// Probability of loss.
+    /// Loss probability.
     pub loss: f64,
     /// One of [`RECEIVERS`].
     pub receiver: &'static str,
     /// One of [`SENDERS`].
     pub sender: &'static str,
-    /// How many at a time.
+    /// Concurrent flows.
     pub flows: u32,
-    /// Each carries so much and ends; none: without end.
+    /// Bytes that each flow transfers; `None`: no limit.
     pub transfer: Option<u64>,
 }
 
@@ -49,11 +49,11 @@ impl fmt::Display for Cell {
     }
 }
 
-/// All cells that a filter lets through: `rate=24,rtt=1000,receiver=old`, several values of a key by `|`;
-/// nothing is everything.
+/// All cells that match a filter such as `rate=24,rtt=1000,receiver=old`, with several values of a key
+/// separated by `|`. An empty filter matches all.
 ///
 /// # Errors
-/// Says which word is wrong.
+/// Names the wrong word.
 pub fn cells(filter: &str, transfer: Option<u64>) -> Result<Vec<Cell>, String> {
     let mut all = Vec::new();
     for rate in RATES {
@@ -91,17 +91,17 @@ pub fn cells(filter: &str, transfer: Option<u64>) -> Result<Vec<Cell>, String> {
 }
 
 impl Cell {
-    /// Seconds that are simulated: a hundred round trips and at least 20 s. A transfer ends by itself.
+    /// Simulated seconds: 100 round trips, at least 20 s. A transfer ends by itself.
     pub fn seconds(&self) -> f64 {
         if self.transfer.is_some() { 600.0 } else { (f64::from(self.rtt) / 10.0).max(20.0) }
     }
 
-    /// Bytes that the hop carries in a round trip, and at least 30 packets: its queue.
+    /// The hop's queue, bytes: the bandwidth-delay product, at least 30 packets.
     fn queue(&self) -> f64 {
         (f64::from(self.rate) * f64::from(self.rtt) * 125.0).max(45_000.0)
     }
 
-    /// The same in the bed, with the gateway of a program or without.
+    /// The same cell for the bed, with or without the gateway.
     pub fn live(&self, program: &Path, gateway: bool, seed: u64) -> bed::Cell {
         let part = f64::from(self.rate) * 1e6 * SLOW / f64::from(self.flows);
         let flow = bed::Flow {
@@ -125,11 +125,11 @@ impl Cell {
         }
     }
 
-    /// The scenario, with the gateway or without.
+    /// The scenario text, with or without the gateway.
     pub fn toml(&self, gateway: bool) -> String {
         let Self { rate, rtt, loss, flows, .. } = *self;
         let old = "receiver = { window = \"65535 B\", window_scale = false, timestamps = false }";
-        // the kernel of the bed may take 64 MB; whatever fits the hop is as good
+        // the bed's kernel allows 64 MB; any window above the bandwidth-delay product is equivalent
         let modern = "receiver = { window = { initial = \"65535 B\", max = \"48 MiB\" } }";
         let receiver = match self.receiver {
             "old" => old.to_owned(),
@@ -139,9 +139,9 @@ impl Cell {
             }
             _ => modern.to_owned(),
         };
-        // Linux' reno has SACK, which the engine calls by that name
+        // Linux reno uses SACK; the engine calls that "sack"
         let sender = if self.sender == "reno" { "sack" } else { self.sender };
-        // Linux' BBR is not modelled: the published one stands for it
+        // the simulator has no Linux BBR; the published BBR is used
         let stack = if self.sender == "bbr" { "rfc" } else { "linux" };
         let app =
             self.transfer.map_or(String::new(), |bytes| format!("app = {{ transfer = \"{bytes} B\" }}\n"));

@@ -1,9 +1,9 @@
-//! Never worse than without: cells are simulated with a gateway and without, seed by seed, and the ratio is
-//! judged.
+//! Checks that the gateway never makes a flow slower: simulates each cell with and without the gateway,
+//! seed by seed, and judges the ratio.
 //!
-//! A cell fails when the whole 99 % interval of the ratio of goodputs lies below 0.97 (of times of transfers:
-//! above 1.03). Where the interval holds that limit after the first seeds, more are run. Runs are those of
-//! `bentpipe sim`, on all cores.
+//! A cell fails when the whole 99 % interval of the goodput ratio is below 0.97 (for transfer times: above
+//! 1.03). If the interval contains the limit after the first seeds, more are run. The runs use `bentpipe
+//! sim` on all cores.
 
 pub mod cell;
 pub mod page;
@@ -18,48 +18,47 @@ use std::process::Command;
 use std::sync::{Mutex, PoisonError};
 use std::{fs, thread};
 
-/// The least ratio of goodputs, and the largest of times is as far above 1.
+/// The smallest accepted ratio of goodputs.
 pub const LEAST: f64 = 0.97;
 const LONGEST: f64 = 1.03;
 
-/// What is to be run.
+/// A matrix run.
 #[derive(Clone, Debug)]
 pub struct Matrix {
-    /// The program.
+    /// The `bentpipe` program.
     pub program: PathBuf,
     /// The cells.
     pub cells: Vec<Cell>,
-    /// Pairs that each cell gets.
+    /// Seeds for each cell; each gives a run with and one without the gateway.
     pub seeds: u64,
-    /// Pairs that an open one gets.
+    /// Most seeds for a cell whose interval contains the limit.
     pub most: u64,
-    /// Runs at a time.
+    /// Concurrent runs.
     pub threads: usize,
-    /// In the bed in place of simulated.
+    /// Run in the bed instead of the simulator.
     pub live: bool,
 }
 
-/// A cell that was run.
+/// Result of a cell.
 #[derive(Clone, Debug)]
 pub struct Ran {
     /// The cell.
     pub cell: Cell,
-    /// With and without the gateway, seed by seed: bit/s of all flows, or the geometric mean of their
-    /// seconds.
+    /// With and without the gateway, for each seed: total bit/s, or geometric mean of transfer times, s.
     pub pairs: Vec<(f64, f64)>,
-    /// Their ratio, or why there is none.
+    /// The ratio, or why there is none.
     pub ratio: Result<Ratio, String>,
 }
 
 impl Ran {
-    /// Not worse than without, as far as the interval tells.
+    /// True unless the interval shows that the gateway makes it worse.
     pub fn is_met(&self) -> bool {
         self.ratio
             .as_ref()
             .is_ok_and(|r| if self.cell.transfer.is_some() { r.high < LONGEST } else { r.high >= LEAST })
     }
 
-    /// A value that grows with the gateway's gain, to sort by.
+    /// Sort key that grows with the gateway's gain.
     pub fn gain(&self) -> f64 {
         let ratio = self.ratio.as_ref().map_or(0.0, |r| r.mean);
         if self.cell.transfer.is_some() { 1.0 / ratio.max(1e-9) } else { ratio }
@@ -70,7 +69,7 @@ impl Ran {
         self.ratio.as_ref().is_ok_and(|r| r.holds(limit))
     }
 
-    /// One line.
+    /// The result as one line of text.
     pub fn line(&self) -> String {
         let n = self.pairs.len().max(1) as f64;
         let mean = |one: fn(&(f64, f64)) -> f64| self.pairs.iter().map(one).sum::<f64>() / n;
@@ -91,14 +90,14 @@ impl Ran {
         }
     }
 
-    /// Of these pairs.
+    /// The result of a cell from its pairs.
     fn of(cell: Cell, pairs: Vec<(f64, f64)>) -> Self {
         let ratio =
             Ratio::of(&pairs).ok_or_else(|| "a flow that carried nothing, or too few seeds".to_owned());
         Self { cell, pairs, ratio }
     }
 
-    /// As JSON.
+    /// The result as JSON.
     pub fn json(&self) -> Value {
         let c = &self.cell;
         let ratio = self.ratio.as_ref().ok().map(|r| json!([r.mean, r.low, r.high]));
@@ -107,10 +106,10 @@ impl Ran {
             "failed": self.ratio.as_ref().err(), "met": self.is_met() })
     }
 
-    /// Reads it again.
+    /// Reads a result from JSON.
     ///
     /// # Errors
-    /// Says what is missing.
+    /// Names what is missing.
     pub fn from_json(json: &Value) -> Result<Self, String> {
         let word = |(key, name): (&str, &str)| format!("{name}={}", json[key]).replace('"', "");
         let names = [
@@ -133,14 +132,15 @@ impl Ran {
     }
 }
 
-/// Runs all cells; `tell` hears of each as it is done, in no order. The result is in the order of the cells.
+/// Runs all cells; calls `tell` with each result as it completes. Returns the results in the order of the
+/// cells.
 ///
 /// # Errors
-/// When there is no folder for the scenarios. A cell that cannot be run says so itself.
+/// If the directory for scenarios cannot be created. A cell that fails says so in its result.
 pub fn run(matrix: &Matrix, tell: impl Fn(&Ran) + Sync) -> Result<Vec<Ran>, String> {
     let folder = std::env::temp_dir().join(format!("bentpipe-matrix-{}", std::process::id()));
     fs::create_dir_all(&folder).map_err(|e| format!("{}: {e}", folder.display()))?;
-    // the costly ones first, so that the cores end together
+    // the longest runs first, so that all cores finish at about the same time
     let mut order: Vec<usize> = (0..matrix.cells.len()).collect();
     let cost = |c: &Cell| f64::from(c.rate) * c.seconds();
     order.sort_by(|a, b| cost(&matrix.cells[*b]).total_cmp(&cost(&matrix.cells[*a])));
@@ -186,7 +186,7 @@ fn one(matrix: &Matrix, cell: &Cell, file: &Path) -> Ran {
     ran
 }
 
-/// One simulation.
+/// Goodput or transfer time of one simulation.
 fn figure(program: &Path, cell: &Cell, gateway: bool, seed: u64, file: &Path) -> Result<f64, String> {
     fs::write(file, cell.toml(gateway)).map_err(|e| format!("{}: {e}", file.display()))?;
     let mut command = Command::new(program);
@@ -197,7 +197,7 @@ fn figure(program: &Path, cell: &Cell, gateway: bool, seed: u64, file: &Path) ->
     of_report(&report, cell.transfer.is_some())
 }
 
-/// One run of the bed.
+/// Goodput or transfer time of one run of the bed.
 fn live(program: &Path, cell: &Cell, gateway: bool, seed: u64) -> Result<f64, String> {
     let cell = cell.live(program, gateway, seed);
     let ran = crate::run::run(&cell)?;

@@ -1,18 +1,17 @@
-//! The matrix as a page: a picture of the gain by cell, and the worst cells by name.
+//! Renders the matrix as an HTML page: a picture of the gain of each cell, and a list of the worst cells.
 
 use super::cell::{FLOWS, LOSSES, RATES, RECEIVERS, SENDERS, TRIPS};
 use super::{LEAST, Ran};
 use std::fmt::Write as _;
 
-/// Size of a cell of the picture.
+/// Size of a cell in the picture, pixels.
 const SIDE: (usize, usize) = (13, 18);
 const LEFT: usize = 130;
 const TOP: usize = 66;
-/// Cells that are named.
+/// Number of worst cells listed.
 const NAMED: usize = 40;
 
-/// A page that needs nothing else. Rows are rates and round trips, columns receivers, senders, losses and
-/// numbers of flows.
+/// A self-contained HTML page. Rows: rates and round trips; columns: receivers, senders, losses, flows.
 pub fn html(all: &[Ran]) -> String {
     let mut worst: Vec<&Ran> = all.iter().collect();
     worst.sort_by(|a, b| a.gain().total_cmp(&b.gain()));
@@ -36,8 +35,8 @@ pub fn html(all: &[Ran]) -> String {
     )
 }
 
-/// The same as a table for a document: receivers and senders, the least, middle and largest ratio of their
-/// cells, and how many are worse than without.
+/// A table for a document: for each receiver and sender the smallest, median and largest ratio, and how
+/// many cells are worse than without the gateway.
 pub fn summary(all: &[Ran]) -> String {
     let mut text = String::from(
         "| receiver | sender | cells | worse | least gain | where | median | largest |\n|---|---|---|---|---|---|---|---|\n",
@@ -66,13 +65,13 @@ pub fn summary(all: &[Ran]) -> String {
     text
 }
 
-/// The picture alone, for a document.
+/// The picture as SVG, for a document.
 pub fn svg(all: &[Ran]) -> String {
     let style = "<style>text{font:11px sans-serif;fill:#444}@media (prefers-color-scheme:dark){text{fill:#bbb}}</style>";
     picture(all, false).replacen('>', &format!(" xmlns=\"http://www.w3.org/2000/svg\">\n{style}"), 1) + "\n"
 }
 
-/// With `told`, each cell tells its figures to a pointer that rests on it.
+/// Draws the picture. With `told`, each cell has a tooltip with its figures.
 fn picture(all: &[Ran], told: bool) -> String {
     let columns = RECEIVERS.len() * SENDERS.len() * LOSSES.len() * FLOWS.len();
     let (width, height) = (LEFT + columns * SIDE.0 + 10, TOP + RATES.len() * TRIPS.len() * SIDE.1 + 10);
@@ -123,7 +122,7 @@ fn place(ran: &Ran) -> Option<(usize, usize)> {
     Some((LEFT + column * SIDE.0, TOP + row * SIDE.1))
 }
 
-/// Red below the limit, grey around 1, the bluer the larger, up to 30.
+/// Red below the limit, grey around 1, bluer for larger gains up to 30.
 fn colour(gain: f64) -> String {
     if gain < LEAST {
         let depth = ((LEAST - gain) / 0.4).clamp(0.0, 1.0);

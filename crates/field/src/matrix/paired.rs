@@ -1,4 +1,4 @@
-//! Ratios of pairs: their geometric mean, and its interval by Student's t of their logarithms.
+//! Ratios of pairs: the geometric mean and its confidence interval by Student's t of the logarithms.
 
 use bentpipe_stats::{Level, half_width, mean};
 
@@ -14,7 +14,7 @@ pub struct Ratio {
 }
 
 impl Ratio {
-    /// Of pairs of positive numbers; none for fewer than two.
+    /// The ratio of pairs of positive numbers; `None` for fewer than two pairs.
     pub fn of(pairs: &[(f64, f64)]) -> Option<Self> {
         if pairs.iter().any(|p| !(p.0 > 0.0 && p.1 > 0.0)) {
             return None;
@@ -24,7 +24,7 @@ impl Ratio {
         Some(Self { mean: libm::exp(mean), low: libm::exp(mean - half), high: libm::exp(mean + half) })
     }
 
-    /// True when the interval holds `x`.
+    /// True if the interval contains `x`.
     pub fn holds(&self, x: f64) -> bool {
         self.low <= x && x <= self.high
     }
@@ -34,7 +34,7 @@ impl Ratio {
 mod tests {
     use super::*;
 
-    /// By hand: logarithms -d, 0, d have the standard deviation d; t for two degrees of freedom is 9.925.
+    /// By hand: logarithms -d, 0, d have standard deviation d; t for two degrees of freedom is 9.925.
     #[test]
     fn intervals_are_students() {
         let d = libm::log(1.1);

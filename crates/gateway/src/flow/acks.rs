@@ -1,21 +1,21 @@
-//! What the sender sees of the receiver.
+//! Which acknowledgments the sender sees.
 //!
 //! Sources: Snoop (Balakrishnan et al., 1995) withholds duplicate ACKs for losses that are repaired in the
-//! middle. What a modern sender would still notice, and what is done:
-//! - SACK and DSACK blocks (RFC 2018, RFC 2883) are taken out of every segment, data included, unless the
-//!   byte that is missing never came to the gateway: then the loss is the sender's own, and duplicate ACKs
-//!   and blocks pass.
-//! - Tail loss probes and timeouts (RFC 8985, section 7; RFC 6298) need silence. ACKs are told a few segments
-//!   late, the smaller of 14 and 1/128 of what is in flight, and one segment is released per 100 ms while
-//!   nothing advances; all when nothing is outstanding.
-//! - A copy that was swallowed never reached the receiver twice, but it did reach the gateway: the first ACK
-//!   at or past its end carries a DSACK for it. So the sender learns that the copy was needless and undoes
-//!   what it did (RFC 8985, section 7.4.2; RFC 3708).
-//! - After a swallowed copy of the head, the next ACK covers three segments at least: then F-RTO (RFC 5682)
-//!   finds the timeout spurious.
-//! - A copy of what has arrived already is answered with the ACK that the sender has missed.
+//! middle. What a modern sender would still notice, and how it is handled:
+//! - SACK and DSACK blocks (RFC 2018, RFC 2883) are removed from every segment, data segments included,
+//!   unless the missing byte never reached the gateway: then the sender must repair the loss, and duplicate
+//!   ACKs and blocks pass.
+//! - Tail loss probes and timeouts (RFC 8985, section 7; RFC 6298) fire after silence. ACKs lag by a few
+//!   segments, the smaller of 14 and 1/128 of the flight, and one segment is released per 100 ms while
+//!   nothing advances; all are released when nothing is outstanding.
+//! - A dropped duplicate never reached the receiver, but it did reach the gateway: the first ACK at or past
+//!   its end carries a DSACK for it. So the sender learns that the retransmission was needless and undoes its
+//!   reaction (RFC 8985, section 7.4.2; RFC 3708).
+//! - After a dropped duplicate of the head, the next ACK covers at least three segments: then F-RTO (RFC
+//!   5682) detects a spurious timeout.
+//! - A duplicate of data that has arrived already is answered with the ACK that the sender has missed.
 //!
-//! ACKs are the receiver's own, their fields changed; one is kept to be told again later.
+//! ACKs are the receiver's own, with changed fields; one is kept as a template for later ones.
 
 use super::header::{later, set_sack};
 use super::{Flow, Shared};
@@ -23,28 +23,28 @@ use crate::report::State;
 use crate::sides::LAN;
 use bentpipe_base::{Cx, Duration, Flags, Instant, Packet, Pkt, SackList, Seq};
 
-/// Segments of progress that are held back at most, and as a share of what is in flight.
+/// Progress held back: largest number of segments, and largest share of the flight as a divisor.
 const HELD_SEGMENTS: u64 = 14;
 const HELD_SHARE: u64 = 128;
-/// Between releases while nothing advances.
+/// Interval between releases while nothing advances.
 const DRIP: Duration = Duration::from_millis(100);
-/// Such a release is so many times rarer, and of all there is, while the edge shown must fall back.
+/// Factor of that interval while the shown edge must fall back; then all progress is released at once.
 const THIN: u64 = 4;
 /// Segments that the first ACK after a timeout covers.
 const FRTO_SEGMENTS: u64 = 3;
-/// A SACK block and the option's head, with padding.
+/// A SACK option with one block and padding, in bytes.
 const BLOCK: u8 = 12;
 
 /// Progress that the sender does not know yet.
 #[derive(Debug, Default)]
 pub(crate) struct Acks {
-    /// The last pure ACK, to be told again.
+    /// The last pure ACK, kept to build later ones.
     template: Option<Pkt>,
     /// When the next segment of progress is released.
     pub(super) drip_at: Option<Instant>,
-    /// A copy that was swallowed.
+    /// A dropped duplicate, to be reported by DSACK.
     dsack: Option<(u64, u64)>,
-    /// No progress is told before this is reached.
+    /// No progress is acknowledged to the sender before this is reached.
     until: u64,
 }
 
@@ -58,7 +58,7 @@ impl Acks {
 }
 
 impl Flow {
-    /// A packet of the receiver, the handshake aside.
+    /// Processes a packet of the receiver after the handshake.
     pub(super) fn take_ack(&mut self, cx: &mut Cx<'_>, packet: Pkt, shared: &mut Shared<'_>) {
         let flags = packet.tcp.flags;
         if flags.has(Flags::RST) {
@@ -73,7 +73,7 @@ impl Flow {
         }
         let una = self.shake.lan().and_then(|lan| lan.isn.offset_near(packet.tcp.ack, self.una));
         let Some(una) = una.filter(|una| flags.has(Flags::ACK) && (1..=self.sender.top).contains(una)) else {
-            // it acknowledges what nobody sent, or not even the SYN, or nothing: the sender will judge
+            // it acknowledges nothing, not even the SYN, or what nobody sent: the sender will judge
             cx.send(LAN, packet);
             return;
         };
@@ -92,7 +92,7 @@ impl Flow {
         self.answer(cx, una, packet, shared);
     }
 
-    /// SACK blocks as positions, those of what has arrived in order left out.
+    /// Returns the SACK blocks as positions, without those for data that has arrived in order.
     fn blocks(&self, packet: &Packet) -> Vec<(u64, u64)> {
         let Some(lan) = self.shake.lan().filter(|_| !packet.tcp.sack.is_empty()) else { return Vec::new() };
         let place = |seq| lan.isn.offset_near(seq, self.una);
@@ -101,7 +101,7 @@ impl Flow {
         blocks.filter(|(left, right)| left < right && *left > self.una && *right <= self.sender.top).collect()
     }
 
-    /// Passes a packet of the receiver on, or not.
+    /// Forwards a packet of the receiver, or withholds it.
     fn answer(&mut self, cx: &mut Cx<'_>, una: u64, packet: Pkt, shared: &mut Shared<'_>) {
         let now = cx.now;
         self.keep_template(cx, &packet);
@@ -128,7 +128,7 @@ impl Flow {
         }
     }
 
-    /// The right edge to show.
+    /// The right edge to advertise.
     fn wished_edge(&mut self, now: Instant, shared: &Shared<'_>) -> u64 {
         if !self.works() {
             return self.receiver.edge;
@@ -148,10 +148,10 @@ impl Flow {
         }
     }
 
-    /// How far progress may be told.
+    /// The position that may be acknowledged to the sender.
     fn tellable(&self) -> u64 {
         let outstanding = self.sender.top - self.una;
-        // a loss of its own must be told where it is
+        // a loss in front of the gateway must be reported where it is
         if outstanding == 0 || self.cache.gap_at(self.una) {
             return self.una;
         }
@@ -163,15 +163,15 @@ impl Flow {
         self.una.saturating_sub(held).max(self.shown.ack).max(self.acks.until.min(self.una))
     }
 
-    /// The edge is so far ahead of where it shall be that ACKs must let it fall back. A field tells a window
-    /// in grains and rounds up, since the edge never moves left: told with every segment, an edge that shall
-    /// stay runs ahead with the ACK for ever.
+    /// True if the advertised edge is so far ahead that ACKs must let it fall back. A window field is rounded
+    /// up to the granularity of the shift, since the edge never moves left: with a window in every ACK, an
+    /// edge that should stay would advance with each ACK.
     fn runs_ahead(&self, wished: u64) -> bool {
         let grain = 1 << self.shake.shown_shift();
         grain * 2 > self.shake.mss() && self.shown.edge > wished + 4 * grain
     }
 
-    /// Progress that is told two grains at a time where the edge runs ahead.
+    /// While the edge runs ahead, acknowledges at least twice the window granularity at a time.
     fn thinned(&self, ack: u64, wished: u64) -> u64 {
         let few = ack < self.shown.ack + (2 << self.shake.shown_shift()) && self.una < self.sender.top;
         if few && self.runs_ahead(wished) && !self.cache.gap_at(self.una) { self.shown.ack } else { ack }
@@ -181,7 +181,7 @@ impl Flow {
         if self.runs_ahead(wished) { DRIP * THIN } else { DRIP }
     }
 
-    /// Keeps what is needed to tell the rest later.
+    /// Keeps a template for later acknowledgments.
     fn keep_template(&mut self, cx: &mut Cx<'_>, packet: &Packet) {
         if !self.works() || self.una >= self.sender.top {
             return;
@@ -195,8 +195,8 @@ impl Flow {
             set_sack(&mut copy, SackList::default());
             copy
         });
-        // the sender takes what begins in its window: an old segment that comes late must not move it back,
-        // nor its timestamp (PAWS)
+        // the sender accepts what starts in its window: a late old segment must not move the template's
+        // sequence number or timestamp back (PAWS)
         let end = packet.tcp.seq.at(packet.seq_len());
         if later(end.0, template.tcp.seq.0) {
             template.tcp.seq = end;
@@ -208,8 +208,8 @@ impl Flow {
         }
     }
 
-    /// Sends a packet of the receiver to the sender: `ack` and an edge at `wished` is what it says; blocks
-    /// stay where the loss is `theirs`.
+    /// Sends a packet of the receiver to the sender with `ack` and an edge at `wished`. SACK blocks stay if
+    /// the sender must repair the loss (`theirs`).
     fn tell(&mut self, cx: &mut Cx<'_>, ack: u64, wished: u64, mut packet: Pkt, theirs: bool) {
         let field = self.shown.field(ack, wished, self.shake.shown_shift());
         if let Some(lan) = self.shake.lan() {
@@ -225,7 +225,7 @@ impl Flow {
         cx.send(LAN, packet);
     }
 
-    /// Tells the sender of its copy.
+    /// Adds a DSACK for the sender's duplicate.
     fn add_dsack(&mut self, packet: &mut Packet, isn: Seq) {
         let Some((start, end)) = self.acks.dsack.filter(|(_, end)| *end <= self.shown.ack) else { return };
         let used = packet.tcp.wire_len() - 20 + packet.foreign.len;
@@ -237,7 +237,7 @@ impl Flow {
         }
     }
 
-    /// A segment of which everything is held or has arrived.
+    /// Drops a segment whose data is all held or has arrived.
     pub(super) fn swallow(
         &mut self,
         cx: &mut Cx<'_>,
@@ -247,7 +247,7 @@ impl Flow {
         shared: &mut Shared<'_>,
     ) {
         if end <= self.una && self.acks.template.is_none() {
-            // the sender has missed the ACK, and there is none to tell it again: the receiver will
+            // the sender has missed the ACK, and there is no template to repeat it: the receiver will
             self.pass(cx, LAN, packet, shared);
             return;
         }
@@ -269,7 +269,7 @@ impl Flow {
         }
     }
 
-    /// Tells the sender `ack` once more, if there is anything to tell it with.
+    /// Sends `ack` to the sender once more, if there is a template.
     fn repeat(&mut self, cx: &mut Cx<'_>, ack: u64, shared: &mut Shared<'_>) {
         let Some(template) = &self.acks.template else { return };
         let mut packet = cx.duplicate(template);
@@ -280,7 +280,7 @@ impl Flow {
         self.tell(cx, ack, wished, packet, false);
     }
 
-    /// Releases a segment of progress when it is time.
+    /// Releases a segment of progress when its time has come.
     pub(super) fn drip(&mut self, cx: &mut Cx<'_>, shared: &mut Shared<'_>) {
         if self.acks.drip_at.is_none_or(|at| at > cx.now) {
             return;
@@ -297,7 +297,7 @@ impl Flow {
         self.acks.drip_at = (self.shown.ack < self.una).then_some(cx.now + self.drip_interval(wished));
     }
 
-    /// Tells all there is.
+    /// Acknowledges everything to the sender.
     pub(super) fn tell_all(&mut self, cx: &mut Cx<'_>, shared: &mut Shared<'_>) {
         if self.shown.ack < self.una {
             self.repeat(cx, self.una, shared);

@@ -1,88 +1,87 @@
-//! What is held of a flow: pieces that were forwarded and are not acknowledged, and packets that wait to be
-//! forwarded.
+//! Data held for a flow: pieces that were forwarded and not acknowledged, and packets queued for forwarding.
 //!
-//! Both are in the order of the stream and never overlap, so a position is found by halving. A log in the
-//! order of sending, as in RACK (RFC 8985), finds what was sent before something that has arrived. A piece is
-//! an original packet or a part of one; nothing is ever made up.
+//! Both are in stream order and never overlap, so positions are found by binary search. A log in sending
+//! order, as in RACK (RFC 8985), finds what was sent before something that has arrived. A piece is an
+//! original packet or a part of one.
 
 use super::ranges::Ranges;
 use bentpipe_base::{Cx, Flags, Instant, Packet, Pkt, Seq};
 use std::collections::VecDeque;
 
-/// What is known of a piece that was forwarded.
+/// State of a forwarded piece.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Fate {
-    /// On its way.
+    /// In flight.
     Flying,
-    /// To be sent again: lost, or discarded by the receiver; or to be sent late, since it filled a gap.
+    /// To be sent: lost, discarded by the receiver, or sent late because it filled a gap.
     Due,
-    /// Beyond a hole, where the receiver keeps it for now (RFC 2018: it may still drop it).
+    /// SACKed: beyond a hole, where the receiver keeps it for now (RFC 2018: it may still drop it).
     Sacked,
 }
 
-/// A part of the stream, `[start, end)`; a FIN takes a position (RFC 9293, section 3.4).
+/// A part `[start, end)` of the stream; a FIN takes one position (RFC 9293, section 3.4).
 #[derive(Debug)]
 pub(crate) struct Piece {
     pub(crate) start: u64,
     pub(crate) end: u64,
     pub(crate) fate: Fate,
-    /// Times that it was sent, further copies not counted.
+    /// Number of transmissions, without redundant copies.
     pub(crate) times: u8,
-    /// The same with copies.
+    /// Number of transmissions, with copies.
     sends: u8,
-    /// It was counted as lost when it was last found missing.
+    /// Its last transmission was found missing and counted as lost.
     pub(crate) counted: bool,
-    /// When it was sent for the last time, and its last copy.
+    /// When it was last sent, and when the last copy of that was.
     pub(crate) first: Instant,
     pub(crate) sent: Instant,
-    /// When the last copy of the time before was sent.
+    /// When the last copy of the previous transmission was sent.
     pub(crate) before: Instant,
-    /// What holding it costs, against the limits.
+    /// Memory it costs, in bytes.
     cost: u64,
     pub(crate) packet: Pkt,
 }
 
-/// What a piece costs beside its bytes: itself and its packet, and two places in the log.
+/// Memory that a piece costs besides its bytes: itself, its packet, and two log entries.
 pub(crate) const PLACE: u64 =
     (size_of::<Piece>() + size_of::<Packet>() + 2 * size_of::<(Instant, u64, u64)>()) as u64;
 
-/// All that is held of a flow.
+/// Everything held for a flow.
 #[derive(Debug, Default)]
 pub(crate) struct Cache {
     pub(crate) pieces: VecDeque<Piece>,
     pub(crate) queue: VecDeque<Piece>,
     pub(crate) sacked: Ranges,
-    /// When a range was sent, in that order.
+    /// Ranges sent, with their times, in sending order.
     log: VecDeque<(Instant, u64, u64)>,
-    /// Where bytes are missing between pieces: the first that is, in order.
+    /// Start of each gap between pieces, ascending; bytes in a gap never reached the gateway.
     gaps: Vec<u64>,
-    /// Pieces that are due, and where the first may be.
+    /// Number of due pieces, and a position before which none is.
     pub(crate) due: usize,
     cursor: u64,
     /// Payload bytes held.
     pub(crate) bytes: u64,
-    /// What all of it costs.
+    /// Memory it all costs, in bytes.
     pub(crate) cost: u64,
 }
 
-/// What an acknowledgment told of times.
+/// What an acknowledgment says about transmissions.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Credit {
-    /// When the latest sent of what has arrived was sent.
+    /// Latest sending time of anything that has arrived.
     pub(crate) sent: Option<Instant>,
-    /// When the last piece was sent that was sent once: a round-trip sample without doubt (Karn).
+    /// Latest sending time of a piece that was sent once: an unambiguous RTT sample (Karn).
     pub(crate) sample: Option<Instant>,
-    /// Segments that are known to have arrived.
+    /// Segments newly known to have arrived.
     pub(crate) arrived: u32,
-    /// Copies of those that were sent more than once at a time: which of them were lost, nobody tells.
+    /// Copies of those sent several times together: it is unknown which of them were lost.
     pub(crate) copied: u32,
-    /// Of what was counted as lost, segments that have arrived before the repair can have.
+    /// Segments counted as lost that arrived before their retransmission could have.
     pub(crate) late: u32,
 }
 
 impl Credit {
-    /// A piece has arrived: by its last copy, unless that is too young to have come back. What was sent again
-    /// and again within a trip tells no time.
+    /// Credits a piece that has arrived to its last copy, unless that is too recent to have been
+    /// acknowledged. Data sent several times within an RTT gives no time.
     fn take(&mut self, piece: &Piece, now: Instant, shortest: u64) {
         self.arrived += piece.segments();
         let copies = piece.sends.saturating_sub(piece.times);
@@ -120,19 +119,20 @@ impl Piece {
         }
     }
 
-    /// How many packets of the hop it is: each is lost by itself.
+    /// Number of packets that it is on the hop; each may be lost independently.
     pub(crate) fn segments(&self) -> u32 {
         let of = u64::from(self.packet.segment);
         if of == 0 { 1 } else { (self.end - self.start).div_ceil(of) as u32 }
     }
 
-    /// Its packet's bytes cost so much, and go with it.
+    /// Charges the packet's bytes, `cost`, to this piece.
     pub(crate) const fn with_bytes(mut self, cost: u64) -> Self {
         self.cost = PLACE + cost;
         self
     }
 
-    /// Cuts it at `at`: what lies from there on. `copy` is of its packet, whose bytes go with the later part.
+    /// Cuts it at `at` and returns the later part. `copy` is a copy of its packet; the bytes are charged to
+    /// the later part.
     pub(crate) fn cut(&mut self, at: u64, copy: Pkt) -> Self {
         let mut rest = Self { packet: copy, ..*self };
         self.cost = PLACE;
@@ -141,12 +141,12 @@ impl Piece {
         rest
     }
 
-    /// True when it may not be cut: its urgent pointer counts from its start.
+    /// True if it must not be cut: its urgent pointer counts from its start.
     pub(crate) const fn whole(&self) -> bool {
         self.packet.tcp.flags.has(Flags::URG)
     }
 
-    /// Keeps what lies from `at` on.
+    /// Drops what is before `at`; returns the payload bytes dropped.
     pub(crate) fn drop_front(&mut self, at: u64) -> u64 {
         if at <= self.start || at >= self.end || self.whole() {
             return 0;
@@ -163,7 +163,7 @@ impl Piece {
         payload
     }
 
-    /// Keeps what lies before `at`.
+    /// Drops what is from `at` on.
     pub(crate) fn drop_back(&mut self, at: u64) {
         if at <= self.start || at >= self.end || self.whole() {
             return;
@@ -183,17 +183,17 @@ fn settle_segment(p: &mut Pkt) {
 }
 
 impl Cache {
-    /// Place of the first piece that ends beyond `at`.
+    /// Index of the first piece that ends beyond `at`.
     pub(crate) fn place(&self, at: u64) -> usize {
         self.pieces.partition_point(|p| p.end <= at)
     }
 
-    /// Position after the last byte that was forwarded; `una` when nothing is held.
+    /// Position after the last forwarded byte; `una` if nothing is held.
     pub(crate) fn forwarded(&self, una: u64) -> u64 {
         self.pieces.back().map_or(una, |p| p.end).max(una)
     }
 
-    /// Position after the last byte that is held.
+    /// Position after the last held byte.
     pub(crate) fn top(&self, una: u64) -> u64 {
         self.queue.back().map_or_else(|| self.forwarded(una), |p| p.end).max(una)
     }
@@ -202,7 +202,7 @@ impl Cache {
         self.pieces.is_empty() && self.queue.is_empty()
     }
 
-    /// Ranges of `[start, end)` that are not held.
+    /// Parts of `[start, end)` that are not held.
     pub(crate) fn missing(&self, start: u64, end: u64) -> Vec<(u64, u64)> {
         let mut missing = Vec::new();
         let mut at = start;
@@ -220,7 +220,7 @@ impl Cache {
         missing
     }
 
-    /// Keeps a piece that overlaps nothing. One before what was forwarded is due at once.
+    /// Holds a piece that overlaps nothing. One before the forwarded data becomes due at once.
     pub(crate) fn hold(&mut self, una: u64, piece: Piece) {
         self.bytes += u64::from(piece.packet.body.len);
         self.cost += piece.cost;
@@ -243,20 +243,20 @@ impl Cache {
         self.gaps = pairs.filter(|(a, b)| a.end < b.start).map(|(a, _)| a.end).collect();
     }
 
-    /// True when what comes next in the stream was never seen, though later bytes were: a loss in front of
-    /// the gateway.
+    /// True if the next bytes of the stream were never seen, though later bytes were: a loss in front of the
+    /// gateway.
     pub(crate) fn gap_at(&self, una: u64) -> bool {
         let first = self.pieces.front().or(self.queue.front());
         first.is_some_and(|p| p.start > una)
     }
 
-    /// True when something between `una` and `at` was never seen: both are beyond it.
+    /// True if bytes between `una` and `at` were never seen.
     pub(crate) fn gap_before(&self, una: u64, at: u64) -> bool {
         let gap = self.gaps.first().copied();
         gap.is_some_and(|gap| gap < at) || (self.gap_at(una) && at > una)
     }
 
-    /// Takes over a piece that was waiting.
+    /// Moves a queued piece to the forwarded ones.
     pub(crate) fn push_forwarded(&mut self, piece: Piece) {
         if let Some(last) = self.pieces.back().filter(|last| last.end < piece.start) {
             self.gaps.push(last.end);
@@ -265,7 +265,7 @@ impl Cache {
         self.pieces.push_back(piece);
     }
 
-    /// Everything before `una` has arrived.
+    /// Frees everything before `una`, which has arrived.
     pub(crate) fn acknowledge(&mut self, cx: &mut Cx<'_>, una: u64, shortest: u64, credit: &mut Credit) {
         let mut again = false;
         while let Some(piece) = self.pieces.pop_front() {
@@ -281,14 +281,14 @@ impl Cache {
             self.give_back(cx, piece);
         }
         if again {
-            // what lies behind a piece that was sent again has waited for it at the receiver: that is no trip
+            // data behind a retransmitted piece has waited for it at the receiver, so its time is no RTT
             // (Karn and Partridge, 1987)
             credit.sample = None;
         }
         if let Some(head) = self.pieces.front_mut() {
             self.bytes -= head.drop_front(una);
         }
-        // what waits may have passed before, when there was no room to hold it
+        // queued data may have passed before, when there was no room to hold it
         while self.pieces.is_empty() && self.queue.front().is_some_and(|p| p.end <= una) {
             if let Some(piece) = self.queue.pop_front() {
                 self.give_back(cx, piece);
@@ -313,7 +313,7 @@ impl Cache {
         cx.recycle(piece.packet);
     }
 
-    /// The receiver keeps `[start, end)`.
+    /// Marks `[start, end)` as SACKed.
     pub(crate) fn sack(&mut self, cx: &mut Cx<'_>, range: (u64, u64), shortest: u64, credit: &mut Credit) {
         let forwarded = self.pieces.back().map_or(0, |p| p.end);
         let (start, end) = (range.0, range.1.min(forwarded));
@@ -332,7 +332,7 @@ impl Cache {
         }
     }
 
-    /// Makes `at` a boundary between pieces.
+    /// Cuts the piece at `at`, if there is one.
     pub(crate) fn split(&mut self, cx: &mut Cx<'_>, at: u64) {
         let i = self.place(at);
         let Some(piece) = self.pieces.get_mut(i).filter(|p| p.start < at && !p.whole()) else { return };
@@ -343,8 +343,7 @@ impl Cache {
         self.pieces.insert(i + 1, rest);
     }
 
-    /// The receiver dropped what it had kept (RFC 2018, section 8): nothing beyond `una` counts as kept any
-    /// more.
+    /// The receiver has dropped SACKed data (RFC 2018, section 8): makes all SACKed pieces due.
     pub(crate) fn renege(&mut self) {
         self.sacked = Ranges::default();
         for piece in &mut self.pieces {
@@ -356,8 +355,8 @@ impl Cache {
         self.cursor = 0;
     }
 
-    /// What was sent for the last time before `sent` and has not arrived is lost: a hop keeps order. Calls
-    /// `found` for each, which says whether it counts as a loss, and makes it due.
+    /// Makes due what was last sent before `sent` and has not arrived: it is lost, since the hop keeps order.
+    /// Calls `found` for each piece, which returns whether it counts as a loss.
     pub(crate) fn overtaken(&mut self, sent: Instant, mut found: impl FnMut(&Piece) -> bool) {
         while let Some((at, start, end)) = self.log.front().copied().filter(|l| l.0 < sent) {
             self.log.pop_front();
@@ -372,7 +371,7 @@ impl Cache {
         }
     }
 
-    /// Piece `i` is to be sent again.
+    /// Marks piece `i` to be sent again.
     pub(crate) fn make_due(&mut self, i: usize) {
         if let Some(piece) = self.pieces.get_mut(i).filter(|p| p.fate == Fate::Flying) {
             piece.fate = Fate::Due;
@@ -381,8 +380,8 @@ impl Cache {
         }
     }
 
-    /// Everything that flies, reaches beyond `at` and was sent no later than `sent` is to be sent again; true
-    /// if there is any.
+    /// Marks everything in flight that reaches beyond `at` and was sent no later than `sent` to be sent
+    /// again; true if there was any.
     pub(crate) fn rewind(&mut self, at: u64, sent: Instant) -> bool {
         let before = self.due;
         for i in self.place(at)..self.pieces.len() {
@@ -393,7 +392,7 @@ impl Cache {
         self.due > before
     }
 
-    /// The first piece that is due.
+    /// Returns the first due piece.
     pub(crate) fn first_due(&mut self) -> Option<usize> {
         if self.due == 0 {
             return None;
@@ -406,7 +405,7 @@ impl Cache {
         found
     }
 
-    /// What the receiver expects by the time that something sent now arrives.
+    /// The position that the receiver expects when something sent now arrives.
     pub(crate) fn expected(&mut self, una: u64) -> u64 {
         match self.first_due() {
             Some(i) => self.pieces[i].start.max(una),
@@ -414,7 +413,7 @@ impl Cache {
         }
     }
 
-    /// Piece `i` is sent now, or a further copy of it.
+    /// Notes that piece `i`, or a redundant copy of it, is sent now.
     pub(crate) fn stamp(&mut self, i: usize, now: Instant, copy: bool) {
         let piece = &mut self.pieces[i];
         self.due -= usize::from(piece.fate == Fate::Due);
@@ -428,7 +427,7 @@ impl Cache {
         self.log.push_back((now, piece.start, piece.end));
     }
 
-    /// Gives everything back.
+    /// Frees everything.
     pub(crate) fn clear(&mut self, cx: &mut Cx<'_>) {
         for piece in self.pieces.drain(..).chain(self.queue.drain(..)) {
             cx.recycle(piece.packet);
@@ -442,7 +441,7 @@ mod tests {
     use super::*;
     use bentpipe_base::{Body, Packet};
 
-    /// Each packet that the hop cuts it into is lost by itself, so a share of losses counts those.
+    /// The hop may lose each packet of a super-packet independently, so losses are counted per packet.
     #[test]
     fn a_super_packet_is_as_many_segments_as_the_hop_carries() {
         let of = |segment: u16, len: u32| {
@@ -456,8 +455,8 @@ mod tests {
         assert_eq!((credit.arrived, credit.copied), (2, 0));
     }
 
-    /// Twice at once, lost, and twice again: two of the four can have been lost unseen. What was only sent
-    /// again, once at a time, hides none.
+    /// Sent twice at once, lost, and sent twice again: two of the four may have been lost unseen.
+    /// Retransmissions one at a time hide no losses.
     #[test]
     fn copies_beside_one_that_arrives_are_counted() {
         let mut cache = Cache::default();
@@ -475,8 +474,8 @@ mod tests {
         assert_eq!(copied(&cache), 2);
     }
 
-    /// Found missing and sent again at 100; what arrives before a round trip of 50 has passed since then is
-    /// the first one, which was late.
+    /// Found missing and sent again at 100. What arrives less than an RTT of 50 later is the first
+    /// transmission, which was late.
     #[test]
     fn what_arrives_before_its_repair_can_have_was_not_lost() {
         let mut cache = Cache::default();

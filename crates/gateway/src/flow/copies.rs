@@ -1,53 +1,56 @@
-//! How often each packet is sent.
+//! How many copies of each packet are sent.
 //!
-//! Source: TCP-SuperCharger (SC) forwards beyond the receiver's window; so after a loss nearly a
-//! bandwidth-delay product of N packets is discarded and sent again. With every packet sent k times the
-//! efficiency is (1/k) / (1 + p^k N): a second copy pays from p N = 1 on. The largest over k = 1..=4 is
-//! taken, with a tenth in favour of what is in use. A reader that takes the share s of the rate leaves room
-//! for copies: min(s, 1/k) / (1 + p^k N s). p is the hop's, from what arrived and what was found lost: the
-//! share lost of what was sent once, less a standard deviation, so that a few early losses decide nothing;
-//! then brought into the range that the shares of what was sent k times allow (p^k of it is lost). Counts are
-//! halved when they are large, and those of single sending also while it is not in use: so now and then it is
-//! tried again, and a hop that has become clean is found. Copies follow 10 ms later: a short fade takes one
-//! of them. Where the receiver keeps what is beyond a hole (its window is at least the product) one copy is
-//! enough, since only the loss itself is sent again; but while the hop is not busy and a flow uses less than
-//! a third of its share a second one costs nobody anything, and spares its sender's slow start the delay of a
-//! repair. So it does from the first packet of a flow on, for one product at most, where the hop holds 200
-//! packets and is not known to be clean: a hole in the first rounds looks like a queue to Linux' HyStart, and
-//! ends slow start at a fraction of the rate. Where other flows use the hop, they would pay for the copies. A
-//! repair itself always goes twice: of a packet that was lost, not of what a receiver had no room for.
+//! Source: TCP-SuperCharger (SC) forwards beyond the receiver's window, so after a loss nearly a
+//! bandwidth-delay product of N packets is discarded and sent again. With k copies of every packet the
+//! efficiency is (1/k) / (1 + p^k N): a second copy pays from p N = 1 on. The best k of 1..=4 is used, with a
+//! bonus of a tenth for the current k. A reader that takes the share s of the rate leaves room for copies:
+//! min(s, 1/k) / (1 + p^k N s).
+//!
+//! p is the loss rate of the hop: the share lost of packets sent once, less a standard deviation, so that a
+//! few early losses decide nothing; then limited to the range that the loss rates of packets with k copies
+//! allow (p^k of them are lost). Counts are halved when they are large. Those of single sending are also
+//! halved while it is not in use, so it is tried again now and then, and a hop that has become clean is
+//! noticed. Copies follow 10 ms later, so that a short fade hits only one of them.
+//!
+//! If the receiver keeps what is beyond a hole (its window is at least the product) one copy is enough, since
+//! only the loss itself is sent again. But while the hop is not busy and a flow uses less than a third of its
+//! share, a second copy costs nobody anything and saves the sender's slow start the delay of a repair. The
+//! same holds for the first product of a flow, if the hop holds 200 packets and is not known to be clean: a
+//! hole in the first rounds looks like a queue to Linux' HyStart, which ends slow start at a fraction of the
+//! rate. If other flows use the hop they would pay for the copies, so none are sent. A retransmission always
+//! goes twice if the packet was lost, but not if the receiver had no room for it.
 
 use crate::config::Copies;
 use bentpipe_base::{Duration, Instant};
 
-/// Time between copies.
+/// Delay between copies.
 pub(crate) const APART: Duration = Duration::from_millis(10);
-/// Copies of a repair at least.
+/// Copies of a retransmission at least.
 pub(crate) const REPAIR_COPIES: u8 = 2;
-/// Most copies.
+/// Largest number of copies.
 const MOST: usize = 4;
-/// Packets after which counts are halved: some 20 s at 24 Mbit/s.
+/// Number of packets at which counts are halved: some 20 s at 24 Mbit/s.
 const MEMORY: f64 = 40_000.0;
-/// Losses that make an estimate.
+/// Losses needed for an estimate.
 const ENOUGH: f64 = 3.0;
-/// Losses that tell a share to a quarter.
+/// Losses needed to know the loss rate to within a quarter.
 const MANY: f64 = 20.0;
-/// After this time without use counts of single sending are halved.
+/// Counts of single sending are halved after this time without use.
 const AGE: Duration = Duration::from_secs(120);
-/// Packets that a path holds whose starts are sent twice.
+/// Bandwidth-delay product in packets from which flow starts are sent twice.
 const LONG: f64 = 200.0;
-/// Losses per round trip below which one copy is enough.
+/// Losses per RTT below which one copy is enough.
 const LITTLE: f64 = 0.05;
 /// How long a loss is recent.
 const RECENT: Duration = Duration::from_secs(60);
 
-/// What is known of the hop's losses.
+/// Loss statistics of the hop.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Losses {
-    /// Arrived and lost, by the number of copies in use.
+    /// Packets arrived and lost, by the number of copies in use.
     counts: [(f64, f64); MOST],
     last: Option<Instant>,
-    /// When the counts of single sending were last true.
+    /// When the counts of single sending were last updated.
     single: Instant,
 }
 
@@ -71,25 +74,25 @@ impl Losses {
         }
     }
 
-    /// A loss was seen lately.
+    /// True if a loss was seen recently.
     pub(crate) fn recent(&self, now: Instant) -> bool {
         self.last.is_some_and(|last| now.since(last) < RECENT)
     }
 
-    /// True when the path loses a packet per round trip, and more.
+    /// True if a path of `n` packets loses more than one packet per RTT.
     pub(crate) fn many(&self, n: f64) -> bool {
         self.probability() * n > 1.0
     }
 
-    /// Whether second copies pay in slow start: a packet is short beside the round trip, so that one more
-    /// delays nobody, and the path is not known to lose less than a packet in two round trips, whatever the
-    /// next one does.
+    /// True if second copies pay in slow start: a packet is short compared with the RTT, so one more delays
+    /// nobody, and the path may lose at least a packet in two round trips, assuming that the next one is
+    /// lost.
     pub(crate) fn pay_at_start(&self, n: f64) -> bool {
         let (arrived, lost) = self.counts[0];
         n >= LONG && (lost + 1.0) / (arrived + lost + 1.0) * n >= 0.5
     }
 
-    /// Share lost of what was sent once; 0 while there were too few losses to tell it well.
+    /// Loss rate of packets sent once; 0 while there were too few losses for an estimate.
     pub(crate) fn share(&self) -> f64 {
         let (arrived, lost) = self.counts[0];
         if lost < MANY { 0.0 } else { lost / (arrived + lost) }
@@ -112,14 +115,14 @@ impl Losses {
         p
     }
 
-    /// How often to send each packet when now it is `k` times, the path holds `n` packets, and the receiver
-    /// reads this share of its rate.
+    /// Returns the number of copies to send, when it is `k` now, the path holds `n` packets, and the receiver
+    /// reads `share` of its rate.
     pub(crate) fn copies(&self, rule: Copies, k: u8, n: f64, share: f64) -> u8 {
         if let Copies::Fixed(k) = rule {
             return k.clamp(1, MOST as u8);
         }
         let p = self.probability();
-        // a slow reader leaves room for copies, but where next to nothing is lost they gain nothing
+        // copies for a slow reader are free, but with next to no losses they gain nothing
         if p * n * share < LITTLE {
             return 1;
         }
@@ -134,13 +137,13 @@ impl Losses {
     }
 }
 
-/// Share of the hop that carries what arrives for the first time.
+/// Share of the hop's capacity used by packets that arrive for the first time.
 fn efficiency(p: f64, k: u8, n: f64, share: f64) -> f64 {
     let all_lost = (0..k).fold(1.0, |q, _| q * p);
     share.min(1.0 / f64::from(k)) / (1.0 + all_lost * n * share)
 }
 
-/// The k-th root of a probability, by halving: the same on every platform.
+/// The k-th root of a probability, by bisection: the same result on every platform.
 fn root(q: f64, k: u8) -> f64 {
     let (mut low, mut high) = (0.0, 1.0);
     for _ in 0..40 {

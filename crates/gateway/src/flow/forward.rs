@@ -1,24 +1,24 @@
-//! From the sender to the receiver: what is held. What goes out of it, and when, is in `serve.rs`.
+//! From the sender to the receiver: what is held. `serve.rs` decides what is sent, and when.
 //!
-//! - Nothing overtakes what waits: what finds no room behind it is dropped, and the windows shown are such
-//!   that this does not happen to a sender which keeps to them.
-//! - Data is held until the receiver has acknowledged it. A segment of which everything is held already, or
-//!   has arrived, is a copy and is swallowed: its first is on the way, or is repaired here. When our own
-//!   tries are used up, the sender's copy goes out.
-//! - Bytes that fill a gap (their loss was in front of the gateway) go out before what waits.
-//! - A packet leaves with the latest acknowledgment, window and echo that the sender has said since: data
-//!   that waited must not carry old news (RFC 5961, section 5.2, refuses an ACK that is too old).
-//! - A pure ACK passes at once. Its sequence number is beyond the receiver's window when data is forwarded
-//!   beyond it, and then it would be discarded (RFC 9293, section 3.10.7.4): it carries the number that the
-//!   receiver expects by the time it arrives. While it may be that the receiver has discarded what is on the
-//!   way, a second one carries the number that it expects then: it takes the one or the other. Its timestamp
-//!   is not newer than that of data which is still to come, or that would be refused (PAWS, RFC 7323, section
-//!   5). For the same reason nothing leaves with an older timestamp than what left before it: a repair, or
-//!   what waited behind a byte that the sender sent again, carries the latest that left.
-//! - An RST waits for the data in front of it, as it would in a queue without us, but not for their repair.
-//!   When nothing more of them arrives for a second and a timeout, or after a minute, they are flushed (RFC
-//!   9293, section 3.10.5) and it goes with the numbers that the receiver may expect: no other is taken (RFC
-//!   5961, section 3.2).
+//! - Nothing overtakes queued packets: a packet without room behind them is dropped. The advertised windows
+//!   are such that this does not happen to a sender that respects them.
+//! - Data is held until the receiver has acknowledged it. A segment whose data is all held, or has arrived,
+//!   is a duplicate and is dropped: the first copy is in flight, or is repaired here. When the gateway's own
+//!   retries are used up, the sender's duplicate triggers another retransmission of the head.
+//! - Bytes that fill a gap (they were lost in front of the gateway) go before queued data.
+//! - A packet leaves with the sender's latest acknowledgment, window and timestamp echo: queued data must not
+//!   carry outdated fields (RFC 5961, section 5.2, rejects an ACK that is too old).
+//! - A pure ACK passes at once. If data is forwarded beyond the receiver's window, the ACK's sequence number
+//!   would be beyond it too and the ACK would be discarded (RFC 9293, section 3.10.7.4), so it carries the
+//!   number that the receiver expects when it arrives. If the receiver may have discarded what is in flight,
+//!   a second copy carries the number that it expects in that case; it accepts one of the two. The timestamp
+//!   is not newer than that of data still to come, or that data would be rejected (PAWS, RFC 7323, section
+//!   5). For the same reason timestamps never decrease: a repair, or data queued behind a retransmission by
+//!   the sender, carries the latest timestamp sent.
+//! - An RST waits for the data before it, as in a queue, but not for their repair. If nothing more of that
+//!   data is acknowledged for a second and a timeout, or after a minute, the data is dropped (RFC 9293,
+//!   section 3.10.5). The RST then goes with the sequence numbers that the receiver may expect, since it
+//!   accepts no others (RFC 5961, section 3.2).
 
 use super::cache::{PLACE, Piece};
 use super::header::{later, set_sack};
@@ -30,27 +30,27 @@ use crate::sides::LAN;
 use bentpipe_base::{Cx, Duration, Flags, Instant, Packet, Pkt, SackList, Size, TcpHeader};
 use std::collections::VecDeque;
 
-/// Positions further beyond what was shown than this are not the sender's.
+/// Bytes beyond the advertised edge from which a segment is not considered the sender's.
 const BEYOND: u64 = 1 << 20;
-/// Bandwidth-delay products that are held for one flow at most.
+/// Largest number of bandwidth-delay products held for one flow.
 const MOST_PRODUCTS: u64 = 3;
-/// Held in any case.
+/// Bytes held regardless of the product.
 const LEAST_HELD: u64 = 256 << 10;
-/// What a byte of payload is taken to cost while little is held: full packets, each by itself.
+/// Assumed memory cost per payload byte while little is held: full packets, not joined.
 const COST: f64 = 1.5;
-/// Share of the limits that windows are shown for: what a byte costs may rise later.
+/// Share of the limits for which windows are advertised: the cost per byte may rise later.
 const HOLDABLE: f64 = 0.8;
-/// A reset waits no longer than this.
+/// Longest time that an RST waits.
 const LONGEST_RESET: Duration = Duration::from_secs(60);
 
-/// A reset while data is before it.
+/// An RST that waits for the data before it.
 #[derive(Debug)]
 pub(super) struct Reset {
     pub(super) packet: Pkt,
-    /// When it came, and when the receiver last acknowledged something.
+    /// When it arrived, and when the receiver last acknowledged something.
     since: Instant,
     pub(super) moved: Instant,
-    /// It has gone behind the data, and nobody knows yet whether they arrived.
+    /// It was sent behind the data, which is not acknowledged yet.
     pub(super) sent: bool,
 }
 
@@ -59,19 +59,19 @@ pub(super) struct Reset {
 pub(crate) struct Sender {
     /// Position after its last byte seen.
     pub(super) top: u64,
-    /// Its latest acknowledgment of the other direction, window and timestamps.
+    /// Its latest header: acknowledgment, window and timestamps.
     news: Option<TcpHeader>,
-    /// The acknowledgment that the receiver knows.
+    /// The last acknowledgment sent to the receiver.
     told: Option<u32>,
-    /// The latest timestamp that left.
+    /// The latest timestamp sent.
     stamp: Option<u32>,
-    /// Its reset, while data is before it.
+    /// Its RST, while data is before it.
     pub(super) reset: Option<Box<Reset>>,
-    /// Further copies: when, of what, and how many after that.
+    /// Scheduled copies: time, range, and number of copies after this one.
     pub(super) copies: VecDeque<(Instant, u64, u64, u8)>,
-    /// When something may go that may not now.
+    /// When something may be sent that may not be sent now.
     pub(super) wake_at: Option<Instant>,
-    /// Payload and header bytes of the last full packet.
+    /// Payload and header bytes of the largest packet.
     sizes: (u32, u32),
     pub(super) swallowed: u64,
 }
@@ -82,7 +82,7 @@ impl Sender {
         self.news.map_or(bentpipe_base::Seq(0), |n| n.ack)
     }
 
-    /// It sends timestamps.
+    /// True if it sends timestamps.
     pub(super) fn stamps(&self) -> bool {
         self.news.is_some_and(|n| n.timestamps.is_some())
     }
@@ -93,7 +93,7 @@ impl Sender {
         f64::from(payload) / (f64::from(payload + header) + framing.0 as f64)
     }
 
-    /// The sequence number it expects of the other direction.
+    /// The sequence number that it expects next from the receiver.
     pub(super) fn expects(&self) -> Option<u32> {
         self.news.map(|news| news.ack.0)
     }
@@ -107,7 +107,7 @@ impl Sender {
 }
 
 impl Flow {
-    /// A packet of the sender, the handshake aside.
+    /// Processes a packet of the sender after the handshake.
     pub(super) fn take_data(&mut self, cx: &mut Cx<'_>, mut packet: Pkt, shared: &mut Shared<'_>) {
         packet.tcp.window = self.shake.window_for_receiver(packet.tcp.window);
         self.note(&packet);
@@ -134,7 +134,7 @@ impl Flow {
         }
     }
 
-    /// Notes what the sender says of the other direction.
+    /// Notes the acknowledgment and window that the packet carries.
     fn note(&mut self, packet: &Packet) {
         let tcp = packet.tcp;
         if tcp.flags.has(Flags::ACK) && self.sender.news.is_none_or(|n| !later(n.ack.0, tcp.ack.0)) {
@@ -146,14 +146,14 @@ impl Flow {
         }
     }
 
-    /// Both ends have closed and know it of each other.
+    /// Closes the connection once both FINs are acknowledged.
     pub(super) fn settle_end(&mut self) {
         if self.fins_acked == (true, true) {
             self.state = State::Closed;
         }
     }
 
-    /// A probe that nothing is missing: one byte, or none, before what is expected (RFC 9293, section 3.8.4).
+    /// True for a keep-alive: one byte, or none, before what is expected (RFC 9293, section 3.8.4).
     fn is_keep_alive(&self, start: u64, end: u64) -> bool {
         self.una >= self.sender.top && start + 1 == self.una && end <= self.una
     }
@@ -172,21 +172,21 @@ impl Flow {
         }
     }
 
-    /// When a reset goes without the data in front of it.
+    /// When an RST goes without the data before it.
     pub(super) fn reset_deadline(&self) -> Option<Instant> {
         let patience = PROBE + self.trip.timeout();
         self.sender.reset.as_ref().map(|r| (r.moved + patience).min(r.since + LONGEST_RESET))
     }
 
-    /// The data in front of a reset does not get through.
+    /// Sends an RST whose data does not get through.
     pub(super) fn reset_at_last(&mut self, cx: &mut Cx<'_>, shared: &mut Shared<'_>) {
         if self.reset_deadline().is_none_or(|at| at > cx.now) {
             return;
         }
         let (Some(reset), Some(lan)) = (self.sender.reset.take(), self.shake.lan()) else { return };
         let mut packet = reset.packet;
-        // with another number its text, which only explains (RFC 9293, section 3.10.7), would stand where
-        // other bytes do
+        // with another sequence number its text, which is only informative (RFC 9293, section 3.10.7), would
+        // overlap other bytes
         packet.body.len = 0;
         packet.segment = 0;
         packet.tcp.flags.0 &= !(Flags::FIN.0 | Flags::PSH.0 | Flags::URG.0);
@@ -225,13 +225,13 @@ impl Flow {
         self.pass(cx, LAN, packet, shared);
     }
 
-    /// Timestamp of the first byte that the receiver may still have to take.
+    /// Timestamp of the first byte that the receiver may still have to accept.
     fn oldest_stamp(&self) -> Option<u32> {
         let head = self.cache.pieces.front().or(self.cache.queue.front())?;
         head.packet.tcp.timestamps.map(|t| t.value)
     }
 
-    /// Bytes `[start, end)` of the sender.
+    /// Processes bytes `[start, end)` of the sender.
     fn data(&mut self, cx: &mut Cx<'_>, start: u64, end: u64, packet: Pkt, shared: &mut Shared<'_>) {
         let flags = packet.tcp.flags;
         if flags.has(Flags::FIN) {
@@ -259,7 +259,7 @@ impl Flow {
         self.tell_receiver(cx, shared);
     }
 
-    /// What cannot be held passes, unless it would overtake what waits.
+    /// Passes a packet that cannot be held; drops it if it would overtake queued packets.
     fn no_room(&mut self, cx: &mut Cx<'_>, packet: Pkt, shared: &mut Shared<'_>) {
         if self.cache.queue.is_empty() {
             shared.counters.overflow += 1;
@@ -270,7 +270,7 @@ impl Flow {
         }
     }
 
-    /// Holds those parts of a packet that are missing.
+    /// Holds the missing parts of a packet.
     fn keep(
         &mut self,
         cx: &mut Cx<'_>,
@@ -295,11 +295,11 @@ impl Flow {
         cx.recycle(packet);
     }
 
-    /// No more is held than three products, or what the limits allow; the window shown keeps a sender below
+    /// True if a packet exceeds three products or the limits. The advertised window keeps the sender below
     /// that.
     fn is_full(&self, cost: u64, len: u64, shared: &Shared<'_>) -> bool {
         let whole = shared.config.rate.map(|r| r.bytes_in(self.path_trip()).0 * MOST_PRODUCTS);
-        // what the sender was shown it may send, also when the product has become smaller since
+        // the sender may use the advertised window even if the product has shrunk since
         let shown = self.shown.edge.saturating_sub(self.una);
         let most = whole.unwrap_or(u64::MAX).max(LEAST_HELD).max(shown);
         let cost = PLACE + cost;
@@ -308,8 +308,8 @@ impl Flow {
             || shared.memory.used + cost > shared.memory.limit
     }
 
-    /// Bytes of payload that can be held for this flow: what its limit allows and, where memory is short, its
-    /// part of what is left, by what a byte of it costs lately.
+    /// Payload bytes that can be held for this flow, by its limit and its part of the free memory, at its
+    /// recent cost per byte.
     pub(super) fn holdable(&self, shared: &Shared<'_>) -> u64 {
         let left = shared.memory.limit.saturating_sub(shared.memory.used);
         let part = self.cost + left / u64::from(shared.shaper.active.max(1));
@@ -323,8 +323,8 @@ impl Flow {
         self.trip.smoothed() + self.shake.lan_trip.unwrap_or_default()
     }
 
-    /// What waits may carry news of the other direction for which it would wait too long: then a part without
-    /// data goes now.
+    /// Queued data may carry an acknowledgment that would be delayed too long: then it is sent now as a pure
+    /// ACK.
     fn tell_receiver(&mut self, cx: &mut Cx<'_>, shared: &mut Shared<'_>) {
         let Some(news) = self.sender.news else { return };
         let fresh = self.sender.told != Some(news.ack.0) || !news.sack.is_empty();
@@ -343,7 +343,7 @@ impl Flow {
         }
     }
 
-    /// Timestamps do not go back.
+    /// Keeps timestamps from decreasing.
     pub(super) fn stamp(&mut self, packet: &mut Packet) {
         let Some(stamp) = &mut packet.tcp.timestamps else { return };
         if let Some(latest) = self.sender.stamp.filter(|latest| later(*latest, stamp.value)) {
@@ -352,7 +352,7 @@ impl Flow {
         self.sender.stamp = Some(stamp.value);
     }
 
-    /// What the sender has said since the packet came.
+    /// Updates a packet with the sender's latest acknowledgment, window and timestamp echo.
     pub(super) fn refresh(&mut self, packet: &mut Packet) {
         let Some(news) = self.sender.news.filter(|_| packet.tcp.flags.has(Flags::ACK)) else { return };
         self.sender.told = Some(news.ack.0);
@@ -375,7 +375,7 @@ impl Flow {
         }
     }
 
-    /// Everything that waits leaves at once.
+    /// Sends everything that is queued now.
     pub(super) fn flush(&mut self, cx: &mut Cx<'_>, shared: &mut Shared<'_>) {
         while let Some(piece) = self.cache.queue.pop_front() {
             let mut packet = piece.packet;

@@ -1,16 +1,15 @@
 //! The handshake: window scaling towards a sender whose receiver has none.
 //!
-//! Source: TCP-SuperCharger (SC) reads 16-bit windows and must show larger ones; how is RFC 7323, section 2:
-//! a shift is agreed on when both SYNs carry the option. So the gateway adds the option to the SYN or SYN/ACK
-//! that the sender receives, and takes the sender's own away from the SYN/ACK that goes to a receiver which
-//! offered none. Both ends then keep to what they believe: the sender's windows arrive scaled and are told to
-//! the receiver unscaled, at most 65 535; windows shown to the sender carry our shift. Windows in SYNs are
-//! never scaled (RFC 7323, section 2.2). Where both scale, the shift shown is the larger of the receiver's
-//! and ours. Everything else in a SYN stays as it is.
+//! Source: TCP-SuperCharger (SC) reads 16-bit windows and must advertise larger ones; RFC 7323, section 2,
+//! says how: scaling is used if both SYNs carry the option. So the gateway adds the option to the SYN or
+//! SYN/ACK that the sender receives, and removes the sender's own from the SYN/ACK to a receiver that offered
+//! none. The sender's windows then arrive scaled and are translated to unscaled ones, at most 65 535; windows
+//! advertised to the sender use our shift. Windows in SYNs are never scaled (RFC 7323, section 2.2). If both
+//! hosts scale, the larger of the receiver's shift and ours is shown. Everything else in a SYN is unchanged.
 //!
-//! The shift is the smallest that holds two bandwidth-delay products, by the trip that the handshake told, or
-//! else the configured one; without a configured rate it is 7, what hosts commonly offer. It is chosen once:
-//! SYNs that are sent again get the same.
+//! The shift is the smallest that allows two bandwidth-delay products, with the RTT measured in the
+//! handshake, or else the configured one; without a configured rate it is 7, which hosts commonly offer. It
+//! is chosen once: retransmitted SYNs get the same.
 
 use crate::counters::Why;
 use crate::sides::{LAN, SATELLITE};
@@ -19,23 +18,23 @@ use bentpipe_base::{Duration, Flags, Foreign, Instant, Packet, Port, Rate, Seq};
 
 /// The largest shift (RFC 7323, section 2.3).
 const LARGEST: u8 = 14;
-/// Without a rate.
+/// Shift without a configured rate.
 const COMMON: u8 = 7;
-/// The round trip that is assumed before there is one: two geostationary hops.
+/// RTT assumed before one is known: two geostationary hops.
 const ASSUMED: Duration = Duration::from_millis(1500);
 /// Room for options in a TCP header (RFC 9293, section 3.1).
 const OPTION_SPACE: u8 = 40;
 
-/// What an end said in its SYN.
+/// What an endpoint said in its SYN.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct End {
     pub(crate) isn: Seq,
-    /// Of the SYN and its data in sequence space.
+    /// Length of the SYN and its data in sequence space.
     pub(crate) len: u32,
     scale: Option<u8>,
     sack: bool,
     mss: u16,
-    /// When it came first, and whether it came again.
+    /// When it first arrived, and whether it was retransmitted.
     at: Instant,
     again: bool,
 }
@@ -45,21 +44,21 @@ pub(crate) struct End {
 pub(crate) struct Handshake {
     lan: Option<End>,
     satellite: Option<End>,
-    /// Who opened, while the handshake is not complete.
+    /// Who opened, between the SYN/ACK and the end of the handshake.
     opener: Option<Port>,
     /// The shift that the sender was shown.
     shown: Option<u8>,
-    /// Round trips behind either port, as far as the handshake told.
+    /// RTTs on either side of the gateway, as measured in the handshake.
     pub(crate) lan_trip: Option<Duration>,
     pub(crate) hop_trip: Option<Duration>,
 }
 
-/// Bytes that options may still take.
+/// Bytes left for options.
 fn option_space(packet: &Packet) -> u8 {
     OPTION_SPACE.saturating_sub(packet.tcp.wire_len() - 20).saturating_sub(packet.foreign.len)
 }
 
-/// The smallest shift whose range holds two bandwidth-delay products.
+/// Returns the smallest shift that allows two bandwidth-delay products.
 pub(crate) fn shift_for(rate: Option<Rate>, trip: Option<Duration>) -> u8 {
     let Some(rate) = rate else { return COMMON };
     let wanted = rate.bytes_in(trip.unwrap_or(ASSUMED) * 2).0;
@@ -67,7 +66,7 @@ pub(crate) fn shift_for(rate: Option<Rate>, trip: Option<Duration>) -> u8 {
 }
 
 impl Handshake {
-    /// Whether a connection that begins so may be touched.
+    /// Checks whether a connection with this SYN may be changed.
     pub(crate) fn judge(syn: &Packet) -> Result<(), Why> {
         if syn.foreign.has(Foreign::SIGNED) {
             return Err(Why::Signed);
@@ -78,7 +77,7 @@ impl Handshake {
         Ok(())
     }
 
-    /// Notes a SYN or SYN/ACK that came in at `from` and edits it for the other side.
+    /// Notes a SYN or SYN/ACK from `from` and edits it for the other side.
     pub(crate) fn syn(
         &mut self,
         now: Instant,
@@ -114,8 +113,8 @@ impl Handshake {
         }
     }
 
-    /// Something came in at `from` that answers the other side's SYN: a round trip, unless that SYN was sent
-    /// again (Karn).
+    /// Takes an RTT sample from a packet from `from` that answers the other side's SYN, unless that SYN was
+    /// retransmitted (Karn).
     fn measure(&mut self, now: Instant, from: Port) {
         let (trip, other) =
             if from == LAN { (&mut self.lan_trip, self.satellite) } else { (&mut self.hop_trip, self.lan) };
@@ -124,7 +123,7 @@ impl Handshake {
         }
     }
 
-    /// The handshake is complete: the opener answers the SYN/ACK.
+    /// Completes the handshake when the opener answers the SYN/ACK.
     pub(crate) fn acknowledged(&mut self, now: Instant, from: Port) {
         if self.opener == Some(from) {
             self.opener = None;
@@ -139,7 +138,7 @@ impl Handshake {
     }
 
     fn towards_sender(&mut self, syn: &mut Packet, answer: bool, enough: u8) -> Result<(), Why> {
-        // an answer has the option only if the question had it
+        // a SYN/ACK has the option only if the SYN had it
         if answer && self.lan.is_some_and(|l| l.scale.is_none()) {
             return Ok(());
         }
@@ -160,18 +159,18 @@ impl Handshake {
     pub(crate) fn shown_shift(&self) -> u8 {
         if self.scaling() { self.shown.unwrap_or(0) } else { 0 }
     }
-    /// Shift of the receiver's windows as they come.
+    /// Shift of the receiver's own windows.
     pub(crate) fn receiver_shift(&self) -> u8 {
         let both = self.lan.is_some_and(|l| l.scale.is_some());
         self.satellite.and_then(|s| s.scale).filter(|_| both).unwrap_or(0)
     }
-    /// The sender's window field as the receiver must read it.
+    /// Translates the sender's window field for the receiver.
     pub(crate) fn window_for_receiver(&self, field: u16) -> u16 {
         let known = self.satellite.is_some_and(|s| s.scale.is_some());
         let shift = self.lan.and_then(|l| l.scale).filter(|_| self.scaling() && !known).unwrap_or(0);
         u16::try_from(u32::from(field) << shift).unwrap_or(u16::MAX)
     }
-    /// Shifts, as they are kept.
+    /// Saves the shifts.
     pub(crate) fn persist(&self, to: &mut Persist) {
         let scales = self.satellite.is_some_and(|s| s.scale.is_some());
         to.shown_shift = self.shown_shift();
@@ -180,7 +179,7 @@ impl Handshake {
         to.believed_shift = if scales { to.sender_shift } else { 0 };
     }
 
-    /// From what was kept: both SYNs are taken to lie just before what is expected next.
+    /// Restores a handshake: both SYNs are assumed just before the next expected bytes.
     pub(crate) fn resume(kept: &Persist) -> Self {
         let scaling = kept.shown_shift | kept.sender_shift > 0;
         let known =
@@ -204,7 +203,7 @@ impl Handshake {
         }
     }
 
-    /// Positions of the sender's bytes count from here: this one is the first after the SYN.
+    /// Lets positions of the sender's bytes count from `first`, the first byte after the SYN.
     pub(crate) fn count_from(&mut self, first: Seq) {
         if let Some(lan) = &mut self.lan {
             lan.isn = Seq(first.0.wrapping_sub(1));
@@ -229,7 +228,7 @@ impl Handshake {
     }
 }
 
-/// Sets or takes away the option; the header's length follows.
+/// Sets or removes the option and updates the header length.
 fn edit(syn: &mut Packet, scale: Option<u8>) {
     let before = syn.tcp.wire_len();
     syn.tcp.window_scale = scale;

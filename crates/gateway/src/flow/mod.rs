@@ -1,21 +1,21 @@
-//! One accelerated connection: what its hosts send, from the SYN to the end.
+//! One accelerated connection, from the SYN to the end.
 //!
-//! Source: TCP-SuperCharger (SC): a gateway before a hop with a large bandwidth-delay product forwards more
-//! than the receiver's window allows, since the window will have moved when the data arrives. The paper does
-//! not say what becomes of losses, of windows that 16 bits cannot tell, of ACKs that would make the sender
-//! halve; each has a file here:
+//! Source: TCP-SuperCharger (SC): a gateway in front of a hop with a large bandwidth-delay product forwards
+//! more than the receiver's window allows, since the window will have moved when the data arrives. The paper
+//! does not cover losses, windows too large for 16 bits, or ACKs that would make the sender reduce its cwnd;
+//! each has a file here:
 //!
 //! ```text
 //! sender (LAN) -> forward.rs: hold -> [cache.rs] -> serve.rs, when shaper.rs grants the hop -> receiver
 //!   (satellite)
-//! sender <- acks.rs: withhold, strip, drip; window.rs: what is shown <- repair.rs: find losses; receiver.rs:
+//! sender <- acks.rs: withhold, strip, drip; window.rs: window <- repair.rs: find losses; receiver.rs:
 //!   what may be forwarded <- receiver
 //! ```
 //!
-//! `model.rs` tells senders that cannot gain at all: they are passed.
+//! `model.rs` finds senders that cannot gain; they pass unaccelerated.
 //!
-//! TCP's promise is kept: an ACK the sender sees is never beyond what the receiver acknowledged. Data of the
-//! other direction passes at once; the acknowledgments it carries are treated as any.
+//! TCP stays end to end: the sender never sees an ACK beyond what the receiver has acknowledged. Data in the
+//! other direction passes at once; the acknowledgments that it carries are treated like all others.
 
 mod acks;
 mod cache;
@@ -53,7 +53,7 @@ use shaper::{Shaper, Want};
 use trip::Trip;
 use window::{Path, Shown};
 
-/// What flows have in common.
+/// State shared by all flows.
 pub(crate) struct Shared<'a> {
     pub(crate) config: &'a Config,
     pub(crate) shaper: &'a mut Shaper,
@@ -67,7 +67,7 @@ pub(crate) struct Flow {
     state: State,
     why: Option<Why>,
     shake: Handshake,
-    /// Everything before this has reached the receiver.
+    /// The receiver has everything before this.
     una: u64,
     cache: Cache,
     trip: Trip,
@@ -76,27 +76,27 @@ pub(crate) struct Flow {
     sender: Sender,
     acks: Acks,
     shown: Shown,
-    /// What tells whether the sender can gain, while that is not known.
+    /// Detects senders that cannot gain; none once that is decided.
     model: Option<Box<Model>>,
-    /// Ends of the two streams, once there was a FIN: of the sender's as a position, of the receiver's as its
-    /// sequence number.
+    /// Ends of the two streams once a FIN was seen: the sender's as a position, the receiver's as a sequence
+    /// number.
     fins: (Option<u64>, Option<u32>),
     fins_acked: (bool, bool),
-    /// A SYN of this connection's ports that is not its own: came from the LAN, and what answers it
-    /// acknowledges.
+    /// A SYN with this connection's ports that is not its own: whether it came from the LAN, and the ACK
+    /// number of its answer.
     stray: Option<(bool, Seq)>,
-    /// Counted among the flows that use their share.
+    /// Counted among the flows that use a good part of their share.
     active: bool,
     held_peak: u64,
-    /// The share of `memory` that is ours: payload, and what it costs.
+    /// This flow's part of `memory`: payload and total cost.
     held: u64,
     cost: u64,
-    /// After a restart, until both sides have spoken.
+    /// After a restart, until packets from both sides were seen.
     anchor: Option<rest::Anchor>,
 }
 
 impl Flow {
-    /// From a SYN that came in at `from`; [`Flow::packet`] then takes it.
+    /// Begins a flow for a SYN that came in at `from`; [`Flow::packet`] must then process that SYN.
     pub(crate) fn begin(_: &mut Cx<'_>, _: Port, syn: &Packet, shared: &mut Shared<'_>) -> Result<Self, Why> {
         if !syn.tcp.flags.has(Flags::SYN) {
             return Err(Why::MidStream);
@@ -130,7 +130,7 @@ impl Flow {
         }
     }
 
-    /// A packet of this connection: it is sent, held or given back.
+    /// Processes a packet of this connection: it is sent, held or dropped.
     pub(crate) fn packet(&mut self, cx: &mut Cx<'_>, from: Port, mut packet: Pkt, shared: &mut Shared<'_>) {
         if self.anchor.is_some() {
             self.anchored(cx, from, packet, shared);
@@ -155,9 +155,8 @@ impl Flow {
     fn syn(&mut self, cx: &mut Cx<'_>, from: Port, packet: &mut Packet, shared: &mut Shared<'_>) {
         let known = if from == LAN { self.shake.lan() } else { self.shake.satellite() };
         if known.is_some_and(|k| k.isn != packet.tcp.seq) && self.state != State::Opening {
-            // another connection between the same ports, or a stray: it goes its way untouched. Only an
-            // answer to the SYN that went before it proves another connection; anybody could send one of the
-            // two
+            // another connection with the same ports, or a stray: it passes unchanged. Only a SYN/ACK that
+            // answers an earlier SYN proves another connection, since anybody could forge one of the two
             let answers =
                 packet.tcp.flags.has(Flags::ACK) && self.stray == Some((from != LAN, packet.tcp.ack));
             if answers || self.state == State::Closed {
@@ -174,7 +173,7 @@ impl Flow {
             self.why = Some(why);
         }
         if from != LAN && self.state == State::Opening {
-            // a window in a SYN is never scaled, and both ends know it
+            // the window in a SYN is never scaled
             self.receiver.edge = 1 + u64::from(packet.tcp.window);
             self.shown.edge = self.receiver.edge;
         }
@@ -190,7 +189,7 @@ impl Flow {
         }
     }
 
-    /// The opener's answer to the SYN/ACK tells the other round trip.
+    /// The opener's answer to the SYN/ACK gives the other RTT sample.
     fn complete(&mut self, now: Instant, from: Port) {
         let known = self.shake.hop_trip;
         self.shake.acknowledged(now, from);
@@ -199,7 +198,7 @@ impl Flow {
         }
     }
 
-    /// A packet goes on as it is, but for windows where their scale differs.
+    /// Sends a packet on.
     fn pass(&mut self, cx: &mut Cx<'_>, from: Port, mut packet: Pkt, shared: &mut Shared<'_>) {
         if from == LAN {
             self.stamp(&mut packet);
@@ -210,14 +209,14 @@ impl Flow {
         }
     }
 
-    /// A reset ends a connection that is opening.
+    /// An RST ends a connection during its handshake.
     fn ends(&mut self, packet: &Packet) {
         if packet.tcp.flags.has(Flags::RST) {
             self.state = State::Closed;
         }
     }
 
-    /// Nothing is known of this connection any more.
+    /// Drops all state: nothing is known of this connection any more.
     fn give_up(&mut self, cx: &mut Cx<'_>, why: Why, shared: &mut Shared<'_>) {
         self.cache.clear(cx);
         self.acks.clear(cx);
@@ -227,7 +226,7 @@ impl Flow {
         self.account(shared);
     }
 
-    /// The flow's path and its share of it.
+    /// The flow's path and its share of the rate.
     fn path(&self, now: Instant, shared: &Shared<'_>) -> Path {
         let lan = self.shake.lan_trip.unwrap_or(Duration::ZERO);
         let share = f64::from(shared.shaper.active.max(1));
@@ -245,8 +244,9 @@ impl Flow {
         path
     }
 
-    /// Copies of each packet: several only for a receiver that discards what lies beyond a hole, or where the
-    /// hop has room to spare; then new data goes before them.
+    /// Returns the number of copies of each packet, and whether new data has precedence over copies. Several
+    /// are sent only if the receiver discards what arrives beyond a hole, or if the hop has spare capacity;
+    /// in the latter case new data goes first.
     fn copies(&self, path: &Path, shared: &Shared<'_>) -> (u8, bool) {
         let Some(product) = path.product() else { return (1, false) };
         let packets = product as f64 / self.shake.mss() as f64;
@@ -254,18 +254,18 @@ impl Flow {
         let can_grow = self.may_hold(product);
         let is_small = can_grow && self.cache.bytes * 3 < product;
         let pays = losses.many(packets) || (self.una < product && losses.pay_at_start(packets));
-        // where others use the hop they would pay for the copies
+        // other users of the hop would pay for the copies
         if is_small && pays && shared.shaper.is_idle() && shared.config.copies == Copies::Auto {
             return (2, true);
         }
         let under_way = self.cache.forwarded(self.una).saturating_sub(self.una);
-        // it discards what lies beyond a hole: its window is smaller than what is under way, or will be when
-        // the hop is full
+        // the receiver discards what arrives beyond a hole: its window is smaller than what is in flight, or
+        // will be when the hop is full
         if self.receiver.largest < if can_grow { under_way.min(product) } else { product } {
-            // what a slow reader leaves of the hop is for its copies, unless others use it
+            // capacity that a slow reader leaves unused is for its copies, unless others use the hop
             let read = self.receiver.rate().filter(|_| shared.shaper.users() == 1).zip(path.rate);
             let share = read.map_or(1.0, |(read, rate)| (read / rate).min(1.0));
-            // flows that hold little have their part of the hop as well
+            // flows that hold little use a part of the hop as well
             let active = shared.shaper.active.max(1);
             let packets = packets * f64::from(active) / f64::from(shared.shaper.users().max(active));
             (losses.copies(shared.config.copies, self.recovery.copies.max(1), packets, share), false)
@@ -274,14 +274,14 @@ impl Flow {
         }
     }
 
-    /// Keeps the common accounts true.
+    /// Updates the shared accounts.
     fn account(&mut self, shared: &mut Shared<'_>) {
         shared.memory.used = (shared.memory.used + self.cache.cost).saturating_sub(self.cost);
         shared.memory.payload = (shared.memory.payload + self.cache.bytes).saturating_sub(self.held);
         (self.held, self.cost) = (self.cache.bytes, self.cache.cost);
         self.held_peak = self.held_peak.max(self.held);
-        // a flow counts when it uses a good part of its share: many small ones must not shrink the window of
-        // a large one
+        // a flow counts if it uses a good part of its share: many small flows must not shrink the window of a
+        // large one
         let fair = shared.config.rate.map_or(u64::MAX, |r| {
             r.bytes_in(self.trip.smoothed()).0 / u64::from(shared.shaper.active.max(1))
         });
@@ -293,12 +293,12 @@ impl Flow {
         }
     }
 
-    /// Accelerated, and able to be.
+    /// True while the flow is accelerated.
     const fn works(&self) -> bool {
         self.why.is_none()
     }
 
-    /// Its deadline has come, or an early call.
+    /// Handles expired deadlines; may be called early.
     pub(crate) fn timer(&mut self, cx: &mut Cx<'_>, shared: &mut Shared<'_>) {
         if self.works() && self.state != State::Opening {
             self.timeouts(cx, shared);
@@ -317,7 +317,7 @@ impl Flow {
         own.into_iter().flatten().min()
     }
 
-    /// What it would send if the hop were free now.
+    /// What the flow would send if the hop were free now.
     pub(crate) fn wants(&mut self, now: Instant, shared: &Shared<'_>) -> Option<Want> {
         match self.choose(now, shared)? {
             Choice::Hole(_) | Choice::Probe => Some(Want::Repair),
@@ -329,8 +329,8 @@ impl Flow {
         self.state
     }
 
-    /// Stops accelerating: what waits leaves now, what is held back is told, and from now on everything
-    /// passes, its windows translated.
+    /// Stops accelerating: sends queued data and withheld progress now. From then on everything passes, with
+    /// translated windows.
     pub(crate) fn release(&mut self, cx: &mut Cx<'_>, shared: &mut Shared<'_>) {
         self.stop(cx, Why::Released, shared);
     }
@@ -349,7 +349,7 @@ impl Flow {
         self.account(shared);
     }
 
-    /// The flow leaves the table: everything held is given back.
+    /// Frees everything held, when the flow leaves the table.
     pub(crate) fn drop_all(&mut self, cx: &mut Cx<'_>, shared: &mut Shared<'_>) {
         self.cache.clear(cx);
         self.acks.clear(cx);
@@ -357,7 +357,7 @@ impl Flow {
         self.account(shared);
     }
 
-    /// `share` is what the hop loses of what is sent once.
+    /// Returns the flow's report; `share` is the loss rate of packets that are sent once.
     pub(crate) fn report(&self, share: f64) -> FlowReport {
         FlowReport {
             delivered: Size(self.una.saturating_sub(1)),

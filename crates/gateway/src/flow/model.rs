@@ -1,33 +1,31 @@
-//! Whether the sender is paced by a model of its path, as BBR is: such a sender cannot gain, and is passed.
+//! Detects senders that are paced by a model of their path, as BBR is: they cannot gain from acceleration,
+//! and pass.
 //!
-//! Source: Cardwell et al., draft-ietf-ccwg-bbr: BBR sends at a pacing gain times the bandwidth it has seen,
-//! and its window only bounds that. Startup (section 5.3.1) doubles the rate each round trip (gain 2.77, in
-//! version 1 2.89), Drain (5.3.2) gives up at a gain of 0.35 or 0.5 what Startup put into the queue, and
-//! ProbeBW (5.3.3) goes on at the bandwidth itself. It does not halve for a loss, so there is nothing to hide
-//! from it; acknowledgments that wait for a repair hide its path, and make it slower.
+//! Source: Cardwell et al., draft-ietf-ccwg-bbr: BBR sends at a pacing gain times the measured bandwidth, and
+//! cwnd is only an upper bound. Startup (section 5.3.1) doubles the rate each round trip (gain 2.77, in
+//! version 1 2.89), Drain (5.3.2) removes at a gain of 0.35 or 0.5 the queue that Startup built, and ProbeBW
+//! (5.3.3) continues at the bandwidth itself. BBR does not halve its rate for a loss, so hiding losses gains
+//! nothing; ACKs that wait for a repair hide its path and make it slower.
 //!
-//! Idea: a sender that losses control is stopped by its window only. What it sends comes in a burst behind
-//! the acknowledgments, or, paced as Linux does (2 windows per smoothed round trip in slow start, 1.2 after
-//! it), in a half or five sixths of the round trip; and what it once had in flight it has again at once,
-//! unless its application has no more data. A sender with a model differs in two places, and either is
-//! enough:
-//! - `startup.rs`: rounds that fill the round trip evenly, and yet each is larger than all before;
-//! - `drain.rs`: flight that is given up while the hop is busy and nothing was lost, and then, far below what
-//!   was in flight before, just the hop's rate.
+//! Idea: a loss-based sender is stopped only by its window. It sends in bursts clocked by ACKs or, paced as
+//! Linux does (2 windows per smoothed RTT in slow start, 1.2 after it), within half or five sixths of the
+//! RTT; and it fills its window again at once, unless its application has no more data. A sender with a model
+//! differs in two ways, and either is enough:
+//! - `startup.rs`: rounds that are spread evenly over the RTT although each is larger than all before;
+//! - `drain.rs`: data in flight decreases while the hop is busy and nothing was lost, and then stays far
+//!   below its maximum at just the hop's rate.
 //!
-//! For the second the window shown is two products while this goes on ([`WINDOW`]): with one, flight that BBR
-//! gives up is not seen. What is more than the hop holds waits here. Deviation: of the cycle of ProbeBW and
-//! of ProbeRTT nothing is made use of; they would need a minute.
+//! For the second, two products are advertised while the sender is judged ([`WINDOW`]): with one, the
+//! decrease in BBR's flight could not be seen. What exceeds the hop's capacity waits here. Deviation: the
+//! ProbeBW cycle and ProbeRTT are not used; that would take a minute.
 //!
 //! Not recognised: BBR whose application sends less than the hop carries, or whose path holds less than ten
-//! packets, or that has no more than a part of the hop, since others share it. A sender whose application
-//! gives it a pause and then, exactly, the hop's rate for two round trips looks the same as Drain.
+//! packets, or that has only a part of the hop because others share it. False positive: an application that
+//! pauses and then sends exactly at the hop's rate for two round trips looks like Drain.
 //!
-//! A receiver whose window is smaller than the path keeps even BBR from its rate: then it gains, and nobody
-//! asks.
+//! A receiver whose window is smaller than the path limits even BBR: then BBR gains too, and is not judged.
 //!
-//! Defaults: it ends after 32 rounds of 12 packets or more ([`ROUNDS`]); smaller ones tell nothing and are
-//! not counted.
+//! Defaults: judging ends after 32 rounds of 12 packets or more ([`ROUNDS`]); smaller rounds are not counted.
 
 mod drain;
 mod startup;
@@ -38,27 +36,27 @@ use bentpipe_base::{Cx, Duration, Instant};
 use drain::Drain;
 use startup::Startup;
 
-/// Bandwidth-delay products in the window that is shown while the sender is judged.
+/// Bandwidth-delay products in the window advertised while the sender is judged.
 pub(super) const WINDOW: u64 = 2;
-/// Bytes that may be between the sender and here.
+/// Bytes that may be in flight between the sender and the gateway.
 const MARGIN: u64 = 65_536;
-/// Rounds after which it is not.
+/// Rounds after which the sender counts as loss-based.
 const ROUNDS: u8 = 32;
 
-/// What there is to see when a packet goes by.
+/// What is observed when a packet passes.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Seen {
     pub(super) now: Instant,
     /// Position after the sender's last byte.
     pub(super) top: u64,
-    /// What it was told is acknowledged, and the right edge it was shown.
+    /// Highest acknowledgment, and right edge, advertised to the sender.
     pub(super) told: u64,
     pub(super) edge: u64,
-    /// Bytes that wait for the hop.
+    /// Bytes queued for the hop.
     pub(super) waits: u64,
-    /// The shortest round trip that the sender can see.
+    /// Minimum RTT that the sender can measure.
     pub(super) trip: Duration,
-    /// Bytes of a full segment.
+    /// Segment size in bytes.
     pub(super) segment: u64,
 }
 
@@ -68,54 +66,54 @@ impl Seen {
     }
 }
 
-/// What was seen of one sender.
+/// What was observed of one sender.
 #[derive(Debug, Default)]
 pub(super) struct Model {
     startup: Startup,
     drain: Drain,
-    /// The receiver's first window: one that tunes itself does not keep to it.
+    /// The receiver's first window: a larger one later shows that it tunes its buffer automatically.
     pub(super) first_window: u64,
     is_found: bool,
 }
 
 impl Model {
-    /// The sender sent `bytes` that it had not sent before.
+    /// The sender sent `bytes` of new data.
     pub(super) fn sent(&mut self, seen: &Seen, bytes: u64) {
         self.is_found |= self.drain.look(seen);
         self.startup.sent(seen, bytes);
     }
 
-    /// It was told something.
+    /// An acknowledgment was sent to the sender.
     pub(super) fn told(&mut self, seen: &Seen) {
         self.is_found |= self.drain.look(seen) | self.startup.told(seen);
     }
 
-    /// It may think that something was lost: what it does now is its answer to that.
+    /// The sender may assume a loss and react to it.
     pub(super) fn lost(&mut self, seen: &Seen) {
         self.startup.lost(seen.top);
         self.drain.lost(seen);
     }
 
-    /// It is paced by a model.
+    /// True if the sender is paced by a model.
     pub(super) const fn is_found(&self) -> bool {
         self.is_found
     }
 
-    /// It was looked at for long enough.
+    /// True if it was observed long enough without a result.
     pub(super) const fn is_over(&self) -> bool {
         !self.is_found && self.startup.rounds >= ROUNDS
     }
 }
 
 impl Flow {
-    /// From now on the sender is judged, unless the receiver is of those that hold less than a path; its
-    /// window is `window` now.
+    /// Starts judging the sender, unless the receiver does not scale its windows. `window` is the receiver's
+    /// current window.
     pub(super) fn judge(&mut self, window: u64) {
         let is_modern = self.shake.receiver_shift() > 0;
         self.model = is_modern.then(|| Box::new(Model { first_window: window, ..Model::default() }));
     }
 
-    /// The receiver's window field can tell of a whole `product`.
+    /// True if the receiver's window field can express a whole `product`.
     pub(super) fn may_hold(&self, product: u64) -> bool {
         u64::from(u16::MAX) << self.shake.receiver_shift() >= product
     }
@@ -134,7 +132,7 @@ impl Flow {
         })
     }
 
-    /// The sender sent so many bytes that are new; none: all of it had come before.
+    /// Notes that the sender sent `bytes` of new data; 0: all of it was retransmitted.
     pub(super) fn watch_sent(&mut self, now: Instant, bytes: u64) {
         if self.model.is_none() {
             return;
@@ -143,7 +141,7 @@ impl Flow {
         if bytes > 0 { model.sent(&seen, bytes) } else { model.lost(&seen) }
     }
 
-    /// It was told something, perhaps of a loss.
+    /// Notes an acknowledgment to the sender, which may report a loss.
     pub(super) fn watch_told(&mut self, now: Instant, tells_loss: bool) {
         if self.model.is_none() {
             return;
@@ -158,10 +156,10 @@ impl Flow {
         }
     }
 
-    /// Passes a sender that was found, when its receiver has room for all that is on the way, and for the
-    /// path as far as is known. Then the right edge that it is shown moves left, to the receiver's (RFC 9293,
-    /// section 3.8.6: a sender must stand that): nothing that was sent lies beyond, and nobody would repair
-    /// what will.
+    /// Stops accelerating a sender that was found, once its receiver has room for everything in flight and,
+    /// as far as known, for the path. The right edge advertised to the sender then moves left, to the
+    /// receiver's (RFC 9293, section 3.8.6: a sender must tolerate that). Nothing sent so far lies beyond it,
+    /// and later losses are the sender's to repair.
     pub(super) fn pass_if_found(&mut self, cx: &mut Cx<'_>, shared: &mut Shared<'_>) {
         let Some(model) = self.model.as_ref().filter(|model| model.is_found()) else { return };
         let product = self.path(cx.now, shared).product();

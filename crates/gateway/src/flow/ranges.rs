@@ -1,11 +1,11 @@
-//! Ranges of a stream that the receiver keeps beyond a hole (RFC 2018): sorted, apart from one another.
+//! Ranges of the stream that the receiver holds beyond a hole (RFC 2018): sorted and disjoint.
 
 /// A set of positions.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Ranges(Vec<(u64, u64)>);
 
 impl Ranges {
-    /// Adds `[start, end)`; returns the parts that are new.
+    /// Adds `[start, end)` and returns the parts that are new.
     pub(crate) fn insert(&mut self, start: u64, end: u64) -> Vec<(u64, u64)> {
         let mut new = Vec::new();
         if start >= end {
@@ -30,7 +30,7 @@ impl Ranges {
         new
     }
 
-    /// Forgets everything before `at`.
+    /// Removes everything before `at`.
     pub(crate) fn drop_before(&mut self, at: u64) {
         if self.0.first().is_none_or(|r| r.0 >= at) {
             return;
@@ -41,7 +41,7 @@ impl Ranges {
         }
     }
 
-    /// True without any.
+    /// True if there are no ranges.
     pub(crate) const fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
@@ -54,7 +54,7 @@ mod tests {
     use std::collections::BTreeSet;
 
     proptest! {
-        /// Against a plain set of positions.
+        /// Compares with a set of positions.
         #[test]
         fn agrees_with_a_set(ops in proptest::collection::vec((0u64..60, 0u64..12, 0u8..8), 1..60)) {
             let (mut ours, mut oracle) = (Ranges::default(), BTreeSet::new());

@@ -1,29 +1,29 @@
-//! The application behind a receiver: how far beyond the receiver's right edge may be forwarded.
+//! The receiving application ("reader"): how far beyond the receiver's right edge may be forwarded.
 //!
-//! Source: TCP-SuperCharger (SC), equation (4): what is forwarded must find room when it arrives. A packet
-//! forwarded while the edge is known to be at E arrives a trip D later, when a reader of rate R has moved the
-//! edge to E + R D. So `ahead = e - E` may be R D less the part of the buffer that shall stay free. A change
-//! of R by more than half a buffer per round trip cannot be seen in time by anybody; all that can be done is
-//! to lose one round trip for it, and not a second one.
+//! Source: TCP-SuperCharger (SC), equation (4): forwarded data must find room when it arrives. A packet
+//! forwarded while the known edge is E arrives an RTT D later, when a reader of rate R has moved the edge to
+//! E + R D. So `ahead = e - E` may be R D less the part of the buffer (size W) that shall stay free. A change
+//! of R by more than half a buffer per RTT cannot be seen in time; the goal is to lose one RTT for it and not
+//! a second one.
 //!
-//! - No limit (`ahead` is none): the reader is faster than the hop. The limit is the hop's own.
-//! - **Control**: `ahead` is changed once, its effect is waited for a round trip, and the window is looked at
-//!   for half of one: the middle between its least and its most shall be half the buffer,
-//!   `ahead += middle - W/2`. Sending is clocked by the edge, so the rate is the reader's by itself. A reader
-//!   that is idle now and then (the window is whole again) is the faster side: `ahead` grows by half a
-//!   buffer, and by twice that each further time; but a burst of arrivals grows with the rate, so never by
-//!   more than the least window leaves room for.
-//! - **Overflow**: what arrived was refused. The edge goes on moving while the application reads the full
-//!   buffer, so this tells R: from the first movement of the edge to the moment when all is read. `ahead`
-//!   becomes R D - W/2 if that is less than it was. A reader that was only away for a moment empties its
-//!   buffer at once, and goes on at the rate that it had; when that overflows again, its arrivals come in
-//!   bursts larger than its buffer, and `ahead` becomes 3/4 of what it took lately.
-//! - **Bursts**: a hop with frames of F seconds delivers R F at once. How far the window of an idle reader
-//!   moves tells F; what may be sent at once is what R F leaves of the buffer.
+//! - No limit (`ahead` is none): the reader is faster than the hop, and only the hop limits.
+//! - **Control**: `ahead` is changed once, and a round trip later the window is observed for half a round
+//!   trip. The middle between its minimum and maximum shall be half the buffer: `ahead += middle - W/2`.
+//!   Sending is clocked by the edge, so the rate matches the reader's. If the reader is sometimes idle (the
+//!   window is fully open), it is faster than the limit: `ahead` grows by half a buffer, and by twice as much
+//!   each further time. But arrival bursts grow with the rate, so `ahead` never grows by more than the
+//!   minimum window leaves room for.
+//! - **Overflow**: arriving data was refused. The edge keeps moving while the application reads the full
+//!   buffer. R is measured from the first movement of the edge until everything is read. `ahead` becomes R D
+//!   - W/2 if that is less than before. A reader that only paused for a moment empties its buffer at once and
+//!   continues at its previous rate. If that overflows again, arrivals come in bursts larger than the buffer,
+//!   and `ahead` becomes 3/4 of what the reader kept up with recently.
+//! - **Bursts**: a hop with frames of F seconds delivers R F at once. The window variation of an idle reader
+//!   gives F; what may be sent at once is what R F leaves of the buffer.
 //! - **A reader that has become faster** empties the half-full buffer within milliseconds: the movement of
-//!   the edge then tells the new R, as a lower bound. When the window stays whole after that, `ahead` follows
-//!   at once, up to what the same reader took in the last minute. A jump that overflows forbids the next for
-//!   a while.
+//!   the edge gives a lower bound of the new R. If the window then stays fully open, `ahead` follows at once,
+//!   up to what this reader kept up with in the last minute. If such a jump overflows, no further jump is
+//!   made for a while.
 
 mod full;
 
@@ -31,39 +31,39 @@ use bentpipe_base::{Duration, Instant};
 use full::{Drain, FEW};
 use std::collections::VecDeque;
 
-/// A window of at least this share of the largest is whole: the reader has read everything, but for what came
-/// just now.
+/// The window counts as fully open from this share of the largest: everything has been read except the latest
+/// arrivals.
 const WHOLE: f64 = 0.9;
-/// Share of the buffer that bursts of arrivals may fill.
+/// Share of the buffer that arrival bursts may fill.
 const FILL: f64 = 0.92;
-/// Edges that are remembered, and how far apart they are as a share of the buffer.
+/// Number of edges remembered, and their distance as a share of the buffer.
 const TRAIL: usize = 24;
 const APART: f64 = 1.0 / 16.0;
-/// Without news the edge is taken to move on for so long: acknowledgments come in bunches on links with
-/// frames.
+/// Without an ACK the edge is extrapolated for this long: on links with frames acknowledgments come in
+/// bursts.
 const BUNCH: Duration = Duration::from_millis(60);
-/// The shortest look, and the shortest wait before a jump is believed.
+/// Shortest observation, and shortest wait before a jump.
 const LEAST_LOOK: Duration = Duration::from_millis(50);
-/// How long a rate that was read, or was too much, is remembered.
+/// How long a rate that was kept up with, or was too high, is remembered.
 const MEMORY: Duration = Duration::from_secs(60);
-/// What is left of a rate that overflowed again.
+/// Factor for a rate that overflowed again.
 const LESS: f64 = 0.75;
-/// The slowest pace, bytes per second.
+/// Lowest pacing rate, bytes per second.
 const LEAST_PACE: f64 = 1500.0;
-/// Round trips without a jump after one that was wrong, at first and at most.
+/// Round trips without jumps after a wrong one: at first, and at most.
 const DISTRUST: (u64, u64) = (8, 256);
 
-/// What an acknowledgment says of the receiver's buffer.
+/// State of the receiver's buffer according to an acknowledgment.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct News {
     pub(crate) now: Instant,
     pub(crate) una: u64,
-    /// Right edge, and the largest window there ever was.
+    /// Right edge, and the largest window so far.
     pub(crate) edge: u64,
     pub(crate) largest: u64,
-    /// The hop's round trip.
+    /// The hop's RTT.
     pub(crate) trip: Duration,
-    /// How far beyond the edge is forwarded already, and how far the hop lets it go.
+    /// How far beyond the edge data was forwarded, and how far the hop allows.
     pub(crate) used: u64,
     pub(crate) room: u64,
 }
@@ -78,70 +78,70 @@ impl News {
     fn is_whole(&self) -> bool {
         self.window() >= WHOLE * self.buffer()
     }
-    /// Bytes per second that `ahead` makes.
+    /// Rate in bytes per second that results from `ahead`.
     fn rate_at(&self, ahead: f64) -> f64 {
         (ahead + self.buffer() / 2.0).max(1.0) / trip(self)
     }
-    /// What makes so many times the rate that `ahead` makes.
+    /// The `ahead` that gives `by` times the rate.
     fn scaled(&self, ahead: f64, by: f64) -> f64 {
         (ahead + self.buffer() / 2.0) * by - self.buffer() / 2.0
     }
-    /// How far ahead for a reader of `rate`, with half its buffer free.
+    /// The `ahead` for a reader of `rate`, with half its buffer free.
     fn ahead_at(&self, rate: f64) -> f64 {
         rate * self.trip.as_secs_f64() - self.buffer() / 2.0
     }
 }
 
-/// The window over some time.
+/// Observation of the window.
 #[derive(Clone, Copy, Debug)]
 struct Look {
     from: Instant,
-    /// Half a round trip after the first window that was seen.
+    /// Half a round trip after the first window seen.
     until: Option<Instant>,
     least: f64,
     most: f64,
-    /// The limit held something back since the last change.
+    /// The limit has held data back since the last change.
     held: bool,
 }
 
-/// Knowledge of one reader.
+/// What is known of one reader.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Reader {
     ahead: Option<f64>,
-    /// Since when it is about this, and what it was then; the next step up.
+    /// Since when `ahead` has been about this value, and the value then.
     since: (Instant, f64),
     step: f64,
-    /// It comes from a rate that was measured, and was not changed since.
+    /// `ahead` comes from a measured rate and was not changed since.
     is_measured: bool,
-    /// How far was forwarded at the end of the last looks.
+    /// How far beyond the edge was forwarded at the end of the last observations.
     used: [f64; 3],
     look: Option<Look>,
     drain: Option<Drain>,
-    /// Where the edge was lately, and since when the reader is behind.
+    /// Recent edges, and since when the window is not fully open.
     trail: VecDeque<(Instant, u64)>,
     behind: Option<(Instant, u64)>,
-    /// It caught up then, after it had been behind, and read at least and at most so fast.
+    /// When the reader caught up after having been behind, with bounds of its rate.
     caught_up: Option<(Instant, (f64, f64))>,
-    /// The most that it took, and the least that was too much, lately.
+    /// Largest recent `ahead` that it kept up with, and smallest that was too much.
     taken: Option<(Instant, f64)>,
     too_much: Option<(Instant, f64)>,
     overflowed: Option<Instant>,
-    /// The last change of the limit after an overflow.
+    /// Last change of the limit after an overflow.
     settled: Instant,
-    /// The last jump, and until when there is none.
+    /// Time of the last jump; until when no jump is allowed, and for how many round trips.
     jumped: Option<Instant>,
     no_jump: (Instant, u64),
-    /// After an overflow or a great step no acknowledgment tells of what is sent until then: only the pace
-    /// keeps it from overflowing.
+    /// After an overflow or a large step, no acknowledgment until then reports on what is sent now: only
+    /// pacing prevents an overflow.
     blind: Instant,
-    /// Pacing: a bucket of bytes, when it was filled last, and how many it takes.
+    /// Pacing by token bucket: tokens in bytes, time of the last refill, and bucket size.
     tokens: f64,
     filled: Instant,
     burst: f64,
-    /// For how long the hop seemed to collect what it then delivered at once, s, by how far the window of an
-    /// idle reader moved in the last two looks.
+    /// Seconds for which the hop seemed to collect data before a burst, from the window variation of an idle
+    /// reader in the last two observations.
     bunches: [f64; 2],
-    /// The same by an overflow, and when: a receiver may tell of bursts only after they were read.
+    /// The same from an overflow, with its time: ACKs of a burst may come only after the burst was read.
     bunched: Option<(Instant, f64)>,
     told: Instant,
     rate: f64,
@@ -149,8 +149,8 @@ pub(crate) struct Reader {
 }
 
 impl Reader {
-    /// An acknowledgment; `steady` says that no hole is or was just open, since then windows tell nothing of
-    /// the reader.
+    /// Processes an acknowledgment. Not `steady`: a hole is or was just open, and windows then say nothing
+    /// about the reader.
     pub(crate) fn told(&mut self, news: &News, steady: bool) {
         self.told = news.now;
         self.follow(news);
@@ -164,7 +164,7 @@ impl Reader {
         self.rate = self.ahead.map_or(0.0, |a| (a + news.buffer() / 2.0).max(0.0) / trip(news));
         let half = news.buffer() / 2.0;
         let calm = self.largest_burst(news) / half;
-        // where the limit holds nothing back the edge is no clock
+        // if the limit holds nothing back, the edge does not clock sending
         let is_clock = self.ahead.is_some_and(|ahead| news.used as f64 + half * 1.25 > ahead);
         self.spread = match self.ahead {
             Some(ahead) if is_clock => (1.0 + 0.05 * calm) * (ahead + news.buffer()) / trip(news),
@@ -172,7 +172,7 @@ impl Reader {
         };
     }
 
-    /// Keeps the way of the edge.
+    /// Records the recent edges.
     fn follow(&mut self, news: &News) {
         let least = (news.buffer() * APART) as u64;
         if self.trail.back().is_none_or(|last| news.edge >= last.1 + least) {
@@ -183,7 +183,7 @@ impl Reader {
         }
     }
 
-    /// Sees when the reader falls behind and when it has caught up.
+    /// Detects when the reader falls behind and when it has caught up.
     fn note_pace(&mut self, news: &News) {
         if !news.is_whole() {
             self.behind.get_or_insert((news.now, news.edge));
@@ -198,8 +198,8 @@ impl Reader {
         }
     }
 
-    /// At least, and at most, so fast it read the last quarter of a buffer: acknowledgments tell of it now
-    /// and then, and it may have begun and ended between two of them.
+    /// Lower and upper bound of the rate at which the last quarter of a buffer was read: reading may have
+    /// begun and ended between two acknowledgments.
     fn pace_of_catching_up(&self, news: &News) -> (f64, f64) {
         let quarter = news.edge.saturating_sub((news.buffer() / 4.0) as u64);
         let from = self.trail.iter().rposition(|(_, edge)| *edge <= quarter).unwrap_or(0);
@@ -211,7 +211,7 @@ impl Reader {
         (least, ends.filter(|time| *time > 0.0).map_or(f64::INFINITY, |time| read / time))
     }
 
-    /// Follows a reader that has become faster.
+    /// Raises the limit for a reader that has become faster.
     fn jump(&mut self, news: &News) {
         let Some((at, (least, most))) = self.caught_up else { return };
         if news.now.since(at) < LEAST_LOOK.max(news.trip / 16) {
@@ -227,7 +227,7 @@ impl Reader {
         }
     }
 
-    /// The control loop.
+    /// Observes the window and controls the limit.
     fn glance(&mut self, news: &News) {
         let look = self.look.get_or_insert_with(|| fresh(news, Duration::ZERO));
         if news.now < look.from {
@@ -266,18 +266,18 @@ impl Reader {
         }
     }
 
-    /// The reader was idle, and the limit held something back.
+    /// Raises the limit: the reader was idle, and the limit held data back.
     fn grow(&mut self, news: &News, most: f64) {
         let Some(ahead) = self.ahead else { return };
         let half = news.buffer() / 2.0;
-        // half a buffer should wait at the rate that was measured
+        // at the measured rate half a buffer should be filled
         let is_faster = core::mem::take(&mut self.is_measured) && news.now >= self.no_jump.0;
         let to = lately(self.taken, news.now).filter(|taken| is_faster && *taken > ahead + half);
         if let Some(to) = to.filter(|to| *to <= most) {
             return self.leap(news, to);
         }
         let step = self.step.max(half);
-        // towards what was too much lately by half of the way, then bit by bit
+        // half of the way towards what was recently too much, then small steps
         let near = lately(self.too_much, news.now).filter(|too_much| ahead < *too_much);
         let step = near.map_or(step, |near| step.min(((0.9 * near - ahead) / 2.0).max(half / 2.0)));
         let to = (ahead + step).min(most);
@@ -290,15 +290,15 @@ impl Reader {
         self.step = step * 2.0;
     }
 
-    /// A great step: nothing that is sent from now on is told of for a round trip.
+    /// A large step: for a round trip no acknowledgment reports on what is sent from now on.
     fn leap(&mut self, news: &News, ahead: f64) {
         self.jumped = Some(news.now);
         self.settle(news, ahead);
         self.go_blind(news);
     }
 
-    /// Only the pace keeps it from overflowing. Up to half a buffer may go in a burst, and is what then waits
-    /// at the reader, unless the hop delivers in bursts itself.
+    /// Lets only pacing prevent an overflow. Up to half a buffer may go in a burst and then waits at the
+    /// reader, unless the hop itself delivers in bursts.
     fn go_blind(&mut self, news: &News) {
         self.blind = news.now + news.trip;
         let half = news.buffer() / 2.0;
@@ -307,7 +307,7 @@ impl Reader {
         self.filled = news.now;
     }
 
-    /// What may be sent at once: half a buffer, or what the bursts of the hop leave of it.
+    /// Bytes that may be sent at once: half a buffer, or what the bursts of the hop leave of it.
     fn largest_burst(&self, news: &News) -> f64 {
         let half = news.buffer() / 2.0;
         let told = lately(self.bunched, news.now).unwrap_or(0.0);
@@ -316,14 +316,14 @@ impl Reader {
         (FILL * news.buffer() - burst).clamp(half / 8.0, half)
     }
 
-    /// A limit that shows its effect when the first of what is sent now comes back, and finds an empty
+    /// Sets a limit; observation starts when the first data sent now is acknowledged and meets an empty
     /// buffer.
     fn settle(&mut self, news: &News, ahead: f64) {
         self.set(news, ahead);
         self.look = Some(fresh(news, news.trip + news.trip / 4));
     }
 
-    /// It kept up with this.
+    /// Notes that the reader kept up with `ahead`.
     fn took(&mut self, news: &News, ahead: f64) {
         let ahead = ahead.min(news.room as f64);
         if lately(self.taken, news.now).is_none_or(|most| ahead >= most) {
@@ -331,7 +331,7 @@ impl Reader {
         }
     }
 
-    /// A new limit: its effect is seen a round trip later.
+    /// Sets a limit, whose effect shows a round trip later.
     fn set(&mut self, news: &News, ahead: f64) {
         if (ahead - self.since.1).abs() > news.buffer().max(ahead / 10.0) {
             self.since = (news.now, ahead);
@@ -340,7 +340,7 @@ impl Reader {
         self.look = Some(fresh(news, news.trip));
     }
 
-    /// What arrived at `una` was refused, which was sent at `sent`.
+    /// Data sent at `sent`, arriving at `una`, was refused.
     pub(crate) fn overflow(&mut self, news: &News, sent: Instant) {
         if self.drain.is_some() {
             return;
@@ -361,7 +361,7 @@ impl Reader {
         self.drained(news);
     }
 
-    /// The full buffer is being read.
+    /// Follows the edge while the full buffer is being read.
     fn drained(&mut self, news: &News) {
         let Some(drain) = &mut self.drain else { return };
         if news.edge > drain.last.1 {
@@ -390,7 +390,7 @@ impl Reader {
         let after = rate.map_or(f64::INFINITY, |rate| news.ahead_at(rate));
         self.step = 0.0;
         self.blind = now + news.trip;
-        // what it took for some round trips was not too much then: the reader has changed
+        // the reader kept up with it for some round trips, so it has changed since
         let is_new = drain.since.since(self.since.0) < news.trip * 3;
         if is_new && (after < before || drain.again && !drain.is_old) {
             self.too_much = Some((now, before));
@@ -405,7 +405,7 @@ impl Reader {
         } else if drain.is_old || after < news.scaled(before, 1.1) {
             self.settle(news, before);
         } else if drain.again || self.largest_burst(news) < news.buffer() / 4.0 {
-            // no more than was taken lately, and less each time
+            // no more than it kept up with recently, and less each time
             let taken = lately(self.taken.take(), now).filter(|taken| *taken >= news.scaled(before, 0.5));
             self.bunched = Some((now, news.buffer() / news.rate_at(before)));
             let most = taken.map_or(before, |taken| taken.min(before));
@@ -415,7 +415,7 @@ impl Reader {
         }
     }
 
-    /// Position up to which may be forwarded; `room` is what the hop holds.
+    /// Position up to which may be forwarded; `room` is what the hop allows.
     pub(crate) fn limit(&self, now: Instant, edge: u64, room: u64, trip: Duration, buffer: u64) -> u64 {
         if let Some(drain) = &self.drain {
             let rate = drain.rate().unwrap_or(0.0);
@@ -429,7 +429,7 @@ impl Reader {
         if ahead >= 0.0 { edge + ahead as u64 } else { edge.saturating_sub((-ahead) as u64) }
     }
 
-    /// Bytes per second that are read, where that is less than the hop carries.
+    /// Read rate in bytes per second; none if it is not below the hop's.
     pub(crate) fn rate(&self) -> Option<f64> {
         match &self.drain {
             Some(drain) => Some(drain.rate().unwrap_or(0.0)),
@@ -437,33 +437,33 @@ impl Reader {
         }
     }
 
-    /// What is sent now is not told of by any acknowledgment yet.
+    /// True while no acknowledgment reports on what is sent now.
     fn is_blind(&self, now: Instant) -> bool {
         self.drain.is_some() || now < self.blind
     }
 
-    /// Position up to which may be sent whatever the pace says. After an overflow it counts for all: a whole
-    /// window at once would find half of it read at best.
+    /// Position up to which may be sent regardless of pacing. After an overflow everything is paced: a whole
+    /// window sent at once would find at most half of it read.
     pub(crate) fn at_once(&self, now: Instant, una: u64, edge: u64) -> u64 {
         if self.is_blind(now) && self.rate().is_some() { una } else { edge }
     }
 
-    /// The pace: what the edge does where that is the clock, else the rate itself.
+    /// The pacing rate, if the reader limits sending.
     fn pace(&self, now: Instant) -> Option<f64> {
         let rate = self.rate()?;
-        // where the edge is the clock the pace only spreads what has piled up: it may be what the limit and
-        // the whole window make of it, and a little more
+        // where the edge clocks sending, pacing only spreads accumulated data, at slightly more than the rate
+        // of the limit plus the whole window
         Some(if self.is_blind(now) { rate } else { self.spread }.max(LEAST_PACE))
     }
 
-    /// When the pace lets the next byte go.
+    /// When pacing allows the next byte; none: now.
     pub(crate) fn next(&self, now: Instant) -> Option<Instant> {
         let pace = self.pace(now)?;
         let tokens = self.tokens + pace * now.since(self.filled).as_secs_f64();
         (tokens < 0.0).then(|| now + Duration::from_secs_f64(-tokens / pace))
     }
 
-    /// `bytes` go out now, which the pace counts for.
+    /// Charges `bytes`, sent now, to pacing.
     pub(crate) fn sent(&mut self, now: Instant, bytes: u64) {
         let Some(pace) = self.pace(now) else { return };
         let tokens = self.tokens + pace * now.since(self.filled).as_secs_f64();
@@ -471,7 +471,7 @@ impl Reader {
         self.filled = now;
     }
 
-    /// The limit, not only the pace, holds something back.
+    /// Notes that the limit, not only pacing, holds data back.
     pub(crate) fn held_back(&mut self) {
         if let Some(look) = &mut self.look {
             look.held = true;
@@ -487,7 +487,7 @@ fn fresh(news: &News, wait: Duration) -> Look {
     Look { from: news.now + wait, until: None, least: f64::INFINITY, most: 0.0, held: false }
 }
 
-/// What is remembered, unless it is old.
+/// The remembered value, unless it is too old.
 fn lately(value: Option<(Instant, f64)>, now: Instant) -> Option<f64> {
     value.filter(|(at, _)| now.since(*at) < MEMORY).map(|(_, value)| value)
 }

@@ -1,27 +1,28 @@
-//! What the receiver has told: its right edge and its windows.
+//! What the receiver has advertised: its right edge and its windows.
 //!
-//! Source: TCP-SuperCharger (SC), equations (3) and (4), in sequence numbers. An ACK i at t_i says E_i =
-//! ack_i + a_i, the right edge; between two ACKs the receiver's application reads R = (E_j - E_i) / (t_j -
+//! Source: TCP-SuperCharger (SC), equations (3) and (4), in sequence numbers. An ACK i at t_i gives the right
+//! edge E_i = ack_i + a_i; between two ACKs the receiver's application reads at R = (E_j - E_i) / (t_j -
 //! t_i). What is forwarded at f arrives when the edge is at E_i + R (f - t_i + D), so
 //!   e <= E_i + R (f - t_i + D)                                                        (4')
-//! for the last byte e. Corrections to the paper: the printed (4) sums all packets ever sent, and (3) counts
-//! packets forwarded between two ACKs where packets received are meant; the form above needs neither sum.
+//! for the last byte e. Corrections to the paper: the printed (4) sums over all packets ever sent, and (3)
+//! counts packets forwarded between two ACKs where packets received are meant; the form above needs neither
+//! sum.
 //!
 //! - `Mode::Strict`: R as above over 8 ACKs, smoothed with 0.9, and (4'). While a receiver keeps up, a is at
-//!   its largest and R is no more than the rate of arrival, so this grows by a window per round trip.
+//!   its maximum and R is at most the arrival rate, so this grows by a window per round trip.
 //! - `Mode::Open`: `reader.rs`.
 //!
-//! A small window before a hole is the receiver's memory, not its application, and is ignored: the edge never
-//! moves left.
+//! A smaller window before a hole is filled comes from the receiver's memory, not its application, and is
+//! ignored: the edge never moves left.
 
 use super::reader::{News, Reader};
 use crate::config::Mode;
 use bentpipe_base::{Duration, Instant};
 
-/// ACKs between the two that make a sample, in strict mode.
+/// ACKs per sample in strict mode.
 const STRIDE: u32 = 8;
 
-/// Knowledge of one receiver.
+/// What is known of one receiver.
 #[derive(Clone, Debug)]
 pub(crate) struct Receiver {
     mode: Mode,
@@ -29,13 +30,13 @@ pub(crate) struct Receiver {
     pub(crate) edge: u64,
     /// The largest window seen.
     pub(crate) largest: u64,
-    /// Its application, in open mode.
+    /// The receiving application, in open mode.
     pub(crate) reader: Box<Reader>,
-    /// The first window that was told for what is expected now.
+    /// The first ACK with the current acknowledgment number: that number and the window.
     first: (u64, u64),
-    /// When the last ACK told.
+    /// When the last ACK arrived.
     told: Instant,
-    /// Strict: the ACK a sample begins with, R (0 while it is unknown), ACKs in the sample.
+    /// Strict mode: the ACK that began the sample, R (0 if unknown), and ACKs in the sample.
     sample: Option<(Instant, u64)>,
     drain: f64,
     acks: u32,
@@ -59,13 +60,13 @@ impl Receiver {
         }
     }
 
-    /// Window left at `una`.
+    /// The window left at `una`.
     pub(crate) const fn window(&self, una: u64) -> u64 {
         self.edge.saturating_sub(una)
     }
 
-    /// An ACK for `una` told `window`; not `steady`: a hole is or was just open. `used` and `room` are how
-    /// far beyond the edge is forwarded, and may be.
+    /// Processes an ACK for `una` with `window`. Not `steady`: a hole is or was just open. `top` is the end
+    /// of what was forwarded, `room` how far beyond the edge may be forwarded.
     pub(crate) fn told(
         &mut self,
         now: Instant,
@@ -75,7 +76,7 @@ impl Receiver {
         (top, room): (u64, u64),
     ) {
         if una > self.first.0 {
-            // who has come to its edge may have cut off the rest of the packet that brought it there
+            // a receiver that reached its edge may have cut off the rest of that packet
             self.first = (una, if una >= self.edge { 0 } else { window });
         }
         self.edge = self.edge.max(una + window);
@@ -95,7 +96,7 @@ impl Receiver {
         News { now, una, edge: self.edge, largest: self.largest, trip, used, room }
     }
 
-    /// Equation (3).
+    /// Updates R by equation (3).
     fn sample(&mut self, now: Instant) {
         self.acks += 1;
         let Some((since, edge)) = self.sample else {
@@ -110,14 +111,14 @@ impl Receiver {
         }
     }
 
-    /// Whether the receiver has said that it had no room for what ends at `end`, when it began to expect
-    /// `una`. What was sent before had arrived by then (a hop keeps order), and a window is told with every
-    /// packet that arrives, so a packet that was told to have room and is missing is lost.
+    /// True if the receiver had not advertised room for data up to `end` when it began to expect `una`. What
+    /// was sent before had arrived by then (the hop keeps order), and every arriving packet is acknowledged
+    /// with a window; so a missing packet that had room is lost.
     pub(crate) const fn had_no_room(&self, una: u64, end: u64) -> bool {
         self.first.0 == una && end > una + self.first.1
     }
 
-    /// What was sent at `sent` was refused.
+    /// Notes that data sent at `sent` was refused.
     pub(crate) fn overflowed(
         &mut self,
         (now, sent): (Instant, Instant),
@@ -130,17 +131,17 @@ impl Receiver {
         }
     }
 
-    /// Position up to which may be forwarded now; `room` is what the hop holds.
+    /// Position up to which may be forwarded now; `room` is what the hop allows.
     pub(crate) fn limit(&self, now: Instant, d: Duration, room: u64) -> u64 {
         if self.mode == Mode::Open {
             return self.reader.limit(now, self.edge, room, d, self.largest);
         }
-        // without news for a round trip the prediction ends
+        // without an ACK for a round trip the extrapolation ends
         let ahead = now.since(self.told).min(d) + d;
         self.edge + ((self.drain * ahead.as_secs_f64()) as u64).min(room)
     }
 
-    /// R where one is known, in bytes per second.
+    /// R in bytes per second, if known.
     pub(crate) fn rate(&self) -> Option<f64> {
         match self.mode {
             Mode::Strict => Some(self.drain),

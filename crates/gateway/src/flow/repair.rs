@@ -1,51 +1,52 @@
-//! Loss in the hop: found, repaired and counted here, so that the sender need not.
+//! Losses in the hop: found and repaired here, so that the sender need not.
 //!
-//! Sources: TCP-SuperCharger (SC) has no loss; RACK (RFC 8985) for time as the judge; Snoop (Balakrishnan et
-//! al., 1995) for a repair from the middle; Liu and Lee (WCNC
-//! 2013) for the observation that recovery of a full window is limited by flow control. The rules:
-//! - The hop keeps order. What was last sent before something that has arrived is lost, and so is the head
-//!   when an ACK for it comes again more than 10 ms after its last copy's trip. An arrival that is too early
-//!   for the last copy is credited to the one before.
-//! - After a hole the receiver keeps only what lies within its window [h, E). What was sent beyond E before
-//!   the repair arrives is discarded. So at each new hole everything beyond E that was sent is due again,
-//!   right behind the repair, and new data follows without a pause.
-//! - Nothing heard for 1.5 D + 4 var: the head is sent again, at most 3 times with doubled waits; then it is
-//!   the sender's turn.
-//! - What is missing was lost if the receiver had told that it had room for it before it came, else it was
-//!   refused: then everything that has arrived by now was, too, and `reader.rs` is told.
-//! - A closed window (una at the edge itself): everything stops, the head probes it once per second (RFC
-//!   9293, section 3.8.6.1), and when it opens everything that came meanwhile is due again.
+//! Sources: TCP-SuperCharger (SC) has no loss; RACK (RFC 8985) for time-based detection; Snoop (Balakrishnan
+//! et al., 1995) for repair from the middle; Liu and Lee (WCNC 2013) for the observation that recovery of a
+//! full window is limited by flow control. The rules:
+//! - The hop keeps order. What was last sent before something that has arrived is lost. So is the head if an
+//!   ACK for it is repeated more than 10 ms after the RTT of its last copy. An arrival too early for the last
+//!   copy is credited to the one before.
+//! - After a hole the receiver keeps only what lies within its window [h, E). What is sent beyond E before
+//!   the repair arrives is discarded. So at each new hole everything sent beyond E is due again, right behind
+//!   the repair, and new data follows without a pause.
+//! - No ACK for 1.5 D + 4 var: the head is sent again, at most 3 times with doubled timeouts; then the sender
+//!   must retransmit.
+//! - Missing data was lost if the receiver had advertised room for it before it arrived. Otherwise it was
+//!   refused: then everything that has arrived since was refused too, and `reader.rs` is told.
+//! - Zero window (una at the edge): sending stops, the head probes the window once per second (RFC 9293,
+//!   section 3.8.6.1), and when it opens everything that arrived meanwhile is due again.
 
 use super::cache::{Credit, Fate};
 use super::{Flow, Shared};
 use crate::counters::Lost;
 use bentpipe_base::{Cx, Duration, Instant};
 
-/// Lateness beyond which an ACK tells that the head is missing.
+/// Delay beyond the RTT after which a repeated ACK means that the head is missing.
 const LATE: Duration = Duration::from_millis(10);
-/// Timeouts before it is the sender's turn.
+/// Timeouts before repair is left to the sender.
 const TRIES: u32 = 3;
-/// Between probes of a closed window.
+/// Interval between zero-window probes.
 pub(super) const PROBE: Duration = Duration::from_secs(1);
 
-/// Where the repair of a flow stands.
+/// Recovery state of a flow.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Recovery {
-    /// End of the last hole: until everything before it has arrived, windows tell nothing of the application.
+    /// End of the last hole: until everything before it has arrived, windows say nothing about the
+    /// application.
     hole_end: u64,
-    /// Last progress, or first sending after none was outstanding.
+    /// Time of the last progress, or of the first transmission with nothing else outstanding.
     progress: Option<Instant>,
     /// Timeouts since then.
     tries: u32,
-    /// When the next probe of a closed window goes.
+    /// When the next zero-window probe is sent.
     probe_at: Option<Instant>,
-    /// One is due.
+    /// A probe is due.
     pub(super) probe: bool,
-    /// When something was last refused: what was sent before tells nothing of the hop.
+    /// When data was last refused: what was sent before says nothing about losses of the hop.
     refused_at: Instant,
-    /// Timeout in force.
+    /// Current timeout.
     timeout: Duration,
-    /// Copies of each packet, and whether new data goes before further ones.
+    /// Copies of each packet, and whether new data has precedence over them.
     pub(super) copies: u8,
     pub(super) spare: bool,
     pub(super) losses: Lost,
@@ -59,17 +60,17 @@ impl Recovery {
         [timeout, self.probe_at].into_iter().flatten().min()
     }
 
-    /// Our own tries are used up.
+    /// True if the gateway's own retries are used up.
     pub(super) const fn exhausted(&self) -> bool {
         self.tries >= TRIES
     }
 
-    /// What begins at `start` is missing, and not only due again since the receiver had no room for it.
+    /// True if the data at `start` is missing, not only due because the receiver had no room for it.
     pub(super) const fn is_hole(&self, start: u64) -> bool {
         start < self.hole_end
     }
 
-    /// Something was sent: the timeout runs.
+    /// Starts the timeout after a transmission.
     pub(super) fn sent(&mut self, now: Instant, timeout: Duration) {
         if self.progress.is_none() {
             self.progress = Some(now);
@@ -79,7 +80,7 @@ impl Recovery {
 }
 
 impl Flow {
-    /// An acknowledgment from the receiver: `una` in order, `sacks` beyond, `window` left.
+    /// Processes an acknowledgment from the receiver: `una`, SACK blocks and window.
     pub(super) fn learn(
         &mut self,
         cx: &mut Cx<'_>,
@@ -108,8 +109,7 @@ impl Flow {
         if let Some(reset) = self.sender.reset.as_mut().filter(|_| advanced) {
             reset.moved = now;
         }
-        // the head of what is held is kept by the receiver, and still it does not acknowledge it: it has
-        // dropped it
+        // the receiver has SACKed the head but does not acknowledge it, so it has dropped it
         if self.cache.pieces.front().is_some_and(|p| p.fate == Fate::Sacked && p.start <= self.una) {
             self.cache.renege();
         }
@@ -132,18 +132,18 @@ impl Flow {
         }
     }
 
-    /// The end of what is forwarded, and how far beyond the edge the hop lets it go.
+    /// The end of what was forwarded, and how far beyond the edge the hop allows.
     fn reach(&self, now: Instant, shared: &Shared<'_>) -> (u64, u64) {
         (self.cache.forwarded(self.una), self.shown.room(&self.path(now, shared)))
     }
 
-    /// After this much time without an acknowledgment a packet did not arrive, or was refused.
+    /// A packet without an acknowledgment after this time was lost or refused.
     fn late(&self) -> Duration {
         self.trip.smoothed() + LATE + self.trip.variation() * 2
     }
 
-    /// Finds what did not get through, and whether the hop lost it or the receiver had no room; returns how
-    /// many segments the hop lost. `before` is the edge that was told before this acknowledgment.
+    /// Finds what did not get through, and whether the hop lost it or the receiver refused it. Returns the
+    /// number of segments lost in the hop. `before` is the edge before this acknowledgment.
     fn detect(
         &mut self,
         now: Instant,
@@ -153,7 +153,7 @@ impl Flow {
     ) -> u32 {
         let (edge, una, sack) = (self.receiver.edge, self.una, self.shake.sack());
         let (mut holes, mut lost, mut hole_end) = (0, 0, self.recovery.hole_end);
-        // when what was refused had been sent
+        // when refused data had been sent
         let mut refused = None;
         let receiver = &self.receiver;
         let refused_at = self.recovery.refused_at;
@@ -162,7 +162,7 @@ impl Flow {
                 return false;
             }
             holes += 1;
-            // what follows a refused head was refused with it
+            // what follows a refused head was refused as well
             if start <= una && receiver.had_no_room(una, end) {
                 refused = Some(sent);
             }
@@ -175,7 +175,7 @@ impl Flow {
             counts
         };
         if let Some(sent) = sent {
-            // SACK cuts pieces where something arrived, so nothing of this one has; without it only the first
+            // SACK cuts pieces at what arrived, so nothing of this piece has; without SACK only its first
             // segment is known to be missing
             self.cache.overtaken(sent, |piece| {
                 found((piece.start, piece.end), piece.sent, if sack { piece.segments() } else { 1 })
@@ -194,7 +194,7 @@ impl Flow {
             self.cache.make_due(0);
         }
         self.recovery.hole_end = hole_end;
-        // what came while the window was closed was refused
+        // what arrived while the window was closed was refused
         if was_closed && self.cache.rewind(una, overdue) {
             refused = refused.or(Some(now));
         }
@@ -208,7 +208,7 @@ impl Flow {
         lost
     }
 
-    /// Whether the receiver's window is closed.
+    /// Stops sending if the receiver's window is closed, and resumes when it opens.
     fn stop_or_go(&mut self, now: Instant) {
         let closed = self.receiver.window(self.una) == 0 && !self.cache.is_empty();
         if closed && self.receiver.stopped.is_none() {
@@ -222,8 +222,8 @@ impl Flow {
         }
     }
 
-    /// The receiver may still expect `una`, whatever is on the way: its window is closed, a hole is being
-    /// repaired, or nothing was heard for a round trip.
+    /// True if the receiver may still expect `una`, whatever is in flight: its window is closed, a hole is
+    /// being repaired, or no ACK arrived for a round trip.
     pub(super) fn may_stand_still(&self, now: Instant) -> bool {
         let silent = |since| now.since(since) > self.late();
         self.receiver.stopped.is_some()
@@ -231,7 +231,7 @@ impl Flow {
             || self.recovery.progress.is_some_and(silent)
     }
 
-    /// What has become due: a timeout, or a probe.
+    /// Handles an expired timeout or a due probe.
     pub(super) fn timeouts(&mut self, cx: &Cx<'_>, shared: &mut Shared<'_>) {
         if self.recovery.deadline().is_none_or(|at| at > cx.now) {
             return;
@@ -246,7 +246,7 @@ impl Flow {
         self.head_again();
     }
 
-    /// The head goes once more.
+    /// Sends the head once more.
     pub(super) fn head_again(&mut self) {
         if let Some(head) = self.cache.pieces.front() {
             self.recovery.hole_end = self.recovery.hole_end.max(head.end);
@@ -254,7 +254,7 @@ impl Flow {
         }
     }
 
-    /// A probe was sent.
+    /// Notes that a probe was sent.
     pub(super) fn probed(&mut self, now: Instant, shared: &mut Shared<'_>) {
         shared.counters.probes += 1;
         (self.recovery.probe_at, self.recovery.probe) = (Some(now + PROBE), false);

@@ -1,11 +1,11 @@
-//! A connection that sleeps, and one whose gateway died: what is kept of it, and how it goes on.
+//! Saving and restoring a flow: when its connection sleeps, and after a restart of the gateway.
 //!
-//! What is kept ([`Persist`]) names shifts and edges by sequence numbers; positions here count from a SYN. A
-//! connection that slept had nothing on the way: both SYNs are taken to lie just before what is expected
-//! next, and everything is as it was. After a restart something may be on the way, and the edges are old.
-//! Then packets pass, their windows translated, until both sides have spoken: the receiver's acknowledgment
-//! and the sender's latest byte are the new anchors. What lies between them never came to this gateway, so it
-//! is the sender's own to repair, and what comes after is accelerated as ever.
+//! [`Persist`] holds shifts and edges as sequence numbers; positions here count from a SYN. A connection that
+//! slept had nothing in flight: both SYNs are assumed just before the next expected bytes, and everything is
+//! as before. After a restart data may be in flight, and the edges are outdated. Then packets pass with
+//! translated windows until both sides have sent one: the receiver's acknowledgment and the sender's latest
+//! byte are the new anchors. What lies between them never reached this gateway, so the sender must repair it;
+//! what follows is accelerated as usual.
 
 use super::handshake::Handshake;
 use super::{Flow, Shared};
@@ -16,19 +16,19 @@ use crate::sides::LAN;
 use crate::table::persist::Persist;
 use bentpipe_base::{Cx, Duration, Flags, Instant, Packet, Pkt, Port, Seq};
 
-/// What has been heard since a restart.
+/// What was seen since a restart.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Anchor {
-    /// The receiver expects this.
+    /// The receiver's acknowledgment number.
     una: Option<Seq>,
-    /// The sender has sent everything before.
+    /// The sender has sent everything before this.
     top: Option<Seq>,
-    /// Right edge of the receiver.
+    /// Right edge of the receiver's window.
     edge: Seq,
 }
 
 impl Flow {
-    /// What has to be known to pass it correctly later on.
+    /// Returns what is needed to pass its packets correctly later on.
     pub(crate) fn persist(&self) -> Persist {
         let isn = self.shake.lan().map_or(Seq(0), |lan| lan.isn);
         let mut persist = Persist {
@@ -49,7 +49,7 @@ impl Flow {
         persist
     }
 
-    /// From what was kept of it: as it was where `is_exact`, else it passes with its windows translated until
+    /// Restores a flow. If `is_exact` it continues as before, else it passes with translated windows until
     /// enough is known.
     pub(crate) fn resume(persist: &Persist, is_exact: bool, config: &Config) -> Self {
         let shake = Handshake::resume(persist);
@@ -68,17 +68,17 @@ impl Flow {
         flow
     }
 
-    /// From now on it only passes, with its windows translated.
+    /// From now on packets only pass, with translated windows.
     pub(crate) const fn only_pass(&mut self, why: Why) {
         self.why = Some(why);
     }
 
-    /// Why it only passes, when it does.
+    /// Why it only passes; none if it is accelerated.
     pub(crate) const fn why(&self) -> Option<Why> {
         self.why
     }
 
-    /// True when nothing is held or on the way, so that [`Flow::persist`] says all.
+    /// True if nothing is held or in flight, so that [`Flow::persist`] is complete.
     pub(crate) fn is_at_rest(&self) -> bool {
         let is_open = self.state == State::Established && self.fins == (None, None) && self.anchor.is_none();
         let is_told = self.una == self.sender.top && self.shown.ack == self.una;
@@ -90,7 +90,7 @@ impl Flow {
             && self.receiver.stopped.is_none()
     }
 
-    /// A packet after a restart, before both sides have spoken.
+    /// Passes a packet after a restart, before both sides have sent one.
     pub(super) fn anchored(&mut self, cx: &mut Cx<'_>, from: Port, mut packet: Pkt, shared: &mut Shared<'_>) {
         let mut anchor = self.anchor.unwrap_or_default();
         let tcp = &packet.tcp;
@@ -107,7 +107,7 @@ impl Flow {
         if tcp.flags.has(Flags::RST) {
             self.state = State::Closed;
         } else if tcp.flags.has(Flags::FIN) {
-            // its end is near and its positions are not known: not worth a second way to follow ends
+            // it ends soon and its positions are unknown: not worth tracking
             self.why = Some(Why::Released);
         } else if let (Some(una), Some(top)) = (anchor.una, anchor.top) {
             self.go_on(una, top, anchor.edge);
@@ -116,9 +116,9 @@ impl Flow {
         self.pass(cx, from, packet, shared);
     }
 
-    /// Both sides have spoken.
+    /// Resumes acceleration, once packets from both sides were seen.
     fn go_on(&mut self, una: Seq, top: Seq, edge: Seq) {
-        // an acknowledgment of what the sender has not sent here yet: it will
+        // an acknowledgment of data that has not reached this gateway yet
         let ahead = top.0.wrapping_sub(una.0);
         if ahead.cast_signed() < 0 {
             return;
@@ -131,7 +131,7 @@ impl Flow {
         self.shown.edge = self.receiver.edge;
     }
 
-    /// Tells a window as the other side must read it.
+    /// Translates a window to the shift that the other side expects.
     pub(super) fn translate(&self, from: Port, packet: &mut Packet) {
         if from == LAN {
             packet.tcp.window = self.shake.window_for_receiver(packet.tcp.window);

@@ -1,10 +1,9 @@
-//! What a flow sends when it is granted the hop.
+//! What a flow sends when the pacer grants it the hop.
 //!
-//! In this order: what the receiver misses within its window (a hole stops it); further copies, which keep
-//! their distance; what it had to discard beyond its window; new data. The last two go as far as
-//! `receiver.rs` lets them, and are cut to what the pacer sends at a time, in whole segments. While a gap is
-//! open whose bytes never came here, nothing beyond it is sent that the window does not hold: it would be
-//! discarded.
+//! In this order: holes within the receiver's window (they stall the receiver); redundant copies, at their
+//! distance; data that the receiver had to discard beyond its window; new data. The last two are limited by
+//! `receiver.rs`, and cut to what the pacer sends at a time, in whole segments. While bytes in a gap never
+//! reached the gateway, nothing behind the gap is sent beyond the window: it would be discarded.
 
 use super::cache::{Fate, PLACE};
 use super::copies::{APART, REPAIR_COPIES};
@@ -12,25 +11,25 @@ use super::{Flow, Shared};
 use crate::sides::SATELLITE;
 use bentpipe_base::{Cx, Duration, Instant, Size};
 
-/// What may go out.
+/// What may be sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Choice {
-    /// A piece that the receiver misses.
+    /// A piece that is lost.
     Hole(usize),
-    /// A piece that is due since the receiver had no room for it.
+    /// A piece that is due because the receiver had no room for it.
     Due(usize),
-    /// The head, into a closed window.
+    /// The head, as a zero-window probe.
     Probe,
-    /// A further copy of a piece.
+    /// A redundant copy of a piece.
     Copy(usize),
-    /// So many bytes of what waits.
+    /// This many bytes of the queue.
     New(u64),
-    /// The reset.
+    /// The RST.
     Reset,
 }
 
 impl Flow {
-    /// What may go out now, if anything; otherwise notes when something may.
+    /// Chooses what to send now, if anything; otherwise notes when something may be sent.
     pub(super) fn choose(&mut self, now: Instant, shared: &Shared<'_>) -> Option<Choice> {
         self.sender.wake_at = None;
         if !self.works() || (self.cache.is_empty() && self.sender.reset.is_none()) {
@@ -55,8 +54,7 @@ impl Flow {
         }
         let n =
             if self.cache.first_due().is_some() || held.is_some() { 0 } else { self.fresh(limit, shared) };
-        // copies keep their distance whatever else there is to send, but for those that the hop has room to
-        // spare for
+        // copies keep their distance and go before new data, except those that only use spare capacity
         let waits = n > 0 && self.recovery.spare;
         if let Some(choice) = if waits { None } else { self.further_copy(now).or(due) } {
             return Some(choice);
@@ -72,8 +70,8 @@ impl Flow {
         None
     }
 
-    /// Something waits for the reader: it may go when the rate allows, or the predicted edge has moved by a
-    /// segment.
+    /// Sets the wake-up for data that waits for the reader: when pacing allows it, or the predicted edge has
+    /// moved by a segment.
     fn wait(&mut self, now: Instant, held: Option<Instant>) {
         if held.is_none() {
             self.receiver.reader.held_back();
@@ -100,12 +98,12 @@ impl Flow {
         None
     }
 
-    /// True when a loss in front of the gateway lies before `at`, and it lies beyond the receiver's window.
+    /// True if `at` is beyond the receiver's window and behind a gap that was lost in front of the gateway.
     fn is_beyond_gap(&self, at: u64) -> bool {
         at >= self.receiver.edge && self.cache.gap_before(self.una, at)
     }
 
-    /// Bytes of the first packet that waits which may go.
+    /// Returns how many bytes of the first queued packet may be sent.
     fn fresh(&self, limit: u64, shared: &Shared<'_>) -> u64 {
         let Some(first) = self.cache.queue.front() else { return 0 };
         let whole = first.end - first.start;
@@ -122,20 +120,20 @@ impl Flow {
         if segment > 0 && segments > 0 {
             return segments;
         }
-        // a receiver whose whole window is smaller than a segment gets what it can take
+        // a receiver whose whole window is smaller than a segment gets what it can accept
         let alone = self.cache.pieces.is_empty() && first.start == self.una;
         if alone { n.min(self.receiver.window(self.una)) } else { 0 }
     }
 
-    /// The hop is granted: sends one packet or nothing; returns what the hop counts for it.
+    /// Sends one packet or nothing, when granted the hop; returns the bytes that the hop counts for it.
     pub(crate) fn serve(&mut self, cx: &mut Cx<'_>, shared: &mut Shared<'_>) -> Size {
         let sent = match self.choose(cx.now, shared) {
             None => return Size::ZERO,
             Some(Choice::Hole(i)) => {
                 shared.counters.repairs += 1;
-                // a repair that is lost as well costs another round trip, and a second copy of it next to
-                // nothing; of what a reader had no room for there may be a whole bandwidth-delay product, and
-                // the window reaches it bit by bit
+                // a lost repair costs another round trip, and a second copy of it almost nothing. But what a
+                // reader had no room for may be a whole bandwidth-delay product, and the window reaches it
+                // gradually
                 let is_hole = self.cache.pieces.get(i).is_some_and(|p| self.recovery.is_hole(p.start));
                 let left = self.recovery.copies.max(if is_hole { REPAIR_COPIES } else { 1 }) - 1;
                 self.fit(cx, i);
@@ -190,15 +188,14 @@ impl Flow {
         self.send_piece(cx, 0, (0, false), shared)
     }
 
-    /// Bytes of segments of this size that are sent at once when they may not meet an open window: half of
-    /// it, since a super-packet is taken whole or not at all. Linux does so with what GRO has joined, since
-    /// 6.17.
+    /// Bytes that are sent at once with this segment size when the window may be closed on arrival: half the
+    /// window, since the receiver accepts a super-packet whole or not at all. Linux does so with what GRO has
+    /// joined, since 6.17.
     fn swallowable(&self, segment: u16) -> u64 {
         (self.receiver.window(self.una) / 2).max(u64::from(segment))
     }
 
-    /// Cuts piece `i` so that the receiver can take what is sent of it: in whole segments, unless its window
-    /// is smaller than one.
+    /// Cuts piece `i` to what the receiver can accept: whole segments, unless its window is smaller than one.
     fn fit(&mut self, cx: &mut Cx<'_>, i: usize) {
         let Some(piece) = self.cache.pieces.get(i) else { return };
         let (start, len) = (piece.start, piece.packet.body.len);
@@ -220,7 +217,7 @@ impl Flow {
         }
     }
 
-    /// Moves the first `n` bytes that wait to what is forwarded.
+    /// Moves the first `n` queued bytes to the forwarded pieces; returns the index of their piece.
     fn next_piece(&mut self, cx: &mut Cx<'_>, n: u64) -> usize {
         if let Some(mut piece) = self.cache.queue.pop_front() {
             let at = piece.start + n;
@@ -234,7 +231,7 @@ impl Flow {
         self.cache.pieces.len().saturating_sub(1)
     }
 
-    /// Sends piece `i`, with `left` copies to follow; or it is a copy itself.
+    /// Sends piece `i`, with `left` copies to follow; `copy`: this is itself a redundant copy.
     fn send_piece(
         &mut self,
         cx: &mut Cx<'_>,
@@ -252,7 +249,7 @@ impl Flow {
         if left > 0 {
             self.sender.copies.push_back((cx.now + APART, start, end, left - 1));
         }
-        // of further copies the reader gets one
+        // the reader is charged for one of the copies
         if !copy && end > self.receiver.reader.at_once(cx.now, self.una, self.receiver.edge) {
             self.receiver.reader.sent(cx.now, u64::from(packet.body.len));
         }

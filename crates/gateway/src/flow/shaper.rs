@@ -1,11 +1,11 @@
-//! One pacer for the hop: what leaves for the satellite leaves at a little less than its rate, so that the
-//! link has no queue and never loses by one.
+//! One pacer for the hop: packets leave for the satellite at slightly less than the hop's rate, so that the
+//! link has no queue and no queue drops.
 //!
-//! Counts IP bytes and framing, as the link does. Who has something to send asks; repairs go first (a hole
-//! stops a receiver), then flows in turn by deficit round robin (Shreedhar and Varghese, 1996) with a quantum
-//! of one full packet; packets that merely pass are one more class with a turn of its own, in the order in
-//! which they came. Before both, within a tenth of the rate, go the flows that `priority.rs` names. Without a
-//! rate everything leaves at once. A late wake-up is made up for, as far as 2 ms.
+//! It counts IP bytes and framing, as the link does. Flows request turns. Repairs go first (a hole stalls a
+//! receiver), then flows in turn by deficit round robin (Shreedhar and Varghese, 1996) with a quantum of one
+//! full packet. Passing packets form one more class with its own turn, in arrival order. The flows that
+//! `priority.rs` selects go before both, within a tenth of the rate. Without a rate everything leaves at
+//! once. A late wake-up is compensated, up to 2 ms.
 
 use super::copies::Losses;
 use super::priority::{Manner, Priority};
@@ -13,81 +13,81 @@ use crate::config::Config;
 use bentpipe_base::{Duration, Instant, Packet, Pkt, Rate, Size};
 use std::collections::VecDeque;
 
-/// What a flow gains per turn at least: a full packet with framing.
+/// Smallest quantum per turn: a full packet with framing.
 const QUANTUM: i64 = 1600;
-/// How late the pacer may be and still keep its rate.
+/// Largest delay of the pacer that is compensated.
 const SLACK: Duration = Duration::from_millis(2);
-/// Time over which the use of the hop is looked at.
+/// Period over which use of the hop is measured.
 const SPELL: Duration = Duration::from_millis(250);
-/// Packets that pass may wait this long at the rate; beyond that the oldest leave at once.
+/// Longest queue of passing packets, as time at the rate; beyond it the oldest leave at once.
 const PASSING: Duration = Duration::from_millis(100);
 
-/// Who may send.
+/// Permission to send.
 #[derive(Debug)]
 pub(crate) enum Turn {
     /// The flow with this number: `Flow::serve`, then [`Shaper::sent`].
     Flow(u32),
-    /// This packet, to the satellite. It is accounted for.
+    /// Send this packet to the satellite; it has been charged.
     Pass(Pkt),
 }
 
-/// What a flow has to send.
+/// What a flow wants to send.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Want {
-    /// Something that was lost.
+    /// A retransmission.
     Repair,
-    /// New data, or a further copy.
+    /// New data, or a redundant copy.
     Data,
 }
 
-/// A packet that passes.
+/// A queued passing packet.
 #[derive(Debug)]
 struct Waiting {
-    /// Which it is, in the order in which they came.
+    /// Arrival number.
     number: u64,
-    /// Of its flow.
+    /// Index of its flow in `Priority`.
     place: usize,
     packet: Pkt,
 }
 
-/// The pacer and the queues before it.
+/// The pacer and its queues.
 #[derive(Debug, Default)]
 pub(crate) struct Shaper {
     rate: Option<Rate>,
     share: f64,
     framing: Size,
-    /// When the hop is free.
+    /// When the hop becomes free.
     free: Instant,
-    /// How long it was busy in each of the last two spells of [`SPELL`], and since when the last one is.
+    /// Busy time in each of the last two periods of [`SPELL`], and start of the last one.
     busy: [Duration; 2],
     spell: Instant,
-    /// Accelerated flows that have used the hop in the spell before, and in this one.
+    /// Accelerated flows that used the hop in the previous period and in this one.
     users: [u32; 2],
-    /// Flows with their tickets.
+    /// Flows waiting to repair, with their tickets.
     repairs: VecDeque<(u32, u32)>,
-    /// Flows in turn, with their tickets; what each may still send in its turn, or has sent beyond the last.
+    /// Flows waiting to send data: number, ticket and deficit.
     flows: VecDeque<(u32, u32, i64)>,
-    /// The tickets with which each flow waits in the two, 0 where it does not: so asking costs nothing, and
-    /// neither does going away.
+    /// Tickets of each flow in the queues of repairs and data, 0 if it is not queued. They make requests and
+    /// removal cheap.
     waits: Vec<(u32, u32)>,
-    /// Flows that go first, in turn, with their tickets.
+    /// Flows that go first, with their tickets.
     quick: VecDeque<(u32, u32)>,
     manners: Vec<Manner>,
     serial: u32,
-    /// Places in the queues at most that nobody waits in any more.
+    /// Upper bound of the queue entries that are no longer valid.
     stale: usize,
-    /// What passes: in turn, and what goes first.
+    /// Passing packets: normal, and those that go first.
     passing: VecDeque<Waiting>,
     express: VecDeque<Waiting>,
     passing_bytes: u64,
     arrivals: u64,
-    /// The passing class had the last turn; and of what goes first.
+    /// Whether a passing packet had the last turn; the same among those that go first.
     passed: bool,
     express_passed: bool,
     priority: Priority,
-    /// Flows that use their share of the hop.
+    /// Flows that use a good part of their share of the hop.
     pub(crate) active: u32,
-    /// What is known of its losses.
+    /// Loss statistics of the hop.
     pub(crate) losses: Losses,
 }
 
@@ -98,13 +98,13 @@ impl Shaper {
         shaper
     }
 
-    /// Takes over another configuration; who waits goes on waiting.
+    /// Changes the configuration; the queues are kept.
     pub(crate) fn configure(&mut self, config: &Config) {
         self.rate = config.rate;
         self.share = if config.share > 0.0 { config.share.min(1.0) } else { 1.0 };
         self.framing = config.framing;
         if self.rate.is_none() {
-            // what waits goes at once, before what comes
+            // queued packets leave at once, before new ones
             self.free = Instant::ZERO;
         }
     }
@@ -116,7 +116,8 @@ impl Shaper {
         Size(len + n * (u64::from(packet.header_len) + self.framing.0))
     }
 
-    /// A flow has something to send. Asking again changes nothing, except from data to a repair.
+    /// Requests a turn for a flow. Repeated requests have no effect, except that a repair may be added to
+    /// data.
     pub(crate) fn request(&mut self, flow: u32, want: Want) {
         let i = flow as usize;
         if self.waits.len() <= i {
@@ -140,7 +141,7 @@ impl Shaper {
         }
     }
 
-    /// A packet of an accelerated flow has come that is marked to go first, or one that is not.
+    /// Notes whether the last packet of an accelerated flow was marked EF.
     pub(crate) fn mark(&mut self, flow: u32, is_marked: bool) {
         if is_marked && self.waits.len() <= flow as usize {
             self.waits.resize(flow as usize + 1, (0, 0));
@@ -151,7 +152,7 @@ impl Shaper {
         }
     }
 
-    /// A number that no place in the queues has: 0 is none.
+    /// Returns a ticket that no queue entry has; 0 means none.
     const fn ticket(&mut self) -> u32 {
         self.serial = self.serial.wrapping_add(1);
         if self.serial == 0 {
@@ -160,7 +161,7 @@ impl Shaper {
         self.serial
     }
 
-    /// Drops places that nobody waits in: those at the front, and all when they have become many.
+    /// Removes invalid entries: those at the front, and all once there are many.
     fn tidy(&mut self) {
         let waits = &self.waits;
         let waiting = |flow: u32| waits.get(flow as usize).copied().unwrap_or_default();
@@ -181,13 +182,13 @@ impl Shaper {
         }
     }
 
-    /// What a flow gains per turn: a packet, or what leaves in a millisecond.
+    /// A flow's quantum per turn: a packet, or what leaves in a millisecond.
     fn quantum(&self) -> i64 {
         let burst = self.rate.map_or(0, |r| r.bytes_in(Duration::from_millis(1)).0.min(1 << 20));
         QUANTUM.max(burst as i64)
     }
 
-    /// Lets a packet that is nobody's pass in its turn; gives it back when everything leaves at once.
+    /// Queues a packet of no accelerated flow; returns it if it may leave at once.
     pub(crate) fn pass(&mut self, now: Instant, packet: Pkt) -> Option<Pkt> {
         if self.rate.is_none() {
             return Some(packet);
@@ -204,7 +205,7 @@ impl Shaper {
         None
     }
 
-    /// The oldest packet that passes, when they would wait for too long: it leaves at once, so that none
+    /// Returns the oldest passing packet if the queue is too long. It leaves at once, in order, so none
     /// overtakes another of its flow.
     pub(crate) fn overdue(&mut self, now: Instant) -> Option<Pkt> {
         let room = self.rate.map_or(0, |r| r.bytes_in(PASSING).0);
@@ -214,7 +215,7 @@ impl Shaper {
         self.oldest().map(|packet| packet.0)
     }
 
-    /// Takes the packet that came first of those that pass, with what it costs.
+    /// Removes the oldest passing packet; returns it with its cost.
     fn oldest(&mut self) -> Option<(Pkt, Size)> {
         let is_express = match (self.express.front(), self.passing.front()) {
             (Some(express), Some(passing)) => express.number < passing.number,
@@ -232,7 +233,7 @@ impl Shaper {
         Some((packet, cost))
     }
 
-    /// Who may send now.
+    /// Returns who may send now; none if the hop is busy or nobody waits.
     pub(crate) fn next(&mut self, now: Instant) -> Option<Turn> {
         if self.free > now {
             return None;
@@ -246,7 +247,7 @@ impl Shaper {
                 return Some(turn);
             }
         } else {
-            // they have had their share: from here on they stand with all others
+            // their share of the rate is used up: they join the other flows
             while let Some((flow, ticket)) = self.quick.pop_front() {
                 self.flows.push_back((flow, ticket, self.quantum()));
             }
@@ -262,7 +263,7 @@ impl Shaper {
         self.flows.front().map(|f| Turn::Flow(f.0))
     }
 
-    /// Of those that go first.
+    /// The next turn among those that go first.
     fn first(&mut self, now: Instant) -> Option<Turn> {
         if !self.express.is_empty() && (self.quick.is_empty() || !self.express_passed) {
             let (packet, cost) = self.take(true)?;
@@ -281,7 +282,8 @@ impl Shaper {
         }
     }
 
-    /// The flow whose turn it was sent `size` as [`Shaper::cost`] counts, and `wants` to send more.
+    /// Charges `size`, as counted by [`Shaper::cost`], to the flow whose turn it was. `wants` is what it
+    /// wants to send next.
     pub(crate) fn sent(&mut self, now: Instant, flow: u32, size: Size, wants: Option<Want>) {
         self.passed = false;
         self.charge(now, size);
@@ -314,8 +316,8 @@ impl Shaper {
         }
     }
 
-    /// The flow is gone. Its places stay until their turn comes: many may go at once, and the queues are long
-    /// then.
+    /// Removes a flow. Its queue entries stay until their turn, since many flows may end at once while the
+    /// queues are long.
     pub(crate) fn forget(&mut self, flow: u32) {
         if let Some(waits) = self.waits.get_mut(flow as usize) {
             self.stale += usize::from(waits.0 != 0) + usize::from(waits.1 != 0);
@@ -327,7 +329,7 @@ impl Shaper {
         }
     }
 
-    /// Something left for the satellite.
+    /// Charges `size` to the hop.
     pub(crate) fn charge(&mut self, now: Instant, size: Size) {
         let Some(rate) = self.rate else { return };
         let start = self.free.max(Instant(now.0.saturating_sub(SLACK.0)));
@@ -342,18 +344,18 @@ impl Shaper {
         self.busy[1] += time;
     }
 
-    /// Accelerated flows that use the hop of late; at least one.
+    /// Number of accelerated flows that recently used the hop; at least one.
     pub(crate) fn users(&self) -> u32 {
         self.users[0].max(self.users[1]).max(1)
     }
 
-    /// The hop was free for a fifth of the time of late, our copies counted: what is sent beside is not taken
-    /// from anybody.
+    /// True if the hop was recently free for a fifth of the time, with copies counted as busy: additional
+    /// packets then delay nobody.
     pub(crate) fn is_idle(&self) -> bool {
         self.rate.is_some() && self.busy.iter().all(|busy| *busy * 5 < SPELL * 4)
     }
 
-    /// The largest payload of a packet: a segment, or what the hop carries in a millisecond.
+    /// Largest payload of a packet: a segment, or what the hop carries in a millisecond.
     pub(crate) fn largest(&self, segment: u16) -> u32 {
         let Some(rate) = self.rate else { return u32::MAX };
         let burst = rate.bytes_in(Duration::from_millis(1)).0.min(u64::from(u16::MAX)) as u32;
@@ -361,7 +363,7 @@ impl Shaper {
         (burst / segment).max(1) * segment
     }
 
-    /// When somebody's turn comes.
+    /// When the next turn comes.
     pub(crate) fn deadline(&self) -> Option<Instant> {
         let flows = !self.repairs.is_empty() || !self.flows.is_empty() || !self.quick.is_empty();
         let waits = flows || !self.passing.is_empty() || !self.express.is_empty();

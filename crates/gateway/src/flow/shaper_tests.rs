@@ -1,4 +1,4 @@
-//! Of the pacer: shares, turns, and who goes before whom.
+//! Tests of the pacer: shares, turns and precedence.
 
 use super::super::priority::EF;
 use super::*;
@@ -8,8 +8,7 @@ fn shaper(bps: u64) -> Shaper {
     Shaper::new(&Config { rate: Rate::from_bps(bps), framing: Size(14), ..Config::default() })
 }
 
-/// Lets the pacer run; each flow sends packets of its size. Returns the bytes of each and the time at the
-/// end.
+/// Runs the pacer; each flow sends packets of its size. Returns the bytes of each flow and the end time.
 fn run(shaper: &mut Shaper, sizes: &[u64], turns: usize) -> (Vec<u64>, Instant) {
     let (mut now, mut bytes) = (Instant(1_000_000_000), vec![0; sizes.len()]);
     for flow in 0..sizes.len() {
@@ -57,8 +56,7 @@ fn repairs_go_first_and_what_passes_has_its_turn() {
     assert_eq!(shaper.deadline(), None);
 }
 
-/// Many that wait go away, and come again under the same numbers: each has one turn, and the queues do not
-/// grow.
+/// Many waiting flows end, and their numbers are reused: each has one turn, and the queues do not grow.
 #[test]
 fn who_is_gone_has_no_turn() {
     let mut shaper = shaper(24_000_000);
@@ -82,8 +80,7 @@ fn who_is_gone_has_no_turn() {
         turns[flow as usize] += 1;
         shaper.sent(now, flow, Size(1514), None);
     }
-    // the last round has left those with number 1, 11, 21 ...; one that asked for a repair and for data has
-    // two
+    // the last round leaves flows 1, 11, 21 ...; one that requested a repair and data has two turns
     assert!(turns.iter().enumerate().all(|(i, n)| if i % 10 == 1 { (1..=2).contains(n) } else { *n == 0 }));
 }
 
@@ -101,15 +98,15 @@ const MARKED: Dscp = match Dscp::new(EF) {
     None => panic!("a code point"),
 };
 
-/// A packet of a flow that passes.
+/// A packet of a passing flow.
 fn packet(flow: u16, number: u64, len: u32, is_marked: bool) -> Pkt {
     let dscp = if is_marked { MARKED } else { Dscp::DEFAULT };
     let body = Body { off: number, len };
     Box::new(Packet { sport: flow, proto: Proto::Udp, header_len: 28, dscp, body, ..Packet::default() })
 }
 
-/// Serves all until `until`; gives what passed and when, and the bytes of accelerated flows, which always
-/// have 1514 more.
+/// Serves all until `until`. Collects passing packets with their times; returns the bytes of accelerated
+/// flows, which always have 1514 more to send.
 fn serve(shaper: &mut Shaper, now: &mut Instant, until: Instant, out: &mut Vec<(Instant, Pkt)>) -> u64 {
     let mut bytes = 0;
     while let Some(at) = shaper.deadline().filter(|at| *at <= until) {
@@ -127,8 +124,8 @@ fn serve(shaper: &mut Shaper, now: &mut Instant, until: Instant, out: &mut Vec<(
     bytes
 }
 
-/// Whatever flows send, marked or not, small or large, too much or little: the packets of each leave in the
-/// order in which they came.
+/// The packets of each flow leave in order, whatever the flows send: marked or not, small or large, within
+/// their share or beyond.
 #[test]
 fn no_packet_overtakes_another_of_its_flow() {
     let mut seed = 1_u64;
@@ -145,7 +142,7 @@ fn no_packet_overtakes_another_of_its_flow() {
         let load = 1 + dice(40);
         for number in 0..3000 {
             let flow = dice(6) as u16;
-            // 0 small only, 1 large only, others turn from one into the other and back
+            // flow 0 is small only, flow 1 large only; the others alternate
             let is_large = flow == 1 || flow > 1 && (number / (97 * u64::from(flow))) % 2 == 1;
             let len = if is_large { 1400 } else { 20 + dice(200) as u32 };
             let given = packet(flow, number, len, flow > 2 && dice(3) == 0);
@@ -168,8 +165,8 @@ fn no_packet_overtakes_another_of_its_flow() {
     }
 }
 
-/// A flow that was small, and turns out to be large while its packets wait beyond the share, stays behind
-/// them; once none waits it stands with the others.
+/// A small flow becomes large while its packets wait beyond the share: it stays behind them, and once none is
+/// queued it joins the other flows.
 #[test]
 fn a_flow_that_is_known_later_stands_behind_its_own_packets() {
     let mut shaper = shaper(2_000_000);
@@ -189,8 +186,8 @@ fn a_flow_that_is_known_later_stands_behind_its_own_packets() {
     assert_eq!((shaper.express.len(), shaper.passing.len()), (0, 1));
 }
 
-/// A call of 50 packets a second beside a hop that is full of accelerated data and of a passing flow: it
-/// waits for what leaves just then.
+/// A call with 50 packets a second, beside accelerated data that fills the hop and a passing flow, waits only
+/// for the packet that is being sent.
 #[test]
 fn a_call_waits_for_nobody() {
     let mut shaper = shaper(8_000_000);
@@ -208,12 +205,11 @@ fn a_call_waits_for_nobody() {
         let call = out.iter().rev().find(|p| p.1.sport == 1 && p.1.body.off == number).expect("it has left");
         assert!(call.0.since(begun) <= Duration::from_millis(4), "{number}: {:?}", call.0.since(begun));
     }
-    // the packets of the other flow waited, for their turns with the accelerated one
+    // the packets of the other flow had to take turns with the accelerated flow
     assert!(out.iter().filter(|p| p.1.sport == 2).count() < 4000);
 }
 
-/// What goes first takes a tenth of the rate from the others, however much of it there is; what it has beyond
-/// that it shares with them by turns.
+/// Preferred flows take at most a tenth of the rate from the others; beyond that they take turns with them.
 #[test]
 fn who_goes_first_takes_a_tenth() {
     for (is_marked, len) in [(false, 200), (true, 1200)] {
@@ -222,7 +218,7 @@ fn who_goes_first_takes_a_tenth() {
         shaper.request(0, Want::Data);
         let (mut number, mut bytes) = (0, 0);
         for _ in 0..1000 {
-            // as much as the hop carries; what would wait for too long leaves beside all others
+            // as much as the hop carries; the overdue packets are sent in addition
             for _ in 0..10_000 / (len + 42) {
                 number += 1;
                 shaper.pass(now, packet(1, number, len as u32, is_marked));
@@ -234,7 +230,7 @@ fn who_goes_first_takes_a_tenth() {
         let others = bytes as f64 * 8.0 / 10.0 / (0.995 * 8e6);
         let first =
             out.iter().map(|p| p.1.wire_len().0 + 14).sum::<u64>() as f64 * 8.0 / 10.0 / (0.995 * 8e6);
-        // beyond the tenth, packet by packet
+        // beyond the tenth, in turns of one packet each
         let size = f64::from(len + 42);
         let wanted = 0.9 * 1514.0 / (1514.0 + size);
         assert!((others - wanted).abs() < 0.02, "{is_marked}: {others}, not {wanted}");
@@ -242,7 +238,7 @@ fn who_goes_first_takes_a_tenth() {
     }
 }
 
-/// An accelerated flow of keystrokes goes before one that fills the hop, until it sends something large.
+/// An accelerated flow of keystrokes goes before a bulk flow, until it sends a large packet.
 #[test]
 fn an_accelerated_flow_of_small_packets_goes_first() {
     let mut shaper = shaper(8_000_000);
@@ -254,7 +250,7 @@ fn an_accelerated_flow_of_small_packets_goes_first() {
     shaper.request(0, Want::Data);
     shaper.request(1, Want::Data);
     let later = |n: u64| now + Duration::from_millis(10 * n);
-    // nothing is known of either
+    // both flows are still unknown
     assert_eq!(turn(&mut shaper, later(0)), 0);
     shaper.sent(later(0), 0, Size(8000), Some(Want::Data));
     assert_eq!(turn(&mut shaper, later(1)), 1);

@@ -1,15 +1,16 @@
-//! The hop's round trip as the gateway sees it, and the gateway's own retransmission timeout.
+//! The hop's RTT as the gateway measures it, and the gateway's own retransmission timeout.
 //!
-//! Source: RFC 6298 for the smoothing; TCP-SuperCharger (SC), equations (1) and (2), smooths D with 0.9 where
-//! RFC 6298 has 7/8, which is used here. A sample comes only from a piece that was sent once (Karn). The
-//! timeout is 1.5 D + 4 var: it must fire before the sender's (SRTT + 200 ms at least) can, or soon after.
-//! The shortest trip of the last ten to twenty seconds says whether an acknowledgment can belong to a copy.
+//! Source: RFC 6298 for the smoothing; TCP-SuperCharger (SC), equations (1) and (2), smooths the RTT D with
+//! 0.9 where RFC 6298 has 7/8, which is used here. Only data that was sent once gives a sample (Karn). The
+//! timeout is 1.5 D + 4 var: it must expire before the sender's (at least SRTT + 200 ms), or soon after. The
+//! minimum RTT of the last ten to twenty seconds decides whether an acknowledgment can belong to a
+//! retransmission.
 
 use bentpipe_base::{Duration, Instant};
 
-/// How long a shortest trip counts, once or twice.
+/// Length of a period of the minimum RTT; the current and the last period count.
 const MEMORY: Duration = Duration::from_secs(10);
-/// Before any sample.
+/// RTT assumed before any sample.
 const UNKNOWN: Duration = Duration::from_secs(1);
 /// Shortest timeout: a delayed ACK must not look like a loss (RFC 9293, section 3.8.6.3: below 500 ms; hosts
 /// wait 40 to 200 ms).
@@ -23,12 +24,12 @@ pub(crate) struct Trip {
     shortest: [Option<Duration>; 2],
     least: Option<Duration>,
     since: Instant,
-    /// D before there is a sample; 0 where nobody said.
+    /// D before there is a sample; 0 if not configured.
     assumed: Duration,
 }
 
 impl Trip {
-    /// Nothing measured yet.
+    /// Returns an estimator without samples.
     pub(crate) fn assuming(trip: Option<Duration>) -> Self {
         Self { assumed: trip.unwrap_or_default(), ..Self::default() }
     }
@@ -53,12 +54,12 @@ impl Trip {
         self.shortest[0] = Some(self.shortest[0].map_or(trip, |s| s.min(trip)));
     }
 
-    /// D, once there was a sample.
+    /// D; none before the first sample.
     pub(crate) const fn known(&self) -> Option<Duration> {
         self.smoothed
     }
 
-    /// D.
+    /// D, or what is assumed before the first sample.
     pub(crate) const fn smoothed(&self) -> Duration {
         match self.smoothed {
             Some(smoothed) => smoothed,
@@ -67,22 +68,22 @@ impl Trip {
         }
     }
 
-    /// How much it varies.
+    /// Variation of D.
     pub(crate) const fn variation(&self) -> Duration {
         self.variation
     }
 
-    /// The shortest there can be: nothing known is no time at all.
+    /// Recent minimum RTT; zero if unknown.
     pub(crate) fn shortest(&self) -> Duration {
         self.shortest.into_iter().flatten().min().unwrap_or(Duration::ZERO)
     }
 
-    /// The shortest ever: what a queue that stays has no part in.
+    /// Minimum RTT of the whole connection, which a standing queue does not affect.
     pub(crate) fn least(&self) -> Duration {
         self.least.unwrap_or_else(|| self.smoothed())
     }
 
-    /// After this much time an acknowledgment is overdue for good.
+    /// The retransmission timeout.
     pub(crate) fn timeout(&self) -> Duration {
         let d = self.smoothed();
         (d + d / 2 + self.variation * 4).max(SHORTEST_TIMEOUT)

@@ -1,69 +1,69 @@
-//! The window that the sender is shown.
+//! The window advertised to the sender.
 //!
-//! Source: TCP-SuperCharger (SC), where VWnd = a + R D. With the hop's rate configured (open mode) it is a
-//! constant: the share of the rate times the round trip, plus a small target that keeps the hop busy. So a
-//! sender stays limited by the window, its congestion window freezes, and nobody overruns the hop: loss on it
-//! is never congestion. A large advertised window is capped in the same way. Where a receiver that holds a
-//! whole bandwidth-delay product meets losses, the window is 1.25 products larger: it stands still for a
-//! round trip per loss, and meanwhile the gateway must have something to send. Deviation: without a rate the
-//! product is what was delivered in the best of the shortest round trips. The window is twice that and 64
-//! KiB: it opens as fast as slow start does; and 1.25 times that once it has not grown by a quarter for three
-//! round trips (the pipe is full, as in BBR), so a queue in the hop stays small. The shortest is that of the
-//! whole connection: it would grow with a queue that stays.
+//! Source: TCP-SuperCharger (SC), where VWnd = a + R D. With the hop's rate configured (open mode) it is
+//! constant: the share of the rate times the RTT, plus a small queue target that keeps the hop busy. So the
+//! sender stays limited by the advertised window, its cwnd does not grow, and the hop is never overrun: loss
+//! on it is never congestion. A large receiver window is capped in the same way. If the receiver can hold a
+//! whole bandwidth-delay product and there are losses, the window is 1.25 products larger: each loss stops it
+//! for an RTT, and the gateway must have data to send meanwhile. Deviation: without a rate the product is the
+//! largest amount delivered in one minimum RTT. The window is twice that plus 64 KiB, so it opens as fast as
+//! slow start. Once that amount has not grown by a quarter for three round trips (the pipe is full, as in
+//! BBR), the window is 1.25 times the amount plus 64 KiB, so a queue in the hop stays small. The minimum RTT
+//! is that of the whole connection, since a recent one would grow with a standing queue.
 //!
-//! While the sender is judged it is two products (`model.rs`).
+//! While the sender is being judged the window is two products (`model.rs`).
 //!
-//! The right edge never moves left (RFC 9293, section 3.8.6). Fields are rounded up to the shift's grain, and
-//! the edge that was told is what counts.
+//! The right edge never moves left (RFC 9293, section 3.8.6). Window fields are rounded up to the granularity
+//! of the shift, and the advertised edge counts.
 
 use super::model::WINDOW;
 use bentpipe_base::{Duration, Instant};
 
-/// Queue that is aimed at, as time at the rate: 0.1 MB at 24 Mbit/s.
+/// Target queue, as time at the rate: 0.1 MB at 24 Mbit/s.
 const TARGET: Duration = Duration::from_millis(33);
-/// Round trips without growth after which the hop is taken to be full.
+/// Round trips without growth after which the hop is considered full.
 const FULL: u8 = 3;
-/// Two segments: less is no window.
+/// Smallest window: two segments.
 const LEAST: u64 = 3000;
 
-/// The path as one flow has it.
+/// The path of one flow.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Path {
-    /// Bytes of payload per second that the flow may use, where a rate is configured.
+    /// Payload bytes per second that the flow may use; none if no rate is configured.
     pub(crate) rate: Option<f64>,
-    /// From the sender through the hop and back.
+    /// RTT from the sender over the hop and back.
     pub(crate) trip: Duration,
-    /// Loss was seen lately on the hop.
+    /// The hop has lost packets recently.
     pub(crate) lossy: bool,
-    /// Its sender is being judged (`model.rs`).
+    /// The sender is being judged (`model.rs`).
     pub(crate) judged: bool,
 }
 
 impl Path {
-    /// Bandwidth-delay product, where the rate is known.
+    /// Bandwidth-delay product; none if the rate is unknown.
     pub(crate) fn product(&self) -> Option<u64> {
         self.rate.map(|r| (r * self.trip.as_secs_f64()) as u64)
     }
 }
 
-/// What the sender was told.
+/// What was advertised to the sender.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Shown {
-    /// Acknowledged so far, as the sender knows.
+    /// Highest acknowledgment sent to the sender.
     pub(crate) ack: u64,
     /// The right edge.
     pub(crate) edge: u64,
-    /// Bytes delivered in the best round trip, and the present one: since when and from where.
+    /// Most bytes delivered in a round trip; start time and position of the current round.
     best: u64,
     round: Instant,
     from: u64,
-    /// Round trips in which it has not grown by a quarter, and what it was before.
+    /// Round trips in which `best` has not grown by a quarter, and its value before.
     flat: u8,
     grown: u64,
 }
 
 impl Shown {
-    /// Counts rounds of delivery.
+    /// Measures what is delivered per round trip.
     pub(crate) fn delivered(&mut self, now: Instant, una: u64, trip: Duration) {
         if now.since(self.round) >= trip {
             let time = now.since(self.round).as_secs_f64();
@@ -78,12 +78,12 @@ impl Shown {
         }
     }
 
-    /// The window without a rate.
+    /// The window without a configured rate.
     const fn by_delivery(&self) -> u64 {
         self.best + if self.flat < FULL { self.best } else { self.best / 4 } + 65_536
     }
 
-    /// The window to show.
+    /// Returns the window to advertise.
     pub(crate) fn window(&self, path: &Path, largest: u64) -> u64 {
         let Some((rate, product)) = path.rate.zip(path.product()) else { return self.by_delivery() };
         let target = (rate * TARGET.as_secs_f64()) as u64;
@@ -92,7 +92,7 @@ impl Shown {
         (product + (target + reserve).max(judged)).max(LEAST)
     }
 
-    /// How far beyond the receiver's own window may be on the way.
+    /// How far beyond the receiver's own window data may be in flight.
     pub(crate) fn room(&self, path: &Path) -> u64 {
         match path.product() {
             Some(product) => product + product / 4 + LEAST,
@@ -100,14 +100,13 @@ impl Shown {
         }
     }
 
-    /// The header's field for an edge at `wished`, when `ack` is what it says; notes both. `shift` is the
-    /// sender's.
+    /// Returns the window field for an edge at `wished` in a packet that acknowledges `ack`, and notes both.
+    /// `shift` is the one that the sender applies.
     pub(crate) fn field(&mut self, ack: u64, wished: u64, shift: u8) -> u16 {
         self.ack = self.ack.max(ack);
         let window = wished.max(self.edge).saturating_sub(self.ack);
         let field = window.div_ceil(1 << shift).min(u64::from(u16::MAX));
-        // what a field cannot say was not told: a later one, with the ACK further right, says at least this
-        // much
+        // an edge too far for the field was not advertised; later fields, with a higher ACK, can cover it
         self.edge = self.edge.max(self.ack + (field << shift));
         field as u16
     }
@@ -132,7 +131,7 @@ mod tests {
     }
 
     proptest! {
-        /// Whatever is wished, what was told once stays true.
+        /// Whatever edge is wished, an advertised edge is never taken back.
         #[test]
         fn the_edge_never_moves_left(shift in 0u8..15, steps in proptest::collection::vec((0u64..100_000, 0u64..10_000_000), 1..50)) {
             let mut shown = Shown::default();

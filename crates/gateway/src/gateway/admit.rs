@@ -1,4 +1,4 @@
-//! How a connection comes into the table.
+//! How a connection enters the table.
 
 use super::{Gateway, PORTS, opens};
 use crate::counters::Why;
@@ -9,7 +9,7 @@ use crate::table::{Class, Entry, Key};
 use bentpipe_base::{Cx, Flags, Foreign, Packet};
 
 impl Gateway {
-    /// The connection of a packet; none when it is not followed.
+    /// Returns the connection of a packet, adding it if it is new; none if it is not tracked.
     pub(super) fn connection(
         &mut self,
         cx: &mut Cx<'_>,
@@ -27,7 +27,7 @@ impl Gateway {
         if opens(packet) {
             return self.admit(cx, side, (key, is_low), packet);
         }
-        // what a reset says is that there is no connection
+        // an RST means that there is no connection
         if packet.tcp.flags.has(Flags::RST) {
             return None;
         }
@@ -38,7 +38,7 @@ impl Gateway {
         Some(id)
     }
 
-    /// Begins a connection with its SYN.
+    /// Adds a connection for its SYN.
     fn admit(
         &mut self,
         cx: &mut Cx<'_>,
@@ -64,7 +64,7 @@ impl Gateway {
         Some(id)
     }
 
-    /// Whether a connection may be accelerated.
+    /// Checks whether a connection may be accelerated.
     fn judge(&self, cx: &Cx<'_>, side: usize, key: Key, syn: &Packet) -> Result<(), Why> {
         let config = &self.common.config;
         if !config.accelerate {
@@ -73,8 +73,8 @@ impl Gateway {
         if syn.foreign.has(Foreign::SIGNED) {
             return Err(Why::Signed);
         }
-        // one window for all subflows (RFC 8684, section 3.3.1): what one of them carries says nothing of the
-        // receiver's room
+        // all subflows share one window (RFC 8684, section 3.3.1), so one subflow does not show the
+        // receiver's free space
         if syn.foreign.has(Foreign::MULTIPATH) {
             return Err(Why::Multipath);
         }
@@ -94,7 +94,7 @@ impl Gateway {
         Ok(())
     }
 
-    /// What the policy says of a SYN. Where addresses have no names, no rule speaks of them.
+    /// Returns the policy's action for a SYN. If the addresses are unknown, no rule applies.
     fn decide(&self, cx: &Cx<'_>, side: usize, syn: &Packet) -> Action {
         let (Some(from), Some(to)) = (cx.address(syn.src), cx.address(syn.dst)) else {
             return self.policy.otherwise;
@@ -104,14 +104,14 @@ impl Gateway {
         self.policy.decide(&Opening { from, to, from_port, port, dscp, side })
     }
 
-    /// Puts a connection into the table, in place of another one if need be.
+    /// Adds a connection to the table, evicting another one if necessary.
     pub(super) fn enter(&mut self, cx: &mut Cx<'_>, entry: Entry) -> Option<u32> {
         self.make_room(cx, entry.class)?;
         self.common.counters.flows += 1;
         Some(self.table.insert(entry))
     }
 
-    /// Sees to it that one more may join `class`; none when that cannot be.
+    /// Makes room for one more entry in `class`; none if that is impossible.
     pub(super) fn make_room(&mut self, cx: &mut Cx<'_>, class: Class) -> Option<()> {
         if self.table.has_room(class, &self.common.config.limits) {
             return Some(());
@@ -125,7 +125,7 @@ impl Gateway {
         self.table.has_room(class, &self.common.config.limits).then_some(())
     }
 
-    /// A handshake is over: the connection leaves the part for those that open.
+    /// The handshake is complete: moves the connection out of the opening class.
     pub(super) fn promote(&mut self, cx: &mut Cx<'_>, id: u32) {
         let Some(entry) = self.table.get(id).copied() else { return };
         if entry.is_ours() {
@@ -137,8 +137,7 @@ impl Gateway {
         }
     }
 
-    /// Moves a connection without acceleration to those that pass, or forgets it when there is no room even
-    /// by replacement.
+    /// Moves a connection to the passing class, or forgets it if there is no room even by eviction.
     pub(super) fn pass_on(&mut self, cx: &mut Cx<'_>, id: u32) {
         if self.table.get(id).is_none_or(|e| e.class == Class::Passing) {
             return;
@@ -150,18 +149,19 @@ impl Gateway {
         }
     }
 
-    /// A packet of `side` shows that the handshake did not come through here whole.
+    /// A packet from `side` shows that part of the handshake took another path.
     pub(super) fn disown(&mut self, cx: &mut Cx<'_>, side: usize, id: u32) {
         let Some(entry) = self.table.get(id).copied() else { return };
         if self.flows.get(entry.flow).is_none() {
-            return; // it passes anyway, for a reason of its own
+            return; // it already passes, for another reason
         }
         let why = if entry.is_only_from(side) { Why::OneDirection } else { Why::MidStream };
         self.common.counters.pass(why);
         self.give_up(cx, id, why);
     }
 
-    /// A connection that nobody saw begin is called one-sided as long as it is.
+    /// Updates the reason of a connection whose SYN was not seen: `OneDirection` while it is one-sided, else
+    /// `MidStream`.
     pub(super) fn look_at_sides(&mut self, id: u32) {
         let Some(entry) = self.table.get(id) else { return };
         let why = match entry.why {

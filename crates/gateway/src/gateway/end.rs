@@ -9,8 +9,8 @@ use crate::table::{Class, NONE};
 use bentpipe_base::Cx;
 
 impl Gateway {
-    /// Stops accelerating a connection: what is held goes on. Where windows must still be translated it stays
-    /// with us, else only its name does.
+    /// Stops accelerating a connection; held packets are sent. If its windows must still be translated the
+    /// flow state stays, else only the table entry does.
     pub(super) fn give_up(&mut self, cx: &mut Cx<'_>, id: u32, why: Why) {
         let Some(entry) = self.table.get(id).copied() else { return };
         let Some(persist) = self.persist(id) else { return };
@@ -27,7 +27,7 @@ impl Gateway {
         self.settle(cx, id);
     }
 
-    /// Takes the acceleration of a connection away, which has nothing left to send.
+    /// Frees the flow state of a connection that has nothing left to send.
     fn take_flow(&mut self, cx: &mut Cx<'_>, id: u32) {
         let Some(entry) = self.table.get(id).copied() else { return };
         if let Some(mut flow) = self.flows.remove(entry.flow) {
@@ -41,10 +41,10 @@ impl Gateway {
         }
     }
 
-    /// Tells of a connection, once.
+    /// Queues the final report of a connection, once.
     fn tell(&mut self, id: u32, end: End) {
         let Some(entry) = self.table.get(id).copied() else { return };
-        // a flood must not push out the reports of connections that were
+        // a SYN flood must not push out the reports of real connections
         let is_news = self.table.update(id, crate::table::Entry::tell) == Some(true);
         if !is_news || entry.state == State::Opening {
             return;
@@ -62,8 +62,8 @@ impl Gateway {
         }
     }
 
-    /// An accelerated connection is over. Its name stays for a while, so that late copies of its packets are
-    /// known, and what it takes to translate them.
+    /// An accelerated connection has ended. Its table entry and what is needed to translate late duplicates
+    /// stay for a while.
     pub(super) fn retire(&mut self, cx: &mut Cx<'_>, id: u32) {
         let Some(entry) = self.table.get(id).copied() else { return };
         if let Some(flow) = self.flows.get_mut(entry.flow) {
@@ -83,13 +83,13 @@ impl Gateway {
         self.arm(cx.now, id);
     }
 
-    /// Nothing came for too long.
+    /// The idle timeout of a connection has expired.
     pub(super) fn expire(&mut self, cx: &mut Cx<'_>, id: u32) {
         let is_over = self.table.get(id).is_some_and(|e| e.state >= State::Closing);
         self.end(cx, id, if is_over { End::Closed } else { End::Idle });
     }
 
-    /// Forgets a connection; what it holds goes on first.
+    /// Forgets a connection; held packets are sent first.
     pub(super) fn end(&mut self, cx: &mut Cx<'_>, id: u32, end: End) {
         let Some(entry) = self.table.get(id).copied() else { return };
         if let Some(flow) = self.flows.get_mut(entry.flow) {
@@ -100,8 +100,8 @@ impl Gateway {
         self.table.remove(id);
     }
 
-    /// Planned stop: everything that is held goes on, and nothing is accelerated any more. The gateway may
-    /// then go, or stay and let everything pass.
+    /// Planned stop: sends everything that is held and accelerates nothing from now on. The gateway may then
+    /// be removed, or stay and let everything pass.
     pub fn release_all(&mut self, cx: &mut Cx<'_>) {
         self.common.config.accelerate = false;
         self.release_flows(cx);
@@ -117,8 +117,8 @@ impl Gateway {
         }
     }
 
-    /// Works differently from now on, without losing a connection. Smaller limits hold for those that come; a
-    /// gateway that is told not to accelerate gives up those it has.
+    /// Changes the configuration without losing a connection. Smaller limits apply to new connections only.
+    /// If acceleration is switched off, current connections stop being accelerated.
     pub fn reconfigure(&mut self, cx: &mut Cx<'_>, config: Config) {
         self.take_key(cx);
         self.common.config = config;

@@ -1,4 +1,4 @@
-//! What a driver writes down, so that connections outlive the gateway.
+//! Records that a driver saves, so that connections survive a restart of the gateway.
 
 use super::Gateway;
 use super::rest::Rest;
@@ -8,7 +8,7 @@ use crate::table::{Class, Entry};
 use bentpipe_base::{Cx, Flags, Packet};
 use std::collections::VecDeque;
 
-/// Connections whose records changed. Kept only when somebody takes them.
+/// Connections whose records changed. Maintained only if the driver fetches them.
 #[derive(Debug, Default)]
 pub(super) struct Journal {
     is_kept: bool,
@@ -23,19 +23,19 @@ impl Journal {
     }
 }
 
-/// What became of records.
+/// Result of restoring records.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Restored {
-    /// Connections taken up.
+    /// Restored connections.
     pub flows: u32,
-    /// Records that could not be used: torn, or of another version.
+    /// Unusable records: torn, or of another version.
     pub damaged: u32,
-    /// Records for which there was no room, or whose connection is known already.
+    /// Records without room, or of a connection that is already known.
     pub refused: u32,
 }
 
 impl Gateway {
-    /// The record of a connection: none unless it is accelerated and its handshake over.
+    /// Returns the record of a connection: none unless it is accelerated and its handshake is complete.
     fn record(&self, id: u32) -> Option<Record> {
         let entry = self.table.get(id).filter(|e| e.class == Class::Accelerated)?;
         let persist = self.persist(id)?;
@@ -43,27 +43,27 @@ impl Gateway {
         Some(Record { addrs: names.addrs, ports: names.ports, persist })
     }
 
-    /// From now on changed records are kept for [`Gateway::take_changed`], which must then be called now and
-    /// again; all that are there count as changed.
+    /// Starts collecting changed records for [`Gateway::take_changed`], which must then be called regularly.
+    /// All current records count as changed.
     pub fn keep_journal(&mut self) {
         self.journal.is_kept = true;
         self.journal.changed = self.table.ids(0).filter(|id| self.record(*id).is_some()).collect();
     }
 
-    /// A record that has changed: its number, and what belongs there now; zeros when there is nothing any
-    /// more.
+    /// Returns the next changed record: its number and its new content, all zeros if the record is deleted.
     pub fn take_changed(&mut self) -> Option<(u32, [u8; RECORD])> {
         let id = self.journal.changed.pop_front()?;
         Some((id, self.record(id).map_or([0; RECORD], |r| r.to_bytes())))
     }
 
-    /// All records, one after the other.
+    /// Returns all records, concatenated.
     pub fn save(&self) -> Vec<u8> {
         self.table.ids(0).filter_map(|id| self.record(id)).flat_map(|r| r.to_bytes()).collect()
     }
 
-    /// Takes up the connections of an earlier gateway from its records; empty places are skipped. They go on
-    /// as they were, unaccelerated until enough is known of them. Addresses must mean what they meant then.
+    /// Restores the connections of an earlier gateway from its records; empty slots are skipped. They pass
+    /// with translated windows, unaccelerated, until enough is known of them. Addresses must mean the same as
+    /// when the records were written.
     pub fn restore(&mut self, cx: &mut Cx<'_>, bytes: &[u8]) -> Restored {
         self.take_key(cx);
         let mut restored = Restored::default();

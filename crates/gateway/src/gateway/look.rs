@@ -1,4 +1,4 @@
-//! What can be asked of a gateway while it works.
+//! Queries of a running gateway.
 
 use super::Gateway;
 use crate::counters::Counters;
@@ -7,7 +7,7 @@ use crate::report::{FlowReport, GatewayReport};
 use bentpipe_base::{Addr, Size};
 
 impl Gateway {
-    /// The gateway as a whole.
+    /// Returns the report of the whole gateway.
     pub fn report(&self) -> GatewayReport {
         let passing = self.table.passing();
         GatewayReport {
@@ -24,27 +24,27 @@ impl Gateway {
         }
     }
 
-    /// Bytes that following connections takes; of those that are awake what they have on the heap is not
-    /// counted.
+    /// Memory used for tracking connections. Heap memory inside active flows is not counted.
     fn footprint(&self) -> usize {
         let awake = self.flows.len() as usize * size_of::<Flow>();
         self.table.footprint() + self.flows.footprint() + self.rests.footprint() + awake
     }
 
-    /// True when nothing is held and nothing waits for the hop: after a planned stop the moment to go.
+    /// True if nothing is held and nothing waits for the hop: after a planned stop the gateway can then be
+    /// removed.
     pub fn is_drained(&self) -> bool {
         self.common.memory.used == 0 && self.common.shaper.deadline().is_none()
     }
 
-    /// Totals since it began.
+    /// Totals since the gateway started.
     pub fn counters(&self) -> Counters {
         let mut counters = self.common.counters;
         counters.losses = counters.lost.estimate(self.common.shaper.losses.share());
         counters
     }
 
-    /// Connections from number `from` on, at most `most` of them, and the number to go on from. They come in
-    /// the order of numbers, and one that is there all the time is in exactly one page.
+    /// Returns the connections from number `from` on, at most `most`, and the number at which the next page
+    /// starts. They are ordered by number. A connection that exists throughout appears in exactly one page.
     pub fn flows(&self, from: u32, most: usize) -> (Vec<FlowReport>, Option<u32>) {
         let mut page = Vec::new();
         for id in self.table.ids(from) {
@@ -58,12 +58,12 @@ impl Gateway {
         (page, None)
     }
 
-    /// A connection that has ended, the oldest of those not taken yet.
+    /// Returns the oldest unfetched report of an ended connection.
     pub fn take_closed(&mut self) -> Option<FlowReport> {
         self.ended.pop_front()
     }
 
-    /// Calls `each` with both addresses of every connection: those that a driver must not give away.
+    /// Calls `each` with both addresses of every connection. A driver must not reuse these.
     pub(super) fn table_addresses(&self, each: &mut dyn FnMut(Addr)) {
         for entry in self.table.ids(0).filter_map(|id| self.table.get(id)) {
             entry.key.ends().into_iter().for_each(|end| each(end.0));

@@ -1,11 +1,11 @@
-//! Connections that sleep.
+//! Idle connections.
 //!
-//! An accelerated connection that is awake is large: estimators, a cache, what each side believes. Most
-//! connections are silent most of the time, and then nothing is held and nothing is on the way, so all that
-//! matters fits into a [`Persist`]. After a while the rest is given up. The next packet wakes the connection,
-//! which goes on with what was kept, as a sender does that was idle: what it had learned of the path is old
-//! by then (RFC 2861, section 2). A connection that comes from the record of an earlier gateway sleeps until
-//! its first packet, too; but then something may be on the way.
+//! The state of an active accelerated connection is large: estimators, cache, handshake data. Most
+//! connections are idle most of the time. Then nothing is held and nothing is in flight, so a [`Persist`] is
+//! enough, and the rest of the state is freed after a while. The next packet restores the connection, which
+//! continues as a sender does after an idle period: what it had learned of the path is outdated by then (RFC
+//! 2861, section 2). A connection restored from the record of an earlier gateway is stored like this until
+//! its first packet, too, but then data may be in flight.
 
 use super::Gateway;
 use crate::flow::Flow;
@@ -14,16 +14,16 @@ use crate::table::persist::Persist;
 use crate::table::{Class, NONE};
 use bentpipe_base::{Cx, Duration, Size};
 
-/// Silent for so long with nothing held: it sleeps.
+/// A connection with nothing held is put to sleep after this idle time.
 pub(super) const AFTER: Duration = Duration::from_secs(10);
 
 /// What is kept of a connection that sleeps or has slept.
 #[derive(Debug)]
 pub(super) struct Rest {
     persist: Persist,
-    /// Nothing is on the way, and the edges are true.
+    /// Nothing is in flight, and the window edges are exact.
     is_exact: bool,
-    /// What it counted before it slept.
+    /// Counters from before it slept.
     losses: u64,
     timeouts: u64,
     swallowed: u64,
@@ -36,17 +36,17 @@ impl Rest {
         Self { persist, is_exact, losses, timeouts, swallowed, held_peak }
     }
 
-    /// Of a gateway that was before us.
+    /// For a connection restored from the record of an earlier gateway.
     pub(super) fn of_another(persist: Persist) -> Self {
         Self::new(persist, false, &FlowReport::default())
     }
 
-    /// Of a connection that is over.
+    /// For a connection that has ended.
     pub(super) fn of_ended(persist: Persist) -> Self {
         Self::new(persist, true, &FlowReport::default())
     }
 
-    /// Adds what was counted before to what is told now.
+    /// Adds the earlier counters to a report.
     fn add_to(&self, report: &mut FlowReport) {
         report.losses += self.losses;
         report.timeouts += self.timeouts;
@@ -56,7 +56,7 @@ impl Rest {
 }
 
 impl Gateway {
-    /// What the acceleration of a connection has to tell.
+    /// Returns the flow's part of the report of a connection.
     pub(super) fn told_by(&self, id: u32) -> FlowReport {
         let Some(entry) = self.table.get(id) else { return FlowReport::default() };
         let share = self.common.shaper.losses.share();
@@ -70,14 +70,14 @@ impl Gateway {
         report
     }
 
-    /// What must be known of a connection to pass it correctly; none when nothing must.
+    /// Returns what is needed to pass the packets of a connection correctly; none if nothing is.
     pub(super) fn persist(&self, id: u32) -> Option<Persist> {
         let entry = self.table.get(id)?;
         let awake = self.flows.get(entry.flow).map(|f| f.persist());
         awake.or_else(|| self.rests.get(entry.rest).map(|r| r.persist))
     }
 
-    /// Lets a connection sleep if it may; true when it does.
+    /// Puts a connection to sleep if possible; returns true if it did.
     pub(super) fn sleep(&mut self, cx: &mut Cx<'_>, id: u32) -> bool {
         let Some(entry) = self.table.get(id).copied() else { return false };
         let may = entry.class == Class::Accelerated && entry.why.is_none() && entry.last + AFTER <= cx.now;
@@ -101,7 +101,7 @@ impl Gateway {
         true
     }
 
-    /// Wakes a connection that sleeps.
+    /// Restores the full state of a sleeping connection.
     pub(super) fn wake(&mut self, id: u32) {
         let Some(entry) = self.table.get(id).copied().filter(|e| e.flow == NONE) else { return };
         let Some(rest) = self.rests.get(entry.rest) else { return };

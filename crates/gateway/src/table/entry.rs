@@ -1,7 +1,7 @@
-//! What is known of every connection, accelerated or not: plain data of fixed size, no pointers.
+//! A table entry: what is tracked for every connection, accelerated or not. Fixed size, no heap data.
 //!
-//! The state here is coarse and trusts flags: it only chooses timeouts and names in reports, and what passes
-//! must never be stopped by it. A connection that is accelerated has its own, exact one.
+//! The state here is coarse and derived from flags without further checks. It only selects timeouts and
+//! appears in reports, and never stops packets that pass. An accelerated connection has its own, exact state.
 
 use super::key::Key;
 use super::slab::NONE;
@@ -10,19 +10,19 @@ use crate::counters::Why;
 use crate::report::{End, FlowReport, State};
 use bentpipe_base::{Duration, Flags, Instant, Packet, Seq, Size};
 
-/// Which part of the table an entry counts for. Each is bounded, and none can push out members of another.
+/// The class an entry counts for. Each class has its own limit and cannot displace members of another.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub(crate) enum Class {
-    /// Its handshake is not over.
+    /// The handshake is not complete.
     Opening = 0,
-    /// Accelerated, or was and still needs its windows translated.
+    /// Accelerated, or was accelerated and still needs its windows translated.
     Accelerated = 1,
-    /// Passes: nothing is lost when it is forgotten.
+    /// Passes unaccelerated; may be forgotten at any time.
     Passing = 2,
 }
 
-/// Wire packets that a kernel's super-packet stands for.
+/// Number of wire packets in a super-packet (GSO/GRO).
 #[inline]
 pub(crate) fn wire_packets(packet: &Packet) -> u64 {
     match packet.segment {
@@ -31,15 +31,15 @@ pub(crate) fn wire_packets(packet: &Packet) -> u64 {
     }
 }
 
-/// One connection. Pairs are for LAN and satellite.
+/// One connection. Pairs are in the order LAN, satellite.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Entry {
     pub(crate) key: Key,
-    /// Its acceleration; `NONE` when it passes, or sleeps.
+    /// Number of its flow state; `NONE` if it passes or sleeps.
     pub(crate) flow: u32,
-    /// What is kept of an acceleration that sleeps or has slept.
+    /// Number of its compact state, if it sleeps or has slept.
     pub(crate) rest: u32,
-    /// Its place in the list of its class.
+    /// Its index in the member list of its class.
     pub(crate) place: u32,
     pub(crate) class: Class,
     pub(crate) state: State,
@@ -47,7 +47,7 @@ pub(crate) struct Entry {
     marks: u16,
     /// Sequence number of the SYN that opened it.
     isn: Seq,
-    /// The latest acknowledgment of the host behind the satellite.
+    /// The latest acknowledgment from the host behind the satellite.
     last_ack: Seq,
     pub(crate) opened: Instant,
     pub(crate) last: Instant,
@@ -68,7 +68,8 @@ impl Entry {
     const ACKED_ONCE: u16 = 64;
     const TOLD: u16 = 128;
 
-    /// A connection whose first packet comes from `side`, 0 for the LAN; `is_low`: from its lower end.
+    /// Returns an entry for a first packet from `side` (0: LAN); `is_low`: from the lower endpoint of the
+    /// key.
     pub(crate) fn new(key: Key, side: usize, is_low: bool, first: &Packet, now: Instant) -> Self {
         let opens = first.tcp.flags.has(Flags::SYN) && !first.tcp.flags.has(Flags::ACK);
         let opened_by = if side == 0 { Self::SYN_FROM_LAN } else { Self::SYN_FROM_SATELLITE };
@@ -94,7 +95,7 @@ impl Entry {
         }
     }
 
-    /// True when windows may have to be translated: it is accelerated, awake or asleep, or was.
+    /// True if windows may have to be translated: it is accelerated, awake or asleep, or was.
     pub(crate) const fn is_ours(&self) -> bool {
         self.flow != NONE || self.rest != NONE
     }
@@ -103,12 +104,12 @@ impl Entry {
         self.marks & mark != 0
     }
 
-    /// The side that a packet of its lower or higher end must come from.
+    /// The side that packets of the lower or higher endpoint must come from.
     pub(crate) const fn side_of(&self, is_low: bool) -> usize {
         (is_low != self.is(Self::LAN_IS_LOW)) as usize
     }
 
-    /// The side that opened it, when that was seen.
+    /// The side that opened it, if its SYN was seen.
     pub(crate) const fn opener(&self) -> Option<usize> {
         match (self.is(Self::SYN_FROM_LAN), self.is(Self::SYN_FROM_SATELLITE)) {
             (true, _) => Some(0),
@@ -117,17 +118,17 @@ impl Entry {
         }
     }
 
-    /// True for a SYN that cannot belong to this connection: its ports are used again.
+    /// True for a SYN that cannot belong to this connection: the ports are reused.
     pub(crate) fn is_succeeded_by(&self, side: usize, packet: &Packet) -> bool {
         if !packet.tcp.flags.has(Flags::SYN) || packet.tcp.flags.has(Flags::ACK) {
             return false;
         }
         match self.state {
             State::Closing | State::Closed => true,
-            // a new attempt of the same host; from the other side it is a simultaneous open (RFC 9293,
+            // a new attempt by the same host; from the other side it is a simultaneous open (RFC 9293,
             // section 3.5)
             State::Opening => self.opener() == Some(side) && packet.tcp.seq != self.isn,
-            // an accelerated one knows better: the SYN may be forged, and its receiver answers it (RFC 9293,
+            // for an accelerated connection the SYN may be forged; the receiver's answer decides (RFC 9293,
             // section 3.10.7.4)
             State::Established => {
                 !self.is_ours() && (packet.tcp.seq != self.isn || self.opener() != Some(side))
@@ -135,7 +136,7 @@ impl Entry {
         }
     }
 
-    /// Follows a packet from `side`.
+    /// Updates the entry for a packet from `side`.
     pub(crate) fn note(&mut self, side: usize, packet: &Packet, now: Instant) {
         let flags = packet.tcp.flags;
         self.last = now;
@@ -185,9 +186,9 @@ impl Entry {
         }
     }
 
-    /// True for the first packet of `side` after the handshake's part that came through here, when the
-    /// SYN/ACK did not. A bare ACK of who is to give it tells nothing: it answers a SYN that came again (RFC
-    /// 9293, section 3.10.7.4), and the SYN/ACK is lost, or late, and will come.
+    /// True for the first packet from `side` after a SYN whose SYN/ACK was not seen here. A bare ACK from the
+    /// side that must send the SYN/ACK does not count: it answers a retransmitted SYN (RFC 9293, section
+    /// 3.10.7.4), and the SYN/ACK is lost or still to come.
     pub(crate) fn lacks_answer(&self, side: usize, packet: &Packet) -> bool {
         let flags = packet.tcp.flags;
         let is_bare = packet.seq_len() == 0 && self.opener().is_some_and(|opener| opener != side);
@@ -198,32 +199,32 @@ impl Entry {
             && !flags.has(Flags::RST)
     }
 
-    /// Wire packets that tell beyond doubt that the other direction goes another way.
+    /// Packets in one direction after which the other direction certainly takes another path.
     const ONE_SIDED: u64 = 8;
 
-    /// True when all packets so far came from one side, and enough did.
+    /// True if enough packets were seen, all from one side.
     pub(crate) fn is_one_sided(&self) -> bool {
         let [lan, satellite] = self.packets;
         lan.min(satellite) == 0 && lan.max(satellite) >= Self::ONE_SIDED
     }
 
-    /// True when the handshake was changed, or may have been: a SYN that comes through the hop gets an
-    /// option, or the answer to one that does not.
+    /// True if the handshake was or may have been changed: either the SYN came from the satellite and got an
+    /// option, or the SYN/ACK did.
     pub(crate) fn is_delicate(&self) -> bool {
         self.is_ours() && (self.opener() != Some(0) || self.is(Self::SYN_ACK))
     }
 
-    /// True when no packet came from the other side than `side`.
+    /// True if no packet came from the side opposite to `side`.
     pub(crate) const fn is_only_from(&self, side: usize) -> bool {
         self.packets[1 - side] == 0
     }
 
-    /// True when packets came from both sides.
+    /// True if packets came from both sides.
     pub(crate) const fn is_from_both(&self) -> bool {
         self.packets[0] > 0 && self.packets[1] > 0
     }
 
-    /// When it is forgotten unless something comes.
+    /// When it is forgotten unless a packet arrives.
     pub(crate) fn expires(&self, timeouts: &Timeouts) -> Instant {
         self.last
             + match self.state {
@@ -234,14 +235,14 @@ impl Entry {
             }
     }
 
-    /// Marks it as told of; false when it was.
+    /// Marks it as reported; returns false if it was already.
     pub(crate) const fn tell(&mut self) -> bool {
         let is_news = !self.is(Self::TOLD);
         self.marks |= Self::TOLD;
         is_news
     }
 
-    /// What is known of it, put into what its acceleration says.
+    /// Adds the entry's data to the flow's report.
     pub(crate) fn report(&self, mut of: FlowReport, end: Option<End>) -> FlowReport {
         let mut ends = self.key.ends();
         if !self.is(Self::LAN_IS_LOW) {
@@ -257,7 +258,7 @@ impl Entry {
         of.last = self.last;
         of.packets = self.packets;
         of.bytes = self.bytes.map(Size);
-        // the FIN counts in sequence numbers; it is no payload
+        // the FIN takes a sequence number, but is no payload
         let fin = u64::from(self.is(Self::FIN_FROM_LAN) && self.state >= State::Closing);
         of.delivered = Size(self.acked.saturating_sub(fin));
         of.took = if self.data_from == Instant::NEVER {

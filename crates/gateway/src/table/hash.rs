@@ -1,13 +1,13 @@
 //! SipHash-1-3: a keyed hash for table indices (Aumasson & Bernstein, "SipHash: a fast short-input PRF",
 //! 2012; the 1-3 variant is the one the hash tables of Rust, Python and Ruby use).
 //!
-//! Whoever can choose addresses and ports could otherwise make all connections fall into one place of the
-//! table, and each look-up a walk past all of them. With a secret key of 128 bits nobody outside can find
-//! such a set. The key comes from the driver's random streams: equal seeds give equal tables, so a simulation
-//! repeats; a live driver must seed its world with random bits of the system. Deviation: the input is always
-//! two words of 64 bits, the second with the length in its upper byte as the paper's padding puts it.
+//! Without a keyed hash, an attacker who chooses addresses and ports could put all connections into one run
+//! of the table and make every look-up slow. With a secret 128-bit key nobody outside can find such a set.
+//! The key comes from the driver's random streams: equal seeds give equal tables, so simulations are
+//! reproducible; a live driver must seed its world with random bits from the system. Deviation: the input is
+//! always two 64-bit words, the second with the length in its upper byte as in the paper's padding.
 
-/// The secret.
+/// The secret key.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct HashKey(pub(crate) u64, pub(crate) u64);
 
@@ -26,7 +26,7 @@ const fn round([mut a, mut b, mut c, mut d]: [u64; 4]) -> [u64; 4] {
 }
 
 impl HashKey {
-    /// The hash of 8 + `rest` bytes, `rest` < 8; the upper byte of `last` must be free.
+    /// Hashes 8 + `rest` bytes, `rest` < 8; the upper byte of `last` must be zero.
     #[inline]
     pub(crate) const fn hash(self, first: u64, last: u64, rest: u8) -> u64 {
         debug_assert!(last >> 56 == 0 && rest < 8, "a block of its own begins after 7 bytes");
@@ -56,7 +56,7 @@ mod tests {
     #[test]
     #[expect(deprecated, reason = "the only SipHash-2-4 at hand; its rounds are the same")]
     fn the_round_is_that_of_the_paper() {
-        // SipHash-2-4 from the same round, against the one of std
+        // SipHash-2-4 built from the same round, compared with that of std
         use std::hash::{Hasher, SipHasher};
         let key = HashKey(0x0706_0504_0302_0100, 0x0f0e_0d0c_0b0a_0908);
         for (first, last) in [(0, 0), (1, 2), (u64::MAX, 0xffff_ffff), (0x1234_5678_9abc_def0, 77)] {
@@ -83,7 +83,7 @@ mod tests {
 
     #[test]
     fn agrees_with_the_hasher_of_std() {
-        // std's DefaultHasher is SipHash-1-3 with key 0; u64 and u32 go in as bytes in native order
+        // std's DefaultHasher is SipHash-1-3 with key 0
         use std::hash::Hasher;
         let mut theirs = std::collections::hash_map::DefaultHasher::new();
         theirs.write(&42u64.to_le_bytes());

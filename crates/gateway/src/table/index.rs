@@ -1,16 +1,16 @@
-//! Where entries lie, by the hash of their key: open addressing with linear probing (Knuth, TAOCP 3, section
-//! 6.4, algorithm L).
+//! Finds entries by the hash of their key: open addressing with linear probing (Knuth, TAOCP 3, section 6.4,
+//! algorithm L).
 //!
-//! A place holds the entry's number and 32 bits of its hash, 8 bytes together, and at most half of the places
-//! are in use, so a look-up rarely touches more than one cache line before the entry itself. Removing moves
-//! later members of a run back (algorithm R), so no markers are left over and a table that was flooded is as
-//! fast as a new one. The size is fixed from the limits at the start: nothing grows under attack. Never
-//! iterated, so no order can leak out.
+//! A slot holds the entry's number and 32 bits of its hash (8 bytes), and at most half of the slots are used,
+//! so a look-up rarely touches more than one cache line before the entry itself. Removing moves later members
+//! of a run back (algorithm R), so there are no tombstones, and a table is as fast after a flood as a new
+//! one. The size is fixed by the limits: nothing grows under attack. The index is never iterated, so results
+//! cannot depend on its order.
 
-/// Entries by hash.
+/// Entry numbers by hash.
 #[derive(Debug)]
 pub(crate) struct Index {
-    /// Hash in the upper half, number plus one in the lower; 0 is free.
+    /// Hash in the upper half, number plus one in the lower; 0 if free.
     places: Vec<u64>,
     len: usize,
 }
@@ -20,22 +20,22 @@ const fn tag(hash: u64) -> u64 {
 }
 
 impl Index {
-    /// With room for `capacity` entries.
+    /// Returns an index with room for `capacity` entries.
     pub(crate) fn new(capacity: usize) -> Self {
         Self { places: vec![0; (capacity.max(8) * 2).next_power_of_two()], len: 0 }
     }
 
-    /// How many entries fit.
+    /// Largest number of entries.
     pub(crate) const fn capacity(&self) -> usize {
         self.places.len() / 2
     }
 
-    /// Entries in it.
+    /// Number of entries.
     pub(crate) const fn len(&self) -> usize {
         self.len
     }
 
-    /// Bytes it takes.
+    /// Memory used, in bytes.
     pub(crate) const fn footprint(&self) -> usize {
         self.places.capacity() * size_of::<u64>()
     }
@@ -50,8 +50,8 @@ impl Index {
         (at + 1) & (self.places.len() - 1)
     }
 
-    /// The place that holds an entry with this hash for which `is_it` is true, or the free place at the end
-    /// of its run.
+    /// Returns the slot of the entry with this hash for which `is_it` is true, or the free slot at the end of
+    /// its run.
     #[inline]
     fn seek(&self, hash: u64, mut is_it: impl FnMut(u32) -> bool) -> usize {
         let mut at = self.home(tag(hash));
@@ -64,14 +64,14 @@ impl Index {
         }
     }
 
-    /// The entry with this hash for which `is_it` is true.
+    /// Returns the entry with this hash for which `is_it` is true.
     #[inline]
     pub(crate) fn find(&self, hash: u64, is_it: impl FnMut(u32) -> bool) -> Option<u32> {
         let place = self.places[self.seek(hash, is_it)];
         (place != 0).then(|| place as u32 - 1)
     }
 
-    /// Adds an entry that is not in it.
+    /// Adds an entry that is not in the index.
     pub(crate) fn insert(&mut self, hash: u64, id: u32) {
         assert!(
             self.len < self.capacity() && id < u32::MAX,
@@ -82,14 +82,14 @@ impl Index {
         self.len += 1;
     }
 
-    /// Takes an entry out.
+    /// Removes an entry.
     pub(crate) fn remove(&mut self, hash: u64, id: u32) {
         let mut hole = self.seek(hash, |other| other == id);
         assert!(self.places[hole] != 0, "an entry is in the index as long as it lives");
         self.len -= 1;
         let mut at = self.after(hole);
         while self.places[at] != 0 {
-            // may move back when its home does not lie cyclically between the hole and its place
+            // may move back if its home slot is not cyclically between the hole and its slot
             let mask = self.places.len() - 1;
             let from_home = at.wrapping_sub(self.home(self.places[at] >> 32)) & mask;
             if from_home >= (at.wrapping_sub(hole) & mask) {
@@ -109,12 +109,12 @@ mod tests {
     use std::collections::BTreeMap;
 
     proptest! {
-        /// Against a map, with hashes from so few values that runs are long and wrap around the end.
+        /// Compares with a map. Few hash values make runs long and let them wrap around.
         #[test]
         fn agrees_with_a_map(ops in proptest::collection::vec((any::<bool>(), 0u64..24), 1..300)) {
             let mut index = Index::new(8);
             let mut oracle: BTreeMap<u64, u32> = BTreeMap::new();
-            // two keys share each tag; homes crowd around the end of the table
+            // two keys share each tag, and home slots crowd around the end of the table
             let hash = |key: u64| ((key / 2) % 12 + 10) << 32;
             for (i, (insert, key)) in ops.into_iter().enumerate() {
                 let id = i as u32 * 100 + key as u32;

@@ -1,12 +1,12 @@
-//! What names a connection: two addresses and two ports, the same for both directions.
+//! The key of a connection: two addresses and two ports, the same for both directions.
 
 use super::hash::HashKey;
 use bentpipe_base::{Addr, Packet};
 
-/// One end.
+/// One endpoint.
 pub(crate) type Socket = (Addr, u16);
 
-/// Both ends in a fixed order, the lower one first. 12 bytes.
+/// Both endpoints, the lower one first. 12 bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Key {
     low: Addr,
@@ -16,14 +16,14 @@ pub(crate) struct Key {
 }
 
 impl Key {
-    /// The connection that a packet belongs to, and whether it comes from the lower end.
+    /// Returns the connection of a packet, and whether it comes from the lower endpoint.
     #[inline]
     pub(crate) fn of(packet: &Packet) -> (Self, bool) {
         Self::between((packet.src, packet.sport), (packet.dst, packet.dport))
     }
 
-    /// The connection between two ends, and whether the first is the lower one. An end that talks to itself
-    /// is lower.
+    /// Returns the connection between two endpoints, and whether the first is the lower one. An endpoint that
+    /// talks to itself counts as lower.
     #[inline]
     pub(crate) fn between(from: Socket, to: Socket) -> (Self, bool) {
         let is_low = from <= to;
@@ -31,7 +31,7 @@ impl Key {
         (Self { low: low.0, high: high.0, low_port: low.1, high_port: high.1 }, is_low)
     }
 
-    /// The lower and the higher end.
+    /// The lower and the higher endpoint.
     pub(crate) const fn ends(self) -> [Socket; 2] {
         [(self.low, self.low_port), (self.high, self.high_port)]
     }

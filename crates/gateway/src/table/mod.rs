@@ -1,13 +1,13 @@
-//! The table of connections: bounded, deterministic, and hard to fill on purpose.
+//! The connection table: bounded, deterministic, and protected against floods.
 //!
-//! It has three parts, each with a limit of its own ([`Class`]). Connections that open live in a part that a
-//! flood of SYNs can fill without touching the others: when it is full a few of its members are drawn at
-//! random and the oldest of them makes room (random replacement; against it an attacker must send as fast as
-//! all others together). A member whose SYN or SYN/ACK was changed here is protected while its handshake may
-//! still go on: forgetting it then would leave the two hosts with different ideas of their windows. When all
-//! that were drawn are protected the newcomer passes. Accelerated connections are never replaced; when there
-//! are enough of them, newcomers pass. Those that pass are replaced too, one-sided ones before others:
-//! forgetting one costs a line in a report.
+//! It has three classes, each with its own limit ([`Class`]):
+//! - Opening connections have a limit of their own, so a SYN flood cannot displace others. If the class is
+//!   full, a few members are drawn at random and the oldest of them is evicted (random replacement: an
+//!   attacker must send as fast as all others together). A member whose SYN or SYN/ACK was changed here is
+//!   protected while its handshake may still be going on: if it were forgotten, the two hosts would disagree
+//!   on their windows. If all drawn members are protected, the new connection is not tracked and passes.
+//! - Accelerated connections are never evicted. At the limit, new connections pass.
+//! - Passing connections may be evicted, one-sided ones first: only their report is lost.
 
 mod entry;
 mod hash;
@@ -29,18 +29,18 @@ use crate::report::State;
 use bentpipe_base::{Duration, Instant};
 use index::Index;
 
-/// How long a connection whose handshake was changed is safe from replacement: a handshake over two hops of a
-/// satellite with one SYN lost.
+/// How long a connection with a changed handshake is protected from eviction: time for a handshake over two
+/// satellite hops with one lost SYN.
 const PROTECTED: Duration = Duration::from_secs(5);
-/// Members that are looked at for a victim.
+/// Members drawn to find one to evict.
 const DRAWN: u32 = 8;
 
-/// All connections that are followed.
+/// All tracked connections.
 #[derive(Debug)]
 pub(crate) struct Table {
     index: Index,
     entries: Slab<Entry>,
-    /// Members of each class, in no order.
+    /// Members of each class, unordered.
     members: [Vec<u32>; 3],
     /// Passing entries by reason.
     passing: [u32; Why::ALL.len()],
@@ -50,14 +50,14 @@ pub(crate) struct Table {
     draws: u64,
 }
 
-/// Entries that can be there at a time. An established one may come from the part for opening ones when its
-/// own is just full.
+/// Largest number of entries. An established connection may still count as opening while the class it moves
+/// to is full.
 const fn capacity(limits: &Limits) -> usize {
     limits.flows as usize + 2 * limits.opening as usize + limits.passing as usize
 }
 
 impl Table {
-    /// An empty table.
+    /// Returns an empty table.
     pub(crate) fn new(limits: &Limits, key: HashKey) -> Self {
         Self {
             index: Index::new(capacity(limits)),
@@ -71,7 +71,7 @@ impl Table {
         }
     }
 
-    /// Finds everything by another key, and makes room for at least as many as `limits` allow.
+    /// Rehashes the table with `key` and makes room for at least as many entries as `limits` allow.
     pub(crate) fn rebuild(&mut self, limits: &Limits, key: HashKey) {
         let room = capacity(limits).max(self.entries.len() as usize);
         if key == self.key && room <= self.index.capacity() {
@@ -86,12 +86,12 @@ impl Table {
         }
     }
 
-    /// The key it finds by.
+    /// The hash key.
     pub(crate) const fn key(&self) -> HashKey {
         self.key
     }
 
-    /// A number of the connection's own, uniform and unknown outside: the same for every copy of its SYN.
+    /// Returns a uniform number that outsiders cannot predict; retransmitted SYNs get the same one.
     pub(crate) const fn draw(&self, key: Key, isn: u32) -> u32 {
         let [low, high] = key.ends();
         let addrs = (low.0.0 as u64) << 32 | high.0.0 as u64;
@@ -110,7 +110,7 @@ impl Table {
         self.entries.get(id)
     }
 
-    /// Changes an entry; its class, state and reason are counted anew.
+    /// Changes an entry and updates the counts by class, state and reason.
     #[inline]
     pub(crate) fn update<T>(&mut self, id: u32, change: impl FnOnce(&mut Entry) -> T) -> Option<T> {
         let entry = self.entries.get_mut(id)?;
@@ -158,7 +158,7 @@ impl Table {
         }
     }
 
-    /// Adds a connection that is not in it. There must be room: see [`Table::has_room`].
+    /// Adds a connection that is not in the table. There must be room: see [`Table::has_room`].
     pub(crate) fn insert(&mut self, entry: Entry) -> u32 {
         let id = self.entries.insert(entry);
         self.index.insert(entry.key.hash(self.key), id);
@@ -168,7 +168,7 @@ impl Table {
         id
     }
 
-    /// Takes a connection out.
+    /// Removes a connection.
     pub(crate) fn remove(&mut self, id: u32) -> Option<Entry> {
         let entry = self.entries.remove(id)?;
         self.index.remove(entry.key.hash(self.key), id);
@@ -179,32 +179,32 @@ impl Table {
         Some(entry)
     }
 
-    /// How many there are of a class.
+    /// Number of entries in a class.
     pub(crate) const fn count(&self, class: Class) -> u32 {
         self.members[class as usize].len() as u32
     }
 
-    /// How many there are in all.
+    /// Number of entries.
     pub(crate) const fn len(&self) -> u32 {
         self.entries.len()
     }
 
-    /// How many pass, by reason.
+    /// Number of passing entries by reason.
     pub(crate) const fn passing(&self) -> [u32; Why::ALL.len()] {
         self.passing
     }
 
-    /// How many there are by state.
+    /// Number of entries by state.
     pub(crate) const fn states(&self) -> [u32; State::ALL.len()] {
         self.states
     }
 
-    /// Numbers from `from` on, ascending.
+    /// Entry numbers from `from` on, ascending.
     pub(crate) fn ids(&self, from: u32) -> impl Iterator<Item = u32> + '_ {
         self.entries.ids(from)
     }
 
-    /// True when a member more may join `class`.
+    /// True if `class` has room for one more member.
     pub(crate) fn has_room(&self, class: Class, limits: &Limits) -> bool {
         let most = match class {
             Class::Opening => limits.opening,
@@ -214,7 +214,7 @@ impl Table {
         self.count(class) < most && self.index.len() < self.index.capacity()
     }
 
-    /// Who makes room in a full class; nobody when all that were looked at are protected.
+    /// Chooses the member of a full class to evict; none if all drawn members are protected.
     pub(crate) fn victim(&mut self, class: Class, now: Instant) -> Option<u32> {
         let members = &self.members[class as usize];
         let mut best: Option<(bool, Instant, u32)> = None;
@@ -236,7 +236,7 @@ impl Table {
         best.map(|b| b.2)
     }
 
-    /// Bytes it takes.
+    /// Memory used, in bytes.
     pub(crate) fn footprint(&self) -> usize {
         let members: usize = self.members.iter().map(|m| m.capacity() * size_of::<u32>()).sum();
         self.index.footprint() + self.entries.footprint() + self.wheel.footprint() + members

@@ -1,68 +1,66 @@
-//! What of a connection outlives the gateway: a record of fixed size, no pointers.
+//! The part of a connection's state that survives the gateway: a record of fixed size.
 //!
-//! A gateway that inserted or removed a window scale must go on translating windows until the connection
-//! ends, also after it was killed and started again. That much cannot be learned from later packets;
-//! everything else can. So a record holds the names of both ends, the shifts, and the edges at the time it
-//! was written, from which a connection goes on unaccelerated until its state is known again. A connection
-//! that sleeps is kept in the same form: then nothing is on the way, the edges are exact, and it goes on as
-//! it was.
+//! A gateway that inserted or removed a window scale must translate windows until the connection ends, even
+//! after a crash and restart. The shifts cannot be learned from later packets; everything else can. So a
+//! record holds addresses and ports, the shifts, and the window edges at the time of writing. After a restart
+//! the connection passes unaccelerated until its current state is known. A sleeping connection is stored in
+//! the same form: nothing is in flight then, the edges are exact, and it continues as before.
 //!
-//! A driver keeps the records in a file that it maps into memory, each at the place with its number, and
-//! writes one when it changed: at the end of a handshake and at the end of a connection, not for each packet.
-//! A record that was torn in the middle of writing fails its check and is not used. Addresses are the
-//! driver's own numbers: it must restore those first.
+//! A driver keeps the records in a memory-mapped file, each in the slot with its number, and writes one when
+//! it changes: at the end of the handshake and of the connection, not per packet. The checksum rejects torn
+//! records. Addresses are the driver's own numbers, which it must restore first.
 
 use super::hash::HashKey;
 use super::key::Key;
 use bentpipe_base::{Addr, Duration, Seq};
 use core::fmt;
 
-/// Bytes of a record.
+/// Size of a record in bytes.
 pub const RECORD: usize = 64;
 
-/// The layout that is written here.
+/// Version of the record layout.
 const VERSION: u8 = 1;
-/// The check guards against torn writing, not against forging: its key is no secret.
+/// Key of the checksum. Not secret: it protects against torn writes, not against forging.
 const CHECK: HashKey = HashKey(0x6265_6e74_7069_7065, 0x7265_636f_7264);
 
-/// What an accelerated connection needs to be passed correctly later on.
+/// What is needed to pass the packets of an accelerated connection correctly later on.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Persist {
-    /// The shift that the sender takes the receiver's windows for: the one in the SYN that it saw.
+    /// The shift that the sender applies to windows it receives: the one in the SYN that it saw.
     pub shown_shift: u8,
-    /// The shift that the receiver really uses.
+    /// The shift that the receiver actually uses.
     pub receiver_shift: u8,
-    /// The shift that the sender really uses.
+    /// The shift that the sender actually uses.
     pub sender_shift: u8,
-    /// The shift that the receiver takes the sender's windows for.
+    /// The shift that the receiver applies to the sender's windows.
     pub believed_shift: u8,
     /// Both sides use timestamps (RFC 7323).
     pub timestamps: bool,
     /// Both sides may use SACK (RFC 2018).
     pub sack: bool,
-    /// Largest segment towards the satellite.
+    /// Largest segment size towards the satellite.
     pub mss: u16,
-    /// The receiver has everything below.
+    /// The receiver has everything before this.
     pub una: Seq,
-    /// Nothing from here on was forwarded.
+    /// Nothing from here on was sent by the sender.
     pub next: Seq,
-    /// Right edge of the window as the receiver advertised it.
+    /// Right edge of the window that the receiver advertised.
     pub edge: Seq,
-    /// Right edge that the sender was shown.
+    /// Right edge of the window advertised to the sender.
     pub shown_edge: Seq,
-    /// The sender has everything below of what comes from the receiver.
+    /// The sender has received everything before this from the receiver.
     pub back_una: Seq,
-    /// The largest window that the receiver has advertised; more than 4 GiB counts as that.
+    /// The largest window that the receiver has advertised, at most 4 GiB - 1.
     pub largest: u32,
-    /// Round trip behind the gateway; zero when it is not known. Kept to the microsecond.
+    /// RTT behind the gateway, in whole microseconds; zero if unknown.
     pub hop_trip: Duration,
-    /// Round trip in front of it; likewise.
+    /// RTT in front of the gateway, likewise.
     pub lan_trip: Duration,
 }
 
 impl Persist {
-    /// True when packets of this connection are right as they are: both sides read windows as they are meant,
-    /// and the sender was shown what there is.
+    /// True if packets need no translation: both sides use the shifts that the other side expects, and the
+    /// sender was shown the receiver's edge.
     pub const fn is_transparent(&self) -> bool {
         let same = self.shown_shift == self.receiver_shift && self.believed_shift == self.sender_shift;
         same && self.shown_edge.0 == self.edge.0
@@ -72,13 +70,13 @@ impl Persist {
 /// Why a record cannot be used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RecordError {
-    /// It is not as long as a record is.
+    /// Wrong length.
     Length(usize),
-    /// It was written by another version.
+    /// Written by another version.
     Version(u8),
-    /// Its check does not hold: it was torn, or is none.
+    /// Wrong checksum: torn, or not a record.
     Check,
-    /// It holds a value that no connection can have.
+    /// Contains an impossible value.
     Value(&'static str),
 }
 
@@ -95,24 +93,24 @@ impl fmt::Display for RecordError {
 
 impl core::error::Error for RecordError {}
 
-/// A connection with its names: those of the host at the LAN first.
+/// A connection: addresses and ports with the LAN host first, and its state.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Record {
     /// Addresses.
     pub addrs: [Addr; 2],
     /// Ports.
     pub ports: [u16; 2],
-    /// What its acceleration needs.
+    /// The saved state.
     pub persist: Persist,
 }
 
 impl Record {
-    /// The key, and whether the host at the LAN is the lower end.
+    /// Returns the key, and whether the LAN host is the lower endpoint.
     pub(crate) fn key(&self) -> (Key, bool) {
         Key::between((self.addrs[0], self.ports[0]), (self.addrs[1], self.ports[1]))
     }
 
-    /// As bytes. An empty place is all zeros.
+    /// Serialises the record. An empty slot is all zeros.
     pub fn to_bytes(&self) -> [u8; RECORD] {
         let p = &self.persist;
         let mut out = [0; RECORD];
@@ -137,10 +135,10 @@ impl Record {
         out
     }
 
-    /// From bytes; none for an empty place.
+    /// Parses a record; none for an empty slot.
     ///
     /// # Errors
-    /// When the bytes are not what [`Record::to_bytes`] writes.
+    /// If the bytes are not what [`Record::to_bytes`] writes.
     pub fn from_bytes(bytes: &[u8]) -> Result<Option<Self>, RecordError> {
         let bytes: &[u8; RECORD] = bytes.try_into().map_err(|_| RecordError::Length(bytes.len()))?;
         if bytes.iter().all(|b| *b == 0) {
@@ -171,7 +169,7 @@ impl Record {
             hop_trip: Duration::from_micros(u64::from(word32(bytes, 44))),
             lan_trip: Duration::from_micros(u64::from(word32(bytes, 48))),
         };
-        // RFC 7323, section 2.3: a shift is at most 14
+        // RFC 7323, section 2.3: the shift is at most 14
         if bytes[4..8].iter().any(|shift| *shift > 14) {
             return Err(RecordError::Value("window scale"));
         }
@@ -192,7 +190,7 @@ fn word64(bytes: &[u8; RECORD], at: usize) -> u64 {
     u64::from(word32(bytes, at + 4)) << 32 | u64::from(word32(bytes, at))
 }
 
-/// The check over all bytes before it.
+/// The checksum of the first 56 bytes.
 fn check(bytes: &[u8; RECORD]) -> u64 {
     (0..56).step_by(8).fold(0, |sum, at| {
         let word = word64(bytes, at);
@@ -273,7 +271,7 @@ mod tests {
         let plain = Persist { shown_shift: 7, receiver_shift: 7, ..Persist::default() };
         assert!(plain.is_transparent() && !Persist { receiver_shift: 0, ..plain }.is_transparent());
         assert!(!Persist { sender_shift: 2, ..plain }.is_transparent());
-        // a right edge must not move left (RFC 9293, section 3.8.6)
+        // the right edge must not move left (RFC 9293, section 3.8.6)
         assert!(!Persist { shown_edge: Seq(1), ..plain }.is_transparent());
     }
 }

@@ -1,9 +1,9 @@
-//! Values with small numbers for names, in chunks: growing moves nothing, so no packet ever waits for a copy
-//! of the whole table.
+//! Values with small integer handles, stored in chunks: growing moves nothing, so no packet waits while a
+//! whole table is copied.
 
-/// Values in a chunk.
+/// Values per chunk.
 const CHUNK: usize = 1024;
-/// No number.
+/// No handle.
 pub(crate) const NONE: u32 = u32::MAX;
 
 #[derive(Debug)]
@@ -13,7 +13,7 @@ enum Entry<T> {
     Free(u32),
 }
 
-/// Values by number; a number is used again after its value was taken out.
+/// Values by handle; handles of removed values are reused.
 #[derive(Debug)]
 pub(crate) struct Slab<T> {
     chunks: Vec<Vec<Entry<T>>>,
@@ -28,7 +28,7 @@ impl<T> Default for Slab<T> {
 }
 
 impl<T> Slab<T> {
-    /// Adds a value.
+    /// Adds a value and returns its handle.
     pub(crate) fn insert(&mut self, value: T) -> u32 {
         self.len += 1;
         if let Some(entry) = self.entry_mut(self.free)
@@ -67,7 +67,7 @@ impl<T> Slab<T> {
         }
     }
 
-    /// Takes a value out.
+    /// Removes a value.
     pub(crate) fn remove(&mut self, id: u32) -> Option<T> {
         let next = self.free;
         let entry = self.entry_mut(id)?;
@@ -80,18 +80,18 @@ impl<T> Slab<T> {
         Some(value)
     }
 
-    /// The numbers in use from `from` on, ascending.
+    /// Handles in use from `from` on, ascending.
     pub(crate) fn ids(&self, from: u32) -> impl Iterator<Item = u32> + '_ {
         let end = self.chunks.last().map_or(0, |last| (self.chunks.len() - 1) * CHUNK + last.len()) as u32;
         (from..end).filter(|id| self.get(*id).is_some())
     }
 
-    /// Values in it.
+    /// Number of values.
     pub(crate) const fn len(&self) -> u32 {
         self.len
     }
 
-    /// Bytes it takes.
+    /// Memory used, in bytes.
     pub(crate) const fn footprint(&self) -> usize {
         self.chunks.len() * CHUNK * size_of::<Entry<T>>()
             + self.chunks.capacity() * size_of::<Vec<Entry<T>>>()

@@ -1,4 +1,4 @@
-//! The table against a model that is slow and obvious.
+//! The table compared with a simple model.
 
 use super::*;
 use bentpipe_base::{Addr, Flags, Packet};
@@ -139,7 +139,7 @@ fn one_sided_connections_make_room_first() {
     }
     let id = table.insert(one_sided);
     table.insert(entry(3, Flags::ACK, 0));
-    // eight draws of two: one of them is missed once in 128 times
+    // eight draws of two members miss one of them once in 128 times
     let hits = (0..100).filter(|_| table.victim(Class::Passing, Instant(500)) == Some(id)).count();
     assert!(hits > 90, "{hits}");
 }

@@ -1,30 +1,30 @@
 //! Deadlines of connections in a hierarchical timing wheel (Varghese & Lauck, "Hashed and hierarchical timing
 //! wheels", 1987, scheme 7).
 //!
-//! Time is cut into ticks of 2^18 ns (0.26 ms). Level 0 has a slot for each of the next 64 ticks, level 1 for
-//! each of the next 64 times 64 and so on. An entry lies where its tick first differs from the present one,
-//! counted in digits of base 64; it moves down a level when time comes to its slot. Setting and taking back
-//! cost a list operation each, finding the earliest slot a look at one word per level. Deviation: within a
-//! tick deadlines are exact, and entries that are due come out ordered by deadline and number, so reruns are
-//! equal and nothing is late. A deadline that is put off is not moved: its entry comes out early and its
-//! owner sets it again.
+//! Time is divided into ticks of 2^18 ns (0.26 ms). Level 0 has a slot for each of the next 64 ticks, level 1
+//! for each of the next 64 times 64, and so on. An entry's level is the highest base-64 digit in which its
+//! tick differs from the current one; it moves down a level when its slot is reached. Setting and removing
+//! cost one list operation each, finding the earliest slot one word per level. Deviation: within a tick
+//! deadlines are exact, and due entries are returned ordered by deadline and number, so runs are reproducible
+//! and nothing fires late. A postponed deadline is not moved: its entry fires early and the owner sets it
+//! again.
 
 use bentpipe_base::Instant;
 
-/// A tick is 2^18 ns long.
+/// Ticks last 2^18 ns.
 const TICK_BITS: u32 = 18;
-/// Bits of a digit: 64 slots.
+/// Bits per digit: 64 slots.
 const DIGIT_BITS: u32 = 6;
 const SLOTS: usize = 1 << DIGIT_BITS;
-/// 18 + 8 * 6 bits: every instant has its place.
+/// 18 + 8 * 6 bits cover every instant.
 const LEVELS: usize = 8;
-/// Links in a chunk.
+/// Links per chunk.
 const CHUNK: usize = 1024;
 const NONE: u32 = u32::MAX;
 /// Not in the wheel.
 const OUT: u16 = u16::MAX;
 
-/// Where one entry hangs.
+/// List node of one entry.
 #[derive(Clone, Copy, Debug)]
 struct Link {
     at: Instant,
@@ -35,15 +35,15 @@ struct Link {
 
 const NOT_IN: Link = Link { at: Instant::NEVER, next: NONE, prev: NONE, slot: OUT };
 
-/// Deadlines by the number of their owner.
+/// Deadlines by number of their owner.
 #[derive(Debug)]
 pub(crate) struct Wheel {
     links: Vec<Vec<Link>>,
     heads: [[u32; SLOTS]; LEVELS],
     filled: [u64; LEVELS],
-    /// Number of the present tick.
+    /// The current tick.
     tick: u64,
-    /// When to look again: see [`Wheel::next`]; none: to be found anew.
+    /// When to look again: see [`Wheel::next`]; none if it must be computed.
     earliest: Option<Instant>,
     len: usize,
 }
@@ -75,7 +75,7 @@ impl Wheel {
         &mut chunk[within]
     }
 
-    /// Sees to it that `id` comes out at `at` or before.
+    /// Ensures that `id` fires at `at` or earlier.
     #[inline]
     pub(crate) fn set(&mut self, id: u32, at: Instant) {
         if self.link(id).at > at {
@@ -84,12 +84,12 @@ impl Wheel {
         }
     }
 
-    /// True when the deadline of `id` has come.
+    /// True if the deadline of `id` has come.
     pub(crate) fn is_due(&mut self, id: u32, now: Instant) -> bool {
         self.link(id).at <= now
     }
 
-    /// Takes `id` out.
+    /// Removes `id`.
     pub(crate) fn unset(&mut self, id: u32) {
         let Link { at, next, prev, slot } = core::mem::replace(self.link(id), NOT_IN);
         if slot == OUT {
@@ -113,7 +113,7 @@ impl Wheel {
         self.len -= 1;
     }
 
-    /// Hangs `id`, which is not in the wheel, where it belongs.
+    /// Inserts `id`, which must not be in the wheel.
     fn hang(&mut self, id: u32, at: Instant) {
         let tick = (at.0 >> TICK_BITS).max(self.tick);
         let apart = (tick ^ self.tick) | 1;
@@ -127,7 +127,7 @@ impl Wheel {
             self.link(next).prev = id;
         }
         *self.link(id) = Link { at, next, prev: NONE, slot: (level * SLOTS + i) as u16 };
-        // time must not pass the beginning of a slot without opening it
+        // the slot must be opened when time reaches its start
         let look = if level == 0 { at } else { Instant(tick >> shift << shift << TICK_BITS) };
         if self.len == 0 || self.earliest.is_some_and(|earliest| look < earliest) {
             self.earliest = Some(look);
@@ -135,7 +135,7 @@ impl Wheel {
         self.len += 1;
     }
 
-    /// When to look again: the earliest deadline, or a moment before it when that lies far ahead.
+    /// When to look again: the earliest deadline, or an earlier moment if it is far ahead.
     pub(crate) fn next(&mut self) -> Option<Instant> {
         if self.len == 0 {
             return None;
@@ -148,7 +148,7 @@ impl Wheel {
         self.earliest
     }
 
-    /// The least deadline of a list.
+    /// The earliest deadline in a list.
     fn least(&self, mut at: u32) -> Instant {
         let mut least = Instant::NEVER;
         while at != NONE {
@@ -159,17 +159,17 @@ impl Wheel {
         least
     }
 
-    /// The earliest slot that is not empty: its level, its place, its first tick.
+    /// The earliest non-empty slot: its level, index and first tick.
     fn first(&self) -> Option<(usize, usize, u64)> {
         let level = self.filled.iter().position(|f| *f != 0)?;
-        // slots below the present digit are empty: time has passed them
+        // slots below the current digit are empty, since time has passed them
         let i = self.filled[level].trailing_zeros();
         let shift = level as u32 * DIGIT_BITS;
         let above = self.tick >> (shift + DIGIT_BITS) << (shift + DIGIT_BITS);
         Some((level, i as usize, above | u64::from(i) << shift))
     }
 
-    /// Moves on to `now` and appends everything that is due to `due`, by deadline and number.
+    /// Advances to `now` and appends all due entries to `due`, ordered by deadline and number.
     pub(crate) fn advance(&mut self, now: Instant, due: &mut Vec<(Instant, u32)>) {
         let present = now.0 >> TICK_BITS;
         if self.next().is_some_and(|at| at <= now) {
@@ -189,7 +189,7 @@ impl Wheel {
         self.tick = self.tick.max(present);
     }
 
-    /// Empties a slot whose time has come: what is due goes to `due`, the rest down to where it belongs.
+    /// Empties a slot that time has reached: due entries go to `due`, the others to lower levels.
     fn open(&mut self, level: usize, i: usize, now: Instant, due: &mut Vec<(Instant, u32)>) {
         let mut id = self.heads[level][i];
         while id != NONE {
@@ -198,20 +198,20 @@ impl Wheel {
             if at <= now {
                 due.push((at, id));
             } else {
-                // at the head of a list, of this one at most: the walk does not meet it again
+                // inserted at the head of a list, so this loop does not meet it again
                 self.hang(id, at);
             }
             id = next;
         }
     }
 
-    /// Deadlines in it.
+    /// Number of deadlines.
     #[cfg(test)]
     pub(crate) const fn len(&self) -> usize {
         self.len
     }
 
-    /// Bytes it takes.
+    /// Memory used, in bytes.
     pub(crate) fn footprint(&self) -> usize {
         self.links.iter().map(|c| c.capacity() * size_of::<Link>()).sum::<usize>() + size_of::<Self>()
     }
@@ -243,7 +243,7 @@ mod tests {
     }
 
     fn op() -> impl Strategy<Value = Op> {
-        // from nanoseconds to a day: every level that time can reach in a test is used
+        // from nanoseconds to a day: uses every level that a test can reach
         let ahead = || (0u64..50, 0u32..47).prop_map(|(n, scale)| n << scale);
         prop_oneof![
             4 => (0u32..30, ahead()).prop_map(|(id, at)| Op::Set(id, at)),
@@ -254,7 +254,7 @@ mod tests {
     }
 
     proptest! {
-        /// Against a list: what comes out, when, and in which order.
+        /// Compares with a sorted list: which entries fire, when, and in which order.
         #[test]
         fn agrees_with_a_sorted_list(ops in proptest::collection::vec(op(), 1..200)) {
             let mut wheel = Wheel::default();

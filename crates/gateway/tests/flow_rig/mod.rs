@@ -1,4 +1,4 @@
-//! A gateway between two hosts of the engine, and a hop behind it: the whole path under simulated time.
+//! A gateway between two hosts, with the hop behind it: the whole path in simulated time.
 #![allow(dead_code, clippy::unwrap_used, reason = "each test file uses a part; this is test code")]
 
 use bentpipe_base::{
@@ -16,9 +16,9 @@ pub(crate) const RECEIVER: usize = 1;
 const GATEWAY: usize = 2;
 const HOP: usize = 3;
 const BACK: usize = 4;
-/// The sender's kernel, when what it has joined leaves.
+/// The timer of the sender's kernel for joined segments.
 const JOINER: usize = 5;
-/// It waits so long for more.
+/// How long it waits for more segments.
 const JOINING: Duration = Duration::from_millis(4);
 /// The sender's port and the receiver's.
 pub(crate) const PORTS: (u16, u16) = (80, 5000);
@@ -33,7 +33,7 @@ pub(crate) struct Hop {
     pub(crate) queue: u64,
 }
 
-/// 24 Mbit/s, 1000 ms and a queue of 64 KB.
+/// 24 Mbit/s, 1000 ms RTT and a queue of 64 KB.
 pub(crate) const WINDS: Hop =
     Hop { bps: 24_000_000, one_way: Duration::from_millis(500), loss: 0.0, back_loss: 0.0, queue: 64 << 10 };
 
@@ -41,20 +41,20 @@ pub(crate) fn at(seconds: f64) -> Instant {
     Instant::ZERO + Duration::from_secs_f64(seconds)
 }
 
-/// A host of 2026.
+/// A modern host.
 pub(crate) fn modern() -> Config {
     let mut config = Config::linux();
     config.receive_buffer = ReceiveBuffer::Auto { initial: Size(65_535), max: Size(16 << 20) };
     config
 }
 
-/// A host of the old kind: 64 KB, no scaling, no timestamps.
+/// An old host: 64 KB, no scaling, no timestamps.
 pub(crate) fn old() -> Config {
     let options = Options { window_scale: false, timestamps: false, ..Config::linux().options };
     Config { options, receive_buffer: ReceiveBuffer::Fixed(Size(65_535)), ..Config::linux() }
 }
 
-/// A gateway as the hop needs it.
+/// A gateway configured for the hop.
 pub(crate) fn gateway(hop: &Hop) -> GatewayConfig {
     GatewayConfig { rate: Rate::from_bps(hop.bps), framing: Size(14), ..GatewayConfig::default() }
 }
@@ -69,7 +69,7 @@ pub(crate) struct Plan {
 }
 
 impl Plan {
-    /// The receiver opens and gets as much as goes.
+    /// The receiver opens and gets bulk data.
     pub(crate) fn bulk(receiver: Config) -> Self {
         Self {
             sender: modern(),
@@ -89,34 +89,34 @@ pub(crate) struct Rig {
     pub(crate) gateway: Gateway,
     links: [Link; 2],
     bypass: bool,
-    /// Every packet that the gateway gave to the sender, if wanted.
+    /// Every packet that the gateway sent to the sender, if recorded.
     pub(crate) seen: Option<Vec<(Instant, Packet)>>,
     queue_peak: u64,
     promise: Promise,
-    /// Of a hundred packets between the sender and the gateway, so many are lost, come twice, or come late.
+    /// Percentages of packets between the sender and the gateway that are lost, duplicated, or late.
     pub(crate) lan: [u32; 3],
     dice: u64,
     late: Vec<(usize, Port, Pkt)>,
-    /// The sender's kernel makes one packet of so many bytes, and the receiver's refuses whole whatever
-    /// reaches beyond its window, as Linux does since 6.17.
+    /// The sender's kernel joins up to this many bytes into one packet, and the receiver's rejects a whole
+    /// packet that reaches beyond its window, as Linux does since 6.17.
     pub(crate) joins: u32,
     joined: Option<Pkt>,
-    /// Packets that were refused.
+    /// Rejected packets.
     pub(crate) refused: [u64; 2],
 }
 
-/// What must hold of every packet, whatever happens.
+/// Invariants that must hold for every packet.
 #[derive(Default)]
 struct Promise {
-    /// Of either end: where its stream began, and the shift it offered.
+    /// Of both ends: ISN, and the shift it offered.
     isn: [Option<u32>; 2],
     shift: [Option<u8>; 2],
-    /// The right edge that the sender was told.
+    /// The right edge advertised to the sender.
     edge: u64,
-    /// What the receiver had and the right edge that it told, with the shift it offered itself.
+    /// The receiver's last ACK and right edge, with the shift that it offered itself.
     told: (u64, u64),
     own_shift: u8,
-    /// By so much it has moved its own edge left: a scaled window is told in steps, and rounded.
+    /// How far it has moved its own edge left by rounding of its scaled window.
     left: u64,
 }
 
@@ -128,12 +128,12 @@ impl Promise {
         }
     }
 
-    /// Position of a sequence number of an end, near what is known.
+    /// Position of a sequence number of `end`, near `near`.
     fn position(&self, end: usize, seq: Seq, near: u64) -> Option<u64> {
         Seq(self.isn[end]?).offset_near(seq, near)
     }
 
-    /// Of a packet that the gateway gives to the sender, when the receiver has `received` bytes.
+    /// Checks a packet from the gateway to the sender, when the receiver has `received` bytes.
     fn check_ack(&mut self, packet: &Packet, received: u64, sender: Option<u8>) {
         self.syn(RECEIVER, packet);
         let tcp = &packet.tcp;
@@ -153,7 +153,7 @@ impl Promise {
         self.edge = self.edge.max(edge);
     }
 
-    /// Of a packet that the receiver sends.
+    /// Notes a packet that the receiver sends.
     fn note_edge(&mut self, packet: &Packet, received: u64) {
         let syn = packet.tcp.flags.has(Flags::SYN);
         if syn {
@@ -167,14 +167,14 @@ impl Promise {
         }
     }
 
-    /// True when the receiver's kernel refuses the packet for its number.
+    /// True if the receiver's kernel rejects the packet for its sequence number.
     fn refuses(&self, packet: &Packet) -> bool {
         let plain = !packet.tcp.flags.has(Flags::SYN) && !packet.tcp.flags.has(Flags::RST);
         let start = self.position(SENDER, packet.tcp.seq, self.told.0).filter(|_| plain);
         start.is_some_and(|start| start + packet.seq_len() > self.told.1)
     }
 
-    /// Of a packet that the gateway gives to the receiver: its bytes lie where its number says.
+    /// Checks a packet from the gateway to the receiver: its bytes must match its sequence number.
     fn check_data(&mut self, packet: &Packet) {
         let payload = packet.body.len > 0;
         if let Some(start) = self.position(SENDER, packet.tcp.seq, packet.body.off + 1).filter(|_| payload) {
@@ -299,7 +299,7 @@ impl Rig {
         }
     }
 
-    /// Segments that follow one another become one packet.
+    /// Joins adjacent segments into one packet.
     fn join(&mut self, packet: Pkt) {
         if let Some(last) = &mut self.joined {
             let (old, new) = (&last.tcp, &packet.tcp);
@@ -325,8 +325,8 @@ impl Rig {
         self.world.cx(self.now, NodeId(JOINER as u32)).wake(bentpipe_base::Slot(0), at);
     }
 
-    /// What reaches beyond the receiver's window goes, with the acknowledgment that it carries: what is left
-    /// of it only makes the receiver say what it expects.
+    /// Rejects a packet beyond the receiver's window: removes its data and makes its sequence number invalid,
+    /// so the receiver ignores its acknowledgment and only answers with an ACK.
     fn refuse(&mut self, packet: &mut Packet) {
         if self.promise.refuses(packet) {
             self.refused[usize::from(packet.body.len == 0)] += 1;
@@ -342,7 +342,7 @@ impl Rig {
         (self.dice >> 33) as u32 % 100
     }
 
-    /// A network in front of the gateway that loses, repeats and reorders.
+    /// The network in front of the gateway, with loss, duplication and reordering.
     fn across(&mut self, to: usize, port: Port, packet: Pkt) {
         let [lost, twice, late] = self.lan;
         let held = core::mem::take(&mut self.late);
@@ -370,14 +370,14 @@ impl Rig {
         self.now = until;
     }
 
-    /// A planned stop.
+    /// Starts a planned stop.
     pub(crate) fn release(&mut self) {
         let mut cx = self.world.cx(self.now, NodeId(GATEWAY as u32));
         self.gateway.release_all(&mut cx);
         self.handle(GATEWAY, Input::Timer(bentpipe_base::Slot(0)));
     }
 
-    /// The gateway works differently from now on.
+    /// Changes the gateway's configuration.
     pub(crate) fn reconfigure(&mut self, config: GatewayConfig) {
         let mut cx = self.world.cx(self.now, NodeId(GATEWAY as u32));
         self.gateway.reconfigure(&mut cx, config);
@@ -395,7 +395,7 @@ impl Rig {
         self.end(RECEIVER).map_or(0, Connection::received)
     }
 
-    /// Goodput in Mbit/s between two times.
+    /// Goodput in Mbit/s between two times in seconds.
     pub(crate) fn goodput(&mut self, from: f64, to: f64) -> f64 {
         self.run_until(at(from));
         let before = self.received();
@@ -403,12 +403,12 @@ impl Rig {
         (self.received() - before) as f64 * 8e-6 / (to - from)
     }
 
-    /// Most bytes that waited before the hop.
+    /// Largest number of bytes queued at the hop.
     pub(crate) const fn queue_peak(&self) -> u64 {
         self.queue_peak
     }
 
-    /// Packets that the hop dropped for want of room.
+    /// Packets that the hop's queue dropped.
     pub(crate) fn hop_drops(&mut self) -> u64 {
         let mut cx = self.world.cx(self.now, NodeId(HOP as u32));
         self.links[0].stats(&mut cx).dropped_in_queue()

@@ -1,4 +1,4 @@
-//! A gateway between two plugs, driven by hand.
+//! A gateway with two open ports, driven by hand.
 
 #![allow(dead_code, reason = "every test file takes what it needs")]
 
@@ -17,9 +17,9 @@ pub(crate) struct Rig {
     pub(crate) gateway: Gateway,
     pub(crate) world: World,
     pub(crate) now: Instant,
-    /// What came out, in order.
+    /// Packets sent by the gateway, in order.
     pub(crate) out: Vec<(Port, Pkt)>,
-    /// Packets put in, copies made, packets given back.
+    /// Packets put in, copies made, and packets freed.
     pub(crate) put: u64,
     pub(crate) copied: u64,
     pub(crate) back: u64,
@@ -36,7 +36,7 @@ impl Rig {
         Self { gateway, world, now: Instant::ZERO, out: Vec::new(), put: 0, copied: 0, back: 0 }
     }
 
-    /// Gives the addresses of the talks names, so that rules can speak of them: number n is 10.0.0.n.
+    /// Assigns addresses to the talks, so that rules can match them: number n is 10.0.0.n.
     pub(crate) fn name_addresses(&mut self) {
         let name = |n: u8| core::net::IpAddr::from([10, 0, 0, n]);
         for n in 0..100 {
@@ -68,7 +68,7 @@ impl Rig {
         self.collect();
     }
 
-    /// Lets time pass; wake-ups come when they are due. Returns how many came.
+    /// Advances the time and delivers wake-ups when due; returns their number.
     pub(crate) fn wait(&mut self, time: Duration) -> u32 {
         let until = self.now + time;
         let mut n = 0;
@@ -83,32 +83,32 @@ impl Rig {
         n
     }
 
-    /// Does something with the gateway that needs a context.
+    /// Calls a method of the gateway that needs a context.
     pub(crate) fn act<T>(&mut self, act: impl FnOnce(&mut Gateway, &mut bentpipe_base::Cx<'_>) -> T) -> T {
         let result = act(&mut self.gateway, &mut self.world.cx(self.now, NodeId(3)));
         self.collect();
         result
     }
 
-    /// What came out since it was asked last.
+    /// Returns what was sent since the last call.
     pub(crate) fn take(&mut self) -> Vec<(Port, Pkt)> {
         core::mem::take(&mut self.out)
     }
 
-    /// Opens a connection from the LAN and takes what came out.
+    /// Opens a connection from the LAN.
     pub(crate) fn open(&mut self, talk: Talk) {
         self.put(LAN, talk.lan(SYN, 0, 0, 0));
         self.put(SATELLITE, talk.sat(SYN_ACK, 0, 1, 0));
         self.put(LAN, talk.lan(ACK, 1, 1, 0));
     }
 
-    /// Packets of which nobody knows where they are: must be none once nothing is held.
+    /// Packets unaccounted for: must be 0 once nothing is held.
     pub(crate) fn missing(&self, sent: u64) -> i64 {
         (self.put + self.copied) as i64 - (sent + self.back) as i64
     }
 }
 
-/// Two hosts that talk: at the LAN, behind the satellite.
+/// Two hosts: one at the LAN, one behind the satellite.
 #[derive(Clone, Copy)]
 pub(crate) struct Talk {
     pub(crate) lan: (Addr, u16),
@@ -121,12 +121,12 @@ pub(crate) fn talk(n: u32) -> Talk {
 }
 
 impl Talk {
-    /// From the LAN; numbers count from the SYN.
+    /// A packet from the LAN; sequence numbers are relative to the ISN.
     pub(crate) fn lan(self, flags: Flags, seq: u32, ack: u32, len: u32) -> Packet {
         segment(self.lan, self.sat, self.isn, (flags, seq, ack, len))
     }
 
-    /// From behind the satellite.
+    /// A packet from behind the satellite.
     pub(crate) fn sat(self, flags: Flags, seq: u32, ack: u32, len: u32) -> Packet {
         segment(self.sat, self.lan, [self.isn[1], self.isn[0]], (flags, seq, ack, len))
     }

@@ -1,4 +1,4 @@
-//! A user changes a link.
+//! Changes of a running link by a user.
 
 use super::{ByUser, User};
 use crate::dynamics::Change;
@@ -8,9 +8,9 @@ use bentpipe_base::{Cx, Duration, Instant};
 impl Link {
     /// Changes the link now, until [`Link::reset`] or another change of the same values.
     ///
-    /// `up = true` ends what took the link down, an outage of [`Link::outage`] or the timeline; not an outage
-    /// of the kind that recurs. `name` is the direction's: the stream that losses are drawn from is the one
-    /// that it would have had from the start.
+    /// `up = true` ends an outage of [`Link::outage`] or of the timeline, but not a recurring one. `name` is
+    /// the name of the direction: it selects the random stream of losses, as it does for a link built with
+    /// losses.
     pub fn change(&mut self, cx: &mut Cx<'_>, name: &str, change: &Change) {
         self.act(cx, name, |user| {
             user.change = change.after(user.change);
@@ -20,23 +20,21 @@ impl Link {
         });
     }
 
-    /// From now on everything that is sent is lost, for `length`. It does not shorten an outage that lasts
-    /// already.
+    /// Loses everything that is sent during `length` from now on. Does not shorten an outage in progress.
     pub fn outage(&mut self, cx: &mut Cx<'_>, name: &str, length: Duration) {
         let end = cx.now + length;
         self.act(cx, name, |user| user.dark_until = user.dark_until.max(end));
     }
 
-    /// Gives back everything that [`Link::change`] and [`Link::outage`] have changed: the link is from now on
-    /// what it would be without.
+    /// Undoes everything that [`Link::change`] and [`Link::outage`] have changed.
     pub fn reset(&mut self, cx: &mut Cx<'_>, name: &str) {
-        // a link that nobody has changed stays as fast as it is
+        // a link without changes stays constant, and as fast as before
         if self.channel.varies() {
             self.act(cx, name, |user| *user = User::NOTHING);
         }
     }
 
-    /// What a user has changed, as it is at `at`.
+    /// Returns the changes by a user that are in effect at `at`.
     pub fn by_user(&mut self, at: Instant) -> ByUser {
         let nothing = ByUser { change: Change::default(), outage_until: None };
         self.channel.changing().map_or(nothing, |varying| {
@@ -47,7 +45,7 @@ impl Link {
 
     fn act(&mut self, cx: &mut Cx<'_>, name: &str, act: impl FnOnce(&mut User)) {
         let now = cx.now;
-        // what would begin now begins under the new conditions
+        // a transmission that would begin now begins under the new conditions
         cx.now = Instant(now.0.saturating_sub(1));
         self.settle(cx);
         cx.now = now;

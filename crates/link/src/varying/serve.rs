@@ -1,4 +1,4 @@
-//! How a link serves that changes over time.
+//! Service of a link that changes over time.
 
 use super::{BIT, Sending, Varying};
 use crate::dama::{Grants, Work};
@@ -7,14 +7,14 @@ use bentpipe_base::trace::{Event, Mask};
 use bentpipe_base::{Cx, Duration, Instant, Pkt, Size};
 
 impl Link {
-    /// All work that waits for this link.
+    /// The work of all packets waiting and being sent.
     fn waiting(&self, varying: &Varying) -> Work {
         let framing = varying.framing.0.saturating_mul(self.queue.len() as u64);
         let queued = Work::from((self.queue.backlog() + Size(framing)).bits()) * BIT;
         queued + varying.sending.as_ref().map_or(0, |s| s.left)
     }
 
-    /// A packet comes in.
+    /// Handles an arriving packet.
     pub(crate) fn arrive_varying(&mut self, cx: &mut Cx<'_>, varying: &mut Varying, packet: Pkt) {
         cx.trace(Mask::PACKETS, || Event::Sent(&packet));
         self.catch_up_varying(cx, varying);
@@ -56,7 +56,7 @@ impl Link {
         varying.frames(cx, now, waiting);
     }
 
-    /// Goes on with the packet being sent, or with the next.
+    /// Continues the packet being sent, or begins the next.
     fn serve_varying(&mut self, cx: &mut Cx<'_>, varying: &mut Varying, at: Instant) {
         let closed = if varying.is_sending() { varying.stopped() } else { varying.closed(at) };
         if let Some(again) = closed {
@@ -75,7 +75,7 @@ impl Link {
         self.progress(cx, varying, at);
     }
 
-    /// Sends as much of the packet at hand as one state and one frame allow.
+    /// Sends as much of the current packet as one state and one frame allow.
     fn progress(&mut self, cx: &mut Cx<'_>, varying: &mut Varying, at: Instant) {
         let (Some(sending), Some(rate)) = (varying.sending.take(), varying.state.rate) else { return };
         let limit = varying.limit();
@@ -106,7 +106,7 @@ impl Link {
         }
     }
 
-    /// One opportunity of a trace.
+    /// Uses one opportunity of a trace.
     fn opportunity(&mut self, cx: &mut Cx<'_>, varying: &mut Varying, at: Instant) {
         if !varying.is_sending()
             && let Some(ready) = varying.release.as_mut().map(|r| r.ready(at)).filter(|&ready| ready > at)
@@ -114,7 +114,7 @@ impl Link {
         {
             opportunities.lose_until(Instant(ready.0 - 1));
             self.busy_until = opportunities.next();
-            // it is held for what it was set up for: else a trace with long gaps would carry nothing ever
+            // hold the channel until this opportunity: else a trace with long gaps would never carry anything
             if let Some(release) = &mut varying.release {
                 release.use_until(self.busy_until);
             }
@@ -142,7 +142,7 @@ impl Link {
                 self.finish(cx, varying, sending, at);
             }
         }
-        // an opportunity stands for the time since the one before
+        // an opportunity counts for the time since the previous one
         self.served.busy += gap.mul_f64((whole - room) as f64 / whole.max(1) as f64);
         if let Some(release) = &mut varying.release {
             release.use_until(at);
@@ -154,12 +154,13 @@ impl Link {
         match sending.fate {
             Some(cause) => self.drop(cx, end, sending.packet, cause),
             None if varying.reorder => self.in_flight.insert(arrival, sending.packet),
-            // first in, first out: one that is due before those ahead of it comes with them
+            // first in, first out: a packet due before those ahead of it arrives with them
             None => self.in_flight.push(arrival, sending.packet),
         }
     }
 
-    /// The next time the link must be called: what is sent later arrives later, unless packets may overtake.
+    /// When the link must be called next. Unless packets may overtake, the first arrival is enough: later
+    /// packets arrive later.
     pub(crate) fn deadline_varying(&self, varying: &Varying) -> Instant {
         let idle = self.queue.is_empty() && varying.sending.is_none();
         let next = if idle { Instant::NEVER } else { self.busy_until };

@@ -1,4 +1,4 @@
-//! A link alone on a bench: packets go in at given times, and what became of each is written down.
+//! A single link: packets enter at given times, and the fate of each is recorded.
 #![allow(dead_code, clippy::unwrap_used, reason = "each test file uses a part; this is test code")]
 
 use bentpipe_base::trace::{DropCause, Event, Mask, Sink};
@@ -10,12 +10,12 @@ use bentpipe_link::{
 };
 use std::sync::{Arc, Mutex};
 
-/// What became of the packets, by number.
+/// The fate of the packets, by number.
 #[derive(Debug, Default, PartialEq)]
 pub(crate) struct Fates {
     pub(crate) delivered: Vec<(Instant, u64)>,
     pub(crate) dropped: Vec<(u64, DropCause)>,
-    /// Those delivered with CE.
+    /// Packets delivered with CE.
     pub(crate) marked: Vec<u64>,
 }
 
@@ -95,7 +95,7 @@ impl Rig {
         Self::queued(world, channel, DropTail::new(capacity))
     }
 
-    /// With any queue.
+    /// A link with any queue.
     pub(crate) fn queued(world: World, channel: Channel, queue: impl Into<Queue>) -> Self {
         Self::of(world, Link::new(queue, channel))
     }
@@ -125,12 +125,12 @@ impl Rig {
         self.now = at;
     }
 
-    /// A packet of `size` bytes comes at `at`.
+    /// Sends a packet of `size` bytes at `at`.
     pub(crate) fn send(&mut self, at: Instant, number: u64, size: u32) {
         self.send_as(at, number, size, |_| {});
     }
 
-    /// The same, with more said about it.
+    /// The same; `say` sets more fields of the packet.
     pub(crate) fn send_as(&mut self, at: Instant, number: u64, size: u32, say: impl FnOnce(&mut Packet)) {
         self.run(at);
         let mut packet = Packet::default();
@@ -141,25 +141,25 @@ impl Rig {
         self.handle(Input::Packet(Port(0), Box::new(packet)));
     }
 
-    /// The link is called for no reason.
+    /// Calls the link without a reason.
     pub(crate) fn touch(&mut self, at: Instant) {
         self.run(at);
         self.handle(Input::Timer(Slot(0)));
     }
 
-    /// A user changes the link.
+    /// Changes the link as a user.
     pub(crate) fn change(&mut self, at: Instant, change: &Change) {
         self.run(at);
         self.link.change(&mut self.world.cx(at, NodeId(0)), "link", change);
     }
 
-    /// A user lets nothing through.
+    /// Starts an outage as a user.
     pub(crate) fn outage(&mut self, at: Instant, length: Duration) {
         self.run(at);
         self.link.outage(&mut self.world.cx(at, NodeId(0)), "link", length);
     }
 
-    /// A user gives everything back.
+    /// Resets all changes of the user.
     pub(crate) fn reset(&mut self, at: Instant) {
         self.run(at);
         self.link.reset(&mut self.world.cx(at, NodeId(0)), "link");
@@ -192,7 +192,7 @@ impl Rig {
         (self.link.look(&mut cx).queue_packets, self.link.on_the_way(&mut cx))
     }
 
-    /// What became of the packets by `at`.
+    /// The fate of the packets by `at`.
     pub(crate) fn fates(&mut self, at: Instant) -> Fates {
         self.touch(at);
         let mut dropped = self.drops.lock().unwrap().clone();

@@ -1,17 +1,17 @@
-//! A change of links as it is made and as a journal keeps it.
+//! A change to links: how to apply it, and its form in a journal.
 
 use super::messages::{MOST, Values};
 use bentpipe_base::{Duration, NodeId};
 use bentpipe_driver::LiveNetwork;
 use serde::{Deserialize, Serialize};
 
-/// A change as a journal keeps it.
+/// A change as written to a journal.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Made {
-    /// Names of the directions.
+    /// Names of the changed directions.
     pub(super) on: Vec<String>,
-    /// What is done to each.
+    /// The change made to each of them.
     pub(super) act: Act,
 }
 
@@ -23,10 +23,10 @@ pub(super) enum Act {
     Reset,
 }
 
-/// Makes a change of a journal again, at the network's present time; `links` are those of the built network.
+/// Applies a change read from a journal at the network's present time; `links` are those of the network.
 ///
 /// # Errors
-/// What is not understood.
+/// A message if the change cannot be parsed or applied.
 pub fn repeat(json: &str, net: &mut LiveNetwork, links: &[(String, NodeId)]) -> Result<(), String> {
     let made: Made = serde_json::from_str(json).map_err(|e| e.to_string())?;
     for name in &made.on {
@@ -39,7 +39,7 @@ pub fn repeat(json: &str, net: &mut LiveNetwork, links: &[(String, NodeId)]) -> 
 }
 
 impl Act {
-    /// Refuses what is out of range.
+    /// Returns an error if a value is out of range.
     pub(super) fn check(&self) -> Result<(), String> {
         match self {
             Self::Set(values) => values.change().map(|_| ()),
@@ -48,9 +48,9 @@ impl Act {
         }
     }
 
-    /// Does it to one direction, now.
+    /// Applies the change to one direction, now.
     pub(super) fn apply(&self, net: &mut LiveNetwork, name: &str, id: NodeId) -> Result<(), String> {
-        // what passed whole so far is a packet of its own from now on: losses and rates act on wire packets
+        // from now on super-packets are cut into wire packets, because losses and rates act on wire packets
         net.network.pass_whole(false);
         let Some((link, mut cx)) = net.network.link(id) else {
             return Err(format!("`{name}` is not a link"));

@@ -1,4 +1,4 @@
-//! Where requests are answered: on the data thread, which has the network.
+//! Answers control requests, on the data thread, which owns the network.
 
 use super::act::{Act, Made};
 use super::messages::{Changed, Command, Done, LinkState, On, Reply, Request, State, Values, Way};
@@ -12,14 +12,14 @@ use bentpipe_service::Refusal;
 use std::collections::VecDeque;
 use std::sync::mpsc::Receiver;
 
-/// Throughput is counted since a look at least this long ago.
+/// Throughput is averaged over at least this time.
 const SPAN: Duration = Duration::from_millis(200);
-/// Looks remembered for that.
+/// Number of earlier counter readings kept for this.
 const MARKS: usize = 16;
-/// Most names in a message.
+/// Most names listed in a message.
 const LISTED: usize = 20;
 
-/// A direction of a link, with what users call it.
+/// A direction of a link, with its name.
 #[derive(Clone, Debug)]
 struct NamedDirection {
     name: String,
@@ -47,7 +47,7 @@ impl Commands {
 impl Attendant for Commands {
     fn attend(&mut self, core: &mut Core) -> bool {
         while let Ok(Command { request, reply }) = self.commands.try_recv() {
-            // who asked may have given up waiting
+            // the client may have given up waiting
             let _ = reply.try_send(self.desk.answer(core, &request));
         }
         true
@@ -58,11 +58,11 @@ impl Attendant for Commands {
     }
 }
 
-/// Knows the links by name.
+/// Answers requests; knows the links by name.
 #[derive(Debug)]
 pub struct Desk {
     places: Vec<NamedDirection>,
-    /// Bytes served on each, at earlier looks; oldest first.
+    /// Time and bytes sent on each direction, at earlier readings; oldest first.
     marks: VecDeque<(Instant, Vec<u64>)>,
 }
 
@@ -86,7 +86,7 @@ impl Desk {
         Self { places: places.collect(), marks: VecDeque::new() }
     }
 
-    /// Does what is asked.
+    /// Answers a request; makes the change if it asks for one.
     pub fn answer(&mut self, core: &mut Core, request: &Request) -> Reply {
         match request {
             Request::Show => {
@@ -103,7 +103,7 @@ impl Desk {
         }
     }
 
-    /// Makes a change, and writes it into the journal.
+    /// Makes a change and writes it to the journal.
     pub fn change(&self, net: &mut LiveNetwork, journal: Option<&mut Journal>, request: &Request) -> Reply {
         let (on, act) = match request {
             Request::Show => return Reply::refused("this changes nothing"),
@@ -130,7 +130,7 @@ impl Desk {
         make(net, &chosen, &act)
     }
 
-    /// How each direction is.
+    /// Returns the state of each direction.
     pub fn links(&mut self, net: &mut LiveNetwork) -> Vec<LinkState> {
         let now = net.now();
         let mut all: Vec<LinkState> = self.places.iter().filter_map(|place| look(net, place)).collect();
@@ -142,7 +142,7 @@ impl Desk {
             let more = link.bytes.saturating_sub(earlier.get(i).copied().unwrap_or(0));
             link.throughput_bps = if seconds > 0.0 { more as f64 * 8.0 / seconds } else { 0.0 };
         }
-        // two looks at once are one
+        // readings that are close together count as one
         if self.marks.back().is_none_or(|m| now.since(m.0) >= SPAN / 4) {
             if self.marks.len() >= MARKS {
                 self.marks.pop_front();
@@ -152,7 +152,7 @@ impl Desk {
         all
     }
 
-    /// The directions that are meant.
+    /// Returns the directions that the request names.
     fn find(&self, on: &On) -> Result<Vec<NamedDirection>, Reply> {
         let of_way = |place: &&NamedDirection| match on.way {
             Way::Both => true,
@@ -177,7 +177,7 @@ impl Desk {
         Ok(chosen)
     }
 
-    /// The link that is meant when none is named.
+    /// Returns the link to use when the request names none.
     fn only(&self) -> Result<&String, Reply> {
         let names = self.names();
         if let [name] = names[..] {
@@ -210,7 +210,7 @@ impl Desk {
     }
 }
 
-/// Makes a change and says what it was.
+/// Makes a change and returns a description of it.
 fn make(net: &mut LiveNetwork, chosen: &[NamedDirection], act: &Act) -> Reply {
     let mut changes = Vec::new();
     for place in chosen {

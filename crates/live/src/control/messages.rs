@@ -1,4 +1,4 @@
-//! What is said: requests, answers, and the command that carries both to the data thread.
+//! Requests, replies, and the command that carries a request to the data thread.
 
 use bentpipe_base::{Duration, Instant, Probability, Rate, Size};
 use bentpipe_driver::Timing;
@@ -7,32 +7,32 @@ use bentpipe_service::Refusal;
 use serde::{Deserialize, Serialize};
 use std::sync::mpsc::SyncSender;
 
-/// Longest time and highest rate, as in scenario files.
+/// Longest time (ns) and highest rate (bit/s), as in scenario files.
 pub(super) const MOST: (u64, u64) = (365 * 86_400 * 1_000_000_000, 100_000_000_000_000);
 
-/// A line to the server.
+/// A request: one line to the server.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "request", rename_all = "snake_case", deny_unknown_fields)]
 pub enum Request {
-    /// How things are.
+    /// Asks for the state of the session.
     Show,
-    /// Set values.
+    /// Sets values.
     Set {
-        /// Where.
+        /// Directions to change.
         on: On,
-        /// Which.
+        /// Values to set.
         values: Values,
     },
-    /// Lose everything for a while.
+    /// Drops all packets for a while.
     Outage {
-        /// Where.
+        /// Directions to change.
         on: On,
-        /// For so long, in nanoseconds.
+        /// Length of the outage in nanoseconds.
         length_ns: u64,
     },
-    /// Give everything back that was set.
+    /// Undoes all changes that users made.
     Reset {
-        /// Where.
+        /// Directions to change.
         on: On,
     },
 }
@@ -41,10 +41,10 @@ pub enum Request {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct On {
-    /// A link, or one direction by its own name. Without it: the only link, or the bottleneck.
+    /// A link, or one direction by its own name. If missing: the only link, or the bottleneck.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub link: Option<String>,
-    /// Which of the two.
+    /// Which directions of it.
     #[serde(default)]
     pub way: Way,
 }
@@ -56,13 +56,13 @@ pub enum Way {
     /// Both.
     #[default]
     Both,
-    /// As the scenario's `from` and `to`; of a named link to the user.
+    /// From the scenario's `from` to its `to`; on a named link profile, towards the user.
     Forward,
-    /// The other.
+    /// The opposite direction.
     Backward,
 }
 
-/// Values in base units; what is missing stays as it is.
+/// Values in base units; a missing value is left unchanged.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Values {
@@ -72,10 +72,10 @@ pub struct Values {
     /// One-way delay, nanoseconds.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub delay_ns: Option<u64>,
-    /// Queue in packets.
+    /// Queue limit in packets.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub buffer_packets: Option<u32>,
-    /// Queue in bytes; not beside packets.
+    /// Queue limit in bytes; not together with `buffer_packets`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub buffer_bytes: Option<u64>,
     /// Loss probability.
@@ -84,7 +84,7 @@ pub struct Values {
     /// Bit error rate.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ber: Option<f64>,
-    /// False takes it down.
+    /// False takes the direction down.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub up: Option<bool>,
 }
@@ -109,10 +109,10 @@ impl From<&Change> for Values {
 }
 
 impl Values {
-    /// As a change.
+    /// Converts the values to a change.
     ///
     /// # Errors
-    /// What is out of range, or that nothing is given.
+    /// When a value is out of range, or nothing is given.
     pub fn change(&self) -> Result<Change, String> {
         if *self == Self::default() {
             return Err("nothing is set: give rate, delay, buffer, loss, ber or up".to_owned());
@@ -138,15 +138,15 @@ impl Values {
     }
 }
 
-/// A line from the server.
+/// A reply: one line from the server.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "reply", rename_all = "snake_case")]
 pub enum Reply {
-    /// How things are.
+    /// The state of the session.
     State(Box<State>),
-    /// It is done.
+    /// The change was made.
     Done(Done),
-    /// It is not.
+    /// The request was refused.
     Refused(Refusal),
 }
 
@@ -172,21 +172,21 @@ impl bentpipe_service::Reply for Reply {
     }
 }
 
-/// What was changed.
+/// A change that was made.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Done {
     /// When it took effect, nanoseconds since the session began.
     pub at_ns: u64,
-    /// What, a direction each.
+    /// The change on each direction.
     pub changes: Vec<Changed>,
 }
 
-/// What was changed on a direction.
+/// A change on one direction.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Changed {
     /// The direction's name.
     pub name: String,
-    /// In words: `rate 5 Mbit/s (was 10 Mbit/s)`.
+    /// Description: `rate 5 Mbit/s (was 10 Mbit/s)`.
     pub what: String,
 }
 
@@ -198,95 +198,93 @@ impl Done {
     }
 }
 
-/// How a session is.
+/// State of a session.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct State {
-    /// Its name.
+    /// Name of the session.
     pub session: String,
-    /// The link or scenario.
+    /// The link profile or scenario.
     pub title: String,
-    /// Seconds since it began.
+    /// Seconds since the session began.
     pub uptime_s: f64,
-    /// Directions of links, forward and backward of each in turn.
+    /// State of all directions: forward and backward of each link in turn.
     pub links: Vec<LinkState>,
     /// Whether the machine is fast enough.
     pub timing: Timing,
-    /// TCP connections inside.
+    /// TCP connections in the session.
     #[serde(default)]
     pub flows: Vec<FlowState>,
 }
 
-/// How a direction is.
+/// State of a direction.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct LinkState {
-    /// Its name.
+    /// Name of the direction.
     pub name: String,
     /// The link's name.
     pub link: String,
-    /// Backward, not forward.
+    /// True for the backward direction.
     pub backward: bool,
-    /// Where it begins.
+    /// Node where it begins.
     pub from: String,
-    /// Where it ends.
+    /// Node where it ends.
     pub to: String,
-    /// Rate in bit/s; null while nothing moves.
+    /// Rate in bit/s; null while the link is stopped.
     pub rate_bps: Option<u64>,
     /// One-way propagation delay in ms.
     pub one_way_ms: f64,
-    /// Loss probability of a packet, whatever its size; while `up` is false by an outage, what it will be
-    /// after.
+    /// Loss probability per packet, whatever its size; during an outage, the value after it.
     pub loss: f64,
     /// Bit error rate.
     pub ber: f64,
-    /// Attenuation in dB, where there is a fade.
+    /// Attenuation in dB, if there is a fade.
     pub fade_db: Option<f64>,
-    /// False while nothing gets through.
+    /// False while no packet gets through.
     pub up: bool,
-    /// Packets waiting.
+    /// Packets in the queue.
     pub queue_packets: u64,
-    /// Bytes waiting.
+    /// Bytes in the queue.
     pub queue_bytes: u64,
-    /// How many packets may wait, where packets are counted.
+    /// Queue limit in packets, if packets are counted.
     pub limit_packets: Option<u64>,
-    /// How many bytes may wait, where bytes are counted.
+    /// Queue limit in bytes, if bytes are counted.
     pub limit_bytes: Option<u64>,
-    /// What went onto the link lately, bit/s, IP headers included.
+    /// Recent throughput of the link, bit/s, IP headers included.
     pub throughput_bps: f64,
-    /// Packets that went onto the link.
+    /// Packets sent onto the link.
     pub packets: u64,
-    /// Their bytes.
+    /// Bytes sent onto the link.
     pub bytes: u64,
     /// Packets lost, by cause.
     pub drops: Vec<(String, u64)>,
-    /// What a user has set.
+    /// Values that a user has set.
     #[serde(default)]
     pub set: Values,
-    /// End of an outage that a user has asked for, seconds since the session began.
+    /// End of an outage that a user asked for, seconds since the session began.
     #[serde(default)]
     pub outage_until_s: Option<f64>,
 }
 
-/// How a TCP connection is, as the kernel says.
+/// State of a TCP connection, from the kernel.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct FlowState {
-    /// Its ends.
+    /// Its two addresses.
     pub name: String,
     /// Smoothed round-trip time in ms.
     pub rtt_ms: Option<f64>,
     /// Congestion window in segments.
     pub cwnd: u64,
-    /// What was acknowledged lately, bit/s.
+    /// Recent goodput (acknowledged data), bit/s.
     pub goodput_bps: f64,
-    /// Segments sent again.
+    /// Segments retransmitted.
     pub retransmits: u64,
 }
 
-/// A request on its way to the data thread. What only the session knows is left empty in the answer: its
-/// name, its title, its flows.
+/// A request to the data thread. The reply lacks what only the session knows: its name, title and flows.
 #[derive(Debug)]
 pub struct Command {
-    /// What is asked.
+    /// The request.
     pub request: Request,
-    /// Where the answer goes; it never blocks if the channel holds one.
+    /// Channel for the reply; sending never blocks if the channel holds one message.
     pub reply: SyncSender<Reply>,
 }

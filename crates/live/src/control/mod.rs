@@ -1,8 +1,8 @@
-//! What can be asked of a running link, and what it answers: lines of JSON over the session's socket, and the
-//! same values between its threads.
+//! Control of a running link: requests and replies, as lines of JSON on the session's socket and as the same
+//! values between its threads.
 //!
-//! A request is answered on the data thread, between two turns of its loop: so a change has one instant at
-//! which it takes effect, for all directions it names, and the journal holds it with that instant.
+//! The data thread answers requests between two turns of its loop. So a change takes effect at one instant
+//! for all directions it names, and the journal records that instant.
 
 mod act;
 mod desk;

@@ -1,21 +1,20 @@
-//! What was changed, in words.
+//! Describes a change in words.
 //!
-//! An outage hides a link's losses; what is said of loss is what they are without it, and the outage is said
-//! apart.
+//! An outage hides a link's loss probability: the text shows its value without the outage.
 
 use super::act::Act;
 use super::messages::Values;
 use bentpipe_base::{Duration, Probability};
 use bentpipe_link::{ByUser, Capacity, Look};
 
-/// A direction at one moment, and what a user has changed of it.
+/// The state of a direction at one moment, and what a user has changed on it.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Seen {
     pub(super) look: Look,
     pub(super) user: ByUser,
 }
 
-/// What was done, in words.
+/// Returns a description of the change.
 pub(super) fn words(act: &Act, before: &Seen, after: &Seen) -> String {
     let said = match act {
         Act::OutageNs(ns) => return outage(Duration(*ns), before, after),
@@ -28,7 +27,7 @@ pub(super) fn words(act: &Act, before: &Seen, after: &Seen) -> String {
     }
 }
 
-/// An outage does not shorten one that lasts already.
+/// Describes an outage. An outage never shortens one that is already running.
 fn outage(length: Duration, before: &Seen, after: &Seen) -> String {
     match after.user.outage_until {
         Some(end) if before.user.outage_until == Some(end) => {
@@ -68,7 +67,7 @@ fn set(values: &Values, before: &Seen, after: &Seen) -> String {
     list.join(", ")
 }
 
-/// What is different, or that nothing is.
+/// Lists the differences, or says that there are none.
 fn differences(before: &Seen, after: &Seen) -> String {
     let (was, now) = (&before.look, &after.look);
     let all = [
@@ -87,12 +86,12 @@ fn differences(before: &Seen, after: &Seen) -> String {
     if list.is_empty() { "nothing was different".to_owned() } else { list.join(", ") }
 }
 
-/// The outage of given length that a user ends by `up` or `reset`.
+/// Text for an outage that a user ends early by `up` or `reset`.
 fn ended(before: &Seen) -> Option<String> {
     before.user.outage_until.map(|end| format!("the outage until {end} is over"))
 }
 
-/// That nothing gets through, and until when.
+/// Text for a link that is down, and until when.
 fn dark(seen: &Seen) -> Option<String> {
     if !seen.look.dark {
         return None;
@@ -117,7 +116,7 @@ fn limit(look: &Look) -> String {
 }
 
 fn chance(p: f64) -> String {
-    // no more digits than one would write
+    // at most four significant digits
     let rounded = format!("{p:.3e}").parse().ok().and_then(Probability::new);
     rounded.map_or_else(|| p.to_string(), |p| p.to_string())
 }

@@ -1,4 +1,4 @@
-//! The verbs of applications.
+//! The calls that an application makes on an endpoint.
 
 use super::socket::{Owner, Pair, Socket};
 use super::table::ConnId;
@@ -8,17 +8,17 @@ use bentpipe_tcp::{Config, Connection};
 use core::net::{IpAddr, SocketAddr};
 use std::collections::VecDeque;
 
-/// Ports for calls (RFC 6335, section 6: the dynamic ones).
+/// Ephemeral ports for outgoing connections (RFC 6335, section 6: the dynamic ones).
 const FIRST_PORT: u16 = 49_152;
 const PORTS: u64 = 16_384;
 
 impl Endpoint {
-    /// Accepts calls to `port` at all own addresses; `backlog` callers may wait, the half-open ones included.
-    /// When that many do, a new one takes the place of the half-open one that has waited longest: who forges
-    /// calls, or leaves them, keeps nobody out.
+    /// Listens at `port` on all own addresses. At most `backlog` connections may wait to be accepted,
+    /// half-open ones included. When the backlog is full, a new connection replaces the half-open one that
+    /// has waited longest, so a SYN flood cannot block other clients.
     ///
     /// # Errors
-    /// When something listens there already.
+    /// When a listener exists at that port.
     pub fn listen(&mut self, port: u16, config: &Config, backlog: usize) -> Result<(), EndpointError> {
         if self.listeners.contains_key(&port) {
             return Err(EndpointError::Listening(port));
@@ -31,7 +31,7 @@ impl Endpoint {
         Ok(())
     }
 
-    /// Accepts no more calls to `port`. Callers who wait are sent away.
+    /// Stops listening at `port`. Connections that were not accepted are closed.
     pub fn stop_listening(&mut self, port: u16) {
         self.listeners.remove(&port);
         for id in self.table.ids() {
@@ -42,7 +42,7 @@ impl Endpoint {
         }
     }
 
-    /// The next caller at `port` whose connection is open. News says [`super::News::Calling`] for each.
+    /// Returns the next open connection at `port`. [`super::News::Calling`] announces each one.
     pub fn accept(&mut self, port: u16) -> Option<ConnId> {
         let listener = self.listeners.get_mut(&port)?;
         while let Some(id) = listener.open.pop_front() {
@@ -55,10 +55,11 @@ impl Endpoint {
         None
     }
 
-    /// Calls `to` from one of our addresses and a free port, or the only one that is ours.
+    /// Connects to `to` from one of our addresses and a free port, or from our only port if there is just
+    /// one.
     ///
     /// # Errors
-    /// When there is no address of its family, no free port, or no room for another connection.
+    /// When we have no address of its family, no free port, or too many connections.
     pub fn connect(
         &mut self,
         cx: &mut Cx<'_>,
@@ -79,7 +80,7 @@ impl Endpoint {
         Err(EndpointError::NoPort(to))
     }
 
-    /// Calls `to` from our port `port`.
+    /// Connects to `to` from our port `port`.
     ///
     /// # Errors
     /// As [`Endpoint::connect`].
@@ -109,12 +110,12 @@ impl Endpoint {
         Ok(id)
     }
 
-    /// Writes to the stream; says how many bytes were taken, at least one unless `bytes` is empty. Before the
-    /// connection is open they wait.
+    /// Writes to the stream; returns how many bytes were taken, at least one unless `bytes` is empty. Bytes
+    /// written before the connection is open are buffered.
     ///
     /// # Errors
-    /// [`EndpointError::NotNow`] when there is no room: [`super::News::Writable`] says when half of the
-    /// buffer is free. When the connection is over, or this side of it was shut.
+    /// [`EndpointError::NotNow`] when the buffer is full: [`super::News::Writable`] follows when half of it
+    /// is free. Also when the connection has ended, or this side of it was shut down.
     pub fn write(&mut self, id: ConnId, bytes: &[u8]) -> Result<usize, EndpointError> {
         let socket = self.table.get_mut(id).ok_or(EndpointError::Unknown)?;
         if let Some(ending) = socket.ending {
@@ -133,12 +134,12 @@ impl Endpoint {
         Ok(taken)
     }
 
-    /// Reads from the stream; zero is its end.
+    /// Reads from the stream; returns 0 at its end.
     ///
     /// # Errors
     /// [`EndpointError::NotNow`] when nothing has arrived: [`super::News::Readable`] or
-    /// [`super::News::PeerClosed`] says when. When the connection ended in another way than by the peer's
-    /// last byte, and what had arrived before was read.
+    /// [`super::News::PeerClosed`] follows. Also when the connection ended other than by the peer's FIN,
+    /// after all data that arrived was read.
     pub fn read(&mut self, now: Instant, id: ConnId, into: &mut [u8]) -> Result<usize, EndpointError> {
         let socket = self.table.get_mut(id).ok_or(EndpointError::Unknown)?;
         let len = socket.read(now, into);
@@ -156,11 +157,11 @@ impl Endpoint {
         Err(EndpointError::NotNow)
     }
 
-    /// Says that more will be written soon, so that a partial segment waits for it, 200 ms at most; or that
-    /// no more follows, and all leaves now.
+    /// With `on`: more will be written soon, so a partial segment waits for it, at most 200 ms. Without:
+    /// sends everything now.
     ///
     /// # Errors
-    /// When the connection is over.
+    /// When the connection has ended.
     pub fn cork(&mut self, id: ConnId, on: bool) -> Result<(), EndpointError> {
         let socket = self.table.get_mut(id).ok_or(EndpointError::Unknown)?;
         if let Some(ending) = socket.ending {
@@ -171,10 +172,10 @@ impl Endpoint {
         Ok(())
     }
 
-    /// Says the last byte: the peer sees the end of our stream after what was written, and may go on sending.
+    /// Closes the sending side: the peer gets a FIN after the written data, and may go on sending.
     ///
     /// # Errors
-    /// When the connection is over.
+    /// When the connection has ended.
     pub fn shutdown(&mut self, id: ConnId) -> Result<(), EndpointError> {
         let socket = self.table.get_mut(id).ok_or(EndpointError::Unknown)?;
         if let Some(ending) = socket.ending {
@@ -185,8 +186,8 @@ impl Endpoint {
         Ok(())
     }
 
-    /// Lets go of a connection; its name finds nothing from now on. What was written is still delivered. What
-    /// arrived and was not read, or arrives from now on, resets it: the peer shall know that it was lost.
+    /// Closes a connection; its id is invalid from now on. Written data is still delivered. If data was not
+    /// read, or arrives later, the connection is reset, so that the peer learns that the data was lost.
     pub fn close(&mut self, id: ConnId) {
         self.disown(id);
         let Some(socket) = self.table.get_mut(id) else { return };
@@ -198,7 +199,7 @@ impl Endpoint {
         self.mark(id);
     }
 
-    /// Breaks a connection off with a RST and lets go of it.
+    /// Aborts a connection with a RST and closes it.
     pub fn abort(&mut self, id: ConnId) {
         let Some(socket) = self.table.get_mut(id) else { return };
         socket.conn.abort();
@@ -206,7 +207,7 @@ impl Endpoint {
     }
 }
 
-/// Can a host have this address?
+/// True if a host can have this address.
 pub(super) fn is_a_host(ip: IpAddr) -> bool {
     !ip.is_unspecified() && !ip.is_multicast() && ip != IpAddr::V4(core::net::Ipv4Addr::BROADCAST)
 }

@@ -1,7 +1,7 @@
-//! Neighbouring segments of a connection as one super-packet, which whoever comes after cuts again: what
-//! `tcp_write_xmit` does in Linux with TSO, seen from the other side. The engine decides about each segment
-//! as ever (window, pace, order); here those that differ in nothing but their place in the stream are joined
-//! on their way out, and the wire sees the same packets.
+//! Joins consecutive segments of a connection into one super-packet, which the kernel or network card cuts
+//! again: `tcp_write_xmit` in Linux with TSO, reversed. The engine decides about each segment as usual
+//! (window, pacing, order). Segments that differ only in their sequence number are joined on output, so the
+//! wire sees the same packets.
 
 use super::Endpoint;
 use super::table::ConnId;
@@ -9,16 +9,16 @@ use bentpipe_base::{Cx, Flags, Packet, Pkt};
 use bentpipe_wire::offload::VnetHeader;
 use std::io::IoSlice;
 
-/// An IP packet ends here; headers take at most 40 + 60 of it (40 + 60 bytes of IPv6 and TCP with all
-/// options).
+/// Longest payload: an IP packet has at most 65 535 bytes, and headers take at most 40 + 60 of them (IPv6,
+/// and TCP with all options).
 const LONGEST: u32 = 65_535 - 100;
-/// Stand in the last segment only.
+/// Flags that only the last segment may carry.
 const LAST: Flags = Flags(Flags::PSH.0 | Flags::FIN.0);
 
 impl Endpoint {
-    /// Hands the next packet or super-packet to `send`, in parts that follow each other, with the note that
-    /// goes with it; `None` when there is none. Checksums are left to whoever takes it. What `send` answers
-    /// is given back.
+    /// Hands the next packet or super-packet to `send`, as consecutive parts and with its virtio header.
+    /// Returns what `send` returned, or `None` when there is nothing to send. The receiver of the packet
+    /// completes the checksums.
     pub fn next_super<T>(
         &mut self,
         cx: &mut Cx<'_>,
@@ -53,7 +53,7 @@ impl Endpoint {
         sent
     }
 
-    /// Joins what follows `packet` to it, as long as it can be.
+    /// Joins the following segments to `packet`, as long as they fit.
     fn bundle(&mut self, cx: &mut Cx<'_>, id: ConnId, packet: &mut Pkt) {
         let size = packet.body.len;
         let mut end = packet.tcp.seq.at(u64::from(size));
@@ -76,7 +76,7 @@ impl Endpoint {
     }
 }
 
-/// They differ only in their place in the stream.
+/// True if the segments differ only in their sequence number.
 fn is_alike(packet: &Packet, next: &Packet) -> bool {
     let mut tcp = next.tcp;
     tcp.seq = packet.tcp.seq;

@@ -1,11 +1,10 @@
-//! An endpoint as a guest on a host: at the host's own address, on the interface that leads to its peer, with
-//! one port for itself.
+//! Runs an endpoint beside the kernel's TCP: at the host's address, on the interface that leads to the peer,
+//! with one port of its own.
 //!
-//! The host's kernel goes on with everything else. The guest's port is taken from it by a socket that hears
-//! nothing ([`SilentPort`]), so that it neither answers our peer nor gives the port to another program; what
-//! arrives there is read, and what leaves is written, by a packet socket on the interface. That needs
-//! CAP_NET_RAW in the network namespace, which programs behind an emulated link have without being root.
-//! Nothing of it outlives the process.
+//! The host's kernel handles all other traffic. A socket that receives nothing ([`SilentPort`]) holds the
+//! port, so that the kernel neither answers the peer nor gives the port to another program. A packet socket
+//! on the interface reads and writes the port's packets. This needs CAP_NET_RAW in the network namespace,
+//! which programs behind an emulated link have without being root. Nothing of it outlives the process.
 
 use super::ways::LedPort;
 use super::{Settings, Station};
@@ -17,22 +16,22 @@ use std::io::{self, ErrorKind};
 use std::net::UdpSocket;
 use std::time::Duration;
 
-/// A neighbour that has not told its hardware address after so many looks, this far apart, is not there.
+/// How often to look for a neighbour's hardware address before giving up, and the time between two tries.
 const LOOKS: u32 = 100;
 const BETWEEN: Duration = Duration::from_millis(10);
-/// The port of "discard" (RFC 863): a datagram there only makes the kernel ask for its neighbour.
+/// The port of "discard" (RFC 863): a datagram to it makes the kernel resolve the neighbour's address.
 const DISCARD: u16 = 9;
-/// Shortest network that IPv6 knows (RFC 8200, section 5); less is no network for TCP.
+/// Smallest MTU for TCP (RFC 8200, section 5).
 const LEAST_MTU: u32 = 576;
 
-/// Why there is no guest.
+/// Why a guest could not be set up.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum GuestError {
     /// No route, or no interface.
     #[error("{0}\nhelp: behind a link of `bentpipe emulate` the other end is called `far`")]
     NoWay(#[source] netlink::Error),
-    /// The kernel does not say how things are.
+    /// The kernel did not answer a netlink request.
     #[error(transparent)]
     Netlink(netlink::Error),
     /// The peer is the host itself.
@@ -40,18 +39,18 @@ pub enum GuestError {
         "{0} is this host itself: packets to it never reach an interface\nhelp: write the address of another host"
     )]
     Ourselves(IpAddr),
-    /// An address to listen at that is not ours.
+    /// The address to listen at is not ours.
     #[error(
         "{0} is no address of this host\nhelp: `ip address` lists those it has; leave it out to use the way to everywhere"
     )]
     NotOurs(IpAddr),
-    /// Nothing leads anywhere.
+    /// There is no default route.
     #[error("this host has no route to anywhere\nhelp: write the address to listen at, as in 10.55.0.2:5000")]
     NoInterface,
-    /// Somebody listens there.
+    /// Another program uses the port.
     #[error("port {0} is in use by another program\nhelp: end it, or choose another port")]
     PortTaken(u16),
-    /// Ports that only root may take.
+    /// Only root may use the port.
     #[error("port {0} is for root only\nhelp: choose a port from 1024 on")]
     PortForbidden(u16),
     /// The kernel refused the port for another reason.
@@ -59,11 +58,11 @@ pub enum GuestError {
     Port {
         /// The port.
         port: u16,
-        /// What the kernel says.
+        /// The kernel's error.
         #[source]
         source: io::Error,
     },
-    /// No packet socket.
+    /// No permission to open a packet socket.
     #[error(
         "a TCP of one's own reads and writes packets, and that is not allowed here (CAP_NET_RAW)\n\
          help: run it behind a link, which needs no permission: bentpipe emulate geo-10m -- bentpipe send far:5000 FILE\n\
@@ -76,7 +75,7 @@ pub enum GuestError {
     /// The next hop does not answer.
     #[error("{0} does not tell its hardware address on {1}: is it there?")]
     NoNeighbour(IpAddr, String),
-    /// Neither Ethernet nor anything like it.
+    /// The interface does not carry Ethernet frames.
     #[error(
         "interface {0} carries no Ethernet frames\nhelp: use a veth pair, as `bentpipe emulate` does, or an Ethernet"
     )]
@@ -99,19 +98,19 @@ pub struct Guest {
     /// Name of the interface.
     pub interface: String,
     addresses: Vec<IpAddr>,
-    /// Keep the kernel silent.
+    /// Keep the kernel from answering at our port.
     _silent: Vec<SilentPort>,
     index: u32,
-    /// The next hop's hardware address must be asked for.
+    /// True if the next hop's hardware address must be resolved.
     resolves: bool,
 }
 
 impl Guest {
-    /// A guest that can call `to`. `seed` must not be known outside. A send buffer that a configuration does
-    /// not name holds `send_buffer`.
+    /// A guest that can connect to `to`. `seed` must be secret. `send_buffer` is the send buffer for
+    /// connections whose configuration sets none.
     ///
     /// # Errors
-    /// When there is no way to `to`, or no permission.
+    /// When there is no route to `to`, or no permission.
     pub fn towards(to: IpAddr, seed: u64, send_buffer: Size) -> Result<Self, GuestError> {
         let mut netlink = Netlink::open()?;
         let way = netlink.way_to(to).map_err(GuestError::NoWay)?;
@@ -125,11 +124,10 @@ impl Guest {
         Ok(guest)
     }
 
-    /// A guest that can be called at `port`, at `address` or at all addresses of the interface that leads to
-    /// everywhere.
+    /// A guest that listens at `port`, at `address` or at all addresses of the default route's interface.
     ///
     /// # Errors
-    /// When there is no such address, the port is taken, or no permission.
+    /// When the address is not ours, the port is taken, or there is no permission.
     pub fn at(address: Option<IpAddr>, port: u16, seed: u64) -> Result<Self, GuestError> {
         let mut netlink = Netlink::open()?;
         let index = match address {
@@ -169,7 +167,7 @@ impl Guest {
         if interface.mac == [0; 6] {
             return Err(GuestError::NotEthernet(interface.name.clone()));
         }
-        // without it a sleep may take 50 us more than was asked; where it is refused it does
+        // without it a sleep may last 50 us too long; failing to set it is harmless
         let _ = wait::set_timer_slack();
         let port = silent.first().map_or(0, |s| s.address().port());
         let packets = VethPort::open(&interface.name, interface.mac).map_err(|e| match e {
@@ -199,8 +197,7 @@ impl Guest {
         &self.addresses
     }
 
-    /// Who listened has found its peer: packets go the way by which it answered, whatever others send from
-    /// now on.
+    /// After accepting the peer: sends all packets to the hardware address from which it answered.
     pub fn settle(&mut self, peer: IpAddr) {
         self.station.port().settle(peer);
     }
@@ -215,7 +212,7 @@ impl Guest {
         Ok(())
     }
 
-    /// The hardware address of a neighbour; the kernel is made to ask for it.
+    /// Returns a neighbour's hardware address; makes the kernel resolve it.
     fn neighbour(&self, netlink: &mut Netlink, next: IpAddr) -> Result<Mac, GuestError> {
         let any = match next {
             IpAddr::V4(_) => IpAddr::V4(Ipv4Addr::UNSPECIFIED),
@@ -237,7 +234,7 @@ impl Guest {
     }
 }
 
-/// The interface that leads to everywhere, by IPv4 or else by IPv6.
+/// Returns the interface of the default route, of IPv4 or else of IPv6.
 fn everywhere(netlink: &mut Netlink) -> Option<u32> {
     // addresses for documentation (RFC 5737, RFC 3849): only a default route leads there
     let somewhere: [IpAddr; 2] =

@@ -1,10 +1,9 @@
-//! What routers and hosts say of packets that we sent: ICMP and ICMPv6.
+//! ICMP and ICMPv6 messages about packets that we sent.
 //!
-//! Read are "packet too big" (RFC 1191, RFC 8201), "destination unreachable" and "time exceeded" (RFC 792,
-//! RFC 4443). Whether a message is believed, and what follows, is the engine's business: it says that the
-//! segment is in flight which the message quotes (RFC 5927). Which are hard, so that calling again cannot
-//! help, is in RFC 9293, section 3.9.2.2, and RFC 5461, section 2: no such protocol, no such port; in IPv6
-//! also that it is prohibited.
+//! Reads "packet too big" (RFC 1191, RFC 8201), "destination unreachable" and "time exceeded" (RFC 792, RFC
+//! 4443). The engine decides whether to believe a message (the quoted segment must be in flight, RFC 5927)
+//! and what to do. Hard errors, for which retrying cannot help, are those of RFC 9293, section 3.9.2.2, and
+//! RFC 5461, section 2: protocol unreachable, port unreachable; in IPv6 also administratively prohibited.
 
 use super::socket::Pair;
 use bentpipe_base::Seq;
@@ -15,26 +14,25 @@ use core::net::{Ipv4Addr, Ipv6Addr};
 const ICMP: u8 = 1;
 const ICMPV6: u8 = 58;
 const TCP: u8 = 6;
-/// What a router means that names no size, as those before RFC 1191 did: what every host takes (RFC 791).
+/// MTU if a router gives none, as before RFC 1191: every host accepts this size (RFC 791).
 const UNNAMED: u32 = 576;
-/// What every link of a family takes: who says less is not believed (RFC 1191, section 3; RFC 8201, section
-/// 4).
+/// Smallest MTU of each family: smaller values are not believed (RFC 1191, section 3; RFC 8201, section 4).
 const LEAST: [u32; 2] = [68, 1280];
 /// Bytes of headers before the payload, without options.
 const HEADERS: [u32; 2] = [40, 60];
 
-/// What was said, and about what.
+/// An ICMP message and the segment it is about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Said {
-    /// Of the segment that it quotes.
+    /// Connection of the quoted segment.
     pub(super) pair: Pair,
-    /// Where that begins.
+    /// Sequence number of the quoted segment.
     pub(super) seq: Seq,
     pub(super) what: Icmp,
 }
 
 impl Said {
-    /// Reads a packet that is no TCP; `None` if it says nothing of interest.
+    /// Parses a packet that is not TCP; returns `None` if it holds no message of interest.
     pub(super) fn read(bytes: &[u8]) -> Option<Self> {
         let network = Network::of(bytes).ok()?;
         let message = bytes.get(network.transport..network.end)?;
@@ -54,14 +52,14 @@ impl Said {
     }
 }
 
-/// The longest segment that fits into a packet of `mtu` bytes.
+/// Returns the message with the longest segment that fits into a packet of `mtu` bytes.
 fn too_big(mtu: u32, v6: bool) -> Option<Icmp> {
     let mtu = if mtu == 0 { UNNAMED } else { mtu };
     let segment = u16::try_from(mtu.saturating_sub(HEADERS[usize::from(v6)])).unwrap_or(u16::MAX);
     (mtu >= LEAST[usize::from(v6)]).then_some(Icmp::TooBig { segment })
 }
 
-/// The connection and the place of a segment of ours, of which the beginning is there.
+/// Returns the connection and sequence number of a quoted segment of ours, which may be truncated.
 fn quoted(packet: &[u8]) -> Option<(Pair, Seq)> {
     let (ends, protocol, tcp) = match packet.first()? >> 4 {
         4 => {

@@ -1,4 +1,4 @@
-//! What arrives: packets from the wire, and the time.
+//! Input to the endpoint: packets from the wire, and timers.
 
 use super::app::is_a_host;
 use super::icmp::Said;
@@ -13,15 +13,15 @@ use bentpipe_wire::{Ends, Fault, Ipv4, Layout, Segment, parse};
 use core::net::IpAddr;
 use std::sync::Arc;
 
-/// Answers to strangers that wait to be sent, at most: a flood is not answered packet for packet.
+/// Limit of queued replies to packets of no connection: a flood is not answered packet for packet.
 const MAX_REPLIES: usize = 256;
-/// A peer that offers less is sent segments of this size all the same: else a byte of payload would cost a
-/// record each (Linux: `tcp_min_snd_mss`).
+/// Smallest MSS we use, even if the peer offers less: otherwise every byte of payload would cost a record
+/// (Linux: `tcp_min_snd_mss`).
 const LEAST_MSS: u16 = 48;
 
 impl Endpoint {
-    /// Takes a packet that begins with its IP header. `vnet` says whether its checksum was seen to already,
-    /// and how an uncut super-packet would have been cut; that of a packet from a wire is the default.
+    /// Handles a packet that begins with its IP header. `vnet` says whether its checksum was already verified
+    /// and how a super-packet is to be cut; for a packet from a wire it is the default.
     pub fn packet(&mut self, cx: &mut Cx<'_>, bytes: &[u8], vnet: &VnetHeader) {
         self.counters.received += 1;
         let mut segment = match parse(bytes) {
@@ -62,8 +62,8 @@ impl Endpoint {
                 if let Some(socket) = self.table.get_mut(id) {
                     socket.take(cx, &segment, usize::from(gso_size));
                     if socket.is_talking_to_nobody() {
-                        // RFC 1122, section 4.2.2.13: the RST says that it was lost, and no acknowledgment
-                        // goes before
+                        // RFC 1122, section 4.2.2.13: a RST says that the data was lost, with no ACK before
+                        // it
                         socket.conn.abort();
                     }
                 }
@@ -73,7 +73,7 @@ impl Endpoint {
         }
     }
 
-    /// Somebody says what became of a segment of ours.
+    /// Handles an ICMP message about a segment of ours.
     fn hear(&mut self, cx: &mut Cx<'_>, said: Said) {
         let Some(id) = self.table.find(&said.pair) else { return };
         let Some(socket) = self.table.get_mut(id) else { return };
@@ -83,18 +83,18 @@ impl Endpoint {
         }
     }
 
-    /// Lets everything happen that is due by now.
+    /// Handles all timers that are due by now.
     pub fn timer(&mut self, cx: &mut Cx<'_>) {
         while let Some(id) = self.table.take_due(cx.now) {
             let Some(socket) = self.table.get_mut(id) else { continue };
-            // a pacer's release is left to `Socket::next`, which handles it at the time it was due
+            // `Socket::next` handles the pacer's release, at the time it was due
             let paces = matches!(socket.conn.next_timer(), Some((_, Timer::Pace)));
             if socket.conn.deadline() <= cx.now && !paces {
                 socket.conn.timer(cx);
             }
             let gives_up = socket.patience(&self.settings) <= cx.now;
             if gives_up && socket.conn.state() == State::FinWait2 {
-                // all of ours arrived: whatever the peer still says is to nobody, and answered as such
+                // all our data arrived; a later packet from the peer finds no connection and gets a RST
                 self.forget(id);
                 continue;
             }
@@ -107,7 +107,7 @@ impl Endpoint {
         }
     }
 
-    /// Two hosts, one of them ours: neither a group nor nobody, nor ourselves (the "LAND" packet).
+    /// True if the packet comes from another host to us, with valid addresses and ports (no "LAND" packet).
     fn is_between_hosts(&self, segment: &Segment<'_>) -> bool {
         let (src, dst) = match segment.ends {
             Ends::V4 { src, dst } => (IpAddr::V4(src), IpAddr::V4(dst)),
@@ -121,8 +121,8 @@ impl Endpoint {
             && !own.contains(&src)
     }
 
-    /// RFC 9293, section 3.10.7.4, and RFC 6191: a SYN ends TIME-WAIT if it lies beyond all that the old
-    /// connection sent.
+    /// True if the SYN ends TIME-WAIT: it must lie beyond all that the old connection sent (RFC 9293, section
+    /// 3.10.7.4, and RFC 6191).
     fn begins_anew(&self, id: ConnId, segment: &Segment<'_>) -> bool {
         let Some(socket) = self.table.get(id) else { return false };
         let (flags, receiver) = (segment.tcp.flags, socket.conn.receiver());
@@ -130,13 +130,13 @@ impl Endpoint {
             && flags.has(Flags::SYN)
             && !flags.has(Flags::ACK)
             && !flags.has(Flags::RST)
-            && !flags.has(Flags::FIN) // no SYN that opens everywhere: it is challenged like any other
+            && !flags.has(Flags::FIN) // a SYN with FIN does not reopen: it gets a challenge ACK
             && self.listeners.contains_key(&segment.dport)
             && receiver.position(segment.tcp.seq).is_some_and(|p| p > receiver.next())
     }
 
-    /// True when one more caller may wait at `port`. When too many do, the half-open one that has waited
-    /// longest is forgotten without a word: its address may be forged.
+    /// True if one more connection may wait at `port`. When the backlog is full, the oldest half-open
+    /// connection is dropped without a RST: its address may be forged.
     fn makes_room(&mut self, port: u16) -> bool {
         let is_full = |e: &Self| {
             let crowded = e.listeners.get(&port).is_none_or(|l| l.waiting >= l.backlog);
@@ -155,18 +155,18 @@ impl Endpoint {
         !is_full(self)
     }
 
-    /// A caller waits at `port`.
+    /// Adds a connection to those that wait at `port`.
     fn admit(&mut self, port: u16, id: ConnId) {
         let Some(listener) = self.listeners.get_mut(&port) else { return };
         listener.waiting += 1;
-        // those that opened or went stay in the list until it has grown
+        // connections that opened or ended stay in the list until it has grown
         if listener.called.len() >= 2 * listener.backlog {
             listener.called.retain(|id| self.table.get(*id).is_some_and(is_half_open));
         }
         listener.called.push_back(id);
     }
 
-    /// A packet to no connection: a call, or an answer with RST.
+    /// Handles a packet that belongs to no connection: a SYN to a listener, or a packet to answer with RST.
     fn stranger(&mut self, cx: &mut Cx<'_>, pair: Pair, segment: &Segment<'_>) {
         let packet = pair.packet(cx, segment);
         let listener = self.listeners.get(&segment.dport);
@@ -176,7 +176,7 @@ impl Endpoint {
         });
         let answer = if listener.is_some() { reset_in_listen } else { reset_for };
         if let Some(offer) = offer {
-            // where there is no room it will ask again
+            // without room in the backlog the SYN is ignored: the client retransmits it
             if self.makes_room(segment.dport) {
                 let chance = self.chance(cx);
                 let conn = offer.complete(cx, chance);
@@ -198,12 +198,12 @@ impl Endpoint {
     }
 }
 
-/// It called, and has not answered our answer yet.
+/// True if the connection is in SYN-RECEIVED.
 fn is_half_open(socket: &Socket) -> bool {
     socket.owner == Owner::Listener && !socket.opened
 }
 
-/// That of TCP, and that of an IPv4 header.
+/// True if the checksums of TCP and of the IPv4 header are correct.
 fn checksums_hold(bytes: &[u8]) -> bool {
     let header =
         bytes.first().is_none_or(|b| b >> 4 != 4) || Ipv4::new(bytes).is_ok_and(|ip| ip.checksum_holds());

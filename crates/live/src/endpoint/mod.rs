@@ -1,27 +1,25 @@
-//! The engine as a real TCP: connections whose bytes are real, in packets as they stand on a wire, against
-//! any peer.
+//! The engine as a real TCP: connections that carry real bytes in real packets, with any peer.
 //!
-//! An [`Endpoint`] is a host's TCP without I/O and without a clock. Who drives it
-//! * hands in what arrives ([`Endpoint::packet`]) and the time ([`Endpoint::timer`]),
-//! * sends what it gives ([`Endpoint::next_packet`] or [`Endpoint::next_super`], until there is nothing
-//!   more),
-//! * and calls again at [`Endpoint::next_at`].
+//! An [`Endpoint`] is a host's TCP without I/O and without a clock. Its driver
+//! * hands in packets ([`Endpoint::packet`]) and the time ([`Endpoint::timer`]),
+//! * sends its packets ([`Endpoint::next_packet`] or [`Endpoint::next_super`], until there are no more),
+//! * and calls it again at [`Endpoint::next_at`].
 //!
-//! Whoever does that decides where it lives: at a port of a [`bentpipe_sim::Simulation`] under simulated or
-//! real time, or alone behind a [`bentpipe_os::PacketPort`] ([`Station`]). Time and chance come in through
-//! `Cx`. Its packets are the engine's own, so a world whose pool also gets packets that stand for something
-//! (opaque ones) is not lent to it: it has a world of its own.
+//! The driver decides where it runs: at a port of a [`bentpipe_sim::Simulation`] under simulated or real
+//! time, or alone behind a [`bentpipe_os::PacketPort`] ([`Station`]). Time and randomness come in through
+//! `Cx`. An endpoint needs a `World` of its own if the other nodes' packets are opaque (not TCP), because the
+//! packet pool is shared.
 //!
 //! Applications use [`Endpoint::listen`], [`Endpoint::connect`], [`Endpoint::accept`], [`Endpoint::write`],
-//! [`Endpoint::read`], [`Endpoint::shutdown`], [`Endpoint::close`], [`Endpoint::abort`], and ask
-//! [`Endpoint::news`]. After any of them the driver sends what there is to send.
+//! [`Endpoint::read`], [`Endpoint::shutdown`], [`Endpoint::close`], [`Endpoint::abort`], and poll
+//! [`Endpoint::news`]. After each of these calls the driver sends the packets that are ready.
 //!
-//! Memory is bounded whatever a peer does: streams by their buffers, gaps in a stream, answers to strangers,
-//! half-open connections, TIME-WAIT and connections by number. Every state that only a silent peer could end
-//! has a limit in time once nobody holds the connection. ICMP is read as far as it quotes a segment in
-//! flight: segments follow the path's MTU, and a call that a router calls hopeless ends. Initial sequence
-//! numbers are random (RFC 6528 asks that they cannot be guessed: a live driver seeds its world from the
-//! system).
+//! Memory is bounded whatever a peer does: streams by their buffers; gaps in a stream, replies to packets of
+//! no connection, half-open connections, TIME-WAIT and connections by number. Once the application has closed
+//! a connection, every state that only a silent peer could end has a time limit. ICMP is obeyed if it quotes
+//! a segment in flight: segments follow the path MTU, and a hard error ends a connection attempt. Initial
+//! sequence numbers are random (RFC 6528 requires that they cannot be guessed: a live driver seeds its world
+//! from the system).
 
 mod app;
 mod bundle;
@@ -50,33 +48,31 @@ use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 use table::Table;
 
-/// What an endpoint is.
+/// Settings of an endpoint.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Settings {
-    /// Its own addresses. Packets to others are not for it.
+    /// Its own addresses. It ignores packets to others.
     pub addresses: Vec<IpAddr>,
-    /// The only port that is its own, where it shares its addresses with others (the kernel's TCP): packets
-    /// to all others are not for it, and not answered.
+    /// Its only port, where it shares its addresses with the kernel's TCP: it ignores packets to all others.
     pub port: Option<u16>,
-    /// Longest packet of the network it is on, in bytes: what the headers leave is the largest MSS.
+    /// MTU of its network, in bytes; the MSS is this minus the headers.
     pub mtu: u16,
-    /// Bytes written and not acknowledged, where a connection's configuration sets no bound: an endpoint
-    /// keeps them, so there is one.
+    /// Send buffer (bytes written and not acknowledged) where a connection's configuration sets none.
     pub send_buffer: Size,
-    /// Connections at most, all states counted.
+    /// Maximum number of connections, in all states.
     pub max_connections: usize,
-    /// Connections in TIME-WAIT at most; one more than that ends at once.
+    /// Maximum number of connections in TIME-WAIT; beyond it, connections end at once.
     pub max_time_wait: usize,
-    /// Time to open a connection, ours or a caller's.
+    /// Time limit for the handshake, in both directions.
     pub open_timeout: Duration,
-    /// Time in FIN-WAIT-2 once nobody holds the connection (RFC 9293 sets none, Linux has 60 s).
+    /// Time limit in FIN-WAIT-2 after the application has closed (RFC 9293 sets none, Linux has 60 s).
     pub fin_wait: Duration,
-    /// Time without progress for what was written before the application let go.
+    /// Time limit without progress for data written before the application closed the connection.
     pub linger: Duration,
 }
 
 impl Default for Settings {
-    /// Ethernet, buffers of 4 MiB, times as Linux has them.
+    /// Ethernet's MTU, buffers of 4 MiB, times as in Linux.
     fn default() -> Self {
         Self {
             addresses: Vec::new(),
@@ -95,91 +91,90 @@ impl Default for Settings {
 /// How a connection ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Ending {
-    /// Both sides said their last byte, and all of it arrived.
+    /// Both sides sent a FIN, and all data arrived.
     #[error("closed by both sides")]
     Closed,
-    /// The peer refused to open it.
+    /// The peer refused the connection.
     #[error("the peer refused the connection: nothing listens at that port")]
     Refused,
-    /// The peer broke it off.
+    /// The peer reset it.
     #[error("the peer reset the connection")]
     Reset,
-    /// The peer did not answer any more.
+    /// The peer stopped answering.
     #[error("the peer did not answer any more")]
     TimedOut,
-    /// We broke it off.
+    /// We aborted it.
     #[error("broken off on this side")]
     Aborted,
-    /// It did not answer, and a router or the peer's host said why.
+    /// The peer did not answer, and an ICMP error said why.
     #[error("the peer cannot be reached: a router on the way, or the peer's host, says so")]
     Unreachable,
 }
 
-/// Why a verb of an application did nothing.
+/// Why an application's call failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum EndpointError {
-    /// The name finds nothing.
+    /// No connection has this id.
     #[error("no such connection: it was closed or aborted on this side")]
     Unknown,
-    /// Nothing to read, no room to write: news will say when.
+    /// Nothing to read, or no room to write: [`News`] will announce it.
     #[error("not now: wait for the news that it is readable or writable")]
     NotNow,
-    /// Written after `shutdown`.
+    /// Write after `shutdown`.
     #[error("nothing can be written after `shutdown`")]
     Shut,
-    /// It is over.
+    /// The connection has ended.
     #[error("{0}")]
     Ended(Ending),
     /// The endpoint has no address of that family.
     #[error("the endpoint has no own address of the family of {0}: give it one in its settings")]
     NoAddress(SocketAddr),
-    /// Nobody can be reached there.
+    /// Not the address of a host and port.
     #[error("{0} is no address of a host and a port")]
     BadAddress(SocketAddr),
-    /// The connection's own port is in use towards that address.
+    /// No free local port towards that address.
     #[error("no free port of our own towards {0}: close a connection first")]
     NoPort(SocketAddr),
-    /// Somebody listens there already.
+    /// A listener exists at that port.
     #[error("something listens at port {0} already")]
     Listening(u16),
-    /// The endpoint is full.
+    /// The endpoint has its maximum of connections.
     #[error("{0} connections are open, the most that the settings allow")]
     TooMany(usize),
 }
 
-/// What came in and was of no use, and how much there is.
+/// Packet counters, with the causes of discarded packets.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counters {
-    /// Packets that came in.
+    /// Packets received.
     pub received: u64,
-    /// Packets given out.
+    /// Packets sent.
     pub sent: u64,
-    /// Not IP, cut short, a fragment, or with impossible headers.
+    /// Not IP, truncated, a fragment, or with invalid headers.
     pub malformed: u64,
-    /// Another protocol than TCP.
+    /// Not TCP.
     pub not_tcp: u64,
-    /// A checksum that does not hold.
+    /// Wrong checksum.
     pub bad_checksum: u64,
-    /// To an address that is not ours, or from one that nobody has.
+    /// Not to our address, or from an invalid address.
     pub not_ours: u64,
-    /// To no connection and no listener: answered with a RST, as far as there was room for answers.
+    /// To no connection and no listener: answered with a RST unless too many replies are queued.
     pub refused: u64,
-    /// Callers who were not answered, or forgotten before they had opened: the backlog or the endpoint was
-    /// full.
+    /// Handshakes ignored or dropped because the backlog or the endpoint was full.
     pub overflowed: u64,
 }
 
-/// Waits for callers at a port.
+/// A listener at a port.
 #[derive(Debug)]
 struct Listener {
     v4: Arc<Config>,
     v6: Arc<Config>,
     backlog: usize,
-    /// Callers not yet accepted, the half-open ones included.
+    /// Connections not yet accepted, half-open ones included.
     waiting: usize,
-    /// Those that are open, in the order they were.
+    /// Open connections to accept, in the order in which they opened.
     open: VecDeque<ConnId>,
-    /// Those that were half-open when they called, in that order; some are not any more.
+    /// Connections in the order of their SYNs; some are no longer half-open.
     called: VecDeque<ConnId>,
 }
 
@@ -190,21 +185,21 @@ pub struct Endpoint {
     chance: RngSlot,
     table: Table,
     listeners: BTreeMap<u16, Listener>,
-    /// Connections that may have something to send, each once.
+    /// Connections that may have something to send; each at most once.
     ready: VecDeque<ConnId>,
-    /// A segment that did not fit the super-packet before it: it is next.
+    /// A segment that did not fit into the previous super-packet; sent next.
     held: Option<(ConnId, Pkt)>,
-    /// Answers to strangers.
+    /// Replies to packets of no connection.
     replies: VecDeque<Vec<u8>>,
     inbox: Inbox,
     in_time_wait: usize,
     counters: Counters,
-    /// A payload that goes round the end of its ring, in one piece.
+    /// Buffer to make a payload contiguous that wraps around the end of its ring.
     joined: Vec<u8>,
 }
 
 impl Endpoint {
-    /// An endpoint that draws sequence numbers and ports from a random stream of `world`, under `name`.
+    /// Creates an endpoint that draws sequence numbers and ports from the random stream `name` of `world`.
     pub fn new(world: &mut World, name: &str, settings: Settings) -> Self {
         Self {
             settings,
@@ -221,22 +216,22 @@ impl Endpoint {
         }
     }
 
-    /// What it is.
+    /// Its settings.
     pub const fn settings(&self) -> &Settings {
         &self.settings
     }
 
-    /// What came in and went out.
+    /// Its packet counters.
     pub const fn counters(&self) -> Counters {
         self.counters
     }
 
-    /// Connections it keeps, in any state.
+    /// Number of connections, in any state.
     pub fn connections(&self) -> usize {
         self.table.len()
     }
 
-    /// The engine's view of a connection: state, options agreed on, counters.
+    /// The engine's connection: state, negotiated options, counters.
     pub fn connection(&self, id: ConnId) -> Option<&Connection> {
         self.table.get(id).map(|s| &s.conn)
     }
@@ -246,12 +241,12 @@ impl Endpoint {
         self.table.get(id).map(|s| (s.pair.local(), s.pair.remote()))
     }
 
-    /// How it ended; `None` while it lives.
+    /// How a connection ended; `None` while it is alive.
     pub fn ending(&self, id: ConnId) -> Option<Ending> {
         self.table.get(id).and_then(|s| s.ending)
     }
 
-    /// Bytes of memory that the streams of a connection hold.
+    /// Bytes of memory used by the buffers of a connection.
     pub fn memory(&self, id: ConnId) -> Option<usize> {
         self.table.get(id).map(socket::Socket::memory)
     }
@@ -262,13 +257,13 @@ impl Endpoint {
         self.table.next_at()
     }
 
-    /// True when [`Endpoint::next_packet`] is worth calling: always after a packet, a timer or an
-    /// application's verb.
+    /// True if [`Endpoint::next_packet`] may have a packet; check after each packet, timer or application
+    /// call.
     pub fn wants_to_send(&self) -> bool {
         !self.ready.is_empty() || self.held.is_some() || !self.replies.is_empty()
     }
 
-    /// The next fact for an application. Each is told once until it becomes true anew.
+    /// Returns the next event for an application. Each is reported once until it happens again.
     pub fn news(&mut self) -> Option<(ConnId, News)> {
         while let Some(id) = self.inbox.first() {
             if let Some(news) = self.table.get_mut(id).and_then(|s| s.unread.take()) {
@@ -284,7 +279,7 @@ impl Endpoint {
         Chance { isn: Seq(bits as u32), timestamp: (bits >> 32) as u32, jitter: None }
     }
 
-    /// The connection may have something to send.
+    /// Queues a connection that may have something to send.
     fn mark(&mut self, id: ConnId) {
         if let Some(socket) = self.table.get_mut(id)
             && !socket.ready
@@ -296,8 +291,8 @@ impl Endpoint {
     }
 }
 
-/// The configuration for one address family: the MSS that the network leaves, a bounded buffer, and no sender
-/// jitter, which is a model's.
+/// Returns the configuration for one address family: MSS from the MTU, a bounded send buffer, and no sender
+/// jitter, which is for simulations only.
 fn fitted(config: &Config, settings: &Settings, v6: bool) -> Arc<Config> {
     let headers = if v6 { 60 } else { 40 };
     Arc::new(Config {

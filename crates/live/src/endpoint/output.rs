@@ -1,4 +1,4 @@
-//! What leaves: packets for the wire, facts for applications, and connections that are over.
+//! Output of the endpoint: packets, events for applications, and the removal of ended connections.
 
 use super::news::News;
 use super::socket::Owner;
@@ -8,7 +8,7 @@ use bentpipe_base::{Cx, Instant, Pkt};
 use bentpipe_tcp::{Event, State};
 
 impl Endpoint {
-    /// Writes the next packet into `out`, from its IP header on, with full checksums; false when there is
+    /// Writes the next packet into `out`, from its IP header on, with complete checksums; false if there is
     /// none. Connections take turns.
     pub fn next_packet(&mut self, cx: &mut Cx<'_>, out: &mut Vec<u8>) -> bool {
         out.clear();
@@ -30,7 +30,7 @@ impl Endpoint {
         false
     }
 
-    /// The next segment of a connection whose turn it is.
+    /// Returns the next segment to send; connections take turns.
     pub(super) fn next_segment(&mut self, cx: &mut Cx<'_>) -> Option<(ConnId, Pkt)> {
         if let Some(held) = self.held.take() {
             return Some(held);
@@ -48,8 +48,7 @@ impl Endpoint {
         None
     }
 
-    /// A connection has nothing more to send for now: what its application must know, and when it is called
-    /// again.
+    /// Reports the events of a connection that has nothing more to send for now, and sets its timer.
     fn settle(&mut self, now: Instant, id: ConnId) {
         if self.take_events(id) {
             self.mark(id);
@@ -73,7 +72,7 @@ impl Endpoint {
         self.tell(id);
     }
 
-    /// True when it has something to send after all.
+    /// Handles the engine's events; true if the connection has something to send after all.
     fn take_events(&mut self, id: ConnId) -> bool {
         let Some(socket) = self.table.get_mut(id) else { return false };
         let mut more = false;
@@ -109,7 +108,7 @@ impl Endpoint {
         more
     }
 
-    /// News of a connection's streams.
+    /// Reports events of a connection's streams.
     fn tell(&mut self, id: ConnId) {
         let Some(socket) = self.table.get_mut(id) else { return };
         if socket.owner == Owner::Nobody {
@@ -130,7 +129,7 @@ impl Endpoint {
         }
     }
 
-    /// The engine is done with a connection; it ended as `ending` unless something else was known.
+    /// Handles a connection that ended in the engine; the reason is `ending` unless another is known.
     pub(super) fn over(&mut self, id: ConnId, ending: Ending) {
         let Some(socket) = self.table.get_mut(id) else { return };
         socket.ending.get_or_insert(ending);
@@ -147,7 +146,7 @@ impl Endpoint {
         }
     }
 
-    /// Removes a connection that nobody holds.
+    /// Removes a connection without an owner.
     pub(super) fn forget(&mut self, id: ConnId) {
         self.disown(id);
         if let Some(socket) = self.table.remove(id) {
@@ -155,7 +154,7 @@ impl Endpoint {
         }
     }
 
-    /// Nobody holds the connection from now on: it is no caller that waits any more.
+    /// Removes the owner of a connection; it no longer waits to be accepted.
     pub(super) fn disown(&mut self, id: ConnId) {
         let Some(socket) = self.table.get_mut(id) else { return };
         if core::mem::replace(&mut socket.owner, Owner::Nobody) == Owner::Listener

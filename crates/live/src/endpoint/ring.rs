@@ -1,22 +1,21 @@
-//! Bytes of a stream by their position: what was written and is not yet acknowledged, what arrived and was
-//! not yet read.
+//! Ring buffer for the bytes of a stream: written and not acknowledged, or arrived and not read.
 //!
-//! The engine knows ranges only; this is where their bytes lie. A power of two as capacity makes a position's
-//! place one AND, so writing beyond a gap costs no more than writing at the end.
+//! The engine only knows ranges. The capacity is a power of two, so a position maps to an index by one AND,
+//! and writing beyond a gap costs no more than writing at the end.
 
-/// Bytes `[base, base + capacity)` of a stream. Only what was written since may be asked for.
+/// Bytes `[base, base + capacity)` of a stream. Only bytes that were written may be read.
 #[derive(Debug, Default)]
 pub(super) struct Ring {
-    /// Its length is the capacity: a power of two, or nothing.
+    /// Its length is the capacity: a power of two, or 0.
     bytes: Vec<u8>,
     base: u64,
 }
 
-/// Smallest capacity worth having.
+/// Smallest capacity in bytes, if not 0.
 const LEAST: usize = 4096;
 
 impl Ring {
-    /// First position that is kept.
+    /// First position in the buffer.
     pub(super) const fn base(&self) -> u64 {
         self.base
     }
@@ -30,14 +29,13 @@ impl Ring {
         at as usize & self.bytes.len().saturating_sub(1)
     }
 
-    /// Where `[at, at + len)` lies: a piece, and what follows it at the front.
+    /// Returns the index of `[at, at + len)` and the length of its first piece; the rest is at the front.
     fn split(&self, at: u64, len: usize) -> (usize, usize) {
         let place = self.place(at);
         (place, len.min(self.bytes.len() - place))
     }
 
-    /// Writes `data` at position `at`, which is not below [`Ring::base`]. The caller bounds how far above it
-    /// lies, and so the memory.
+    /// Writes `data` at position `at`, at least [`Ring::base`]. The caller limits `at`, and so the memory.
     pub(super) fn write(&mut self, at: u64, data: &[u8]) {
         assert!(at >= self.base, "a position that was given up is not written again");
         if data.is_empty() {
@@ -49,7 +47,7 @@ impl Ring {
         self.bytes[..data.len() - first].copy_from_slice(&data[first..]);
     }
 
-    /// Makes room for `needed` bytes from the base on.
+    /// Grows the buffer to at least `needed` bytes from the base on.
     pub(super) fn reserve(&mut self, needed: usize) {
         let old = self.bytes.len();
         if needed <= old {
@@ -57,7 +55,7 @@ impl Ring {
         }
         let base = self.place(self.base);
         let mut bytes = vec![0; needed.next_power_of_two().max(LEAST)];
-        // each byte keeps its position: a new place under the wider mask
+        // each byte keeps its position but gets a new index
         let mask = bytes.len() - 1;
         let (front, back) = self.bytes.split_at(base);
         for (at, piece) in [(self.base, back), (self.base + back.len() as u64, front)] {
@@ -69,7 +67,7 @@ impl Ring {
         self.bytes = bytes;
     }
 
-    /// The bytes of `[at, at + len)`, in two pieces when they go round the end.
+    /// Returns the bytes of `[at, at + len)`, in two pieces if they wrap around the end.
     pub(super) fn get(&self, at: u64, len: usize) -> (&[u8], &[u8]) {
         assert!(at >= self.base && (at - self.base) as usize + len <= self.bytes.len(), "only what is kept");
         if len == 0 {
@@ -79,12 +77,12 @@ impl Ring {
         (&self.bytes[place..place + first], &self.bytes[..len - first])
     }
 
-    /// Gives up everything below `to`.
+    /// Discards everything below `to`.
     pub(super) fn release(&mut self, to: u64) {
         self.base = self.base.max(to);
     }
 
-    /// Gives the memory back; what was kept is lost.
+    /// Frees the memory and discards the content.
     pub(super) fn free(&mut self) {
         self.bytes = Vec::new();
     }
@@ -96,7 +94,7 @@ mod tests {
     use proptest::prelude::*;
 
     proptest! {
-        /// Against a plain vector that keeps the whole stream.
+        /// Compares with a vector that keeps the whole stream.
         #[test]
         fn bytes_are_where_they_were_put(
             steps in proptest::collection::vec((0usize..9000, 0usize..5000, any::<u8>(), 0usize..6000), 1..40),
@@ -113,7 +111,7 @@ mod tests {
                 }
                 let (a, b) = ring.get(base as u64, end - base);
                 let held: Vec<u8> = a.iter().chain(b).copied().collect();
-                // a gap may hold what lay there a capacity ago: only what was written counts
+                // a gap may hold old bytes: only the written ones count
                 prop_assert_eq!(&held[gap.min(held.len())..(gap + len).min(held.len())], &data[..]);
                 base = (base + release).min(end);
                 ring.release(base as u64);

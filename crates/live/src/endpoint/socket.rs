@@ -1,5 +1,4 @@
-//! One connection with its bytes: the engine's [`Connection`] knows ranges of two streams, two rings hold
-//! what lies in them.
+//! One connection with its bytes: the engine's [`Connection`] knows ranges, and two rings hold their bytes.
 
 use super::news::Unread;
 use super::ring::Ring;
@@ -11,21 +10,21 @@ use bentpipe_wire::offload::{VnetHeader, emit_uncut};
 use bentpipe_wire::{Ends, Segment, WireError, emit};
 use core::net::{IpAddr, SocketAddr};
 
-/// Our end and the peer's, of one address family.
+/// Addresses and ports of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Pair {
-    /// Ours is the source.
+    /// Our address is the source.
     ends: Ends,
     ours: u16,
     peers: u16,
 }
 
-/// What the engine is told of addresses: it never compares them, the table has found the connection already.
+/// Addresses for the engine. It never compares them, since the table has already found the connection.
 const OURS: Addr = Addr(1);
 const PEERS: Addr = Addr(2);
 
 impl Pair {
-    /// The connection that a packet from the peer belongs to.
+    /// The connection of a packet from the peer.
     pub(super) const fn of(segment: &Segment<'_>) -> Self {
         let ends = match segment.ends {
             Ends::V4 { src, dst } => Ends::V4 { src: dst, dst: src },
@@ -34,12 +33,12 @@ impl Pair {
         Self { ends, ours: segment.dport, peers: segment.sport }
     }
 
-    /// The connection that a packet of ours belongs to, whose source is ours.
+    /// The connection of a packet of ours.
     pub(super) const fn of_ours(ends: Ends, (ours, peers): (u16, u16)) -> Self {
         Self { ends, ours, peers }
     }
 
-    /// From two addresses; `None` when they are of two families.
+    /// From two addresses; `None` if they are of different families.
     pub(super) const fn between(ours: (IpAddr, u16), peers: SocketAddr) -> Option<Self> {
         let ends = match (ours.0, peers.ip()) {
             (IpAddr::V4(src), IpAddr::V4(dst)) => Ends::V4 { src, dst },
@@ -49,7 +48,7 @@ impl Pair {
         Some(Self { ends, ours: ours.1, peers: peers.port() })
     }
 
-    /// Ours.
+    /// Our address and port.
     pub(super) const fn local(&self) -> SocketAddr {
         let ip = match self.ends {
             Ends::V4 { src, .. } => IpAddr::V4(src),
@@ -58,7 +57,7 @@ impl Pair {
         SocketAddr::new(ip, self.ours)
     }
 
-    /// The peer's.
+    /// The peer's address and port.
     pub(super) const fn remote(&self) -> SocketAddr {
         let ip = match self.ends {
             Ends::V4 { dst, .. } => IpAddr::V4(dst),
@@ -67,12 +66,12 @@ impl Pair {
         SocketAddr::new(ip, self.peers)
     }
 
-    /// The same for the engine.
+    /// The engine's form of it.
     pub(super) const fn tuple(&self) -> Tuple {
         Tuple { local: (OURS, self.ours), remote: (PEERS, self.peers) }
     }
 
-    /// What the engine is shown of a packet from the peer.
+    /// Converts a packet from the peer to the engine's form.
     pub(super) fn packet(&self, cx: &mut Cx<'_>, segment: &Segment<'_>) -> bentpipe_base::Pkt {
         let mut packet = cx.packet();
         (packet.src, packet.sport, packet.dst, packet.dport) = (PEERS, self.peers, OURS, self.ours);
@@ -83,12 +82,12 @@ impl Pair {
         packet
     }
 
-    /// The bytes of a packet of ours.
+    /// Writes the bytes of a packet of ours.
     pub(super) fn emit(&self, packet: &Packet, payload: &[u8], out: &mut Vec<u8>) -> Result<(), WireError> {
         emit(&self.segment(packet, payload), out)
     }
 
-    /// Only its headers, as those of a super-packet with the packet's whole body, to be cut into pieces of
+    /// Writes only the headers, as those of a super-packet with the whole body, to be cut into pieces of
     /// `size`.
     pub(super) fn emit_uncut(
         &self,
@@ -113,23 +112,22 @@ impl Pair {
     }
 }
 
-/// Who answers for a connection.
+/// Owner of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Owner {
     /// A listener, until it is accepted.
     Listener,
     /// The application.
     Application,
-    /// Nobody any more: it ends by itself.
+    /// Nobody: it was closed and ends by itself.
     Nobody,
 }
 
-/// More gaps than this are not kept in one stream: what a peer sends beyond yet another one must come again.
-/// A window of 6 MiB with every second full-sized segment lost has 2 200.
+/// Most gaps kept in one stream; the peer must retransmit data that would add another. A window of 6 MiB with
+/// every second full-sized segment lost has 2 200.
 const MAX_GAPS: usize = 8192;
 
-/// A pacer that was called later than this after its release begins anew: what it would have sent meanwhile
-/// would be a burst.
+/// If the pacer is called later than this after its release, it starts anew: catching up would be a burst.
 const CATCH_UP: Duration = Duration::from_millis(10);
 
 /// One connection.
@@ -138,14 +136,14 @@ pub(super) struct Socket {
     pub(super) conn: Connection,
     pub(super) pair: Pair,
     pub(super) owner: Owner,
-    /// Written and not acknowledged.
+    /// Data written and not acknowledged.
     outgoing: Ring,
-    /// Bytes ever written.
+    /// Total bytes written.
     written: u64,
-    /// Arrived and not read.
+    /// Data arrived and not read.
     incoming: Ring,
     pub(super) unread: Unread,
-    /// The application wrote its last byte.
+    /// The application has shut down its sending side.
     pub(super) shut: bool,
     /// A read found nothing.
     pub(super) wants_read: bool,
@@ -153,26 +151,26 @@ pub(super) struct Socket {
     pub(super) wants_write: bool,
     pub(super) told_delivered: bool,
     pub(super) ending: Option<Ending>,
-    /// It was open once.
+    /// The handshake was completed.
     pub(super) opened: bool,
-    /// It counts among those in TIME-WAIT.
+    /// Counted as a connection in TIME-WAIT.
     pub(super) waits: bool,
-    /// The engine is done with it; only the application still looks at it.
+    /// Ended in the engine; kept only for the application.
     pub(super) over: bool,
-    /// In the queue of those that may have something to send.
+    /// In the endpoint's queue of connections that may have something to send.
     pub(super) ready: bool,
-    /// Wake-up asked for, at the latest.
+    /// Earliest wake-up requested.
     pub(super) armed: Instant,
-    /// The latest time at which the engine was asked what it sends.
+    /// The latest time at which the engine was asked for a segment.
     clock: Instant,
-    /// That was in the past, and it may send more at that time.
+    /// That time was in the past, and the engine may send more at it.
     behind: bool,
-    /// State, owner and acknowledged position as last seen, and since when they stand.
+    /// State, owner and acknowledged position when progress was last made, and the time of that.
     progress: (State, Owner, u64),
     since: Instant,
-    /// Bytes that had arrived when the application let go.
+    /// Bytes that had arrived when the application closed the connection.
     received_then: u64,
-    /// Somebody says that what we sent cannot be delivered.
+    /// An ICMP error said that our segments cannot be delivered.
     pub(super) unreachable: bool,
 }
 
@@ -205,28 +203,26 @@ impl Socket {
         }
     }
 
-    /// Why the peer does not answer any more: RFC 9293, section 3.9.2.2, would have the application know what
-    /// was said.
+    /// How a connection ends whose peer stopped answering; reports ICMP errors (RFC 9293, section 3.9.2.2).
     pub(super) const fn silence(&self) -> Ending {
         if self.unreachable { Ending::Unreachable } else { Ending::TimedOut }
     }
 
-    /// Takes what the application writes, as much as there is room for.
+    /// Takes data that the application writes, as much as there is room for; returns the number of bytes.
     pub(super) fn write(&mut self, bytes: &[u8]) -> usize {
         let taken = (self.conn.write(bytes.len() as u64) as usize).min(bytes.len());
-        // one that always has more to send is never settled
+        // an application that always has more to write never reaches `settle`
         self.release();
         self.outgoing.write(self.written, &bytes[..taken]);
         self.written += taken as u64;
         taken
     }
 
-    /// Gives the application what has arrived.
+    /// Copies data that has arrived to the application; returns the number of bytes.
     pub(super) fn read(&mut self, now: Instant, into: &mut [u8]) -> usize {
         let len = into.len().min(self.conn.readable() as usize);
         let at = self.incoming.base();
-        // a peer that ends its stream twice, at two places, makes a byte readable that it never sent: it is
-        // zero
+        // two FINs at different positions make a byte readable that the peer never sent: it is zero
         self.incoming.reserve(len);
         let (first, second) = self.incoming.get(at, len);
         into[..first.len()].copy_from_slice(first);
@@ -236,9 +232,8 @@ impl Socket {
         len
     }
 
-    /// Takes a packet from the peer. What the kernel left uncut is shown to the engine in the pieces it would
-    /// have been cut into, since their size is what delayed acknowledgments and windows go by; no answer goes
-    /// out between them.
+    /// Handles a packet from the peer. A super-packet is shown to the engine in its original segments, since
+    /// delayed acknowledgments and windows depend on segment sizes; no acknowledgment is sent between them.
     pub(super) fn take(&mut self, cx: &mut Cx<'_>, segment: &Segment<'_>, gso_size: usize) {
         let size = if gso_size == 0 { segment.payload.len().max(1) } else { gso_size };
         let pieces = segment.payload.len().div_ceil(size).max(1);
@@ -258,7 +253,7 @@ impl Socket {
     }
 
     fn take_piece(&mut self, cx: &mut Cx<'_>, segment: &Segment<'_>) {
-        let opens = self.conn.state() == State::SynSent; // what is text is known when the SYN is
+        let opens = self.conn.state() == State::SynSent; // the window is known only after the SYN
         let text = self.text(segment);
         let new = text.filter(|t| !opens && !self.has_arrived(*t));
         if let Some((left, _)) = new
@@ -271,8 +266,8 @@ impl Socket {
         self.conn.segment(cx, &packet);
         cx.recycle(packet);
         let new = if opens { self.text_so_far(segment) } else { new };
-        // The engine alone decides what it takes. Only bytes that count as arrived now, and did not before,
-        // are written: a segment it refused cannot change what lies there.
+        // The engine decides what it accepts. Only bytes that newly count as arrived are written, so a
+        // segment that it rejected cannot change data.
         if let Some((left, right)) = new.filter(|t| self.has_arrived(*t)) {
             let first = self.position(segment).map_or(0, |p| left.saturating_sub(p));
             let bytes = &segment.payload[first as usize..first as usize + (right - left) as usize];
@@ -280,13 +275,13 @@ impl Socket {
         }
     }
 
-    /// Where the text of a segment begins; the peer's SYN is at 0, what stands behind it at 1.
+    /// Position of a segment's data; the peer's SYN is at 0, the data after it at 1.
     fn position(&self, segment: &Segment<'_>) -> Option<u64> {
         let position = self.conn.receiver().position(segment.tcp.seq)?;
         Some(position + u64::from(segment.tcp.flags.has(Flags::SYN)))
     }
 
-    /// The part of a segment's text that lies in the window, by position.
+    /// The part of a segment's data that lies in the window, by position.
     fn text(&self, segment: &Segment<'_>) -> Option<(u64, u64)> {
         let (position, receiver) = (self.position(segment)?, self.conn.receiver());
         let left = position.max(receiver.next()).max(1);
@@ -294,7 +289,7 @@ impl Socket {
         (left < right).then_some((left, right))
     }
 
-    /// The part of the text behind a SYN that was taken with it.
+    /// The part of the data in a SYN that was accepted with it.
     fn text_so_far(&self, segment: &Segment<'_>) -> Option<(u64, u64)> {
         let right = (1 + segment.payload.len() as u64).min(1 + self.conn.received());
         (segment.tcp.flags.has(Flags::SYN) && right > 1).then_some((1, right))
@@ -310,11 +305,11 @@ impl Socket {
         ranges.get(i).is_some_and(|r| r.0 <= left && right <= r.1)
     }
 
-    /// What the engine sends next.
+    /// Returns the next segment of the engine.
     ///
-    /// A pacer's release is handled at the time it was due, not at the time a thread that slept woke up for
-    /// it: being late delays packets, and must not lower the rate (the relay does the same with its links).
-    /// What else is due is handled at the present time.
+    /// A pacer's release is handled at the time it was due, not when the thread woke up for it: being late
+    /// delays packets but must not lower the rate (the relay does the same with its links). Other timers are
+    /// handled at the present time.
     pub(super) fn next(&mut self, cx: &mut Cx<'_>) -> Option<Pkt> {
         let now = cx.now;
         let oldest = Instant(now.0.saturating_sub(CATCH_UP.0));
@@ -322,14 +317,13 @@ impl Socket {
         loop {
             cx.now = at;
             self.clock = at;
-            // what arrived since the last call may have brought a deadline nearer than the one asked for, and
-            // it may have passed
+            // a packet since the last call may have set an earlier deadline, and that may have passed
             if self.conn.deadline() <= at {
                 self.conn.timer(cx);
             }
             let packet = self.conn.transmit(cx);
             if packet.is_some() || at == now {
-                // what may follow it at that time is asked for first
+                // first ask for further segments at that time
                 self.behind = packet.is_some() && at < now;
                 cx.now = now;
                 return packet;
@@ -346,7 +340,7 @@ impl Socket {
         }
     }
 
-    /// The bytes of a range of what was written.
+    /// The written bytes of a segment's body.
     pub(super) fn bytes(&self, body: Body) -> (&[u8], &[u8]) {
         match body.len {
             0 => (&[], &[]),
@@ -354,7 +348,7 @@ impl Socket {
         }
     }
 
-    /// The bytes of a packet that the engine wants to send.
+    /// Writes the bytes of a packet that the engine wants to send.
     pub(super) fn emit(
         &self,
         packet: &Packet,
@@ -371,8 +365,8 @@ impl Socket {
         self.pair.emit(packet, joined, out)
     }
 
-    /// No more will be written. The engine knows no end before the beginning: what was written while the call
-    /// was not answered, and the end after it, wait until it is.
+    /// Shuts down the sending side. In SYN-SENT the engine is told only after the handshake: written data and
+    /// the FIN wait until then.
     pub(super) fn shut(&mut self) {
         self.shut = true;
         if self.conn.state() != State::SynSent {
@@ -380,18 +374,18 @@ impl Socket {
         }
     }
 
-    /// Gives up what was acknowledged; says where that ends.
+    /// Discards acknowledged data; returns the position up to which data is acknowledged.
     fn release(&mut self) -> u64 {
         let una = self.conn.scoreboard().una();
         self.outgoing.release(una.saturating_sub(1).min(self.written));
         una
     }
 
-    /// Gives up what was acknowledged, and remembers when something last moved.
+    /// Discards acknowledged data, and notes the time of the last progress.
     pub(super) fn look(&mut self, now: Instant) {
         let una = self.release();
         let (state, owner, before) = (self.conn.state(), self.owner, self.progress.2);
-        // a byte now and then, as probes into a closed window may bring, is no progress
+        // single bytes, acknowledged by zero-window probes, are no progress
         let moved = una >= before + u64::from(self.conn.agreed().mss);
         if moved || (state, owner) != (self.progress.0, self.progress.1) {
             (self.progress, self.since) = ((state, owner, una), now);
@@ -405,14 +399,14 @@ impl Socket {
         }
     }
 
-    /// All bytes and the end after them are acknowledged.
+    /// True if all data and our FIN are acknowledged.
     pub(super) fn is_delivered(&self) -> bool {
         self.shut && matches!(self.conn.state(), State::FinWait2 | State::TimeWait)
             || self.ending == Some(Ending::Closed)
     }
 
-    /// The application lets go. What it has not read is lost, and the peer is told so (RFC 1122, section
-    /// 4.2.2.13; RFC 2525, section 2.17).
+    /// The application closes the connection. If it has unread data, the peer is told by a RST that it is
+    /// lost (RFC 1122, section 4.2.2.13; RFC 2525, section 2.17).
     pub(super) fn let_go(&mut self) {
         self.received_then = self.conn.received();
         if self.conn.readable() > 0 {
@@ -423,14 +417,14 @@ impl Socket {
         self.shut();
     }
 
-    /// Bytes arrived that nobody will read.
+    /// True if data arrived that nobody will read.
     pub(super) fn is_talking_to_nobody(&self) -> bool {
         self.owner == Owner::Nobody
             && self.conn.received() > self.received_then
             && self.conn.state() != State::Closed
     }
 
-    /// When it is given up, if nothing moves until then.
+    /// When the connection is given up, if there is no progress until then.
     pub(super) fn patience(&self, settings: &Settings) -> Instant {
         match (self.progress.0, self.owner) {
             (State::SynSent | State::SynReceived, _) => self.since + settings.open_timeout,
@@ -442,7 +436,7 @@ impl Socket {
         }
     }
 
-    /// Bytes of memory its streams hold.
+    /// Bytes of memory used by its buffers.
     pub(super) const fn memory(&self) -> usize {
         self.outgoing.capacity() + self.incoming.capacity()
     }

@@ -7,9 +7,9 @@ use bentpipe_os::{Clock, PacketPort};
 use std::io;
 use std::os::fd::BorrowedFd;
 
-/// Super-packets that are read before something is sent.
+/// Most super-packets read before sending.
 const BATCH: usize = 64;
-/// Super-packets that are sent before something is read.
+/// Most super-packets sent before reading.
 const VOLLEY: usize = 16;
 
 /// An endpoint with its port, clock and world.
@@ -23,8 +23,7 @@ pub struct Station<P> {
 }
 
 impl<P: PacketPort> Station<P> {
-    /// An endpoint behind `port`. `seed` decides sequence numbers and ports: nobody outside may know it,
-    /// unless this is a test.
+    /// An endpoint behind `port`. `seed` decides sequence numbers and ports: keep it secret, except in tests.
     pub fn new(port: P, clock: Clock, seed: u64, settings: Settings) -> Self {
         let mut world = World::new(seed);
         let endpoint = Endpoint::new(&mut world, "endpoint", settings);
@@ -37,18 +36,18 @@ impl<P: PacketPort> Station<P> {
         &self.clock
     }
 
-    /// What to poll for input.
+    /// File descriptor to poll for input.
     pub fn fd(&self) -> BorrowedFd<'_> {
         self.port.fd()
     }
 
-    /// The endpoint, for applications, at the present time. What they cause is sent with the next
+    /// Calls `act` with the endpoint at the present time. Packets that result are sent by the next
     /// [`Station::turn`].
     pub fn with<T>(&mut self, act: impl FnOnce(&mut Endpoint, &mut Cx<'_>) -> T) -> T {
         act(&mut self.endpoint, &mut self.world.cx(self.clock.now(), NodeId(0)))
     }
 
-    /// The port, for what only its kind can do.
+    /// The port.
     pub const fn port(&mut self) -> &mut P {
         &mut self.port
     }
@@ -61,8 +60,8 @@ impl<P: PacketPort> Station<P> {
         self.port.drops()
     }
 
-    /// Takes in what has arrived, does what is due and sends what there is to send. Returns when to call
-    /// again at the latest; earlier when the port has input.
+    /// Reads packets, handles timers and sends packets. Returns when to call again at the latest; call
+    /// earlier when the port has input.
     ///
     /// # Errors
     /// When the port is gone.
@@ -72,7 +71,7 @@ impl<P: PacketPort> Station<P> {
         Ok(if more { self.clock.now() } else { next })
     }
 
-    /// The first half of [`Station::turn`]; true when more may wait.
+    /// The first half of [`Station::turn`]: reads packets; true if more may be waiting.
     ///
     /// # Errors
     /// When the port is gone.
@@ -89,7 +88,7 @@ impl<P: PacketPort> Station<P> {
         Ok(read == BATCH)
     }
 
-    /// The second half: what is due, and what there is to send. Returns when to call again at the latest.
+    /// The second half: handles timers and sends packets. Returns when to call again at the latest.
     ///
     /// # Errors
     /// When the port is gone.
@@ -98,7 +97,7 @@ impl<P: PacketPort> Station<P> {
         for _ in 0..VOLLEY {
             let cx = &mut self.world.cx(self.clock.now(), NodeId(0));
             let port = &mut self.port;
-            // what the kernel has no room for is lost, as on any wire
+            // a packet that the kernel has no room for is lost
             match self.endpoint.next_super(cx, |note, parts| port.send(note, parts)) {
                 Some(taken) => _ = taken?,
                 None => return Ok(self.endpoint.next_at()),

@@ -1,18 +1,17 @@
-//! The connections of an endpoint: their places, who finds them by address, and when each wants to be called.
+//! The connections of an endpoint: storage, lookup by address, and timers.
 
 use super::socket::{Pair, Socket};
 use bentpipe_base::Instant;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Names a connection of an endpoint. A name is never given twice: that of a connection that was let go finds
-/// nothing.
+/// Id of a connection of an endpoint. Ids are never reused: that of a closed connection is invalid.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ConnId {
     place: u32,
     generation: u32,
 }
 
-/// One place, used by one connection after the other.
+/// A slot in the table, reused by later connections.
 #[derive(Debug, Default)]
 struct Entry {
     generation: u32,
@@ -24,15 +23,14 @@ struct Entry {
 pub(super) struct Table {
     places: Vec<Entry>,
     free: Vec<u32>,
-    /// The living by their addresses. One that is over leaves it at once, so that its ports may be used
-    /// again.
+    /// Live connections by address. An ended one is removed at once, so that its ports can be reused.
     living: BTreeMap<Pair, ConnId>,
-    /// One entry at most for each connection: when it wants to be called.
+    /// When each connection wants to be called; at most one entry for each.
     deadlines: BTreeSet<(Instant, ConnId)>,
 }
 
 impl Table {
-    /// Connections that hold a place.
+    /// Number of connections in the table.
     pub(super) fn len(&self) -> usize {
         self.places.len() - self.free.len()
     }
@@ -50,30 +48,30 @@ impl Table {
         id
     }
 
-    /// The connection of that name, if it was not let go.
+    /// The connection with that id, unless it was removed.
     pub(super) fn get(&self, id: ConnId) -> Option<&Socket> {
         let place = self.places.get(id.place as usize)?;
         place.socket.as_deref().filter(|_| place.generation == id.generation)
     }
 
-    /// The same, to change.
+    /// The same, mutable.
     pub(super) fn get_mut(&mut self, id: ConnId) -> Option<&mut Socket> {
         let place = self.places.get_mut(id.place as usize)?;
         place.socket.as_deref_mut().filter(|_| place.generation == id.generation)
     }
 
-    /// All names.
+    /// Ids of all connections.
     pub(super) fn ids(&self) -> Vec<ConnId> {
         let held = self.places.iter().enumerate().filter(|(_, p)| p.socket.is_some());
         held.map(|(i, p)| ConnId { place: i as u32, generation: p.generation }).collect()
     }
 
-    /// The living connection between these addresses.
+    /// The live connection between these addresses.
     pub(super) fn find(&self, pair: &Pair) -> Option<ConnId> {
         self.living.get(pair).copied()
     }
 
-    /// The connection is over: its addresses are free and no timer runs.
+    /// Frees the addresses of an ended connection and stops its timer.
     pub(super) fn bury(&mut self, id: ConnId) {
         let Some(socket) = self.get_mut(id) else { return };
         let (pair, armed) = (socket.pair, core::mem::replace(&mut socket.armed, Instant::NEVER));
@@ -83,7 +81,7 @@ impl Table {
         }
     }
 
-    /// Nobody needs it any more: its name finds nothing from now on.
+    /// Removes a connection; its id is invalid from now on.
     pub(super) fn remove(&mut self, id: ConnId) -> Option<Box<Socket>> {
         self.bury(id);
         let place = self.places.get_mut(id.place as usize).filter(|p| p.generation == id.generation)?;
@@ -93,8 +91,8 @@ impl Table {
         Some(socket)
     }
 
-    /// The connection wants to be called at `at`, or earlier: an entry that comes too early is harmless and
-    /// cheaper than moving it with each packet.
+    /// Sets the timer of a connection to `at` at the latest. It may fire earlier: a wake-up that is too early
+    /// is harmless, and cheaper than moving the entry with each packet.
     pub(super) fn arm(&mut self, id: ConnId, at: Instant) {
         let Some(socket) = self.get_mut(id) else { return };
         if at < socket.armed {
@@ -104,12 +102,12 @@ impl Table {
         }
     }
 
-    /// When the first connection wants to be called.
+    /// Time of the first timer.
     pub(super) fn next_at(&self) -> Instant {
         self.deadlines.first().map_or(Instant::NEVER, |(at, _)| *at)
     }
 
-    /// Takes one connection that wanted to be called by `now`.
+    /// Removes and returns one connection whose timer is due by `now`.
     pub(super) fn take_due(&mut self, now: Instant) -> Option<ConnId> {
         let (at, id) = *self.deadlines.first()?;
         if at > now {

@@ -1,10 +1,9 @@
-//! A port whose packets find the next hop: on a network where neighbours have hardware addresses, each frame
-//! names one.
+//! A packet socket that puts the next hop's hardware address into each frame.
 //!
-//! Who calls knows its peer's beforehand ([`LedPort::lead`]). Who listens does not, and must answer without
-//! asking: the kernel's asking takes as long as a neighbour that is not there pleases, and a call with a
-//! forged address would hold up all others. So a call is answered to where it came from ([`LedPort::learn`]),
-//! and the peer that answers that answer has proved the way ([`LedPort::settle`]).
+//! A client knows the next hop's address beforehand ([`LedPort::lead`]). A server does not, and must answer
+//! without address resolution: that could block for long, and a SYN with a forged address would delay all
+//! others. So it answers a SYN to the hardware address it came from ([`LedPort::learn`]); when the peer
+//! completes the handshake, that address is kept ([`LedPort::settle`]).
 
 use bentpipe_os::netlink::Mac;
 use bentpipe_os::port::{PortDrops, Received};
@@ -16,22 +15,22 @@ use std::collections::VecDeque;
 use std::io::{self, IoSlice};
 use std::os::fd::BorrowedFd;
 
-/// Callers whose way is remembered at most; the one learned first goes first. As many as may be half-open,
-/// and some that just went.
+/// Most peers whose hardware address is remembered; the oldest is dropped first. Enough for all half-open
+/// connections and some that just ended.
 const MOST: usize = 512;
-/// Set in a hardware address that names many stations: nobody sends from it.
+/// Bit of a multicast hardware address, which no station sends from.
 const GROUP: u8 = 1;
 
-/// A packet socket with the way to whom its packets go.
+/// A packet socket with the hardware addresses of its peers.
 #[derive(Debug)]
 pub struct LedPort {
     port: VethPort,
     own: Mac,
-    /// While it listens.
+    /// Learned addresses, while it listens.
     ways: Option<Ways>,
 }
 
-/// By which way who calls a port can be reached.
+/// Hardware addresses of the peers of a port, learned from their packets.
 #[derive(Debug)]
 struct Ways {
     port: u16,
@@ -39,23 +38,24 @@ struct Ways {
 }
 
 impl LedPort {
-    /// A port of the interface with address `own`, which is where packets go until it is led.
+    /// A socket on the interface with address `own`; packets go to `own` until another address is set or
+    /// learned.
     pub(super) const fn new(port: VethPort, own: Mac) -> Self {
         Self { port, own, ways: None }
     }
 
-    /// Packets go to `next` from now on.
+    /// Sends all packets to `next` from now on.
     pub(super) fn lead(&mut self, next: Mac) {
         self.ways = None;
         self.port.lead(self.own, next);
     }
 
-    /// Packets go to where the last packet from their receiver to our TCP port `port` came from.
+    /// Sends each packet to the hardware address from which its receiver last sent to our TCP port `port`.
     pub(super) fn learn(&mut self, port: u16) {
         self.ways = Some(Ways { port, known: VecDeque::new() });
     }
 
-    /// Packets go to where they go for `peer`, and nothing is learned any more.
+    /// Sends all packets to the hardware address of `peer` from now on, and stops learning.
     pub(super) fn settle(&mut self, peer: IpAddr) {
         if let Some(next) = self.ways.take().and_then(|w| w.to(peer)) {
             self.port.lead(self.own, next);
@@ -64,7 +64,7 @@ impl LedPort {
 }
 
 impl Ways {
-    /// A packet came from a neighbour.
+    /// Learns from a packet that a neighbour sent.
     fn hear(&mut self, packet: &[u8], from: Mac) {
         let Ok(layout) = Layout::of(packet) else { return };
         let at = layout.network.transport + 2;
@@ -90,7 +90,7 @@ impl Ways {
     }
 }
 
-/// Whom a packet goes to.
+/// Destination address of a packet.
 fn destination(header: &[u8]) -> Option<IpAddr> {
     match header.first()? >> 4 {
         4 => Some(IpAddr::from(<[u8; 4]>::try_from(header.get(16..20)?).ok()?)),
@@ -118,7 +118,7 @@ impl PacketPort for LedPort {
         if let Some(ways) = &self.ways {
             let header = parts.iter().find(|p| !p.is_empty());
             let Some(next) = header.and_then(|h| destination(h)).and_then(|to| ways.to(to)) else {
-                return Ok(false); // forgotten: it calls again
+                return Ok(false); // unknown peer: it retransmits its SYN
             };
             self.port.lead(self.own, next);
         }
@@ -155,9 +155,9 @@ mod tests {
         let six = Ends::V6 { src: Ipv6Addr::LOCALHOST, dst: Ipv6Addr::UNSPECIFIED };
         ways.hear(&call(v4(1), 5000), [2, 0, 0, 0, 0, 1]);
         ways.hear(&call(six, 5000), [2, 0, 0, 0, 0, 6]);
-        ways.hear(&call(v4(2), 5001), [2, 0, 0, 0, 0, 2]); // to somebody else
-        ways.hear(&call(v4(3), 5000), [0xff; 6]); // from nobody
-        ways.hear(&call(v4(1), 5000)[..30], [2, 0, 0, 0, 0, 9]); // cut short
+        ways.hear(&call(v4(2), 5001), [2, 0, 0, 0, 0, 2]); // to another port
+        ways.hear(&call(v4(3), 5000), [0xff; 6]); // from a multicast address
+        ways.hear(&call(v4(1), 5000)[..30], [2, 0, 0, 0, 0, 9]); // truncated
         let host = |last| IpAddr::from([10, 0, 0, last]);
         assert_eq!(ways.to(host(1)), Some([2, 0, 0, 0, 0, 1]));
         assert_eq!(ways.to(IpAddr::V6(Ipv6Addr::LOCALHOST)), Some([2, 0, 0, 0, 0, 6]));

@@ -1,9 +1,7 @@
-//! One transfer with the engine as a real TCP: a stream of bytes to a peer, or from one, and the report of
-//! how it went.
+//! One transfer with the engine as a real TCP: sends or receives a stream, and reports how it went.
 //!
-//! Who calls brings where bytes come from or go to ([`Source`], [`Sink`]) and may watch ([`Look`]). One
-//! thread does everything, so a source or sink that is slow (a pipe, a terminal) is asked whether it is ready
-//! and never waited for.
+//! The caller supplies a [`Source`] or [`Sink`] and may observe progress ([`Look`]). One thread does
+//! everything, so it never blocks on a slow source or sink (a pipe, a terminal).
 
 mod options;
 mod receive;
@@ -22,28 +20,27 @@ use bentpipe_tcp::Connection;
 use std::io;
 use std::os::fd::BorrowedFd;
 
-/// Most bytes that a sender holds unacknowledged, unless it is told: what 2.5 Gbit/s need over 100 ms. It
-/// takes as much of it as its window needs.
+/// Default send buffer: enough for 2.5 Gbit/s over 100 ms. Only what the window needs is used.
 pub const SEND_BUFFER: Size = Size(32 << 20);
-/// Between two looks of who watches.
+/// Time between two progress reports.
 const LOOK: Duration = Duration::from_millis(100);
-/// Bytes that are moved between two turns of the network.
+/// Bytes moved between two turns of the network.
 const CHUNK: usize = 256 << 10;
-/// A peer that has everything is waited for so long until it has said its own end.
+/// How long to wait for the peer's FIN after it has received everything.
 const FAREWELL: Duration = Duration::from_secs(10);
-/// A sink or source that is not ready is asked again after this.
+/// Time after which a source or sink that was not ready is tried again.
 const AGAIN: Duration = Duration::from_millis(2);
 
-/// How a transfer stands.
+/// Progress of a transfer.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Look {
-    /// Time since it began.
+    /// Time since its start.
     pub elapsed: Duration,
-    /// Bytes that arrived at the peer's TCP, or at ours.
+    /// Bytes that have arrived at the receiver's TCP.
     pub bytes: u64,
-    /// The smoothed round trip; zero before the first.
+    /// Smoothed RTT; zero before the first sample.
     pub rtt: Duration,
-    /// Segments sent, and sent again.
+    /// Segments sent, and retransmitted.
     pub segments: (u64, u64),
 }
 
@@ -63,24 +60,24 @@ impl Look {
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum TransferError {
-    /// The endpoint has no place here.
+    /// The endpoint could not be set up.
     #[error(transparent)]
     Guest(#[from] GuestError),
-    /// The call could not even begin.
+    /// The connection attempt could not start.
     #[error(transparent)]
     Call(EndpointError),
     /// The connection ended before everything had arrived.
     #[error("{ending}, {bytes} bytes had arrived")]
     Ended {
-        /// How.
+        /// How it ended.
         ending: Ending,
-        /// How many bytes had arrived by then.
+        /// Bytes that had arrived by then.
         bytes: u64,
     },
-    /// Bytes cannot be read.
+    /// The source cannot be read.
     #[error("what is to be sent cannot be read: {0}")]
     Source(#[source] io::Error),
-    /// Bytes cannot be written.
+    /// The sink cannot be written.
     #[error("what arrives cannot be written: {0}")]
     Sink(#[source] io::Error),
     /// The interface is gone.
@@ -88,8 +85,7 @@ pub enum TransferError {
     Port(#[source] io::Error),
 }
 
-/// Waits for the network, and for `other` too where there is something to wait for, until `next` or the next
-/// look.
+/// Waits for the network or for `other`, until `next` or the next progress report.
 fn rest(
     guest: &Guest,
     other: Option<BorrowedFd<'_>>,
@@ -103,9 +99,9 @@ fn rest(
     Ok(())
 }
 
-/// Lets what there is to send leave, and no more: after this the process may end.
+/// Calls `act` and sends the packets that are ready, once: after this the process may end.
 fn leave(guest: &mut Guest, act: impl FnOnce(&mut Endpoint)) {
     guest.station.with(|endpoint, _| act(endpoint));
-    // whether it arrives is not ours to know any more
+    // the process ends, so an error here does not matter
     let _ = guest.station.turn();
 }

@@ -1,29 +1,29 @@
-//! `--tcp` and `--set`: the words of scenario files, read by the reader of scenario files, so that every
-//! scheme of the table has its parameters, its limits and its errors here too.
+//! Parses `--tcp` and `--set` with the parser of scenario files, so that every scheme has the same
+//! parameters, limits and errors here.
 
 use bentpipe_scenario::{Diagnostic, Place, Scenario, Source, load};
 use bentpipe_tcp::{Config, Scheme};
 use core::fmt::Write as _;
 
-/// Where errors are shown.
+/// Name of the source in error messages.
 const WHERE: &str = "command line";
 
-/// What a host's TCP is to be.
+/// Configuration of a transfer's TCP.
 #[derive(Clone, Debug)]
 pub struct Choice {
-    /// As a scenario with one flow: title and parameters of a report come from it.
+    /// The options as a scenario with one flow: gives title and parameters of the report.
     pub scenario: Scenario,
-    /// Of the end that sends.
+    /// Configuration of the sender.
     pub sender: Config,
-    /// Of the end that receives.
+    /// Configuration of the receiver.
     pub receiver: Config,
 }
 
-/// Reads a scheme and other options of `[host]`, a name and a value each. Parameters of the scheme are named
-/// like options.
+/// Parses a scheme and other options of `[host]`, as pairs of name and value. Parameters of the scheme are
+/// named like options.
 ///
 /// # Errors
-/// The first wrong name or value, and what to write instead.
+/// The first wrong name or value, with a suggestion.
 pub fn choose(title: &str, tcp: &str, sets: &[(String, String)]) -> Result<Choice, Box<Diagnostic>> {
     if let Some((_, value)) = sets.iter().find(|(name, _)| name == "tcp") {
         let line = format!("--set tcp={value}");
@@ -41,7 +41,7 @@ pub fn choose(title: &str, tcp: &str, sets: &[(String, String)]) -> Result<Choic
     Ok(Choice { scenario, sender, receiver })
 }
 
-/// The error, shown where the user wrote what is wrong: nobody has seen the file, nor set `tcp` in it.
+/// Moves an error to the command line option that caused it: the user has not seen the generated file.
 fn as_written(mut fault: Diagnostic, tcp: &str, sets: &[(String, String)]) -> Box<Diagnostic> {
     fault.help.retain(|line| !line.contains(WHERE));
     let (line, from, to) = if fault.place.text.starts_with("--set tcp=") {
@@ -49,7 +49,7 @@ fn as_written(mut fault: Diagnostic, tcp: &str, sets: &[(String, String)]) -> Bo
         let to = line.len();
         (line, "--tcp ".len(), to)
     } else if !fault.place.text.starts_with("--set ") {
-        // a name that nothing in the file has
+        // an unknown name
         let guilty = sets.iter().find(|(name, _)| fault.message.contains(&format!("`{}`", shown(name))));
         let Some((name, value)) = guilty else { return Box::new(fault) };
         (format!("--set {name}={value}"), "--set ".len(), "--set ".len() + name.len())
@@ -60,8 +60,8 @@ fn as_written(mut fault: Diagnostic, tcp: &str, sets: &[(String, String)]) -> Bo
     Box::new(fault)
 }
 
-/// A scenario in which each set is a parameter, so that its errors point at the command line. What is no name
-/// is left as it is, and refused as an unknown key.
+/// Returns a scenario file in which each `--set` is a parameter, so that errors point at the command line. An
+/// invalid name is copied as it is, and rejected as an unknown key.
 fn file(title: &str, sets: &[(String, String)]) -> String {
     let mut text = format!(
         "schema = 1\ntitle = \"{}\"\nduration = \"1 s\"\n[parameters]\ntcp = \"cubic\"\n",
@@ -95,7 +95,7 @@ fn file(title: &str, sets: &[(String, String)]) -> String {
     text
 }
 
-/// Without what a text in a file cannot have.
+/// Removes characters that a string in a scenario file cannot have.
 fn shown(text: &str) -> String {
     text.chars().filter(|c| !c.is_control() && !"\"\\".contains(*c)).collect()
 }

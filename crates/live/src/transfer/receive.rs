@@ -1,4 +1,4 @@
-//! A stream from a peer that calls.
+//! Receives a stream from a peer that connects to us.
 
 use super::{AGAIN, CHUNK, FAREWELL, LOOK, Look, Sink, TransferError, leave, rest};
 use crate::endpoint::{ConnId, Ending, EndpointError, Guest, News};
@@ -7,26 +7,24 @@ use bentpipe_report::{FlowKind, FlowReport, TcpReport, rate_bps};
 use bentpipe_tcp::Config;
 use core::net::SocketAddr;
 
-/// Callers that may be half-open at a time: more than a path brings within a round trip, unless somebody
-/// floods.
+/// Limit of half-open connections: more than arrive within an RTT, except in a SYN flood.
 const BACKLOG: usize = 256;
 
-/// A stream that arrived.
+/// Result of a received stream.
 #[derive(Debug)]
 pub struct Received {
-    /// The figures that a receiver knows.
+    /// Report with the figures that a receiver knows.
     pub report: FlowReport,
-    /// When it was over; listening began at 0.
+    /// Time of the end; listening began at 0.
     pub end: Instant,
-    /// Who called.
+    /// Address of the peer.
     pub from: SocketAddr,
 }
 
-/// Waits for one caller at `guest`'s port and gives `sink` what it sends, up to its end. `called` hears who
-/// it is.
+/// Receives one connection at `guest`'s port and writes its data to `sink`. `called` gets the peer's address.
 ///
 /// # Errors
-/// When the connection breaks off, or the sink cannot be written.
+/// When the connection fails, or the sink cannot be written.
 pub fn receive(
     guest: &mut Guest,
     config: &Config,
@@ -56,8 +54,7 @@ pub fn receive(
     Ok(Received { report, end, from })
 }
 
-/// The first caller whose connection opens. Those who only call (scanners, forgers, hosts that went) hold up
-/// nobody.
+/// Returns the first connection that completes its handshake. Port scans and forged SYNs do not delay it.
 fn answer(guest: &mut Guest, config: &Config) -> Result<(ConnId, SocketAddr), TransferError> {
     let port = guest.port;
     guest.station.with(|e, _| e.listen(port, config, BACKLOG)).map_err(TransferError::Call)?;
@@ -83,14 +80,14 @@ fn answer(guest: &mut Guest, config: &Config) -> Result<(ConnId, SocketAddr), Tr
 struct Receiver {
     id: ConnId,
     start: Instant,
-    /// What was read and not written yet, from `at` on.
+    /// Data read from the connection; not yet written from `at` on.
     chunk: Vec<u8>,
     at: usize,
-    /// Bytes that were read.
+    /// Bytes read.
     bytes: u64,
-    /// When the last of them were.
+    /// Time of the last read.
     last: Instant,
-    /// When the end of the stream was read.
+    /// Time at which the end of the stream was read.
     ended: Option<Instant>,
 }
 
@@ -118,8 +115,7 @@ impl Receiver {
                     .with(|e, _| watch(Look::at(now, self.start, self.bytes, e.connection(self.id))));
                 look = now + LOOK;
             }
-            // the end is ours to say once everything is written; whether its acknowledgment still comes
-            // changes nothing
+            // we send our FIN after everything is written; whether its acknowledgment arrives does not matter
             if let Some(ended) = self.ended
                 && (over || now >= ended + FAREWELL)
             {
@@ -132,7 +128,7 @@ impl Receiver {
         }
     }
 
-    /// Moves what has arrived to the sink; true when that takes no more.
+    /// Writes arrived data to the sink; true if the sink takes no more now.
     fn drain(&mut self, guest: &mut Guest, sink: &mut Sink) -> Result<bool, TransferError> {
         loop {
             while self.at < self.chunk.len() {
@@ -158,7 +154,7 @@ impl Receiver {
                 Ok(read) => {
                     self.bytes += read as u64;
                     self.last = now;
-                    // the network goes first: its window opens
+                    // send window updates first
                     if guest.station.with(|e, _| e.wants_to_send()) {
                         guest.station.send_out().map_err(TransferError::Port)?;
                     }

@@ -1,4 +1,4 @@
-//! A stream to a peer that listens.
+//! Sends a stream to a peer that listens.
 
 use super::{CHUNK, FAREWELL, LOOK, Look, Source, TransferError, leave, rest};
 use crate::endpoint::{ConnId, Ending, EndpointError, Guest, News};
@@ -8,33 +8,33 @@ use bentpipe_sim::report::sender_report;
 use bentpipe_tcp::{Config, Connection};
 use core::net::SocketAddr;
 
-/// A buffer of this many bytes is filled whatever the window is.
+/// At least this many bytes are buffered, whatever the window is.
 const LEAST_BUFFER: u64 = 1 << 20;
 
-/// A stream that arrived.
+/// Result of a sent stream.
 #[derive(Debug)]
 pub struct Sent {
-    /// The figures, as of a flow of a scenario.
+    /// Report, as for a flow of a scenario.
     pub report: FlowReport,
-    /// When it was over; the call began at 0.
+    /// Time of the end; the connection attempt began at 0.
     pub end: Instant,
-    /// The peer's TCP has everything, but it has not closed its own side in time.
+    /// The peer's TCP has everything, but did not send its FIN in time.
     pub open: bool,
-    /// Bytes that the peer said, and that nobody wanted.
+    /// Bytes received from the peer and ignored.
     pub ignored: u64,
 }
 
-/// A stream that did not.
+/// A stream that failed.
 #[derive(Debug)]
 pub struct Failed {
     /// What went wrong.
     pub why: TransferError,
-    /// The figures up to then, where there was a connection.
+    /// Report up to then, if there was a connection.
     pub report: Option<Box<FlowReport>>,
 }
 
 impl Failed {
-    /// Nobody answered there, and nothing was read yet: another address of the peer's may do.
+    /// True if nobody answered and nothing was read: the caller may try another address of the peer.
     pub const fn may_try_another(&self) -> bool {
         matches!(
             self.why,
@@ -43,10 +43,10 @@ impl Failed {
     }
 }
 
-/// Calls `to`, sends what `source` has, and its end.
+/// Connects to `to`, sends the data of `source`, and closes.
 ///
 /// # Errors
-/// When there is no connection, it breaks off, or the source cannot be read.
+/// When there is no connection, it fails, or the source cannot be read.
 pub fn send(
     guest: &mut Guest,
     to: SocketAddr,
@@ -80,18 +80,18 @@ pub fn send(
 struct Sender {
     id: ConnId,
     start: Instant,
-    /// What was read and not written yet, from `at` on.
+    /// Data read from the source; not yet written from `at` on.
     chunk: Vec<u8>,
     at: usize,
     /// The source has ended.
     ended: bool,
     ignored: u64,
-    /// When everything had arrived.
+    /// Time at which all data was acknowledged.
     delivered: Option<Instant>,
 }
 
 impl Sender {
-    /// True when the peer has everything and has not closed its side.
+    /// Runs the transfer. True if the peer has everything but has not closed its side.
     fn run(
         &mut self,
         guest: &mut Guest,
@@ -122,7 +122,8 @@ impl Sender {
         }
     }
 
-    /// What an application does now: true when all is over, and true when only the source has nothing.
+    /// Handles events and writes data. Returns whether the transfer is over, and whether the source has
+    /// nothing to read now.
     fn act(&mut self, guest: &mut Guest, source: &mut Source) -> Result<(bool, bool), TransferError> {
         let now = guest.station.clock().now();
         let mut ending = None;
@@ -142,7 +143,7 @@ impl Sender {
         let closed = guest.station.with(|e, _| e.connection(self.id).is_some_and(Connection::peer_closed));
         match ending {
             Some(Ending::Closed) => return Ok((true, false)),
-            // what comes after everything has arrived changes nothing
+            // errors after all data was acknowledged do not matter
             Some(_) if self.delivered.is_some() => return Ok((true, false)),
             Some(ending) => {
                 let bytes = guest.station.with(|e, _| acknowledged(e.connection(self.id)));
@@ -154,8 +155,8 @@ impl Sender {
         Ok((false, self.fill(guest, source)?))
     }
 
-    /// Fills the send buffer, which grows with the window as the kernel's does: one that holds much more than
-    /// a window only costs memory and time. True when the source has nothing now.
+    /// Fills the send buffer, in proportion to the window as the kernel does: more only costs memory and
+    /// time. True if the source has nothing to read now.
     fn fill(&mut self, guest: &mut Guest, source: &mut Source) -> Result<bool, TransferError> {
         for _ in 0..4 {
             if self.ended {
@@ -164,7 +165,7 @@ impl Sender {
             if self.at == self.chunk.len() {
                 let room = guest.station.with(|e, _| {
                     let c = e.connection(self.id)?;
-                    // nothing is read for a call that may be refused: another address may answer
+                    // read nothing before the connection is open: another address may have to be tried
                     c.stats().established_at?;
                     Some(c.unacknowledged() < LEAST_BUFFER.max(2 * c.cwnd().0) && c.send_room() > 0)
                 });
@@ -188,7 +189,7 @@ impl Sender {
             let bytes = &self.chunk[self.at..];
             match guest.station.with(|e, _| e.write(self.id, bytes)) {
                 Ok(taken) => self.at += taken,
-                // no room, or over: news will say
+                // no room, or ended: an event will follow
                 Err(_) => return Ok(false),
             }
         }

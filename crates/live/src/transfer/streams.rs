@@ -1,24 +1,23 @@
-//! Where bytes come from and go to: files, pipes, terminals, which must not hold up a thread that has packets
-//! to answer.
+//! Sources and sinks of bytes (files, pipes, terminals) that do not block a thread that must answer packets.
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use std::fs::File;
 use std::io::{self, Read, Write};
 use std::os::fd::{AsFd, BorrowedFd};
 
-/// What fits into a pipe that says it can be written (`PIPE_BUF`, pipe(7)).
+/// Bytes that fit into a pipe that is writable (`PIPE_BUF`, pipe(7)).
 const PIPE: usize = 4096;
 
 /// A file or pipe to read.
 #[derive(Debug)]
 pub struct Source {
     file: File,
-    /// Its length, where it has one.
+    /// Its length, if it has one.
     length: Option<u64>,
 }
 
 impl Source {
-    /// Reads `file` from where it stands.
+    /// Reads `file` from its current position.
     ///
     /// # Errors
     /// When it is a folder.
@@ -31,17 +30,17 @@ impl Source {
         Ok(Self { file, length })
     }
 
-    /// Bytes it has, where that is known.
+    /// Its length in bytes, if known.
     pub const fn length(&self) -> Option<u64> {
         self.length
     }
 
-    /// What to wait for until there is more; `None` where there always is.
+    /// File descriptor to wait for; `None` if it is always readable.
     pub(super) fn fd(&self) -> Option<BorrowedFd<'_>> {
         self.length.is_none().then(|| self.file.as_fd())
     }
 
-    /// Reads what is there; `None` when nothing is there yet, 0 at its end.
+    /// Reads the available bytes; `None` if there are none yet, 0 at the end.
     pub(super) fn read(&mut self, into: &mut [u8]) -> io::Result<Option<usize>> {
         if self.length.is_none() && !is_ready(&self.file, PollFlags::IN)? {
             return Ok(None);
@@ -62,16 +61,16 @@ pub struct Sink {
 }
 
 impl Sink {
-    /// Writes to `file` from where it stands.
+    /// Writes to `file` from its current position.
     ///
     /// # Errors
-    /// When the kernel does not say what it is.
+    /// When the kernel does not tell the file's type.
     pub fn new(file: File) -> io::Result<Self> {
         let is_file = file.metadata()?.is_file();
         Ok(Self { file, is_file })
     }
 
-    /// Writes what it takes now; 0 when it takes nothing.
+    /// Writes as much as possible without blocking; returns the number of bytes.
     pub(super) fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         let most = if self.is_file { bytes.len() } else { bytes.len().min(PIPE) };
         if !self.is_file && !is_ready(&self.file, PollFlags::OUT)? {
@@ -86,7 +85,7 @@ impl Sink {
     }
 }
 
-/// True when it can be read or written without waiting, or has an error to tell.
+/// True if the file can be read or written without waiting, or has an error.
 fn is_ready(file: &File, flags: PollFlags) -> io::Result<bool> {
     let mut list = [PollFd::new(file, flags)];
     match poll(&mut list, Some(&Timespec { tv_sec: 0, tv_nsec: 0 })) {

@@ -1,4 +1,4 @@
-//! One endpoint, and packets made by hand: what it answers, and what it does not.
+//! One endpoint, and packets made by hand: its answers to them.
 
 use crate::duel::{End, RIGHT, addresses};
 use crate::hostile::{flush, packet, syn_of_a_host, too_big, victim};
@@ -17,7 +17,7 @@ fn gets(end: &mut End, now: Instant, tcp: TcpHeader, payload: &[u8]) -> Vec<TcpH
     flush(end, now).iter().map(|p| parse(p).unwrap().tcp).collect()
 }
 
-/// A connection that a peer at port 1000 opened, and what comes next in both streams.
+/// A connection opened by a peer at port 1000, and the next sequence numbers of both streams.
 fn opened(end: &mut End) -> (ConnId, TcpHeader) {
     let answer = gets(end, NOW, syn_of_a_host(), &[]);
     let next = TcpHeader {
@@ -37,8 +37,8 @@ fn with_listener(stack: Stack) -> End {
     end
 }
 
-/// RFC 9293, section 3.10.7.2: a listener drops what has neither SYN nor ACK, and resets what has an ACK;
-/// where nobody listens both are reset (section 3.10.7.1).
+/// RFC 9293, section 3.10.7.2: a listener drops segments with neither SYN nor ACK, and resets those with an
+/// ACK; a closed port resets both (section 3.10.7.1).
 #[test]
 fn a_listener_is_no_closed_port() {
     for stack in [Stack::Rfc, Stack::Linux] {
@@ -59,7 +59,7 @@ fn a_listener_is_no_closed_port() {
     }
 }
 
-/// RFC 9293, section 3.10.7.2: a SYN that ends as well is a SYN; Linux drops it.
+/// RFC 9293, section 3.10.7.2: a SYN with a FIN is accepted as a SYN; Linux drops it.
 #[test]
 fn a_syn_with_a_fin_opens_or_is_dropped() {
     let syn = TcpHeader { flags: SYN_FIN, ..syn_of_a_host() };
@@ -70,8 +70,8 @@ fn a_syn_with_a_fin_opens_or_is_dropped() {
     assert_eq!(linux.endpoint.connections(), 0);
 }
 
-/// RFC 9293, section 3.10.7.4, fourth check: only a SYN that opens ends TIME-WAIT. One with a FIN is
-/// challenged, and nothing is reset.
+/// RFC 9293, section 3.10.7.4, fourth check: only a plain SYN ends TIME-WAIT. One with a FIN gets a challenge
+/// ACK, and nothing is reset.
 #[test]
 fn a_syn_with_a_fin_does_not_end_time_wait() {
     for stack in [Stack::Rfc, Stack::Linux] {
@@ -92,8 +92,8 @@ fn a_syn_with_a_fin_does_not_end_time_wait() {
     }
 }
 
-/// RFC 1122, section 4.2.2.13: what arrives after the application let go draws a RST, and no acknowledgment
-/// before it.
+/// RFC 1122, section 4.2.2.13: data that arrives after the application closed causes a RST, and no
+/// acknowledgment before it.
 #[test]
 fn what_nobody_will_read_is_not_acknowledged() {
     for stack in [Stack::Rfc, Stack::Linux] {
@@ -109,7 +109,7 @@ fn what_nobody_will_read_is_not_acknowledged() {
     }
 }
 
-/// RFC 9293, section 3.10.7.3: bytes behind the SYN of the answer to our call are read first.
+/// RFC 9293, section 3.10.7.3: data in the SYN-ACK is delivered first.
 #[test]
 fn text_behind_a_syn_is_read() {
     let mut end = with_listener(Stack::Rfc);
@@ -128,9 +128,9 @@ fn text_behind_a_syn_is_read() {
     assert_eq!(end.endpoint.read(now, id, &mut heard), Err(EndpointError::NotNow));
 }
 
-/// RFC 9293, section 3.9.2.2: a call ends when the host called says that nothing is at that port; a router
-/// that knows no way must not end it, though in Linux it does. What quotes a segment that is not in flight
-/// ends nothing (RFC 5927, section 4.1).
+/// RFC 9293, section 3.9.2.2: a connection attempt ends on "port unreachable" from the host; a router's "no
+/// route" must not end it, though in Linux it does. An ICMP message that quotes a segment not in flight has
+/// no effect (RFC 5927, section 4.1).
 #[test]
 fn a_call_ends_when_it_is_hopeless() {
     let ended = |stack, v6: bool, kind: [u8; 2], forged: bool| {
@@ -140,7 +140,7 @@ fn a_call_ends_when_it_is_hopeless() {
         let mut says = too_big(&flush(&mut end, NOW)[0], 1400);
         let at = if v6 { 40 } else { 20 };
         says[at..at + 2].copy_from_slice(&kind);
-        says[2 * at + 8 + 7] ^= u8::from(forged); // of the quoted header, the sequence number
+        says[2 * at + 8 + 7] ^= u8::from(forged); // the sequence number of the quoted header
         for cut in 0..=says.len() {
             end.with(NOW, |e, cx| e.packet(cx, &says[..cut], &VnetHeader::default()));
         }
@@ -161,7 +161,7 @@ fn a_call_ends_when_it_is_hopeless() {
     }
 }
 
-/// What is written in small pieces under a cork leaves as one segment when it is pulled.
+/// Small writes under `cork` leave as one segment when it is released.
 #[test]
 fn pieces_under_a_cork_leave_together() {
     let mut end = with_listener(Stack::Rfc);
@@ -176,8 +176,7 @@ fn pieces_under_a_cork_leave_together() {
     assert_eq!((sent.len(), parse(&sent[0]).unwrap().payload), (1, &b"head and body"[..]));
 }
 
-/// A caller that vanished without a word is asked and given up, where the listener is told to: else its
-/// connection stays for ever.
+/// With keepalive, a peer that vanished silently is given up; without it, its connection stays for ever.
 #[test]
 fn a_caller_that_vanished_is_given_up() {
     for asked in [true, false] {

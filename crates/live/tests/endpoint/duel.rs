@@ -23,7 +23,7 @@ pub(crate) struct End {
     pub(crate) world: World,
     pub(crate) endpoint: Endpoint,
     pub(crate) talks: Talks,
-    /// Packets that left.
+    /// Packets sent.
     pub(crate) sent: u64,
 }
 
@@ -48,7 +48,7 @@ pub(crate) struct Duel {
     last: Instant,
 }
 
-/// 100 Mbit/s, 5 ms each way, nothing else.
+/// 100 Mbit/s, 5 ms each way, no impairments.
 pub(crate) const FAIR: Weather = Weather {
     rate: match Rate::from_bps(100_000_000) {
         Some(rate) => rate,
@@ -85,7 +85,7 @@ impl Duel {
         }
     }
 
-    /// Where port `port` of an end is, in IPv4 or IPv6.
+    /// Address of port `port` of an end, in IPv4 or IPv6.
     pub(crate) fn at(side: usize, v6: bool, port: u16) -> SocketAddr {
         SocketAddr::new(addresses(side)[usize::from(v6)], port)
     }
@@ -99,7 +99,7 @@ impl Duel {
         self.ends[side].with(self.now, |endpoint, cx| endpoint.connect(cx, to, config))
     }
 
-    /// Connects and talks; `listener` is what the caller is told.
+    /// Connects and starts both talks.
     pub(crate) fn talk(&mut self, v6: bool, config: &Config, caller: Talk, listener: Talk) -> ConnId {
         self.ends[RIGHT].talks.for_callers.entry(80).or_default().push(listener);
         let id = self.connect(LEFT, Self::at(RIGHT, v6, 80), config).expect("it can");
@@ -111,7 +111,7 @@ impl Duel {
         id
     }
 
-    /// Everything that can happen at the present time.
+    /// Handles everything that is due at the present time.
     pub(crate) fn settle(&mut self) {
         self.steps = if self.last == self.now { self.steps + 1 } else { 0 };
         self.last = self.now;
@@ -146,8 +146,7 @@ impl Duel {
         self.path.next_at().min(ends).min(tick)
     }
 
-    /// Runs until `stop` says so; fails when nothing more would happen before that, or it takes longer than
-    /// `limit`.
+    /// Runs until `stop` returns true; fails if nothing more would happen before, or after `limit`.
     pub(crate) fn run(&mut self, limit: Duration, mut stop: impl FnMut(&mut Self) -> bool) {
         let end = self.now + limit;
         loop {

@@ -16,7 +16,7 @@ fn state(duel: &Duel, side: usize, id: ConnId) -> Option<State> {
     duel.ends[side].endpoint.connection(id).map(bentpipe_tcp::Connection::state)
 }
 
-/// An open connection without applications: names on the left and on the right.
+/// An open connection without applications: its ids on the left and on the right.
 fn open(duel: &mut Duel) -> (ConnId, ConnId) {
     duel.ends[RIGHT].endpoint.listen(80, &config(), 4).unwrap();
     let left = duel.connect(LEFT, Duel::at(RIGHT, false, 80), &config()).unwrap();
@@ -91,7 +91,7 @@ fn a_half_closed_connection_goes_on_the_other_way() {
     assert_eq!(read(&mut duel, RIGHT, right), Ok(0));
     assert_eq!(state(&duel, LEFT, left), Some(State::FinWait2));
     duel.pass(SECOND * 600);
-    // the application holds it: no limit in time, and everything still arrives
+    // the application holds it: no time limit, and all data still arrives
     assert_eq!(write(&mut duel, RIGHT, right, &[7; 900]), Ok(900));
     duel.ends[RIGHT].endpoint.shutdown(right).unwrap();
     duel.pass(SECOND);
@@ -187,14 +187,14 @@ fn nobody_waits_for_ever_in_fin_wait_2() {
     assert_eq!(duel.ends[LEFT].endpoint.connections(), 1);
     duel.pass(SECOND * 2);
     assert_eq!(duel.ends[LEFT].endpoint.connections(), 0, "after 60 s");
-    // the peer did nothing wrong and hears nothing, until it speaks
+    // the peer gets no packet until it sends one
     assert_eq!(duel.ends[RIGHT].endpoint.ending(right), None);
     assert_eq!(write(&mut duel, RIGHT, right, b"hello?"), Ok(6));
     duel.pass(SECOND);
     assert_eq!(duel.ends[RIGHT].endpoint.ending(right), Some(Ending::Reset));
 }
 
-/// The time counts from when nobody holds the connection any more, however long it was half closed before.
+/// The time limit starts when the application closes the connection, however long it was half-closed before.
 #[test]
 fn who_lets_go_late_waits_as_long() {
     let mut duel = Duel::new(1, FAIR);
@@ -230,7 +230,7 @@ fn callers_beyond_the_backlog_ask_again() {
     for _ in 0..5 {
         duel.connect(LEFT, Duel::at(RIGHT, false, 90), &config()).unwrap();
     }
-    // nobody accepts: three get in
+    // without `accept`, three get in
     for _ in 0..100 {
         let now = duel.now;
         let end = &mut duel.ends[RIGHT];
@@ -255,7 +255,7 @@ fn callers_beyond_the_backlog_ask_again() {
     }
     assert_eq!(duel.ends[RIGHT].endpoint.connections(), 3);
     assert_eq!(duel.ends[RIGHT].endpoint.counters().overflowed, 2);
-    // now they are accepted as they come, and the others ask again
+    // now they are accepted, and the others retransmit their SYNs
     duel.pass(SECOND * 5);
     assert_eq!(duel.ends[RIGHT].endpoint.connections(), 5);
 }
@@ -274,7 +274,7 @@ fn ports_in_time_wait_may_be_called_from_again() {
         duel.run(SECOND * 30, |d| called(d) > before);
         fresh += u64::from(duel.now.since(now) < SECOND);
         let right = duel.ends[RIGHT].talks.log.iter().rfind(|n| n.1 == News::Calling).unwrap().0;
-        // the right closes first and waits; the left forgets at once
+        // the right closes first and enters TIME-WAIT; the left forgets the connection at once
         duel.ends[RIGHT].endpoint.shutdown(right).unwrap();
         duel.pass(SECOND);
         duel.ends[LEFT].endpoint.close(left);
@@ -283,8 +283,7 @@ fn ports_in_time_wait_may_be_called_from_again() {
         assert_eq!(duel.ends[LEFT].endpoint.connections(), 0);
         duel.ends[RIGHT].endpoint.close(right);
     }
-    // half of the random sequence numbers lie beyond the old connection's; the others find it out by RST and
-    // ask again
+    // half of the random sequence numbers lie beyond the old connection's; the others get a RST and retry
     assert!((2..=18).contains(&fresh), "{fresh}");
     duel.pass(SECOND * 80);
     assert_eq!(duel.ends[RIGHT].endpoint.connections(), 0);
@@ -310,7 +309,7 @@ fn who_stops_listening_sends_callers_away() {
     let mut duel = Duel::new(1, FAIR);
     duel.ends[RIGHT].endpoint.listen(80, &config(), 4).unwrap();
     let id = duel.connect(LEFT, Duel::at(RIGHT, false, 80), &config()).unwrap();
-    // the call is on its way back, not accepted yet
+    // the SYN-ACK is on its way back
     duel.settle();
     duel.now += Duration::from_millis(6);
     duel.path.advance(duel.now);

@@ -1,5 +1,4 @@
-//! A peer, or anybody on the wire, that keeps to no rule: nothing panics, memory stays bounded, and nothing
-//! it sends changes bytes that had arrived.
+//! Hostile peers and attackers: nothing panics, memory stays bounded, and no data that has arrived changes.
 
 use crate::duel::{Duel, End, FAIR, LEFT, RIGHT, addresses};
 use crate::talk::Content;
@@ -44,7 +43,7 @@ pub(crate) fn packet(v6: bool, sport: u16, tcp: TcpHeader, payload: &[u8]) -> Ve
     bytes
 }
 
-/// Sends all there is to send; returns the packets.
+/// Returns all packets that the end sends now.
 pub(crate) fn flush(end: &mut End, now: Instant) -> Vec<Vec<u8>> {
     let mut sent = Vec::new();
     end.with(now, |endpoint, cx| {
@@ -59,11 +58,11 @@ pub(crate) fn flush(end: &mut End, now: Instant) -> Vec<Vec<u8>> {
     sent
 }
 
-/// What the attacker knows of a connection.
+/// The attacker's knowledge of a connection.
 struct Known {
     sport: u16,
     v6: bool,
-    /// Ours of the attacker, the victim's.
+    /// Next sequence numbers: the attacker's, the victim's.
     seq: Seq,
     peer: Seq,
     id: Option<ConnId>,
@@ -95,7 +94,7 @@ fn header(rng: &mut Rng, known: &Known) -> TcpHeader {
     }
 }
 
-/// A call from the attacker.
+/// Sends a SYN from the attacker.
 fn call(rng: &mut Rng, end: &mut End, now: Instant, sport: u16) -> Known {
     let (seq, v6) = (Seq(rng.bits() as u32), rng.unit() < 0.5);
     let known = Known { sport, v6, seq, peer: Seq(0), id: None };
@@ -105,7 +104,7 @@ fn call(rng: &mut Rng, end: &mut End, now: Instant, sport: u16) -> Known {
     known
 }
 
-/// A segment from the attacker: mostly well made, and about where the connection is.
+/// Sends a segment from the attacker: mostly well-formed, and near the connection's state.
 fn attack(rng: &mut Rng, end: &mut End, now: Instant, known: &Known) {
     let len = of(rng, &[0, 0, 1, 2, 500, 1460]);
     let mut tcp = header(rng, known);
@@ -127,9 +126,9 @@ fn attack(rng: &mut Rng, end: &mut End, now: Instant, known: &Known) {
     end.with(now, |e, cx| e.packet(cx, &bytes, &vnet));
 }
 
-/// An application that does anything at any time; returns bytes read.
+/// Makes a random call of an application; returns the bytes read.
 fn apply(rng: &mut Rng, end: &mut End, now: Instant, id: ConnId) -> usize {
-    // 4 MiB to send, the window to receive with its scale's rounding, each up to the next power of two
+    // send buffer of 4 MiB, and the receive window rounded by its scale, each up to the next power of two
     assert!(end.endpoint.memory(id).unwrap_or_default() <= (4 << 20) + (2 << 20));
     match rng.bits() % 40 {
         0..10 => return end.endpoint.read(now, id, &mut [0; 3000]).unwrap_or_default(),
@@ -142,8 +141,8 @@ fn apply(rng: &mut Rng, end: &mut End, now: Instant, id: ConnId) -> usize {
     0
 }
 
-/// Hundreds of segments about each of a few connections, as an attacker who sees everything can send them.
-/// Returns connections that opened and bytes that were read.
+/// Sends hundreds of segments to each of a few connections, as an attacker who sees everything can. Returns
+/// the connections that opened and the bytes that were read.
 fn torment(seed: u64) -> (u64, usize) {
     let mut rng = Rng::new(seed, "attacker", Purpose::Errors);
     let mut end = victim(seed, [1, 3000, 65_536, 1_000_000][seed as usize % 4]);
@@ -220,7 +219,7 @@ fn a_flood_of_calls_and_strangers_is_bounded() {
     assert_eq!(end.endpoint.connections(), 16, "the backlog");
     let sent = flush(&mut end, Instant::ZERO).len();
     assert!(sent <= 256 + 16 * 3, "{sent}");
-    // those who never answer are forgotten
+    // half-open connections are forgotten
     let mut now = Instant::ZERO;
     while now < Instant::ZERO + Duration::from_secs(200) {
         now = end.endpoint.next_at().min(now + Duration::from_secs(1));
@@ -229,8 +228,8 @@ fn a_flood_of_calls_and_strangers_is_bounded() {
     assert_eq!(end.endpoint.connections(), 0);
 }
 
-/// Calls that nobody goes on with, forged or abandoned: one who means it gets in all the same, even over a
-/// long path, and the flood is forgotten silently.
+/// In a flood of SYNs, forged or abandoned, a real client still gets in, even over a long path, and the
+/// half-open connections are dropped silently.
 #[test]
 fn half_open_callers_keep_nobody_out() {
     let mut end = victim(1, 65_536);
@@ -249,7 +248,7 @@ fn half_open_callers_keep_nobody_out() {
     let answers = flush(&mut end, now);
     let answer = answers.iter().map(|a| parse(a).unwrap()).find(|s| s.dport == 7).unwrap();
     assert_eq!((answer.tcp.flags, answer.tcp.ack), (Flags(0x12), Seq(100)));
-    // a round trip later, with the flood going on
+    // an RTT later, with the flood going on
     now += Duration::from_millis(600);
     flood(&mut end, now, 2000..2015);
     let peer = answer.tcp.seq.at(1);
@@ -257,7 +256,7 @@ fn half_open_callers_keep_nobody_out() {
         TcpHeader { seq: Seq(100), ack: peer, flags: Flags(0x18), window: 65_535, ..TcpHeader::default() };
     end.with(now, |e, cx| e.packet(cx, &packet(false, 7, ack, b"hello"), &VnetHeader::default()));
     flush(&mut end, now);
-    // one that is open is never pushed out, however many call
+    // an open connection is never dropped, however many SYNs arrive
     flood(&mut end, now, 3000..4000);
     flush(&mut end, now);
     let id = end.endpoint.accept(80).unwrap();
@@ -267,8 +266,8 @@ fn half_open_callers_keep_nobody_out() {
     assert_eq!(end.endpoint.connections(), 16, "it counted as one who waits");
 }
 
-/// Between two honest ends somebody sends segments of his own with wrong bytes: those that the engine
-/// refuses, or that repeat what had arrived, change nothing.
+/// An attacker sends segments with wrong bytes between two honest ends: those that the engine rejects, or
+/// that repeat data, change nothing.
 #[test]
 fn bytes_that_had_arrived_cannot_be_changed() {
     let mut rng = Rng::new(1, "forger", Purpose::Errors);
@@ -301,7 +300,7 @@ fn bytes_that_had_arrived_cannot_be_changed() {
                 window: 65_535,
                 ..TcpHeader::default()
             };
-            // beyond what had arrived only with an acknowledgment or flags that the engine refuses
+            // beyond the data that has arrived, only with an acknowledgment or flags that the engine rejects
             let bad = TcpHeader {
                 seq: next.at(rng.bits() % 2000),
                 ack: peer.at(1 << 30),
@@ -331,7 +330,7 @@ pub(crate) fn syn_of_a_host() -> TcpHeader {
     TcpHeader { flags: Flags::SYN, seq: Seq(99), mss: Some(1460), window: 65_535, ..TcpHeader::default() }
 }
 
-/// A super-packet that the kernel did not cut is what its pieces are, acknowledgments included.
+/// A super-packet is handled as its segments, acknowledgments included.
 #[test]
 fn uncut_packets_count_as_their_pieces() {
     let mut end = victim(1, 200_000);
@@ -346,7 +345,7 @@ fn uncut_packets_count_as_their_pieces() {
     let vnet =
         VnetHeader { flags: 1, gso_type: VnetHeader::GSO_TCPV4, gso_size: 1460, ..VnetHeader::default() };
     let mut bytes = packet(false, 1000, tcp, &said);
-    bytes[37] ^= 0xff; // the checksum is left to the card
+    bytes[37] ^= 0xff; // offloaded checksum
     end.with(Instant::ZERO, |e, cx| e.packet(cx, &bytes, &vnet));
     let answer = flush(&mut end, Instant::ZERO);
     assert_eq!(answer.len(), 1, "one answer to all pieces");
@@ -358,7 +357,7 @@ fn uncut_packets_count_as_their_pieces() {
     assert_eq!(end.endpoint.read(Instant::ZERO, id, &mut heard), Ok(0));
 }
 
-/// What a router sends back of `packet`, which it cannot forward (RFC 792, RFC 4443).
+/// ICMP "packet too big" from a router for `packet` (RFC 792, RFC 4443).
 pub(crate) fn too_big(packet: &[u8], mtu: u16) -> Vec<u8> {
     let v6 = packet[0] >> 4 == 6;
     let quoted = &packet[..if v6 { 60 } else { 28 }];
@@ -381,8 +380,8 @@ pub(crate) fn too_big(packet: &[u8], mtu: u16) -> Vec<u8> {
     bytes
 }
 
-/// A path that takes no long packets: what a router refuses goes again in pieces that it takes; one that
-/// cannot know what is in flight is not believed.
+/// A path with a smaller MTU: packets that a router rejects are sent again as smaller ones; a message from
+/// someone who cannot know what is in flight is ignored.
 #[test]
 fn a_path_for_shorter_packets_is_followed() {
     for (v6, forged) in [(false, false), (true, false), (false, true), (true, true)] {
@@ -400,7 +399,7 @@ fn a_path_for_shorter_packets_is_followed() {
         let mut sent = flush(&mut end, now);
         if forged {
             let seq = if v6 { 44 } else { 24 };
-            sent[0][seq] ^= 0x40; // a place in the stream that nobody has reached
+            sent[0][seq] ^= 0x40; // a sequence number that is not in flight
         }
         let says = too_big(&sent[0], 1400);
         end.with(now, |e, cx| e.packet(cx, &says, &VnetHeader::default()));

@@ -1,5 +1,5 @@
-//! The endpoint against the simulator's own host, both on one network: the host's packets get bytes (zeros)
-//! at the port, the endpoint's lose theirs.
+//! The endpoint with the simulator's own host, both on one network: at the port the host's packets get bytes
+//! (zeros), and the endpoint's lose theirs.
 
 use crate::duel::{End, FAIR, addresses};
 use bentpipe_base::{Addr, Body, Duration, Instant, Pkt, Purpose, Size};

@@ -1,4 +1,4 @@
-//! The endpoint in simulated time: real bytes in real packets over the product's own links.
+//! The endpoint in simulated time: real bytes in real packets over the simulator's links.
 
 #![allow(clippy::unwrap_used, reason = "a test may say what it takes for granted")]
 

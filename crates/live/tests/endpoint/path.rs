@@ -1,29 +1,29 @@
-//! A path that carries bytes between two ends: the product's link in each direction, and behind each link the
-//! weather that a link does not make, duplication and reordering. It runs under whatever clock its user has.
+//! A path that carries bytes between two ends: the simulator's link in each direction, followed by
+//! duplication and reordering, which links do not have. It runs under any clock.
 
 use bentpipe_base::{Body, Duration, Instant, NodeId, Pkt, Probability, Purpose, Rate, Rng, Size};
-use bentpipe_link::channel::Errors;
 use bentpipe_link::Capacity;
+use bentpipe_link::channel::Errors;
 use bentpipe_link::{Channel, DropTail, Link};
 use bentpipe_sim::Simulation;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-/// What a path does to packets, the same in both directions.
+/// Impairments of a path, the same in both directions.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Weather {
     pub(crate) rate: Rate,
     pub(crate) one_way: Duration,
     pub(crate) loss: f64,
-    /// Probability that a second copy comes.
+    /// Probability that a packet is duplicated.
     pub(crate) duplicate: f64,
-    /// Probability that a packet is held back, and so overtaken.
+    /// Probability that a packet is delayed, and so overtaken.
     pub(crate) reorder: f64,
-    /// Longest time that a packet or a copy is held back.
+    /// Maximum extra delay of a packet or a copy.
     pub(crate) spread: Duration,
 }
 
-/// A packet behind a link: when it comes out, in which order among those due at once, and its bytes.
+/// A packet behind a link: when it comes out, its order among those due at once, and its bytes.
 type Late = Reverse<(Instant, u64, Vec<u8>)>;
 
 /// Both directions.
@@ -33,11 +33,11 @@ pub(crate) struct Path {
     links: [NodeId; 2],
     weather: Weather,
     rng: Rng,
-    /// Bytes of packets on the links, by handle.
+    /// Bytes of the packets on the links, by handle.
     held: Vec<Option<Vec<u8>>>,
     free: Vec<usize>,
     blanks: Vec<Pkt>,
-    /// Packets behind the links: when they come out, in which order, at which end.
+    /// Packets behind the links, for each end.
     out: [BinaryHeap<Late>; 2],
     order: u64,
     pub(crate) duplicated: u64,
@@ -85,7 +85,7 @@ impl Path {
         lost
     }
 
-    /// A packet leaves end `side` now.
+    /// Sends a packet from end `side` now.
     pub(crate) fn enter(&mut self, now: Instant, side: usize, bytes: &[u8]) {
         self.advance(now);
         let handle = self.free.pop().unwrap_or_else(|| {
@@ -99,7 +99,7 @@ impl Path {
         self.collect();
     }
 
-    /// Brings the path up to `now`.
+    /// Advances the path to `now`.
     pub(crate) fn advance(&mut self, now: Instant) {
         if now >= self.sim.now() {
             self.sim.run_until(now, |_| false);
@@ -136,13 +136,13 @@ impl Path {
         }
     }
 
-    /// The next packet that has come out at end `side` by `now`.
+    /// Returns the next packet that has come out at end `side` by `now`.
     pub(crate) fn leave(&mut self, now: Instant, side: usize) -> Option<Vec<u8>> {
         self.out[side].peek().filter(|p| p.0.0 <= now)?;
         self.out[side].pop().map(|p| p.0.2)
     }
 
-    /// When something happens next.
+    /// Time of the next event.
     pub(crate) fn next_at(&mut self) -> Instant {
         let out = self.out.iter().filter_map(|o| o.peek().map(|p| p.0.0)).min();
         out.into_iter().chain(self.sim.next_at()).min().unwrap_or(Instant::NEVER)

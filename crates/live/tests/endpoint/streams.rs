@@ -7,7 +7,7 @@ use bentpipe_base::{Duration, Purpose, Rng, Size};
 use bentpipe_live::endpoint::{News, Settings};
 use bentpipe_tcp::{Config, DelayedAck, EcnUse, Options, ReceiveBuffer, RtoConfig, Scheme};
 
-/// Host options drawn at random: each may be absent.
+/// Random host options.
 fn config(rng: &mut Rng) -> Config {
     let scheme = Scheme::NAMES[(rng.unit() * Scheme::NAMES.len() as f64) as usize];
     let mut yes = || rng.unit() < 0.5;
@@ -34,7 +34,7 @@ fn config(rng: &mut Rng) -> Config {
     }
 }
 
-/// After everything is said and heard, nothing is left of any connection but its report.
+/// After all data was sent and received, nothing is left of any connection.
 fn storm(seed: u64) {
     let mut rng = Rng::new(seed, "storm", Purpose::Start);
     let weather = Weather {
@@ -97,7 +97,7 @@ fn two_hundred_connections_take_turns_and_leave_nothing() {
             Talk::new(i, bytes, i + 1000, bytes),
             Talk::new(i + 1000, bytes, i, bytes),
         );
-        // they come in the order they call: each is told what to hear by its place
+        // connections arrive in the order of their SYNs, so each gets the matching talk
         duel.run(Duration::from_secs(20), |d| d.ends[RIGHT].talks.for_callers[&80].is_empty());
     }
     duel.run(Duration::from_secs(300), Duel::all_done);

@@ -1,5 +1,5 @@
-//! What leaves as super-packets is on the wire what would have left packet by packet; and a driver that comes
-//! late does not lower the rate of a pacer.
+//! Super-packets give the same packets on the wire as single packets; and a driver that is late does not
+//! lower the rate of a pacer.
 
 use crate::duel::{End, LEFT, RIGHT, addresses};
 use bentpipe_base::{Duration, Instant, Size};
@@ -9,14 +9,14 @@ use bentpipe_wire::offload::{HEADER_SPACE, Super, VnetHeader, complete};
 use core::net::SocketAddr;
 use std::collections::VecDeque;
 
-/// A sender, a receiver, and packets on their way between them.
+/// A sender, a receiver, and the packets between them.
 struct Pipe {
     ends: [End; 2],
     flying: [VecDeque<(Instant, Vec<u8>)>; 2],
     delay: Duration,
-    /// Leave as super-packets.
+    /// Send super-packets.
     supers: bool,
-    /// What the sender sent, as on the wire; and packets of its port that were cut.
+    /// The sender's packets as on the wire; and the number of its super-packets.
     wire: Vec<Vec<u8>>,
     cut: u64,
     heard: u64,
@@ -65,7 +65,7 @@ impl Pipe {
         }
     }
 
-    /// What an end sends now, as it is on the wire.
+    /// Returns the packets that an end sends now, as on the wire.
     fn leaving(&mut self, side: usize, now: Instant) -> Vec<Vec<u8>> {
         let mut all = Vec::new();
         if !self.supers {
@@ -87,8 +87,7 @@ impl Pipe {
                 let mut one = [&header[..piece.header_len], &bytes[piece.payload]].concat();
                 complete(&mut one, &piece.vnet);
                 if one[0] >> 4 == 4 {
-                    // identifications count on where a packet is cut: those that may not be fragmented need
-                    // none
+                    // identifications depend on where a packet is cut; unfragmentable packets need none
                     one[4..6].fill(0);
                     one[10..12].fill(0);
                     let sum = bentpipe_wire::Sum::of(&one[..20]).finish();
@@ -118,7 +117,7 @@ fn super_packets_are_the_same_packets_on_the_wire() {
     }
 }
 
-/// 1 MB in 100 ms are 80 Mbit/s, about seven segments in a millisecond: more than the pacer lets go at once.
+/// 1 MB in 100 ms is 80 Mbit/s, about seven segments per millisecond: more than the pacer sends at once.
 #[test]
 fn a_pacer_that_is_called_late_keeps_its_rate() {
     let receive_buffer = ReceiveBuffer::Fixed(Size(1_000_000));

@@ -1,11 +1,11 @@
-//! An application on each end of a connection: it says so many bytes, shuts its side, hears the other out,
-//! and knows every byte it ought to hear.
+//! An application for each end of a connection: it sends its data, shuts down its side, receives the other's
+//! data, and checks every byte.
 
 use bentpipe_base::{Cx, Rng};
 use bentpipe_live::endpoint::{ConnId, Ending, Endpoint, EndpointError, News};
 use std::collections::BTreeMap;
 
-/// A stream whose every byte follows from its position.
+/// A stream in which each byte is a function of its position.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Content(pub u64);
 
@@ -58,12 +58,12 @@ pub(crate) struct Talk {
     pub(crate) heard: u64,
     pub(crate) peer_closed: bool,
     pub(crate) delivered: bool,
-    /// Reads a random part of what it could, and only when it is run anyway.
+    /// Reads a random part of the available data, and only when it runs anyway.
     pub(crate) lazy: Option<Rng>,
-    /// Says nothing before it has heard all.
+    /// Sends nothing before it has received all.
     pub(crate) speaks_last: bool,
     shut: bool,
-    /// Lets go of the connection once all is said, heard and delivered.
+    /// Closes the connection when all data was sent, received and delivered.
     pub(crate) lets_go: bool,
     pub(crate) ended: Option<Ending>,
     pub(crate) done: bool,
@@ -89,7 +89,7 @@ impl Talk {
         }
     }
 
-    /// Says and hears what is possible now.
+    /// Sends and receives what is possible now.
     pub(crate) fn act(&mut self, endpoint: &mut Endpoint, cx: &Cx<'_>, id: ConnId) {
         if self.done {
             return;
@@ -107,7 +107,7 @@ impl Talk {
         }
     }
 
-    /// Says what it can as soon as the call is made.
+    /// Starts sending right after `connect`.
     pub(crate) fn start(&mut self, endpoint: &mut Endpoint, id: ConnId) {
         if !self.speaks_last {
             self.say(endpoint, id);
@@ -164,13 +164,13 @@ impl Talk {
 #[derive(Default)]
 pub(crate) struct Talks {
     pub(crate) of: BTreeMap<ConnId, Talk>,
-    /// For callers at a port, in the order they come.
+    /// Talks for new connections at a port, in order.
     pub(crate) for_callers: BTreeMap<u16, Vec<Talk>>,
     pub(crate) log: Vec<(ConnId, News)>,
 }
 
 impl Talks {
-    /// Acts on all news.
+    /// Handles all events.
     pub(crate) fn run(&mut self, endpoint: &mut Endpoint, cx: &mut Cx<'_>) {
         while let Some((id, news)) = endpoint.news() {
             self.log.push((id, news));

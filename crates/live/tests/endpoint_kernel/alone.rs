@@ -1,4 +1,4 @@
-//! The engine straight behind the kernel's port, uncut super-packets and all.
+//! The engine directly behind the kernel's port, with super-packets.
 
 use crate::kernel::{self, Crowd};
 use crate::lab::{ENGINE, KERNEL, at};

@@ -1,4 +1,4 @@
-//! How connections with the kernel begin, rest and end.
+//! How connections with the kernel begin, pause and end.
 
 use crate::kernel::{self, Crowd};
 use crate::lab::{Bench, KERNEL, Lab, at};
@@ -19,17 +19,17 @@ fn state(bench: &Bench, id: ConnId) -> Option<State> {
     bench.endpoint.connection(id).map(Connection::state)
 }
 
-/// The engine calls the kernel; both ends open, the kernel's socket and the engine's name for it.
+/// Connects the engine to the kernel; returns the kernel's socket and the engine's connection id.
 fn engine_calls(lab: &mut Lab, bench: &mut Bench, v6: bool) -> (TcpStream, ConnId) {
     let listener = kernel::listen(lab, at(KERNEL, v6, 5000));
     let id = bench.with(|e, cx| e.connect(cx, at(KERNEL, v6, 5000), &config(ALL))).unwrap();
     assert!(bench.run(lab, LIMIT, |b| b.talks.log.contains(&(id, News::Connected))));
-    // the kernel's side is open when our last ACK has come
+    // the kernel's side is open when our ACK has arrived
     assert!(bench.run(lab, LIMIT, |b| b.path.next_at().as_deadline().is_none()));
     (kernel::accept(&listener), id)
 }
 
-/// Waits until the engine's connection is over.
+/// Waits until the engine's connection has ended.
 fn ended(lab: &mut Lab, bench: &mut Bench, id: ConnId) -> Option<Ending> {
     assert!(bench.run(lab, LIMIT, |b| b.endpoint.ending(id).is_some()));
     bench.endpoint.ending(id)
@@ -47,7 +47,7 @@ fn each_side_may_close_first_and_the_other_goes_on() {
             if engine_first {
                 bench.talks.of.insert(id, Talk::new(2, first, 1, second));
                 crowd.start(move || {
-                    // to its end, before the first byte of the answer
+                    // receive all before sending the first byte
                     kernel::hear(&stream, Content(2), first);
                     kernel::say(&stream, Content(1), 0, second);
                 });
@@ -98,7 +98,7 @@ fn a_reset_from_either_side_is_heard_by_the_other() {
     let Some(mut lab) = lab("a_reset_from_either_side_is_heard_by_the_other") else { return };
     let mut bench = Bench::new(1, FAIR);
     let (stream, id) = engine_calls(&mut lab, &mut bench, true);
-    // closing with a lingering time of zero is how a program asks for a RST
+    // closing with a linger time of zero sends a RST
     sockopt::set_socket_linger(&stream, Some(std::time::Duration::ZERO)).unwrap();
     drop(stream);
     assert_eq!(ended(&mut lab, &mut bench, id), Some(Ending::Reset));
@@ -111,7 +111,7 @@ fn a_reset_from_either_side_is_heard_by_the_other() {
     );
     assert_eq!(stream.read(&mut [0; 10]).unwrap_err().kind(), ErrorKind::ConnectionReset);
 
-    // what the kernel says to somebody who has gone
+    // the kernel's data to a closed connection
     let (mut stream, id) = engine_calls(&mut lab, &mut bench, false);
     bench.endpoint.close(id);
     assert!(bench.run(&mut lab, LIMIT, |b| state(b, id).is_none() || state(b, id) == Some(State::FinWait2)));
@@ -141,8 +141,7 @@ fn a_port_nobody_listens_at_refuses_on_either_side() {
     }
 }
 
-/// The kernel's application does not read for a while: the window closes, the engine probes it and goes on
-/// where it was.
+/// The kernel's application pauses reading: the window closes, the engine probes it and then continues.
 #[test]
 fn the_kernels_window_may_close_and_open() {
     let Some(mut lab) = lab("the_kernels_window_may_close_and_open") else { return };
@@ -167,8 +166,7 @@ fn the_kernels_window_may_close_and_open() {
     crowd.join();
 }
 
-/// The engine's application does not read for a while: the kernel probes the closed window, and hears of its
-/// opening.
+/// The engine's application pauses reading: the kernel probes the closed window, and learns that it opened.
 #[test]
 fn the_engines_window_may_close_and_open() {
     let Some(mut lab) = lab("the_engines_window_may_close_and_open") else { return };

@@ -1,4 +1,4 @@
-//! The kernel's side: ordinary sockets in the host's namespace, in threads of their own.
+//! The kernel's side: ordinary sockets in the host's namespace, each in its own thread.
 
 use crate::lab::{Lab, at};
 use crate::talk::Content;
@@ -39,17 +39,17 @@ impl Crowd {
         self.threads.push(Builder::new().spawn(run).expect("a thread"));
     }
 
-    /// True when one has failed.
+    /// True if one has failed.
     pub(crate) fn has_failed(&self) -> bool {
         self.failed.load(Ordering::Relaxed)
     }
 
-    /// True when all are done, or one has failed.
+    /// True if all are done, or one has failed.
     pub(crate) fn is_over(&self) -> bool {
         self.has_failed() || self.threads.iter().all(JoinHandle::is_finished)
     }
 
-    /// Fails if one has failed. Those that still wait are not waited for then.
+    /// Fails if one has failed, without waiting for the others.
     pub(crate) fn join(self) {
         assert!(!self.has_failed(), "an application on the kernel's side failed");
         for thread in self.threads {
@@ -65,13 +65,13 @@ pub(crate) fn listen(lab: &Lab, local: SocketAddr) -> TcpListener {
     listener
 }
 
-/// The next caller.
+/// Accepts the next connection.
 pub(crate) fn accept(listener: &TcpListener) -> TcpStream {
     let (stream, _) = listener.accept().expect("a caller");
     patient(stream)
 }
 
-/// Calls the engine; the socket is made here, the call takes place in the thread that makes it.
+/// Connects to the engine from the host's namespace; blocks the calling thread.
 pub(crate) fn call(host: &Arc<std::os::fd::OwnedFd>, v6: bool, port: u16) -> std::io::Result<TcpStream> {
     let to = at(crate::lab::ENGINE, v6, port);
     let connect = || TcpStream::connect_timeout(&to, PATIENCE);
@@ -89,7 +89,7 @@ fn cubic(socket: &impl std::os::fd::AsFd) {
     let _ = bentpipe_os::tcp::set_congestion(socket, "cubic");
 }
 
-/// Says `says` and hears `hears` at the same time, closing its side after the last byte.
+/// Sends `says` and receives `hears` at the same time, and shuts down after the last byte.
 pub(crate) fn talk(stream: &TcpStream, says: (Content, u64), hears: (Content, u64)) {
     std::thread::scope(|scope| {
         scope.spawn(|| say(stream, says.0, 0, says.1));
@@ -97,7 +97,7 @@ pub(crate) fn talk(stream: &TcpStream, says: (Content, u64), hears: (Content, u6
     });
 }
 
-/// Writes a part of a stream and, at its end, closes this side.
+/// Sends bytes `from` to `to` of a stream, then shuts down this side.
 pub(crate) fn say(mut stream: &TcpStream, content: Content, from: u64, to: u64) {
     let mut buffer = vec![0; 65_536];
     let mut at = from;
@@ -110,7 +110,7 @@ pub(crate) fn say(mut stream: &TcpStream, content: Content, from: u64, to: u64) 
     stream.shutdown(Shutdown::Write).expect("to close one side");
 }
 
-/// Reads a stream to its end, which must be where it ought to be.
+/// Receives a stream and checks its bytes and its length.
 pub(crate) fn hear(mut stream: &TcpStream, content: Content, len: u64) {
     let mut buffer = vec![0; 65_536];
     let mut at = 0;

@@ -1,5 +1,5 @@
-//! The kernel in a network namespace of its own, the engine in the next, and between them a path that loses,
-//! duplicates and reorders.
+//! The kernel in one network namespace, the engine in another, and between them a path that loses, duplicates
+//! and reorders packets.
 
 use crate::path::{Path, Weather};
 use crate::talk::Talks;
@@ -15,14 +15,14 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::sync::Arc;
 use std::thread::Builder;
 
-/// The host's own address; our end has another, so that our end's stack leaves its packets alone at once.
+/// The host's hardware address; our end has another, so that its stack ignores the host's packets.
 const MAC: [u8; 6] = [0x02, 0x62, 0x65, 0x6e, 0x74, 0x01];
 const OUR_MAC: [u8; 6] = [0x02, 0x62, 0x65, 0x6e, 0x74, 0x02];
 
 pub(crate) const KERNEL: usize = 0;
 pub(crate) const ENGINE: usize = 1;
 
-/// Where a port of either side is.
+/// Address of a port of either side.
 pub(crate) fn at(side: usize, v6: bool, port: u16) -> SocketAddr {
     let last = side as u8 + 1;
     let ip = if v6 {
@@ -40,7 +40,7 @@ pub(crate) struct Lab {
 }
 
 impl Lab {
-    /// Makes the namespaces, or says why that cannot be.
+    /// Creates the namespaces, or returns why that is not possible.
     pub(crate) fn new() -> Result<Self, String> {
         let made = Builder::new().spawn(Self::build).expect("a thread").join();
         made.expect("no panic while making namespaces")
@@ -73,12 +73,12 @@ impl Lab {
         Ok(())
     }
 
-    /// Runs something in the kernel's host: sockets that it makes stay there.
+    /// Calls `act` in the kernel's host; sockets that it opens stay there.
     pub(crate) fn at_kernel<T>(&self, act: impl FnOnce() -> T) -> T {
         namespace::in_network(self.host.as_ref(), act).expect("a namespace we made")
     }
 
-    /// Sets one of the host's settings.
+    /// Changes a kernel setting of the host.
     pub(crate) fn set(&self, name: &str, value: &str) {
         self.at_kernel(|| sysctl::write(name, value)).unwrap_or_else(|e| panic!("{name}: {e}"));
     }
@@ -91,7 +91,7 @@ pub(crate) struct Bench {
     pub(crate) endpoint: Endpoint,
     pub(crate) talks: Talks,
     world: World,
-    /// Packets that the kernel handed over uncut.
+    /// Super-packets received from the kernel.
     pub(crate) uncut: u64,
 }
 
@@ -104,12 +104,12 @@ impl Bench {
         Self { clock: Clock::start(), path, endpoint, talks: Talks::default(), world, uncut: 0 }
     }
 
-    /// The endpoint, for an application.
+    /// Calls `act` with the endpoint.
     pub(crate) fn with<T>(&mut self, act: impl FnOnce(&mut Endpoint, &mut Cx<'_>) -> T) -> T {
         act(&mut self.endpoint, &mut self.world.cx(self.clock.now(), NodeId(0)))
     }
 
-    /// Lets the conversation of `id` begin, or go on without news.
+    /// Runs the talk of `id` without an event.
     pub(crate) fn act(&mut self, id: ConnId) {
         let cx = self.world.cx(self.clock.now(), NodeId(0));
         if let Some(talk) = self.talks.of.get_mut(&id) {
@@ -117,7 +117,7 @@ impl Bench {
         }
     }
 
-    /// Carries packets until `done` says so; false when it takes longer than `limit`.
+    /// Forwards packets until `done` returns true; false if it takes longer than `limit`.
     pub(crate) fn run(
         &mut self,
         lab: &mut Lab,
@@ -140,7 +140,7 @@ impl Bench {
                 return false;
             }
             if self.endpoint.wants_to_send() {
-                continue; // what `done` did
+                continue; // send what `done` caused
             }
             let tick = now + Duration::from_millis(5);
             let next = self.path.next_at().min(self.endpoint.next_at()).min(tick);
@@ -148,8 +148,8 @@ impl Bench {
         }
     }
 
-    /// From the kernel onto the path, cut into wire packets, checksums finished: as a network card leaves
-    /// them.
+    /// Moves packets from the kernel to the path, as a network card sends them: cut into wire packets, with
+    /// complete checksums.
     fn read(&mut self, lab: &mut Lab, now: Instant, buffer: &mut [u8]) {
         let mut headers = [0; HEADER_SPACE];
         while let Some(received) = lab.port.receive(buffer).expect("a port that is there") {
@@ -165,7 +165,7 @@ impl Bench {
         }
     }
 
-    /// The engine's turn.
+    /// Runs the engine.
     fn serve(&mut self, now: Instant) {
         self.path.advance(now);
         let mut cx = self.world.cx(now, NodeId(0));

@@ -1,5 +1,4 @@
-//! The engine as a TCP among others: against the kernel's, as client and as server, over a path that loses,
-//! duplicates and reorders.
+//! The engine with the kernel's TCP, as client and server, over a path with loss, duplication and reordering.
 
 #![allow(
     clippy::unwrap_used,
@@ -25,11 +24,11 @@ use bentpipe_tcp::{Config, Options, RtoConfig};
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-/// Bytes each way: the full measure where the build is fast.
+/// Bytes in each direction; more in fast builds.
 const BYTES: u64 = if cfg!(debug_assertions) { 500_000 } else { 20_000_000 };
 
-/// 200 Mbit/s and 10 ms of round trip. One packet in a hundred is lost, another comes twice, another late
-/// enough to be overtaken.
+/// 200 Mbit/s and an RTT of 10 ms. One packet in a hundred is lost, another duplicated, another delayed so
+/// that it is overtaken.
 pub(crate) const FOUL: Weather = Weather {
     rate: match Rate::from_bps(200_000_000) {
         Some(rate) => rate,
@@ -42,15 +41,15 @@ pub(crate) const FOUL: Weather = Weather {
     spread: Duration::from_millis(4),
 };
 
-/// The same with nothing wrong.
+/// The same without impairments.
 pub(crate) const FAIR: Weather = Weather { loss: 0.0, duplicate: 0.0, reorder: 0.0, ..FOUL };
 
-/// A lab, or the line that says why this machine has none.
+/// Creates a lab, or prints why that is not possible.
 pub(crate) fn lab(test: &str) -> Option<Lab> {
     Lab::new().inspect_err(|why| println!("SKIPPED {test}: {why}")).ok()
 }
 
-/// The engine with the kernel's shortest timeout: over 10 ms a second each would be most of the time.
+/// The engine with the kernel's minimum RTO: with one of a second, timeouts would take most of the time.
 pub(crate) fn config(options: Options) -> Config {
     Config {
         options,
@@ -61,8 +60,8 @@ pub(crate) fn config(options: Options) -> Config {
 
 pub(crate) const ALL: Options = Options { mss: true, window_scale: true, sack: true, timestamps: true };
 
-/// Four conversations at once, each `BYTES` both ways at the same time: the kernel calls and the engine
-/// calls, over IPv4 and IPv6. The engine offers `options`; `both` is what the two then agree on.
+/// Four conversations at once, each `BYTES` in both directions at the same time: opened by the kernel and by
+/// the engine, over IPv4 and IPv6. The engine offers `options`; `both` is what must be negotiated.
 fn exchange(lab: &mut Lab, what: &str, options: Options, both: Options) {
     let mut bench = Bench::new(11, FOUL);
     let mut crowd = Crowd::default();
@@ -111,7 +110,7 @@ fn exchange(lab: &mut Lab, what: &str, options: Options, both: Options) {
     assert!(lost as f64 > 2.0 * BYTES as f64 / 1448.0 * 0.01, "{what}: the path lost nothing: {lost}");
 }
 
-/// All options, and without each of them, given up by the kernel or by the engine.
+/// All options, and without each of them, disabled at the kernel or at the engine.
 #[test]
 fn streams_to_and_from_the_kernel_are_intact() {
     let Some(mut lab) = lab("streams_to_and_from_the_kernel_are_intact") else { return };
@@ -132,8 +131,7 @@ fn streams_to_and_from_the_kernel_are_intact() {
     exchange(&mut lab, "engine without any", none, none);
 }
 
-/// The same as root of a user namespace only: this test program again, started by somebody without any
-/// permission.
+/// The same as root of a user namespace: runs this test program again as an unprivileged user.
 #[test]
 fn an_ordinary_user_can_do_this_too() {
     ::lab::again::as_an_ordinary_user(

@@ -1,11 +1,11 @@
-//! What several tests need.
+//! Helpers for several tests.
 
 use bentpipe_base::{Dscp, Ecn, Flags, Seq, TcpHeader};
 use bentpipe_wire::offload::VnetHeader;
 use bentpipe_wire::{Ends, Segment, emit};
 
-/// A super-packet with `payload` bytes of TCP between 10.55.0.1 and 10.55.0.2, to be cut into pieces of
-/// `size`. Each byte is its place in the stream.
+/// A super-packet with `payload` bytes of TCP between 10.55.0.1 and 10.55.0.2, to be cut into segments of
+/// `size`. Each byte depends on its position in the stream.
 pub(crate) fn super_packet(size: usize, seq: u32, payload: usize, forward: bool) -> (Vec<u8>, VnetHeader) {
     super_packet_as(size, seq, payload, forward, (1, Dscp::DEFAULT, Ecn::NotEct))
 }

@@ -1,16 +1,16 @@
-//! What an application sees of its connection.
+//! The interface of an application to its connection.
 
 use bentpipe_base::Instant;
 use bentpipe_tcp::{Connection, State};
 
-/// Two streams of bytes, one each way. The engine's [`Connection`] is one; a driver that runs the same
-/// applications over something else, such as a socket of the kernel, brings its own.
+/// Two streams of bytes, one each way. The engine's [`Connection`] implements it; a driver that runs the same
+/// applications over something else, such as a kernel socket, has its own implementation.
 pub trait Duplex {
-    /// Where the connection is in its life.
+    /// State of the connection.
     fn state(&self) -> State;
-    /// Hands over `bytes` of our stream; returns how many the send buffer took.
+    /// Writes `bytes` bytes; returns how many the send buffer accepted.
     fn write(&mut self, bytes: u64) -> u64;
-    /// Bytes the send buffer would take now.
+    /// Free space of the send buffer in bytes.
     fn send_room(&self) -> u64;
     /// Bytes written and not yet acknowledged.
     fn unacknowledged(&self) -> u64;
@@ -22,7 +22,7 @@ pub trait Duplex {
     fn consume(&mut self, now: Instant, bytes: u64);
     /// True once the peer's stream has ended.
     fn peer_closed(&self) -> bool;
-    /// Ends our stream after what was written.
+    /// Closes our stream after the bytes written so far.
     fn close(&mut self);
 }
 

@@ -1,7 +1,7 @@
 //! Applications: what is written, and how it is read.
 //!
-//! Each end of a connection has a [`Writer`] and a [`Reader`]. They run whenever a segment arrived or the
-//! time came that they asked for, the reader first: so a writer that answers what it reads finds it read.
+//! Each end of a connection has a [`Writer`] and a [`Reader`]. They run whenever a segment arrived or a time
+//! that they requested has come. The reader runs first, so that a writer finds requests already read.
 
 mod duplex;
 mod paced;
@@ -18,30 +18,30 @@ pub use telnet::Typist;
 use bentpipe_base::{Cx, Duration, Instant};
 use bentpipe_tcp::State;
 
-/// How often a paced reader or writer looks: small against any RTT of interest, large against a packet time.
+/// Interval of paced readers and writers: short against any RTT of interest, long against a packet time.
 const TICK: Duration = Duration::from_millis(5);
 
-/// The sending application. What is large is boxed: most ends are bulk or silent.
+/// The sending application. Large variants are boxed, because most ends are bulk or silent.
 #[derive(Clone, Debug)]
 pub enum Writer {
     /// Writes nothing and closes when the peer has closed.
     Silent,
-    /// Always has more.
+    /// Always has more data.
     Bulk,
     /// Writes what is left of a transfer, then closes.
     Transfer(u64),
     /// Writes at a rate.
     Paced(Paced),
-    /// Asks and waits for answers.
+    /// Sends requests and waits for responses.
     Ask(Box<Asker>),
-    /// Answers.
+    /// Answers requests.
     Answer(Answerer),
-    /// Types.
+    /// Writes like a user who types.
     Telnet(Box<Typist>),
 }
 
 impl Writer {
-    /// Writes what it can; returns when it wants to be called again without a packet arriving.
+    /// Writes what it can; returns when it must be called again even if no packet arrives.
     #[inline]
     pub fn run(&mut self, cx: &mut Cx<'_>, conn: &mut impl Duplex) -> Instant {
         match self {

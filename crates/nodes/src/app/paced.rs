@@ -4,7 +4,7 @@ use super::{Duplex, TICK};
 use bentpipe_base::{Instant, Rate};
 use bentpipe_tcp::State;
 
-/// Writes at a rate from the moment it may.
+/// Writes at a rate once the connection is open.
 #[derive(Clone, Copy, Debug)]
 pub struct Paced {
     rate: Rate,

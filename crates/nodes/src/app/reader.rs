@@ -1,4 +1,4 @@
-//! How the receiving application reads: at once, slowly, at two rates in turn, with pauses, or not any more.
+//! How the receiving application reads: at once, slowly, at two rates in turn, with pauses, or for a time.
 
 use super::{Duplex, TICK};
 use bentpipe_base::{Duration, Instant, Rate, Size};
@@ -12,33 +12,33 @@ pub enum Reader {
     Slow {
         /// The rate.
         rate: Rate,
-        /// Bytes read so far.
+        /// Bytes read since `since`.
         read: u64,
-        /// When the first byte could be read.
+        /// When the rate limit began to count; `None` before the first byte.
         since: Option<Instant>,
     },
     /// Reads at most at two rates in turn.
     Turns {
         /// The rates.
         rates: [Rate; 2],
-        /// How long a turn is.
+        /// Length of a turn.
         each: Duration,
-        /// The turn at hand, from 0.
+        /// Number of the current turn, from 0.
         turn: u64,
-        /// Bytes read of what the turn allows.
+        /// Bytes read since `since`.
         read: u64,
-        /// Since when it allows them.
+        /// When the rate limit began to count; `None` before the first byte.
         since: Option<Instant>,
     },
     /// Reads everything, but nothing between two instants.
     Pause(Instant, Instant),
-    /// The same again and again.
+    /// Reads everything, with periodic pauses.
     Pauses {
         /// Start of the first pause.
         from: Instant,
         /// Its end.
         to: Instant,
-        /// From one to the next.
+        /// Time from one pause to the next.
         every: Duration,
     },
     /// Reads everything until an instant, then nothing.
@@ -46,7 +46,7 @@ pub enum Reader {
 }
 
 impl Reader {
-    /// Reads what it wants; returns when it wants to be called again without a packet arriving.
+    /// Reads; returns when it must be called again even if no packet arrives.
     #[inline]
     pub fn run(&mut self, now: Instant, conn: &mut impl Duplex) -> Instant {
         let readable = conn.readable();
@@ -92,12 +92,12 @@ impl Reader {
     }
 }
 
-/// How much of `readable` a rate allows now, given what was read since when.
+/// Returns how much of `readable` the rate allows now. `read` bytes were read since `since`.
 fn paced(rate: Rate, now: Instant, readable: u64, (read, since): (&mut u64, &mut Option<Instant>)) -> u64 {
     let began = *since.get_or_insert(now);
     let due = rate.bytes_in(now.since(began)).saturating_sub(Size(*read)).0;
     let take = due.min(readable);
-    // what could not be read in time is not caught up: the rate is a ceiling
+    // no catching up after the buffer was empty: the rate is an upper limit
     *read += take;
     if take == readable {
         *since = Some(now);
@@ -111,7 +111,7 @@ mod tests {
     use super::*;
     use bentpipe_tcp::State;
 
-    /// A connection in which so much waits, and which counts what was read.
+    /// A connection with a constant number of readable bytes, which counts the bytes read.
     struct Full(u64, u64);
 
     impl Duplex for Full {
@@ -165,7 +165,7 @@ mod tests {
         };
         let seen = reads(reader, 6000);
         for (i, (got, expected)) in seen.iter().zip([1e6, 1e6, 1e5, 1e5, 1e6, 1e6]).enumerate() {
-            // a look every 5 ms
+            // it reads every 5 ms
             assert!((*got as f64 - expected).abs() < 0.006 * 1e6, "second {i}: {seen:?}");
         }
     }

@@ -1,23 +1,24 @@
-//! Questions and answers over one connection, as a browser that keeps its connection asks.
+//! Requests and responses over one connection, like a browser with a persistent connection.
 //!
-//! The client writes a request once the connection is open; the server writes its answer when it has read the
-//! whole request; the client thinks for an exponential time after the last byte of the answer and asks again.
-//! The response time runs from the writing of the first byte of a request to the reading of the last byte of
-//! its answer: the handshake is not in it, a wait for room in the send buffer and a slow reader are.
+//! The client writes a request once the connection is open; the server writes its response when it has read
+//! the whole request; the client waits for an exponential think time after the last byte of the response and
+//! sends the next request. The response time runs from the writing of the first byte of a request to the
+//! reading of the last byte of its response: it excludes the handshake, and includes a wait for room in the
+//! send buffer and a slow reader.
 
 use super::Duplex;
 use bentpipe_base::histogram::Histogram;
 use bentpipe_base::{Cx, Duration, Instant, RngSlot, Size};
 use bentpipe_tcp::State;
 
-/// The end that asks.
+/// The client.
 #[derive(Clone, Debug)]
 pub struct Asker {
     request: u64,
     response: u64,
-    /// Mean time to think.
+    /// Mean think time.
     think: Duration,
-    /// Questions to ask; `None` never ends.
+    /// Number of requests; `None` for no limit.
     count: Option<u64>,
     rng: RngSlot,
     phase: Phase,
@@ -31,21 +32,21 @@ pub struct Asker {
 enum Phase {
     /// The connection is not open yet.
     Opening,
-    /// This much of a request is not in the send buffer yet.
+    /// This many bytes of a request are not in the send buffer yet.
     Writing(u64),
-    /// The answer is not complete.
+    /// The response is not complete.
     Waiting,
-    /// Until then.
+    /// Think time until this instant.
     Thinking(Instant),
-    /// All was asked, or the peer closed.
+    /// All requests are done, or the peer closed.
     Done,
 }
 
 impl Asker {
-    /// Asks with `request` bytes for `response` bytes, `count` times, and thinks for `think` on average
-    /// between an answer and the next question; the times to think come from `rng`.
+    /// Sends `count` requests of `request` bytes, each for a response of `response` bytes, with a mean think
+    /// time of `think` in between, drawn from `rng`.
     ///
-    /// A question or an answer without bytes would be none: both sizes are at least 1 B.
+    /// Both sizes must be at least 1 B.
     pub fn new(request: Size, response: Size, think: Duration, count: Option<u64>, rng: RngSlot) -> Self {
         assert!(request.0 > 0 && response.0 > 0, "a question and its answer have at least one byte");
         Self {
@@ -62,7 +63,7 @@ impl Asker {
         }
     }
 
-    /// Answers that are complete.
+    /// Number of complete responses.
     pub const fn completed(&self) -> u64 {
         self.completed
     }
@@ -70,7 +71,7 @@ impl Asker {
     pub const fn times(&self) -> &Histogram {
         &self.times
     }
-    /// When the last of `count` answers was complete.
+    /// When the last of `count` responses was complete.
     pub const fn finished_at(&self) -> Option<Instant> {
         self.finished_at
     }
@@ -101,14 +102,14 @@ impl Asker {
             }
         };
         if conn.state() == State::CloseWait {
-            self.phase = Phase::Done; // no answer will come any more
+            self.phase = Phase::Done; // no more responses will come
             conn.close();
             return Instant::NEVER;
         }
         next
     }
 
-    /// After the last answer there is nothing to think about: the connection closes at once.
+    /// Returns a think time; zero after the last response, so that the connection closes at once.
     fn time_to_think(&self, cx: &mut Cx<'_>) -> Duration {
         if self.count == Some(self.completed) {
             Duration::ZERO
@@ -129,7 +130,7 @@ impl Asker {
     }
 }
 
-/// The end that answers.
+/// The server.
 #[derive(Clone, Copy, Debug)]
 pub struct Answerer {
     request: u64,

@@ -1,9 +1,9 @@
-//! Small writes at exponential intervals, as typing at a terminal does.
+//! Small writes at exponential intervals, like typing at a terminal.
 //!
-//! The user types on whatever the network does, so delays do not slow the writes down. What is measured is
-//! the time from a write to the acknowledgment of its last byte: the sending host sees it alone, and it holds
-//! what the user would wait for an echo: Nagle's wait (RFC 9293, section 3.7.4), the round trip with its
-//! queues, losses, and the peer's delayed ACK where no answer carries it.
+//! The user types regardless of the network, so delays do not slow the writes down. The result is the time
+//! from a write to the acknowledgment of its last byte. The sending host can measure it alone, and it
+//! includes what an echo would wait for: Nagle's algorithm (RFC 9293, section 3.7.4), the RTT with its
+//! queues, losses, and the peer's delayed ACK if no data carries it.
 
 use super::Duplex;
 use bentpipe_base::histogram::Histogram;
@@ -11,11 +11,10 @@ use bentpipe_base::{Cx, Duration, Instant, RngSlot, Size};
 use bentpipe_tcp::State;
 use std::collections::VecDeque;
 
-/// Most writes that are timed at once: on a path that is dead the waiting list ends here, and later writes
-/// are made but not timed.
+/// Most writes timed at once, which limits the list on a dead path; later writes are made but not timed.
 const MOST_TIMED: usize = 1 << 16;
 
-/// Types.
+/// Writes like a user who types.
 #[derive(Clone, Debug)]
 pub struct Typist {
     size: u64,
@@ -25,7 +24,7 @@ pub struct Typist {
     /// When the next write is due; `None` until the connection is open.
     next: Option<Instant>,
     writes: u64,
-    /// Bytes the send buffer took.
+    /// Bytes that the send buffer accepted.
     written: u64,
     /// Writes that are not acknowledged: the position after their last byte, and when they were made.
     waiting: VecDeque<(u64, Instant)>,

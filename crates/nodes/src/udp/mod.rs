@@ -1,6 +1,6 @@
-//! Datagrams of a host: sources that send without asking, and sinks that measure what arrived.
+//! Datagrams of a host: sources that send without feedback, and sinks that measure arrivals.
 //!
-//! They lie in a table of their own, so that hosts with TCP only pay for one comparison.
+//! They have a table of their own, so that hosts with only TCP pay just one comparison.
 
 mod pattern;
 mod sink;
@@ -27,7 +27,7 @@ pub struct Stream {
     pub size: Size,
     /// When it sends.
     pub pattern: Pattern,
-    /// Where chance comes from; not used by a constant rate.
+    /// Random stream; not used by a constant rate.
     pub rng: RngSlot,
     /// When it begins.
     pub start: Instant,
@@ -58,7 +58,7 @@ pub(crate) struct Datagrams {
 }
 
 impl Datagrams {
-    /// Adds a source; returns when it wants to be called.
+    /// Adds a source; returns when it must be called.
     pub(crate) fn send(&mut self, cx: &mut Cx<'_>, stream: &Stream) -> Instant {
         assert!((1..=LARGEST).contains(&stream.size.0), "a datagram has 1 to {LARGEST} bytes");
         let size = stream.size.0 as u32;
@@ -68,7 +68,7 @@ impl Datagrams {
         next
     }
 
-    /// Sends what is due from `port`; returns when the source wants to be called again.
+    /// Sends what is due from `port`; returns when the source must be called again.
     pub(crate) fn run(&mut self, cx: &mut Cx<'_>, local: (Addr, u16)) -> Option<Instant> {
         let source = self.sources.get_mut(&local.1)?;
         let mut late = None;
@@ -84,22 +84,22 @@ impl Datagrams {
             source.next = source.clock.at(cx, source.sent);
             late = Some(source.next);
         }
-        late // a wake-up that came early or twice is not asked for again
+        late // `None` after an early or duplicate wake-up
     }
 
-    /// Takes a datagram; false when nobody waits for it.
+    /// Takes a datagram; false if there is no sink for it.
     pub(crate) fn take(&mut self, now: Instant, packet: &Packet) -> bool {
         let Some(sink) = self.sinks.get_mut(&packet.dport) else { return false };
         sink.take(now, packet)
     }
 }
 
-/// Position in time of byte `n` of a stream at `rate`.
+/// Bytes of `n` datagrams of `size`.
 const fn bytes(size: Size, n: u64) -> Size {
     Size(size.0.saturating_mul(n))
 }
 
-/// Exact time at which datagram `n` of `size` follows the first at `rate`.
+/// Exact time from the first datagram to datagram `n` of `size` at `rate`.
 fn due(rate: Rate, size: Size, n: u64) -> bentpipe_base::Duration {
     rate.time_for(bytes(size, n))
 }

@@ -4,8 +4,8 @@
 //! datagrams of `size` at rate r
 //! - constant: t = n x 8 size / r, rounded up to the nanosecond;
 //! - Poisson: t = the sum of n + 1 exponential gaps of mean 8 size / r, added up in 1/4096 ns;
-//! - on/off: n x 8 size / r on a clock that runs only in spells, so the long-run rate is r x on / (on + off).
-//!   A spell begins where the last one left off, silences in between; the first begins at the start.
+//! - on/off: n x 8 size / r on a clock that runs only in on-periods, so the long-run rate is
+//!   r x on / (on + off). An on-period continues where the last one stopped; the first begins at the start.
 
 use super::{Stream, due};
 use bentpipe_base::{Cx, Duration, Instant, Rate, RngSlot, Size};
@@ -17,13 +17,13 @@ pub enum Pattern {
     Constant(Rate),
     /// A Poisson process with this mean rate.
     Poisson(Rate),
-    /// At equal intervals in spells of exponential length, silent in spells between them.
+    /// At equal intervals in exponential on-periods, silent in exponential off-periods between them.
     OnOff {
-        /// Rate in a spell.
+        /// Rate in an on-period.
         rate: Rate,
-        /// Mean length of a spell, more than zero.
+        /// Mean length of an on-period, more than zero.
         on: Duration,
-        /// Mean length of a silence.
+        /// Mean length of an off-period.
         off: Duration,
     },
 }
@@ -31,7 +31,7 @@ pub enum Pattern {
 /// Fraction bits of Poisson's sum: rounding a mean gap to the nanosecond would shift the rate.
 const FRACTION: u32 = 12;
 
-/// Says when the next datagram is due.
+/// Computes when the next datagram is due.
 #[derive(Clone, Debug)]
 pub struct Departures {
     size: Size,
@@ -43,17 +43,17 @@ pub struct Departures {
     spell: Spell,
 }
 
-/// On/off: the spell at hand.
+/// On/off: the current on-period.
 #[derive(Clone, Copy, Debug, Default)]
 struct Spell {
     from: Instant,
     length: Duration,
-    /// Time spent in the spells before it.
+    /// Total length of the on-periods before it.
     before: Duration,
 }
 
 impl Departures {
-    /// Before the first datagram of `stream`.
+    /// The departures of `stream`, before its first datagram.
     pub fn new(cx: &mut Cx<'_>, stream: &Stream) -> Self {
         let Stream { size, start, rng, pattern, .. } = *stream;
         let mut spell = Spell { from: start, ..Spell::default() };
@@ -64,7 +64,7 @@ impl Departures {
         Self { size, start, rng, pattern, elapsed: 0, spell }
     }
 
-    /// When datagram `n` is due; asked once for each in turn.
+    /// Returns when datagram `n` is due. Call once for each in turn.
     pub fn at(&mut self, cx: &mut Cx<'_>, n: u64) -> Instant {
         match self.pattern {
             Pattern::Constant(rate) => self.start + due(rate, self.size, n),

@@ -1,14 +1,14 @@
-//! Receives datagrams and measures: how many, how late, which twice and which out of order.
+//! Receives datagrams and measures number, delay, duplicates, reordering and loss.
 //!
 //! A datagram is out of order when one with a higher number came before it (RFC 4737, section 3.3), and lost
-//! when one with a higher number came and it never does. A window of numbers tells a duplicate from one that
-//! is late; what is older than the window counts as a duplicate, as in a replay window (RFC 4303, section
-//! 3.4.3).
+//! when one with a higher number came and it never does. A window of numbers distinguishes duplicates from
+//! late datagrams; a datagram older than the window counts as a duplicate, as in a replay window (RFC 4303,
+//! section 3.4.3).
 
 use bentpipe_base::histogram::Histogram;
 use bentpipe_base::{Addr, Duration, Instant, Packet};
 
-/// Numbers back from the highest within which duplicates are known.
+/// Number of datagrams up to the highest for which duplicates are detected.
 const WINDOW: u64 = 4096;
 const WORDS: usize = (WINDOW / 64) as usize;
 
@@ -26,7 +26,7 @@ pub struct Sink {
     seen: [u64; WORDS],
     delay: Histogram,
     total: Sum,
-    /// Since somebody last asked.
+    /// Delays since the last [`Sink::take_recent_delay`].
     recent: Sum,
 }
 
@@ -48,7 +48,7 @@ impl Sum {
 }
 
 impl Sink {
-    /// Receives from `peer` and nobody else.
+    /// Receives from `peer` only.
     pub fn new(peer: (Addr, u16)) -> Self {
         Self {
             peer,
@@ -64,7 +64,7 @@ impl Sink {
         }
     }
 
-    /// Takes a datagram; false when it is not our peer's, or carries no number and time.
+    /// Takes a datagram; false if it is not from our peer, or carries no number and time.
     pub fn take(&mut self, now: Instant, packet: &Packet) -> bool {
         if (packet.src, packet.sport) != self.peer {
             return false;
@@ -109,7 +109,7 @@ impl Sink {
     pub const fn bytes(&self) -> u64 {
         self.bytes
     }
-    /// Arrivals of what had arrived before.
+    /// Arrivals of datagrams that had arrived before.
     pub const fn duplicates(&self) -> u64 {
         self.duplicates
     }
@@ -117,7 +117,7 @@ impl Sink {
     pub const fn reordered(&self) -> u64 {
         self.reordered
     }
-    /// Datagrams that are missing before the last one that arrived.
+    /// Datagrams that are missing up to the highest number received.
     pub const fn lost(&self) -> u64 {
         self.next - self.received
     }
@@ -125,11 +125,11 @@ impl Sink {
     pub const fn delay(&self) -> &Histogram {
         &self.delay
     }
-    /// Mean of the one-way delays; `None` while there is none.
+    /// Mean of the one-way delays; `None` if there are none.
     pub fn mean_delay(&self) -> Option<Duration> {
         self.total.mean()
     }
-    /// Mean of the one-way delays since this was last asked; `None` when nothing arrived.
+    /// Mean of the one-way delays since the last call; `None` if nothing arrived.
     pub fn take_recent_delay(&mut self) -> Option<Duration> {
         std::mem::take(&mut self.recent).mean()
     }

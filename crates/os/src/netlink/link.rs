@@ -1,4 +1,4 @@
-//! Interfaces: pairs of virtual Ethernet, their state and their counters.
+//! Interfaces: veth pairs, state and counters.
 
 use super::{Error, Netlink};
 use netlink_packet_core::{NLM_F_CREATE, NLM_F_EXCL};
@@ -9,49 +9,49 @@ use netlink_packet_route::link::{
 use std::io;
 use std::os::fd::{AsRawFd as _, BorrowedFd};
 
-/// A hardware address.
+/// A MAC address.
 pub type Mac = [u8; 6];
 
-/// Two interfaces that are the ends of one wire, without ARP: whatever is sent to one's own hardware address
-/// goes across. They are made down, since an end cannot come up before the other is there.
+/// A veth pair without ARP: frames sent to an end's own MAC address reach the other end. Both ends start
+/// down, since one cannot come up before the other exists.
 #[derive(Clone, Copy, Debug)]
 pub struct VethPair<'a> {
-    /// The end that stays here.
+    /// Name of the end in the calling thread's namespace.
     pub name: &'a str,
-    /// Its hardware address.
+    /// MAC address of that end.
     pub mac: Mac,
-    /// The other end.
+    /// Name of the other end.
     pub peer: &'a str,
-    /// Its hardware address.
+    /// MAC address of the other end.
     pub peer_mac: Mac,
-    /// The network namespace into which the other end goes.
+    /// Network namespace of the other end.
     pub peer_network: BorrowedFd<'a>,
-    /// Longest packet in bytes.
+    /// MTU in bytes.
     pub mtu: u32,
 }
 
-/// What an interface has counted.
+/// Interface counters.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counters {
-    /// Packets received; a super-packet is one.
+    /// Packets received; a super-packet counts as one.
     pub rx_packets: u64,
     /// Bytes received.
     pub rx_bytes: u64,
-    /// Packets that were received and dropped.
+    /// Received packets that were dropped.
     pub rx_dropped: u64,
     /// Packets sent.
     pub tx_packets: u64,
     /// Bytes sent.
     pub tx_bytes: u64,
-    /// Packets that were to be sent and dropped.
+    /// Packets dropped on sending.
     pub tx_dropped: u64,
 }
 
 impl Netlink {
-    /// Makes a pair of interfaces.
+    /// Creates a veth pair.
     ///
     /// # Errors
-    /// When a name is taken ([`Error::is_taken`]) or the kernel refuses.
+    /// When a name is in use ([`Error::is_taken`]) or the kernel refuses.
     pub fn add_veth(&mut self, pair: &VethPair<'_>) -> Result<(), Error> {
         let mut peer = end(pair.peer, pair.peer_mac, pair.mtu);
         peer.attributes.push(LinkAttribute::NetNsFd(pair.peer_network.as_raw_fd()));
@@ -69,7 +69,7 @@ impl Netlink {
     /// Brings an interface up.
     ///
     /// # Errors
-    /// When there is none of that name.
+    /// When there is no interface of that name.
     pub fn set_up(&mut self, name: &str) -> Result<(), Error> {
         let mut message = named(name);
         message.header.flags = LinkFlags::Up;
@@ -78,8 +78,8 @@ impl Netlink {
             .map_err(|source| Error { what: format!("interface {name} cannot be brought up"), source })
     }
 
-    /// True when an interface carries packets. Until then the kernel throws away what is sent over it; a pair
-    /// needs a moment after both its ends were told to come up.
+    /// True if an interface can carry packets. Before that the kernel drops what is sent over it; a veth pair
+    /// needs a moment after both ends were brought up.
     ///
     /// # Errors
     /// When the kernel does not answer.
@@ -92,16 +92,16 @@ impl Netlink {
         Ok(carries)
     }
 
-    /// Removes an interface, and with it the other end of its pair.
+    /// Removes an interface, and with it the other end of a veth pair.
     ///
     /// # Errors
-    /// When there is none of that name.
+    /// When there is no interface of that name.
     pub fn delete(&mut self, name: &str) -> Result<(), Error> {
         self.tell(RouteNetlinkMessage::DelLink(named(name)), 0)
             .map_err(|source| Error { what: format!("interface {name} cannot be removed"), source })
     }
 
-    /// Names and numbers of all interfaces.
+    /// Indices and names of all interfaces.
     ///
     /// # Errors
     /// When the kernel does not answer.
@@ -111,7 +111,7 @@ impl Netlink {
         Ok(all)
     }
 
-    /// The number of an interface; `None` when there is none of that name.
+    /// Index of an interface; `None` if there is none of that name.
     ///
     /// # Errors
     /// When the kernel does not answer.
@@ -119,7 +119,7 @@ impl Netlink {
         Ok(self.interfaces()?.into_iter().find(|(_, name)| name == wanted).map(|(index, _)| index))
     }
 
-    /// As [`Netlink::index`], for one that must be there.
+    /// As [`Netlink::index`], but a missing interface is an error.
     pub(super) fn index_of(&mut self, name: &str) -> Result<u32, Error> {
         self.index(name)?.ok_or_else(|| Error {
             what: format!("there is no interface {name}"),
@@ -127,10 +127,10 @@ impl Netlink {
         })
     }
 
-    /// What an interface has counted.
+    /// Returns the counters of an interface.
     ///
     /// # Errors
-    /// When there is none of that name.
+    /// When there is no interface of that name.
     pub fn counters(&mut self, wanted: &str) -> Result<Counters, Error> {
         let mut found = None;
         self.links(|message| {
@@ -154,7 +154,7 @@ impl Netlink {
     }
 }
 
-/// One end of a pair.
+/// One end of a veth pair.
 fn end(name: &str, mac: Mac, mtu: u32) -> LinkMessage {
     let mut message = named(name);
     message.header.flags = LinkFlags::Noarp;

@@ -1,5 +1,5 @@
-//! Interfaces, addresses and routes of the calling thread's network namespace, by rtnetlink(7): ask, wait for
-//! the answer.
+//! Interfaces, addresses and routes of the calling thread's network namespace (rtnetlink(7)). Every call
+//! blocks until the kernel answers.
 
 mod link;
 mod route;
@@ -18,25 +18,25 @@ use netlink_packet_route::RouteNetlinkMessage;
 use netlink_sys::{Socket, SocketAddr, protocols::NETLINK_ROUTE};
 use std::io;
 
-/// What the kernel did not do.
+/// A failed rtnetlink request.
 #[derive(Debug, thiserror::Error)]
 #[error("{what}: {source}")]
 pub struct Error {
-    /// In words, with the names involved.
+    /// What failed, with the names involved.
     pub what: String,
-    /// The kernel's answer.
+    /// The kernel's error.
     #[source]
     pub source: io::Error,
 }
 
 impl Error {
-    /// True when something of that name or address is already there.
+    /// True if something of that name or address already exists.
     pub fn is_taken(&self) -> bool {
         self.source.kind() == io::ErrorKind::AlreadyExists
     }
 }
 
-/// A connection to the kernel. It belongs to the namespace in which it was opened, wherever the thread goes.
+/// An rtnetlink socket. It stays bound to the namespace in which it was opened, even if the thread moves.
 #[derive(Debug)]
 pub struct Netlink {
     socket: Socket,
@@ -44,10 +44,10 @@ pub struct Netlink {
 }
 
 impl Netlink {
-    /// Connects in the calling thread's network namespace.
+    /// Opens a socket in the calling thread's network namespace.
     ///
     /// # Errors
-    /// When the kernel has no sockets to give.
+    /// When the kernel refuses the socket.
     pub fn open() -> Result<Self, Error> {
         let open = || {
             let mut socket = Socket::new(NETLINK_ROUTE)?;
@@ -60,12 +60,12 @@ impl Netlink {
             .map_err(|source| Error { what: "netlink cannot be opened".to_owned(), source })
     }
 
-    /// Tells the kernel to do something.
+    /// Sends a request that only needs an acknowledgment.
     fn tell(&mut self, message: RouteNetlinkMessage, flags: u16) -> io::Result<()> {
         self.exchange(message, NLM_F_REQUEST | NLM_F_ACK | flags, |_| ())
     }
 
-    /// Asks for a list.
+    /// Requests a list and passes each entry to `each`.
     fn list(
         &mut self,
         message: RouteNetlinkMessage,
@@ -74,7 +74,7 @@ impl Netlink {
         self.exchange(message, NLM_F_REQUEST | NLM_F_DUMP, each)
     }
 
-    /// Sends a request and reads answers until the kernel says that it is done.
+    /// Sends a request and reads answers until the last one.
     fn exchange(
         &mut self,
         message: RouteNetlinkMessage,
@@ -98,7 +98,7 @@ impl Netlink {
         }
     }
 
-    /// Reads one datagram of answers; true when it holds the last.
+    /// Reads one datagram of answers; returns true if it holds the last one.
     fn read(&self, mut answer: &[u8], each: &mut impl FnMut(RouteNetlinkMessage)) -> io::Result<bool> {
         const HEADER: usize = 16;
         while answer.len() >= HEADER {

@@ -10,51 +10,51 @@ use netlink_packet_route::route::{
 };
 use netlink_packet_route::{AddressFamily, RouteNetlinkMessage};
 
-/// What TCP connections over a route start with; `None` is the kernel's default.
+/// Initial TCP settings of connections over a route; `None` is the kernel's default.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Metrics {
     /// Initial congestion window in segments.
     pub initcwnd: Option<u32>,
     /// Initial receive window in segments.
     pub initrwnd: Option<u32>,
-    /// Acknowledge every segment at once.
+    /// Disable delayed acknowledgments.
     pub quickack: Option<bool>,
-    /// Largest segment that is announced, in bytes.
+    /// Advertised MSS in bytes.
     pub advmss: Option<u32>,
-    /// Shortest retransmission timeout, in milliseconds.
+    /// Minimum RTO in milliseconds.
     pub rto_min_ms: Option<u32>,
-    /// Congestion control by its kernel name.
+    /// Kernel name of the congestion control.
     pub congestion: Option<String>,
 }
 
-/// A route over an interface; the addresses behind it are reached directly.
+/// A route over an interface, without a gateway.
 #[derive(Clone, Debug)]
 pub struct Route<'a> {
-    /// Where it leads; `0.0.0.0/0` and `::/0` are everywhere.
+    /// Destination prefix; `0.0.0.0/0` and `::/0` are default routes.
     pub to: (IpAddr, u8),
     /// The interface.
     pub interface: &'a str,
-    /// What connections start with.
+    /// Initial TCP settings.
     pub metrics: Metrics,
 }
 
 /// A route as the kernel lists it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RouteEntry {
-    /// Where it leads.
+    /// Destination prefix.
     pub to: (IpAddr, u8),
-    /// Number of the interface.
+    /// Index of the interface.
     pub interface: Option<u32>,
     /// Number of the table; 254 is the main one.
     pub table: u32,
 }
 
 impl Netlink {
-    /// Gives an interface an address with nothing around it; a second time is no error. IPv6 addresses are
-    /// used without asking the neighbours.
+    /// Adds an address with a full-length prefix (/32 or /128) to an interface; adding it again is no error.
+    /// IPv6 addresses are used without duplicate address detection.
     ///
     /// # Errors
-    /// When there is no such interface or the kernel refuses, for instance because IPv6 is off.
+    /// When there is no such interface or the kernel refuses, for instance because IPv6 is disabled.
     pub fn add_address(&mut self, interface: &str, address: IpAddr) -> Result<(), Error> {
         let mut message = AddressMessage::default();
         message.header.index = self.index_of(interface)?;
@@ -70,13 +70,13 @@ impl Netlink {
     /// Adds a route.
     ///
     /// # Errors
-    /// When there is one already ([`Error::is_taken`]), no such interface, or the kernel does not know the
-    /// congestion control.
+    /// When the route exists already ([`Error::is_taken`]), there is no such interface, or the kernel does
+    /// not know the congestion control.
     pub fn add_route(&mut self, route: &Route<'_>) -> Result<(), Error> {
         self.route(route, NLM_F_CREATE | NLM_F_EXCL)
     }
 
-    /// Adds a route in the place of the one that leads there.
+    /// Adds a route, replacing an existing one to the same destination.
     ///
     /// # Errors
     /// As [`Netlink::add_route`].
@@ -91,7 +91,7 @@ impl Netlink {
         message.header.destination_prefix_length = length;
         message.header.table = RouteHeader::RT_TABLE_MAIN;
         message.header.protocol = RouteProtocol::Static;
-        // IPv6 knows no scopes; for IPv4 nothing lies between us and the address.
+        // IPv6 routes have no scope; for IPv4 the destination is on the link.
         message.header.scope = if to.is_ipv4() { RouteScope::Link } else { RouteScope::Universe };
         message.header.kind = RouteType::Unicast;
         message.attributes.push(RouteAttribute::Oif(self.index_of(route.interface)?));
@@ -108,7 +108,7 @@ impl Netlink {
         })
     }
 
-    /// All routes of all tables.
+    /// Returns all routes of all tables.
     ///
     /// # Errors
     /// When the kernel does not answer.
@@ -144,7 +144,7 @@ pub(super) fn family(address: IpAddr) -> (AddressFamily, u8) {
     }
 }
 
-/// Routes of the two families that people use.
+/// Converts an IPv4 or IPv6 route; `None` for other families.
 fn entry(message: &RouteMessage) -> Option<RouteEntry> {
     let everywhere = match message.header.address_family {
         AddressFamily::Inet => IpAddr::from(Ipv4Addr::UNSPECIFIED),

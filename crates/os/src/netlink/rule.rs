@@ -1,7 +1,7 @@
-//! Routing rules and further routing tables: packets with a firewall mark take another way.
+//! Routing rules by firewall mark, and additional routing tables.
 //!
-//! A route over an interface goes with the interface. A rule whose table is empty is passed over
-//! (ip-rule(8)), so packets then take the way they took before.
+//! The kernel removes a route together with its interface. It skips a rule whose table is empty (ip-rule(8)),
+//! so marked packets then follow the other rules.
 
 use super::{Error, Netlink};
 use netlink_packet_core::{NLM_F_CREATE, NLM_F_EXCL};
@@ -12,14 +12,14 @@ use netlink_packet_route::route::{
 use netlink_packet_route::rule::{RuleAction, RuleAttribute, RuleMessage};
 use netlink_packet_route::{AddressFamily, RouteNetlinkMessage};
 
-/// Packets with this mark look for their way in this table.
+/// Routes packets with this firewall mark by this table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MarkRule {
-    /// IPv6, not IPv4.
+    /// True for IPv6, false for IPv4.
     pub v6: bool,
-    /// Smaller ones are asked first; 0 is the machine's own addresses, 32766 the main table.
+    /// Smaller values are evaluated first; 0 is the local table, 32766 the main table.
     pub priority: u32,
-    /// The mark, all of its bits.
+    /// The mark, compared in all bits.
     pub mark: u32,
     /// Number of the table.
     pub table: u32,
@@ -29,7 +29,7 @@ impl Netlink {
     /// Adds a rule.
     ///
     /// # Errors
-    /// When it is there already ([`Error::is_taken`]) or the kernel refuses.
+    /// When it exists already ([`Error::is_taken`]) or the kernel refuses.
     pub fn add_rule(&mut self, rule: MarkRule) -> Result<(), Error> {
         self.tell(RouteNetlinkMessage::NewRule(message(rule)), NLM_F_CREATE | NLM_F_EXCL).map_err(|source| {
             let what = format!("the routing rule for mark {:#x} cannot be added", rule.mark);
@@ -40,7 +40,7 @@ impl Netlink {
     /// Removes a rule.
     ///
     /// # Errors
-    /// When it is not there.
+    /// When it does not exist.
     pub fn delete_rule(&mut self, rule: MarkRule) -> Result<(), Error> {
         self.tell(RouteNetlinkMessage::DelRule(message(rule)), 0).map_err(|source| {
             let what = format!("the routing rule for mark {:#x} cannot be removed", rule.mark);
@@ -48,7 +48,7 @@ impl Netlink {
         })
     }
 
-    /// The rules of both families that go by marks.
+    /// Returns the rules that match by mark, of both families.
     ///
     /// # Errors
     /// When the kernel does not answer.
@@ -67,16 +67,16 @@ impl Netlink {
         Ok(all)
     }
 
-    /// Lets a table send everything over an interface.
+    /// Adds a default route over an interface to a table.
     ///
     /// # Errors
-    /// When there is no such interface, or the table has such a route ([`Error::is_taken`]).
+    /// When there is no such interface, or the table has a default route already ([`Error::is_taken`]).
     pub fn add_default_route(&mut self, interface: &str, table: u32, v6: bool) -> Result<(), Error> {
         let mut message = RouteMessage::default();
         message.header.address_family = family(v6);
         message.header.table = RouteHeader::RT_TABLE_UNSPEC;
         message.header.protocol = RouteProtocol::Static;
-        // IPv6 knows no scopes; for IPv4 nothing lies between us and the interface
+        // IPv6 routes have no scope; for IPv4 the destination is on the link
         message.header.scope = if v6 { RouteScope::Universe } else { RouteScope::Link };
         message.header.kind = RouteType::Unicast;
         message.attributes =
@@ -87,10 +87,10 @@ impl Netlink {
         })
     }
 
-    /// Sets the longest packet of an interface.
+    /// Sets the MTU of an interface.
     ///
     /// # Errors
-    /// When there is none of that name, or it is not made for such packets.
+    /// When there is no interface of that name, or it does not support this MTU.
     pub fn set_mtu(&mut self, interface: &str, mtu: u32) -> Result<(), Error> {
         let mut message = LinkMessage::default();
         message.attributes = vec![LinkAttribute::IfName(interface.to_owned()), LinkAttribute::Mtu(mtu)];
@@ -100,7 +100,7 @@ impl Netlink {
         })
     }
 
-    /// The longest packet of an interface; `None` when there is none of that name.
+    /// MTU of an interface; `None` if there is none of that name.
     ///
     /// # Errors
     /// When the kernel does not answer.

@@ -1,5 +1,4 @@
-//! How this host would send to an address: the question `ip route get` asks, and what is needed to do the
-//! same by hand.
+//! Route lookup, as `ip route get` does it, and the interface data needed to send packets along that route.
 
 use super::link::Mac;
 use super::route::family;
@@ -13,40 +12,40 @@ use netlink_packet_route::neighbour::{NeighbourAddress, NeighbourAttribute, Neig
 use netlink_packet_route::route::{RouteAddress, RouteAttribute, RouteMessage, RouteType};
 use std::io;
 
-/// The way to an address.
+/// The result of a route lookup.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Way {
-    /// Number of the interface.
+    /// Index of the interface.
     pub interface: u32,
-    /// The address that packets come from.
+    /// Source address.
     pub source: IpAddr,
-    /// The router that they go to first; `None` when the address is reached directly.
+    /// The next hop; `None` if the address is on the link.
     pub gateway: Option<IpAddr>,
-    /// The address is one of this host's.
+    /// True if the address is one of this host's.
     pub local: bool,
 }
 
-/// What an interface is.
+/// An interface with its addresses.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Interface {
-    /// Its number.
+    /// Index.
     pub index: u32,
-    /// Its name.
+    /// Name.
     pub name: String,
-    /// Hardware address; zeros where it has none of six bytes.
+    /// MAC address; zeros if it has none of six bytes.
     pub mac: Mac,
-    /// Longest packet in bytes.
+    /// MTU in bytes.
     pub mtu: u32,
-    /// Neighbours' hardware addresses are asked for; without that, frames go to the interface's own.
+    /// True if neighbours are resolved by ARP or ND; otherwise frames go to the interface's own MAC address.
     pub resolves: bool,
-    /// It leads back to this host.
+    /// True for the loopback interface.
     pub loopback: bool,
-    /// Its addresses.
+    /// Addresses.
     pub addresses: Vec<IpAddr>,
 }
 
 impl Netlink {
-    /// How packets to `to` would go.
+    /// Returns the route to `to`.
     ///
     /// # Errors
     /// When there is no route.
@@ -67,10 +66,10 @@ impl Netlink {
             .map_err(|source| Error { what: format!("there is no route to {to}"), source })
     }
 
-    /// An interface by its number, with its addresses.
+    /// Returns an interface by its index.
     ///
     /// # Errors
-    /// When there is none, or the kernel does not answer.
+    /// When there is none with that index, or the kernel does not answer.
     pub fn interface(&mut self, index: u32) -> Result<Interface, Error> {
         let failed = |source| Error { what: format!("interface {index} cannot be looked at"), source };
         let mut found = None;
@@ -91,7 +90,7 @@ impl Netlink {
         Ok(found)
     }
 
-    /// The number of the interface that has this address; `None` when it is not this host's.
+    /// Index of the interface that has this address; `None` if it is not an address of this host.
     ///
     /// # Errors
     /// When the kernel does not answer.
@@ -105,7 +104,7 @@ impl Netlink {
         Ok(found)
     }
 
-    /// The hardware address of a neighbour, where the kernel knows it.
+    /// MAC address of a neighbour; `None` if the kernel does not know it.
     ///
     /// # Errors
     /// When the kernel does not answer.
@@ -126,7 +125,7 @@ impl Netlink {
     fn addresses(&mut self, mut each: impl FnMut(u32, IpAddr)) -> Result<(), Error> {
         self.list(RouteNetlinkMessage::GetAddress(AddressMessage::default()), |message| {
             let RouteNetlinkMessage::NewAddress(address) = message else { return };
-            // of a point-to-point interface `Address` is the other end's
+            // on a point-to-point interface `Address` is the other end's
             let local = address.attributes.iter().find_map(|a| match a {
                 AddressAttribute::Local(ip) => Some(*ip),
                 _ => None,

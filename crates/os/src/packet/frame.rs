@@ -1,10 +1,9 @@
-//! A port for a bump in the wire: whole frames, whoever they are for, with their own Ethernet header and VLAN
-//! tags.
+//! A port for bridging: whole frames for any destination, with their Ethernet header and VLAN tags.
 //!
-//! The unit of this port begins at the Ethernet header, not at the IP header as [`PacketPort`] has it
-//! otherwise, and the offsets in the virtio header count from there. Frames that are not IP are the caller's
-//! too. The kernel takes a VLAN tag out of a frame before a packet socket sees it and tells it beside
-//! (PACKET_AUXDATA, packet(7)): here it stands in its place again.
+//! Here a packet begins at the Ethernet header, not at the IP header as in other [`PacketPort`]s, and the
+//! offsets in the virtio header count from there. Frames that are not IP are passed too. The kernel removes
+//! the VLAN tag before a packet socket sees the frame and reports it separately (PACKET_AUXDATA, packet(7));
+//! this port puts it back.
 
 use super::{ETHERNET, PARTS, SKIP, VethPort, sys};
 use crate::port::{PacketPort, PortDrops, PortError, Received};
@@ -15,19 +14,18 @@ use std::io::{self, IoSlice, IoSliceMut};
 use std::os::fd::{AsFd, BorrowedFd};
 use zerocopy::IntoBytes;
 
-/// Where a tag stands, and its length.
+/// Offset and length of a VLAN tag.
 const TAG_AT: usize = 12;
 const TAG: usize = 4;
 
-/// A packet socket on one interface that takes and gives whole frames.
+/// A packet socket on one interface that receives and sends whole frames.
 #[derive(Debug)]
 pub struct FramePort {
     inner: VethPort,
 }
 
 impl FramePort {
-    /// Opens a port on interface `name` of the calling thread's network namespace, and listens to frames for
-    /// other hosts too.
+    /// Opens a port on interface `name` of the calling thread's network namespace, in promiscuous mode.
     ///
     /// # Errors
     /// As [`VethPort::open`].
@@ -40,7 +38,7 @@ impl FramePort {
         let interface = netdevice::name_to_index(&inner.socket, name)
             .map_err(|_| PortError::NoInterface { name: name.to_owned() })?;
         sys::listen_to_all(fd, interface).map_err(failed("asking for the frames of other hosts"))?;
-        // what came before it was asked for lacks its tag
+        // frames received before PACKET_AUXDATA was enabled lack their tag
         let mut byte = [0];
         while sys::receive(fd, &mut [IoSliceMut::new(&mut byte)]).is_ok() {}
         Ok(Self { inner })
@@ -65,7 +63,7 @@ impl PacketPort for FramePort {
                         return Ok(None);
                     }
                     Some(Errno::INTR) => continue,
-                    // said once when the interface goes down; more comes when it is up again
+                    // reported once when the interface goes down; packets arrive again once it is up
                     Some(Errno::NETDOWN) => {
                         port.still_there()?;
                         continue;

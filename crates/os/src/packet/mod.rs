@@ -1,13 +1,13 @@
-//! A port on a veth pair: a packet socket that carries super-packets with their notes (PACKET_VNET_HDR), as
-//! packet(7) has it.
+//! A port on a veth pair: a packet socket that carries super-packets with virtio headers (PACKET_VNET_HDR,
+//! packet(7)).
 //!
-//! It needs no device node and no capability outside its own user namespace. What a frame's link-layer header
-//! says is of no interest; a frame that is not IP is counted and left out.
+//! It needs no device node and no capability outside its own user namespace. Link-layer headers are ignored;
+//! frames that are not IP are counted and skipped.
 //!
-//! The host's end should not resolve addresses (IFF_NOARP), so that it sends to its own address. Our end is
-//! best given another one: then its own stack, which sees every frame too, throws them away at the door ("for
-//! another host") and not after a look at its routes; the sending host pays for that look, 0.4 to 1.9 us per
-//! packet where it was measured, of 1.1 us without.
+//! The host's end should have ARP disabled (IFF_NOARP), so that it sends to its own address. The port's end
+//! should have a different address: then its network stack, which sees every frame too, drops them early
+//! ("for another host") and not after a route lookup. The sending host pays for that lookup: 0.4 to 1.9 us
+//! per packet where it was measured, on top of 1.1 us.
 
 mod frame;
 mod stamp;
@@ -29,23 +29,23 @@ use zerocopy::IntoBytes;
 const ETHERNET: usize = 14;
 const IPV4: [u8; 2] = [0x08, 0x00];
 const IPV6: [u8; 2] = [0x86, 0xdd];
-/// Most parts of one packet that is sent.
+/// Maximum number of parts of one sent packet.
 const PARTS: usize = 6;
-/// What may wait to be read, in the kernel's own measure (which counts its overhead too).
+/// Receive buffer in the kernel's units, which include its overhead.
 const QUEUE: usize = 32 << 20;
-/// Frames that are not IP and are skipped in one call, so that a flood of them cannot hold the caller.
+/// Maximum number of non-IP frames skipped per call, so that a flood of them cannot block the caller.
 const SKIP: usize = 64;
-/// How often a packet is offered to a kernel that has no room before it counts as lost.
+/// How often a packet is offered to the kernel before it counts as lost.
 const TRIES: usize = 3;
 
-/// A packet socket on one interface, the near end of a veth pair.
+/// A packet socket on one interface, one end of a veth pair.
 #[derive(Debug)]
 pub struct VethPort {
     socket: OwnedFd,
     name: String,
-    /// Ethernet header of what is sent, without its type.
+    /// Ethernet header for sending, without the EtherType.
     mac: [u8; 12],
-    /// Where the last frame that was read came from.
+    /// Source address of the last received frame.
     from: [u8; 6],
     stamps: Stamps,
     drops: PortDrops,
@@ -56,7 +56,7 @@ impl VethPort {
     /// the host's end of the pair.
     ///
     /// # Errors
-    /// When there is no such interface, packet sockets are not allowed, or the kernel lacks what we need.
+    /// When there is no such interface, packet sockets are not allowed, or the kernel lacks a needed option.
     pub fn open(name: &str, mac: [u8; 6]) -> Result<Self, PortError> {
         let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
         // protocol 0: nothing arrives before it is bound
@@ -76,7 +76,7 @@ impl VethPort {
         sys::set(fd, libc::SOL_PACKET, libc::PACKET_QDISC_BYPASS, 1)
             .map_err(failed("asking for PACKET_QDISC_BYPASS"))?;
         sys::set(fd, libc::SOL_SOCKET, libc::SO_TIMESTAMPNS, 1).map_err(failed("asking for timestamps"))?;
-        // only root of the machine may go beyond net.core.rmem_max; others get that much
+        // only root of the machine may exceed net.core.rmem_max; others get that much
         if sys::set(fd, libc::SOL_SOCKET, libc::SO_RCVBUFFORCE, QUEUE as i32).is_err() {
             sockopt::set_socket_recv_buffer_size(&socket, QUEUE)
                 .map_err(|e| PortError::Kernel { what: "making room for packets", source: e.into() })?;
@@ -90,21 +90,21 @@ impl VethPort {
         Ok(Self { socket, name: name.to_owned(), mac: both, from: [0; 6], stamps, drops })
     }
 
-    /// From now on frames come from `own` and go to `next`, as on a network where neighbours have addresses
-    /// of their own.
+    /// Sets source and destination MAC address of sent frames, for networks whose hosts have different
+    /// addresses.
     pub fn lead(&mut self, own: [u8; 6], next: [u8; 6]) {
         let (to, from) = self.mac.split_at_mut(6);
         to.copy_from_slice(&next);
         from.copy_from_slice(&own);
     }
 
-    /// The hardware address that the last packet which was received came from.
+    /// Source MAC address of the last received packet.
     pub const fn came_from(&self) -> [u8; 6] {
         self.from
     }
 
-    /// What may wait to be read before packets are lost, in bytes of the kernel's measure: a packet of 1500
-    /// bytes counts about 2300, a super-packet a little more than its length.
+    /// Size of the receive buffer in bytes, in the kernel's units: a packet of 1500 bytes counts as about
+    /// 2300, a super-packet as a little more than its length.
     ///
     /// # Errors
     /// When the port is gone.
@@ -112,14 +112,14 @@ impl VethPort {
         Ok(sockopt::socket_recv_buffer_size(&self.socket)?)
     }
 
-    /// Whether the interface is still there: the kernel says the same of one that is down and of one that is
-    /// gone.
+    /// Checks that the interface still exists: the kernel gives the same error for one that is down and one
+    /// that is gone.
     fn still_there(&self) -> io::Result<()> {
         netdevice::name_to_index(&self.socket, &self.name)?;
         Ok(())
     }
 
-    /// Offers a frame to the kernel; false when it has no room.
+    /// Offers a frame to the kernel; returns false if it has no room.
     fn offer(&mut self, frame: &[IoSlice<'_>]) -> io::Result<bool> {
         let mut tries = TRIES;
         loop {
@@ -127,8 +127,8 @@ impl VethPort {
             match sendmsg(&self.socket, frame, &mut control, SendFlags::DONTWAIT) {
                 Ok(_) => return Ok(true),
                 Err(Errno::INTR) => {}
-                // EAGAIN: our own send buffer; ENOBUFS: the other end's queue was full, or the other end is
-                // down
+                // EAGAIN: the send buffer is full; ENOBUFS: the queue of the other end is full, or that end
+                // is down
                 Err(Errno::AGAIN | Errno::NOBUFS) => {
                     tries -= 1;
                     if tries == 0 {
@@ -172,7 +172,7 @@ impl PacketPort for VethPort {
                         return Ok(None);
                     }
                     Some(Errno::INTR) => continue,
-                    // said once when the interface goes down; more comes when it is up again
+                    // reported once when the interface goes down; packets arrive again once it is up
                     Some(Errno::NETDOWN) => {
                         self.still_there()?;
                         continue;
@@ -224,7 +224,6 @@ impl PacketPort for VethPort {
     }
 }
 
-/// The Ethernet type of an IP packet.
 fn ethertype(packet: Option<&[u8]>) -> Option<[u8; 2]> {
     match packet?.first()? >> 4 {
         4 => Some(IPV4),

@@ -1,29 +1,29 @@
-//! From the kernel's receive timestamps, which follow the wall clock, to the monotonic clock.
+//! Converts the kernel's receive timestamps, which are in wall-clock time, to the monotonic clock.
 //!
-//! The difference between the two clocks is measured every few milliseconds: adjusting the wall clock
-//! (adjtime, at most 500 ppm) moves it by a few microseconds meanwhile. A wall clock that is set anew can
-//! mislead a stamp until then, but not out of what is known otherwise: a packet came after the queue was last
-//! seen empty, not before the packet ahead of it, and not after it was read.
+//! The difference between the two clocks is measured every few milliseconds; slewing the wall clock (adjtime,
+//! at most 500 ppm) changes it by a few microseconds in between. If the wall clock is stepped, a stamp may be
+//! wrong until the next measurement, but it stays within known bounds: a packet arrived after the queue was
+//! last seen empty, not before the previous packet, and not after it was read.
 
 use crate::clock::{monotonic, realtime};
 
-/// How long a measured difference is used.
+/// How long a measured difference is used, in ns.
 const KEEP: u64 = 10_000_000;
-/// A measurement in which more time passed than this was interrupted.
+/// A measurement that took longer than this, in ns, was interrupted.
 const GOOD: u64 = 2_000;
 
-/// What is known about the times of a port's packets.
+/// State for converting the timestamps of a port.
 #[derive(Debug, Default)]
 pub(super) struct Stamps {
     /// Wall clock minus monotonic clock.
     difference: u64,
     measured: u64,
-    /// The next packet did not come before this.
+    /// Lower bound of the next packet's arrival time.
     floor: u64,
 }
 
 impl Stamps {
-    /// The monotonic time of a packet that was read just now and has this stamp.
+    /// Returns the monotonic arrival time of a packet that was just read with this stamp.
     pub(super) fn convert(&mut self, stamp: Option<u64>) -> u64 {
         let now = monotonic();
         if stamp.is_some() && (self.measured == 0 || now - self.measured > KEEP) {
@@ -32,7 +32,7 @@ impl Stamps {
         self.bounded(stamp, now)
     }
 
-    /// The queue was empty just now.
+    /// Records that the queue is empty now.
     pub(super) fn empty(&mut self) {
         self.floor = self.floor.max(monotonic());
     }
@@ -44,7 +44,7 @@ impl Stamps {
     }
 
     fn measure(&mut self, mut before: u64) {
-        // a few tries: an interrupt between the readings would count as a difference
+        // several tries: an interrupt between the readings would falsify the difference
         for _ in 0..4 {
             let (wall, after) = (realtime(), monotonic());
             let took = after.saturating_sub(before);
@@ -76,7 +76,7 @@ mod tests {
         let mut stamps = Stamps { difference: 1_000_000, measured: 1, floor: 500 };
         assert_eq!(stamps.bounded(Some(1_000_700), 900), 700);
         assert_eq!(stamps.bounded(Some(3), 1000), 1000); // set far back: the time of reading
-        assert_eq!(stamps.bounded(Some(1_000_003), 1100), 1000); // set back: not before the packet ahead
+        assert_eq!(stamps.bounded(Some(1_000_003), 1100), 1000); // set back: not before the previous packet
         assert_eq!(stamps.bounded(Some(9_000_000), 1200), 1200); // set forward: not in the future
         assert_eq!(stamps.bounded(None, 1300), 1300);
     }

@@ -1,4 +1,4 @@
-//! The calls of packet sockets that rustix does not have: options of packet(7), binding to an interface,
+//! System calls for packet sockets that rustix does not have: options of packet(7), binding to an interface,
 //! receiving with a timestamp.
 
 #![allow(unsafe_code, reason = "libc calls with pointers; each block says why it is sound")]
@@ -9,7 +9,7 @@ use std::io::{Error, IoSliceMut, Result};
 use std::mem::{size_of, zeroed};
 use std::os::fd::{AsRawFd, BorrowedFd};
 
-/// Sets a socket option that is a number.
+/// Sets an integer socket option.
 pub(super) fn set(fd: BorrowedFd<'_>, level: c_int, name: c_int, value: c_int) -> Result<()> {
     let len = size_of::<c_int>() as libc::socklen_t;
     // SAFETY: `value` lives during the call and `len` is its size.
@@ -17,9 +17,9 @@ pub(super) fn set(fd: BorrowedFd<'_>, level: c_int, name: c_int, value: c_int) -
     if done == 0 { Ok(()) } else { Err(Error::last_os_error()) }
 }
 
-/// Frames lost at this socket since the last call: the kernel starts over each time.
+/// Frames lost at this socket since the last call; the kernel resets the counter on reading.
 pub(super) fn lost(fd: BorrowedFd<'_>) -> Result<u64> {
-    // SAFETY: two integers; all zeros is a value.
+    // SAFETY: two integers; all zeros is valid.
     let mut stats: libc::tpacket_stats = unsafe { zeroed() };
     let mut len = size_of::<libc::tpacket_stats>() as libc::socklen_t;
     let (level, name) = (libc::SOL_PACKET, libc::PACKET_STATISTICS);
@@ -29,9 +29,9 @@ pub(super) fn lost(fd: BorrowedFd<'_>) -> Result<u64> {
     if done == 0 { Ok(u64::from(stats.tp_drops)) } else { Err(Error::last_os_error()) }
 }
 
-/// Binds to one interface and all protocols; frames come from now on.
+/// Binds to one interface and all protocols; starts the reception of frames.
 pub(super) fn bind(fd: BorrowedFd<'_>, interface: u32) -> Result<()> {
-    // SAFETY: integers and bytes; all zeros is a value.
+    // SAFETY: integers and bytes; all zeros is valid.
     let mut address: libc::sockaddr_ll = unsafe { zeroed() };
     address.sll_family = libc::AF_PACKET as u16;
     address.sll_protocol = (libc::ETH_P_ALL as u16).to_be();
@@ -42,30 +42,29 @@ pub(super) fn bind(fd: BorrowedFd<'_>, interface: u32) -> Result<()> {
     if done == 0 { Ok(()) } else { Err(Error::last_os_error()) }
 }
 
-/// A frame that was read.
 pub(super) struct Frame {
-    /// Bytes it has, more than were written when it was cut off.
+    /// Length of the frame, even if it was truncated.
     pub len: usize,
-    /// `CLOCK_REALTIME` in nanoseconds when the kernel got it.
+    /// `CLOCK_REALTIME` in nanoseconds when the kernel received it.
     pub stamp: Option<u64>,
-    /// A VLAN tag that the kernel took out of the frame, where PACKET_AUXDATA was asked for.
+    /// VLAN tag that the kernel removed from the frame, if PACKET_AUXDATA is enabled.
     pub tag: Option<[u8; 4]>,
 }
 
-/// Room for one timestamp, one PACKET_AUXDATA, and for one option more that the kernel might add.
+/// Room for one timestamp, one PACKET_AUXDATA and one further option that the kernel might add.
 #[repr(C, align(8))]
 struct Control([u8; 128]);
 
-/// Reads a frame into `parts`, one after the other.
+/// Reads a frame into `parts`, filling them in order.
 pub(super) fn receive(fd: BorrowedFd<'_>, parts: &mut [IoSliceMut<'_>]) -> Result<Frame> {
     let mut control = Control([0; 128]);
-    // SAFETY: pointers and integers; all zeros is a value: no address, no buffers, no control data.
+    // SAFETY: pointers and integers; all zeros is valid: no address, no buffers, no control data.
     let mut message: libc::msghdr = unsafe { zeroed() };
     message.msg_iov = parts.as_mut_ptr().cast();
     message.msg_iovlen = parts.len() as _;
     message.msg_control = control.0.as_mut_ptr().cast();
     message.msg_controllen = size_of::<Control>() as _;
-    // with MSG_TRUNC the answer is the frame's own length
+    // with MSG_TRUNC the result is the length of the whole frame
     let flags = (RecvFlags::TRUNC | RecvFlags::DONTWAIT).bits() as c_int;
     // SAFETY: `IoSliceMut` is `iovec` by its contract; buffers, control data and `message` outlive the call,
     // each with its size.
@@ -75,9 +74,9 @@ pub(super) fn receive(fd: BorrowedFd<'_>, parts: &mut [IoSliceMut<'_>]) -> Resul
     Ok(Frame { len, stamp, tag })
 }
 
-/// Frames of other hosts too, from now on (packet(7), PACKET_ADD_MEMBERSHIP); it ends with the socket.
+/// Enables promiscuous mode (packet(7), PACKET_ADD_MEMBERSHIP); it ends when the socket is closed.
 pub(super) fn listen_to_all(fd: BorrowedFd<'_>, interface: u32) -> Result<()> {
-    // SAFETY: integers and bytes; all zeros is a value.
+    // SAFETY: integers and bytes; all zeros is valid.
     let mut membership: libc::packet_mreq = unsafe { zeroed() };
     membership.mr_ifindex = interface as c_int;
     membership.mr_type = libc::PACKET_MR_PROMISC as _;
@@ -88,24 +87,24 @@ pub(super) fn listen_to_all(fd: BorrowedFd<'_>, interface: u32) -> Result<()> {
     if done == 0 { Ok(()) } else { Err(Error::last_os_error()) }
 }
 
-/// Timestamp and VLAN tag among the control data of a message that was received.
+/// Timestamp and VLAN tag from the control data of a received message.
 fn control_data(message: &libc::msghdr) -> (Option<u64>, Option<[u8; 4]>) {
     let (mut stamp, mut tag) = (None, None);
     // SAFETY: `message` was filled in by the kernel; its control buffer is aligned, initialised and still
     // alive.
     let mut at = unsafe { libc::CMSG_FIRSTHDR(message) };
     while !at.is_null() {
-        // SAFETY: CMSG_FIRSTHDR and CMSG_NXTHDR give headers that lie wholly within the control buffer, or
+        // SAFETY: CMSG_FIRSTHDR and CMSG_NXTHDR return headers that lie wholly within the control buffer, or
         // null.
         let header = unsafe { *at };
         let room = (header.cmsg_len as usize).saturating_sub(size_of::<libc::cmsghdr>());
         match (header.cmsg_level, header.cmsg_type) {
             (libc::SOL_SOCKET, libc::SCM_TIMESTAMPNS) if room >= size_of::<libc::timespec>() => {
-                // SAFETY: the header says that a whole timespec follows; it may lie unaligned.
+                // SAFETY: the header says that a whole timespec follows; it may be unaligned.
                 stamp = nanoseconds(unsafe { libc::CMSG_DATA(at).cast::<libc::timespec>().read_unaligned() });
             }
             (libc::SOL_PACKET, libc::PACKET_AUXDATA) if room >= size_of::<libc::tpacket_auxdata>() => {
-                // SAFETY: the header says that a whole tpacket_auxdata follows; it may lie unaligned.
+                // SAFETY: the header says that a whole tpacket_auxdata follows; it may be unaligned.
                 tag = vlan(&unsafe { libc::CMSG_DATA(at).cast::<libc::tpacket_auxdata>().read_unaligned() });
             }
             _ => {}
@@ -121,7 +120,7 @@ fn nanoseconds(time: libc::timespec) -> Option<u64> {
     seconds.checked_mul(1_000_000_000)?.checked_add(time.tv_nsec as u64)
 }
 
-/// The tag as it stood in the frame.
+/// The VLAN tag as it was in the frame.
 fn vlan(data: &libc::tpacket_auxdata) -> Option<[u8; 4]> {
     const VALID: u32 = 1 << 4; // TP_STATUS_VLAN_VALID
     const HAS_TYPE: u32 = 1 << 6; // TP_STATUS_VLAN_TPID_VALID

@@ -1,5 +1,5 @@
-//! Two hosts in network namespaces of their own and a third between them, where the relay stands. Gone when
-//! the test ends.
+//! Two hosts in network namespaces and a third namespace between them with the relay. Removed when the test
+//! ends.
 
 pub(crate) use ::lab::once::ip;
 use bentpipe_base::{Duration, Instant};
@@ -15,27 +15,27 @@ use std::thread::{Builder, JoinHandle};
 
 pub(crate) const MAC: [u8; 6] = [0x02, 0x62, 0x65, 0x6e, 0x74, 0x01];
 const MAC_TEXT: &str = "02:62:65:6e:74:01";
-/// Our end has another address: hosts without ARP send to their own, and our end's stack then leaves their
-/// packets alone at once.
+/// The relay's end has a different address: hosts without ARP send to their own, and the relay's stack then
+/// ignores their packets early.
 const OUR_MAC: &str = "02:62:65:6e:74:02";
 
-/// Where the hosts' packets come out.
+/// Kind of port that connects the hosts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Door {
     Veth,
     Tun,
 }
 
-/// What the relay does with a super-packet.
+/// How the relay forwards a super-packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Way {
-    /// Passes it whole.
+    /// As a whole.
     Whole,
-    /// Sends its packets one by one, checksums as they are.
+    /// Segmented, checksums unchanged.
     Cut,
-    /// Sends its packets three by three.
+    /// Segmented into groups of three packets.
     Joined,
-    /// Sends its packets one by one with every checksum finished here.
+    /// Segmented, with every checksum computed by the relay.
     Finished,
 }
 
@@ -46,7 +46,7 @@ pub(crate) struct Lab {
 }
 
 impl Lab {
-    /// Makes the namespaces, or says why that cannot be.
+    /// Creates the namespaces, or returns why that is not possible.
     pub(crate) fn new(door: Door) -> Result<Self, String> {
         let made = Builder::new().spawn(move || Self::build(door)).expect("a thread").join();
         made.expect("no panic while making namespaces")
@@ -95,12 +95,12 @@ impl Lab {
         Ok(Box::new(port))
     }
 
-    /// Runs something in a host.
+    /// Runs `act` in a host's namespace.
     pub(crate) fn at<T>(&self, host: usize, act: impl FnOnce() -> T) -> T {
         namespace::in_network(&self.hosts[host], act).expect("a namespace we made")
     }
 
-    /// Switches what the hosts leave to us on or off; false without `ethtool`.
+    /// Switches the hosts' offloads on or off; returns false without `ethtool`.
     pub(crate) fn offloads(&self, on: bool) -> bool {
         let how = if on { "on" } else { "off" };
         let set =
@@ -114,19 +114,19 @@ pub(crate) fn address(host: usize, v6: bool) -> IpAddr {
     text.parse().expect("an address")
 }
 
-/// What a relay saw.
+/// Counters of a relay.
 #[derive(Debug, Default)]
 pub(crate) struct Counts {
     pub(crate) supers: AtomicU64,
-    /// Packets they are on the wire.
+    /// Packets on the wire.
     pub(crate) packets: AtomicU64,
-    /// Super-packets with a checksum left to us.
+    /// Super-packets with an unfinished checksum.
     pub(crate) partial: AtomicU64,
     pub(crate) receive_lost: AtomicU64,
     pub(crate) send_lost: AtomicU64,
 }
 
-/// A thread that carries packets between two ports until it is dropped.
+/// A thread that forwards packets between two ports until it is dropped.
 pub(crate) struct Relay {
     pub(crate) counts: Arc<Counts>,
     stop: Arc<AtomicBool>,
@@ -163,7 +163,7 @@ impl Relay {
         Ok(Self { counts, stop, thread: Some(thread) })
     }
 
-    /// Ends it and closes its ports.
+    /// Stops the relay, closes its ports and returns its counters.
     pub(crate) fn end(mut self) -> Arc<Counts> {
         self.stop.store(true, Ordering::Relaxed);
         if let Some(thread) = self.thread.take() {
@@ -180,7 +180,7 @@ impl Drop for Relay {
     }
 }
 
-/// Carries one super-packet; false when none waits.
+/// Forwards one super-packet; returns false if none is waiting.
 fn carry(
     ports: &mut [Box<dyn PacketPort>; 2],
     from: usize,

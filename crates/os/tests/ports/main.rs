@@ -1,5 +1,5 @@
-//! The ports against the real kernel: two hosts in namespaces of their own, our ports in a third, a trivial
-//! relay between them.
+//! Tests the ports with the real kernel: two hosts in their own namespaces, the ports in a third, with a
+//! simple relay between them.
 
 #![allow(
     clippy::print_stdout,
@@ -17,7 +17,7 @@ use std::io::IoSlice;
 use std::net::{SocketAddr, UdpSocket};
 use std::sync::atomic::Ordering;
 
-/// A lab, or the line that says why this machine has none.
+/// Returns a lab, or prints why this machine cannot have one.
 fn lab(test: &str, door: Door) -> Option<Lab> {
     Lab::new(door).inspect_err(|why| println!("SKIPPED {test}: {why}")).ok()
 }
@@ -62,7 +62,7 @@ fn traffic_over_veth_is_intact() {
     everything_is_intact(&lab, "traffic_over_veth_is_intact", traffic::BYTES);
 }
 
-/// A TUN interface is new for each relay, and has all offloads when it is new.
+/// A new TUN interface for each relay, since a new one has all offloads enabled.
 #[test]
 fn traffic_over_tun_is_intact() {
     for way in [Way::Whole, Way::Cut, Way::Joined, Way::Finished] {
@@ -85,8 +85,7 @@ fn traffic_over_tun_is_intact() {
     }
 }
 
-/// The same as root of a user namespace only: this test program again, started by somebody without any
-/// permission.
+/// The same as root of a user namespace only: runs this test program again as a user without any permission.
 #[test]
 fn an_ordinary_user_has_ports_too() {
     ::lab::again::as_an_ordinary_user(
@@ -95,7 +94,7 @@ fn an_ordinary_user_has_ports_too() {
     );
 }
 
-/// One port and a socket in its host that sends to nowhere in particular.
+/// One port, and a socket in its host that sends to an address where nobody listens.
 fn port_and_sender(lab: &Lab) -> (VethPort, UdpSocket) {
     let port = namespace::in_network(&lab.middle, || VethPort::open("p0", MAC)).unwrap().unwrap();
     let sender = lab.at(0, || UdpSocket::bind(SocketAddr::new(address(0, false), 6000))).unwrap();
@@ -115,7 +114,7 @@ fn the_time_of_a_packet_is_when_the_kernel_had_it() {
         let after = clock::monotonic();
         pause(30);
         let got = port.receive(&mut buffer).unwrap().expect("a packet");
-        // a few microseconds are the measurement of the clocks' difference
+        // measuring the difference of the clocks takes a few microseconds
         assert!(got.at + 20_000 > before && got.at < after + 20_000, "{} {before} {after}", got.at);
         assert!(got.at >= last);
         last = got.at;
@@ -130,7 +129,7 @@ fn every_frame_is_read_counted_or_not_ip() {
     let Some(lab) = lab("every_frame_is_read_counted_or_not_ip", Door::Veth) else { return };
     let (mut port, sender) = port_and_sender(&lab);
     let queue = port.queue().unwrap();
-    let sent = queue / 500 + 2000; // each counts for more than 500 bytes
+    let sent = queue / 500 + 2000; // each counts as more than 500 bytes
     for _ in 0..sent {
         sender.send(&[0; 10]).unwrap();
     }
@@ -144,7 +143,7 @@ fn every_frame_is_read_counted_or_not_ip() {
     assert!(drops.receive > 0, "{drops:?}");
     assert_eq!(read + drops.receive, sent as u64, "{drops:?}");
     assert_eq!(port.drops().unwrap(), drops, "each loss is counted once");
-    // an interface that asks for addresses: ARP is not ours to carry
+    // an interface with ARP enabled: the port must skip ARP frames
     lab.at(0, || ip("link set bent0 arp on").and_then(|()| ip("neigh flush dev bent0"))).unwrap();
     let _ = sender.send(b"who has");
     pause(20);

@@ -1,4 +1,4 @@
-//! Streams and datagrams between the two hosts, checked byte by byte.
+//! TCP streams and UDP datagrams between the two hosts, checked byte by byte.
 
 use crate::lab::{Lab, address};
 use std::io::{Read, Write};
@@ -7,9 +7,9 @@ use std::time::Duration;
 
 pub(crate) const BYTES: usize = 20 << 20;
 const PATIENCE: Option<Duration> = Some(Duration::from_secs(20));
-/// Datagrams sent before the receiver must have said that they came.
+/// Datagrams sent before waiting for the receiver's acknowledgment.
 const WINDOW: usize = 40;
-/// Payload of a datagram: not a divisor of anything, so that the last piece of a super-packet differs.
+/// Payload of a datagram: divides no buffer size, so that the last segment of a super-packet is shorter.
 pub(crate) const DATAGRAM: usize = 1399;
 
 /// Byte `i` of every stream: no two packets have the same content.
@@ -22,7 +22,7 @@ fn stream(from: usize, len: usize) -> Vec<u8> {
     (from..from + len).map(pattern).collect()
 }
 
-/// 20 MB there, a few bytes back after the other side has closed.
+/// Sends `bytes` bytes, and a few bytes back after the other side has closed.
 pub(crate) fn tcp(lab: &Lab, v6: bool, bytes: usize) {
     let listener = lab.at(1, || TcpListener::bind(SocketAddr::new(address(1, v6), 5001))).expect("to listen");
     std::thread::scope(|scope| {
@@ -58,7 +58,7 @@ pub(crate) fn tcp(lab: &Lab, v6: bool, bytes: usize) {
     });
 }
 
-/// 20 MB in datagrams, each answered for by window; `gso` lets the kernel have 40 at once, uncut.
+/// Sends `bytes` bytes in datagrams, each window acknowledged; `gso` passes 40 to the kernel at once.
 pub(crate) fn udp(lab: &Lab, v6: bool, gso: bool, bytes: usize) {
     let bound =
         |host| lab.at(host, || UdpSocket::bind(SocketAddr::new(address(host, v6), 5002))).expect("to bind");
@@ -106,7 +106,7 @@ pub(crate) fn udp(lab: &Lab, v6: bool, gso: bool, bytes: usize) {
     });
 }
 
-/// Lets the kernel cut what is sent into datagrams of this size (udp(7)).
+/// Lets the kernel segment sent data into datagrams of this size (udp(7)).
 #[allow(unsafe_code, reason = "UDP_SEGMENT has no safe wrapper")]
 fn segment(socket: &UdpSocket, size: i32) -> bool {
     use std::os::fd::AsRawFd;

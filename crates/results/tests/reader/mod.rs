@@ -1,8 +1,8 @@
-//! A strict reader of what the writer may write, so that a file can be checked without another program.
+//! A strict pcapng reader, to check files without other programs.
 #![allow(dead_code, reason = "each test uses a part of it")]
 #![allow(clippy::unwrap_used, reason = "a test stops at the first surprise")]
 
-/// A packet as it stands in the file.
+/// A packet read from the file.
 pub(crate) struct Seen {
     pub(crate) time: u64,
     pub(crate) original: usize,
@@ -10,12 +10,12 @@ pub(crate) struct Seen {
     pub(crate) comment: Option<String>,
 }
 
-/// A whole file.
+/// Contents of a file.
 #[derive(Default)]
 pub(crate) struct File {
     pub(crate) interfaces: Vec<String>,
     pub(crate) packets: Vec<Seen>,
-    /// Of each interface: packets seen, packets missing, comment.
+    /// For each interface: packets seen, packets missing, comment.
     pub(crate) statistics: Vec<(u64, u64, Option<String>)>,
 }
 
@@ -47,7 +47,7 @@ fn count(options: &[(u16, Vec<u8>)], code: u16) -> u64 {
     u64::from_le_bytes(options.iter().find(|o| o.0 == code).unwrap().1.clone().try_into().unwrap())
 }
 
-/// Reads a file; panics at the first thing that is not as the format says.
+/// Reads a file; panics at the first violation of the format.
 pub(crate) fn read(mut bytes: &[u8]) -> File {
     let mut file = File::default();
     let mut first = true;

@@ -1,7 +1,8 @@
-//! Gateway files: what `bentpipe gateway` is told. The same TOML, units and errors as scenario files.
+//! Gateway files, the configuration of `bentpipe gateway`. Syntax, units and errors are those of scenario
+//! files.
 //!
-//! [`load`] turns the text of a file into a [`GatewayFile`], a value with nothing left to interpret. It knows
-//! nothing of the machine: whether an interface is there is asked later.
+//! [`load`] parses the text of a file into a fully resolved [`GatewayFile`]. It does not look at the
+//! machine: whether interfaces exist is checked later.
 
 mod keys;
 mod resolve;
@@ -19,13 +20,13 @@ use crate::source::{Source, Sources, Span};
 use crate::value;
 use keys::GatewayKeys;
 
-/// What stands before the tables of the reference page.
+/// Text before the tables of the reference page.
 const HEAD: &str = include_str!("reference.md");
 
-/// Reads a gateway file.
+/// Loads a gateway file.
 ///
 /// # Errors
-/// The first error in the file, pointing at the guilty characters. Any text is safe to pass.
+/// The first error in the file, with its position. Any text is safe to pass.
 pub fn load(source: &Source) -> Result<GatewayFile, Box<Diagnostic>> {
     read(source).map_err(|fault| fault.place(&Sources::new(source, &[])))
 }
@@ -33,7 +34,7 @@ pub fn load(source: &Source) -> Result<GatewayFile, Box<Diagnostic>> {
 fn read(source: &Source) -> diagnostic::Result<GatewayFile> {
     let root = value::parse(source)?;
     let top = Span::file(0..0);
-    // A file of another version is told so before its keys are judged.
+    // Check the version first: the keys of another version would give misleading errors.
     form::required::<crate::scalars::Version>(&root, "schema", "the file", top)
         .map_err(|fault| fault.help("help: a gateway file begins with schema = 1"))?;
     GatewayKeys::REF.check(&root, "the file", &[])?;
@@ -42,12 +43,12 @@ fn read(source: &Source) -> diagnostic::Result<GatewayFile> {
     resolve::file(file)
 }
 
-/// The JSON schema of gateway files, ending in a newline.
+/// Returns the JSON schema of gateway files, ending in a newline.
 pub fn schema() -> String {
     crate::schema::document(GatewayKeys::REF, "bentpipe gateway, schema 1", false)
 }
 
-/// The reference page of gateway files in Markdown, ending in a newline.
+/// Returns the reference page of gateway files in Markdown, ending in a newline.
 pub fn reference() -> String {
     crate::reference::page(HEAD, GatewayKeys::REF)
 }

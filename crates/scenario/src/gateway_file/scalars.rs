@@ -1,4 +1,4 @@
-//! How the values of gateway files are read: prefixes, ports, percentages, names of interfaces.
+//! Reading of the values of gateway files: prefixes, ports, percentages, interface names.
 
 use super::types::{Copies, PortRange, Prefix};
 use crate::diagnostic::{Fault, Result};
@@ -9,16 +9,16 @@ use crate::scalars::shown;
 use crate::value::{Kind, Value};
 use core::net::{IpAddr, SocketAddr};
 
-/// Most items of a list.
+/// Maximum number of items of a list.
 pub(crate) const MAX_ITEMS: usize = 10_000;
-/// Longest name of an interface: IFNAMSIZ without its end.
+/// Maximum length of an interface name: IFNAMSIZ without the terminating zero.
 const MAX_INTERFACE: usize = 15;
 
 /// One value, or a list of them.
 #[derive(Clone, Debug)]
 pub(crate) struct Many<T>(pub(crate) Vec<At<T>>);
 
-/// A share, written in percent.
+/// A fraction of 1, written in percent.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Percent(pub(crate) f64);
 
@@ -70,7 +70,7 @@ impl<T: Read> Read for Many<T> {
     }
 }
 
-/// The error for text that is not what `special` is.
+/// Error for text that is not a valid `special`.
 fn refuse(special: &Special, value: &Value, key: &str, why: impl Into<String>) -> Fault {
     Fault::new(value.span, format!("`{key}` is not {}", special.what), why)
         .help(format!("help: write it as \"{}\"", special.example))
@@ -153,8 +153,8 @@ impl Read for Interface {
 
     fn read(value: &Value, key: &str) -> Result<Self> {
         let name = value.text().ok_or_else(|| wrong(value, key, INTERFACE.what))?;
-        // What the kernel takes (dev_valid_name), but for bytes that a rule file or a terminal would read as
-        // something else.
+        // Names that the kernel accepts (dev_valid_name), without characters that have a special meaning in
+        // rule files or terminals.
         let fine = |c: char| c.is_ascii_graphic() && !matches!(c, '/' | ':' | '"' | '\\' | '*');
         let label = match name {
             "" => "it has at least one character".to_owned(),
@@ -203,7 +203,7 @@ impl Read for DscpClass {
     }
 }
 
-/// The code point of a class: RFC 2474 (cs), 2597 (af), 3246 (ef), 5865 (va), 8622 (le).
+/// Code point of a DSCP class: RFC 2474 (cs), 2597 (af), 3246 (ef), 5865 (va), 8622 (le).
 fn class(name: &str) -> Option<u8> {
     match name {
         "ef" => Some(46),
@@ -219,7 +219,7 @@ fn class(name: &str) -> Option<u8> {
     }
 }
 
-/// Most copies of a packet: beyond that a coding scheme would be the better idea.
+/// Maximum number of copies of a packet. Beyond that, forward error correction would be better.
 const MAX_COPIES: u8 = 4;
 
 impl Read for CopiesForm {

@@ -1,11 +1,11 @@
-//! A gateway file as a value.
+//! [`GatewayFile`], the fully resolved form of a gateway file.
 
 use crate::custom::CustomSpec;
 use bentpipe_base::{Duration, Rate, Size};
 pub use bentpipe_gateway::{Action, Copies, Mode, Policy, PortRange, Prefix, Rule, Side};
 use core::net::{IpAddr, SocketAddr};
 
-/// All that a gateway file says, every default filled in.
+/// A gateway file with all defaults filled in.
 #[derive(Clone, Debug, PartialEq)]
 pub struct GatewayFile {
     /// The satellite hop.
@@ -14,22 +14,22 @@ pub struct GatewayFile {
     pub deploy: Deploy,
     /// Which connections are accelerated.
     pub policy: Policy,
-    /// Share, from 0 to 1, of the connections to be accelerated that are left alone.
+    /// Fraction, 0 to 1, of the connections to accelerate that is left unaccelerated as a control group.
     pub sample: f64,
-    /// Stop accelerating when the sample shows that it is slower.
+    /// True: stop acceleration when the control group is faster.
     pub bypass_when_slower: bool,
-    /// Bits of an address that make a subscriber: IPv4, IPv6.
+    /// Prefix length of a subscriber's address: IPv4, IPv6.
     pub subscriber_prefix: (u8, u8),
-    /// Nodes of kinds that are not built in, behind the gateway in their order.
+    /// Nodes of kinds that are not built in, placed behind the gateway in this order.
     pub customs: Vec<CustomSpec>,
-    /// How much may be held.
+    /// Limits of memory and connections.
     pub limits: Limits,
-    /// How it tells how it is.
+    /// How the gateway reports its state.
     pub status: Status,
 }
 
 impl GatewayFile {
-    /// The subscriber to whom an address on the LAN belongs.
+    /// Returns the subscriber prefix of a LAN address.
     pub fn subscriber(&self, address: IpAddr) -> Option<Prefix> {
         let (v4, v6) = self.subscriber_prefix;
         Prefix::new(address, if address.is_ipv4() { v4 } else { v6 })
@@ -39,100 +39,100 @@ impl GatewayFile {
 /// The satellite hop.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Hop {
-    /// As the hop counts; `None`: nothing is paced.
+    /// Rate of the hop, counting IP bytes and `framing`; `None`: no pacing.
     pub rate: Option<Rate>,
-    /// Bytes it counts for each packet beside IP.
+    /// Link-layer bytes per packet in addition to IP.
     pub framing: Size,
-    /// Round-trip time until it is measured.
+    /// RTT to assume until it is measured.
     pub rtt: Option<Duration>,
-    /// How the receiver is judged.
+    /// How the receiver's reading rate is estimated.
     pub mode: Mode,
-    /// Share of the rate that is used.
+    /// Fraction of the rate that is used.
     pub share: f64,
-    /// How often each packet is sent.
+    /// Number of times each packet is sent.
     pub copies: Copies,
 }
 
-/// How the gateway gets at packets.
+/// How packets reach the gateway.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
-    /// By routes into TUN interfaces.
+    /// Through routes into TUN interfaces.
     Routed,
-    /// As the wire between two interfaces.
+    /// As a wire between two interfaces.
     Inline,
 }
 
-/// What becomes of a start before a firewall that would drop what it lets pass today.
+/// What to do if a firewall would drop packets on the TUN interfaces that it accepts today.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Firewall {
-    /// There is none.
+    /// Refuse to start.
     Check,
-    /// It starts all the same.
+    /// Print a warning and start.
     Ignore,
 }
 
 /// Where the gateway stands.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Deploy {
-    /// How it gets at packets.
+    /// How packets reach the gateway.
     pub kind: Kind,
-    /// Interfaces of the hosts that send, at least one; exactly one inline.
+    /// Interfaces towards the sending hosts: at least one, exactly one if inline.
     pub lan: Vec<String>,
-    /// The interface that leads to the satellite.
+    /// Interface towards the satellite.
     pub satellite: String,
     /// Name of the gateway.
     pub name: String,
-    /// TUN interface of the LAN's packets.
+    /// TUN interface for packets from and to the LAN.
     pub tun_lan: String,
-    /// TUN interface of the satellite's packets.
+    /// TUN interface for packets from and to the satellite.
     pub tun_satellite: String,
-    /// nftables table of family `inet`.
+    /// Name of the nftables table, of family `inet`.
     pub nft_table: String,
-    /// Mark of packets from the LAN; the next number is that of packets from the satellite.
+    /// Firewall mark of packets from the LAN. Packets from the satellite get the next number.
     pub mark: u32,
-    /// Routing table of packets from the LAN; the next number is that of packets from the satellite.
+    /// Routing table for packets from the LAN. Packets from the satellite use the next number.
     pub table: u32,
-    /// Preference of the routing rules.
+    /// Priority of the routing rules.
     pub priority: u32,
-    /// What firewalls are asked.
+    /// Whether firewalls are checked.
     pub firewall: Firewall,
-    /// How long after its start it watches whether traffic goes on; zero: not at all.
+    /// How long after the start traffic is watched; zero: not at all.
     pub watch: Duration,
 }
 
-/// How much may be held.
+/// Limits of a gateway.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
-    /// Connections.
+    /// Maximum number of known connections.
     pub flows: u32,
-    /// Bytes of all connections.
+    /// Memory in bytes for all connections together.
     pub memory: Size,
-    /// Bytes of one.
+    /// Memory in bytes for one connection.
     pub per_flow: Size,
-    /// Longest opening.
+    /// Maximum time until a connection is established.
     pub opening: Duration,
-    /// Longest silence.
+    /// Maximum time without packets.
     pub idle: Duration,
-    /// Longest end.
+    /// Maximum time from the first FIN to the end of a connection.
     pub closing: Duration,
 }
 
-/// How the gateway tells how it is.
+/// How the gateway reports its state.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Status {
-    /// Control socket; `None`: beside the session file.
+    /// Path of the control socket; `None`: beside the session file.
     pub socket: Option<String>,
-    /// Where Prometheus finds metrics.
+    /// Address of the Prometheus metrics endpoint.
     pub prometheus: Option<SocketAddr>,
-    /// Flow records.
+    /// File of flow records and its format.
     pub records: Option<(String, RecordFormat)>,
 }
 
-/// How flow records are written.
+/// Format of flow records.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RecordFormat {
-    /// Comma separated values with a heading.
+    /// CSV with a header line.
     Csv,
-    /// A JSON object a line.
+    /// One JSON object per line.
     JsonLines,
 }

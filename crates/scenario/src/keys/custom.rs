@@ -1,4 +1,4 @@
-//! Keys of nodes of kinds that are not built in.
+//! Keys of nodes whose kind is not built in.
 
 use crate::diagnostic::{Fault, Result};
 use crate::form::{At, Form, Keys as _, Read, table, wrong};
@@ -7,24 +7,24 @@ use crate::source::Span;
 use crate::value::{Kind, Table, Value};
 
 table! {
-    /// A node of a kind that the program brings which reads the file; see [Extensions](extensions.md). It
-    /// stands at the beginning of one direction of a link, behind the gateway if there is one; what comes back
-    /// over the other direction passes through it as well. All other keys are those of its kind.
+    /// A node of a kind that the program which reads the file provides; see [Extensions](extensions.md). It
+    /// stands at the start of one direction of a link, behind the gateway if there is one. Packets of the
+    /// other direction pass through it as well. All keys except those below depend on the kind.
     struct CustomKeys "[[nodes]]" {
         required {
             /// Unique name.
             name: Name,
-            /// What it is.
+            /// Kind of the node.
             kind: Name,
         }
         optional {
-            /// Name of the direction of a link into which it sends. In a gateway file it is the satellite hop.
+            /// Name of the link direction into which it sends. In a gateway file: the satellite hop.
             link: Name = "must be given in a scenario",
         }
     }
 }
 
-/// One `[[nodes]]`: the keys of all, and the rest.
+/// One `[[nodes]]` table: the common keys, and the rest unread.
 #[derive(Clone, Debug)]
 pub(crate) struct Custom {
     pub(crate) name: At<Name>,
@@ -34,7 +34,7 @@ pub(crate) struct Custom {
     pub(crate) rest: Table,
 }
 
-/// All `[[nodes]]`.
+/// All `[[nodes]]` tables.
 #[derive(Clone, Debug)]
 pub(crate) struct Customs(pub(crate) Vec<Custom>);
 

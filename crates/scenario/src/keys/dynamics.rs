@@ -1,4 +1,4 @@
-//! Keys of what changes on a link during a run.
+//! Keys of link properties that change during a run.
 
 use crate::form::{either, table, words};
 use crate::lists::{Millis, Pairs, Path, Range, RateOrNone};
@@ -7,252 +7,252 @@ use crate::scalars::{MarginForm, Name};
 use bentpipe_base::{Duration, Instant, Probability, Rate};
 
 table! {
-    /// How much the link carries, and when. Exactly one of `steps`, `file`, `mahimahi` and
-    /// `opportunities_ms`.
+    /// Capacity of the link over time. Exactly one of `steps`, `file`, `mahimahi` and `opportunities_ms`.
     struct CapacityKeys "capacity" {
         optional {
-            /// From each instant on this rate; before the first the link's own. `"none"` carries nothing:
-            /// packets wait.
+            /// Times and the rate from each time on. Before the first, the link's own rate holds. With
+            /// `"none"` the link sends nothing and packets wait.
             steps: Pairs<Instant, RateOrNone> = "not given",
-            /// The same from a CSV file with the columns `time_s,rate_bps`; a rate of 0 carries nothing.
+            /// The same from a CSV file with the columns `time_s,rate_bps`. Rate 0: nothing is sent.
             file: Path = "not given",
-            /// A mahimahi trace: in each line the millisecond at which one packet of 1504 B may leave. It
-            /// starts over when it ends.
+            /// A mahimahi trace: each line is a time in milliseconds at which one packet of 1504 B may
+            /// leave. The trace repeats when it ends.
             mahimahi: Path = "not given",
-            /// A mahimahi trace written out.
+            /// A mahimahi trace given in place, as a list of times.
             opportunities_ms: Millis = "not given",
-            /// Steps start over after this time, which is later than the last.
+            /// Time after which the steps repeat, later than the last step.
             repeat: Duration = "they do not",
         }
     }
 }
 
 table! {
-    /// Satellites that move. Exactly one key.
+    /// Moving satellites. Exactly one key.
     struct OrbitKeys "orbit" {
         optional {
-            /// One satellite after another passes through the zenith on a circular orbit, as in MEO: the
-            /// delay of the two hops is added to the link's own.
+            /// Satellites on a circular orbit that pass through the zenith one after another, as in MEO.
+            /// The propagation delay of the two hops is added to the link's own delay.
             pass: PassKeys = "not given",
-            /// Another satellite in every slot, as in LEO: the slot's delay replaces the link's own.
+            /// A new satellite in every time slot, as in LEO. Its delay replaces the link's own.
             slots: SlotsKeys = "not given",
         }
     }
 }
 
 table! {
-    /// Passes of satellites; the terminal changes over at the lowest elevation.
+    /// Satellite passes. The terminal switches to the next satellite at the minimum elevation.
     struct PassKeys "pass" {
         required {
-            /// Altitude above a sphere of 6378 km radius, 160 to 100000 km.
+            /// Altitude above a sphere of 6378 km radius, 160 km to 100000 km.
             altitude: Kilometres,
         }
         optional {
-            /// Lowest elevation in use, 0 to 85 degrees.
+            /// Minimum elevation, 0 to 85 degrees.
             min_elevation: Degrees = "`\"10 deg\"`",
-            /// Time between computations of the delay.
+            /// Interval at which the delay is recomputed.
             every: Duration = "`\"1 s\"`",
         }
     }
 }
 
 table! {
-    /// A schedule of slots.
+    /// Time slots, each with its own satellite.
     struct SlotsKeys "slots" {
         required {
-            /// One-way delay of a slot, uniform between these.
+            /// One-way delay of a slot, drawn uniformly from this range.
             delay: Range<Duration>,
         }
         optional {
             /// Length of a slot.
             period: Duration = "`\"15 s\"`",
-            /// Beginning of the first full slot, less than `period`.
+            /// Start of the first full slot, less than `period`.
             offset: Duration = "`\"0 s\"`",
-            /// Directions of the same `pair` draw the same places in their ranges.
+            /// Directions with the same `pair` draw the same relative positions in their ranges.
             pair: Name = "the link's name",
             /// Scale of the Laplace-distributed jitter of the one-way delay.
             jitter: Duration = "`\"0 s\"`",
-            /// How long one value of the jitter holds.
+            /// Time for which one jitter value holds.
             jitter_step: Duration = "`\"10 ms\"`",
-            /// Rate of a slot, uniform between these.
+            /// Rate of a slot, drawn uniformly from this range.
             rate: Range<Rate> = "the link's own",
-            /// What happens between two slots.
+            /// What happens at the change from one slot to the next.
             handover: HandoverForm = "`\"seamless\"`",
-            /// Packets may overtake each other when the delay drops.
+            /// `true`: packets may overtake each other when the delay drops.
             reorder: bool = "`false`",
         }
     }
 }
 
 table! {
-    /// What happens between two slots: an outage, or `loss` for a `time`.
+    /// Effect of a handover: an outage, or `loss` for `time`.
     struct HandoverKeys "handover" {
         optional {
-            /// Everything sent is lost for a time, uniform between these.
+            /// Duration for which all packets are lost, drawn uniformly from this range.
             outage: Range<Duration> = "not given",
-            /// Packets are lost with this probability.
+            /// Loss probability of a packet.
             loss: Probability = "not given",
-            /// For so long.
+            /// Duration for which `loss` holds.
             time: Duration = "not given",
         }
     }
 }
 
 table! {
-    /// Attenuation over time and what it does. Its source is `profile` or `rain`; its effect is `coding` with
-    /// `clear` or `anchor`, or `acm`.
+    /// Attenuation over time and its effect. The source is `profile` or `rain`. The effect is either
+    /// `coding` with `clear` or `anchor`, or `acm`.
     struct FadeKeys "fade" {
         optional {
-            /// Attenuation at instants, with straight lines between.
+            /// Times and the attenuation at each, linearly interpolated.
             profile: Pairs<Instant, Decibel> = "not given",
-            /// The random series of Recommendation ITU-R P.1853.
+            /// Random rain attenuation of Recommendation ITU-R P.1853.
             rain: RainKeys = "not given",
-            /// Bit errors of a fixed coding.
+            /// Bit errors with a fixed coding.
             coding: CodingForm = "not given",
-            /// Eb/N0 under clear sky, with `coding`.
+            /// Eb/N0 under clear sky, for `coding`.
             clear: Decibel = "not given",
-            /// Instead of `clear`: the bit error rate at a known fade.
+            /// In place of `clear`: the bit error rate at a known attenuation.
             anchor: AnchorKeys = "not given",
-            /// Adaptive coding and modulation of DVB-S2: the link gets slower.
+            /// Adaptive coding and modulation of DVB-S2, which reduces the rate of the link.
             acm: AcmKeys = "not given",
-            /// Time between computations.
+            /// Interval at which attenuation and effect are recomputed.
             every: Duration = "`\"1 s\"`",
         }
     }
 }
 
 table! {
-    /// Rain attenuation as a time series, ITU-R P.1853-1; the defaults are like a temperate 20 GHz link.
+    /// Rain attenuation as a time series, ITU-R P.1853-1. Defaults: 20 GHz, temperate climate.
     struct RainKeys "rain" {
         optional {
-            /// Mean of ln A, A in dB; -20 to 20.
+            /// Mean of ln A, with A in dB; -20 to 20.
             m: f64 = "`-3.26`",
-            /// Standard deviation of ln A; more than 0, at most 10.
+            /// Standard deviation of ln A, more than 0 and at most 10.
             sigma: f64 = "`1.65`",
-            /// Share of time in which it rains; more than 0, less than 1.
+            /// Fraction of time in which it rains, more than 0 and less than 1.
             p0: f64 = "`0.05`",
-            /// Inverse correlation time.
+            /// Inverse of the correlation time.
             beta: PerSecond = "`\"2e-4 1/s\"`",
-            /// Time between samples.
+            /// Sampling interval of the series.
             step: Duration = "`\"1 s\"`",
             /// Standard deviation of the scintillation.
             scintillation: Decibel = "`\"0 dB\"`",
-            /// Whose weather: directions that name the same station see the same rain.
+            /// Name of the station. Directions with the same station have the same rain.
             station: Name = "the link's name",
-            /// Attenuation of this direction over that of the station; about 1.9 for 30 GHz over 20 GHz. More
-            /// than 0, at most 100.
+            /// Attenuation of this direction relative to that of the station: about 1.9 for 30 GHz relative
+            /// to 20 GHz. More than 0 and at most 100.
             scale: f64 = "`1`",
         }
     }
 }
 
 table! {
-    /// A coding without errors above a threshold and without packets below: turbo, LDPC, concatenated
-    /// Reed-Solomon.
+    /// A coding that corrects all errors above a threshold and loses every packet below, such as turbo
+    /// codes, LDPC or concatenated Reed-Solomon.
     struct ThresholdKeys "coding" {
         required {
-            /// Eb/N0 at which half the packets are lost.
+            /// Eb/N0 at which half of the packets are lost.
             threshold: Decibel,
         }
     }
 }
 
 table! {
-    /// Fixes the Eb/N0 under clear sky by one known point.
+    /// Determines the Eb/N0 under clear sky from one known pair of attenuation and bit error rate.
     struct AnchorKeys "anchor" {
         required {
-            /// At this attenuation,
+            /// Attenuation of the known pair.
             fade: Decibel,
-            /// the bit error rate is this: more than 0 and less than 0.5.
+            /// Bit error rate at that attenuation, more than 0 and less than 0.5.
             ber: Probability,
         }
     }
 }
 
 table! {
-    /// Adaptive coding and modulation. The link's own rate is that of the best mode that clear sky allows
-    /// with the margin.
+    /// Adaptive coding and modulation. The link's rate is that of the fastest mode under clear sky.
     struct AcmKeys "acm" {
         required {
-            /// Es/N0 under clear sky; QPSK 1/4 needs -2.35 dB.
+            /// Es/N0 under clear sky. QPSK 1/4 needs -2.35 dB.
             clear: Decibel,
         }
         optional {
-            /// What a faster mode needs beyond its threshold and the margin before it is taken.
+            /// Es/N0 beyond threshold and margin that is needed to switch to a faster mode.
             hysteresis: Decibel = "`\"0.5 dB\"`",
-            /// Distance that is kept to the threshold of a mode; `"auto"`: 1 dB, and what the fade grew by in
-            /// the last `delay`. With `"0 dB"` every step down is preceded by a `delay` in which all packets
-            /// are lost.
+            /// Margin above the threshold of a mode. `"auto"`: 1 dB plus the increase of the attenuation
+            /// during the last `delay`. With `"0 dB"`, all packets are lost for a `delay` before each
+            /// switch to a slower mode.
             margin: MarginForm = "`\"auto\"`",
-            /// From a change of the signal to the change of the mode.
+            /// Time from a change of the signal to the change of the mode.
             delay: Duration = "`\"1 s\"`",
         }
     }
 }
 
 table! {
-    /// Errors in bursts: a Gilbert-Elliott channel in time. Either `good` and `bad`, or `loss` and `burst`.
+    /// Bursts of losses: a continuous-time Gilbert-Elliott channel, by `good` and `bad` or `loss` and
+    /// `burst`.
     struct BurstKeys "bursts" {
         optional {
-            /// Mean length of a good spell.
+            /// Mean duration of the good state.
             good: Duration = "not given",
-            /// Mean length of a bad spell.
+            /// Mean duration of the bad state.
             bad: Duration = "not given",
-            /// Loss probability in good spells.
+            /// Loss probability in the good state.
             loss_good: Probability = "`0`",
-            /// Loss probability in bad spells.
+            /// Loss probability in the bad state.
             loss_bad: Probability = "`1`",
-            /// Mean loss, all of it in bad spells: more than 0 and less than 1.
+            /// Mean loss probability, more than 0 and less than 1. All losses happen in the bad state.
             loss: Probability = "not given",
-            /// With `loss`: mean length of a bad spell. Good ones last `burst * (1 - loss) / loss`.
+            /// With `loss`: mean bad duration. The mean good duration is `burst * (1 - loss) / loss`.
             burst: Duration = "not given",
         }
     }
 }
 
 table! {
-    /// Times in which nothing gets through: shadowing, a terminal that loses its satellite.
+    /// Periods in which all packets are lost, for instance because of shadowing.
     struct OutageKeys "outages" {
         required {
-            /// From the end of one to the beginning of the next.
+            /// Time from the end of an outage to the start of the next.
             every: Duration,
-            /// How long one lasts, uniform between these.
+            /// Duration of an outage, drawn uniformly from this range.
             length: Range<Duration>,
         }
         optional {
-            /// Gaps are exponential with the mean `every`; otherwise equal.
+            /// `true`: time between outages exponentially distributed with mean `every`; `false`: constant.
             random: bool = "`true`",
         }
     }
 }
 
 table! {
-    /// Demand assignment (RBDC and VBDC of DVB-RCS2): what waits is asked for at the start of each frame.
+    /// Demand-assigned capacity (RBDC and VBDC of DVB-RCS2). At the start of each frame the terminal
+    /// requests capacity for the packets in its queue.
     struct DamaKeys "dama" {
         optional {
             /// Length of a frame.
             frame: Duration = "`\"26.5 ms\"`",
-            /// From the request to the first frame that serves it.
+            /// Time from a request to the first frame in which it is granted.
             latency: Duration = "twice the link's delay and two frames",
-            /// What may be sent without asking.
+            /// Rate that is available without a request.
             free: Rate = "none",
         }
     }
 }
 
 table! {
-    /// A channel that carried nothing for `idle` is released; the next packet waits `setup`.
+    /// A channel that is released after `idle` without packets. The next packet waits for `setup`.
     struct IdleReleaseKeys "idle_release" {
         required {
             /// Time without a packet after which the channel is released.
             idle: Duration,
-            /// Time to set it up again.
+            /// Time to set up the channel again.
             setup: Duration,
         }
     }
 }
 
-/// A coding with a bit error rate.
+/// A coding that leaves bit errors.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum PlainCoding {
     Uncoded,
@@ -269,7 +269,7 @@ words!(PlainCoding { "uncoded" => Uncoded, "viterbi" => Viterbi, } or r#"{ thres
 words!(Seamless { "seamless" => Seamless, } or r#"{ outage = "50 ms" }"# or r#"{ loss = 0.01, time = "1 s" }"#);
 
 either! {
-    /// A coding by name, or its threshold.
+    /// Name of a coding, or its threshold.
     CodingForm { Plain(PlainCoding), Table(ThresholdKeys) }
 }
 either! {

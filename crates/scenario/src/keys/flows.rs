@@ -11,32 +11,29 @@ table! {
     /// A flow, or `count` flows that differ only in their names and hosts.
     struct FlowKeys "[[flows]]" {
         required {
-            /// Unique name; with `count`, the flows are called `name1`, `name2`, ...
+            /// Unique name. With `count`, the flows are called `name1`, `name2`, ...
             name: Name,
-            /// The host that opens the connection and sends. With `count`: one host for all flows, or `src`
-            /// for `src1`, `src2`, ...
+            /// Host that connects and sends. With `count`: one host, or `src` for `src1`, `src2`, ...
             from: Name,
-            /// The host that receives; with `count` as `from`.
+            /// Host that receives. With `count`, as for `from`.
             to: Name,
         }
         optional {
             /// Number of flows.
             count: Whole<1, MAX_FLOWS> = "one flow, called `name`",
-            /// What is sent: `"bulk"` sends as long as the run lasts.
+            /// What the application sends. `"bulk"` sends until the end of the run.
             app: AppForm = "`\"bulk\"`",
-            /// Connections that share one transfer in equal parts; they are flows `name.1`, `name.2`, ...
+            /// Connections that share one transfer in equal parts, called `name.1`, `name.2`, ...
             connections: Whole<1, 1000> = "one, called `name`",
-            /// `false`: the flow is checked and left out. For a parameter that switches it.
+            /// `false`: the flow is checked but does not run. Useful with a parameter.
             enabled: bool = "`true`",
-            /// Name of the transfer that this connection carries a part of. Written by `bentpipe check` for
-            /// `connections`.
+            /// Transfer of which this connection carries a part. Written by `bentpipe check`.
             group: Name = "none",
-            /// How the receiving application reads: `"eager"` takes everything at once.
+            /// How the receiving application reads. `"eager"` reads all data at once.
             reader: ReaderForm = "`\"eager\"`",
-            /// TCP options that the receiver has different from the sender. Everything not given here is as
-            /// the flow says.
+            /// TCP options of the receiver where they differ from those of the sender.
             receiver: ReceiverKeys = "as the sender",
-            /// When the flow starts; with `from` and `to` at a random instant between them.
+            /// Start time of the flow. A table with `from` and `to` draws a random time between them.
             start: StartForm = "`\"0 s\"`",
         }
         include { tcp: TcpKeys, }
@@ -44,54 +41,55 @@ table! {
 }
 
 table! {
-    /// The TCP of the end where a flow's data goes to, where it differs from the other end's: an old receiver
-    /// that does not know window scaling before a modern sender, for instance.
+    /// TCP options of the receiving end where they differ from those of the other end, for instance an old
+    /// receiver without window scaling.
     struct ReceiverKeys "receiver" {
         include { tcp: TcpKeys, }
     }
 }
 
 table! {
-    /// What the sending application does. Exactly one key.
+    /// Behaviour of the sending application. Exactly one key.
     struct AppKeys "app" {
         optional {
-            /// Sends this much, then closes.
+            /// Sends this amount, then closes the connection.
             transfer: Size = "not given",
-            /// Writes at this rate as long as the run lasts.
+            /// Writes at this rate until the end of the run.
             rate: Rate = "not given",
-            /// Asks and gets answers over one connection, as a browser does; the data flows back.
+            /// Sends requests and receives responses over one connection, as a browser does. The data flows
+            /// from `to` to `from`.
             requests: RequestKeys = "not given",
-            /// Small writes at exponential intervals, as typing does.
+            /// Small writes at exponentially distributed intervals, like a user who types.
             telnet: TelnetKeys = "not given",
-            /// Datagrams without any control. TCP options have no effect on them.
+            /// UDP datagrams without congestion control. TCP options have no effect on them.
             udp: UdpKeys = "not given",
         }
     }
 }
 
 table! {
-    /// Questions and answers. The next question follows the last byte of the answer after a time to think.
+    /// Requests and responses. The next request follows the last byte of a response after a think time.
     struct RequestKeys "requests" {
         required {
-            /// Bytes of an answer.
+            /// Size of a response.
             response: Size,
         }
         optional {
-            /// Bytes of a question.
+            /// Size of a request.
             request: Size = "`\"300 B\"`",
-            /// Mean of the exponential time to think.
+            /// Mean think time, exponentially distributed.
             think: Duration = "`\"0 s\"`",
-            /// Closes after so many.
+            /// Number of requests after which the connection is closed.
             count: Whole<1, 1_000_000_000> = "as long as the run lasts",
         }
     }
 }
 
 table! {
-    /// Typing.
+    /// Interactive typing.
     struct TelnetKeys "telnet" {
         optional {
-            /// Bytes of a write.
+            /// Size of a write.
             size: Size = "`\"1 B\"`",
             /// Mean time between writes.
             gap: Duration = "`\"1 s\"`",
@@ -100,28 +98,28 @@ table! {
 }
 
 table! {
-    /// Datagrams. Rates count payload.
+    /// UDP datagrams. Rates count the payload.
     struct UdpKeys "udp" {
         required {
-            /// Mean rate, or with `on` and `off` the rate in a spell.
+            /// Mean rate; with `on` and `off`, the rate during an on period.
             rate: Rate,
         }
         optional {
-            /// Payload of a datagram, 1 B to 65507 B.
+            /// Payload of a datagram, from 1 B to 65507 B.
             size: Size = "`\"1000 B\"`",
-            /// When they are sent: at equal intervals, or as a Poisson process.
+            /// When datagrams are sent: at equal intervals, as a Poisson process, or in on and off periods.
             pattern: PatternForm = "`\"constant\"`",
         }
     }
 }
 
 table! {
-    /// Spells of datagrams at equal intervals, and silence between them; both of exponential length.
+    /// On and off periods of exponentially distributed length; datagrams at equal intervals while on.
     struct OnOffKeys "pattern" {
         required {
-            /// Mean length of a spell.
+            /// Mean length of an on period.
             on: Duration,
-            /// Mean length of a silence.
+            /// Mean length of an off period.
             off: Duration,
         }
     }
@@ -133,48 +131,48 @@ table! {
         optional {
             /// Reads at most at this rate.
             rate: Rate = "not given",
-            /// Reads at two rates in turn.
+            /// Reads at two rates alternately.
             turns: TurnsKeys = "not given",
-            /// Reads nothing for a while, once or again and again.
+            /// Stops reading for a time, once or periodically.
             pause: PauseKeys = "not given",
-            /// Reads nothing from this instant on.
+            /// Stops reading at this time.
             stop_at: Instant = "not given",
         }
     }
 }
 
 table! {
-    /// When the reader pauses.
+    /// Times at which the reader pauses.
     struct PauseKeys "pause" {
         required {
-            /// Start of the pause.
+            /// Start of the first pause.
             from: Instant,
-            /// End of the pause, after `from`.
+            /// End of the first pause, after `from`.
             to: Instant,
         }
         optional {
-            /// From one pause to the next, longer than a pause.
+            /// Period of repeated pauses, from start to start; longer than a pause.
             every: Duration = "one pause",
         }
     }
 }
 
 table! {
-    /// At which rates the reader reads, in turn from the start of the run on.
+    /// Two reading rates that alternate from the start of the run.
     struct TurnsKeys "turns" {
         required {
-            /// Rate of the first turn.
+            /// First rate.
             rate: Rate,
-            /// Rate of the second one.
+            /// Second rate.
             then: Rate,
-            /// How long a turn is.
+            /// Time for which each rate holds.
             each: Duration,
         }
     }
 }
 
 table! {
-    /// The flow starts at a random instant, uniform between these two.
+    /// Start at a random time, uniformly distributed between `from` and `to`.
     struct StartKeys "start" {
         required {
             /// Earliest start.
@@ -199,11 +197,11 @@ either! {
 }
 
 either! {
-    /// A pattern by name, or spells.
+    /// A pattern by name, or on and off periods.
     PatternForm { Plain(PlainPattern), Table(OnOffKeys) }
 }
 
-/// A pattern without spells.
+/// A pattern without on and off periods.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum PlainPattern {
     Constant,

@@ -7,61 +7,57 @@ use crate::scalars::{CopiesForm, Name, Whole};
 use bentpipe_base::Size;
 use bentpipe_gateway::{Action, Mode};
 
-/// Most flows of a gateway.
+/// Maximum number of flows of a gateway.
 pub(crate) const MAX_GATEWAY_FLOWS: u64 = 10_000_000;
 
 table! {
-    /// A TCP-SuperCharger gateway before a long hop: it shows senders the window that the hop needs, whatever
-    /// the receiver announces, and repairs the hop's losses. It stands at the beginning of one direction of a
-    /// link; what comes back over the other direction passes through it as well.
+    /// A TCP-SuperCharger gateway at the start of a long hop. It replaces the receiver's window by the one
+    /// that the hop needs, and retransmits packets that the hop loses. It stands at the start of one
+    /// direction of a link; packets of the other direction pass through it as well.
     struct GatewayKeys "[[gateways]]" {
         required {
             /// Unique name.
             name: Name,
-            /// The hop: name of the direction of a link into which it sends. A direction has at most one
-            /// gateway.
+            /// Name of the hop, the link direction into which it sends. At most one gateway per direction.
             link: Name,
         }
         optional {
-            /// Rate of the hop as the link counts, which the gateway never exceeds. `"none"`: it does not
-            /// shape.
+            /// Rate of the hop, as its link counts bytes. Never exceeded. `"none"`: no shaping.
             rate: RateOrNone = "the link's; must be given where that changes during the run",
-            /// Bytes that the hop counts beside those of IP.
+            /// Link-layer bytes that the hop counts for each packet in addition to the IP bytes.
             framing: Size = "the link's",
-            /// `"open"` takes the receiver to keep up until its window says otherwise; `"strict"` follows the
-            /// paper's equations, corrected where they need it.
+            /// How fast the gateway assumes the receiver to read. `"open"`: fast enough, until its window
+            /// shows the opposite. `"strict"`: as in the equations of the paper, with corrections.
             mode: Mode = "`\"open\"`",
-            /// Share of the rate that is used, more than 0 and at most 1.
+            /// Fraction of the rate that is used, more than 0 and at most 1.
             share: f64 = "`0.995`",
-            /// How often each packet is sent: always so often, or as often as pays at the loss that the
-            /// gateway sees.
+            /// Number of times each packet is sent. `"auto"` chooses it by the measured loss rate.
             copies: CopiesForm = "`\"auto\"`",
-            /// What it may hold.
+            /// Limits of memory and flows.
             limits: GatewayLimitKeys = "see there",
-            /// Which connections are accelerated: as `[[rules]]` of a gateway file; the first rule that
-            /// matches decides. Hosts have the addresses that `bentpipe emulate` gives them: 10.55.0.1 and
-            /// fd55::1 for the first, and so on; in simulation the IPv4 ones.
+            /// Which connections are accelerated, with the keys of `[[rules]]` of a gateway file. The first
+            /// matching rule applies. Hosts have the addresses that `bentpipe emulate` gives them:
+            /// 10.55.0.1 and fd55::1 for the first host, and so on; in simulation the IPv4 ones.
             rules: Vec<At<RuleKeys>> = "none",
-            /// What becomes of a connection that no rule matches.
+            /// What to do with connections that match no rule.
             otherwise: Action = "`\"accelerate\"`",
-            /// `false`: everything passes as it is, and flows are still counted.
+            /// `false`: all packets pass unchanged, and flows are still counted.
             accelerate: bool = "`true`",
-            /// `false`: the gateway is checked and left out; the link is as without it. For a parameter that
-            /// switches it.
+            /// `false`: the gateway is checked but left out of the run. Useful with a parameter.
             enabled: bool = "`true`",
         }
     }
 }
 
 table! {
-    /// Bounds of what a gateway holds. What is beyond them passes as it is.
+    /// Limits of a gateway. What exceeds them passes through without acceleration.
     struct GatewayLimitKeys "limits" {
         optional {
-            /// Flows at a time.
+            /// Maximum number of concurrent flows.
             flows: Whole<1, MAX_GATEWAY_FLOWS> = "`100000`",
-            /// Bytes held for all flows together.
+            /// Memory for the packets of all flows together.
             memory: Size = "`\"1 GiB\"`",
-            /// Bytes held for one flow.
+            /// Memory for the packets of one flow.
             per_flow: Size = "`\"64 MiB\"`",
         }
     }

@@ -1,6 +1,6 @@
-//! Every key of a scenario file, once: its type, default and meaning.
+//! All keys of a scenario file, each with type, default and meaning.
 //!
-//! The parser, its errors, the JSON schema and the reference page all come from these tables.
+//! The parser, its errors, the JSON schema and the reference page are all built from these tables.
 
 mod custom;
 mod dynamics;
@@ -30,88 +30,86 @@ use crate::scalars::{Text, Version, Whole};
 use crate::types::Stop;
 use bentpipe_base::{Duration, Instant};
 
-/// Most flows of a scenario.
+/// Maximum number of flows of a scenario.
 pub(crate) const MAX_FLOWS: u64 = 100_000;
-/// Most flows with an end at one host: each needs a port of its own.
+/// Maximum number of flows with an end at one host: each needs a port of its own.
 pub(crate) const MAX_FLOWS_PER_HOST: u32 = 50_000;
-/// Most hosts and routers.
+/// Maximum number of hosts and routers together.
 pub(crate) const MAX_NODES: usize = 200_000;
-/// Most pairs of a dumbbell: two hosts each, and two routers.
+/// Maximum number of pairs of a dumbbell: each has two hosts, and there are two routers.
 pub(crate) const MAX_PAIRS: u64 = (MAX_NODES as u64 - 2) / 2;
-/// Most stations of a satellite network: a host and a router each, and one that switches.
+/// Maximum number of stations of a satellite network: each has a host and a router, and there is one switch.
 pub(crate) const MAX_STATIONS: u64 = (MAX_NODES as u64 - 1) / 2;
-/// Most links.
+/// Maximum number of links.
 pub(crate) const MAX_LINKS: usize = 400_000;
-/// Most explicit routes.
+/// Maximum number of explicit routes.
 pub(crate) const MAX_ROUTES: usize = 100_000;
 
 table! {
-    /// The keys at the top of the file, before any table.
+    /// Keys at the top of the file, before any table.
     struct FileKeys "the file" {
         required {
-            /// Version of this format.
+            /// Version of the file format.
             schema: Version,
-            /// One line that says what is being asked.
+            /// Title of the experiment: one line that states its question.
             title: Text,
-            /// Latest end of the run. At most a year (8760 h).
+            /// Maximum length of the run in simulated time, at most one year (8760 h).
             duration: Duration,
             /// The flows.
             flows: Vec<At<FlowKeys>>,
         }
         optional {
-            /// Seed of every random stream. The same file and seed give the same bytes of output.
+            /// Seed of all random streams. The same file with the same seed gives byte-identical output.
             seed: Whole<0, { u64::MAX }> = "`1`",
-            /// When the run ends: at `duration`, or when every flow that has an end has finished (at the
-            /// latest at `duration`).
+            /// When the run ends: at `duration`, or before if every flow of finite length has finished.
             stop: Stop = "`\"duration\"`",
-            /// Interval over which goodput is counted.
+            /// Time interval in which goodput is counted.
             measure: MeasureKeys = "the whole run",
-            /// Names that `--set` can change; see above.
+            /// Named values that `--set` can change; see above.
             parameters: Declared = "none",
-            /// Parameters of the file that this one was made from by `bentpipe check`. Copied into reports,
-            /// no effect otherwise.
+            /// Parameter values of the original file, written by `bentpipe check`. Copied into reports.
             resolved: Resolved = "none",
-            /// A ready-made network: pairs of hosts on both sides of one bottleneck.
+            /// A ready-made network: pairs of hosts on both sides of one bottleneck link.
             dumbbell: DumbbellKeys = "none",
-            /// A ready-made network: users behind the stations of one satellite.
+            /// A ready-made network: users behind the ground stations of one satellite.
             satellite: SatelliteKeys = "none",
-            /// Ends of flows. A host has exactly one link.
+            /// The hosts, which are the ends of flows. A host has exactly one link.
             hosts: Vec<At<HostKeys>> = "none",
-            /// Nodes that forward. Routes follow the fewest hops unless given.
+            /// The routers. Packets follow the route with the fewest hops unless `routes` says otherwise.
             routers: Vec<At<RouterKeys>> = "none",
             /// Links between nodes.
             links: Vec<At<LinkKeys>> = "none",
-            /// Gateways before long hops.
+            /// TCP-SuperCharger gateways at the start of long hops.
             gateways: Vec<At<GatewayKeys>> = "none",
             /// Nodes of kinds that are not built in.
             nodes: Customs = "none",
-            /// TCP options for all flows; a flow may override each.
+            /// TCP options of all flows. Each flow can override them.
             host: TcpKeys = "none",
-            /// Changes of links during the run.
+            /// Changes of links at given times of the run.
             timeline: Vec<At<TimelineKeys>> = "none",
             /// Measuring instruments.
             instruments: Vec<At<InstrumentKeys>> = "none",
-            /// Packets to record.
+            /// Links whose packets are recorded.
             captures: Vec<At<CaptureKeys>> = "none",
-            /// Figures that others found, shown beside this run's.
+            /// Published or measured values to which the report compares this run.
             references: Vec<At<ReferenceKeys>> = "none",
-            /// Many runs of this file: what `bentpipe sweep` does. A single run ignores it.
+            /// A set of many runs of this file, for `bentpipe sweep`. A single run ignores it.
             sweep: SweepKeys = "none",
         }
     }
 }
 
 table! {
-    /// The interval over which goodput is counted.
+    /// The time interval in which goodput is counted.
     struct MeasureKeys "measure" {
         required {
-            /// Its start.
+            /// Start of the interval.
             from: Instant,
-            /// Its end, after `from` and at the latest at `duration`.
+            /// End of the interval, after `from` and not after `duration`.
             to: Instant,
         }
         optional {
-            /// Also report what each link carried in this interval (`carried_bps`).
+            /// `true`: also report the throughput of each link in this interval (`carried_bps`).
             links: bool = "`false`",
         }
     }

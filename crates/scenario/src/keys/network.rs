@@ -1,4 +1,4 @@
-//! Keys of networks: nodes, links and what a link does.
+//! Keys of networks: nodes, links and the properties of a link.
 
 use crate::form::{At, either, table, words};
 use crate::keys::{
@@ -12,26 +12,25 @@ use bentpipe_base::{Duration, Instant, Probability, Rate, Size};
 use bentpipe_link::Capacity;
 
 table! {
-    /// Hosts `src1`, `src2`, ... on the left, `dst1`, `dst2`, ... on the right, routers `left` and `right`,
-    /// and between these a link named `bottleneck`; its other direction is `bottleneck-return`. Access links
-    /// are named `src1-access`, `dst1-access`, ..., in the direction of the data, and `src1-access-return`,
-    /// ... in the direction of the ACKs. Keys for rate, buffer, loss, ber and framing are those of the
-    /// bottleneck from left to right.
+    /// Hosts `src1`, `src2`, ... on the left and `dst1`, `dst2`, ... on the right, routers `left` and
+    /// `right`, and between the routers a link `bottleneck`, whose other direction is `bottleneck-return`.
+    /// Access links are called `src1-access`, `dst1-access`, ... in the direction of the data, and
+    /// `src1-access-return`, ... in the direction of the ACKs. Channel keys such as rate, buffer, loss, ber
+    /// and framing are those of the bottleneck from left to right.
     struct DumbbellKeys "[dumbbell]" {
         required {
-            /// Every access link, both directions.
+            /// All access links, in both directions.
             access: DirectionKeys,
         }
         optional {
-            /// Two-way propagation delay from a source to its destination and back. The bottleneck gets what
-            /// the access links leave: `rtt/2 - 2 * access.delay` each way.
+            /// Two-way propagation delay between a source and its destination. The bottleneck gets the part
+            /// that the access links leave: `rtt/2 - 2 * access.delay` in each direction.
             rtt: Duration = "must be given, unless there is a `profile`: then the bottleneck has its delays",
-            /// A ready-made satellite link for the bottleneck; every key given here or in `return` goes
-            /// before it. See `bentpipe links`.
+            /// A ready-made satellite link (see `bentpipe links`). Keys here or in `return` override it.
             profile: Name = "none",
-            /// Number of sources, and of destinations.
+            /// Number of sources, and number of destinations.
             pairs: Whole<1, MAX_PAIRS> = "`1`",
-            /// The bottleneck from right to left.
+            /// The bottleneck link from right to left.
             r#return: ChannelKeys = "the profile's, or rate, buffer, framing and orbit as forward and nothing else",
         }
         include { channel: ChannelKeys, }
@@ -39,38 +38,39 @@ table! {
 }
 
 table! {
-    /// Users behind stations of one satellite: hosts `user1`, `user2`, ... and routers `station1`,
-    /// `station2`, ..., joined by `user1-access`, ... (and `user1-access-return`, ... from the station to the
-    /// user). In a `"star"` the satellite is a bent pipe and a router `hub` on the ground switches: from user
-    /// to user are two hops. `station1-uplink` leads through the satellite to the hub, `station1-downlink`
-    /// from the hub through the satellite to the station. In a `"mesh"` a router `satellite` switches on
-    /// board: `station1-uplink` leads up to it and `station1-downlink` down, from user to user is one hop,
-    /// and what waits on board waits before a downlink.
+    /// Users behind the ground stations of one satellite: hosts `user1`, `user2`, ... and routers
+    /// `station1`, `station2`, ..., connected by `user1-access`, ... (from the station to the user:
+    /// `user1-access-return`, ...). In a `"star"` the satellite is a bent pipe, and a router `hub` on the
+    /// ground forwards, so a packet from user to user takes two satellite hops: `station1-uplink` leads
+    /// through the satellite to the hub, and `station1-downlink` from the hub through the satellite to the
+    /// station. In a `"mesh"` a router `satellite` forwards on board, so a packet takes one hop:
+    /// `station1-uplink` leads up to the satellite and `station1-downlink` down to the station, with an
+    /// on-board queue before each downlink.
     struct SatelliteKeys "[satellite]" {
         required {
-            /// Who switches: the hub on the ground, or the satellite.
+            /// Where packets are forwarded: at the hub on the ground, or on board the satellite.
             topology: Topology,
-            /// Two-way propagation delay from a user over one hop to another and back, access links included.
-            /// In a star, user to user takes two hops.
+            /// Two-way propagation delay between two users over one satellite hop, access links included.
+            /// In a star, the path between two users has two hops.
             rtt: Duration,
-            /// From each station up.
+            /// Channel from each station up.
             uplink: ChannelKeys,
-            /// Down to each station; its buffer is on the ground at the hub.
+            /// Channel down to each station. In a star, its buffer is at the hub.
             downlink: ChannelKeys,
-            /// Every access link, both directions.
+            /// All access links, in both directions.
             access: DirectionKeys,
         }
         optional {
-            /// Number of stations, each with a user.
+            /// Number of stations, each with one user.
             stations: Whole<2, MAX_STATIONS> = "`2`",
-            /// In a mesh, the buffer on board before each downlink. It is only used when uplinks bring more
-            /// than a downlink takes. Nothing waits on board in a star.
+            /// On-board buffer before each downlink of a mesh. It fills only if uplinks deliver more than
+            /// the downlink carries. A star has no queue on board.
             onboard_buffer: Capacity = "as `downlink.buffer`",
         }
     }
 }
 
-/// Where a satellite network switches.
+/// Where a satellite network forwards packets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Topology {
     Star,
@@ -80,41 +80,42 @@ pub(crate) enum Topology {
 words!(Topology { "star" => Star, "mesh" => Mesh, });
 
 table! {
-    /// How a link carries packets in one direction. Order of effects: queue, serialise, errors, propagate.
-    /// What changes during a run acts in the order timeline, `capacity`, `delay` and `loss` over time,
-    /// `orbit`, `fade`, `bursts`, `outages`; `dama` and `idle_release`, of which there is at most one, decide
-    /// when a packet may begin.
+    /// Properties of one direction of a link. A packet is queued, serialised, exposed to errors and then
+    /// propagated. If several keys change the same property during a run, they apply in the order timeline,
+    /// `capacity`, `delay` and `loss` over time, `orbit`, `fade`, `bursts`, `outages`. `dama` and
+    /// `idle_release` decide when a packet may start; at most one of them can be given.
     struct ChannelKeys "a channel" {
         optional {
-            /// Rate at which IP bytes plus `framing` are sent. In `backward` and `return` a table may derive
-            /// it from the forward rate.
+            /// Rate at which IP bytes plus `framing` are sent. In `backward` and `return`, a table can
+            /// derive it from the forward rate.
             rate: RateForm = "must be given",
-            /// What may wait: packets, or bytes. The packet being sent does not count.
+            /// Size of the queue, in packets or bytes. The packet in transmission does not count.
             buffer: Capacity = "must be given",
-            /// Who is served next, and who is dropped; see [Queues](queues.md). First in, first out: a full
-            /// queue drops the arrival (`"fifo"`) or the oldest (`"drop-head"`), or what waits too long is
-            /// dropped or marked (`"codel"`), and that for each flow apart (`"fq_codel"`). The others concern
-            /// packets marked as lower effort (LE, RFC 8622), as probe segments are: they are served last and
-            /// others push them out; are refused when more than one packet waits; or are refused the more
-            /// often the fuller the queue, and all from a quarter of the buffer on.
+            /// Queue discipline; see [Queues](queues.md). First in, first out: a full queue drops the
+            /// arriving packet (`"fifo"`) or the oldest (`"drop-head"`), or packets that wait too long are
+            /// dropped or marked (`"codel"`), also with a queue for each flow (`"fq_codel"`). The other
+            /// three treat packets marked as lower effort (LE, RFC 8622), such as probe segments,
+            /// differently: `"pushout"` serves them last and drops them to make room for other packets;
+            /// `"threshold"` drops them on arrival when more than one packet waits; `"wred"` drops them
+            /// with a probability that grows with the queue and is 1 from a quarter of the buffer on.
             discipline: DisciplineForm = "`\"fifo\"`",
-            /// Probability that a packet is lost, each independently, after the queue; or one over time.
+            /// Loss probability of each packet, independent, after the queue; or loss over time.
             loss: LossForm = "`0`",
-            /// Bit error rate over IP bytes plus `framing`; a packet survives when all its bits do.
+            /// Bit error rate over IP bytes plus `framing`. A packet with at least one wrong bit is lost.
             ber: Probability = "`0`",
-            /// Bytes that the link adds to each packet.
+            /// Bytes that the link layer adds to each packet.
             framing: Size = "`\"0 B\"`",
-            /// Rate over time, or instants at which packets may leave.
+            /// Rate over time, or times at which packets may leave.
             capacity: CapacityKeys = "constant",
-            /// Satellites that move.
+            /// Delay, and rate, of moving satellites.
             orbit: OrbitKeys = "none",
-            /// Attenuation over time and what it does.
+            /// Attenuation over time and its effect.
             fade: FadeKeys = "none",
-            /// Errors in bursts.
+            /// Losses in bursts.
             bursts: BurstKeys = "none",
-            /// Times in which nothing gets through.
+            /// Periods in which all packets are lost.
             outages: OutageKeys = "none",
-            /// Demand assignment of the return link.
+            /// Demand-assigned capacity of a return link.
             dama: DamaKeys = "none",
             /// A channel that is released when idle.
             idle_release: IdleReleaseKeys = "none",
@@ -123,11 +124,12 @@ table! {
 }
 
 table! {
-    /// The rate of a return direction from RFC 3449's normalised bandwidth ratio:
-    /// `k = (forward rate / return rate) / (data / ack)`.
+    /// Rate of a return direction, given by the normalised bandwidth ratio of RFC 3449: `k = (forward rate
+    /// / return rate) / (data / ack)`.
     struct AsymmetryKeys "rate" {
         required {
-            /// More than one ACK per `k` data packets fills the return direction. More than 0.
+            /// Normalised bandwidth ratio, more than 0. The return direction is saturated if there is more
+            /// than one ACK for `k` data packets.
             k: f64,
             /// Size of a data packet on the link.
             data: Size,
@@ -138,27 +140,27 @@ table! {
 }
 
 table! {
-    /// One-way delay: that of a hop over a geostationary satellite, by `satellite` and `stations` (straight
-    /// lines over a spherical Earth of 6378 km, 299792.458 km/s); or over time, by `steps` or a `trace`.
-    /// Where one delay is wanted, as for the latency of `dama`, that is the mean over time.
+    /// One-way delay of a hop over a geostationary satellite, computed from `satellite` and `stations`
+    /// (straight lines, spherical Earth of 6378 km radius, 299792.458 km/s); or delay over time, from
+    /// `steps` or a `trace`. Where a single delay is needed, such as for the latency of `dama`, the mean
+    /// over time is used.
     struct DelayKeys "delay" {
         optional {
-            /// Longitude of the satellite; east is positive.
+            /// Longitude of the satellite. East is positive.
             satellite: Degrees = "not given",
-            /// Latitude and longitude of the two ground stations; north and east are positive.
+            /// Latitude and longitude of the two ground stations. North and east are positive.
             stations: Pairs<Degrees, Degrees> = "not given",
-            /// From each instant on this delay; the first holds before it, too.
+            /// Times and the delay from each time on. The first delay also holds before its time.
             steps: Pairs<Instant, Duration> = "not given",
-            /// A recording: in each line a one-way delay in milliseconds, or -1 for a packet that was lost,
-            /// whose delay is that of the line before. Or a table with the header
-            /// `timestamp,rtt,uplink,downlink` or some of it, as LENS has of IRTT. It starts over when it
-            /// ends.
+            /// Recording of delays. In each line a one-way delay in milliseconds, or -1 for a lost packet,
+            /// which gets the delay of the line before. Or a table with some of the columns
+            /// `timestamp,rtt,uplink,downlink`, such as IRTT data of LENS. The recording repeats at its end.
             trace: Path = "not given",
-            /// Column of a table. Of `rtt` half is taken.
+            /// Column of a table to use. Half of `rtt` is used as the one-way delay.
             column: Name = "`\"rtt\"`",
-            /// Time that a line stands for; a table has times of its own.
+            /// Time that each line covers. Tables have their own times.
             every: Duration = "`\"10 ms\"`",
-            /// Steps start over after this time, which is later than the last.
+            /// Time after which `steps` repeat, later than the last step.
             repeat: Duration = "they do not",
         }
     }
@@ -168,32 +170,32 @@ table! {
     /// Loss over time, by `steps` or a `trace`.
     struct LossKeys "loss" {
         optional {
-            /// From each instant on this probability; the first holds before it, too.
+            /// Times and the loss probability from each time on. The first also holds before its time.
             steps: Pairs<Instant, Probability> = "not given",
-            /// A recording: in each line a probability. Or a table as for [`delay`](#delay): -1 is 1,
-            /// anything else 0; -1 in `rtt` counts for every column, and with `rtt` that of any column. It
-            /// starts over when it ends.
+            /// Recording of losses. In each line a probability. Or a table as for [`delay`](#delay): -1
+            /// means lost, any other value not lost. A -1 in `rtt` counts for every column, and column
+            /// `rtt` counts a -1 in any column. The recording repeats when it ends.
             trace: Path = "not given",
-            /// Column of a table.
+            /// Column of a table to use.
             column: Name = "`\"rtt\"`",
-            /// Time that a line stands for; a table has times of its own.
+            /// Time that each line covers. Tables have their own times.
             every: Duration = "`\"10 ms\"`",
-            /// Steps start over after this time, which is later than the last.
+            /// Time after which `steps` repeat, later than the last step.
             repeat: Duration = "they do not",
         }
     }
 }
 
 either! {
-    /// A rate, or one that follows from the other direction's.
+    /// A rate, or its ratio to the rate of the other direction.
     RateForm { Fixed(Rate), Table(AsymmetryKeys) }
 }
 either! {
-    /// A delay, the places from which it follows, or delays over time.
+    /// A delay, positions from which to compute it, or delays over time.
     DelayForm { Fixed(Duration), Table(DelayKeys) }
 }
 either! {
-    /// A probability, or one over time.
+    /// A probability, or probabilities over time.
     LossForm { Fixed(Probability), Table(LossKeys) }
 }
 
@@ -209,7 +211,7 @@ table! {
 }
 
 table! {
-    /// A host: the end of flows. It has exactly one link.
+    /// A host: an end of flows. It has exactly one link.
     struct HostKeys "[[hosts]]" {
         required {
             /// Unique among hosts and routers.
@@ -219,35 +221,35 @@ table! {
 }
 
 table! {
-    /// A router. Packets take the path with the fewest hops (the first link in the file on ties) unless
-    /// `routes` says otherwise.
+    /// A router. Packets take the route with the fewest hops unless `routes` says otherwise. Among equal
+    /// routes, the link that comes first in the file wins.
     struct RouterKeys "[[routers]]" {
         required {
             /// Unique among hosts and routers.
             name: Name,
         }
         optional {
-            /// Routes that differ from the fewest hops.
+            /// Routes that differ from the route with the fewest hops.
             routes: Vec<At<RouteKeys>> = "none",
         }
     }
 }
 
 table! {
-    /// Sends packets for one host over one link.
+    /// Sends the packets for one host over the given link.
     struct RouteKeys "routes" {
         required {
-            /// A host.
+            /// Name of the destination host.
             to: Name,
-            /// A link of this router, by the name of either direction.
+            /// Name of a link of this router, in either direction.
             via: Name,
         }
     }
 }
 
 table! {
-    /// A link. Keys of a direction given here hold for both directions, unless `forward` or `backward` says
-    /// otherwise; rate, delay and buffer must be given one way or the other, or come from `profile`.
+    /// A link. Direction keys given here hold for both directions unless `forward` or `backward` overrides
+    /// them. Rate, delay and buffer must be given for each direction, or come from `profile`.
     struct LinkKeys "[[links]]" {
         required {
             /// Name of the direction from `from` to `to`, unique among links.
@@ -258,14 +260,13 @@ table! {
             to: Name,
         }
         optional {
-            /// A ready-made satellite link; every key given here, in `forward` or in `backward` goes before
-            /// it. See `bentpipe links`.
+            /// A ready-made satellite link (see `bentpipe links`). Keys of this table override it.
             profile: Name = "none",
             /// Name of the other direction.
             reverse_name: Name = "the name and `-return`",
-            /// From `from` to `to`.
+            /// Direction from `from` to `to`.
             forward: DirectionKeys = "as the link",
-            /// From `to` to `from`.
+            /// Direction from `to` to `from`.
             backward: DirectionKeys = "as the link",
         }
         include { both: DirectionKeys, }

@@ -1,4 +1,4 @@
-//! Keys of what happens and what is looked at during a run: timeline, instruments, captures.
+//! Keys of timeline, instruments, captures and references.
 
 use crate::form::table;
 use crate::scalars::{Name, Text};
@@ -6,12 +6,12 @@ use bentpipe_base::{Duration, Instant, Probability, Rate, Size};
 use bentpipe_link::Capacity;
 
 table! {
-    /// Changes one direction of a link at an instant; what is not given stays as it is.
+    /// Changes one direction of a link at a given time. Properties without a key stay unchanged.
     struct TimelineKeys "[[timeline]]" {
         required {
-            /// When, before the end of the run.
+            /// Time of the change, before the end of the run.
             at: Instant,
-            /// Name of a direction.
+            /// Name of the link direction.
             link: Name,
         }
         optional {
@@ -19,73 +19,73 @@ table! {
             rate: Rate = "unchanged",
             /// New one-way propagation delay.
             delay: Duration = "unchanged",
-            /// New size of the queue; packets beyond a smaller one stay until they are served.
+            /// New size of the queue. Packets that exceed a smaller size stay until they are served.
             buffer: Capacity = "unchanged",
             /// New loss probability per packet.
             loss: Probability = "unchanged",
             /// New bit error rate.
             ber: Probability = "unchanged",
-            /// Everything that is sent is lost for so long.
+            /// Duration for which all packets are lost.
             outage: Duration = "none",
-            /// `false`: everything that is sent is lost, until an entry says `true`.
+            /// `false`: all packets are lost until another entry sets `true`.
             up: bool = "unchanged",
         }
     }
 }
 
 table! {
-    /// Looks at something at fixed times; what it saw is part of the report.
+    /// A measuring instrument. It samples at fixed intervals, and its samples are part of the report.
     struct InstrumentKeys "[[instruments]]" {
         required {
             /// Unique name.
             name: Name,
-            /// `"side-channel"`: a narrow channel beside a link that counts wrong bits and errored seconds.
-            /// `"counters"`: a router's counters. `"bins"`: goodput of a flow and the share of packets in
-            /// error on a link.
+            /// `"side-channel"`: a narrow channel beside a link that counts bit errors and errored seconds.
+            /// `"counters"`: the counters of a router. `"bins"`: goodput of a flow and packet error ratio
+            /// of a link.
             kind: InstrumentWord,
-            /// Name of a direction.
+            /// Name of the link direction.
             link: Name,
-            /// Length of an interval.
+            /// Measuring interval.
             every: Duration,
         }
         optional {
-            /// Rate of a side channel.
+            /// Bit rate of a side channel.
             rate: Rate = "`\"256 kbit/s\"`",
-            /// Name of a flow, for bins.
+            /// Name of the flow, for bins.
             flow: Name = "must be given for bins",
         }
     }
 }
 
 table! {
-    /// Packets to record when results are written to a folder.
+    /// A link whose packets are recorded when results are written to a folder.
     struct CaptureKeys "[[captures]]" {
         required {
-            /// Name of a direction.
+            /// Name of the link direction.
             link: Name,
         }
         optional {
-            /// From when.
+            /// Start of the recording.
             from: Instant = "`\"0 s\"`",
-            /// Until when, at the latest `duration`.
+            /// End of the recording, not after `duration`.
             to: Instant = "`duration`",
-            /// Bytes kept of each packet, at least 64 B.
+            /// Maximum number of bytes recorded of each packet, at least 64 B.
             snap: Size = "`\"65535 B\"`, whole packets",
-            /// Largest file, at least 4 KiB; recording ends there.
+            /// Maximum file size, at least 4 KiB. The recording stops there.
             limit: Size = "`\"64 MiB\"`",
         }
     }
 }
 
 table! {
-    /// A figure that somebody else found, in a paper or by measuring: the report shows this run's beside it.
+    /// A published or measured value. The report shows it beside the value of this run.
     struct ReferenceKeys "[[references]]" {
         required {
-            /// Which figure of this run it is compared with: a metric, as for `--expect`.
+            /// Metric to compare with, named as for `--expect`.
             metric: Text,
-            /// The other's figure with its unit, as in `"23.67 Mbit/s"`, `"500 ms"` or `"0.99"`.
+            /// The reference value with its unit, for instance `"23.67 Mbit/s"`, `"500 ms"` or `"0.99"`.
             value: Text,
-            /// Where it was found.
+            /// Source of the value, for instance a paper.
             source: Text,
         }
     }

@@ -5,43 +5,43 @@ use crate::scalars::Whole;
 use bentpipe_base::{Duration, Size};
 use bentpipe_link::FqCodel;
 
-/// Most queues of FQ-CoDel.
+/// Maximum number of queues of FQ-CoDel.
 const MAX_FLOWS: u64 = FqCodel::MOST_FLOWS as u64;
 
 table! {
-    /// A discipline with parameters. Exactly one key.
+    /// A queue discipline with parameters. Exactly one key.
     struct DisciplineKeys "discipline" {
         optional {
-            /// Controlled delay, RFC 8289.
+            /// CoDel, RFC 8289.
             codel: CodelKeys = "not given",
-            /// Flow queues under CoDel, RFC 8290.
+            /// FQ-CoDel, RFC 8290.
             fq_codel: FqCodelKeys = "not given",
         }
     }
 }
 
 table! {
-    /// When packets that have waited too long are dropped or marked, RFC 8289.
+    /// CoDel (RFC 8289): drops or marks packets that have waited too long.
     struct CodelKeys "codel" {
         optional {
-            /// Time in the queue that is acceptable for long. Best 5 to 10 % of `interval`, and at least the
-            /// time that a packet takes.
+            /// Queueing delay that is acceptable permanently. 5 to 10 % of `interval` works best; at least
+            /// the time to serialise one packet.
             target: Duration = "`\"5 ms\"`",
-            /// Time for which `target` must be exceeded before the first drop; about the longest round trip.
+            /// Time for which the delay must exceed `target` before the first drop. About the largest RTT.
             interval: Duration = "`\"100 ms\"`",
-            /// Packets of flows that understand ECN are marked instead of dropped.
+            /// Mark packets of ECN-capable flows instead of dropping them.
             ecn: bool = "`true`",
         }
     }
 }
 
 table! {
-    /// A queue for each flow, served in turn by bytes, RFC 8290.
+    /// FQ-CoDel (RFC 8290): one CoDel queue for each flow, served by deficit round robin.
     struct FqCodelKeys "fq_codel" {
         optional {
-            /// Number of queues; flows are spread over them by a hash.
+            /// Number of queues. Flows are assigned by a hash.
             flows: Whole<1, MAX_FLOWS> = "`1024`",
-            /// Bytes that a queue may send in its turn, at least 256 B.
+            /// Bytes that a queue may send per round, at least 256 B.
             quantum: Size = "`\"1500 B\"`",
         }
         include { codel: CodelKeys, }

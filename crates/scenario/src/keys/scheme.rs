@@ -1,7 +1,6 @@
-//! `tcp = { scheme = ..., ... }`: a scheme and its parameters.
+//! `tcp = { scheme = ..., ... }`: a congestion control scheme and its parameters.
 //!
-//! The parameters are those of the table of schemes in the engine: a scheme that is added there needs nothing
-//! here.
+//! The parameters come from the table of schemes in `bentpipe_tcp`, so a new scheme needs no change.
 
 use super::tcp::RecoveryKeys;
 use crate::diagnostic::Result;
@@ -16,21 +15,21 @@ use bentpipe_tcp::cc::law::{self, Param, Range};
 use bentpipe_tcp::cc::probing::ASSUME_PRIORITY;
 use core::fmt::Write as _;
 
-/// A scheme and what to change about it.
+/// A scheme and the parameters to change.
 #[derive(Clone, Debug)]
 pub(crate) struct SchemeKeys {
     pub(crate) scheme: At<SchemeName>,
     pub(crate) recovery: Option<At<RecoveryKeys>>,
-    /// Parameters that were given: name, kind and value; whether the scheme has them is not looked at yet.
+    /// Parameters given in the file. Whether the scheme has them is checked later.
     pub(crate) params: Vec<(&'static str, At<law::Value>)>,
 }
 
-/// Keys that every scheme has.
+/// Number of keys that every scheme has.
 const COMMON: usize = 2;
-/// Keys in all.
+/// Number of all keys.
 const COUNT: usize = COMMON + distinct();
 
-/// True when an earlier parameter of the table of schemes has the name of parameter `p` of scheme `s`.
+/// True if an earlier entry of the table of schemes has a parameter named like parameter `p` of scheme `s`.
 const fn is_known(s: usize, p: usize) -> bool {
     let name = Scheme::law(s).params[p].name;
     let (mut i, mut j) = (0, 0);
@@ -55,7 +54,7 @@ const fn same(a: &[u8], b: &[u8]) -> bool {
     i == a.len() && i == b.len()
 }
 
-/// Number of different names of parameters.
+/// Number of distinct parameter names.
 const fn distinct() -> usize {
     let (mut count, mut s) = (0, 0);
     while s < Scheme::NAMES.len() {
@@ -77,7 +76,7 @@ const fn form(range: Range) -> Form {
     }
 }
 
-/// The keys: `scheme`, `recovery`, then every name that a parameter of some scheme has.
+/// The keys: `scheme`, `recovery`, then each distinct parameter name.
 const KEYS: [Key; COUNT] = {
     let mut keys = [const {
         Key {
@@ -114,7 +113,7 @@ const KEYS: [Key; COUNT] = {
     keys
 };
 
-/// The parameters of each scheme, for the reference page.
+/// Markdown table of the parameters of each scheme, for the reference page.
 fn parameters() -> String {
     let mut out = String::from("Parameters of the schemes that have some:\n\n");
     out.push_str("| scheme | key | value | default | meaning |\n|---|---|---|---|---|\n");
@@ -122,7 +121,7 @@ fn parameters() -> String {
         for Param { name, doc, range } in scheme.growth.law().params {
             let (value, default) = match *range {
                 Range::Number { least, most, default } => (bounds(least, most), default.to_string()),
-                // what nobody says of it is looked up in the network
+                // the default depends on the queue disciplines on the path
                 Range::Switch { .. } if *name == ASSUME_PRIORITY => {
                     ("switch".to_owned(), "as the queues".to_owned())
                 }
@@ -136,12 +135,12 @@ fn parameters() -> String {
     out
 }
 
-/// A range in words.
+/// A range as text for the reference page.
 pub(crate) fn bounds(least: impl core::fmt::Display, most: impl core::fmt::Display) -> String {
     format!("from {least} to {most}")
 }
 
-/// Reads a parameter, if it is there.
+/// Reads a parameter if it is given.
 fn read(table: &Table, name: &str, form: &Form) -> Result<Option<At<law::Value>>> {
     fn at<T: Read>(table: &Table, name: &str, wrap: fn(T) -> law::Value) -> Result<Option<At<law::Value>>> {
         let given = optional::<T>(table, name)?;
@@ -154,7 +153,7 @@ fn read(table: &Table, name: &str, form: &Form) -> Result<Option<At<law::Value>>
     }
 }
 
-/// Parameters of schemes that are not in the engine's table.
+/// Parameters of registered schemes that have no key in `KEYS`.
 fn registered() -> impl Iterator<Item = &'static Param> {
     let params = Scheme::all().skip(Scheme::NAMES.len()).flat_map(|scheme| scheme.growth.law().params);
     params.filter(|param| KEYS.iter().all(|key| key.name != param.name))
@@ -187,7 +186,7 @@ impl Keys for SchemeKeys {
     }
 
     fn over(self, _base: &Self) -> Self {
-        self // a scheme is said in one piece
+        self // a scheme replaces another one as a whole
     }
 }
 

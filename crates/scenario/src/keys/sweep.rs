@@ -4,41 +4,40 @@ use crate::form::table;
 use crate::lists::{Axes, Texts};
 use crate::scalars::{Text, Whole};
 
-/// Most seeds of a cell.
+/// Maximum number of seeds of a cell.
 pub(crate) const MAX_SEEDS: u64 = 10_000;
 
 table! {
-    /// Runs the file once for every combination of the values of its axes and for several seeds:
-    /// `bentpipe sweep`. A single run ignores this table.
+    /// Runs the file for every combination of axis values and every seed. Only `bentpipe sweep` uses this
+    /// table.
     struct SweepKeys "[sweep]" {
         required {
-            /// For each axis the name of a parameter and a list of values, written as for `--set`; text in
-            /// quotes.
+            /// For each axis, the name of a parameter and a list of values as for `--set`. Text is in quotes.
             axes: Axes,
         }
         optional {
-            /// Runs of each combination, with the seeds 1, 2, ...
+            /// Number of runs of each combination, with seeds 1, 2, ...
             seeds: Whole<1, MAX_SEEDS> = "`5`",
-            /// What to measure in each run: names of metrics, as for `--expect`.
+            /// Metrics to record in each run, named as for `--expect`.
             measure: Texts = "`[\"goodput\"]`",
-            /// More seeds until the mean is known this well.
+            /// Run more seeds until the mean is known with this precision.
             precision: PrecisionKeys = "none: always `seeds` runs",
         }
     }
 }
 
 table! {
-    /// When a combination has had enough runs: the half-width of the 95 % interval is at most `relative` of
-    /// the mean.
+    /// A combination has enough runs when the half-width of the 95 % confidence interval is at most
+    /// `relative` times the mean.
     struct PrecisionKeys "precision" {
         required {
-            /// One of `measure`.
+            /// Name of a metric of `measure`.
             of: Text,
-            /// Wished half-width over mean, more than 0 and less than 1.
+            /// Required half-width divided by the mean, more than 0 and less than 1.
             relative: f64,
         }
         optional {
-            /// Runs of a combination at most.
+            /// Maximum number of runs of a combination.
             max_seeds: Whole<1, MAX_SEEDS> = "`50`",
         }
     }

@@ -8,134 +8,134 @@ use bentpipe_base::{Duration, Instant, Probability, Rate, Size};
 use bentpipe_tcp::{Detection, JitterKind, Reduction, Stack, Standard, Validation};
 
 table! {
-    /// What the TCP at both ends of a flow is and does. Given under `[host]` for all flows, or in a flow.
+    /// TCP options of both ends of a flow. Under `[host]` they hold for all flows; in a flow, for that flow.
     struct TcpKeys "[host]" {
         optional {
-            /// Whose TCP it is: what the RFCs say, or Linux, with its defaults for all other options; what is
-            /// written beside it wins.
+            /// TCP implementation that supplies the defaults of all other options: `"rfc"` follows the RFCs,
+            /// `"linux"` behaves like Linux. Options that are given explicitly override these defaults.
             stack: Stack = "`\"rfc\"`",
-            /// Congestion control and loss recovery: a name, or a table with parameters.
+            /// Congestion control and loss recovery: the name of a scheme, or a table with its parameters.
             tcp: SchemeForm = "`\"cubic\"`",
-            /// Payload of a full segment, and what the MSS option announces; timestamps take 12 bytes of it.
-            /// From 1 B to 65495 B.
+            /// Payload of a full segment, as in the MSS option; timestamps take 12 B of it. 1 B to 65495 B.
             segment: Size = "`\"1460 B\"`",
-            /// Receive window: a size, a number of segments, or a table for a window that tunes itself. At
-            /// most 65535 B without window scale.
+            /// Receive window: a size, a number of segments, or a table for a window that grows
+            /// automatically. At most 65535 B without window scaling.
             window: WindowForm = "`{ initial = \"64 KiB\", max = \"6 MiB\" }`",
-            /// Initial congestion window in segments.
+            /// Initial congestion window, in segments.
             iw: Whole<1, 65_535> = "`10`",
-            /// Initial slow-start threshold; `"window"` is the largest receive window.
+            /// Initial ssthresh. `"window"` sets it to the largest receive window.
             ssthresh: Ssthresh = "`\"unlimited\"`",
-            /// Delayed acknowledgments: off acknowledges every segment, on every second one or after 200 ms.
+            /// Delayed acknowledgments. Off: every segment is acknowledged at once. On: every second
+            /// segment, or after 200 ms. A table sets both values.
             delayed_ack: DelayedAckForm = "`{ count = 2, timeout = \"40 ms\" }`",
-            /// What the sending application may have written and not yet seen acknowledged.
+            /// Maximum amount of data written by the sending application and not yet acknowledged.
             send_buffer: SendBuffer = "`\"unlimited\"`",
-            /// Nagle's algorithm; with `stack = "linux"` Minshall's variant of it. Without this key the end
-            /// that answers requests is without, as servers are.
+            /// Nagle's algorithm; with `stack = "linux"`, Minshall's variant. If the key is not given, the
+            /// end that answers requests does not use it, as usual for servers.
             nagle: bool = "`true`",
-            /// Random delay of the sender, uniform from zero to this.
+            /// Maximum random delay at the sender, drawn uniformly from zero to this value.
             jitter: Duration = "`\"0 s\"`",
-            /// What jitter delays: an opportunity to send, opened by an ACK (then all that fits is sent), or
-            /// each packet, order kept.
+            /// What `jitter` delays: `"opportunity"` delays the moment after an ACK at which the sender
+            /// sends all that the window allows; `"packet"` delays each packet and keeps their order.
             jitter_kind: JitterKind = "`\"opportunity\"`",
-            /// Lower bound of the retransmission timeout.
+            /// Minimum retransmission timeout.
             min_rto: Duration = "`\"1 s\"`",
-            /// Upper bound of the retransmission timeout.
+            /// Maximum retransmission timeout.
             max_rto: Duration = "`\"60 s\"`",
-            /// Retransmission timeout before the first round-trip sample.
+            /// Retransmission timeout before the first RTT sample.
             initial_rto: Duration = "`\"1 s\"`",
             /// Clock granularity of the retransmission timer.
             rto_granularity: Duration = "`\"1 ms\"`",
-            /// Give up after this many timeouts in a row.
+            /// Number of consecutive timeouts after which the connection is aborted.
             max_timeouts: Whole<1, 1000> = "`15`",
-            /// Give up when what was sent makes no progress for this time, in place of a number of timeouts.
+            /// Abort the connection if sent data is not acknowledged for this time. Replaces `max_timeouts`.
             user_timeout: TimeOrNone = "`\"none\"`",
-            /// Ask a peer that is silent whether it is still there (RFC 9293, section 3.8.4): a switch, or a
-            /// table with the times.
+            /// TCP keep-alive (RFC 9293, section 3.8.4): a switch, or a table with the times.
             keep_alive: KeepAliveForm = "`false`",
-            /// Send new data on the first two duplicate ACKs (RFC 3042).
+            /// Send new data on each of the first two duplicate ACKs (RFC 3042).
             limited_transmit: bool = "`true`",
-            /// The congestion window when it is not used: keep it, restart from the initial one after an idle
-            /// time, or validate it (RFC 7661).
+            /// What happens to a congestion window that the sender does not use: it is kept, reset to the
+            /// initial window after an idle period, or validated (RFC 7661).
             validation: Validation = "`\"validate\"`",
-            /// Spread the segments of a window over the round trip.
+            /// Spread the segments of a window evenly over the RTT.
             pacing: bool = "`false`",
-            /// ECN (RFC 3168): asked for and agreed to, or `"answer"`: agreed to where the other end asks. A
-            /// Linux host: `"answer"`.
+            /// ECN (RFC 3168). `true`: request and accept it; `"answer"`: only accept it when the other end
+            /// requests it. A Linux host: `"answer"`.
             ecn: EcnForm = "`false`",
-            /// Agree on the probe option, where the scheme sends probe segments. Without it the sender knows
-            /// of them by DSACKs, or without SACK by timestamps, as with hosts that are not ours.
+            /// Negotiate the probe option if the scheme sends probe segments. Without it, the sender learns
+            /// from DSACKs, or from timestamps if there is no SACK, which probes arrived, as with other
+            /// hosts.
             probe_option: bool = "`true`",
-            /// A rate that the network grants the sender, of whole packets: for schemes that ask for one, as
-            /// `explicit-rate`.
+            /// Sending rate that the network grants the sender, headers included. For schemes that need
+            /// one, such as `explicit-rate`.
             grant: GrantForm = "`\"none\"`",
             /// Offer timestamps (RFC 7323).
             timestamps: bool = "`true`",
-            /// Offer selective acknowledgments. Schemes that make no use of them (reno, newreno, vegas) never
-            /// do.
+            /// Offer selective acknowledgments (SACK). Reno, newreno and vegas never do.
             sack: bool = "`true`",
             /// Offer window scaling (RFC 7323).
             window_scale: bool = "`true`",
             /// Send the MSS option; without it the peer sends 536 B.
             mss_option: bool = "`true`",
-            /// Length of TIME-WAIT.
+            /// Duration of TIME-WAIT.
             time_wait: Duration = "`\"60 s\"`",
         }
     }
 }
 
 table! {
-    /// A receive window that starts small and grows with what the application reads.
+    /// A receive window that starts small and grows with the rate at which the application reads.
     struct WindowKeys "window" {
         required {
-            /// First window.
+            /// Initial window.
             initial: Window,
-            /// Largest window.
+            /// Maximum window.
             max: Window,
         }
     }
 }
 
 table! {
-    /// What the network grants a sender.
+    /// The rate that the network grants a sender.
     struct GrantKeys "grant" {
         required {
-            /// The rate from the start, of whole packets.
+            /// Granted rate from the start, headers included.
             rate: Rate,
         }
         optional {
-            /// What it grants later: instants in order, each with a rate. The sender hears of less a round
-            /// trip later, of more when it asks.
+            /// Later changes: times in increasing order, each with the new rate. The sender learns of a
+            /// lower rate one RTT later, of a higher one with its next request.
             changes: Pairs<Instant, Rate> = "none",
-            /// Share of lost packets, 0 to 0.5, above which the sender becomes a standard TCP; 0.2 for radio.
+            /// Loss rate, 0 to 0.5, above which the sender falls back to a standard TCP; 0.2 suits radio
+            /// links.
             fallback: Probability = "`0.1`",
-            /// What it becomes.
+            /// Scheme to which the sender falls back.
             fallback_to: Standard = "`\"cubic\"`",
         }
     }
 }
 
 table! {
-    /// When a delayed ACK is sent at the latest.
+    /// Limits after which a delayed ACK must be sent.
     struct DelayedAckKeys "delayed_ack" {
         optional {
-            /// On this many full segments.
+            /// Number of full segments.
             count: Whole<1, 1000> = "`2`",
-            /// After this time, which is less than 500 ms. A Linux host: `"40 ms"`.
+            /// Time, less than 500 ms. A Linux host: `"40 ms"`.
             timeout: Duration = "`\"200 ms\"`",
         }
     }
 }
 
 table! {
-    /// When a silent peer is asked, and given up. Times are at least 1 s.
+    /// Times and number of keep-alive probes. Times are at least 1 s.
     struct KeepAliveKeys "keep_alive" {
         optional {
-            /// Time without anything heard before the first question.
+            /// Time without any segment from the peer before the first probe.
             idle: Duration = "`\"7200 s\"`",
-            /// Time between two.
+            /// Time between two probes.
             interval: Duration = "`\"75 s\"`",
-            /// So many without an answer end the connection.
+            /// Number of unanswered probes after which the connection is aborted.
             count: Whole<1, 127> = "`9`",
         }
     }
@@ -145,11 +145,11 @@ table! {
     /// Loss recovery of a scheme.
     struct RecoveryKeys "recovery" {
         optional {
-            /// How losses are found: RFC 5681, RFC 6582, the timer of Vegas, RFC 6675 or RFC 8985.
+            /// Loss detection: RFC 5681, RFC 6582, the fine-grained timer of Vegas, RFC 6675 or RFC 8985.
             detection: Detection = "as the scheme",
-            /// How the window comes down during recovery.
+            /// How cwnd is reduced during recovery.
             reduction: Reduction = "as the scheme",
-            /// Detect spurious timeouts (RFC 5682).
+            /// Detect spurious timeouts with F-RTO (RFC 5682).
             frto: bool = "as the scheme",
         }
     }

@@ -1,4 +1,4 @@
-//! What a flow's applications do: `app` and `reader`.
+//! Resolves the applications of a flow: `app` and `reader`.
 
 use super::{exactly_one, ordered};
 use crate::diagnostic::{Fault, Result};
@@ -9,9 +9,9 @@ use crate::keys::{
 use crate::types::{App, Pattern, Reader};
 use bentpipe_base::{Duration, Size};
 
-/// Largest payload of a datagram: what an IPv4 packet holds besides 28 bytes of headers.
+/// Maximum payload of a datagram: an IPv4 packet less 28 bytes of headers.
 const MAX_DATAGRAM: u64 = 65_507;
-/// Largest question, answer or write.
+/// Maximum size of a request, response or write.
 const MAX_MESSAGE: u64 = 1 << 40;
 
 pub(super) fn app(given: &At<AppForm>) -> Result<App> {
@@ -43,7 +43,7 @@ fn positive(key: &str, given: At<Size>) -> Result<Size> {
     Err(Fault::new(given.span, format!("`{key}` must be more than zero"), ""))
 }
 
-/// What one write or answer may be.
+/// Checks the size of a write or message.
 fn message(key: &str, given: At<Size>) -> Result<Size> {
     if given.value.0 > MAX_MESSAGE {
         let label = format!("the limit is {}", Size(MAX_MESSAGE));

@@ -1,5 +1,5 @@
-//! `[[nodes]]`: in a scenario each at the beginning of a direction of a link, in a gateway file all before the
-//! satellite hop.
+//! Resolves `[[nodes]]`. In a scenario each stands at the start of a link direction, in a gateway file
+//! before the satellite hop.
 
 use super::names::Directions;
 use crate::custom::CustomSpec;
@@ -8,10 +8,10 @@ use crate::keys::{Custom, Customs};
 use crate::types::Direction;
 use std::collections::BTreeSet;
 
-/// Most of them.
+/// Maximum number of `[[nodes]]`.
 const MAX_CUSTOMS: usize = 1000;
 
-/// Of a scenario.
+/// Resolves the nodes of a scenario.
 pub(super) fn resolve(given: Option<&Customs>, names: &Directions) -> Result<Vec<(Direction, CustomSpec)>> {
     let place = |keys: &Custom| match &keys.link {
         Some(link) => names.find(link),
@@ -20,7 +20,7 @@ pub(super) fn resolve(given: Option<&Customs>, names: &Directions) -> Result<Vec
     each(given, place)
 }
 
-/// Of a gateway file.
+/// Resolves the nodes of a gateway file.
 pub(crate) fn of_gateway_file(given: Option<&Customs>) -> Result<Vec<CustomSpec>> {
     let place = |keys: &Custom| match &keys.link {
         Some(link) => {

@@ -1,4 +1,4 @@
-//! One direction of a link from its keys.
+//! Resolves one direction of a link.
 
 use super::dynamics;
 use super::ground::Ground;
@@ -12,16 +12,16 @@ use crate::types::DirectionSpec;
 use bentpipe_base::{Duration, Probability, Rate, Size};
 use bentpipe_link::{Discipline, Dynamics, FadeSource, Orbit};
 
-/// Longest framing; more than any link layer adds.
+/// Maximum framing; more than any link layer adds.
 const MAX_FRAMING: u64 = 65_535;
 
-/// What a direction is resolved with.
+/// Context in which a direction is resolved.
 pub(super) struct Side<'a> {
-    /// Its name in errors.
+    /// Name of the direction in errors.
     pub(super) whose: &'a str,
-    /// Where it stands.
+    /// Position in the file.
     pub(super) span: Span,
-    /// Rate of the forward direction, for the one that leads back.
+    /// Rate of the forward direction, while the return direction is resolved.
     pub(super) forward: Option<Rate>,
     pub(super) ground: &'a Ground<'a>,
 }
@@ -112,7 +112,7 @@ fn asymmetric(keys: &AsymmetryKeys, forward: Rate) -> Result<Rate> {
     Err(Fault::new(keys.k.span, "`k` gives no rate", label))
 }
 
-/// The delay of a hop between two stations over a geostationary satellite.
+/// Delay of a hop between two stations over a geostationary satellite.
 fn geo(keys: &DelayKeys, span: Span) -> Result<Duration> {
     let others = [
         ("steps", keys.steps.as_ref().map(|k| k.span)),
@@ -152,7 +152,7 @@ fn geo(keys: &DelayKeys, span: Span) -> Result<Duration> {
     })
 }
 
-/// Fills in the link's name where a pair of orbits or a rain station has none of its own.
+/// Fills in the link's name where an orbit pair or a rain station has no name.
 pub(super) fn name_dynamics(spec: &mut DirectionSpec, link: &str) {
     let Some(dynamics) = &mut spec.dynamics else { return };
     if let Some(Orbit::Slots(slots)) = &mut dynamics.orbit
@@ -167,7 +167,7 @@ pub(super) fn name_dynamics(spec: &mut DirectionSpec, link: &str) {
     }
 }
 
-/// Points of steps and profiles, and opportunities of traces, that a direction holds.
+/// Returns the number of points of steps and profiles, and of opportunities of traces.
 pub(super) fn points(dynamics: &Dynamics) -> (usize, usize) {
     use bentpipe_link::CapacityTrace;
     let (mut points, mut opportunities) = (0, 0);

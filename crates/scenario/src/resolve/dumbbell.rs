@@ -1,4 +1,4 @@
-//! `[dumbbell]`: pairs of hosts on both sides of one bottleneck.
+//! Resolves `[dumbbell]`: pairs of hosts on both sides of one bottleneck.
 
 use super::Network;
 use super::direction::Side;
@@ -45,7 +45,7 @@ pub(super) fn node(name: String, kind: NodeKind) -> NodeSpec {
     NodeSpec { name, kind, routes: Vec::new() }
 }
 
-/// A link whose other direction is called `-return`.
+/// Creates a link whose other direction has the suffix `-return`.
 pub(super) fn link(
     name: String,
     (a, b): (usize, usize),
@@ -55,7 +55,7 @@ pub(super) fn link(
     LinkSpec { reverse_name: format!("{name}-return"), name, a, b, forward, backward }
 }
 
-/// What the access links leave of the way there.
+/// Returns the one-way delay that the access links leave to the bottleneck.
 fn bottleneck_delay(rtt: At<Duration>, access: Duration) -> Result<Duration> {
     let (one_way, taken) = (rtt.value / 2, access * 2);
     if one_way < taken {
@@ -65,8 +65,8 @@ fn bottleneck_delay(rtt: At<Duration>, access: Duration) -> Result<Duration> {
     Ok(one_way - taken)
 }
 
-/// Both directions: the return is the profile's, or has the forward rate, buffer, framing and orbit unless
-/// told otherwise, and no errors.
+/// Resolves both directions. The return direction comes from the profile, or by default has the rate,
+/// buffer, framing and orbit of the forward direction and no errors.
 fn bottleneck(
     given: &At<DumbbellKeys>,
     access: Duration,
@@ -105,7 +105,7 @@ fn bottleneck(
     Ok((forward, backward))
 }
 
-/// What the return has from the forward direction.
+/// Keys that the return direction takes from the forward direction.
 fn like(forward: &ChannelKeys) -> ChannelKeys {
     ChannelKeys {
         rate: forward.rate.clone().filter(|r| matches!(r.value, RateForm::Fixed(_))),

@@ -1,4 +1,4 @@
-//! What changes on a direction: capacity, orbit, bursts, outages, access. Fades have a file of their own.
+//! Resolves what changes on a direction: capacity, orbit, bursts, outages, access. Fades are in `fade`.
 
 use super::ground::Ground;
 use super::{exactly_one, fade, series};
@@ -16,16 +16,16 @@ use bentpipe_link::{
 };
 use std::sync::Arc;
 
-/// Nothing changes faster than this.
+/// Minimum time between changes.
 const SHORTEST_STEP: Duration = Duration::from_micros(100);
-/// What a mahimahi opportunity carries: its MTU.
+/// Bytes that a mahimahi opportunity carries: its MTU.
 const MAHIMAHI_MTU: Size = Size(1504);
-/// Orbits from the lowest that stays up to beyond any in use.
+/// Valid altitudes in km.
 const ALTITUDES: (f64, f64) = (160.0, 100_000.0);
-/// Lowest elevations that make sense.
+/// Valid minimum elevations in degrees.
 const ELEVATIONS: (f64, f64) = (0.0, 85.0);
 
-/// What changes on a direction whose own one-way delay is `delay`; `None` when nothing does.
+/// Resolves the dynamics of a direction with one-way delay `delay`; `None` if nothing changes.
 pub(super) fn resolve(
     keys: &ChannelKeys,
     delay: Duration,
@@ -53,7 +53,7 @@ pub(super) fn resolve(
     Ok((!dynamics.is_constant()).then(|| Box::new(dynamics)))
 }
 
-/// A mahimahi trace says when bytes leave: nothing else can set a rate beside it.
+/// Returns an error for a mahimahi trace together with another source of rates.
 fn trace_alone(keys: &ChannelKeys, dynamics: &Dynamics) -> Result<()> {
     if !matches!(dynamics.capacity, Some(CapacityTrace::Opportunities { .. })) {
         return Ok(());
@@ -71,7 +71,7 @@ fn trace_alone(keys: &ChannelKeys, dynamics: &Dynamics) -> Result<()> {
     Ok(())
 }
 
-/// Refuses times shorter than any step that a link takes.
+/// Returns an error for times shorter than [`SHORTEST_STEP`].
 pub(super) fn step(key: &str, given: At<Duration>) -> Result<Duration> {
     if given.value >= SHORTEST_STEP {
         return Ok(given.value);
@@ -79,12 +79,12 @@ pub(super) fn step(key: &str, given: At<Duration>) -> Result<Duration> {
     Err(Fault::new(given.span, format!("`{key}` is too short"), format!("at least {SHORTEST_STEP}")))
 }
 
-/// A step, or its default.
+/// As [`step`], with a default.
 pub(super) fn step_or(key: &str, given: Option<At<Duration>>, default: Duration) -> Result<Duration> {
     given.map_or(Ok(default), |given| step(key, given))
 }
 
-/// A number in a range.
+/// Returns the value if it is in the range.
 pub(super) fn within(key: &str, given: At<f64>, (least, most): (f64, f64), unit: &str) -> Result<f64> {
     if (least..=most).contains(&given.value) {
         return Ok(given.value);
@@ -93,7 +93,7 @@ pub(super) fn within(key: &str, given: At<f64>, (least, most): (f64, f64), unit:
     Err(Fault::new(given.span, format!("`{key}` is out of range"), label))
 }
 
-/// Instants must rise: between two equal ones nobody could say what holds.
+/// Checks that times increase strictly.
 pub(super) fn rising<T>(key: &str, pairs: &Pairs<Instant, T>) -> Result<()> {
     for two in pairs.0.windows(2) {
         let (before, after) = (two[0].0, two[1].0);
@@ -172,7 +172,7 @@ fn slots(keys: &SlotsKeys) -> Result<Slots> {
         period,
         offset: keys.offset.map_or(Duration::ZERO, |o| o.value),
         delay: (keys.delay.value.least, keys.delay.value.most),
-        // empty: the link's name, once it is known
+        // an empty name is replaced by the link's name later
         pair: keys.pair.as_ref().map_or_else(String::new, |p| p.value.0.clone()),
         jitter: keys.jitter.map_or(Duration::ZERO, |j| j.value),
         jitter_step: step_or("jitter_step", keys.jitter_step, Duration::from_millis(10))?,
@@ -234,7 +234,7 @@ fn bursts(given: &At<BurstKeys>) -> Result<GilbertElliott> {
     }
 }
 
-/// G = B (1 - P) / P, see `gilbert_elliott.rs`.
+/// Good duration = B (1 - P) / P, see `gilbert_elliott.rs`.
 fn from_mean(loss: At<Probability>, burst: At<Duration>) -> Result<GilbertElliott> {
     let p = loss.value.get();
     let bad = step("burst", burst)?;

@@ -1,4 +1,4 @@
-//! `fade`: where the attenuation comes from, and what it does.
+//! Resolves `fade`: the source of the attenuation and its effect.
 
 use super::dynamics::{rising, step_or, within};
 use crate::diagnostic::{Fault, Result};
@@ -13,7 +13,7 @@ use bentpipe_link::{Acm, Coding, Fade, FadeEffect, FadeSource, Rain};
 
 /// Es/N0 of QPSK 1/4, the most robust mode of DVB-S2.
 const LOWEST_MODE_DB: f64 = -2.35;
-/// More than zero: a range that leaves it out needs a smallest number.
+/// Smallest value of ranges that exclude zero.
 const LEAST: f64 = 1e-12;
 
 pub(super) fn resolve(given: &At<FadeKeys>) -> Result<Fade> {
@@ -39,7 +39,7 @@ fn points(profile: &Pairs<Instant, Decibel>) -> Result<Vec<(Instant, f64)>> {
     profile.0.iter().map(point).collect()
 }
 
-/// An attenuation: not a gain.
+/// Returns the attenuation, which must not be negative.
 fn attenuation(key: &str, given: At<Decibel>) -> Result<f64> {
     if given.value.0 >= 0.0 {
         return Ok(given.value.0);
@@ -65,7 +65,7 @@ fn rain(keys: &RainKeys) -> Result<Rain> {
         beta: keys.beta.map_or(2e-4, |b| b.value.0),
         step: step_or("step", keys.step, Duration::from_secs(1))?,
         scintillation_db: keys.scintillation.map_or(Ok(0.0), |s| attenuation("scintillation", s))?,
-        // empty: the link's name, once it is known
+        // an empty name is replaced by the link's name later
         station: keys.station.as_ref().map_or_else(String::new, |s| s.value.0.clone()),
         scale: number("scale", keys.scale, 1.0, (LEAST, 100.0))?,
     })
@@ -104,7 +104,7 @@ fn coding(given: &CodingForm) -> Coding {
     }
 }
 
-/// Eb/N0 under clear sky from the bit error rate at one fade.
+/// Returns the Eb/N0 under clear sky, computed from the bit error rate at a known attenuation.
 fn anchored(coding: Coding, given: &At<AnchorKeys>) -> Result<f64> {
     let keys = &given.value;
     let fade = attenuation("fade", keys.fade)?;

@@ -1,4 +1,4 @@
-//! `[[flows]]`: who sends what to whom, and when.
+//! Resolves `[[flows]]`.
 
 use super::app::{app, reader};
 use super::routes::Reach;
@@ -68,7 +68,7 @@ pub(super) fn resolve(
     Ok(flows)
 }
 
-/// Each end of a flow takes a port of its host.
+/// Counts ports: each end of a flow needs one of its host.
 fn check_ports(network: &Network, keys: &FlowKeys, at_host: &mut [u32], ends: [usize; 2]) -> Result<()> {
     for host in ends {
         at_host[host] += 1;
@@ -81,7 +81,7 @@ fn check_ports(network: &Network, keys: &FlowKeys, at_host: &mut [u32], ends: [u
     Ok(())
 }
 
-/// What all flows of a group have in common.
+/// Resolves what all flows of a group have in common.
 fn prototype(file: &FileKeys, keys: &FlowKeys, duration: Duration, served_last: bool) -> Result<FlowSpec> {
     let options = match &file.host {
         Some(host) => keys.tcp.clone().over(&host.value),
@@ -95,7 +95,7 @@ fn prototype(file: &FileKeys, keys: &FlowKeys, duration: Duration, served_last: 
     let app = keys.app.as_ref().map_or(Ok(App::Bulk), app)?;
     check_udp(keys, &app)?;
     if matches!(app, App::Requests { .. }) && options.nagle.is_none() {
-        sender.nagle = false; // servers set TCP_NODELAY: the end of an answer waits for nothing
+        sender.nagle = false; // as usual for servers (TCP_NODELAY)
     }
     Ok(FlowSpec {
         name: String::new(),
@@ -110,7 +110,7 @@ fn prototype(file: &FileKeys, keys: &FlowKeys, duration: Duration, served_last: 
     })
 }
 
-/// What the sender alone does cannot be the receiver's.
+/// Returns an error for options that only a sender has.
 fn check_receiver(keys: &FlowKeys, own: &At<ReceiverKeys>) -> Result<()> {
     if let Some(span) = own.value.tcp.jitter.map(|j| j.span).or(own.value.tcp.jitter_kind.map(|j| j.span)) {
         return Err(Fault::new(span, "a receiver has no jitter", "give it to the flow: it is the sender's"));
@@ -123,7 +123,7 @@ fn check_receiver(keys: &FlowKeys, own: &At<ReceiverKeys>) -> Result<()> {
     }
 }
 
-/// Datagrams have no receiver that could hold them back, and no options of a TCP.
+/// A UDP flow has no flow control by the receiver and no TCP options.
 fn check_udp(keys: &FlowKeys, app: &App) -> Result<()> {
     match &keys.reader {
         Some(reader) if matches!(app, App::Udp { .. }) && !matches!(reader.value, ReaderForm::Eager(_)) => {
@@ -133,7 +133,7 @@ fn check_udp(keys: &FlowKeys, app: &App) -> Result<()> {
     }
 }
 
-/// The connections that carry a flow: itself, or `name.1`, `name.2`, ... with equal parts of its transfer.
+/// Returns the connections of a flow: itself, or `name.1`, `name.2`, ... with equal parts of its transfer.
 fn connections(flow: FlowSpec, keys: &FlowKeys) -> Result<Vec<FlowSpec>> {
     let Some(given) = keys.connections else { return Ok(vec![flow]) };
     let App::Transfer(Size(bytes)) = flow.app else {
@@ -148,7 +148,7 @@ fn connections(flow: FlowSpec, keys: &FlowKeys) -> Result<Vec<FlowSpec>> {
         let label = format!("the transfer has {bytes} B");
         return Err(Fault::new(given.span, "some of these connections would carry nothing", label));
     }
-    // the first ones carry what does not divide
+    // the first connections carry the remainder
     let share = |n: u64| Size(bytes / parts + u64::from(n < bytes % parts));
     let part = |n: u64| FlowSpec {
         name: format!("{}.{}", flow.name, n + 1),
@@ -159,7 +159,7 @@ fn connections(flow: FlowSpec, keys: &FlowKeys) -> Result<Vec<FlowSpec>> {
     Ok((0..parts).map(part).collect())
 }
 
-/// The hosts at one end of a group: `name` itself, or `name1`, `name2`, ...
+/// Returns the hosts at one end of a group: `name` itself, or `name1`, `name2`, ...
 fn ends(network: &Network, name: &At<Name>, count: Option<u64>) -> Result<Vec<usize>> {
     let word = &name.value.0;
     if let Some(node) = network.by_name.get(word) {
@@ -220,7 +220,7 @@ fn start(given: &At<StartForm>, duration: Duration) -> Result<Start> {
             (Start::Uniform(keys.from.value, keys.to.value), keys.to)
         }
     };
-    // A random start is before `to`, so `to` itself may be the end of the run.
+    // A random start is before `to`, so `to` may be the end of the run.
     let late = match start {
         Start::At(at) => at.0 >= duration.0,
         Start::Uniform(_, to) => to.0 > duration.0,

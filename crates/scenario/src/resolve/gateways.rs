@@ -1,4 +1,4 @@
-//! `[[gateways]]`: each at the beginning of a direction of a link.
+//! Resolves `[[gateways]]`, each at the start of a link direction.
 
 use super::names::Directions;
 use crate::diagnostic::{Fault, Result};
@@ -11,11 +11,11 @@ use bentpipe_gateway::{Action, Config, Limits, Policy};
 use bentpipe_link::{FadeEffect, Orbit};
 use std::collections::BTreeSet;
 
-/// Most gateways.
+/// Maximum number of gateways.
 const MAX_GATEWAYS: usize = 1000;
-/// Longest framing; more than any link layer adds.
+/// Maximum framing; more than any link layer adds.
 const MAX_FRAMING: u64 = 65_535;
-/// Less than this holds no packet.
+/// Minimum memory; less cannot hold a packet.
 const LEAST_MEMORY: Size = Size(65_536);
 
 pub(super) fn resolve(
@@ -81,8 +81,8 @@ fn config(keys: &GatewayKeys, hop: &DirectionSpec) -> Result<Config> {
     })
 }
 
-/// The hop's rate, unless told otherwise. One that shapes above the rate of its hop does harm, so a rate that
-/// changes must be thought about.
+/// Returns the given rate or that of the hop. It must be given if the hop's rate changes, since shaping
+/// above the rate of the hop does harm.
 fn rate(keys: &GatewayKeys, hop: &DirectionSpec) -> Result<Option<Rate>> {
     if let Some(given) = keys.rate {
         return Ok(given.value.0);

@@ -1,4 +1,4 @@
-//! `[[hosts]]`, `[[routers]]` and `[[links]]`: any graph.
+//! Resolves `[[hosts]]`, `[[routers]]` and `[[links]]`.
 
 use super::direction::Side;
 use super::ground::Ground;
@@ -21,7 +21,7 @@ pub(super) fn build(file: &FileKeys, span: Span, ground: &Ground<'_>) -> Result<
         return Err(Fault::new(span, "there are too many links", format!("the limit is {MAX_LINKS}")));
     }
 
-    // Nodes count in the order of the file, whatever they are: routes break ties by order.
+    // Nodes are in file order regardless of their kind: routes break ties by order.
     let mut nodes: Vec<(Span, &At<Name>, NodeKind)> =
         hosts.iter().map(|h| (h.span, &h.value.name, NodeKind::Host)).collect();
     nodes.extend(routers.iter().map(|r| (r.span, &r.value.name, NodeKind::Router)));
@@ -42,7 +42,7 @@ pub(super) fn build(file: &FileKeys, span: Span, ground: &Ground<'_>) -> Result<
     Ok(network)
 }
 
-/// Adds all links; returns their indices by the names of both directions.
+/// Adds all links. Returns their indices by the names of both directions.
 fn add_links(
     network: &mut Network,
     links: &[At<LinkKeys>],
@@ -72,8 +72,7 @@ fn add_links(
     Ok(names)
 }
 
-/// Both directions of a link: what is said of a direction goes before what is said of the link, and that
-/// before the profile.
+/// Resolves both directions of a link. Direction keys override link keys, which override the profile.
 fn directions(link: &At<LinkKeys>, ground: &Ground<'_>) -> Result<(DirectionSpec, DirectionSpec)> {
     let keys = &link.value;
     let profile = keys.profile.as_ref().map(profile::find).transpose()?;

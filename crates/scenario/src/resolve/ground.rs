@@ -1,4 +1,4 @@
-//! What resolving a direction needs besides its keys.
+//! Trace files that directions refer to, each read once.
 
 use crate::diagnostic::{Fault, Result};
 use crate::form::At;
@@ -18,7 +18,7 @@ pub(super) type Steps = Arc<[(Instant, Option<Rate>)]>;
 /// Values over time.
 type Series<T> = Arc<[(Instant, T)]>;
 
-/// The files of a scenario, each read once.
+/// Reads the trace files of a scenario and keeps their contents.
 pub(super) struct Ground<'a> {
     files: &'a dyn Files,
     steps: RefCell<BTreeMap<String, Steps>>,
@@ -30,18 +30,18 @@ impl<'a> Ground<'a> {
         Self { files, steps: RefCell::new(BTreeMap::new()), traces: RefCell::new(BTreeMap::new()) }
     }
 
-    /// Rates from a CSV file.
+    /// Returns the rates of a CSV file.
     pub(super) fn steps(&self, path: &At<Path>) -> Result<Steps> {
         self.cached(&self.steps, path, |text| trace::rates(text).map(Arc::from))
     }
 
-    /// A mahimahi trace.
+    /// Returns the opportunities of a mahimahi trace.
     pub(super) fn trace(&self, path: &At<Path>) -> Result<Arc<[Duration]>> {
         self.cached(&self.traces, path, |text| trace::mahimahi(text).map(Arc::from))
     }
 
-    /// Delays over time, and the length of the recording. `column` is that of a table, `every` the time of a
-    /// line; each with where it was given.
+    /// Returns delays over time, and the length of the recording. `column` selects a column of a table,
+    /// `every` is the time that a line covers; both with their positions.
     pub(super) fn delays(
         &self,
         path: &At<Path>,
@@ -62,7 +62,7 @@ impl<'a> Ground<'a> {
         Ok((delays.into(), recording.length))
     }
 
-    /// Losses over time, likewise.
+    /// Returns losses over time, and the length of the recording.
     pub(super) fn losses(
         &self,
         path: &At<Path>,
@@ -103,7 +103,7 @@ impl<'a> Ground<'a> {
     }
 }
 
-/// What is wrong with a file, at the place that names it.
+/// Error in a trace file, at the key that names it.
 fn wrong_file(path: &At<Path>, wrong: Wrong) -> Fault {
     Fault::new(path.span, format!("{}:{}: {}", path.value.0, wrong.line, wrong.message), wrong.label)
 }
@@ -116,7 +116,7 @@ fn table(text: &str, path: &At<Path>, column: &str, every: Option<Span>) -> Resu
     series::table(text, column).map_err(|wrong| wrong_file(path, wrong))
 }
 
-/// A file of lines has no columns to choose from.
+/// Returns an error if `column` is given for a file without columns.
 fn plain(column: Option<&At<Name>>) -> Result<()> {
     column.map_or(Ok(()), |column| {
         Err(Fault::new(column.span, "`column` goes with a table", "this file has a number in each line"))

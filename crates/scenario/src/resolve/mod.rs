@@ -1,4 +1,4 @@
-//! Keys as written to a [`Scenario`] with nothing left to interpret.
+//! Resolves the keys of a file to a [`Scenario`].
 
 mod app;
 pub(crate) mod custom;
@@ -33,18 +33,18 @@ use crate::types::{App, DirectionSpec, FlowSpec, LinkSpec, NodeSpec, ParamValue,
 use bentpipe_base::{Duration, Instant};
 use std::collections::BTreeMap;
 
-/// Most points of rates, delays, losses and fades in all directions together.
+/// Maximum number of points of rates, delays, losses and fades, summed over all directions.
 const MAX_POINTS: usize = 200_000;
-/// Most opportunities of mahimahi traces in all directions together.
+/// Maximum number of opportunities of mahimahi traces, summed over all directions.
 const MAX_OPPORTUNITIES: usize = 500_000;
 
-/// Nodes and links, and what is needed to check routes and flows against them.
+/// Nodes and links, with the data needed to check routes and flows.
 struct Network {
     nodes: Vec<NodeSpec>,
     links: Vec<LinkSpec>,
     /// Node index by name.
     by_name: BTreeMap<String, usize>,
-    /// Where each explicit route was written: router, destination, link, span.
+    /// Explicit routes with their positions: router, destination, link, span.
     routes: Vec<(usize, usize, usize, Span)>,
 }
 
@@ -53,7 +53,7 @@ impl Network {
         Self { nodes: Vec::new(), links: Vec::new(), by_name: BTreeMap::new(), routes: Vec::new() }
     }
 
-    /// Adds a node, unless its name is taken.
+    /// Adds a node. Returns false if its name is taken.
     fn add(&mut self, node: NodeSpec) -> bool {
         let fresh = self.by_name.insert(node.name.clone(), self.nodes.len()).is_none();
         self.nodes.push(node);
@@ -61,7 +61,7 @@ impl Network {
     }
 }
 
-/// Resolves a whole file. `parameters` are those of `[parameters]`; `seed` is the command line's.
+/// Resolves a whole file. `parameters` come from `[parameters]`; `seed` comes from the command line.
 pub(crate) fn scenario(
     file: FileKeys,
     parameters: Vec<(String, ParamValue)>,
@@ -131,7 +131,7 @@ fn measure(given: &At<MeasureKeys>, duration: Duration) -> Result<(Instant, Inst
     Ok((from.value, to.value))
 }
 
-/// Refuses an interval that is empty.
+/// Returns an error for an empty interval.
 fn ordered(key: &str, from: At<Instant>, to: At<Instant>) -> Result<()> {
     if from.value < to.value {
         return Ok(());
@@ -140,7 +140,7 @@ fn ordered(key: &str, from: At<Instant>, to: At<Instant>) -> Result<()> {
     Err(Fault::new(to.span, format!("`{key}` ends before it begins"), format!("it begins at {start}")))
 }
 
-/// The items of a list, or none.
+/// Items of a list, empty if it is not given.
 fn slice<T>(given: Option<&At<Vec<T>>>) -> &[T] {
     given.map_or(&[], |given| &given.value)
 }
@@ -189,8 +189,7 @@ fn network(file: &FileKeys, ground: &Ground<'_>) -> Result<Network> {
     Ok(network)
 }
 
-/// Refuses networks whose traces are longer together than a file may be: `check` writes them out for every
-/// direction.
+/// Checks the total length of all traces, because `check` writes them out for every direction.
 fn check_points(network: &Network, span: Span) -> Result<()> {
     let (mut points, mut opportunities) = (0_usize, 0_usize);
     for dynamics in network.links.iter().flat_map(|l| [&l.forward.dynamics, &l.backward.dynamics]).flatten() {
@@ -210,7 +209,7 @@ fn check_points(network: &Network, span: Span) -> Result<()> {
     Ok(())
 }
 
-/// Both directions of a ready-made link. `name` names it where a link's name is wanted.
+/// Resolves both directions of a ready-made link. `name` is used where a link's name is needed.
 pub(crate) fn profile_directions(
     name: &str,
     span: Span,
@@ -236,7 +235,7 @@ fn stop(file: &FileKeys, flows: &[FlowSpec]) -> Result<Stop> {
     Ok(stop.value)
 }
 
-/// Refuses a name that became too long by what was added to it: `check` could not print it.
+/// Returns an error for a generated name that is too long: `check` could not print it.
 fn check_name(name: &str, span: Span) -> Result<()> {
     if name.len() > MAX_NAME {
         let label = format!("it becomes `{name}`, and the limit is {MAX_NAME} characters");
@@ -245,7 +244,7 @@ fn check_name(name: &str, span: Span) -> Result<()> {
     Ok(())
 }
 
-/// Refuses networks beyond the limit.
+/// Returns an error if there are too many nodes.
 fn check_nodes(count: usize, span: Span) -> Result<()> {
     if count > MAX_NODES {
         return Err(Fault::new(span, "there are too many nodes", format!("the limit is {MAX_NODES}")));

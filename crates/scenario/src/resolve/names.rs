@@ -1,4 +1,4 @@
-//! Directions of links by name.
+//! Link directions by name.
 
 use crate::diagnostic::{Fault, Result, did_you_mean, listed};
 use crate::form::At;
@@ -6,7 +6,7 @@ use crate::scalars::Name;
 use crate::types::{Direction, LinkSpec};
 use std::collections::BTreeMap;
 
-/// Every direction by its name.
+/// All link directions by name.
 pub(super) struct Directions(BTreeMap<String, Direction>);
 
 impl Directions {

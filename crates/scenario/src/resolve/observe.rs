@@ -1,4 +1,4 @@
-//! `[[instruments]]` and `[[captures]]`.
+//! Resolves `[[instruments]]`, `[[captures]]` and `[[references]]`.
 
 use super::dynamics::step;
 use super::names::Directions;
@@ -11,26 +11,26 @@ use crate::types::{CaptureSpec, FlowSpec, InstrumentKind, InstrumentSpec, Refere
 use bentpipe_base::{Duration, Instant, Rate, Size};
 use std::collections::BTreeSet;
 
-/// Most instruments.
+/// Maximum number of instruments.
 const MAX_INSTRUMENTS: usize = 1000;
-/// Most intervals of all instruments together.
+/// Maximum number of intervals, summed over all instruments.
 const MAX_INTERVALS: u64 = 2_000_000;
-/// Rate of the paper's side channel.
+/// Default rate of a side channel, as in the paper.
 const SIDE_CHANNEL_BPS: u64 = 256_000;
 const SECOND: Duration = Duration::from_secs(1);
-/// Most captures.
+/// Maximum number of captures.
 const MAX_CAPTURES: usize = 1000;
-/// Most references.
+/// Maximum number of references.
 const MAX_REFERENCES: usize = 1000;
-/// Headers of a packet fit into this.
+/// Minimum bytes recorded of a packet: enough for its headers.
 const LEAST_SNAP: Size = Size(64);
-/// A packet is never longer.
+/// Maximum bytes recorded of a packet: packets are never longer.
 const MOST_SNAP: Size = Size(65_535);
-/// Room for the head of a file and some packets.
+/// Minimum file size: enough for the file header and some packets.
 const LEAST_LIMIT: Size = Size(4096);
-/// Largest file of a capture.
+/// Maximum file size of a capture.
 const MOST_LIMIT: Size = Size(1 << 40);
-/// File of a capture unless told otherwise.
+/// Default file size of a capture.
 const LIMIT: Size = Size(64 << 20);
 
 pub(super) fn instruments(
@@ -100,7 +100,7 @@ fn kind(keys: &InstrumentKeys, names: &Directions, flows: &[FlowSpec]) -> Result
     }
 }
 
-/// Whether a run has such a metric is up to who reads reports; here it is text.
+/// Resolves references. Metrics are not checked here: the reader of the report does that.
 pub(super) fn references(given: &[At<ReferenceKeys>]) -> Result<Vec<ReferenceSpec>> {
     if let Some(one) = given.get(MAX_REFERENCES) {
         let label = format!("the limit is {MAX_REFERENCES}");

@@ -1,4 +1,4 @@
-//! `discipline`: who is served next, and who is dropped.
+//! Resolves `discipline`, the queue discipline of a direction.
 
 use super::exactly_one;
 use crate::diagnostic::{Fault, Result};

@@ -1,4 +1,4 @@
-//! Who reaches whom, and that explicit routes do not lead in circles.
+//! Checks that flows have a path and that explicit routes do not form loops.
 
 use super::Network;
 use crate::diagnostic::{Fault, Result};
@@ -6,19 +6,19 @@ use crate::source::Span;
 use crate::types::NodeKind;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
-/// Which nodes are connected.
+/// Connected components of the network.
 pub(super) struct Reach {
     component: Vec<usize>,
 }
 
 impl Reach {
-    /// True when there is a path between two nodes.
+    /// True if there is a path between two nodes.
     pub(super) fn connected(&self, a: usize, b: usize) -> bool {
         self.component[a] == self.component[b]
     }
 }
 
-/// For each node, who is at the other end of its links, in the order of the file.
+/// Neighbours of each node, in file order.
 type Neighbours = Vec<Vec<usize>>;
 
 pub(super) fn check(network: &Network) -> Result<Reach> {
@@ -62,7 +62,7 @@ fn components(around: &Neighbours) -> Vec<usize> {
     component
 }
 
-/// Hops from every router to the router `door`; `usize::MAX` where there is no path.
+/// Returns the hops from every router to the router `door`; `usize::MAX` if there is no path.
 fn hops(network: &Network, around: &Neighbours, door: usize) -> Vec<usize> {
     let mut hops = vec![usize::MAX; around.len()];
     hops[door] = 0;
@@ -78,28 +78,28 @@ fn hops(network: &Network, around: &Neighbours, door: usize) -> Vec<usize> {
     hops
 }
 
-/// The way of packets for one host.
+/// Forwarding of packets for one host.
 struct Walk<'a> {
     network: &'a Network,
     around: &'a Neighbours,
     hops: &'a [usize],
-    /// The router before the host.
+    /// Router to which the host is attached.
     door: usize,
     target: usize,
 }
 
-/// Where a router's explicit route leads, and where it was written.
+/// Next hop of each router with an explicit route, and the route's position in the file.
 type Explicit = BTreeMap<usize, (usize, Span)>;
 
 impl Walk<'_> {
-    /// Follows packets from every router that has one of the explicit `routes` to the host.
+    /// Follows packets to the host from every router that has one of the explicit `routes`.
     fn check(&self, routes: &[usize]) -> Result<()> {
         let mut explicit = Explicit::new();
         for (node, _, link, span) in routes.iter().map(|n| self.network.routes[*n]) {
             let ends = &self.network.links[link];
             explicit.insert(node, (ends.a + ends.b - node, span));
         }
-        // Every circle has a router with an explicit route in it: fewest hops alone always lead on.
+        // Every loop contains an explicit route: routes with the fewest hops have no loops.
         let mut fine = BTreeSet::new();
         for (&start, &(_, span)) in &explicit {
             let mut passed = BTreeSet::from([start]);
@@ -124,7 +124,7 @@ impl Walk<'_> {
         explicit.get(&node).map(|(next, _)| *next).or_else(|| self.shortest(node))
     }
 
-    /// Where packets go without an explicit route: the first neighbour with fewer hops.
+    /// Next hop without an explicit route: the first neighbour with fewer hops.
     fn shortest(&self, node: usize) -> Option<usize> {
         if node == self.door {
             return Some(self.target);
@@ -140,7 +140,7 @@ impl Walk<'_> {
         &self.network.nodes[node].name
     }
 
-    /// The error for a circle through `start`, which has an explicit route.
+    /// Error for a loop through `start`, which has an explicit route.
     fn circle(&self, start: usize, explicit: &Explicit) -> Fault {
         let mut names = vec![self.name(start)];
         let mut node = self.next(start, explicit);

@@ -1,4 +1,4 @@
-//! `[satellite]`: users behind stations of one satellite, switched on the ground or on board.
+//! Resolves `[satellite]`: users behind the stations of one satellite.
 
 use super::direction::Side;
 use super::dumbbell::{link, node};
@@ -15,7 +15,7 @@ pub(super) fn build(given: &At<SatelliteKeys>, ground: &Ground<'_>) -> Result<Ne
     let side = |whose, span| Side { whose, span, forward: None, ground };
     let access = side("the access links", keys.access.span).direction(&keys.access.value)?;
     let hop = hop(keys, access.delay)?;
-    // a bent pipe is one link, to the hub and back; a switch on board parts the way up from the way down
+    // a star has one link through the satellite to the hub, a mesh has separate links up and down
     let (up, down) = match keys.topology.value {
         Topology::Star => (hop, hop),
         Topology::Mesh => (hop / 2, hop - hop / 2),
@@ -53,7 +53,7 @@ pub(super) fn build(given: &At<SatelliteKeys>, ground: &Ground<'_>) -> Result<Ne
     Ok(network)
 }
 
-/// One way over the satellite: what the access links leave.
+/// Returns the one-way delay over the satellite: what the access links leave of the RTT.
 fn hop(keys: &SatelliteKeys, access: Duration) -> Result<Duration> {
     let (one_way, taken) = (keys.rtt.value / 2, access * 2);
     if one_way < taken {

@@ -1,4 +1,4 @@
-//! `tcp = ...`: a scheme by name, or a table that changes its parameters.
+//! Resolves `tcp = ...`: a scheme by name, or a table with its parameters.
 
 use crate::diagnostic::{Fault, Result};
 use crate::form::At;
@@ -10,7 +10,7 @@ use bentpipe_tcp::cc::law::{Range, Value};
 use bentpipe_tcp::cc::probing::{ASSUME_PRIORITY, PROBE_DSCP};
 use bentpipe_tcp::{Scheme, Stack};
 
-/// A scheme for `stack`, in a network that serves low priority last or does not.
+/// Resolves a scheme for `stack`. `served_last` is true if a queue of the network serves low priority last.
 pub(super) fn resolve(given: &At<SchemeForm>, stack: Stack, served_last: bool) -> Result<Scheme> {
     let keys = match &given.value {
         SchemeForm::Named(SchemeName(scheme)) => {
@@ -34,18 +34,18 @@ pub(super) fn resolve(given: &At<SchemeForm>, stack: Stack, served_last: bool) -
     Ok(scheme)
 }
 
-/// Where the user does not say whether probes are served last, the network does: its queues know lower effort
-/// by one code point (RFC 8622).
+/// Sets the default of whether probes are served last: true if the queues do so and the probes carry the
+/// lower-effort code point (RFC 8622).
 fn trust(scheme: &mut Scheme, served_last: bool) {
     let lower_effort = match scheme.growth.get(PROBE_DSCP) {
         Some(Value::Number(code_point)) => Dscp::new(code_point as u8) == Some(Dscp::LE),
         _ => true,
     };
-    // a scheme without probes has no such parameter, and stays as it is
+    // no effect on schemes without probes, which do not have the parameter
     scheme.growth.set(ASSUME_PRIORITY, Value::Switch(served_last && lower_effort));
 }
 
-/// The scheme as the stack has it.
+/// Returns the variant of the scheme for the stack.
 fn on(scheme: Scheme, stack: Stack, span: Span) -> Result<Scheme> {
     if stack == Stack::Linux && !scheme.on_linux() {
         let known: Vec<_> = Scheme::all().filter(Scheme::on_linux).map(|s| s.name).collect();
@@ -55,8 +55,7 @@ fn on(scheme: Scheme, stack: Stack, span: Span) -> Result<Scheme> {
     Ok(scheme.on(stack))
 }
 
-/// Sets the parameters that were given. Refuses those of another scheme, values out of range, and those that
-/// do not go together.
+/// Sets the given parameters. Refuses those of other schemes, values out of range and invalid combinations.
 fn parameters(keys: &SchemeKeys, scheme: &mut Scheme) -> Result<()> {
     for (key, given) in &keys.params {
         let Some(param) = scheme.growth.law().params.iter().find(|p| p.name == *key) else {

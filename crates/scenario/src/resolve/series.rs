@@ -1,4 +1,4 @@
-//! `delay` and `loss` over time: steps, or a recording.
+//! Resolves `delay` and `loss` over time: steps, or a recording.
 
 use super::dynamics::{repeat, rising, step_or};
 use super::exactly_one;
@@ -13,12 +13,12 @@ use bentpipe_base::{Duration, Instant, Probability};
 use bentpipe_link::{Recorded, SHORTEST_STEP};
 use std::sync::Arc;
 
-/// Time that a line of a recording stands for.
+/// Default time that each line of a recording covers.
 const EVERY: Duration = Duration::from_millis(10);
-/// The column of a table that is taken.
+/// Default column of a table.
 const COLUMN: &str = "rtt";
 
-/// What both tables have.
+/// Keys that delay and loss have in common.
 struct Source<'a, T> {
     key: &'a str,
     span: Span,
@@ -102,13 +102,13 @@ impl<T: Copy> Source<'_, T> {
     }
 }
 
-/// The mean over a series from its beginning to its end, the last point without a `repeat`.
+/// Returns the mean of a series over its length; without `repeat` it ends at the last point.
 pub(super) fn mean(series: &Recorded<Duration>) -> Duration {
     let end = series.repeat.or_else(|| series.points.last().map(|p| Duration(p.0.0))).unwrap_or_default();
     let (mut sum, mut time) = (0_u128, 0_u128);
     let mut from = Instant::ZERO;
     for (i, &(_, value)) in series.points.iter().enumerate() {
-        // the first holds from the beginning on
+        // the first value holds from time zero
         let to = series.points.get(i + 1).map_or(Instant(end.0), |p| p.0);
         let length = u128::from(to.since(from).0);
         (sum, time) = (sum + length * u128::from(value.0), time + length);

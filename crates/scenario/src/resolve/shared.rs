@@ -1,4 +1,4 @@
-//! What directions share by naming it must be the same thing: the rain of a station, the slots of a pair.
+//! Directions that share the rain of a station or the slots of a pair must define them equally.
 
 use crate::diagnostic::{Fault, Result};
 use crate::source::Span;
@@ -6,8 +6,7 @@ use crate::types::LinkSpec;
 use bentpipe_link::{FadeSource, Orbit, Rain};
 use std::collections::BTreeMap;
 
-/// Refuses directions that name the same station or pair and mean another one. `span` is where the network
-/// stands.
+/// Returns an error if directions define the same station or pair differently. `span`: the network.
 pub(super) fn check(links: &[LinkSpec], span: Span) -> Result<()> {
     let mut rains: BTreeMap<&str, (Rain, &str)> = BTreeMap::new();
     let mut schedules = BTreeMap::new();
@@ -15,7 +14,7 @@ pub(super) fn check(links: &[LinkSpec], span: Span) -> Result<()> {
     for (side, name) in sides {
         let Some(dynamics) = &side.dynamics else { continue };
         if let Some(FadeSource::Rain(rain)) = dynamics.fade.as_ref().map(|f| &f.source) {
-            // how strong it is on a direction, and its scintillation, are the direction's own
+            // scale and scintillation may differ between directions
             let weather = Rain { scale: 1.0, scintillation_db: 0.0, ..rain.clone() };
             let (first, of) = rains.entry(&rain.station).or_insert((weather.clone(), name));
             if *first != weather {

@@ -1,4 +1,4 @@
-//! The options of `[host]` and of flows to the configurations of both ends.
+//! Resolves the TCP options of `[host]` and flows to the configurations of both ends.
 
 use super::scheme;
 use crate::diagnostic::{Fault, Result};
@@ -11,23 +11,22 @@ use bentpipe_tcp::{
     Config, DelayedAck, GrantConfig, Jitter, JitterKind, KeepAlive, Options, ReceiveBuffer, RtoConfig, Stack,
 };
 
-/// Largest window without the window scale option, in bytes (RFC 9293, section 3.1).
+/// Maximum window without window scaling, in bytes (RFC 9293, section 3.1).
 const UNSCALED: u64 = 65_535;
-/// Largest scale (RFC 7323, section 2.3).
+/// Maximum window scale (RFC 7323, section 2.3).
 const MAX_SCALE: u32 = 14;
-/// Largest payload: what an IPv4 packet holds besides 40 bytes of headers.
+/// Maximum payload of a segment: an IPv4 packet less 40 bytes of headers.
 const MAX_SEGMENT: u64 = 65_495;
-/// Largest share of lost packets that a granted rate may be believed beside.
+/// Maximum loss rate for `fallback`.
 const MOST_FALLBACK: f64 = 0.5;
-/// A retransmission timeout shorter than this is a slip.
+/// Minimum retransmission timeout; less is taken for a mistake.
 const SHORTEST_RTO: Duration = Duration::from_millis(1);
-/// A peer is not asked more often than once in this time.
+/// Minimum of keep-alive times.
 const SHORTEST_KEEP_ALIVE: Duration = Duration::from_secs(1);
-/// Delayed ACKs are sent in less than this (RFC 9293, section 3.8.6.3).
+/// Delayed ACKs must be sent in less than this (RFC 9293, section 3.8.6.3).
 const LONGEST_DELAYED_ACK: Duration = Duration::from_millis(500);
 
-/// The sender's and the receiver's configuration. `served_last`: a queue of the network serves low priority
-/// last.
+/// Returns the configurations of sender and receiver. `served_last`: a queue serves low priority last.
 pub(super) fn configs(keys: &TcpKeys, served_last: bool) -> Result<(Config, Config)> {
     let stack = keys.stack.map_or(Stack::default(), |v| v.value);
     let default = match stack {
@@ -58,8 +57,7 @@ pub(super) fn configs(keys: &TcpKeys, served_last: bool) -> Result<(Config, Conf
         ecn: keys.ecn.map_or(default.ecn, |v| v.value.0),
         probe_option: keys.probe_option.map_or(default.probe_option, |v| v.value),
         grant: keys.grant.as_ref().map_or(Ok(None), grant)?,
-        // Jitter is the data sender's; a receiver that delayed its ACKs at random would be another
-        // experiment.
+        // Only the data sender has jitter: randomly delayed ACKs would be a different experiment.
         jitter: None,
         time_wait: keys.time_wait.map_or(default.time_wait, |v| v.value),
         max_timeouts: keys.max_timeouts.map_or(default.max_timeouts, |v| v.value.0 as u32),
@@ -67,7 +65,7 @@ pub(super) fn configs(keys: &TcpKeys, served_last: bool) -> Result<(Config, Conf
         keep_alive: keys.keep_alive.as_ref().map_or(Ok(default.keep_alive), |k| keep_alive(&k.value))?,
     };
     let mut sender = Config { jitter: jitter(keys), ..receiver.clone() };
-    // An old sender does not ask for SACK, whatever its peer could do.
+    // A sender whose scheme does not use SACK does not offer it.
     sender.options.sack &= scheme.wants_sack();
     Ok((sender, receiver))
 }
@@ -84,7 +82,7 @@ fn segment(keys: &TcpKeys, default: u16) -> Result<u16> {
     }
 }
 
-/// The rate that the network grants.
+/// Resolves the rate that the network grants.
 fn grant(given: &At<GrantForm>) -> Result<Option<GrantConfig>> {
     let keys = match &given.value {
         GrantForm::Plain(rate) => return Ok(rate.0.map(GrantConfig::constant)),
@@ -130,7 +128,7 @@ fn bytes(window: Window, mss: u16) -> Size {
     }
 }
 
-/// The receive window, which must be one that the option can express.
+/// Resolves the receive window, which the window scale option must be able to express.
 fn window(keys: &TcpKeys, options: Options, mss: u16, default: ReceiveBuffer) -> Result<ReceiveBuffer> {
     let buffer = match keys.window.as_ref().map(|w| &w.value) {
         None => default,

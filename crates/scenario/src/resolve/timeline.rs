@@ -1,4 +1,4 @@
-//! `[[timeline]]`: changes of links during the run.
+//! Resolves `[[timeline]]`: changes of links during the run.
 
 use super::names::Directions;
 use crate::diagnostic::{Fault, Result};
@@ -10,13 +10,13 @@ use bentpipe_base::{Duration, Instant};
 use bentpipe_link::{Change, Orbit};
 use std::collections::BTreeMap;
 
-/// Most changes of a run.
+/// Maximum number of changes of a run.
 const MAX_CHANGES: usize = 20_000;
 
-/// The times in which the timeline takes a direction down.
+/// Periods in which the timeline takes a direction down.
 type Outages = BTreeMap<Direction, Vec<(Instant, Instant, Span)>>;
 
-/// Puts the changes of a timeline on the links.
+/// Adds the changes of a timeline to the links.
 pub(super) fn apply(
     timeline: &[At<TimelineKeys>],
     links: &mut [LinkSpec],
@@ -54,7 +54,7 @@ pub(super) fn apply(
     for link in links {
         for side in [&mut link.forward, &mut link.backward] {
             if let Some(dynamics) = &mut side.dynamics {
-                // stable: of two changes at one instant the later in the file wins
+                // stable: of two changes at the same time, the later one in the file wins
                 dynamics.changes.sort_by_key(|(at, _)| *at);
             }
         }
@@ -73,7 +73,7 @@ fn changes_of(links: &mut [LinkSpec], direction: Direction) -> &mut Vec<(Instant
     &mut side.dynamics.get_or_insert_default().changes
 }
 
-/// Refuses to set what something else on the direction sets all the time.
+/// Returns an error for a property that other dynamics of the direction override.
 fn has_effect(entry: &At<TimelineKeys>, side: &DirectionSpec) -> Result<()> {
     let keys = &entry.value;
     let Some(dynamics) = &side.dynamics else { return Ok(()) };
@@ -100,7 +100,7 @@ fn has_effect(entry: &At<TimelineKeys>, side: &DirectionSpec) -> Result<()> {
     }
 }
 
-/// What an entry changes, and when the outage that it begins is over.
+/// Returns the change of an entry, and the end of its outage if it has one.
 fn change(entry: &At<TimelineKeys>) -> Result<(Change, Option<Instant>)> {
     let keys = &entry.value;
     if let (Some(up), Some(_)) = (keys.up, keys.outage) {
@@ -125,7 +125,7 @@ fn change(entry: &At<TimelineKeys>) -> Result<(Change, Option<Instant>)> {
     Ok((change, keys.outage.map(|o| keys.at.value + o.value)))
 }
 
-/// Refuses outages that run into each other: the end of the first would cut the second short.
+/// Returns an error for overlapping outages: the end of the first would cut the second short.
 fn apart(mut outages: Vec<(Instant, Instant, Span)>) -> Result<()> {
     outages.sort_by_key(|(from, ..)| *from);
     for two in outages.windows(2) {

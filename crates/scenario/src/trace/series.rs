@@ -1,22 +1,21 @@
-//! Recordings of delay and loss: a number per line, or IRTT's round trips as the LENS dataset has them.
+//! Recordings of delay and loss: one number per line, or IRTT data in the format of the LENS dataset.
 //!
-//! Source of the second: Zhao and Pan, "LENS: a LEO satellite network measurement dataset", ACM MMSys 2024:
-//! `timestamp,rtt,uplink,downlink`, the time in nanoseconds (or, in its files of `ping`, seconds), the others
-//! in milliseconds; -1 for a lost packet, in `rtt` where it is not known which way; then the other columns of
-//! the row say 0. Its packets were sent every 10 ms.
+//! Source of the LENS format: Zhao and Pan, "LENS: a LEO satellite network measurement dataset", ACM MMSys
+//! 2024. Columns `timestamp,rtt,uplink,downlink`: time in nanoseconds (in its `ping` files, in seconds),
+//! the others in milliseconds. -1 is a lost packet; -1 in `rtt` means that the direction of the loss is not
+//! known. The other columns of such a row are 0. Packets were sent every 10 ms.
 
 use super::{Wrong, lines, wrong};
 use crate::quantity::{self, exact};
 use bentpipe_base::{Duration, Instant, Probability};
 use bentpipe_link::SHORTEST_STEP;
 
-/// Most lines of a recording.
+/// Maximum number of lines of a recording.
 const MAX_LINES: usize = 100_000;
-/// From so many digits on a time is in nanoseconds: as seconds it would be beyond any clock.
+/// Times with at least this many digits are in nanoseconds: in seconds they would be out of range.
 const NANOSECOND_DIGITS: usize = 15;
 
-/// What a recording holds: from each instant on a delay, or `None` for a packet that was lost; and how long
-/// it is.
+/// Contents of a recording: samples with their times, and the total length.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Recording {
     pub(crate) samples: Vec<(Instant, Sample)>,
@@ -30,18 +29,18 @@ pub(crate) enum Sample {
     Delay(Duration),
     /// The packet was lost.
     Lost,
-    /// The packet was lost on the other way: nothing is known of this one.
+    /// The packet was lost in the other direction, so nothing is known about this one.
     Unknown,
 }
 
-/// True when the first line is the header of a table.
+/// True if the first line is a table header.
 pub(crate) fn is_table(text: &str) -> bool {
     text.lines()
         .next()
         .is_some_and(|first| first.contains(',') && first.contains(|c: char| c.is_alphabetic()))
 }
 
-/// A delay in milliseconds per line, each for `every`; -1 for a lost packet.
+/// Parses one delay in milliseconds per line, each lasting `every`; -1 is a lost packet.
 pub(crate) fn delays(text: &str, every: Duration) -> Result<Recording, Wrong> {
     let samples = plain(text, every, |n, line| {
         sample(line, 1).ok_or_else(|| {
@@ -53,7 +52,7 @@ pub(crate) fn delays(text: &str, every: Duration) -> Result<Recording, Wrong> {
     Ok(Recording { samples, length })
 }
 
-/// A probability per line, each for `every`; and how long it is.
+/// Parses one probability per line, each lasting `every`. Also returns the total length.
 pub(crate) fn losses(text: &str, every: Duration) -> Result<(Vec<(Instant, Probability)>, Duration), Wrong> {
     let samples = plain(text, every, |n, line| {
         let p = line.parse::<f64>().ok().and_then(Probability::new);
@@ -89,7 +88,7 @@ fn plain<T>(
     }
 }
 
-/// A column of a table with the header `timestamp,...`. Half of `rtt` is taken for one way.
+/// Parses a column of a table with the header `timestamp,...`. Half of `rtt` is used as the one-way delay.
 pub(crate) fn table(text: &str, column: &str) -> Result<Recording, Wrong> {
     let mut lines = lines(text);
     let names: Vec<&str> = lines.next().map_or("", |first| first.1).split(',').map(str::trim).collect();
@@ -128,7 +127,7 @@ pub(crate) fn table(text: &str, column: &str) -> Result<Recording, Wrong> {
             .enumerate()
             .filter(|(i, name)| *i != own && matches!(**name, "rtt" | "uplink" | "downlink"));
         for (i, _) in others {
-            // a packet that was lost elsewhere says 0 here, unless nobody knows where
+            // a packet lost in the other direction has 0 here, unless the direction of the loss is not known
             if value(i, 1)? == Sample::Lost && sample != Sample::Lost {
                 sample = if Some(i) == shared || halves == 2 { Sample::Lost } else { Sample::Unknown };
             }
@@ -148,7 +147,7 @@ pub(crate) fn table(text: &str, column: &str) -> Result<Recording, Wrong> {
     finish(all)
 }
 
-/// Counts the time from the first row on. The last holds as long as the others do on average.
+/// Makes times relative to the first row. The last sample lasts as long as the others on average.
 fn finish(all: Vec<(u64, Sample)>) -> Result<Recording, Wrong> {
     let (Some(&(first, _)), Some(&(last, _))) = (all.first(), all.last()) else {
         return Err(wrong(2, "the recording is empty", "it needs at least two rows"));
@@ -165,7 +164,7 @@ fn finish(all: Vec<(u64, Sample)>) -> Result<Recording, Wrong> {
     Ok(Recording { samples, length })
 }
 
-/// Nanoseconds.
+/// Parses a timestamp into nanoseconds.
 fn timestamp(text: &str) -> Option<u64> {
     let digits = !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit());
     if digits && text.len() >= NANOSECOND_DIGITS {
@@ -178,7 +177,7 @@ fn timestamp(text: &str) -> Option<u64> {
     exact(number, 1_000_000_000).ok()
 }
 
-/// Milliseconds, or -1; `halves` is 2 for what two ways take.
+/// Parses milliseconds or -1. `halves` is 2 if the value covers both directions.
 fn sample(text: &str, halves: u64) -> Option<Sample> {
     let ms = text.parse::<f64>().ok()?;
     if ms.total_cmp(&-1.0).is_eq() {
@@ -189,8 +188,8 @@ fn sample(text: &str, halves: u64) -> Option<Sample> {
 }
 
 impl Recording {
-    /// The delays: a packet that was lost has that of the one before, at the beginning that of the next.
-    /// `None` when all were lost.
+    /// Delays over time. A lost packet gets the delay of the one before, at the beginning that of the next.
+    /// `None` if all packets were lost.
     pub(crate) fn delays(&self) -> Option<Vec<(Instant, Duration)>> {
         let known = |s: &(Instant, Sample)| match s.1 {
             Sample::Delay(delay) => Some(delay),
@@ -204,7 +203,7 @@ impl Recording {
         Some(merged(self.samples.iter().map(hold)))
     }
 
-    /// The losses: 1 where a packet was lost.
+    /// Loss probabilities over time: 1 for a lost packet, else 0.
     pub(crate) fn losses(&self) -> Vec<(Instant, Probability)> {
         let p = |s: &(Instant, Sample)| {
             (s.0, if s.1 == Sample::Lost { Probability::ONE } else { Probability::ZERO })
@@ -213,7 +212,7 @@ impl Recording {
     }
 }
 
-/// Without values that repeat the one before.
+/// Removes samples that repeat the value before.
 pub(crate) fn merged<T: Copy + PartialEq>(samples: impl Iterator<Item = (Instant, T)>) -> Vec<(Instant, T)> {
     let mut all: Vec<(Instant, T)> = Vec::new();
     for (at, value) in samples {
@@ -248,7 +247,7 @@ mod tests {
         assert_eq!(delays("-1\n-1\n", TEN).unwrap().delays(), None);
     }
 
-    /// The example of the dataset's description, with what each column makes of it.
+    /// The example of the dataset's description, evaluated for each column.
     #[test]
     fn a_table_of_irtt_says_which_way_a_packet_was_lost() {
         let text = "timestamp,rtt,uplink,downlink\n1705744800616897349,0,0,-1\n1705744800626565141,120.126123,72.439368,47.68675\n\

@@ -1,4 +1,4 @@
-//! One direction of a link, with all that changes on it.
+//! Writes one direction of a link with all its dynamics.
 
 use super::{at, buffer, quoted, rate, size, time};
 use crate::form::Word as _;
@@ -27,7 +27,7 @@ pub(super) fn direction(d: &DirectionSpec) -> String {
     format!("{{ {} }}", parts.join(", "))
 }
 
-/// With every parameter; `None` for the default.
+/// Writes a discipline with all parameters; `None` for the default.
 fn discipline(discipline: Discipline) -> Option<String> {
     let word = |word: &PlainDiscipline| Some(quoted(word.word()));
     match discipline {
@@ -61,7 +61,7 @@ fn series<T: Copy>(series: &Recorded<T>, value: impl Fn(T) -> String) -> String 
     format!("{{ steps = [{}]{repeat} }}", points.join(", "))
 }
 
-/// All but the timeline, which has tables of its own.
+/// Everything except the timeline, which has its own tables.
 fn dynamics(d: &Dynamics) -> Vec<String> {
     let parts = [
         d.capacity.as_ref().map(capacity),
@@ -95,7 +95,7 @@ fn decibel(db: f64) -> String {
     quoted(&format!("{db} dB"))
 }
 
-/// A range of times, or one.
+/// A range of times, or a single time.
 fn times(least: Duration, most: Duration) -> String {
     if least == most { time(least) } else { format!("[{}, {}]", time(least), time(most)) }
 }

@@ -1,4 +1,4 @@
-//! A flow, less its TCP.
+//! Writes a flow without its TCP options.
 
 use super::{at, line, quoted, rate, size, time};
 use crate::types::{App, FlowSpec, NodeSpec, Pattern, Reader, Start};

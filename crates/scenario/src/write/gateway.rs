@@ -1,4 +1,4 @@
-//! A gateway.
+//! Writes a gateway.
 
 use super::observe::name;
 use super::{line, quoted, rate, size};

@@ -1,4 +1,4 @@
-//! A scenario back to TOML, with every default explicit: what `bentpipe check` prints.
+//! Writes a scenario as TOML with every default explicit, for `bentpipe check`.
 
 mod direction;
 mod flow;
@@ -14,8 +14,7 @@ use core::fmt::Write as _;
 
 /// Writes a scenario as a file that loads back to an equal value.
 ///
-/// That holds for what [`crate::load`] returned; a scenario built in code may hold what no file can say,
-/// such as a receiver with other options than its sender.
+/// This holds for scenarios from [`crate::load`]. One built in code may contain what a file cannot express.
 pub fn to_toml(scenario: &Scenario) -> String {
     let mut out = String::new();
     head(&mut out, scenario);
@@ -89,7 +88,7 @@ fn write_link(out: &mut String, link: &LinkSpec, nodes: &[NodeSpec]) {
     line(out, "backward", &direction::direction(&link.backward));
 }
 
-/// Options that all flows share go to `[host]`; each flow keeps the rest.
+/// Options that all flows share go to `[host]`; each flow keeps the others.
 fn write_flows(out: &mut String, scenario: &Scenario) {
     let options: Vec<_> = scenario.flows.iter().map(tcp::of).collect();
     let Some((first, _)) = options.first() else { return };
@@ -128,7 +127,7 @@ fn at(instant: Instant) -> String {
 }
 
 fn size(bytes: Size) -> String {
-    // 128 segments of 1000 B are 125 KiB, but nobody would recognise them.
+    // 128 segments of 1000 B are 125 KiB, but 128000 B is easier to recognise.
     let round = bytes.0.is_multiple_of(1000);
     quoted(&if round { format!("{} B", bytes.0) } else { bytes.to_string() })
 }

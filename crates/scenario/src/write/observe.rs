@@ -1,4 +1,4 @@
-//! The timeline, the instruments and the captures.
+//! Writes the timeline, the instruments and the captures.
 
 use super::{at, buffer, line, quoted, rate, size, time};
 use crate::types::{Direction, InstrumentKind, LinkSpec, Scenario};

@@ -1,4 +1,4 @@
-//! The options of `[host]`.
+//! Writes the options of `[host]`.
 
 use super::{at, quoted, rate, size, time};
 use crate::form::Word as _;
@@ -10,10 +10,10 @@ use bentpipe_tcp::{
 };
 use core::fmt::Write as _;
 
-/// The options of a flow, and those that its receiver has different, as a table.
+/// Returns the options of a flow, and a table of those in which its receiver differs.
 pub(super) fn of(flow: &FlowSpec) -> (Vec<(&'static str, String)>, Option<String>) {
     let (sender, receiver) = (&flow.sender, &flow.receiver);
-    // what one set of keys makes of both ends
+    // the configuration of a receiver with the sender's keys
     let same = Config {
         jitter: None,
         options: Options { sack: receiver.options.sack, ..sender.options },
@@ -24,14 +24,14 @@ pub(super) fn of(flow: &FlowSpec) -> (Vec<(&'static str, String)>, Option<String
     }
     let base = options(sender, sender);
     let own = options(receiver, receiver);
-    // jitter is the sender's alone
+    // only the sender has jitter
     let differs = |n: &usize| base[*n].1 != own[*n].1 && !base[*n].0.starts_with("jitter");
     let own: Vec<String> =
         (0..own.len()).filter(differs).map(|n| format!("{} = {}", own[n].0, own[n].1)).collect();
     (base, Some(format!("{{ {} }}", own.join(", "))))
 }
 
-/// Every option of `[host]`, in the order of the table of keys.
+/// Returns every option of `[host]`, in the order of the table of keys.
 fn options(sender: &Config, receiver: &Config) -> Vec<(&'static str, String)> {
     let switch = |on: bool| on.to_string();
     let limit = |limit: Option<Size>| limit.map_or_else(|| quoted("unlimited"), size);
@@ -62,7 +62,7 @@ fn options(sender: &Config, receiver: &Config) -> Vec<(&'static str, String)> {
         ("probe_option", switch(sender.probe_option)),
         ("grant", grant(sender)),
         ("timestamps", switch(sender.options.timestamps)),
-        // The sender's is already what its scheme makes of it.
+        // The sender's value depends on its scheme; the receiver's is that of the key.
         ("sack", switch(receiver.options.sack)),
         ("window_scale", switch(sender.options.window_scale)),
         ("mss_option", switch(sender.options.mss)),

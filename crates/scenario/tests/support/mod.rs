@@ -1,4 +1,4 @@
-//! Two small files that load, and ways to break them.
+//! Small valid files, and functions to modify them.
 
 use bentpipe_scenario::{Scenario, Source, load};
 
@@ -96,7 +96,7 @@ from = "a"
 to = "b"
 "#;
 
-/// `text` with the first `from` replaced; it must be there.
+/// Returns `text` with the first `from` replaced, which must be present.
 #[allow(dead_code, reason = "not every test file uses it")]
 pub(crate) fn edit(text: &str, from: &str, to: &str) -> String {
     assert!(text.contains(from), "{from:?} is not in the file");
@@ -108,13 +108,13 @@ pub(crate) fn sets(sets: &[(&str, &str)]) -> Vec<(String, String)> {
     sets.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect()
 }
 
-/// Loads a text that must be fine.
+/// Loads a valid text.
 #[allow(dead_code, reason = "not every test file uses it")]
 pub(crate) fn loads(text: &str, with: &[(&str, &str)]) -> Scenario {
     load(&Source::new("test.toml", text), &sets(with), None).unwrap_or_else(|error| panic!("{error}\n{text}"))
 }
 
-/// Loads a text that must be refused with exactly this picture.
+/// Checks that a text is refused with exactly this error.
 #[allow(dead_code, reason = "not every test file uses it")]
 #[track_caller]
 pub(crate) fn refuses(text: &str, with: &[(&str, &str)], picture: &str) {
@@ -124,7 +124,7 @@ pub(crate) fn refuses(text: &str, with: &[(&str, &str)], picture: &str) {
     }
 }
 
-/// Everything that can change on a link, every application, and everything that looks on.
+/// A file with all dynamics, applications and instruments.
 #[allow(dead_code, reason = "not every test file uses it")]
 pub(crate) const RICH: &str = r#"schema = 1
 title = "everything"
@@ -272,7 +272,7 @@ snap = "96 B"
 limit = "1 MB"
 "#;
 
-/// Stations of a satellite that switches on board.
+/// Stations of a satellite that forwards on board.
 #[allow(dead_code, reason = "not every test file uses it")]
 pub(crate) const SATELLITE: &str = r#"schema = 1
 title = "a mesh"
@@ -297,13 +297,13 @@ from = "user"
 to = "user3"
 "#;
 
-/// A dumbbell with more keys on its bottleneck.
+/// A dumbbell with additional keys of its bottleneck.
 #[allow(dead_code, reason = "not every test file uses it")]
 pub(crate) fn bottleneck(lines: &str) -> String {
     edit(DUMBBELL, "loss = \"$loss\"\n", &format!("loss = \"$loss\"\n{lines}\n"))
 }
 
-/// Each line on a bottleneck is refused with this message, at these underlined characters, with this label.
+/// Checks for each line of a bottleneck the message, underlined text and label of its error.
 #[allow(dead_code, reason = "not every test file uses it")]
 #[track_caller]
 pub(crate) fn refused(cases: &[(&str, &str, &str, &str)]) {
@@ -312,7 +312,7 @@ pub(crate) fn refused(cases: &[(&str, &str, &str, &str)]) {
     }
 }
 
-/// Loads a text that must be refused with this message, these underlined characters and this label.
+/// Checks the message, underlined text and label with which a text is refused.
 #[allow(dead_code, reason = "not every test file uses it")]
 #[track_caller]
 pub(crate) fn points_at(text: &str, message: &str, underlined: &str, label: &str) {

@@ -1,10 +1,11 @@
-//! Applications of a scenario as those of hosts.
+//! Creates the applications of a scenario.
 
 use bentpipe_base::{Purpose, World};
 use bentpipe_nodes::{Answerer, Asker, Paced, Reader, Typist, Writer};
 use bentpipe_scenario as spec;
 
-/// What the opening and the accepting end write. What is random comes from a stream of the flow's own.
+/// Returns the writing applications of the connecting and the accepting end. They use a random stream of
+/// the flow's own.
 pub fn writers(world: &mut World, flow: &spec::FlowSpec) -> (Writer, Writer) {
     let mut rng = || world.open_rng(&flow.name, Purpose::Application);
     let writer = match flow.app {
@@ -20,7 +21,7 @@ pub fn writers(world: &mut World, flow: &spec::FlowSpec) -> (Writer, Writer) {
     (writer, Writer::Silent)
 }
 
-/// How the receiving application of a scenario reads.
+/// Returns the receiving application.
 pub const fn reader(reader: &spec::Reader) -> Reader {
     match *reader {
         spec::Reader::Eager => Reader::Eager,

@@ -1,4 +1,4 @@
-//! Flows of a scenario as connections and datagrams of hosts.
+//! Creates the flows of a scenario as connections and datagrams of hosts.
 
 use super::{Carries, FlowEnds, apps};
 use crate::routes::RouteTable;
@@ -9,7 +9,7 @@ use bentpipe_scenario as spec;
 use bentpipe_tcp::Config;
 use std::sync::Arc;
 
-/// First port of a host's listeners and of its calls. Each host counts its own.
+/// First port that each host uses.
 const FIRST_PORT: u32 = 1024;
 
 pub(super) fn add(
@@ -41,12 +41,12 @@ pub(super) fn add(
     ends
 }
 
-/// True when the data comes from the host that accepts the connection.
+/// True if the host that accepts the connection sends the data.
 const fn answers(flow: &spec::FlowSpec) -> bool {
     matches!(flow.app, spec::App::Requests { .. })
 }
 
-/// Index of the host where the flow's data comes from.
+/// Index of the host that sends the flow's data.
 pub(super) const fn sends(flow: &spec::FlowSpec) -> usize {
     if answers(flow) { flow.to } else { flow.from }
 }
@@ -60,10 +60,10 @@ const fn carries(app: &spec::App) -> Carries {
     }
 }
 
-/// A host and a port there.
+/// A host with its address and a port.
 type End = (NodeId, Addr, u16);
 
-/// The flow's sender and receiver are where its data comes from and goes to, whoever opens the connection.
+/// `from` and `to` of the result are the source and destination of the data, whoever connects.
 fn add_connection(
     sim: &mut Simulation,
     flow: &spec::FlowSpec,
@@ -93,7 +93,7 @@ fn add_datagrams(sim: &mut Simulation, from: End, to: End, stream: &Stream) {
     }
 }
 
-/// The next port of each host.
+/// Next free port of each host.
 struct PortCounter {
     used: Vec<u32>,
 }
@@ -102,18 +102,18 @@ impl PortCounter {
     fn next(&mut self, host: usize) -> u16 {
         let port = FIRST_PORT + self.used[host];
         self.used[host] += 1;
-        // the scenario parser allows at most 50 000 flows at a host
+        // the scenario parser limits a host to 50 000 flows
         u16::try_from(port).expect("a host has fewer flows than ports")
     }
 }
 
-/// Flows that are configured alike share one configuration: less memory to walk through.
+/// Flows with equal configurations share one, which saves memory.
 #[derive(Default)]
 struct Configs(Vec<Arc<Config>>);
 
 impl Configs {
     fn share(&mut self, config: &Config) -> Arc<Config> {
-        // flows of one group follow each other, so the last ones are the likely ones
+        // flows of a group are adjacent, so compare with the latest configurations
         if let Some(same) = self.0.iter().rev().take(4).find(|c| ***c == *config) {
             return Arc::clone(same);
         }

@@ -1,4 +1,4 @@
-//! Links of a scenario as nodes.
+//! Creates the links of a scenario.
 
 use crate::routes::Hop;
 use crate::world::Simulation;
@@ -9,14 +9,14 @@ use bentpipe_network::End;
 use bentpipe_scenario as spec;
 use std::collections::BTreeMap;
 
-/// For each node: where its ports lead.
+/// For each node, the destinations of its ports.
 pub(super) type Ports = Vec<Vec<Hop>>;
 
-/// What stands at the beginning of a direction, in the order in which packets that go into it pass: gateways
-/// and nodes whose first port leads back, and whose second leads on.
+/// Gateways and custom nodes at the start of each direction, in the order in which packets pass. Port 0 of
+/// each leads back, port 1 leads on.
 pub(super) type Chains = BTreeMap<spec::Direction, Vec<NodeId>>;
 
-/// Links, and where each node's ports lead.
+/// Adds the links. Returns the destinations of each node's ports.
 pub(super) fn add(
     sim: &mut Simulation,
     scenario: &spec::Scenario,
@@ -46,8 +46,8 @@ pub(super) fn add(
     (links, ports)
 }
 
-/// What the report compares goodput with: the link's own rate, or the mean of the trace or of the slots that
-/// take its place.
+/// Returns the rate with which the report compares goodput: the link's own rate, or the mean of the trace
+/// or slots that replace it.
 fn nominal_bps(d: &DirectionSpec) -> u64 {
     let Some(dynamics) = &d.dynamics else { return d.rate.bps() };
     let trace = dynamics.capacity.as_ref().and_then(CapacityTrace::mean_rate).map(Rate::bps);

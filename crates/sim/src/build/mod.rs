@@ -1,4 +1,4 @@
-//! Values -> nodes: builds the network that a scenario describes.
+//! Builds the network of a scenario.
 
 pub mod apps;
 mod flows;
@@ -11,49 +11,49 @@ use bentpipe_gateway::Gateway;
 use bentpipe_nodes::{Host, Router};
 use bentpipe_scenario as spec;
 
-/// Where a flow's two ends are: `from` is the end where its data comes from. Of requests that is the host
-/// that answers, though the other one opened the connection.
+/// The two ends of a flow. `from` sends the data; of requests it is the host that answers, although the
+/// other one opens the connection.
 #[derive(Clone, Copy, Debug)]
 pub struct FlowEnds {
-    /// What the flow carries.
+    /// Kind of traffic.
     pub carries: Carries,
     /// The sender's host and port.
     pub from: (NodeId, Addr, u16),
     /// The receiver's host and port.
     pub to: (NodeId, Addr, u16),
-    /// When it starts.
+    /// Start time.
     pub start: Instant,
-    /// Lowest rate on the way of the data, bit/s.
+    /// Lowest rate on the path of the data, bit/s.
     pub path_bps: u64,
 }
 
-/// What a flow carries, and so where its figures are.
+/// Kind of traffic of a flow. It determines where its measurements are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Carries {
-    /// One stream over TCP.
+    /// A byte stream over TCP.
     Stream,
-    /// Answers to requests over TCP.
+    /// Responses to requests over TCP.
     Answers,
-    /// What is typed, over TCP.
+    /// Typing over TCP.
     Typing,
-    /// Datagrams over UDP.
+    /// UDP datagrams.
     Datagrams,
 }
 
-/// A built network with the names its reports need.
+/// A built network, with the names that reports need.
 #[derive(Debug)]
 pub struct Network {
     /// The network.
     pub sim: Simulation,
     /// Ends of each flow, in the scenario's order.
     pub flows: Vec<FlowEnds>,
-    /// Link nodes with their names, forward and backward of each link in turn.
+    /// Names and nodes of links, forward and backward of each link in turn.
     pub links: Vec<(String, NodeId)>,
-    /// Gateways with their names, in the scenario's order.
+    /// Names and nodes of gateways, in the scenario's order.
     pub gateways: Vec<(String, NodeId)>,
-    /// Nodes of kinds that are not built in, likewise, with their kinds.
+    /// Names, kinds and nodes of custom nodes, in the scenario's order.
     pub customs: Vec<(String, &'static str, NodeId)>,
-    /// Of each node of the scenario: its port, where something else lies in place of a host.
+    /// For each node of the scenario, the open port in place of a host, if any.
     pub ports: Vec<Option<NodeId>>,
 }
 
@@ -72,7 +72,7 @@ pub fn build(scenario: &spec::Scenario) -> Network {
     Network { sim, flows, links, gateways, customs, ports: vec![None; nodes.len()] }
 }
 
-/// Gives hosts the addresses that they have live, for rules that speak of such.
+/// Gives hosts the addresses that they have in live runs, because gateway rules refer to them.
 fn name_hosts(sim: &mut Simulation, scenario: &spec::Scenario) {
     if scenario.gateways.iter().all(|gateway| gateway.policy.rules.is_empty()) {
         return;
@@ -84,8 +84,8 @@ fn name_hosts(sim: &mut Simulation, scenario: &spec::Scenario) {
     }
 }
 
-/// Builds the links and routers of `scenario` with a port in place of each host, and no flows: a driver
-/// brings the packets. Packets go to `Addr(i)`, the host's place among the nodes.
+/// Builds the links and routers of `scenario` with an open port in place of each host, and no flows: a
+/// driver supplies the packets. The address of a host is `Addr(i)`, with its index among the nodes.
 pub fn build_open(scenario: &spec::Scenario) -> Network {
     let mut sim = Simulation::new(scenario.seed);
     let is_host = |node: &spec::NodeSpec| node.kind == spec::NodeKind::Host;
@@ -102,7 +102,7 @@ pub fn build_open(scenario: &spec::Scenario) -> Network {
     Network { sim, flows: Vec::new(), links, gateways, customs, ports }
 }
 
-/// What the way from one host to another carries, bit/s: the lowest rate on it; 0 without a way.
+/// Returns the lowest rate on the path between two hosts in bit/s; 0 without a path.
 pub fn lowest_rate(scenario: &spec::Scenario, from: usize, to: usize) -> u64 {
     let mut sim = Simulation::new(scenario.seed);
     let nodes: Vec<NodeId> = scenario.nodes.iter().map(|_| sim.add_open_end()).collect();
@@ -110,7 +110,7 @@ pub fn lowest_rate(scenario: &spec::Scenario, from: usize, to: usize) -> u64 {
     RouteTable::new(scenario, &hops, &[from, to]).lowest_rate(from, to)
 }
 
-/// What stands at the beginnings of links.
+/// Nodes at the start of links.
 #[derive(Default)]
 struct Middle {
     gateways: Vec<(String, NodeId)>,

@@ -1,4 +1,4 @@
-//! What a report says about one flow.
+//! Report of a flow.
 
 use super::probes;
 use crate::build::{Carries, FlowEnds, Network};
@@ -13,7 +13,7 @@ use bentpipe_scenario::{FlowSpec, Reader, Scenario};
 use bentpipe_tcp::cc::Fallback;
 use bentpipe_tcp::{Connection, ReceiveBuffer};
 
-/// Reports on flow `i`, whose goodput was `goodput_bps`.
+/// Reports on flow `i` with the given goodput.
 pub(crate) fn flow_report(scenario: &Scenario, net: &mut Network, i: usize, goodput_bps: f64) -> FlowReport {
     let (spec, ends) = (&scenario.flows[i], net.flows[i]);
     let kind = match datagrams_of(net, &ends) {
@@ -34,7 +34,7 @@ pub(crate) fn flow_report(scenario: &Scenario, net: &mut Network, i: usize, good
     FlowReport { context, ..FlowReport::new(&*spec.name, ends.start, goodput_bps, kind) }
 }
 
-/// A connection of a scenario.
+/// Report of a TCP flow of a scenario.
 fn connection(scenario: &Scenario, net: &mut Network, i: usize, ends: &FlowEnds) -> TcpReport {
     let now = net.sim.now();
     let requests = flow::asker(&net.sim, ends).map(requests);
@@ -42,7 +42,7 @@ fn connection(scenario: &Scenario, net: &mut Network, i: usize, ends: &FlowEnds)
     TcpReport {
         scheme: scenario.flows[i].sender.scheme.name.to_owned(),
         finished_s: flow::finished_at(&net.sim, ends).map(Instant::as_secs_f64),
-        // a flow that has not begun has no application yet
+        // a flow that has not started has no application yet
         requests: (ends.carries == Carries::Answers).then(|| requests.unwrap_or_default()),
         telnet: (ends.carries == Carries::Typing).then(|| telnet.unwrap_or_default()),
         probes: probes::probes(scenario, net, i, ends),
@@ -50,8 +50,8 @@ fn connection(scenario: &Scenario, net: &mut Network, i: usize, ends: &FlowEnds)
     }
 }
 
-/// A connection that runs outside of scenarios, from its sender's end at `now`. It began at `start`; goodput
-/// is what was acknowledged until all of it was.
+/// Report of the sending end of a connection outside of scenarios, which started at `start`. Goodput counts
+/// acknowledged bytes up to the last acknowledgment.
 pub fn sender_report(name: String, connection: &Connection, start: Instant, now: Instant) -> FlowReport {
     let finished = connection.stats().finished_at;
     let tcp = TcpReport {
@@ -68,7 +68,7 @@ pub fn sender_report(name: String, connection: &Connection, start: Instant, now:
     FlowReport { context, ..FlowReport::new(name, start, goodput_bps, FlowKind::Tcp(tcp)) }
 }
 
-/// What the sender's end knows.
+/// Values that the sending end knows.
 fn figures(connection: &Connection, now: Instant) -> TcpReport {
     let s = connection.stats();
     TcpReport {
@@ -88,7 +88,7 @@ fn figures(connection: &Connection, now: Instant) -> TcpReport {
     }
 }
 
-/// A flow whose time has not come.
+/// Report of a flow that has not started.
 fn not_begun() -> TcpReport {
     TcpReport { limited_by: LimitedBy::of(&[Duration::ZERO; 7]), ..TcpReport::default() }
 }
@@ -98,7 +98,7 @@ fn fallback(Fallback { to, why, at, segments }: Fallback) -> FallbackReport {
     FallbackReport { to, why, at_s: at.as_secs_f64(), after_segments: segments }
 }
 
-/// Copies that are no probes.
+/// Number of copies that are not probes.
 fn copies(connection: &Connection) -> Option<u64> {
     connection
         .probes()
@@ -106,12 +106,12 @@ fn copies(connection: &Connection) -> Option<u64> {
         .map(bentpipe_tcp::probes::Probes::sent)
 }
 
-/// What somebody who asks measured.
+/// Measurements of the application that sends requests.
 pub fn requests(asker: &Asker) -> RequestsReport {
     RequestsReport { completed: asker.completed(), response_ms: Quantiles::of(asker.times()) }
 }
 
-/// What somebody who types measured.
+/// Measurements of the typing application.
 pub fn telnet(typist: &Typist) -> TelnetReport {
     let times = typist.times();
     TelnetReport { writes: typist.writes(), acknowledged: times.count(), ack_ms: Quantiles::of(times) }
@@ -125,7 +125,7 @@ fn datagrams_of(net: &Network, ends: &FlowEnds) -> Option<UdpReport> {
     Some(datagrams(source.sent(), sink))
 }
 
-/// What became of `sent` datagrams.
+/// Measurements of `sent` datagrams.
 pub fn datagrams(sent: u64, sink: &Sink) -> UdpReport {
     UdpReport {
         sent,
@@ -140,7 +140,7 @@ pub fn datagrams(sent: u64, sink: &Sink) -> UdpReport {
     }
 }
 
-/// What the words say of a flow on a path that carries `path_bps` bit/s.
+/// Context of the text report for a flow on a path of `path_bps` bit/s.
 pub fn context(spec: &FlowSpec, path_bps: u64) -> FlowContext {
     FlowContext {
         path_bps,
@@ -153,7 +153,7 @@ pub fn context(spec: &FlowSpec, path_bps: u64) -> FlowContext {
     }
 }
 
-/// Names the window that the sender was shown, in bytes: with a gateway it is not always the receiver's.
+/// Sets the window that the sender was shown, in bytes: a gateway may show another one than the receiver's.
 pub fn show_window(context: &mut FlowContext, spec: &FlowSpec, shown: u64) {
     let announced = spec.receiver.receive_buffer.max();
     if shown > announced.0 {
@@ -161,7 +161,7 @@ pub fn show_window(context: &mut FlowContext, spec: &FlowSpec, shown: u64) {
     }
 }
 
-/// "194 kB", "1.2 MB".
+/// Formats "194 kB" or "1.2 MB".
 fn rounded(bytes: u64) -> String {
     if bytes < 1_000_000 {
         format!("{:.0} kB", bytes as f64 / 1e3)

@@ -1,4 +1,4 @@
-//! Fills reports: from a network that ran, from a gateway, from a connection of the engine's TCP.
+//! Creates reports of a simulated network, a gateway or a connection.
 
 mod flow;
 mod probes;
@@ -17,8 +17,7 @@ use bentpipe_report::{
 use bentpipe_scenario::{ParamValue, Scenario};
 use serde_json::Value;
 
-/// Puts a report together; sums and transfers follow from its flows, which are in the scenario's order where
-/// they are the scenario's.
+/// Creates a report. Totals and transfers are computed from the flows in the scenario's order.
 pub fn assemble(
     scenario: &Scenario,
     ran: Duration,
@@ -46,13 +45,13 @@ fn json(value: &ParamValue) -> Value {
     }
 }
 
-/// Transfers in the order of their first connections.
+/// Transfers, in the order of their first connections.
 fn transfers(scenario: &Scenario, flows: &[FlowReport]) -> Vec<TransferReport> {
     let mut all: Vec<TransferReport> = Vec::new();
     for (spec, flow) in scenario.flows.iter().zip(flows) {
         let Some(name) = &spec.group else { continue };
         let tcp = flow.tcp_or_zeros();
-        // connections of a transfer follow each other, so the last one is the likely one
+        // connections of a transfer are adjacent, so search from the end
         let known = all.iter_mut().rev().find(|t| t.name == *name);
         if let Some(t) = known {
             t.connections += 1;
@@ -72,7 +71,7 @@ fn transfers(scenario: &Scenario, flows: &[FlowReport]) -> Vec<TransferReport> {
     all
 }
 
-/// What the links of a network have done up to now.
+/// Reports of all links up to now.
 pub fn link_reports(net: &mut Network) -> Vec<LinkReport> {
     let run = net.sim.now().since(Instant::ZERO);
     let links = net.links.clone();
@@ -93,13 +92,13 @@ pub fn link_reports(net: &mut Network) -> Vec<LinkReport> {
     reports
 }
 
-/// What the gateways of a network have done up to now.
+/// Reports of all gateways up to now.
 pub fn gateway_reports(net: &mut Network) -> Vec<GatewayReport> {
     let all = net.gateways.clone();
     all.into_iter().filter_map(|(name, id)| Some(gateway_report(name, net.sim.gateway(id)?))).collect()
 }
 
-/// What the nodes of kinds that are not built in have done up to now.
+/// Reports of all custom nodes up to now.
 pub fn node_reports(net: &Network) -> Vec<NodeReport> {
     let report = |(name, kind, id): &(String, &'static str, NodeId)| NodeReport {
         name: name.clone(),
@@ -109,7 +108,7 @@ pub fn node_reports(net: &Network) -> Vec<NodeReport> {
     net.customs.iter().map(report).collect()
 }
 
-/// What a gateway did.
+/// Report of a gateway.
 fn gateway_report(name: String, gateway: &Gateway) -> GatewayReport {
     let of = gateway.report();
     let counters = &of.counters;
@@ -128,12 +127,12 @@ fn gateway_report(name: String, gateway: &Gateway) -> GatewayReport {
     }
 }
 
-/// Without those that never happened.
+/// Omits counts of zero.
 fn occurred(counts: impl Iterator<Item = (&'static str, u64)>) -> Counts {
     counts.filter(|(_, n)| *n > 0).map(|(key, n)| (key.to_owned(), n)).collect()
 }
 
-/// The names of flows, directions of links and gateways that reports of `scenario` will have.
+/// Names of the flows, link directions and gateways in reports of `scenario`.
 pub fn names(scenario: &Scenario) -> Names<'_> {
     Names {
         flows: scenario.flows.iter().map(|f| f.name.as_str()).collect(),
@@ -147,7 +146,7 @@ mod tests {
     use super::*;
     use bentpipe_scenario::{Source, load};
 
-    /// So a metric is refused before a run as it is after it.
+    /// A metric gives the same error before and after the run.
     #[test]
     fn a_report_has_the_names_of_its_scenario() {
         for text in [

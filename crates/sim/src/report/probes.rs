@@ -1,4 +1,4 @@
-//! What a report says about probe segments.
+//! Report of probe segments.
 
 use crate::build::{FlowEnds, Network};
 use crate::flow;
@@ -10,11 +10,11 @@ use bentpipe_tcp::cc::law::Value;
 use bentpipe_tcp::cc::probing::{ASSUME_PRIORITY, PROBE_DSCP};
 use bentpipe_tcp::{Config, Connection};
 
-/// What a user should know of a network none of whose queues serves probes last.
+/// Note for networks in which no queue serves probes last.
 const NOT_SERVED_LAST: &str =
     "no queue of this network serves probes last (`discipline`): they take the place of data";
 
-/// Of flow `i`, once its connection exists.
+/// Report of the probes of flow `i`, if its connection exists.
 pub(super) fn probes(
     scenario: &Scenario,
     net: &mut Network,
@@ -28,7 +28,7 @@ pub(super) fn probes(
 }
 
 fn note(mark: Dscp, trusted: bool, served_last: bool) -> Option<String> {
-    // disciplines know low priority by one code point
+    // queue disciplines recognise low priority by a single code point
     if mark != Dscp::LE {
         let (mark, le) = (mark.get(), Dscp::LE.get());
         return Some(format!("no queue serves code point {mark} last (`probe_dscp`): LE is {le}"));
@@ -36,12 +36,12 @@ fn note(mark: Dscp, trusted: bool, served_last: bool) -> Option<String> {
     (trusted && !served_last).then(|| NOT_SERVED_LAST.to_owned())
 }
 
-/// Whether the scheme believes that queues on the way serve probes last.
+/// True if the scheme assumes that queues on the path serve probes last.
 fn is_trusted(sender: &Config) -> bool {
     sender.scheme.growth.get(ASSUME_PRIORITY) != Some(Value::Switch(false))
 }
 
-/// The code point of the scheme's probes.
+/// Code point of the scheme's probes.
 fn mark(sender: &Config) -> Dscp {
     match sender.scheme.growth.get(PROBE_DSCP) {
         Some(Value::Number(code_point)) => Dscp::new(code_point as u8).unwrap_or(Dscp::LE),
@@ -64,7 +64,7 @@ const fn fallback(signal: ProbeSignal, trusted: bool) -> Option<&'static str> {
     }
 }
 
-/// Of one connection, if its scheme sends probes; of the network it knows nothing.
+/// Report of the probes of a connection, without notes about the network; `None` if its scheme sends none.
 pub(super) fn of_connection(connection: &Connection) -> Option<ProbesReport> {
     let probes = connection.probes().filter(|_| connection.config().scheme.probes())?;
     let known_by = match probes.signal() {

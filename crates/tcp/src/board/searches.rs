@@ -1,20 +1,19 @@
-//! Searches of the scoreboard that go on where they ended.
+//! Incremental searches of the scoreboard.
 //!
 //! RFC 6675 asks with each acknowledgment which segments are lost, and with each segment sent which is next
-//! (section 4, IsLost and NextSeg). Looked for from the start, in a window of n segments with many holes that
-//! costs n for each of n segments. So each search remembers how far it has come.
+//! (section 4, IsLost and NextSeg). A search from the start would cost n steps for each of n segments in a
+//! window with many holes. So each search remembers how far it has come.
 
 use super::Scoreboard;
 
-/// How far searches have come which find nothing there again, whatever else is acknowledged, marked or sent:
-/// else each acknowledgment of a large window would begin anew.
+/// How far each search has come: no later acknowledgment, mark or transmission makes it find anything below.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Searched {
-    /// All that ends at or below this and is not SACKed is marked lost.
+    /// Segments that end at or below this are SACKed or marked lost.
     marked: u64,
-    /// All that ends at or below this is SACKed, lost or was sent again.
+    /// Segments that end at or below this are SACKed, lost or were resent.
     touched: u64,
-    /// All that ends at or below this is SACKed or was sent again.
+    /// Segments that end at or below this are SACKed or were resent.
     resent: u64,
 }
 
@@ -35,7 +34,7 @@ impl Scoreboard {
         self.searched.marked = self.searched.marked.max(position.min(self.next));
     }
 
-    /// The first segment that begins below `top` and is neither SACKed nor lost, nor was ever sent again.
+    /// Returns the first segment that begins below `top`, is neither SACKed nor lost and was never resent.
     pub fn first_untouched(&mut self, top: u64) -> Option<usize> {
         let mut i = self.index_above(self.searched.touched);
         let found = loop {
@@ -51,7 +50,7 @@ impl Scoreboard {
         found
     }
 
-    /// The last segment that is not SACKed and was never sent again.
+    /// Returns the last segment that is not SACKed and was never resent.
     pub fn last_never_resent(&mut self) -> Option<usize> {
         let least = self.index_above(self.searched.resent);
         let mut above = self.segs.len();
@@ -71,7 +70,7 @@ impl Scoreboard {
         None
     }
 
-    /// The segment after the SACKed range that segment `i` lies in.
+    /// Returns the index of the segment after the SACKed range that contains segment `i`.
     fn index_beyond_range(&self, i: usize) -> usize {
         let end = self.segs[i].end;
         let beyond = self.sacked_ranges.containing(end - 1).map_or(end, |r| r.1);

@@ -1,19 +1,18 @@
 //! BBR, version 1.
 //!
 //! Source: Cardwell, Cheng, Gunn, Yeganeh, Jacobson, "BBR: congestion-based congestion control", ACM Queue
-//! 14(5), 2016, and draft-cardwell-iccrg-bbr-congestion-control-00 (2017), sections 4.1 to 4.3, here (D). The
-//! path is two numbers: BtlBw, the largest delivery rate of 10 round trips, and RTprop, the smallest round
-//! trip of 10 s. The sender paces at gain x BtlBw and keeps at most cwnd_gain x BtlBw x RTprop in flight;
-//! losses say nothing.
-//!   Startup: gain 2/ln 2 = 2.885 until three rounds bring less than a quarter more; Drain: its inverse until
-//!            the flight is one BDP
-//!   ProbeBW: gains 5/4, 3/4, 1, 1, 1, 1, 1, 1, an RTprop each; cwnd_gain 2
-//!   ProbeRTT: four segments for 200 ms and a round, when RTprop was not seen again for 10 s
-//! Recovery ((D) 4.2.3.4): the first round keeps to what is delivered, and afterwards the window is put back.
-//! Deviations: the first phase of ProbeBW is drawn from a hash of the time of entering, not from a random
-//! stream; samples of ProbeRTT are not marked as limited by the application, they are only below the maximum.
-//! RTprop is renewed by a smaller sample only (`take_rtt`). There is no policer detection (Linux has one).
-//! Defaults: the paper's, as parameters where people vary them.
+//! 14(5), 2016, and draft-cardwell-iccrg-bbr-congestion-control-00 (2017), sections 4.1 to 4.3, cited as (D).
+//! BBR models the path by BtlBw, the largest delivery rate of the last 10 round trips, and RTprop, the
+//! smallest RTT of the last 10 s. It paces at gain x BtlBw and keeps at most cwnd_gain x BtlBw x RTprop in
+//! flight. Losses do not change the model.
+//!   Startup: gain 2/ln 2 = 2.885 until BtlBw has not grown by a quarter for three round trips
+//!   Drain: the inverse of that gain until one BDP is in flight
+//!   ProbeBW: gains 5/4, 3/4, 1, 1, 1, 1, 1, 1, one RTprop each; cwnd_gain 2
+//!   ProbeRTT: four segments for 200 ms and a round trip, when RTprop was not measured again for 10 s
+//! Recovery ((D) 4.2.3.4): packet conservation for the first round trip; the window is restored at the end.
+//! Deviations: the first phase of ProbeBW is a hash of the time, not a random number; samples of ProbeRTT are
+//! not marked as application-limited (they are below the maximum anyway); only a smaller sample renews RTprop
+//! (`take_rtt`); no policer detection (Linux has one). Defaults: the paper's.
 
 use super::law::{Law, Params as _};
 use super::standard::mix;
@@ -22,36 +21,36 @@ use super::{Ack, CongestionControl, Episode, Loss, LossCause, Path, Plan, SentSe
 use crate::params;
 use bentpipe_base::{Cx, Duration, Instant, Rate, Size};
 
-/// Rounds over which BtlBw is the maximum ((D) 4.1.1.3).
+/// Length of BtlBw's maximum filter in round trips ((D) 4.1.1.3).
 const BTLBW_ROUNDS: u64 = 10;
 /// 2/ln 2: the smallest gain with which the rate doubles per round ((D) 4.3.2).
 const HIGH_GAIN: f64 = 2.885;
-/// Gains of ProbeBW's cycle ((D) 4.3.4).
+/// Pacing gains of the ProbeBW cycle ((D) 4.3.4).
 const CYCLE: [f64; 8] = [1.25, 0.75, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0];
-/// The pipe is full when three rounds bring less than this factor ((D) 4.3.2.2).
+/// Startup ends when BtlBw has not grown by this factor for three round trips ((D) 4.3.2.2).
 const FULL_GROWTH: f64 = 1.25;
 const FULL_ROUNDS: u32 = 3;
-/// Segments in flight that keep an ACK clock going ((D) 4.2.3.2).
+/// Smallest window in segments; it keeps the ACK clock running ((D) 4.2.3.2).
 const MIN_SEGMENTS: u64 = 4;
-/// Largest send quantum ((D) 4.2.2).
+/// Largest send quantum in bytes ((D) 4.2.2).
 const MOST_QUANTUM: u64 = 65_536;
 
 params! {
     /// Parameters of BBR.
     pub struct BbrParams {
-        /// Bandwidth-delay products that may be in flight.
+        /// Largest amount in flight, in bandwidth-delay products.
         cwnd_gain: f64 = 2.0, from 1.0, to 10.0;
-        /// RTprop is forgotten after this time, and ProbeRTT looks for it again.
+        /// RTprop expires after this time, and ProbeRTT measures it again.
         rtprop_window: Duration = Duration::from_secs(10), from Duration::from_secs(1), to Duration::from_secs(3600);
-        /// Length of ProbeRTT, beside a round.
+        /// Shortest time in ProbeRTT; it also lasts at least one round trip.
         probe_rtt_time: Duration = Duration::from_millis(200), from Duration::from_millis(1), to Duration::from_secs(10);
-        /// A loss in Startup costs a round of growth, as in the draft and in Linux. Off, it costs nothing:
-        /// for paths whose losses are noise.
+        /// A loss in Startup stops growth for a round trip (draft, Linux). Off: it does not, for random
+        /// losses.
         startup_conserves: bool = true;
     }
 }
 
-/// For the table of schemes.
+/// The entry in the table of schemes (`scheme.rs`).
 pub const LAW: Law = Law {
     params: BbrParams::LIST,
     ..Law::new("bbr", |start, values| {
@@ -60,16 +59,15 @@ pub const LAW: Law = Law {
     })
 };
 
-/// What BBR is doing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum State {
     /// Doubles the rate per round until the pipe is full.
     Startup,
-    /// Empties the queue that Startup made.
+    /// Drains the queue that Startup built.
     Drain,
-    /// Cycles around BtlBw; `phase` of the cycle.
+    /// Cycles through the gains; `phase` indexes `CYCLE`.
     ProbeBw { phase: usize },
-    /// Empties the path to see RTprop.
+    /// Drains the path to measure RTprop.
     ProbeRtt,
 }
 
@@ -81,23 +79,23 @@ pub struct Bbr {
     state: State,
     btlbw: WindowedMax,
     rounds: u64,
-    /// The round ends with a segment sent when this had been delivered.
+    /// Bytes delivered when the round began; it ends when a segment sent after that is delivered.
     round_end: u64,
     round_began: bool,
     rtprop: Option<Duration>,
     rtprop_at: Instant,
     rtprop_expired: bool,
-    /// Startup: the rate to beat, and rounds without.
+    /// Startup: BtlBw when it last grew by a quarter, and round trips since then.
     full_bw: u64,
     full_rounds: u32,
     filled: bool,
     phase_began: Instant,
-    /// ProbeRTT: when it may end, and whether a round has passed.
+    /// ProbeRTT: earliest end, and whether a round trip has passed.
     probe_rtt_until: Option<Instant>,
     probe_rtt_round: bool,
     initial: u64,
     cwnd: u64,
-    /// The window to put back after recovery or ProbeRTT.
+    /// The window to restore after recovery or ProbeRTT.
     saved: u64,
     recovering: bool,
     conserving: bool,
@@ -155,7 +153,7 @@ impl Bbr {
         }
     }
 
-    /// (D) 4.2.2: what may leave in one piece.
+    /// Send quantum in bytes: the largest burst ((D) 4.2.2).
     fn quantum(&self) -> u64 {
         match self.pace {
             0..1_200_000 => self.mss,
@@ -164,14 +162,14 @@ impl Bbr {
         }
     }
 
-    /// (D) 4.2.3.2: `gain` bandwidth-delay products, and room for what is sent in pieces.
+    /// `gain` bandwidth-delay products plus three send quanta, in bytes ((D) 4.2.3.2).
     fn inflight(&self, gain: f64) -> u64 {
         let Some(rtprop) = self.rtprop else { return self.initial };
         let bdp = self.btlbw.get() as f64 / 8.0 * rtprop.as_secs_f64();
         (gain * bdp) as u64 + 3 * self.quantum()
     }
 
-    /// (D) 4.1.1: rounds and BtlBw.
+    /// Updates the round count and BtlBw ((D) 4.1.1).
     fn take_rate(&mut self, path: &Path, ack: &Ack) {
         self.round_began = false;
         let Some(sample) = ack.rate else { return };
@@ -188,7 +186,7 @@ impl Bbr {
         self.check_full(sample.app_limited);
     }
 
-    /// (D) 4.3.2.2: is the pipe full?
+    /// Checks whether Startup has filled the pipe ((D) 4.3.2.2).
     fn check_full(&mut self, app_limited: bool) {
         if self.filled || !self.round_began || app_limited {
             return;
@@ -202,9 +200,9 @@ impl Bbr {
         self.filled = self.full_rounds >= FULL_ROUNDS;
     }
 
-    /// (D) 4.1.2, but a sample must be smaller to renew RTprop, not equal (Linux since the end of 2020, for
-    /// the same reason; draft-ietf-ccwg-bbr): where time is coarse, or exact as here, the same smallest round
-    /// trip comes again and again, and ProbeRTT never.
+    /// Updates RTprop ((D) 4.1.2). An equal sample does not renew it, as in Linux since the end of 2020 and
+    /// in draft-ietf-ccwg-bbr: with exact or coarse clocks equal samples are common and would prevent
+    /// ProbeRTT.
     fn take_rtt(&mut self, now: Instant, ack: &Ack) {
         self.rtprop_expired = self.rtprop.is_some() && now.since(self.rtprop_at) > self.params.rtprop_window;
         if let Some(rtt) = ack.rtt
@@ -215,8 +213,7 @@ impl Bbr {
         }
     }
 
-    /// (D) 4.3.3 and 4.3.4: Startup to Drain, Drain to ProbeBW, and the phases of its cycle. `before` is what
-    /// was in flight before this acknowledgment.
+    /// Changes state ((D) 4.3.3 and 4.3.4). `before` is what was in flight before this acknowledgment.
     fn steer(&mut self, now: Instant, path: &Path, before: u64, lost: bool) {
         if let State::ProbeBw { phase } = self.state {
             let gain = CYCLE[phase];
@@ -238,7 +235,7 @@ impl Bbr {
         }
     }
 
-    /// Any phase but the one that drains.
+    /// Enters ProbeBW in any phase except the one with gain 3/4.
     fn enter_probe_bw(&mut self, now: Instant) {
         let drawn = mix(now.0) as usize % (CYCLE.len() - 1);
         self.enter_phase(now, if drawn == 0 { 0 } else { drawn + 1 });
@@ -249,7 +246,7 @@ impl Bbr {
         self.phase_began = now;
     }
 
-    /// (D) 4.3.5.
+    /// Enters and leaves ProbeRTT ((D) 4.3.5).
     fn check_probe_rtt(&mut self, now: Instant, path: &Path) {
         if self.state != State::ProbeRtt && self.rtprop_expired && !self.idle {
             self.save_window();
@@ -288,7 +285,7 @@ impl Bbr {
         }
     }
 
-    /// (D) 4.2.1. Until the pipe is full the pace only rises.
+    /// Sets the pacing rate ((D) 4.2.1). Until the pipe is full it only rises.
     fn set_pace(&mut self, path: &Path) {
         if self.btlbw.get() == 0 {
             if let Some(rate) = self.first_pace(path) {
@@ -302,7 +299,7 @@ impl Bbr {
         }
     }
 
-    /// (D) 4.2.3.
+    /// Sets the window ((D) 4.2.3).
     fn set_window(&mut self, path: &Path, delivered: u64, lost: u64) {
         let target = self.inflight(self.cwnd_gain());
         if self.recovering {
@@ -324,7 +321,7 @@ impl Bbr {
         }
     }
 
-    /// The pace before any rate is known: the window over the round trip, times the gain.
+    /// The pacing rate before any rate sample: gain times window per SRTT.
     fn first_pace(&self, path: &Path) -> Option<u64> {
         path.spread(HIGH_GAIN, self.cwnd).map(Rate::bps)
     }
@@ -365,11 +362,11 @@ impl CongestionControl for Bbr {
                 self.conserving = false;
                 self.cwnd = self.mss;
             }
-            LossCause::Mark => {} // version 1 has no answer to ECN
+            LossCause::Mark => {} // version 1 does not react to ECN
         }
     }
 
-    /// (D) 4.2.1 and 4.3.4.4: after an idle time it goes on at the rate it knew.
+    /// (D) 4.2.1 and 4.3.4.4: resumes at BtlBw after an idle time.
     fn on_sent(&mut self, _cx: &mut Cx<'_>, path: &Path, sent: &SentSegment) {
         if path.flight == Size::ZERO && !sent.resent {
             self.idle = true;
@@ -401,7 +398,7 @@ mod tests {
     use super::*;
     use crate::cc::law::Growth;
 
-    /// 8 Mbit/s and 100 ms: 1000 segments per second, a BDP of 100.
+    /// 8 Mbit/s and 100 ms: 1000 segments per second, a BDP of 100 segments.
     fn line() -> Line {
         Line::new(Growth::of(&LAW), 8, Duration::from_millis(100))
     }
@@ -410,8 +407,7 @@ mod tests {
         Duration::from_secs(s)
     }
 
-    /// The gains of ProbeBW, read off the pace: 5/4, 3/4 and six times 1, each an RTprop long, again and
-    /// again.
+    /// ProbeBW paces at 5/4, 3/4 and six times 1, one RTprop each.
     #[test]
     fn the_gain_cycle() {
         let mut l = line();
@@ -440,8 +436,7 @@ mod tests {
         }
     }
 
-    /// Startup doubles per round, fills the pipe, and Drain leaves no queue: within a second and a half the
-    /// flight is about one BDP.
+    /// Startup fills the pipe and Drain empties the queue: then about one BDP is in flight.
     #[test]
     fn startup_fills_and_drain_empties() {
         let mut l = line();
@@ -454,8 +449,7 @@ mod tests {
         assert!((90..=140).contains(&l.in_flight()), "{}", l.in_flight());
     }
 
-    /// Once in ten seconds, four segments for 200 ms and a round: RTprop is seen again, and nothing of the
-    /// window is lost for it.
+    /// ProbeRTT comes every ten seconds: four segments for 200 ms and a round trip.
     #[test]
     fn probe_rtt_comes_every_ten_seconds() {
         let mut l = line();
@@ -478,7 +472,6 @@ mod tests {
         assert!((10.0..11.5).contains(&gap), "{gap}");
     }
 
-    /// Losses that are no congestion cost nothing but themselves.
     #[test]
     fn random_losses_say_nothing() {
         let mut l = line();
@@ -490,7 +483,7 @@ mod tests {
         assert!(share > 0.98 * 0.93, "{share} of 8 Mbit/s, of which 98 % can arrive");
     }
 
-    /// BtlBw follows the path down within ten rounds and up within a few cycles.
+    /// BtlBw follows a lower rate within ten round trips and a higher one within a few cycles.
     #[test]
     fn it_follows_the_path() {
         let mut l = line();

@@ -1,21 +1,20 @@
 //! BBR, version 3.
 //!
-//! Source: draft-ietf-ccwg-bbr-06, sections 5.3 to 5.6, here (D). As version 1, the path is a rate and a
-//! round trip, and the sender paces at gain x rate; but losses above 2 % bound the model (`bbr3/bounds.rs`),
-//! and probing is rarer (`bbr3/cycle.rs`, `bbr3/probe_rtt.rs`).
-//!   Startup 2.77 -> Drain 0.5 -> DOWN 0.9 -> CRUISE 1 -> REFILL 1, a round -> UP 1.25 -> DOWN ..; window 2
-//!     BDP, in UP 2.25
-//!   probes every 2 to 3 s, or as many rounds as the BDP has segments, at most 63: as often as Reno would
-//!     lose
-//!   max_bw: the largest rate of two probe cycles; bw = min(max_bw, short-term bound); 1 % is left to the
-//!           queue
-//!   ProbeRTT: half a BDP for 200 ms and a round, every 5 s unless a smaller round trip was seen; min_rtt is
-//!             of 10 s
-//!   UP ends when three rounds bring less than a quarter, on loss, or at once at the long-term bound that the
-//!     last probe found too high.
-//! Deviations: random draws are a hash of the time. A lost segment is judged by what was in flight when the
-//! newest delivered one was sent, for the engine tells of losses with acknowledgments. Samples of ProbeRTT
-//! are not marked as limited by the application. No ECN. Defaults: the draft's.
+//! Source: draft-ietf-ccwg-bbr-06, sections 5.3 to 5.6, cited as (D). As in version 1, the model is a rate
+//! and an RTT, and the sender paces at gain x rate. In addition losses above 2 % bound the model
+//! (`bbr3/bounds.rs`), and probing is rarer (`bbr3/cycle.rs`, `bbr3/probe_rtt.rs`).
+//!   Pacing gains: Startup 2.77 -> Drain 0.5 -> DOWN 0.9 -> CRUISE 1 -> REFILL 1, a round -> UP 1.25 -> DOWN
+//!   Window: 2 BDP, in UP 2.25
+//!   Bandwidth probes: every 2 to 3 s, or as many rounds as the BDP has segments, at most 63: as often as
+//!     Reno would have a loss
+//!   max_bw: the largest rate of two probe cycles; bw = min(max_bw, short-term bound); the pace is 1 % lower
+//!   ProbeRTT: half a BDP for 200 ms and a round, every 5 s unless a smaller RTT was seen; min_rtt is the
+//!     smallest RTT of 10 s
+//!   UP ends when the rate has not grown by a quarter for three rounds, on loss, or at the long-term bound if
+//!     the last probe lost too much there
+//! Deviations: random draws are a hash of the time. The engine reports losses with acknowledgments, so a lost
+//! segment is judged by what was in flight when the newest delivered segment was sent. Samples of ProbeRTT
+//! are not marked as application-limited. No ECN. Defaults: the draft's.
 
 mod bounds;
 mod cycle;
@@ -30,30 +29,30 @@ use crate::params;
 use bentpipe_base::{Cx, Duration, Instant, Rate, Size};
 use std::collections::VecDeque;
 
-/// Cycles over which max_bw is the maximum.
+/// Length of max_bw's maximum filter in cycles.
 const MAX_BW_CYCLES: u64 = 2;
-/// Rounds over which the excess of compressed acknowledgments is the maximum.
+/// Length of the maximum filter of ACK aggregation, in rounds.
 const EXTRA_ACKED_ROUNDS: u64 = 10;
-/// Share of max_bw that is left so that queues drain.
+/// Share of the rate by which the pace is lower, so that queues drain.
 const PACING_MARGIN: f64 = 0.01;
-/// Segments in flight that keep an ACK clock going.
+/// Smallest window in segments; it keeps the ACK clock running.
 const MIN_SEGMENTS: u64 = 4;
-/// Shortest time between probes; up to a second is added.
+/// Shortest time between probes; up to one second is added at random.
 const PROBE_WAIT: Duration = Duration::from_secs(2);
-/// Largest send quantum.
+/// Largest send quantum in bytes.
 const MOST_QUANTUM: u64 = 65_536;
 
 params! {
     /// Parameters of BBR version 3.
     pub struct Bbr3Params {
-        /// Time after which ProbeRTT looks for a smaller round trip.
+        /// Time after which ProbeRTT measures the smallest RTT again.
         probe_rtt_interval: Duration = Duration::from_secs(5), from Duration::from_secs(1), to Duration::from_secs(3600);
-        /// Length of ProbeRTT, beside a round.
+        /// Shortest time in ProbeRTT; it also lasts at least one round trip.
         probe_rtt_time: Duration = Duration::from_millis(200), from Duration::from_millis(1), to Duration::from_secs(10);
     }
 }
 
-/// For the table of schemes.
+/// The entry in the table of schemes (`scheme.rs`).
 pub const LAW: Law = Law {
     params: Bbr3Params::LIST,
     ..Law::new("bbr3", |start, values| {
@@ -62,7 +61,7 @@ pub const LAW: Law = Law {
     })
 };
 
-/// (D) 5.1: what the flow is doing.
+/// The state machine of (D) 5.1; Down to Up are the cycle ProbeBW.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum State {
     Startup,
@@ -102,7 +101,7 @@ impl State {
     }
 }
 
-/// Which phase the data was sent in that is acknowledged now.
+/// The phase in which the data was sent that is acknowledged now.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum AckPhase {
     Init,
@@ -112,18 +111,18 @@ enum AckPhase {
     ProbeStopping,
 }
 
-/// (D) 5.3.1.2: does the rate still grow?
+/// (D) 5.3.1.2: tells when the rate stops growing.
 #[derive(Clone, Copy, Debug, Default)]
 struct FullPipe {
     rate: u64,
     rounds: u32,
-    /// The present probe has found the end.
+    /// The present probe has reached the path's rate.
     now: bool,
     /// Startup is over.
     reached: bool,
 }
 
-/// What was true as segments were sent, until they are acknowledged.
+/// State when a segment was sent, kept until it is acknowledged; in bytes.
 #[derive(Clone, Copy, Debug)]
 struct Sent {
     delivered: u64,
@@ -147,16 +146,16 @@ pub struct Bbr3 {
     round_began: bool,
     full: FullPipe,
     bounds: Bounds,
-    /// Samples are of a probe that was not answered yet.
+    /// The present samples belong to a probe that has not been evaluated yet.
     probe_sample: bool,
-    /// The last probe lost too much; and the present one therefore stops at the bound.
+    /// The last probe lost too much; `precautionary`: so the present one stopped at the bound.
     too_high: bool,
     precautionary: bool,
     cycle_at: Instant,
     probe_wait: Duration,
     min_rtt: Option<Duration>,
     min_rtt_at: Instant,
-    /// The smallest round trip since the last ProbeRTT, and when it was seen.
+    /// The smallest RTT since the last ProbeRTT, and when it was measured.
     probe_rtt: (Option<Duration>, Instant),
     probe_rtt_expired: bool,
     probe_rtt_until: Option<Instant>,
@@ -216,7 +215,7 @@ impl Bbr3 {
         }
     }
 
-    /// (D) 5.5.10.3: the rate in force, bits per second.
+    /// (D) 5.5.10.3: the rate of the model in bits per second.
     fn bw(&self) -> u64 {
         self.max_bw.get().min(self.bounds.short.0)
     }
@@ -234,7 +233,7 @@ impl Bbr3 {
         (gain * self.bw() as f64 / 8.0 * rtt.as_secs_f64()) as u64
     }
 
-    /// (D) 5.6.4.2.
+    /// (D) 5.6.4.2: `inflight` rounded up to what the send quantum needs, in bytes.
     fn quantized(&self, inflight: u64) -> u64 {
         let room = if self.state == State::Up { 2 * self.mss } else { 0 };
         inflight.max(3 * self.quantum()).max(self.least()) + room
@@ -244,7 +243,7 @@ impl Bbr3 {
         self.bdp(1.0).min(self.cwnd)
     }
 
-    /// The sample, with what was true as its segment was sent.
+    /// The rate sample, with the state when its segment was sent.
     fn sample(&mut self, path: &Path, ack: &Ack) -> Option<Sample> {
         let rate = ack.rate?;
         while self.sent.len() > 1 && self.sent.get(1).is_some_and(|s| s.delivered <= rate.prior) {
@@ -261,7 +260,7 @@ impl Bbr3 {
         })
     }
 
-    /// (D) 5.5.10: losses found with this acknowledgment.
+    /// (D) 5.5.10: processes losses reported with this acknowledgment.
     fn take_losses(&mut self, now: Instant, path: &Path, sample: &Sample) {
         if self.bounds.note_loss(path.delivered) {
             self.undo = (self.bounds.long, self.bounds.short);
@@ -278,7 +277,7 @@ impl Bbr3 {
         }
     }
 
-    /// (D) 5.5.1 and 5.5.5: rounds and max_bw.
+    /// (D) 5.5.1 and 5.5.5: updates the round count and max_bw.
     fn take_rate(&mut self, path: &Path, sample: &Sample) {
         self.round_began = sample.prior >= self.round_end;
         if self.round_began {
@@ -291,7 +290,7 @@ impl Bbr3 {
         }
     }
 
-    /// (D) 5.5.9: acknowledgments that come in bunches need a larger window.
+    /// (D) 5.5.9: measures ACK aggregation, which needs a larger window.
     fn take_aggregation(&mut self, now: Instant, delivered: u64) {
         let expected = |since: Instant| self.bw() as f64 / 8.0 * now.since(since).as_secs_f64();
         let mut due = expected(self.extra_since);
@@ -303,7 +302,7 @@ impl Bbr3 {
         self.extra_delivered += delivered;
         let extra = ((self.extra_delivered as f64 - due).max(0.0) as u64).min(self.cwnd);
         if !self.full.reached {
-            self.extra = WindowedMax::new(EXTRA_ACKED_ROUNDS); // in Startup only the present counts
+            self.extra = WindowedMax::new(EXTRA_ACKED_ROUNDS); // in Startup only this sample counts
         }
         self.extra.take(self.rounds, extra);
     }
@@ -317,7 +316,7 @@ impl Bbr3 {
         self.saved = if whole { self.cwnd } else { self.saved.max(self.cwnd) };
     }
 
-    /// (D) 5.6.2.
+    /// (D) 5.6.2: sets the pacing rate.
     fn set_pace(&mut self, path: &Path) {
         if self.max_bw.get() == 0 {
             self.pace = self.first_pace(path).unwrap_or(self.pace);
@@ -329,7 +328,7 @@ impl Bbr3 {
         }
     }
 
-    /// (D) 5.6.4.
+    /// (D) 5.6.4: sets the window.
     fn set_window(&mut self, path: &Path, acked: u64) {
         let most = self.quantized(self.bdp(self.state.cwnd_gain()) + self.extra.get());
         if self.full.reached {
@@ -349,7 +348,7 @@ impl Bbr3 {
         self.cwnd = self.cwnd.min(cap.min(self.bounds.short.1).max(self.least()));
     }
 
-    /// The pace before any rate is known: the window over the round trip, times the gain.
+    /// The pacing rate before any rate sample: gain times window per SRTT.
     fn first_pace(&self, path: &Path) -> Option<u64> {
         path.spread(State::Startup.pacing_gain(), self.cwnd).map(Rate::bps)
     }
@@ -399,7 +398,7 @@ impl CongestionControl for Bbr3 {
 
     fn on_sent(&mut self, cx: &mut Cx<'_>, path: &Path, sent: &SentSegment) {
         if path.flight == Size::ZERO && !sent.resent {
-            // (D) 5.4.1: after an idle time it goes on at the rate it knew
+            // (D) 5.4.1: resumes at the rate of the model after an idle time
             self.idle = true;
             self.extra_since = cx.now;
             if self.state.in_cycle() {

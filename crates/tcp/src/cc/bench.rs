@@ -1,7 +1,7 @@
-//! A controller alone on a bench: acknowledgments, losses and timeouts without a network.
+//! Tests a controller without a network: acknowledgments, losses and timeouts are generated directly.
 //!
-//! Segments have 1000 B. A round acknowledges, one by one and evenly over the round trip, as many segments as
-//! fitted the window when it began.
+//! Segments have 1000 B. In a round the segments of one window, as it was when the round began, are
+//! acknowledged one by one, evenly spread over the RTT.
 
 use super::law::{Growth, Start};
 use super::{Ack, CongestionControl, Episode, Loss, LossCause, Path, Plan};
@@ -13,12 +13,12 @@ use bentpipe_base::{Duration, Instant, NodeId, Size, World};
 /// Payload of a segment.
 pub(super) const MSS: u64 = 1000;
 
-/// The bench.
+/// A controller and the state it sees.
 pub(super) struct Bench {
     cc: Box<dyn CongestionControl>,
     world: World,
     now: Instant,
-    /// Round trip of what is acknowledged next, and the smallest so far.
+    /// RTT of the next acknowledgments.
     pub(super) rtt: Duration,
     rtt_min: Duration,
     path: (u64, u64),
@@ -28,7 +28,7 @@ pub(super) struct Bench {
 }
 
 impl Bench {
-    /// A controller with `growth` that begins with `iw` segments and a threshold of `ssthresh` bytes.
+    /// A controller with `growth` that starts with `iw` segments and a threshold of `ssthresh` bytes.
     pub(super) fn new(growth: Growth, rtt: Duration, iw: u32, ssthresh: Option<u64>) -> Self {
         let config = Config { initial_window: iw, initial_ssthresh: ssthresh.map(Size), ..Config::default() };
         let cc = growth.build(&Start { mss: Size(MSS), headers: Size(40), config: &config, granted: None });
@@ -55,7 +55,7 @@ impl Bench {
         self.window() as f64 / MSS as f64
     }
 
-    /// What the controller wants.
+    /// The controller's plan.
     pub(super) fn plan(&self) -> Plan {
         self.cc.plan(&self.path())
     }
@@ -85,12 +85,12 @@ impl Bench {
         }
     }
 
-    /// A window is sent.
+    /// Sends up to a full window.
     fn fill(&mut self) {
         self.path.1 = self.path.0 + self.window() / MSS * MSS;
     }
 
-    /// One acknowledgment of `n` segments, which were sent a round trip ago.
+    /// One acknowledgment of `n` segments.
     pub(super) fn ack(&mut self, n: u64) {
         let before = self.path;
         if before.1 < before.0 + n * MSS {
@@ -134,14 +134,14 @@ impl Bench {
         let n = ((self.path.1 - self.path.0) / MSS).max(1);
         for i in 1..=n {
             self.now += Duration(self.rtt.0 * i / n - self.rtt.0 * (i - 1) / n);
-            // the window slides: what is acknowledged is replaced
+            // each acknowledged segment is replaced by a new one
             self.ack(1);
             self.path.1 = self.path.1.max(self.path.0 + self.window() / MSS * MSS);
         }
         self.segments()
     }
 
-    /// A segment of a full window is lost, and repaired at once.
+    /// One segment of a full window is lost and repaired at once.
     pub(super) fn lose(&mut self) {
         self.signal(LossCause::Fast);
     }

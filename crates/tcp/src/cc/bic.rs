@@ -1,16 +1,16 @@
 //! BIC-TCP.
 //!
 //! Source: Xu, Harfoush, Rhee, "Binary increase congestion control (BIC) for fast long-distance networks",
-//! INFOCOM 2004, section III. After a loss at Wmax the right window lies between what the loss left and Wmax.
-//! The window looks for it like a binary search: per round trip
+//! INFOCOM 2004, section III. After a loss at Wmax the best window lies between the reduced window and Wmax,
+//! and is found like in a binary search: per round trip
 //!   inc = (Wmax - W) / 2, at most Smax, at least Smin;      per acknowledged segment  W += inc / W
-//! Beyond Wmax it looks for a new maximum, as carefully as it came near the old one: by 1, 2, 4 .. segments
-//! per round trip, up to Smax. Loss: Wmax = W, or halfway between W and what is left when W was below the
-//! last Wmax (fast convergence); W = beta W. Below `low_window`: RFC 5681. As inc shrinks with every
-//! acknowledgment, the search is W(n) = Wmax - (Wmax - W0) e^(-n/2) after n round trips, once Wmax - W <= 2
-//! Smax; before that it climbs by Smax per round trip. Deviations: the maximum is forgotten after a timeout
-//! only by what slow start does (ssthresh = beta W). Linux divides the distance by 4, not by 2, has Smax 16
-//! and leaves 819/1024 at a loss. Defaults: Smax 32, Smin 0.01 segments, beta 0.875, low_window 14 segments.
+//! Beyond Wmax it probes for a new maximum, slowly at first: by 1, 2, 4 .. segments per round trip, up to
+//! Smax. Loss: Wmax = W, or halfway between W and the reduced window if W was below the last Wmax (fast
+//! convergence); W = beta W. Below `low_window`: RFC 5681. As inc shrinks with every acknowledgment, the
+//! search is W(n) = Wmax - (Wmax - W0) e^(-n/2) after n round trips, once Wmax - W <= 2 Smax; before that W
+//! grows by Smax per round trip. Deviations: a timeout does not reset Wmax; slow start runs up to
+//! ssthresh = beta W. Linux divides the distance by 4, not by 2, has Smax 16 and leaves 819/1024 at a loss.
+//! Defaults: Smax 32, Smin 0.01 segments, beta 0.875, low_window 14 segments.
 
 use super::law::{Law, Misfit, Params as _, Values};
 use super::standard::Window;
@@ -21,20 +21,20 @@ use bentpipe_base::{Cx, Size};
 params! {
     /// Parameters of BIC.
     pub struct BicParams {
-        /// Most segments that a round trip adds.
+        /// Largest growth in segments per round trip.
         smax: f64 = 32.0, from 0.01, to 10000.0;
-        /// Fewest segments that a round trip adds.
+        /// Smallest growth in segments per round trip.
         smin: f64 = 0.01, from 0.001, to 10000.0;
-        /// What a loss leaves of the window.
+        /// Factor by which a loss multiplies the window.
         beta: f64 = 0.875, from 0.1, to 0.95;
-        /// Below this window, in segments, BIC is RFC 5681.
+        /// Window in segments below which BIC is RFC 5681.
         low_window: f64 = 14.0, from 0.0, to 1e6;
-        /// Let go of the old maximum when a loss comes below it.
+        /// A loss below the last maximum lowers the maximum further.
         fast_convergence: bool = true;
     }
 }
 
-/// For the table of schemes.
+/// The entry in the table of schemes (`scheme.rs`).
 pub const LAW: Law = Law {
     params: BicParams::LIST,
     check,
@@ -49,14 +49,14 @@ fn check(values: &Values) -> Result<(), Misfit> {
     Ok(())
 }
 
-/// What the window looks for.
+/// What the window searches for.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Search {
-    /// The right window below the maximum, in segments.
+    /// The best window below the maximum, in segments.
     Binary { max: f64 },
-    /// A new maximum: `step` segments per round trip until the window is at `until`.
+    /// A new maximum: grows by `step` segments per round trip until the window is `until`.
     Probe { step: f64, until: f64 },
-    /// A new maximum, by Smax per round trip.
+    /// A new maximum: grows by Smax per round trip.
     Linear,
 }
 
@@ -65,7 +65,7 @@ enum Search {
 pub struct Bic {
     params: BicParams,
     window: Window,
-    /// Window before the last loss, in segments, after fast convergence; 0 before the first.
+    /// Window before the last loss in segments, after fast convergence; 0 before the first loss.
     max: f64,
     search: Search,
     before: (f64, Search),
@@ -77,7 +77,7 @@ impl Bic {
         Self { params, window, max: 0.0, search: Search::Linear, before: (0.0, Search::Linear) }
     }
 
-    /// Segments that a round trip adds to a window of `w` segments.
+    /// Growth in segments per round trip at a window of `w` segments.
     fn increment(&mut self, w: f64) -> f64 {
         let p = self.params;
         if let Search::Binary { max } = self.search {
@@ -160,7 +160,7 @@ mod tests {
         Bench::new(Growth::of(&LAW), Duration::from_millis(100), iw, Some(2000))
     }
 
-    /// W(n) = Wmax - (Wmax - W0) e^(-n/2), the search alone: 7/8 of 400 leaves 50, which is within 2 Smax.
+    /// W(n) = Wmax - (Wmax - W0) e^(-n/2) in the search: 7/8 of 400 leaves a gap of 50, less than 2 Smax.
     #[test]
     fn the_search_follows_its_closed_form() {
         let mut b = bench(400);
@@ -168,7 +168,7 @@ mod tests {
         assert!((b.segments() - 350.0).abs() < 1e-9);
         let mut acked = 0.0;
         for n in 1..=12 {
-            // a round of the closed form is a window's worth of acknowledgments
+            // one round of the closed form acknowledges one window
             let mut left = b.segments();
             while left > 0.0 {
                 b.ack(1);
@@ -180,8 +180,8 @@ mod tests {
         }
     }
 
-    /// Far below the maximum a round trip adds Smax: 7/8 of 4000 leaves 500, so 436 of them take 436/32
-    /// rounds.
+    /// Far below the maximum the window grows by Smax per round trip: 7/8 of 4000 leaves a gap of 500, so the
+    /// first 436 segments take 436/32 round trips.
     #[test]
     fn far_from_the_maximum_it_climbs_by_smax() {
         let mut b = bench(4000);
@@ -212,7 +212,7 @@ mod tests {
         assert!(steps[0] < 2.5 && (30.0..=32.5).contains(&steps[8]), "{steps:?}");
     }
 
-    /// A loss below the last maximum puts the new one between: 350 after 400 makes 328.125, not 350.
+    /// A loss at 350 after one at 400: the maximum is 328.125 with fast convergence, 350 without.
     #[test]
     fn fast_convergence() {
         for (fast, max) in [(true, 350.0 * 1.875 / 2.0), (false, 350.0)] {

@@ -1,20 +1,19 @@
 //! Careful Resume.
 //!
-//! Source: RFC 9959. Who knows a path from before need not find its window again by slow start, but goes
-//! there in steps that undo themselves:
-//!   reconnaissance: the initial window, as always; when it is acknowledged without loss and the round trip
-//!     is between half and ten times the saved one
+//! Source: RFC 9959. A sender that knows the path from an earlier connection skips most of slow start, and
+//! retreats if that was wrong:
+//!   reconnaissance: the initial window; ends when it is acknowledged without loss and the RTT is between
+//!     half and ten times the saved one
 //!   -> unvalidated: cwnd jumps to half the saved window, paced over a round trip, until data sent after the
 //!     jump is acknowledged
-//!   -> validating: cwnd = what is in flight, growth as always, until all that was sent unvalidated is
+//!   -> validating: cwnd = what is in flight, growth as usual, until all data sent unvalidated is
 //!     acknowledged -> normal
 //!   a loss in these two -> safe retreat: cwnd = `PipeSize` / 2, where `PipeSize` is what was in flight
-//!     before the jump and what was acknowledged since; when the
-//!   unvalidated data is answered, ssthresh = `PipeSize` * beta -> normal. A timeout: slow start up to
-//!     `PipeSize` / 2.
-//! Here with RFC 5681's growth and beta 1/2 as the congestion control that it modifies. Deviations: the RFC
-//! saves what earlier connections learned, with a lifetime; a simulated host is told. Growth waits during the
-//! retreat. Default: nothing is saved, which is RFC 5681.
+//!     before the jump plus what was acknowledged since; once the unvalidated data is acknowledged, ssthresh
+//!     = `PipeSize` * beta -> normal. A timeout: slow start up to `PipeSize` / 2.
+//! The congestion control that it modifies is RFC 5681's with beta 1/2. Deviations: the RFC saves the path's
+//! parameters with a lifetime; here they are configured. The window does not grow during the retreat.
+//! Default: nothing is saved, which is RFC 5681.
 
 use super::law::{Law, Params as _};
 use super::standard::Window;
@@ -25,20 +24,20 @@ use bentpipe_base::{Cx, Duration, Size};
 
 /// RFC 5681's multiplicative decrease.
 const BETA: f64 = 0.5;
-/// A path whose round trip is not between these multiples of the saved one is another path.
+/// Range of RTT / saved RTT in which the path counts as the same.
 const SAME_PATH: (f64, f64) = (0.5, 10.0);
 
 params! {
-    /// What an earlier connection learned.
+    /// Path parameters saved by an earlier connection.
     pub struct CarefulResumeParams {
-        /// Window of the earlier connection, in segments; 0: nothing is known.
+        /// Window of the earlier connection in segments; 0: nothing is saved.
         saved_window: f64 = 0.0, from 0.0, to 1e7;
-        /// Smallest round trip of the earlier connection.
+        /// Smallest RTT of the earlier connection.
         saved_rtt: Duration = Duration::from_millis(550), from Duration::from_micros(1), to Duration::from_secs(60);
     }
 }
 
-/// For the table of schemes.
+/// The entry in the table of schemes (`scheme.rs`).
 pub const LAW: Law = Law {
     params: CarefulResumeParams::LIST,
     ..Law::new("careful-resume", |start, values| {
@@ -46,7 +45,7 @@ pub const LAW: Law = Law {
     })
 };
 
-/// RFC 9959, section 3; positions are of the stream.
+/// Phases of RFC 9959, section 3; the fields are stream positions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Phase {
     Reconnaissance,
@@ -64,13 +63,13 @@ enum Phase {
     Normal,
 }
 
-/// The controller.
+/// The Careful Resume controller.
 #[derive(Clone, Debug)]
 pub struct CarefulResume {
     params: CarefulResumeParams,
     window: Window,
     phase: Phase,
-    /// Bytes that the path is known to hold.
+    /// Bytes that the path has proved to carry in flight.
     pipe_size: u64,
 }
 
@@ -87,7 +86,7 @@ impl CarefulResume {
         (SAME_PATH.0..=SAME_PATH.1).contains(&ratio)
     }
 
-    /// What the acknowledgment means for the phase.
+    /// Advances the phase on an acknowledgment.
     fn step(&mut self, path: &Path, ack: &Ack) {
         match self.phase {
             Phase::Reconnaissance if path.una > self.window.initial() => self.jump(path, ack),
@@ -148,7 +147,7 @@ impl CongestionControl for CarefulResume {
         let doubtful = matches!(self.phase, Phase::Unvalidated { .. } | Phase::Validating { .. });
         self.window.reduce(path, loss.cause, BETA);
         if !doubtful {
-            // losses during a retreat are part of it; before the jump they forbid it
+            // a loss before the jump forbids it; a loss during the retreat does not end the retreat
             if !matches!(self.phase, Phase::SafeRetreat { .. }) || loss.cause == LossCause::Timeout {
                 self.phase = Phase::Normal;
             }
@@ -188,13 +187,14 @@ mod tests {
     use super::*;
     use crate::cc::law::Growth;
 
-    /// 400 segments over 550 ms are saved; the present path has `rtt_ms`.
+    /// 400 segments and 550 ms are saved; the present path has an RTT of `rtt_ms`.
     fn bench(rtt_ms: u64) -> Bench {
         let params = CarefulResumeParams { saved_window: 400.0, ..CarefulResumeParams::default() };
         Bench::new(Growth::with(&LAW, params), Duration::from_millis(rtt_ms), 10, None)
     }
 
-    /// After a round trip half the saved window, paced over the next; slow start from 10 would be at 20.
+    /// After a round trip cwnd is half the saved window, paced over the next; slow start from 10 would be at
+    /// 20.
     #[test]
     fn it_jumps_after_a_round_trip() {
         let mut b = bench(550);
@@ -203,7 +203,7 @@ mod tests {
         assert!((b.segments() - 200.0).abs() < 1e-9, "{}", b.segments());
         let pace = b.plan().pace.expect("a pace").bps() as f64;
         assert!((pace * 0.55 / 8.0 / 200_000.0 - 1.0).abs() < 1e-3);
-        // validated, and slow start goes on from there
+        // validated: slow start continues
         b.round();
         let validated = b.segments();
         assert!((200.0..=400.0).contains(&validated) && b.plan().pace.is_none(), "{validated}");
@@ -211,7 +211,7 @@ mod tests {
         assert!(b.segments() > 1.8 * validated, "slow start: {} after {validated}", b.segments());
     }
 
-    /// RFC 9959: not when the round trip says that the path is another one.
+    /// RFC 9959: no jump if the RTT shows that the path is another one.
     #[test]
     fn another_path_is_not_resumed() {
         for (rtt, window) in [(274, 20.0), (276, 200.0), (5400, 200.0), (5600, 20.0)] {
@@ -221,7 +221,7 @@ mod tests {
         }
     }
 
-    /// A loss after the jump: half of what the path has proved to hold, not half of the jump.
+    /// A loss after the jump leaves half of what the path has proved to carry, not half of the jump.
     #[test]
     fn a_loss_retreats_to_half_of_the_pipe() {
         let mut b = bench(550);
@@ -235,7 +235,7 @@ mod tests {
         assert!((b.segments() - 1.0).abs() < 1e-9);
     }
 
-    /// A loss of the first window forbids the jump.
+    /// A loss in the first window forbids the jump.
     #[test]
     fn a_loss_before_the_jump_forbids_it() {
         let mut b = bench(550);

@@ -1,19 +1,18 @@
 //! CUBIC.
 //!
 //! Source: RFC 9438. After a loss the window follows
-//!   W_cubic(t) = C (t - K)^3 + W_max,   K = cbrt((W_max - cwnd_epoch) / C)            (section 4.2, figures
-//!     1 and 2)
-//! and per ACK cwnd += (target - cwnd) / cwnd, target = clamp(W_cubic(t + RTT), cwnd, 1.5 cwnd)  (section
+//!   W_cubic(t) = C (t - K)^3 + W_max,   K = cbrt((W_max - cwnd_epoch) / C)   (section 4.2, figures 1 and 2)
+//! and per ACK cwnd += (target - cwnd) / cwnd, target = clamp(W_cubic(t + RTT), cwnd, 1.5 cwnd) (section
 //! 4.2). Reno-friendly region: W_est += alpha * acked / cwnd, alpha = 3 (1-beta)/(1+beta), 1 once W_est
 //! reaches the window before the loss; it is used while larger (section 4.3). Loss: ssthresh = max(2, beta *
-//! flight), fast convergence (4.6, 4.7). The clock of t stands still while the window is not the limit
-//! (section 4.2); after a timeout K = 0 (section 4.8). Slow start, while cwnd <= ssthresh (section 4.10):
-//! standard, ended by HyStart++ (RFC 9406) or by loss. Deviation: the reduction starts from cwnd while it is
-//! in full use, where section 4.6 has flight_size and allows cwnd given measures against an unused window:
-//! growth stops while the window is not the limit, and an unused one counts as flight. A flight is whole
-//! segments; without the fraction every loss would cost half a segment more. Windows are kept in segments as
-//! f64, as the RFC's equations are; only +, -, *, / and libm's cbrt are used, so results do not depend on the
-//! platform. Defaults: beta 0.7, C 0.4 segments/s^3, HyStart++ on.
+//! flight), fast convergence (4.6, 4.7). The clock t stops while the window is not the limit (section 4.2);
+//! after a timeout K = 0 (section 4.8). Slow start, while cwnd <= ssthresh (section 4.10): standard, ended by
+//! HyStart++ (RFC 9406) or by loss. Deviation: the reduction starts from cwnd if it is fully used, where
+//! section 4.6 has flight_size, but allows cwnd if there are measures against an unused window: here growth
+//! stops while the window is not the limit, and an unused window is reduced from the flight. The flight is
+//! whole segments, so reducing from it would cost half a segment more per loss. Windows are kept in segments
+//! as f64, as in the RFC's equations; only +, -, *, / and libm's cbrt are used, so results do not depend on
+//! the platform. Defaults: beta 0.7, C 0.4 segments/s^3, HyStart++ on.
 
 use super::hystart::{CSS_GROWTH_DIVISOR, Hystart, HystartParams, L_UNPACED, Phase};
 use super::law::{Law, Params as _};
@@ -27,8 +26,7 @@ use bentpipe_base::{Cx, Instant, Size};
 params! {
     /// Parameters of RFC 9438 and RFC 9406.
     pub struct CubicParams {
-        /// Multiplicative decrease: what a loss leaves of the window. 0.7 in RFC 9438, 0.8 in the Linux of
-        /// 2008.
+        /// Factor by which a loss multiplies the window. 0.7 in RFC 9438, 0.8 in the Linux of 2008.
         beta: f64 = 0.7, from 0.1, to 0.95;
         /// Aggressiveness C in segments/s^3.
         c: f64 = 0.4, from 1e-3, to 100.0;
@@ -39,7 +37,7 @@ params! {
     }
 }
 
-/// For the table of schemes.
+/// The entry in the table of schemes (`scheme.rs`).
 pub const LAW: Law = Law {
     params: CubicParams::LIST,
     linux: Some(|start, values| {
@@ -48,18 +46,18 @@ pub const LAW: Law = Law {
     ..Law::new("cubic", |start, values| Box::new(Cubic::new(start.window(), CubicParams::of(values))))
 };
 
-/// The congestion-avoidance state since the last loss.
+/// State of congestion avoidance since the last loss.
 #[derive(Clone, Copy, Debug)]
 struct Epoch {
-    /// Moves forward with every stretch of time in which the window was not the limit.
+    /// Start; moves forward by the time in which the window was not the limit.
     began: Instant,
-    /// When the window last grew, or could have.
+    /// Last acknowledgment in this epoch that let the window grow.
     seen: Instant,
     /// The window was not the limit since then.
     paused: bool,
-    /// Seconds until the plateau.
+    /// Seconds from the start to the plateau.
     k: f64,
-    /// Reno's window in the same place, in segments.
+    /// The window Reno would have, in segments.
     w_est: f64,
 }
 
@@ -69,12 +67,12 @@ pub struct Cubic {
     params: CubicParams,
     window: Window,
     hystart: Option<Hystart>,
-    /// Window before the last loss, in segments, after fast convergence.
+    /// Window before the last loss in segments, after fast convergence.
     w_max: f64,
-    /// Window before the last loss, in segments.
+    /// Window before the last loss in segments.
     cwnd_prior: f64,
     epoch: Option<Epoch>,
-    /// Growth that has not yet made a byte.
+    /// Growth of less than a byte.
     credit: f64,
     undo: (f64, f64, Option<Epoch>),
 }
@@ -99,7 +97,7 @@ impl Cubic {
         self.window.cwnd() as f64 / self.window.mss() as f64
     }
 
-    /// What a loss reduces: the window, if it was used up to the segment that did not fit; else the flight.
+    /// The base of a reduction: cwnd if it was used except for less than a segment, else the flight.
     const fn loss_base(&self, path: &Path) -> Size {
         let used = path.flight.0 + self.window.mss() > self.window.cwnd();
         if used { Size(self.window.cwnd()) } else { path.flight }
@@ -128,7 +126,7 @@ impl Cubic {
     fn avoid(&mut self, now: Instant, path: &Path, acked: Size) {
         let cwnd = self.segments();
         let epoch = self.epoch.get_or_insert_with(|| {
-            // without a loss so far (HyStart++ or an idle restart) the plateau is here
+            // no loss so far (HyStart++ or an idle restart): the plateau is the present window
             let k = if self.w_max > cwnd { libm::cbrt((self.w_max - cwnd) / self.params.c) } else { 0.0 };
             if self.w_max < cwnd {
                 self.w_max = cwnd;
@@ -188,7 +186,7 @@ impl CongestionControl for Cubic {
             self.cwnd_prior = cwnd;
             let converge = self.params.fast_convergence && cwnd < self.w_max;
             self.w_max = match loss.cause {
-                LossCause::Timeout => 0.0, // section 4.8: K = 0, and the plateau is where avoidance begins
+                LossCause::Timeout => 0.0, // section 4.8: K = 0, the plateau is the window in avoidance
                 _ if converge => cwnd * (1.0 + self.params.beta) / 2.0,
                 _ => cwnd,
             };
@@ -206,7 +204,7 @@ impl CongestionControl for Cubic {
 
     fn on_restart(&mut self, _cx: &mut Cx<'_>, _path: &Path, window: Size) {
         self.window.restart(window);
-        self.epoch = None; // RFC 9438, section 5.8: the clock does not run while the window is unused
+        self.epoch = None; // RFC 9438, section 5.8: the clock stops while the window is not used
     }
 
     fn plan(&self, _path: &Path) -> Plan {

@@ -1,24 +1,25 @@
-//! Explicit rate: the sender's half.
+//! Explicit rate: the sender's part.
 //!
 //! Source: L. G. Roberts' explicit-rate TCP with in-band QoS signalling, TIA-1039 (2006). The network grants
-//! a rate AR, and the sender believes it:
-//!   pace = AR from the first segment on: no slow start, no cut on loss; cwnd = 3 AR RTT + 32 segments never
-//!     is the limit
-//!   a lower AR is obeyed at once; a higher one comes only as the answer to a wish, with which every 128th
-//!     segment may ask for more
-//!   share lost > threshold: the network has not what it grants (a router that does not signal overflows);
+//! a rate AR, and the sender uses it:
+//!   pace = AR from the first segment on: no slow start, no reduction on loss; cwnd = 3 AR RTT + 32 segments
+//!     is never the limit
+//!   a lower AR applies at once; a higher one only as the answer to a request, which every 128th segment may
+//!     carry
+//!   share lost > threshold: the network does not have what it grants (a router without signalling drops);
 //!     the sender becomes a standard TCP
-//! The source leaves open how the loss is measured, when to ask, what a timeout means and how to come back.
-//! Here: five standard deviations over max(4096 packets, 4 RTT) (`meter.rs`); a wish while the application
-//! does not limit and 90 % of AR are used; a timeout keeps the rate, a second in a row falls back; a new
-//! request once less than half of the threshold was lost over max(128 packets, 10 RTT); after 2 s of silence
-//! a request before more than the initial window. AR counts IP packets with their headers, so payload leaves
-//! at AR mss / (mss + headers). What the grant leaves idle is ours too: while all is sent, and in the first
-//! ten rounds while the peer's window is full, each segment that is not acknowledged goes once more at the
-//! granted rate, the newest first (`copies`), so that a loss there need not wait for the round trip that
-//! tells of it. Deviation: the signalling itself is not here: `grants.rs` brings the grants. Without one it
-//! is a standard TCP from the start. Defaults: threshold 10 % (20 % for radio), CUBIC as standard TCP (both
-//! beside the grant); a wish is for twice AR.
+//! The source does not define how to measure the loss, when to request more, what a timeout means and how to
+//! return to the grant. Here: the loss must exceed the threshold by five standard deviations over max(4096
+//! packets, 4 RTT) (`meter.rs`); the sender requests more if the application is not the limit and 90 % of AR
+//! are used; a timeout keeps the rate, a second one in a row falls back to standard TCP; from there a new
+//! request is sent once less than half of the threshold was lost over max(128 packets, 10 RTT); after 2 s of
+//! silence the sender requests the rate again before it sends more than the initial window. AR counts IP
+//! packets with headers, so the payload rate is AR mss / (mss + headers). Unused granted capacity is used
+//! too: when all data is sent, and in the first ten rounds while the peer's window is full, each
+//! unacknowledged segment is sent once more at the granted rate, the newest first (`copies`), so a loss there
+//! is repaired without waiting a round trip. Deviation: the signalling is not here; `grants.rs` delivers the
+//! grants. Without a grant the sender is a standard TCP from the start. Defaults: threshold 10 % (20 % for
+//! radio), CUBIC as standard TCP (both configured with the grant); a request is for twice AR.
 
 mod meter;
 #[cfg(test)]
@@ -34,37 +35,37 @@ use crate::params;
 use bentpipe_base::{Cx, Dscp, Duration, Instant, Rate, Size};
 use meter::LossMeter;
 
-/// cwnd in products of AR and round trip, and segments more: a hole holds the window for a round trip and
-/// more per retransmission.
+/// cwnd in multiples of AR times RTT, plus segments: each retransmission stalls the window for more than a
+/// round trip.
 const WINDOW: (f64, u64) = (3.0, 32);
-/// The round trip where none is known yet: RFC 6298's first timeout.
+/// RTT before the first sample: RFC 6298's first timeout.
 const UNKNOWN_RTT: Duration = Duration::from_secs(1);
-/// Segments between wishes.
+/// Segments between requests.
 const WISH_EVERY: u64 = 128;
-/// Share of AR that must be used for a wish.
+/// Share of AR that must be used for a request.
 const USED: f64 = 0.9;
-/// Silence after which the grant must be asked for again.
+/// Idle time after which the grant must be requested again.
 const SILENCE: Duration = Duration::from_secs(2);
-/// Round trips below half of the threshold before a new request.
+/// Round trips with less than half of the threshold lost before a new request.
 const QUIET_ROUNDS: u64 = 10;
-/// Segments that may leave back to back.
+/// Largest burst in segments.
 const BURST: u64 = 2;
-/// Rounds in which a full window of the peer's counts as its start: one that stays small would have
-/// everything sent twice for good.
+/// Round trips in which a full peer window counts as still opening; without this limit a window that stays
+/// small would have all data sent twice.
 const OPENING: u64 = 10;
 
 params! {
     /// Parameters of explicit rate.
     pub struct ExplicitRateParams {
-        /// How many times the granted rate a wish asks for.
+        /// A request asks for this multiple of the granted rate.
         wish: f64 = 2.0, from 1.0, to 1000.0;
-        /// Sends what is not acknowledged once more while all is sent, or the peer's window still opens:
-        /// losses there are repaired before they are known.
+        /// Sends unacknowledged segments once more when all data is sent or while the peer's window opens, so
+        /// losses there are repaired before they are detected.
         copies: bool = true;
     }
 }
 
-/// For the table of schemes.
+/// The entry in the table of schemes (`scheme.rs`).
 pub const LAW: Law = Law {
     params: ExplicitRateParams::LIST,
     grants: true,
@@ -74,18 +75,18 @@ pub const LAW: Law = Law {
     })
 };
 
-/// Who decides.
+/// What controls the sender.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum State {
     /// The grant.
     Granted,
-    /// The grant, but the sender was silent: no more than the initial window before the answer.
+    /// The grant, but the sender was idle: at most the initial window until the grant is confirmed.
     Unconfirmed,
     /// The standard TCP.
     Standard,
 }
 
-/// The controller.
+/// The explicit-rate controller.
 #[derive(Debug)]
 pub struct ExplicitRate {
     params: ExplicitRateParams,
@@ -94,28 +95,28 @@ pub struct ExplicitRate {
     initial: u64,
     threshold: f64,
     state: State,
-    /// AR, of whole packets; `None` when nothing was ever granted.
+    /// AR, including headers; `None` if nothing was ever granted.
     granted: Option<Rate>,
-    /// A wish that the next segment carries.
+    /// A request that the next segment carries.
     asking: Option<Rate>,
-    /// Asked for a new grant, as a standard TCP.
+    /// A new grant was requested, as a standard TCP.
     applied: bool,
-    /// Segments sent since the last wish could be made, and when they began.
+    /// Segments sent since the last chance of a request, and the time of the first.
     sent: u64,
     sent_since: Instant,
     last_sent: Instant,
     app_limited: bool,
     meter: LossMeter,
     standard: Box<dyn CongestionControl>,
-    /// Its name.
+    /// The name of the standard TCP.
     to: &'static str,
-    /// Segments of the whole connection.
+    /// Data segments sent on this connection.
     segments: u64,
     fallback: Option<Fallback>,
 }
 
 impl ExplicitRate {
-    /// Starts with what the handshake brought.
+    /// Starts with the grant of the handshake, if any.
     pub fn new(start: &Start<'_>, params: ExplicitRateParams) -> Self {
         let default = (GrantConfig::FALLBACK, Standard::default());
         let (threshold, to) = start.config.grant.as_ref().map_or(default, |g| (g.fallback, g.fallback_to));
@@ -147,7 +148,7 @@ impl ExplicitRate {
         this
     }
 
-    /// The rate of payload.
+    /// The payload rate at a granted rate.
     fn pace(&self, granted: Rate) -> Option<Rate> {
         let whole = u128::from(self.mss + self.headers);
         let bps = u128::from(granted.bps()) * u128::from(self.mss) / whole.max(1);
@@ -159,8 +160,7 @@ impl ExplicitRate {
         Size((WINDOW.0 * granted.bytes_in(rtt).0 as f64) as u64 + WINDOW.1 * self.mss)
     }
 
-    /// Copies at the granted rate, where nothing else may go: the stream has ended, or the peer's window is
-    /// not open yet.
+    /// Copies at the granted rate, if the stream has ended or the peer's window is not open yet.
     fn spare(&self, granted: Rate, path: &Path) -> Option<Probes> {
         let ended = path.rest == Some(Size::ZERO);
         let opening = path.round <= OPENING && path.flight.0 + self.mss > path.peer_window.0;
@@ -199,11 +199,11 @@ impl ExplicitRate {
         self.applied = false;
         self.meter.forget();
         self.fallback = Some(Fallback { to: self.to, why, at: cx.now, segments: self.segments });
-        // nothing that the grant allowed is taken over: it begins as on a new connection
+        // nothing from the grant is kept: it starts as on a new connection
         self.standard.on_restart(cx, path, Size(self.initial));
     }
 
-    /// After every step of the meter.
+    /// Evaluates the loss after each step of the meter.
     fn judge(&mut self, cx: &mut Cx<'_>, path: &Path) {
         if self.state != State::Standard {
             if self.meter.exceeds(self.threshold) {
@@ -219,7 +219,7 @@ impl ExplicitRate {
         }
     }
 
-    /// A wish, after so many segments, if what is granted is used.
+    /// Requests more, every `WISH_EVERY` segments, if the granted rate is used.
     fn wish(&mut self, now: Instant) {
         let Some(granted) = self.granted else { return };
         let used = self.sent * (self.mss + self.headers);
@@ -265,13 +265,13 @@ impl CongestionControl for ExplicitRate {
         if sent.bytes == Size::ZERO || sent.probe {
             return;
         }
-        self.asking = None; // this segment carried it
+        self.asking = None; // this segment carried the request
         let silent = self.segments > 0 && path.flight == Size::ZERO && cx.now.since(self.last_sent) > SILENCE;
         if silent && self.state == State::Granted {
             self.state = State::Unconfirmed;
         }
         if self.state == State::Unconfirmed {
-            self.asking = self.granted; // with each segment until the answer comes
+            self.asking = self.granted; // with each segment until the answer arrives
         }
         if self.sent == 0 {
             self.sent_since = cx.now;

@@ -1,16 +1,15 @@
 //! FAST TCP.
 //!
 //! Source: Jin, Wei, Low, "FAST TCP: motivation, architecture, algorithms, performance", INFOCOM 2004,
-//! section IV. A delay-based law: each flow keeps alpha segments in the queue. Once per round trip, equation
-//! (4):
+//! section IV. Delay-based: each flow keeps alpha segments in the queue. Once per round trip, equation (4):
 //!   w = min(2 w, (1 - gamma) w + gamma (baseRTT / RTT w + alpha))
-//! At rest w (1 - baseRTT / RTT) = alpha, whatever the round trip: rate = alpha / (RTT - baseRTT). It comes
-//! within e^-1 of rest in about 1/gamma round trips. RTT is an average, weight min(3 / w, 1/4) of each
-//! sample, equation (5). Losses halve. Deviations: the window moves to what a round's end asks for over the
-//! round that follows when it grows, and at once when it shrinks. It begins with RFC 5681's slow start, which
-//! ends when the flow's own queue, w (1 - baseRTT / RTT), has reached alpha: the paper leaves the start open.
-//! Default gamma 0.5. alpha: the paper had 200 segments per flow at 1 Gbit/s; here 8, for links of some
-//! Mbit/s, whose queues would not hold more.
+//! In equilibrium w (1 - baseRTT / RTT) = alpha for any RTT: rate = alpha / (RTT - baseRTT). The distance to
+//! the equilibrium falls by e^-1 in about 1/gamma round trips. RTT is an average, weight min(3 / w, 1/4) of
+//! each sample, equation (5). A loss halves the window. Deviations: the new window is reached at once if
+//! smaller, and over the next round trip if larger. The paper does not define the start: here it is RFC
+//! 5681's slow start until the flow's own queue, w (1 - baseRTT / RTT), reaches alpha. Default gamma 0.5.
+//! alpha: the paper had 200 segments per flow at 1 Gbit/s; here 8, for links of a few Mbit/s with shorter
+//! queues.
 
 use super::law::{Law, Params as _};
 use super::standard::Window;
@@ -23,18 +22,18 @@ params! {
     pub struct FastParams {
         /// Segments that the flow keeps in the queue.
         alpha: f64 = 8.0, from 0.1, to 1e6;
-        /// Share of the way to the new window that a round trip goes, above 0.
+        /// Share of the distance to the new window that is covered per round trip, above 0.
         gamma: f64 = 0.5, from 0.01, to 1.0;
     }
 }
 
-/// For the table of schemes.
+/// The entry in the table of schemes (`scheme.rs`).
 pub const LAW: Law = Law {
     params: FastParams::LIST,
     ..Law::new("fast", |start, values| Box::new(Fast::new(start.window(), FastParams::of(values))))
 };
 
-/// Equation (4).
+/// Equation (4): the next window in segments.
 pub fn next_window(w: f64, base_rtt: f64, rtt: f64, params: FastParams) -> f64 {
     let FastParams { alpha, gamma } = params;
     (2.0 * w).min((1.0 - gamma) * w + gamma * (base_rtt / rtt * w + alpha))
@@ -46,9 +45,9 @@ pub struct Fast {
     params: FastParams,
     window: Window,
     base_rtt: Duration,
-    /// Averaged round trip in seconds; 0 before the first sample.
+    /// Average RTT in seconds; 0 before the first sample.
     rtt: f64,
-    /// Segments that an acknowledged segment adds in this round.
+    /// Growth in segments per acknowledged segment in this round.
     slope: f64,
 }
 
@@ -58,7 +57,7 @@ impl Fast {
         Self { params, window, base_rtt: Duration(u64::MAX), rtt: 0.0, slope: 0.0 }
     }
 
-    /// Equation (5).
+    /// Equation (5): updates the average RTT.
     fn sample(&mut self, rtt: Duration) {
         self.base_rtt = self.base_rtt.min(rtt);
         let weight = if self.rtt > 0.0 { (3.0 / self.window.segments()).min(0.25) } else { 1.0 };
@@ -76,7 +75,7 @@ impl Fast {
         }
     }
 
-    /// Segments of ours in the queue.
+    /// Segments of this flow in the queue.
     fn queued(&self) -> f64 {
         self.window.segments() * (1.0 - self.base_rtt.as_secs_f64() / self.rtt)
     }
@@ -88,7 +87,7 @@ impl CongestionControl for Fast {
             self.sample(rtt);
         }
         if self.rtt <= 0.0 || self.base_rtt.is_zero() {
-            return; // a path without delay has no queue to measure
+            return; // a path without delay: no queue to measure
         }
         if self.window.in_slow_start() {
             if self.queued() >= self.params.alpha {
@@ -135,8 +134,7 @@ mod tests {
     use super::*;
     use crate::cc::law::Growth;
 
-    /// Equation (4) by hand: w 100, RTT a quarter longer than baseRTT, alpha 8, gamma 1/2: 50 + (80 + 8) / 2
-    /// = 94.
+    /// Equation (4) by hand: w 100, RTT 5/4 of baseRTT, alpha 8, gamma 1/2: 50 + (80 + 8) / 2 = 94.
     #[test]
     fn the_law_by_hand() {
         let p = FastParams::default();
@@ -145,8 +143,8 @@ mod tests {
         assert!((next_window(40.0, 0.1, 0.125, p) - 40.0).abs() < 1e-9, "8 of 40 are queued: at rest");
     }
 
-    /// On a link of 1000 segments/s with 100 ms, the window comes to rest at what the path holds and alpha:
-    /// 108; from below and from above.
+    /// At 1000 segments/s and 100 ms the window converges to the BDP plus alpha, 108, from below and from
+    /// above.
     #[test]
     fn it_keeps_alpha_segments_in_the_queue() {
         for start in [20, 300] {
@@ -160,7 +158,7 @@ mod tests {
         }
     }
 
-    /// Far from rest a step goes gamma of the way: without a queue, alpha gamma per round.
+    /// Far from equilibrium, without a queue, the window grows by alpha gamma per round.
     #[test]
     fn without_a_queue_it_gains_gamma_alpha_per_round() {
         let mut b = Bench::new(Growth::of(&LAW), Duration::from_millis(100), 50, Some(2000));

@@ -1,19 +1,18 @@
 //! H-TCP.
 //!
 //! Source: Leith, Shorten, "H-TCP: TCP for high-speed and long-distance networks", PFLDnet 2004, and
-//! draft-leith-tcp-htcp-06. The increase grows with the time D since the last loss, the decrease follows the
-//! queue:
+//! draft-leith-tcp-htcp-06. The increase grows with the time D since the last loss; the decrease depends on
+//! the queueing delay:
 //!   alpha(D) = 1                                                for D <= D_L
 //!   alpha(D) = 1 + 10 (D - D_L) + ((D - D_L) / 2)^2             for D >  D_L, in seconds
 //!   avoidance: cwnd += 2 (1 - beta) alpha(D) / cwnd             per acknowledged segment
-//!   loss: cwnd = beta cwnd, beta = RTTmin / RTTmax within [0.5, 0.8]: what a drained queue of that size
-//!         leaves; 0.5 when the rate changed by more than a fifth
-//!   since the loss before, for then the path is another.
-//! Deviations: a rate is the largest delivery-rate sample since the last loss. RTTmax comes down towards
-//! RTTmin by a twentieth per loss, as in Linux, so that one old queue is not remembered for ever. Growth is
-//! never faster than slow start's: a segment per acknowledged segment, which alpha passes after minutes.
-//! `rtt_scaling` (off, as in Linux until asked) multiplies alpha by RTT / 100 ms within [0.5, 10], as the
-//! draft has it. Defaults: D_L 1 s, adaptive backoff on, scaling off.
+//!   loss: cwnd = beta cwnd, beta = RTTmin / RTTmax within [0.5, 0.8], which just empties the queue; 0.5 if
+//!     the rate changed by more than a fifth since the previous loss (the path changed)
+//! Deviations: the rate is the largest delivery-rate sample since the last loss. RTTmax moves towards RTTmin
+//! by a twentieth per loss, as in Linux, so that an old queue is forgotten. Growth is never faster than in
+//! slow start, one segment per acknowledged segment; alpha would exceed that after minutes. `rtt_scaling`
+//! (off by default) multiplies alpha by RTT / 100 ms within [0.5, 10], as in the draft. Defaults: D_L 1 s,
+//! adaptive backoff on, scaling off.
 
 use super::law::{Law, Params as _};
 use super::standard::Window;
@@ -23,27 +22,27 @@ use bentpipe_base::{Cx, Duration, Instant, Size};
 
 /// Bounds of beta.
 const BETA: (f64, f64) = (0.5, 0.8);
-/// A rate that changed by more than this is another path's.
+/// A relative rate change of more than this means another path.
 const CHANGED: f64 = 0.2;
-/// Share of the way to RTTmin by which RTTmax comes down per loss.
+/// Share of the distance to RTTmin by which RTTmax falls per loss.
 const FORGET: f64 = 0.05;
-/// Round trip of which alpha is scaled, and the bounds of the factor.
+/// RTT in seconds at which alpha is not scaled, and bounds of the scaling factor.
 const SCALE_RTT: f64 = 0.1;
 const SCALE: (f64, f64) = (0.5, 10.0);
 
 params! {
     /// Parameters of H-TCP.
     pub struct HtcpParams {
-        /// For this long after a loss growth is RFC 5681's.
+        /// Time after a loss during which growth is as in RFC 5681.
         delta_l: Duration = Duration::from_secs(1), from Duration::ZERO, to Duration::from_secs(60);
-        /// The decrease follows the queue; off: a half.
+        /// A loss multiplies the window by RTTmin / RTTmax; off: by a half.
         adaptive_backoff: bool = true;
-        /// Growth per round trip in proportion to the round trip.
+        /// Growth per round trip is proportional to the RTT.
         rtt_scaling: bool = false;
     }
 }
 
-/// For the table of schemes.
+/// The entry in the table of schemes (`scheme.rs`).
 pub const LAW: Law = Law {
     params: HtcpParams::LIST,
     ..Law::new("htcp", |start, values| Box::new(Htcp::new(start.window(), HtcpParams::of(values))))
@@ -54,11 +53,11 @@ pub const LAW: Law = Law {
 pub struct Htcp {
     params: HtcpParams,
     window: Window,
-    /// When the last loss was; `None` before the first.
+    /// Time of the last loss; `None` before the first.
     lost_at: Option<Instant>,
     beta: f64,
     rtt_max: Duration,
-    /// Largest rate, bytes per second, since the last loss, and in the time before that.
+    /// Largest delivery rate in bytes per second since the last loss, and between the two losses before.
     rate: (f64, f64),
     before: (Option<Instant>, f64),
 }
@@ -77,7 +76,7 @@ impl Htcp {
         }
     }
 
-    /// The increase, in segments per round trip, `since` the last loss.
+    /// The increase in segments per round trip, at time `since` after the last loss.
     fn alpha(&self, since: Duration, path: &Path) -> f64 {
         let d = since.saturating_sub(self.params.delta_l).as_secs_f64();
         let alpha = 1.0 + 10.0 * d + (d / 2.0) * (d / 2.0);
@@ -89,7 +88,7 @@ impl Htcp {
         (2.0 * (1.0 - self.beta) * alpha * scale).max(1.0)
     }
 
-    /// What this loss leaves.
+    /// The factor by which this loss multiplies the window.
     fn backoff(&self, path: &Path) -> f64 {
         let (now, last) = self.rate;
         let changed = last <= 0.0 || (now - last).abs() > CHANGED * last;
@@ -141,7 +140,7 @@ impl CongestionControl for Htcp {
 
     fn on_restart(&mut self, cx: &mut Cx<'_>, _path: &Path, window: Size) {
         self.window.restart(window);
-        self.lost_at = Some(cx.now); // a path not looked at for so long is a new one
+        self.lost_at = Some(cx.now); // after an idle time the path may have changed
     }
 
     fn plan(&self, _path: &Path) -> Plan {
@@ -163,7 +162,7 @@ mod tests {
         Bench::new(Growth::of(&LAW), Duration::from_millis(100), iw, Some(2000))
     }
 
-    /// The first second after a loss is RFC 5681's: ten rounds of 100 ms, ten segments.
+    /// The first second after a loss is RFC 5681's: ten round trips of 100 ms, ten segments.
     #[test]
     fn a_second_of_reno() {
         let mut b = bench(400);
@@ -189,14 +188,12 @@ mod tests {
             let x = (t - 1.0).max(0.0);
             let want = (t + 5.0 * x * x + x * x * x / 12.0) / 0.1;
             let got = b.segments() - from;
-            // within a round W acknowledgments meet a window that grows: at most that share of the round is
-            // missing
+            // the window grows during a round, so its acknowledgments add slightly less than alpha
             assert!(got <= want + 1.0 && got >= 0.93 * want - 2.0, "at {t} s: {got} against {want}");
         }
     }
 
-    /// beta is RTTmin / RTTmax within its bounds, once the rate is steady; a rate that is not the last one's
-    /// halves.
+    /// beta is RTTmin / RTTmax within its bounds once the rate is steady, and a half if the rate changed.
     #[test]
     fn the_decrease_follows_the_queue() {
         for (queued, beta) in [(0, 0.8), (50, 100.0 / 150.0), (300, 0.5)] {

@@ -1,18 +1,18 @@
 //! TCP Hybla.
 //!
 //! Source: Caini, Firrincieli, "TCP Hybla: a TCP enhancement for heterogeneous networks", Int. J. Satellite
-//! Communications and Networking 22(5), 2004. A connection over a long path is given the growth, in segments
-//! per second, that a reference connection with a round trip of RTT0 has:
+//! Communications and Networking 22(5), 2004. A connection with a long RTT grows as fast, in segments per
+//! second, as a reference connection with an RTT of RTT0:
 //!   rho = max(RTT / RTT0, 1)
 //!   slow start:  cwnd += 2^rho - 1    per acknowledged segment
 //!   avoidance:   cwnd += rho^2 / cwnd per acknowledged segment, so rho^2 segments per round trip
-//! The first window and the first threshold are rho times the reference's. Losses halve, as in RFC 5681: what
-//! Hybla cures is the growth. Such growth needs SACK and spacing: segments leave at 1.2 windows per round
-//! trip, not in bursts of 2^rho. Deviations: RTT is the smallest seen, so a queue that Hybla makes does not
-//! make it faster. Where the host sets no threshold, the reference's is 64 KiB (rho times that for us);
-//! without a bound, slow start over a GEO path (rho = 22) would take any window with its first
-//! acknowledgments. Growth in slow start stops at the threshold, and 2^rho at 2^16. The paper's estimate of
-//! the path's capacity at the start is left out. Default: RTT0 25 ms.
+//! Initial window and ssthresh are rho times the reference's. A loss halves the window, as in RFC 5681. Such
+//! growth needs SACK and pacing: segments leave at 1.2 windows per round trip, not in bursts of 2^rho.
+//! Deviations: RTT is the smallest seen, so Hybla's own queue does not make it faster. If the host sets no
+//! ssthresh, the reference's is 64 KiB (rho times that here); without a limit, slow start over a GEO path
+//! (rho = 22) would grow to any window with the first acknowledgments. Growth in slow start stops at
+//! ssthresh, and 2^rho at 2^16. The paper's estimate of the path's capacity at the start is omitted. Default:
+//! RTT0 25 ms.
 
 use super::law::{Law, Params as _};
 use super::standard::Window;
@@ -20,26 +20,26 @@ use super::{Ack, CongestionControl, Loss, Path, Plan};
 use crate::params;
 use bentpipe_base::{Cx, Duration, Size};
 
-/// Losses halve.
+/// Factor by which a loss multiplies the window.
 const HALF: f64 = 0.5;
-/// The reference's first threshold, in bytes: the largest window without scaling.
+/// The reference's initial ssthresh in bytes: the largest window without scaling.
 const REFERENCE_THRESHOLD: u64 = 65_535;
-/// Largest exponent of slow start.
+/// Largest exponent in slow start.
 const MOST_DOUBLINGS: f64 = 16.0;
-/// Windows per round trip at which segments leave: above one, so that the window stays the limit.
+/// Windows per round trip at which segments are paced; above one, so that the window stays the limit.
 const SPACING: f64 = 1.2;
 
 params! {
     /// Parameters of Hybla.
     pub struct HyblaParams {
-        /// Round trip of the reference connection.
+        /// RTT of the reference connection.
         rtt0: Duration = Duration::from_millis(25), from Duration::from_millis(1), to Duration::from_secs(10);
-        /// Segments are spaced over the round trip.
+        /// Pace the segments over the round trip.
         spacing: bool = true;
     }
 }
 
-/// For the table of schemes.
+/// The entry in the table of schemes (`scheme.rs`).
 pub const LAW: Law = Law {
     params: HyblaParams::LIST,
     ..Law::new("hybla", |start, values| {
@@ -59,17 +59,17 @@ pub struct Hybla {
 }
 
 impl Hybla {
-    /// Starts from the given window; `bounded` when its threshold is the host's choice.
+    /// Starts from the given window; `bounded` if the host set its threshold.
     pub const fn new(window: Window, params: HyblaParams, bounded: bool) -> Self {
         Self { params, window, bounded, started: false }
     }
 
-    /// How much longer the path is than the reference's.
+    /// Ratio of the RTT to the reference's, at least 1.
     pub fn rho(&self, path: &Path) -> f64 {
         (path.rtt_min.as_secs_f64() / self.params.rtt0.as_secs_f64()).max(1.0)
     }
 
-    /// The first window and threshold, once the path is known.
+    /// Sets the initial window and threshold, once the RTT is known.
     fn start(&mut self, rho: f64) {
         self.started = true;
         let window = libm::round(self.window.initial() as f64 * rho) as u64;
@@ -135,8 +135,8 @@ mod tests {
         Bench::new(Growth::of(&LAW), Duration::from_millis(rtt_ms), iw, Some(ssthresh))
     }
 
-    /// The paper's section on the window: W(t) = rho 2^(rho t / RTT) in slow start is that of the reference,
-    /// RTT0 later and rho times higher.
+    /// W(t) = rho 2^(rho t / RTT) in slow start (the paper's section on the window): the reference's window
+    /// times rho, one RTT0 later.
     #[test]
     fn slow_start_grows_by_2_to_the_rho_less_one() {
         // RTT 50 ms, rho 2: an acknowledgment adds 3 segments, a round quadruples the window
@@ -149,8 +149,8 @@ mod tests {
         assert!((b.segments() - 8.0).abs() < 1e-9);
     }
 
-    /// Avoidance: rho^2 segments per round trip: in a second as many as the reference gains, 1/RTT0 per RTT0,
-    /// times rho.
+    /// Avoidance: rho^2 segments per round trip. Per second that is rho times what the reference gains, which
+    /// is 1/RTT0 per RTT0.
     #[test]
     fn avoidance_grows_like_the_reference_in_time() {
         for (rtt, rho) in [(25, 1.0), (100, 4.0), (550, 22.0)] {
@@ -163,8 +163,7 @@ mod tests {
             let per_second = (b.segments() - from) / (b.seconds() - began);
             let reference = 1.0 / (0.025 * 0.025) * 0.025; // segments per second of a Reno with RTT0
             let ratio = per_second / (reference * rho);
-            // within a round the window grows, and with it the round's count of acknowledgments: a little
-            // less than rho^2
+            // the window grows during a round, so it gains slightly less than rho^2
             assert!((0.85..=1.001).contains(&ratio), "RTT {rtt} ms: {ratio}");
         }
     }
@@ -178,7 +177,7 @@ mod tests {
         assert!((b.segments() - 30.0).abs() < 1e-9);
     }
 
-    /// Without a threshold of the host, the reference's 64 KiB times rho.
+    /// If the host sets no threshold, it is rho times the reference's 64 KiB.
     #[test]
     fn an_unbounded_start_stops_at_rho_times_the_references_threshold() {
         let mut b = Bench::new(Growth::of(&LAW), Duration::from_millis(550), 10, None);

@@ -8,7 +8,7 @@
 
 use bentpipe_base::Duration;
 
-/// Samples needed before a round may judge.
+/// RTT samples that a round needs before it is compared.
 const N_RTT_SAMPLE: u32 = 8;
 /// Divisor of growth in Conservative Slow Start.
 pub const CSS_GROWTH_DIVISOR: u64 = 4;
@@ -17,7 +17,7 @@ const CSS_ROUNDS: u32 = 5;
 /// Segments of growth per ACK at most when unpaced: L of section 4.3.
 pub const L_UNPACED: u64 = 8;
 
-/// Bounds of the RTT rise that counts.
+/// Bounds of the RTT rise that ends slow start.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct HystartParams {
     /// Smallest threshold. 4 ms in the RFC.
@@ -32,7 +32,7 @@ impl Default for HystartParams {
     }
 }
 
-/// Where slow start stands.
+/// Phase of slow start.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Phase {
     /// Ordinary slow start.
@@ -43,7 +43,7 @@ pub enum Phase {
     Done,
 }
 
-/// The detector.
+/// The HyStart++ detector.
 #[derive(Clone, Debug)]
 pub struct Hystart {
     params: HystartParams,
@@ -56,7 +56,7 @@ pub struct Hystart {
 }
 
 impl Hystart {
-    /// At the start of a slow start.
+    /// A detector at the start of slow start.
     pub const fn new(params: HystartParams) -> Self {
         Self {
             params,
@@ -69,13 +69,12 @@ impl Hystart {
         }
     }
 
-    /// Where slow start stands.
+    /// The present phase.
     pub const fn phase(&self) -> Phase {
         self.phase
     }
 
-    /// Takes an acknowledgment's RTT sample; `round_ended` when it closes a round. Returns the phase after
-    /// it.
+    /// Processes an acknowledgment's RTT sample; `round_ended` if it ends a round. Returns the new phase.
     pub fn on_ack(&mut self, rtt: Option<Duration>, round_ended: bool) -> Phase {
         if let Some(rtt) = rtt {
             self.round_min = Some(self.round_min.map_or(rtt, |m| m.min(rtt)));
@@ -83,7 +82,7 @@ impl Hystart {
             self.judge();
         }
         if round_ended {
-            self.end_round(); // the ACK that ends a round is of a segment sent before the next one
+            self.end_round(); // the sample still belongs to the round that ends
         }
         self.phase
     }
@@ -151,7 +150,7 @@ mod tests {
     fn a_passing_rise_resumes_slow_start_and_the_clamp_holds() {
         let mut h = Hystart::new(HystartParams::default());
         round(&mut h, ms(560));
-        assert_eq!(round(&mut h, ms(575)), Phase::SlowStart); // 16 ms at most, not 70, but 15 is less
+        assert_eq!(round(&mut h, ms(575)), Phase::SlowStart); // the threshold is 16 ms, not 560 / 8 = 70
         assert_eq!(round(&mut h, ms(591)), Phase::Conservative);
         assert_eq!(round(&mut h, ms(580)), Phase::SlowStart);
     }

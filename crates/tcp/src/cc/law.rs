@@ -1,9 +1,9 @@
-//! A law of growth: what the table of schemes needs to know of a file in this folder.
+//! A law is the window algorithm of a scheme; here is what the table of schemes needs of each.
 //!
-//! Each file ends up in a [`Law`]: the parameters that users may set, with their ranges and defaults, and how
-//! to build the controller. Scenario files, their errors, the manual and the JSON schema read the parameters
-//! from here, so a new law is known everywhere once it stands in `scheme.rs`. [`params!`](crate::params)
-//! makes the list of parameters and the struct that holds them from one text.
+//! Each file in this folder ends in a [`Law`]: the parameters that users may set, with ranges and defaults,
+//! and a function that builds the controller. Scenario files, their error messages, the manual and the JSON
+//! schema read the parameters from here, so adding a law to `scheme.rs` is enough. [`params!`](crate::params)
+//! defines the list of parameters and the struct that holds them together.
 
 use super::{CongestionControl, Grant, linux, standard};
 use crate::config::Config;
@@ -11,7 +11,7 @@ use crate::scheme::Scheme;
 use bentpipe_base::{Duration, Size};
 use core::fmt;
 
-/// Most parameters that a law may have.
+/// Largest number of parameters of a law.
 pub const MAX_PARAMS: usize = 8;
 
 /// The value of a parameter.
@@ -25,7 +25,7 @@ pub enum Value {
     Time(Duration),
 }
 
-/// What a parameter may be, and what it is when nobody says.
+/// The allowed values of a parameter, and its default.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Range {
     /// A number from `least` to `most`.
@@ -54,7 +54,7 @@ pub enum Range {
 }
 
 impl Range {
-    /// The value when nobody says.
+    /// The default value.
     pub const fn default(self) -> Value {
         match self {
             Self::Number { default, .. } => Value::Number(default),
@@ -63,7 +63,7 @@ impl Range {
         }
     }
 
-    /// True for a value of this kind within the bounds.
+    /// True if `value` has this kind and is within the bounds.
     pub fn holds(self, value: Value) -> bool {
         match (self, value) {
             (Self::Number { least, most, .. }, Value::Number(v)) => (least..=most).contains(&v),
@@ -77,36 +77,36 @@ impl Range {
 /// A parameter of a law.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Param {
-    /// The key that users write.
+    /// The key in scenario files.
     pub name: &'static str,
-    /// Its meaning and unit; lines of documentation.
+    /// Its meaning and unit, as lines of documentation.
     pub doc: &'static [&'static str],
-    /// What it may be.
+    /// Allowed values and default.
     pub range: Range,
 }
 
-/// The values of all parameters of a law, in its order; what is beyond them is not looked at.
+/// The values of all parameters of a law, in the order of its list; the rest of the array is unused.
 pub type Values = [Value; MAX_PARAMS];
 
-/// Two parameters that do not go together.
+/// Two parameters that contradict each other.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Misfit {
-    /// The keys; the first that a user gave is the one to point at.
+    /// The keys; an error points at the first of them that the user set.
     pub keys: [&'static str; 2],
     /// What is wrong.
     pub message: &'static str,
 }
 
-/// What the host gives a new controller.
+/// What a new controller gets.
 #[derive(Clone, Copy, Debug)]
 pub struct Start<'a> {
     /// Sender maximum segment size.
     pub mss: Size,
     /// Bytes of headers before a segment's payload, from the IP header on.
     pub headers: Size,
-    /// The host.
+    /// The host's configuration.
     pub config: &'a Config,
-    /// The rate that was granted with the handshake.
+    /// The rate granted in the handshake.
     pub granted: Option<Grant>,
 }
 
@@ -116,39 +116,40 @@ impl Start<'_> {
         standard::Window::new(self.mss, self.config.initial_window, self.config.initial_ssthresh)
     }
 
-    /// The controller of the scheme called `name`, with its defaults: for a scheme that can become another.
+    /// A controller of the scheme called `name` with default parameters, for a scheme that can fall back to
+    /// another.
     pub fn standard(&self, name: &str) -> Box<dyn CongestionControl> {
         let scheme = Scheme::named(name).unwrap_or_default();
         scheme.growth.build(self)
     }
 
-    /// The same as Linux counts it.
+    /// The host's initial window and threshold, as Linux counts them.
     pub fn segments(&self) -> linux::Segments {
         linux::Segments::new(self.mss, self.config.initial_window, self.config.initial_ssthresh)
     }
 }
 
-/// Makes a controller.
+/// Builds a controller.
 pub type Build = fn(&Start<'_>, &Values) -> Box<dyn CongestionControl>;
 
-/// A law of growth.
+/// The window algorithm of a scheme.
 #[derive(Clone, Copy)]
 pub struct Law {
-    /// Its name, for people; schemes have names of their own.
+    /// Its name in messages; schemes have their own names.
     pub name: &'static str,
-    /// What users may set.
+    /// The parameters that users may set.
     pub params: &'static [Param],
-    /// Refuses values that do not go together.
+    /// Checks that the values do not contradict each other.
     pub check: fn(&Values) -> Result<(), Misfit>,
-    /// Makes the controller of its papers and RFCs.
+    /// Builds the controller as in the papers and RFCs.
     pub build: Build,
-    /// Makes the controller that Linux has instead; `None` when that is not modelled.
+    /// Builds the controller as in Linux; `None` if that is not modelled.
     pub linux: Option<Build>,
     /// It sends probe segments.
     pub probes: bool,
-    /// It believes granted rates, and its receivers are told of them.
+    /// It uses granted rates, and its receivers report them.
     pub grants: bool,
-    /// It may send copies that ask nothing of the path: the peer is told nothing of them.
+    /// It may send copies that are not probes; the peer does not need to support them.
     pub copies: bool,
 }
 
@@ -167,7 +168,7 @@ impl Law {
         }
     }
 
-    /// The defaults of all parameters.
+    /// The default values of all parameters.
     pub const fn defaults(&self) -> Values {
         assert!(self.params.len() <= MAX_PARAMS, "a law has more parameters than MAX_PARAMS");
         let mut values = [Value::Switch(false); MAX_PARAMS];
@@ -180,7 +181,7 @@ impl Law {
     }
 }
 
-/// A law with the values of its parameters: the growth half of a scheme.
+/// A law with the values of its parameters.
 #[derive(Clone, Copy)]
 pub struct Growth {
     law: &'static Law,
@@ -193,7 +194,7 @@ impl Growth {
         Self { law, values: law.defaults() }
     }
 
-    /// `law` with `params`, which are its own.
+    /// `law` with `params`, which must be its own.
     pub fn with<P: Params>(law: &'static Law, params: P) -> Self {
         assert!(
             core::ptr::eq(law.params, P::LIST) || law.params == P::LIST,
@@ -217,7 +218,7 @@ impl Growth {
         self.params().find(|(p, _)| p.name == name).map(|(_, value)| value)
     }
 
-    /// Sets a parameter. False when there is none of this name, kind and range.
+    /// Sets a parameter. False if no parameter has this name, kind and range.
     pub fn set(&mut self, name: &str, value: Value) -> bool {
         let fits = |p: &Param| p.name == name && p.range.holds(value);
         let Some(i) = self.law.params.iter().position(fits) else { return false };
@@ -225,20 +226,20 @@ impl Growth {
         true
     }
 
-    /// Refuses parameters that do not go together.
+    /// Checks that the parameters do not contradict each other.
     ///
     /// # Errors
-    /// Which, and why.
+    /// The parameters, and why.
     pub fn check(&self) -> Result<(), Misfit> {
         (self.law.check)(&self.values)
     }
 
-    /// The controller of the papers and RFCs.
+    /// Builds the controller as in the papers and RFCs.
     pub fn build(&self, start: &Start<'_>) -> Box<dyn CongestionControl> {
         (self.law.build)(start, &self.values)
     }
 
-    /// The controller that a Linux host has: its own where that is modelled.
+    /// Builds the controller of a Linux host: Linux's own if that is modelled.
     pub fn build_linux(&self, start: &Start<'_>) -> Box<dyn CongestionControl> {
         self.law.linux.unwrap_or(self.law.build)(start, &self.values)
     }
@@ -257,25 +258,25 @@ impl fmt::Debug for Growth {
     }
 }
 
-/// A struct of parameters; made by [`params!`](crate::params).
+/// A struct of parameters, defined by [`params!`](crate::params).
 pub trait Params: Sized {
     /// The parameters, in the order of the fields.
     const LIST: &'static [Param];
-    /// Reads the fields from `values`, which are in the order of `LIST`.
+    /// Reads the fields from `values`, in the order of `LIST`.
     fn of(values: &Values) -> Self;
-    /// The fields in the order of `LIST`.
+    /// The values of the fields, in the order of `LIST`.
     fn values(self) -> Values;
 }
 
-/// A type that a field of parameters may have.
+/// A type of parameter fields.
 pub trait Field: Copy {
-    /// As a value.
+    /// Converts to a value.
     fn value(self) -> Value;
-    /// From a value of its kind.
+    /// Converts from a value of its kind.
     fn of(value: Value) -> Self;
 }
 
-/// Makes a type a [`Field`].
+/// Implements [`Field`] for a type.
 macro_rules! fields {
     ($($T:ty => $kind:ident),+) => {$(
         impl Field for $T {
@@ -294,10 +295,7 @@ macro_rules! fields {
 
 fields! { f64 => Number, bool => Switch, Duration => Time }
 
-/// Declares the parameters of a law: a struct, its defaults, and what users may write.
-///
-/// A field is `f64`, `bool` or `Duration`, with its default and, unless it is a switch, its range:
-/// `alpha: f64 = 8.0, from 1.0, to 1e4;`.
+/// Defines the parameters of a law: a struct, its defaults and the list for users.
 #[macro_export]
 macro_rules! params {
     ($(#[doc = $doc:literal])* pub struct $Name:ident {

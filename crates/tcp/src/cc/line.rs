@@ -1,7 +1,7 @@
-//! A controller on a line: one bottleneck, one delay, and an endless sender that obeys window and pace.
+//! Tests a controller over one bottleneck and one delay; the sender always has data.
 //!
-//! Segments have 1000 B. A lost segment is found when its acknowledgment would have come, and counts as sent
-//! again at the end of the stream; recovery lasts until what was outstanding then has been answered.
+//! Segments have 1000 B. A loss is detected when the acknowledgment would have arrived; new bytes replace the
+//! lost ones. Recovery lasts until all data outstanding at the loss was answered.
 
 use super::bench::MSS;
 use super::law::{Growth, Start};
@@ -12,7 +12,7 @@ use crate::limits::Limit;
 use bentpipe_base::{Duration, Instant, NodeId, Rate, Size, World};
 use std::collections::VecDeque;
 
-/// A segment on its way, or its acknowledgment.
+/// A segment in flight, or its acknowledgment.
 struct Flying {
     answer_at: Instant,
     sent_at: Instant,
@@ -21,19 +21,19 @@ struct Flying {
     position: u64,
 }
 
-/// The line.
+/// The controller, its sender and the path.
 pub(super) struct Line {
     cc: Box<dyn CongestionControl>,
     world: World,
-    /// The present.
+    /// The present time.
     pub(super) now: Instant,
     /// Rate of the bottleneck.
     pub(super) rate: Rate,
     /// Round trip without a queue.
     pub(super) rtt: Duration,
-    /// One in so many segments is lost; 0: none.
+    /// One in this many segments is lost; 0: none.
     pub(super) lose_one_in: u64,
-    /// Segments that the queue holds; one that finds it full is lost.
+    /// Capacity of the queue in segments; a segment that finds it full is lost.
     pub(super) buffer: u64,
     flying: VecDeque<Flying>,
     free_at: Instant,
@@ -49,12 +49,12 @@ pub(super) struct Line {
 }
 
 impl Line {
-    /// A controller with `growth` over a bottleneck of `mbps`.
+    /// A controller with `growth` over a bottleneck of `mbps` Mbit/s.
     pub(super) fn new(growth: Growth, mbps: u64, rtt: Duration) -> Self {
         Self::granted(growth, mbps, rtt, None)
     }
 
-    /// The same, with a rate that the handshake brought.
+    /// Like [`Self::new`], with a rate granted in the handshake.
     pub(super) fn granted(growth: Growth, mbps: u64, rtt: Duration, granted: Option<Grant>) -> Self {
         let config = Config::default();
         let cc = growth.build(&Start { mss: Size(MSS), headers: Size(40), config: &config, granted });
@@ -99,7 +99,7 @@ impl Line {
         }
     }
 
-    /// What the controller wants.
+    /// The controller's plan.
     pub(super) fn plan(&self) -> Plan {
         self.cc.plan(&self.path())
     }
@@ -109,7 +109,7 @@ impl Line {
         self.plan().pace.map_or(0.0, |p| p.bps() as f64 / self.rate.bps() as f64)
     }
 
-    /// What the controller became.
+    /// The scheme that replaced the controller, if any.
     pub(super) fn fallback(&self) -> Option<Fallback> {
         self.cc.fallback()
     }
@@ -119,7 +119,7 @@ impl Line {
         self.estimator.delivered()
     }
 
-    /// Time that a segment sent now would wait.
+    /// Queueing delay of a segment sent now.
     pub(super) fn queue(&self) -> Duration {
         self.free_at.since(self.now)
     }
@@ -129,7 +129,7 @@ impl Line {
         self.in_flight / MSS
     }
 
-    /// Runs for `time`; `look` sees the line after each event.
+    /// Runs for `time`; calls `look` after each event.
     pub(super) fn run(&mut self, time: Duration, mut look: impl FnMut(&Self)) {
         let end = self.now + time;
         loop {

@@ -1,9 +1,8 @@
-//! Congestion control: a scheme hears events and answers one question, [`Plan`].
+//! Congestion control. The engine reports events to a scheme and asks it for a [`Plan`].
 //!
-//! The engine asks `plan` before every send and obeys all of it: window, pace, burst, probe segments, rate
-//! wish and marking. No scheme is special to the engine. What was lost, what to resend and how much is in
-//! flight is the recovery module's business; a scheme only says how much it would like to have in flight, and
-//! how fast.
+//! The engine calls `plan` before every send and follows all of it: window, pace, burst, probe segments,
+//! requested rate and DSCP. It treats all schemes alike. The recovery module decides what is lost, what to
+//! retransmit and how much is in flight; a scheme only says how much may be in flight and how fast to send.
 
 pub mod bbr;
 pub mod bbr3;
@@ -47,31 +46,31 @@ pub struct Plan {
     pub pace: Option<Rate>,
     /// Bytes that may leave back to back, whether paced or not.
     pub burst: Size,
-    /// Low-priority extra segments outside the window.
+    /// Low-priority extra segments, not counted in the window.
     pub probes: Option<Probes>,
-    /// A rate to ask the network for (explicit-rate signalling).
+    /// A rate to request from the network (explicit-rate signalling).
     pub ask: Option<Rate>,
-    /// Code point of data segments.
+    /// DSCP of data segments.
     pub mark: Dscp,
 }
 
 impl Plan {
-    /// Nothing but a window.
+    /// A plan with a window and nothing else.
     pub const fn window(window: Size) -> Self {
         Self { window, pace: None, burst: Size::MAX, probes: None, ask: None, mark: Dscp::DEFAULT }
     }
 }
 
-/// A wish for low-priority probe segments.
+/// A request to send low-priority probe segments.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Probes {
-    /// How many more.
+    /// How many more to send.
     pub left: u32,
     /// When they are sent.
     pub clock: ProbeClock,
     /// What they carry.
     pub carry: ProbeCarry,
-    /// Their code point.
+    /// Their DSCP.
     pub mark: Dscp,
 }
 
@@ -80,10 +79,10 @@ pub struct Probes {
 pub enum ProbeClock {
     /// One per interval.
     Every(Duration),
-    /// This many per segment that an acknowledgment tells of and that lets no data segment go; per
-    /// acknowledgment that tells of none.
+    /// This many for each segment that an acknowledgment reports without allowing a data segment; an
+    /// acknowledgment that reports none counts as one.
     PerAck(u8),
-    /// One per interval while no data waits for its time, the last data segment counted.
+    /// One per interval while no data is due; the interval also starts at the last data segment.
     Spare(Duration),
 }
 
@@ -92,29 +91,29 @@ pub enum ProbeClock {
 pub enum ProbeCarry {
     /// A copy of the last segment sent.
     LastSent,
-    /// A copy of each segment not yet acknowledged, SACKed ones excepted, from the oldest on, in turn.
+    /// Copies of the segments not yet acknowledged or SACKed, in turn, the oldest first.
     OldestInTurn,
-    /// A copy of any of these, at random, the least copied first.
+    /// A copy of a random one of these, among those copied least.
     Random,
-    /// A copy of each of these once, the newest first.
+    /// One copy of each of these, the newest first.
     NewestOnce,
 }
 
-/// How the arrival of a probe segment is known.
+/// How the sender learns that a probe segment has arrived.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum ProbeSignal {
-    /// By the probe option, which both ends understand.
+    /// By the probe option, which both ends support.
     Option,
     /// By the peer's DSACKs.
     Dsack,
-    /// By the peer's echoes of their timestamps, while no loss is being repaired.
+    /// By the echoed timestamps, while no loss is being repaired.
     Timestamps,
-    /// Not at all: probes are of no use.
+    /// Not at all; probes are useless then.
     #[default]
     None,
 }
 
-/// Where loss recovery stands as an acknowledgment is taken.
+/// State of loss recovery when an acknowledgment is processed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Episode {
     /// No loss is being repaired.
@@ -127,7 +126,7 @@ pub enum Episode {
     Ended,
 }
 
-/// What the connection knows of the path. Read-only to a scheme.
+/// What the connection knows about the path.
 #[derive(Clone, Copy, Debug)]
 pub struct Path {
     /// Sender maximum segment size.
@@ -146,38 +145,38 @@ pub struct Path {
     pub rtt_min: Duration,
     /// Round trips since the connection began.
     pub round: u64,
-    /// Stream position acknowledged.
+    /// Stream position up to which data is acknowledged.
     pub una: u64,
-    /// Stream position sent.
+    /// Stream position up to which data was sent.
     pub next: u64,
-    /// Bytes delivered since the connection began, SACKed ones included.
+    /// Bytes delivered since the connection began, including SACKed ones.
     pub delivered: u64,
-    /// Bytes ever believed lost; it only grows.
+    /// Bytes ever considered lost; it only grows.
     pub lost: u64,
-    /// Bytes not yet sent, once the end of the stream is known.
+    /// Bytes not yet sent, if the end of the stream is known.
     pub rest: Option<Size>,
-    /// How probe segments would be known to have arrived.
+    /// How the sender learns that a probe has arrived.
     pub probes: ProbeSignal,
 }
 
 impl Path {
-    /// The rate at which `gain` times `window` bytes leave within a round trip; none before the first sample.
+    /// The rate that sends `gain` times `window` bytes per SRTT; `None` before the first RTT sample.
     pub fn spread(&self, gain: f64, window: u64) -> Option<Rate> {
         let bps = || (gain * window as f64 * 8.0 / self.srtt.as_secs_f64()) as u64;
         if self.srtt.is_zero() { None } else { Rate::from_bps(bps()) }
     }
 }
 
-/// One acknowledgment that delivered something.
+/// One acknowledgment that delivered data.
 #[derive(Clone, Copy, Debug)]
 pub struct Ack {
-    /// Bytes newly known to have arrived, cumulatively or selectively.
+    /// Bytes newly acknowledged or SACKed.
     pub delivered: Size,
     /// Bytes newly acknowledged cumulatively.
     pub acked: Size,
     /// Bytes newly SACKed.
     pub newly_sacked: Size,
-    /// Duplicates reported by DSACK that probe segments of our own caused.
+    /// Duplicates reported by DSACK that were caused by our own probe segments.
     pub own_dsacks: u32,
     /// Round-trip time sample.
     pub rtt: Option<Duration>,
@@ -187,7 +186,7 @@ pub struct Ack {
     pub round_ended: bool,
     /// State of loss recovery.
     pub episode: Episode,
-    /// What held the sender back before this acknowledgment. A window grows only while
+    /// What limited the sender before this acknowledgment. A window grows only if it is
     /// [`Limit::CongestionWindow`].
     pub limited_by: Limit,
     /// The acknowledgment carries an ECN echo.
@@ -199,8 +198,8 @@ pub struct Ack {
 }
 
 impl Ack {
-    /// True when a window that answers losses may grow by this acknowledgment: new data is acknowledged, the
-    /// window was the limit, and no loss is being repaired.
+    /// True if the window of a loss-based scheme may grow: new data is acknowledged, the window was the
+    /// limit, and no loss is being repaired.
     #[inline]
     pub fn may_grow(&self) -> bool {
         self.acked > Size::ZERO
@@ -209,7 +208,7 @@ impl Ack {
     }
 }
 
-/// A rate granted by the network.
+/// A rate granted by the network, and why.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Grant {
     /// The rate.
@@ -221,13 +220,13 @@ pub struct Grant {
 /// Why a granted rate changed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum GrantReason {
-    /// Answer to our request.
+    /// Answer to a request of the sender.
     Response,
     /// The network lowered it.
     Reduced,
 }
 
-/// Why a scheme should slow down.
+/// Kind of congestion signal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LossCause {
     /// Found by duplicate ACKs, SACK or RACK.
@@ -240,35 +239,35 @@ pub enum LossCause {
     Mark,
 }
 
-/// A loss (or mark) that the scheme must answer; at most one per window, except timeouts.
+/// A loss or mark that the scheme must react to; at most one per window, except timeouts.
 #[derive(Clone, Copy, Debug)]
 pub struct Loss {
     /// How it was found.
     pub cause: LossCause,
-    /// Bytes newly believed lost.
+    /// Bytes newly considered lost.
     pub bytes: Size,
     /// When the oldest lost segment was last sent.
     pub last_sent: Instant,
-    /// How often it had been resent before.
+    /// How often it had been retransmitted before.
     pub resends: u32,
     /// Congestion window when it was first sent.
     pub window_then: Size,
 }
 
-/// A scheme has become another.
+/// The scheme has been replaced by another.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Fallback {
-    /// The name of what it is now.
+    /// Name of the new scheme.
     pub to: &'static str,
-    /// Why.
+    /// Reason.
     pub why: &'static str,
-    /// Since when.
+    /// Time of the change.
     pub at: Instant,
-    /// Data segments that were sent before.
+    /// Data segments sent before the change.
     pub segments: u64,
 }
 
-/// A segment was sent.
+/// A segment that was sent.
 #[derive(Clone, Copy, Debug)]
 pub struct SentSegment {
     /// Payload bytes.
@@ -279,32 +278,32 @@ pub struct SentSegment {
     pub probe: bool,
 }
 
-/// Every scheme: what to do next.
+/// The interface of every scheme.
 pub trait CongestionControl: Debug + Send {
-    /// Something was delivered.
+    /// Data was delivered.
     fn on_ack(&mut self, cx: &mut Cx<'_>, path: &Path, ack: &Ack);
-    /// Something was lost or marked.
+    /// Data was lost or marked.
     fn on_loss(&mut self, cx: &mut Cx<'_>, path: &Path, loss: &Loss);
     /// A segment was sent.
     fn on_sent(&mut self, _cx: &mut Cx<'_>, _path: &Path, _sent: &SentSegment) {}
-    /// The last loss was spurious.
+    /// The last loss was spurious: undo the reaction to it.
     fn on_undo(&mut self, _cx: &mut Cx<'_>, _path: &Path) {}
-    /// The sender was idle or left its window unused: do not exceed `window` until it is earned again.
+    /// The sender was idle or did not use its window: reduce the window to `window`.
     fn on_restart(&mut self, _cx: &mut Cx<'_>, _path: &Path, _window: Size) {}
-    /// What to do next. Pure; asked before every send.
+    /// What to do next. Has no side effects; called before every send.
     fn plan(&self, path: &Path) -> Plan;
-    /// What the scheme became when it could not go on as itself; `None` while it is itself.
+    /// The scheme that replaced this one, if any.
     fn fallback(&self) -> Option<Fallback> {
         None
     }
-    /// Slow-start threshold, for traces; `None` when unlimited or unknown.
+    /// Slow-start threshold, for traces; `None` if unlimited or unknown.
     fn ssthresh(&self) -> Option<Size> {
         None
     }
 }
 
-/// Builds the controller that `config` names, for segments of `mss` bytes with `headers` bytes before them;
-/// `granted` came with the handshake.
+/// Builds the controller that `config` names. `mss` is the segment payload, `headers` the bytes before it,
+/// `granted` the rate granted in the handshake.
 pub fn build(
     config: &Config,
     mss: Size,

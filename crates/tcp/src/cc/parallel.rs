@@ -1,15 +1,15 @@
-//! One of several connections that carry one transfer, made to share.
+//! One of several connections that carry one transfer and together are as aggressive as one.
 //!
 //! Source: Hacker, Noble, Athey, "Improving Throughput and Maintaining Fairness Using Parallel TCP", INFOCOM
-//! 2004: N connections in parallel take N shares from others, unless each grows by a longer, virtual round
-//! trip. AIMD with an increase of a segments per round trip and a cut by half carries, at a loss of p,
+//! 2004: N parallel connections take N shares of a bottleneck unless each of them grows as if it had a
+//! longer, virtual RTT. AIMD with an increase of a segments per round trip and a reduction by half has, at a
+//! loss rate p,
 //!   rate = MSS / RTT sqrt(3 a / (2 p))
-//! A virtual round trip of m RTT makes a = 1/m. N connections are together as aggressive as one when N
-//! sqrt(1/m) = 1: m = N^2. Slow start stays as it is, so a transfer in N parts still opens N times as fast;
-//! and a single loss still halves one part of N. Deviation: the paper mixes one standard connection with
-//! others of long virtual round trips; here the scenario says for each flow what it is. Default: one
-//! connection, which is RFC 5681. Without the correction N connections are just N flows with any other scheme
-//! (`connections = N`).
+//! A virtual RTT of m RTT makes a = 1/m. N connections are together as aggressive as one if N sqrt(1/m) = 1:
+//! m = N^2. Slow start is unchanged, so a transfer over N connections still opens N times as fast; and a
+//! single loss still halves only one of them. Deviation: the paper mixes one standard connection with others
+//! of long virtual RTT; here the scenario configures each flow. Default: one connection, which is RFC 5681.
+//! Without the correction N connections are N flows with any other scheme (`connections = N`).
 
 use super::law::{Law, Params as _};
 use super::standard::Window;
@@ -21,15 +21,15 @@ use bentpipe_base::{Cx, Size};
 const HALF: f64 = 0.5;
 
 params! {
-    /// Parameters of a part.
+    /// Parameters of one of the connections.
     pub struct ParallelParams {
-        /// Connections that are together as aggressive as one; the virtual round trip is so many, squared,
-        /// real ones.
+        /// Number of connections that are together as aggressive as one; the virtual RTT is the square of it
+        /// times the RTT.
         parts: f64 = 1.0, from 1.0, to 1000.0;
     }
 }
 
-/// For the table of schemes.
+/// The entry in the table of schemes (`scheme.rs`).
 pub const LAW: Law = Law {
     params: ParallelParams::LIST,
     ..Law::new("parallel", |start, values| {
@@ -37,10 +37,10 @@ pub const LAW: Law = Law {
     })
 };
 
-/// The controller.
+/// The controller of one of the connections.
 #[derive(Clone, Debug)]
 pub struct Parallel {
-    /// Round trips in a virtual one.
+    /// Virtual RTT in RTTs.
     stretch: f64,
     window: Window,
 }
@@ -97,7 +97,7 @@ mod tests {
         Bench::new(Growth::with(&LAW, ParallelParams { parts }), Duration::from_millis(100), 20, ssthresh)
     }
 
-    /// Four parts: a sixteenth of a segment per round trip each, and a loss halves.
+    /// Four connections: each grows by a sixteenth of a segment per round trip, and a loss halves it.
     #[test]
     fn the_virtual_round_trip_is_the_square_of_the_parts() {
         for (parts, gained) in [(1.0, 16.0), (4.0, 1.0)] {
@@ -118,12 +118,11 @@ mod tests {
         assert!((b.round() - 40.0).abs() < 1e-9);
     }
 
-    /// N parts with a saw tooth between W/2 and W send what one does at the same loss: 1 / sqrt(a) per part
-    /// makes N^2 as many round trips per tooth.
+    /// At the same loss rate N connections together send what one does: with a window that oscillates between
+    /// W/2 and W, each carries 1/N and takes N^2 as many round trips from loss to loss.
     #[test]
     fn parts_lose_as_seldom_as_they_carry_little() {
-        // one loss in 128 segments: one connection swings between 9.2 and 18.5 segments, a quarter of it
-        // carries a quarter
+        // at the same loss rate each of four connections should carry a quarter of what a single one carries
         let mean = |parts: f64| {
             let mut b = bench(parts, Some(2));
             let (mut sum, mut rounds, mut sent) = (0.0, 0, 0.0);

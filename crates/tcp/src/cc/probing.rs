@@ -1,28 +1,28 @@
-//! The probing law: what TCP-Peach, TCP-Peach+ and TCP-Swift share.
+//! The probing algorithm that TCP-Peach, TCP-Peach+ and TCP-Swift share.
 //!
 //! Sources: Akyildiz, Morabito, Palazzo, "TCP-Peach" (2001); Akyildiz, Zhang, Fang, "TCP-Peach+" (2002);
-//! Leung and Yeung, "TCP-Swift" (2004). Low-priority copies ask the path whether there is room; each
-//! acknowledged one opens the window by a segment:
-//!   start:     one segment (or the initial window), then a copy every tau = RTT / n until n are out; cwnd +=
-//!              1 per probe ACK: n segments after two round trips
-//!   recovery:  W0 = cwnd, cwnd = W0/2, aosn = W0 copies to send, wdsn = W0/2 probe ACKs to ignore; an ACK
-//!              that lets no data go sends 2 copies
-//!   probe ACK: if wdsn > 0: wdsn -= 1, else cwnd += 1; so a congested path, which drops the copies that did
-//!              not fit into the halved window, gives nothing
+//! Leung and Yeung, "TCP-Swift" (2004). Low-priority copies of data probe for spare capacity; each
+//! acknowledged copy opens the window by a segment:
+//!   start: one segment (or the initial window), then a copy every tau = RTT / n until n are sent; cwnd += 1
+//!     per probe ACK: n segments after two round trips
+//!   recovery: W0 = cwnd, cwnd = W0/2, aosn = W0 copies to send, wdsn = W0/2 probe ACKs to ignore; an ACK
+//!     that allows no data segment sends 2 copies
+//!   probe ACK: if wdsn > 0: wdsn -= 1, else cwnd += 1; a congested path drops the copies that exceed the
+//!     halved window, so cwnd does not grow
 //!   expanding: from the end of recovery to the ACK of the last data sent in it (the window expanding
-//!              period); then congestion avoidance
-//! The figure of speedy recovery in the Swift paper cannot be meant as printed (no line halves cwnd, and then
-//! no probe is ever sent); it is read with cwnd = W0/2 and one segment per probe ACK after wdsn of them,
-//! which gives the text's W0 probes and W0/2 data segments. Where queues are not known to serve probes last
-//! (`priority` is off) there is no start, and W0/4 copies are sent: fewer than are ignored. They repair, and
-//! never open the window: where they take the place of data an acknowledged one says nothing about room.
-//! Deviations: W0 is what was in flight where that is less. A start ends in congestion avoidance, with the
-//! window as the threshold, if more than one in ten of its probes are missing; else it leaves the threshold
-//! alone, and what is below it is slow start. That is the papers' where the start reached the threshold, or
-//! the peer's window, beyond which nothing grows; but `n` may also have been the cap, the window of a SYN,
-//! which has no scale (RFC 7323, section 2.2), or one that the peer opens later. One that hears of no probe
-//! leaves the threshold alone too; one after a timeout lets data ACKs grow the window as in slow start, since
-//! most of what is sent then are repairs. Defaults: n = 64, LE (RFC 8622).
+//!     period); then congestion avoidance
+//! The figure of speedy recovery in the Swift paper cannot be right as printed (no line halves cwnd, so no
+//! probe would ever be sent). Here cwnd = W0/2 and each probe ACK after the first wdsn adds a segment, which
+//! gives the text's W0 probes and W0/2 data segments. If queues are not known to serve probes last
+//! (`priority` is off) there is no start, and W0/4 copies are sent, fewer than are ignored: they repair
+//! losses but never open the window, since a copy that displaces data proves nothing about spare capacity.
+//! Deviations: W0 is what was in flight if that is less. A start ends in congestion avoidance, with
+//! ssthresh = cwnd, if more than one in ten of its probes are missing; otherwise ssthresh stays and slow
+//! start continues below it. This is the papers' behaviour if the start reached ssthresh or the peer's
+//! window; but `n` may also have been the cap, the unscaled window of a SYN (RFC 7323, section 2.2), or a
+//! window that the peer opens later. A start without any probe ACK leaves ssthresh unchanged too. In a start
+//! after a timeout data ACKs grow the window as in slow start, since most segments sent then are
+//! retransmissions. Defaults: n = 64, LE (RFC 8622).
 
 use super::law::Start;
 use super::standard::Window;
@@ -31,44 +31,43 @@ use super::{
 };
 use bentpipe_base::{Cx, Dscp, Duration, Instant, Rate, Size};
 
-/// The parameter that says whether queues on the way serve probes last, in all three schemes: who knows the
-/// network sets it where the user does not.
+/// The parameter of all three schemes that says whether queues on the path serve probes last. The caller sets
+/// it from the scenario if the user does not.
 pub const ASSUME_PRIORITY: &str = "assume_priority";
-/// The parameter with the code point of probes.
+/// The parameter with the DSCP of probes.
 pub const PROBE_DSCP: &str = "probe_dscp";
 
 const HALF: f64 = 0.5;
-/// Share of a start's probes that have come back where there is room for all of them; the rest may be lost by
-/// errors.
+/// Share of a start's probes that must be acknowledged; the rest may be lost by errors.
 const NEARLY_ALL: f64 = 0.9;
-/// Copies per acknowledgment in recovery.
+/// Copies per acknowledgment in recovery that allows no data segment.
 const COPIES: u8 = 2;
-/// Segments that an acknowledgment lets go in recovery; the papers give no value, and this is what was usual
-/// (Fall and Floyd, 1996).
+/// Largest burst in recovery in segments; the papers give no value, this one was usual (Fall and Floyd,
+/// 1996).
 const MAX_BURST: u64 = 4;
 
-/// What tells the three schemes apart, and what users may set.
+/// The differences between the three schemes, and their parameters.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Switches {
     /// What a probe copies.
     pub carry: ProbeCarry,
-    /// A data ACK of the window expanding period adds a segment.
+    /// When a data ACK of the window expanding period adds a segment.
     pub expands: Expands,
     /// A partial acknowledgment adds a segment.
     pub partial: bool,
     /// Data ACKs of the window expanding period count the segments that they acknowledge.
     pub counts_bytes: bool,
-    /// Queues on the way serve probes last.
+    /// Queues on the path serve probes last.
     pub priority: bool,
-    /// Most segments that a start opens the window to.
+    /// Largest window of a start in segments.
     pub cap: u64,
-    /// Code point of probes.
+    /// DSCP of probes.
     pub mark: Dscp,
 }
 
 impl Switches {
-    /// Peach's and Peach+'s, who differ in what a probe copies: what the window expanding period and partial
-    /// acknowledgments add is Swift's.
+    /// The settings of Peach and Peach+, which differ only in `carry`; they have no increments for data ACKs
+    /// or partial acknowledgments.
     pub(super) fn of_peach(carry: ProbeCarry, priority: bool, cap: f64, dscp: f64) -> Self {
         Self {
             carry,
@@ -87,20 +86,20 @@ impl Switches {
 pub enum Expands {
     /// Never.
     Never,
-    /// Once `share` of the probes sent in this episode came back, and at least half a window of them; and not
-    /// above the window before the loss. Nothing adds a segment where `backlog` of our segments waited in
-    /// queues at the loss.
+    /// Once `share` of this episode's probes and at least half a window of them were acknowledged, and not
+    /// above the window before the loss. If at least `backlog` of our segments were queued at the loss,
+    /// nothing adds a segment.
     Gated {
-        /// Share of the probes.
+        /// Share of the probes, 0 to 1.
         share: f64,
-        /// Segments.
+        /// Queued segments that make a loss count as congestion.
         backlog: f64,
     },
     /// Always.
     Always,
 }
 
-/// One episode's counts, in segments.
+/// Counters of one recovery episode, in segments.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Counts {
     /// The window before the loss.
@@ -109,28 +108,28 @@ struct Counts {
     aosn: u32,
     /// Probe ACKs still to ignore.
     wdsn: u32,
-    /// Copies sent, and probe ACKs that came.
+    /// Copies sent, and probe ACKs received.
     sent: u32,
     seen: u32,
-    /// Queues were too full at the loss for it to be one of corruption: the window stays halved.
+    /// The queue was so long at the loss that it counts as congestion: the window stays halved.
     congested: bool,
 }
 
-/// A start that is under way.
+/// A start in progress.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Opening {
     began: Instant,
-    /// Segments that the window opens to.
+    /// Window in segments at the end of the start.
     target: u64,
-    /// Time between two of them.
+    /// Time between two segments.
     tau: Duration,
-    /// The round trip as it began.
+    /// SRTT when the start began.
     rtt: Duration,
-    /// Segments of data to send before the copies.
+    /// Data segments to send before the copies.
     data: u64,
-    /// Copies to send.
+    /// Copies still to send.
     left: u32,
-    /// Probe ACKs still to come, and those that came.
+    /// Probe ACKs still expected, and those received.
     due: u32,
     heard: u32,
     after_timeout: bool,
@@ -138,7 +137,7 @@ struct Opening {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Phase {
-    /// The next data sent begins a start.
+    /// The next data segment begins a start.
     Fresh,
     Opening(Opening),
     Avoidance,
@@ -148,13 +147,13 @@ enum Phase {
     TimedOut,
 }
 
-/// The controller.
+/// The controller of the three schemes.
 #[derive(Clone, Debug)]
 pub struct Probing {
     switches: Switches,
     window: Window,
     phase: Phase,
-    /// After an ECN echo no probes until this round trip.
+    /// After an ECN echo, no probes until this round trip.
     mute_until: u64,
 }
 
@@ -164,14 +163,14 @@ impl Probing {
         Self { switches, window: start.window(), phase: Phase::Fresh, mute_until: 0 }
     }
 
-    /// Segments that a start may open the window to now.
+    /// Largest window in segments to which a start may open now.
     fn target(&self, path: &Path) -> u64 {
         let mss = self.window.mss();
         let threshold = self.window.threshold().map_or(u64::MAX, |t| t.0 / mss);
         (path.peer_window.0 / mss).min(threshold).min(self.switches.cap)
     }
 
-    /// A start is possible: somebody tells of probes, queues serve them last, and the round trip is known.
+    /// True if a start is possible: probes can be recognised, queues serve them last, and the RTT is known.
     const fn can_open(&self, path: &Path) -> bool {
         self.switches.priority && !matches!(path.probes, ProbeSignal::None) && !path.srtt.is_zero()
     }
@@ -179,7 +178,7 @@ impl Probing {
     fn open(&mut self, now: Instant, path: &Path, after_timeout: bool) {
         let mss = self.window.mss();
         let own = self.window.cwnd() / mss;
-        // where the end of the data is known there is no use in a window beyond it
+        // a window larger than the remaining data is useless
         let wanted = path.rest.map_or(u64::MAX, |rest| (rest.0 + path.flight.0).div_ceil(mss));
         let target = self.target(path).min(wanted);
         if !self.can_open(path) || target <= own {
@@ -200,7 +199,7 @@ impl Probing {
         });
     }
 
-    /// One more segment, within the peer's window.
+    /// Adds `segments` to the window, up to `most` segments and the peer's window.
     fn grow(&mut self, path: &Path, segments: u64, most: u64) {
         let mss = self.window.mss();
         let most = most.saturating_mul(mss).min(path.peer_window.0);
@@ -248,7 +247,7 @@ impl Probing {
         }
     }
 
-    /// Probe ACKs in recovery and in the window expanding period.
+    /// Processes probe ACKs in recovery and in the window expanding period.
     fn probes_came(&mut self, path: &Path, ack: &Ack, counts: &mut Counts) {
         let ignored = ack.probes.min(counts.wdsn);
         counts.wdsn -= ignored;
@@ -259,7 +258,7 @@ impl Probing {
         }
     }
 
-    /// Largest window of the episode, in segments.
+    /// Largest window of the episode in segments.
     fn most(&self, counts: &Counts) -> u64 {
         match self.switches.expands {
             Expands::Gated { .. } => counts.w0,
@@ -292,7 +291,8 @@ impl Probing {
         }
     }
 
-    /// Segments of `w0` that wait in queues, N = W0 (1 - RTTmin / RTT), are `backlog` or more (TCP Veno).
+    /// TCP Veno's test: true if N = W0 (1 - RTTmin / RTT), the segments of `w0` that are queued, reaches
+    /// `backlog`.
     fn congested(&self, path: &Path, w0: u64) -> bool {
         let Expands::Gated { backlog, .. } = self.switches.expands else { return false };
         if path.srtt.is_zero() || path.rtt_min.is_zero() {
@@ -377,7 +377,7 @@ impl CongestionControl for Probing {
 
     fn on_restart(&mut self, _cx: &mut Cx<'_>, path: &Path, window: Size) {
         self.window.restart(window);
-        // a SYN that timed out twice says that the path is no place for probes
+        // a SYN that timed out twice: the path is too lossy for probes
         self.phase = if path.next > 1 { Phase::Fresh } else { Phase::Avoidance };
     }
 

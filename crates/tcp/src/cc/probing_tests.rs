@@ -1,4 +1,4 @@
-//! One episode of the gated mode, with and without a queue at the loss.
+//! One episode in gated mode, with and without queued segments at the loss.
 
 use super::{Expands, Probing, Switches};
 use crate::cc::law::Start;
@@ -48,7 +48,7 @@ fn ack(acked: u64, probes: u32, episode: Episode) -> Ack {
     }
 }
 
-/// Segments of the window after an episode in which every probe comes back, then `data` data ACKs.
+/// Window in segments after an episode in which every probe is acknowledged, followed by `data` data ACKs.
 fn after(expands: Expands, srtt_ms: u64, data: u64) -> u64 {
     let switches =
         Switches { expands, partial: true, ..Switches::of_peach(ProbeCarry::Random, true, 64.0, 1.0) };

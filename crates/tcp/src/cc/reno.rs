@@ -1,8 +1,8 @@
 //! Reno growth.
 //!
-//! Source: RFC 5681. Slow start below ssthresh, one segment per round trip above it, half the flight on a
+//! Source: RFC 5681. Slow start below ssthresh, one segment per round trip above it, half the FlightSize on a
 //! loss. Serves `reno`, `newreno`, `sack` and `rate-halving`: they differ in recovery, not in growth.
-//! Deviation: none. ECN echo as a loss (RFC 3168, section 6.1.2).
+//! Deviation: none. An ECN echo counts as a loss (RFC 3168, section 6.1.2).
 
 use super::law::Law;
 use super::linux::LinuxReno;
@@ -14,7 +14,7 @@ use bentpipe_base::{Cx, Size};
 /// RFC 5681's multiplicative decrease.
 const HALF: f64 = 0.5;
 
-/// For the table of schemes.
+/// The entry in the table of schemes (`scheme.rs`).
 pub const LAW: Law = Law {
     linux: Some(|start, _| Box::new(LinuxReno::new(start.segments()))),
     ..Law::new("reno", |start, _| Box::new(Reno::new(start.window())))

@@ -1,32 +1,32 @@
-//! The standard window: what RFC 5681 gives every loss-based scheme.
+//! The standard congestion window of RFC 5681, used by every loss-based scheme.
 //!
 //! Source: RFC 5681. Slow start: cwnd += min(acked, SMSS) per ACK. Congestion avoidance: cwnd +=
-//! SMSS*SMSS/cwnd per ACK, kept exactly by adding up acknowledged bytes until they make a window. Loss:
-//! ssthresh = max(FlightSize * factor, 2 SMSS). Timeout: cwnd = 1 SMSS; a repeated timeout holds ssthresh. An
-//! undo puts the values back. Deviation: a timeout reduces from min(FlightSize, cwnd). Within fast recovery
-//! FlightSize still is the window of before the first loss, so that alone would make the second signal cost
-//! nothing; RFC 5681, equation 4 is an upper bound, and BSD and ns-2 take the window in force. Defaults:
-//! initial window and threshold come from the host's configuration.
+//! SMSS*SMSS/cwnd per ACK, computed exactly by counting acknowledged bytes up to a full window. Loss:
+//! ssthresh = max(FlightSize * factor, 2 SMSS). Timeout: cwnd = 1 SMSS; a repeated timeout keeps ssthresh. An
+//! undo restores the values. Deviation: a timeout reduces from min(FlightSize, cwnd). Within fast recovery
+//! FlightSize is still the window before the first loss, so FlightSize alone would let the timeout change
+//! nothing; RFC 5681, equation 4 is an upper bound, and BSD and ns-2 use the current window. Defaults:
+//! initial window and ssthresh come from the host's configuration.
 
 use super::{LossCause, Path};
 use bentpipe_base::Size;
 
-/// cwnd, ssthresh and what is needed to undo a change.
+/// cwnd, ssthresh and the state to undo a change.
 #[derive(Clone, Debug)]
 pub struct Window {
     mss: u64,
     cwnd: u64,
     ssthresh: u64,
     initial: u64,
-    /// Acknowledged bytes that have not yet made a whole window.
+    /// Acknowledged bytes not yet used for growth in congestion avoidance.
     credit: u64,
-    /// Growth that has not yet made a byte.
+    /// Growth of less than a byte.
     fraction: f64,
     before: (u64, u64),
 }
 
 impl Window {
-    /// The window of a new connection: `segments` at first, `ssthresh` unlimited if `None`.
+    /// The window of a new connection with `segments` segments; `ssthresh` is unlimited if `None`.
     pub fn new(mss: Size, segments: u32, ssthresh: Option<Size>) -> Self {
         let cwnd = u64::from(segments) * mss.0;
         let ssthresh = ssthresh.map_or(u64::MAX, |s| s.0.max(2 * mss.0));
@@ -72,7 +72,7 @@ impl Window {
         self.cwnd = self.cwnd.saturating_add(acked.0.min(limit));
     }
 
-    /// Congestion avoidance: one SMSS for every window of ACKs.
+    /// Congestion avoidance: one SMSS for each window of acknowledged bytes.
     #[inline]
     pub fn avoid(&mut self, acked: Size) {
         self.credit += acked.0.min(self.mss);
@@ -88,8 +88,7 @@ impl Window {
         self.cwnd as f64 / self.mss as f64
     }
 
-    /// Adds `segments`, which need not be whole and may be negative; fractions of a byte are kept for the
-    /// next time.
+    /// Adds `segments`, which may be fractional or negative; a fraction of a byte is carried over.
     pub fn add(&mut self, segments: f64) {
         let wished = self.cwnd as f64 + self.fraction + segments * self.mss as f64;
         let cwnd = wished.max(self.mss as f64).min(u64::MAX as f64 / 2.0);
@@ -103,19 +102,19 @@ impl Window {
         self.cwnd = self.cwnd.min(self.ssthresh);
     }
 
-    /// The threshold, for traces.
+    /// The threshold for traces; `None` if unlimited.
     pub fn threshold(&self) -> Option<Size> {
         (self.ssthresh != u64::MAX).then_some(Size(self.ssthresh))
     }
 
-    /// What a loss reduces where the law says "the window": the window, if it was used up to the segment that
-    /// did not fit; else the flight.
+    /// The base of a reduction in schemes that reduce "the window": cwnd if it was used except for less than
+    /// a segment, else FlightSize.
     pub const fn used(&self, path: &Path) -> Size {
         if path.flight.0 + self.mss > self.cwnd { Size(self.cwnd) } else { path.flight }
     }
 
-    /// Answers a loss: ssthresh = max(FlightSize * factor, 2 SMSS), cwnd = ssthresh; or from the window in
-    /// force and one segment after a timeout.
+    /// Reacts to a loss: ssthresh = max(FlightSize * factor, 2 SMSS), cwnd = ssthresh. A timeout reduces from
+    /// min(FlightSize, cwnd) and sets cwnd to one segment.
     pub fn reduce(&mut self, path: &Path, cause: LossCause, factor: f64) {
         let base = match cause {
             LossCause::Timeout => Size(path.flight.0.min(self.cwnd)),
@@ -124,7 +123,7 @@ impl Window {
         self.reduce_from(base, cause, factor);
     }
 
-    /// The same from another base than the FlightSize.
+    /// Like [`Self::reduce`], but from `base` instead of FlightSize.
     pub fn reduce_from(&mut self, base: Size, cause: LossCause, factor: f64) {
         self.credit = 0;
         self.fraction = 0.0;
@@ -138,13 +137,13 @@ impl Window {
         };
     }
 
-    /// Puts back what the last `reduce` took.
+    /// Restores what the last `reduce` changed.
     pub fn undo(&mut self) {
         self.cwnd = self.cwnd.max(self.before.0);
         self.ssthresh = self.ssthresh.max(self.before.1);
     }
 
-    /// Comes down to `window` after an idle time, remembering three quarters of the old one (RFC 7661,
+    /// Reduces cwnd to `window` after an idle time; ssthresh keeps three quarters of the old cwnd (RFC 7661,
     /// section 4.4.3).
     pub fn restart(&mut self, window: Size) {
         if window.0 < self.cwnd {
@@ -155,8 +154,8 @@ impl Window {
     }
 }
 
-/// Spreads the bits of `x`: the finisher of `SplitMix64` (Steele, Lea, Flood, 2014). For laws that must not
-/// all do the same at once: they have no random stream.
+/// Hashes `x`: the finisher of `SplitMix64` (Steele, Lea, Flood, 2014). For schemes that need to
+/// desynchronise flows but have no random stream.
 pub(crate) const fn mix(x: u64) -> u64 {
     let x = (x ^ (x >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     let x = (x ^ (x >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);

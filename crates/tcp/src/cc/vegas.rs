@@ -3,13 +3,13 @@
 //! Source: Brakmo, O'Malley, Peterson, "TCP Vegas: new techniques for congestion detection and avoidance",
 //! SIGCOMM 1994, with ns-2's defaults. Once per round trip:
 //!   expected = window / BaseRTT, actual = bytes sent in the round / its RTT, diff = (expected - actual) *
-//!     BaseRTT.
-//! Avoidance: diff < alpha: +1 segment over the next round; diff > beta: -1 segment; else hold. Slow start:
-//! doubles every other round; diff > gamma ends it and takes 1/8 off. Loss: window * 3/4 for a first
-//! retransmission, 1/2 for a repeated one, and only if the lost segment was sent after the last cut. Vegas'
-//! early retransmission is loss detection and lives in `recovery/early.rs`. Deviations: as ns-2, a cut ends
-//! slow start for good (ssthresh = 2 segments); a timeout leaves one segment and ssthresh at half the flight.
-//! Defaults alpha 1, beta 3, gamma 1 segment (ns-2); Linux has 2, 4, 1.
+//!     BaseRTT
+//! Avoidance: diff < alpha: +1 segment over the next round; diff > beta: -1 segment; else no change. Slow
+//! start: doubles every other round; diff > gamma ends it and reduces the window by 1/8. Loss: window * 3/4
+//! for a first retransmission, 1/2 for a repeated one, and only if the lost segment was sent after the last
+//! reduction. Vegas' early retransmission belongs to loss detection: `recovery/early.rs`. Deviations: as in
+//! ns-2, a reduction ends slow start for good (ssthresh = 2 segments); a timeout leaves one segment and
+//! ssthresh at half the FlightSize. Defaults alpha 1, beta 3, gamma 1 segment (ns-2); Linux has 2, 4, 1.
 
 use super::law::{Law, Misfit, Params as _, Values};
 use super::standard::Window;
@@ -18,22 +18,22 @@ use crate::limits::Limit;
 use crate::params;
 use bentpipe_base::{Cx, Duration, Instant, Size};
 
-/// Most segments that Vegas may keep in the queue.
+/// Upper limit of the thresholds in segments.
 const MOST_QUEUED: f64 = 1e6;
 
 params! {
     /// Thresholds in segments; the defaults are ns-2's.
     pub struct VegasParams {
-        /// Grow while fewer segments than this wait in the queue.
+        /// Grow if fewer segments than this are queued.
         alpha: f64 = 1.0, from 0.0, to MOST_QUEUED;
-        /// Shrink when more segments than this wait in the queue.
+        /// Shrink if more segments than this are queued.
         beta: f64 = 3.0, from 0.0, to MOST_QUEUED;
-        /// Leave slow start when more segments than this wait in the queue.
+        /// Leave slow start if more segments than this are queued.
         gamma: f64 = 1.0, from 0.0, to MOST_QUEUED;
     }
 }
 
-/// For the table of schemes.
+/// The entry in the table of schemes (`scheme.rs`).
 pub const LAW: Law = Law {
     params: VegasParams::LIST,
     check,
@@ -48,14 +48,14 @@ fn check(values: &Values) -> Result<(), Misfit> {
     Ok(())
 }
 
-/// What Vegas does with the window during the present round.
+/// How the window grows during the present round.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Course {
-    /// One segment per ACK: slow start, every other round.
+    /// One segment per ACK: slow start, in every other round.
     Double,
     /// One segment over the whole round.
     Creep,
-    /// Nothing.
+    /// Not at all.
     Hold,
 }
 
@@ -67,7 +67,7 @@ pub struct Vegas {
     base_rtt: Duration,
     round: Round,
     course: Course,
-    /// Slow start doubles in every other round.
+    /// In slow start: true in every other round, in which the window doubles.
     doubling: bool,
     cut_at: Instant,
 }
@@ -95,7 +95,7 @@ impl Vegas {
         }
     }
 
-    /// Once per round trip: compares expected with actual throughput and sets the course of the next round.
+    /// Once per round trip: compares expected and actual throughput and sets the growth in the next round.
     fn end_round(&mut self, now: Instant, path: &Path) {
         let rtt = match self.round.rtt_sum.0.checked_div(self.round.samples) {
             Some(mean) => Duration(mean),
@@ -104,7 +104,7 @@ impl Vegas {
         let sent = path.next - self.round.end;
         self.round = Round { began: now, end: path.next, ..Round::default() };
         if rtt.is_zero() || self.base_rtt.is_zero() {
-            return; // a path without delay has no queue to measure
+            return; // a path without delay: no queue to measure
         }
         if rtt < self.base_rtt || sent <= self.window.mss() {
             self.base_rtt = rtt;

@@ -1,20 +1,20 @@
 //! TCP Westwood+.
 //!
 //! Source: Mascolo, Grieco, Ferorelli, Camarda, Piccoli, "Performance evaluation of Westwood+ TCP congestion
-//! control", Performance Evaluation 55, 2004. The sender measures at what rate its data arrive, once per
-//! round trip, and after a loss goes back to what that rate fills, not to half:
+//! control", Performance Evaluation 55, 2004. The sender estimates its delivery rate once per round trip. A
+//! loss sets ssthresh to what this rate needs, not to half the window:
 //!   b_k = bytes delivered in the round / its length,   BWE = 0.9 BWE + 0.1 b_k
 //!   three duplicate ACKs: ssthresh = max(BWE RTTmin, 2 segments), cwnd = min(cwnd, ssthresh)
 //!   timeout: the same ssthresh, cwnd = 1 segment
-//! Growth is RFC 5681's. A random loss on a path whose queue is empty takes nothing: BWE RTTmin then is the
-//! window; after a congestion loss it is the window less what was queued. Deviations: a round is at least 50
-//! ms, as in Linux, for paths so short that a round holds no more than an ACK or two. ECN marks are answered
-//! like losses. RTTmin is the smallest round trip of the whole connection. Linux filters twice with 7/8
-//! (`twice = true`, `memory = 0.875`), which lags fourteen rounds behind a growing window, the paper's filter
-//! nine. And it halves the window first, and sets it to what the rate fills when the losses are repaired
-//! (`late = true`): so each repair is measured as a round at half the rate, and where every third round has a
-//! loss the estimate goes down with it. That is the Westwood of ns-2's Linux agents, and why ours gets a
-//! quarter more there at a loss of 1e-2. Default: weight 0.9 of the old estimate.
+//! Growth is RFC 5681's. A random loss on a path with an empty queue does not reduce the window, since
+//! BWE RTTmin is the window then; a congestion loss removes the queued part. Deviations: a round is at least
+//! 50 ms, as in Linux, since on short paths it would contain only an ACK or two. ECN marks count as losses.
+//! RTTmin is the smallest RTT of the whole connection. Linux filters twice with 7/8 (`twice = true`,
+//! `memory = 0.875`), which lags fourteen rounds behind a growing window, the paper's filter nine. It also
+//! halves the window first and sets it to BWE RTTmin only after the losses are repaired (`late = true`), so
+//! each recovery lowers the estimate by a round at half the rate; with a loss in every third round the
+//! estimate falls. That is the Westwood of ns-2's Linux agents; ours gets a quarter more there at a loss of
+//! 1e-2. Default: weight 0.9 of the old estimate.
 
 use super::law::{Law, Params as _};
 use super::standard::Window;
@@ -22,23 +22,23 @@ use super::{Ack, CongestionControl, Episode, Loss, LossCause, Path, Plan};
 use crate::params;
 use bentpipe_base::{Cx, Duration, Instant, Size};
 
-/// Shortest interval of a sample.
+/// Shortest interval of a rate sample.
 const SHORTEST: Duration = Duration::from_millis(50);
 
 params! {
     /// Parameters of Westwood+.
     pub struct WestwoodParams {
-        /// Weight of the old estimate of the rate when a round's rate is taken in.
+        /// Weight of the old rate estimate in the moving average.
         memory: f64 = 0.9, from 0.0, to 0.999;
-        /// Filter twice, one after the other, as Linux does with a memory of 0.875.
+        /// Apply the filter twice, as in Linux with a memory of 0.875.
         twice: bool = false;
-        /// A loss halves the window; it is set to what the rate fills when the losses are repaired, as Linux
-        /// does.
+        /// A loss halves the window; it is set to estimated rate times RTTmin after the losses are repaired,
+        /// as in Linux.
         late: bool = false;
     }
 }
 
-/// For the table of schemes.
+/// The entry in the table of schemes (`scheme.rs`).
 pub const LAW: Law = Law {
     params: WestwoodParams::LIST,
     ..Law::new("westwood", |start, values| {
@@ -51,11 +51,11 @@ pub const LAW: Law = Law {
 pub struct Westwood {
     params: WestwoodParams,
     window: Window,
-    /// Rate in bytes per second after one filter, and after two; `None` before the first round has ended.
+    /// Rate in bytes per second after one filter and after two; `None` before the end of the first round.
     filtered: Option<(f64, f64)>,
-    /// When the present sample began, and what had been delivered then.
+    /// Start of the present sample, and bytes delivered then.
     sample: Option<(Instant, u64)>,
-    /// The window is still half of what it was before the loss.
+    /// The window is halved until the losses are repaired.
     halved: bool,
 }
 
@@ -65,7 +65,7 @@ impl Westwood {
         Self { params, window, filtered: None, sample: None, halved: false }
     }
 
-    /// Takes a sample when a round trip has passed.
+    /// Takes a rate sample if a round trip has passed.
     fn measure(&mut self, now: Instant, path: &Path, delivered: Size) {
         let (since, before) =
             *self.sample.get_or_insert((now, path.delivered - delivered.0.min(path.delivered)));
@@ -85,7 +85,7 @@ impl Westwood {
         self.sample = Some((now, path.delivered));
     }
 
-    /// What the estimated rate fills, in bytes.
+    /// Estimated rate times RTTmin, in bytes.
     fn fills(&self, path: &Path) -> Option<u64> {
         let (once, twice) = self.filtered?;
         let estimate = if self.params.twice { twice } else { once };
@@ -120,7 +120,7 @@ impl CongestionControl for Westwood {
             self.halved = matches!(loss.cause, LossCause::Fast | LossCause::Mark);
             return;
         }
-        // before the first sample there is nothing better than a half
+        // before the first sample the window is halved
         if let Some(fills) = self.fills(path).filter(|_| loss.cause != LossCause::RepeatedTimeout) {
             self.window.set_ssthresh(fills);
             if matches!(loss.cause, LossCause::Fast | LossCause::Mark) {
@@ -156,15 +156,14 @@ mod tests {
         Bench::new(Growth::of(&LAW), Duration::from_millis(100), iw, Some(ssthresh))
     }
 
-    /// The window of a path without a queue is what the estimate fills: a random loss takes no more than the
-    /// estimate lags behind.
+    /// Without a queue a random loss reduces the window only by the lag of the estimate.
     #[test]
     fn a_random_loss_takes_little() {
         let mut b = bench(40, 2);
         for _ in 0..100 {
             b.round();
         }
-        // the window gains a segment per round, and an average of weight 0.9 lags nine rounds behind
+        // the window grows by a segment per round, and an average of weight 0.9 lags nine rounds behind
         let before = b.segments();
         b.lose();
         let lag = before - b.segments();
@@ -185,7 +184,7 @@ mod tests {
         assert!((13.0..=16.0).contains(&lag), "{before} {}", b.segments());
     }
 
-    /// Linux: half while the losses are repaired, then what the rate fills.
+    /// As in Linux: half the window while the losses are repaired, then estimated rate times RTTmin.
     #[test]
     fn late_halves_until_the_repair_is_over() {
         let params = WestwoodParams { late: true, ..WestwoodParams::default() };
@@ -201,13 +200,13 @@ mod tests {
         assert!((8.0..=11.0).contains(&lag), "{before} {}", b.segments());
     }
 
-    /// With as much again in the queue, half the window goes: BWE RTTmin is what the path holds.
+    /// If half of the window is queued, a loss halves it: BWE RTTmin is the BDP.
     #[test]
     fn a_loss_takes_what_is_queued() {
         let mut b = bench(40, 2);
         b.round();
         let full = b.segments();
-        b.rtt = Duration::from_millis(200); // the same window over twice the time: half of it waits
+        b.rtt = Duration::from_millis(200); // the same window at twice the RTT: half of it is queued
         for _ in 0..80 {
             b.round();
         }
@@ -225,14 +224,14 @@ mod tests {
         }
         b.time_out();
         assert!((b.segments() - 1.0).abs() < 1e-9);
-        // slow start goes up to the estimate, not to half
+        // slow start ends at the estimate, not at half the window
         for _ in 0..8 {
             b.round();
         }
         assert!(b.segments() > 60.0, "{}", b.segments());
     }
 
-    /// The first loss comes before any sample: then a half, as RFC 5681.
+    /// Before any rate sample a loss halves the window, as in RFC 5681.
     #[test]
     fn without_an_estimate_a_loss_halves() {
         let mut b = bench(40, 2);

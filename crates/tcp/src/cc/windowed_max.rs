@@ -1,26 +1,26 @@
-//! The largest of the last values.
+//! Maximum of recent values.
 //!
-//! Source: draft-cardwell-iccrg-bbr-congestion-control-00, section 4.1.1.3, which asks for the largest over a
-//! window of rounds. Values that a later and larger one has overtaken are dropped, so what is kept falls from
-//! front to back, and the front is the answer. Exact, where Kathleen Nichols' filter keeps three values.
+//! Source: draft-cardwell-iccrg-bbr-congestion-control-00, section 4.1.1.3: the maximum over a window of
+//! round trips. A value is dropped when a later one is at least as large, so the stored values decrease from
+//! front to back, and the front is the maximum. Kathleen Nichols' filter keeps only three values.
 
 use std::collections::VecDeque;
 
-/// The largest value of a window of times; a time is any count that only grows.
+/// The largest value in a window of times; a time is any counter that never decreases.
 #[derive(Clone, Debug)]
 pub(super) struct WindowedMax {
-    /// Times that a value counts for: its own and those after it.
+    /// Length of the window in times.
     span: u64,
     kept: VecDeque<(u64, u64)>,
 }
 
 impl WindowedMax {
-    /// Over `span` times, at least one.
+    /// A window of `span` times, at least one.
     pub(super) const fn new(span: u64) -> Self {
         Self { span, kept: VecDeque::new() }
     }
 
-    /// Takes `value` at `time`.
+    /// Adds `value` at `time`.
     pub(super) fn take(&mut self, time: u64, value: u64) {
         while self.kept.back().is_some_and(|(_, v)| *v <= value) {
             self.kept.pop_back();
@@ -33,7 +33,7 @@ impl WindowedMax {
         }
     }
 
-    /// The largest; 0 before the first.
+    /// The maximum; 0 before the first value.
     pub(super) fn get(&self) -> u64 {
         self.kept.front().map_or(0, |(_, v)| *v)
     }
@@ -57,7 +57,7 @@ mod tests {
         assert_eq!(seen, [5, 9, 9, 9, 4, 8, 8]);
     }
 
-    /// Several values of one time, and every window against a search by hand.
+    /// Several values at one time; every window is compared with a linear search.
     #[test]
     fn it_agrees_with_a_search() {
         let values: Vec<u64> = (0..400u64).map(|i| i * i * 7919 % 101).collect();

@@ -1,11 +1,11 @@
 //! Reno and NewReno: three duplicate ACKs.
 //!
 //! Source: RFC 5681, section 3.2, and RFC 6582. The third duplicate ACK resends the first segment; every
-//! further one says that a segment has left the network. NewReno: a partial ACK resends the next hole at once
-//! and keeps the episode; the window deflates by what was acknowledged less one segment. Reno: any new ACK
-//! ends the episode. Both: no second fast retransmit until more than the window in which the last loss was
-//! found (`recover`) is acknowledged, which RFC 6582 asks for and ns-2's Reno does too; such a loss waits for
-//! the timer. The retransmission timer restarts on the first partial ACK only. Deviation: none.
+//! further one means that a segment has left the network. NewReno: a partial ACK resends the next hole at
+//! once and recovery goes on; the window deflates by what was acknowledged less one segment. Reno: any new
+//! ACK ends recovery. Both: no second fast retransmit until more than the window in which the last loss was
+//! found (`recover`) is acknowledged, as RFC 6582 and ns-2's Reno do; such a loss waits for the timer. The
+//! retransmission timer restarts on the first partial ACK only. Deviation: none.
 
 use super::{AckView, DUP_THRESH, Finding, Recovery};
 use crate::board::Scoreboard;
@@ -59,11 +59,11 @@ impl Recovery {
             self.credit += view.mss as i64;
         }
         if self.linux && self.linux_counts_down(board) {
-            return; // nothing of the episode is left; it ends with the next acknowledgment
+            return; // all of the episode is acknowledged; the next ACK ends it
         }
         board.mark_lost(0, true);
         if !self.linux {
-            self.force = Some(board.una()); // Linux lets the reduction say when
+            self.force = Some(board.una()); // on Linux the reduction decides when
         }
         finding.restart_timer = !self.partial_seen;
         self.partial_seen = true;

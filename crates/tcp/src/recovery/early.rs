@@ -10,7 +10,7 @@ use crate::board::Scoreboard;
 use crate::cc::Episode;
 use bentpipe_base::Duration;
 
-/// ACKs after a retransmission that are checked.
+/// Number of ACKs after a retransmission that are checked.
 const WORRIED: u8 = 2;
 
 fn expired(board: &Scoreboard, view: &AckView<'_>) -> bool {

@@ -1,4 +1,4 @@
-//! F-RTO: was the timeout spurious?
+//! F-RTO: detects spurious timeouts.
 //!
 //! Source: RFC 5682, section 2.1 (basic) and 3.1 (with SACK). After a timeout the first segment is resent. If
 //! the next ACK advances (but not past what was sent before the timeout), up to two new segments go out in
@@ -33,7 +33,7 @@ impl Frto {
         self.recover = recover;
     }
 
-    /// What was sent before the timeout ends here.
+    /// Where the data sent before the timeout ends.
     pub(super) const fn recover(&self) -> u64 {
         self.recover
     }

@@ -1,16 +1,16 @@
-//! Loss recovery where Linux departs from the RFCs that the other files name.
+//! Loss recovery where Linux departs from the RFCs that the other files follow.
 //!
 //! Source: the behaviour of Linux 6.x.
-//! - Without SACK each duplicate ACK counts as a segment delivered, for the reduction too; an ACK of the hole
-//!   delivers what the duplicates did not.
-//! - Without SACK an episode lasts until something beyond what was sent as it began is acknowledged (RFC
-//!   6582, section 6, "avoiding multiple fast retransmits").
-//! - A timeout gives up what was sent a round trip ago or earlier, and the first segment (RFC 8985, section
-//!   6.3). It lowers the threshold unless an episode that has done so is still on.
-//! - A mark lowers the window by PRR (`tcp_enter_cwr`), outside any episode; a loss found meanwhile goes on
-//!   with that reduction.
-//! - F-RTO is for the first timeout of an episode and repeated ones, not for one within fast recovery; any
-//!   acknowledgment of data that was sent before the timeout and never resent says that it was spurious.
+//! - Without SACK each duplicate ACK counts as a segment delivered, for the reduction too; an ACK that fills
+//!   the hole delivers the bytes that the duplicates did not count.
+//! - Without SACK an episode lasts until data sent after it began is acknowledged (RFC 6582, section 6,
+//!   "avoiding multiple fast retransmits").
+//! - A timeout marks as lost the first segment and those sent a round trip ago or earlier (RFC 8985, section
+//!   6.3). It lowers ssthresh unless an episode that has done so is still on.
+//! - A mark reduces the window by PRR (`tcp_enter_cwr`), outside any episode; a loss found meanwhile
+//!   continues that reduction.
+//! - F-RTO tests the first timeout of an episode and repeated ones, not one within fast recovery; any
+//!   acknowledgment of data that was sent before the timeout and never resent proves it spurious.
 
 use super::{AckView, Finding, Recovery};
 use crate::board::Scoreboard;
@@ -19,8 +19,8 @@ use crate::scheme::Reduction;
 use bentpipe_base::{Instant, Size};
 
 impl Recovery {
-    /// Bytes that this acknowledgment delivered, short segments counted as full ones and duplicate ACKs
-    /// counted. Asked before anything else is done about it.
+    /// Bytes that this acknowledgment delivered; short segments count as full ones, and duplicate ACKs
+    /// count. Called before anything else uses the acknowledgment.
     pub(super) const fn linux_delivered(&self, view: &AckView<'_>) -> u64 {
         if self.sack {
             return view.digest.segments * view.mss;
@@ -42,7 +42,7 @@ impl Recovery {
         board.una() > self.recover || (board.una() == self.recover && !held)
     }
 
-    /// Without SACK, after a timeout: a duplicate ACK says that new data arrived which F-RTO sent, so that
+    /// Without SACK, after a timeout: a duplicate ACK means that new data sent by F-RTO has arrived, so
     /// something may be resent in its place.
     pub(super) fn linux_duplicates(&mut self, board: &Scoreboard, view: &AckView<'_>) {
         if view.digest.acked > 0 {
@@ -52,27 +52,27 @@ impl Recovery {
         }
     }
 
-    /// Without SACK, in fast recovery: duplicates are counted down to none and not below, so nothing seems in
-    /// flight that is not. True when the ACK covers all that was sent before the episode.
+    /// Without SACK, in fast recovery: the count of duplicates does not fall below zero, so that the data in
+    /// flight is not overestimated. True if the ACK covers all that was sent before the episode.
     pub(super) fn linux_counts_down(&mut self, board: &Scoreboard) -> bool {
         let over = board.is_empty() || board.una() >= self.recover;
         self.credit = if over { 0 } else { self.credit.max(0) };
         over
     }
 
-    /// With SACK: an episode begins whenever something is lost and none is on. So where one ends and leaves
-    /// what was lost in it later, the next begins at once, and the window is lowered again.
+    /// With SACK: an episode begins whenever something is lost and none is on. If one ends while segments
+    /// are still lost, the next begins at once and reduces the window again.
     pub(super) const fn linux_begins(&self, board: &Scoreboard) -> bool {
         self.linux && board.lost() > 0
     }
 
-    /// True while a mark lowers the window.
+    /// True while a mark reduces the window.
     #[inline]
     pub const fn is_reducing(&self) -> bool {
         self.reducing.is_some()
     }
 
-    /// A mark arrived while `window` bytes were planned: PRR brings the window down, where it is used.
+    /// A mark arrived while the window was `window` bytes: PRR, if used, starts to reduce it.
     pub fn reduce_for_mark(&mut self, board: &Scoreboard, window: u64) {
         if self.linux && self.params.reduction == Reduction::Prr {
             self.reducing = Some(board.next());
@@ -80,21 +80,21 @@ impl Recovery {
         }
     }
 
-    /// CWR has reached the receiver: more is acknowledged than was sent before it. True when the reduction
-    /// ended.
+    /// Ends the reduction for a mark once CWR has reached the receiver: more is acknowledged than was sent
+    /// before it. True if it ended.
     pub(super) fn linux_mark_ends(&mut self, board: &Scoreboard) -> bool {
         self.reducing.take_if(|end| board.una() > *end).is_some()
     }
 
-    /// A loss that was found while a mark lowers the window lowers it no further (`tcp_enter_recovery`): its
-    /// episode goes on with the same reduction.
+    /// A loss found while a mark reduces the window does not reduce it again (`tcp_enter_recovery`): its
+    /// episode continues the same reduction.
     pub(super) fn linux_goes_on(&mut self, finding: &mut Finding) {
         if self.episode == Episode::Fast && self.reducing.take().is_some() {
             finding.loss = None;
         }
     }
 
-    /// The reordering timer began fast recovery: one segment goes.
+    /// The reordering timer began fast recovery: one segment may be sent.
     pub fn reduce_on_timer(&mut self, board: &Scoreboard, target: u64, mss: u64) {
         if self.linux {
             let in_flight = self.in_flight(board);
@@ -105,7 +105,7 @@ impl Recovery {
     /// The retransmission timer expired.
     pub(super) fn linux_timeout(&mut self, board: &mut Scoreboard, now: Instant, repeated: bool) -> Loss {
         let open = matches!(self.episode, Episode::Open | Episode::Ended);
-        let open = open && !self.is_reducing(); // a mark has lowered it
+        let open = open && !self.is_reducing(); // a mark has reduced the window
         let lowers = open || board.una() >= self.recover || (self.episode == Episode::Timeout && !repeated);
         let cause = if lowers { LossCause::Timeout } else { LossCause::RepeatedTimeout };
         let loss = super::loss_of(board, cause, Size(board.flight() - board.sacked()));
@@ -123,8 +123,8 @@ impl Recovery {
         loss
     }
 
-    /// F-RTO, as far as one acknowledgment decides it: data from before the timeout that was never resent
-    /// arrives.
+    /// F-RTO by a single acknowledgment: true if data arrives that was sent before the timeout and never
+    /// resent.
     pub(super) fn linux_spurious(&mut self, view: &AckView<'_>, finding: &mut Finding) -> bool {
         let original = view.digest.original_least.is_some_and(|end| end <= self.frto.recover());
         let sure = self.sack || !view.digest.resent_acked;

@@ -1,17 +1,17 @@
 //! Loss recovery: which bytes are lost, what to resend, how much is in flight.
 //!
-//! Three separate questions, each answered in files of its own:
+//! Three separate parts, each in files of its own:
 //! - detection: `dupack.rs` (Reno RFC 5681, NewReno RFC 6582, Vegas' early retransmission in `early.rs`),
 //!   `sack.rs` (RFC 6675), `rack.rs` (RFC 8985);
-//! - reduction, how the window comes down during fast recovery: `rate_halving.rs`, `prr.rs` (RFC 9937),
+//! - reduction, how the window is reduced during fast recovery: `rate_halving.rs`, `prr.rs` (RFC 9937),
 //!   `speedy.rs` (TCP-Swift), or at once;
-//! - doubt: `frto.rs` (RFC 5682) finds spurious timeouts.
+//! - detection of spurious timeouts: `frto.rs` (RFC 5682).
 //!
-//! Where a host is a Linux host, `linux.rs` and `prr_linux.rs` say what differs.
+//! `linux.rs` and `prr_linux.rs` hold what differs on a Linux host.
 //!
 //! Without SACK each duplicate ACK means that one segment has left the network, so `in_flight` is the flight
-//! less one segment per duplicate ACK. That is RFC 5681's window inflation seen from the other side; no
-//! scheme ever sees an inflated window.
+//! less one segment per duplicate ACK. That is equivalent to RFC 5681's window inflation, but no scheme ever
+//! sees an inflated window.
 
 mod dupack;
 mod early;
@@ -36,7 +36,7 @@ pub use rack::{LINUX_TIMER, TailProbe, WCDELACK};
 /// RFC 5681's threshold of duplicate ACKs.
 pub const DUP_THRESH: u32 = 3;
 
-/// What an acknowledgment looked like, for the recovery module.
+/// An acknowledgment as the recovery module sees it.
 #[derive(Clone, Copy, Debug)]
 pub struct AckView<'a> {
     /// When it arrived.
@@ -48,24 +48,24 @@ pub struct AckView<'a> {
     pub duplicate: bool,
     /// SMSS in bytes.
     pub mss: u64,
-    /// The estimator.
+    /// The RTT estimator.
     pub rtt: &'a RttEstimator,
-    /// The scheme's window as the acknowledgment arrived; only Linux asks.
+    /// The scheme's window when the acknowledgment arrived; used only on Linux.
     pub window: u64,
 }
 
 /// What the recovery module found.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Finding {
-    /// An episode began: the scheme must answer.
+    /// An episode began: the scheme must respond.
     pub loss: Option<Loss>,
     /// The episode ended with this acknowledgment.
     pub ended: bool,
-    /// More was found lost, whether an episode began or not.
+    /// More was found lost, whether or not an episode began.
     pub lost_more: bool,
     /// The last timeout was spurious.
     pub undo: bool,
-    /// The retransmission timer is restarted although nothing else asks for it.
+    /// The retransmission timer restarts although nothing else requires it.
     pub restart_timer: bool,
 }
 
@@ -82,32 +82,32 @@ pub struct Recovery {
     /// The episode ends when this is acknowledged.
     recover: u64,
     dup_acks: u32,
-    /// Without SACK: bytes that duplicate ACKs say have left the network, less what partial ACKs deflate;
-    /// below zero the window is below the scheme's.
+    /// Without SACK: bytes that have left the network according to duplicate ACKs, less what partial ACKs
+    /// deflate; if negative, the window is below the scheme's.
     credit: i64,
-    /// Begin of a segment that is sent whatever the window says.
+    /// Start of a segment that is sent whatever the window says.
     force: Option<u64>,
     /// The first partial ACK of this episode was seen.
     partial_seen: bool,
-    /// The next acknowledgments to check for an early retransmission.
+    /// How many more acknowledgments are checked for an early retransmission.
     worried: u8,
     limited_sent: u64,
     halving: rate_halving::RateHalving,
     prr: prr::Prr,
     linux_prr: prr_linux::LinuxPrr,
-    /// What the last acknowledgment delivered, where duplicate ACKs count.
+    /// Bytes that the last acknowledgment delivered, duplicate ACKs included.
     linux_delivered: u64,
     mss: u64,
     rack: rack::Rack,
     frto: frto::Frto,
     rescue: Option<u64>,
     speedy: speedy::Speedy,
-    /// Linux: a mark lowers the window until more than this is acknowledged.
+    /// Linux: a mark reduces the window until more than this is acknowledged.
     reducing: Option<u64>,
 }
 
 impl Recovery {
-    /// For a connection whose peer `sack`s or not, with segments of `mss` bytes.
+    /// For a connection with segments of `mss` bytes; `sack` if the peer supports SACK.
     pub fn new(config: &Config, sack: bool, mss: u64) -> Self {
         let params = config.scheme.recovery;
         let detection = match params.detection {
@@ -140,7 +140,7 @@ impl Recovery {
         }
     }
 
-    /// Where recovery stands.
+    /// State of recovery.
     #[inline]
     pub const fn episode(&self) -> Episode {
         self.episode
@@ -160,7 +160,7 @@ impl Recovery {
     #[inline]
     pub fn in_flight(&self, board: &Scoreboard) -> u64 {
         match (self.episode, self.params.detection) {
-            // RFC 6675 and 3042: before recovery begins the flight counts whole, limited transmit excepted
+            // RFC 6675 and 3042: before recovery the whole flight counts, except what limited transmit added
             (Episode::Open, Detection::Rack) => board.pipe(),
             (Episode::Open, _) => board.flight() - self.limited_sent.min(board.flight()),
             (_, Detection::Sack | Detection::Rack) => board.pipe() + self.speedy.held(board),
@@ -174,7 +174,7 @@ impl Recovery {
         board.flight() - self.limited_sent.min(board.flight())
     }
 
-    /// The window in force when the scheme plans `window`.
+    /// The window in force if the scheme's is `window`.
     #[inline]
     pub fn window(&self, window: u64) -> u64 {
         if self.episode != Episode::Fast && !self.is_reducing() {
@@ -198,7 +198,7 @@ impl Recovery {
             && self.limited_sent < self.dup_acks as u64 * mss
     }
 
-    /// Counts a segment that limited transmit let go.
+    /// Counts a segment sent by limited transmit.
     pub const fn sent_limited(&mut self, len: u64) {
         self.limited_sent += len;
     }
@@ -220,7 +220,7 @@ impl Recovery {
         self.frto.prefers_new()
     }
 
-    /// A segment was resent: bookkeeping of the reductions.
+    /// Records a retransmission for the reductions.
     pub fn on_resent(&mut self, start: u64, len: u64) {
         if self.force.is_some_and(|f| f <= start) {
             self.force = None;
@@ -229,7 +229,7 @@ impl Recovery {
         self.linux_prr.sent();
     }
 
-    /// New data was sent.
+    /// Records new data for the reductions.
     #[inline]
     pub fn on_new(&mut self, board: &Scoreboard, len: u64) {
         match self.episode {
@@ -238,7 +238,7 @@ impl Recovery {
                 self.linux_prr.sent();
             }
             _ if self.is_reducing() => self.linux_prr.sent(),
-            // RACK's limited transmit: what SACKs let go before recovery is no part of FlightSize (RFC 5681,
+            // RACK's limited transmit: what SACKs allow before recovery is no part of FlightSize (RFC 5681,
             // section 3.2)
             Episode::Open if self.params.detection == Detection::Rack && board.sacked() > 0 => {
                 self.limited_sent += len;
@@ -291,7 +291,7 @@ impl Recovery {
         finding
     }
 
-    /// Lets the window come down by one acknowledgment; `target` is the scheme's window.
+    /// Reduces the window by the step of one acknowledgment; `target` is the scheme's window.
     #[inline]
     pub fn reduce(&mut self, board: &Scoreboard, digest: &Digest, target: u64, mss: u64, progress: bool) {
         if self.episode != Episode::Fast && !self.is_reducing() {
@@ -360,13 +360,13 @@ impl Recovery {
         self.end();
     }
 
-    /// What an acknowledgment delivered, for the scheme.
+    /// Returns the bytes that an acknowledgment delivered, for the scheme.
     #[inline]
     pub const fn delivered(&self, digest: &Digest) -> u64 {
         if self.linux { self.linux_delivered } else { digest.delivered }
     }
 
-    /// The retransmission timer expired: everything not SACKed is lost; the first segment goes out again.
+    /// The retransmission timer expired: everything not SACKed is lost; the first segment is resent.
     pub fn on_timeout(&mut self, board: &mut Scoreboard, now: Instant, repeated: bool) -> Loss {
         board.renege_at_una();
         let loss = if self.linux {
@@ -378,15 +378,15 @@ impl Recovery {
         loss
     }
 
-    /// Segments were cut to `mss` bytes, since the path takes no longer ones: what was marked lost goes
-    /// again, as after a timeout, but nothing was congested.
+    /// Segments were cut to `mss` bytes, since the path takes no longer ones: what was marked lost is resent
+    /// as after a timeout, but there was no congestion.
     pub fn resend_cut(&mut self, board: &Scoreboard, mss: u64) {
         self.mss = mss;
         self.frto.stop();
         self.resend_marked(board);
     }
 
-    /// What is marked lost is sent again, the first of it at once.
+    /// Starts resending what is marked lost, the first segment at once.
     fn resend_marked(&mut self, board: &Scoreboard) {
         self.episode = Episode::Timeout;
         self.recover = board.next();
@@ -415,7 +415,7 @@ impl Recovery {
         loss
     }
 
-    /// When RACK wants to look again.
+    /// When RACK's reordering timer is due.
     pub const fn reorder_deadline(&self) -> Option<Instant> {
         self.rack.deadline()
     }
@@ -444,7 +444,7 @@ fn recover_fs(board: &Scoreboard, view: &AckView<'_>) -> u64 {
     (board.flight() - sacked_before(board, view) + view.digest.acked).max(view.mss)
 }
 
-/// What was SACKed before this acknowledgment.
+/// Bytes SACKed before this acknowledgment.
 fn sacked_before(board: &Scoreboard, view: &AckView<'_>) -> u64 {
     board.sacked().saturating_sub(view.digest.newly_sacked)
 }

@@ -3,8 +3,7 @@
 //! Source: RFC 9937. Per ACK with DeliveredData, prr_delivered += DeliveredData;
 //!   inflight > ssthresh: sndcnt = ceil(prr_delivered * ssthresh / RecoverFS) - prr_out
 //!   else: sndcnt = max(prr_delivered - prr_out, DeliveredData), one SMSS more on a safe ACK (una advanced,
-//!         nothing more lost),
-//!         at most ssthresh - inflight.
+//!         nothing more lost), at most ssthresh - inflight.
 //! The first ACK sends at least one segment; cwnd = inflight + sndcnt.
 //! Deviation: none.
 

@@ -1,12 +1,11 @@
-//! The reduction of the window in fast recovery as Linux has it.
+//! The window reduction in fast recovery as Linux does it.
 //!
 //! Source: RFC 6937 with the conservative reduction bound of RFC 9937, as Linux 6.x computes it
-//! (`tcp_cwnd_reduction`): in whole segments, and with the congestion window of before the loss where the RFC
-//! has RecoverFS, so that limited transmit and an unused window count as in flight.
+//! (`tcp_cwnd_reduction`): in whole segments, and with the congestion window before the loss in place of
+//! RecoverFS, so that limited transmit and an unused window count as in flight.
 //!   in flight > ssthresh: sndcnt = ceil(delivered * ssthresh / window before) - sent
 //!   else: sndcnt = max(delivered - sent, what this acknowledgment delivered), one more when `una` advanced
-//!         and nothing more was lost, at most
-//!   ssthresh - in flight.
+//!         and nothing more was lost, at most ssthresh - in flight.
 //! The first acknowledgment sends at least one segment. One that delivers nothing changes nothing.
 
 /// The window during recovery. All counts are segments.

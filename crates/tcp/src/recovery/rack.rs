@@ -1,9 +1,9 @@
 //! RACK-TLP: time-based loss detection and the tail loss probe.
 //!
 //! Source: RFC 8985. RACK: a segment is lost if one sent later was delivered and RACK.rtt + reo_wnd have
-//! passed since it was sent; the window is 0 while recovering (or with three SACKed segments) as long as no
+//! passed since it was sent; reo_wnd is 0 while recovering (or with three SACKed segments) as long as no
 //! reordering was seen, else min_RTT/4 times a factor that grows with DSACKs (up to SRTT). Segments not yet
-//! due arm a timer. TLP: 2 SRTT after the last segment or ACK (plus the worst delayed ACK when one segment is
+//! due set a timer. TLP: 2 SRTT after the last segment or ACK (plus the worst delayed ACK if one segment is
 //! in flight), but no later than the timeout would be, new data or the last segment is sent to draw an ACK.
 //! Deviation: the scoreboard is scanned in sequence order, skipping SACKed ranges, in place of a list in
 //! sending order: the result is the same.
@@ -13,20 +13,20 @@ use crate::board::Scoreboard;
 use crate::cc::Episode;
 use bentpipe_base::{Duration, Instant};
 
-/// RFC 8985, section 6.2, step 4: most doublings of the reordering window before it is reset.
+/// RFC 8985, section 6.2, step 4: recoveries after which a larger reordering window is reset.
 const REO_WND_PERSIST: u8 = 16;
 /// RFC 8985, section 7.2: worst case of a peer's delayed ACK.
 pub const WCDELACK: Duration = Duration::from_millis(200);
-/// Linux: what its timers are given beyond the time that is meant.
+/// Linux: margin added to timers.
 pub const LINUX_TIMER: Duration = Duration::from_millis(2);
 
 /// RACK's state.
 #[derive(Clone, Debug)]
 pub(super) struct Rack {
-    /// When the segment sent last among those delivered was sent, and where it ends.
+    /// Of the segments delivered, the one sent last: when it was sent and where it ends.
     newest: Option<(Instant, u64)>,
     rtt: Duration,
-    /// Highest position delivered: something below it delivered later, never resent, was reordered.
+    /// Highest position delivered. A segment below it, delivered later and never resent, was reordered.
     fack: u64,
     reordering_seen: bool,
     reo_wnd_mult: u8,
@@ -56,7 +56,7 @@ impl Rack {
         self.deadline
     }
 
-    /// Round trip of the segment sent last among those delivered.
+    /// Round trip of the delivered segment that was sent last.
     pub(super) const fn rtt(&self) -> Duration {
         self.rtt
     }
@@ -65,8 +65,8 @@ impl Rack {
         self.deadline = None;
     }
 
-    /// Steps 1 to 3 of section 6.2. Linux (`tcp_rack_advance`) goes by the round trip of the segment that it
-    /// looked at last, whether or not that was sent last.
+    /// Steps 1 to 3 of section 6.2. Linux (`tcp_rack_advance`) uses the round trip of the segment that it
+    /// processed last, whether or not that was sent last.
     fn update(&mut self, board: &Scoreboard, view: &AckView<'_>, linux: bool) {
         let digest = view.digest;
         if digest.original_least.is_some_and(|end| end < self.fack) {
@@ -82,7 +82,7 @@ impl Rack {
         }
     }
 
-    /// Linux waits for the last that may be lost, and 2 ms more: its timers come late anyway.
+    /// Sets the deadline. Linux waits for the last segment that may be lost, and 2 ms more.
     fn wait_for(&mut self, due: Instant, linux: bool) {
         let at = match self.deadline {
             Some(known) if linux => known.max(due + LINUX_TIMER),
@@ -124,7 +124,7 @@ impl Recovery {
         self.rack_detect(board, view, finding);
     }
 
-    /// Step 5: marks what is lost and arms the timer for what may be soon.
+    /// Step 5: marks what is lost and sets the timer for what may be soon.
     pub(super) fn rack_detect(&mut self, board: &mut Scoreboard, view: &AckView<'_>, finding: &mut Finding) {
         self.rack.deadline = None;
         let Some(newest) = self.rack.newest else { return };
@@ -145,7 +145,7 @@ impl Recovery {
             }
             if (sent_at, end) >= newest {
                 if seg.resends == 0 {
-                    break; // originals stand in sending order: none beyond was sent earlier
+                    break; // originals are in sending order: none beyond was sent earlier
                 }
             } else if !seg.lost || seg.resent {
                 let due = sent_at + grace;
@@ -195,7 +195,7 @@ pub struct TailProbe {
 }
 
 impl TailProbe {
-    /// PTO (section 7.2), `more` than two round trips; `None` while a probe is outstanding.
+    /// PTO (section 7.2): two round trips and `more`; `None` while a probe is outstanding.
     pub fn timeout(&self, srtt: Option<Duration>, more: Duration) -> Option<Duration> {
         if self.outstanding.is_some() {
             return None;
@@ -215,9 +215,9 @@ impl TailProbe {
         self.outstanding.is_some()
     }
 
-    /// Takes an acknowledgment up to `una`; `twice` says that the original and the probe both arrived: a
-    /// DSACK, or without DSACK a duplicate ACK. True when the probe repaired a loss that nothing else saw:
-    /// the scheme must answer (section 7.4.2).
+    /// Takes an acknowledgment up to `una`. `twice`: the original and the probe both arrived (a DSACK, or
+    /// without DSACK a duplicate ACK). True if the probe repaired a loss that nothing else detected: the
+    /// scheme must respond (section 7.4.2).
     pub fn on_ack(&mut self, una: u64, twice: bool) -> bool {
         let Some((end, resent)) = self.outstanding else { return false };
         if una < end || (una == end && resent && !twice) {

@@ -1,10 +1,9 @@
 //! Rate halving.
 //!
-//! Source: Mathis, Semke, Mahdavi, "The rate-halving algorithm for TCP congestion control", Internet
-//! draft, 1999. During recovery one segment is sent for every two that are delivered, so the ACK clock never
-//!   stops
-//! and the window ends at half of what was in flight, not below the scheme's window. The window is also held
-//! within one segment of what is in flight, so that a burst of losses cannot release a burst of segments.
+//! Source: Mathis, Semke, Mahdavi, "The rate-halving algorithm for TCP congestion control", Internet draft,
+//! 1999. During recovery one segment is sent for every two that are delivered, so the ACK clock never stops
+//! and the window ends at half of what was in flight, not below the scheme's window. The window is also kept
+//! within one segment of what is in flight, so that a burst of losses cannot cause a burst of segments.
 //! Superseded by PRR; kept because the Ka-band experiment used it.
 
 /// The window during recovery.
@@ -16,8 +15,8 @@ pub(super) struct RateHalving {
 }
 
 impl RateHalving {
-    /// Of `flight`, `delivered` had left before this acknowledgment began recovery: their half counts as
-    /// well.
+    /// `flight` bytes were outstanding; `delivered` of them had left the network before this acknowledgment
+    /// began recovery, so half of them is deducted too.
     pub(super) const fn begin(&mut self, flight: u64, delivered: u64) {
         self.double = (flight * 2).saturating_sub(delivered);
         self.capped = self.double / 2;

@@ -9,7 +9,7 @@ use super::{AckView, DUP_THRESH, Finding, Recovery};
 use crate::board::Scoreboard;
 use crate::cc::Episode;
 
-/// Everything un-SACKed that ends at or below this is lost.
+/// Returns the position below which everything un-SACKed is lost.
 fn frontier(board: &Scoreboard, mss: u64) -> u64 {
     let mut bytes = 0;
     let mut ranges = 0;

@@ -1,20 +1,20 @@
 //! What is in flight during speedy recovery.
 //!
-//! Source: TCP-Swift, figure of speedy recovery, in its notation: on the third duplicate ACK
-//! `pipe = cwnd - ndupacks + 1`, the last for the retransmission; then cwnd is halved, and every duplicate
-//! ACK takes one from `pipe`. The segment that was lost is not taken off, as RFC 6675's SetPipe would: half a
-//! window of duplicate ACKs lets no data go, and is answered by probes. It leaves `pipe` with the partial ACK
-//! that covers it. So here: RFC 6675's pipe, or without SACK the flight less duplicate ACKs, plus the segment
-//! lost first until it is acknowledged. Deviation: later losses of an episode leave `pipe` when they are
-//! found, as in RFC 6675, and a partial ACK takes only what had not left it before. The figure's counter
-//! keeps them, and takes all that a partial ACK covers, so what was SACKed leaves it twice. With three losses
-//! in a window of 64 that is a pair of probes fewer, two more new segments before the first partial ACK, and
-//! 18 (20 without `partial_inc`) fewer at the recover ACK: a test counts both. With one loss there is no
+//! Source: TCP-Swift, figure of speedy recovery, in its notation: on the third duplicate ACK `pipe = cwnd -
+//! ndupacks + 1`, the 1 for the retransmission; then cwnd is halved, and every duplicate ACK takes one from
+//! `pipe`. The lost segment stays in `pipe`, unlike in RFC 6675's SetPipe: half a window of duplicate ACKs
+//! releases no data, and is answered by probes. It leaves `pipe` with the partial ACK that covers it. So the
+//! count here is RFC 6675's pipe, or without SACK the flight less duplicate ACKs, plus the segment lost
+//! first until it is acknowledged. Deviation: later losses of an episode leave `pipe` when they are found,
+//! as in RFC 6675, and a partial ACK takes only what had not left it before. The figure's counter keeps them
+//! and takes all that a partial ACK covers, so it takes SACKed segments twice. With three losses in a window
+//! of 64 that is a pair of probes fewer, two more new segments before the first partial ACK, and 18 (20
+//! without `partial_inc`) fewer at the recover ACK: a test counts both. With one loss there is no
 //! difference.
 
 use crate::board::Scoreboard;
 
-/// The segment that counts although it is lost.
+/// The lost segment that counts as in flight.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Speedy {
     /// Where it ends, and its length.
@@ -27,7 +27,7 @@ impl Speedy {
         self.first = board.get(0).map(|s| (s.end, s.end - board.una()));
     }
 
-    /// Bytes to add to what is in flight.
+    /// Bytes to add to the data in flight.
     pub(super) fn held(&self, board: &Scoreboard) -> u64 {
         self.first.map_or(0, |(end, len)| if board.una() < end { len } else { 0 })
     }

@@ -10,7 +10,7 @@ fn patient(stack: Stack, seconds: u64) -> Config {
     Config { user_timeout: Some(Duration::from_secs(seconds)), ..plain().on(stack) }
 }
 
-/// Ten seconds of silence, then three questions two seconds apart.
+/// Ten seconds of silence, then three keep-alives two seconds apart.
 fn asking(stack: Stack) -> Config {
     let keep_alive = KeepAlive { idle: Duration::from_secs(10), interval: Duration::from_secs(2), count: 3 };
     Config { keep_alive: Some(keep_alive), ..plain().on(stack) }
@@ -24,7 +24,7 @@ fn timed_out(d: &mut Dialogue) -> bool {
     (d.conn.state(), d.event()) == (State::Closed, Some(Event::TimedOut))
 }
 
-/// RFC 9293, section 3.10.8: the user timeout ends the connection, sends nothing, and counts from when the
+/// RFC 9293, section 3.10.8: the user timeout ends the connection and sends nothing; it starts when the
 /// oldest unacknowledged data was sent.
 #[test]
 fn the_user_timeout_ends_a_silent_connection() {
@@ -38,8 +38,8 @@ fn the_user_timeout_ends_a_silent_connection() {
     }
 }
 
-/// RFC 9293, section 3.9.1: what is acknowledged in time begins it anew; who has nothing outstanding is never
-/// timed out.
+/// RFC 9293, section 3.9.1: an acknowledgment restarts the user timeout; without outstanding data it never
+/// expires.
 #[test]
 fn progress_begins_the_user_timeout_anew() {
     for stack in BOTH {
@@ -57,8 +57,8 @@ fn progress_begins_the_user_timeout_anew() {
     }
 }
 
-/// RFC 9293, section 3.8.3: it is R2, given as a time: longer than the number of timeouts allows, it
-/// prevails.
+/// RFC 9293, section 3.8.3: the user timeout is R2 as a time; if it is longer than the number of timeouts
+/// allows, it takes precedence.
 #[test]
 fn the_user_timeout_outlasts_the_number_of_timeouts() {
     let mut d = Dialogue::established(Config { max_timeouts: 2, ..patient(Stack::Rfc, 100) });
@@ -69,8 +69,8 @@ fn the_user_timeout_outlasts_the_number_of_timeouts() {
     assert!(timed_out(&mut d));
 }
 
-/// RFC 5482, section 1: data that a closed window holds back makes no progress either, though the peer
-/// answers every probe.
+/// RFC 5482, section 1: the user timeout also applies to data that a closed window holds back, although the
+/// peer answers every probe.
 #[test]
 fn a_closed_window_does_not_outlast_the_user_timeout() {
     let mut d = Dialogue::established(patient(Stack::Rfc, 20));
@@ -86,7 +86,7 @@ fn a_closed_window_does_not_outlast_the_user_timeout() {
     assert!(timed_out(&mut d));
 }
 
-/// RFC 9293, section 3.9.1: it holds for opening and closing as well.
+/// RFC 9293, section 3.9.1: the user timeout also applies to SYN and FIN.
 #[test]
 fn the_user_timeout_holds_for_syn_and_fin() {
     let mut d = Dialogue::connect(patient(Stack::Rfc, 5));
@@ -103,7 +103,7 @@ fn the_user_timeout_holds_for_syn_and_fin() {
     assert!(timed_out(&mut d));
 }
 
-/// RFC 9293, section 3.8.4: keep-alives are off unless asked for.
+/// RFC 9293, section 3.8.4: keep-alives are off by default.
 #[test]
 fn keep_alives_are_off_by_default() {
     let mut d = Dialogue::established(plain());
@@ -113,8 +113,8 @@ fn keep_alives_are_off_by_default() {
     assert!(KeepAlive::default().idle >= Duration::from_secs(7200));
 }
 
-/// RFC 9293, section 3.8.4: SEG.SEQ is SND.NXT-1, no text; the ACK that it draws, or anything else, begins
-/// the silence anew.
+/// RFC 9293, section 3.8.4: a keep-alive has SEG.SEQ = SND.NXT-1 and no data; its ACK, or any other segment,
+/// restarts the idle time.
 #[test]
 fn a_silent_peer_is_asked() {
     for stack in BOTH {
@@ -122,14 +122,14 @@ fn a_silent_peer_is_asked() {
         d.at(10_099).silent().at(10_100).sends_at(10_100, question(0)).silent();
         d.at(10_200).gets(ACK).silent().at(20_199).silent();
         d.at(20_200).sends_at(20_200, question(0)).silent();
-        // what it says counts as well
+        // data from the peer restarts the idle time as well
         d.at(20_300).gets(Seg { len: 100, ..ACK }).sends(ack(101)).at(30_299).silent();
         d.at(30_300).sends_at(30_300, Want { seq: Some(0), ..ack(101) }).silent();
         assert_eq!(d.conn.state(), State::Established);
     }
 }
 
-/// RFC 9293, section 3.8.4: no single question decides; after the last the connection is reset.
+/// RFC 9293, section 3.8.4: one unanswered keep-alive is not enough; after the last the connection is reset.
 #[test]
 fn a_dead_peer_is_given_up() {
     for stack in BOTH {
@@ -147,7 +147,7 @@ fn a_dead_peer_is_given_up() {
     }
 }
 
-/// An answer to any of the questions is enough.
+/// An answer to any of the keep-alives is enough.
 #[test]
 fn a_late_answer_is_an_answer() {
     let mut d = Dialogue::established(asking(Stack::Rfc));
@@ -160,7 +160,7 @@ fn a_late_answer_is_an_answer() {
     assert!(timed_out(&mut d));
 }
 
-/// RFC 5961, section 5.2: what is refused is no sign of life.
+/// RFC 5961, section 5.2: a rejected segment does not restart the idle time.
 #[test]
 fn what_is_refused_is_no_answer() {
     let mut d = Dialogue::established(asking(Stack::Rfc));
@@ -171,7 +171,7 @@ fn what_is_refused_is_no_answer() {
     assert!(timed_out(&mut d));
 }
 
-/// RFC 9293, section 3.8.4: only where nothing else is outstanding; the retransmission timer asks better.
+/// RFC 9293, section 3.8.4: keep-alives are sent only if no data is outstanding.
 #[test]
 fn nobody_is_asked_while_data_is_outstanding() {
     let mut d = Dialogue::established(asking(Stack::Rfc));
@@ -180,7 +180,7 @@ fn nobody_is_asked_while_data_is_outstanding() {
     assert_eq!(d.conn.state(), State::Established);
 }
 
-/// A half-closed connection is asked too, one in TIME-WAIT is not.
+/// A half-closed connection sends keep-alives, one in TIME-WAIT does not.
 #[test]
 fn a_half_closed_connection_is_asked() {
     let mut d = Dialogue::established(asking(Stack::Rfc));
@@ -189,7 +189,7 @@ fn a_half_closed_connection_is_asked() {
     assert_eq!(d.conn.state(), State::TimeWait);
 }
 
-/// `tcp_keepalive_timer`: with a user timeout that decides when an idle peer is dead.
+/// `tcp_keepalive_timer`: with a user timeout, that timeout decides when an idle peer is dead.
 #[test]
 fn with_a_user_timeout_that_decides() {
     let config = Config { user_timeout: Some(Duration::from_secs(13)), ..asking(Stack::Linux) };
@@ -199,7 +199,7 @@ fn with_a_user_timeout_that_decides() {
     assert!(timed_out(&mut d));
 }
 
-/// RFC 9293, section 3.8.4: the peer's keep-alive draws an ACK, with a byte of garbage or without.
+/// RFC 9293, section 3.8.4: the peer's keep-alive causes an ACK, with a byte of garbage or without.
 #[test]
 fn a_question_is_answered() {
     for len in [0, 1] {

@@ -4,7 +4,7 @@ use crate::script::{ACK, Dialogue, FIN, Seg, Want, ack, data, fin, plain};
 use bentpipe_base::{Duration, Flags};
 use bentpipe_tcp::{Config, Event, Stack, State};
 
-/// RFC 9293, section 3.6, case 1: after our FIN the peer goes on sending, and we take it.
+/// RFC 9293, section 3.6, case 1: after our FIN the peer continues to send, and we receive it.
 #[test]
 fn after_our_fin_the_peer_goes_on() {
     let mut d = Dialogue::established(plain());
@@ -22,8 +22,8 @@ fn after_our_fin_the_peer_goes_on() {
     d.read(1000);
 }
 
-/// RFC 9293, section 3.6, case 2: after the peer's FIN we go on sending, and close when we like. No TIME-WAIT
-/// on this side.
+/// RFC 9293, section 3.6, case 2: after the peer's FIN we continue to send and close later. No TIME-WAIT on
+/// this side.
 #[test]
 fn after_their_fin_we_go_on() {
     let mut d = Dialogue::established(plain());
@@ -83,7 +83,7 @@ fn a_simultaneous_close_passes_through_closing() {
     assert_eq!((d.conn.state(), d.event()), (State::Closed, Some(Event::Closed)));
 }
 
-/// RFC 9293, section 3.10.7.4, eighth check: a FIN that also acknowledges ours goes straight to TIME-WAIT.
+/// RFC 9293, section 3.10.7.4, eighth check: a FIN that also acknowledges ours leads to TIME-WAIT directly.
 #[test]
 fn a_fin_that_acknowledges_ours_skips_closing() {
     let mut d = Dialogue::established(plain());
@@ -110,8 +110,8 @@ fn time_wait_lasts_two_segment_lifetimes() {
     }
 }
 
-/// RFC 9293, section 3.10.7.4, eighth check: in TIME-WAIT the peer's FIN again is acknowledged and restarts
-/// the timer.
+/// RFC 9293, section 3.10.7.4, eighth check: in TIME-WAIT a repeated FIN of the peer is acknowledged and
+/// restarts the timer.
 #[test]
 fn time_wait_begins_anew_with_a_repeated_fin() {
     let mut d = in_time_wait(plain());
@@ -122,7 +122,7 @@ fn time_wait_begins_anew_with_a_repeated_fin() {
     assert_eq!(d.conn.state(), State::Closed);
 }
 
-/// RFC 9293, section 3.10.7.4, eighth check: the FIN again in CLOSE-WAIT and LAST-ACK is only acknowledged.
+/// RFC 9293, section 3.10.7.4, eighth check: a repeated FIN in CLOSE-WAIT and LAST-ACK is only acknowledged.
 #[test]
 fn a_repeated_fin_is_acknowledged_again() {
     let mut d = Dialogue::established(plain());
@@ -146,8 +146,8 @@ fn a_fin_beyond_a_gap_waits() {
     );
 }
 
-/// RFC 9293, section 3.6: a FIN is the end of a stream. Text beyond it, or another end elsewhere, is a lie
-/// and not taken: else what is readable would count a place that never held a byte.
+/// RFC 9293, section 3.6: a FIN is the end of a stream. Data beyond it, or another FIN elsewhere, is invalid
+/// and not accepted: otherwise a position that never held a byte would count as readable.
 #[test]
 fn a_stream_ends_once() {
     let mut d = Dialogue::established(plain());
@@ -156,7 +156,7 @@ fn a_stream_ends_once() {
     d.gets(Seg { seq: 551, len: 500, ..ACK }).sends(ack(1)).silent();
     d.gets(Seg { len: 500, ..ACK }).sends(ack(602)).silent();
     assert_eq!((d.conn.state(), d.conn.readable()), (State::CloseWait, 600));
-    // an end below what has arrived beyond a gap
+    // a FIN below data received beyond a gap
     let mut d = Dialogue::established(plain());
     d.gets(Seg { seq: 501, len: 100, ..ACK })
         .sends(ack(1))
@@ -167,8 +167,8 @@ fn a_stream_ends_once() {
     assert_eq!((d.conn.state(), d.conn.readable()), (State::Established, 600));
 }
 
-/// RFC 9293, section 3.10.7.4, eighth check: so is any FIN that lies within the window. Text without one is
-/// ignored; Linux (`tcp_timewait_state_process`) answers it as well.
+/// RFC 9293, section 3.10.7.4, eighth check: so does any FIN within the window. Data without FIN is ignored;
+/// Linux (`tcp_timewait_state_process`) answers it as well.
 #[test]
 fn a_fin_within_the_window_is_acknowledged_in_time_wait() {
     for stack in [Stack::Rfc, Stack::Linux] {
@@ -188,8 +188,8 @@ fn a_fin_within_the_window_is_acknowledged_in_time_wait() {
     }
 }
 
-/// The same in the other states that follow a FIN: a second end of the stream is acknowledged as the first
-/// was, and taken by nobody.
+/// The same in the other states after a FIN: a second end of the stream is acknowledged like the first, and
+/// otherwise ignored.
 #[test]
 fn a_second_fin_is_only_acknowledged() {
     let mut d = Dialogue::established(plain());

@@ -1,4 +1,4 @@
-//! Cork: `TCP_CORK` of Linux.
+//! Cork: Linux's `TCP_CORK`.
 
 use crate::script::{ACK, Dialogue, Seg, Want, data, plain};
 use bentpipe_base::Flags;
@@ -10,7 +10,7 @@ fn corked(stack: Stack) -> Dialogue {
     d
 }
 
-/// A partial segment waits for more, full ones do not.
+/// With a cork a partial segment waits for more data, full segments do not.
 #[test]
 fn a_partial_segment_waits_for_more() {
     for stack in [Stack::Rfc, Stack::Linux] {
@@ -20,7 +20,7 @@ fn a_partial_segment_waits_for_more() {
     }
 }
 
-/// It waits no longer than 200 ms, from when it was held.
+/// A partial segment waits at most 200 ms.
 #[test]
 fn a_cork_gives_way_after_200_ms() {
     for stack in [Stack::Rfc, Stack::Linux] {
@@ -39,7 +39,7 @@ fn a_cork_gives_way_after_200_ms() {
     }
 }
 
-/// Pulling the cork lets everything go, whatever Nagle says; what is written after it is Nagle's again.
+/// Removing the cork sends everything, even with Nagle; data written later is subject to Nagle again.
 #[test]
 fn pulling_the_cork_lets_all_go() {
     let mut d = Dialogue::established(Config { nagle: true, ..plain() });
@@ -50,7 +50,7 @@ fn pulling_the_cork_lets_all_go() {
     assert_eq!(d.conn.next_timer().map(|t| t.1), Some(bentpipe_tcp::timers::Timer::Retransmit));
 }
 
-/// The end of the stream waits for nothing.
+/// A FIN does not wait, and takes the partial segment along.
 #[test]
 fn a_fin_takes_the_rest_along() {
     let mut d = corked(Stack::Rfc);

@@ -15,8 +15,8 @@ fn cubic(params: CubicParams) -> Config {
     config
 }
 
-/// `n` segments in flight, the first is lost and repaired: the clock stands at `ms`, an RTT of half a second
-/// later.
+/// `n` segments in flight, the first one is lost and repaired: the clock is at `ms`, plus an RTT of half a
+/// second.
 fn after_loss(params: CubicParams, n: u32, ms: u64) -> Dialogue {
     let mut d = Dialogue::flying(cubic(params), n);
     d.at(ms);
@@ -24,7 +24,7 @@ fn after_loss(params: CubicParams, n: u32, ms: u64) -> Dialogue {
     d
 }
 
-/// The oldest segment is lost, found, and repaired half a second after `ms`.
+/// The oldest segment is lost, detected, and repaired half a second after `ms`.
 fn lose_one(d: &mut Dialogue, ms: u64) {
     let first = (d.conn.scoreboard().una() - 1) / 1000;
     let next = (d.conn.scoreboard().next() - 1) / 1000;
@@ -37,7 +37,7 @@ fn w_cubic(t: f64, w_max: f64, start: f64) -> f64 {
     C * d * d * d + w_max
 }
 
-/// The window after rounds of half a second, beside the closed form for the end of each round.
+/// The window after rounds of half a second, with the closed form at the end of each round.
 fn rounds(d: &mut Dialogue, ms: u64, n: u64) -> Vec<f64> {
     (1..=n).map(|i| d.round(ms + 500 * i) as f64 / 1000.0).collect()
 }
@@ -49,7 +49,7 @@ fn agree(got: &[f64], w_max: f64, start: f64, within: f64) {
     }
 }
 
-/// RFC 9438, section 4.6: a loss leaves beta of the flight.
+/// RFC 9438, section 4.6: a loss reduces the window to beta times the flight.
 #[test]
 fn a_loss_leaves_beta() {
     for (beta, left) in [(0.7, 14_000), (0.8, 16_000)] {
@@ -59,8 +59,8 @@ fn a_loss_leaves_beta() {
     }
 }
 
-/// RFC 9438, section 4.10: slow start runs while cwnd is no more than ssthresh: the first ACK after recovery
-/// adds a segment.
+/// RFC 9438, section 4.10: slow start runs while cwnd <= ssthresh: the first ACK after recovery adds a
+/// segment.
 #[test]
 fn at_ssthresh_slow_start_runs() {
     let mut d = after_loss(CubicParams::default(), 20, 200);
@@ -71,7 +71,7 @@ fn at_ssthresh_slow_start_runs() {
     assert!(d.cwnd() < 15_500);
 }
 
-/// RFC 9438, sections 4.2, 4.4 and 4.5: the window follows W_cubic(t): K, the plateau at W_max.
+/// RFC 9438, sections 4.2, 4.4 and 4.5: the window follows W_cubic(t), with K and the plateau at W_max.
 #[test]
 fn the_window_follows_the_curve() {
     let mut d = after_loss(CubicParams::default(), 60, 600);
@@ -80,7 +80,7 @@ fn the_window_follows_the_curve() {
     assert!((got[6] - 60.0).abs() < 0.5, "K is 3.5 s: {got:?}");
 }
 
-/// RFC 9438, section 4.7: a loss below the last W_max takes W_max further down; switched off, it does not.
+/// RFC 9438, section 4.7: a loss below the last W_max lowers W_max further, unless this is switched off.
 #[test]
 fn fast_convergence_lowers_the_plateau() {
     for (fast_convergence, w_max) in [(true, 43.0 * 0.85), (false, 43.0)] {
@@ -97,8 +97,8 @@ fn fast_convergence_lowers_the_plateau() {
     }
 }
 
-/// RFC 9438, section 4.3: in the Reno-friendly region the window is W_est: 0.53 segments more in each round,
-/// one once it was there before.
+/// RFC 9438, section 4.3: in the Reno-friendly region the window is W_est: 0.53 segments more per round, one
+/// once it reaches its old value.
 #[test]
 fn short_round_trips_follow_reno() {
     let mut d = Dialogue::flying(cubic(CubicParams::default()), 10);
@@ -113,7 +113,7 @@ fn short_round_trips_follow_reno() {
     assert!(got[4] > 9.6 && got[6] - got[5] > 0.75, "{got:?}");
 }
 
-/// RFC 9438, section 4.8: after a timeout K = 0 and the plateau is where avoidance begins.
+/// RFC 9438, section 4.8: after a timeout K = 0 and the plateau is the window when avoidance begins.
 #[test]
 fn after_a_timeout_the_plateau_is_here() {
     let mut d = Dialogue::flying(cubic(CubicParams::default()), 60);
@@ -123,7 +123,7 @@ fn after_a_timeout_the_plateau_is_here() {
     assert!(got[begin + 3] - got[begin] < 4.5, "{got:?}");
 }
 
-/// RFC 9438, section 4.2: the clock stands still while the window is not the limit.
+/// RFC 9438, section 4.2: the clock stops while the window is not the limit.
 #[test]
 fn the_clock_stops_while_the_window_is_not_the_limit() {
     let mut d = Dialogue::established(Config { initial_window: 60, ..cubic(CubicParams::default()) });
@@ -132,7 +132,7 @@ fn the_clock_stops_while_the_window_is_not_the_limit() {
     lose_one(&mut d, 600);
     d.write(200_000).drain();
     let mut full = rounds(&mut d, 1100, 2);
-    // the rest is acknowledged; then ten seconds of a segment each half second
+    // the rest is acknowledged; then ten seconds with one segment every half second
     let mut ms = 2100;
     while !d.conn.scoreboard().is_empty() {
         ms += 500;
@@ -151,8 +151,8 @@ fn the_clock_stops_while_the_window_is_not_the_limit() {
     assert!(d.cwnd() < before + 8000, "no jump: {before} {full:?}");
 }
 
-/// RFC 9406, section 4.2: a rise of the RTT slows slow start down to a quarter; after five such rounds it is
-/// over.
+/// RFC 9406, section 4.2: a rise of the RTT reduces the growth in slow start to a quarter; after five such
+/// rounds it ends.
 #[test]
 fn hystart_leaves_slow_start_by_css() {
     let mut d = Dialogue::flying(cubic(CubicParams::default()), 8);
@@ -166,7 +166,7 @@ fn hystart_leaves_slow_start_by_css() {
     assert!(cwnds[6] < cwnds[5] + 3000, "five rounds, then avoidance: {cwnds:?}");
 }
 
-/// RFC 9406, section 4.2: without HyStart++, slow start doubles on.
+/// Without HyStart++ (RFC 9406, section 4.2) slow start continues to double.
 #[test]
 fn without_hystart_slow_start_doubles_on() {
     let mut d = Dialogue::flying(cubic(CubicParams { hystart: false, ..CubicParams::default() }), 8);

@@ -22,8 +22,8 @@ fn flagged(flags: Flags, ecn: Ecn, want: Want) -> Want {
     Want { flags: Some(flags), ecn: Some(ecn), ..want }
 }
 
-/// RFC 3168, section 6.1.1: the SYN asks with ECE and CWR; once the SYN/ACK says ECE, new data is ECT. The
-/// SYN is not.
+/// RFC 3168, section 6.1.1: the SYN requests ECN with ECE and CWR; after a SYN/ACK with ECE, new data is ECT.
+/// The SYN is not.
 #[test]
 fn a_syn_asks_with_ece_and_cwr() {
     let mut d = Dialogue::connect(ecn());
@@ -32,8 +32,8 @@ fn a_syn_asks_with_ece_and_cwr() {
     d.write(1000).sends(flagged(NONE, Ecn::Ect0, data(1, 1000)));
 }
 
-/// RFC 3168, section 6.1.1.1: what stays without an answer goes again without asking; an answer that says ECE
-/// is to the first all the same.
+/// RFC 3168, section 6.1.1.1: an unanswered SYN is retransmitted without ECN request; a SYN/ACK with ECE then
+/// answers the first SYN.
 #[test]
 fn a_syn_that_goes_again_does_not_ask() {
     for stack in [Stack::Rfc, Stack::Linux] {
@@ -50,8 +50,8 @@ fn a_syn_that_goes_again_does_not_ask() {
     }
 }
 
-/// `tcp_ecn = 2` of Linux: who only answers does not ask, agrees where asked, and takes no agreement that it
-/// did not ask for.
+/// Linux's `tcp_ecn = 2`: an end that only answers does not request ECN, agrees if the peer requests it, and
+/// ignores an agreement that it did not request.
 #[test]
 fn who_only_answers_does_not_ask() {
     assert_eq!(Config::linux().ecn, EcnUse::Answer);
@@ -72,7 +72,7 @@ fn who_only_answers_does_not_ask() {
     }
 }
 
-/// RFC 3168, section 6.1.1: a SYN/ACK says ECE to a SYN that asked, and only to such a one.
+/// RFC 3168, section 6.1.1: a SYN/ACK has ECE only if the SYN requested ECN.
 #[test]
 fn a_syn_ack_agrees_with_ece() {
     let asked = Flags::SYN.with(ECE).with(CWR);
@@ -91,7 +91,7 @@ fn a_syn_ack_agrees_with_ece() {
     }
 }
 
-/// RFC 3168, section 6.1.1: not agreed when the SYN/ACK says nothing, or says back what was said.
+/// RFC 3168, section 6.1.1: no ECN if the SYN/ACK has no ECE, or reflects the flags of the SYN.
 #[test]
 fn without_agreement_nothing_is_marked() {
     for flags in [Flags::SYN, Flags::SYN.with(ECE).with(CWR)] {
@@ -101,7 +101,7 @@ fn without_agreement_nothing_is_marked() {
     }
 }
 
-/// RFC 3168, section 6.1.3: after a CE mark every ACK says ECE, until the peer says CWR.
+/// RFC 3168, section 6.1.3: after a CE mark every ACK has ECE, until the peer sends CWR.
 #[test]
 fn a_mark_is_echoed_until_cwr() {
     let mut d = agreed(ecn());
@@ -122,7 +122,7 @@ fn a_mark_is_echoed_until_cwr() {
     ));
 }
 
-/// RFC 3168, section 6.1.2: an echo halves the window once per window of data; the next new segment says CWR,
+/// RFC 3168, section 6.1.2: an ECE halves the window once per window of data; the next new segment has CWR,
 /// once.
 #[test]
 fn cwr_is_sent_once_for_each_window() {
@@ -143,8 +143,7 @@ fn cwr_is_sent_once_for_each_window() {
     assert!(d.conn.cwnd() < cwnd, "a new window, a new reduction");
 }
 
-/// RFC 3168, section 6.1.2: a window reduced for a loss is told with CWR as well, on new data, not on the
-/// retransmission.
+/// RFC 3168, section 6.1.2: a reduction after a loss also sends CWR, on new data, not on the retransmission.
 #[test]
 fn cwr_follows_a_fast_retransmission() {
     let mut d = agreed(Config { initial_window: 8, ..ecn() });
@@ -157,7 +156,7 @@ fn cwr_follows_a_fast_retransmission() {
     d.sends(flagged(NONE, Ecn::Ect0, data(9001, 1000)));
 }
 
-/// RFC 3168, section 6.1.2: so is one reduced by a timeout.
+/// RFC 3168, section 6.1.2: so does a reduction after a timeout.
 #[test]
 fn cwr_follows_a_timeout() {
     let mut d = agreed(ecn());
@@ -189,7 +188,7 @@ const fn echo(mut seg: Seg) -> Seg {
     seg
 }
 
-/// Ten segments sent at 100 ms, more written; the clock stands at 200 ms.
+/// Ten segments sent at 100 ms, more data written; the clock is at 200 ms.
 fn linux(scheme: &str) -> Dialogue {
     let config = Config { ecn: EcnUse::Ask, initial_window: 10, ..plain_with(scheme).on(Stack::Linux) };
     let sack_ok = config.options.sack;
@@ -199,9 +198,9 @@ fn linux(scheme: &str) -> Dialogue {
     d
 }
 
-/// `tcp_enter_cwr`, `tcp_cwnd_reduction`: a mark lowers the window by PRR: CWR leaves with the first
+/// `tcp_enter_cwr`, `tcp_cwnd_reduction`: a mark reduces the window by PRR: CWR is sent with the first
 /// acknowledgment, then one segment for two, until more than the window is acknowledged. By RFC 3168, section
-/// 6.1.2, the window is lowered at once, and CWR waits until it has drained.
+/// 6.1.2, the window is reduced at once, and CWR waits until the flight has drained.
 #[test]
 fn linux_lowers_the_window_by_prr() {
     for scheme in ["newreno", "sack"] {
@@ -211,10 +210,10 @@ fn linux_lowers_the_window_by_prr() {
             d.gets(echo(acks(k)));
             sent.extend(d.drain().iter().map(|p| (k, p.tcp.flags.has(CWR))));
         }
-        // five for ten; after the first, in pieces of two
+        // five segments for ten; after the first in bursts of two
         let five = [(1, true), (5, false), (5, false), (10, false), (10, false)];
         assert_eq!((sent.as_slice(), d.cwnd()), (&five[..], 5000), "{scheme}");
-        // the receiver has heard: the reduction ends, and the next echo counts
+        // the receiver has got CWR: the reduction ends, and the next ECE counts
         d.at(300).gets(acks(11)).drain();
         assert_eq!(d.cwnd(), 5000);
         d.gets(echo(acks(12))).drain();
@@ -226,8 +225,8 @@ fn linux_lowers_the_window_by_prr() {
     d.gets(echo(acks(7))).sends(flagged(CWR, Ecn::Ect0, data(nth(10), 1000)));
 }
 
-/// `tcp_fastretrans_alert`: the state is held until something beyond it is acknowledged, so that an echo of
-/// the same mark does not count again, and nothing grows.
+/// `tcp_fastretrans_alert`: the state lasts until data beyond it is acknowledged, so that ECE of the same
+/// mark does not count again; the window does not grow.
 #[test]
 fn linux_holds_until_cwr_has_arrived() {
     let mut d = linux("sack");
@@ -235,7 +234,7 @@ fn linux_holds_until_cwr_has_arrived() {
     assert_eq!(d.cwnd(), 5000);
 }
 
-/// `tcp_enter_recovery`: a loss found meanwhile lowers the window no further.
+/// `tcp_enter_recovery`: a loss during the reduction does not reduce the window further.
 #[test]
 fn a_loss_after_a_mark_goes_on_with_its_reduction() {
     let mut d = linux("sack");

@@ -1,4 +1,4 @@
-//! Forward RTO recovery: RFC 5682, and putting the window back (RFC 4015).
+//! Forward RTO recovery: RFC 5682, and restoring the window (RFC 4015).
 
 use crate::script::{Dialogue, acks, data, nth, plain_with};
 
@@ -8,16 +8,16 @@ fn flying(n: u32) -> Dialogue {
     Dialogue::flying(config, n)
 }
 
-/// RFC 5682, section 2.1, step 2: the first ACK after the timeout advances: two new segments in place of
-/// retransmissions.
+/// RFC 5682, section 2.1, step 2: if the first ACK after the timeout advances, two new segments are sent
+/// instead of retransmissions.
 #[test]
 fn new_data_is_sent_after_the_first_ack() {
     let mut d = flying(6);
     d.at(1100).sent(&[0]).gets(acks(1)).sent(&[6, 7]);
 }
 
-/// RFC 5682, section 2.1, step 3b, and RFC 4015, section 3: the second one advances as well: the timeout was
-/// spurious, the window of before is put back, and slow start goes on (ssthresh too).
+/// RFC 5682, section 2.1, step 3b, and RFC 4015, section 3: if the second one advances too, the timeout was
+/// spurious: cwnd and ssthresh are restored, and slow start continues.
 #[test]
 fn a_spurious_timeout_is_undone() {
     let mut d = flying(6);
@@ -29,7 +29,7 @@ fn a_spurious_timeout_is_undone() {
     assert_eq!(d.conn.stats().retransmits, 1);
 }
 
-/// RFC 5682, section 2.1, step 3a: a duplicate ACK ends the test; what is lost is sent again at once.
+/// RFC 5682, section 2.1, step 3a: a duplicate ACK ends the test; lost segments are retransmitted at once.
 #[test]
 fn a_duplicate_ends_the_test() {
     let mut d = flying(6);
@@ -39,14 +39,14 @@ fn a_duplicate_ends_the_test() {
     assert_eq!(d.conn.stats().undone, 0);
 }
 
-/// RFC 5682, section 2.1, step 2a: a duplicate as first ACK ends it too.
+/// RFC 5682, section 2.1, step 2a: a duplicate as the first ACK ends it too.
 #[test]
 fn a_duplicate_first_ends_the_test() {
     let mut d = flying(6);
     d.at(1100).sent(&[0]).gets(acks(0)).gets(acks(1)).sent(&[1, 2]);
 }
 
-/// RFC 5682, section 2.1, step 1: a timeout of the same segment again is not tested.
+/// RFC 5682, section 2.1, step 1: a repeated timeout of the same segment is not tested.
 #[test]
 fn a_repeated_timeout_is_not_tested() {
     let mut d = flying(6);

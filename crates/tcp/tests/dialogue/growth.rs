@@ -1,4 +1,4 @@
-//! Slow start, congestion avoidance and the answer to a timeout: RFC 5681.
+//! Slow start, congestion avoidance and the reaction to a timeout: RFC 5681.
 
 use crate::script::{Dialogue, acks, plain, plain_with};
 use bentpipe_base::Size;
@@ -22,7 +22,7 @@ fn avoidance_adds_one_segment_per_window() {
     assert_eq!(cwnds, [4000, 4000, 4000, 5000, 5000, 5000, 5000, 5000, 6000]);
 }
 
-/// RFC 5681, section 3.1, equation 4: ssthresh is half of what is outstanding.
+/// RFC 5681, section 3.1, equation 4: ssthresh is half the FlightSize.
 #[test]
 fn ssthresh_is_half_the_flight() {
     let mut d = Dialogue::flying(plain(), 10);
@@ -50,8 +50,8 @@ fn a_timeout_leaves_one_segment() {
     assert_eq!(cwnds, [2000, 3000, 4000, 5000, 5000, 5000, 5000, 5000, 6000, 6000]);
 }
 
-/// RFC 5681, equation 4, is an upper bound: a timeout within fast recovery halves the window that is in
-/// force, not the flight of before.
+/// RFC 5681, equation 4, is an upper bound: a timeout within fast recovery halves the present window, not the
+/// flight before the loss.
 #[test]
 fn a_timeout_in_fast_recovery_halves_the_window_in_force() {
     let mut d = Dialogue::flying(plain_with("newreno"), 16);
@@ -73,8 +73,8 @@ fn ssthresh_is_held_on_a_repeated_timeout() {
     assert_eq!(cwnds, [2000, 3000, 4000, 5000, 5000]);
 }
 
-/// RFC 5681, section 3.1: slow start goes on while the flight of before the timeout is repaired, and
-/// avoidance after it.
+/// RFC 5681, section 3.1: slow start continues while the flight before the timeout is repaired; then
+/// avoidance begins.
 #[test]
 fn the_window_grows_while_a_timeout_is_repaired() {
     let mut d = Dialogue::flying(plain(), 8);

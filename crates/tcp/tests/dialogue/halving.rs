@@ -4,8 +4,8 @@ use crate::script::{Dialogue, acks, plain_with, sacks};
 use bentpipe_tcp::Growth;
 use bentpipe_tcp::cc::cubic;
 
-/// "The rate-halving algorithm", section 3: one segment for two that are delivered, until half the flight is
-/// left.
+/// "The rate-halving algorithm", section 3: one segment for two that are delivered, until half the flight
+/// remains.
 #[test]
 fn one_is_sent_for_two() {
     let mut d = Dialogue::flying(plain_with("rate-halving"), 20);
@@ -15,7 +15,7 @@ fn one_is_sent_for_two() {
         d.gets(sacks(0, &[(1, r)]));
         sent.push(d.drain().len());
     }
-    // what is in flight follows the window from 17 (three had left at the start) down to half of 20
+    // in flight follows the window from 17 (three were delivered before) down to half of 20
     assert_eq!(sent[6..], [1, 0, 1, 0, 1, 0, 1, 0, 1, 0]);
     assert!(sent.iter().all(|n| *n <= 1), "no bursts: {sent:?}");
 }
@@ -29,8 +29,8 @@ fn it_ends_at_half() {
     assert_eq!(d.conn.scoreboard().pipe(), 10_000);
 }
 
-/// "The rate-halving algorithm", section 3: what left before the loss was certain counts: 20 leave, 10 are
-/// sent, one by one.
+/// "The rate-halving algorithm", section 3: segments delivered before the loss was certain count: 20 are
+/// delivered, 10 are sent, one by one.
 #[test]
 fn duplicates_before_recovery_count() {
     let mut d = Dialogue::flying(plain_with("rate-halving"), 20);
@@ -41,7 +41,7 @@ fn duplicates_before_recovery_count() {
     assert_eq!(d.drain().len(), 10);
 }
 
-/// Mathis et al., FACK with rate halving: one ACK that reports many lets one segment go, not a burst.
+/// Mathis et al., FACK with rate halving: an ACK that reports many segments allows one segment, not a burst.
 #[test]
 fn one_ack_lets_no_burst_go() {
     let mut d = Dialogue::flying(plain_with("rate-halving"), 20);
@@ -49,7 +49,7 @@ fn one_ack_lets_no_burst_go() {
     d.gets(sacks(0, &[(1, 20)])).sent(&[20]);
 }
 
-/// The window does not go below the scheme's: CUBIC asks for 0.7.
+/// The window is not reduced below the scheme's: CUBIC asks for 0.7.
 #[test]
 fn it_stops_at_the_window_of_the_scheme() {
     let mut config = plain_with("rate-halving");

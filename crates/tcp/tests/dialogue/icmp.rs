@@ -1,4 +1,4 @@
-//! ICMP: what ends a call, and path MTU discovery. RFC 9293, section 3.9.2.2; RFC 1191; RFC 8201; RFC 5927.
+//! ICMP: errors, and path MTU discovery. RFC 9293, section 3.9.2.2; RFC 1191; RFC 8201; RFC 5927.
 
 use crate::script::{
     ACK, Dialogue, OURS, SYN, SYN_ACK, Seg, acks, data, plain, plain_with, sacks, syn, syn_ack,
@@ -15,7 +15,7 @@ fn hears(d: &mut Dialogue, position: u64, said: Icmp) -> bool {
     d.with(|c, cx| c.icmp(cx, OURS.at(position), said))
 }
 
-/// RFC 9293, section 3.9.2.2: a hard error ends the call at once; a soft one must not. In Linux
+/// RFC 9293, section 3.9.2.2: a hard error ends an opening at once; a soft one must not. In Linux
 /// (`tcp_v4_err`) both do.
 #[test]
 fn an_unreachable_port_ends_the_call() {
@@ -46,7 +46,7 @@ fn an_unreachable_caller_is_forgotten() {
     assert_eq!((d.conn.state(), d.event()), (State::Closed, Some(Event::Unreachable)));
 }
 
-/// RFC 5927, section 4.1: a message that quotes nothing in flight changes nothing.
+/// RFC 5927, section 4.1: a message that quotes no segment in flight changes nothing.
 #[test]
 fn a_message_about_nothing_in_flight_is_not_believed() {
     for stack in BOTH {
@@ -67,7 +67,7 @@ fn a_message_about_nothing_in_flight_is_not_believed() {
     }
 }
 
-/// RFC 5927, section 5.2: an open connection is ended by neither.
+/// RFC 5927, section 5.2: neither error ends an open connection.
 #[test]
 fn an_open_connection_outlives_unreachable() {
     for stack in BOTH {
@@ -80,8 +80,8 @@ fn an_open_connection_outlives_unreachable() {
     }
 }
 
-/// RFC 1191, sections 3 and 6.4; RFC 8201, section 5.4: what is too big goes again at once, in pieces that
-/// fit; the window stays, and no timeout is counted. Further messages about the same flight change nothing.
+/// RFC 1191, sections 3 and 6.4; RFC 8201, section 5.4: a segment that is too big is sent again at once in
+/// smaller pieces; cwnd stays, and no timeout counts. Further messages about the same flight have no effect.
 #[test]
 fn too_big_sends_again_in_pieces() {
     for stack in BOTH {
@@ -100,7 +100,7 @@ fn too_big_sends_again_in_pieces() {
     }
 }
 
-/// RFC 1191, section 3: options count, so timestamps take their bytes of what fits.
+/// RFC 1191, section 3: options count, so timestamps reduce the payload that fits.
 #[test]
 fn options_count_in_what_fits() {
     let mut config = plain();
@@ -111,7 +111,7 @@ fn options_count_in_what_fits() {
     d.sends(data(1, 388)).sends(data(389, 388)).sends(data(777, 212)).silent();
 }
 
-/// RFC 8201, section 4: a message never raises the size, nor does one that says what holds already.
+/// RFC 8201, section 4: a message never raises the segment size, nor does one with the present size.
 #[test]
 fn too_big_never_raises_the_size() {
     for segment in [1000, 1001, 9000] {
@@ -122,7 +122,7 @@ fn too_big_never_raises_the_size() {
     }
 }
 
-/// What has arrived is not sent again; a FIN at the end of what is cut stays where it was.
+/// Delivered data is not sent again; a FIN at the end of a segment that is cut keeps its position.
 #[test]
 fn only_what_did_not_arrive_is_cut() {
     let mut d = Dialogue::established(Config { initial_window: 4, ..plain_with("cubic") });
@@ -131,7 +131,7 @@ fn only_what_did_not_arrive_is_cut() {
     assert!(hears(&mut d, 2001, Icmp::TooBig { segment: 600 }));
     assert_eq!(d.conn.agreed().mss, 1000);
     d.at(5000).drain();
-    // with a longer segment delivered before, the RFC profile waits for the timeout; then it is believed
+    // after delivery of a longer segment the RFC profile accepts the message only after a timeout
     assert_eq!(d.conn.agreed().mss, 600);
     d.gets(Seg { ack: Some(2001), ..ACK }).at(60_000);
     let sent = d.drain();
@@ -141,8 +141,8 @@ fn only_what_did_not_arrive_is_cut() {
     assert_eq!(d.conn.state(), State::FinWait2);
 }
 
-/// RFC 5927, section 7.2: where segments as long have arrived, a message waits for a timeout of what it
-/// quotes; one whose segment arrives was a lie. Linux believes it.
+/// RFC 5927, section 7.2: if segments as long have arrived, a message waits for a timeout of the quoted
+/// segment; if that segment arrives, the message was false. Linux accepts it at once.
 #[test]
 fn a_doubtful_message_waits_for_a_timeout() {
     let mut d = Dialogue::flying(plain(), 4);

@@ -1,4 +1,4 @@
-//! Sender jitter in ns-2's reading (`overhead_`): the opportunity is delayed, not the packet.
+//! Sender jitter as in ns-2 (`overhead_`): the send opportunity is delayed, not the packet.
 
 use crate::script::{Dialogue, acks, plain};
 use bentpipe_base::Duration;
@@ -9,8 +9,8 @@ fn jittery() -> Dialogue {
     Dialogue::established(Config { initial_window: 8, jitter, ..plain() })
 }
 
-/// ns-2, tcp.cc, `overhead_`: what allows sending opens an opportunity after a random delay; then all that
-/// fits leaves at once.
+/// ns-2, tcp.cc, `overhead_`: an event that allows sending takes effect after a random delay; then all
+/// segments that fit are sent at once.
 #[test]
 fn an_opportunity_opens_later_and_lets_all_go() {
     let mut d = jittery();
@@ -25,7 +25,7 @@ fn an_opportunity_opens_later_and_lets_all_go() {
     d.silent();
 }
 
-/// ns-2, tcp.cc: an ACK that finds the opportunity waiting does not delay it again.
+/// ns-2, tcp.cc: an ACK during that delay does not delay it again.
 #[test]
 fn a_waiting_opportunity_is_not_delayed_again() {
     let opens = |more: u64| {
@@ -41,7 +41,7 @@ fn a_waiting_opportunity_is_not_delayed_again() {
     assert!(opens(0) > 300);
 }
 
-/// ns-2, tcp.cc: retransmissions bypass it.
+/// ns-2, tcp.cc: retransmissions are not delayed.
 #[test]
 fn retransmissions_bypass_the_jitter() {
     let mut d = jittery();

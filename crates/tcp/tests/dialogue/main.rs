@@ -1,5 +1,5 @@
-//! Segment dialogues: what arrives, and what must leave at which time. One file per topic; each test names
-//! the rule it holds.
+//! Segment dialogues: segments that arrive, and segments that must be sent, with their times. One file per
+//! topic; each test names the rule that it checks.
 
 #[allow(
     unreachable_pub,

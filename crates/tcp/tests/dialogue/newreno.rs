@@ -2,8 +2,8 @@
 
 use crate::script::{Dialogue, acks, data, nth, plain_with};
 
-/// RFC 6582, section 3.2, step 3: a partial ACK resends the next hole at once; the window deflates by what
-/// was acknowledged less one segment.
+/// RFC 6582, section 3.2, step 3: a partial ACK retransmits the next hole at once; the window is reduced by
+/// the acknowledged bytes less one segment.
 #[test]
 fn a_partial_ack_resends_the_next_hole_and_deflates() {
     let mut d = Dialogue::flying(plain_with("newreno"), 10);
@@ -20,8 +20,8 @@ fn a_full_ack_ends_recovery() {
     assert_eq!(d.cwnd(), 5000);
 }
 
-/// RFC 6582, section 3.2, step 2: duplicates of the ACK that ended recovery do not begin another: it covers
-/// `recover` and no more.
+/// RFC 6582, section 3.2, step 2: duplicates of the ACK that ended recovery do not begin another, since it
+/// does not cover more than `recover`.
 #[test]
 fn duplicates_of_the_full_ack_do_not_retransmit() {
     let mut d = Dialogue::flying(plain_with("newreno"), 10);

@@ -1,4 +1,4 @@
-//! Opening: active, passive in two phases, simultaneous; lost, refused and given up.
+//! Opening: active, passive in two steps, simultaneous; lost, refused and aborted.
 
 use crate::script::{
     ACK, Dialogue, FIN, OURS, PEERS, RST, SYN, SYN_ACK, Seg, Want, ack, data, packet_of, plain, position,
@@ -20,7 +20,7 @@ fn an_active_open_takes_three_segments() {
     assert_eq!((d.conn.state(), d.event(), d.event()), (State::Established, Some(Event::Established), None));
 }
 
-/// RFC 9293, section 3.5, figure 6, seen from the other end.
+/// RFC 9293, section 3.5, figure 6: the same for the passive end.
 #[test]
 fn a_passive_open_answers_and_waits_for_the_ack() {
     let mut d = Dialogue::accept(plain(), SYN);
@@ -31,7 +31,7 @@ fn a_passive_open_answers_and_waits_for_the_ack() {
     assert_eq!((d.conn.state(), d.event()), (State::Established, Some(Event::Established)));
 }
 
-/// RFC 9293, section 3.10.7.4, fifth check: text that comes with the ACK of our SYN is taken.
+/// RFC 9293, section 3.10.7.4, fifth check: data on the ACK of our SYN/ACK is accepted.
 #[test]
 fn the_ack_of_the_handshake_may_carry_data() {
     let mut d = Dialogue::accept(plain(), SYN);
@@ -39,8 +39,7 @@ fn the_ack_of_the_handshake_may_carry_data() {
     assert_eq!(d.conn.readable(), 300);
 }
 
-/// RFC 9293, section 3.10.2: an offer that is held sends nothing; its SYN/ACK and its timer begin when it is
-/// completed.
+/// RFC 9293, section 3.10.2: a held offer sends nothing; SYN/ACK and timer start when it is completed.
 #[test]
 fn a_held_offer_answers_when_it_is_completed() {
     let mut d = Dialogue::accept_at(5000, plain(), SYN);
@@ -48,7 +47,7 @@ fn a_held_offer_answers_when_it_is_completed() {
     d.at(6000).sends_at(6000, syn_ack()).silent();
 }
 
-/// RFC 9293, section 3.10.7.1: refusing means RST, acknowledging the SYN.
+/// RFC 9293, section 3.10.7.1: a refusal is a RST that acknowledges the SYN.
 #[test]
 fn a_refused_offer_is_reset() {
     let mut world = World::new(1);
@@ -59,7 +58,7 @@ fn a_refused_offer_is_reset() {
     assert_eq!((rst.sport, rst.dport), (1000, 2000));
 }
 
-/// RFC 9293, section 3.10.7.2: a listener takes only a SYN.
+/// RFC 9293, section 3.10.7.2: a listener accepts only a SYN.
 #[test]
 fn only_a_syn_is_an_offer() {
     let config = Arc::new(plain());
@@ -68,7 +67,7 @@ fn only_a_syn_is_an_offer() {
     }
 }
 
-/// RFC 9293, section 3.10.7.2: a SYN that ends as well is a SYN, and its FIN is not looked at; Linux
+/// RFC 9293, section 3.10.7.2: a SYN with FIN counts as a SYN, and the FIN is ignored; Linux
 /// (`tcp_rcv_state_process`) drops it.
 #[test]
 fn a_syn_with_a_fin_is_a_syn() {
@@ -84,8 +83,8 @@ fn a_syn_with_a_fin_is_a_syn() {
     assert!(Offer::new(&packet_of(&both), Arc::new(plain().on(Stack::Linux))).is_none());
 }
 
-/// RFC 9293, section 3.10.7.2: in LISTEN only an acknowledgment draws a RST; what has neither SYN nor ACK is
-/// dropped.
+/// RFC 9293, section 3.10.7.2: in LISTEN only an acknowledgment causes a RST; a segment without SYN and ACK
+/// is dropped.
 #[test]
 fn a_listener_answers_acknowledgments_only() {
     let mut world = World::new(1);
@@ -102,8 +101,8 @@ fn a_listener_answers_acknowledgments_only() {
     }
 }
 
-/// RFC 9293, section 3.10.7.3, fourth check: text and FIN on the SYN/ACK are processed as in ESTABLISHED.
-/// Linux without Fast Open drops them (`tcp_rcv_synsent_state_process`), and the peer sends them again.
+/// RFC 9293, section 3.10.7.3, fourth check: data and FIN on the SYN/ACK are processed as in ESTABLISHED.
+/// Linux without Fast Open drops them (`tcp_rcv_synsent_state_process`), and the peer retransmits them.
 #[test]
 fn text_on_the_syn_ack_is_kept() {
     let answer = Seg { len: 300, ..SYN_ACK };
@@ -124,7 +123,7 @@ fn text_on_the_syn_ack_is_kept() {
     assert_eq!((d.conn.state(), d.conn.readable()), (State::Established, 0));
 }
 
-/// RFC 9293, section 3.10.7.3: no more than the window that our SYN offered is taken.
+/// RFC 9293, section 3.10.7.3: data beyond the window that our SYN offered is not accepted.
 #[test]
 fn text_on_the_syn_ack_keeps_to_the_window() {
     let receive_buffer = bentpipe_tcp::ReceiveBuffer::Fixed(bentpipe_base::Size(1000));
@@ -133,8 +132,8 @@ fn text_on_the_syn_ack_keeps_to_the_window() {
     assert_eq!(d.conn.readable(), 1000);
 }
 
-/// RFC 9293, section 3.10.7.3: text on the SYN of a simultaneous open may wait for ESTABLISHED; here it waits
-/// at the peer, which sends it again.
+/// RFC 9293, section 3.10.7.3: data on the SYN of a simultaneous open may be kept until ESTABLISHED; here it
+/// is dropped, and the peer retransmits it.
 #[test]
 fn text_on_a_crossing_syn_waits() {
     let mut d = Dialogue::connect(plain());
@@ -144,7 +143,7 @@ fn text_on_a_crossing_syn_waits() {
     assert_eq!((d.conn.state(), d.conn.readable()), (State::Established, 300));
 }
 
-/// RFC 9293, section 3.10.7.1: the form of a RST where there is no connection; a RST is never answered.
+/// RFC 9293, section 3.10.7.1: the RST for a segment without a connection; a RST is never answered.
 #[test]
 fn a_segment_without_connection_is_reset() {
     let mut world = World::new(1);
@@ -176,7 +175,7 @@ fn a_simultaneous_open_is_finished_by_a_plain_ack() {
     assert_eq!(d.conn.state(), State::Established);
 }
 
-/// RFC 6298, sections 2.1 and 5.5: the SYN goes out again after 1 s, 2 s more, 4 s more.
+/// RFC 6298, sections 2.1 and 5.5: the SYN is retransmitted after 1 s, then after another 2 s and 4 s.
 #[test]
 fn a_lost_syn_is_sent_again() {
     let mut d = Dialogue::connect(plain());
@@ -204,7 +203,7 @@ fn a_lost_syn_ack_is_sent_again() {
     d.at(3000).sends_at(0, syn_ack()).sends_at(1000, syn_ack()).sends_at(3000, syn_ack()).silent();
 }
 
-/// RFC 9293, section 3.10.7.4, first check: the peer's SYN again is an old segment, an ACK answers it.
+/// RFC 9293, section 3.10.7.4, first check: a repeated SYN of the peer is an old segment and causes an ACK.
 #[test]
 fn a_repeated_syn_in_syn_received_is_acknowledged() {
     let mut d = Dialogue::accept(plain(), SYN);
@@ -220,7 +219,7 @@ fn a_rst_that_acknowledges_the_syn_refuses() {
     assert_eq!((d.conn.state(), d.event()), (State::Closed, Some(Event::Reset)));
 }
 
-/// RFC 9293, section 3.10.7.3: a RST without that acknowledgment, or with another, is dropped.
+/// RFC 9293, section 3.10.7.3: a RST with a wrong acknowledgment or none is dropped.
 #[test]
 fn another_rst_does_not_refuse() {
     let mut d = Dialogue::connect(plain());
@@ -228,8 +227,8 @@ fn another_rst_does_not_refuse() {
     assert_eq!((d.conn.state(), d.event()), (State::SynSent, None));
 }
 
-/// RFC 9293, section 3.10.7.3, first check: an acknowledgment of something else in SYN-SENT draws a RST from
-/// its own number.
+/// RFC 9293, section 3.10.7.3, first check: a wrong acknowledgment in SYN-SENT causes a RST with that number
+/// as its sequence number.
 #[test]
 fn a_wrong_ack_in_syn_sent_draws_a_rst() {
     for wrong in [0, 2] {
@@ -251,7 +250,7 @@ fn a_wrong_ack_in_syn_received_draws_a_rst() {
     }
 }
 
-/// RFC 9293, section 3.10.4: closing in SYN-SENT forgets the connection.
+/// RFC 9293, section 3.10.4: a close in SYN-SENT deletes the connection.
 #[test]
 fn closing_in_syn_sent_ends_silently() {
     let mut d = Dialogue::connect(plain());
@@ -259,7 +258,7 @@ fn closing_in_syn_sent_ends_silently() {
     assert_eq!(d.conn.state(), State::Closed);
 }
 
-/// RFC 9293, section 3.10.4: in SYN-RECEIVED the FIN of a stream with data waits for the handshake.
+/// RFC 9293, section 3.10.4: in SYN-RECEIVED the FIN after data waits for the handshake.
 #[test]
 fn closing_in_syn_received_waits_for_the_handshake() {
     let mut d = Dialogue::accept(plain(), SYN);
@@ -268,7 +267,7 @@ fn closing_in_syn_received_waits_for_the_handshake() {
     assert_eq!((d.conn.state(), d.event()), (State::FinWait1, Some(Event::Established)));
 }
 
-/// RFC 6298, section 5.7: when the timer expired for the SYN, data starts with an RTO of 3 s.
+/// RFC 6298, section 5.7: after a timeout of the SYN, data starts with an RTO of 3 s.
 #[test]
 fn after_a_lost_syn_the_first_rto_is_three_seconds() {
     let mut d = Dialogue::connect(plain());
@@ -276,8 +275,8 @@ fn after_a_lost_syn_the_first_rto_is_three_seconds() {
     d.sends_at(1100, data(1, 1000)).at(4099).silent().at(4100).sends_at(4100, data(1, 1000));
 }
 
-/// RFC 6928, section 2, and RFC 5681, section 3.1: one lost SYN keeps the initial window, a second makes it
-/// one segment.
+/// RFC 6928, section 2, and RFC 5681, section 3.1: after one lost SYN the initial window is unchanged, after
+/// two it is one segment.
 #[test]
 fn after_two_lost_syns_the_initial_window_is_one_segment() {
     for (lost, segments) in [(1000, 4), (3000, 1)] {

@@ -1,10 +1,10 @@
-//! Options: what the SYNs offer, what is agreed, what is then done. Each option can be absent.
+//! Options: what the SYNs offer, what is agreed, and its effects. Each option can be absent.
 
 use crate::script::{ACK, Dialogue, RST, SYN, SYN_ACK, Seg, Want, ack, data, fin, plain, syn, syn_ack};
 use bentpipe_base::{Flags, Size, Timestamps};
 use bentpipe_tcp::{Config, DelayedAck, Event, Options, ReceiveBuffer, Stack, State};
 
-/// Every option; a buffer that needs a shift of 3.
+/// Every option; the buffer needs a shift of 3.
 fn modern() -> Config {
     let options = Options { mss: true, window_scale: true, sack: true, timestamps: true };
     Config { options, receive_buffer: ReceiveBuffer::Fixed(Size(65_535 << 3)), ..plain() }
@@ -28,7 +28,7 @@ fn scaling() -> Config {
     config
 }
 
-/// RFC 9293, section 3.7.1: the smaller of the peer's MSS and ours is the largest segment.
+/// RFC 9293, section 3.7.1: the largest segment is the smaller of the peer's MSS and ours.
 #[test]
 fn the_mss_of_the_peer_is_honoured() {
     for (mine, theirs, segment) in [(1000, 700, 700), (600, 1000, 600)] {
@@ -46,8 +46,7 @@ fn without_an_mss_option_it_is_536() {
     d.sends(syn_ack()).gets(ACK).write(2000).sends(data(1, 536));
 }
 
-/// RFC 9293, section 3.7.1, RFC 7323 and RFC 2018: the SYN offers each option that is configured, and no
-/// other.
+/// RFC 9293, section 3.7.1, RFC 7323 and RFC 2018: the SYN offers exactly the configured options.
 #[test]
 fn the_syn_offers_what_is_configured() {
     for bits in 0..16u8 {
@@ -76,7 +75,7 @@ fn the_syn_ack_carries_only_what_was_offered() {
     }
 }
 
-/// An old host answers every offer with nothing but its SYN/ACK, and talks without options.
+/// An old host answers every SYN without options, and the connection uses none.
 #[test]
 fn an_old_host_uses_no_option() {
     let options = Options { mss: false, window_scale: false, sack: false, timestamps: false };
@@ -119,7 +118,7 @@ fn windows_are_scaled_when_both_offer() {
     });
 }
 
-/// RFC 7323, section 2.2: one offer alone scales nothing, in neither direction.
+/// RFC 7323, section 2.2: if only one end offers window scale, no window is scaled.
 #[test]
 fn windows_are_not_scaled_when_one_offers() {
     let mut d = Dialogue::answered(scaling(), SYN_ACK);
@@ -154,8 +153,8 @@ fn sack_needs_both() {
     d.gets(hole).sends(Want { sack: Some(&[]), ..ack(1) });
 }
 
-/// RFC 7323, section 3.2: once agreed, timestamps stand on every segment; they take 12 bytes of its payload
-/// (RFC 6691).
+/// RFC 7323, section 3.2: once agreed, every segment has timestamps; they use 12 bytes of its payload (RFC
+/// 6691).
 #[test]
 fn timestamps_stand_on_every_segment() {
     let mut d = Dialogue::connect(stamped());
@@ -168,7 +167,7 @@ fn timestamps_stand_on_every_segment() {
     d.at(1160).sends(Want { ts: Some(Some((1160, 9))), ..fin(1001) }).silent();
 }
 
-/// RFC 7323, section 3.2: one offer alone agrees on nothing.
+/// RFC 7323, section 3.2: if only one end offers timestamps, they are not used.
 #[test]
 fn timestamps_need_both() {
     let mut d = Dialogue::answered(stamped(), SYN_ACK);
@@ -177,8 +176,8 @@ fn timestamps_need_both() {
     d.write(1000).sends(Want { ts: Some(None), ..data(1, 1000) });
 }
 
-/// RFC 7323, section 4.3: a segment beyond Last.ACK.sent does not change what is echoed; the one that fills
-/// the gap does.
+/// RFC 7323, section 4.3: a segment beyond Last.ACK.sent does not change the echoed timestamp; the one that
+/// fills the gap does.
 #[test]
 fn an_out_of_order_segment_is_not_echoed() {
     let mut d = Dialogue::established(stamped());
@@ -188,7 +187,7 @@ fn an_out_of_order_segment_is_not_echoed() {
         .sends(Want { ts: Some(Some((100, 60))), ..ack(2001) });
 }
 
-/// RFC 7323, section 4.3: with delayed ACKs the first segment not yet acknowledged is echoed.
+/// RFC 7323, section 4.3: with delayed ACKs the timestamp of the first unacknowledged segment is echoed.
 #[test]
 fn a_delayed_ack_echoes_the_first_segment() {
     let delayed_ack = Some(DelayedAck { count: 2, timeout: bentpipe_base::Duration::from_millis(40) });
@@ -207,16 +206,16 @@ fn an_old_timestamp_is_dropped() {
         .sends(Want { ts: Some(Some((100, 10))), ..ack(101) });
     d.silent();
     assert_eq!(d.conn.readable(), 100);
-    // the clock may stand still, and it wraps
+    // the timestamp clock may stand still, and it wraps
     d.gets(Seg { seq: 101, len: 100, ts: Some((10, 0)), ..ACK }).sends(ack(201));
     d.gets(Seg { seq: 201, len: 100, ts: Some((1 << 31, 0)), ..ACK }).sends(ack(301));
     d.gets(Seg { seq: 301, len: 100, ts: Some((3 << 30, 0)), ..ACK }).sends(ack(401));
     d.gets(Seg { seq: 401, len: 100, ts: Some((5, 0)), ..ACK }).sends(ack(501));
 }
 
-/// RFC 2883: what is dropped for its old timestamp and arrived before is reported all the same, as Linux's
-/// `tcp_send_dupack` does: a probe segment waits behind newer data, and has no other way to be known. Text
-/// that never arrived is reported by nothing.
+/// RFC 2883: a duplicate dropped for its old timestamp is reported in a DSACK, as by Linux's
+/// `tcp_send_dupack`: a low-priority probe may arrive after newer data and can be recognised only this way.
+/// Data that never arrived is not reported.
 #[test]
 fn old_text_with_an_old_timestamp_draws_a_dsack() {
     let mut config = stamped();
@@ -236,8 +235,8 @@ fn old_text_with_an_old_timestamp_draws_a_dsack() {
     assert_eq!(d.conn.readable(), 200);
 }
 
-/// Linux's `tcp_sequence` and `tcp_replace_ts_recent`: what repeats the newest segment acknowledged gives its
-/// timestamp, an older one does not. By RFC 7323, section 5.3, neither does.
+/// Linux's `tcp_sequence` and `tcp_replace_ts_recent`: a duplicate of the newest acknowledged segment updates
+/// the echoed timestamp, an older one does not. By RFC 7323, section 5.3, neither does.
 #[test]
 fn linux_echoes_what_repeats_the_newest_segment() {
     for (stack, echo) in [(Stack::Linux, 30), (Stack::Rfc, 20)] {
@@ -251,8 +250,8 @@ fn linux_echoes_what_repeats_the_newest_segment() {
     }
 }
 
-/// RFC 7323, section 3.2: once timestamps are agreed, a segment without them is dropped in silence, a RST
-/// excepted; and a SYN, which may be of a new connection, draws its challenge (RFC 5961, section 4.2).
+/// RFC 7323, section 3.2: once timestamps are agreed, a segment without them is dropped silently, except a
+/// RST, and a SYN, which may belong to a new connection and causes a challenge ACK (RFC 5961, section 4.2).
 #[test]
 fn a_segment_without_timestamps_is_dropped() {
     let mut d = Dialogue::established(stamped());
@@ -273,7 +272,7 @@ fn an_old_timestamp_does_not_save_from_a_rst() {
     assert_eq!((d.conn.state(), d.event()), (State::Closed, Some(Event::Reset)));
 }
 
-/// RFC 7323, section 5.5: after 24 days without a segment an old timestamp is believed.
+/// RFC 7323, section 5.5: after 24 days without a segment an old timestamp is accepted.
 #[test]
 fn after_24_days_an_old_timestamp_is_believed() {
     const DAY: u64 = 24 * 3600 * 1000;
@@ -285,9 +284,9 @@ fn after_24_days_an_old_timestamp_is_believed() {
     }
 }
 
-/// RFC 5961, section 5.2, and RFC 7323, section 4.3: what is refused for its acknowledgment gives no
-/// timestamp either. Else one forged segment would make PAWS drop all that the peer sends. In a Linux host
-/// (`tcp_ack`) the same holds for text that has arrived before.
+/// RFC 5961, section 5.2, and RFC 7323, section 4.3: a segment rejected for its acknowledgment does not
+/// update the timestamp. Otherwise one forged segment would make PAWS drop all that the peer sends. In a
+/// Linux host (`tcp_ack`) this also applies to data that has arrived before.
 #[test]
 fn a_refused_segment_gives_no_timestamp() {
     for stack in [Stack::Rfc, Stack::Linux] {
@@ -311,8 +310,8 @@ fn a_refused_segment_gives_no_timestamp() {
     }
 }
 
-/// The same in SYN-RECEIVED (RFC 9293, section 3.10.7.4, fifth check): a wrong acknowledgment draws a RST and
-/// changes nothing.
+/// The same in SYN-RECEIVED (RFC 9293, section 3.10.7.4, fifth check): a wrong acknowledgment causes a RST
+/// and changes nothing.
 #[test]
 fn a_refused_answer_to_a_syn_ack_gives_no_timestamp() {
     for stack in [Stack::Rfc, Stack::Linux] {
@@ -339,15 +338,15 @@ fn a_reset_carries_timestamps() {
     }
 }
 
-/// RFC 7323, section 4.1: an echo gives a round trip that can be: no echo of the future, or of a time before
-/// any timeout, and none shorter than a tick.
+/// RFC 7323, section 4.1: an echo gives a plausible RTT only: none from the future or older than any timeout,
+/// and at least one tick.
 #[test]
 fn an_echo_that_cannot_be_gives_no_round_trip() {
     for (echo, sample) in [(2000, None), (1 << 30, None), (1 << 31, None), (1101, Some(299)), (1400, Some(1))]
     {
         let mut d = Dialogue::established(stamped());
         d.write(988).drain();
-        d.at(1400).drain(); // sent again at 1100
+        d.at(1400).drain(); // retransmitted at 1100
         let before = d.conn.stats().rtt.count();
         d.gets(Seg { ack: Some(989), ts: Some((2, echo)), ..ACK });
         assert_eq!(d.conn.unacknowledged(), 0);

@@ -1,4 +1,4 @@
-//! Pacing: window over SRTT, twice that in slow start (as RFC 9002, section 7.7, suggests a factor).
+//! Pacing: window per SRTT, twice that in slow start (RFC 9002, section 7.7, suggests a factor).
 
 use crate::script::{Dialogue, data, nth, plain};
 use bentpipe_tcp::Config;
@@ -15,14 +15,14 @@ fn times(pacing: bool) -> Vec<u64> {
         .collect()
 }
 
-/// RFC 9002, section 7.7: segments are spread over the round trip, after a small burst: ten segments, 100 ms,
+/// RFC 9002, section 7.7: after a small burst segments are spread over the round trip: ten segments, 100 ms,
 /// factor 2: 5 ms apart.
 #[test]
 fn pacing_spreads_segments() {
     assert_eq!(times(true), [100, 100, 100, 105, 110, 115, 120, 125, 130, 135]);
 }
 
-/// Without pacing they leave at once.
+/// Without pacing they are sent at once.
 #[test]
 fn without_pacing_they_leave_at_once() {
     assert_eq!(times(false), [100; 10]);

@@ -1,11 +1,11 @@
-//! Probe segments: when copies leave, and of what.
+//! Probe segments: when copies are sent, and of which segments.
 
 use crate::script::OURS;
 use crate::script::{Dialogue, acks, fin, nth, plain_with, position, sacks};
 use bentpipe_base::{Dscp, Packet, Size};
 use bentpipe_tcp::Config;
 
-/// Established at 100 ms; a start to 64 segments of 1000 B from one, a copy every 100/64 ms.
+/// Established at 100 ms; a start from one segment to 64 of 1000 B, with a copy every 100/64 ms.
 fn starting(scheme: &str) -> Dialogue {
     let mut config = Config { initial_ssthresh: Some(Size(64_000)), initial_window: 1, ..plain_with(scheme) };
     config.options.sack = true;
@@ -14,13 +14,13 @@ fn starting(scheme: &str) -> Dialogue {
     d
 }
 
-/// Copies among `packets`, by the number of the segment.
+/// The copies in `packets`, as segment numbers.
 fn copies(packets: &[Packet]) -> Vec<u64> {
     let copies = packets.iter().filter(|p| p.dscp == Dscp::LE);
     copies.map(|p| (position(OURS, p.tcp.seq) - 1) / 1000).collect()
 }
 
-/// A FIN that follows alone is not data: what came before it is copied on, whatever the scheme copies.
+/// A separate FIN is not data: copies of the data before it continue, whatever the scheme copies.
 #[test]
 fn a_fin_alone_stops_no_copies() {
     for scheme in ["swift-faithful", "peach", "peach-plus"] {
@@ -37,13 +37,13 @@ fn a_fin_alone_stops_no_copies() {
     }
 }
 
-/// While there is nothing to copy copies are left out, and none is caught up with afterwards.
+/// While there is nothing to copy, copies are skipped, and not sent later.
 #[test]
 fn what_was_left_out_is_not_caught_up_with() {
     let mut d = starting("swift-faithful");
     d.at(110);
     assert_eq!(copies(&d.drain()), [0; 6]);
-    d.gets(sacks(0, &[(0, 1)])).at(150).silent(); // it arrived, says an odd receiver
+    d.gets(sacks(0, &[(0, 1)])).at(150).silent(); // an odd receiver SACKs it first
     d.gets(acks(1));
     let sent = d.drain();
     assert_eq!((sent.len(), copies(&sent)), (1, vec![]));

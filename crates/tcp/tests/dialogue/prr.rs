@@ -9,8 +9,8 @@ fn flying(n: u32) -> Dialogue {
     Dialogue::flying(config, n)
 }
 
-/// At which of the deliveries, counted from the one that begins recovery, something is sent, while SACKs come
-/// in up to the last segment.
+/// The deliveries after which something is sent, counted from the one that begins recovery, while SACKs
+/// arrive up to the last segment.
 fn sends_at(d: &mut Dialogue, n: u64) -> Vec<u64> {
     let mut at = Vec::new();
     d.gets(sacks(0, &[(1, 3)])).sent(&[]);
@@ -21,9 +21,9 @@ fn sends_at(d: &mut Dialogue, n: u64) -> Vec<u64> {
     at
 }
 
-/// RFC 9937: while more than ssthresh is in flight, ceil(prr_delivered * ssthresh / RecoverFS) - prr_out.
-/// Here 10 for 18 delivered; the first ACK forces a segment; at ssthresh the slow-start part sends one for
-/// one.
+/// RFC 9937: while more than ssthresh is in flight, ceil(prr_delivered * ssthresh / RecoverFS) - prr_out are
+/// sent. Here 10 for 18 delivered; the first ACK forces a segment; at ssthresh the slow-start part sends one
+/// for one.
 #[test]
 fn the_proportional_part_sends_in_proportion() {
     let mut d = flying(20);
@@ -41,7 +41,7 @@ fn recovery_ends_at_ssthresh() {
     assert_eq!(d.conn.scoreboard().pipe(), 10_000);
 }
 
-/// RFC 9937: however little recovery let go.
+/// RFC 9937: the same if recovery sent very little.
 #[test]
 fn after_recovery_the_window_is_ssthresh() {
     let mut d = flying(20);
@@ -49,8 +49,8 @@ fn after_recovery_the_window_is_ssthresh() {
     d.gets(acks(20)).sent(&(20..30).collect::<Vec<_>>());
 }
 
-/// RFC 9937: below ssthresh, as many as were delivered, and one more on an ACK that advances and finds
-/// nothing more lost.
+/// RFC 9937: below ssthresh, as many as were delivered, and one more on an ACK that advances and reports no
+/// new loss.
 #[test]
 fn a_safe_ack_sends_one_more() {
     let mut d = flying(20);
@@ -59,7 +59,7 @@ fn a_safe_ack_sends_one_more() {
     d.gets(acks(2)).sent(&[5, 6]);
 }
 
-/// RFC 9937: an ACK that advances but finds more lost sends no more than was delivered.
+/// RFC 9937: an ACK that advances but reports new losses sends no more than was delivered.
 #[test]
 fn an_unsafe_ack_sends_what_was_delivered() {
     let mut d = flying(20);
@@ -69,7 +69,7 @@ fn an_unsafe_ack_sends_what_was_delivered() {
     assert_eq!(d.conn.stats().segments_sent - before, 4);
 }
 
-/// RFC 9937: the first ACK of recovery sends something even if the proportion says nothing.
+/// RFC 9937: the first ACK of recovery sends a segment even if the proportion gives none.
 #[test]
 fn the_first_ack_forces_a_segment() {
     let mut d = flying(20);

@@ -14,7 +14,7 @@ fn flying(n: u32) -> Dialogue {
     Dialogue::flying(rack(), n)
 }
 
-/// RFC 8985, section 6.2, steps 4 and 5: a segment sent earlier is lost when a quarter of the smallest RTT
+/// RFC 8985, section 6.2, steps 4 and 5: a segment sent earlier is lost once a quarter of the smallest RTT
 /// has passed as well.
 #[test]
 fn the_reordering_timer_finds_the_loss() {
@@ -23,8 +23,7 @@ fn the_reordering_timer_finds_the_loss() {
     d.at(224).sent(&[]).at(225).sent(&[0]);
 }
 
-/// RFC 8985, section 6.2, step 4: with three SACKed segments and no reordering seen, there is nothing to wait
-/// for.
+/// RFC 8985, section 6.2, step 4: with three SACKed segments and no reordering seen, there is no wait.
 #[test]
 fn three_sacked_segments_end_the_waiting() {
     let mut d = flying(10);
@@ -32,8 +31,7 @@ fn three_sacked_segments_end_the_waiting() {
     d.sends(data(nth(0), 1000));
 }
 
-/// RFC 5681, section 3.2, step 2: what was sent beyond the window while SACKs came in does not raise
-/// ssthresh.
+/// RFC 5681, section 3.2, step 2: segments sent beyond the window while SACKs arrive do not raise ssthresh.
 #[test]
 fn early_new_data_is_no_part_of_the_flight() {
     let mut d = flying(10);
@@ -41,7 +39,7 @@ fn early_new_data_is_no_part_of_the_flight() {
     assert_eq!(d.cwnd(), 5000);
 }
 
-/// RFC 8985, section 6.2, steps 3 and 4: once reordering was seen, three SACKed segments are no loss.
+/// RFC 8985, section 6.2, steps 3 and 4: once reordering was seen, three SACKed segments do not mean a loss.
 #[test]
 fn reordering_seen_is_waited_for() {
     let mut d = flying(10);
@@ -50,7 +48,7 @@ fn reordering_seen_is_waited_for() {
     assert_eq!(d.conn.stats().retransmits, 0);
 }
 
-/// RFC 8985, section 6.2, step 5: a lost retransmission is found by what was sent after it.
+/// RFC 8985, section 6.2, step 5: a lost retransmission is detected by later segments.
 #[test]
 fn a_lost_retransmission_is_found() {
     let mut d = flying(10);
@@ -59,12 +57,13 @@ fn a_lost_retransmission_is_found() {
     d.at(310).gets(sacks(0, &[(1, 11)]));
     d.sends(data(nth(0), 1000));
     assert_eq!(d.conn.stats().timeouts, 0);
-    // and its timer began anew (RFC 6675, section 6)
+    // and its timer restarted (RFC 6675, section 6)
     d.at(1309).drain();
     assert_eq!(d.conn.stats().timeouts, 0);
 }
 
-/// RFC 8985, section 6.2, step 4: each round with a DSACK widens the window by a quarter of the smallest RTT.
+/// RFC 8985, section 6.2, step 4: each round with a DSACK widens the reordering window by a quarter of the
+/// smallest RTT.
 #[test]
 fn a_dsack_widens_the_window() {
     let mut d = flying(10);
@@ -72,25 +71,25 @@ fn a_dsack_widens_the_window() {
     d.at(249).sent(&[]).at(250).sends(data(nth(1), 1000));
 }
 
-/// RFC 8985, section 6.2, step 5: what was sent after the newest delivered segment is not judged.
+/// RFC 8985, section 6.2, step 5: segments sent after the newest delivered one are not checked.
 #[test]
 fn later_segments_are_not_judged() {
     let mut d = flying(10);
     d.gets(sacks(0, &[(1, 10)])).drain();
-    // an RTT later, but nothing sent later was delivered
+    // an RTT later, but no later segment was delivered
     d.at(310).gets(sacks(0, &[(1, 10)])).at(400).drain();
     assert_eq!(d.conn.stats().retransmits, 1);
 }
 
 /// RFC 8985, section 6.2, step 3: any segment newly acknowledged below the highest delivered before, and
-/// never resent, shows reordering; not only the one of the ACK that was sent last.
+/// never retransmitted, shows reordering; not only the one of the ACK that was sent last.
 #[test]
 fn reordering_shows_in_any_segment_of_an_ack() {
     let mut d = flying(10);
     d.gets(sacks(0, &[(2, 3)])).sent(&[10]);
     d.gets(sacks(0, &[(5, 6), (1, 3)])).sent(&[11, 12]);
     d.at(224).sent(&[]).at(225).sends(data(nth(0), 1000));
-    // below the cumulative acknowledgment as well
+    // also below the cumulative acknowledgment
     let mut d = flying(10);
     d.gets(sacks(0, &[(2, 3)])).sent(&[10]);
     d.gets(sacks(3, &[(5, 8)])).drain();
@@ -98,8 +97,8 @@ fn reordering_shows_in_any_segment_of_an_ack() {
     d.at(224).sent(&[]).at(225).sends(data(nth(3), 1000));
 }
 
-/// RFC 8985, section 6.2, step 3: a segment that was resent shows none, though it lies below what was
-/// delivered before.
+/// RFC 8985, section 6.2, step 3: a retransmitted segment does not show reordering, though it is below what
+/// was delivered before.
 #[test]
 fn a_repair_shows_no_reordering() {
     let mut d = flying(10);
@@ -109,19 +108,18 @@ fn a_repair_shows_no_reordering() {
     d.at(310).gets(sacks(10, &[(11, 14)])).sends(data(nth(10), 1000));
 }
 
-/// RFC 8985, section 6.2, step 2: a retransmission acknowledged sooner than any round trip is the original's
-/// doing; what else that ACK delivers counts all the same.
+/// RFC 8985, section 6.2, step 2: if a retransmission is acknowledged sooner than the smallest RTT, the
+/// original arrived; other segments of that ACK count.
 #[test]
 fn an_ambiguous_repair_hides_nothing() {
     let mut d = flying(10);
     d.gets(sacks(0, &[(1, 4)])).sent(&[0]);
-    // 0 after 30 ms: not its repair; 8 is what was delivered last
+    // 0 after 30 ms: its original; 8 was delivered last
     d.at(230).gets(sacks(4, &[(8, 9)])).drain();
     assert!(d.conn.scoreboard().lost() >= 4000, "4 to 7 are lost: {:?}", d.conn.scoreboard());
 }
 
-/// RFC 6675, Update(), on an ACK that was overtaken: what it reports is a DSACK only below its own
-/// acknowledgment.
+/// RFC 6675, Update(), on an ACK out of order: it reports a DSACK only below its own acknowledgment.
 #[test]
 fn an_overtaken_ack_reports_no_dsack() {
     let mut d = flying(10);

@@ -23,7 +23,7 @@ fn nth(n: u64) -> Seg {
     Seg { seq: 1 + 1000 * n, len: 1000, ..ACK }
 }
 
-/// RFC 9293, section 3.10.7.4, seventh check: data beyond a gap is kept and joined when the gap is filled.
+/// RFC 9293, section 3.10.7.4, seventh check: data beyond a gap is kept until the gap is filled.
 #[test]
 fn data_is_reassembled() {
     let mut d = Dialogue::established(plain());
@@ -45,7 +45,8 @@ fn without_delay_each_segment_is_acknowledged() {
     }
 }
 
-/// RFC 9293, section 3.8.6.3, and RFC 5681, section 4.2: with them, one of so many full-sized segments is.
+/// RFC 9293, section 3.8.6.3, and RFC 5681, section 4.2: with delayed ACKs every n-th full-sized segment is
+/// acknowledged.
 #[test]
 fn a_delayed_ack_counts_full_segments() {
     for count in [1, 2, 4] {
@@ -57,7 +58,7 @@ fn a_delayed_ack_counts_full_segments() {
     }
 }
 
-/// RFC 5681, section 4.2: it is full-sized segments that count, whatever pieces they come in.
+/// RFC 5681, section 4.2: full-sized segments are counted in bytes, whatever the size of the segments.
 #[test]
 fn small_segments_count_by_their_bytes() {
     let mut d = Dialogue::established(delayed(2));
@@ -65,7 +66,7 @@ fn small_segments_count_by_their_bytes() {
     d.gets(Seg { seq: 1401, len: 600, ..ACK }).sends_at(100, ack(2001)).silent();
 }
 
-/// RFC 9293, section 3.8.6.3: at the latest after the timeout.
+/// RFC 9293, section 3.8.6.3: a delayed ACK is sent at the latest after the timeout.
 #[test]
 fn a_delayed_ack_leaves_in_time() {
     let mut d = Dialogue::established(delayed(2));
@@ -73,7 +74,7 @@ fn a_delayed_ack_leaves_in_time() {
     d.at(139).silent().at(140).sends_at(140, ack(1002)).at(1000).silent();
 }
 
-/// RFC 9293, section 3.8.6.3: data of ours carries the ACK, and the delay ends.
+/// RFC 9293, section 3.8.6.3: our data carries the delayed ACK.
 #[test]
 fn data_carries_the_delayed_ack() {
     let mut d = Dialogue::established(delayed(2));
@@ -84,8 +85,8 @@ fn data_carries_the_delayed_ack() {
     d.at(1000).silent();
 }
 
-/// RFC 5681, section 4.2: out-of-order data is acknowledged at once, and so is data that fills a gap or part
-/// of it.
+/// RFC 5681, section 4.2: out-of-order data, and data that fills all or part of a gap, is acknowledged at
+/// once.
 #[test]
 fn gaps_are_acknowledged_at_once() {
     let mut d = Dialogue::established(delayed(2));
@@ -102,8 +103,8 @@ fn a_fin_is_acknowledged_at_once() {
     d.gets(Seg { len: 100, ..FIN }).sends_at(100, ack(102)).silent();
 }
 
-/// RFC 2018, section 4: the block of the segment that caused the ACK comes first, then the most recent ones;
-/// four fit.
+/// RFC 2018, section 4: the first block contains the segment that caused the ACK, then follow the most recent
+/// ones; at most four.
 #[test]
 fn sack_blocks_name_the_most_recent_first() {
     let mut d = Dialogue::established(sacking());
@@ -114,12 +115,12 @@ fn sack_blocks_name_the_most_recent_first() {
         .sends(Want { sack: Some(&[(7001, 8001), (5001, 6001), (3001, 4001), (1001, 2001)]), ..ack(1) });
     d.gets(nth(9))
         .sends(Want { sack: Some(&[(9001, 10_001), (7001, 8001), (5001, 6001), (3001, 4001)]), ..ack(1) });
-    // a block that grows moves to the front
+    // a block that grows becomes the first
     d.gets(nth(4)).sends(Want { sack: Some(&[(3001, 6001), (9001, 10_001), (7001, 8001)]), ..ack(1) });
     d.gets(nth(0)).sends(Want { sack: Some(&[(3001, 6001), (9001, 10_001), (7001, 8001)]), ..ack(2001) });
 }
 
-/// RFC 2018, section 3: with timestamps three fit.
+/// RFC 2018, section 3: with timestamps at most three blocks.
 #[test]
 fn with_timestamps_three_sack_blocks_fit() {
     let mut config = sacking();
@@ -132,7 +133,7 @@ fn with_timestamps_three_sack_blocks_fit() {
     d.sends(Want { sack: Some(&[(7001, 8001), (5001, 6001), (3001, 4001)]), ..ack(1) });
 }
 
-/// RFC 2883, section 4.1: data below the cumulative ACK that arrives again is reported, once.
+/// RFC 2883, section 4.1: a duplicate below the cumulative ACK is reported once.
 #[test]
 fn a_duplicate_below_the_ack_is_reported() {
     let mut d = Dialogue::established(sacking());
@@ -144,7 +145,7 @@ fn a_duplicate_below_the_ack_is_reported() {
     d.gets(Seg { seq: 1501, len: 1000, ..ACK }).sends(Want { sack: Some(&[(1501, 2001)]), ..ack(2501) });
 }
 
-/// RFC 2883, section 4.1.3: data beyond the gap that arrives again is reported before the block it lies in.
+/// RFC 2883, section 4.1.3: a duplicate beyond the gap is reported before the block that contains it.
 #[test]
 fn a_duplicate_beyond_the_gap_is_reported() {
     let mut d = Dialogue::established(sacking());
@@ -153,19 +154,19 @@ fn a_duplicate_beyond_the_gap_is_reported() {
     d.gets(nth(4)).sends(Want { sack: Some(&[(4001, 5001), (1001, 3001)]), ..ack(1) });
 }
 
-/// RFC 2883, section 4: of a segment that is partly new only the duplicate range is reported.
+/// RFC 2883, section 4: only the duplicate part of a partly new segment is reported.
 #[test]
 fn only_the_duplicate_range_is_reported() {
     let mut d = Dialogue::established(sacking());
     d.gets(nth(1)).sends(ack(1));
     let partly = Seg { seq: 1501, len: 1000, ..ACK };
     d.gets(partly).sends(Want { sack: Some(&[(1501, 2001), (1001, 2501)]), ..ack(1) });
-    // it fills the gap and repeats what lies behind
+    // fills the gap and repeats data behind it
     let filling = Seg { seq: 1, len: 1500, ..ACK };
     d.gets(filling).sends(Want { sack: Some(&[(1001, 1501)]), ..ack(2501) });
 }
 
-/// RFC 9293, section 3.10.7.4, first check: what lies beyond the window is not taken.
+/// RFC 9293, section 3.10.7.4, first check: data beyond the window is not accepted.
 #[test]
 fn data_beyond_the_window_is_not_taken() {
     let mut d = Dialogue::established(buffer(2000));
@@ -177,8 +178,8 @@ fn data_beyond_the_window_is_not_taken() {
     assert!(!d.conn.peer_closed());
 }
 
-/// RFC 9293, section 3.8.6: a fixed buffer advertises what is free; the right edge stands while nothing is
-/// read.
+/// RFC 9293, section 3.8.6: a fixed buffer advertises its free space; the right edge does not move while
+/// nothing is read.
 #[test]
 fn the_window_closes_when_nothing_is_read() {
     let mut d = Dialogue::established(buffer(3000));
@@ -189,8 +190,7 @@ fn the_window_closes_when_nothing_is_read() {
     assert_eq!(d.conn.readable(), 3000);
 }
 
-/// RFC 9293, section 3.8.6: a fixed buffer whose application reads at once advertises the same window for
-/// ever.
+/// RFC 9293, section 3.8.6: a fixed buffer whose application reads at once always advertises the same window.
 #[test]
 fn a_fixed_window_stays() {
     let mut d = Dialogue::established(buffer(8000));
@@ -207,8 +207,8 @@ fn a_fixed_window_stays() {
     assert_eq!(u64::from(last.tcp.window), 7999);
 }
 
-/// RFC 9293, section 3.8.6.2.2: reading less than a segment from a closed window is not told; reading a
-/// segment is.
+/// RFC 9293, section 3.8.6.2.2: reading less than a segment from a closed window causes no window update;
+/// reading a segment does.
 #[test]
 fn a_window_update_is_worth_a_segment() {
     let mut d = Dialogue::established(buffer(3000));
@@ -219,7 +219,7 @@ fn a_window_update_is_worth_a_segment() {
     d.at(600).read(1).sends_at(600, Want { win: Some(1000), ..ack(3001) }).silent();
 }
 
-/// RFC 9293, section 3.8.6.2.2: nor does an ACK sent for another reason advertise the crumbs.
+/// RFC 9293, section 3.8.6.2.2: an ACK sent for another reason does not advertise small increments either.
 #[test]
 fn crumbs_are_not_advertised() {
     let mut d = Dialogue::established(buffer(3000));
@@ -229,7 +229,8 @@ fn crumbs_are_not_advertised() {
     d.read(600).silent().gets(Seg { seq: 3001, len: 1, ..ACK }).sends(Want { win: Some(0), ..ack(3001) });
 }
 
-/// RFC 9293, section 3.8.6.2.2: a buffer of less than two segments opens by halves.
+/// RFC 9293, section 3.8.6.2.2: with a buffer of less than two segments the window opens in steps of half of
+/// it.
 #[test]
 fn a_small_buffer_opens_by_halves() {
     let mut d = Dialogue::established(buffer(1200));
@@ -238,8 +239,8 @@ fn a_small_buffer_opens_by_halves() {
     d.read(599).silent().read(1).sends(Want { win: Some(600), ..ack(1201) });
 }
 
-/// A reader that pauses: the window closes, probes are answered, nothing is lost, and the update restarts the
-/// peer.
+/// A reader that pauses: the window closes, probes are answered, nothing is lost, and the window update
+/// restarts the peer.
 #[test]
 fn a_pausing_reader_stops_the_peer_and_restarts_it() {
     let mut d = Dialogue::established(buffer(2000));
@@ -255,7 +256,7 @@ fn a_pausing_reader_stops_the_peer_and_restarts_it() {
     d.gets(nth(2)).sends(Want { win: Some(1000), ..ack(3001) });
 }
 
-/// The right edge that the last ACK sent told the peer.
+/// The right edge advertised by the last ACK.
 fn told(d: &mut Dialogue) -> Option<u64> {
     let mut edge = None;
     while let Some(p) = d.try_take() {
@@ -272,7 +273,7 @@ fn the_right_edge_never_moves_left() {
     scaled.options.window_scale = true;
     for config in [buffer(10_000), buffer(3500), auto(), scaled] {
         let mut d = Dialogue::established(config);
-        // what the field cannot say (RFC 7323, section 2.4)
+        // rounding of the scaled window field (RFC 7323, section 2.4)
         let slack = (1 << d.conn.agreed().receive_scale) - 1;
         let (mut known, mut kept) = (0, 0);
         for n in 0..60 {
@@ -297,7 +298,7 @@ fn auto() -> Config {
     Config { receive_buffer: ReceiveBuffer::Auto { initial: Size(4000), max: Size(20_000) }, ..plain() }
 }
 
-/// Dynamic right-sizing (Fisk and Feng 2001): the window grows to twice what is read in a round trip, up to
+/// Dynamic right-sizing (Fisk and Feng 2001): the window grows to twice what is read per round trip, up to
 /// the maximum.
 #[test]
 fn the_window_grows_with_reading() {
@@ -320,7 +321,7 @@ fn the_window_grows_with_reading() {
     assert!(right > 16_000, "{right} advertised");
 }
 
-/// Dynamic right-sizing: a window whose data is not read does not grow.
+/// Dynamic right-sizing: the window does not grow if data is not read.
 #[test]
 fn the_window_does_not_grow_unread() {
     let mut d = Dialogue::established(auto());

@@ -21,7 +21,7 @@ fn further_duplicates_do_not_halve_again() {
     assert_eq!(d.cwnd(), 5000);
 }
 
-/// RFC 5681, section 2: an ACK that changes the window is no duplicate.
+/// RFC 5681, section 2: an ACK that changes the window is not a duplicate.
 #[test]
 fn a_window_change_is_no_duplicate() {
     let mut d = Dialogue::flying(plain(), 10);
@@ -29,7 +29,7 @@ fn a_window_change_is_no_duplicate() {
     d.gets(Seg { win: 60_000, ..ACK }).sent(&[0]);
 }
 
-/// RFC 5681, section 2: a segment with data is no duplicate ACK.
+/// RFC 5681, section 2: a segment with data is not a duplicate ACK.
 #[test]
 fn a_segment_with_data_is_no_duplicate() {
     let mut d = Dialogue::flying(plain(), 10);
@@ -46,13 +46,12 @@ fn nothing_outstanding_no_duplicate() {
     d.gets_times(2, acks(2)).silent().gets(acks(2)).sent(&[2]);
 }
 
-/// RFC 5681, section 3.2, step 4: each duplicate after the third lets the window grow by the segment that has
-/// left.
+/// RFC 5681, section 3.2, step 4: each duplicate after the third grows the window by one segment.
 #[test]
 fn each_further_duplicate_inflates() {
     let mut d = Dialogue::flying(plain(), 10);
     d.gets_times(3, acks(0)).sent(&[0]);
-    // ssthresh 5 + 3: the flight of 10 fits when three more have left
+    // ssthresh 5 + 3: the flight of 10 fits after three more duplicates
     d.gets_times(2, acks(0)).sent(&[]);
     d.gets(acks(0)).sent(&[10]).gets(acks(0)).sent(&[11]);
 }
@@ -62,24 +61,24 @@ fn each_further_duplicate_inflates() {
 fn a_new_ack_deflates() {
     let mut d = Dialogue::flying(plain(), 10);
     d.gets_times(8, acks(0)).sent(&[0, 10, 11, 12]);
-    d.gets(acks(10)).sent(&[13, 14]); // 3 are in flight, 5 may be
+    d.gets(acks(10)).sent(&[13, 14]); // 3 are in flight, 5 are allowed
     assert_eq!(d.cwnd(), 5000);
 }
 
-/// RFC 5681, section 3.2, step 6: Reno's recovery ends with the first new ACK; another hole waits.
+/// RFC 5681, section 3.2, step 6: Reno's recovery ends with the first new ACK; another hole is not repaired.
 #[test]
 fn reno_leaves_on_the_first_new_ack() {
     let mut d = Dialogue::flying(plain(), 10);
     d.gets_times(3, acks(0)).sent(&[0]);
     d.gets(acks(4)).sent(&[]);
-    // and since the second hole is of the same window, its duplicates do not retransmit (RFC 6582, section
+    // the second hole is in the same window, so its duplicates cause no retransmission (RFC 6582, section
     // 3.2, step 1)
     d.gets_times(4, acks(4)).sent(&[]);
     d.at(1200).sends(data(nth(4), 1000));
 }
 
-/// RFC 6582, section 3.2, steps 1 and 4: after a timeout, duplicates for data sent before it do not
-/// retransmit.
+/// RFC 6582, section 3.2, steps 1 and 4: after a timeout, duplicates for data sent before it cause no
+/// retransmission.
 #[test]
 fn no_fast_retransmit_below_recover() {
     let mut d = Dialogue::flying(plain(), 10);
@@ -89,21 +88,21 @@ fn no_fast_retransmit_below_recover() {
     assert_eq!(d.cwnd(), 2000);
 }
 
-/// RFC 3042, section 2: each of the first two duplicates lets a new segment go.
+/// RFC 3042, section 2: each of the first two duplicates allows a new segment.
 #[test]
 fn limited_transmit_sends_two() {
     let mut d = Dialogue::flying(Config { limited_transmit: true, ..plain() }, 10);
     d.gets(acks(0)).sent(&[10]).gets(acks(0)).sent(&[11]).gets(acks(0)).sent(&[0]);
 }
 
-/// RFC 3042: without it, none.
+/// Without limited transmit (RFC 3042) they allow none.
 #[test]
 fn without_limited_transmit_none() {
     let mut d = Dialogue::flying(Config { limited_transmit: false, ..plain() }, 10);
     d.gets_times(2, acks(0)).sent(&[]);
 }
 
-/// RFC 5681, section 3.2, step 2: what limited transmit sent is no part of FlightSize.
+/// RFC 5681, section 3.2, step 2: FlightSize excludes segments sent by limited transmit.
 #[test]
 fn limited_transmit_does_not_raise_ssthresh() {
     let mut d = Dialogue::flying(Config { limited_transmit: true, ..plain() }, 10);

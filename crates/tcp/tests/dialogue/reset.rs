@@ -1,4 +1,4 @@
-//! Resets, and the segments that could forge one: RFC 5961.
+//! Resets, and segments that could be forged: RFC 5961.
 
 use crate::script::{
     ACK, Dialogue, FIN, OURS, RST, SYN, SYN_ACK, Seg, Want, ack, data, fin, plain, position, syn,
@@ -6,7 +6,7 @@ use crate::script::{
 use bentpipe_base::Flags;
 use bentpipe_tcp::{Event, State};
 
-/// RFC 5961, section 3.2: a RST exactly at the expected sequence number resets.
+/// RFC 5961, section 3.2: a RST exactly at the expected sequence number resets the connection.
 #[test]
 fn the_expected_rst_resets() {
     let mut d = Dialogue::established(plain());
@@ -17,7 +17,7 @@ fn the_expected_rst_resets() {
     assert_eq!(d.conn.next_timer(), None);
 }
 
-/// RFC 5961, section 3.2: another RST within the window draws a challenge ACK.
+/// RFC 5961, section 3.2: another RST within the window causes a challenge ACK.
 #[test]
 fn a_rst_elsewhere_in_the_window_is_challenged() {
     for seq in [2, 65_000] {
@@ -37,7 +37,7 @@ fn a_rst_outside_the_window_is_ignored() {
     }
 }
 
-/// RFC 5961, section 4.2: a SYN on an open connection draws a challenge ACK, wherever it lies.
+/// RFC 5961, section 4.2: a SYN on an open connection causes a challenge ACK, whatever its sequence number.
 #[test]
 fn a_syn_on_an_open_connection_is_challenged() {
     for seq in [0, 1, 500, 1 << 30] {
@@ -48,7 +48,7 @@ fn a_syn_on_an_open_connection_is_challenged() {
     }
 }
 
-/// RFC 5961, section 5.2: a segment that acknowledges what was never sent is dropped and challenged.
+/// RFC 5961, section 5.2: a segment that acknowledges data never sent is dropped and causes a challenge ACK.
 #[test]
 fn an_ack_of_unsent_data_is_challenged() {
     let mut d = Dialogue::established(plain());
@@ -58,7 +58,7 @@ fn an_ack_of_unsent_data_is_challenged() {
     assert_eq!((d.conn.readable(), d.conn.unacknowledged()), (100, 0));
 }
 
-/// RFC 5961, section 5.2: so is one whose acknowledgment is older than the largest window.
+/// RFC 5961, section 5.2: so does one whose acknowledgment is older than the largest window.
 #[test]
 fn a_too_old_ack_is_challenged() {
     let mut d = Dialogue::answered(plain(), Seg { win: 2000, ..SYN_ACK });
@@ -81,7 +81,7 @@ fn an_ack_from_before_the_stream_is_challenged() {
     assert_eq!(d.conn.readable(), 0);
 }
 
-/// RFC 5961, section 7: ten challenge ACKs in five seconds.
+/// RFC 5961, section 7: at most ten challenge ACKs in five seconds.
 #[test]
 fn challenge_acks_are_limited() {
     let mut d = Dialogue::established(plain());
@@ -115,7 +115,7 @@ fn a_segment_without_ack_is_dropped() {
     assert_eq!(d.conn.readable(), 0);
 }
 
-/// RFC 9293, section 3.10.5: aborting sends a RST from SND.NXT.
+/// RFC 9293, section 3.10.5: an abort sends a RST from SND.NXT.
 #[test]
 fn an_abort_sends_a_rst() {
     let mut d = Dialogue::established(plain());
@@ -127,7 +127,7 @@ fn an_abort_sends_a_rst() {
     assert_eq!(d.conn.state(), State::Closed);
 }
 
-/// RFC 9293, section 3.10.5: in SYN-SENT and TIME-WAIT there is nobody to tell.
+/// RFC 9293, section 3.10.5: an abort in SYN-SENT and TIME-WAIT sends nothing.
 #[test]
 fn an_abort_in_syn_sent_or_time_wait_is_silent() {
     let mut d = Dialogue::connect(plain());
@@ -138,8 +138,8 @@ fn an_abort_in_syn_sent_or_time_wait_is_silent() {
     d.silent();
 }
 
-/// RFC 9293, section 3.10.7.4, second check: a RST in TIME-WAIT closes, but the application is not told of a
-/// reset.
+/// RFC 9293, section 3.10.7.4, second check: a RST in TIME-WAIT closes the connection, but the application
+/// sees no reset.
 #[test]
 fn a_rst_in_time_wait_only_closes() {
     let mut d = Dialogue::established(plain());
@@ -153,7 +153,7 @@ fn a_rst_in_time_wait_only_closes() {
     assert_eq!((d.event(), d.event(), d.event()), (Some(Event::PeerClosed), Some(Event::Closed), None));
 }
 
-/// RFC 9293, section 3.10.7.4, second check: a RST is acceptable at a closed window as well.
+/// RFC 9293, section 3.10.7.4, second check: a RST is acceptable with a closed window as well.
 #[test]
 fn a_rst_at_a_closed_window_resets() {
     let size = bentpipe_base::Size(1000);
@@ -164,8 +164,8 @@ fn a_rst_at_a_closed_window_resets() {
     assert_eq!(d.conn.state(), State::Closed);
 }
 
-/// RFC 9293, section 3.10.7.1: who still sends to a closed connection is reset, again and again: the first
-/// RST may be lost.
+/// RFC 9293, section 3.10.7.1: every segment to a closed connection causes a RST, since the first RST may be
+/// lost.
 #[test]
 fn a_closed_connection_resets() {
     let mut d = Dialogue::established(plain());
@@ -178,9 +178,9 @@ fn a_closed_connection_resets() {
     d.gets(RST).silent();
 }
 
-/// RFC 5961, section 7, applied to RFC 9293, section 3.10.7.4: segments without text outside the window draw
-/// ten ACKs in five seconds, so two ends that disagree cannot answer each other for ever; with text each is
-/// answered.
+/// RFC 5961, section 7, applied to RFC 9293, section 3.10.7.4: segments without data outside the window cause
+/// at most ten ACKs in five seconds, so two ends that disagree do not answer each other for ever; with data
+/// each is answered.
 #[test]
 fn bare_unacceptable_segments_draw_a_limited_number_of_acks() {
     let mut d = Dialogue::established(plain());
@@ -194,7 +194,7 @@ fn bare_unacceptable_segments_draw_a_limited_number_of_acks() {
     d.at(11_001).gets(stray).sends(ack(1)).silent();
 }
 
-/// What limited a flow counts until its connection ends, however it ends.
+/// The time per limit is counted until the connection ends, however it ends.
 #[test]
 fn time_stops_counting_when_a_connection_ends() {
     let ends: [fn(&mut Dialogue); 3] = [
@@ -209,7 +209,7 @@ fn time_stops_counting_when_a_connection_ends() {
         let spent = d.with(|c, cx| c.limited_by(cx.now));
         assert_eq!(spent.iter().map(|s| s.0).sum::<u64>(), 300_000_000);
     }
-    // a call that is refused or taken back
+    // an open that is refused, or closed early
     for refused in [true, false] {
         let mut d = Dialogue::connect(plain());
         d.at(300);

@@ -13,7 +13,7 @@ fn with_rto(min: u64, max: u64, granularity: u64) -> Config {
     Config { rto, ..plain() }
 }
 
-/// RFC 6298, section 2.1: before the first sample the timeout is the configured one: 1 s, or 3 s as in RFC
+/// RFC 6298, section 2.1: before the first RTT sample the RTO is the configured one: 1 s, or 3 s as in RFC
 /// 2988.
 #[test]
 fn the_first_timeout_is_configured() {
@@ -43,7 +43,7 @@ fn the_timeout_follows_the_samples() {
     d.write(1000).sends_at(280, data(1001, 1000)).at(619).silent().at(620).sends_at(620, data(1001, 1000));
 }
 
-/// RFC 6298, section 2.2: the spread is at least the clock's granularity.
+/// RFC 6298, section 2.2: 4 RTTVAR is at least the clock's granularity.
 #[test]
 fn the_spread_is_at_least_the_granularity() {
     let mut d = Dialogue::established(with_rto(1, 60_000, 500));
@@ -61,7 +61,7 @@ fn the_timeout_doubles() {
     d.silent();
 }
 
-/// RFC 6298, section 2.5: the timeout has a maximum.
+/// RFC 6298, section 2.5: the RTO has a maximum.
 #[test]
 fn the_timeout_has_a_maximum() {
     let mut d = Dialogue::established(with_rto(1000, 3000, 1));
@@ -72,7 +72,7 @@ fn the_timeout_has_a_maximum() {
     d.silent();
 }
 
-/// RFC 6298, sections 3 and 5.7: a retransmitted segment gives no sample, and the doubled timeout stays until
+/// RFC 6298, sections 3 and 5.7: a retransmitted segment gives no RTT sample, and the doubled RTO stays until
 /// there is one.
 #[test]
 fn a_retransmitted_segment_gives_no_sample() {
@@ -86,13 +86,13 @@ fn a_retransmitted_segment_gives_no_sample() {
         .silent()
         .at(3200)
         .sends_at(3200, data(1001, 1000));
-    // a new segment, sent once, ends the doubling
+    // a new segment, sent once, ends the backoff
     d.at(3300).gets(Seg { ack: Some(2001), ..ACK }).write(1000).sends(data(2001, 1000));
     d.at(3400).gets(Seg { ack: Some(3001), ..ACK }).write(1000).sends(data(3001, 1000));
     d.at(4399).silent().at(4400).sends_at(4400, data(3001, 1000));
 }
 
-/// RFC 7323, section 4.1: timestamps tell the copies apart, so that a retransmitted segment gives a sample.
+/// RFC 7323, section 4.1: with timestamps a retransmitted segment gives an RTT sample as well.
 #[test]
 fn a_timestamp_makes_the_sample_good() {
     let mut config = plain();
@@ -103,7 +103,7 @@ fn a_timestamp_makes_the_sample_good() {
     assert_eq!(d.conn.rtt().latest(), ms(150));
 }
 
-/// The same for a SYN: the window's auto-tuning needs a round-trip time even where nothing else is ever sent.
+/// The same for a SYN: auto-tuning of the window needs an RTT even if nothing else is ever sent.
 #[test]
 fn a_timestamp_samples_a_lost_syn() {
     let mut config = plain();
@@ -121,7 +121,7 @@ fn sending_does_not_restart_a_running_timer() {
     d.at(1099).silent().at(1100).sends_at(1100, data(1, 1000)).silent();
 }
 
-/// RFC 6298, section 5.2: when everything is acknowledged the timer stops; later data starts it anew.
+/// RFC 6298, section 5.2: when everything is acknowledged the timer stops; later data restarts it.
 #[test]
 fn the_timer_stops_when_all_is_acknowledged() {
     let mut d = Dialogue::established(plain());
@@ -136,7 +136,7 @@ fn the_timer_stops_when_all_is_acknowledged() {
         .sends_at(1900, data(1001, 1000));
 }
 
-/// RFC 6298, section 5.3: an acknowledgment of new data restarts the timer; another one does not.
+/// RFC 6298, section 5.3: an acknowledgment of new data restarts the timer; any other does not.
 #[test]
 fn new_data_acknowledged_restarts_the_timer() {
     let mut d = Dialogue::established(plain());
@@ -145,7 +145,7 @@ fn new_data_acknowledged_restarts_the_timer() {
     d.at(1599).silent().at(1600).sends_at(1600, data(1001, 1000)).silent();
 }
 
-/// RFC 6298, section 5.4: the earliest segment not acknowledged goes out again, alone; section 5.6 starts the
+/// RFC 6298, section 5.4: only the earliest unacknowledged segment is retransmitted; section 5.6 starts the
 /// timer.
 #[test]
 fn a_timeout_resends_the_earliest_segment() {
@@ -163,7 +163,7 @@ fn a_timeout_resends_the_earliest_segment() {
         .sends_at(3100, data(1, 1000));
 }
 
-/// RFC 9293, section 3.8.3: after so many timeouts in a row the connection is given up.
+/// RFC 9293, section 3.8.3: after this many timeouts in a row the connection is aborted.
 #[test]
 fn too_many_timeouts_end_the_connection() {
     let mut d = Dialogue::established(Config { max_timeouts: 3, ..plain() });
@@ -174,7 +174,7 @@ fn too_many_timeouts_end_the_connection() {
     assert_eq!((d.conn.state(), d.event()), (State::Closed, Some(Event::TimedOut)));
 }
 
-/// RFC 9293, section 3.8.3: progress in between starts the count anew.
+/// RFC 9293, section 3.8.3: progress resets the count.
 #[test]
 fn progress_starts_the_count_anew() {
     let mut d = Dialogue::established(Config { max_timeouts: 2, ..plain() });

@@ -1,9 +1,9 @@
-//! The stage: one connection of ours, a peer that is played by the test, and a clock.
+//! The test fixture: one connection, a peer played by the test, and a clock.
 //!
 //! Positions are stream offsets on both sides: 0 is the SYN, 1 the first byte. Times are milliseconds since
-//! the start. `at` moves the clock and fires every timer on the way at its own time; what the connection
-//! wants to send stays queued, with the time it was sent, until `sends`, `sends_at` or `silent` looks at it.
-//! So "nothing was sent meanwhile" is checked as well.
+//! the start. `at` moves the clock and fires every timer at its own time; segments that the connection sends
+//! are queued with their times until `sends`, `sends_at` or `silent` checks them. So "nothing was sent
+//! meanwhile" is checked as well.
 
 use bentpipe_base::{
     Addr, Body, Cx, Duration, Ecn, Flags, Instant, NodeId, Packet, Purpose, SackList, Seq, Timestamps, World,
@@ -58,29 +58,29 @@ pub const ACK: Seg = Seg {
     ecn: Ecn::NotEct,
 };
 
-/// The peer's SYN: MSS 1000, nothing else.
+/// The peer's SYN with MSS 1000 and no other option.
 pub const SYN: Seg = Seg { seq: 0, ack: None, flags: Flags::SYN, mss: Some(1000), ..ACK };
 
-/// The peer's SYN/ACK: MSS 1000, nothing else.
+/// The peer's SYN/ACK with MSS 1000 and no other option.
 pub const SYN_ACK: Seg = Seg { ack: Some(1), ..SYN };
 
-/// The peer's FIN with nothing before it.
+/// The peer's FIN as the first segment after the handshake.
 pub const FIN: Seg = Seg { flags: Flags::FIN, ..ACK };
 
-/// The peer's RST, exactly where it is expected at first.
+/// The peer's RST at the first expected sequence number.
 pub const RST: Seg = Seg { flags: Flags::RST, ack: None, ..ACK };
 
-/// What a test says about a segment of ours; a field left `None` is not looked at.
+/// Expected values of a segment of ours; a field that is `None` is not checked.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Want {
     pub seq: Option<u64>,
     pub len: Option<u32>,
     pub ack: Option<u64>,
     pub win: Option<u16>,
-    /// Exact flags, ACK and PSH left out of the comparison.
+    /// Exact flags; ACK and PSH are not compared.
     pub flags: Option<Flags>,
     pub sack: Option<&'static [(u64, u64)]>,
-    /// Timestamps option; `Some(None)`: there is none.
+    /// Timestamps option; `Some(None)`: must be absent.
     pub ts: Option<Option<(u32, u32)>>,
     pub ecn: Option<Ecn>,
 }
@@ -95,7 +95,7 @@ pub fn ack(ack: u64) -> Want {
     Want { ack: Some(ack), len: Some(0), flags: Some(Flags(0)), ..Want::default() }
 }
 
-/// Our FIN without text.
+/// Our FIN without data.
 pub fn fin(seq: u64) -> Want {
     Want { seq: Some(seq), len: Some(0), flags: Some(Flags::FIN), ..Want::default() }
 }
@@ -120,7 +120,7 @@ pub fn acks(k: u64) -> Seg {
     Seg { ack: Some(nth(k)), ..ACK }
 }
 
-/// The same with SACK blocks, each from segment number `l` to before `r`.
+/// Like [`acks`], with SACK blocks, each from segment number `l` to before `r`.
 pub fn sacks(k: u64, blocks: &[(u64, u64)]) -> Seg {
     let mut seg = acks(k);
     for (to, (l, r)) in seg.sack.iter_mut().zip(blocks) {
@@ -129,7 +129,7 @@ pub fn sacks(k: u64, blocks: &[(u64, u64)]) -> Seg {
     seg
 }
 
-/// The stage.
+/// The connection, the clock and the segments sent.
 pub struct Dialogue {
     pub world: World,
     pub conn: Connection,
@@ -137,8 +137,8 @@ pub struct Dialogue {
     sent: VecDeque<(Instant, Packet)>,
 }
 
-/// A plain old host: Reno, MSS 1000, no options beyond MSS, ACK at once, fixed window of 65 000 B, no Nagle,
-/// window kept when idle.
+/// A host with few features: Reno, MSS 1000, no other options, immediate ACKs, fixed window of 65 000 B, no
+/// Nagle, window kept when idle.
 pub fn plain() -> Config {
     Config {
         scheme: Scheme::named("reno").unwrap(),
@@ -154,7 +154,7 @@ pub fn plain() -> Config {
     }
 }
 
-/// The same with another scheme; SACK on when the scheme wants it.
+/// Like [`plain`], with another scheme; SACK is on if the scheme uses it.
 pub fn plain_with(scheme: &str) -> Config {
     let scheme = Scheme::named(scheme).unwrap();
     let mut config = Config { scheme, ..plain() };
@@ -184,7 +184,7 @@ impl Dialogue {
         Self::accept_at(0, config, syn)
     }
 
-    /// The same, but the offer was held until `ms`.
+    /// The same, but the offer is held until `ms`.
     pub fn accept_at(ms: u64, config: Config, syn: Seg) -> Self {
         let mut world = World::new(1);
         let now = Instant::ZERO + Duration::from_millis(ms);
@@ -197,8 +197,8 @@ impl Dialogue {
         d
     }
 
-    /// Established by an active open with an RTT of 100 ms: the clock stands at 100 ms, nothing is queued.
-    /// The peer offers what `config` offers, and a window of 65 000 B.
+    /// Established by an active open with an RTT of 100 ms: the clock is at 100 ms, nothing is queued. The
+    /// peer offers what `config` offers, and a window of 65 000 B.
     pub fn established(config: Config) -> Self {
         let options = config.options;
         let answer = Seg {
@@ -211,7 +211,7 @@ impl Dialogue {
         Self::answered(config, answer)
     }
 
-    /// Established by an active open that `answer` answered after 100 ms.
+    /// Established by an active open that the peer answered with `answer` after 100 ms.
     pub fn answered(config: Config, answer: Seg) -> Self {
         let mut d = Self::connect(config);
         d.sends(Want { seq: Some(0), ..Want::default() });
@@ -221,8 +221,8 @@ impl Dialogue {
         d
     }
 
-    /// Established at 100 ms, with `n` segments of 1000 B sent then, and plenty more written; the clock
-    /// stands at 200 ms.
+    /// Established at 100 ms, `n` segments of 1000 B sent then, and plenty of data written; the clock is at
+    /// 200 ms.
     pub fn flying(mut config: Config, n: u32) -> Self {
         config.initial_window = n;
         let mut d = Self::established(config);
@@ -245,7 +245,7 @@ impl Dialogue {
         self.at_instant(Instant::ZERO + Duration::from_millis(ms))
     }
 
-    /// The same, to the nanosecond.
+    /// Like [`Self::at`], to the nanosecond.
     pub fn at_instant(&mut self, target: Instant) -> &mut Self {
         assert!(target >= self.now, "dialogues go forward");
         while self.conn.deadline() <= target {
@@ -295,18 +295,18 @@ impl Dialogue {
         self
     }
 
-    /// The next segment of ours, whatever it is, with its time in milliseconds.
+    /// The next segment of ours, with its time in milliseconds.
     pub fn take(&mut self) -> (u64, Packet) {
         let (at, packet) = self.next_sent().unwrap_or_else(|| panic!("nothing was sent by {}", self.now()));
         (at.0 / 1_000_000, packet)
     }
 
-    /// The next segment of ours with the time it left, if there is one.
+    /// The next segment of ours with its time, if there is one.
     pub fn next_sent(&mut self) -> Option<(Instant, Packet)> {
         self.sent.pop_front()
     }
 
-    /// What the clock says.
+    /// The present time.
     pub const fn now(&self) -> Instant {
         self.now
     }
@@ -316,7 +316,7 @@ impl Dialogue {
         self.next_sent().map(|(_, packet)| packet)
     }
 
-    /// The next segment of ours looks like `want`.
+    /// Checks that the next segment of ours matches `want`.
     #[track_caller]
     pub fn sends(&mut self, want: Want) -> &mut Self {
         let (_, packet) = self.take();
@@ -324,7 +324,7 @@ impl Dialogue {
         self
     }
 
-    /// The next segment of ours looks like `want` and left at `ms`.
+    /// Checks that the next segment of ours matches `want` and was sent at `ms`.
     #[track_caller]
     pub fn sends_at(&mut self, ms: u64, want: Want) -> &mut Self {
         let (at, packet) = self.take();
@@ -333,7 +333,7 @@ impl Dialogue {
         self
     }
 
-    /// Exactly these segments of 1000 B were sent since the last look, by number.
+    /// Checks that exactly these segments of 1000 B, by number, were sent since the last check.
     #[track_caller]
     pub fn sent(&mut self, numbers: &[u64]) -> &mut Self {
         let got: Vec<_> = self.drain().iter().map(|p| (position(OURS, p.tcp.seq), p.body.len)).collect();
@@ -342,19 +342,19 @@ impl Dialogue {
         self
     }
 
-    /// Everything that was sent since the last look.
+    /// Everything sent since the last check.
     pub fn drain(&mut self) -> Vec<Packet> {
         self.sent.drain(..).map(|(_, packet)| packet).collect()
     }
 
-    /// The next segment of ours is number `k`, of 1000 B.
+    /// Checks that the next segment of ours is number `k`, of 1000 B.
     #[track_caller]
     pub fn sends_first(&mut self, k: u64) -> &mut Self {
         self.sends(data(nth(k), 1000))
     }
 
-    /// At `ms` everything that is outstanding is acknowledged, segment by segment; returns the window after
-    /// it, in bytes.
+    /// Acknowledges everything outstanding at `ms`, segment by segment; returns the window afterwards in
+    /// bytes.
     pub fn round(&mut self, ms: u64) -> u64 {
         self.at(ms);
         let (una, next) = (self.conn.scoreboard().una(), self.conn.scoreboard().next());
@@ -370,7 +370,7 @@ impl Dialogue {
         self.conn.cwnd().0
     }
 
-    /// Nothing (more) was sent.
+    /// Checks that nothing (more) was sent.
     #[track_caller]
     pub fn silent(&mut self) -> &mut Self {
         if let Some((at, packet)) = self.sent.front() {
@@ -396,7 +396,7 @@ impl Dialogue {
     }
 }
 
-/// Position of a sequence number of ours, or of the peer's, in its stream.
+/// Stream position of a sequence number, of ours or the peer's.
 pub fn position(start: Seq, seq: Seq) -> u64 {
     u64::from(seq.0.wrapping_sub(start.0))
 }
@@ -432,7 +432,7 @@ pub fn packet_of(seg: &Seg) -> Packet {
     p
 }
 
-/// Compares a segment of ours with what a test says of it.
+/// Compares a segment of ours with the expected values.
 #[track_caller]
 pub fn check(p: &Packet, want: &Want) {
     let seq = position(OURS, p.tcp.seq);

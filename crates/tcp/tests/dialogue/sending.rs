@@ -4,7 +4,7 @@ use crate::script::{ACK, Dialogue, Seg, Want, data, plain};
 use bentpipe_base::{Flags, Size};
 use bentpipe_tcp::Config;
 
-/// RFC 9293, section 3.7.1: data leaves in segments of the MSS; PSH marks the last byte written (section
+/// RFC 9293, section 3.7.1: data is sent in segments of the MSS; PSH marks the last byte written (section
 /// 3.9.1.2).
 #[test]
 fn data_is_cut_at_the_mss() {
@@ -17,8 +17,8 @@ fn data_is_cut_at_the_mss() {
     d.silent();
 }
 
-/// RFC 9293, section 3.7.4: with Nagle a partial segment waits while data is unacknowledged; when idle it
-/// goes at once.
+/// RFC 9293, section 3.7.4: with Nagle a partial segment waits while data is unacknowledged; otherwise it is
+/// sent at once.
 #[test]
 fn nagle_holds_a_partial_segment() {
     let mut d = Dialogue::established(Config { nagle: true, ..plain() });
@@ -28,14 +28,14 @@ fn nagle_holds_a_partial_segment() {
     d.write(900).silent().write(100).sends(data(901, 1000)).silent();
 }
 
-/// RFC 9293, section 3.7.4: it can be turned off.
+/// RFC 9293, section 3.7.4: Nagle can be turned off.
 #[test]
 fn without_nagle_a_partial_segment_goes() {
     let mut d = Dialogue::established(plain());
     d.write(300).sends(data(1, 300)).write(200).sends(data(301, 200)).silent();
 }
 
-/// A FIN does not wait for Nagle: nothing can join the last segment any more.
+/// A FIN does not wait for Nagle: no more data can join the last segment.
 #[test]
 fn nagle_does_not_hold_the_last_segment() {
     let mut d = Dialogue::established(Config { nagle: true, ..plain() });
@@ -43,7 +43,7 @@ fn nagle_does_not_hold_the_last_segment() {
     d.close().sends(Want { flags: Some(Flags::FIN), ..data(301, 300) });
 }
 
-/// RFC 9293, section 3.10.2 (SEND): a bounded send buffer takes what fits; acknowledgments make room.
+/// RFC 9293, section 3.10.2 (SEND): a bounded send buffer accepts what fits; acknowledgments free space.
 #[test]
 fn the_send_buffer_takes_what_fits() {
     let mut d = Dialogue::established(Config { send_buffer: Some(Size(3000)), ..plain() });
@@ -65,8 +65,7 @@ fn the_initial_window_is_so_many_segments() {
     }
 }
 
-/// RFC 9293, section 3.7.1: data of ours that carries SACK blocks is shorter by them, so that no segment
-/// outgrows the MSS.
+/// RFC 9293, section 3.7.1: SACK blocks shorten a data segment, so that no segment exceeds the MSS.
 #[test]
 fn sack_blocks_take_room_from_data() {
     let mut config = plain();

@@ -10,19 +10,19 @@ fn wrote(segments: u64) -> Dialogue {
     d
 }
 
-/// RFC 8985, section 7.2 and 7.3: after two SRTT new data goes, although the window is full.
+/// RFC 8985, section 7.2 and 7.3: after two SRTT a new segment is sent, although the window is full.
 #[test]
 fn the_probe_is_new_data_if_there_is_any() {
     let mut d = wrote(20);
     d.at(299).sent(&[]).at(300).sent(&[4]);
 }
 
-/// RFC 8985, section 7.3: else the last segment.
+/// RFC 8985, section 7.3: without new data the probe is the last segment.
 #[test]
 fn the_probe_is_the_last_segment_otherwise() {
     let mut d = wrote(4);
     d.at(299).sent(&[]).at(300).sent(&[3]);
-    d.at(900).sent(&[]); // one probe
+    d.at(900).sent(&[]); // only one probe
 }
 
 /// RFC 8985, section 7.2: one segment in flight may be waiting for a delayed ACK: 200 ms more.
@@ -32,14 +32,14 @@ fn one_segment_waits_for_the_delayed_ack() {
     d.at(499).sent(&[]).at(500).sent(&[0]);
 }
 
-/// RFC 8985, section 7.3: the timeout begins anew with the probe.
+/// RFC 8985, section 7.3: the probe restarts the retransmission timer.
 #[test]
 fn the_probe_puts_the_timeout_off() {
     let mut d = wrote(4);
     d.at(300).sent(&[3]).at(1299).sent(&[]).at(1300).sent(&[0]);
 }
 
-/// RFC 8985, section 7.2: where the timeout would come first, the probe takes its place.
+/// RFC 8985, section 7.2: if the timeout would come first, the probe replaces it.
 #[test]
 fn the_probe_comes_no_later_than_the_timeout() {
     let mut d = Dialogue::connect(rack());
@@ -57,15 +57,15 @@ fn the_probe_comes_no_later_than_the_timeout() {
     d.at(31_999).sent(&[]).at(32_000).sent(&[42]);
 }
 
-/// The tail of four segments was lost, repaired by a probe, and all is acknowledged up to 700 ms.
+/// The tail of four segments was lost and repaired by a probe; all is acknowledged by 700 ms.
 fn repaired() -> Dialogue {
     let mut d = wrote(4);
     d.at(200).gets(acks(3)).at(600).sent(&[3]).at(700).gets(acks(4));
     d
 }
 
-/// RFC 8985, section 7.4.2: a probe that repaired the tail is a loss; the scheme answers it once, and only
-/// when later data shows that the original was no more than late.
+/// RFC 8985, section 7.4.2: a probe that repaired the tail means a loss; the scheme reacts to it once, and
+/// only when later data shows that the original was not just late.
 #[test]
 fn a_repaired_tail_is_answered() {
     let mut d = repaired();
@@ -77,8 +77,8 @@ fn a_repaired_tail_is_answered() {
     assert_eq!(d.conn.stats().timeouts, 0);
 }
 
-/// RFC 8985, section 7.4.2: a DSACK, or a duplicate ACK, says that the original had arrived: no answer. It
-/// may come when nothing is outstanding any more.
+/// RFC 8985, section 7.4.2: a DSACK or a duplicate ACK shows that the original had arrived: no reaction. It
+/// may arrive when nothing is outstanding any more.
 #[test]
 fn a_duplicate_clears_the_probe() {
     for answer in [sacks(4, &[(3, 4)]), acks(4)] {

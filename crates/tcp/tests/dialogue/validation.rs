@@ -1,4 +1,4 @@
-//! Windows that are not used: RFC 5681, section 4.1, and RFC 7661.
+//! Unused windows: RFC 5681, section 4.1, and RFC 7661.
 
 use crate::script::{Dialogue, plain};
 use bentpipe_base::Size;
@@ -17,7 +17,7 @@ fn an_unused_window_does_not_grow() {
     }
 }
 
-/// RFC 5681, section 4.1: after an idle time of an RTO the window is the initial one again.
+/// RFC 5681, section 4.1: after an idle time of an RTO the window is the initial window again.
 #[test]
 fn an_idle_sender_restarts() {
     for (validation, left) in [(Validation::Restart, 4000), (Validation::Keep, 0)] {
@@ -35,8 +35,8 @@ fn an_idle_sender_restarts() {
     }
 }
 
-/// RFC 7661, section 4.2 and 4.4.3: pipeACK below half the window leaves it unvalidated; after five minutes
-/// of that it is halved.
+/// RFC 7661, section 4.2 and 4.4.3: with pipeACK below half the window it is not validated; after five
+/// minutes of that it is halved.
 #[test]
 fn an_unvalidated_window_is_halved_after_five_minutes() {
     let mut d =
@@ -55,7 +55,7 @@ fn an_unvalidated_window_is_halved_after_five_minutes() {
     assert_eq!(d.cwnd(), grown / 2);
 }
 
-/// RFC 7661, section 4.3: a window whose pipeACK is at least half of it is valid and stays.
+/// RFC 7661, section 4.3: a window with pipeACK of at least half of it is validated and stays.
 #[test]
 fn a_validated_window_stays() {
     let mut d = Dialogue::established(Config {

@@ -12,7 +12,7 @@ fn avoidance(n: u32) -> Dialogue {
     Dialogue::flying(Config { initial_ssthresh: Some(Size(2000)), ..plain_with("vegas") }, n)
 }
 
-/// Brakmo et al., section 3.3: slow start doubles every other round trip.
+/// Brakmo et al., section 3.3: slow start doubles the window every other round trip.
 #[test]
 fn slow_start_doubles_every_other_round() {
     let mut d = slow_start(4);
@@ -20,17 +20,17 @@ fn slow_start_doubles_every_other_round() {
     assert!((12_000..=16_000).contains(&cwnds[3]), "twice in four rounds: {cwnds:?}");
 }
 
-/// Brakmo et al., section 3.3, with ns-2's eighth: more than gamma segments in the queue end slow start; the
-/// window gives up 1/8.
+/// Brakmo et al., section 3.3, with ns-2's eighth: more than gamma segments in the queue end slow start and
+/// reduce the window by 1/8.
 #[test]
 fn gamma_ends_slow_start() {
     let mut d = slow_start(16);
     let v = [d.round(200), d.round(400), d.round(600), d.round(800)];
-    // 31 when the longer round was seen, 7/8 of it left; from then on one fewer in each round
+    // 31 when the longer round was measured, reduced to 7/8; then one less per round
     assert_eq!(v, [17_000, 31_000 / 8 * 7, 26_125, 25_125]);
 }
 
-/// Brakmo et al., section 3.2: fewer than alpha segments in the queue: one more per round.
+/// Brakmo et al., section 3.2: with fewer than alpha segments in the queue, one more per round.
 #[test]
 fn below_alpha_the_window_creeps() {
     let mut d = avoidance(10);
@@ -38,7 +38,7 @@ fn below_alpha_the_window_creeps() {
     assert_eq!(cwnds, [11_000, 12_000, 13_000, 14_000]);
 }
 
-/// Brakmo et al., section 3.2: between alpha and beta it stays.
+/// Brakmo et al., section 3.2: between alpha and beta the window stays.
 #[test]
 fn between_alpha_and_beta_it_stays() {
     let mut d = avoidance(10);
@@ -48,7 +48,7 @@ fn between_alpha_and_beta_it_stays() {
     assert_eq!((d.round(450), d.round(575)), (cwnd, cwnd));
 }
 
-/// Brakmo et al., section 3.2: more than beta: one fewer.
+/// Brakmo et al., section 3.2: with more than beta segments, one less per round.
 #[test]
 fn above_beta_the_window_shrinks() {
     let mut d = avoidance(10);
@@ -58,8 +58,8 @@ fn above_beta_the_window_shrinks() {
     assert_eq!((d.round(600), d.round(800)), (cwnd - 1000, cwnd - 2000));
 }
 
-/// Brakmo et al., section 3.1: the first duplicate resends if the segment's fine timer has expired, and only
-/// then.
+/// Brakmo et al., section 3.1: the first duplicate causes a retransmission only if the segment's fine-grained
+/// timer has expired.
 #[test]
 fn the_first_duplicate_resends_an_expired_segment() {
     let mut d = avoidance(8);
@@ -67,7 +67,7 @@ fn the_first_duplicate_resends_an_expired_segment() {
     d.at(400).gets(acks(0)).sent(&[0]);
 }
 
-/// Brakmo et al., section 3.1: so do the first and second ACK after a retransmission, without any duplicate.
+/// Brakmo et al., section 3.1: the same for the first and second ACK after a retransmission.
 #[test]
 fn acks_after_a_retransmission_resend() {
     let mut d = avoidance(8);
@@ -78,7 +78,7 @@ fn acks_after_a_retransmission_resend() {
     assert_eq!(d.conn.stats().retransmits, 3, "but not the third");
 }
 
-/// Brakmo et al., section 3.1: a first retransmission takes a quarter, a repeated one half.
+/// Brakmo et al., section 3.1: a first retransmission costs a quarter of the window, a repeated one half.
 #[test]
 fn a_repeated_retransmission_takes_half() {
     let mut d = avoidance(8);
@@ -91,7 +91,7 @@ fn a_repeated_retransmission_takes_half() {
     assert_eq!(d.cwnd(), flight / 2);
 }
 
-/// Brakmo et al., section 3.1: no cut for a segment that was sent before the last one.
+/// Brakmo et al., section 3.1: no reduction for a segment sent before the last one.
 #[test]
 fn a_segment_from_before_the_cut_does_not_cut() {
     let mut d = avoidance(8);

@@ -1,4 +1,4 @@
-//! The peer's window: flow control, silly windows, zero-window probes, window updates.
+//! The peer's window: flow control, silly window syndrome, zero-window probes, window updates.
 
 use crate::script::{ACK, Dialogue, SYN_ACK, Seg, Want, ack, data, fin, plain, plain_with};
 use bentpipe_base::{Flags, Size};
@@ -8,12 +8,12 @@ fn wide() -> Config {
     Config { initial_window: 20, ..plain() }
 }
 
-/// RFC 9293, section 3.8.6: nothing goes beyond the peer's right edge.
+/// RFC 9293, section 3.8.6: nothing is sent beyond the peer's right edge.
 #[test]
 fn nothing_goes_beyond_the_right_edge() {
     let mut d = Dialogue::answered(wide(), Seg { win: 3000, ..SYN_ACK });
     d.write(20_000).sends(data(1, 1000)).sends(data(1001, 1000)).sends(data(2001, 1000)).silent();
-    // acknowledged, but the edge has not moved
+    // acknowledged, but the right edge has not moved
     d.gets(Seg { ack: Some(1001), win: 2000, ..ACK }).silent();
     d.gets(Seg { ack: Some(2001), win: 3000, ..ACK })
         .sends(data(3001, 1000))
@@ -21,8 +21,8 @@ fn nothing_goes_beyond_the_right_edge() {
         .silent();
 }
 
-/// RFC 9293, section 3.4: a FIN takes a number in the window too: at a closed one it waits, and is what
-/// probes it.
+/// RFC 9293, section 3.4: a FIN takes a sequence number in the window: with a closed window it waits, and is
+/// sent as the probe.
 #[test]
 fn a_fin_does_not_go_beyond_the_right_edge() {
     let mut d = Dialogue::answered(wide(), Seg { win: 1000, ..SYN_ACK });
@@ -33,7 +33,7 @@ fn a_fin_does_not_go_beyond_the_right_edge() {
     d.at(4000).gets(Seg { ack: Some(1001), win: 500, ..ACK }).sends_at(4000, fin(1001)).silent();
 }
 
-/// The same for a FIN that waits behind data at the edge.
+/// The same for a FIN after data at the right edge.
 #[test]
 fn a_fin_goes_when_the_window_opens() {
     let mut d = Dialogue::answered(wide(), Seg { win: 1000, ..SYN_ACK });
@@ -48,7 +48,7 @@ fn a_silly_window_is_not_used() {
     d.write(20_000).sends(data(1, 1000)).sends(data(1001, 1000)).silent(); // 400 of 2400
 }
 
-/// RFC 9293, section 3.8.6.2.1: half the largest window is, even if it is less than a segment,
+/// RFC 9293, section 3.8.6.2.1: half the largest window is used, even if it is less than a segment,
 #[test]
 fn half_the_largest_window_is_used() {
     let mut d = Dialogue::answered(wide(), Seg { win: 800, ..SYN_ACK });
@@ -57,14 +57,14 @@ fn half_the_largest_window_is_used() {
     d.gets(Seg { ack: Some(801), win: 400, ..ACK }).sends(data(801, 400)).silent();
 }
 
-/// RFC 9293, section 3.8.6.2.1: and so is one that holds all there is to send.
+/// RFC 9293, section 3.8.6.2.1: and so is a window that fits all data left.
 #[test]
 fn a_small_window_is_used_for_all_that_is_left() {
     let mut d = Dialogue::established(wide());
     d.gets(Seg { win: 300, ..ACK }).write(300).sends(data(1, 300)).silent();
 }
 
-/// RFC 9293, section 3.8.6.2.1, (4): the override timeout: a window that stays silly is used after an RTO.
+/// RFC 9293, section 3.8.6.2.1, (4): the override timeout: a window that stays small is used after an RTO.
 #[test]
 fn a_window_that_stays_silly_is_used_after_an_rto() {
     let mut d = Dialogue::established(wide());
@@ -72,8 +72,8 @@ fn a_window_that_stays_silly_is_used_after_an_rto() {
     d.at(1099).silent().at(1100).sends_at(1100, data(1, 300)).silent();
 }
 
-/// RFC 9293, section 3.8.6.1: the first probe of a closed window goes after an RTO, the next after doubling
-/// intervals, and the connection lives as long as the probes are answered.
+/// RFC 9293, section 3.8.6.1: the first probe of a closed window is sent after an RTO, the next after
+/// doubling intervals, and the connection lives as long as the probes are answered.
 #[test]
 fn a_closed_window_is_probed() {
     let mut d = Dialogue::established(Config { max_timeouts: 2, ..wide() });
@@ -87,8 +87,8 @@ fn a_closed_window_is_probed() {
     assert_eq!((d.conn.state(), d.event(), d.conn.stats().timeouts), (State::Established, None, 0));
 }
 
-/// RFC 9293, section 3.8.6.1: when the window opens everything goes at once, the refused probe first; it was
-/// no loss.
+/// RFC 9293, section 3.8.6.1: when the window opens everything is sent at once, starting with the rejected
+/// probe, which does not count as lost.
 #[test]
 fn sending_resumes_when_the_window_opens() {
     let mut d = Dialogue::established(wide());
@@ -106,8 +106,7 @@ fn sending_resumes_when_the_window_opens() {
     assert!(d.conn.cwnd() >= cwnd);
 }
 
-/// RFC 9293, section 3.8.6.1: a probe that the peer takes is acknowledged, and the next one carries the next
-/// byte.
+/// RFC 9293, section 3.8.6.1: if the peer accepts a probe, the next one carries the next byte.
 #[test]
 fn a_probe_may_be_taken() {
     let mut d = Dialogue::established(wide());
@@ -121,8 +120,8 @@ fn a_probe_may_be_taken() {
     d.silent();
 }
 
-/// RFC 2018, section 8: a probe that is SACKed where it should be acknowledged goes out again, and is not
-/// forgotten as the window opens.
+/// RFC 2018, section 8: a probe that is SACKed instead of acknowledged is sent again, also when the window
+/// opens.
 #[test]
 fn a_probe_is_only_acknowledged_cumulatively() {
     let sacked = Seg { sack: [(1, 2), (0, 0), (0, 0), (0, 0)], ..ACK };
@@ -133,7 +132,8 @@ fn a_probe_is_only_acknowledged_cumulatively() {
     d.at(4100).sends_at(4100, data(1, 1)).silent();
 }
 
-/// RFC 9293, section 3.8.6.1: a peer that took its window back is never given up while it answers.
+/// RFC 9293, section 3.8.6.1: a connection whose peer shrank its window is not aborted while the peer
+/// answers.
 #[test]
 fn a_shrunk_window_is_waited_for() {
     let mut d = Dialogue::established(Config { max_timeouts: 3, ..wide() });
@@ -145,7 +145,7 @@ fn a_shrunk_window_is_waited_for() {
     assert_eq!((d.conn.state(), d.event()), (State::Established, None));
 }
 
-/// RFC 9293, section 3.8.6.1: a window that closes again is probed anew after one RTO.
+/// RFC 9293, section 3.8.6.1: for a window that closes again probing restarts with one RTO.
 #[test]
 fn probing_begins_anew() {
     let mut d = Dialogue::established(wide());
@@ -160,7 +160,7 @@ fn probing_begins_anew() {
 }
 
 /// RFC 9293, section 3.10.7.4, fifth check: SND.WL1: a segment older than the last update does not move the
-/// edge.
+/// right edge.
 #[test]
 fn an_old_segment_does_not_update_the_window() {
     let mut d = Dialogue::established(wide());
@@ -186,8 +186,8 @@ fn an_old_ack_does_not_update_the_window() {
     }
 }
 
-/// RFC 9293, section 3.8.6: a window update with the same numbers counts, in both directions: the peer may
-/// take room back.
+/// RFC 9293, section 3.8.6: a window update with the same numbers counts in both directions: the peer may
+/// shrink the window.
 #[test]
 fn a_window_update_counts() {
     let mut d = Dialogue::answered(wide(), Seg { win: 2000, ..SYN_ACK });
@@ -203,8 +203,8 @@ fn buffer(bytes: u64) -> Config {
     Config { receive_buffer: ReceiveBuffer::Fixed(Size(bytes)), ..plain() }
 }
 
-/// RFC 9293, section 3.10.7.4: a probe of our closed window is answered with an ACK, its byte is not taken,
-/// its acknowledgment counts.
+/// RFC 9293, section 3.10.7.4: a probe of our closed window causes an ACK; its byte is dropped, its
+/// acknowledgment counts.
 #[test]
 fn a_probe_of_our_closed_window_is_answered() {
     let mut d = Dialogue::established(buffer(1000));

@@ -1,11 +1,11 @@
-//! Copies that fill what a grant leaves idle.
+//! Copies that use idle granted capacity.
 
 use super::*;
 use bentpipe_base::Rate;
 use bentpipe_tcp::GrantConfig;
 
 /// Time from establishment until ten segments are acknowledged under a grant, and copies sent; the last two
-/// are lost once.
+/// segments are lost once.
 fn granted(copies: bool) -> (Duration, u64) {
     let rate = Rate::from_bps(1_000_000).expect("not zero");
     let mut config = host(scheme("explicit-rate", &[("copies", Value::Switch(copies))]), false, 10);
@@ -28,8 +28,8 @@ fn granted(copies: bool) -> (Duration, u64) {
     (took, path.sender().probes().map_or(0, Probes::sent))
 }
 
-/// The grant is idle once all is sent: what was lost at the end is there a round trip earlier than by its
-/// tail probe, and nothing is undone or counted as lost twice.
+/// The grant is idle once all data is sent: copies repair a loss at the end a round trip earlier than the
+/// tail loss probe, and nothing is undone or counted as lost twice.
 #[test]
 fn what_a_grant_leaves_idle_repairs_the_end() {
     let (with, copies) = granted(true);

@@ -1,4 +1,4 @@
-//! Probes known by timestamps: with a Linux receiver, with one that holds to RFC 7323, and after losses.
+//! Probes recognised by timestamps: with a Linux receiver, with one that follows RFC 7323, and after losses.
 
 use super::{MSS, Path, RTT, host, is_data, is_probe, scheme};
 use bentpipe_base::{Packet, Size};
@@ -7,7 +7,7 @@ use bentpipe_tcp::probes::Probes;
 use bentpipe_tcp::{Config, Options, Stack};
 use std::sync::Arc;
 
-/// A start from `iw` segments to 64 without option and SACK, but with timestamps.
+/// A start from `iw` segments to 64 with timestamps, but without the probe option and SACK.
 fn by_timestamps(name: &str, receiver: Stack, iw: u32) -> Path {
     let mut config = Config { initial_ssthresh: Some(Size(64 * MSS)), ..host(scheme(name, &[]), false, iw) };
     config.mss += 12;
@@ -17,8 +17,8 @@ fn by_timestamps(name: &str, receiver: Stack, iw: u32) -> Path {
     path
 }
 
-/// A Linux receiver echoes the timestamp of a copy of the newest segment that it has: two round trips, as
-/// with the other signals. No ACK of a copy is a sign of loss, one that never arrives included.
+/// A Linux receiver echoes the timestamp of a copy of its newest segment: the start takes two round trips, as
+/// with the other signals. ACKs of copies, or a copy that is lost, never count as a sign of loss.
 #[test]
 fn timestamps_tell_of_a_start() {
     for (name, iw) in [("swift-sat", 1), ("swift-faithful", 10), ("peach", 2), ("peach-plus", 1)] {
@@ -48,8 +48,8 @@ fn timestamps_tell_of_a_start() {
     assert_eq!((c.stats().retransmits, c.stats().timeouts), (0, 0));
 }
 
-/// A loss right after such a start is found by duplicate ACKs, though they echo the last copy's timestamp; no
-/// probe is sent while it is repaired, as none could be told.
+/// A loss right after such a start is detected by duplicate ACKs, though they echo the last copy's timestamp;
+/// no probe is sent during the repair, as none could be recognised.
 #[test]
 fn after_a_start_by_timestamps_a_loss_is_found() {
     let mut path = by_timestamps("swift-faithful", Stack::Linux, 1);
@@ -65,8 +65,8 @@ fn after_a_start_by_timestamps_a_loss_is_found() {
     assert_eq!(c.probes().map(Probes::sent), Some(63));
 }
 
-/// A receiver that holds to RFC 7323, section 5.3, names no copy: the start hears of none and goes on in slow
-/// start, and 63 duplicate ACKs resend nothing.
+/// A receiver that follows RFC 7323, section 5.3, identifies no copy: the sender continues in slow start, and
+/// 63 duplicate ACKs cause no retransmission.
 #[test]
 fn a_strict_receiver_leads_to_slow_start() {
     for name in ["swift-sat", "peach"] {

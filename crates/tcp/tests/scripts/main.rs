@@ -1,9 +1,9 @@
-//! Packet scripts: the engine's behaviour as dialogues in plain text, one folder per topic, played in virtual
-//! time in both profiles.
+//! Packet scripts: dialogues with the engine in plain text, one folder per topic, run in virtual time in both
+//! profiles.
 //!
-//! `README.md` in this folder describes the notation. Each script names the RFC section that it holds, the
-//! file of the engine that it guards, and a mutant of that file which it notices
-//! (`cargo xtask mutants --scripts` proves it). Here is what finds, plays and counts them.
+//! `README.md` in this folder describes the notation. Each script names the RFC section that it tests, the
+//! engine file that it covers, and a mutant of that file that it detects (`cargo xtask mutants --scripts`
+//! checks this). This file finds, runs and counts the scripts.
 
 mod parse;
 mod play;
@@ -26,14 +26,14 @@ use std::fs;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 
-/// Scripts in each topic at least.
+/// Smallest number of scripts per topic and profile.
 const LEAST: usize = 8;
 
 fn folder() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/scripts")
 }
 
-/// The scripts of a topic, in order of their names, as path below this folder and text.
+/// The scripts of a topic as (path below this folder, text), sorted by name.
 fn texts(topic: &str) -> Vec<(String, String)> {
     let mut paths: Vec<_> = fs::read_dir(folder().join(topic))
         .unwrap_or_else(|e| panic!("{topic}: {e}"))
@@ -51,7 +51,7 @@ fn read(name: &str, text: &str) -> Script {
     Script::parse(text).unwrap_or_else(|fault| panic!("{}", fault.at(name)))
 }
 
-/// Plays a script in each of its profiles; what went wrong.
+/// Runs a script in each of its profiles; returns the errors.
 fn faults(name: &str, text: &str) -> Vec<String> {
     let script = match Script::parse(text) {
         Ok(script) => script,
@@ -69,11 +69,11 @@ fn faults(name: &str, text: &str) -> Vec<String> {
     faults
 }
 
-/// All scripts of a topic hold.
+/// Runs all scripts of a topic; fails if one fails.
 fn topic(name: &str) {
     let all = texts(name);
     let faults: Vec<_> = all.iter().flat_map(|(name, text)| faults(name, text)).collect();
-    // `cargo xtask mutants --scripts` reads which these are
+    // `cargo xtask mutants --scripts` reads the names from this message
     assert!(
         faults.is_empty(),
         "{} of {} scripts do not hold:\n{}",
@@ -109,8 +109,8 @@ topics! {
 
 }
 
-/// Enough of each kind, each in both profiles, a third of them negative, no two under one title, and none
-/// outside a topic.
+/// Each topic has enough scripts in both profiles, a third of all are negative, titles are unique, and no
+/// folder is missing from the topics.
 #[test]
 fn every_topic_is_covered() {
     let mut titles = Vec::new();

@@ -1,11 +1,11 @@
-//! A script's text: a header of `key: value` lines, an empty line, and then the dialogue, one event or
-//! expectation a line.
+//! Parses a script: a header of `key: value` lines, an empty line, and then the dialogue, one event or
+//! expectation per line.
 
 use crate::segment::{Text, place};
 use crate::settings::{Profile, Setting};
 use bentpipe_tcp::Icmp;
 
-/// What is wrong with a script, or with what the engine did.
+/// An error in a script, or a difference between script and engine.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Fault {
     line: usize,
@@ -13,7 +13,7 @@ pub(crate) struct Fault {
 }
 
 impl Fault {
-    /// The line is not known yet.
+    /// An error without a line number yet.
     pub(crate) fn new(what: impl Into<String>) -> Self {
         Self { line: 0, what: what.into() }
     }
@@ -22,24 +22,24 @@ impl Fault {
         Self { line, ..self }
     }
 
-    /// With the name of the script.
+    /// The message with the name of the script.
     pub(crate) fn at(&self, name: &str) -> String {
         format!("{name}:{}: {}", self.line, self.what)
     }
 }
 
-/// Where the dialogue begins.
+/// State at the start of the dialogue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Start {
-    /// Nothing has happened yet: the script opens by itself.
+    /// No connection: the script opens it.
     Nothing,
-    /// Open since 100 ms, by a handshake that took as long.
+    /// Open at 100 ms after a handshake of 100 ms.
     Open,
-    /// The same, with so many segments sent at 100 ms, much more written, and the clock at 200 ms.
+    /// The same, with this many segments sent at 100 ms, much more data written, and the clock at 200 ms.
     Flying(u32),
 }
 
-/// What a line does.
+/// The action of a line.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Act {
     /// Opens actively.
@@ -48,17 +48,17 @@ pub(crate) enum Act {
     Listen(Text),
     /// Segments arrive.
     Arrives(Text),
-    /// Somebody says something of our segment that begins at a position.
+    /// An ICMP message arrives that quotes our segment at a position.
     Hears { quoted: u64, said: Icmp, unmoved: bool },
     /// Segments leave.
     Leaves(Text),
-    /// Whatever has left is not looked at.
+    /// Segments sent so far are not checked.
     Anything,
-    /// Time passes; nothing may change by it where `true`.
+    /// Time passes; if `true`, nothing may change.
     Wait(bool),
-    /// A verb of the application, with its number of bytes.
+    /// A call of the application, with its number of bytes.
     Verb(&'static str, u64),
-    /// What is true now.
+    /// Expected values now.
     Is(Vec<(String, String)>),
 }
 
@@ -66,9 +66,9 @@ pub(crate) enum Act {
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Line {
     pub(crate) number: usize,
-    /// The only profile it is for.
+    /// The profile to which it is limited, if any.
     pub(crate) only: Option<Profile>,
-    /// Microseconds since the start, in each profile.
+    /// Microseconds since the start, per profile.
     at: [u64; 2],
     pub(crate) act: Act,
 }
@@ -84,7 +84,7 @@ pub(crate) struct Script {
     pub(crate) lines: Vec<Line>,
 }
 
-/// Verbs of an application, and whether a number of bytes follows.
+/// Calls of the application, and whether a number of bytes follows.
 const VERBS: [(&str, bool); 4] = [("write", true), ("read", true), ("close", false), ("abort", false)];
 
 impl Script {
@@ -116,7 +116,7 @@ impl Script {
     }
 }
 
-/// Values of the header by key, each with its line.
+/// Header values by key, with their lines.
 struct Header<'a> {
     values: Vec<(usize, &'a str, &'a str)>,
     end: usize,
@@ -169,7 +169,7 @@ impl<'a> Header<'a> {
         }
     }
 
-    /// Microseconds at which the dialogue begins.
+    /// Start of the dialogue in microseconds.
     fn begins(&self) -> u64 {
         match self.start() {
             Ok(Start::Open) => 100_000,
@@ -220,7 +220,7 @@ impl Line {
         self.only.is_none_or(|only| only == profile)
     }
 
-    /// `clock` is where each profile's stands: a line without a time happens then.
+    /// Parses a line. `clock` is the present time of each profile, used if the line has no time.
     fn parse(number: usize, line: &str, clock: &mut [u64; 2]) -> Result<Self, Fault> {
         let (only, line) = match line.strip_prefix('[').and_then(|rest| rest.split_once(']')) {
             Some((profile, rest)) => (Some(Profile::named(profile)?), rest.trim_start()),
@@ -243,7 +243,7 @@ impl Line {
     }
 }
 
-/// Milliseconds, with up to three digits behind the point, in microseconds.
+/// Converts milliseconds with up to three decimals to microseconds.
 fn micros(text: &str) -> Result<u64, Fault> {
     let (whole, part) = text.split_once('.').unwrap_or((text, ""));
     let bad = || Fault::new(format!("`{text}` is no time in milliseconds"));
@@ -285,7 +285,7 @@ impl Act {
     }
 }
 
-/// What follows `< icmp`.
+/// Parses the text after `< icmp`.
 fn hears(text: &str) -> Result<Act, Fault> {
     let words: Vec<_> = text.split_whitespace().collect();
     let (words, unmoved) = match words.as_slice() {

@@ -1,5 +1,5 @@
-//! Plays a script: what it says arrives, and what leaves is compared with it, in order, at its time, with
-//! nothing left over.
+//! Runs a script: its segments arrive, and segments sent are compared with it, in order and with their times;
+//! none may be left over.
 
 use crate::parse::{Act, Fault, Line, Script, Start};
 use crate::script::{ACK, Dialogue, OURS, SYN, SYN_ACK, Seg, packet_of};
@@ -11,17 +11,17 @@ use bentpipe_tcp::{Config, EcnUse, Event, Offer, State, reset_in_listen};
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-/// One performance.
+/// The state of a running script.
 struct Stage {
     config: Config,
     dialogue: Option<Dialogue>,
-    /// What our last segment with timestamps said: what a peer would echo.
+    /// Timestamp of our last segment with timestamps, which a peer would echo.
     stamp: u32,
-    /// What a listener answers to a segment that is no offer.
+    /// Answers of a listener to segments that open no connection.
     answers: VecDeque<(Instant, Packet)>,
 }
 
-/// Plays `script` in `profile`.
+/// Runs `script` in `profile`.
 pub(crate) fn play(script: &Script, profile: Profile) -> Result<(), Fault> {
     let config = config(&script.settings, profile)?;
     let mut stage = Stage { config, dialogue: None, stamp: 0, answers: VecDeque::new() };
@@ -34,8 +34,8 @@ pub(crate) fn play(script: &Script, profile: Profile) -> Result<(), Fault> {
     stage.silent().map_err(|f| f.on(last))
 }
 
-/// What must not change where nothing may: positions, windows, state, estimates, timers, what the application
-/// sees.
+/// The state that an `unmoved` line must not change: positions, windows, state, estimates, timers, and what
+/// the application sees.
 fn snapshot(d: &Dialogue) -> Vec<(&'static str, String)> {
     let (conn, board, rcv) = (&d.conn, d.conn.scoreboard(), d.conn.receiver());
     let timer = conn.next_timer().filter(|(_, timer)| *timer != Timer::DelayedAck);
@@ -62,7 +62,7 @@ fn snapshot(d: &Dialogue) -> Vec<(&'static str, String)> {
     ]
 }
 
-/// What differs between two looks.
+/// The first difference between two snapshots.
 fn moved(before: &[(&'static str, String)], after: &[(&'static str, String)]) -> Result<(), Fault> {
     let changed = before.iter().zip(after).find(|(b, a)| b != a);
     changed.map_or(Ok(()), |((name, was), (_, is))| {
@@ -70,8 +70,7 @@ fn moved(before: &[(&'static str, String)], after: &[(&'static str, String)]) ->
     })
 }
 
-/// Something arrived: where it is `unmoved`, nothing differs from `before`, and the application hears
-/// nothing.
+/// Checks an `unmoved` arrival: no difference from `before`, and no event for the application.
 fn changed(d: &mut Dialogue, before: &[(&'static str, String)], unmoved: bool) -> Result<(), Fault> {
     if !unmoved {
         return Ok(());
@@ -174,7 +173,7 @@ impl Stage {
         }
     }
 
-    /// Time passes in silence.
+    /// Lets time pass; nothing may be sent.
     fn pass(&mut self, at: Instant, unmoved: bool) -> Result<(), Fault> {
         self.silent()?;
         let d = self.dialogue()?;
@@ -288,7 +287,7 @@ impl Stage {
     }
 }
 
-/// Milliseconds, as scripts write them.
+/// A time in milliseconds, as scripts write it.
 fn millis(at: Instant) -> String {
     let micros = at.0 / 1000;
     match micros % 1000 {
@@ -297,7 +296,7 @@ fn millis(at: Instant) -> String {
     }
 }
 
-/// The peer's segment; what the line leaves open is as in `base`.
+/// Builds the peer's segment; fields that the line leaves open are taken from `base`.
 fn segment(text: &Text, range: Option<(u64, u64)>, base: &Seg) -> Seg {
     let (from, to) = range.unwrap_or_default();
     let mut seg = Seg {
@@ -319,7 +318,7 @@ fn segment(text: &Text, range: Option<(u64, u64)>, base: &Seg) -> Seg {
     seg
 }
 
-/// The names of RFC 9293, figure 5.
+/// State names of RFC 9293, figure 5.
 const fn state_name(state: State) -> &'static str {
     match state {
         State::SynSent => "SYN-SENT",
@@ -335,7 +334,7 @@ const fn state_name(state: State) -> &'static str {
     }
 }
 
-/// What the application hears.
+/// Names of the application's events.
 const fn event_name(event: Option<Event>) -> &'static str {
     match event {
         None => "none",

@@ -1,11 +1,11 @@
-//! A segment in the notation of the scripts: read, and written for messages.
+//! Reads and writes segments in the notation of the scripts.
 
 use crate::parse::Fault;
 use crate::script::{OURS, PEERS, position};
 use bentpipe_base::{Ecn, Flags, Packet, Timestamps};
 use core::fmt::Write as _;
 
-/// Flags by name; ACK is said by `ack`.
+/// Flags by name; `ack` sets ACK.
 const FLAGS: [(&str, Flags); 7] = [
     ("SYN", Flags::SYN),
     ("FIN", Flags::FIN),
@@ -15,10 +15,10 @@ const FLAGS: [(&str, Flags); 7] = [
     ("ECE", Flags::ECE),
     ("CWR", Flags::CWR),
 ];
-/// The ECN field by name.
+/// ECN fields by name.
 const ECN: [(&str, Ecn); 3] = [("ect0", Ecn::Ect0), ("ect1", Ecn::Ect1), ("ce", Ecn::Ce)];
 
-/// A field that a line may give, deny (`-ts`) or leave open.
+/// A field that a line may set, exclude (`-ts`) or leave open.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Said<T> {
     #[default]
@@ -37,13 +37,13 @@ impl<T> Said<T> {
     }
 }
 
-/// What a line says of a segment, or of a row of them.
+/// A segment in a line of a script, or several of them.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Text {
     pub(crate) flags: Flags,
-    /// Positions `from..to` of its bytes.
+    /// Range `from..to` of positions of its bytes.
     pub(crate) range: Option<(u64, u64)>,
-    /// The range is cut into segments of this size.
+    /// Size of the segments into which the range is cut.
     pub(crate) by: Option<u64>,
     pub(crate) ack: Said<u64>,
     pub(crate) win: Option<u16>,
@@ -53,9 +53,9 @@ pub(crate) struct Text {
     pub(crate) scale: Said<u8>,
     pub(crate) sackok: Said<()>,
     pub(crate) ecn: Ecn,
-    /// So many alike.
+    /// Number of identical segments.
     pub(crate) times: usize,
-    /// Nothing in the connection changes by it.
+    /// The segment must change nothing in the connection.
     pub(crate) unmoved: bool,
 }
 
@@ -74,7 +74,7 @@ impl Words<'_> {
     }
 }
 
-/// A number or a position; one before the stream is written below zero.
+/// A number or a position; positions before the stream are negative.
 pub(crate) fn place(word: &str) -> Result<u64, Fault> {
     let bad = || Fault::new(format!("`{word}` is no number"));
     match word.strip_prefix('-') {
@@ -94,7 +94,7 @@ fn range(word: &str) -> Result<(u64, u64), Fault> {
 }
 
 impl Text {
-    /// Reads what follows `<` or `>`.
+    /// Parses the text after `<` or `>`.
     pub(crate) fn parse(text: &str) -> Result<Self, Fault> {
         let mut words = Words(text.split_whitespace().peekable());
         let mut seg = Self { times: 1, ..Self::default() };
@@ -150,7 +150,7 @@ impl Text {
         Ok(())
     }
 
-    /// The segments that the line stands for, as ranges.
+    /// The ranges of the segments that the line stands for.
     pub(crate) fn ranges(&self) -> Vec<Option<(u64, u64)>> {
         let cut = match (self.range, self.by) {
             (Some((from, to)), Some(by)) => (from..to)
@@ -162,7 +162,7 @@ impl Text {
         std::iter::repeat_n(cut, self.times).flatten().collect()
     }
 
-    /// What differs between `packet`, sent by us, and this line with `range` for its bytes.
+    /// The first difference between `packet`, sent by us, and this line with `range` as its bytes.
     pub(crate) fn differs(&self, range: Option<(u64, u64)>, packet: &Packet) -> Option<String> {
         let (h, seq) = (&packet.tcp, position(OURS, packet.tcp.seq));
         let end = seq + u64::from(packet.body.len);
@@ -188,7 +188,7 @@ impl Text {
     }
 }
 
-/// A segment of ours in the notation of the scripts.
+/// Writes a segment of ours in the notation of the scripts.
 pub(crate) fn written(packet: &Packet) -> String {
     let h = &packet.tcp;
     let mut text = String::new();
@@ -235,7 +235,7 @@ pub(crate) fn written(packet: &Packet) -> String {
 
 #[cfg(test)]
 impl Text {
-    /// The segment of ours that the line describes.
+    /// Builds the segment of ours that the line describes.
     pub(crate) fn sample(&self) -> Packet {
         let (from, to) = self.range.unwrap_or_default();
         let mut packet = Packet { ecn: self.ecn, ..Packet::default() };

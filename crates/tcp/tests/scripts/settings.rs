@@ -1,4 +1,4 @@
-//! What a script sets: the two profiles, and the configuration of our end.
+//! The settings of a script: the two profiles, and the configuration of our end.
 
 use crate::parse::Fault;
 use crate::script::plain;
@@ -8,7 +8,7 @@ use bentpipe_tcp::{
     Stack, Validation,
 };
 
-/// Whose habits our end has.
+/// The stack that our end behaves like.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Profile {
     Rfc,
@@ -46,7 +46,7 @@ pub(crate) struct Setting {
 }
 
 impl Setting {
-    /// Reads a setting and tries it.
+    /// Parses a setting and checks that it can be applied.
     pub(crate) fn parse(text: &str) -> Result<Self, Fault> {
         let mut words = text.split_whitespace().map(str::to_owned);
         let key = words.next().unwrap_or_default();
@@ -110,7 +110,7 @@ impl Setting {
         Ok(())
     }
 
-    /// A scheme by name, as the profile has it; SACK is offered where it is made use of.
+    /// Sets the scheme for the profile; offers SACK if the scheme uses it.
     fn scheme(&self, config: &mut Config, profile: Profile) -> Result<(), Fault> {
         let name = self.values.first().map_or("", String::as_str);
         let scheme = Scheme::named(name).ok_or_else(|| Fault::new(format!("there is no scheme `{name}`")))?;
@@ -119,7 +119,7 @@ impl Setting {
         Ok(())
     }
 
-    /// Detection and reduction in the RFC profile, and whether F-RTO is on; Linux has its own.
+    /// Sets detection, reduction and F-RTO in the RFC profile; the Linux profile has its own.
     fn recovery(&self, config: &mut Config, profile: Profile) -> Result<(), Fault> {
         let detection = self.word(0, DETECTIONS)?;
         let reduction = self.word(1, REDUCTIONS)?;
@@ -142,7 +142,7 @@ const DETECTIONS: &[(&str, Detection)] = &[
 const REDUCTIONS: &[(&str, Reduction)] =
     &[("at-once", Reduction::AtOnce), ("rate-halving", Reduction::RateHalving), ("prr", Reduction::Prr)];
 
-/// The configuration of a script in one profile: an old host with segments of 1000 B, and what is set.
+/// The configuration of a script in one profile: a plain host with segments of 1000 B, plus the settings.
 pub(crate) fn config(settings: &[Setting], profile: Profile) -> Result<Config, Fault> {
     let mut config = plain().on(profile.stack());
     for setting in settings {

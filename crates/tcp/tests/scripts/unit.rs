@@ -1,5 +1,5 @@
-//! The notation itself: what is read, what is refused, and that a script which says something false fails
-//! where it says so.
+//! Tests the notation: what is accepted and rejected, and that a script with a false statement fails at that
+//! line.
 
 use crate::parse::Script;
 use crate::play::play;
@@ -110,7 +110,7 @@ fn headers_are_checked() {
     }
 }
 
-/// A segment that is written and read again is the same one.
+/// A segment that is written and read again is unchanged.
 #[test]
 fn segments_are_written_as_they_are_read() {
     for line in [

@@ -6,17 +6,17 @@ use crate::job::Job;
 use crate::sources::kaband::fade_job;
 use bentpipe_plot::{Axis, Curve, Dash, Marker, Plot, Point, Style, Tone};
 
-/// Stands for a bit error rate of zero, as in the paper.
+/// Plotted in place of a BER of zero, as in the paper.
 const NONE: f64 = 1e-9;
-/// What the paper calls full, kB/s.
+/// Full utilisation according to the paper, kB/s.
 const FULL: f64 = 185.0;
 
-/// The run of figures 2 and 3: SACK, 512 KB, the satellite passes through.
+/// The run of figures 2 and 3: SACK, 512 KB, transparent satellite.
 fn one() -> Job {
     fade_job("sack", "359 segments", "uncoded", "1 dB")
 }
 
-/// Those of figure 4: four with SACK and 512 KB, three with Reno and 16 KB.
+/// The runs of figure 4: four with SACK and 512 KB, three with Reno and 16 KB.
 fn pooled() -> [Vec<Job>; 2] {
     let small = fade_job("reno", "11 segments", "uncoded", "1 dB");
     [one().seeds(4), small.seeds(3)]
@@ -35,7 +35,7 @@ pub(super) fn all(results: &Results<'_>) -> Vec<Named> {
     ]
 }
 
-/// 1.22 MSS / (RTT sqrt(p)), at most the link, over the bit error rate: kB/s.
+/// 1.22 MSS / (RTT sqrt(p)), limited by the link, over the BER, kB/s.
 pub(super) fn law(name: &str) -> Curve {
     let rate = |ber: f64| {
         let p = -libm::expm1(12_000.0 * libm::log1p(-ber));

@@ -9,12 +9,12 @@ use crate::group::Group;
 use crate::job::Job;
 use bentpipe_plot::{Mode, Plot, Point};
 
-/// What pictures are drawn from.
+/// The data for the pictures.
 #[derive(Clone, Copy, Debug)]
 pub struct Results<'a> {
-    /// How every check came out.
+    /// Results of all checks.
     pub judged: &'a [Judged],
-    /// What was seen of the checks' jobs and of [`jobs`].
+    /// Observations of the checks' jobs and of [`jobs`].
     pub seen: &'a Seen,
 }
 
@@ -24,34 +24,33 @@ impl<'a> Results<'a> {
         self.judged.iter().filter(move |j| j.check.group == group)
     }
 
-    /// Those whose first label is `first`, with their second label as x, and the mean in kilobytes per
-    /// second.
+    /// Checks whose first label is `first`: the second label as x, the mean in kB/s as y.
     fn curve(&self, group: &'static Group, first: &str) -> Vec<Point> {
         let fits = self.of(group).filter(|j| j.check.labels[0] == first);
         fits.map(|j| measured(number(&j.check.labels[1]), j)).collect()
     }
 }
 
-/// Runs that pictures need and no check does.
+/// Runs needed only for pictures.
 pub fn jobs() -> Vec<Job> {
     study::jobs().into_iter().chain(kaband::jobs()).collect()
 }
 
-/// Name and text of every picture.
+/// Name and SVG text of every picture.
 pub fn all(results: &Results<'_>) -> Vec<(&'static str, String)> {
     let plots = [simulators::all(results), kaband::all(results), study::all(results)];
     plots.into_iter().flatten().map(|(file, plot)| (file, plot.to_svg(Mode::Standalone))).collect()
 }
 
-/// A file and what is drawn in it.
+/// A file name and its plot.
 type Named = (&'static str, Plot);
 
-/// The number a label begins with.
+/// The number at the start of a label.
 fn number(label: &str) -> f64 {
     label.split(' ').next().and_then(|n| n.parse().ok()).unwrap_or(f64::NAN)
 }
 
-/// What bentpipe reached, kB/s.
+/// A point with the result of bentpipe, kB/s.
 fn measured(x: f64, j: &Judged) -> Point {
     match j.half_width {
         Some(h) => Point::with_error(x, j.mean / 1e3, h / 1e3),
@@ -59,7 +58,7 @@ fn measured(x: f64, j: &Judged) -> Point {
     }
 }
 
-/// What was expected, kB/s.
+/// A point with the expected value, kB/s.
 fn expected(x: f64, j: &Judged) -> Point {
     let expected = j.check.expected;
     match expected.half_width {
@@ -68,7 +67,7 @@ fn expected(x: f64, j: &Judged) -> Point {
     }
 }
 
-/// `n` points from `low` to `high`, at equal ratios.
+/// `n` points from `low` to `high` at equal ratios.
 fn decades(low: f64, high: f64, n: u32) -> impl Iterator<Item = f64> {
     (0..=n).map(move |i| low * libm::exp(f64::from(i) / f64::from(n) * libm::log(high / low)))
 }

@@ -1,4 +1,4 @@
-//! Beside ns-2, and beside formulas.
+//! Pictures of the comparison with ns-2 and with formulas.
 
 use super::{Named, Results, decades, expected, measured, number};
 use crate::check::Tolerance;
@@ -6,7 +6,7 @@ use crate::group::Group;
 use crate::sources::{formulas, simulators};
 use bentpipe_plot::{Axis, Curve, Dash, Marker, Plot, Point, Shape, Style, Tone};
 
-/// Rate of payload on the 10 Mbit/s bottleneck, kB/s.
+/// Payload rate of the 10 Mbit/s bottleneck, kB/s.
 const MOST: f64 = 10e3 / 8.0 / 1.04;
 
 pub(super) fn all(results: &Results<'_>) -> Vec<Named> {
@@ -17,8 +17,8 @@ pub(super) fn all(results: &Results<'_>) -> Vec<Named> {
     ]
 }
 
-/// One set of points of the first picture: table, first label, name, colour, and a factor that moves points
-/// aside so that they do not hide each other.
+/// A series of points of the first picture: table, first label, name, colour, and a factor that shifts x so
+/// that points do not hide each other.
 type Series = (&'static Group, &'static str, &'static str, Tone, f64);
 
 /// Goodput of twenty connections over loss.
@@ -94,7 +94,7 @@ fn transfers(results: &Results<'_>) -> Plot {
     let tones = [("1", Tone::Blue), ("2", Tone::Vermilion), ("4", Tone::Green), ("10", Tone::Purple)];
     for (iw, tone) in tones {
         let window = number(iw);
-        // a last segment that is not full takes nearly the time of a full one
+        // a last segment that is not full takes nearly as long as a full one
         let step = |n: u32| (f64::from(n), formulas::slow_start_time(f64::from(n), window));
         curves.push(
             Curve::through(format!("formula, IW {iw}"), Style::Steps, (1..=200).map(step))

@@ -1,4 +1,4 @@
-//! The plots of the ns-2 study of 2002.
+//! Pictures of the ns-2 study of 2002.
 
 use super::{Named, Results, number};
 use crate::job::Job;
@@ -9,17 +9,17 @@ use crate::sources::study;
 use bentpipe_plot::{Axis, Curve, Dash, Marker, Plot, Point, Style, Tone};
 use bentpipe_stats::{Level, half_width, mean};
 
-/// Rate of payload on the link, kB/s.
+/// Payload rate of the link, kB/s.
 const LINK: f64 = 1544.0 / 8.0 / 1.04;
 /// Round trip, s.
 const RTT: f64 = 0.585;
-/// Sizes of transfers, packets.
+/// Transfer sizes, packets.
 const SIZES: [u32; 10] = [10, 20, 30, 40, 50, 60, 70, 80, 90, 100];
-/// Bit error rates; none is drawn at 1e-9.
+/// Bit error rates; 1e-9 is not drawn.
 const ERRORS: [(&str, f64); 6] =
     [("0", 1e-9), ("1e-7", 1e-7), ("1e-6", 1e-6), ("1e-5", 1e-5), ("3e-5", 3e-5), ("1e-4", 1e-4)];
 const SEGMENTS: [&str; 3] = ["576", "1152", "1728"];
-/// Runs where chance plays a part.
+/// Number of runs if results are random.
 const RUNS: u32 = 10;
 
 pub(super) fn jobs() -> Vec<Job> {
@@ -43,7 +43,7 @@ pub(super) fn all(results: &Results<'_>) -> Vec<Named> {
     ]
 }
 
-/// At most the link.
+/// Limits a rate to that of the link.
 fn limit(kilobytes: f64) -> f64 {
     (kilobytes / RTT).min(LINK)
 }
@@ -144,7 +144,7 @@ fn flavours(results: &Results<'_>) -> Plot {
     }
 }
 
-/// Seconds of the queue that are drawn.
+/// Length of the queue plot, s.
 const DRAWN_S: f64 = 20.0;
 
 fn queue(results: &Results<'_>) -> Plot {
@@ -167,7 +167,7 @@ fn queue(results: &Results<'_>) -> Plot {
     }
 }
 
-/// Both ACK policies over the buffer.
+/// Plots `value` over the buffer size for both ACK policies.
 fn over_buffer(results: &Results<'_>, value: impl Fn(&Observed) -> f64) -> Vec<Curve> {
     let policies = [("an ACK for each segment", "off", Marker::Dot), ("delayed ACKs", "on", Marker::Square)];
     let curve = |(name, delayed_ack, marker): (&str, &str, Marker)| {

@@ -7,7 +7,7 @@ use crate::quantity::Quantity;
 use crate::reading::Reading;
 use crate::section::Section;
 
-/// Links whose return is slow.
+/// Links with a slow return direction.
 pub static SECTION: Section = Section {
     title: "Asymmetric links",
     intro: "RFC 3449 (BCP 69), section 3.1: with k the ratio of the rates over the ratio of the sizes of data \
@@ -49,9 +49,9 @@ static QUEUE: Group = Group {
     fast: false,
 };
 
-/// The k of a link whose directions are equally fast.
+/// The k of a link with equally fast directions.
 const SYMMETRIC: &str = "0.0266666667";
-/// Buffer of the return, packets.
+/// Buffer of the return direction, packets.
 const FULL: f64 = 100.0;
 
 fn all() -> Vec<Check> {

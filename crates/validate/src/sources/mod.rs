@@ -1,4 +1,4 @@
-//! Where expected numbers come from, one section of the page each.
+//! Sources of expected numbers, one section of the page each.
 
 pub mod asymmetry;
 pub mod formulas;
@@ -11,7 +11,7 @@ pub mod winds;
 
 use crate::section::Section;
 
-/// Every section, in the order of the page.
+/// All sections, in the order of the page.
 pub static SECTIONS: [&Section; 8] = [
     &simulators::SECTION,
     &kaband::SECTION,

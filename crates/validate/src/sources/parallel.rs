@@ -7,7 +7,7 @@ use crate::quantity::Quantity;
 use crate::reading::Reading;
 use crate::section::Section;
 
-/// One transfer over several connections beside a single connection.
+/// One transfer over several connections compared with a single connection.
 pub static SECTION: Section = Section {
     title: "Parallel connections",
     intro: "A transfer over four connections beside one connection of somebody else, on 20 Mbit/s, in `scenarios/parallel.toml`. With a virtual round trip of \

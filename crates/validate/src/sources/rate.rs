@@ -1,4 +1,4 @@
-//! Explicit rate: what a granted rate brings, beside what the path can carry.
+//! Explicit rate: goodput at a granted rate compared with the capacity of the path.
 
 use crate::check::{Check, Tolerance};
 use crate::group::Group;
@@ -7,7 +7,7 @@ use crate::quantity::Quantity;
 use crate::reading::Reading;
 use crate::section::Section;
 
-/// The sender's half of explicit-rate TCP.
+/// The sender side of explicit-rate TCP.
 pub static SECTION: Section = Section {
     title: "Explicit rate",
     intro: "A path of 100 Mbit/s whose whole rate is granted to the sender of one transfer, in \
@@ -78,11 +78,11 @@ static PATIENCE: Group = Group {
     fast: false,
 };
 
-/// Rate of the path, and of the grant, in B/s.
+/// Rate of the path and of the grant, B/s.
 const RATE: f64 = 100e6 / 8.0;
-/// Payload of a packet, and the packet.
+/// Payload share of a packet.
 const PAYLOAD: f64 = 1448.0 / 1500.0;
-/// What is asked.
+/// The tolerance.
 const NEAR: Tolerance = Tolerance::Relative(0.03);
 const LATEST: Tolerance = Tolerance::AtMost(0.83);
 const SEGMENTS: Tolerance = Tolerance::AtMost(5000.0);
@@ -131,7 +131,7 @@ fn all() -> Vec<Check> {
     checks
 }
 
-/// Handshake, packets, one round of repairs, the last acknowledgment.
+/// Ideal duration, s: handshake, packets, one round of repairs, the last acknowledgment.
 fn ideal() -> f64 {
     const RTT: f64 = 0.04;
     let bytes = f64::from(8 << 20) / PAYLOAD / (1.0 - 0.02);

@@ -1,6 +1,6 @@
-//! Cutting super-packets and joining neighbours, as the kernel's `tcp_gso_segment`, `__udp_gso_segment`,
-//! `inet_gso_segment` and `ipv6_gso_segment` do it (net/ipv4/tcp_offload.c, udp_offload.c, af_inet.c,
-//! net/ipv6/ip6_offload.c).
+//! Segmentation of super-packets, also into smaller super-packets, as the kernel's `tcp_gso_segment`,
+//! `__udp_gso_segment`, `inet_gso_segment` and `ipv6_gso_segment` do it (net/ipv4/tcp_offload.c,
+//! udp_offload.c, af_inet.c, net/ipv6/ip6_offload.c).
 
 use super::{UDP_CHECKSUM, VnetHeader, addresses};
 use crate::checksum::{Sum, pseudo_header};
@@ -11,19 +11,19 @@ use crate::{TCP, UDP};
 use bentpipe_base::{Flags, Size};
 use core::ops::Range;
 
-/// Room for the headers of a piece. Longer ones (IPv6 with many extension headers) are not cut: the
-/// super-packet counts as one packet.
+/// Room for the headers of a piece. A super-packet with longer ones (IPv6 with many extension headers) is not
+/// segmented and counts as one packet.
 pub const HEADER_SPACE: usize = 256;
 
 /// Offset of the checksum field in a TCP header.
 const TCP_CHECKSUM: u16 = 16;
-/// Offsets of fields that a cut changes, in their own headers.
+/// Offsets of the fields that segmentation changes, in their own headers.
 const V4_TOTAL_LEN: usize = 2;
 const V4_ID: usize = 4;
 const V4_CHECKSUM: usize = 10;
 const V6_PAYLOAD_LEN: usize = 4;
 const V6_HEADER: usize = 40;
-/// Where both versions have their traffic class: a shortest IPv4 header.
+/// Bytes to copy to change the traffic class in either version: the shortest IPv4 header.
 const NETWORK_HEADER: usize = 20;
 /// The ECN field in the first two bytes of an IP header.
 const V4_CE: u16 = 0x0003;
@@ -35,20 +35,20 @@ const UDP_HEADER: usize = 8;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Kind {
-    /// One packet on the wire, or something we cannot cut.
+    /// A single wire packet, or one that cannot be segmented.
     Plain,
     Tcp,
     Udp,
 }
 
-/// A super-packet, read once: how many packets it is on the wire, and where its parts lie. Holds for the
+/// A parsed super-packet: the number of wire packets in it, and the offsets of its parts. Valid only for the
 /// bytes it was read from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Super {
     vnet: VnetHeader,
     kind: Kind,
     v6: bool,
-    /// Sum of the pseudo-header with its length taken as 0.
+    /// Sum of the pseudo-header with length 0.
     pseudo: u16,
     transport: usize,
     header_len: usize,
@@ -56,25 +56,25 @@ pub struct Super {
     pieces: usize,
 }
 
-/// One packet or several neighbours of a super-packet, ready to be sent: the headers that were written, then
+/// One wire packet of a super-packet, or several consecutive ones, ready to be sent: written headers, then
 /// bytes of the source.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Piece {
-    /// What to tell the kernel.
+    /// The header to give to the kernel.
     pub vnet: VnetHeader,
-    /// Bytes written to the header buffer; 0 when the source goes as it is, its own headers being in
+    /// Bytes written to the header buffer; 0 if the source is sent unchanged, with its own headers in
     /// `payload`.
     pub header_len: usize,
-    /// What follows them, in bytes of the source.
+    /// The range of the source that follows the headers.
     pub payload: Range<usize>,
 }
 
 impl Piece {
-    /// Makes it say that it met congestion (CE, RFC 3168, section 5) in its IP header, the header's checksum
-    /// included. `source` and `out` are those that it was made with. What has said so already stays as it is.
+    /// Sets CE (RFC 3168, section 5) in the IP header, and updates the header's checksum. `source` and `out`
+    /// must be those given to [`Super::piece`]. Does nothing if CE is set already.
     pub fn mark_ce(&mut self, source: &[u8], out: &mut [u8; HEADER_SPACE]) {
         if self.header_len == 0 {
-            // its headers stand in the source: the first bytes are written anew
+            // the headers are in the source: copy the first bytes to change them
             let bytes = source.get(self.payload.clone()).unwrap_or_default();
             let (Some(from), Some(to)) = (bytes.first_chunk::<NETWORK_HEADER>(), out.first_chunk_mut())
             else {
@@ -101,17 +101,17 @@ impl Piece {
 }
 
 impl Super {
-    /// Finds out what `bytes`, an IP packet from its first byte, will be on the wire.
+    /// Parses `bytes`, an IP packet from its first byte.
     ///
-    /// A note that does not fit the packet (another protocol, a fragment, a tunnel around it, impossible
-    /// lengths) is no error: such a packet is one packet, and passes as it is.
+    /// If `vnet` does not match the packet (another protocol, a fragment, a tunnel around it, impossible
+    /// lengths), that is no error: the packet counts as one wire packet and passes unchanged.
     ///
     /// # Errors
-    /// When the bytes are no IP packet, or end before its addresses.
+    /// If the bytes are not an IP packet, or end before its addresses.
     pub fn parse(bytes: &[u8], vnet: &VnetHeader) -> Result<Self, WireError> {
         addresses(bytes)?;
         let network = Network::of(bytes).ok();
-        // what lies behind the IP packet's end is link-layer padding
+        // bytes after the end of the IP packet are link-layer padding
         let len = network.map_or(bytes.len(), |n| n.end);
         Ok(network.and_then(|n| Self::cuttable(bytes, vnet, &n)).unwrap_or(Self {
             vnet: *vnet,
@@ -153,7 +153,7 @@ impl Super {
             return None;
         }
         let pseudo = if vnet.is_partial() {
-            // taken from the packet: behind a routing header the last address counts, which only the sender
+            // taken from the packet: with a routing header it covers the last address, which only the sender
             // knew
             let at = usize::from(field);
             let stands = Sum::of(segment.get(at..at + 2)?);
@@ -166,17 +166,18 @@ impl Super {
         Some(Self { vnet: *vnet, kind, v6, pseudo, transport, header_len, len, pieces })
     }
 
-    /// Packets on the wire; at least 1.
+    /// Number of wire packets; at least 1.
     pub const fn pieces(&self) -> usize {
         self.pieces
     }
 
-    /// Bytes of headers that each wire packet repeats, bytes of payload, and how many of these each wire
-    /// packet has. What is one packet on the wire, and what cannot be cut, is all payload, and the last is 0.
+    /// Returns the bytes of headers of each wire packet, the bytes of payload of all, and the bytes of
+    /// payload of each. A packet that is not segmented counts as payload only, with 0 as first and last
+    /// value.
     pub const fn shape(&self) -> (u8, usize, u16) {
         match self.kind {
             Kind::Plain => (0, self.len, 0),
-            // `cuttable` admits no longer headers
+            // fits: `cuttable` rejects longer headers
             Kind::Tcp | Kind::Udp => (self.header_len as u8, self.len - self.header_len, self.vnet.gso_size),
         }
     }
@@ -186,12 +187,12 @@ impl Super {
         self.len
     }
 
-    /// True when there is nothing in it.
+    /// True if it has no bytes.
     pub const fn is_empty(&self) -> bool {
         self.len == 0
     }
 
-    /// Bytes of wire packet `i`, IP header included; none when there is no such packet.
+    /// Bytes of wire packet `i`, IP header included; 0 if there is no such packet.
     pub fn wire_len(&self, i: usize) -> Size {
         if i >= self.pieces {
             return Size::ZERO;
@@ -200,7 +201,7 @@ impl Super {
         Size::bytes((self.header_len + payload.len()) as u64)
     }
 
-    /// Where the payload of pieces `first` to `end` (exclusive) lies.
+    /// The range of the payload of wire packets `first` to `end` (exclusive).
     fn payload(&self, first: usize, end: usize) -> Range<usize> {
         if self.kind == Kind::Plain {
             return 0..self.len;
@@ -210,12 +211,12 @@ impl Super {
         at(first.min(self.pieces))..at(end.min(self.pieces))
     }
 
-    /// Writes the headers of wire packets `range` of `source`, the bytes this was read from: one packet, or
-    /// several as one super-packet.
+    /// Writes the headers of wire packets `range` to `out`; several packets become one super-packet. `source`
+    /// must be the bytes this was read from.
     ///
-    /// The whole of it goes as it came, headers and all. Of a part, lengths, IPv4's identification and
-    /// checksum, TCP's sequence number and flags and the partial checksum are made to fit; whoever cuts it
-    /// further finishes the checksum. A range that is empty or that does not exist is an empty piece.
+    /// The full range is sent unchanged, with its own headers. For a part, the lengths, IPv4's identification
+    /// and checksum, TCP's sequence number and flags and the partial checksum are adapted; the transport
+    /// checksum is completed after the last segmentation. An empty or invalid range gives an empty piece.
     pub fn piece(&self, source: &[u8], range: Range<usize>, out: &mut [u8; HEADER_SPACE]) -> Piece {
         let (first, end) = (range.start, range.end.min(self.pieces));
         if first >= end {
@@ -242,7 +243,7 @@ impl Super {
             csum_offset: self.kind.checksum_offset(),
         };
         if end - first > 1 {
-            // CWR stands in the first segment only, and so does the wish to keep it out of the others
+            // only the first segment carries CWR, and only with it is the flag needed
             let ecn = if first == 0 { VnetHeader::GSO_ECN } else { 0 };
             vnet.gso_type = self.vnet.gso_type & (!VnetHeader::GSO_ECN | ecn);
             vnet.gso_size = self.vnet.gso_size;
@@ -300,7 +301,7 @@ fn get(header: &[u8], at: usize) -> u16 {
     header.get(at..at + 2).map_or(0, |b| u16::from_be_bytes([b[0], b[1]]))
 }
 
-/// Writes a 16-bit field; nothing outside the header.
+/// Writes a 16-bit field; does nothing outside the header.
 fn put(header: &mut [u8], at: usize, value: u16) {
     if let Some(field) = header.get_mut(at..at + 2) {
         field.copy_from_slice(&value.to_be_bytes());

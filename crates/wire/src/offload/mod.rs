@@ -1,10 +1,9 @@
-//! Super-packets: what the kernel hands over when it leaves cutting (GSO) and checksums to whoever comes
-//! after.
+//! Super-packets: packets from the kernel whose segmentation (GSO) and checksums are left to the receiver.
 //!
-//! A sender's stack builds one packet of up to 64 KB and a note, the [`VnetHeader`], that says how it is to
-//! be cut. [`Super`] reads the two and knows the packets that will be on the wire without touching the
-//! payload; [`Super::piece`] writes the headers of one of them, or of several neighbours that travel on as
-//! one super-packet. Offsets count from the IP header.
+//! The sender's stack builds one packet of up to 64 KB and a [`VnetHeader`] that says how to segment it.
+//! [`Super`] reads the two and finds the wire packets without touching the payload; [`Super::piece`] writes
+//! the headers of one, or of several consecutive ones that stay a super-packet. Offsets count from the IP
+//! header.
 
 mod cut;
 #[cfg(test)]
@@ -26,15 +25,15 @@ use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
 pub struct VnetHeader {
     /// [`VnetHeader::NEEDS_CSUM`], [`VnetHeader::DATA_VALID`].
     pub flags: u8,
-    /// What the super-packet is cut into.
+    /// The type of segmentation.
     pub gso_type: u8,
-    /// Bytes of headers that each piece repeats; a hint.
+    /// Bytes of headers that each segment repeats; a hint.
     pub hdr_len: u16,
-    /// Payload of each piece but the last.
+    /// Payload bytes of each segment except the last.
     pub gso_size: u16,
-    /// Where the checksum begins to count.
+    /// Where the bytes covered by the checksum begin.
     pub csum_start: u16,
-    /// Where the checksum field lies, from `csum_start`.
+    /// Offset of the checksum field from `csum_start`.
     pub csum_offset: u16,
 }
 
@@ -43,15 +42,15 @@ impl VnetHeader {
     pub const NEEDS_CSUM: u8 = 1;
     /// The checksum was verified.
     pub const DATA_VALID: u8 = 2;
-    /// Not to be cut.
+    /// No segmentation.
     pub const GSO_NONE: u8 = 0;
     /// TCP over IPv4.
     pub const GSO_TCPV4: u8 = 1;
     /// TCP over IPv6.
     pub const GSO_TCPV6: u8 = 4;
-    /// UDP, each piece a datagram of its own.
+    /// UDP, each segment a separate datagram.
     pub const GSO_UDP_L4: u8 = 5;
-    /// Added to the type: the segments carry ECN's CWR.
+    /// Flag in the type: the packet carries ECN's CWR.
     pub const GSO_ECN: u8 = 0x80;
 
     /// True when the checksum field holds the sum of the pseudo-header only.
@@ -59,7 +58,7 @@ impl VnetHeader {
         self.flags & Self::NEEDS_CSUM != 0
     }
 
-    /// The same note for bytes that begin `by` earlier, as with a link-layer header in front.
+    /// Returns the same header for bytes that begin `by` earlier, for example with a link-layer header.
     #[must_use]
     pub const fn behind(mut self, by: u16) -> Self {
         if self.is_partial() {
@@ -71,7 +70,7 @@ impl VnetHeader {
         self
     }
 
-    /// The same note for bytes that begin `by` later: the way back from [`VnetHeader::behind`].
+    /// Returns the same header for bytes that begin `by` later: the inverse of [`VnetHeader::behind`].
     #[must_use]
     pub const fn without(mut self, by: u16) -> Self {
         if self.is_partial() {
@@ -85,11 +84,10 @@ impl VnetHeader {
 /// Offset of the checksum field in a UDP header.
 const UDP_CHECKSUM: u16 = 6;
 
-/// Finishes a partial checksum: what a network card would do. `bytes` is one packet as it will be on the
-/// wire, not one that is still to be cut. False when there was nothing to finish, or when the note points
-/// outside the packet.
+/// Completes a partial checksum, as a network card would. `bytes` is one wire packet, not a super-packet.
+/// Returns false if the checksum is not partial or `vnet` points outside the packet.
 ///
-/// A UDP checksum that comes out as 0 is sent as 0xffff, since 0 would say that there is none (RFC 768).
+/// A UDP checksum of 0 is sent as 0xffff, because 0 means that there is none (RFC 768).
 pub fn complete(bytes: &mut [u8], vnet: &VnetHeader) -> bool {
     if !vnet.is_partial() {
         return false;
@@ -103,10 +101,10 @@ pub fn complete(bytes: &mut [u8], vnet: &VnetHeader) -> bool {
     true
 }
 
-/// Where a packet comes from and where it goes.
+/// Reads source and destination address.
 ///
 /// # Errors
-/// When the bytes are no IP packet, or end before its addresses.
+/// If the bytes are not an IP packet, or end before its addresses.
 pub fn addresses(bytes: &[u8]) -> Result<(IpAddr, IpAddr), WireError> {
     let truncated = WireError::new(Fault::Truncated, bytes.len());
     match bytes.first().map(|b| b >> 4) {
@@ -127,14 +125,14 @@ pub fn addresses(bytes: &[u8]) -> Result<(IpAddr, IpAddr), WireError> {
     }
 }
 
-/// What a packet belongs to, for views of flows.
+/// The flow of a packet, for displays of flows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Flow {
     /// Source address.
     pub src: IpAddr,
     /// Destination address.
     pub dst: IpAddr,
-    /// Transport protocol; 255 ("reserved") when the headers before it are broken.
+    /// Transport protocol; 255 ("reserved") if the headers before it are malformed.
     pub protocol: u8,
     /// Source and destination port of TCP or UDP; `None` in later fragments, which do not carry them.
     pub ports: Option<(u16, u16)>,
@@ -144,7 +142,7 @@ impl Flow {
     /// Reads addresses, protocol and ports.
     ///
     /// # Errors
-    /// As [`addresses`].
+    /// If [`addresses`] fails.
     pub fn of(bytes: &[u8]) -> Result<Self, WireError> {
         let (src, dst) = addresses(bytes)?;
         let Ok(network) = Network::of(bytes) else {

@@ -1,4 +1,4 @@
-//! Super-packets against an oracle of their own: packets built one by one from what was to be sent.
+//! Compares segmented super-packets with packets that the test builds one by one.
 
 use super::*;
 use crate::{TCP, UDP};
@@ -98,7 +98,7 @@ impl Wish {
         p
     }
 
-    /// What a stack hands over.
+    /// The super-packet that a stack hands over.
     fn super_packet(&self) -> (Vec<u8>, VnetHeader) {
         let vnet = VnetHeader {
             flags: u8::from(self.partial),
@@ -115,7 +115,7 @@ impl Wish {
         (self.packet(&self.payload, 0, 0, self.flags, self.partial), vnet)
     }
 
-    /// What must be on the wire: FIN and PSH in the last packet only, CWR in the first only.
+    /// The expected wire packets: FIN and PSH in the last packet only, CWR in the first only.
     fn on_the_wire(&self) -> Vec<Vec<u8>> {
         let last = self.payload.len().div_ceil(self.size) - 1;
         let parts = self.payload.chunks(self.size).enumerate();
@@ -146,7 +146,7 @@ fn wish() -> impl Strategy<Value = Wish> {
     })
 }
 
-/// The bytes of a piece, one after the other.
+/// The headers and payload of a piece.
 fn bytes(s: &Super, source: &[u8], range: Range<usize>) -> (Vec<u8>, VnetHeader) {
     let mut out = [0; HEADER_SPACE];
     let piece = s.piece(source, range, &mut out);
@@ -205,7 +205,7 @@ proptest! {
         let mut marked = out[..piece.header_len].to_vec();
         marked.extend(&source[piece.payload.clone()]);
         prop_assert_eq!(piece.vnet, vnet);
-        // all but the field and the checksum over it is as it was
+        // everything but the ECN field and the header's checksum is unchanged
         let field = if wish.v6 { 0x30 } else { 0x03 };
         prop_assert_eq!(marked[1], plain[1] | field);
         if !wish.v6 {
@@ -237,7 +237,7 @@ proptest! {
         complete(&mut source, &vnet);
     }
 
-    /// As above, but so that it gets past the first checks: one field of a good super-packet is spoilt.
+    /// Like `nothing_panics`, but passes the first checks: one byte of a valid super-packet is changed.
     #[test]
     fn a_spoilt_super_packet_is_cut_or_passes_whole(wish in wish(), at: prop::sample::Index, value: u8) {
         let (mut source, vnet) = wish.super_packet();
@@ -301,7 +301,7 @@ fn what_the_note_does_not_fit_is_one_packet() {
         assert_eq!(piece, Piece { vnet, header_len: 0, payload: 0..s.len() });
         s.pieces()
     };
-    assert_eq!(one(&source, VnetHeader { gso_type: 3, ..vnet }), 1); // fragments of UDP
+    assert_eq!(one(&source, VnetHeader { gso_type: 3, ..vnet }), 1); // UDP fragmentation
     assert_eq!(one(&source, VnetHeader { gso_type: VnetHeader::GSO_TCPV6, ..vnet }), 1);
     assert_eq!(one(&source, VnetHeader { gso_size: 0, ..vnet }), 1);
     assert_eq!(one(&source, VnetHeader { csum_start: 60, ..vnet }), 1); // a tunnel's inner packet

@@ -1,8 +1,8 @@
-//! Making super-packets: headers for a payload that others cut and sum up.
+//! Writes the headers of super-packets, whose segmentation and checksum are offloaded.
 //!
-//! What the kernel's own TCP hands to a card that cuts (`tcp_gso_segment`, net/ipv4/tcp_offload.c): lengths
-//! of the whole, the sum of the pseudo-header in the place of the checksum, FIN and PSH that will stand in
-//! the last segment only.
+//! They are what the kernel's TCP gives to a card with TSO (`tcp_gso_segment`, net/ipv4/tcp_offload.c):
+//! lengths of the whole packet, the sum of the pseudo-header in the checksum field, and FIN and PSH, which
+//! segmentation keeps in the last segment only.
 
 use super::VnetHeader;
 use crate::checksum::pseudo_header;
@@ -16,13 +16,12 @@ use zerocopy::IntoBytes;
 /// Offset of the checksum field in a TCP header.
 const CHECKSUM: u16 = 16;
 
-/// Appends the headers of `segment` to `out` as those of a packet with `payload` bytes, which are to follow
-/// them, instead of its own. Each packet on the wire gets `size` of them, the last one what is left. Returns
-/// the note that goes with it; the checksum is left to whoever cuts.
+/// Appends the headers of `segment` to `out`, for `payload` bytes that are to follow them; the segment's own
+/// payload is ignored. Each wire packet gets `size` bytes of payload, the last one the rest. Returns the
+/// matching [`VnetHeader`]. The checksum is completed after segmentation.
 ///
 /// # Errors
-/// When the options need more than 40 bytes or the packet more than an IP header can say; `out` is then as
-/// before.
+/// If the options need more than 40 bytes or the packet is too long for IP; `out` is then unchanged.
 pub fn emit_uncut(
     segment: &Segment<'_>,
     payload: usize,
@@ -64,7 +63,7 @@ mod tests {
     use bentpipe_base::{Flags, Seq, TcpHeader, Timestamps};
     use core::net::{Ipv4Addr, Ipv6Addr};
 
-    /// Cut and summed up, it is what would have been sent piece by piece.
+    /// After segmentation and checksums the packets are those that would have been sent one by one.
     #[test]
     fn a_super_packet_is_cut_into_the_packets_it_stands_for() {
         let v4 = Ends::V4 { src: Ipv4Addr::new(10, 0, 0, 1), dst: Ipv4Addr::new(10, 0, 0, 2) };
@@ -109,7 +108,7 @@ mod tests {
                 let mut alone = Vec::new();
                 emit(&expected, &mut alone).unwrap();
                 assert_eq!(parse(&cut), Ok(expected));
-                // only the identification may count on (and with it the header's checksum): packets that may
+                // only the identification may differ (and with it the header's checksum): packets that may
                 // not be fragmented need none
                 let from = if ends == v4 { 12 } else { 0 };
                 assert_eq!(cut[from..], alone[from..]);

@@ -1,9 +1,9 @@
-//! What must hold for any bytes whatever. Replay of the corpus and the fuzzer share it.
+//! Checks that must pass for any bytes. The replay of the corpus and the fuzzer use them.
 
 use crate::oracle;
 use bentpipe_wire::{Fault, Ipv4, Ipv6, Layout, Network, Options, Tcp, Udp, WireError, emit, parse};
 
-/// `Err` with a sentence unless the condition holds.
+/// Returns `Err` with a message unless the condition is true.
 macro_rules! ensure {
     ($condition:expr, $($text:tt)+) => {
         if !$condition {
@@ -12,7 +12,7 @@ macro_rules! ensure {
     };
 }
 
-/// Every check there is. The same bytes always give the same answer.
+/// Runs all checks. The result depends on the bytes only.
 pub(crate) fn all(bytes: &[u8]) -> Result<(), String> {
     for start in 0..bytes.len().min(64) {
         views(&bytes[start..])?;
@@ -48,7 +48,7 @@ fn views(bytes: &[u8]) -> Result<(), String> {
     options(bytes)
 }
 
-/// Options come in order, do not overlap, and a fault ends them.
+/// Options are in order and do not overlap, and a fault ends them.
 fn options(bytes: &[u8]) -> Result<(), String> {
     let (mut end, mut ended) = (0, false);
     for option in Options::new(bytes) {
@@ -69,7 +69,7 @@ fn options(bytes: &[u8]) -> Result<(), String> {
     Ok(())
 }
 
-/// The value, if there is one; a fault must lie in the bytes or at their end.
+/// Returns the value, if there is one. The offset of a fault must be in the bytes or at their end.
 fn inside<T>(result: Result<T, WireError>, bytes: &[u8]) -> Result<Option<T>, String> {
     match result {
         Ok(value) => Ok(Some(value)),
@@ -80,7 +80,7 @@ fn inside<T>(result: Result<T, WireError>, bytes: &[u8]) -> Result<Option<T>, St
     }
 }
 
-/// What we read is what others read, and writing it loses nothing that was read.
+/// The parsed values are those of etherparse, and writing them loses nothing.
 fn meaning(bytes: &[u8]) -> Result<(), String> {
     let segment = match parse(bytes) {
         Ok(segment) => segment,
@@ -88,8 +88,7 @@ fn meaning(bytes: &[u8]) -> Result<(), String> {
             if !oracle::is_tcp(bytes) {
                 return inside(Err::<(), _>(e), bytes).map(|_| ());
             }
-            // etherparse walks through authentication headers, and takes an IPv6 length of zero for "what
-            // there is"
+            // etherparse reads past authentication headers, and takes an IPv6 length of 0 for "all bytes"
             let zero_len = bytes[0] >> 4 == 6 && bytes[4..6] == [0, 0];
             let excused = zero_len || matches!(e.fault, Fault::OptionLength | Fault::Protocol(51));
             ensure!(excused, "we refuse ({e}) what etherparse reads");

@@ -20,7 +20,7 @@ pub(crate) fn load() -> Vec<(String, Vec<u8>)> {
     packets
 }
 
-/// Hex digits to bytes; blanks and `#` comments count for nothing. `None` for anything else.
+/// Converts hex digits to bytes; ignores blanks and `#` comments. `None` for anything else.
 pub(crate) fn parse_hex(text: &str) -> Option<Vec<u8>> {
     let code = text.lines().map(|l| l.split('#').next().unwrap_or_default());
     let digits: Vec<u8> =

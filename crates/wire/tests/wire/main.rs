@@ -1,7 +1,6 @@
 //! Tests of the header code from outside.
 //!
-//! The checks themselves were checked: each of these changes to the source was made, one at a time, and made
-//! at least the named test fail.
+//! Mutation tests: each of these changes to the source was made alone, and at least the named test failed.
 //!
 //! | change | caught by |
 //! |---|---|
@@ -12,13 +11,13 @@
 //!   `checksum::tests::the_example_of_rfc_1624` |
 //! | `checksum.rs`: no length in the pseudo-header | `round_trip::what_etherparse_writes_is_read` |
 //! | `options.rs`: length below two accepted | `options::tests::impossible_lengths_end_the_list` |
-//! | `options.rs`: goes on behind the end of the list | `options::tests::options_are_told_apart` |
-//! | `options.rs`: goes on behind a fault | `options::tests::impossible_lengths_end_the_list` |
+//! | `options.rs`: goes on after the end of the list | `options::tests::options_are_told_apart` |
+//! | `options.rs`: goes on after a fault | `options::tests::impossible_lengths_end_the_list` |
 //! | `segment.rs`: SACK blocks without padding | `round_trip::what_is_emitted_is_read_back` |
 //! | `segment.rs`: SACK length without kind and length | `round_trip::what_is_emitted_is_read_back` |
 //! | `segment.rs`: half a SACK block accepted | `replay::the_corpus_covers_what_its_names_say` |
 //! | `segment.rs`: window scale read without SYN | `round_trip::syn_only_options_count_on_a_syn_only` |
-//! | `segment.rs`: window scale padded behind, not before | `replay::we_lay_options_out_as_common_stacks_do`
+//! | `segment.rs`: window scale padded after, not before | `replay::we_lay_options_out_as_common_stacks_do`
 //!   |
 //! | `segment.rs`: SACK-permitted lost beside timestamps | `replay::we_lay_options_out_as_common_stacks_do` |
 //! | `segment.rs`: ECT(0) and ECT(1) exchanged | `round_trip::what_is_emitted_is_read_back` |

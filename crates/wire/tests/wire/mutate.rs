@@ -1,5 +1,5 @@
-//! Random packets that are nearly right: mutations that know where lengths and options stand, but not what
-//! the code under test does with them.
+//! Random packets that are nearly valid: the mutations know where lengths and options are, but not how the
+//! code under test uses them.
 
 /// A small generator (SplitMix64): the same seed gives the same packets on every machine.
 #[derive(Clone, Debug)]
@@ -17,7 +17,7 @@ impl Random {
         let z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
         z ^ (z >> 31)
     }
-    /// A number below `n`, or 0.
+    /// A number below `n`; 0 if `n` is 0.
     pub(crate) fn below(&mut self, n: usize) -> usize {
         (self.bits() % (n.max(1) as u64)) as usize
     }
@@ -25,7 +25,7 @@ impl Random {
     pub(crate) fn byte(&mut self) -> u8 {
         self.bits() as u8
     }
-    /// 32 random bits, often at the edges.
+    /// A random 32-bit number, often an edge case.
     #[allow(dead_code, reason = "the gateway's fuzzer uses it")]
     pub(crate) fn word(&mut self) -> u32 {
         match self.below(4) {
@@ -99,7 +99,7 @@ fn change_length(random: &mut Random, packet: &mut [u8]) {
     };
 }
 
-/// The head of one packet with the tail of another, cut where headers begin or anywhere.
+/// Joins the head of one packet and the tail of another, cut where headers begin or anywhere.
 fn splice(random: &mut Random, packet: &mut Vec<u8>, seeds: &[Vec<u8>]) {
     let other = pick(random, seeds);
     let cut = |random: &mut Random, p: &[u8]| match random.below(4) {
@@ -125,7 +125,7 @@ fn insert(random: &mut Random, packet: &mut Vec<u8>) {
     packet.splice(at..at, bytes);
 }
 
-/// Replaces the options by a random list, the data offset told.
+/// Replaces the options by a random list and updates the data offset.
 fn write_options(random: &mut Random, packet: &mut Vec<u8>) {
     let start = transport(packet) + 20;
     let Some(offset) = packet.get(start - 8).map(|b| usize::from(b >> 4) * 4) else { return };
@@ -156,7 +156,7 @@ fn lengthen(random: &mut Random, packet: &mut Vec<u8>) {
     packet.resize(packet.len() + more, byte);
 }
 
-/// Makes the network header state the length there is.
+/// Sets the length in the network header to the actual length.
 fn repair_length(packet: &mut [u8]) {
     let len = packet.len();
     let (at, stated) = match packet.first() {

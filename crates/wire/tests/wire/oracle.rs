@@ -1,9 +1,9 @@
-//! What etherparse says about the same bytes.
+//! Uses etherparse as the reference parser.
 
 use bentpipe_wire::{Ends, Segment};
 use etherparse::{NetSlice, SlicedPacket, TransportSlice};
 
-/// True when etherparse finds a whole TCP packet in the bytes.
+/// True if etherparse finds a whole TCP packet in the bytes.
 pub(crate) fn is_tcp(bytes: &[u8]) -> bool {
     SlicedPacket::from_ip(bytes)
         .is_ok_and(|p| !p.is_ip_payload_fragmented() && matches!(p.transport, Some(TransportSlice::Tcp(_))))

@@ -1,4 +1,4 @@
-//! The corpus, and a short fuzzing run with a fixed seed: what once was found stays found.
+//! Regression tests: the corpus, and a short fuzzing run with a fixed seed.
 
 use crate::check;
 use crate::corpus;
@@ -87,6 +87,6 @@ fn ten_thousand_mutations_pass_every_check() {
         check::all(&packet).unwrap_or_else(|e| panic!("mutation {i}: {e}\n{packet:02x?}"));
         read += usize::from(parse(&packet).is_ok());
     }
-    // mutations that are nearly all refused would test nothing but the first check
+    // if nearly all mutations were refused, only the first check would be tested
     assert!(read > 2_000, "only {read} of 10000 mutated packets can be read");
 }

@@ -1,4 +1,4 @@
-//! Values to bytes and back, with etherparse reading along.
+//! Converts values to bytes and back, and compares with etherparse.
 
 use crate::oracle;
 use bentpipe_base::{Dscp, Ecn, Flags, ProbeOption, SackList, Seq, TcpHeader, Timestamps};

@@ -1,5 +1,5 @@
-//! One random case: a gateway, conversations over a bad hop, and in some cases whatever else a network may
-//! bring. All of it follows from a number.
+//! One random case, determined by a number: a gateway, conversations over a bad hop, and in some cases
+//! forged or damaged packets.
 
 use crate::host::{Host, Kind, Out};
 use crate::mutate::{Random, mutate};
@@ -13,37 +13,35 @@ use std::collections::BTreeMap;
 const MS: u64 = 1_000_000;
 /// A conversation that takes longer is stuck: its own timeouts are at most 32 s apart.
 const LONGEST: u64 = 3_000_000 * MS;
-/// Events of a case at most; of one that is disturbed, and may never end, far fewer.
+/// Most events of a case; far fewer with hostile packets, since it may never end.
 const EVENTS: [u32; 2] = [200_000, 4000];
 
-/// Where something on its way arrives.
+/// Destination of a packet in transit.
 enum To {
-    /// At the gateway, from a side.
+    /// The gateway, with the side of arrival.
     Gateway(usize, Wire),
-    /// At a host: conversation, side.
+    /// A host: conversation, side.
     Host(usize, usize, Box<Seg>),
 }
 
-/// What a path does to packets.
+/// What a path does to packets; probabilities in 1/1000.
 #[derive(Clone, Copy, Debug)]
 struct Path {
     delay: u64,
-    /// Of a thousand.
     loss: usize,
     twice: usize,
     late: usize,
 }
 
-/// What a host was told of the other's window, in the order of leaving: what overtakes behind the gateway is
-/// not its fault.
+/// The window told to a host by the other, in order of departure from the gateway.
 #[derive(Clone, Copy, Debug, Default)]
 struct Told {
     scale: u8,
-    /// Right edge, and number and acknowledgment of the segment that told it (RFC 9293: SND.WL1, SND.WL2).
+    /// Right edge; sequence and acknowledgment number that set it (RFC 9293: SND.WL1, SND.WL2).
     edge: Option<(u32, u32, u32)>,
 }
 
-/// What became of it.
+/// Result of a case.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Tally {
     pub(crate) units: u64,
@@ -60,7 +58,7 @@ pub(crate) struct Case {
     on_the_way: BTreeMap<(u64, u64), To>,
     count: u64,
     paths: [Path; 2],
-    /// Of a thousand units, so many come with something else.
+    /// Hostile packets per thousand units.
     hostile: usize,
     seeds: Vec<Vec<u8>>,
     book: Book,
@@ -111,7 +109,7 @@ fn kind(random: &mut Random, v6: bool, most: usize) -> Kind {
 }
 
 impl Case {
-    /// The case of a number; it `tells` all that goes in and out.
+    /// The case with this number; with `tells` it prints all units in and out.
     pub(crate) fn new(number: u64, tells: bool) -> Result<Self, String> {
         let mut random = Random::new(number);
         let config = config(&mut random);
@@ -156,7 +154,7 @@ impl Case {
         })
     }
 
-    /// Runs it to its end.
+    /// Runs the case to its end.
     pub(crate) fn run(mut self) -> Result<Tally, String> {
         for i in 0..self.pairs.len() {
             let opener = self.random.below(2);
@@ -166,7 +164,7 @@ impl Case {
         let (mut events, most) = (0, EVENTS[usize::from(self.hostile > 0)]);
         while !self.is_done() && self.now < BEGIN + LONGEST && events < most {
             events += 1;
-            // what somebody forged may leave a host waiting for ever
+            // a forged packet may leave a host waiting for ever
             if !self.step()? {
                 break;
             }
@@ -175,7 +173,7 @@ impl Case {
         if self.hostile == 0 && finished < self.pairs.len() {
             return Err(format!("stuck after {} ms: {:?}", (self.now - BEGIN) / MS, self.pairs));
         }
-        // a planned stop: what is held leaves at once, what merely passes when it is its turn
+        // a normal stop: held packets leave at once, passing packets in their turn
         let sent = self.stage.release().map_err(|e| fault(&e))?;
         self.gateway_sent(sent)?;
         let sent = self.stage.advance(self.now + 600_000 * MS).map_err(|e| fault(&e))?;
@@ -192,7 +190,7 @@ impl Case {
         self.pairs.iter().flatten().all(Host::is_done)
     }
 
-    /// Does what comes next; false when nothing does.
+    /// Processes the next event; false if there is none.
     fn step(&mut self) -> Result<bool, String> {
         let arrival = self.on_the_way.first_key_value().map(|((at, _), _)| *at);
         let hosts = self.pairs.iter().flatten().filter_map(Host::deadline).min();
@@ -246,7 +244,7 @@ impl Case {
         self.on_the_way.insert((at, self.count), to);
     }
 
-    /// For who looks at a finding: what goes in and out, a line each.
+    /// Prints a unit in or out, for investigating a finding.
     fn tell(&self, what: &str, side: usize, wire: &Wire) {
         if !self.tells {
             return;
@@ -265,7 +263,7 @@ impl Case {
         }
     }
 
-    /// When it arrives over a path, if it does, and a second time.
+    /// Arrival times over a path: none if lost, two if duplicated.
     fn fate(&mut self, side: usize) -> Vec<u64> {
         let Path { delay, loss, twice, late } = self.paths[side];
         let mut times = Vec::new();
@@ -291,7 +289,7 @@ impl Case {
         for (side, wire) in sent {
             self.tell("out", side, &wire);
             for packet in self.book.check(side, &wire)? {
-                // who verifies checksums discards what came in damaged
+                // a receiver that verifies checksums discards damaged packets
                 let Ok(seg) = read(&packet) else { continue };
                 let is_for = |host: &Host| (host.own, host.other.1) == ((seg.to, seg.dport), seg.sport);
                 let Some(i) = self.pairs.iter().position(|pair| is_for(&pair[side])) else { continue };
@@ -304,7 +302,7 @@ impl Case {
         Ok(())
     }
 
-    /// What a host was told of a window stays true.
+    /// Checks that a window's right edge, once told to a host, never moves left.
     fn edge(&mut self, i: usize, side: usize, seg: &Seg) -> Result<(), String> {
         let (host, told) = (&self.pairs[i][side], &mut self.told[i][side]);
         if self.hostile > 0 {
@@ -331,7 +329,7 @@ impl Case {
         Ok(())
     }
 
-    /// Something beside what came: nearly the same, damaged, or a flood.
+    /// Adds a modified copy of a unit, a damaged one, or a flood.
     fn disturb(&mut self, side: usize, wire: &Wire) {
         self.tally.mutated += 1;
         let side = if self.random.below(4) == 0 { 1 - side } else { side };
@@ -363,7 +361,7 @@ impl Case {
         }
     }
 
-    /// Bytes of it changed, and in most cases made to look right again.
+    /// A copy with changed bytes, in most cases with correct checksums again.
     fn raw(&mut self, wire: &Wire) -> Wire {
         let packet = cut(wire).unwrap_or_default().into_iter().next().unwrap_or_default();
         if self.seeds.len() < 64 {
@@ -372,8 +370,7 @@ impl Case {
         let seeds = if self.random.below(2) == 0 { vec![packet] } else { self.seeds.clone() };
         let mut bytes = mutate(&mut self.random, &seeds);
         bytes.truncate(1500);
-        // a stranger's bytes are not what a host would say there: they pass with the checksum that shows it,
-        // or are said right
+        // forged payload must not differ from the stream: correct it, or leave a wrong checksum
         let is_right = seal(&mut bytes).is_ok() && read(&bytes).is_ok();
         if let Some(seg) = read(&bytes).ok().filter(|_| is_right) {
             let said = stream(seg.sport, seg.dport, seg.first(), seg.payload.len());
@@ -430,7 +427,7 @@ impl Case {
         }
     }
 
-    /// Many that want to open a connection and never go on.
+    /// Many SYNs that are never completed.
     fn flood(&mut self) {
         for i in 0..self.random.below(60) {
             let (side, port) = (self.random.below(2), 1 + self.random.below(65_000) as u16);

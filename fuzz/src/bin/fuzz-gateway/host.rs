@@ -1,5 +1,4 @@
-//! One end of a conversation: TCP as RFC 9293 has it, plain and strict. In a clean run it says what it does
-//! not take.
+//! One end of a conversation: a plain, strict TCP by RFC 9293. Reports errors of the other in a clean run.
 
 use crate::oracle::{Seg, before, flag, stream};
 use crate::packet::build;
@@ -8,24 +7,24 @@ use std::collections::BTreeMap;
 
 const MS: u64 = 1_000_000;
 const LEAST_RTO: u64 = 1000 * MS;
-/// Longest wait for a second segment before it acknowledges one.
+/// Delayed ACK timeout.
 const DELAYED: u64 = 40 * MS;
 
-/// What a host is like.
+/// Properties of a host.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Kind {
     pub(crate) v6: bool,
     pub(crate) stamps: bool,
     pub(crate) sack: bool,
     pub(crate) scale: Option<u8>,
-    /// Room to receive; its windows can say it whatever the scale is.
+    /// Receive buffer; its window fits into the field with any scale.
     pub(crate) room: u32,
-    /// Bytes that it says.
+    /// Bytes that it sends.
     pub(crate) says: u32,
-    /// Segments of a unit at most, and whether checksums are left to others.
+    /// Most segments per unit, and whether checksums are left to offload.
     pub(crate) burst: u32,
     pub(crate) partial: bool,
-    /// Acknowledges every second segment only.
+    /// Delayed ACKs: acknowledges every second segment.
     pub(crate) delays: bool,
 }
 
@@ -37,11 +36,11 @@ enum State {
     Open,
 }
 
-/// An end.
+/// One end of a conversation.
 #[derive(Clone, Debug)]
 pub(crate) struct Host {
     pub(crate) kind: Kind,
-    /// Last bytes of the addresses, and ports: own, the other's.
+    /// Last byte of the address, and port: own, and the other's.
     pub(crate) own: (u8, u16),
     pub(crate) other: (u8, u16),
     state: State,
@@ -50,7 +49,7 @@ pub(crate) struct Host {
     nxt: u32,
     top: u32,
     edge: u32,
-    /// Of the segment that told the window last: its number and acknowledgment.
+    /// Sequence and acknowledgment number of the segment that set the window last.
     told: Option<(u32, u32)>,
     mss: u32,
     cwnd: u32,
@@ -67,12 +66,12 @@ pub(crate) struct Host {
     ack_at: Option<u64>,
     rto_at: Option<u64>,
     backoff: u32,
-    /// The furthest that it has acknowledged.
+    /// Highest acknowledgment number it has sent.
     pub(crate) acked: u32,
     clean: bool,
 }
 
-/// Units to be sent.
+/// Units to send.
 pub(crate) type Out = Vec<Wire>;
 
 impl Host {
@@ -108,12 +107,12 @@ impl Host {
         }
     }
 
-    /// All was said and heard, and both ends know it.
+    /// True when all data was sent, received and acknowledged.
     pub(crate) const fn is_done(&self) -> bool {
         self.fin.is_some() && self.una == self.end().wrapping_add(1)
     }
 
-    /// Where its stream ends; its FIN stands there.
+    /// Sequence number after its data, which is that of its FIN.
     const fn end(&self) -> u32 {
         self.isn.wrapping_add(1).wrapping_add(self.kind.says)
     }
@@ -122,7 +121,7 @@ impl Host {
         [self.ack_at, self.rto_at].into_iter().flatten().min()
     }
 
-    /// Begins the conversation.
+    /// Opens the conversation.
     pub(crate) fn open(&mut self, now: u64) -> Out {
         self.state = State::Sent;
         self.syn(now, flag::SYN)
@@ -167,17 +166,17 @@ impl Host {
         vec![build(&self.segment(now, self.top, flag::ACK), 0, self.kind.partial)]
     }
 
-    /// How it reads windows after a SYN that offers `scale`.
+    /// Scale of the windows it receives after a SYN that offers `scale`.
     pub(crate) fn scale_of(&self, scale: Option<u8>) -> u8 {
         scale.filter(|_| self.kind.scale.is_some()).unwrap_or(0)
     }
 
-    /// True when `ack` leaves it nothing to say: then no window matters.
+    /// True if `ack` acknowledges all that it sends; then no window matters.
     pub(crate) const fn is_all(&self, ack: u32) -> bool {
         ack == self.end().wrapping_add(1)
     }
 
-    /// What it may send now.
+    /// Sends what is allowed now.
     pub(crate) fn pump(&mut self, now: u64) -> Out {
         let mut out = Vec::new();
         while self.state == State::Open {
@@ -201,7 +200,7 @@ impl Host {
         out
     }
 
-    /// A unit of `n` bytes, or of as many as fit beside its options.
+    /// A unit of `n` bytes, or of as many as fit with its options.
     fn data(&mut self, now: u64, n: u32, fin: bool) -> Wire {
         let mut seg = self.segment(now, self.nxt, flag::ACK);
         let largest = self.largest(&seg);
@@ -219,12 +218,12 @@ impl Host {
         build(&seg, largest as u16, self.kind.partial)
     }
 
-    /// Payload of a packet with these options.
+    /// Largest payload of a packet with the options of `seg`.
     fn largest(&self, seg: &Seg) -> u32 {
         self.mss - if seg.sack.is_empty() { 0 } else { 4 + 8 * seg.sack.len() as u32 }
     }
 
-    /// Its deadline has come.
+    /// Handles its expired timer.
     pub(crate) fn timer(&mut self, now: u64) -> Out {
         let mut out = Vec::new();
         if self.ack_at.is_some_and(|at| at <= now) {
@@ -242,7 +241,7 @@ impl Host {
                 (self.nxt, self.cwnd, self.dups) = (self.una, 2 * self.mss, 0);
                 out.extend(self.pump(now));
                 if self.nxt == self.una && before(self.nxt, self.end()) {
-                    // a closed window: a byte beyond it (RFC 9293, section 3.8.6.1)
+                    // a zero window: probe with one byte (RFC 9293, section 3.8.6.1)
                     out.push(self.data(now, 1, false));
                 }
             }
@@ -255,7 +254,7 @@ impl Host {
         Err(format!("{what}: {seg:?}\nat {self:?}"))
     }
 
-    /// A segment arrives. `acked` is how far the other end has acknowledged.
+    /// Handles a segment. `acked` is how far the other end has acknowledged.
     pub(crate) fn receive(&mut self, now: u64, seg: &Seg, acked: u32) -> Result<Out, String> {
         match self.state {
             State::Listen if seg.flags & 0x17 == flag::SYN => {
@@ -288,7 +287,7 @@ impl Host {
         self.told = Some((seg.seq, self.isn));
     }
 
-    /// RFC 9293, section 3.10.7.4, in its order; PAWS before (RFC 7323, section 5).
+    /// RFC 9293, section 3.10.7.4, in its order; PAWS first (RFC 7323, section 5).
     fn segment_arrives(&mut self, now: u64, seg: &Seg, acked: u32) -> Result<Out, String> {
         if let (true, Some((value, _)), false) = (self.stamps, seg.stamps, seg.has(flag::RST)) {
             if before(value, self.recent) {
@@ -377,7 +376,7 @@ impl Host {
         Ok(out)
     }
 
-    /// Takes what lies in the window; the rest is discarded, as old stacks do.
+    /// Accepts what lies in the window and discards the rest, as old stacks do.
     fn text(&mut self, seg: &Seg, limit: u32) -> Result<(), String> {
         let start = seg.seq;
         let whole = start.wrapping_add(seg.payload.len() as u32);
@@ -395,7 +394,7 @@ impl Host {
                 *right = end;
             }
         }
-        // numbers wrap, so the order of the map is not that of the stream
+        // sequence numbers wrap, so the order of the map is not that of the stream
         while let Some((left, right)) =
             self.beyond.iter().map(|(l, r)| (*l, *r)).find(|(l, _)| !before(self.next, *l))
         {

@@ -1,14 +1,15 @@
-//! Random conversations, and what a network may bring beside them, through the gateway's whole data path:
-//! what leaves must be what a strict receiver takes.
+//! Fuzzes the gateway's whole data path with random conversations and hostile packets: a strict receiver
+//! must accept everything that leaves.
 //!
 //! `cargo run --release --bin fuzz-gateway -- --seconds 60 [--seed N]`; a finding prints the number of its
 //! case, and `... -- --reproduce N` runs that alone. Exit status 1 means a finding.
 //!
-//! What left is cut and read by code of its own (`oracle.rs`). Of every unit that is not one that came in as
-//! it is: checksums hold, lengths fit, options can be told apart, each byte is the one that was sent at its
-//! place, nothing is acknowledged that the receiver had not. Where nobody interferes, hosts that go by RFC
-//! 9293 (`host.rs`) also see no right edge that moves left and no block or reset that nobody sent, and each
-//! conversation ends with all its bytes, however bad the hop. After a planned stop nothing is kept.
+//! Separate code (`oracle.rs`) segments and parses the output. Every unit that is not an unchanged input
+//! must have correct checksums, lengths and options, bytes equal to those sent at their place in the
+//! stream, and no acknowledgment that the receiver did not send. Without hostile packets, hosts by RFC 9293
+//! (`host.rs`) also check that no right edge moves left, that no SACK block or reset appears that nobody
+//! sent, and that each conversation completes with all its bytes, however bad the hop. After a normal stop
+//! the gateway keeps nothing.
 
 #![expect(clippy::print_stdout, clippy::print_stderr, reason = "a command-line tool talks to its user")]
 #![expect(clippy::disallowed_types, clippy::disallowed_methods, reason = "a driver: it ends by the clock")]
@@ -26,7 +27,7 @@ use std::process::ExitCode;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant, SystemTime};
 
-/// The case at hand, for the panic hook: a release build aborts, so nothing can be caught.
+/// The current case, for the panic hook: a release build aborts, so a panic cannot be caught.
 static CURRENT: AtomicU64 = AtomicU64::new(0);
 
 fn main() -> ExitCode {

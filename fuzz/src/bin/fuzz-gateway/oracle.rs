@@ -1,10 +1,10 @@
-//! What a strict receiver says to a packet, written without the code under test: RFC 791, RFC 8200, RFC 9293,
+//! Parses packets as a strict receiver, independently of the code under test: RFC 791, RFC 8200, RFC 9293,
 //! RFC 1071 by plain loops.
 
 use crate::stage::Wire;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Flags of TCP.
+/// TCP flags.
 pub(crate) mod flag {
     pub(crate) const FIN: u8 = 1;
     pub(crate) const SYN: u8 = 2;
@@ -15,15 +15,14 @@ pub(crate) mod flag {
     pub(crate) const CWR: u8 = 128;
 }
 
-/// How far behind something that was acknowledged an acknowledgment may be: more than any conversation here
-/// says.
+/// How far an acknowledgment may be behind a higher one: more than any conversation here sends.
 const BEHIND: u32 = 1 << 21;
 
-/// A segment as its receiver reads it.
+/// A segment as parsed by its receiver.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Seg {
     pub(crate) v6: bool,
-    /// The last bytes of its addresses: hosts are told apart by them.
+    /// The last byte of its source address, which identifies the host.
     pub(crate) from: u8,
     pub(crate) to: u8,
     pub(crate) sport: u16,
@@ -50,19 +49,18 @@ impl Seg {
         self.payload.len() as u32 + u32::from(self.has(flag::SYN)) + u32::from(self.has(flag::FIN))
     }
 
-    /// Where its first byte stands in the stream.
+    /// Sequence number of its first payload byte.
     pub(crate) fn first(&self) -> u32 {
         self.seq.wrapping_add(u32::from(self.has(flag::SYN)))
     }
 }
 
-/// True when `a` comes before `b`.
+/// True if `a` is before `b` in sequence space.
 pub(crate) const fn before(a: u32, b: u32) -> bool {
     a.wrapping_sub(b).cast_signed() < 0
 }
 
-/// What every sender here says at these places of the stream between these ports: so what a byte must be
-/// follows from where it stands.
+/// The payload at this place of the stream between these ports, by which any received byte is checked.
 pub(crate) fn stream(sport: u16, dport: u16, seq: u32, len: usize) -> Vec<u8> {
     let key = u64::from(sport) << 48 | u64::from(dport) << 32;
     let byte = |i: usize| {
@@ -73,7 +71,7 @@ pub(crate) fn stream(sport: u16, dport: u16, seq: u32, len: usize) -> Vec<u8> {
     (0..len).map(byte).collect()
 }
 
-/// RFC 1071, folded.
+/// RFC 1071 checksum, folded.
 pub(crate) fn sum(parts: &[&[u8]]) -> u16 {
     let mut sum = 0u64;
     for part in parts {
@@ -95,7 +93,7 @@ fn long(bytes: &[u8], at: usize) -> u32 {
     u32::from(word(bytes, at)) << 16 | u32::from(word(bytes, at + 2))
 }
 
-/// Where the TCP header begins.
+/// Offset of the TCP header.
 fn transport(bytes: &[u8]) -> Result<usize, String> {
     match bytes.first().map(|b| b >> 4) {
         Some(4) => {
@@ -117,13 +115,13 @@ fn transport(bytes: &[u8]) -> Result<usize, String> {
     }
 }
 
-/// Sum of the pseudo-header of TCP that begins at `at` and is `len` long.
+/// Checksum of the pseudo-header for a TCP segment of `len` bytes.
 fn pseudo(bytes: &[u8], len: usize) -> u16 {
     let addresses = if bytes[0] >> 4 == 4 { 12..20 } else { 8..40 };
     sum(&[&bytes[addresses], &(len as u32).to_be_bytes(), &[0, 6]])
 }
 
-/// Makes a packet's checksum right, whatever it was, and that of its IP header.
+/// Corrects the checksums of a packet and of its IP header.
 pub(crate) fn seal(bytes: &mut [u8]) -> Result<(), String> {
     let at = transport(bytes)?;
     if bytes.len() < at + 20 {
@@ -140,7 +138,7 @@ pub(crate) fn seal(bytes: &mut [u8]) -> Result<(), String> {
     Ok(())
 }
 
-/// Leaves the checksum to whoever sends it, as the kernel does.
+/// Leaves the checksum to offload, as the kernel does.
 pub(crate) fn unseal(bytes: &mut [u8]) -> Result<usize, String> {
     let at = transport(bytes)?;
     let check = pseudo(bytes, bytes.len() - at);
@@ -148,7 +146,7 @@ pub(crate) fn unseal(bytes: &mut [u8]) -> Result<usize, String> {
     Ok(at)
 }
 
-/// Reads a packet whose checksums must hold and whose lengths must fit.
+/// Parses a packet; its checksums must be correct and its lengths consistent.
 pub(crate) fn read(bytes: &[u8]) -> Result<Seg, String> {
     let at = transport(bytes)?;
     let is_v4 = bytes[0] >> 4 == 4;
@@ -209,7 +207,7 @@ fn options(mut rest: &[u8], seg: &mut Seg) -> Result<(), String> {
     Ok(())
 }
 
-/// The packets that a unit is on the wire, as the kernel cuts and completes it.
+/// Segments a unit into wire packets and completes their checksums, as the kernel does.
 pub(crate) fn cut(wire: &Wire) -> Result<Vec<Vec<u8>>, String> {
     let Wire { vnet, bytes } = wire;
     if vnet.flags & 1 == 0 {
@@ -262,14 +260,14 @@ pub(crate) fn cut(wire: &Wire) -> Result<Vec<Vec<u8>>, String> {
     Ok(pieces)
 }
 
-/// All that came in, as far as it tells what may come out.
+/// Record of all input, to check the output.
 #[derive(Debug, Default)]
 pub(crate) struct Book {
-    /// Whole units, by the side they came from.
+    /// Digests of whole units, by the side they came from.
     units: [BTreeSet<u64>; 2],
-    /// What was acknowledged between two ports, by the side it came from.
+    /// Acknowledgment numbers between two ports, by the side they came from.
     acks: [BTreeMap<(u16, u16), BTreeSet<u32>>; 2],
-    /// Units that were edited, and packets of them.
+    /// Number of edited units, and of their packets.
     pub(crate) edited: (u64, u64),
 }
 
@@ -283,7 +281,7 @@ fn digest(wire: &Wire) -> u64 {
 }
 
 impl Book {
-    /// A unit comes in.
+    /// Records a unit that comes in.
     pub(crate) fn note(&mut self, side: usize, wire: &Wire) {
         self.units[side].insert(digest(wire));
         for seg in cut(wire).into_iter().flatten().filter_map(|p| read(&p).ok()) {
@@ -293,8 +291,8 @@ impl Book {
         }
     }
 
-    /// A unit leaves from `side`: as it came, or one that a strict receiver takes. Returns the packets that
-    /// it is.
+    /// Checks a unit that leaves from `side`: unchanged, or as a strict receiver accepts. Returns its
+    /// packets.
     pub(crate) fn check(&mut self, side: usize, wire: &Wire) -> Result<Vec<Vec<u8>>, String> {
         if self.units[1 - side].contains(&digest(wire)) {
             return Ok(cut(wire).unwrap_or_default());
@@ -310,7 +308,7 @@ impl Book {
             if seg.has(flag::ACK) && !self.was_acknowledged(1 - side, &seg) {
                 return Err(format!("acknowledges what was not: {seg:?}"));
             }
-            // an option in a SYN that carries data makes it longer
+            // the gateway may add an option to a SYN with data
             if packet.len() > if seg.has(flag::SYN) { 1504 } else { 1500 } {
                 return Err(format!("a packet of {} bytes", packet.len()));
             }

@@ -1,4 +1,4 @@
-//! Units from segments: whole, with a checksum that is left to others, or a super-packet.
+//! Builds units from segments: complete, with checksum offload, or as a super-packet.
 
 use crate::oracle::{Seg, flag, seal, unseal};
 use crate::stage::Wire;
@@ -58,13 +58,13 @@ fn header(seg: &Seg, options: &[u8]) -> Vec<u8> {
     bytes
 }
 
-/// A unit of it: a super-packet when it is longer than `size`.
+/// Builds a unit; it is a super-packet if longer than `size`.
 pub(crate) fn build(seg: &Seg, size: u16, partial: bool) -> Wire {
     let options = options(seg);
     let mut bytes = header(seg, &options);
     let hdr_len = bytes.len() as u16;
     bytes.extend(&seg.payload);
-    // it can be sealed: it was just built
+    // cannot fail: the packet was just built
     let _ = seal(&mut bytes);
     let is_super = size > 0 && seg.payload.len() > usize::from(size);
     if !is_super && !partial {

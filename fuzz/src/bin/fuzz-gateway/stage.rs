@@ -1,4 +1,4 @@
-//! The data path between two ports of paper, under a time of its own.
+//! The data path between two simulated ports, with a simulated clock.
 
 use bentpipe_base::{Instant, NodeId, Size};
 use bentpipe_driver::{Core, LiveNetwork, Pacing, Unit};
@@ -13,21 +13,21 @@ use std::io::{self, IoSlice};
 use std::os::fd::{AsFd as _, BorrowedFd};
 use std::sync::{Arc, Mutex};
 
-/// The run begins here: later than any machine has been up, so that its clock never shows.
+/// Start time, later than any real uptime, so that the real clock has no effect.
 pub(crate) const BEGIN: u64 = 1 << 60;
 
-/// What a port reads or sends.
+/// A unit that a port reads or sends.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Wire {
     pub(crate) vnet: VnetHeader,
     pub(crate) bytes: Vec<u8>,
 }
 
-/// What is still to be read, and when it came; and what was sent.
+/// Units to read with their arrival times, and units sent.
 type Input = Arc<Mutex<VecDeque<(u64, Wire)>>>;
 type Output = Arc<Mutex<Vec<Wire>>>;
 
-/// A port of paper.
+/// A simulated port.
 #[derive(Debug)]
 struct Paper {
     fd: File,
@@ -62,14 +62,14 @@ impl PacketPort for Paper {
     }
 }
 
-/// A gateway that runs.
+/// A running gateway.
 pub(crate) struct Stage {
     core: Core,
     inputs: [Input; 2],
     outputs: [Output; 2],
 }
 
-/// What left, by the side it left from.
+/// Units that left, with their side.
 pub(crate) type Sent = Vec<(usize, Wire)>;
 
 impl Stage {
@@ -94,7 +94,7 @@ impl Stage {
         side(0).chain(side(1)).collect()
     }
 
-    /// A unit comes in at a side.
+    /// Feeds a unit to a side.
     pub(crate) fn feed(&mut self, side: usize, at: u64, wire: Wire) -> io::Result<Sent> {
         if let Ok(mut input) = self.inputs[side].lock() {
             input.push_back((at, wire));
@@ -105,26 +105,26 @@ impl Stage {
         Ok(self.take())
     }
 
-    /// Time passes.
+    /// Advances the time.
     pub(crate) fn advance(&mut self, until: u64) -> io::Result<Sent> {
         self.core.advance(Instant(until));
         self.core.deliver()?;
         Ok(self.take())
     }
 
-    /// When the gateway wants to be called.
+    /// The next time at which the gateway must be called.
     pub(crate) fn next_at(&mut self) -> Option<u64> {
         self.core.net.next_at().map(|at| at.0)
     }
 
-    /// A planned stop.
+    /// A normal stop.
     pub(crate) fn release(&mut self) -> io::Result<Sent> {
         self.core.net.with(Network::release);
         self.core.deliver()?;
         Ok(self.take())
     }
 
-    /// Nothing is kept: no packet, and no bytes of one.
+    /// True if the gateway keeps no packets or bytes.
     pub(crate) fn is_empty(&mut self) -> bool {
         let held = self.core.net.network.gateway(NodeId(0)).map_or(0, |gateway| gateway.report().held.0);
         held == 0 && self.core.net.store.borrow().is_empty()

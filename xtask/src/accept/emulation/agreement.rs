@@ -1,5 +1,5 @@
-//! Simulated and emulated agree: the same scenario in simulated time and with the kernel's TCP, side by side
-//! by `bentpipe compare`; rates and times, and what users of applications wait for.
+//! Checks that simulation and emulation with the kernel's TCP agree on the same scenario, by `bentpipe
+//! compare`: rates, times, and response times of applications.
 
 use crate::Outcome;
 use crate::accept::list::List;
@@ -9,13 +9,13 @@ use lab::{Rig, Who};
 use serde_json::Value;
 use std::time::Duration;
 
-/// Runs with seeds of their own where a mean or median is compared.
+/// Seeds where means or medians are compared.
 const SEEDS: u64 = 5;
-/// Largest difference of a single figure.
+/// Largest relative difference of a single figure.
 const LIMIT: f64 = 0.02;
-/// Length of the run over one window in full, and shorter, seconds.
+/// Duration of the run with one window, s: in full, and short.
 const WINDOW_S: (u64, u64) = (500, 120);
-/// What the names of the flows of a pattern begin with, and what is timed.
+/// Prefix of the flow names of each pattern, and what is timed.
 const PATTERNS: [(&str, &str); 5] = [
     ("page", "60 kB asked for again and again: answer"),
     ("typing", "a key 5 times a second: acknowledgment"),
@@ -47,7 +47,7 @@ fn figure(pair: Pair, limit: f64) -> (String, bool) {
     (format!("{a:.3} and {b:.3}: {:+.2} %", difference * 100.0), difference.abs() <= limit)
 }
 
-/// Means over seeds, and half the width of the interval of the difference.
+/// Means over seeds, and the half-width of the confidence interval of the difference.
 fn sharing(rig: &Rig) -> Outcome<(Pair, f64)> {
     let sets = ["tcp=cubic", "loss=1e-2", "duration=60 s"];
     let one = |seed: u64| {
@@ -60,7 +60,7 @@ fn sharing(rig: &Rig) -> Outcome<(Pair, f64)> {
     Ok((pair, mean(Pair::difference).half))
 }
 
-/// What users of applications wait for: medians over seeds, and the seed on which the two differ most.
+/// Response times of applications: medians over seeds, and the seed with the largest difference.
 pub(super) fn applications(setup: &Setup, list: &mut List) -> Outcome {
     let rig = setup.rig(Who::Ourselves)?;
     let patterns = PATTERNS.map(|(name, _)| name);
@@ -87,39 +87,37 @@ pub(super) fn applications(setup: &Setup, list: &mut List) -> Outcome {
     Ok(())
 }
 
-/// One figure of both sides.
+/// One figure from simulation and emulation.
 #[derive(Clone, Copy, Debug)]
 struct Pair {
-    /// In simulated time.
     simulated: f64,
-    /// With the kernel.
+    /// With the kernel's TCP.
     emulated: f64,
 }
 
 impl Pair {
-    /// Share by which the emulated one is larger.
+    /// Relative difference of the emulated figure.
     fn difference(&self) -> f64 {
         self.emulated / self.simulated - 1.0
     }
 }
 
-/// A figure of a report that is compared.
+/// A figure to compare.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Figure {
-    /// Goodput of all flows together, bit/s.
+    /// Total goodput of all flows, bit/s.
     Goodput,
-    /// When the first flow was finished, s.
+    /// Completion time of the first flow, s.
     Finished,
 }
 
-/// Runs both sides of `file` and takes a figure of each; `seconds` is how long the emulated side takes.
+/// Runs both sides of `file` and takes a figure of each; the emulated side takes `seconds`.
 fn compare(rig: &Rig, file: &str, sets: &[&str], figure: Figure, seconds: u64) -> Outcome<Pair> {
     let both = both(rig, file, sets, seconds)?;
     Ok(Pair { simulated: read(&both["simulated"], figure)?, emulated: read(&both["emulated"], figure)? })
 }
 
-/// Runs both sides of `file` and takes of each pattern, the names of whose flows begin with the given word,
-/// the median of what its user waits for, s.
+/// Runs both sides of `file`. Returns the median response time, s, for each prefix of flow names.
 fn medians(rig: &Rig, file: &str, sets: &[&str], patterns: &[&str], seconds: u64) -> Outcome<Vec<Pair>> {
     let both = both(rig, file, sets, seconds)?;
     if both["emulated"]["live"]["trusted"] != true {
@@ -138,8 +136,7 @@ fn medians(rig: &Rig, file: &str, sets: &[&str], patterns: &[&str], seconds: u64
     patterns.iter().map(pair).collect()
 }
 
-/// The median of the times that the flows of a pattern have: of an answer, of an acknowledgment, of a
-/// datagram's way, of a transfer.
+/// Median of a pattern's flows: response, acknowledgment, one-way delay of a datagram, or transfer.
 fn waited(report: &Value, pattern: &str) -> Option<f64> {
     let flows = report["flows"].as_array()?;
     let named = |f: &&Value| f["name"].as_str().is_some_and(|name| name.starts_with(pattern));

@@ -1,5 +1,4 @@
-//! The kernel's own CUBIC in a case of the validation page: measured again, and compared with what is
-//! recorded.
+//! Measures the kernel's own CUBIC in a validation case again, and compares with the recorded result.
 
 use crate::accept::list::List;
 use crate::accept::setup::Setup;
@@ -15,24 +14,23 @@ use std::time::Duration;
 /// The case.
 const FILE: &str = "scenarios/sharing.toml";
 const SETS: [&str; 3] = ["tcp=cubic", "loss=1e-2", "jitter=0 ms"];
-/// Length of a run, s.
+/// Duration of a run, s.
 const SECONDS: u64 = 500;
-/// Runs of the reference, and fewer; so many go at the same time, each with 10 Mbit/s.
+/// Runs in full, as in the reference, and in short; all run concurrently, each at 10 Mbit/s.
 const RUNS: (u64, u64) = (20, 4);
 const TOGETHER: u64 = 4;
-/// The row of the reference in [`TABLE`] begins so behind the kernel's release; behind this come the number
-/// of runs and what they gave.
+/// Start of this case's row in [`TABLE`], after the kernel release and before runs and results.
 const CASE: &str = "A,linux-cubic,20,1e-2,0,1000,1040,0.55,10000000,50,64,2,0,500";
 const TABLE: &str = "crates/validate/data/reference.csv";
 
-/// What the kernel's TCP made of the case's flows.
+/// Result of the kernel's TCP in this case.
 #[derive(Clone, Debug)]
 struct KernelRun {
-    /// Release of the kernel.
+    /// Kernel release.
     kernel: String,
-    /// Of all flows together, B/s.
+    /// Total goodput, B/s.
     goodput: f64,
-    /// Longest queue of the bottleneck, packets.
+    /// Peak queue of the bottleneck, packets.
     queue_peak: f64,
 }
 
@@ -49,7 +47,7 @@ pub(super) fn check(setup: &Setup, list: &mut List) -> Outcome {
     Ok(())
 }
 
-/// Runs the case with the kernel's TCP, once for each of `seeds`, all at the same time.
+/// Runs the case with the kernel's TCP, once for each of `seeds`, all concurrently.
 fn together(rig: &Rig, seeds: Range<u64>) -> Outcome<Vec<KernelRun>> {
     let start = |seed: u64| {
         let (name, seed) = (format!("kernel-{seed}"), seed.to_string());
@@ -88,7 +86,7 @@ fn figure(all: &[KernelRun]) -> (String, bool) {
     }
 }
 
-/// Mean and half-width of the reference, B/s.
+/// Mean and half-width of the recorded result, B/s.
 fn recorded(table: &str) -> Option<(f64, f64)> {
     let row = table.lines().find(|l| l.starts_with("linux") && l.contains(CASE))?;
     let mut cells = row.split_once(CASE)?.1.split(',').skip(2).map(|cell| cell.parse().ok());

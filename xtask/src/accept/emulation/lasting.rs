@@ -1,4 +1,4 @@
-//! Nothing is left behind, and a long run stays as it began.
+//! Checks that nothing is left behind and that a long run does not degrade.
 
 use crate::Outcome;
 use crate::accept::list::List;
@@ -6,13 +6,13 @@ use crate::accept::setup::Setup;
 use lab::cycles::{Cycles, killed, regular};
 use lab::{Who, rig, soak};
 
-/// Starts and stops in full, and fewer.
+/// Starts and stops: in full, and short.
 const CYCLES: (u32, u32) = (10_000, 200);
-/// Sessions that are killed.
+/// Number of sessions killed.
 const KILLS: u32 = 50;
-/// Length of the long run in full, and shorter, seconds.
+/// Duration of the long run, s: in full, and short.
 const SOAK_S: (u32, u32) = (3600, 120);
-/// Growth of memory that is none, kB.
+/// Memory growth that counts as none, kB.
 const FLAT_KB: i64 = 512;
 
 pub(super) fn check(setup: &Setup, list: &mut List) -> Outcome {

@@ -1,4 +1,4 @@
-//! Real programs over a live link. Everything is measured from outside, by programs that know nothing of us.
+//! Real programs over a live link, measured from outside by programs that do not know bentpipe.
 
 mod agreement;
 mod kernel;
@@ -26,7 +26,7 @@ pub(super) const PARTS: [Part; 10] = [
     ("style", style),
 ];
 
-/// The engine against the kernel's TCP with many bytes: in a release build the tests take 20 MB each way.
+/// The engine against the kernel's TCP: in a release build the tests transfer 20 MB each way.
 fn engine(_: &Setup, list: &mut List) -> Outcome {
     let test = [
         "test",
@@ -40,7 +40,7 @@ fn engine(_: &Setup, list: &mut List) -> Outcome {
     ];
     let (text, ok) = run_cargo(&test, &[]);
     let skipped = text.lines().find(|l| l.starts_with("SKIPPED "));
-    // the last: the program runs itself again as an ordinary user, which has a result of its own
+    // use the last result: the program also runs itself as an ordinary user, which prints its own result
     let mut results = text.lines().filter_map(|l| l.strip_prefix("test result: "));
     let figure = skipped.or(results.next_back()).unwrap_or("no test ran");
     let what = "the engine against the kernel's TCP, 20 MB each way";

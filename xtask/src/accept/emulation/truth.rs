@@ -1,4 +1,4 @@
-//! Delay, rate and loss are right.
+//! Checks delay, rate and loss of links.
 
 use crate::Outcome;
 use crate::accept::list::List;
@@ -9,9 +9,9 @@ use lab::{Rig, Who, change, delay};
 
 /// Rate of `geo-10m`.
 const GEO_BPS: f64 = 10e6;
-/// Both ways of it, and 84 bytes each way at its rate.
+/// RTT of `geo-10m`, including the serialisation of 84 bytes each way, ms.
 const GEO_MS: f64 = 550.0 + 2.0 * 84.0 * 8.0 / GEO_BPS * 1e3;
-/// Share of honest runs that lie outside an interval.
+/// Probability that a correct run lies outside its interval.
 const OUTSIDE: f64 = 0.05;
 /// Packets of a run that counts losses.
 const PACKETS: f64 = 1e5;
@@ -34,7 +34,7 @@ pub(super) fn check(setup: &Setup, list: &mut List) -> Outcome {
         let what = format!("lost of 1e5 packets of {ip_len} B, bit error rate 2e-6");
         list.judge(what, bits(&rig, ip_len), within);
     }
-    // a change of a running link: 20 of them, the worst
+    // the worst of 20 changes to a running link
     list.judge("`link set` takes effect within 10 ms", change::delays(&rig, 20), |ms| {
         let worst = ms.iter().copied().fold(0.0, f64::max);
         let figure = format!("median {:.1} ms, worst {worst:.1} of {}", lab::stats::median(&ms), ms.len());
@@ -45,7 +45,7 @@ pub(super) fn check(setup: &Setup, list: &mut List) -> Outcome {
 
 fn pings(rig: &Rig, list: &mut List, far: &str) {
     let who = if rig.is_ordinary() { ", ordinary user" } else { "" };
-    // IPv6 has 20 bytes more of header each way
+    // IPv6 has 20 more header bytes each way
     let expected = GEO_MS + if far.starts_with("-6") { 2.0 * 20.0 * 8.0 / GEO_BPS * 1e3 } else { 0.0 };
     let what = format!("ping {far} over geo-10m{who}: median within 0.2 ms, p99 within 1 ms");
     list.judge(what, delay::pings(rig, &["geo-10m"], far, 500, 40), |p| {
@@ -55,7 +55,7 @@ fn pings(rig: &Rig, list: &mut List, far: &str) {
     });
 }
 
-/// What was lost, with the interval that a probability allows.
+/// Loss count, with the interval for its probability.
 fn within((tally, p): (Tally, f64)) -> (String, bool) {
     let (low, high, inside) = tally.within(p, OUTSIDE);
     (format!("{} of {}, 95 % interval {low} to {high}", tally.lost, tally.sent), inside)

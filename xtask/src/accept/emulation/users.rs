@@ -1,4 +1,4 @@
-//! An ordinary user can do everything, and wrong input is refused.
+//! Checks that an ordinary user can do everything, and that wrong input is refused.
 
 use crate::Outcome;
 use crate::accept::list::List;

@@ -8,10 +8,10 @@ use lab::{Rig, Who};
 use serde_json::Value;
 use std::time::Duration;
 
-/// Row, window, keep-alive, goodput measured in bit/s.
+/// Row, window, keep-alive, measured goodput in bit/s.
 const ROWS: [(u32, &str, &str, f64); 3] =
     [(2, "64 KiB", "off", 0.12e6), (3, "512 KiB", "off", 0.8e6), (5, "64 KiB", "on", 0.5e6)];
-/// Goodput counts from here on: the start is chaotic.
+/// Start of the measured interval, s; the goodput before it varies too much.
 const FROM_S: u32 = 60;
 
 pub(super) fn check(setup: &Setup, list: &mut List) -> Outcome {
@@ -27,8 +27,7 @@ pub(super) fn check(setup: &Setup, list: &mut List) -> Outcome {
     Ok(())
 }
 
-/// What the kernel's TCP makes of the three rows, bit/s: they run at the same time, `seconds` long beside the
-/// start.
+/// Goodput of the kernel's TCP in the three rows, run concurrently for `seconds` after the start, bit/s.
 fn goodputs(rig: &Rig, seconds: u32) -> Outcome<Vec<f64>> {
     let original = include_str!("../../../../scenarios/winds.toml");
     let end = format!("\"{} s\"", FROM_S + seconds);

@@ -1,8 +1,8 @@
-//! Eight flows of mixed kinds and datagrams beside each other.
+//! Eight flows of mixed kinds and UDP datagrams on one hop.
 //!
-//! Old receivers get a sixth of a fair share without a gateway; what they gain, others had. So a flow is
-//! asked for 0.97 of what it had without, or of its fair share of the hop (max-min: what nobody else's demand
-//! leaves), whichever is less. Nobody is to pay for copies or repairs of another.
+//! Without a gateway, old receivers get a sixth of their fair share. What they gain, other flows lose. So
+//! each flow must reach 0.97 of its rate without the gateway or of its max-min fair share, whichever is
+//! less. No flow may lose capacity to copies or retransmissions of another.
 
 use super::run::Bed;
 use crate::Outcome;
@@ -10,7 +10,7 @@ use crate::accept::list::List;
 use lab::stats::Mean;
 use lab::with;
 
-/// Old and modern receivers, slow ones, all senders; and what each asks for at most, Mbit/s.
+/// Old, modern and slow receivers with all senders, and the maximum demand of each, Mbit/s.
 const FLOWS: [(&str, f64); 8] = [
     ("cc=cubic", MOST),
     ("cc=cubic,old", MOST),
@@ -21,7 +21,7 @@ const FLOWS: [(&str, f64); 8] = [
     ("cc=cubic,reader=1e6", 1.0),
     ("cc=cubic,app=1e6", 1.0),
 ];
-/// What the hop carries, Mbit/s of payload, and the datagrams among it.
+/// Goodput of the hop including the datagrams, Mbit/s.
 const MOST: f64 = 23.2;
 const UDP: f64 = 1.0;
 const LOSSES: [(&str, f64); 2] = [("0", 0.0), ("1e-3", 1e-3)];
@@ -38,7 +38,7 @@ pub(super) fn check(bed: &Bed, list: &mut List) -> Outcome {
         let demands: Vec<f64> = FLOWS.iter().map(|(_, most)| *most).chain([UDP]).collect();
         let fair = fair_shares(&demands, MOST);
         for (i, name) in FLOWS.iter().map(|(name, _)| *name).chain(["udp"]).enumerate() {
-            // datagrams that the hop loses are nobody's fault
+            // datagrams lost on the hop do not count
             let fair = if name == "udp" { fair[i] * (1.0 - 3.0 * p) } else { fair[i] };
             let shares = with(&pairs, |all| {
                 let share = |(with, without): &(Vec<f64>, Vec<f64>)| with[i] / without[i].min(fair).max(1e-3);
@@ -46,7 +46,7 @@ pub(super) fn check(bed: &Bed, list: &mut List) -> Outcome {
             });
             let what = format!("mixed, loss {loss}: {name}: >= {LEAST} of without or a fair share");
             list.judge(what, shares, |all| {
-                // a fault is what the interval shows, not the mean
+                // it fails only if the whole confidence interval is below
                 let Mean { value, half } = Mean::of(&all);
                 let high = if half.is_nan() { value } else { value + half };
                 (format!("{value:.3} +- {half:.3}"), high >= LEAST)
@@ -56,7 +56,7 @@ pub(super) fn check(bed: &Bed, list: &mut List) -> Outcome {
     Ok(())
 }
 
-/// Max-min: who asks for less than an equal part gets it, the others share the rest.
+/// Max-min fair shares: a demand below an equal share is met, the others share the rest.
 fn fair_shares(demands: &[f64], total: f64) -> Vec<f64> {
     let mut order: Vec<usize> = (0..demands.len()).collect();
     order.sort_by(|a, b| demands[*a].total_cmp(&demands[*b]));
@@ -68,7 +68,7 @@ fn fair_shares(demands: &[f64], total: f64) -> Vec<f64> {
     shares
 }
 
-/// Mbit/s of each flow, and of the datagrams that arrived.
+/// Mbit/s of each flow, and of the received datagrams.
 fn rates(bed: &Bed, words: &str, seed: u64) -> Outcome<Vec<f64>> {
     let run = bed.run(words, seed)?;
     let flow = |i| run.figure(&format!("/flows/{i}/goodput_mbps"));

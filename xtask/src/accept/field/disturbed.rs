@@ -1,23 +1,22 @@
-//! A hop that is disturbed, once or all the time.
+//! A hop with single or permanent disturbances.
 
 use super::run::{Bed, Run};
 use crate::Outcome;
 use crate::accept::list::{Asked, List, Unit};
 use lab::with;
 
-/// When something happens, s; there is time to recover between them.
+/// Times of the disturbances, s, with time to recover in between.
 const AT: [usize; 3] = [40, 70, 100];
-/// What happens, ms.
+/// Their lengths, ms.
 const LENGTHS: [usize; 3] = [50, 100, 500];
-/// Within so many seconds it is over, and then the mean of as many is at least this share of the same time
-/// before.
+/// Time to recover, s. The mean over the same time after that must be at least [`BACK`] of the mean before.
 const WITHIN: usize = 10;
 const BACK: f64 = 0.9;
-/// Of the same without the disturbance, or of a bound.
+/// Required share of the rate without the disturbance.
 const KEPT: f64 = 0.95;
-/// Of what a window in each frame, or the hop, allows.
+/// Required share of the bound: one window in each frame, or the rate of the hop.
 const FRAMED: f64 = 0.9;
-/// What an old receiver gets at most, Mbit/s, and the bits of its window.
+/// Highest goodput of an old receiver, Mbit/s, and its window, bits.
 const LINK: f64 = 23.2;
 const WINDOW: f64 = 65_535.0 * 8.0;
 

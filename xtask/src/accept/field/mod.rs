@@ -1,6 +1,6 @@
-//! The gateway in a bed that was not made for it (`crates/field`): another emulator, kernel hosts, captures
-//! matched packet by packet. `docs/src/field.md` describes bed and metrics. Without `--long` fewer seeds are
-//! run.
+//! The gateway in an independent test bed (`crates/field`): another emulator, kernel hosts, captures
+//! matched packet by packet. `docs/src/field.md` describes bed and metrics. Without `--long` it runs fewer
+//! seeds.
 
 mod beside;
 mod disturbed;
@@ -31,7 +31,7 @@ pub(super) const PARTS: [Part; 11] = [
     ("tests", tests),
 ];
 
-/// What measures is itself tested.
+/// Tests of the test bed itself.
 fn tests(_: &Setup, list: &mut List) -> Outcome {
     let run = Tests::of(&["--package", "bentpipe-field"], &[])?;
     let count = run.count(|t| t.program.starts_with("bentpipe_field"));

@@ -1,31 +1,29 @@
-//! Modern receivers over a lossy hop: order and repairs, goodput and the sender's peace; and how long a
-//! transfer takes from the start.
+//! Modern receivers over a lossy hop: packet order, repairs, goodput, retransmissions, transfer times.
 
 use super::run::{Bed, Run, Runs, each, repeats, values};
 use crate::Outcome;
 use crate::accept::list::List;
 use lab::stats::median;
 
-/// Probabilities of loss, and the least goodput from second 40 to 100, Mbit/s.
+/// Loss probabilities, and the required goodput from 40 to 100 s, Mbit/s.
 const LOSSES: [(&str, f64); 3] = [("1e-4", 22.09), ("1e-3", 22.07), ("1e-2", 21.87)];
 pub(super) const SEEDS: u64 = 5;
-/// Share of first repairs within 50 ms, and the longest of them, s.
+/// Required share of first repairs within 50 ms, and their longest wait, s.
 const PROMPT: f64 = 0.999;
 const LONGEST_S: f64 = 0.2;
 const SOON_S: f64 = 0.05;
-/// Share of the losses of which the sender may hear, at least so many segments, and the longest spell.
+/// Share of the losses that the sender may retransmit, at least so many segments; and the longest burst.
 const HEARD: (f64, f64) = (0.01, 3.0);
 const SPELL: f64 = 50.0;
-/// Of what a sender with small buffers can get.
+/// Required share of the bound for a sender with a small buffer.
 const OF_ITS_BOUND: f64 = 0.95;
-/// The round trip of the hop, and a longer one over which its buffer alone limits a sender, s.
+/// RTT of the hop, and a longer RTT at which only its buffer limits a sender, s.
 const TRIP_S: f64 = 1.0;
 const LONG_TRIP_S: f64 = 3.0;
 /// Payload of a packet, bits.
 const PACKET: f64 = 1460.0 * 8.0;
 
-/// Transfers of 20 000 000 B from the start: probabilities of loss, and the longest median, s; and their
-/// seeds.
+/// Transfers of 20 000 000 B: loss probabilities with the limit of the median time, s; and seeds.
 const STARTS: [(&str, f64); 3] = [("0", 14.6), ("1e-3", 16.5), ("1e-2", 21.0)];
 const START_SEEDS: u64 = 10;
 
@@ -55,9 +53,9 @@ pub(super) fn check(bed: &Bed, list: &mut List) -> Outcome {
     Ok(())
 }
 
-/// What a sender gets, Mbit/s, that may have `window` Mbit unacknowledged, over a hop that loses a share `loss` of
-/// its packets, when nothing is acknowledged that has not arrived in order. With l losses in a round trip, a byte
-/// waits behind the latest hole for 1 - (1 - exp(-l)) / l of a round trip in the mean, as each hole is filled a
+/// Goodput, Mbit/s, of a sender with at most `window` Mbit unacknowledged, over a hop with loss ratio
+/// `loss`, if only data that arrived in order is acknowledged. With l losses per round trip, a byte waits
+/// behind the latest hole for 1 - (1 - exp(-l)) / l of a round trip on average, since each hole is filled a
 /// round trip after it was made.
 fn windowed(window: f64, loss: f64) -> f64 {
     (0..100).fold(window / TRIP_S, |rate, _| {
@@ -67,7 +65,7 @@ fn windowed(window: f64, loss: f64) -> f64 {
     })
 }
 
-/// From the first data segment to the last byte that the receiver acknowledged.
+/// Time from the first data segment to the acknowledgment of the last byte.
 pub(super) fn start(bed: &Bed, list: &mut List) -> Outcome {
     for (loss, most) in STARTS {
         let runs = bed.runs(&format!("--loss {loss} --bytes 20000000 --seconds 120"), START_SEEDS);
@@ -80,7 +78,7 @@ pub(super) fn start(bed: &Bed, list: &mut List) -> Outcome {
     Ok(())
 }
 
-/// Order and repairs, for any receiver with SACK.
+/// Packet order and repairs, for any receiver with SACK.
 pub(super) fn order_and_repairs(list: &mut List, name: &str, runs: &Runs) {
     let late = each(runs, |r| r.figure("/flows/0/out_of_order"));
     list.judge(format!("{name}: first transmissions out of order"), late, |all| {
@@ -109,7 +107,7 @@ pub(super) fn order_and_repairs(list: &mut List, name: &str, runs: &Runs) {
     });
 }
 
-/// The largest of those that there are, at least `from`, and their number.
+/// The largest of the values that exist, at least `from`, and their number.
 fn longest(all: &[Option<f64>], from: f64) -> (f64, usize) {
     (all.iter().flatten().fold(from, |most, s| most.max(*s)), all.iter().flatten().count())
 }
@@ -146,7 +144,7 @@ fn peace(list: &mut List, name: &str, runs: &Runs) {
 mod tests {
     use super::*;
 
-    /// By hand: 1000 packets in a round trip, one of them lost: a byte waits 1 - (1 - 1/e) = 0.3679 of it.
+    /// By hand: with 1000 packets per RTT and one lost, a byte waits 1 - (1 - 1/e) = 0.3679 of an RTT.
     #[test]
     fn a_small_buffer_waits_behind_holes() {
         assert!((windowed(11.68 * 1.3679, 1e-3) - 11.68).abs() < 0.01);

@@ -1,4 +1,4 @@
-//! Receivers of 65 535 B without scaling and timestamps.
+//! Receivers with a 65 535 B window, without window scaling and timestamps.
 
 use super::modern::{SEEDS, order_and_repairs};
 use super::run::{Bed, Run, each, repeats, values};
@@ -7,10 +7,10 @@ use crate::accept::list::List;
 use lab::stats::{Mean, median};
 
 const LOSSES: [&str; 3] = ["1e-4", "1e-3", "1e-2"];
-/// Of the bound by the losses that there were: the mean of all runs, and each.
+/// Required share of the bound for the given losses: for the mean of all runs, and for each.
 const MEAN: f64 = 0.9;
 const EACH: f64 = 0.75;
-/// Over a hop that loses nothing, Mbit/s.
+/// Required goodput without losses, Mbit/s.
 const CLEAN: f64 = 23.0;
 
 pub(super) fn check(bed: &Bed, list: &mut List) -> Outcome {

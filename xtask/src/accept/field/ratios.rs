@@ -1,4 +1,4 @@
-//! Never worse than without: the matrix, transfers, and which senders are passed.
+//! Never worse than without a gateway: the matrix, transfers, and which senders are passed unaccelerated.
 
 use super::run::Bed;
 use crate::accept::list::List;
@@ -6,14 +6,14 @@ use crate::item::{Item, Verdict};
 use crate::{Outcome, metadata};
 use std::fs;
 
-/// Cells that are run live, drawn by this seed.
+/// Number of cells run live, and the seed that chooses them.
 const LIVE: (&str, &str) = ("48", "13");
-/// Cells of the short list.
+/// The same for the short list.
 const FEW: [&str; 2] = ["96", "3"];
-/// Of a hundred senders that cannot gain, so many are to be passed.
+/// How many of a hundred senders that cannot gain must be passed unaccelerated.
 const RECOGNISED: u32 = 99;
 
-/// The cells, and a page with a picture.
+/// The matrix, and a page with a picture.
 pub(super) fn matrix(bed: &Bed, list: &mut List) -> Outcome {
     let folder = metadata::root().join("target/field");
     fs::create_dir_all(&folder).map_err(|e| format!("{}: {e}", folder.display()))?;
@@ -38,7 +38,7 @@ pub(super) fn matrix(bed: &Bed, list: &mut List) -> Outcome {
     Ok(())
 }
 
-/// 10 kB, 100 kB and 1 MB, by 30 seeds.
+/// Transfers of 10 kB, 100 kB and 1 MB, with 30 seeds.
 pub(super) fn transfers(bed: &Bed, list: &mut List) -> Outcome {
     for bytes in ["10000", "100000", "1000000"] {
         let cells =
@@ -49,7 +49,7 @@ pub(super) fn transfers(bed: &Bed, list: &mut List) -> Outcome {
     Ok(())
 }
 
-/// The first line of what the program prints, and the cells that are worse.
+/// The first line of the program's output, and the cells that are worse.
 fn worst(list: &mut List, how: &str, text: &Outcome<String>) {
     let (what, worse) = match text {
         Ok(text) => {
@@ -67,9 +67,9 @@ fn worst(list: &mut List, how: &str, text: &Outcome<String>) {
     }
 }
 
-/// Who is passed.
+/// Checks which senders are passed unaccelerated.
 pub(super) fn senders(bed: &Bed, list: &mut List) -> Outcome {
-    // fifteen kinds that are not to be, and two that are
+    // fifteen kinds that must not be passed, and two that must
     let text = bed.text(&["recognise", "--runs", "100"]);
     let counts = text.map(|text| text.lines().filter_map(count).collect::<Vec<_>>());
     list.judge("BBR is recognised within 20 round trips, nobody else", counts, |all| {
@@ -82,7 +82,7 @@ pub(super) fn senders(bed: &Bed, list: &mut List) -> Outcome {
     Ok(())
 }
 
-/// `bbr bulk: 99 of 100 passed`.
+/// Parses `bbr bulk: 99 of 100 passed`.
 fn count(line: &str) -> Option<(String, u32, u32)> {
     let (who, counts) = line.split_once(": ")?;
     let words: Vec<&str> = counts.split_whitespace().collect();

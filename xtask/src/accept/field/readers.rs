@@ -1,5 +1,5 @@
-//! Receivers of 65 535 B whose program reads slowly, in turns, or stops: all simulated, and live; without
-//! `--long` one live case of each kind.
+//! Receivers with a 65 535 B window whose program reads slowly, at alternating rates, or with stops. All
+//! are simulated and run live; without `--long` only one live case of each kind.
 
 use super::run::Bed;
 use crate::Outcome;
@@ -7,10 +7,10 @@ use crate::accept::list::List;
 use crate::item::{Item, Verdict};
 
 const A_FEW: [&str; 3] = ["12 Mbit/s", "24/2 Mbit/s every 5 s", "stops of 0.5 s"];
-/// Cases that there are.
+/// Number of cases.
 const CASES: usize = 26;
 
-/// Kinds of connections whose captures before and after the gateway are compared.
+/// Number of connection kinds whose captures before and after the gateway are compared.
 const KINDS: usize = 6;
 
 pub(super) fn check(bed: &Bed, list: &mut List) -> Outcome {
@@ -25,13 +25,13 @@ pub(super) fn check(bed: &Bed, list: &mut List) -> Outcome {
     Ok(())
 }
 
-/// What the gateway must not change.
+/// Checks what the gateway must not change.
 pub(super) fn untouched(bed: &Bed, list: &mut List) -> Outcome {
     lines(list, "before and after the gateway", &bed.text(&["untouched"])?, KINDS);
     Ok(())
 }
 
-/// The lines that the program prints: what, figures, verdict.
+/// Parses the program's output lines: case, figures, verdict.
 fn lines(list: &mut List, how: &str, text: &str, expected: usize) {
     text.lines().for_each(|line| list.item(&item(how, line)));
     let n = text.lines().count();

@@ -1,4 +1,4 @@
-//! Runs of the bed: `field` as a program, and its figures.
+//! Runs the program `field` and reads its figures.
 
 use crate::accept::setup::Setup;
 use crate::{Outcome, bench};
@@ -7,22 +7,21 @@ use serde_json::Value;
 use std::path::PathBuf;
 use std::process::Command;
 
-/// A run in which the receiver was off the processor for long is repeated so often.
+/// How often a run is repeated if the machine stalled the receiver.
 const AGAIN: usize = 3;
 
-/// The bed's program and the gateway's.
+/// The programs of the bed and of the gateway.
 pub(super) struct Bed {
     field: PathBuf,
     bentpipe: PathBuf,
-    /// All seeds.
+    /// Run all seeds.
     pub(super) long: bool,
 }
 
 /// One run.
 pub(super) struct Run {
-    /// All figures.
     pub(super) figures: Value,
-    /// Runs before it in which the machine stood still: when, s.
+    /// When earlier attempts were stalled, s.
     pub(super) repeated: Vec<String>,
 }
 
@@ -32,16 +31,16 @@ impl Bed {
         Ok(Self { field: bench::build("field")?, bentpipe, long: setup.long })
     }
 
-    /// The seeds of a cell that has `all`.
+    /// The seeds of a cell with `all` seeds.
     pub(super) fn seeds(&self, all: u64) -> std::ops::RangeInclusive<u64> {
         1..=if self.long { all } else { all.div_ceil(5) }
     }
 
-    /// Runs `field WORDS` with the gateway, or without where `words` say so; what it prints.
+    /// Runs `field WORDS`, with the gateway unless `words` exclude it; returns its output.
     pub(super) fn text(&self, words: &[&str]) -> Outcome<String> {
         let mut command = Command::new(&self.field);
         command.args(words);
-        // the word for no gateway must not stand beside the program's path
+        // `--no-gateway` excludes the option for the gateway's program
         if !words.contains(&"--no-gateway") {
             command.arg("--bin").arg(&self.bentpipe);
         }
@@ -52,12 +51,12 @@ impl Bed {
         Err(format!("field {}: {}", words.join(" "), String::from_utf8_lossy(&done.stderr).trim()))
     }
 
-    /// The runs of a cell that has so many seeds.
+    /// The runs of a cell with `seeds` seeds.
     pub(super) fn runs(&self, words: &str, seeds: u64) -> Runs {
         self.seeds(seeds).map(|seed| self.run(words, seed)).collect()
     }
 
-    /// One run of the bed; again when the machine stood still.
+    /// One run of the bed; repeated if the machine stalled.
     pub(super) fn run(&self, words: &str, seed: u64) -> Outcome<Run> {
         let seed = seed.to_string();
         let mut all: Vec<&str> = words.split_whitespace().collect();
@@ -67,7 +66,7 @@ impl Bed {
             let text = self.text(&all)?;
             let figures: Value = serde_json::from_str(&text).map_err(|e| format!("field: {e}: {text}"))?;
             let still = figures["watchdog"]["over_15_ms_at"].as_array().map_or(0, Vec::len);
-            // of many programs on few processors some always wait
+            // with many programs on few processors some always wait, so only runs with old receivers repeat
             if still == 0 || repeated.len() == AGAIN || !words.contains("--old") {
                 return Ok(Run { figures, repeated });
             }
@@ -76,10 +75,9 @@ impl Bed {
     }
 }
 
-/// The runs of a cell.
 pub(super) type Runs = Outcome<Vec<Run>>;
 
-/// A figure of each run of a cell.
+/// A figure from each run of a cell.
 pub(super) fn each<T>(runs: &Runs, of: impl Fn(&Run) -> Outcome<T>) -> Outcome<Vec<T>> {
     with(runs, |runs| runs.iter().map(of).collect())
 }
@@ -90,7 +88,7 @@ impl Run {
         self.figure("/flows/0/goodput_mbps")
     }
 
-    /// A figure by its path; an absent one is a fault.
+    /// A figure by its path; an error if absent.
     pub(super) fn figure(&self, path: &str) -> Outcome<f64> {
         let value = self.figures.pointer(path).and_then(Value::as_f64);
         value.ok_or_else(|| {
@@ -99,12 +97,12 @@ impl Run {
         })
     }
 
-    /// A figure that is null where nothing was measured.
+    /// A figure that may be null.
     pub(super) fn perhaps(&self, path: &str) -> Option<f64> {
         self.figures.pointer(path).and_then(Value::as_f64)
     }
 
-    /// The mean of goodput from one second to another, Mbit/s.
+    /// Mean goodput between two times in seconds, Mbit/s.
     pub(super) fn goodput(&self, from: usize, to: usize) -> Outcome<f64> {
         let all = self.figures.pointer("/flows/0/goodput_1s_mbps").and_then(Value::as_array);
         let values: Vec<f64> =
@@ -116,12 +114,12 @@ impl Run {
     }
 }
 
-/// Values with their digits, for a line.
+/// Formats values with `digits` decimals.
 pub(super) fn values(all: &[f64], digits: usize) -> String {
     all.iter().map(|v| format!("{v:.digits$}")).collect::<Vec<_>>().join(" ")
 }
 
-/// What is said of runs that were repeated.
+/// Describes the repeated runs.
 pub(super) fn repeats(runs: &Runs) -> String {
     let all: Vec<&str> = runs.iter().flatten().flat_map(|r| &r.repeated).map(String::as_str).collect();
     if all.is_empty() { String::new() } else { format!(" (repeated: {})", all.join(", ")) }

@@ -1,4 +1,4 @@
-//! What the gateway costs, beside the kernel's own forwarding and a loop that only copies.
+//! Cost of the gateway compared with kernel forwarding and with a loop that only copies packets.
 
 use super::lag;
 use crate::accept::list::List;
@@ -10,22 +10,20 @@ use lab::stats::{median, quantile};
 use lab::{Rig, Who};
 use std::time::Duration;
 
-/// Rounds, and seconds of each run: in full, and shorter.
+/// Rounds, and seconds of each run: in full, and short.
 const ROUNDS: ((u32, u32), (u32, u32)) = ((7, 10), (5, 3));
-/// What a user-space proxy that is widely used (PEPsal) reaches, as a share of the kernel's forwarding, and
-/// how many times as much it must be.
+/// Throughput of PEPsal, a user-space proxy, over that of kernel forwarding; and the required multiple.
 const PEPSAL: f64 = 0.31;
 const TIMES_PEPSAL: f64 = 1.5;
-/// Of a loop that only copies.
+/// Required share of the throughput of a loop that only copies packets.
 const OF_BARE: f64 = 0.92;
-/// Connections, and the share of the kernel's forwarding that is asked of those that pass and those that are
-/// accelerated.
+/// Connections, and the required share of kernel forwarding for passed and for accelerated ones.
 const SHARES: [(u32, f64, f64); 2] = [(1, 0.60, 0.50), (8, 0.80, 0.70)];
-/// Probes of a run, what flows beside them, and rounds when time is short.
+/// Probes in a run, the load during it, and rounds if time is short.
 const PROBES: u32 = 2000;
 const LOAD_BPS: u64 = 1_000_000_000;
 const LAG_ROUNDS: u32 = 3;
-/// Least fairness of very many connections.
+/// Required fairness with very many connections.
 const FAIR: f64 = 0.95;
 
 pub(super) fn check(setup: &Setup, list: &mut List) -> Outcome {
@@ -64,7 +62,7 @@ pub(super) fn check(setup: &Setup, list: &mut List) -> Outcome {
     Ok(())
 }
 
-/// Figures of carriers: measured by turns, so that what changes on the machine changes for all.
+/// Figures of carriers, measured alternately so that changes of the machine affect all.
 struct Rounds(Vec<(Carrier, Vec<Vec<f64>>)>);
 
 impl Rounds {
@@ -82,14 +80,14 @@ impl Rounds {
         Ok(Self(all))
     }
 
-    /// The median of what `of` makes of the figures number `i` of two carriers in the same round.
+    /// The median over the rounds of `of`, applied to figure `i` of two carriers.
     fn compare(&self, one: Carrier, other: Carrier, i: usize, of: fn(f64, f64) -> f64) -> f64 {
         let figures = |carrier| self.0.iter().find(|(c, _)| *c == carrier).map_or(&[][..], |(_, f)| f);
         median(&figures(one).iter().zip(figures(other)).map(|(a, b)| of(a[i], b[i])).collect::<Vec<_>>())
     }
 }
 
-/// What passing and accelerating add to these quantiles of the kernel's times.
+/// Delay added to the kernel's by passing and by accelerating, at these quantiles.
 fn added(
     setup: &Setup,
     kind: Kind,
@@ -142,18 +140,18 @@ fn throughput(
     }
 }
 
-/// A million connections that sleep, by the test of their table.
+/// Memory of a million idle connections, by the test of their table.
 fn idle(list: &mut List) {
     let test = ["test", "--package", "bentpipe-gateway", "--test", "table_memory", "--", "--nocapture"];
     let (text, ok) = run_cargo(&test, &[]);
-    // it may stand behind the test's name
+    // the figure may follow the test's name
     let figure = text.lines().find_map(|line| Some(line.split_once("per connection: ")?.1));
     let verdict = Verdict::of(ok && figure.is_some());
     let what = "at most 768 B per idle connection, 1 000 000 of them";
     list.item(&Item::new(what, figure.unwrap_or("no test ran"), verdict));
 }
 
-/// Jain's index of very many connections, and their goodput together in bit/s.
+/// Jain's index of very many connections, and their total goodput, bit/s.
 fn many(rig: &Rig) -> Outcome<(f64, f64)> {
     let scenario = metadata::root().join("bench/gateway-many.toml").display().to_string();
     let text = rig.output(&["sim", &scenario, "--json"], Duration::from_secs(600))?;
@@ -169,7 +167,7 @@ mod unit {
     #[test]
     fn rounds_are_compared_round_by_round() {
         let passing = Carrier::Passing(Kind::Routed);
-        // a machine that gets slower from round to round
+        // the machine gets slower from round to round
         let all = |figures: [f64; 3]| figures.map(|f| vec![f]).to_vec();
         let rounds = Rounds(vec![(Carrier::Kernel, all([10.0, 5.0, 1.0])), (passing, all([6.0, 3.5, 0.5]))]);
         assert!((rounds.compare(passing, Carrier::Kernel, 0, |a, b| a / b) - 0.6).abs() < 1e-12);

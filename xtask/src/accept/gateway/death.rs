@@ -1,4 +1,4 @@
-//! The gateway is killed, started again, stopped as planned.
+//! The gateway is killed, restarted, or stopped normally.
 
 use super::routed::Routed;
 use super::transfer::{Course, Fate, Outcomes, Trial, run};
@@ -11,19 +11,19 @@ use std::fmt::Write as _;
 use std::path::Path;
 use std::thread;
 
-/// Of the long transfers: table 2 of TCP-SuperCharger.
+/// Rate of the long transfers: table 2 of TCP-SuperCharger.
 const RATE: &str = "24 Mbit/s";
 /// Goodput at this rate.
 const FULL_BPS: f64 = 23.25e6;
 const LONG: u64 = 60_000_000;
-/// When something happens: the link is full since some seconds.
+/// When the gateway is killed or stopped, s: the link has been full for some seconds.
 const AT: f64 = 15.0;
 const RTT: f64 = 1.0;
-/// What is on the way, once more.
+/// Queue of the hop: one BDP.
 const BUFFER: &str = "3 MB";
-/// Short transfers, their size, the rate they share, and when something happens.
+/// Short transfers: their number, size, common rate, and when the gateway is killed, s.
 const SHORT: (u32, u64, &str, f64) = (500, 1_000_000, "100 Mbit/s", 12.0);
-/// No interval of 200 ms with less than this share of the median before it: a dip.
+/// An interval of 200 ms with less than this share of the median before it counts as a dip.
 const DIP: f64 = 0.5;
 
 pub(super) fn check(setup: &Setup, list: &mut List) -> Outcome {
@@ -36,8 +36,8 @@ pub(super) fn check(setup: &Setup, list: &mut List) -> Outcome {
             }
         }
     }
-    // afterwards nothing limits the sender but its congestion window, which may have grown to twice what is
-    // on the way: room for that, and room for half of it
+    // afterwards only cwnd limits the sender, which may be two BDP: a buffer that holds it, and one of a
+    // BDP
     for buffer in ["12 MB", BUFFER] {
         for (family, outcome) in both(bentpipe, (0.0, buffer), Fate::Stopped) {
             stopped(list, family, buffer, outcome);
@@ -46,7 +46,7 @@ pub(super) fn check(setup: &Setup, list: &mut List) -> Outcome {
     Ok(())
 }
 
-/// Over IPv4 and IPv6, each on a hop of its own, at the same time.
+/// Runs over IPv4 and IPv6 concurrently, each on its own hop.
 fn both(bentpipe: &Path, (loss, buffer): (f64, &str), fate: Fate) -> Vec<(&'static str, Outcome<Outcomes>)> {
     let one = |v6: bool| {
         let seed = 5 + u64::from(v6);
@@ -92,7 +92,7 @@ fn long(list: &mut List, family: &str, loss: f64, fate: Fate, outcome: Outcome<O
             });
             let _ =
                 write!(figure, ", {} accelerated again with {} kB shown, {after}", o.again, o.shown / 1000);
-            // more than the receiver can say itself
+            // more than a window without scaling
             met &= o.again == 1 && o.shown > 65_535 && full.is_some();
         } else {
             let _ = write!(figure, ", {:.2} after", course.goodput(AT, course.seconds) / 1e6);
@@ -119,7 +119,7 @@ fn stopped(list: &mut List, family: &str, buffer: &str, outcome: Outcome<Outcome
     });
 }
 
-/// Many short ones; the same without a gateway says how long they may take.
+/// Many short transfers; a run without a gateway gives the time limit.
 fn short(bentpipe: &Path, list: &mut List) {
     let (transfers, bytes, rate, at) = SHORT;
     let one = |v6: bool, fate: Fate| {

@@ -1,4 +1,4 @@
-//! Every byte, and every end, in both families and with all options.
+//! Checks every byte and every connection end, over IPv4 and IPv6 with all options.
 
 use crate::Outcome;
 use crate::accept::list::List;
@@ -8,7 +8,7 @@ use crate::item::{Item, Verdict};
 
 /// Conversations.
 const CONVERSATIONS: u32 = 200;
-/// Named tests for what splitting proxies get wrong: those of kernel TCP over a data path, at least, and
+/// Named tests of typical errors of splitting proxies: least number with kernel TCP over a data path, and
 /// those of the gateway as a process.
 const PEPS: usize = 6;
 const ALIVE: [&str; 2] =
@@ -36,7 +36,7 @@ pub(super) fn check(_: &Setup, list: &mut List) -> Outcome {
     Ok(())
 }
 
-/// Lines that tell of a group of hosts.
+/// Output lines about a group of hosts.
 fn groups(text: &str) -> Vec<&str> {
     text.lines().filter_map(|l| l.strip_prefix("exact, ")).collect()
 }

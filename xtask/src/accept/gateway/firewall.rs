@@ -1,5 +1,4 @@
-//! Starts behind firewalls, and beside traffic that merely ends: the tests of
-//! `crates/cli/tests/gateway/firewall.rs`, as often as the list asks for.
+//! Gateway starts behind firewalls, or with closing connections: `crates/cli/tests/gateway/firewall.rs`.
 
 use crate::Outcome;
 use crate::accept::list::{List, Proof};
@@ -7,9 +6,9 @@ use crate::accept::setup::Setup;
 use crate::accept::tests::Tests;
 use crate::item::Verdict;
 
-/// Starts of each kind: four kinds beside harmless traffic are 100 in all.
+/// Starts of each kind: four kinds with harmless traffic are 100 in all.
 const STARTS: (&str, &str) = ("5", "25");
-/// What is held, and the test that holds it.
+/// Requirements, and the tests that check them.
 const TESTS: [Proof; 3] = [
     (
         "nft, iptables-nft, iptables-legacy that forward nothing by default: refused by name, and the rules that are printed mend it",
@@ -42,7 +41,7 @@ pub(super) fn check(setup: &Setup, list: &mut List) -> Outcome {
     Ok(())
 }
 
-/// How long a start took to be taken back, from what its test says.
+/// Time after which a start was undone, from the test's output.
 fn seconds(line: &str) -> Option<f64> {
     line.split_once(": taken back ")?.1.split(' ').next()?.parse().ok()
 }

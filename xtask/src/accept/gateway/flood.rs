@@ -1,5 +1,4 @@
-//! Connections that are established, and a flood of SYNs that begins beside them: from addresses of nobody,
-//! to an address nobody has.
+//! Established connections during a SYN flood from random addresses to an unused address.
 
 use crate::Outcome;
 use crate::accept::list::List;
@@ -13,20 +12,20 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{scope, sleep};
 use std::time::{Duration, Instant};
 
-/// The flood, and what the connections beside it send at.
+/// Rate of the flood, and total rate of the established connections.
 const SYNS_PER_S: u32 = 200_000;
 const LINK_BPS: u64 = 100_000_000;
 /// Seconds without the flood, and with it.
 const HALF: u32 = 8;
-/// Seconds at the beginning and after a change that do not count.
+/// Seconds ignored at the start and after a change.
 const SETTLE: u32 = 2;
-/// Bytes of a SYN with its IP header, without options.
+/// Length of a SYN with its IP header, without options, bytes.
 const SYN: usize = 40;
-/// How often the flood's pace is looked at.
+/// Interval for pacing the flood.
 const STEP: Duration = Duration::from_millis(1);
 
-/// From the hop, where the gateway paces what goes the other way at the link's rate; and from the LAN, where
-/// a hop of that rate could not carry both.
+/// Floods from the hop, where the gateway paces the opposite direction at the link's rate, and from the
+/// LAN, where a hop of that rate could not carry both.
 pub(super) fn check(setup: &Setup, list: &mut List) -> Outcome {
     let passage = Passage::new(setup.rig(Who::Ourselves)?)?;
     let by_gateway = Carrier::Accelerated(Kind::Routed);
@@ -53,18 +52,17 @@ pub(super) fn check(setup: &Setup, list: &mut List) -> Outcome {
     Ok(())
 }
 
-/// What established connections carried.
+/// Result of a flood.
 struct Flooded {
     /// Before the flood, bit/s.
     before_bps: f64,
-    /// Beside it.
+    /// During the flood, bit/s.
     beside_bps: f64,
-    /// What the flood was.
+    /// Rate of the flood.
     syns_per_s: f64,
 }
 
-/// Eight connections from the sender to the receiver, and a flood that comes `from` one of the two. `hop` is
-/// what the gateway is told of the satellite.
+/// Eight connections from sender to receiver, and a flood. `hop` holds the gateway's satellite settings.
 fn flood(passage: &Passage, carrier: Carrier, hop: &str, from: Host) -> Outcome<Flooded> {
     let gateway = passage.carry(carrier, hop)?;
     let (is_over, seconds) = (AtomicBool::new(false), 2 * HALF);
@@ -97,10 +95,10 @@ fn flood(passage: &Passage, carrier: Carrier, hop: &str, from: Host) -> Outcome<
     })
 }
 
-/// Floods until it is over; packets a second that were sent.
+/// Sends the flood until `is_over`; returns packets per second.
 fn send(from: Host, is_over: &AtomicBool) -> Outcome<f64> {
     let text = |e: rustix::io::Errno| format!("a raw socket: {e}");
-    // the IP header is ours, its checksum the kernel's (raw(7))
+    // the kernel fills in the checksum of the IP header (raw(7))
     let socket = socket_with(AddressFamily::INET, SocketType::RAW, SocketFlags::CLOEXEC, Some(ipproto::RAW))
         .map_err(text)?;
     let net = if from == Host::Sender { [1, 2] } else { [2, 1] };
@@ -109,10 +107,10 @@ fn send(from: Host, is_over: &AtomicBool) -> Outcome<f64> {
     while !is_over.load(Ordering::Relaxed) {
         let due = (since.elapsed().as_secs_f64() * f64::from(SYNS_PER_S)) as u64;
         for _ in 0..due.saturating_sub(sent) {
-            // anybody, as long as it is always somebody else
+            // a random source
             let bits = dice.below(1 << 40);
             let source = Ipv4Addr::new(10, 9, net[0], 3 + (bits % 190) as u8);
-            // one that finds no room is no SYN that was sent
+            // count only SYNs that were sent
             let done = sendto(&socket, &syn(source, *to.ip(), (bits >> 8) as u32), SendFlags::DONTWAIT, &to);
             sent += u64::from(done.is_ok());
         }
@@ -121,7 +119,7 @@ fn send(from: Host, is_over: &AtomicBool) -> Outcome<f64> {
     Ok(sent as f64 / since.elapsed().as_secs_f64())
 }
 
-/// A SYN whose port and number are of `bits`.
+/// A SYN with port and sequence number from `bits`.
 fn syn(src: Ipv4Addr, dst: Ipv4Addr, bits: u32) -> [u8; SYN] {
     let mut packet = [0; SYN];
     packet[..10].copy_from_slice(&[0x45, 0, 0, SYN as u8, 0, 0, 0x40, 0, 64, 6]);

@@ -1,22 +1,21 @@
-//! Scenarios of satellite hops with gateways: each hop has two hosts of its own, a gateway before it, and one
-//! flow over it, so the hops do not meet.
+//! Scenarios of satellite hops with gateways: each hop has its own two hosts, gateway and flow.
 
 use crate::accept::list::Unit;
 use std::fmt::Write as _;
 
-/// Rate of each hop, and its delay one way.
+/// Rate of each hop, bit/s.
 pub(super) const RATE_BPS: f64 = 24e6;
-/// Round trip of each hop, s.
+/// RTT of each hop, s.
 pub(super) const TRIP_S: f64 = 1.0;
-/// Bytes that a hop carries in a round trip.
+/// Bandwidth-delay product of a hop, bytes.
 pub(super) const BDP: f64 = RATE_BPS / 8.0 * TRIP_S;
-/// Such products, of bytes.
+/// Displays bytes as multiples of the BDP.
 pub(super) const PRODUCTS: Unit = Unit("BDP", BDP, 2);
 
-/// What a receiver is.
+/// TCP options of a receiver.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Receiver {
-    /// 65535 B, without window scale and timestamps.
+    /// 65535 B window, without window scale and timestamps.
     Old,
     /// 8 MiB, with all options.
     Modern,
@@ -31,23 +30,21 @@ impl Receiver {
     }
 }
 
-/// One hop with its flow, which is called as the hop and its gateway are.
+/// A hop with its flow; hop, flow and gateway have the same name.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Hop<'a> {
-    /// Its name.
     pub name: &'a str,
     /// The sender's congestion control.
     pub tcp: &'a str,
     /// The receiver, which opens the connection.
     pub receiver: Receiver,
-    /// How its application reads, as a value of the key `reader`.
+    /// The scenario value of its `reader` key.
     pub reader: &'a str,
-    /// Whether there is a gateway.
     pub gateway: bool,
 }
 
 impl Hop<'_> {
-    /// A cubic sender to an old receiver that reads at once, through a gateway.
+    /// A CUBIC sender to an old receiver that reads at once, through a gateway.
     pub(super) const OLD: Hop<'static> =
         Hop { name: "old", tcp: "cubic", receiver: Receiver::Old, reader: "\"eager\"", gateway: true };
 
@@ -90,8 +87,7 @@ reader = {reader}
     }
 }
 
-/// The scenario file: all hops at once, `seconds` long, goodput counted from `from` on, packets towards
-/// receivers lost with probability `loss`.
+/// The scenario file: all hops run concurrently; packet loss probability `loss` towards receivers.
 pub(super) fn toml(hops: &[Hop<'_>], loss: f64, (from, seconds): (u64, u64)) -> String {
     let mut text = format!(
         "schema = 1

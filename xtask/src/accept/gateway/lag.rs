@@ -1,5 +1,4 @@
-//! How long bytes are on their way from the sender to the receiver: both ends are threads of this process, so
-//! they have one clock.
+//! Measures one-way delay. Sender and receiver are threads of this process, so they share a clock.
 
 use crate::Outcome;
 use lab::passage::{Carrier, Host, Passage};
@@ -8,16 +7,16 @@ use std::net::{TcpListener, TcpStream};
 use std::thread::{scope, sleep};
 use std::time::{Duration, Instant};
 
-/// Bytes of a probe: little, so that it is a packet of its own.
+/// Payload of a probe, small enough for one packet.
 const PROBE: usize = 100;
 /// Time between two probes.
 const GAP: Duration = Duration::from_millis(1);
-/// Longest wait for anything.
+/// Time limit of any wait.
 const PATIENCE: Duration = Duration::from_secs(10);
-/// Seconds before and after probing in which there is load already, and still.
+/// Seconds of load before and after probing.
 const MARGIN: u32 = 1;
 
-/// A connection that the receiver has opened: the sender's end, the receiver's.
+/// A connection opened by the receiver: the sender's end, the receiver's.
 fn connection(passage: &Passage, carrier: Carrier) -> Outcome<[TcpStream; 2]> {
     let text = |e: std::io::Error| format!("a connection over {carrier:?}: {e}");
     let listener =
@@ -31,8 +30,7 @@ fn connection(passage: &Passage, carrier: Carrier) -> Outcome<[TcpStream; 2]> {
     Ok([near, far])
 }
 
-/// Times from the sender's write to the receiver's read of `n` probes, beside as many bit/s of other data;
-/// us.
+/// One-way delays of `n` probes, from write to read, during a load of `load_bps`; us.
 pub(super) fn one_way(passage: &Passage, carrier: Carrier, n: u32, load_bps: u64) -> Outcome<Vec<f64>> {
     let gateway = passage.carry(carrier, "")?;
     let [near, far] = connection(passage, carrier)?;
@@ -73,14 +71,14 @@ fn probes(mut near: TcpStream, mut far: TcpStream, n: u32) -> Outcome<Vec<f64>> 
     Ok(sent.iter().zip(came).map(|(sent, came)| came.duration_since(*sent).as_secs_f64() * 1e6).collect())
 }
 
-/// Times of `n` messages of `bytes` there and back, us.
+/// Round-trip times of `n` messages of `bytes`, us.
 pub(super) fn echoes(passage: &Passage, carrier: Carrier, n: u32, bytes: usize) -> Outcome<Vec<f64>> {
     let gateway = passage.carry(carrier, "")?;
     let [mut near, mut far] = connection(passage, carrier)?;
     let lags = scope(|scope| {
         scope.spawn(move || {
             let mut message = vec![0; bytes];
-            // its end is the other's
+            // ends when the other end closes
             while near.read_exact(&mut message).and_then(|()| near.write_all(&message)).is_ok() {}
         });
         let mut message = vec![7; bytes];

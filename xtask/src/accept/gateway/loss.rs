@@ -1,4 +1,4 @@
-//! Losses within the hop.
+//! Losses on the hop.
 
 use super::hops::{BDP, Hop, PRODUCTS, RATE_BPS, Receiver, toml};
 use super::programs::{Transfer, Transferred};
@@ -9,37 +9,37 @@ use crate::accept::setup::Setup;
 use lab::stats::Mean;
 use lab::{Rig, Who};
 
-/// Goodput counts from here to the end, s.
+/// Measured interval, s.
 const MEASURE_S: (u64, u64) = (40, 100);
-/// Full rate: 99.5 % of the hop, 1460 of 1500 B.
+/// Full goodput: 99.5 % of the hop, 1460 of 1500 B.
 const FULL_BPS: f64 = 23.25e6;
-/// Loss probabilities, and what an old receiver is to get.
+/// Loss probabilities, and the required goodput of an old receiver.
 const LOSSES: [(f64, f64); 3] = [(1e-4, 20.0e6), (1e-3, 10.5e6), (1e-2, 8.5e6)];
-/// Rare ones, simulated only: a run of a hundred seconds has a few of them at most.
+/// Rare losses, simulated only: a run of 100 s has a few of them at most.
 const RARE: [f64; 2] = [1e-6, 1e-5];
-/// Runs with seeds of their own; of rare losses more.
+/// Seeds; more for rare losses.
 const SEEDS: u64 = 3;
 const SEEDS_RARE: u64 = 5;
-/// Cells that are run at the same time.
+/// Cells run concurrently.
 const AT_ONCE: usize = 3;
-/// The handshake is over by then: its first timeout is as long as the round trip, and none of a loss.
+/// The handshake is over by then. Its first timeout is as long as the RTT and is not due to a loss.
 const OPEN_S: f64 = 2.5;
-/// Share of the losses of which a sender may hear.
+/// Share of the losses to which a sender may react.
 const HEARD: f64 = 0.01;
 
-/// Beside each other: hops with gateways, and one without.
+/// Concurrent hops: with gateways, and one without.
 const HOPS: [Hop<'static>; 3] = [
     Hop::OLD,
     Hop { name: "cubic", receiver: Receiver::Modern, ..Hop::OLD },
     Hop { name: "bare", gateway: false, ..Hop::OLD },
 ];
-/// Scenarios have no BBR: programs do.
+/// The BBR hop is run with programs, since scenarios have no BBR.
 const BBR: Hop<'static> = Hop { name: "bbr", tcp: "bbr", receiver: Receiver::Modern, ..Hop::OLD };
-/// What BBR makes of a hop that loses nothing: it rests for two round trips in about twelve seconds to see
-/// the shortest one (PROBE_RTT), and nobody can send for it meanwhile.
+/// BBR on a hop without losses: it pauses for two round trips about every twelve seconds to measure the
+/// minimum RTT (PROBE_RTT), and no gateway can send during that time.
 const CLEAN: Hop<'static> = Hop { name: "clean", gateway: false, ..BBR };
 
-/// Those with a gateway.
+/// The hops with a gateway.
 const GATEWAYS: [&str; 3] = ["old", "cubic", "bbr"];
 
 /// Live runs with one loss probability and seed.
@@ -94,20 +94,20 @@ pub(super) fn check(setup: &Setup, list: &mut List) -> Outcome {
     Ok(())
 }
 
-/// What one gateway can get for an old receiver at best, as a share: each packet sent k times, the best k.
+/// Upper bound for an old receiver, as a share of the rate: each packet sent k times, for the best k.
 fn bound(loss: f64) -> f64 {
     let n = RATE_BPS / 8.0 / 1500.0;
     let all = |k: u32| (0..k).fold(1.0, |q, _| q * loss);
     (1..=4).map(|k| 1.0 / f64::from(k) / (1.0 + all(k) * n)).fold(0.0, f64::max)
 }
 
-/// A run with these hops.
+/// Starts a run with these hops.
 fn start(rig: &Rig, how: How, hops: &[Hop<'_>], loss: f64, seed: u64) -> Outcome<Job> {
     let file = rig.file(&format!("loss-{loss:e}-{seed}.toml"), &toml(hops, loss, MEASURE_S))?;
     Job::start(rig, how, &file, seed, &[])
 }
 
-/// All live cells, a few at a time.
+/// All live cells, a few concurrently.
 fn live(rig: &Rig) -> Cells {
     let all: Vec<_> = LOSSES.iter().flat_map(|(loss, _)| (1..=SEEDS).map(|seed| (*loss, seed))).collect();
     let (mut cells, seconds) = (Vec::new(), MEASURE_S.1);
@@ -134,7 +134,7 @@ fn simulated(rig: &Rig, loss: f64) -> Outcome<Vec<f64>> {
 }
 
 impl Cell {
-    /// The run with a hop of this name.
+    /// The run with the hop of this name.
     fn with(&self, hop: &str) -> &Ran {
         if hop == BBR.name { &self.bbr.0 } else { &self.ran }
     }
@@ -162,13 +162,13 @@ fn mean(all: &[f64]) -> f64 {
     Mean::of(all).value
 }
 
-/// The mean, and what it is made of.
+/// The mean, and its values.
 fn rates(all: &[f64]) -> String {
     let each: Vec<_> = all.iter().map(|bps| format!("{:.2}", bps / 1e6)).collect();
     format!("{:.2} Mbit/s ({})", mean(all) / 1e6, each.join(", "))
 }
 
-/// The most that a gateway held, bytes.
+/// Most bytes that a gateway held.
 fn held(cells: &Cells, loss: f64) -> Outcome<f64> {
     let mut most = 0.0_f64;
     for cell in of(cells, loss)? {
@@ -179,22 +179,22 @@ fn held(cells: &Cells, loss: f64) -> Outcome<f64> {
     Ok(most)
 }
 
-/// Live runs whose figures are not to be trusted.
+/// Number of live runs with unreliable figures.
 fn slow(cells: &Cells) -> Outcome<usize> {
     let cells = cells.as_ref().map_err(Clone::clone)?;
     let all = cells.iter().flat_map(|cell| [&cell.ran, &cell.bbr.0]);
     Ok(all.filter(|ran| !ran.doubts().is_empty()).count())
 }
 
-/// What a sender heard of losses that are ours.
+/// How a sender reacted to losses on the hop.
 #[derive(Debug, Default)]
 struct Heard {
     losses: f64,
     retransmits: f64,
     timeouts: f64,
-    /// How often its congestion window became smaller.
+    /// Reductions of its cwnd.
     cuts: u64,
-    /// Sent again since the receiver had no room.
+    /// Packets retransmitted because the receiver had no room.
     resent: f64,
 }
 
@@ -216,7 +216,7 @@ fn heard(cells: &Cells, loss: f64, hop: &str) -> Outcome<Heard> {
         let ran = cell.with(hop);
         all.losses += ran.gateway(hop, "losses")?;
         all.resent += ran.gateway(hop, "resent")?;
-        // bbr's window follows its model of the path: only its counter tells of losses
+        // BBR's cwnd follows its model, so only the retransmit counter shows losses
         if hop == BBR.name {
             all.retransmits += cell.bbr.1.retransmits()?;
         } else {

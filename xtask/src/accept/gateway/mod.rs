@@ -1,4 +1,4 @@
-//! The gateway, live, with the kernel's TCP at both ends.
+//! The gateway live, with kernel TCP at both ends.
 
 mod cost;
 mod death;
@@ -36,8 +36,7 @@ pub(super) const PARTS: [Part; 11] = [
     ("style", style),
 ];
 
-/// Fuzzing; and tests of refused input: gateway files and rules, and what the program says to them on a
-/// router.
+/// Fuzzing, and tests of refused input: gateway files and rules, and the program's messages on a router.
 fn hostile(_: &Setup, list: &mut List) -> Outcome {
     fuzz(list, "fuzz-headers", "random packets against the header code")?;
     fuzz(list, "fuzz-gateway", "random conversations through the gateway")?;

@@ -1,5 +1,4 @@
-//! iperf3 over a hop with a gateway: for what a scenario's own flows cannot be, a sender with BBR, or IPv6.
-//! The receiver opens the connection.
+//! iperf3 over a hop with a gateway, for BBR or IPv6. The receiver opens the connection.
 
 use super::hops::{Hop, Receiver, toml};
 use super::runs::{Job, Ran};
@@ -9,28 +8,26 @@ use lab::rig::json;
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 
-/// Makes the kernel one of the old kind: no window scale, no timestamps, 65535 B.
+/// Gives a kernel the old settings: no window scale, no timestamps, 65535 B.
 pub(super) const OLD_KERNEL: &str = "cd /proc/sys/net/ipv4 && echo 0 >tcp_window_scaling && echo 0 >tcp_timestamps && echo 4096 131072 131072 >tcp_rmem";
-/// A receiver that has 32 MiB for a connection, and announces more than 8 MiB.
+/// Gives a receiver 32 MiB per connection; it announces more than 8 MiB.
 const MODERN_KERNEL: &str = "cd /proc/sys/net/ipv4 && echo 4096 33554432 33554432 >tcp_rmem";
-/// Room for a sender: the kernel's default of 4 MB counts its books too, and keeps no more than about 2.4 MB
-/// under way.
+/// Gives a sender more room: the default of 4 MB includes bookkeeping and allows 2.4 MB in flight.
 pub(super) const SENDER: &str = "echo 4096 16384 67108864 >/proc/sys/net/ipv4/tcp_wmem";
 
-/// A transfer that goes on.
+/// A running transfer.
 #[derive(Debug)]
 pub(super) struct Transfer {
     job: Job,
     result: PathBuf,
 }
 
-/// What iperf3 says of a transfer that has ended.
+/// The iperf3 report of a completed transfer.
 #[derive(Clone, Debug)]
 pub(super) struct Transferred(Value);
 
 impl Transfer {
-    /// Starts one of so many seconds over `hop`, whose packets are lost with probability `loss`. `name` is
-    /// its own.
+    /// Starts a transfer of `seconds` over `hop` with loss probability `loss`. `name` must be unique.
     pub(super) fn start(
         rig: &Rig,
         hop: &Hop<'_>,
@@ -39,7 +36,7 @@ impl Transfer {
         seconds: u64,
         name: &str,
     ) -> Outcome<Self> {
-        // the scenario's own flow does not run, and no scenario has BBR
+        // the scenario's flow does not run, and scenarios have no BBR
         let place = Hop { tcp: "cubic", ..*hop };
         let file = rig.file(&format!("{name}.toml"), &toml(&[place], loss, (0, seconds)))?;
         let result = rig.path(&format!("{name}.json"));
@@ -54,19 +51,19 @@ impl Transfer {
         Ok(Self { job, result })
     }
 
-    /// Waits for its end, `seconds` after its start: the run, and what iperf3 says.
+    /// Waits for its end, `seconds` after its start. Returns the run, and iperf3's report.
     pub(super) fn wait(self, seconds: u64) -> Outcome<(Ran, Transferred)> {
         Ok((self.job.wait(seconds)?, Transferred::read(&self.result)?))
     }
 }
 
 impl Transferred {
-    /// Reads the result of a transfer that has ended.
+    /// Reads the report of a completed transfer.
     pub(super) fn read(path: &Path) -> Outcome<Self> {
         json(path).map(Self)
     }
 
-    /// What the receiving application got per second from second `from` on, bit/s.
+    /// Mean goodput of the receiving application from second `from` on, bit/s.
     pub(super) fn rate_bps(&self, from: f64) -> Outcome<f64> {
         let intervals = self.0["intervals"].as_array().into_iter().flatten().map(|i| &i["sum"]);
         let late = intervals.filter(|sum| sum["start"].as_f64().is_some_and(|start| start >= from));
@@ -77,7 +74,7 @@ impl Transferred {
         if time > 0.0 { Ok(bytes * 8.0 / time) } else { Err("iperf3 did not run long enough".to_owned()) }
     }
 
-    /// What the sender sent again, by its TCP_INFO.
+    /// Segments retransmitted by the sender, from TCP_INFO.
     pub(super) fn retransmits(&self) -> Outcome<f64> {
         let told = self.0["end"]["sum_sent"]["retransmits"].as_f64();
         told.ok_or_else(|| "iperf3 does not tell retransmissions".to_owned())

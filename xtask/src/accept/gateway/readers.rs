@@ -1,4 +1,4 @@
-//! Receivers whose application reads slowly, pauses, or stops.
+//! Receivers whose application reads slowly, pauses, or stops reading.
 
 use super::hops::{BDP, Hop, PRODUCTS, TRIP_S, toml};
 use super::runs::{How, Job, Of, Ran};
@@ -8,25 +8,24 @@ use crate::accept::list::{Asked, List, MBIT_S, Unit};
 use crate::accept::setup::Setup;
 use lab::{Rig, Who, with};
 
-/// Length of the run with the scenario's own flows, s; readers have settled at half a minute, and are
-/// measured from here on.
+/// Duration of the run with scenario flows, s, and start of the measurement.
 const SECONDS: u64 = 120;
 const SETTLED_S: f64 = 60.0;
 /// Steady readers: hop, key, Mbit/s.
 const STEADY: [(&str, &str, f64); 2] =
     [("steady-1", "{ rate = \"1 Mbit/s\" }", 1.0), ("steady-8", "{ rate = \"8 Mbit/s\" }", 8.0)];
-/// The pause, s.
+/// The pause of a reader, and its end, s.
 const PAUSE: &str = "{ pause = { from = \"40 s\", to = \"50 s\" } }";
 const REOPENED_S: f64 = 50.0;
-/// Before and long after it the rate is full, so as much is under way at either end.
+/// The rate is full before and long after the pause, so equally much is in flight at both times.
 const AROUND_S: (f64, f64) = (35.0, 100.0);
-/// What waits in the receiver's buffer is read at the end of the pause, within this time.
+/// Time in which data in the receiver's buffer is read at the end of the pause, s.
 const BUFFERED_S: f64 = 0.1;
-/// A pause is over by then, for the rate after it.
+/// Start of the measurement after the pause, s.
 const RECOVERED_S: f64 = 60.0;
-/// When one stops for good.
+/// A reader that stops for good.
 const STOP: &str = "{ stop_at = \"30 s\" }";
-/// An old receiver's packet on the hop, and its payload.
+/// Packet of an old receiver on the hop, and its payload, bytes.
 const PACKET: (f64, f64) = (1500.0, 1460.0);
 const FULL_BPS: f64 = 23.25e6;
 
@@ -64,7 +63,7 @@ fn pair<T>(threads: [std::thread::ScopedJoinHandle<'_, Outcome<T>>; 2]) -> Outco
     Ok([one?, other?])
 }
 
-/// All readers at once, each on a hop of its own.
+/// Runs all readers at once, each on its own hop.
 fn scenario(rig: &Rig) -> Outcome<Ran> {
     let steady = STEADY.map(|(name, reader, _)| Hop { name, reader, ..Hop::OLD });
     let hops = [
@@ -76,8 +75,8 @@ fn scenario(rig: &Rig) -> Outcome<Ran> {
     Job::start(rig, How::Live, &file, 1, &[])?.wait(SECONDS)
 }
 
-/// Share of what the hop carried to a reader from one second to another that was not read: with nothing lost
-/// on the way it was discarded. The counters of a live gateway do not tell, as they count super-packets.
+/// Share of the data carried by the hop between two times that was not read. Without losses on the hop, the
+/// receiver discarded it. The counters of a live gateway do not show it, because they count super-packets.
 fn vain(ran: &Ran, name: &str, (from, to): (f64, f64)) -> Outcome<f64> {
     let carried = ran.mean(Of::Link(name), "throughput_bps", from, to)? * PACKET.1 / PACKET.0;
     let read = ran.mean(Of::Flow(name), "goodput_bps", from, to)?;
@@ -105,7 +104,7 @@ fn pause(ran: &Outcome<Ran>, list: &mut List) {
     list.figure("after the pause: full rate again", after, Asked::Least(0.95 * FULL_BPS), MBIT_S);
 }
 
-/// The rate with rests beside the one without, within what it varies by itself.
+/// Compares the rate with short process stops with that without, within its normal variation.
 fn rested([with, without]: [Stopped; 2]) -> (String, bool) {
     let apart = with.rate_bps / without.rate_bps - 1.0;
     let figure = format!(

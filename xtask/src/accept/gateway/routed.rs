@@ -1,8 +1,8 @@
-//! A gateway on a router before an emulated hop: a host at the LAN, the router, and a host behind the hop, in
-//! namespaces of their own.
+//! A gateway on a router in front of an emulated hop: a host on the LAN, the router, and a host behind the
+//! hop, each in its own namespace.
 //!
-//! The hop is `bentpipe emulate`. Its far end is made a router with one more interface, behind which stands
-//! the host that sends; its near end is the host that receives.
+//! The hop is `bentpipe emulate`. Its far end becomes a router with a second interface to the sending host;
+//! its near end is the receiving host.
 
 use super::programs::OLD_KERNEL;
 use crate::Outcome;
@@ -15,13 +15,13 @@ use std::fs;
 use std::path::Path;
 use std::time::Duration;
 
-/// How long a command may take.
+/// Time limit of a command.
 const LIMIT: Duration = Duration::from_secs(20);
 
 /// The sender's addresses.
 pub(super) const SENDER: [&str; 2] = ["10.77.1.2", "fd77:1::2"];
 
-/// An interface from the router to the host at the LAN. `$far` and `$lan` are processes in their namespaces.
+/// Connects the router to the host on the LAN. `$far` and `$lan` are processes in their namespaces.
 const CONNECT: &str = "
 at() { nsenter --net=/proc/$1/ns/net -- sh -ec \"$2\"; }
 at $far \"ip link add name lan0 type veth peer name a0 netns $lan
@@ -33,19 +33,19 @@ echo 1 >/proc/sys/net/ipv4/ip_forward; echo 1 >/proc/sys/net/ipv6/conf/all/forwa
 at $lan 'echo 4096 16384 67108864 >/proc/sys/net/ipv4/tcp_wmem; ip link set lo up; ip addr add 10.77.1.2/24 dev a0; ip -6 addr add fd77:1::2/64 dev a0 nodad; ip link set a0 up
 ip route add default via 10.77.1.1; ip -6 route add default via fd77:1::1'
 ";
-/// The three places. Dropping it ends everything in them.
+/// The three hosts. Dropping it ends everything in them.
 #[derive(Debug)]
 pub(super) struct Routed {
-    // dropped in this order: programs first, then the place they are in
+    // fields drop in this order: programs first, then their namespaces
     _session: Running,
     _lan: Running,
-    /// Processes in the networks of the hosts.
+    /// Processes in the namespaces of the hosts.
     hosts: [u32; 3],
     rig: Rig,
 }
 
 impl Routed {
-    /// Makes it, with a receiver of the old kind.
+    /// Creates it, with a receiver of the old kind.
     pub(super) fn new(program: &Path, link: &OneLink<'_>) -> Outcome<Self> {
         if !is_root() {
             return Err("a routed gateway needs root".to_owned());
@@ -66,7 +66,7 @@ impl Routed {
         Ok(Self { _session: session, _lan: lan, hosts, rig })
     }
 
-    /// Does something in the network of a host, in a thread of its own.
+    /// Runs `act` in a thread in the namespace of a host.
     pub(super) fn at<T: Send>(&self, host: Host, act: impl FnOnce() -> Outcome<T> + Send) -> Outcome<T> {
         within(self.hosts[host as usize], act)
     }
@@ -79,7 +79,7 @@ impl Routed {
         self.rig.begin(self.rig.command(Path::new("nsenter"), &words), &words[3..].join(" "))
     }
 
-    /// Starts the gateway on the router, for a hop of this rate, and waits until it has started.
+    /// Starts the gateway on the router for a hop of this rate, and waits until it runs.
     pub(super) fn gateway(&self, rate: &str) -> Outcome<Running> {
         let text = format!(
             "schema = 1\n[satellite]\nrate = \"{rate}\"\n[deploy]\nkind = \"routed\"\nlan = \"lan0\"\nsatellite = \"bent0\"\nwatch = \"0 s\"\n"
@@ -94,14 +94,14 @@ impl Routed {
         Ok(gateway)
     }
 
-    /// The gateway's connections.
+    /// The gateway's flow list.
     pub(super) fn flows(&self) -> Outcome<Vec<Value>> {
         let done = self.command(&["flows", "--json", "--most", "1000"])?.wait(LIMIT)?;
         let page: Value = serde_json::from_str(&done.out).map_err(|_| format!("flows: {}", done.story()))?;
         Ok(page["flows"].as_array().cloned().unwrap_or_default())
     }
 
-    /// Kills a gateway and waits until nothing of it is there.
+    /// Kills a gateway and waits until nothing of it is left.
     pub(super) fn kill(gateway: &mut Running) -> Outcome<()> {
         gateway.signal(Signal::KILL);
         wait_for("the end of a killed gateway", || gateway.has_ended())

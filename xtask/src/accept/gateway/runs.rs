@@ -1,7 +1,7 @@
-//! Scenarios with gateways, live and simulated: what came out, and how it went over time.
+//! Scenarios with gateways, live and simulated: reports and time series.
 //!
-//! `bentpipe emulate` and `bentpipe sim` write the same tables, so both are read here by the same code. A run
-//! is started and waited for apart from each other: several live ones can go on at once.
+//! `bentpipe emulate` and `bentpipe sim` write the same tables, so the same code reads both. Starting and
+//! waiting are separate, so that several live runs can be concurrent.
 
 use crate::Outcome;
 use crate::accept::table::Table;
@@ -12,19 +12,19 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
-/// What a run gets beside its length.
+/// Time limit of a run beyond its duration.
 const BESIDE: Duration = Duration::from_secs(90);
 
 /// How a scenario is run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum How {
-    /// Its hosts are namespaces, its flows the kernel's.
+    /// With namespaces as hosts and kernel TCP flows.
     Live,
     /// In simulated time.
     Simulated,
 }
 
-/// A run that goes on.
+/// A run in progress.
 #[derive(Debug)]
 pub(super) struct Job {
     running: Running,
@@ -33,14 +33,13 @@ pub(super) struct Job {
 }
 
 impl Job {
-    /// Starts the scenario `file` with a seed and other values of its parameters (`NAME=VALUE`).
+    /// Starts the scenario `file` with a seed and parameter values (`NAME=VALUE`).
     pub(super) fn start(rig: &Rig, how: How, file: &str, seed: u64, sets: &[&str]) -> Outcome<Self> {
         let sets: Vec<&str> = sets.iter().flat_map(|set| ["--set", set]).collect();
         Self::run(rig, how, file, seed, &[&["--json"], &sets[..]].concat())
     }
 
-    /// Starts programs instead of the scenario's flows: shell scripts, `near` where the first flow ends and
-    /// `far` where it begins. The run ends with the first.
+    /// Starts shell scripts at the ends of the first flow instead of the flows. The run ends with `near`.
     pub(super) fn programs(rig: &Rig, file: &str, seed: u64, near: &str, far: &str) -> Outcome<Self> {
         Self::run(rig, How::Live, file, seed, &["--far", far, "--", "sh", "-c", near])
     }
@@ -59,7 +58,7 @@ impl Job {
         Ok(Self { running: rig.start(&words)?, what: words.join(" "), out })
     }
 
-    /// Waits for its end; `seconds` is how long it takes.
+    /// Waits for its end; `seconds` is its duration.
     pub(super) fn wait(self, seconds: u64) -> Outcome<Ran> {
         let done = self.running.wait(Duration::from_secs(seconds) + BESIDE)?;
         if done.code != Some(0) {
@@ -71,30 +70,26 @@ impl Job {
     }
 }
 
-/// A series of a flow or of a direction of a link.
+/// Selects a time series: of a flow or of a link direction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Of<'a> {
-    /// A flow.
     Flow(&'a str),
-    /// A direction of a link.
     Link(&'a str),
 }
 
-/// A value of a series: the interval, and what it was there.
+/// A value of a series in an interval.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Point {
-    /// Begin of the interval, s.
+    /// Start of the interval, s.
     pub from: f64,
     /// End of the interval, s.
     pub to: f64,
-    /// The value.
     pub value: f64,
 }
 
-/// A run that has ended.
+/// A completed run.
 #[derive(Clone, Debug)]
 pub(super) struct Ran {
-    /// The report.
     pub report: Value,
     series: Table,
 }
@@ -107,7 +102,7 @@ impl Ran {
         Ok(Self { report, series: Table::read(&text)? })
     }
 
-    /// A series; intervals without a value are left out.
+    /// A series; intervals without a value are omitted.
     pub(super) fn series(&self, of: Of<'_>, column: &str) -> Outcome<Vec<Point>> {
         let (kind, name) = match of {
             Of::Flow(name) => ("flow", name),
@@ -128,7 +123,7 @@ impl Ran {
         Ok(points)
     }
 
-    /// Mean over time from `from` to `to` seconds.
+    /// Mean from `from` to `to` seconds.
     pub(super) fn mean(&self, of: Of<'_>, column: &str, from: f64, to: f64) -> Outcome<f64> {
         let within = |p: &Point| (p.to.min(to) - p.from.max(from)).max(0.0);
         let (sum, time) = self
@@ -138,12 +133,12 @@ impl Ran {
         if time > 0.0 { Ok(sum / time) } else { Err(format!("nothing of {column} from {from} s to {to} s")) }
     }
 
-    /// Largest value after `from` seconds; 0 without any.
+    /// Largest value after `from` seconds; 0 if there are none.
     pub(super) fn peak(&self, of: Of<'_>, column: &str, from: f64) -> Outcome<f64> {
         Ok(self.series(of, column)?.iter().filter(|p| p.to > from).fold(0.0, |peak, p| peak.max(p.value)))
     }
 
-    /// Sum of what was counted after `from` seconds.
+    /// Sum of the values after `from` seconds.
     pub(super) fn count(&self, of: Of<'_>, column: &str, from: f64) -> Outcome<f64> {
         Ok(self.series(of, column)?.iter().filter(|p| p.from >= from).map(|p| p.value).sum())
     }
@@ -165,13 +160,13 @@ impl Ran {
         found.ok_or_else(|| format!("a report has no {list} {name} {key}"))
     }
 
-    /// How often a value fell from one interval to the next.
+    /// How often a value decreased from one interval to the next.
     pub(super) fn falls(&self, of: Of<'_>, column: &str) -> Outcome<u64> {
         let points = self.series(of, column)?;
         Ok(points.windows(2).filter(|pair| pair[1].value < pair[0].value).count() as u64)
     }
 
-    /// Why its figures are not to be trusted, where it was live and the machine too slow; empty else.
+    /// Why the figures of a live run are unreliable, if the machine was too slow; otherwise empty.
     pub(super) fn doubts(&self) -> String {
         let live = &self.report["live"];
         if live["trusted"] == true || live.is_null() {

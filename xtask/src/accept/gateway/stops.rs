@@ -1,6 +1,6 @@
-//! A receiver behind a gateway whose process is stopped by signals: iperf3 at both ends, the receiver opens
-//! the connection and is an old one by its kernel's settings. Short stops are timed here: a shell that starts
-//! a program to wait 10 ms waits as long again for the program.
+//! A receiver behind a gateway whose process is stopped by signals: iperf3 at both ends, an old receiver by
+//! kernel settings, which opens the connection. Short stops are timed here, because a shell needs 10 ms
+//! just to start a program that waits.
 
 use super::hops::{Hop, toml};
 use super::programs::{OLD_KERNEL, SENDER, Transferred};
@@ -15,29 +15,29 @@ use std::path::Path;
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-/// Length of a run with short stops, and where its rate counts from, s.
+/// Duration of a run with short stops, and start of its measured interval, s.
 const RESTING_S: (u64, f64) = (60, 25.0);
-/// Length of a short stop, the longest that counts as one, and times between two of them, ms.
+/// Length of a short stop, its longest accepted length, and times between two stops, ms.
 const REST: Duration = Duration::from_millis(10);
 const LONGEST_REST: Duration = Duration::from_millis(12);
 const BETWEEN_MS: (u64, u64) = (200, 1600);
-/// What the receiver's program gets to start.
+/// Time limit for the receiver's program to start.
 const STARTING: Duration = Duration::from_secs(20);
-/// When a process is stopped for good, and how long it is before it is killed, s.
+/// When a process is stopped for good, and when it is killed after that, s.
 const STOP_S: (u64, u64) = (20, 40);
 
-/// A run with short stops.
+/// Result of a run with short stops.
 #[derive(Clone, Debug)]
 pub(super) struct Stopped {
-    /// Rate at which the receiving application got data once it was full, bit/s.
+    /// Goodput of the receiving application at full rate, bit/s.
     pub rate_bps: f64,
-    /// How often it was stopped.
+    /// Number of stops.
     pub stops: u64,
-    /// Why the figures are not to be trusted.
+    /// Why the figures are unreliable.
     pub doubts: String,
 }
 
-/// A receiver whose process is stopped at random for 10 ms, or never.
+/// A receiver whose process is stopped at random times for 10 ms, or never.
 pub(super) fn resting(rig: &Rig, stops: bool) -> Outcome<Stopped> {
     let (seconds, from) = RESTING_S;
     let name = format!("resting-{stops}");
@@ -52,7 +52,7 @@ echo $p >'{id}.part'; mv '{id}.part' '{id}'; wait $p",
     let near = format!("{SENDER}; iperf3 -s -1 >/dev/null; sleep 2");
     let job = start(rig, (&name, true), &near, &far, seconds + 10)?;
     let rests = if stops { rest(&id, Duration::from_secs(seconds)) } else { Ok((0, 0)) };
-    // the run comes to its end whatever became of the stops
+    // wait for the run even if the stops failed
     let ran = end(job, true, seconds + 10)?;
     let (stops, long) = rests?;
     let lengths = format!(" ({long} stops longer than {} ms)", LONGEST_REST.as_millis());
@@ -60,8 +60,7 @@ echo $p >'{id}.part'; mv '{id}.part' '{id}'; wait $p",
     Ok(Stopped { rate_bps: Transferred::read(&result)?.rate_bps(from)?, stops, doubts })
 }
 
-/// Stops the process whose number is in a file, at random for so long; returns how often, and how many stops
-/// became too long.
+/// Stops the process with the id in a file at random times. Returns how many stops, and how many too long.
 fn rest(id: &Path, time: Duration) -> Outcome<(u64, u64)> {
     let begin = Instant::now();
     let id = loop {
@@ -88,16 +87,16 @@ fn rest(id: &Path, time: Duration) -> Outcome<(u64, u64)> {
     Ok((count, long))
 }
 
-/// How a sender's end came.
+/// How a sender's connection ended.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct End {
-    /// Exit code of its program.
+    /// Exit code of the sender's program.
     pub code: f64,
-    /// After the receiver's process was killed, s.
+    /// Time after the receiver's process was killed, s.
     pub after_s: f64,
-    /// Connections that its kernel still had seconds later, those in TIME-WAIT aside.
+    /// Connections left in its kernel seconds later, except in TIME-WAIT.
     pub left: f64,
-    /// The most that a gateway held, bytes.
+    /// Most bytes that a gateway held.
     pub held: f64,
 }
 
@@ -110,7 +109,7 @@ impl fmt::Display for End {
 }
 
 impl End {
-    /// True when it came as `other`'s did, at the same time within a round trip.
+    /// True if both ended alike and within one round trip of each other.
     pub(super) fn is_as(&self, other: &Self) -> bool {
         let same = |a: f64, b: f64| a.total_cmp(&b).is_eq();
         same(self.code, other.code)
@@ -119,8 +118,7 @@ impl End {
     }
 }
 
-/// A receiver whose process stops for good and is killed later, its window closed and its buffer full: what
-/// the sender's application sees.
+/// Stops a receiver for good and kills it later, its buffer full. Returns the end that the sender sees.
 pub(super) fn killed(rig: &Rig, gateway: bool) -> Outcome<End> {
     let name = format!("killed-{gateway}");
     let [code, killed, ended, left] = ["code", "at", "end", "left"].map(|n| rig.path(&format!("{name}.{n}")));
@@ -160,7 +158,7 @@ fn end(job: Job, gateway: bool, seconds: u64) -> Outcome<Ran> {
     Ok(ran)
 }
 
-/// A file with a number, which is removed.
+/// Reads a number from a file and removes the file.
 fn number(path: &Path) -> Outcome<f64> {
     let text = fs::read_to_string(path).map_err(|e| format!("{}: {e}", path.display()))?;
     let _ = fs::remove_file(path);

@@ -1,7 +1,7 @@
-//! Transfers during which the gateway is killed, killed and started again, or stopped as planned.
+//! Transfers during which the gateway is killed, killed and restarted, or stopped normally.
 //!
-//! The receiver opens each connection, as in TCP-SuperCharger, and checks every byte and the end. The sender
-//! is CUBIC.
+//! As in TCP-SuperCharger, the receiver opens each connection. It checks every byte and the end of the
+//! stream. The sender uses CUBIC.
 
 use super::routed::{Routed, SENDER};
 use crate::Outcome;
@@ -16,45 +16,45 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::thread::{self, Builder};
 use std::time::{Duration, Instant};
 
-/// Bytes given to the kernel at a time.
+/// Bytes per write.
 const PIECE: usize = 1 << 16;
-/// An interval of a long transfer's course.
+/// Interval of the goodput over time.
 pub(super) const INTERVAL: Duration = Duration::from_millis(200);
-/// Nothing came for so long: it is lost.
+/// A transfer without data for this long has failed.
 const PATIENCE: Duration = Duration::from_secs(150);
-/// Room for the stack of a thread that only copies.
+/// Stack size of a thread that only copies.
 const STACK: usize = 1 << 18;
-/// After a kill: as `RestartSec` of the systemd unit.
+/// Time until a restart: as `RestartSec` of the systemd unit.
 pub(super) const RESTART: Duration = Duration::from_secs(1);
 
-/// What is done to the gateway.
+/// What happens to the gateway.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Fate {
-    /// There is none.
+    /// There is no gateway.
     Absent,
     /// `kill -9`.
     Killed,
-    /// `kill -9`, and a second later another one is started.
+    /// `kill -9`, and another gateway is started a second later.
     Restarted,
     /// SIGTERM.
     Stopped,
 }
 
-/// What came of a transfer.
+/// Result of a transfer.
 #[derive(Clone, Debug)]
 pub(super) struct Course {
-    /// Every byte was right, and the end came after the last.
+    /// True if every byte was right and the stream ended after the last.
     pub intact: bool,
-    /// Bytes that came.
+    /// Bytes received.
     pub bytes: u64,
-    /// From the opening to the end, s.
+    /// Time from opening to end, s.
     pub seconds: f64,
     /// Bytes in each interval.
     pub intervals: Vec<u64>,
 }
 
 impl Course {
-    /// Goodput from one time to another, s since the opening; bit/s.
+    /// Goodput between two times, s since the opening; bit/s.
     pub(super) fn goodput(&self, from: f64, to: f64) -> f64 {
         let step = INTERVAL.as_secs_f64();
         let (first, last) = ((from / step) as usize, (to / step) as usize);
@@ -62,14 +62,14 @@ impl Course {
         bytes as f64 * 8.0 / (last.saturating_sub(first) as f64 * step)
     }
 
-    /// The first time after `from` at which two seconds with this goodput begin, s since `from`.
+    /// The first time after `from` at which two seconds with this goodput start, s since `from`.
     pub(super) fn reaches(&self, bps: f64, from: f64) -> Option<f64> {
         let (step, end) = (INTERVAL.as_secs_f64(), self.intervals.len() as f64 * INTERVAL.as_secs_f64());
         let times = (0..).map(|i| from + f64::from(i) * step).take_while(|t| t + 2.0 < end);
         times.into_iter().find(|t| self.goodput(*t, t + 2.0) >= bps).map(|t| t - from)
     }
 
-    /// The poorest interval between two times as a share of the median before them, over `before` seconds.
+    /// The lowest interval between two times, as a share of the median of the `before` seconds before them.
     pub(super) fn poorest(&self, from: f64, to: f64, before: f64) -> f64 {
         let step = INTERVAL.as_secs_f64();
         let part = |from: f64, to: f64| {
@@ -81,7 +81,7 @@ impl Course {
     }
 }
 
-/// Byte `at` of the stream of a transfer: no two pieces of any two are alike.
+/// Fills `out` with the stream of a transfer from byte `at`. The contents do not repeat.
 fn fill(stream: u32, at: u64, out: &mut [u8]) {
     for (i, byte) in out.iter_mut().enumerate() {
         let position = at + i as u64;
@@ -93,7 +93,7 @@ fn fill(stream: u32, at: u64, out: &mut [u8]) {
     }
 }
 
-/// Serves transfers until all of `n` have begun: the receiver says which, and how many bytes.
+/// Serves transfers until all `n` have started. The receiver requests a stream number and length.
 fn serve(listener: &TcpListener, n: usize) -> Outcome<()> {
     let text = |e: std::io::Error| format!("sending: {e}");
     for _ in 0..n {
@@ -113,7 +113,7 @@ fn serve(listener: &TcpListener, n: usize) -> Outcome<()> {
             }
             Ok(())
         };
-        // what it could not send is missing at the other end
+        // the receiver notices missing data
         Builder::new().stack_size(STACK).spawn(send).map_err(text)?;
     }
     Ok(())
@@ -150,45 +150,44 @@ fn receive(to: SocketAddr, number: u32, bytes: u64) -> Outcome<Course> {
     Ok(course)
 }
 
-/// What is sent, and what is done meanwhile.
+/// A trial: the transfers, and what happens to the gateway.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Trial<'a> {
     /// Rate of the hop, with a unit.
     pub rate: &'a str,
-    /// Transfers at the same time.
+    /// Concurrent transfers.
     pub transfers: u32,
-    /// Bytes of each.
+    /// Bytes of each transfer.
     pub bytes: u64,
-    /// IPv6, not IPv4.
+    /// True for IPv6.
     pub v6: bool,
-    /// What becomes of the gateway.
     pub fate: Fate,
-    /// When, s after the first opening.
+    /// When it happens, s after the first opening.
     pub at: f64,
 }
 
-/// What came of it.
+/// Result of a trial.
 #[derive(Clone, Debug)]
 pub(super) struct Outcomes {
-    /// In the order of their numbers.
+    /// Transfers in the order of their numbers.
     pub courses: Vec<Course>,
-    /// Transfers that had ended when it happened.
+    /// Transfers that had ended before the event.
     pub ended_before: u32,
-    /// When a new gateway was there, s after the first opening.
+    /// When the new gateway was running, s after the first opening.
     pub back: Option<f64>,
-    /// Connections that this one has taken up and accelerates: the most that were seen.
+    /// Most connections that the new gateway took over and accelerated.
     pub again: usize,
-    /// The largest window that it showed to one of their senders.
+    /// The largest window that it advertised to one of their senders.
     pub shown: u64,
 }
 
-/// Does it.
+/// Runs a trial.
 pub(super) fn run(place: &Routed, trial: &Trial<'_>) -> Outcome<Outcomes> {
     let gateway = (trial.fate != Fate::Absent).then(|| place.gateway(trial.rate)).transpose()?;
     let address: IpAddr = SENDER[usize::from(trial.v6)].parse().map_err(|_| "no address".to_owned())?;
     let listener = place.at(Host::Sender, || {
         let listener = TcpListener::bind(SocketAddr::new(address, 0)).map_err(|e| e.to_string())?;
-        // connections that are accepted inherit it
+        // accepted connections inherit it
         set_tcp_congestion(&listener, "cubic").map_err(|e| e.to_string())?;
         Ok(listener)
     })?;
@@ -214,7 +213,7 @@ fn receive_all(trial: &Trial<'_>, to: SocketAddr, ended: &AtomicU32) -> Outcome<
                 ended.fetch_add(1, Ordering::Relaxed);
                 course
             };
-            // threads share the namespace of the one that starts them
+            // threads inherit the namespace
             Builder::new().stack_size(STACK).spawn_scoped(scope, receive).map_err(|e| e.to_string())
         };
         let threads: Vec<_> = (0..trial.transfers).map(one).collect::<Outcome<_>>()?;
@@ -225,7 +224,7 @@ fn receive_all(trial: &Trial<'_>, to: SocketAddr, ended: &AtomicU32) -> Outcome<
     })
 }
 
-/// Lets the gateway meet its fate; it is gone when all transfers have ended.
+/// Applies the fate to the gateway, and stops it when all transfers have ended.
 fn meet(
     place: &Routed,
     trial: &Trial<'_>,
@@ -268,7 +267,7 @@ fn meet(
     Ok(met)
 }
 
-/// Nobody saw it open, and still it is accelerated, and data was acknowledged through it.
+/// True for a flow that was not seen opening, is accelerated, and had data acknowledged.
 fn is_accelerated_again(flow: &serde_json::Value) -> bool {
     flow["why_passing"].is_null() && flow["opened_from"].is_null() && flow["acked_bytes"].as_u64() > Some(0)
 }
@@ -279,7 +278,7 @@ mod tests {
 
     #[test]
     fn a_course_is_judged_by_its_intervals() {
-        // 1 Mbyte/s, nothing for a second from 4 s on, a poor interval at 8 s
+        // 1 Mbyte/s, nothing for a second from 4 s on, a low interval at 8 s
         let mut intervals = vec![200_000; 60];
         intervals[20..25].fill(0);
         intervals[40] = 80_000;

@@ -1,4 +1,4 @@
-//! Table 2 of TCP-SuperCharger: the gain, over time, beside the simulator.
+//! Table 2 of TCP-SuperCharger: the gain over time, live and simulated.
 
 use super::programs::{OLD_KERNEL, SENDER};
 use super::runs::{How, Job, Of, Ran};
@@ -7,26 +7,26 @@ use crate::accept::list::List;
 use crate::accept::setup::Setup;
 use lab::{Rig, Who, with};
 
-/// The paper's test bed, and its length in seconds.
+/// The paper's test bed, and its duration, s.
 const FILE: &str = "scenarios/supercharger.toml";
 const SECONDS: u64 = 45;
-/// The paper's mean is from here to there.
+/// Interval of the paper's mean, s.
 const MEAN_S: (f64, f64) = (25.0, 40.0);
-/// Of each hop, bit/s, and its round trip.
+/// Rate of each hop, bit/s, and its RTT, s.
 const LINK_BPS: f64 = 24e6;
 const TRIP_S: f64 = 1.0;
-/// A packet as the hop counts it, and its payload: 14 B of framing, 40 B of headers.
+/// A packet on the hop and its payload: 14 B of framing, 40 B of headers.
 const PACKET: (f64, f64) = (1514.0, 1460.0);
-/// Series count packets without the framing of the hop.
+/// Converts the rates of series, which exclude the hop's framing.
 const FRAMED: f64 = 1514.0 / 1500.0;
-/// Full rate, by the 12th second.
+/// Full rate, to be reached by the 12th second.
 const FULL_BPS: f64 = 23.5e6;
 const FULL_BY_S: u32 = 12;
-/// The hop's queue may hold so much.
+/// Largest queue of the hop, bytes.
 const QUEUE: f64 = 65_536.0;
-/// Handshake and request are over by then: two round trips.
+/// Handshake and request take two round trips, s.
 const OPEN_S: f64 = 2.0 * TRIP_S;
-/// The cases by the names of their flows, and their windows without a gateway.
+/// The cases: flow name, and window without a gateway.
 const CASES: [(&str, Option<f64>); 5] = [
     ("gateway", None),
     ("64k", Some(65_535.0)),
@@ -84,22 +84,22 @@ fn with_gateway(live: &Outcome<Ran>, list: &mut List) {
     });
 }
 
-/// Window over round trip with the headers, as far as the hop carries it.
+/// Compares with the model: window over RTT including headers, at most the rate of the hop.
 fn beside_model(bps: f64, window: f64) -> (String, bool) {
     let model = LINK_BPS.min(window * 8.0 / TRIP_S * PACKET.0 / PACKET.1);
     let apart = bps / model - 1.0;
     (format!("{}, model {}: {:+.2} %", mbit(bps), mbit(model), apart * 100.0), apart.abs() <= 0.03)
 }
 
-/// What the hop of a case carried while the paper looked.
+/// Mean rate on the hop of a case during the paper's interval.
 fn carried(ran: &Outcome<Ran>, case: &str) -> Outcome<f64> {
     let link = format!("hop-{case}");
     let mean = with(ran, |ran| ran.mean(Of::Link(&link), "throughput_bps", MEAN_S.0, MEAN_S.1))?;
     Ok(mean * FRAMED)
 }
 
-/// What a hop carried in the second that must be full, from then on, and in the least of all seconds from
-/// then on: a machine that is late moves packets from one second to the next.
+/// Rate of a hop in the second that must be full, the mean from then on, and the lowest second from then
+/// on. A late machine moves packets from one second to the next.
 fn full(ran: &Ran, hop: &str) -> Outcome<(f64, f64, f64)> {
     let bps = |from: u32, to: u32| -> Outcome<f64> {
         Ok(ran.mean(Of::Link(hop), "throughput_bps", f64::from(from), f64::from(to))? * FRAMED)
@@ -110,8 +110,7 @@ fn full(ran: &Ran, hop: &str) -> Outcome<(f64, f64, f64)> {
     Ok((seconds[0], bps(FULL_BY_S - 1, end)?, least))
 }
 
-/// The same hop over IPv6: iperf3 in the hosts' namespaces, the receiver made an old one by its kernel's
-/// settings. It opens the connection.
+/// The same hop over IPv6, with iperf3 and an old receiver by kernel settings. It opens the connection.
 fn over_ipv6(rig: &Rig) -> Outcome<f64> {
     let near = format!("{SENDER}; exec iperf3 -s -1 >/dev/null");
     let far = format!("{OLD_KERNEL}; sleep 1; exec iperf3 -6 -c near -R -C cubic -t {SECONDS} >/dev/null");
@@ -119,7 +118,7 @@ fn over_ipv6(rig: &Rig) -> Outcome<f64> {
     if ran.gateway("gateway", "flows/accelerated")? < 1.0 {
         return Err("no flow was accelerated".to_owned());
     }
-    // it begins a second later, and iperf3 opens a connection for control first
+    // it starts a second later, and iperf3 first opens a control connection
     let later = 4.0;
     Ok(ran.mean(Of::Link("hop-gateway"), "throughput_bps", MEAN_S.0 + later, MEAN_S.1 + later)? * FRAMED)
 }

@@ -1,4 +1,4 @@
-//! Figures 5 and 7 of the paper on TCP-Swift, and a purely congested bottleneck: sweeps of the files.
+//! Figures 5 and 7 of the paper on TCP-Swift, and a bottleneck with congestion losses only.
 
 use crate::accept::list::List;
 use crate::accept::setup::Setup;
@@ -9,17 +9,17 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::{env, fs, process};
 
-/// Losses of the figures, and whether something is asked there of figure 5.
+/// Losses of the figures, and whether figure 5 has a requirement there.
 const LOSSES: [(&str, bool); 5] =
     [("1e-6", false), ("1e-5", false), ("1e-4", true), ("1e-3", true), ("1e-2", true)];
-/// Seeds of a cell, those of the figures and fresh ones.
+/// Seeds of a cell, and the first seed for the figures and for a fresh repetition.
 const SEEDS: usize = 10;
 const FIRST: [&str; 2] = ["1", "101"];
-/// How far from one a share may be.
+/// Tolerated deviation of a share from 1.
 const FAIR: f64 = 0.15;
 
 pub(super) fn check(setup: &Setup, list: &mut List) -> Outcome {
-    // as they are written here, so that rows are found by them
+    // written exactly as here, so that the rows can be found
     let losses = format!("loss={}", LOSSES.map(|(loss, _)| loss).join(","));
     let goodput = "swift-goodput";
     let pushout = sweep(setup, goodput, FIRST[0], &["--axis", &losses]);
@@ -34,7 +34,7 @@ pub(super) fn check(setup: &Setup, list: &mut List) -> Outcome {
         let schemes = ["sack", "peach", "swift-sat", "swift-faithful"];
         list.judge(what, side_by_side(&fifo, loss, &schemes), |text| (text, true));
     }
-    // the paper has no delay at the senders; with one the order below 1e-3 is another
+    // the paper uses no sender jitter; with jitter the ranking below 1e-3 differs
     for jitter in ["0.1 ms", "0.9 ms"] {
         let (set, schemes) = (format!("jitter={jitter}"), ["sack", "peach", "swift-faithful"]);
         let tcp = format!("tcp={}", schemes.join(","));
@@ -55,7 +55,7 @@ pub(super) fn check(setup: &Setup, list: &mut List) -> Outcome {
     Ok(())
 }
 
-/// A folder that is removed with its value.
+/// A folder that is removed on drop.
 struct Folder(PathBuf);
 
 impl Drop for Folder {
@@ -64,7 +64,7 @@ impl Drop for Folder {
     }
 }
 
-/// The runs of a scenario file with these options, a row for each.
+/// Runs a sweep of a scenario file with these options; returns one row per run.
 fn sweep(setup: &Setup, name: &str, first: &str, more: &[&str]) -> Outcome<Table> {
     let folder = Folder(env::temp_dir().join(format!("bentpipe-accept-figures-{}", process::id())));
     let file = Path::new("scenarios").join(name).with_extension("toml");
@@ -86,13 +86,13 @@ fn sweep(setup: &Setup, name: &str, first: &str, more: &[&str]) -> Outcome<Table
     Table::read(&fs::read_to_string(&runs).map_err(|e| format!("{}: {e}", runs.display()))?)
 }
 
-/// What `name` measured in each run with these values of the axes.
+/// The values of `name` in all runs with these axis values.
 fn of_seeds(table: &Outcome<Table>, at: &[(&str, &str)], name: &str) -> Outcome<Vec<f64>> {
     let all = table.as_ref().map_err(Clone::clone)?.numbers(at, name)?;
     if all.len() == SEEDS { Ok(all) } else { Err(format!("{at:?}: {} runs of {SEEDS}", all.len())) }
 }
 
-/// Goodput of twenty connections.
+/// Total goodput of twenty connections.
 fn goodput(table: &Outcome<Table>, loss: &str, tcp: &str) -> Outcome<Mean> {
     Ok(Mean::of(&of_seeds(table, &[("loss", loss), ("tcp", tcp)], "goodput_bps")?))
 }
@@ -130,7 +130,7 @@ fn side_by_side(table: &Outcome<Table>, loss: &str, schemes: &[&str]) -> Outcome
     Ok(schemes.iter().map(of).collect::<Outcome<Vec<_>>>()?.join(", ") + " Mbit/s")
 }
 
-/// The figures of `x` and `y` in each run, put together.
+/// Combines the figures of `x` and `y` in each run.
 fn together(table: &Outcome<Table>, at: &[(&str, &str)], fold: impl Fn(f64, f64) -> f64) -> Outcome<Mean> {
     let [x, y] = ["goodput[x*]_bps", "goodput[y*]_bps"].map(|name| of_seeds(table, at, name));
     Ok(Mean::of(&x?.into_iter().zip(y?).map(|(x, y)| fold(x, y)).collect::<Vec<_>>()))
@@ -149,7 +149,7 @@ fn figure_7(list: &mut List, table: &Outcome<Table>, loss: &str) {
     list.judge(what, others(), |(gated, plus)| (format!("{gated}, {plus}"), true));
 }
 
-/// Five flows beside five of NewReno, equal round trips, no errors.
+/// Five flows next to five NewReno flows, equal round trips, no errors.
 fn shares(list: &mut List, table: &Outcome<Table>) {
     for (tcp, what) in [
         ("swift-sat", "congested, gated Swift of NewReno's share: within 15 % of 1"),

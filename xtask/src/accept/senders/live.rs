@@ -1,4 +1,4 @@
-//! The engine as a real TCP against the kernel's, over emulated links, and what a sender costs.
+//! The engine as a real TCP against the kernel's, over emulated links, and the CPU cost of a sender.
 
 use crate::Outcome;
 use crate::accept::list::List;
@@ -8,24 +8,24 @@ use lab::transfers::{self, Link, Order, Tcp, Transferred, mixture, run};
 use lab::{Rig, Who};
 use std::time::Duration;
 
-/// Case L: bytes, and how often.
+/// Case L: bytes, and number of runs.
 pub(super) const L_BYTES: u64 = 8_388_608;
 const RUNS: usize = 20;
-/// Case L with a receiver that shows a large window from the first segment on: what opening it costs.
+/// Case L with a receiver whose window is large from the start, which shows the cost of opening the window.
 const OPEN: Link<'static> = Link { first_buffer: 8 << 20, ..Link::L };
-/// Case W: its rate, and the share of a packet that is payload beside timestamps.
+/// Case W: its rate, and the payload share of a packet with timestamps.
 const W_BPS: f64 = 24e6;
 const PAYLOAD: f64 = 1448.0 / 1500.0;
 const W_LOSS: f64 = 0.01;
-/// What counts of it: a receiver's window opens from 64 KB only over some six round trips of a second, and
+/// Measured part of case W: the receive window needs about six round trips of 1 s to open from 64 KB, and
 /// the last repairs come late.
 const W_START_S: f64 = 10.0;
 const W_END: f64 = 0.97;
-/// Transfers of random size and kind: all, and fewer.
+/// Transfers of random size and kind: in full, and short.
 const INTACT: (usize, usize) = (1000, 200);
-/// Transfers of one session.
+/// Transfers in one session.
 const BATCH: usize = 100;
-/// Schemes of the mixture.
+/// Congestion controls of the mixture.
 const SCHEMES: [&str; 18] = [
     "reno",
     "newreno",
@@ -48,7 +48,7 @@ const SCHEMES: [&str; 18] = [
 ];
 const LIMIT: Duration = Duration::from_secs(900);
 
-/// The short transfer, which wants a machine that does nothing else.
+/// The short transfer, which needs an otherwise idle machine.
 pub(super) fn short(setup: &Setup, list: &mut List) -> Outcome {
     let rig = setup.rig(Who::Ourselves)?;
     let kernel = times(&rig, &Link::L, (Tcp::Kernel, Tcp::Kernel), &["bbr"]);
@@ -58,8 +58,7 @@ pub(super) fn short(setup: &Setup, list: &mut List) -> Outcome {
     let what = "the same, startup_conserves = false (reported)";
     let bold = times(&rig, &Link::L, (Tcp::Engine, Tcp::Kernel), &bold);
     list.judge(what, bold, |t| (seconds(&t), true));
-    // twelve of 1500 bytes are a hundredth of the transfer, and a sender that is told its rate has no use for
-    // them
+    // the twelve bytes of timestamps cost 1 %, and a sender with a granted rate does not need them
     let granted = ["explicit-rate", "--set", "grant=100 Mbit/s", "--set", "timestamps=false"];
     case_l(&rig, list, &granted, 0.90);
     let pair = (Tcp::Engine, Tcp::Kernel);
@@ -75,7 +74,7 @@ pub(super) fn short(setup: &Setup, list: &mut List) -> Outcome {
 /// The long transfer.
 pub(super) fn long(setup: &Setup, list: &mut List) -> Outcome {
     let rig = setup.rig(Who::Ourselves)?;
-    // about a minute of the link; where something is asked two, so that lumps average out
+    // the link is busy for about a minute; two where there is a requirement, to average out bursts
     case_w(&rig, list, &["bbr"], 150_000_000, None);
     case_w(&rig, list, &["explicit-rate", "--set", "grant=24 Mbit/s"], 300_000_000, Some(0.97));
     Ok(())
@@ -90,7 +89,7 @@ pub(super) fn mixed(setup: &Setup, list: &mut List) -> Outcome {
     Ok(())
 }
 
-/// What a sender costs: bytes of a transfer, runs where something is asked, and what is asked.
+/// CPU cost of a sender: bytes of a transfer, runs if there is a requirement, and the requirement.
 const FLOOD: (u64, usize, f64) = (1_000_000_000, 7, 2e9);
 
 pub(super) fn cpu(setup: &Setup, list: &mut List) -> Outcome {
@@ -134,7 +133,7 @@ fn case_l(rig: &Rig, list: &mut List, tcp: &[&str], most_s: f64) {
     list.judge(what, measured, |t| (seconds(&t), median(&t) <= most_s));
 }
 
-/// The only result of an order.
+/// The result of a single transfer.
 pub(super) fn single(rig: &Rig, link: &Link<'_>, order: Order) -> Outcome<Transferred> {
     let mut all = run(rig, link, 1, &[order], LIMIT)?;
     match all.pop() {
@@ -166,7 +165,7 @@ fn case_w(rig: &Rig, list: &mut List, tcp: &[&str], bytes: u64, share: Option<f6
     });
 }
 
-/// Bytes that were carried and compared.
+/// Bytes that were transferred and compared.
 fn intact(rig: &Rig, count: usize) -> Outcome<u64> {
     let orders = mixture(count, 1, &SCHEMES);
     for (batch, seed) in orders.chunks(BATCH).zip(1..) {

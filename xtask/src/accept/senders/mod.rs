@@ -1,4 +1,4 @@
-//! Satellite senders, simulated and on real paths.
+//! Satellite congestion controls, simulated and on real paths.
 
 mod figures;
 mod live;
@@ -20,7 +20,7 @@ pub(super) const PARTS: [Part; 9] = [
     ("cpu", live::cpu),
 ];
 
-/// Cells of other simulators.
+/// Checks against other simulators.
 const CELLS: [Asked; 5] = [
     Asked { table: "Random loss, without jitter: vegas", rows: 3, what: "Vegas as the reference sheet says" },
     Asked { table: "Random loss, CUBIC", rows: 6, what: "CUBIC as the reference sheet says" },

@@ -1,5 +1,5 @@
-//! Probes of the engine that an unmodified kernel tells of, over emulated links. Their queues know no marks,
-//! but they are long enough: the user says so.
+//! Low-priority probes of the engine that an unmodified kernel reports, over emulated links. The links'
+//! queues have no priorities but are long enough; an option tells the engine to assume priority.
 
 use super::live::{L_BYTES, order, single};
 use crate::Outcome;
@@ -10,11 +10,11 @@ use lab::scenario::OneLink;
 use lab::transfers::{Link, Tcp};
 use serde_json::Value;
 
-/// Case L without losses, and with a queue that holds whatever a window can send: nothing takes a probe, and
-/// no probe fills a hole, where it would count as data.
+/// Case L without losses and with a queue that holds a full window: no probe is dropped, and no probe fills
+/// a hole, where it would count as data.
 const CLEAN: Link<'static> =
     Link { link: OneLink { loss_back: 0.0, buffer: "32 MB", ..Link::L.link }, ..Link::L };
-/// Of the probes of such a path, those that the receiver tells of.
+/// Share of probes on such a path that the receiver must report.
 const TOLD: f64 = 0.99;
 
 pub(super) fn check(setup: &Setup, list: &mut List) -> Outcome {
@@ -36,7 +36,7 @@ pub(super) fn check(setup: &Setup, list: &mut List) -> Outcome {
     Ok(())
 }
 
-/// What a sender's report says of its probes.
+/// Probe counters from a sender's report.
 #[derive(Debug)]
 struct Probes {
     known_by: String,
@@ -57,8 +57,7 @@ impl Probes {
         })
     }
 
-    /// The figure, and whether an unmodified receiver told of them: of `least` of those sent, if something is
-    /// asked of a path that loses none.
+    /// The figure, and whether the receiver reported at least the share `least` of the probes, if given.
     fn verdict(&self, least: Option<f64>) -> (String, bool) {
         let Self { known_by, sent, acknowledged, lost } = self;
         let known = acknowledged + lost;

@@ -1,11 +1,11 @@
-//! What tests prove: each is named, and must have run and passed.
+//! Requirements proved by named tests, which must have run and passed.
 
 use crate::Outcome;
 use crate::accept::list::{List, Proof};
 use crate::accept::setup::Setup;
 use crate::accept::tests::Tests;
 
-/// The programs in which the tests are, as cargo is told of them.
+/// The test programs, as arguments for cargo.
 const RUNS: [&str; 3] = [
     "-p bentpipe-tcp --lib --test dialogue --test probing --test storm --test hostile",
     "-p bentpipe-sim -p bentpipe-scenario -p bentpipe-cli --test probes --test errors_tcp --test errors_parameters --test endpoint",
@@ -100,7 +100,7 @@ const PROOFS: [Proof; 14] = [
     ("engine from and to the kernel as an ordinary user: intact", &["transfers_of_all_kinds_are_intact"]),
 ];
 
-/// How rustdoc names what it compiles and runs of the guide, which the crate includes.
+/// Prefix of the doc-tests of the guide that the crate includes.
 const GUIDE: &str = "src/lib.rs - contributing (";
 
 pub(super) fn check(_: &Setup, list: &mut List) -> Outcome {

@@ -1,9 +1,9 @@
-//! Reads what `iptables-save` and its like say (iptables-save(8), iptables-extensions(8)).
+//! Parses the output of `iptables-save` (iptables-save(8), iptables-extensions(8)).
 
 use super::{Act, Chain, Names, Rule, Ruleset, Tool};
 use std::collections::BTreeMap;
 
-/// Targets after which a packet goes on to the next rule.
+/// Targets after which evaluation continues with the next rule.
 const GOES_ON: [&str; 14] = [
     "LOG",
     "NFLOG",
@@ -21,7 +21,7 @@ const GOES_ON: [&str; 14] = [
     "CLASSIFY",
 ];
 
-/// All tables; those of `program`, which takes commands.
+/// Returns all tables; `program` is the command that changes them.
 pub(super) fn read(program: &str, text: &str) -> Vec<Ruleset> {
     let mut all: Vec<Ruleset> = Vec::new();
     for line in text.lines() {
@@ -115,15 +115,15 @@ fn target(name: &str, and_back: bool) -> Act {
     match name {
         "DROP" | "REJECT" | "TARPIT" => Act::Drop,
         "RETURN" => Act::Return,
-        // a program that is asked mostly lets it pass
+        // a user-space program usually accepts the packet
         "ACCEPT" | "NFQUEUE" | "QUEUE" => Act::Accept,
         name if GOES_ON.contains(&name) => Act::Next,
         name => Act::Enter(name.to_owned(), and_back),
     }
 }
 
-/// A rule's words with the interfaces `lan` exchanged for `tun`; none when it names none of them, or asks for
-/// all but one.
+/// The rule's text with the interfaces `lan` replaced by `tun`; `None` if it names none of them or is negated
+/// (`! -i`).
 pub(super) fn mirrored(text: &str, lan: &[String], tun: &str) -> Option<String> {
     let mut all = words(text);
     let mut is_changed = false;

@@ -1,20 +1,20 @@
-//! The rules that a firewall lacks, as commands for its own program.
+//! Commands that add the missing firewall rules.
 //!
-//! What goes from the LAN into the gateway and from the gateway to the LAN passes: the firewall decides about
-//! it on the satellite's side, where connection tracking sees it. There each rule that names a LAN's
-//! interface gets one that names the TUN interface instead, behind it. So what it drops today it goes on
-//! dropping.
+//! Packets from the LAN into the gateway and from the gateway to the LAN are accepted: the firewall filters
+//! them on the satellite side, where connection tracking sees them. There each rule that names a LAN
+//! interface gets a copy behind it that names the TUN interface instead, so the firewall continues to drop
+//! what it drops today.
 
 use super::{Act, Names, Rule, Ruleset, Site, Tool, Verdict, iptables, nft};
 
-/// Commands, in the order in which they are to be given.
+/// Returns the commands in the order of execution.
 pub(super) fn commands(site: &Site<'_>, rules: &Ruleset) -> Vec<String> {
     let (mut out, mut mended) = (Vec::new(), rules.clone());
     for (name, chain) in &rules.chains {
         let mut last = 0;
-        // from the last to the first: numbers of those before stay what they are
+        // from last to first, so that the numbers of earlier rules stay valid
         for rule in chain.rules.iter().rev() {
-            // the ends of a map are one rule
+            // all entries of a map belong to one rule
             if rule.place != last {
                 out.extend(mirror(site, &rules.tool, name, rule));
             }
@@ -42,7 +42,7 @@ pub(super) fn commands(site: &Site<'_>, rules: &Ruleset) -> Vec<String> {
     out
 }
 
-/// The rule for the TUN interface beside one for a LAN's.
+/// The copy of a LAN rule for the TUN interface, as commands.
 fn mirror(site: &Site<'_>, tool: &Tool, chain: &str, rule: &Rule) -> Vec<String> {
     match tool {
         Tool::Nft { family, table } => {
@@ -56,7 +56,7 @@ fn mirror(site: &Site<'_>, tool: &Tool, chain: &str, rule: &Rule) -> Vec<String>
                     m.text
                 )
             };
-            // each comes right behind the one it is for
+            // reversed, since each is inserted directly behind the original rule
             all.rev().map(command).collect()
         }
         Tool::Iptables { program, table } => {
@@ -67,7 +67,7 @@ fn mirror(site: &Site<'_>, tool: &Tool, chain: &str, rule: &Rule) -> Vec<String>
     }
 }
 
-/// A rule before all others that lets pass what goes from one interface to another.
+/// A first rule that accepts packets from one interface to another.
 fn open(tool: &Tool, chain: &str, from: &str, to: &str) -> String {
     match tool {
         Tool::Nft { family, table } => {
@@ -81,7 +81,7 @@ fn open(tool: &Tool, chain: &str, from: &str, to: &str) -> String {
     }
 }
 
-/// The same in the model, to know whether it is enough.
+/// Inserts the same rule into the model, to check whether it suffices.
 fn insert(rules: &mut Ruleset, chain: &str, from: &str, to: &str) {
     let name = |name: &str| vec![Names { names: vec![name.to_owned()], is_not: false }];
     let rule = Rule {
@@ -105,7 +105,7 @@ fn add_mirrored(site: &Site<'_>, rules: &mut Ruleset, chain: &str, rule: &Rule) 
     let Some(at) = chain.rules.iter().position(|r| r == rule) else { return };
     let is_negated = |n: &Names| n.is_not && n.names.iter().any(is_lan);
     if rule.at.iter().flatten().any(is_negated) {
-        // only nft can ask for all but several
+        // only nft can negate several interfaces
         if matches!(rules.tool, Tool::Nft { .. }) {
             for names in chain.rules[at].at.iter_mut().flatten().filter(|n| n.is_not) {
                 names.names.push(site.tun_satellite.to_owned());

@@ -1,15 +1,15 @@
-//! Whether the firewalls of this machine let pass over the TUN interfaces what they let pass today between
+//! Checks whether the machine's firewalls will accept on the TUN interfaces what they accept today between
 //! LAN and satellite.
 //!
-//! A packet that took one way through the chains of forwarded packets takes two once the gateway runs: LAN to
-//! TUN, where connection tracking leaves it out, and from the other TUN to the satellite. A rule that names
-//! interfaces, or asks for a state, may say something else of these than it said of the one. So each set of
-//! rules is asked three times, and what it lets pass today and would not then is a fault. Nothing else is
-//! judged: what it drops today it may go on dropping.
+//! Without the gateway a packet passes the forward chains once. With the gateway it passes them twice: from
+//! the LAN to a TUN interface, untracked by connection tracking, and from the other TUN interface to the
+//! satellite. Rules that match interfaces or connection states may decide differently there. So each ruleset
+//! is evaluated three times; it is an error if a packet is accepted today and would be dropped later.
 //!
-//! What a rule asks besides interfaces and states (addresses, ports, marks) is not understood but named by
-//! its words: rules with the same words match the same packets. Packets that are tried: one that no such
-//! words match, and for each of them one that they match, along the chains that lead there.
+//! Conditions other than interfaces and states (addresses, ports, marks) are not interpreted but compared as
+//! text: rules with the same text match the same packets. The packets tried are one that matches no such
+//! condition, and for each condition one that matches it, including the conditions of the rules that lead to
+//! its chain.
 
 mod iptables;
 mod mend;
@@ -22,22 +22,22 @@ use bentpipe_scenario::gateway_file::{Deploy, Firewall};
 use bentpipe_service::{Finding, Standing};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Chains that lead to one another: the kernel itself allows 16.
+/// Maximum depth of jumps between chains; the kernel allows 16.
 const DEEPEST: usize = 16;
 
-/// What a rule does with a packet that it matches.
+/// What a rule does with a matching packet.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Act {
     Accept,
     Drop,
     Return,
-    /// Into another chain; and back, or not.
+    /// Enters another chain; true if evaluation returns afterwards (jump, not goto).
     Enter(String, bool),
-    /// On to the next rule.
+    /// Continues with the next rule.
     Next,
 }
 
-/// Names of interfaces that a rule asks for, or for none of which.
+/// Interface names in a condition; `is_not`: the condition is negated.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Names {
     names: Vec<String>,
@@ -54,48 +54,46 @@ impl Names {
     }
 }
 
-/// A rule.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Rule {
-    /// Where a packet comes in, where it goes out.
+    /// Conditions on input and output interface.
     at: [Vec<Names>; 2],
-    /// States of connection tracking, or none of which.
+    /// States of connection tracking; true if negated.
     states: Vec<(Vec<String>, bool)>,
-    /// It never matches TCP.
+    /// True if it never matches TCP.
     is_of_others: bool,
-    /// All else that it asks, in its words.
+    /// All other conditions as text.
     words: String,
     act: Act,
-    /// The rule in the words of its program.
+    /// The whole rule as text.
     text: String,
-    /// Its place: a handle, or a number that counts from 1.
+    /// Handle (nft) or number from 1 (iptables).
     place: u64,
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 struct Chain {
-    /// Of one that forwarded packets come to: whether it drops what no rule takes.
+    /// For chains on the forward hook: true if the policy is drop.
     drops: Option<bool>,
     rules: Vec<Rule>,
 }
 
-/// Whose rules they are.
+/// Origin of a ruleset.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Tool {
-    /// `nft`, with the family and the table.
+    /// `nft` with family and table.
     Nft { family: String, table: String },
-    /// One of the programs around `iptables`, with the table.
+    /// An `iptables` program with its table.
     Iptables { program: String, table: String },
 }
 
-/// Rules that belong together.
+/// The chains of one table.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Ruleset {
     tool: Tool,
     chains: BTreeMap<String, Chain>,
 }
 
-/// A forwarded packet as a firewall sees it.
 #[derive(Clone, Copy, Debug)]
 struct Packet<'a> {
     from: &'a str,
@@ -118,12 +116,12 @@ impl Rule {
 }
 
 impl Ruleset {
-    /// Chains that forwarded packets come to.
+    /// Chains on the forward hook.
     fn bases(&self) -> impl Iterator<Item = (&str, &Chain, bool)> {
         self.chains.iter().filter_map(|(name, chain)| Some((&**name, chain, chain.drops?)))
     }
 
-    /// Whether all chains let a packet pass that the rules with these words match.
+    /// True if all base chains accept a packet that matches the conditions `words`.
     fn passes(&self, packet: &Packet<'_>, words: &BTreeSet<&str>, tcp_only: bool) -> bool {
         self.bases().all(|(_, chain, drops)| {
             self.walk(chain, packet, words, tcp_only, 0).unwrap_or(if drops {
@@ -134,7 +132,7 @@ impl Ruleset {
         })
     }
 
-    /// What a chain decides, if it does.
+    /// The decision of a chain, if it makes one.
     fn walk(
         &self,
         chain: &Chain,
@@ -165,8 +163,8 @@ impl Ruleset {
         None
     }
 
-    /// Words that packets are tried with: none, and those of each rule with those of the rules that lead to
-    /// its chain.
+    /// Sets of conditions to try: none, and for each rule its own with those of the rules that lead to its
+    /// chain.
     fn trials(&self) -> Vec<BTreeSet<&str>> {
         let mut leads: BTreeMap<&str, BTreeSet<&str>> =
             self.bases().map(|(name, ..)| (name, BTreeSet::new())).collect();
@@ -192,7 +190,7 @@ impl Ruleset {
     }
 }
 
-/// What the gateway changes about the way of packets.
+/// Interfaces of the gateway.
 #[derive(Clone, Copy, Debug)]
 struct Site<'a> {
     lan: &'a [String],
@@ -202,14 +200,14 @@ struct Site<'a> {
     tcp_only: bool,
 }
 
-/// How a set of rules stands.
+/// The result of checking a ruleset.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Verdict {
-    /// What passes today will pass.
+    /// Everything accepted today will be accepted.
     Fine,
-    /// It lets nothing pass between LAN and satellite today.
+    /// It accepts nothing between LAN and satellite today.
     Closed,
-    /// The first packet that passes today and would not: from which interface to which.
+    /// The first packet accepted today that would be dropped: its input and output interface.
     Breaks(String, String),
 }
 
@@ -248,7 +246,7 @@ impl Site<'_> {
     }
 }
 
-/// All that this machine's firewalls say of the gateway's way. `tcp_only`: only TCP goes through it.
+/// Checks all firewalls of this machine. `tcp_only`: only TCP goes through the gateway.
 pub(super) fn findings(deploy: &Deploy, tcp_only: bool) -> Vec<Finding> {
     let site = Site {
         lan: &deploy.lan,
@@ -287,7 +285,7 @@ pub(super) fn findings(deploy: &Deploy, tcp_only: bool) -> Vec<Finding> {
     all
 }
 
-/// Every set of rules that can be read; and what could not.
+/// Reads all rulesets; returns findings about those that cannot be read.
 fn read() -> (Vec<Finding>, Vec<Ruleset>) {
     let (mut faults, mut all) = (Vec::new(), Vec::new());
     let mut fault = |what: &str, why: String| {
@@ -300,8 +298,8 @@ fn read() -> (Vec<Finding>, Vec<Ruleset>) {
     }
     for v6 in [false, true] {
         let family = if v6 { "ip6" } else { "ip" };
-        // those that `iptables` has made in nftables: it alone can name all of their matches, and its
-        // commands are what their owner uses
+        // tables that `iptables` created in nftables: only `iptables` knows the names of all their matches,
+        // and their owner uses its commands
         let is_its = |rules: &Ruleset| {
             matches!(&rules.tool, Tool::Nft { family: f, .. } if f == family)
                 && rules.chains.get("FORWARD").is_some_and(|c| c.drops.is_some())

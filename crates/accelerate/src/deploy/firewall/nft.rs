@@ -1,9 +1,9 @@
-//! Reads what `nft -a list ruleset` says (nft(8)).
+//! Parses the output of `nft -a list ruleset` (nft(8)).
 
 use super::{Act, Chain, Names, Rule, Ruleset, Tool};
 use std::collections::BTreeMap;
 
-/// All tables. What is not understood of a rule is kept as words.
+/// Returns all tables. Unknown parts of a rule are kept as text.
 pub(super) fn read(text: &str) -> Vec<Ruleset> {
     let mut all: Vec<Ruleset> = Vec::new();
     let mut chain: Option<String> = None;
@@ -28,7 +28,7 @@ pub(super) fn read(text: &str) -> Vec<Ruleset> {
             chain = None;
         }
         let Some(chain) = chain.as_ref().and_then(|name| rules.chains.get_mut(name)) else { continue };
-        // a long set goes over several lines
+        // a long set spans several lines
         while line.matches('{').count() > line.matches('}').count() {
             let Some(more) = lines.next() else { break };
             line += " ";
@@ -44,7 +44,7 @@ pub(super) fn read(text: &str) -> Vec<Ruleset> {
     all
 }
 
-/// Words; a set in braces and a text in quotes are one.
+/// Splits a line into words; a set in braces or a quoted string is one word.
 fn words(line: &str) -> Vec<String> {
     let (mut all, mut word, mut depth, mut is_quoted) = (Vec::new(), String::new(), 0, false);
     for c in line.chars() {
@@ -66,7 +66,7 @@ fn words(line: &str) -> Vec<String> {
     all
 }
 
-/// What stands in a set, or a single value.
+/// The elements of a set, or a single value.
 pub(super) fn items(word: &str) -> Vec<&str> {
     let inner = word.strip_prefix('{').and_then(|w| w.strip_suffix('}')).unwrap_or(word);
     inner.split(',').map(str::trim).filter(|item| !item.is_empty()).collect()
@@ -74,7 +74,7 @@ pub(super) fn items(word: &str) -> Vec<&str> {
 
 fn act(words: &[&str]) -> Option<Act> {
     Some(match words {
-        // what hands it to a program mostly lets it pass
+        // a user-space program usually accepts the packet
         ["accept" | "queue", ..] => Act::Accept,
         ["drop" | "reject", ..] => Act::Drop,
         ["return", ..] => Act::Return,
@@ -84,7 +84,7 @@ fn act(words: &[&str]) -> Option<Act> {
     })
 }
 
-/// A line's rule; several where a map leads to several ends.
+/// Parses a rule; returns several if it contains a verdict map.
 fn rule(line: &str) -> Vec<Rule> {
     let (text, handle) = line.rsplit_once(" # handle ").unwrap_or((line, ""));
     let all = words(text);
@@ -136,7 +136,7 @@ fn rule(line: &str) -> Vec<Rule> {
     if maps.is_empty() {
         return vec![rule];
     }
-    // what stands beside the map holds for each of its ends
+    // conditions beside the map apply to each of its entries
     for end in &mut maps {
         end.words.clone_from(&rule.words);
         end.is_of_others = rule.is_of_others;
@@ -144,10 +144,10 @@ fn rule(line: &str) -> Vec<Rule> {
     maps
 }
 
-/// Notes a word that says nothing of interfaces or states; gives how many that were.
+/// Records a word that is no condition on interfaces or states; returns the number of words consumed.
 fn skip(words: &[&str], rule: &mut Rule) -> usize {
     match words {
-        // these ask nothing
+        // statements without a condition
         ["counter", "packets", _, "bytes", _, ..] => 5,
         ["counter" | "notrack", ..] | [] => 1,
         ["comment", _, ..] => 2,
@@ -158,7 +158,7 @@ fn skip(words: &[&str], rule: &mut Rule) -> usize {
         ["meta" | "ct", "mark", "set", ..] => words.len().min(4),
         [word, ..] => {
             let others = ["udp", "icmp", "icmpv6", "sctp", "dccp", "esp", "ah"];
-            // `meta l4proto udp` and `ip protocol udp` end in it
+            // `meta l4proto udp` and `ip protocol udp` end in the protocol name
             rule.is_of_others |= others.contains(word);
             if !rule.words.is_empty() {
                 rule.words.push(' ');
@@ -169,7 +169,7 @@ fn skip(words: &[&str], rule: &mut Rule) -> usize {
     }
 }
 
-/// The ends of a map, each as a rule.
+/// The entries of a verdict map, each as a rule.
 fn map(rule: &Rule, set: &str, add: impl Fn(&mut Rule, &str)) -> Vec<Rule> {
     let ends = items(set).into_iter().filter_map(|item| {
         let (key, end) = item.split_once(':')?;
@@ -185,16 +185,16 @@ fn plain(name: &str) -> String {
     name.trim_matches('"').to_owned()
 }
 
-/// A rule for the TUN interface beside one that names LANs.
+/// The copy of a LAN rule for the TUN interface.
 #[derive(Debug)]
 pub(super) struct Mirrored {
     pub(super) text: String,
-    /// It takes the place of the other: that asks for all but a LAN, this one for all but both.
+    /// True if it replaces the original, which excludes a LAN interface; the new rule excludes both.
     pub(super) replaces: bool,
 }
 
-/// A rule's words with the interfaces `lan` exchanged for `tun`; none when it names none of them, several
-/// when a map leads each of them to an end of its own.
+/// The rule's text with the interfaces `lan` replaced by `tun`. Empty if it names none of them; several if a
+/// verdict map has an entry for each.
 pub(super) fn mirrored(text: &str, lan: &[String], tun: &str) -> Vec<Mirrored> {
     let all = words(text);
     let (mut out, mut is_changed, mut replaces) = (Vec::new(), false, false);
@@ -220,7 +220,7 @@ pub(super) fn mirrored(text: &str, lan: &[String], tun: &str) -> Vec<Mirrored> {
         }
         i = next;
         (is_changed, replaces) = (true, replaces || is_not);
-        // a TUN interface that is not there yet has no number to ask for
+        // iif and oif need an interface index, which a TUN interface does not have yet
         out.push(if word.starts_with('i') { "iifname" } else { "oifname" }.to_owned());
         if is_map {
             let before = out.join(" ");
@@ -232,7 +232,7 @@ pub(super) fn mirrored(text: &str, lan: &[String], tun: &str) -> Vec<Mirrored> {
             set.push(format!("\"{tun}\""));
             out.push(format!("!= {{ {} }}", set.join(", ")));
         } else {
-            // of the others the rule itself takes care
+            // the original rule covers the other interfaces
             out.push(format!("\"{tun}\""));
         }
     }

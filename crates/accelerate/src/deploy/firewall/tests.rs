@@ -37,7 +37,7 @@ fn only_what_passes_today_and_would_not_is_a_fault() {
             "iifname \"eth1\" accept # handle 2\nct state established accept # handle 3",
             breaks("bentsat", "eth0"),
         ),
-        // names of interfaces play no part: as today
+        // no rule names an interface: the same result as today
         (
             "drop",
             "ip saddr 10.0.0.0/8 accept # handle 2\nip daddr 10.0.0.0/8 accept # handle 3",
@@ -55,7 +55,7 @@ fn only_what_passes_today_and_would_not_is_a_fault() {
             "ct state vmap { invalid : drop, untracked : drop, established : accept } # handle 2",
             breaks("eth1", "bentlan"),
         ),
-        // UDP goes around us
+        // UDP does not go through the gateway
         ("drop", "iifname \"eth1\" udp dport 53 accept # handle 2", Verdict::Closed),
         (
             "drop",
@@ -89,14 +89,14 @@ fn chains_are_followed() {
     let saved = "*filter\n:FORWARD DROP [0:0]\n:zone - [0:0]\n-A FORWARD -s 10.0.0.0/8 -j zone\n-A zone -i eth1 -j ACCEPT\n";
     assert_eq!(judge(saved), wanted);
     assert_eq!(judge(&saved.replace("-i eth1", "! -i eth9")), Verdict::Fine);
-    // a chain that leads to itself ends nowhere
+    // a chain that jumps to itself decides nothing
     assert_eq!(
         judge("*filter\n:FORWARD ACCEPT [0:0]\n:a - [0:0]\n-A FORWARD -j a\n-A a -j a\n"),
         Verdict::Fine
     );
 }
 
-/// Text that is no ruleset, or half of one, gives something and no panic.
+/// Text that is not a ruleset, or only part of one, is parsed without a panic.
 #[test]
 fn any_text_can_be_read() {
     let texts = [
@@ -146,7 +146,7 @@ fn shell(script: &str) -> Result<(), String> {
     }
 }
 
-/// The commands that are printed are taken by their programs, and then nothing that passes today would be
+/// The programs accept the suggested commands, and afterwards nothing that is accepted today would be
 /// dropped.
 #[test]
 fn the_rules_that_are_named_mend_it() {

@@ -1,66 +1,66 @@
-//! Drain: flight that is given up though nothing was lost, while the hop is busy; and then the hop's rate, no
-//! more.
+//! Drain: data in flight decreases without a loss while the hop is busy, and then stays low at the hop's
+//! rate.
 //!
-//! Source: draft-ietf-ccwg-bbr, sections 5.3.2 and 5.3.3. Looked at by quarters of the shortest round trip;
-//! with r the rate at which data leaves for the hop while some waits, W the most in flight since the sender
-//! last may have seen a loss, or the window shown where that is less, and s what it sends:
+//! Source: draft-ietf-ccwg-bbr, sections 5.3.2 and 5.3.3. Observed per quarter of the minimum RTT. With r the
+//! rate at which data leaves for the hop while some is queued, W the largest flight since the sender may last
+//! have seen a loss (or the advertised window if that is less), and s the sending rate:
 //!   given up:   s <= 0.6 r,  flight <= 0.93 W,  the window is open, and data waits for the hop; two quarters
 //!               at least
 //!   kept down:  then in 6 quarters  flight <= 0.85 W,  a tenth of W left of the window shown,  and s up to
 //!               1.4 r, 0.85 to 1.2 r in the mean
-//! A sender that losses control keeps W in flight; paced, it makes up for less at 1.2 W per round trip. An
-//! application can give up flight as well: when it sends at a lower rate the hop is not busy for longer than
-//! the backlog lasts, and when it goes on after a pause there is a burst. A reduction for an ECN mark, or for
-//! a drop in the sender's own queue, by 0.7 is none of less than 0.6 r.
+//! A loss-based sender keeps W in flight; when paced, it refills at 1.2 W per round trip. An application can
+//! also let the flight decrease: if it sends at a lower rate the hop is busy only while the queue lasts, and
+//! if it continues after a pause there is a burst. Reducing cwnd to 0.7, for an ECN mark or a drop in the
+//! sender's own queue, does not lower the rate below 0.6 r.
 
 use super::Seen;
 use bentpipe_base::{Duration, Instant};
 
-/// Quarters to a round trip.
+/// Quarters per round trip.
 const QUARTERS: u64 = 4;
-/// Quarters of giving up that are enough, and that are too many; and quarters of being kept down.
+/// Quarters in which flight decreases: minimum and maximum; and quarters in which it stays low.
 const LEAST: u8 = 2;
 const MOST: u8 = 24;
 const STEADY: u8 = 6;
-/// After as many without a packet nothing is known.
+/// After this many quarters without a packet the observation starts again.
 const SILENCE: f64 = 6.0;
-/// Share of the hop's rate below which flight is given up; above which it is made up for; and what the mean
-/// may be.
+/// Sending rate as a share of the hop's: below `LOW` flight decreases, above `HIGH` it is refilled; and the
+/// range of the mean.
 const LOW: f64 = 0.6;
 const HIGH: f64 = 1.4;
 const MEAN: (f64, f64) = (0.85, 1.2);
-/// Share of W that is less than W, and that is kept down.
+/// Shares of W: flight has decreased below `LESS`, and stays low below `DOWN`.
 const LESS: f64 = 0.93;
 const DOWN: f64 = 0.85;
-/// Share of W that must be left of the window.
+/// One part in so many of W must be left of the advertised window.
 const LEFT: u64 = 10;
-/// Packets by which a quarter may be off.
+/// Tolerance per quarter, in packets.
 const OFF: f64 = 2.0;
 
-/// What was seen, and the quarter that goes on.
+/// What was observed, and the current quarter.
 #[derive(Debug, Default)]
 pub(super) struct Drain {
     since: Option<Instant>,
-    /// Where it began: sent, told, gone into the hop.
+    /// Positions at its start: sent, acknowledged, gone into the hop.
     from: (u64, u64, u64),
-    /// The least that was left of the window in it.
+    /// Smallest rest of the window in it.
     left: u64,
-    /// Data waited when it began.
+    /// Data was queued at its start.
     waited: bool,
-    /// W, before the window.
+    /// W, without the bound of the window.
     most: u64,
-    /// r, in bytes per quarter; 0 while it is unknown.
+    /// r, in bytes per quarter; 0 if unknown.
     rate: f64,
-    /// Until then W is not known.
+    /// W is unknown until then.
     blind: Instant,
-    /// Quarters of giving up, of being kept down, and what was sent in these.
+    /// Quarters with decreasing flight, quarters with low flight, and bytes sent in the latter.
     given: u8,
     steady: u8,
     sum: f64,
 }
 
 impl Drain {
-    /// True when flight was given up and is kept down.
+    /// Updates the observation; true if flight has decreased and stays low.
     pub(super) fn look(&mut self, seen: &Seen) -> bool {
         let flight = seen.flight();
         self.left = self.left.min(seen.edge.saturating_sub(seen.top));
@@ -79,7 +79,7 @@ impl Drain {
         is_found
     }
 
-    /// The sender may make its window smaller now, and what is in flight falls for a round trip or two.
+    /// The sender may reduce cwnd now, so flight may fall for a round trip or two.
     pub(super) fn lost(&mut self, seen: &Seen) {
         self.blind = seen.now + seen.trip * 2;
         self.most = 0;
@@ -90,7 +90,7 @@ impl Drain {
         (self.given, self.steady, self.sum) = (0, 0, 0.0);
     }
 
-    /// A quarter begins.
+    /// Starts a quarter.
     const fn begin(&mut self, seen: &Seen) {
         self.since = Some(seen.now);
         self.from = (seen.top, seen.told, seen.top.saturating_sub(seen.waits));
@@ -98,7 +98,7 @@ impl Drain {
         self.left = u64::MAX;
     }
 
-    /// It is over, and was `n` quarters long.
+    /// Evaluates the quarter, which was `n` quarters long.
     fn judge(&mut self, seen: &Seen, n: f64) -> bool {
         if n > SILENCE || seen.now < self.blind {
             self.most = seen.flight();
@@ -114,7 +114,7 @@ impl Drain {
         if self.rate > 0.0 { self.step(seen, sent, OFF * seen.segment as f64 / n) } else { false }
     }
 
-    /// `sent` in the quarter, which may be `off` by so much.
+    /// `sent`: bytes in this quarter, with the tolerance `off`.
     fn step(&mut self, seen: &Seen, sent: f64, off: f64) -> bool {
         let most = self.most.min(seen.edge.saturating_sub(seen.told)) as f64;
         let flight = seen.flight() as f64;
@@ -126,7 +126,7 @@ impl Drain {
             }
             return false;
         }
-        // while nothing is told what is in flight must grow
+        // without acknowledgments flight can only grow
         let is_down = flight <= DOWN * most || (seen.told == self.from.1 && seen.flight() < self.most);
         let is_free = self.left as f64 * LEFT as f64 >= most;
         if self.given < LEAST || !is_down || !is_free || sent > HIGH * self.rate + off {

@@ -1,70 +1,70 @@
-//! Startup: rounds that are spread evenly over the round trip, and grow.
+//! Startup: rounds that are spread evenly over the RTT, and grow.
 //!
 //! Source: draft-ietf-ccwg-bbr, section 5.3.1. A round begins with the first byte sent after an
-//! acknowledgment of the round before. With b its bytes, T the shortest round trip and B the most bytes of
-//! any round before, it is a sign when
+//! acknowledgment of the previous round. With b its bytes, T the minimum RTT and B the largest number of
+//! bytes of any earlier round, it is a sign when
 //!   b >= 1.35 B,  each quarter of T has 13 to 50 % of b,  no gap is longer than max(6 packets of it, T /
 //!     25),  and it took no longer than 1.15 T.
-//! A round is disturbed when nothing was told for 0.35 T, as behind a hole; then 7 % are enough. Three signs
-//! are enough, or two from clean rounds: neither it nor the one before was disturbed; 24 packets at least, 15
-//! to 42 % in each quarter; and no more than 15 % of it waited for the hop. An even round that is not larger
-//! takes a half of one away.
+//! A round is disturbed if no ACK was sent for 0.35 T, as behind a hole; then 7 % per quarter are enough.
+//! Three signs are enough, or two from clean rounds: neither the round nor the one before was disturbed, it
+//! has at least 24 packets and 15 to 42 % in each quarter, and no more than 15 % of it waited for the hop. An
+//! even round that has not grown takes away half a sign.
 //!
-//! Why no other sender does this. Slow start that is not paced sends a round as fast as the acknowledgments
-//! come: it is spread evenly only when the hop is full, and then half of the round waits, and the round after
-//! takes longer. Slow start that Linux paces, at two windows per smoothed round trip, needs half of it; at
-//! 1.2 windows it needs five sixths, but does not grow by a third. After a hole the smoothed round trip is
-//! longer and so is the round; that lasts for one round, and with three of them the sender would have to meet
-//! three losses just so. A link in front of the gateway that is slower than the burst spreads it as well, but
-//! no more than fills it: the next cannot be larger.
+//! Why loss-based senders do not do this. Slow start without pacing sends a round as fast as ACKs arrive: it
+//! is spread evenly only when the hop is full, but then half of the round waits, and the next round takes
+//! longer. Slow start paced by Linux, at two windows per smoothed RTT, needs half of the RTT; at 1.2 windows
+//! it needs five sixths, but does not grow by a third. After a hole the smoothed RTT is longer and so is the
+//! round, but only for one round: three signs would need three losses at the right times. A link in front of
+//! the gateway that is slower than the burst also spreads it, but then the round just fills that link, and
+//! the next round cannot be larger.
 
 use super::Seen;
 use bentpipe_base::{Duration, Instant};
 
-/// Thirds of a clean sign that are enough, and what a round gives: clean, else.
+/// Score needed, in thirds of a clean sign, and score of a round: clean, or other.
 const ENOUGH: u8 = 6;
 const CLEAN: u8 = 3;
 const OTHER: u8 = 2;
-/// Packets of a round that can tell something, and of one that counts as clean.
+/// Smallest number of packets of a round that counts, and of a clean round.
 const FEW: u64 = 12;
 const MANY: u64 = 24;
-/// Growth over all rounds before.
+/// Growth over all earlier rounds.
 const GROWTH: f64 = 1.35;
-/// Share of each quarter of the round trip: else, of a round that was disturbed, of a clean one.
+/// Range of the share in each quarter of the RTT: normal, disturbed and clean rounds.
 const SHARE: (f64, f64) = (0.13, 0.5);
 const DISTURBED_SHARE: (f64, f64) = (0.07, 0.5);
 const CLEAN_SHARE: (f64, f64) = (0.15, 0.42);
-/// Share of a clean round that waits at most.
+/// Largest share of a clean round that waits for the hop.
 const WAITS: f64 = 0.15;
-/// In round trips: the longest round, the longest time without news that disturbs nothing, and the longest
-/// gap between packets of a round of many.
+/// In RTTs: the longest round, the longest time without ACKs that is no disturbance, and the longest gap
+/// between packets of a large round.
 const LONGEST: f64 = 1.15;
 const SILENCE: f64 = 0.35;
 const GAP: f64 = 0.04;
 /// The longest gap in packets.
 const GAP_PACKETS: f64 = 6.0;
 
-/// The round that goes on, and what those before it said.
+/// The current round, and the score of the earlier ones.
 #[derive(Debug, Default)]
 pub(super) struct Startup {
-    /// It is over when this is acknowledged.
+    /// The round ends when more than this is acknowledged.
     end: u64,
     first: Instant,
     last: Instant,
     bytes: u64,
-    /// Its bytes by quarters of the round trip; the last has what came later, too.
+    /// Its bytes per quarter of the RTT; the last includes everything later.
     quarters: [u64; 4],
     gap: Duration,
-    /// Most bytes that waited.
+    /// Largest number of bytes queued for the hop.
     waits: u64,
-    /// What was told last and when, and the longest time between such news.
+    /// The last ACK and its time, and the longest interval between ACKs.
     news: (u64, Instant),
     silence: Duration,
     was_disturbed: bool,
-    /// Most bytes of a round.
+    /// Bytes of the largest round.
     most: u64,
     signs: u8,
-    /// Rounds of more than a few packets.
+    /// Rounds with enough packets to count.
     pub(super) rounds: u8,
 }
 
@@ -82,12 +82,12 @@ impl Startup {
         self.waits = self.waits.max(seen.waits);
     }
 
-    /// The sender may have changed its window: what was seen before counts for nothing.
+    /// The sender may have changed cwnd: discards the earlier observations.
     pub(super) fn lost(&mut self, top: u64) {
         *self = Self { end: top, news: self.news, rounds: self.rounds, ..Self::default() };
     }
 
-    /// True when the signs are enough.
+    /// Notes an acknowledgment; true if the score is high enough.
     pub(super) fn told(&mut self, seen: &Seen) -> bool {
         if seen.told > self.news.0 {
             if self.news.1 != Instant::ZERO {
@@ -104,7 +104,7 @@ impl Startup {
         signs >= ENOUGH
     }
 
-    /// The round is over.
+    /// Evaluates the round.
     fn judge(&mut self, seen: &Seen) {
         let packets = self.bytes.div_ceil(seen.segment.max(1));
         let trips = |time: Duration| time.0 as f64 / seen.trip.0.max(1) as f64;

@@ -1,4 +1,4 @@
-//! A sender played by hand: packets of 1000 bytes, a round trip of a second, a hop of 100 packets per second.
+//! A sender played by hand: packets of 1000 bytes, an RTT of a second, a hop of 100 packets per second.
 
 use super::*;
 
@@ -12,7 +12,7 @@ const HOP: u64 = TRIP / 100;
 struct Play {
     model: Model,
     now: u64,
-    /// When which bytes are acknowledged.
+    /// Acknowledgments to come: time and position.
     acks: std::collections::VecDeque<(u64, u64)>,
     /// When the hop is free.
     free: u64,
@@ -42,7 +42,7 @@ impl Play {
         (self.top - self.told) / PACKET
     }
 
-    /// Until `at` only acknowledgments come.
+    /// Delivers acknowledgments until `at`.
     fn wait(&mut self, at: u64) {
         while let Some((when, ack)) = self.acks.front().copied().filter(|(when, _)| *when <= at) {
             self.acks.pop_front();
@@ -53,7 +53,7 @@ impl Play {
         self.now = at;
     }
 
-    /// One packet now.
+    /// Sends one packet now.
     fn send(&mut self) {
         self.top += PACKET;
         self.free = self.free.max(self.now) + HOP;
@@ -62,7 +62,7 @@ impl Play {
         self.model.sent(&seen, PACKET);
     }
 
-    /// Packets at a steady rate, of so many per round trip; a window that is full stops it.
+    /// Sends packets at a steady rate per round trip, unless the window is full.
     fn pace(&mut self, rate: u64, until: u64) {
         while self.now < until {
             if (self.flight() + 1) * PACKET <= self.window {
@@ -72,7 +72,7 @@ impl Play {
         }
     }
 
-    /// Rounds in which `packets` go out in a part of the round trip.
+    /// Plays rounds in which `packets` are sent within a part of the RTT.
     fn rounds(&mut self, packets: impl IntoIterator<Item = u64>, part: f64) {
         for n in packets {
             let begin = self.now;
@@ -100,7 +100,7 @@ fn rounds_that_double_in_half_of_the_round_trip_are_of_slow_start_that_is_paced(
     let mut play = Play::new(1000);
     play.rounds([10, 20, 40, 80, 80], 0.5);
     assert!(!play.is_found());
-    // and in a burst of a slow start that is not
+    // and in a burst of an unpaced slow start
     let mut play = Play::new(1000);
     play.rounds([10, 20, 40, 80, 80], 0.05);
     assert!(!play.is_found());

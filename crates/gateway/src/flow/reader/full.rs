@@ -1,11 +1,11 @@
-//! A receiver's full buffer: what refused data tells of the application that reads it.
+//! A receiver's full buffer: what an overflow tells about the reading application.
 //!
-//! The edge goes on moving while the application reads, whatever is on the way: from the first movement to
-//! the last this is its rate.
+//! While the application reads, the edge keeps moving, whatever is in flight. Its movement from first to last
+//! gives the read rate.
 
 use bentpipe_base::Instant;
 
-/// Movements of the edge that make a rate.
+/// Movements of the edge needed for a rate.
 pub(super) const FEW: u32 = 4;
 
 /// A full buffer that is being read.
@@ -13,22 +13,22 @@ pub(super) const FEW: u32 = 4;
 pub(super) struct Drain {
     pub(super) since: Instant,
     pub(super) una: u64,
-    /// When the edge moved first since then, last, and the time before.
+    /// First and last movement of the edge since then, and the one before the last.
     pub(super) first: Option<(Instant, u64)>,
     pub(super) last: (Instant, u64),
     pub(super) before: (Instant, u64),
     pub(super) moves: u32,
-    /// What it read while the buffer filled.
+    /// Read rate while the buffer filled.
     pub(super) filling: f64,
-    /// The second within a few round trips.
+    /// The second overflow within a few round trips.
     pub(super) again: bool,
-    /// What was refused had been sent before the limit was changed last.
+    /// What was refused had been sent before the last change of the limit.
     pub(super) is_old: bool,
 }
 
 impl Drain {
-    /// Bytes per second that are read, as far as known; `None` when it all went at once. The last movement
-    /// may be told of long after all was read.
+    /// The read rate in bytes per second as far as known; `None` if everything was read at once. The last
+    /// movement may be reported long after everything was read.
     pub(super) fn rate(&self) -> Option<f64> {
         let (at, edge) = self.first?;
         let to = |(end, to): (Instant, u64)| {

@@ -1,30 +1,29 @@
-//! BBR version 3's bounds of the model: what losses say.
+//! BBR version 3's bounds of the model, set by losses.
 //!
-//! Source: draft-ietf-ccwg-bbr-06, sections 5.3.3.9 and 5.5.10. Two pairs of bounds lie over what the rate
-//! and the round trip say:
-//! - long term: the most that was in flight without too many losses (2 % of what was in flight) while the
-//!   flow probed. It is set when a probe loses more, and raised in ProbeBW_UP, by 1, 2, 4 .. segments per
-//!   round trip.
-//! - short term, while the flow does not probe: after a round with losses, what was delivered in it, but at
-//!   least 0.7 of the bound before.
+//! Source: draft-ietf-ccwg-bbr-06, sections 5.3.3.9 and 5.5.10. Two pairs of bounds limit the rate and the
+//! window of the model:
+//! - long term: the most that was in flight during a probe without losing more than 2 % of it. A probe that
+//!   loses more sets it; ProbeBW_UP raises it by 1, 2, 4 .. segments per round trip.
+//! - short term, outside of probes: after a round with losses, what was delivered in that round, but at least
+//!   0.7 of the previous bound.
 
 use bentpipe_base::Size;
 
-/// More lost than this share of what was in flight is too much.
+/// Largest acceptable share of lost bytes in flight.
 pub(super) const LOSS_THRESHOLD: f64 = 0.02;
-/// A round with losses leaves at least this share.
+/// A round with losses leaves at least this share of the bound.
 const BETA: f64 = 0.7;
-/// Share of the long-term bound that cruising leaves to others.
+/// Share of the long-term bound that CRUISE leaves to other flows.
 const HEADROOM: f64 = 0.15;
-/// Most doublings of the growth of the long-term bound.
+/// Most doublings of the growth rate of the long-term bound.
 const MOST_DOUBLINGS: u32 = 30;
 
-/// What one acknowledgment says, as section 4.1's rate sample.
+/// The rate sample of one acknowledgment (section 4.1).
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Sample {
     /// Bits per second.
     pub rate: u64,
-    /// Bytes delivered in all when the segment was sent.
+    /// Bytes delivered in total when the segment was sent.
     pub prior: u64,
     /// Bytes delivered over the sample.
     pub delivered: u64,
@@ -36,13 +35,13 @@ pub(super) struct Sample {
 }
 
 impl Sample {
-    /// Section 5.5.10.2: was too much in flight?
+    /// Section 5.5.10.2: true if too much was in flight.
     pub(super) fn too_high(&self) -> bool {
         self.lost as f64 > self.in_flight as f64 * LOSS_THRESHOLD
     }
 
-    /// Section 5.5.10.2: how much was in flight when the losses passed the threshold, by the segment of `mss`
-    /// bytes that made them do so.
+    /// Section 5.5.10.2: bytes in flight when the losses passed the threshold, which happened within this
+    /// segment of `mss` bytes.
     pub(super) fn in_flight_at_loss(&self, mss: u64) -> u64 {
         let before = self.in_flight.saturating_sub(mss) as f64;
         let lost = self.lost.saturating_sub(mss) as f64;
@@ -51,24 +50,24 @@ impl Sample {
     }
 }
 
-/// The bounds; `u64::MAX` is none.
+/// The bounds; `u64::MAX` means unlimited.
 #[derive(Clone, Debug)]
 pub(super) struct Bounds {
-    /// Long-term bound of what is in flight, in bytes.
+    /// Long-term bound of bytes in flight.
     pub long: u64,
     /// Short-term bounds: bits per second and bytes.
     pub short: (u64, u64),
-    /// The largest of the present loss round: bits per second and bytes.
+    /// Largest values of the present loss round: bits per second and bytes.
     latest: (u64, u64),
-    /// The loss round ends with a segment sent when this had been delivered.
+    /// Bytes delivered when the loss round began; it ends when a segment sent after that is delivered.
     round_end: u64,
-    /// A loss round began with this acknowledgment.
+    /// This acknowledgment began a loss round.
     pub round_began: bool,
     pub lost_in_round: bool,
-    /// Acknowledgments that found losses in this loss round.
+    /// Acknowledgments with losses in this loss round.
     pub events: u32,
-    /// Growth of the long-term bound: bytes acknowledged for each segment, how often it doubled, and what is
-    /// not used yet.
+    /// Growth of the long-term bound: bytes acknowledged per segment of growth, doublings so far, and
+    /// acknowledged bytes not yet used.
     per_segment: u64,
     doublings: u32,
     credit: u64,
@@ -90,7 +89,7 @@ impl Bounds {
         }
     }
 
-    /// Near the start of an acknowledgment.
+    /// Takes the sample, at the start of processing an acknowledgment.
     pub(super) fn take(&mut self, sample: &Sample, delivered: u64) {
         self.round_began = false;
         self.latest = (self.latest.0.max(sample.rate), self.latest.1.max(sample.delivered));
@@ -100,7 +99,7 @@ impl Bounds {
         }
     }
 
-    /// Near its end.
+    /// Starts the next loss round, at the end of processing an acknowledgment.
     pub(super) const fn advance(&mut self, sample: &Sample) {
         if self.round_began {
             self.latest = (sample.rate, sample.delivered);
@@ -108,7 +107,7 @@ impl Bounds {
         }
     }
 
-    /// Something was found lost. True for the first of a loss round.
+    /// Records a loss. Returns true for the first of a loss round.
     pub(super) const fn note_loss(&mut self, delivered: u64) -> bool {
         let first = !self.lost_in_round;
         if first {
@@ -119,7 +118,7 @@ impl Bounds {
         first
     }
 
-    /// Once per loss round; `probing` flows are left alone.
+    /// Reduces the short-term bounds once per loss round, except while `probing`.
     pub(super) fn adapt(&mut self, probing: bool, max_bw: u64, cwnd: u64) {
         if !self.round_began {
             return;
@@ -143,7 +142,7 @@ impl Bounds {
         self.per_segment = u64::MAX;
     }
 
-    /// Too much was in flight; `target` is what the model asks for.
+    /// Lowers the long-term bound after a probe lost too much; `target` is the window of the model.
     pub(super) fn cut_long_term(&mut self, in_flight: u64, target: u64) {
         self.long = in_flight.max((target as f64 * BETA) as u64);
     }
@@ -153,13 +152,13 @@ impl Bounds {
         self.credit = 0;
     }
 
-    /// Growth doubles: 1, 2, 4 .. segments for a window of acknowledgments.
+    /// Doubles the growth rate: 1, 2, 4 .. segments per acknowledged window.
     pub(super) fn steeper(&mut self, cwnd: u64, mss: u64) {
         self.per_segment = (cwnd >> self.doublings).max(mss);
         self.doublings = (self.doublings + 1).min(MOST_DOUBLINGS);
     }
 
-    /// ProbeBW_UP with the window at the long-term bound.
+    /// Raises the long-term bound, in ProbeBW_UP with the window at the bound.
     pub(super) const fn raise(&mut self, acked: Size, mss: u64) {
         self.credit += acked.0;
         if self.credit >= self.per_segment {
@@ -169,7 +168,7 @@ impl Bounds {
         }
     }
 
-    /// The long-term bound less what is left to others.
+    /// The long-term bound minus the headroom for other flows.
     pub(super) fn with_headroom(&self, mss: u64, least: u64) -> u64 {
         if self.long == u64::MAX {
             return u64::MAX;
@@ -187,8 +186,7 @@ impl Bounds {
 mod tests {
     use super::*;
 
-    /// By hand: 100 segments in flight before, 1 lost before: (0.02 * 100 - 1) / 0.98 = 1.02 more may be lost
-    /// of this one.
+    /// 100 segments in flight before, 1 lost before: of this one (0.02 * 100 - 1) / 0.98 = 1.02 may be lost.
     #[test]
     fn where_the_losses_passed_the_threshold() {
         let s = Sample { in_flight: 101_000, lost: 2000, ..Sample::default() };
@@ -196,7 +194,7 @@ mod tests {
         assert_eq!(s.in_flight_at_loss(1000), 101_020);
     }
 
-    /// 1, 2, 4, 8 segments for a window of acknowledgments each.
+    /// 1, 2, 4, 8 segments, one step per acknowledged window.
     #[test]
     fn the_long_term_bound_grows_ever_faster() {
         let mut b = Bounds { long: 64_000, ..Bounds::new() };

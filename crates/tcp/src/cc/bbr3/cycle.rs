@@ -1,6 +1,6 @@
-//! BBR version 3 from state to state: Startup, Drain and the cycle of `ProbeBW`.
+//! BBR version 3's state changes: Startup, Drain and the ProbeBW cycle.
 //!
-//! Source: draft-ietf-ccwg-bbr-06, here (D), sections 5.3.1 to 5.3.3.
+//! Source: draft-ietf-ccwg-bbr-06, cited as (D), sections 5.3.1 to 5.3.3.
 
 use super::bounds::Sample;
 use super::{AckPhase, Bbr3, FullPipe, PROBE_WAIT, State, mix};
@@ -8,16 +8,16 @@ use crate::cc::{Ack, Path};
 use crate::limits::Limit;
 use bentpipe_base::{Duration, Instant};
 
-/// The pipe is full when three rounds bring less than this factor.
+/// The pipe is full if the rate has not grown by this factor for three rounds.
 const FULL_GROWTH: f64 = 1.25;
 const FULL_ROUNDS: u32 = 3;
-/// Startup ends when this many acknowledgments of a round found too many losses.
+/// Startup ends if this many acknowledgments of a round report losses, and too many of them.
 const STARTUP_LOSSES: u32 = 6;
-/// Most rounds between probes.
+/// Largest number of rounds between probes.
 const MOST_ROUNDS: u64 = 63;
 
 impl Bbr3 {
-    /// (D) 5.3.1.
+    /// (D) 5.3.1: checks whether the pipe is full.
     pub(super) fn check_full(&mut self, sample: &Sample) {
         if !self.full.now && !sample.app_limited {
             if sample.rate as f64 >= self.full.rate as f64 * FULL_GROWTH {
@@ -69,13 +69,13 @@ impl Bbr3 {
         self.bounds.steeper(self.cwnd, self.mss);
     }
 
-    /// (D) 5.3.3.8.3.
+    /// (D) 5.3.3.8.3: true if it is time to probe for bandwidth.
     pub(super) fn time_to_probe(&self, now: Instant) -> bool {
         let rounds = (self.target() / self.mss).min(MOST_ROUNDS);
         now > self.cycle_at + self.probe_wait || self.rounds_since_probe >= rounds
     }
 
-    /// (D) 5.3.3.9, `AdaptLongTermModel`. True when it decided what to do next.
+    /// (D) 5.3.3.9, `AdaptLongTermModel`. Returns true if it changed the state.
     pub(super) fn adapt_long_term(&mut self, path: &Path, ack: &Ack, sample: &Sample) -> bool {
         if self.ack_phase == AckPhase::ProbeStarting && self.round_began {
             self.ack_phase = AckPhase::ProbeFeedback;
@@ -111,13 +111,13 @@ impl Bbr3 {
             return true;
         }
         if ack.limited_by == Limit::CongestionWindow && self.cwnd >= self.bounds.long {
-            self.restart_full(sample.rate); // it is the bound that limits the rate
+            self.restart_full(sample.rate); // the bound limits the rate
             return false;
         }
         self.full.now
     }
 
-    /// (D) 5.3.1 to 5.3.3: from state to state.
+    /// (D) 5.3.1 to 5.3.3: changes the state.
     pub(super) fn steer(&mut self, now: Instant, path: &Path, ack: &Ack, sample: &Sample) {
         if self.state == State::Startup && self.full.reached {
             self.state = State::Drain;

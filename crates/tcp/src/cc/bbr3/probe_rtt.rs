@@ -1,13 +1,13 @@
-//! BBR version 3's round trip, and `ProbeRTT`, which looks for it.
+//! BBR version 3's RTT measurement and `ProbeRTT`.
 //!
-//! Source: draft-ietf-ccwg-bbr-06, here (D), section 5.3.4.3: half a BDP in flight for a while, when no
-//! smaller round trip was seen for an interval.
+//! Source: draft-ietf-ccwg-bbr-06, cited as (D), section 5.3.4.3: half a BDP in flight for a short time, if
+//! no smaller RTT was measured for an interval.
 
 use super::{AckPhase, Bbr3, State};
 use crate::cc::{Ack, Path};
 use bentpipe_base::{Duration, Instant};
 
-/// min_rtt is forgotten after this time.
+/// min_rtt expires after this time.
 const MIN_RTT_WINDOW: Duration = Duration::from_secs(10);
 
 impl Bbr3 {

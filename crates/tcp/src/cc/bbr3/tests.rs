@@ -1,5 +1,5 @@
-//! BBR version 3 on a line with one bottleneck: 8 Mbit/s and 100 ms are 1000 segments per second and a BDP of
-//! 100.
+//! BBR version 3 with one bottleneck: 8 Mbit/s and 100 ms are 1000 segments per second and a BDP of 100
+//! segments.
 
 use super::super::line::Line;
 use super::*;
@@ -13,7 +13,7 @@ fn seconds(s: u64) -> Duration {
     Duration::from_secs(s)
 }
 
-/// The pace over `time` in phases: when each began and its gain.
+/// The phases of the pace during `time`: start in seconds and gain.
 fn phases(l: &mut Line, time: Duration) -> Vec<(f64, f64)> {
     let mut phases: Vec<(f64, f64)> = Vec::new();
     l.run(time, |l| {
@@ -25,8 +25,8 @@ fn phases(l: &mut Line, time: Duration) -> Vec<(f64, f64)> {
     phases
 }
 
-/// Every 2 to 3 s after the last one a probe: UP at 1.25, DOWN at 0.9, and at the rate otherwise, 1 % below
-/// what was measured. `ProbeRTT`, which would begin the wait anew, is put off.
+/// A probe 2 to 3 s after the last one: UP at 1.25, DOWN at 0.9, otherwise the measured rate minus 1 %.
+/// `ProbeRTT`, which would restart the wait, is disabled.
 #[test]
 fn the_cycle_of_gains() {
     let mut growth = Growth::of(&LAW);
@@ -80,7 +80,7 @@ fn probe_rtt_comes_every_five_seconds() {
     }
 }
 
-/// Below the threshold of 2 % losses cost little; above it the flow gives way, as version 1 does not.
+/// Losses below 2 % cost little; above it the flow slows down, unlike version 1.
 #[test]
 fn losses_above_two_percent_count() {
     let share = |lose_one_in: u64| {
@@ -96,8 +96,8 @@ fn losses_above_two_percent_count() {
     assert!(many < 0.75 * clean, "6.7 %: {many} of {clean}");
 }
 
-/// A buffer of a fifth of a BDP: version 1's probes lose there with every cycle; this one finds the bound and
-/// stays below.
+/// A buffer of a fifth of a BDP: the flow finds the long-term bound and stays below it, where version 1 loses
+/// in every cycle.
 #[test]
 fn a_shallow_buffer_bounds_what_is_in_flight() {
     let mut l = line();

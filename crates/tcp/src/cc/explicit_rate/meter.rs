@@ -1,27 +1,27 @@
-//! The share of packets that the path loses, and whether it is more than a threshold for sure.
+//! The share of packets lost on the path, and whether it exceeds a threshold with certainty.
 //!
-//! Every packet sent is answered once: it arrives, or is found lost. share = lost / (lost + delivered) over
-//! the last max(4096 packets, 4 round trips); the threshold t is exceeded when share > t + 5 sqrt(t (1 - t) /
-//! n), five standard deviations of what n packets show by chance. In the beginning the window is what there
-//! is, from 4096 packets on. Deviation: the window moves in steps of 128 packets, and of more where a round
-//! trip holds very many.
+//! Every packet sent is either delivered or found lost. share = lost / (lost + delivered) over the last
+//! max(4096 packets, 4 round trips); the threshold t is exceeded if share > t + 5 sqrt(t (1 - t) / n), five
+//! standard deviations of a random sample of n packets. At the beginning the window is what there is, from
+//! 4096 packets on. Deviation: the window moves in steps of 128 packets, or more if a round trip has very
+//! many.
 
 use crate::cc::Path;
 use bentpipe_base::{Duration, Instant};
 use std::collections::VecDeque;
 
-/// Packets of the window, at least.
+/// Smallest window in packets.
 pub(super) const PACKETS: u64 = 4096;
-/// Round trips of the window, at least.
+/// Smallest window in round trips.
 const ROUNDS: u64 = 4;
-/// Standard deviations.
+/// Standard deviations above the threshold.
 const SURE: f64 = 5.0;
-/// Packets of a step, as many as between two wishes.
+/// Packets per step, as many as between two requests.
 pub(super) const STEP: u64 = 128;
-/// Most points that are remembered; beyond them steps become longer.
+/// Largest number of points stored; beyond it the step doubles.
 const MOST_POINTS: usize = 1024;
 
-/// Bytes answered and lost up to an instant.
+/// Bytes delivered or lost (`answered`), and bytes lost, up to an instant.
 #[derive(Clone, Copy, Debug)]
 struct Point {
     at: Instant,
@@ -29,23 +29,23 @@ struct Point {
     lost: u64,
 }
 
-/// Packets answered in a window, and the share of them that were lost.
+/// Packets delivered or lost in a window, and the share of lost ones.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Share {
     pub(super) packets: f64,
     pub(super) lost: f64,
 }
 
-/// The meter.
+/// The loss meter.
 #[derive(Clone, Debug)]
 pub(super) struct LossMeter {
     mss: u64,
     points: VecDeque<Point>,
-    /// Packets of a step.
+    /// Packets per step.
     step: u64,
-    /// Bytes called lost that nobody saw lost: a timeout gives up everything.
+    /// Bytes counted as lost only because of a timeout; they are subtracted.
     excused: u64,
-    /// A timeout gave up what was not yet lost then.
+    /// Bytes lost when the last timeout occurred, until the next acknowledgment.
     given_up: Option<u64>,
 }
 
@@ -54,19 +54,19 @@ impl LossMeter {
         Self { mss, points: VecDeque::new(), step: STEP, excused: 0, given_up: None }
     }
 
-    /// Begins anew with the next acknowledgment.
+    /// Restarts with the next acknowledgment.
     pub(super) fn forget(&mut self) {
         self.points.clear();
         self.step = STEP;
     }
 
-    /// A timeout calls everything lost that is not SACKed: what comes until the next acknowledgment proves
-    /// nothing.
+    /// A timeout marks everything lost that is not SACKed; losses up to the next acknowledgment are not
+    /// counted.
     pub(super) fn timeout(&mut self, path: &Path) {
         self.given_up.get_or_insert(path.lost);
     }
 
-    /// Takes an acknowledgment. True when a step ended.
+    /// Processes an acknowledgment. True if a step ended.
     pub(super) fn take(&mut self, now: Instant, path: &Path) -> bool {
         if let Some(lost) = self.given_up.take() {
             self.excused += path.lost - lost;
@@ -90,15 +90,15 @@ impl LossMeter {
             let mut left = self.points.len();
             self.points.retain(|_| {
                 left -= 1;
-                left.is_multiple_of(2) // every second, and the last
+                left.is_multiple_of(2) // keeps every second point, and the last
             });
             self.step *= 2;
         }
         true
     }
 
-    /// The share over the shortest window up to the last step of at least `packets` and `time`; `None` when
-    /// there is not that much.
+    /// The share over the shortest window that ends at the last step and has at least `packets` and `time`;
+    /// `None` if there is none.
     pub(super) fn over(&self, packets: u64, time: Duration) -> Option<Share> {
         let last = self.points.back()?;
         let is_long =
@@ -111,7 +111,7 @@ impl LossMeter {
         Share { packets: answered / self.mss as f64, lost: (last.lost - first.lost) as f64 / answered }
     }
 
-    /// Is more than `threshold` lost, for sure?
+    /// True if more than `threshold` is lost, by at least five standard deviations.
     pub(super) fn exceeds(&self, threshold: f64) -> bool {
         let (Some(first), Some(last)) = (self.points.front(), self.points.back()) else { return false };
         let Share { packets, lost } = self.share(first, last);

@@ -1,4 +1,4 @@
-//! The sender's half alone.
+//! The controller without a network.
 
 use super::super::bench::MSS;
 use super::super::law::Growth;
@@ -21,15 +21,14 @@ fn millis(ms: u64) -> Duration {
     Duration::from_millis(ms)
 }
 
-/// A bottleneck that carries what is granted: headers are not of the line's bytes, so the grant has them on
-/// top.
+/// A bottleneck that carries the granted rate; the grant includes headers, which the line does not count.
 fn line(lose_one_in: u64) -> Line {
     let mut line = Line::granted(Growth::of(&LAW), 8, millis(100), Some(response(8.0 * 1.04)));
     line.lose_one_in = lose_one_in;
     line
 }
 
-/// The controller by hand, with what it is told.
+/// The controller and its inputs.
 struct Hand {
     cc: ExplicitRate,
     world: World,
@@ -61,7 +60,7 @@ impl Hand {
         Self { cc, world: World::new(1), now: Instant::ZERO, path }
     }
 
-    /// Sends `n` segments, one per `gap`; returns the wishes that they carried.
+    /// Sends `n` segments, one per `gap`; returns the requests that they carried.
     fn send(&mut self, n: u64, gap: Duration) -> Vec<Rate> {
         let mut wishes = Vec::new();
         for _ in 0..n {
@@ -73,7 +72,7 @@ impl Hand {
         wishes
     }
 
-    /// `delivered` and `lost` segments are known, and perhaps a grant.
+    /// An acknowledgment reports `delivered` and `lost` segments, and perhaps a grant.
     fn ack(&mut self, delivered: u64, lost: u64, granted: Option<Grant>) {
         self.path.delivered += delivered * MSS;
         self.path.lost += lost * MSS;
@@ -104,8 +103,8 @@ impl Hand {
     }
 }
 
-/// 10.4 Mbit/s of packets of 1040 B are 10 Mbit/s of payload of 1000 B; three times what that makes in 100
-/// ms, and 32 segments, may be in flight.
+/// 10.4 Mbit/s of packets of 1040 B are 10 Mbit/s of payload of 1000 B; in flight may be three times AR in
+/// 100 ms, and 32 segments.
 #[test]
 fn the_grant_is_the_pace_from_the_first_segment_on() {
     let hand = Hand::new(Some(response(10.4)));
@@ -115,8 +114,7 @@ fn the_grant_is_the_pace_from_the_first_segment_on() {
     assert_eq!((plan.ask, plan.probes), (None, None::<Probes>));
 }
 
-/// Nine in a hundred lost (one in eleven): the rate stays, and what arrives is all that a path with such
-/// losses can carry.
+/// Nine in a hundred lost (one in eleven): the rate stays, and goodput is the rate minus the losses.
 #[test]
 fn losses_below_the_threshold_change_nothing() {
     let mut l = line(11);
@@ -127,7 +125,7 @@ fn losses_below_the_threshold_change_nothing() {
     assert!((0.99..=1.0).contains(&share), "{share}");
 }
 
-/// One in five: standard TCP, soon after the 4096 packets that prove it.
+/// One in five lost: standard TCP, soon after the 4096 packets that prove it.
 #[test]
 fn losses_above_the_threshold_end_it() {
     let mut l = line(5);
@@ -138,15 +136,15 @@ fn losses_above_the_threshold_end_it() {
     assert!(l.plan().pace.is_none() && l.in_flight() < 40, "{}", l.in_flight());
 }
 
-/// 12.5 % over 4096 packets are more than five standard deviations (2.3 %) above 10 %; 12 % are not, but over
-/// four times as many they are.
+/// 12.5 % over 4096 packets exceed 10 % by more than five standard deviations (2.3 %); 12 % do not, but over
+/// four times as many packets they do.
 #[test]
 fn five_standard_deviations_decide() {
     for (percent, steps, falls) in
         [(12.5, 33, true), (12.0, 33, false), (12.5, 31, false), (9.0, 4000, false)]
     {
         let mut hand = Hand::new(Some(response(10.4)));
-        hand.path.srtt = Duration::from_secs(3600); // four round trips are the whole of it
+        hand.path.srtt = Duration::from_secs(3600); // four round trips span the whole test
         let mut lost = 0.0;
         for i in 0..steps * 128 {
             lost += percent / 100.0;
@@ -160,13 +158,13 @@ fn five_standard_deviations_decide() {
     }
 }
 
-/// The window is 4096 packets where that is longer than four round trips: what was lost before is forgotten.
+/// The window is 4096 packets if that is longer than four round trips; older losses are forgotten.
 #[test]
 fn old_losses_are_forgotten() {
     let mut hand = Hand::new(Some(response(10.4)));
     for i in 0..40_000_u64 {
         hand.now += millis(1);
-        // 40 % of 1024 packets in every 8192: 10 % of the last 4096 and then nothing
+        // 40 % of 1024 packets in every 8192: at most 10 % of the last 4096
         let lost = u64::from(i % 8192 < 1024 && i % 5 < 2);
         hand.ack(1 - lost, lost, None);
     }
@@ -187,14 +185,14 @@ fn less_is_obeyed_at_once_and_more_only_as_an_answer() {
     assert_eq!(hand.plan().pace, Some(mbps(20.0)));
 }
 
-/// 1000 B with headers each 0.8 ms are 10.4 Mbit/s.
+/// 1000 B plus headers every 0.8 ms are 10.4 Mbit/s.
 #[test]
 fn every_128th_segment_asks_for_more_while_the_grant_is_used() {
     let mut hand = Hand::new(Some(response(10.4)));
     let busy = Duration::from_micros(800);
     assert_eq!(hand.send(128, busy), []);
     assert_eq!(hand.send(1280, busy), [mbps(20.8); 10]);
-    // at 85 % of the grant it needs no more
+    // at 85 % of the grant there is no request
     let mut hand = Hand::new(Some(response(10.4)));
     assert_eq!(hand.send(1280, Duration::from_micros(941)), []);
 }
@@ -209,8 +207,8 @@ fn a_timeout_keeps_the_rate_and_a_second_in_a_row_does_not() {
     assert_eq!((hand.plan().pace, hand.plan().window), (None, Size(MSS)));
 }
 
-/// Copies at the granted rate while all is sent, or while the peer's window is full and new; never before,
-/// never as a standard TCP, never unheard.
+/// Copies at the granted rate when all is sent, or while the peer's window is full in the first rounds; never
+/// otherwise, as a standard TCP, or without a way to recognise copies.
 #[test]
 fn idle_time_of_the_grant_is_used() {
     let mut hand = Hand::new(Some(response(10.4)));
@@ -234,7 +232,7 @@ fn idle_time_of_the_grant_is_used() {
     assert_eq!(copies(&hand), None, "it is a standard TCP");
 }
 
-/// What a timeout gives up was not seen lost.
+/// What a timeout marks lost does not count as lost.
 #[test]
 fn what_a_timeout_gives_up_is_no_proof() {
     let mut hand = Hand::new(Some(response(10.4)));
@@ -251,7 +249,7 @@ fn what_a_timeout_gives_up_is_no_proof() {
     assert_eq!(hand.cc.fallback(), None);
 }
 
-/// Silent for longer than 2 s: the initial window until the network has answered.
+/// After more than 2 s of silence: the initial window until the network has answered.
 #[test]
 fn a_silent_sender_asks_before_it_bursts() {
     let mut hand = Hand::new(Some(response(10.4)));
@@ -266,8 +264,8 @@ fn a_silent_sender_asks_before_it_bursts() {
     assert_eq!((hand.plan().window, hand.plan().pace), (Size(3 * 65_000 + 32_000), Some(mbps(5.0))));
 }
 
-/// After ten round trips, and 128 packets, with less than half of the threshold lost it asks again, and goes
-/// on as granted.
+/// After ten round trips and 128 packets with less than half of the threshold lost the sender requests the
+/// rate again, and uses it once granted.
 #[test]
 fn it_comes_back_when_the_losses_are_gone() {
     let mut hand = Hand::new(Some(response(10.4)));

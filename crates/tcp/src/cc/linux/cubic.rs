@@ -1,21 +1,21 @@
-//! CUBIC as Linux has it.
+//! CUBIC as in Linux.
 //!
 //! Source: Ha, Rhee, Xu, "CUBIC: a new TCP-friendly high-speed TCP variant", ACM SIGOPS OSR 42(5), 2008, as
 //! Linux 6.x computes it: time in 1/1024 s, the window in whole segments, a new growth rate at most once in a
-//! millisecond and, while the window stands, once in 1/32 s.
+//! millisecond and, while the window does not change, once in 1/32 s.
 //! - target = W_max + C (t + delay_min - K)^3; a segment is added for every cwnd / (target - cwnd) delivered,
-//!   at least 2, and 100 windows' worth when the target is not above the window.
-//! - Before the first loss, and after a timeout, which forgets W_max, a segment is added for every 20
-//!   delivered at the latest.
-//! - Reno's window grows by a segment for every 8/3 (1+beta)/(1-beta) / 8 windows delivered, and counts while
-//!   it is larger.
-//! - A loss leaves beta of the congestion window; W_max is 1 + beta halves of it when it had not come back to
-//!   the last W_max.
+//!   at least 2, and for every 100 windows if the target is not above the window.
+//! - Before the first loss, and after a timeout, which resets W_max, a segment is added at least for every 20
+//!   delivered.
+//! - The Reno window grows by a segment for every 8/3 (1+beta)/(1-beta) / 8 windows delivered, and is used
+//!   while it is larger.
+//! - A loss multiplies cwnd by beta; W_max is cwnd (1 + beta) / 2 if cwnd was below the last W_max, else
+//!   cwnd.
 //!
-//! RFC 9438 differs (`cc/cubic.rs`): it takes up to half more per round trip from any target, lets Reno's
-//! window grow by one once it is back at W_max, has no rule of 20, and starts from the FlightSize. The clock
-//! is moved on by an idle time, not by every time in which the window was not the limit. The jiffy is one
-//! millisecond here, whatever the kernel was built with.
+//! RFC 9438 differs (`cc/cubic.rs`): it limits the target to 1.5 windows, grows the Reno window by one
+//! segment per round trip once it is back at W_max, has no rule of 20, and reduces from FlightSize. Here only
+//! idle time stops the clock t, not all time in which the window was not the limit. The jiffy is one
+//! millisecond, whatever the kernel was built with.
 
 use super::Segments;
 use super::hystart::{Hystart, Seen};
@@ -24,34 +24,34 @@ use crate::cc::{Ack, CongestionControl, Episode, Loss, LossCause, Path, Plan, Se
 use crate::limits::Limit;
 use bentpipe_base::{Cx, Duration, Instant, Size};
 
-/// beta and C are fractions of this.
+/// Scale of the fixed-point values of beta and C.
 const SCALE: f64 = 1024.0;
-/// Growth rate while nothing is known of the path: a segment for this many delivered.
+/// Segments delivered per segment of growth, at most, while W_max is unknown.
 const UNKNOWN: u32 = 20;
-/// Growth rate when the target is not above the window: a segment for this many windows.
+/// Windows delivered per segment of growth if the target is not above the window.
 const STANDSTILL: u32 = 100;
-/// No growth is faster than a segment for this many delivered.
+/// Smallest number of segments delivered per segment of growth.
 const FASTEST: u32 = 2;
-/// While the window stands, its growth rate is computed once in this time.
+/// Milliseconds between computations of the growth rate while the window does not change.
 const STANDING: u64 = 1000 / 32;
-/// Round trips are not taken as the smallest, nor by HyStart, this soon after avoidance began.
+/// Milliseconds after the start of an epoch in which RTT samples are ignored.
 const SETTLING: u64 = 1000;
 
-/// Congestion avoidance since the last loss.
+/// State of congestion avoidance since the last loss.
 #[derive(Clone, Copy, Debug)]
 struct Epoch {
-    /// Milliseconds; idle times move it on.
+    /// Start in milliseconds; idle time moves it forward.
     began: u64,
-    /// The plateau, in segments.
+    /// The plateau W_max in segments.
     origin: u32,
-    /// 1/1024 s from the beginning to the plateau.
+    /// Time from the start to the plateau, in 1/1024 s.
     k: u64,
-    /// Reno's window in the same place, in segments, and what was delivered since it last grew.
+    /// The window Reno would have, in segments, and segments delivered since it last grew.
     reno: u32,
     delivered: u32,
 }
 
-/// The controller.
+/// The CUBIC controller of Linux.
 #[derive(Clone, Debug)]
 pub struct LinuxCubic {
     window: Segments,
@@ -59,21 +59,20 @@ pub struct LinuxCubic {
     beta: u64,
     c: u64,
     fast_convergence: bool,
-    /// It also keeps the smallest round trip, which is wanted whether it may end slow start or not.
+    /// Also keeps the smallest RTT, which is needed even if HyStart is off.
     hystart: Hystart,
     may_end: bool,
-    /// Window before the last loss, in segments; 0 when none is known.
+    /// Window before the last loss in segments; 0 if unknown.
     w_max: u32,
     epoch: Option<Epoch>,
-    /// Growth rate in force: a segment for this many delivered; and for which window and when it was
-    /// computed.
+    /// Segments delivered per segment of growth; and the window and time for which it was computed.
     rate: u32,
     computed: (u32, u64),
     last_sent: Instant,
 }
 
 impl LinuxCubic {
-    /// Starts from the given window; `paced` when the host paces its segments.
+    /// Starts from the given window; `paced` if the host paces its segments.
     pub fn new(window: Segments, params: CubicParams, paced: bool) -> Self {
         Self {
             window,
@@ -90,11 +89,11 @@ impl LinuxCubic {
         }
     }
 
-    /// A round-trip sample: the smallest, and HyStart.
+    /// Takes an RTT sample for the minimum and for HyStart.
     fn sample(&mut self, now: Instant, path: &Path, rtt: Duration) {
         let settling = self.epoch.is_some_and(|e| millis(now).saturating_sub(e.began) < SETTLING);
         if settling {
-            return; // the queue of before the loss is still there
+            return; // the queue from before the loss is still there
         }
         self.hystart.sample(rtt);
         let (cwnd, window) = (self.window.cwnd(), self.window.bytes());
@@ -104,7 +103,7 @@ impl LinuxCubic {
         }
     }
 
-    /// The growth rate for the present window and time.
+    /// Updates the growth rate for the present window and time.
     fn update(&mut self, now: u64, acked: u32) {
         let cwnd = self.window.cwnd();
         if let Some(epoch) = &mut self.epoch {
@@ -144,7 +143,7 @@ impl LinuxCubic {
         if self.w_max == 0 { rate.min(UNKNOWN) } else { rate }
     }
 
-    /// Reno's window moves on; the rate is Reno's where that is ahead.
+    /// Updates the Reno window; the growth rate is Reno's if that window is larger.
     fn reno_rate(&mut self, mut epoch: Epoch, cwnd: u32) -> Epoch {
         let eighths = 8 * (1024 + self.beta) / 3 / (1024 - self.beta).max(1);
         let per_segment = ((u64::from(cwnd) * eighths) >> 3).max(1) as u32;
@@ -199,7 +198,7 @@ impl CongestionControl for LinuxCubic {
         if path.flight == Size::ZERO
             && let Some(epoch) = &mut self.epoch
         {
-            // the sender was idle: the curve waits
+            // the sender was idle: the clock stood still
             let idle = millis(cx.now).saturating_sub(millis(self.last_sent));
             epoch.began = (epoch.began + idle).min(millis(cx.now));
         }
@@ -223,7 +222,7 @@ impl CongestionControl for LinuxCubic {
     }
 }
 
-/// `parts` of `whole` of a window, rounded down.
+/// `cwnd` times `parts` / `whole`, rounded down.
 fn share(cwnd: u32, parts: u64, whole: u64) -> u32 {
     (u64::from(cwnd) * parts / whole) as u32
 }

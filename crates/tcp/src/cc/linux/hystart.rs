@@ -1,34 +1,34 @@
-//! HyStart as Linux has it.
+//! HyStart as in Linux.
 //!
 //! Source: Ha, Rhee, "Taming the elephants: new TCP slow start", Computer Networks 55(9), 2011, with the
-//! values of Linux 6.x. From 16 segments on, slow start ends for good when, within one round,
-//! - a train of acknowledgments, each within 2 ms of the one before, has lasted half of the smallest round
-//!   trip (the whole, where segments are paced), or
-//! - the smallest of more than eight round trips is above the smallest ever by an eighth of it, at least 4 ms
-//!   and at most 16 ms.
+//! values of Linux 6.x. From 16 segments on, slow start ends for good if, within one round,
+//! - a train of acknowledgments, each within 2 ms of the one before, has lasted half of the smallest RTT (the
+//!   whole of it with pacing), or
+//! - the smallest of more than eight RTT samples exceeds the smallest RTT ever by an eighth of it, at least
+//!   4 ms and at most 16 ms.
 //!
-//! The train's bound gets a cushion for segments that leave in one piece: four pieces of 64 KiB at twice the
-//! rate, at most 1 ms. RFC 9406 (HyStart++) compares with the last round, slows down first, and knows no
-//! trains: see `cc/hystart.rs`.
+//! The train's bound is extended by the sending time of four bursts of 64 KiB at twice the rate, at most
+//! 1 ms. RFC 9406 (HyStart++) compares with the last round, slows down first, and ignores trains: see
+//! `cc/hystart.rs`.
 
 use bentpipe_base::{Duration, Instant, Size};
 
-/// Below this window, in segments, slow start goes on.
+/// Window in segments below which slow start always continues.
 const LOW_WINDOW: u32 = 16;
-/// Acknowledgments further apart than this are no train.
+/// Largest gap between acknowledgments of a train.
 const TRAIN_GAP: Duration = Duration::from_millis(2);
-/// Samples that a round needs before it may judge.
+/// RTT samples that a round needs before it is compared.
 const SAMPLES: u8 = 8;
-/// Bounds of the rise that ends slow start.
+/// Bounds of the RTT rise that ends slow start.
 const RISE: (Duration, Duration) = (Duration::from_millis(4), Duration::from_millis(16));
-/// Largest cushion of the train's bound.
+/// Largest extension of the train's bound.
 const CUSHION: Duration = Duration::from_millis(1);
-/// Four pieces of the largest size that leaves in one.
+/// Four bursts of the largest size.
 const PIECES: Size = Size(4 * 65_536);
-/// Slow start is taken to send at twice the window per round trip.
+/// Windows sent per round trip in slow start.
 const SLOW_START_GAIN: u64 = 2;
 
-/// What one acknowledgment shows the detector.
+/// Input of the detector: one acknowledgment.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Seen {
     pub now: Instant,
@@ -40,10 +40,10 @@ pub(super) struct Seen {
     pub next: u64,
 }
 
-/// The detector.
+/// The HyStart detector.
 #[derive(Clone, Debug)]
 pub(super) struct Hystart {
-    /// Smallest round trip since the start, or since the last timeout.
+    /// Smallest RTT since the start or the last timeout.
     delay_min: Option<Duration>,
     found: bool,
     round_began: Instant,
@@ -68,17 +68,17 @@ impl Hystart {
         }
     }
 
-    /// Smallest round trip; zero before the first sample.
+    /// Smallest RTT; zero before the first sample.
     pub(super) fn delay_min(&self) -> Duration {
         self.delay_min.unwrap_or_default()
     }
 
-    /// Takes a round trip into the minimum.
+    /// Takes an RTT sample for the minimum.
     pub(super) fn sample(&mut self, rtt: Duration) {
         self.delay_min = Some(self.delay_min.map_or(rtt, |m| m.min(rtt)));
     }
 
-    /// A timeout forgets what was found, and the minimum with it.
+    /// Starts anew after a timeout, without the minimum.
     pub(super) const fn reset(&mut self, now: Instant, next: u64) {
         self.delay_min = None;
         self.found = false;
@@ -93,7 +93,7 @@ impl Hystart {
         self.samples = 0;
     }
 
-    /// An acknowledgment in slow start; true when slow start ends here.
+    /// Processes an acknowledgment in slow start; true if slow start ends here.
     pub(super) fn ends(&mut self, seen: &Seen) -> bool {
         if self.found {
             return false;
@@ -140,7 +140,7 @@ mod tests {
         Duration::from_millis(v)
     }
 
-    /// One acknowledgment at `at` with a round trip of `rtt`; every round ends beyond 1000.
+    /// One acknowledgment at `at` with an RTT of `rtt`; every round ends beyond 1000.
     fn ends(h: &mut Hystart, at: u64, rtt: u64, cwnd: u32) -> bool {
         h.sample(ms(rtt));
         let now = Instant::ZERO + ms(at);
@@ -179,7 +179,7 @@ mod tests {
         let mut h = begun();
         h.begin_round(Instant::ZERO + ms(100), 1000);
         let ended = (0..60).find(|i| ends(&mut h, 100 + i, 100, 20));
-        assert_eq!(ended, Some(51)); // beyond (100 + 1) / 2
+        assert_eq!(ended, Some(51)); // more than (100 + 1) / 2
         let mut h = begun();
         h.begin_round(Instant::ZERO + ms(100), 1000);
         assert!((0..60).all(|i| !ends(&mut h, 100 + 3 * i, 100, 20)), "3 ms apart is no train");

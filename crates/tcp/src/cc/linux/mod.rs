@@ -1,9 +1,9 @@
-//! Congestion control as Linux has it: whole segments, integers, and its own answers where the RFCs leave one
-//! open.
+//! Congestion control as in Linux: whole segments, integer arithmetic, and Linux's choices where the RFCs
+//! leave one open.
 //!
-//! Used where a host's [`Stack`](crate::Stack) is Linux. Two rules are common to all its schemes: a loss
-//! reduces from the congestion window, not from the FlightSize, and a window grows by everything that an
-//! acknowledgment delivered, SACKed data included.
+//! Used if a host's [`Stack`](crate::Stack) is Linux. Two rules are common to all these schemes: a loss
+//! reduces from cwnd, not from FlightSize, and the window grows by all data that an acknowledgment delivers,
+//! including SACKed data.
 
 mod cubic;
 mod hystart;

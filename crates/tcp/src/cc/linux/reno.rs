@@ -1,15 +1,15 @@
-//! Reno as Linux has it.
+//! Reno as in Linux.
 //!
 //! Source: the behaviour of Linux 6.x (`tcp_reno_cong_avoid`, `tcp_reno_ssthresh`). Slow start below
-//! ssthresh, a segment per window above it. A loss leaves half of the congestion window, where RFC 5681,
-//! equation 4 has half of the FlightSize.
+//! ssthresh, one segment per window above it. A loss halves cwnd, where RFC 5681, equation 4 halves
+//! FlightSize.
 
 use super::Segments;
 use crate::cc::{Ack, CongestionControl, Episode, Loss, Path, Plan};
 use crate::limits::Limit;
 use bentpipe_base::{Cx, Size};
 
-/// The controller.
+/// The Reno controller of Linux.
 #[derive(Clone, Debug)]
 pub struct LinuxReno {
     window: Segments,

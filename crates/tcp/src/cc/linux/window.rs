@@ -1,33 +1,33 @@
-//! Linux's congestion window: whole segments and a counter of acknowledgments.
+//! Linux's congestion window: whole segments and a counter of acknowledged segments.
 //!
 //! Source: the behaviour of Linux 6.x (`tcp_slow_start`, `tcp_cong_avoid_ai`, `tcp_enter_loss`,
 //! `tcp_reno_undo_cwnd`).
-//! - Slow start adds what was delivered, up to the threshold; what is left counts in avoidance.
-//! - Avoidance adds a segment for every `w` delivered; `w` is the window for Reno and what CUBIC says.
-//! - Fast recovery leaves ssthresh. A timeout leaves one segment more than what is still believed in flight,
-//!   since segments sent less than a round trip ago are not given up (RFC 8985, section 6.3).
+//! - Slow start adds what was delivered, up to ssthresh; the remainder counts in congestion avoidance.
+//! - Congestion avoidance adds a segment for every `w` delivered; `w` is cwnd for Reno; CUBIC computes it.
+//! - Fast recovery sets cwnd to ssthresh. A timeout sets it to one segment more than what still counts as in
+//!   flight, since segments sent less than a round trip ago do not count as lost (RFC 8985, section 6.3).
 
 use crate::cc::{Ack, Loss, LossCause, Path};
 use bentpipe_base::Size;
 
-/// Without a threshold.
+/// No threshold.
 const UNLIMITED: u32 = u32::MAX;
 
-/// Window, threshold and what is needed to undo a change, in segments.
+/// cwnd, ssthresh and the state to undo a change, in segments.
 #[derive(Clone, Debug)]
 pub struct Segments {
     mss: u64,
     cwnd: u32,
     ssthresh: u32,
-    /// Segments delivered that have not yet made the window grow.
+    /// Segments delivered but not yet used for growth.
     count: u32,
-    /// Bytes delivered that do not make a segment yet.
+    /// Bytes delivered beyond the last whole segment.
     rest: u64,
     before: (u32, u32),
 }
 
 impl Segments {
-    /// The window of a new connection: `initial` segments, `ssthresh` unlimited if `None`.
+    /// The window of a new connection with `initial` segments; `ssthresh` is unlimited if `None`.
     pub fn new(mss: Size, initial: u32, ssthresh: Option<Size>) -> Self {
         let mss = mss.0.max(1);
         let ssthresh = ssthresh.map_or(UNLIMITED, |s| clamp(s.0 / mss).max(2));
@@ -38,7 +38,7 @@ impl Segments {
     pub const fn cwnd(&self) -> u32 {
         self.cwnd
     }
-    /// The same in bytes.
+    /// Congestion window in bytes.
     pub const fn bytes(&self) -> Size {
         Size(self.cwnd as u64 * self.mss)
     }
@@ -46,7 +46,7 @@ impl Segments {
     pub const fn ssthresh(&self) -> u32 {
         self.ssthresh
     }
-    /// The same in bytes, where there is one.
+    /// Slow-start threshold in bytes; `None` if unlimited.
     pub fn ssthresh_bytes(&self) -> Option<Size> {
         (self.ssthresh != UNLIMITED).then(|| Size(u64::from(self.ssthresh) * self.mss))
     }
@@ -58,12 +58,12 @@ impl Segments {
     pub const fn in_slow_start(&self) -> bool {
         self.cwnd < self.ssthresh
     }
-    /// Ends slow start here.
+    /// Ends slow start: sets ssthresh to cwnd.
     pub const fn end_slow_start(&mut self) {
         self.ssthresh = self.cwnd;
     }
 
-    /// Whole segments that `ack` delivered; the rest of a division is carried.
+    /// Whole segments that `ack` delivered; the remaining bytes are carried over.
     pub fn delivered(&mut self, ack: &Ack) -> u32 {
         self.rest += ack.delivered.0;
         let whole = self.rest / self.mss;
@@ -71,7 +71,7 @@ impl Segments {
         clamp(whole)
     }
 
-    /// Slow start by `acked` segments; returns those that are left for avoidance.
+    /// Slow start by `acked` segments; returns the segments left for congestion avoidance.
     pub fn slow_start(&mut self, acked: u32) -> u32 {
         let grown = self.cwnd.saturating_add(acked).min(self.ssthresh);
         let used = grown - self.cwnd;
@@ -79,7 +79,7 @@ impl Segments {
         acked - used
     }
 
-    /// Avoidance: a segment for every `w` delivered.
+    /// Congestion avoidance: adds a segment for every `w` delivered.
     pub fn avoid(&mut self, w: u32, acked: u32) {
         let w = w.max(1);
         if self.count >= w {
@@ -93,7 +93,7 @@ impl Segments {
         }
     }
 
-    /// Answers a loss with the threshold `ssthresh`; a repeated timeout, and one within a recovery, hold it.
+    /// Reacts to a loss: sets ssthresh to `ssthresh`, except after a repeated timeout, and reduces cwnd.
     pub fn reduce(&mut self, path: &Path, loss: &Loss, ssthresh: u32) {
         self.count = 0;
         if loss.cause != LossCause::RepeatedTimeout {
@@ -106,13 +106,13 @@ impl Segments {
         };
     }
 
-    /// The last loss was spurious.
+    /// Undoes the reaction to the last loss, which was spurious.
     pub fn undo(&mut self) {
         self.cwnd = self.cwnd.max(self.before.0);
         self.ssthresh = self.ssthresh.max(self.before.1);
     }
 
-    /// Comes down to `window` after an idle time; three quarters of the old one are remembered.
+    /// Reduces cwnd to `window` after an idle time; ssthresh keeps three quarters of the old cwnd.
     pub fn restart(&mut self, window: Size) {
         let window = clamp(window.0 / self.mss).max(1);
         if window < self.cwnd {
@@ -123,8 +123,7 @@ impl Segments {
     }
 }
 
-/// Counts beyond what 31 bits hold are never reached: a window of that many segments is beyond any sequence
-/// space.
+/// Limits a count to 31 bits; a larger window would exceed the sequence space.
 fn clamp(segments: u64) -> u32 {
     u32::try_from(segments).unwrap_or(u32::MAX).min(u32::MAX >> 1)
 }
@@ -152,7 +151,7 @@ mod tests {
         assert_eq!(w.cwnd(), 10);
         w.avoid(10, 1);
         assert_eq!(w.cwnd(), 11);
-        w.avoid(5, 12); // two at once, two are left
+        w.avoid(5, 12); // two segments at once, two remain
         assert_eq!((w.cwnd(), w.count), (13, 2));
     }
 }

@@ -1,4 +1,4 @@
-//! Channels that change: bursts of errors, rain, codings, orbits.
+//! Time-varying channels: error bursts, rain, codings, orbits.
 
 use super::number;
 use crate::check::{Check, Tolerance};
@@ -8,7 +8,7 @@ use crate::quantity::{BOTTLENECK, Quantity};
 use crate::reading::Reading;
 use bentpipe_base::trace::DropCause;
 
-/// Standard deviations that are tolerated where chance plays a part.
+/// Tolerated standard deviations for random results.
 const DEVIATIONS: f64 = 4.0;
 /// Speed of light, km/s.
 const LIGHT: f64 = 299_792.458;
@@ -27,7 +27,7 @@ pub(super) static BURST_LOSS: Group = Group {
     fast: false,
 };
 
-/// Its runs of lost packets.
+/// Its runs of consecutive losses.
 pub(super) static BURST_LENGTH: Group = Group {
     title: "Gilbert-Elliott: packets lost in a row",
     columns: &["good", "bad"],
@@ -109,9 +109,9 @@ fn seconds(text: &str) -> f64 {
 }
 
 const BURST_RUNS: u32 = 5;
-/// Length of all of them.
+/// Duration of the burst runs, s.
 const BURST_SECONDS: f64 = 10_000.0;
-/// Between datagrams, s.
+/// Time between datagrams, s.
 const GAP: f64 = 1e-3;
 
 fn bursts(good: &str, bad: &str, loss_good: &str, loss_bad: &str) -> Vec<Job> {
@@ -144,12 +144,12 @@ fn run_length(good: &str, bad: &str) -> Check {
     Check::new(&BURST_LENGTH, &[good, bad], quantity, bursts(good, bad, "0", "1"), mean, tolerance)
 }
 
-/// Q: the upper tail of the normal distribution.
+/// Q: upper tail probability of the normal distribution.
 fn tail(x: f64) -> f64 {
     0.5 * libm::erfc(x / core::f64::consts::SQRT_2)
 }
 
-/// Q inverse of 0.05.
+/// Inverse Q of 0.05.
 const TAIL_OF_5_PERCENT: f64 = 1.644_853_626_951_472_2;
 
 fn rain(db: f64) -> Check {
@@ -168,7 +168,7 @@ fn decibel(db: f64) -> f64 {
     libm::exp10(db / 10.0)
 }
 
-/// Bit error rate by the formulas of the group's text.
+/// BER by the formulas in the group's text.
 fn ber(coding: &str, ebn0_db: f64) -> f64 {
     let ebn0 = decibel(ebn0_db);
     if coding == "uncoded" {
@@ -200,10 +200,10 @@ fn hop(altitude_km: f64, elevation: &str) -> f64 {
 
 fn geostationary(elevation: &str) -> Check {
     let altitude = 35_786.0;
-    // where the satellite is seen at this elevation
+    // position of the satellite for this elevation
     let e = number(elevation).to_radians();
     let latitude = (libm::acos(EARTH * libm::cos(e) / (EARTH + altitude)) - e).to_degrees();
-    // a hair nearer than the horizon
+    // slightly above the horizon
     let latitude = if elevation == "0" { latitude - 1e-4 } else { latitude.abs() };
     let jobs = vec![Job::new(File::Geo, &[("latitude", &format!("{latitude:.6} deg"))]).watched()];
     let quantity = Quantity::Mean(Reading::ShortestDelay(BOTTLENECK));
@@ -240,7 +240,7 @@ mod tests {
         for (db, share) in [(0.0, 0.05), (1.204, 0.01), (5.71, 1e-3), (17.17, 1e-4)] {
             assert!((rain(db).expected.value / share - 1.0).abs() < 2e-3, "{db}");
         }
-        // RFC 2488: 239.6 ms at the sub-satellite point, with a radius of its own; 279.0 at the edge
+        // RFC 2488, with another Earth radius: 239.6 ms at the sub-satellite point; 279.0 at the edge
         assert!((hop(35_786.0, "90") - 0.2396).abs() < 1e-3 && (hop(35_786.0, "0") - 0.2790).abs() < 1e-3);
         assert!(
             (ber("uncoded", 9.59) / 1e-5 - 1.0).abs() < 0.02

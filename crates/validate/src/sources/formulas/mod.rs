@@ -1,5 +1,4 @@
-//! Checks against formulas. Nothing here calls bentpipe's own code: the formulas are written out from the
-//! networks' parameters.
+//! Checks against formulas, computed from the network parameters without bentpipe's own code.
 
 mod channel;
 mod queueing;

@@ -6,13 +6,13 @@ use crate::job::{File, Job};
 use crate::quantity::Quantity;
 use crate::reading::Reading;
 
-/// Payload that fills the link of `poisson.toml`, bit/s.
+/// Payload rate that saturates the link of `poisson.toml`, bit/s.
 const FULL_BPS: f64 = 7.776e6;
 /// Runs of each load.
 const RUNS: u32 = 5;
-/// Service times in all runs.
+/// Packets served in all runs.
 const SERVICES: f64 = 1e7;
-/// Standard deviations that are tolerated.
+/// Tolerated standard deviations.
 const DEVIATIONS: f64 = 5.0;
 
 /// Mean queue of M/D/1.

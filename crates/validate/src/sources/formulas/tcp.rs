@@ -1,4 +1,4 @@
-//! What a connection, and many of them, can reach.
+//! Goodput of one connection and of many.
 
 use super::number;
 use crate::check::{Check, Tolerance};
@@ -8,9 +8,9 @@ use crate::quantity::Quantity;
 use crate::reading::Reading;
 use bentpipe_base::trace::DropCause;
 
-/// Payload of a segment, B.
+/// Payload of a segment, bytes.
 const SEGMENT: f64 = 1000.0;
-/// TCP and IP headers without options, B.
+/// TCP and IP headers without options, bytes.
 const HEADERS: f64 = 40.0;
 /// Rate of the access links, bit/s.
 const ACCESS: f64 = 10e6;
@@ -22,9 +22,9 @@ const T1_RTT: f64 = 0.585;
 const SHARED: f64 = 10e6;
 /// Two-way propagation delay there, s.
 const SHARED_RTT: f64 = 0.55;
-/// Seconds after which no trace of the start is left.
+/// Time after which the start no longer matters, s.
 const SETTLED: u64 = 100;
-/// Length of long runs, s.
+/// Duration of long runs, s.
 const LONG: u64 = 500;
 
 /// W/RTT.
@@ -101,7 +101,7 @@ pub(super) static SATURATED: Group = Group {
     fast: true,
 };
 
-/// And carries its rate.
+/// A saturated link carries its full rate.
 pub(super) static LINK_RATE: Group = Group {
     title: "A saturated link carries its rate",
     columns: &["flows", "window, segments"],
@@ -111,7 +111,7 @@ pub(super) static LINK_RATE: Group = Group {
     fast: true,
 };
 
-/// All of them.
+/// All checks of this file.
 pub(super) fn all() -> Vec<Check> {
     let mut checks = Vec::new();
     checks.extend(["16", "32", "64"].map(window_limit));
@@ -141,12 +141,12 @@ pub(super) fn all() -> Vec<Check> {
     checks
 }
 
-/// Time to serialise `bytes` on both access links and the bottleneck of 1.544 Mbit/s.
+/// Serialisation time of `bytes` on both access links and the 1.544 Mbit/s bottleneck.
 fn serialised(bytes: f64) -> f64 {
     bytes * 8.0 * (2.0 / ACCESS + 1.0 / T1)
 }
 
-/// Round trip of a full segment and its ACK that meet no queue.
+/// RTT of a full segment and its ACK with empty queues.
 fn round_trip() -> f64 {
     T1_RTT + serialised(SEGMENT + HEADERS) + serialised(HEADERS)
 }
@@ -174,7 +174,7 @@ fn window_limit(window: &str) -> Check {
 fn slow_start(size_kb: u32, iw: u32) -> Check {
     let (size, iw_text) = (format!("{size_kb} kB"), iw.to_string());
     let job = Job::new(File::Transfer, &[("size", &size), ("iw", &iw_text)]);
-    // size in kB is the number of segments
+    // size in kB equals the number of segments
     let seconds = slow_start_time(f64::from(size_kb), f64::from(iw));
     let options = serialised(40.0) * 2.0 + HEADERS * 8.0 / ACCESS;
     let tolerance = Tolerance::Absolute(options);
@@ -188,8 +188,7 @@ fn slow_start(size_kb: u32, iw: u32) -> Check {
     )
 }
 
-/// From the SYN to the ACK of the last of `n` segments. Holds while the last but one round is shorter than a
-/// round trip.
+/// Time from SYN to the last ACK of `n` segments, if the second last round is shorter than an RTT.
 pub(crate) fn slow_start_time(n: f64, iw: f64) -> f64 {
     let rounds = libm::log2(n / iw + 1.0).ceil();
     let place = n - iw * (libm::exp2(rounds - 1.0) - 1.0);
@@ -296,7 +295,7 @@ mod tests {
         assert!((64.0 * SEGMENT / round_trip() - 108_050.0).abs() < 100.0);
         // 1.22 segments per round trip and root of p
         assert!((1.5_f64.sqrt() - 1.2247).abs() < 1e-4);
-        // what ns-2 measured: 10 segments from a window of 1, and 100 from 4
+        // as measured with ns-2: 10 segments from a window of 1, and 100 from 4
         assert!((slow_start_time(10.0, 1.0) - 2.96562).abs() < 1e-4);
         assert!((slow_start_time(100.0, 4.0) - 3.75732).abs() < 1e-4);
     }

@@ -6,7 +6,7 @@ use crate::job::{Change, File, Job};
 use crate::quantity::Quantity;
 use crate::reading::Reading;
 
-/// What the paper calls full, B/s.
+/// Full utilisation according to the paper, B/s.
 const FULL: f64 = 185e3;
 /// 1 Mbit/s in B/s.
 const MEGABIT: f64 = 125e3;

@@ -36,7 +36,7 @@ pub(super) static FADE_AND_ERRORS: Group = Group {
     fast: false,
 };
 
-/// A run through the fade; with `rise` it comes back at the end.
+/// A run through the fade; with `rise` the signal recovers at the end.
 pub(crate) fn fade_job(tcp: &str, window: &str, coding: &str, rise: &str) -> Job {
     Job::new(File::Fade2h, &[("tcp", tcp), ("window", window), ("coding", coding), ("rise", rise)])
 }

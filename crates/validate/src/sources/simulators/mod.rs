@@ -1,4 +1,4 @@
-//! Checks against numbers measured with ns-2: one or two for each of its rows.
+//! Checks against ns-2 measurements: one or two for each row.
 
 mod schemes;
 mod shared;
@@ -12,7 +12,7 @@ use crate::reading::Reading;
 use crate::reference::{Row, rows};
 use crate::section::{Picture, Section};
 
-/// Fewest runs of a cell in which chance plays a part.
+/// Fewest runs of a cell with random results.
 const FEWEST_RUNS: u32 = 5;
 
 /// The reference sheet.
@@ -48,11 +48,11 @@ pub static SECTION: Section = Section {
 pub(crate) use shared::{CUBIC, JITTER, SHARING};
 pub(crate) use single::{FADED, TRANSFERS};
 
-/// The checks that `rows` give.
+/// The checks for `rows`.
 fn all(rows: &[Row]) -> Vec<Check> {
     let mut all: Vec<Check> =
         rows.iter().filter(|r| r.sim == "ns2").flat_map(|row| checks(row, rows)).collect();
-    // two kinds of CUBIC and of Westwood come from each row: one after the other (stable, so all else stays)
+    // each row gives checks of two kinds of CUBIC or Westwood; the stable sort groups them by kind
     let two_kinds = [&shared::CUBIC, &schemes::WESTWOOD];
     all.sort_by_key(|c| if two_kinds.contains(&c.group) { c.labels[0].clone() } else { String::new() });
     all.extend(schemes::bbr());

@@ -28,7 +28,7 @@ pub(super) static BBR: Group = Group {
     fast: false,
 };
 
-/// Who is above whom.
+/// Ranking of the schemes.
 pub(super) static ORDER: Group = Group {
     title: "Random loss, the order of schemes",
     columns: &["TCP", "above that of ns-2's"],
@@ -38,11 +38,11 @@ pub(super) static ORDER: Group = Group {
     fast: false,
 };
 
-/// A scheme, whom it stands above, and what that one reaches in ns-2 at a loss of 1e-2, in B/s.
+/// A scheme, the one it must exceed, and the goodput of that one in ns-2 at a loss of 1e-2, B/s.
 const ORDERED: [(&str, &str, f64); 3] =
     [("westwood", "vegas", 596_095.0), ("vegas", "sack", 423_421.0), ("hybla", "sack", 423_421.0)];
 
-/// ns-3.44: loss, and the sum of the goodputs in B/s.
+/// ns-3.44: loss, and the total goodput, B/s.
 const NS3_BBR: [(&str, f64); 3] = [("1e-4", 1009e3), ("1e-3", 1007e3), ("1e-2", 1004e3)];
 /// Runs of a cell.
 const RUNS: u32 = 5;

@@ -1,4 +1,4 @@
-//! Many connections on one bottleneck: A and B of the reference sheet.
+//! Many connections on one bottleneck: cases A and B of the reference sheet.
 
 use super::{FEWEST_RUNS, number, packets, seconds, segments};
 use crate::check::{Check, Expected, Tolerance};
@@ -8,11 +8,11 @@ use crate::quantity::Quantity;
 use crate::reading::Reading;
 use crate::reference::Row;
 
-/// What CUBIC with the beta of RFC 9438 should reach at a loss of 1e-2, B/s. ns-2's has 0.8, which gains 11 %
-/// there by the formula of RFC 9438, section 5.1.
+/// Expected goodput of CUBIC with the beta of RFC 9438 at a loss of 1e-2, B/s. ns-2 uses 0.8, which gains
+/// 11 % there by the formula of RFC 9438, section 5.1.
 const CUBIC_AT_HIGH_LOSS: Tolerance = Tolerance::Between(880e3, 960e3);
 
-/// Runs of long beside short round trips, with jitter.
+/// Runs of the fairness test with jitter.
 const FAIRNESS_RUNS: u32 = 20;
 
 /// Twenty flows, random loss, sender jitter.
@@ -65,7 +65,7 @@ pub(super) static FAIRNESS: Group = Group {
     fast: false,
 };
 
-/// What they get together.
+/// Their total goodput.
 pub(super) static SUMS: Group = Group {
     title: "Long and short round trips: sum of goodputs",
     columns: &["TCP", "loss", "jitter"],
@@ -105,8 +105,8 @@ pub(super) fn cubic(row: &Row, rows: &[Row]) -> Vec<Check> {
     let job = sharing_job(row, "cubic");
     let old = job.clone().with(Change::OldCubic);
     let check = |of: &Row, label, job, tolerance| Check::of(of, &CUBIC, &[label, &row.loss], job, tolerance);
-    // where losses decide, ns-2's beta of 0.8 tells nothing of 0.7: there the kernel's own CUBIC is the
-    // reference, where it was measured
+    // where losses limit the rate, ns-2's beta of 0.8 is no reference for 0.7; the kernel's own CUBIC is
+    // used where it was measured
     let kernel = rows.iter().find(|r| r.is_kernel() && r.same_cell(row));
     let (of, tolerance) = match kernel {
         _ if number(&row.loss) <= 5e-3 => (row, Tolerance::Relative(0.04)),
@@ -143,7 +143,7 @@ pub(super) fn fairness(row: &Row) -> Vec<Check> {
     vec![ratio, sum]
 }
 
-/// Not measured with ns-2 for the page: reported.
+/// Reported only: not measured with ns-2.
 pub(super) fn fairness_without_jitter() -> Vec<Check> {
     let both = |loss: &&str| {
         let check = |group, reading| Check {

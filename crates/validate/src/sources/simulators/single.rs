@@ -1,4 +1,4 @@
-//! One or a few connections of their own: C, D and E of the reference sheet.
+//! One or a few connections: cases C, D and E of the reference sheet.
 
 use super::{number, packets, seconds, segments};
 use crate::check::{Check, Tolerance};
@@ -69,7 +69,7 @@ pub(super) static BURSTS: Group = Group {
     fast: true,
 };
 
-/// Its peak queue.
+/// Peak queue of the overshoot.
 pub(super) static QUEUES: Group = Group {
     title: "Slow-start overshoot: peak queue",
     columns: &["TCP", "ACKs", "buffer, packets"],

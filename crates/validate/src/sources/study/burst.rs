@@ -1,4 +1,4 @@
-//! Experiment 4: the burst of slow start and a small buffer on board.
+//! Experiment 4: the slow-start burst and a small buffer on board.
 
 use crate::check::{Check, Tolerance};
 use crate::group::Group;
@@ -6,13 +6,12 @@ use crate::job::{File, Job};
 use crate::quantity::{BOTTLENECK, Quantity};
 use crate::reading::Reading;
 
-/// Buffers in packets: those of the slides, and those that the rules of W/2 = 64 and W/3 = 43 need beside
-/// them.
+/// Buffers, packets: those of the slides, and those for the rules W/2 = 64 and W/3 = 43.
 pub(crate) const SIZES: [u32; 10] = [24, 30, 34, 36, 40, 43, 50, 64, 80, 120];
-/// Seconds after which slow start is over.
+/// Time after which slow start is over, s.
 const SETTLED_S: f64 = 20.0;
 
-/// Peak queue where the buffer holds it.
+/// Peak queue if the buffer holds it.
 pub(super) static PEAK: Group = Group {
     title: "A larger buffer does not remove the burst of slow start",
     columns: &["buffer, packets"],
@@ -23,7 +22,7 @@ pub(super) static PEAK: Group = Group {
     fast: true,
 };
 
-/// Queue later.
+/// Queue after slow start.
 pub(super) static LATER: Group = Group {
     title: "After slow start the queue is shorter",
     columns: &["buffer, packets"],
@@ -46,7 +45,7 @@ pub(super) static OVERFLOW: Group = Group {
     fast: true,
 };
 
-/// What it costs.
+/// Effect of the buffer on throughput.
 pub(crate) static THROUGHPUT: Group = Group {
     title: "Throughput over the on-board buffer",
     columns: &["ACKs", "buffer, packets"],
@@ -77,7 +76,7 @@ pub(super) static DROPS: Group = Group {
     fast: true,
 };
 
-/// Both ACK policies, as the page calls them.
+/// Both ACK policies by their names on the page.
 const POLICIES: [(&str, &str); 2] = [("every", "off"), ("every second", "on")];
 
 /// A run with this buffer.
@@ -154,7 +153,7 @@ fn star_and_mesh() -> Vec<Check> {
     checks
 }
 
-/// What is said about a buffer.
+/// Tolerance for the drops at a buffer size.
 fn losses(acks: &str, buffer: u32) -> Tolerance {
     let (needed, too_small) = if acks == "every" { (64, 50) } else { (36, 30) };
     if buffer >= needed {

@@ -6,12 +6,12 @@ use crate::job::{Change, File, Job};
 use crate::quantity::Quantity;
 use crate::reading::Reading;
 
-/// Losses of the sweep.
+/// Loss probabilities of the sweep.
 pub(crate) const LOSSES: [&str; 6] = ["1e-7", "1e-6", "1e-5", "1e-4", "1e-3", "1e-2"];
-/// In the order the slides put them in, best first.
+/// In the order of the slides, best first.
 pub(crate) const SCHEMES: [&str; 3] = ["vegas", "sack", "reno"];
 
-/// Throughput of each.
+/// Throughput of each scheme.
 pub(crate) static FLAVOURS: Group = Group {
     title: "Reno, SACK and Vegas under loss",
     columns: &["TCP", "loss"],
@@ -22,7 +22,7 @@ pub(crate) static FLAVOURS: Group = Group {
     fast: false,
 };
 
-/// One over the other.
+/// Ratio of throughputs.
 pub(super) static ORDER: Group = Group {
     title: "Order of Vegas, SACK and Reno",
     columns: &["TCP", "over", "loss"],

@@ -60,7 +60,7 @@ pub(super) fn all() -> Vec<Check> {
     checks
 }
 
-/// A transfer of so many packets.
+/// A transfer of this many packets.
 pub(crate) fn transfer_job(packets: u32, iw: u32) -> Job {
     Job::new(File::Transfer, &[("size", &format!("{packets} kB")), ("iw", &iw.to_string())])
 }
@@ -74,7 +74,7 @@ fn saved(packets: u32, iw: u32) -> Check {
     Check::new(&INITIAL_WINDOW, &labels, quantity, jobs, rounds * RTT, tolerance)
 }
 
-/// One connection with these segments, its window counted in packets.
+/// One connection with this segment size; the window is in packets.
 pub(crate) fn segments_job(segment: &str, window: &str, ber: &str) -> Job {
     let sets = [
         ("tcp", "sack"),

@@ -1,4 +1,4 @@
-//! Experiment 1: how large a window, and how many connections.
+//! Experiment 1: the effect of window size and number of connections.
 
 use super::{RTT, T1};
 use crate::check::{Check, Tolerance};
@@ -7,9 +7,9 @@ use crate::job::{File, Job};
 use crate::quantity::Quantity;
 use crate::reading::Reading;
 
-/// What fills the link, goodput in B/s.
+/// Goodput of a nearly full link, B/s.
 const NEARLY_FULL: Tolerance = Tolerance::AtLeast(0.95 * T1 / 8.0);
-/// A packet loss of 1e-3, as a bit error rate of packets of 1040 B.
+/// BER that gives a packet loss of 1e-3 with packets of 1040 B.
 const BIT_ERRORS: &str = "1.2025e-7";
 
 /// Throughput grows with the window.
