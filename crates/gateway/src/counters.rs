@@ -133,6 +133,8 @@ pub struct Counters {
     pub overflow: u64,
     /// Packets that were dropped for want of room, since others of their connection wait before them.
     pub no_room: u64,
+    /// Packets that merely pass and were dropped, since too many waited for the hop.
+    pub passing_full: u64,
     /// Connections followed.
     pub flows: u64,
     /// Of these the ones that were accelerated from their SYN on.
@@ -156,12 +158,13 @@ impl Counters {
     }
 
     /// Packets that came in and did not go out, by cause: the key used in reports, and how many.
-    pub const fn not_forwarded(&self) -> [(&'static str, u64); 4] {
+    pub const fn not_forwarded(&self) -> [(&'static str, u64); 5] {
         [
             ("ack_withheld", self.acks_withheld),
             ("copy_swallowed", self.copies_swallowed),
             ("ended_held", self.ended_held),
             ("no_room", self.no_room),
+            ("passing_full", self.passing_full),
         ]
     }
 

@@ -50,8 +50,18 @@ impl Common {
         if let Some(packet) = at_once {
             cx.send(PORTS[1 - side], packet);
         }
-        while let Some(packet) = self.shaper.overdue(cx.now) {
+    }
+
+    /// Sees to what passes and need not wait any more, or cannot.
+    fn thin(&mut self, cx: &mut Cx<'_>) {
+        while let Some(packet) = self.shaper.unpaced() {
             cx.send(SATELLITE, packet);
+        }
+        while let Some(packet) = self.shaper.overflow() {
+            let segment = u32::from(packet.segment).max(1);
+            let count = if packet.segment == 0 { 1 } else { packet.body.len.div_ceil(segment).max(1) };
+            self.counters.passing_full += u64::from(count);
+            cx.recycle(packet);
         }
     }
 }
@@ -245,6 +255,7 @@ impl Gateway {
 
     /// Lets connections send while the hop is free.
     fn serve(&mut self, cx: &mut Cx<'_>) {
+        self.common.thin(cx);
         while let Some(turn) = self.common.shaper.next(cx.now) {
             match turn {
                 Turn::Pass(packet) => cx.send(SATELLITE, packet),

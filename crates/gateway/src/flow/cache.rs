@@ -74,8 +74,9 @@ pub(crate) struct Credit {
     pub(crate) arrived: u32,
     /// Copies of those that were sent more than once at a time: which of them were lost, nobody tells.
     pub(crate) copied: u32,
-    /// Of what was counted as lost, segments that have arrived before the repair can have.
+    /// Of what was counted as lost, segments that have arrived before the repair can have; and when the earliest sent of these was sent.
     pub(crate) late: u32,
+    pub(crate) late_sent: Option<Instant>,
 }
 
 impl Credit {
@@ -87,6 +88,8 @@ impl Credit {
         let returned = |sent: &Instant| now.since(*sent).0 >= shortest;
         if piece.counted && (piece.fate == Fate::Due || !returned(&piece.first)) {
             self.late += piece.segments();
+            let sent = if piece.fate == Fate::Due { piece.sent } else { piece.before };
+            self.late_sent = Some(self.late_sent.map_or(sent, |earliest| earliest.min(sent)));
         }
         let once = piece.times < 2;
         let sent = if once && piece.first == piece.sent { Some(piece.sent) } else { None };

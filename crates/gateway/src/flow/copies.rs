@@ -67,6 +67,12 @@ impl Losses {
         }
     }
 
+    /// So many that were counted as lost were only late.
+    pub(crate) fn late(&mut self, k: u8, late: u32) {
+        let lost = &mut self.counts[usize::from(k).clamp(1, MOST) - 1].1;
+        *lost = (*lost - f64::from(late)).max(0.0);
+    }
+
     /// A loss was seen lately.
     pub(crate) fn recent(&self, now: Instant) -> bool {
         self.last.is_some_and(|last| now.since(last) < RECENT)

@@ -18,7 +18,7 @@ const PART: u64 = 10;
 /// How much of the share may come at once.
 const BURST: Duration = Duration::from_millis(100);
 /// Flows that pass and are told apart.
-const PLACES: usize = 4096;
+pub(crate) const PLACES: usize = 4096;
 /// A flow that was silent for so long is a new one.
 const SILENCE: Duration = Duration::from_secs(10);
 

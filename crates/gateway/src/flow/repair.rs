@@ -2,7 +2,7 @@
 //!
 //! Sources: TCP-SuperCharger (SC) has no loss; RACK (RFC 8985) for time as the judge; Snoop (Balakrishnan et al., 1995) for a repair from the middle; Liu and Lee (WCNC
 //! 2013) for the observation that recovery of a full window is limited by flow control. The rules:
-//! - The hop keeps order. What was last sent before something that has arrived is lost, and so is the head when an ACK for it comes again more than
+//! - The hop keeps order, but for the window of `reorder.rs`. What was last sent before something that has arrived is lost, and so is the head when an ACK for it comes again more than
 //!   10 ms after its last copy's trip. An arrival that is too early for the last copy is credited to the one before.
 //! - After a hole the receiver keeps only what lies within its window [h, E). What was sent beyond E before the repair arrives is discarded. So at each new hole
 //!   everything beyond E that was sent is due again, right behind the repair, and new data follows without a pause.
@@ -13,6 +13,7 @@
 //!   came meanwhile is due again.
 
 use super::cache::{Credit, Fate};
+use super::reorder::Reordering;
 use super::{Flow, Shared};
 use crate::counters::Lost;
 use bentpipe_base::{Cx, Duration, Instant};
@@ -41,6 +42,7 @@ pub(crate) struct Recovery {
     refused_at: Instant,
     /// Timeout in force.
     timeout: Duration,
+    order: Reordering,
     /// Copies of each packet, and whether new data goes before further ones.
     pub(super) copies: u8,
     pub(super) spare: bool,
@@ -96,6 +98,13 @@ impl Flow {
         if let Some(sent) = credit.sample {
             self.trip.sample(now, now.since(sent));
         }
+        let order = &mut self.recovery.order;
+        if let Some(sent) = credit.late_sent {
+            order.late(now, sent, self.trip.smoothed());
+        }
+        if let Some(sent) = credit.sent {
+            order.arrived(sent);
+        }
         if advanced || credit.sent.is_some() {
             self.recovery.tries = 0;
             self.recovery.progress = (!self.cache.pieces.is_empty()).then_some(now);
@@ -120,6 +129,7 @@ impl Flow {
             self.detect(now, (before, reach), (advanced, was_closed), credit.sent)
         };
         shared.shaper.losses.count(now, self.recovery.copies, credit.arrived, lost);
+        shared.shaper.losses.late(self.recovery.copies, credit.late);
         for losses in [&mut self.recovery.losses, &mut shared.counters.lost] {
             losses.found += u64::from(lost);
             losses.late += u64::from(credit.late);
@@ -170,6 +180,7 @@ impl Flow {
             counts
         };
         if let Some(sent) = sent {
+            let sent = Instant(sent.0.saturating_sub(self.recovery.order.window(now).0));
             // SACK cuts pieces where something arrived, so nothing of this one has; without it only the first segment is known to be missing
             self.cache.overtaken(sent, |piece| {
                 found((piece.start, piece.end), piece.sent, if sack { piece.segments() } else { 1 })

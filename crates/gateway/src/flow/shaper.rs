@@ -1,10 +1,11 @@
 //! One pacer for the hop: what leaves for the satellite leaves at a little less than its rate, so that the link has no queue and never loses by one.
 //!
 //! Counts IP bytes and framing, as the link does. Who has something to send asks; repairs go first (a hole stops a receiver), then flows in turn by deficit
-//! round robin (Shreedhar and Varghese, 1996) with a quantum of one full packet; packets that merely pass are one more class with a turn of its own, in the order in which
-//! they came. Before both, within a tenth of the rate, go the flows that `priority.rs` names. Without a rate everything leaves at once. A late wake-up is made up for, as far as 2 ms.
+//! round robin (Shreedhar and Varghese, 1996) with a quantum of one full packet, those that merely pass among them (`passing.rs`). Before both, within a tenth of the
+//! rate, go the flows that `priority.rs` names. Without a rate everything leaves at once. A late wake-up is made up for, as far as 2 ms.
 
 use super::copies::Losses;
+use super::passing::{EXPRESS, Passing};
 use super::priority::{Manner, Priority};
 use crate::config::Config;
 use bentpipe_base::{Duration, Instant, Packet, Pkt, Rate, Size};
@@ -16,8 +17,12 @@ const QUANTUM: i64 = 1600;
 const SLACK: Duration = Duration::from_millis(2);
 /// Time over which the use of the hop is looked at.
 const SPELL: Duration = Duration::from_millis(250);
-/// Packets that pass may wait this long at the rate; beyond that the oldest leave at once.
-const PASSING: Duration = Duration::from_millis(100);
+/// What passes may wait for a round trip at the rate; one that nobody knows is so long.
+const TRIP: Duration = Duration::from_secs(1);
+/// And so long at least.
+const LEAST: Duration = Duration::from_millis(100);
+/// In the place of a flow's number: a queue of what passes.
+const LANE: u32 = 1 << 31;
 
 /// Who may send.
 #[derive(Debug)]
@@ -35,16 +40,6 @@ pub(crate) enum Want {
     Repair,
     /// New data, or a further copy.
     Data,
-}
-
-/// A packet that passes.
-#[derive(Debug)]
-struct Waiting {
-    /// Which it is, in the order in which they came.
-    number: u64,
-    /// Of its flow.
-    place: usize,
-    packet: Pkt,
 }
 
 /// The pacer and the queues before it.
@@ -72,13 +67,10 @@ pub(crate) struct Shaper {
     serial: u32,
     /// Places in the queues at most that nobody waits in any more.
     stale: usize,
-    /// What passes: in turn, and what goes first.
-    passing: VecDeque<Waiting>,
-    express: VecDeque<Waiting>,
-    passing_bytes: u64,
-    arrivals: u64,
-    /// The passing class had the last turn; and of what goes first.
-    passed: bool,
+    /// What passes, and how much of it may wait.
+    passing: Passing,
+    room: u64,
+    /// Of those that go first, what passes had the last turn.
     express_passed: bool,
     priority: Priority,
     /// Flows that use their share of the hop.
@@ -99,6 +91,8 @@ impl Shaper {
         self.rate = config.rate;
         self.share = if config.share > 0.0 { config.share.min(1.0) } else { 1.0 };
         self.framing = config.framing;
+        let wait = config.trip.unwrap_or(TRIP).max(LEAST);
+        self.room = config.rate.map_or(0, |rate| rate.bytes_in(wait).0);
         if self.rate.is_none() {
             // what waits goes at once, before what comes
             self.free = Instant::ZERO;
@@ -163,7 +157,7 @@ impl Shaper {
         while self.repairs.front().is_some_and(|r| waiting(r.0).0 != r.1) {
             self.repairs.pop_front();
         }
-        while self.flows.front().is_some_and(|f| waiting(f.0).1 != f.1) {
+        while self.flows.front().is_some_and(|f| f.0 & LANE == 0 && waiting(f.0).1 != f.1) {
             self.flows.pop_front();
         }
         while self.quick.front().is_some_and(|q| waiting(q.0).1 != q.1) {
@@ -172,7 +166,7 @@ impl Shaper {
         if self.stale > 64 && self.stale * 2 > self.repairs.len() + self.flows.len() + self.quick.len() {
             self.repairs.retain(|r| waiting(r.0).0 == r.1);
             self.quick.retain(|q| waiting(q.0).1 == q.1);
-            self.flows.retain(|f| waiting(f.0).1 == f.1);
+            self.flows.retain(|f| f.0 & LANE != 0 || waiting(f.0).1 == f.1);
             self.stale = 0;
         }
     }
@@ -189,41 +183,47 @@ impl Shaper {
             return Some(packet);
         }
         let (place, goes_first) = self.priority.place(now, &packet);
-        self.passing_bytes += self.cost(&packet).0;
-        self.arrivals += 1;
-        let waiting = Waiting { number: self.arrivals, place, packet };
-        if goes_first {
-            self.express.push_back(waiting);
-        } else {
-            self.passing.push_back(waiting);
+        let cost = self.cost(&packet).0;
+        let lane = if goes_first { EXPRESS } else { place };
+        self.passing.push(lane, place, packet, cost);
+        if !goes_first {
+            self.enter(lane);
         }
         None
     }
 
-    /// The oldest packet that passes, when they would wait for too long: it leaves at once, so that none overtakes another of its flow.
-    pub(crate) fn overdue(&mut self, now: Instant) -> Option<Pkt> {
-        let room = self.rate.map_or(0, |r| r.bytes_in(PASSING).0);
-        if self.passing_bytes <= room && self.free.since(now) <= PASSING {
+    /// A queue of what passes waits for its turn.
+    fn enter(&mut self, lane: usize) {
+        if self.passing.enter(lane) {
+            self.flows.push_back((LANE | lane as u32, 0, self.quantum()));
+        }
+    }
+
+    /// A packet that passes and has to be dropped, since too many wait.
+    pub(crate) fn overflow(&mut self) -> Option<Pkt> {
+        if self.rate.is_none() || self.passing.bytes() <= self.room {
             return None;
         }
-        self.oldest().map(|packet| packet.0)
-    }
-
-    /// Takes the packet that came first of those that pass, with what it costs.
-    fn oldest(&mut self) -> Option<(Pkt, Size)> {
-        let is_express = match (self.express.front(), self.passing.front()) {
-            (Some(express), Some(passing)) => express.number < passing.number,
-            (express, _) => express.is_some(),
-        };
-        self.take(is_express)
-    }
-
-    fn take(&mut self, is_express: bool) -> Option<(Pkt, Size)> {
-        let queue = if is_express { &mut self.express } else { &mut self.passing };
-        let Waiting { place, packet, .. } = queue.pop_front()?;
+        let (packet, _, place) = self.passing.shorten()?;
         self.priority.left(place);
-        let cost = self.cost(&packet);
-        self.passing_bytes -= cost.0;
+        Some(packet)
+    }
+
+    /// A packet that waits though nothing is paced any more.
+    pub(crate) fn unpaced(&mut self) -> Option<Pkt> {
+        if self.rate.is_some() {
+            return None;
+        }
+        let (packet, _, place) = self.passing.any()?;
+        self.priority.left(place);
+        Some(packet)
+    }
+
+    /// Takes a packet of a queue, with what it costs; the hop is used by it.
+    fn take(&mut self, now: Instant, lane: usize) -> Option<(Pkt, u64)> {
+        let (packet, cost, place) = self.passing.pop(lane)?;
+        self.priority.left(place);
+        self.charge(now, Size(cost));
         Some((packet, cost))
     }
 
@@ -245,25 +245,52 @@ impl Shaper {
             while let Some((flow, ticket)) = self.quick.pop_front() {
                 self.flows.push_back((flow, ticket, self.quantum()));
             }
+            self.enter(EXPRESS);
             self.tidy();
         }
-        let passes = !self.passing.is_empty() || !self.express.is_empty();
-        if passes && (self.flows.is_empty() || !self.passed) {
-            let (packet, cost) = self.oldest()?;
-            self.passed = true;
-            self.charge(now, cost);
-            return Some(Turn::Pass(packet));
+        while let Some((id, ticket, deficit)) = self.flows.front().copied() {
+            if id & LANE == 0 {
+                return Some(Turn::Flow(id));
+            }
+            if deficit <= 0 {
+                // a super-packet was longer than its turns so far
+                self.flows.pop_front();
+                self.flows.push_back((id, ticket, deficit + self.quantum()));
+                self.tidy();
+                continue;
+            }
+            if let Some(packet) = self.serve_lane(now, (id & !LANE) as usize) {
+                return Some(Turn::Pass(packet));
+            }
+            self.tidy();
         }
-        self.flows.front().map(|f| Turn::Flow(f.0))
+        None
+    }
+
+    /// The queue of what passes whose turn it is.
+    fn serve_lane(&mut self, now: Instant, lane: usize) -> Option<Pkt> {
+        let taken = self.take(now, lane);
+        let cost = taken.as_ref().map_or(0, |taken| taken.1);
+        let quantum = self.quantum();
+        if let Some((id, ticket, deficit)) = self.flows.pop_front() {
+            let left = deficit - cost as i64;
+            if self.passing.is_empty(lane) {
+                self.passing.leave(lane);
+            } else if left > 0 {
+                self.flows.push_front((id, ticket, left));
+            } else {
+                self.flows.push_back((id, ticket, left + quantum));
+            }
+        }
+        taken.map(|taken| taken.0)
     }
 
     /// Of those that go first.
     fn first(&mut self, now: Instant) -> Option<Turn> {
-        if !self.express.is_empty() && (self.quick.is_empty() || !self.express_passed) {
-            let (packet, cost) = self.take(true)?;
+        if !self.passing.is_empty(EXPRESS) && (self.quick.is_empty() || !self.express_passed) {
+            let (packet, cost) = self.take(now, EXPRESS)?;
             self.express_passed = true;
-            self.charge_first(now, cost);
-            self.charge(now, cost);
+            self.charge_first(now, Size(cost));
             return Some(Turn::Pass(packet));
         }
         self.express_passed = false;
@@ -278,7 +305,6 @@ impl Shaper {
 
     /// The flow whose turn it was sent `size` as [`Shaper::cost`] counts, and `wants` to send more.
     pub(crate) fn sent(&mut self, now: Instant, flow: u32, size: Size, wants: Option<Want>) {
-        self.passed = false;
         self.charge(now, size);
         self.tidy();
         if let Some(manner) = self.manners.get_mut(flow as usize) {
@@ -357,8 +383,7 @@ impl Shaper {
     /// When somebody's turn comes.
     pub(crate) fn deadline(&self) -> Option<Instant> {
         let flows = !self.repairs.is_empty() || !self.flows.is_empty() || !self.quick.is_empty();
-        let waits = flows || !self.passing.is_empty() || !self.express.is_empty();
-        waits.then_some(self.free)
+        (flows || !self.passing.is_empty(EXPRESS)).then_some(self.free)
     }
 }
 
