@@ -143,8 +143,8 @@ impl Flow {
     }
 
     /// After this much time without an acknowledgment a packet did not arrive, or was refused.
-    fn late(&self) -> Duration {
-        self.trip.smoothed() + LATE + self.trip.variation() * 2
+    fn late(&self, now: Instant) -> Duration {
+        self.trip.smoothed() + LATE.max(self.recovery.order.window(now)) + self.trip.variation() * 2
     }
 
     /// Finds what did not get through, and whether the hop lost it or the receiver had no room; returns how many segments the hop lost. `before` is the edge that was
@@ -186,7 +186,7 @@ impl Flow {
                 found((piece.start, piece.end), piece.sent, if sack { piece.segments() } else { 1 })
             });
         }
-        let overdue = Instant(now.0.saturating_sub(self.late().0));
+        let overdue = Instant(now.0.saturating_sub(self.late(now).0));
         let head = self.cache.pieces.front().filter(|p| p.fate == Fate::Flying && p.start <= una);
         if !advanced
             && let Some((range, sent)) =
@@ -229,7 +229,7 @@ impl Flow {
 
     /// The receiver may still expect `una`, whatever is on the way: its window is closed, a hole is being repaired, or nothing was heard for a round trip.
     pub(super) fn may_stand_still(&self, now: Instant) -> bool {
-        let silent = |since| now.since(since) > self.late();
+        let silent = |since| now.since(since) > self.late(now);
         self.receiver.stopped.is_some()
             || self.una < self.recovery.hole_end
             || self.recovery.progress.is_some_and(silent)
