@@ -136,6 +136,8 @@ pub struct Counters {
     pub overflow: u64,
     /// Packets dropped because there was no room and others of their connection were queued before them.
     pub no_room: u64,
+    /// Packets of flows that only pass, dropped because too many were queued for the hop.
+    pub passing_full: u64,
     /// Tracked connections.
     pub flows: u64,
     /// Of these, connections accelerated from their SYN on.
@@ -159,12 +161,13 @@ impl Counters {
     }
 
     /// Packets that came in and did not go out, by cause: the key used in reports, and the number.
-    pub const fn not_forwarded(&self) -> [(&'static str, u64); 4] {
+    pub const fn not_forwarded(&self) -> [(&'static str, u64); 5] {
         [
             ("ack_withheld", self.acks_withheld),
             ("copy_swallowed", self.copies_swallowed),
             ("ended_held", self.ended_held),
             ("no_room", self.no_room),
+            ("passing_full", self.passing_full),
         ]
     }
 

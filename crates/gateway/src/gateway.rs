@@ -53,8 +53,16 @@ impl Common {
         if let Some(packet) = at_once {
             cx.send(PORTS[1 - side], packet);
         }
-        while let Some(packet) = self.shaper.overdue(cx.now) {
+    }
+
+    /// Sends passing packets that need not wait any more, and drops those that exceed the queue.
+    fn thin(&mut self, cx: &mut Cx<'_>) {
+        while let Some(packet) = self.shaper.unpaced() {
             cx.send(SATELLITE, packet);
+        }
+        while let Some(packet) = self.shaper.overflow() {
+            self.counters.passing_full += u64::from(packet.pieces());
+            cx.recycle(packet);
         }
     }
 }
@@ -254,6 +262,7 @@ impl Gateway {
 
     /// Lets connections send while the hop is free.
     fn serve(&mut self, cx: &mut Cx<'_>) {
+        self.common.thin(cx);
         while let Some(turn) = self.common.shaper.next(cx.now) {
             match turn {
                 Turn::Pass(packet) => cx.send(SATELLITE, packet),

@@ -77,6 +77,8 @@ pub(crate) struct Credit {
     pub(crate) copied: u32,
     /// Segments counted as lost that arrived before their retransmission could have.
     pub(crate) late: u32,
+    /// When the earliest sent of these was sent.
+    pub(crate) late_sent: Option<Instant>,
 }
 
 impl Credit {
@@ -89,6 +91,8 @@ impl Credit {
         let returned = |sent: &Instant| now.since(*sent).0 >= shortest;
         if piece.counted && (piece.fate == Fate::Due || !returned(&piece.first)) {
             self.late += piece.segments();
+            let sent = if piece.fate == Fate::Due { piece.sent } else { piece.before };
+            self.late_sent = Some(self.late_sent.map_or(sent, |earliest| earliest.min(sent)));
         }
         let once = piece.times < 2;
         let sent = if once && piece.first == piece.sent { Some(piece.sent) } else { None };

@@ -74,6 +74,12 @@ impl Losses {
         }
     }
 
+    /// Takes back losses that turned out to be late arrivals.
+    pub(crate) fn late(&mut self, k: u8, late: u32) {
+        let lost = &mut self.counts[usize::from(k).clamp(1, MOST) - 1].1;
+        *lost = (*lost - f64::from(late)).max(0.0);
+    }
+
     /// True if a loss was seen recently.
     pub(crate) fn recent(&self, now: Instant) -> bool {
         self.last.is_some_and(|last| now.since(last) < RECENT)

@@ -24,10 +24,12 @@ mod forward;
 mod handshake;
 mod header;
 mod model;
+pub(crate) mod passing;
 pub(crate) mod priority;
 mod ranges;
 mod reader;
 mod receiver;
+mod reorder;
 mod repair;
 mod rest;
 mod serve;
@@ -198,12 +200,16 @@ impl Flow {
         }
     }
 
-    /// Sends a packet on.
+    /// Sends a packet on: at once, or in its turn if the connection is not accelerated any more.
     fn pass(&mut self, cx: &mut Cx<'_>, from: Port, mut packet: Pkt, shared: &mut Shared<'_>) {
         if from == LAN {
             self.stamp(&mut packet);
-            shared.shaper.charge(cx.now, shared.shaper.cost(&packet));
-            cx.send(SATELLITE, packet);
+            if self.why.is_none() {
+                shared.shaper.charge(cx.now, shared.shaper.cost(&packet));
+                cx.send(SATELLITE, packet);
+            } else if let Some(packet) = shared.shaper.pass(cx.now, packet) {
+                cx.send(SATELLITE, packet);
+            }
         } else {
             cx.send(LAN, packet);
         }

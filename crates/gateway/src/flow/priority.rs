@@ -21,7 +21,7 @@ const PART: u64 = 10;
 /// Burst of that share.
 const BURST: Duration = Duration::from_millis(100);
 /// Slots for passing flows.
-const PLACES: usize = 4096;
+pub(crate) const PLACES: usize = 4096;
 /// A flow that was silent for longer is treated as new.
 const SILENCE: Duration = Duration::from_secs(10);
 

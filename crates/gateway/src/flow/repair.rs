@@ -17,6 +17,7 @@
 //!   section 3.8.6.1), and when it opens everything that arrived meanwhile is due again.
 
 use super::cache::{Credit, Fate};
+use super::reorder::Reordering;
 use super::{Flow, Shared};
 use crate::counters::Lost;
 use bentpipe_base::{Cx, Duration, Instant};
@@ -46,6 +47,7 @@ pub(crate) struct Recovery {
     refused_at: Instant,
     /// Current timeout.
     timeout: Duration,
+    order: Reordering,
     /// Copies of each packet, and whether new data has precedence over them.
     pub(super) copies: u8,
     pub(super) spare: bool,
@@ -101,6 +103,13 @@ impl Flow {
         if let Some(sent) = credit.sample {
             self.trip.sample(now, now.since(sent));
         }
+        let order = &mut self.recovery.order;
+        if let Some(sent) = credit.late_sent {
+            order.late(now, sent, self.trip.smoothed());
+        }
+        if let Some(sent) = credit.sent {
+            order.arrived(sent);
+        }
         if advanced || credit.sent.is_some() {
             self.recovery.tries = 0;
             self.recovery.progress = (!self.cache.pieces.is_empty()).then_some(now);
@@ -125,6 +134,7 @@ impl Flow {
             self.detect(now, (before, reach), (advanced, was_closed), credit.sent)
         };
         shared.shaper.losses.count(now, self.recovery.copies, credit.arrived, lost);
+        shared.shaper.losses.late(self.recovery.copies, credit.late);
         for losses in [&mut self.recovery.losses, &mut shared.counters.lost] {
             losses.found += u64::from(lost);
             losses.late += u64::from(credit.late);
@@ -138,8 +148,8 @@ impl Flow {
     }
 
     /// A packet without an acknowledgment after this time was lost or refused.
-    fn late(&self) -> Duration {
-        self.trip.smoothed() + LATE + self.trip.variation() * 2
+    fn late(&self, now: Instant) -> Duration {
+        self.trip.smoothed() + LATE.max(self.recovery.order.window(now)) + self.trip.variation() * 2
     }
 
     /// Finds what did not get through, and whether the hop lost it or the receiver refused it. Returns the
@@ -175,13 +185,14 @@ impl Flow {
             counts
         };
         if let Some(sent) = sent {
+            let sent = Instant(sent.0.saturating_sub(self.recovery.order.window(now).0));
             // SACK cuts pieces at what arrived, so nothing of this piece has; without SACK only its first
             // segment is known to be missing
             self.cache.overtaken(sent, |piece| {
                 found((piece.start, piece.end), piece.sent, if sack { piece.segments() } else { 1 })
             });
         }
-        let overdue = Instant(now.0.saturating_sub(self.late().0));
+        let overdue = Instant(now.0.saturating_sub(self.late(now).0));
         let head = self.cache.pieces.front().filter(|p| p.fate == Fate::Flying && p.start <= una);
         if !advanced
             && let Some((range, sent)) =
@@ -225,7 +236,7 @@ impl Flow {
     /// True if the receiver may still expect `una`, whatever is in flight: its window is closed, a hole is
     /// being repaired, or no ACK arrived for a round trip.
     pub(super) fn may_stand_still(&self, now: Instant) -> bool {
-        let silent = |since| now.since(since) > self.late();
+        let silent = |since| now.since(since) > self.late(now);
         self.receiver.stopped.is_some()
             || self.una < self.recovery.hole_end
             || self.recovery.progress.is_some_and(silent)

@@ -3,11 +3,12 @@
 //!
 //! It counts IP bytes and framing, as the link does. Flows request turns. Repairs go first (a hole stalls a
 //! receiver), then flows in turn by deficit round robin (Shreedhar and Varghese, 1996) with a quantum of one
-//! full packet. Passing packets form one more class with its own turn, in arrival order. The flows that
+//! full packet; flows that only pass take part with queues of their own (`passing.rs`). The flows that
 //! `priority.rs` selects go before both, within a tenth of the rate. Without a rate everything leaves at
 //! once. A late wake-up is compensated, up to 2 ms.
 
 use super::copies::Losses;
+use super::passing::{EXPRESS, Passing};
 use super::priority::{Manner, Priority};
 use crate::config::Config;
 use bentpipe_base::{Duration, Instant, Packet, Pkt, Rate, Size};
@@ -19,8 +20,12 @@ const QUANTUM: i64 = 1600;
 const SLACK: Duration = Duration::from_millis(2);
 /// Period over which use of the hop is measured.
 const SPELL: Duration = Duration::from_millis(250);
-/// Longest queue of passing packets, as time at the rate; beyond it the oldest leave at once.
-const PASSING: Duration = Duration::from_millis(100);
+/// Passing packets may queue for a round trip at the rate; this is the round trip if none is configured.
+const TRIP: Duration = Duration::from_secs(1);
+/// Lower bound of that queue.
+const LEAST: Duration = Duration::from_millis(100);
+/// Marks a number in the queue of turns as that of a queue of passing packets, not of a flow.
+const LANE: u32 = 1 << 31;
 
 /// Permission to send.
 #[derive(Debug)]
@@ -38,16 +43,6 @@ pub(crate) enum Want {
     Repair,
     /// New data, or a redundant copy.
     Data,
-}
-
-/// A queued passing packet.
-#[derive(Debug)]
-struct Waiting {
-    /// Arrival number.
-    number: u64,
-    /// Index of its flow in `Priority`.
-    place: usize,
-    packet: Pkt,
 }
 
 /// The pacer and its queues.
@@ -76,13 +71,10 @@ pub(crate) struct Shaper {
     serial: u32,
     /// Upper bound of the queue entries that are no longer valid.
     stale: usize,
-    /// Passing packets: normal, and those that go first.
-    passing: VecDeque<Waiting>,
-    express: VecDeque<Waiting>,
-    passing_bytes: u64,
-    arrivals: u64,
-    /// Whether a passing packet had the last turn; the same among those that go first.
-    passed: bool,
+    /// Passing packets, and how many bytes of them may queue.
+    passing: Passing,
+    room: u64,
+    /// Of those that go first, a passing packet had the last turn.
     express_passed: bool,
     priority: Priority,
     /// Flows that use a good part of their share of the hop.
@@ -103,6 +95,8 @@ impl Shaper {
         self.rate = config.rate;
         self.share = if config.share > 0.0 { config.share.min(1.0) } else { 1.0 };
         self.framing = config.framing;
+        let wait = config.trip.unwrap_or(TRIP).max(LEAST);
+        self.room = config.rate.map_or(0, |rate| rate.bytes_in(wait).0);
         if self.rate.is_none() {
             // queued packets leave at once, before new ones
             self.free = Instant::ZERO;
@@ -168,7 +162,7 @@ impl Shaper {
         while self.repairs.front().is_some_and(|r| waiting(r.0).0 != r.1) {
             self.repairs.pop_front();
         }
-        while self.flows.front().is_some_and(|f| waiting(f.0).1 != f.1) {
+        while self.flows.front().is_some_and(|f| f.0 & LANE == 0 && waiting(f.0).1 != f.1) {
             self.flows.pop_front();
         }
         while self.quick.front().is_some_and(|q| waiting(q.0).1 != q.1) {
@@ -177,7 +171,7 @@ impl Shaper {
         if self.stale > 64 && self.stale * 2 > self.repairs.len() + self.flows.len() + self.quick.len() {
             self.repairs.retain(|r| waiting(r.0).0 == r.1);
             self.quick.retain(|q| waiting(q.0).1 == q.1);
-            self.flows.retain(|f| waiting(f.0).1 == f.1);
+            self.flows.retain(|f| f.0 & LANE != 0 || waiting(f.0).1 == f.1);
             self.stale = 0;
         }
     }
@@ -194,42 +188,47 @@ impl Shaper {
             return Some(packet);
         }
         let (place, goes_first) = self.priority.place(now, &packet);
-        self.passing_bytes += self.cost(&packet).0;
-        self.arrivals += 1;
-        let waiting = Waiting { number: self.arrivals, place, packet };
-        if goes_first {
-            self.express.push_back(waiting);
-        } else {
-            self.passing.push_back(waiting);
+        let cost = self.cost(&packet).0;
+        let lane = if goes_first { EXPRESS } else { place };
+        self.passing.push(lane, place, packet, cost);
+        if !goes_first {
+            self.enter(lane);
         }
         None
     }
 
-    /// Returns the oldest passing packet if the queue is too long. It leaves at once, in order, so none
-    /// overtakes another of its flow.
-    pub(crate) fn overdue(&mut self, now: Instant) -> Option<Pkt> {
-        let room = self.rate.map_or(0, |r| r.bytes_in(PASSING).0);
-        if self.passing_bytes <= room && self.free.since(now) <= PASSING {
+    /// Gives a queue of passing packets its place among those waiting for a turn.
+    fn enter(&mut self, lane: usize) {
+        if self.passing.enter(lane) {
+            self.flows.push_back((LANE | lane as u32, 0, self.quantum()));
+        }
+    }
+
+    /// Removes a passing packet that must be dropped because too many are queued.
+    pub(crate) fn overflow(&mut self) -> Option<Pkt> {
+        if self.rate.is_none() || self.passing.bytes() <= self.room {
             return None;
         }
-        self.oldest().map(|packet| packet.0)
-    }
-
-    /// Removes the oldest passing packet; returns it with its cost.
-    fn oldest(&mut self) -> Option<(Pkt, Size)> {
-        let is_express = match (self.express.front(), self.passing.front()) {
-            (Some(express), Some(passing)) => express.number < passing.number,
-            (express, _) => express.is_some(),
-        };
-        self.take(is_express)
-    }
-
-    fn take(&mut self, is_express: bool) -> Option<(Pkt, Size)> {
-        let queue = if is_express { &mut self.express } else { &mut self.passing };
-        let Waiting { place, packet, .. } = queue.pop_front()?;
+        let (packet, _, place) = self.passing.shorten()?;
         self.priority.left(place);
-        let cost = self.cost(&packet);
-        self.passing_bytes -= cost.0;
+        Some(packet)
+    }
+
+    /// Removes a passing packet that is still queued although the rate is gone.
+    pub(crate) fn unpaced(&mut self) -> Option<Pkt> {
+        if self.rate.is_some() {
+            return None;
+        }
+        let (packet, _, place) = self.passing.any()?;
+        self.priority.left(place);
+        Some(packet)
+    }
+
+    /// Removes the first packet of a queue and charges it to the hop; returns it with its cost.
+    fn take(&mut self, now: Instant, lane: usize) -> Option<(Pkt, u64)> {
+        let (packet, cost, place) = self.passing.pop(lane)?;
+        self.priority.left(place);
+        self.charge(now, Size(cost));
         Some((packet, cost))
     }
 
@@ -251,25 +250,52 @@ impl Shaper {
             while let Some((flow, ticket)) = self.quick.pop_front() {
                 self.flows.push_back((flow, ticket, self.quantum()));
             }
+            self.enter(EXPRESS);
             self.tidy();
         }
-        let passes = !self.passing.is_empty() || !self.express.is_empty();
-        if passes && (self.flows.is_empty() || !self.passed) {
-            let (packet, cost) = self.oldest()?;
-            self.passed = true;
-            self.charge(now, cost);
-            return Some(Turn::Pass(packet));
+        while let Some((id, ticket, deficit)) = self.flows.front().copied() {
+            if id & LANE == 0 {
+                return Some(Turn::Flow(id));
+            }
+            if deficit <= 0 {
+                // its last super-packet was longer than the turns so far
+                self.flows.pop_front();
+                self.flows.push_back((id, ticket, deficit + self.quantum()));
+                self.tidy();
+                continue;
+            }
+            if let Some(packet) = self.serve_lane(now, (id & !LANE) as usize) {
+                return Some(Turn::Pass(packet));
+            }
+            self.tidy();
         }
-        self.flows.front().map(|f| Turn::Flow(f.0))
+        None
     }
 
-    /// The next turn among those that go first.
+    /// Serves the queue of passing packets whose turn it is.
+    fn serve_lane(&mut self, now: Instant, lane: usize) -> Option<Pkt> {
+        let taken = self.take(now, lane);
+        let cost = taken.as_ref().map_or(0, |taken| taken.1);
+        let quantum = self.quantum();
+        if let Some((id, ticket, deficit)) = self.flows.pop_front() {
+            let left = deficit - cost as i64;
+            if self.passing.is_empty(lane) {
+                self.passing.leave(lane);
+            } else if left > 0 {
+                self.flows.push_front((id, ticket, left));
+            } else {
+                self.flows.push_back((id, ticket, left + quantum));
+            }
+        }
+        taken.map(|taken| taken.0)
+    }
+
+    /// Returns who may send of those that go first.
     fn first(&mut self, now: Instant) -> Option<Turn> {
-        if !self.express.is_empty() && (self.quick.is_empty() || !self.express_passed) {
-            let (packet, cost) = self.take(true)?;
+        if !self.passing.is_empty(EXPRESS) && (self.quick.is_empty() || !self.express_passed) {
+            let (packet, cost) = self.take(now, EXPRESS)?;
             self.express_passed = true;
-            self.charge_first(now, cost);
-            self.charge(now, cost);
+            self.charge_first(now, Size(cost));
             return Some(Turn::Pass(packet));
         }
         self.express_passed = false;
@@ -285,7 +311,6 @@ impl Shaper {
     /// Charges `size`, as counted by [`Shaper::cost`], to the flow whose turn it was. `wants` is what it
     /// wants to send next.
     pub(crate) fn sent(&mut self, now: Instant, flow: u32, size: Size, wants: Option<Want>) {
-        self.passed = false;
         self.charge(now, size);
         self.tidy();
         if let Some(manner) = self.manners.get_mut(flow as usize) {
@@ -366,8 +391,7 @@ impl Shaper {
     /// When the next turn comes.
     pub(crate) fn deadline(&self) -> Option<Instant> {
         let flows = !self.repairs.is_empty() || !self.flows.is_empty() || !self.quick.is_empty();
-        let waits = flows || !self.passing.is_empty() || !self.express.is_empty();
-        waits.then_some(self.free)
+        (flows || !self.passing.is_empty(EXPRESS)).then_some(self.free)
     }
 }
 

@@ -105,6 +105,9 @@ impl Gateway {
     pub fn release_all(&mut self, cx: &mut Cx<'_>) {
         self.common.config.accelerate = false;
         self.release_flows(cx);
+        // what passes and waits leaves too: whoever calls this may end the gateway next
+        self.common.config.rate = None;
+        self.common.shaper.configure(&self.common.config);
         self.finish(cx);
     }
 
