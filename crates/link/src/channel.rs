@@ -79,9 +79,9 @@ impl Channel {
         let framing = Size(u64::from(self.framing));
         // the queue belongs to the link and is not affected
         let base = DirectionSpec {
-            framing,
             loss,
             ber,
+            framing,
             ..DirectionSpec::new(rate, self.one_way, Capacity::Packets(0))
         };
         let errors = match self.more.as_deref() {

@@ -139,9 +139,8 @@ impl Settings {
 /// A value as TOML.
 fn written(value: &Value) -> String {
     match &value.kind {
-        Kind::Text(text) => crate::write::quoted(text),
         Kind::Raw(text) if text.parse::<f64>().is_ok() || text == "true" || text == "false" => text.clone(),
-        Kind::Raw(text) => crate::write::quoted(text),
+        Kind::Text(text) | Kind::Raw(text) => crate::write::quoted(text),
         Kind::Integer(n) => n.to_string(),
         Kind::Number(n) => format!("{n:?}"),
         Kind::Switch(on) => on.to_string(),
@@ -261,7 +260,7 @@ impl CustomSpec {
 impl fmt::Debug for CustomSpec {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let settings: Vec<_> = self.settings.lines().collect();
-        f.debug_struct(self.kind).field("name", &self.name).field("settings", &settings).finish()
+        f.debug_struct(self.kind).field("name", &self.name).field("settings", &settings).finish_non_exhaustive()
     }
 }
 

@@ -2,7 +2,7 @@
 
 use crate::amount::Amount;
 use crate::custom::CustomSpec;
-use bentpipe_base::{Duration, Instant, Probability, Rate, Size};
+use bentpipe_base::{Duration, Instant, Rate, Size};
 pub use bentpipe_link::DirectionSpec;
 pub use bentpipe_nodes::Pattern;
 use bentpipe_tcp::Config;

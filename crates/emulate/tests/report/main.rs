@@ -38,6 +38,7 @@ fn outcome(net: &mut LiveNetwork, names: &Names) -> Outcome {
     Outcome {
         links: names.with(net, link_reports),
         gateways: Vec::new(),
+        nodes: Vec::new(),
         record: None,
         instruments: Vec::new(),
         timing: Timing { packets: 3, trusted: true, ..Timing::default() },

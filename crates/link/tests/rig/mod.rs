@@ -3,7 +3,7 @@
 
 use bentpipe_base::trace::{DropCause, Event, Mask, Sink};
 use bentpipe_base::{
-    Duration, Ecn, Input, Instant, Node, NodeId, Packet, Port, Probability, Rate, Size, Slot, World,
+    Duration, Ecn, Input, Instant, Node, NodeId, Packet, Port, Probability, Rate, Slot, World,
 };
 use bentpipe_link::{
     ByUser, Capacity, Change, Channel, DirectionSpec, DropTail, Dynamics, Link, Look, Queue,

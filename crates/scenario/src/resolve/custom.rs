@@ -28,7 +28,7 @@ pub(crate) fn of_gateway_file(given: Option<&Customs>) -> Result<Vec<CustomSpec>
         }
         None => Ok(()),
     };
-    Ok(each(given, place)?.into_iter().map(|(_, spec)| spec).collect())
+    Ok(each(given, place)?.into_iter().map(|((), spec)| spec).collect())
 }
 
 fn each<T>(given: Option<&Customs>, place: impl Fn(&Custom) -> Result<T>) -> Result<Vec<(T, CustomSpec)>> {

@@ -31,8 +31,8 @@ pub(super) fn write(out: &mut String, gateway: &GatewaySpec, links: &[LinkSpec])
     line(out, "accelerate", &config.accelerate.to_string());
     line(out, "otherwise", &quoted(gateway.policy.otherwise.word()));
     if !gateway.policy.rules.is_empty() {
-        let rules: String = gateway.policy.rules.iter().map(|r| format!("    {},\n", rule(r))).collect();
-        line(out, "rules", &format!("[\n{rules}]"));
+        let rules: Vec<String> = gateway.policy.rules.iter().map(|r| format!("    {},", rule(r))).collect();
+        line(out, "rules", &format!("[\n{}\n]", rules.join("\n")));
     }
 }
 
