@@ -25,6 +25,11 @@ pub trait Node {
     /// Handles one input at time `cx.now`.
     fn handle(&mut self, cx: &mut Cx<'_>, input: Input);
 
+    /// True for a node that handles super-packets whole; to others each of their wire packets comes alone.
+    fn takes_super_packets(&self) -> bool {
+        false
+    }
+
     /// Stops holding packets: sends those held in order, and from now on forwards every packet at once.
     fn release(&mut self, _cx: &mut Cx<'_>) {}
 

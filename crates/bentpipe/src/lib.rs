@@ -1,6 +1,6 @@
 //! bentpipe as a library.
 //!
-//! * [`load`] reads a scenario file, [`run`] runs it in simulated time, [`sweep`] runs it many times.
+//! * [`load()`] reads a scenario file, [`run()`] runs it in simulated time, [`sweep()`] runs it many times.
 //! * [`endpoint`] is bentpipe's TCP without I/O and clock: packets in and out, and the next deadline.
 //! * [`cli`] is the whole command line, with user-defined kinds of nodes ([`CustomNode`], [`Registry`]).
 //!
@@ -44,7 +44,8 @@ use std::process::ExitCode;
 /// let mut b = Endpoint::new(&mut world, "b", settings("10.0.0.2"));
 /// let mut now = Instant::ZERO;
 /// b.listen(80, &Config::default(), 1).unwrap();
-/// let id = a.connect(&mut world.cx(now, NodeId(0)), "10.0.0.2:80".parse().unwrap(), &Config::default()).unwrap();
+/// let to = "10.0.0.2:80".parse().unwrap();
+/// let id = a.connect(&mut world.cx(now, NodeId(0)), to, &Config::default()).unwrap();
 /// let mut packet = Vec::new();
 /// for _ in 0..2 {
 ///     while a.next_packet(&mut world.cx(now, NodeId(0)), &mut packet) {

@@ -119,6 +119,10 @@ fn run<N: Node + 'static>(node: N, input: Vec<Unitary>, mtu: usize) -> (Core, Ar
 struct Seen<N>(Arc<Mutex<N>>);
 
 impl<N: Node> Node for Seen<N> {
+    fn takes_super_packets(&self) -> bool {
+        true
+    }
+
     fn handle(&mut self, cx: &mut Cx<'_>, input: Input) {
         self.0.lock().expect("no test panics in a node").handle(cx, input);
     }

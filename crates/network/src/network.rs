@@ -222,7 +222,7 @@ impl Network {
     fn takes_wire_packets(&self, id: NodeId) -> bool {
         match self.nodes.kinds[id.0 as usize] {
             Kind::Link(_) => !self.whole,
-            Kind::Other(_) => true,
+            Kind::Other(i) => !self.nodes.others[i as usize].takes_super_packets(),
             _ => false,
         }
     }

@@ -1,7 +1,7 @@
 //! Nodes whose kind is not built in: the trait to implement, and how such a node reads its keys.
 //!
 //! ```text
-//! Registry::default().with::<Mark>() -> register() -> [[nodes]] kind = "mark" -> Mark::read -> a node in the network
+//! Registry::default().with::<Mark>() -> register() -> [[nodes]] kind = "mark" -> Mark::read -> a node
 //! ```
 
 use crate::diagnostic::{Fault, Result, did_you_mean, listed};
@@ -260,7 +260,10 @@ impl CustomSpec {
 impl fmt::Debug for CustomSpec {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let settings: Vec<_> = self.settings.lines().collect();
-        f.debug_struct(self.kind).field("name", &self.name).field("settings", &settings).finish_non_exhaustive()
+        f.debug_struct(self.kind)
+            .field("name", &self.name)
+            .field("settings", &settings)
+            .finish_non_exhaustive()
     }
 }
 

@@ -133,13 +133,7 @@ fn choices(form: &Form, definitions: &mut Definitions) -> Vec<Value> {
         Form::Words(words) => or(json!({ "enum": words })),
         Form::Table(info) => vec![reference(info, definitions)],
         Form::List(info) => vec![json!({ "type": "array", "items": reference(info, definitions) })],
-        Form::OpenList(info) => {
-            let items = reference(info, definitions);
-            if let Some(Value::Object(table)) = definitions.all.get_mut(&plain_title(info)) {
-                table.insert("additionalProperties".into(), true.into());
-            }
-            vec![json!({ "type": "array", "items": items })]
-        }
+        Form::OpenList(info) => vec![open_list(info, definitions)],
         Form::Parameters => vec![declarations()],
         Form::Resolved => {
             vec![
@@ -181,6 +175,15 @@ fn choices(form: &Form, definitions: &mut Definitions) -> Vec<Value> {
             all
         }
     }
+}
+
+/// A list of tables with more keys than are known here.
+fn open_list(info: &'static TableInfo, definitions: &mut Definitions) -> Value {
+    let items = reference(info, definitions);
+    if let Some(Value::Object(table)) = definitions.all.get_mut(&plain_title(info)) {
+        table.insert("additionalProperties".into(), true.into());
+    }
+    json!({ "type": "array", "items": items })
 }
 
 /// A value, or a list of `count` values.

@@ -24,8 +24,8 @@ pub(crate) const FUNCTION_LINES: usize = 70;
 const COMMENT_COLUMNS: usize = 110;
 /// Number of comment lines that are too wide, and of duplicates, that remain to be fixed. The numbers may
 /// only fall; at 0 each such place is a finding.
-const WIDE_COMMENTS: usize = 1951;
-const DUPLICATES: usize = 32;
+const WIDE_COMMENTS: usize = 0;
+const DUPLICATES: usize = 21;
 
 /// A violation of a rule.
 #[derive(Clone, Debug, PartialEq, Eq)]

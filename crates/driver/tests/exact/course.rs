@@ -146,6 +146,10 @@ impl Course {
 pub(crate) struct Seen<N>(pub(crate) Arc<Mutex<N>>);
 
 impl<N: Node> Node for Seen<N> {
+    fn takes_super_packets(&self) -> bool {
+        true
+    }
+
     fn handle(&mut self, cx: &mut Cx<'_>, input: Input) {
         self.0.lock().expect("no test panics in a node").handle(cx, input);
     }

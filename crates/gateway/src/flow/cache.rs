@@ -75,9 +75,8 @@ pub(crate) struct Credit {
     pub(crate) arrived: u32,
     /// Copies of those sent several times together: it is unknown which of them were lost.
     pub(crate) copied: u32,
-    /// Segments counted as lost that arrived before their retransmission could have.
+    /// Segments counted as lost that arrived before their retransmission could have, and the earliest sent.
     pub(crate) late: u32,
-    /// When the earliest sent of these was sent.
     pub(crate) late_sent: Option<Instant>,
 }
 
@@ -92,7 +91,7 @@ impl Credit {
         if piece.counted && (piece.fate == Fate::Due || !returned(&piece.first)) {
             self.late += piece.segments();
             let sent = if piece.fate == Fate::Due { piece.sent } else { piece.before };
-            self.late_sent = Some(self.late_sent.map_or(sent, |earliest| earliest.min(sent)));
+            self.late_sent = [self.late_sent, Some(sent)].into_iter().flatten().min();
         }
         let once = piece.times < 2;
         let sent = if once && piece.first == piece.sent { Some(piece.sent) } else { None };

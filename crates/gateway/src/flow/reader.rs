@@ -15,9 +15,9 @@
 //!   minimum window leaves room for.
 //! - **Overflow**: arriving data was refused. The edge keeps moving while the application reads the full
 //!   buffer. R is measured from the first movement of the edge until everything is read. `ahead` becomes
-//!   R D minus W/2 if that is less than before. A reader that only paused for a moment empties its buffer at once and
-//!   continues at its previous rate. If that overflows again, arrivals come in bursts larger than the buffer,
-//!   and `ahead` becomes 3/4 of what the reader kept up with recently.
+//!   R D minus W/2 if that is less than before. A reader that only paused for a moment empties its buffer
+//!   at once and continues at its previous rate. If that overflows again, arrivals come in bursts larger
+//!   than the buffer, and `ahead` becomes 3/4 of what the reader kept up with recently.
 //! - **Bursts**: a hop with frames of F seconds delivers R F at once. The window variation of an idle reader
 //!   gives F; what may be sent at once is what R F leaves of the buffer.
 //! - **A reader that has become faster** empties the half-full buffer within milliseconds: the movement of

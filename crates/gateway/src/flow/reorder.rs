@@ -1,7 +1,7 @@
 //! How far the hop reorders packets.
 //!
-//! Source: RACK's reordering window (RFC 8985, section 6.2), in terms of sending time: a packet is missing once
-//! another one has arrived that was sent a window later. The window is 0 until a packet arrives that was
+//! Source: RACK's reordering window (RFC 8985, section 6.2), in terms of sending time: a packet is missing
+//! once another one has arrived that was sent a window later. The window is 0 until a packet arrives that was
 //! declared lost and that cannot be its retransmission; then it is 5/4 of the time by which that packet was
 //! overtaken, the maximum of the last minute.
 //! Deviations: RACK learns from DSACK, which old receivers do not send. At most 40 ms and a quarter of the
