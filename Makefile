@@ -25,7 +25,7 @@ help:
 	  'make pages      the pages bentpipe writes, looked at in Chromium' \
 	  'make bench      speed and memory beside ns-2, live links beside the kernel' \
 	  'make fuzz       $(FUZZ_SECONDS) s of random packets against the header code, as long of conversations through the gateway' \
-	  'make mutants    mutants of the lines that a change touches, 5 minutes at most' \
+	  'make mutants    mutants of the lines that a change touches, 2 minutes at most' \
 	  'make accept AREA=engine|links|emulation|gateway|senders|field [PARTS="..."]   acceptance list, one line per item; LONG=1 takes hours' \
 	  'make docs       the book, in target/book'
 

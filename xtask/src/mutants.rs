@@ -14,7 +14,7 @@ use std::process::{Command, Stdio};
 use std::time::Duration;
 
 /// Time limit for the mutants of a change.
-const BUDGET: Duration = Duration::from_secs(300);
+const BUDGET: Duration = Duration::from_secs(120);
 /// Time limit of the scripts with one mutant, s: some never end.
 const PATIENCE: &str = "20";
 /// If time is short, one of this many scripts is checked, since each needs a build.
