@@ -31,7 +31,7 @@ const USAGE: &str = "usage: cargo xtask <command>
   accept AREA [PARTS] [--long]   acceptance list of an area, one line per item; some take hours in full
   examples [--write]   commands in the documents, and the outputs shown there
   pages [--shots DIR]   pages in a browser, narrow and wide, light and dark
-  mutants [--scripts]   mutants of changed lines, within 5 minutes; packet scripts against the mutants that they name
+  mutants [--scripts]   mutants of changed lines, within 2 minutes; packet scripts against the mutants that they name
   bench [--strict]   CPU time beside ns-2, growth with many flows, live links";
 
 fn main() -> ExitCode {
