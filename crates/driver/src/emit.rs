@@ -70,8 +70,8 @@ pub fn emit(held: &Held<'_>, packet: &Packet, out: &mut [u8; HEADER_SPACE]) -> E
     }
 }
 
-/// True if a packet whose headers were not read is all of its unit and was not marked: it leaves byte for byte,
-/// also what follows the length that its header states.
+/// True if a packet whose headers were not read is all of its unit and was not marked: it leaves byte for
+/// byte, also what follows the length that its header states.
 fn is_untouched(held: &Held<'_>, cut: &Super, packet: &Packet) -> bool {
     let mut was = Packet::default();
     Label::of(held.bytes, Unit::Packet).write(&mut was);
