@@ -13,8 +13,7 @@
 //!   its pseudo-header, to be completed by the kernel or network card, so the payload is never read here.
 //!   [`crate::parse()`] rejects packets with wrong checksums, so no damage is hidden.
 
-use crate::frame::{Link, Unit};
-use crate::label::Label;
+use crate::frame::Link;
 use crate::options::{OPTION_SPACE, are_equal, rebuild};
 use crate::parse::{HEADER_SPACE, Shape};
 use crate::store::{Content, Held};
@@ -56,8 +55,15 @@ pub fn emit(held: &Held<'_>, packet: &Packet, out: &mut [u8; HEADER_SPACE]) -> E
     let whole = Emitted { vnet: *held.vnet, header_len: 0, payload: 0..held.bytes.len(), is_short: false };
     match held.content {
         Content::Bytes => whole,
-        Content::Ip(cut) if is_untouched(held, cut, packet) => whole,
-        Content::Ip(cut) => piece(held, cut, packet, out),
+        // all of it, and not marked: it leaves byte for byte, also behind the length that its header states
+        Content::Ip(cut, ecn)
+            if packet.body.offset() == 0
+                && packet.body.len as usize == cut.shape().1
+                && packet.ecn == *ecn =>
+        {
+            whole
+        }
+        Content::Ip(cut, _) => piece(held, cut, packet, out),
         Content::Tcp(was, _) if packet == was => whole,
         Content::Tcp(was, shape) => {
             let skipped = packet.body.off.wrapping_sub(was.body.off);
@@ -68,14 +74,6 @@ pub fn emit(held: &Held<'_>, packet: &Packet, out: &mut [u8; HEADER_SPACE]) -> E
             part.write(packet, out).unwrap_or(whole)
         }
     }
-}
-
-/// True if a packet whose headers were not read is all of its unit and was not marked: it leaves byte for
-/// byte, also what follows the length that its header states.
-fn is_untouched(held: &Held<'_>, cut: &Super, packet: &Packet) -> bool {
-    let mut was = Packet::default();
-    Label::of(held.bytes, Unit::Packet).write(&mut was);
-    packet.body.offset() == 0 && packet.body.len as usize == cut.shape().1 && packet.ecn == was.ecn
 }
 
 /// Emits a packet whose headers were not read: some wire packets of a super-packet, perhaps ECN-marked.
@@ -98,7 +96,7 @@ fn piece(held: &Held<'_>, cut: &Super, packet: &Packet, out: &mut [u8; HEADER_SP
 pub(crate) fn joint(held: &Held<'_>, packet: &Packet, next: &Packet) -> Option<u16> {
     let segment = match held.content {
         Content::Bytes => return None,
-        Content::Ip(_) => {
+        Content::Ip(..) => {
             // one header stands for all pieces
             let alike =
                 packet.ecn == next.ecn && packet.proto == next.proto && packet.body.touches(next.body);

@@ -200,7 +200,8 @@ impl LiveNetwork {
             let destination = addresses(bytes).ok().map(|a| a.1);
             packet.dst = routes.hosts.find(destination, self.ports[port].1);
         }
-        (packet, cut.map_or(Content::Bytes, Content::Ip))
+        let ecn = packet.ecn;
+        (packet, cut.map_or(Content::Bytes, |cut| Content::Ip(cut, ecn)))
     }
 
     /// Returns the packet with address numbers, if any are left.

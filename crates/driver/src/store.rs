@@ -7,7 +7,7 @@
 //! limit.
 
 use crate::parse::Shape;
-use bentpipe_base::{Packet, Size};
+use bentpipe_base::{Ecn, Packet, Size};
 use bentpipe_gateway::buffer_size;
 use bentpipe_os::port::MAX_SUPER;
 use bentpipe_wire::offload::{Super, VnetHeader};
@@ -26,8 +26,8 @@ pub enum Content {
     /// Unknown: it leaves as it came.
     #[default]
     Bytes,
-    /// An IP packet, and how it is cut.
-    Ip(Super),
+    /// An IP packet: how it is cut, and its ECN field.
+    Ip(Super, Ecn),
     /// A TCP packet: its header, and the offsets of its parts.
     Tcp(Packet, Shape),
 }

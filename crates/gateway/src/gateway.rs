@@ -56,7 +56,7 @@ impl Common {
     }
 
     /// Sends passing packets that need not wait any more, and drops those that exceed the queue.
-    fn thin(&mut self, cx: &mut Cx<'_>) {
+    fn settle_passing(&mut self, cx: &mut Cx<'_>) {
         while let Some(packet) = self.shaper.unpaced() {
             cx.send(SATELLITE, packet);
         }
@@ -262,7 +262,7 @@ impl Gateway {
 
     /// Lets connections send while the hop is free.
     fn serve(&mut self, cx: &mut Cx<'_>) {
-        self.common.thin(cx);
+        self.common.settle_passing(cx);
         while let Some(turn) = self.common.shaper.next(cx.now) {
             match turn {
                 Turn::Pass(packet) => cx.send(SATELLITE, packet),

@@ -27,7 +27,9 @@ pub(crate) struct Passing {
     /// Empty until a packet is queued.
     lanes: Vec<Lane>,
     bytes: u64,
-    /// The longest queue, approximately.
+    /// Queues that are not empty.
+    used: u64,
+    /// A queue that was the longest: searched again when it is shorter than the mean.
     longest: usize,
 }
 
@@ -38,6 +40,7 @@ impl Passing {
             self.lanes.resize_with(PLACES + 1, Lane::default);
         }
         let this = &mut self.lanes[lane];
+        self.used += u64::from(this.packets.is_empty());
         this.packets.push_back((packet, cost, place));
         this.bytes += cost;
         self.bytes += cost;
@@ -52,15 +55,20 @@ impl Passing {
         let taken = this.packets.pop_front()?;
         this.bytes -= taken.1;
         self.bytes -= taken.1;
+        self.used -= u64::from(this.packets.is_empty());
         Some(taken)
     }
 
-    /// Removes the last packet of the longest queue.
+    /// Removes the last packet of the longest queue, or of one that is not shorter than the mean.
     pub(crate) fn shorten(&mut self) -> Option<(Pkt, u64, usize)> {
-        let this = self.lanes.get_mut(self.longest)?;
+        if self.lanes.get(self.longest)?.bytes * self.used < self.bytes {
+            self.longest = (0..self.lanes.len()).max_by_key(|lane| self.lanes[*lane].bytes)?;
+        }
+        let this = &mut self.lanes[self.longest];
         let taken = this.packets.pop_back()?;
         this.bytes -= taken.1;
         self.bytes -= taken.1;
+        self.used -= u64::from(this.packets.is_empty());
         Some(taken)
     }
 
@@ -102,5 +110,29 @@ impl Passing {
     #[cfg(test)]
     pub(crate) fn len(&self, lane: usize) -> usize {
         self.lanes.get(lane).map_or(0, |lane| lane.packets.len())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use bentpipe_base::Packet;
+
+    /// Queue 1 was the longest, and has been served down to one packet when too much waits in all.
+    #[test]
+    fn a_queue_that_was_the_longest_is_not_dropped_from() {
+        let mut queues = Passing::default();
+        let push = |queues: &mut Passing, lane, count| {
+            (0..count).for_each(|_| queues.push(lane, lane, Box::<Packet>::default(), 1500));
+        };
+        push(&mut queues, 1, 9);
+        push(&mut queues, 2, 8);
+        while queues.len(1) > 1 {
+            queues.pop(1);
+        }
+        assert_eq!(queues.shorten().map(|taken| taken.2), Some(2));
+        assert_eq!((queues.len(1), queues.len(2), queues.bytes()), (1, 7, 8 * 1500));
+        while queues.shorten().is_some() {}
+        assert_eq!((queues.bytes(), queues.used), (0, 0));
     }
 }
