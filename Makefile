@@ -8,6 +8,8 @@ TEST_ARGS ?=
 VALIDATE_ARGS ?=
 # of each of the two fuzzers
 FUZZ_SECONDS ?= 60
+FUZZ_HEADERS_ARGS ?=
+FUZZ_GATEWAY_ARGS ?=
 AREA ?= engine
 PARTS ?=
 LONG ?=
@@ -81,8 +83,8 @@ mutants: need-cargo
 	$(XTASK) mutants
 
 fuzz: need-cargo
-	$(CARGO) run --quiet --release --bin fuzz-headers -- --seconds $(FUZZ_SECONDS) $(FUZZ_ARGS)
-	$(CARGO) run --quiet --release --bin fuzz-gateway -- --seconds $(FUZZ_SECONDS) $(FUZZ_ARGS)
+	$(CARGO) run --quiet --release --bin fuzz-headers -- --seconds $(FUZZ_SECONDS) $(FUZZ_ARGS) $(FUZZ_HEADERS_ARGS)
+	$(CARGO) run --quiet --release --bin fuzz-gateway -- --seconds $(FUZZ_SECONDS) $(FUZZ_ARGS) $(FUZZ_GATEWAY_ARGS)
 
 docs:
 	@if command -v mdbook >/dev/null 2>&1; then mdbook build docs; \

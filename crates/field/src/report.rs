@@ -171,5 +171,6 @@ fn waits(r: &Repairs) -> Value {
     json!({
         "lost_first_transmissions": r.losses, "never": r.never, "worst_shown_at_s": round(r.worst_at, 3),
         "first": with(&r.first), "later": with(&r.later), "from_loss": with(&r.from_loss),
+        "from_loss_late": r.late.iter().map(|late| late.map(|s| round(s, 3))).collect::<Vec<_>>(),
     })
 }

@@ -1,7 +1,7 @@
 //! Fuzzes the header code with random, nearly valid packets until the time is up or something is found.
 //!
-//! `cargo run --release --bin fuzz-headers -- --seconds 60 [--seed N]`, and for a finding `... --
-//! --reproduce HEX`. Exit status 1 means a finding; its packet is printed as hex and belongs into
+//! `cargo run --release --bin fuzz-headers -- --seconds 60 [--seed N] [--cases N]`, and for a finding
+//! `... -- --reproduce HEX`. Exit status 1 means a finding; its packet is printed as hex and belongs into
 //! `crates/wire/corpus` together with the fix.
 
 #![expect(clippy::print_stdout, clippy::print_stderr, reason = "a command-line tool talks to its user")]
@@ -44,7 +44,8 @@ fn main() -> ExitCode {
     }
     let seconds = value("--seconds").and_then(|s| s.parse().ok()).unwrap_or(60);
     let seed = value("--seed").and_then(|s| s.parse().ok()).unwrap_or_else(seed_of_now);
-    run(Duration::from_secs(seconds), seed)
+    let most = value("--cases").and_then(|s| s.parse().ok()).unwrap_or(u64::MAX);
+    run(Duration::from_secs(seconds), most, seed)
 }
 
 /// A seed from the clock; it is printed, so a run can be repeated.
@@ -52,13 +53,13 @@ fn seed_of_now() -> u64 {
     SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).map_or(1, |d| d.as_secs())
 }
 
-fn run(limit: Duration, seed: u64) -> ExitCode {
+fn run(limit: Duration, most: u64, seed: u64) -> ExitCode {
     println!("fuzz-headers: seed {seed}");
     let committed: Vec<Vec<u8>> = corpus::load().into_iter().map(|(_, bytes)| bytes).collect();
     let mut pool = committed.clone();
     let mut random = Random::new(seed);
     let (start, mut execs, mut read) = (Instant::now(), 0u64, 0u64);
-    while execs % 256 != 0 || start.elapsed() < limit {
+    while execs < most && (execs % 256 != 0 || start.elapsed() < limit) {
         let packet = mutate(&mut random, &pool);
         execs += 1;
         let outcome = try_one(&packet);

@@ -24,6 +24,9 @@ pub struct Repairs {
     /// For first transmissions lost in the steady state: time from the loss to the first retransmission,
     /// minus a round trip and the queueing delay in the hop.
     pub from_loss: Vec<f64>,
+    /// Those over 50 ms: time of the loss, how late, and time from the loss to the next packet of the flow
+    /// that the hop did not lose, s. Nothing before that packet's arrival can reveal the loss.
+    pub late: Vec<[f64; 3]>,
     /// Lost first transmissions.
     pub losses: usize,
     /// When the loss with the longest first wait was revealed, s since the start.
@@ -104,11 +107,12 @@ impl Proofs {
 pub fn repairs(flow: &Flow, steady: u64, (rate, rtt): (f64, f64), end: u64) -> Repairs {
     /// A loss revealed less than this before the end may remain unrepaired.
     const AT_THE_END: u64 = 1_000_000_000;
+    const LATE: f64 = 0.05;
     let index = Index::of(flow);
     let proofs = Proofs::of(&index);
     let mut found = Repairs::default();
     let mut worst = 0.0;
-    for first in flow.sent.iter().filter(|s| s.is_first && s.is_lost()) {
+    for (at, first) in flow.sent.iter().enumerate().filter(|(_, s)| s.is_first && s.is_lost()) {
         found.losses += 1;
         let mut chain: Vec<usize> = index.with(first.begin, first.begin + 1).collect();
         chain.sort_unstable();
@@ -128,7 +132,12 @@ pub fn repairs(flow: &Flow, steady: u64, (rate, rtt): (f64, f64), end: u64) -> R
                     found.first.push(wait);
                     if this.at >= steady {
                         let waited = f64::from(this.before) * 8.0 / rate;
-                        found.from_loss.push((repair.unwrap_or(end) - this.at) as f64 / S - waited - rtt);
+                        let late = (repair.unwrap_or(end) - this.at) as f64 / S - waited - rtt;
+                        found.from_loss.push(late);
+                        let next = flow.sent[at..].iter().find(|s| !s.is_lost()).map_or(end, |s| s.at);
+                        if late > LATE {
+                            found.late.push([this.at as f64 / S, late, (next - this.at) as f64 / S]);
+                        }
                     }
                 }
                 (_, Some(wait)) => found.later.push(wait),

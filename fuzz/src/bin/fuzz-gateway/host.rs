@@ -361,7 +361,8 @@ impl Host {
             self.dups += 1;
             if self.dups == 3 && before(self.una, self.end()) {
                 let mut again = self.segment(now, self.una, flag::ACK);
-                let n = self.largest(&again).min(self.end().wrapping_sub(self.una));
+                let sent = if before(self.end(), self.nxt) { self.end() } else { self.nxt };
+                let n = self.largest(&again).min(sent.wrapping_sub(self.una));
                 again.payload = stream(self.own.1, self.other.1, self.una, n as usize);
                 out.push(build(&again, 0, false));
             }

@@ -1,7 +1,7 @@
 //! Fuzzes the gateway's whole data path with random conversations and hostile packets: a strict receiver
 //! must accept everything that leaves.
 //!
-//! `cargo run --release --bin fuzz-gateway -- --seconds 60 [--seed N]`; a finding prints the number of its
+//! `cargo run --release --bin fuzz-gateway -- --seconds 60 [--seed N] [--cases N]`; a finding prints the number of its
 //! case, and `... -- --reproduce N` runs that alone. Exit status 1 means a finding.
 //!
 //! Separate code (`oracle.rs`) segments and parses the output. Every unit that is not an unchanged input
@@ -50,7 +50,8 @@ fn main() -> ExitCode {
         };
     }
     let now = || SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).map_or(1, |d| d.as_secs());
-    run(Duration::from_secs(value("--seconds").unwrap_or(60)), value("--seed").unwrap_or_else(now))
+    let limit = Duration::from_secs(value("--seconds").unwrap_or(60));
+    run(limit, value("--cases").unwrap_or(u64::MAX), value("--seed").unwrap_or_else(now))
 }
 
 fn one(number: u64, tells: bool) -> Result<Tally, String> {
@@ -63,12 +64,12 @@ fn report(number: u64, finding: &str) -> ExitCode {
     ExitCode::FAILURE
 }
 
-fn run(limit: Duration, seed: u64) -> ExitCode {
+fn run(limit: Duration, most: u64, seed: u64) -> ExitCode {
     println!("fuzz-gateway: seed {seed}");
     let start = Instant::now();
     let mut all = Tally::default();
     let mut cases = 0;
-    while start.elapsed() < limit {
+    while cases < most && start.elapsed() < limit {
         let number = seed.wrapping_mul(1_000_000).wrapping_add(cases);
         cases += 1;
         match one(number, false) {
