@@ -4,6 +4,7 @@
 //! comment `<!-- output of: bentpipe ... -->` must be the output of that command; `--write` updates it.
 
 use crate::{Outcome, bench, metadata};
+use lab::once::output;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -38,10 +39,8 @@ pub(crate) fn command(args: &[String]) -> Outcome {
         if fresh != text && write {
             fs::write(&path, fresh).map_err(|e| format!("{}: {e}", path.display()))?;
         } else if fresh != text {
-            faults.push(format!(
-                "{}: shows another output than there is (cargo xtask examples --write)",
-                path.display()
-            ));
+            let text = "shows another output than there is (cargo xtask examples --write)";
+            faults.push(format!("{}: {text}", path.display()));
         }
     }
     println!("examples: {ran} commands run, {shown} outputs compared, {} faults", faults.len());
@@ -89,8 +88,7 @@ fn refresh(text: &str, mut run: impl FnMut(&str) -> Result<String, String>) -> R
         if lines.next() != Some(OPEN) || !lines.any(|l| l == CLOSE) {
             return Err(format!("{command}: no {OPEN} block behind it"));
         }
-        let output = run(arguments)?;
-        for part in [OPEN, output.trim_end(), CLOSE] {
+        for part in [OPEN, run(arguments)?.trim_end(), CLOSE] {
             out.push_str(part);
             out.push('\n');
         }
@@ -100,12 +98,7 @@ fn refresh(text: &str, mut run: impl FnMut(&str) -> Result<String, String>) -> R
 
 /// Standard output of `bentpipe LINE`, run in the workspace's root.
 fn run(root: &Path, bentpipe: &Path, line: &str) -> Result<String, String> {
-    let fault = |e: &dyn std::fmt::Display| format!("bentpipe {line}: {e}");
-    let done = Command::new(bentpipe).args(words(line)).current_dir(root).output().map_err(|e| fault(&e))?;
-    if !done.status.success() {
-        return Err(fault(&String::from_utf8_lossy(&done.stderr).trim_end()));
-    }
-    String::from_utf8(done.stdout).map_err(|e| fault(&e))
+    output(&format!("bentpipe {line}"), Command::new(bentpipe).args(words(line)).current_dir(root))
 }
 
 /// Splits a command like a shell, with support for spaces and single quotes only.

@@ -5,51 +5,36 @@ use std::fmt;
 /// Whether a requirement is met.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Verdict {
-    /// Met.
     Pass,
-    /// Not met.
     Miss,
     /// Could not be measured here; the figure says why.
     Skipped,
 }
 
-impl Verdict {
-    /// Met or not.
-    pub(crate) const fn of(met: bool) -> Self {
+impl From<bool> for Verdict {
+    fn from(met: bool) -> Self {
         if met { Self::Pass } else { Self::Miss }
     }
 }
 
-/// One line.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Item {
-    /// The requirement.
     pub what: String,
     /// The measured figure.
     pub figure: String,
-    /// Whether the figure meets the requirement.
     pub verdict: Verdict,
 }
 
 impl Item {
-    /// A line from its parts.
-    pub(crate) fn new(what: impl Into<String>, figure: impl Into<String>, verdict: Verdict) -> Self {
-        Self { what: what.into(), figure: figure.into(), verdict }
-    }
-}
-
-impl fmt::Display for Verdict {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Pass => "PASS",
-            Self::Miss => "MISS",
-            Self::Skipped => "SKIPPED",
-        })
+    /// A line from its parts; the verdict may be whether the requirement is met.
+    pub(crate) fn new(what: impl Into<String>, figure: impl Into<String>, met: impl Into<Verdict>) -> Self {
+        Self { what: what.into(), figure: figure.into(), verdict: met.into() }
     }
 }
 
 impl fmt::Display for Item {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{:<64}  {:<50}  {}", self.what, self.figure, self.verdict)
+        let verdict = format!("{:?}", self.verdict).to_uppercase();
+        write!(f, "{:<64}  {:<50}  {verdict}", self.what, self.figure)
     }
 }

@@ -1,13 +1,4 @@
-//! The project's own tools: `cargo xtask <command>`.
-//!
-//! | command | what it does |
-//! |---|---|
-//! | `tidy` | style limits and layering that the compiler and clippy do not check |
-//! | `accept` | the acceptance list of an area, one line per item |
-//! | `bench` | CPU time compared with ns-2, cost of many flows, live links compared with the kernel |
-//! | `examples` | runs the commands in the documents and compares their output with the one shown |
-//! | `pages` | checks the pages that bentpipe writes in a browser |
-//! | `mutants` | checks that tests detect mutants of changed lines, and packet scripts their mutants |
+//! The project's own tools: `cargo xtask <command>`. `USAGE` lists the commands.
 
 #![expect(clippy::print_stdout, clippy::print_stderr, reason = "a command-line tool talks to its user")]
 

@@ -5,7 +5,6 @@ use cargo_metadata::{MetadataCommand, Package};
 use std::ffi::OsString;
 use std::path::PathBuf;
 
-/// The workspace's directory.
 pub(crate) fn root() -> PathBuf {
     let here = PathBuf::from(env!("CARGO_MANIFEST_DIR"));
     here.parent().map_or(here.clone(), PathBuf::from)
@@ -16,10 +15,6 @@ pub(crate) fn cargo() -> OsString {
     std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into())
 }
 
-/// The packages of the workspace.
-///
-/// # Errors
-/// If cargo cannot be run or fails.
 pub(crate) fn packages() -> Outcome<Vec<Package>> {
     let metadata = MetadataCommand::new().cargo_path(cargo()).current_dir(root()).no_deps().exec();
     metadata.map(|all| all.packages).map_err(|e| format!("cargo metadata: {e}"))

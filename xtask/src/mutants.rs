@@ -4,7 +4,7 @@
 //! Both use `cargo mutants` (of crates.io) to make the mutants and run tests against each.
 
 use crate::{Outcome, metadata, tidy};
-use lab::rig;
+use lab::{once::output, rig};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
@@ -13,14 +13,12 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-/// Time limit for the mutants of a change.
 const BUDGET: Duration = Duration::from_secs(120);
 /// Time limit of the scripts with one mutant, s: some never end.
 const PATIENCE: &str = "20";
 /// If time is short, one of this many scripts is checked, since each needs a build.
 pub(crate) const SAMPLE: usize = 16;
 
-/// `cargo xtask mutants [--scripts]`.
 pub(crate) fn command(args: &[String]) -> Outcome {
     match args.iter().map(String::as_str).collect::<Vec<_>>()[..] {
         [] => of_the_change(),
@@ -33,8 +31,8 @@ pub(crate) fn command(args: &[String]) -> Outcome {
 fn is_installed() -> bool {
     let install = || {
         println!("installing cargo-mutants (cargo install --locked cargo-mutants)");
-        let done = Command::new(metadata::cargo()).args(["install", "--locked", "cargo-mutants"]).output();
-        done.is_ok_and(|done| done.status.success())
+        let args = ["install", "--locked", "cargo-mutants"];
+        output("cargo install", Command::new(metadata::cargo()).args(args)).is_ok()
     };
     rig::has("cargo-mutants") || install()
 }
@@ -88,12 +86,9 @@ fn of_the_change() -> Outcome {
 }
 
 fn git(args: &[&str]) -> Outcome<String> {
-    let done = Command::new("git").args(args).current_dir(metadata::root()).output();
-    let done = done.map_err(|e| format!("git: {e}"))?;
-    if done.status.success() {
-        return Ok(String::from_utf8_lossy(&done.stdout).trim_end().to_owned());
-    }
-    Err(format!("git {}: {}", args.join(" "), String::from_utf8_lossy(&done.stderr).trim()))
+    let mut command = Command::new("git");
+    let text = output(&format!("git {}", args.join(" ")), command.args(args).current_dir(metadata::root()))?;
+    Ok(text.trim_end().to_owned())
 }
 
 /// The merge base with the main branch; on the main branch itself the previous commit.
@@ -125,7 +120,6 @@ fn changed_packages(files: &str) -> Outcome<BTreeMap<String, &'static [&'static 
     Ok(changed)
 }
 
-/// Prints the results of a package's mutants.
 fn report(package: &str, outcomes: &Path, ended: bool) {
     let list = |name: &str| fs::read_to_string(outcomes.join(name)).unwrap_or_default();
     let (caught, missed) = (list("caught.txt"), list("missed.txt"));
@@ -144,9 +138,6 @@ struct Script {
 
 /// Checks one of `every` scripts: it must name a mutant and fail with it. Returns the number of scripts
 /// checked.
-///
-/// # Errors
-/// Names the scripts that detect nothing.
 pub(crate) fn scripts(every: usize) -> Outcome<usize> {
     if !is_installed() {
         return Err("cargo-mutants is not there: cargo install --locked cargo-mutants".to_owned());
@@ -191,14 +182,14 @@ fn read_scripts() -> Outcome<Vec<Script>> {
 }
 
 /// All files below a folder, sorted by path.
-fn files(folder: &Path) -> Outcome<Vec<PathBuf>> {
+fn files(folder: &Path) -> Outcome<BTreeSet<PathBuf>> {
     let fault = |e| format!("{}: {e}", folder.display());
     let mut all = BTreeSet::new();
     for entry in fs::read_dir(folder).map_err(fault)? {
         let path = entry.map_err(fault)?.path();
         if path.is_dir() { all.extend(files(&path)?) } else { _ = all.insert(path) }
     }
-    Ok(all.into_iter().collect())
+    Ok(all)
 }
 
 /// The mutants of all files that scripts guard: file and name (`#2` for the second of that name), mapped to

@@ -1,14 +1,11 @@
 //! Finds programs of other projects that a check needs, or installs them if possible.
 
 use crate::Outcome;
-use lab::rig;
+use lab::{once::output, rig};
 use std::path::PathBuf;
 use std::process::Command;
 
 /// Returns the first of `names` that runs; otherwise installs Debian's `package`, if permitted.
-///
-/// # Errors
-/// Names the package to install.
 pub(crate) fn find(names: &[&str], package: &str) -> Outcome<PathBuf> {
     let there = || names.iter().find_map(|name| rig::find(name));
     if let Some(found) = there() {
@@ -21,8 +18,7 @@ pub(crate) fn find(names: &[&str], package: &str) -> Outcome<PathBuf> {
     println!("installing {package} (apt-get install {package})");
     let apt = |args: &[&str]| {
         let mut command = Command::new("apt-get");
-        command.env("DEBIAN_FRONTEND", "noninteractive").args(args);
-        command.output().is_ok_and(|o| o.status.success())
+        output("apt-get", command.env("DEBIAN_FRONTEND", "noninteractive").args(args)).is_ok()
     };
     if apt(&["update"]) && apt(&["install", "--yes", "--no-install-recommends", package]) {
         return there().ok_or(hint);

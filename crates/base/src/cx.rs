@@ -56,12 +56,6 @@ impl World {
         self.sink = Some(sink);
     }
 
-    /// Takes the sink back.
-    pub fn take_sink(&mut self) -> Option<Box<dyn Sink>> {
-        self.mask = Mask::default();
-        self.sink.take()
-    }
-
     /// Takes a recycled packet, unchanged, so that a live driver can free its bytes.
     #[inline]
     pub fn take_recycled(&mut self) -> Option<Pkt> {
@@ -71,14 +65,12 @@ impl World {
         }
     }
 
-    /// Turns on reference counting by the driver: it is also told of copies, and returns blank packets with
-    /// [`World::give_blank`].
+    /// Turns on reference counting by the driver, which returns blanks by [`World::give_blank`].
     pub fn count_holders(&mut self) {
         self.counted.get_or_insert_default();
     }
 
-    /// Takes the body ([`crate::Body`]) of a packet that a node copied. Take all of these before recycled
-    /// packets.
+    /// Takes the body of a packet that a node copied; take all of these before recycled packets.
     #[inline]
     pub fn take_duplicated(&mut self) -> Option<Body> {
         self.counted.as_mut()?.duplicated.pop()
@@ -146,13 +138,9 @@ impl Cx<'_> {
     /// Returns a blank packet, from the pool if possible.
     #[inline]
     pub fn packet(&mut self) -> Pkt {
-        match self.world.pool.pop() {
-            Some(mut p) => {
-                *p = Packet::default();
-                p
-            }
-            None => Pkt::default(),
-        }
+        let mut packet = self.world.pool.pop().unwrap_or_default();
+        *packet = Packet::default();
+        packet
     }
 
     /// Returns a packet to the pool. In a simulation a node may drop it instead, which is only slower. With

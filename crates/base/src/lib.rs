@@ -14,6 +14,7 @@ pub mod ids;
 pub mod names;
 pub mod node;
 pub mod packet;
+mod report_keys;
 pub mod rng;
 pub mod seq;
 pub mod time;
@@ -26,9 +27,10 @@ pub use cx::{Cx, World};
 pub use ids::{NodeId, Port, Slot};
 pub use node::{Input, Node};
 pub use packet::{
-    Addr, Body, Ecn, Flags, Foreign, Packet, Pkt, ProbeOption, Proto, SackList, TcpHeader, Timestamps, mix,
+    Addr, Body, Ecn, Flags, OtherOptions, Packet, Pkt, ProbeOption, Proto, SackList, TcpHeader, Timestamps,
+    mix,
 };
-pub use rng::{Purpose, Rng, RngSlot};
+pub use rng::{Purpose, Rng, RngSlot, fnv1a};
 pub use seq::Seq;
 pub use time::{Duration, Instant};
 pub use units::{Dscp, Probability, Rate, Size};

@@ -1,4 +1,4 @@
-//! Names in error messages: the most similar known name, and lists of names.
+//! Names in error messages and tables: the most similar known name, lists of names, cells of CSV files.
 
 /// Returns the name in `known` that `word` most likely misspells.
 pub fn nearest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
@@ -34,10 +34,19 @@ fn distance(a: &str, b: &str) -> usize {
 
 /// Returns `a, b, c`, shortened if there are many.
 pub fn listed<'a>(names: impl IntoIterator<Item = &'a str>) -> String {
-    const MOST: usize = 40;
+    const MOST: usize = 48;
     let names: Vec<&str> = names.into_iter().collect();
     let shown = names[..names.len().min(MOST)].join(", ");
     if names.len() > MOST { format!("{shown}, ... ({} in all)", names.len()) } else { shown }
+}
+
+/// Quotes a text for a cell of a CSV file if necessary (RFC 4180).
+pub fn csv_cell(text: &str) -> String {
+    if text.contains([',', '"', '\n', '\r']) {
+        format!("\"{}\"", text.replace('"', "\"\""))
+    } else {
+        text.to_owned()
+    }
 }
 
 #[cfg(test)]

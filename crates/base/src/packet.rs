@@ -196,21 +196,21 @@ impl Body {
     }
 
     /// True if `next` begins where this ends.
-    pub const fn touches(self, next: Self) -> bool {
+    pub const fn is_followed_by(self, next: Self) -> bool {
         self.off + self.len as u64 == next.off
     }
 }
 
 /// Relevant TCP options of a real packet that [`TcpHeader`] does not hold. A simulated packet has none.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Foreign {
+pub struct OtherOptions {
     /// Bit set of the kinds present.
     pub kinds: u8,
     /// Their length in bytes.
     pub len: u8,
 }
 
-impl Foreign {
+impl OtherOptions {
     /// MD5 signature (RFC 2385) or authentication option (RFC 5925): nothing in the header may change.
     pub const SIGNED: u8 = 1;
     /// MPTCP (RFC 8684).
@@ -264,7 +264,7 @@ pub struct Packet {
     /// wire packet except the last. 0 for a single wire packet.
     pub segment: u16,
     /// TCP options that `tcp` does not hold.
-    pub foreign: Foreign,
+    pub foreign: OtherOptions,
     /// TCP header.
     pub tcp: TcpHeader,
     /// Payload.
@@ -326,9 +326,8 @@ impl Packet {
         }
     }
 
-    /// Reduces a super-packet to its wire packet `i`, as kernel GSO does: only the first keeps CWR, only the
-    /// last keeps FIN and PSH.
-    pub fn narrow(&mut self, i: u32) {
+    /// Reduces a super-packet to its wire packet `i`: the first keeps CWR, the last FIN and PSH.
+    pub fn cut_to_segment(&mut self, i: u32) {
         let (skipped, last) = (i * u32::from(self.segment), i + 1 == self.pieces());
         self.body.off += u64::from(skipped);
         self.body.len = if last { self.body.len - skipped } else { u32::from(self.segment) };
@@ -385,13 +384,15 @@ mod tests {
         let pieces: Vec<Packet> = (0..whole.pieces())
             .map(|i| {
                 let mut piece = whole.clone();
-                piece.narrow(i);
+                piece.cut_to_segment(i);
                 piece
             })
             .collect();
         let bodies: Vec<_> = pieces.iter().map(|p| (p.body.slot(), p.body.offset(), p.body.len)).collect();
         assert_eq!(bodies, [(7, 0, 1000), (7, 1000, 1000), (7, 2000, 100)]);
-        assert!(pieces[0].body.touches(pieces[1].body) && !pieces[0].body.touches(pieces[2].body));
+        assert!(
+            pieces[0].body.is_followed_by(pieces[1].body) && !pieces[0].body.is_followed_by(pieces[2].body)
+        );
         assert_eq!(pieces.iter().map(|p| p.tcp.seq.0).collect::<Vec<_>>(), [u32::MAX, 999, 1999]);
         let has = |flag| pieces.iter().map(|p| p.tcp.flags.has(flag)).collect::<Vec<_>>();
         assert_eq!((has(Flags::CWR), has(Flags::PSH)), (vec![true, false, false], vec![false, false, true]));

@@ -57,7 +57,7 @@ impl Rng {
         let mut key = [0; 32];
         key[..8].copy_from_slice(&seed.to_le_bytes());
         let mut rng = ChaCha8Rng::from_seed(key);
-        rng.set_stream(fnv1a(owner, purpose as u8));
+        rng.set_stream(fnv1a(owner.bytes().chain([purpose as u8])));
         Self(rng)
     }
 
@@ -123,10 +123,11 @@ impl Rng {
     }
 }
 
-/// FNV-1a over the name and the purpose: the stream number.
-fn fnv1a(owner: &str, purpose: u8) -> u64 {
-    let step = |h: u64, b: u8| (h ^ u64::from(b)).wrapping_mul(0x0100_0000_01b3);
-    step(owner.bytes().fold(0xcbf2_9ce4_8422_2325, step), purpose)
+/// FNV-1a (draft-eastlake-fnv), 64 bits.
+#[inline]
+pub fn fnv1a(bytes: impl IntoIterator<Item = u8>) -> u64 {
+    let step = |hash: u64, byte: u8| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
+    bytes.into_iter().fold(0xcbf2_9ce4_8422_2325, step)
 }
 
 #[cfg(test)]

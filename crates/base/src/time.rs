@@ -4,7 +4,7 @@
 //! the start of the run; a live driver maps the monotonic clock onto it. Range: 584 years.
 
 use core::fmt;
-use core::ops::{Add, AddAssign, Div, Mul, Sub};
+use core::ops::{Div, Mul};
 
 /// A point in time: nanoseconds since the run began.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -42,10 +42,6 @@ impl Duration {
     /// Zero.
     pub const ZERO: Self = Self(0);
 
-    /// From whole nanoseconds.
-    pub const fn from_nanos(ns: u64) -> Self {
-        Self(ns)
-    }
     /// From whole microseconds.
     pub const fn from_micros(us: u64) -> Self {
         Self(us * 1_000)
@@ -75,51 +71,12 @@ impl Duration {
     pub fn mul_f64(self, factor: f64) -> Self {
         Self((self.0 as f64 * factor) as u64)
     }
-    /// Difference, or zero.
-    #[inline]
-    #[must_use]
-    pub const fn saturating_sub(self, other: Self) -> Self {
-        Self(self.0.saturating_sub(other.0))
-    }
     /// True if zero.
     pub const fn is_zero(self) -> bool {
         self.0 == 0
     }
 }
 
-impl Add<Duration> for Instant {
-    type Output = Self;
-    #[inline]
-    fn add(self, d: Duration) -> Self {
-        Self(self.0.saturating_add(d.0))
-    }
-}
-impl AddAssign<Duration> for Instant {
-    #[inline]
-    fn add_assign(&mut self, d: Duration) {
-        *self = *self + d;
-    }
-}
-impl Add for Duration {
-    type Output = Self;
-    #[inline]
-    fn add(self, d: Self) -> Self {
-        Self(self.0.saturating_add(d.0))
-    }
-}
-impl AddAssign for Duration {
-    #[inline]
-    fn add_assign(&mut self, d: Self) {
-        *self = *self + d;
-    }
-}
-impl Sub for Duration {
-    type Output = Self;
-    #[inline]
-    fn sub(self, d: Self) -> Self {
-        Self(self.0 - d.0)
-    }
-}
 impl Mul<u64> for Duration {
     type Output = Self;
     #[inline]

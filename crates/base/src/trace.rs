@@ -5,67 +5,36 @@
 
 use crate::ids::NodeId;
 use crate::packet::Packet;
+use crate::report_enum;
 use crate::time::{Duration, Instant};
 use crate::units::Size;
 
-/// Why a packet was dropped.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum DropCause {
-    /// The queue was full.
-    QueueFull,
-    /// Dropped by the queue's AQM to keep the delay short (CoDel, FQ-CoDel).
-    Aqm,
-    /// Lost by the link's per-packet error process.
-    PacketLoss,
-    /// Lost to at least one bit error.
-    BitError,
-    /// Lost by the link's burst-loss process, in the bad state or, if that loses too, in the good state.
-    Burst,
-    /// Sent while the link was down: shadowing, or an announced outage.
-    Outage,
-    /// Lost while a terminal changed to another satellite.
-    Handover,
-    /// The fade was too deep for the coding.
-    Fade,
-    /// A router had no route to the destination.
-    NoRoute,
-    /// The hop limit was exceeded.
-    HopLimit,
-    /// The host has no such connection and no listener.
-    NoListener,
-}
-
-impl DropCause {
-    /// All causes, in the order reports list them.
-    pub const ALL: [Self; 11] = [
-        Self::QueueFull,
-        Self::Aqm,
-        Self::PacketLoss,
-        Self::BitError,
-        Self::Burst,
-        Self::Outage,
-        Self::Handover,
-        Self::Fade,
-        Self::NoRoute,
-        Self::HopLimit,
-        Self::NoListener,
-    ];
-
-    /// The key used in reports.
-    pub const fn key(self) -> &'static str {
-        match self {
-            Self::QueueFull => "queue_full",
-            Self::Aqm => "aqm",
-            Self::PacketLoss => "packet_loss",
-            Self::BitError => "bit_error",
-            Self::Burst => "burst",
-            Self::Outage => "outage",
-            Self::Handover => "handover",
-            Self::Fade => "fade",
-            Self::NoRoute => "no_route",
-            Self::HopLimit => "hop_limit",
-            Self::NoListener => "no_listener",
-        }
+report_enum! {
+    /// Why a packet was dropped.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+    pub enum DropCause {
+        /// The queue was full.
+        QueueFull = "queue_full",
+        /// Dropped by the queue's AQM to keep the delay short (CoDel, FQ-CoDel).
+        Aqm = "aqm",
+        /// Lost by the link's per-packet error process.
+        PacketLoss = "packet_loss",
+        /// Lost to at least one bit error.
+        BitError = "bit_error",
+        /// Lost by the link's burst-loss process, in the bad state or, if that loses too, in the good state.
+        Burst = "burst",
+        /// Sent while the link was down: shadowing, or an announced outage.
+        Outage = "outage",
+        /// Lost while a terminal changed to another satellite.
+        Handover = "handover",
+        /// The fade was too deep for the coding.
+        Fade = "fade",
+        /// A router had no route to the destination.
+        NoRoute = "no_route",
+        /// The hop limit was exceeded.
+        HopLimit = "hop_limit",
+        /// The host has no such connection and no listener.
+        NoListener = "no_listener",
     }
 }
 

@@ -1,6 +1,6 @@
 //! Quantities as types, so that every number has a unit.
 
-use crate::time::Duration;
+use crate::time::{Duration, Instant};
 use core::fmt;
 use core::ops::{Add, AddAssign, Sub};
 
@@ -47,16 +47,6 @@ impl Size {
     /// The largest size, used as "no limit".
     pub const MAX: Self = Self(u64::MAX);
 
-    /// From a number of bytes.
-    pub const fn bytes(n: u64) -> Self {
-        Self(n)
-    }
-    /// Difference, or zero.
-    #[inline]
-    #[must_use]
-    pub const fn saturating_sub(self, other: Self) -> Self {
-        Self(self.0.saturating_sub(other.0))
-    }
     /// Bits in this many bytes; saturates.
     pub const fn bits(self) -> u64 {
         self.0.saturating_mul(8)
@@ -99,26 +89,47 @@ impl Dscp {
     }
 }
 
-impl Add for Size {
-    type Output = Self;
-    #[inline]
-    fn add(self, o: Self) -> Self {
-        Self(self.0.saturating_add(o.0))
-    }
+/// Sums, which saturate.
+macro_rules! sums {
+    ($($whole:ident + $part:ident),+) => {$(
+        impl Add<$part> for $whole {
+            type Output = Self;
+            #[inline]
+            fn add(self, part: $part) -> Self {
+                Self(self.0.saturating_add(part.0))
+            }
+        }
+        impl AddAssign<$part> for $whole {
+            #[inline]
+            fn add_assign(&mut self, part: $part) {
+                *self = *self + part;
+            }
+        }
+    )+};
 }
-impl AddAssign for Size {
-    #[inline]
-    fn add_assign(&mut self, o: Self) {
-        *self = *self + o;
-    }
+sums!(Instant + Duration, Duration + Duration, Size + Size);
+
+/// Differences.
+macro_rules! differences {
+    ($($kind:ident),+) => {$(
+        impl $kind {
+            /// Difference, or zero.
+            #[inline]
+            #[must_use]
+            pub const fn saturating_sub(self, other: Self) -> Self {
+                Self(self.0.saturating_sub(other.0))
+            }
+        }
+        impl Sub for $kind {
+            type Output = Self;
+            #[inline]
+            fn sub(self, other: Self) -> Self {
+                Self(self.0 - other.0)
+            }
+        }
+    )+};
 }
-impl Sub for Size {
-    type Output = Self;
-    #[inline]
-    fn sub(self, o: Self) -> Self {
-        Self(self.0 - o.0)
-    }
-}
+differences!(Duration, Size);
 
 /// Writes `n` exactly, in the largest unit of `steps` that needs at most three decimals.
 fn scaled(f: &mut fmt::Formatter<'_>, n: u64, steps: &[(u64, &str)]) -> fmt::Result {

@@ -34,7 +34,7 @@ use std::process::ExitCode;
 /// A TCP implementation without I/O and clock.
 ///
 /// ```
-/// use bentpipe::endpoint::{Config, Endpoint, News, NodeId, Settings, VnetHeader, World};
+/// use bentpipe::endpoint::{Config, Endpoint, NodeId, Settings, SocketEvent, VnetHeader, World};
 /// use bentpipe::{Duration, Instant};
 ///
 /// // two hosts, and a way of 10 ms between them
@@ -56,13 +56,15 @@ use std::process::ExitCode;
 ///         a.packet(&mut world.cx(now, NodeId(0)), &packet, &VnetHeader::default());
 ///     }
 /// }
-/// assert_eq!(a.news(), Some((id, News::Connected)));
+/// assert_eq!(a.next_event(), Some((id, SocketEvent::Connected)));
 /// let connection = a.connection(id).unwrap();
 /// assert!(connection.cwnd().0 > 0 && connection.ssthresh().is_none());
 /// ```
 pub mod endpoint {
     pub use bentpipe_base::{NodeId, World};
-    pub use bentpipe_live::endpoint::{ConnId, Counters, Ending, Endpoint, EndpointError, News, Settings};
+    pub use bentpipe_live::endpoint::{
+        ConnId, Counters, Ending, Endpoint, EndpointError, Settings, SocketEvent,
+    };
     pub use bentpipe_tcp::{Config, Connection};
     pub use bentpipe_wire::offload::VnetHeader;
 }

@@ -34,7 +34,7 @@ app = { transfer = "146 kB" }
 
 fn load(node: &str) -> Result<bentpipe::Scenario, String> {
     let registry = Registry::default().with::<mark::Mark>();
-    bentpipe::register(registry.with_scheme("mine", RecoveryParams::MODERN, &reno::LAW));
+    bentpipe::register(registry.with_scheme("mine", RecoveryParams::MODERN, &reno::ALGORITHM));
     let source = Source::new("marked.toml", format!("{SCENARIO}{node}"));
     bentpipe::load_text(&source).map_err(|e| e.to_string())
 }

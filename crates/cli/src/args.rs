@@ -21,7 +21,7 @@ pub(crate) struct Args {
 /// What to do.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
-    /// Run a scenario in simulated time and print what came out of it.
+    /// Run a scenario in simulated time and print the report.
     #[command(after_help = SIM_EXAMPLES)]
     Sim {
         #[command(flatten)]
@@ -29,32 +29,32 @@ pub(crate) enum Command {
         /// Print the whole report as JSON.
         #[arg(long)]
         json: bool,
-        /// Write a page with pictures, tables and captures into this folder.
+        /// Also write a page with pictures, tables and captures into this folder.
         #[arg(long, value_name = "DIR")]
         out: Option<PathBuf>,
-        /// A figure that the run must reach, as in 'goodput > 1 Mbit/s'; may be repeated.
+        /// A condition on the results, such as 'goodput > 1 Mbit/s'; may be repeated.
         ///
-        /// Operators: >, >=, <, <=, ==, within 5 % of. Exit status 3 when one is not met.
+        /// Operators: >, >=, <, <=, ==, within 5 % of. Exit status 3 if one is not met.
         #[arg(long, value_name = "EXPECTATION", value_parser = Expect::parse)]
         expect: Vec<Expect>,
     },
     /// Run a scenario for every combination of its axes and several seeds, on all cores.
     ///
-    /// What is finished stays: the same command goes on after an interrupt.
+    /// Finished runs are kept: after an interrupt the same command continues the sweep.
     #[command(after_help = sweep::EXAMPLES)]
     Sweep(Box<sweep::Sweep>),
-    /// Put the shards of a sweep together and write its tables.
+    /// Merge the shards of a sweep and write its tables.
     Merge {
         /// Folders of the shards.
         #[arg(required = true)]
         shards: Vec<PathBuf>,
-        /// Folder for the whole.
+        /// Folder for the merged sweep.
         #[arg(long, value_name = "DIR")]
         out: PathBuf,
     },
-    /// Check a scenario and print it as TOML, every default filled in.
+    /// Check a scenario and print it as TOML with all defaults filled in.
     ///
-    /// The output is a scenario file itself and describes the same experiment.
+    /// The output is a scenario file of the same experiment.
     Check {
         #[command(flatten)]
         input: Input,
@@ -62,19 +62,17 @@ pub(crate) enum Command {
     /// Run a command behind a link: real programs, real packets, in real time.
     ///
     /// LINK is a named link (`bentpipe links`) or a scenario file. The command runs at the near end, where
-    /// the user of the satellite is; `far` is the name of the other end. Without a command a shell is
-    /// started.
+    /// the user of the satellite is; the other end is the host `far`. Without a command a shell is started.
     #[command(after_help = emulate::EXAMPLES)]
     Emulate(Box<emulate::Emulate>),
     /// Run a scenario in simulated time and with this machine's own TCP in real time, and print both side by
     /// side.
     #[command(after_help = compare::EXAMPLES)]
     Compare(Box<compare::Compare>),
-    /// Show what a gateway does for hosts that know nothing of satellites: with and without, side by side, in
-    /// about a minute.
+    /// Compare ordinary hosts with and without a gateway, side by side, in about a minute.
     ///
-    /// Uses this machine's own TCP at both ends, in network namespaces; where these are not allowed it is
-    /// simulated.
+    /// Uses this machine's own TCP at both ends, in network namespaces. Where these are not allowed, the
+    /// comparison is simulated.
     Demo(demo::Demo),
     /// List the named links that a scenario can use, with their sources.
     Links {
@@ -82,49 +80,49 @@ pub(crate) enum Command {
         #[arg(long)]
         json: bool,
     },
-    /// Say what this machine can do and, for each lack, the command that mends it.
+    /// Check what this machine supports, and print the command that fixes each problem.
     ///
-    /// Exit status 3 when links cannot be emulated here.
+    /// Exit status 3 if links cannot be emulated here.
     Doctor {
-        /// Print it as JSON.
+        /// Print the result as JSON.
         #[arg(long, conflicts_with = "clean")]
         json: bool,
-        /// Remove what killed sessions have left behind.
+        /// Undo the changes that killed sessions have left behind.
         #[arg(long)]
         clean: bool,
     },
-    /// Go to a host of a session and become a program there.
+    /// Enter a host of a session and execute a program there.
     #[command(name = "__run", hide = true)]
     Run(emulate::Run),
-    /// Show or change a link that is running, from another terminal.
+    /// Show or change a running link from another terminal.
     #[command(after_help = link::EXAMPLES)]
     Link(link::Link),
-    /// Run a gateway before a satellite hop on this machine, or look at one.
+    /// Run a gateway in front of a satellite hop on this machine, or control a running one.
     #[command(after_help = gateway::EXAMPLES)]
     Gateway(gateway::Gateway),
-    /// Send a file with this program's own TCP, by any scheme, to any peer that listens.
+    /// Send a file to any listening peer with this program's own TCP and any congestion control.
     ///
     /// Behind a link of `bentpipe emulate` it needs no permission; elsewhere it needs root.
     #[command(after_help = send::EXAMPLES)]
     Send(send::Send),
-    /// Wait for one sender and write what it sends, with this program's own TCP.
+    /// Receive a file from one sender with this program's own TCP.
     ///
     /// Behind a link of `bentpipe emulate` it needs no permission; elsewhere it needs root.
     #[command(after_help = receive::EXAMPLES)]
     Receive(receive::Receive),
-    /// Watch a link that is running: rates, queues, losses, connections.
+    /// Watch a running link: rates, queues, losses, connections.
     Top(top::Top),
-    /// Run again what `emulate --journal` has recorded, in simulated time, and compare what comes out.
+    /// Replay a journal of `emulate --journal` in simulated time, and compare the output.
     ///
-    /// Exit status 3 when it is something else.
+    /// Exit status 3 if the output differs.
     Replay {
         /// The journal.
         file: PathBuf,
-        /// Print what came of it as JSON.
+        /// Print the result as JSON.
         #[arg(long)]
         json: bool,
     },
-    /// Print a file that is made from the table of keys.
+    /// Print a file that is generated from the table of keys.
     #[command(hide = true)]
     Generate {
         /// Which file.

@@ -1,7 +1,7 @@
 //! `bentpipe compare`: runs a scenario in the simulator and in real time with this machine's TCP.
 
 use crate::input::{self, Input};
-use crate::outcome::{Failure, say};
+use crate::outcome::{Failure, print_message};
 use bentpipe_emulate::compare::Comparison;
 use bentpipe_emulate::measure;
 use bentpipe_emulate::plan::Plan;
@@ -14,23 +14,22 @@ pub(crate) const EXAMPLES: &str = "Examples:
   bentpipe compare scenarios/transfer.toml --set size='10 kB' --json
   bentpipe compare scenarios/sharing.toml --set tcp=cubic --set loss=1e-2 --out results/";
 
-/// Simulated beside emulated.
+/// Compares the simulation with an emulation.
 #[derive(Debug, Args)]
 pub(crate) struct Compare {
     #[command(flatten)]
     pub(crate) input: Input,
-    /// Print both reports and the figures side by side as JSON.
+    /// Print both reports and their comparison as JSON.
     #[arg(long)]
     pub(crate) json: bool,
-    /// Write the pages of both runs into folders in this one, `simulated` and `emulated`.
+    /// Write the pages of both runs into the subfolders `simulated` and `emulated` of this folder.
     #[arg(long, value_name = "DIR")]
     pub(crate) out: Option<PathBuf>,
-    /// Do without real-time priority even where it is allowed.
+    /// Do not use real-time priority, even where it is allowed.
     #[arg(long)]
     pub(crate) no_realtime: bool,
 }
 
-/// Runs both; returns the text for standard output.
 pub(crate) fn run(options: &Compare) -> Result<String, Failure> {
     let scenario = input::load(&options.input)?;
     let plan = Plan {
@@ -40,9 +39,9 @@ pub(crate) fn run(options: &Compare) -> Result<String, Failure> {
     };
     let announce = || {
         let at_most = if plan.scenario.stop == Stop::Finished { "at most " } else { "" };
-        say(&format!("emulating {at_most}{} in real time", plan.scenario.duration));
+        print_message(&format!("emulating {at_most}{} in real time", plan.scenario.duration));
     };
-    let measured = measure::run(&plan, &mut || announce(), &mut |line| say(line))?;
+    let measured = measure::run(&plan, &mut || announce(), &mut |line| print_message(line), &mut |_, _| ())?;
     if let Some(signal) = measured.interrupted {
         return Err(Failure::Run(format!("signal {} ended the emulated run", signal.as_raw())));
     }

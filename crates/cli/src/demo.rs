@@ -4,7 +4,7 @@
 //! gateway. Where namespaces are not allowed, the same scenario is simulated, and a message says so.
 
 use crate::input::name_and_value;
-use crate::outcome::{Failure, by_signal, print, say};
+use crate::outcome::{Failure, by_signal, print, print_message};
 use bentpipe_emulate::Error;
 use bentpipe_emulate::measure::{self, Measured};
 use bentpipe_emulate::plan::Plan;
@@ -28,46 +28,40 @@ pub(crate) struct Demo {
     /// Change a parameter: rate, delay or loss; may be repeated.
     #[arg(long = "set", value_name = "NAME=VALUE", value_parser = name_and_value)]
     sets: Vec<(String, String)>,
-    /// Simulate it, in place of using this machine's TCP.
+    /// Simulate the comparison instead of using this machine's TCP.
     #[arg(long)]
     simulated: bool,
 }
 
-/// Runs the demo; returns the exit status.
 pub(crate) fn run(demo: &Demo) -> Result<u8, Failure> {
     let source = Source::new("accelerate.toml", SCENARIO);
     let scenario = bentpipe_scenario::load(&source, &demo.sets, None)?;
-    say(&scenario.title);
-    let mut interrupted = None;
-    let report = if demo.simulated {
-        simulate(&scenario, &demo.out)?
-    } else {
-        match emulate(&scenario, &demo.out) {
-            Ok(measured) => {
-                interrupted = measured.interrupted;
-                measured.report
+    print_message(&scenario.title);
+    let emulated = (!demo.simulated).then(|| emulate(&scenario, &demo.out));
+    let (report, interrupted) = match emulated {
+        Some(Ok(measured)) => (measured.report, measured.interrupted),
+        Some(Err(why)) if !why.is_refusal() => return Err(Failure::run(why)),
+        refused => {
+            if let Some(Err(why)) = refused {
+                print_message(&format!(
+                    "error: {why}\nnote: simulated instead, with bentpipe's own TCP at both ends"
+                ));
             }
-            Err(why) if why.is_refusal() => {
-                say(&format!("error: {why}\nnote: simulated instead, with bentpipe's own TCP at both ends"));
-                simulate(&scenario, &demo.out)?
-            }
-            Err(why) => return Err(Failure::run(why)),
+            (bentpipe_results::run(&demo.out, &scenario).map_err(Failure::run)?.0, None)
         }
     };
     print(&(summary(&report) + "\n" + &report.to_text()))?;
-    say(&format!("the page with pictures: {}", demo.out.join("report.html").display()));
+    print_message(&format!("the page with pictures: {}", demo.out.join("report.html").display()));
     Ok(by_signal(interrupted))
-}
-
-fn simulate(scenario: &Scenario, out: &Path) -> Result<Report, Failure> {
-    Ok(bentpipe_results::run(out, scenario).map_err(Failure::run)?.0)
 }
 
 fn emulate(scenario: &Scenario, out: &Path) -> Result<Measured, Error> {
     let plan = Plan { out: Some(out.to_owned()), ..Plan::new(scenario.clone(), "demo") };
     let whole = scenario.links.first().map_or(1.0, |l| l.forward.rate.bps() as f64);
-    let begun = &mut || say(&heading(scenario));
-    measure::run_seen(&plan, begun, &mut |line| say(line), &mut |now, flows| say(&row(now, flows, whole)))
+    let begun = &mut || print_message(&heading(scenario));
+    measure::run(&plan, begun, &mut |line| print_message(line), &mut |now, flows| {
+        print_message(&row(now, flows, whole));
+    })
 }
 
 fn heading(scenario: &Scenario) -> String {
@@ -89,7 +83,6 @@ fn row(now_s: f64, flows: &[FlowState], whole: f64) -> String {
     line.trim_end().to_owned()
 }
 
-/// The gain as a sentence.
 fn summary(report: &Report) -> String {
     match &report.flows[..] {
         [without, with] if without.goodput_bps > 0.0 => format!(

@@ -1,7 +1,7 @@
 //! `bentpipe emulate`: runs a command behind a link.
 
 use crate::input::{self, Beside, name_and_value};
-use crate::outcome::{Failure, by_signal, print, say};
+use crate::outcome::{Failure, by_signal, print, print_message};
 use bentpipe_emulate::plan::Plan;
 use bentpipe_emulate::report::capture_everything;
 use bentpipe_emulate::{emulation, measure, named, run as helper};
@@ -21,10 +21,10 @@ pub(crate) const EXAMPLES: &str = "Examples:
 pub(crate) struct Emulate {
     /// A named link, or a scenario file.
     pub(crate) link: String,
-    /// The command, after `--`; a shell when there is none.
+    /// The command, after `--`; without it a shell.
     #[arg(last = true, value_name = "COMMAND")]
     pub(crate) command: Vec<OsString>,
-    /// A line for a shell at the far end: it is started first, and ended with the command.
+    /// A shell command line for the far end: started before the command, and stopped when that ends.
     #[arg(long, value_name = "LINE")]
     pub(crate) far: Option<OsString>,
     /// Change a named link (rate, delay, buffer, loss or ber, as `bentpipe link set` does), or a parameter of
@@ -34,35 +34,35 @@ pub(crate) struct Emulate {
     /// Seed of every random stream.
     #[arg(long, value_name = "N")]
     pub(crate) seed: Option<u64>,
-    /// Let a scenario's timeline run faster by this factor.
+    /// Run the scenario's timeline faster by this factor.
     #[arg(long, value_name = "FACTOR", default_value_t = 1.0, value_parser = bentpipe_live::speed::parse)]
     pub(crate) speed: f64,
-    /// Let the far end be this machine's own network, with its way to the internet. Needs root.
+    /// Use this machine's own network as the far end, with its route to the internet. Needs root.
     #[arg(long)]
     pub(crate) uplink: bool,
-    /// Record every packet and every change in this file, for `bentpipe replay`.
+    /// Record every packet and every change of the link in this file, for `bentpipe replay`.
     #[arg(long, value_name = "FILE")]
     pub(crate) journal: Option<PathBuf>,
     /// Write a page with pictures, tables and captures into this folder.
     #[arg(long, value_name = "DIR")]
     pub(crate) out: Option<PathBuf>,
-    /// Capture every direction of every link, not only those that a scenario's `captures` name. A named link
-    /// is captured anyway.
+    /// Capture packets in every direction of every link, not only where the scenario's `captures` say. Named
+    /// links are always captured.
     #[arg(long, requires = "out")]
     pub(crate) capture: bool,
-    /// Without a command: print the whole report as JSON.
+    /// If a scenario's own flows run: print the report as JSON.
     #[arg(long)]
     pub(crate) json: bool,
-    /// Name of the session, by which `bentpipe link` and `bentpipe top` find it.
+    /// Name of the session, for `bentpipe link` and `bentpipe top`.
     #[arg(long, value_name = "NAME")]
     pub(crate) name: Option<String>,
-    /// Do without real-time priority even where it is allowed.
+    /// Do not use real-time priority, even where it is allowed.
     #[arg(long)]
     pub(crate) no_realtime: bool,
 }
 
 /// What the helper of `emulate` is told.
-#[derive(Debug, Args)]
+#[derive(Clone, Debug, Args)]
 pub(crate) struct Run {
     #[arg(long)]
     pub(crate) net_fd: i32,
@@ -85,28 +85,20 @@ pub(crate) fn run(options: &Emulate) -> Result<u8, Failure> {
         return flows(options, &plan);
     }
     notes(&plan, is_file(&options.link));
-    let ended = emulation::run(&plan, &mut |line| say(line))?;
+    let ended = emulation::run(&plan, &mut |line| print_message(line))?;
     for doubt in ended.timing.doubts.iter().filter(|_| !ended.timing.trusted) {
-        say(&format!("warning: the figures of this run are not to be trusted: {doubt}"));
+        print_message(&format!("warning: the figures of this run are not to be trusted: {doubt}"));
     }
     if let Some(dir) = &plan.out {
-        say(&format!("{} files in {}", ended.files.len(), dir.display()));
+        print_message(&format!("{} files in {}", ended.files.len(), dir.display()));
     }
     Ok(ended.status)
 }
 
 /// The helper process: returns only if it could not execute the program.
-pub(crate) fn become_program(options: &Run) -> u8 {
-    let Run { net_fd, report_fd, parent, hosts, resolv, argv } = options;
-    let run = helper::Run {
-        network: *net_fd,
-        report: *report_fd,
-        parent: *parent,
-        hosts: hosts.clone(),
-        resolv: resolv.clone(),
-        argv: argv.clone(),
-    };
-    run.run()
+pub(crate) fn exec_program(options: &Run) -> u8 {
+    let Run { net_fd, report_fd, parent, hosts, resolv, argv } = options.clone();
+    helper::Run { network: net_fd, report: report_fd, parent, hosts, resolv, argv }.run()
 }
 
 fn plan(options: &Emulate) -> Result<Plan, Failure> {
@@ -137,9 +129,9 @@ fn plan(options: &Emulate) -> Result<Plan, Failure> {
 
 /// Runs the scenario's own flows and prints the report; returns the exit status.
 fn flows(options: &Emulate, plan: &Plan) -> Result<u8, Failure> {
-    let measured = measure::run(plan, &mut || (), &mut |line| say(line))?;
+    let measured = measure::run(plan, &mut || (), &mut |line| print_message(line), &mut |_, _| ())?;
     if let Some(dir) = &options.out {
-        say(&format!("{} files in {}", measured.files.len(), dir.display()));
+        print_message(&format!("{} files in {}", measured.files.len(), dir.display()));
     }
     let report = &measured.report;
     print(&if options.json { report.to_json() + "\n" } else { report.to_text() })?;
@@ -149,10 +141,10 @@ fn flows(options: &Emulate, plan: &Plan) -> Result<u8, Failure> {
 /// Prints notes on behaviour that a user may not expect.
 fn notes(plan: &Plan, from_file: bool) {
     if from_file {
-        say("note: a command runs instead of the scenario's own flows");
+        print_message("note: a command runs instead of the scenario's own flows");
     }
     for (name, has, wants) in named::small_queues(&plan.scenario) {
-        say(&format!(
+        print_message(&format!(
             "note: the queue of {name} holds {has}; what its rate carries in one round trip is {wants}"
         ));
     }
@@ -166,7 +158,6 @@ fn is_file(link: &str) -> bool {
     !named && (link.contains('/') || is_toml || path.is_file())
 }
 
-/// The scenario of a file, and its name.
 fn from_file(options: &Emulate) -> Result<(Scenario, String), Failure> {
     let path = Path::new(&options.link);
     let source: Source = input::file(path)?;

@@ -1,13 +1,12 @@
 //! `--expect "goodput > 1 Mbit/s"`: conditions on the results of a run.
 
-use crate::options::Given;
+use crate::options::OptionValue;
 use bentpipe_report::metric::{Error, Metric};
 use bentpipe_report::{Report, Unit};
-use bentpipe_scenario::{Diagnostic, Measures, Scenario, amount};
+use bentpipe_scenario::{AmountUnit, Diagnostic, Scenario, amount};
 use bentpipe_sim::reference::in_unit;
 use bentpipe_sim::report::names;
 
-/// One condition.
 #[derive(Clone, Debug)]
 pub(crate) struct Expect {
     text: String,
@@ -17,7 +16,6 @@ pub(crate) struct Expect {
     limit: (f64, f64),
 }
 
-/// Checks a value against the limit and the tolerance.
 type Test = fn(f64, (f64, f64)) -> bool;
 
 /// Longer operators first, since `>=` begins with `>`.
@@ -34,18 +32,15 @@ impl Expect {
     /// Parses a condition; clap calls it too.
     pub(crate) fn parse(text: &str) -> Result<Self, String> {
         let found = OPERATORS.iter().filter_map(|(sign, holds)| Some((text.find(sign)?, *sign, *holds)));
-        let Some((at, sign, holds)) = found.min_by_key(|(at, ..)| *at) else {
-            return Err(
-                "no operator: write METRIC OPERATOR QUANTITY, as in 'goodput > 1 Mbit/s'; operators: \
-                        >, >=, <, <=, ==, within 5 % of"
-                    .to_owned(),
-            );
-        };
+        let (at, sign, holds) = found.min_by_key(|(at, ..)| *at).ok_or(
+            "no operator: write METRIC OPERATOR QUANTITY, as in 'goodput > 1 Mbit/s'; operators: \
+             >, >=, <, <=, ==, within 5 % of",
+        )?;
         let metric = Metric::parse(&text[..at]).map_err(|e| e.to_string())?;
         let right = &text[at + sign.len()..];
         let limit = if sign.starts_with(' ') {
             let (near, of) = right.split_once(" of ").ok_or("write `within 5 % of QUANTITY`")?;
-            let near = amount(near).ok().filter(|a| a.measures == Measures::Bare);
+            let near = amount(near).ok().filter(|a| a.measures == AmountUnit::Bare);
             let near = near.ok_or("write `within 5 % of QUANTITY`: a percentage comes after `within`")?;
             (quantity(of, &metric)?, near.value)
         } else {
@@ -56,7 +51,7 @@ impl Expect {
 
     /// Rejects, before the run, names that the run will not have.
     pub(crate) fn check(&self, scenario: &Scenario) -> Result<(), Box<Diagnostic>> {
-        let given = Given { name: "--expect", value: &self.text };
+        let given = OptionValue { name: "--expect", value: &self.text };
         self.metric.check(&names(scenario)).map_err(|error| given.metric(&error))
     }
 

@@ -1,23 +1,23 @@
 //! Loads scenarios from files.
 
-use crate::options::{blamed, words};
+use crate::options::{faulty_range, in_file, message_and_help};
 use crate::outcome::Failure;
-use bentpipe_scenario::{Diagnostic, Files, MAX_FILE, Place, ReferenceSpec, Scenario, Source};
+use bentpipe_scenario::{Diagnostic, Files, MAX_FILE, ReferenceSpec, Scenario, Source};
 use bentpipe_sim::reference;
 use clap::Args;
 use std::fs::File;
 use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
 
-/// A scenario and what the command line changes about it.
+/// A scenario and its changes on the command line.
 #[derive(Debug, Args)]
 pub(crate) struct Input {
     /// Scenario file.
     pub(crate) file: PathBuf,
-    /// Seed of every random stream, instead of the file's.
+    /// Seed of every random stream, replacing the file's.
     #[arg(long, value_name = "N")]
     pub(crate) seed: Option<u64>,
-    /// Give a parameter of the file another value; may be repeated.
+    /// Change a parameter of the file; may be repeated.
     ///
     /// The value is written as in the file but without quotes: loss=1e-3, window='64 segments',
     /// delayed_ack=on.
@@ -53,22 +53,19 @@ pub(crate) fn title(file: &Path) -> String {
 }
 
 /// Diagnoses a reference to something that the run will not have, at its place in the file.
-fn misplaced(source: &Source, spec: &ReferenceSpec, fault: &reference::Fault) -> Box<Diagnostic> {
-    let (text, guilty, (message, help)) = match fault {
-        reference::Fault::Metric(error) => (&spec.metric, blamed(&spec.metric, error), words(error)),
-        reference::Fault::Unit { wanted, .. } => {
+fn misplaced(source: &Source, spec: &ReferenceSpec, fault: &reference::ReferenceError) -> Box<Diagnostic> {
+    let (text, guilty, said) = match fault {
+        reference::ReferenceError::Metric(error) => {
+            (&spec.metric, faulty_range(&spec.metric, error), message_and_help(error))
+        }
+        reference::ReferenceError::Unit { wanted, .. } => {
             (&spec.written, 0..spec.written.len(), (fault.to_string(), vec![format!("help: write {wanted}")]))
         }
     };
     let list = source.text().find("references").unwrap_or(0);
-    let there = source.text()[list..].find(&format!("\"{text}\""));
-    // a string with escapes differs from its source text and is not found; then the whole list is marked
-    let at = there.map_or(list..list, |at| list + at + 1 + guilty.start..list + at + 1 + guilty.end);
-    let place = Place::find(source.name(), source.text(), at.start, at.end);
-    Box::new(Diagnostic { message, place, label: String::new(), help })
+    in_file(source, (list, text.as_str()), &guilty, said)
 }
 
-/// Maximum size of a trace file.
 const MAX_TRACE: usize = 64 << 20;
 
 /// Reads trace files, whose paths are relative to the scenario file.

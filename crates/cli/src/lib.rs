@@ -8,7 +8,6 @@ mod demo;
 mod doctor;
 mod emulate;
 mod expect;
-mod findings;
 mod gateway;
 mod input;
 mod link;
@@ -54,52 +53,40 @@ pub fn load(file: &Path, sets: &[(String, String)], seed: Option<u64>) -> Result
 /// Executes the command line, with the kinds of nodes in `registry` in addition to the built-in ones.
 pub fn main(registry: Registry) -> ExitCode {
     bentpipe_scenario::register(registry);
-    let command = Args::parse().command;
-    // These have an exit status of their own, or that of the program they run.
-    let ended = match &command {
-        Command::Emulate(options) => Some(emulate::run(options)),
-        Command::Run(options) => Some(Ok(emulate::become_program(options))),
-        Command::Gateway(gateway) => Some(gateway::run(gateway)),
-        Command::Demo(demo) => Some(demo::run(demo)),
-        _ => None,
-    };
-    let outcome = match ended {
-        Some(Ok(status)) => return ExitCode::from(status),
-        Some(Err(failure)) => Err(failure),
-        None => run(&command),
-    };
-    match outcome.and_then(|(output, met)| print(&output).map(|()| met)) {
-        Ok(true) => ExitCode::SUCCESS,
-        Ok(false) => ExitCode::from(NOT_MET),
-        Err(failure) => ExitCode::from(failure.report()),
-    }
+    ExitCode::from(run(&Args::parse().command).unwrap_or_else(|failure| failure.report()))
 }
 
-/// Runs a command; returns the text for standard output, and true if all expectations are met.
-fn run(command: &Command) -> Result<(String, bool), Failure> {
-    let text = match command {
+fn run(command: &Command) -> Result<u8, Failure> {
+    let (text, met) = match command {
+        // these have an exit status of their own, or that of the program they run
+        Command::Emulate(options) => return emulate::run(options),
+        Command::Run(options) => return Ok(emulate::exec_program(options)),
+        Command::Gateway(gateway) => return gateway::run(gateway),
+        Command::Demo(demo) => return demo::run(demo),
         Command::Sim { input, json, out, expect } => {
-            return simulate::run(&input::load(input)?, *json, out.as_deref(), expect);
+            simulate::run(&input::load(input)?, *json, out.as_deref(), expect)?
         }
-        Command::Sweep(sweep) => sweep::run(sweep),
-        Command::Merge { shards, out } => sweep::merge(shards, out),
-        Command::Check { input } => input::load(input).map(|s| bentpipe_scenario::to_toml(&s)),
-        Command::Links { json } => Ok(links::list(*json)),
-        Command::Doctor { json, clean } => return doctor::run(*json, *clean),
-        Command::Replay { file, json } => return replay::run(file, *json),
-        Command::Compare(options) => compare::run(options),
-        Command::Link(link) => link::run(link),
-        Command::Top(top) => top::run(top),
-        Command::Send(args) => transfer::send::send(args),
-        Command::Receive(args) => transfer::receive::receive(args),
-        Command::Generate { page } => Ok(match page {
-            Page::Schema => bentpipe_scenario::schema(),
-            Page::Reference => bentpipe_scenario::reference(),
-            Page::GatewaySchema => bentpipe_scenario::gateway_file::schema(),
-            Page::GatewayReference => bentpipe_scenario::gateway_file::reference(),
-        }),
-        // handled before
-        Command::Emulate(_) | Command::Run(_) | Command::Gateway(_) | Command::Demo(_) => Ok(String::new()),
-    }?;
-    Ok((text, true))
+        Command::Doctor { json, clean } => doctor::run(*json, *clean)?,
+        Command::Replay { file, json } => replay::run(file, *json)?,
+        Command::Sweep(sweep) => (sweep::run(sweep)?, true),
+        Command::Merge { shards, out } => (sweep::merge(shards, out)?, true),
+        Command::Check { input } => (bentpipe_scenario::to_toml(&input::load(input)?), true),
+        Command::Links { json } => (links::list(*json), true),
+        Command::Compare(options) => (compare::run(options)?, true),
+        Command::Link(link) => (link::run(link)?, true),
+        Command::Top(top) => (top::run(top)?, true),
+        Command::Send(args) => (transfer::send::send(args)?, true),
+        Command::Receive(args) => (transfer::receive::receive(args)?, true),
+        Command::Generate { page } => {
+            let text = match page {
+                Page::Schema => bentpipe_scenario::schema(),
+                Page::Reference => bentpipe_scenario::reference(),
+                Page::GatewaySchema => bentpipe_scenario::gateway_file::schema(),
+                Page::GatewayReference => bentpipe_scenario::gateway_file::reference(),
+            };
+            (text, true)
+        }
+    };
+    print(&text)?;
+    Ok(if met { 0 } else { NOT_MET })
 }

@@ -2,8 +2,8 @@
 
 use crate::outcome::Failure;
 use bentpipe_emulate::client::find;
-use bentpipe_live::control::{Done, LinkState, On, Reply, Request, State, Values, Way};
-use bentpipe_scenario::{change, length};
+use bentpipe_live::control::{Directions, FlowState, LinkState, Reply, Request, State, Target, Values};
+use bentpipe_scenario::{change, outage_length};
 use clap::{Args, Subcommand, ValueEnum};
 use core::fmt::Write as _;
 use std::thread::park_timeout;
@@ -19,12 +19,12 @@ pub(crate) const EXAMPLES: &str = "Examples:
   bentpipe link outage 5s
   bentpipe link reset";
 
-/// What to do with a link that is running.
+/// Shows or changes a running link.
 #[derive(Debug, Args)]
 pub(crate) struct Link {
     #[command(subcommand)]
     action: Action,
-    /// Which session, when several are running.
+    /// Name of the session, if several are running.
     #[arg(long, value_name = "NAME", global = true)]
     session: Option<String>,
     /// Print the answer as JSON.
@@ -34,12 +34,12 @@ pub(crate) struct Link {
 
 #[derive(Debug, Subcommand)]
 enum Action {
-    /// Print how it is: rates, delays, queues, losses, lateness.
+    /// Print the state of the link: rates, delays, queues, losses, lateness.
     Show,
     /// Change rate, delay, buffer, loss, ber or up, until `reset`.
     ///
-    /// It replaces what the scenario, its timeline, traces and orbits say; fades, bursts and recurring
-    /// outages still act. What is being sent keeps what it was promised.
+    /// The values replace those of the scenario, its timeline, traces and orbits; fades, bursts and recurring
+    /// outages still act. The packet in transmission keeps its old values.
     Set {
         /// As in scenario files: rate=5Mbit/s, delay=300ms, buffer=50packets, loss=1e-3, ber=1e-7, up=off.
         #[arg(required = true, value_name = "KEY=VALUE")]
@@ -47,14 +47,14 @@ enum Action {
         #[command(flatten)]
         on: OnArgs,
     },
-    /// Lose everything for a while.
+    /// Lose all packets for some time.
     Outage {
-        /// For so long: 5s, 300ms.
+        /// Length of the outage: 5s, 300ms.
         length: String,
         #[command(flatten)]
         on: OnArgs,
     },
-    /// Give back everything that `set` and `outage` changed.
+    /// Undo all changes of `set` and `outage`.
     Reset {
         #[command(flatten)]
         on: OnArgs,
@@ -63,10 +63,10 @@ enum Action {
 
 #[derive(Debug, Args)]
 struct OnArgs {
-    /// Which link, or direction by its own name [default: the only one, or the bottleneck].
+    /// Name of the link or direction [default: the only link, or the bottleneck].
     #[arg(long, value_name = "NAME")]
     link: Option<String>,
-    /// Which direction.
+    /// Direction.
     #[arg(long, value_enum, default_value_t = Direction::Both)]
     direction: Direction,
 }
@@ -75,20 +75,20 @@ struct OnArgs {
 enum Direction {
     /// Both.
     Both,
-    /// As the scenario's `from` and `to`; of a named link to the user.
+    /// From `from` to `to` of the scenario; with a named link, to the user.
     Forward,
-    /// The other.
+    /// The opposite direction.
     Backward,
 }
 
 impl OnArgs {
-    fn on(&self) -> On {
+    fn on(&self) -> Target {
         let way = match self.direction {
-            Direction::Both => Way::Both,
-            Direction::Forward => Way::Forward,
-            Direction::Backward => Way::Backward,
+            Direction::Both => Directions::Both,
+            Direction::Forward => Directions::Forward,
+            Direction::Backward => Directions::Backward,
         };
-        On { link: self.link.clone(), way }
+        Target { link: self.link.clone(), way }
     }
 }
 
@@ -106,8 +106,7 @@ pub(crate) fn run(link: &Link) -> Result<String, Failure> {
     }
     Ok(match reply {
         Reply::State(state) => show(&state),
-        Reply::Done(done) => changed(&done),
-        Reply::Refused(_) => String::new(),
+        Reply::Done(done) => done.lines().map(|line| line + "\n").collect(),
     })
 }
 
@@ -115,13 +114,11 @@ fn request(action: &Action) -> Result<Request, Failure> {
     Ok(match action {
         Action::Show => Request::Show,
         Action::Set { changes, on } => Request::Set { on: on.on(), values: Values::from(&change(changes)?) },
-        Action::Outage { length: word, on } => Request::Outage { on: on.on(), length_ns: length(word)?.0 },
+        Action::Outage { length: word, on } => {
+            Request::Outage { on: on.on(), length_ns: outage_length(word)?.0 }
+        }
         Action::Reset { on } => Request::Reset { on: on.on() },
     })
-}
-
-fn changed(done: &Done) -> String {
-    done.lines().map(|line| line + "\n").collect()
 }
 
 fn show(state: &State) -> String {
@@ -135,24 +132,28 @@ fn show(state: &State) -> String {
         let _ = writeln!(out, "  not to be trusted: {doubt}");
     }
     if !state.flows.is_empty() {
-        let _ = writeln!(
-            out,
-            "\n{:32} {:>10} {:>8} {:>12} {:>12}",
-            "connection", "RTT", "cwnd", "goodput", "sent again"
-        );
+        let _ = writeln!(out, "\n{}", heading(32));
     }
     for flow in &state.flows {
-        let rtt = flow.rtt_ms.map_or("-".to_owned(), |ms| format!("{ms:.1} ms"));
-        let _ = writeln!(
-            out,
-            "{:32} {rtt:>10} {:>8} {:>12} {:>12}",
-            flow.name,
-            flow.cwnd,
-            rate(flow.goodput_bps),
-            flow.retransmits
-        );
+        let _ = writeln!(out, "{}", connection(32, flow));
     }
     out
+}
+
+/// Heading of the table of connections; the names are `width` columns wide.
+pub(crate) fn heading(width: usize) -> String {
+    cells(width, ["connection", "RTT", "cwnd", "goodput", "sent again"])
+}
+
+/// A row of that table.
+pub(crate) fn connection(width: usize, flow: &FlowState) -> String {
+    let rtt = flow.rtt_ms.map_or("-".to_owned(), |ms| format!("{ms:.1} ms"));
+    let (cwnd, again) = (flow.cwnd.to_string(), flow.retransmits.to_string());
+    cells(width, [&flow.name, &rtt, &cwnd, &rate(flow.goodput_bps), &again])
+}
+
+fn cells(width: usize, [name, rtt, cwnd, goodput, again]: [&str; 5]) -> String {
+    format!("{name:width$} {rtt:>10} {cwnd:>8} {goodput:>12} {again:>12}")
 }
 
 fn direction(out: &mut String, link: &LinkState) {
@@ -161,13 +162,18 @@ fn direction(out: &mut String, link: &LinkState) {
         writeln!(out, "\n{}, {} -> {}{}", link.name, link.from, link.to, if link.up { "" } else { "  DOWN" });
     let _ = writeln!(out, "  rate     {own}, in use {}", rate(link.throughput_bps));
     let _ = writeln!(out, "  delay    {} ms one way", link.one_way_ms);
-    let fade = link.fade_db.map_or(String::new(), |db| format!(", fade {db:.1} dB"));
-    let _ = writeln!(out, "  errors   loss {}, bit error rate {}{fade}", share(link.loss), share(link.ber));
+    let _ = writeln!(out, "  errors   {}", errors(link));
     let _ = writeln!(out, "  queue    {}", queue(link));
-    let _ = writeln!(out, "  packets  {}, lost: {}", link.packets, losses(link));
+    let _ = writeln!(out, "  packets  {}, lost: {}", link.packets, listed(&link.drops));
     if let Some(set) = by_user(link) {
         let _ = writeln!(out, "  changed  {set}");
     }
+}
+
+/// Loss, bit error rate and fade.
+pub(crate) fn errors(link: &LinkState) -> String {
+    let fade = link.fade_db.map_or(String::new(), |db| format!(", fade {db:.1} dB"));
+    format!("loss {}, bit error rate {}{fade}", share(link.loss), share(link.ber))
 }
 
 /// Current queue length and its limit.
@@ -179,10 +185,11 @@ pub(crate) fn queue(link: &LinkState) -> String {
     }
 }
 
-pub(crate) fn losses(link: &LinkState) -> String {
-    let list: Vec<String> =
-        link.drops.iter().map(|(cause, n)| format!("{n} {}", cause.replace('_', " "))).collect();
-    if list.is_empty() { "none".to_owned() } else { list.join(", ") }
+/// Counters that are not zero.
+pub(crate) fn listed(counts: &[(String, u64)]) -> String {
+    let some: Vec<String> =
+        counts.iter().filter(|c| c.1 > 0).map(|(key, n)| format!("{n} {}", key.replace('_', " "))).collect();
+    if some.is_empty() { "none".to_owned() } else { some.join(", ") }
 }
 
 /// What the user has changed.
@@ -205,12 +212,8 @@ pub(crate) fn lateness(state: &State) -> String {
     let us = |t: Option<f64>| t.map_or("-".to_owned(), |us| format!("{us:.0} us"));
     let timing = &state.timing;
     let verdict = if timing.trusted { "in time" } else { "TOO LATE" };
-    format!(
-        "{verdict}: lateness p50 {}, p99 {}, max {}",
-        us(timing.p50_us),
-        us(timing.p99_us),
-        us(timing.max_us)
-    )
+    let [p50, p99, max] = [timing.p50_us, timing.p99_us, timing.max_us].map(us);
+    format!("{verdict}: lateness p50 {p50}, p99 {p99}, max {max}")
 }
 
 /// A rate with three digits and a unit.
@@ -261,7 +264,6 @@ pub(crate) fn time(seconds: f64) -> String {
 pub(crate) mod tests {
     use super::*;
     use bentpipe_live::Timing;
-    use bentpipe_live::control::FlowState;
 
     /// A session in progress.
     pub(crate) fn state() -> State {

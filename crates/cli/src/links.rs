@@ -6,24 +6,18 @@ use bentpipe_scenario::{DirectionSpec, Profile, profiles};
 use core::fmt::Write as _;
 use serde_json::{Value, json};
 
-/// All named links as a table or as JSON.
 pub(crate) fn list(as_json: bool) -> String {
     if as_json {
         let all: Vec<Value> = profiles().iter().map(object).collect();
         return format!("{:#}\n", Value::Array(all));
     }
-    let widths = ["name", "to the user", "back", "round trip"].map(str::len);
-    let widths = profiles().iter().map(cells).fold(widths, |widths, cells| {
-        let mut widest = widths;
-        for (width, cell) in widest.iter_mut().zip(&cells) {
-            *width = (*width).max(cell.chars().count());
-        }
-        widest
-    });
+    let heading = ["name", "to the user", "back", "round trip"].map(String::from);
+    let rows: Vec<[String; 4]> = [heading].into_iter().chain(profiles().iter().map(cells)).collect();
+    let widths = [0, 1, 2, 3].map(|i| rows.iter().map(|cells| cells[i].chars().count()).max().unwrap_or(0));
     let mut out = String::new();
-    row(&mut out, &["name", "to the user", "back", "round trip"].map(String::from), widths);
-    for profile in profiles() {
-        row(&mut out, &cells(profile), widths);
+    row(&mut out, &rows[0], widths);
+    for (cells, profile) in rows[1..].iter().zip(profiles()) {
+        row(&mut out, cells, widths);
         let _ = writeln!(out, "    {}\n    source: {}", profile.summary, profile.source);
     }
     out += "\nIn a scenario: profile = \"geo-10m\" in [[links]] or [dumbbell]; keys given beside it go before it.\n";

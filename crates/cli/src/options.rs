@@ -1,18 +1,18 @@
 //! Errors in options, shown like errors in files: with the place underlined and what to write instead.
 
 use bentpipe_report::metric;
-use bentpipe_scenario::{Diagnostic, Place};
+use bentpipe_scenario::{Diagnostic, Place, Source};
 use core::ops::Range;
 
 /// An option on the command line.
 #[derive(Clone, Copy)]
-pub(crate) struct Given<'a> {
+pub(crate) struct OptionValue<'a> {
     /// With its leading dashes.
     pub(crate) name: &'a str,
     pub(crate) value: &'a str,
 }
 
-impl Given<'_> {
+impl OptionValue<'_> {
     /// An error in this byte range of the value.
     pub(crate) fn fault(
         self,
@@ -37,29 +37,43 @@ impl Given<'_> {
 
     /// An error in a metric: it cannot be parsed, or no run will have it.
     pub(crate) fn metric(self, error: &metric::Error) -> Box<Diagnostic> {
-        let at = blamed(self.value, error);
-        let (message, help) = words(error);
+        let at = faulty_range(self.value, error);
+        let (message, help) = message_and_help(error);
         let mut fault = self.fault(at, message, "");
         fault.help = help;
         fault
     }
 }
 
+/// An error in the part `guilty` of a string in a file, behind the position `from`. A string with escapes
+/// differs from its source text and is not found; then the position itself is marked.
+pub(crate) fn in_file(
+    source: &Source,
+    (from, text): (usize, &str),
+    guilty: &Range<usize>,
+    (message, help): (String, Vec<String>),
+) -> Box<Diagnostic> {
+    let there = source.text()[from..].find(&format!("\"{text}\"")).map(|at| from + at + 1);
+    let at = there.map_or(from..from, |at| at + guilty.start..at + guilty.end);
+    let place = Place::find(source.name(), source.text(), at.start, at.end);
+    Box::new(Diagnostic { message, place, label: String::new(), help })
+}
+
 /// The error in one line, and the lines of help.
-pub(crate) fn words(error: &metric::Error) -> (String, Vec<String>) {
+pub(crate) fn message_and_help(error: &metric::Error) -> (String, Vec<String>) {
     let text = error.to_string();
     let mut lines = text.lines().map(str::to_owned);
     (lines.next().unwrap_or_default(), lines.collect())
 }
 
 /// The byte range of a metric that is in error.
-pub(crate) fn blamed(text: &str, error: &metric::Error) -> Range<usize> {
+pub(crate) fn faulty_range(text: &str, error: &metric::Error) -> Range<usize> {
     let part = match error {
-        metric::Error::Unknown { name, .. } | metric::Error::Nothing { name, .. } => name,
-        metric::Error::Form { text, .. } => text,
+        metric::Error::Unknown { name, .. } | metric::Error::NotInRun { name, .. } => name,
+        metric::Error::Syntax { text, .. } => text,
     };
     // skip the metric's own name: it may contain the name of a flow, such as `a` in `goodput[a]`
     let from =
-        if matches!(error, metric::Error::Nothing { .. }) { text.find(['[', '.']).unwrap_or(0) } else { 0 };
+        if matches!(error, metric::Error::NotInRun { .. }) { text.find(['[', '.']).unwrap_or(0) } else { 0 };
     text[from..].find(part.as_str()).map_or(0..text.len(), |at| from + at..from + at + part.len())
 }

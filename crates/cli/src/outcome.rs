@@ -16,11 +16,9 @@ pub(crate) const FAILED: u8 = 1;
 /// Exit status: the run is complete, but an expectation is not met.
 pub(crate) const NOT_MET: u8 = 3;
 
-/// Why a command ended early.
 pub(crate) enum Failure {
     /// The user's input is wrong; the text says where, without a leading `error: `.
     Input(String),
-    /// Something else went wrong.
     Run(String),
 }
 
@@ -45,7 +43,7 @@ impl Failure {
 
     /// Prints the message on standard error; returns the exit status.
     pub(crate) fn report(&self) -> u8 {
-        say(&format!("error: {}", self.text()));
+        print_message(&format!("error: {}", self.text()));
         if matches!(self, Self::Input(_)) { BAD_INPUT } else { FAILED }
     }
 }
@@ -65,7 +63,7 @@ impl From<Error> for Failure {
 impl From<deploy::Error> for Failure {
     fn from(error: deploy::Error) -> Self {
         match &error {
-            deploy::Error::Missing(findings) => {
+            deploy::Error::ChecksFailed(findings) => {
                 let each: Vec<String> = findings.iter().map(ToString::to_string).collect();
                 Self::Input(each.join("\nerror: "))
             }
@@ -95,7 +93,6 @@ pub(crate) fn by_signal(signal: Option<Signal>) -> u8 {
     signal.map_or(0, |signal| u8::try_from(128 + signal.as_raw()).unwrap_or(1))
 }
 
-/// Prints results to standard output.
 pub(crate) fn print(text: &str) -> Result<(), Failure> {
     let mut out = io::stdout().lock();
     match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
@@ -108,6 +105,6 @@ pub(crate) fn print(text: &str) -> Result<(), Failure> {
 }
 
 /// Prints a message to standard error; errors are ignored, since there is nowhere to report them.
-pub(crate) fn say(line: &str) {
+pub(crate) fn print_message(line: &str) {
     let _ = writeln!(io::stderr(), "{line}");
 }

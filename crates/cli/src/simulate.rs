@@ -1,7 +1,7 @@
 //! Runs the simulator.
 
 use crate::expect::Expect;
-use crate::outcome::{Failure, say};
+use crate::outcome::{Failure, print_message};
 use bentpipe_scenario::Scenario;
 use std::path::Path;
 
@@ -13,14 +13,12 @@ pub(crate) fn run(
     out: Option<&Path>,
     expects: &[Expect],
 ) -> Result<(String, bool), Failure> {
-    for expect in expects {
-        expect.check(scenario)?;
-    }
+    expects.iter().try_for_each(|expect| expect.check(scenario))?;
     let report = match out {
         None => bentpipe_sim::run(scenario),
         Some(folder) => {
             let (report, files) = bentpipe_results::run(folder, scenario).map_err(Failure::run)?;
-            say(&format!("{} files in {}", files.len(), folder.display()));
+            print_message(&format!("{} files in {}", files.len(), folder.display()));
             report
         }
     };
@@ -28,7 +26,7 @@ pub(crate) fn run(
     for expect in expects {
         let (met, line) = expect.judge(&report).map_err(Failure::input)?;
         all_met &= met;
-        say(&line);
+        print_message(&line);
     }
     let text = if json { report.to_json() + "\n" } else { report.to_text() };
     Ok((text, all_met))

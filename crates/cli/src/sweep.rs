@@ -1,10 +1,10 @@
 //! `bentpipe sweep` and `bentpipe merge`.
 
 use crate::input::{self, Input, name_and_value};
-use crate::options::{Given, blamed, words};
-use crate::outcome::{Failure, say};
+use crate::options::{OptionValue, faulty_range, in_file, message_and_help};
+use crate::outcome::{Failure, print_message};
 use bentpipe_report::metric;
-use bentpipe_scenario::{Diagnostic, Measures, Place, Precision, Source, SweepSpec, amount};
+use bentpipe_scenario::{AmountUnit, Diagnostic, Precision, Source, SweepSpec, amount};
 use bentpipe_sweep::{Error, Job, Shard};
 use clap::Args;
 use indicatif::ProgressBar;
@@ -25,27 +25,27 @@ pub(crate) const EXAMPLES: &str = "Examples:
 pub(crate) struct Sweep {
     #[command(flatten)]
     pub(crate) input: Input,
-    /// An axis, instead of the file's of that name; may be repeated.
+    /// An axis and its values, replacing the file's axis of this name; may be repeated.
     ///
-    /// An axis that is given by --set instead keeps this one value.
+    /// A parameter given by --set is no axis: it keeps this one value.
     #[arg(long = "axis", value_name = "NAME=A,B,C", value_parser = name_and_value)]
     pub(crate) axes: Vec<(String, String)>,
-    /// Runs of each combination, instead of the file's.
+    /// Number of runs per combination, replacing the file's.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=10_000))]
     pub(crate) seeds: Option<u32>,
-    /// What to measure, instead of the file's; may be repeated.
+    /// A metric for the tables, replacing the file's; may be repeated.
     #[arg(long, value_name = "METRIC")]
     pub(crate) measure: Vec<String>,
-    /// More seeds until a mean is known this well, as in 'goodput 5 %'; 'none' keeps to --seeds.
+    /// Add seeds until a mean has this relative precision, as in 'goodput 5 %'; 'none': only --seeds.
     #[arg(long, value_name = "METRIC SHARE")]
     pub(crate) precision: Option<String>,
-    /// With a precision: most runs of a combination [default: the file's, or 50].
+    /// With a precision: maximum number of runs per combination [default: the file's, or 50].
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=10_000))]
     pub(crate) max_seeds: Option<u32>,
-    /// Threads; 0 for one per core.
+    /// Number of threads; 0 for one per core.
     #[arg(long, value_name = "N", default_value_t = 0, value_parser = threads)]
     pub(crate) threads: usize,
-    /// Only part i of n of the runs; put together by `bentpipe merge`.
+    /// Only part i of n of the runs; `bentpipe merge` merges the parts.
     #[arg(long, value_name = "I/N")]
     pub(crate) shard: Option<String>,
     /// Folder for runs, tables and pictures.
@@ -90,10 +90,10 @@ pub(crate) fn run(args: &Sweep) -> Result<String, Failure> {
     bar.finish_and_clear();
     let done = done.map_err(|error| failure(error, args, &source))?;
     let since = |from: Timespec, clock| seconds(clock_gettime(clock)) - seconds(from);
-    say(&format!(
+    print_message(&format!(
         "{} runs made, {} kept, in {}; {:.2} s of CPU, {:.2} s",
-        done.made,
-        done.kept,
+        done.executed,
+        done.already_stored,
         args.out.display(),
         since(cpu, ClockId::ProcessCPUTime),
         since(wall, ClockId::Monotonic),
@@ -101,7 +101,6 @@ pub(crate) fn run(args: &Sweep) -> Result<String, Failure> {
     Ok(String::new())
 }
 
-/// Merges shards.
 pub(crate) fn merge(shards: &[PathBuf], out: &Path) -> Result<String, Failure> {
     bentpipe_sweep::merge(shards, out).map(|()| String::new()).map_err(|error| match error {
         Error::File { .. } => Failure::run(error),
@@ -122,19 +121,12 @@ fn failure(error: Error, args: &Sweep, source: &Source) -> Failure {
 /// Diagnoses a bad metric where it was written: in `--measure`, `--precision` or the file.
 fn unmeasurable(text: &str, error: &metric::Error, args: &Sweep, source: &Source) -> Box<Diagnostic> {
     if args.measure.iter().any(|m| m == text) {
-        return Given { name: "--measure", value: text }.metric(error);
+        return OptionValue { name: "--measure", value: text }.metric(error);
     }
     if let Some(value) = args.precision.as_deref().filter(|p| p.trim_start().starts_with(text)) {
-        return Given { name: "--precision", value }.metric(error);
+        return OptionValue { name: "--precision", value }.metric(error);
     }
-    let (message, help) = words(error);
-    let guilty = blamed(text, error);
-    let at = source
-        .text()
-        .find(&format!("\"{text}\""))
-        .map_or(0..0, |at| at + 1 + guilty.start..at + 1 + guilty.end);
-    let place = Place::find(source.name(), source.text(), at.start, at.end);
-    Box::new(Diagnostic { message, place, label: String::new(), help })
+    in_file(source, (0, text), &faulty_range(text, error), message_and_help(error))
 }
 
 /// Moves a diagnostic about an axis value, which is parsed like `--set`, to where the user wrote it.
@@ -159,7 +151,7 @@ fn in_axis(mut diagnostic: Box<Diagnostic>, cell: &[(String, String)], args: &Sw
         let bytes = |chars: usize| shown.char_indices().nth(chars).map_or(shown.len(), |(at, _)| at);
         let at = bytes(shown[..at.min(shown.len())].chars().count());
         let end = bytes(shown[..at].chars().count() + diagnostic.place.width);
-        let given = Given { name: "--axis", value: &shown };
+        let given = OptionValue { name: "--axis", value: &shown };
         diagnostic.place = given.fault(at..end, "", "").place;
     } else if !args.input.sets.iter().any(|(set, _)| set == name) {
         diagnostic.help.push(format!("note: `{value}` is a value of the axis `{name}` of [sweep]"));
@@ -202,17 +194,19 @@ fn changed(spec: Option<SweepSpec>, args: &Sweep) -> Result<SweepSpec, Box<Diagn
     }
     for (n, (name, values)) in args.axes.iter().enumerate() {
         let shown = format!("{name}={values}");
-        let given = Given { name: "--axis", value: &shown };
-        if args.input.sets.iter().any(|(set, _)| set == name) {
-            let fault = given.fault(0..name.len(), format!("`{name}` is given by --set too"), "");
-            return Err(helped(
-                fault,
-                "help: --set keeps one value, --axis compares several: write one of the two",
-            ));
-        }
-        if args.axes[..n].iter().any(|(before, _)| before == name) {
-            let fault = given.fault(0..name.len(), format!("the axis `{name}` is given twice"), "");
-            return Err(helped(fault, format!("help: write all its values behind one --axis {name}=")));
+        let given = OptionValue { name: "--axis", value: &shown };
+        let is_set = args.input.sets.iter().any(|(set, _)| set == name);
+        if is_set || args.axes[..n].iter().any(|(before, _)| before == name) {
+            let (message, help) = if is_set {
+                let help = "help: --set keeps one value, --axis compares several: write one of the two";
+                (format!("`{name}` is given by --set too"), help.to_owned())
+            } else {
+                let help = format!("help: write all its values behind one --axis {name}=");
+                (format!("the axis `{name}` is given twice"), help)
+            };
+            let mut fault = given.fault(0..name.len(), message, "");
+            fault.help.push(help);
+            return Err(fault);
         }
         replace(name, axis(name, values, given)?, true);
     }
@@ -224,13 +218,7 @@ fn changed(spec: Option<SweepSpec>, args: &Sweep) -> Result<SweepSpec, Box<Diagn
     Ok(spec)
 }
 
-fn helped(mut diagnostic: Box<Diagnostic>, line: impl Into<String>) -> Box<Diagnostic> {
-    diagnostic.help.push(line.into());
-    diagnostic
-}
-
-/// Splits comma-separated values.
-fn axis(name: &str, values: &str, given: Given<'_>) -> Result<Vec<String>, Box<Diagnostic>> {
+fn axis(name: &str, values: &str, given: OptionValue<'_>) -> Result<Vec<String>, Box<Diagnostic>> {
     let mut all: Vec<String> = Vec::new();
     let mut at = name.len() + 1;
     for value in values.split(',') {
@@ -260,23 +248,18 @@ fn precise(spec: &mut SweepSpec, args: &Sweep) -> Result<(), Box<Diagnostic>> {
         }
         None => {}
     }
-    let given = args.max_seeds.map(|n| (n, n.to_string()));
-    let fault = |value: &str, message: String, label: &str| {
-        Given { name: "--max-seeds", value }.wrong(message, label)
+    let fault = |n: u32, message: &str, label: &str| {
+        OptionValue { name: "--max-seeds", value: &n.to_string() }.wrong(message, label)
     };
     let Some(precision) = &mut spec.precision else {
-        return given.map_or(Ok(()), |(_, text)| {
-            Err(fault(
-                &text,
-                "there is no precision to reach".to_owned(),
-                "it goes with --precision 'goodput 5 %'",
-            ))
-        });
+        let needless = "there is no precision to reach";
+        let fault = args.max_seeds.map(|n| fault(n, needless, "it goes with --precision 'goodput 5 %'"));
+        return fault.map_or(Ok(()), Err);
     };
-    if let Some((n, text)) = given {
+    if let Some(n) = args.max_seeds {
         if n < spec.seeds {
             let message = format!("`--max-seeds` is less than the {} seeds of every combination", spec.seeds);
-            return Err(fault(&text, message, "write more, or fewer --seeds"));
+            return Err(fault(n, &message, "write more, or fewer --seeds"));
         }
         precision.max_seeds = n;
     }
@@ -290,13 +273,13 @@ fn precise(spec: &mut SweepSpec, args: &Sweep) -> Result<(), Box<Diagnostic>> {
 /// Parses a metric and the wanted ratio of half-width to mean; the ratio follows the last space before the
 /// number.
 fn precision(text: &str) -> Result<(String, f64), Box<Diagnostic>> {
-    let given = Given { name: "--precision", value: text };
+    let given = OptionValue { name: "--precision", value: text };
     let number = text.trim_end_matches(|c: char| c == '%' || c.is_whitespace());
     let Some(at) = number.rfind(char::is_whitespace) else {
         return Err(given.wrong("the precision needs a metric and a share", "write it as 'goodput 5 %'"));
     };
     let share =
-        amount(&text[at..]).ok().filter(|a| a.measures == Measures::Bare && a.value > 0.0 && a.value < 1.0);
+        amount(&text[at..]).ok().filter(|a| a.measures == AmountUnit::Bare && a.value > 0.0 && a.value < 1.0);
     match share {
         Some(share) => Ok((text[..at].trim().to_owned(), share.value)),
         None => Err(given.fault(
@@ -308,7 +291,7 @@ fn precision(text: &str) -> Result<(String, f64), Box<Diagnostic>> {
 }
 
 fn shard(text: &str) -> Result<Shard, Box<Diagnostic>> {
-    let given = Given { name: "--shard", value: text };
+    let given = OptionValue { name: "--shard", value: text };
     let parts = text.split_once('/').and_then(|(i, n)| Some((i.parse().ok()?, n.parse().ok()?)));
     match parts {
         Some((number, of)) if number >= 1 && number <= of => Ok(Shard { number, of }),

@@ -16,7 +16,7 @@ const LIMIT: Duration = Duration::from_secs(60);
 /// Long enough for slow start to reach the rate, which it does in the 11th second.
 #[test]
 fn a_gateway_fills_the_hop_of_a_receiver_with_a_small_window() {
-    for who in [Who::Ourselves, Who::Ordinary] {
+    for who in [Who::CurrentUser, Who::Unprivileged] {
         let rig = match Rig::new(Path::new(env!("CARGO_BIN_EXE_bentpipe")), who) {
             Ok(rig) => rig,
             Err(why) => {

@@ -6,9 +6,9 @@
 
 #![allow(clippy::print_stdout, clippy::unwrap_used, reason = "helpers of tests say why one cannot run")]
 
-use lab::cycles::{killed, regular};
-use lab::datagrams::{Stream, send};
+use lab::cycles::{kill_sessions, start_and_stop};
 use lab::scenario::OneLink;
+use lab::speed::send;
 use lab::{Rig, Who, delay, features, refused, rig, soak};
 use std::path::Path;
 
@@ -46,44 +46,43 @@ fn pings_take(rig: &Rig, far: &str, expected_ms: f64) {
 
 #[test]
 fn pings_take_the_round_trip_and_serialisation() {
-    let Some(rig) = place("pings_take_the_round_trip_and_serialisation", Who::Ourselves) else { return };
+    let Some(rig) = place("pings_take_the_round_trip_and_serialisation", Who::CurrentUser) else { return };
     pings_take(&rig, "-4 far", GEO_MS);
 }
 
 #[test]
 fn pings_take_the_round_trip_for_an_ordinary_user_and_ipv6() {
     let name = "pings_take_the_round_trip_for_an_ordinary_user_and_ipv6";
-    let Some(rig) = place(name, Who::Ordinary) else { return };
+    let Some(rig) = place(name, Who::Unprivileged) else { return };
     pings_take(&rig, "-6 far", GEO_MS + 0.032);
 }
 
 #[test]
 fn the_rate_is_the_links() {
-    let Some(rig) = place("the_rate_is_the_links", Who::Ourselves) else { return };
+    let Some(rig) = place("the_rate_is_the_links", Who::CurrentUser) else { return };
     let bps = delay::rate(&rig, &["geo-10m"], 13e6, 10).unwrap();
     assert!((bps / 10e6 - 1.0).abs() < 2e-3, "{bps}");
 }
 
 #[test]
 fn packets_are_lost_as_the_model_says() {
-    let Some(rig) = place("packets_are_lost_as_the_model_says", Who::Ordinary) else { return };
+    let Some(rig) = place("packets_are_lost_as_the_model_says", Who::Unprivileged) else { return };
     let scenario = rig.file("loss.toml", &OneLink { loss: 0.01, ..CLEAN }.toml()).unwrap();
-    let stream = Stream { ip_len: 200, rate_bps: 5e6, seconds: 8 };
-    let tally = send(&rig, &[&scenario], &stream).unwrap();
+    let tally = send(&rig, &[&scenario], 200, 5e6, 8).unwrap();
     assert!(tally.sent > 20_000 && tally.within(0.01, CHANCE).2 && tally.out_of_order == 0, "{tally:?}");
 }
 
 #[test]
 fn long_packets_meet_more_bit_errors_than_short_ones() {
     const BER: f64 = 1e-5;
-    let Some(rig) = place("long_packets_meet_more_bit_errors_than_short_ones", Who::Ourselves) else {
+    let Some(rig) = place("long_packets_meet_more_bit_errors_than_short_ones", Who::CurrentUser) else {
         return;
     };
     let link = OneLink { rate: "50 Mbit/s", buffer: "1 MB", ber: BER, ..CLEAN };
     let scenario = rig.file("ber.toml", &link.toml()).unwrap();
     for ip_len in [1500, 100] {
         let rate_bps = 2000.0 * 8.0 * f64::from(ip_len);
-        let tally = send(&rig, &[&scenario], &Stream { ip_len, rate_bps, seconds: 6 }).unwrap();
+        let tally = send(&rig, &[&scenario], ip_len, rate_bps, 6).unwrap();
         let all_right = (0..ip_len * 8).fold(1.0, |p, _| p * (1.0 - BER));
         assert!(tally.sent > 10_000 && tally.within(1.0 - all_right, CHANCE).2, "{ip_len}: {tally:?}");
     }
@@ -91,42 +90,42 @@ fn long_packets_meet_more_bit_errors_than_short_ones() {
 
 #[test]
 fn an_ordinary_user_can_do_everything() {
-    let Some(rig) = place("an_ordinary_user_can_do_everything", Who::Ordinary) else { return };
-    let failed: Vec<_> = features::walk(&rig).into_iter().filter(|s| s.outcome.is_err()).collect();
+    let Some(rig) = place("an_ordinary_user_can_do_everything", Who::Unprivileged) else { return };
+    let failed: Vec<_> = features::run_all(&rig).into_iter().filter(|s| s.1.is_err()).collect();
     assert!(failed.is_empty(), "{failed:#?}");
 }
 
 #[test]
 fn wrong_input_is_refused_and_leaves_nothing() {
-    for who in [Who::Ourselves, Who::Ordinary] {
+    for who in [Who::CurrentUser, Who::Unprivileged] {
         let Some(rig) = place("wrong_input_is_refused_and_leaves_nothing", who) else { return };
         let all = refused::all(&rig).unwrap();
-        let failed: Vec<_> = all.into_iter().filter(|r| r.outcome.is_err()).collect();
+        let failed: Vec<_> = all.into_iter().filter(|r| r.1.is_err()).collect();
         assert!(failed.is_empty(), "{who:?} {failed:#?}");
     }
 }
 
 #[test]
 fn starts_and_stops_leave_nothing() {
-    for (who, n) in [(Who::Ourselves, 150), (Who::Ordinary, 50)] {
+    for (who, n) in [(Who::CurrentUser, 150), (Who::Unprivileged, 50)] {
         let Some(rig) = place("starts_and_stops_leave_nothing", who) else { return };
-        let cycles = regular(&rig, n).unwrap();
+        let cycles = start_and_stop(&rig, n).unwrap();
         assert_eq!(cycles.leaks, Vec::<String>::new(), "{who:?}");
     }
 }
 
 #[test]
 fn what_a_killed_session_leaves_is_removed() {
-    for (who, n) in [(Who::Ourselves, 10), (Who::Ordinary, 10)] {
+    for (who, n) in [(Who::CurrentUser, 10), (Who::Unprivileged, 10)] {
         let Some(rig) = place("what_a_killed_session_leaves_is_removed", who) else { return };
-        let uplink = !rig.is_ordinary() && rig::has("nft");
-        assert_eq!(killed(&rig, n, 4, uplink).unwrap().leaks, Vec::<String>::new(), "{who:?}");
+        let uplink = !rig.is_unprivileged() && rig::has("nft");
+        assert_eq!(kill_sessions(&rig, n, 4, uplink).unwrap().leaks, Vec::<String>::new(), "{who:?}");
     }
 }
 
 #[test]
 fn packets_keep_their_order_and_every_loss_has_a_cause() {
-    let Some(rig) = place("packets_keep_their_order_and_every_loss_has_a_cause", Who::Ordinary) else {
+    let Some(rig) = place("packets_keep_their_order_and_every_loss_has_a_cause", Who::Unprivileged) else {
         return;
     };
     // as long as a test may take; the acceptance test runs for an hour

@@ -5,8 +5,8 @@
 mod support;
 
 use lab::scenario::OneLink;
-use lab::transfers::{Link, mixture, run};
-use lab::{Done, Outcome, Rig, Who, rig};
+use lab::transfers::{Link, random_transfers, run};
+use lab::{Outcome, ProgramResult, Rig, Who, rig};
 use std::path::Path;
 use std::time::Duration;
 use support::{bentpipe, err};
@@ -31,8 +31,8 @@ fn place(test: &str, who: Who) -> Option<Rig> {
 /// Transfers with the kernel and itself, both directions, IPv4 and IPv6, with losses, as an ordinary user.
 #[test]
 fn transfers_of_all_kinds_are_intact() {
-    let Some(rig) = place("transfers_of_all_kinds_are_intact", Who::Ordinary) else { return };
-    let orders = mixture(24, 7, &SCHEMES);
+    let Some(rig) = place("transfers_of_all_kinds_are_intact", Who::Unprivileged) else { return };
+    let orders = random_transfers(24, 7, &SCHEMES);
     let results = run(&rig, &Link::BAD, 7, &orders, LIMIT).unwrap();
     assert_eq!(results.len(), orders.len());
     for (order, result) in orders.iter().zip(&results) {
@@ -42,7 +42,7 @@ fn transfers_of_all_kinds_are_intact() {
 }
 
 /// Runs a command at the near end, and one at the far end that starts first.
-fn behind(rig: &Rig, far: &str, near: &str) -> Outcome<Done> {
+fn behind(rig: &Rig, far: &str, near: &str) -> Outcome<ProgramResult> {
     let scenario = rig.file("fair.toml", &FAIR.toml())?;
     let near = format!("sleep 0.5; {near}");
     rig.run(&["emulate", &scenario, "--far", far, "--", "sh", "-c", &near], LIMIT)
@@ -51,7 +51,7 @@ fn behind(rig: &Rig, far: &str, near: &str) -> Outcome<Done> {
 #[test]
 fn what_goes_wrong_is_said_and_the_exit_status_tells() {
     let name = "what_goes_wrong_is_said_and_the_exit_status_tells";
-    let Some(rig) = place(name, Who::Ordinary) else { return };
+    let Some(rig) = place(name, Who::Unprivileged) else { return };
     let cases = [
         ("true", "echo x | $BENTPIPE send far:5000", 1, "nothing listens at that port"),
         ("true", "echo x | $BENTPIPE send near:5000", 1, "is this host itself"),
@@ -83,7 +83,7 @@ fn what_goes_wrong_is_said_and_the_exit_status_tells() {
 
 #[test]
 fn pipes_and_reports_work_as_files_do() {
-    let Some(rig) = place("pipes_and_reports_work_as_files_do", Who::Ordinary) else { return };
+    let Some(rig) = place("pipes_and_reports_work_as_files_do", Who::Unprivileged) else { return };
     let folder = rig.path("");
     let far =
         format!("cd '{}' && $BENTPIPE receive 5000 --report theirs.json | wc -c >count", folder.display());
@@ -110,7 +110,7 @@ fn pipes_and_reports_work_as_files_do() {
 #[test]
 fn the_kernels_own_connections_go_on_beside_ours() {
     let name = "the_kernels_own_connections_go_on_beside_ours";
-    let Some(rig) = place(name, Who::Ordinary) else { return };
+    let Some(rig) = place(name, Who::Unprivileged) else { return };
     let server = "import socket\ns = socket.create_server((\"\", 6000))\nwhile True:\n  c, _ = s.accept()\n  c.sendall(c.recv(99))\n  c.close()";
     rig.file("server.py", server).unwrap();
     let far = format!(
@@ -149,7 +149,7 @@ call.close()
 #[test]
 fn one_line_is_drawn_on_one_terminal_and_taken_away_in_time() {
     let name = "one_line_is_drawn_on_one_terminal_and_taken_away_in_time";
-    let Some(rig) = place(name, Who::Ordinary) else { return };
+    let Some(rig) = place(name, Who::Unprivileged) else { return };
     let (terminal, fair) =
         (rig.file("terminal.py", TERMINAL).unwrap(), rig.file("fair.toml", &FAIR.toml()).unwrap());
     let data = rig.path("data");
@@ -178,7 +178,7 @@ fn one_line_is_drawn_on_one_terminal_and_taken_away_in_time() {
 #[test]
 fn a_report_file_is_tried_before_and_its_text_is_never_lost() {
     let name = "a_report_file_is_tried_before_and_its_text_is_never_lost";
-    let Some(rig) = place(name, Who::Ordinary) else { return };
+    let Some(rig) = place(name, Who::Unprivileged) else { return };
     let near = "echo hello | $BENTPIPE send far:5000 --tcp swift --report /dev/full";
     let done = behind(&rig, "$BENTPIPE receive 5000 >/dev/null", near).unwrap();
     assert_eq!(done.code, Some(1), "{}", done.story());
@@ -244,7 +244,7 @@ wait $r'"#;
 #[test]
 fn forged_calls_make_no_receiver_deaf() {
     let name = "forged_calls_make_no_receiver_deaf";
-    let Some(rig) = place(name, Who::Ordinary) else { return };
+    let Some(rig) = place(name, Who::Unprivileged) else { return };
     let (forger, copy) = (rig.file("forger.py", FORGER).unwrap(), rig.path("copy"));
     let script = format!("FORGER='{forger}' COPY='{}'; export FORGER COPY\n{ETHERNET}", copy.display());
     let done = rig.run_shell(&script, Duration::from_secs(60)).unwrap();

@@ -9,14 +9,14 @@
     reason = "it waits for real programs, and says why it cannot"
 )]
 
-use lab::{Done, Rig, Who, rig};
+use lab::{ProgramResult, Rig, Who, rig};
 use rustix::process::Signal;
 use std::fs;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
 const LIMIT: Duration = Duration::from_secs(60);
-const BOTH: [Who; 2] = [Who::Ourselves, Who::Ordinary];
+const BOTH: [Who; 2] = [Who::CurrentUser, Who::Unprivileged];
 
 /// Sets up a test environment, or prints why it is not possible.
 fn place(test: &str, who: Who) -> Option<Rig> {
@@ -35,7 +35,7 @@ fn place(test: &str, who: Who) -> Option<Rig> {
 }
 
 /// Runs a shell script behind a link.
-fn behind(rig: &Rig, script: &str) -> Done {
+fn behind(rig: &Rig, script: &str) -> ProgramResult {
     rig.run(&["emulate", "terrestrial", "--", "sh", "-c", script], LIMIT).unwrap()
 }
 
@@ -83,7 +83,7 @@ fn environment_folder_and_user_are_the_callers() {
         let user = rig.output(&["emulate", "terrestrial", "--", "id", "-u"], LIMIT).unwrap();
         let wanted = format!("{}\nlab\n{user}arguments: a b  c\n", rig.folder().display());
         assert_eq!(out, wanted);
-        assert_eq!(user, if rig.is_ordinary() && rig::is_root() { "65534\n" } else { user.as_str() });
+        assert_eq!(user, if rig.is_unprivileged() && rig::is_root() { "65534\n" } else { user.as_str() });
     }
 }
 
@@ -118,7 +118,7 @@ fn names_lead_to_both_ends_by_both_protocols() {
 
 #[test]
 fn hosts_of_a_scenario_have_their_names() {
-    let Some(rig) = place("hosts_of_a_scenario_have_their_names", Who::Ordinary) else { return };
+    let Some(rig) = place("hosts_of_a_scenario_have_their_names", Who::Unprivileged) else { return };
     let script = "getent hosts server user near far | tr -s ' '; ping -n -c 1 server >/dev/null; echo $?";
     let done = rig.run(&["emulate", "scenarios/leo.toml", "--", "sh", "-c", script], LIMIT).unwrap();
     assert_eq!(done.out, "fd55::1 server\nfd55::2 user\nfd55::2 near\nfd55::1 far\n0\n", "{}", done.story());
@@ -155,7 +155,7 @@ fn what_still_runs_is_ended_with_the_session() {
     for who in BOTH {
         let Some(rig) = place("what_still_runs_is_ended_with_the_session", who) else { return };
         // a sleep time that no other process uses
-        let mark = format!("8{}{}", std::process::id(), u8::from(who == Who::Ordinary));
+        let mark = format!("8{}{}", std::process::id(), u8::from(who == Who::Unprivileged));
         let script = format!("trap '' TERM; setsid sleep {mark} & (sleep {mark} &); sleep 0.3");
         let far = format!("trap '' TERM; sleep {mark}; sleep {mark}");
         let words = ["emulate", "terrestrial", "--far", &far, "--", "sh", "-c", &script];
@@ -169,7 +169,7 @@ fn what_still_runs_is_ended_with_the_session() {
 fn a_killed_session_is_cleaned_up_by_the_next_start() {
     for who in BOTH {
         let Some(rig) = place("a_killed_session_is_cleaned_up_by_the_next_start", who) else { return };
-        let mark = format!("9{}{}", std::process::id(), u8::from(who == Who::Ordinary));
+        let mark = format!("9{}{}", std::process::id(), u8::from(who == Who::Unprivileged));
         let script = format!("sleep {mark} & sleep {mark}");
         let mut session = rig.start(&["emulate", "terrestrial", "--", "sh", "-c", &script]).unwrap();
         wait_for("both", || with_argument(&mark).len() == 2);
@@ -202,7 +202,7 @@ fn links_lie_within_links_and_beside_each_other() {
 
 #[test]
 fn an_inner_session_ends_with_the_outer_one() {
-    let Some(rig) = place("an_inner_session_ends_with_the_outer_one", Who::Ordinary) else { return };
+    let Some(rig) = place("an_inner_session_ends_with_the_outer_one", Who::Unprivileged) else { return };
     let mark = format!("7{}", std::process::id());
     let script = format!("'{}' emulate terrestrial -- sleep {mark} & sleep {mark}", rig.program().display());
     let mut session = rig.start(&["emulate", "terrestrial", "--", "sh", "-c", &script]).unwrap();
@@ -257,7 +257,7 @@ fn the_far_end_can_be_the_machines_own_network() {
         println!("SKIPPED {name}: it needs root and nft");
         return;
     }
-    let Some(rig) = place(name, Who::Ourselves) else { return };
+    let Some(rig) = place(name, Who::CurrentUser) else { return };
     let pings = "ping -n -c 2 -i 0.1 198.51.100.1 && ping -6 -n -c 2 -i 0.1 2001:db8:1::1 && cat /etc/resolv.conf && ping -n -c 1 far >/dev/null";
     // a second session that lasts longer, and a third that is killed
     let script = format!(

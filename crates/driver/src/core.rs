@@ -184,7 +184,7 @@ impl Core {
 
 /// Result of offering a packet to the kernel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Offered {
+pub(crate) enum SendOutcome {
     /// Accepted, with this many bytes.
     Taken(u64),
     /// No room; counted by the port.
@@ -194,11 +194,11 @@ pub(crate) enum Offered {
 }
 
 /// Offers a packet to the kernel; an error means that the port is gone.
-fn offer(port: &mut dyn PacketPort, vnet: &VnetHeader, parts: &[IoSlice<'_>]) -> io::Result<Offered> {
+fn offer(port: &mut dyn PacketPort, vnet: &VnetHeader, parts: &[IoSlice<'_>]) -> io::Result<SendOutcome> {
     match port.send(vnet, parts) {
-        Ok(true) => Ok(Offered::Taken(parts.iter().map(|part| part.len() as u64).sum())),
-        Ok(false) => Ok(Offered::Lost),
-        Err(e) if is_about_the_packet(&e) => Ok(Offered::Refused),
+        Ok(true) => Ok(SendOutcome::Taken(parts.iter().map(|part| part.len() as u64).sum())),
+        Ok(false) => Ok(SendOutcome::Lost),
+        Err(e) if is_about_the_packet(&e) => Ok(SendOutcome::Refused),
         Err(e) => Err(e),
     }
 }

@@ -1,7 +1,7 @@
 //! Counters of the driver: packets handled, and every packet not forwarded or passed unread, by cause.
 
-use crate::core::Offered;
-use crate::parse::Other;
+use crate::core::SendOutcome;
+use crate::parse::UnreadReason;
 use bentpipe_os::PortDrops;
 
 /// Counters of one port. A super-packet is one unit.
@@ -26,8 +26,8 @@ pub struct Counters {
     pub ports: Vec<PortCounters>,
     /// Units sent unchanged.
     pub untouched: u64,
-    /// Units forwarded unread although headers are read, in the order of [`Other::ALL`].
-    pub other: [u64; Other::ALL.len()],
+    /// Units forwarded unread although headers are read, in the order of [`UnreadReason::ALL`].
+    pub other: [u64; UnreadReason::ALL.len()],
     /// Units dropped because they are not IP, where packets are routed.
     pub not_ip: u64,
     /// Units that bypassed the network because the store was full.
@@ -48,25 +48,21 @@ impl Counters {
     }
 
     /// Counts the result of offering a unit to the kernel at a port.
-    pub(crate) fn note_sent(&mut self, port: usize, outcome: Offered) {
+    pub(crate) fn note_sent(&mut self, port: usize, outcome: SendOutcome) {
         match outcome {
-            Offered::Taken(bytes) => {
+            SendOutcome::Taken(bytes) => {
                 self.ports[port].sent += 1;
                 self.ports[port].sent_bytes += bytes;
             }
-            Offered::Refused => self.refused += 1,
-            Offered::Lost => {}
+            SendOutcome::Refused => self.refused += 1,
+            SendOutcome::Lost => {}
         }
     }
 
-    /// Counts a unit that is forwarded unread.
-    pub(crate) fn note(&mut self, why: Other) {
-        if let Some(counter) = Other::ALL.iter().position(|o| *o == why).and_then(|i| self.other.get_mut(i)) {
-            *counter += 1;
-        }
+    pub(crate) fn note(&mut self, why: UnreadReason) {
+        self.other[why as usize] += 1;
     }
 
-    /// Bytes received at all ports.
     pub(crate) fn received_bytes(&self) -> u64 {
         self.ports.iter().map(|port| port.received_bytes).sum()
     }

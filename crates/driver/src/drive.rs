@@ -5,7 +5,7 @@
 
 use crate::core::Core;
 use crate::moderation::Moderation;
-use crate::pacing::{Pacing, SPIN, TOGETHER};
+use crate::pacing::{COALESCE, Pacing, SPIN};
 use bentpipe_base::{Duration, Instant, Size};
 use bentpipe_os::realtime;
 use bentpipe_os::wait::{Ready, wait};
@@ -26,28 +26,24 @@ const LONGEST_WAIT: Duration = Duration::from_millis(200);
 const DRAIN: Duration = Duration::from_secs(5);
 
 /// Something called regularly on the data thread: commands, samples.
-pub trait Attendant {
+pub trait TurnHook {
     /// Called every turn with the network at its present time; must be quick. Returns false to end the run.
-    fn attend(&mut self, core: &mut Core) -> bool;
-    /// Time by which it must be called next.
-    fn next(&self) -> Option<Instant>;
+    fn on_turn(&mut self, core: &mut Core) -> bool;
+    /// Time by which it must be called next, if there is one.
+    fn next(&self) -> Option<Instant> {
+        None
+    }
 }
 
 /// The data thread's loop.
 pub struct Driver {
     core: Core,
-    attendants: Vec<Box<dyn Attendant>>,
+    attendants: Vec<Box<dyn TurnHook>>,
     wake: Arc<OwnedFd>,
     /// When it last rested; only with real-time priority, which requires resting.
     rested: Option<Instant>,
     /// For a thread that may give up real-time priority.
     moderation: Option<Moderation>,
-}
-
-impl core::fmt::Debug for Driver {
-    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        f.debug_struct("Driver").field("core", &self.core).finish_non_exhaustive()
-    }
 }
 
 impl Driver {
@@ -58,7 +54,7 @@ impl Driver {
 
     /// Adds an attendant.
     #[must_use]
-    pub fn with(mut self, attendant: Box<dyn Attendant>) -> Self {
+    pub fn with(mut self, attendant: Box<dyn TurnHook>) -> Self {
         self.attendants.push(attendant);
         self
     }
@@ -88,7 +84,7 @@ impl Driver {
             let now = self.core.clock.now();
             let mut next = now + LONGEST_WAIT;
             for attendant in &mut self.attendants {
-                if !attendant.attend(&mut self.core) && end.is_none() {
+                if !attendant.on_turn(&mut self.core) && end.is_none() {
                     if self.core.pacing == Pacing::Exact {
                         return self.core.end();
                     }
@@ -161,7 +157,7 @@ impl Driver {
             Pacing::Exact => {
                 (next.map(|at| Instant(core.density.when(at).0.saturating_sub(core.lead.0.0))), SPIN)
             }
-            Pacing::Cheap => (next.map(|at| at.max(before + TOGETHER)), Duration::ZERO),
+            Pacing::Cheap => (next.map(|at| at.max(before + COALESCE)), Duration::ZERO),
         };
         let deadline = next.map_or(latest, |at| at.min(latest));
         let wake = self.wake.as_fd();
@@ -178,7 +174,7 @@ impl Driver {
         };
         let ready: Ready = wait(fds, Some(deadline), &core.clock, spin)?;
         let after = core.clock.now();
-        if self.rested.is_some() && after.since(before) > TOGETHER.max(spin * 2) {
+        if self.rested.is_some() && after.since(before) > COALESCE.max(spin * 2) {
             self.rested = Some(after);
         }
         if ready.has(n) {

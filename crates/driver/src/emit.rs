@@ -14,12 +14,12 @@
 //!   [`crate::parse()`] rejects packets with wrong checksums, so no damage is hidden.
 
 use crate::frame::Link;
-use crate::options::{OPTION_SPACE, are_equal, rebuild};
-use crate::parse::{HEADER_SPACE, Shape};
-use crate::store::{Content, Held};
+use crate::options::{are_equal, rebuild};
+use crate::parse::{HEADER_SPACE, TcpOffsets};
+use crate::store::{Content, StoredUnit};
 use bentpipe_base::{Ecn, Flags, Packet, TcpHeader};
-use bentpipe_wire::Sum;
-use bentpipe_wire::offload::{Super, VnetHeader};
+use bentpipe_wire::offload::{Piece, SuperPacket, TCP_CHECKSUM, VnetHeader, read_word, write_word};
+use bentpipe_wire::{OPTION_SPACE, Sum};
 use core::ops::Range;
 
 /// Offsets in the TCP header, and its length without options.
@@ -29,7 +29,7 @@ mod field {
     pub(super) const DATA_OFFSET: usize = 12;
     pub(super) const FLAGS: usize = 13;
     pub(super) const WINDOW: usize = 14;
-    pub(super) const CHECKSUM: usize = 16;
+    pub(super) const CHECKSUM: usize = super::TCP_CHECKSUM as usize;
     pub(super) const URGENT: usize = 18;
     pub(super) const FIXED: usize = 20;
 }
@@ -51,7 +51,7 @@ pub struct Emitted {
 ///
 /// # Panics
 /// When the packet's body is not a part of `held`: nodes send only what they received.
-pub fn emit(held: &Held<'_>, packet: &Packet, out: &mut [u8; HEADER_SPACE]) -> Emitted {
+pub fn emit(held: &StoredUnit<'_>, packet: &Packet, out: &mut [u8; HEADER_SPACE]) -> Emitted {
     let whole = Emitted { vnet: *held.vnet, header_len: 0, payload: 0..held.bytes.len(), is_short: false };
     match held.content {
         Content::Bytes => whole,
@@ -63,7 +63,7 @@ pub fn emit(held: &Held<'_>, packet: &Packet, out: &mut [u8; HEADER_SPACE]) -> E
         {
             whole
         }
-        Content::Ip(cut, _) => piece(held, cut, packet, out),
+        Content::Ip(cut, _) => piece(held, cut, packet, out).unwrap_or(whole),
         Content::Tcp(was, _) if packet == was => whole,
         Content::Tcp(was, shape) => {
             let skipped = packet.body.off.wrapping_sub(was.body.off);
@@ -77,29 +77,33 @@ pub fn emit(held: &Held<'_>, packet: &Packet, out: &mut [u8; HEADER_SPACE]) -> E
 }
 
 /// Emits a packet whose headers were not read: some wire packets of a super-packet, perhaps ECN-marked.
-fn piece(held: &Held<'_>, cut: &Super, packet: &Packet, out: &mut [u8; HEADER_SPACE]) -> Emitted {
+fn piece(
+    held: &StoredUnit<'_>,
+    cut: &SuperPacket,
+    packet: &Packet,
+    out: &mut [u8; HEADER_SPACE],
+) -> Option<Emitted> {
     let size = u32::from(held.vnet.gso_size).max(1);
     let first = packet.body.offset() / size;
     let end = if cut.pieces() == 1 { 1 } else { first + packet.body.len.div_ceil(size) };
-    let Some(out) = out.first_chunk_mut() else {
-        return Emitted { vnet: *held.vnet, header_len: 0, payload: 0..held.bytes.len(), is_short: false };
-    };
+    let out = out.first_chunk_mut()?;
     let mut piece = cut.piece(held.bytes, first as usize..end as usize, out);
     if packet.ecn == Ecn::Ce {
         piece.mark_ce(held.bytes, out);
     }
-    Emitted { vnet: piece.vnet, header_len: piece.header_len, payload: piece.payload, is_short: false }
+    let Piece { vnet, header_len, payload } = piece;
+    Some(Emitted { vnet, header_len, payload, is_short: false })
 }
 
 /// Returns the segment size if `packet` and `next`, pieces of the super-packet `held`, can leave as one:
 /// `next` follows `packet` directly, and the headers differ only as a super-packet allows.
-pub(crate) fn joint(held: &Held<'_>, packet: &Packet, next: &Packet) -> Option<u16> {
+pub(crate) fn joint(held: &StoredUnit<'_>, packet: &Packet, next: &Packet) -> Option<u16> {
     let segment = match held.content {
         Content::Bytes => return None,
         Content::Ip(..) => {
             // one header stands for all pieces
             let alike =
-                packet.ecn == next.ecn && packet.proto == next.proto && packet.body.touches(next.body);
+                packet.ecn == next.ecn && packet.proto == next.proto && packet.body.is_followed_by(next.body);
             let full = packet.body.len.is_multiple_of(u32::from(held.vnet.gso_size).max(1));
             return (alike && full && held.vnet.gso_size > 0).then_some(held.vnet.gso_size);
         }
@@ -107,7 +111,7 @@ pub(crate) fn joint(held: &Held<'_>, packet: &Packet, next: &Packet) -> Option<u
     };
     let is_piece = |p: &Packet| p.segment == segment || p.body.len <= u32::from(segment);
     let (size, len) = (u32::from(segment), packet.body.len);
-    let goes_on = packet.body.touches(next.body) && next.body.len > 0;
+    let goes_on = packet.body.is_followed_by(next.body) && next.body.len > 0;
     if segment == 0
         || len == 0
         || !len.is_multiple_of(size)
@@ -133,7 +137,7 @@ pub(crate) fn joint(held: &Held<'_>, packet: &Packet, next: &Packet) -> Option<u
 /// A part of the kept payload, to be sent with a new header.
 struct Part<'a> {
     was: &'a Packet,
-    shape: &'a Shape,
+    shape: &'a TcpOffsets,
     vnet: &'a VnetHeader,
     bytes: &'a [u8],
     /// Start and end of the part in the payload.
@@ -144,7 +148,7 @@ struct Part<'a> {
 impl Part<'_> {
     /// `None` if the shape does not match the bytes, which cannot happen.
     fn write(&self, packet: &Packet, out: &mut [u8; HEADER_SPACE]) -> Option<Emitted> {
-        let Shape { link, transport, payload } = *self.shape;
+        let TcpOffsets { link, transport, payload } = *self.shape;
         let tcp = self.flags(&packet.tcp);
         let old = self.bytes.get(transport..payload)?;
         let (options, is_short) = self.options(&tcp, old.get(field::FIXED..)?);
@@ -168,7 +172,7 @@ impl Part<'_> {
             hdr_len: header_len as u16,
             gso_size: if is_super { packet.segment } else { 0 },
             csum_start: if in_full { 0 } else { transport as u16 },
-            csum_offset: if in_full { 0 } else { field::CHECKSUM as u16 },
+            csum_offset: if in_full { 0 } else { TCP_CHECKSUM },
         };
         Some(Emitted { vnet, header_len, payload: payload + self.start..payload + self.end, is_short })
     }
@@ -188,9 +192,8 @@ impl Part<'_> {
         TcpHeader { flags: Flags(flags), ..*tcp }
     }
 
-    /// The received urgent pointer.
     fn urgent(&self) -> u16 {
-        word(self.bytes, self.shape.transport + field::URGENT)
+        read_word(self.bytes, self.shape.transport + field::URGENT)
     }
 
     /// Returns the padded options and their length, and true if the requested ones did not fit.
@@ -215,35 +218,35 @@ impl Part<'_> {
         let (frame, ip) = before.split_at_mut(link.len);
         let len = (ip.len() + segment) as u16;
         link.fit(frame, len);
-        if ip.first().is_some_and(|first| first >> 4 == 6) {
-            put(ip, 4, len - 40);
-            let first = word(ip, 0) & 0xf00f | u16::from(traffic_class) << 4;
-            put(ip, 0, first);
+        if is_v6(ip) {
+            write_word(ip, 4, len - 40);
+            let first = read_word(ip, 0) & 0xf00f | u16::from(traffic_class) << 4;
+            write_word(ip, 0, first);
             if let Some(hops) = ip.get_mut(7) {
                 *hops = packet.hops;
             }
             return;
         }
-        put(ip, 2, len);
+        write_word(ip, 2, len);
         // a part of a super-packet gets the identification that the kernel would give it
         let packets_before = self.start.checked_div(usize::from(self.was.segment)).unwrap_or(0);
-        put(ip, 4, word(ip, 4).wrapping_add(packets_before as u16));
+        write_word(ip, 4, read_word(ip, 4).wrapping_add(packets_before as u16));
         if let Some([_, class, .., hops, _]) = ip.get_mut(..10) {
             (*class, *hops) = (traffic_class, packet.hops);
         }
-        put(ip, 10, 0);
+        write_word(ip, 10, 0);
         let sum = Sum::of(ip).finish();
-        put(ip, 10, sum);
+        write_word(ip, 10, sum);
     }
 
     /// Writes the fixed part of the TCP header except the checksum.
     fn fixed(&self, header: &mut [u8], tcp: &TcpHeader) {
         let words = (header.len() / 4) as u8;
-        put(header, field::SEQ, (tcp.seq.0 >> 16) as u16);
-        put(header, field::SEQ + 2, tcp.seq.0 as u16);
-        put(header, field::ACK, (tcp.ack.0 >> 16) as u16);
-        put(header, field::ACK + 2, tcp.ack.0 as u16);
-        put(header, field::WINDOW, tcp.window);
+        write_word(header, field::SEQ, (tcp.seq.0 >> 16) as u16);
+        write_word(header, field::SEQ + 2, tcp.seq.0 as u16);
+        write_word(header, field::ACK, (tcp.ack.0 >> 16) as u16);
+        write_word(header, field::ACK + 2, tcp.ack.0 as u16);
+        write_word(header, field::WINDOW, tcp.window);
         if let Some(byte) = header.get_mut(field::DATA_OFFSET) {
             *byte = words << 4 | *byte & 0x0f;
         }
@@ -251,13 +254,13 @@ impl Part<'_> {
             *byte = tcp.flags.0;
         }
         if self.start > 0 {
-            put(header, field::URGENT, usize::from(self.urgent()).saturating_sub(self.start) as u16);
+            write_word(header, field::URGENT, usize::from(self.urgent()).saturating_sub(self.start) as u16);
         }
     }
 
     /// Writes the checksum field: complete, or the sum of the pseudo-header.
     fn checksum(&self, old: &[u8], header: &mut [u8], len: usize, ip: &[u8], in_full: bool) -> Option<()> {
-        let stands = word(old, field::CHECKSUM);
+        let stands = read_word(old, field::CHECKSUM);
         let length =
             |header: &[u8], payload: usize| Sum::of(&((header.len() + payload) as u32).to_be_bytes());
         let (was, is) = (length(old, self.was.body.len as usize), length(header, len));
@@ -271,7 +274,7 @@ impl Part<'_> {
             let addresses = if is_v6(ip) { ip.get(8..40)? } else { ip.get(12..20)? };
             is.bytes(addresses).word(u16::from(bentpipe_wire::TCP)).fold()
         };
-        put(header, field::CHECKSUM, new);
+        write_word(header, field::CHECKSUM, new);
         Some(())
     }
 }
@@ -284,14 +287,4 @@ fn gso_type(ip: &[u8], flags: Flags) -> u8 {
     let kind = if is_v6(ip) { VnetHeader::GSO_TCPV6 } else { VnetHeader::GSO_TCPV4 };
     // CWR belongs to the first of the packets only
     if flags.has(Flags::CWR) { kind | VnetHeader::GSO_ECN } else { kind }
-}
-
-fn word(bytes: &[u8], at: usize) -> u16 {
-    bytes.get(at..at + 2).map_or(0, |b| u16::from_be_bytes([b[0], b[1]]))
-}
-
-fn put(bytes: &mut [u8], at: usize, value: u16) {
-    if let Some(field) = bytes.get_mut(at..at + 2) {
-        field.copy_from_slice(&value.to_be_bytes());
-    }
 }

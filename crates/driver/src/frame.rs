@@ -13,7 +13,8 @@ pub enum Unit {
     Frame,
 }
 
-const ETHERNET: usize = 14;
+/// Bytes of an Ethernet header.
+pub(crate) const ETHERNET: usize = 14;
 const TAG: usize = 4;
 /// PPPoE's header and the PPP protocol.
 const PPPOE: usize = 8;
@@ -51,23 +52,18 @@ impl Link {
             kind = word(bytes, len - 2)?;
         }
         let pppoe = kind == PPPOE_SESSION;
-        let version = if pppoe {
+        if pppoe {
             // version 1, type 1, code 0: session data
             if word(bytes, len)? != 0x1100 {
                 return None;
             }
             len += PPPOE;
-            match word(bytes, len - 2)? {
-                PPP_IPV4 => 4,
-                PPP_IPV6 => 6,
-                _ => return None,
-            }
-        } else {
-            match kind {
-                IPV4 => 4,
-                IPV6 => 6,
-                _ => return None,
-            }
+            kind = word(bytes, len - 2)?;
+        }
+        let version = match (pppoe, kind) {
+            (false, IPV4) | (true, PPP_IPV4) => 4,
+            (false, IPV6) | (true, PPP_IPV6) => 6,
+            _ => return None,
         };
         (bytes.get(len)? >> 4 == version).then_some(Self { len, pppoe })
     }

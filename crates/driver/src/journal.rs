@@ -130,7 +130,6 @@ impl Journal {
         self.file.write_all(json.as_bytes())
     }
 
-    /// Ends the journal.
     pub(crate) fn finish(mut self, now: Instant, digest: blake3::Hash) -> io::Result<()> {
         self.begin(END, now, digest.as_bytes().len())?;
         self.file.write_all(digest.as_bytes())?;

@@ -6,14 +6,14 @@
 
 use crate::frame::{Link, Unit};
 use bentpipe_base::{Addr, Dscp, Ecn, Packet, mix};
-use bentpipe_wire::{Ends, Network, UDP, ecn};
+use bentpipe_wire::{AddressPair, Network, UDP, ecn};
 
 /// Protocols whose header begins with ports: TCP, UDP, DCCP, SCTP, UDP-Lite.
 const PORTS: [u8; 5] = [6, UDP, 33, 132, 136];
 
 /// Flow and code points of a packet.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Label {
+pub(crate) struct FlowLabel {
     /// Addresses and protocol, hashed.
     addresses: u32,
     ports: (u16, u16),
@@ -21,7 +21,7 @@ pub(crate) struct Label {
     ecn: Ecn,
 }
 
-impl Label {
+impl FlowLabel {
     /// Reads the headers of a unit.
     pub(crate) fn of(bytes: &[u8], unit: Unit) -> Self {
         let ip = Link::of(bytes, unit).and_then(|link| bytes.get(link.len..)).unwrap_or_default();
@@ -29,8 +29,8 @@ impl Label {
         let Network { ends, protocol, transport, fragment, traffic_class, .. } = network;
         let fold = |at: u128| mix(at as u64 ^ mix((at >> 64) as u64));
         let addresses = match ends {
-            Ends::V4 { src, dst } => mix(u64::from(src.to_bits()) << 32 | u64::from(dst.to_bits())),
-            Ends::V6 { src, dst } => mix(fold(src.to_bits()) ^ mix(fold(dst.to_bits()))),
+            AddressPair::V4 { src, dst } => mix(u64::from(src.to_bits()) << 32 | u64::from(dst.to_bits())),
+            AddressPair::V6 { src, dst } => mix(fold(src.to_bits()) ^ mix(fold(dst.to_bits()))),
         };
         let is_part = fragment.is_some_and(|fragment| fragment.is_partial());
         let ports = match ip.get(transport..transport + 4).filter(|_| PORTS.contains(&protocol) && !is_part) {
@@ -67,8 +67,8 @@ mod tests {
         bytes
     }
 
-    fn of(bytes: &[u8]) -> Label {
-        Label::of(bytes, Unit::Packet)
+    fn of(bytes: &[u8]) -> FlowLabel {
+        FlowLabel::of(bytes, Unit::Packet)
     }
 
     #[test]
@@ -100,7 +100,7 @@ mod tests {
         v6.extend([0; 32]);
         assert_eq!((of(&v6).dscp, of(&v6).ecn), (Dscp::LE, Ecn::Ce));
         for broken in [&v6[..20], &[], &[0x45], &[0xff; 60]] {
-            assert_eq!(of(broken), Label::default());
+            assert_eq!(of(broken), FlowLabel::default());
         }
         for cut in 0..28 {
             of(&v4(0, 0, UDP, 1, [1, 2, 3, 4])[..cut]);

@@ -43,8 +43,7 @@ impl Lateness {
             port_receive_drops: drops.receive,
             port_send_drops: drops.send,
             port_not_ip: drops.not_ip,
-            trusted: true,
-            doubts: Vec::new(),
+            ..Timing::default()
         };
         timing.judge();
         timing

@@ -14,7 +14,6 @@
 
 mod core;
 mod counters;
-mod digest;
 mod drive;
 mod emit;
 mod frame;
@@ -32,7 +31,7 @@ mod thread;
 
 pub use crate::core::{CATCH_UP, Core};
 pub use counters::{Counters, PortCounters};
-pub use drive::{Attendant, Driver};
+pub use drive::{Driver, TurnHook};
 pub use emit::{Emitted, emit};
 pub use frame::Unit;
 pub use hosts::Hosts;
@@ -40,6 +39,6 @@ pub use journal::{Entry, Journal, JournalError, Preamble, Reader};
 pub use lateness::{LATE, Lateness, Timing};
 pub use network::{Arrival, LiveNetwork};
 pub use pacing::Pacing;
-pub use parse::{HEADER_SPACE, Other, Parsed, parse};
-pub use store::{Content, Held, Store};
-pub use thread::{Errand, Error, Made, Running, Setup};
+pub use parse::{HEADER_SPACE, Parsed, UnreadReason, parse};
+pub use store::{Content, Store, StoredUnit};
+pub use thread::{DataThreadTask, Error, NetworkSetup, Running, ThreadSetup};

@@ -8,21 +8,17 @@
 //! packets where it enters a link.
 
 use crate::counters::Counters;
-use crate::digest::Digest;
 use crate::emit::{Emitted, emit, joint};
-use crate::frame::Unit;
+use crate::frame::{ETHERNET, Unit};
 use crate::hosts::Hosts;
-use crate::label::Label;
+use crate::label::FlowLabel;
 use crate::parse::{HEADER_SPACE, Parsed, parse};
 use crate::store::{Content, Store};
 use bentpipe_base::{Addr, Body, Flags, Instant, NodeId, Packet, Pkt, Port, Size};
 use bentpipe_network::Network;
-use bentpipe_wire::offload::{Super, VnetHeader, addresses};
+use bentpipe_wire::offload::{SuperPacket, VnetHeader, addresses};
 use std::cell::RefCell;
 use std::rc::Rc;
-
-/// Bytes of an Ethernet header.
-const ETHERNET: usize = 14;
 
 /// What leaves as one unit: a packet, or consecutive packets that arrived together.
 #[derive(Debug)]
@@ -59,7 +55,7 @@ pub struct LiveNetwork {
     routes: Option<Routes>,
     next: Option<(Instant, NodeId, Pkt)>,
     /// Digest of the packets that left, if enabled.
-    digest: Option<Digest>,
+    digest: Option<blake3::Hasher>,
 }
 
 impl LiveNetwork {
@@ -106,12 +102,12 @@ impl LiveNetwork {
 
     /// Keeps a digest of the packets that leave from now on.
     pub fn keep_digest(&mut self) {
-        self.digest = Some(Digest::default());
+        self.digest = Some(blake3::Hasher::new());
     }
 
     /// The digest so far; that of no packets if disabled.
     pub fn digest(&self) -> blake3::Hash {
-        self.digest.as_ref().map_or_else(|| Digest::default().finish(), Digest::finish)
+        self.digest.clone().unwrap_or_default().finalize()
     }
 
     /// Packet counters; [`crate::Core::counters`] includes the losses at the ports.
@@ -124,7 +120,6 @@ impl LiveNetwork {
         self.ports.iter().position(|(_, h)| *h == host)
     }
 
-    /// The host behind a port.
     pub(crate) fn host_of(&self, port: usize) -> usize {
         self.ports[port].1
     }
@@ -189,13 +184,13 @@ impl LiveNetwork {
                 Err(why) => self.counters.note(why),
             }
         }
-        let cut = (self.unit == Unit::Packet).then(|| Super::parse(bytes, vnet).ok()).flatten();
+        let cut = (self.unit == Unit::Packet).then(|| SuperPacket::parse(bytes, vnet).ok()).flatten();
         let (header, payload, segment) = match &cut {
             Some(cut) => cut.shape(),
             None => (0, len.saturating_sub(if self.unit == Unit::Frame { ETHERNET } else { 0 }), 0),
         };
         packet.set_opaque(header, Body::kept(0, 0, u32::try_from(payload).unwrap_or(u32::MAX)), segment);
-        Label::of(bytes, self.unit).write(&mut packet);
+        FlowLabel::of(bytes, self.unit).write(&mut packet);
         if let Some(routes) = &self.routes {
             let destination = addresses(bytes).ok().map(|a| a.1);
             packet.dst = routes.hosts.find(destination, self.ports[port].1);
@@ -259,14 +254,19 @@ impl LiveNetwork {
         joint(&store.get(packet.body.slot())?, packet, next)
     }
 
+    /// Adds a packet that leaves to the digest: due time, host, length and bytes.
     fn note(&mut self, due: Instant, port: usize, packet: &Packet) {
         let host = self.host_of(port);
-        if let Some(digest) = &mut self.digest {
-            let store = self.store.borrow();
-            if let Some(held) = store.get(packet.body.slot()) {
-                digest.add(due, host, &held, packet);
-            }
+        let Some(digest) = &mut self.digest else { return };
+        let store = self.store.borrow();
+        let Some(held) = store.get(packet.body.slot()) else { return };
+        let mut header = [0; HEADER_SPACE];
+        let part = emit(&held, packet, &mut header);
+        let payload = held.bytes.get(part.payload).unwrap_or_default();
+        for number in [due.0, host as u64, (part.header_len + payload.len()) as u64] {
+            digest.update(&number.to_le_bytes());
         }
+        digest.update(&header[..part.header_len]).update(payload);
     }
 
     /// Prepares an arrival for sending; `send` gets the rewritten headers and the bytes that follow.

@@ -4,14 +4,12 @@
 //! new one comes last, aligned as common stacks do. If the result does not fit, the padding is dropped.
 //! Unknown options are kept.
 
-use crate::parse::is_told;
+use crate::parse::is_in_header;
 use bentpipe_base::{Flags, TcpHeader};
-use bentpipe_wire::{OptionKind, Options};
+use bentpipe_wire::{OPTION_SPACE, OptionKind, Options};
 
-/// Bytes of options that fit into a TCP header (RFC 9293, section 3.1).
-pub(crate) const OPTION_SPACE: usize = 40;
 /// Options that may be inserted, in this order, each with the padding that aligns its value.
-const TOLD: [(OptionKind, usize); 5] = [
+const HEADER_OPTIONS: [(OptionKind, usize); 5] = [
     (OptionKind::MSS, 0),
     (OptionKind::SACK_PERMITTED, 2),
     (OptionKind::TIMESTAMPS, 2),
@@ -65,7 +63,7 @@ fn build(old: &[u8], was: &TcpHeader, now: &TcpHeader, tight: bool) -> Option<Li
         let option = option.ok()?;
         let padding = if tight { 0 } else { option.at - end };
         end = option.at + option.bytes.len();
-        if !is_told(option.kind(), option.bytes.len(), was_syn) {
+        if !is_in_header(option.kind(), option.bytes.len(), was_syn) {
             list.pad(padding)?;
             list.push(option.bytes)?;
             continue;
@@ -78,7 +76,7 @@ fn build(old: &[u8], was: &TcpHeader, now: &TcpHeader, tight: bool) -> Option<Li
             list.push(bytes)?;
         }
     }
-    for (kind, padding) in TOLD.iter().filter(|(kind, _)| seen & 1 << kind.0 == 0) {
+    for (kind, padding) in HEADER_OPTIONS.iter().filter(|(kind, _)| seen & 1 << kind.0 == 0) {
         let mut room = [0; OPTION_SPACE];
         let bytes = write(*kind, now, &mut room)?;
         if !bytes.is_empty() {

@@ -9,8 +9,7 @@ use bentpipe_base::{Duration, Instant};
 /// How a driver waits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Pacing {
-    /// Packets leave when they are due, as exactly as the machine can; events happen at their scheduled
-    /// times, however late the thread is.
+    /// Packets leave when they are due; events happen at their times, however late the thread is.
     Exact,
     /// Events due within 50 us are handled together; after a stop, held packets leave first. Time never lags
     /// behind by more than [`crate::CATCH_UP`].
@@ -20,7 +19,7 @@ pub enum Pacing {
 /// End of a sleep that is spent polling the clock: nine of ten sleeps overshoot by less.
 pub(crate) const SPIN: Duration = Duration::from_micros(40);
 /// Events due within this time of now are handled together: a turn costs one or two system calls.
-pub(crate) const TOGETHER: Duration = Duration::from_micros(50);
+pub(crate) const COALESCE: Duration = Duration::from_micros(50);
 /// When packets are due densely, more than [`DENSE`] in a [`SPELL`], they leave together, at least this long
 /// after the previous ones: a super-packet costs little more than a packet, and 100 us is a tenth of "late".
 const APART: Duration = Duration::from_micros(100);

@@ -1,19 +1,16 @@
 //! Parses bytes to the [`Packet`] that the gateway's node works on.
 //!
 //! A packet becomes `Proto::Tcp` only if all of it can be parsed and its checksums are correct: the gateway
-//! may send it again, and must not repeat damaged data. All others are [`Other`]: they pass byte for byte,
-//! and the receiver handles them.
+//! may send it again, and must not repeat damaged data. All others are [`UnreadReason`]: they pass byte for
+//! byte, and the receiver handles them.
 
 use crate::frame::{Link, Unit};
-use bentpipe_base::{Body, Dscp, Flags, Foreign, Packet, ProbeOption, Proto};
-use bentpipe_wire::offload::VnetHeader;
-use bentpipe_wire::{Ends, Fault, Ipv4, Layout, OptionKind, Options, WireError, ecn, read_tcp};
+use bentpipe_base::{Body, Dscp, Flags, OtherOptions, Packet, ProbeOption, Proto, report_enum};
+use bentpipe_wire::offload::{TCP_CHECKSUM, VnetHeader};
+use bentpipe_wire::{AddressPair, Fault, Ipv4, Layout, OptionKind, Options, WireError, ecn, read_tcp};
 
-/// Space for a rewritten header: link-layer header (at most 34 bytes), IP and TCP headers of at most 255
-/// bytes, and 40 more of options.
+/// Space for a rewritten header: link layer (at most 34 bytes), IP and TCP (255), 40 more of options.
 pub const HEADER_SPACE: usize = 336;
-/// Offset of the checksum field in a TCP header.
-const TCP_CHECKSUM: u16 = 16;
 /// TCP options by their numbers: MD5 signatures (RFC 2385), TCP-AO (RFC 5925), MPTCP (RFC 8684), fast open
 /// (RFC 7413, and its experimental form).
 const MD5: u8 = 19;
@@ -23,54 +20,30 @@ const FAST_OPEN: u8 = 34;
 const EXPERIMENTAL: [u8; 2] = [253, 254];
 const FAST_OPEN_MAGIC: [u8; 2] = [0xf9, 0x89];
 
-/// Why a packet is not handled by the gateway.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Other {
-    /// Not IP, or behind an unknown header.
-    NotIp,
-    /// Another transport protocol than TCP.
-    Protocol,
-    /// An IP fragment.
-    Fragment,
-    /// A source route (RFC 791, RFC 8200), or headers too long to rewrite.
-    Header,
-    /// An inconsistent header, or options that cannot be parsed.
-    Malformed,
-    /// A wrong checksum.
-    Checksum,
-    /// The virtio header does not fit the packet.
-    Note,
-}
-
-impl Other {
-    /// All of them, in the order of their counters.
-    pub const ALL: [Self; 7] = [
-        Self::NotIp,
-        Self::Protocol,
-        Self::Fragment,
-        Self::Header,
-        Self::Malformed,
-        Self::Checksum,
-        Self::Note,
-    ];
-
-    /// Its name in counters.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::NotIp => "not_ip",
-            Self::Protocol => "not_tcp",
-            Self::Fragment => "fragment",
-            Self::Header => "header",
-            Self::Malformed => "malformed",
-            Self::Checksum => "checksum",
-            Self::Note => "offload",
-        }
+report_enum! {
+    /// Why a packet is not handled by the gateway.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub enum UnreadReason {
+        /// Not IP, or behind an unknown header.
+        NotIp = "not_ip",
+        /// Another transport protocol than TCP.
+        Protocol = "not_tcp",
+        /// An IP fragment.
+        Fragment = "fragment",
+        /// A source route (RFC 791, RFC 8200), or headers too long to rewrite.
+        Header = "header",
+        /// An inconsistent header, or options that cannot be parsed.
+        Malformed = "malformed",
+        /// A wrong checksum.
+        Checksum = "checksum",
+        /// The virtio header does not fit the packet.
+        Offload = "offload",
     }
 }
 
 /// Offsets of the parts of a TCP packet.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Shape {
+pub struct TcpOffsets {
     pub(crate) link: Link,
     /// Offset of the TCP header in the unit.
     pub(crate) transport: usize,
@@ -78,7 +51,7 @@ pub struct Shape {
     pub(crate) payload: usize,
 }
 
-impl Shape {
+impl TcpOffsets {
     /// Offset of the IP header in the unit.
     pub const fn ip(&self) -> usize {
         self.link.len
@@ -91,25 +64,28 @@ pub struct Parsed {
     /// The packet; `src`, `dst` and the slot in `body.off` are 0.
     pub packet: Packet,
     /// Its addresses.
-    pub ends: Ends,
+    pub ends: AddressPair,
     /// Offsets of its parts.
-    pub shape: Shape,
+    pub shape: TcpOffsets,
 }
 
 /// Parses a unit of a port.
 ///
 /// # Errors
 /// When the gateway does not handle it.
-pub fn parse(bytes: &[u8], vnet: &VnetHeader, unit: Unit) -> Result<Parsed, Other> {
-    let link = Link::of(bytes, unit).ok_or(Other::NotIp)?;
-    let ip = bytes.get(link.len..).ok_or(Other::NotIp)?;
+pub fn parse(bytes: &[u8], vnet: &VnetHeader, unit: Unit) -> Result<Parsed, UnreadReason> {
+    let link = Link::of(bytes, unit).ok_or(UnreadReason::NotIp)?;
+    let ip = bytes.get(link.len..).ok_or(UnreadReason::NotIp)?;
     let layout = Layout::of(ip).map_err(|e| why(&e))?;
     let network = &layout.network;
-    let shape =
-        Shape { link, transport: link.len + network.transport, payload: link.len + layout.payload.start };
-    let header_len = u8::try_from(layout.payload.start).map_err(|_| Other::Header)?;
-    if !plain_way(ip, &layout) {
-        return Err(Other::Header);
+    let shape = TcpOffsets {
+        link,
+        transport: link.len + network.transport,
+        payload: link.len + layout.payload.start,
+    };
+    let header_len = u8::try_from(layout.payload.start).map_err(|_| UnreadReason::Header)?;
+    if !has_plain_route(ip, &layout) {
+        return Err(UnreadReason::Header);
     }
     let segment = segment(vnet, &layout, link)?;
     checksums(ip, vnet, &layout, &shape, segment)?;
@@ -134,27 +110,27 @@ pub fn parse(bytes: &[u8], vnet: &VnetHeader, unit: Unit) -> Result<Parsed, Othe
     Ok(Parsed { packet, ends: network.ends, shape })
 }
 
-const fn why(error: &WireError) -> Other {
+const fn why(error: &WireError) -> UnreadReason {
     match error.fault {
-        Fault::Protocol(_) => Other::Protocol,
-        Fault::Fragment => Other::Fragment,
-        Fault::Version(_) => Other::NotIp,
-        _ => Other::Malformed,
+        Fault::Protocol(_) => UnreadReason::Protocol,
+        Fault::Fragment => UnreadReason::Fragment,
+        Fault::Version(_) => UnreadReason::NotIp,
+        _ => UnreadReason::Malformed,
     }
 }
 
 /// True unless the packet has a source route, or a fragment header although it is whole (RFC 6946).
-fn plain_way(ip: &[u8], layout: &Layout) -> bool {
+fn has_plain_route(ip: &[u8], layout: &Layout) -> bool {
     const SOURCE_ROUTES: [u8; 2] = [131, 137];
     const ROUTING: u8 = 43;
     const FRAGMENT: u8 = 44;
     let transport = layout.network.transport;
     match layout.network.ends {
-        Ends::V4 { .. } if transport == 20 => true,
+        AddressPair::V4 { .. } if transport == 20 => true,
         // IPv4 options have the format of TCP options
-        Ends::V4 { .. } => Options::new(ip.get(20..transport).unwrap_or_default())
+        AddressPair::V4 { .. } => Options::new(ip.get(20..transport).unwrap_or_default())
             .all(|option| option.is_ok_and(|o| !SOURCE_ROUTES.contains(&o.kind().0))),
-        Ends::V6 { .. } => {
+        AddressPair::V6 { .. } => {
             let (mut next, mut at) = (ip.get(6).copied(), 40);
             while at < transport {
                 let Some([behind, len]) = ip.get(at..).and_then(|h| h.first_chunk().copied()) else {
@@ -171,8 +147,8 @@ fn plain_way(ip: &[u8], layout: &Layout) -> bool {
 }
 
 /// Segment size of a super-packet; 0 if it is a single packet.
-fn segment(vnet: &VnetHeader, layout: &Layout, link: Link) -> Result<u16, Other> {
-    let is_v4 = matches!(layout.network.ends, Ends::V4 { .. });
+fn segment(vnet: &VnetHeader, layout: &Layout, link: Link) -> Result<u16, UnreadReason> {
+    let is_v4 = matches!(layout.network.ends, AddressPair::V4 { .. });
     match (vnet.gso_type & !VnetHeader::GSO_ECN, is_v4) {
         (VnetHeader::GSO_NONE, _) => Ok(0),
         // the kernel sends no super-packets in a PPPoE session
@@ -182,7 +158,7 @@ fn segment(vnet: &VnetHeader, layout: &Layout, link: Link) -> Result<u16, Other>
             let is_long = layout.payload.len() > usize::from(vnet.gso_size);
             Ok(if is_long { vnet.gso_size } else { 0 })
         }
-        _ => Err(Other::Note),
+        _ => Err(UnreadReason::Offload),
     }
 }
 
@@ -191,50 +167,50 @@ fn checksums(
     ip: &[u8],
     vnet: &VnetHeader,
     layout: &Layout,
-    shape: &Shape,
+    shape: &TcpOffsets,
     segment: u16,
-) -> Result<(), Other> {
-    if matches!(layout.network.ends, Ends::V4 { .. })
+) -> Result<(), UnreadReason> {
+    if matches!(layout.network.ends, AddressPair::V4 { .. })
         && !Ipv4::new(ip).is_ok_and(|header| header.checksum_holds())
     {
-        return Err(Other::Checksum);
+        return Err(UnreadReason::Checksum);
     }
     if vnet.is_partial() {
         let fits = (usize::from(vnet.csum_start), vnet.csum_offset) == (shape.transport, TCP_CHECKSUM);
-        return if fits { Ok(()) } else { Err(Other::Note) };
+        return if fits { Ok(()) } else { Err(UnreadReason::Offload) };
     }
     if vnet.flags & VnetHeader::DATA_VALID != 0 {
         return Ok(());
     }
     if segment > 0 {
-        return Err(Other::Note);
+        return Err(UnreadReason::Offload);
     }
-    if layout.sum(ip).fold() == 0xffff { Ok(()) } else { Err(Other::Checksum) }
+    if layout.sum(ip).fold() == 0xffff { Ok(()) } else { Err(UnreadReason::Checksum) }
 }
 
 /// Returns which options are present that a [`bentpipe_base::TcpHeader`] does not hold.
-fn foreign(options: &[u8], is_syn: bool) -> Result<Foreign, Other> {
-    let mut foreign = Foreign::default();
+fn foreign(options: &[u8], is_syn: bool) -> Result<OtherOptions, UnreadReason> {
+    let mut foreign = OtherOptions::default();
     let (mut len, mut seen) = (0, 0u16);
     for option in Options::new(options) {
-        let option = option.map_err(|_| Other::Malformed)?;
-        if is_told(option.kind(), option.bytes.len(), is_syn) {
+        let option = option.map_err(|_| UnreadReason::Malformed)?;
+        if is_in_header(option.kind(), option.bytes.len(), is_syn) {
             let bit = 1 << option.kind().0;
             if seen & bit != 0 {
-                return Err(Other::Malformed); // stacks disagree on which duplicate counts
+                return Err(UnreadReason::Malformed); // stacks disagree on which duplicate counts
             }
             seen |= bit;
             continue;
         }
         len += option.bytes.len();
         foreign.kinds |= match option.kind().0 {
-            MD5 | AO => Foreign::SIGNED,
-            MPTCP => Foreign::MULTIPATH,
-            FAST_OPEN => Foreign::FAST_OPEN,
+            MD5 | AO => OtherOptions::SIGNED,
+            MPTCP => OtherOptions::MULTIPATH,
+            FAST_OPEN => OtherOptions::FAST_OPEN,
             kind if EXPERIMENTAL.contains(&kind) && option.value().starts_with(&FAST_OPEN_MAGIC) => {
-                Foreign::FAST_OPEN
+                OtherOptions::FAST_OPEN
             }
-            _ => Foreign::UNKNOWN,
+            _ => OtherOptions::UNKNOWN,
         };
     }
     foreign.len = len.next_multiple_of(4) as u8;
@@ -242,7 +218,7 @@ fn foreign(options: &[u8], is_syn: bool) -> Result<Foreign, Other> {
 }
 
 /// True for an option that [`read_tcp`] stores in the header.
-pub(crate) const fn is_told(kind: OptionKind, len: usize, is_syn: bool) -> bool {
+pub(crate) const fn is_in_header(kind: OptionKind, len: usize, is_syn: bool) -> bool {
     match kind {
         OptionKind::MSS => is_syn && len == 4,
         OptionKind::WINDOW_SCALE => is_syn && len == 3,

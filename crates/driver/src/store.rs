@@ -6,11 +6,11 @@
 //! is not copied after reading either: it keeps the buffer it was read into. The store may have a memory
 //! limit.
 
-use crate::parse::Shape;
+use crate::parse::TcpOffsets;
 use bentpipe_base::{Ecn, Packet, Size};
 use bentpipe_gateway::buffer_size;
 use bentpipe_os::port::MAX_SUPER;
-use bentpipe_wire::offload::{Super, VnetHeader};
+use bentpipe_wire::offload::{SuperPacket, VnetHeader};
 use std::collections::BTreeMap;
 
 /// Bytes of spare buffers kept for each size.
@@ -27,14 +27,14 @@ pub enum Content {
     #[default]
     Bytes,
     /// An IP packet: how it is cut, and its ECN field.
-    Ip(Super, Ecn),
+    Ip(SuperPacket, Ecn),
     /// A TCP packet: its header, and the offsets of its parts.
-    Tcp(Packet, Shape),
+    Tcp(Packet, TcpOffsets),
 }
 
 /// A unit in the store.
 #[derive(Clone, Copy, Debug)]
-pub struct Held<'a> {
+pub struct StoredUnit<'a> {
     /// Its bytes as received.
     pub bytes: &'a [u8],
     /// Its virtio header.
@@ -128,9 +128,9 @@ impl Store {
     }
 
     /// The unit in a slot.
-    pub fn get(&self, slot: u32) -> Option<Held<'_>> {
+    pub fn get(&self, slot: u32) -> Option<StoredUnit<'_>> {
         let slot = self.slots.get(slot as usize).filter(|slot| slot.holders > 0)?;
-        Some(Held { bytes: slot.bytes.get(..slot.len)?, vnet: &slot.vnet, content: &slot.content })
+        Some(StoredUnit { bytes: slot.bytes.get(..slot.len)?, vnet: &slot.vnet, content: &slot.content })
     }
 
     /// Adds a packet that refers to the unit in `slot`.

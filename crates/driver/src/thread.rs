@@ -1,11 +1,10 @@
 //! Starts and stops the data thread of a driver.
 
 use crate::core::Core;
-use crate::drive::{Attendant, Driver};
+use crate::drive::{Driver, TurnHook};
 use crate::journal::{Journal, JournalError};
 use crate::network::LiveNetwork;
 use crate::pacing::Pacing;
-use bentpipe_base::Instant;
 use bentpipe_os::realtime::{self, Priority};
 use bentpipe_os::wait::set_timer_slack;
 use bentpipe_os::{Clock, PacketPort};
@@ -33,7 +32,7 @@ pub enum Error {
 
 /// What to run.
 #[derive(Debug)]
-pub struct Setup {
+pub struct ThreadSetup {
     /// Name of the thread.
     pub name: &'static str,
     /// The ports, in the order of the network's open ends.
@@ -47,45 +46,42 @@ pub struct Setup {
 }
 
 /// Objects created on the data thread, which owns them.
-pub struct Made<T> {
+pub struct NetworkSetup<T> {
     /// The network.
     pub net: LiveNetwork,
     /// Record of the inputs.
     pub journal: Option<Journal>,
     /// Called before the first packet: to take over the flows of an earlier gateway.
-    pub begin: Option<Errand>,
+    pub begin: Option<DataThreadTask>,
     /// Attendants called on the thread.
-    pub attendants: Vec<Box<dyn Attendant>>,
+    pub attendants: Vec<Box<dyn TurnHook>>,
     /// Converts the final state to the run's result.
     pub finish: Box<dyn FnOnce(Core) -> Result<T, Error>>,
 }
 
 /// A function to run on the data thread.
-pub type Errand = Box<dyn FnOnce(&mut Core) + Send>;
+pub type DataThreadTask = Box<dyn FnOnce(&mut Core) + Send>;
 
 /// The data thread's side of [`Running`].
 struct Shared {
-    errands: Receiver<Errand>,
+    errands: Receiver<DataThreadTask>,
     stop: Arc<AtomicBool>,
 }
 
 /// Runs errands between turns, and ends the run when it is stopped.
-impl Attendant for Shared {
-    fn attend(&mut self, core: &mut Core) -> bool {
+impl TurnHook for Shared {
+    fn on_turn(&mut self, core: &mut Core) -> bool {
         while let Ok(errand) = self.errands.try_recv() {
             errand(core);
         }
         !self.stop.load(Ordering::Relaxed)
-    }
-    fn next(&self) -> Option<Instant> {
-        None
     }
 }
 
 /// A running driver. Dropping it stops it.
 pub struct Running<T> {
     thread: Option<JoinHandle<Result<T, Error>>>,
-    errands: Sender<Errand>,
+    errands: Sender<DataThreadTask>,
     stop: Arc<AtomicBool>,
     wake: Arc<OwnedFd>,
     /// Reaches end of file when the thread ends.
@@ -106,8 +102,8 @@ impl<T: Send + 'static> Running<T> {
     /// # Errors
     /// When the thread cannot be created, or an error of `make`.
     pub fn start(
-        setup: Setup,
-        make: impl FnOnce() -> Result<Made<T>, Error> + Send + 'static,
+        setup: ThreadSetup,
+        make: impl FnOnce() -> Result<NetworkSetup<T>, Error> + Send + 'static,
     ) -> Result<Self, Error> {
         let flags = EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK;
         let wake = Arc::new(eventfd(0, flags).map_err(io::Error::from)?);
@@ -134,7 +130,7 @@ impl<T: Send + 'static> Running<T> {
 
     /// Calls `act` on the data thread between two turns and returns its result; `None` if the thread has
     /// ended. It must be quick: packets wait.
-    pub fn ask<A: Send + 'static>(&self, act: impl FnOnce(&mut Core) -> A + Send + 'static) -> Option<A> {
+    pub fn call<A: Send + 'static>(&self, act: impl FnOnce(&mut Core) -> A + Send + 'static) -> Option<A> {
         let (answer, answered) = channel();
         let errand = move |core: &mut Core| {
             // the caller may be gone
@@ -189,8 +185,8 @@ impl<T> Drop for Running<T> {
 }
 
 fn run<T>(
-    setup: Setup,
-    make: impl FnOnce() -> Result<Made<T>, Error>,
+    setup: ThreadSetup,
+    make: impl FnOnce() -> Result<NetworkSetup<T>, Error>,
     shared: Shared,
     wake: Arc<OwnedFd>,
     tell: &SyncSender<(String, bool)>,
@@ -199,7 +195,7 @@ fn run<T>(
     let raised = setup.realtime.then(realtime::raise);
     let is_real_time = raised.as_ref().is_some_and(|r| matches!(r.priority, Priority::RealTime(_)));
     let priority = raised.map_or_else(|| "ordinary priority, as asked".to_owned(), |r| r.to_string());
-    let Made { net, journal, begin, attendants, finish } = make()?;
+    let NetworkSetup { net, journal, begin, attendants, finish } = make()?;
     let mut core = Core::new(net, setup.ports, setup.clock, setup.pacing);
     if journal.is_some() {
         core.net.keep_digest();
@@ -208,10 +204,8 @@ fn run<T>(
     if let Some(begin) = begin {
         begin(&mut core);
     }
-    let mut driver = Driver::new(core, wake).with(Box::new(shared));
-    for attendant in attendants {
-        driver = driver.with(attendant);
-    }
+    let driver = Driver::new(core, wake).with(Box::new(shared));
+    let mut driver = attendants.into_iter().fold(driver, Driver::with);
     if is_real_time {
         driver = driver.in_real_time();
     }

@@ -3,12 +3,14 @@
 #![allow(clippy::unwrap_used, reason = "a test")]
 
 use bentpipe_base::{Cx, Dscp, Duration, Ecn, Flags, Input, Instant, Node, Pkt, Seq, Size, Slot, TcpHeader};
-use bentpipe_driver::{Attendant, Core, Driver, LiveNetwork, Made, Pacing, Running, Setup, Unit, parse};
+use bentpipe_driver::{
+    Core, Driver, LiveNetwork, NetworkSetup, Pacing, Running, ThreadSetup, TurnHook, Unit, parse,
+};
 use bentpipe_gateway::{LAN, SATELLITE};
 use bentpipe_os::port::{PacketPort, PortDrops, Received};
 use bentpipe_os::{Clock, clock::monotonic, wait};
 use bentpipe_wire::offload::VnetHeader;
-use bentpipe_wire::{Ends, Segment, emit, pseudo_header};
+use bentpipe_wire::{AddressPair, Segment, emit, pseudo_header};
 use rustix::event::{EventfdFlags, eventfd};
 use std::collections::VecDeque;
 use std::io::{self, IoSlice};
@@ -60,8 +62,8 @@ impl PacketPort for Paper {
 /// Ends the run at this time.
 struct Until(Instant);
 
-impl Attendant for Until {
-    fn attend(&mut self, core: &mut Core) -> bool {
+impl TurnHook for Until {
+    fn on_turn(&mut self, core: &mut Core) -> bool {
         core.clock.now() < self.0
     }
     fn next(&self) -> Option<Instant> {
@@ -74,7 +76,7 @@ const SIZE: u16 = 1300;
 
 fn super_packet(flags: Flags) -> Unitary {
     let payload: Vec<u8> = (0..PAYLOAD).map(|i| (i * 13 / 7) as u8).collect();
-    let ends = Ends::V4 { src: [192, 0, 2, 1].into(), dst: [198, 51, 100, 2].into() };
+    let ends = AddressPair::V4 { src: [192, 0, 2, 1].into(), dst: [198, 51, 100, 2].into() };
     let tcp = TcpHeader { seq: Seq(77), flags, ..TcpHeader::default() };
     let (dscp, ecn) = (Dscp::default(), Ecn::NotEct);
     let segment = Segment { ends, sport: 1, dport: 2, hops: 9, dscp, ecn, tcp, payload: &payload };
@@ -218,7 +220,7 @@ fn others_may_ask_the_data_thread_and_hear_when_it_ends() {
     let (lan, satellite) = (Paper::new(), Paper::new());
     lan.input.lock().unwrap().push_back(super_packet(Flags::ACK));
     let sent = Arc::clone(&satellite.output);
-    let setup = Setup {
+    let setup = ThreadSetup {
         name: "test",
         ports: vec![Box::new(lan), Box::new(satellite)],
         clock: Clock::start(),
@@ -229,7 +231,7 @@ fn others_may_ask_the_data_thread_and_hear_when_it_ends() {
     let (seen, first) = (Seen(Arc::clone(&node)), Arc::clone(&node));
     let make = move || {
         let add = |network: &mut bentpipe_network::Network| network.add(Box::new(seen));
-        Ok(Made {
+        Ok(NetworkSetup {
             net: LiveNetwork::around(add, 1, Unit::Packet, Size(1 << 20)),
             journal: None,
             begin: Some(Box::new(move |_| first.lock().unwrap().window = 3)),
@@ -239,11 +241,11 @@ fn others_may_ask_the_data_thread_and_hear_when_it_ends() {
     };
     let path = Running::start(setup, make).unwrap();
     let clock = Clock::start();
-    while path.ask(|core| core.counters().unwrap().ports[1].sent).unwrap() == 0 {}
+    while path.call(|core| core.counters().unwrap().ports[1].sent).unwrap() == 0 {}
     let soon = Some(clock.now() + Duration::from_millis(5));
     let has_ended = || wait::wait(&[path.ended()], soon, &clock, Duration::ZERO).unwrap().has(0);
     assert!(!has_ended());
-    assert_eq!(path.ask(|core| core.net.network.world.addresses.len()), Some(2));
+    assert_eq!(path.call(|core| core.net.network.world.addresses.len()), Some(2));
     assert_eq!(path.stop().unwrap(), 1);
     let (vnet, bytes) = &sent.lock().unwrap()[0];
     assert_eq!(

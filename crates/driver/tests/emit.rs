@@ -2,10 +2,12 @@
 
 #![allow(clippy::unwrap_used, reason = "a test")]
 
-use bentpipe_base::{Dscp, Ecn, Flags, Foreign, Packet, ProbeOption, SackList, Seq, TcpHeader, Timestamps};
-use bentpipe_driver::{Content, HEADER_SPACE, Held, Other, Parsed, Unit, emit, parse};
-use bentpipe_wire::offload::{self, Super, VnetHeader, complete};
-use bentpipe_wire::{Ends, Ipv4, Layout, OptionKind, Segment, pseudo_header, read_tcp};
+use bentpipe_base::{
+    Dscp, Ecn, Flags, OtherOptions, Packet, ProbeOption, SackList, Seq, TcpHeader, Timestamps,
+};
+use bentpipe_driver::{Content, HEADER_SPACE, Parsed, StoredUnit, Unit, UnreadReason, emit, parse};
+use bentpipe_wire::offload::{self, SuperPacket, VnetHeader, complete};
+use bentpipe_wire::{AddressPair, Ipv4, Layout, OptionKind, Segment, pseudo_header, read_tcp};
 use proptest::prelude::*;
 
 /// The link-layer header, and how the kernel hands the packet over.
@@ -41,10 +43,12 @@ fn payload(len: usize) -> Vec<u8> {
     (0..len).map(|i| (i * 7 + i / 251) as u8).collect()
 }
 
-fn ends() -> impl Strategy<Value = Ends> {
+fn ends() -> impl Strategy<Value = AddressPair> {
     prop_oneof![
-        any::<([u8; 4], [u8; 4])>().prop_map(|(src, dst)| Ends::V4 { src: src.into(), dst: dst.into() }),
-        any::<([u8; 16], [u8; 16])>().prop_map(|(src, dst)| Ends::V6 { src: src.into(), dst: dst.into() }),
+        any::<([u8; 4], [u8; 4])>()
+            .prop_map(|(src, dst)| AddressPair::V4 { src: src.into(), dst: dst.into() }),
+        any::<([u8; 16], [u8; 16])>()
+            .prop_map(|(src, dst)| AddressPair::V6 { src: src.into(), dst: dst.into() }),
     ]
 }
 
@@ -102,7 +106,7 @@ fn insert(packet: &mut Vec<u8>, kind: OptionKind, value: &[u8]) -> Option<()> {
     let option = [&[OptionKind::NOP.0; 3][..more - len], &[kind.0, len as u8], value].concat();
     packet.splice(options.end..options.end, option);
     packet[network.transport + 12] += (more as u8 / 4) << 4;
-    let at = if matches!(network.ends, Ends::V4 { .. }) { 2 } else { 4 };
+    let at = if matches!(network.ends, AddressPair::V4 { .. }) { 2 } else { 4 };
     let long = u16::from_be_bytes([packet[at], packet[at + 1]]).checked_add(more as u16)?;
     packet[at..at + 2].copy_from_slice(&long.to_be_bytes());
     Some(())
@@ -110,7 +114,7 @@ fn insert(packet: &mut Vec<u8>, kind: OptionKind, value: &[u8]) -> Option<()> {
 
 /// A random packet; `None` if its options do not fit.
 fn build(
-    (ends, tcp): (Ends, TcpHeader),
+    (ends, tcp): (AddressPair, TcpHeader),
     len: usize,
     offload: Offload,
     before: Before,
@@ -133,7 +137,7 @@ fn build(
     if let Some((kind, value)) = &foreign {
         insert(&mut packet, *kind, value)?;
     }
-    if matches!(ends, Ends::V4 { .. }) {
+    if matches!(ends, AddressPair::V4 { .. }) {
         packet[4..6].copy_from_slice(&id.to_be_bytes());
         packet[10..12].fill(0);
         let sum = bentpipe_wire::Sum::of(&packet[..20]).finish();
@@ -149,7 +153,7 @@ fn build(
         Offload::Full | Offload::Verified => layout.sum(&packet).finish(),
     };
     packet[sum_at..sum_at + 2].copy_from_slice(&sum.to_be_bytes());
-    let v6 = matches!(ends, Ends::V6 { .. });
+    let v6 = matches!(ends, AddressPair::V6 { .. });
     let mut bytes = vec![2; 12];
     bytes.extend(match (before, v6) {
         (Before::Nothing, _) => vec![],
@@ -201,7 +205,7 @@ fn source() -> impl Strategy<Value = Option<Source>> {
 /// The packet as it leaves: its bytes in one piece, and the virtio header.
 fn sent(source: &Source, parsed: &Parsed, packet: &Packet) -> (Vec<u8>, VnetHeader, bool) {
     let content = Content::Tcp(parsed.packet.clone(), parsed.shape);
-    let held = Held { bytes: &source.bytes, vnet: &source.vnet, content: &content };
+    let held = StoredUnit { bytes: &source.bytes, vnet: &source.vnet, content: &content };
     let mut header = [0; HEADER_SPACE];
     let out = emit(&held, packet, &mut header);
     let whole = [&header[..out.header_len], &source.bytes[out.payload]].concat();
@@ -210,8 +214,8 @@ fn sent(source: &Source, parsed: &Parsed, packet: &Packet) -> (Vec<u8>, VnetHead
 
 /// Cuts a unit into wire packets with complete checksums, as the kernel does, and checks each.
 fn wire_packets(bytes: &[u8], vnet: &VnetHeader, link: usize) -> Vec<Vec<u8>> {
-    let (ip, vnet) = (&bytes[link..], vnet.without(link as u16));
-    let all = Super::parse(ip, &vnet).unwrap();
+    let (ip, vnet) = (&bytes[link..], vnet.without_prefix(link as u16));
+    let all = SuperPacket::parse(ip, &vnet).unwrap();
     assert_eq!(all.len(), ip.len(), "lengths fit");
     let mut headers = [0; offload::HEADER_SPACE];
     (0..all.pieces())
@@ -221,7 +225,7 @@ fn wire_packets(bytes: &[u8], vnet: &VnetHeader, link: usize) -> Vec<Vec<u8>> {
             complete(&mut packet, &piece.vnet);
             let layout = Layout::of(&packet).unwrap();
             assert_eq!(layout.sum(&packet).fold(), 0xffff, "the TCP checksum holds");
-            if matches!(layout.network.ends, Ends::V4 { .. }) {
+            if matches!(layout.network.ends, AddressPair::V4 { .. }) {
                 assert!(Ipv4::new(&packet[..]).unwrap().checksum_holds(), "the IP checksum holds");
             }
             packet
@@ -365,7 +369,7 @@ proptest! {
 }
 
 fn plain(tcp: TcpHeader, len: usize, offload: Offload, urgent: u16) -> Source {
-    let ends = Ends::V4 { src: [192, 0, 2, 1].into(), dst: [198, 51, 100, 2].into() };
+    let ends = AddressPair::V4 { src: [192, 0, 2, 1].into(), dst: [198, 51, 100, 2].into() };
     build((ends, tcp), len, offload, Before::Nothing, None, (urgent, 100)).unwrap()
 }
 
@@ -383,23 +387,23 @@ fn what_is_not_whole_and_sound_tcp_passes_unread() {
         let sum = bentpipe_wire::Sum::of(&s.bytes[..len]).finish();
         s.bytes[10..12].copy_from_slice(&sum.to_be_bytes());
     };
-    assert_eq!(why(|s| s.bytes[90] ^= 1), Other::Checksum);
-    assert_eq!(why(|s| s.bytes[8] ^= 1), Other::Checksum);
-    assert_eq!(why(|s| s.bytes[9] = 17), Other::Protocol);
-    assert_eq!(why(|s| s.bytes[6] = 0x20), Other::Fragment);
-    assert_eq!(why(|s| s.bytes[0] = 0x55), Other::NotIp);
-    assert_eq!(why(|s| s.bytes[32] = 0x40), Other::Malformed);
-    assert_eq!(why(|s| s.bytes.truncate(100)), Other::Malformed);
-    assert_eq!(why(|s| s.vnet.gso_type = VnetHeader::GSO_UDP_L4), Other::Note);
-    assert_eq!(why(|s| (s.vnet.flags, s.vnet.csum_start) = (1, 24)), Other::Note);
+    assert_eq!(why(|s| s.bytes[90] ^= 1), UnreadReason::Checksum);
+    assert_eq!(why(|s| s.bytes[8] ^= 1), UnreadReason::Checksum);
+    assert_eq!(why(|s| s.bytes[9] = 17), UnreadReason::Protocol);
+    assert_eq!(why(|s| s.bytes[6] = 0x20), UnreadReason::Fragment);
+    assert_eq!(why(|s| s.bytes[0] = 0x55), UnreadReason::NotIp);
+    assert_eq!(why(|s| s.bytes[32] = 0x40), UnreadReason::Malformed);
+    assert_eq!(why(|s| s.bytes.truncate(100)), UnreadReason::Malformed);
+    assert_eq!(why(|s| s.vnet.gso_type = VnetHeader::GSO_UDP_L4), UnreadReason::Offload);
+    assert_eq!(why(|s| (s.vnet.flags, s.vnet.csum_start) = (1, 24)), UnreadReason::Offload);
     // a super-packet whose checksum was not verified
-    assert_eq!(why(|s| (s.vnet.gso_type, s.vnet.gso_size) = (1, 50)), Other::Note);
+    assert_eq!(why(|s| (s.vnet.gso_type, s.vnet.gso_size) = (1, 50)), UnreadReason::Offload);
     // a source route: the checksum covers another destination
     let mut routed = good.clone();
     routed.bytes.splice(20..20, [131, 7, 4, 10, 0, 0, 1, 0]);
     (routed.bytes[0], routed.bytes[3]) = (0x47, routed.bytes[3] + 8);
     fixed(&mut routed);
-    assert_eq!(parse(&routed.bytes, &routed.vnet, routed.unit).map(|_| ()), Err(Other::Header));
+    assert_eq!(parse(&routed.bytes, &routed.vnet, routed.unit).map(|_| ()), Err(UnreadReason::Header));
     routed.bytes[20] = 148; // router alert is kept
     routed.bytes[21] = 4;
     routed.bytes[24] = 0;
@@ -410,20 +414,20 @@ fn what_is_not_whole_and_sound_tcp_passes_unread() {
 #[test]
 fn options_are_told_by_kind() {
     let told = |kind: u8, value: &[u8]| {
-        let ends = Ends::V4 { src: [192, 0, 2, 1].into(), dst: [198, 51, 100, 2].into() };
+        let ends = AddressPair::V4 { src: [192, 0, 2, 1].into(), dst: [198, 51, 100, 2].into() };
         let (foreign, tcp) = (Some((OptionKind(kind), value.to_vec())), TcpHeader::default());
         let source = build((ends, tcp), 10, Offload::Full, Before::Nothing, foreign, (0, 100)).unwrap();
         let foreign = parse(&source.bytes, &source.vnet, source.unit).unwrap().packet.foreign;
         (foreign.kinds, foreign.len)
     };
-    assert_eq!(told(19, &[0; 16]), (Foreign::SIGNED, 20));
-    assert_eq!(told(29, &[0; 14]), (Foreign::SIGNED, 16));
-    assert_eq!(told(30, &[0; 10]), (Foreign::MULTIPATH, 12));
-    assert_eq!(told(34, &[1; 8]), (Foreign::FAST_OPEN, 12));
-    assert_eq!(told(254, &[0xf9, 0x89, 1, 2]), (Foreign::FAST_OPEN, 8));
-    assert_eq!(told(253, &[1]), (Foreign::UNKNOWN, 4));
+    assert_eq!(told(19, &[0; 16]), (OtherOptions::SIGNED, 20));
+    assert_eq!(told(29, &[0; 14]), (OtherOptions::SIGNED, 16));
+    assert_eq!(told(30, &[0; 10]), (OtherOptions::MULTIPATH, 12));
+    assert_eq!(told(34, &[1; 8]), (OtherOptions::FAST_OPEN, 12));
+    assert_eq!(told(254, &[0xf9, 0x89, 1, 2]), (OtherOptions::FAST_OPEN, 8));
+    assert_eq!(told(253, &[1]), (OtherOptions::UNKNOWN, 4));
     // window scale outside a SYN has no meaning
-    assert_eq!(told(3, &[7]), (Foreign::UNKNOWN, 4));
+    assert_eq!(told(3, &[7]), (OtherOptions::UNKNOWN, 4));
     assert_eq!(told(8, &[0; 8]), (0, 0));
 }
 
@@ -462,7 +466,7 @@ fn a_node_that_makes_up_bytes_is_a_bug() {
 
 #[test]
 fn extension_headers_that_lead_nowhere_else_go_along() {
-    let ends = Ends::V6 { src: [7; 16].into(), dst: [9; 16].into() };
+    let ends = AddressPair::V6 { src: [7; 16].into(), dst: [9; 16].into() };
     let tcp = TcpHeader { flags: Flags::SYN, mss: Some(1440), ..TcpHeader::default() };
     let plain = build((ends, tcp), 100, Offload::Full, Before::Nothing, None, (0, 0)).unwrap();
     let with = |kind: u8, header: [u8; 8]| {
@@ -485,15 +489,12 @@ fn extension_headers_that_lead_nowhere_else_go_along() {
         let [packet] = &wire_packets(&bytes, &vnet, 0)[..] else { panic!("one packet") };
         assert_eq!(packet[40..48], source.bytes[40..48]);
         let again = parse(packet, &VnetHeader::default(), Unit::Packet).unwrap().packet;
-        assert_eq!(
-            (again.tcp.window_scale, again.ecn, again.hops, again.body.len),
-            (Some(7), Ecn::Ce, 3, 60)
-        );
+        let now = (again.tcp.window_scale, again.ecn, again.hops, again.body.len);
+        assert_eq!(now, (Some(7), Ecn::Ce, 3, 60));
     }
     // a routing header names another destination, a fragment header needs reassembly
-    assert_eq!(read(&with(43, [6, 0, 4, 1, 0, 0, 0, 0])).map(|_| ()), Err(Other::Header));
-    assert_eq!(read(&with(44, [6, 0, 0, 0, 0, 0, 0, 1])).map(|_| ()), Err(Other::Header));
-    assert_eq!(read(&with(44, [6, 0, 0, 1, 0, 0, 0, 1])).map(|_| ()), Err(Other::Fragment));
-    // encrypted, unknown
-    assert_eq!(read(&with(50, [6, 0, 0, 0, 0, 0, 0, 1])).map(|_| ()), Err(Other::Protocol));
+    assert_eq!(read(&with(43, [6, 0, 4, 1, 0, 0, 0, 0])).map(|_| ()), Err(UnreadReason::Header));
+    assert_eq!(read(&with(44, [6, 0, 0, 0, 0, 0, 0, 1])).map(|_| ()), Err(UnreadReason::Header));
+    assert_eq!(read(&with(44, [6, 0, 0, 1, 0, 0, 0, 1])).map(|_| ()), Err(UnreadReason::Fragment));
+    assert_eq!(read(&with(50, [6, 0, 0, 0, 0, 0, 0, 1])).map(|_| ()), Err(UnreadReason::Protocol));
 }

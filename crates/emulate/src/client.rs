@@ -12,17 +12,12 @@ pub enum FindError {
     /// No session is running.
     #[error("no session is running\nhelp: start one in another terminal: bentpipe emulate geo-10m")]
     None,
-    /// Several are running, and none was named.
+    /// None was named, and these are running.
     #[error("{} sessions are running: name one with --session\n{}", .0.len(), listed(.0))]
     Several(Vec<Entry>),
-    /// No session has this name.
-    #[error("there is no session `{wanted}`\n{}", listed(.running))]
-    Unknown {
-        /// The name.
-        wanted: String,
-        /// The running sessions.
-        running: Vec<Entry>,
-    },
+    /// No session has this name; these are running.
+    #[error("there is no session `{}`\n{}", .0, listed(.1))]
+    Unknown(String, Vec<Entry>),
     /// It cannot be reached.
     #[error(transparent)]
     Client(#[from] ClientError),
@@ -37,27 +32,20 @@ fn listed(entries: &[Entry]) -> String {
 }
 
 /// Selects one of the running sessions: the named one, else the one around this program, else the only one.
-///
-/// # Errors
-/// When there is none, or the choice is ambiguous.
-pub fn choose(running: Vec<Entry>, named: Option<&str>, inside: Option<&str>) -> Result<Entry, FindError> {
+fn choose(running: Vec<Entry>, named: Option<&str>, inside: Option<&str>) -> Result<Entry, FindError> {
     let inside = inside.filter(|id| running.iter().any(|e| e.id == *id));
     pick(running, named.or(inside)).map_err(|running| match named {
-        Some(wanted) => FindError::Unknown { wanted: wanted.to_owned(), running },
+        Some(wanted) => FindError::Unknown(wanted.to_owned(), running),
         None if running.is_empty() => FindError::None,
         None => FindError::Several(running),
     })
 }
 
-/// Selects the session as [`choose`] does, and connects to it.
-///
-/// # Errors
-/// As [`choose`], and when nobody listens at its socket.
+/// Connects to the named session, else to the one around this program, else to the only one.
 pub fn find(named: Option<&str>) -> Result<Client<Reply>, FindError> {
     // a query must not create the folder
     let registry = if folder().is_dir() { open().ok() } else { None };
-    let mut running: Vec<Entry> =
-        registry.as_ref().map_or_else(Vec::new, bentpipe_service::Registry::entries);
+    let mut running: Vec<Entry> = registry.map_or_else(Vec::new, |registry| registry.entries());
     running.retain(|entry| entry.process.is_alive());
     let entry = choose(running, named, env::var(SESSION_VARIABLE).ok().as_deref())?;
     Ok(Client::connect(&folder().join(format!("{}.sock", entry.id)))?)

@@ -69,7 +69,7 @@ impl Comparison {
     pub fn to_text(&self) -> String {
         let mut out = format!("{}\n", self.scenario);
         let live = self.emulated.live.as_ref();
-        if let Some(mark) = live.and_then(LiveReport::mark) {
+        if let Some(mark) = live.and_then(LiveReport::warning) {
             let _ = writeln!(out, "{mark}");
         }
         let _ = writeln!(out, "\n{:<44} {:>12} {:>12} {:>10}", "", "simulated", "emulated", "difference");
@@ -96,26 +96,18 @@ impl Comparison {
 
 /// Returns the name of a figure for people, its divisor, and its number of digits.
 fn in_words(figure: &str) -> (String, f64, usize) {
-    let (stem, scale, digits, unit) = if let Some(stem) = figure.strip_suffix("_bps") {
-        (stem, 1e6, 3, ", Mbit/s")
-    } else if let Some(stem) = figure.strip_suffix("_ms") {
-        (stem, 1.0, 1, ", ms")
-    } else if let Some(stem) = figure.strip_suffix("_s") {
-        (stem, 1.0, 3, ", s")
-    } else if figure == "jain" {
+    const UNITS: [(&str, f64, usize, &str); 3] =
+        [("_bps", 1e6, 3, ", Mbit/s"), ("_ms", 1.0, 1, ", ms"), ("_s", 1.0, 3, ", s")];
+    if figure == "jain" {
         return ("Jain's fairness index".into(), 1.0, 3);
-    } else if figure.ends_with("mean_packets") || figure.starts_with("mean_") {
-        (figure, 1.0, 1, "")
-    } else {
-        (figure, 1.0, 0, "")
-    };
-    let mut words = stem.replace('_', " ");
-    if let Some(first) = words.get_mut(..4)
-        && first == "rtt "
-    {
-        first.make_ascii_uppercase();
     }
-    (words + unit, scale, digits)
+    let in_unit = |(suffix, scale, digits, unit): (&str, _, _, _)| {
+        Some((figure.strip_suffix(suffix)?, scale, digits, unit))
+    };
+    let is_mean = figure.ends_with("mean_packets") || figure.starts_with("mean_");
+    let plain = (figure, 1.0, usize::from(is_mean), "");
+    let (stem, scale, digits, unit) = UNITS.into_iter().find_map(in_unit).unwrap_or(plain);
+    (stem.replace('_', " ").replace("rtt ", "RTT ") + unit, scale, digits)
 }
 
 fn rows(simulated: &Report, emulated: &Report) -> Vec<Row> {
@@ -149,14 +141,9 @@ fn push(rows: &mut Vec<Row>, of: &str, figure: &str, (simulated, emulated): (Opt
     if simulated.is_none_or(|v| v == 0.0) && emulated.is_none_or(|v| v == 0.0) {
         return;
     }
-    let difference = simulated.zip(emulated).filter(|(a, _)| *a != 0.0).map(|(a, b)| (b / a - 1.0) * 100.0);
-    rows.push(Row {
-        of: of.to_owned(),
-        figure: figure.to_owned(),
-        simulated,
-        emulated,
-        difference_percent: difference,
-    });
+    let both = simulated.zip(emulated).filter(|(a, _)| *a != 0.0);
+    let difference_percent = both.map(|(a, b)| (b / a - 1.0) * 100.0);
+    rows.push(Row { of: of.to_owned(), figure: figure.to_owned(), simulated, emulated, difference_percent });
 }
 
 /// Time from the flow's start to its end.
@@ -166,9 +153,7 @@ fn completion(flow: &FlowReport) -> Option<f64> {
 
 fn one_flow(rows: &mut Vec<Row>, a: &FlowReport, b: &FlowReport) {
     let of = format!("flow {}", a.name);
-    let mut add = |figure: &str, look: Look| {
-        push(rows, &of, figure, (look(a), look(b)));
-    };
+    let mut add = |figure: &str, look: Look| push(rows, &of, figure, (look(a), look(b)));
     add("goodput_bps", |f| Some(f.goodput_bps));
     add("completion_s", completion);
     add("rtt_min_ms", |f| f.tcp()?.rtt_ms.min);

@@ -8,12 +8,12 @@ use crate::session::{HOST_MAC, MTU, PORT_MAC};
 use bentpipe_os::netlink::{Netlink, VethPair};
 use bentpipe_os::packet::VethPort;
 use bentpipe_os::{capability, namespace, nft, realtime, sysctl};
-use bentpipe_service::{Finding, Standing};
+use bentpipe_service::{CheckStatus, Finding};
 use std::fs::{self, File};
 use std::os::fd::{AsFd as _, OwnedFd};
 
 /// Makes all checks. The process must have one thread, and must exit soon: it is left in other namespaces.
-pub fn examine() -> Vec<Finding> {
+pub fn run_checks() -> Vec<Finding> {
     let mut all = vec![leftovers_of_the_dead(), cores(), ipv6(), congestion_controls(), nft_program(), tun()];
     all.extend(namespaces());
     all.push(priority());
@@ -29,7 +29,7 @@ fn leftovers_of_the_dead() -> Finding {
             let text = error.to_string();
             let mut lines = text.split("\nhelp: ");
             let found = lines.next().unwrap_or_default().to_owned();
-            Finding { mends: lines.map(str::to_owned).collect(), ..Finding::bad(name, found) }
+            Finding { mends: lines.map(str::to_owned).collect(), ..Finding::failure(name, found) }
         }
         Ok(registry) => {
             let dead = leftovers::found(&registry);
@@ -38,7 +38,7 @@ fn leftovers_of_the_dead() -> Finding {
                 return Finding::good(name, "none");
             }
             let found = format!("of sessions that were killed: {}", names.join(", "));
-            Finding::lack(name, found).mend("bentpipe doctor --clean")
+            Finding::warning(name, found).with_help("bentpipe doctor --clean")
         }
     }
 }
@@ -49,7 +49,7 @@ fn cores() -> Finding {
     if count > 1 {
         return Finding::good("cores", found);
     }
-    Finding::lack("cores", "1: the link and the programs behind it take turns, so packets are late")
+    Finding::warning("cores", "1: the link and the programs behind it take turns, so packets are late")
 }
 
 fn ipv6() -> Finding {
@@ -57,7 +57,8 @@ fn ipv6() -> Finding {
         return Finding::good("IPv6", "there");
     }
     let found = "missing: links carry IPv4 only";
-    Finding::lack("IPv6", found).mend("remove ipv6.disable=1 from the kernel's command line, then restart")
+    Finding::warning("IPv6", found)
+        .with_help("remove ipv6.disable=1 from the kernel's command line, then restart")
 }
 
 fn congestion_controls() -> Finding {
@@ -70,7 +71,7 @@ fn congestion_controls() -> Finding {
             format!("for {missing}: sudo modprobe tcp_{missing}, if this kernel was built with it")
         })
         .collect();
-    let standing = if mends.is_empty() { Standing::Good } else { Standing::Lack };
+    let standing = if mends.is_empty() { CheckStatus::Good } else { CheckStatus::Lack };
     Finding { mends, ..Finding::new(name, standing, there) }
 }
 
@@ -78,7 +79,7 @@ fn nft_program() -> Finding {
     let name = "nft (for --uplink)";
     match nft::version() {
         Ok(Some(version)) => Finding::good(name, version),
-        _ => Finding::lack(name, "missing").mend(nft::MISSING),
+        _ => Finding::warning(name, "missing").with_help(nft::MISSING),
     }
 }
 
@@ -91,7 +92,7 @@ fn tun() -> Finding {
                 std::io::ErrorKind::NotFound => "sudo modprobe tun; in a container: --device /dev/net/tun",
                 _ => "not needed: bentpipe uses veth; for others: sudo chmod 0666 /dev/net/tun",
             };
-            Finding::lack(name, error.to_string()).mend(mend)
+            Finding::warning(name, error.to_string()).with_help(mend)
         }
     }
 }
@@ -104,7 +105,7 @@ fn namespaces() -> Vec<Finding> {
         all.push(Finding::good(users, "not needed: this process may make network namespaces"));
     } else if let Err(error) = namespace::new_user() {
         let found = error.to_string();
-        return vec![Finding { mends: mend::user_namespaces(), ..Finding::bad(users, found) }];
+        return vec![Finding { mends: mend::user_namespaces(), ..Finding::failure(users, found) }];
     } else {
         all.push(Finding::good(users, "an ordinary user may make them"));
     }
@@ -131,7 +132,7 @@ fn namespaces() -> Vec<Finding> {
         if found.contains("pair of interfaces") {
             mends = vec!["sudo modprobe veth".to_owned()];
         }
-        all.push(Finding { mends, ..Finding::bad(networks, found) });
+        all.push(Finding { mends, ..Finding::failure(networks, found) });
         return all;
     }
     all.push(Finding::good(networks, "they can be made, with interfaces in them"));
@@ -139,7 +140,7 @@ fn namespaces() -> Vec<Finding> {
     drop(held);
     all.push(match port {
         Ok(_) => Finding::good(ports, "packet sockets with virtio headers work"),
-        Err(error) => Finding::bad(ports, error.to_string()).mend("sudo modprobe af_packet"),
+        Err(error) => Finding::failure(ports, error.to_string()).with_help("sudo modprobe af_packet"),
     });
     all
 }
@@ -152,5 +153,5 @@ fn priority() -> Finding {
         return Finding::good(name, found);
     }
     let mend = "start bentpipe as root, or: echo \"$USER - rtprio 50\" | sudo tee /etc/security/limits.d/bentpipe.conf, then log in again";
-    Finding::lack(name, found).mend(mend)
+    Finding::warning(name, found).with_help(mend)
 }

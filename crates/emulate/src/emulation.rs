@@ -1,15 +1,17 @@
 //! Runs a command behind a link, from beginning to end.
 
 use crate::error::Error;
-use crate::panel::Panel;
+use crate::flows::FlowResults;
+use crate::panel::ControlSocket;
 use crate::plan::{Hosts, Plan};
-use crate::report::{Beside, Flows, Recording, Seat, Watch};
-use crate::session::{HOST_MAC, HostEnd, News, Session, Stand, check_program, listen};
-use bentpipe_live::{Door, Running, Setup, Timing};
+use crate::report::{Host, Recording, Watch};
+use crate::session::{HOST_MAC, ProgramEvent, ProgramMode, Session, SessionHost, check_program, listen};
+use bentpipe_base::Duration;
+use bentpipe_live::{HostPort, Running, Setup, Timing};
 use bentpipe_os::Clock;
 use bentpipe_os::packet::VethPort;
+use bentpipe_os::wait::wait;
 use bentpipe_service::Signals;
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::Signal;
 use std::os::fd::AsFd as _;
 use std::path::PathBuf;
@@ -33,16 +35,14 @@ struct Emulation<'a> {
     session: Session,
     link: Running,
     signals: Signals,
-    panel: Panel,
+    panel: ControlSocket,
     clock: Clock,
     recording: Option<Recording>,
     watch: Option<Watch>,
 }
 
 /// Runs the command. The process must have only one thread. `log` gets messages for the user meanwhile.
-///
-/// # Errors
-/// What is missing and how to fix it; a program that does not start; a failed link. Nothing is left behind.
+/// Whatever fails, nothing is left behind.
 pub fn run(plan: &Plan, log: &mut dyn FnMut(&str)) -> Result<Ended, Error> {
     let mut emulation = Emulation::start(plan)?;
     // even if a program fails to start, links and namespaces must be removed
@@ -58,8 +58,8 @@ pub fn run(plan: &Plan, log: &mut dyn FnMut(&str)) -> Result<Ended, Error> {
     let files = match recording {
         None => Vec::new(),
         Some(recording) => {
-            let flows = watch.map_or_else(Flows::default, |w| w.stop(&plan.scenario, Some(gate)));
-            recording.finish(&outcome, Beside { flows, ..Beside::default() })?.1
+            let flows = watch.map_or_else(FlowResults::default, |w| w.stop(&plan.scenario, Some(gate)));
+            recording.finish(&outcome, flows)?.1
         }
     };
     Ok(Ended { status, timing, files })
@@ -73,24 +73,12 @@ impl<'a> Emulation<'a> {
         let hosts = Hosts::of(&plan.scenario);
         // before the session, so that no signal ends this process while there are changes to undo
         let signals = listen()?;
-        let session = Session::open(&hosts.layout(plan))?;
+        let session = Session::open(plan, &hosts, plan.uplink)?;
         session.wait_until_up()?;
-        let panel = Panel::open(&session.socket_path(), &session.id, &plan.title)?;
+        let panel = ControlSocket::open(&session.socket_path(), &session.id, &plan.title)?;
         let clock = Clock::start();
-        let mut recording =
-            plan.out.as_ref().map(|dir| Recording::begin(dir, &plan.scenario, clock)).transpose()?;
-        let doors = doors(&session, &hosts)?;
-        let setup = Setup {
-            scenario: plan.scenario.clone(),
-            speed: plan.speed,
-            doors,
-            gate: Some(hosts.nodes[hosts.far]),
-            clock,
-            journal: plan.journal.clone(),
-            record: plan.out.is_some(),
-            realtime: plan.realtime,
-        };
-        let link = Running::start(setup, recording.as_mut().and_then(Recording::take_install))?;
+        let gate = Some(hosts.nodes[hosts.far]);
+        let (link, recording) = start_link(plan, &hosts, &session, clock, gate, plan.out.is_some())?;
         let mut this = Self { plan, hosts, session, link, signals, panel, clock, recording, watch: None };
         if plan.out.is_some() {
             this.watch = Some(this.watch().map_err(|e| Error::system("following connections", e))?);
@@ -100,17 +88,11 @@ impl<'a> Emulation<'a> {
 
     /// Starts following the connections in all hosts.
     fn watch(&self) -> std::io::Result<Watch> {
-        let hosts = self.session.hosts.iter().zip(&self.hosts.nodes);
-        let seats: Vec<Seat<'_>> = hosts
-            .map(|(host, node)| Seat {
-                name: host.name.clone(),
-                node: *node,
-                network: host.network.as_fd(),
-                addresses: host.addresses.clone(),
-                own: host.own,
-            })
-            .collect();
-        Watch::start(&seats, self.clock)
+        let watched = self.session.hosts.iter().zip(&self.hosts.nodes).map(|(host, node)| {
+            let (name, addresses) = (host.name.clone(), host.addresses.clone());
+            (Host { name, node: *node, addresses, own: host.own }, host.network.as_fd())
+        });
+        Watch::start(watched, self.clock)
     }
 
     /// Runs the commands and waits for the one at the near end; returns its exit status.
@@ -120,18 +102,18 @@ impl<'a> Emulation<'a> {
         }
         if let Some(line) = &self.plan.far {
             let shell = ["/bin/sh".into(), "-c".into(), line.clone()];
-            self.session.start(self.session.far, &shell, Stand::Background)?;
+            self.session.start(self.session.far, &shell, ProgramMode::Background)?;
         }
-        let near = self.session.start(self.session.near, &self.plan.command, Stand::Foreground)?;
+        let near = self.session.start(self.session.near, &self.plan.command, ProgramMode::Foreground)?;
         loop {
             self.sleep();
             for signal in self.signals.take() {
                 self.session.pass_on(signal);
             }
-            for news in self.session.news() {
+            for news in self.session.program_events() {
                 match news {
-                    News::Ended(pid, ended) if pid == near => return Ok(ended.exit_status()),
-                    News::Stopped(pid) if pid == near => stop_with(near),
+                    ProgramEvent::Ended(pid, status) if pid == near => return Ok(status),
+                    ProgramEvent::Stopped(pid) if pid == near => stop_with(near),
                     _ => {}
                 }
             }
@@ -145,13 +127,10 @@ impl<'a> Emulation<'a> {
 
     /// Sleeps until a signal or a client arrives, for a limited time so that a failed link is noticed.
     fn sleep(&self) {
-        let long = if self.panel.is_behind() { 10_000_000 } else { 500_000_000 };
-        let fds = self.panel.fds();
-        let all = [self.signals.fd()].into_iter().chain(fds);
-        let all: Vec<_> = all.collect();
-        let mut polled: Vec<PollFd<'_>> = all.iter().map(|fd| PollFd::new(fd, PollFlags::IN)).collect();
+        let long = Duration::from_millis(if self.panel.server.is_behind() { 10 } else { 500 });
+        let all: Vec<_> = [self.signals.fd()].into_iter().chain(self.panel.server.fds()).collect();
         // an interrupted wait just ends early
-        let _ = poll(&mut polled, Some(&Timespec { tv_sec: 0, tv_nsec: long }));
+        let _ = wait(&all, Some(self.clock.now() + long), &self.clock, Duration::ZERO);
     }
 
     /// Answers `bentpipe link` and `bentpipe top`; the first query starts following the connections.
@@ -172,13 +151,33 @@ impl<'a> Emulation<'a> {
     }
 }
 
-/// Opens the relay's ports to the hosts. Called in the relay's network namespace.
-pub(crate) fn doors(session: &Session, hosts: &Hosts) -> Result<Vec<Door>, Error> {
-    let door = |(host, node): (&HostEnd, &usize)| {
+/// Starts the link between the hosts of a session, in the relay's network namespace, and what the plan wants
+/// in its folder. `gate` and `record` are those of [`Setup`].
+pub(crate) fn start_link(
+    plan: &Plan,
+    hosts: &Hosts,
+    session: &Session,
+    clock: Clock,
+    gate: Option<usize>,
+    record: bool,
+) -> Result<(Running, Option<Recording>), Error> {
+    let begun = plan.out.as_ref().map(|dir| Recording::begin(dir, &plan.scenario, clock)).transpose()?;
+    let (recording, install) = begun.unzip();
+    let door = |(host, node): (&SessionHost, &usize)| {
         let port = Box::new(VethPort::open(&host.port, HOST_MAC)?);
-        Ok(Door { host: *node, port, addresses: host.addresses.clone() })
+        Ok(HostPort { host: *node, port, addresses: host.addresses.clone() })
     };
-    session.hosts.iter().zip(&hosts.nodes).map(door).collect()
+    let setup = Setup {
+        scenario: plan.scenario.clone(),
+        speed: plan.speed,
+        ports: session.hosts.iter().zip(&hosts.nodes).map(door).collect::<Result<_, Error>>()?,
+        default_route_host: gate,
+        clock,
+        journal: plan.journal.clone(),
+        record,
+        realtime: plan.realtime,
+    };
+    Ok((Running::start(setup, install.flatten())?, recording))
 }
 
 /// The command was stopped (Ctrl-Z): stops this process too, for the user's shell, and continues both later.

@@ -1,71 +1,35 @@
-//! Errors that keep a session from starting or continuing, with advice.
+//! Errors that keep a session or a scenario's flows from starting or continuing, with advice.
 
-use crate::flows;
 use bentpipe_os::namespace::UserError;
 use bentpipe_os::netlink;
+use bentpipe_service::SystemError;
 use std::io;
 use std::path::PathBuf;
 
 /// An error of a session.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// An ordinary user cannot create a user namespace.
-    #[error("{source}\n{mend}")]
-    UserNamespace {
-        /// The kernel's error.
-        source: UserError,
-        /// Advice, one line each.
-        mend: String,
-    },
-    /// Namespaces are refused although the process seemed privileged enough.
-    #[error("the kernel refuses a new {what}: {source}\n{mend}")]
-    Namespace {
-        /// Kind of namespace.
-        what: &'static str,
-        /// The kernel's error.
-        source: io::Error,
-        /// Advice, one line each.
-        mend: String,
-    },
+    /// An ordinary user cannot create a user namespace: the kernel's error, and lines of advice.
+    #[error("{0}\n{1}")]
+    UserNamespace(#[source] UserError, String),
+    /// Network namespaces are refused although the process seemed privileged enough; with lines of advice.
+    #[error("the kernel refuses a new network namespace: {0}\n{1}")]
+    NetworkNamespace(#[source] io::Error, String),
     /// Interfaces, addresses or routes.
     #[error(transparent)]
     Netlink(#[from] netlink::Error),
-    /// A kernel setting.
-    #[error("the kernel setting {name} cannot be set to {value}: {source}")]
-    Setting {
-        /// Its path below /proc/sys.
-        name: String,
-        /// The value.
-        value: String,
-        /// The kernel's error.
-        source: io::Error,
-    },
     /// The relay's ports.
     #[error(transparent)]
     Port(#[from] bentpipe_os::PortError),
-    /// The registry.
-    #[error(transparent)]
-    File(#[from] bentpipe_service::FileError),
-    /// The control socket.
-    #[error(transparent)]
-    Server(#[from] bentpipe_service::ServerError),
     /// The folder of results.
     #[error(transparent)]
     Results(#[from] bentpipe_results::Error),
-    /// The scenario's own flows.
-    #[error(transparent)]
-    Flows(#[from] flows::Error),
     /// The link itself.
     #[error(transparent)]
     Live(#[from] bentpipe_live::Error),
-    /// Another error of the system.
-    #[error("{what}: {source}")]
-    System {
-        /// What was tried.
-        what: String,
-        /// The system's error.
-        source: io::Error,
-    },
+    /// The registry, the control socket, a kernel setting, or another error of the system.
+    #[error(transparent)]
+    System(#[from] SystemError),
     /// Only root may change the machine's network.
     #[error(
         "--uplink changes this machine's network and needs root\nhelp: sudo bentpipe emulate ... --uplink"
@@ -79,56 +43,69 @@ pub enum Error {
         "there is no program `{0}`\nhelp: after -- comes a command as in a shell: its name, then its arguments"
     )]
     NoProgram(String),
-    /// A program that could not be started.
-    #[error("`{program}` cannot be started: {reason}")]
-    Start {
-        /// The program.
-        program: String,
-        /// Why.
-        reason: String,
-    },
+    /// A program that could not be started, and why.
+    #[error("`{0}` cannot be started: {1}")]
+    Start(String, String),
     /// A session of this name is running.
     #[error("a session called `{0}` is running\nhelp: choose another --name, or end that one")]
     Taken(String),
     /// A name that cannot be a file name.
     #[error("`{0}` cannot be the name of a session: use letters, digits, `-`, `_` and `.`, at most 40")]
     BadName(String),
-    /// The runtime folder is not safe.
-    #[error(
-        "{folder}: {reason}\nhelp: remove it, or set XDG_RUNTIME_DIR to a folder that only you can write to"
-    )]
-    Folder {
-        /// The folder.
-        folder: PathBuf,
-        /// What is wrong with it.
-        reason: String,
-    },
+    /// The runtime folder is not safe, and why.
+    #[error("{0}: {1}\nhelp: remove it, or set XDG_RUNTIME_DIR to a folder that only you can write to")]
+    Folder(PathBuf, String),
     /// Too many nested links.
     #[error("{0} links within each other are too many")]
     TooDeep(u8),
     /// More hosts than addresses.
     #[error("{0} hosts are too many for one session; the limit is {1}")]
     TooManyHosts(usize, usize),
+    /// The kernel lacks a congestion control: the flow, what it asks for, and what there is.
+    #[error(
+        "flow `{0}` asks for {1}, which this kernel does not have (it has {2})\n\
+         help: load it as root with `modprobe tcp_{1}`, or choose another: --set tcp=cubic where the scenario has that parameter"
+    )]
+    Congestion(String, String, String),
+    /// Two flows need different settings of one network namespace: the setting, the host, and the flows.
+    #[error(
+        "flows `{2}` and `{3}` differ in {0}, and host `{1}` has one setting for both\n\
+         help: give one of them hosts of its own, or run the scenario with `bentpipe sim`"
+    )]
+    Shared(&'static str, String, String, String),
+    /// A flow with a segment size outside the kernel's limits.
+    #[error(
+        "flow `{0}` has segments of {1} B; the kernel takes {2} B to {3} B here\n\
+         help: change `segment`, or run the scenario with `bentpipe sim`"
+    )]
+    Segment(String, u16, u16, u16),
+    /// A flow with datagrams too short for a timestamp, or too long.
+    #[error(
+        "flow `{0}` sends datagrams of {1} B; a real one carries its number and time and has {2} B to {3} B\n\
+         help: change `size`, or run the scenario with `bentpipe sim`"
+    )]
+    Datagram(String, u64, u64, u64),
+    /// More sockets are needed than the process may open.
+    #[error(
+        "{0} sockets are needed, this process may have {1} open files\n\
+         help: raise the limit with `ulimit -n {0}`, or run fewer flows"
+    )]
+    Descriptors(u64, u64),
 }
 
 impl Error {
     /// Another error of the system.
     pub(crate) fn system(what: impl Into<String>, source: impl Into<io::Error>) -> Self {
-        Self::System { what: what.into(), source: source.into() }
+        Self::System(SystemError::new(what, source))
+    }
+
+    /// A kernel setting, by its path below /proc/sys, that cannot be changed.
+    pub(crate) fn setting(name: &str, value: &str, source: io::Error) -> Self {
+        Self::system(format!("the kernel setting {name} cannot be set to {value}"), source)
     }
 
     /// True if the user's input, permissions or machine caused it, not this program: exit status 2.
     pub fn is_refusal(&self) -> bool {
-        match self {
-            Self::Flows(error) => error.is_refusal(),
-            Self::Netlink(_)
-            | Self::Setting { .. }
-            | Self::System { .. }
-            | Self::File(_)
-            | Self::Live(_)
-            | Self::Server(_)
-            | Self::Results(_) => false,
-            _ => true,
-        }
+        !matches!(self, Self::Netlink(_) | Self::System(_) | Self::Live(_) | Self::Results(_))
     }
 }

@@ -32,9 +32,9 @@ pub fn found(registry: &Registry) -> Vec<Entry> {
 
 /// Cleans up after a session that died since the last boot; false if something is not accessible from here.
 fn clean_running(registry: &Registry, entry: &Entry, report: &mut dyn FnMut(String)) -> bool {
-    end_inner(registry, &entry.id);
+    end_nested_sessions(registry, &entry.id);
     let recorded: Vec<u64> = entry.hosts.iter().filter(|h| h.own).map(|h| h.network).collect();
-    let networks = proven(&recorded, &entry.id);
+    let networks = networks_of_session(&recorded, &entry.id);
     let count = end_processes(&networks, &mut || ());
     if count > 0 {
         report(format!("session {}: {count} processes ended", entry.id));
@@ -56,7 +56,7 @@ fn clean_running(registry: &Registry, entry: &Entry, report: &mut dyn FnMut(Stri
 
 /// Returns the recorded networks that still belong to the session. The kernel reuses the inode of a deleted
 /// network, so at least one process in it must carry the session's name.
-fn proven(recorded: &[u64], id: &str) -> Vec<u64> {
+fn networks_of_session(recorded: &[u64], id: &str) -> Vec<u64> {
     let mut proven: Vec<u64> = process::all()
         .into_iter()
         .filter_map(|pid| Some((pid, process::network_inode(pid).filter(|inode| recorded.contains(inode))?)))
@@ -69,7 +69,7 @@ fn proven(recorded: &[u64], id: &str) -> Vec<u64> {
 }
 
 /// Stops the sessions within this one, and waits for them.
-pub(crate) fn end_inner(registry: &Registry, id: &str) {
+pub(crate) fn end_nested_sessions(registry: &Registry, id: &str) {
     let is_inner = |e: &Entry| e.parent.as_deref() == Some(id) && e.process.is_alive();
     let inner = || registry.entries().into_iter().filter(is_inner);
     let asked: Vec<Entry> = inner().collect();
@@ -80,7 +80,7 @@ pub(crate) fn end_inner(registry: &Registry, id: &str) {
         return;
     }
     for entry in inner() {
-        end_inner(registry, &entry.id);
+        end_nested_sessions(registry, &entry.id);
         process::signal(entry.process.pid, Signal::KILL);
     }
 }

@@ -4,14 +4,13 @@ use bentpipe_os::sysctl;
 use std::fs;
 
 /// Help lines of an error message.
-pub(crate) fn lines(mends: &[String]) -> String {
+pub(crate) fn help_lines(mends: &[String]) -> String {
     mends.iter().map(|line| format!("help: {line}")).collect::<Vec<_>>().join("\n")
 }
 
 /// Why an ordinary user cannot create namespaces here, and how to fix it; never empty.
 pub(crate) fn user_namespaces() -> Vec<String> {
     let mut mends = Vec::new();
-    let is = |name: &str, value: &str| sysctl::read(name).is_ok_and(|v| v == value);
     if !fs::exists("/proc/self/ns/user").unwrap_or(false) {
         mends.push(
             "this kernel was built without user namespaces: start bentpipe as root (sudo bentpipe ...)"
@@ -24,7 +23,7 @@ pub(crate) fn user_namespaces() -> Vec<String> {
         ("kernel/unprivileged_userns_clone", "0", "1"),
         ("kernel/apparmor_restrict_unprivileged_userns", "1", "0"),
     ] {
-        if is(name, bad) {
+        if sysctl::read(name).is_ok_and(|value| value == bad) {
             mends.push(format!("sudo sysctl -w {}={good}", name.replace('/', ".")));
         }
     }
@@ -38,7 +37,7 @@ pub(crate) fn user_namespaces() -> Vec<String> {
 }
 
 /// True if this looks like a container, or system calls are filtered as in one.
-pub(crate) fn is_container() -> bool {
+fn is_container() -> bool {
     let there = |path: &str| fs::exists(path).unwrap_or(false);
     let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
     there("/.dockerenv") || there("/run/.containerenv") || status.lines().any(|l| l == "Seccomp:\t2")

@@ -2,12 +2,10 @@
 
 use bentpipe_base::{Duration, Rate, Size};
 use bentpipe_link::{Capacity, Change};
-use bentpipe_scenario::{Diagnostic, DirectionSpec, Scenario, Source, load};
+use bentpipe_scenario::{Diagnostic, DirectionSpec, Place, Scenario, Source, load};
 
-/// The scenario of a named link profile. Forward is from `far` to `near`, where the user is.
-///
-/// # Errors
-/// When there is no profile of this name; the error lists those that exist.
+/// The scenario of a named link profile. Forward is from `far` to `near`, where the user is. An error lists
+/// the profiles that exist.
 pub fn named(name: &str, seed: Option<u64>) -> Result<Scenario, Box<Diagnostic>> {
     // quote the name, so that it cannot contain TOML syntax
     let quoted = serde_json::Value::from(name).to_string();
@@ -15,12 +13,7 @@ pub fn named(name: &str, seed: Option<u64>) -> Result<Scenario, Box<Diagnostic>>
         r#"schema = 1
 title = {quoted}
 duration = "31536000 s"
-
-[[hosts]]
-name = "far"
-
-[[hosts]]
-name = "near"
+hosts = [{{ name = "far" }}, {{ name = "near" }}]
 
 [[links]]
 name = "link"
@@ -34,14 +27,12 @@ from = "far"
 to = "near"
 "#
     );
-    load(&Source::new("named link", &text), &[], seed).map_err(|fault| on_command_line(fault, name))
-}
-
-/// Moves an error to the command line: the user has not seen the generated file, only the name.
-fn on_command_line(mut fault: Box<Diagnostic>, name: &str) -> Box<Diagnostic> {
-    let line = format!("emulate {name}");
-    fault.place = bentpipe_scenario::Place::find("command line", &line, line.len() - name.len(), line.len());
-    fault
+    load(&Source::new("named link", &text), &[], seed).map_err(|mut fault| {
+        // the user has not seen the generated file, only the name
+        let line = format!("emulate {name}");
+        fault.place = Place::find("command line", &line, line.len() - name.len(), line.len());
+        fault
+    })
 }
 
 /// Changes both directions of a named link before it starts, as `bentpipe link set` does. If rate or delay
@@ -57,12 +48,8 @@ pub fn change(scenario: &mut Scenario, change: &Change) {
 }
 
 fn one(direction: &mut DirectionSpec, change: &Change, round_trip: Duration) {
-    if let Some(rate) = change.rate {
-        direction.rate = rate;
-    }
-    if let Some(delay) = change.delay {
-        direction.delay = delay;
-    }
+    direction.rate = change.rate.unwrap_or(direction.rate);
+    direction.delay = change.delay.unwrap_or(direction.delay);
     direction.loss = change.loss.unwrap_or(direction.loss);
     direction.ber = change.ber.unwrap_or(direction.ber);
     direction.buffer = match change.buffer {

@@ -2,8 +2,7 @@
 
 use bentpipe_live::Running;
 use bentpipe_live::control::{Command, FlowState, Reply, Request};
-use bentpipe_service::{Server, ServerError};
-use std::os::fd::BorrowedFd;
+use bentpipe_service::{Refusal, Server, SystemError};
 use std::path::Path;
 use std::sync::mpsc::sync_channel;
 use std::time::Duration;
@@ -13,30 +12,17 @@ const PATIENCE: Duration = Duration::from_secs(2);
 
 /// The control socket of a session.
 #[derive(Debug)]
-pub struct Panel {
-    server: Server,
+pub struct ControlSocket {
+    pub(crate) server: Server,
     session: String,
     title: String,
 }
 
-impl Panel {
+impl ControlSocket {
     /// Opens the socket at `path`. Every reply contains the session's name and title.
-    ///
-    /// # Errors
-    /// As [`Server::bind`].
-    pub fn open(path: &Path, session: &str, title: &str) -> Result<Self, ServerError> {
+    pub fn open(path: &Path, session: &str, title: &str) -> Result<Self, SystemError> {
         let server = Server::bind(path)?;
         Ok(Self { server, session: session.to_owned(), title: title.to_owned() })
-    }
-
-    /// File descriptors to poll: call [`Panel::serve`] when one of them is readable.
-    pub fn fds(&self) -> Vec<BorrowedFd<'_>> {
-        self.server.fds()
-    }
-
-    /// As [`Server::is_behind`].
-    pub fn is_behind(&self) -> bool {
-        self.server.is_behind()
     }
 
     /// Answers requests; `flows` gives the state of TCP connections. Returns a log line for each change.
@@ -44,7 +30,7 @@ impl Panel {
         let mut log = Vec::new();
         let Self { server, session, title } = self;
         server.serve(&mut |request| {
-            let mut reply = ask(link, request);
+            let mut reply = ask(link, request)?;
             match &mut reply {
                 Reply::State(state) => {
                     state.session.clone_from(session);
@@ -52,17 +38,16 @@ impl Panel {
                     state.flows = flows();
                 }
                 Reply::Done(done) => log.extend(done.lines()),
-                Reply::Refused(_) => {}
             }
-            reply
+            Ok(reply)
         });
         log
     }
 }
 
 /// Sends a request to the data thread, and waits for its reply.
-pub fn ask(link: &Running, request: Request) -> Reply {
+fn ask(link: &Running, request: Request) -> Result<Reply, Refusal> {
     let (reply, answer) = sync_channel(1);
     link.command(Command { request, reply });
-    answer.recv_timeout(PATIENCE).unwrap_or_else(|_| Reply::refused("the link has ended or does not answer"))
+    answer.recv_timeout(PATIENCE).unwrap_or_else(|_| Err("the link has ended or does not answer".into()))
 }

@@ -1,6 +1,5 @@
 //! What to emulate, and on which hosts.
 
-use crate::session::{HostLayout, Layout};
 use bentpipe_scenario::{NodeKind, Scenario};
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -67,21 +66,5 @@ impl Hosts {
         let place = |node: usize| nodes.iter().position(|n| *n == node).unwrap_or(0);
         let (near, far) = scenario.flows.first().map_or((0, 1), |f| (place(f.to), place(f.from)));
         Self { nodes, near, far }
-    }
-
-    /// The layout of a session with these hosts.
-    pub(crate) fn layout(&self, plan: &Plan) -> Layout {
-        let host = |node: &usize| HostLayout {
-            name: plan.scenario.nodes[*node].name.clone(),
-            ..HostLayout::default()
-        };
-        Layout {
-            name: plan.name.clone(),
-            title: plan.title.clone(),
-            hosts: self.nodes.iter().map(host).collect(),
-            near: self.near,
-            far: self.far,
-            uplink: plan.uplink,
-        }
     }
 }

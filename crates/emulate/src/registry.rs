@@ -3,7 +3,7 @@
 //! The folder is `$XDG_RUNTIME_DIR/bentpipe` or `/tmp/bentpipe-<uid>`.
 
 use crate::error::Error;
-use bentpipe_service::{FileError, Lock, Process, Registry, Undo};
+use bentpipe_service::{Lock, Process, Registry, SystemError, Undo};
 use rustix::process::geteuid;
 use serde::{Deserialize, Serialize};
 use std::fs;
@@ -80,13 +80,11 @@ pub fn folder() -> PathBuf {
     }
 }
 
-/// Opens the registry; creates its folder if needed.
-///
-/// # Errors
-/// When the folder belongs to another user, others can write to it, or it cannot be created.
+/// Opens the registry; creates its folder if needed. Fails if it belongs to another user, or others can write
+/// to it.
 pub fn open() -> Result<Registry, Error> {
     let registry = Registry::at(folder());
-    let fault = |reason: String| Error::Folder { folder: registry.folder().to_owned(), reason };
+    let fault = |reason: String| Error::Folder(registry.folder().to_owned(), reason);
     registry.make(0o700).map_err(|e| fault(e.source.to_string()))?;
     // do not follow a symbolic link: anyone can create one in /tmp
     let found = fs::symlink_metadata(registry.folder()).map_err(|e| fault(e.to_string()))?;
@@ -100,11 +98,8 @@ pub fn open() -> Result<Registry, Error> {
 }
 
 /// Locks the registry until the result is dropped.
-///
-/// # Errors
-/// When the folder is gone.
-pub fn lock(registry: &Registry) -> Result<Lock, FileError> {
-    Lock::wait(&registry.folder().join("lock"))
+pub fn lock(registry: &Registry) -> Result<Lock, SystemError> {
+    Lock::acquire(&registry.folder().join("lock"))
 }
 
 /// Removes files of sessions that were killed before they wrote their entry. Call it with the lock held.

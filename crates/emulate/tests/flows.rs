@@ -3,8 +3,7 @@
 
 #![allow(clippy::unwrap_used, clippy::print_stdout, reason = "helpers of tests may fail and say why")]
 
-use bentpipe_base::{Duration, Instant};
-use bentpipe_emulate::flows::{Flows, HostPlace, Kernel, Needs, Outcome, needs};
+use bentpipe_emulate::flows::{FlowResults, Flows, HostNamespace, KernelRequirements, kernel_requirements};
 use bentpipe_emulate::session::wait_until_up;
 use bentpipe_os::netlink::{Metrics, Netlink, Route, VethPair};
 use bentpipe_os::{Clock, namespace};
@@ -67,16 +66,17 @@ fn flow(more: &str) -> String {
     format!("[[flows]]\nname = \"f\"\nfrom = \"a\"\nto = \"b\"\n{more}\n")
 }
 
-fn run(pair: &Pair, scenario: &Scenario) -> (Needs, Outcome) {
-    let needs = needs(scenario, &Kernel::look().unwrap()).unwrap_or_else(|e| panic!("{e}"));
-    let place = |i: usize| HostPlace {
+fn run(pair: &Pair, scenario: &Scenario) -> (KernelRequirements, FlowResults) {
+    let needs = kernel_requirements(scenario, &bentpipe_os::tcp::congestion_controls().unwrap())
+        .unwrap_or_else(|e| panic!("{e}"));
+    let place = |i: usize| HostNamespace {
         network: pair.networks[i].as_fd(),
         address: pair.addresses[i],
         interface: INTERFACE,
     };
     let flows = Flows::open(scenario, &needs, &[Some(place(0)), Some(place(1))]);
     let flows = flows.unwrap_or_else(|e| panic!("{e}"));
-    let outcome = flows.run(Clock::start(), &mut |_| true).unwrap();
+    let outcome = flows.run(Clock::start(), &mut |_, _| true).unwrap();
     assert_eq!(outcome.faults, [""; 0]);
     (needs, outcome)
 }
@@ -85,13 +85,14 @@ fn run(pair: &Pair, scenario: &Scenario) -> (Needs, Outcome) {
 fn a_transfer_ends_with_the_acknowledgment_of_its_last_byte() {
     let Some(pair) = pair("a_transfer_ends_with_the_acknowledgment_of_its_last_byte") else { return };
     let (_, out) = run(&pair, &scenario("", &flow("app = { transfer = \"3 MB\" }\nstart = \"100 ms\"")));
-    let f = &out.flows[0];
+    let f = &out.reports[0];
     let tcp = f.tcp().unwrap();
     assert_eq!((tcp.bytes_acked, tcp.retransmits, tcp.timeouts), (3_000_000, 0, 0));
     assert!(tcp.established_s >= Some(0.1) && tcp.finished_s >= tcp.established_s, "{f:?}");
-    assert!(out.until < Instant::ZERO + Duration::from_secs(2), "it stops when all is done: {:?}", out.until);
+    let until = *out.record.time_s.last().unwrap();
+    assert!(until < 2.0, "it stops when all is done: {until}");
     // nearly all acknowledged bytes were read
-    assert!(f.goodput_bps * out.until.as_secs_f64() > 0.99 * 24e6, "{f:?}");
+    assert!(f.goodput_bps * until > 0.99 * 24e6, "{f:?}");
     assert!(tcp.segments_sent >= 3_000_000 / 1460 && tcp.rtt_ms.p50.is_some(), "{f:?}");
     let shares: f64 = tcp.limited_by.shares().iter().map(|(_, share)| share).sum();
     assert!((shares - 1.0).abs() < 1e-9, "{shares}");
@@ -112,7 +113,7 @@ fn a_window_is_what_is_asked_for() {
         assert!(late.iter().all(|w| *w <= window), "{window}: {late:?}");
         let full = late.iter().filter(|w| (**w - window).abs() < 1.0).count();
         assert!(full * 10 > late.len() * 9, "{window}: {full} of {}: {late:?}", late.len());
-        assert!((out.flows[0].goodput_bps / 20e6 - 1.0).abs() < 0.05, "{window}: {:?}", out.flows[0]);
+        assert!((out.reports[0].goodput_bps / 20e6 - 1.0).abs() < 0.05, "{window}: {:?}", out.reports[0]);
     }
 }
 
@@ -122,7 +123,7 @@ fn a_slow_reader_closes_the_window() {
     let Some(pair) = pair("a_slow_reader_closes_the_window") else { return };
     let keys = "window = \"128 segments\"\nsegment = \"1000 B\"";
     let (_, out) = run(&pair, &scenario(keys, &flow("reader = { rate = \"2 Mbit/s\" }")));
-    let f = &out.flows[0];
+    let f = &out.reports[0];
     assert!((f.goodput_bps / 2e6 - 1.0).abs() < 0.05, "{}", f.goodput_bps);
     let tcp = f.tcp().unwrap();
     assert!(tcp.limited_by.receiver_window > 0.8, "{tcp:?}");
@@ -146,16 +147,16 @@ fn questions_typing_and_datagrams_run_as_in_the_simulator() {
     let scenario = scenario("", &apps.map(one).concat());
     let (_, out) = run(&pair, &scenario);
     let simulated = bentpipe_sim::run(&scenario);
-    let asked = out.flows[0].tcp().unwrap().requests.as_ref().unwrap();
+    let asked = out.reports[0].tcp().unwrap().requests.as_ref().unwrap();
     // 3 s of 50 ms on average, drawn from the scenario's seed; the simulator adds RTTs and delayed ACKs
     let simulated_asked = simulated.flows[0].tcp().unwrap().requests.as_ref().unwrap().completed;
     assert!((simulated_asked..90).contains(&asked.completed), "{asked:?} {simulated_asked}");
     let typing = |f: &FlowReport| f.tcp().unwrap().telnet.clone().unwrap();
-    let (typed, simulated_typed) = (typing(&out.flows[1]), typing(&simulated.flows[1]));
+    let (typed, simulated_typed) = (typing(&out.reports[1]), typing(&simulated.flows[1]));
     assert!(typed.writes.abs_diff(simulated_typed.writes) <= 2, "{typed:?} {simulated_typed:?}");
     assert!(typed.acknowledged + 5 >= typed.writes && typed.ack_ms.p50.is_some(), "{typed:?}");
     for i in [2, 3] {
-        let (real, simulated) = (out.flows[i].udp().unwrap(), simulated.flows[i].udp().unwrap());
+        let (real, simulated) = (out.reports[i].udp().unwrap(), simulated.flows[i].udp().unwrap());
         assert!(real.sent.abs_diff(simulated.sent) <= 1, "the same draws: {real:?} {simulated:?}");
         assert_eq!((real.lost, real.duplicates, real.reordered), (0, 0, 0));
         assert!(real.received + 1 >= real.sent && real.delay_ms.quantiles.p50.unwrap() < 5.0, "{real:?}");
@@ -184,8 +185,8 @@ flows = [
 #[test]
 fn options_are_switched_off_at_the_end_that_can_do_without() {
     let load = |text: &str| load(&Source::from_bytes("t", text.as_bytes()).unwrap(), &[], None).unwrap();
-    let kernel = Kernel { congestion: vec!["reno".into(), "cubic".into()] };
-    let found = needs(&load(STAR), &kernel).unwrap();
+    let kernel = ["reno".to_owned(), "cubic".to_owned()];
+    let found = kernel_requirements(&load(STAR), &kernel).unwrap();
     let value = |host: usize, path: &str| {
         let host = found.hosts.iter().find(|h| h.host == host).unwrap();
         host.settings.iter().find(|(p, _)| *p == path).unwrap().1.clone()
@@ -199,7 +200,8 @@ fn options_are_switched_off_at_the_end_that_can_do_without() {
     }
     assert_eq!(found.congestion, ["reno", "cubic"]);
     // between the same two hosts it is not possible
-    let error = needs(&load(&STAR.replace("to = \"b\", tcp", "to = \"a\", tcp")), &kernel).unwrap_err();
+    let error =
+        kernel_requirements(&load(&STAR.replace("to = \"b\", tcp", "to = \"a\", tcp")), &kernel).unwrap_err();
     assert!(error.to_string().starts_with("flows `new` and `old` differ in SACK, and host `s`"), "{error}");
     assert!(error.is_refusal());
 }
@@ -207,12 +209,13 @@ fn options_are_switched_off_at_the_end_that_can_do_without() {
 /// An older receiver lacks the option where it receives data: for requests, at the host that asks.
 #[test]
 fn an_option_is_off_at_the_receiver_that_does_not_know_it() {
-    let kernel = Kernel { congestion: vec!["reno".into(), "cubic".into()] };
+    let kernel = ["reno".to_owned(), "cubic".to_owned()];
     let old = "receiver = { window = \"65535 B\", window_scale = false }";
     for (app, values) in
         [("\"bulk\"", ["1", "0"]), ("{ requests = { response = \"1 MB\", count = 1 } }", ["0", "1"])]
     {
-        let found = needs(&scenario("", &flow(&format!("app = {app}\n{old}"))), &kernel).unwrap();
+        let found =
+            kernel_requirements(&scenario("", &flow(&format!("app = {app}\n{old}"))), &kernel).unwrap();
         let scaling = |host: usize| {
             let settings = &found.hosts[host].settings;
             settings.iter().find(|(p, _)| *p == "net/ipv4/tcp_window_scaling").unwrap().1.clone()
@@ -223,8 +226,8 @@ fn an_option_is_off_at_the_receiver_that_does_not_know_it() {
 
 #[test]
 fn what_the_kernel_cannot_do_is_said_once() {
-    let kernel = Kernel { congestion: vec!["reno".into(), "cubic".into()] };
-    let found = |keys: &str| needs(&scenario(keys, &flow("")), &kernel);
+    let kernel = ["reno".to_owned(), "cubic".to_owned()];
+    let found = |keys: &str| kernel_requirements(&scenario(keys, &flow("")), &kernel);
     assert_eq!(
         found("").unwrap().differs,
         ["the kernel validates its window as RFC 2861 says, not RFC 7661"]

@@ -25,7 +25,7 @@ pub enum Receiver {
 
 /// The namespaces.
 #[derive(Debug)]
-pub struct Bed {
+pub struct TestBed {
     /// The sending host.
     pub sender: Namespace,
     /// The router with the gateway.
@@ -46,11 +46,8 @@ pub const fn receiver(i: usize) -> Ipv4Addr {
 /// Interface queue length, large enough that no packet is dropped there.
 const TXQ: &str = "txqueuelen 20000";
 
-impl Bed {
+impl TestBed {
     /// Creates the bed and the hop's two interfaces. `wmem` is the maximum send buffer of a socket, bytes.
-    ///
-    /// # Errors
-    /// If not run as root, or if a program fails.
     pub fn new(receivers: &[Receiver], wmem: u64) -> Result<(Self, [TunPort; 2]), String> {
         let places: Result<Vec<Namespace>, String> = receivers.iter().map(|_| Namespace::new()).collect();
         let bed = Self {
@@ -109,7 +106,7 @@ const OLD: [(&str, &str); 4] = [
 
 /// Connects two namespaces by a veth pair.
 fn wire(a: (&Namespace, &str, &str), b: (&Namespace, &str, &str)) -> Result<(), String> {
-    let (name, peer, net) = (a.1, b.1, b.0.number());
+    let (name, peer, net) = (a.1, b.1, b.0.thread_id());
     a.0.shell(&format!("ip link add {name} {TXQ} type veth peer name {peer} {TXQ} netns {net}"))?;
     for (place, name, address) in [a, b] {
         place.shell(&format!("ip addr add {address} dev {name}; ip link set {name} up"))?;

@@ -1,7 +1,7 @@
 //! The configuration of one run, as given on the command line.
 
 use crate::bed::Receiver;
-use crate::hop::direction::{Event, Kind, MS, SECOND, Settings};
+use crate::hop::direction::{Disturbance, DisturbanceKind, MS, SECOND, Settings};
 use crate::reader::Reader;
 use std::path::PathBuf;
 
@@ -17,12 +17,12 @@ pub struct Flow {
     /// Bytes to send; `None`: no limit.
     pub bytes: Option<u64>,
     /// Rate of the sending application, bit/s; 0: no limit.
-    pub rate: f64,
+    pub app_rate: f64,
 }
 
 /// One run.
 #[derive(Clone, Debug)]
-pub struct Cell {
+pub struct RunConfig {
     /// Rate, bit/s.
     pub rate: f64,
     /// One-way delay, ms.
@@ -38,7 +38,7 @@ pub struct Cell {
     /// Probability of duplication.
     pub duplicate: f64,
     /// Scheduled disturbances of the hop.
-    pub events: Vec<Event>,
+    pub events: Vec<Disturbance>,
     /// Seed of the hop's random numbers.
     pub seed: u64,
     /// Connections.
@@ -48,13 +48,13 @@ pub struct Cell {
     /// Duration, s.
     pub seconds: f64,
     /// Start of the measured interval, s.
-    pub from: f64,
+    pub measured_from: f64,
     /// Maximum send buffer of a socket, bytes.
     pub wmem: u64,
     /// The gateway program; `None`: no gateway.
     pub gateway: Option<PathBuf>,
     /// Extra lines for the gateway's configuration file.
-    pub more: String,
+    pub gateway_lines: String,
     /// Directory for captures and the gateway's output.
     pub out: Option<PathBuf>,
     /// Print the result as JSON.
@@ -80,15 +80,9 @@ pub const USAGE: &str = "usage: field [OPTION VALUE]...      one run of the bed:
   --no-gateway       --bin FILE (bentpipe beside this program)     --more 'LINES'  of the gateway's file
   --out DIR          captures of both ends, the gateway's log and status   --json";
 
-impl Default for Cell {
+impl Default for RunConfig {
+    /// The default hop without flows.
     fn default() -> Self {
-        Self::new()
-    }
-}
-
-impl Cell {
-    /// A run with the default hop and no flows.
-    pub fn new() -> Self {
         let beside = std::env::current_exe().ok().map(|p| p.with_file_name("bentpipe"));
         Self {
             rate: 24e6,
@@ -103,38 +97,29 @@ impl Cell {
             flows: Vec::new(),
             udp: 0.0,
             seconds: 100.0,
-            from: 40.0,
+            measured_from: 40.0,
             wmem: 67_108_864,
             gateway: beside,
-            more: String::new(),
+            gateway_lines: String::new(),
             out: None,
             json: false,
         }
     }
+}
 
+impl RunConfig {
     /// Parses a command line.
-    ///
-    /// # Errors
-    /// Names the wrong word.
     pub fn parse(words: &[String]) -> Result<Self, String> {
-        let (mut cell, mut one, mut many) = (Self::new(), Flow::new(), 1);
-        let mut words = words.iter();
-        while let Some(name) = words.next() {
-            match name.as_str() {
+        let (mut cell, mut one, mut many) = (Self::default(), Flow::default(), 1);
+        for (name, value) in options(words, &["--old", "--plain", "--no-gateway", "--json"], USAGE)? {
+            match name {
                 "--old" => one.receiver = Receiver::Old,
                 "--plain" => one.receiver = Receiver::Plain,
                 "--no-gateway" => cell.gateway = None,
                 "--json" => cell.json = true,
-                name => {
-                    let value = words.next().ok_or_else(|| format!("{name}: what? or unknown\n{USAGE}"))?;
-                    match name {
-                        "--flows" => many = number(name, value)? as usize,
-                        "--cc" | "--reader" | "--bytes" | "--app" => {
-                            one.word(&name[2..], value)?;
-                        }
-                        _ => cell.word(name, value)?,
-                    }
-                }
+                "--flows" => many = number(name, value)? as usize,
+                "--cc" | "--reader" | "--bytes" | "--app" => one.word(&name[2..], value)?,
+                _ => cell.word(name, value)?,
             }
         }
         if cell.flows.is_empty() {
@@ -143,7 +128,7 @@ impl Cell {
         if cell.flows.is_empty() || cell.flows.len() > 64 || cell.seconds > 3600.0 {
             return Err("1 to 64 connections, at most 3600 s".to_owned());
         }
-        cell.from = cell.from.min(cell.seconds * 0.4);
+        cell.measured_from = cell.measured_from.min(cell.seconds * 0.4);
         Ok(cell)
     }
 
@@ -166,10 +151,10 @@ impl Cell {
             "--seed" => self.seed = n()? as u64,
             "--udp" => self.udp = n()?,
             "--seconds" => self.seconds = n()?,
-            "--from" => self.from = n()?,
+            "--from" => self.measured_from = n()?,
             "--wmem" => self.wmem = n()? as u64,
             "--bin" => self.gateway = Some(value.into()),
-            "--more" => self.more = value.replace("\\n", "\n"),
+            "--more" => self.gateway_lines = value.replace("\\n", "\n"),
             "--out" => self.out = Some(value.into()),
             "--flow" => self.flows.push(Flow::parse(value)?),
             _ => return Err(format!("unknown option {name}\n{USAGE}")),
@@ -193,14 +178,16 @@ impl Cell {
     }
 }
 
-impl Flow {
-    fn new() -> Self {
+impl Default for Flow {
+    fn default() -> Self {
         let (receiver, reader) = (Receiver::Modern, Reader::Eager);
-        Self { scheme: "cubic".to_owned(), receiver, reader, bytes: None, rate: 0.0 }
+        Self { scheme: "cubic".to_owned(), receiver, reader, bytes: None, app_rate: 0.0 }
     }
+}
 
+impl Flow {
     fn parse(text: &str) -> Result<Self, String> {
-        let mut flow = Self::new();
+        let mut flow = Self::default();
         for word in text.split(',').filter(|w| !w.is_empty()) {
             match word.split_once('=') {
                 None if word == "old" => flow.receiver = Receiver::Old,
@@ -208,9 +195,8 @@ impl Flow {
                 None if word == "modern" => flow.receiver = Receiver::Modern,
                 Some((name, value)) => flow.word(name, value)?,
                 None => {
-                    return Err(format!(
-                        "--flow {text}: {word}? There are old, plain, modern, cc=, reader=, bytes=, app="
-                    ));
+                    let words = "old, plain, modern, cc=, reader=, bytes=, app=";
+                    return Err(format!("--flow {text}: {word}? There are {words}"));
                 }
             }
         }
@@ -222,11 +208,27 @@ impl Flow {
             "cc" => value.clone_into(&mut self.scheme),
             "reader" => self.reader = value.parse()?,
             "bytes" => self.bytes = Some(number(name, value)? as u64),
-            "app" => self.rate = number(name, value)?,
+            "app" => self.app_rate = number(name, value)?,
             _ => return Err(format!("{name}={value}: unknown")),
         }
         Ok(())
     }
+}
+
+/// Parses options with values, and `switches` without; an error shows `usage`.
+pub fn options<'a>(
+    words: &'a [String],
+    switches: &[&str],
+    usage: &str,
+) -> Result<Vec<(&'a str, &'a str)>, String> {
+    let (mut all, mut words) = (Vec::new(), words.iter());
+    while let Some(name) = words.next() {
+        let is_switch = switches.contains(&name.as_str());
+        let value = if is_switch { Some("") } else { words.next().map(String::as_str) };
+        let value = value.filter(|_| name.starts_with("--"));
+        all.push((name.as_str(), value.ok_or_else(|| format!("{name}: what? or unknown\n{usage}"))?));
+    }
+    Ok(all)
 }
 
 fn number(name: &str, text: &str) -> Result<f64, String> {
@@ -234,26 +236,26 @@ fn number(name: &str, text: &str) -> Result<f64, String> {
     n.ok_or_else(|| format!("{name} {text}: a number is needed, as 24e6 or 0.001"))
 }
 
-fn event(text: &str) -> Result<Event, String> {
+fn event(text: &str) -> Result<Disturbance, String> {
     let wrong = || format!("--at {text}: write SECOND:hold|stop|half:MS, as 50:hold:100");
     let parts: Vec<&str> = text.split(':').collect();
     let [at, kind, length] = parts[..] else { return Err(wrong()) };
     let kind = match kind {
-        "hold" => Kind::Hold,
-        "stop" => Kind::Stop,
-        "half" => Kind::Half,
+        "hold" => DisturbanceKind::Hold,
+        "stop" => DisturbanceKind::Stop,
+        "half" => DisturbanceKind::Half,
         _ => return Err(wrong()),
     };
     let at = (number("--at", at)? * SECOND as f64) as u64;
-    Ok(Event { at, length: (number("--at", length)? * MS as f64) as u64, kind })
+    Ok(Disturbance { at, length: (number("--at", length)? * MS as f64) as u64, kind })
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn parse(text: &str) -> Result<Cell, String> {
-        Cell::parse(&text.split_whitespace().map(str::to_owned).collect::<Vec<_>>())
+    fn parse(text: &str) -> Result<RunConfig, String> {
+        RunConfig::parse(&text.split_whitespace().map(str::to_owned).collect::<Vec<_>>())
     }
 
     #[test]
@@ -265,10 +267,13 @@ mod tests {
         assert_eq!(cell.flows[0].scheme, "bbr");
         let [there, back] = cell.settings();
         assert_eq!((there.frame, back.frame, there.events.len(), back.events.len()), (0, 50 * MS, 1, 0));
-        assert_eq!(there.events[0], Event { at: 50 * SECOND, length: 100 * MS, kind: Kind::Hold });
+        assert_eq!(
+            there.events[0],
+            Disturbance { at: 50 * SECOND, length: 100 * MS, kind: DisturbanceKind::Hold }
+        );
         let cell = parse("--flow old,cc=reno,reader=8e6 --flow bytes=1e6 --seconds 10").unwrap();
         assert_eq!((cell.flows.len(), cell.flows[1].bytes), (2, Some(1_000_000)));
-        assert!(cell.from <= 4.0);
+        assert!(cell.measured_from <= 4.0);
     }
 
     #[test]

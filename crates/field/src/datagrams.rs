@@ -1,6 +1,6 @@
 //! UDP datagrams at a constant rate to the first receiver, as a flow that is not accelerated.
 
-use crate::bed::{Bed, SENDER, receiver};
+use crate::bed::{SENDER, TestBed, receiver};
 use bentpipe_os::Clock;
 use std::net::UdpSocket;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -12,10 +12,7 @@ pub const SIZE: usize = 1000;
 const PORT: u16 = 5301;
 
 /// Sends at `rate` bit/s until `end` is set. Returns the numbers of datagrams sent and received.
-///
-/// # Errors
-/// If the sockets cannot be created.
-pub fn run(bed: &Bed, rate: f64, clock: Clock, end: &AtomicBool) -> Result<[u64; 2], String> {
+pub fn run(bed: &TestBed, rate: f64, clock: Clock, end: &AtomicBool) -> Result<[u64; 2], String> {
     let text = |e: std::io::Error| format!("datagrams: {e}");
     let from = bed.sender.within(|| UdpSocket::bind((SENDER, 0)).map_err(text))?;
     let first = bed.receivers.first().ok_or("no receiver")?;

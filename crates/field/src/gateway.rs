@@ -1,6 +1,6 @@
 //! Runs the gateway under test, using only its command line.
 
-use crate::bed::Bed;
+use crate::bed::TestBed;
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 use std::fs::{self, File};
@@ -26,10 +26,7 @@ pub fn file(rate: f64, rtt_ms: f64, more: &str) -> String {
 
 impl Gateway {
     /// Starts it and waits until it reports that it is running.
-    ///
-    /// # Errors
-    /// If it exits or does not start in time.
-    pub fn start(bed: &Bed, program: &Path, folder: &Path, text: &str) -> Result<Self, String> {
+    pub fn start(bed: &TestBed, program: &Path, folder: &Path, text: &str) -> Result<Self, String> {
         let path = folder.join("gateway.toml");
         fs::write(&path, text).map_err(|e| format!("{}: {e}", path.display()))?;
         let log = folder.join("gateway.log");
@@ -55,10 +52,7 @@ impl Gateway {
     }
 
     /// Its JSON answer to `status` or `flows`.
-    ///
-    /// # Errors
-    /// If it does not answer.
-    pub fn ask(&self, bed: &Bed, words: &[&str]) -> Result<Value, String> {
+    pub fn ask(&self, bed: &TestBed, words: &[&str]) -> Result<Value, String> {
         let done = bed.router.within(|| {
             let mut command = Command::new(&self.program);
             command.arg("gateway").args(words).arg("--json").arg("--run-dir").arg(self.folder.join("run"));

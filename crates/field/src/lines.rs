@@ -1,34 +1,26 @@
 //! Formats the results of a run as text.
 
 use crate::bed::Receiver;
-use crate::cell::Cell;
+use crate::cell::RunConfig;
 use serde_json::Value;
 use std::fmt::Write as _;
 
 /// All results as text.
-pub fn lines(cell: &Cell, figures: &Value) -> String {
+pub fn lines(cell: &RunConfig, figures: &Value) -> String {
     let mut text = String::new();
     for (i, figures) in figures["flows"].as_array().into_iter().flatten().enumerate() {
         flow(&mut text, cell, i, figures);
     }
-    let each = |key: &str| {
-        let all = figures["intervals"].as_array().into_iter().flatten();
-        all.map(|i| i[key].to_string()).collect::<Vec<_>>().join(" ")
-    };
+    let each = |key: &str| list(figures["intervals"].as_array().into_iter().flatten().map(|i| &i[key]));
     let _ = writeln!(text, "hop {}", figures["hop"]);
-    let _ = writeln!(
-        text,
-        "  each 10 s: packets {}; lost {}; full {}",
-        each("packets"),
-        each("lost"),
-        each("full")
-    );
+    let [packets, lost, full] = ["packets", "lost", "full"].map(each);
+    let _ = writeln!(text, "  each 10 s: packets {packets}; lost {lost}; full {full}");
     if cell.flows.iter().any(|f| f.receiver != Receiver::Modern) {
         let _ = writeln!(
             text,
             "  bound of an old receiver by these losses: {} Mbit/s from {} s; each 10 s: {}",
             figures["old_bound_mbps"],
-            cell.from,
+            cell.measured_from,
             each("old_bound_mbps")
         );
     }
@@ -42,49 +34,38 @@ pub fn lines(cell: &Cell, figures: &Value) -> String {
     text
 }
 
-fn list(values: &Value) -> String {
-    values.as_array().into_iter().flatten().map(Value::to_string).collect::<Vec<_>>().join(" ")
+fn list<'a>(values: impl Iterator<Item = &'a Value>) -> String {
+    values.map(Value::to_string).collect::<Vec<_>>().join(" ")
 }
 
-fn flow(text: &mut String, cell: &Cell, i: usize, flow: &Value) {
+fn flow(text: &mut String, cell: &RunConfig, i: usize, flow: &Value) {
     if flow["out_of_order"].is_null() {
         let _ = writeln!(text, "flow {i}: FAILED {}", flow["failed"]);
         return;
     }
+    let [scheme, receiver, goodput, read] =
+        ["scheme", "receiver", "goodput_mbps", "read_mbps"].map(|key| &flow[key]);
+    let (from, tens) = (cell.measured_from, list(flow["goodput_10s_mbps"].as_array().into_iter().flatten()));
     let _ = writeln!(
         text,
-        "flow {i} {} {}: {} Mbit/s from {} s (read {}); each 10 s: {}",
-        flow["scheme"],
-        flow["receiver"],
-        flow["goodput_mbps"],
-        cell.from,
-        flow["read_mbps"],
-        list(&flow["goodput_10s_mbps"])
+        "flow {i} {scheme} {receiver}: {goodput} Mbit/s from {from} s (read {read}); each 10 s: {tens}"
     );
     if !flow["took_s"].is_null() {
         let took = &flow["took_s"];
         let _ = writeln!(text, "  took {took} s from the first data segment to the last byte acknowledged");
     }
+    let keys = ["first_transmissions", "out_of_order", "sent_again", "sent_again_share", "lost"];
+    let [first, disorder, again, share, lost] = keys.map(|key| &flow[key]);
     let _ = writeln!(
         text,
-        "  {} first transmissions, {} out of order; {} sent again ({} of what was new, from {} s); {} lost",
-        flow["first_transmissions"],
-        flow["out_of_order"],
-        flow["sent_again"],
-        flow["sent_again_share"],
-        cell.from,
-        flow["lost"]
+        "  {first} first transmissions, {disorder} out of order; {again} sent again ({share} of what was new, from {from} s); {lost} lost"
     );
     repairs(text, &flow["repairs"]);
-    let s = &flow["sender"];
+    let keys = ["retransmits", "longest_spell", "retransmits_from_10s", "longest_spell_from_10s", "timeouts"];
+    let [all, longest, steady, spell, timeouts] = keys.map(|key| &flow["sender"][key]);
     let _ = writeln!(
         text,
-        "  the sender resent {} (longest spell {}), from 10 s on {} (spell {}); {} timeouts",
-        s["retransmits"],
-        s["longest_spell"],
-        s["retransmits_from_10s"],
-        s["longest_spell_from_10s"],
-        s["timeouts"]
+        "  the sender resent {all} (longest spell {longest}), from 10 s on {steady} (spell {spell}); {timeouts} timeouts"
     );
 }
 

@@ -4,7 +4,7 @@
 
 mod commands;
 
-use bentpipe_field::cell::{Cell, USAGE};
+use bentpipe_field::cell::{RunConfig, USAGE};
 use commands::{matrix, once, readers, recognise, untouched};
 use std::process::ExitCode;
 
@@ -20,7 +20,7 @@ fn main() -> ExitCode {
         Some((first, rest)) if first == "readers" => readers::command(rest),
         Some((first, rest)) if first == "recognise" => recognise::command(rest),
         Some((first, rest)) if first == "untouched" => untouched::command(rest),
-        _ => Cell::parse(&words).and_then(|cell| once::command(&cell)),
+        _ => RunConfig::parse(&words).and_then(|cell| once::command(&cell)),
     };
     match done {
         Ok(()) => ExitCode::SUCCESS,

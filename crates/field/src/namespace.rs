@@ -16,9 +16,6 @@ pub struct Namespace {
 
 impl Namespace {
     /// Creates a namespace with its loopback interface up.
-    ///
-    /// # Errors
-    /// If the process lacks the rights.
     pub fn new() -> Result<Self, String> {
         let (tell, told) = channel();
         let (keep, end) = channel::<()>();
@@ -39,35 +36,26 @@ impl Namespace {
     }
 
     /// The id for `ip ... netns`.
-    pub const fn number(&self) -> i32 {
+    pub const fn thread_id(&self) -> i32 {
         self.thread
     }
 
     /// Runs `act` inside the namespace.
-    ///
-    /// # Errors
-    /// If the namespace cannot be entered, or `act` fails.
     pub fn within<T>(&self, act: impl FnOnce() -> Result<T, String>) -> Result<T, String> {
         namespace::in_network(&self.net, act).map_err(|e| format!("a namespace: {e}"))?
     }
 
-    /// Runs a shell script inside the namespace and returns its output.
-    ///
-    /// # Errors
-    /// If the script fails.
-    pub fn shell(&self, script: &str) -> Result<String, String> {
+    /// Runs a shell script inside the namespace.
+    pub fn shell(&self, script: &str) -> Result<(), String> {
         let done = self
             .within(|| Command::new("sh").args(["-ec", script]).output().map_err(|e| format!("sh: {e}")))?;
         if done.status.success() {
-            return Ok(String::from_utf8_lossy(&done.stdout).into_owned());
+            return Ok(());
         }
         Err(format!("{script}: {}", String::from_utf8_lossy(&done.stderr).trim()))
     }
 
     /// Sets kernel settings below `net/ipv4/`.
-    ///
-    /// # Errors
-    /// If a setting does not exist.
     pub fn set(&self, settings: &[(&str, &str)]) -> Result<(), String> {
         self.within(|| {
             settings.iter().try_for_each(|(name, value)| {

@@ -62,7 +62,7 @@ impl Reader {
     }
 
     /// True if it pauses at `t` seconds.
-    fn stands(self, t: f64) -> bool {
+    fn is_paused(self, t: f64) -> bool {
         match self {
             Self::Stops(length, every) => t >= every && t % every < length,
             _ => false,
@@ -81,7 +81,7 @@ pub fn read(stream: &mut TcpStream, how: Reader, clock: Clock, total: &AtomicU64
     let mut before = clock.now().0 as f64 / 1e9;
     while !end.load(Ordering::Relaxed) {
         let now = clock.now().0 as f64 / 1e9;
-        if how.stands(now) {
+        if how.is_paused(now) {
             thread::sleep(LOOK);
             continue;
         }
@@ -139,6 +139,8 @@ mod tests {
             assert!((mb(t) - expected).abs() < 1e-9, "{t}: {}", mb(t));
         }
         let stops = Reader::Stops(0.5, 30.0);
-        assert!(!stops.stands(0.1) && stops.stands(30.1) && !stops.stands(30.6) && stops.stands(60.4));
+        assert!(
+            !stops.is_paused(0.1) && stops.is_paused(30.1) && !stops.is_paused(30.6) && stops.is_paused(60.4)
+        );
     }
 }

@@ -4,13 +4,12 @@
 //! The seed chooses the hop. The flows are simulated for 20 round trips, and the gateway's classification
 //! at the end counts.
 
-use crate::hop::dice::Dice;
-use crate::matrix::cell::{LOSSES, RATES, TRIPS};
-use crate::scenario::{Hop, text};
+use crate::hop::dice::RandomNumbers;
+use crate::matrix::cell::{LOSSES, RATES, ROUND_TRIPS};
+use crate::scenario::{Hop, simulate, text};
 use serde_json::Value;
 use std::fmt;
 use std::path::Path;
-use std::process::Command;
 
 /// Round trips within which a sender must be classified.
 const TRIPS_ALLOWED: f64 = 20.0;
@@ -87,14 +86,11 @@ impl Sender {
         let stack = if self.is_linux { "stack = \"linux\"\n" } else { "" };
         let paced = if self.is_paced { "pacing = true\n" } else { "" };
         let bps = |share: f64| (share * f64::from(rate) * 1e6) as u64;
+        let writes = |share| format!("app = {{ rate = \"{} bit/s\" }}\n", bps(share));
         let app = match self.application {
             Application::Bulk => String::new(),
-            Application::Part => {
-                format!("app = {{ rate = \"{} bit/s\" }}\n", bps(0.2 + 0.2 * pick(4) as f64))
-            }
-            Application::Near => {
-                format!("app = {{ rate = \"{} bit/s\" }}\n", bps(0.9 + 0.05 * pick(5) as f64))
-            }
+            Application::Part => writes(0.2 + 0.2 * pick(4) as f64),
+            Application::Near => writes(0.9 + 0.05 * pick(5) as f64),
             Application::Answers => {
                 let product = f64::from(rate) * f64::from(rtt) * 125.0;
                 let (answer, think) =
@@ -125,34 +121,24 @@ pub struct Draw {
 
 /// Simulates the flows of a seed. Returns a description and how many of the flows the gateway passes
 /// unaccelerated at the end.
-///
-/// # Errors
-/// If the program fails.
-pub fn drawn(
+pub fn simulate_seed(
     sender: &Sender,
     seed: u64,
     draw: Draw,
     program: &Path,
-    file: &Path,
 ) -> Result<(String, u64), String> {
     let (words, text) = scenario(sender, seed, draw);
-    std::fs::write(file, text).map_err(|e| format!("{}: {e}", file.display()))?;
-    let mut command = Command::new(program);
-    command.arg("sim").arg(file).args(["--json", "--seed", &seed.to_string()]);
-    let done = command.output().map_err(|e| format!("{}: {e}", program.display()))?;
-    let report: Value = serde_json::from_slice(&done.stdout)
-        .map_err(|_| String::from_utf8_lossy(&done.stderr).trim().to_owned())?;
-    Ok((words, passed(&report)?))
+    Ok((words, passed(&simulate(program, seed, &text)?)?))
 }
 
 /// A description of the chosen hop, and the scenario.
 fn scenario(sender: &Sender, seed: u64, draw: Draw) -> (String, String) {
-    let mut dice = Dice::new(seed, 77);
+    let mut dice = RandomNumbers::new(seed, 77);
     let mut pick = |n: usize| ((dice.uniform() * n as f64) as usize).min(n - 1);
     let (rate, rtt, loss) = if draw.is_wide {
         (OTHER_RATES[pick(5)], OTHER_TRIPS[pick(5)], LOSSES[pick(LOSSES.len())])
     } else {
-        (RATES[pick(RATES.len())], TRIPS[pick(TRIPS.len())], LOSSES[pick(LOSSES.len())])
+        (RATES[pick(RATES.len())], ROUND_TRIPS[pick(ROUND_TRIPS.len())], LOSSES[pick(LOSSES.len())])
     };
     let product = f64::from(rate) * f64::from(rtt) * 125.0;
     let queue =

@@ -4,19 +4,19 @@ use crate::analyse::bound::old_receiver;
 use crate::analyse::flows::{Flow, flows};
 use crate::analyse::repairs::{Repairs, repairs};
 use crate::bed::receiver;
-use crate::cell::Cell;
+use crate::cell::RunConfig;
 use crate::datagrams;
 use crate::hop::direction::{Fate, SECOND};
 use crate::hop::record::Record;
-use crate::run::Ran;
-use crate::sender::{Sent, resent};
-use crate::watch::LONG;
+use crate::run::RunResult;
+use crate::sender::{SenderResult, retransmission_counts};
+use crate::watch::SHORTEST_STALL;
 use serde_json::{Value, json};
 
 /// Start of the steady state, ns.
 const STEADY: u64 = 10 * SECOND;
 /// Length of the intervals for goodput, ns.
-const TEN: u64 = 10 * SECOND;
+const GOODPUT_INTERVAL: u64 = 10 * SECOND;
 
 /// Packet counts of one interval.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -57,22 +57,22 @@ fn round(v: f64, digits: i32) -> Value {
 }
 
 /// All results.
-pub fn figures(cell: &Cell, ran: &Ran) -> Value {
+pub fn figures(cell: &RunConfig, ran: &RunResult) -> Value {
     let records = &ran.hop.records;
     let flows = flows(records);
-    let intervals: Vec<Value> = (0..ran.length / TEN)
+    let intervals: Vec<Value> = (0..ran.length / GOODPUT_INTERVAL)
         .map(|i| {
-            let interval = Interval::of(records, i * TEN, (i + 1) * TEN);
+            let interval = Interval::of(records, i * GOODPUT_INTERVAL, (i + 1) * GOODPUT_INTERVAL);
             let bound = old_receiver(cell.rate, cell.delay / 500.0, interval.share()) / 1e6;
             json!({ "packets": interval.packets, "lost": interval.lost, "full": interval.full, "old_bound_mbps": round(bound, 2) })
         })
         .collect();
-    let measured = Interval::of(records, seconds(cell.from), ran.length);
-    let worst = ran.gaps.iter().map(|g| g.1).max().unwrap_or(0);
-    let long = ran.gaps.iter().filter(|g| g.1 > LONG).map(|g| round(g.0 as f64 / 1e9, 2));
-    let all: Vec<Value> = (0..cell.flows.len()).map(|i| one(cell, ran, i, &flows)).collect();
+    let measured = Interval::of(records, seconds(cell.measured_from), ran.length);
+    let worst = ran.stalls.iter().map(|g| g.1).max().unwrap_or(0);
+    let long = ran.stalls.iter().filter(|g| g.1 > SHORTEST_STALL).map(|g| round(g.0 as f64 / 1e9, 2));
+    let all: Vec<Value> = (0..cell.flows.len()).map(|i| flow_figures(cell, ran, i, &flows)).collect();
     json!({
-        "seconds": round(ran.length as f64 / 1e9, 2), "from": cell.from, "seed": cell.seed,
+        "seconds": round(ran.length as f64 / 1e9, 2), "from": cell.measured_from, "seed": cell.seed,
         "flows": all,
         "intervals": intervals,
         "old_bound_mbps": round(old_receiver(cell.rate, cell.delay / 500.0, measured.share()) / 1e6, 3),
@@ -84,7 +84,7 @@ pub fn figures(cell: &Cell, ran: &Ran) -> Value {
     })
 }
 
-fn udp(cell: &Cell, ran: &Ran) -> Value {
+fn udp(cell: &RunConfig, ran: &RunResult) -> Value {
     let [sent, arrived] = ran.udp.map(|n| n as f64);
     let mbps = |n: f64| round(n * datagrams::SIZE as f64 * 8e3 / (ran.length as f64).max(1.0), 4);
     json!({ "asked_mbps": cell.udp / 1e6, "sent_mbps": mbps(sent), "received_mbps": mbps(arrived) })
@@ -94,47 +94,44 @@ fn told(answer: &Result<Value, String>) -> Value {
     answer.clone().unwrap_or_else(|why| json!({ "failed": why }))
 }
 
-fn hop(ran: &Ran) -> Value {
+fn hop(ran: &RunResult) -> Value {
     let count = |forward, is: fn(&Record) -> bool| {
         ran.hop.records.iter().filter(|r| r.forward == forward && is(r)).count()
     };
     let way = |forward| {
         json!({
             "packets": count(forward, |_| true), "lost": count(forward, |r| r.fate == Fate::Lost),
-            "full": count(forward, |r| r.fate == Fate::Full), "twice": count(forward, |r| r.again.is_some()),
+            "full": count(forward, |r| r.fate == Fate::Full), "twice": count(forward, |r| r.duplicate_at.is_some()),
         })
     };
-    let late: Vec<f64> = lateness(ran).collect();
+    // how late packets were delivered, us
+    let out = ran.hop.records.iter().filter_map(|r| Some((r.fate.out()?, r.due)));
+    let late: Vec<f64> = out.map(|(out, due)| out.saturating_sub(due) as f64 / 1e3).collect();
     json!({
         "towards": way(true), "back": way(false), "refused": ran.hop.refused, "priority": ran.hop.priority,
         "late_us": { "median": quantile(&late, 0.5), "p999": quantile(&late, 0.999), "max": quantile(&late, 1.0) },
     })
 }
 
-/// How late packets were delivered, us.
-fn lateness(ran: &Ran) -> impl Iterator<Item = f64> {
-    let out = ran.hop.records.iter().filter_map(|r| Some((r.fate.out()?, r.due)));
-    out.map(|(out, due)| out.saturating_sub(due) as f64 / 1e3)
-}
-
 /// Results of connection `i`.
-fn one(cell: &Cell, ran: &Ran, i: usize, flows: &[Flow]) -> Value {
+fn flow_figures(cell: &RunConfig, ran: &RunResult, i: usize, flows: &[Flow]) -> Value {
     let spec = &cell.flows[i];
-    let none = Sent::default();
+    let none = SenderResult::default();
     let sent = ran.sent.get(i).unwrap_or(&none);
     let to = u32::from(receiver(i));
     let Some(flow) = flows.iter().filter(|f| f.to == to).max_by_key(|f| f.sent.len()) else {
         return json!({ "failed": sent.failed.clone().unwrap_or_else(|| "no data crossed the hop".to_owned()) });
     };
-    let (from, end) = (seconds(cell.from), ran.length);
-    let tens: Vec<Value> =
-        (0..end / TEN).map(|k| round(flow.goodput(k * TEN, (k + 1) * TEN) / 1e6, 2)).collect();
+    let (from, end) = (seconds(cell.measured_from), ran.length);
+    let tens: Vec<Value> = (0..end / GOODPUT_INTERVAL)
+        .map(|k| round(flow.goodput(k * GOODPUT_INTERVAL, (k + 1) * GOODPUT_INTERVAL) / 1e6, 2))
+        .collect();
     let ones: Vec<Value> =
         (0..end / SECOND).map(|k| round(flow.goodput(k * SECOND, (k + 1) * SECOND) / 1e6, 2)).collect();
     let empty = Vec::new();
-    let read = ran.read.get(i).unwrap_or(&empty);
-    let (resent_all, spell_all) = resent(&sent.samples, 0);
-    let (resent, spell) = resent(&sent.samples, STEADY);
+    let read = ran.bytes_read.get(i).unwrap_or(&empty);
+    let (resent_all, spell_all) = retransmission_counts(&sent.samples, 0);
+    let (resent, spell) = retransmission_counts(&sent.samples, STEADY);
     let firsts = flow.sent.iter().filter(|s| s.is_first).count();
     let measured: Vec<_> = flow.sent.iter().filter(|s| s.at >= from).collect();
     let again = measured.iter().filter(|s| !s.is_first).count();
@@ -142,7 +139,7 @@ fn one(cell: &Cell, ran: &Ran, i: usize, flows: &[Flow]) -> Value {
         "scheme": spec.scheme, "receiver": format!("{:?}", spec.receiver).to_lowercase(),
         "goodput_mbps": round(flow.goodput(from, end) / 1e6, 3), "goodput_10s_mbps": tens, "goodput_1s_mbps": ones,
         "read_100ms": read,
-        "read_mbps": round(read_between(read, cell.from, end as f64 / 1e9) / 1e6, 3),
+        "read_mbps": round(read_between(read, cell.measured_from, end as f64 / 1e9) / 1e6, 3),
         "took_s": spec.bytes.and_then(|b| flow.time_for(b)).map(|t| round(t, 3)),
         "first_transmissions": firsts, "out_of_order": flow.sent.iter().filter(|s| s.is_late).count(),
         "sent_again": flow.sent.len() - firsts,

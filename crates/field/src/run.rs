@@ -1,13 +1,13 @@
 //! One run: creates the bed, sends and receives over the hop for a while, and keeps the hop's record.
 
-use crate::bed::{Bed, receiver};
-use crate::cell::Cell;
+use crate::bed::{TestBed, receiver};
+use crate::cell::RunConfig;
 use crate::datagrams;
 use crate::gateway::{self, Gateway};
-use crate::hop::relay::{self, Told};
+use crate::hop::relay::{self, HopResult};
 use crate::reader::{self, Reader};
-use crate::sender::{self, Job, Sent};
-use crate::watch::{self, Gap, Watched};
+use crate::sender::{self, SenderResult};
+use crate::watch::{self, Stall, WatchedThreads};
 use bentpipe_os::{Clock, namespace};
 use serde_json::Value;
 use std::fs;
@@ -19,17 +19,17 @@ use std::time::Duration;
 
 /// Raw results of a run.
 #[derive(Debug, Default)]
-pub struct Ran {
+pub struct RunResult {
     /// The hop's record.
-    pub hop: Told,
+    pub hop: HopResult,
     /// Samples of the senders' TCP state.
-    pub sent: Vec<Sent>,
+    pub sent: Vec<SenderResult>,
     /// Bytes read by each receiver, every 100 ms.
-    pub read: Vec<Vec<u64>>,
+    pub bytes_read: Vec<Vec<u64>>,
     /// Datagrams sent and received.
     pub udp: [u64; 2],
     /// Times at which the machine stalled.
-    pub gaps: Vec<Gap>,
+    pub stalls: Vec<Stall>,
     /// Duration, ns.
     pub length: u64,
     /// The gateway's status and its flows, or the errors.
@@ -37,49 +37,54 @@ pub struct Ran {
 }
 
 /// Interval for noting the bytes read.
-pub const NOTE: Duration = Duration::from_millis(100);
+pub const READ_INTERVAL: Duration = Duration::from_millis(100);
 const PORT: u16 = 5201;
 
-/// A directory that is removed on drop.
-struct Temporary(PathBuf);
+/// A directory of this process that is removed on drop.
+pub(crate) struct TemporaryFolder(pub(crate) PathBuf);
 
-impl Drop for Temporary {
+impl TemporaryFolder {
+    pub(crate) fn new(name: &str) -> Result<Self, String> {
+        let path = std::env::temp_dir().join(format!("bentpipe-{name}-{}", std::process::id()));
+        create(&path).map(|()| Self(path))
+    }
+}
+
+impl Drop for TemporaryFolder {
     fn drop(&mut self) {
         let _ = fs::remove_dir_all(&self.0);
     }
 }
 
+fn create(folder: &Path) -> Result<(), String> {
+    fs::create_dir_all(folder).map_err(|e| format!("{}: {e}", folder.display()))
+}
+
 /// Runs a cell.
-///
-/// # Errors
-/// If the bed or the gateway cannot be started, or the hop fails.
-pub fn run(cell: &Cell) -> Result<Ran, String> {
+pub fn run(cell: &RunConfig) -> Result<RunResult, String> {
     let kinds: Vec<_> = cell.flows.iter().map(|f| f.receiver).collect();
-    let (bed, ports) = Bed::new(&kinds, cell.wmem)?;
-    let folder = std::env::temp_dir().join(format!("bentpipe-field-{}", std::process::id()));
-    let here = |path: &Path| fs::create_dir_all(path).map_err(|e| format!("{}: {e}", path.display()));
-    here(&folder)?;
-    let kept = Temporary(folder);
-    let text = gateway::file(cell.rate, 2.0 * cell.delay, &cell.more);
+    let (bed, ports) = TestBed::new(&kinds, cell.wmem)?;
+    let kept = TemporaryFolder::new("field")?;
+    let text = gateway::file(cell.rate, 2.0 * cell.delay, &cell.gateway_lines);
     let gateway =
         cell.gateway.as_ref().map(|program| Gateway::start(&bed, program, &kept.0, &text)).transpose()?;
-    let ran = go(cell, &bed, ports, gateway.as_ref());
+    let ran = run_in_bed(cell, &bed, ports, gateway.as_ref());
     drop(gateway);
     if let Some(out) = &cell.out {
-        here(out)?;
+        create(out)?;
         let _ = fs::copy(kept.0.join("gateway.log"), out.join("gateway.log"));
         let _ = fs::copy(kept.0.join("gateway.toml"), out.join("gateway.toml"));
     }
     ran
 }
 
-fn go(
-    cell: &Cell,
-    bed: &Bed,
+fn run_in_bed(
+    cell: &RunConfig,
+    bed: &TestBed,
     ports: [bentpipe_os::TunPort; 2],
     gateway: Option<&Gateway>,
-) -> Result<Ran, String> {
-    let (end, over, watched) = (AtomicBool::new(false), AtomicBool::new(false), Watched::default());
+) -> Result<RunResult, String> {
+    let (end, over, watched) = (AtomicBool::new(false), AtomicBool::new(false), WatchedThreads::default());
     let totals: Vec<AtomicU64> = cell.flows.iter().map(|_| AtomicU64::new(0)).collect();
     let mut listeners = Vec::new();
     for (i, place) in bed.receivers.iter().enumerate() {
@@ -94,23 +99,22 @@ fn go(
         for ((listener, flow), total) in listeners.iter().zip(&cell.flows).zip(&totals) {
             let (end, watched) = (&end, &watched);
             scope.spawn(move || {
-                watched.me();
+                watched.add_this_thread();
                 receive(listener, flow.reader, clock, total, end);
             });
         }
         let mut senders = Vec::new();
         for (i, flow) in cell.flows.iter().enumerate() {
             let to = SocketAddr::from((receiver(i), PORT));
-            let job = Job { to, scheme: flow.scheme.clone(), bytes: flow.bytes, rate: flow.rate };
             let (end, sender) = (&end, &sender);
-            senders.push(scope.spawn(move || sender::send(sender, &job, clock, end)));
+            senders.push(scope.spawn(move || sender::send(sender, to, flow, clock, end)));
         }
         let udp = (cell.udp > 0.0).then(|| scope.spawn(|| datagrams::run(bed, cell.udp, clock, &end)));
         let mut read: Vec<Vec<u64>> = vec![Vec::new(); cell.flows.len()];
         let all = (cell.seconds * 1e9) as u64;
         let mut note = 0;
         while clock.now().0 < all && !senders.iter().all(ScopedJoinHandle::is_finished) {
-            note += NOTE.as_nanos() as u64;
+            note += READ_INTERVAL.as_nanos() as u64;
             thread::sleep(Duration::from_nanos(note.saturating_sub(clock.now().0)));
             for (series, total) in read.iter_mut().zip(&totals) {
                 series.push(total.load(Ordering::Relaxed));
@@ -120,12 +124,13 @@ fn go(
         let gateway = gateway.map(|g| [g.ask(bed, &["status"]), g.ask(bed, &["flows"])]);
         end.store(true, Ordering::Relaxed);
         let broken = |_| "a thread panicked".to_owned();
-        let sent: Result<Vec<Sent>, String> = senders.into_iter().map(|s| s.join().map_err(broken)).collect();
+        let sent: Result<Vec<SenderResult>, String> =
+            senders.into_iter().map(|s| s.join().map_err(broken)).collect();
         over.store(true, Ordering::Relaxed);
         let hop = hop.join().map_err(broken)?.map_err(|e| format!("the hop: {e}"))?;
         let udp = udp.map_or(Ok(Ok([0; 2])), |udp| udp.join().map_err(broken))??;
         let gaps = watch.join().map_err(broken)?;
-        Ok(Ran { hop, sent: sent?, read, udp, gaps, length, gateway })
+        Ok(RunResult { hop, sent: sent?, bytes_read: read, udp, stalls: gaps, length, gateway })
     })
 }
 

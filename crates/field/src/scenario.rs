@@ -1,5 +1,10 @@
 //! The scenario of all simulated runs: a sender, a receiver, the hop between them, and its gateway.
 
+use serde_json::Value;
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+
 /// A hop.
 #[derive(Clone, Copy, Debug)]
 pub struct Hop {
@@ -44,6 +49,20 @@ name = \"f\"
 ",
         rtt / 2.0
     )
+}
+
+/// Runs a scenario with `program` and returns its report.
+pub fn simulate(program: &Path, seed: u64, scenario: &str) -> Result<Value, String> {
+    // threads simulate at the same time
+    let thread = rustix::thread::gettid().as_raw_nonzero();
+    let file = std::env::temp_dir().join(format!("bentpipe-scenario-{thread}.toml"));
+    fs::write(&file, scenario).map_err(|e| format!("{}: {e}", file.display()))?;
+    let mut command = Command::new(program);
+    command.arg("sim").arg(&file).args(["--json", "--seed", &seed.to_string()]);
+    let done = command.output().map_err(|e| format!("{}: {e}", program.display()));
+    let _ = fs::remove_file(&file);
+    let done = done?;
+    serde_json::from_slice(&done.stdout).map_err(|_| String::from_utf8_lossy(&done.stderr).trim().to_owned())
 }
 
 /// The ends of a flow from sender to receiver.

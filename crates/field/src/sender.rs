@@ -1,5 +1,6 @@
 //! Sending programs with a kernel congestion control, and samples of the kernel's TCP state.
 
+use crate::cell::Flow;
 use crate::reader::is_temporary;
 use bentpipe_os::{Clock, namespace, socket, tcp};
 use std::io::Write;
@@ -8,19 +9,6 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Duration;
-
-/// What a sender does.
-#[derive(Clone, Debug)]
-pub struct Job {
-    /// Destination.
-    pub to: SocketAddr,
-    /// Congestion control, by its kernel name.
-    pub scheme: String,
-    /// Bytes to send; `None`: no limit.
-    pub bytes: Option<u64>,
-    /// Highest rate of the application, bit/s; 0: no limit.
-    pub rate: f64,
-}
 
 /// A sample of the kernel's TCP state.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -37,9 +25,7 @@ pub struct Sample {
 
 /// Result of a sender.
 #[derive(Clone, Debug, Default)]
-pub struct Sent {
-    /// Its local port.
-    pub port: u16,
+pub struct SenderResult {
     /// Samples of its TCP state.
     pub samples: Vec<Sample>,
     /// Why it ended early.
@@ -47,17 +33,17 @@ pub struct Sent {
 }
 
 /// Connects, in the namespace of the calling thread.
-fn connect(job: &Job, end: &AtomicBool) -> Result<TcpStream, String> {
-    let fd: OwnedFd = socket::stream(&job.to).map_err(|e| format!("a socket: {e}"))?;
-    tcp::set_congestion(&fd, &job.scheme).map_err(|e| format!("{}: {e}", job.scheme))?;
-    socket::connect(&fd, &job.to).map_err(|e| format!("{}: {e}", job.to))?;
+fn connect(to: SocketAddr, scheme: &str, end: &AtomicBool) -> Result<TcpStream, String> {
+    let fd: OwnedFd = socket::stream(&to).map_err(|e| format!("a socket: {e}"))?;
+    tcp::set_congestion(&fd, scheme).map_err(|e| format!("{scheme}: {e}"))?;
+    socket::connect(&fd, &to).map_err(|e| format!("{to}: {e}"))?;
     let stream = TcpStream::from(fd);
     while stream.peer_addr().is_err() {
         if end.load(Ordering::Relaxed) {
-            return Err(format!("{}: no connection in time", job.to));
+            return Err(format!("{to}: no connection in time"));
         }
         if let Ok(Some(error)) = stream.take_error() {
-            return Err(format!("{}: {error}", job.to));
+            return Err(format!("{to}: {error}"));
         }
         thread::sleep(Duration::from_millis(1));
     }
@@ -67,18 +53,17 @@ fn connect(job: &Job, end: &AtomicBool) -> Result<TcpStream, String> {
     Ok(stream)
 }
 
-/// Sends in the given namespace until all is sent or `end` is set.
-pub fn send(net: impl AsFd, job: &Job, clock: Clock, end: &AtomicBool) -> Sent {
-    let connected = namespace::in_network(net, || connect(job, end));
+/// Sends the data of `flow` from the given namespace to `to`, until all is sent or `end` is set.
+pub fn send(net: impl AsFd, to: SocketAddr, flow: &Flow, clock: Clock, end: &AtomicBool) -> SenderResult {
+    let connected = namespace::in_network(net, || connect(to, &flow.scheme, end));
     let stream = match connected.map_err(|e| e.to_string()).and_then(|c| c) {
         Ok(stream) => stream,
-        Err(why) => return Sent { failed: Some(why), ..Sent::default() },
+        Err(why) => return SenderResult { failed: Some(why), ..SenderResult::default() },
     };
-    let port = stream.local_addr().map_or(0, |a| a.port());
     let done = AtomicBool::new(false);
     thread::scope(|scope| {
         let watch = scope.spawn(|| samples(&stream, clock, &done));
-        let failed = write(&stream, job, clock, end);
+        let failed = write(&stream, flow, clock, end);
         if failed.is_none() {
             // wait for the outstanding acknowledgments
             let _ = stream.shutdown(std::net::Shutdown::Write);
@@ -87,17 +72,17 @@ pub fn send(net: impl AsFd, job: &Job, clock: Clock, end: &AtomicBool) -> Sent {
             }
         }
         done.store(true, Ordering::Relaxed);
-        Sent { port, samples: watch.join().unwrap_or_default(), failed }
+        SenderResult { samples: watch.join().unwrap_or_default(), failed }
     })
 }
 
-fn write(mut stream: &TcpStream, job: &Job, clock: Clock, end: &AtomicBool) -> Option<String> {
+fn write(mut stream: &TcpStream, flow: &Flow, clock: Clock, end: &AtomicBool) -> Option<String> {
     let block = vec![0x5a; 128 << 10];
-    let (mut left, begin, mut written) = (job.bytes.unwrap_or(u64::MAX), clock.now().0, 0_u64);
+    let (mut left, begin, mut written) = (flow.bytes.unwrap_or(u64::MAX), clock.now().0, 0_u64);
     while left > 0 && !end.load(Ordering::Relaxed) {
         let mut n = block.len().min(usize::try_from(left).unwrap_or(usize::MAX));
-        if job.rate > 0.0 {
-            let may = (clock.now().0 - begin) as f64 * job.rate / 8e9;
+        if flow.app_rate > 0.0 {
+            let may = (clock.now().0 - begin) as f64 * flow.app_rate / 8e9;
             n = n.min((may - written as f64).max(0.0) as usize);
             if n == 0 {
                 thread::sleep(Duration::from_millis(2));
@@ -140,7 +125,7 @@ fn samples(stream: &TcpStream, clock: Clock, done: &AtomicBool) -> Vec<Sample> {
 }
 
 /// Segments retransmitted after `from`, ns, and the largest burst, without a gap of a second in it.
-pub fn resent(samples: &[Sample], from: u64) -> (u32, u32) {
+pub fn retransmission_counts(samples: &[Sample], from: u64) -> (u32, u32) {
     const APART: u64 = 1_000_000_000;
     let (mut all, mut spell, mut longest, mut last) = (0, 0, 0, 0_u64);
     for pair in samples.windows(2) {
@@ -167,8 +152,8 @@ mod tests {
     fn spells_are_told_apart_by_a_second() {
         let s = |ms: u64, retransmits| Sample { at: ms * 1_000_000, retransmits, ..Sample::default() };
         let samples = [s(0, 0), s(100, 5), s(600, 9), s(1500, 10), s(4000, 13), s(4100, 13), s(4900, 20)];
-        assert_eq!(resent(&samples, 0), (20, 10));
-        assert_eq!(resent(&samples, 2_000_000_000), (10, 10));
-        assert_eq!(resent(&[], 0), (0, 0));
+        assert_eq!(retransmission_counts(&samples, 0), (20, 10));
+        assert_eq!(retransmission_counts(&samples, 2_000_000_000), (10, 10));
+        assert_eq!(retransmission_counts(&[], 0), (0, 0));
     }
 }

@@ -2,27 +2,26 @@
 
 use crate::analyse::bound::alternating;
 use crate::bed::Receiver;
-use crate::cell::{Cell, Flow};
+use crate::cell::{Flow, RunConfig};
 use crate::reader::Reader;
-use crate::scenario::{FORTH, Hop, text};
+use crate::scenario::{FORTH, Hop, simulate, text};
 use crate::{report, run};
 use serde_json::Value;
 use std::fmt;
 use std::path::Path;
-use std::process::Command;
 
 /// Rate of the hop, bit/s.
 pub const RATE: f64 = 24e6;
 /// Round trip, s.
 pub const RTT: f64 = 1.0;
 /// Goodput of the hop as the gateway shapes it, bit/s.
-pub const MOST: f64 = 23.2e6;
+pub const SHAPED_GOODPUT: f64 = 23.2e6;
 /// Duration of a run, s.
 pub const SECONDS: f64 = 200.0;
 /// Start of the measured interval, s.
 pub const FROM: f64 = 20.0;
 /// Interval between stops, s.
-pub const EVERY: f64 = 30.0;
+pub const STOP_INTERVAL: f64 = 30.0;
 /// Payload of a packet, bits.
 const PAYLOAD: f64 = 1460.0 * 8.0;
 
@@ -33,7 +32,7 @@ pub enum Case {
     Constant(f64),
     /// At two rates alternately, bit/s, each for this many seconds.
     Turns([f64; 2], f64),
-    /// Everything, but with a stop of this many seconds in each [`EVERY`].
+    /// Everything, but with a stop of this many seconds in each [`STOP_INTERVAL`].
     Stops(f64),
 }
 
@@ -61,7 +60,7 @@ impl fmt::Display for Case {
 
 /// Result of a case.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Came {
+pub struct ReaderResult {
     /// Read rate from [`FROM`] on, bit/s.
     pub read: f64,
     /// Packets retransmitted in the whole run.
@@ -72,7 +71,7 @@ pub struct Came {
 
 /// A result compared with its limits.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Judged {
+pub struct JudgedReader {
     /// The figures and their limits.
     pub text: String,
     /// True if the limits are met.
@@ -85,31 +84,31 @@ impl Case {
         match self {
             Self::Constant(rate) => Reader::Rates(rate, rate, 1.0),
             Self::Turns([a, b], each) => Reader::Rates(a, b, each),
-            Self::Stops(length) => Reader::Stops(length, EVERY),
+            Self::Stops(length) => Reader::Stops(length, STOP_INTERVAL),
         }
     }
 
     /// How often the lower rate, or a stop, starts.
-    fn times(self) -> f64 {
+    fn slowdowns(self) -> f64 {
         match self {
             Self::Constant(_) => 0.0,
             Self::Turns(_, each) => ((SECONDS / each).ceil() / 2.0).floor(),
-            Self::Stops(_) => (SECONDS / EVERY).ceil() - 1.0,
+            Self::Stops(_) => (SECONDS / STOP_INTERVAL).ceil() - 1.0,
         }
     }
 
     /// Compares a result with its limits. `eager` is the rate of a program that never stops, bit/s.
-    pub fn judge(self, came: Came, eager: f64) -> Judged {
+    pub fn judge(self, came: ReaderResult, eager: f64) -> JudgedReader {
         let (least, most_again) = match self {
-            Self::Constant(rate) => (0.9 * rate.min(MOST), 0.1 * came.new),
+            Self::Constant(rate) => (0.9 * rate.min(SHAPED_GOODPUT), 0.1 * came.new),
             Self::Turns(rates, each) => {
-                let (bound, again) = alternating(rates, each, MOST, RTT);
-                (0.95 * bound, 1.1 * self.times() * again / PAYLOAD)
+                let (bound, again) = alternating(rates, each, SHAPED_GOODPUT, RTT);
+                (0.95 * bound, 1.1 * self.slowdowns() * again / PAYLOAD)
             }
             Self::Stops(length) => {
-                let stops = ((SECONDS - FROM) / EVERY).floor();
+                let stops = ((SECONDS - FROM) / STOP_INTERVAL).floor();
                 let lost = stops * (length + 2.0 * RTT) / (SECONDS - FROM);
-                (eager * (1.0 - lost), 1.2 * self.times() * RATE * RTT / (1500.0 * 8.0))
+                (eager * (1.0 - lost), 1.2 * self.slowdowns() * RATE * RTT / (1500.0 * 8.0))
             }
         };
         let text = format!(
@@ -118,7 +117,7 @@ impl Case {
             least / 1e6,
             came.again
         );
-        Judged { text, met: came.read >= least && came.again <= most_again }
+        JudgedReader { text, met: came.read >= least && came.again <= most_again }
     }
 
     /// The scenario text.
@@ -129,8 +128,8 @@ impl Case {
                 format!("{{ turns = {{ rate = \"{a} bit/s\", then = \"{b} bit/s\", each = \"{each} s\" }} }}")
             }
             Self::Stops(length) if length > 0.0 => format!(
-                "{{ pause = {{ from = \"{EVERY} s\", to = \"{} s\", every = \"{EVERY} s\" }} }}",
-                EVERY + length
+                "{{ pause = {{ from = \"{STOP_INTERVAL} s\", to = \"{} s\", every = \"{STOP_INTERVAL} s\" }} }}",
+                STOP_INTERVAL + length
             ),
             Self::Stops(_) => "\"eager\"".to_owned(),
         };
@@ -144,24 +143,15 @@ impl Case {
     }
 
     /// Runs it in the bed.
-    ///
-    /// # Errors
-    /// If the bed fails.
-    pub fn live(self, program: &Path, seed: u64) -> Result<Came, String> {
+    pub fn live(self, program: &Path, seed: u64) -> Result<ReaderResult, String> {
         let reader = if self == Self::Stops(0.0) { Reader::Eager } else { self.reader() };
-        let flow =
-            Flow { scheme: "cubic".to_owned(), receiver: Receiver::Old, reader, bytes: None, rate: 0.0 };
-        let cell = Cell {
-            seed,
-            flows: vec![flow],
-            seconds: SECONDS,
-            from: FROM,
-            gateway: Some(program.to_owned()),
-            ..Cell::new()
-        };
+        let flows = vec![Flow { receiver: Receiver::Old, reader, ..Flow::default() }];
+        let gateway = Some(program.to_owned());
+        let cell =
+            RunConfig { seed, flows, seconds: SECONDS, measured_from: FROM, gateway, ..RunConfig::default() };
         let figures = report::figures(&cell, &run::run(&cell)?);
         let figure = |name: &str| figures["flows"][0][name].as_f64().ok_or_else(|| format!("no {name}"));
-        Ok(Came {
+        Ok(ReaderResult {
             read: figure("read_mbps")? * 1e6,
             again: figure("sent_again")?,
             new: figure("first_transmissions")?,
@@ -169,20 +159,12 @@ impl Case {
     }
 
     /// Simulates it.
-    ///
-    /// # Errors
-    /// If the program fails or its report lacks a figure.
-    pub fn simulate(self, program: &Path, seed: u64, file: &Path) -> Result<Came, String> {
-        std::fs::write(file, self.toml()).map_err(|e| format!("{}: {e}", file.display()))?;
-        let mut command = Command::new(program);
-        command.arg("sim").arg(file).args(["--json", "--seed", &seed.to_string()]);
-        let done = command.output().map_err(|e| format!("{}: {e}", program.display()))?;
-        let report: Value = serde_json::from_slice(&done.stdout)
-            .map_err(|_| String::from_utf8_lossy(&done.stderr).trim().to_owned())?;
+    pub fn simulate(self, program: &Path, seed: u64) -> Result<ReaderResult, String> {
+        let report = simulate(program, seed, &self.toml())?;
         let figure = |path: &str| {
             report.pointer(path).and_then(Value::as_f64).ok_or_else(|| format!("a report without {path}"))
         };
-        Ok(Came {
+        Ok(ReaderResult {
             read: figure("/flows/0/goodput_bps")?,
             again: figure("/gateways/0/resent")?,
             new: figure("/gateways/0/forwarded")?,
@@ -197,8 +179,9 @@ mod tests {
     #[test]
     fn what_is_asked_of_each() {
         assert_eq!(cases().len(), 13 + 10 + 3);
-        let judge =
-            |case: Case, read: f64, again| case.judge(Came { read: read * 1e6, again, new: 1e5 }, 23.2e6).met;
+        let judge = |case: Case, read: f64, again| {
+            case.judge(ReaderResult { read: read * 1e6, again, new: 1e5 }, 23.2e6).met
+        };
         assert!(judge(Case::Constant(8e6), 7.3, 9e3) && !judge(Case::Constant(8e6), 7.1, 0.0));
         assert!(!judge(Case::Constant(24e6), 23.0, 1.1e4) && !judge(Case::Constant(24e6), 20.8, 0.0));
         // 0.95 of 10.33 Mbit/s, and 1.1 times 1941 packets for each of 20 changes

@@ -6,11 +6,12 @@
 //! newest is filled in), SACK blocks, and the TTL.
 
 use crate::analyse::header::Segment;
-use crate::bed::{Bed, Receiver, receiver};
+use crate::bed::{Receiver, TestBed, receiver};
 use crate::gateway::{self, Gateway};
 use crate::hop::direction::Settings;
 use crate::hop::relay;
 use crate::namespace::Namespace;
+use crate::run::TemporaryFolder;
 use bentpipe_os::Clock;
 use std::collections::BTreeMap;
 use std::fs;
@@ -43,9 +44,9 @@ pub struct Compared {
 }
 
 /// A process that is killed on drop.
-struct Ended(Child);
+struct KilledOnDrop(Child);
 
-impl Drop for Ended {
+impl Drop for KilledOnDrop {
     fn drop(&mut self) {
         let _ = self.0.kill();
         let _ = self.0.wait();
@@ -53,19 +54,10 @@ impl Drop for Ended {
 }
 
 /// Runs one kind through the gateway of `program`.
-///
-/// # Errors
-/// If the bed cannot be created or a program fails.
 pub fn run(program: &Path, kind: &str, settings: &[(&str, &str)]) -> Result<Compared, String> {
-    let folder = std::env::temp_dir().join(format!("bentpipe-untouched-{}", std::process::id()));
-    fs::create_dir_all(&folder).map_err(|e| format!("{}: {e}", folder.display()))?;
-    let compared = go(program, kind, settings, &folder);
-    let _ = fs::remove_dir_all(&folder);
-    compared
-}
-
-fn go(program: &Path, kind: &str, settings: &[(&str, &str)], folder: &Path) -> Result<Compared, String> {
-    let (bed, ports) = Bed::new(&[Receiver::Modern], 4 << 20)?;
+    let kept = TemporaryFolder::new("untouched")?;
+    let folder = &kept.0;
+    let (bed, ports) = TestBed::new(&[Receiver::Modern], 4 << 20)?;
     let far = &bed.receivers[0];
     bed.sender.set(settings)?;
     far.set(settings)?;
@@ -73,16 +65,7 @@ fn go(program: &Path, kind: &str, settings: &[(&str, &str)], folder: &Path) -> R
     let script = folder.join("untouched.py");
     fs::write(&script, include_str!("untouched.py")).map_err(|e| e.to_string())?;
     let (clock, over) = (Clock::start(), AtomicBool::new(false));
-    let hop = || Settings {
-        rate: 24e6,
-        delay: 30_000_000,
-        queue: 1 << 20,
-        loss: 0.0,
-        frame: 0,
-        reorder: (0.0, 0),
-        duplicate: 0.0,
-        events: Vec::new(),
-    };
+    let hop = || Settings { rate: 24e6, delay: 30_000_000, queue: 1 << 20, ..Settings::default() };
     thread::scope(|scope| {
         let relay = scope.spawn(|| relay::run(ports, [hop(), hop()], 1, clock, &over));
         let talked = talk(&bed, far, kind, &script, folder);
@@ -127,11 +110,11 @@ fn probes(all: &[Vec<u8>]) -> usize {
     n
 }
 
-fn start(place: &Namespace, words: &[&str]) -> Result<Ended, String> {
+fn start(place: &Namespace, words: &[&str]) -> Result<KilledOnDrop, String> {
     place.within(|| {
         let mut command = Command::new(words[0]);
         command.args(&words[1..]).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
-        command.spawn().map(Ended).map_err(|e| format!("{}: {e}", words[0]))
+        command.spawn().map(KilledOnDrop).map_err(|e| format!("{}: {e}", words[0]))
     })
 }
 
@@ -147,7 +130,7 @@ fn await_word(from: Option<impl io::Read>, word: &str) -> Result<(), String> {
 }
 
 /// Captures on both sides of the gateway while the two programs run.
-fn talk(bed: &Bed, far: &Namespace, kind: &str, script: &Path, folder: &Path) -> Result<(), String> {
+fn talk(bed: &TestBed, far: &Namespace, kind: &str, script: &Path, folder: &Path) -> Result<(), String> {
     let mut captures = Vec::new();
     for name in ["west", "tuna"] {
         let file = folder.join(name).display().to_string();
@@ -168,9 +151,6 @@ fn talk(bed: &Bed, far: &Namespace, kind: &str, script: &Path, folder: &Path) ->
 }
 
 /// Reads the packets of a capture, from their IP headers on.
-///
-/// # Errors
-/// If the file is not a known capture.
 fn packets(path: &Path) -> Result<Vec<Vec<u8>>, String> {
     let bytes = fs::read(path).map_err(|e| format!("{}: {e}", path.display()))?;
     parse(&bytes).ok_or_else(|| format!("{}: not a capture, or one of another kind of link", path.display()))
@@ -258,25 +238,20 @@ fn name(ip: &[u8]) -> String {
 
 /// Undocumented differences between the two packets of a pair.
 fn differences(one: &[u8], other: &[u8]) -> Vec<&'static str> {
-    let mut all = Vec::new();
-    let mut check = |what, same: bool| {
-        if !same {
-            all.push(what);
-        }
-    };
-    check("type of service or ECN", one[1] == other[1]);
-    check("identification", one[4..6] == other[4..6]);
-    check("fragment flags", one[6..8] == other[6..8]);
-    check("hops left, by more than two", one[8].abs_diff(other[8]) <= 2);
+    let mut all = vec![
+        ("type of service or ECN", one[1] == other[1]),
+        ("identification", one[4..6] == other[4..6]),
+        ("fragment flags", one[6..8] == other[6..8]),
+        ("hops left, by more than two", one[8].abs_diff(other[8]) <= 2),
+    ];
     if one[9] == 6 {
-        let [a, b] = [one, other].map(options);
-        check("options", a == b);
         let reserved = |ip: &[u8]| ip.get(parts(ip).0 + 12).map(|b| b & 15);
-        check("reserved bits", reserved(one) == reserved(other));
         let urgent = |ip: &[u8]| ip.get(parts(ip).0 + 18..parts(ip).0 + 20).map(<[u8]>::to_vec);
-        check("urgent pointer", urgent(one) == urgent(other));
+        all.push(("options", options(one) == options(other)));
+        all.push(("reserved bits", reserved(one) == reserved(other)));
+        all.push(("urgent pointer", urgent(one) == urgent(other)));
     }
-    all
+    all.into_iter().filter(|(_, is_same)| !is_same).map(|(what, _)| what).collect()
 }
 
 /// TCP options except padding, SACK blocks and the echoed timestamp, which may differ like the

@@ -9,19 +9,19 @@ use std::thread;
 use std::time::Duration;
 
 /// Shortest stall to report, ns: 64 KB last 22 ms at 24 Mbit/s.
-pub const LONG: u64 = 15_000_000;
+pub const SHORTEST_STALL: u64 = 15_000_000;
 const GLANCE: Duration = Duration::from_millis(1);
 
 /// A stall: its end and its length, ns.
-pub type Gap = (u64, u64);
+pub type Stall = (u64, u64);
 
 /// Threads whose time in the run queue counts too, and how long each has waited so far.
 #[derive(Debug, Default)]
-pub struct Watched(Mutex<Vec<(String, u64)>>);
+pub struct WatchedThreads(Mutex<Vec<(String, u64)>>);
 
-impl Watched {
+impl WatchedThreads {
     /// Adds the calling thread.
-    pub fn me(&self) {
+    pub fn add_this_thread(&self) {
         let path = format!("/proc/self/task/{}/schedstat", rustix::thread::gettid().as_raw_nonzero());
         let waited = waited(&path).unwrap_or(0);
         self.0.lock().unwrap_or_else(PoisonError::into_inner).push((path, waited));
@@ -29,7 +29,7 @@ impl Watched {
 }
 
 /// Watches until `end` is set. Returns the stalls over 5 ms.
-pub fn watch(clock: Clock, watched: &Watched, end: &AtomicBool) -> Vec<Gap> {
+pub fn watch(clock: Clock, watched: &WatchedThreads, end: &AtomicBool) -> Vec<Stall> {
     const WORTH: u64 = 5_000_000;
     let (mut gaps, mut last, mut round) = (Vec::new(), clock.now().0, 0_u32);
     while !end.load(Ordering::Relaxed) {
@@ -74,8 +74,8 @@ mod tests {
     fn our_own_thread_has_waited_some_time() {
         assert_eq!(parse("12 345 6"), Some(345));
         assert_eq!(parse("12"), None);
-        let watched = Watched::default();
-        watched.me();
+        let watched = WatchedThreads::default();
+        watched.add_this_thread();
         let list = watched.0.lock().unwrap();
         assert!(waited(&list[0].0).is_some(), "{list:?}");
     }

@@ -29,8 +29,7 @@ pub enum Copies {
 pub struct Limits {
     /// Largest number of accelerated established connections.
     pub flows: u32,
-    /// Largest number of connections in their handshake. They have a limit of their own, so a SYN flood
-    /// cannot displace others.
+    /// Largest number of connections in their handshake: a SYN flood displaces only these.
     pub opening: u32,
     /// Largest number of tracked connections that pass unaccelerated.
     pub passing: u32,
@@ -84,11 +83,9 @@ impl Default for Timeouts {
 /// The configuration of a gateway.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Config {
-    /// Rate of the hop as the link counts it. None: the gateway does not shape, and the windows it advertises
-    /// do not depend on a rate.
+    /// Rate of the hop as the link counts it. None: no shaping, and windows do not depend on a rate.
     pub rate: Option<Rate>,
-    /// Bytes per packet that the hop counts in addition to the IP packet: 14 in the figures of
-    /// TCP-SuperCharger.
+    /// Bytes per packet that the hop counts besides the IP packet: 14 in the figures of TCP-SuperCharger.
     pub framing: Size,
     /// RTT of the hop, used until it has been measured.
     pub trip: Option<Duration>,

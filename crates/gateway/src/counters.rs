@@ -1,79 +1,40 @@
 //! The gateway's counters.
 
-use bentpipe_base::Size;
+use bentpipe_base::{Size, report_enum};
 
-/// Why a connection is not accelerated.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-#[repr(u8)]
-pub enum Why {
-    /// Its SYN was not seen: it is older than the gateway, or its handshake took another path.
-    MidStream,
-    /// Only one direction passes this gateway.
-    OneDirection,
-    /// Its segments are signed (RFC 2385, RFC 5925), so headers must not change.
-    Signed,
-    /// A subflow of a multipath connection (RFC 8684): all subflows share one window.
-    Multipath,
-    /// The TCP header has no room for an option that must be inserted.
-    OptionSpace,
-    /// A rule excludes it.
-    Policy,
-    /// In the control group, chosen at random.
-    Sampled,
-    /// Acceleration is switched off.
-    Bypassed,
-    /// The limit of accelerated connections is reached.
-    Overload,
-    /// The memory limit is reached.
-    Memory,
-    /// Its sender paces by a model of the path, as BBR does. Losses do not slow it down, so acceleration
-    /// would gain nothing.
-    ModelBased,
-    /// Its acceleration was stopped by a planned stop or a configuration change.
-    Released,
-    /// A new connection with the same ports began while it was believed to be open.
-    Reused,
-    /// It has ended; only late duplicates still arrive.
-    Ended,
-}
-
-impl Why {
-    /// All reasons, in the order reports list them.
-    pub const ALL: [Self; 14] = [
-        Self::MidStream,
-        Self::OneDirection,
-        Self::Signed,
-        Self::Multipath,
-        Self::OptionSpace,
-        Self::Policy,
-        Self::Sampled,
-        Self::Bypassed,
-        Self::Overload,
-        Self::Memory,
-        Self::ModelBased,
-        Self::Released,
-        Self::Reused,
-        Self::Ended,
-    ];
-
-    /// The key used in reports.
-    pub const fn key(self) -> &'static str {
-        match self {
-            Self::MidStream => "mid_stream",
-            Self::OneDirection => "one_direction",
-            Self::Signed => "signed",
-            Self::Multipath => "multipath",
-            Self::OptionSpace => "option_space",
-            Self::Policy => "policy",
-            Self::Sampled => "sampled",
-            Self::Bypassed => "bypassed",
-            Self::Overload => "overload",
-            Self::Memory => "memory",
-            Self::ModelBased => "model_based",
-            Self::Released => "released",
-            Self::Reused => "reused",
-            Self::Ended => "ended",
-        }
+report_enum! {
+    /// Why a connection is not accelerated.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+    #[repr(u8)]
+    pub enum PassReason {
+        /// Its SYN was not seen: it is older than the gateway, or its handshake took another path.
+        MidStream = "mid_stream",
+        /// Only one direction passes this gateway.
+        OneDirection = "one_direction",
+        /// Its segments are signed (RFC 2385, RFC 5925), so headers must not change.
+        Signed = "signed",
+        /// A subflow of a multipath connection (RFC 8684): all subflows share one window.
+        Multipath = "multipath",
+        /// The TCP header has no room for an option that must be inserted.
+        OptionSpace = "option_space",
+        /// A rule excludes it.
+        Policy = "policy",
+        /// In the control group, chosen at random.
+        Sampled = "sampled",
+        /// Acceleration is switched off.
+        Bypassed = "bypassed",
+        /// The limit of accelerated connections is reached.
+        Overload = "overload",
+        /// The memory limit is reached.
+        Memory = "memory",
+        /// Its sender paces by a model of the path, as BBR does: acceleration would gain nothing.
+        ModelBased = "model_based",
+        /// Its acceleration was stopped by a planned stop or a configuration change.
+        Released = "released",
+        /// A new connection with the same ports began while it was believed to be open.
+        Reused = "reused",
+        /// It has ended; only late duplicates still arrive.
+        Ended = "ended",
     }
 }
 
@@ -107,20 +68,18 @@ pub struct Counters {
     /// Packets of a tracked connection that came from the wrong side: a loop, or forged. They pass.
     pub strays: u64,
     /// Packets of untracked connections: the table is full, or there is nothing to track.
-    pub unfollowed: u64,
-    /// Acknowledgments withheld from the sender, because they report a loss that the gateway repairs, or
-    /// because a later one says more.
+    pub not_tracked: u64,
+    /// Acknowledgments withheld: they report a loss repaired here, or a later one says more.
     pub acks_withheld: u64,
     /// Segments from the sender that were dropped because the gateway or the receiver already has them.
-    pub copies_swallowed: u64,
+    pub duplicates_dropped: u64,
     /// Packets that were held when their connection ended.
     pub ended_held: u64,
     /// Packets of accelerated connections sent over the hop for the first time.
     pub forwarded: u64,
     /// Packets lost in the hop.
     pub lost: Lost,
-    /// Estimated number of losses: those found, less those that were only late, plus the estimated losses of
-    /// copies.
+    /// Estimated losses: those found, less those only late, plus those of copies.
     pub losses: u64,
     /// Retransmissions of lost packets.
     pub repairs: u64,
@@ -145,7 +104,7 @@ pub struct Counters {
     /// Connections whose handshake was completed under acceleration.
     pub accelerated: u64,
     /// Connections that passed unaccelerated, by their first reason.
-    passed: [u64; Why::ALL.len()],
+    passed: [u64; PassReason::ALL.len()],
     /// Connections evicted during their handshake to make room for newer ones.
     pub opening_evicted: u64,
     /// Unaccelerated connections evicted to make room for newer ones.
@@ -155,8 +114,7 @@ pub struct Counters {
 }
 
 impl Counters {
-    /// Counts an unaccelerated connection.
-    pub(crate) const fn pass(&mut self, why: Why) {
+    pub(crate) const fn pass(&mut self, why: PassReason) {
         self.passed[why as usize] += 1;
     }
 
@@ -164,7 +122,7 @@ impl Counters {
     pub const fn not_forwarded(&self) -> [(&'static str, u64); 5] {
         [
             ("ack_withheld", self.acks_withheld),
-            ("copy_swallowed", self.copies_swallowed),
+            ("copy_swallowed", self.duplicates_dropped),
             ("ended_held", self.ended_held),
             ("no_room", self.no_room),
             ("passing_full", self.passing_full),
@@ -172,7 +130,7 @@ impl Counters {
     }
 
     /// Connections that passed unaccelerated with `why` as their first reason.
-    pub const fn passed(&self, why: Why) -> u64 {
+    pub const fn passed(&self, why: PassReason) -> u64 {
         self.passed[why as usize]
     }
 }
@@ -183,12 +141,12 @@ mod tests {
 
     #[test]
     fn lists_are_whole_and_in_order() {
-        for (i, why) in Why::ALL.into_iter().enumerate() {
+        for (i, why) in PassReason::ALL.into_iter().enumerate() {
             assert_eq!(why as usize, i, "{}", why.key());
         }
         let mut counters = Counters { acks_withheld: 3, ..Counters::default() };
-        counters.pass(Why::Signed);
-        assert_eq!((counters.passed(Why::Signed), counters.passed(Why::Policy)), (1, 0));
+        counters.pass(PassReason::Signed);
+        assert_eq!((counters.passed(PassReason::Signed), counters.passed(PassReason::Policy)), (1, 0));
         assert_eq!(counters.not_forwarded()[0], ("ack_withheld", 3));
     }
 }

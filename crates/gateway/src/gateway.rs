@@ -14,39 +14,22 @@ pub use keep::Restored;
 use crate::config::Config;
 use crate::counters::Counters;
 use crate::flow::priority::EF;
-use crate::flow::shaper::{Shaper, Turn};
+use crate::flow::shaper::{SendGrant, Shaper};
 use crate::flow::{Flow, Shared};
 use crate::memory::Memory;
 use crate::policy::Policy;
-use crate::report::{FlowReport, Group, State};
+use crate::report::{EndReason, FlowReport, GoodputStats, State};
 use crate::sides::{LAN, SATELLITE};
-use crate::table::{Class, HashKey, Key, NONE, Slab, Table, wire_packets};
-use bentpipe_base::{
-    Addr, Cx, Duration, Input, Instant, Node, Packet, Pkt, Port, Proto, Purpose, Size, Slot,
-};
+use crate::table::{Class, HashKey, Key, NONE, Slab, Table};
+use bentpipe_base::{Addr, Cx, Duration, Input, Instant, Node, Pkt, Port, Proto, Purpose, Size, Slot};
 use core::fmt;
 use std::collections::VecDeque;
 
-/// Ports by side.
 const PORTS: [Port; 2] = [LAN, SATELLITE];
-/// Shortest interval between timer calls of a connection whose deadline stays in the past while it waits for
-/// the hop.
+/// Shortest interval between timer calls of a connection that waits for the hop past its deadline.
 const LEAST_WAIT: Duration = Duration::from_millis(1);
 
-/// State shared by all connections.
-struct Common {
-    config: Config,
-    shaper: Shaper,
-    counters: Counters,
-    memory: Memory,
-}
-
-impl Common {
-    const fn shared(&mut self) -> Shared<'_> {
-        let Self { config, shaper, counters, memory } = self;
-        Shared { config, shaper, counters, memory }
-    }
-
+impl Shared {
     /// Sends a packet that is not accelerated.
     fn pass(&mut self, cx: &mut Cx<'_>, side: usize, packet: Pkt) {
         let at_once = if side == 0 { self.shaper.pass(cx.now, packet) } else { Some(packet) };
@@ -70,20 +53,21 @@ impl Common {
 /// A gateway. For real hosts its driver must seed the world with unpredictable random numbers, since the hash
 /// key of the table is derived from them.
 pub struct Gateway {
-    common: Common,
+    shared: Shared,
     policy: Policy,
     table: Table,
     /// Boxed: most connections are idle, and the state of an active one is large.
     flows: Slab<Box<Flow>>,
-    rests: Slab<rest::Rest>,
+    rests: Slab<rest::SleepingFlow>,
     is_keyed: bool,
     /// The earliest wake-up requested and still pending.
     asked: Instant,
     due: Vec<(Instant, u32)>,
     ended: VecDeque<FlowReport>,
-    journal: keep::Journal,
-    fast: Group,
-    left_alone: Group,
+    /// Connections whose records changed, if the driver fetches records.
+    changed: Option<VecDeque<u32>>,
+    fast: GoodputStats,
+    left_alone: GoodputStats,
 }
 
 impl Gateway {
@@ -98,10 +82,10 @@ impl Gateway {
             asked: Instant::NEVER,
             due: Vec::new(),
             ended: VecDeque::new(),
-            journal: keep::Journal::default(),
-            fast: Group::default(),
-            left_alone: Group::default(),
-            common: Common {
+            changed: None,
+            fast: GoodputStats::default(),
+            left_alone: GoodputStats::default(),
+            shared: Shared {
                 shaper: Shaper::new(&config),
                 counters: Counters::default(),
                 memory: Memory::new(config.limits.memory),
@@ -124,7 +108,7 @@ impl Gateway {
 
     /// The current configuration.
     pub const fn config(&self) -> &Config {
-        &self.common.config
+        &self.shared.config
     }
 
     /// Draws a secret hash key for the table, once.
@@ -134,49 +118,47 @@ impl Gateway {
             let slot = cx.open_rng("gateway", Purpose::Table);
             let rng = cx.rng(slot);
             let key = HashKey(rng.bits(), rng.bits());
-            self.table.rebuild(&self.common.config.limits, key);
+            self.table.rebuild(&self.shared.config.limits, key);
         }
     }
 
-    /// Processes a packet from `side`.
     fn packet(&mut self, cx: &mut Cx<'_>, side: usize, packet: Pkt) {
-        let counters = &mut self.common.counters;
-        let n = wire_packets(&packet);
+        let counters = &mut self.shared.counters;
+        let n = u64::from(packet.pieces());
         counters.packets[side] += n;
         // each wire packet has its own header
         counters.bytes[side] += packet.wire_len() + Size(u64::from(packet.header_len) * (n - 1));
         if packet.proto != Proto::Tcp {
             counters.not_tcp += n;
-            return self.common.pass(cx, side, packet);
+            return self.shared.pass(cx, side, packet);
         }
         let (key, is_low) = Key::of(&packet);
         let Some(id) = self.connection(cx, side, (key, is_low), &packet) else {
-            self.common.counters.unfollowed += n;
-            return self.common.pass(cx, side, packet);
+            self.shared.counters.not_tracked += n;
+            return self.shared.pass(cx, side, packet);
         };
         if self.table.get(id).is_some_and(|e| e.side_of(is_low) != side) {
-            self.common.counters.strays += n;
-            return self.common.pass(cx, side, packet);
+            self.shared.counters.strays += n;
+            return self.shared.pass(cx, side, packet);
         }
         self.follow(cx, side, id, packet);
     }
 
-    /// Processes a packet of connection `id`.
     fn follow(&mut self, cx: &mut Cx<'_>, side: usize, id: u32, packet: Pkt) {
         if self.table.get(id).is_some_and(|e| e.lacks_answer(side, &packet)) {
-            self.disown(cx, side, id);
+            self.stop_incomplete(cx, side, id);
         }
         let now = cx.now;
         self.table.update(id, |e| e.note(side, &packet, now));
         self.wake(id);
         if side == 0 && self.table.get(id).is_some_and(|e| e.why.is_none()) {
-            self.common.shaper.mark(id, packet.dscp.get() == EF);
+            self.shared.shaper.mark(id, packet.dscp.get() == EF);
         }
         let flow = self.table.get(id).map_or(NONE, |e| e.flow);
         if let Some(flow) = self.flows.get_mut(flow) {
-            flow.packet(cx, PORTS[side], packet, &mut self.common.shared());
+            flow.packet(cx, PORTS[side], packet, &mut self.shared);
         } else {
-            self.common.pass(cx, side, packet);
+            self.shared.pass(cx, side, packet);
         }
         self.settle(cx, id);
     }
@@ -186,7 +168,7 @@ impl Gateway {
         let Some(entry) = self.table.get(id).copied() else { return };
         let mut state = entry.state;
         if let Some(why) = self.flows.get(entry.flow).and_then(|f| f.why()).filter(|_| entry.why.is_none()) {
-            self.common.counters.pass(why);
+            self.shared.counters.pass(why);
             return self.give_up(cx, id, why);
         }
         if let Some(flow) = self.flows.get_mut(entry.flow) {
@@ -205,7 +187,7 @@ impl Gateway {
         if entry.class == Class::Opening && state != State::Opening {
             self.promote(cx, id);
         } else if entry.flow == NONE {
-            self.look_at_sides(id);
+            self.update_pass_reason(id);
         }
         self.arm(cx.now, id);
     }
@@ -213,11 +195,11 @@ impl Gateway {
     /// Sets the timer of a connection, and requests a turn at the shaper if it has something to send.
     fn arm(&mut self, now: Instant, id: u32) {
         let Some(entry) = self.table.get(id).copied() else { return };
-        let mut at = entry.expires(&self.common.config.timeouts);
+        let mut at = entry.expires(&self.shared.config.timeouts);
         // an unaccelerated connection has only its idle timeout
         if let Some(flow) = self.flows.get_mut(entry.flow).filter(|_| entry.why.is_none()) {
-            let shared = self.common.shared();
-            if let Some(want) = flow.wants(now, &shared) {
+            let shared = &mut self.shared;
+            if let Some(want) = flow.wants(now, shared) {
                 shared.shaper.request(id, want);
             }
             shared.memory.note();
@@ -229,7 +211,6 @@ impl Gateway {
         self.table.wheel.set(id, at);
     }
 
-    /// Serves all expired deadlines.
     fn timers(&mut self, cx: &mut Cx<'_>) {
         let mut due = core::mem::take(&mut self.due);
         self.table.wheel.advance(cx.now, &mut due);
@@ -242,13 +223,14 @@ impl Gateway {
     fn timer(&mut self, cx: &mut Cx<'_>, id: u32) {
         let now = cx.now;
         let Some(entry) = self.table.get(id).copied() else { return };
-        if entry.expires(&self.common.config.timeouts) <= now {
-            return self.expire(cx, id);
+        if entry.expires(&self.shared.config.timeouts) <= now {
+            let is_over = entry.state >= State::Closing;
+            return self.end(cx, id, if is_over { EndReason::Closed } else { EndReason::Idle });
         }
         if let Some(flow) = self.flows.get_mut(entry.flow).filter(|_| entry.why.is_none())
             && flow.deadline().is_some_and(|at| at <= now)
         {
-            flow.timer(cx, &mut self.common.shared());
+            flow.timer(cx, &mut self.shared);
         }
         if !self.sleep(cx, id) {
             self.settle(cx, id);
@@ -262,21 +244,21 @@ impl Gateway {
 
     /// Lets connections send while the hop is free.
     fn serve(&mut self, cx: &mut Cx<'_>) {
-        self.common.settle_passing(cx);
-        while let Some(turn) = self.common.shaper.next(cx.now) {
+        self.shared.settle_passing(cx);
+        while let Some(turn) = self.shared.shaper.next(cx.now) {
             match turn {
-                Turn::Pass(packet) => cx.send(SATELLITE, packet),
-                Turn::Flow(id) => self.serve_one(cx, id),
+                SendGrant::Pass(packet) => cx.send(SATELLITE, packet),
+                SendGrant::Flow(id) => self.serve_one(cx, id),
             }
         }
     }
 
     fn serve_one(&mut self, cx: &mut Cx<'_>, id: u32) {
         let flow = self.table.get(id).map_or(NONE, |e| e.flow);
-        let Some(flow) = self.flows.get_mut(flow) else { return self.common.shaper.forget(id) };
-        let mut shared = self.common.shared();
-        let sent = flow.serve(cx, &mut shared);
-        let wants = flow.wants(cx.now, &shared);
+        let Some(flow) = self.flows.get_mut(flow) else { return self.shared.shaper.forget(id) };
+        let shared = &mut self.shared;
+        let sent = flow.serve(cx, shared);
+        let wants = flow.wants(cx.now, shared);
         shared.shaper.sent(cx.now, id, sent, wants);
         self.settle(cx, id);
     }
@@ -286,7 +268,7 @@ impl Gateway {
         if self.asked <= cx.now {
             self.asked = Instant::NEVER;
         }
-        let next = [self.table.wheel.next(), self.common.shaper.deadline()].into_iter().flatten().min();
+        let next = [self.table.wheel.next(), self.shared.shaper.deadline()].into_iter().flatten().min();
         if let Some(at) = next.map(|at| at.max(cx.now))
             && at < self.asked
         {
@@ -316,7 +298,9 @@ impl Node for Gateway {
     }
 
     fn addresses(&self, each: &mut dyn FnMut(Addr)) {
-        self.table_addresses(each);
+        for entry in self.table.ids(0).filter_map(|id| self.table.get(id)) {
+            entry.key.ends().into_iter().for_each(|end| each(end.0));
+        }
     }
 }
 
@@ -329,14 +313,8 @@ impl Default for Gateway {
 impl fmt::Debug for Gateway {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Gateway")
-            .field("config", &self.common.config)
+            .field("config", &self.shared.config)
             .field("connections", &self.table.len())
             .finish_non_exhaustive()
     }
-}
-
-/// True if the packet is a SYN that opens a connection.
-fn opens(packet: &Packet) -> bool {
-    use bentpipe_base::Flags;
-    packet.tcp.flags.has(Flags::SYN) && !packet.tcp.flags.has(Flags::ACK)
 }

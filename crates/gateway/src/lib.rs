@@ -16,10 +16,10 @@ mod sides;
 mod table;
 
 pub use config::{Config, Copies, Limits, Mode, Timeouts};
-pub use counters::{Counters, Why};
+pub use counters::{Counters, PassReason};
 pub use gateway::{Gateway, Restored};
 pub use memory::buffer_size;
-pub use policy::{Action, Opening, Policy, PortRange, Prefix, Rule, Side};
-pub use report::{End, FlowReport, GatewayReport, Group, State};
+pub use policy::{Action, Policy, PortRange, Prefix, Rule, Side, SynProperties};
+pub use report::{EndReason, FlowReport, GatewayReport, GoodputStats, State};
 pub use sides::{LAN, SATELLITE};
-pub use table::persist::{Persist, RECORD, Record, RecordError};
+pub use table::persist::{RECORD, Record, RecordError, SavedState};

@@ -34,12 +34,10 @@ pub(crate) struct Memory {
 }
 
 impl Memory {
-    /// Returns an empty account.
     pub(crate) const fn new(limit: Size) -> Self {
         Self { used: 0, payload: 0, limit: limit.0, peak: 0 }
     }
 
-    /// Updates the peak.
     #[inline]
     pub(crate) fn note(&mut self) {
         self.peak = self.peak.max(self.payload);

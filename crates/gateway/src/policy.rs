@@ -112,7 +112,7 @@ impl fmt::Display for PortRange {
 
 /// What the rules see of a SYN.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Opening {
+pub struct SynProperties {
     /// Source address.
     pub from: IpAddr,
     /// Destination address.
@@ -145,13 +145,13 @@ impl Default for Policy {
 
 impl Policy {
     /// Returns the action for a connection.
-    pub fn decide(&self, opening: &Opening) -> Action {
+    pub fn decide(&self, opening: &SynProperties) -> Action {
         self.rules.iter().find(|rule| rule.matches(opening)).map_or(self.otherwise, |rule| rule.action)
     }
 }
 
 impl Rule {
-    fn matches(&self, opening: &Opening) -> bool {
+    fn matches(&self, opening: &SynProperties) -> bool {
         let holds = |prefixes: &[Prefix], address| {
             prefixes.is_empty() || prefixes.iter().any(|p| p.contains(address))
         };

@@ -1,65 +1,41 @@
 //! Reports: of one connection, of groups of connections, of the whole gateway.
 
-use crate::counters::{Counters, Why};
-use bentpipe_base::{Addr, Duration, Instant, Rate, Size};
+use crate::counters::{Counters, PassReason};
+use bentpipe_base::{Addr, Duration, Instant, Rate, Size, report_enum};
 
-/// State of a connection.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
-#[repr(u8)]
-pub enum State {
-    /// The handshake is not complete.
-    #[default]
-    Opening,
-    /// Data may flow.
-    Established,
-    /// Both sides have sent a FIN.
-    Closing,
-    /// Both FINs are acknowledged, or one side has sent an RST: only late duplicates can still arrive.
-    Closed,
-}
-
-impl State {
-    /// All states, in the order reports list them.
-    pub const ALL: [Self; 4] = [Self::Opening, Self::Established, Self::Closing, Self::Closed];
-
-    /// The key used in reports.
-    pub const fn key(self) -> &'static str {
-        match self {
-            Self::Opening => "opening",
-            Self::Established => "established",
-            Self::Closing => "closing",
-            Self::Closed => "closed",
-        }
+report_enum! {
+    /// State of a connection.
+    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+    #[repr(u8)]
+    pub enum State {
+        /// The handshake is not complete.
+        #[default]
+        Opening = "opening",
+        /// Data may flow.
+        Established = "established",
+        /// Both sides have sent a FIN.
+        Closing = "closing",
+        /// Both FINs are acknowledged, or one side has sent an RST: only late duplicates can still arrive.
+        Closed = "closed",
     }
 }
 
-/// Why tracking of a connection ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum End {
-    /// Both sides closed it, or one reset it.
-    Closed,
-    /// Idle timeout.
-    Idle,
-    /// A new connection with the same addresses and ports replaced it.
-    Reused,
-    /// It was evicted to make room for others.
-    Evicted,
-}
-
-impl End {
-    /// The key used in reports.
-    pub const fn key(self) -> &'static str {
-        match self {
-            Self::Closed => "closed",
-            Self::Idle => "idle",
-            Self::Reused => "reused",
-            Self::Evicted => "evicted",
-        }
+report_enum! {
+    /// Why tracking of a connection ended.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub enum EndReason {
+        /// Both sides closed it, or one reset it.
+        Closed = "closed",
+        /// Idle timeout.
+        Idle = "idle",
+        /// A new connection with the same addresses and ports replaced it.
+        Reused = "reused",
+        /// It was evicted to make room for others.
+        Evicted = "evicted",
     }
 }
 
-/// Report of one connection. Pairs are in the order LAN, satellite: the side of the host, or the side packets
-/// came from.
+/// Report of one connection. Pairs are in the order LAN, satellite: the side packets came from.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct FlowReport {
     /// Addresses of the two hosts.
@@ -71,9 +47,9 @@ pub struct FlowReport {
     /// Its state.
     pub state: State,
     /// Why it is not accelerated; none if it is.
-    pub why: Option<Why>,
+    pub why: Option<PassReason>,
     /// Why tracking ended; none while it is tracked.
-    pub end: Option<End>,
+    pub end: Option<EndReason>,
     /// Time of its first packet.
     pub opened: Instant,
     /// Time of its last packet.
@@ -118,8 +94,8 @@ impl FlowReport {
 
 /// Goodput statistics of a group of ended connections, enough for a confidence interval of the mean.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct Group {
-    /// Connections that carried at least [`Group::LEAST`].
+pub struct GoodputStats {
+    /// Connections that carried at least [`GoodputStats::LEAST`].
     pub count: u64,
     /// Payload they carried.
     pub bytes: Size,
@@ -129,7 +105,7 @@ pub struct Group {
     squares: f64,
 }
 
-impl Group {
+impl GoodputStats {
     /// Least payload for a connection to count: the goodput of smaller ones is dominated by the handshake.
     pub const LEAST: Size = Size(100_000);
 
@@ -161,7 +137,7 @@ pub struct GatewayReport {
     /// Current connections with full state; the other accelerated ones are idle and stored in compact form.
     pub awake: u32,
     /// Current unaccelerated connections by reason.
-    pub passing: [u32; Why::ALL.len()],
+    pub passing: [u32; PassReason::ALL.len()],
     /// Bytes held now.
     pub held: Size,
     /// Largest number of bytes held.
@@ -169,9 +145,9 @@ pub struct GatewayReport {
     /// Memory used for tracking connections, without held packets.
     pub footprint: Size,
     /// Ended connections that were accelerated.
-    pub fast: Group,
+    pub fast: GoodputStats,
     /// Ended connections of the control group.
-    pub left_alone: Group,
+    pub control_group: GoodputStats,
 }
 
 #[cfg(test)]
@@ -184,7 +160,7 @@ mod tests {
 
     #[test]
     fn a_group_has_mean_and_variance() {
-        let mut group = Group::default();
+        let mut group = GoodputStats::default();
         for mbps in [8u64, 16, 24] {
             group.add(&flow(mbps * 125_000, Duration::from_secs(1)));
         }
@@ -196,10 +172,10 @@ mod tests {
 
     #[test]
     fn small_and_silent_connections_do_not_count() {
-        let mut group = Group::default();
+        let mut group = GoodputStats::default();
         group.add(&flow(99_999, Duration::from_secs(1)));
         group.add(&flow(1 << 20, Duration::ZERO));
-        assert_eq!((group, group.variance()), (Group::default(), None));
+        assert_eq!((group, group.variance()), (GoodputStats::default(), None));
     }
 
     #[test]

@@ -2,10 +2,10 @@
 //! receiver carries.
 
 use bentpipe_base::{
-    Addr, Duration, Flags, Foreign, Input, Instant, Node, NodeId, Packet, Port, Rate, SackList, Seq, Size,
-    Timestamps, World,
+    Addr, Duration, Flags, Input, Instant, Node, NodeId, OtherOptions, Packet, Port, Rate, SackList, Seq,
+    Size, Timestamps, World,
 };
-use bentpipe_gateway::{Config, Gateway, LAN, SATELLITE, Why};
+use bentpipe_gateway::{Config, Gateway, LAN, PassReason, SATELLITE};
 
 /// The sender's ISN, close to the wrap of sequence numbers.
 const LAN_ISN: u32 = u32::MAX - 1000;
@@ -171,16 +171,16 @@ fn scale_is_left_where_it_cannot_be_or_is_enough() {
 fn what_cannot_be_edited_passes_with_its_reason() {
     let mut full = syn(SATELLITE, SYN, None);
     full.tcp.timestamps = Some(Timestamps { value: 1, echo: 0 });
-    full.foreign = Foreign { kinds: Foreign::UNKNOWN, len: 24 };
+    full.foreign = OtherOptions { kinds: OtherOptions::UNKNOWN, len: 24 };
     full.seal();
     let mut talk = Talk::new();
     assert_eq!(talk.through(SATELLITE, full.clone()), full);
     talk.through(LAN, syn(LAN, SYN | ACK, Some(7)));
     let plain = ack(0, 1000);
     assert_eq!(talk.through(SATELLITE, plain.clone()), plain);
-    assert_eq!(talk.gateway.flows(0, 1).0[0].why, Some(Why::OptionSpace));
+    assert_eq!(talk.gateway.flows(0, 1).0[0].why, Some(PassReason::OptionSpace));
     let mut signed = syn(SATELLITE, SYN, None);
-    signed.foreign = Foreign { kinds: Foreign::SIGNED, len: 18 };
+    signed.foreign = OtherOptions { kinds: OtherOptions::SIGNED, len: 18 };
     signed.seal();
     assert_eq!(Talk::new().through(SATELLITE, signed.clone()), signed);
 }

@@ -69,7 +69,7 @@ fn a_receiver_that_refuses_super_packets_gets_everything() {
 #[test]
 fn a_closed_window_does_not_stop_the_other_direction() {
     let mut plan = Plan { writes: [Writer::Bulk, Writer::Bulk], ..Plan::bulk(old()) };
-    plan.reads[RECEIVER] = Reader::Pause(at(20.0), at(60.0));
+    plan.reads[RECEIVER] = Reader::Pause { from: at(20.0), to: at(60.0), every: None };
     plan.sender.receive_buffer = ReceiveBuffer::Fixed(Size(65_535));
     let mut rig = Rig::new(1, &WINDS, gateway(&WINDS), &plan);
     rig.joins = 64_000;

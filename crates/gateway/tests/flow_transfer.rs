@@ -106,7 +106,7 @@ fn strict_mode_fills_the_link_too() {
 }
 
 fn slow(bps: u64) -> Reader {
-    Reader::Slow { rate: Rate::from_bps(bps).expect("not zero"), read: 0, since: None }
+    Reader::Slow(Rate::from_bps(bps).expect("not zero"))
 }
 
 /// An application that reads steadily gets at least 95 % of its rate within 60 s, and at most 1 % is sent in
@@ -128,7 +128,7 @@ fn a_slow_reader_is_found_and_fed() {
 /// A pause of 10 s costs at most the bandwidth-delay product in flight; a pause of 10 ms costs nothing.
 #[test]
 fn a_pause_costs_what_was_on_the_way() {
-    let mut rig1 = rig(1, 0.0, old(), Reader::Pause(at(20.0), at(30.0)));
+    let mut rig1 = rig(1, 0.0, old(), Reader::Pause { from: at(20.0), to: at(30.0), every: None });
     rig1.run_until(at(30.0));
     let (before, received) = (rig1.gateway.counters(), rig1.received());
     rig1.run_until(at(31.5));
@@ -139,7 +139,7 @@ fn a_pause_costs_what_was_on_the_way() {
     let again = after.resent + after.repairs - before.resent - before.repairs;
     assert!(again <= 2020, "{again} packets again, one product is 1992");
     assert_eq!(sender(&rig1).undone, 1, "the timeout was spurious, and the sender knows");
-    let mut rig2 = rig(1, 0.0, old(), Reader::Pause(at(20.0), at(20.01)));
+    let mut rig2 = rig(1, 0.0, old(), Reader::Pause { from: at(20.0), to: at(20.01), every: None });
     let through = rig2.goodput(19.0, 23.0);
     assert!(through > 0.995 * FULL_OLD, "{through} with a rest of 10 ms");
 }

@@ -2,9 +2,9 @@
 
 mod table_rig;
 
-use bentpipe_base::{Body, Duration, Ecn, Flags, Foreign, Packet, Port, Rate, Seq, Size};
+use bentpipe_base::{Body, Duration, Ecn, Flags, OtherOptions, Packet, Port, Rate, Seq, Size};
 use bentpipe_gateway::{
-    Action, Config, End, Gateway, LAN, Limits, Policy, PortRange, Rule, SATELLITE, State, Why,
+    Action, Config, EndReason, Gateway, LAN, Limits, PassReason, Policy, PortRange, Rule, SATELLITE, State,
 };
 use table_rig::{ACK, FIN_ACK, RST, Rig, SYN, SYN_ACK, Talk, datagram, talk};
 
@@ -37,9 +37,9 @@ fn dialogue(t: Talk) -> Vec<(Port, Packet)> {
     ]
 }
 
-fn now_passing(rig: &Rig) -> Vec<(Why, u32)> {
+fn now_passing(rig: &Rig) -> Vec<(PassReason, u32)> {
     let report = rig.gateway.report();
-    Why::ALL.into_iter().zip(report.passing).filter(|(_, n)| *n > 0).collect()
+    PassReason::ALL.into_iter().zip(report.passing).filter(|(_, n)| *n > 0).collect()
 }
 
 #[test]
@@ -61,11 +61,11 @@ fn a_connection_whose_syn_was_not_seen_passes() {
     let mut rig = Rig::new(Config::default());
     let t = talk(1);
     passes(&mut rig, &dialogue(t)[1..]);
-    assert_eq!(rig.gateway.counters().passed(Why::MidStream), 1);
+    assert_eq!(rig.gateway.counters().passed(PassReason::MidStream), 1);
     let (flows, next) = rig.gateway.flows(0, 10);
     assert_eq!(
         (flows.len(), next, flows[0].why, flows[0].opened_by_lan),
-        (1, None, Some(Why::MidStream), None)
+        (1, None, Some(PassReason::MidStream), None)
     );
     assert_eq!((flows[0].addrs, flows[0].ports), ([t.lan.0, t.sat.0], [t.lan.1, t.sat.1]));
     assert_eq!((flows[0].packets, flows[0].bytes), ([4, 3], [Size(1000), Size(50)]));
@@ -77,10 +77,10 @@ fn one_direction_alone_passes_and_is_named_so() {
     let t = talk(1);
     let acks: Vec<(Port, Packet)> = (0..20).map(|i| (SATELLITE, t.sat(ACK, 1, 1 + i * 1000, 0))).collect();
     passes(&mut rig, &acks);
-    assert_eq!(now_passing(&rig), [(Why::OneDirection, 1)]);
+    assert_eq!(now_passing(&rig), [(PassReason::OneDirection, 1)]);
     // the other direction takes this path after all
     passes(&mut rig, &[(LAN, t.lan(ACK, 20_001, 1, 1000))]);
-    assert_eq!(now_passing(&rig), [(Why::MidStream, 1)]);
+    assert_eq!(now_passing(&rig), [(PassReason::MidStream, 1)]);
 }
 
 #[test]
@@ -91,7 +91,7 @@ fn a_handshake_of_which_one_direction_is_seen_is_given_up() {
         &mut rig,
         &[(LAN, t.lan(SYN, 0, 0, 0)), (LAN, t.lan(ACK, 1, 1, 0)), (LAN, t.lan(ACK, 1, 1, 1460))],
     );
-    assert_eq!(now_passing(&rig), [(Why::OneDirection, 1)]);
+    assert_eq!(now_passing(&rig), [(PassReason::OneDirection, 1)]);
     assert_eq!(rig.gateway.report().accelerated, 0);
 }
 
@@ -100,31 +100,34 @@ fn signed_segments_pass_untouched() {
     let mut rig = Rig::new(Config::default());
     let mut packets = dialogue(talk(1));
     for (_, packet) in &mut packets {
-        packet.foreign = Foreign { kinds: Foreign::SIGNED, len: 20 };
+        packet.foreign = OtherOptions { kinds: OtherOptions::SIGNED, len: 20 };
         packet.seal();
     }
     passes(&mut rig, &packets);
-    assert_eq!(now_passing(&rig), [(Why::Signed, 1)]);
+    assert_eq!(now_passing(&rig), [(PassReason::Signed, 1)]);
 }
 
 #[test]
 fn a_multipath_subflow_passes() {
     let mut rig = Rig::new(Config::default());
     let mut packets = dialogue(talk(1));
-    packets[0].1.foreign = Foreign { kinds: Foreign::MULTIPATH, len: 12 };
+    packets[0].1.foreign = OtherOptions { kinds: OtherOptions::MULTIPATH, len: 12 };
     packets[0].1.seal();
     passes(&mut rig, &packets);
-    assert_eq!(now_passing(&rig), [(Why::Multipath, 1)]);
+    assert_eq!(now_passing(&rig), [(PassReason::Multipath, 1)]);
 }
 
 #[test]
 fn a_bypassed_gateway_counts_and_passes() {
     let mut rig = Rig::new(Config { accelerate: false, ..Config::default() });
     passes(&mut rig, &dialogue(talk(1)));
-    assert_eq!(now_passing(&rig), [(Why::Bypassed, 1)]);
+    assert_eq!(now_passing(&rig), [(PassReason::Bypassed, 1)]);
     rig.wait(Duration::from_secs(241));
     let report = rig.gateway.take_closed().unwrap();
-    assert_eq!((report.end, report.state, report.delivered), (Some(End::Closed), State::Closing, Size(1000)));
+    assert_eq!(
+        (report.end, report.state, report.delivered),
+        (Some(EndReason::Closed), State::Closing, Size(1000))
+    );
     assert_eq!((rig.gateway.take_closed(), rig.gateway.report().states), (None, [0; 4]));
 }
 
@@ -148,7 +151,7 @@ fn the_policy_decides_by_the_syn() {
     rig.name_addresses();
     passes(&mut rig, &dialogue(talk(5)));
     rig.open(talk(6));
-    assert_eq!((now_passing(&rig), rig.gateway.report().accelerated), (vec![(Why::Policy, 1)], 1));
+    assert_eq!((now_passing(&rig), rig.gateway.report().accelerated), (vec![(PassReason::Policy, 1)], 1));
 }
 
 #[test]
@@ -158,7 +161,7 @@ fn more_connections_than_may_be_accelerated_pass() {
     for n in 0..5 {
         rig.open(talk(n));
     }
-    assert_eq!((now_passing(&rig), rig.gateway.report().accelerated), (vec![(Why::Overload, 2)], 3));
+    assert_eq!((now_passing(&rig), rig.gateway.report().accelerated), (vec![(PassReason::Overload, 2)], 3));
     passes(&mut rig, &[(LAN, talk(4).lan(ACK, 1, 1, 1000)), (SATELLITE, talk(4).sat(ACK, 1, 1001, 0))]);
 }
 
@@ -167,7 +170,7 @@ fn without_memory_everything_passes() {
     let limits = Limits { memory: Size::ZERO, ..Limits::default() };
     let mut rig = Rig::new(Config { limits, ..Config::default() });
     passes(&mut rig, &dialogue(talk(1)));
-    assert_eq!(now_passing(&rig), [(Why::Memory, 1)]);
+    assert_eq!(now_passing(&rig), [(PassReason::Memory, 1)]);
 }
 
 #[test]
@@ -177,14 +180,14 @@ fn without_a_table_everything_passes() {
     for n in 0..20 {
         passes(&mut rig, &dialogue(talk(n)));
     }
-    assert_eq!((rig.gateway.counters().unfollowed, rig.gateway.report().states), (160, [0; 4]));
+    assert_eq!((rig.gateway.counters().not_tracked, rig.gateway.report().states), (160, [0; 4]));
 }
 
 #[test]
 fn a_reset_of_nothing_is_not_followed() {
     let mut rig = Rig::new(Config::default());
     passes(&mut rig, &[(SATELLITE, talk(1).sat(RST, 0, 0, 0))]);
-    assert_eq!((rig.gateway.report().states, rig.gateway.counters().unfollowed), ([0; 4], 1));
+    assert_eq!((rig.gateway.report().states, rig.gateway.counters().not_tracked), ([0; 4], 1));
 }
 
 #[test]
@@ -201,11 +204,11 @@ fn marks_options_and_urgent_data_of_what_passes_stay() {
     let mut urgent = talk(1).lan(Flags(Flags::URG.0 | ACK.0 | Flags::PSH.0), 1, 1, 10);
     urgent.ecn = Ecn::Ce;
     urgent.dscp = bentpipe_base::Dscp::LE;
-    urgent.foreign = Foreign { kinds: Foreign::UNKNOWN, len: 8 };
+    urgent.foreign = OtherOptions { kinds: OtherOptions::UNKNOWN, len: 8 };
     urgent.tcp.sack.push(Seq(1), Seq(5));
     urgent.seal();
     let mut with_data = talk(2).lan(SYN, 0, 0, 500);
-    with_data.foreign = Foreign { kinds: Foreign::FAST_OPEN, len: 12 };
+    with_data.foreign = OtherOptions { kinds: OtherOptions::FAST_OPEN, len: 12 };
     with_data.seal();
     let mut large = talk(1).lan(ACK, 11, 1, 64_000);
     large.segment = 1448;
@@ -240,15 +243,15 @@ fn a_share_is_left_alone_and_compared() {
         rig.put(SATELLITE, t.sat(FIN_ACK, 1, 200_002, 0));
         rig.put(LAN, t.lan(ACK, 200_002, 2, 0));
     }
-    let sampled = rig.gateway.counters().passed(Why::Sampled);
+    let sampled = rig.gateway.counters().passed(PassReason::Sampled);
     assert!((195..305).contains(&sampled), "{sampled}: 4 sigma are 55");
     rig.wait(Duration::from_secs(300));
     let report = rig.gateway.report();
-    assert_eq!(report.left_alone.count, sampled);
+    assert_eq!(report.control_group.count, sampled);
     assert_eq!(report.fast.count, u64::from(connections) - sampled);
-    assert_eq!(report.left_alone.bytes, Size(sampled * 200_000));
+    assert_eq!(report.control_group.bytes, Size(sampled * 200_000));
     // 200 000 bytes in 100 ms
-    assert!((report.left_alone.mean - 16e6).abs() < 1e3, "{}", report.left_alone.mean);
-    assert!(report.left_alone.variance().unwrap() < 1e6);
+    assert!((report.control_group.mean - 16e6).abs() < 1e3, "{}", report.control_group.mean);
+    assert!(report.control_group.variance().unwrap() < 1e6);
     assert_eq!(report.states, [0; 4]);
 }

@@ -3,11 +3,11 @@
 mod table_rig;
 
 use bentpipe_base::{
-    Addr, Body, Dscp, Duration, Ecn, Flags, Foreign, Node as _, Packet, Port, Proto, Rate, Seq, Size,
+    Addr, Body, Dscp, Duration, Ecn, Flags, Node as _, OtherOptions, Packet, Port, Proto, Rate, Seq, Size,
     Timestamps,
 };
 use bentpipe_gateway::{
-    Action, Config, Copies, Gateway, LAN, Limits, Mode, Policy, PortRange, Rule, SATELLITE, Side, Why,
+    Action, Config, Copies, Gateway, LAN, Limits, Mode, PassReason, Policy, PortRange, Rule, SATELLITE, Side,
 };
 use proptest::prelude::*;
 use table_rig::{Rig, talk};
@@ -29,7 +29,7 @@ fn packet() -> impl Strategy<Value = (Port, Packet)> {
         proptest::option::of(0u8..20),
         proptest::option::of((any::<u32>(), any::<u32>())),
         proptest::collection::vec((0u32..4000, 0u32..4000), 0..4),
-        prop_oneof![12 => Just(0u8), 1 => Just(Foreign::SIGNED), 1 => any::<u8>()],
+        prop_oneof![12 => Just(0u8), 1 => Just(OtherOptions::SIGNED), 1 => any::<u8>()],
         prop_oneof![4 => Just(0u16), 1 => 1u16..1460],
     );
     (any::<bool>(), ends, numbers, flags, options, 0u8..4).prop_map(
@@ -60,7 +60,7 @@ fn packet() -> impl Strategy<Value = (Port, Packet)> {
             for (left, right) in sacks {
                 p.tcp.sack.push(Seq(base.wrapping_add(left)), Seq(base.wrapping_add(right)));
             }
-            p.foreign = Foreign { kinds: foreign, len: if foreign == 0 { 0 } else { 4 } };
+            p.foreign = OtherOptions { kinds: foreign, len: if foreign == 0 { 0 } else { 4 } };
             (p.ecn, p.dscp) = ([Ecn::NotEct, Ecn::Ect1, Ecn::Ect0, Ecn::Ce][usize::from(ecn)], Dscp::DEFAULT);
             p.body = Body { off: u64::from(seq), len };
             p.seal();
@@ -182,7 +182,7 @@ fn run(first: Config, ops: Vec<Op>) -> (Vec<(Port, Packet)>, String) {
     let report = rig.gateway.report();
     assert_eq!(
         (report.states, report.passing, report.accelerated),
-        ([0; 4], [0; Why::ALL.len()], 0),
+        ([0; 4], [0; PassReason::ALL.len()], 0),
         "all are forgotten in the end"
     );
     assert_eq!(report.held, Size::ZERO);
@@ -208,7 +208,7 @@ fn check(rig: &Rig) {
     let (flows, next) = rig.gateway.flows(0, usize::MAX);
     assert!(next.is_none() && flows.len() as u32 == report.states.iter().sum::<u32>());
     assert_eq!(flows.iter().filter(|f| f.why.is_none()).count() as u32, report.accelerated);
-    for (why, n) in Why::ALL.into_iter().zip(report.passing) {
+    for (why, n) in PassReason::ALL.into_iter().zip(report.passing) {
         assert_eq!(flows.iter().filter(|f| f.why == Some(why)).count() as u32, n, "{}", why.key());
     }
     let mut addrs = Vec::new();

@@ -3,7 +3,7 @@
 mod table_rig;
 
 use bentpipe_base::{Addr, Duration, Purpose, Rng, Size};
-use bentpipe_gateway::{Config, End, LAN, Limits, SATELLITE, State, Timeouts, Why};
+use bentpipe_gateway::{Config, EndReason, LAN, Limits, PassReason, SATELLITE, State, Timeouts};
 use table_rig::{ACK, FIN_ACK, RST, Rig, SYN, Talk, talk};
 
 /// A SYN from a forged address.
@@ -100,7 +100,7 @@ fn a_flood_of_other_packets_pushes_out_nothing_but_its_own_kind() {
         rig.put(LAN, forged(&mut rng).lan(ACK, 5, 5, 10));
     }
     let report = rig.gateway.report();
-    assert_eq!((report.accelerated, report.passing[Why::MidStream as usize]), (101, 500));
+    assert_eq!((report.accelerated, report.passing[PassReason::MidStream as usize]), (101, 500));
     assert_eq!(report.counters.passing_evicted, 19_500);
     assert_eq!(rig.missing(rig.out.len() as u64), 0);
 }
@@ -131,9 +131,9 @@ fn timeouts_follow_the_state() {
     assert_eq!(left(&rig), [2], "from its last packet");
     rig.wait(Duration::from_millis(1));
     assert_eq!(left(&rig), [0u32; 0]);
-    let ends: Vec<(u16, Option<End>)> =
+    let ends: Vec<(u16, Option<EndReason>)> =
         core::iter::from_fn(|| rig.gateway.take_closed()).map(|f| (f.ports[0], f.end)).collect();
-    assert_eq!(ends, [(3, Some(End::Closed)), (2, Some(End::Idle))]);
+    assert_eq!(ends, [(3, Some(EndReason::Closed)), (2, Some(EndReason::Idle))]);
 }
 
 #[test]
@@ -165,12 +165,12 @@ fn a_closed_connection_leaves_at_once_and_its_ports_can_be_used_again() {
         rig.put(SATELLITE, t.sat(FIN_ACK, 1, 1002, 0));
         rig.put(LAN, t.lan(ACK, 1002, 2, 0));
         let report = rig.gateway.take_closed().unwrap();
-        assert_eq!((report.end, report.state, report.why), (Some(End::Closed), State::Closed, None));
+        assert_eq!((report.end, report.state, report.why), (Some(EndReason::Closed), State::Closed, None));
         assert_eq!((report.delivered, report.opened_by_lan), (Size(1000), Some(true)));
         assert_eq!(rig.gateway.report().accelerated, 0);
         // a late duplicate is no new connection
         rig.put(SATELLITE, t.sat(FIN_ACK, 1, 1002, 0));
-        assert_eq!(rig.gateway.counters().passed(Why::MidStream), 0);
+        assert_eq!(rig.gateway.counters().passed(PassReason::MidStream), 0);
     }
     assert_eq!((rig.gateway.take_closed(), rig.gateway.counters().begun), (None, 3));
     rig.wait(Duration::from_secs(61));

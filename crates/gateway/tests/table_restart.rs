@@ -3,7 +3,9 @@
 mod table_rig;
 
 use bentpipe_base::Duration;
-use bentpipe_gateway::{Config, Gateway, LAN, Limits, RECORD, Record, Restored, SATELLITE, State, Why};
+use bentpipe_gateway::{
+    Config, Gateway, LAN, Limits, PassReason, RECORD, Record, Restored, SATELLITE, State,
+};
 use table_rig::{ACK, FIN_ACK, Rig, SYN, talk};
 
 #[test]
@@ -27,7 +29,10 @@ fn connections_are_taken_up_again() {
     rig.put(LAN, t.lan(FIN_ACK, 1, 1, 10));
     rig.put(SATELLITE, t.sat(FIN_ACK, 1, 12, 0));
     rig.put(LAN, t.lan(ACK, 12, 2, 0));
-    assert_eq!((rig.gateway.report().accelerated, rig.gateway.counters().passed(Why::MidStream)), (4, 0));
+    assert_eq!(
+        (rig.gateway.report().accelerated, rig.gateway.counters().passed(PassReason::MidStream)),
+        (4, 0)
+    );
     rig.wait(Duration::from_secs(8000));
     assert_eq!(rig.gateway.report().states, [0; 4]);
 }
@@ -91,7 +96,7 @@ fn a_planned_stop_passes_everything_on() {
     }
     rig.act(Gateway::release_all);
     let report = rig.gateway.report();
-    assert_eq!((report.accelerated, report.passing[Why::Released as usize]), (0, 10));
+    assert_eq!((report.accelerated, report.passing[PassReason::Released as usize]), (0, 10));
     assert!(rig.gateway.is_drained());
     assert_eq!(rig.missing(rig.out.len() as u64), 0, "nothing is held");
     let data = rig.out.iter().filter(|(port, p)| *port == SATELLITE && p.body.len > 0).count();
@@ -99,7 +104,7 @@ fn a_planned_stop_passes_everything_on() {
     // new connections pass, existing ones continue
     rig.open(talk(11));
     rig.put(LAN, talk(1).lan(ACK, 50_001, 1, 1000));
-    assert_eq!(rig.gateway.report().passing[Why::Bypassed as usize], 1);
+    assert_eq!(rig.gateway.report().passing[PassReason::Bypassed as usize], 1);
     assert_eq!(rig.missing(rig.out.len() as u64), 0);
 }
 
@@ -114,7 +119,7 @@ fn a_new_configuration_loses_no_connection() {
         rig.open(talk(n));
     }
     rig.open(talk(20));
-    assert_eq!(rig.gateway.counters().passed(Why::Overload), 1);
+    assert_eq!(rig.gateway.counters().passed(PassReason::Overload), 1);
     let large = Config { limits: Limits { flows: 50_000, ..Limits::default() }, ..small.clone() };
     rig.act(|g, cx| g.reconfigure(cx, large));
     for n in 100..5100 {
@@ -124,7 +129,10 @@ fn a_new_configuration_loses_no_connection() {
     // smaller again: existing connections stay
     rig.act(|g, cx| g.reconfigure(cx, small.clone()));
     rig.open(talk(6000));
-    assert_eq!((rig.gateway.report().accelerated, rig.gateway.counters().passed(Why::Overload)), (5010, 2));
+    assert_eq!(
+        (rig.gateway.report().accelerated, rig.gateway.counters().passed(PassReason::Overload)),
+        (5010, 2)
+    );
     rig.act(|g, cx| g.reconfigure(cx, Config { accelerate: false, ..small }));
     assert_eq!(rig.gateway.report().accelerated, 0);
     assert_eq!(rig.missing(rig.out.len() as u64), 0);

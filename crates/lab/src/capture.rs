@@ -15,7 +15,7 @@ const ETHERNET: usize = 14;
 
 /// A captured packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Seen {
+pub struct CapturedPacket {
     /// Timestamp, ns since 1970.
     pub at_ns: u64,
     /// Total length field of the IP header, bytes.
@@ -28,9 +28,9 @@ pub struct Seen {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// ICMP echo request: identifier and sequence number.
-    Ask(u16, u16),
+    EchoRequest(u16, u16),
     /// ICMP echo reply: identifier and sequence number.
-    Answer(u16, u16),
+    EchoReply(u16, u16),
     /// UDP datagram to this port.
     Udp(u16),
     /// Something else.
@@ -38,7 +38,7 @@ pub enum Kind {
 }
 
 /// Reads all packets of a file.
-pub fn read(path: &Path) -> Outcome<Vec<Seen>> {
+pub fn read(path: &Path) -> Outcome<Vec<CapturedPacket>> {
     let bytes = fs::read(path).map_err(|e| format!("{}: {e}", path.display()))?;
     parse(&bytes).ok_or_else(|| format!("{}: not a capture with nanoseconds", path.display()))
 }
@@ -47,7 +47,7 @@ fn word(bytes: &[u8], at: usize) -> Option<u32> {
     Some(u32::from_ne_bytes(bytes.get(at..at + 4)?.try_into().ok()?))
 }
 
-fn parse(bytes: &[u8]) -> Option<Vec<Seen>> {
+fn parse(bytes: &[u8]) -> Option<Vec<CapturedPacket>> {
     if word(bytes, 0)? != NANOSECONDS {
         return None;
     }
@@ -59,11 +59,8 @@ fn parse(bytes: &[u8]) -> Option<Vec<Seen>> {
     {
         let Some(frame) = bytes.get(at + RECORD..at + RECORD + kept as usize) else { break };
         let at_ns = u64::from(seconds) * 1_000_000_000 + u64::from(ns);
-        seen.extend(frame.get(ETHERNET..).and_then(packet).map(|(ip_len, kind)| Seen {
-            at_ns,
-            ip_len,
-            kind,
-        }));
+        let packet = frame.get(ETHERNET..).and_then(packet);
+        seen.extend(packet.map(|(ip_len, kind)| CapturedPacket { at_ns, ip_len, kind }));
         at += RECORD + kept as usize;
     }
     Some(seen)
@@ -78,8 +75,8 @@ fn packet(ip: &[u8]) -> Option<(usize, Kind)> {
     };
     let echo = || Some((half(head + 4)?, half(head + 6)?));
     let kind = match (protocol, ip.get(head)?) {
-        (1, 8) | (58, 128) => echo().map(|(id, n)| Kind::Ask(id, n)),
-        (1, 0) | (58, 129) => echo().map(|(id, n)| Kind::Answer(id, n)),
+        (1, 8) | (58, 128) => echo().map(|(id, n)| Kind::EchoRequest(id, n)),
+        (1, 0) | (58, 129) => echo().map(|(id, n)| Kind::EchoReply(id, n)),
         (17, _) => half(head + 2).map(Kind::Udp),
         _ => None,
     };
@@ -87,16 +84,16 @@ fn packet(ip: &[u8]) -> Option<(usize, Kind)> {
 }
 
 /// Round-trip times of echo requests, ms, and the number of requests.
-pub fn round_trips(seen: &[Seen]) -> (Vec<f64>, usize) {
+pub fn round_trips(seen: &[CapturedPacket]) -> (Vec<f64>, usize) {
     let mut asked = std::collections::BTreeMap::new();
     let (mut times, mut requests) = (Vec::new(), 0);
     for packet in seen {
         match packet.kind {
-            Kind::Ask(id, n) => {
+            Kind::EchoRequest(id, n) => {
                 requests += 1;
                 asked.insert((id, n), packet.at_ns);
             }
-            Kind::Answer(id, n) => {
+            Kind::EchoReply(id, n) => {
                 let sent = asked.remove(&(id, n));
                 times.extend(sent.map(|s| packet.at_ns.saturating_sub(s) as f64 / 1e6));
             }
@@ -108,8 +105,8 @@ pub fn round_trips(seen: &[Seen]) -> (Vec<f64>, usize) {
 
 /// IP rate, bit/s, from the first to the last datagram, starting `skip` ns after the first packet. The bits
 /// of the first datagram do not count.
-pub fn rate(seen: &[Seen], skip: u64) -> Option<f64> {
-    let is_datagram = |s: &&Seen| matches!(s.kind, Kind::Udp(_));
+pub fn rate(seen: &[CapturedPacket], skip: u64) -> Option<f64> {
+    let is_datagram = |s: &&CapturedPacket| matches!(s.kind, Kind::Udp(_));
     let start = seen.iter().find(is_datagram)?.at_ns + skip;
     let mut steady = seen.iter().filter(|s| s.at_ns >= start);
     let first = steady.next()?;
@@ -152,7 +149,10 @@ mod tests {
             (9, 0, &[0x00]),
         ]);
         let seen = parse(&bytes).unwrap();
-        assert_eq!(seen[0], Seen { at_ns: 1_000_000_000, ip_len: 84, kind: Kind::Ask(9, 1) });
+        assert_eq!(
+            seen[0],
+            CapturedPacket { at_ns: 1_000_000_000, ip_len: 84, kind: Kind::EchoRequest(9, 1) }
+        );
         let (times, requests) = round_trips(&seen);
         assert_eq!((times.len(), requests), (1, 2));
         assert!((times[0] - 550.0).abs() < 1e-9);
@@ -163,8 +163,8 @@ mod tests {
 
     #[test]
     fn a_rate_is_what_came_after_the_first() {
-        let packet = |at_ns| Seen { at_ns, ip_len: 1250, kind: Kind::Udp(5201) };
-        let seen: Vec<Seen> = (0..=100).map(|i| packet(1_000_000 * i)).collect();
+        let packet = |at_ns| CapturedPacket { at_ns, ip_len: 1250, kind: Kind::Udp(5201) };
+        let seen: Vec<CapturedPacket> = (0..=100).map(|i| packet(1_000_000 * i)).collect();
         assert!((rate(&seen, 10_000_000).unwrap() - 1e7).abs() < 1.0);
         assert_eq!(rate(&seen[..1], 0), None);
     }

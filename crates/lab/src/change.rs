@@ -2,8 +2,8 @@
 //! the time at which the change was requested.
 
 use crate::Outcome;
-use crate::capture::{Kind, Seen};
-use crate::delay::{FROM_FAR, capturing, taken};
+use crate::capture::{CapturedPacket, Kind};
+use crate::delay::{FROM_FAR, capturing, read_and_remove};
 use crate::rig::{Rig, wait_for};
 use crate::scenario::OneLink;
 use std::io::{BufRead as _, BufReader, Write as _};
@@ -21,20 +21,17 @@ pub fn delays(rig: &Rig, count: usize) -> Outcome<Vec<f64>> {
     let scenario = rig.file("change.toml", &link.toml())?;
     let [file, begun] = ["change.pcap", "change.begun"].map(|name| rig.path(name));
     let seconds = 3 + (PAUSE.as_millis() as usize * count).div_ceil(1000);
-    let datagrams = format!(
-        "(sleep 1; touch '{}') & iperf3 -4 -c far -u -R -l 100 -b 1600000 -t {seconds} >&2",
-        begun.display()
-    );
+    let mark = begun.display();
+    let datagrams =
+        format!("(sleep 1; touch '{mark}') & iperf3 -4 -c far -u -R -l 100 -b 1600000 -t {seconds} >&2");
     let script = capturing(&file, FROM_FAR, &datagrams);
     let running = rig.start(&["emulate", &scenario, "--far", "iperf3 -s -1", "--", "sh", "-c", &script])?;
     let asked =
         wait_for("the datagrams' start", || Ok(begun.exists())).and_then(|()| ask(&socket(rig)?, count));
     let done = running.wait(Duration::from_secs(30 + seconds as u64))?;
-    let seen = taken(&file);
+    let seen = read_and_remove(&file);
     let _ = std::fs::remove_file(begun);
-    if done.code != Some(0) {
-        return Err(format!("datagrams: {}", done.story()));
-    }
+    done.succeeded("datagrams")?;
     effects(&seen?, &asked?)
 }
 
@@ -69,14 +66,11 @@ fn ask(path: &PathBuf, count: usize) -> Outcome<Vec<u64>> {
 }
 
 /// Time from each request to the last datagram before the loss, or the first after it, ms.
-fn effects(seen: &[Seen], asked: &[u64]) -> Outcome<Vec<f64>> {
+fn effects(seen: &[CapturedPacket], asked: &[u64]) -> Outcome<Vec<f64>> {
     /// Longest time that a datagram was in transit.
     const WAY_NS: u64 = 1_100_000;
-    let came = |from: u64, to: u64| {
-        seen.iter()
-            .filter(move |s| matches!(s.kind, Kind::Udp(_)) && (from..to).contains(&s.at_ns))
-            .map(|s| s.at_ns)
-    };
+    let times: Vec<u64> = seen.iter().filter(|s| matches!(s.kind, Kind::Udp(_))).map(|s| s.at_ns).collect();
+    let came = |from: u64, to: u64| times.iter().copied().filter(move |at| (from..to).contains(at));
     let effect = |(i, at): (usize, &u64)| {
         let next = asked.get(i + 1).copied().unwrap_or(*at + PAUSE.as_nanos() as u64);
         let middle = (at + next) / 2;
@@ -101,9 +95,9 @@ mod tests {
     fn a_change_shows_in_the_first_packet_that_met_it() {
         const MS: u64 = 1_000_000;
         // no datagrams from 110 to 215 ms
-        let seen: Vec<Seen> = (0..320)
+        let seen: Vec<CapturedPacket> = (0..320)
             .filter(|ms| !(110..215).contains(ms))
-            .map(|ms| Seen { at_ns: ms * MS, ip_len: 100, kind: Kind::Udp(5201) })
+            .map(|ms| CapturedPacket { at_ns: ms * MS, ip_len: 100, kind: Kind::Udp(5201) })
             .collect();
         let found = effects(&seen, &[100 * MS, 200 * MS]).unwrap();
         assert!((found[0] - 7.9).abs() < 1e-9 && (found[1] - 15.0).abs() < 1e-9, "{found:?}");

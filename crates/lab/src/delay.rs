@@ -1,7 +1,7 @@
 //! Measures delay and rate of a link by kernel timestamps at the user's interface.
 
 use crate::Outcome;
-use crate::capture::{self, Seen};
+use crate::capture::{self, CapturedPacket};
 use crate::rig::Rig;
 use crate::stats::{median, quantile};
 use std::path::Path;
@@ -23,7 +23,7 @@ pub(crate) fn capturing(file: &Path, filter: &str, act: &str) -> String {
 }
 
 /// Reads the packets of a capture and removes the file.
-pub(crate) fn taken(file: &Path) -> Outcome<Vec<Seen>> {
+pub(crate) fn read_and_remove(file: &Path) -> Outcome<Vec<CapturedPacket>> {
     let seen = capture::read(file);
     let _ = std::fs::remove_file(file);
     seen
@@ -52,7 +52,7 @@ pub fn pings(rig: &Rig, emulate: &[&str], far: &str, count: u32, every_ms: u32) 
     let file = rig.path("pings.pcap");
     let script = capturing(&file, "icmp or icmp6", &ping);
     rig.output(&[&["emulate"], emulate, &["--", "sh", "-c", &script]].concat(), limit)?;
-    let (times, sent) = capture::round_trips(&taken(&file)?);
+    let (times, sent) = capture::round_trips(&read_and_remove(&file)?);
     Ok(Pings {
         sent,
         came: times.len(),
@@ -74,5 +74,5 @@ pub fn rate(rig: &Rig, emulate: &[&str], offered_bps: f64, seconds: u32) -> Outc
     let script = capturing(&file, FROM_FAR, &datagrams);
     let words = [&["emulate"], emulate, &["--far", "iperf3 -s -1", "--", "sh", "-c", &script]].concat();
     rig.output(&words, Duration::from_secs(60 + u64::from(length)))?;
-    capture::rate(&taken(&file)?, SKIP).ok_or_else(|| "no datagrams came".to_owned())
+    capture::rate(&read_and_remove(&file)?, SKIP).ok_or_else(|| "no datagrams came".to_owned())
 }

@@ -1,46 +1,35 @@
 //! Tests user commands on a live link step by step, each judged by its result.
 
-use crate::Outcome;
-use crate::rig::{Rig, Running};
+use crate::rig::{Rig, wait_for};
+use crate::{Outcome, Step};
 use serde_json::Value;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 /// Time limit of a step.
 const LIMIT: Duration = Duration::from_secs(60);
 /// Tolerance for the average of three pings, ms, for real programs on a busy machine.
 const NEAR_ENOUGH_MS: f64 = 5.0;
 
-/// A step and its result.
-#[derive(Debug)]
-pub struct Step {
-    /// What is tested.
-    pub what: &'static str,
-    /// A figure, or the error.
-    pub outcome: Outcome<String>,
-}
-
 /// Runs all steps.
-pub fn walk(rig: &Rig) -> Vec<Step> {
-    let step = |what, outcome| Step { what, outcome };
+pub fn run_all(rig: &Rig) -> Vec<Step> {
+    let program = rig.program().display().to_string();
+    let nested = ["geo-10m", "--", &program, "emulate", "terrestrial"];
     vec![
-        step("the device for TUN interfaces is closed", closed(rig)),
-        step("emulate", ping(rig, &["geo-10m"], "far", 550.0)),
-        step("emulate, by IPv6", ping(rig, &["geo-10m"], "-6 far", 550.0)),
-        step("emulate --far", far(rig)),
-        step(
-            "a link within a link",
-            ping(rig, &["geo-10m", "--", "$BENTPIPE", "emulate", "terrestrial"], "far", 570.0),
-        ),
-        step("link show, set, outage, reset", link(rig)),
-        step("top --once", top(rig)),
-        step("compare", compare(rig)),
+        ("the device for TUN interfaces is closed", closed(rig)),
+        ("emulate", ping(rig, &["geo-10m"], "far", 550.0)),
+        ("emulate, by IPv6", ping(rig, &["geo-10m"], "-6 far", 550.0)),
+        ("emulate --far", far(rig)),
+        ("a link within a link", ping(rig, &nested, "far", 570.0)),
+        ("link show, set, outage, reset", link(rig)),
+        ("top --once", top(rig)),
+        ("compare", compare(rig)),
     ]
 }
 
 /// Checks that an ordinary user cannot open /dev/net/tun; for root it does not matter.
 fn closed(rig: &Rig) -> Outcome<String> {
     match rig.shell("true 2>/dev/null <>/dev/net/tun", LIMIT) {
-        Ok(_) if rig.is_ordinary() => {
+        Ok(_) if rig.is_unprivileged() => {
             Err("it can be opened: this run proves nothing about machines where it cannot".into())
         }
         Ok(_) => Ok("open, we are root".into()),
@@ -49,12 +38,9 @@ fn closed(rig: &Rig) -> Outcome<String> {
 }
 
 fn ping(rig: &Rig, words: &[&str], far: &str, rtt_ms: f64) -> Outcome<String> {
-    let program = rig.program().display().to_string();
-    let mut all: Vec<&str> = vec!["emulate"];
-    all.extend(words.iter().map(|w| if *w == "$BENTPIPE" { program.as_str() } else { w }));
-    all.extend(["--", "ping", "-n", "-q", "-c", "3", "-i", "0.2"]);
-    all.extend(far.split(' '));
-    let average = average_ms(&rig.output(&all, LIMIT)?)?;
+    let ping = ["--", "ping", "-n", "-q", "-c", "3", "-i", "0.2"];
+    let far: Vec<&str> = far.split(' ').collect();
+    let average = average_ms(&rig.output(&[&["emulate"], words, &ping, &far[..]].concat(), LIMIT)?)?;
     let figure = format!("average of 3 pings {average:.2} ms, of {rtt_ms} ms");
     if (average - rtt_ms).abs() < NEAR_ENOUGH_MS { Ok(figure) } else { Err(figure) }
 }
@@ -76,52 +62,41 @@ fn far(rig: &Rig) -> Outcome<String> {
     if (20e6..100e6).contains(&rate) { Ok(figure) } else { Err(figure) }
 }
 
-/// Starts a session that only sleeps and waits until `link show` answers.
-fn session(rig: &Rig) -> Outcome<Running> {
+/// Runs `act` with a session that only sleeps, from when `link show` answers.
+fn in_session<T>(rig: &Rig, act: impl FnOnce() -> Outcome<T>) -> Outcome<T> {
     let mut session = rig.start(&["emulate", "geo-10m", "--", "sleep", "60"])?;
-    let since = Instant::now();
-    loop {
+    wait_for("a session to ask", || {
         let shown = rig.run(&["link", "show", "--json"], LIMIT)?;
-        if shown.code == Some(0) {
-            return Ok(session);
-        }
-        if session.has_ended()? || since.elapsed() > Duration::from_secs(15) {
+        if session.has_ended()? {
             return Err(format!("no session to ask: {} {}", shown.story(), session.err()));
         }
-        std::thread::sleep(Duration::from_millis(50));
-    }
-}
-
-fn show(rig: &Rig) -> Outcome<Value> {
-    let text = rig.output(&["link", "show", "--json"], LIMIT)?;
-    serde_json::from_str(&text).map_err(|e| format!("link show: {e}: {text}"))
+        Ok(shown.code == Some(0))
+    })?;
+    let done = act()?;
+    drop(session);
+    rig.output(&["doctor", "--clean"], LIMIT)?;
+    Ok(done)
 }
 
 fn link(rig: &Rig) -> Outcome<String> {
-    let session = session(rig)?;
-    let loss = |state: &Value| state["links"][0]["loss"].as_f64();
-    let expect = |what: &str, is: bool, state: &Value| {
-        if is { Ok(()) } else { Err(format!("after {what}: {}", state["links"][0])) }
+    let expect = |command: &str, is: fn(&Value) -> bool| {
+        let words: Vec<&str> = ["link"].into_iter().chain(command.split(' ')).collect();
+        rig.output(&words, LIMIT)?;
+        let text = rig.output(&["link", "show", "--json"], LIMIT)?;
+        let state: Value = serde_json::from_str(&text).map_err(|e| format!("link show: {e}: {text}"))?;
+        let link = &state["links"][0];
+        if is(link) { Ok(()) } else { Err(format!("after {command}: {link}")) }
     };
-    rig.output(&["link", "set", "loss=1e-3"], LIMIT)?;
-    let state = show(rig)?;
-    expect("set loss=1e-3", loss(&state).is_some_and(|p| (p - 1e-3).abs() < 1e-9), &state)?;
-    rig.output(&["link", "outage", "30s"], LIMIT)?;
-    let state = show(rig)?;
-    expect("outage 30s", state["links"][0]["up"] == Value::Bool(false), &state)?;
-    rig.output(&["link", "reset"], LIMIT)?;
-    let state = show(rig)?;
-    expect("reset", loss(&state) == Some(0.0) && state["links"][0]["up"] == Value::Bool(true), &state)?;
-    drop(session);
-    rig.output(&["doctor", "--clean"], LIMIT)?;
-    Ok("each seen in the next answer".into())
+    in_session(rig, || {
+        expect("set loss=1e-3", |link| link["loss"].as_f64().is_some_and(|p| (p - 1e-3).abs() < 1e-9))?;
+        expect("outage 30s", |link| link["up"] == false)?;
+        expect("reset", |link| link["loss"] == 0.0 && link["up"] == true)?;
+        Ok("each seen in the next answer".into())
+    })
 }
 
 fn top(rig: &Rig) -> Outcome<String> {
-    let session = session(rig)?;
-    let frame = rig.output(&["top", "--once"], LIMIT)?;
-    drop(session);
-    rig.output(&["doctor", "--clean"], LIMIT)?;
+    let frame = in_session(rig, || rig.output(&["top", "--once"], LIMIT))?;
     if frame.contains("geo-10m") { Ok(format!("{} lines", frame.lines().count())) } else { Err(frame) }
 }
 

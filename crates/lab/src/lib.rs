@@ -15,12 +15,10 @@
     reason = "it waits for real programs, and measures them by the clock"
 )]
 
-pub mod again;
 pub mod capture;
 pub mod census;
 pub mod change;
 pub mod cycles;
-pub mod datagrams;
 pub mod delay;
 pub mod features;
 pub mod once;
@@ -33,11 +31,18 @@ pub mod speed;
 pub mod stats;
 pub mod transfers;
 
-pub use census::Census;
-pub use rig::{Done, Rig, Running, Who, wait_for};
+pub use rig::{ProgramResult, Rig, Running, Who, wait_for};
 
 /// A measurement, or the reason why there is none.
 pub type Outcome<T> = Result<T, String>;
+
+/// What was tried, and a figure or message, or what went wrong.
+pub type Step = (&'static str, Outcome<String>);
+
+/// The result of a measuring thread.
+pub fn join<T>(thread: std::thread::ScopedJoinHandle<'_, Outcome<T>>) -> Outcome<T> {
+    thread.join().unwrap_or_else(|_| Err("a measuring thread panicked".to_owned()))
+}
 
 /// Applies `f` to a measurement that may have failed, without consuming it.
 pub fn with<T, U>(measured: &Outcome<T>, f: impl FnOnce(&T) -> Outcome<U>) -> Outcome<U> {

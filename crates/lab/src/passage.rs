@@ -6,12 +6,12 @@
 //! sender is -- ri router rj -- ic receiver     inline: by the gateway, as if it were a wire
 //! ```
 
-use crate::Outcome;
-use crate::rig::{Rig, Running, take_json, wait_for};
+use crate::rig::{Rig, Running, is_asleep, take_json, wait_for};
 use crate::speed::received_bps;
+use crate::{Outcome, join};
 use rustix::process::Signal;
 use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
-use std::fs::{self, File};
+use std::fs::File;
 use std::os::fd::AsFd as _;
 use std::path::Path;
 use std::time::Duration;
@@ -60,7 +60,7 @@ pub enum Kind {
 
 /// What forwards the packets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Carrier {
+pub enum Forwarding {
     /// Kernel forwarding.
     Kernel,
     /// A loop that copies packets between the ports without inspection.
@@ -71,7 +71,7 @@ pub enum Carrier {
     Accelerated(Kind),
 }
 
-impl Carrier {
+impl Forwarding {
     /// How it is connected; the kernel counts as routed.
     pub const fn kind(self) -> Kind {
         match self {
@@ -91,13 +91,13 @@ impl Carrier {
 
 /// The hosts. Dropping it removes them.
 #[derive(Debug)]
-pub struct Passage {
+pub struct RouterTestbed {
     rig: Rig,
     hosts: [Running; 3],
 }
 
 /// Runs `act` in a thread whose sockets are in the network namespace of a process.
-pub fn within<T: Send>(process: u32, act: impl FnOnce() -> Outcome<T> + Send) -> Outcome<T> {
+pub fn in_namespace<T: Send>(process: u32, act: impl FnOnce() -> Outcome<T> + Send) -> Outcome<T> {
     let path = format!("/proc/{process}/ns/net");
     let enter = || {
         let net = File::open(&path).map_err(|e| format!("{path}: {e}"))?;
@@ -105,25 +105,21 @@ pub fn within<T: Send>(process: u32, act: impl FnOnce() -> Outcome<T> + Send) ->
             .map_err(|e| format!("{path}: {e}"))?;
         act()
     };
-    std::thread::scope(|scope| scope.spawn(enter).join())
-        .unwrap_or_else(|_| Err("a measurement stopped".to_owned()))
+    std::thread::scope(|scope| join(scope.spawn(enter)))
 }
 
 /// A running gateway, or nothing for kernel forwarding.
 #[derive(Debug)]
 pub struct Gateway(Option<Running>);
 
-impl Passage {
+impl RouterTestbed {
     /// Creates the hosts; needs root.
     pub fn new(rig: Rig) -> Outcome<Self> {
         let hold =
-            || rig.begin(rig.command(Path::new("unshare"), &["--net", "--", "sleep", "infinity"]), "unshare");
+            || rig.spawn(rig.command(Path::new("unshare"), &["--net", "--", "sleep", "infinity"]), "unshare");
         let hosts = [hold()?, hold()?, hold()?];
         for host in &hosts {
-            wait_for("a network namespace", || {
-                let name = fs::read_to_string(format!("/proc/{}/comm", host.id()));
-                Ok(name.is_ok_and(|name| name.trim() == "sleep"))
-            })?;
+            wait_for("a network namespace", || Ok(is_asleep(host.id())))?;
         }
         let [s, r, c] = hosts.each_ref().map(Running::id);
         rig.shell(&format!("set -e; s={s} r={r} c={c}{LINKS}"), PATIENCE)?;
@@ -134,22 +130,22 @@ impl Passage {
     pub fn start(&self, host: Host, program: &str, args: &[&str]) -> Outcome<Running> {
         let id = self.hosts[host as usize].id().to_string();
         let words = [&["--target", &id, "--net", "--", program], args].concat();
-        self.rig.begin(self.rig.command(Path::new("nsenter"), &words), program)
+        self.rig.spawn(self.rig.command(Path::new("nsenter"), &words), program)
     }
 
     /// Runs `act` in a thread whose sockets are in the namespace of a host.
     pub fn within<T: Send>(&self, host: Host, act: impl FnOnce() -> Outcome<T> + Send) -> Outcome<T> {
-        within(self.hosts[host as usize].id(), act)
+        in_namespace(self.hosts[host as usize].id(), act)
     }
 
     /// Starts a carrier and waits until it works. `hop` holds the gateway's settings of the satellite.
-    pub fn carry(&self, carrier: Carrier, hop: &str) -> Outcome<Gateway> {
+    pub fn carry(&self, carrier: Forwarding, hop: &str) -> Outcome<Gateway> {
         let (kind, rules, bare) = match carrier {
-            Carrier::Kernel => return Ok(Gateway(None)),
+            Forwarding::Kernel => return Ok(Gateway(None)),
             // without a rate only packets that could be accelerated reach the gateway
-            Carrier::Bare(kind) => (kind, "accelerate", true),
-            Carrier::Passing(kind) => (kind, "pass", false),
-            Carrier::Accelerated(kind) => (kind, "accelerate", false),
+            Forwarding::Bare(kind) => (kind, "accelerate", true),
+            Forwarding::Passing(kind) => (kind, "pass", false),
+            Forwarding::Accelerated(kind) => (kind, "accelerate", false),
         };
         let (word, lan, satellite) = match kind {
             Kind::Routed => ("routed", "rs", "rc"),
@@ -164,19 +160,12 @@ impl Passage {
         args.extend(bare.then_some("--bare"));
         let program = self.rig.program().display().to_string();
         let mut running = self.start(Host::Router, &program, &args)?;
-        let mut has_ended = false;
-        wait_for("the gateway", || {
-            has_ended = running.has_ended()?;
-            Ok(has_ended || running.err().contains("event=\"started\""))
-        })?;
-        if has_ended {
-            return Err(format!("the gateway ended: {}", running.err()));
-        }
+        running.wait_for_stderr("event=\"started\"")?;
         Ok(Gateway(Some(running)))
     }
 
     /// Goodput, bit/s, of `streams` CUBIC connections to the receiver, which opens them.
-    pub fn goodput(&self, carrier: Carrier, streams: u32, seconds: u32) -> Outcome<f64> {
+    pub fn goodput(&self, carrier: Forwarding, streams: u32, seconds: u32) -> Outcome<f64> {
         let gateway = self.carry(carrier, "")?;
         let bps = self.iperf(carrier, &format!("-P {streams} -t {seconds}"), seconds);
         gateway.end()?;
@@ -184,12 +173,12 @@ impl Passage {
     }
 
     /// Goodput over a running carrier, with additional arguments for iperf3.
-    pub fn iperf(&self, carrier: Carrier, words: &str, seconds: u32) -> Outcome<f64> {
+    pub fn iperf(&self, carrier: Forwarding, words: &str, seconds: u32) -> Outcome<f64> {
         received_bps(&self.iperf_report(carrier, words, seconds)?)
     }
 
     /// The whole report of the receiving iperf3.
-    pub fn iperf_report(&self, carrier: Carrier, words: &str, seconds: u32) -> Outcome<serde_json::Value> {
+    pub fn iperf_report(&self, carrier: Forwarding, words: &str, seconds: u32) -> Outcome<serde_json::Value> {
         let server = self.start(Host::Sender, "iperf3", &["-s", "-1", "--forceflush"])?;
         wait_for("iperf3", || Ok(server.out().contains("listening")))?;
         let file = self.rig.path("iperf.json");
@@ -198,9 +187,7 @@ impl Passage {
         let limit = Duration::from_secs(u64::from(seconds)) + PATIENCE;
         let done = self.start(Host::Receiver, "sh", &["-c", &script])?.wait(limit)?;
         let result = take_json(&file);
-        if done.code != Some(0) {
-            return Err(format!("iperf3 over {carrier:?}: {}", done.story()));
-        }
+        done.succeeded(&format!("iperf3 over {carrier:?}"))?;
         result
     }
 }
@@ -210,7 +197,6 @@ impl Gateway {
     pub fn end(self) -> Outcome<()> {
         let Some(mut running) = self.0 else { return Ok(()) };
         running.signal(Signal::TERM);
-        let done = running.wait(PATIENCE)?;
-        if done.code == Some(0) { Ok(()) } else { Err(format!("the gateway: {}", done.story())) }
+        running.wait(PATIENCE)?.succeeded("the gateway").map(drop)
     }
 }

@@ -1,8 +1,8 @@
 //! Checks invalid requests: each must give one clear message, exit status 2, and leave nothing behind.
 
-use crate::Outcome;
-use crate::census::Census;
-use crate::rig::{Done, Rig};
+use crate::census::SystemState;
+use crate::rig::{ProgramResult, Rig, wait_for};
+use crate::{Outcome, Step};
 use std::time::Duration;
 
 /// Time limit of a refusal.
@@ -10,19 +10,10 @@ const LIMIT: Duration = Duration::from_secs(30);
 /// Exit status for refused input.
 const REFUSED: i32 = 2;
 
-/// A refused request and its result.
-#[derive(Debug)]
-pub struct Refusal {
-    /// What was tried.
-    pub what: &'static str,
-    /// The message to the user, or what is wrong with it.
-    pub outcome: Outcome<String>,
-}
-
-/// Tries everything that the rig's user can try.
-pub fn all(rig: &Rig) -> Outcome<Vec<Refusal>> {
+/// Tries everything that the rig's user can try; returns the message to the user, or what is wrong with it.
+pub fn all(rig: &Rig) -> Outcome<Vec<Step>> {
     rig.output(&["doctor", "--clean"], LIMIT)?;
-    let before = Census::take(rig)?;
+    let before = SystemState::take(rig)?;
     let mut all = Vec::new();
     for (what, words, expected) in [
         ("an unknown link", &["emulate", "geo-10", "--", "true"][..], "geo-10m"),
@@ -36,31 +27,28 @@ pub fn all(rig: &Rig) -> Outcome<Vec<Refusal>> {
         ("a journal that is none", &["replay", "scenarios/window.toml"], "journal"),
         ("nothing to compare", &["compare", "scenarios/none.toml"], "scenarios/none.toml"),
     ] {
-        all.push(Refusal { what, outcome: judge(rig, &rig.run(words, LIMIT)?, expected, &before) });
+        all.push((what, check_refusal(rig, &rig.run(words, LIMIT)?, expected, &before)));
     }
-    all.push(Refusal { what: "a second session of the same name", outcome: second(rig, &before) });
-    if rig.is_ordinary() {
+    all.push(("a second session of the same name", second(rig, &before)));
+    if rig.is_unprivileged() {
         let done = rig.run(&["emulate", "geo-10m", "--uplink", "--", "true"], LIMIT)?;
-        all.push(Refusal {
-            what: "an uplink without permission",
-            outcome: judge(rig, &done, "root", &before),
-        });
+        all.push(("an uplink without permission", check_refusal(rig, &done, "root", &before)));
     } else {
-        all.push(Refusal { what: "an interface name that is taken", outcome: taken(rig) });
-        all.push(Refusal { what: "no user namespaces", outcome: closed(rig, &before) });
+        all.push(("an interface name that is taken", taken(rig)));
+        all.push(("no user namespaces", closed(rig, &before)));
     }
     Ok(all)
 }
 
 /// Expects one message with `expected`, exit status 2, empty standard output, and nothing left behind.
-fn judge(rig: &Rig, done: &Done, expected: &str, before: &Census) -> Outcome<String> {
+fn check_refusal(rig: &Rig, done: &ProgramResult, expected: &str, before: &SystemState) -> Outcome<String> {
     if done.code != Some(REFUSED) {
         return Err(done.story());
     }
     if !done.out.is_empty() || !done.err.contains(expected) || done.err.contains("panicked") {
         return Err(format!("`{expected}` is not in: {}{}", done.err.trim(), done.out.trim()));
     }
-    let leaks = Census::leaks(rig, before, 1000)?;
+    let leaks = SystemState::leaks(rig, before, 1000)?;
     if let Some(first) = leaks.first() {
         return Err(format!("{} left behind: {first}", leaks.len()));
     }
@@ -68,17 +56,11 @@ fn judge(rig: &Rig, done: &Done, expected: &str, before: &Census) -> Outcome<Str
 }
 
 /// A second session of the same name; the first must keep running.
-fn second(rig: &Rig, before: &Census) -> Outcome<String> {
+fn second(rig: &Rig, before: &SystemState) -> Outcome<String> {
     let ready = rig.path("ready");
     let script = format!("touch '{}'; sleep 60", ready.display());
     let first = rig.start(&["emulate", "geo-10m", "--name", "one", "--", "sh", "-c", &script])?;
-    let is_ready = (0..200).any(|_| {
-        std::thread::sleep(Duration::from_millis(50));
-        ready.exists()
-    });
-    if !is_ready {
-        return Err(format!("the first did not start: {}", first.err()));
-    }
+    wait_for("the first session", || Ok(ready.exists())).map_err(|e| format!("{e}: {}", first.err()))?;
     let done = rig.run(&["emulate", "geo-10m", "--name", "one", "--", "true"], LIMIT)?;
     let still_there = rig.run(&["link", "show", "--json"], LIMIT)?;
     drop(first);
@@ -87,7 +69,7 @@ fn second(rig: &Rig, before: &Census) -> Outcome<String> {
     if still_there.code != Some(0) {
         return Err(format!("the first session suffered: {}", still_there.story()));
     }
-    judge(rig, &done, "one", before)
+    check_refusal(rig, &done, "one", before)
 }
 
 /// An uplink whose interface name on the machine is taken.
@@ -96,22 +78,22 @@ fn taken(rig: &Rig) -> Outcome<String> {
         "ip link add bent0 type dummy 2>/dev/null || ip link add bent0 type veth peer name bent1",
         LIMIT,
     )?;
-    let before = Census::take(rig)?;
+    let before = SystemState::take(rig)?;
     let done = rig.run(&["emulate", "geo-10m", "--uplink", "--name", "taken", "--", "true"], LIMIT)?;
     let judged = match done.code {
         // the uplink uses another name, so there is no conflict
-        Some(0) => match Census::leaks(rig, &before, 1000)?.first() {
+        Some(0) => match SystemState::leaks(rig, &before, 1000)?.first() {
             None => Ok("no clash: interfaces of an uplink have other names".to_owned()),
             Some(leak) => Err(format!("left behind: {leak}")),
         },
-        _ => judge(rig, &done, "bent0", &before),
+        _ => check_refusal(rig, &done, "bent0", &before),
     };
     rig.shell("ip link del bent0", LIMIT)?;
     judged
 }
 
 /// A kernel that refuses user namespaces to unprivileged processes.
-fn closed(rig: &Rig, before: &Census) -> Outcome<String> {
+fn closed(rig: &Rig, before: &SystemState) -> Outcome<String> {
     let program = rig.program().display().to_string();
     let script = format!(
         "unshare --user --map-root-user -- sh -c 'echo 0 >/proc/sys/user/max_user_namespaces &&
@@ -119,6 +101,6 @@ exec setpriv --bounding-set=-all --inh-caps=-all -- \"$0\" emulate geo-10m -- tr
     );
     let done = rig.run_shell(&script, LIMIT)?;
     let code = done.out.trim().strip_prefix("code ").and_then(|c| c.parse().ok());
-    let done = Done { code, out: String::new(), ..done };
-    judge(rig, &done, "max_user_namespaces", before)
+    let done = ProgramResult { code, out: String::new(), ..done };
+    check_refusal(rig, &done, "max_user_namespaces", before)
 }

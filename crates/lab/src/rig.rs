@@ -14,9 +14,9 @@ use std::time::{Duration, Instant};
 /// User id of nobody, who owns nothing.
 const NOBODY: u32 = 65534;
 /// Interval for checking whether a program has ended.
-const GLANCE: Duration = Duration::from_millis(5);
+const POLL_INTERVAL: Duration = Duration::from_millis(5);
 /// Time limit for a program to start.
-const PATIENCE: Duration = Duration::from_secs(20);
+const START_TIMEOUT: Duration = Duration::from_secs(20);
 /// Time for a program to end by itself before it is killed.
 const GRACE: Duration = Duration::from_secs(10);
 
@@ -24,9 +24,9 @@ const GRACE: Duration = Duration::from_secs(10);
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Who {
     /// The current user.
-    Ourselves,
+    CurrentUser,
     /// An unprivileged user: the current one, or nobody if that is root.
-    Ordinary,
+    Unprivileged,
 }
 
 /// Where programs run. Dropping it removes the folder.
@@ -59,12 +59,17 @@ pub fn has(program: &str) -> bool {
 pub fn wait_for(what: &str, mut is_so: impl FnMut() -> Outcome<bool>) -> Outcome<()> {
     let since = Instant::now();
     while !is_so()? {
-        if since.elapsed() > PATIENCE {
-            return Err(format!("{what}: not within {} s", PATIENCE.as_secs()));
+        if since.elapsed() > START_TIMEOUT {
+            return Err(format!("{what}: not within {} s", START_TIMEOUT.as_secs()));
         }
-        std::thread::sleep(GLANCE);
+        std::thread::sleep(POLL_INTERVAL);
     }
     Ok(())
+}
+
+/// True if a process has become `sleep`; if `unshare` starts it so, it is in its namespaces by then.
+pub fn is_asleep(process: u32) -> bool {
+    fs::read_to_string(format!("/proc/{process}/comm")).is_ok_and(|name| name.trim() == "sleep")
 }
 
 impl Rig {
@@ -74,27 +79,27 @@ impl Rig {
         let name = format!("bentpipe-lab-{}-{}", std::process::id(), COUNT.fetch_add(1, Ordering::Relaxed));
         let folder = std::env::temp_dir().join(name);
         let mut rig = Self { program: folder.join("bin/bentpipe"), folder, ordinary: false, machine: None };
-        rig.furnish(program, who).map_err(|e| format!("{}: {e}", rig.folder.display()))?;
+        rig.create_files(program, who).map_err(|e| format!("{}: {e}", rig.folder.display()))?;
         if is_root() {
             let closed = rig.folder.join("closed");
             // a file that only root may open replaces the device, as on most machines
             let script = match who {
-                Who::Ourselves => "exec sleep infinity".to_owned(),
-                Who::Ordinary => {
+                Who::CurrentUser => "exec sleep infinity".to_owned(),
+                Who::Unprivileged => {
                     format!("mount --bind '{}' /dev/net/tun; exec sleep infinity", closed.display())
                 }
             };
             let words = ["--net", "--mount", "--", "sh", "-c", &script];
             let machine = Command::new("unshare").args(words).stdin(Stdio::null()).spawn();
-            rig.machine = Some(machine.map_err(|e| format!("unshare: {e}"))?);
-            rig.machine_is_there()?;
+            let id = rig.machine.insert(machine.map_err(|e| format!("unshare: {e}"))?).id();
+            wait_for("a network namespace for the test (it takes root)", || Ok(is_asleep(id)))?;
             rig.shell("ip link set lo up", GRACE)?;
-            rig.ordinary = who == Who::Ordinary;
+            rig.ordinary = who == Who::Unprivileged;
         }
         Ok(rig)
     }
 
-    fn furnish(&self, program: &Path, who: Who) -> std::io::Result<()> {
+    fn create_files(&self, program: &Path, who: Who) -> std::io::Result<()> {
         let scenarios = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scenarios");
         for sub in ["bin", "scenarios", "home", "run", "tmp"] {
             fs::create_dir_all(self.folder.join(sub))?;
@@ -112,23 +117,11 @@ impl Rig {
         for own in ["home", "run", "tmp"] {
             let own = self.folder.join(own);
             fs::set_permissions(&own, Permissions::from_mode(0o700))?;
-            if who == Who::Ordinary && is_root() {
+            if who == Who::Unprivileged && is_root() {
                 chown(&own, Some(NOBODY), Some(NOBODY))?;
             }
         }
         Ok(())
-    }
-
-    /// Waits until the holding process has entered the namespace.
-    fn machine_is_there(&self) -> Outcome<()> {
-        let ours = fs::read_link("/proc/self/ns/net").map_err(|e| format!("/proc/self/ns/net: {e}"))?;
-        let Some(machine) = &self.machine else { return Ok(()) };
-        let theirs = format!("/proc/{}/ns/net", machine.id());
-        let name = format!("/proc/{}/comm", machine.id());
-        let is_asleep = || fs::read_to_string(&name).is_ok_and(|n| n.trim() == "sleep");
-        wait_for("a network namespace for the test (it takes root)", || {
-            Ok(is_asleep() && fs::read_link(&theirs).is_ok_and(|ns| ns != ours))
-        })
     }
 
     /// The folder; `home`, `run` and `tmp` in it belong to the user.
@@ -142,7 +135,7 @@ impl Rig {
     }
 
     /// True if programs run without privileges.
-    pub fn is_ordinary(&self) -> bool {
+    pub fn is_unprivileged(&self) -> bool {
         self.ordinary || !is_root()
     }
 
@@ -160,24 +153,18 @@ impl Rig {
 
     /// A command that runs `program` in this rig as its user.
     pub fn command(&self, program: &Path, args: &[&str]) -> Command {
-        let mut words: Vec<String> = Vec::new();
+        let mut command = Command::new("env");
         // the parent may ignore signals (nohup does), and a shell cannot trap signals ignored at its start
-        words.extend(["env", "--default-signal=HUP,INT,QUIT,TERM,USR1", "--"].map(str::to_owned));
+        command.args(["--default-signal=HUP,INT,QUIT,TERM,USR1", "--"]);
         if let Some(machine) = &self.machine {
             let (id, folder) = (machine.id().to_string(), format!("--chdir={}", self.folder.display()));
-            let enter = ["nsenter", "--target", &id, "--net", "--mount", "--", "env", &folder, "--"];
-            words.extend(enter.map(str::to_owned));
+            command.args(["nsenter", "--target", &id, "--net", "--mount", "--", "env", &folder, "--"]);
         }
         if self.ordinary {
             let user = NOBODY.to_string();
-            words.extend(
-                ["setpriv", "--reuid", &user, "--regid", &user, "--clear-groups", "--"].map(str::to_owned),
-            );
+            command.args(["setpriv", "--reuid", &user, "--regid", &user, "--clear-groups", "--"]);
         }
-        words.push(program.display().to_string());
-        words.extend(args.iter().map(|a| (*a).to_owned()));
-        let mut command = Command::new(&words[0]);
-        command.args(&words[1..]).current_dir(&self.folder).stdin(Stdio::null());
+        command.arg(program).args(args).current_dir(&self.folder).stdin(Stdio::null());
         command.env("HOME", self.folder.join("home")).env("TMPDIR", self.folder.join("tmp"));
         command.env("XDG_RUNTIME_DIR", self.folder.join("run")).env("BENTPIPE", &self.program);
         command.env("USER", "lab").env("SHELL", "/bin/sh").env("LC_ALL", "C");
@@ -187,33 +174,31 @@ impl Rig {
 
     /// Starts `bentpipe ARGS`.
     pub fn start(&self, args: &[&str]) -> Outcome<Running> {
-        self.begin(self.command(&self.program, args), &format!("bentpipe {}", args.join(" ")))
+        self.spawn(self.command(&self.program, args), &format!("bentpipe {}", args.join(" ")))
     }
 
     /// Runs `bentpipe ARGS` until it ends.
-    pub fn run(&self, args: &[&str], limit: Duration) -> Outcome<Done> {
+    pub fn run(&self, args: &[&str], limit: Duration) -> Outcome<ProgramResult> {
         self.start(args)?.wait(limit)
     }
 
     /// Runs `bentpipe ARGS`, which must succeed; returns its standard output.
     pub fn output(&self, args: &[&str], limit: Duration) -> Outcome<String> {
-        let done = self.run(args, limit)?;
-        if done.code == Some(0) { Ok(done.out) } else { Err(format!("{}: {}", args.join(" "), done.story())) }
+        Ok(self.run(args, limit)?.succeeded(&args.join(" "))?.out)
     }
 
     /// Runs a shell script, which must succeed; returns its standard output.
     pub fn shell(&self, script: &str, limit: Duration) -> Outcome<String> {
-        let done = self.run_shell(script, limit)?;
-        if done.code == Some(0) { Ok(done.out) } else { Err(format!("{script}: {}", done.story())) }
+        Ok(self.run_shell(script, limit)?.succeeded(script)?.out)
     }
 
     /// Runs a shell script until it ends.
-    pub fn run_shell(&self, script: &str, limit: Duration) -> Outcome<Done> {
-        self.begin(self.command(Path::new("sh"), &["-c", script]), script)?.wait(limit)
+    pub fn run_shell(&self, script: &str, limit: Duration) -> Outcome<ProgramResult> {
+        self.spawn(self.command(Path::new("sh"), &["-c", script]), script)?.wait(limit)
     }
 
     /// Starts a `command` of [`Rig::command`]; `name` is for messages.
-    pub fn begin(&self, mut command: Command, name: &str) -> Outcome<Running> {
+    pub fn spawn(&self, mut command: Command, name: &str) -> Outcome<Running> {
         static COUNT: AtomicU32 = AtomicU32::new(0);
         let number = COUNT.fetch_add(1, Ordering::Relaxed);
         let paths = ["out", "err"].map(|what| self.folder.join(format!("{what}-{number}")));
@@ -264,6 +249,16 @@ impl Running {
         read(&self.paths[0])
     }
 
+    /// Waits until its standard error contains `text`.
+    pub fn wait_for_stderr(&mut self, text: &str) -> Outcome<()> {
+        wait_for(&format!("{}: {text}", self.name), || {
+            if self.has_ended()? {
+                return Err(format!("{} has ended: {}", self.name, self.err()));
+            }
+            Ok(self.err().contains(text))
+        })
+    }
+
     /// Sends it a signal if it still runs.
     pub fn signal(&mut self, signal: Signal) {
         if let (Ok(None), Some(pid)) = (self.child.try_wait(), Pid::from_raw(self.child.id() as i32)) {
@@ -272,7 +267,7 @@ impl Running {
     }
 
     /// Waits for its end; kills it after `limit`.
-    pub fn wait(mut self, limit: Duration) -> Outcome<Done> {
+    pub fn wait(mut self, limit: Duration) -> Outcome<ProgramResult> {
         if let Some(status) = self.ended_within(limit)? {
             return Ok(self.done(status));
         }
@@ -290,12 +285,12 @@ impl Running {
             if status.is_some() || since.elapsed() > limit {
                 return Ok(status);
             }
-            std::thread::sleep(GLANCE);
+            std::thread::sleep(POLL_INTERVAL);
         }
     }
 
-    fn done(&self, status: ExitStatus) -> Done {
-        Done { code: status.code(), signal: status.signal(), out: self.out(), err: self.err() }
+    fn done(&self, status: ExitStatus) -> ProgramResult {
+        ProgramResult { code: status.code(), signal: status.signal(), out: self.out(), err: self.err() }
     }
 }
 
@@ -315,7 +310,7 @@ fn read(path: &Path) -> String {
 
 /// Result of a program that ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Done {
+pub struct ProgramResult {
     /// Its exit code.
     pub code: Option<i32>,
     /// The signal that killed it.
@@ -326,14 +321,17 @@ pub struct Done {
     pub err: String,
 }
 
-impl Done {
+impl ProgramResult {
+    /// The same if the exit code is 0, otherwise an error; `name` is for messages.
+    pub fn succeeded(self, name: &str) -> Outcome<Self> {
+        if self.code == Some(0) { Ok(self) } else { Err(format!("{name}: {}", self.story())) }
+    }
+
     /// Exit status and output, for messages.
     pub fn story(&self) -> String {
-        let (err, out) = (tail(&self.err), tail(&self.out));
-        match (self.code, self.signal) {
-            (Some(code), _) => format!("exit code {code}: {err} {out}"),
-            (None, signal) => format!("killed by signal {}: {err} {out}", signal.unwrap_or(0)),
-        }
+        let killed = || format!("killed by signal {}", self.signal.unwrap_or(0));
+        let how = self.code.map_or_else(killed, |code| format!("exit code {code}"));
+        format!("{how}: {} {}", tail(&self.err), tail(&self.out))
     }
 }
 
@@ -363,7 +361,7 @@ mod tests {
 
     #[test]
     fn programs_run_to_their_end_or_to_their_limit() {
-        let rig = Rig::new(Path::new("/bin/sh"), Who::Ourselves);
+        let rig = Rig::new(Path::new("/bin/sh"), Who::CurrentUser);
         let rig = match rig {
             Ok(rig) => rig,
             Err(why) => return println!("SKIPPED programs_run_to_their_end_or_to_their_limit: {why}"),
@@ -378,7 +376,7 @@ mod tests {
 
     #[test]
     fn nobody_is_an_ordinary_user_with_a_folder() {
-        match Rig::new(Path::new("/bin/sh"), Who::Ordinary) {
+        match Rig::new(Path::new("/bin/sh"), Who::Unprivileged) {
             Ok(rig) => {
                 let text =
                     rig.shell("id -u; touch \"$HOME/x\" \"$XDG_RUNTIME_DIR/x\" && echo fine", GRACE).unwrap();

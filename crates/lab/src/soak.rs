@@ -1,19 +1,16 @@
 //! A long run: checks packet order, causes of losses, and memory.
 
 use crate::Outcome;
-use crate::datagrams::{Tally, tally};
 use crate::rig::{Rig, json};
 use crate::scenario::OneLink;
-use crate::speed::{self, Timing};
+use crate::speed::{self, LossCount, Timing, tally};
 use std::fs;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-/// Rate of the link, bit/s.
+/// Rate of the link, bit/s, share of it that is offered (the control connection needs the rest), and loss.
 const RATE_BPS: f64 = 50e6;
-/// Share of the rate that is offered; the control connection's headers need the rest.
 const SHARE: f64 = 0.99;
-/// Packet loss ratio of the link.
 const LOSS: f64 = 0.01;
 /// Number of memory samples.
 const LOOKS: u32 = 40;
@@ -22,7 +19,7 @@ const LOOKS: u32 = 40;
 #[derive(Clone, Debug)]
 pub struct Soak {
     /// The counts of iperf3.
-    pub tally: Tally,
+    pub tally: LossCount,
     /// Packets sent by the far end's interface, and received by the user's.
     pub interfaces: (u64, u64),
     /// Losses by direction and cause.
@@ -36,11 +33,10 @@ pub struct Soak {
 impl Soak {
     /// Packet counts by the interfaces and the link. They exclude losses in the socket of a slow receiver,
     /// which the link did not cause.
-    pub fn on_the_link(&self) -> Tally {
-        let lost = self.drops.iter().find(|(name, _)| name == "link packet_loss").map_or(0, |(_, n)| *n);
-        let overflown: u64 =
-            self.drops.iter().filter(|(name, _)| name == "link queue_full").map(|(_, n)| n).sum();
-        Tally { sent: self.interfaces.0 - overflown, lost, out_of_order: self.tally.out_of_order }
+    pub fn on_the_link(&self) -> LossCount {
+        let of = |cause: &str| self.drops.iter().filter(|(name, _)| name == cause).map(|(_, n)| n).sum();
+        let (lost, overflown): (u64, u64) = (of("link packet_loss"), of("link queue_full"));
+        LossCount { sent: self.interfaces.0 - overflown, lost, out_of_order: self.tally.out_of_order }
     }
 
     /// Packets missing without a recorded cause: sent, minus received, minus dropped.
@@ -70,23 +66,16 @@ pub fn run(rig: &Rig, seconds: u32, seed: u64) -> Outcome<Soak> {
     // no segmentation offload, so that interfaces count single packets
     let single = "ip link set dev bent0 gso_max_segs 1";
     let rate = (RATE_BPS * SHARE * 1472.0 / 1500.0) as u64;
+    let [result_at, state_at, near_at, far_at] = [&result, &state, &near, &far].map(|path| path.display());
     let at_near = format!(
-        "{single} && sleep 1 && iperf3 -4 -c far -u -R -l 1472 -b {rate} -t {seconds} -i 60 -J >'{}' || exit 8
-sleep 4; cat /proc/net/dev >'{}'; \"$BENTPIPE\" link show --json >'{}'",
-        result.display(),
-        near.display(),
-        state.display()
+        "{single} && sleep 1 && iperf3 -4 -c far -u -R -l 1472 -b {rate} -t {seconds} -i 60 -J >'{result_at}' || exit 8
+sleep 4; cat /proc/net/dev >'{near_at}'; \"$BENTPIPE\" link show --json >'{state_at}'"
     );
-    let at_far = format!(
-        "{single}; iperf3 -s -1 >/dev/null; sleep 2; cat /proc/net/dev >'{}'; sleep 60",
-        far.display()
-    );
+    let at_far =
+        format!("{single}; iperf3 -s -1 >/dev/null; sleep 2; cat /proc/net/dev >'{far_at}'; sleep 60");
     let mut session = rig.start(&["emulate", &scenario, "--far", &at_far, "--", "sh", "-c", &at_near])?;
     let rss_kb = watch(&mut session, seconds)?;
-    let done = session.wait(Duration::from_secs(60))?;
-    if done.code != Some(0) {
-        return Err(format!("the long run: {}", done.story()));
-    }
+    session.wait(Duration::from_secs(60))?.succeeded("the long run")?;
     let shown = json(&state)?;
     Ok(Soak {
         tally: tally(&json(&result)?)?,
@@ -129,7 +118,7 @@ mod tests {
     #[test]
     fn what_is_missing_has_causes_or_has_none() {
         let mut soak = Soak {
-            tally: Tally { sent: 1000, lost: 10, out_of_order: 0 },
+            tally: LossCount { sent: 1000, lost: 10, out_of_order: 0 },
             interfaces: (1012, 1000),
             drops: vec![
                 ("link packet_loss".into(), 10),
@@ -140,7 +129,7 @@ mod tests {
             rss_kb: (0..40).map(|i| 5000 + i).collect(),
         };
         assert_eq!((soak.unexplained(), soak.growth_kb()), (0, 20));
-        assert_eq!(soak.on_the_link(), Tally { sent: 1010, lost: 10, out_of_order: 0 });
+        assert_eq!(soak.on_the_link(), LossCount { sent: 1010, lost: 10, out_of_order: 0 });
         soak.interfaces.1 -= 3;
         assert_eq!(soak.unexplained(), 3);
     }

@@ -1,7 +1,7 @@
 //! Statistics of measured values, linear regression, and pseudo-random numbers.
 
 use bentpipe_stats::{Level, half_width};
-pub use bentpipe_stats::{binomial_bounds, median, quantile};
+pub use bentpipe_stats::{binomial_bounds, mean, median, quantile};
 use std::fmt;
 
 /// A mean and the half-width of its 95 % confidence interval.
@@ -17,7 +17,7 @@ impl Mean {
     /// The mean of some values.
     pub fn of(values: &[f64]) -> Self {
         let half = half_width(values, Level::P95).unwrap_or(f64::NAN);
-        Self { value: bentpipe_stats::mean(values), half }
+        Self { value: mean(values), half }
     }
 
     /// True if larger and the intervals do not overlap; never for a single value.
@@ -49,9 +49,9 @@ pub fn slope(points: &[(f64, f64)]) -> Option<f64> {
 
 /// Reproducible pseudo-random numbers (xorshift64*, Vigna 2016).
 #[derive(Clone, Debug)]
-pub struct Dice(u64);
+pub struct Random(u64);
 
-impl Dice {
+impl Random {
     /// A separate sequence for each seed.
     pub fn new(seed: u64) -> Self {
         Self(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1)
@@ -96,9 +96,9 @@ mod tests {
 
     #[test]
     fn dice_repeat_and_spread() {
-        let mut dice = Dice::new(1);
+        let mut dice = Random::new(1);
         let first: Vec<u64> = (0..1000).map(|_| dice.below(6)).collect();
-        let mut again = Dice::new(1);
+        let mut again = Random::new(1);
         assert!(first.iter().all(|n| again.below(6) == *n));
         for side in 0..6 {
             let n = first.iter().filter(|f| **f == side).count();

@@ -3,7 +3,7 @@
 use crate::Outcome;
 use crate::rig::Rig;
 use crate::scenario::OneLink;
-use crate::stats::{Dice, slope};
+use crate::stats::{Random, slope};
 use serde_json::{Value, json};
 use std::time::Duration;
 
@@ -24,7 +24,7 @@ pub const PAIRS: [(Tcp, Tcp); 3] =
 
 /// One transfer.
 #[derive(Clone, Debug)]
-pub struct Order {
+pub struct TransferRequest {
     /// Sender and receiver.
     pub pair: (Tcp, Tcp),
     /// True from the near end to the far end.
@@ -41,7 +41,7 @@ pub struct Order {
 
 /// Result of a transfer.
 #[derive(Clone, Debug)]
-pub struct Transferred {
+pub struct TransferResult {
     /// The error; empty if the data arrived intact.
     pub fault: String,
     /// Duration, s: to the last acknowledgment if the engine sends, to the end at the receiver if the
@@ -53,7 +53,7 @@ pub struct Transferred {
     pub curve: Vec<(f64, f64)>,
 }
 
-impl Transferred {
+impl TransferResult {
     /// Rate, bit/s, at which the kernel as receiver delivered data, from `start_s` until `share` of the
     /// `bytes`: the slope of the line through its curve. This excludes the opening of the window and the
     /// last repairs. In-order data arrives in bursts of a round trip, which the line averages.
@@ -77,33 +77,20 @@ pub struct Link<'a> {
 
 impl Link<'_> {
     /// 24 Mbit/s, RTT 1000 ms, like the WINDS measurements. Loses data that the near end sends.
-    pub const W: Self = Self::linux("24 Mbit/s", "500 ms", "3 MB", (0.0, 0.01));
+    pub const W: Self = Self::linux(["24 Mbit/s", "500 ms", "3 MB"], (0.0, 0.01));
     /// 100 Mbit/s, RTT 40 ms, 2 % loss.
-    pub const L: Self = Self::linux("100 Mbit/s", "20 ms", "1 MB", (0.0, 0.02));
+    pub const L: Self = Self::linux(["100 Mbit/s", "20 ms", "1 MB"], (0.0, 0.02));
     /// Short delay, with loss in both directions.
-    pub const BAD: Self = Self::linux("200 Mbit/s", "2 ms", "200 kB", (0.01, 0.01));
+    pub const BAD: Self = Self::linux(["200 Mbit/s", "2 ms", "200 kB"], (0.01, 0.01));
 
     /// A link with the default receive buffer of Linux; `loss` is towards the near end and the far end.
-    const fn linux(
-        rate: &'static str,
-        delay: &'static str,
-        buffer: &'static str,
-        (loss, loss_back): (f64, f64),
-    ) -> Self {
+    const fn linux([rate, delay, buffer]: [&'static str; 3], (loss, loss_back): (f64, f64)) -> Self {
         let link = OneLink { rate, delay, buffer, loss, loss_back, ..OneLink::CLEAN };
         Self { link, first_buffer: 131_072 }
     }
-
-    /// Shell commands that set the socket buffers of both kernels.
-    fn room(&self) -> String {
-        let first = self.first_buffer;
-        format!(
-            "echo 4096 {first} 33554432 >/proc/sys/net/ipv4/tcp_rmem; echo 4096 16384 33554432 >/proc/sys/net/ipv4/tcp_wmem"
-        )
-    }
 }
 
-impl Order {
+impl TransferRequest {
     fn json(&self) -> Value {
         let name = |tcp| if tcp == Tcp::Engine { "engine" } else { "kernel" };
         json!({
@@ -122,28 +109,30 @@ pub fn run(
     rig: &Rig,
     link: &Link<'_>,
     seed: u64,
-    orders: &[Order],
+    orders: &[TransferRequest],
     limit: Duration,
-) -> Outcome<Vec<Transferred>> {
+) -> Outcome<Vec<TransferResult>> {
     let scenario = rig.file(&format!("transfers-{seed}.toml"), &OneLink { seed, ..link.link }.toml())?;
     let peers = rig.file("peers.py", PEERS)?;
-    let list: Vec<_> = orders.iter().map(Order::json).collect();
+    let list: Vec<_> = orders.iter().map(TransferRequest::json).collect();
     let plan = rig.file(&format!("plan-{seed}.json"), &Value::from(list).to_string())?;
     let (program, folder) = (rig.program().display().to_string(), rig.path("").display().to_string());
-    let room = link.room();
+    // the socket buffers of both kernels
+    let room = format!(
+        "echo 4096 {} 33554432 >/proc/sys/net/ipv4/tcp_rmem; echo 4096 16384 33554432 >/proc/sys/net/ipv4/tcp_wmem",
+        link.first_buffer
+    );
     let far = format!("{room}; exec python3 '{peers}' far '{program}' '{folder}'");
     let near = format!("{room}; exec python3 '{peers}' near '{program}' '{folder}' '{plan}'");
     let text = rig.output(&["emulate", &scenario, "--far", &far, "--", "sh", "-c", &near], limit)?;
     let all: Vec<Value> = serde_json::from_str(&text).map_err(|e| format!("{e}: {text}"))?;
-    Ok(all
-        .into_iter()
-        .map(|one| Transferred {
-            fault: one["fault"].as_str().unwrap_or("no word of it").to_owned(),
-            seconds: one["seconds"].as_f64().unwrap_or(0.0),
-            flow: one["flow"].clone(),
-            curve: one["curve"].as_array().into_iter().flatten().filter_map(point).collect(),
-        })
-        .collect())
+    let transferred = |one: &Value| TransferResult {
+        fault: one["fault"].as_str().unwrap_or("no word of it").to_owned(),
+        seconds: one["seconds"].as_f64().unwrap_or(0.0),
+        flow: one["flow"].clone(),
+        curve: one["curve"].as_array().into_iter().flatten().filter_map(point).collect(),
+    };
+    Ok(all.iter().map(transferred).collect())
 }
 
 fn point(value: &Value) -> Option<(f64, f64)> {
@@ -151,19 +140,25 @@ fn point(value: &Value) -> Option<(f64, f64)> {
 }
 
 /// `count` transfers of all kinds with random sizes up to 2 MB, uniform on a logarithmic scale.
-pub fn mixture(count: usize, seed: u64, schemes: &[&str]) -> Vec<Order> {
-    let mut dice = Dice::new(seed);
-    let mut draw = |below: u64| dice.below(below);
+pub fn random_transfers(count: usize, seed: u64, schemes: &[&str]) -> Vec<TransferRequest> {
+    let mut dice = Random::new(seed);
     (0..count)
         .map(|i| {
             let pair = PAIRS[i % 3];
-            let digits = draw(21);
+            let digits = dice.below(21);
             let tcp = match pair.0 {
-                Tcp::Engine => vec![schemes[draw(schemes.len() as u64) as usize].to_owned()],
+                Tcp::Engine => vec![schemes[dice.below(schemes.len() as u64) as usize].to_owned()],
                 Tcp::Kernel => vec!["cubic".to_owned()],
             };
-            let bytes = (1 << digits) + draw(1 << digits);
-            Order { pair, from_near: i / 3 % 2 == 0, v6: i / 6 % 2 == 1, bytes, seed: seed + i as u64, tcp }
+            let bytes = (1 << digits) + dice.below(1 << digits);
+            TransferRequest {
+                pair,
+                from_near: i / 3 % 2 == 0,
+                v6: i / 6 % 2 == 1,
+                bytes,
+                seed: seed + i as u64,
+                tcp,
+            }
         })
         .collect()
 }
@@ -207,14 +202,14 @@ mod tests {
     fn what_is_delivered_is_a_slope() {
         let json = json!([[0.0, 0], [5.0, 100], [10.0, 1000], [11.0, 2000], [12.0, 3000], [30.0, 4000]]);
         let curve = json.as_array().into_iter().flatten().filter_map(point).collect();
-        let result = Transferred { fault: String::new(), seconds: 30.0, flow: Value::Null, curve };
+        let result = TransferResult { fault: String::new(), seconds: 30.0, flow: Value::Null, curve };
         assert_eq!(result.delivered_bps(10.0, 0.97, 4000), Ok(8000.0));
         assert!(result.delivered_bps(40.0, 0.97, 4000).is_err());
     }
 
     #[test]
     fn a_mixture_has_all_kinds_and_sizes() {
-        let orders = mixture(240, 1, &["cubic", "bbr"]);
+        let orders = random_transfers(240, 1, &["cubic", "bbr"]);
         for pair in PAIRS {
             for (near, v6) in [(true, true), (true, false), (false, true), (false, false)] {
                 assert!(orders.iter().any(|o| (o.pair, o.from_near, o.v6) == (pair, near, v6)));

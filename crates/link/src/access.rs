@@ -42,13 +42,13 @@ pub struct IdleRelease {
 
 /// A channel that is released when it is idle. At the start of the run it is not set up.
 #[derive(Debug)]
-pub(crate) struct Release {
+pub(crate) struct IdleReleaseState {
     parameters: IdleRelease,
     /// End of the last use or setup; `None` before the first.
     used: Option<Instant>,
 }
 
-impl Release {
+impl IdleReleaseState {
     pub(crate) const fn new(parameters: IdleRelease) -> Self {
         Self { parameters, used: None }
     }

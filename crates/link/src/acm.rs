@@ -58,11 +58,7 @@ pub const MODES: [ModCod; 10] = [
     ModCod { name: "32APSK 9/10", esn0_db: 16.05, efficiency: 4.453 },
 ];
 
-/// The fastest mode that this Es/N0 in dB allows; the slowest when it allows none.
-pub fn best(esn0_db: f64) -> &'static ModCod {
-    &MODES[fastest(esn0_db)]
-}
-
+/// Index of the fastest mode that this Es/N0 in dB allows; the slowest when it allows none.
 fn fastest(esn0_db: f64) -> usize {
     MODES.iter().rposition(|m| m.esn0_db <= esn0_db).unwrap_or(0)
 }
@@ -78,8 +74,6 @@ pub(crate) struct Adaptation {
     parameters: Acm,
     /// The mode under clear sky: the link's own rate belongs to it.
     clear: usize,
-    /// The mode last decided.
-    decided: usize,
     /// Decisions not yet in effect, oldest first.
     coming: VecDeque<(Instant, usize)>,
     /// The mode in use.
@@ -96,7 +90,6 @@ impl Adaptation {
         Self {
             parameters,
             clear,
-            decided: clear,
             coming: VecDeque::new(),
             mode: clear,
             esn0_db: parameters.clear_db,
@@ -128,15 +121,15 @@ impl Adaptation {
     pub(crate) fn report(&mut self, at: Instant, fade_db: f64) {
         self.esn0_db = self.parameters.clear_db - fade_db;
         let safe = self.esn0_db - self.margin(at, fade_db);
-        let allowed = if safe < MODES[self.decided].esn0_db {
+        let last = self.coming.back().map_or(self.mode, |c| c.1);
+        let allowed = if safe < MODES[last].esn0_db {
             fastest(safe)
         } else {
-            fastest(safe - self.parameters.hysteresis_db).max(self.decided)
+            fastest(safe - self.parameters.hysteresis_db).max(last)
         };
         // never faster than under clear sky, even when scintillation strengthens the signal
         let decided = allowed.min(self.clear);
-        if decided != self.decided {
-            self.decided = decided;
+        if decided != last {
             self.coming.push_back((at + self.parameters.delay, decided));
         }
     }
@@ -178,10 +171,8 @@ mod tests {
     #[test]
     fn modes_stand_in_order_of_their_efficiency() {
         assert!(MODES.windows(2).all(|m| m[0].efficiency < m[1].efficiency));
-        assert_eq!(
-            (best(16.05).name, best(11.0).name, best(-5.0).name),
-            ("32APSK 9/10", "16APSK 3/4", "QPSK 1/4")
-        );
+        let names = [16.05, 11.0, -5.0].map(|esn0_db| MODES[fastest(esn0_db)].name);
+        assert_eq!(names, ["32APSK 9/10", "16APSK 3/4", "QPSK 1/4"]);
     }
 
     #[test]

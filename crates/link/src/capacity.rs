@@ -6,10 +6,8 @@
 //! come from a TUN device with 4 bytes in front, which count towards the 1504: with a framing of 4 B a packet
 //! of 1500 bytes takes one opportunity as it does there; without it 376 opportunities carry 377 packets.
 
-use crate::recorded::at_instant;
-use crate::state::{Process, State};
-use crate::step::SHORTEST_STEP;
-use bentpipe_base::{Cx, Duration, Instant, Rate, Size};
+use crate::state::SHORTEST_STEP;
+use bentpipe_base::{Duration, Instant, Rate, Size};
 use std::sync::Arc;
 
 /// How much the link can carry, and when.
@@ -41,27 +39,6 @@ impl CapacityTrace {
             Self::Opportunities { at, period, size } => mean_rate(at.len(), *period, *size),
             Self::Steps { .. } => None,
         }
-    }
-}
-
-/// A rate over time.
-#[derive(Debug)]
-pub(crate) struct Steps {
-    points: Arc<[(Instant, Option<Rate>)]>,
-    repeat: Option<Duration>,
-}
-
-impl Steps {
-    pub(crate) fn new(points: &Arc<[(Instant, Option<Rate>)]>, repeat: Option<Duration>) -> Self {
-        Self { points: Arc::clone(points), repeat }
-    }
-}
-
-impl Process for Steps {
-    fn apply(&mut self, at: Instant, _cx: &mut Cx<'_>, state: &mut State) -> Instant {
-        let (rate, until) = at_instant(&self.points, self.repeat, at);
-        state.rate = rate.unwrap_or(state.rate);
-        until
     }
 }
 
@@ -127,7 +104,6 @@ impl Opportunities {
         }
     }
 
-    /// Mean rate of the trace.
     pub(crate) fn mean_rate(&self) -> Option<Rate> {
         mean_rate(self.at.len(), self.period, self.size)
     }

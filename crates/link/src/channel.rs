@@ -4,9 +4,8 @@
 //! Errors: a packet is lost with probability `loss`; if it survives that, it is lost with probability
 //! 1-(1-BER)^(8 L), L its bytes on the wire (independent bit errors; any residual error loses the packet).
 
-use crate::direction::DirectionSpec;
-use crate::drop_tail::Capacity;
-use crate::dynamics::Dynamics;
+use crate::direction::{DirectionSpec, Dynamics};
+use crate::state::State;
 use crate::varying::Varying;
 use bentpipe_base::trace::DropCause;
 use bentpipe_base::{Cx, Duration, Instant, Probability, Purpose, Rate, RngSlot, Size, World};
@@ -28,10 +27,11 @@ pub struct Channel {
     rate: Rate,
     /// Remainder of the last packet in units of 1/rate ns, carried over so that the long-run rate is exact.
     carry: u64,
-    one_way: Duration,
+    /// One-way propagation delay.
+    pub(crate) one_way: Duration,
     framing: u32,
     /// True if it changes over time. Stored here because it is read for every packet.
-    varies: bool,
+    pub(crate) varies: bool,
     /// Boxed, because most links have neither errors nor changes.
     more: Option<Box<More>>,
     /// Cache for the last size: bits, whole nanoseconds, and the remainder in units of 1/rate ns. Packets of
@@ -42,22 +42,19 @@ pub struct Channel {
 /// State that a constant channel without errors does not have.
 #[derive(Debug)]
 enum More {
-    Errors(ErrorState),
+    Errors {
+        errors: Errors,
+        /// Cache: the last size and its packet error probability.
+        last: (u64, f64),
+    },
     /// Boxed again, so that a lossy constant channel stays small. `None` while the link has borrowed it.
     Varying(Option<Box<Varying>>),
-}
-
-#[derive(Clone, Debug)]
-struct ErrorState {
-    errors: Errors,
-    /// Cache: the last size and its packet error probability.
-    sep_cache: (u64, f64),
 }
 
 impl Channel {
     /// A channel that serialises IP bytes plus `framing` at `rate` and delivers `one_way` later.
     pub fn new(rate: Rate, one_way: Duration, framing: Size, errors: Option<Errors>) -> Self {
-        let more = errors.map(|errors| Box::new(More::Errors(ErrorState { errors, sep_cache: (0, 0.0) })));
+        let more = errors.map(|errors| Box::new(More::Errors { errors, last: (0, 0.0) }));
         // the scenario allows at most 65 535 bytes
         let framing = u32::try_from(framing.0).unwrap_or(u32::MAX);
         Self { rate, carry: 0, one_way, framing, varies: false, more, last: (0, 0, 0) }
@@ -66,7 +63,7 @@ impl Channel {
     /// A channel that starts as `base` and changes as `dynamics` says. `name` is the name of the direction
     /// and owns the random streams opened here, except those of a station's rain and of a pair's satellites.
     pub fn varying(base: &DirectionSpec, dynamics: &Dynamics, name: &str, world: &mut World) -> Self {
-        let varying = Box::new(Varying::new(base, dynamics, name, world));
+        let varying = Box::new(Varying::of(base, dynamics, name, world));
         let more = Some(Box::new(More::Varying(Some(varying))));
         Self { varies: true, more, ..Self::new(base.rate, base.delay, base.framing, None) }
     }
@@ -75,62 +72,36 @@ impl Channel {
     /// `busy_until`, the remainder of the last packet and the random stream of errors. `name` is as for
     /// [`Channel::varying`].
     pub(crate) fn start_to_vary(&mut self, cx: &mut Cx<'_>, name: &str, busy_until: Instant) {
-        let (rate, loss, ber) = self.constants();
-        let framing = Size(u64::from(self.framing));
-        // the queue belongs to the link and is not affected
-        let base = DirectionSpec {
-            loss,
-            ber,
-            framing,
-            ..DirectionSpec::new(rate, self.one_way, Capacity::Packets(0))
-        };
         let errors = match self.more.as_deref() {
-            Some(More::Errors(state)) => state.errors.rng,
+            Some(More::Errors { errors, .. }) => errors.rng,
             _ => cx.open_rng(name, Purpose::Errors),
         };
-        let varying = Varying::going_on(&base, errors, self.carry, busy_until);
+        let framing = Size(u64::from(self.framing));
+        let varying = Varying::new(self.state(), framing, errors, (self.carry, busy_until));
         self.varies = true;
         self.more = Some(Box::new(More::Varying(Some(Box::new(varying)))));
     }
 
-    /// True if it changes over time.
-    #[inline]
-    pub(crate) const fn varies(&self) -> bool {
-        self.varies
+    /// The place of the varying part, empty while the link uses it; `None` if the channel is constant.
+    pub(crate) fn varying_slot(&mut self) -> Option<&mut Option<Box<Varying>>> {
+        match self.more.as_deref_mut() {
+            Some(More::Varying(place)) => Some(place),
+            _ => None,
+        }
     }
 
     /// The varying part; `None` if the channel is constant or the link has borrowed it.
-    pub(crate) fn changing(&mut self) -> Option<&mut Varying> {
-        match self.more.as_deref_mut() {
-            Some(More::Varying(varying)) => varying.as_deref_mut(),
-            _ => None,
-        }
+    pub(crate) fn varying_part(&mut self) -> Option<&mut Varying> {
+        self.varying_slot()?.as_deref_mut()
     }
 
-    pub(crate) fn take_changing(&mut self) -> Option<Box<Varying>> {
-        match self.more.as_deref_mut() {
-            Some(More::Varying(varying)) => varying.take(),
-            _ => None,
-        }
-    }
-
-    pub(crate) fn put_changing(&mut self, varying: Box<Varying>) {
-        if let Some(More::Varying(place)) = self.more.as_deref_mut() {
-            *place = Some(varying);
-        }
-    }
-
-    /// Rate, loss probability and bit error rate of a constant channel.
-    pub(crate) fn constants(&self) -> (Rate, Probability, Probability) {
-        match self.more.as_deref() {
-            Some(More::Errors(state)) => (self.rate, state.errors.loss, state.errors.ber),
-            _ => (self.rate, Probability::ZERO, Probability::ZERO),
-        }
-    }
-
-    /// One-way propagation delay.
-    pub const fn one_way(&self) -> Duration {
-        self.one_way
+    /// The state of a constant channel.
+    pub(crate) fn state(&self) -> State {
+        let (loss, ber) = match self.more.as_deref() {
+            Some(More::Errors { errors, .. }) => (errors.loss, errors.ber),
+            _ => (Probability::ZERO, Probability::ZERO),
+        };
+        State::new(self.rate, self.one_way, loss, ber)
     }
 
     /// Returns the end of the transmission of `size` bytes that begins at `start`. `fresh` says that the
@@ -159,14 +130,16 @@ impl Channel {
     /// Returns why a packet of `size` bytes is lost; `None` if it is not.
     #[inline]
     pub fn fate(&mut self, cx: &mut Cx<'_>, size: Size) -> Option<DropCause> {
-        let Some(More::Errors(state)) = self.more.as_deref_mut() else { return None };
-        let errors = state.errors;
+        let Some(More::Errors { errors, last }) = self.more.as_deref_mut() else { return None };
         if !errors.loss.is_zero() && cx.rng(errors.rng).chance(errors.loss) {
             return Some(DropCause::PacketLoss);
         }
         if !errors.ber.is_zero() {
-            let p = state.packet_error(errors.ber, size + Size(u64::from(self.framing)));
-            if cx.rng(errors.rng).unit() < p {
+            let size = size + Size(u64::from(self.framing));
+            if last.0 != size.0 {
+                *last = (size.0, segment_error(errors.ber, size));
+            }
+            if cx.rng(errors.rng).unit() < last.1 {
                 return Some(DropCause::BitError);
             }
         }
@@ -174,17 +147,8 @@ impl Channel {
     }
 }
 
-impl ErrorState {
-    fn packet_error(&mut self, ber: Probability, size: Size) -> f64 {
-        if self.sep_cache.0 != size.0 {
-            self.sep_cache = (size.0, segment_error(ber, size));
-        }
-        self.sep_cache.1
-    }
-}
-
 /// Probability that at least one of the bits of `size` bytes is wrong.
-pub fn segment_error(ber: Probability, size: Size) -> f64 {
+fn segment_error(ber: Probability, size: Size) -> f64 {
     -libm::expm1(size.bits() as f64 * libm::log1p(-ber.get()))
 }
 

@@ -49,12 +49,12 @@ const REENTRY: u64 = 16;
 
 /// Packets in the order of their arrival, each with its time.
 #[derive(Debug, Default)]
-pub(crate) struct Lane {
-    packets: VecDeque<(Instant, Pkt)>,
+pub(crate) struct TimedQueue {
+    pub(crate) packets: VecDeque<(Instant, Pkt)>,
     pub(crate) bytes: Size,
 }
 
-impl Lane {
+impl TimedQueue {
     pub(crate) fn push(&mut self, at: Instant, packet: Pkt) {
         self.bytes += packet.wire_len();
         self.packets.push_back((at, packet));
@@ -64,10 +64,6 @@ impl Lane {
         let (at, packet) = self.packets.pop_front()?;
         self.bytes = self.bytes - packet.wire_len();
         Some((at, packet))
-    }
-
-    pub(crate) fn len(&self) -> usize {
-        self.packets.len()
     }
 }
 
@@ -103,7 +99,7 @@ impl Control {
     fn dodequeue(
         &mut self,
         parameters: &Codel,
-        lane: &mut Lane,
+        lane: &mut TimedQueue,
         now: Instant,
         largest: Size,
     ) -> (Option<Pkt>, bool) {
@@ -126,7 +122,7 @@ impl Control {
     pub(crate) fn dequeue(
         &mut self,
         parameters: &Codel,
-        lane: &mut Lane,
+        lane: &mut TimedQueue,
         (now, largest): (Instant, Size),
         dropped: &mut Dropped,
     ) -> Option<Pkt> {
@@ -143,7 +139,7 @@ impl Control {
                     self.drop_next = Self::control_law(parameters, self.drop_next, self.count);
                     break;
                 }
-                dropped.push(packet, DropCause::Aqm);
+                dropped.packets.push_back((packet, DropCause::Aqm));
                 let (next, ok) = self.dodequeue(parameters, lane, now, largest);
                 (packet, ok_to_drop) = (next?, ok);
                 if ok_to_drop {
@@ -156,7 +152,7 @@ impl Control {
             if parameters.ecn && mark(&mut packet) {
                 dropped.marked += 1;
             } else {
-                dropped.push(packet, DropCause::Aqm);
+                dropped.packets.push_back((packet, DropCause::Aqm));
                 packet = self.dodequeue(parameters, lane, now, largest).0?;
             }
             self.dropping = true;
@@ -170,11 +166,10 @@ impl Control {
     }
 }
 
-/// One queue under CoDel.
 #[derive(Debug)]
 pub(crate) struct CodelQueue {
     pub(crate) parameters: Codel,
-    pub(crate) lane: Lane,
+    pub(crate) lane: TimedQueue,
     control: Control,
     /// The largest packet seen.
     pub(crate) largest: Size,
@@ -182,12 +177,12 @@ pub(crate) struct CodelQueue {
 
 impl CodelQueue {
     pub(crate) fn new(parameters: Codel) -> Self {
-        Self { parameters, lane: Lane::default(), control: Control::default(), largest: Size::ZERO }
+        Self { parameters, lane: TimedQueue::default(), control: Control::default(), largest: Size::ZERO }
     }
 
     pub(crate) fn push(&mut self, packet: Pkt, now: Instant, capacity: Capacity) -> Result<(), Refused> {
         let size = packet.wire_len();
-        if !capacity.holds(self.lane.len() + 1, self.lane.bytes + size) {
+        if !capacity.holds(self.lane.packets.len() + 1, self.lane.bytes + size) {
             return Err(Refused::Arrival(packet));
         }
         self.largest = self.largest.max(size);

@@ -39,7 +39,7 @@ impl Bench {
     }
 
     fn acts(&self) -> u64 {
-        self.dropped.packets().len() as u64 + self.dropped.marked
+        self.dropped.packets.len() as u64 + self.dropped.marked
     }
 
     /// Serves a packet each millisecond; returns the milliseconds at which packets were dropped or marked,
@@ -102,7 +102,7 @@ fn the_last_packet_is_served_whatever_is_due() {
     assert_eq!((bench.serve(ms(10)).1, bench.serve(ms(110)).1), (0, 1));
     // by now many are due; the loop ends when one largest packet is left
     let (served, dropped) = bench.serve(ms(5000));
-    assert_eq!((served.map(|p| p.body.off), dropped, bench.queue.lane.len()), (Some(6), 3, 1));
+    assert_eq!((served.map(|p| p.body.off), dropped, bench.queue.lane.packets.len()), (Some(6), 3, 1));
     assert_eq!(bench.serve(ms(9000)).0.map(|p| p.body.off), Some(7));
 }
 
@@ -153,13 +153,13 @@ fn packets_of_ecn_capable_transports_are_marked_where_others_are_dropped() {
             marked.extend((acts > 0).then_some(at));
         }
         assert_eq!(marked, law(105, 1, 2000));
-        assert_eq!((bench.dropped.marked as usize, bench.dropped.packets().len()), (marked.len(), 0));
+        assert_eq!((bench.dropped.marked as usize, bench.dropped.packets.len()), (marked.len(), 0));
     }
     let mut bench = Bench::new(Ecn::Ect0);
     bench.queue.parameters.ecn = false;
     bench.arrive(ms(0), 3000);
     assert_eq!((bench.run(1..2000), bench.dropped.marked), (law(105, 1, 2000), 0));
-    assert!(bench.dropped.packets().iter().all(|d| d.1 == DropCause::Aqm && d.0.ecn == Ecn::Ect0));
+    assert!(bench.dropped.packets.iter().all(|d| d.1 == DropCause::Aqm && d.0.ecn == Ecn::Ect0));
 }
 
 #[test]

@@ -32,8 +32,6 @@ const SPECTRUM: [(f64, f64, f64); 6] = [
 ];
 /// Scale of the logistic in dB: 1 % to 99 % are 2 ln 99 scales, and 0.2 dB.
 const CLIFF_DB: f64 = 0.2 / (2.0 * 4.595_119_850_134_59);
-/// Range of Eb/N0 in dB in which an inverse is searched.
-const RANGE_DB: (f64, f64) = (-40.0, 40.0);
 
 /// A coding.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -55,7 +53,7 @@ impl Coding {
         match self {
             Self::Uncoded => q(libm::sqrt(2.0 * from_db(ebn0_db))),
             Self::Viterbi => union_bound(ebn0_db, |(_, _, bits)| bits),
-            Self::Threshold { .. } => 0.5 * self.cliff(ebn0_db),
+            Self::Threshold { .. } => 0.5 * self.threshold_loss(ebn0_db),
         }
     }
 
@@ -64,7 +62,7 @@ impl Coding {
     /// measured pair of fade and BER: `ebn0_for(ber) + fade_db`.
     pub fn ebn0_for(self, ber: f64) -> Option<f64> {
         let known = ber > 0.0 && ber < 0.5 && !matches!(self, Self::Threshold { .. });
-        known.then(|| bisect(RANGE_DB.0, RANGE_DB.1, |db| self.ber(db) > ber))
+        known.then(|| bisect(|db| self.ber(db) > ber))
     }
 
     /// Probability per bit that an error event begins there.
@@ -77,7 +75,7 @@ impl Coding {
     }
 
     /// Loss probability of a packet of any size; only a threshold has one.
-    pub(crate) fn cliff(self, ebn0_db: f64) -> f64 {
+    pub(crate) fn threshold_loss(self, ebn0_db: f64) -> f64 {
         match self {
             Self::Threshold { ebn0_db: half } => 1.0 / (1.0 + libm::exp((ebn0_db - half) / CLIFF_DB)),
             Self::Uncoded | Self::Viterbi => 0.0,
@@ -87,7 +85,7 @@ impl Coding {
     /// Probability that a packet of `size` bytes on the wire is lost at this Eb/N0 in dB.
     pub fn packet_error(self, ebn0_db: f64, size: Size) -> f64 {
         let hit = -libm::expm1(size.bits() as f64 * libm::log1p(-self.event(ebn0_db)));
-        hit.max(self.cliff(ebn0_db))
+        hit.max(self.threshold_loss(ebn0_db))
     }
 }
 

@@ -7,7 +7,7 @@
 //! bytes, framing included, and are not lost.
 
 use crate::access::Dama;
-use crate::step::SHORTEST_STEP;
+use crate::state::SHORTEST_STEP;
 use bentpipe_base::{Instant, Rate};
 use std::collections::VecDeque;
 
@@ -16,12 +16,12 @@ pub(crate) type Work = u128;
 
 /// State of the terminal and the hub of one direction.
 #[derive(Debug)]
-pub(crate) struct Grants {
+pub(crate) struct DamaState {
     parameters: Dama,
     /// Beginning of the current frame.
     begin: Instant,
     /// Work that it may still carry.
-    budget: Work,
+    pub(crate) budget: Work,
     /// Work requested, with the time from which it may be served.
     asked: VecDeque<(Instant, Work)>,
     /// Work granted and not yet assigned to a frame.
@@ -30,7 +30,7 @@ pub(crate) struct Grants {
     outstanding: Work,
 }
 
-impl Grants {
+impl DamaState {
     pub(crate) fn new(parameters: Dama) -> Self {
         let parameters = Dama { frame: parameters.frame.max(SHORTEST_STEP), ..parameters };
         let mut grants = Self {
@@ -49,19 +49,8 @@ impl Grants {
         rate.map_or(0, |r| u128::from(r.bps()) * u128::from(self.parameters.frame.0))
     }
 
-    /// End of the current frame.
     pub(crate) fn end(&self) -> Instant {
         self.begin + self.parameters.frame
-    }
-
-    /// Work that the current frame may still carry.
-    pub(crate) const fn budget(&self) -> Work {
-        self.budget
-    }
-
-    /// Subtracts work that was carried.
-    pub(crate) const fn spend(&mut self, work: Work) {
-        self.budget = self.budget.saturating_sub(work);
     }
 
     /// Returns the beginning of the next frame, if at or before `at`. Skips frames in which nothing happens.

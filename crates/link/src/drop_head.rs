@@ -11,7 +11,7 @@ use bentpipe_base::{Pkt, Size};
 
 /// Queues the arrival, or returns the packet that must be dropped first.
 pub(crate) fn push(tail: &mut DropTail, packet: Pkt) -> Result<(), Refused> {
-    if !tail.capacity().holds(1, packet.wire_len()) {
+    if !tail.capacity.holds(1, packet.wire_len()) {
         return Err(Refused::Arrival(packet));
     }
     tail.push_beside(packet, 0, Size::ZERO).map_err(|arrival| match tail.pop() {

@@ -26,21 +26,15 @@ impl Capacity {
 
 /// First in, first out; an arrival that does not fit is refused.
 #[derive(Debug)]
-pub struct DropTail {
+pub(crate) struct DropTail {
     pub(crate) capacity: Capacity,
     pub(crate) bytes: Size,
     pub(crate) packets: VecDeque<Pkt>,
 }
 
 impl DropTail {
-    /// An empty queue.
-    pub const fn new(capacity: Capacity) -> Self {
+    pub(crate) const fn new(capacity: Capacity) -> Self {
         Self { capacity, bytes: Size::ZERO, packets: VecDeque::new() }
-    }
-
-    /// Its capacity.
-    pub(crate) const fn capacity(&self) -> Capacity {
-        self.capacity
     }
 
     /// Queues the packet if it fits beside `others` packets of `bytes` bytes; else returns it.
@@ -75,18 +69,6 @@ pub(crate) struct Dropped {
     pub(crate) packets: VecDeque<(Pkt, DropCause)>,
     /// Packets marked CE.
     pub(crate) marked: u64,
-}
-
-impl Dropped {
-    pub(crate) fn push(&mut self, packet: Pkt, cause: DropCause) {
-        self.packets.push_back((packet, cause));
-    }
-
-    /// Packets dropped and not taken yet.
-    #[cfg(test)]
-    pub(crate) const fn packets(&self) -> &VecDeque<(Pkt, DropCause)> {
-        &self.packets
-    }
 }
 
 /// A packet that must be dropped.

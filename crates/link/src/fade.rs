@@ -6,11 +6,10 @@
 
 use crate::acm::{Acm, Adaptation};
 use crate::coding::Coding;
-use crate::rain::{Rain, Series};
-use crate::state::{Process, State, grid};
-use crate::step::SHORTEST_STEP;
+use crate::rain::{Rain, RainSeries};
+use crate::state::{Process, SHORTEST_STEP, State, grid};
 use bentpipe_base::trace::DropCause;
-use bentpipe_base::{Cx, Duration, Instant, RngSlot};
+use bentpipe_base::{Cx, Duration, Instant, Purpose, World};
 use std::sync::Arc;
 
 /// A fade.
@@ -48,9 +47,8 @@ pub enum FadeEffect {
     Acm(Acm),
 }
 
-/// The fade of one direction.
 #[derive(Debug)]
-pub(crate) struct Fading {
+pub(crate) struct FadeProcess {
     source: Source,
     effect: Effect,
     every: Duration,
@@ -62,36 +60,35 @@ pub(crate) struct Fading {
 #[derive(Debug)]
 enum Source {
     Profile(Arc<[(Instant, f64)]>),
-    Rain(Series),
+    Rain(RainSeries),
 }
 
 #[derive(Debug)]
 enum Effect {
-    Coding { coding: Coding, clear_db: f64, held: Held },
+    /// `last` are the bit error rate, the event rate and the loss probability last computed.
+    Coding {
+        coding: Coding,
+        clear_db: f64,
+        last: (f64, f64, f64),
+    },
     Acm(Adaptation),
 }
 
-/// Results of the last computation.
-#[derive(Clone, Copy, Debug, Default)]
-struct Held {
-    ber: f64,
-    event: f64,
-    cliff: f64,
-}
-
-impl Fading {
-    /// `streams` are those of the rain series: rain and scintillation.
-    pub(crate) fn new(fade: &Fade, streams: Option<(RngSlot, Option<RngSlot>)>) -> Self {
-        let source = match (&fade.source, streams) {
-            (FadeSource::Profile(points), _) => Source::Profile(Arc::clone(points)),
-            (FadeSource::Rain(parameters), Some((rain, scintillation))) => {
-                Source::Rain(Series::new(parameters, rain, scintillation))
+impl FadeProcess {
+    /// `name` is that of the direction; it owns the random stream of the scintillation.
+    pub(crate) fn new(fade: &Fade, name: &str, world: &mut World) -> Self {
+        let source = match &fade.source {
+            FadeSource::Profile(points) => Source::Profile(Arc::clone(points)),
+            FadeSource::Rain(rain) => {
+                let series = world.open_rng(&rain.station, Purpose::Rain);
+                let scintillates = rain.scintillation_db > 0.0;
+                let scintillation = scintillates.then(|| world.open_rng(name, Purpose::Scintillation));
+                Source::Rain(RainSeries::new(rain, series, scintillation))
             }
-            (FadeSource::Rain(_), None) => Source::Profile(Arc::from([])),
         };
         let effect = match fade.effect {
             FadeEffect::Coding { coding, clear_db } => {
-                Effect::Coding { coding, clear_db, held: Held::default() }
+                Effect::Coding { coding, clear_db, last: (0.0, 0.0, 0.0) }
             }
             FadeEffect::Acm(acm) => Effect::Acm(Adaptation::new(acm)),
         };
@@ -104,18 +101,15 @@ impl Fading {
             Source::Rain(series) => series.attenuation(at, cx),
         };
         match &mut self.effect {
-            Effect::Coding { coding, clear_db, held } => {
+            Effect::Coding { coding, clear_db, last } => {
                 let ebn0 = *clear_db - self.fade_db;
-                *held = Held { ber: coding.ber(ebn0), event: coding.event(ebn0), cliff: coding.cliff(ebn0) };
+                *last = (coding.ber(ebn0), coding.event(ebn0), coding.threshold_loss(ebn0));
             }
-            Effect::Acm(acm) => {
-                acm.report(at, self.fade_db);
-            }
+            Effect::Acm(acm) => acm.report(at, self.fade_db),
         }
     }
 }
 
-/// Attenuation of a profile at `at`.
 fn profile(points: &[(Instant, f64)], at: Instant) -> f64 {
     let after = points.partition_point(|p| p.0 <= at);
     let Some(&(begin, from)) = after.checked_sub(1).and_then(|i| points.get(i)) else {
@@ -125,7 +119,7 @@ fn profile(points: &[(Instant, f64)], at: Instant) -> f64 {
     from + (to - from) * (at.since(begin).0 as f64 / end.since(begin).0 as f64)
 }
 
-impl Process for Fading {
+impl Process for FadeProcess {
     fn apply(&mut self, at: Instant, cx: &mut Cx<'_>, state: &mut State) -> Instant {
         if matches!(self.effect, Effect::Coding { .. }) && self.next <= at {
             // go to the latest step; only adaptive coding decides at each of them
@@ -137,14 +131,14 @@ impl Process for Fading {
         }
         state.fade_db = Some(self.fade_db);
         match &mut self.effect {
-            Effect::Coding { held, .. } => {
-                (state.fade_ber, state.fade_event, state.fade) = (held.ber, held.event, held.cliff);
+            Effect::Coding { last, .. } => {
+                (state.fade_ber, state.fade_event, state.fade_loss) = *last;
                 self.next
             }
             Effect::Acm(acm) => {
                 let until = acm.catch_up(at).min(self.next);
                 if acm.is_blind() {
-                    state.blind(DropCause::Fade);
+                    state.lost_to = state.lost_to.or(Some(DropCause::Fade));
                 }
                 state.rate = state.rate.map(|rate| acm.rate(rate));
                 until

@@ -24,7 +24,7 @@
 //! empty buffer is refused and causes no other drop. `bytes()` in CoDel's test is that of the flow's own
 //! queue, as in RFC 8289; Linux uses that of all queues.
 
-use crate::codel::{Codel, Control, Lane};
+use crate::codel::{Codel, Control, TimedQueue};
 use crate::drop_tail::{Capacity, Dropped, Refused};
 use bentpipe_base::trace::DropCause;
 use bentpipe_base::{Instant, Packet, Pkt, Size};
@@ -57,33 +57,31 @@ impl Default for FqCodel {
 /// Most packets dropped at once from the queue with most bytes.
 const BATCH: usize = 64;
 
-/// One queue.
 #[derive(Debug, Default)]
 struct Flow {
-    lane: Lane,
+    lane: TimedQueue,
     control: Control,
     credit: i64,
     /// True if it is in one of the lists.
     active: bool,
 }
 
-/// All queues of a link.
 #[derive(Debug)]
 pub(crate) struct Flows {
-    parameters: FqCodel,
+    pub(crate) parameters: FqCodel,
     quantum: i64,
     key: u64,
     queues: Vec<Flow>,
     new: VecDeque<u32>,
     old: VecDeque<u32>,
-    packets: usize,
-    bytes: Size,
+    /// Packets in all queues, and their bytes.
+    pub(crate) packets: usize,
+    pub(crate) bytes: Size,
     /// The largest packet seen.
     largest: Size,
 }
 
 impl Flows {
-    /// `key` is the key of the hash.
     pub(crate) fn new(parameters: FqCodel, key: u64) -> Self {
         let flows = parameters.flows.clamp(1, FqCodel::MOST_FLOWS);
         Self {
@@ -101,26 +99,12 @@ impl Flows {
         }
     }
 
-    pub(crate) const fn len(&self) -> usize {
-        self.packets
-    }
-
-    pub(crate) const fn marks(&self) -> bool {
-        self.parameters.codel.ecn
-    }
-
-    pub(crate) const fn bytes(&self) -> Size {
-        self.bytes
-    }
-
-    /// Index of the queue of a packet.
     fn index(&self, packet: &Packet) -> u32 {
         let hash = bentpipe_base::mix(packet.flow() ^ self.key);
         // scales the upper half: no division, negligible bias
         (((hash >> 32) * self.queues.len() as u64) >> 32) as u32
     }
 
-    /// Makes a queue active.
     fn activate(&mut self, index: u32) {
         let flow = &mut self.queues[index as usize];
         if !flow.active {
@@ -184,7 +168,7 @@ impl Flows {
             let Some((_, packet)) = lane.pop() else { break };
             self.packets -= 1;
             self.bytes = self.bytes - packet.wire_len();
-            dropped.push(packet, DropCause::QueueFull);
+            dropped.packets.push_back((packet, DropCause::QueueFull));
             if lane.bytes.0 <= bytes.0 / 2 {
                 break;
             }
@@ -200,10 +184,10 @@ impl Flows {
                 self.replenish(index);
                 continue;
             }
-            let before = (flow.lane.len(), flow.lane.bytes);
+            let before = (flow.lane.packets.len(), flow.lane.bytes);
             let packet =
                 flow.control.dequeue(&self.parameters.codel, &mut flow.lane, (now, self.largest), dropped);
-            self.packets -= before.0 - flow.lane.len();
+            self.packets -= before.0 - flow.lane.packets.len();
             self.bytes = self.bytes - (before.1 - flow.lane.bytes);
             match packet {
                 Some(packet) => {

@@ -13,8 +13,7 @@
 //!
 //! The first state is drawn from the stationary distribution.
 
-use crate::state::{Process, State};
-use crate::step::SHORTEST_STEP;
+use crate::state::{Process, SHORTEST_STEP, State};
 use bentpipe_base::{Cx, Duration, Instant, Probability, RngSlot};
 
 /// Parameters of the channel.
@@ -32,7 +31,7 @@ pub struct GilbertElliott {
 
 /// The states of one direction. Only they use its random stream; packets use that of the errors.
 #[derive(Debug)]
-pub(crate) struct Spells {
+pub(crate) struct BurstProcess {
     parameters: GilbertElliott,
     rng: RngSlot,
     bad: bool,
@@ -40,7 +39,7 @@ pub(crate) struct Spells {
     until: Option<Instant>,
 }
 
-impl Spells {
+impl BurstProcess {
     pub(crate) fn new(parameters: GilbertElliott, rng: RngSlot) -> Self {
         let GilbertElliott { good, bad, .. } = parameters;
         let parameters =
@@ -49,7 +48,7 @@ impl Spells {
     }
 }
 
-impl Process for Spells {
+impl Process for BurstProcess {
     fn apply(&mut self, at: Instant, cx: &mut Cx<'_>, state: &mut State) -> Instant {
         let GilbertElliott { good, bad, loss_good, loss_bad } = self.parameters;
         let rng = cx.rng(self.rng);
@@ -63,7 +62,7 @@ impl Process for Spells {
             until += rng.exponential(if self.bad { bad } else { good }).max(Duration(1));
         }
         self.until = Some(until);
-        state.burst = if self.bad { loss_bad.get() } else { loss_good.get() };
+        state.burst_loss = if self.bad { loss_bad.get() } else { loss_good.get() };
         until
     }
 }
@@ -73,9 +72,9 @@ mod tests {
     use super::*;
     use bentpipe_base::{NodeId, Purpose, World};
 
-    fn clear() -> crate::DirectionSpec {
+    fn clear() -> State {
         let rate = bentpipe_base::Rate::from_bps(1).unwrap();
-        crate::DirectionSpec::new(rate, Duration::ZERO, crate::Capacity::Packets(1))
+        State::new(rate, Duration::ZERO, Probability::ZERO, Probability::ZERO)
     }
 
     #[test]
@@ -85,13 +84,12 @@ mod tests {
         let p = |p| Probability::new(p).unwrap();
         let (good, bad) = (Duration::from_millis(900), Duration::from_millis(100));
         let parameters = GilbertElliott { good, bad, loss_good: p(0.0), loss_bad: p(1.0) };
-        let mut spells = Spells::new(parameters, rng);
-        let base = clear();
+        let mut spells = BurstProcess::new(parameters, rng);
         let (mut at, mut sums, mut long, n) = (Instant::ZERO, [0.0; 2], 0, 40_000);
         for _ in 0..n {
-            let mut state = State::new(&base);
+            let mut state = clear();
             let until = spells.apply(at, &mut world.cx(at, NodeId(0)), &mut state);
-            let is_bad = usize::from(state.burst > 0.5);
+            let is_bad = usize::from(state.burst_loss > 0.5);
             sums[is_bad] += until.since(at).as_millis_f64();
             long += usize::from(is_bad == 1 && until.since(at) > bad);
             at = until;
@@ -115,11 +113,11 @@ mod tests {
             loss_bad: p(1.0),
         };
         let bad = (0..10_000).filter(|_| {
-            let mut spells = Spells::new(parameters, rng);
-            let mut state = State::new(&clear());
+            let mut spells = BurstProcess::new(parameters, rng);
+            let mut state = clear();
             let now = Instant::ZERO;
             spells.apply(now, &mut world.cx(now, NodeId(0)), &mut state);
-            state.burst > 0.5
+            state.burst_loss > 0.5
         });
         // a quarter: 4 sigma are 173
         let bad = bad.count();

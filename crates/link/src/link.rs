@@ -6,14 +6,16 @@
 //! has begun meanwhile, at the time it began. So an arriving packet meets the correct state, for any
 //! discipline, and a link that is woken late (live, on a busy machine) still serves at its exact rate.
 
-use crate::channel::Channel;
+use crate::change::{Change, UserChanges};
+use crate::channel::{Channel, Errors};
+use crate::direction::DirectionSpec;
 use crate::drop_tail::Refused;
-use crate::look::Look;
-use crate::queue::Queue;
+use crate::queue::{Discipline, Queue};
+use crate::state::LinkSnapshot;
 use crate::stats::{LinkStats, Served};
 use crate::varying::Varying;
 use bentpipe_base::trace::{DropCause, Event, Mask};
-use bentpipe_base::{Cx, Input, Instant, Node, Pkt, Port, Slot};
+use bentpipe_base::{Cx, Duration, Input, Instant, Node, NodeId, Pkt, Port, Purpose, Slot, World};
 use std::collections::VecDeque;
 
 /// One direction of a link. The fields are in the order of their use: a packet on an idle link touches only
@@ -43,8 +45,6 @@ pub(crate) struct InFlight {
 }
 
 impl InFlight {
-    const EMPTY: Self = Self { first: None, first_at: Instant::NEVER, rest: VecDeque::new() };
-
     /// Adds a packet that arrives after the others, even if it is due earlier.
     #[inline]
     pub(crate) fn push(&mut self, at: Instant, packet: Pkt) {
@@ -58,23 +58,15 @@ impl InFlight {
 
     /// Adds a packet that may arrive before others.
     pub(crate) fn insert(&mut self, at: Instant, packet: Pkt) {
-        match self.first.take() {
-            Some(first) if at < self.first_at => {
+        if at < self.first_at {
+            if let Some(first) = self.first.replace(packet) {
                 self.rest.push_front((self.first_at, first));
-                (self.first, self.first_at) = (Some(packet), at);
             }
-            Some(first) => {
-                self.first = Some(first);
-                let place = self.rest.partition_point(|p| p.0 <= at);
-                self.rest.insert(place, (at, packet));
-            }
-            None => self.push(at, packet),
+            self.first_at = at;
+        } else {
+            let place = self.rest.partition_point(|p| p.0 <= at);
+            self.rest.insert(place, (at, packet));
         }
-    }
-
-    /// Number of packets in flight.
-    pub(crate) fn len(&self) -> usize {
-        usize::from(self.first.is_some()) + self.rest.len()
     }
 
     #[inline]
@@ -87,35 +79,56 @@ impl InFlight {
         if self.first_at > now {
             return None;
         }
-        let packet = self.first.take();
-        match self.rest.pop_front() {
-            Some((at, next)) => {
-                self.first = Some(next);
-                self.first_at = at;
+        let next = self.rest.pop_front();
+        self.first_at = next.as_ref().map_or(Instant::NEVER, |next| next.0);
+        core::mem::replace(&mut self.first, next.map(|next| next.1))
+    }
+}
+
+impl DirectionSpec {
+    /// Builds an idle link. `name` is the name of the direction and owns its random streams.
+    pub fn link(&self, name: &str, world: &mut World) -> Link {
+        let channel = match &self.dynamics {
+            Some(dynamics) if !dynamics.is_constant() => Channel::varying(self, dynamics, name, world),
+            _ => {
+                let lossy = !self.loss.is_zero() || !self.ber.is_zero();
+                let errors = lossy.then(|| Errors {
+                    rng: world.open_rng(name, Purpose::Errors),
+                    loss: self.loss,
+                    ber: self.ber,
+                });
+                Channel::new(self.rate, self.delay, self.framing, errors)
             }
-            None => self.first_at = Instant::NEVER,
-        }
-        packet
+        };
+        // only a discipline that hashes needs a key
+        let key = match self.discipline {
+            Discipline::FqCodel(_) => {
+                let rng = world.open_rng(name, Purpose::Table);
+                world.cx(Instant::ZERO, NodeId(0)).rng(rng).bits()
+            }
+            _ => 0,
+        };
+        Link::new(Queue::new(self.buffer, self.discipline, key), channel)
     }
 }
 
 impl Link {
     /// An idle link.
-    pub fn new(queue: impl Into<Queue>, channel: Channel) -> Self {
+    pub fn new(queue: Queue, channel: Channel) -> Self {
         Self {
             busy_until: Instant::ZERO,
             armed: Instant::NEVER,
-            in_flight: InFlight::EMPTY,
+            in_flight: InFlight { first: None, first_at: Instant::NEVER, rest: VecDeque::new() },
             channel,
-            served: Served::NONE,
-            queue: queue.into(),
-            stats: Box::new(LinkStats::EMPTY),
+            served: Served::default(),
+            queue,
+            stats: Box::default(),
         }
     }
 
     /// Counters up to `cx.now`, queue statistics included.
     pub fn stats(&mut self, cx: &mut Cx<'_>) -> &LinkStats {
-        let sending_until = self.settle(cx);
+        let sending_until = self.catch_up_to_now(cx);
         self.stats.waited(cx.now, self.queue.len());
         self.stats.served = self.served;
         self.stats.marked = self.queue.marked();
@@ -130,36 +143,76 @@ impl Link {
     }
 
     /// Returns the state of the link now. This does not change the link's behaviour.
-    pub fn look(&mut self, cx: &mut Cx<'_>) -> Look {
-        self.settle(cx);
-        if let Some(varying) = self.channel.changing() {
-            return varying.look(cx, &mut self.queue);
+    pub fn snapshot(&mut self, cx: &mut Cx<'_>) -> LinkSnapshot {
+        self.catch_up_to_now(cx);
+        match self.channel.varying_part() {
+            Some(varying) => varying.snapshot(cx, &mut self.queue),
+            None => self.channel.state().snapshot(&self.queue),
         }
-        let (rate, loss, ber) = self.channel.constants();
-        Look {
-            rate: Some(rate),
-            one_way: self.channel.one_way(),
-            ber: ber.get(),
-            packet_loss: loss.get(),
-            dark: false,
-            fade_db: None,
-            queue_packets: self.queue.len(),
-            queue_bytes: self.queue.backlog(),
-            queue_limit: self.queue.capacity(),
+    }
+
+    /// Changes the link now, until [`Link::reset`] or another change of the same values.
+    ///
+    /// `up = true` ends an outage of [`Link::outage`] or of the timeline, but not a recurring one. `name` is
+    /// the name of the direction: it selects the random stream of losses, as it does for a link built with
+    /// losses.
+    pub fn change(&mut self, cx: &mut Cx<'_>, name: &str, change: &Change) {
+        self.apply_user_change(cx, name, |user| {
+            user.change = change.after(user.change);
+            if change.up == Some(true) {
+                user.outage_until = None;
+            }
+        });
+    }
+
+    /// Loses everything that is sent during `length` from now on. Does not shorten an outage in progress.
+    pub fn outage(&mut self, cx: &mut Cx<'_>, name: &str, length: Duration) {
+        let end = cx.now + length;
+        self.apply_user_change(cx, name, |user| user.outage_until = user.outage_until.max(Some(end)));
+    }
+
+    /// Undoes everything that [`Link::change`] and [`Link::outage`] have changed.
+    pub fn reset(&mut self, cx: &mut Cx<'_>, name: &str) {
+        // a link without changes stays constant, and as fast as before
+        if self.channel.varies {
+            self.apply_user_change(cx, name, |user| *user = UserChanges::default());
         }
+    }
+
+    /// Returns the changes by a user that are in effect at `at`.
+    pub fn user_changes(&mut self, at: Instant) -> UserChanges {
+        let user = self.channel.varying_part().map(|varying| varying.user).unwrap_or_default();
+        UserChanges { outage_until: user.outage_until.filter(|end| *end > at), ..user }
+    }
+
+    fn apply_user_change(&mut self, cx: &mut Cx<'_>, name: &str, act: impl FnOnce(&mut UserChanges)) {
+        let now = cx.now;
+        // a transmission that would begin now begins under the new conditions
+        cx.now = Instant(now.0.saturating_sub(1));
+        self.catch_up_to_now(cx);
+        cx.now = now;
+        if !self.channel.varies {
+            self.channel.start_to_vary(cx, name, self.busy_until);
+        }
+        let deadline = self.with_varying(|link, varying| {
+            link.busy_until = varying.change(now, &mut link.queue, link.busy_until, act);
+            link.deadline_varying(varying)
+        });
+        self.arm(cx, deadline.unwrap_or(Instant::NEVER));
     }
 
     /// Number of packets that have left the queue and neither arrived nor were lost.
     pub fn on_the_way(&mut self, cx: &mut Cx<'_>) -> usize {
-        self.settle(cx);
-        self.in_flight.len() + self.channel.changing().map_or(0, |v| usize::from(v.is_sending()))
+        self.catch_up_to_now(cx);
+        let sending = self.channel.varying_part().map_or(0, |varying| usize::from(varying.is_sending()));
+        usize::from(self.in_flight.first.is_some()) + self.in_flight.rest.len() + sending
     }
 
     /// Performs what is due by now; returns the end of the transmission in progress.
-    pub(crate) fn settle(&mut self, cx: &mut Cx<'_>) -> Instant {
-        let varying = self.with_changes(|link, varying| {
+    pub(crate) fn catch_up_to_now(&mut self, cx: &mut Cx<'_>) -> Instant {
+        let varying = self.with_varying(|link, varying| {
             link.catch_up_varying(cx, varying);
-            varying.sending_until()
+            varying.sending_until
         });
         varying.unwrap_or_else(|| {
             self.catch_up(cx);
@@ -234,7 +287,7 @@ impl Link {
         self.served.bytes += size;
         self.served.busy += end.since(start);
         match self.channel.fate(cx, size) {
-            None => self.in_flight.push(end + self.channel.one_way(), packet),
+            None => self.in_flight.push(end + self.channel.one_way, packet),
             Some(cause) => self.drop(cx, start, packet, cause),
         }
     }
@@ -249,7 +302,6 @@ impl Link {
         cx.recycle(packet);
     }
 
-    /// Delivers the packets that have arrived by now.
     #[inline]
     fn deliver(&mut self, cx: &mut Cx<'_>) {
         while let Some(packet) = self.in_flight.pop_until(cx.now) {
@@ -277,7 +329,7 @@ impl Link {
     /// Implements `handle` for a link that varies; returns when it must be called next.
     #[inline(never)]
     fn handle_varying(&mut self, cx: &mut Cx<'_>, input: Input) -> Instant {
-        let deadline = self.with_changes(|link, varying| {
+        let deadline = self.with_varying(|link, varying| {
             match input {
                 Input::Packet(_, packet) => link.arrive_varying(cx, varying, packet),
                 Input::Timer(_) => {
@@ -292,10 +344,10 @@ impl Link {
     }
 
     /// Calls `act` with the link and its varying part; `None` if the link does not vary.
-    pub(crate) fn with_changes<T>(&mut self, act: impl FnOnce(&mut Self, &mut Varying) -> T) -> Option<T> {
-        let mut varying = self.channel.take_changing()?;
+    pub(crate) fn with_varying<T>(&mut self, act: impl FnOnce(&mut Self, &mut Varying) -> T) -> Option<T> {
+        let mut varying = self.channel.varying_slot()?.take()?;
         let answer = act(self, &mut varying);
-        self.channel.put_changing(varying);
+        *self.channel.varying_slot()? = Some(varying);
         Some(answer)
     }
 
@@ -314,7 +366,7 @@ impl Link {
 impl Node for Link {
     #[inline]
     fn handle(&mut self, cx: &mut Cx<'_>, input: Input) {
-        let deadline = if self.channel.varies() {
+        let deadline = if self.channel.varies {
             self.handle_varying(cx, input)
         } else {
             match input {

@@ -7,11 +7,12 @@ pub fn q(x: f64) -> f64 {
 
 /// The `x` that a standard normal variable exceeds with probability `p`; -40 to 40.
 pub fn q_inverse(p: f64) -> f64 {
-    bisect(-40.0, 40.0, |x| q(x) > p)
+    bisect(|x| q(x) > p)
 }
 
-/// Returns the point between `low` and `high` where `left_of` turns from true to false.
-pub(crate) fn bisect(mut low: f64, mut high: f64, left_of: impl Fn(f64) -> bool) -> f64 {
+/// Returns the point between -40 and 40 where `left_of` turns from true to false.
+pub(crate) fn bisect(left_of: impl Fn(f64) -> bool) -> f64 {
+    let (mut low, mut high) = (-40.0, 40.0);
     // after 60 halvings of 80 the interval is below the spacing of doubles
     for _ in 0..60 {
         let middle = f64::midpoint(low, high);

@@ -12,10 +12,9 @@
 //! is never earlier than the one before. With `reorder` each packet has its own delay.
 
 use crate::geo::{EARTH_KM, LIGHT_KM_S, central_angle, slant_km};
-use crate::state::{Process, State, grid};
-use crate::step::SHORTEST_STEP;
+use crate::state::{Process, SHORTEST_STEP, State, grid};
 use bentpipe_base::trace::DropCause;
-use bentpipe_base::{Cx, Duration, Instant, Probability, Rate, RngSlot};
+use bentpipe_base::{Cx, Duration, Instant, Probability, Purpose, Rate, RngSlot, World};
 
 /// How the satellite in use moves.
 #[derive(Clone, Debug, PartialEq)]
@@ -82,7 +81,7 @@ const ROTATION: f64 = 7.292_115_9e-5;
 
 /// The passes of one direction. The run begins as a satellite rises.
 #[derive(Debug)]
-pub(crate) struct Passes {
+pub(crate) struct PassProcess {
     altitude_km: f64,
     /// Half the central angle of a pass, in radians.
     reach: f64,
@@ -91,7 +90,7 @@ pub(crate) struct Passes {
     every: Duration,
 }
 
-impl Passes {
+impl PassProcess {
     pub(crate) fn new(pass: &Pass) -> Self {
         let altitude_km = pass.altitude_km.max(0.0);
         let radius = EARTH_KM + altitude_km;
@@ -110,7 +109,7 @@ impl Passes {
     }
 }
 
-impl Process for Passes {
+impl Process for PassProcess {
     fn apply(&mut self, at: Instant, _cx: &mut Cx<'_>, state: &mut State) -> Instant {
         let step = grid(at, self.every);
         state.one_way += self.delay(step);
@@ -118,22 +117,15 @@ impl Process for Passes {
     }
 }
 
-/// The random streams of slots.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct SlotStreams {
-    /// One draw per slot: the position in the range of delays. Shared by a pair.
-    pub orbit: RngSlot,
-    /// Two draws per slot: rate, length of the handover.
-    pub beam: RngSlot,
-    /// One draw per step of the jitter.
-    pub jitter: RngSlot,
-}
-
-/// The slots of one direction.
 #[derive(Debug)]
-pub(crate) struct Schedule {
+pub(crate) struct SlotProcess {
     slots: Slots,
-    streams: SlotStreams,
+    /// One draw per slot: the position in the range of delays. Shared by a pair.
+    orbit_rng: RngSlot,
+    /// Two draws per slot: rate, length of the handover.
+    beam_rng: RngSlot,
+    /// One draw per step of the jitter.
+    jitter_rng: RngSlot,
     /// End of the current slot; `None` before the first.
     end: Option<Instant>,
     base: Duration,
@@ -143,16 +135,19 @@ pub(crate) struct Schedule {
     jitter_end: Instant,
 }
 
-impl Schedule {
-    pub(crate) fn new(slots: &Slots, streams: SlotStreams) -> Self {
+impl SlotProcess {
+    /// `name` is that of the direction.
+    pub(crate) fn new(slots: &Slots, name: &str, world: &mut World) -> Self {
         let slots = Slots {
             period: slots.period.max(SHORTEST_STEP),
             jitter_step: slots.jitter_step.max(SHORTEST_STEP),
             ..slots.clone()
         };
         Self {
+            orbit_rng: world.open_rng(&slots.pair, Purpose::Orbit),
+            beam_rng: world.open_rng(name, Purpose::Beam),
+            jitter_rng: world.open_rng(name, Purpose::SlotJitter),
             slots,
-            streams,
             end: None,
             base: Duration::ZERO,
             rate: None,
@@ -162,11 +157,11 @@ impl Schedule {
         }
     }
 
-    /// Enters the slot that begins at `begin`.
-    fn enter(&mut self, cx: &mut Cx<'_>, begin: Instant) {
+    /// Enters the slot that begins at `begin`; returns its end.
+    fn enter(&mut self, cx: &mut Cx<'_>, begin: Instant) -> Instant {
         let Slots { period, offset, delay: (low, high), rate, handover, .. } = &self.slots;
-        self.base = Duration(cx.rng(self.streams.orbit).between(low.0 as f64, high.0 as f64) as u64);
-        let beam = cx.rng(self.streams.beam);
+        self.base = Duration(cx.rng(self.orbit_rng).between(low.0 as f64, high.0 as f64) as u64);
+        let beam = cx.rng(self.beam_rng);
         // always drawn, so that the stream does not depend on the parameters
         let (place, length) = (beam.unit(), beam.unit());
         self.rate = rate.and_then(|(low, high)| {
@@ -182,26 +177,22 @@ impl Schedule {
         self.handover_until = if self.end.is_some() { begin + lasts } else { begin };
         let first = Duration(offset.0 % period.0);
         let partial = self.end.is_none() && !first.is_zero();
-        self.end = Some(begin + if partial { first } else { *period });
+        *self.end.insert(begin + if partial { first } else { *period })
     }
 
     fn draw_jitter(&mut self, cx: &mut Cx<'_>, at: Instant) {
         while !self.slots.jitter.is_zero() && self.jitter_end <= at {
-            self.jitter = cx.rng(self.streams.jitter).laplace(self.slots.jitter.0 as f64);
+            self.jitter = cx.rng(self.jitter_rng).laplace(self.slots.jitter.0 as f64);
             self.jitter_end += self.slots.jitter_step;
         }
     }
 }
 
-impl Process for Schedule {
+impl Process for SlotProcess {
     fn apply(&mut self, at: Instant, cx: &mut Cx<'_>, state: &mut State) -> Instant {
-        let mut end = match self.end {
-            Some(end) => end,
-            None => Instant::ZERO,
-        };
+        let mut end = self.end.unwrap_or(Instant::ZERO);
         while self.end.is_none() || end <= at {
-            self.enter(cx, end);
-            end = self.end.unwrap_or(Instant::NEVER);
+            end = self.enter(cx, end);
         }
         self.draw_jitter(cx, at);
         let shortest = self.slots.delay.0.0 as f64;
@@ -214,8 +205,8 @@ impl Process for Schedule {
         if at < self.handover_until {
             until = until.min(self.handover_until);
             match self.slots.handover {
-                Handover::Outage(..) => state.blind(DropCause::Handover),
-                Handover::Loss(p, _) => state.handover = p.get(),
+                Handover::Outage(..) => state.lost_to = state.lost_to.or(Some(DropCause::Handover)),
+                Handover::Loss(p, _) => state.handover_loss = p.get(),
                 Handover::Seamless => {}
             }
         }

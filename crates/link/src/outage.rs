@@ -4,8 +4,7 @@
 //! the end of one to the beginning of the next is M, exactly or as the mean of an exponential distribution.
 //! The length is uniform in a range L. The share of time in outage is mean(L) / (M + mean(L)).
 
-use crate::state::{Process, State};
-use crate::step::SHORTEST_STEP;
+use crate::state::{Process, SHORTEST_STEP, State};
 use bentpipe_base::trace::DropCause;
 use bentpipe_base::{Cx, Duration, Instant, RngSlot};
 
@@ -24,19 +23,18 @@ pub struct Outages {
 
 /// The outages of one direction. The run begins at the end of one.
 #[derive(Debug)]
-pub(crate) struct Times {
+pub(crate) struct OutageProcess {
     parameters: Outages,
     rng: RngSlot,
     /// The current or next outage.
     begin: Instant,
     end: Instant,
-    started: bool,
 }
 
-impl Times {
+impl OutageProcess {
     pub(crate) fn new(parameters: Outages, rng: RngSlot) -> Self {
         let parameters = Outages { every: parameters.every.max(SHORTEST_STEP), ..parameters };
-        Self { parameters, rng, begin: Instant::ZERO, end: Instant::ZERO, started: false }
+        Self { parameters, rng, begin: Instant::ZERO, end: Instant::ZERO }
     }
 
     fn draw(&mut self, cx: &mut Cx<'_>) {
@@ -48,19 +46,15 @@ impl Times {
     }
 }
 
-impl Process for Times {
+impl Process for OutageProcess {
     fn apply(&mut self, at: Instant, cx: &mut Cx<'_>, state: &mut State) -> Instant {
-        if !self.started {
-            self.started = true;
-            self.draw(cx);
-        }
         while self.end <= at && self.end != Instant::NEVER {
             self.draw(cx);
         }
         if at < self.begin {
             return self.begin;
         }
-        state.blind(DropCause::Outage);
+        state.lost_to = state.lost_to.or(Some(DropCause::Outage));
         self.end
     }
 }

@@ -21,7 +21,6 @@ use crate::drop_tail::{Capacity, DropTail, Dropped, Refused};
 use crate::fq_codel::{Flows, FqCodel};
 use bentpipe_base::trace::DropCause;
 use bentpipe_base::{Dscp, Instant, Packet, Pkt, Size};
-use std::collections::VecDeque;
 
 /// Which packet is served next, and which is dropped.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -55,12 +54,6 @@ const THRESHOLD: usize = 1;
 /// [`Discipline::Wred`] refuses all low priority from 1/`RAMP` of the buffer on.
 const RAMP: f64 = 4.0;
 
-impl From<DropTail> for Queue {
-    fn from(tail: DropTail) -> Self {
-        Self { tail, more: None }
-    }
-}
-
 /// The queue of a link.
 #[derive(Debug)]
 pub struct Queue {
@@ -83,8 +76,7 @@ enum More {
 struct Priority {
     discipline: Discipline,
     /// With pushout: low-priority packets, served last.
-    low: VecDeque<Pkt>,
-    low_bytes: Size,
+    low: DropTail,
     /// With WRED: sum of the probabilities since the last drop, less than one.
     due: f64,
 }
@@ -95,12 +87,7 @@ impl Queue {
         let more = match discipline {
             Discipline::Fifo => None,
             Discipline::Pushout | Discipline::Threshold | Discipline::Wred => {
-                Some(More::Priority(Priority {
-                    discipline,
-                    low: VecDeque::new(),
-                    low_bytes: Size::ZERO,
-                    due: 0.0,
-                }))
+                Some(More::Priority(Priority { discipline, low: DropTail::new(capacity), due: 0.0 }))
             }
             Discipline::DropHead => Some(More::DropHead),
             Discipline::Codel(codel) => Some(More::Codel(CodelQueue::new(codel), Dropped::default())),
@@ -138,7 +125,7 @@ impl Queue {
     pub fn pop(&mut self, at: Instant) -> Option<Pkt> {
         match self.more.as_deref_mut() {
             None | Some(More::DropHead) => self.tail.pop(),
-            Some(More::Priority(priority)) => self.tail.pop().or_else(|| priority.pop()),
+            Some(More::Priority(priority)) => self.tail.pop().or_else(|| priority.low.pop()),
             Some(More::Codel(codel, dropped)) => codel.pop(at, dropped),
             Some(More::FqCodel(flows, dropped)) => flows.pop(at, dropped),
         }
@@ -157,7 +144,7 @@ impl Queue {
     pub fn marked(&self) -> Option<u64> {
         match self.more.as_deref()? {
             More::Codel(codel, dropped) => codel.parameters.ecn.then_some(dropped.marked),
-            More::FqCodel(flows, dropped) => flows.marks().then_some(dropped.marked),
+            More::FqCodel(flows, dropped) => flows.parameters.codel.ecn.then_some(dropped.marked),
             More::Priority(_) | More::DropHead => None,
         }
     }
@@ -197,9 +184,9 @@ impl Queue {
         self.tail.bytes
             + match self.more.as_deref() {
                 None | Some(More::DropHead) => Size::ZERO,
-                Some(More::Priority(priority)) => priority.low_bytes,
+                Some(More::Priority(priority)) => priority.low.bytes,
                 Some(More::Codel(codel, _)) => codel.lane.bytes,
-                Some(More::FqCodel(flows, _)) => flows.bytes(),
+                Some(More::FqCodel(flows, _)) => flows.bytes,
             }
     }
 }
@@ -216,10 +203,10 @@ impl More {
 
     fn len(&self) -> usize {
         match self {
-            Self::Priority(priority) => priority.low.len(),
+            Self::Priority(priority) => priority.low.packets.len(),
             Self::DropHead => 0,
-            Self::Codel(codel, _) => codel.lane.len(),
-            Self::FqCodel(flows, _) => flows.len(),
+            Self::Codel(codel, _) => codel.lane.packets.len(),
+            Self::FqCodel(flows, _) => flows.packets,
         }
     }
 }
@@ -228,9 +215,13 @@ impl Priority {
     fn push(&mut self, tail: &mut DropTail, packet: Pkt) -> Result<(), Refused> {
         let low = packet.dscp == Dscp::LE;
         let refused = match self.discipline {
-            Discipline::Pushout if low => return self.push_low(tail, packet),
+            Discipline::Pushout if low => {
+                self.low.capacity = tail.capacity;
+                let taken = self.low.push_beside(packet, tail.packets.len(), tail.bytes);
+                return taken.map_err(Refused::Arrival);
+            }
             Discipline::Pushout => {
-                let taken = tail.push_beside(packet, self.low.len(), self.low_bytes);
+                let taken = tail.push_beside(packet, self.low.packets.len(), self.low.bytes);
                 return taken.map_err(|arrival| match self.evict() {
                     Some(evicted) => Refused::Waiting { evicted, arrival },
                     None => Refused::Arrival(arrival),
@@ -246,25 +237,9 @@ impl Priority {
         tail.push_beside(packet, 0, Size::ZERO).map_err(Refused::Arrival)
     }
 
-    fn push_low(&mut self, tail: &DropTail, packet: Pkt) -> Result<(), Refused> {
-        let size = packet.wire_len();
-        if !tail.capacity.holds(tail.packets.len() + self.low.len() + 1, tail.bytes + self.low_bytes + size) {
-            return Err(Refused::Arrival(packet));
-        }
-        self.low_bytes += size;
-        self.low.push_back(packet);
-        Ok(())
-    }
-
     fn evict(&mut self) -> Option<Pkt> {
-        let packet = self.low.pop_back()?;
-        self.low_bytes = self.low_bytes - packet.wire_len();
-        Some(packet)
-    }
-
-    fn pop(&mut self) -> Option<Pkt> {
-        let packet = self.low.pop_front()?;
-        self.low_bytes = self.low_bytes - packet.wire_len();
+        let packet = self.low.packets.pop_back()?;
+        self.low.bytes = self.low.bytes - packet.wire_len();
         Some(packet)
     }
 

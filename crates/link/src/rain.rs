@@ -14,7 +14,7 @@
 //! 0.5 Hz are missing: use a Ts of 0.1 s where that matters.
 
 use crate::normal::q_inverse;
-use crate::step::SHORTEST_STEP;
+use crate::state::SHORTEST_STEP;
 use bentpipe_base::{Cx, Duration, Instant, RngSlot};
 
 /// Parameters of the series.
@@ -46,7 +46,7 @@ const DEEPEST_DB: f64 = 1000.0;
 
 /// The series as one direction sees it.
 #[derive(Debug)]
-pub(crate) struct Series {
+pub(crate) struct RainSeries {
     parameters: Rain,
     rain: Filtered,
     scintillation: Option<Filtered>,
@@ -75,7 +75,7 @@ impl Filtered {
     }
 }
 
-impl Series {
+impl RainSeries {
     /// `scintillation` is the stream of the scintillation, if the parameters have any.
     pub(crate) fn new(parameters: &Rain, rain: RngSlot, scintillation: Option<RngSlot>) -> Self {
         let parameters = Rain { step: parameters.step.max(SHORTEST_STEP), ..parameters.clone() };
@@ -142,7 +142,7 @@ mod tests {
         // exceedance does not depend on beta: with a fast one the samples are independent
         let mut world = World::new(4);
         let rng = world.open_rng("station", Purpose::Rain);
-        let mut series = Series::new(&Rain { beta: 20.0, ..rain() }, rng, None);
+        let mut series = RainSeries::new(&Rain { beta: 20.0, ..rain() }, rng, None);
         let n = 2_000_000_u64;
         let levels = [0.0, 1.2, 5.7, 17.0];
         let mut counts = [0.0_f64; 4];
@@ -168,7 +168,7 @@ mod tests {
         let mut sums = [0.0; 4];
         for _ in 0..n {
             // 50 s a step: the same process, sampled less often
-            let mut series = Series::new(&Rain { step: Duration::from_secs(50), ..rain() }, rng, None);
+            let mut series = RainSeries::new(&Rain { step: Duration::from_secs(50), ..rain() }, rng, None);
             let mut at = |s: u64| {
                 series.attenuation(Instant(s * 1_000_000_000), &mut world.cx(Instant::ZERO, NodeId(0)));
                 series.rain.x
@@ -191,8 +191,8 @@ mod tests {
         let mut world = World::new(6);
         let slots = [Purpose::Rain, Purpose::Scintillation].map(|p| world.open_rng("station", p));
         let same = world.open_rng("station", Purpose::Rain);
-        let mut series = Series::new(&Rain { scintillation_db: 0.5, ..rain() }, slots[0], Some(slots[1]));
-        let mut plain = Series::new(&rain(), same, None);
+        let mut series = RainSeries::new(&Rain { scintillation_db: 0.5, ..rain() }, slots[0], Some(slots[1]));
+        let mut plain = RainSeries::new(&rain(), same, None);
         let (mut squares, n) = (0.0, 100_000_u64);
         for i in 0..n {
             let mut cx = world.cx(Instant::ZERO, NodeId(0));

@@ -6,10 +6,8 @@
 //! The loss of a packet is drawn with the value at the start of its transmission; its delay is the value at
 //! the end. When the delay drops, packets keep their order.
 
-use crate::state::{Process, State};
-use crate::step::SHORTEST_STEP;
-use bentpipe_base::{Cx, Duration, Instant, Probability};
-use core::fmt::Debug;
+use crate::state::{Process, SHORTEST_STEP, State};
+use bentpipe_base::{Cx, Duration, Instant, Probability, Rate};
 use std::sync::Arc;
 
 /// A value over time.
@@ -23,47 +21,46 @@ pub struct Recorded<T> {
 
 impl<T: Copy> Recorded<T> {
     /// Returns the value at `at`, and until when it holds.
-    pub(crate) fn value(&self, at: Instant) -> (Option<T>, Instant) {
-        let (value, until) = at_instant(&self.points, self.repeat, at);
+    fn value(&self, at: Instant) -> (Option<T>, Instant) {
+        let (value, until) = self.at_instant(at);
         (value.or_else(|| self.points.first().map(|p| p.1)), until)
+    }
+
+    /// Returns the value of the last point that is not after `at`, and until when it holds. Time restarts
+    /// after each `repeat`.
+    fn at_instant(&self, at: Instant) -> (Option<T>, Instant) {
+        // without `repeat` the period is practically infinite
+        let repeat = self.repeat.map_or(Duration(u64::MAX), |r| r.max(SHORTEST_STEP));
+        let within = Duration(at.0 % repeat.0);
+        let begin = Instant(at.0 - within.0);
+        let after = self.points.partition_point(|p| p.0.0 <= within.0);
+        let value = after.checked_sub(1).and_then(|i| self.points.get(i)).map(|p| p.1);
+        let next = self.points.get(after).map_or(repeat, |p| Duration(p.0.0).min(repeat));
+        (value, begin + next)
     }
 }
 
-/// Returns the value of the last of `points` that is not after `at`, and until when it holds. Time restarts
-/// after each `repeat`.
-pub(crate) fn at_instant<T: Copy>(
-    points: &[(Instant, T)],
-    repeat: Option<Duration>,
-    at: Instant,
-) -> (Option<T>, Instant) {
-    // without `repeat` the period is practically infinite
-    let repeat = repeat.map_or(Duration(u64::MAX), |r| r.max(SHORTEST_STEP));
-    let within = Duration(at.0 % repeat.0);
-    let begin = Instant(at.0 - within.0);
-    let after = points.partition_point(|p| p.0.0 <= within.0);
-    let value = after.checked_sub(1).and_then(|i| points.get(i)).map(|p| p.1);
-    let next = points.get(after).map_or(repeat, |p| Duration(p.0.0).min(repeat));
-    (value, begin + next)
-}
-
-/// The recorded series of a direction.
-#[derive(Debug)]
-pub(crate) struct Replay {
-    pub(crate) delay: Option<Recorded<Duration>>,
-    pub(crate) loss: Option<Recorded<Probability>>,
-}
-
-impl Process for Replay {
+/// The rate; before the first point it is the link's own.
+impl Process for Recorded<Option<Rate>> {
     fn apply(&mut self, at: Instant, _cx: &mut Cx<'_>, state: &mut State) -> Instant {
-        let mut until = Instant::NEVER;
-        if let Some((delay, end)) = self.delay.as_ref().map(|series| series.value(at)) {
-            state.one_way = delay.unwrap_or(state.one_way);
-            until = until.min(end);
-        }
-        if let Some((loss, end)) = self.loss.as_ref().map(|series| series.value(at)) {
-            state.loss = loss.map_or(state.loss, Probability::get);
-            until = until.min(end);
-        }
+        let (rate, until) = self.at_instant(at);
+        state.rate = rate.unwrap_or(state.rate);
+        until
+    }
+}
+
+impl Process for Recorded<Duration> {
+    fn apply(&mut self, at: Instant, _cx: &mut Cx<'_>, state: &mut State) -> Instant {
+        let (delay, until) = self.value(at);
+        state.one_way = delay.unwrap_or(state.one_way);
+        until
+    }
+}
+
+impl Process for Recorded<Probability> {
+    fn apply(&mut self, at: Instant, _cx: &mut Cx<'_>, state: &mut State) -> Instant {
+        let (loss, until) = self.value(at);
+        state.loss = loss.map_or(state.loss, Probability::get);
         until
     }
 }

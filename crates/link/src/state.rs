@@ -1,9 +1,14 @@
-//! The state of a varying direction at one instant, and the processes that determine it.
+//! The state of a direction at one instant, and the processes that determine it.
 
-use crate::direction::DirectionSpec;
+use crate::drop_tail::Capacity;
+use crate::queue::Queue;
 use bentpipe_base::trace::DropCause;
-use bentpipe_base::{Cx, Duration, Instant, Rate, Rng};
+use bentpipe_base::{Cx, Duration, Instant, Probability, Rate, Rng, Size};
 use core::fmt::Debug;
+
+/// Shorter steps, slots, frames, mean durations of burst states and periods of traces are lengthened to this,
+/// so that no value can make a run extremely slow. A scenario should refuse them.
+pub const SHORTEST_STEP: Duration = Duration::from_micros(100);
 
 /// The state from one instant until the next change.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -13,16 +18,16 @@ pub(crate) struct State {
     pub one_way: Duration,
     /// Taken down by the timeline or a user: everything sent is lost to an outage.
     pub down: bool,
-    /// If set, everything sent is lost, for this cause.
-    pub blind: Option<DropCause>,
+    /// If set, everything sent is lost, for this cause; the first that is set stays.
+    pub lost_to: Option<DropCause>,
     /// Loss probability around a handover.
-    pub handover: f64,
+    pub handover_loss: f64,
     /// Loss probability of a coding at its threshold.
-    pub fade: f64,
+    pub fade_loss: f64,
     /// Loss probability of every packet.
     pub loss: f64,
     /// Loss probability of the current state of the burst process.
-    pub burst: f64,
+    pub burst_loss: f64,
     /// Rate of independent bit errors of the link itself.
     pub ber: f64,
     /// Bit error rate that the fade adds.
@@ -35,69 +40,79 @@ pub(crate) struct State {
 
 impl State {
     /// The state before any change.
-    pub(crate) const fn new(of: &DirectionSpec) -> Self {
+    pub(crate) const fn new(rate: Rate, one_way: Duration, loss: Probability, ber: Probability) -> Self {
         Self {
-            rate: Some(of.rate),
-            one_way: of.delay,
+            rate: Some(rate),
+            one_way,
             down: false,
-            blind: None,
-            handover: 0.0,
-            fade: 0.0,
-            loss: of.loss.get(),
-            burst: 0.0,
-            ber: of.ber.get(),
+            lost_to: None,
+            handover_loss: 0.0,
+            fade_loss: 0.0,
+            loss: loss.get(),
+            burst_loss: 0.0,
+            ber: ber.get(),
             fade_ber: 0.0,
             fade_event: 0.0,
             fade_db: None,
         }
     }
 
-    /// Sets `blind`; the first cause stays.
-    pub(crate) const fn blind(&mut self, cause: DropCause) {
-        if self.blind.is_none() {
-            self.blind = Some(cause);
-        }
-    }
-
-    /// Logarithm of the probability that a bit is correct and no error event begins there.
-    pub(crate) fn bit_log(&self) -> f64 {
-        libm::log1p(-self.ber) + libm::log1p(-self.fade_event)
-    }
-
     /// Returns why a packet is lost; `None` if it is not. `bit_error` is the probability that it has bit
     /// errors. Probabilities of 0 and 1 draw no random number.
     pub(crate) fn fate(&self, rng: &mut Rng, bit_error: f64) -> Option<DropCause> {
-        if self.down {
-            return Some(DropCause::Outage);
-        }
-        if self.blind.is_some() {
-            return self.blind;
+        let dark = self.down.then_some(DropCause::Outage).or(self.lost_to);
+        if dark.is_some() {
+            return dark;
         }
         let causes = [
-            (self.handover, DropCause::Handover),
-            (self.fade, DropCause::Fade),
+            (self.handover_loss, DropCause::Handover),
+            (self.fade_loss, DropCause::Fade),
             (self.loss, DropCause::PacketLoss),
-            (self.burst, DropCause::Burst),
+            (self.burst_loss, DropCause::Burst),
             (bit_error, DropCause::BitError),
         ];
         causes.into_iter().find(|&(p, _)| p >= 1.0 || (p > 0.0 && rng.unit() < p)).map(|(_, cause)| cause)
     }
 
-    /// True if everything sent is lost, for any cause.
-    pub(crate) const fn is_dark(&self) -> bool {
-        self.down || self.blind.is_some()
+    /// What instruments see, with `queue` before the link.
+    pub(crate) fn snapshot(&self, queue: &Queue) -> LinkSnapshot {
+        let losses = [self.handover_loss, self.fade_loss, self.loss, self.burst_loss];
+        LinkSnapshot {
+            rate: self.rate,
+            one_way: self.one_way,
+            ber: self.ber + self.fade_ber - self.ber * self.fade_ber,
+            // in this form the result is exact if only one process loses packets
+            packet_loss: losses.iter().fold(0.0, |p, q| p + q - p * q),
+            dark: self.down || self.lost_to.is_some(),
+            fade_db: self.fade_db,
+            queue_packets: queue.len(),
+            queue_bytes: queue.backlog(),
+            queue_limit: queue.capacity(),
+        }
     }
+}
 
-    /// Loss probability without bit errors and outages.
-    pub(crate) fn packet_loss(&self) -> f64 {
-        // in this form the result is exact if only one process loses packets
-        [self.handover, self.fade, self.loss, self.burst].iter().fold(0.0, |p, q| p + q - p * q)
-    }
-
-    /// Bit error rate of link and fade together.
-    pub(crate) fn bit_errors(&self) -> f64 {
-        self.ber + self.fade_ber - self.ber * self.fade_ber
-    }
+/// The state of a link at one moment.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct LinkSnapshot {
+    /// The rate; `None` while nothing is sent. For a trace of opportunities, its mean.
+    pub rate: Option<Rate>,
+    /// One-way propagation delay, without queueing and serialisation.
+    pub one_way: Duration,
+    /// Bit error rate, that of a fade included.
+    pub ber: f64,
+    /// Loss probability of a packet that begins now, without bit errors and outages.
+    pub packet_loss: f64,
+    /// True if everything that begins now is lost: link down, outage, handover or too deep a fade.
+    pub dark: bool,
+    /// Attenuation in dB; `None` without a fade.
+    pub fade_db: Option<f64>,
+    /// Packets waiting, without the one being sent.
+    pub queue_packets: usize,
+    /// Their bytes.
+    pub queue_bytes: Size,
+    /// Capacity of the queue.
+    pub queue_limit: Capacity,
 }
 
 /// A mechanism that changes the state over time.

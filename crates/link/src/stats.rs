@@ -4,7 +4,7 @@ use bentpipe_base::trace::DropCause;
 use bentpipe_base::{Duration, Instant, Size};
 
 /// Totals of the packets that a link serialised.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 pub struct Served {
     /// Packets.
     pub packets: u64,
@@ -14,13 +14,8 @@ pub struct Served {
     pub busy: Duration,
 }
 
-impl Served {
-    /// All zero.
-    pub const NONE: Self = Self { packets: 0, bytes: Size::ZERO, busy: Duration::ZERO };
-}
-
 /// Counters of one direction of a link.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct LinkStats {
     /// Totals of the packets serialised.
     pub served: Served,
@@ -37,17 +32,6 @@ pub struct LinkStats {
 }
 
 impl LinkStats {
-    /// All zero.
-    pub const EMPTY: Self = Self {
-        served: Served::NONE,
-        queue_peak: 0,
-        recent_peak: 0,
-        marked: None,
-        drops: [0; DropCause::ALL.len()],
-        queue_ns: 0,
-        queue_since: Instant::ZERO,
-    };
-
     /// Counts a drop.
     #[inline]
     pub const fn dropped(&mut self, cause: DropCause) {
@@ -85,14 +69,9 @@ impl LinkStats {
         self.drops[DropCause::QueueFull as usize] + self.drops[DropCause::Aqm as usize]
     }
 
-    /// Mean number of waiting packets since `before` was copied, `time` ago.
+    /// Mean number of waiting packets since `before` was copied, `time` ago; call `waited` for now first.
     pub fn queue_mean_since(&self, before: &Self, time: Duration) -> f64 {
         if time.is_zero() { 0.0 } else { (self.queue_ns - before.queue_ns) as f64 / time.0 as f64 }
-    }
-
-    /// Mean number of waiting packets over `time`; call `waited` for the end of the run first.
-    pub fn queue_mean(&self, time: Duration) -> f64 {
-        if time.is_zero() { 0.0 } else { self.queue_ns as f64 / time.0 as f64 }
     }
 
     /// Share of `time` spent serialising.

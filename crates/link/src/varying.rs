@@ -11,25 +11,23 @@
 
 mod serve;
 
-use crate::access::{Access, Release};
-use crate::capacity::{CapacityTrace, Opportunities, Steps};
-use crate::dama::{Grants, Work};
-use crate::direction::DirectionSpec;
+use crate::access::{Access, IdleReleaseState};
+use crate::capacity::{CapacityTrace, Opportunities};
+use crate::change::{Timeline, UserChanges};
+use crate::dama::{DamaState, Work};
+use crate::direction::{DirectionSpec, Dynamics};
 use crate::drop_tail::Capacity;
-use crate::dynamics::Dynamics;
-use crate::fade::{Fade, FadeSource, Fading};
-use crate::gilbert_elliott::Spells;
-use crate::look::Look;
-use crate::orbit::{Orbit, Passes, Schedule, SlotStreams};
-use crate::outage::Times;
+use crate::fade::FadeProcess;
+use crate::gilbert_elliott::BurstProcess;
+use crate::orbit::{Orbit, PassProcess, SlotProcess};
+use crate::outage::OutageProcess;
 use crate::queue::Queue;
-use crate::recorded::Replay;
-use crate::state::{Process, State};
-use crate::timeline::Timeline;
-use crate::user::User;
+use crate::recorded::Recorded;
+use crate::state::{LinkSnapshot, Process, State};
 use bentpipe_base::trace::DropCause;
 use bentpipe_base::{Cx, Duration, Instant, Pkt, Purpose, RngSlot, Size, World};
 use std::collections::VecDeque;
+use std::sync::Arc;
 
 /// The work of one bit: nanoseconds in a second.
 const BIT: Work = 1_000_000_000;
@@ -42,11 +40,11 @@ pub(crate) struct Varying {
     /// Until when `state` holds.
     until: Instant,
     /// Processes that set the link's values: timeline, scheduled capacity, recorded delay and loss, orbit.
-    course: Vec<Box<dyn Process>>,
+    value_processes: Vec<Box<dyn Process>>,
     /// A user's changes, which replace the values of `course`.
-    pub(crate) user: User,
+    pub(crate) user: UserChanges,
     /// Processes that act on these values: fade, bursts, outages.
-    weather: Vec<Box<dyn Process>>,
+    impairments: Vec<Box<dyn Process>>,
     /// The random stream of packet losses.
     errors: RngSlot,
     framing: Size,
@@ -54,13 +52,13 @@ pub(crate) struct Varying {
     buffers: VecDeque<(Instant, Capacity)>,
     /// The queue's own capacity, while a user's replaces it.
     own_capacity: Option<Capacity>,
-    grants: Option<Grants>,
-    release: Option<Release>,
+    grants: Option<DamaState>,
+    release: Option<IdleReleaseState>,
     opportunities: Option<Opportunities>,
     sending: Option<Sending>,
     /// Remainder of the last packet's work, less than a nanosecond's, so that the long-run rate is exact.
     carry: Work,
-    sending_until: Instant,
+    pub(crate) sending_until: Instant,
     reorder: bool,
     /// Cache: packet error probability of the last size in this state.
     bit_error: Option<(Size, f64)>,
@@ -75,70 +73,75 @@ struct Sending {
 }
 
 impl Varying {
-    pub(crate) fn new(base: &DirectionSpec, dynamics: &Dynamics, name: &str, world: &mut World) -> Self {
+    /// A direction that starts as `base` and changes as `dynamics` says.
+    pub(crate) fn of(base: &DirectionSpec, dynamics: &Dynamics, name: &str, world: &mut World) -> Self {
         let Dynamics { changes, capacity, delay, loss, orbit, fade, bursts, outages, access } = dynamics;
-        let mut it = Self::going_on(base, world.open_rng(name, Purpose::Errors), 0, Instant::ZERO);
+        let state = State::new(base.rate, base.delay, base.loss, base.ber);
+        let errors = world.open_rng(name, Purpose::Errors);
+        let mut it = Self::new(state, base.framing, errors, (0, Instant::ZERO));
         if !changes.is_empty() {
-            it.course.push(Box::new(Timeline::new(changes)));
+            it.value_processes.push(Box::new(Timeline::new(changes)));
         }
         match capacity {
             Some(CapacityTrace::Steps { points, repeat }) => {
-                it.course.push(Box::new(Steps::new(points, *repeat)));
+                it.value_processes.push(Box::new(Recorded { points: Arc::clone(points), repeat: *repeat }));
             }
             Some(CapacityTrace::Opportunities { at, period, size }) => {
                 it.opportunities = Some(Opportunities::new(at, *period, *size));
             }
             None => {}
         }
-        if delay.is_some() || loss.is_some() {
-            it.course.push(Box::new(Replay { delay: delay.clone(), loss: loss.clone() }));
+        it.value_processes.extend(delay.clone().map(boxed));
+        it.value_processes.extend(loss.clone().map(boxed));
+        match orbit {
+            Some(Orbit::Pass(pass)) => it.value_processes.push(Box::new(PassProcess::new(pass))),
+            Some(Orbit::Slots(slots)) => {
+                it.reorder = slots.reorder;
+                it.value_processes.push(Box::new(SlotProcess::new(slots, name, world)));
+            }
+            None => {}
         }
-        it.course.extend(orbit.as_ref().map(|orbit| moving(orbit, name, world)));
-        it.weather.extend(fade.as_ref().map(|fade| fading(fade, name, world)));
-        if let Some(bursts) = bursts {
-            it.weather.push(Box::new(Spells::new(*bursts, world.open_rng(name, Purpose::Bursts))));
-        }
-        if let Some(outages) = outages {
-            it.weather.push(Box::new(Times::new(*outages, world.open_rng(name, Purpose::Outages))));
-        }
+        it.impairments.extend(fade.as_ref().map(|fade| boxed(FadeProcess::new(fade, name, world))));
+        it.impairments
+            .extend(bursts.map(|b| boxed(BurstProcess::new(b, world.open_rng(name, Purpose::Bursts)))));
+        it.impairments
+            .extend(outages.map(|o| boxed(OutageProcess::new(o, world.open_rng(name, Purpose::Outages)))));
         let mut buffers: Vec<_> = changes.iter().filter_map(|(at, c)| c.buffer.map(|b| (*at, b))).collect();
         buffers.sort_by_key(|b| b.0);
         it.buffers = buffers.into();
         match access {
-            Some(Access::Dama(dama)) if it.opportunities.is_none() => it.grants = Some(Grants::new(*dama)),
-            Some(Access::IdleRelease(release)) => it.release = Some(Release::new(*release)),
+            Some(Access::Dama(dama)) if it.opportunities.is_none() => it.grants = Some(DamaState::new(*dama)),
+            Some(Access::IdleRelease(release)) => it.release = Some(IdleReleaseState::new(*release)),
             _ => {}
         }
-        it.reorder = matches!(orbit, Some(Orbit::Slots(slots)) if slots.reorder);
         it
     }
 
-    /// A direction that was constant so far and has no processes. Its last service leaves the remainder
-    /// `carry` and lasts until `busy_until`.
-    pub(crate) fn going_on(base: &DirectionSpec, errors: RngSlot, carry: u64, busy_until: Instant) -> Self {
+    /// A direction that was constant so far, in `base`, and has no processes. `last` are the remainder and
+    /// the end of its last service.
+    pub(crate) fn new(base: State, framing: Size, errors: RngSlot, last: (u64, Instant)) -> Self {
         Self {
-            base: State::new(base),
-            state: State::new(base),
+            base,
+            state: base,
             until: Instant::ZERO,
-            course: Vec::new(),
-            user: User::NOTHING,
-            weather: Vec::new(),
+            value_processes: Vec::new(),
+            user: UserChanges::default(),
+            impairments: Vec::new(),
             errors,
-            framing: base.framing,
+            framing,
             buffers: VecDeque::new(),
             own_capacity: None,
             grants: None,
             release: None,
             opportunities: None,
             sending: None,
-            carry: Work::from(carry),
-            sending_until: busy_until,
+            carry: Work::from(last.0),
+            sending_until: last.1,
             reorder: false,
             bit_error: None,
         }
     }
 
-    /// Updates `state` to `at`.
     fn refresh(&mut self, cx: &mut Cx<'_>, at: Instant) {
         if at < self.until {
             return;
@@ -146,19 +149,19 @@ impl Varying {
         self.state = self.base;
         self.bit_error = None;
         let mut until = Instant::NEVER;
-        for process in &mut self.course {
+        for process in &mut self.value_processes {
             until = until.min(process.apply(at, cx, &mut self.state));
         }
         until = until.min(self.user.apply(at, &mut self.state));
-        for process in &mut self.weather {
+        for process in &mut self.impairments {
             until = until.min(process.apply(at, cx, &mut self.state));
         }
         self.until = until.max(at + Duration(1));
     }
 
     /// The trace of opportunities; `None` while a user's rate replaces it.
-    fn in_use(&mut self) -> Option<&mut Opportunities> {
-        self.opportunities.as_mut().filter(|_| self.user.rate().is_none())
+    fn active_trace(&mut self) -> Option<&mut Opportunities> {
+        self.opportunities.as_mut().filter(|_| self.user.change.rate.is_none())
     }
 
     /// Applies the timeline's changes of the queue's capacity up to `now`; a user's capacity has precedence.
@@ -179,17 +182,17 @@ impl Varying {
         now: Instant,
         queue: &mut Queue,
         busy_until: Instant,
-        act: impl FnOnce(&mut User),
+        act: impl FnOnce(&mut UserChanges),
     ) -> Instant {
         self.resize(queue, now);
         let own = self.own_capacity.take().unwrap_or(queue.capacity());
         act(&mut self.user);
-        queue.set_capacity(self.user.buffer().unwrap_or(own));
-        self.own_capacity = self.user.buffer().map(|_| own);
+        queue.set_capacity(self.user.change.buffer.unwrap_or(own));
+        self.own_capacity = self.user.change.buffer.map(|_| own);
         self.until = self.until.min(now);
         // a transmission that has begun is not affected; a link that waits for something else tries again now
         let free = if self.sending_until > now { busy_until } else { now };
-        match self.in_use() {
+        match self.active_trace() {
             Some(trace) => {
                 trace.lose_until(Instant(free.0.saturating_sub(1)));
                 trace.next()
@@ -216,7 +219,7 @@ impl Varying {
 
     /// When to try again, if nothing can be sent at the moment.
     fn stopped(&self) -> Option<Instant> {
-        let spent = self.grants.as_ref().filter(|g| g.budget() == 0).map(Grants::end);
+        let spent = self.grants.as_ref().filter(|g| g.budget == 0).map(DamaState::end);
         if self.state.rate.is_none() { Some(self.limit()) } else { spent }
     }
 
@@ -230,7 +233,9 @@ impl Varying {
         let bit_error = match self.bit_error {
             Some((last, p)) if last == size => p,
             _ => {
-                let p = -libm::expm1(size.bits() as f64 * self.state.bit_log());
+                // logarithm of the probability that a bit is correct and no error event begins there
+                let log = libm::log1p(-self.state.ber) + libm::log1p(-self.state.fade_event);
+                let p = -libm::expm1(size.bits() as f64 * log);
                 self.bit_error = Some((size, p));
                 p
             }
@@ -243,49 +248,18 @@ impl Varying {
         self.sending.is_some()
     }
 
-    pub(crate) const fn sending_until(&self) -> Instant {
-        self.sending_until
-    }
-
-    pub(crate) fn look(&mut self, cx: &mut Cx<'_>, queue: &mut Queue) -> Look {
+    pub(crate) fn snapshot(&mut self, cx: &mut Cx<'_>, queue: &mut Queue) -> LinkSnapshot {
         let now = cx.now;
         self.refresh(cx, now);
         self.resize(queue, now);
         let own = self.state.rate;
-        Look {
-            rate: self.in_use().map_or(own, |trace| trace.mean_rate()),
-            one_way: self.state.one_way,
-            ber: self.state.bit_errors(),
-            packet_loss: self.state.packet_loss(),
-            dark: self.state.is_dark(),
-            fade_db: self.state.fade_db,
-            queue_packets: queue.len(),
-            queue_bytes: queue.backlog(),
-            queue_limit: queue.capacity(),
+        LinkSnapshot {
+            rate: self.active_trace().map_or(own, |trace| trace.mean_rate()),
+            ..self.state.snapshot(queue)
         }
     }
 }
 
-fn moving(orbit: &Orbit, name: &str, world: &mut World) -> Box<dyn Process> {
-    match orbit {
-        Orbit::Pass(pass) => Box::new(Passes::new(pass)),
-        Orbit::Slots(slots) => {
-            let orbit = world.open_rng(&slots.pair, Purpose::Orbit);
-            let beam = world.open_rng(name, Purpose::Beam);
-            let jitter = world.open_rng(name, Purpose::SlotJitter);
-            Box::new(Schedule::new(slots, SlotStreams { orbit, beam, jitter }))
-        }
-    }
-}
-
-fn fading(fade: &Fade, name: &str, world: &mut World) -> Box<dyn Process> {
-    let streams = match &fade.source {
-        FadeSource::Profile(_) => None,
-        FadeSource::Rain(rain) => {
-            let series = world.open_rng(&rain.station, Purpose::Rain);
-            let scintillates = rain.scintillation_db > 0.0;
-            Some((series, scintillates.then(|| world.open_rng(name, Purpose::Scintillation))))
-        }
-    };
-    Box::new(Fading::new(fade, streams))
+fn boxed(process: impl Process + 'static) -> Box<dyn Process> {
+    Box::new(process)
 }

@@ -6,8 +6,8 @@ mod rig;
 use bentpipe_base::trace::DropCause;
 use bentpipe_base::{Duration, Instant, Probability, Size};
 use bentpipe_link::{
-    Access, Acm, ByUser, Capacity, CapacityTrace, Change, Dama, DirectionSpec, Dynamics, Fade, FadeEffect,
-    FadeSource, IdleRelease, Orbit, Pass,
+    Access, Acm, Capacity, CapacityTrace, Change, Dama, DirectionSpec, Dynamics, Fade, FadeEffect,
+    FadeSource, IdleRelease, Orbit, Pass, UserChanges,
 };
 use rig::{Rig, base, chance, ms, rate};
 
@@ -116,7 +116,7 @@ fn outages_do_not_shorten_each_other_and_up_ends_them() {
     let mut rig = constant();
     rig.outage(ms(10), Duration::from_millis(100));
     rig.outage(ms(20), Duration::from_millis(10));
-    assert_eq!(rig.by_user(), ByUser { change: KEEP, outage_until: Some(ms(110)) });
+    assert_eq!(rig.by_user(), UserChanges { change: KEEP, outage_until: Some(ms(110)) });
     rig.send(ms(50), 0, 1000);
     assert!(rig.look(ms(51)).dark);
     rig.change(ms(60), &up(true));
@@ -125,7 +125,7 @@ fn outages_do_not_shorten_each_other_and_up_ends_them() {
     rig.outage(ms(70), Duration::from_millis(5));
     rig.send(ms(80), 2, 1000); // the outage is over, but the link is down
     rig.reset(ms(90));
-    assert_eq!(rig.by_user(), ByUser { change: KEEP, outage_until: None });
+    assert_eq!(rig.by_user(), UserChanges { change: KEEP, outage_until: None });
     rig.send(ms(90), 3, 1000);
     let fates = rig.fates(ms(500));
     assert_eq!(fates.numbers(), [1, 3]);
@@ -300,7 +300,7 @@ fn losses_of_a_link_that_had_none_come_from_its_own_stream() {
 fn resetting_what_nobody_changed_leaves_a_constant_link_constant() {
     let mut rig = constant();
     rig.reset(ms(1));
-    assert_eq!(rig.by_user(), ByUser { change: KEEP, outage_until: None });
+    assert_eq!(rig.by_user(), UserChanges { change: KEEP, outage_until: None });
     rig.send(ms(2), 0, 1000);
     assert_eq!(rig.fates(ms(500)).arrivals(), [ms(103)]);
 }

@@ -1,6 +1,8 @@
 //! Scenarios under the real clock: relays the kernel's packets through the network of a scenario, and runs
 //! the engine as a real TCP.
 
+#![allow(clippy::missing_errors_doc, reason = "the errors' types say what can go wrong")]
+
 pub mod control;
 pub mod endpoint;
 pub mod relay;
@@ -12,4 +14,4 @@ pub mod thread;
 pub mod transfer;
 
 pub use bentpipe_driver::{Error, Timing};
-pub use thread::{Door, Outcome, Running, Setup};
+pub use thread::{HostPort, Outcome, Running, Setup};

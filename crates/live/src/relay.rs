@@ -38,7 +38,7 @@ pub fn network(scenario: &Scenario, hosts: Hosts) -> (LiveNetwork, Names) {
     let mut built = build_open(scenario);
     let ports: Vec<_> =
         built.ports.iter().enumerate().filter_map(|(host, id)| Some(((*id)?, host))).collect();
-    built.sim.pass_whole(passes_whole(scenario));
+    built.sim.pass_whole = passes_whole(scenario);
     let network = core::mem::replace(&mut built.sim, bentpipe_sim::Simulation::new(0));
     let net =
         LiveNetwork::new(network, ports, Unit::Packet, Size(u64::MAX)).routed(hosts, scenario.nodes.len());

@@ -3,10 +3,10 @@
 
 use crate::relay::Names;
 use bentpipe_base::Instant;
-use bentpipe_driver::{Attendant, Core, LiveNetwork};
+use bentpipe_driver::{Core, LiveNetwork, TurnHook};
 use bentpipe_report::InstrumentReport;
 use bentpipe_scenario::Scenario;
-use bentpipe_sim::{Instruments, Observe, Record, Sampler};
+use bentpipe_sim::{Instruments, Record, RecordOptions, Sampler};
 use std::cell::RefCell;
 use std::rc::Rc;
 
@@ -20,7 +20,7 @@ pub struct Samples {
 impl Samples {
     /// Prepares sampling before the run.
     pub fn new(scenario: &Scenario, net: &mut LiveNetwork, names: &Names) -> Self {
-        let watch = Observe { sequences: 0, ..Observe::default() };
+        let watch = RecordOptions { sequences: 0, ..RecordOptions::default() };
         let watchers = names.with(net, |network| {
             let instruments = Instruments::new(scenario, network);
             (Sampler::new(scenario, network, &watch), instruments)
@@ -35,15 +35,15 @@ impl Samples {
     }
 }
 
-impl Attendant for Samples {
-    fn attend(&mut self, core: &mut Core) -> bool {
+impl TurnHook for Samples {
+    fn on_turn(&mut self, core: &mut Core) -> bool {
         let now = core.net.now();
         if let Some((sampler, instruments)) = self.watchers.borrow_mut().as_mut()
             && now >= sampler.next().min(instruments.next())
         {
             self.names.with(&mut core.net, |network| {
                 if now >= instruments.next() {
-                    instruments.look(network);
+                    instruments.sample(network);
                 }
                 if now >= sampler.next() {
                     sampler.sample(network);

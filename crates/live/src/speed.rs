@@ -17,8 +17,8 @@ use bentpipe_link::{
     CapacityTrace, Dynamics, Fade, FadeEffect, FadeSource, Handover, Orbit, Recorded, SHORTEST_STEP, Slots,
 };
 use bentpipe_scenario::{InstrumentSpec, Reader, Scenario, Start};
+use std::sync::Arc;
 
-/// Range of the factor.
 const RANGE: (f64, f64) = (1e-3, 1e6);
 
 /// An invalid factor.
@@ -27,9 +27,6 @@ const RANGE: (f64, f64) = (1e-3, 1e6);
 pub struct SpeedError(pub String);
 
 /// Reads a factor: `60`, `0.5`.
-///
-/// # Errors
-/// When it is not a number, or out of range.
 pub fn parse(text: &str) -> Result<f64, SpeedError> {
     let factor: f64 = text.trim().parse().map_err(|_| SpeedError(format!("`{text}`")))?;
     // also rejects NaN
@@ -37,11 +34,11 @@ pub fn parse(text: &str) -> Result<f64, SpeedError> {
 }
 
 /// Makes the scenario's timeline run `speed` times as fast. Ignores a factor that [`parse`] would reject.
-pub fn faster(scenario: &mut Scenario, speed: f64) {
+pub fn speed_up(scenario: &mut Scenario, speed: f64) {
     if (speed - 1.0).abs() < 1e-12 || !(RANGE.0..=RANGE.1).contains(&speed) {
         return;
     }
-    let clock = Clock(speed);
+    let clock = TimeScale(speed);
     clock.span(&mut scenario.duration);
     if let Some((from, to)) = &mut scenario.measure {
         clock.date(from);
@@ -49,9 +46,7 @@ pub fn faster(scenario: &mut Scenario, speed: f64) {
     }
     for link in &mut scenario.links {
         for side in [&mut link.forward, &mut link.backward] {
-            if let Some(dynamics) = &mut side.dynamics {
-                clock.dynamics(dynamics);
-            }
+            side.dynamics.iter_mut().for_each(|dynamics| clock.dynamics(dynamics));
         }
     }
     for flow in &mut scenario.flows {
@@ -67,11 +62,10 @@ pub fn faster(scenario: &mut Scenario, speed: f64) {
     }
 }
 
-/// The factor.
 #[derive(Clone, Copy)]
-struct Clock(f64);
+struct TimeScale(f64);
 
-impl Clock {
+impl TimeScale {
     fn time(self, ns: u64) -> u64 {
         match ns {
             // "never" stays "never"
@@ -119,6 +113,10 @@ impl Clock {
         }
     }
 
+    fn points<T: Copy>(self, points: &mut Arc<[(Instant, T)]>) {
+        *points = points.iter().map(|&(at, value)| (Instant(self.time(at.0)), value)).collect();
+    }
+
     fn dynamics(self, dynamics: &mut Dynamics) {
         let Dynamics { changes, capacity, delay, loss, orbit, fade, bursts: _, outages, access: _ } =
             dynamics;
@@ -126,7 +124,7 @@ impl Clock {
             self.date(at);
         }
         if let Some(CapacityTrace::Steps { points, repeat }) = capacity {
-            *points = points.iter().map(|&(at, rate)| (Instant(self.time(at.0)), rate)).collect();
+            self.points(points);
             if let Some(repeat) = repeat {
                 self.step(repeat);
             }
@@ -156,7 +154,7 @@ impl Clock {
     }
 
     fn series<T: Copy>(self, series: &mut Recorded<T>) {
-        series.points = series.points.iter().map(|&(at, value)| (Instant(self.time(at.0)), value)).collect();
+        self.points(&mut series.points);
         if let Some(repeat) = &mut series.repeat {
             self.step(repeat);
         }
@@ -178,9 +176,7 @@ impl Clock {
     fn fade(self, fade: &mut Fade) {
         self.step(&mut fade.every);
         match &mut fade.source {
-            FadeSource::Profile(points) => {
-                *points = points.iter().map(|&(at, db)| (Instant(self.time(at.0)), db)).collect();
-            }
+            FadeSource::Profile(points) => self.points(points),
             FadeSource::Rain(rain) => {
                 // the same samples, closer together
                 rain.beta *= self.0;
@@ -242,7 +238,7 @@ app = "bulk"
     #[test]
     fn dates_come_sooner_and_what_packets_feel_stays() {
         let (before, mut s) = (scenario(), scenario());
-        faster(&mut s, 60.0);
+        speed_up(&mut s, 60.0);
         assert_eq!(s.duration, secs(120.0));
         assert_eq!(s.measure, Some((Instant(1_000_000_000), Instant(2_000_000_000))));
         assert_eq!(s.flows[0].start, Start::At(Instant(500_000_000)));
@@ -270,10 +266,10 @@ app = "bulk"
     #[test]
     fn a_speed_of_one_changes_nothing_and_nonsense_is_refused() {
         let mut s = scenario();
-        faster(&mut s, 1.0);
+        speed_up(&mut s, 1.0);
         assert_eq!(s, scenario());
-        faster(&mut s, f64::NAN);
-        faster(&mut s, 0.0);
+        speed_up(&mut s, f64::NAN);
+        speed_up(&mut s, 0.0);
         assert_eq!(s, scenario());
         assert_eq!((parse("60"), parse(" 0.5 ")), (Ok(60.0), Ok(0.5)));
         for text in ["", "fast", "0", "-1", "1e9", "nan", "inf"] {

@@ -88,30 +88,30 @@ impl Chunk {
 
 /// The tap's side of the channel to a writer.
 #[derive(Debug)]
-pub struct Outlet {
+pub struct ChunkSender {
     full: SyncSender<Chunk>,
     empty: Receiver<Chunk>,
 }
 
 /// The writer's side of the channel.
 #[derive(Debug)]
-pub struct Inlet {
+pub struct ChunkReceiver {
     full: Receiver<Chunk>,
     empty: SyncSender<Chunk>,
 }
 
 /// Creates a channel from a tap to a writer, with all the memory it will ever use.
-pub fn pipe() -> (Outlet, Inlet) {
+pub fn chunk_channel() -> (ChunkSender, ChunkReceiver) {
     let (to_writer, full) = sync_channel(CHUNKS + 1);
     let (to_tap, empty) = sync_channel(CHUNKS + 1);
     for _ in 0..CHUNKS {
         // the channel has room for all chunks
         let _ = to_tap.try_send(Chunk { bytes: Vec::with_capacity(CHUNK), ..Chunk::default() });
     }
-    (Outlet { full: to_writer, empty }, Inlet { full, empty: to_tap })
+    (ChunkSender { full: to_writer, empty }, ChunkReceiver { full, empty: to_tap })
 }
 
-impl Inlet {
+impl ChunkReceiver {
     /// Waits for packets; `None` when the tap is gone and everything was read.
     pub fn next_chunk(&self) -> Option<Chunk> {
         self.full.recv().ok()
@@ -141,7 +141,7 @@ struct Wanted {
 pub struct Tap {
     store: Rc<RefCell<Store>>,
     wanted: Vec<Wanted>,
-    outlet: Outlet,
+    outlet: ChunkSender,
     chunk: Chunk,
     /// When the first packet of the chunk was seen.
     since: Instant,
@@ -156,7 +156,7 @@ impl Tap {
         names: &Names,
         captures: &[CaptureSpec],
         end: Instant,
-        outlet: Outlet,
+        outlet: ChunkSender,
     ) -> Self {
         let links = names.links();
         let wanted = |(capture, spec): (usize, &CaptureSpec)| {
@@ -206,7 +206,7 @@ impl Tap {
         }
         for piece in 0..packet.pieces() {
             let mut one = packet.clone();
-            one.narrow(piece);
+            one.cut_to_segment(piece);
             self.wire_packet(i, at, point, &one);
         }
     }

@@ -1,10 +1,12 @@
 //! Runs the network of a scenario on the driver's data thread.
 
-use crate::control::{Command, Commands};
+use crate::control::{Command, Commands, RequestHandler};
 use crate::relay::{Names, network};
 use crate::samples::Samples;
 use bentpipe_base::Instant;
-use bentpipe_driver::{Attendant, Core, Error, Hosts, Journal, LiveNetwork, Made, Pacing, Preamble, Timing};
+use bentpipe_driver::{
+    Core, Error, Hosts, Journal, LiveNetwork, NetworkSetup, Pacing, Preamble, Timing, TurnHook,
+};
 use bentpipe_os::{Clock, PacketPort};
 use bentpipe_report::{GatewayReport, InstrumentReport, LinkReport, NodeReport};
 use bentpipe_scenario::{Scenario, to_toml};
@@ -16,7 +18,7 @@ use std::sync::mpsc::{Sender, channel};
 
 /// The port of a host, given to the thread.
 #[derive(Debug)]
-pub struct Door {
+pub struct HostPort {
     /// The host's index among the scenario's nodes.
     pub host: usize,
     /// The port for its packets.
@@ -33,9 +35,9 @@ pub struct Setup {
     /// How much faster the scenario's timeline runs.
     pub speed: f64,
     /// The ports of the hosts, in the order of the nodes.
-    pub doors: Vec<Door>,
+    pub ports: Vec<HostPort>,
     /// The host that routes to other networks.
-    pub gate: Option<usize>,
+    pub default_route_host: Option<usize>,
     /// The run's clock, shared by all parts of the run.
     pub clock: Clock,
     /// Where to record all inputs.
@@ -79,16 +81,22 @@ pub type Install = Box<dyn FnOnce(&mut LiveNetwork, &Names) + Send>;
 
 impl Running {
     /// Starts the thread and waits until it is ready to relay.
-    ///
-    /// # Errors
-    /// When it could not start, or the journal cannot be written.
     pub fn start(setup: Setup, install: Option<Install>) -> Result<Self, Error> {
-        let Setup { scenario, speed, mut doors, gate, clock, journal, record, realtime } = setup;
+        let Setup {
+            scenario,
+            speed,
+            ports: mut doors,
+            default_route_host: gate,
+            clock,
+            journal,
+            record,
+            realtime,
+        } = setup;
         doors.sort_by_key(|door| door.host);
         let known: Vec<(usize, IpAddr)> =
             doors.iter().flat_map(|d| d.addresses.iter().map(|a| (d.host, *a))).collect();
         let (commands, receiver) = channel();
-        let setup = bentpipe_driver::Setup {
+        let setup = bentpipe_driver::ThreadSetup {
             name: "bentpipe-link",
             ports: doors.into_iter().map(|door| door.port).collect(),
             clock,
@@ -99,19 +107,20 @@ impl Running {
             let mut scenario = scenario;
             let preamble = Preamble::new(to_toml(&scenario), speed, known.clone(), gate);
             let journal = journal.map(|path| Journal::create(&path, &preamble)).transpose()?;
-            crate::speed::faster(&mut scenario, speed);
+            crate::speed::speed_up(&mut scenario, speed);
             let (mut net, names) = network(&scenario, Hosts::new(known, gate));
             if let Some(install) = install {
                 install(&mut net, &names);
             }
             let samples = record.then(|| Samples::new(&scenario, &mut net, &names));
-            let commands = Commands::new(receiver, &scenario, names.links());
-            let mut attendants: Vec<Box<dyn Attendant>> = vec![Box::new(commands)];
+            let commands =
+                Commands { commands: receiver, desk: RequestHandler::new(&scenario, names.links()) };
+            let mut attendants: Vec<Box<dyn TurnHook>> = vec![Box::new(commands)];
             if let Some(samples) = &samples {
                 attendants.push(Box::new(samples.clone()));
             }
             let finish = move |core: Core| outcome(core, &names, samples.as_ref());
-            Ok(Made { net, journal, begin: None, attendants, finish: Box::new(finish) })
+            Ok(NetworkSetup { net, journal, begin: None, attendants, finish: Box::new(finish) })
         };
         Ok(Self { driver: bentpipe_driver::Running::start(setup, make)?, commands })
     }
@@ -128,10 +137,7 @@ impl Running {
         self.driver.has_ended()
     }
 
-    /// Ends the run.
-    ///
-    /// # Errors
-    /// The error that ended the run earlier, if any.
+    /// Ends the run. Returns the error that ended it earlier, if any.
     pub fn stop(self) -> Result<Outcome, Error> {
         let priority = self.driver.priority().0.to_owned();
         Ok(Outcome { priority, ..self.driver.stop()? })

@@ -4,9 +4,12 @@
 
 use bentpipe_base::{Duration, Instant};
 use bentpipe_driver::{Hosts, LiveNetwork};
-use bentpipe_live::control::{Desk, Done, On, Reply, Request, State, Values, Way, repeat};
+use bentpipe_live::control::{
+    ChangesMade, Directions, Reply, Request, RequestHandler, State, Target, Values, replay_change,
+};
 use bentpipe_live::relay::network;
 use bentpipe_scenario::{Scenario, Source, load};
+use bentpipe_service::Refusal;
 
 const TWO_HOSTS: &str = r#"
 schema = 1
@@ -51,32 +54,27 @@ fn scenario(text: &str) -> Scenario {
     load(&Source::new("test", text), &[], None).unwrap_or_else(|d| panic!("{d}"))
 }
 
-fn bench(text: &str) -> (LiveNetwork, Desk) {
+fn bench(text: &str) -> (LiveNetwork, RequestHandler) {
     let scenario = scenario(text);
     let (net, names) = network(&scenario, Hosts::default());
-    (net, Desk::new(&scenario, names.links()))
+    (net, RequestHandler::new(&scenario, names.links()))
 }
 
 fn seconds(s: f64) -> Instant {
     Instant::ZERO + Duration::from_secs_f64(s)
 }
 
-fn set(link: Option<&str>, way: Way, values: Values) -> Request {
-    Request::Set { on: On { link: link.map(str::to_owned), way }, values }
+fn set(link: Option<&str>, way: Directions, values: Values) -> Request {
+    Request::Set { on: Target { link: link.map(str::to_owned), way }, values }
 }
 
-fn done(reply: Reply) -> Done {
-    match reply {
-        Reply::Done(done) => done,
-        other => panic!("{other:?}"),
-    }
+fn done(reply: Result<ChangesMade, Refusal>) -> ChangesMade {
+    reply.unwrap()
 }
 
-fn refusal(reply: Reply) -> String {
-    match reply {
-        Reply::Refused(refusal) => [vec![refusal.message], refusal.help].concat().join("\n"),
-        other => panic!("{other:?}"),
-    }
+fn refusal(reply: Result<ChangesMade, Refusal>) -> String {
+    let refusal = reply.unwrap_err();
+    [vec![refusal.message], refusal.help].concat().join("\n")
 }
 
 #[test]
@@ -85,7 +83,7 @@ fn a_change_says_when_it_took_effect_and_what_was_before() {
     net.advance(seconds(12.5));
     let values = Values { rate_bps: Some(5_000_000), loss: Some(1e-3), ..Values::default() };
     let lines: Vec<String> =
-        done(desk.change(&mut net, None, &set(None, Way::Both, values))).lines().collect();
+        done(desk.change(&mut net, None, &set(None, Directions::Both, values))).lines().collect();
     assert_eq!(
         lines,
         [
@@ -95,13 +93,16 @@ fn a_change_says_when_it_took_effect_and_what_was_before() {
     );
     let values = Values { buffer_packets: Some(7), up: Some(false), ..Values::default() };
     let lines: Vec<String> =
-        done(desk.change(&mut net, None, &set(Some("satellite"), Way::Backward, values))).lines().collect();
+        done(desk.change(&mut net, None, &set(Some("satellite"), Directions::Backward, values)))
+            .lines()
+            .collect();
     assert_eq!(
         lines,
         ["at 12.500000 s  satellite-return: buffer 7 packets (was 64000 B), down; nothing gets through"]
     );
     net.advance(seconds(20.0));
-    let reset = Request::Reset { on: On { link: Some("satellite-return".to_owned()), way: Way::Both } };
+    let reset =
+        Request::Reset { on: Target { link: Some("satellite-return".to_owned()), way: Directions::Both } };
     let lines: Vec<String> = done(desk.change(&mut net, None, &reset)).lines().collect();
     assert_eq!(
         lines,
@@ -116,8 +117,8 @@ fn the_state_shows_what_was_set_and_how_long_an_outage_lasts() {
     let (mut net, mut desk) = bench(TWO_HOSTS);
     net.advance(seconds(1.0));
     let values = Values { delay_ns: Some(20_000_000), ..Values::default() };
-    done(desk.change(&mut net, None, &set(None, Way::Forward, values.clone())));
-    let outage = Request::Outage { on: On::default(), length_ns: 5_000_000_000 };
+    done(desk.change(&mut net, None, &set(None, Directions::Forward, values.clone())));
+    let outage = Request::Outage { on: Target::default(), length_ns: 5_000_000_000 };
     let lines: Vec<String> = done(desk.change(&mut net, None, &outage)).lines().collect();
     assert_eq!(lines[0], "at 1.000000 s  satellite: nothing gets through for 5 s, until 6.000000 s");
     net.advance(seconds(2.0));
@@ -135,7 +136,7 @@ fn the_state_shows_what_was_set_and_how_long_an_outage_lasts() {
 }
 
 /// Description of a change to `satellite`, in one line.
-fn said(net: &mut LiveNetwork, desk: &Desk, request: &Request) -> String {
+fn said(net: &mut LiveNetwork, desk: &RequestHandler, request: &Request) -> String {
     let done = done(desk.change(net, None, request));
     let lines: Vec<String> = done.lines().collect();
     let [line] = &lines[..] else { panic!("{lines:?}") };
@@ -146,7 +147,7 @@ fn said(net: &mut LiveNetwork, desk: &Desk, request: &Request) -> String {
 fn an_outage_is_told_apart_from_losses() {
     let (mut net, mut desk) = bench(TWO_HOSTS);
     net.advance(seconds(1.0));
-    let on = || On { link: Some("satellite".to_owned()), way: Way::Forward };
+    let on = || Target { link: Some("satellite".to_owned()), way: Directions::Forward };
     let outage = |s: u64| Request::Outage { on: on(), length_ns: s * 1_000_000_000 };
     let values = |values| Request::Set { on: on(), values };
     let loss = |loss| values(Values { loss: Some(loss), ..Values::default() });
@@ -181,7 +182,7 @@ fn an_outage_of_the_links_own_outlasts_a_reset() {
     let text = format!("{TWO_HOSTS}\n[[timeline]]\nat = \"1 s\"\nlink = \"satellite\"\nup = false\n");
     let (mut net, desk) = bench(&text);
     net.advance(seconds(2.0));
-    let on = || On { link: Some("satellite".to_owned()), way: Way::Forward };
+    let on = || Target { link: Some("satellite".to_owned()), way: Directions::Forward };
     let values = Values { loss: Some(0.5), ..Values::default() };
     let own = "nothing gets through: an outage of the link's own";
     let line = said(&mut net, &desk, &Request::Set { on: on(), values });
@@ -196,18 +197,21 @@ fn links_are_found_by_name_and_mistakes_are_answered() {
     let values = || Values { loss: Some(0.5), ..Values::default() };
     let mut ask = |link, way, values| desk.change(&mut net, None, &set(link, way, values));
     // without a name, the bottleneck is changed
-    let names = |d: Done| d.changes.into_iter().map(|c| c.name).collect::<Vec<_>>();
-    assert_eq!(names(done(ask(None, Way::Both, values()))), ["bottleneck", "bottleneck-return"]);
-    assert_eq!(names(done(ask(Some("src2-access"), Way::Forward, values()))), ["src2-access"]);
-    assert_eq!(names(done(ask(Some("src2-access-return"), Way::Both, values()))), ["src2-access-return"]);
-    let said = refusal(ask(Some("src2-access-return"), Way::Forward, values()));
+    let names = |d: ChangesMade| d.changes.into_iter().map(|c| c.name).collect::<Vec<_>>();
+    assert_eq!(names(done(ask(None, Directions::Both, values()))), ["bottleneck", "bottleneck-return"]);
+    assert_eq!(names(done(ask(Some("src2-access"), Directions::Forward, values()))), ["src2-access"]);
+    assert_eq!(
+        names(done(ask(Some("src2-access-return"), Directions::Both, values()))),
+        ["src2-access-return"]
+    );
+    let said = refusal(ask(Some("src2-access-return"), Directions::Forward, values()));
     assert_eq!(said, "`src2-access-return` is one direction, and not that one");
-    let said = refusal(ask(Some("botleneck"), Way::Both, values()));
+    let said = refusal(ask(Some("botleneck"), Directions::Both, values()));
     assert_eq!(
         said,
         "there is no link `botleneck`\ndid you mean `bottleneck`?\nlinks: bottleneck, src1-access, src2-access, dst1-access, dst2-access"
     );
-    assert!(refusal(ask(None, Way::Both, Values::default())).starts_with("nothing is set"));
+    assert!(refusal(ask(None, Directions::Both, Values::default())).starts_with("nothing is set"));
     for wrong in [
         Values { rate_bps: Some(0), ..Values::default() },
         Values { rate_bps: Some(u64::MAX), ..Values::default() },
@@ -216,9 +220,9 @@ fn links_are_found_by_name_and_mistakes_are_answered() {
         Values { ber: Some(f64::NAN), ..Values::default() },
         Values { buffer_packets: Some(1), buffer_bytes: Some(1), ..Values::default() },
     ] {
-        refusal(ask(None, Way::Both, wrong));
+        refusal(ask(None, Directions::Both, wrong));
     }
-    refusal(desk.change(&mut net, None, &Request::Outage { on: On::default(), length_ns: 0 }));
+    refusal(desk.change(&mut net, None, &Request::Outage { on: Target::default(), length_ns: 0 }));
 }
 
 #[test]
@@ -229,7 +233,7 @@ fn without_a_bottleneck_one_of_several_links_must_be_named() {
         [[links]]\nname = \"two\"\nfrom = \"r\"\nto = \"b\"\nprofile = \"terrestrial\"\n\
         [[flows]]\nname = \"data\"\nfrom = \"a\"\nto = \"b\"\napp = \"bulk\"\n";
     let (mut net, desk) = bench(star);
-    let reset = Request::Reset { on: On::default() };
+    let reset = Request::Reset { on: Target::default() };
     let said = refusal(desk.change(&mut net, None, &reset));
     assert_eq!(said, "there are 2 links: name one with --link\nlinks: one, two");
 }
@@ -240,15 +244,15 @@ fn a_journals_change_is_made_again_the_same_way() {
     let desk_links = network(&scenario(TWO_HOSTS), Hosts::default()).1.links();
     net.advance(seconds(3.0));
     let json = r#"{"on":["satellite"],"act":{"set":{"rate_bps":1000000,"loss":0.25}}}"#;
-    assert_eq!(repeat(json, &mut net, &desk_links), Ok(()));
+    assert_eq!(replay_change(json, &mut net, &desk_links), Ok(()));
     assert_eq!(
-        repeat(r#"{"on":["satellite-return"],"act":{"outage_ns":1000}}"#, &mut net, &desk_links),
+        replay_change(r#"{"on":["satellite-return"],"act":{"outage_ns":1000}}"#, &mut net, &desk_links),
         Ok(())
     );
     let links = desk.links(&mut net);
     assert_eq!((links[0].rate_bps, links[0].loss), (Some(1_000_000), 0.25));
     assert_eq!(links[1].outage_until_s, Some(3.000_001));
-    assert_eq!(repeat(r#"{"on":["satellite"],"act":"reset"}"#, &mut net, &desk_links), Ok(()));
+    assert_eq!(replay_change(r#"{"on":["satellite"],"act":"reset"}"#, &mut net, &desk_links), Ok(()));
     assert_eq!(desk.links(&mut net)[0].rate_bps, Some(10_000_000));
     for wrong in [
         "",
@@ -258,7 +262,7 @@ fn a_journals_change_is_made_again_the_same_way() {
         r#"{"on":["satellite"],"act":{"set":{"loss":7}}}"#,
         r#"{"on":["satellite"],"act":{"set":{"colour":7}}}"#,
     ] {
-        assert!(repeat(wrong, &mut net, &desk_links).is_err(), "{wrong}");
+        assert!(replay_change(wrong, &mut net, &desk_links).is_err(), "{wrong}");
     }
 }
 
@@ -267,11 +271,14 @@ fn lines_read_back_as_they_were_written() {
     let requests = [
         (Request::Show, r#"{"request":"show"}"#),
         (
-            set(None, Way::Both, Values { loss: Some(1e-3), ..Values::default() }),
+            set(None, Directions::Both, Values { loss: Some(1e-3), ..Values::default() }),
             r#"{"request":"set","on":{"way":"both"},"values":{"loss":0.001}}"#,
         ),
         (
-            Request::Outage { on: On { link: Some("a".to_owned()), way: Way::Backward }, length_ns: 5 },
+            Request::Outage {
+                on: Target { link: Some("a".to_owned()), way: Directions::Backward },
+                length_ns: 5,
+            },
             r#"{"request":"outage","on":{"link":"a","way":"backward"},"length_ns":5}"#,
         ),
     ];
@@ -281,9 +288,7 @@ fn lines_read_back_as_they_were_written() {
     }
     let (mut net, mut desk) = bench(TWO_HOSTS);
     let state = State { session: "a1".to_owned(), links: desk.links(&mut net), ..State::default() };
-    for reply in
-        [Reply::State(Box::new(state)), Reply::refused("no"), Reply::Done(Done { at_ns: 1, changes: vec![] })]
-    {
+    for reply in [Reply::State(Box::new(state)), Reply::Done(ChangesMade { at_ns: 1, changes: vec![] })] {
         let line = serde_json::to_string(&reply).unwrap();
         assert!(!line.contains('\n'));
         assert_eq!(serde_json::from_str::<Reply>(&line).unwrap(), reply);

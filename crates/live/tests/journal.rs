@@ -8,7 +8,7 @@ use bentpipe_base::Instant;
 use bentpipe_driver::{Entry, Reader};
 use bentpipe_live::control::{Command, Request};
 use bentpipe_live::replay::replay;
-use bentpipe_live::{Door, Running, Setup};
+use bentpipe_live::{HostPort, Running, Setup};
 use bentpipe_os::Clock;
 use bentpipe_os::clock::monotonic;
 use bentpipe_os::port::{PacketPort, PortDrops, Received};
@@ -94,11 +94,11 @@ fn record(path: &Path) -> usize {
     let setup = Setup {
         scenario,
         speed: 1.0,
-        doors: vec![
-            Door { host: 0, port: Box::new(port_a), addresses: ip(1) },
-            Door { host: 1, port: Box::new(port_b), addresses: ip(2) },
+        ports: vec![
+            HostPort { host: 0, port: Box::new(port_a), addresses: ip(1) },
+            HostPort { host: 1, port: Box::new(port_b), addresses: ip(2) },
         ],
-        gate: None,
+        default_route_host: None,
         clock,
         journal: Some(path.to_owned()),
         record: false,

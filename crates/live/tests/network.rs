@@ -8,7 +8,7 @@ use bentpipe_base::{Dscp, Ecn, Instant, Size};
 use bentpipe_driver::{Hosts, LiveNetwork};
 use bentpipe_live::relay::{Names, network};
 use bentpipe_scenario::{Scenario, Source, load};
-use bentpipe_wire::offload::{HEADER_SPACE, Super, VnetHeader};
+use bentpipe_wire::offload::{HEADER_SPACE, SuperPacket, VnetHeader};
 use bentpipe_wire::parse;
 use support::{super_packet, super_packet_as};
 
@@ -71,7 +71,7 @@ fn arrivals(net: &mut LiveNetwork) -> Vec<(u64, Vec<(u32, usize)>)> {
     while let Some(arrival) = net.take_arrival() {
         assert_eq!(arrival.port, 1);
         let (vnet, bytes) = sent(net, &arrival);
-        let cut = Super::parse(&bytes, &vnet).unwrap();
+        let cut = SuperPacket::parse(&bytes, &vnet).unwrap();
         let mut pieces = Vec::new();
         for i in 0..cut.pieces() {
             let mut header = [0; HEADER_SPACE];

@@ -1,7 +1,7 @@
 //! The network: nodes, wires, one event queue, and the present time.
 
 use crate::nodes::{Kind, Nodes};
-use crate::wires::{End, Wires};
+use crate::wires::{WireEnd, Wires};
 use bentpipe_base::{Addr, Addresses, Cx, Input, Instant, Node, NodeId, Pkt, Port, World};
 use bentpipe_gateway::Gateway;
 use bentpipe_link::Link;
@@ -16,9 +16,8 @@ pub struct Network {
     now: Instant,
     nodes: Nodes,
     wires: Wires,
-    events: u64,
-    /// Super-packets enter links whole, because no link does anything that needs wire packets.
-    whole: bool,
+    /// Super-packets enter links whole; correct while no link does anything that needs wire packets.
+    pub pass_whole: bool,
 }
 
 impl Network {
@@ -29,8 +28,7 @@ impl Network {
             now: Instant::ZERO,
             nodes: Nodes::default(),
             wires: Wires::default(),
-            events: 0,
-            whole: false,
+            pass_whole: false,
         }
     }
 
@@ -78,24 +76,19 @@ impl Network {
 
     /// Connects the next free port of `from` to a port of another node (port 0 if only the node is given);
     /// returns the port of `from`.
-    pub fn wire(&mut self, from: NodeId, to: impl Into<End>) -> Port {
+    pub fn wire(&mut self, from: NodeId, to: impl Into<WireEnd>) -> Port {
         self.wires.add(from, to.into())
     }
 
     /// Connects nodes with two ports in a chain: port 0 of each leads back, of the first to `near`; port 1
     /// leads forward, of the last to `far`.
-    pub fn wire_chain(&mut self, near: impl Into<End>, chain: &[NodeId], far: impl Into<End>) {
+    pub fn wire_chain(&mut self, near: impl Into<WireEnd>, chain: &[NodeId], far: impl Into<WireEnd>) {
         let (near, far) = (near.into(), far.into());
         for (n, node) in chain.iter().enumerate() {
             let back = n.checked_sub(1).map_or(near, |before| (chain[before], Port(1)).into());
             self.wire(*node, back);
             self.wire(*node, chain.get(n + 1).map_or(far, |next| (*next).into()));
         }
-    }
-
-    /// Sets whether super-packets enter links whole; correct while no link acts on wire packets.
-    pub const fn pass_whole(&mut self, whole: bool) {
-        self.whole = whole;
     }
 
     /// Advances the time to `floor` at least: events due before it are handled at that time.
@@ -116,7 +109,7 @@ impl Network {
             let id = NodeId(i as u32);
             self.nodes.release(id, &mut self.world.cx(self.now, id));
         }
-        self.hand_out(self.now);
+        self.deliver_outbox(self.now);
     }
 
     /// Calls `act` with the gateway `id`, then delivers the packets it sent.
@@ -128,7 +121,7 @@ impl Network {
         self.wires.settle();
         let Kind::Gateway(i) = self.nodes.kinds[id.0 as usize] else { return None };
         let done = act(&mut self.nodes.gateways[i as usize], &mut self.world.cx(self.now, id));
-        self.hand_out(self.now);
+        self.deliver_outbox(self.now);
         Some(done)
     }
 
@@ -156,10 +149,6 @@ impl Network {
     /// The present time.
     pub const fn now(&self) -> Instant {
         self.now
-    }
-    /// Number of events handled: timers and delivered packets.
-    pub const fn events(&self) -> u64 {
-        self.events
     }
 
     /// Returns a host.
@@ -201,16 +190,14 @@ impl Network {
 
     /// Delivers a packet to the node at the other end of a wire. Routers forward within the call.
     #[inline]
-    fn hand_over(&mut self, at: Instant, from: NodeId, port: Port, mut packet: Pkt) {
+    fn deliver(&mut self, at: Instant, from: NodeId, port: Port, mut packet: Pkt) {
         let mut to = self.wires.end(from, port);
-        self.events += 1;
         while let Kind::Router(i) = self.nodes.kinds[to.node.0 as usize] {
             let router = &mut self.nodes.routers[i as usize];
             let forwarded = router.forward(&mut self.world.cx(at, to.node), packet);
             let Some((port, forwarded)) = forwarded else { return };
             packet = forwarded;
             to = self.wires.end(to.node, port);
-            self.events += 1;
         }
         if packet.segment != 0 && self.takes_wire_packets(to.node) {
             return self.cut(at, to, packet);
@@ -221,7 +208,7 @@ impl Network {
     /// True for nodes that receive super-packets as wire packets.
     fn takes_wire_packets(&self, id: NodeId) -> bool {
         match self.nodes.kinds[id.0 as usize] {
-            Kind::Link(_) => !self.whole,
+            Kind::Link(_) => !self.pass_whole,
             Kind::Other(i) => !self.nodes.others[i as usize].takes_super_packets(),
             _ => false,
         }
@@ -229,23 +216,21 @@ impl Network {
 
     /// Delivers a super-packet to a node as its wire packets.
     #[cold]
-    fn cut(&mut self, at: Instant, to: End, whole: Pkt) {
-        let pieces = whole.pieces();
-        for i in 0..pieces {
+    fn cut(&mut self, at: Instant, to: WireEnd, whole: Pkt) {
+        for i in 0..whole.pieces() {
             let cx = &mut self.world.cx(at, to.node);
             let mut piece = cx.duplicate(&whole);
-            piece.narrow(i);
+            piece.cut_to_segment(i);
             self.nodes.handle(to.node, cx, Input::Packet(to.port, piece));
         }
-        self.events += u64::from(pieces - 1);
         self.world.cx(at, to.node).recycle(whole);
     }
 
     /// Injects a packet at an open end, now.
     pub fn inject(&mut self, end: NodeId, packet: Pkt) {
         self.wires.settle();
-        self.hand_over(self.now, end, Port(0), packet);
-        self.hand_out(self.now);
+        self.deliver(self.now, end, Port(0), packet);
+        self.deliver_outbox(self.now);
     }
 
     /// Removes and returns the oldest packet that has arrived at an open end, with its due time and the end.
@@ -265,9 +250,9 @@ impl Network {
     }
 
     #[inline]
-    fn hand_out(&mut self, at: Instant) {
+    fn deliver_outbox(&mut self, at: Instant) {
         while let Some((from, port, packet)) = self.world.outbox.pop_front() {
-            self.hand_over(at, from, port, packet);
+            self.deliver(at, from, port, packet);
         }
     }
 
@@ -278,9 +263,8 @@ impl Network {
         while let Some(wake) = self.world.events.pop_until(until) {
             // later than `wake.at` only if a driver has skipped time
             self.now = self.now.max(wake.at);
-            self.events += 1;
             self.nodes.handle(wake.node, &mut self.world.cx(self.now, wake.node), Input::Timer(wake.slot));
-            self.hand_out(self.now);
+            self.deliver_outbox(self.now);
             if stop(self) {
                 return;
             }

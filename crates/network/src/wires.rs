@@ -4,7 +4,7 @@ use bentpipe_base::{NodeId, Port};
 
 /// The end of a wire: a node, and the port at which packets enter it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct End {
+pub struct WireEnd {
     /// The node.
     pub node: NodeId,
     /// Its port.
@@ -12,13 +12,13 @@ pub struct End {
 }
 
 /// Port 0 of the node: most nodes do not distinguish their ports.
-impl From<NodeId> for End {
+impl From<NodeId> for WireEnd {
     fn from(node: NodeId) -> Self {
         Self { node, port: Port(0) }
     }
 }
 
-impl From<(NodeId, Port)> for End {
+impl From<(NodeId, Port)> for WireEnd {
     fn from((node, port): (NodeId, Port)) -> Self {
         Self { node, port }
     }
@@ -28,10 +28,10 @@ impl From<(NodeId, Port)> for End {
 #[derive(Debug, Default)]
 pub(crate) struct Wires {
     /// Ends of each node's ports, while the network is built.
-    ports: Vec<Vec<End>>,
+    ports: Vec<Vec<WireEnd>>,
     /// The same as one array, used while the network runs: `ends[first[node] + port]`.
     first: Vec<u32>,
-    ends: Vec<End>,
+    ends: Vec<WireEnd>,
 }
 
 impl Wires {
@@ -41,7 +41,7 @@ impl Wires {
     }
 
     /// Connects the next free port of `from` to `to`.
-    pub(crate) fn add(&mut self, from: NodeId, to: End) -> Port {
+    pub(crate) fn add(&mut self, from: NodeId, to: WireEnd) -> Port {
         let ports = &mut self.ports[from.0 as usize];
         ports.push(to);
         self.first.clear();
@@ -62,7 +62,7 @@ impl Wires {
     }
 
     #[inline]
-    pub(crate) fn end(&self, from: NodeId, port: Port) -> End {
+    pub(crate) fn end(&self, from: NodeId, port: Port) -> WireEnd {
         self.ends[(self.first[from.0 as usize] + port.0) as usize]
     }
 }

@@ -5,8 +5,8 @@
 //! does not replace them: a late old SYN opens such a connection (RFC 9293, section 3.5), and its counters
 //! would hide those of the real one.
 
-use crate::app::{Reader, Writer};
-use bentpipe_base::{Addr, Instant, Pkt};
+use crate::app::{Reader, ReaderState, Writer};
+use bentpipe_base::{Addr, Cx, Instant, Pkt, Slot};
 use bentpipe_tcp::{Connection, Tuple};
 use std::collections::BTreeMap;
 
@@ -15,9 +15,9 @@ use std::collections::BTreeMap;
 pub struct Endpoint {
     /// The connection.
     pub conn: Connection,
-    /// The sending application.
-    pub(crate) writer: Writer,
-    pub(crate) reader: Reader,
+    /// The sending application, with its measurements.
+    pub writer: Writer,
+    pub(crate) reader: ReaderState,
     /// Earliest wake-up requested and not yet received.
     pub(crate) armed: Instant,
     /// When an application wants to run again.
@@ -26,12 +26,17 @@ pub struct Endpoint {
 
 impl Endpoint {
     pub(crate) const fn new(conn: Connection, writer: Writer, reader: Reader) -> Self {
+        let reader = ReaderState::new(reader);
         Self { conn, writer, reader, armed: Instant::NEVER, app_at: Instant::NEVER }
     }
 
-    /// The sending application, to read its measurements.
-    pub const fn writer(&self) -> &Writer {
-        &self.writer
+    /// Requests the next wake-up, unless one is requested by then already.
+    pub(crate) fn arm(&mut self, cx: &mut Cx<'_>, slot: Slot) {
+        let deadline = self.conn.deadline().min(self.app_at);
+        if deadline < self.armed {
+            self.armed = deadline;
+            cx.wake(slot, deadline);
+        }
     }
 }
 
@@ -39,8 +44,8 @@ impl Endpoint {
 type Key = (u16, Addr, u16);
 
 /// All ends. The first is stored inline, because most hosts have only one and this saves an indirection.
-#[derive(Debug)]
-pub(crate) struct Ends {
+#[derive(Debug, Default)]
+pub(crate) struct ConnectionTable {
     first: Option<Endpoint>,
     more: Vec<Option<Endpoint>>,
     /// Indices of free entries.
@@ -50,15 +55,7 @@ pub(crate) struct Ends {
     past: BTreeMap<Key, Box<Endpoint>>,
 }
 
-impl Ends {
-    pub(crate) const EMPTY: Self = Self {
-        first: None,
-        more: Vec::new(),
-        free: Vec::new(),
-        demux: BTreeMap::new(),
-        past: BTreeMap::new(),
-    };
-
+impl ConnectionTable {
     #[inline]
     pub(crate) fn get_mut(&mut self, i: usize) -> Option<&mut Endpoint> {
         if i == 0 { self.first.as_mut() } else { self.more.get_mut(i - 1)?.as_mut() }

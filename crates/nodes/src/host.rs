@@ -1,11 +1,13 @@
 //! A host: ends of connections, listeners and their applications behind one network port.
 
 use crate::app::{Reader, Writer};
-use crate::ends::{Endpoint, Ends};
-use crate::udp::{Datagrams, Sink, Source, Stream};
+use crate::ends::{ConnectionTable, Endpoint};
+use crate::udp::{DatagramSink, DatagramSource, DatagramStream, Datagrams};
 use bentpipe_base::trace::{DropCause, Event, Mask};
 use bentpipe_base::{Addr, Cx, Duration, Input, Instant, Node, Pkt, Port, Proto, RngSlot, Seq, Slot};
-use bentpipe_tcp::{Chance, Config, Connection, JitterKind, Offer, State, Tuple, reset_for, reset_in_listen};
+use bentpipe_tcp::{
+    Config, Connection, JitterKind, Offer, RandomValues, State, Tuple, reset_for, reset_in_listen,
+};
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
@@ -22,7 +24,7 @@ pub struct Listener {
 
 /// A connection to open.
 #[derive(Clone, Debug)]
-pub struct Call {
+pub struct ConnectRequest {
     /// Our port.
     pub port: u16,
     /// The peer's address and port.
@@ -39,14 +41,15 @@ pub struct Call {
 #[derive(Debug)]
 pub struct Host {
     addr: Addr,
-    ends: Ends,
+    ends: ConnectionTable,
     listeners: BTreeMap<u16, Listener>,
-    planned: Vec<Option<(Instant, Call)>>,
+    planned: Vec<Option<(Instant, ConnectRequest)>>,
     isn: RngSlot,
     jitter: Option<RngSlot>,
     /// Packets delayed by per-packet jitter with their release times, in order.
     held: VecDeque<(Instant, Pkt)>,
-    refused: u64,
+    /// Packets for which there was neither connection nor listener nor sink.
+    pub refused: u64,
     udp: Option<Box<Datagrams>>,
 }
 
@@ -59,10 +62,10 @@ const HELD: Slot = Slot(u32::MAX);
 
 impl Host {
     /// A host that draws initial sequence numbers from `isn` and sender jitter from `jitter`.
-    pub const fn new(addr: Addr, isn: RngSlot, jitter: Option<RngSlot>) -> Self {
+    pub fn new(addr: Addr, isn: RngSlot, jitter: Option<RngSlot>) -> Self {
         Self {
             addr,
-            ends: Ends::EMPTY,
+            ends: ConnectionTable::default(),
             listeners: BTreeMap::new(),
             planned: Vec::new(),
             isn,
@@ -73,45 +76,40 @@ impl Host {
         }
     }
 
-    /// Its address.
-    pub const fn addr(&self) -> Addr {
-        self.addr
-    }
-
     /// Accepts connections to `port`.
     pub fn listen(&mut self, port: u16, listener: Listener) {
         self.listeners.insert(port, listener);
     }
 
     /// Opens a connection at `at`.
-    pub fn connect_at(&mut self, cx: &mut Cx<'_>, at: Instant, call: Call) {
+    pub fn connect_at(&mut self, cx: &mut Cx<'_>, at: Instant, call: ConnectRequest) {
         cx.wake(Slot(PLANNED + self.planned.len() as u32), at);
         self.planned.push(Some((at, call)));
     }
 
     /// Sends datagrams, each port one stream.
-    pub fn send_datagrams(&mut self, cx: &mut Cx<'_>, stream: &Stream) {
+    pub fn send_datagrams(&mut self, cx: &mut Cx<'_>, stream: &DatagramStream) {
         let at = self.udp.get_or_insert_default().send(cx, stream);
         cx.wake(Slot(SOURCES + u32::from(stream.port)), at);
     }
 
     /// Receives datagrams that `from` sends to `port`.
     pub fn receive_datagrams(&mut self, port: u16, from: (Addr, u16)) {
-        self.udp.get_or_insert_default().sinks.insert(port, Sink::new(from));
+        self.udp.get_or_insert_default().sinks.insert(port, DatagramSink::new(from));
     }
 
     /// The source of datagrams at `port`.
-    pub fn source(&self, port: u16) -> Option<&Source> {
+    pub fn source(&self, port: u16) -> Option<&DatagramSource> {
         self.udp.as_ref()?.sources.get(&port)
     }
 
     /// The sink of datagrams at `port`.
-    pub fn sink(&self, port: u16) -> Option<&Sink> {
+    pub fn sink(&self, port: u16) -> Option<&DatagramSink> {
         self.udp.as_ref()?.sinks.get(&port)
     }
 
     /// The sink of datagrams at `port`, to take its recent measurements.
-    pub fn sink_mut(&mut self, port: u16) -> Option<&mut Sink> {
+    pub fn sink_mut(&mut self, port: u16) -> Option<&mut DatagramSink> {
         self.udp.as_mut()?.sinks.get_mut(&port)
     }
 
@@ -125,38 +123,26 @@ impl Host {
         self.end(port, to).map(|e| &e.conn)
     }
 
-    /// Packets for which there was neither connection nor listener nor sink.
-    pub const fn refused(&self) -> u64 {
-        self.refused
-    }
-
-    fn chance(&self, cx: &mut Cx<'_>) -> Chance {
+    fn chance(&self, cx: &mut Cx<'_>) -> RandomValues {
         let bits = cx.rng(self.isn).bits();
-        Chance { isn: Seq(bits as u32), timestamp: (bits >> 32) as u32, jitter: self.jitter }
+        RandomValues { isn: Seq(bits as u32), timestamp: (bits >> 32) as u32, jitter: self.jitter }
     }
 
     fn packet(&mut self, cx: &mut Cx<'_>, packet: Pkt) {
         if packet.proto == Proto::Udp {
-            self.datagram(cx, packet);
-            return;
-        }
-        match self.ends.find(&packet) {
-            Some(i) => {
-                if let Some(end) = self.ends.get_mut(i) {
-                    end.conn.segment(cx, &packet);
-                }
-                cx.recycle(packet);
-                self.run(cx, i);
+            if !self.udp.as_mut().is_some_and(|u| u.take(cx.now, &packet)) {
+                self.refuse(cx, &packet);
             }
-            None => self.unknown(cx, packet),
+            cx.recycle(packet);
+        } else if let Some(i) = self.ends.find(&packet) {
+            if let Some(end) = self.ends.get_mut(i) {
+                end.conn.segment(cx, &packet);
+            }
+            cx.recycle(packet);
+            self.run(cx, i);
+        } else {
+            self.unknown(cx, packet);
         }
-    }
-
-    fn datagram(&mut self, cx: &mut Cx<'_>, packet: Pkt) {
-        if !self.udp.as_mut().is_some_and(|u| u.take(cx.now, &packet)) {
-            self.refuse(cx, &packet);
-        }
-        cx.recycle(packet);
     }
 
     fn refuse(&mut self, cx: &mut Cx<'_>, packet: &Pkt) {
@@ -203,27 +189,14 @@ impl Host {
             self.ends.retire(i);
             return;
         }
-        let deadline = end.conn.deadline().min(end.app_at);
-        if deadline < end.armed {
-            end.armed = deadline;
-            cx.wake(Slot(i as u32), deadline);
-        }
-    }
-
-    fn release(&mut self, cx: &mut Cx<'_>) {
-        while let Some((at, _)) = self.held.front()
-            && *at <= cx.now
-        {
-            if let Some((_, packet)) = self.held.pop_front() {
-                cx.send(Port(0), packet);
-            }
-        }
+        end.arm(cx, Slot(i as u32));
     }
 
     /// A timer that belongs to no connection.
     fn other_timer(&mut self, cx: &mut Cx<'_>, slot: Slot) {
         if slot == HELD {
-            self.release(cx);
+            let due = self.held.partition_point(|(at, _)| *at <= cx.now);
+            self.held.drain(..due).for_each(|(_, packet)| cx.send(Port(0), packet));
         } else if let Some(i) = slot.0.checked_sub(PLANNED) {
             self.open(cx, i as usize);
         } else if let Some(udp) = &mut self.udp
@@ -235,7 +208,8 @@ impl Host {
 
     fn open(&mut self, cx: &mut Cx<'_>, planned: usize) {
         let Some(place) = self.planned.get_mut(planned) else { return };
-        let Some((_, Call { port, to, config, writer, reader })) = place.take_if(|(at, _)| *at <= cx.now)
+        let Some((_, ConnectRequest { port, to, config, writer, reader })) =
+            place.take_if(|(at, _)| *at <= cx.now)
         else {
             return;
         };
@@ -261,11 +235,7 @@ impl Host {
             end.conn.timer(cx);
         } else if end.app_at > cx.now {
             // the deadline has moved: only request another wake-up
-            let deadline = end.conn.deadline().min(end.app_at);
-            if deadline < Instant::NEVER {
-                end.armed = deadline;
-                cx.wake(slot, deadline);
-            }
+            end.arm(cx, slot);
             return;
         }
         self.run(cx, i);

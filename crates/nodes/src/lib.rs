@@ -6,8 +6,8 @@ pub mod host;
 pub mod router;
 pub mod udp;
 
-pub use app::{Answerer, Asker, Duplex, Paced, Reader, Typist, Writer};
+pub use app::{ByteStream, Paced, Reader, ReaderState, RequestClient, RequestServer, TelnetClient, Writer};
 pub use ends::Endpoint;
-pub use host::{Call, Host, Listener};
+pub use host::{ConnectRequest, Host, Listener};
 pub use router::Router;
-pub use udp::{Departures, Pattern, Sink, Source, Stream};
+pub use udp::{DatagramSink, DatagramSource, DatagramStream, Departures, Pattern};

@@ -8,7 +8,6 @@ use bentpipe_base::{Addr, Cx, Input, Node, Pkt, Port};
 pub struct Router {
     /// Port by address; addresses are small interned numbers.
     routes: Vec<Option<Port>>,
-    dropped: u64,
 }
 
 impl Router {
@@ -30,13 +29,6 @@ impl Router {
         }
     }
 
-    /// Packets without a route or with no hops left.
-    pub const fn dropped(&self) -> u64 {
-        self.dropped
-    }
-}
-
-impl Router {
     /// Returns the packet and the port it leaves by; `None` if it was dropped.
     #[inline]
     pub fn forward(&mut self, cx: &mut Cx<'_>, mut packet: Pkt) -> Option<(Port, Pkt)> {
@@ -49,7 +41,6 @@ impl Router {
             Some(_) => DropCause::HopLimit,
             None => DropCause::NoRoute,
         };
-        self.dropped += 1;
         cx.trace(Mask::PACKETS, || Event::Dropped(&packet, cause));
         cx.recycle(packet);
         None

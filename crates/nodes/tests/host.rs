@@ -5,7 +5,7 @@
 use bentpipe_base::{
     Addr, Duration, Flags, Input, Instant, Node, NodeId, Packet, Pkt, Port, Proto, Purpose, Rate, Size, World,
 };
-use bentpipe_nodes::{Call, Host, Listener, Pattern, Reader, Stream, Writer};
+use bentpipe_nodes::{ConnectRequest, DatagramStream, Host, Listener, Pattern, Reader, Writer};
 use bentpipe_tcp::{Config, State};
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -57,7 +57,7 @@ impl Pair {
 
     fn stream(&mut self, pattern: Pattern, size: u64, start: Instant) {
         let rng = self.world.open_rng("stream", Purpose::Application);
-        let stream = Stream { port: 7, to: (Addr(1), 9), size: Size(size), pattern, rng, start };
+        let stream = DatagramStream { port: 7, to: (Addr(1), 9), size: Size(size), pattern, rng, start };
         self.hosts[1].receive_datagrams(9, (Addr(0), 7));
         self.hosts[0].send_datagrams(&mut self.world.cx(self.now, NodeId(0)), &stream);
     }
@@ -92,8 +92,8 @@ fn a_constant_rate_does_not_drift() {
     assert!(net.gaps().iter().all(|g| (*g - 8.0 / 3000.0).abs() < 2e-9));
     net.run_until(at(1002) + DELAY);
     let sink = net.hosts[1].sink(9).unwrap();
-    assert_eq!((sink.received(), sink.bytes(), sink.lost()), (375_001, 375_001_000, 0));
-    assert_eq!((sink.delay().min(), sink.mean_delay()), (Some(DELAY), Some(DELAY)));
+    assert_eq!((sink.received, sink.bytes, sink.lost()), (375_001, 375_001_000, 0));
+    assert_eq!((sink.delay.min(), sink.mean_delay()), (Some(DELAY), Some(DELAY)));
 }
 
 /// A mean gap of 800 us: mean and variance of the gaps are those of the exponential distribution, within 4
@@ -175,7 +175,7 @@ fn a_sink_tells_lost_from_late_from_twice() {
     }
     let counts = |net: &Pair| {
         let s = net.hosts[1].sink(9).unwrap();
-        (s.received(), s.lost(), s.reordered(), s.duplicates())
+        (s.received, s.lost(), s.reordered, s.duplicates)
     };
     assert_eq!(counts(&net), (4, 0, 1, 1));
     give(&mut net, 1_000_000);
@@ -185,7 +185,7 @@ fn a_sink_tells_lost_from_late_from_twice() {
     assert_eq!(counts(&net), (6, 999_995, 2, 2));
     give(&mut net, 5); // too old to know
     assert_eq!(counts(&net), (6, 999_995, 2, 3));
-    assert_eq!(net.hosts[1].sink(9).unwrap().bytes(), 300);
+    assert_eq!(net.hosts[1].sink(9).unwrap().bytes, 300);
 }
 
 /// Datagrams without a sink are counted and not answered, whatever their headers say.
@@ -212,10 +212,10 @@ fn hostile_datagrams_are_refused_in_silence() {
     for packet in packets {
         net.handle(1, Input::Packet(Port(0), Box::new(packet)));
     }
-    assert_eq!((net.hosts[1].refused(), net.sent.len()), (n, sent));
+    assert_eq!((net.hosts[1].refused, net.sent.len()), (n, sent));
     assert_eq!(net.hosts[1].connection(80, (Addr(0), 5000)).unwrap().received(), before);
     let sink = net.hosts[1].sink(9).unwrap();
-    assert_eq!((sink.received(), sink.lost(), sink.duplicates()), (0, 0, 0));
+    assert_eq!((sink.received, sink.lost(), sink.duplicates), (0, 0, 0));
     // and a segment to a port where only datagrams are received is reset
     let mut segment = datagram(0, net.now, (Addr(0), 7), (Addr(1), 9));
     segment.proto = Proto::Tcp;
@@ -236,7 +236,7 @@ fn connected(writer: Writer) -> Pair {
 
 fn call(net: &mut Pair, at: Instant, port: u16, writer: Writer) {
     let config = Arc::new(Config { time_wait: Duration::from_secs(10), ..Config::default() });
-    let call = Call { port, to: (Addr(1), 80), config, writer, reader: Reader::Eager };
+    let call = ConnectRequest { port, to: (Addr(1), 80), config, writer, reader: Reader::Eager };
     net.hosts[0].connect_at(&mut net.world.cx(net.now, NodeId(0)), at, call);
 }
 
@@ -294,9 +294,9 @@ fn late_segments_of_a_closed_connection_are_reset() {
     let mut net = connected(Writer::Transfer(1000));
     net.run_until(at(5));
     let data = net.sent.iter().find(|s| s.1 == 0 && s.2.body.len == 1000).unwrap().2.clone();
-    let refused = net.hosts[1].refused();
+    let refused = net.hosts[1].refused;
     net.handle(1, Input::Packet(Port(0), Box::new(data)));
-    assert_eq!(net.hosts[1].refused(), refused + 1);
+    assert_eq!(net.hosts[1].refused, refused + 1);
     let answer = &net.sent.last().unwrap().2;
     assert!(answer.tcp.flags.has(Flags::RST), "{answer:?}");
 }

@@ -5,7 +5,6 @@
 //! To watch a namespace, open the socket there ([`crate::namespace::in_network`]) and keep it.
 
 use crate::tcp::{State, TcpInfo};
-use bentpipe_base::Size;
 use rustix::io::Errno;
 use rustix::net::{
     AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType, netlink, recv, send, socket_with, sockopt,
@@ -45,10 +44,6 @@ pub struct Connection {
     pub peer: SocketAddr,
     /// TCP state.
     pub state: State,
-    /// Received but not read by the program.
-    pub unread: Size,
-    /// Written by the program but not acknowledged.
-    pub unacknowledged: Size,
     /// Name of the congestion control.
     pub congestion: String,
     /// TCP_INFO; `None` while a peer is opening the connection.
@@ -65,25 +60,14 @@ pub struct Diag {
 
 impl Diag {
     /// Opens a socket for the network namespace of the calling thread.
-    ///
-    /// # Errors
-    /// On kernels without sock_diag.
     pub fn open() -> io::Result<Self> {
-        let socket = socket_with(
-            AddressFamily::NETLINK,
-            SocketType::RAW,
-            SocketFlags::CLOEXEC,
-            Some(netlink::SOCK_DIAG),
-        )?;
+        let socket = open(SocketFlags::CLOEXEC)?;
         sockopt::set_socket_timeout(&socket, sockopt::Timeout::Recv, Some(PATIENCE))?;
         Ok(Self { socket, sequence: 0, buffer: vec![0; PIECE] })
     }
 
     /// Returns all TCP connections, IPv4 and IPv6, in the kernel's order, without sockets in LISTEN or
     /// TIME-WAIT.
-    ///
-    /// # Errors
-    /// When the kernel refuses or does not answer.
     pub fn connections(&mut self) -> io::Result<Vec<Connection>> {
         let mut all = Vec::new();
         for family in [libc::AF_INET, libc::AF_INET6] {
@@ -111,28 +95,21 @@ impl Diag {
 /// It reports connections that open and close between two dumps of [`Diag`], and what a connection did after
 /// the last dump.
 #[derive(Debug)]
-pub struct Endings {
+pub struct ClosedConnections {
     socket: OwnedFd,
     buffer: Vec<u8>,
 }
 
-impl Endings {
+impl ClosedConnections {
     /// Opens a socket in the calling thread's network namespace; reports connections closed from now on.
-    ///
-    /// # Errors
-    /// On kernels without sock_diag.
     pub fn open() -> io::Result<Self> {
-        let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
-        let socket = socket_with(AddressFamily::NETLINK, SocketType::RAW, flags, Some(netlink::SOCK_DIAG))?;
+        let socket = open(SocketFlags::CLOEXEC | SocketFlags::NONBLOCK)?;
         rustix::net::bind(&socket, &netlink::SocketAddrNetlink::new(0, ENDINGS))?;
         Ok(Self { socket, buffer: vec![0; PIECE] })
     }
 
     /// Returns the connections that have closed since the last call, without the names of their congestion
     /// controls. Some are missing if too many closed at once.
-    ///
-    /// # Errors
-    /// When the kernel's messages cannot be parsed.
     pub fn take(&mut self) -> io::Result<Vec<Connection>> {
         let mut all = Vec::new();
         loop {
@@ -145,6 +122,10 @@ impl Endings {
             }
         }
     }
+}
+
+fn open(flags: SocketFlags) -> rustix::io::Result<OwnedFd> {
+    socket_with(AddressFamily::NETLINK, SocketType::RAW, flags, Some(netlink::SOCK_DIAG))
 }
 
 /// `struct nlmsghdr` and `struct inet_diag_req_v2`.
@@ -202,8 +183,6 @@ fn connection(body: &[u8]) -> Option<Connection> {
         local: SocketAddr::new(address(8)?, port(4)?),
         peer: SocketAddr::new(address(24)?, port(6)?),
         state: State::of(body[1]),
-        unread: Size(u64::from(word(body, 56)?)),
-        unacknowledged: Size(u64::from(word(body, 60)?)),
         congestion: String::new(),
         info: None,
     };

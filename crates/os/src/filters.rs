@@ -21,10 +21,7 @@ pub fn is_loaded(v6: bool) -> bool {
 }
 
 /// Returns all rules of a back end, and the program that changes them; `None` if no such program is
-/// installed.
-///
-/// # Errors
-/// The error output of the program.
+/// installed. An error is the error output of the program.
 pub fn saved(v6: bool, kind: Kind) -> Option<Result<(String, String), String>> {
     let base = if v6 { "ip6tables" } else { "iptables" };
     let (own, word) = match kind {
@@ -41,17 +38,26 @@ pub fn saved(v6: bool, kind: Kind) -> Option<Result<(String, String), String>> {
         if !is_it {
             continue;
         }
-        return Some(match run(&format!("{name}-save"), &[]) {
-            Ok((text, true)) => Ok((name, text)),
-            Ok((text, false)) => Err(text.lines().next().unwrap_or_default().to_owned()),
-            Err(error) => Err(error.to_string()),
-        });
+        return Some(output(&format!("{name}-save"), &[]).map(|text| (name, text)));
     }
     None
 }
 
+/// Runs a program; returns its output. An error is the first line of its error output.
+pub(crate) fn output(name: &str, arguments: &[&str]) -> Result<String, String> {
+    match run(name, arguments) {
+        Ok((text, true)) => Ok(text),
+        Ok((text, false)) => Err(first_line(&text)),
+        Err(error) => Err(error.to_string()),
+    }
+}
+
+pub(crate) fn first_line(text: &str) -> String {
+    text.lines().next().unwrap_or_default().trim().to_owned()
+}
+
 /// Runs a program; returns its output and true, or its error output and false.
-fn run(name: &str, arguments: &[&str]) -> io::Result<(String, bool)> {
+pub(crate) fn run(name: &str, arguments: &[&str]) -> io::Result<(String, bool)> {
     let output = Command::new(name).args(arguments).stdin(Stdio::null()).output()?;
     let is_good = output.status.success();
     let bytes = if is_good { output.stdout } else { output.stderr };

@@ -12,6 +12,7 @@ pub mod mapped;
 pub mod namespace;
 pub mod netlink;
 pub mod nft;
+mod options;
 pub mod packet;
 pub mod port;
 pub mod process;
@@ -25,8 +26,17 @@ pub mod tun;
 pub mod wait;
 
 pub use clock::Clock;
-pub use mapped::Mapped;
+pub use mapped::MappedFile;
 pub use packet::{FramePort, VethPort};
 pub use port::{PacketPort, PortDrops, PortError, Received};
 pub use silent::SilentPort;
 pub use tun::TunPort;
+
+use std::io::Read as _;
+
+/// An unpredictable random number.
+pub fn random() -> std::io::Result<u64> {
+    let mut bytes = [0; 8];
+    std::fs::File::open("/dev/urandom")?.read_exact(&mut bytes)?;
+    Ok(u64::from_ne_bytes(bytes))
+}

@@ -6,6 +6,7 @@
 
 #![allow(unsafe_code, reason = "memory of the kernel's choosing; each block says why it is sound")]
 
+use crate::port::invalid;
 use rustix::mm::{MapFlags, ProtFlags, mmap, munmap};
 use std::ffi::c_void;
 use std::fs::File;
@@ -21,7 +22,7 @@ static ZEROS: [u8; STRETCH] = [0; STRETCH];
 
 /// A memory-mapped file, initially zeros, readable by its owner only.
 #[derive(Debug)]
-pub struct Mapped {
+pub struct MappedFile {
     file: File,
     at: NonNull<c_void>,
     len: usize,
@@ -30,13 +31,10 @@ pub struct Mapped {
 }
 
 // SAFETY: the memory belongs to this value alone and is not bound to a thread.
-unsafe impl Send for Mapped {}
+unsafe impl Send for MappedFile {}
 
-impl Mapped {
+impl MappedFile {
     /// Creates a file of `len` zeros at `path`, replacing whatever is there.
-    ///
-    /// # Errors
-    /// When it cannot be created or mapped.
     pub fn create(path: &Path, len: usize) -> io::Result<Self> {
         match std::fs::remove_file(path) {
             Err(e) if e.kind() != ErrorKind::NotFound => return Err(e),
@@ -48,20 +46,7 @@ impl Mapped {
         Ok(Self { file, at, len, has_room: vec![false; len.div_ceil(STRETCH)] })
     }
 
-    /// Length in bytes.
-    pub const fn len(&self) -> usize {
-        self.len
-    }
-
-    /// Never true: an empty file cannot be mapped.
-    pub const fn is_empty(&self) -> bool {
-        self.len == 0
-    }
-
-    /// Makes the file longer; the new part is zeros.
-    ///
-    /// # Errors
-    /// When it cannot be mapped; then the mapping is unchanged.
+    /// Makes the file longer; the new part is zeros. After an error the mapping is unchanged.
     pub fn grow(&mut self, len: usize) -> io::Result<()> {
         if len <= self.len {
             return Ok(());
@@ -73,10 +58,8 @@ impl Mapped {
         Ok(())
     }
 
-    /// Writes `bytes` at offset `at`, ordered after all earlier writes.
-    ///
-    /// # Errors
-    /// When the range is not within the file, or the file system is full; then nothing is written.
+    /// Writes `bytes` at offset `at`, ordered after all earlier writes. An error if the range is not within
+    /// the file or the file system is full; then nothing is written.
     pub fn write(&mut self, at: usize, bytes: &[u8]) -> io::Result<()> {
         self.check(at, bytes.len())?;
         if bytes.is_empty() {
@@ -98,9 +81,6 @@ impl Mapped {
     }
 
     /// Reads into `out`. Bytes never written are zeros.
-    ///
-    /// # Errors
-    /// When the range is not within the file.
     pub fn read(&self, at: usize, out: &mut [u8]) -> io::Result<()> {
         self.check(at, out.len())?;
         if out.is_empty() {
@@ -119,7 +99,7 @@ impl Mapped {
     fn check(&self, at: usize, len: usize) -> io::Result<()> {
         match at.checked_add(len) {
             Some(end) if end <= self.len => Ok(()),
-            _ => Err(io::Error::new(ErrorKind::InvalidInput, "beyond the end of a mapped file")),
+            _ => Err(invalid("beyond the end of a mapped file")),
         }
     }
 
@@ -137,7 +117,7 @@ fn map(file: &File, len: usize) -> io::Result<NonNull<c_void>> {
     NonNull::new(at).ok_or_else(|| io::Error::other("a file was mapped to no place"))
 }
 
-impl Drop for Mapped {
+impl Drop for MappedFile {
     fn drop(&mut self) {
         self.unmap();
     }
@@ -153,10 +133,10 @@ mod tests {
     fn what_is_written_is_in_the_file_and_nothing_else_takes_room() {
         let path = std::env::temp_dir().join(format!("bentpipe-mapped-{}", std::process::id()));
         fs::write(&path, "somebody's").unwrap();
-        let mut map = Mapped::create(&path, 100 << 20).unwrap();
+        let mut map = MappedFile::create(&path, 100 << 20).unwrap();
         let seam = 3 * STRETCH - 2;
         map.write(seam, b"over a seam").unwrap();
-        map.write(map.len() - 1, &[7]).unwrap();
+        map.write(map.len - 1, &[7]).unwrap();
         let file = File::open(&path).unwrap();
         let mut there = [0; 11];
         file.read_exact_at(&mut there, seam as u64).unwrap();
@@ -173,14 +153,16 @@ mod tests {
         map.grow(200 << 20).unwrap();
         map.write((200 << 20) - 3, b"end").unwrap();
         map.read(seam, &mut there).unwrap();
-        assert_eq!((&there, map.len()), (b"over a seam", 200 << 20));
-        for (at, len) in [(map.len() - 2, 3), (usize::MAX, 2), (map.len() + 1, 0)] {
+        assert_eq!((&there, map.len), (b"over a seam", 200 << 20));
+        for (at, len) in [(map.len - 2, 3), (usize::MAX, 2), (map.len + 1, 0)] {
             assert_eq!(map.write(at, &vec![0; len]).unwrap_err().kind(), ErrorKind::InvalidInput);
             assert_eq!(map.read(at, &mut vec![0; len]).unwrap_err().kind(), ErrorKind::InvalidInput);
         }
         drop(map);
         fs::remove_file(&path).unwrap();
-        assert!(Mapped::create(Path::new("/nowhere/x"), 1).is_err() && Mapped::create(&path, 0).is_err());
+        assert!(
+            MappedFile::create(Path::new("/nowhere/x"), 1).is_err() && MappedFile::create(&path, 0).is_err()
+        );
         let _ = fs::remove_file(&path);
     }
 
@@ -188,7 +170,7 @@ mod tests {
     fn a_full_file_system_is_an_error() {
         // a file that cannot be written to: a full file system gives an error at the same place
         let path = std::env::temp_dir().join(format!("bentpipe-mapped-full-{}", std::process::id()));
-        let mut map = Mapped::create(&path, 4 * STRETCH).unwrap();
+        let mut map = MappedFile::create(&path, 4 * STRETCH).unwrap();
         map.file = File::open(&path).unwrap();
         assert!(map.write(0, &[1]).is_err(), "there was no room to be had");
         let mut out = [9; 4];

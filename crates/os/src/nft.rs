@@ -1,29 +1,25 @@
 //! Runs the program `nft`: applies rules, lists them, and finds chains of other tables that drop forwarded
 //! packets.
 
+use crate::filters::{self, first_line, output};
 use std::io::{self, Write as _};
 use std::process::{Command, Stdio};
 
 /// The help for a machine without `nft`.
 pub const MISSING: &str = "sudo apt-get install nftables, or the package of that name";
 
-/// Version that `nft` prints, such as `nftables v1.0.6`; `None` if it is not installed.
-///
-/// # Errors
-/// The error when it is installed but does not work.
+/// Version that `nft` prints, such as `nftables v1.0.6`; `None` if it is not installed. An error if it is
+/// installed but does not work.
 pub fn version() -> Result<Option<String>, String> {
-    match Command::new("nft").arg("--version").stdin(Stdio::null()).output() {
-        Ok(output) if output.status.success() => Ok(Some(first_line(&output.stdout))),
+    match filters::run("nft", &["--version"]) {
+        Ok((text, true)) => Ok(Some(first_line(&text))),
+        Ok((text, false)) => Err(first_line(&text)),
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
-        Ok(output) => Err(first_line(&output.stderr)),
         Err(error) => Err(error.to_string()),
     }
 }
 
-/// Applies a script atomically.
-///
-/// # Errors
-/// The first line of the error output.
+/// Applies a script atomically. An error is the first line of the error output.
 pub fn run(script: &str) -> Result<(), String> {
     let mut child = Command::new("nft")
         .args(["-f", "-"])
@@ -37,48 +33,30 @@ pub fn run(script: &str) -> Result<(), String> {
         let _ = input.write_all(script.as_bytes());
     }
     let output = child.wait_with_output().map_err(|e| e.to_string())?;
-    if output.status.success() { Ok(()) } else { Err(first_line(&output.stderr)) }
+    if output.status.success() { Ok(()) } else { Err(first_line(&String::from_utf8_lossy(&output.stderr))) }
 }
 
 /// True if there is a table of family `inet` with this name.
 pub fn has_table(name: &str) -> bool {
-    let listed = Command::new("nft").args(["list", "table", "inet", name]).stdin(Stdio::null()).output();
-    listed.is_ok_and(|output| output.status.success())
+    list_table(name).is_ok()
 }
 
-/// Lists all rules of this network namespace with their handles, without counters.
-///
-/// # Errors
-/// The first line of the error output.
+/// Lists all rules of this network namespace with their handles, without counters. An error is the first line
+/// of the error output.
 pub fn list() -> Result<String, String> {
-    listed(&["-s", "-a", "list", "ruleset"])
+    output("nft", &["-s", "-a", "list", "ruleset"])
 }
 
-/// Lists a table of family `inet` with its counters and sets.
-///
-/// # Errors
-/// The first line of the error output.
+/// Lists a table of family `inet` with its counters and sets. An error is the first line of the error output.
 pub fn list_table(name: &str) -> Result<String, String> {
-    listed(&["list", "table", "inet", name])
-}
-
-fn listed(arguments: &[&str]) -> Result<String, String> {
-    let output =
-        Command::new("nft").args(arguments).stdin(Stdio::null()).output().map_err(|e| e.to_string())?;
-    if output.status.success() {
-        return Ok(String::from_utf8_lossy(&output.stdout).into_owned());
-    }
-    Err(first_line(&output.stderr))
+    output("nft", &["list", "table", "inet", name])
 }
 
 /// Chains with policy drop on the forward hook: they apply even if another table accepts the packet.
 pub fn closed_chains() -> Vec<String> {
-    let listed =
-        Command::new("nft").args(["list", "chains"]).stdin(Stdio::null()).stderr(Stdio::null()).output();
-    listed.map_or_else(|_| Vec::new(), |output| dropping(&String::from_utf8_lossy(&output.stdout)))
+    dropping(&output("nft", &["list", "chains"]).unwrap_or_default())
 }
 
-/// Finds the chains on the forward hook with policy drop in the output of `nft list chains`.
 fn dropping(listing: &str) -> Vec<String> {
     let (mut table, mut chain) = ("", "");
     let mut all = Vec::new();
@@ -92,10 +70,6 @@ fn dropping(listing: &str) -> Vec<String> {
         }
     }
     all
-}
-
-fn first_line(bytes: &[u8]) -> String {
-    String::from_utf8_lossy(bytes).lines().next().unwrap_or_default().trim().to_owned()
 }
 
 #[cfg(test)]

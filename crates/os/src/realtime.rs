@@ -33,14 +33,14 @@ impl fmt::Display for Priority {
 
 /// The result of raising the priority.
 #[derive(Debug)]
-pub struct Raised {
+pub struct PriorityResult {
     /// The priority that was obtained.
     pub priority: Priority,
     /// Why real time was refused; `None` if it was granted.
     pub refused: Option<io::Error>,
 }
 
-impl fmt::Display for Raised {
+impl fmt::Display for PriorityResult {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}", self.priority)?;
         match &self.refused {
@@ -55,36 +55,34 @@ impl fmt::Display for Raised {
 
 /// Requests real-time priority for the calling thread, and if refused a negative nice value. Started threads
 /// and programs inherit the nice value but not real time, so a thread that starts others calls this last.
-pub fn raise() -> Raised {
+pub fn raise() -> PriorityResult {
     raise_to(FIFO as u8)
 }
 
 /// The same with a real-time priority of 1 to 99: for a program that measures others which use [`raise`] and
 /// must not wait for them.
-pub fn raise_to(priority: u8) -> Raised {
+pub fn raise_to(priority: u8) -> PriorityResult {
     match schedule(libc::SCHED_FIFO, i32::from(priority)) {
-        Ok(()) => Raised { priority: Priority::RealTime(priority), refused: None },
+        Ok(()) => PriorityResult { priority: Priority::RealTime(priority), refused: None },
         Err(refused) => {
             // on Linux this affects the calling thread only
             let nice = rustix::process::setpriority_process(None, NICE);
             let priority = if nice.is_ok() { Priority::Nice(NICE as i8) } else { Priority::Ordinary };
-            Raised { priority, refused: Some(refused) }
+            PriorityResult { priority, refused: Some(refused) }
         }
     }
 }
 
-/// Finds out in a temporary thread which priority [`raise`] would obtain.
-///
-/// # Errors
-/// The priority without real time, and why real time is refused.
-pub fn foresee() -> Result<Priority, (Priority, String)> {
+/// Finds out in a temporary thread which priority [`raise`] would obtain. An error: the priority without real
+/// time, and why real time is refused.
+pub fn obtainable_priority() -> Result<Priority, (Priority, String)> {
     let tried = std::thread::Builder::new()
         .name("priority".to_owned())
         .spawn(raise)
         .map(std::thread::JoinHandle::join);
     match tried {
-        Ok(Ok(Raised { priority, refused: None })) => Ok(priority),
-        Ok(Ok(Raised { priority, refused: Some(why) })) => {
+        Ok(Ok(PriorityResult { priority, refused: None })) => Ok(priority),
+        Ok(Ok(PriorityResult { priority, refused: Some(why) })) => {
             Err((priority, format!("real time is refused ({why})")))
         }
         Ok(Err(_)) => Err((Priority::Ordinary, "asking for it panicked".to_owned())),
@@ -93,20 +91,13 @@ pub fn foresee() -> Result<Priority, (Priority, String)> {
 }
 
 /// Gives the calling thread ordinary priority for a while.
-///
-/// # Errors
-/// When the kernel refuses.
 pub fn lower() -> io::Result<()> {
     schedule(libc::SCHED_OTHER, 0)
 }
 
 /// Restores the real-time priority of a thread that had it; returns false if it is no longer allowed.
 pub fn raise_again() -> bool {
-    fifo().is_ok()
-}
-
-fn fifo() -> io::Result<()> {
-    schedule(libc::SCHED_FIFO, FIFO)
+    schedule(libc::SCHED_FIFO, FIFO).is_ok()
 }
 
 fn schedule(policy: libc::c_int, priority: i32) -> io::Result<()> {

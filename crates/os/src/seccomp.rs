@@ -82,9 +82,6 @@ pub fn is_there() -> bool {
 /// Restricts the calling thread and everything it starts to the system calls in `allowed` and to clone
 /// without namespaces, in addition to earlier filters. `no_new_privs` must be set. Returns false if this
 /// kernel or processor has no filters.
-///
-/// # Errors
-/// When the kernel refuses.
 pub fn restrict(allowed: &[libc::c_long]) -> io::Result<bool> {
     let Some(arch) = ARCH.filter(|_| is_there()) else { return Ok(false) };
     let mut code = program(arch, allowed);
@@ -100,218 +97,64 @@ pub fn restrict(allowed: &[libc::c_long]) -> io::Result<bool> {
 /// program. Excludes calls that change the whole machine, inspect other processes, load kernel code, mount,
 /// or change users.
 pub fn ordinary() -> Vec<libc::c_long> {
-    [EVERYWHERE, OF_OLD].concat()
+    [EVERYWHERE, OF_OLD, LANDLOCK].concat()
+}
+
+/// A list of system calls by their names in libc.
+macro_rules! calls {
+    ($($name:ident)*) => { &[$(libc::$name),*] };
 }
 
 /// Calls that exist on all processors.
-const EVERYWHERE: &[libc::c_long] = &[
+const EVERYWHERE: &[libc::c_long] = calls![
     // files and descriptors
-    libc::SYS_read,
-    libc::SYS_write,
-    libc::SYS_readv,
-    libc::SYS_writev,
-    libc::SYS_pread64,
-    libc::SYS_pwrite64,
-    libc::SYS_preadv,
-    libc::SYS_pwritev,
-    libc::SYS_openat,
-    libc::SYS_close,
-    libc::SYS_close_range,
-    libc::SYS_fstat,
-    libc::SYS_newfstatat,
-    libc::SYS_statx,
-    libc::SYS_statfs,
-    libc::SYS_fstatfs,
-    libc::SYS_lseek,
-    libc::SYS_fcntl,
-    libc::SYS_flock,
-    libc::SYS_ioctl,
-    libc::SYS_dup,
-    libc::SYS_dup3,
-    libc::SYS_pipe2,
-    libc::SYS_getdents64,
-    libc::SYS_getcwd,
-    libc::SYS_readlinkat,
-    libc::SYS_faccessat,
-    libc::SYS_faccessat2,
-    libc::SYS_mkdirat,
-    libc::SYS_unlinkat,
-    libc::SYS_renameat,
-    libc::SYS_renameat2,
-    libc::SYS_ftruncate,
-    libc::SYS_fallocate,
-    libc::SYS_fsync,
-    libc::SYS_fdatasync,
-    libc::SYS_sync_file_range,
-    libc::SYS_fchmod,
-    libc::SYS_fchmodat,
-    libc::SYS_umask,
-    libc::SYS_splice,
-    libc::SYS_sendfile,
-    libc::SYS_copy_file_range,
-    libc::SYS_memfd_create,
-    libc::SYS_eventfd2,
-    libc::SYS_epoll_create1,
-    libc::SYS_epoll_ctl,
-    libc::SYS_epoll_pwait,
-    libc::SYS_epoll_pwait2,
-    libc::SYS_ppoll,
-    libc::SYS_pselect6,
-    libc::SYS_timerfd_create,
-    libc::SYS_timerfd_settime,
-    libc::SYS_signalfd4,
-    libc::SYS_inotify_init1,
-    libc::SYS_inotify_add_watch,
-    libc::SYS_inotify_rm_watch,
+    SYS_read SYS_write SYS_readv SYS_writev SYS_pread64 SYS_pwrite64 SYS_preadv SYS_pwritev SYS_openat
+    SYS_close SYS_close_range SYS_fstat SYS_newfstatat SYS_statx SYS_statfs SYS_fstatfs SYS_lseek
+    SYS_fcntl SYS_flock SYS_ioctl SYS_dup SYS_dup3 SYS_pipe2 SYS_getdents64 SYS_getcwd SYS_readlinkat
+    SYS_faccessat SYS_faccessat2 SYS_mkdirat SYS_unlinkat SYS_renameat SYS_renameat2 SYS_ftruncate
+    SYS_fallocate SYS_fsync SYS_fdatasync SYS_sync_file_range SYS_fchmod SYS_fchmodat SYS_umask
+    SYS_splice SYS_sendfile SYS_copy_file_range SYS_memfd_create SYS_eventfd2 SYS_epoll_create1
+    SYS_epoll_ctl SYS_epoll_pwait SYS_epoll_pwait2 SYS_ppoll SYS_pselect6 SYS_timerfd_create
+    SYS_timerfd_settime SYS_signalfd4 SYS_inotify_init1 SYS_inotify_add_watch SYS_inotify_rm_watch
     // memory
-    libc::SYS_mmap,
-    libc::SYS_munmap,
-    libc::SYS_mprotect,
-    libc::SYS_mremap,
-    libc::SYS_madvise,
-    libc::SYS_msync,
-    libc::SYS_mincore,
-    libc::SYS_brk,
-    libc::SYS_mlock,
-    libc::SYS_munlock,
-    libc::SYS_membarrier,
+    SYS_mmap SYS_munmap SYS_mprotect SYS_mremap SYS_madvise SYS_msync SYS_mincore SYS_brk SYS_mlock
+    SYS_munlock SYS_membarrier
     // sockets
-    libc::SYS_socket,
-    libc::SYS_socketpair,
-    libc::SYS_bind,
-    libc::SYS_listen,
-    libc::SYS_accept,
-    libc::SYS_accept4,
-    libc::SYS_connect,
-    libc::SYS_getsockname,
-    libc::SYS_getpeername,
-    libc::SYS_getsockopt,
-    libc::SYS_setsockopt,
-    libc::SYS_sendto,
-    libc::SYS_recvfrom,
-    libc::SYS_sendmsg,
-    libc::SYS_recvmsg,
-    libc::SYS_sendmmsg,
-    libc::SYS_recvmmsg,
-    libc::SYS_shutdown,
+    SYS_socket SYS_socketpair SYS_bind SYS_listen SYS_accept SYS_accept4 SYS_connect SYS_getsockname
+    SYS_getpeername SYS_getsockopt SYS_setsockopt SYS_sendto SYS_recvfrom SYS_sendmsg SYS_recvmsg
+    SYS_sendmmsg SYS_recvmmsg SYS_shutdown
     // time, threads, signals
-    libc::SYS_clock_gettime,
-    libc::SYS_clock_getres,
-    libc::SYS_clock_nanosleep,
-    libc::SYS_nanosleep,
-    libc::SYS_gettimeofday,
-    libc::SYS_timer_create,
-    libc::SYS_timer_settime,
-    libc::SYS_timer_delete,
-    libc::SYS_setitimer,
-    libc::SYS_getitimer,
-    libc::SYS_futex,
-    libc::SYS_set_robust_list,
-    libc::SYS_get_robust_list,
-    libc::SYS_rseq,
-    libc::SYS_set_tid_address,
-    libc::SYS_sched_yield,
-    libc::SYS_sched_getaffinity,
-    libc::SYS_sched_setaffinity,
-    libc::SYS_sched_setscheduler,
-    libc::SYS_sched_getscheduler,
-    libc::SYS_sched_setparam,
-    libc::SYS_sched_getparam,
-    libc::SYS_sched_setattr,
-    libc::SYS_sched_getattr,
-    libc::SYS_sched_get_priority_max,
-    libc::SYS_sched_get_priority_min,
-    libc::SYS_getpriority,
-    libc::SYS_setpriority,
-    libc::SYS_getcpu,
-    libc::SYS_rt_sigaction,
-    libc::SYS_rt_sigprocmask,
-    libc::SYS_rt_sigreturn,
-    libc::SYS_rt_sigpending,
-    libc::SYS_rt_sigtimedwait,
-    libc::SYS_rt_sigsuspend,
-    libc::SYS_sigaltstack,
-    libc::SYS_restart_syscall,
-    libc::SYS_kill,
-    libc::SYS_tkill,
-    libc::SYS_tgkill,
-    libc::SYS_pidfd_open,
-    libc::SYS_pidfd_send_signal,
+    SYS_clock_gettime SYS_clock_getres SYS_clock_nanosleep SYS_nanosleep SYS_gettimeofday
+    SYS_timer_create SYS_timer_settime SYS_timer_delete SYS_setitimer SYS_getitimer SYS_futex
+    SYS_set_robust_list SYS_get_robust_list SYS_rseq SYS_set_tid_address SYS_sched_yield
+    SYS_sched_getaffinity SYS_sched_setaffinity SYS_sched_setscheduler SYS_sched_getscheduler
+    SYS_sched_setparam SYS_sched_getparam SYS_sched_setattr SYS_sched_getattr SYS_sched_get_priority_max
+    SYS_sched_get_priority_min SYS_getpriority SYS_setpriority SYS_getcpu SYS_rt_sigaction
+    SYS_rt_sigprocmask SYS_rt_sigreturn SYS_rt_sigpending SYS_rt_sigtimedwait SYS_rt_sigsuspend
+    SYS_sigaltstack SYS_restart_syscall SYS_kill SYS_tkill SYS_tgkill SYS_pidfd_open
+    SYS_pidfd_send_signal
     // processes: `nft` is started as one
-    libc::SYS_execve,
-    libc::SYS_execveat,
-    libc::SYS_exit,
-    libc::SYS_exit_group,
-    libc::SYS_wait4,
-    libc::SYS_waitid,
-    libc::SYS_getpid,
-    libc::SYS_getppid,
-    libc::SYS_gettid,
-    libc::SYS_getuid,
-    libc::SYS_geteuid,
-    libc::SYS_getgid,
-    libc::SYS_getegid,
-    libc::SYS_getresuid,
-    libc::SYS_getresgid,
-    libc::SYS_getgroups,
-    libc::SYS_getpgid,
-    libc::SYS_setpgid,
-    libc::SYS_getsid,
-    libc::SYS_setsid,
-    libc::SYS_prctl,
-    libc::SYS_prlimit64,
-    libc::SYS_getrlimit,
-    libc::SYS_setrlimit,
-    libc::SYS_getrusage,
-    libc::SYS_times,
-    libc::SYS_uname,
-    libc::SYS_sysinfo,
-    libc::SYS_getrandom,
-    libc::SYS_capget,
-    libc::SYS_capset,
+    SYS_execve SYS_execveat SYS_exit SYS_exit_group SYS_wait4 SYS_waitid SYS_getpid SYS_getppid
+    SYS_gettid SYS_getuid SYS_geteuid SYS_getgid SYS_getegid SYS_getresuid SYS_getresgid SYS_getgroups
+    SYS_getpgid SYS_setpgid SYS_getsid SYS_setsid SYS_prctl SYS_prlimit64 SYS_getrlimit SYS_setrlimit
+    SYS_getrusage SYS_times SYS_uname SYS_sysinfo SYS_getrandom SYS_capget SYS_capset
     // further restriction
-    libc::SYS_seccomp,
-    CREATE_RULESET,
-    ADD_RULE,
-    RESTRICT_SELF,
+    SYS_seccomp
 ];
 
 /// Older calls that only some processors have besides their newer replacements.
 #[cfg(target_arch = "x86_64")]
-const OF_OLD: &[libc::c_long] = &[
-    libc::SYS_open,
-    libc::SYS_stat,
-    libc::SYS_lstat,
-    libc::SYS_access,
-    libc::SYS_poll,
-    libc::SYS_select,
-    libc::SYS_dup2,
-    libc::SYS_pipe,
-    libc::SYS_readlink,
-    libc::SYS_unlink,
-    libc::SYS_rmdir,
-    libc::SYS_rename,
-    libc::SYS_mkdir,
-    libc::SYS_chmod,
-    libc::SYS_getdents,
-    libc::SYS_epoll_create,
-    libc::SYS_epoll_wait,
-    libc::SYS_eventfd,
-    libc::SYS_fork,
-    libc::SYS_vfork,
-    libc::SYS_getpgrp,
-    libc::SYS_alarm,
-    libc::SYS_pause,
-    libc::SYS_time,
-    libc::SYS_arch_prctl,
+const OF_OLD: &[libc::c_long] = calls![
+    SYS_open SYS_stat SYS_lstat SYS_access SYS_poll SYS_select SYS_dup2 SYS_pipe SYS_readlink SYS_unlink
+    SYS_rmdir SYS_rename SYS_mkdir SYS_chmod SYS_getdents SYS_epoll_create SYS_epoll_wait SYS_eventfd
+    SYS_fork SYS_vfork SYS_getpgrp SYS_alarm SYS_pause SYS_time SYS_arch_prctl
 ];
 #[cfg(not(target_arch = "x86_64"))]
 const OF_OLD: &[libc::c_long] = &[];
 
-/// Numbers of Landlock's system calls, which libc does not have on every platform.
-const CREATE_RULESET: libc::c_long = 444;
-const ADD_RULE: libc::c_long = 445;
-const RESTRICT_SELF: libc::c_long = 446;
+/// Landlock's system calls (create_ruleset, add_rule, restrict_self), which libc does not have on every
+/// platform.
+const LANDLOCK: &[libc::c_long] = &[444, 445, 446];
 
 #[cfg(test)]
 mod tests {

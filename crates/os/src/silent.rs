@@ -6,12 +6,11 @@
 //! socket, runs the filter and drops the packet silently (packet sockets have seen it before). This needs no
 //! permission, nobody else can take the port, and nothing is left when the process ends, however it ends.
 
-#![allow(unsafe_code, reason = "SO_ATTACH_FILTER; the block says why it is sound")]
-
+use crate::options::set;
 use rustix::net::{AddressFamily, SocketFlags, SocketType, sockopt};
 use std::io;
 use std::net::{SocketAddr, SocketAddrV4, SocketAddrV6};
-use std::os::fd::{AsRawFd as _, OwnedFd};
+use std::os::fd::OwnedFd;
 
 /// A reserved port, until it is dropped.
 #[derive(Debug)]
@@ -22,11 +21,8 @@ pub struct SilentPort {
 }
 
 impl SilentPort {
-    /// Reserves the port of `at` in the calling thread's network namespace; port 0 means any free port.
-    ///
-    /// # Errors
-    /// When the port is in use, the address is not of this namespace, or an ordinary user asks for a port
-    /// below 1024.
+    /// Reserves the port of `at` in the calling thread's network namespace; port 0 means any free port. Only
+    /// root may take a port below 1024.
     pub fn take(at: SocketAddr) -> io::Result<Self> {
         let family = if at.is_ipv4() { AddressFamily::INET } else { AddressFamily::INET6 };
         let socket = rustix::net::socket_with(family, SocketType::STREAM, SocketFlags::CLOEXEC, None)?;
@@ -54,12 +50,7 @@ impl SilentPort {
 fn let_nothing_in(socket: &OwnedFd) -> io::Result<()> {
     let mut nothing = [libc::sock_filter { code: (libc::BPF_RET | libc::BPF_K) as u16, jt: 0, jf: 0, k: 0 }];
     let program = libc::sock_fprog { len: 1, filter: nothing.as_mut_ptr() };
-    let (level, name) = (libc::SOL_SOCKET, libc::SO_ATTACH_FILTER);
-    let len = size_of::<libc::sock_fprog>() as libc::socklen_t;
-    // SAFETY: the kernel copies the program and its one instruction, which live during the call; `len` is the
-    // size of `program`.
-    let done = unsafe { libc::setsockopt(socket.as_raw_fd(), level, name, (&raw const program).cast(), len) };
-    if done == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
+    set(socket, libc::SOL_SOCKET, libc::SO_ATTACH_FILTER, &program)
 }
 
 #[cfg(test)]

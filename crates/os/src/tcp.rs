@@ -3,11 +3,13 @@
 //! `struct tcp_info` (linux/tcp.h) grows at its end only. An older kernel returns a shorter one: missing
 //! fields are zero, or `None` where zero would mislead.
 
-use bentpipe_base::{Duration, Rate, Size};
+use crate::options::{checked, get, set};
+use bentpipe_base::{Duration, Size};
+use libc::IPPROTO_TCP;
 use rustix::net::sockopt;
 use std::fs;
 use std::io;
-use std::os::fd::{AsFd, AsRawFd as _, BorrowedFd};
+use std::os::fd::{AsFd, AsRawFd as _};
 
 /// Bytes requested: today's structure and room for future fields.
 const LONGEST: usize = 512;
@@ -82,18 +84,8 @@ pub struct TcpInfo {
     pub state: State,
     /// State of loss recovery.
     pub phase: Phase,
-    /// Consecutive RTOs of the oldest unacknowledged segment.
-    pub backoff: u8,
-    /// Negotiated timestamps, SACK, window scale and ECN as bits (`TCPI_OPT_*`).
-    pub options: u8,
-    /// Window scale of the peer and of this end.
-    pub scales: (u8, u8),
-    /// Retransmission timeout.
-    pub rto: Duration,
     /// MSS for sending.
     pub mss: Size,
-    /// Largest segment payload received from the peer.
-    pub peer_mss: Size,
     /// Segments sent and not acknowledged; `sacked`, `lost` and `resent` are parts of them.
     pub unacked: u32,
     /// Unacknowledged segments that were SACKed.
@@ -104,8 +96,6 @@ pub struct TcpInfo {
     pub resent: u32,
     /// Smoothed RTT.
     pub rtt: Duration,
-    /// RTT variance (mean deviation).
-    pub rtt_deviation: Duration,
     /// Minimum RTT of the last minutes; zero before the first sample.
     pub min_rtt: Duration,
     /// Slow-start threshold in segments; `None` before the first loss.
@@ -114,8 +104,6 @@ pub struct TcpInfo {
     pub cwnd: u32,
     /// Total number of retransmitted segments.
     pub retransmits: u32,
-    /// Pacing rate; `None` without pacing.
-    pub pacing: Option<Rate>,
     /// Bytes acknowledged; the SYN of the opening side and the FIN count as one each.
     pub bytes_acked: u64,
     /// Bytes received in order; the peer's FIN counts as one.
@@ -128,8 +116,6 @@ pub struct TcpInfo {
     pub data_in: u32,
     /// Segments with data sent, retransmissions included.
     pub data_out: u32,
-    /// Most recent delivery rate sample.
-    pub delivery: Option<Rate>,
     /// Time with data waiting to be sent or acknowledged.
     pub busy: Duration,
     /// Part of `busy` limited by the peer's window.
@@ -138,10 +124,6 @@ pub struct TcpInfo {
     pub buffer_limited: Duration,
     /// The peer's receive window; zero on kernels before 5.4.
     pub peer_window: Size,
-    /// This end's receive window; zero on kernels before 6.2.
-    pub window: Size,
-    /// Segments received out of order; zero on kernels before 5.4.
-    pub out_of_order: u32,
     /// RTOs; `None` on kernels before 6.7.
     pub timeouts: Option<u16>,
 }
@@ -157,7 +139,6 @@ impl TcpInfo {
         let long_us = |at| Duration::from_micros(f.u64(at));
         let size = |at| Size(u64::from(f.u32(at)));
         let ssthresh = f.u32(76);
-        let pacing = f.u64(104);
         Some(Self {
             state: State::of(f.u8(0)),
             phase: match f.u8(1) {
@@ -167,38 +148,28 @@ impl TcpInfo {
                 4 => Phase::Loss,
                 _ => Phase::Open,
             },
-            backoff: f.u8(4),
-            options: f.u8(5),
-            scales: scales(f.u8(6)),
-            rto: us(8),
             mss: size(16),
-            peer_mss: size(20),
             unacked: f.u32(24),
             sacked: f.u32(28),
             lost: f.u32(32),
             resent: f.u32(36),
             rtt: us(68),
-            rtt_deviation: us(72),
             // ~0 stands for "none yet"
             min_rtt: if f.u32(148) == u32::MAX { Duration::ZERO } else { us(148) },
             ssthresh: (ssthresh < INFINITE_SSTHRESH).then_some(ssthresh),
             cwnd: f.u32(80),
             retransmits: f.u32(100),
-            pacing: Rate::from_bps(pacing.saturating_mul(8)).filter(|_| pacing < u64::MAX / 8),
             bytes_acked: f.u64(120),
             bytes_received: f.u64(128),
             bytes_sent: (f.u64(200), f.u64(208)),
             not_sent: size(144),
             data_in: f.u32(152),
             data_out: f.u32(156),
-            delivery: Rate::from_bps(f.u64(160).saturating_mul(8)),
             busy: long_us(168),
             window_limited: long_us(176),
             buffer_limited: long_us(184),
-            out_of_order: f.u32(224),
             peer_window: size(228),
-            window: size(232),
-            timeouts: f.has(240, 2).then(|| f.u16(240)),
+            timeouts: (bytes.len() >= 242).then(|| u16::from_ne_bytes(f.take(240))),
         })
     }
 
@@ -210,28 +181,15 @@ impl TcpInfo {
     }
 }
 
-/// Window scale of the peer and of this end, two bit-fields in one byte. Their order follows the byte order
-/// of the platform.
-const fn scales(byte: u8) -> (u8, u8) {
-    let (low, high) = (byte & 15, byte >> 4);
-    if cfg!(target_endian = "little") { (low, high) } else { (high, low) }
-}
-
 /// Reads fields by offset; zero beyond the end.
 struct Fields<'a>(&'a [u8]);
 
 impl Fields<'_> {
-    fn has(&self, at: usize, len: usize) -> bool {
-        at + len <= self.0.len()
-    }
     fn take<const N: usize>(&self, at: usize) -> [u8; N] {
         self.0.get(at..at + N).and_then(|s| s.try_into().ok()).unwrap_or([0; N])
     }
     fn u8(&self, at: usize) -> u8 {
         self.take::<1>(at)[0]
-    }
-    fn u16(&self, at: usize) -> u16 {
-        u16::from_ne_bytes(self.take(at))
     }
     fn u32(&self, at: usize) -> u32 {
         u32::from_ne_bytes(self.take(at))
@@ -242,98 +200,68 @@ impl Fields<'_> {
 }
 
 /// Returns TCP_INFO of a socket.
-///
-/// # Errors
-/// When it is not a TCP socket, or the kernel lacks TCP_INFO.
 pub fn info(socket: impl AsFd) -> io::Result<TcpInfo> {
     let mut bytes = [0_u8; LONGEST];
-    let len = get(socket.as_fd(), option::INFO, &mut bytes)?;
+    let len = get(socket, IPPROTO_TCP, option::INFO, &mut bytes)?;
     let too_short = || io::Error::new(io::ErrorKind::Unsupported, "the kernel's TCP_INFO is too short");
     TcpInfo::parse(&bytes[..len]).ok_or_else(too_short)
 }
 
 /// Bytes written but not acknowledged yet (SIOCOUTQ); a FIN counts as one.
-///
-/// # Errors
-/// When it is not a TCP socket.
 pub fn unacknowledged(socket: impl AsFd) -> io::Result<Size> {
     let mut bytes: libc::c_int = 0;
     #[allow(unsafe_code, reason = "rustix has no SIOCOUTQ")]
     // SAFETY: SIOCOUTQ (the same number as TIOCOUTQ) writes one int to the address, which is that of a live
     // variable.
     let status = unsafe { libc::ioctl(socket.as_fd().as_raw_fd(), libc::TIOCOUTQ, &raw mut bytes) };
-    if status < 0 {
-        return Err(io::Error::last_os_error());
-    }
+    checked(status)?;
     Ok(Size(u64::try_from(bytes).unwrap_or(0)))
 }
 
 /// Returns the congestion controls available in this network namespace.
-///
-/// # Errors
-/// When `/proc` is missing.
 pub fn congestion_controls() -> io::Result<Vec<String>> {
     let text = fs::read_to_string("/proc/sys/net/ipv4/tcp_available_congestion_control")?;
     Ok(text.split_whitespace().map(str::to_owned).collect())
 }
 
-/// Sets the congestion control of a socket.
-///
-/// # Errors
-/// `NotFound` when the kernel does not know it; `PermissionDenied` when only root may use it.
+/// Sets the congestion control of a socket. `NotFound` when the kernel does not know it; `PermissionDenied`
+/// when only root may use it.
 pub fn set_congestion(socket: impl AsFd, name: &str) -> io::Result<()> {
     Ok(sockopt::set_tcp_congestion(socket, name)?)
 }
 
 /// Limits the window that a socket advertises. The kernel may raise it when its segment size estimate changes
 /// (`tcp_measure_rcv_mss` in net/ipv4/tcp_input.c): check [`window_clamp`] regularly.
-///
-/// # Errors
-/// When it is not a TCP socket.
 pub fn set_window_clamp(socket: impl AsFd, window: Size) -> io::Result<()> {
-    set(socket.as_fd(), option::WINDOW_CLAMP, int(window.0))
+    set(socket, IPPROTO_TCP, option::WINDOW_CLAMP, &int(window.0))
 }
 
 /// Returns the current limit on the window.
-///
-/// # Errors
-/// When it is not a TCP socket.
 pub fn window_clamp(socket: impl AsFd) -> io::Result<Size> {
     let mut bytes = [0; 4];
-    get(socket.as_fd(), option::WINDOW_CLAMP, &mut bytes)?;
+    get(socket, IPPROTO_TCP, option::WINDOW_CLAMP, &mut bytes)?;
     Ok(Size(u64::from(u32::from_ne_bytes(bytes))))
 }
 
 /// Sets the MSS that a socket announces and does not exceed. Call it before connecting or listening.
-///
-/// # Errors
 /// `InvalidInput` below 88 B or above 32767 B (`TCP_MIN_MSS`, `MAX_TCP_WINDOW`).
 pub fn set_max_segment(socket: impl AsFd, bytes: u16) -> io::Result<()> {
-    set(socket.as_fd(), option::MAXSEG, i32::from(bytes))
+    set(socket, IPPROTO_TCP, option::MAXSEG, &i32::from(bytes))
 }
 
 /// Sends small segments at once (no Nagle).
-///
-/// # Errors
-/// When it is not a TCP socket.
 pub fn set_no_delay(socket: impl AsFd, on: bool) -> io::Result<()> {
     Ok(sockopt::set_tcp_nodelay(socket, on)?)
 }
 
 /// Aborts the connection when sent data, or data held back by a closed window, makes no progress for `time`.
-///
-/// # Errors
-/// When it is not a TCP socket.
 pub fn set_user_timeout(socket: impl AsFd, time: Duration) -> io::Result<()> {
     let ms = u32::try_from(time.0.div_ceil(1_000_000)).unwrap_or(u32::MAX);
     Ok(sockopt::set_tcp_user_timeout(socket, ms)?)
 }
 
 /// Probes a peer that has been silent for `idle`, every `interval`, and aborts after `count` unanswered
-/// probes. Times are whole seconds, rounded up, at most 32 767.
-///
-/// # Errors
-/// `InvalidInput` for more than 127 probes.
+/// probes. Times are whole seconds, rounded up, at most 32 767. `InvalidInput` for more than 127 probes.
 pub fn set_keep_alive(socket: impl AsFd, idle: Duration, interval: Duration, count: u32) -> io::Result<()> {
     let socket = socket.as_fd();
     let seconds =
@@ -344,42 +272,31 @@ pub fn set_keep_alive(socket: impl AsFd, idle: Duration, interval: Duration, cou
     Ok(sockopt::set_socket_keepalive(socket, true)?)
 }
 
-/// Sets the minimum distance of the RTO above the smoothed RTT.
-///
-/// # Errors
-/// `Unsupported` on kernels before 6.15; `InvalidInput` outside 1 ms to 1 s.
+/// Sets the minimum distance of the RTO above the smoothed RTT. `Unsupported` on kernels before 6.15;
+/// `InvalidInput` outside 1 ms to 1 s.
 pub fn set_rto_min(socket: impl AsFd, least: Duration) -> io::Result<()> {
-    since_6_15(set(socket.as_fd(), option::RTO_MIN_US, int(least.0 / 1000)))
+    set_since_6_15(socket, option::RTO_MIN_US, least.0 / 1000)
 }
 
-/// Sets the maximum RTO.
-///
-/// # Errors
-/// `Unsupported` on kernels before 6.15; `InvalidInput` outside 1 s to 120 s.
+/// Sets the maximum RTO. `Unsupported` on kernels before 6.15; `InvalidInput` outside 1 s to 120 s.
 pub fn set_rto_max(socket: impl AsFd, most: Duration) -> io::Result<()> {
-    since_6_15(set(socket.as_fd(), option::RTO_MAX_MS, int(most.0 / 1_000_000)))
+    set_since_6_15(socket, option::RTO_MAX_MS, most.0 / 1_000_000)
 }
 
-/// Sets the maximum delay of an acknowledgment.
-///
-/// # Errors
-/// `Unsupported` on kernels before 6.15; `InvalidInput` outside 1 ms to 1 s.
+/// Sets the maximum delay of an acknowledgment. `Unsupported` on kernels before 6.15; `InvalidInput` outside
+/// 1 ms to 1 s.
 pub fn set_delayed_ack_max(socket: impl AsFd, most: Duration) -> io::Result<()> {
-    since_6_15(set(socket.as_fd(), option::DELACK_MAX_US, int(most.0 / 1000)))
+    set_since_6_15(socket, option::DELACK_MAX_US, most.0 / 1000)
 }
 
 /// Enables pacing from cwnd and RTT for congestion controls without their own pacing rate, with no additional
 /// limit (`SO_MAX_PACING_RATE`).
-///
-/// # Errors
-/// When the kernel does not know the option.
 pub fn set_pacing(socket: impl AsFd) -> io::Result<()> {
-    let rate = ANY_PACE.to_ne_bytes();
-    set_bytes(socket.as_fd(), libc::SOL_SOCKET, libc::SO_MAX_PACING_RATE, &rate)
+    set(socket, libc::SOL_SOCKET, libc::SO_MAX_PACING_RATE, &ANY_PACE)
 }
 
-fn since_6_15(result: io::Result<()>) -> io::Result<()> {
-    result.map_err(|error| match error.raw_os_error() {
+fn set_since_6_15(socket: impl AsFd, name: i32, value: u64) -> io::Result<()> {
+    set(socket, IPPROTO_TCP, name, &int(value)).map_err(|error| match error.raw_os_error() {
         Some(libc::ENOPROTOOPT) => io::Error::new(io::ErrorKind::Unsupported, "needs Linux 6.15"),
         _ => error,
     })
@@ -387,34 +304,4 @@ fn since_6_15(result: io::Result<()>) -> io::Result<()> {
 
 fn int(value: u64) -> i32 {
     i32::try_from(value).unwrap_or(i32::MAX)
-}
-
-fn set(socket: BorrowedFd<'_>, name: i32, value: i32) -> io::Result<()> {
-    set_bytes(socket, libc::IPPROTO_TCP, name, &value.to_ne_bytes())
-}
-
-fn set_bytes(socket: BorrowedFd<'_>, level: i32, name: i32, value: &[u8]) -> io::Result<()> {
-    #[allow(unsafe_code, reason = "rustix does not have these options")]
-    // SAFETY: the kernel reads `value.len()` bytes from a live slice.
-    let status = unsafe {
-        libc::setsockopt(
-            socket.as_raw_fd(),
-            level,
-            name,
-            value.as_ptr().cast(),
-            value.len() as libc::socklen_t,
-        )
-    };
-    if status < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
-}
-
-/// Reads a TCP socket option; returns its length in bytes.
-fn get(socket: BorrowedFd<'_>, name: i32, value: &mut [u8]) -> io::Result<usize> {
-    let mut len = value.len() as libc::socklen_t;
-    #[allow(unsafe_code, reason = "rustix does not have these options")]
-    // SAFETY: the kernel writes at most `len` bytes into a live slice of that length, and to `len` how many.
-    let status = unsafe {
-        libc::getsockopt(socket.as_raw_fd(), libc::IPPROTO_TCP, name, value.as_mut_ptr().cast(), &raw mut len)
-    };
-    if status < 0 { Err(io::Error::last_os_error()) } else { Ok((len as usize).min(value.len())) }
 }

@@ -8,7 +8,8 @@
 #![allow(unsafe_code, reason = "ioctls of /dev/net/tun; each block says why it is sound")]
 
 use crate::clock::monotonic;
-use crate::port::{PacketPort, PortDrops, PortError, Received};
+use crate::options::checked;
+use crate::port::{PARTS, PacketPort, PortDrops, PortError, Received, SKIP, invalid, offer};
 use bentpipe_wire::offload::VnetHeader;
 use rustix::fs::{Mode, OFlags, openat};
 use rustix::io::Errno;
@@ -20,58 +21,31 @@ use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::os::unix::fs::FileExt;
 use zerocopy::IntoBytes;
 
-/// Maximum number of parts of one sent packet.
-const PARTS: usize = 6;
 /// Length of the queue in packets. The kernel's default, 500, holds half a millisecond of small packets.
 const QUEUE: c_int = 2000;
-/// How often a packet is offered to the kernel before it counts as lost.
-const TRIES: usize = 3;
-/// Maximum number of packets that are neither IPv4 nor IPv6 skipped per call.
-const SKIP: usize = 64;
 
 /// A TUN interface.
 #[derive(Debug)]
 pub struct TunPort {
     device: OwnedFd,
     name: String,
-    offloads: Offloads,
     /// `/proc/net/dev` of the namespace it was created in.
     table: File,
     drops: PortDrops,
 }
 
-/// Offloads: work that the kernel leaves undone in received packets.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Offloads {
-    /// Checksums.
-    pub checksums: bool,
-    /// TCP segmentation.
-    pub tcp: bool,
-    /// UDP segmentation (Linux 6.2).
-    pub udp: bool,
-}
-
 impl TunPort {
     /// Creates a TUN interface in the calling thread's network namespace; it ends with the port.
-    ///
-    /// # Errors
-    /// When the device node cannot be opened, the interface cannot be created, or its name is in use.
     pub fn create(name: &str) -> Result<Self, PortError> {
-        Self::with(name, offload)
+        Self::with(name, true)
     }
 
     /// The same without super-packets: the kernel segments them and fills in checksums.
-    ///
-    /// # Errors
-    /// As [`TunPort::create`].
     pub fn create_plain(name: &str) -> Result<Self, PortError> {
-        Self::with(name, |_| Ok(Offloads::default()))
+        Self::with(name, false)
     }
 
-    fn with(
-        name: &str,
-        offload: impl FnOnce(&OwnedFd) -> Result<Offloads, PortError>,
-    ) -> Result<Self, PortError> {
+    fn with(name: &str, offloads: bool) -> Result<Self, PortError> {
         let flags = OFlags::RDWR | OFlags::CLOEXEC | OFlags::NONBLOCK;
         let device = openat(rustix::fs::CWD, "/dev/net/tun", flags, Mode::empty()).map_err(|e| match e {
             Errno::NOENT | Errno::NODEV | Errno::NXIO => PortError::NoTun,
@@ -82,18 +56,15 @@ impl TunPort {
         let size: c_int = size_of::<VnetHeader>() as c_int;
         // SAFETY: TUNSETVNETHDRSZ reads an int, which lives during the call.
         unsafe { ioctl(&device, libc::TUNSETVNETHDRSZ, (&raw const size) as c_ulong) }
-            .map_err(|source| PortError::Kernel { what: "setting the size of virtio headers", source })?;
-        let offloads = offload(&device)?;
+            .map_err(PortError::kernel("setting the size of virtio headers"))?;
+        if offloads {
+            offload(&device)?;
+        }
         lengthen_queue(name)?;
         // of this thread: /proc/net is the main thread's namespace, which may be another one
         let table = File::open("/proc/thread-self/net/dev")
-            .map_err(|source| PortError::Kernel { what: "opening /proc/thread-self/net/dev", source })?;
-        Ok(Self { device, name: name.to_owned(), offloads, table, drops: PortDrops::default() })
-    }
-
-    /// The accepted offloads.
-    pub const fn offloads(&self) -> Offloads {
-        self.offloads
+            .map_err(PortError::kernel("opening /proc/thread-self/net/dev"))?;
+        Ok(Self { device, name: name.to_owned(), table, drops: PortDrops::default() })
     }
 }
 
@@ -105,27 +76,21 @@ impl PacketPort for TunPort {
     fn receive(&mut self, buffer: &mut [u8]) -> io::Result<Option<Received>> {
         for _ in 0..SKIP {
             let mut vnet = VnetHeader::default();
-            let read = rustix::io::readv(
-                &self.device,
-                &mut [IoSliceMut::new(vnet.as_mut_bytes()), IoSliceMut::new(&mut *buffer)],
-            );
-            let read = match read {
+            let mut parts = [IoSliceMut::new(vnet.as_mut_bytes()), IoSliceMut::new(&mut *buffer)];
+            let read = match rustix::io::readv(&self.device, &mut parts) {
                 Ok(read) => read,
                 Err(Errno::AGAIN) => return Ok(None),
                 Err(Errno::INTR) => continue,
                 Err(e) => return Err(e.into()),
             };
             let len = read.saturating_sub(size_of::<VnetHeader>());
-            match buffer.first().map(|b| b >> 4) {
-                Some(4 | 6) if len > 0 && len <= buffer.len() => {}
-                _ if len > buffer.len() => {
-                    self.drops.receive += 1;
-                    continue;
-                }
-                _ => {
-                    self.drops.not_ip += 1;
-                    continue;
-                }
+            if len > buffer.len() {
+                self.drops.receive += 1;
+                continue;
+            }
+            if len == 0 || !matches!(buffer[0] >> 4, 4 | 6) {
+                self.drops.not_ip += 1;
+                continue;
             }
             return Ok(Some(Received { vnet, len, at: monotonic() }));
         }
@@ -137,33 +102,15 @@ impl PacketPort for TunPort {
             return Ok(true);
         }
         if parts.len() > PARTS {
-            return Err(io::Error::new(
-                io::ErrorKind::InvalidInput,
-                "a packet of at most six parts is needed",
-            ));
+            return Err(invalid("a packet of at most six parts is needed"));
         }
         let mut packet = [IoSlice::new(&[]); 1 + PARTS];
         packet[0] = IoSlice::new(vnet.as_bytes());
         packet[1..=parts.len()].copy_from_slice(parts);
-        let mut tries = TRIES;
-        loop {
-            match rustix::io::writev(&self.device, &packet[..=parts.len()]) {
-                Ok(_) => return Ok(true),
-                Err(Errno::INTR) => {}
-                Err(Errno::AGAIN | Errno::NOBUFS) if tries > 1 => {
-                    tries -= 1;
-                    rustix::thread::sched_yield();
-                }
-                // EIO: the interface is down
-                Err(Errno::AGAIN | Errno::NOBUFS | Errno::IO | Errno::NETDOWN) => {
-                    self.drops.send += 1;
-                    return Ok(false);
-                }
-                Err(e) => {
-                    self.drops.send += 1;
-                    return Err(e.into());
-                }
-            }
+        match offer(&mut self.drops, || rustix::io::writev(&self.device, &packet[..=parts.len()])) {
+            // EIO: the interface is down
+            Err(Errno::IO | Errno::NETDOWN) => Ok(false),
+            done => Ok(done?),
         }
     }
 
@@ -192,7 +139,7 @@ fn transmit_drops(table: &str, name: &str) -> Option<u64> {
 fn make(device: &OwnedFd, name: &str) -> Result<(), PortError> {
     let bad = |c: char| c == '/' || c == '%' || c == ':' || c.is_whitespace() || c == '\0';
     if name.is_empty() || name.len() >= libc::IFNAMSIZ || name.contains(bad) || name == "." || name == ".." {
-        return Err(PortError::BadName { name: name.to_owned() });
+        return Err(PortError::BadName(name.to_owned()));
     }
     let mut request = named(name);
     // IFF_TUN_EXCL: never attach to an existing interface
@@ -202,8 +149,8 @@ fn make(device: &OwnedFd, name: &str) -> Result<(), PortError> {
     unsafe { ioctl(device, libc::TUNSETIFF, (&raw mut request) as c_ulong) }.map_err(|source| {
         match Errno::from_io_error(&source) {
             Some(Errno::PERM) => PortError::TunNotAllowed,
-            Some(Errno::BUSY | Errno::EXIST) => PortError::Taken { name: name.to_owned() },
-            Some(Errno::INVAL) => PortError::BadName { name: name.to_owned() },
+            Some(Errno::BUSY | Errno::EXIST) => PortError::Taken(name.to_owned()),
+            Some(Errno::INVAL) => PortError::BadName(name.to_owned()),
             _ => PortError::Kernel { what: "making a TUN interface", source },
         }
     })
@@ -221,41 +168,35 @@ fn named(name: &str) -> libc::ifreq {
 
 /// Gives the interface a queue of [`QUEUE`] packets: netdevice(7), SIOCSIFTXQLEN.
 fn lengthen_queue(name: &str) -> Result<(), PortError> {
-    let failed = |source| PortError::Kernel { what: "making room for packets", source };
+    const WHAT: &str = "making room for packets";
     let socket =
-        rustix::net::socket(AddressFamily::INET, SocketType::DGRAM, None).map_err(|e| failed(e.into()))?;
+        rustix::net::socket(AddressFamily::INET, SocketType::DGRAM, None).map_err(PortError::kernel(WHAT))?;
     let mut request = named(name);
     request.ifr_ifru.ifru_metric = QUEUE;
     // SAFETY: SIOCSIFTXQLEN reads an ifreq, which lives during the call; the length is the integer at the
     // start of its union.
     unsafe { ioctl(&socket, libc::SIOCSIFTXQLEN as libc::Ioctl, (&raw mut request) as c_ulong) }
-        .map_err(failed)
+        .map_err(PortError::kernel(WHAT))
 }
 
-/// Enables all offloads that the kernel supports.
-fn offload(device: &OwnedFd) -> Result<Offloads, PortError> {
+/// Enables the offloads that the kernel supports, so that it leaves checksums and segmentation of received
+/// packets undone; segmentation of UDP needs Linux 6.2.
+fn offload(device: &OwnedFd) -> Result<(), PortError> {
     let tcp = libc::TUN_F_CSUM | libc::TUN_F_TSO4 | libc::TUN_F_TSO6 | libc::TUN_F_TSO_ECN;
     let udp = tcp | libc::TUN_F_USO4 | libc::TUN_F_USO6;
     let accepted = |flags: c_uint| {
         // SAFETY: TUNSETOFFLOAD takes a number, no pointer.
         unsafe { ioctl(device, libc::TUNSETOFFLOAD, c_ulong::from(flags)) }
     };
-    if accepted(udp).is_ok() {
-        return Ok(Offloads { checksums: true, tcp: true, udp: true });
-    }
-    if accepted(tcp).is_ok() {
-        return Ok(Offloads { checksums: true, tcp: true, udp: false });
-    }
-    accepted(0).map_err(|source| PortError::Kernel { what: "asking for offloads", source })?;
-    Ok(Offloads::default())
+    let done = accepted(udp).or_else(|_| accepted(tcp)).or_else(|_| accepted(0));
+    done.map_err(PortError::kernel("asking for offloads"))
 }
 
 /// # Safety
 /// `argument` must be what `request` takes.
 unsafe fn ioctl(device: &OwnedFd, request: libc::Ioctl, argument: c_ulong) -> io::Result<()> {
     // SAFETY: the descriptor is open; the caller guarantees the argument.
-    let done = unsafe { libc::ioctl(device.as_raw_fd(), request, argument) };
-    if done < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
+    checked(unsafe { libc::ioctl(device.as_raw_fd(), request, argument) })
 }
 
 #[cfg(test)]
@@ -278,7 +219,7 @@ mod tests {
     fn names_that_no_interface_can_have_are_refused() {
         let device: OwnedFd = File::open("/dev/null").unwrap().into();
         for name in ["", "a-name-too-long-", "a/b", "a b", "a%d", ".", ".."] {
-            assert!(matches!(make(&device, name), Err(PortError::BadName { .. })), "{name}");
+            assert!(matches!(make(&device, name), Err(PortError::BadName(_))), "{name}");
         }
     }
 }

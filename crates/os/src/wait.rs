@@ -7,6 +7,7 @@
 //! the median packet after a quarter of a second leaves 9 us late instead of 360.
 
 use crate::clock::Clock;
+use crate::port::invalid;
 use bentpipe_base::{Duration, Instant};
 use core::num::NonZeroU64;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -44,52 +45,37 @@ impl Ready {
     }
 
     /// True if no descriptor is ready.
-    pub const fn is_empty(&self) -> bool {
-        let mut i = 0;
-        while i < self.0.len() {
-            if self.0[i] != 0 {
-                return false;
-            }
-            i += 1;
-        }
-        true
+    pub fn is_empty(&self) -> bool {
+        *self == Self::default()
     }
 }
 
 /// Waits until one of `fds` is readable or until `deadline`; without a deadline, as long as it takes.
 /// Busy-waits for the last `spin` before the deadline and approaches it in stages of sleep; if `spin` is
-/// zero, it sleeps once. Returns early and empty if a signal arrived.
-///
-/// # Errors
-/// When there are more than [`MAX_FDS`] descriptors, or the kernel rejects them.
+/// zero, it sleeps once. Returns early and empty if a signal arrived. An error if there are more than
+/// [`MAX_FDS`] descriptors.
 pub fn wait(
     fds: &[BorrowedFd<'_>],
     deadline: Option<Instant>,
     clock: &Clock,
     spin: Duration,
 ) -> io::Result<Ready> {
-    let Some(first) = fds.first() else { return sleep(deadline, *clock, spin) };
+    let Some(first) = fds.first() else {
+        if deadline.is_none() {
+            return Err(invalid("nothing to wait for: no descriptor, no deadline"));
+        }
+        return look(&mut [], deadline, *clock, spin);
+    };
     let entry = |i: usize| PollFd::from_borrowed_fd(*fds.get(i).unwrap_or(first), PollFlags::IN);
     if fds.len() <= FEW {
         let mut list: [PollFd<'_>; FEW] = core::array::from_fn(entry);
         return look(&mut list[..fds.len()], deadline, *clock, spin);
     }
     if fds.len() > MAX_FDS {
-        let why = format!("{} descriptors to wait for, at most {MAX_FDS} can be", fds.len());
-        return Err(io::Error::new(io::ErrorKind::InvalidInput, why));
+        return Err(invalid(format!("{} descriptors to wait for, at most {MAX_FDS} can be", fds.len())));
     }
     let mut list: [PollFd<'_>; MAX_FDS] = core::array::from_fn(entry);
     look(&mut list[..fds.len()], deadline, *clock, spin)
-}
-
-fn sleep(deadline: Option<Instant>, clock: Clock, spin: Duration) -> io::Result<Ready> {
-    if deadline.is_none() {
-        return Err(io::Error::new(
-            io::ErrorKind::InvalidInput,
-            "nothing to wait for: no descriptor, no deadline",
-        ));
-    }
-    look(&mut [], deadline, clock, spin)
 }
 
 fn look(
@@ -134,9 +120,6 @@ fn timespec(d: Duration) -> Timespec {
 }
 
 /// Reduces the calling thread's timer slack from the usual 50 us to 1 ns. Needs no permission.
-///
-/// # Errors
-/// When the kernel refuses.
 pub fn set_timer_slack() -> io::Result<()> {
     Ok(rustix::thread::set_current_timer_slack(NonZeroU64::new(1))?)
 }

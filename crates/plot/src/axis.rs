@@ -4,7 +4,7 @@ use crate::{Axis, Scale};
 
 /// An axis with a fixed range.
 #[derive(Clone, Debug)]
-pub(crate) struct Ruler {
+pub(crate) struct FittedAxis {
     scale: Scale,
     low: f64,
     high: f64,
@@ -18,7 +18,7 @@ pub(crate) enum Fit {
     /// Ends at the outermost points.
     Tight,
     /// Leaves space beyond the outermost points.
-    Roomy,
+    Padded,
     /// Ends at ticks, and starts at zero if that wastes little space.
     Round,
 }
@@ -27,7 +27,7 @@ pub(crate) enum Fit {
 /// overflow.
 const MOST: f64 = 1e150;
 
-impl Ruler {
+impl FittedAxis {
     /// Determines the range of `axis` for `values`, with about `count` ticks.
     pub(crate) fn new(axis: &Axis, values: impl Iterator<Item = f64>, fit: Fit, count: u32) -> Self {
         let usable = |v: &f64| v.abs() < MOST && (axis.scale == Scale::Linear || *v > 1.0 / MOST);
@@ -56,20 +56,21 @@ impl Ruler {
             (low, high) = (low - around, high + around);
         }
         let span = high - low;
-        if fit == Fit::Roomy {
+        if fit == Fit::Padded {
             let zero = low >= 0.0 && low < 0.3 * span;
             (low, high) = (if zero { 0.0 } else { low - 0.04 * span }, high + 0.04 * span);
         }
         let (digit, power) = step((high - low) / f64::from(count.max(2)));
-        let size = decimal(digit, power);
+        let (digit, size) = (f64::from(digit), decimal(digit.into(), power));
         if fit == Fit::Round {
-            low = at(libm::floor(low / size + 1e-9), digit, power);
-            high = at(libm::ceil(high / size - 1e-9), digit, power);
+            low = decimal(libm::floor(low / size + 1e-9) * digit, power);
+            high = decimal(libm::ceil(high / size - 1e-9) * digit, power);
         }
         let first = libm::ceil(low / size - 1e-6);
         let last = libm::floor(high / size + 1e-6);
         let n = (last - first).clamp(0.0, 100.0) as u32;
-        let ticks = (0..=n).map(|i| at(first + f64::from(i), digit, power)).map(|v| (v, written(v, power)));
+        let tick = |i: u32| decimal((first + f64::from(i)) * digit, power);
+        let ticks = (0..=n).map(tick).map(|v| (v, written(v, power)));
         Self { scale: Scale::Linear, low, high, ticks: ticks.collect() }
     }
 
@@ -77,7 +78,7 @@ impl Ruler {
         if high / low < 1.0 + 1e-9 {
             (low, high) = (low / 2.0, high * 2.0);
         }
-        if fit == Fit::Roomy {
+        if fit == Fit::Padded {
             let margin = libm::pow(high / low, 0.05);
             (low, high) = (low / margin, high * margin);
         }
@@ -88,9 +89,9 @@ impl Ruler {
         }
         let inside = |v: &(f64, String)| v.0 >= low * (1.0 - 1e-9) && v.0 <= high * (1.0 + 1e-9);
         let whole: Vec<(f64, String)> =
-            (from..=to).map(|k| (decimal(1, k), power_of_ten(1, k))).filter(inside).collect();
+            (from..=to).map(|k| (decimal(1.0, k), power_of_ten(1, k))).filter(inside).collect();
         let ticks = if whole.len() < 3 {
-            let fine = |k| [1, 2, 5].map(|d| (decimal(d, k), power_of_ten(d, k)));
+            let fine = |k| [1, 2, 5].map(|d: u32| (decimal(d.into(), k), power_of_ten(d, k)));
             (from..=to).flat_map(fine).filter(inside).collect()
         } else {
             let every = whole.len().div_ceil(count.max(2) as usize + 1);
@@ -100,7 +101,7 @@ impl Ruler {
     }
 
     /// Position along the axis, 0 to 1 inside the range; `None` if the axis cannot show the value.
-    pub(crate) fn share(&self, v: f64) -> Option<f64> {
+    pub(crate) fn position(&self, v: f64) -> Option<f64> {
         let share = match self.scale {
             Scale::Linear => (v - self.low) / (self.high - self.low),
             Scale::Log if v > 0.0 => libm::log(v / self.low) / libm::log(self.high / self.low),
@@ -114,9 +115,9 @@ impl Ruler {
 /// Rounds `low` and `high` outwards to 1-2-5 steps, or to whole decades if there are several.
 fn round_log(low: f64, high: f64, from: i32, to: i32) -> (f64, f64) {
     if to - from > 2 {
-        return (decimal(1, from), decimal(1, to));
+        return (decimal(1.0, from), decimal(1.0, to));
     }
-    let steps: Vec<f64> = (from..=to).flat_map(|k| [1, 2, 5].map(|d| decimal(d, k))).collect();
+    let steps: Vec<f64> = (from..=to).flat_map(|k| [1.0, 2.0, 5.0].map(|d| decimal(d, k))).collect();
     let below = steps.iter().rev().find(|s| **s <= low * (1.0 + 1e-9));
     let above = steps.iter().find(|s| **s >= high * (1.0 - 1e-9));
     (below.copied().unwrap_or(low), above.copied().unwrap_or(high))
@@ -125,7 +126,7 @@ fn round_log(low: f64, high: f64, from: i32, to: i32) -> (f64, f64) {
 /// Next 1-2-5 step above `raw`, as a digit and a power of ten.
 fn step(raw: f64) -> (u32, i32) {
     let power = libm::floor(libm::log10(raw)) as i32;
-    let lead = raw / decimal(1, power);
+    let lead = raw / decimal(1.0, power);
     match lead {
         l if l <= 1.0 + 1e-9 => (1, power),
         l if l <= 2.0 + 1e-9 => (2, power),
@@ -134,14 +135,10 @@ fn step(raw: f64) -> (u32, i32) {
     }
 }
 
-/// `digit` x 10^`power`, rounded to the nearest double.
-fn decimal(digit: u32, power: i32) -> f64 {
+/// The whole number `n` x 10^`power`, rounded to the nearest double.
+fn decimal(n: f64, power: i32) -> f64 {
     // parsing rounds correctly, multiplying powers does not
-    format!("{digit}e{power}").parse().unwrap_or(f64::NAN)
-}
-
-fn at(n: f64, digit: u32, power: i32) -> f64 {
-    format!("{:.0}e{power}", n * f64::from(digit)).parse().unwrap_or(f64::NAN)
+    format!("{n:.0}e{power}").parse().unwrap_or(f64::NAN)
 }
 
 /// Label of a tick on a linear axis with steps of 10^`power`.
@@ -152,7 +149,7 @@ fn written(v: f64, power: i32) -> String {
     if v.abs() >= 1e6 || power < -4 {
         let exponent = libm::floor(libm::log10(v.abs()) + 1e-9) as i32;
         let digits = usize::try_from((exponent - power).clamp(0, 12)).unwrap_or(0);
-        let lead = format!("{:.digits$}", v.abs() / decimal(1, exponent));
+        let lead = format!("{:.digits$}", v.abs() / decimal(1.0, exponent));
         let sign = if v < 0.0 { "−" } else { "" };
         return format!("{sign}{lead}×10{}", superscript(exponent));
     }
@@ -163,8 +160,8 @@ fn written(v: f64, power: i32) -> String {
 /// Label for `digit` x 10^`power`, written out if that is short.
 fn power_of_ten(digit: u32, power: i32) -> String {
     match (digit, power) {
-        (_, 0..=4) => format!("{}", decimal(digit, power)),
-        (_, -2..=-1) => format!("{:.*}", power.unsigned_abs() as usize, decimal(digit, power)),
+        (_, 0..=4) => decimal(digit.into(), power).to_string(),
+        (_, -2..=-1) => format!("{:.*}", power.unsigned_abs() as usize, decimal(digit.into(), power)),
         (1, _) => format!("10{}", superscript(power)),
         _ => format!("{digit}×10{}", superscript(power)),
     }
@@ -181,7 +178,7 @@ mod tests {
     use super::*;
 
     fn texts(axis: &Axis, values: &[f64], fit: Fit) -> Vec<String> {
-        Ruler::new(axis, values.iter().copied(), fit, 5).ticks.into_iter().map(|t| t.1).collect()
+        FittedAxis::new(axis, values.iter().copied(), fit, 5).ticks.into_iter().map(|t| t.1).collect()
     }
 
     #[test]
@@ -209,16 +206,19 @@ mod tests {
 
     #[test]
     fn a_value_lies_where_it_should() {
-        let even = Ruler::new(&Axis::linear("").within(10.0, 20.0), [].into_iter(), Fit::Round, 5);
-        assert_eq!((even.share(15.0), even.share(f64::NAN), even.share(1e9)), (Some(0.5), None, Some(10.0)));
-        let log = Ruler::new(&Axis::log("").within(1.0, 100.0), [].into_iter(), Fit::Round, 5);
-        assert!((log.share(10.0).unwrap_or(0.0) - 0.5).abs() < 1e-12);
-        assert_eq!((log.share(0.0), log.share(-3.0)), (None, None));
+        let even = FittedAxis::new(&Axis::linear("").within(10.0, 20.0), [].into_iter(), Fit::Round, 5);
+        assert_eq!(
+            (even.position(15.0), even.position(f64::NAN), even.position(1e9)),
+            (Some(0.5), None, Some(10.0))
+        );
+        let log = FittedAxis::new(&Axis::log("").within(1.0, 100.0), [].into_iter(), Fit::Round, 5);
+        assert!((log.position(10.0).unwrap_or(0.0) - 0.5).abs() < 1e-12);
+        assert_eq!((log.position(0.0), log.position(-3.0)), (None, None));
     }
 
     #[test]
     fn a_range_that_cannot_be_is_not_used() {
         let axis = Axis::log("").within(0.0, 100.0);
-        assert_eq!(Ruler::new(&axis, [2.0, 5.0].into_iter(), Fit::Tight, 5).share(2.0), Some(0.0));
+        assert_eq!(FittedAxis::new(&axis, [2.0, 5.0].into_iter(), Fit::Tight, 5).position(2.0), Some(0.0));
     }
 }

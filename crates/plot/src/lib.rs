@@ -28,8 +28,6 @@ pub struct Plot {
     pub y: Axis,
     /// Curves, drawn in this order.
     pub curves: Vec<Curve>,
-    /// Vertical markers.
-    pub marks: Vec<Mark>,
     /// Small text below.
     pub note: Option<String>,
     /// Proportions; the plot scales to the available width.
@@ -77,7 +75,7 @@ pub struct Curve {
     /// How the points are drawn.
     pub style: Style,
     /// Colour; `None`: by the curve's index.
-    pub tone: Option<Tone>,
+    pub colour: Option<Colour>,
     /// Dash pattern of lines; `None`: by the curve's index.
     pub dash: Option<Dash>,
     /// Shape of markers; `None`: by the curve's index.
@@ -106,15 +104,19 @@ pub enum Style {
     Points,
     /// Lines and markers, with error bars for points with a range.
     LineAndPoints,
-    /// Only the ranges, as vertical bars.
-    Bars,
     /// Only the ranges, as a shaded area.
     Band,
 }
 
+impl Style {
+    const fn has_markers(self) -> bool {
+        matches!(self, Self::Points | Self::LineAndPoints)
+    }
+}
+
 /// A colour name. The exact colour depends on light or dark mode.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Tone {
+pub enum Colour {
     /// Blue.
     Blue,
     /// Vermilion, between red and orange.
@@ -163,15 +165,6 @@ pub enum Marker {
     Cross,
     /// Very small dot, for thousands of points.
     Speck,
-}
-
-/// A vertical marker.
-#[derive(Clone, Debug)]
-pub struct Mark {
-    /// Horizontal position.
-    pub x: f64,
-    /// Label.
-    pub label: String,
 }
 
 /// Where the SVG is used.
@@ -229,7 +222,7 @@ impl Point {
 impl Curve {
     /// A curve with colour, dash pattern and markers by its index.
     pub fn new(name: impl Into<String>, style: Style, points: Vec<Point>) -> Self {
-        Self { name: name.into(), points, style, tone: None, dash: None, marker: None }
+        Self { name: name.into(), points, style, colour: None, dash: None, marker: None }
     }
 
     /// A curve through the points `(x, y)`.
@@ -243,8 +236,8 @@ impl Curve {
 
     /// Sets the colour.
     #[must_use]
-    pub const fn tone(mut self, tone: Tone) -> Self {
-        self.tone = Some(tone);
+    pub const fn colour(mut self, tone: Colour) -> Self {
+        self.colour = Some(tone);
         self
     }
 

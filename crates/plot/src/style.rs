@@ -1,6 +1,6 @@
 //! Colours, dash patterns and style sheets.
 
-use crate::{Dash, Marker, Tone};
+use crate::{Colour, Dash, Marker};
 
 /// Style of all plots, for one `<style>` element of a page. It also defines `--plot-paper`, `--plot-ink`,
 /// `--plot-grid`, `--plot-grey` and `--plot-1` to `--plot-5` for use by the page.
@@ -37,7 +37,7 @@ th,td{padding:.25rem .6rem;text-align:right;border-bottom:1px solid var(--plot-g
 th{vertical-align:bottom;font-weight:600;white-space:normal}
 ";
 
-impl Tone {
+impl Colour {
     /// Order in which curves use them.
     pub(crate) const ORDER: [Self; 7] =
         [Self::Blue, Self::Vermilion, Self::Green, Self::Purple, Self::Orange, Self::Ink, Self::Grey];

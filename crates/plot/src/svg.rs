@@ -3,17 +3,17 @@
 use core::fmt::Write as _;
 
 use crate::layout::{LINE, Layout, SAMPLE, TITLE_LINE};
-use crate::reduce::{Piece, cells, pieces, thin};
+use crate::reduce::{Polyline, decimate, marker_positions, polylines};
 use crate::style::STYLE;
-use crate::text::{escape, number};
-use crate::{Curve, Dash, Marker, Mode, Plot, Style, Tone};
+use crate::text::{Coordinate, escape};
+use crate::{Colour, Curve, Dash, Marker, Mode, Plot, Style};
 
 /// Half the width of the caps of error bars.
 const CAP: f64 = 4.0;
 
 pub(crate) fn draw(plot: &Plot, mode: Mode) -> String {
     let layout = Layout::new(plot);
-    let mut pen = Pen { out: String::new() };
+    let mut pen = SvgWriter::default();
     pen.head(plot, &layout, mode);
     pen.frame(&layout);
     pen.data(plot, &layout);
@@ -22,28 +22,29 @@ pub(crate) fn draw(plot: &Plot, mode: Mode) -> String {
     pen.out
 }
 
-struct Pen {
+#[derive(Default)]
+struct SvgWriter {
     out: String,
 }
 
 /// Appearance of a curve.
-struct Look {
-    tone: Tone,
+struct CurveStyle {
+    tone: Colour,
     dash: Dash,
     marker: Marker,
 }
 
-impl Look {
+impl CurveStyle {
     fn of(curve: &Curve, place: usize) -> Self {
         Self {
-            tone: curve.tone.unwrap_or(Tone::ORDER[place % Tone::ORDER.len()]),
+            tone: curve.colour.unwrap_or(Colour::ORDER[place % Colour::ORDER.len()]),
             dash: curve.dash.unwrap_or(Dash::ORDER[place % Dash::ORDER.len()]),
             marker: curve.marker.unwrap_or(Marker::ORDER[place % Marker::ORDER.len()]),
         }
     }
 }
 
-impl Pen {
+impl SvgWriter {
     fn head(&mut self, plot: &Plot, layout: &Layout, mode: Mode) {
         let (w, h) = (layout.width, libm::ceil(layout.height));
         let size = match mode {
@@ -74,7 +75,7 @@ impl Pen {
         }
     }
 
-    /// Grid, ticks, axes and markers.
+    /// Grid, ticks and axes.
     fn frame(&mut self, layout: &Layout) {
         let (left, right, top, bottom) = (layout.left, layout.right, layout.top, layout.bottom);
         self.out.push_str("<g class=\"grid\" color=\"#dcdcdc\" stroke=\"currentColor\">\n");
@@ -97,18 +98,6 @@ impl Pen {
             self.text((left - 6.0, y + 4.5), "end", "", text);
         }
         self.text((f64::midpoint(left, right), bottom + 36.0), "middle", "", &layout.x_label);
-        if !layout.marks.is_empty() {
-            self.out.push_str(
-                "<g class=\"grey\" color=\"#6e6e6e\" stroke=\"currentColor\" stroke-dasharray=\"2 3\">\n",
-            );
-            for flag in &layout.marks {
-                self.line((flag.x, flag.label_y + 4.0), (flag.x, bottom));
-            }
-            self.out.push_str("</g>\n");
-        }
-        for flag in &layout.marks {
-            self.text((flag.label_x, flag.label_y), "start", "", &flag.label);
-        }
     }
 
     /// Draws all curves, clipped to the data area; markers are drawn whole or not at all.
@@ -116,30 +105,20 @@ impl Pen {
         let (w, h) = (layout.right - layout.left, layout.bottom - layout.top);
         let mut empty = true;
         for (place, curve) in plot.curves.iter().enumerate() {
-            let look = Look::of(curve, place);
-            let mut shape = Pen { out: String::new() };
+            let look = CurveStyle::of(curve, place);
+            let mut shape = SvgWriter::default();
             shape.curve(curve, &look, layout);
             if !shape.out.is_empty() {
                 empty = false;
                 self.group(look.tone);
-                self.out.push_str("<svg ");
-                for (name, v) in
-                    [("x", layout.left), ("y", layout.top - 1.0), ("width", w + 1.0), ("height", h + 2.0)]
-                {
-                    self.attribute(name, v);
-                }
-                self.out.push_str("viewBox=\"");
-                for (v, after) in
-                    [(layout.left, ' '), (layout.top - 1.0, ' '), (w + 1.0, ' '), (h + 2.0, '"')]
-                {
-                    number(&mut self.out, v);
-                    self.out.push(after);
-                }
-                self.out.push_str(">\n");
-                self.out.push_str(&shape.out);
-                self.out.push_str("</svg>\n</g>\n");
+                let [x, y, w, h] = [layout.left, layout.top - 1.0, w + 1.0, h + 2.0].map(Coordinate);
+                let _ = writeln!(
+                    self.out,
+                    "<svg x=\"{x}\" y=\"{y}\" width=\"{w}\" height=\"{h}\" viewBox=\"{x} {y} {w} {h}\">\n{}</svg>\n</g>",
+                    shape.out
+                );
             }
-            if matches!(curve.style, Style::Points | Style::LineAndPoints) {
+            if curve.style.has_markers() {
                 empty &= !self.markers(curve, &look, layout);
             }
         }
@@ -149,23 +128,23 @@ impl Pen {
         }
     }
 
-    fn curve(&mut self, curve: &Curve, look: &Look, layout: &Layout) {
+    fn curve(&mut self, curve: &Curve, look: &CurveStyle, layout: &Layout) {
         let place = |p: &crate::Point| Some((layout.at_x(p.x)?, layout.at_y(p.y)?));
         match curve.style {
             Style::Line | Style::LineAndPoints => {
-                self.lines(&pieces(curve.points.iter().map(place)), look.dash);
+                self.lines(&polylines(curve.points.iter().map(place)), look.dash);
             }
             Style::Steps => self.lines(&stairs(curve, layout), look.dash),
             Style::Band => self.band(curve, layout),
-            Style::Points | Style::Bars => {}
+            Style::Points => {}
         }
-        if !matches!(curve.style, Style::Points | Style::LineAndPoints | Style::Bars) {
+        if !curve.style.has_markers() {
             return;
         }
-        let mut path = Pen { out: String::new() };
+        let mut path = SvgWriter::default();
         for p in &curve.points {
             let (Some(x), Some((low, high))) = (layout.at_x(p.x), ends(p.range, layout)) else { continue };
-            path.upright(x, low, high);
+            path.error_bar(x, low, high);
         }
         if !path.out.is_empty() {
             let _ = writeln!(
@@ -176,14 +155,10 @@ impl Pen {
         }
     }
 
-    fn lines(&mut self, pieces: &[Piece], dash: Dash) {
-        let mut path = Pen { out: String::new() };
+    fn lines(&mut self, pieces: &[Polyline], dash: Dash) {
+        let mut path = SvgWriter::default();
         for piece in pieces {
-            let mut command = 'M';
-            for at in piece {
-                path.to(command, *at);
-                command = 'L';
-            }
+            path.connect(piece.iter());
             if piece.len() == 1 {
                 // make a single value between gaps visible
                 path.out.push_str("h1.5");
@@ -206,22 +181,18 @@ impl Pen {
     fn band(&mut self, curve: &Curve, layout: &Layout) {
         let both = |p: &crate::Point| Some((layout.at_x(p.x)?, ends(p.range, layout)?));
         for part in curve.points.split(|p| both(p).is_none()).filter(|p| !p.is_empty()) {
-            let edge = |end: fn((f64, f64)) -> f64| -> Piece {
-                thin(&part.iter().filter_map(both).map(|(x, r)| (x, end(r))).collect::<Piece>())
+            let edge = |end: fn((f64, f64)) -> f64| -> Polyline {
+                decimate(&part.iter().filter_map(both).map(|(x, r)| (x, end(r))).collect::<Polyline>())
             };
             let (low, high) = (edge(|r| r.0), edge(|r| r.1));
             self.out.push_str("<path d=\"");
-            let mut command = 'M';
-            for at in high.iter().chain(low.iter().rev()) {
-                self.to(command, *at);
-                command = 'L';
-            }
+            self.connect(high.iter().chain(low.iter().rev()));
             self.out.push_str("z\" fill=\"currentColor\" fill-opacity=\".22\" stroke=\"none\"/>\n");
         }
     }
 
     /// Draws markers; returns true if there were any.
-    fn markers(&mut self, curve: &Curve, look: &Look, layout: &Layout) -> bool {
+    fn markers(&mut self, curve: &Curve, look: &CurveStyle, layout: &Layout) -> bool {
         let inside = |p: &crate::Point| {
             let (x, y) = (layout.at_x(p.x)?, layout.at_y(p.y)?);
             let within = x >= layout.left - 0.1
@@ -230,7 +201,7 @@ impl Pen {
                 && y <= layout.bottom + 0.1;
             within.then_some((x, y))
         };
-        let places = cells(curve.points.iter().filter_map(inside));
+        let places = marker_positions(curve.points.iter().filter_map(inside));
         if places.is_empty() {
             return false;
         }
@@ -258,37 +229,25 @@ impl Pen {
     fn legend(&mut self, plot: &Plot, layout: &Layout) {
         for entry in &layout.legend {
             let curve = &plot.curves[entry.curve];
-            let look = Look::of(curve, entry.curve);
+            let look = CurveStyle::of(curve, entry.curve);
             let (x, y, end) = (entry.x, entry.y - 4.5, entry.x + SAMPLE);
-            let middle = f64::midpoint(x, end);
             self.group(look.tone);
             match curve.style {
                 Style::Line | Style::Steps | Style::LineAndPoints => {
                     self.lines(&[vec![(x, y), (end, y)]], look.dash);
                 }
                 Style::Band => {
-                    self.out.push_str("<rect ");
-                    for (name, v) in [("x", x), ("y", y - 5.0), ("width", SAMPLE), ("height", 10.0)] {
-                        self.attribute(name, v);
-                    }
-                    self.out.push_str("fill=\"currentColor\" fill-opacity=\".22\"/>\n");
-                }
-                Style::Bars => {
-                    let mut path = Pen { out: String::new() };
-                    path.upright(middle, y - 6.0, y + 6.0);
+                    let [x, y, w, h] = [x, y - 5.0, SAMPLE, 10.0].map(Coordinate);
                     let _ = writeln!(
                         self.out,
-                        "<path d=\"{}\" fill=\"none\" stroke=\"currentColor\"/>",
-                        path.out
+                        "<rect x=\"{x}\" y=\"{y}\" width=\"{w}\" height=\"{h}\" fill=\"currentColor\" fill-opacity=\".22\"/>"
                     );
                 }
                 Style::Points => {}
             }
-            if matches!(curve.style, Style::Points | Style::LineAndPoints) {
-                self.symbols(
-                    &[(middle, y)],
-                    if look.marker == Marker::Speck { Marker::Dot } else { look.marker },
-                );
+            if curve.style.has_markers() {
+                let marker = if look.marker == Marker::Speck { Marker::Dot } else { look.marker };
+                self.symbols(&[(f64::midpoint(x, end), y)], marker);
             }
             self.out.push_str("</g>\n");
             self.text((end + 6.0, entry.y), "start", "", &entry.name);
@@ -300,19 +259,16 @@ impl Pen {
         }
     }
 
-    fn group(&mut self, tone: Tone) {
+    fn group(&mut self, tone: Colour) {
         let (class, colour) = tone.class();
         let _ = writeln!(self.out, "<g class=\"{class}\" color=\"{colour}\">");
     }
 
     fn text(&mut self, at: (f64, f64), anchor: &str, more: &str, text: &str) {
-        self.out.push_str("<text ");
-        self.attribute("x", at.0);
-        self.attribute("y", at.1);
+        let (x, y, text) = (Coordinate(at.0), Coordinate(at.1), escape(text));
         let _ = writeln!(
             self.out,
-            "text-anchor=\"{anchor}\" fill=\"currentColor\"{more}>{}</text>",
-            escape(text)
+            "<text x=\"{x}\" y=\"{y}\" text-anchor=\"{anchor}\" fill=\"currentColor\"{more}>{text}</text>"
         );
     }
 
@@ -324,7 +280,7 @@ impl Pen {
     }
 
     /// Adds a vertical bar with caps to the path.
-    fn upright(&mut self, x: f64, low: f64, high: f64) {
+    fn error_bar(&mut self, x: f64, low: f64, high: f64) {
         self.to('M', (x, low));
         self.to('L', (x, high));
         for end in [low, high] {
@@ -333,17 +289,15 @@ impl Pen {
         }
     }
 
-    fn to(&mut self, command: char, at: (f64, f64)) {
-        self.out.push(command);
-        number(&mut self.out, at.0);
-        self.out.push(' ');
-        number(&mut self.out, at.1);
+    /// Adds places connected by straight lines to the path.
+    fn connect<'a>(&mut self, places: impl Iterator<Item = &'a (f64, f64)>) {
+        for (i, at) in places.enumerate() {
+            self.to(if i == 0 { 'M' } else { 'L' }, *at);
+        }
     }
 
-    fn attribute(&mut self, name: &str, v: f64) {
-        let _ = write!(self.out, "{name}=\"");
-        number(&mut self.out, v);
-        self.out.push_str("\" ");
+    fn to(&mut self, command: char, at: (f64, f64)) {
+        let _ = write!(self.out, "{command}{} {}", Coordinate(at.0), Coordinate(at.1));
     }
 }
 
@@ -355,7 +309,7 @@ fn ends(range: Option<(f64, f64)>, layout: &Layout) -> Option<(f64, f64)> {
 }
 
 /// Corners of steps: each value holds from the previous x.
-fn stairs(curve: &Curve, layout: &Layout) -> Vec<Piece> {
+fn stairs(curve: &Curve, layout: &Layout) -> Vec<Polyline> {
     let mut before: Option<f64> = None;
     let mut corners = Vec::with_capacity(2 * curve.points.len());
     for p in &curve.points {
@@ -366,5 +320,5 @@ fn stairs(curve: &Curve, layout: &Layout) -> Vec<Piece> {
         }
         before = x;
     }
-    pieces(corners.into_iter())
+    polylines(corners.into_iter())
 }

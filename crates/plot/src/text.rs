@@ -1,6 +1,6 @@
 //! Text: escaping, widths and line breaks. Widths are generous estimates, because fonts differ.
 
-use core::fmt::Write as _;
+use core::fmt;
 
 /// Font size in user units.
 pub(crate) const SIZE: f64 = 13.0;
@@ -79,14 +79,18 @@ pub(crate) fn cut(text: &str, most: f64) -> String {
     out
 }
 
-/// Writes a coordinate with at most one decimal.
-pub(crate) fn number(out: &mut String, v: f64) {
-    let tenths = libm::round(v * 10.0) as i64;
-    let (sign, tenths) = if tenths < 0 { ("-", -tenths) } else { ("", tenths) };
-    let _ = match tenths % 10 {
-        0 => write!(out, "{sign}{}", tenths / 10),
-        rest => write!(out, "{sign}{}.{rest}", tenths / 10),
-    };
+/// A coordinate, written with at most one decimal.
+pub(crate) struct Coordinate(pub(crate) f64);
+
+impl fmt::Display for Coordinate {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let tenths = libm::round(self.0 * 10.0) as i64;
+        let (sign, tenths) = if tenths < 0 { ("-", -tenths) } else { ("", tenths) };
+        match tenths % 10 {
+            0 => write!(f, "{sign}{}", tenths / 10),
+            rest => write!(f, "{sign}{}.{rest}", tenths / 10),
+        }
+    }
 }
 
 #[cfg(test)]
@@ -112,14 +116,6 @@ mod tests {
 
     #[test]
     fn coordinates_are_short() {
-        let text = |v| {
-            let mut out = String::new();
-            number(&mut out, v);
-            out
-        };
-        assert_eq!(
-            (text(1.0), text(-0.04), text(-1.25), text(7.14)),
-            ("1".into(), "0".into(), "-1.3".into(), "7.1".into())
-        );
+        assert_eq!([1.0, -0.04, -1.25, 7.14].map(|v| Coordinate(v).to_string()), ["1", "0", "-1.3", "7.1"]);
     }
 }

@@ -238,21 +238,21 @@ impl Serialize for FlowReport {
         out.serialize_field("bytes_acked", &tcp.bytes_acked)?;
         out.serialize_field("segments_sent", &tcp.segments_sent)?;
         out.serialize_field("retransmits", &tcp.retransmits)?;
-        present::<S>(&mut out, "copies", tcp.copies.as_ref())?;
+        optional_field::<S>(&mut out, "copies", tcp.copies.as_ref())?;
         out.serialize_field("timeouts", &tcp.timeouts)?;
         out.serialize_field("rtt_ms", &tcp.rtt_ms)?;
         out.serialize_field("limited_by", &tcp.limited_by)?;
-        present::<S>(&mut out, "fallback", tcp.fallback.as_ref())?;
-        present::<S>(&mut out, "requests", tcp.requests.as_ref())?;
-        present::<S>(&mut out, "telnet", tcp.telnet.as_ref())?;
-        present::<S>(&mut out, "udp", self.udp())?;
-        present::<S>(&mut out, "probes", tcp.probes.as_ref())?;
+        optional_field::<S>(&mut out, "fallback", tcp.fallback.as_ref())?;
+        optional_field::<S>(&mut out, "requests", tcp.requests.as_ref())?;
+        optional_field::<S>(&mut out, "telnet", tcp.telnet.as_ref())?;
+        optional_field::<S>(&mut out, "udp", self.udp())?;
+        optional_field::<S>(&mut out, "probes", tcp.probes.as_ref())?;
         out.end()
     }
 }
 
 /// Writes a field that is omitted if it is `None`.
-fn present<S: Serializer>(
+fn optional_field<S: Serializer>(
     out: &mut S::SerializeStruct,
     key: &'static str,
     value: Option<&impl Serialize>,

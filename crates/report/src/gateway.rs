@@ -42,7 +42,6 @@ pub struct GatewayFlows {
 }
 
 impl GatewayReport {
-    /// Formats the report as one line of text.
     pub(crate) fn line(&self) -> String {
         let mut line = format!(
             "gateway {}: {} accelerated{}; ",

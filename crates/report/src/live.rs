@@ -58,7 +58,7 @@ pub struct PortDropsReport {
 
 impl LiveReport {
     /// Returns the warning at the top of the report if the results cannot be trusted.
-    pub fn mark(&self) -> Option<String> {
+    pub fn warning(&self) -> Option<String> {
         if self.trusted {
             return None;
         }
@@ -110,7 +110,7 @@ mod tests {
             trusted: true,
             ..LiveReport::default()
         };
-        assert_eq!(live.mark(), None);
+        assert_eq!(live.warning(), None);
         assert_eq!(
             live.lines(),
             [
@@ -120,7 +120,7 @@ mod tests {
         live.trusted = false;
         live.doubts = vec!["3.2 % of the packets left more than 1 ms late".into(), "7 were lost".into()];
         let mark = "This machine was too slow: 3.2 % of the packets left more than 1 ms late; 7 were lost. Do not rely on the figures of this run.";
-        assert_eq!(live.mark().as_deref(), Some(mark));
+        assert_eq!(live.warning().as_deref(), Some(mark));
         live.differs = vec!["pacing of 1 Mbit/s".into()];
         live.captures_lack = 5;
         assert_eq!(live.lines().len(), 3);

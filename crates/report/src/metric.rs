@@ -14,7 +14,7 @@ use core::fmt::Write as _;
 
 /// How the values of several flows or links are combined.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Together {
+pub enum Aggregate {
     /// Their sum.
     Sum,
     /// Mean of those that have a value.
@@ -48,20 +48,20 @@ pub struct Row {
     /// Name.
     pub name: &'static str,
     /// How several values are combined.
-    pub together: Together,
+    pub aggregate: Aggregate,
     /// Unit.
     pub unit: Unit,
     /// Description, also used as an axis label.
-    pub words: &'static str,
+    pub description: &'static str,
     read: Read,
 }
 
-const fn row(name: &'static str, read: Read, together: Together, unit: Unit, words: &'static str) -> Row {
-    Row { name, together, unit, words, read }
+const fn row(name: &'static str, read: Read, together: Aggregate, unit: Unit, words: &'static str) -> Row {
+    Row { name, aggregate: together, unit, description: words, read }
 }
 
+use Aggregate::{Last, Mean, Most, Sum};
 use Read::{Flow, FlowCause, Gateway, Link, LinkCause, Run};
-use Together::{Last, Mean, Most, Sum};
 use Unit::{Bytes, Count, Milliseconds, Rate, Ratio, Seconds};
 
 /// A count of a connection; 0 for UDP flows.
@@ -78,14 +78,12 @@ macro_rules! tcp {
     };
 }
 
-/// A count of UDP datagrams.
 macro_rules! udp_count {
     ($field:ident) => {
         Flow(|f| Some(f.udp()?.$field as f64))
     };
 }
 
-/// A count of a gateway.
 macro_rules! gateway {
     ($($field:tt)+) => {
         Gateway(|g| Some(g.$($field)+ as f64))
@@ -186,7 +184,7 @@ pub enum Error {
     },
     /// The text has the wrong syntax.
     #[error("`{text}` is not a metric: {why}")]
-    Form {
+    Syntax {
         /// Text as given.
         text: String,
         /// Explanation.
@@ -194,7 +192,7 @@ pub enum Error {
     },
     /// The run has no flow, link, gateway or cause of that name.
     #[error("`{metric}`: the run has no {what} `{name}`{hint}\nhelp: it has {known}")]
-    Nothing {
+    NotInRun {
         /// Metric.
         metric: String,
         /// Kind: flow, link, gateway or cause.
@@ -215,7 +213,7 @@ impl Metric {
     /// Invalid syntax, or an unknown metric.
     pub fn parse(text: &str) -> Result<Self, Error> {
         let text = text.trim();
-        let form = |why: &str| Error::Form { text: cut(text), why: why.to_owned() };
+        let form = |why: &str| Error::Syntax { text: cut(text), why: why.to_owned() };
         let end = text.find(['[', '.']).unwrap_or(text.len());
         let (name, mut rest) = text.split_at(end);
         let row = METRICS.iter().find(|r| r.name == name).ok_or_else(|| unknown(name))?;
@@ -255,8 +253,8 @@ impl Metric {
     }
 
     /// How several values are combined.
-    pub const fn together(&self) -> Together {
-        self.row.together
+    pub const fn aggregate(&self) -> Aggregate {
+        self.row.aggregate
     }
 
     /// Column name in a table: `goodput_bps`, `goodput[x1]_bps`.
@@ -266,7 +264,7 @@ impl Metric {
 
     /// Axis label: `goodput of x1, bit/s`.
     pub fn label(&self) -> String {
-        let mut label = self.row.words.to_owned();
+        let mut label = self.row.description.to_owned();
         if let Some(name) = &self.select {
             let _ = write!(label, " of {name}");
         }
@@ -304,12 +302,12 @@ impl Metric {
 
     /// Combines the values of the selected items of `all`.
     fn read<T>(&self, all: &[T], name: fn(&T) -> &str, read: impl Fn(&T) -> Option<f64>) -> Option<f64> {
-        let chosen = all.iter().filter(|one| self.takes(name(one)));
+        let chosen = all.iter().filter(|one| self.selects(name(one)));
         let values: Vec<Option<f64>> = chosen.map(|one| read(one).filter(|v| v.is_finite())).collect();
-        together(self.row.together, &values)
+        aggregate(self.row.aggregate, &values)
     }
 
-    fn takes(&self, name: &str) -> bool {
+    fn selects(&self, name: &str) -> bool {
         match self.select.as_deref() {
             None => true,
             Some(wanted) => match wanted.strip_suffix('*') {
@@ -331,23 +329,25 @@ impl Metric {
             Gateway(_) => ("gateway", &names.gateways, Vec::new()),
         };
         match (&self.select, &self.cause) {
-            (Some(name), _) if !known.iter().any(|n| self.takes(n)) => Err(self.nothing(what, name, known)),
+            (Some(name), _) if !known.iter().any(|n| self.selects(n)) => {
+                Err(self.not_in_run(what, name, known))
+            }
             (_, Some(cause)) if !causes.contains(&cause.as_str()) => {
-                Err(self.nothing("cause", cause, &causes))
+                Err(self.not_in_run("cause", cause, &causes))
             }
             _ => Ok(()),
         }
     }
 
-    fn nothing(&self, what: &'static str, name: &str, known: &[&str]) -> Error {
+    fn not_in_run(&self, what: &'static str, name: &str, known: &[&str]) -> Error {
         let near = nearest(name, known.iter().copied());
         let hint = near.map_or_else(String::new, |n| format!(": did you mean `{n}`?"));
         let known = listed(known.iter().copied());
-        Error::Nothing { metric: self.text.clone(), what, name: cut(name), hint, known }
+        Error::NotInRun { metric: self.text.clone(), what, name: cut(name), hint, known }
     }
 }
 
-fn together(how: Together, values: &[Option<f64>]) -> Option<f64> {
+fn aggregate(how: Aggregate, values: &[Option<f64>]) -> Option<f64> {
     let known: Vec<f64> = values.iter().copied().flatten().collect();
     if known.is_empty() || (how == Last && known.len() < values.len()) {
         return None;

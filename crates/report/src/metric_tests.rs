@@ -92,7 +92,7 @@ fn columns_and_labels_say_the_unit() {
 fn the_documentation_has_them_all() {
     let page = include_str!("../../../docs/src/sweeps.md");
     for row in METRICS {
-        let line = format!("| `{}` | {} |", row.name, row.words);
+        let line = format!("| `{}` | {} |", row.name, row.description);
         assert!(page.contains(&line), "docs/src/sweeps.md lacks: {line}");
     }
 }

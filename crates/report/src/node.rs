@@ -16,7 +16,6 @@ pub struct NodeReport {
 }
 
 impl NodeReport {
-    /// Formats the report as one line of text.
     pub(crate) fn line(&self) -> String {
         let each: Vec<String> =
             self.counters.iter().map(|(key, n)| format!("{n} {}", key.replace('_', " "))).collect();

@@ -2,7 +2,7 @@
 
 use crate::number;
 use crate::unit::Unit;
-use crate::words::{rate, trim};
+use crate::words::{decimals, rate};
 use core::fmt::Write as _;
 use serde::{Deserialize, Serialize};
 
@@ -54,7 +54,7 @@ fn shown(value: f64, unit: &str) -> String {
     if unit == Unit::Rate.symbol() {
         rate(value)
     } else {
-        format!("{} {unit}", trim(value, 3)).trim_end().to_owned()
+        format!("{} {unit}", decimals(value, 3)).trim_end().to_owned()
     }
 }
 

@@ -8,13 +8,13 @@ use crate::probes::ProbesReport;
 use crate::quantiles::Quantiles;
 use crate::reference;
 use crate::report::Report;
-use crate::words::{counted, of, percent, rate, trim};
+use crate::words::{counted, decimals, part_of_rate, percent, rate};
 use core::fmt::Write as _;
 
 /// Maximum number of flows with lines of their own; more are grouped by scheme and cause.
 const MOST_LISTED: usize = 10;
 /// A second cause is mentioned above this fraction.
-const WORTH_SAYING: f64 = 0.1;
+const MENTIONED_SHARE: f64 = 0.1;
 /// A link is listed if it dropped packets or its utilisation exceeds this.
 const BUSY: f64 = 0.5;
 
@@ -30,13 +30,13 @@ impl Report {
     pub fn in_words(&self) -> String {
         let mut out = String::new();
         let _ = writeln!(out, "{}", self.scenario);
-        if let Some(mark) = self.live.as_ref().and_then(LiveReport::mark) {
+        if let Some(mark) = self.live.as_ref().and_then(LiveReport::warning) {
             let _ = writeln!(out, "{mark}\n");
         }
         let flows = self.flows.len();
         let total = rate(self.total.goodput_bps);
         let seed = self.seed.map_or_else(String::new, |seed| format!(", seed {seed}"));
-        let time = trim(self.simulated_s, 3);
+        let time = decimals(self.simulated_s, 3);
         let _ = write!(out, "{}, {time} s{seed}: {total}", counted(flows as u64, "flow"));
         if let (Some(jain), true) = (self.total.jain, flows > 1) {
             let _ = write!(out, " in all, Jain's fairness index {jain:.3}");
@@ -69,16 +69,18 @@ impl Report {
 fn flow_lines(out: &mut String, flow: &FlowReport) {
     let (name, kind, tcp) = (&flow.name, flow.scheme(), flow.tcp());
     let _ = match tcp {
-        None => writeln!(out, "{name} ({kind}): {}", of(flow.goodput_bps, flow.context.path_bps)),
+        None => writeln!(out, "{name} ({kind}): {}", part_of_rate(flow.goodput_bps, flow.context.path_bps)),
         // no causes are known if the sender is another host
         Some(tcp) if tcp.limited_by == LimitedBy::default() => {
-            writeln!(out, "{name} ({kind}): {}", got(flow, tcp))
+            writeln!(out, "{name} ({kind}): {}", goodput_and_end(flow, tcp))
         }
-        Some(tcp) => writeln!(out, "{name} ({kind}): {}: {}", limits_in_words(flow, tcp), got(flow, tcp)),
+        Some(tcp) => {
+            writeln!(out, "{name} ({kind}): {}: {}", limits_in_words(flow, tcp), goodput_and_end(flow, tcp))
+        }
     };
     let probes = tcp.and_then(|tcp| tcp.probes.as_ref()).map(ProbesReport::in_words);
     let details = application(flow).into_iter().chain(tcp.and_then(detail)).chain(probes);
-    for detail in details.chain(two_swifts(flow)) {
+    for detail in details.chain(swift_note(flow)) {
         let _ = writeln!(out, "  {detail}");
     }
 }
@@ -89,7 +91,7 @@ fn application(flow: &FlowReport) -> Option<String> {
         FlowKind::Tcp(tcp) => tcp,
         FlowKind::Udp(u) => {
             let (lost, delay) =
-                (losses(u.lost, u.received), spread("; one-way delay", &u.delay_ms.quantiles));
+                (losses(u.lost, u.received), median_and_p99("; one-way delay", &u.delay_ms.quantiles));
             let reordered =
                 if u.reordered > 0 { format!(", {} out of order", u.reordered) } else { String::new() };
             return Some(format!("{lost}{reordered}{delay}"));
@@ -97,10 +99,10 @@ fn application(flow: &FlowReport) -> Option<String> {
     };
     if let Some(r) = &tcp.requests {
         let answers = counted(r.completed, "answer");
-        return Some(format!("{answers}{}", spread(" complete after", &r.response_ms)));
+        return Some(format!("{answers}{}", median_and_p99(" complete after", &r.response_ms)));
     }
     let t = tcp.telnet.as_ref()?;
-    let after = spread(": after", &t.ack_ms);
+    let after = median_and_p99(": after", &t.ack_ms);
     Some(format!("{} of {} writes acknowledged{after}", t.acknowledged, t.writes))
 }
 
@@ -112,10 +114,10 @@ fn losses(lost: u64, received: u64) -> String {
 }
 
 /// Formats "complete after 612 ms (median), 1204 ms (99 %)"; empty without samples.
-fn spread(lead: &str, times: &Quantiles) -> String {
+fn median_and_p99(lead: &str, times: &Quantiles) -> String {
     match (times.p50, times.p99) {
         (Some(p50), Some(p99)) => {
-            format!("{lead} {} ms (median), {} ms (99 %)", trim(p50, 1), trim(p99, 1))
+            format!("{lead} {} ms (median), {} ms (99 %)", decimals(p50, 1), decimals(p99, 1))
         }
         _ => String::new(),
     }
@@ -124,21 +126,25 @@ fn spread(lead: &str, times: &Quantiles) -> String {
 fn transfer_in_words(t: &TransferReport) -> String {
     let connections = counted(t.connections, "connection");
     let done =
-        t.finished_s.map_or_else(|| "not complete".into(), |at| format!("complete at {} s", trim(at, 3)));
+        t.finished_s.map_or_else(|| "not complete".into(), |at| format!("complete at {} s", decimals(at, 3)));
     let got = rate(t.goodput_bps);
     format!("transfer {} over {connections}: {} B acknowledged, {done}, {got}", t.name, t.bytes)
 }
 
 /// Goodput, and the time at which the flow finished.
-fn got(flow: &FlowReport, tcp: &TcpReport) -> String {
+fn goodput_and_end(flow: &FlowReport, tcp: &TcpReport) -> String {
     let done = match (tcp.established_s, tcp.finished_s) {
         (None, _) => return "never established".into(),
         (_, Some(t)) => {
-            format!(", {} B acknowledged {} s after its start", tcp.bytes_acked, trim(t - flow.start_s, 3))
+            format!(
+                ", {} B acknowledged {} s after its start",
+                tcp.bytes_acked,
+                decimals(t - flow.start_s, 3)
+            )
         }
         _ => String::new(),
     };
-    format!("{}{done}", of(flow.goodput_bps, flow.context.path_bps))
+    format!("{}{done}", part_of_rate(flow.goodput_bps, flow.context.path_bps))
 }
 
 /// Formats "limited 93 % of the time by the receiver's window of 64 KiB: 0.9 of 1.54 Mbit/s".
@@ -146,7 +152,7 @@ fn limits_in_words(flow: &FlowReport, tcp: &TcpReport) -> String {
     let ranked = ranked(&tcp.limited_by);
     let (main, share) = ranked[0];
     let mut text = format!("limited {} of the time by {}", percent(share), cause_in_words(main, flow, tcp));
-    for (cause, share) in ranked.iter().skip(1).take_while(|(_, s)| *s >= WORTH_SAYING) {
+    for (cause, share) in ranked.iter().skip(1).take_while(|(_, s)| *s >= MENTIONED_SHARE) {
         let _ = write!(text, ", {} by {}", percent(*share), cause_in_words(cause, flow, tcp));
     }
     text
@@ -174,7 +180,7 @@ fn cause_in_words(cause: &str, flow: &FlowReport, tcp: &TcpReport) -> String {
 /// RTTs and losses.
 fn detail(tcp: &TcpReport) -> Option<String> {
     let (p50, p99) = (tcp.rtt_ms.p50?, tcp.rtt_ms.p99?);
-    let mut text = format!("RTT {} ms (median), {} ms (99 %)", trim(p50, 1), trim(p99, 1));
+    let mut text = format!("RTT {} ms (median), {} ms (99 %)", decimals(p50, 1), decimals(p99, 1));
     if tcp.segments_sent > 0 {
         let share = percent(tcp.retransmits as f64 / tcp.segments_sent as f64);
         let timeouts = counted(tcp.timeouts, "timeout");
@@ -182,13 +188,13 @@ fn detail(tcp: &TcpReport) -> Option<String> {
         let _ = write!(text, "; {resent} of {sent} segments resent ({share}), {timeouts}");
     }
     if let Some(FallbackReport { to, why, at_s, .. }) = &tcp.fallback {
-        let _ = write!(text, "; {to} from {} s on: {why}", trim(*at_s, 1));
+        let _ = write!(text, "; {to} from {} s on: {why}", decimals(*at_s, 1));
     }
     Some(text)
 }
 
 /// Note on the name `swift`, which two protocols have.
-fn two_swifts(flow: &FlowReport) -> Option<String> {
+fn swift_note(flow: &FlowReport) -> Option<String> {
     let said = flow.scheme() == "swift";
     said.then(|| "`swift` is TCP-Swift for satellites (2004), also called `swift-sat`; not the data-centre protocol of 2020".into())
 }
@@ -252,7 +258,7 @@ fn group(out: &mut String, members: &[&FlowReport]) {
         let _ = writeln!(out, "  {resent} of {sent} segments resent ({share}), {timeouts} timeouts");
     }
     let probes = ProbesReport::sum(all.iter().filter_map(|tcp| tcp.probes.as_ref()));
-    for line in probes.map(|p| p.in_words()).into_iter().chain(two_swifts(first)) {
+    for line in probes.map(|p| p.in_words()).into_iter().chain(swift_note(first)) {
         let _ = writeln!(out, "  {line}");
     }
 }
@@ -268,7 +274,7 @@ fn links(out: &mut String, links: &[LinkReport]) {
             "link {}: {} busy, queue {} packets (mean), {} (peak)",
             link.name,
             percent(link.utilisation),
-            trim(q.mean, 1),
+            decimals(q.mean, 1),
             q.peak
         );
         for (cause, n) in &link.drops {

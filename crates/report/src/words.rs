@@ -1,18 +1,18 @@
 //! Formatting of numbers.
 
 /// Formats "0.9 of 1.54 Mbit/s"; only the part if the whole is unknown.
-pub(crate) fn of(part: f64, whole: u64) -> String {
+pub(crate) fn part_of_rate(part: f64, whole: u64) -> String {
     if whole == 0 {
         return rate(part);
     }
     let (unit, name) = unit_of(whole as f64);
-    format!("{} of {} {name}", trim(part / unit, 3), trim(whole as f64 / unit, 3))
+    format!("{} of {} {name}", decimals(part / unit, 3), decimals(whole as f64 / unit, 3))
 }
 
 /// Formats "1.54 Mbit/s".
 pub(crate) fn rate(bps: f64) -> String {
     let (unit, name) = unit_of(bps);
-    format!("{} {name}", trim(bps / unit, 3))
+    format!("{} {name}", decimals(bps / unit, 3))
 }
 
 fn unit_of(bps: f64) -> (f64, &'static str) {
@@ -31,7 +31,7 @@ pub(crate) fn bytes(n: u64) -> String {
         1_000.. => (1e3, "kB"),
         _ => (1.0, "B"),
     };
-    format!("{} {name}", trim(n as f64 / unit, 2))
+    format!("{} {name}", decimals(n as f64 / unit, 2))
 }
 
 /// Formats whole percent, with more digits if the result would be 0 or 100 but is neither.
@@ -46,7 +46,7 @@ pub(crate) fn counted(n: u64, noun: &str) -> String {
 }
 
 /// Formats at most `digits` decimals, without trailing zeros.
-pub(crate) fn trim(v: f64, digits: usize) -> String {
+pub(crate) fn decimals(v: f64, digits: usize) -> String {
     let text = format!("{v:.digits$}");
     if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.').to_string() } else { text }
 }
@@ -57,12 +57,12 @@ mod tests {
 
     #[test]
     fn numbers_read_well() {
-        assert_eq!(of(900_123.0, 1_544_000), "0.9 of 1.544 Mbit/s");
-        assert_eq!(of(900_123.0, 0), "900.123 kbit/s");
+        assert_eq!(part_of_rate(900_123.0, 1_544_000), "0.9 of 1.544 Mbit/s");
+        assert_eq!(part_of_rate(900_123.0, 0), "900.123 kbit/s");
         assert_eq!(rate(0.0), "0 bit/s");
         assert_eq!(percent(0.932), "93 %");
         assert_eq!(percent(0.0042), "0.42 %");
         assert_eq!(percent(0.9978), "99.78 %");
-        assert_eq!(trim(100.0, 3), "100");
+        assert_eq!(decimals(100.0, 3), "100");
     }
 }

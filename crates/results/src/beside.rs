@@ -1,24 +1,23 @@
 //! Tables of gateways and of references, for the page and as CSV files.
 
 use crate::markup::table;
-use crate::tables::{number, quoted};
+use crate::tables::{keys, number, optional};
+use bentpipe_base::names::csv_cell;
 use bentpipe_report::{Counts, GatewayReport, ReferenceReport, Report};
 use core::fmt::Write as _;
 
-/// `references.csv`.
 pub(crate) fn references_csv(rows: &[ReferenceReport]) -> String {
     let mut out = String::from("metric,unit,value,reference,deviation,source\n");
     for row in rows {
-        let or_empty = |v: Option<f64>| v.map_or_else(String::new, number);
         let _ = writeln!(
             out,
             "{},{},{},{},{},{}",
-            quoted(&row.metric),
+            csv_cell(&row.metric),
             row.unit,
-            or_empty(row.value),
+            optional(row.value),
             number(row.reference),
-            or_empty(row.deviation),
-            quoted(&row.source)
+            optional(row.deviation),
+            csv_cell(&row.source)
         );
     }
     out
@@ -36,7 +35,7 @@ pub(crate) fn gateways_csv(rows: &[GatewayReport]) -> String {
     }
     out.push('\n');
     for row in rows {
-        let _ = write!(out, "{},{}", quoted(&row.name), row.flows.accelerated);
+        let _ = write!(out, "{},{}", csv_cell(&row.name), row.flows.accelerated);
         for count in counts(row).into_iter().chain([row.held_peak_bytes]) {
             let _ = write!(out, ",{count}");
         }
@@ -81,7 +80,6 @@ fn in_unit(r: &ReferenceReport) -> (Option<String>, String, String) {
     (r.value.map(shown), shown(r.reference), unit.to_owned())
 }
 
-/// Table of gateways.
 pub(crate) fn gateways(out: &mut String, report: &Report) {
     if report.gateways.is_empty() {
         return;
@@ -107,17 +105,6 @@ pub(crate) fn gateways(out: &mut String, report: &Report) {
 
 fn counts(g: &GatewayReport) -> [u64; 6] {
     [g.forwarded, g.losses, g.repairs, g.resent, g.copies, g.timeouts]
-}
-
-/// Keys of all gateways, in order of first occurrence.
-fn keys(rows: &[GatewayReport], of: fn(&GatewayReport) -> &Counts) -> Vec<&str> {
-    let mut all: Vec<&str> = Vec::new();
-    for key in rows.iter().flat_map(|row| of(row).keys()) {
-        if !all.contains(&key.as_str()) {
-            all.push(key);
-        }
-    }
-    all
 }
 
 fn count(counts: &Counts, key: &str) -> u64 {

@@ -3,7 +3,7 @@
 //! on different interfaces.
 
 use crate::Error;
-use crate::file::{Draft, make_folder};
+use crate::file::{TemporaryFile, make_folder};
 use crate::packet;
 use crate::pcapng::Writer;
 use bentpipe_base::trace::{Event, Mask, Sink};
@@ -19,14 +19,14 @@ const POINTS: [&str; 3] = ["in", "out", "dropped"];
 #[derive(Debug, Default)]
 pub struct CaptureFiles {
     /// Files of each capture in turn, in the order of `POINTS`.
-    open: Vec<Open>,
+    open: Vec<OpenCapture>,
     /// Latest time of the run.
     last: u64,
 }
 
 /// A packet to record.
 #[derive(Clone, Copy, Debug)]
-pub struct Seen<'a> {
+pub struct CapturedPacket<'a> {
     /// Point: 0 before the queue, 1 after the link, 2 dropped.
     pub point: usize,
     /// Time in nanoseconds since the start of the run.
@@ -41,7 +41,7 @@ pub struct Seen<'a> {
 
 /// A complete capture file.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Captured {
+pub struct FinishedCapture {
     /// Name of the link direction.
     pub link: String,
     /// Point: `in`, `out` or `dropped`.
@@ -57,12 +57,12 @@ pub struct Captured {
 }
 
 #[derive(Debug)]
-struct Open {
+struct OpenCapture {
     link: String,
     point: &'static str,
     path: PathBuf,
     /// `None` after an error.
-    writer: Option<Writer<Draft>>,
+    writer: Option<Writer<TemporaryFile>>,
     fault: Option<io::Error>,
     lost: u64,
 }
@@ -81,29 +81,29 @@ impl CaptureFiles {
             let link = *links.get(spec.at.index()).unwrap_or(&"unknown");
             let stem = file_stem(link, spec.at.index(), links);
             for point in POINTS {
-                let draft = Draft::new(dir, &format!("{stem}.{point}.pcapng"))?;
+                let draft = TemporaryFile::new(dir, &format!("{stem}.{point}.pcapng"))?;
                 let path = draft.path().to_owned();
-                let interface = [format!("{link} {point}")];
+                let interface = format!("{link} {point}");
                 let snap = u32::try_from(spec.snap.0).unwrap_or(u32::MAX);
                 let writer = Writer::new(draft, &interface, snap, spec.limit.0, epoch)
                     .map_err(|cause| Error::io(&path, "write", cause))?;
                 let (link, writer) = (link.to_owned(), Some(writer));
-                this.open.push(Open { link, point, path, writer, fault: None, lost: 0 });
+                this.open.push(OpenCapture { link, point, path, writer, fault: None, lost: 0 });
             }
         }
         Ok(this)
     }
 
     /// Sets the latest time of the run to `time` nanoseconds after its start, also without packets.
-    pub fn until(&mut self, time: u64) {
+    pub fn extend_to(&mut self, time: u64) {
         self.last = self.last.max(time);
     }
 
     /// Adds a packet to the capture with index `capture`.
-    pub fn add(&mut self, capture: usize, seen: &Seen<'_>) {
+    pub fn add(&mut self, capture: usize, seen: &CapturedPacket<'_>) {
         let Some(open) = self.open.get_mut(capture * POINTS.len() + seen.point) else { return };
         let Some(writer) = &mut open.writer else { return };
-        if let Err(fault) = writer.packet(0, seen.time, (seen.bytes, seen.original), seen.comment) {
+        if let Err(fault) = writer.packet(seen.time, (seen.bytes, seen.original), seen.comment) {
             open.fail(fault);
         }
     }
@@ -113,7 +113,7 @@ impl CaptureFiles {
         let Some(open) = self.open.get_mut(capture * POINTS.len() + point) else { return };
         open.lost += packets;
         if let Some(writer) = &mut open.writer {
-            writer.lost(0, packets);
+            writer.lost += packets;
         }
     }
 
@@ -121,20 +121,20 @@ impl CaptureFiles {
     ///
     /// # Errors
     /// The first error, also of earlier writes. Files with errors are removed.
-    pub fn finish(&mut self) -> Result<Vec<Captured>, Error> {
+    pub fn finish(&mut self) -> Result<Vec<FinishedCapture>, Error> {
         let end = self.last;
         self.open.drain(..).map(|open| open.finish(end)).collect()
     }
 }
 
-impl Open {
+impl OpenCapture {
     /// Ends the file after an error.
     fn fail(&mut self, fault: io::Error) {
         self.writer = None;
         self.fault = Some(fault);
     }
 
-    fn finish(self, end: u64) -> Result<Captured, Error> {
+    fn finish(self, end: u64) -> Result<FinishedCapture, Error> {
         let fault = |cause| Error::io(&self.path, "write", cause);
         if let Some(cause) = self.fault {
             return Err(fault(cause));
@@ -144,7 +144,7 @@ impl Open {
         let (mut draft, missing) = writer.finish(end).map_err(fault)?;
         draft.flush().map_err(fault)?;
         let (link, point, lost) = (self.link, self.point, self.lost);
-        Ok(Captured { link, point, path: draft.keep()?, packets, missing, lost })
+        Ok(FinishedCapture { link, point, path: draft.commit()?, packets, missing, lost })
     }
 }
 
@@ -177,7 +177,7 @@ impl CaptureSink {
     ///
     /// # Errors
     /// The first error, also of earlier writes. Files with errors are removed.
-    pub fn finish(&mut self) -> Result<Vec<Captured>, Error> {
+    pub fn finish(&mut self) -> Result<Vec<FinishedCapture>, Error> {
         self.files.finish()
     }
 }
@@ -194,7 +194,7 @@ impl Sink for CaptureSink {
             Event::Dropped(packet, cause) => (2, packet, Some(cause.key())),
             _ => return,
         };
-        self.files.until(now.0);
+        self.files.extend_to(now.0);
         for (capture, (spec, at)) in self.wanted.iter().enumerate() {
             if *at != node || now < spec.from || now >= spec.to {
                 continue;
@@ -202,7 +202,7 @@ impl Sink for CaptureSink {
             match packet::bytes(packet, &mut self.payload, &mut self.bytes) {
                 Ok(()) => {
                     let (bytes, original) = (&self.bytes, self.bytes.len());
-                    self.files.add(capture, &Seen { point, time: now.0, bytes, original, comment });
+                    self.files.add(capture, &CapturedPacket { point, time: now.0, bytes, original, comment });
                 }
                 Err(fault) => {
                     if let Some(open) = self.files.open.get_mut(capture * POINTS.len() + point) {

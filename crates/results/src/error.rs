@@ -26,7 +26,6 @@ pub enum Error {
 }
 
 impl Error {
-    /// Creates an error for an operation on `path`.
     pub(crate) fn io(path: &Path, doing: &'static str, cause: io::Error) -> Self {
         Self::Io { path: path.to_owned(), doing, cause }
     }

@@ -1,10 +1,11 @@
 //! Plots of a run. Quantities that are constant or zero have none.
 
 use crate::series::{
-    LEAST_BER, MOST_FLOWS, MOST_LINKS, Unit, any, busiest_flows, byte_unit, column, most, quantile,
-    rate_unit, telling_links, time_axis, time_unit, varies,
+    LEAST_BER, MOST_FLOWS, MOST_LINKS, Unit, any_positive, busiest_flows, byte_unit, column, links_to_plot,
+    maximum, quantile, rate_unit, time_axis, time_unit, varies,
 };
-use bentpipe_plot::{Axis, Curve, Dash, Marker, Plot, Point, Style, Tone};
+use crate::tables::number;
+use bentpipe_plot::{Axis, Colour, Curve, Dash, Marker, Plot, Point, Style};
 use bentpipe_report::Report;
 use bentpipe_sim::record::{Column, Record, Sequence, SequenceKind, SequencePoint, Series};
 
@@ -15,13 +16,13 @@ pub(crate) struct Group {
 }
 
 /// Creates curves over the time axis of a record.
-struct Canvas<'a> {
+struct RecordPlotter<'a> {
     record: &'a Record,
     end_s: f64,
     every: String,
 }
 
-impl Canvas<'_> {
+impl RecordPlotter<'_> {
     fn plot(&self, title: String, description: String, y: Axis, curves: Vec<Curve>) -> Plot {
         Plot { title, description, x: time_axis(self.end_s), y, curves, ..Plot::default() }
     }
@@ -46,18 +47,17 @@ impl Canvas<'_> {
     }
 }
 
-/// Creates all plots.
 pub(crate) fn all(report: &Report, record: &Record) -> Vec<Group> {
     let end_s = record.time_s.last().copied().unwrap_or(report.simulated_s);
-    let canvas = Canvas { record, end_s, every: interval(record) };
+    let canvas = RecordPlotter { record, end_s, every: interval(record) };
     let flows = busiest_flows(report, record, MOST_FLOWS);
-    let coarse = coarse(record);
-    let coarse = Canvas { every: interval(&coarse), record: &coarse, end_s };
+    let coarse = in_longer_intervals(record);
+    let coarse = RecordPlotter { every: interval(&coarse), record: &coarse, end_s };
     let mut plots = goodput(&coarse, &flows);
-    if handed_over_late(report, record, coarse.record) {
+    if exceeds_path_rate(report, record, coarse.record) {
         for plot in &mut plots {
             let crowd = plot.note.take().map_or_else(String::new, |note| format!("{note} "));
-            plot.note = Some(crowd + LATE);
+            plot.note = Some(crowd + EXCEEDS_PATH_RATE_NOTE);
         }
     }
     plots.extend(round_trips(&canvas, &flows));
@@ -69,7 +69,7 @@ pub(crate) fn all(report: &Report, record: &Record) -> Vec<Group> {
         );
         groups.push(Group { heading: format!("Flow: {}", record.flows[i].name), plots });
     }
-    for i in telling_links(report, record, MOST_LINKS) {
+    for i in links_to_plot(report, record, MOST_LINKS) {
         let plots = link(&canvas, &record.links[i]);
         groups.push(Group { heading: format!("Link: {}", record.links[i].name), plots });
     }
@@ -78,31 +78,27 @@ pub(crate) fn all(report: &Report, record: &Record) -> Vec<Group> {
 }
 
 /// Note for plots in which goodput exceeds the rate of the path, briefly after a retransmission.
-const LATE: &str = "When a loss is repaired, all that waited behind it is delivered at once: for that moment goodput exceeds the rate of the link.";
+const EXCEEDS_PATH_RATE_NOTE: &str = "When a loss is repaired, all that waited behind it is delivered at once: for that moment goodput exceeds the rate of the link.";
 
 /// True if a flow with losses had more goodput in an interval than its path carries (at varying rates, too).
-fn handed_over_late(report: &Report, record: &Record, coarse: &Record) -> bool {
+fn exceeds_path_rate(report: &Report, record: &Record, coarse: &Record) -> bool {
     let rates = record.links.iter().map(|l| column(l, "rate_bps")).filter(|rates| varies(rates));
-    let changing = most(rates.flatten().copied());
+    let changing = maximum(rates.flatten().copied());
     report.flows.iter().zip(&coarse.flows).any(|(f, series)| {
         let carries = changing.max(f.context.path_bps as f64);
         f.tcp_or_zeros().retransmits > 0
-            && most(column(series, "goodput_bps").iter().copied()) > 1.02 * carries
+            && maximum(column(series, "goodput_bps").iter().copied()) > 1.02 * carries
     })
 }
 
 /// Formats the interval: "100 ms".
 fn interval(record: &Record) -> String {
     let s = record.every.as_secs_f64();
-    if s < 1.0 {
-        format!("{} ms", crate::tables::number(s * 1e3))
-    } else {
-        format!("{} s", crate::tables::number(s))
-    }
+    if s < 1.0 { format!("{} ms", number(s * 1e3)) } else { format!("{} s", number(s)) }
 }
 
 /// Summary of many curves: the range of the middle 80 %, and the median.
-fn crowd(canvas: &Canvas<'_>, key: &str, unit: f64) -> [Curve; 2] {
+fn flow_spread(canvas: &RecordPlotter<'_>, key: &str, unit: f64) -> [Curve; 2] {
     let record = canvas.record;
     let time = time_unit(canvas.end_s).size;
     let at = |i: usize| {
@@ -112,12 +108,12 @@ fn crowd(canvas: &Canvas<'_>, key: &str, unit: f64) -> [Curve; 2] {
         Point::with_range(record.time_s[i] / time, median, low, high)
     };
     let points: Vec<Point> = (0..record.time_s.len()).map(at).collect();
-    let band = Curve::new("middle 80 % of all flows", Style::Band, points.clone()).tone(Tone::Grey);
-    [band, Curve::new("median of all flows", Style::Line, points).tone(Tone::Grey).dash(Dash::Solid)]
+    let band = Curve::new("middle 80 % of all flows", Style::Band, points.clone()).colour(Colour::Grey);
+    [band, Curve::new("median of all flows", Style::Line, points).colour(Colour::Grey).dash(Dash::Solid)]
 }
 
 /// Note that many flows are summarised.
-fn crowd_note(canvas: &Canvas<'_>) -> String {
+fn flow_spread_note(canvas: &RecordPlotter<'_>) -> String {
     let all = canvas.record.flows.len();
     format!(
         "{all} flows, too many for a curve each: shaded is what the middle 80 % of them have at each moment."
@@ -129,7 +125,7 @@ fn crowd_note(canvas: &Canvas<'_>) -> String {
 const MOST_BINS: usize = 150;
 
 /// Merges goodput into longer intervals.
-fn coarse(record: &Record) -> Record {
+fn in_longer_intervals(record: &Record) -> Record {
     let together = record.time_s.len().div_ceil(MOST_BINS).max(1);
     let bins = |values: &[f64]| -> Vec<f64> {
         let mean = |bin: &[f64]| {
@@ -151,64 +147,61 @@ fn coarse(record: &Record) -> Record {
 }
 
 /// Goodput: for few flows each flow and the sum, for many flows the sum and a summary.
-fn goodput(canvas: &Canvas<'_>, flows: &[usize]) -> Vec<Plot> {
+fn goodput(canvas: &RecordPlotter<'_>, flows: &[usize]) -> Vec<Plot> {
     let record = canvas.record;
     let all =
         |i: usize| record.flows.iter().map(move |f| column(f, "goodput_bps").get(i).copied().unwrap_or(0.0));
     let sum: Vec<f64> = (0..record.time_s.len()).map(|i| all(i).filter(|v| v.is_finite()).sum()).collect();
-    if !any(&sum) {
+    if !any_positive(&sum) {
         return Vec::new();
     }
-    let total = rate_unit(most(sum.iter().copied()));
+    let total = rate_unit(maximum(sum.iter().copied()));
     let every = &canvas.every;
     let plot = |title: &str, unit: Unit, curves| {
         let description =
             format!("Bytes delivered to applications in each interval of {every}, as a rate over time.");
-        canvas.plot(
-            title.into(),
-            description,
-            Axis::linear(format!("{}, mean of {every}", unit.name)),
-            curves,
-        )
+        let y = Axis::linear(format!("{}, mean of {every}", unit.name));
+        canvas.plot(title.into(), description, y, curves)
     };
-    let sum = canvas.steps("sum of all", &sum, total.size).tone(Tone::Ink).dash(Dash::Solid);
+    let sum = canvas.steps("sum of all", &sum, total.size).colour(Colour::Ink).dash(Dash::Solid);
     if record.flows.len() > flows.len() {
-        let highest = most((0..record.time_s.len()).flat_map(all));
+        let highest = maximum((0..record.time_s.len()).flat_map(all));
         let unit = rate_unit(highest);
-        let mut each = plot("Goodput of one flow", unit, crowd(canvas, "goodput_bps", unit.size).to_vec());
-        each.note = Some(crowd_note(canvas));
+        let mut each =
+            plot("Goodput of one flow", unit, flow_spread(canvas, "goodput_bps", unit.size).to_vec());
+        each.note = Some(flow_spread_note(canvas));
         return vec![plot("Goodput of all flows together", total, vec![sum]), each];
     }
-    let mut curves = Vec::new();
-    for (place, &i) in flows.iter().enumerate() {
-        let f = &record.flows[i];
-        curves.push(
-            canvas.steps(&*f.name, column(f, "goodput_bps"), total.size).tone(TONES[place % TONES.len()]),
-        );
-    }
+    let curve = |(place, i): (usize, &usize)| {
+        let f = &record.flows[*i];
+        canvas.steps(&*f.name, column(f, "goodput_bps"), total.size).colour(TONES[place % TONES.len()])
+    };
+    let mut curves: Vec<Curve> = flows.iter().enumerate().map(curve).collect();
     if flows.len() > 1 {
         curves.push(sum);
     }
     vec![plot("Goodput", total, curves)]
 }
 
-const TONES: [Tone; 5] = [Tone::Blue, Tone::Vermilion, Tone::Green, Tone::Purple, Tone::Orange];
+const TONES: [Colour; 5] = [Colour::Blue, Colour::Vermilion, Colour::Green, Colour::Purple, Colour::Orange];
 
-fn round_trips(canvas: &Canvas<'_>, flows: &[usize]) -> Option<Plot> {
+fn round_trips(canvas: &RecordPlotter<'_>, flows: &[usize]) -> Option<Plot> {
     let record = canvas.record;
     let mut curves = Vec::new();
     let many = record.flows.len() > flows.len();
-    if many && record.flows.iter().any(|f| any(column(f, "rtt_ms"))) {
-        curves.extend(crowd(canvas, "rtt_ms", 1.0));
+    if many && record.flows.iter().any(|f| any_positive(column(f, "rtt_ms"))) {
+        curves.extend(flow_spread(canvas, "rtt_ms", 1.0));
     }
     for (key, what) in [("rtt_ms", ""), ("delay_ms", ", one way")].into_iter().filter(|_| !many) {
-        for (place, &i) in flows.iter().enumerate().filter(|(_, i)| any(column(&record.flows[**i], key))) {
+        for (place, &i) in
+            flows.iter().enumerate().filter(|(_, i)| any_positive(column(&record.flows[**i], key)))
+        {
             let f = &record.flows[i];
             let name = format!("{}{what}", f.name);
-            curves.push(canvas.line(name, column(f, key), 1.0).tone(TONES[place % TONES.len()]));
+            curves.push(canvas.line(name, column(f, key), 1.0).colour(TONES[place % TONES.len()]));
         }
     }
-    let one_way = |i: &usize| any(column(&record.flows[*i], "delay_ms"));
+    let one_way = |i: &usize| any_positive(column(&record.flows[*i], "delay_ms"));
     let title = match (flows.iter().all(one_way), flows.iter().any(one_way)) {
         _ if many => "Round-trip time",
         (true, _) => "One-way delay of datagrams",
@@ -221,37 +214,37 @@ fn round_trips(canvas: &Canvas<'_>, flows: &[usize]) -> Option<Plot> {
         Axis::linear(format!("ms, mean of {}", canvas.every)),
         curves,
     );
-    plot.note = many.then(|| crowd_note(canvas));
+    plot.note = many.then(|| flow_spread_note(canvas));
     (!plot.curves.is_empty()).then_some(plot)
 }
 
 /// The congestion window and its bounds.
-fn windows(canvas: &Canvas<'_>, f: &Series) -> Option<Plot> {
+fn windows(canvas: &RecordPlotter<'_>, f: &Series) -> Option<Plot> {
     let cwnd = column(f, "cwnd_bytes");
     let in_flight = column(f, "in_flight_bytes");
-    if !any(cwnd) {
+    if !any_positive(cwnd) {
         return None;
     }
-    let highest = most(cwnd.iter().chain(in_flight).copied());
+    let highest = maximum(cwnd.iter().chain(in_flight).copied());
     let unit = byte_unit(highest);
     let mut curves = vec![
         // the curves often coincide: a dashed curve on top shows both
-        canvas.line("in flight", in_flight, unit.size).tone(Tone::Vermilion).dash(Dash::Solid),
-        canvas.line("congestion window", cwnd, unit.size).tone(Tone::Blue).dash(Dash::Long),
+        canvas.line("in flight", in_flight, unit.size).colour(Colour::Vermilion).dash(Dash::Solid),
+        canvas.line("congestion window", cwnd, unit.size).colour(Colour::Blue).dash(Dash::Long),
     ];
     let mut beyond = Vec::new();
     let bounds = [
-        ("ssthresh_bytes", "slow-start threshold", Tone::Green, Dash::Dots),
-        ("receive_window_bytes", "receive window", Tone::Purple, Dash::Mixed),
+        ("ssthresh_bytes", "slow-start threshold", Colour::Green, Dash::Dots),
+        ("receive_window_bytes", "receive window", Colour::Purple, Dash::Mixed),
     ];
     for (key, name, tone, dash) in bounds {
         let values = column(f, key);
         // a bound far above all other values would flatten them
         let shown: Vec<f64> =
             values.iter().map(|v| if *v <= 3.0 * highest { *v } else { f64::NAN }).collect();
-        if any(&shown) {
-            curves.push(canvas.line(name, &shown, unit.size).tone(tone).dash(dash));
-        } else if any(values) {
+        if any_positive(&shown) {
+            curves.push(canvas.line(name, &shown, unit.size).colour(tone).dash(dash));
+        } else if any_positive(values) {
             let from = values.iter().copied().filter(|v| *v > 0.0).fold(f64::INFINITY, f64::min);
             beyond.push(format!("{name} {:.1} {} or more, not drawn", from / unit.size, unit.name));
         }
@@ -271,7 +264,7 @@ fn windows(canvas: &Canvas<'_>, f: &Series) -> Option<Plot> {
 const MOST_POINTS: usize = 3000;
 
 /// Section of a long plot to show, which starts shortly before the first loss.
-fn telling_part(points: &[SequencePoint]) -> &[SequencePoint] {
+fn plotted_part(points: &[SequencePoint]) -> &[SequencePoint] {
     if points.len() <= MOST_POINTS {
         return points;
     }
@@ -281,11 +274,11 @@ fn telling_part(points: &[SequencePoint]) -> &[SequencePoint] {
     &points[from..from + MOST_POINTS]
 }
 
-fn sequence(canvas: &Canvas<'_>, s: &Sequence, f: &Series) -> Plot {
-    let part = telling_part(&s.points);
+fn sequence(canvas: &RecordPlotter<'_>, s: &Sequence, f: &Series) -> Plot {
+    let part = plotted_part(&s.points);
     let whole = part.len() == s.points.len() && s.omitted == 0;
     let shown = || part.iter().filter(|p| p.kind != SequenceKind::WindowEdge).map(|p| p.offset as f64);
-    let (low, high) = (if whole { 0.0 } else { shown().fold(f64::INFINITY, f64::min) }, most(shown()));
+    let (low, high) = (if whole { 0.0 } else { shown().fold(f64::INFINITY, f64::min) }, maximum(shown()));
     let unit = byte_unit(high);
     let (from, to) = (part.first().map_or(0.0, |p| p.time_s), part.last().map_or(0.0, |p| p.time_s));
     let time = if whole { time_unit(canvas.end_s) } else { time_unit(to) };
@@ -295,11 +288,11 @@ fn sequence(canvas: &Canvas<'_>, s: &Sequence, f: &Series) -> Plot {
     };
     let set = |name: &str, style, kind| Curve::through(name, style, places(kind));
     let mut curves = vec![
-        set("acknowledged", Style::Line, SequenceKind::Acknowledged).tone(Tone::Green).dash(Dash::Solid),
-        set("window's edge", Style::Line, SequenceKind::WindowEdge).tone(Tone::Purple).dash(Dash::Short),
-        set("sent", Style::Points, SequenceKind::Sent).tone(Tone::Blue).marker(Marker::Speck),
-        set("resent", Style::Points, SequenceKind::Resent).tone(Tone::Vermilion).marker(Marker::Ring),
-        set("dropped", Style::Points, SequenceKind::Dropped).tone(Tone::Ink).marker(Marker::Cross),
+        set("acknowledged", Style::Line, SequenceKind::Acknowledged).colour(Colour::Green).dash(Dash::Solid),
+        set("window's edge", Style::Line, SequenceKind::WindowEdge).colour(Colour::Purple).dash(Dash::Short),
+        set("sent", Style::Points, SequenceKind::Sent).colour(Colour::Blue).marker(Marker::Speck),
+        set("resent", Style::Points, SequenceKind::Resent).colour(Colour::Vermilion).marker(Marker::Ring),
+        set("dropped", Style::Points, SequenceKind::Dropped).colour(Colour::Ink).marker(Marker::Cross),
     ];
     curves.retain(|c| !c.points.is_empty());
     let room = 0.05 * (high - low).max(1.0);
@@ -316,49 +309,50 @@ fn sequence(canvas: &Canvas<'_>, s: &Sequence, f: &Series) -> Plot {
     plot
 }
 
-fn link(canvas: &Canvas<'_>, l: &Series) -> Vec<Plot> {
+fn link(canvas: &RecordPlotter<'_>, l: &Series) -> Vec<Plot> {
     let of = |key| column(l, key);
     let mut plots = Vec::new();
     let mut add = |title: &str, description: &str, y: Axis, curves: Vec<Curve>| {
         plots.push(canvas.plot(title.into(), format!("{description}, over time."), y, curves));
     };
     let every = &canvas.every;
-    let unit: Unit = rate_unit(most(of("rate_bps").iter().chain(of("throughput_bps")).copied()));
+    let unit: Unit = rate_unit(maximum(of("rate_bps").iter().chain(of("throughput_bps")).copied()));
     add(
         "Throughput and rate",
         "What the link carried, and what it can carry",
         Axis::linear(format!("{}, mean of {every}", unit.name)),
         vec![
-            canvas.steps("rate", of("rate_bps"), unit.size).tone(Tone::Grey).dash(Dash::Long),
-            canvas.steps("throughput", of("throughput_bps"), unit.size).tone(Tone::Blue).dash(Dash::Solid),
+            canvas.steps("rate", of("rate_bps"), unit.size).colour(Colour::Grey).dash(Dash::Long),
+            canvas
+                .steps("throughput", of("throughput_bps"), unit.size)
+                .colour(Colour::Blue)
+                .dash(Dash::Solid),
         ],
     );
-    if any(of("queue_peak_packets")) {
+    if any_positive(of("queue_peak_packets")) {
         add(
             "Queue",
             "Packets waiting, mean and most in each interval",
             Axis::linear("packets waiting"),
-            vec![
-                canvas
-                    .steps(format!("most in {every}"), of("queue_peak_packets"), 1.0)
-                    .tone(Tone::Vermilion)
-                    .dash(Dash::Solid),
-                canvas
-                    .steps(format!("mean of {every}"), of("queue_packets"), 1.0)
-                    .tone(Tone::Blue)
-                    .dash(Dash::Solid),
-            ],
+            [
+                ("most in", "queue_peak_packets", Colour::Vermilion),
+                ("mean of", "queue_packets", Colour::Blue),
+            ]
+            .map(|(what, key, tone)| {
+                canvas.steps(format!("{what} {every}"), of(key), 1.0).colour(tone).dash(Dash::Solid)
+            })
+            .to_vec(),
         );
     }
     let drops: Vec<Curve> = [
-        ("dropped_at_queue", "queue full", Tone::Vermilion, Marker::Square),
-        ("lost", "lost on the link", Tone::Ink, Marker::Cross),
+        ("dropped_at_queue", "queue full", Colour::Vermilion, Marker::Square),
+        ("lost", "lost on the link", Colour::Ink, Marker::Cross),
     ]
     .into_iter()
-    .filter(|(key, ..)| any(of(key)))
+    .filter(|(key, ..)| any_positive(of(key)))
     .map(|(key, name, tone, marker)| {
         let shown: Vec<f64> = of(key).iter().map(|v| if *v > 0.0 { *v } else { f64::NAN }).collect();
-        let mut curve = canvas.line(name, &shown, 1.0).tone(tone).marker(marker);
+        let mut curve = canvas.line(name, &shown, 1.0).colour(tone).marker(marker);
         curve.style = Style::Points;
         curve
     })
@@ -371,7 +365,7 @@ fn link(canvas: &Canvas<'_>, l: &Series) -> Vec<Plot> {
 }
 
 /// Link properties that change.
-fn channel(canvas: &Canvas<'_>, l: &Series) -> Vec<Plot> {
+fn channel(canvas: &RecordPlotter<'_>, l: &Series) -> Vec<Plot> {
     let rows = [
         ("one_way_ms", "One-way delay", "ms", false),
         ("fade_db", "Fade", "dB", false),
@@ -387,16 +381,12 @@ fn channel(canvas: &Canvas<'_>, l: &Series) -> Vec<Plot> {
         let axis = if log { Axis::log(label) } else { Axis::linear(label) };
         let shown: Vec<f64> =
             values.iter().map(|v| if log && *v < LEAST_BER { f64::NAN } else { *v }).collect();
-        if !any(&shown) {
+        if !any_positive(&shown) {
             continue;
         }
-        let curve = canvas.steps("", &shown, 1.0).tone(Tone::Blue).dash(Dash::Solid);
-        let mut plot = canvas.plot(
-            title.into(),
-            format!("{title} of the link {}, over time.", l.name),
-            axis,
-            vec![curve],
-        );
+        let curve = canvas.steps("", &shown, 1.0).colour(Colour::Blue).dash(Dash::Solid);
+        let description = format!("{title} of the link {}, over time.", l.name);
+        let mut plot = canvas.plot(title.into(), description, axis, vec![curve]);
         if log && values.iter().any(|v| *v < LEAST_BER) {
             plot.note = Some("Gaps: less than 10⁻¹².".into());
         }

@@ -16,25 +16,22 @@ pub fn make_folder(dir: &Path) -> Result<(), Error> {
     fs::create_dir_all(dir).map_err(|cause| Error::io(dir, "create the folder", cause))
 }
 
-/// A temporary file. If dropped before [`Draft::keep`], it is removed.
+/// A temporary file. If dropped before [`TemporaryFile::commit`], it is removed.
 #[derive(Debug)]
-pub(crate) struct Draft {
+pub(crate) struct TemporaryFile {
     /// `None` once the file is kept.
     out: Option<BufWriter<File>>,
-    hidden: PathBuf,
+    temporary: PathBuf,
     path: PathBuf,
 }
 
-impl Draft {
+impl TemporaryFile {
     /// Creates the file `name` in `dir` under a temporary name.
-    ///
-    /// # Errors
-    /// The temporary file cannot be created.
     pub(crate) fn new(dir: &Path, name: &str) -> Result<Self, Error> {
         let path = dir.join(name);
         let hidden = dir.join(format!(".{name}.part"));
         let file = File::create(&hidden).map_err(|cause| Error::io(&path, "create the file", cause))?;
-        Ok(Self { out: Some(BufWriter::with_capacity(1 << 16, file)), hidden, path })
+        Ok(Self { out: Some(BufWriter::with_capacity(1 << 16, file)), temporary: hidden, path })
     }
 
     /// Final path of the file.
@@ -43,10 +40,7 @@ impl Draft {
     }
 
     /// Completes the file and renames it to its final name.
-    ///
-    /// # Errors
-    /// Buffered data cannot be written, or a folder of that name exists.
-    pub(crate) fn keep(mut self) -> Result<PathBuf, Error> {
+    pub(crate) fn commit(mut self) -> Result<PathBuf, Error> {
         let fault = |cause| Error::io(&self.path, "write", cause);
         if let Some(out) = self.out.take() {
             let file = match out.into_inner() {
@@ -54,14 +48,14 @@ impl Draft {
                 Err(failed) => {
                     let (cause, rest) = failed.into_parts();
                     let _ = rest.into_parts(); // do not try to write the buffered data again
-                    let _ = fs::remove_file(&self.hidden);
+                    let _ = fs::remove_file(&self.temporary);
                     return Err(fault(cause));
                 }
             };
             // sync reports errors of delayed writes, such as a full disk
-            let renamed = file.sync_all().and_then(|()| fs::rename(&self.hidden, &self.path));
+            let renamed = file.sync_all().and_then(|()| fs::rename(&self.temporary, &self.path));
             if let Err(cause) = renamed {
-                let _ = fs::remove_file(&self.hidden);
+                let _ = fs::remove_file(&self.temporary);
                 return Err(fault(cause));
             }
         }
@@ -69,7 +63,7 @@ impl Draft {
     }
 }
 
-impl Write for Draft {
+impl Write for TemporaryFile {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         self.out.as_mut().map_or(Ok(bytes.len()), |out| out.write(bytes))
     }
@@ -79,22 +73,19 @@ impl Write for Draft {
     }
 }
 
-impl Drop for Draft {
+impl Drop for TemporaryFile {
     fn drop(&mut self) {
         if let Some(out) = self.out.take() {
             // discard the buffered data: the file is removed
             drop(out.into_parts());
-            let _ = fs::remove_file(&self.hidden);
+            let _ = fs::remove_file(&self.temporary);
         }
     }
 }
 
 /// Writes `text` to the file `name` in `dir`.
-///
-/// # Errors
-/// The file cannot be written.
-pub(crate) fn put(dir: &Path, name: &str, text: &str) -> Result<PathBuf, Error> {
-    let mut draft = Draft::new(dir, name)?;
+pub(crate) fn write_file(dir: &Path, name: &str, text: &str) -> Result<PathBuf, Error> {
+    let mut draft = TemporaryFile::new(dir, name)?;
     draft.write_all(text.as_bytes()).map_err(|cause| Error::io(draft.path(), "write", cause))?;
-    draft.keep()
+    draft.commit()
 }

@@ -1,12 +1,11 @@
 //! `report.html`: a single file without scripts and external resources.
 
 use crate::markup::{escape, table};
-use crate::{Outcome, beside, figures, instruments, tables};
+use crate::{FinishedCapture, Outcome, beside, figures, instruments, tables};
 use bentpipe_plot::{Mode, PAGE_STYLE, Plot, STYLE, TABLE_STYLE};
 use bentpipe_report::{FlowReport, LinkReport, LiveReport, Report};
 use core::fmt::Write as _;
 
-/// Style of the text report.
 const WORDS: &str = ".words{white-space:pre-wrap;overflow-wrap:anywhere;font:inherit;margin:0}\n";
 
 /// Styles beyond those of plots and tables.
@@ -19,7 +18,6 @@ summary{cursor:pointer;padding:.4rem 0}
 pre.code{white-space:pre-wrap}}
 ";
 
-/// Styles of live runs only.
 const LIVE: &str = "\
 .mark{border:2px solid var(--plot-2);padding:.5rem .75rem;font-weight:600}
 ";
@@ -35,7 +33,7 @@ pub(crate) fn page(outcome: &Outcome<'_>, files: &[String]) -> String {
          <meta name=\"color-scheme\" content=\"light dark\">\n<title>{title}</title>\n<style>{STYLE}{PAGE_STYLE}{WORDS}{TABLE_STYLE}{REST}{live}</style>\n</head>\n\
          <body>\n<main>\n<h1>{title}</h1>\n"
     );
-    let mark = report.live.as_ref().and_then(LiveReport::mark);
+    let mark = report.live.as_ref().and_then(LiveReport::warning);
     if let Some(mark) = &mark {
         let _ = writeln!(out, "<p class=\"mark\" role=\"alert\">{}</p>", escape(mark));
     }
@@ -48,11 +46,8 @@ pub(crate) fn page(outcome: &Outcome<'_>, files: &[String]) -> String {
         section(&mut out, &group.heading, &group.plots);
     }
     for i in &report.instruments {
-        section(
-            &mut out,
-            &format!("Instrument {}: {}", i.name, i.kind.replace('-', " ")),
-            &instruments::plots(i),
-        );
+        let heading = format!("Instrument {}: {}", i.name, i.kind.replace('-', " "));
+        section(&mut out, &heading, &instruments::plots(i));
     }
     section(&mut out, "Goodput against bit error rate", &scatter(report));
     flow_table(&mut out, &report.flows);
@@ -135,12 +130,9 @@ fn application_tables(out: &mut String, report: &Report) {
         let head: Vec<String> =
             core::iter::once("flow".to_owned()).chain(columns.iter().map(|key| words(key))).collect();
         let head: Vec<&str> = head.iter().map(String::as_str).collect();
-        let rows: Vec<Vec<String>> = rows
-            .iter()
-            .map(|row| {
-                row.iter().enumerate().map(|(i, c)| if i == 0 { c.clone() } else { rounded(c) }).collect()
-            })
-            .collect();
+        let cell = |(i, cell): (usize, &String)| if i == 0 { cell.clone() } else { rounded(cell) };
+        let row = |row: &Vec<String>| row.iter().enumerate().map(cell).collect();
+        let rows: Vec<Vec<String>> = rows.iter().map(row).collect();
         table(out, heading, &head, &rows, "flows.csv");
     }
 }
@@ -210,23 +202,20 @@ fn manifest(out: &mut String, outcome: &Outcome<'_>, files: &[String]) {
         let _ = write!(out, "{}<a href=\"{name}\">{name}</a>", if i == 0 { "" } else { ", " });
     }
     out.push_str(".</p>\n");
-    for c in outcome.captures.iter().filter(|c| c.missing > 0) {
+    for FinishedCapture { link, point, packets, missing, .. } in
+        outcome.captures.iter().filter(|c| c.missing > 0)
+    {
+        let link = escape(link);
         let _ = writeln!(
             out,
-            "<p>The capture of {} ({}) reached its limit: {} packets are in it, {} later ones are not.</p>",
-            escape(&c.link),
-            c.point,
-            c.packets,
-            c.missing
+            "<p>The capture of {link} ({point}) reached its limit: {packets} packets are in it, {missing} later ones are not.</p>"
         );
     }
-    for c in outcome.captures.iter().filter(|c| c.lost > 0) {
+    for FinishedCapture { link, point, lost, .. } in outcome.captures.iter().filter(|c| c.lost > 0) {
+        let link = escape(link);
         let _ = writeln!(
             out,
-            "<p>The capture of {} ({}) lacks {} packets: the disk was too slow for them.</p>",
-            escape(&c.link),
-            c.point,
-            c.lost
+            "<p>The capture of {link} ({point}) lacks {lost} packets: the disk was too slow for them.</p>"
         );
     }
     let _ = write!(

@@ -1,7 +1,7 @@
 //! Plots of the measurements of instruments.
 
-use crate::series::{LEAST_BER, any, most, rate_unit, time_axis, time_unit, varies};
-use bentpipe_plot::{Axis, Curve, Dash, Marker, Plot, Point, Style, Tone};
+use crate::series::{LEAST_BER, any_positive, maximum, rate_unit, time_axis, time_unit, varies};
+use bentpipe_plot::{Axis, Colour, Curve, Dash, Marker, Plot, Point, Style};
 use bentpipe_report::InstrumentReport;
 
 /// A column of an instrument; empty if there is none of that name.
@@ -10,7 +10,6 @@ fn column(i: &InstrumentReport, key: &str) -> Vec<f64> {
     i.rows.iter().map(|r| r.get(place).copied().unwrap_or(f64::NAN)).collect()
 }
 
-/// Plots of one instrument.
 pub(crate) fn plots(i: &InstrumentReport) -> Vec<Plot> {
     match i.kind.as_str() {
         "side-channel" => side_channel(i),
@@ -22,17 +21,17 @@ pub(crate) fn plots(i: &InstrumentReport) -> Vec<Plot> {
 
 fn curve(i: &InstrumentReport, key: &str, name: &str, unit: f64, style: Style) -> Curve {
     let time = column(i, "time_s");
-    let end = most(time.iter().copied());
+    let end = maximum(time.iter().copied());
     let by = time_unit(end).size;
     let points = time.iter().zip(column(i, key)).map(|(t, v)| Point::new(t / by, v / unit));
     let curve = Curve::new(name, style, points.collect());
     let (tone, dash) =
-        if style == Style::Steps { (Tone::Blue, Dash::Solid) } else { (Tone::Vermilion, Dash::Long) };
-    curve.tone(tone).dash(dash).marker(Marker::Dot)
+        if style == Style::Steps { (Colour::Blue, Dash::Solid) } else { (Colour::Vermilion, Dash::Long) };
+    curve.colour(tone).dash(dash).marker(Marker::Dot)
 }
 
 fn over_time(i: &InstrumentReport, title: &str, y: Axis, curves: Vec<Curve>) -> Plot {
-    let end = most(column(i, "time_s"));
+    let end = maximum(column(i, "time_s"));
     Plot {
         title: title.to_owned(),
         description: format!("{title}, over time, as seen by the instrument {}.", i.name),
@@ -45,7 +44,7 @@ fn over_time(i: &InstrumentReport, title: &str, y: Axis, curves: Vec<Curve>) -> 
 
 fn side_channel(i: &InstrumentReport) -> Vec<Plot> {
     let mut plots = Vec::new();
-    if any(&column(i, "link_ber")) || any(&column(i, "measured_ber")) {
+    if any_positive(&column(i, "link_ber")) || any_positive(&column(i, "measured_ber")) {
         let mut link = curve(i, "link_ber", "of the link", 1.0, Style::Steps);
         link.points.iter_mut().filter(|p| p.y < LEAST_BER).for_each(|p| p.y = f64::NAN);
         let measured = curve(i, "measured_ber", "measured", 1.0, Style::Points);
@@ -56,14 +55,10 @@ fn side_channel(i: &InstrumentReport) -> Vec<Plot> {
         plots.push(plot);
     }
     if varies(&column(i, "fade_db")) {
-        plots.push(over_time(
-            i,
-            "Fade",
-            Axis::linear("dB"),
-            vec![curve(i, "fade_db", "", 1.0, Style::Steps)],
-        ));
+        let fade = curve(i, "fade_db", "", 1.0, Style::Steps);
+        plots.push(over_time(i, "Fade", Axis::linear("dB"), vec![fade]));
     }
-    if any(&column(i, "errored_seconds")) {
+    if any_positive(&column(i, "errored_seconds")) {
         let seconds = curve(i, "errored_seconds", "", 1.0, Style::Steps);
         plots.push(over_time(i, "Errored seconds", Axis::linear("seconds in each interval"), vec![seconds]));
     }
@@ -74,34 +69,30 @@ fn counters(i: &InstrumentReport) -> Vec<Plot> {
     let sent = vec![curve(i, "packets", "", 1.0, Style::Steps)];
     let mut plots = vec![over_time(i, "Packets carried", Axis::linear("packets in each interval"), sent)];
     let faults: Vec<Curve> = [
-        ("packets_in_error", "in error", Tone::Ink, Marker::Cross),
-        ("packets_dropped", "dropped", Tone::Vermilion, Marker::Square),
+        ("packets_in_error", "in error", Colour::Ink, Marker::Cross),
+        ("packets_dropped", "dropped", Colour::Vermilion, Marker::Square),
     ]
     .into_iter()
-    .filter(|(key, ..)| any(&column(i, key)))
+    .filter(|(key, ..)| any_positive(&column(i, key)))
     .map(|(key, name, tone, marker)| {
-        let mut curve = curve(i, key, name, 1.0, Style::Points).tone(tone).marker(marker);
+        let mut curve = curve(i, key, name, 1.0, Style::Points).colour(tone).marker(marker);
         curve.points.retain(|p| p.y > 0.0);
         curve
     })
     .collect();
     if !faults.is_empty() {
-        plots.push(over_time(
-            i,
-            "Packets in error or dropped",
-            Axis::linear("packets in each interval"),
-            faults,
-        ));
+        let axis = Axis::linear("packets in each interval");
+        plots.push(over_time(i, "Packets in error or dropped", axis, faults));
     }
     plots
 }
 
 fn bins(i: &InstrumentReport) -> Vec<Plot> {
     let goodput = column(i, "goodput_bytes_per_s");
-    let unit = rate_unit(8.0 * most(goodput.iter().copied()));
+    let unit = rate_unit(8.0 * maximum(goodput.iter().copied()));
     let curve_of = curve(i, "goodput_bytes_per_s", "", unit.size / 8.0, Style::Steps);
     let mut plots = vec![over_time(i, "Goodput", Axis::linear(unit.name), vec![curve_of])];
-    if any(&column(i, "packet_error_share")) {
+    if any_positive(&column(i, "packet_error_share")) {
         let share = curve(i, "packet_error_share", "", 1.0, Style::Steps);
         plots.push(over_time(i, "Packets in error", Axis::linear("share of the packets"), vec![share]));
     }
@@ -112,7 +103,7 @@ fn bins(i: &InstrumentReport) -> Vec<Plot> {
 pub(crate) fn against(bins: &InstrumentReport, channel: &InstrumentReport) -> Option<Plot> {
     let (ends, goodput) = (column(bins, "time_s"), column(bins, "goodput_bytes_per_s"));
     let (times, ber) = (column(channel, "time_s"), column(channel, "link_ber"));
-    let unit = rate_unit(8.0 * most(goodput.iter().copied()));
+    let unit = rate_unit(8.0 * maximum(goodput.iter().copied()));
     let mut from = 0.0;
     let mut points = Vec::new();
     for (end, goodput) in ends.iter().zip(&goodput) {
@@ -131,7 +122,7 @@ pub(crate) fn against(bins: &InstrumentReport, channel: &InstrumentReport) -> Op
         description: "One point for each bin: goodput over the mean bit error rate of the same time.".into(),
         x: Axis::log("mean bit error rate in the bin"),
         y: Axis::linear(format!("goodput, {}", unit.name)),
-        curves: vec![Curve::new("", Style::Points, points).tone(Tone::Blue).marker(Marker::Dot)],
+        curves: vec![Curve::new("", Style::Points, points).colour(Colour::Blue).marker(Marker::Dot)],
         note: (left_out > 0).then(|| format!("Not drawn: {left_out} bins with less than 10⁻¹².")),
         ..Plot::default()
     })

@@ -14,14 +14,14 @@ mod pcapng;
 mod series;
 mod tables;
 
-pub use capture::{CaptureFiles, CaptureSink, Captured, Seen};
+pub use capture::{CaptureFiles, CaptureSink, CapturedPacket, FinishedCapture};
 pub use error::Error;
 pub use file::make_folder;
 
 use bentpipe_report::Report;
 use bentpipe_scenario::Scenario;
 use bentpipe_sim::run::SharedSink;
-use bentpipe_sim::{Observe, Record, run_recorded};
+use bentpipe_sim::{Record, RecordOptions, run_recorded};
 use std::cell::RefCell;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
@@ -39,7 +39,7 @@ pub struct Outcome<'a> {
     /// The time series.
     pub record: &'a Record,
     /// Capture files written.
-    pub captures: &'a [Captured],
+    pub captures: &'a [FinishedCapture],
 }
 
 /// Runs `scenario` and writes all results to `dir`. Returns the report and the files, the page first.
@@ -48,7 +48,7 @@ pub struct Outcome<'a> {
 /// A file cannot be written. Existing files are complete.
 pub fn run(dir: &Path, scenario: &Scenario) -> Result<(Report, Vec<PathBuf>), Error> {
     file::make_folder(dir)?;
-    let watch = Observe { sequences: SEQUENCES, ..Observe::default() };
+    let watch = RecordOptions { sequences: SEQUENCES, ..RecordOptions::default() };
     let mut sink = Ok(None);
     let (report, record) = run_recorded(scenario, &watch, |net| {
         if scenario.captures.is_empty() {
@@ -97,7 +97,7 @@ pub fn write(dir: &Path, outcome: &Outcome<'_>) -> Result<Vec<PathBuf>, Error> {
         taken.push(name);
     }
     let mut names: Vec<String> = texts.iter().map(|(name, _)| name.clone()).collect();
-    let capture_name = |c: &Captured| c.path.file_name().map(|n| n.to_string_lossy().into_owned());
+    let capture_name = |c: &FinishedCapture| c.path.file_name().map(|n| n.to_string_lossy().into_owned());
     names.extend(outcome.captures.iter().filter_map(capture_name));
     names.push("manifest.json".to_owned());
     texts.insert(0, ("report.html".to_owned(), html::page(outcome, &names)));
@@ -106,7 +106,7 @@ pub fn write(dir: &Path, outcome: &Outcome<'_>) -> Result<Vec<PathBuf>, Error> {
     texts.push(("manifest.json".to_owned(), manifest::json(outcome, &names)));
     let mut paths = Vec::with_capacity(texts.len() + outcome.captures.len());
     for (name, text) in &texts {
-        paths.push(file::put(dir, name, text)?);
+        paths.push(file::write_file(dir, name, text)?);
     }
     paths.extend(outcome.captures.iter().map(|c| c.path.clone()));
     Ok(paths)

@@ -5,7 +5,7 @@
 //! number and its sending time in nanoseconds, eight bytes each in network byte order, as far as they fit.
 
 use bentpipe_base::{Addr, Packet, Proto};
-use bentpipe_wire::{Ends, Ipv4Header, Segment, Sum, UDP, UdpHeader, emit, pseudo_header};
+use bentpipe_wire::{AddressPair, Ipv4Header, Segment, Sum, UDP, UdpHeader, emit, pseudo_header};
 use core::net::Ipv4Addr;
 use std::io;
 use zerocopy::IntoBytes;
@@ -13,19 +13,15 @@ use zerocopy::IntoBytes;
 /// "Don't fragment" (RFC 791, section 3.1).
 const DONT_FRAGMENT: u16 = 0x4000;
 
-/// Address of a host.
 pub(crate) const fn address(addr: Addr) -> Ipv4Addr {
     Ipv4Addr::from_bits(0x0a00_0000 | (addr.0.wrapping_add(1) & 0x00ff_ffff))
 }
 
 /// Replaces `out` by the bytes of the packet. `payload` is scratch space.
-///
-/// # Errors
-/// The packet is too long for an IP header.
 pub(crate) fn bytes(packet: &Packet, payload: &mut Vec<u8>, out: &mut Vec<u8>) -> io::Result<()> {
     out.clear();
     payload.clear();
-    let ends = Ends::V4 { src: address(packet.src), dst: address(packet.dst) };
+    let ends = AddressPair::V4 { src: address(packet.src), dst: address(packet.dst) };
     if packet.proto == Proto::Udp {
         return datagram(packet, &ends, payload, out);
     }
@@ -47,7 +43,7 @@ fn stream(from: u64, len: u64, out: &mut Vec<u8>) {
     out.extend((from..from.saturating_add(len)).map(|p| (p % 251) as u8));
 }
 
-fn datagram(packet: &Packet, ends: &Ends, payload: &mut Vec<u8>, out: &mut Vec<u8>) -> io::Result<()> {
+fn datagram(packet: &Packet, ends: &AddressPair, payload: &mut Vec<u8>, out: &mut Vec<u8>) -> io::Result<()> {
     let (index, sent) = packet.datagram().map_or((packet.body.off, 0), |(i, at)| (i, at.0));
     payload.extend(index.to_be_bytes());
     payload.extend(sent.to_be_bytes());

@@ -1,5 +1,5 @@
-//! Writes pcapng (draft-ietf-opsawg-pcapng-03): a section header, one interface for each capture point, a
-//! block for each packet with its time in nanoseconds, and at the end a statistics block for each interface.
+//! Writes pcapng (draft-ietf-opsawg-pcapng-03): a section header, one interface, a block for each packet with
+//! its time in nanoseconds, and at the end a statistics block.
 //!
 //! Bytes are little-endian. The file never exceeds its limit: recording stops at the first packet that would
 //! not fit with the statistics, which then state the number of missing packets.
@@ -21,7 +21,9 @@ const SECTION_APPLICATION: u16 = 4;
 const RECEIVED: u16 = 4;
 const DROPPED_BY_INTERFACE: u16 = 5;
 
-/// Space reserved for the statistics of an interface, comment included.
+/// Number of the only interface.
+const FIRST_INTERFACE: u32 = 0;
+/// Space reserved for the statistics, comment included.
 const STATISTICS_ROOM: u64 = 256;
 
 /// An open capture file.
@@ -33,54 +35,38 @@ pub(crate) struct Writer<W: Write> {
     /// Start of the run in nanoseconds since 1970; 0 for simulated runs.
     epoch: u64,
     written: u64,
-    interfaces: Vec<Counts>,
+    seen: u64,
+    /// Packets after the file reached its limit.
+    missing: u64,
+    /// Packets lost before they reached the file.
+    pub(crate) lost: u64,
     /// Time of the first packet that did not fit.
     ended: Option<u64>,
     block: Vec<u8>,
 }
 
-/// Packet counts of an interface.
-#[derive(Clone, Copy, Debug, Default)]
-struct Counts {
-    seen: u64,
-    /// Packets after the file reached its limit.
-    missing: u64,
-    /// Packets lost before they reached the file.
-    lost: u64,
-}
-
 impl<W: Write> Writer<W> {
     /// Starts a file that keeps the first `snap` bytes of each packet.
-    ///
-    /// # Errors
-    /// The file cannot be written.
-    pub(crate) fn new(out: W, interfaces: &[String], snap: u32, limit: u64, epoch: u64) -> io::Result<Self> {
-        let counts = vec![Counts::default(); interfaces.len()];
-        let mut this =
-            Self { out, snap, limit, epoch, written: 0, interfaces: counts, ended: None, block: Vec::new() };
+    pub(crate) fn new(out: W, interface: &str, snap: u32, limit: u64, epoch: u64) -> io::Result<Self> {
+        let (written, seen, missing, lost, ended, block) = (0, 0, 0, 0, None, Vec::new());
+        let mut this = Self { out, snap, limit, epoch, written, seen, missing, lost, ended, block };
         this.begin(&[0x4d, 0x3c, 0x2b, 0x1a, 1, 0, 0, 0]); // byte-order magic, version 1.0
         this.block.extend([0xff; 8]); // section length: unspecified
         this.option(SECTION_APPLICATION, concat!("bentpipe ", env!("CARGO_PKG_VERSION")).as_bytes());
         this.finish_block(SECTION)?;
-        for name in interfaces {
-            this.begin(&RAW_IP.to_le_bytes());
-            this.block.extend([0, 0]);
-            this.block.extend(snap.to_le_bytes());
-            this.option(INTERFACE_NAME, name.as_bytes());
-            this.option(TIME_RESOLUTION, &[9]);
-            this.finish_block(INTERFACE)?;
-        }
+        this.begin(&RAW_IP.to_le_bytes());
+        this.block.extend([0, 0]);
+        this.block.extend(snap.to_le_bytes());
+        this.option(INTERFACE_NAME, interface.as_bytes());
+        this.option(TIME_RESOLUTION, &[9]);
+        this.finish_block(INTERFACE)?;
         Ok(this)
     }
 
-    /// Adds a packet of `original` bytes, recorded at `interface` `time` nanoseconds after the start.
-    /// `bytes` may be truncated.
-    ///
-    /// # Errors
-    /// The file cannot be written.
+    /// Adds a packet of `original` bytes, recorded `time` nanoseconds after the start. `bytes` may be
+    /// truncated.
     pub(crate) fn packet(
         &mut self,
-        interface: usize,
         time: u64,
         (bytes, original): (&[u8], usize),
         comment: Option<&str>,
@@ -90,18 +76,15 @@ impl<W: Write> Writer<W> {
         let size = 32
             + kept.len().next_multiple_of(4) as u64
             + comment.map_or(0, |c| 8 + c.len().next_multiple_of(4) as u64);
-        let room = STATISTICS_ROOM * self.interfaces.len() as u64;
-        if self.ended.is_none() && self.written + size + room > self.limit {
+        if self.ended.is_none() && self.written + size + STATISTICS_ROOM > self.limit {
             self.ended = Some(time);
         }
-        if let Some(counts) = self.interfaces.get_mut(interface) {
-            counts.seen += 1;
-            counts.missing += u64::from(self.ended.is_some());
-        }
+        self.seen += 1;
         if self.ended.is_some() {
+            self.missing += 1;
             return Ok(());
         }
-        self.begin(&(interface as u32).to_le_bytes());
+        self.begin(&FIRST_INTERFACE.to_le_bytes());
         self.time(time);
         self.block.extend((kept.len() as u32).to_le_bytes());
         self.block.extend((original as u32).to_le_bytes());
@@ -113,45 +96,31 @@ impl<W: Write> Writer<W> {
     }
 
     /// Ends the file at `time`. Returns the writer and the number of missing packets.
-    ///
-    /// # Errors
-    /// The file cannot be written.
     pub(crate) fn finish(mut self, time: u64) -> io::Result<(W, u64)> {
-        for interface in 0..self.interfaces.len() {
-            let counts = self.interfaces[interface];
-            self.begin(&(interface as u32).to_le_bytes());
-            self.time(time);
-            if let Some(ended) = self.ended {
-                let text = format!(
-                    "recording ended {}.{:09} s after the start: the limit of {} bytes was reached",
-                    ended / 1_000_000_000,
-                    ended % 1_000_000_000,
-                    self.limit
-                );
-                self.option(COMMENT, text.as_bytes());
-            }
-            if counts.lost > 0 {
-                let text = format!("{} packets are missing: the disk was too slow for them", counts.lost);
-                self.option(COMMENT, text.as_bytes());
-            }
-            self.option(RECEIVED, &(counts.seen + counts.lost).to_le_bytes());
-            self.option(DROPPED_BY_INTERFACE, &(counts.missing + counts.lost).to_le_bytes());
-            self.finish_block(STATISTICS)?;
+        self.begin(&FIRST_INTERFACE.to_le_bytes());
+        self.time(time);
+        if let Some(ended) = self.ended {
+            let text = format!(
+                "recording ended {}.{:09} s after the start: the limit of {} bytes was reached",
+                ended / 1_000_000_000,
+                ended % 1_000_000_000,
+                self.limit
+            );
+            self.option(COMMENT, text.as_bytes());
         }
-        let missing = self.interfaces.iter().map(|c| c.missing).sum();
-        Ok((self.out, missing))
-    }
-
-    /// Counts `packets` of `interface` that were lost before they reached the file.
-    pub(crate) fn lost(&mut self, interface: usize, packets: u64) {
-        if let Some(counts) = self.interfaces.get_mut(interface) {
-            counts.lost += packets;
+        if self.lost > 0 {
+            let text = format!("{} packets are missing: the disk was too slow for them", self.lost);
+            self.option(COMMENT, text.as_bytes());
         }
+        self.option(RECEIVED, &(self.seen + self.lost).to_le_bytes());
+        self.option(DROPPED_BY_INTERFACE, &(self.missing + self.lost).to_le_bytes());
+        self.finish_block(STATISTICS)?;
+        Ok((self.out, self.missing))
     }
 
     /// Number of packets in the file.
-    pub(crate) fn packets(&self) -> u64 {
-        self.interfaces.iter().map(|c| c.seen - c.missing).sum()
+    pub(crate) const fn packets(&self) -> u64 {
+        self.seen - self.missing
     }
 
     fn begin(&mut self, first: &[u8]) {

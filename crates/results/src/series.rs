@@ -28,22 +28,22 @@ const BYTES: [Unit; 4] = [unit("GB", 1e9), unit("MB", 1e6), unit("kB", 1e3), uni
 const TIMES: [Unit; 3] = [unit("h", 3600.0), unit("min", 60.0), unit("s", 1.0)];
 
 /// Maximum of the values; 0 if there are none.
-pub(crate) fn most(values: impl IntoIterator<Item = f64>) -> f64 {
+pub(crate) fn maximum(values: impl IntoIterator<Item = f64>) -> f64 {
     values.into_iter().filter(|v| v.is_finite()).fold(0.0, f64::max)
 }
 
 /// Largest unit with which the maximum is at least two.
-fn fitting(units: &[Unit], most: f64) -> Unit {
+fn largest_unit(units: &[Unit], most: f64) -> Unit {
     let fits = units.iter().find(|u| most >= 2.0 * u.size);
     fits.or(units.last()).copied().unwrap_or(unit("", 1.0))
 }
 
 pub(crate) fn rate_unit(most: f64) -> Unit {
-    fitting(&RATES, most)
+    largest_unit(&RATES, most)
 }
 
 pub(crate) fn byte_unit(most: f64) -> Unit {
-    fitting(&BYTES, most)
+    largest_unit(&BYTES, most)
 }
 
 /// Seconds up to 20 minutes, minutes up to 12 hours, then hours.
@@ -74,7 +74,7 @@ pub(crate) fn varies(values: &[f64]) -> bool {
 }
 
 /// True if any value is above zero.
-pub(crate) fn any(values: &[f64]) -> bool {
+pub(crate) fn any_positive(values: &[f64]) -> bool {
     values.iter().any(|v| *v > 0.0)
 }
 
@@ -90,7 +90,7 @@ pub(crate) fn busiest_flows(report: &Report, record: &Record, most: usize) -> Ve
 
 /// At most `most` link directions with plots: those with drops, a queue or a high utilisation, busiest
 /// first; the busiest one if there are none.
-pub(crate) fn telling_links(report: &Report, record: &Record, most: usize) -> Vec<usize> {
+pub(crate) fn links_to_plot(report: &Report, record: &Record, most: usize) -> Vec<usize> {
     let weight = |i: &usize| {
         let (l, s) = (&report.links[*i], &record.links[*i]);
         let dropped = l.drops.values().any(|n| *n > 0);

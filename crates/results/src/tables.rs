@@ -4,7 +4,8 @@
 //! Series are in long form, one row for each interval and flow or link direction, as R, pandas, DuckDB and
 //! spreadsheet filters expect it.
 
-use bentpipe_report::{FlowReport, InstrumentReport, LimitedBy, Quantiles, Report};
+use bentpipe_base::names::csv_cell;
+use bentpipe_report::{Counts, FlowReport, InstrumentReport, LimitedBy, Quantiles, Report};
 use bentpipe_sim::record::{Record, Series};
 use core::fmt::Write as _;
 
@@ -17,16 +18,8 @@ pub(crate) fn number(v: f64) -> String {
     }
 }
 
-/// Quotes a text for a cell if necessary.
-pub(crate) fn quoted(text: &str) -> String {
-    if text.contains([',', '"', '\n', '\r']) {
-        format!("\"{}\"", text.replace('"', "\"\""))
-    } else {
-        text.to_owned()
-    }
-}
-
-fn optional(v: Option<f64>) -> String {
+/// As [`number`]; empty for `None`.
+pub(crate) fn optional(v: Option<f64>) -> String {
     v.map_or_else(String::new, number)
 }
 
@@ -42,7 +35,7 @@ pub(crate) fn series(record: &Record) -> String {
     out.push('\n');
     for (i, time) in record.time_s.iter().enumerate() {
         let mut row = |kind: &str, series: &Series, before: usize, after: usize| {
-            let _ = write!(out, "{},{kind},{}", number(*time), quoted(&series.name));
+            let _ = write!(out, "{},{kind},{}", number(*time), csv_cell(&series.name));
             out.extend(core::iter::repeat_n(',', before));
             for column in &series.columns {
                 let _ = write!(out, ",{}", number(column.values.get(i).copied().unwrap_or(f64::NAN)));
@@ -73,8 +66,8 @@ pub(crate) fn flows(report: &Report) -> String {
     for f in &report.flows {
         let tcp = f.tcp_or_zeros();
         let mut cells = vec![
-            quoted(&f.name),
-            f.tcp().map_or("udp".to_owned(), |tcp| quoted(&tcp.scheme)),
+            csv_cell(&f.name),
+            f.tcp().map_or("udp".to_owned(), |tcp| csv_cell(&tcp.scheme)),
             number(f.start_s),
             optional(tcp.established_s),
             optional(tcp.finished_s),
@@ -165,7 +158,7 @@ pub(crate) fn links(report: &Report) -> String {
         let _ = write!(
             out,
             "{},{},{},{},{}",
-            quoted(&l.name),
+            csv_cell(&l.name),
             number(l.utilisation),
             l.packets,
             number(q.mean),
@@ -184,13 +177,18 @@ pub(crate) fn links(report: &Report) -> String {
 
 /// Causes of drops on any link, in order of first occurrence.
 pub(crate) fn causes(report: &Report) -> Vec<&str> {
-    let mut causes: Vec<&str> = Vec::new();
-    for key in report.links.iter().flat_map(|l| l.drops.keys()) {
-        if !causes.contains(&key.as_str()) {
-            causes.push(key);
+    keys(&report.links, |l| &l.drops)
+}
+
+/// Keys of the counts of all items, in order of first occurrence.
+pub(crate) fn keys<T>(items: &[T], of: fn(&T) -> &Counts) -> Vec<&str> {
+    let mut all: Vec<&str> = Vec::new();
+    for key in items.iter().flat_map(|item| of(item).keys()) {
+        if !all.contains(&key.as_str()) {
+            all.push(key);
         }
     }
-    causes
+    all
 }
 
 /// CSV table of an instrument.

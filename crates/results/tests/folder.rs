@@ -4,7 +4,7 @@
 use bentpipe_report::TcpReport;
 use bentpipe_results::{Error, Outcome, run, write};
 use bentpipe_scenario::{Scenario, Source};
-use bentpipe_sim::{Observe, run_recorded};
+use bentpipe_sim::{RecordOptions, run_recorded};
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -165,7 +165,7 @@ fn the_page_is_whole_and_fetches_nothing() {
 #[test]
 fn faults_name_the_file_and_the_cause_and_leave_nothing_behind() {
     let scenario = scenario("window.toml", &[("duration", "10 s")]);
-    let (report, record) = run_recorded(&scenario, &Observe::default(), |_| None);
+    let (report, record) = run_recorded(&scenario, &RecordOptions::default(), |_| None);
     let outcome = Outcome { scenario: &scenario, report: &report, record: &record, captures: &[] };
     let taken = folder("taken");
     fs::write(&taken, "a file").unwrap();

@@ -4,7 +4,7 @@ use crate::quantity::{BUFFER, Dimension, RATE, TIME, Unit, WINDOW, split};
 
 /// Dimension of an amount, and the unit of its value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Measures {
+pub enum AmountUnit {
     /// In bit/s.
     Rate,
     /// In seconds.
@@ -20,10 +20,10 @@ pub enum Measures {
 /// A number with its dimension.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Amount {
-    /// Value in the unit that [`Measures`] names.
+    /// Value in the unit that [`AmountUnit`] names.
     pub value: f64,
     /// Dimension.
-    pub measures: Measures,
+    pub measures: AmountUnit,
 }
 
 /// Parses an amount.
@@ -33,40 +33,31 @@ pub struct Amount {
 pub fn amount(text: &str) -> Result<Amount, String> {
     let text = text.trim();
     let (number, name) = split(text);
-    let value: f64 = match number.parse() {
-        Ok(value) if f64::is_finite(value) => value,
-        _ => {
-            return Err(format!(
-                "`{}` is not a number with a unit: write it as 1 Mbit/s, 500 ms or 0.9",
-                cut(text)
-            ));
-        }
+    let Some(value) = number.parse::<f64>().ok().filter(|value| value.is_finite()) else {
+        let text = cut(text);
+        return Err(format!("`{text}` is not a number with a unit: write it as 1 Mbit/s, 500 ms or 0.9"));
     };
-    let percent = match name {
-        "" => Some(1.0),
-        "%" => Some(100.0),
-        _ => None,
-    };
-    if let Some(whole) = percent {
-        return Ok(Amount { value: value / whole, measures: Measures::Bare });
+    match name {
+        "" => return Ok(Amount { value, measures: AmountUnit::Bare }),
+        "%" => return Ok(Amount { value: value / 100.0, measures: AmountUnit::Bare }),
+        _ => {}
     }
     let units = || [RATE, TIME, WINDOW, BUFFER].into_iter().flat_map(|q| q.units);
     let unit: &Unit = units().find(|u| u.name == name).ok_or_else(|| {
-        let listed: Vec<&str> = units().filter(|u| u.listed).map(|u| u.name).collect();
         let mut once: Vec<&str> = Vec::new();
-        for name in listed {
-            if !once.contains(&name) {
-                once.push(name);
+        for unit in units().filter(|u| u.listed) {
+            if !once.contains(&unit.name) {
+                once.push(unit.name);
             }
         }
         format!("unknown unit `{}`; units: {}, %", cut(name), once.join(", "))
     })?;
     let scale = unit.scale as f64;
     let (value, measures) = match unit.dimension {
-        Dimension::Rate => (value * scale, Measures::Rate),
-        Dimension::Time => (value * scale / 1e9, Measures::Time),
-        Dimension::Bytes => (value * scale, Measures::Bytes),
-        Dimension::Pieces => (value, Measures::Pieces),
+        Dimension::Rate => (value * scale, AmountUnit::Rate),
+        Dimension::Time => (value * scale / 1e9, AmountUnit::Time),
+        Dimension::Bytes => (value * scale, AmountUnit::Bytes),
+        Dimension::Pieces => (value, AmountUnit::Pieces),
     };
     Ok(Amount { value, measures })
 }
@@ -82,12 +73,12 @@ mod tests {
     #[test]
     fn amounts_have_units() {
         for (text, value, measures) in [
-            ("1.5 Mbit/s", 1.5e6, Measures::Rate),
-            ("500 ms", 0.5, Measures::Time),
-            ("2 kB", 2000.0, Measures::Bytes),
-            ("3 packets", 3.0, Measures::Pieces),
-            ("5 %", 0.05, Measures::Bare),
-            ("0.9", 0.9, Measures::Bare),
+            ("1.5 Mbit/s", 1.5e6, AmountUnit::Rate),
+            ("500 ms", 0.5, AmountUnit::Time),
+            ("2 kB", 2000.0, AmountUnit::Bytes),
+            ("3 packets", 3.0, AmountUnit::Pieces),
+            ("5 %", 0.05, AmountUnit::Bare),
+            ("0.9", 0.9, AmountUnit::Bare),
         ] {
             assert_eq!(amount(text), Ok(Amount { value, measures }), "{text}");
         }

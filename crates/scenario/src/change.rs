@@ -2,7 +2,7 @@
 
 use crate::diagnostic::{Diagnostic, Fault, Result, did_you_mean, listed};
 use crate::form::Read;
-use crate::scalars::shown;
+use crate::scalars::excerpt;
 use crate::source::{Source, Sources, Span};
 use crate::value::{Kind, Value};
 use bentpipe_base::Duration;
@@ -10,7 +10,6 @@ use bentpipe_link::Change;
 
 /// Properties that can be changed.
 const KEYS: [&str; 6] = ["rate", "delay", "buffer", "loss", "ber", "up"];
-/// Maximum length of a word.
 const MAX_WORD: usize = 4096;
 
 /// Reads `KEY=VALUE` words: `rate=5Mbit/s`, `delay=300ms`, `buffer=50packets`, `loss=1e-3`, `ber=1e-7`,
@@ -20,23 +19,23 @@ const MAX_WORD: usize = 4096;
 /// The first invalid word, with the wrong part underlined.
 pub fn change(words: &[String]) -> core::result::Result<Change, Box<Diagnostic>> {
     let file = Source::new("command line", "");
-    read(words).map_err(|fault| fault.place(&Sources::of_words(&file, words)))
+    read(words).map_err(|fault| fault.into_diagnostic(&Sources::of_words(&file, words)))
 }
 
 /// Reads a duration greater than zero, for `bentpipe link outage`.
 ///
 /// # Errors
 /// The reason why the word is invalid.
-pub fn length(word: &str) -> core::result::Result<Duration, Box<Diagnostic>> {
+pub fn outage_length(word: &str) -> core::result::Result<Duration, Box<Diagnostic>> {
     let file = Source::new("command line", "");
     let words = [word.to_owned()];
     let value = Value { span: span(0, 0, word.len()), kind: Kind::Raw(word.trim().to_owned()) };
     let read = if word.len() > MAX_WORD { Err(too_long(0)) } else { Duration::read(&value, "outage") };
     read.and_then(|length| match length {
-        Duration::ZERO => Err(Fault::new(value.span, "`outage` must be more than zero", "")),
+        Duration::ZERO => Err(Fault::zero(value.span, "outage")),
         length => Ok(length),
     })
-    .map_err(|fault| fault.place(&Sources::of_words(&file, &words)))
+    .map_err(|fault| fault.into_diagnostic(&Sources::of_words(&file, &words)))
 }
 
 const fn span(word: usize, start: usize, end: usize) -> Span {
@@ -60,17 +59,17 @@ fn read(words: &[String]) -> Result<Change> {
         };
         let at = span(n, 0, key.len());
         if given.contains(&key) {
-            return Err(Fault::new(at, format!("`{}` is given twice", shown(key)), ""));
+            return Err(Fault::new(at, format!("`{}` is given twice", excerpt(key)), ""));
         }
         given.push(key);
         let kind = Kind::Raw(text.trim().to_owned());
         let value = Value { span: span(n, key.len() + 1, word.len()), kind };
-        one(&mut change, key, &value, at)?;
+        set_property(&mut change, key, &value, at)?;
     }
     Ok(change)
 }
 
-fn one(change: &mut Change, key: &str, value: &Value, at: Span) -> Result<()> {
+fn set_property(change: &mut Change, key: &str, value: &Value, at: Span) -> Result<()> {
     match key {
         "rate" => change.rate = Some(Read::read(value, key)?),
         "delay" => change.delay = Some(Read::read(value, key)?),
@@ -84,7 +83,7 @@ fn one(change: &mut Change, key: &str, value: &Value, at: Span) -> Result<()> {
                 "outage" => "an outage is `bentpipe link outage 5s`".to_owned(),
                 _ => did_you_mean(key, KEYS),
             };
-            return Err(Fault::new(at, format!("unknown key `{}`", shown(key)), hint).help(allowed()));
+            return Err(Fault::new(at, format!("unknown key `{}`", excerpt(key)), hint).help(allowed()));
         }
     }
     Ok(())
@@ -119,7 +118,7 @@ mod tests {
         assert_eq!(read(&all), Ok(wanted));
         let buffer = Some(Capacity::Bytes(Size(64_000)));
         assert_eq!(read(&["buffer=64 kB"]), Ok(Change { buffer, ..Change::default() }));
-        assert_eq!(length("5s"), Ok(Duration::from_secs(5)));
+        assert_eq!(outage_length("5s"), Ok(Duration::from_secs(5)));
     }
 
     #[test]
@@ -150,7 +149,7 @@ mod tests {
         }
         assert!(read(&["rtt=1 s"]).unwrap_err().contains("one-way `delay`"));
         assert!(read(&["rate=0 bit/s"]).unwrap_err().contains("more than zero"));
-        let said = |word: &str| length(word).unwrap_err().to_string();
+        let said = |word: &str| outage_length(word).unwrap_err().to_string();
         assert!(said("0s").contains("more than zero") && said("5").contains("needs a unit"));
         assert!(said("-5s").contains("negative") && said(&"9".repeat(5000)).contains("too long"));
     }

@@ -5,11 +5,11 @@
 //! ```
 
 use crate::diagnostic::{Fault, Result, did_you_mean, listed};
-use crate::form::Read;
+use crate::form::{Read, wrong};
 use crate::source::Span;
-use crate::value::{Kind, Table, Value};
+use crate::value::{Entry, Kind, Table, Value};
 use bentpipe_base::{Duration, Node, Rate, Size};
-use bentpipe_tcp::cc::law::Law;
+use bentpipe_tcp::cc::law::Algorithm;
 use bentpipe_tcp::{RecoveryParams, Scheme};
 use core::fmt;
 use core::ops::RangeInclusive;
@@ -45,6 +45,19 @@ pub struct Settings {
     span: Span,
 }
 
+/// Declares the methods of [`Settings`] that read one value.
+macro_rules! readers {
+    ($($doc:literal $name:ident $T:ty,)+) => { $(
+        #[doc = $doc]
+        ///
+        /// # Errors
+        /// If the value has another type.
+        pub fn $name(&self, key: &str) -> core::result::Result<Option<$T>, SettingError> {
+            self.read(key)
+        }
+    )+ };
+}
+
 /// Each method returns `None` if the key is missing, and an error if the value has another type.
 impl Settings {
     /// Reads a whole number.
@@ -63,49 +76,17 @@ impl Settings {
             _ => None,
         };
         number.filter(|n| range.contains(n)).map(Some).ok_or_else(|| {
-            let message = format!("`{key}` is a whole number from {} to {}", range.start(), range.end());
-            SettingError(Fault::new(value.span, message, format!("this is {}", value.called())))
+            let wanted = format!("a whole number from {} to {}", range.start(), range.end());
+            SettingError(wrong(value, key, &wanted))
         })
     }
 
-    /// Reads a number without a unit.
-    ///
-    /// # Errors
-    /// If the value has another type.
-    pub fn number(&self, key: &str) -> core::result::Result<Option<f64>, SettingError> {
-        self.read(key)
-    }
-
-    /// Reads `true` or `false`.
-    ///
-    /// # Errors
-    /// If the value has another type.
-    pub fn switch(&self, key: &str) -> core::result::Result<Option<bool>, SettingError> {
-        self.read(key)
-    }
-
-    /// Reads a time with its unit.
-    ///
-    /// # Errors
-    /// If the value has another type.
-    pub fn time(&self, key: &str) -> core::result::Result<Option<Duration>, SettingError> {
-        self.read(key)
-    }
-
-    /// Reads a rate with its unit.
-    ///
-    /// # Errors
-    /// If the value has another type.
-    pub fn rate(&self, key: &str) -> core::result::Result<Option<Rate>, SettingError> {
-        self.read(key)
-    }
-
-    /// Reads a size with its unit.
-    ///
-    /// # Errors
-    /// If the value has another type.
-    pub fn size(&self, key: &str) -> core::result::Result<Option<Size>, SettingError> {
-        self.read(key)
+    readers! {
+        "Reads a number without a unit." number f64,
+        "Reads `true` or `false`." switch bool,
+        "Reads a time with its unit." time Duration,
+        "Reads a rate with its unit." rate Rate,
+        "Reads a size with its unit." size Size,
     }
 
     /// Reads a text.
@@ -114,10 +95,7 @@ impl Settings {
     /// If the value has another type.
     pub fn text(&self, key: &str) -> core::result::Result<Option<&str>, SettingError> {
         let Some(value) = self.table.get(key) else { return Ok(None) };
-        value.text().map(Some).ok_or_else(|| {
-            let label = format!("this is {}", value.called());
-            SettingError(Fault::new(value.span, format!("`{key}` is a text"), label))
-        })
+        value.text().map(Some).ok_or_else(|| SettingError(wrong(value, key, "a text")))
     }
 
     fn read<T: Read>(&self, key: &str) -> core::result::Result<Option<T>, SettingError> {
@@ -146,28 +124,30 @@ fn written(value: &Value) -> String {
         Kind::Switch(on) => on.to_string(),
         Kind::Array(items) => format!("[{}]", items.iter().map(written).collect::<Vec<_>>().join(", ")),
         Kind::Table(table) => {
-            let entries: Vec<String> =
-                table.0.iter().map(|e| format!("{} = {}", e.key, written(&e.value))).collect();
-            format!("{{ {} }}", entries.join(", "))
+            let entry = |e: &Entry| format!("{} = {}", e.key, written(&e.value));
+            format!("{{ {} }}", table.0.iter().map(entry).collect::<Vec<_>>().join(", "))
         }
     }
 }
 
-type Make = fn(&Settings) -> core::result::Result<Box<dyn Node>, SettingError>;
+/// Help if no kinds are registered.
+const NO_KINDS: &str =
+    "help: kinds of nodes come from a program that registers them: see the manual, Extensions";
 
-/// A registered kind of node.
+type Constructor = fn(&Settings) -> core::result::Result<Box<dyn Node>, SettingError>;
+
 #[derive(Clone, Copy)]
 struct CustomKind {
     kind: &'static str,
     keys: &'static [(&'static str, &'static str)],
-    make: Make,
+    make: Constructor,
 }
 
 /// Kinds of nodes and congestion control schemes that scenarios can use in addition to the built-in ones.
 #[derive(Clone, Default)]
 pub struct Registry {
     kinds: Vec<CustomKind>,
-    schemes: Vec<(&'static str, RecoveryParams, &'static Law)>,
+    schemes: Vec<(&'static str, RecoveryParams, &'static Algorithm)>,
 }
 
 impl Registry {
@@ -175,14 +155,19 @@ impl Registry {
     #[must_use]
     pub fn with<N: CustomNode>(mut self) -> Self {
         self.kinds.retain(|known| known.kind != N::KIND);
-        let make: Make = |settings| N::read(settings).map(|node| Box::new(node) as Box<dyn Node>);
+        let make: Constructor = |settings| N::read(settings).map(|node| Box::new(node) as Box<dyn Node>);
         self.kinds.push(CustomKind { kind: N::KIND, keys: N::KEYS, make });
         self
     }
 
     /// Adds a congestion control scheme for `tcp = "name"`: its loss recovery and its law of growth.
     #[must_use]
-    pub fn with_scheme(mut self, name: &'static str, recovery: RecoveryParams, law: &'static Law) -> Self {
+    pub fn with_scheme(
+        mut self,
+        name: &'static str,
+        recovery: RecoveryParams,
+        law: &'static Algorithm,
+    ) -> Self {
         self.schemes.push((name, recovery, law));
         self
     }
@@ -211,7 +196,7 @@ pub struct CustomSpec {
     pub kind: &'static str,
     /// Keys of the node.
     pub settings: Settings,
-    make: Make,
+    make: Constructor,
 }
 
 impl CustomSpec {
@@ -227,14 +212,8 @@ impl CustomSpec {
             let names = || kinds().map(|known| known.kind);
             let fault =
                 Fault::new(word, format!("there is no kind of node `{kind}`"), did_you_mean(kind, names()));
-            let help = match names().next() {
-                Some(_) => format!("help: kinds: {}", listed(names())),
-                None => {
-                    "help: kinds of nodes come from a program that registers them: see the manual, Extensions"
-                        .to_owned()
-                }
-            };
-            return Err(fault.help(help));
+            let kinds = names().next().map(|_| format!("help: kinds: {}", listed(names())));
+            return Err(fault.help(kinds.unwrap_or_else(|| NO_KINDS.to_owned())));
         };
         let keys = || known.keys.iter().map(|(key, _)| *key);
         if let Some(entry) = table.0.iter().find(|entry| !keys().any(|key| key == entry.key)) {

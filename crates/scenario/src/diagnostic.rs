@@ -73,9 +73,64 @@ struct Inner {
 
 pub(crate) type Result<T> = core::result::Result<T, Fault>;
 
+/// Creates a [`Fault`] from a span, a message and a label, both with captured values as in `format!`.
+macro_rules! fault {
+    ($span:expr, $message:literal) => {
+        crate::diagnostic::Fault::new($span, format_args!($message).to_string(), "")
+    };
+    ($span:expr, $message:literal, $label:literal) => {
+        crate::diagnostic::Fault::new(
+            $span,
+            format_args!($message).to_string(),
+            format_args!($label).to_string(),
+        )
+    };
+}
+
+/// Returns a [`fault!`].
+macro_rules! bail {
+    ($($fault:tt)+) => {
+        return Err(crate::diagnostic::fault!($($fault)+))
+    };
+}
+
+pub(crate) use {bail, fault};
+
 impl Fault {
     pub(crate) fn new(span: Span, message: impl Into<String>, label: impl Into<String>) -> Self {
         Self(Box::new(Inner { span, message: message.into(), label: label.into(), help: Vec::new() }))
+    }
+
+    /// Error for a key that must be given.
+    pub(crate) fn missing(span: Span, whose: &str, key: &str) -> Self {
+        Self::new(span, format!("{whose} has no `{key}`"), format!("`{key}` must be given"))
+    }
+
+    /// Error for a value of zero.
+    pub(crate) fn zero(span: Span, key: &str) -> Self {
+        Self::new(span, format!("`{key}` must be more than zero"), "")
+    }
+
+    /// Error for more than `most` of something.
+    pub(crate) fn too_many(span: Span, what: &str, most: impl core::fmt::Display) -> Self {
+        Self::new(span, format!("there are too many {what}"), format!("the limit is {most}"))
+    }
+
+    /// Error for a name that is not unique.
+    pub(crate) fn taken(span: Span, what: &str, name: &str) -> Self {
+        Self::new(span, format!("two {what} are called `{name}`"), "this name is taken")
+    }
+
+    /// Error for a name that is not one of `known`.
+    pub(crate) fn unknown<'a>(
+        span: Span,
+        what: &str,
+        word: &str,
+        known: impl Iterator<Item = &'a str> + Clone,
+    ) -> Self {
+        let message = format!("there is no {what} `{word}`");
+        let help = format!("help: {what}s: {}", listed(known.clone()));
+        Self::new(span, message, did_you_mean(word, known)).help(help)
     }
 
     /// Adds a line of help.
@@ -87,7 +142,7 @@ impl Fault {
 
     /// Adds a line of help if there is one.
     #[must_use]
-    pub(crate) fn maybe(self, line: Option<String>) -> Self {
+    pub(crate) fn maybe_help(self, line: Option<String>) -> Self {
         match line {
             Some(line) => self.help(line),
             None => self,
@@ -95,7 +150,7 @@ impl Fault {
     }
 
     /// Looks up the text of the span and returns the diagnostic for the user.
-    pub(crate) fn place(self, sources: &Sources<'_>) -> Box<Diagnostic> {
+    pub(crate) fn into_diagnostic(self, sources: &Sources<'_>) -> Box<Diagnostic> {
         let Inner { span, message, label, mut help } = *self.0;
         let (message, label) = (one_line(&message), one_line(&label));
         help.extend(sources.used(span).map(|at| format!("note: used at {at}")));

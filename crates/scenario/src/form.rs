@@ -1,36 +1,28 @@
 //! Types of the values of keys. The tables in [`crate::keys`] are built from them, and the parser, its
 //! errors, the JSON schema and the reference page from the tables.
 
-use crate::diagnostic::{Fault, Result, did_you_mean, listed};
+use crate::diagnostic::{Fault, Result, did_you_mean, fault, listed};
 use crate::measure::Measure;
 use crate::quantity::Quantity;
 use crate::source::Span;
 use crate::value::{Kind, Table, Value};
 
-/// The types of values.
 #[derive(Clone, Copy)]
 pub(crate) enum Form {
     /// `schema = 1`.
     Version,
-    /// Free text on one line.
     Text,
     /// A name: letters, digits, `-`, `_` and `.`.
     Name,
-    /// A whole number in a range.
     Whole(u64, u64),
-    /// A number without a unit.
     Number,
-    /// A number in 0..=1.
     Probability,
     /// `true`, `false`, `"on"`, `"off"`.
     Switch,
     /// Text with a unit.
     Quantity(&'static Quantity),
-    /// One of some words.
     Words(&'static [&'static str]),
-    /// A table with known keys.
     Table(&'static TableInfo),
-    /// A list of tables with known keys.
     List(&'static TableInfo),
     /// A list of tables with these keys and any others.
     OpenList(&'static TableInfo),
@@ -38,23 +30,16 @@ pub(crate) enum Form {
     Parameters,
     /// `[resolved]`: names and values.
     Resolved,
-    /// A decimal number with a unit.
     Measure(&'static Measure),
-    /// The path of a file.
     Path,
-    /// A list of pairs.
     Pairs(&'static Form, &'static Form),
     /// One value, or the lowest and the highest value.
     Range(&'static Form),
-    /// A list of whole milliseconds.
     Millis,
-    /// A list of short texts.
     Texts,
     /// Names of parameters, each with a list of values.
     Axes,
-    /// Any of these.
     Either(&'static [Form]),
-    /// Text with its own syntax.
     Special(&'static Special),
     /// One value, or a list of values.
     Many(&'static Form),
@@ -69,7 +54,6 @@ pub(crate) struct Special {
     pub(crate) example: &'static str,
 }
 
-/// One key of a table.
 pub(crate) struct Key {
     pub(crate) name: &'static str,
     pub(crate) form: Form,
@@ -107,7 +91,6 @@ pub(crate) trait Read: Sized {
 /// A table with known keys, declared by `table!`.
 pub(crate) trait Keys: Sized {
     const INFO: TableInfo;
-    /// Static reference to `INFO`.
     const REF: &'static TableInfo = &Self::INFO;
     /// Reads the keys of this table and ignores all others. `whose` names the table in errors.
     fn pick(table: &Table, span: Span, whose: &str) -> Result<Self>;
@@ -148,6 +131,11 @@ impl TableInfo {
     }
 }
 
+/// Reads a whole file.
+pub(crate) fn read_file<T: Keys>(root: Table) -> Result<T> {
+    read_table(&Value { span: Span::file(0..0), kind: Kind::Table(root) }, "file")
+}
+
 /// Reads a table and checks its keys.
 pub(crate) fn read_table<T: Keys>(value: &Value, key: &str) -> Result<T> {
     let info = T::REF;
@@ -174,11 +162,9 @@ impl<T: Keys> Read for Vec<At<T>> {
             Kind::Array(items) => {
                 items.iter().map(|v| Ok(At { value: read_table(v, key)?, span: v.span })).collect()
             }
-            _ => Err(Fault::new(
-                value.span,
-                format!("`{key}` is a list of tables"),
-                format!("write [[{key}]], in double brackets"),
-            )),
+            _ => {
+                Err(fault!(value.span, "`{key}` is a list of tables", "write [[{key}]], in double brackets"))
+            }
         }
     }
 }
@@ -190,8 +176,7 @@ pub(crate) fn optional<T: Read>(table: &Table, key: &str) -> Result<Option<At<T>
 
 /// Reads `key` of `table`, which is required.
 pub(crate) fn required<T: Read>(table: &Table, key: &str, whose: &str, span: Span) -> Result<At<T>> {
-    optional(table, key)?
-        .ok_or_else(|| Fault::new(span, format!("{whose} has no `{key}`"), format!("`{key}` must be given")))
+    optional(table, key)?.ok_or_else(|| Fault::missing(span, whose, key))
 }
 
 /// Error for a value of the wrong type.
@@ -207,60 +192,61 @@ pub(crate) const fn plain(name: &'static str) -> &'static str {
     }
 }
 
-/// Declares a table of keys: a struct with the values, and its description.
+/// Declares tables of keys: structs with the values, and their descriptions.
 ///
-/// Keys under `required` must be given. Defaults of the others are documentation; `resolve` applies them.
+/// A key without a default must be given. Defaults are documentation; `resolve` applies them. `..field`
+/// includes the keys of another table.
 macro_rules! table {
-    ($(#[doc = $doc:literal])* struct $Name:ident $title:literal {
-        $(required { $( $(#[doc = $rdoc:literal])* $rkey:ident : $R:ty, )* })?
-        $(optional { $( $(#[doc = $odoc:literal])* $okey:ident : $O:ty = $default:literal, )* })?
-        $(include { $( $field:ident : $Group:ty, )* })?
-    }) => {
+    (@type $T:ty) => { crate::form::At<$T> };
+    (@type $T:ty = $default:literal) => { Option<crate::form::At<$T>> };
+    (@default) => { None };
+    (@default $default:literal) => { Some($default) };
+    (@pick $table:ident, $key:expr, $whose:ident, $span:ident) => {
+        crate::form::required($table, $key, $whose, $span)?
+    };
+    (@pick $table:ident, $key:expr, $whose:ident, $span:ident, $default:literal) => {
+        crate::form::optional($table, $key)?
+    };
+    (@over $own:expr, $base:expr) => { $own };
+    (@over $own:expr, $base:expr, $default:literal) => { $own.or_else(|| $base.clone()) };
+    ($( $(#[doc = $doc:literal])* struct $Name:ident $title:literal {
+        $( $(#[doc = $kdoc:literal])* $key:ident : $T:ty $(= $default:literal)?, )*
+        $( ..$field:ident : $Group:ty, )*
+    } )+) => { $(
         $(#[doc = $doc])*
         #[derive(Clone, Debug)]
         pub(crate) struct $Name {
-            $($( pub(crate) $rkey: crate::form::At<$R>, )*)?
-            $($( pub(crate) $okey: Option<crate::form::At<$O>>, )*)?
-            $($( pub(crate) $field: $Group, )*)?
+            $( pub(crate) $key: crate::form::table!(@type $T $(= $default)?), )*
+            $( pub(crate) $field: $Group, )*
         }
 
         impl crate::form::Keys for $Name {
             const INFO: crate::form::TableInfo = crate::form::TableInfo {
                 title: $title,
                 doc: &[$($doc),*],
-                keys: &[
-                    $($( crate::form::Key {
-                        name: crate::form::plain(stringify!($rkey)),
-                        form: <$R as crate::form::Read>::FORM,
-                        default: None,
-                        doc: &[$($rdoc),*],
-                    }, )*)?
-                    $($( crate::form::Key {
-                        name: crate::form::plain(stringify!($okey)),
-                        form: <$O as crate::form::Read>::FORM,
-                        default: Some($default),
-                        doc: &[$($odoc),*],
-                    }, )*)?
-                ],
-                includes: &[$($( <$Group as crate::form::Keys>::REF, )*)?],
+                keys: &[$( crate::form::Key {
+                    name: crate::form::plain(stringify!($key)),
+                    form: <$T as crate::form::Read>::FORM,
+                    default: crate::form::table!(@default $($default)?),
+                    doc: &[$($kdoc),*],
+                }, )*],
+                includes: &[$( <$Group as crate::form::Keys>::REF, )*],
                 below: None,
             };
 
             fn pick(table: &crate::value::Table, span: crate::source::Span, whose: &str) -> crate::diagnostic::Result<Self> {
                 let _ = (span, whose);
                 Ok(Self {
-                    $($( $rkey: crate::form::required(table, crate::form::plain(stringify!($rkey)), whose, span)?, )*)?
-                    $($( $okey: crate::form::optional(table, crate::form::plain(stringify!($okey)))?, )*)?
-                    $($( $field: <$Group as crate::form::Keys>::pick(table, span, whose)?, )*)?
+                    $( $key: crate::form::table!(@pick table, crate::form::plain(stringify!($key)), whose, span $(, $default)?), )*
+                    $( $field: <$Group as crate::form::Keys>::pick(table, span, whose)?, )*
                 })
             }
 
             fn over(self, base: &Self) -> Self {
                 let _ = base;
                 Self {
-                    $($( $rkey: self.$rkey, )*)?
-                    $($( $okey: self.$okey.or_else(|| base.$okey.clone()), )*)?
-                    $($( $field: self.$field.over(&base.$field), )*)?
+                    $( $key: crate::form::table!(@over self.$key, base.$key $(, $default)?), )*
+                    $( $field: self.$field.over(&base.$field), )*
                 }
             }
         }
@@ -272,12 +258,11 @@ macro_rules! table {
                 crate::form::read_table(value, key)
             }
         }
-    };
+    )+ };
 }
 
 /// An enum whose values are written as words.
 pub(crate) trait Word {
-    /// The word in the file.
     fn word(&self) -> &'static str;
 }
 
@@ -305,10 +290,9 @@ macro_rules! words {
     };
 }
 
-/// Declares an enum for a key that takes a plain value or a table.
+/// Declares enums for keys that take a plain value or a table.
 macro_rules! either {
-    ($(#[doc = $doc:literal])* $Name:ident { $Plain:ident($P:ty), Table($T:ty) }) => {
-        $(#[doc = $doc])*
+    ($( $Name:ident { $Plain:ident($P:ty), Table($T:ty) } )+) => { $(
         #[derive(Clone, Debug)]
         pub(crate) enum $Name {
             $Plain($P),
@@ -328,7 +312,7 @@ macro_rules! either {
                 }
             }
         }
-    };
+    )+ };
 }
 
 pub(crate) use {either, table, words};

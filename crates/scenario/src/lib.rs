@@ -31,8 +31,8 @@ mod value;
 mod write;
 
 pub use addresses::host_addresses;
-pub use amount::{Amount, Measures, amount};
-pub use change::{change, length};
+pub use amount::{Amount, AmountUnit, amount};
+pub use change::{change, outage_length};
 pub use custom::{CustomNode, CustomSpec, Registry, SettingError, Settings, register};
 pub use diagnostic::{Diagnostic, Place};
 pub use profile::{Profile, profiles};
@@ -43,9 +43,6 @@ pub use sweep::{Precision, SweepSpec, sweep};
 pub use trace::Files;
 pub use types::*;
 pub use write::to_toml;
-
-use form::Keys as _;
-use value::{Kind, Value};
 
 /// Loads a scenario.
 ///
@@ -73,7 +70,8 @@ pub fn load_with(
     seed: Option<u64>,
     files: &dyn Files,
 ) -> Result<Scenario, Box<Diagnostic>> {
-    read(source, sets, seed, files).map_err(|fault| fault.place(&source::Sources::new(source, sets)))
+    read(source, sets, seed, files)
+        .map_err(|fault| fault.into_diagnostic(&source::Sources::new(source, sets)))
 }
 
 fn read(
@@ -83,14 +81,10 @@ fn read(
     files: &dyn Files,
 ) -> diagnostic::Result<Scenario> {
     let mut root = value::parse(source)?;
-    let top = source::Span::file(0..0);
-    // Check the version first: the keys of another version would give misleading errors.
-    form::required::<scalars::Version>(&root, "schema", "the file", top)
-        .map_err(|fault| fault.help("help: a scenario file begins with schema = 1"))?;
-    keys::FileKeys::REF.check(&root, "the file", &[])?;
+    scalars::check_file::<keys::FileKeys>(&root, "scenario")?;
     let mut parameters = parameters::Parameters::read(&root, sets)?;
     parameters.substitute(&mut root)?;
-    let file = form::read_table::<keys::FileKeys>(&Value { span: top, kind: Kind::Table(root) }, "file")?;
+    let file: keys::FileKeys = form::read_file(root)?;
     parameters.check_used()?;
     file.sweep.as_ref().map(|s| sweep::resolve(s, &parameters)).transpose()?;
     resolve::scenario(file, parameters.resolved(), seed, files)

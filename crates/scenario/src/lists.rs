@@ -1,20 +1,17 @@
 //! Reading of lists.
 
-use crate::diagnostic::{Fault, Result};
+use crate::diagnostic::{Fault, Result, bail, fault};
 use crate::form::{At, Form, Read, wrong};
 use crate::parameters::reference;
 use crate::quantity;
-use crate::scalars::Text;
+use crate::scalars::{Text, word_or};
 use crate::source::Span;
 use crate::value::{Kind, Value};
 use bentpipe_base::{Duration, Rate};
 use std::sync::Arc;
 
-/// Maximum number of texts in a list.
 const MAX_TEXTS: usize = 100;
-/// Maximum number of axes of a sweep.
 const MAX_AXES: usize = 16;
-/// Maximum number of values of an axis.
 const MAX_VALUES: usize = 1000;
 /// Maximum length of an axis value, the same as for `--set`.
 const MAX_VALUE: usize = 4096;
@@ -23,7 +20,6 @@ const MAX_VALUE: usize = 4096;
 #[derive(Clone, Debug)]
 pub(crate) struct Texts(pub(crate) Vec<String>);
 
-/// The axes of a sweep.
 #[derive(Clone, Debug)]
 pub(crate) struct Axes(pub(crate) Vec<Axis>);
 
@@ -39,14 +35,10 @@ pub(crate) struct Axis {
 pub(crate) fn items<'a>(value: &'a Value, key: &str, wanted: &str, most: usize) -> Result<&'a [Value]> {
     let Kind::Array(items) = &value.kind else { return Err(wrong(value, key, wanted)) };
     if items.is_empty() {
-        return Err(Fault::new(value.span, format!("`{key}` is empty"), "it has at least one item"));
+        bail!(value.span, "`{key}` is empty", "it has at least one item");
     }
     if items.len() > most {
-        return Err(Fault::new(
-            value.span,
-            format!("`{key}` is too long"),
-            format!("the limit is {most} items"),
-        ));
+        bail!(value.span, "`{key}` is too long", "the limit is {most} items");
     }
     Ok(items)
 }
@@ -60,10 +52,10 @@ impl Read for Texts {
         for item in items {
             let Text(text) = Text::read(item, key)?;
             if text.trim().is_empty() {
-                return Err(Fault::new(item.span, format!("`{key}` holds an empty text"), ""));
+                bail!(item.span, "`{key}` holds an empty text");
             }
             if all.contains(&text) {
-                return Err(Fault::new(item.span, format!("`{key}` says this twice"), "drop one of them"));
+                bail!(item.span, "`{key}` says this twice", "drop one of them");
             }
             all.push(text);
         }
@@ -80,19 +72,18 @@ impl Read for Axes {
                 .help("help: write axes = { name = [value, value], ... } with names of parameters"));
         };
         if table.0.is_empty() || table.0.len() > MAX_AXES {
-            let label = format!("a sweep has from 1 to {MAX_AXES} axes");
-            return Err(Fault::new(value.span, "this is not a set of axes", label));
+            bail!(value.span, "this is not a set of axes", "a sweep has from 1 to {MAX_AXES} axes");
         }
         let axes = table.0.iter().map(|entry| {
             let name = entry.key.clone();
-            Ok(Axis { values: axis(&name, &entry.value)?, name, span: entry.span })
+            Ok(Axis { values: axis_values(&name, &entry.value)?, name, span: entry.span })
         });
         axes.collect::<Result<_>>().map(Self)
     }
 }
 
 /// Values of one axis as text.
-fn axis(name: &str, value: &Value) -> Result<Vec<String>> {
+fn axis_values(name: &str, value: &Value) -> Result<Vec<String>> {
     let mut all = Vec::new();
     for item in items(value, name, "a list of values", MAX_VALUES)? {
         let text = match &item.kind {
@@ -104,23 +95,20 @@ fn axis(name: &str, value: &Value) -> Result<Vec<String>> {
             Kind::Array(_) | Kind::Table(_) => return Err(wrong(item, name, "a list of single values")),
         };
         if reference(&text).is_some() {
-            return Err(Fault::new(item.span, "the value of an axis cannot refer to a parameter", ""));
+            bail!(item.span, "the value of an axis cannot refer to a parameter");
         }
         if text.len() > MAX_VALUE {
-            return Err(Fault::new(item.span, "this is too long", format!("the limit is {MAX_VALUE} bytes")));
+            bail!(item.span, "this is too long", "the limit is {MAX_VALUE} bytes");
         }
         if all.contains(&text) {
-            let label = "the same runs would be made again";
-            return Err(Fault::new(item.span, format!("axis `{name}` has this value twice"), label));
+            bail!(item.span, "axis `{name}` has this value twice", "the same runs would be made again");
         }
         all.push(text);
     }
     Ok(all)
 }
 
-/// Maximum number of pairs in a list.
 const MAX_PAIRS: usize = 100_000;
-/// Maximum number of numbers in a list.
 const MAX_NUMBERS: usize = 500_000;
 
 /// A list of at least one pair: `[[time, value], ...]`.
@@ -151,7 +139,7 @@ pub(crate) struct TimeOrNone(pub(crate) Option<Duration>);
 pub(crate) struct Path(pub(crate) String);
 
 /// Describes the contents of a list or range.
-fn word(form: &Form) -> String {
+fn form_in_words(form: &Form) -> String {
     crate::reference::form(form).replace(['`', '"'], "")
 }
 
@@ -159,17 +147,14 @@ impl<A: Read, B: Read> Read for Pairs<A, B> {
     const FORM: Form = Form::Pairs(&A::FORM, &B::FORM);
 
     fn read(value: &Value, key: &str) -> Result<Self> {
-        let pair = format!("[{}, {}]", word(&A::FORM), word(&B::FORM));
+        let pair = format!("[{}, {}]", form_in_words(&A::FORM), form_in_words(&B::FORM));
         let items = items(value, key, &format!("a list of pairs {pair}"), MAX_PAIRS)?;
         let pairs = items.iter().map(|item| match &item.kind {
             Kind::Array(two) if two.len() == 2 => Ok((
                 At { value: A::read(&two[0], key)?, span: two[0].span },
                 At { value: B::read(&two[1], key)?, span: two[1].span },
             )),
-            _ => {
-                let message = format!("`{key}` is a list of pairs {pair}");
-                Err(Fault::new(item.span, message, "this is not a pair"))
-            }
+            _ => Err(fault!(item.span, "`{key}` is a list of pairs {pair}", "this is not a pair")),
         });
         pairs.collect::<Result<_>>().map(Self)
     }
@@ -183,7 +168,7 @@ impl<T: Read + Copy + PartialOrd> Read for Range<T> {
             return T::read(value, key).map(|v| Self { least: v, most: v });
         };
         let [least, most] = &items[..] else {
-            let message = format!("`{key}` is one {0}, or a list of two", word(&T::FORM));
+            let message = format!("`{key}` is one {0}, or a list of two", form_in_words(&T::FORM));
             return Err(Fault::new(value.span, message, "write [lowest, highest]"));
         };
         let range = Self { least: T::read(least, key)?, most: T::read(most, key)? };
@@ -205,16 +190,12 @@ impl Read for Millis {
             };
             let time = millis(n).map_err(|why| Fault::new(item.span, format!("`{key}` is {why}"), ""))?;
             if all.last().is_some_and(|last| *last > time) {
-                return Err(Fault::new(item.span, format!("`{key}` goes back in time"), "this is earlier"));
+                bail!(item.span, "`{key}` goes back in time", "this is earlier");
             }
             all.push(time);
         }
         if all.last().is_none_or(|last| last.is_zero()) {
-            return Err(Fault::new(
-                value.span,
-                format!("`{key}` ends at 0"),
-                "the last instant is its length",
-            ));
+            bail!(value.span, "`{key}` ends at 0", "the last instant is its length");
         }
         Ok(Self(all.into()))
     }
@@ -233,12 +214,7 @@ impl Read for RateOrNone {
     const FORM: Form = Form::Either(&[Form::Words(&["none"]), Rate::FORM]);
 
     fn read(value: &Value, key: &str) -> Result<Self> {
-        match value.text() {
-            Some("none") => Ok(Self(None)),
-            _ => Rate::read(value, key)
-                .map(|rate| Self(Some(rate)))
-                .map_err(|fault| fault.help("help: or \"none\": nothing is sent")),
-        }
+        word_or(value, key, "none", ": nothing is sent").map(Self)
     }
 }
 
@@ -246,12 +222,7 @@ impl Read for TimeOrNone {
     const FORM: Form = Form::Either(&[Form::Words(&["none"]), Duration::FORM]);
 
     fn read(value: &Value, key: &str) -> Result<Self> {
-        match value.text() {
-            Some("none") => Ok(Self(None)),
-            _ => Duration::read(value, key)
-                .map(|time| Self(Some(time)))
-                .map_err(|fault| fault.help("help: or \"none\"")),
-        }
+        word_or(value, key, "none", "").map(Self)
     }
 }
 
@@ -261,8 +232,7 @@ impl Read for Path {
     fn read(value: &Value, key: &str) -> Result<Self> {
         let text = value.text().ok_or_else(|| wrong(value, key, "the path of a file, in quotes"))?;
         if text.is_empty() || text.len() > MAX_VALUE || text.chars().any(char::is_control) {
-            let label = format!("it is one line of 1 to {MAX_VALUE} bytes");
-            return Err(Fault::new(value.span, format!("`{key}` is not a path"), label));
+            bail!(value.span, "`{key}` is not a path", "it is one line of 1 to {MAX_VALUE} bytes");
         }
         Ok(Self(text.to_owned()))
     }

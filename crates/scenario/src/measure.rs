@@ -5,8 +5,8 @@
 use crate::diagnostic::{Fault, Result, nearest};
 use crate::form::{Form, Read};
 use crate::quantity::split;
-use crate::scalars::shown;
-use crate::value::{Kind, Value};
+use crate::scalars::excerpt;
+use crate::value::Value;
 
 /// A kind of decimal quantity: its units, base unit first, and its range in the base unit.
 #[derive(Clone, Copy, Debug)]
@@ -43,27 +43,19 @@ pub(crate) const FREQUENCY: Measure =
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Decibel(pub(crate) f64);
 
-/// An angle.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Degrees(pub(crate) f64);
 
-/// A length.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Kilometres(pub(crate) f64);
 
-/// A value per second.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct PerSecond(pub(crate) f64);
 
 impl Measure {
     /// Reads `value` and returns it in the base unit.
     fn read(&self, value: &Value, key: &str) -> Result<f64> {
-        let bare = match &value.kind {
-            Kind::Integer(n) => n.to_string(),
-            Kind::Number(n) => n.to_string(),
-            _ => String::new(),
-        };
-        let text = value.text().map_or(bare.as_str(), str::trim);
+        let text = &*value.number_text();
         let (sign, rest) = text.strip_prefix('-').map_or((1.0, text), |rest| (-1.0, rest));
         let (number, name) = split(rest);
         let units: Vec<&str> = self.units.iter().map(|u| u.0).collect();
@@ -77,13 +69,13 @@ impl Measure {
             ));
         };
         if name.is_empty() {
-            let label = format!("write \"{} {}\" if that is meant", shown(text), units[0]);
+            let label = format!("write \"{} {}\" if that is meant", excerpt(text), units[0]);
             return Err(refuse(format!("`{key}` needs a unit"), label));
         }
         let Some((_, scale)) = self.units.iter().find(|u| u.0 == name) else {
             let label = nearest(name, units.iter().copied())
-                .map_or_else(String::new, |near| format!("did you mean \"{} {near}\"?", shown(number)));
-            return Err(refuse(format!("`{key}` has an unknown unit, `{}`", shown(name)), label));
+                .map_or_else(String::new, |near| format!("did you mean \"{} {near}\"?", excerpt(number)));
+            return Err(refuse(format!("`{key}` has an unknown unit, `{}`", excerpt(name)), label));
         };
         let amount = sign * amount * scale;
         if (self.least..=self.most).contains(&amount) {
@@ -94,7 +86,6 @@ impl Measure {
     }
 }
 
-/// Implements `Read` for the types of measures.
 macro_rules! measures {
     ($($T:ident $MEASURE:ident,)+) => {
         $(impl Read for $T {

@@ -1,15 +1,13 @@
 //! `[parameters]`, `--set`, and the `"$name"` references that they replace.
 
-use crate::diagnostic::{Fault, Result, did_you_mean, listed};
+use crate::diagnostic::{Fault, Result, bail, did_you_mean, listed};
 use crate::form::{Form, Read, wrong};
 use crate::source::{Span, set_spans};
 use crate::types::ParamValue;
 use crate::value::{Kind, Table, Value};
 use std::collections::BTreeMap;
 
-/// Maximum number of parameters of a file.
 const MAX_PARAMETERS: usize = 1000;
-/// Maximum length of a `--set`.
 const MAX_SET: usize = 4096;
 
 /// The declared parameters, with the values of this run.
@@ -43,20 +41,14 @@ impl Parameters {
                 return Err(wrong(value, "parameters", "a table"));
             };
             if table.0.len() > MAX_PARAMETERS {
-                let label = format!("the limit is {MAX_PARAMETERS}");
-                return Err(Fault::new(value.span, "there are too many parameters", label));
+                return Err(Fault::too_many(value.span, "parameters", MAX_PARAMETERS));
             }
             for entry in &table.0 {
                 check_name(&entry.key, entry.span)?;
                 let default = default_of(&entry.key, &entry.value)?;
                 all.index.insert(entry.key.clone(), all.list.len());
-                all.list.push(Parameter {
-                    name: entry.key.clone(),
-                    span: entry.span,
-                    default,
-                    set: None,
-                    used: false,
-                });
+                let (name, span) = (entry.key.clone(), entry.span);
+                all.list.push(Parameter { name, span, default, set: None, used: false });
             }
         }
         for (n, (name, text)) in sets.iter().enumerate() {
@@ -68,7 +60,7 @@ impl Parameters {
     fn set(&mut self, n: usize, name: &str, text: &str) -> Result<()> {
         let (name_span, span) = set_spans(n, name, text);
         if name.len() + text.len() > MAX_SET {
-            return Err(Fault::new(name_span, "this is too long", format!("the limit is {MAX_SET} bytes")));
+            bail!(name_span, "this is too long", "the limit is {MAX_SET} bytes");
         }
         let Some(at) = self.index.get(name) else { return Err(self.unknown(name, name_span)) };
         self.list[*at].set = Some(Value { span, kind: Kind::Raw(text.trim().to_owned()) });
@@ -84,7 +76,7 @@ impl Parameters {
             0 => "help: the file declares no parameters".to_owned(),
             _ => format!("help: parameters: {}", listed(self.names())),
         };
-        let shown = crate::scalars::shown(name);
+        let shown = crate::scalars::excerpt(name);
         Fault::new(span, format!("there is no parameter `{shown}`"), did_you_mean(name, self.names()))
             .help(allowed)
     }
@@ -187,24 +179,18 @@ fn default_of(name: &str, value: &Value) -> Result<Value> {
     let default = match &value.kind {
         Kind::Table(table) => {
             if let Some(entry) = table.0.iter().find(|e| !matches!(e.key.as_str(), "default" | "doc")) {
+                let message = format!("unknown key `{}` in parameter `{name}`", entry.key);
                 let hint = did_you_mean(&entry.key, ["default", "doc"]);
-                return Err(Fault::new(
-                    entry.span,
-                    format!("unknown key `{}` in parameter `{name}`", entry.key),
-                    hint,
-                )
-                .help("help: a parameter has the keys default, doc"));
+                return Err(
+                    Fault::new(entry.span, message, hint).help("help: a parameter has the keys default, doc")
+                );
             }
             if let Some(doc) = table.get("doc").filter(|d| !matches!(d.kind, Kind::Text(_))) {
                 return Err(wrong(doc, "doc", "text in quotes"));
             }
-            table.get("default").ok_or_else(|| {
-                Fault::new(
-                    value.span,
-                    format!("parameter `{name}` has no default"),
-                    "`default` must be given",
-                )
-            })?
+            let message = || format!("parameter `{name}` has no default");
+            let missing = || Fault::new(value.span, message(), "`default` must be given");
+            table.get("default").ok_or_else(missing)?
         }
         _ => value,
     };
@@ -243,7 +229,7 @@ impl Read for Resolved {
                     return Err(wrong(&entry.value, &entry.key, "a single value"));
                 }
                 Kind::Number(n) if !n.is_finite() => {
-                    return Err(Fault::new(entry.value.span, "this number must be finite", ""));
+                    bail!(entry.value.span, "this number must be finite");
                 }
                 _ => all.push((entry.key.clone(), plain(&entry.value))),
             }

@@ -1,6 +1,6 @@
 //! Ready-made links from `profiles.toml`, read with the same tables of keys as scenario files.
 
-use crate::diagnostic::{Fault, Result, did_you_mean, listed};
+use crate::diagnostic::{Fault, Result};
 use crate::form::{At, read_table, table};
 use crate::keys::DirectionKeys;
 use crate::resolve::profile_directions;
@@ -10,7 +10,6 @@ use crate::types::DirectionSpec;
 use crate::value::{self, Kind, Table, Value};
 use std::sync::LazyLock;
 
-/// Contents of the file.
 const DATA: &str = include_str!("../profiles.toml");
 
 /// A ready-made link.
@@ -33,38 +32,22 @@ pub struct Profile {
 table! {
     /// Keys of `profiles.toml`.
     struct ProfilesKeys "profiles.toml" {
-        required {
-            /// The profiles.
-            profiles: Vec<At<ProfileKeys>>,
-        }
+        profiles: Vec<At<ProfileKeys>>,
     }
-}
 
-table! {
-    /// A ready-made link.
     struct ProfileKeys "[[profiles]]" {
-        required {
-            /// Name for `profile`.
-            name: Name,
-            /// Description in one line.
-            summary: Text,
-            /// RTT as text.
-            rtt: Text,
-            /// Source of the numbers.
-            source: Text,
-            /// Direction to the user.
-            forward: DirectionKeys,
-            /// Direction from the user.
-            backward: DirectionKeys,
-        }
+        name: Name,
+        summary: Text,
+        rtt: Text,
+        source: Text,
+        forward: DirectionKeys,
+        backward: DirectionKeys,
     }
 }
 
-/// The parsed file.
 static TREE: LazyLock<Table> =
     LazyLock::new(|| value::parse(&Source::new("profiles.toml", DATA)).expect("profiles.toml is TOML"));
 
-/// All profiles, resolved.
 static ALL: LazyLock<Vec<Profile>> = LazyLock::new(|| resolve().expect("profiles.toml holds profiles"));
 
 /// Returns all ready-made links, in the order in which they are listed.
@@ -103,13 +86,8 @@ pub(crate) fn find(name: &At<Name>) -> Result<(DirectionKeys, DirectionKeys)> {
         _ => false,
     };
     let Some(tree) = trees.iter().find(|tree| called(tree)) else {
-        let names = || profiles().iter().map(|p| p.name.as_str());
-        return Err(Fault::new(
-            name.span,
-            format!("there is no profile `{word}`"),
-            did_you_mean(word, names()),
-        )
-        .help(format!("help: profiles: {}", listed(names()))));
+        let names = profiles().iter().map(|p| p.name.as_str());
+        return Err(Fault::unknown(name.span, "profile", word, names));
     };
     let mut tree = tree.clone();
     move_to(&mut tree, name.span);

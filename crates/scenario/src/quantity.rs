@@ -1,8 +1,8 @@
 //! Numbers with units, read exactly: `"1.544 Mbit/s"` becomes 1544000 without floating point.
 
 use crate::diagnostic::{Fault, Result, nearest};
-use crate::scalars::shown;
-use crate::value::{Kind, Value};
+use crate::scalars::excerpt;
+use crate::value::Value;
 
 /// A unit and the number of base units (bit/s, ns, byte, piece) in it.
 #[derive(Clone, Copy, Debug)]
@@ -14,7 +14,6 @@ pub(crate) struct Unit {
     pub(crate) listed: bool,
 }
 
-/// What a unit measures.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Dimension {
     Rate,
@@ -32,7 +31,6 @@ pub(crate) struct Quantity {
     pub(crate) units: &'static [Unit],
     /// Maximum value, and its usual spelling.
     pub(crate) most: (u64, &'static str),
-    /// True if zero is not allowed.
     pub(crate) positive: bool,
 }
 
@@ -40,7 +38,7 @@ const fn unit(name: &'static str, scale: u64, dimension: Dimension) -> Unit {
     Unit { name, scale, dimension, listed: true }
 }
 
-const fn quiet(name: &'static str, scale: u64, dimension: Dimension) -> Unit {
+const fn unlisted_unit(name: &'static str, scale: u64, dimension: Dimension) -> Unit {
     Unit { name, scale, dimension, listed: false }
 }
 
@@ -49,10 +47,10 @@ const RATES: [Unit; 8] = [
     unit("kbit/s", 1_000, Dimension::Rate),
     unit("Mbit/s", 1_000_000, Dimension::Rate),
     unit("Gbit/s", 1_000_000_000, Dimension::Rate),
-    quiet("bps", 1, Dimension::Rate),
-    quiet("kbps", 1_000, Dimension::Rate),
-    quiet("Mbps", 1_000_000, Dimension::Rate),
-    quiet("Gbps", 1_000_000_000, Dimension::Rate),
+    unlisted_unit("bps", 1, Dimension::Rate),
+    unlisted_unit("kbps", 1_000, Dimension::Rate),
+    unlisted_unit("Mbps", 1_000_000, Dimension::Rate),
+    unlisted_unit("Gbps", 1_000_000_000, Dimension::Rate),
 ];
 const TIMES: [Unit; 6] = [
     unit("ns", 1, Dimension::Time),
@@ -76,7 +74,7 @@ const BUFFERS: [Unit; 9] = with_pieces("packets", "packet");
 
 const fn with_pieces(many: &'static str, one: &'static str) -> [Unit; 9] {
     let [b, kb, mb, gb, kib, mib, gib] = BYTES;
-    [b, kb, mb, gb, kib, mib, gib, unit(many, 1, Dimension::Pieces), quiet(one, 1, Dimension::Pieces)]
+    [b, kb, mb, gb, kib, mib, gib, unit(many, 1, Dimension::Pieces), unlisted_unit(one, 1, Dimension::Pieces)]
 }
 
 /// One year in nanoseconds, the longest time in a scenario.
@@ -125,12 +123,7 @@ impl Quantity {
             let units: Vec<_> = self.listed().collect();
             Fault::new(value.span, message, label).help(format!("help: units: {}", units.join(", ")))
         };
-        let bare = match &value.kind {
-            Kind::Integer(n) => n.to_string(),
-            Kind::Number(n) => n.to_string(),
-            _ => String::new(),
-        };
-        let text = value.text().map_or(bare.as_str(), str::trim);
+        let text = &*value.number_text();
         let (number, name) = split(text);
         if number.is_empty() {
             return Err(match text.strip_prefix('-') {
@@ -143,35 +136,35 @@ impl Quantity {
         }
         if name.is_empty() {
             let unit = self.example.split(' ').next_back().unwrap_or("");
-            let label = format!("write \"{} {unit}\" if that is meant", shown(number));
+            let label = format!("write \"{} {unit}\" if that is meant", excerpt(number));
             return Err(refuse(format!("`{key}` needs a unit"), &label));
         }
         let Some(unit) = self.units.iter().find(|u| u.name == name) else {
-            let message = format!("`{key}` has an unknown unit, `{}`", shown(name));
-            return Err(refuse(message, &self.unit_hint(&shown(number), name)));
+            let message = format!("`{key}` has an unknown unit, `{}`", excerpt(name));
+            return Err(refuse(message, &self.unit_hint(&excerpt(number), name)));
         };
         let amount = exact(number, unit.scale)
-            .and_then(|n| if n > self.most.0 { Err(Trouble::TooLarge) } else { Ok(n) })
-            .map_err(|trouble| self.trouble(trouble, value, key))?;
+            .and_then(|n| if n > self.most.0 { Err(ConversionError::TooLarge) } else { Ok(n) })
+            .map_err(|trouble| self.conversion_fault(trouble, value, key))?;
         if amount == 0 && self.positive {
-            return Err(Fault::new(value.span, format!("`{key}` must be more than zero"), ""));
+            return Err(Fault::zero(value.span, key));
         }
         Ok((amount, unit.dimension))
     }
 
-    fn trouble(&self, trouble: Trouble, value: &Value, key: &str) -> Fault {
+    fn conversion_fault(&self, trouble: ConversionError, value: &Value, key: &str) -> Fault {
         let base = match self.units[0].dimension {
             Dimension::Time => "nanoseconds",
             Dimension::Rate => "bit/s",
             Dimension::Bytes | Dimension::Pieces => "bytes or pieces",
         };
         match trouble {
-            Trouble::TooLarge => Fault::new(
+            ConversionError::TooLarge => Fault::new(
                 value.span,
                 format!("`{key}` is too large"),
                 format!("the limit is {}", self.most.1),
             ),
-            Trouble::Fraction => {
+            ConversionError::Fraction => {
                 Fault::new(value.span, format!("`{key}` is not a whole number of {base}"), "")
             }
         }
@@ -228,7 +221,7 @@ fn ambiguous(dimension: Dimension, number: &str, name: &str) -> Option<String> {
 
 /// Why a number cannot be expressed in its base unit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Trouble {
+pub(crate) enum ConversionError {
     TooLarge,
     Fraction,
 }
@@ -255,7 +248,7 @@ pub(crate) fn split(text: &str) -> (&str, &str) {
 }
 
 /// Returns `number * scale`, which must be a whole number. `number` is the first part of a [`split`].
-pub(crate) fn exact(number: &str, scale: u64) -> core::result::Result<u64, Trouble> {
+pub(crate) fn exact(number: &str, scale: u64) -> core::result::Result<u64, ConversionError> {
     let (mantissa, exponent) = number.split_once(['e', 'E']).unwrap_or((number, "0"));
     let (whole, fraction) = mantissa.split_once('.').unwrap_or((mantissa, ""));
     let fraction = fraction.trim_end_matches('0');
@@ -265,25 +258,25 @@ pub(crate) fn exact(number: &str, scale: u64) -> core::result::Result<u64, Troub
             .checked_mul(10)
             .and_then(|d| d.checked_add(u128::from(digit - b'0')))
             .filter(|d| *d < 1 << 96)
-            .ok_or(Trouble::TooLarge)?;
+            .ok_or(ConversionError::TooLarge)?;
     }
     if digits == 0 {
         return Ok(0);
     }
     // An exponent that does not fit an i32 is out of any range.
-    let exponent: i32 = exponent.parse().map_err(|_| Trouble::TooLarge)?;
-    let shift = i64::from(exponent) - i64::try_from(fraction.len()).map_err(|_| Trouble::TooLarge)?;
-    let mut product = digits.checked_mul(u128::from(scale)).ok_or(Trouble::Fraction)?;
+    let exponent: i32 = exponent.parse().map_err(|_| ConversionError::TooLarge)?;
+    let shift = i64::from(exponent) - i64::try_from(fraction.len()).map_err(|_| ConversionError::TooLarge)?;
+    let mut product = digits.checked_mul(u128::from(scale)).ok_or(ConversionError::Fraction)?;
     for _ in 0..shift.unsigned_abs().min(64) {
         product = if shift > 0 {
-            product.checked_mul(10).ok_or(Trouble::TooLarge)?
+            product.checked_mul(10).ok_or(ConversionError::TooLarge)?
         } else if product.is_multiple_of(10) {
             product / 10
         } else {
-            return Err(Trouble::Fraction);
+            return Err(ConversionError::Fraction);
         };
     }
-    u64::try_from(product).map_err(|_| Trouble::TooLarge)
+    u64::try_from(product).map_err(|_| ConversionError::TooLarge)
 }
 
 #[cfg(test)]
@@ -301,11 +294,11 @@ mod tests {
             ("0.30000000000000", 10, Ok(3)),
             ("0", 7, Ok(0)),
             ("0e999999999999", 7, Ok(0)),
-            ("0.5", 1, Err(Trouble::Fraction)),
-            ("1e-70", 1, Err(Trouble::Fraction)),
-            ("1e70", 1, Err(Trouble::TooLarge)),
-            ("1e99999999999", 1, Err(Trouble::TooLarge)),
-            ("99999999999999999999999999999999999999999999", 1, Err(Trouble::TooLarge)),
+            ("0.5", 1, Err(ConversionError::Fraction)),
+            ("1e-70", 1, Err(ConversionError::Fraction)),
+            ("1e70", 1, Err(ConversionError::TooLarge)),
+            ("1e99999999999", 1, Err(ConversionError::TooLarge)),
+            ("99999999999999999999999999999999999999999999", 1, Err(ConversionError::TooLarge)),
         ] {
             assert_eq!(exact(number, scale), wanted, "{number} * {scale}");
         }

@@ -7,7 +7,6 @@ use crate::quantity;
 use crate::schema::{paragraph, plain_title};
 use core::fmt::Write as _;
 
-/// Text before the tables.
 const HEAD: &str = include_str!("reference.md");
 
 /// Returns the reference page of scenario files in Markdown, ending in a newline.
@@ -44,12 +43,8 @@ fn visit(info: &'static TableInfo, seen: &mut Vec<&'static TableInfo>) {
     }
     seen.push(info);
     // Required keys come last, so that the flows follow the network that they use.
-    for key in info.keys.iter().filter(|k| k.default.is_some()) {
-        visit_form(&key.form, seen);
-    }
-    for key in info.keys.iter().filter(|k| k.default.is_none()) {
-        visit_form(&key.form, seen);
-    }
+    let keys = |required: bool| info.keys.iter().filter(move |k| k.default.is_none() == required);
+    keys(false).chain(keys(true)).for_each(|key| visit_form(&key.form, seen));
     for included in info.includes {
         visit(included, seen);
     }
@@ -92,7 +87,6 @@ fn link(info: &TableInfo) -> String {
     format!("[`{title}`](#{title})")
 }
 
-/// Removes the article.
 fn plain_what(what: &str) -> &str {
     what.strip_prefix("a ").or_else(|| what.strip_prefix("an ")).unwrap_or(what)
 }

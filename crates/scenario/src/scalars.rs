@@ -1,21 +1,21 @@
 //! Reading of single values.
 
-use crate::diagnostic::{Fault, Result, did_you_mean};
-use crate::form::{Form, Read, words, wrong};
+use crate::diagnostic::{Fault, Result, bail, did_you_mean, fault};
+use crate::form::{Form, Keys, Read, required, words, wrong};
 use crate::measure::Decibel;
 use crate::quantity::{self, Dimension};
+use crate::source::Span;
 use crate::types::Stop;
-use crate::value::{Kind, Value};
+use crate::value::{Kind, Table, Value};
 use bentpipe_base::{Duration, Instant, Probability, Rate, Size};
 use bentpipe_gateway::Copies;
 use bentpipe_link::Capacity;
-use bentpipe_tcp::{Detection, EcnUse, JitterKind, Reduction, Scheme, Stack, Standard, Validation};
+use bentpipe_tcp::{Detection, EcnUse, FallbackScheme, JitterKind, Reduction, Scheme, Stack, Validation};
 
 /// Version of the file format that this crate reads.
 pub(crate) const SCHEMA: i128 = 1;
 /// Maximum length of a name, in characters.
 pub(crate) const MAX_NAME: usize = 64;
-/// Maximum length of a text.
 const MAX_TEXT: usize = 500;
 
 /// `schema = 1`.
@@ -26,7 +26,6 @@ pub(crate) struct Version;
 #[derive(Clone, Debug)]
 pub(crate) struct Text(pub(crate) String);
 
-/// A name.
 #[derive(Clone, Debug)]
 pub(crate) struct Name(pub(crate) String);
 
@@ -65,17 +64,15 @@ pub(crate) struct CopiesForm(pub(crate) Copies);
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct MarginForm(pub(crate) Option<Decibel>);
 
-/// Maximum number of copies of a packet.
 const MAX_COPIES: u64 = 8;
 
-/// The name of a scheme.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct SchemeName(pub(crate) Scheme);
 
 words!(Stop { "duration" => Duration, "finished" => Finished, });
 words!(JitterKind { "opportunity" => Opportunity, "packet" => Packet, });
 words!(Stack { "rfc" => Rfc, "linux" => Linux, });
-words!(Standard { "cubic" => Cubic, "reno" => Reno, });
+words!(FallbackScheme { "cubic" => Cubic, "reno" => Reno, });
 words!(Validation { "keep" => Keep, "restart" => Restart, "validate" => Validate, });
 words!(Detection {
     "reno" => Reno,
@@ -92,16 +89,37 @@ pub(crate) fn wrong_word(value: &Value, key: &str, known: &[&str]) -> Fault {
     match value.text() {
         Some(word) => {
             let hint = did_you_mean(word, known.iter().map(|k| k.trim_matches('"')));
-            Fault::new(value.span, format!("`{key}` cannot be \"{}\"", shown(word)), hint).help(allowed)
+            Fault::new(value.span, format!("`{key}` cannot be \"{}\"", excerpt(word)), hint).help(allowed)
         }
         None => wrong(value, key, "a word in quotes").help(allowed),
     }
 }
 
+/// Error for a value that is not a number of type `T`.
+fn wrong_number<T: core::str::FromStr>(value: &Value, key: &str, wanted: &str) -> Fault {
+    let quoted = matches!(&value.kind, Kind::Text(t) if t.trim().parse::<T>().is_ok());
+    wrong(value, key, wanted).maybe_help(quoted.then(|| "help: write it without quotes".to_owned()))
+}
+
 /// User text for an error message, truncated if it is long.
-pub(crate) fn shown(text: &str) -> String {
+pub(crate) fn excerpt(text: &str) -> String {
     let cut: String = text.chars().take(MAX_NAME).map(|c| if c.is_control() { ' ' } else { c }).collect();
     if cut.len() < text.len() { cut + "..." } else { cut }
+}
+
+/// Reads a value, or `word` as `None`. `meaning` of the word, for errors, begins with a colon.
+pub(crate) fn word_or<T: Read>(value: &Value, key: &str, word: &str, meaning: &str) -> Result<Option<T>> {
+    if value.text() == Some(word) {
+        return Ok(None);
+    }
+    T::read(value, key).map(Some).map_err(|fault| fault.help(format!("help: or \"{word}\"{meaning}")))
+}
+
+/// Checks the version, then the names of the keys: those of another version would give misleading errors.
+pub(crate) fn check_file<T: Keys>(root: &Table, what: &str) -> Result<()> {
+    required::<Version>(root, "schema", "the file", Span::file(0..0))
+        .map_err(|fault| fault.help(format!("help: a {what} file begins with schema = 1")))?;
+    T::REF.check(root, "the file", &[])
 }
 
 impl Read for Version {
@@ -110,11 +128,9 @@ impl Read for Version {
     fn read(value: &Value, key: &str) -> Result<Self> {
         match value.kind {
             Kind::Integer(SCHEMA) => Ok(Self),
-            Kind::Integer(n) => Err(Fault::new(
-                value.span,
-                format!("schema {n} is not known"),
-                format!("this program reads schema {SCHEMA}"),
-            )),
+            Kind::Integer(n) => {
+                Err(fault!(value.span, "schema {n} is not known", "this program reads schema {SCHEMA}"))
+            }
             _ => Err(wrong(value, key, "the version of the file format")
                 .help(format!("help: write schema = {SCHEMA}"))),
         }
@@ -127,15 +143,10 @@ impl Read for Text {
     fn read(value: &Value, key: &str) -> Result<Self> {
         let text = value.text().ok_or_else(|| wrong(value, key, "text in quotes"))?;
         if text.len() > MAX_TEXT {
-            let label = format!("the limit is {MAX_TEXT} bytes");
-            return Err(Fault::new(value.span, format!("`{key}` is too long"), label));
+            bail!(value.span, "`{key}` is too long", "the limit is {MAX_TEXT} bytes");
         }
         if text.chars().any(char::is_control) {
-            return Err(Fault::new(
-                value.span,
-                format!("`{key}` is one line of text"),
-                "it holds a control character",
-            ));
+            bail!(value.span, "`{key}` is one line of text", "it holds a control character");
         }
         Ok(Self(text.to_owned()))
     }
@@ -171,9 +182,7 @@ impl<const MIN: u64, const MAX: u64> Read for Whole<MIN, MAX> {
             _ => None,
         };
         let Some(number) = number else {
-            let quoted = matches!(&value.kind, Kind::Text(t) if t.trim().parse::<i128>().is_ok());
-            let hint = quoted.then(|| "help: write it without quotes".to_owned());
-            return Err(wrong(value, key, "a whole number").maybe(hint));
+            return Err(wrong_number::<i128>(value, key, "a whole number"));
         };
         match u64::try_from(number) {
             Ok(n) if (MIN..=MAX).contains(&n) => Ok(Self(n)),
@@ -198,11 +207,7 @@ impl Read for f64 {
         match number {
             Some(n) if n.is_finite() => Ok(n),
             Some(_) => Err(Fault::new(value.span, format!("`{key}` must be finite"), "")),
-            None => {
-                let quoted = matches!(&value.kind, Kind::Text(t) if t.trim().parse::<Self>().is_ok());
-                let hint = quoted.then(|| "help: write it without quotes".to_owned());
-                Err(wrong(value, key, "a number without a unit").maybe(hint))
-            }
+            None => Err(wrong_number::<Self>(value, key, "a number without a unit")),
         }
     }
 }
@@ -242,34 +247,24 @@ impl Read for Rate {
 
     fn read(value: &Value, key: &str) -> Result<Self> {
         let (bps, _) = quantity::RATE.read(value, key)?;
-        Self::from_bps(bps)
-            .ok_or_else(|| Fault::new(value.span, format!("`{key}` must be more than zero"), ""))
+        Self::from_bps(bps).ok_or_else(|| Fault::zero(value.span, key))
     }
 }
 
-impl Read for Duration {
-    const FORM: Form = Form::Quantity(&quantity::TIME);
+/// Implements `Read` for types that hold an amount in its base unit.
+macro_rules! quantities {
+    ($($T:ident $QUANTITY:ident,)+) => {
+        $(impl Read for $T {
+            const FORM: Form = Form::Quantity(&quantity::$QUANTITY);
 
-    fn read(value: &Value, key: &str) -> Result<Self> {
-        quantity::TIME.read(value, key).map(|(ns, _)| Self(ns))
-    }
+            fn read(value: &Value, key: &str) -> Result<Self> {
+                quantity::$QUANTITY.read(value, key).map(|(amount, _)| Self(amount))
+            }
+        })+
+    };
 }
 
-impl Read for Instant {
-    const FORM: Form = Form::Quantity(&quantity::TIME);
-
-    fn read(value: &Value, key: &str) -> Result<Self> {
-        quantity::TIME.read(value, key).map(|(ns, _)| Self(ns))
-    }
-}
-
-impl Read for Size {
-    const FORM: Form = Form::Quantity(&quantity::SIZE);
-
-    fn read(value: &Value, key: &str) -> Result<Self> {
-        quantity::SIZE.read(value, key).map(|(bytes, _)| Self(bytes))
-    }
-}
+quantities! { Duration TIME, Instant TIME, Size SIZE, }
 
 impl Read for Window {
     const FORM: Form = Form::Quantity(&quantity::WINDOW);
@@ -288,11 +283,8 @@ impl Read for Capacity {
     fn read(value: &Value, key: &str) -> Result<Self> {
         match quantity::BUFFER.read(value, key)? {
             (n, Dimension::Pieces) => u32::try_from(n).map(Self::Packets).map_err(|_| {
-                Fault::new(
-                    value.span,
-                    format!("`{key}` is too large"),
-                    format!("the limit is {} packets", u32::MAX),
-                )
+                let label = format!("the limit is {} packets", u32::MAX);
+                Fault::new(value.span, format!("`{key}` is too large"), label)
             }),
             (n, _) => Ok(Self::Bytes(Size(n))),
         }
@@ -317,12 +309,9 @@ impl Read for SendBuffer {
     const FORM: Form = Form::Either(&[Form::Words(&["unlimited"]), Size::FORM]);
 
     fn read(value: &Value, key: &str) -> Result<Self> {
-        match value.text() {
-            Some("unlimited") => Ok(Self(None)),
-            _ => match Size::read(value, key).map_err(|fault| fault.help("help: or \"unlimited\""))? {
-                Size(0) => Err(Fault::new(value.span, format!("`{key}` must be more than zero"), "")),
-                size => Ok(Self(Some(size))),
-            },
+        match word_or(value, key, "unlimited", "")? {
+            Some(Size(0)) => Err(Fault::zero(value.span, key)),
+            size => Ok(Self(size)),
         }
     }
 }
@@ -331,12 +320,11 @@ impl Read for EcnForm {
     const FORM: Form = Form::Either(&[bool::FORM, Form::Words(&["answer"])]);
 
     fn read(value: &Value, key: &str) -> Result<Self> {
-        if value.text() == Some("answer") {
-            return Ok(Self(EcnUse::Answer));
-        }
-        bool::read(value, key)
-            .map(|on| Self(if on { EcnUse::Ask } else { EcnUse::Off }))
-            .map_err(|fault| fault.help("help: or \"answer\": agreed to where the other end asks"))
+        Ok(Self(match word_or(value, key, "answer", ": agreed to where the other end asks")? {
+            None => EcnUse::Answer,
+            Some(true) => EcnUse::Ask,
+            Some(false) => EcnUse::Off,
+        }))
     }
 }
 
@@ -344,12 +332,8 @@ impl Read for CopiesForm {
     const FORM: Form = Form::Either(&[Form::Words(&["auto"]), Form::Whole(1, MAX_COPIES)]);
 
     fn read(value: &Value, key: &str) -> Result<Self> {
-        if value.text() == Some("auto") {
-            return Ok(Self(Copies::Auto));
-        }
-        Whole::<1, MAX_COPIES>::read(value, key)
-            .map(|n| Self(Copies::Fixed(n.0 as u8)))
-            .map_err(|fault| fault.help("help: or \"auto\": as many as pay"))
+        let number = word_or::<Whole<1, MAX_COPIES>>(value, key, "auto", ": as many as pay")?;
+        Ok(Self(number.map_or(Copies::Auto, |n| Copies::Fixed(n.0 as u8))))
     }
 }
 
@@ -357,12 +341,7 @@ impl Read for MarginForm {
     const FORM: Form = Form::Either(&[Form::Words(&["auto"]), Decibel::FORM]);
 
     fn read(value: &Value, key: &str) -> Result<Self> {
-        if value.text() == Some("auto") {
-            return Ok(Self(None));
-        }
-        Decibel::read(value, key)
-            .map(|db| Self(Some(db)))
-            .map_err(|fault| fault.help("help: or \"auto\": as much as the fade needs"))
+        word_or(value, key, "auto", ": as much as the fade needs").map(Self)
     }
 }
 

@@ -1,13 +1,12 @@
 //! `[sweep]`: the runs that `bentpipe sweep` makes of a file.
 
-use crate::diagnostic::{Diagnostic, Fault, Result, did_you_mean, listed};
+use crate::diagnostic::{Diagnostic, Fault, Result, bail, did_you_mean, listed};
 use crate::form::{At, Keys as _, optional};
 use crate::keys::{FileKeys, PrecisionKeys, SweepKeys};
 use crate::parameters::Parameters;
 use crate::source::{Source, Sources};
 use crate::value;
 
-/// Maximum number of combinations of values.
 const MAX_CELLS: usize = 1_000_000;
 
 /// A sweep: one cell for each combination of values, several seeds per cell.
@@ -40,7 +39,7 @@ pub struct Precision {
 /// The first error in the table, an axis that is not a parameter, or invalid TOML. The rest of the file is
 /// checked by [`crate::load`].
 pub fn sweep(source: &Source) -> core::result::Result<Option<SweepSpec>, Box<Diagnostic>> {
-    read(source).map_err(|fault| fault.place(&Sources::new(source, &[])))
+    read(source).map_err(|fault| fault.into_diagnostic(&Sources::new(source, &[])))
 }
 
 fn read(source: &Source) -> Result<Option<SweepSpec>> {
@@ -81,15 +80,11 @@ fn precision(given: &At<PrecisionKeys>, seeds: u32, measure: &[String]) -> Resul
             .help(format!("help: measured are {}", listed(names()))));
     }
     if !(keys.relative.value > 0.0 && keys.relative.value < 1.0) {
-        return Err(Fault::new(
-            keys.relative.span,
-            "`relative` is out of range",
-            "more than 0 and less than 1",
-        ));
+        bail!(keys.relative.span, "`relative` is out of range", "more than 0 and less than 1");
     }
     let max_seeds = keys.max_seeds.map_or(50.max(seeds), |s| s.value.0 as u32);
     if let Some(guilty) = keys.max_seeds.filter(|_| max_seeds < seeds) {
-        return Err(Fault::new(guilty.span, "`max_seeds` is less than `seeds`", format!("that is {seeds}")));
+        bail!(guilty.span, "`max_seeds` is less than `seeds`", "that is {seeds}");
     }
     Ok(Precision { of: of.clone(), relative: keys.relative.value, max_seeds })
 }

@@ -34,86 +34,91 @@ impl Files for NoFiles {
 
 /// An error in a file, with its line and a hint.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Wrong {
+pub(crate) struct LineError {
     /// Line number, from 1.
     pub(crate) line: usize,
     pub(crate) message: String,
     pub(crate) label: String,
 }
 
-fn wrong(line: usize, message: impl Into<String>, label: impl Into<String>) -> Wrong {
-    Wrong { line, message: message.into(), label: label.into() }
+fn line_error(line: usize, message: impl Into<String>, label: impl Into<String>) -> LineError {
+    LineError { line, message: message.into(), label: label.into() }
 }
 
 /// Parses a mahimahi trace: one whole number of milliseconds per line, increasing, the last not zero.
-pub(crate) fn mahimahi(text: &str) -> Result<Vec<Duration>, Wrong> {
+pub(crate) fn mahimahi(text: &str) -> Result<Vec<Duration>, LineError> {
     let mut all: Vec<Duration> = Vec::new();
     for (n, line) in lines(text) {
         if all.len() == MAX_OPPORTUNITIES {
-            return Err(wrong(n, "the trace is too long", format!("the limit is {MAX_OPPORTUNITIES} lines")));
-        }
-        let digits = !line.is_empty() && line.bytes().all(|b| b.is_ascii_digit());
-        let number = if digits { line.parse::<i128>().ok() } else { None };
-        let Some(number) = number else {
-            let label = "each line holds one whole number: the millisecond at which a packet may leave";
-            return Err(wrong(n, format!("\"{}\" is not a time", crate::scalars::shown(line)), label));
-        };
-        let time = millis(number).map_err(|why| wrong(n, format!("{line} ms is {why}"), ""))?;
-        if all.last().is_some_and(|last| *last > time) {
-            return Err(wrong(
+            return Err(line_error(
                 n,
-                "the trace goes back in time",
-                "times are in order; several lines may say the same",
+                "the trace is too long",
+                format!("the limit is {MAX_OPPORTUNITIES} lines"),
             ));
+        }
+        let digits = line.bytes().all(|b| b.is_ascii_digit());
+        let Some(number) = line.parse::<i128>().ok().filter(|_| digits) else {
+            let label = "each line holds one whole number: the millisecond at which a packet may leave";
+            return Err(line_error(n, format!("\"{}\" is not a time", crate::scalars::excerpt(line)), label));
+        };
+        let time = millis(number).map_err(|why| line_error(n, format!("{line} ms is {why}"), ""))?;
+        if all.last().is_some_and(|last| *last > time) {
+            let label = "times are in order; several lines may say the same";
+            return Err(line_error(n, "the trace goes back in time", label));
         }
         all.push(time);
     }
     match all.last() {
-        None => Err(wrong(1, "the trace is empty", "it needs at least one line")),
-        Some(last) if last.is_zero() => Err(wrong(
-            all.len(),
-            "the trace ends at 0 ms",
-            "the last time is its length, so it is more than zero",
-        )),
+        None => Err(line_error(1, "the trace is empty", "it needs at least one line")),
+        Some(last) if last.is_zero() => {
+            let label = "the last time is its length, so it is more than zero";
+            Err(line_error(all.len(), "the trace ends at 0 ms", label))
+        }
         _ => Ok(all),
     }
 }
 
 /// Parses rates over time: a header, then a time in seconds and a rate in bit/s per line. 0: nothing is sent.
-pub(crate) fn rates(text: &str) -> Result<Vec<(Instant, Option<Rate>)>, Wrong> {
+pub(crate) fn rates(text: &str) -> Result<Vec<(Instant, Option<Rate>)>, LineError> {
     let mut lines = lines(text);
     if lines.next().is_none_or(|(_, first)| first != HEADER) {
-        return Err(wrong(1, "the header is missing", format!("the first line says {HEADER}")));
+        return Err(line_error(1, "the header is missing", format!("the first line says {HEADER}")));
     }
     let mut all: Vec<(Instant, Option<Rate>)> = Vec::new();
     for (n, line) in lines {
         if all.len() == MAX_POINTS {
-            return Err(wrong(n, "the list is too long", format!("the limit is {MAX_POINTS} lines")));
+            return Err(line_error(n, "the list is too long", format!("the limit is {MAX_POINTS} lines")));
         }
-        let shown = crate::scalars::shown(line);
+        let shown = crate::scalars::excerpt(line);
         let Some((time, rate)) = line.split_once(',') else {
-            return Err(wrong(
-                n,
-                format!("\"{shown}\" is not a time and a rate"),
-                "write them with a comma between, as in 60,1500000",
-            ));
+            let label = "write them with a comma between, as in 60,1500000";
+            return Err(line_error(n, format!("\"{shown}\" is not a time and a rate"), label));
         };
         let time = amount(time, 1_000_000_000, quantity::YEAR).ok_or_else(|| {
-            wrong(n, format!("\"{shown}\" does not begin with a time"), "it is in seconds, at most a year")
-        })?;
-        let rate = amount(rate, 1, quantity::RATE.most.0).ok_or_else(|| {
-            wrong(
+            line_error(
                 n,
-                format!("\"{shown}\" does not end with a rate"),
-                "it is in bit/s, a whole number; 0 carries nothing",
+                format!("\"{shown}\" does not begin with a time"),
+                "it is in seconds, at most a year",
             )
         })?;
+        let rate = amount(rate, 1, quantity::RATE.most.0).ok_or_else(|| {
+            let label = "it is in bit/s, a whole number; 0 carries nothing";
+            line_error(n, format!("\"{shown}\" does not end with a rate"), label)
+        })?;
         if all.last().is_some_and(|(last, _)| last.0 >= time) {
-            return Err(wrong(n, "the list goes back in time", "each time is later than the one before"));
+            return Err(line_error(
+                n,
+                "the list goes back in time",
+                "each time is later than the one before",
+            ));
         }
         all.push((Instant(time), Rate::from_bps(rate)));
     }
-    if all.is_empty() { Err(wrong(2, "the list is empty", "it needs at least one line")) } else { Ok(all) }
+    if all.is_empty() {
+        Err(line_error(2, "the list is empty", "it needs at least one line"))
+    } else {
+        Ok(all)
+    }
 }
 
 /// Lines with their numbers. A final newline is optional.

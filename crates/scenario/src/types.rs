@@ -4,7 +4,7 @@ use crate::amount::Amount;
 use crate::custom::CustomSpec;
 use bentpipe_base::{Duration, Instant, Rate, Size};
 pub use bentpipe_link::DirectionSpec;
-pub use bentpipe_nodes::Pattern;
+pub use bentpipe_nodes::{Pattern, Reader};
 use bentpipe_tcp::Config;
 
 /// One fully resolved experiment.
@@ -198,8 +198,13 @@ pub struct LinkSpec {
 }
 
 impl LinkSpec {
+    /// The direction from `b` to `a` if `backward`, else that from `a` to `b`.
+    pub const fn direction(&self, backward: bool) -> &DirectionSpec {
+        if backward { &self.backward } else { &self.forward }
+    }
+
     /// True if a queue of this link, in either direction, serves low priority last.
-    pub fn serves_last(&self) -> bool {
+    pub fn serves_low_priority_last(&self) -> bool {
         [&self.forward, &self.backward].iter().any(|d| d.discipline.minds_priority())
     }
 }
@@ -262,33 +267,6 @@ pub enum App {
         /// When they are sent.
         pattern: Pattern,
     },
-}
-
-/// How the receiving application reads.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Reader {
-    /// Reads all data at once.
-    Eager,
-    /// Reads at most at this rate.
-    Slow(Rate),
-    /// Reads at most at two rates alternately.
-    Turns {
-        /// The two rates.
-        rates: [Rate; 2],
-        /// Time for which each rate holds.
-        each: Duration,
-    },
-    /// Reads all data at once, except during pauses.
-    Pause {
-        /// Start of the first pause.
-        from: Instant,
-        /// End of the first pause.
-        to: Instant,
-        /// Period of repeated pauses, from start to start; `None`: a single pause.
-        every: Option<Duration>,
-    },
-    /// Reads all data at once until this time, then nothing.
-    StopAt(Instant),
 }
 
 /// Start time of a flow.

@@ -1,7 +1,8 @@
 //! Parses TOML text into a tree of values with their positions.
 
-use crate::diagnostic::{Fault, Result};
+use crate::diagnostic::{Fault, Result, bail};
 use crate::source::{MAX_FILE, Source, Span};
+use std::borrow::Cow;
 use toml::de::{DeTable, DeValue};
 use toml_parser::lexer::TokenKind;
 
@@ -15,7 +16,6 @@ pub(crate) struct Value {
     pub(crate) kind: Kind,
 }
 
-/// What kind of value.
 #[derive(Clone, Debug)]
 pub(crate) enum Kind {
     Text(String),
@@ -32,7 +32,6 @@ pub(crate) enum Kind {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Table(pub(crate) Vec<Entry>);
 
-/// A key and its value.
 #[derive(Clone, Debug)]
 pub(crate) struct Entry {
     pub(crate) key: String,
@@ -65,9 +64,18 @@ impl Value {
             _ => None,
         }
     }
+
+    /// Returns the text, or a bare number as text; empty for other types.
+    pub(crate) fn number_text(&self) -> Cow<'_, str> {
+        match &self.kind {
+            Kind::Text(text) | Kind::Raw(text) => text.trim().into(),
+            Kind::Integer(n) => n.to_string().into(),
+            Kind::Number(n) => n.to_string().into(),
+            _ => "".into(),
+        }
+    }
 }
 
-/// Parses a whole file.
 pub(crate) fn parse(source: &Source) -> Result<Table> {
     let text = source.text();
     if text.len() > MAX_FILE {
@@ -92,11 +100,7 @@ fn check_depth(text: &str) -> Result<()> {
         }
         if depth.max(dots) > MAX_DEPTH {
             let span = Span::file(token.span().start()..token.span().end());
-            return Err(Fault::new(
-                span,
-                "tables and lists are nested too deeply",
-                format!("the limit is {MAX_DEPTH}"),
-            ));
+            bail!(span, "tables and lists are nested too deeply", "the limit is {MAX_DEPTH}");
         }
     }
     Ok(())
@@ -119,7 +123,7 @@ fn syntax(text: &str, error: &toml::de::Error) -> Fault {
     if message == "duplicate key" {
         let label = format!("`{word}` was given before");
         return Fault::new(Span::file(range), "a key is given twice", label)
-            .maybe(word_is_list(word).then(|| format!("help: to add another one, write [[{word}]]")));
+            .maybe_help(word_is_list(word).then(|| format!("help: to add another one, write [[{word}]]")));
     }
     fault(message)
 }
@@ -134,12 +138,8 @@ fn word_is_list(word: &str) -> bool {
 fn table(source: &DeTable<'_>) -> Result<Table> {
     let mut entries = Vec::with_capacity(source.len());
     for (key, item) in source {
-        let span = Span::file(key.span());
-        entries.push(Entry {
-            key: key.get_ref().to_string(),
-            span,
-            value: value(item.get_ref(), item.span())?,
-        });
+        let (span, value) = (Span::file(key.span()), value(item.get_ref(), item.span())?);
+        entries.push(Entry { key: key.get_ref().to_string(), span, value });
     }
     entries.sort_by_key(|e| e.span.start);
     Ok(Table(entries))
@@ -159,11 +159,7 @@ fn value(source: &DeValue<'_>, range: core::ops::Range<usize>) -> Result<Value> 
         },
         DeValue::Boolean(on) => Kind::Switch(*on),
         DeValue::Datetime(_) => {
-            return Err(Fault::new(
-                span,
-                "nothing here is a date",
-                "write a time with a unit, such as \"500 s\"",
-            ));
+            bail!(span, "nothing here is a date", "write a time with a unit, such as \"500 s\"");
         }
         DeValue::Array(items) => {
             Kind::Array(items.iter().map(|v| value(v.get_ref(), v.span())).collect::<Result<_>>()?)

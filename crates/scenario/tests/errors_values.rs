@@ -47,7 +47,7 @@ error: unknown key `cuont` in [[flows]]
    |
 23 | cuont = 2
    | ^^^^^ did you mean `count`?
-   = help: keys of [[flows]]: name, from, to, count, app, connections, enabled, group, reader, receiver, start, stack, tcp, segment, window, iw, ssthresh, delayed_ack, send_buffer, nagle, jitter, jitter_kind, min_rto, max_rto, initial_rto, rto_granularity, max_timeouts, user_timeout, keep_alive, limited_transmit, validation, pacing, ecn, probe_option, grant, timestamps, sack, window_scale, mss_option, time_wait
+   = help: keys of [[flows]]: name, from, to, count, app, connections, enabled, group, reader, receiver, start, stack, tcp, segment, window, reserve, iw, ssthresh, delayed_ack, send_buffer, nagle, jitter, jitter_kind, min_rto, max_rto, initial_rto, rto_granularity, max_timeouts, user_timeout, keep_alive, limited_transmit, validation, pacing, ecn, probe_option, grant, timestamps, sack, window_scale, mss_option, time_wait
 ",
     );
 }

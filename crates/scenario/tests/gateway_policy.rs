@@ -2,7 +2,7 @@
 
 #![allow(clippy::unwrap_used, reason = "a test")]
 
-use bentpipe_gateway::{Action, Opening, Policy, Side};
+use bentpipe_gateway::{Action, Policy, Side, SynProperties};
 use bentpipe_scenario::Source;
 use bentpipe_scenario::gateway_file::load;
 
@@ -12,9 +12,9 @@ fn policy(rules: &str) -> Policy {
     load(&Source::new("t", format!("{HEAD}{rules}"))).unwrap().policy
 }
 
-fn opening(from: &str, to: &str, port: u16) -> Opening {
+fn opening(from: &str, to: &str, port: u16) -> SynProperties {
     let (from, to) = (from.parse().unwrap(), to.parse().unwrap());
-    Opening { from, to, from_port: 40_000, port, dscp: 0, side: Side::Lan }
+    SynProperties { from, to, from_port: 40_000, port, dscp: 0, side: Side::Lan }
 }
 
 #[test]
@@ -40,13 +40,13 @@ fn every_condition_must_hold() {
     let policy = policy(
         "[[rules]]\naction = \"pass\"\nto = \"192.0.2.1\"\nfrom_port = 40000\ndscp = [\"ef\", 8]\nopened_from = \"satellite\"\n",
     );
-    let all = Opening { dscp: 46, side: Side::Satellite, ..opening("10.0.0.1", "192.0.2.1", 1) };
+    let all = SynProperties { dscp: 46, side: Side::Satellite, ..opening("10.0.0.1", "192.0.2.1", 1) };
     assert_eq!(policy.decide(&all), Action::Pass);
     for other in [
-        Opening { dscp: 9, ..all },
-        Opening { side: Side::Lan, ..all },
-        Opening { from_port: 40_001, ..all },
-        Opening { to: "192.0.2.2".parse().unwrap(), ..all },
+        SynProperties { dscp: 9, ..all },
+        SynProperties { side: Side::Lan, ..all },
+        SynProperties { from_port: 40_001, ..all },
+        SynProperties { to: "192.0.2.2".parse().unwrap(), ..all },
     ] {
         assert_eq!(policy.decide(&other), Action::Accelerate, "{other:?}");
     }

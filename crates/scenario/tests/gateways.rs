@@ -4,7 +4,7 @@ mod support;
 
 use bentpipe_base::{Duration, Instant, Rate, Size};
 use bentpipe_gateway::{Copies, Mode};
-use bentpipe_scenario::{Direction, Measures, Scenario, to_toml};
+use bentpipe_scenario::{AmountUnit, Direction, Scenario, to_toml};
 use bentpipe_tcp::ReceiveBuffer;
 use support::{DUMBBELL, GRAPH, RICH, edit, loads, points_at};
 
@@ -182,7 +182,7 @@ fn figures_of_others_are_amounts_with_a_source() {
         (one.metric.as_str(), one.written.as_str(), one.source.as_str()),
         ("goodput", "23.67 Mbit/s", "a paper")
     );
-    assert_eq!((one.value.value, one.value.measures), (23.67e6, Measures::Rate));
+    assert_eq!((one.value.value, one.value.measures), (23.67e6, AmountUnit::Rate));
     points_at(
         &reference("fast"),
         "`fast` is not a number with a unit: write it as 1 Mbit/s, 500 ms or 0.9",

@@ -8,8 +8,8 @@ use bentpipe_scenario::{App, NodeKind, ParamValue, Reader, Scenario, Source, Sta
 use bentpipe_tcp::cc::cubic::{self, CubicParams};
 use bentpipe_tcp::cc::vegas::{self, VegasParams};
 use bentpipe_tcp::{
-    Config, DelayedAck, Detection, EcnUse, GrantConfig, Growth, Jitter, JitterKind, KeepAlive, ReceiveBuffer,
-    Reduction, RtoConfig, Scheme, Stack, Standard,
+    Config, DelayedAck, Detection, EcnUse, FallbackScheme, GrantConfig, Growth, Jitter, JitterKind,
+    KeepAlive, ReceiveBuffer, Reduction, RtoConfig, Scheme, Stack,
 };
 use support::{DUMBBELL, GRAPH, edit, loads, sets};
 
@@ -153,7 +153,7 @@ fn documented(section: &str) -> String {
 fn the_documented_defaults_are_the_real_ones() {
     let plain = loads(GRAPH, &[]);
     for (section, rows, place) in [
-        ("`[host]`", 29, "[[flows]]\nname"),
+        ("`[host]`", 30, "[[flows]]\nname"),
         ("`[[flows]]`", 4, ""),
         ("Top of the file", 2, "title"),
         ("`channel`", 4, "rate = \"1 Gbit/s\""),
@@ -223,14 +223,17 @@ fn a_scheme_takes_parameters() {
         "{ scheme = \"cubic\", beta = 0.8, hystart = false, recovery = { detection = \"sack\", reduction = \"rate-halving\", frto = false } }",
     );
     let params = CubicParams { beta: 0.8, hystart: false, ..CubicParams::default() };
-    assert_eq!(cubic.growth, Growth::with(&cubic::LAW, params));
+    assert_eq!(cubic.growth, Growth::with(&cubic::ALGORITHM, params));
     assert_eq!(
         (cubic.recovery.detection, cubic.recovery.reduction),
         (Detection::Sack, Reduction::RateHalving)
     );
     assert!(!cubic.recovery.frto);
     let vegas = scheme("{ scheme = \"vegas\", alpha = 2, beta = 4 }");
-    assert_eq!(vegas.growth, Growth::with(&vegas::LAW, VegasParams { alpha: 2.0, beta: 4.0, gamma: 1.0 }));
+    assert_eq!(
+        vegas.growth,
+        Growth::with(&vegas::ALGORITHM, VegasParams { alpha: 2.0, beta: 4.0, gamma: 1.0 })
+    );
 }
 
 #[test]
@@ -402,6 +405,7 @@ fn a_grant_is_a_rate_or_a_table() {
     assert_eq!(grant("grant = \"10 Mbit/s\""), Some(GrantConfig::constant(rate(10_000_000))));
     let table = "grant = { rate = \"10 Mbit/s\", changes = [[\"3 s\", \"4 Mbit/s\"]], fallback = 0.2, fallback_to = \"reno\" }";
     let changes = vec![(Instant(3_000_000_000), rate(4_000_000))];
-    let all = GrantConfig { rate: rate(10_000_000), changes, fallback: 0.2, fallback_to: Standard::Reno };
+    let all =
+        GrantConfig { rate: rate(10_000_000), changes, fallback: 0.2, fallback_to: FallbackScheme::Reno };
     assert_eq!(grant(table), Some(all));
 }

@@ -1,6 +1,6 @@
 //! Client of a control socket.
 
-use crate::server::{Refusal, Reply};
+use crate::server::{Refusal, RefusedReply, Reply};
 use core::marker::PhantomData;
 use std::io::{self, BufRead as _, BufReader, Read as _, Write as _};
 use std::os::unix::net::UnixStream;
@@ -15,16 +15,9 @@ const LONGEST: u64 = 64 << 20;
 /// Why a request got no valid reply.
 #[derive(Debug, thiserror::Error)]
 pub enum ClientError {
-    /// It cannot be reached.
-    #[error("the {service} at {} does not answer: {source}", .path.display())]
-    Silent {
-        /// The kind of service.
-        service: &'static str,
-        /// Its socket.
-        path: PathBuf,
-        /// The system's error.
-        source: io::Error,
-    },
+    /// It cannot be reached: the kind of service, its socket, and why.
+    #[error("the {0} at {1} does not answer: {2}")]
+    Silent(&'static str, PathBuf, #[source] io::Error),
     /// The reply does not belong to the request, or is unknown to this program.
     #[error("unexpected reply; client and {0} versions may differ")]
     Unexpected(&'static str),
@@ -43,9 +36,6 @@ pub struct Client<R> {
 
 impl<R: Reply> Client<R> {
     /// Connects to the socket at `path`.
-    ///
-    /// # Errors
-    /// When nobody listens there, or we lack permission.
     pub fn connect(path: &Path) -> Result<Self, ClientError> {
         let open = || {
             let stream = UnixStream::connect(path)?;
@@ -53,28 +43,25 @@ impl<R: Reply> Client<R> {
             stream.set_write_timeout(Some(PATIENCE))?;
             Ok(BufReader::new(stream))
         };
-        let silent = |source| ClientError::Silent { service: R::SERVICE, path: path.to_owned(), source };
+        let silent = |error| ClientError::Silent(R::SERVICE, path.to_owned(), error);
         open().map(|stream| Self { stream, path: path.to_owned(), replies: PhantomData }).map_err(silent)
     }
 
-    /// Sends a request, and extracts the `wanted` part of the reply.
-    ///
-    /// # Errors
-    /// When the service has ended, does not answer or refuses, or when `wanted` returns `None`.
+    /// Sends a request, and extracts the `wanted` part of the reply. Fails if `wanted` returns `None`.
     pub fn ask<T>(
         &mut self,
         request: &R::Request,
         wanted: impl FnOnce(R) -> Option<T>,
     ) -> Result<T, ClientError> {
-        let silent = |source| ClientError::Silent { service: R::SERVICE, path: self.path.clone(), source };
+        let silent = |error| ClientError::Silent(R::SERVICE, self.path.clone(), error);
         let answer = exchange(&mut self.stream, request).map_err(silent)?;
-        let reply: R = serde_json::from_slice(&answer).map_err(|_| ClientError::Unexpected(R::SERVICE))?;
-        let accepted = reply.accepted().map_err(|mut refusal| {
+        if let Ok(RefusedReply::Refused(mut refusal)) = serde_json::from_slice(&answer) {
             // a gateway of version 0.1.0 adds the prefix itself
             refusal.message = refusal.message.trim_start_matches("error: ").to_owned();
-            ClientError::Refused(refusal)
-        })?;
-        wanted(accepted).ok_or(ClientError::Unexpected(R::SERVICE))
+            return Err(ClientError::Refused(refusal));
+        }
+        let accepted = serde_json::from_slice(&answer).ok();
+        accepted.and_then(wanted).ok_or(ClientError::Unexpected(R::SERVICE))
     }
 }
 

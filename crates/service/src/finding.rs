@@ -6,7 +6,7 @@ use serde::Serialize;
 /// Result of a check.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Standing {
+pub enum CheckStatus {
     /// In order.
     Good,
     /// Not in order, but the service can run.
@@ -21,7 +21,7 @@ pub struct Finding {
     /// What was checked.
     pub name: String,
     /// Its result.
-    pub standing: Standing,
+    pub standing: CheckStatus,
     /// What was found.
     pub found: String,
     /// How to fix it, one line each.
@@ -30,28 +30,28 @@ pub struct Finding {
 
 impl Finding {
     /// A finding without advice.
-    pub fn new(name: impl Into<String>, standing: Standing, found: impl Into<String>) -> Self {
+    pub fn new(name: impl Into<String>, standing: CheckStatus, found: impl Into<String>) -> Self {
         Self { name: name.into(), standing, found: found.into(), mends: Vec::new() }
     }
 
     /// A finding that is in order.
     pub fn good(name: impl Into<String>, found: impl Into<String>) -> Self {
-        Self::new(name, Standing::Good, found)
+        Self::new(name, CheckStatus::Good, found)
     }
 
     /// A finding that the service can run without.
-    pub fn lack(name: impl Into<String>, found: impl Into<String>) -> Self {
-        Self::new(name, Standing::Lack, found)
+    pub fn warning(name: impl Into<String>, found: impl Into<String>) -> Self {
+        Self::new(name, CheckStatus::Lack, found)
     }
 
     /// A finding that keeps the service from starting.
-    pub fn bad(name: impl Into<String>, found: impl Into<String>) -> Self {
-        Self::new(name, Standing::Bad, found)
+    pub fn failure(name: impl Into<String>, found: impl Into<String>) -> Self {
+        Self::new(name, CheckStatus::Bad, found)
     }
 
     /// Adds a line of advice.
     #[must_use]
-    pub fn mend(mut self, line: impl Into<String>) -> Self {
+    pub fn with_help(mut self, line: impl Into<String>) -> Self {
         self.mends.push(line.into());
         self
     }

@@ -7,6 +7,8 @@
 //!
 //! Entries and messages are compatible with version 0.1.0: the same, or a superset that 0.1.0 can read.
 
+#![allow(clippy::missing_errors_doc, reason = "the errors' types say what can go wrong")]
+
 mod client;
 mod finding;
 mod registry;
@@ -15,9 +17,9 @@ mod signals;
 mod undo;
 
 pub use client::{Client, ClientError};
-pub use finding::{Finding, Standing};
-pub use registry::{Entry, FileError, Lock, Process, Registry, boot_id, pick};
-pub use server::{Refusal, Reply, Server, ServerError};
+pub use finding::{CheckStatus, Finding};
+pub use registry::{Entry, Lock, Process, Registry, SystemError, boot_id, pick};
+pub use server::{Refusal, Reply, Server};
 pub use signals::Signals;
 pub use undo::Undo;
 

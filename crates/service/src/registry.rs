@@ -10,20 +10,24 @@ use std::io;
 use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _};
 use std::path::{Path, PathBuf};
 
-/// A file or folder that could not be read or written.
+/// An error of the system.
 #[derive(Debug, thiserror::Error)]
-#[error("{}: {source}", .path.display())]
-pub struct FileError {
-    /// The file or folder.
-    pub path: PathBuf,
+#[error("{what}: {source}")]
+pub struct SystemError {
+    /// What was tried, or the file or folder.
+    pub what: String,
     /// The system's error.
     pub source: io::Error,
 }
 
-impl FileError {
+impl SystemError {
+    /// An error in trying `what`.
+    pub fn new(what: impl Into<String>, source: impl Into<io::Error>) -> Self {
+        Self { what: what.into(), source: source.into() }
+    }
+
     fn at(path: &Path) -> impl FnOnce(io::Error) -> Self {
-        let path = path.to_owned();
-        move |source| Self { path, source }
+        move |source| Self::new(path.display().to_string(), source)
     }
 }
 
@@ -93,11 +97,9 @@ impl Registry {
     }
 
     /// Creates the folder and its parents if needed.
-    ///
-    /// # Errors
-    /// When it cannot be created.
-    pub fn make(&self, mode: u32) -> Result<(), FileError> {
-        DirBuilder::new().mode(mode).recursive(true).create(&self.folder).map_err(FileError::at(&self.folder))
+    pub fn make(&self, mode: u32) -> Result<(), SystemError> {
+        let made = DirBuilder::new().mode(mode).recursive(true).create(&self.folder);
+        made.map_err(SystemError::at(&self.folder))
     }
 
     /// Removes the folder if it is empty.
@@ -134,13 +136,10 @@ impl Registry {
     }
 
     /// Writes an entry atomically: readers see the old one or the new one.
-    ///
-    /// # Errors
-    /// When the disk is full or the folder is gone.
-    pub fn write<E: Entry>(&self, entry: &E) -> Result<(), FileError> {
+    pub fn write<E: Entry>(&self, entry: &E) -> Result<(), SystemError> {
         let (path, draft) = (self.file(entry.name(), E::KIND), self.file(entry.name(), "draft"));
         let text = serde_json::to_vec_pretty(entry).unwrap_or_default();
-        fs::write(&draft, text).and_then(|()| fs::rename(&draft, &path)).map_err(FileError::at(&path))
+        fs::write(&draft, text).and_then(|()| fs::rename(&draft, &path)).map_err(SystemError::at(&path))
     }
 
     /// Removes files of these kinds; true if any existed.
@@ -151,10 +150,7 @@ impl Registry {
     }
 }
 
-/// Selects a service: the named one, or the only one.
-///
-/// # Errors
-/// The running services, if none has this name, or if no name is given and there is not exactly one.
+/// Selects a service: the named one, or the only one. The error has all of them.
 pub fn pick<E: Entry>(mut running: Vec<E>, named: Option<&str>) -> Result<E, Vec<E>> {
     let at = match named {
         Some(name) => running.iter().position(|entry| entry.name() == name),
@@ -174,24 +170,18 @@ pub struct Lock {
 
 impl Lock {
     /// Waits for the lock.
-    ///
-    /// # Errors
-    /// When the folder is gone.
-    pub fn wait(path: &Path) -> Result<Self, FileError> {
-        let locked = Self::open(path, FlockOperation::LockExclusive).map_err(FileError::at(path))?;
-        locked.map_or_else(|| Self::wait(path), Ok)
+    pub fn acquire(path: &Path) -> Result<Self, SystemError> {
+        let locked = Self::open(path, FlockOperation::LockExclusive).map_err(SystemError::at(path))?;
+        locked.map_or_else(|| Self::acquire(path), Ok)
     }
 
     /// Takes the lock; `None` if it is held.
-    ///
-    /// # Errors
-    /// When the folder is gone.
-    pub fn take(path: &Path) -> Result<Option<Self>, FileError> {
+    pub fn try_acquire(path: &Path) -> Result<Option<Self>, SystemError> {
         match Self::open(path, FlockOperation::NonBlockingLockExclusive) {
             // the holder has removed the file: it is about to be free
-            Ok(None) => Self::take(path),
+            Ok(None) => Self::try_acquire(path),
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => Ok(None),
-            other => other.map_err(FileError::at(path)),
+            other => other.map_err(SystemError::at(path)),
         }
     }
 

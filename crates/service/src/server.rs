@@ -5,6 +5,7 @@
 //! fill its memory: the length of requests and the number of clients are limited; the server does not read
 //! from a client that does not read its replies, and disconnects it after a while.
 
+use crate::registry::SystemError;
 use bentpipe_os::clock::monotonic;
 use core::fmt;
 use serde::de::DeserializeOwned;
@@ -24,16 +25,6 @@ const CLIENTS: usize = 16;
 const IN_A_ROW: usize = 8;
 /// A client that has not read its reply for this long is disconnected, in nanoseconds.
 const PATIENCE: u64 = 5_000_000_000;
-
-/// The control socket cannot be created.
-#[derive(Debug, thiserror::Error)]
-#[error("the control socket {path} cannot be made: {source}")]
-pub struct ServerError {
-    /// The socket.
-    pub path: PathBuf,
-    /// The system's error.
-    pub source: io::Error,
-}
 
 /// Why a service refuses a request.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -58,19 +49,20 @@ impl<T: Into<String>> From<T> for Refusal {
     }
 }
 
-/// A service's reply.
-pub trait Reply: Serialize + DeserializeOwned + From<Refusal> {
+/// A refusal as a line: one of the replies of every service.
+#[derive(Serialize, Deserialize)]
+#[serde(tag = "reply", rename_all = "snake_case")]
+pub(crate) enum RefusedReply {
+    Refused(Refusal),
+}
+
+/// A service's reply to a request that was carried out, as an enum with the tag `reply`.
+pub trait Reply: Serialize + DeserializeOwned {
     /// The request.
     type Request: Serialize + DeserializeOwned;
 
     /// The kind of service, for messages.
     const SERVICE: &'static str;
-
-    /// The reply to a request that was executed.
-    ///
-    /// # Errors
-    /// The refusal, if there was one.
-    fn accepted(self) -> Result<Self, Refusal>;
 }
 
 /// Answers a request line (`None` if it is too long) with a line; both without line ends.
@@ -98,12 +90,10 @@ struct Client {
 }
 
 impl Server {
-    /// Listens at `path`. Replaces an abandoned socket of that name.
-    ///
-    /// # Errors
-    /// When another process listens there, the path is too long for a socket, or the folder does not exist.
-    pub fn bind(path: &Path) -> Result<Self, ServerError> {
-        Self::listen(path).map_err(|source| ServerError { path: path.to_owned(), source })
+    /// Listens at `path`. Replaces an abandoned socket of that name. Fails if another process listens there.
+    pub fn bind(path: &Path) -> Result<Self, SystemError> {
+        let what = || format!("the control socket {} cannot be made", path.display());
+        Self::listen(path).map_err(|source| SystemError::new(what(), source))
     }
 
     fn listen(path: &Path) -> io::Result<Self> {
@@ -137,17 +127,21 @@ impl Server {
     }
 
     /// Answers the requests received. Never blocks, except in `answer`.
-    pub fn serve<R: Reply>(&mut self, answer: &mut dyn FnMut(R::Request) -> R) {
+    pub fn serve<R: Reply>(&mut self, answer: &mut dyn FnMut(R::Request) -> Result<R, Refusal>) {
         self.accept();
         let now = monotonic();
         let mut answer = |line: Option<&[u8]>| {
             let reply = match line.map(serde_json::from_slice) {
                 Some(Ok(request)) => answer(request),
-                Some(Err(error)) => Refusal::from(format!("this is no request: {error}")).into(),
-                None => Refusal::from(format!("a request is at most {LONGEST} bytes long")).into(),
+                Some(Err(error)) => Err(format!("this is no request: {error}").into()),
+                None => Err(format!("a request is at most {LONGEST} bytes long").into()),
+            };
+            let line = match reply {
+                Ok(reply) => serde_json::to_vec(&reply),
+                Err(refusal) => serde_json::to_vec(&RefusedReply::Refused(refusal)),
             };
             // a reply contains only strings and finite numbers or null, so this cannot fail
-            serde_json::to_vec(&reply).unwrap_or_default()
+            line.unwrap_or_default()
         };
         self.clients.retain_mut(|client| client.serve(now, &mut answer).is_ok());
     }
@@ -179,21 +173,21 @@ impl Drop for Server {
 }
 
 /// The client is gone or must be disconnected.
-struct Gone;
+struct Disconnect;
 
 impl Client {
-    fn serve(&mut self, now: u64, answer: Answer<'_>) -> Result<(), Gone> {
+    fn serve(&mut self, now: u64, answer: Answer<'_>) -> Result<(), Disconnect> {
         for _ in 0..IN_A_ROW {
             self.flush(now)?;
             if !self.output.is_empty() {
                 let patient = now.saturating_sub(self.active) < PATIENCE;
-                return if patient { Ok(()) } else { Err(Gone) };
+                return if patient { Ok(()) } else { Err(Disconnect) };
             }
             if self.leaving {
-                return Err(Gone);
+                return Err(Disconnect);
             }
             let Some(line) = self.line(now, answer)? else {
-                return if self.leaving && self.output.is_empty() { Err(Gone) } else { Ok(()) };
+                return if self.leaving && self.output.is_empty() { Err(Disconnect) } else { Ok(()) };
             };
             let reply = answer(Some(&line));
             self.say(reply);
@@ -207,7 +201,7 @@ impl Client {
     }
 
     /// Returns the next complete request, if any.
-    fn line(&mut self, now: u64, answer: Answer<'_>) -> Result<Option<Vec<u8>>, Gone> {
+    fn line(&mut self, now: u64, answer: Answer<'_>) -> Result<Option<Vec<u8>>, Disconnect> {
         let mut ended = false;
         loop {
             if let Some(end) = self.input.iter().position(|b| *b == b'\n') {
@@ -223,7 +217,7 @@ impl Client {
                 return self.flush(now).map(|()| None);
             }
             if ended {
-                return Err(Gone);
+                return Err(Disconnect);
             }
             let mut part = [0; 4096];
             match self.stream.read(&mut part) {
@@ -234,23 +228,23 @@ impl Client {
                 }
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(None),
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                Err(_) => return Err(Gone),
+                Err(_) => return Err(Disconnect),
             }
         }
     }
 
     /// Sends as much of the replies as the client reads.
-    fn flush(&mut self, now: u64) -> Result<(), Gone> {
+    fn flush(&mut self, now: u64) -> Result<(), Disconnect> {
         while !self.output.is_empty() {
             match self.stream.write(&self.output) {
-                Ok(0) => return Err(Gone),
+                Ok(0) => return Err(Disconnect),
                 Ok(n) => {
                     self.active = now;
                     self.output.drain(..n);
                 }
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(()),
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                Err(_) => return Err(Gone),
+                Err(_) => return Err(Disconnect),
             }
         }
         Ok(())

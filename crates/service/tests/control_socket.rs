@@ -2,7 +2,7 @@
 
 #![allow(clippy::unwrap_used, reason = "helpers of tests")]
 
-use bentpipe_service::{Client, ClientError, Refusal, Server};
+use bentpipe_service::{Client, ClientError, Server};
 use serde::{Deserialize, Serialize};
 use std::env;
 use std::fs;
@@ -27,22 +27,11 @@ enum Request {
 #[serde(tag = "reply", rename_all = "snake_case")]
 enum Reply {
     State { title: String },
-    Refused(Refusal),
-}
-
-impl From<Refusal> for Reply {
-    fn from(refusal: Refusal) -> Self {
-        Self::Refused(refusal)
-    }
 }
 
 impl bentpipe_service::Reply for Reply {
     type Request = Request;
     const SERVICE: &'static str = "bench";
-
-    fn accepted(self) -> Result<Self, Refusal> {
-        if let Self::Refused(refusal) = self { Err(refusal) } else { Ok(self) }
-    }
 }
 
 /// A server with a fake service, which runs until it is dropped.
@@ -79,8 +68,8 @@ impl Bench {
                 server.serve(&mut |request| {
                     answered += 1;
                     match request {
-                        Request::Show => Reply::State { title: title.clone() },
-                        Request::Reset { .. } => Refusal::from("this service is made up").into(),
+                        Request::Show => Ok(Reply::State { title: title.clone() }),
+                        Request::Reset { .. } => Err("this service is made up".into()),
                     }
                 });
             }

@@ -5,7 +5,7 @@
 
 use crate::build::Network;
 use crate::flow;
-use bentpipe_base::{Duration, Instant, Purpose, Rate, RngSlot};
+use bentpipe_base::{Duration, Instant, Purpose, RngSlot};
 use bentpipe_link::LinkStats;
 use bentpipe_report::InstrumentReport;
 use bentpipe_scenario::{InstrumentKind, InstrumentSpec, Scenario};
@@ -25,18 +25,18 @@ struct Instrument {
     rng: RngSlot,
     /// End of the interval, and time of the next sample.
     ends: Instant,
-    looks: Instant,
+    next_sample: Instant,
     last_look: Instant,
     began: Instant,
     before: LinkStats,
     delivered: u64,
-    seen: Seen,
+    seen: SideChannelSums,
     report: InstrumentReport,
 }
 
 /// Measurements of a side channel in the current interval.
 #[derive(Clone, Copy, Debug, Default)]
-struct Seen {
+struct SideChannelSums {
     /// Time covered by samples. It differs from the interval if that is not a multiple of a second.
     time: Duration,
     bits: f64,
@@ -55,16 +55,17 @@ impl Instruments {
                 | InstrumentKind::Counters { link }
                 | InstrumentKind::Bins { link, .. } => link.index(),
             };
+            let samples = matches!(spec.kind, InstrumentKind::SideChannel { .. });
             Instrument {
                 link,
                 rng: net.sim.world.open_rng(&spec.name, Purpose::Instrument),
                 ends: Instant::ZERO + spec.every,
-                looks: first_look(spec),
+                next_sample: if samples { Instant(SECOND.0) } else { Instant::NEVER },
                 last_look: Instant::ZERO,
                 began: Instant::ZERO,
-                before: LinkStats::EMPTY,
+                before: LinkStats::default(),
                 delivered: 0,
-                seen: Seen::default(),
+                seen: SideChannelSums::default(),
                 report: empty(spec),
                 spec: spec.clone(),
             }
@@ -74,17 +75,17 @@ impl Instruments {
 
     /// Time of the next sample.
     pub fn next(&self) -> Instant {
-        self.0.iter().map(|i| i.looks.min(i.ends)).min().unwrap_or(Instant::NEVER)
+        self.0.iter().map(|i| i.next_sample.min(i.ends)).min().unwrap_or(Instant::NEVER)
     }
 
     /// Takes the samples that are due.
-    pub fn look(&mut self, net: &mut Network) {
+    pub fn sample(&mut self, net: &mut Network) {
         let now = net.sim.now();
         for instrument in &mut self.0 {
             // a live run may be late; samples stay on the grid
-            if instrument.looks <= now {
+            if instrument.next_sample <= now {
                 instrument.side_channel(net, now);
-                instrument.looks = after(instrument.looks, SECOND, now);
+                instrument.next_sample = after(instrument.next_sample, SECOND, now);
             }
             if instrument.ends <= now {
                 instrument.row(net, now);
@@ -128,13 +129,6 @@ fn after(at: Instant, every: Duration, now: Instant) -> Instant {
     at + every * (over + 1)
 }
 
-const fn first_look(spec: &InstrumentSpec) -> Instant {
-    match spec.kind {
-        InstrumentKind::SideChannel { .. } => Instant(SECOND.0),
-        _ => Instant::NEVER,
-    }
-}
-
 impl Instrument {
     /// Adds the bit errors since the last sample, drawn with the link's bit error rate.
     fn side_channel(&mut self, net: &mut Network, now: Instant) {
@@ -145,8 +139,8 @@ impl Instrument {
         }
         let id = net.links[self.link].1;
         let Some((link, mut cx)) = net.sim.link(id) else { return };
-        let look = link.look(&mut cx);
-        let bits = sent_in(rate, time);
+        let look = link.snapshot(&mut cx);
+        let bits = rate.bps() as f64 * time.as_secs_f64();
         let errors = cx.rng(self.rng).poisson(bits * look.ber);
         self.seen.time += time;
         self.seen.bits += bits;
@@ -171,10 +165,7 @@ impl Instrument {
                 let (link_ber, measured) = (seen.ber_time / looked, seen.errors as f64 / seen.bits);
                 row.extend([fade, link_ber, measured, f64::from(seen.errored_seconds)]);
             }
-            InstrumentKind::Counters { .. } => {
-                let [packets, bytes, errors, dropped] = self.counted(net);
-                row.extend([packets, bytes, errors, dropped]);
-            }
+            InstrumentKind::Counters { .. } => row.extend(self.counted(net)),
             InstrumentKind::Bins { flow, .. } => {
                 let goodput = if flow < net.flows.len() {
                     let delivered = flow::delivered_by(net, flow);
@@ -205,8 +196,4 @@ impl Instrument {
         ];
         counted.map(|n| n as f64)
     }
-}
-
-fn sent_in(rate: Rate, time: Duration) -> f64 {
-    rate.bps() as f64 * time.as_secs_f64()
 }

@@ -3,10 +3,10 @@
 //! The length of a run is not known in advance, as it may end with its flows. So intervals start short, and
 //! pairs of intervals are merged whenever there are too many. Sampling does not change the report of a run.
 
-use crate::build::Network;
+use crate::build::{FlowEnds, Network};
 use crate::flow;
-use crate::record::{Column, FLOW_COLUMNS, LINK_COLUMNS, MOST_INTERVALS, PACKETS, Record, Series};
-use crate::recorder::{Followed, Recorder};
+use crate::record::{FLOW_COLUMNS, LINK_COLUMNS, MOST_INTERVALS, PACKETS, Record, Series};
+use crate::recorder::{FollowedFlow, Recorder};
 use bentpipe_base::{Duration, Instant};
 use bentpipe_link::LinkStats;
 use bentpipe_scenario::{App, Scenario};
@@ -18,7 +18,7 @@ const MOST_SERIES: usize = 256;
 
 /// What to record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Observe {
+pub struct RecordOptions {
     /// Initial interval.
     pub every: Duration,
     /// Number of TCP flows with time-sequence plots.
@@ -27,7 +27,7 @@ pub struct Observe {
     pub sequence_points: usize,
 }
 
-impl Default for Observe {
+impl Default for RecordOptions {
     fn default() -> Self {
         Self { every: Duration::from_millis(10), sequences: 1, sequence_points: 20_000 }
     }
@@ -36,13 +36,12 @@ impl Default for Observe {
 /// Samples a running network. Flows are sampled only if their hosts are in it.
 #[derive(Debug)]
 pub struct Sampler {
+    /// Until it is finished, links have one more column: packets, needed to compute the fraction lost.
     record: Record,
     next: Instant,
     last: Instant,
     flows: Vec<FlowBefore>,
     links: Vec<LinkStats>,
-    /// Packets per interval and direction, needed to compute the fraction lost.
-    packets: Vec<Column>,
     recorder: Rc<RefCell<Recorder>>,
 }
 
@@ -56,20 +55,20 @@ struct FlowBefore {
 
 impl Sampler {
     /// Creates the sampler before the run.
-    pub fn new(scenario: &Scenario, net: &Network, observe: &Observe) -> Self {
+    pub fn new(scenario: &Scenario, net: &Network, observe: &RecordOptions) -> Self {
         // a zero interval would never end
         let every = observe.every.max(Duration(1));
         let followed = followed(scenario, net, observe.sequences);
         let flows = scenario.flows.iter().take(net.flows.len().min(MOST_SERIES));
         let flows: Vec<Series> = flows.map(|f| Series::new(&*f.name, &FLOW_COLUMNS)).collect();
         let links = net.links.iter().take(MOST_SERIES);
-        let links: Vec<Series> = links.map(|(name, _)| Series::new(&**name, &LINK_COLUMNS)).collect();
+        let keys = [&LINK_COLUMNS[..], &[PACKETS]].concat();
+        let links: Vec<Series> = links.map(|(name, _)| Series::new(&**name, &keys)).collect();
         Self {
             next: Instant::ZERO + every,
             last: Instant::ZERO,
             flows: vec![FlowBefore::default(); flows.len()],
-            links: vec![LinkStats::EMPTY; links.len()],
-            packets: links.iter().map(|_| Column { key: PACKETS, values: Vec::new() }).collect(),
+            links: vec![LinkStats::default(); links.len()],
             record: Record { every, flows, links, ..Record::default() },
             recorder: Rc::new(RefCell::new(Recorder::new(&followed, observe.sequence_points))),
         }
@@ -90,7 +89,7 @@ impl Sampler {
         let now = net.sim.now();
         self.row(net, now);
         if self.record.time_s.len() >= MOST_INTERVALS {
-            self.halve();
+            self.record.merge_pairs();
         }
         self.next = now + self.record.every;
     }
@@ -116,9 +115,7 @@ impl Sampler {
     pub fn finish(mut self, net: &mut Network) -> Record {
         let now = net.sim.now();
         self.row(net, now);
-        for (link, packets) in self.record.links.iter_mut().zip(&self.packets) {
-            share_of(link, &packets.values);
-        }
+        self.record.links.iter_mut().for_each(share_lost);
         self.record.sequences = self.recorder.borrow_mut().sequences();
         self.record
     }
@@ -126,7 +123,7 @@ impl Sampler {
     fn flow_row(&mut self, net: &mut Network, i: usize, length: Duration) -> [f64; FLOW_COLUMNS.len()] {
         let ends = net.flows[i];
         let delivered = flow::delivered_by(net, i);
-        let delay = flow::take_delay_ms(net, i);
+        let delay = flow::take_delay_ms(net, &ends);
         let rtt = self.recorder.borrow_mut().take_rtt(ends.from.0, ends.from.2);
         let before = &mut self.flows[i];
         let mut row = [f64::NAN; FLOW_COLUMNS.len()];
@@ -134,7 +131,7 @@ impl Sampler {
         before.delivered = delivered;
         row[5] = rtt.unwrap_or(f64::NAN);
         row[8] = delay.unwrap_or(f64::NAN);
-        let _ = flow::sender(net, &ends, |c| {
+        if let Some(c) = flow::sender(&net.sim, &ends) {
             let path = c.path();
             row[1] = c.cwnd().0 as f64;
             row[2] = c.ssthresh().filter(|s| s.0 < u64::MAX / 2).map_or(f64::NAN, |s| s.0 as f64);
@@ -145,75 +142,58 @@ impl Sampler {
             row[7] = (stats.timeouts - before.timeouts) as f64;
             before.retransmits = stats.retransmits;
             before.timeouts = stats.timeouts;
-        });
+        }
         row
     }
 
-    fn link_row(&mut self, net: &mut Network, i: usize, length: Duration) -> [f64; LINK_COLUMNS.len()] {
+    fn link_row(&mut self, net: &mut Network, i: usize, length: Duration) -> [f64; LINK_COLUMNS.len() + 1] {
         let id = net.links[i].1;
-        let mut row = [f64::NAN; LINK_COLUMNS.len()];
+        let mut row = [f64::NAN; LINK_COLUMNS.len() + 1];
         let Some((link, mut cx)) = net.sim.link(id) else { return row };
-        let look = link.look(&mut cx);
+        let look = link.snapshot(&mut cx);
         let peak = link.take_peak();
         let stats = link.stats(&mut cx);
         let before = &self.links[i];
         let bytes = stats.served.bytes.0 - before.served.bytes.0;
-        let packets = stats.served.packets - before.served.packets;
-        let (lost, at_queue) =
-            (stats.lost() - before.lost(), stats.dropped_in_queue() - before.dropped_in_queue());
         row[0] = look.rate.map_or(0.0, |r| r.bps() as f64);
         row[1] = bytes as f64 * 8.0 / length.as_secs_f64();
         row[2] = stats.queue_mean_since(before, length);
         row[3] = f64::from(peak);
         row[4] = look.one_way.as_millis_f64();
         row[5] = look.ber;
-        self.packets[i].values.push(packets as f64);
         row[7] = look.fade_db.unwrap_or(f64::NAN);
-        row[8] = at_queue as f64;
-        row[9] = lost as f64;
+        row[8] = (stats.dropped_in_queue() - before.dropped_in_queue()) as f64;
+        row[9] = (stats.lost() - before.lost()) as f64;
+        row[10] = (stats.served.packets - before.served.packets) as f64;
         self.links[i] = stats.clone();
         row
     }
-
-    /// Merges pairs of intervals.
-    fn halve(&mut self) {
-        self.record.halve();
-        self.packets.iter_mut().for_each(Column::halve);
-    }
 }
 
-/// Computes the fraction of lost packets, after intervals have been merged.
-fn share_of(link: &mut Series, packets: &[f64]) {
+/// Replaces the packets by the fraction lost, after intervals have been merged.
+fn share_lost(link: &mut Series) {
+    let packets = link.columns.pop().map(|packets| packets.values).unwrap_or_default();
     let lost = link.column("lost").map(<[f64]>::to_vec).unwrap_or_default();
     if let Some(share) = link.columns.iter_mut().find(|c| c.key == "packet_error_share") {
         // 0 / 0 without packets: NaN
         let known = |(lost, packets): (&f64, &f64)| if *packets > 0.0 { lost / packets } else { f64::NAN };
-        share.values = lost.iter().zip(packets).map(known).collect();
+        share.values = lost.iter().zip(&packets).map(known).collect();
     }
 }
 
 /// The first TCP flows, with the links at their senders' hosts.
-fn followed(scenario: &Scenario, net: &Network, most: usize) -> Vec<Followed> {
+fn followed(scenario: &Scenario, net: &Network, most: usize) -> Vec<FollowedFlow> {
     let tcp = |i: &usize| !matches!(scenario.flows[*i].app, App::Udp { .. });
     let links_of = |host: usize| {
         let at = scenario.links.iter().position(|l| l.a == host || l.b == host)?;
         let (forward, backward) = (net.links[2 * at].1, net.links[2 * at + 1].1);
         Some(if scenario.links[at].a == host { (forward, backward) } else { (backward, forward) })
     };
-    (0..net.flows.len())
-        .filter(tcp)
-        .take(most)
-        .filter_map(|i| {
-            let ends = net.flows[i];
-            // an address is the host's index among the nodes; data may flow against the direction of the SYN
-            let (out, back) = links_of(ends.from.1.0 as usize)?;
-            Some(Followed {
-                flow: i,
-                from: (ends.from.1.0, ends.from.2),
-                to: (ends.to.1.0, ends.to.2),
-                out,
-                back,
-            })
-        })
-        .collect()
+    // an address is the host's index among the nodes; data may flow against the direction of the SYN
+    let follow = |i: usize| {
+        let FlowEnds { from: (_, from, from_port), to: (_, to, to_port), .. } = net.flows[i];
+        let (out, back) = links_of(from.0 as usize)?;
+        Some(FollowedFlow { flow: i, from: (from.0, from_port), to: (to.0, to_port), out, back })
+    };
+    (0..net.flows.len()).filter(tcp).take(most).filter_map(follow).collect()
 }

@@ -42,8 +42,8 @@ pub struct Column {
     pub values: Vec<f64>,
 }
 
-/// Columns of a flow. Values are those at the end of the interval unless noted. When intervals are merged,
-/// windows take the last value, counts are summed and all others averaged.
+/// Columns of a flow. Counts are those of the interval, other values those at its end unless noted. When
+/// intervals are merged, windows take the last value, counts are summed and all others averaged.
 pub const FLOW_COLUMNS: [&str; 9] = [
     // bytes delivered to the application in the interval x 8 / its length
     "goodput_bps",
@@ -54,15 +54,13 @@ pub const FLOW_COLUMNS: [&str; 9] = [
     "receive_window_bytes",
     // mean of the interval's samples
     "rtt_ms",
-    // in the interval
     "retransmits",
-    // in the interval
     "timeouts",
     // UDP only: mean one-way delay in the interval
     "delay_ms",
 ];
 
-/// Columns of a direction of a link.
+/// Columns of a direction of a link. Counts and the peak are those of the interval.
 pub const LINK_COLUMNS: [&str; 10] = [
     // current rate; 0 while packets wait (not in an outage, where packets are sent and lost)
     "rate_bps",
@@ -70,7 +68,6 @@ pub const LINK_COLUMNS: [&str; 10] = [
     "throughput_bps",
     // mean over the interval
     "queue_packets",
-    // in the interval
     "queue_peak_packets",
     "one_way_ms",
     "ber",
@@ -78,9 +75,7 @@ pub const LINK_COLUMNS: [&str; 10] = [
     "packet_error_share",
     // attenuation; empty without a fade
     "fade_db",
-    // in the interval
     "dropped_at_queue",
-    // in the interval
     "lost",
 ];
 
@@ -117,17 +112,17 @@ fn merged(rule: Merge, values: &[f64]) -> f64 {
 
 impl Record {
     /// Merges pairs of intervals.
-    pub fn halve(&mut self) {
+    pub fn merge_pairs(&mut self) {
         self.every = self.every * 2;
         self.time_s = self.time_s.chunks(2).map(|pair| pair[pair.len() - 1]).collect();
         let series = self.flows.iter_mut().chain(&mut self.links);
-        series.flat_map(|s| &mut s.columns).for_each(Column::halve);
+        series.flat_map(|s| &mut s.columns).for_each(Column::merge_pairs);
     }
 }
 
 impl Column {
     /// Merges pairs of values as the column's key requires.
-    pub fn halve(&mut self) {
+    pub fn merge_pairs(&mut self) {
         let rule = merge_of(self.key);
         self.values = self.values.chunks(2).map(|pair| merged(rule, pair)).collect();
     }

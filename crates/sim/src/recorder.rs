@@ -7,8 +7,8 @@ use bentpipe_base::{Flags, Instant, NodeId, Packet, Seq};
 use std::collections::BTreeMap;
 
 /// A connection to record, and where its packets are seen at the sender.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Followed {
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct FollowedFlow {
     /// Index of the flow.
     pub(crate) flow: usize,
     /// Address and port of the sender; `to`: of the receiver.
@@ -24,14 +24,14 @@ pub(crate) struct Followed {
 pub(crate) struct Recorder {
     /// Sum in milliseconds and number of RTT samples since the last call of `take_rtt`, by host and port.
     round_trips: BTreeMap<(NodeId, u16), (f64, u32)>,
-    followed: Vec<Follower>,
-    most_points: usize,
+    followed: Vec<SequenceRecorder>,
 }
 
-#[derive(Debug)]
-struct Follower {
-    who: Followed,
+#[derive(Debug, Default)]
+struct SequenceRecorder {
+    who: FollowedFlow,
     sequence: Sequence,
+    most_points: usize,
     /// Initial sequence number, known from the SYN on.
     isn: Option<Seq>,
     /// Window scale offered by each end.
@@ -42,17 +42,14 @@ struct Follower {
 }
 
 impl Recorder {
-    pub(crate) fn new(followed: &[Followed], most_points: usize) -> Self {
-        let start = |who: &Followed| Follower {
+    pub(crate) fn new(followed: &[FollowedFlow], most_points: usize) -> Self {
+        let start = |who: &FollowedFlow| SequenceRecorder {
             who: *who,
             sequence: Sequence { flow: who.flow, ..Sequence::default() },
-            isn: None,
-            shift: [None; 2],
-            highest: 0,
-            acked: 0,
-            edge: 0,
+            most_points,
+            ..SequenceRecorder::default()
         };
-        Self { round_trips: BTreeMap::new(), followed: followed.iter().map(start).collect(), most_points }
+        Self { followed: followed.iter().map(start).collect(), ..Self::default() }
     }
 
     /// Mean RTT of a connection in milliseconds since the last call.
@@ -61,14 +58,13 @@ impl Recorder {
         Some(sum / f64::from(n))
     }
 
-    /// Returns the time-sequence plots.
     pub(crate) fn sequences(&mut self) -> Vec<Sequence> {
-        let sorted = |mut sequence: Sequence| {
-            // losses are reported later, with the time at which they happened
-            sequence.points.sort_by(|a, b| a.time_s.total_cmp(&b.time_s));
-            sequence
-        };
-        self.followed.drain(..).map(|f| sorted(f.sequence)).collect()
+        let mut all: Vec<Sequence> = self.followed.drain(..).map(|f| f.sequence).collect();
+        // losses are reported later, with the time at which they happened
+        for s in &mut all {
+            s.points.sort_by(|a, b| a.time_s.total_cmp(&b.time_s));
+        }
+        all
     }
 }
 
@@ -84,33 +80,24 @@ impl Sink for Recorder {
             *n += 1;
             return;
         }
-        for follower in &mut self.followed {
-            follower.event(now, node, event, self.most_points);
-        }
+        self.followed.iter_mut().for_each(|follower| follower.event(now, node, event));
     }
 }
 
-impl Follower {
-    fn event(&mut self, now: Instant, node: NodeId, event: &Event<'_>, most: usize) {
+impl SequenceRecorder {
+    fn event(&mut self, now: Instant, node: NodeId, event: &Event<'_>) {
+        let FollowedFlow { from, to, out, back, .. } = self.who;
         match event {
-            Event::Sent(p) if node == self.who.out && self.is_data(p) => self.sent(now, p, most),
-            Event::Delivered(p) if node == self.who.back && self.is_answer(p) => self.answered(now, p, most),
-            Event::Dropped(p, _) if self.is_data(p) && p.body.len > 0 => {
-                self.point(now, p.body.off, SequenceKind::Dropped, most);
+            Event::Sent(p) if node == out && is_between(p, from, to) => self.sent(now, p),
+            Event::Delivered(p) if node == back && is_between(p, to, from) => self.answered(now, p),
+            Event::Dropped(p, _) if is_between(p, from, to) && p.body.len > 0 => {
+                self.point(now, p.body.off, SequenceKind::Dropped);
             }
             _ => {}
         }
     }
 
-    fn is_data(&self, p: &Packet) -> bool {
-        p.proto == Proto::Tcp && (p.src.0, p.sport) == self.who.from && (p.dst.0, p.dport) == self.who.to
-    }
-
-    fn is_answer(&self, p: &Packet) -> bool {
-        p.proto == Proto::Tcp && (p.src.0, p.sport) == self.who.to && (p.dst.0, p.dport) == self.who.from
-    }
-
-    fn sent(&mut self, now: Instant, p: &Packet, most: usize) {
+    fn sent(&mut self, now: Instant, p: &Packet) {
         if p.tcp.flags.has(Flags::SYN) {
             self.isn = Some(p.tcp.seq);
             self.shift[0] = p.tcp.window_scale;
@@ -120,10 +107,10 @@ impl Follower {
         }
         let kind = if p.body.off < self.highest { SequenceKind::Resent } else { SequenceKind::Sent };
         self.highest = self.highest.max(p.body.off + u64::from(p.body.len));
-        self.point(now, p.body.off, kind, most);
+        self.point(now, p.body.off, kind);
     }
 
-    fn answered(&mut self, now: Instant, p: &Packet, most: usize) {
+    fn answered(&mut self, now: Instant, p: &Packet) {
         let syn = p.tcp.flags.has(Flags::SYN);
         if syn {
             self.shift[1] = p.tcp.window_scale;
@@ -140,19 +127,24 @@ impl Follower {
         let edge = acked + (u64::from(p.tcp.window) << shift);
         if acked > self.acked {
             self.acked = acked;
-            self.point(now, acked, SequenceKind::Acknowledged, most);
+            self.point(now, acked, SequenceKind::Acknowledged);
         }
         if edge > self.edge {
             self.edge = edge;
-            self.point(now, edge, SequenceKind::WindowEdge, most);
+            self.point(now, edge, SequenceKind::WindowEdge);
         }
     }
 
-    fn point(&mut self, now: Instant, offset: u64, kind: SequenceKind, most: usize) {
-        if self.sequence.points.len() < most {
+    fn point(&mut self, now: Instant, offset: u64, kind: SequenceKind) {
+        if self.sequence.points.len() < self.most_points {
             self.sequence.points.push(SequencePoint { time_s: now.as_secs_f64(), offset, kind });
         } else {
             self.sequence.omitted += 1;
         }
     }
+}
+
+/// True for segments of TCP from one address and port to another.
+fn is_between(p: &Packet, from: (u32, u16), to: (u32, u16)) -> bool {
+    p.proto == Proto::Tcp && (p.src.0, p.sport) == from && (p.dst.0, p.dport) == to
 }

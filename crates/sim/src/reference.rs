@@ -3,11 +3,11 @@
 use crate::report::names;
 use bentpipe_report::metric::{Error, Metric};
 use bentpipe_report::{ReferenceReport, Report, Unit};
-use bentpipe_scenario::{Amount, Measures, ReferenceSpec, Scenario};
+use bentpipe_scenario::{Amount, AmountUnit, ReferenceSpec, Scenario};
 
 /// Why a reference is invalid.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum Fault {
+pub enum ReferenceError {
     /// The metric is invalid.
     #[error("{0}")]
     Metric(Error),
@@ -27,17 +27,17 @@ pub enum Fault {
 ///
 /// # Errors
 /// The first invalid reference, and what is wrong with it.
-pub fn check(scenario: &Scenario) -> Result<(), (&ReferenceSpec, Fault)> {
+pub fn check(scenario: &Scenario) -> Result<(), (&ReferenceSpec, ReferenceError)> {
     scenario
         .references
         .iter()
         .try_for_each(|reference| read(reference, scenario).map(|_| ()).map_err(|why| (reference, why)))
 }
 
-fn read(reference: &ReferenceSpec, scenario: &Scenario) -> Result<(Metric, f64), Fault> {
-    let metric = Metric::parse(&reference.metric).map_err(Fault::Metric)?;
-    metric.check(&names(scenario)).map_err(Fault::Metric)?;
-    let value = in_unit(metric.unit(), reference.value).ok_or_else(|| Fault::Unit {
+fn read(reference: &ReferenceSpec, scenario: &Scenario) -> Result<(Metric, f64), ReferenceError> {
+    let metric = Metric::parse(&reference.metric).map_err(ReferenceError::Metric)?;
+    metric.check(&names(scenario)).map_err(ReferenceError::Metric)?;
+    let value = in_unit(metric.unit(), reference.value).ok_or_else(|| ReferenceError::Unit {
         value: reference.written.clone(),
         metric: reference.metric.clone(),
         wanted: metric.unit().example(),
@@ -48,12 +48,12 @@ fn read(reference: &ReferenceSpec, scenario: &Scenario) -> Result<(Metric, f64),
 /// Converts `amount` to a metric's unit; `None` if the dimension differs.
 pub fn in_unit(unit: Unit, amount: Amount) -> Option<f64> {
     let (wanted, factor) = match unit {
-        Unit::Rate => (Measures::Rate, 1.0),
-        Unit::Seconds => (Measures::Time, 1.0),
-        Unit::Milliseconds => (Measures::Time, 1e3),
-        Unit::Bytes => (Measures::Bytes, 1.0),
-        Unit::Count if amount.measures == Measures::Pieces => (Measures::Pieces, 1.0),
-        Unit::Ratio | Unit::Count => (Measures::Bare, 1.0),
+        Unit::Rate => (AmountUnit::Rate, 1.0),
+        Unit::Seconds => (AmountUnit::Time, 1.0),
+        Unit::Milliseconds => (AmountUnit::Time, 1e3),
+        Unit::Bytes => (AmountUnit::Bytes, 1.0),
+        Unit::Count if amount.measures == AmountUnit::Pieces => (AmountUnit::Pieces, 1.0),
+        Unit::Ratio | Unit::Count => (AmountUnit::Bare, 1.0),
     };
     (amount.measures == wanted).then_some(amount.value * factor)
 }

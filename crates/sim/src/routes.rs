@@ -35,23 +35,17 @@ impl<'a> RouteTable<'a> {
     /// Computes the routes to the hosts `ends`. `ports` are the ports of each node.
     pub fn new(scenario: &spec::Scenario, ports: &'a [Vec<Hop>], ends: &[usize]) -> Self {
         let over = ports.iter().enumerate().flat_map(|(n, hops)| hops.iter().map(move |h| ((n, h.link), *h)));
-        let mut table =
-            Self { ports, over: over.collect(), towards: BTreeMap::new(), explicit: BTreeMap::new() };
-        for &host in ends {
-            if let Some(hop) = ports[host].first() {
-                let gate = hop.to;
-                let Self { over, towards, .. } = &mut table;
-                towards.entry(gate).or_insert_with(|| fewest_hops(scenario, ports, over, gate));
-            }
+        let over: BTreeMap<_, _> = over.collect();
+        let mut towards = BTreeMap::new();
+        for gate in ends.iter().filter_map(|&host| ports[host].first()).map(|hop| hop.to) {
+            towards.entry(gate).or_insert_with(|| fewest_hops(scenario, ports, &over, gate));
         }
+        let mut explicit = BTreeMap::new();
         for (node, spec) in scenario.nodes.iter().enumerate() {
-            for (destination, link) in &spec.routes {
-                if let Some(hop) = table.over.get(&(node, *link)) {
-                    table.explicit.insert((node, *destination), *hop);
-                }
-            }
+            let hop = |(to, link): &(usize, usize)| Some(((node, *to), *over.get(&(node, *link))?));
+            explicit.extend(spec.routes.iter().filter_map(hop));
         }
-        table
+        Self { ports, over, towards, explicit }
     }
 
     /// The next hop of `node` towards `host`.

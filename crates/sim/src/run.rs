@@ -1,13 +1,13 @@
 //! Runs a scenario. The same scenario gives the same output, byte for byte.
 
 use crate::build::{Network, build};
-use crate::flow::{delivered, ends_itself, finished};
+use crate::flow::{delivered_by, finished, is_finite};
 use crate::instrument::Instruments;
-use crate::observe::{Observe, Sampler};
+use crate::observe::{RecordOptions, Sampler};
 use crate::record::Record;
 use crate::{reference, report};
 use bentpipe_base::trace::{Event, Mask, Sink};
-use bentpipe_base::{Duration, Instant, NodeId};
+use bentpipe_base::{Instant, NodeId, Size};
 use bentpipe_report::{InstrumentReport, Report, rate_bps};
 use bentpipe_scenario::{Scenario, Stop};
 use std::cell::RefCell;
@@ -24,7 +24,7 @@ pub type SharedSink = Rc<RefCell<dyn Sink>>;
 /// Runs `scenario` to its end and records it. `listen` may return an additional sink for the network.
 pub fn run_recorded(
     scenario: &Scenario,
-    watch: &Observe,
+    watch: &RecordOptions,
     listen: impl FnOnce(&Network) -> Option<SharedSink>,
 ) -> (Report, Record) {
     let (report, record) = observe(scenario, Some(watch), listen);
@@ -33,7 +33,7 @@ pub fn run_recorded(
 
 fn observe(
     scenario: &Scenario,
-    watch: Option<&Observe>,
+    watch: Option<&RecordOptions>,
     listen: impl FnOnce(&Network) -> Option<SharedSink>,
 ) -> (Report, Option<Record>) {
     let mut net = build(scenario);
@@ -51,62 +51,36 @@ fn observe(
     let mut pending = Pending::new(scenario, &net);
     watchers.advance(&mut net, &mut pending, from, false);
     pending.strike_off(&net);
-    let before = Counts::take(scenario, &mut net);
+    let before = counts(scenario, &mut net);
     watchers.advance(&mut net, &mut pending, to.min(end), true);
-    let after = Counts::take(scenario, &mut net);
+    let after = counts(scenario, &mut net);
     let measured_until = if pending.is_over() { net.sim.now() } else { to.min(end) };
     if !pending.is_over() {
         watchers.advance(&mut net, &mut pending, end, true);
     }
-    let measured = after.since(&before, measured_until.since(from));
+    let interval = measured_until.since(from);
+    let rate = |(after, before): (&u64, &u64)| rate_bps(after - before, interval);
+    let measured = [0, 1].map(|i: usize| after[i].iter().zip(&before[i]).map(rate).collect());
     let record = watchers.sampler.map(|s| s.finish(&mut net));
     let instruments = watchers.instruments.finish(&mut net);
     (report_of(scenario, &mut net, &measured, instruments), record)
 }
 
-/// Counters over the measured interval.
-struct Counts {
-    /// Bytes delivered to the application of each flow.
-    delivered: Vec<u64>,
-    /// Bytes that each link direction carried, framing included, if the scenario asks for them.
-    carried: Vec<u64>,
-}
-
-impl Counts {
-    fn take(scenario: &Scenario, net: &mut Network) -> Self {
-        let carried = if scenario.measure_links { carried(scenario, net) } else { Vec::new() };
-        Self { delivered: delivered(net), carried }
-    }
-
-    /// Rates since `before`, which was `interval` ago.
-    fn since(&self, before: &Self, interval: Duration) -> Measured {
-        let rates = |after: &[u64], before: &[u64]| {
-            after.iter().zip(before).map(|(a, b)| rate_bps(a - b, interval)).collect()
-        };
-        Measured {
-            goodput_bps: rates(&self.delivered, &before.delivered),
-            carried_bps: rates(&self.carried, &before.carried),
-        }
-    }
-}
-
-/// Rates in the measured interval.
-struct Measured {
-    goodput_bps: Vec<f64>,
-    /// Empty if not requested.
-    carried_bps: Vec<f64>,
+/// Bytes delivered to the application of each flow; and bytes that each link direction carried, framing
+/// included, if the scenario asks for them.
+fn counts(scenario: &Scenario, net: &mut Network) -> [Vec<u64>; 2] {
+    let delivered = (0..net.flows.len()).map(|i| delivered_by(net, i)).collect();
+    [delivered, if scenario.measure_links { carried(scenario, net) } else { Vec::new() }]
 }
 
 fn carried(scenario: &Scenario, net: &mut Network) -> Vec<u64> {
     let framing = scenario.links.iter().flat_map(|l| [l.forward.framing, l.backward.framing]);
-    let links: Vec<_> = net.links.iter().map(|(_, id)| *id).zip(framing).collect();
-    let mut all = Vec::with_capacity(links.len());
-    for (id, framing) in links {
-        let Some((link, mut cx)) = net.sim.link(id) else { continue };
+    let carried = |((_, id), framing): (&(String, NodeId), Size)| {
+        let (link, mut cx) = net.sim.link(*id)?;
         let served = link.stats(&mut cx).served;
-        all.push(served.bytes.0 + served.packets * framing.0);
-    }
-    all
+        Some(served.bytes.0 + served.packets * framing.0)
+    };
+    net.links.iter().zip(framing).filter_map(carried).collect()
 }
 
 /// Forwards the trace to several sinks.
@@ -136,16 +110,11 @@ impl Watchers {
         loop {
             let sample = self.sampler.as_ref().map_or(Instant::NEVER, Sampler::next);
             let stop = until.min(sample).min(self.instruments.next());
-            if may_end {
-                advance(net, pending, stop);
-            } else {
-                net.sim.run_until(stop, |_| false);
-            }
-            if may_end && pending.is_over() {
+            if pending.advance(net, stop, may_end) {
                 return;
             }
             if self.instruments.next() <= stop {
-                self.instruments.look(net);
+                self.instruments.sample(net);
             }
             if let Some(sampler) = self.sampler.as_mut().filter(|s| s.next() <= stop) {
                 sampler.sample(net);
@@ -165,12 +134,11 @@ struct Pending {
 
 impl Pending {
     fn new(scenario: &Scenario, net: &Network) -> Self {
-        let finite = |i: &usize| ends_itself(&scenario.flows[*i].app);
+        let finite = |i: &usize| is_finite(&scenario.flows[*i].app);
         let flows: Vec<usize> = (0..net.flows.len()).filter(finite).collect();
         Self { ends_early: scenario.stop == Stop::Finished && !flows.is_empty(), flows }
     }
 
-    /// Removes finished flows.
     fn strike_off(&mut self, net: &Network) {
         self.flows.retain(|i| !finished(&net.sim, &net.flows[*i]));
     }
@@ -178,34 +146,37 @@ impl Pending {
     fn is_over(&self) -> bool {
         self.ends_early && self.flows.is_empty()
     }
+
+    /// Runs the network until `until`, or until no flow is pending if `may_end`; returns true for the latter.
+    fn advance(&mut self, net: &mut Network, until: Instant, may_end: bool) -> bool {
+        if !(may_end && self.ends_early) {
+            net.sim.run_until(until, |_| false);
+            return false;
+        }
+        // check a single unfinished flow after each event, not all of them
+        while net.sim.now() < until
+            && let Some(last) = self.flows.last()
+        {
+            let flow = net.flows[*last];
+            net.sim.run_until(until, |sim| finished(sim, &flow));
+            self.strike_off(net);
+        }
+        self.is_over()
+    }
 }
 
-fn advance(net: &mut Network, pending: &mut Pending, until: Instant) {
-    if !pending.ends_early {
-        net.sim.run_until(until, |_| false);
-        return;
-    }
-    // check a single unfinished flow after each event, not all of them
-    while net.sim.now() < until && !pending.flows.is_empty() {
-        let flows = net.flows.clone();
-        let last = pending.flows[pending.flows.len() - 1];
-        net.sim.run_until(until, |sim| finished(sim, &flows[last]));
-        pending.strike_off(net);
-    }
-}
-
+/// `goodput` of the flows and, if requested, throughput `carried` by the link directions are in bit/s.
 fn report_of(
     scenario: &Scenario,
     net: &mut Network,
-    measured: &Measured,
+    [goodput, carried]: &[Vec<f64>; 2],
     instruments: Vec<InstrumentReport>,
 ) -> Report {
-    let goodput = &measured.goodput_bps;
-    let flows =
-        (0..scenario.flows.len()).map(|i| report::flow_report(scenario, net, i, goodput[i])).collect();
+    let flow = |(i, bps): (usize, &f64)| report::flow_report(scenario, net, i, *bps);
+    let flows = goodput.iter().enumerate().map(flow).collect();
     let ran = net.sim.now().since(Instant::ZERO);
     let mut links = report::link_reports(net);
-    for (link, carried) in links.iter_mut().zip(&measured.carried_bps) {
+    for (link, carried) in links.iter_mut().zip(carried) {
         link.carried_bps = Some(*carried);
     }
     let mut report = report::assemble(scenario, ran, flows, links, instruments);

@@ -6,7 +6,7 @@
 use bentpipe_base::{Duration, Instant, Rate, Size};
 use bentpipe_report::Report;
 use bentpipe_scenario::{App, FlowSpec, Pattern, Reader, Scenario, Source, load};
-use bentpipe_sim::{Observe, run, run_recorded};
+use bentpipe_sim::{RecordOptions, run, run_recorded};
 use bentpipe_tcp::Validation;
 
 /// Two hosts on one link of `rate` and `delay`; segments of 1000 B, every one acknowledged.
@@ -219,7 +219,7 @@ fn series_of_datagrams_hold_payload_and_delay() {
         App::Udp { size: Size(972), pattern: Pattern::Constant(bps(777_600)) },
     );
     s.duration = seconds(10);
-    let (report, record) = run_recorded(&s, &Observe::default(), |_| None);
+    let (report, record) = run_recorded(&s, &RecordOptions::default(), |_| None);
     let column = |key| record.flows[0].column(key).unwrap();
     let delays: Vec<f64> = column("delay_ms").iter().copied().filter(|d| !d.is_nan()).collect();
     assert!(delays.len() > 90 && delays.iter().all(|d| (d - 251.0).abs() < 1e-9), "{delays:?}");

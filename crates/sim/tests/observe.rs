@@ -6,7 +6,7 @@ use bentpipe_base::{Duration, Instant};
 use bentpipe_report::Report;
 use bentpipe_scenario::{App, Direction, InstrumentKind, InstrumentSpec, Scenario, Source, load};
 use bentpipe_sim::record::SequenceKind;
-use bentpipe_sim::{Observe, Record, run, run_recorded};
+use bentpipe_sim::{Record, RecordOptions, run, run_recorded};
 
 fn scenario(text: &str, sets: &[(&str, &str)]) -> Scenario {
     let sets: Vec<_> = sets.iter().map(|(k, v)| ((*k).to_owned(), (*v).to_owned())).collect();
@@ -19,7 +19,7 @@ fn sharing() -> Scenario {
 }
 
 fn watched(scenario: &Scenario) -> (Report, Record) {
-    run_recorded(scenario, &Observe { sequences: 2, ..Observe::default() }, |_| None)
+    run_recorded(scenario, &RecordOptions { sequences: 2, ..RecordOptions::default() }, |_| None)
 }
 
 #[test]
@@ -38,8 +38,11 @@ fn looking_changes_nothing() {
 fn times_of_losses_do_not_depend_on_the_samples() {
     let scenario = sharing();
     let dropped = |every| {
-        let (_, record) =
-            run_recorded(&scenario, &Observe { every, sequences: 1, ..Observe::default() }, |_| None);
+        let (_, record) = run_recorded(
+            &scenario,
+            &RecordOptions { every, sequences: 1, ..RecordOptions::default() },
+            |_| None,
+        );
         let points = record.sequences[0].points.iter();
         points.filter(|p| p.kind == SequenceKind::Dropped).copied().collect::<Vec<_>>()
     };

@@ -7,9 +7,10 @@
 
 #![allow(clippy::unwrap_used, reason = "a test may say what it takes for granted")]
 
+use bentpipe_base::Size;
 use bentpipe_report::{Metric, Report};
 use bentpipe_scenario::{Scenario, Source, load};
-use bentpipe_sim::{Observe, run, run_recorded};
+use bentpipe_sim::{RecordOptions, run, run_recorded};
 use std::path::Path;
 
 /// Goodput of an old receiver at 99.5 % of 24 Mbit/s, in Mbit/s: 1460 of 1500 B.
@@ -132,10 +133,28 @@ fn a_slow_reader_is_not_overrun() {
     }
 }
 
+/// A receiver that keeps more than its window shows, as Linux without window scaling does, looks idle while
+/// that fills. Without an overflow too many it gets what one without a reserve gets.
+#[test]
+fn a_reader_with_a_hidden_reserve_is_followed() {
+    for reserve in [20_000, 35_000, 50_000].map(Size) {
+        let of = |reader: &str| {
+            let mut scenario = alone(reader, 120, 20);
+            scenario.flows[0].receiver.reserve = reserve;
+            goodput(&run(&scenario), "gateway")
+        };
+        let steady = of("{ rate = \"16 Mbit/s\" }");
+        assert!(steady >= 0.9 * 16.0, "{reserve:?}: {steady}");
+        // the bound for turns of 24 and 2 Mbit/s, one round trip late, is 10.3 Mbit/s
+        let turns = of("{ turns = { rate = \"24 Mbit/s\", then = \"2 Mbit/s\", each = \"5 s\" } }");
+        assert!(turns >= 0.9 * 10.3, "{reserve:?}: {turns}");
+    }
+}
+
 #[test]
 fn a_pause_costs_at_most_what_was_under_way() {
     let scenario = alone("{ pause = { from = \"40 s\", to = \"50 s\" } }", 80, 60);
-    let (report, record) = run_recorded(&scenario, &Observe::default(), |_| None);
+    let (report, record) = run_recorded(&scenario, &RecordOptions::default(), |_| None);
     // all packets that crossed the hop more than once
     let again = ["resent", "repairs", "copies"].map(|name| metric(&report, name)).iter().sum::<f64>();
     assert!(again <= BDP as f64 / 1460.0, "{again}");

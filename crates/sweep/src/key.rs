@@ -8,11 +8,11 @@
 use bentpipe_scenario::Scenario;
 use core::fmt::Write as _;
 
-pub(crate) fn key(scenario: &Scenario) -> String {
-    key_under(bentpipe_sim::FINGERPRINTS, scenario)
+pub(crate) fn run_key(scenario: &Scenario) -> String {
+    run_key_with(bentpipe_sim::FINGERPRINTS, scenario)
 }
 
-fn key_under(fingerprints: &str, scenario: &Scenario) -> String {
+fn run_key_with(fingerprints: &str, scenario: &Scenario) -> String {
     let plain =
         Scenario { title: String::new(), parameters: Vec::new(), captures: Vec::new(), ..scenario.clone() };
     let mut hash = Hash(blake3::Hasher::new());

@@ -1,6 +1,6 @@
 //! Changes a scenario with all features one key at a time: each that affects results changes the key.
 
-use super::{key, key_under};
+use super::{run_key, run_key_with};
 use bentpipe_scenario::{Files, Scenario, Source, load_with, to_toml};
 use std::collections::BTreeSet;
 
@@ -285,14 +285,14 @@ fn whatever_can_change_a_result_changes_the_key_and_what_check_prints() {
     let (mut keys, mut printed) = (BTreeSet::new(), BTreeSet::new());
     for scenario in &all {
         let plain = Scenario { title: String::new(), parameters: Vec::new(), ..scenario.clone() };
-        assert!(keys.insert(key(scenario)), "another scenario has this key:\n{}", to_toml(scenario));
+        assert!(keys.insert(run_key(scenario)), "another scenario has this key:\n{}", to_toml(scenario));
         assert!(printed.insert(to_toml(&plain)), "another scenario prints this:\n{}", to_toml(scenario));
     }
 }
 
 #[test]
 fn what_only_people_read_does_not() {
-    let of = |text: &str| key(&loads(text, &[]));
+    let of = |text: &str| run_key(&loads(text, &[]));
     let (here, before) = ("[[captures]]\nlink = \"sky\"\n", of(RICH));
     for (from, to) in [
         ("title = \"everything\"", "title = \"anything\""),
@@ -312,9 +312,9 @@ fn what_only_people_read_does_not() {
 fn a_trace_counts_by_what_is_in_it() {
     let of = |name: &str, trace: &'static str| {
         let text = edit(RICH, "opportunities_ms = [0, 0, 3, 7]", &format!("mahimahi = \"{name}\""));
-        key(&loads(&text, &[("a", trace), ("b", trace)]))
+        run_key(&loads(&text, &[("a", trace), ("b", trace)]))
     };
-    assert_eq!(of("a", "0\n0\n3\n7\n"), key(&loads(RICH, &[])));
+    assert_eq!(of("a", "0\n0\n3\n7\n"), run_key(&loads(RICH, &[])));
     assert_eq!(of("a", "0\n3\n7\n"), of("b", "0\n3\n7"));
     assert_ne!(of("a", "0\n3\n7\n"), of("a", "0\n4\n7\n"));
 }
@@ -322,6 +322,6 @@ fn a_trace_counts_by_what_is_in_it() {
 #[test]
 fn a_version_with_other_results_has_other_keys() {
     let scenario = loads(RICH, &[]);
-    assert_eq!(key(&scenario), key_under(bentpipe_sim::FINGERPRINTS, &scenario));
-    assert_ne!(key(&scenario), key_under("other", &scenario));
+    assert_eq!(run_key(&scenario), run_key_with(bentpipe_sim::FINGERPRINTS, &scenario));
+    assert_ne!(run_key(&scenario), run_key_with("other", &scenario));
 }

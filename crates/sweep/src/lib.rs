@@ -31,9 +31,9 @@ use store::Store;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Summary {
     /// Number of new runs.
-    pub made: usize,
+    pub executed: usize,
     /// Number of runs already in the store.
-    pub kept: usize,
+    pub already_stored: usize,
 }
 
 /// Progress callback: finished runs, and runs known so far.
@@ -48,35 +48,35 @@ pub fn sweep(job: &Job<'_>, out: &Path, progress: &Progress<'_>) -> Result<Summa
     let pool = rayon::ThreadPoolBuilder::new().num_threads(job.threads).build();
     let pool = pool.map_err(|e| Error::Input(format!("cannot start the threads: {e}")))?;
     // find all errors in the input before anything is written
-    pool.install(|| plan.name_runs(job))?;
-    let store = Store::open(out)?;
-    let mut summary = Summary { made: 0, kept: 0 };
+    pool.install(|| plan.compute_keys(job))?;
+    let store = Store::unseal(out)?;
+    let mut summary = Summary { executed: 0, already_stored: 0 };
     let mut seen = BTreeSet::new();
     let mut done = 0;
     loop {
         // axis values may be equal in different notation: one run serves both
-        let new = plan.runs[done..].iter().filter(|r| job.takes(r.index) && seen.insert(r.key.clone()));
+        let new = plan.runs[done..].iter().filter(|r| job.includes(r.index) && seen.insert(r.key.clone()));
         let mine: Vec<&Run> = new.collect();
         let missing: Vec<&Run> =
             pool.install(|| mine.par_iter().copied().filter(|r| store.read(&r.key).is_none()).collect());
-        summary.kept += mine.len() - missing.len();
-        let before = summary.kept + summary.made;
+        summary.already_stored += mine.len() - missing.len();
+        let before = summary.already_stored + summary.executed;
         let counter = AtomicUsize::new(before);
         progress(before, before + missing.len());
         pool.install(|| {
             missing.par_iter().with_max_len(1).try_for_each(|run| {
-                make(job, &plan, run, &store)?;
+                execute_run(job, &plan, run, &store)?;
                 let so_far = counter.fetch_add(1, Ordering::Relaxed) + 1;
                 progress(so_far, before + missing.len());
                 Ok(())
             })
         })?;
-        summary.made += missing.len();
+        summary.executed += missing.len();
         done = plan.runs.len();
         if !plan.extend(&store)? {
             break;
         }
-        pool.install(|| plan.name_runs(job))?;
+        pool.install(|| plan.compute_keys(job))?;
     }
     let manifest = plan.manifest();
     store::write_file(&out.join("sweep.json"), manifest.as_bytes())?;
@@ -86,9 +86,9 @@ pub fn sweep(job: &Job<'_>, out: &Path, progress: &Progress<'_>) -> Result<Summa
     Ok(summary)
 }
 
-fn make(job: &Job<'_>, plan: &Plan, run: &Run, store: &Store) -> Result<(), Error> {
-    let scenario = job.scenario(&plan.cells[run.cell], run.seed)?;
-    if key::key(&scenario) != run.key {
+fn execute_run(job: &Job<'_>, plan: &Plan, run: &Run, store: &Store) -> Result<(), Error> {
+    let scenario = job.load(&plan.cells[run.cell], Some(run.seed))?;
+    if key::run_key(&scenario) != run.key {
         return Err(Error::Input("a trace file was changed during the sweep".to_owned()));
     }
     store.write(&run.key, &bentpipe_sim::run(&scenario))
@@ -120,7 +120,7 @@ pub fn merge(shards: &[PathBuf], out: &Path) -> Result<(), Error> {
     }
     let manifest = manifest.unwrap_or_default();
     let keys: BTreeSet<String> = Manifest::read(&manifest)?.runs.into_iter().map(|r| r.key).collect();
-    let others: Vec<Store> = shards.iter().map(|s| Store::at(s)).collect();
+    let others: Vec<Store> = shards.iter().map(|s| Store::read_only(s)).collect();
     let missing: Vec<&String> =
         keys.iter().filter(|k| others.iter().all(|s| s.read_text(k).is_none())).collect();
     if let Some(first) = missing.first() {
@@ -131,10 +131,10 @@ pub fn merge(shards: &[PathBuf], out: &Path) -> Result<(), Error> {
             keys.len()
         )));
     }
-    let store = Store::open(out)?;
+    let store = Store::unseal(out)?;
     for key in &keys {
         if store.read(key).is_none() {
-            let text = others.iter().find_map(|s| s.read_text(key)).ok_or_else(|| store::lost(key))?;
+            let text = others.iter().find_map(|s| s.read_text(key)).ok_or_else(|| store::lost_run(key))?;
             store.write_text(key, &text)?;
         }
     }

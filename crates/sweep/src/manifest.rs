@@ -18,25 +18,24 @@ pub(crate) struct Manifest {
     pub(crate) measure: Vec<String>,
     /// Axis values of each cell.
     pub(crate) cells: Vec<Vec<String>>,
-    pub(crate) runs: Vec<Named>,
+    pub(crate) runs: Vec<ManifestRun>,
 }
 
 /// A run and its name in the store.
 #[derive(Clone, Serialize, Deserialize)]
-pub(crate) struct Named {
+pub(crate) struct ManifestRun {
     pub(crate) cell: usize,
     pub(crate) seed: u64,
     pub(crate) key: String,
 }
 
 impl Manifest {
-    /// Creates a manifest of this version.
     pub(crate) fn new(
         title: String,
         axes: Vec<String>,
         measure: Vec<String>,
         cells: Vec<Vec<String>>,
-        runs: Vec<Named>,
+        runs: Vec<ManifestRun>,
     ) -> Self {
         let version = env!("CARGO_PKG_VERSION").to_owned();
         Self { schema: SCHEMA, version, semantics: semantics(), title, axes, measure, cells, runs }
@@ -76,7 +75,7 @@ mod tests {
             assert!(Manifest::read(text).is_err(), "{text}");
         }
         let with = |cell, key: &str| {
-            let (cells, runs) = (vec![Vec::new()], vec![Named { cell, seed: 1, key: key.to_owned() }]);
+            let (cells, runs) = (vec![Vec::new()], vec![ManifestRun { cell, seed: 1, key: key.to_owned() }]);
             Manifest::new("t".to_owned(), Vec::new(), Vec::new(), cells, runs).to_json()
         };
         let hash = "0".repeat(64);

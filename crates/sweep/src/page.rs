@@ -1,7 +1,7 @@
 //! `report.html`: a single file without scripts and external resources.
 
-use crate::pictures::{Picture, unit};
-use crate::table::{Figure, Table};
+use crate::pictures::{SweepPlot, unit};
+use crate::table::{CellStatistics, Table};
 use bentpipe_plot::{Mode, PAGE_STYLE, Plot, STYLE, TABLE_STYLE};
 use core::fmt::Write as _;
 
@@ -14,7 +14,7 @@ const REST: &str = "\
 ";
 
 /// Creates the page. `left_out` is the number of omitted plots.
-pub(crate) fn page(table: &Table, pictures: &[Picture], left_out: usize) -> String {
+pub(crate) fn page(table: &Table, pictures: &[SweepPlot], left_out: usize) -> String {
     let title = escape(&table.title);
     let mut out = format!(
         "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
@@ -25,7 +25,7 @@ pub(crate) fn page(table: &Table, pictures: &[Picture], left_out: usize) -> Stri
     );
     if !pictures.is_empty() {
         out += "<section>\n<h2>Curves</h2>\n<div class=\"plots\">\n";
-        for Picture { plot, heading, .. } in pictures {
+        for SweepPlot { plot, heading, .. } in pictures {
             out += &Plot { title: heading.clone(), ..plot.clone() }.to_svg(Mode::Inline);
         }
         out += "</div>\n</section>\n";
@@ -75,7 +75,7 @@ fn cells(out: &mut String, table: &Table) {
             let _ = write!(out, "<td>{}</td>", escape(value));
         }
         for (figure, (_, scale)) in figures.iter().zip(&units) {
-            let _ = write!(out, "<td>{}</td>", shown(figure, *scale));
+            let _ = write!(out, "<td>{}</td>", mean_and_half_width(figure, *scale));
         }
         *out += "</tr>\n";
     }
@@ -87,7 +87,7 @@ fn cells(out: &mut String, table: &Table) {
 }
 
 /// Formats `1.234 ± 0.056` with the significant digits.
-fn shown(figure: &Figure, scale: f64) -> String {
+fn mean_and_half_width(figure: &CellStatistics, scale: f64) -> String {
     let Some(mean) = figure.mean.map(|m| m * scale) else { return "no value".to_owned() };
     match figure.half_width.map(|w| w * scale) {
         Some(width) if width > 0.0 => {
@@ -134,7 +134,7 @@ mod tests {
 
     #[test]
     fn figures_are_rounded_to_what_is_known() {
-        let figure = |mean: f64, half_width| Figure { mean: Some(mean), half_width, n: 5 };
+        let figure = |mean: f64, half_width| CellStatistics { mean: Some(mean), half_width, n: 5 };
         for (mean, width, text) in [
             (1.234_567, Some(0.056_7), "1.235 ± 0.057"),
             (1_234_567.0, Some(5432.1), "1234567 ± 5432"),
@@ -142,9 +142,9 @@ mod tests {
             (0.000_123_456_789, None, "0.000123457"),
             (3.0, None, "3"),
         ] {
-            assert_eq!(shown(&figure(mean, width), 1.0), text);
+            assert_eq!(mean_and_half_width(&figure(mean, width), 1.0), text);
         }
-        assert_eq!(shown(&Figure::default(), 1.0), "no value");
+        assert_eq!(mean_and_half_width(&CellStatistics::default(), 1.0), "no value");
     }
 
     #[test]

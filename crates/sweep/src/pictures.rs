@@ -4,7 +4,7 @@
 use crate::table::Table;
 use bentpipe_plot::{Axis, Curve, Plot, Point, Style};
 use bentpipe_report::Unit;
-use bentpipe_scenario::{Measures, amount};
+use bentpipe_scenario::{AmountUnit, amount};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Maximum number of curves of a plot.
@@ -14,8 +14,7 @@ const MOST_PICTURES: usize = 60;
 /// Axes whose values span more than this factor are logarithmic.
 const WIDE: f64 = 20.0;
 
-/// The horizontal axis.
-struct Across {
+struct HorizontalAxis {
     axis: usize,
     /// Label with unit.
     label: String,
@@ -24,7 +23,7 @@ struct Across {
 }
 
 /// A plot for a file and for the page.
-pub(crate) struct Picture {
+pub(crate) struct SweepPlot {
     /// File name without extension.
     pub(crate) name: String,
     /// The plot, with the scenario's title.
@@ -35,24 +34,24 @@ pub(crate) struct Picture {
 
 /// Creates the plots; also returns how many were omitted. There are none without a numeric axis of at least
 /// two values.
-pub(crate) fn draw(table: &Table) -> (Vec<Picture>, usize) {
+pub(crate) fn draw(table: &Table) -> (Vec<SweepPlot>, usize) {
     let Some(across) = (0..table.axes.len()).find_map(|axis| numeric(table, axis)) else {
         return (Vec::new(), 0);
     };
     let rest = || (0..table.axes.len()).filter(|a| *a != across.axis && values(table, *a).len() > 1);
     let by = rest().find(|a| values(table, *a).len() <= MOST_CURVES);
     let others: Vec<usize> = rest().filter(|a| Some(*a) != by).collect();
-    let choices = choices(table, &others);
+    let choices = combinations(table, &others);
     let mut plots = Vec::new();
     for metric in 0..table.metrics.len() {
         for (n, (choice, cells)) in choices.iter().enumerate().take(MOST_PICTURES - plots.len()) {
             let suffix = if choices.len() > 1 { format!("-{}", n + 1) } else { String::new() };
-            let mut plot = picture(table, metric, cells, &across, by);
+            let mut plot = sweep_plot(table, metric, cells, &across, by);
             let words = others.iter().zip(choice).map(|(a, v)| format!(", {} = {v}", table.axes[*a]));
             let words = words.collect::<String>();
             plot.title = format!("{}{words}", table.title);
             let heading = format!("{}{words}", table.metrics[metric].text());
-            plots.push(Picture { name: format!("curve-{}{suffix}", metric + 1), plot, heading });
+            plots.push(SweepPlot { name: format!("curve-{}{suffix}", metric + 1), plot, heading });
         }
     }
     let left_out = choices.len() * table.metrics.len() - plots.len();
@@ -65,7 +64,7 @@ fn values(table: &Table, axis: usize) -> BTreeSet<&str> {
 }
 
 /// Distinct combinations of the values of `axes`, in the order of the cells, with the cells of each.
-fn choices<'a>(table: &'a Table, axes: &[usize]) -> Vec<(Vec<&'a str>, Vec<usize>)> {
+fn combinations<'a>(table: &'a Table, axes: &[usize]) -> Vec<(Vec<&'a str>, Vec<usize>)> {
     let mut places: BTreeMap<Vec<&str>, usize> = BTreeMap::new();
     let mut all: Vec<(Vec<&str>, Vec<usize>)> = Vec::new();
     for (n, cell) in table.cells.iter().enumerate() {
@@ -80,23 +79,25 @@ fn choices<'a>(table: &'a Table, axes: &[usize]) -> Vec<(Vec<&'a str>, Vec<usize
 }
 
 /// An axis whose values are all numbers of the same dimension.
-fn numeric(table: &Table, axis: usize) -> Option<Across> {
+fn numeric(table: &Table, axis: usize) -> Option<HorizontalAxis> {
     let amounts: Option<Vec<_>> = values(table, axis).into_iter().map(|v| amount(v).ok()).collect();
     let amounts = amounts.filter(|a| a.len() > 1 && a.iter().all(|other| other.measures == a[0].measures))?;
     let most = amounts.iter().map(|a| a.value).fold(0.0, f64::max);
     let (unit, scale) = match amounts[0].measures {
-        Measures::Rate if most >= 1e6 => (", Mbit/s", 1e-6),
-        Measures::Rate => (", kbit/s", 1e-3),
-        Measures::Time if most < 1.0 => (", ms", 1e3),
-        Measures::Time => (", s", 1.0),
-        Measures::Bytes if most >= 10e3 => (", kB", 1e-3),
-        Measures::Bytes => (", B", 1.0),
-        Measures::Pieces if values(table, axis).iter().all(|v| v.contains("segment")) => (", segments", 1.0),
-        Measures::Pieces if values(table, axis).iter().all(|v| v.contains("packet")) => (", packets", 1.0),
-        Measures::Pieces => (", packets or segments", 1.0),
-        Measures::Bare => ("", 1.0),
+        AmountUnit::Rate if most >= 1e6 => (", Mbit/s", 1e-6),
+        AmountUnit::Rate => (", kbit/s", 1e-3),
+        AmountUnit::Time if most < 1.0 => (", ms", 1e3),
+        AmountUnit::Time => (", s", 1.0),
+        AmountUnit::Bytes if most >= 10e3 => (", kB", 1e-3),
+        AmountUnit::Bytes => (", B", 1.0),
+        AmountUnit::Pieces if values(table, axis).iter().all(|v| v.contains("segment")) => {
+            (", segments", 1.0)
+        }
+        AmountUnit::Pieces if values(table, axis).iter().all(|v| v.contains("packet")) => (", packets", 1.0),
+        AmountUnit::Pieces => (", packets or segments", 1.0),
+        AmountUnit::Bare => ("", 1.0),
     };
-    Some(Across { axis, label: format!("{}{unit}", table.axes[axis]), scale })
+    Some(HorizontalAxis { axis, label: format!("{}{unit}", table.axes[axis]), scale })
 }
 
 /// Axis label and scale of a metric.
@@ -108,7 +109,13 @@ pub(crate) fn unit(table: &Table, metric: usize) -> (String, f64) {
     (label, 1.0)
 }
 
-fn picture(table: &Table, metric: usize, cells: &[usize], across: &Across, by: Option<usize>) -> Plot {
+fn sweep_plot(
+    table: &Table,
+    metric: usize,
+    cells: &[usize],
+    across: &HorizontalAxis,
+    by: Option<usize>,
+) -> Plot {
     let x_of =
         |cell: usize| amount(&table.cells[cell][across.axis]).map_or(f64::NAN, |a| a.value * across.scale);
     let (low, high) =
@@ -145,7 +152,7 @@ fn picture(table: &Table, metric: usize, cells: &[usize], across: &Across, by: O
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::table::Figure;
+    use crate::table::CellStatistics;
     use bentpipe_plot::Scale;
     use bentpipe_report::Metric;
 
@@ -154,7 +161,7 @@ mod tests {
             let with = |cell: &Vec<String>, v: &str| [cell.as_slice(), &[v.to_owned()]].concat();
             cells.iter().flat_map(|cell| values.iter().map(move |v| with(cell, v))).collect()
         });
-        let figure = |n: usize| Figure { mean: Some(n as f64 * 1e6), half_width: Some(1e5), n: 5 };
+        let figure = |n: usize| CellStatistics { mean: Some(n as f64 * 1e6), half_width: Some(1e5), n: 5 };
         Table {
             title: "t".to_owned(),
             axes: axes.iter().map(|(name, _)| (*name).to_owned()).collect(),
@@ -175,7 +182,7 @@ mod tests {
         let (plots, left_out) = draw(&table);
         // horizontal: loss; a curve for each tcp, a plot for each b
         assert_eq!((plots.len(), left_out), (16, 0));
-        let Picture { name, plot, heading } = &plots[9];
+        let SweepPlot { name, plot, heading } = &plots[9];
         assert_eq!((name.as_str(), plot.title.as_str()), ("curve-2-2", "t, b = 2 kB"));
         assert_eq!(heading, "jain, b = 2 kB");
         let plot = &plots[1].plot;

@@ -1,9 +1,9 @@
 //! The runs of a sweep, in the order of cells and seeds.
 
 use crate::error::{Error, metric_error};
-use crate::key::key;
-use crate::manifest::{Manifest, Named};
-use crate::store::{Store, lost};
+use crate::key::run_key;
+use crate::manifest::{Manifest, ManifestRun};
+use crate::store::{Store, lost_run};
 use bentpipe_report::Metric;
 use bentpipe_scenario::{Files, Scenario, Source, SweepSpec, load_with};
 use bentpipe_sim::report::names;
@@ -41,15 +41,12 @@ pub struct Job<'a> {
 }
 
 impl Job<'_> {
-    pub(crate) fn takes(&self, index: usize) -> bool {
+    pub(crate) fn includes(&self, index: usize) -> bool {
         self.shard.is_none_or(|s| index % s.of == s.number - 1)
     }
 
-    pub(crate) fn scenario(&self, cell: &[String], seed: u64) -> Result<Scenario, Error> {
-        self.load(cell, Some(seed))
-    }
-
-    fn load(&self, cell: &[String], seed: Option<u64>) -> Result<Scenario, Error> {
+    /// Loads the scenario of a cell. `seed` replaces that of the file.
+    pub(crate) fn load(&self, cell: &[String], seed: Option<u64>) -> Result<Scenario, Error> {
         let axes = || self.spec.axes.iter().map(|(name, _)| name.clone()).zip(cell.iter().cloned());
         let sets: Vec<_> = self.sets.iter().cloned().chain(axes()).collect();
         load_with(self.source, &sets, seed, self.files)
@@ -62,33 +59,32 @@ impl Job<'_> {
         texts.map(|text| Metric::parse(text).map_err(|e| metric_error(text, e))).collect()
     }
 
-    /// Checks the axes and options.
     fn check(&self) -> Result<(), Error> {
         let spec = &self.spec;
         for (name, values) in &spec.axes {
             if values.is_empty() {
-                return input(format!("the axis `{name}` has no values: write --axis {name}=a,b,c"));
+                return input_error(format!("the axis `{name}` has no values: write --axis {name}=a,b,c"));
             }
             if spec.axes.iter().filter(|(other, _)| other == name).count() > 1 {
-                return input(format!("the axis `{name}` is given twice"));
+                return input_error(format!("the axis `{name}` is given twice"));
             }
         }
         if self.shard.is_some_and(|s| s.number == 0 || s.number > s.of) {
-            return input("--shard i/n needs i from 1 to n".to_owned());
+            return input_error("--shard i/n needs i from 1 to n".to_owned());
         }
         if self.shard.is_some() && spec.precision.is_some() {
-            return input(
+            return input_error(
                 "a sweep with a precision cannot be split into shards: how many runs it needs depends on all of them\n\
                  help: write --precision none and a fixed number of --seeds"
                     .to_owned(),
             );
         }
         if spec.seeds == 0 {
-            return input("--seeds must be at least 1".to_owned());
+            return input_error("--seeds must be at least 1".to_owned());
         }
         let cells = spec.axes.iter().try_fold(1_usize, |n, (_, v)| n.checked_mul(v.len()));
         if cells.and_then(|n| n.checked_mul(self.most_seeds() as usize)).is_none_or(|n| n > MAX_RUNS) {
-            return input(format!(
+            return input_error(format!(
                 "there are too many runs: combinations times seeds must not exceed {MAX_RUNS}\n\
                  help: with a precision, its max_seeds counts"
             ));
@@ -101,7 +97,6 @@ impl Job<'_> {
     }
 }
 
-/// A run.
 pub(crate) struct Run {
     pub(crate) index: usize,
     pub(crate) cell: usize,
@@ -121,10 +116,10 @@ pub(crate) struct Plan {
     metrics: Vec<Metric>,
     title: String,
     /// Values per cell of the metric whose precision is required, and the number of runs they cover.
-    known: (Vec<Vec<f64>>, usize),
+    measured: (Vec<Vec<f64>>, usize),
 }
 
-fn input<T>(text: String) -> Result<T, Error> {
+fn input_error<T>(text: String) -> Result<T, Error> {
     Err(Error::Input(text))
 }
 
@@ -137,7 +132,7 @@ impl Plan {
         let first = job.load(&cells[0], job.seed)?;
         let most = job.most_seeds();
         if first.seed.checked_add(u64::from(most)).is_none() {
-            return input(format!("the seed {} leaves no room for {most} seeds after it", first.seed));
+            return input_error(format!("the seed {} leaves no room for {most} seeds after it", first.seed));
         }
         let n = cells.len();
         let mut plan = Self {
@@ -148,13 +143,12 @@ impl Plan {
             spec,
             metrics,
             title: first.title,
-            known: (vec![Vec::new(); n], 0),
+            measured: (vec![Vec::new(); n], 0),
         };
         plan.add(&(0..n).collect::<Vec<_>>(), plan.spec.seeds);
         Ok(plan)
     }
 
-    /// Adds runs of some cells.
     fn add(&mut self, cells: &[usize], upto: u32) {
         for &cell in cells {
             for k in self.counts[cell]..upto {
@@ -167,17 +161,17 @@ impl Plan {
 
     /// Computes missing keys and checks that the runs have all metrics. Returns the first error in their
     /// order.
-    pub(crate) fn name_runs(&mut self, job: &Job<'_>) -> Result<(), Error> {
+    pub(crate) fn compute_keys(&mut self, job: &Job<'_>) -> Result<(), Error> {
         let (cells, metrics) = (&self.cells, &self.metrics);
         let named: Vec<Result<(), Error>> = self
             .runs
             .par_iter_mut()
             .filter(|run| run.key.is_empty())
             .map(|run| {
-                let scenario = job.scenario(&cells[run.cell], run.seed)?;
+                let scenario = job.load(&cells[run.cell], Some(run.seed))?;
                 let names = names(&scenario);
                 metrics.iter().try_for_each(|m| m.check(&names).map_err(|e| metric_error(m.text(), e)))?;
-                run.key = key(&scenario);
+                run.key = run_key(&scenario);
                 Ok(())
             })
             .collect();
@@ -189,9 +183,9 @@ impl Plan {
     pub(crate) fn extend(&mut self, store: &Store) -> Result<bool, Error> {
         let Some(precision) = self.spec.precision.clone() else { return Ok(false) };
         let metric = Metric::parse(&precision.of).map_err(|e| metric_error(&precision.of, e))?;
-        let (values, judged) = &mut self.known;
+        let (values, judged) = &mut self.measured;
         for run in &self.runs[*judged..] {
-            let report = store.read(&run.key).ok_or_else(|| lost(&run.key))?;
+            let report = store.read(&run.key).ok_or_else(|| lost_run(&run.key))?;
             values[run.cell].extend(metric.of(&report).map_err(|e| metric_error(metric.text(), e))?);
         }
         *judged = self.runs.len();
@@ -211,8 +205,8 @@ impl Plan {
 
     /// Returns the whole plan as JSON, which is the same for all shards.
     pub(crate) fn manifest(&self) -> String {
-        let named = |r: &Run| Named { cell: r.cell, seed: r.seed, key: r.key.clone() };
-        let mut runs: Vec<Named> = self.runs.iter().map(named).collect();
+        let named = |r: &Run| ManifestRun { cell: r.cell, seed: r.seed, key: r.key.clone() };
+        let mut runs: Vec<ManifestRun> = self.runs.iter().map(named).collect();
         runs.sort_by_key(|r| (r.cell, r.seed));
         let axes = self.spec.axes.iter().map(|(name, _)| name.clone()).collect();
         Manifest::new(self.title.clone(), axes, self.spec.measure.clone(), self.cells.clone(), runs).to_json()

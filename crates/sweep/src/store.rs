@@ -24,7 +24,7 @@ pub(crate) struct Store {
 impl Store {
     /// Opens the store in a sweep's folder, and creates it if necessary. Unfinished files of killed
     /// processes are removed unless another process is using the store.
-    pub(crate) fn open(out: &Path) -> Result<Self, Error> {
+    pub(crate) fn unseal(out: &Path) -> Result<Self, Error> {
         let folder = out.join("runs");
         fs::create_dir_all(&folder).map_err(file_error(&folder))?;
         sync_folder(out).map_err(file_error(out))?;
@@ -41,8 +41,7 @@ impl Store {
         Ok(Self { folder, _lock: lock })
     }
 
-    /// A store that is only read.
-    pub(crate) fn at(out: &Path) -> Self {
+    pub(crate) fn read_only(out: &Path) -> Self {
         Self { folder: out.join("runs"), _lock: None }
     }
 
@@ -56,7 +55,6 @@ impl Store {
         open(&text, key).map(|_| text)
     }
 
-    /// Report of a valid run.
     pub(crate) fn read(&self, key: &str) -> Option<Report> {
         let text = fs::read_to_string(self.path(key)).ok()?;
         serde_json::from_value(open(&text, key)?).ok()
@@ -79,7 +77,7 @@ impl Store {
 }
 
 /// Error for a run that disappeared.
-pub(crate) fn lost(key: &str) -> Error {
+pub(crate) fn lost_run(key: &str) -> Error {
     let error = std::io::Error::other("it was removed or damaged meanwhile");
     Error::File { path: format!("runs/{key}.json").into(), error }
 }
@@ -140,11 +138,11 @@ fn sync_folder(folder: &Path) -> io::Result<()> {
 }
 
 fn remove_unfinished(folder: &Path) -> io::Result<()> {
-    remove(folder, |name| name.ends_with(UNFINISHED))
+    remove_files(folder, |name| name.ends_with(UNFINISHED))
 }
 
 /// Removes the files of a folder whose names satisfy `such`.
-pub(crate) fn remove(folder: &Path, such: impl Fn(&str) -> bool) -> io::Result<()> {
+pub(crate) fn remove_files(folder: &Path, such: impl Fn(&str) -> bool) -> io::Result<()> {
     for entry in fs::read_dir(folder)? {
         let entry = entry?;
         if entry.file_name().to_str().is_some_and(&such) {
@@ -195,12 +193,12 @@ mod tests {
     fn what_a_killed_process_left_is_removed_but_not_under_another_s_feet() {
         let out = std::env::temp_dir().join(format!("bentpipe-left-{}", std::process::id()));
         let left = out.join("runs").join("k.json.1-1.unfinished");
-        let first = Store::open(&out).unwrap();
+        let first = Store::unseal(&out).unwrap();
         fs::write(&left, "half").unwrap();
-        let second = Store::open(&out).unwrap();
+        let second = Store::unseal(&out).unwrap();
         assert!(left.exists(), "the first may be writing it");
         drop((first, second));
-        drop(Store::open(&out).unwrap());
+        drop(Store::unseal(&out).unwrap());
         assert!(!left.exists());
         fs::remove_dir_all(&out).unwrap();
     }

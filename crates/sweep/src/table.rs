@@ -1,13 +1,12 @@
 //! Contents of tables, plots and pages, from the manifest of a sweep and its stored runs.
 
 use crate::error::{Error, metric_error};
-use crate::manifest::{Manifest, Named};
-use crate::store::{Store, lost};
+use crate::manifest::{Manifest, ManifestRun};
+use crate::store::{Store, lost_run};
 use bentpipe_report::Metric;
 use bentpipe_stats::{Level, half_width, mean};
 use rayon::prelude::*;
 
-/// Contents of tables and plots.
 pub(crate) struct Table {
     pub(crate) title: String,
     pub(crate) axes: Vec<String>,
@@ -16,12 +15,12 @@ pub(crate) struct Table {
     /// Cell, seed, a value per metric.
     pub(crate) runs: Vec<(usize, u64, Vec<Option<f64>>)>,
     /// Statistics for each cell and metric.
-    pub(crate) figures: Vec<Vec<Figure>>,
+    pub(crate) figures: Vec<Vec<CellStatistics>>,
 }
 
 /// Statistics of a metric in a cell.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub(crate) struct Figure {
+pub(crate) struct CellStatistics {
     pub(crate) mean: Option<f64>,
     /// Half-width of the 95 % confidence interval.
     pub(crate) half_width: Option<f64>,
@@ -35,8 +34,8 @@ impl Table {
         let Manifest { title, axes, measure, cells, runs, .. } = Manifest::read(manifest)?;
         let parsed = measure.iter().map(|t| Metric::parse(t).map_err(|e| metric_error(t, e)));
         let metrics: Vec<Metric> = parsed.collect::<Result<_, _>>()?;
-        let one = |run: &Named| {
-            let report = store.read(&run.key).ok_or_else(|| lost(&run.key))?;
+        let one = |run: &ManifestRun| {
+            let report = store.read(&run.key).ok_or_else(|| lost_run(&run.key))?;
             let values = metrics.iter().map(|m| m.of(&report).map_err(|e| metric_error(m.text(), e)));
             Ok((run.cell, run.seed, values.collect::<Result<_, _>>()?))
         };
@@ -58,14 +57,18 @@ impl Table {
     }
 }
 
-fn figures(cells: usize, metrics: usize, runs: &[(usize, u64, Vec<Option<f64>>)]) -> Vec<Vec<Figure>> {
+fn figures(
+    cells: usize,
+    metrics: usize,
+    runs: &[(usize, u64, Vec<Option<f64>>)],
+) -> Vec<Vec<CellStatistics>> {
     let mut values = vec![vec![Vec::new(); metrics]; cells];
     for (cell, _, of_run) in runs {
         for (list, value) in values[*cell].iter_mut().zip(of_run) {
             list.extend(*value);
         }
     }
-    let figure = |v: &Vec<f64>| Figure {
+    let figure = |v: &Vec<f64>| CellStatistics {
         mean: (!v.is_empty()).then(|| mean(v)),
         half_width: half_width(v, Level::P95),
         n: v.len(),

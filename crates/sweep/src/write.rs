@@ -1,14 +1,13 @@
 //! Writes `runs.csv`, `cells.csv` and the page.
 
 use crate::error::{Error, file_error};
-use crate::pictures::Picture;
-use crate::store::{Store, remove, write_file};
+use crate::pictures::SweepPlot;
+use crate::store::{Store, remove_files, write_file};
 use crate::table::Table;
 use crate::{page, pictures};
 use std::collections::BTreeSet;
 use std::path::Path;
 
-/// Writes all output files.
 pub(crate) fn write(manifest: &str, store: &Store, out: &Path) -> Result<(), Error> {
     let table = Table::read(manifest, store)?;
     let (drawn, left_out) = pictures::draw(&table);
@@ -21,7 +20,7 @@ pub(crate) fn write(manifest: &str, store: &Store, out: &Path) -> Result<(), Err
         ("runs.parquet".to_owned(), crate::parquet::runs(&table)?),
         ("cells.parquet".to_owned(), crate::parquet::cells(&table)?),
     ]);
-    for Picture { name, plot, .. } in &drawn {
+    for SweepPlot { name, plot, .. } in &drawn {
         files.push((format!("{name}.svg"), plot.to_svg(bentpipe_plot::Mode::Standalone).into_bytes()));
     }
     files.push(("report.html".to_owned(), page::page(&table, &drawn, left_out).into_bytes()));
@@ -30,7 +29,7 @@ pub(crate) fn write(manifest: &str, store: &Store, out: &Path) -> Result<(), Err
     }
     // remove files of an earlier sweep, which would be mistaken for those of this one
     let names: BTreeSet<&str> = files.iter().map(|(name, _)| name.as_str()).collect();
-    remove(out, |name| stale(name) && !names.contains(name)).map_err(file_error(out))
+    remove_files(out, |name| stale(name) && !names.contains(name)).map_err(file_error(out))
 }
 
 /// True for names of files that only some sweeps write.

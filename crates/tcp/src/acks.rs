@@ -4,16 +4,14 @@
 //! RFC 6298 (timer), RFC 8985, section 7 (tail loss probe). The recovery module decides which bytes are
 //! lost; the scheme decides how to respond.
 
-use crate::board::Digest;
+use crate::board::AckSummary;
 use crate::cc::{Ack, Episode, Grant, Loss, LossCause};
 use crate::config::Validation;
 use crate::connection::Connection;
 use crate::handshake::reset_for;
-use crate::input::Positions;
 use crate::limits::Limit;
-use crate::probes::{Bare, Claim};
-use crate::recovery::{AckView, Finding};
-use crate::scheme::Detection;
+use crate::probes::{DuplicateAck, ProbeAnswer};
+use crate::recovery::{AckView, RecoveryResult};
 use crate::state::{Event, State};
 use crate::timers::Timer;
 use bentpipe_base::trace::{Event as Trace, Mask};
@@ -21,7 +19,7 @@ use bentpipe_base::{Cx, Duration, Instant, Packet, Size};
 
 impl Connection {
     /// Fifth check. Returns false if the segment must not be processed further.
-    pub(crate) fn acknowledgment(&mut self, cx: &mut Cx<'_>, segment: &Packet, at: Positions) -> bool {
+    pub(crate) fn acknowledgment(&mut self, cx: &mut Cx<'_>, segment: &Packet, left: u64) -> bool {
         let una = self.board.una();
         let ack = self.acknowledged(segment);
         if self.state == State::SynReceived {
@@ -39,12 +37,12 @@ impl Connection {
         if ack < self.board.una() {
             // a later ACK overtook this one: its data and SACK blocks may still count, its number and window
             // do not
-            if self.agreed.sack && !segment.tcp.sack.is_empty() && !self.board.is_empty() {
+            if self.negotiated.sack && !segment.tcp.sack.is_empty() && !self.board.is_empty() {
                 self.take_ack(cx, segment, ack, false);
             }
             return true;
         }
-        let window_changed = self.update_window(segment, at, ack);
+        let window_changed = self.update_window(segment, left, ack);
         if self.board.is_empty()
             && ack == self.board.una()
             && !self.closing
@@ -67,13 +65,13 @@ impl Connection {
     }
 
     /// Updates SND.WND, SND.WL1 and SND.WL2. True if the window changed.
-    fn update_window(&mut self, segment: &Packet, at: Positions, ack: u64) -> bool {
+    fn update_window(&mut self, segment: &Packet, left: u64, ack: u64) -> bool {
         let (wl1, wl2) = self.window_update;
-        if !(wl1 < at.left || (wl1 == at.left && wl2 <= ack)) {
+        if !(wl1 < left || (wl1 == left && wl2 <= ack)) {
             return false;
         }
-        let window = u64::from(segment.tcp.window) << self.agreed.send_scale;
-        self.window_update = (at.left, ack);
+        let window = u64::from(segment.tcp.window) << self.negotiated.send_scale;
+        self.window_update = (left, ack);
         self.peer_window_max = self.peer_window_max.max(window);
         let edge = ack + window;
         let changed = edge != self.peer_edge;
@@ -96,8 +94,8 @@ impl Connection {
         let overtaken = ack < una;
         let doubtful = self.probes.as_ref().is_some_and(|p| p.doubtful(&segment.tcp));
         let newest_repair = self.rtt.min().map(|min| Instant(cx.now.0.saturating_sub(min.0)));
-        let mut digest = Digest { newest_repair, doubtful, ..Digest::default() };
-        if self.agreed.sack {
+        let mut digest = AckSummary { newest_repair, doubtful, ..AckSummary::default() };
+        if self.negotiated.sack {
             self.take_sack(cx.now, segment, ack, &mut digest);
         }
         if overtaken && digest.newly_sacked == 0 && digest.dsack.is_none() {
@@ -135,20 +133,19 @@ impl Connection {
             self.after_ack(cx, &digest, &finding);
             return;
         }
-        let marked = !overtaken && self.ecn_echo(cx, segment);
+        if !overtaken {
+            self.ecn_echo(cx, segment);
+        }
         if digest.delivered > 0 || claim.probes > 0 {
             let rate = self.rate.sample(self.rtt.min().unwrap_or_default());
             let ack = Ack {
                 delivered: Size(self.recovery.delivered(&digest)),
                 acked: Size(payload(una, digest.acked)),
-                newly_sacked: Size(digest.newly_sacked),
-                own_dsacks: u32::from(claim.own_dsack),
                 rtt,
                 rate,
                 round_ended,
                 episode: self.episode_told(&finding),
                 limited_by,
-                marked,
                 probes: claim.probes,
                 granted: self.granted(&digest),
             };
@@ -161,7 +158,7 @@ impl Connection {
 
     /// The recovery state that the scheme is told. On Linux the window does not grow while a mark reduces
     /// it.
-    fn episode_told(&self, finding: &Finding) -> Episode {
+    fn episode_told(&self, finding: &RecoveryResult) -> Episode {
         let again = self.linux() && finding.loss.is_some();
         match self.recovery.episode() {
             Episode::Open if self.recovery.is_reducing() => Episode::Fast,
@@ -171,7 +168,7 @@ impl Connection {
     }
 
     /// Counts delivered segments, each of which allows probes; one ACK may cover several.
-    fn count_for_probes(&mut self, digest: &Digest) {
+    fn count_for_probes(&mut self, digest: &AckSummary) {
         let mss = self.mss();
         if let Some(probes) = &mut self.probes {
             let segments = u32::try_from(digest.delivered / mss).unwrap_or(u32::MAX).max(1);
@@ -181,11 +178,17 @@ impl Connection {
 
     /// Looks for answers to our own probes. This comes first, since a DSACK that a probe caused means
     /// nothing to the other mechanisms.
-    fn claim_probes(&mut self, now: Instant, segment: &Packet, bare: bool, digest: &mut Digest) -> Claim {
+    fn claim_probes(
+        &mut self,
+        now: Instant,
+        segment: &Packet,
+        bare: bool,
+        digest: &mut AckSummary,
+    ) -> ProbeAnswer {
         let patience = self.rtt.rto() * 2;
         let soonest = self.rtt.min().unwrap_or_default() / 2;
-        let bare = bare.then_some(Bare { now, soonest, latest: self.rtt.rto() });
-        let Some(probes) = &mut self.probes else { return Claim::default() };
+        let bare = bare.then_some(DuplicateAck { now, soonest, latest: self.rtt.rto() });
+        let Some(probes) = &mut self.probes else { return ProbeAnswer::default() };
         probes.tidy(now, &self.board, patience);
         let claim = probes.claim(&segment.tcp, digest.dsack, bare);
         if claim.own_dsack {
@@ -195,15 +198,15 @@ impl Connection {
     }
 
     /// Returns a change of the granted rate, as of the newest segment acknowledged.
-    fn granted(&mut self, digest: &Digest) -> Option<Grant> {
+    fn granted(&mut self, digest: &AckSummary) -> Option<Grant> {
         let (network, (sent_at, _)) = (self.config.grant.as_ref()?, digest.newest?);
         self.answers.on_ack(sent_at, network)
     }
 
     /// True for a duplicate ACK: RFC 5681, section 2, or with SACK any that reports new SACKed data (RFC
     /// 6675, section 2). Without SACK, one with an `other` meaning does not count.
-    fn is_duplicate(&self, segment: &Packet, una: u64, other: bool, digest: &Digest) -> bool {
-        if matches!(self.recovery.detection(), Detection::Sack | Detection::Rack) {
+    fn is_duplicate(&self, segment: &Packet, una: u64, other: bool, digest: &AckSummary) -> bool {
+        if self.recovery.detection().by_sack() {
             return digest.newly_sacked > 0 && digest.acked == 0;
         }
         digest.acked == 0
@@ -215,7 +218,7 @@ impl Connection {
             && digest.dsack.is_none()
     }
 
-    fn take_sack(&mut self, now: Instant, segment: &Packet, ack: u64, digest: &mut Digest) {
+    fn take_sack(&mut self, now: Instant, segment: &Packet, ack: u64, digest: &mut AckSummary) {
         let una = self.board.una();
         for (i, (left, right)) in segment.tcp.sack.as_slice().iter().enumerate() {
             let near = self.board.next();
@@ -232,7 +235,7 @@ impl Connection {
                 continue;
             }
             // a scheme that counts duplicate ACKs uses only DSACKs
-            if l >= una && matches!(self.recovery.detection(), Detection::Sack | Detection::Rack) {
+            if l >= una && self.recovery.detection().by_sack() {
                 self.board.sack(l, r, now, &mut self.rate, digest);
             }
         }
@@ -248,21 +251,21 @@ impl Connection {
     }
 
     /// Takes an RTT sample: Karn's rule, or timestamps for a retransmission (RFC 7323, section 4).
-    fn take_rtt(&mut self, now: Instant, segment: &Packet, digest: &Digest) -> Option<Duration> {
+    fn take_rtt(&mut self, now: Instant, segment: &Packet, digest: &AckSummary) -> Option<Duration> {
         if digest.delivered == 0 {
             return None;
         }
         let rtt = self.rtt_of(now, segment, digest)?;
         let per_round = self.board.flight() / self.mss() / 2;
-        self.rtt.take(now, rtt, (self.board.una(), self.board.next()), per_round);
+        self.rtt.take(rtt, (self.board.una(), self.board.next()), per_round);
         self.stats.rtt.record(rtt);
         Some(rtt)
     }
 
-    pub(crate) fn rtt_of(&self, now: Instant, segment: &Packet, digest: &Digest) -> Option<Duration> {
+    pub(crate) fn rtt_of(&self, now: Instant, segment: &Packet, digest: &AckSummary) -> Option<Duration> {
         match digest.rtt_from {
             Some(sent_at) if !digest.resent_acked => Some(now.since(sent_at)),
-            _ if self.agreed.timestamps && digest.acked > 0 => {
+            _ if self.negotiated.timestamps && digest.acked > 0 => {
                 let echo = segment.tcp.timestamps?.echo;
                 let rtt = Duration::from_millis(u64::from(self.timestamp(now).wrapping_sub(echo)));
                 // at least one tick of the timestamp clock; more than the largest RTO is a false echo
@@ -281,8 +284,8 @@ impl Connection {
         ended
     }
 
-    fn recover(&mut self, cx: &mut Cx<'_>, digest: &Digest, duplicate: bool) -> Finding {
-        let (now, mss) = (cx.now, u64::from(self.agreed.mss));
+    fn recover(&mut self, cx: &mut Cx<'_>, digest: &AckSummary, duplicate: bool) -> RecoveryResult {
+        let (now, mss) = (cx.now, u64::from(self.negotiated.mss));
         let window = if self.linux() { self.cwnd().0 } else { 0 };
         let view = AckView { now, digest, duplicate, mss, rtt: &self.rtt, window };
         let finding = self.recovery.on_ack(&mut self.board, &view);
@@ -299,17 +302,11 @@ impl Connection {
     }
 
     /// RFC 8985, section 7.4: if the probe repaired a loss, the scheme responds as to fast recovery.
-    fn answer_tail_probe(&mut self, cx: &mut Cx<'_>, digest: &Digest, bare: bool) {
+    fn answer_tail_probe(&mut self, cx: &mut Cx<'_>, digest: &AckSummary, bare: bool) {
         if self.tail_probe.on_ack(self.board.una(), digest.dsack.is_some() || bare)
             && self.recovery.episode() == Episode::Open
         {
-            let loss = Loss {
-                cause: LossCause::Fast,
-                bytes: Size(self.mss()),
-                last_sent: self.last_sent,
-                resends: 0,
-                window_then: self.cwnd(),
-            };
+            let loss = Loss { cause: LossCause::Fast, last_sent: self.last_sent, resends: 0 };
             self.answer_loss(cx, &loss, digest.acked);
         }
     }
@@ -324,7 +321,13 @@ impl Connection {
     }
 
     /// Reduces the window in fast recovery by the step of one acknowledgment.
-    fn lower_window(&mut self, cx: &mut Cx<'_>, digest: &Digest, duplicate: bool, finding: &Finding) {
+    fn lower_window(
+        &mut self,
+        cx: &mut Cx<'_>,
+        digest: &AckSummary,
+        duplicate: bool,
+        finding: &RecoveryResult,
+    ) {
         let reducing = self.recovery.episode() == Episode::Fast || self.recovery.is_reducing();
         if reducing && (digest.delivered > 0 || duplicate) {
             let target = self.cwnd().0;
@@ -342,26 +345,25 @@ impl Connection {
     }
 
     /// Updates timers and counters.
-    fn after_ack(&mut self, cx: &Cx<'_>, digest: &Digest, finding: &Finding) {
+    fn after_ack(&mut self, cx: &Cx<'_>, digest: &AckSummary, finding: &RecoveryResult) {
         self.stats.bytes_acked = Size(self.board.una().saturating_sub(1).min(self.written - 1));
         // RFC 6582: within NewReno's recovery only the first partial ACK restarts the timer; Linux restarts
         // it with each
-        let newreno = !self.linux()
-            && self.recovery.episode() == Episode::Fast
-            && !matches!(self.recovery.detection(), Detection::Sack | Detection::Rack);
+        let newreno =
+            !self.linux() && self.recovery.episode() == Episode::Fast && !self.recovery.detection().by_sack();
         if self.board.is_empty() {
             self.timers.stop(Timer::Retransmit);
             self.timers.stop(Timer::TailProbe);
-        } else if finding.restart_timer || (digest.acked > 0 && !newreno) || self.head_is_younger(digest) {
+        } else if finding.restart_timer
+            || (digest.acked > 0 && !newreno)
+            || self.head_was_resent_since(digest)
+        {
             self.restart_retransmit_timer(cx.now);
         }
         if digest.delivered > 0 {
             self.timers.stop(Timer::TailProbe);
         }
-        match self.recovery.reorder_deadline() {
-            Some(at) => self.timers.set(Timer::Reorder, at),
-            None => self.timers.stop(Timer::Reorder),
-        }
+        self.timers.set_or_stop(Timer::Reorder, self.recovery.reorder_deadline());
         if self.closing && self.board.una() >= self.written && self.stats.finished_at.is_none() {
             self.stats.finished_at = Some(cx.now);
             self.limits.stop(cx.now);
@@ -374,16 +376,9 @@ impl Connection {
 
     /// RACK's reordering timer expired.
     pub(crate) fn on_reorder_timer(&mut self, cx: &mut Cx<'_>) {
-        let digest = Digest::default();
+        let (now, mss, digest) = (cx.now, self.mss(), AckSummary::default());
         let window = if self.linux() { self.cwnd().0 } else { 0 };
-        let view = AckView {
-            now: cx.now,
-            digest: &digest,
-            duplicate: false,
-            mss: u64::from(self.agreed.mss),
-            rtt: &self.rtt,
-            window,
-        };
+        let view = AckView { now, digest: &digest, duplicate: false, mss, rtt: &self.rtt, window };
         let finding = self.recovery.on_reorder_timer(&mut self.board, &view);
         if let Some(loss) = &finding.loss {
             self.answer_loss(cx, loss, 0);
@@ -402,14 +397,14 @@ impl Connection {
         }
         self.timeouts_in_a_row += 1;
         if self.timeouts_in_a_row > self.config.max_timeouts && self.config.user_timeout.is_none() {
-            self.give_up(cx.now);
+            self.end(cx.now, Event::TimedOut);
             return;
         }
         self.stats.timeouts += 1;
         // the wait for this timer counts as recovery, although that is only known now
         if self.state.synchronised() {
             let waited = self.rtt.rto();
-            self.limits.blame(Instant(cx.now.0.saturating_sub(waited.0)), cx.now, Limit::Recovery);
+            self.limits.attribute(Instant(cx.now.0.saturating_sub(waited.0)), cx.now, Limit::Recovery);
         }
         self.rtt.back_off();
         self.believe_doubted(cx.now);
@@ -455,7 +450,7 @@ impl Connection {
                 if self.rtt.has_sample() && idle > self.rtt.rto() && self.stats.segments_sent > 0 {
                     let cwnd = self.cc.plan(&path).window.0;
                     let initial = Size(u64::from(self.config.initial_window) * self.mss());
-                    let halved = self.halved_by_idling(cwnd, idle);
+                    let halved = self.cwnd_after_idle(cwnd, idle);
                     self.cc.on_restart(cx, &path, initial.max(Size(halved)));
                 }
             }

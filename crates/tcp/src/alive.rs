@@ -50,7 +50,7 @@ impl Alive {
 impl Connection {
     /// Restarts the user timeout: the first segment is outstanding, or the connection has opened.
     #[inline]
-    pub(crate) fn watch(&mut self, now: Instant) {
+    pub(crate) fn restart_user_timeout(&mut self, now: Instant) {
         self.alive.progress(now);
         if self.config.user_timeout.is_some() || self.config.keep_alive.is_some() {
             self.set_alive_timer();
@@ -58,10 +58,8 @@ impl Connection {
     }
 
     fn set_alive_timer(&mut self) {
-        match self.gives_up_at().into_iter().chain(self.next_keep_alive()).min() {
-            Some(at) => self.timers.set(Timer::Alive, at),
-            None => self.timers.stop(Timer::Alive),
-        }
+        let at = self.gives_up_at().into_iter().chain(self.next_keep_alive()).min();
+        self.timers.set_or_stop(Timer::Alive, at);
     }
 
     /// When the user timeout expires; `None` while nothing is outstanding.
@@ -85,7 +83,7 @@ impl Connection {
     /// Handles the common timer.
     pub(crate) fn on_alive_timer(&mut self, cx: &mut Cx<'_>) {
         if self.gives_up_at().is_some_and(|at| at <= cx.now) {
-            self.give_up(cx.now);
+            self.end(cx.now, Event::TimedOut);
             return;
         }
         if let Some(policy) =
@@ -95,7 +93,7 @@ impl Connection {
                 self.alive.heard(cx.now); // as Linux, which checks again after another `idle`
             } else if self.is_silent(cx.now, &policy) {
                 self.send.reset = true;
-                self.give_up(cx.now);
+                self.end(cx.now, Event::TimedOut);
                 return;
             } else {
                 self.alive.probes += 1;
@@ -112,12 +110,5 @@ impl Connection {
             Some(patience) => self.alive.probes > 0 && now.since(self.alive.heard) >= patience,
             None => self.alive.probes >= policy.count,
         }
-    }
-
-    /// Closes the connection because the peer no longer answers.
-    pub(crate) fn give_up(&mut self, now: Instant) {
-        self.events.push(Event::TimedOut);
-        self.limits.stop(now);
-        self.enter_closed();
     }
 }

@@ -8,8 +8,8 @@ mod searches;
 
 use crate::delivery::{DeliveryRate, Snapshot};
 use crate::range_set::RangeSet;
-use bentpipe_base::{Duration, Instant};
-use searches::Searched;
+use bentpipe_base::Instant;
+use searches::SearchProgress;
 use std::collections::VecDeque;
 
 /// One segment that was sent.
@@ -21,8 +21,6 @@ pub struct Sent {
     pub sent_at: Instant,
     /// Delivery-rate state when it was last sent.
     pub snapshot: Snapshot,
-    /// Congestion window in force when it was first sent.
-    pub window_then: u32,
     /// Selectively acknowledged.
     pub sacked: bool,
     /// Believed lost.
@@ -37,7 +35,7 @@ pub struct Sent {
 
 /// What one acknowledgment changed.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Digest {
+pub struct AckSummary {
     /// Bytes newly acknowledged cumulatively.
     pub acked: u64,
     /// Bytes acknowledged or SACKed for the first time.
@@ -80,14 +78,14 @@ pub struct Scoreboard {
     lost: u64,
     resent: u64,
     /// Bytes resent although not believed lost: they are in the network twice.
-    twice: u64,
+    resent_not_lost: u64,
     /// Bytes ever marked lost; it only grows.
     marked: u64,
     /// Index at which the search for the next segment to resend begins.
     resend_hint: usize,
     /// Length of the longest segment that ever arrived.
     longest_delivered: u64,
-    searched: Searched,
+    searched: SearchProgress,
 }
 
 impl Scoreboard {
@@ -110,7 +108,7 @@ impl Scoreboard {
     #[inline]
     pub fn pipe(&self) -> u64 {
         let left = self.sacked + self.lost;
-        let pipe = self.flight() + self.resent + self.twice;
+        let pipe = self.flight() + self.resent + self.resent_not_lost;
         assert!(pipe >= left, "pipe is never negative");
         pipe - left
     }
@@ -166,14 +164,13 @@ impl Scoreboard {
 
     /// Records a segment that extends the sequence space to `end`.
     #[inline]
-    pub fn push(&mut self, end: u64, sent_at: Instant, snapshot: Snapshot, window_then: u64) {
+    pub fn push(&mut self, end: u64, sent_at: Instant, snapshot: Snapshot) {
         assert!(end > self.next, "a new segment moves next forward");
         self.next = end;
         self.segs.push_back(Sent {
             end,
             sent_at,
             snapshot,
-            window_then: u32::try_from(window_then).unwrap_or(u32::MAX),
             sacked: false,
             lost: false,
             resent: false,
@@ -200,13 +197,13 @@ impl Scoreboard {
         seg.resends = seg.resends.saturating_add(1);
         if !seg.resent {
             seg.resent = true;
-            *(if seg.lost { &mut self.resent } else { &mut self.twice }) += len;
+            *(if seg.lost { &mut self.resent } else { &mut self.resent_not_lost }) += len;
         }
     }
 
     /// Takes a cumulative acknowledgment of everything below `ack`.
     #[inline]
-    pub fn acknowledge(&mut self, ack: u64, now: Instant, rate: &mut DeliveryRate, digest: &mut Digest) {
+    pub fn acknowledge(&mut self, ack: u64, now: Instant, rate: &mut DeliveryRate, digest: &mut AckSummary) {
         assert!(self.una <= ack && ack <= self.next, "an acknowledgment lies between una and next");
         digest.acked = ack - self.una;
         let last_sacked = digest.last_sure.take();
@@ -226,7 +223,7 @@ impl Scoreboard {
                 rate.on_delivered(now, len, seg.sent_at, seg.snapshot);
             }
             if seg.resent {
-                *(if seg.lost { &mut self.resent } else { &mut self.twice }) -= len;
+                *(if seg.lost { &mut self.resent } else { &mut self.resent_not_lost }) -= len;
             }
             if seg.lost {
                 self.lost -= len;
@@ -252,7 +249,7 @@ impl Scoreboard {
         right: u64,
         now: Instant,
         rate: &mut DeliveryRate,
-        digest: &mut Digest,
+        digest: &mut AckSummary,
     ) {
         let (left, right) = (left.max(self.una), right.min(self.next));
         if left >= right || self.sacked_ranges.covers(left, right) {
@@ -284,7 +281,7 @@ impl Scoreboard {
             seg.sacked = true;
             self.sacked += len;
             if seg.resent {
-                *(if seg.lost { &mut self.resent } else { &mut self.twice }) -= len;
+                *(if seg.lost { &mut self.resent } else { &mut self.resent_not_lost }) -= len;
             }
             if seg.lost {
                 self.lost -= len;
@@ -292,7 +289,7 @@ impl Scoreboard {
             seg.lost = false;
             seg.resent = false;
             let end = seg.end;
-            self.sacked_ranges.insert(start, end, |_, _| {});
+            self.sacked_ranges.insert(start, end);
             i += 1;
         }
     }
@@ -315,7 +312,7 @@ impl Scoreboard {
             seg.lost = true;
             self.lost += len;
             if seg.resent {
-                self.twice -= len;
+                self.resent_not_lost -= len;
                 if again {
                     seg.resent = false;
                 } else {
@@ -342,7 +339,7 @@ impl Scoreboard {
                 let len = end - left;
                 self.lost += if seg.lost { 0 } else { len };
                 if seg.resent {
-                    *(if seg.lost { &mut self.resent } else { &mut self.twice }) -= len;
+                    *(if seg.lost { &mut self.resent } else { &mut self.resent_not_lost }) -= len;
                 }
                 (seg.lost, seg.resent) = (true, false);
                 self.marked += len;
@@ -370,10 +367,10 @@ impl Scoreboard {
             seg.lost = false;
             seg.resent = false;
         }
-        self.searched = Searched::default();
+        self.searched = SearchProgress::default();
         self.lost = 0;
         self.resent = 0;
-        self.twice = 0;
+        self.resent_not_lost = 0;
     }
 
     /// Forgets all SACK information if the oldest byte is SACKed but not acknowledged: the receiver
@@ -387,7 +384,7 @@ impl Scoreboard {
         }
         self.sacked = 0;
         self.sacked_ranges.clear();
-        self.searched = Searched::default();
+        self.searched = SearchProgress::default();
         self.resend_hint = 0;
     }
 
@@ -405,14 +402,9 @@ impl Scoreboard {
         }
         None
     }
-
-    /// Time since the oldest outstanding segment was last sent.
-    pub fn oldest_age(&self, now: Instant) -> Duration {
-        self.segs.front().map_or(Duration::ZERO, |s| now.since(s.sent_at))
-    }
 }
 
-impl Digest {
+impl AckSummary {
     #[inline]
     fn take(&mut self, seg: &Sent) {
         self.segments += u64::from(seg.end > 1); // not the SYN

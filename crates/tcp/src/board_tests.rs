@@ -94,11 +94,11 @@ impl Model {
 }
 
 fn apply(op: &Op, board: &mut Scoreboard, model: &mut Model, rate: &mut DeliveryRate, now: Instant) -> u64 {
-    let mut digest = Digest::default();
+    let mut digest = AckSummary::default();
     match *op {
         Op::Send(len) => {
             let end = board.next() + len;
-            board.push(end, now, rate.on_sent(now, false), 0);
+            board.push(end, now, rate.on_sent(now, false));
             model.bytes.extend((0..len).map(|_| ByteState {
                 seg: end,
                 sacked: false,

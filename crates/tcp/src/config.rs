@@ -18,6 +18,8 @@ pub struct Config {
     pub send_buffer: Option<Size>,
     /// The receive buffer and with it the advertised window.
     pub receive_buffer: ReceiveBuffer,
+    /// Bytes that a fixed buffer keeps beyond the window it shows.
+    pub reserve: Size,
     /// Delayed acknowledgments; `None` acknowledges every segment at once.
     pub delayed_ack: Option<DelayedAck>,
     /// Nagle's algorithm (RFC 9293, section 3.7.4).
@@ -202,6 +204,7 @@ impl Default for Config {
             mss: 1460,
             send_buffer: None,
             receive_buffer: ReceiveBuffer::Auto { initial: Size(65_536), max: Size(6 << 20) },
+            reserve: Size(0),
             delayed_ack: Some(DelayedAck { count: 2, timeout: Duration::from_millis(40) }),
             nagle: true,
             options: Options { mss: true, window_scale: true, sack: true, timestamps: true },
@@ -232,6 +235,7 @@ impl Config {
         Self {
             stack: Stack::Linux,
             receive_buffer: ReceiveBuffer::Auto { initial: Size(65_535), max: Size(16 << 20) },
+            reserve: Size(0),
             rto: RtoConfig {
                 min: Duration::from_millis(200),
                 max: Duration::from_secs(120),

@@ -15,19 +15,19 @@ use crate::config::{Config, Validation};
 use crate::cork::Cork;
 use crate::delivery::DeliveryRate;
 use crate::ecn::EcnState;
-use crate::grants::Answers;
-use crate::icmp::Doubted;
+use crate::grants::GrantState;
+use crate::icmp::PendingTooBig;
 use crate::limits::{Limit, LimitClock};
-use crate::options::Agreed;
+use crate::options::NegotiatedOptions;
 use crate::pacer::Pacer;
-use crate::pieces_linux::Piece;
+use crate::pieces_linux::TsoBurst;
 use crate::probes::Probes;
 use crate::receiver::Receiver;
 use crate::recovery::{Recovery, TailProbe};
 use crate::rtt::RttEstimator;
-use crate::state::{Chance, Event, State, Stats, Tuple};
+use crate::state::{Event, RandomValues, State, Stats, Tuple};
 use crate::timers::{Timer, Timers};
-use crate::usage::Usage;
+use crate::usage::WindowUsage;
 use crate::window::ReceiveWindow;
 use bentpipe_base::{Cx, Duration, Instant, Pkt, Seq, Size};
 use std::sync::Arc;
@@ -38,7 +38,7 @@ pub struct Connection {
     pub(crate) config: Arc<Config>,
     pub(crate) tuple: Tuple,
     pub(crate) state: State,
-    pub(crate) agreed: Agreed,
+    pub(crate) negotiated: NegotiatedOptions,
     pub(crate) iss: Seq,
     /// Position after the last byte the application wrote.
     pub(crate) written: u64,
@@ -55,8 +55,8 @@ pub struct Connection {
     pub(crate) cc: Box<dyn CongestionControl>,
     pub(crate) rtt: RttEstimator,
     pub(crate) rate: DeliveryRate,
-    pub(crate) usage: Usage,
-    pub(crate) answers: Answers,
+    pub(crate) usage: WindowUsage,
+    pub(crate) answers: GrantState,
     pub(crate) pacer: Pacer,
     pub(crate) timers: Timers,
     pub(crate) tail_probe: TailProbe,
@@ -69,17 +69,18 @@ pub struct Connection {
     pub(crate) send: SendFlags,
     pub(crate) limits: LimitClock,
     pub(crate) last_sent: Instant,
-    pub(crate) doubted: Option<Doubted>,
+    pub(crate) pending_too_big: Option<PendingTooBig>,
     pub(crate) alive: Alive,
     pub(crate) cork: Cork,
     pub(crate) timeouts_in_a_row: u32,
     pub(crate) persist_backoff: u32,
-    pub(crate) challenge: ChallengeLimit,
+    /// RFC 5961, section 7: challenge ACKs sent since this time.
+    pub(crate) challenges: (Instant, u32),
     /// A RST or keep-alive, ready to be sent.
     pub(crate) outgoing: Option<Pkt>,
     pub(crate) events: Vec<Event>,
     pub(crate) stats: Stats,
-    pub(crate) chance: Chance,
+    pub(crate) chance: RandomValues,
 }
 
 /// Round trips, counted by data sent and acknowledged.
@@ -112,45 +113,44 @@ pub(crate) struct SendFlags {
     /// Our SYN is due again, now with an ACK (simultaneous open).
     pub(crate) syn: bool,
     /// Sender jitter: whether new data may be sent.
-    pub(crate) opportunity: Opportunity,
+    pub(crate) opportunity: JitterState,
     /// Bytes sent since the last acknowledgment.
     pub(crate) burst: u64,
     /// Where the last new segment shorter than the MSS ends; 0 if there was none.
     pub(crate) small_end: u64,
     /// Linux: the piece (TSO burst) being sent.
-    pub(crate) piece: Piece,
+    pub(crate) piece: TsoBurst,
 }
 
 /// Sender jitter: whether new data may be sent.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) enum Opportunity {
+pub(crate) enum JitterState {
     #[default]
     Closed,
     Waiting,
     Open,
 }
 
-/// Rate limit of challenge ACKs (RFC 5961, section 7).
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct ChallengeLimit {
-    pub(crate) since: Instant,
-    pub(crate) sent: u32,
-}
-
 impl Connection {
     /// Active open: the next `transmit` sends the SYN.
-    pub fn connect(cx: &Cx<'_>, tuple: Tuple, config: Arc<Config>, chance: Chance) -> Self {
+    pub fn connect(cx: &Cx<'_>, tuple: Tuple, config: Arc<Config>, chance: RandomValues) -> Self {
         Self::new(cx.now, tuple, config, chance, State::SynSent)
     }
 
-    pub(crate) fn new(now: Instant, tuple: Tuple, config: Arc<Config>, chance: Chance, state: State) -> Self {
-        let agreed = Agreed::none(&config);
+    pub(crate) fn new(
+        now: Instant,
+        tuple: Tuple,
+        config: Arc<Config>,
+        chance: RandomValues,
+        state: State,
+    ) -> Self {
+        let agreed = NegotiatedOptions::none(&config);
         let mss = Size(u64::from(agreed.mss));
-        let window = ReceiveWindow::new(config.receive_buffer, 0);
+        let window = ReceiveWindow::new(config.receive_buffer, config.reserve, 0);
         Self {
             tuple,
             state,
-            agreed,
+            negotiated: agreed,
             iss: chance.isn,
             written: 1,
             closing: false,
@@ -162,8 +162,8 @@ impl Connection {
             cc: cc::build(&config, mss, agreed.headers(), None),
             rtt: RttEstimator::of(config.stack, config.rto),
             rate: DeliveryRate::default(),
-            usage: Usage::default(),
-            answers: Answers::default(),
+            usage: WindowUsage::default(),
+            answers: GrantState::default(),
             pacer: Pacer::default(),
             timers: Timers::default(),
             tail_probe: TailProbe::default(),
@@ -175,12 +175,12 @@ impl Connection {
             send: SendFlags::default(),
             limits: LimitClock::new(now),
             last_sent: now,
-            doubted: None,
+            pending_too_big: None,
             alive: Alive::new(now),
             cork: Cork::default(),
             timeouts_in_a_row: 0,
             persist_backoff: 0,
-            challenge: ChallengeLimit::default(),
+            challenges: (Instant::ZERO, 0),
             outgoing: None,
             events: Vec::new(),
             stats: Stats::default(),
@@ -272,7 +272,7 @@ impl Connection {
                 }
                 Timer::DelayedAck => self.rcv.delayed(),
                 Timer::Pace | Timer::Probe => {}
-                Timer::Opportunity => self.send.opportunity = Opportunity::Open,
+                Timer::Opportunity => self.send.opportunity = JitterState::Open,
                 Timer::Reorder => self.on_reorder_timer(cx),
                 Timer::TailProbe => {
                     self.send.tail_probe = true;
@@ -288,6 +288,13 @@ impl Connection {
         }
     }
 
+    /// Closes the connection and tells the application why.
+    pub(crate) fn end(&mut self, now: Instant, why: Event) {
+        self.events.push(why);
+        self.limits.stop(now);
+        self.enter_closed();
+    }
+
     pub(crate) fn enter_closed(&mut self) {
         self.state = State::Closed;
         self.timers.stop_all();
@@ -297,7 +304,7 @@ impl Connection {
     #[inline]
     pub fn path(&self) -> Path {
         Path {
-            mss: Size(u64::from(self.agreed.mss)),
+            mss: Size(u64::from(self.negotiated.mss)),
             in_flight: Size(self.recovery.in_flight(&self.board)),
             flight: Size(self.recovery.flight(&self.board)),
             peer_window: Size(self.peer_edge.saturating_sub(self.board.una())),
@@ -309,7 +316,7 @@ impl Connection {
             next: self.board.next(),
             delivered: self.rate.delivered(),
             lost: self.board.marked(),
-            rest: self.closing.then(|| Size(self.written.saturating_sub(self.board.next()))),
+            unsent: self.closing.then(|| Size(self.written.saturating_sub(self.board.next()))),
             probes: self
                 .probes
                 .as_ref()
@@ -319,7 +326,7 @@ impl Connection {
 
     #[inline]
     pub(crate) fn mss(&self) -> u64 {
-        u64::from(self.agreed.mss)
+        u64::from(self.negotiated.mss)
     }
 
     /// Returns what limits the sender. The window may grow only under [`Limit::CongestionWindow`].
@@ -345,8 +352,8 @@ impl Connection {
         self.tuple
     }
     /// Options in force.
-    pub const fn agreed(&self) -> &Agreed {
-        &self.agreed
+    pub const fn agreed(&self) -> &NegotiatedOptions {
+        &self.negotiated
     }
     /// Counters.
     pub const fn stats(&self) -> &Stats {

@@ -7,7 +7,7 @@ use crate::handshake::address;
 use crate::limits::Limit;
 use crate::probes::TICK;
 use crate::timers::Timer;
-use bentpipe_base::{Body, Cx, Dscp, Flags, Instant, Pkt, ProbeOption, Size, Timestamps};
+use bentpipe_base::{Body, Cx, Dscp, Flags, Instant, Pkt, ProbeOption, Size};
 
 impl Connection {
     /// Returns a probe segment if the scheme wants one now and nothing else may be sent.
@@ -21,7 +21,7 @@ impl Connection {
         let stamp = self.timestamp(cx.now);
         let probes = self.probes.as_mut()?;
         let Some(wish) = plan.probes.filter(|w| w.left > 0 && !self.board.is_empty()) else {
-            probes.rest();
+            probes.pause();
             self.timers.stop(Timer::Probe);
             return None;
         };
@@ -31,17 +31,12 @@ impl Connection {
             return None;
         }
         if let Err(at) = probes.due(cx.now, wish.clock, limit == Limit::Pacing, self.last_sent) {
-            match at {
-                Some(at) => self.timers.set(Timer::Probe, at),
-                None => self.timers.stop(Timer::Probe),
-            }
+            self.timers.set_or_stop(Timer::Probe, at);
             return None;
         }
-        let Some((start, end)) = probes.choose(&self.board, wish.carry, self.written) else {
-            match probes.leave_out(cx.now, wish.clock) {
-                Some(at) => self.timers.set(Timer::Probe, at),
-                None => self.timers.stop(Timer::Probe),
-            }
+        let carry = probes.carry(wish.carry);
+        let Some((start, end)) = probes.pick.choose(&self.board, carry, self.written) else {
+            self.timers.set_or_stop(Timer::Probe, probes.leave_out(cx.now, wish.clock));
             return None;
         };
         let option = probes.sent_copy(cx.now, start, end, stamp);
@@ -68,10 +63,7 @@ impl Connection {
         packet.tcp.window = self.rcv.window.advertise(self.rcv.next(), self.rcv.buffered(), self.mss());
         packet.tcp.probe = option;
         packet.body = Body { off: start - 1, len: (end - start) as u32 };
-        if self.agreed.timestamps {
-            packet.tcp.timestamps =
-                Some(Timestamps { value: self.timestamp(cx.now), echo: self.clock.recent });
-        }
+        packet.tcp.timestamps = self.timestamps(cx.now);
         packet.seal();
         packet
     }

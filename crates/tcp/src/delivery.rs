@@ -76,11 +76,8 @@ impl DeliveryRate {
 
     /// The application has nothing more to send while `in_flight` bytes are in the network.
     #[inline]
-    pub const fn app_limited(&mut self, in_flight: u64) {
-        self.app_limited_until = self.delivered + in_flight;
-        if self.app_limited_until == 0 {
-            self.app_limited_until = 1;
-        }
+    pub fn app_limited(&mut self, in_flight: u64) {
+        self.app_limited_until = (self.delivered + in_flight).max(1);
     }
 
     /// Called for each segment newly delivered.

@@ -12,8 +12,8 @@
 use crate::cc::{Episode, Loss, LossCause};
 use crate::config::EcnUse;
 use crate::connection::Connection;
-use crate::options::Agreed;
-use bentpipe_base::{Cx, Ecn, Flags, Packet, Size};
+use crate::options::NegotiatedOptions;
+use bentpipe_base::{Cx, Ecn, Flags, Packet};
 
 /// ECN's state.
 #[derive(Clone, Copy, Debug, Default)]
@@ -39,7 +39,7 @@ pub(crate) const fn agrees(mode: EcnUse, syn: Flags) -> bool {
 
 impl Connection {
     /// ECN flags of our SYN, first or resent, or of our SYN/ACK once `agreed` is known.
-    pub(crate) fn ecn_of_syn(&self, agreed: Option<&Agreed>) -> Flags {
+    pub(crate) fn ecn_of_syn(&self, agreed: Option<&NegotiatedOptions>) -> Flags {
         let first = self.board.get(0).is_none_or(|syn| syn.resends == 0);
         match agreed {
             None if self.config.ecn == EcnUse::Ask && first => Flags::ECE.with(Flags::CWR),
@@ -50,7 +50,7 @@ impl Connection {
 
     /// RFC 3168, section 6.1.3: echoes CE until the sender sends CWR.
     pub(crate) fn congestion_experienced(&mut self, segment: &Packet) {
-        if !self.agreed.ecn {
+        if !self.negotiated.ecn {
             return;
         }
         if segment.tcp.flags.has(Flags::CWR) {
@@ -65,29 +65,22 @@ impl Connection {
     /// RFC 3168, section 6.1.2: CWR announces every reduction, and echoes are ignored for a round trip.
     pub(crate) const fn tell_reduction(&mut self) {
         self.ecn.reduced_until = self.board.next();
-        self.ecn.send_cwr = self.agreed.ecn;
+        self.ecn.send_cwr = self.negotiated.ecn;
     }
 
-    /// RFC 3168, section 6.1.2: an ECN echo reduces the window once per round trip. True for an echo.
-    pub(crate) fn ecn_echo(&mut self, cx: &mut Cx<'_>, segment: &Packet) -> bool {
-        if !self.agreed.ecn || !segment.tcp.flags.has(Flags::ECE) {
-            return false;
+    /// RFC 3168, section 6.1.2: an ECN echo reduces the window once per round trip.
+    pub(crate) fn ecn_echo(&mut self, cx: &mut Cx<'_>, segment: &Packet) {
+        if !self.negotiated.ecn || !segment.tcp.flags.has(Flags::ECE) {
+            return;
         }
         if self.board.una() >= self.ecn.reduced_until
             && self.recovery.episode() == Episode::Open
             && !self.recovery.is_reducing()
         {
             let window = self.cwnd();
-            let loss = Loss {
-                cause: LossCause::Mark,
-                bytes: Size::ZERO,
-                last_sent: self.last_sent,
-                resends: 0,
-                window_then: window,
-            };
+            let loss = Loss { cause: LossCause::Mark, last_sent: self.last_sent, resends: 0 };
             self.answer_loss(cx, &loss, 0);
             self.recovery.reduce_for_mark(&self.board, window.0);
         }
-        true
     }
 }

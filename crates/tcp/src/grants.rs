@@ -5,9 +5,9 @@
 //! sender gets more only if it requests it. Here the scenario acts as the network ([`GrantConfig`]), and its
 //! offer may change with time. The sender learns of an answer, or of a lower rate, from the first
 //! acknowledgment of a segment that it sent after the request or the change: one round trip later, as with
-//! signalling in packets. Schemes see only `Grant` and `Plan::ask`, so signalling on the wire would have to
-//! support only those two. Deviation: a request is never lost, since the acknowledgment of any later segment
-//! answers it.
+//! signalling in packets. Schemes see only `Grant` and `Plan::requested_rate`, so signalling on the wire
+//! would have to support only those two. Deviation: a request is never lost, since the acknowledgment of any
+//! later segment answers it.
 
 use crate::cc::{Grant, GrantReason};
 use bentpipe_base::{Instant, Rate};
@@ -22,12 +22,12 @@ pub struct GrantConfig {
     /// Share of lost packets above which the sender no longer trusts the grant.
     pub fallback: f64,
     /// The scheme it then uses.
-    pub fallback_to: Standard,
+    pub fallback_to: FallbackScheme,
 }
 
 /// Scheme of a sender without a valid grant.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Standard {
+pub enum FallbackScheme {
     /// CUBIC (RFC 9438).
     #[default]
     Cubic,
@@ -35,7 +35,7 @@ pub enum Standard {
     Reno,
 }
 
-impl Standard {
+impl FallbackScheme {
     /// The name of its scheme.
     pub const fn scheme(self) -> &'static str {
         match self {
@@ -51,7 +51,7 @@ impl GrantConfig {
 
     /// A constant rate with the default threshold.
     pub const fn constant(rate: Rate) -> Self {
-        Self { rate, changes: Vec::new(), fallback: Self::FALLBACK, fallback_to: Standard::Cubic }
+        Self { rate, changes: Vec::new(), fallback: Self::FALLBACK, fallback_to: FallbackScheme::Cubic }
     }
 
     /// Returns the rate that the network offers at `at`.
@@ -63,39 +63,39 @@ impl GrantConfig {
 
 /// What one sender was granted and what it requested.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Answers {
-    told: Option<Rate>,
+pub(crate) struct GrantState {
+    granted: Option<Rate>,
     /// When it asked, and for how much.
-    wish: Option<(Instant, Rate)>,
+    request: Option<(Instant, Rate)>,
 }
 
-impl Answers {
+impl GrantState {
     /// Returns the answer to the request in the SYN, which arrives at `now`.
     pub(crate) fn first(&mut self, now: Instant, network: &GrantConfig) -> Grant {
         let rate = network.offer(now);
-        self.told = Some(rate);
+        self.granted = Some(rate);
         Grant { rate, why: GrantReason::Response }
     }
 
     /// Records that a segment sent at `now` requests `rate`.
-    pub(crate) fn wish(&mut self, now: Instant, rate: Rate) {
-        self.wish.get_or_insert((now, rate));
+    pub(crate) fn request(&mut self, now: Instant, rate: Rate) {
+        self.request.get_or_insert((now, rate));
     }
 
     /// Returns what the acknowledgment of a segment sent at `sent_at` says about the rate.
     pub(crate) fn on_ack(&mut self, sent_at: Instant, network: &GrantConfig) -> Option<Grant> {
         let offer = network.offer(sent_at);
-        let told = self.told?;
-        if let Some((_, wish)) = self.wish.filter(|(asked_at, _)| *asked_at <= sent_at) {
-            self.wish = None;
+        let told = self.granted?;
+        if let Some((_, wish)) = self.request.filter(|(asked_at, _)| *asked_at <= sent_at) {
+            self.request = None;
             let rate = offer.min(wish);
-            self.told = Some(rate);
+            self.granted = Some(rate);
             return Some(Grant { rate, why: GrantReason::Response });
         }
         if offer >= told {
             return None;
         }
-        self.told = Some(offer);
+        self.granted = Some(offer);
         Some(Grant { rate: offer, why: GrantReason::Reduced })
     }
 }
@@ -119,7 +119,7 @@ mod tests {
             changes: vec![(at(100), mbps(20)), (at(200), mbps(80))],
             ..GrantConfig::constant(mbps(50))
         };
-        let mut answers = Answers::default();
+        let mut answers = GrantState::default();
         let first = answers.first(at(10), &network);
         assert_eq!((first.rate, first.why), (mbps(50), GrantReason::Response));
         assert_eq!(answers.on_ack(at(99), &network), None);
@@ -127,11 +127,11 @@ mod tests {
         assert_eq!((reduced.rate, reduced.why), (mbps(20), GrantReason::Reduced));
         assert_eq!(answers.on_ack(at(150), &network), None, "said once");
         assert_eq!(answers.on_ack(at(250), &network), None, "nobody asked for more");
-        answers.wish(at(260), mbps(40));
+        answers.request(at(260), mbps(40));
         assert_eq!(answers.on_ack(at(259), &network), None, "sent before the wish");
         let more = answers.on_ack(at(260), &network).unwrap();
         assert_eq!((more.rate, more.why), (mbps(40), GrantReason::Response));
-        answers.wish(at(270), mbps(400));
+        answers.request(at(270), mbps(400));
         assert_eq!(answers.on_ack(at(271), &network).unwrap().rate, mbps(80));
     }
 }

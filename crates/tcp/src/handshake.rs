@@ -7,12 +7,11 @@
 use crate::cc;
 use crate::config::{Config, Stack};
 use crate::connection::Connection;
-use crate::input::Positions;
-use crate::options::Agreed;
+use crate::options::NegotiatedOptions;
 use crate::probes::Probes;
 use crate::receiver::Receiver;
 use crate::recovery::Recovery;
-use crate::state::{Chance, Event, State, Tuple};
+use crate::state::{Event, RandomValues, State, Tuple};
 use crate::window::ReceiveWindow;
 use bentpipe_base::{Cx, Flags, Instant, Packet, Pkt, Size, TcpHeader};
 use std::sync::Arc;
@@ -49,7 +48,7 @@ impl Offer {
     }
 
     /// Accepts: the next `transmit` sends the SYN/ACK.
-    pub fn complete(self, cx: &Cx<'_>, chance: Chance) -> Connection {
+    pub fn complete(self, cx: &Cx<'_>, chance: RandomValues) -> Connection {
         let mut c = Connection::new(cx.now, self.tuple, self.config, chance, State::SynReceived);
         c.take_syn(cx.now, &self.syn);
         c
@@ -103,20 +102,24 @@ pub(crate) const fn address(packet: &mut Packet, tuple: Tuple) {
 impl Connection {
     /// Takes the peer's SYN: options, initial sequence number, first window.
     pub(crate) fn take_syn(&mut self, now: Instant, syn: &TcpHeader) {
-        self.agreed = Agreed::from_syn(&self.config, syn);
-        let window = ReceiveWindow::new(self.config.receive_buffer, self.agreed.receive_scale);
+        self.negotiated = NegotiatedOptions::from_syn(&self.config, syn);
+        let window = ReceiveWindow::new(
+            self.config.receive_buffer,
+            self.config.reserve,
+            self.negotiated.receive_scale,
+        );
         self.rcv = Receiver::new(syn.seq, window, self.config.delayed_ack);
-        self.recovery = Recovery::new(&self.config, self.agreed.sack, self.mss());
+        self.recovery = Recovery::new(&self.config, self.negotiated.sack, self.mss());
         let granted = self.config.grant.as_ref().map(|network| self.answers.first(now, network));
-        let mss = Size(u64::from(self.agreed.mss));
-        self.cc = cc::build(&self.config, mss, self.agreed.headers(), granted);
+        let mss = Size(u64::from(self.negotiated.mss));
+        self.cc = cc::build(&self.config, mss, self.negotiated.headers(), granted);
         if self.config.scheme.copies() {
             let seed = u64::from(self.chance.isn.0) << 32 | u64::from(self.chance.timestamp);
-            let signal = Probes::signal_of(&self.agreed, self.config.scheme.probes());
+            let signal = Probes::signal_of(&self.negotiated, self.config.scheme.probes());
             self.probes = Some(Box::new(Probes::new(signal, seed)));
         }
         if let Some(ts) = syn.timestamps
-            && self.agreed.timestamps
+            && self.negotiated.timestamps
         {
             self.clock.recent = ts.value;
             self.clock.recent_at = now;
@@ -158,7 +161,7 @@ impl Connection {
             if segment.seq_len() > 1 && !self.linux() {
                 // data with the SYN, which Linux drops without Fast Open (`tcp_rcv_synsent_state_process`)
                 self.rcv.window.advertise_syn(self.rcv.next()); // our SYN advertised it
-                self.text(cx, segment, Positions { left: 1, right: 1 + u64::from(segment.body.len) });
+                self.text(cx, segment, 1);
             }
         } else {
             // simultaneous open: our SYN is resent, now with an ACK; the peer resends data behind its SYN
@@ -169,10 +172,10 @@ impl Connection {
 
     /// Our SYN was acknowledged: takes the first RTT sample, by timestamps only if it was resent (Karn).
     pub(crate) fn acknowledge_syn(&mut self, cx: &mut Cx<'_>, segment: &Packet) {
-        let mut digest = crate::board::Digest::default();
+        let mut digest = crate::board::AckSummary::default();
         self.board.acknowledge(1, cx.now, &mut self.rate, &mut digest);
         if let Some(rtt) = self.rtt_of(cx.now, segment, &digest) {
-            self.rtt.take(cx.now, rtt, (self.board.una(), self.board.next()), 1);
+            self.rtt.take(rtt, (self.board.una(), self.board.next()), 1);
             self.stats.rtt.record(rtt);
         }
         self.rtt.reset_backoff();
@@ -185,7 +188,7 @@ impl Connection {
         }
         self.timeouts_in_a_row = 0;
         self.timers.stop(crate::timers::Timer::Retransmit);
-        self.recovery = Recovery::new(&self.config, self.agreed.sack, self.mss());
+        self.recovery = Recovery::new(&self.config, self.negotiated.sack, self.mss());
         self.peer_edge = self.peer_edge.max(1);
         self.round.end = 1;
     }
@@ -194,8 +197,8 @@ impl Connection {
     /// was granted a rate for the whole first round trip. So the end that answers a SYN sends an ACK with
     /// the real window too.
     pub(crate) fn follow_syn(&mut self) {
-        let clipped = self.agreed.scaling && self.config.receive_buffer.initial().0 > u64::from(u16::MAX);
-        let granted = self.config.grant.is_some() && self.config.scheme.growth.law().grants;
+        let clipped = self.negotiated.scaling && self.config.receive_buffer.initial().0 > u64::from(u16::MAX);
+        let granted = self.config.grant.is_some() && self.config.scheme.growth.algorithm().grants;
         if granted && self.state == State::SynReceived && clipped {
             self.rcv.ack_now();
         }
@@ -206,7 +209,7 @@ impl Connection {
         self.state = if self.closing { State::FinWait1 } else { State::Established };
         self.stats.established_at.get_or_insert(now);
         self.alive.heard(now);
-        self.watch(now);
+        self.restart_user_timeout(now);
         self.events.push(Event::Established);
     }
 }

@@ -36,7 +36,7 @@ pub enum Icmp {
 }
 
 /// A message that waits for a timeout: the longest segment, and where the segment it quotes begins.
-pub(crate) type Doubted = (u16, u64);
+pub(crate) type PendingTooBig = (u16, u64);
 
 impl Connection {
     /// Handles a message about the segment that begins with sequence number `quoted`. Returns true if it is
@@ -50,18 +50,16 @@ impl Connection {
             Icmp::Unreachable { hard } => {
                 let opens = matches!(self.state, State::SynSent | State::SynReceived);
                 if opens && (hard || self.linux()) {
-                    self.events.push(Event::Unreachable);
-                    self.limits.stop(cx.now);
-                    self.enter_closed();
+                    self.end(cx.now, Event::Unreachable);
                 }
             }
             Icmp::TooBig { segment }
-                if self.state.synchronised() && self.agreed.is_shorter(&self.config, segment) =>
+                if self.state.synchronised() && self.negotiated.is_shorter(&self.config, segment) =>
             {
                 let longer =
-                    self.board.longest_delivered() > u64::from(self.agreed.mss_of(&self.config, segment));
+                    self.board.longest_delivered() > u64::from(self.negotiated.mss_of(&self.config, segment));
                 if longer && !self.linux() {
-                    self.doubted.get_or_insert((segment, position));
+                    self.pending_too_big.get_or_insert((segment, position));
                 } else {
                     self.lower_mss(cx.now, segment);
                 }
@@ -73,17 +71,17 @@ impl Connection {
 
     /// The retransmission timer expired: a doubted message applies if the segment it quotes has not arrived.
     pub(crate) fn believe_doubted(&mut self, now: Instant) {
-        if let Some((segment, position)) = self.doubted.take()
+        if let Some((segment, position)) = self.pending_too_big.take()
             && position >= self.board.una()
-            && self.agreed.is_shorter(&self.config, segment)
+            && self.negotiated.is_shorter(&self.config, segment)
         {
             self.lower_mss(now, segment);
         }
     }
 
     fn lower_mss(&mut self, now: Instant, segment: u16) {
-        self.agreed.mss = self.agreed.mss_of(&self.config, segment);
-        self.doubted = None;
+        self.negotiated.mss = self.negotiated.mss_of(&self.config, segment);
+        self.pending_too_big = None;
         if self.board.cut(self.mss()) {
             self.recovery.resend_cut(&self.board, self.mss());
             self.tail_probe.cancel();

@@ -6,7 +6,6 @@
 
 use crate::connection::Connection;
 use crate::handshake::reset_for;
-use crate::receiver::Taken;
 use crate::state::{Event, State};
 use crate::timers::Timer;
 use bentpipe_base::{Cx, Duration, Flags, Instant, Packet, ProbeOption, Timestamps};
@@ -16,15 +15,6 @@ const CHALLENGES: u32 = 10;
 const CHALLENGE_INTERVAL: Duration = Duration::from_secs(5);
 /// RFC 7323, section 5.5: TS.Recent is not trusted after 24 days without a segment.
 const PAWS_IDLE: Duration = Duration::from_secs(24 * 24 * 3600);
-
-/// Stream positions of an acceptable segment.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Positions {
-    /// Stream position of the first byte.
-    pub(crate) left: u64,
-    /// Position after the last byte of text.
-    pub(crate) right: u64,
-}
 
 impl Connection {
     /// Processes one segment that is addressed to this connection.
@@ -45,9 +35,9 @@ impl Connection {
             self.rcv.ack_now();
             return;
         }
-        let Some(at) = self.acceptable(cx, segment) else { return };
+        let Some(left) = self.acceptable(cx, segment) else { return };
         if h.flags.has(Flags::RST) {
-            self.reset_received(cx, at.left);
+            self.reset_received(cx, left);
             return;
         }
         if h.flags.has(Flags::SYN) {
@@ -57,23 +47,24 @@ impl Connection {
         if !h.flags.has(Flags::ACK) {
             return;
         }
-        if !self.acknowledgment(cx, segment, at) {
+        if !self.acknowledgment(cx, segment, left) {
             return; // its timestamp must not be used, or PAWS would drop the peer's real segments
         }
         self.alive.heard(cx.now);
-        self.take_timestamp(cx, segment, at.left);
+        self.take_timestamp(cx, segment, left);
         self.take_probe(segment);
         if segment.seq_len() > 0 {
-            self.text(cx, segment, at);
+            self.text(cx, segment, left);
         }
     }
 
-    /// First check: sequence number and PAWS. An unacceptable segment is answered with an ACK and dropped.
-    fn acceptable(&mut self, cx: &mut Cx<'_>, segment: &Packet) -> Option<Positions> {
+    /// First check: sequence number and PAWS. Returns the stream position of the segment; an unacceptable one
+    /// is answered with an ACK and dropped.
+    fn acceptable(&mut self, cx: &mut Cx<'_>, segment: &Packet) -> Option<u64> {
         let h = &segment.tcp;
         let len = segment.seq_len();
         let position = self.rcv.position(h.seq);
-        if self.agreed.timestamps && !h.flags.has(Flags::RST) {
+        if self.negotiated.timestamps && !h.flags.has(Flags::RST) {
             match h.timestamps {
                 Some(ts) if self.paws_rejects(cx, ts) => {
                     // a copy that was overtaken by newer data has an old timestamp
@@ -89,9 +80,7 @@ impl Connection {
             }
         }
         match position {
-            Some(left) if self.rcv.acceptable(left, len) => {
-                Some(Positions { left, right: left + u64::from(segment.body.len) })
-            }
+            Some(left) if self.rcv.acceptable(left, len) => Some(left),
             _ => {
                 if !h.flags.has(Flags::RST) {
                     self.unacceptable(cx, segment, position);
@@ -112,8 +101,7 @@ impl Connection {
         }
         // a zero-window probe still carries a valid acknowledgment (RFC 9293, section 3.10.7.4)
         if segment.tcp.flags.has(Flags::ACK) && !segment.tcp.flags.has(Flags::SYN) && self.rcv.room() == 0 {
-            let left = position.unwrap_or_default();
-            self.acknowledgment(cx, segment, Positions { left, right: left });
+            self.acknowledgment(cx, segment, position.unwrap_or_default());
         }
         self.answer_unacceptable(cx, segment);
     }
@@ -147,7 +135,7 @@ impl Connection {
 
     /// RFC 7323, section 4.3: TS.Recent follows segments at or below Last.ACK.sent.
     fn take_timestamp(&mut self, cx: &Cx<'_>, segment: &Packet, left: u64) {
-        if let (Some(ts), true) = (segment.tcp.timestamps, self.agreed.timestamps)
+        if let (Some(ts), true) = (segment.tcp.timestamps, self.negotiated.timestamps)
             && left <= self.clock.last_ack_sent
         {
             self.clock.recent = ts.value;
@@ -171,7 +159,7 @@ impl Connection {
     /// Echoes a probe, whether it fills a hole or has arrived before.
     const fn take_probe(&mut self, segment: &Packet) {
         if let ProbeOption::Probe(number) = segment.tcp.probe
-            && self.agreed.probe_option
+            && self.negotiated.probe_option
         {
             self.rcv.probed(number);
         }
@@ -181,9 +169,7 @@ impl Connection {
     fn reset_received(&mut self, cx: &Cx<'_>, left: u64) {
         if left == self.rcv.next() {
             // in TIME-WAIT everything has arrived already, so this is no failure
-            self.events.push(if self.state == State::TimeWait { Event::Closed } else { Event::Reset });
-            self.limits.stop(cx.now);
-            self.enter_closed();
+            self.end(cx.now, if self.state == State::TimeWait { Event::Closed } else { Event::Reset });
         } else {
             self.challenge_ack(cx);
         }
@@ -201,18 +187,17 @@ impl Connection {
     }
 
     pub(crate) fn challenge_ack(&mut self, cx: &Cx<'_>) {
-        if cx.now.since(self.challenge.since) >= CHALLENGE_INTERVAL {
-            self.challenge.since = cx.now;
-            self.challenge.sent = 0;
+        if cx.now.since(self.challenges.0) >= CHALLENGE_INTERVAL {
+            self.challenges = (cx.now, 0);
         }
-        if self.challenge.sent < CHALLENGES {
-            self.challenge.sent += 1;
+        if self.challenges.1 < CHALLENGES {
+            self.challenges.1 += 1;
             self.rcv.ack_now();
         }
     }
 
     /// Seventh and eighth check: text and FIN.
-    pub(crate) fn text(&mut self, cx: &Cx<'_>, segment: &Packet, at: Positions) {
+    pub(crate) fn text(&mut self, cx: &Cx<'_>, segment: &Packet, left: u64) {
         if !matches!(self.state, State::Established | State::FinWait1 | State::FinWait2) {
             self.after_the_end(cx, segment);
             return;
@@ -225,10 +210,8 @@ impl Connection {
         }
         let was_closed = self.rcv.fin_reached();
         let fin = segment.tcp.flags.has(Flags::FIN);
-        if let Taken::InOrder(_) = self.rcv.text(cx.now, at.left, at.right, fin)
-            && self.rcv.fin_reached()
-            && !was_closed
-        {
+        self.rcv.text(cx.now, left, left + u64::from(segment.body.len), fin);
+        if self.rcv.fin_reached() && !was_closed {
             self.events.push(Event::PeerClosed);
             self.fin_received(cx);
         }
@@ -250,11 +233,13 @@ impl Connection {
     /// timestamp it echoes. Echoes older than the longest timeout are false, or from before a pause.
     #[inline]
     fn take_receiver_rtt(&mut self, now: Instant, segment: &Packet) {
-        let full = u64::from(segment.body.len) >= u64::from(self.agreed.mss) / 2;
-        let Some(ts) = segment.tcp.timestamps.filter(|t| full && self.rcv.wants_rtt(t.echo)) else { return };
+        let full = u64::from(segment.body.len) >= u64::from(self.negotiated.mss) / 2;
+        let Some(ts) = segment.tcp.timestamps.filter(|t| full && self.rcv.window.wants_rtt(t.echo)) else {
+            return;
+        };
         let rtt = Duration::from_millis(u64::from(self.timestamp(now).wrapping_sub(ts.echo)));
         if rtt <= self.config.rto.max {
-            self.rcv.on_echo(ts.echo, rtt.max(Duration::from_millis(1)));
+            self.rcv.window.on_echo(ts.echo, rtt.max(Duration::from_millis(1)));
         }
     }
 

@@ -51,9 +51,9 @@ pub use config::{
     Validation,
 };
 pub use connection::Connection;
-pub use grants::{GrantConfig, Standard};
+pub use grants::{FallbackScheme, GrantConfig};
 pub use handshake::{Offer, reset_for, reset_in_listen};
 pub use icmp::Icmp;
 pub use limits::Limit;
 pub use scheme::{Detection, RecoveryParams, Reduction, Scheme};
-pub use state::{Chance, Event, State, Stats, Tuple};
+pub use state::{Event, RandomValues, State, Stats, Tuple};

@@ -79,7 +79,7 @@ impl LimitClock {
     }
 
     /// Attributes the time since `from` to `limit` afterwards, as far back as the present limit has lasted.
-    pub fn blame(&mut self, from: Instant, now: Instant, limit: Limit) {
+    pub fn attribute(&mut self, from: Instant, now: Instant, limit: Limit) {
         self.set_at(from.max(self.since).min(now), limit);
     }
 

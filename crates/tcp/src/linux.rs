@@ -2,7 +2,7 @@
 //!
 //! Source: the behaviour of Linux 6.x; the function is named with each rule.
 
-use crate::board::Digest;
+use crate::board::AckSummary;
 use crate::cc::{Path, Plan};
 use crate::config::Stack;
 use crate::connection::Connection;
@@ -33,7 +33,7 @@ impl Connection {
 
     /// `tcp_schedule_loss_probe`: how long a tail loss probe waits beyond two round trips. For a single
     /// segment Linux adds the minimum RTO, RFC 8985 the worst delayed ACK.
-    pub(crate) fn probe_waits(&self) -> Duration {
+    pub(crate) fn tail_probe_margin(&self) -> Duration {
         match (self.board.len() == 1, self.linux()) {
             (true, true) => self.config.rto.min,
             (true, false) => WCDELACK,
@@ -44,7 +44,7 @@ impl Connection {
 
     /// `tcp_clean_rtx_queue`: true if data was SACKed that was sent before the last transmission of the
     /// first segment. That transmission is recent, so its timer restarts.
-    pub(crate) fn head_is_younger(&self, digest: &Digest) -> bool {
+    pub(crate) fn head_was_resent_since(&self, digest: &AckSummary) -> bool {
         self.linux()
             && digest.acked == 0
             && self.board.get(0).zip(digest.rtt_from).is_some_and(|(head, sent_at)| sent_at < head.sent_at)
@@ -52,7 +52,7 @@ impl Connection {
 
     /// `tcp_cwnd_restart`: the window after idling, halved once for each timeout of idle time and not
     /// restarted at once. Zero on other hosts.
-    pub(crate) fn halved_by_idling(&self, cwnd: u64, idle: Duration) -> u64 {
+    pub(crate) fn cwnd_after_idle(&self, cwnd: u64, idle: Duration) -> u64 {
         if !self.linux() {
             return 0;
         }

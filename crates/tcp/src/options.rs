@@ -16,8 +16,8 @@ const TIMESTAMPS_LEN: u16 = 12;
 const HEADERS: u64 = 40;
 
 /// Options in force on a connection.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Agreed {
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct NegotiatedOptions {
     /// Largest payload we may send: the MSS less the options on every segment.
     pub mss: u16,
     /// Both ends scale windows.
@@ -36,19 +36,10 @@ pub struct Agreed {
     pub probe_option: bool,
 }
 
-impl Agreed {
+impl NegotiatedOptions {
     /// Before the peer's SYN is known.
-    pub const fn none(config: &Config) -> Self {
-        Self {
-            mss: config.mss,
-            scaling: false,
-            send_scale: 0,
-            receive_scale: 0,
-            sack: false,
-            timestamps: false,
-            ecn: false,
-            probe_option: false,
-        }
+    pub fn none(config: &Config) -> Self {
+        Self { mss: config.mss, ..Self::default() }
     }
 
     /// Bytes of headers before the payload of a segment: IPv4 and TCP, and the options on every segment.
@@ -99,8 +90,8 @@ pub fn scale_for(config: &Config) -> u8 {
 
 /// The options of our SYN, or of our SYN/ACK once `agreed` is known: an answer carries only what the peer
 /// offered.
-pub fn syn_options(config: &Config, agreed: Option<&Agreed>) -> TcpHeader {
-    let both = |ours: bool, agreed_on: fn(&Agreed) -> bool| ours && agreed.is_none_or(agreed_on);
+pub fn syn_options(config: &Config, agreed: Option<&NegotiatedOptions>) -> TcpHeader {
+    let both = |ours: bool, agreed_on: fn(&NegotiatedOptions) -> bool| ours && agreed.is_none_or(agreed_on);
     TcpHeader {
         mss: config.options.mss.then_some(config.mss),
         window_scale: both(config.options.window_scale, |a| a.scaling).then(|| scale_for(config)),
@@ -112,7 +103,7 @@ pub fn syn_options(config: &Config, agreed: Option<&Agreed>) -> TcpHeader {
 }
 
 /// The end that sends probes requests the option, the other agrees.
-fn probe_option(config: &Config, agreed: Option<&Agreed>) -> ProbeOption {
+fn probe_option(config: &Config, agreed: Option<&NegotiatedOptions>) -> ProbeOption {
     let wanted = config.probe_option && agreed.map_or_else(|| config.scheme.probes(), |a| a.probe_option);
     if wanted { ProbeOption::Permitted } else { ProbeOption::None }
 }

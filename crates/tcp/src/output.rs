@@ -6,7 +6,7 @@
 //! transmit), RFC 3168, section 6.1 (marking), RFC 8985, section 7 (tail loss probe).
 
 use crate::cc::{Episode, Path, Plan, SentSegment};
-use crate::connection::{Connection, Opportunity};
+use crate::connection::{Connection, JitterState};
 use crate::handshake::address;
 use crate::limits::Limit;
 use crate::options::syn_options;
@@ -14,7 +14,7 @@ use crate::receiver::AckDue;
 use crate::scheme::Detection;
 use crate::state::State;
 use crate::timers::Timer;
-use bentpipe_base::{Body, Cx, Ecn, Flags, Instant, Pkt, ProbeOption, Size, Timestamps};
+use bentpipe_base::{Body, Cx, Duration, Ecn, Flags, Instant, Pkt, ProbeOption, Size, TcpHeader, Timestamps};
 
 /// Result of `choose`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -80,16 +80,11 @@ impl Connection {
         }
         if let Some(i) = self.board.next_lost() {
             let len = self.board.get(i).map_or(0, |s| s.end - self.board.start_of(i));
-            if in_flight > 0 && in_flight + len > window {
+            if (in_flight > 0 && in_flight + len > window) || self.burst_is_over(plan, len) {
                 return Choice::Hold(Limit::Recovery);
             }
-            if self.burst_is_over(plan, len) {
-                return Choice::Hold(Limit::Recovery);
-            }
-            return match self.paced(cx.now, plan, path) {
-                Some(at) => self.wait(Timer::Pace, at, Limit::Pacing),
-                None => Choice::Resend(i),
-            };
+            let paced = self.paced(cx.now, plan, path);
+            return if paced { Choice::Hold(Limit::Pacing) } else { Choice::Resend(i) };
         }
         match self.choose_new(cx, path, plan, window) {
             Choice::Hold(why) if repairing && !self.board.is_empty() => {
@@ -153,10 +148,7 @@ impl Connection {
             return Choice::Hold(Limit::CongestionWindow);
         }
         end += u64::from(fin);
-        if let Some(at) = self.paced(cx.now, plan, path) {
-            return self.wait(Timer::Pace, at, Limit::Pacing);
-        }
-        if !self.opportunity(cx) {
+        if self.paced(cx.now, plan, path) || !self.jitter_allows(cx) {
             return Choice::Hold(Limit::Pacing);
         }
         Choice::New { end, limited }
@@ -170,7 +162,7 @@ impl Connection {
     /// Bytes of SACK blocks and a probe echo (RFC 9293, section 3.7.1: the MSS counts options).
     fn sack_space(&self) -> u64 {
         let echo = if self.rcv.echo().is_some() { u64::from(ProbeOption::LEN) } else { 0 };
-        if !self.agreed.sack || !self.rcv.has_blocks() {
+        if !self.negotiated.sack || !self.rcv.has_blocks() {
             return echo;
         }
         echo + 4 + 8 * self.rcv.sack_list(self.sack_room()).as_slice().len() as u64
@@ -178,7 +170,7 @@ impl Connection {
 
     /// Number of SACK blocks that fit beside the other options.
     const fn sack_room(&self) -> usize {
-        (if self.agreed.timestamps { 3 } else { 4 }) - self.rcv.echo().is_some() as usize
+        (if self.negotiated.timestamps { 3 } else { 4 }) - self.rcv.echo().is_some() as usize
     }
 
     /// Silly-window avoidance at the sender (RFC 9293, section 3.8.6.2.1): a partial segment is sent if it
@@ -187,16 +179,11 @@ impl Connection {
         room * 2 >= self.peer_window_max
     }
 
-    fn wait(&mut self, timer: Timer, at: Instant, limit: Limit) -> Choice {
-        self.timers.set(timer, at);
-        Choice::Hold(limit)
-    }
-
     /// Nothing to send now: records why and sets the timers that may change it.
     fn hold(&mut self, now: Instant, limit: Limit, path: &Path, plan: &Plan) {
         self.limits.set(now, limit);
-        if self.send.opportunity == Opportunity::Open {
-            self.send.opportunity = Opportunity::Closed;
+        if self.send.opportunity == JitterState::Open {
+            self.send.opportunity = JitterState::Closed;
         }
         self.count_usage(limit, path, plan);
         if limit == Limit::ReceiverWindow && !self.board.is_empty() {
@@ -218,9 +205,9 @@ impl Connection {
     }
 
     /// RFC 9293, section 3.8.6.1: the first probe after an RTO, then with doubling intervals.
-    fn persist_interval(&self) -> bentpipe_base::Duration {
+    fn persist_interval(&self) -> Duration {
         let doubled = self.rtt.rto().0.saturating_mul(1 << self.persist_backoff.min(16));
-        bentpipe_base::Duration(doubled).min(self.config.rto.max)
+        Duration(doubled).min(self.config.rto.max)
     }
 
     /// Sets the timer of the tail loss probe (RFC 8985, section 7.2).
@@ -235,7 +222,7 @@ impl Connection {
             return;
         }
         let srtt = self.rtt.has_sample().then(|| self.rtt.srtt());
-        if let Some(pto) = self.tail_probe.timeout(srtt, self.probe_waits())
+        if let Some(pto) = self.tail_probe.timeout(srtt, self.tail_probe_margin())
             && let Some(rto_at) = self.timers.at(Timer::Retransmit)
         {
             let pto = pto.max(self.config.rto.granularity);
@@ -303,9 +290,9 @@ impl Connection {
         let start = self.board.next();
         let idle = self.board.is_empty();
         let snapshot = self.rate.on_sent(cx.now, idle);
-        self.board.push(end, cx.now, snapshot, plan.window.0);
+        self.board.push(end, cx.now, snapshot);
         if idle {
-            self.watch(cx.now);
+            self.restart_user_timeout(cx.now);
         }
         let len = end - start;
         self.remember_small(len, end);
@@ -316,9 +303,9 @@ impl Connection {
         }
         self.recovery.on_new(&self.board, len);
         let mut packet = self.build(cx, start, end);
-        packet.dscp = plan.mark;
+        packet.dscp = plan.dscp;
         // RFC 3168: neither a FIN alone nor a window probe (section 6.1.6) is ECT
-        if self.agreed.ecn && packet.body.len > 0 && end <= self.peer_edge {
+        if self.negotiated.ecn && packet.body.len > 0 && end <= self.peer_edge {
             packet.ecn = Ecn::Ect0;
             if self.ecn.send_cwr {
                 packet.tcp.flags = packet.tcp.flags.with(Flags::CWR);
@@ -335,7 +322,7 @@ impl Connection {
         let end = self.board.get(i).map_or(start + 1, |s| s.end);
         self.board.resend(i, cx.now, snapshot);
         self.recovery.on_resent(start, end - start);
-        let sack = matches!(self.recovery.detection(), Detection::Sack | Detection::Rack);
+        let sack = self.recovery.detection().by_sack();
         if i == 0 && sack && self.recovery.episode() == Episode::Fast {
             self.restart_retransmit_timer(cx.now); // RFC 6675, section 6: recovery may outlast the timer
         }
@@ -358,8 +345,8 @@ impl Connection {
         if let Some(rate) = self.pace(plan, path) {
             self.pacer.sent(cx.now, rate, bytes);
         }
-        if let Some(rate) = plan.ask {
-            self.answers.wish(cx.now, rate);
+        if let Some(rate) = plan.requested_rate {
+            self.answers.request(cx.now, rate);
         }
         self.last_sent = cx.now;
         self.timers.stop(Timer::TailProbe);
@@ -373,8 +360,8 @@ impl Connection {
     fn transmit_syn(&mut self, cx: &mut Cx<'_>) -> Option<Pkt> {
         if self.board.next() == 0 {
             let snapshot = self.rate.on_sent(cx.now, true);
-            self.board.push(1, cx.now, snapshot, 0);
-            self.watch(cx.now);
+            self.board.push(1, cx.now, snapshot);
+            self.restart_user_timeout(cx.now);
         } else if self.recovery.forced(&self.board).is_some() || self.send.syn {
             let snapshot = self.rate.on_sent(cx.now, false);
             self.board.resend(0, cx.now, snapshot);
@@ -405,11 +392,7 @@ impl Connection {
         packet.tcp.flags = Flags::RST.with(Flags::ACK);
         packet.tcp.seq = self.iss.at(self.board.next());
         packet.tcp.ack = self.rcv.ack_field();
-        if self.agreed.timestamps {
-            // RFC 7323, section 3.2
-            packet.tcp.timestamps =
-                Some(Timestamps { value: self.timestamp(cx.now), echo: self.clock.recent });
-        }
+        packet.tcp.timestamps = self.timestamps(cx.now); // RFC 7323, section 3.2
         packet.seal();
         Some(packet)
     }
@@ -459,19 +442,19 @@ impl Connection {
             let blocks = if syn { 0 } else { self.sack_space() };
             // a retransmission may have no room for blocks: then the ACK that is due is sent separately
             if text == 0 || text + blocks <= self.mss() {
-                if blocks > 0 && self.agreed.sack {
+                if blocks > 0 && self.negotiated.sack {
                     packet.tcp.sack = self.rcv.sack_list(self.sack_room());
                 }
                 if let Some(number) = self.rcv.echo().filter(|_| !syn) {
                     packet.tcp.probe = ProbeOption::Echo(number);
                 }
                 self.rcv.acked();
-                self.rcv.quick_ack_sent(cx.now, text > 0);
+                self.rcv.quick.sent(cx.now, text > 0);
                 self.timers.stop(Timer::DelayedAck);
             }
             self.clock.last_ack_sent = self.rcv.next();
         }
-        if self.agreed.timestamps || packet.tcp.timestamps.is_some() {
+        if self.negotiated.timestamps || packet.tcp.timestamps.is_some() {
             let echo = if flags.has(Flags::ACK) { self.clock.recent } else { 0 };
             packet.tcp.timestamps = Some(Timestamps { value: self.timestamp(cx.now), echo });
         }
@@ -479,12 +462,18 @@ impl Connection {
         packet
     }
 
-    fn syn_header(&mut self, flags: &mut Flags) -> bentpipe_base::TcpHeader {
+    fn syn_header(&mut self, flags: &mut Flags) -> TcpHeader {
         let passive = self.state != State::SynSent;
-        let mut header = syn_options(&self.config, passive.then_some(&self.agreed));
+        let mut header = syn_options(&self.config, passive.then_some(&self.negotiated));
         header.window = self.rcv.window.advertise_syn(self.rcv.next());
-        *flags = flags.with(Flags::SYN).with(self.ecn_of_syn(passive.then_some(&self.agreed)));
+        *flags = flags.with(Flags::SYN).with(self.ecn_of_syn(passive.then_some(&self.negotiated)));
         header
+    }
+
+    /// Timestamps of a segment with an acknowledgment, if both ends send them.
+    pub(crate) fn timestamps(&self, now: Instant) -> Option<Timestamps> {
+        let stamps = Timestamps { value: self.timestamp(now), echo: self.clock.recent };
+        self.negotiated.timestamps.then_some(stamps)
     }
 
     /// Our timestamp clock: milliseconds from a random start.

@@ -4,7 +4,7 @@
 //! previous ones have drained at the rate, less what the burst allows. State advances from the scheduled
 //! time, so the long-run rate is exact.
 
-use bentpipe_base::{Duration, Instant, Rate, Size};
+use bentpipe_base::{Instant, Rate, Size};
 
 /// Release times at a rate.
 #[derive(Clone, Debug, Default)]
@@ -24,11 +24,6 @@ impl Pacer {
     /// Counts `size` bytes as sent at `now`.
     pub fn sent(&mut self, now: Instant, rate: Rate, size: Size) {
         self.drained_at = self.drained_at.max(now) + rate.time_for(size);
-    }
-
-    /// How far the pacer is ahead of the rate.
-    pub const fn backlog(&self, now: Instant) -> Duration {
-        self.drained_at.since(now)
     }
 }
 

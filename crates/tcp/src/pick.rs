@@ -17,8 +17,8 @@ use std::collections::BTreeMap;
 const SLACK: usize = 64;
 
 /// State of the choice. A segment is identified by its end, which a partial acknowledgment does not change.
-#[derive(Clone, Debug)]
-pub(crate) struct Pick {
+#[derive(Clone, Debug, Default)]
+pub(crate) struct CopySelector {
     /// Where the segment copied last ends: the next in turn comes after it.
     turn: u64,
     /// No longer chosen as the newest: was chosen before, or is SACKed.
@@ -33,9 +33,9 @@ pub(crate) struct Pick {
     random: u64,
 }
 
-impl Pick {
-    pub(crate) const fn new(seed: u64) -> Self {
-        Self { turn: 0, done: RangeSet::EMPTY, bags: BTreeMap::new(), held: 0, known: 0, random: seed }
+impl CopySelector {
+    pub(crate) fn new(seed: u64) -> Self {
+        Self { random: seed, ..Self::default() }
     }
 
     /// Returns the stream range to copy next: data not yet acknowledged, neither SYN nor FIN.
@@ -73,7 +73,7 @@ impl Pick {
             }
             let i = board.index_above(end - 1);
             let start = board.start_of(i);
-            self.done.insert(start, end, |_, _| ());
+            self.done.insert(start, end);
             if is_open(board, i, data_end) {
                 return Some(i);
             }

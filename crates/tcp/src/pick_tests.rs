@@ -1,18 +1,18 @@
 use super::*;
-use crate::board::Digest;
+use crate::board::AckSummary;
 use crate::delivery::{DeliveryRate, Snapshot};
 use bentpipe_base::Instant;
 
 fn push(board: &mut Scoreboard, end: u64) {
-    board.push(end, Instant::ZERO, Snapshot::default(), 0);
+    board.push(end, Instant::ZERO, Snapshot::default());
 }
 
 fn acknowledge(board: &mut Scoreboard, ack: u64) {
-    board.acknowledge(ack, Instant::ZERO, &mut DeliveryRate::default(), &mut Digest::default());
+    board.acknowledge(ack, Instant::ZERO, &mut DeliveryRate::default(), &mut AckSummary::default());
 }
 
 fn sack(board: &mut Scoreboard, left: u64, right: u64) {
-    board.sack(left, right, Instant::ZERO, &mut DeliveryRate::default(), &mut Digest::default());
+    board.sack(left, right, Instant::ZERO, &mut DeliveryRate::default(), &mut AckSummary::default());
 }
 
 /// `count` segments of 100 B, the SYN acknowledged.
@@ -33,7 +33,7 @@ fn board() -> Scoreboard {
     board
 }
 
-fn choose(pick: &mut Pick, carry: ProbeCarry, count: usize) -> Vec<u64> {
+fn choose(pick: &mut CopySelector, carry: ProbeCarry, count: usize) -> Vec<u64> {
     let board = board();
     let take = |_| {
         let (start, end) = pick.choose(&board, carry, 1000).expect("there is data");
@@ -45,7 +45,7 @@ fn choose(pick: &mut Pick, carry: ProbeCarry, count: usize) -> Vec<u64> {
 
 #[test]
 fn what_a_probe_copies() {
-    let new = || Pick::new(1);
+    let new = || CopySelector::new(1);
     assert_eq!(choose(&mut new(), ProbeCarry::LastSent, 3), [9, 9, 9]);
     assert_eq!(choose(&mut new(), ProbeCarry::OldestInTurn, 9), [0, 1, 5, 6, 7, 8, 9, 0, 1]);
     let picked = choose(&mut new(), ProbeCarry::Random, 14);
@@ -60,7 +60,7 @@ fn what_a_probe_copies() {
     // uniform: each of the seven is the first about one time in seven
     let mut first = [0; 10];
     for seed in 0..7000 {
-        first[choose(&mut Pick::new(seed), ProbeCarry::Random, 1)[0] as usize] += 1;
+        first[choose(&mut CopySelector::new(seed), ProbeCarry::Random, 1)[0] as usize] += 1;
     }
     assert!(open.iter().all(|k| (860..1140).contains(&first[*k as usize])), "{first:?}");
 }
@@ -71,7 +71,7 @@ fn what_a_probe_copies() {
 fn later_segments_are_no_more_likely_than_earlier_ones() {
     let mut times = [0; 8];
     for seed in 0..8000 {
-        let mut pick = Pick::new(seed);
+        let mut pick = CopySelector::new(seed);
         let mut board = segments(8);
         let mut next =
             |board: &Scoreboard| pick.choose(board, ProbeCarry::Random, u64::MAX).map(|c| c.0 / 100);
@@ -90,7 +90,7 @@ fn later_segments_are_no_more_likely_than_earlier_ones() {
 #[test]
 fn a_large_window_costs_no_more() {
     const COUNT: u64 = 100_000;
-    let (board, mut pick) = (segments(COUNT), Pick::new(1));
+    let (board, mut pick) = (segments(COUNT), CopySelector::new(1));
     for _ in 0..2 {
         let mut seen = vec![false; COUNT as usize];
         for _ in 0..COUNT {
@@ -107,7 +107,7 @@ fn a_large_window_costs_no_more() {
 /// on.
 #[test]
 fn what_has_arrived_is_forgotten() {
-    let (mut board, mut pick) = (segments(1000), Pick::new(1));
+    let (mut board, mut pick) = (segments(1000), CopySelector::new(1));
     assert!(pick.choose(&board, ProbeCarry::Random, u64::MAX).is_some());
     sack(&mut board, 99_801, 99_901);
     acknowledge(&mut board, 99_701);
@@ -118,7 +118,7 @@ fn what_has_arrived_is_forgotten() {
         assert_eq!(pair, [Some((99_701, 99_801)), Some((99_901, 100_001))]);
     }
     assert_eq!(pick.held, 2, "the rest was thrown away as it was drawn");
-    let (mut board, mut pick) = (segments(1000), Pick::new(1));
+    let (mut board, mut pick) = (segments(1000), CopySelector::new(1));
     assert!(pick.choose(&board, ProbeCarry::Random, u64::MAX).is_some());
     acknowledge(&mut board, 99_951);
     pick.tidy(&board);
@@ -132,7 +132,7 @@ fn what_has_arrived_is_forgotten() {
 fn a_fin_alone_is_never_copied() {
     for carry in [ProbeCarry::LastSent, ProbeCarry::OldestInTurn, ProbeCarry::Random, ProbeCarry::NewestOnce]
     {
-        let (mut board, mut pick) = (segments(2), Pick::new(1));
+        let (mut board, mut pick) = (segments(2), CopySelector::new(1));
         push(&mut board, 202);
         let count = if carry == ProbeCarry::NewestOnce { 2 } else { 20 };
         for _ in 0..count {
@@ -147,7 +147,7 @@ fn a_fin_alone_is_never_copied() {
 /// Newest first, each once. Segments sent later come before those left; acknowledged ones are forgotten.
 #[test]
 fn each_once_the_newest_first() {
-    let mut pick = Pick::new(1);
+    let mut pick = CopySelector::new(1);
     assert_eq!(choose(&mut pick, ProbeCarry::NewestOnce, 3), [9, 8, 7]);
     let mut later = board();
     push(&mut later, 1101);

@@ -32,7 +32,7 @@ const SHARE: u64 = 3;
 
 /// The piece being sent now.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Piece {
+pub(crate) struct TsoBurst {
     at: Instant,
     left: u64,
 }
@@ -51,7 +51,7 @@ impl Connection {
         if limit < size * mss && self.may_wait(now, path, window, limit) {
             return true;
         }
-        self.send.piece = Piece { at: now, left: (limit / mss).min(size).saturating_sub(1) };
+        self.send.piece = TsoBurst { at: now, left: (limit / mss).min(size).saturating_sub(1) };
         false
     }
 

@@ -25,8 +25,8 @@
 
 use crate::board::Scoreboard;
 use crate::cc::{Episode, ProbeCarry, ProbeClock, ProbeSignal};
-use crate::options::Agreed;
-use crate::pick::Pick;
+use crate::options::NegotiatedOptions;
+use crate::pick::CopySelector;
 use bentpipe_base::{Duration, Instant, ProbeOption, TcpHeader};
 use std::collections::{BTreeSet, VecDeque};
 
@@ -54,7 +54,7 @@ struct Copy {
 
 /// A duplicate ACK: nothing new, no text, the same window.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Bare {
+pub(crate) struct DuplicateAck {
     pub(crate) now: Instant,
     /// Least age of the segment that it may answer.
     pub(crate) soonest: Duration,
@@ -64,7 +64,7 @@ pub(crate) struct Bare {
 
 /// What an acknowledgment said about probes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Claim {
+pub(crate) struct ProbeAnswer {
     /// Probes newly known to have arrived.
     pub(crate) probes: u32,
     /// The acknowledgment answers a copy, so it is no sign of anything else.
@@ -74,11 +74,11 @@ pub(crate) struct Claim {
 }
 
 /// State of a connection's probes.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct Probes {
     signal: ProbeSignal,
     out: VecDeque<Copy>,
-    pick: Pick,
+    pub(crate) pick: CopySelector,
     number: u16,
     /// Timestamp of the newest data or copy.
     stamp: Option<u32>,
@@ -96,7 +96,7 @@ pub struct Probes {
 impl Probes {
     /// The signal that the SYNs allow. The option and timestamps serve only `probes`, not copies that just
     /// repair.
-    pub(crate) const fn signal_of(agreed: &Agreed, probes: bool) -> ProbeSignal {
+    pub(crate) const fn signal_of(agreed: &NegotiatedOptions, probes: bool) -> ProbeSignal {
         if agreed.probe_option && probes {
             ProbeSignal::Option
         } else if agreed.sack {
@@ -109,20 +109,8 @@ impl Probes {
     }
 
     /// For a connection with this signal; `seed` is for its random choices.
-    pub(crate) const fn new(signal: ProbeSignal, seed: u64) -> Self {
-        Self {
-            signal,
-            out: VecDeque::new(),
-            pick: Pick::new(seed),
-            number: 0,
-            stamp: None,
-            acks: 0,
-            allowed: 0,
-            next_at: None,
-            sent: 0,
-            acknowledged: 0,
-            lost: 0,
-        }
+    pub(crate) fn new(signal: ProbeSignal, seed: u64) -> Self {
+        Self { signal, pick: CopySelector::new(seed), ..Self::default() }
     }
 
     /// How the arrival of probes is recognised.
@@ -156,15 +144,9 @@ impl Probes {
         self.signal != ProbeSignal::Option || matches!(header.probe, ProbeOption::Echo(_))
     }
 
-    /// Returns the stream range to copy next: data not yet acknowledged, neither SYN nor FIN.
-    pub(crate) fn choose(
-        &mut self,
-        board: &Scoreboard,
-        carry: ProbeCarry,
-        data_end: u64,
-    ) -> Option<(u64, u64)> {
-        let by_stamp = self.signal == ProbeSignal::Timestamps;
-        self.pick.choose(board, if by_stamp { ProbeCarry::LastSent } else { carry }, data_end)
+    /// What a copy carries if the scheme wants it to carry `carry`.
+    pub(crate) fn carry(&self, carry: ProbeCarry) -> ProbeCarry {
+        if self.signal == ProbeSignal::Timestamps { ProbeCarry::LastSent } else { carry }
     }
 
     /// True if the timestamp was used already, so that it could not identify a copy.
@@ -216,7 +198,7 @@ impl Probes {
     }
 
     /// No probes are wanted at present.
-    pub(crate) const fn rest(&mut self) {
+    pub(crate) const fn pause(&mut self) {
         self.acks = 0;
         self.allowed = 0;
         self.next_at = None;
@@ -268,9 +250,9 @@ impl Probes {
         &mut self,
         header: &TcpHeader,
         dsack: Option<(u64, u64)>,
-        bare: Option<Bare>,
-    ) -> Claim {
-        let mut claim = Claim::default();
+        bare: Option<DuplicateAck>,
+    ) -> ProbeAnswer {
+        let mut claim = ProbeAnswer::default();
         if let (ProbeSignal::Timestamps, Some(bare)) = (self.signal, bare) {
             claim = self.claim_echo(header.timestamps.map(|t| t.echo), bare);
         }
@@ -316,19 +298,19 @@ impl Probes {
     /// A duplicate ACK answers the copy whose timestamp it echoes; if there is none, the oldest that it may
     /// answer. Any other is a sign of loss: after the last copy, a receiver echoes that copy's timestamp
     /// with everything that arrives beyond a hole.
-    fn claim_echo(&mut self, echo: Option<u32>, bare: Bare) -> Claim {
+    fn claim_echo(&mut self, echo: Option<u32>, bare: DuplicateAck) -> ProbeAnswer {
         let named = |c: &Copy| !c.answered && c.stamp.is_some() && c.stamp == echo;
         if let Some(i) = self.out.iter().position(named) {
             self.out[i].answered = true;
             self.out.range_mut(..i).for_each(|c| c.passed = true); // copies arrive in order
-            return Claim { probes: 1, own: true, own_dsack: false };
+            return ProbeAnswer { probes: 1, own: true, own_dsack: false };
         }
         let may = |c: &&mut Copy| {
             let age = bare.now.since(c.sent_at);
             !c.answered && !c.passed && bare.soonest <= age && age <= bare.latest
         };
         let copy = self.out.iter_mut().find(may);
-        Claim { probes: 0, own: copy.map(|c| c.passed = true).is_some(), own_dsack: false }
+        ProbeAnswer { probes: 0, own: copy.map(|c| c.passed = true).is_some(), own_dsack: false }
     }
 }
 

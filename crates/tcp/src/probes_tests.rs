@@ -26,13 +26,16 @@ fn each_answer_counts_once() {
     let mut probes = Probes::new(ProbeSignal::Option, 1);
     assert_eq!(probes.sent_copy(Instant::ZERO, 1, 101, 0), ProbeOption::Probe(0));
     let echo = header(ProbeOption::Echo(0));
-    let own = Claim { probes: 1, own: true, own_dsack: true };
+    let own = ProbeAnswer { probes: 1, own: true, own_dsack: true };
     assert_eq!(probes.claim(&echo, Some((1, 101)), None), own);
-    assert_eq!(probes.claim(&echo, None, None), Claim { probes: 0, own_dsack: false, ..own });
+    assert_eq!(probes.claim(&echo, None, None), ProbeAnswer { probes: 0, own_dsack: false, ..own });
     // the retransmission arrives after the copy: a DSACK of our own, but no probe
-    assert_eq!(probes.claim(&header(ProbeOption::None), Some((1, 101)), None), Claim { probes: 0, ..own });
+    assert_eq!(
+        probes.claim(&header(ProbeOption::None), Some((1, 101)), None),
+        ProbeAnswer { probes: 0, ..own }
+    );
     // forged, or for something else
-    assert_eq!(probes.claim(&header(ProbeOption::Echo(7)), Some((101, 201)), None), Claim::default());
+    assert_eq!(probes.claim(&header(ProbeOption::Echo(7)), Some((101, 201)), None), ProbeAnswer::default());
 
     let mut probes = Probes::new(ProbeSignal::Dsack, 1);
     assert_eq!(probes.sent_copy(Instant::ZERO, 1, 101, 0), ProbeOption::None);
@@ -50,11 +53,11 @@ fn one_dsack_may_tell_of_several() {
         probes.sent_copy(Instant::ZERO, start, end, 0);
     }
     let mut claim = |left, right| probes.claim(&header(ProbeOption::None), Some((left, right)), None);
-    let own = |probes| Claim { probes, own: true, own_dsack: true };
+    let own = |probes| ProbeAnswer { probes, own: true, own_dsack: true };
     assert_eq!(claim(1, 201), own(2));
     assert_eq!(claim(101, 201), own(1), "its second copy");
     assert_eq!(claim(1, 201), own(0));
-    assert_eq!(claim(201, 301), Claim::default());
+    assert_eq!(claim(201, 301), ProbeAnswer::default());
     assert_eq!((probes.acknowledged(), probes.sent()), (3, 4));
 }
 
@@ -76,7 +79,7 @@ fn duplicate(probes: &mut Probes, now: u64, echo: u32) -> (u32, bool) {
     let ms = Duration::from_millis;
     let mut header = header(ProbeOption::None);
     header.timestamps = Some(bentpipe_base::Timestamps { value: 0, echo });
-    let bare = Bare { now: Instant::ZERO + ms(now), soonest: ms(100), latest: ms(300) };
+    let bare = DuplicateAck { now: Instant::ZERO + ms(now), soonest: ms(100), latest: ms(300) };
     let claim = probes.claim(&header, None, Some(bare));
     (claim.probes, claim.own)
 }
@@ -105,7 +108,7 @@ fn an_echo_names_a_copy() {
     assert_eq!(duplicate(&mut probes, 104, 4), (1, true));
     assert_eq!(duplicate(&mut probes, 105, 4), (0, false), "what arrives beyond a hole echoes the last");
     let new_data = probes.claim(&header(ProbeOption::None), None, None);
-    assert_eq!((new_data, probes.acknowledged()), (Claim::default(), 2));
+    assert_eq!((new_data, probes.acknowledged()), (ProbeAnswer::default(), 2));
 }
 
 /// A receiver that follows RFC 7323, section 5.3, echoes the data's timestamp: one duplicate ACK for each
@@ -126,10 +129,17 @@ fn an_echo_that_names_none_is_put_down_to_a_copy() {
 #[test]
 fn signals_in_their_order() {
     let config = crate::Config::default();
-    let all = Agreed { probe_option: true, sack: true, timestamps: true, ..Agreed::none(&config) };
-    let [dsack, stamps] =
-        [Agreed { probe_option: false, ..all }, Agreed { probe_option: false, sack: false, ..all }];
-    let none = Agreed { timestamps: false, ..stamps };
+    let all = NegotiatedOptions {
+        probe_option: true,
+        sack: true,
+        timestamps: true,
+        ..NegotiatedOptions::none(&config)
+    };
+    let [dsack, stamps] = [
+        NegotiatedOptions { probe_option: false, ..all },
+        NegotiatedOptions { probe_option: false, sack: false, ..all },
+    ];
+    let none = NegotiatedOptions { timestamps: false, ..stamps };
     assert_eq!(
         [all, dsack, stamps, none].map(|a| Probes::signal_of(&a, true)),
         [ProbeSignal::Option, ProbeSignal::Dsack, ProbeSignal::Timestamps, ProbeSignal::None]

@@ -29,7 +29,7 @@ const FULL: u64 = 536;
 const ANSWER: Duration = Duration::from_millis(40);
 
 /// State of the acknowledgments that are not delayed.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct QuickAcks {
     /// How many more acknowledgments are sent at once.
     left: u64,
@@ -41,9 +41,6 @@ pub(crate) struct QuickAcks {
 }
 
 impl QuickAcks {
-    /// Every acknowledgment may be delayed.
-    pub(crate) const NONE: Self = Self { left: 0, last: None, answers: false, short: 0 };
-
     /// Data arrived; `segments` fill the window.
     pub(crate) fn arrives(&mut self, now: Instant, rto: Duration, segments: u64) {
         if self.last.is_none_or(|last| now.since(last) > rto) {

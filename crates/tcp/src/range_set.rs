@@ -9,9 +9,6 @@ pub struct RangeSet {
 }
 
 impl RangeSet {
-    /// No ranges.
-    pub const EMPTY: Self = Self { ranges: Vec::new() };
-
     /// The ranges in ascending order.
     #[inline]
     pub fn as_slice(&self) -> &[(u64, u64)] {
@@ -22,11 +19,6 @@ impl RangeSet {
     #[inline]
     pub const fn is_empty(&self) -> bool {
         self.ranges.is_empty()
-    }
-
-    /// Number of ranges.
-    pub const fn len(&self) -> usize {
-        self.ranges.len()
     }
 
     /// Removes everything.
@@ -45,27 +37,18 @@ impl RangeSet {
         left >= right || self.containing(left).is_some_and(|r| r.1 >= right)
     }
 
-    /// Adds `[left, right)`; calls `fresh` for each part that was not there yet, in ascending order.
-    /// Returns the range that now holds it.
-    pub fn insert(&mut self, left: u64, right: u64, mut fresh: impl FnMut(u64, u64)) -> (u64, u64) {
+    /// Adds `[left, right)`. Returns the range that now holds it.
+    pub fn insert(&mut self, left: u64, right: u64) -> (u64, u64) {
         assert!(left < right, "an empty range cannot be inserted");
         // ranges[first..last] touch or overlap the new one
         let first = self.ranges.partition_point(|r| r.1 < left);
         let mut last = first;
         let mut merged = (left, right);
-        let mut from = left;
         while let Some(&(l, r)) = self.ranges.get(last)
             && l <= right
         {
-            if from < l {
-                fresh(from, l);
-            }
-            from = from.max(r);
             merged = (merged.0.min(l), merged.1.max(r));
             last += 1;
-        }
-        if from < right {
-            fresh(from, right);
         }
         if first == last {
             self.ranges.insert(first, merged);
@@ -99,12 +82,6 @@ impl RangeSet {
         self.ranges.remove(0);
         Some(first.1.max(position))
     }
-
-    /// The highest position plus one.
-    #[inline]
-    pub fn end(&self) -> Option<u64> {
-        self.ranges.last().map(|r| r.1)
-    }
 }
 
 #[cfg(test)]
@@ -114,7 +91,7 @@ mod tests {
     use std::collections::BTreeSet;
 
     proptest! {
-        /// Compares with a set of single positions: members, new parts reported, ranges sorted and apart.
+        /// Compares with a set of single positions: members, ranges sorted and apart.
         #[test]
         fn agrees_with_a_set_of_positions(ops in proptest::collection::vec((0u8..8, 0u64..120, 1u64..25), 1..60)) {
             let mut ours = RangeSet::default();
@@ -138,10 +115,7 @@ mod tests {
                         }
                     }
                     _ => {
-                        let mut fresh = BTreeSet::new();
-                        let merged = ours.insert(left, left + len, |l, r| fresh.extend(l..r));
-                        let expected: BTreeSet<u64> = (left..left + len).filter(|p| !model.contains(p)).collect();
-                        prop_assert_eq!(fresh, expected);
+                        let merged = ours.insert(left, left + len);
                         model.extend(left..left + len);
                         prop_assert!(merged.0 <= left && merged.1 >= left + len);
                         prop_assert!((merged.0..merged.1).all(|p| model.contains(&p)));

@@ -8,23 +8,13 @@ use crate::config::DelayedAck;
 use crate::quick_acks_linux::QuickAcks;
 use crate::range_set::RangeSet;
 use crate::window::ReceiveWindow;
-use bentpipe_base::{Instant, SackList, Seq};
-
-/// Effect of a segment's text.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Taken {
-    /// In-order data arrived: this many bytes became readable.
-    InOrder(u64),
-    /// Data arrived beyond a gap.
-    OutOfOrder,
-    /// Everything in it had arrived before.
-    Duplicate,
-}
+use bentpipe_base::{Duration, Instant, SackList, Seq};
 
 /// When the next acknowledgment leaves.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum AckDue {
     /// Nothing to acknowledge.
+    #[default]
     No,
     /// At the latest at this time.
     By(Instant),
@@ -33,7 +23,7 @@ pub enum AckDue {
 }
 
 /// The receiving half of a connection.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct Receiver {
     irs: Seq,
     next: u64,
@@ -55,35 +45,15 @@ pub struct Receiver {
     /// Largest segment seen, which counts as full-sized.
     largest: u64,
     /// Linux: acknowledgments that are not delayed.
-    quick: QuickAcks,
+    pub(crate) quick: QuickAcks,
 }
 
 impl Receiver {
     /// For a peer whose SYN had sequence number `irs`.
-    pub const fn new(irs: Seq, window: ReceiveWindow, delayed_ack: Option<DelayedAck>) -> Self {
-        Self {
-            irs,
-            next: 1,
-            read: 1,
-            fin: None,
-            out_of_order: RangeSet::EMPTY,
-            recent: [0; 4],
-            dsack: None,
-            echo: None,
-            window,
-            delayed_ack,
-            due: AckDue::No,
-            unacked: 0,
-            largest: 1,
-            quick: QuickAcks::NONE,
-        }
+    pub fn new(irs: Seq, window: ReceiveWindow, delayed_ack: Option<DelayedAck>) -> Self {
+        Self { irs, next: 1, read: 1, window, delayed_ack, largest: 1, ..Self::default() }
     }
 
-    /// Next position expected.
-    #[inline]
-    pub const fn next(&self) -> u64 {
-        self.next
-    }
     /// The acknowledgment field to send.
     #[inline]
     pub const fn ack_field(&self) -> Seq {
@@ -110,6 +80,11 @@ impl Receiver {
     pub fn received(&self) -> u64 {
         self.next - 1 - u64::from(self.fin_reached())
     }
+    /// Next position expected.
+    #[inline]
+    pub const fn next(&self) -> u64 {
+        self.next
+    }
     /// Ranges that arrived beyond a gap.
     pub fn out_of_order(&self) -> &[(u64, u64)] {
         self.out_of_order.as_slice()
@@ -134,14 +109,14 @@ impl Receiver {
     }
 
     /// Takes text `[left, right)`, which the caller found acceptable, and a FIN at `right` if set.
-    pub fn text(&mut self, now: Instant, left: u64, right: u64, fin: bool) -> Taken {
+    pub fn text(&mut self, now: Instant, left: u64, right: u64, fin: bool) {
         let right_edge = self.window.right_edge();
         let fin = fin && right < right_edge.max(self.next + 1);
         let right = right.min(right_edge);
         self.largest = self.largest.max(right.saturating_sub(left));
         if self.contradicts(right, fin) {
             self.due = AckDue::Now;
-            return Taken::Duplicate;
+            return;
         }
         if fin && self.fin.is_none() {
             self.fin = Some(right);
@@ -150,7 +125,7 @@ impl Receiver {
         if end <= self.next {
             self.dsack = Some((left, end));
             self.due = AckDue::Now;
-            return Taken::Duplicate;
+            return;
         }
         if left > self.next {
             return self.beyond_gap(left, end);
@@ -159,9 +134,8 @@ impl Receiver {
             self.dsack = Some((left, self.next));
             self.due = AckDue::Now;
         } else {
-            self.dsack = self.held(left, end);
+            self.dsack = self.already_received_part(left, end);
         }
-        let before = self.received();
         let had_gap = !self.out_of_order.is_empty();
         self.next = end;
         while let Some(end) = self.out_of_order.take_at(self.next) {
@@ -172,7 +146,6 @@ impl Receiver {
         } else {
             self.count(now, right - left);
         }
-        Taken::InOrder(self.received() - before)
     }
 
     /// True if the segment contradicts the end of the stream: text beyond a known FIN, a FIN elsewhere, or a
@@ -185,11 +158,10 @@ impl Receiver {
         }
     }
 
-    fn beyond_gap(&mut self, left: u64, end: u64) -> Taken {
+    fn beyond_gap(&mut self, left: u64, end: u64) {
         self.due = AckDue::Now;
-        self.dsack = self.held(left, end);
-        let mut fresh = 0;
-        let merged = self.out_of_order.insert(left, end, |l, r| fresh += r - l);
+        self.dsack = self.already_received_part(left, end);
+        let merged = self.out_of_order.insert(left, end);
         // the changed range first, then those reported before, without the ones merged into it
         let mut recent = [merged.0, 0, 0, 0];
         let old = self.recent.into_iter().filter(|l| *l != 0 && (*l < merged.0 || *l >= merged.1));
@@ -197,12 +169,11 @@ impl Receiver {
             *place = left;
         }
         self.recent = recent;
-        if fresh == 0 { Taken::Duplicate } else { Taken::OutOfOrder }
     }
 
     /// Returns the first part of `[left, right)` that arrived before, beyond the gap: RFC 2883 reports only
     /// that.
-    fn held(&self, left: u64, right: u64) -> Option<(u64, u64)> {
+    fn already_received_part(&self, left: u64, right: u64) -> Option<(u64, u64)> {
         let known = self.out_of_order.as_slice().iter().find(|r| r.1 > left && r.0 < right)?;
         Some((known.0.max(left), known.1.min(right)))
     }
@@ -236,21 +207,9 @@ impl Receiver {
     }
 
     /// Linux: `len` bytes arrive, perhaps with PSH: updates which acknowledgments are not delayed.
-    pub(crate) fn quick_acks(
-        &mut self,
-        now: Instant,
-        rto: bentpipe_base::Duration,
-        mss: u64,
-        (len, pushed): (u64, bool),
-    ) {
+    pub(crate) fn quick_acks(&mut self, now: Instant, rto: Duration, mss: u64, (len, pushed): (u64, bool)) {
         self.quick.arrives(now, rto, self.window.buffer() / mss.max(1));
         self.quick.measure(len, pushed, self.largest);
-    }
-
-    /// Linux: an acknowledgment is sent, `with` data of our own or without.
-    #[inline]
-    pub(crate) fn quick_ack_sent(&mut self, now: Instant, with: bool) {
-        self.quick.sent(now, with);
     }
 
     /// The delayed-ACK timer expired.
@@ -280,20 +239,9 @@ impl Receiver {
         self.echo
     }
 
-    /// True if an echoed timestamp gives a new sample.
-    #[inline]
-    pub(crate) fn wants_rtt(&self, echo: u32) -> bool {
-        self.window.wants_rtt(echo)
-    }
-
-    /// Takes a round trip from an echoed timestamp.
-    pub(crate) fn on_echo(&mut self, echo: u32, rtt: bentpipe_base::Duration) {
-        self.window.on_echo(echo, rtt);
-    }
-
     /// The application read `bytes`. Returns true when the window opened enough to tell the peer (RFC 9293,
     /// section 3.8.6.2.2), or on Linux when nothing is left to read.
-    pub fn consume(&mut self, now: Instant, bytes: u64, rtt: bentpipe_base::Duration) -> bool {
+    pub fn consume(&mut self, now: Instant, bytes: u64, rtt: Duration) -> bool {
         let bytes = bytes.min(self.readable());
         self.read += bytes;
         self.window.on_read(now, bytes, rtt);

@@ -8,10 +8,7 @@
 
 use crate::config::{RtoConfig, Stack};
 use crate::rtt_linux::LinuxVariance;
-use bentpipe_base::{Duration, Instant};
-
-/// Interval over which the recent minimum is kept, as BBR and RACK use it.
-const MIN_WINDOW: Duration = Duration::from_secs(10);
+use bentpipe_base::Duration;
 
 /// The estimator. Usable without a connection.
 #[derive(Clone, Debug)]
@@ -22,7 +19,6 @@ pub struct RttEstimator {
     rto: Duration,
     backoff: u32,
     min: Duration,
-    recent_min: (Instant, Duration),
     latest: Duration,
     samples: u64,
     linux: Option<LinuxVariance>,
@@ -44,7 +40,6 @@ impl RttEstimator {
             rto: config.initial,
             backoff: 0,
             min: Duration(u64::MAX),
-            recent_min: (Instant::ZERO, Duration(u64::MAX)),
             latest: Duration::ZERO,
             samples: 0,
             linux: None,
@@ -52,9 +47,9 @@ impl RttEstimator {
     }
 
     /// Takes a sample as the stack does. Round trips are counted by `una` (acknowledged) and `next` (sent).
-    pub(crate) fn take(&mut self, now: Instant, rtt: Duration, (una, next): (u64, u64), per_round: u64) {
-        let Some(mut linux) = self.linux.take() else { return self.sample(now, rtt, per_round) };
-        self.remember(now, rtt);
+    pub(crate) fn take(&mut self, rtt: Duration, (una, next): (u64, u64), per_round: u64) {
+        let Some(mut linux) = self.linux.take() else { return self.sample(rtt, per_round) };
+        self.remember(rtt);
         if self.samples == 0 {
             self.srtt = rtt;
             linux.first(rtt, next);
@@ -69,17 +64,14 @@ impl RttEstimator {
         self.linux = Some(linux);
     }
 
-    fn remember(&mut self, now: Instant, rtt: Duration) {
+    fn remember(&mut self, rtt: Duration) {
         self.latest = rtt;
         self.min = self.min.min(rtt);
-        if rtt <= self.recent_min.1 || now.since(self.recent_min.0) > MIN_WINDOW {
-            self.recent_min = (now, rtt);
-        }
     }
 
     /// Takes a sample; `per_round` is the number of samples expected in one round trip, at least 1.
-    pub fn sample(&mut self, now: Instant, rtt: Duration, per_round: u64) {
-        self.remember(now, rtt);
+    pub fn sample(&mut self, rtt: Duration, per_round: u64) {
+        self.remember(rtt);
         if self.samples == 0 {
             self.srtt = rtt; // RFC 6298 (2.2)
             self.rttvar = rtt / 2;
@@ -137,10 +129,6 @@ impl RttEstimator {
     pub fn min(&self) -> Option<Duration> {
         (self.samples > 0).then_some(self.min)
     }
-    /// The smallest sample of the last ten seconds or so.
-    pub fn recent_min(&self) -> Option<Duration> {
-        (self.samples > 0).then_some(self.recent_min.1)
-    }
     /// True once a sample was taken.
     #[inline]
     pub const fn has_sample(&self) -> bool {
@@ -167,9 +155,9 @@ mod tests {
     fn first_and_second_sample_as_in_rfc_6298() {
         let mut e = estimator(1);
         assert_eq!(e.rto(), Duration::from_secs(1)); // (2.1)
-        e.sample(Instant(0), Duration(100 * MS), 1);
+        e.sample(Duration(100 * MS), 1);
         assert_eq!(e.rto(), Duration(300 * MS)); // R + 4 * R/2
-        e.sample(Instant(0), Duration(180 * MS), 1);
+        e.sample(Duration(180 * MS), 1);
         // RTTVAR = 3/4 * 50 + 1/4 * 80 = 57.5; SRTT = 7/8 * 100 + 1/8 * 180 = 110
         assert_eq!((e.srtt(), e.rttvar()), (Duration(110 * MS), Duration(57_500_000)));
         assert_eq!(e.rto(), Duration(340 * MS));
@@ -179,12 +167,12 @@ mod tests {
     fn bounds_granularity_and_backoff() {
         let mut e = estimator(1000);
         for _ in 0..200 {
-            e.sample(Instant(0), Duration(100 * MS), 1);
+            e.sample(Duration(100 * MS), 1);
         }
         assert_eq!(e.rto(), Duration::from_secs(1)); // (2.4)
         let mut e = estimator(1);
         for _ in 0..200 {
-            e.sample(Instant(0), Duration(100 * MS), 1);
+            e.sample(Duration(100 * MS), 1);
         }
         assert!(e.rto() >= Duration(101 * MS) && e.rto() < Duration(102 * MS)); // G = 1 ms
         e.back_off();
@@ -193,7 +181,7 @@ mod tests {
             e.back_off();
         }
         assert_eq!(e.rto(), Duration::from_secs(60)); // (2.5)
-        e.sample(Instant(0), Duration(100 * MS), 1);
+        e.sample(Duration(100 * MS), 1);
         assert!(e.rto() < Duration(102 * MS));
     }
 
@@ -202,17 +190,17 @@ mod tests {
     fn the_smallest_timeout_of_linux_is_an_addition() {
         let config = RtoConfig { min: Duration(200 * MS), ..RtoConfig::default() };
         let mut e = RttEstimator::of(Stack::Linux, config);
-        e.take(Instant(0), Duration(50 * MS), (0, 1), 1);
+        e.take(Duration(50 * MS), (0, 1), 1);
         assert_eq!(e.rto(), Duration(250 * MS)); // three round trips are less
         let mut e = RttEstimator::of(Stack::Linux, config);
-        e.take(Instant(0), Duration(600 * MS), (0, 1), 1);
+        e.take(Duration(600 * MS), (0, 1), 1);
         assert_eq!(e.rto(), Duration(1800 * MS));
         for i in 1..200 {
-            e.take(Instant(0), Duration(600 * MS), (i, i + 1), 1);
+            e.take(Duration(600 * MS), (i, i + 1), 1);
         }
         assert!(e.rto() >= Duration(800 * MS) && e.rto() < Duration(801 * MS), "{:?}", e.rto());
         let before = e.rto();
-        e.take(Instant(0), Duration(500 * MS), (200, 201), 1);
+        e.take(Duration(500 * MS), (200, 201), 1);
         assert!(e.rto() < before);
     }
 
@@ -220,10 +208,10 @@ mod tests {
     fn many_samples_per_round_weigh_less() {
         let mut one = estimator(1);
         let mut many = estimator(1);
-        one.sample(Instant(0), Duration(100 * MS), 1);
-        many.sample(Instant(0), Duration(100 * MS), 16);
-        one.sample(Instant(0), Duration(200 * MS), 1);
-        many.sample(Instant(0), Duration(200 * MS), 16);
+        one.sample(Duration(100 * MS), 1);
+        many.sample(Duration(100 * MS), 16);
+        one.sample(Duration(200 * MS), 1);
+        many.sample(Duration(200 * MS), 16);
         assert_eq!(one.srtt(), Duration(112_500_000));
         assert_eq!(many.srtt(), Duration(100_781_250)); // 1/128 of the step
     }

@@ -3,7 +3,7 @@
 //! A new scheme is a file in `cc/`, its `mod` line there, and one line here; CONTRIBUTING shows how.
 
 use crate::cc;
-use crate::cc::law::{Growth, Law};
+use crate::cc::law::{Algorithm, Growth};
 use crate::config::Stack;
 use std::sync::OnceLock;
 
@@ -20,6 +20,14 @@ pub enum Detection {
     Sack,
     /// Time-based (RFC 8985), with its tail loss probe; falls back to NewReno without SACK.
     Rack,
+}
+
+impl Detection {
+    /// True if it works by SACK.
+    #[inline]
+    pub const fn by_sack(self) -> bool {
+        matches!(self, Self::Sack | Self::Rack)
+    }
 }
 
 /// How the window is reduced during recovery.
@@ -64,40 +72,37 @@ impl RecoveryParams {
     }
 }
 
-/// A row of the table.
-#[derive(Clone, Copy)]
-struct Row {
-    name: &'static str,
-    recovery: RecoveryParams,
-    law: &'static Law,
+impl Default for RecoveryParams {
+    fn default() -> Self {
+        Self::MODERN
+    }
 }
 
-const fn row(name: &'static str, recovery: RecoveryParams, law: &'static Law) -> Row {
-    Row { name, recovery, law }
-}
+/// A row of the table: name, recovery half, growth half.
+type Row = (&'static str, RecoveryParams, &'static Algorithm);
 
 /// The table, in the order of the documentation.
 const TABLE: &[Row] = &[
-    row("reno", RecoveryParams::plain(Detection::Reno, Reduction::AtOnce), &cc::reno::LAW),
-    row("newreno", RecoveryParams::plain(Detection::NewReno, Reduction::AtOnce), &cc::reno::LAW),
-    row("sack", RecoveryParams::plain(Detection::Sack, Reduction::AtOnce), &cc::reno::LAW),
-    row("rate-halving", RecoveryParams::plain(Detection::Sack, Reduction::RateHalving), &cc::reno::LAW),
-    row("vegas", RecoveryParams::plain(Detection::Vegas, Reduction::AtOnce), &cc::vegas::LAW),
-    row("cubic", RecoveryParams::MODERN, &cc::cubic::LAW),
-    row("hybla", RecoveryParams::MODERN, &cc::hybla::LAW),
-    row("westwood", RecoveryParams::MODERN, &cc::westwood::LAW),
-    row("bic", RecoveryParams::MODERN, &cc::bic::LAW),
-    row("htcp", RecoveryParams::MODERN, &cc::htcp::LAW),
-    row("fast", RecoveryParams::MODERN, &cc::fast::LAW),
-    row("bbr", RecoveryParams::OWN_WINDOW, &cc::bbr::LAW),
-    row("bbr3", RecoveryParams::OWN_WINDOW, &cc::bbr3::LAW),
-    row("careful-resume", RecoveryParams::MODERN, &cc::careful_resume::LAW),
-    row("peach", RecoveryParams::RAPID, &cc::peach::LAW),
-    row("peach-plus", RecoveryParams::SPEEDY, &cc::peach_plus::LAW),
-    row("swift-sat", RecoveryParams::SPEEDY, &cc::swift::LAW),
-    row("swift-faithful", RecoveryParams::SPEEDY, &cc::swift::FAITHFUL),
-    row("parallel", RecoveryParams::MODERN, &cc::parallel::LAW),
-    row("explicit-rate", RecoveryParams::OWN_WINDOW, &cc::explicit_rate::LAW),
+    ("reno", RecoveryParams::plain(Detection::Reno, Reduction::AtOnce), &cc::reno::ALGORITHM),
+    ("newreno", RecoveryParams::plain(Detection::NewReno, Reduction::AtOnce), &cc::reno::ALGORITHM),
+    ("sack", RecoveryParams::plain(Detection::Sack, Reduction::AtOnce), &cc::reno::ALGORITHM),
+    ("rate-halving", RecoveryParams::plain(Detection::Sack, Reduction::RateHalving), &cc::reno::ALGORITHM),
+    ("vegas", RecoveryParams::plain(Detection::Vegas, Reduction::AtOnce), &cc::vegas::ALGORITHM),
+    ("cubic", RecoveryParams::MODERN, &cc::cubic::ALGORITHM),
+    ("hybla", RecoveryParams::MODERN, &cc::hybla::ALGORITHM),
+    ("westwood", RecoveryParams::MODERN, &cc::westwood::ALGORITHM),
+    ("bic", RecoveryParams::MODERN, &cc::bic::ALGORITHM),
+    ("htcp", RecoveryParams::MODERN, &cc::htcp::ALGORITHM),
+    ("fast", RecoveryParams::MODERN, &cc::fast::ALGORITHM),
+    ("bbr", RecoveryParams::OWN_WINDOW, &cc::bbr::ALGORITHM),
+    ("bbr3", RecoveryParams::OWN_WINDOW, &cc::bbr3::ALGORITHM),
+    ("careful-resume", RecoveryParams::MODERN, &cc::careful_resume::ALGORITHM),
+    ("peach", RecoveryParams::RAPID, &cc::peach::ALGORITHM),
+    ("peach-plus", RecoveryParams::SPEEDY, &cc::peach_plus::ALGORITHM),
+    ("swift-sat", RecoveryParams::SPEEDY, &cc::swift::ALGORITHM),
+    ("swift-faithful", RecoveryParams::SPEEDY, &cc::swift::FAITHFUL),
+    ("parallel", RecoveryParams::MODERN, &cc::parallel::ALGORITHM),
+    ("explicit-rate", RecoveryParams::OWN_WINDOW, &cc::explicit_rate::ALGORITHM),
 ];
 
 /// Schemes that the program has registered, beside those of the table.
@@ -120,7 +125,7 @@ impl Scheme {
         let mut names = [""; TABLE.len()];
         let mut i = 0;
         while i < names.len() {
-            names[i] = TABLE[i].name;
+            names[i] = TABLE[i].0;
             i += 1;
         }
         names
@@ -134,14 +139,13 @@ impl Scheme {
         if name == Self::SWIFT {
             return Self::named("swift-sat").map(|swift| Self { name: Self::SWIFT, ..swift });
         }
-        Self::rows().find(|row| row.name == name).map(Self::of)
+        Self::rows().find(|row| row.0 == name).map(Self::of)
     }
 
     /// Registers schemes beside those of the table, each with a name, a recovery half and a growth half.
     /// Only the first call counts; later ones return false.
-    pub fn register(schemes: &[(&'static str, RecoveryParams, &'static Law)]) -> bool {
-        let rows = schemes.iter().map(|(name, recovery, law)| row(name, *recovery, law));
-        REGISTERED.set(rows.collect()).is_ok()
+    pub fn register(schemes: &[(&'static str, RecoveryParams, &'static Algorithm)]) -> bool {
+        REGISTERED.set(schemes.to_vec()).is_ok()
     }
 
     fn rows() -> impl Iterator<Item = &'static Row> {
@@ -155,12 +159,13 @@ impl Scheme {
     }
 
     const fn of(row: &Row) -> Self {
-        Self { name: row.name, recovery: row.recovery, growth: Growth::of(row.law) }
+        let (name, recovery, law) = *row;
+        Self { name, recovery, growth: Growth::of(law) }
     }
 
     /// The law of row `i`, for tables that are made at compile time.
-    pub const fn law(i: usize) -> &'static Law {
-        TABLE[i].law
+    pub const fn algorithm(i: usize) -> &'static Algorithm {
+        TABLE[i].2
     }
 
     /// The scheme as `stack` runs it. Linux detects losses by RACK with SACK and as NewReno without, reduces
@@ -178,22 +183,22 @@ impl Scheme {
 
     /// True when Linux's own variant of the scheme is modelled.
     pub const fn on_linux(&self) -> bool {
-        self.growth.law().linux.is_some() && !matches!(self.recovery.reduction, Reduction::RateHalving)
+        self.growth.algorithm().linux.is_some() && !matches!(self.recovery.reduction, Reduction::RateHalving)
     }
 
     /// True when the scheme makes use of SACK; one that sends probes wants DSACKs.
     pub const fn wants_sack(&self) -> bool {
-        matches!(self.recovery.detection, Detection::Sack | Detection::Rack) || self.probes()
+        self.recovery.detection.by_sack() || self.probes()
     }
 
     /// True when the scheme sends probe segments.
     pub const fn probes(&self) -> bool {
-        self.growth.law().probes
+        self.growth.algorithm().probes
     }
 
     /// True if the copies sent are tracked: probe segments, or copies that only repair.
     pub const fn copies(&self) -> bool {
-        self.probes() || self.growth.law().copies
+        self.probes() || self.growth.algorithm().copies
     }
 }
 
@@ -224,7 +229,7 @@ mod tests {
     /// A scenario key has one kind in all schemes that use it.
     #[test]
     fn a_name_of_a_parameter_has_one_kind() {
-        let all: Vec<_> = Scheme::all().flat_map(|s| s.growth.law().params.iter()).collect();
+        let all: Vec<_> = Scheme::all().flat_map(|s| s.growth.algorithm().params.iter()).collect();
         for (i, a) in all.iter().enumerate() {
             for b in &all[i..] {
                 assert!(a.name != b.name || discriminant(&a.range) == discriminant(&b.range), "{}", a.name);
@@ -246,6 +251,6 @@ mod tests {
             assert!(!growth.set(name, value), "{name} = {value:?}");
         }
         assert_ne!(growth, Scheme::default().growth);
-        assert!(matches!(growth.law().params[0].range, Range::Number { .. }));
+        assert!(matches!(growth.algorithm().params[0].range, Range::Number { .. }));
     }
 }

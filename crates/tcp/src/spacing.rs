@@ -2,7 +2,7 @@
 
 use crate::cc::{Episode, Path, Plan};
 use crate::config::JitterKind;
-use crate::connection::{Connection, Opportunity};
+use crate::connection::{Connection, JitterState};
 use crate::timers::Timer;
 use bentpipe_base::{Cx, Instant, Rate, Size};
 
@@ -10,12 +10,15 @@ use bentpipe_base::{Cx, Instant, Rate, Size};
 const PACE_GAIN: (f64, f64) = (2.0, 1.2);
 
 impl Connection {
-    /// Returns when the next segment may be sent, if the pacer holds it back.
-    pub(crate) fn paced(&mut self, now: Instant, plan: &Plan, path: &Path) -> Option<Instant> {
-        let rate = self.pace(plan, path)?;
+    /// True if the pacer holds the next segment back; its timer is then set.
+    pub(crate) fn paced(&mut self, now: Instant, plan: &Plan, path: &Path) -> bool {
+        let Some(rate) = self.pace(plan, path) else { return false };
         let burst = Size(plan.burst.0.min(2 * self.mss()));
         let at = self.pacer.release_at(now, rate, burst);
-        (at > now).then_some(at)
+        if at > now {
+            self.timers.set(Timer::Pace, at);
+        }
+        at > now
     }
 
     /// True if an acknowledgment in recovery has released the scheme's burst. This bounds schemes without a
@@ -40,15 +43,15 @@ impl Connection {
 
     /// True if sender jitter (ns-2's `overhead_`) allows new data. The first attempt starts a random delay,
     /// after which sending is allowed.
-    pub(crate) fn opportunity(&mut self, cx: &mut Cx<'_>) -> bool {
+    pub(crate) fn jitter_allows(&mut self, cx: &mut Cx<'_>) -> bool {
         let (Some(jitter), Some(rng)) = (self.config.jitter, self.chance.jitter) else { return true };
-        if jitter.kind != JitterKind::Opportunity || self.send.opportunity == Opportunity::Open {
+        if jitter.kind != JitterKind::Opportunity || self.send.opportunity == JitterState::Open {
             return true;
         }
-        if self.send.opportunity == Opportunity::Closed {
+        if self.send.opportunity == JitterState::Closed {
             let delay = cx.rng(rng).up_to(jitter.max);
             self.timers.set(Timer::Opportunity, cx.now + delay);
-            self.send.opportunity = Opportunity::Waiting;
+            self.send.opportunity = JitterState::Waiting;
         }
         false
     }

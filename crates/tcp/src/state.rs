@@ -1,6 +1,6 @@
 //! Connection states, tuples, events and counters.
 
-use crate::steady::Steady;
+use crate::steady::SteadyRate;
 use bentpipe_base::histogram::Histogram;
 use bentpipe_base::{Addr, Instant, RngSlot, Seq, Size};
 
@@ -53,7 +53,7 @@ pub struct Tuple {
 
 /// Random values of a connection, given by its host.
 #[derive(Clone, Copy, Debug)]
-pub struct Chance {
+pub struct RandomValues {
     /// Initial sequence number (RFC 6528: unpredictable to others).
     pub isn: Seq,
     /// Start of the timestamp clock.
@@ -99,7 +99,7 @@ pub struct Stats {
     /// When the peer's whole window was outstanding for the first time.
     pub opened_at: Option<Instant>,
     /// Rate of new payload in steady state.
-    pub steady: Steady,
+    pub steady: SteadyRate,
     /// Round-trip time samples.
     pub rtt: Histogram,
 }

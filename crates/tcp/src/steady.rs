@@ -12,14 +12,14 @@ const ROUNDS: u64 = 3;
 
 /// When new payload was sent.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Steady {
+pub struct SteadyRate {
     /// The first segment that counts: when it was sent, and where in the stream it begins.
     from: Option<(Instant, u64)>,
     /// The last segment so far.
     last: (Instant, u64),
 }
 
-impl Steady {
+impl SteadyRate {
     /// New payload from stream position `start` is sent at `now`; the handshake ended at `established`.
     #[inline]
     pub(crate) fn sent(&mut self, now: Instant, start: u64, established: Option<Instant>, rtt: Duration) {
@@ -47,7 +47,7 @@ mod tests {
 
     #[test]
     fn the_start_does_not_count() {
-        let (mut steady, rtt) = (Steady::default(), Duration::from_millis(100));
+        let (mut steady, rtt) = (SteadyRate::default(), Duration::from_millis(100));
         for i in 0..100 {
             // a segment of 1000 B each 10 ms, after an initial burst
             let (ms, start) = if i < 30 { (0, i * 5000) } else { (i * 10, 150_000 + (i - 30) * 1000) };
@@ -58,7 +58,7 @@ mod tests {
 
     #[test]
     fn less_than_three_round_trips_tell_nothing() {
-        let (mut steady, rtt) = (Steady::default(), Duration::from_secs(1));
+        let (mut steady, rtt) = (SteadyRate::default(), Duration::from_secs(1));
         for i in 0..100 {
             steady.sent(Instant(i * 10_000_000), i * 1000, Some(Instant::ZERO), rtt);
         }

@@ -66,6 +66,10 @@ impl Timers {
     pub const fn set(&mut self, timer: Timer, at: Instant) {
         self.at[timer as usize] = at;
     }
+    /// Sets or moves a timer; stops it if there is no deadline.
+    pub fn set_or_stop(&mut self, timer: Timer, at: Option<Instant>) {
+        self.set(timer, at.unwrap_or(Instant::NEVER));
+    }
     /// Stops a timer.
     #[inline]
     pub const fn stop(&mut self, timer: Timer) {

@@ -12,13 +12,13 @@
 use bentpipe_base::{Duration, Instant};
 
 /// RFC 7661, section 4.4.3: the non-validated period.
-pub const NON_VALIDATED_PERIOD: Duration = Duration::from_secs(300);
+const NON_VALIDATED_PERIOD: Duration = Duration::from_secs(300);
 /// Rounds over which pipeACK is the maximum.
 const PIPE_ACK_ROUNDS: usize = 3;
 
 /// Usage of the window.
 #[derive(Clone, Debug, Default)]
-pub struct Usage {
+pub struct WindowUsage {
     limited: bool,
     most_out: u64,
     until: u64,
@@ -29,7 +29,7 @@ pub struct Usage {
     validated_at: Instant,
 }
 
-impl Usage {
+impl WindowUsage {
     /// Called after sending; `full` if the window kept the next segment from being sent.
     #[inline]
     pub fn after_send(&mut self, una: u64, next: u64, in_flight: u64, full: bool) {
@@ -57,18 +57,11 @@ impl Usage {
         }
     }
 
-    /// RFC 7661's pipeACK; `None` until it is defined.
-    pub fn pipe_ack(&self) -> Option<u64> {
-        if self.rounds == 0 {
-            return None;
-        }
-        Some(self.pipe_ack.iter().copied().fold(self.round_acked, u64::max))
-    }
-
-    /// RFC 7661, section 4.3: true in the validated phase.
+    /// RFC 7661, section 4.3: true in the validated phase, and until pipeACK is defined.
     #[inline]
     pub fn validated(&mut self, now: Instant, cwnd: u64) -> bool {
-        let valid = self.pipe_ack().is_none_or(|p| p >= cwnd / 2);
+        let pipe_ack = self.pipe_ack.iter().copied().fold(self.round_acked, u64::max);
+        let valid = self.rounds == 0 || pipe_ack >= cwnd / 2;
         if valid {
             self.validated_at = now;
         }

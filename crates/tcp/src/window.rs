@@ -9,12 +9,14 @@
 //! the scale's granularity; the buffer is larger by as much.
 
 use crate::config::ReceiveBuffer;
-use bentpipe_base::{Duration, Instant};
+use bentpipe_base::{Duration, Instant, Size};
 
 /// State of the advertised window.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct ReceiveWindow {
+    /// Bytes kept for the application; the window shows at most `shown` of them.
     buffer: u64,
+    shown: u64,
     max: u64,
     auto: bool,
     scale: u8,
@@ -32,19 +34,19 @@ pub struct ReceiveWindow {
 const RTT_GAIN: u64 = 8;
 
 impl ReceiveWindow {
-    /// For a buffer policy; `scale` is the shift agreed for our windows, 0 without scaling.
-    pub fn new(policy: ReceiveBuffer, scale: u8) -> Self {
+    /// For a buffer policy, which keeps `reserve` more than it shows; `scale` is the shift agreed for our
+    /// windows, 0 without scaling.
+    pub fn new(policy: ReceiveBuffer, reserve: Size, scale: u8) -> Self {
         let limit = u64::from(u16::MAX) << scale;
+        let initial = policy.initial().0.min(limit);
         Self {
-            buffer: policy.initial().0.min(limit),
+            buffer: initial + reserve.0,
+            shown: if reserve.0 > 0 { initial } else { limit },
             max: policy.max().0.min(limit),
             auto: matches!(policy, ReceiveBuffer::Auto { .. }),
             scale,
             edge: 1,
-            round_began: Instant::ZERO,
-            round_read: 0,
-            rtt: Duration::ZERO,
-            last_echo: None,
+            ..Self::default()
         }
     }
 
@@ -78,7 +80,7 @@ impl ReceiveWindow {
     /// The right edge that would be advertised now.
     #[inline]
     fn wished_edge(&self, next: u64, buffered: u64) -> u64 {
-        let free = self.buffer.saturating_sub(buffered);
+        let free = self.buffer.saturating_sub(buffered).min(self.shown);
         let step = (1u64 << self.scale) - 1;
         (next + ((free + step) & !step)).max(self.edge)
     }
@@ -134,11 +136,10 @@ impl ReceiveWindow {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use bentpipe_base::Size;
 
     #[test]
     fn the_right_edge_never_moves_left() {
-        let mut w = ReceiveWindow::new(ReceiveBuffer::Fixed(Size(10_000)), 0);
+        let mut w = ReceiveWindow::new(ReceiveBuffer::Fixed(Size(10_000)), Size(0), 0);
         assert_eq!(w.advertise(1, 0, 1000), 10_000);
         // 5000 buffered would mean 5000 free, but 9000 were promised
         assert_eq!(w.advertise(1001, 5000, 1000), 9000);
@@ -148,8 +149,17 @@ mod tests {
     }
 
     #[test]
+    fn a_reserve_fills_before_the_window_falls() {
+        let mut w = ReceiveWindow::new(ReceiveBuffer::Fixed(Size(10_000)), Size(5000), 0);
+        assert_eq!(w.advertise(1, 0, 1000), 10_000);
+        assert_eq!(w.advertise(5001, 5000, 1000), 10_000);
+        assert_eq!(w.advertise(6001, 6000, 1000), 9000);
+        assert_eq!(w.advertise(15_001, 15_000, 1000), 0);
+    }
+
+    #[test]
     fn scaled_windows_are_rounded_up() {
-        let mut w = ReceiveWindow::new(ReceiveBuffer::Fixed(Size(524_140)), 4);
+        let mut w = ReceiveWindow::new(ReceiveBuffer::Fixed(Size(524_140)), Size(0), 4);
         let field = w.advertise(1, 0, 1460);
         assert_eq!(u64::from(field) << 4, 524_144);
     }
@@ -157,7 +167,7 @@ mod tests {
     #[test]
     fn right_sizing_goes_by_the_round_trip_that_data_take() {
         let auto = ReceiveBuffer::Auto { initial: Size(64_000), max: Size(1_000_000) };
-        let mut w = ReceiveWindow::new(auto, 5);
+        let mut w = ReceiveWindow::new(auto, Size(0), 5);
         let (handshake, loaded) = (Duration::from_millis(10), Duration::from_millis(100));
         assert!(w.wants_rtt(7));
         w.on_echo(7, loaded);
@@ -176,7 +186,7 @@ mod tests {
     #[test]
     fn right_sizing_doubles_what_is_read_per_round_trip() {
         let auto = ReceiveBuffer::Auto { initial: Size(64_000), max: Size(1_000_000) };
-        let mut w = ReceiveWindow::new(auto, 5);
+        let mut w = ReceiveWindow::new(auto, Size(0), 5);
         let rtt = Duration::from_millis(100);
         let mut now = Instant::ZERO;
         for expected in [128_000, 256_000, 512_000, 1_000_000] {

@@ -4,7 +4,7 @@
 use bentpipe_base::{
     Addr, Duration, Flags, Instant, NodeId, Packet, Purpose, Rng, Seq, Size, Timestamps, World,
 };
-use bentpipe_tcp::{Chance, Config, Connection, EcnUse, ReceiveBuffer, Scheme, State, Tuple};
+use bentpipe_tcp::{Config, Connection, EcnUse, RandomValues, ReceiveBuffer, Scheme, State, Tuple};
 use std::sync::Arc;
 
 const OURS: Seq = Seq(u32::MAX - 2500);
@@ -97,7 +97,7 @@ fn torment(seed: u64) {
     let mut world = World::new(seed);
     let mut now = Instant::ZERO;
     let tuple = Tuple { local: (Addr(1), 1000), remote: (Addr(2), 2000) };
-    let chance = Chance { isn: OURS, timestamp: 0, jitter: None };
+    let chance = RandomValues { isn: OURS, timestamp: 0, jitter: None };
     let mut c = Connection::connect(&world.cx(now, NodeId(0)), tuple, Arc::new(dice.config()), chance);
     for _ in 0..300 {
         // sometimes several things happen before the next transmission

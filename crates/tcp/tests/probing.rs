@@ -6,7 +6,7 @@ use bentpipe_tcp::cc::ProbeSignal;
 use bentpipe_tcp::cc::law::Value;
 use bentpipe_tcp::probes::Probes;
 use bentpipe_tcp::{
-    Chance, Config, Connection, EcnUse, Offer, Options, ReceiveBuffer, Scheme, Tuple, Validation,
+    Config, Connection, EcnUse, Offer, Options, RandomValues, ReceiveBuffer, Scheme, Tuple, Validation,
 };
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -73,7 +73,7 @@ impl Path {
         let mut receiver = sender.clone();
         receiver.mss = 1400;
         let tuple = Tuple { local: (Addr(1), 1000), remote: (Addr(2), 2000) };
-        let chance = Chance { isn: Seq(7), timestamp: 0, jitter: None };
+        let chance = RandomValues { isn: Seq(7), timestamp: 0, jitter: None };
         let conn = Connection::connect(&world.cx(Instant::ZERO, NodeId(0)), tuple, Arc::new(sender), chance);
         Self {
             world,
@@ -177,7 +177,7 @@ impl Path {
         if let Some(end) = &mut self.ends[side] {
             end.segment(&mut cx, packet);
         } else {
-            let chance = Chance { isn: Seq(99), timestamp: 0, jitter: None };
+            let chance = RandomValues { isn: Seq(99), timestamp: 0, jitter: None };
             let offer = Offer::new(packet, Arc::clone(&self.answer)).expect("a SYN");
             self.ends[side] = Some(offer.complete(&cx, chance));
         }

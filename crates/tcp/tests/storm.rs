@@ -9,8 +9,8 @@
 
 use bentpipe_base::{Addr, Duration, Instant, NodeId, Packet, Purpose, Rng, Seq, Size, World};
 use bentpipe_tcp::{
-    Chance, Config, Connection, DelayedAck, Detection, EcnUse, Event, Growth, Jitter, JitterKind, Offer,
-    Options, ReceiveBuffer, RecoveryParams, Reduction, Scheme, Stack, State, Tuple, Validation,
+    Config, Connection, DelayedAck, Detection, EcnUse, Event, Growth, Jitter, JitterKind, Offer, Options,
+    RandomValues, ReceiveBuffer, RecoveryParams, Reduction, Scheme, Stack, State, Tuple, Validation,
 };
 use std::sync::Arc;
 
@@ -239,9 +239,9 @@ impl Storm {
     }
 }
 
-fn chance(end: &mut End) -> Chance {
+fn chance(end: &mut End) -> RandomValues {
     let jitter = Some(end.world.open_rng("storm", Purpose::Jitter));
-    Chance { isn: end.isn, timestamp: end.isn.0 ^ 0x5555, jitter }
+    RandomValues { isn: end.isn, timestamp: end.isn.0 ^ 0x5555, jitter }
 }
 
 /// Every law in the table of schemes, once.

@@ -1,8 +1,7 @@
 //! One expected number, and whether the runs reproduce it.
 
-use crate::group::Group;
 use crate::job::{Job, run_all};
-use crate::observed::Observed;
+use crate::observed::RunResult;
 use crate::quantity::{Quantity, packets};
 use bentpipe_stats::{Level, binomial_bounds, half_width, mean};
 use std::collections::BTreeMap;
@@ -11,6 +10,21 @@ use std::collections::BTreeMap;
 const BINOMIAL_ALPHA: f64 = 1e-4;
 /// Loss counts over fewer packets are not significant.
 const FEWEST_PACKETS: u64 = 100_000;
+
+/// One table: what it compares, and why its tolerance is what it is.
+#[derive(Debug, PartialEq, Eq)]
+pub struct CheckTable {
+    /// Unique heading.
+    pub title: &'static str,
+    /// Headings of the leading columns, one for each label of a check.
+    pub columns: &'static [&'static str],
+    /// Heading of the column with expected values.
+    pub expected: &'static str,
+    /// What is compared, and the reasons for the tolerance.
+    pub intro: &'static str,
+    /// The whole table takes about a second, so it is part of the ordinary tests.
+    pub fast: bool,
+}
 
 /// The expected value.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -28,9 +42,6 @@ impl Expected {
     pub const fn exactly(value: f64) -> Self {
         Self { value, half_width: None, other: None }
     }
-
-    /// No expected value: a range is given, or the number is only reported.
-    pub const NOTHING: Self = Self::exactly(f64::NAN);
 }
 
 /// How far the mean may deviate.
@@ -56,7 +67,7 @@ pub enum Tolerance {
 #[derive(Clone, Debug, PartialEq)]
 pub struct Check {
     /// Its table.
-    pub group: &'static Group,
+    pub group: &'static CheckTable,
     /// The leading cells of its row, unique within the group.
     pub labels: Vec<String>,
     /// What is measured in its runs.
@@ -82,7 +93,7 @@ pub enum Verdict {
 
 /// A check with its result.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Judged {
+pub struct CheckResult {
     /// The check.
     pub check: Check,
     /// Mean of the runs.
@@ -97,7 +108,7 @@ pub struct Judged {
     pub verdict: Verdict,
 }
 
-impl Judged {
+impl CheckResult {
     /// Deviation from the expected value.
     pub fn deviation(&self) -> f64 {
         self.mean - self.check.expected.value
@@ -109,7 +120,7 @@ impl Judged {
     }
 
     /// Share of the tolerance used: 0 in its middle, 1 at its edge.
-    pub fn used(&self) -> Option<f64> {
+    pub fn tolerance_used(&self) -> Option<f64> {
         let (low, high) = self.bounds?;
         let one_sided = match self.check.tolerance {
             Tolerance::AtLeast(_) => Some(low / self.mean),
@@ -126,13 +137,7 @@ impl Judged {
         };
         let room = if self.mean < middle { middle - low } else { high - middle };
         let off = (self.mean - middle).abs();
-        Some(if room > 0.0 {
-            off / room
-        } else if off > 0.0 {
-            f64::INFINITY
-        } else {
-            0.0
-        })
+        Some(if room > 0.0 || off > 0.0 { off / room } else { 0.0 })
     }
 
     /// Group and labels as one line.
@@ -142,13 +147,10 @@ impl Judged {
 }
 
 /// Results of each job.
-pub type Seen = BTreeMap<Job, Observed>;
+pub type RunResults = BTreeMap<Job, RunResult>;
 
 /// Runs each of `jobs` once.
-///
-/// # Errors
-/// If a scenario cannot be read.
-pub fn observe(mut jobs: Vec<Job>) -> Result<Seen, String> {
+pub fn observe(mut jobs: Vec<Job>) -> Result<RunResults, String> {
     jobs.sort();
     jobs.dedup();
     let seen = run_all(&jobs)?;
@@ -156,23 +158,20 @@ pub fn observe(mut jobs: Vec<Job>) -> Result<Seen, String> {
 }
 
 /// Runs the jobs of `checks` and judges them. Results are in the order of `checks`.
-///
-/// # Errors
-/// If a scenario cannot be read.
-pub fn judge(checks: &[Check]) -> Result<Vec<Judged>, String> {
+pub fn judge(checks: &[Check]) -> Result<Vec<CheckResult>, String> {
     let seen = observe(checks.iter().flat_map(|c| c.jobs.iter().cloned()).collect())?;
     Ok(judge_seen(checks, &seen))
 }
 
 /// Judges `checks`; all their jobs must be in `seen`.
-pub fn judge_seen(checks: &[Check], seen: &Seen) -> Vec<Judged> {
+pub fn judge_seen(checks: &[Check], seen: &RunResults) -> Vec<CheckResult> {
     checks.iter().map(|c| c.judge(&c.jobs.iter().map(|j| &seen[j]).collect::<Vec<_>>())).collect()
 }
 
 impl Check {
     /// A check against a value without uncertainty; NaN if there is none.
     pub fn new(
-        group: &'static Group,
+        group: &'static CheckTable,
         labels: &[&str],
         quantity: Quantity,
         jobs: Vec<Job>,
@@ -183,7 +182,12 @@ impl Check {
         Self { group, labels, quantity, jobs, expected: Expected::exactly(expected), tolerance }
     }
 
-    fn judge(&self, runs: &[&Observed]) -> Judged {
+    /// A check that is reported, not judged.
+    pub fn reported(group: &'static CheckTable, labels: &[&str], quantity: Quantity, jobs: Vec<Job>) -> Self {
+        Self::new(group, labels, quantity, jobs, f64::NAN, Tolerance::Unjudged)
+    }
+
+    fn judge(&self, runs: &[&RunResult]) -> CheckResult {
         let values = self.quantity.values(runs);
         let mean = mean(&values);
         let bounds = self.bounds(runs);
@@ -194,17 +198,11 @@ impl Check {
             Some((low, high)) if low <= mean && mean <= high => Verdict::Agrees,
             Some(_) => Verdict::Misses, // includes NaN
         };
-        Judged {
-            check: self.clone(),
-            mean,
-            half_width: half_width(&values, Level::P95),
-            bounds,
-            packets,
-            verdict,
-        }
+        let half_width = half_width(&values, Level::P95);
+        CheckResult { check: self.clone(), mean, half_width, bounds, packets, verdict }
     }
 
-    fn bounds(&self, runs: &[&Observed]) -> Option<(f64, f64)> {
+    fn bounds(&self, runs: &[&RunResult]) -> Option<(f64, f64)> {
         let expected = self.expected.value;
         match self.tolerance {
             Tolerance::Relative(share) => Some((expected * (1.0 - share), expected * (1.0 + share))),
@@ -229,14 +227,14 @@ mod tests {
     use crate::reading::Reading;
     use bentpipe_base::trace::DropCause;
 
-    static GROUP: Group = Group { title: "t", columns: &[], expected: "", intro: "", fast: false };
+    static GROUP: CheckTable = CheckTable { title: "t", columns: &[], expected: "", intro: "", fast: false };
 
     fn check(quantity: Quantity, expected: f64, tolerance: Tolerance) -> Check {
         let (group, labels, jobs) = (&GROUP, Vec::new(), Vec::new());
         Check { group, labels, quantity, jobs, expected: Expected::exactly(expected), tolerance }
     }
 
-    fn goodput(value: f64, tolerance: Tolerance) -> Judged {
+    fn goodput(value: f64, tolerance: Tolerance) -> CheckResult {
         check(Quantity::Mean(Reading::Metric("goodput")), 100.0, tolerance).judge(&[&with_goodput(value)])
     }
 
@@ -258,7 +256,7 @@ mod tests {
         ] {
             assert_eq!(goodput(value, tolerance).verdict, verdict, "{value} {tolerance:?}");
         }
-        let used = |value, tolerance| goodput(value, tolerance).used().unwrap();
+        let used = |value, tolerance| goodput(value, tolerance).tolerance_used().unwrap();
         assert!((used(103.0, Tolerance::Relative(0.06)) - 0.5).abs() < 1e-9);
         assert!((used(92.5, Tolerance::Between(80.0, 90.0)) - 1.5).abs() < 1e-9);
         assert!((used(100.0, Tolerance::AtLeast(80.0)) - 0.8).abs() < 1e-9);
@@ -268,7 +266,7 @@ mod tests {
     #[test]
     fn losses_are_judged_by_their_number() {
         let runs = [with_losses(100_000, 1000), with_losses(300_000, 3100)];
-        let verdict = |p, runs: &[&Observed]| {
+        let verdict = |p, runs: &[&RunResult]| {
             check(Quantity::LostShare(DropCause::PacketLoss), p, Tolerance::Binomial).judge(runs).verdict
         };
         assert_eq!(verdict(0.01, &[&runs[0], &runs[1]]), Verdict::Agrees);

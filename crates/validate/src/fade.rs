@@ -1,7 +1,7 @@
 //! Evaluates the instruments of a run over a faded link as in the Ka-band experiment: time bins of the
 //! traffic next to the side channel's bit errors in the same time.
 
-use crate::observed::Observed;
+use crate::observed::RunResult;
 use bentpipe_report::InstrumentReport;
 
 /// Names of the instruments in `scenarios/fade-2h.toml`.
@@ -43,13 +43,13 @@ fn rows<const N: usize>(table: &InstrumentReport, columns: [&str; N]) -> Vec<[f6
 }
 
 /// Time, attenuation, BER of the link and measured BER of each interval of the side channel.
-pub(crate) fn side_channel(run: &Observed) -> Vec<[f64; 4]> {
+pub(crate) fn side_channel(run: &RunResult) -> Vec<[f64; 4]> {
     let columns = ["time_s", "fade_db", "link_ber", "measured_ber"];
     run.instrument(SIDE_CHANNEL).map(|table| rows(table, columns)).unwrap_or_default()
 }
 
 /// The bins of a run.
-pub(crate) fn bins(run: &Observed) -> Vec<Bin> {
+pub(crate) fn bins(run: &RunResult) -> Vec<Bin> {
     let columns = ["time_s", "goodput_bytes_per_s", "packets", "packets_in_error"];
     let traffic = run.instrument(BINS).map(|table| rows(table, columns)).unwrap_or_default();
     let channel = side_channel(run);
@@ -69,7 +69,7 @@ pub(crate) fn bins(run: &Observed) -> Vec<Bin> {
 
 /// Packet error ratio divided by BER, over the bins of all runs whose packet error ratio expected from the
 /// link's BER is between `low` and `high`.
-pub(crate) fn errors_per_bit(runs: &[&Observed], low: f64, high: f64, measured: bool) -> f64 {
+pub(crate) fn errors_per_bit(runs: &[&RunResult], low: f64, high: f64, measured: bool) -> f64 {
     let all = runs.iter().flat_map(|run| bins(run));
     let fits = |bin: &Bin| {
         let expected = packet_error(bin.link_ber);
@@ -83,12 +83,12 @@ pub(crate) fn errors_per_bit(runs: &[&Observed], low: f64, high: f64, measured: 
 }
 
 /// Packet error probability of a segment of 1500 B.
-fn packet_error(ber: f64) -> f64 {
+pub(crate) fn packet_error(ber: f64) -> f64 {
     -libm::expm1(12_000.0 * libm::log1p(-ber))
 }
 
 /// Share of intervals whose BER is lower than that of the interval with the next smaller fade.
-pub(crate) fn out_of_order(run: &Observed) -> f64 {
+pub(crate) fn out_of_order(run: &RunResult) -> f64 {
     let mut rows = side_channel(run);
     rows.retain(|row| !row[1].is_nan());
     rows.sort_by(|a, b| a[1].total_cmp(&b[1]));
@@ -99,7 +99,7 @@ pub(crate) fn out_of_order(run: &Observed) -> f64 {
 }
 
 /// Kendall's rank correlation of fade and measured BER of two-minute bins: 1 if they rise together.
-pub(crate) fn rank_correlation(run: &Observed) -> f64 {
+pub(crate) fn rank_correlation(run: &RunResult) -> f64 {
     let bins = bins(run);
     let (mut agree, mut pairs) = (0.0, 0.0);
     for (i, a) in bins.iter().enumerate() {
@@ -119,7 +119,7 @@ mod tests {
     use super::*;
     use bentpipe_report::Report;
 
-    fn run(fades: [f64; 4], bers: [f64; 4]) -> Observed {
+    fn run(fades: [f64; 4], bers: [f64; 4]) -> RunResult {
         let table = |name: &str, columns: &[&str], rows: Vec<Vec<f64>>| InstrumentReport {
             rows,
             ..InstrumentReport::new(name, "", columns)
@@ -129,7 +129,7 @@ mod tests {
         let columns = ["time_s", "packets", "goodput_bytes_per_s", "packets_in_error"];
         let rows = vec![vec![30.0, 1000.0, 5.0, 24.0], vec![60.0, 500.0, 6.0, 6.0]];
         let instruments = vec![channel, table(BINS, &columns, rows)];
-        Observed::of(Report { instruments, ..Report::default() })
+        RunResult::of(Report { instruments, ..Report::default() })
     }
 
     #[test]
@@ -152,7 +152,7 @@ mod tests {
         let odd = run([4.0, 3.0, 2.0, 1.0], [4e-6, 5e-6, 2e-6, 1e-6]);
         assert!((out_of_order(&odd) - 1.0 / 3.0).abs() < 1e-12);
         assert!(
-            out_of_order(&Observed::default()).is_nan() && rank_correlation(&Observed::default()).is_nan()
+            out_of_order(&RunResult::default()).is_nan() && rank_correlation(&RunResult::default()).is_nan()
         );
     }
 }

@@ -1,37 +1,37 @@
 //! Formats numbers for the page.
 
-use crate::check::{Judged, Tolerance};
-use crate::reading::Shown;
+use crate::check::{CheckResult, Tolerance};
+use crate::reading::NumberFormat;
 
 /// Shown for an empty cell.
 const NOTHING: &str = "–";
 
 /// Size of the displayed unit in the quantity's own unit, and its name.
-const fn scale(shown: Shown) -> (f64, &'static str) {
+const fn scale(shown: NumberFormat) -> (f64, &'static str) {
     match shown {
-        Shown::Goodput => (1e3, "kB/s"),
-        Shown::Seconds => (1.0, "s"),
-        Shown::Packets | Shown::MeanPackets => (1.0, "packets"),
-        Shown::Share => (1e-2, "%"),
-        Shown::Ratio | Shown::Busy | Shown::Scientific => (1.0, ""),
+        NumberFormat::Goodput => (1e3, "kB/s"),
+        NumberFormat::Seconds => (1.0, "s"),
+        NumberFormat::Packets | NumberFormat::MeanPackets => (1.0, "packets"),
+        NumberFormat::Share => (1e-2, "%"),
+        NumberFormat::Ratio | NumberFormat::Busy | NumberFormat::Scientific => (1.0, ""),
     }
 }
 
 /// The name of the unit.
-pub(crate) fn unit(j: &Judged) -> &'static str {
+pub(crate) fn unit(j: &CheckResult) -> &'static str {
     scale(j.check.quantity.shown()).1
 }
 
 /// Decimals that show about five digits.
-fn decimals(j: &Judged) -> usize {
+fn decimals(j: &CheckResult) -> usize {
     let kind = j.check.quantity.shown();
     let typical = if j.check.expected.value.is_nan() { j.mean } else { j.check.expected.value };
     let shown = (typical / scale(kind).0).abs();
     match kind {
-        Shown::Seconds => 5,
-        Shown::Packets => 0,
-        Shown::Busy => 6,
-        Shown::Ratio => 3,
+        NumberFormat::Seconds => 5,
+        NumberFormat::Packets => 0,
+        NumberFormat::Busy => 6,
+        NumberFormat::Ratio => 3,
         _ if shown >= 1000.0 => 1,
         _ if shown >= 100.0 => 2,
         _ if shown >= 10.0 => 3,
@@ -41,16 +41,16 @@ fn decimals(j: &Judged) -> usize {
 }
 
 /// Formats `v` like the other values of its row.
-pub(crate) fn value(j: &Judged, v: f64) -> String {
+pub(crate) fn value(j: &CheckResult, v: f64) -> String {
     match j.check.quantity.shown() {
         _ if v.is_nan() => NOTHING.into(),
-        Shown::Scientific => format!("{v:.3e}"),
+        NumberFormat::Scientific => format!("{v:.3e}"),
         kind => format!("{:.*}", decimals(j), v / scale(kind).0),
     }
 }
 
 /// Formats `v` with its half-width.
-pub(crate) fn with_half_width(j: &Judged, v: f64, half_width: Option<f64>) -> String {
+pub(crate) fn with_half_width(j: &CheckResult, v: f64, half_width: Option<f64>) -> String {
     match half_width {
         Some(h) => format!("{} ± {}", value(j, v), value(j, h)),
         None => value(j, v),
@@ -58,7 +58,7 @@ pub(crate) fn with_half_width(j: &Judged, v: f64, half_width: Option<f64>) -> St
 }
 
 /// Deviation from the expected value.
-pub(crate) fn deviation(j: &Judged) -> String {
+pub(crate) fn deviation(j: &CheckResult) -> String {
     if j.deviation().is_nan() {
         return NOTHING.into();
     }
@@ -71,11 +71,11 @@ pub(crate) fn deviation(j: &Judged) -> String {
     }
 }
 
-fn signed(j: &Judged) -> String {
+fn signed(j: &CheckResult) -> String {
     match (j.check.quantity.shown(), j.check.tolerance) {
-        (Shown::Seconds, _) => format!("{:+.3} ms", j.deviation() * 1e3),
-        (Shown::Packets, _) => format!("{:+.0}", j.deviation()),
-        (Shown::Busy, _) => format!("{:+.1e}", j.deviation()),
+        (NumberFormat::Seconds, _) => format!("{:+.3} ms", j.deviation() * 1e3),
+        (NumberFormat::Packets, _) => format!("{:+.0}", j.deviation()),
+        (NumberFormat::Busy, _) => format!("{:+.1e}", j.deviation()),
         (_, Tolerance::Relative(t)) if t < 2e-3 => format!("{:+.4} %", j.relative() * 100.0),
         _ if j.check.expected.value == 0.0 => value(j, j.deviation()),
         _ => format!("{:+.2} %", j.relative() * 100.0),
@@ -83,12 +83,12 @@ fn signed(j: &Judged) -> String {
 }
 
 /// The accepted range of the mean.
-pub(crate) fn allowed(j: &Judged) -> String {
+pub(crate) fn allowed(j: &CheckResult) -> String {
     match (j.check.tolerance, j.bounds) {
         (Tolerance::Relative(t), _) => format!("±{} %", trim(t * 100.0)),
         (Tolerance::Absolute(t), _) => match j.check.quantity.shown() {
-            Shown::Seconds => format!("±{} ms", trim(t * 1e3)),
-            Shown::Busy => format!("±{t:.0e}"),
+            NumberFormat::Seconds => format!("±{} ms", trim(t * 1e3)),
+            NumberFormat::Busy => format!("±{t:.0e}"),
             _ => format!("±{}", trim(t)),
         },
         (Tolerance::Between(..) | Tolerance::Binomial, Some((low, high))) => {

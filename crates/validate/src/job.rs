@@ -1,10 +1,10 @@
 //! One simulation: a scenario file of the repository, changes to it, and a seed.
 
-use crate::observed::{Drops, Observed};
+use crate::observed::{Drops, RunResult};
 use crate::quantity::BOTTLENECK;
 use bentpipe_base::{Duration, Instant, Probability};
 use bentpipe_scenario::{Scenario, Source};
-use bentpipe_sim::{Observe, SharedSink};
+use bentpipe_sim::{RecordOptions, SharedSink};
 use bentpipe_tcp::DelayedAck;
 use bentpipe_tcp::cc::law::Value;
 use rayon::prelude::*;
@@ -117,9 +117,6 @@ impl Job {
     }
 
     /// The scenario to run.
-    ///
-    /// # Errors
-    /// If the scenario cannot be read.
     pub fn scenario(&self) -> Result<Scenario, String> {
         let source = Source::new(self.file.path(), self.file.text());
         let mut scenario = bentpipe_scenario::load(&source, &self.sets, Some(self.seed))
@@ -128,18 +125,21 @@ impl Job {
         Ok(scenario)
     }
 
-    fn run(&self) -> Result<Observed, String> {
+    fn run(&self) -> Result<RunResult, String> {
         let scenario = self.scenario()?;
         if !self.watched {
-            return Ok(Observed::of(bentpipe_sim::run(&scenario)));
+            return Ok(RunResult::of(bentpipe_sim::run(&scenario)));
         }
-        let observe =
-            Observe { every: Duration(scenario.duration.0 / INTERVALS), sequences: 0, sequence_points: 0 };
+        let observe = RecordOptions {
+            every: Duration(scenario.duration.0 / INTERVALS),
+            sequences: 0,
+            sequence_points: 0,
+        };
         let drops = Rc::new(RefCell::new(Drops::default()));
         let sink: SharedSink = drops.clone();
         let (report, record) = bentpipe_sim::run_recorded(&scenario, &observe, |_| Some(sink));
         let drops = core::mem::take(&mut drops.borrow_mut().0);
-        Ok(Observed { record: Some(record), drops, ..Observed::of(report) })
+        Ok(RunResult { record: Some(record), drops, ..RunResult::of(report) })
     }
 }
 
@@ -185,10 +185,7 @@ impl Change {
 }
 
 /// Runs all jobs in parallel; results are in the order of `jobs`.
-///
-/// # Errors
-/// The error of the first job whose scenario cannot be read.
-pub fn run_all(jobs: &[Job]) -> Result<Vec<Observed>, String> {
+pub fn run_all(jobs: &[Job]) -> Result<Vec<RunResult>, String> {
     jobs.par_iter().map(Job::run).collect()
 }
 
@@ -228,7 +225,8 @@ mod tests {
         let dropped = seen[1].link("bottleneck").unwrap().drops[queue_full.key()];
         assert_eq!(seen[1].drops.len() as u64, dropped);
         assert!(
-            dropped > 10 && seen[1].drops.iter().all(|d| d.cause == queue_full && d.next == d.place + 1000)
+            dropped > 10
+                && seen[1].drops.iter().all(|d| d.cause == queue_full && d.next_offset == d.offset + 1000)
         );
         assert!(seen[1].record.as_ref().unwrap().time_s.len() > 500);
     }

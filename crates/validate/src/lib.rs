@@ -5,32 +5,26 @@
 //! write the results. The results depend only on the scenario files of the repository, not on the machine
 //! or the number of threads.
 
+#![allow(clippy::missing_errors_doc, reason = "the only errors are scenarios and tables that cannot be read")]
+
 pub mod check;
 mod fade;
 pub mod figures;
 mod format;
-pub mod group;
 pub mod job;
 pub mod observed;
 pub mod page;
+mod prelude;
 pub mod quantity;
 pub mod reading;
 pub mod reference;
 mod section;
 pub mod sources;
 
-pub use check::{Check, Expected, Judged, Seen, Tolerance, Verdict, judge, judge_seen, observe};
-pub use group::Group;
-pub use job::{Change, File, Job};
-pub use observed::Observed;
-pub use quantity::Quantity;
-pub use reading::Reading;
+pub use check::{Check, CheckResult, Verdict, judge, judge_seen, observe};
 pub use section::Section;
 
-/// All checks, in the order of the page.
-///
-/// # Errors
-/// If a table of numbers cannot be read.
+/// All checks, in the order of the page; an error if a table of numbers cannot be read.
 pub fn all() -> Result<Vec<Check>, String> {
     let mut checks = Vec::new();
     for section in sources::SECTIONS {
@@ -40,9 +34,6 @@ pub fn all() -> Result<Vec<Check>, String> {
 }
 
 /// The checks that take seconds: all deterministic ones.
-///
-/// # Errors
-/// If a table of numbers cannot be read.
 pub fn fast() -> Result<Vec<Check>, String> {
     let mut checks = all()?;
     checks.retain(|c| c.group.fast);
@@ -52,6 +43,7 @@ pub fn fast() -> Result<Vec<Check>, String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::reading::Reading;
     use bentpipe_report::Metric;
     use bentpipe_sim::report::names;
 

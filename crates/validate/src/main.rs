@@ -8,7 +8,7 @@
 #![expect(clippy::print_stdout, clippy::print_stderr, reason = "a command-line tool talks to its user")]
 
 use bentpipe_validate::figures::{self, Results};
-use bentpipe_validate::{Judged, Verdict, all, judge, judge_seen, observe, page};
+use bentpipe_validate::{CheckResult, Verdict, all, judge, judge_seen, observe, page};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::{env, fs};
@@ -57,7 +57,7 @@ fn run(only_check: bool, recorded: Option<&str>) -> Result<(), String> {
         write(path, text)?;
     }
     let misses: Vec<String> =
-        judged.iter().filter(|j| j.verdict == Verdict::Misses).map(Judged::name).collect();
+        judged.iter().filter(|j| j.verdict == Verdict::Misses).map(CheckResult::name).collect();
     match recorded {
         None if misses.is_empty() => Ok(()),
         None => Err(format!("validate: {} missed", misses.len())),

@@ -8,7 +8,7 @@ use bentpipe_sim::Record;
 
 /// Results kept of a run.
 #[derive(Clone, Debug, Default)]
-pub struct Observed {
+pub struct RunResult {
     /// Its report, without the access links of a dumbbell.
     pub report: Report,
     /// The time series, if the job is watched.
@@ -25,12 +25,12 @@ pub struct Dropped {
     /// Cause.
     pub cause: DropCause,
     /// Stream offset of its payload, or the number of the datagram.
-    pub place: u64,
+    pub offset: u64,
     /// The same for the packet after it.
-    pub next: u64,
+    pub next_offset: u64,
 }
 
-impl Observed {
+impl RunResult {
     /// The results of `report`.
     pub fn of(mut report: Report) -> Self {
         report.links.retain(|l| !l.name.contains("-access"));
@@ -90,7 +90,12 @@ impl Sink for Drops {
                 Proto::Udp => place + 1,
                 Proto::Opaque => return,
             };
-            self.0.push(Dropped { time_s: now.as_secs_f64(), cause: *cause, place, next });
+            self.0.push(Dropped {
+                time_s: now.as_secs_f64(),
+                cause: *cause,
+                offset: place,
+                next_offset: next,
+            });
         }
     }
 }

@@ -1,8 +1,7 @@
 //! Writes the page of the book and the summary for the terminal.
 
-use crate::check::{Judged, Verdict};
+use crate::check::{CheckResult, CheckTable, Verdict};
 use crate::format::{allowed, deviation, unit, value, with_half_width};
-use crate::group::Group;
 use crate::sources::SECTIONS;
 use core::fmt::Write as _;
 
@@ -33,17 +32,17 @@ many flows, Jain's index, counts of retransmissions, timeouts and drops, and Ren
 ";
 
 /// The whole page.
-pub fn markdown(judged: &[Judged]) -> String {
+pub fn markdown(judged: &[CheckResult]) -> String {
     let mut out = INTRO.to_owned();
-    let _ = write!(out, "\n## Result\n\n{}\n", result(judged));
+    let _ = writeln!(out, "\n## Result\n\n{}.", summary(judged));
     misses(&mut out, judged);
     for section in SECTIONS {
         let _ = writeln!(out, "\n## {}", section.title);
         if !section.intro.is_empty() {
             let _ = writeln!(out, "\n{}", section.intro);
         }
-        for picture in section.pictures {
-            let _ = writeln!(out, "\n![{}](img/{})", picture.alt, picture.file);
+        for (file, alt) in section.pictures {
+            let _ = writeln!(out, "\n![{alt}](img/{file})");
         }
         for group in section.groups {
             table(&mut out, group, judged);
@@ -53,30 +52,23 @@ pub fn markdown(judged: &[Judged]) -> String {
 }
 
 /// The result in one line, without Markdown.
-pub fn summary(judged: &[Judged]) -> String {
+pub fn summary(judged: &[CheckResult]) -> String {
     let count = |v| judged.iter().filter(|j| j.verdict == v).count();
     let (agrees, misses) = (count(Verdict::Agrees), count(Verdict::Misses));
     let worst = judged
         .iter()
-        .filter_map(|j| Some((j.used()?, j)))
+        .filter_map(|j| Some((j.tolerance_used()?, j)))
         .max_by(|a, b| a.0.total_cmp(&b.0))
         .map_or(String::new(), |(used, j)| {
             format!(", worst uses {:.0} % of its tolerance ({})", used * 100.0, j.name())
         });
-    let unjudged = count(Verdict::Unjudged);
-    let checks = agrees + misses;
+    let (checks, unjudged) = (agrees + misses, count(Verdict::Unjudged));
     format!(
         "{checks} checks, {agrees} passed, {misses} missed{worst}; {unjudged} more reported without verdict"
     )
 }
 
-fn result(judged: &[Judged]) -> String {
-    let mut text = summary(judged);
-    text.push('.');
-    text
-}
-
-fn misses(out: &mut String, judged: &[Judged]) {
+fn misses(out: &mut String, judged: &[CheckResult]) {
     for j in judged.iter().filter(|j| j.verdict == Verdict::Misses) {
         let (name, got, unit) = (j.name(), value(j, j.mean), unit(j));
         let off = if j.check.expected.value.is_nan() {
@@ -88,8 +80,8 @@ fn misses(out: &mut String, judged: &[Judged]) {
     }
 }
 
-fn table(out: &mut String, group: &Group, judged: &[Judged]) {
-    let rows: Vec<&Judged> = judged.iter().filter(|j| j.check.group == group).collect();
+fn table(out: &mut String, group: &CheckTable, judged: &[CheckResult]) {
+    let rows: Vec<&CheckResult> = judged.iter().filter(|j| j.check.group == group).collect();
     let Some(first) = rows.first() else { return };
     let _ = write!(out, "\n### {}\n\n{}\n\n", group.title, group.intro);
     let with_other = rows.iter().any(|j| j.check.expected.other.is_some());
@@ -98,18 +90,13 @@ fn table(out: &mut String, group: &Group, judged: &[Judged]) {
     let lead = heads.len();
     let in_unit = |name: &str| if unit.is_empty() { name.to_owned() } else { format!("{name}, {unit}") };
     let counts = first.packets.is_some();
-    heads.push(if counts { "packets" } else { "runs" }.into());
-    heads.push(in_unit("bentpipe"));
-    heads.push(in_unit(group.expected));
-    if with_other {
-        heads.push("ns-3".into());
-    }
+    let runs = if counts { "packets" } else { "runs" };
+    heads.extend([runs.to_owned(), in_unit("bentpipe"), in_unit(group.expected)]);
+    heads.extend(with_other.then(|| "ns-3".to_owned()));
     heads.extend(["deviation", "tolerance", "verdict"].map(String::from));
     line(out, &heads);
-    let rule: Vec<String> = (0..heads.len())
-        .map(|i| if i < lead || i + 1 == heads.len() { "---" } else { "--:" }.into())
-        .collect();
-    line(out, &rule);
+    let rule = |i: usize| if i < lead || i + 1 == heads.len() { "---" } else { "--:" }.to_owned();
+    line(out, &(0..heads.len()).map(rule).collect::<Vec<_>>());
     for j in rows {
         line(out, &cells(j, with_other));
     }
@@ -119,30 +106,25 @@ fn line(out: &mut String, cells: &[String]) {
     let _ = writeln!(out, "| {} |", cells.join(" | "));
 }
 
-fn cells(j: &Judged, with_other: bool) -> Vec<String> {
+fn cells(j: &CheckResult, with_other: bool) -> Vec<String> {
     let mut cells = j.check.labels.clone();
     let runs = j.check.jobs.len() / j.check.quantity.runs_per_value();
+    let expected = j.check.expected;
     cells.push(j.packets.unwrap_or(runs as u64).to_string());
     cells.push(with_half_width(j, j.mean, j.half_width));
-    cells.push(with_half_width(j, j.check.expected.value, j.check.expected.half_width));
-    if with_other {
-        cells.push(j.check.expected.other.map_or("–".into(), |v| value(j, v)));
-    }
-    cells.push(deviation(j));
-    cells.push(allowed(j));
-    cells.push(
-        match j.verdict {
-            Verdict::Agrees => "agrees",
-            Verdict::Misses => "**misses**",
-            Verdict::Unjudged => "–",
-        }
-        .into(),
-    );
+    cells.push(with_half_width(j, expected.value, expected.half_width));
+    cells.extend(with_other.then(|| expected.other.map_or("–".to_owned(), |v| value(j, v))));
+    let verdict = match j.verdict {
+        Verdict::Agrees => "agrees",
+        Verdict::Misses => "**misses**",
+        Verdict::Unjudged => "–",
+    };
+    cells.extend([deviation(j), allowed(j), verdict.to_owned()]);
     cells
 }
 
 /// All checks, one per line, for the terminal.
-pub fn terminal(judged: &[Judged]) -> String {
+pub fn terminal(judged: &[CheckResult]) -> String {
     let rows: Vec<[String; 5]> = judged
         .iter()
         .map(|j| {
@@ -152,24 +134,17 @@ pub fn terminal(judged: &[Judged]) -> String {
                 Verdict::Misses => "MISSES",
                 Verdict::Unjudged => "-",
             };
-            let expected =
-                format!("{} {unit}", with_half_width(j, j.check.expected.value, j.check.expected.half_width));
+            let expected = j.check.expected;
+            let expected = format!("{} {unit}", with_half_width(j, expected.value, expected.half_width));
             let got = with_half_width(j, j.mean, j.half_width);
             [j.name(), got, expected, format!("{} ({})", deviation(j), allowed(j)), verdict.to_owned()]
         })
         .collect();
     let width = |i: usize| rows.iter().map(|r| r[i].chars().count()).max().unwrap_or(0);
-    let widths = [width(0), width(1), width(2), width(3)];
+    let [w0, w1, w2, w3] = [0, 1, 2, 3].map(width);
     let mut out = String::new();
     for [name, got, expected, off, verdict] in &rows {
-        let _ = writeln!(
-            out,
-            "{name:<w0$}  {got:>w1$}  {expected:>w2$}  {off:>w3$}  {verdict}",
-            w0 = widths[0],
-            w1 = widths[1],
-            w2 = widths[2],
-            w3 = widths[3]
-        );
+        let _ = writeln!(out, "{name:<w0$}  {got:>w1$}  {expected:>w2$}  {off:>w3$}  {verdict}");
     }
     out
 }
@@ -182,8 +157,8 @@ mod tests {
     use crate::reading::Reading;
     use crate::sources::simulators::JITTER;
 
-    fn judged(mean: f64, verdict: Verdict) -> Judged {
-        Judged {
+    fn judged(mean: f64, verdict: Verdict) -> CheckResult {
+        CheckResult {
             check: Check {
                 group: &JITTER,
                 labels: vec!["sack".into(), "0.01".into()],

@@ -1,8 +1,8 @@
 //! Computes one number from the runs of a check.
 
 use crate::fade;
-use crate::observed::Observed;
-use crate::reading::{Reading, Shown};
+use crate::observed::RunResult;
+use crate::reading::{NumberFormat, Reading};
 use bentpipe_base::trace::DropCause;
 use bentpipe_report::LinkReport;
 
@@ -14,7 +14,7 @@ pub enum Quantity {
     /// Median of the runs.
     Median(Reading),
     /// Maximum of the runs; NaN if any is NaN.
-    Most(Reading),
+    Maximum(Reading),
     /// The runs are two halves to compare; mean of the first half over the second.
     Ratio(Reading),
     /// The same; mean of the first half minus the second.
@@ -31,61 +31,62 @@ pub enum Quantity {
         measured: bool,
     },
     /// Utilisation of the bottleneck between the ends of two runs, identical until the end of the first.
-    Busy,
+    BottleneckUtilisation,
 }
 
 /// The link to look at if there is only one.
 pub(crate) const BOTTLENECK: &str = "bottleneck";
 
 impl Quantity {
+    /// Mean goodput, B/s.
+    pub const GOODPUT: Self = Self::metric("goodput");
+    /// Mean ratio of the goodputs of both halves.
+    pub const GOODPUT_RATIO: Self = Self::Ratio(Reading::Metric("goodput"));
+
+    /// Mean of a metric of the report.
+    pub const fn metric(name: &'static str) -> Self {
+        Self::Mean(Reading::Metric(name))
+    }
+
     /// The reading taken from each run; `None` if the runs are pooled.
     pub const fn reading(self) -> Option<Reading> {
         match self {
             Self::Mean(reading)
             | Self::Median(reading)
-            | Self::Most(reading)
+            | Self::Maximum(reading)
             | Self::Ratio(reading)
             | Self::Difference(reading) => Some(reading),
-            Self::LostShare(_) | Self::ErrorsPerBit { .. } | Self::Busy => None,
+            Self::LostShare(_) | Self::ErrorsPerBit { .. } | Self::BottleneckUtilisation => None,
         }
     }
 
     /// How it is shown.
-    pub fn shown(self) -> Shown {
+    pub fn shown(self) -> NumberFormat {
         match self {
-            Self::Ratio(_) => Shown::Ratio,
-            Self::LostShare(_) => Shown::Share,
-            Self::ErrorsPerBit { .. } => Shown::Scientific,
-            Self::Mean(_) | Self::Median(_) | Self::Most(_) | Self::Difference(_) | Self::Busy => {
-                self.reading().map_or(Shown::Busy, Reading::shown)
-            }
+            Self::Ratio(_) => NumberFormat::Ratio,
+            Self::LostShare(_) => NumberFormat::Share,
+            Self::ErrorsPerBit { .. } => NumberFormat::Scientific,
+            _ => self.reading().map_or(NumberFormat::Busy, Reading::shown),
         }
     }
 
     /// Runs needed for one value.
     pub const fn runs_per_value(self) -> usize {
-        match self {
-            Self::Busy | Self::Ratio(_) | Self::Difference(_) => 2,
-            Self::Mean(_)
-            | Self::Median(_)
-            | Self::Most(_)
-            | Self::LostShare(_)
-            | Self::ErrorsPerBit { .. } => 1,
-        }
+        if matches!(self, Self::BottleneckUtilisation | Self::Ratio(_) | Self::Difference(_)) { 2 } else { 1 }
     }
 
     /// One value for each run or pair of runs, or a single one if they are pooled.
-    pub fn values(self, runs: &[&Observed]) -> Vec<f64> {
+    pub fn values(self, runs: &[&RunResult]) -> Vec<f64> {
         let halves = |f: fn(f64, f64) -> f64, reading: Reading| {
             let (first, second) = runs.split_at(runs.len() / 2);
-            first.iter().zip(second).map(|(a, b)| f(reading.of(a), reading.of(b))).collect()
+            first.iter().zip(second).map(|(a, b)| f(reading.value_in(a), reading.value_in(b))).collect()
         };
         match self {
-            Self::Mean(reading) => runs.iter().map(|r| reading.of(r)).collect(),
-            Self::Median(reading) => vec![median(runs.iter().map(|r| reading.of(r)).collect())],
-            Self::Most(reading) => {
+            Self::Mean(reading) => runs.iter().map(|r| reading.value_in(r)).collect(),
+            Self::Median(reading) => vec![median(runs.iter().map(|r| reading.value_in(r)).collect())],
+            Self::Maximum(reading) => {
                 let most = |most: f64, v: f64| if v.is_nan() || v > most { v } else { most };
-                vec![runs.iter().map(|r| reading.of(r)).fold(f64::NEG_INFINITY, most)]
+                vec![runs.iter().map(|r| reading.value_in(r)).fold(f64::NEG_INFINITY, most)]
             }
             Self::Ratio(reading) => halves(|a, b| a / b, reading),
             Self::Difference(reading) => halves(|a, b| a - b, reading),
@@ -96,10 +97,10 @@ impl Quantity {
             Self::ErrorsPerBit { low, high, measured } => {
                 vec![fade::errors_per_bit(runs, low, high, measured)]
             }
-            Self::Busy => {
-                let time = |run: &Observed| run.metric("simulated");
-                let busy = |run: &Observed| run.metric("utilisation[bottleneck]") * time(run);
-                let between = |w: &[&Observed]| (busy(w[1]) - busy(w[0])) / (time(w[1]) - time(w[0]));
+            Self::BottleneckUtilisation => {
+                let time = |run: &RunResult| run.metric("simulated");
+                let busy = |run: &RunResult| run.metric("utilisation[bottleneck]") * time(run);
+                let between = |w: &[&RunResult]| (busy(w[1]) - busy(w[0])) / (time(w[1]) - time(w[0]));
                 runs.chunks_exact(2).map(between).collect()
             }
         }
@@ -116,12 +117,12 @@ fn median(mut values: Vec<f64>) -> f64 {
     }
 }
 
-fn bottlenecks<'a>(runs: &[&'a Observed]) -> impl Iterator<Item = &'a LinkReport> {
+fn bottlenecks<'a>(runs: &[&'a RunResult]) -> impl Iterator<Item = &'a LinkReport> {
     runs.iter().filter_map(|r| r.link(BOTTLENECK))
 }
 
 /// Packets sent by the bottlenecks of all runs.
-pub(crate) fn packets(runs: &[&Observed]) -> u64 {
+pub(crate) fn packets(runs: &[&RunResult]) -> u64 {
     bottlenecks(runs).map(|l| l.packets).sum()
 }
 
@@ -130,22 +131,22 @@ pub(crate) mod tests {
     use super::*;
     use bentpipe_report::{FlowKind, FlowReport, Report, TcpReport};
 
-    fn with_flow(goodput: f64, finished_s: Option<f64>) -> Observed {
+    fn with_flow(goodput: f64, finished_s: Option<f64>) -> RunResult {
         let kind = FlowKind::Tcp(TcpReport { finished_s, ..TcpReport::default() });
         let flow = FlowReport { goodput_bps: 8.0 * goodput, kind, ..FlowReport::default() };
-        Observed::of(Report { flows: vec![flow], ..Report::default() })
+        RunResult::of(Report { flows: vec![flow], ..Report::default() })
     }
 
-    fn with_link(link: LinkReport, simulated_s: f64) -> Observed {
+    fn with_link(link: LinkReport, simulated_s: f64) -> RunResult {
         let links = vec![LinkReport { name: BOTTLENECK.to_owned(), ..link }];
-        Observed::of(Report { links, simulated_s, ..Report::default() })
+        RunResult::of(Report { links, simulated_s, ..Report::default() })
     }
 
-    pub(crate) fn with_goodput(goodput: f64) -> Observed {
+    pub(crate) fn with_goodput(goodput: f64) -> RunResult {
         with_flow(goodput, None)
     }
 
-    pub(crate) fn with_losses(packets: u64, lost: u64) -> Observed {
+    pub(crate) fn with_losses(packets: u64, lost: u64) -> RunResult {
         let drops = [("packet_loss".to_owned(), lost)].into();
         with_link(LinkReport { packets, drops, ..LinkReport::default() }, 1.0)
     }
@@ -153,7 +154,7 @@ pub(crate) mod tests {
     #[test]
     fn halves_are_compared_run_by_run() {
         let runs = [10.0, 30.0, 20.0, 40.0].map(with_goodput);
-        let runs: Vec<&Observed> = runs.iter().collect();
+        let runs: Vec<&RunResult> = runs.iter().collect();
         assert_eq!(Quantity::Ratio(Reading::Metric("goodput")).values(&runs), [0.5, 0.75]);
         assert_eq!(Quantity::Difference(Reading::Metric("goodput")).values(&runs), [-10.0, -10.0]);
     }
@@ -161,11 +162,11 @@ pub(crate) mod tests {
     #[test]
     fn the_middle_and_the_largest() {
         let runs = [10.0, 30.0, 20.0, 70.0].map(with_goodput);
-        let runs: Vec<&Observed> = runs.iter().collect();
+        let runs: Vec<&RunResult> = runs.iter().collect();
         assert_eq!(Quantity::Median(Reading::Metric("goodput")).values(&runs), [25.0]);
         assert_eq!(Quantity::Median(Reading::Metric("goodput")).values(&runs[1..]), [30.0]);
-        assert_eq!(Quantity::Most(Reading::Metric("goodput")).values(&runs), [70.0]);
-        let most = Quantity::Most(Reading::Metric("finished"));
+        assert_eq!(Quantity::Maximum(Reading::Metric("goodput")).values(&runs), [70.0]);
+        let most = Quantity::Maximum(Reading::Metric("finished"));
         assert!(most.values(&[&with_flow(0.0, Some(1.0)), &with_flow(0.0, None)])[0].is_nan());
     }
 
@@ -178,7 +179,7 @@ pub(crate) mod tests {
             let link = LinkReport { utilisation: busy_s / simulated_s, ..LinkReport::default() };
             with_link(link, simulated_s)
         };
-        let busy = Quantity::Busy.values(&[&run(90.0, 100.0), &run(490.0, 500.0)]);
+        let busy = Quantity::BottleneckUtilisation.values(&[&run(90.0, 100.0), &run(490.0, 500.0)]);
         assert!((busy[0] - 1.0).abs() < 1e-12);
     }
 }

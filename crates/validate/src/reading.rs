@@ -1,9 +1,9 @@
 //! Numbers taken from one run.
 
 use crate::fade;
-use crate::observed::Observed;
+use crate::observed::RunResult;
 use bentpipe_report::Unit;
-use bentpipe_report::metric::{Metric, Together};
+use bentpipe_report::metric::{Aggregate, Metric};
 
 /// A number taken from one run. Strings are prefixes of flow names, or link names.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -40,7 +40,7 @@ pub enum Reading {
 
 /// How a number is shown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Shown {
+pub enum NumberFormat {
     /// B/s, shown in kB/s.
     Goodput,
     /// s.
@@ -60,34 +60,36 @@ pub enum Shown {
 }
 
 /// How a metric is shown.
-fn of_metric(metric: &str) -> Shown {
-    let Ok(metric) = Metric::parse(metric) else { return Shown::Scientific };
+fn of_metric(metric: &str) -> NumberFormat {
+    let Ok(metric) = Metric::parse(metric) else { return NumberFormat::Scientific };
     match metric.unit() {
-        Unit::Rate => Shown::Goodput,
-        Unit::Seconds | Unit::Milliseconds => Shown::Seconds,
-        Unit::Ratio => Shown::Share,
-        _ if metric.together() == Together::Mean => Shown::MeanPackets,
-        _ => Shown::Packets,
+        Unit::Rate => NumberFormat::Goodput,
+        Unit::Seconds | Unit::Milliseconds => NumberFormat::Seconds,
+        Unit::Ratio => NumberFormat::Share,
+        _ if metric.aggregate() == Aggregate::Mean => NumberFormat::MeanPackets,
+        _ => NumberFormat::Packets,
     }
 }
 
 impl Reading {
     /// How it is shown.
-    pub fn shown(self) -> Shown {
+    pub fn shown(self) -> NumberFormat {
         match self {
             Self::Metric(name) => of_metric(name),
-            Self::GoodputOf(_) => Shown::Goodput,
-            Self::FlowRatio(..) | Self::LaterPeak(..) | Self::FadeRank | Self::FadeOutOfOrder => Shown::Ratio,
-            Self::ShortestDelay(_) | Self::LongestDelay(_) => Shown::Seconds,
-            Self::FallbackAfter | Self::Fallbacks => Shown::Packets,
-            Self::LossRun => Shown::MeanPackets,
-            Self::MultipleLosses(_) | Self::Exceeds(..) => Shown::Share,
-            Self::Ber(_) => Shown::Scientific,
+            Self::GoodputOf(_) => NumberFormat::Goodput,
+            Self::FlowRatio(..) | Self::LaterPeak(..) | Self::FadeRank | Self::FadeOutOfOrder => {
+                NumberFormat::Ratio
+            }
+            Self::ShortestDelay(_) | Self::LongestDelay(_) => NumberFormat::Seconds,
+            Self::FallbackAfter | Self::Fallbacks => NumberFormat::Packets,
+            Self::LossRun => NumberFormat::MeanPackets,
+            Self::MultipleLosses(_) | Self::Exceeds(..) => NumberFormat::Share,
+            Self::Ber(_) => NumberFormat::Scientific,
         }
     }
 
     /// Its value in `run`; NaN if the run does not have it.
-    pub fn of(self, run: &Observed) -> f64 {
+    pub fn value_in(self, run: &RunResult) -> f64 {
         match self {
             Self::Metric(name) => run.metric(name),
             Self::GoodputOf(prefix) => run.goodput_of(prefix),
@@ -112,7 +114,7 @@ impl Reading {
 }
 
 /// A column of a link's time series; empty if it was not recorded.
-pub(crate) fn series<'a>(run: &'a Observed, link: &str, column: &str) -> &'a [f64] {
+pub(crate) fn series<'a>(run: &'a RunResult, link: &str, column: &str) -> &'a [f64] {
     let links = run.record.as_ref().map_or(&[][..], |r| &r.links);
     links.iter().find(|s| s.name == link).and_then(|s| s.column(column)).unwrap_or(&[])
 }
@@ -121,7 +123,7 @@ fn share(values: &[f64], fits: impl Fn(f64) -> bool) -> f64 {
     values.iter().filter(|v| fits(**v)).count() as f64 / values.len() as f64
 }
 
-fn later_peak(run: &Observed, link: &str, from_s: f64) -> f64 {
+fn later_peak(run: &RunResult, link: &str, from_s: f64) -> f64 {
     let peaks = series(run, link, "queue_peak_packets");
     let times = run.record.as_ref().map_or(&[][..], |r| &r.time_s);
     let most = |values: &mut dyn Iterator<Item = f64>| values.fold(f64::NAN, f64::max);
@@ -130,7 +132,7 @@ fn later_peak(run: &Observed, link: &str, from_s: f64) -> f64 {
 }
 
 /// Groups losses within `rtt_s` of the first one of the group.
-fn multiple_losses(run: &Observed, rtt_s: f64) -> f64 {
+fn multiple_losses(run: &RunResult, rtt_s: f64) -> f64 {
     let (mut windows, mut multiple) = (0_u32, 0_u32);
     let (mut first, mut inside) = (f64::NEG_INFINITY, 0_u32);
     for drop in &run.drops {
@@ -146,10 +148,10 @@ fn multiple_losses(run: &Observed, rtt_s: f64) -> f64 {
 }
 
 /// For one flow without retransmissions.
-fn loss_run(run: &Observed) -> f64 {
+fn loss_run(run: &RunResult) -> f64 {
     let mut lost: Vec<_> = run.drops.iter().collect();
-    lost.sort_by_key(|d| d.place);
-    let breaks = lost.windows(2).filter(|w| w[1].place != w[0].next).count();
+    lost.sort_by_key(|d| d.offset);
+    let breaks = lost.windows(2).filter(|w| w[1].offset != w[0].next_offset).count();
     if lost.is_empty() { f64::NAN } else { lost.len() as f64 / (breaks + 1) as f64 }
 }
 
@@ -161,18 +163,18 @@ mod tests {
     use bentpipe_report::{FlowReport, Report};
 
     fn dropped(time_s: f64, place: u64) -> Dropped {
-        Dropped { time_s, cause: DropCause::Burst, place, next: place + 100 }
+        Dropped { time_s, cause: DropCause::Burst, offset: place, next_offset: place + 100 }
     }
 
     #[test]
     fn losses_are_put_together() {
         let drops = vec![dropped(1.0, 0), dropped(1.5, 200), dropped(1.59, 300), dropped(2.0, 600)];
-        let run = Observed { drops, ..Observed::default() };
+        let run = RunResult { drops, ..RunResult::default() };
         // 1.0 with 1.5 and 1.59; 2.0 alone
-        assert!((Reading::MultipleLosses(0.6).of(&run) - 0.5).abs() < 1e-12);
+        assert!((Reading::MultipleLosses(0.6).value_in(&run) - 0.5).abs() < 1e-12);
         // 0; 200 and 300; 600
-        assert!((Reading::LossRun.of(&run) - 4.0 / 3.0).abs() < 1e-12);
-        assert!(Reading::LossRun.of(&Observed::default()).is_nan());
+        assert!((Reading::LossRun.value_in(&run) - 4.0 / 3.0).abs() < 1e-12);
+        assert!(Reading::LossRun.value_in(&RunResult::default()).is_nan());
     }
 
     #[test]
@@ -183,13 +185,13 @@ mod tests {
             ..FlowReport::default()
         };
         let flows = vec![flow("x1", 1.0), flow("x2", 3.0), flow("y1", 8.0)];
-        let run = Observed::of(Report { flows, ..Report::default() });
-        assert!((Reading::FlowRatio("x", "y").of(&run) - 0.25).abs() < 1e-12);
-        assert!((Reading::GoodputOf("").of(&run) - 4.0).abs() < 1e-12);
-        assert!((Reading::Metric("goodput[x*]").of(&run) - 4.0).abs() < 1e-12);
+        let run = RunResult::of(Report { flows, ..Report::default() });
+        assert!((Reading::FlowRatio("x", "y").value_in(&run) - 0.25).abs() < 1e-12);
+        assert!((Reading::GoodputOf("").value_in(&run) - 4.0).abs() < 1e-12);
+        assert!((Reading::Metric("goodput[x*]").value_in(&run) - 4.0).abs() < 1e-12);
         assert!(
-            Reading::GoodputOf("z").of(&run).is_nan()
-                && Reading::Metric("queue_peak[none]").of(&run).is_nan()
+            Reading::GoodputOf("z").value_in(&run).is_nan()
+                && Reading::Metric("queue_peak[none]").value_in(&run).is_nan()
         );
     }
 }

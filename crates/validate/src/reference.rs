@@ -46,9 +46,6 @@ pub struct Row {
 }
 
 /// All rows of the table.
-///
-/// # Errors
-/// Names the line that cannot be read.
 pub fn rows() -> Result<Vec<Row>, String> {
     let mut lines = TABLE.lines().filter(|l| !l.starts_with('#'));
     let columns: Vec<&str> = lines.next().unwrap_or_default().split(',').collect();
@@ -86,11 +83,6 @@ fn row(columns: &[&str], line: &str) -> Option<Row> {
 }
 
 impl Row {
-    /// True if the flows were kernel sockets.
-    pub fn is_kernel(&self) -> bool {
-        self.sim.starts_with("linux")
-    }
-
     /// True if the result is not random: no losses, and all flows start together.
     pub fn is_deterministic(&self) -> bool {
         self.case.starts_with('D') || (self.case.starts_with('C') && self.case != "C-ber")

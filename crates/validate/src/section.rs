@@ -1,16 +1,6 @@
 //! Sections of the page: tables with a common source.
 
-use crate::check::Check;
-use crate::group::Group;
-
-/// A picture on the page.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Picture {
-    /// File name in `docs/src/img`.
-    pub file: &'static str,
-    /// Alternative text.
-    pub alt: &'static str,
-}
+use crate::check::{Check, CheckTable};
 
 /// Tables with a common source.
 #[derive(Debug)]
@@ -19,19 +9,16 @@ pub struct Section {
     pub title: &'static str,
     /// Description of the source; may be empty.
     pub intro: &'static str,
-    /// Pictures in front of the tables.
-    pub pictures: &'static [Picture],
+    /// Pictures in front of the tables: file name in `docs/src/img`, and alternative text.
+    pub pictures: &'static [(&'static str, &'static str)],
     /// The tables, in order.
-    pub groups: &'static [&'static Group],
+    pub groups: &'static [&'static CheckTable],
     /// Makes the checks of all groups.
     pub checks: fn() -> Result<Vec<Check>, String>,
 }
 
 impl Section {
-    /// The section's checks, in the order of the page.
-    ///
-    /// # Errors
-    /// If a table of numbers cannot be read.
+    /// The section's checks, in the order of the page; an error if a table of numbers cannot be read.
     pub fn all(&self) -> Result<Vec<Check>, String> {
         let mut checks = (self.checks)()?;
         // the stable sort keeps the order within a group

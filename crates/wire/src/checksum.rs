@@ -1,6 +1,6 @@
 //! The Internet checksum: ones'-complement sums (RFC 1071) and their incremental update (RFC 1624).
 
-use crate::layout::Ends;
+use crate::layout::AddressPair;
 
 /// A ones'-complement sum of 16-bit words, folded to 16 bits only on demand.
 #[derive(Clone, Copy, Debug, Default)]
@@ -57,10 +57,10 @@ impl Sum {
 
 /// The sum of the pseudo-header of TCP or UDP (RFC 9293, section 3.1; RFC 8200, section 8.1). `len` counts
 /// the transport header and the payload.
-pub fn pseudo_header(ends: &Ends, protocol: u8, len: usize) -> Sum {
+pub fn pseudo_header(ends: &AddressPair, protocol: u8, len: usize) -> Sum {
     let addresses = match ends {
-        Ends::V4 { src, dst } => Sum::of(&src.octets()).bytes(&dst.octets()),
-        Ends::V6 { src, dst } => Sum::of(&src.octets()).bytes(&dst.octets()),
+        AddressPair::V4 { src, dst } => Sum::of(&src.octets()).bytes(&dst.octets()),
+        AddressPair::V6 { src, dst } => Sum::of(&src.octets()).bytes(&dst.octets()),
     };
     addresses.word(u16::from(protocol)).bytes(&(len as u32).to_be_bytes())
 }

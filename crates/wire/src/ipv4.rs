@@ -3,7 +3,6 @@
 use crate::checksum::Sum;
 use crate::error::{Fault, WireError};
 use crate::layout::Fragment;
-use core::net::Ipv4Addr;
 use zerocopy::byteorder::big_endian::U16;
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Ref, SplitByteSlice, Unaligned};
 
@@ -41,14 +40,6 @@ impl Ipv4Header {
     /// Bytes of the header, options included, as the header states it.
     pub const fn header_len(&self) -> usize {
         (self.version_ihl & 0x0f) as usize * 4
-    }
-    /// Source address.
-    pub fn source(&self) -> Ipv4Addr {
-        Ipv4Addr::from(self.src)
-    }
-    /// Destination address.
-    pub fn destination(&self) -> Ipv4Addr {
-        Ipv4Addr::from(self.dst)
     }
     /// The position of a fragment; `None` for a whole packet.
     pub fn part(&self) -> Option<Fragment> {
@@ -112,8 +103,8 @@ mod tests {
     fn fields_are_where_the_rfc_puts_them() {
         let mut bytes = PACKET;
         let view = Ipv4::new(&bytes[..]).unwrap();
-        assert_eq!(view.header.source(), Ipv4Addr::new(192, 0, 2, 1));
-        assert_eq!(view.header.destination(), Ipv4Addr::new(198, 51, 100, 2));
+        assert_eq!(view.header.src, [192, 0, 2, 1]);
+        assert_eq!(view.header.dst, [198, 51, 100, 2]);
         assert_eq!((view.header.ttl, view.header.protocol), (64, 6));
         assert_eq!(view.payload, b"hi"); // two bytes of padding cut off
         assert_eq!(view.header.part(), None);

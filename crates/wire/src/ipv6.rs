@@ -2,7 +2,6 @@
 
 use crate::error::{Fault, WireError};
 use crate::layout::Fragment;
-use core::net::Ipv6Addr;
 use zerocopy::byteorder::big_endian::{U16, U32};
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Ref, SplitByteSlice, Unaligned};
 
@@ -29,14 +28,6 @@ impl Ipv6Header {
     pub fn traffic_class(&self) -> u8 {
         (self.version_class_label.get() >> 20) as u8
     }
-    /// Source address.
-    pub fn source(&self) -> Ipv6Addr {
-        Ipv6Addr::from(self.src)
-    }
-    /// Destination address.
-    pub fn destination(&self) -> Ipv6Addr {
-        Ipv6Addr::from(self.dst)
-    }
 }
 
 /// An IPv6 packet: `&[u8]` to read, `&mut [u8]` to write.
@@ -50,7 +41,7 @@ pub struct Ipv6<B: SplitByteSlice> {
 
 /// The result of reading the extension headers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Chain {
+pub struct ExtensionHeaders {
     /// Protocol of the first header that is not an extension header.
     pub protocol: u8,
     /// Where that header begins, from the start of the packet.
@@ -90,9 +81,10 @@ impl<B: SplitByteSlice> Ipv6<B> {
     ///
     /// # Errors
     /// If an extension header reaches past the packet.
-    pub fn chain(&self) -> Result<Chain, WireError> {
+    pub fn chain(&self) -> Result<ExtensionHeaders, WireError> {
         let base = size_of::<Ipv6Header>();
-        let mut chain = Chain { protocol: self.header.next_header, transport: base, fragment: None };
+        let mut chain =
+            ExtensionHeaders { protocol: self.header.next_header, transport: base, fragment: None };
         let mut rest: &[u8] = &self.payload;
         loop {
             let fixed = rest.first_chunk::<8>().copied();
@@ -139,20 +131,23 @@ mod tests {
         bytes
     }
 
-    fn chain(next: u8, behind: &[u8]) -> Result<Chain, WireError> {
+    fn chain(next: u8, behind: &[u8]) -> Result<ExtensionHeaders, WireError> {
         Ipv6::new(&packet(next, behind)[..])?.chain()
     }
 
     #[test]
     fn the_walk_ends_at_the_transport_header() {
-        assert_eq!(chain(6, &[1, 2]), Ok(Chain { protocol: 6, transport: 40, fragment: None }));
+        assert_eq!(chain(6, &[1, 2]), Ok(ExtensionHeaders { protocol: 6, transport: 40, fragment: None }));
         let mut behind = vec![ROUTING, 0, 1, 4, 0, 0, 0, 0]; // hop-by-hop options, 8 bytes
         behind.extend([DESTINATION, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0]); // routing, 16 bytes
         behind.extend([6, 0, 1, 4, 0, 0, 0, 0]);
-        assert_eq!(chain(HOP_BY_HOP, &behind), Ok(Chain { protocol: 6, transport: 72, fragment: None }));
+        assert_eq!(
+            chain(HOP_BY_HOP, &behind),
+            Ok(ExtensionHeaders { protocol: 6, transport: 72, fragment: None })
+        );
         let hidden = chain(DESTINATION, &[HOP_BY_HOP, 0, 1, 4, 0, 0, 0, 0, 6, 0, 1, 4, 0, 0, 0, 0]);
-        assert_eq!(hidden, Ok(Chain { protocol: HOP_BY_HOP, transport: 48, fragment: None }));
-        assert_eq!(chain(51, &[6, 1]), Ok(Chain { protocol: 51, transport: 40, fragment: None }));
+        assert_eq!(hidden, Ok(ExtensionHeaders { protocol: HOP_BY_HOP, transport: 48, fragment: None }));
+        assert_eq!(chain(51, &[6, 1]), Ok(ExtensionHeaders { protocol: 51, transport: 40, fragment: None }));
     }
 
     #[test]

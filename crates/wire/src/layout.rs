@@ -10,7 +10,7 @@ use core::ops::Range;
 
 /// Source and destination address of a packet, both of the same family.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Ends {
+pub enum AddressPair {
     /// IPv4.
     V4 {
         /// Source.
@@ -27,7 +27,7 @@ pub enum Ends {
     },
 }
 
-impl Ends {
+impl AddressPair {
     /// Source and destination address.
     pub fn addresses(&self) -> (IpAddr, IpAddr) {
         match *self {
@@ -59,7 +59,7 @@ impl Fragment {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Network {
     /// The addresses.
-    pub ends: Ends,
+    pub ends: AddressPair,
     /// DSCP in the upper six bits, ECN in the lower two.
     pub traffic_class: u8,
     /// Hops left.
@@ -91,7 +91,7 @@ impl Network {
     fn v4(ip: &Ipv4<&[u8]>) -> Self {
         let header = &ip.header;
         Self {
-            ends: Ends::V4 { src: header.source(), dst: header.destination() },
+            ends: AddressPair::V4 { src: header.src.into(), dst: header.dst.into() },
             traffic_class: header.traffic_class,
             hops: header.ttl,
             protocol: header.protocol,
@@ -104,7 +104,7 @@ impl Network {
     fn v6(ip: &Ipv6<&[u8]>) -> Result<Self, WireError> {
         let (header, chain) = (&ip.header, ip.chain()?);
         Ok(Self {
-            ends: Ends::V6 { src: header.source(), dst: header.destination() },
+            ends: AddressPair::V6 { src: header.src.into(), dst: header.dst.into() },
             traffic_class: header.traffic_class(),
             hops: header.hop_limit,
             protocol: chain.protocol,
@@ -147,8 +147,7 @@ impl Layout {
         Ok(Self { options: options..payload, payload: payload..network.end, network })
     }
 
-    /// The sum over pseudo-header, TCP header and payload of `bytes`, the packet this layout was read from.
-    /// A correct packet has 0xffff.
+    /// The sum over pseudo-header, TCP header and payload of `bytes`: 0xffff if the packet is correct.
     pub fn sum(&self, bytes: &[u8]) -> Sum {
         let Network { ends, transport, end, .. } = &self.network;
         let segment = bytes.get(*transport..*end).unwrap_or_default();

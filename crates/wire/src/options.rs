@@ -26,7 +26,7 @@ impl OptionKind {
 }
 
 /// Bytes of options that fit into a TCP header.
-pub(crate) const OPTION_SPACE: usize = 40;
+pub const OPTION_SPACE: usize = 40;
 
 /// One option, kind and length bytes included.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

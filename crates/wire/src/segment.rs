@@ -4,7 +4,7 @@ use crate::checksum::Sum;
 use crate::error::{Fault, WireError};
 use crate::ipv4::{DONT_FRAGMENT, Ipv4Header};
 use crate::ipv6::Ipv6Header;
-use crate::layout::{Ends, Layout};
+use crate::layout::{AddressPair, Layout};
 use crate::options::{OPTION_SPACE, OptionKind, Options, RawOption};
 use crate::tcp::{Tcp, TcpFixed};
 use bentpipe_base::{Dscp, Ecn, Flags, ProbeOption, SackList, Seq, TcpHeader, Timestamps};
@@ -21,7 +21,7 @@ const ECHO: u16 = 1 << 15;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Segment<'a> {
     /// The addresses.
-    pub ends: Ends,
+    pub ends: AddressPair,
     /// Source port.
     pub sport: u16,
     /// Destination port.
@@ -148,32 +148,38 @@ fn sack_list(edges: &[u8]) -> Option<SackList> {
 /// # Errors
 /// If the options need more than 40 bytes or the packet is too long for IP; `out` is then unchanged.
 pub fn emit(segment: &Segment<'_>, out: &mut Vec<u8>) -> Result<(), WireError> {
-    let tcp_len = usize::from(segment.tcp.wire_len());
-    if tcp_len > size_of::<TcpFixed>() + OPTION_SPACE {
-        return Err(WireError::new(Fault::OptionSpaceFull, out.len()));
-    }
-    let transport_len = tcp_len + segment.payload.len();
     let start = out.len();
-    emit_network(segment, transport_len, out)?;
-    let transport = out.len();
-    out.extend_from_slice(fixed_header(segment, tcp_len).as_bytes());
-    emit_options(&segment.tcp, out);
+    let (transport, sum) = emit_headers(segment, segment.payload.len(), out)?;
     out.extend_from_slice(segment.payload);
-    let sum = crate::pseudo_header(&segment.ends, crate::TCP, transport_len).bytes(&out[transport..]);
+    let sum = sum.bytes(&out[transport..]);
     out[transport + 16..transport + 18].copy_from_slice(&sum.finish().to_be_bytes());
     debug_assert_eq!(Layout::of(&out[start..]).map(|l| l.payload.len()), Ok(segment.payload.len()));
     Ok(())
 }
 
-pub(crate) fn emit_network(
+/// Appends the headers for `payload` bytes, without the TCP checksum. Returns where the TCP header begins and
+/// the sum of the pseudo-header; after an error, as of [`emit`], `out` is unchanged.
+pub(crate) fn emit_headers(
     segment: &Segment<'_>,
-    transport_len: usize,
+    payload: usize,
     out: &mut Vec<u8>,
-) -> Result<(), WireError> {
+) -> Result<(usize, Sum), WireError> {
+    let tcp_len = usize::from(segment.tcp.wire_len());
+    if tcp_len > size_of::<TcpFixed>() + OPTION_SPACE {
+        return Err(WireError::new(Fault::OptionSpaceFull, out.len()));
+    }
+    emit_network(segment, tcp_len + payload, out)?;
+    let transport = out.len();
+    out.extend_from_slice(fixed_header(segment, tcp_len).as_bytes());
+    emit_options(&segment.tcp, out);
+    Ok((transport, crate::pseudo_header(&segment.ends, crate::TCP, tcp_len + payload)))
+}
+
+fn emit_network(segment: &Segment<'_>, transport_len: usize, out: &mut Vec<u8>) -> Result<(), WireError> {
     let too_long = WireError::new(Fault::TooLong, out.len());
     let traffic_class = segment.dscp.get() << 2 | segment.ecn as u8;
     match segment.ends {
-        Ends::V4 { src, dst } => {
+        AddressPair::V4 { src, dst } => {
             let total_len = u16::try_from(size_of::<Ipv4Header>() + transport_len).map_err(|_| too_long)?;
             let mut header = Ipv4Header {
                 version_ihl: 0x45,
@@ -190,7 +196,7 @@ pub(crate) fn emit_network(
             header.checksum = Sum::of(header.as_bytes()).finish().into();
             out.extend_from_slice(header.as_bytes());
         }
-        Ends::V6 { src, dst } => {
+        AddressPair::V6 { src, dst } => {
             let header = Ipv6Header {
                 version_class_label: (6 << 28 | u32::from(traffic_class) << 20).into(),
                 payload_len: u16::try_from(transport_len).map_err(|_| too_long)?.into(),
@@ -205,7 +211,7 @@ pub(crate) fn emit_network(
     Ok(())
 }
 
-pub(crate) fn fixed_header(segment: &Segment<'_>, tcp_len: usize) -> TcpFixed {
+fn fixed_header(segment: &Segment<'_>, tcp_len: usize) -> TcpFixed {
     let tcp = &segment.tcp;
     TcpFixed {
         sport: segment.sport.into(),
@@ -221,7 +227,7 @@ pub(crate) fn fixed_header(segment: &Segment<'_>, tcp_len: usize) -> TcpFixed {
 }
 
 /// Appends the options in the order and with the padding of common stacks: `tcp.wire_len()` less 20 bytes.
-pub(crate) fn emit_options(tcp: &TcpHeader, out: &mut Vec<u8>) {
+fn emit_options(tcp: &TcpHeader, out: &mut Vec<u8>) {
     const NOP: u8 = OptionKind::NOP.0;
     let syn = tcp.flags.has(Flags::SYN);
     if let Some(mss) = tcp.mss.filter(|_| syn) {

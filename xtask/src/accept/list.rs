@@ -1,24 +1,22 @@
 //! Prints an acceptance list, with checks that several areas share.
 
-use super::setup::{Setup, run_cargo};
-use super::tests::Tests;
+pub(super) use super::setup::{Setup, run_cargo};
+pub(super) use super::tests::Tests;
+pub(super) use crate::Outcome;
 use crate::item::{Item, Verdict};
-use crate::{Outcome, bench, metadata, tidy};
+use crate::{bench, metadata, tidy};
 
 /// Prints lines at once and counts those not met.
 #[derive(Debug, Default)]
 pub(super) struct List {
     pub part: &'static str,
-    /// Lines that were not met.
     pub missed: usize,
 }
 
 /// The requirement for a figure.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum Asked {
-    /// At least this.
+pub(super) enum Bound {
     Least(f64),
-    /// At most this.
     Most(f64),
     /// None: the figure is only reported.
     Nothing,
@@ -31,14 +29,14 @@ pub(super) struct Unit(pub &'static str, pub f64, pub usize);
 /// Mbit/s, for figures in bit/s.
 pub(super) const MBIT_S: Unit = Unit("Mbit/s", 1e6, 2);
 
-/// A requirement and the tests that prove it. A test that prints a figure comes first.
-pub(super) type Proof = (&'static str, &'static [&'static str]);
-
 impl List {
-    /// Prints a line.
     pub(super) fn item(&mut self, item: &Item) {
         self.missed += usize::from(item.verdict != Verdict::Pass);
         println!("{:<12}  {item}", self.part);
+    }
+
+    pub(super) fn line(&mut self, what: impl Into<String>, figure: impl Into<String>, met: bool) {
+        self.item(&Item::new(what, figure, met));
     }
 
     /// Prints a line for a measurement with the figure and result of `verdict`; an error is a miss.
@@ -49,28 +47,28 @@ impl List {
         verdict: impl FnOnce(T) -> (String, bool),
     ) {
         match measured.map(verdict) {
-            Ok((figure, met)) => self.item(&Item::new(what, figure, Verdict::of(met))),
+            Ok((figure, met)) => self.line(what, figure, met),
             Err(why) => self.miss(what, &why),
         }
     }
 
     /// Prints a line that is not met, with the reason.
     pub(super) fn miss(&mut self, what: impl Into<String>, why: &str) {
-        self.item(&Item::new(what, why.lines().next().unwrap_or_default(), Verdict::Miss));
+        self.line(what, why.lines().next().unwrap_or_default(), false);
     }
 
     /// Prints a line for one figure.
-    pub(super) fn figure(&mut self, what: &str, measured: Outcome<f64>, asked: Asked, unit: Unit) {
+    pub(super) fn figure(&mut self, what: &str, measured: Outcome<f64>, asked: Bound, unit: Unit) {
         let Unit(name, one, digits) = unit;
         let bound = match asked {
-            Asked::Least(least) => format!(": >= {:.digits$} {name}", least / one),
-            Asked::Most(most) => format!(": <= {:.digits$} {name}", most / one),
-            Asked::Nothing => " (reported)".to_owned(),
+            Bound::Least(least) => format!(": >= {:.digits$} {name}", least / one),
+            Bound::Most(most) => format!(": <= {:.digits$} {name}", most / one),
+            Bound::Nothing => " (reported)".to_owned(),
         };
         let is_met = |value: f64| match asked {
-            Asked::Least(least) => value >= least,
-            Asked::Most(most) => value <= most,
-            Asked::Nothing => true,
+            Bound::Least(least) => value >= least,
+            Bound::Most(most) => value <= most,
+            Bound::Nothing => true,
         };
         let line = |value: f64| (format!("{:.digits$} {name}", value / one), is_met(value));
         self.judge(format!("{what}{bound}"), measured, line);
@@ -78,21 +76,21 @@ impl List {
 
     /// Prints a line for a number of tests and failures; fewer than `least` tests count as not met.
     pub(super) fn tests(&mut self, what: &str, (n, failed): (usize, usize), least: usize) {
-        let figure = format!("{} passed, {failed} failed", n - failed);
-        self.item(&Item::new(what, figure, Verdict::of(failed == 0 && n >= least)));
+        self.line(what, format!("{} passed, {failed} failed", n - failed), failed == 0 && n >= least);
     }
 
     /// The same for all tests of a run; a test that could not run counts as not met.
     pub(super) fn all_tests(&mut self, what: &str, run: &Tests, least: usize) {
         let (n, failed) = run.count(|_| true);
         let figure = format!("{} passed, {failed} failed, {} skipped", n - failed, run.skipped.len());
-        self.item(&Item::new(what, figure, Verdict::of(failed == 0 && n >= least && run.skipped.is_empty())));
+        self.line(what, figure, failed == 0 && n >= least && run.skipped.is_empty());
     }
 
-    /// Prints a line for each proof.
-    pub(super) fn proofs(&mut self, run: &Tests, proofs: &[Proof]) {
-        for (what, tests) in proofs {
-            self.item(&run.proved(what, tests));
+    /// Prints a line for each of the `proofs`: `* ` and a requirement, in the next lines the tests that prove
+    /// it. A test that prints a figure comes first.
+    pub(super) fn proofs(&mut self, run: &Tests, proofs: &str) {
+        for (what, tests) in proofs.split("\n* ").filter_map(|proof| proof.split_once('\n')) {
+            self.item(&run.check_proof(what, &tests.split_whitespace().collect::<Vec<_>>()));
         }
     }
 }
@@ -108,23 +106,18 @@ pub(super) fn bench(_: &Setup, list: &mut List) -> Outcome {
     Ok(())
 }
 
-/// The style limits.
 pub(super) fn style(_: &Setup, list: &mut List) -> Outcome {
     let report = tidy::run(&metadata::root())?;
     let findings = report.findings.len();
     let first = report.findings.first().map(ToString::to_string).unwrap_or_default();
     let figure = format!("{findings} findings in {} files {first}", report.files);
-    list.item(&Item::new("tidy", figure, Verdict::of(findings == 0)));
+    list.line("tidy", figure, findings == 0);
     for (what, longest, limit) in [
         ("longest file", &report.file, tidy::FILE_LINES),
         ("longest function", &report.function, tidy::FUNCTION_LINES),
     ] {
         let figure = format!("{} lines ({})", longest.lines, longest.what);
-        list.item(&Item::new(
-            format!("{what}, at most {limit} lines"),
-            figure,
-            Verdict::of(longest.lines <= limit),
-        ));
+        list.line(format!("{what}, at most {limit} lines"), figure, longest.lines <= limit);
     }
     Ok(())
 }
@@ -132,9 +125,9 @@ pub(super) fn style(_: &Setup, list: &mut List) -> Outcome {
 /// Runs a fuzzer for `SECONDS`.
 pub(super) fn fuzz(list: &mut List, fuzzer: &str, what: &str) -> Outcome {
     const SECONDS: &str = "60";
-    let package = ["run", "--quiet", "--release", "--bin", fuzzer];
-    let (text, ok) = run_cargo(&[&package[..], &["--", "--seconds", SECONDS]].concat(), &[]);
-    list.item(&Item::new(format!("{SECONDS} s of {what}"), last_line(&text), Verdict::of(ok)));
+    let words = ["run", "--quiet", "--release", "--bin", fuzzer, "--", "--seconds", SECONDS];
+    let (text, ok) = run_cargo(&words, &[]);
+    list.line(format!("{SECONDS} s of {what}"), last_line(&text), ok);
     Ok(())
 }
 
@@ -146,14 +139,14 @@ mod unit {
     fn only_what_is_met_passes() {
         let mut list = List::default();
         list.tests("x", (3, 0), 1);
-        list.figure("x", Ok(2e6), Asked::Least(2e6), MBIT_S);
-        list.figure("x", Ok(2e6), Asked::Most(2e6), MBIT_S);
-        list.figure("x", Ok(f64::NAN), Asked::Nothing, MBIT_S);
+        list.figure("x", Ok(2e6), Bound::Least(2e6), MBIT_S);
+        list.figure("x", Ok(2e6), Bound::Most(2e6), MBIT_S);
+        list.figure("x", Ok(f64::NAN), Bound::Nothing, MBIT_S);
         assert_eq!(list.missed, 0);
         list.tests("no test is no success", (0, 0), 1);
         list.tests("x", (3, 1), 1);
-        list.figure("x", Ok(1e6), Asked::Least(2e6), MBIT_S);
-        list.figure("x", Ok(f64::NAN), Asked::Most(2e6), MBIT_S);
+        list.figure("x", Ok(1e6), Bound::Least(2e6), MBIT_S);
+        list.figure("x", Ok(f64::NAN), Bound::Most(2e6), MBIT_S);
         list.judge("x", Outcome::<()>::Err("why".to_owned()), |()| (String::new(), true));
         assert_eq!(list.missed, 5);
     }

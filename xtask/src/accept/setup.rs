@@ -18,7 +18,6 @@ const PROGRAMS: [(&str, &str); 5] = [
 
 /// Shared state, created when first needed.
 pub(super) struct Setup {
-    /// Run measurements at full length.
     pub long: bool,
     bentpipe: OnceCell<Outcome<PathBuf>>,
     tests: OnceCell<Outcome<Tests>>,
@@ -48,14 +47,13 @@ impl Setup {
         self.bentpipe.get_or_init(make).as_deref().map_err(Clone::clone)
     }
 
-    /// A rig to run it in.
     pub(super) fn rig(&self, who: Who) -> Outcome<Rig> {
         Rig::new(self.bentpipe()?, who)
     }
 
     /// The run of all tests of the workspace.
     pub(super) fn tests(&self) -> Outcome<&Tests> {
-        self.tests.get_or_init(|| Tests::of(&["--workspace"], &[])).as_ref().map_err(Clone::clone)
+        self.tests.get_or_init(|| Tests::of("--workspace", &[])).as_ref().map_err(Clone::clone)
     }
 }
 

@@ -24,7 +24,6 @@ impl Table {
         }
     }
 
-    /// Index of a column.
     pub(super) fn column(&self, name: &str) -> Outcome<usize> {
         let found = self.columns.iter().position(|c| c == name);
         found.ok_or_else(|| format!("no column {name} among {}", self.columns.join(", ")))

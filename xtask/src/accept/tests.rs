@@ -1,6 +1,6 @@
 //! Runs all tests and parses which of them passed.
 
-use crate::item::{Item, Verdict};
+use crate::item::Item;
 use crate::{Outcome, metadata, tidy};
 use proc_macro2::{TokenStream, TokenTree};
 use std::collections::BTreeSet;
@@ -8,18 +8,15 @@ use std::io::{BufRead, BufReader};
 use std::process::Command;
 use syn::visit::{self, Visit};
 
-/// Result of a test.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Test {
     /// The test program: `bentpipe_tcp` for the tests inside a crate, `limits` for `tests/limits.rs`.
     pub program: String,
-    /// Its path in the program.
     pub name: String,
     pub passed: bool,
 }
 
 impl Test {
-    /// The name of the test function.
     pub(super) fn function(&self) -> &str {
         self.name.rsplit("::").next().unwrap_or(&self.name)
     }
@@ -28,34 +25,32 @@ impl Test {
 /// All tests of a run.
 #[derive(Debug, Default)]
 pub(super) struct Tests {
-    /// In the order of the run.
     pub all: Vec<Test>,
     /// Tests that printed that they could not run: they pass, but prove nothing.
     pub skipped: Vec<String>,
     /// Output of tests: test path and line.
-    pub said: Vec<(String, String)>,
+    pub output: Vec<(String, String)>,
+    program: String,
+    /// The test whose output follows, if any.
+    speaker: String,
 }
 
 impl Tests {
     /// Runs the tests given by the cargo arguments `chosen`, with environment variables.
-    ///
-    /// # Errors
-    /// If cargo cannot be run or the tests do not compile.
-    pub(super) fn of(chosen: &[&str], variables: &[(&str, &str)]) -> Outcome<Self> {
+    pub(super) fn of(chosen: &str, variables: &[(&str, &str)]) -> Outcome<Self> {
         let fault = |e: std::io::Error| format!("cargo test: {e}");
         let (reader, writer) = std::io::pipe().map_err(fault)?;
         let mut command = Command::new(metadata::cargo());
-        command.args(["test", "--no-fail-fast"]).args(chosen).args(["--", "--show-output"]);
+        command.args(["test", "--no-fail-fast"]).args(chosen.split(' ')).args(["--", "--show-output"]);
         command.current_dir(metadata::root()).envs(variables.iter().copied());
         command.stdout(writer.try_clone().map_err(fault)?).stderr(writer);
         let mut child = command.spawn().map_err(fault)?;
         drop(command); // it holds the writing end
         let mut tests = Self::default();
-        let mut at = Position::default();
         let mut errors = Vec::new();
         for line in BufReader::new(reader).lines() {
             let line = line.map_err(fault)?;
-            tests.line(&line, &mut at);
+            tests.line(&line);
             errors.extend(line.starts_with("error").then_some(line));
         }
         child.wait().map_err(fault)?;
@@ -65,26 +60,26 @@ impl Tests {
         Ok(tests)
     }
 
-    fn line(&mut self, line: &str, at: &mut Position) {
+    fn line(&mut self, line: &str) {
         if let Some(rest) = line.trim_start().strip_prefix("Running ") {
-            at.program = program_of(rest);
+            self.program = program_of(rest);
         } else if let Some(rest) = line.trim_start().strip_prefix("Doc-tests ") {
-            at.program = format!("doc {rest}");
+            self.program = format!("doc {rest}");
         } else if let Some(rest) = line.strip_prefix("SKIPPED ") {
             self.skipped.push(rest.split_once(':').map_or(rest, |(name, _)| name).to_owned());
         } else if let Some(rest) = line.strip_prefix("---- ") {
-            rest.strip_suffix(" stdout ----").unwrap_or_default().clone_into(&mut at.speaker);
+            rest.strip_suffix(" stdout ----").unwrap_or_default().clone_into(&mut self.speaker);
         } else if let Some((name, outcome)) = line.strip_prefix("test ").and_then(|l| l.rsplit_once(" ... "))
         {
-            at.speaker.clear();
+            self.speaker.clear();
             let passed = outcome == "ok";
             if passed || outcome == "FAILED" {
-                self.all.push(Test { program: at.program.clone(), name: name.to_owned(), passed });
+                self.all.push(Test { program: self.program.clone(), name: name.to_owned(), passed });
             }
         } else if line.is_empty() {
-            at.speaker.clear();
-        } else if !at.speaker.is_empty() {
-            self.said.push((at.speaker.clone(), line.to_owned()));
+            self.speaker.clear();
+        } else if !self.speaker.is_empty() {
+            self.output.push((self.speaker.clone(), line.to_owned()));
         }
     }
 
@@ -108,11 +103,11 @@ impl Tests {
 
     /// The line that the test with this name printed, if it was a single one.
     fn figure(&self, name: &str) -> Option<&str> {
-        self.said.iter().find(|(of, _)| is_named(of, name)).map(|(_, line)| line.as_str())
+        self.output.iter().find(|(of, _)| is_named(of, name)).map(|(_, line)| line.as_str())
     }
 
     /// A line proved by tests. A test that is missing, failed or could not run proves nothing.
-    pub(super) fn proved(&self, what: &str, tests: &[&str]) -> Item {
+    pub(super) fn check_proof(&self, what: &str, tests: &[&str]) -> Item {
         let skipped = |test: &str| self.skipped.iter().any(|s| is_named(test, s) || is_named(s, test));
         let lost: Vec<&str> = tests.iter().copied().filter(|t| !self.passed(t) || skipped(t)).collect();
         let figure = match tests.iter().find_map(|test| self.figure(test)) {
@@ -121,14 +116,13 @@ impl Tests {
             None if tests.len() == 1 => format!("{} passed", tests[0]),
             None => format!("{} tests passed", tests.len()),
         };
-        Item::new(what, figure, Verdict::of(lost.is_empty()))
+        Item::new(what, figure, lost.is_empty() && !tests.is_empty())
     }
 
-    /// Combines two runs.
-    pub(super) fn and(mut self, other: Self) -> Self {
+    pub(super) fn merge(mut self, other: Self) -> Self {
         self.all.extend(other.all);
         self.skipped.extend(other.skipped);
-        self.said.extend(other.said);
+        self.output.extend(other.output);
         self
     }
 }
@@ -171,14 +165,6 @@ fn functions(tokens: TokenStream) -> Vec<String> {
     tokens.windows(2).filter_map(name).collect()
 }
 
-/// Position in the output of a run.
-#[derive(Debug, Default)]
-struct Position {
-    program: String,
-    /// The test whose output follows, if any.
-    speaker: String,
-}
-
 /// Program name from `unittests src/lib.rs (target/debug/deps/bentpipe_tcp-0123)`, without its hash.
 fn program_of(running: &str) -> String {
     let file = running.trim_end_matches(')').rsplit(['/', '(']).next().unwrap_or_default();
@@ -188,10 +174,11 @@ fn program_of(running: &str) -> String {
 #[cfg(test)]
 mod unit {
     use super::*;
+    use crate::item::Verdict;
 
     fn of(text: &str) -> Tests {
-        let (mut tests, mut at) = (Tests::default(), Position::default());
-        text.lines().for_each(|l| tests.line(l, &mut at));
+        let mut tests = Tests::default();
+        text.lines().for_each(|l| tests.line(l));
         tests
     }
 
@@ -228,12 +215,12 @@ test result: FAILED. 1 passed; 1 failed");
             (Some("64 segments"), Some("2 s"))
         );
         assert_eq!(tests.figure("shrinks"), None);
-        assert_eq!(tests.said.len(), 2, "{:?}", tests.said);
+        assert_eq!(tests.output.len(), 2, "{:?}", tests.output);
     }
 
     #[test]
     fn two_runs_are_one() {
-        let both = of("test a ... ok\nSKIPPED a: x").and(of("test a ... FAILED\ntest b ... ok"));
+        let both = of("test a ... ok\nSKIPPED a: x").merge(of("test a ... FAILED\ntest b ... ok"));
         assert!(!both.passed("a") && both.passed("b") && both.skipped.len() == 1);
     }
 
@@ -242,7 +229,7 @@ test result: FAILED. 1 passed; 1 failed");
         let run =
             of("test a::grows ... ok\ntest b ... ok\ntest c ... FAILED\ntest d ... ok\nSKIPPED d: no root\n\
                       ---- b stdout ----\n2 RTT\n");
-        let proved = |tests: &[&str]| run.proved("w", tests);
+        let proved = |tests: &[&str]| run.check_proof("w", tests);
         assert_eq!(proved(&["grows"]), Item::new("w", "grows passed", Verdict::Pass));
         assert_eq!(proved(&["a::grows", "b"]), Item::new("w", "2 RTT", Verdict::Pass));
         // failed, could not run, missing, another test's suffix

@@ -1,10 +1,11 @@
 //! A live link under load: throughput compared with the kernel's forwarding, and lateness of packets.
 
 use super::Bench;
+use crate::Outcome;
 use crate::item::{Item, Verdict};
-use lab::passage::{Carrier, Passage};
+use lab::passage::{Forwarding, RouterTestbed};
 use lab::scenario::OneLink;
-use lab::speed::{Load, Loaded, load};
+use lab::speed::{Load, Loaded, Timing, load};
 use lab::stats::median;
 use lab::{Rig, Who, rig};
 
@@ -46,20 +47,14 @@ const UNLIMITED: OneLink<'static> =
     OneLink { rate: "100 Gbit/s", delay: "0 s", buffer: "100 MB", ..OneLink::CLEAN };
 
 /// One item per requirement.
-///
-/// # Errors
-/// If bentpipe cannot be built. Missing requirements of the machine give skipped items.
-pub(crate) fn items() -> Result<Vec<Item>, String> {
+pub(crate) fn items() -> Outcome<Vec<Item>> {
     let bench = Bench::new()?;
     println!();
     let missing = ["iperf3", "ip", "nsenter"].into_iter().find(|p| !rig::has(p));
     if let Some(program) = missing {
         println!("SKIPPED live: {program} is not installed");
-        return Ok(vec![Item::new(
-            "a live link under load",
-            format!("{program} is not installed"),
-            Verdict::Skipped,
-        )]);
+        let why = format!("{program} is not installed");
+        return Ok(vec![Item::new("a live link under load", why, Verdict::Skipped)]);
     }
     let mut items = throughput(&bench)?;
     println!();
@@ -68,16 +63,16 @@ pub(crate) fn items() -> Result<Vec<Item>, String> {
         "lateness", "who", "goodput", "packets", "p50", "p99", "max"
     );
     for case in &CASES {
-        for who in [Who::Ourselves, Who::Ordinary] {
+        for who in [Who::CurrentUser, Who::Unprivileged] {
             items.push(lateness(&bench, case, who)?);
         }
     }
     Ok(items)
 }
 
-fn throughput(bench: &Bench) -> Result<Vec<Item>, String> {
-    let place = Rig::new(&bench.bentpipe, Who::Ourselves)?;
-    let routed = || Passage::new(Rig::new(&bench.bentpipe, Who::Ourselves)?);
+fn throughput(bench: &Bench) -> Outcome<Vec<Item>> {
+    let place = Rig::new(&bench.bentpipe, Who::CurrentUser)?;
+    let routed = || RouterTestbed::new(Rig::new(&bench.bentpipe, Who::CurrentUser)?);
     let routed = rig::is_root().then(routed).transpose()?;
     let scenario = place.file("unlimited.toml", &UNLIMITED.toml())?;
     println!("{:<36} {:>14} {:>14} {:>7}", "no limit, no delay: goodput", "kernel", "bentpipe", "ratio");
@@ -86,18 +81,14 @@ fn throughput(bench: &Bench) -> Result<Vec<Item>, String> {
         let (mut theirs, mut ours) = (Vec::new(), Vec::new());
         for _ in 0..RUNS {
             if let Some(routed) = &routed {
-                theirs.push(routed.goodput(Carrier::Kernel, streams, SECONDS)?);
+                theirs.push(routed.goodput(Forwarding::Kernel, streams, SECONDS)?);
             }
             ours.push(load(&place, &[&scenario], Load::Tcp(streams), SECONDS)?.goodput_bps);
         }
         let (theirs, ours) = (median(&theirs), median(&ours));
         let beside = if theirs.is_nan() { "not as an ordinary user".to_owned() } else { gigabits(theirs) };
-        println!(
-            "{:<36} {beside:>14} {:>14} {:>7.2}",
-            format!("{streams} TCP streams"),
-            gigabits(ours),
-            ours / theirs
-        );
+        let name = format!("{streams} TCP streams");
+        println!("{name:<36} {beside:>14} {:>14} {:>7.2}", gigabits(ours), ours / theirs);
         if streams == 1 {
             items.push(at_least(ours, theirs));
         }
@@ -112,27 +103,23 @@ fn gigabits(bps: f64) -> String {
 fn at_least(ours: f64, theirs: f64) -> Item {
     let what = format!("no limit, no delay, one stream: at least {} Gbit/s", LEAST_BPS / 1e9);
     let figure = format!("{}, kernel forwarding {}", gigabits(ours), gigabits(theirs));
-    Item::new(what, figure, Verdict::of(ours >= LEAST_BPS))
+    Item::new(what, figure, ours >= LEAST_BPS)
 }
 
-fn lateness(bench: &Bench, case: &Case, who: Who) -> Result<Item, String> {
+fn lateness(bench: &Bench, case: &Case, who: Who) -> Outcome<Item> {
     let place = Rig::new(&bench.bentpipe, who)?;
-    let has_priority = !place.is_ordinary();
+    let has_priority = !place.is_unprivileged();
     let name = if has_priority { "root, real time" } else { "ordinary user" };
     let limit = case.limits_us[usize::from(!has_priority)];
     let scenario = place.file("loaded.toml", &case.link.toml())?;
     let mut runs = Vec::new();
     for _ in 0..RUNS {
         let run = load(&place, &[&scenario], case.load, case.seconds)?;
-        let t = &run.timing;
+        let Timing { packets, p50_us, p99_us, max_us, .. } = run.timing;
+        let goodput = gigabits(run.goodput_bps);
         println!(
-            "{:<36} {name:<22} {:>12} {:>9} {:>6.0} us {:>6.0} us {:>6.0} us",
-            case.name,
-            gigabits(run.goodput_bps),
-            t.packets,
-            t.p50_us,
-            t.p99_us,
-            t.max_us
+            "{:<36} {name:<22} {goodput:>12} {packets:>9} {p50_us:>6.0} us {p99_us:>6.0} us {max_us:>6.0} us",
+            case.name
         );
         runs.push(run);
     }
@@ -144,21 +131,16 @@ fn verdict(what: &str, limit_us: f64, runs: &[Loaded]) -> Item {
     let p99 = of(|r| r.timing.p99_us);
     let figure =
         format!("p50 {:.0}, p99 {p99:.0}, max {:.0} us", of(|r| r.timing.p50_us), of(|r| r.timing.max_us));
-    Item::new(format!("{what}: p99 at most {limit_us} us"), figure, Verdict::of(p99 <= limit_us))
+    Item::new(format!("{what}: p99 at most {limit_us} us"), figure, p99 <= limit_us)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use lab::speed::Timing;
 
     #[test]
     fn the_median_run_decides() {
-        let run = |p99_us| Loaded {
-            goodput_bps: 1e9,
-            timing: Timing { p99_us, ..Timing::default() },
-            state: serde_json::Value::Null,
-        };
+        let run = |p99_us| Loaded { goodput_bps: 1e9, timing: Timing { p99_us, ..Timing::default() } };
         assert_eq!(verdict("x", 100.0, &[run(90.0), run(500.0), run(99.0)]).verdict, Verdict::Pass);
         assert_eq!(verdict("x", 100.0, &[run(90.0), run(500.0), run(101.0)]).verdict, Verdict::Miss);
         assert_eq!(verdict("x", 100.0, &[run(f64::NAN)]).verdict, Verdict::Miss);

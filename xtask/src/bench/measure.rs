@@ -4,13 +4,13 @@
 //! `cargo xtask measure OUTPUT PROGRAM ARGS...`.
 
 use crate::Outcome;
+use lab::once;
 use nix::sys::resource::{UsageWho, getrusage};
 use nix::sys::time::TimeVal;
 use std::fs::File;
 use std::path::Path;
-use std::process::{Command, Stdio};
+use std::process::Command;
 
-/// Cost of a run.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(super) struct Cost {
     /// User and system time of the process including start-up, s.
@@ -20,23 +20,12 @@ pub(super) struct Cost {
 }
 
 /// Runs `program` to its end; its standard output goes to the file `output`.
-///
-/// # Errors
-/// If the program cannot be run or fails.
 pub(super) fn run(program: &Path, args: &[String], output: &Path) -> Result<Cost, String> {
     let me = std::env::current_exe().map_err(|e| format!("where am I? {e}"))?;
-    let done = Command::new(me)
-        .arg("measure")
-        .arg(output)
-        .arg(program)
-        .args(args)
-        .stderr(Stdio::inherit())
-        .output()
-        .map_err(|e| format!("measure: {e}"))?;
-    if !done.status.success() {
-        return Err(format!("{} {} failed", program.display(), args.join(" ")));
-    }
-    parse(&String::from_utf8_lossy(&done.stdout)).ok_or_else(|| "measure: unreadable".to_owned())
+    let mut command = Command::new(me);
+    command.arg("measure").arg(output).arg(program).args(args);
+    let text = once::output(&format!("{} {}", program.display(), args.join(" ")), &mut command)?;
+    parse(&text).ok_or_else(|| "measure: unreadable".to_owned())
 }
 
 fn parse(text: &str) -> Option<Cost> {

@@ -5,11 +5,9 @@ pub(crate) mod live;
 pub(crate) mod measure;
 mod peer;
 mod scaling;
-mod spine;
 
-use crate::Outcome;
 use crate::item::{Item, Verdict};
-use crate::metadata;
+use crate::{Outcome, metadata};
 use serde_json::Value;
 use std::path::PathBuf;
 use std::process::Command;
@@ -17,7 +15,6 @@ use std::process::Command;
 /// Shared by all parts of the benchmark.
 struct Bench {
     root: PathBuf,
-    /// The release build.
     bentpipe: PathBuf,
     /// The file for outputs.
     output: PathBuf,
@@ -39,42 +36,23 @@ pub(crate) fn command(args: &[String]) -> Outcome {
 }
 
 /// Runs all simulated benchmarks; returns one item per requirement.
-///
-/// # Errors
-/// If bentpipe cannot be built or run. A missing ns-2 gives a skipped item.
-pub(crate) fn items() -> Result<Vec<Item>, String> {
+pub(crate) fn items() -> Outcome<Vec<Item>> {
     let bench = Bench::new()?;
-    let mut items = spine::items(&bench)?;
+    let mut items = vec![scaling::simplest(&bench)?];
     items.extend(peer::items(&bench)?);
     items.extend(scaling::items(&bench)?);
     Ok(items)
 }
 
-/// Time used by a bentpipe command.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Timed {
-    /// CPU time of all threads, s.
-    pub cpu_s: f64,
-    /// Elapsed time, s.
-    pub wall_s: f64,
-}
-
-/// Runs the release build with `args` in the root of the workspace.
-///
-/// # Errors
-/// If bentpipe cannot be built or fails.
-#[expect(
-    clippy::disallowed_methods,
-    clippy::disallowed_types,
-    reason = "how long something took is what is asked"
-)]
-pub(crate) fn timed(args: &[&str]) -> Result<Timed, String> {
+/// CPU time of all threads and elapsed time, s, of the release build with `args` in the workspace's root.
+#[expect(clippy::disallowed_methods, clippy::disallowed_types, reason = "it measures elapsed time")]
+pub(crate) fn timed(args: &[&str]) -> Outcome<(f64, f64)> {
     let bench = Bench::new()?;
     std::env::set_current_dir(&bench.root).map_err(|e| format!("{}: {e}", bench.root.display()))?;
     let args: Vec<String> = args.iter().map(|a| (*a).to_owned()).collect();
     let start = std::time::Instant::now();
     let cost = measure::run(&bench.bentpipe, &args, &bench.output)?;
-    Ok(Timed { cpu_s: cost.cpu_s, wall_s: start.elapsed().as_secs_f64() })
+    Ok((cost.cpu_s, start.elapsed().as_secs_f64()))
 }
 
 impl Bench {
@@ -87,11 +65,9 @@ impl Bench {
 
     /// Runs a simulation; returns its cost and its report.
     fn simulate(&self, scenario: &str, set: &[(&str, &str)]) -> Result<(measure::Cost, Report), String> {
-        let mut args =
-            vec!["sim".to_owned(), self.root.join(scenario).display().to_string(), "--json".to_owned()];
-        for (name, value) in set {
-            args.extend(["--set".to_owned(), format!("{name}={value}")]);
-        }
+        let scenario = self.root.join(scenario).display().to_string();
+        let mut args = vec!["sim".to_owned(), scenario, "--json".to_owned()];
+        args.extend(set.iter().map(|(name, value)| format!("--set={name}={value}")));
         let cost = measure::run(&self.bentpipe, &args, &self.output)?;
         let text = std::fs::read(&self.output).map_err(|e| format!("{}: {e}", self.output.display()))?;
         Ok((cost, Report::parse(&text)?))
@@ -108,7 +84,6 @@ impl Drop for Bench {
 /// What the benchmark reads from a report.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Report {
-    /// Total goodput, bit/s.
     goodput_bps: f64,
     /// Data packets sent.
     segments: u64,

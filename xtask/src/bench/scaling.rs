@@ -1,7 +1,10 @@
-//! Cost per flow and packet with many flows: 0.5 Mbit/s and 2.5 packets of buffer for each flow.
+//! CPU cost of a data packet in the simplest network, and cost per flow and packet with many flows:
+//! 0.5 Mbit/s and 2.5 packets of buffer for each flow.
 
 use super::Bench;
-use crate::item::{Item, Verdict};
+use super::measure::Cost;
+use crate::Outcome;
+use crate::item::Item;
 use lab::stats::median;
 
 /// A number of flows, with duration and number of runs. Small runs need repetition to use measurable CPU
@@ -23,21 +26,37 @@ const STEPS: [Step; 4] = [
 const GROWTH: [(u32, f64); 2] = [(2000, 1.5), (10_000, 2.0)];
 /// Largest peak memory per flow, bytes.
 const BYTES_PER_FLOW: f64 = 25_000.0;
+/// Runs of the simplest network, and the limit of the CPU time per data packet in it, ns, including both TCP
+/// ends and the acknowledgment.
+const SIMPLEST: (usize, f64) = (5, 300.0);
 
-/// Results of a step.
-#[derive(Clone, Copy, Debug)]
+/// The simplest network: two hosts, one link, one Reno connection.
+pub(super) fn simplest(bench: &Bench) -> Outcome<Item> {
+    let mut ns = Vec::new();
+    for _ in 0..SIMPLEST.0 {
+        let (cost, report) = bench.simulate("bench/spine.toml", &[])?;
+        ns.push(cost.cpu_s * 1e9 / report.segments as f64);
+    }
+    Ok(verdict(median(&ns)))
+}
+
+fn verdict(ns: f64) -> Item {
+    let what = format!("CPU per data packet, two hosts and one link, at most {} ns", SIMPLEST.1);
+    Item::new(what, format!("{ns:.0} ns"), ns <= SIMPLEST.1)
+}
+
 struct Figures {
     flows: u32,
     ns_per_packet: f64,
     bytes_per_flow: f64,
 }
 
-/// One item per limit.
-pub(super) fn items(bench: &Bench) -> Result<Vec<Item>, String> {
+pub(super) fn items(bench: &Bench) -> Outcome<Vec<Item>> {
     println!();
     println!("{:>6} {:>9} {:>10} {:>10} {:>14}", "flows", "packets", "CPU", "ns/packet", "bytes per flow");
-    let floor_kb = peak_kb_of_one(bench)?;
-    let figures = STEPS.iter().map(|s| step(bench, s, floor_kb)).collect::<Result<Vec<_>, _>>()?;
+    // peak memory of a run with one flow: the fixed part
+    let floor_kb = run(bench, 1, 40)?.0.peak_kb;
+    let figures = STEPS.iter().map(|s| step(bench, s, floor_kb)).collect::<Outcome<Vec<_>>>()?;
     Ok(verdicts(&figures))
 }
 
@@ -52,19 +71,14 @@ fn parameters(flows: u32, duration_s: u32) -> [(&'static str, String); 5] {
     ]
 }
 
-/// Peak memory of a run with one flow: the fixed part.
-fn peak_kb_of_one(bench: &Bench) -> Result<u64, String> {
-    run(bench, 1, 40).map(|(cost, _)| cost.peak_kb)
-}
-
-fn run(bench: &Bench, flows: u32, duration_s: u32) -> Result<(super::measure::Cost, u64), String> {
+fn run(bench: &Bench, flows: u32, duration_s: u32) -> Outcome<(Cost, u64)> {
     let parameters = parameters(flows, duration_s);
     let set: Vec<(&str, &str)> = parameters.iter().map(|(n, v)| (*n, v.as_str())).collect();
     let (cost, report) = bench.simulate("bench/many.toml", &set)?;
     Ok((cost, report.segments))
 }
 
-fn step(bench: &Bench, step: &Step, floor_kb: u64) -> Result<Figures, String> {
+fn step(bench: &Bench, step: &Step, floor_kb: u64) -> Outcome<Figures> {
     let (mut cpu, mut peak_kb, mut packets) = (Vec::new(), 0, 0);
     for _ in 0..step.runs {
         let (cost, segments) = run(bench, step.flows, step.duration_s)?;
@@ -87,18 +101,15 @@ fn verdicts(figures: &[Figures]) -> Vec<Item> {
         let growth = per_packet(flows) / per_packet(20);
         let figure = format!("{growth:.2} times ({:.0} ns, {:.0} ns)", per_packet(20), per_packet(flows));
         let what = format!("CPU per packet, {flows} flows to 20, at most {limit} times");
-        items.push(Item::new(what, figure, Verdict::of(growth <= limit)));
+        items.push(Item::new(what, figure, growth <= limit));
     }
     // With few flows the program itself determines the peak.
     let many = figures.iter().filter(|f| f.flows >= 2000);
     let worst = many.max_by(|a, b| a.bytes_per_flow.total_cmp(&b.bytes_per_flow));
     if let Some(Figures { flows, bytes_per_flow, .. }) = worst {
         let figure = format!("{:.1} KB, with {flows} flows", bytes_per_flow / 1e3);
-        items.push(Item::new(
-            format!("memory per flow at most {} KB", BYTES_PER_FLOW / 1e3),
-            figure,
-            Verdict::of(*bytes_per_flow <= BYTES_PER_FLOW),
-        ));
+        let what = format!("memory per flow at most {} KB", BYTES_PER_FLOW / 1e3);
+        items.push(Item::new(what, figure, *bytes_per_flow <= BYTES_PER_FLOW));
     }
     items
 }
@@ -106,6 +117,7 @@ fn verdicts(figures: &[Figures]) -> Vec<Item> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::item::Verdict;
 
     fn verdicts_of(ns: [f64; 4], bytes: f64) -> Vec<Verdict> {
         let figures: Vec<Figures> = STEPS
@@ -114,6 +126,13 @@ mod tests {
             .map(|(s, ns_per_packet)| Figures { flows: s.flows, ns_per_packet, bytes_per_flow: bytes })
             .collect();
         verdicts(&figures).into_iter().map(|i| i.verdict).collect()
+    }
+
+    #[test]
+    fn the_limit_is_a_limit() {
+        assert_eq!(verdict(299.0).verdict, Verdict::Pass);
+        assert_eq!(verdict(301.0).verdict, Verdict::Miss);
+        assert_eq!(verdict(f64::NAN).verdict, Verdict::Miss);
     }
 
     #[test]

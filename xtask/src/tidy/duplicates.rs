@@ -2,28 +2,12 @@
 
 use super::tree::File;
 use std::collections::{BTreeMap, BTreeSet};
-use std::fmt;
 
 /// Fewest equal lines that count as a duplicate.
 const LEAST: usize = 6;
 
-/// Files whose duplicates are intended, and why. At most ten entries.
-const ALLOWED: [(&[&str], &str); 0] = [];
-const _: () = assert!(ALLOWED.len() <= 10, "too many duplicates are allowed");
-
-/// Lines that occur in several files.
-#[derive(Debug, PartialEq, Eq)]
-pub(super) struct Duplicate {
-    /// File, first and last line, in the order of the files.
-    pub places: Vec<(String, usize, usize)>,
-}
-
-impl fmt::Display for Duplicate {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let places: Vec<_> = self.places.iter().map(|(f, from, to)| format!("{f}:{from}-{to}")).collect();
-        f.write_str(&places.join("  "))
-    }
-}
+/// Where the same lines occur: file, first and last line, in the order of the files.
+type Duplicate = Vec<(String, usize, usize)>;
 
 /// The relevant lines of a file: each as a number for its text, and its line number.
 struct Code {
@@ -31,7 +15,7 @@ struct Code {
     lines: Vec<(usize, usize)>,
 }
 
-/// All duplicates that the list does not allow.
+/// All duplicates.
 pub(super) fn find(files: &[File]) -> Vec<Duplicate> {
     let code = code(files);
     let mut places: BTreeMap<Vec<usize>, Vec<(usize, usize)>> = BTreeMap::new();
@@ -50,11 +34,8 @@ pub(super) fn find(files: &[File]) -> Vec<Duplicate> {
             }
         }
     }
-    let is_allowed = |group: &Duplicate| {
-        ALLOWED.iter().any(|(files, _)| group.places.iter().all(|(f, ..)| files.contains(&f.as_str())))
-    };
-    let mut all: Vec<Duplicate> = groups.iter().map(|g| named(&code, g)).filter(|g| !is_allowed(g)).collect();
-    all.sort_by(|a, b| a.places.cmp(&b.places));
+    let mut all: Vec<Duplicate> = groups.iter().map(|g| named(&code, g)).collect();
+    all.sort();
     all
 }
 
@@ -112,8 +93,7 @@ fn named(code: &[Code], group: &[Range]) -> Duplicate {
         }
     }
     let at = |file: usize, i: usize| code[file].lines[i].1;
-    let places = merged.iter().map(|&(f, from, to)| (code[f].name.clone(), at(f, from), at(f, to)));
-    Duplicate { places: places.collect() }
+    merged.iter().map(|&(f, from, to)| (code[f].name.clone(), at(f, from), at(f, to))).collect()
 }
 
 #[cfg(test)]
@@ -131,7 +111,7 @@ mod tests {
         let test = file("e", format!("#[cfg(test)]\nmod tests {{\n{body}}}\n"));
         let found = find(&[a, b, c, short, test]);
         let place = |name: &str| (format!("crates/x/src/{name}.rs"), 2, 8);
-        assert_eq!(found, [Duplicate { places: vec![place("a"), place("b"), place("c")] }]);
+        assert_eq!(found, [[place("a"), place("b"), place("c")]]);
     }
 
     #[test]

@@ -14,7 +14,7 @@ use source::{Origin, Role};
 use std::cmp::Ordering;
 use std::fmt;
 use std::path::Path;
-use tree::{File, Lines};
+use tree::File;
 
 /// Most lines of a source file, including its tests.
 pub(crate) const FILE_LINES: usize = 500;
@@ -22,10 +22,8 @@ pub(crate) const FILE_LINES: usize = 500;
 pub(crate) const FUNCTION_LINES: usize = 70;
 /// Most columns of a comment line, with its indentation.
 const COMMENT_COLUMNS: usize = 110;
-/// Number of comment lines that are too wide, and of duplicates, that remain to be fixed. The numbers may
-/// only fall; at 0 each such place is a finding.
-const WIDE_COMMENTS: usize = 0;
-const DUPLICATES: usize = 21;
+/// Number of duplicates that remain to be fixed. It may only fall; at 0 each is a finding.
+const DUPLICATES: usize = 0;
 
 /// A violation of a rule.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -48,23 +46,17 @@ impl fmt::Display for Finding {
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Longest {
     pub lines: usize,
-    /// The file or function.
     pub what: String,
 }
 
 /// Result of a run over the whole workspace.
 #[derive(Debug, Default)]
 pub(crate) struct Report {
-    /// Violations, sorted by place.
     pub findings: Vec<Finding>,
     /// The longest file that is not generated.
     pub file: Longest,
-    /// The longest function outside tests.
     pub function: Longest,
-    /// Rust files looked at.
     pub files: usize,
-    /// Comment lines that are too wide.
-    wide_comments: Vec<Finding>,
     /// Lines that occur in several product files.
     duplicates: Vec<Finding>,
 }
@@ -89,29 +81,22 @@ fn all_rules(root: &Path, with_all: bool) -> Result<(), String> {
         println!("{finding}");
     }
     if with_all {
-        report.wide_comments.iter().chain(&report.duplicates).for_each(|f| println!("{f}"));
+        report.duplicates.iter().for_each(|f| println!("{f}"));
     }
     println!("tidy: {} files, {} findings", report.files, report.findings.len());
     println!("tidy: longest file {} lines ({})", report.file.lines, report.file.what);
     println!("tidy: longest function {} lines ({})", report.function.lines, report.function.what);
-    println!(
-        "tidy: still to be mended (--all): {} comment lines over {COMMENT_COLUMNS} columns, {} duplicates",
-        report.wide_comments.len(),
-        report.duplicates.len()
-    );
+    println!("tidy: still to be mended (--all): {} duplicates", report.duplicates.len());
     print_lines(&files);
     if report.findings.is_empty() { Ok(()) } else { Err("tidy: failed".to_owned()) }
 }
 
 fn print_lines(files: &[File]) {
-    let Lines { product, all } = Lines::of(files);
+    let (product, all) = tree::count_lines(files);
     println!("tidy: {product} product and tool lines of Rust, {all} with tests");
 }
 
 /// Runs every rule over the workspace at `root`.
-///
-/// # Errors
-/// If git or cargo fails.
 pub(crate) fn run(root: &Path) -> Result<Report, String> {
     check(&tree::read(root)?)
 }
@@ -120,13 +105,13 @@ fn check(files: &[File]) -> Result<Report, String> {
     let mut report = Report { findings: layers::check(&metadata::packages()?), ..Report::default() };
     report.findings.extend(words::check(files));
     for file in files.iter().filter(|f| f.syntax.is_some()) {
-        look_at(&mut report, file);
+        check_file(&mut report, file);
     }
-    for duplicate in duplicates::find(files) {
-        let (place, line, _) = duplicate.places[0].clone();
-        report.duplicates.push(Finding { place, line, text: format!("the same lines: {duplicate}") });
+    for places in duplicates::find(files) {
+        let list: Vec<_> = places.iter().map(|(file, from, to)| format!("{file}:{from}-{to}")).collect();
+        let (place, line, _) = places[0].clone();
+        report.duplicates.push(Finding { place, line, text: format!("the same lines: {}", list.join("  ")) });
     }
-    limit(&mut report.findings, "WIDE_COMMENTS", &report.wide_comments, WIDE_COMMENTS);
     limit(&mut report.findings, "DUPLICATES", &report.duplicates, DUPLICATES);
     report.findings.sort_by(|a, b| (&a.place, a.line).cmp(&(&b.place, b.line)));
     Ok(report)
@@ -147,17 +132,12 @@ fn limit(findings: &mut Vec<Finding>, name: &str, found: &[Finding], at_most: us
     }
 }
 
-/// Adds a Rust file to the report.
-fn look_at(report: &mut Report, file: &File) {
+fn check_file(report: &mut Report, file: &File) {
     let name = file.name();
     let place = Origin { name: &name, role: role(file), unsafe_allowed: file.path.starts_with("crates/os") };
     let checked = source::check(&place, file);
     report.files += 1;
     report.findings.extend(checked.findings);
-    report.wide_comments.extend(checked.wide_comments.into_iter().map(|line| {
-        let text = format!("a comment of more than {COMMENT_COLUMNS} columns");
-        Finding { place: name.clone(), line, text }
-    }));
     report.function = report.function.clone().max(checked.function);
     if !source::is_generated(&file.text) {
         report.file = report.file.clone().max(Longest { lines: file.text.lines().count(), what: name });
@@ -197,10 +177,10 @@ mod tests {
     fn lengths_are_reported_and_limited() {
         let mut report = Report::default();
         let long = "//\n".repeat(FILE_LINES + 1);
-        look_at(&mut report, &file("crates/cli/src/main.rs", &long));
+        check_file(&mut report, &file("crates/cli/src/main.rs", &long));
         assert_eq!(report.findings.len(), 1, "{:?}", report.findings);
         assert_eq!(report.file.lines, FILE_LINES + 1);
-        look_at(&mut report, &file("crates/cli/src/table.rs", &format!("// @generated\n{long}")));
+        check_file(&mut report, &file("crates/cli/src/table.rs", &format!("// @generated\n{long}")));
         assert_eq!(report.findings.len(), 1, "{:?}", report.findings);
     }
 

@@ -29,12 +29,9 @@ pub(super) struct Origin<'a> {
 /// Findings of one file.
 #[derive(Debug, Default)]
 pub(super) struct Checked {
-    /// Violations.
     pub findings: Vec<Finding>,
     /// Its longest function outside tests.
     pub function: Longest,
-    /// Comment lines that are too wide.
-    pub wide_comments: Vec<usize>,
 }
 
 /// Modules of std that access the outside world.
@@ -55,7 +52,6 @@ const OPEN_ENDS: [&str; 5] = [
     concat!("unimplemented", "!("),
 ];
 
-/// Checks one file.
 pub(super) fn check(place: &Origin<'_>, file: &File) -> Checked {
     let mut walk = Walk { place, checked: Checked::default() };
     walk.check_text(&file.text);
@@ -94,13 +90,11 @@ impl Walk<'_> {
         }
         for (i, line) in text.lines().enumerate() {
             if line.trim_start().starts_with("//") && line.chars().count() > COMMENT_COLUMNS {
-                self.checked.wide_comments.push(i + 1);
+                self.finding(i + 1, format!("a comment of more than {COMMENT_COLUMNS} columns"));
             }
             for word in OPEN_ENDS.iter().filter(|w| contains_word(line, w)) {
-                self.finding(
-                    i + 1,
-                    format!("`{word}`: finish it, or write down the limit where the reader needs it"),
-                );
+                let text = format!("`{word}`: finish it, or write down the limit where the reader needs it");
+                self.finding(i + 1, text);
             }
         }
     }
@@ -136,10 +130,9 @@ impl Walk<'_> {
 
     fn world(&mut self, line: usize, module: &str) {
         if self.place.role == Role::Engine && WORLD.contains(&module) {
-            self.finding(
-                line,
-                format!("std::{module} below the drivers: time, randomness and I/O come in through Cx"),
-            );
+            let text =
+                format!("std::{module} below the drivers: time, randomness and I/O come in through Cx");
+            self.finding(line, text);
         }
     }
 

@@ -1,5 +1,6 @@
 //! Reads the files that git knows, and finds the Rust lines that are product, not test code.
 
+use lab::once::output;
 use std::collections::BTreeSet;
 use std::fs;
 use std::ops::RangeInclusive;
@@ -12,11 +13,9 @@ use syn::{Attribute, ImplItem, Item, Meta};
 /// Folders whose Rust is not product, in a crate or the workspace.
 const TEST_FOLDERS: [&str; 4] = ["tests", "benches", "examples", "fuzz"];
 
-/// A text file.
 pub(crate) struct File {
     /// Path relative to the workspace.
     pub path: PathBuf,
-    /// Its text.
     pub text: String,
     /// Its syntax tree, if it is Rust.
     pub syntax: Option<syn::Result<syn::File>>,
@@ -35,7 +34,6 @@ impl File {
         Self { path, text, syntax, is_test }
     }
 
-    /// Its path as text.
     pub(crate) fn name(&self) -> String {
         self.path.display().to_string()
     }
@@ -51,16 +49,9 @@ impl File {
 }
 
 /// All text files below `root` that git tracks or would add, sorted by path.
-///
-/// # Errors
-/// If git cannot be run.
 pub(crate) fn read(root: &Path) -> Result<Vec<File>, String> {
-    let listed = Command::new("git")
-        .args(["ls-files", "--cached", "--others", "--exclude-standard"])
-        .current_dir(root)
-        .output()
-        .map_err(|e| format!("git ls-files: {e}"))?;
-    let names = String::from_utf8_lossy(&listed.stdout).into_owned();
+    let args = ["ls-files", "--cached", "--others", "--exclude-standard"];
+    let names = output("git ls-files", Command::new("git").args(args).current_dir(root))?;
     let names: BTreeSet<&str> = names.lines().collect();
     // skip binary files and files deleted meanwhile
     let read = |name: &&str| Some(File::new(PathBuf::from(name), fs::read_to_string(root.join(name)).ok()?));
@@ -72,24 +63,10 @@ pub(crate) fn read(root: &Path) -> Result<Vec<File>, String> {
     Ok(files)
 }
 
-/// Line counts of Rust.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Lines {
-    /// Product and tool lines, without test files and test modules.
-    pub product: usize,
-    /// All tracked lines.
-    pub all: usize,
-}
-
-impl Lines {
-    /// Counts them.
-    pub(crate) fn of(files: &[File]) -> Self {
-        let rust = || files.iter().filter(|f| f.syntax.is_some());
-        Self {
-            product: rust().map(|f| f.product(true).len()).sum(),
-            all: rust().map(|f| f.text.lines().count()).sum(),
-        }
-    }
+/// Lines of Rust: product and tool lines, without test files and test modules; and all.
+pub(super) fn count_lines(files: &[File]) -> (usize, usize) {
+    let rust = || files.iter().filter(|f| f.syntax.is_some());
+    (rust().map(|f| f.product(true).len()).sum(), rust().map(|f| f.text.lines().count()).sum())
 }
 
 fn is_in_test_folder(path: &Path) -> bool {
@@ -146,7 +123,6 @@ fn needs_test(meta: &Meta) -> bool {
     }
 }
 
-/// Attributes of an item.
 pub(super) fn attributes(item: &Item) -> &[Attribute] {
     match item {
         Item::Const(i) => &i.attrs,
@@ -215,7 +191,7 @@ mod unit {
             assert!(file(path, text).is_test, "{path}");
         }
         assert!(file("crates/tcp/src/a.rs", "#![cfg(test)]\n").is_test);
-        assert_eq!(Lines::of(&[product, file("crates/a/tests/a.rs", text)]), Lines { product: 5, all: 20 });
+        assert_eq!(count_lines(&[product, file("crates/a/tests/a.rs", text)]), (5, 20));
     }
 
     #[test]

@@ -5,8 +5,7 @@ use super::deployment::Deployment;
 use super::divert::Scope;
 use super::end::stop;
 use super::error::Error;
-use super::event::Level;
-use super::kept::Kept;
+use super::kept::SavedRecords;
 use super::session::{self, Session};
 use super::watch::{self, Watch};
 use bentpipe_base::Duration;
@@ -19,44 +18,33 @@ use rustix::process::Signal;
 /// Stops the running gateway of this name after checking that nothing else prevents the start.
 pub(super) fn replace(deployment: &mut Deployment<'_>, file: &GatewayFile) -> Result<Lock, Error> {
     let name = &file.deploy.name;
-    let found = check(file, &deployment.registry, deployment.inline.is_some());
-    found.refuse_beside_running()?;
-    deployment.say(
-        Level::Info,
-        "replacing",
-        format!("gateway {name} is asked to stop and leave its connections"),
-    );
+    let found = check(file, &deployment.registry);
+    found.refuse_except_running()?;
+    deployment.inform("replacing", format!("gateway {name} is asked to stop and leave its connections"));
     stop(&deployment.registry, Some(name), true)?;
-    session::make_folder(&deployment.registry)?;
     session::lock(&deployment.registry, name)?.ok_or_else(|| Error::Runs { name: name.clone(), pid: 0 })
 }
 
 /// Observes the traffic before anything is diverted. Returns `None` if that is not wanted or a gateway has
 /// just been running, and true if a signal asked to stop.
-pub(super) fn look(
+pub(super) fn observe_traffic(
     deployment: &mut Deployment<'_>,
     file: &GatewayFile,
     session: &Session,
     (signals, clock): (&mut Signals, &Clock),
 ) -> Result<(Option<Watch>, bool), Error> {
-    let place = session::place(&deployment.registry, &session.name, session.undo.network);
+    let place = session::record_file(&deployment.registry, &session.name, session.undo.network);
     let is_wanted =
         file.deploy.kind == Kind::Routed && !file.deploy.watch.is_zero() && Scope::of(file) != Scope::Nothing;
-    if !is_wanted || Kept::is_there(&place, monotonic()) {
+    if !is_wanted || SavedRecords::is_there(&place, monotonic()) {
         return Ok((None, false));
     }
     let mut watch = match Watch::begin(&file.deploy, clock.now()) {
         Ok(watch) => watch,
-        Err(why) => {
-            deployment.say(Level::Warning, "not watched", why);
-            return Ok((None, false));
-        }
+        Err(why) => return Ok(not_watched(deployment, why)),
     };
-    deployment.say(
-        Level::Info,
-        "watching",
-        format!("for up to {} s, who answers before the start", watch::BEFORE.as_secs_f64()),
-    );
+    let at_most = watch::MAX_OBSERVATION.as_secs_f64();
+    deployment.inform("watching", format!("for up to {at_most} s, who answers before the start"));
     while !watch.is_ready(clock.now()) {
         wait::wait(&[signals.fd()], Some(watch.next), clock, Duration::ZERO)
             .map_err(|e| Error::system("waiting", e))?;
@@ -66,12 +54,14 @@ pub(super) fn look(
     }
     match watch.start(&file.deploy, clock.now()) {
         Ok(peers) => {
-            deployment.say(Level::Info, "watching", format!("{peers} peers answered just before the start"));
+            deployment.inform("watching", format!("{peers} peers answered just before the start"));
             Ok((Some(watch), false))
         }
-        Err(why) => {
-            deployment.say(Level::Warning, "not watched", why);
-            Ok((None, false))
-        }
+        Err(why) => Ok(not_watched(deployment, why)),
     }
+}
+
+fn not_watched(deployment: &mut Deployment<'_>, why: String) -> (Option<Watch>, bool) {
+    deployment.warn("not watched", why);
+    (None, false)
 }

@@ -15,7 +15,7 @@ use bentpipe_base::names::nearest;
 use bentpipe_os::netlink::Netlink;
 use bentpipe_os::{capability, namespace, nft, realtime, sysctl};
 use bentpipe_scenario::gateway_file::{Deploy, GatewayFile, Kind};
-use bentpipe_service::{Finding, Registry, Standing};
+use bentpipe_service::{CheckStatus, Finding, Registry};
 use rustix::thread::CapabilitySet;
 use std::fs::File;
 use std::path::Path;
@@ -34,56 +34,58 @@ pub struct Check {
     /// Description of the traffic that the gateway would intercept.
     pub intercepted: Vec<String>,
     /// Changes that would be made.
-    pub plan: Plan,
+    pub(super) plan: Plan,
     /// Findings.
     pub findings: Vec<Finding>,
 }
 
 impl Check {
+    /// Changes that would be made, as commands.
+    pub fn steps(&self) -> Vec<String> {
+        self.plan.steps.iter().map(ToString::to_string).collect()
+    }
+
     /// True if the gateway would start.
     pub fn is_good(&self) -> bool {
-        self.findings.iter().all(|f| f.standing != Standing::Bad)
+        self.findings.iter().all(|f| f.standing != CheckStatus::Bad)
     }
 
     pub(super) fn refuse(&self) -> Result<(), Error> {
         let bad: Vec<Finding> =
-            self.findings.iter().filter(|f| f.standing == Standing::Bad).cloned().collect();
-        if bad.is_empty() { Ok(()) } else { Err(Error::Missing(bad)) }
+            self.findings.iter().filter(|f| f.standing == CheckStatus::Bad).cloned().collect();
+        if bad.is_empty() { Ok(()) } else { Err(Error::ChecksFailed(bad)) }
     }
 
     /// The same, but ignores that a gateway of this name is running and uses the metrics address, since it
     /// will be stopped.
-    pub(super) fn refuse_beside_running(mut self) -> Result<(), Error> {
+    pub(super) fn refuse_except_running(mut self) -> Result<(), Error> {
         self.findings.retain(|f| !f.name.starts_with(RUNS) && !f.name.starts_with(METRICS));
         self.refuse()
     }
 }
 
-/// Runs all checks without changing anything. `can_inline`: the data path supports inline ports.
-pub fn check(file: &GatewayFile, registry: &Registry, can_inline: bool) -> Check {
+/// Runs all checks without changing anything.
+pub fn check(file: &GatewayFile, registry: &Registry) -> Check {
     let deploy = &file.deploy;
     let mut findings = vec![permission(deploy.kind), priority()];
     let mut mtu = USUAL_MTU;
     match Netlink::open() {
         Ok(mut netlink) => findings.extend(interfaces(deploy, &mut netlink, &mut mtu)),
-        Err(error) => findings.push(Finding::bad("netlink", error.to_string())),
+        Err(error) => findings.push(Finding::failure("netlink", error.to_string())),
     }
     let plan = Plan::new(file, mtu);
-    let allowed = findings[0].standing != Standing::Bad;
-    let left = leftovers(registry, deploy, &mut findings);
-    if deploy.kind == Kind::Inline {
-        if !can_inline {
-            let found = "this program has no data path for frames";
-            findings.push(Finding::bad("inline", found).mend("kind = \"routed\""));
-        }
-    } else {
+    let allowed = findings[0].standing != CheckStatus::Bad;
+    let left = leftovers(registry, deploy);
+    let has_left = left.is_some();
+    findings.extend(left);
+    if deploy.kind == Kind::Routed {
         findings.extend([tun(), forwarding(deploy)]);
         let nft = nft_program();
-        let there = nft.standing == Standing::Good;
+        let there = nft.standing == CheckStatus::Good;
         findings.push(nft);
         findings.extend(settings());
         if allowed && there {
-            if left.is_none() {
+            if !has_left {
                 findings.extend(taken(deploy, &plan));
             }
             let scope = Scope::of(file);
@@ -109,20 +111,20 @@ fn permission(kind: Kind) -> Finding {
     if capability::has(needed) {
         return Finding::good(name, "may change interfaces, routes and rules");
     }
-    Finding::bad(name, format!("needs {words}")).mend("sudo bentpipe gateway ...")
+    Finding::failure(name, format!("needs {words}")).with_help("sudo bentpipe gateway ...")
 }
 
-/// Checks which scheduling priority the data thread would get.
 fn priority() -> Finding {
     let name = "priority";
-    match realtime::foresee() {
+    match realtime::obtainable_priority() {
         Ok(priority) => Finding::good(name, format!("{priority} for the data thread")),
         Err((priority, why)) => {
             let found = format!(
                 "{priority} for the data thread, {why}: where other programs are busy packets leave late"
             );
-            Finding::lack(name, found)
-                .mend("run it as root, with CAP_SYS_NICE, or after `ulimit -r 10` (LimitRTPRIO=10 in a unit)")
+            Finding::warning(name, found).with_help(
+                "run it as root, with CAP_SYS_NICE, or after `ulimit -r 10` (LimitRTPRIO=10 in a unit)",
+            )
         }
     }
 }
@@ -143,38 +145,35 @@ fn interfaces(deploy: &Deploy, netlink: &mut Netlink, mtu: &mut u32) -> Vec<Find
         let near = nearest(wanted, known.iter().map(String::as_str));
         let listed = || format!("there are {}", known.join(", "));
         let mend = near.map_or_else(listed, |near| format!("did you mean {near}?"));
-        all.push(Finding::bad(name, "there is none of this name").mend(mend));
+        all.push(Finding::failure(name, "there is none of this name").with_help(mend));
     }
     *mtu = mtus.iter().copied().max().unwrap_or(USUAL_MTU);
     if deploy.kind == Kind::Inline && mtus.windows(2).any(|pair| pair[0] != pair[1]) {
         let found = "the two interfaces carry packets of different length";
-        all.push(Finding::bad("MTU", found).mend("ip link set dev NAME mtu N"));
+        all.push(Finding::failure("MTU", found).with_help("ip link set dev NAME mtu N"));
     }
     all
 }
 
 /// Checks for a gateway of this name that was killed or is running.
-fn leftovers(registry: &Registry, deploy: &Deploy, findings: &mut Vec<Finding>) -> Option<Session> {
+fn leftovers(registry: &Registry, deploy: &Deploy) -> Option<Finding> {
     let session: Session = registry.entry(&deploy.name)?;
     let name = format!("{RUNS}{}`", session.name);
     if is_running(registry, &session.name) {
         let found = format!("it is running (process {})", session.process.pid);
-        findings.push(Finding::bad(name, found).mend("bentpipe gateway stop, or run --replace"));
-    } else {
-        let found = "it was killed and has left rules behind; the next run takes them back first";
-        findings.push(Finding::lack(name, found).mend("sudo bentpipe gateway undo"));
+        return Some(Finding::failure(name, found).with_help("bentpipe gateway stop, or run --replace"));
     }
-    Some(session)
+    let found = "it was killed and has left rules behind; the next run takes them back first";
+    Some(Finding::warning(name, found).with_help("sudo bentpipe gateway undo"))
 }
 
 fn tun() -> Finding {
     let name = "/dev/net/tun";
     match File::options().read(true).write(true).open(name) {
         Ok(_) => Finding::good(name, "may be opened"),
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
-            Finding::bad(name, "missing").mend("sudo modprobe tun; in a container: --device /dev/net/tun")
-        }
-        Err(error) => Finding::bad(name, error.to_string()).mend("sudo bentpipe gateway ..."),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Finding::failure(name, "missing")
+            .with_help("sudo modprobe tun; in a container: --device /dev/net/tun"),
+        Err(error) => Finding::failure(name, error.to_string()).with_help("sudo bentpipe gateway ..."),
     }
 }
 
@@ -191,9 +190,9 @@ fn forwarding(deploy: &Deploy) -> Finding {
         ("sudo sysctl -w net.ipv4.ip_forward=1", "sudo sysctl -w net.ipv6.conf.all.forwarding=1");
     match (v4, v6) {
         (true, true) => Finding::good(name, "this machine forwards IPv4 and IPv6"),
-        (true, false) => Finding::lack(name, "this machine forwards IPv4, not IPv6").mend(six),
-        (false, true) => Finding::lack(name, "this machine forwards IPv6, not IPv4").mend(four),
-        (false, false) => Finding::bad(name, "this machine is no router").mend(four).mend(six),
+        (true, false) => Finding::warning(name, "this machine forwards IPv4, not IPv6").with_help(six),
+        (false, true) => Finding::warning(name, "this machine forwards IPv6, not IPv4").with_help(four),
+        (false, false) => Finding::failure(name, "this machine is no router").with_help(four).with_help(six),
     }
 }
 
@@ -201,8 +200,8 @@ fn nft_program() -> Finding {
     let name = "nft";
     match nft::version() {
         Ok(Some(version)) => Finding::good(name, version),
-        Ok(None) => Finding::bad(name, "missing").mend(nft::MISSING),
-        Err(error) => Finding::bad(name, error),
+        Ok(None) => Finding::failure(name, "missing").with_help(nft::MISSING),
+        Err(error) => Finding::failure(name, error),
     }
 }
 
@@ -212,7 +211,8 @@ fn settings() -> Option<Finding> {
     // dropped as spoofed
     sysctl::read(name).is_ok_and(|v| v == "1").then(|| {
         let found = "1: reverse path filters would throw marked packets away";
-        Finding::bad("src_valid_mark", found).mend("sudo sysctl -w net.ipv4.conf.all.src_valid_mark=0")
+        Finding::failure("src_valid_mark", found)
+            .with_help("sudo sysctl -w net.ipv4.conf.all.src_valid_mark=0")
     })
 }
 
@@ -221,7 +221,7 @@ fn taken(deploy: &Deploy, plan: &Plan) -> Vec<Finding> {
     let mut all = Vec::new();
     let mut add = |what: String, key: &str| {
         let mend = format!("choose another `{key}` in [deploy]");
-        all.push(Finding::bad(what, "somebody else uses it").mend(mend));
+        all.push(Finding::failure(what, "somebody else uses it").with_help(mend));
     };
     if nft::has_table(&deploy.nft_table) {
         add(format!("nftables table inet {}", deploy.nft_table), "nft_table");
@@ -247,12 +247,11 @@ fn taken(deploy: &Deploy, plan: &Plan) -> Vec<Finding> {
     all
 }
 
-/// Carries out the plan in a new network namespace.
 fn rehearsal(plan: &Plan) -> Finding {
     let name = "rehearsal";
     if !capability::has(CapabilitySet::SYS_ADMIN) {
         let found = "not made: a network namespace to make it in needs CAP_SYS_ADMIN";
-        return Finding::lack(name, found);
+        return Finding::warning(name, found);
     }
     let plan = plan.clone();
     let act = move || {
@@ -264,9 +263,9 @@ fn rehearsal(plan: &Plan) -> Finding {
     let ended = Builder::new().name(name.to_owned()).spawn(act).map(std::thread::JoinHandle::join);
     match ended {
         Ok(Ok(Ok(()))) => Finding::good(name, "every step works here, in a network namespace of its own"),
-        Ok(Ok(Err(why))) => Finding::bad(name, why).mend("this kernel or nft lacks something"),
-        Ok(Err(_)) => Finding::bad(name, "it panicked"),
-        Err(error) => Finding::bad(name, error.to_string()),
+        Ok(Ok(Err(why))) => Finding::failure(name, why).with_help("this kernel or nft lacks something"),
+        Ok(Err(_)) => Finding::failure(name, "it panicked"),
+        Err(error) => Finding::failure(name, error.to_string()),
     }
 }
 
@@ -275,22 +274,21 @@ fn listeners(file: &GatewayFile) -> Vec<Finding> {
     if let Some(at) = file.status.prometheus {
         let name = format!("{METRICS}{at}");
         match Http::bind(at) {
-            Err(error) => all.push(Finding::bad(name, error.to_string())),
+            Err(error) => all.push(Finding::failure(name, error.to_string())),
             Ok(_) if !at.ip().is_loopback() => {
                 let found = "others on the network can read them";
-                all.push(Finding::lack(name, found));
+                all.push(Finding::warning(name, found));
             }
             Ok(_) => all.push(Finding::good(&name, "the address is free")),
         }
     }
-    let folder = |path: &str| Path::new(path).parent().is_some_and(Path::is_dir);
     for (what, path) in
         [("records", file.status.records.as_ref().map(|r| &r.0)), ("socket", file.status.socket.as_ref())]
     {
-        if let Some(path) = path.filter(|path| !folder(path)) {
-            let mend =
-                format!("sudo mkdir -p {}", Path::new(path).parent().unwrap_or(Path::new("/")).display());
-            all.push(Finding::bad(format!("{what} {path}"), "there is no such folder").mend(mend));
+        let folder = path.and_then(|path| Path::new(path).parent()).filter(|folder| !folder.is_dir());
+        if let (Some(path), Some(folder)) = (path, folder) {
+            let mend = format!("sudo mkdir -p {}", folder.display());
+            all.push(Finding::failure(format!("{what} {path}"), "there is no such folder").with_help(mend));
         }
     }
     all

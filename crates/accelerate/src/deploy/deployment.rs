@@ -1,8 +1,7 @@
 //! Parameters for running a gateway.
 
-use super::engine::{Inline, Start};
+use super::engine::{Event, Level, Start};
 use super::error::Error;
-use super::event::{Event, Level};
 use bentpipe_scenario::gateway_file::GatewayFile;
 use bentpipe_service::Registry;
 
@@ -16,8 +15,6 @@ pub struct Deployment<'a> {
     pub registry: Registry,
     /// Starts the data path.
     pub start: Start,
-    /// Opens inline ports; `None` if the data path does not support frames.
-    pub inline: Option<Inline>,
     /// If a gateway of this name is running and nothing else prevents the start, stop it and resume its
     /// connections.
     pub replace: bool,
@@ -25,14 +22,16 @@ pub struct Deployment<'a> {
     pub log: &'a mut dyn FnMut(&Event),
 }
 
-impl core::fmt::Debug for Deployment<'_> {
-    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        f.debug_struct("Deployment").field("path", &self.path).finish_non_exhaustive()
-    }
-}
-
 impl Deployment<'_> {
     pub(super) fn say(&mut self, level: Level, name: &'static str, text: impl Into<String>) {
         (self.log)(&Event { level, name, text: text.into() });
+    }
+
+    pub(super) fn inform(&mut self, name: &'static str, text: impl Into<String>) {
+        self.say(Level::Info, name, text);
+    }
+
+    pub(super) fn warn(&mut self, name: &'static str, text: impl Into<String>) {
+        self.say(Level::Warning, name, text);
     }
 }

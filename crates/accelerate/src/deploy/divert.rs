@@ -35,7 +35,6 @@ pub(super) enum Scope {
 }
 
 impl Scope {
-    /// The scope that `file` needs.
     pub(super) fn of(file: &GatewayFile) -> Self {
         let speaks = |action| file.policy.rules.iter().any(|rule| rule.action == action);
         if file.hop.rate.is_some() {
@@ -51,7 +50,7 @@ impl Scope {
 
     /// The scope after a reload to a file that needs `new`; `same`: the rules are unchanged. Never narrower
     /// than before. If two different policies would have to be combined, all TCP.
-    pub(super) const fn beside(self, new: Self, same: bool) -> Self {
+    pub(super) const fn after_reload(self, new: Self, same: bool) -> Self {
         match (self, new) {
             (Self::All, _) | (_, Self::All) => Self::All,
             (Self::Policy, Self::Policy) if same => self,
@@ -82,14 +81,19 @@ pub(super) fn is_tracked() -> bool {
     sysctl::read(LIBERAL).is_ok()
 }
 
+/// A set of interfaces in nftables syntax.
+pub(super) fn names(all: &[String]) -> String {
+    format!("{{ {} }}", all.iter().map(|name| format!("\"{name}\"")).collect::<Vec<_>>().join(", "))
+}
+
 /// The nftables table of a gateway with `scope`. Priorities: -300 is before connection tracking (-200), -90
 /// is after destination NAT, which also reverses source NAT (-100).
 pub(super) fn script(file: &GatewayFile, scope: Scope, tracked: bool) -> String {
     let Deploy { nft_table: table, satellite, tun_lan, mark, .. } = &file.deploy;
-    let lan = file.deploy.lan.iter().map(|name| format!("\"{name}\"")).collect::<Vec<_>>().join(", ");
+    let lan = names(&file.deploy.lan);
     let (from_lan, from_satellite) = (format!("{mark:#x}"), format!("{:#x}", mark + 1));
     let to_satellite = format!("fib daddr oifname \"{satellite}\" meta mark set {from_lan}");
-    let to_lan = format!("fib daddr oifname {{ {lan} }} meta mark set {from_satellite}");
+    let to_lan = format!("fib daddr oifname {lan} meta mark set {from_satellite}");
     let mut out = format!(
         "add table inet {table}
 add chain inet {table} outward {{ type filter hook prerouting priority -300; policy accept; }}
@@ -99,27 +103,18 @@ add chain inet {table} inward {{ type filter hook prerouting priority -90; polic
     let mut rule = |chain: &str, words: &str| {
         let _ = writeln!(out, "add rule inet {table} {chain} {words}");
     };
-    if scope == Scope::Nothing {
-        return out;
-    }
+    let divert = match scope {
+        Scope::Nothing => return out,
+        Scope::All => to_satellite.clone(),
+        Scope::Tcp => format!("meta l4proto tcp {to_satellite}"),
+        Scope::Policy => "meta l4proto tcp jump outward_policy".to_owned(),
+    };
     if scope != Scope::All {
-        for (hook, from) in [("outward", format!("{{ {lan} }}")), ("inward", format!("\"{satellite}\""))] {
-            rule(
-                hook,
-                &format!(
-                    "iifname {from} {OPENS} limit rate over {MOST} burst {MOST_AT_ONCE} packets counter accept"
-                ),
-            );
-        }
+        let flood = format!("{OPENS} limit rate over {MOST} burst {MOST_AT_ONCE} packets counter accept");
+        rule("outward", &format!("iifname {lan} {flood}"));
+        rule("inward", &format!("iifname \"{satellite}\" {flood}"));
     }
-    match scope {
-        Scope::Nothing => {}
-        Scope::All => rule("outward", &format!("iifname {{ {lan} }} {to_satellite}")),
-        Scope::Tcp => rule("outward", &format!("iifname {{ {lan} }} meta l4proto tcp {to_satellite}")),
-        Scope::Policy => {
-            rule("outward", &format!("iifname {{ {lan} }} meta l4proto tcp jump outward_policy"));
-        }
-    }
+    rule("outward", &format!("iifname {lan} {divert}"));
     if tracked {
         rule("outward", &format!("meta mark {from_lan} fib daddr . mark oifname \"{tun_lan}\" notrack"));
         rule("outward", &format!("iifname \"{tun_lan}\" notrack"));
@@ -341,7 +336,7 @@ mod tests {
             (Tcp, All, true, All),
             (All, Tcp, true, All),
         ] {
-            assert_eq!(old.beside(new, same), wanted, "{old:?} {new:?}");
+            assert_eq!(old.after_reload(new, same), wanted, "{old:?} {new:?}");
         }
     }
 

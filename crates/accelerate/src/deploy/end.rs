@@ -10,9 +10,6 @@ use rustix::process::Signal;
 
 /// Stops the named gateway, or the only one, and returns its name. With `keep`, the next gateway resumes its
 /// connections.
-///
-/// # Errors
-/// When none is running, the choice is ambiguous, or it does not stop.
 pub fn stop(registry: &Registry, named: Option<&str>, keep: bool) -> Result<String, Error> {
     let session = choose(registry, named)?;
     let done = |reply| matches!(reply, Reply::Done { .. }).then_some(());
@@ -25,9 +22,6 @@ pub fn stop(registry: &Registry, named: Option<&str>, keep: bool) -> Result<Stri
 }
 
 /// Undoes the changes of the named gateway or of all; returns a description, one line per change.
-///
-/// # Errors
-/// When it is in another network namespace, or a running gateway does not stop.
 pub fn undo(registry: &Registry, named: Option<&str>) -> Result<Vec<String>, Error> {
     let mut done = Vec::new();
     let is_meant = |name: &str| named.is_none_or(|wanted| wanted == name);
@@ -57,7 +51,7 @@ pub fn undo(registry: &Registry, named: Option<&str>) -> Result<Vec<String>, Err
         let lock = session::lock(registry, name)?.ok_or_else(|| Error::Runs { name: name.clone(), pid })?;
         if session.process.is_of_this_boot() {
             if !session.undo.is_here() {
-                return Err(Error::Elsewhere(name.clone()));
+                return Err(Error::OtherNamespace(name.clone()));
             }
             // a killed process releases its interfaces a moment after its lock
             wait_until(|| !session.process.is_alive());
@@ -69,7 +63,6 @@ pub fn undo(registry: &Registry, named: Option<&str>) -> Result<Vec<String>, Err
     Ok(done)
 }
 
-/// Waits until a gateway that was asked to stop has ended.
 fn wait_for(registry: &Registry, session: &Session) -> Result<(), Error> {
     if !wait_until(|| !is_running(registry, &session.name)) {
         return Err(Error::Runs { name: session.name.clone(), pid: session.process.pid });

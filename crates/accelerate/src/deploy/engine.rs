@@ -1,22 +1,41 @@
 //! The interface of the data path for deployment and status, and a minimal data path.
 
-use super::event::Event;
 use super::kept::RecordFile;
-use crate::status::{Figures, FlowFigures, FlowPage};
+use crate::status::{FlowPage, FlowStats, GatewayCounters};
 use bentpipe_base::{Duration, Instant};
 use bentpipe_os::port::MAX_SUPER;
 use bentpipe_os::{Clock, PacketPort, wait};
 use bentpipe_scenario::gateway_file::GatewayFile;
-use bentpipe_wire::offload::Super;
+use bentpipe_wire::offload::SuperPacket;
 use std::io::{self, IoSlice, PipeReader, PipeWriter};
 use std::os::fd::{AsFd as _, BorrowedFd};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread::{Builder, JoinHandle};
 
+/// Severity of an event.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Level {
+    /// Normal operation.
+    Info,
+    /// Needs attention.
+    Warning,
+}
+
+/// A log event.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Event {
+    /// Severity.
+    pub level: Level,
+    /// Kind, one word.
+    pub name: &'static str,
+    /// Message.
+    pub text: String,
+}
+
 /// Configuration of a data path.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Orders {
+pub struct EngineConfig {
     /// The gateway file.
     pub file: Arc<GatewayFile>,
     /// If false, nothing is accelerated, whatever the rules say.
@@ -25,7 +44,7 @@ pub struct Orders {
     pub keep: Option<RecordFile>,
 }
 
-impl Orders {
+impl EngineConfig {
     /// The configuration according to the file.
     pub fn new(file: GatewayFile) -> Self {
         Self { file: Arc::new(file), accelerate: true, keep: None }
@@ -38,13 +57,13 @@ pub trait Engine: core::fmt::Debug {
     fn ended(&self) -> BorrowedFd<'_>;
 
     /// Returns its counters.
-    fn figures(&mut self) -> Figures;
+    fn figures(&mut self) -> GatewayCounters;
 
     /// Returns its connections in table order, at most `most`, starting at index `from`.
     fn flows(&mut self, from: u32, most: usize) -> FlowPage;
 
     /// Returns connections that have closed since the last call.
-    fn take_closed(&mut self) -> Vec<FlowFigures>;
+    fn take_closed(&mut self) -> Vec<FlowStats>;
 
     /// Scheduling priority of the data thread, and whether it is real time; `None` if that is not requested.
     fn priority(&self) -> Option<(String, bool)> {
@@ -52,10 +71,8 @@ pub trait Engine: core::fmt::Debug {
     }
 
     /// Closes the records of its connections, so that the next data path resumes from their current state.
-    ///
-    /// # Errors
-    /// Why there will be no records.
-    fn leave(&mut self) -> Result<(), String> {
+    /// An error says why there will be none.
+    fn close_records(&mut self) -> Result<(), String> {
         Ok(())
     }
 
@@ -64,24 +81,16 @@ pub trait Engine: core::fmt::Debug {
         Vec::new()
     }
 
-    /// Changes the configuration without losing connections.
-    ///
-    /// # Errors
-    /// Why that is not possible.
-    fn tell(&mut self, orders: &Orders) -> Result<(), String>;
+    /// Changes the configuration without losing connections. An error says why that is not possible.
+    fn reconfigure(&mut self, orders: &EngineConfig) -> Result<(), String>;
 
     /// Stops the data path: forwards held packets, then closes the ports.
-    ///
-    /// # Errors
-    /// Why it ended, if that was before the stop.
+    /// An error says why it ended before the stop.
     fn stop(self: Box<Self>) -> Result<(), String>;
 }
 
 /// Starts a data path between two ports, LAN and satellite.
-pub type Start = fn([Box<dyn PacketPort>; 2], &Orders) -> Result<Box<dyn Engine>, String>;
-
-/// Opens the ports of an inline gateway, LAN first.
-pub type Inline = fn(&GatewayFile) -> Result<[Box<dyn PacketPort>; 2], String>;
+pub type Start = fn([Box<dyn PacketPort>; 2], &EngineConfig) -> Result<Box<dyn Engine>, String>;
 
 /// Maximum number of super-packets forwarded from one port before the other gets its turn.
 const BATCH: usize = 64;
@@ -89,7 +98,7 @@ const BATCH: usize = 64;
 /// Forwards packets unchanged between the ports and knows no connections: the baseline for measuring other
 /// data paths.
 #[derive(Debug)]
-pub struct Bare {
+pub struct PassThrough {
     counts: Arc<Counts>,
     /// Reaches its end when the thread ends.
     ended: PipeReader,
@@ -105,12 +114,9 @@ struct Counts {
     drops: [AtomicU64; 4],
 }
 
-impl Bare {
+impl PassThrough {
     /// Starts the data path.
-    ///
-    /// # Errors
-    /// When no thread can be started.
-    pub fn start(ports: [Box<dyn PacketPort>; 2], _: &Orders) -> Result<Box<dyn Engine>, String> {
+    pub fn start(ports: [Box<dyn PacketPort>; 2], _: &EngineConfig) -> Result<Box<dyn Engine>, String> {
         let (counts, open) = (Arc::new(Counts::default()), || io::pipe().map_err(|e| e.to_string()));
         let ((ended, end), (stopped, stop)) = (open()?, open()?);
         let shared = Arc::clone(&counts);
@@ -136,7 +142,7 @@ fn carry(mut ports: [Box<dyn PacketPort>; 2], stopped: &PipeReader, counts: &Cou
                 let Some(got) = ports[from].receive(&mut buffer)? else { break };
                 let packet = &buffer[..got.len];
                 // an unparsable packet counts as one and is forwarded
-                let pieces = Super::parse(packet, &got.vnet).map_or(1, |s| s.pieces());
+                let pieces = SuperPacket::parse(packet, &got.vnet).map_or(1, |s| s.pieces());
                 counts.packets[from].fetch_add(pieces as u64, Ordering::Relaxed);
                 counts.bytes[from].fetch_add(got.len as u64, Ordering::Relaxed);
                 // the port counts packets that the kernel does not accept
@@ -164,20 +170,20 @@ fn count_drops(ports: &mut [Box<dyn PacketPort>; 2], counts: &Counts) -> io::Res
     Ok(())
 }
 
-impl Engine for Bare {
+impl Engine for PassThrough {
     fn ended(&self) -> BorrowedFd<'_> {
         self.ended.as_fd()
     }
 
-    fn figures(&mut self) -> Figures {
+    fn figures(&mut self) -> GatewayCounters {
         let both = |pair: &[AtomicU64; 2]| [pair[0].load(Ordering::Relaxed), pair[1].load(Ordering::Relaxed)];
         let names = ["lan_receive", "lan_send", "satellite_receive", "satellite_send"];
         let drops = self.counts.drops.iter().map(|n| n.load(Ordering::Relaxed));
-        Figures {
+        GatewayCounters {
             packets: both(&self.counts.packets),
             bytes: both(&self.counts.bytes),
             port_drops: names.into_iter().map(str::to_owned).zip(drops).collect(),
-            ..Figures::default()
+            ..GatewayCounters::default()
         }
     }
 
@@ -185,11 +191,11 @@ impl Engine for Bare {
         FlowPage::default()
     }
 
-    fn take_closed(&mut self) -> Vec<FlowFigures> {
+    fn take_closed(&mut self) -> Vec<FlowStats> {
         Vec::new()
     }
 
-    fn tell(&mut self, _: &Orders) -> Result<(), String> {
+    fn reconfigure(&mut self, _: &EngineConfig) -> Result<(), String> {
         Ok(())
     }
 
@@ -203,7 +209,7 @@ impl Engine for Bare {
     }
 }
 
-impl Drop for Bare {
+impl Drop for PassThrough {
     fn drop(&mut self) {
         self.stop = None;
         let _ = self.thread.take().map(JoinHandle::join);

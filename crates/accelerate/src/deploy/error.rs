@@ -1,7 +1,7 @@
 //! Errors that keep a gateway from starting or running, with help on what to do.
 
 use bentpipe_os::netlink;
-use bentpipe_service::{ClientError, FileError, Finding, ServerError};
+use bentpipe_service::{ClientError, Finding, SystemError};
 use std::io;
 
 /// An error of a gateway.
@@ -9,7 +9,7 @@ use std::io;
 pub enum Error {
     /// A check failed; nothing was changed.
     #[error("{}", .0.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n"))]
-    Missing(Vec<Finding>),
+    ChecksFailed(Vec<Finding>),
     /// It is already running.
     #[error("gateway `{name}` is running (process {pid})\nhelp: bentpipe gateway stop, or run --replace")]
     Runs {
@@ -25,7 +25,7 @@ pub enum Error {
     TooOld(String),
     /// The changes left behind are in another network namespace.
     #[error("gateway `{0}` was started in another network namespace\nhelp: undo it there")]
-    Elsewhere(String),
+    OtherNamespace(String),
     /// No gateway is running.
     #[error("no gateway is running\nhelp: sudo bentpipe gateway run FILE")]
     NoneRuns,
@@ -35,9 +35,6 @@ pub enum Error {
     /// There is none of this name.
     #[error("there is no gateway `{0}`")]
     Unknown(String),
-    /// A session file or its folder.
-    #[error(transparent)]
-    File(#[from] FileError),
     /// A changed file cannot be loaded while the gateway is running.
     #[error("{0}")]
     Reload(String),
@@ -58,9 +55,6 @@ pub enum Error {
     /// Communication with a running gateway.
     #[error(transparent)]
     Client(#[from] ClientError),
-    /// The control socket.
-    #[error(transparent)]
-    Server(#[from] ServerError),
     /// The data path.
     #[error("the data path: {0}")]
     Engine(String),
@@ -68,29 +62,24 @@ pub enum Error {
     #[error(
         "with the gateway traffic has stopped: {0}\nhelp: everything is taken back; bentpipe gateway check names firewalls, `watch = \"0 s\"` in [deploy] turns this off"
     )]
-    Harm(String),
-    /// Any other system error.
-    #[error("{what}: {source}")]
-    System {
-        /// What was tried.
-        what: String,
-        /// The system's error.
-        source: io::Error,
-    },
+    TrafficStopped(String),
+    /// A session file or its folder, the control socket, or another error of the system.
+    #[error(transparent)]
+    System(#[from] SystemError),
 }
 
 impl Error {
     pub(super) fn system(what: impl Into<String>, source: impl Into<io::Error>) -> Self {
-        Self::System { what: what.into(), source: source.into() }
+        Self::System(SystemError::new(what, source))
     }
 
     /// True if the user's input, permissions or machine are at fault, not this program: exit status 2.
     pub const fn is_refusal(&self) -> bool {
         matches!(
             self,
-            Self::Missing(_)
+            Self::ChecksFailed(_)
                 | Self::Runs { .. }
-                | Self::Elsewhere(_)
+                | Self::OtherNamespace(_)
                 | Self::NoneRuns
                 | Self::Several(_)
                 | Self::Unknown(_)

@@ -19,9 +19,6 @@ pub(super) fn gateway_and_addresses(core: &mut Core) -> (&mut Gateway, &mut Addr
 }
 
 /// Calls the gateway, then delivers the packets that it sent.
-///
-/// # Errors
-/// When a port is gone.
 pub(super) fn call<T>(core: &mut Core, act: impl FnOnce(&mut Gateway, &mut Cx<'_>) -> T) -> io::Result<T> {
     let done = core.net.with(|network| network.with_gateway(GATEWAY, act));
     core.deliver()?;

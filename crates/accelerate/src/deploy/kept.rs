@@ -19,8 +19,7 @@
 use bentpipe_base::{ADDRESS_RECORD as ADDRESS, Addresses};
 use bentpipe_base::{Duration, Instant};
 use bentpipe_gateway::{Gateway, RECORD as FLOW, Record};
-use bentpipe_os::Mapped;
-use core::fmt;
+use bentpipe_os::MappedFile;
 use std::fs::{self, File};
 use std::io::{self, Read as _};
 use std::os::unix::fs::OpenOptionsExt as _;
@@ -37,7 +36,6 @@ const MOST: u32 = 1 << 26;
 /// The connections of a gateway that was gone for longer are not resumed. A port may be reused after a minute
 /// or more (TIME-WAIT, RFC 9293, section 3.6.1).
 const TOO_LONG: Duration = Duration::from_secs(300);
-/// Interval between heartbeats.
 const BEAT: Duration = Duration::from_secs(1);
 /// Addresses written per turn of the data thread; each takes some tens of nanoseconds.
 const TURN: usize = 1024;
@@ -51,41 +49,26 @@ pub struct RecordFile {
 }
 
 /// Why the records of an earlier gateway are not used.
-#[derive(Debug)]
-pub(super) enum Refused {
-    /// Not a file of records.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum RecordFileError {
+    #[error("it is no file of records")]
     Foreign,
-    /// Written by another version.
+    #[error("it is of version {}, this program reads version {}", .0, VERSION)]
     Version(u32),
-    /// Its header or length is inconsistent.
+    #[error("it is damaged: {0}")]
     Torn(&'static str),
-    /// From another boot.
+    #[error("the machine was started anew since")]
     Boot,
-    /// From another network namespace.
+    #[error("it was written in another network namespace")]
     Network,
-    /// The gateway has been gone for too long.
+    #[error(
+        "the gateway was gone for {:.0} s, more than {:.0} s: its ports may belong to other connections by now",
+        .0.as_secs_f64(),
+        TOO_LONG.as_secs_f64()
+    )]
     Silent(Duration),
-    /// It cannot be read.
-    System(io::Error),
-}
-
-impl fmt::Display for Refused {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Foreign => f.write_str("it is no file of records"),
-            Self::Version(v) => write!(f, "it is of version {v}, this program reads version {VERSION}"),
-            Self::Torn(what) => write!(f, "it is damaged: {what}"),
-            Self::Boot => f.write_str("the machine was started anew since"),
-            Self::Network => f.write_str("it was written in another network namespace"),
-            Self::Silent(gone) => write!(
-                f,
-                "the gateway was gone for {:.0} s, more than {:.0} s: its ports may belong to other connections by now",
-                gone.as_secs_f64(),
-                TOO_LONG.as_secs_f64()
-            ),
-            Self::System(error) => write!(f, "{error}"),
-        }
-    }
+    #[error(transparent)]
+    System(#[from] io::Error),
 }
 
 /// Numbers of address and connection slots.
@@ -125,16 +108,9 @@ fn head(extent: Extent, place: &RecordFile) -> [u8; HEAD] {
     head
 }
 
-fn beat(now: u64) -> [u8; 16] {
-    let mut out = [0; 16];
-    out[..8].copy_from_slice(&now.to_le_bytes());
-    out[8..].copy_from_slice(&(!now).to_le_bytes());
-    out
-}
-
 /// Records left by an earlier gateway.
 #[derive(Debug)]
-pub(super) struct Kept {
+pub(super) struct SavedRecords {
     addresses: Vec<u8>,
     flows: Vec<u8>,
     /// How long the earlier gateway has been gone.
@@ -143,45 +119,34 @@ pub(super) struct Kept {
 
 /// Records whose addresses have been restored.
 #[derive(Debug)]
-pub(super) struct Named {
-    flows: Vec<u8>,
-    damaged: u32,
-}
-
-impl Named {
-    /// The records of connections.
-    pub(super) fn flows(&self) -> &[u8] {
-        &self.flows
-    }
-
+pub(super) struct ResolvedRecords {
+    pub(super) flows: Vec<u8>,
     /// Number of unusable address records and of connections that lost their addresses.
-    pub(super) const fn damaged(&self) -> u32 {
-        self.damaged
-    }
+    pub(super) damaged: u32,
 }
 
-impl Kept {
+impl SavedRecords {
     /// Reads the file; `None` if there is none. `now` is `CLOCK_MONOTONIC` in nanoseconds.
-    pub(super) fn read(place: &RecordFile, now: u64) -> Result<Option<Self>, Refused> {
+    pub(super) fn read(place: &RecordFile, now: u64) -> Result<Option<Self>, RecordFileError> {
         let nofollow = rustix::fs::OFlags::NOFOLLOW | rustix::fs::OFlags::NONBLOCK;
         let flags = nofollow.bits().cast_signed();
         let mut file = match File::options().read(true).custom_flags(flags).open(&place.path) {
             Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(None),
-            other => other.map_err(Refused::System)?,
+            other => other?,
         };
-        let found = file.metadata().map_err(Refused::System)?;
+        let found = file.metadata()?;
         if !found.is_file() || found.len() < BODY as u64 {
-            return Err(Refused::Foreign);
+            return Err(RecordFileError::Foreign);
         }
         let mut first = [0; BODY];
-        file.read_exact(&mut first).map_err(Refused::System)?;
-        let (extent, gone) = judge(&first, place, now)?;
+        file.read_exact(&mut first)?;
+        let (extent, gone) = check_header(&first, place, now)?;
         if found.len() != extent.len() as u64 {
-            return Err(Refused::Torn("its length"));
+            return Err(RecordFileError::Torn("its length"));
         }
         let mut part = |len: usize| {
             let mut bytes = vec![0; len];
-            file.read_exact(&mut bytes).map(|()| bytes).map_err(Refused::System)
+            file.read_exact(&mut bytes).map(|()| bytes)
         };
         let mut addresses = part(extent.flows_at() - BODY)?;
         addresses.truncate(extent.addresses as usize * ADDRESS);
@@ -192,11 +157,11 @@ impl Kept {
     pub(super) fn is_there(place: &RecordFile, now: u64) -> bool {
         let mut first = [0; BODY];
         File::open(&place.path).and_then(|mut file| file.read_exact(&mut first)).is_ok()
-            && judge(&first, place, now).is_ok()
+            && check_header(&first, place, now).is_ok()
     }
 
     /// Restores the addresses with their numbers.
-    pub(super) fn name(mut self, addresses: &mut Addresses) -> Named {
+    pub(super) fn restore_addresses(mut self, addresses: &mut Addresses) -> ResolvedRecords {
         let mut damaged = addresses.restore(&self.addresses);
         for place in self.flows.chunks_exact_mut(FLOW) {
             let Ok(Some(record)) = Record::from_bytes(place) else { continue };
@@ -206,45 +171,48 @@ impl Kept {
                 damaged += 1;
             }
         }
-        Named { flows: self.flows, damaged }
+        ResolvedRecords { flows: self.flows, damaged }
     }
 }
 
 /// Checks whether a file with this first page can be used.
-fn judge(first: &[u8; BODY], place: &RecordFile, now: u64) -> Result<(Extent, Duration), Refused> {
+fn check_header(
+    first: &[u8; BODY],
+    place: &RecordFile,
+    now: u64,
+) -> Result<(Extent, Duration), RecordFileError> {
     let word = |at: usize| u32::from_le_bytes([first[at], first[at + 1], first[at + 2], first[at + 3]]);
     let long = |at: usize| u64::from(word(at)) | u64::from(word(at + 4)) << 32;
     if &first[..8] != MAGIC {
-        return Err(Refused::Foreign);
+        return Err(RecordFileError::Foreign);
     }
     if word(8) != VERSION {
-        return Err(Refused::Version(word(8)));
+        return Err(RecordFileError::Version(word(8)));
     }
     if long(48) != digest(&first[..48]) {
-        return Err(Refused::Torn("its head"));
+        return Err(RecordFileError::Torn("its head"));
     }
     let extent = Extent { addresses: word(12), flows: word(16) };
     if extent.addresses > MOST || extent.flows > MOST {
-        return Err(Refused::Torn("its sizes"));
+        return Err(RecordFileError::Torn("its sizes"));
     }
     if long(24) != digest(place.boot.as_bytes()) {
-        return Err(Refused::Boot);
+        return Err(RecordFileError::Boot);
     }
     if long(40) != place.network {
-        return Err(Refused::Network);
+        return Err(RecordFileError::Network);
     }
     // torn while writing a heartbeat: the gateway was alive then
     let gone = if long(64) == !long(56) { now.saturating_sub(long(56)) } else { 0 };
     if gone > TOO_LONG.0 {
-        return Err(Refused::Silent(Duration(gone)));
+        return Err(RecordFileError::Silent(Duration(gone)));
     }
     Ok((extent, Duration(gone)))
 }
 
-/// Keeps the file up to date.
 #[derive(Debug)]
-pub(super) struct Keeper {
-    map: Mapped,
+pub(super) struct RecordFileWriter {
+    map: MappedFile,
     place: RecordFile,
     extent: Extent,
     /// Temporary path until all records of an earlier gateway are in the file.
@@ -254,21 +222,14 @@ pub(super) struct Keeper {
     next_beat: Instant,
 }
 
-impl Keeper {
+impl RecordFileWriter {
     /// Creates a new file beside the one at `place`, which replaces it when it is complete.
     pub(super) fn create(place: &RecordFile, extent: Extent) -> io::Result<Self> {
         let draft = place.path.with_extension("flows-draft");
-        let map = Mapped::create(&draft, extent.len())?;
-        let mut keeper = Self {
-            map,
-            place: place.clone(),
-            extent,
-            draft: None,
-            changed: Vec::new(),
-            next_beat: Instant::ZERO,
-        };
-        keeper.draft = Some(draft);
-        keeper.map.write(0, &head(extent, place))?;
+        let map = MappedFile::create(&draft, extent.len())?;
+        let (place, draft) = (place.clone(), Some(draft));
+        let mut keeper = Self { map, place, extent, draft, changed: Vec::new(), next_beat: Instant::ZERO };
+        keeper.map.write(0, &head(extent, &keeper.place))?;
         Ok(keeper)
     }
 
@@ -287,7 +248,11 @@ impl Keeper {
                     self.put_flow(id, &record)?;
                 }
                 self.changed.clear();
-                return self.publish().map(|()| false);
+                if let Some(draft) = &self.draft {
+                    fs::rename(draft, &self.place.path)?;
+                    self.draft = None;
+                }
+                return Ok(false);
             };
             if number < self.extent.addresses {
                 self.map.write(BODY + number as usize * ADDRESS, &record)?;
@@ -316,25 +281,16 @@ impl Keeper {
         if id < self.extent.flows { self.map.write(self.flow_at(id), record) } else { Ok(()) }
     }
 
-    /// Everything is written: moves the file to its final path.
-    fn publish(&mut self) -> io::Result<()> {
-        if let Some(draft) = &self.draft {
-            fs::rename(draft, &self.place.path)?;
-            self.draft = None;
-        }
-        Ok(())
-    }
-
     /// Writes a heartbeat if it is due; only then is the kernel's clock `monotonic` read.
     pub(super) fn beat(&mut self, now: Instant, monotonic: impl FnOnce() -> u64) -> io::Result<()> {
         if now < self.next_beat {
             return Ok(());
         }
         self.next_beat = now + BEAT;
-        self.map.write(HEAD, &beat(monotonic()))
+        let now = monotonic();
+        self.map.write(HEAD, [now.to_le_bytes(), (!now).to_le_bytes()].as_flattened())
     }
 
-    /// Makes room for this number of connections.
     pub(super) fn fit(&mut self, flows: u32) -> io::Result<()> {
         if flows > self.extent.flows {
             let extent = Extent { flows, ..self.extent };
@@ -352,7 +308,7 @@ impl Keeper {
     }
 }
 
-impl Drop for Keeper {
+impl Drop for RecordFileWriter {
     fn drop(&mut self) {
         if let Some(draft) = &self.draft {
             let _ = fs::remove_file(draft);

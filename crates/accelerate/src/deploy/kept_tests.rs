@@ -1,9 +1,9 @@
 //! Tests the file of connections: what is written is read back, and damaged data is rejected.
 
-use super::kept::{Extent, Keeper, Kept, RecordFile, Refused};
+use super::kept::{Extent, RecordFile, RecordFileError, RecordFileWriter, SavedRecords};
 use bentpipe_base::Addresses;
 use bentpipe_base::{Addr, Instant, NodeId, World};
-use bentpipe_gateway::{Gateway, Persist, Record, Restored};
+use bentpipe_gateway::{Gateway, Record, Restored, SavedState};
 use bentpipe_os::clock::monotonic;
 use std::net::Ipv4Addr;
 use std::path::PathBuf;
@@ -43,7 +43,7 @@ impl Side {
     fn open(&mut self, n: u32) {
         let ends = (Ipv4Addr::from(n).into(), Ipv4Addr::from(n + 1).into());
         let (a, b) = self.addresses.find(ends, |_| {}).unwrap();
-        let persist = Persist { shown_shift: 7, mss: 1460, largest: n, ..Persist::default() };
+        let persist = SavedState { shown_shift: 7, mss: 1460, largest: n, ..SavedState::default() };
         let record = Record { addrs: [a, b], ports: [n as u16, 80], persist };
         assert_eq!(self.restore(&record.to_bytes()).flows, 1);
     }
@@ -54,15 +54,18 @@ impl Side {
     }
 
     /// Lets `keeper` write all changes.
-    fn write(&mut self, keeper: &mut Keeper) {
+    fn write(&mut self, keeper: &mut RecordFileWriter) {
         while keeper.write(&mut self.gateway, &mut self.addresses).unwrap() {}
     }
 
     fn of(place: &RecordFile) -> Self {
         let mut side = Self::new();
-        let named = Kept::read(place, monotonic()).unwrap().expect("a file").name(&mut side.addresses);
-        assert_eq!(named.damaged(), 0);
-        side.restore(named.flows());
+        let named = SavedRecords::read(place, monotonic())
+            .unwrap()
+            .expect("a file")
+            .restore_addresses(&mut side.addresses);
+        assert_eq!(named.damaged, 0);
+        side.restore(&named.flows);
         side
     }
 }
@@ -70,11 +73,11 @@ impl Side {
 #[test]
 fn what_one_gateway_wrote_the_next_one_knows() {
     let place = place("next");
-    assert!(Kept::read(&place, monotonic()).unwrap().is_none());
+    assert!(SavedRecords::read(&place, monotonic()).unwrap().is_none());
     let mut first = Side::new();
     first.open(10);
     first.journal();
-    let mut keeper = Keeper::create(&place, EXTENT).unwrap();
+    let mut keeper = RecordFileWriter::create(&place, EXTENT).unwrap();
     assert!(!place.path.exists(), "it is not complete");
     first.write(&mut keeper);
     keeper.beat(Instant::ZERO, monotonic).unwrap();
@@ -97,8 +100,8 @@ fn what_one_gateway_wrote_the_next_one_knows() {
     assert_eq!(second.gateway.save(), first.gateway.save());
     assert_eq!(second.addresses.address(Addr(0)), Some(Ipv4Addr::from(10).into()));
     second.journal();
-    let mut keeper = Keeper::create(&place, EXTENT).unwrap();
-    drop(Keeper::create(&place, EXTENT).unwrap());
+    let mut keeper = RecordFileWriter::create(&place, EXTENT).unwrap();
+    drop(RecordFileWriter::create(&place, EXTENT).unwrap());
     assert_eq!(
         Side::of(&place).gateway.save(),
         first.gateway.save(),
@@ -106,7 +109,7 @@ fn what_one_gateway_wrote_the_next_one_knows() {
     );
     keeper = {
         drop(keeper);
-        Keeper::create(&place, Extent { flows: 2000, ..EXTENT }).unwrap()
+        RecordFileWriter::create(&place, Extent { flows: 2000, ..EXTENT }).unwrap()
     };
     second.write(&mut keeper);
     assert_eq!(Side::of(&place).gateway.save(), first.gateway.save());
@@ -121,16 +124,19 @@ fn a_connection_without_its_addresses_is_not_taken_up() {
         side.open(n);
     }
     side.journal();
-    let mut keeper = Keeper::create(&place, EXTENT).unwrap();
+    let mut keeper = RecordFileWriter::create(&place, EXTENT).unwrap();
     side.write(&mut keeper);
     let mut file = fs::read(&place.path).unwrap();
     // corrupts the first address of the second connection
     file[4096 + 2 * 24 + 5] ^= 1;
     fs::write(&place.path, file).unwrap();
     let mut next = Side::new();
-    let named = Kept::read(&place, monotonic()).unwrap().expect("a file").name(&mut next.addresses);
-    assert_eq!(named.damaged(), 2);
-    let restored = next.restore(named.flows());
+    let named = SavedRecords::read(&place, monotonic())
+        .unwrap()
+        .expect("a file")
+        .restore_addresses(&mut next.addresses);
+    assert_eq!(named.damaged, 2);
+    let restored = next.restore(&named.flows);
     assert_eq!((restored.flows, restored.damaged), (2, 0));
     clean(&place);
 }
@@ -141,19 +147,20 @@ fn a_file_that_is_not_ours_or_not_of_now_is_refused() {
     let mut side = Side::new();
     side.open(1);
     side.journal();
-    let mut keeper = Keeper::create(&place, EXTENT).unwrap();
+    let mut keeper = RecordFileWriter::create(&place, EXTENT).unwrap();
     side.write(&mut keeper);
     let now = 1000 * SECOND;
     keeper.beat(Instant::ZERO, || now).unwrap();
-    let read =
-        |place: &RecordFile, at: u64| Kept::read(place, at).map(|kept| kept.map(|k| k.gone.0 / SECOND));
+    let read = |place: &RecordFile, at: u64| {
+        SavedRecords::read(place, at).map(|kept| kept.map(|k| k.gone.0 / SECOND))
+    };
     assert_eq!(read(&place, now + 3 * SECOND).unwrap(), Some(3));
     let refused = |place: &RecordFile, at: u64| read(place, at).unwrap_err();
-    let Refused::Silent(gone) = refused(&place, now + 301 * SECOND) else { panic!("it is too old") };
+    let RecordFileError::Silent(gone) = refused(&place, now + 301 * SECOND) else { panic!("it is too old") };
     assert_eq!(gone.0, 301 * SECOND);
     let of_another = RecordFile { boot: "another".to_owned(), ..place.clone() };
-    assert!(matches!(refused(&of_another, now), Refused::Boot));
-    assert!(matches!(refused(&RecordFile { network: 78, ..place.clone() }, now), Refused::Network));
+    assert!(matches!(refused(&of_another, now), RecordFileError::Boot));
+    assert!(matches!(refused(&RecordFile { network: 78, ..place.clone() }, now), RecordFileError::Network));
     let whole = fs::read(&place.path).unwrap();
     let with = |change: &dyn Fn(&mut Vec<u8>)| {
         let mut file = whole.clone();
@@ -174,8 +181,11 @@ fn a_file_that_is_not_ours_or_not_of_now_is_refused() {
     fs::remove_file(&place.path).unwrap();
     let elsewhere = PathBuf::from("/dev/zero");
     std::os::unix::fs::symlink(&elsewhere, &place.path).unwrap();
-    assert!(matches!(refused(&place, now), Refused::System(_)), "a link is not followed");
-    assert!(matches!(refused(&RecordFile { path: elsewhere, ..place.clone() }, now), Refused::Foreign));
+    assert!(matches!(refused(&place, now), RecordFileError::System(_)), "a link is not followed");
+    assert!(matches!(
+        refused(&RecordFile { path: elsewhere, ..place.clone() }, now),
+        RecordFileError::Foreign
+    ));
     assert!(
         refused(&RecordFile { path: env::temp_dir(), ..place.clone() }, now)
             .to_string()

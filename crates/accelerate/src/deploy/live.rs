@@ -3,16 +3,15 @@
 //! Requests are answered on the data thread between its turns, with real addresses in place of address
 //! numbers.
 
-use super::engine::{Engine, Orders};
-use super::event::Event;
+use super::engine::{Engine, EngineConfig, Event};
 use super::gateway_node::{ADDRESSES, call, gateway};
-use super::resume::{self, Keeping, News};
-use crate::status::{Figures, FlowFigures, FlowPage, NodeFigures};
+use super::resume::{self, RecordWriter};
+use crate::status::{FlowPage, FlowStats, GatewayCounters, NodeFigures};
 use bentpipe_base::{Addresses, Instant, NodeId, Size};
 use bentpipe_driver::{
-    Attendant, Core, Counters, LiveNetwork, Made, Other, Pacing, PortCounters, Running, Setup, Unit,
+    Core, Counters, LiveNetwork, NetworkSetup, Pacing, Running, ThreadSetup, TurnHook, Unit, UnreadReason,
 };
-use bentpipe_gateway::{Config, FlowReport, Gateway, Limits, Timeouts, Why};
+use bentpipe_gateway::{Config, FlowReport, Gateway, Limits, PassReason, Timeouts};
 use bentpipe_network::Network;
 use bentpipe_os::packet::FramePort;
 use bentpipe_os::{Clock, PacketPort};
@@ -20,20 +19,20 @@ use bentpipe_scenario::CustomSpec;
 use bentpipe_scenario::gateway_file::{GatewayFile, Kind};
 use std::cell::Cell;
 use std::collections::VecDeque;
-use std::fs::File;
-use std::io::{self, PipeReader, PipeWriter, Read as _};
+use std::io::{self, PipeReader, PipeWriter};
 use std::net::SocketAddr;
 use std::os::fd::{AsFd as _, BorrowedFd};
 use std::sync::Arc;
-use std::sync::mpsc::{Receiver, Sender, SyncSender, channel, sync_channel};
+use std::sync::mpsc::{Receiver, Sender, channel, sync_channel};
 use std::time::Duration;
 
 /// If the data thread does not answer within this time, it has ended or the machine is overloaded.
 const PATIENCE: Duration = Duration::from_secs(2);
+const SILENT: &str = "the data path does not answer";
 /// Maximum number of closed connections waiting to be fetched; older ones are discarded and counted.
 const WAITING: usize = 65_536;
 
-fn config(orders: &Orders) -> Config {
+fn config(orders: &EngineConfig) -> Config {
     let GatewayFile { hop, limits, sample, .. } = &*orders.file;
     Config {
         rate: hop.rate,
@@ -59,20 +58,15 @@ fn config(orders: &Orders) -> Config {
     }
 }
 
-enum Ask {
-    Figures(SyncSender<Figures>),
-    Flows(u32, usize, SyncSender<FlowPage>),
-    Closed(SyncSender<Vec<FlowFigures>>),
-    Tell(Box<Config>, Arc<GatewayFile>, SyncSender<()>),
-    Leave(SyncSender<Result<(), String>>),
-}
+/// A request, which sends its answer itself.
+type EngineRequest = Box<dyn FnOnce(&mut RequestHandler, &mut Core) + Send>;
 
 /// Answers requests on the data thread.
-struct Answers {
-    asks: Receiver<Ask>,
+struct RequestHandler {
+    asks: Receiver<EngineRequest>,
     file: Arc<GatewayFile>,
-    keeping: Keeping,
-    closed: VecDeque<FlowFigures>,
+    keeping: RecordWriter,
+    closed: VecDeque<FlowStats>,
     forgotten: u64,
     /// Highest number of losses reported: presumed losses may prove to be late packets, but a counter never
     /// decreases.
@@ -81,8 +75,8 @@ struct Answers {
     _end: PipeWriter,
 }
 
-impl Attendant for Answers {
-    fn attend(&mut self, core: &mut Core) -> bool {
+impl TurnHook for RequestHandler {
+    fn on_turn(&mut self, core: &mut Core) -> bool {
         while let Some(report) = gateway(core).take_closed() {
             let flow = self.figures_of(&report, &core.net.network.world.addresses, core.clock.now());
             if self.closed.len() == WAITING {
@@ -92,25 +86,7 @@ impl Attendant for Answers {
             self.closed.push_back(flow);
         }
         while let Ok(ask) = self.asks.try_recv() {
-            // the requester may have given up; a lost port ends the thread by itself
-            match ask {
-                Ask::Figures(reply) => drop(reply.try_send(self.figures(core))),
-                Ask::Flows(from, most, reply) => drop(reply.try_send(self.page(core, from, most))),
-                Ask::Closed(reply) => drop(reply.try_send(self.closed.drain(..).collect())),
-                Ask::Leave(reply) => drop(reply.try_send(self.keeping.close(core))),
-                Ask::Tell(config, file, reply) => {
-                    self.keeping.fit(&config.limits);
-                    let policy = file.policy.clone();
-                    self.file = file;
-                    let told = call(core, |gateway, cx| {
-                        gateway.set_policy(policy);
-                        gateway.reconfigure(cx, *config);
-                    });
-                    if told.is_ok() {
-                        let _ = reply.try_send(());
-                    }
-                }
-            }
+            ask(self, core);
         }
         self.keeping.turn(core);
         true
@@ -121,7 +97,18 @@ impl Attendant for Answers {
     }
 }
 
-impl Answers {
+impl RequestHandler {
+    fn tell(&mut self, core: &mut Core, config: Config, file: Arc<GatewayFile>) -> io::Result<()> {
+        self.keeping.fit(&config.limits);
+        let policy = file.policy.clone();
+        self.file = file;
+        // a lost port ends the thread by itself
+        call(core, |gateway, cx| {
+            gateway.set_policy(policy);
+            gateway.reconfigure(cx, config);
+        })
+    }
+
     fn page(&self, core: &mut Core, from: u32, most: usize) -> FlowPage {
         let (reports, next) = gateway(core).flows(from, most);
         let all = gateway(core).report().states.iter().map(|n| u64::from(*n)).sum();
@@ -130,21 +117,24 @@ impl Answers {
         FlowPage { all, flows, next }
     }
 
-    fn figures(&self, core: &mut Core) -> Figures {
+    fn figures(&self, core: &mut Core) -> GatewayCounters {
         let report = gateway(core).report();
         let counters = &report.counters;
         let named = |keys: &[(&'static str, u64)]| keys.iter().map(|(k, n)| ((*k).to_owned(), *n)).collect();
-        let why = Why::ALL.map(|why| (why.key(), u64::from(report.passing[why as usize])));
+        let why = PassReason::ALL.map(|why| (why.key(), u64::from(report.passing[why as usize])));
         let passing: u64 = why.iter().map(|w| w.1).sum();
-        let mut drops = vec![("records_forgotten", self.forgotten)];
         let path = core.counters().map_or_else(|_| Counters::default(), Clone::clone);
-        let drops_of = |port: usize| path.ports.get(port).copied().unwrap_or_default();
-        let [PortCounters { drops: lan, .. }, PortCounters { drops: satellite, .. }] =
-            [drops_of(0), drops_of(1)];
-        drops.extend([("lan_receive", lan.receive), ("lan_send", lan.send)]);
-        drops.extend([("satellite_receive", satellite.receive), ("satellite_send", satellite.send)]);
-        drops.push(("refused", path.refused));
-        let mut done: Vec<_> = Other::ALL.iter().zip(path.other).map(|(why, n)| (why.name(), n)).collect();
+        let [lan, satellite] = [0, 1].map(|i| path.ports.get(i).copied().unwrap_or_default().drops);
+        let drops = [
+            ("records_forgotten", self.forgotten),
+            ("lan_receive", lan.receive),
+            ("lan_send", lan.send),
+            ("satellite_receive", satellite.receive),
+            ("satellite_send", satellite.send),
+            ("refused", path.refused),
+        ];
+        let mut done: Vec<_> =
+            UnreadReason::ALL.iter().zip(path.other).map(|(why, n)| (why.key(), n)).collect();
         done.extend([
             ("store_full", path.store_full),
             ("addresses_full", path.addresses_full),
@@ -152,7 +142,7 @@ impl Answers {
             ("late_turns", path.late_turns),
             ("passed_unheld", counters.overflow),
         ]);
-        Figures {
+        GatewayCounters {
             accelerated: u64::from(report.accelerated),
             passing,
             opening: u64::from(report.states[0]),
@@ -184,7 +174,7 @@ impl Answers {
         self.file.customs.iter().zip(1..).map(figures).collect()
     }
 
-    fn figures_of(&self, report: &FlowReport, addresses: &Addresses, now: Instant) -> FlowFigures {
+    fn figures_of(&self, report: &FlowReport, addresses: &Addresses, now: Instant) -> FlowStats {
         let real = report.addrs.map(|addr| addresses.address(addr));
         let end = |i: usize| match real[i] {
             Some(address) => SocketAddr::new(address, report.ports[i]).to_string(),
@@ -192,7 +182,7 @@ impl Answers {
         };
         let subscriber = real[0].and_then(|lan| self.file.subscriber(lan));
         let side = |lan| if lan { "lan" } else { "satellite" };
-        FlowFigures {
+        FlowStats {
             lan: end(0),
             satellite: end(1),
             opened_from: report.opened_by_lan.map(|lan| side(lan).to_owned()),
@@ -218,36 +208,33 @@ impl Answers {
 
 /// A running gateway.
 #[derive(Debug)]
-pub struct Live {
+pub struct GatewayEngine {
     running: Option<Running<()>>,
-    asks: Sender<Ask>,
+    asks: Sender<EngineRequest>,
     ended: PipeReader,
-    news: News,
+    news: Receiver<Event>,
 }
 
-impl Live {
+impl GatewayEngine {
     /// Starts the data path.
-    ///
-    /// # Errors
-    /// When no thread can be started.
-    pub fn start(ports: [Box<dyn PacketPort>; 2], orders: &Orders) -> Result<Box<dyn Engine>, String> {
+    pub fn start(ports: [Box<dyn PacketPort>; 2], orders: &EngineConfig) -> Result<Box<dyn Engine>, String> {
         let text = |e: io::Error| e.to_string();
         let ((asks, asked), (ended, end)) = (channel(), io::pipe().map_err(text)?);
         let (config, file) = (config(orders), Arc::clone(&orders.file));
-        let news = News::default();
-        let (keeping, begin) = resume::begin(orders.keep.as_ref(), &config.limits, &news);
+        let (telling, news) = channel();
+        let (keeping, begin) = resume::begin(orders.keep.as_ref(), &config.limits, telling);
         let unit = match file.deploy.kind {
             Kind::Routed => Unit::Packet,
             Kind::Inline => Unit::Frame,
         };
-        let setup = Setup {
+        let setup = ThreadSetup {
             name: "bentpipe-path",
             ports: ports.into(),
             clock: Clock::start(),
             pacing: Pacing::Cheap,
             realtime: true,
         };
-        let seed = seed().map_err(text)?;
+        let seed = bentpipe_os::random().map_err(text)?;
         let make = move || {
             let gateway = Gateway::new(config).with_policy(file.policy.clone());
             let customs: Vec<_> = file
@@ -260,9 +247,11 @@ impl Live {
                 let first = network.add_gateway(gateway);
                 [first].into_iter().chain(customs.into_iter().map(|node| network.add(node))).collect()
             };
-            let mut net = LiveNetwork::chain(add, seed, unit, buffers(file.limits.memory));
+            // some reserve beyond the bytes that the gateway may hold, for packets that are forwarded
+            let memory = Size(file.limits.memory.0 / 2 * 3);
+            let mut net = LiveNetwork::chain(add, seed, unit, memory);
             net.network.world.addresses = Addresses::new(ADDRESSES);
-            let answers = Answers {
+            let answers = RequestHandler {
                 asks: asked,
                 file,
                 keeping,
@@ -271,7 +260,7 @@ impl Live {
                 lost: Cell::new(0),
                 _end: end,
             };
-            Ok(Made {
+            Ok(NetworkSetup {
                 net,
                 journal: None,
                 begin,
@@ -283,72 +272,61 @@ impl Live {
         Ok(Box::new(Self { running: Some(running), asks, ended, news }))
     }
 
-    /// Opens the ports of an inline gateway.
-    ///
-    /// # Errors
-    /// When an interface is not there or packet sockets are not allowed.
-    pub fn inline(file: &GatewayFile) -> Result<[Box<dyn PacketPort>; 2], String> {
+    /// Opens the ports of an inline gateway, LAN first.
+    pub(super) fn inline(file: &GatewayFile) -> Result<[Box<dyn PacketPort>; 2], String> {
         let open = |name: &str| FramePort::open(name).map_err(|e| format!("{name}: {e}"));
         let lan = file.deploy.lan.first().map_or("", String::as_str);
         Ok([Box::new(open(lan)?), Box::new(open(&file.deploy.satellite)?)])
     }
 
-    fn ask<T>(&self, make: impl FnOnce(SyncSender<T>) -> Ask) -> Option<T> {
+    fn ask<T: Send + 'static>(
+        &self,
+        act: impl FnOnce(&mut RequestHandler, &mut Core) -> T + Send + 'static,
+    ) -> Option<T> {
         let (reply, answer) = sync_channel(1);
-        self.asks.send(make(reply)).ok()?;
+        // whoever asked may have given up
+        let ask =
+            move |answers: &mut RequestHandler, core: &mut Core| drop(reply.try_send(act(answers, core)));
+        self.asks.send(Box::new(ask)).ok()?;
         self.running.as_ref()?.wake();
         answer.recv_timeout(PATIENCE).ok()
     }
 }
 
-/// Buffer memory for the bytes that the node may hold, with some reserve for packets that are forwarded.
-const fn buffers(held: Size) -> Size {
-    Size(held.0 / 2 * 3)
-}
-
-/// An unpredictable random number.
-fn seed() -> io::Result<u64> {
-    let mut bytes = [0; 8];
-    File::open("/dev/urandom")?.read_exact(&mut bytes)?;
-    Ok(u64::from_ne_bytes(bytes))
-}
-
-impl Engine for Live {
+impl Engine for GatewayEngine {
     fn ended(&self) -> BorrowedFd<'_> {
         self.ended.as_fd()
     }
 
-    fn figures(&mut self) -> Figures {
-        self.ask(Ask::Figures).unwrap_or_default()
+    fn figures(&mut self) -> GatewayCounters {
+        self.ask(|answers, core| answers.figures(core)).unwrap_or_default()
     }
 
     fn flows(&mut self, from: u32, most: usize) -> FlowPage {
-        self.ask(|reply| Ask::Flows(from, most, reply)).unwrap_or_default()
+        self.ask(move |answers, core| answers.page(core, from, most)).unwrap_or_default()
     }
 
-    fn take_closed(&mut self) -> Vec<FlowFigures> {
-        self.ask(Ask::Closed).unwrap_or_default()
+    fn take_closed(&mut self) -> Vec<FlowStats> {
+        self.ask(|answers, _| answers.closed.drain(..).collect()).unwrap_or_default()
     }
 
     fn take_events(&mut self) -> Vec<Event> {
-        resume::take(&self.news)
+        self.news.try_iter().collect()
     }
 
     fn priority(&self) -> Option<(String, bool)> {
-        self.running
-            .as_ref()
-            .map(Running::priority)
-            .map(|(text, is_real_time)| (text.to_owned(), is_real_time))
+        let (text, is_real_time) = self.running.as_ref()?.priority();
+        Some((text.to_owned(), is_real_time))
     }
 
-    fn leave(&mut self) -> Result<(), String> {
-        self.ask(Ask::Leave).unwrap_or_else(|| Err("the data path does not answer".to_owned()))
+    fn close_records(&mut self) -> Result<(), String> {
+        self.ask(|answers, core| answers.keeping.close(core)).unwrap_or_else(|| Err(SILENT.to_owned()))
     }
 
-    fn tell(&mut self, orders: &Orders) -> Result<(), String> {
-        let (config, file) = (Box::new(config(orders)), Arc::clone(&orders.file));
-        self.ask(|reply| Ask::Tell(config, file, reply))
-            .ok_or_else(|| "the data path does not answer".to_owned())
+    fn reconfigure(&mut self, orders: &EngineConfig) -> Result<(), String> {
+        let (config, file) = (config(orders), Arc::clone(&orders.file));
+        let told = self.ask(move |answers, core| answers.tell(core, config, file));
+        told.and_then(Result::ok).ok_or_else(|| SILENT.to_owned())
     }
 
     fn stop(mut self: Box<Self>) -> Result<(), String> {

@@ -1,7 +1,7 @@
 //! Runs a gateway on this machine: checks, set-up and clean-up.
 //!
 //! Sequence: [`check()`] (findings, and a rehearsal in a separate network namespace), then [`run()`]: takes
-//! the lock, writes the session file, carries out the [`Plan`], gives up capabilities, runs the data path
+//! the lock, writes the session file, carries out the plan, gives up capabilities, runs the data path
 //! behind [`Engine`] until a signal, and undoes all changes. [`undo()`] undoes the changes of a killed
 //! gateway.
 
@@ -12,7 +12,6 @@ mod divert;
 mod end;
 mod engine;
 mod error;
-mod event;
 mod firewall;
 mod gateway_node;
 mod kept;
@@ -35,12 +34,10 @@ mod watch_rules;
 pub use check::{Check, check};
 pub use deployment::Deployment;
 pub use end::{stop, undo};
-pub use engine::{Bare, Engine, Inline, Orders, Start};
+pub use engine::{Engine, EngineConfig, Event, Level, PassThrough, Start};
 pub use error::Error;
-pub use event::{Event, Level};
 pub use kept::RecordFile;
-pub use live::Live;
-pub use plan::{Plan, Step};
+pub use live::GatewayEngine;
 pub use run::run;
 pub use sandbox::Sandbox;
 pub use session::{RUN_FOLDER, Session, choose};

@@ -21,47 +21,32 @@ use bentpipe_scenario::gateway_file::{GatewayFile, Kind};
 use bentpipe_service::Undo;
 use std::fs;
 
-/// One change.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Step {
+pub(super) enum Step {
     /// Create a TUN interface; it disappears with the process.
     Tun(String),
-    /// Change a kernel setting of an interface that disappears with the process.
+    /// Change a kernel setting (path below `/proc/sys`) of an interface that disappears with the process.
     Own {
-        /// Path below `/proc/sys`.
         name: String,
-        /// The new value.
         value: String,
     },
     /// Change a kernel setting that has to be restored.
     Setting {
-        /// Path below `/proc/sys`.
         name: String,
-        /// The new value.
         value: String,
-        /// The old value.
         was: String,
     },
-    /// Set the MTU of an interface.
     Mtu(String, u32),
-    /// Bring an interface up.
     Up(String),
     /// Add a default route into an interface to a table.
     Route {
-        /// Number of the table.
         table: u32,
-        /// The interface.
         interface: String,
-        /// True for IPv6, false for IPv4.
         v6: bool,
     },
-    /// Route marked packets by a table.
     Rule(MarkRule),
-    /// Create an nftables table.
     Nft {
-        /// Its name.
         table: String,
-        /// The script that makes it.
         script: String,
     },
 }
@@ -94,15 +79,14 @@ impl core::fmt::Display for Step {
 
 /// All changes, in order.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Plan {
-    /// The steps.
-    pub steps: Vec<Step>,
+pub(super) struct Plan {
+    pub(super) steps: Vec<Step>,
 }
 
 impl Plan {
     /// The changes for `file` on a machine whose interfaces have the MTU `mtu`. Reads settings of the calling
     /// thread's network namespace.
-    pub fn new(file: &GatewayFile, mtu: u32) -> Self {
+    pub(super) fn new(file: &GatewayFile, mtu: u32) -> Self {
         let deploy = &file.deploy;
         let mut steps = Vec::new();
         if deploy.kind == Kind::Inline {
@@ -147,8 +131,7 @@ impl Plan {
         undo
     }
 
-    /// Describes the intercepted traffic.
-    pub fn intercepted(file: &GatewayFile) -> Vec<String> {
+    pub(super) fn intercepted(file: &GatewayFile) -> Vec<String> {
         let deploy = &file.deploy;
         let lan = deploy.lan.join(", ");
         if deploy.kind == Kind::Inline {

@@ -10,13 +10,9 @@ use rustix::thread::{
     set_no_new_privs,
 };
 
-/// The capabilities that are kept.
 const KEPT: CapabilitySet = CapabilitySet::NET_ADMIN.union(CapabilitySet::SYS_NICE);
 
 /// Drops all others for this thread and the threads that it starts later.
-///
-/// # Errors
-/// When the kernel refuses.
 pub(super) fn give_up() -> Result<()> {
     let now = capabilities(None)?;
     if now.effective.contains(CapabilitySet::SETPCAP) {

@@ -2,7 +2,7 @@
 
 use super::deployment::Deployment;
 use super::divert::{self, Scope};
-use super::engine::Orders;
+use super::engine::EngineConfig;
 use super::error::Error;
 use super::run::{self, Gateway};
 use crate::status::{Groups, Records, Verdict};
@@ -11,7 +11,7 @@ use bentpipe_scenario::gateway_file::{GatewayFile, Kind};
 
 impl Gateway {
     /// Replaces the old file by the current one; returns a message for the log.
-    pub(super) fn exchange(
+    pub(super) fn reload(
         &mut self,
         deployment: &Deployment<'_>,
         records: &mut Option<Records>,
@@ -21,22 +21,24 @@ impl Gateway {
         }
         let file = (deployment.read)()?;
         let old = &self.orders.file;
-        if file.deploy != old.deploy {
-            return Err(fixed("[deploy]"));
-        }
-        if (&file.status.socket, file.status.prometheus) != (&old.status.socket, old.status.prometheus) {
-            return Err(fixed("`socket` and `prometheus`"));
-        }
-        if file.customs != old.customs {
-            return Err(fixed("[[nodes]]"));
+        let listeners = |file: &GatewayFile| (file.status.socket.clone(), file.status.prometheus);
+        for (what, differs) in [
+            ("[deploy]", file.deploy != old.deploy),
+            ("`socket` and `prometheus`", listeners(&file) != listeners(old)),
+            ("[[nodes]]", file.customs != old.customs),
+        ] {
+            if differs {
+                let text = format!("{what} cannot change while the gateway runs\nhelp: restart it");
+                return Err(Error::Reload(text));
+            }
         }
         if file == **old && self.bypass.is_none() {
             return Ok(format!("{} is as it was", deployment.path));
         }
         let new = if file.status.records == old.status.records { None } else { Some(run::records(&file)?) };
         self.bring(&file)?;
-        let orders = Orders::new(file);
-        self.engine.tell(&orders).map_err(Error::Reload)?;
+        let orders = EngineConfig::new(file);
+        self.engine.reconfigure(&orders).map_err(Error::Reload)?;
         if let Some(new) = new {
             *records = new;
         }
@@ -51,7 +53,7 @@ impl Gateway {
     fn bring(&mut self, file: &GatewayFile) -> Result<(), Error> {
         let old = &self.orders.file;
         let is_as_before = file.policy == old.policy;
-        let wider = self.scope.beside(Scope::of(file), is_as_before);
+        let wider = self.scope.after_reload(Scope::of(file), is_as_before);
         if file.deploy.kind == Kind::Inline || wider == self.scope {
             return Ok(());
         }
@@ -65,8 +67,4 @@ impl Gateway {
         self.watch = None;
         Ok(())
     }
-}
-
-fn fixed(what: &str) -> Error {
-    Error::Reload(format!("{what} cannot change while the gateway runs\nhelp: restart it"))
 }

@@ -1,26 +1,18 @@
 //! Resumes the connections of an earlier data path, and keeps records for a later one.
 
-use super::event::{Event, Level};
+use super::engine::{Event, Level};
 use super::gateway_node::{ADDRESSES, call, gateway, gateway_and_addresses};
-use super::kept::{Extent, Keeper, Kept, RecordFile};
+use super::kept::{Extent, RecordFile, RecordFileWriter, SavedRecords};
 use bentpipe_base::Instant;
-use bentpipe_driver::{Core, Errand};
+use bentpipe_driver::{Core, DataThreadTask};
 use bentpipe_gateway::Limits;
 use bentpipe_os::clock::monotonic;
 use std::io;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::mpsc::Sender;
 
-/// Events of the data thread.
-pub(super) type News = Arc<Mutex<Vec<Event>>>;
-
-fn tell(news: &News, level: Level, text: String) {
-    let mut news = news.lock().unwrap_or_else(PoisonError::into_inner);
-    news.push(Event { level, name: "connections", text });
-}
-
-/// Returns the events since the last call.
-pub(super) fn take(news: &News) -> Vec<Event> {
-    core::mem::take(&mut *news.lock().unwrap_or_else(PoisonError::into_inner))
+fn tell(news: &Sender<Event>, level: Level, text: String) {
+    // nobody reads it any more when the gateway ends
+    let _ = news.send(Event { level, name: "connections", text });
 }
 
 /// Maximum number of table slots with these limits.
@@ -30,19 +22,22 @@ const fn places(limits: &Limits) -> u32 {
 
 /// Reads the records of an earlier gateway at `place` and creates a new file. Returns the writer of the file,
 /// and a task to run before the first packet.
-pub(super) fn begin(place: Option<&RecordFile>, limits: &Limits, news: &News) -> (Keeping, Option<Errand>) {
-    let mut keeping = Keeping { keeper: None, is_on: false, is_behind: false, news: Arc::clone(news) };
+pub(super) fn begin(
+    place: Option<&RecordFile>,
+    limits: &Limits,
+    news: Sender<Event>,
+) -> (RecordWriter, Option<DataThreadTask>) {
+    let mut keeping = RecordWriter { keeper: None, is_on: false, is_behind: false, news: news.clone() };
     let Some(place) = place else { return (keeping, None) };
-    let kept = Kept::read(place, monotonic()).unwrap_or_else(|refused| {
-        tell(news, Level::Warning, format!("{} is not used: {refused}", place.path.display()));
+    let kept = SavedRecords::read(place, monotonic()).unwrap_or_else(|refused| {
+        tell(&news, Level::Warning, format!("{} is not used: {refused}", place.path.display()));
         None
     });
     keeping.is_on = true;
-    match Keeper::create(place, Extent { addresses: ADDRESSES, flows: places(limits) }) {
+    match RecordFileWriter::create(place, Extent { addresses: ADDRESSES, flows: places(limits) }) {
         Ok(keeper) => keeping.keeper = Some(keeper),
         Err(error) => keeping.lose(&error),
     }
-    let news = Arc::clone(news);
     let errand = move |core: &mut Core| {
         if let Some(kept) = kept {
             resume(core, kept, &news);
@@ -53,13 +48,13 @@ pub(super) fn begin(place: Option<&RecordFile>, limits: &Limits, news: &News) ->
     (keeping, Some(Box::new(errand)))
 }
 
-fn resume(core: &mut Core, kept: Kept, news: &News) {
+fn resume(core: &mut Core, kept: SavedRecords, news: &Sender<Event>) {
     let gone = kept.gone;
-    let ready = kept.name(&mut core.net.network.world.addresses);
+    let ready = kept.restore_addresses(&mut core.net.network.world.addresses);
     // a lost port ends the thread in its first turn
-    let Ok(restored) = call(core, |gateway, cx| gateway.restore(cx, ready.flows())) else { return };
+    let Ok(restored) = call(core, |gateway, cx| gateway.restore(cx, &ready.flows)) else { return };
     let count = |n: u32, what: &str| if n == 0 { String::new() } else { format!(", {n} {what}") };
-    let damaged = ready.damaged() + restored.damaged;
+    let damaged = ready.damaged + restored.damaged;
     let text = format!(
         "{} are taken up after {:.1} s{}{}",
         restored.flows,
@@ -73,15 +68,15 @@ fn resume(core: &mut Core, kept: Kept, news: &News) {
 
 /// Writes changed records on the data thread.
 #[derive(Debug)]
-pub(super) struct Keeping {
-    keeper: Option<Keeper>,
+pub(super) struct RecordWriter {
+    keeper: Option<RecordFileWriter>,
     /// True if the gateway queues changes; they must then be fetched even if there is no file any more.
     is_on: bool,
     is_behind: bool,
-    news: News,
+    news: Sender<Event>,
 }
 
-impl Keeping {
+impl RecordWriter {
     /// Writes changes between two turns of the data thread.
     pub(super) fn turn(&mut self, core: &mut Core) {
         if !self.is_on {
@@ -104,13 +99,10 @@ impl Keeping {
     /// Writes all pending changes and then stops writing: the state after acceleration is switched off must
     /// not reach the next gateway.
     pub(super) fn close(&mut self, core: &mut Core) -> Result<(), String> {
-        loop {
+        self.turn(core);
+        while self.is_behind {
             self.turn(core);
-            if !self.is_behind {
-                break;
-            }
         }
-        self.is_behind = false;
         self.keeper.take().map(drop).ok_or_else(|| "there is no file".to_owned())
     }
 
@@ -119,20 +111,17 @@ impl Keeping {
         self.is_behind.then_some(Instant::ZERO)
     }
 
-    /// Makes room for the connections that `limits` allow.
     pub(super) fn fit(&mut self, limits: &Limits) {
         if let Some(Err(error)) = self.keeper.as_mut().map(|keeper| keeper.fit(places(limits))) {
             self.lose(&error);
         }
     }
 
-    /// Removes the file after an error.
     fn lose(&mut self, error: &io::Error) {
         if let Some(mut keeper) = self.keeper.take() {
             keeper.give_up();
         }
         self.is_behind = false;
-        let text = format!("they are not kept for a restart: {error}");
-        tell(&self.news, Level::Warning, text);
+        tell(&self.news, Level::Warning, format!("they are not kept for a restart: {error}"));
     }
 }

@@ -5,21 +5,21 @@ use super::before;
 use super::check::check;
 use super::deployment::Deployment;
 use super::divert::Scope;
-use super::engine::{Engine, Orders};
+use super::engine::{Engine, EngineConfig, Level};
 use super::error::Error;
-use super::event::Level;
+use super::live::GatewayEngine;
 use super::plan::Plan;
 use super::privileges;
 use super::sandbox::Sandbox;
 use super::session::{self, Session, choose};
 use super::setup;
 use super::watch::Watch;
-use crate::status::{Figures, Groups, Http, PAGE, Records, Reply, Request, Status, Verdict, metrics};
+use crate::status::{GatewayCounters, Groups, Http, PAGE, Records, Reply, Request, Status, Verdict, metrics};
 use bentpipe_base::{Duration, Instant};
 use bentpipe_os::clock::realtime;
 use bentpipe_os::{Clock, PacketPort, namespace, wait};
 use bentpipe_scenario::gateway_file::{GatewayFile, Kind};
-use bentpipe_service::{Lock, Process, Server, Signals, Standing};
+use bentpipe_service::{CheckStatus, Process, Server, Signals};
 use rustix::process::Signal;
 use std::path::{Path, PathBuf};
 
@@ -29,12 +29,10 @@ const TICK: Duration = Duration::from_secs(1);
 const SOON: Duration = Duration::from_millis(20);
 
 /// Runs `file` until it is stopped.
-///
-/// # Errors
-/// A failed check, before anything is changed; or a later failure, after all changes were undone.
+/// Returns the error of a failed check before anything is changed, that of a later failure after all
+/// changes were undone.
 pub fn run(mut deployment: Deployment<'_>, file: GatewayFile) -> Result<(), Error> {
     let name = file.deploy.name.clone();
-    session::make_folder(&deployment.registry)?;
     let lock = match session::lock(&deployment.registry, &name)? {
         Some(lock) => lock,
         None if deployment.replace => before::replace(&mut deployment, &file)?,
@@ -43,58 +41,52 @@ pub fn run(mut deployment: Deployment<'_>, file: GatewayFile) -> Result<(), Erro
             return Err(Error::Runs { name, pid });
         }
     };
-    let outcome = prepare(&mut deployment, &file);
-    let prepared = match outcome {
+    let (session, plan, signals) = match prepare(&mut deployment, &file) {
         Ok(prepared) => prepared,
         Err(error) => {
             session::unlock(&deployment.registry, &name, lock);
             return Err(error);
         }
     };
-    let session = prepared.session.clone();
-    let ended = serve(&mut deployment, file, prepared);
+    let ended = serve(&mut deployment, file, &session, &plan, signals);
+    // if the data path ended by itself, the records of its connections stay for the next run
     let keeps = match &ended {
-        Ok(ended) => ended.keeps,
-        Err(error) => !matches!(error, Error::Harm(_)),
+        Ok(ended) => ended.keeps_records,
+        Err(error) => !matches!(error, Error::TrafficStopped(_)),
     };
-    finish(&mut deployment, &session, lock, keeps);
-    deployment.say(Level::Info, "ended", ended?.why);
+    for line in session.undo.run() {
+        deployment.inform("undone", line);
+    }
+    session::remove(&deployment.registry, &session, lock, keeps);
+    deployment.inform("ended", ended?.why);
     Ok(())
 }
 
-/// How a gateway ended when it was stopped.
-#[derive(Default)]
-struct Ended {
+struct StopReason {
     why: String,
     /// True if another gateway is to resume its connections.
-    keeps: bool,
-}
-
-struct Prepared {
-    session: Session,
-    plan: Plan,
-    signals: Signals,
+    keeps_records: bool,
 }
 
 /// All checks before the first change, and the session file.
-fn prepare(deployment: &mut Deployment<'_>, file: &GatewayFile) -> Result<Prepared, Error> {
+fn prepare(deployment: &mut Deployment<'_>, file: &GatewayFile) -> Result<(Session, Plan, Signals), Error> {
     let here = namespace::network().and_then(namespace::inode).map_err(|e| Error::system("/proc", e))?;
     let name = &file.deploy.name;
     if let Some(dead) =
         deployment.registry.entry(name).filter(|dead: &Session| dead.process.is_of_this_boot())
     {
         if dead.undo.network != here {
-            return Err(Error::Elsewhere(name.clone()));
+            return Err(Error::OtherNamespace(name.clone()));
         }
         for line in dead.undo.run() {
-            deployment.say(Level::Info, "leftover", line);
+            deployment.inform("leftover", line);
         }
         deployment.registry.remove(name, &["gateway"]);
     }
-    let found = check(file, &deployment.registry, deployment.inline.is_some());
+    let found = check(file, &deployment.registry);
     found.refuse()?;
-    for finding in found.findings.iter().filter(|f| f.standing == Standing::Lack) {
-        deployment.say(Level::Warning, "lack", format!("{}: {}", finding.name, finding.found));
+    for finding in found.findings.iter().filter(|f| f.standing == CheckStatus::Lack) {
+        deployment.warn("lack", format!("{}: {}", finding.name, finding.found));
     }
     let signals = Signals::listen(&[Signal::TERM, Signal::INT, Signal::HUP])
         .map_err(|e| Error::system("signals", e))?;
@@ -107,23 +99,29 @@ fn prepare(deployment: &mut Deployment<'_>, file: &GatewayFile) -> Result<Prepar
         undo: found.plan.undo(here),
     };
     deployment.registry.write(&session)?;
-    Ok(Prepared { session, plan: found.plan, signals })
+    Ok((session, found.plan, signals))
 }
 
 /// Runs from the first change to the last packet; returns why it ended.
-fn serve(deployment: &mut Deployment<'_>, file: GatewayFile, prepared: Prepared) -> Result<Ended, Error> {
-    let Prepared { session, plan, mut signals } = prepared;
+fn serve(
+    deployment: &mut Deployment<'_>,
+    file: GatewayFile,
+    session: &Session,
+    plan: &Plan,
+    mut signals: Signals,
+) -> Result<StopReason, Error> {
     let clock = Clock::start();
-    let (watch, is_told) = before::look(deployment, &file, &session, (&mut signals, &clock))?;
+    let (watch, is_told) = before::observe_traffic(deployment, &file, session, (&mut signals, &clock))?;
     if is_told {
-        return Ok(Ended { why: "stopped by a signal before the start".to_owned(), keeps: false });
+        return Ok(StopReason {
+            why: "stopped by a signal before the start".to_owned(),
+            keeps_records: false,
+        });
     }
-    let mut desk = Desk::open(&file, &session)?;
-    let mut opened = setup::apply(&plan)?;
-    if file.deploy.kind == Kind::Inline
-        && let Some(open) = deployment.inline
-    {
-        opened = open(&file).map_err(Error::Engine)?.into();
+    let mut desk = StatusServices::open(&file, session)?;
+    let mut opened = setup::apply(plan)?;
+    if file.deploy.kind == Kind::Inline {
+        opened = GatewayEngine::inline(&file).map_err(Error::Engine)?.into();
     }
     let ports: [Box<dyn PacketPort>; 2] =
         opened.try_into().map_err(|_| Error::Engine("it needs two ports".to_owned()))?;
@@ -131,63 +129,49 @@ fn serve(deployment: &mut Deployment<'_>, file: GatewayFile, prepared: Prepared)
     let sandbox = Sandbox::enter(&file, deployment.path, deployment.registry.folder(), &session.socket);
     if !sandbox.is_whole() {
         let text = format!("Landlock: {}; seccomp: {}", sandbox.landlock, sandbox.seccomp);
-        deployment.say(Level::Warning, "sandbox", text);
+        deployment.warn("sandbox", text);
     }
-    let keep = Some(session::place(&deployment.registry, &session.name, session.undo.network));
-    let orders = Orders { keep, ..Orders::new(file) };
+    let keep = Some(session::record_file(&deployment.registry, &session.name, session.undo.network));
+    let orders = EngineConfig { keep, ..EngineConfig::new(file) };
     let engine = (deployment.start)(ports, &orders).map_err(Error::Engine)?;
     if let Some((priority, false)) = engine.priority() {
-        deployment.say(Level::Warning, "priority", format!("the data thread has {priority}"));
+        deployment.warn("priority", format!("the data thread has {priority}"));
     }
-    deployment.say(Level::Info, "started", format!("gateway {} of {}", session.name, deployment.path));
+    deployment.inform("started", format!("gateway {} of {}", session.name, deployment.path));
     let mut gateway = Gateway::new(orders, engine, sandbox);
     (gateway.watch, gateway.clock) = (watch, clock);
-    let mut ended = gateway.attend(deployment, &mut desk, signals);
-    if matches!(ended, Err(Error::Harm(_))) {
+    let mut ended = gateway.run_until_stopped(deployment, &mut desk, signals);
+    if matches!(ended, Err(Error::TrafficStopped(_))) {
         // traffic has stopped anyway: restore the direct path first
         session.undo.remove_table();
     }
-    if let Ok(Ended { keeps: keeps @ true, .. }) = &mut ended
-        && let Err(why) = gateway.engine.leave()
+    if let Ok(StopReason { keeps_records: keeps @ true, .. }) = &mut ended
+        && let Err(why) = gateway.engine.close_records()
     {
-        deployment.say(
-            Level::Warning,
-            "connections",
-            format!("they are not kept for the next gateway: {why}"),
-        );
+        deployment.warn("connections", format!("they are not kept for the next gateway: {why}"));
         *keeps = false;
     }
     // first release all held packets: packets on the direct path would overtake them, and their sequence
     // numbers could exceed the window of a receiver with a small one
     if let Err(error) = gateway.let_pass() {
-        deployment.say(Level::Warning, "not released", error);
+        deployment.warn("not released", error);
     }
     // from now on packets take the direct path; packets that arrived earlier are still sent
     if let Some(line) = session.undo.remove_table() {
-        deployment.say(Level::Info, "undone", line);
+        deployment.inform("undone", line);
     }
-    gateway.look(deployment, &mut desk);
+    gateway.periodic_work(deployment, &mut desk);
     let stopped = gateway.engine.stop().map_err(Error::Engine);
     stopped.and(ended)
 }
 
-/// Undoes all other changes. If the data path ended by itself, or its connections are to be kept, their
-/// records stay for the next run.
-fn finish(deployment: &mut Deployment<'_>, session: &Session, lock: Lock, keeps: bool) {
-    for line in session.undo.run() {
-        deployment.say(Level::Info, "undone", line);
-    }
-    session::remove(&deployment.registry, session, lock, keeps);
-}
-
-/// Control socket, metrics listener and flow records.
-pub(super) struct Desk {
+pub(super) struct StatusServices {
     pub(super) server: Server,
     pub(super) http: Option<Http>,
     pub(super) records: Option<Records>,
 }
 
-impl Desk {
+impl StatusServices {
     pub(super) fn open(file: &GatewayFile, session: &Session) -> Result<Self, Error> {
         let http = file.status.prometheus.map(Http::bind).transpose();
         let http = http.map_err(|e| Error::system("the address for metrics", e))?;
@@ -209,7 +193,7 @@ struct Rates {
 }
 
 pub(super) struct Gateway {
-    pub(super) orders: Orders,
+    pub(super) orders: EngineConfig,
     pub(super) engine: Box<dyn Engine>,
     pub(super) groups: Groups,
     pub(super) verdict: Verdict,
@@ -218,16 +202,14 @@ pub(super) struct Gateway {
     rates: Rates,
     clock: Clock,
     sandbox: Sandbox,
-    /// Checks whether traffic still flows.
     pub(super) watch: Option<Watch>,
     /// Set when a client asked to stop; true if the connections are to be kept.
     stops: Option<bool>,
-    /// Which packets the kernel diverts.
     pub(super) scope: Scope,
 }
 
 impl Gateway {
-    pub(super) fn new(orders: Orders, engine: Box<dyn Engine>, sandbox: Sandbox) -> Self {
+    pub(super) fn new(orders: EngineConfig, engine: Box<dyn Engine>, sandbox: Sandbox) -> Self {
         Self {
             scope: Scope::of(&orders.file),
             watch: None,
@@ -244,12 +226,12 @@ impl Gateway {
     }
 
     /// Serves until a signal, a stop request or the end of the data path; returns the reason.
-    fn attend(
+    fn run_until_stopped(
         &mut self,
         deployment: &mut Deployment<'_>,
-        desk: &mut Desk,
+        desk: &mut StatusServices,
         mut signals: Signals,
-    ) -> Result<Ended, Error> {
+    ) -> Result<StopReason, Error> {
         let mut tick = self.clock.now() + TICK;
         loop {
             let behind = desk.server.is_behind() || desk.http.as_ref().is_some_and(Http::is_behind);
@@ -265,63 +247,59 @@ impl Gateway {
             }
             for signal in signals.take() {
                 if signal != Signal::HUP {
-                    return Ok(Ended { why: "stopped by a signal".to_owned(), keeps: false });
+                    return Ok(StopReason { why: "stopped by a signal".to_owned(), keeps_records: false });
                 }
-                match self.exchange(deployment, &mut desk.records) {
-                    Ok(text) => deployment.say(Level::Info, "reloaded", text),
-                    Err(error) => deployment.say(Level::Warning, "not reloaded", error.to_string()),
+                match self.reload(deployment, &mut desk.records) {
+                    Ok(text) => deployment.inform("reloaded", text),
+                    Err(error) => deployment.warn("not reloaded", error.to_string()),
                 }
             }
-            self.answer(deployment, desk);
+            self.answer_requests(deployment, desk);
             if let Some(keeps) = self.stops {
                 let why = if keeps { "stopped for another to take its place" } else { "stopped as asked" };
-                return Ok(Ended { why: why.to_owned(), keeps });
+                return Ok(StopReason { why: why.to_owned(), keeps_records: keeps });
             }
-            self.watched()?;
+            self.check_traffic()?;
             if self.clock.now() >= tick {
-                self.look(deployment, desk);
+                self.periodic_work(deployment, desk);
                 tick = self.clock.now() + TICK;
             }
         }
     }
 
     /// Checks whether traffic still flows, if a check is due.
-    fn watched(&mut self) -> Result<(), Error> {
+    fn check_traffic(&mut self) -> Result<(), Error> {
         let now = self.clock.now();
-        if let Some(watch) = self.watch.as_mut().filter(|watch| watch.next <= now) {
-            if let Some(why) = watch.look(now) {
-                return Err(Error::Harm(why));
-            }
-            if watch.is_over(now)
-                && let Some(watch) = self.watch.take()
-            {
-                watch.end();
-            }
+        let Some(watch) = self.watch.as_mut().filter(|watch| watch.next <= now) else { return Ok(()) };
+        if let Some(why) = watch.look(now) {
+            return Err(Error::TrafficStopped(why));
+        }
+        if let Some(watch) = self.watch.take_if(|watch| watch.is_over(now)) {
+            watch.end();
         }
         Ok(())
     }
 
-    /// Answers pending requests.
-    pub(super) fn answer(&mut self, deployment: &mut Deployment<'_>, desk: &mut Desk) {
-        let Desk { server, http, records } = desk;
+    pub(super) fn answer_requests(&mut self, deployment: &mut Deployment<'_>, desk: &mut StatusServices) {
+        let StatusServices { server, http, records } = desk;
         let mut reload = Vec::new();
-        server.serve(&mut |request| match request {
-            Request::Status => Reply::Status(Box::new(self.status(deployment, records.as_ref()))),
-            Request::Flows { from, most } => Reply::Flows(self.engine.flows(from, most.min(PAGE))),
-            Request::Reload => match self.exchange(deployment, records) {
-                Ok(message) => {
+        server.serve(&mut |request| {
+            Ok(match request {
+                Request::Status => Reply::Status(Box::new(self.status(deployment, records.as_ref()))),
+                Request::Flows { from, most } => Reply::Flows(self.engine.flows(from, most.min(PAGE))),
+                Request::Reload => {
+                    let message = self.reload(deployment, records).map_err(|error| error.to_string())?;
                     reload.push(message.clone());
                     Reply::Done { message }
                 }
-                Err(error) => Reply::Refused(error.to_string().into()),
-            },
-            Request::Stop { keep } => {
-                self.stops = Some(keep);
-                Reply::Done { message: format!("gateway {} ends", self.orders.file.deploy.name) }
-            }
+                Request::Stop { keep } => {
+                    self.stops = Some(keep);
+                    Reply::Done { message: format!("gateway {} ends", self.orders.file.deploy.name) }
+                }
+            })
         });
         for text in reload {
-            deployment.say(Level::Info, "reloaded", text);
+            deployment.inform("reloaded", text);
         }
         if let Some(http) = http {
             http.serve(&mut || metrics(&self.status(deployment, records.as_ref())));
@@ -329,7 +307,7 @@ impl Gateway {
     }
 
     /// Periodic work: events, flow records, and the comparison with its consequences.
-    pub(super) fn look(&mut self, deployment: &mut Deployment<'_>, desk: &mut Desk) {
+    pub(super) fn periodic_work(&mut self, deployment: &mut Deployment<'_>, desk: &mut StatusServices) {
         for event in self.engine.take_events() {
             (deployment.log)(&event);
         }
@@ -341,12 +319,12 @@ impl Gateway {
             let lost = records.lost();
             records.add(&closed, realtime() / 1_000_000_000);
             if lost == 0 && records.lost() > 0 {
-                deployment.say(Level::Warning, "records", "flow records cannot be written; they are counted");
+                deployment.warn("records", "flow records cannot be written; they are counted");
             }
         }
         self.rates.look(&self.engine.figures(), self.clock.now());
         if self.orders.file.sample > 0.0 && self.bypass.is_none() {
-            self.judge(deployment);
+            self.check_gain(deployment);
         }
     }
 
@@ -354,10 +332,10 @@ impl Gateway {
     fn let_pass(&mut self) -> Result<(), String> {
         let mut file = GatewayFile::clone(&self.orders.file);
         file.hop.rate = None;
-        self.engine.tell(&Orders { accelerate: false, ..Orders::new(file) })
+        self.engine.reconfigure(&EngineConfig { accelerate: false, ..EngineConfig::new(file) })
     }
 
-    fn judge(&mut self, deployment: &mut Deployment<'_>) {
+    fn check_gain(&mut self, deployment: &mut Deployment<'_>) {
         let comparison = self.groups.compare();
         if comparison.verdict == self.verdict {
             return;
@@ -368,16 +346,12 @@ impl Gateway {
         deployment.say(level, "gain", comparison.sentence.clone());
         if slower && self.orders.file.bypass_when_slower {
             self.orders.accelerate = false;
-            match self.engine.tell(&self.orders) {
+            match self.engine.reconfigure(&self.orders) {
                 Ok(()) => {
-                    deployment.say(
-                        Level::Warning,
-                        "bypass",
-                        "nothing is accelerated any more: bypass_when_slower",
-                    );
+                    deployment.warn("bypass", "nothing is accelerated any more: bypass_when_slower");
                     self.bypass = Some(comparison.sentence);
                 }
-                Err(error) => deployment.say(Level::Warning, "bypass", error),
+                Err(error) => deployment.warn("bypass", error),
             }
         }
     }
@@ -403,7 +377,7 @@ impl Gateway {
 }
 
 impl Rates {
-    fn look(&mut self, figures: &Figures, now: Instant) {
+    fn look(&mut self, figures: &GatewayCounters, now: Instant) {
         let seconds = now.since(self.at).as_secs_f64();
         if seconds > 0.0 {
             let bps = |i: usize| figures.bytes[i].saturating_sub(self.bytes[i]) as f64 * 8.0 / seconds;

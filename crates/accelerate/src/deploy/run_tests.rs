@@ -1,12 +1,11 @@
 //! Tests a running gateway with a scripted data path.
 
 use super::deployment::Deployment;
-use super::engine::{Engine, Orders};
-use super::event::Event;
-use super::run::{Desk, Gateway};
+use super::engine::{Engine, EngineConfig, Event};
+use super::run::{Gateway, StatusServices};
 use super::sandbox::Sandbox;
 use super::session::Session;
-use crate::status::{Figures, FlowFigures, FlowPage, Reply, Request, Verdict};
+use crate::status::{FlowPage, FlowStats, GatewayCounters, Reply, Request, Verdict};
 use bentpipe_scenario::Source;
 use bentpipe_scenario::gateway_file::{GatewayFile, load};
 use bentpipe_service::{Client, Registry};
@@ -21,7 +20,7 @@ const FILE: &str = "schema = 1\n[satellite]\n[deploy]\nkind = \"routed\"\nlan = 
 /// Configurations that the data path received, and the connections that it will report.
 #[derive(Debug, Default)]
 struct Script {
-    closed: Vec<FlowFigures>,
+    closed: Vec<FlowStats>,
     told: Vec<bool>,
     bytes: [u64; 2],
 }
@@ -38,21 +37,25 @@ impl Engine for Puppet {
         self.ended.as_fd()
     }
 
-    fn figures(&mut self) -> Figures {
-        Figures { bytes: self.script.lock().unwrap().bytes, accelerated: 3, ..Figures::default() }
+    fn figures(&mut self) -> GatewayCounters {
+        GatewayCounters {
+            bytes: self.script.lock().unwrap().bytes,
+            accelerated: 3,
+            ..GatewayCounters::default()
+        }
     }
 
     fn flows(&mut self, from: u32, most: usize) -> FlowPage {
-        let flow = |n: u32| FlowFigures { lan: format!("10.0.0.1:{n}"), ..FlowFigures::default() };
+        let flow = |n: u32| FlowStats { lan: format!("10.0.0.1:{n}"), ..FlowStats::default() };
         let next = Some(from.saturating_add(most as u32)).filter(|n| *n < 5000);
         FlowPage { all: 5000, flows: (from..5000).take(most).map(flow).collect(), next }
     }
 
-    fn take_closed(&mut self) -> Vec<FlowFigures> {
+    fn take_closed(&mut self) -> Vec<FlowStats> {
         core::mem::take(&mut self.script.lock().unwrap().closed)
     }
 
-    fn tell(&mut self, orders: &Orders) -> Result<(), String> {
+    fn reconfigure(&mut self, orders: &EngineConfig) -> Result<(), String> {
         self.script.lock().unwrap().told.push(orders.accelerate);
         Ok(())
     }
@@ -64,7 +67,7 @@ impl Engine for Puppet {
 
 struct Stage {
     gateway: Gateway,
-    desk: Desk,
+    desk: StatusServices,
     script: Arc<Mutex<Script>>,
     folder: PathBuf,
     file: GatewayFile,
@@ -79,23 +82,25 @@ impl Stage {
         let more = more.replace("FOLDER", &folder.display().to_string());
         let file = load(&Source::new("gw.toml", format!("{FILE}{more}"))).unwrap();
         let session = Session { socket: folder.join("g.sock"), ..Session::default() };
-        let desk = Desk::open(&file, &session).unwrap();
+        let desk = StatusServices::open(&file, &session).unwrap();
         let script = Arc::new(Mutex::new(Script::default()));
         let (ended, end) = io::pipe().unwrap();
         let engine = Puppet { script: Arc::clone(&script), ended, _end: end };
-        let gateway = Gateway::new(Orders::new(file.clone()), Box::new(engine), Sandbox::default());
+        let gateway = Gateway::new(EngineConfig::new(file.clone()), Box::new(engine), Sandbox::default());
         Self { gateway, desk, script, folder, file, log: Vec::new() }
     }
 
     /// Runs `act` on the gateway as its main loop does.
-    fn with<T>(&mut self, act: impl FnOnce(&mut Gateway, &mut Deployment<'_>, &mut Desk) -> T) -> T {
+    fn with<T>(
+        &mut self,
+        act: impl FnOnce(&mut Gateway, &mut Deployment<'_>, &mut StatusServices) -> T,
+    ) -> T {
         let (file, log) = (self.file.clone(), &mut self.log);
         let mut deployment = Deployment {
             path: "gw.toml",
             read: &|| Ok(file.clone()),
             registry: Registry::at(&self.folder),
             start: |_, _| Err("not started here".to_owned()),
-            inline: None,
             replace: false,
             log: &mut |event| log.push(event.clone()),
         };
@@ -106,16 +111,16 @@ impl Stage {
     fn end_connections(&mut self, n: u64, times: f64) {
         for i in 0..n {
             let bps = 1_000_000 + 10_000 * i;
-            let flow = |bps: u64, why: Option<&str>| FlowFigures {
+            let flow = |bps: u64, why: Option<&str>| FlowStats {
                 goodput_bps: Some(bps),
                 acked_bytes: 1_000_000,
                 why_passing: why.map(str::to_owned),
-                ..FlowFigures::default()
+                ..FlowStats::default()
             };
             let closed = &mut self.script.lock().unwrap().closed;
             closed.extend([flow((bps as f64 * times) as u64, None), flow(bps, Some("sampled"))]);
         }
-        self.with(Gateway::look);
+        self.with(Gateway::periodic_work);
     }
 
     /// Sends a request over the socket while the gateway serves it.
@@ -124,7 +129,7 @@ impl Stage {
         let ask = move || Client::connect(&path).unwrap().ask(&request, Some).unwrap();
         let asking = thread::Builder::new().spawn(ask).unwrap();
         while !asking.is_finished() {
-            self.with(Gateway::answer);
+            self.with(Gateway::answer_requests);
             thread::yield_now();
         }
         asking.join().unwrap()
@@ -212,9 +217,9 @@ fn connections_come_in_pages() {
 #[test]
 fn throughput_is_that_of_the_time_between_two_looks() {
     let mut stage = Stage::new("rates", "");
-    stage.with(Gateway::look);
+    stage.with(Gateway::periodic_work);
     stage.script.lock().unwrap().bytes = [1_000_000, 0];
-    stage.with(Gateway::look);
+    stage.with(Gateway::periodic_work);
     let status = stage.with(|gateway, deployment, desk| gateway.status(deployment, desk.records.as_ref()));
     assert!(status.throughput_bps[0] > 8e6 && status.throughput_bps[1] < 1.0, "{:?}", status.throughput_bps);
 }

@@ -5,7 +5,7 @@
 
 use super::error::Error;
 use super::kept::RecordFile;
-use bentpipe_service::{Entry, FileError, Lock, Process, Registry, Undo, boot_id, pick};
+use bentpipe_service::{Entry, Lock, Process, Registry, SystemError, Undo, boot_id, pick};
 use serde::{Deserialize, Serialize};
 use std::fs;
 use std::path::PathBuf;
@@ -39,9 +39,6 @@ impl Entry for Session {
 }
 
 /// Returns the named gateway, or the only running one.
-///
-/// # Errors
-/// When there is none, or the choice is ambiguous.
 pub fn choose(registry: &Registry, named: Option<&str>) -> Result<Session, Error> {
     let mut running: Vec<Session> = registry.entries();
     running.retain(|session| is_running(registry, &session.name));
@@ -52,17 +49,12 @@ pub fn choose(registry: &Registry, named: Option<&str>) -> Result<Session, Error
     })
 }
 
-/// Creates the folder if needed. Other users may list it.
-pub(super) fn make_folder(registry: &Registry) -> Result<(), FileError> {
-    registry.make(0o755)
+/// Locks the name, in a folder that other users may list; `None` if a gateway of this name is running.
+pub(super) fn lock(registry: &Registry, name: &str) -> Result<Option<Lock>, SystemError> {
+    registry.make(0o755)?;
+    Lock::try_acquire(&registry.file(name, "lock"))
 }
 
-/// Locks the name; `None` if a gateway of this name is running.
-pub(super) fn lock(registry: &Registry, name: &str) -> Result<Option<Lock>, FileError> {
-    Lock::take(&registry.file(name, "lock"))
-}
-
-/// True if a gateway of this name is running.
 pub(super) fn is_running(registry: &Registry, name: &str) -> bool {
     Lock::is_held(&registry.file(name, "lock"))
 }
@@ -86,7 +78,7 @@ pub(super) fn remove(registry: &Registry, session: &Session, lock: Lock, keeps: 
 }
 
 /// The file with a gateway's connection records, which outlives it.
-pub(super) fn place(registry: &Registry, name: &str, network: u64) -> RecordFile {
+pub(super) fn record_file(registry: &Registry, name: &str, network: u64) -> RecordFile {
     RecordFile { path: registry.file(name, "flows"), boot: boot_id(), network }
 }
 
@@ -116,15 +108,14 @@ mod tests {
         let registry = Registry::at(&folder);
         assert!(registry.entries::<Session>().is_empty() && !is_running(&registry, "a"));
         assert!(matches!(choose(&registry, None), Err(Error::NoneRuns)));
-        make_folder(&registry).unwrap();
         let lock = super::lock(&registry, "a").unwrap().expect("a free name");
         assert!(super::lock(&registry, "a").unwrap().is_none(), "taken twice");
         let session = Session { name: "a".to_owned(), process: Process::this(), ..Session::default() };
         registry.write(&session).unwrap();
         assert_eq!(choose(&registry, Some("a")).unwrap(), session);
         assert!(matches!(choose(&registry, Some("b")), Err(Error::Unknown(_))));
-        fs::write(place(&registry, "a", 7).path, "").unwrap();
-        fs::write(place(&registry, "gone", 7).path, "").unwrap();
+        fs::write(record_file(&registry, "a", 7).path, "").unwrap();
+        fs::write(record_file(&registry, "gone", 7).path, "").unwrap();
         assert_eq!(orphans(&registry), ["gone"]);
         assert!(remove_records(&registry, "gone") && !remove_records(&registry, "gone"));
         remove(&registry, &session, lock, false);

@@ -6,35 +6,35 @@ use bentpipe_os::netlink::Netlink;
 use bentpipe_os::{PacketPort, TunPort, nft, sysctl};
 
 /// Carries out all steps in the calling thread's network namespace; returns the opened ports, LAN first.
-///
-/// # Errors
-/// The first step that fails. The caller must undo the earlier ones.
+/// After an error the caller must undo the earlier steps.
 pub(super) fn apply(plan: &Plan) -> Result<Vec<Box<dyn PacketPort>>, Error> {
     let mut netlink = Netlink::open()?;
     let mut ports: Vec<Box<dyn PacketPort>> = Vec::new();
     for step in &plan.steps {
-        let failed = |reason: String| Error::Step { step: first_line(step), reason };
-        match step {
-            Step::Tun(name) => {
-                let port = TunPort::create(name).map_err(|e| failed(e.to_string()))?;
-                ports.push(Box::new(port));
-            }
-            Step::Own { name, value } => {
-                sysctl::write_if_there(name, value).map_err(|e| failed(e.to_string()))?;
-            }
-            Step::Setting { name, value, .. } => {
-                sysctl::write(name, value).map_err(|e| failed(e.to_string()))?;
-            }
-            Step::Mtu(name, mtu) => netlink.set_mtu(name, *mtu).map_err(|e| failed(e.to_string()))?,
-            Step::Up(name) => netlink.set_up(name).map_err(|e| failed(e.to_string()))?,
-            Step::Route { table, interface, v6 } => {
-                netlink.add_default_route(interface, *table, *v6).map_err(|e| failed(e.to_string()))?;
-            }
-            Step::Rule(rule) => netlink.add_rule(*rule).map_err(|e| failed(e.to_string()))?,
-            Step::Nft { script, .. } => nft::run(script).map_err(failed)?,
-        }
+        carry_out(step, &mut netlink, &mut ports)
+            .map_err(|error| Error::Step { step: first_line(step), reason: error.to_string() })?;
     }
     Ok(ports)
+}
+
+fn carry_out(
+    step: &Step,
+    netlink: &mut Netlink,
+    ports: &mut Vec<Box<dyn PacketPort>>,
+) -> Result<(), Box<dyn core::error::Error>> {
+    match step {
+        Step::Tun(name) => ports.push(Box::new(TunPort::create(name)?)),
+        Step::Own { name, value } => {
+            sysctl::write_if_there(name, value)?;
+        }
+        Step::Setting { name, value, .. } => sysctl::write(name, value)?,
+        Step::Mtu(name, mtu) => netlink.set_mtu(name, *mtu)?,
+        Step::Up(name) => netlink.set_up(name)?,
+        Step::Route { table, interface, v6 } => netlink.add_default_route(interface, *table, *v6)?,
+        Step::Rule(rule) => netlink.add_rule(*rule)?,
+        Step::Nft { script, .. } => nft::run(script)?,
+    }
+    Ok(())
 }
 
 /// The command of a step, without the script that may follow it.

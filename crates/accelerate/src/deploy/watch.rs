@@ -22,17 +22,17 @@
 //!           silent peers got 8 requests each
 //! ```
 
-use super::watch_rules::{Stretch, watch_before, watch_from_now, watch_no_more};
+use super::watch_rules::{PathSection, counting_rules, observation_rules, removal_rules};
 use bentpipe_base::{Duration, Instant};
 use bentpipe_os::nft;
 use bentpipe_scenario::gateway_file::Deploy;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Interval between checks.
-pub(super) const GLANCE: Duration = Duration::from_millis(250);
+pub(super) const CHECK_INTERVAL: Duration = Duration::from_millis(250);
 /// Maximum time of observation before the start, minimum if something is forwarded, and minimum if nothing
 /// is. Connections opened meanwhile are not accelerated.
-pub(super) const BEFORE: Duration = Duration::from_secs(2);
+pub(super) const MAX_OBSERVATION: Duration = Duration::from_secs(2);
 const LEAST_BEFORE: Duration = Duration::from_secs(1);
 const IDLE: Duration = Duration::from_millis(250);
 /// Number of peers needed for a decision.
@@ -129,11 +129,10 @@ struct Peer {
     since: Option<Instant>,
 }
 
-/// Observes the traffic.
 #[derive(Debug)]
 pub(super) struct Watch {
     table: String,
-    stretches: Vec<Stretch>,
+    stretches: Vec<PathSection>,
     known: BTreeMap<String, Peer>,
     /// Time of the last answer from any known peer that got requests.
     heard: Instant,
@@ -146,51 +145,42 @@ pub(super) struct Watch {
 
 impl Watch {
     /// Starts to observe, before the gateway's start.
-    ///
-    /// # Errors
-    /// The error of `nft`.
     pub(super) fn begin(deploy: &Deploy, now: Instant) -> Result<Self, String> {
-        nft::run(&watch_before(deploy))?;
+        nft::run(&observation_rules(deploy))?;
         let table = deploy.nft_table.clone();
         Ok(Self {
             table,
-            stretches: Stretch::all(deploy),
+            stretches: PathSection::all(deploy),
             known: BTreeMap::new(),
             heard: now,
             drops: BTreeMap::new(),
             begun: now,
             ends: Instant::NEVER,
-            next: now + GLANCE,
+            next: now + CHECK_INTERVAL,
         })
     }
 
     /// True if enough has been observed, or the time is over.
     pub(super) fn is_ready(&mut self, now: Instant) -> bool {
-        self.next = now + GLANCE;
+        self.next = now + CHECK_INTERVAL;
         let gone = now.since(self.begun);
-        if gone >= BEFORE {
-            return true;
-        }
-        Counts::look(&self.table).is_ok_and(|counts| counts.suffice(gone))
+        gone >= MAX_OBSERVATION || Counts::look(&self.table).is_ok_and(|counts| counts.suffice(gone))
     }
 
     /// Fixes the peers that have answered so far and starts to count packets; returns the number of peers.
-    ///
-    /// # Errors
-    /// The error of `nft`.
     pub(super) fn start(&mut self, deploy: &Deploy, now: Instant) -> Result<usize, String> {
         let counts = Counts::look(&self.table)?;
         self.known =
             counts.both("answered").into_keys().map(|peer| (peer.to_owned(), Peer::default())).collect();
-        nft::run(&watch_from_now(deploy))?;
+        nft::run(&counting_rules(deploy))?;
         (self.begun, self.heard) = (now, now);
-        (self.next, self.ends) = (now + GLANCE, now + deploy.watch);
+        (self.next, self.ends) = (now + CHECK_INTERVAL, now + deploy.watch);
         Ok(self.known.len())
     }
 
     /// Checks the traffic; returns a description of what has stopped, if anything.
     pub(super) fn look(&mut self, now: Instant) -> Option<String> {
-        self.next = now + GLANCE;
+        self.next = now + CHECK_INTERVAL;
         // if a read fails, try again at the next check
         let counts = Counts::look(&self.table).ok()?;
         self.judge(&counts, now)
@@ -250,15 +240,13 @@ impl Watch {
         })
     }
 
-    /// True if the time of observation is over.
     pub(super) fn is_over(&self, now: Instant) -> bool {
         now >= self.ends
     }
 
-    /// Removes its rules.
     pub(super) fn end(self) {
         // whatever remains is removed with the table
-        let _ = nft::run(&watch_no_more(&self.table, self.stretches.len()));
+        let _ = nft::run(&removal_rules(&self.table, self.stretches.len()));
     }
 }
 
@@ -279,7 +267,7 @@ pub(super) mod tests {
         let known = (0..peers).map(|i| (format!("10.0.0.{i}"), Peer::default())).collect();
         Watch {
             table: String::new(),
-            stretches: Stretch::all(&deploy()),
+            stretches: PathSection::all(&deploy()),
             known,
             heard: Instant::ZERO,
             drops: BTreeMap::new(),

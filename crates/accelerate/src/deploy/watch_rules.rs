@@ -1,5 +1,6 @@
 //! nftables rules for observing the traffic ([`super::watch`]).
 
+use super::divert::names;
 use bentpipe_scenario::gateway_file::Deploy;
 use core::fmt::Write as _;
 
@@ -10,7 +11,7 @@ const BEHIND: i32 = 1000;
 
 /// A section of the path through the gateway, for all packets or only for those that open connections.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Stretch {
+pub(super) struct PathSection {
     from: String,
     to: String,
     /// Matches the section's packets where they enter, and behind all other rules.
@@ -22,14 +23,14 @@ pub(super) struct Stretch {
     opens: bool,
 }
 
-impl core::fmt::Display for Stretch {
+impl core::fmt::Display for PathSection {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
         let opens = if self.opens { " that open connections" } else { "" };
         write!(f, "from {} over {}{opens}", self.from, self.to)
     }
 }
 
-impl Stretch {
+impl PathSection {
     pub(super) fn all(deploy: &Deploy) -> Vec<Self> {
         let Deploy { satellite, tun_lan, tun_satellite, mark, .. } = deploy;
         let (lan, lans) = (deploy.lan.join(", "), names(&deploy.lan));
@@ -70,12 +71,8 @@ impl Stretch {
     }
 }
 
-fn names(all: &[String]) -> String {
-    format!("{{ {} }}", all.iter().map(|name| format!("\"{name}\"")).collect::<Vec<_>>().join(", "))
-}
-
 /// Rules that record forwarded endpoints and answering peers before the gateway's start.
-pub(super) fn watch_before(deploy: &Deploy) -> String {
+pub(super) fn observation_rules(deploy: &Deploy) -> String {
     let Deploy { nft_table: table, satellite, .. } = deploy;
     let lans = names(&deploy.lan);
     let mut out = format!("add table inet {table}\n");
@@ -117,7 +114,7 @@ pub(super) fn watch_before(deploy: &Deploy) -> String {
 }
 
 /// Rules that count packets after the gateway's start.
-pub(super) fn watch_from_now(deploy: &Deploy) -> String {
+pub(super) fn counting_rules(deploy: &Deploy) -> String {
     let Deploy { nft_table: table, satellite, tun_lan, mark, .. } = deploy;
     let mut out = format!("flush chain inet {table} watch_behind\n");
     let mut line = |words: String| {
@@ -128,7 +125,7 @@ pub(super) fn watch_from_now(deploy: &Deploy) -> String {
             "chain inet {table} {chain} {{ type filter hook prerouting priority {priority}; policy accept; }}"
         ));
     }
-    for (i, stretch) in Stretch::all(deploy).iter().enumerate() {
+    for (i, stretch) in PathSection::all(deploy).iter().enumerate() {
         let chain = if stretch.priority == -450 { "watch_first" } else { "watch_marked" };
         line(format!("counter inet {table} came{i}"));
         line(format!("counter inet {table} went{i}"));
@@ -159,8 +156,7 @@ pub(super) fn watch_from_now(deploy: &Deploy) -> String {
     out
 }
 
-/// Removes all these rules.
-pub(super) fn watch_no_more(table: &str, stretches: usize) -> String {
+pub(super) fn removal_rules(table: &str, stretches: usize) -> String {
     let mut out = String::new();
     for chain in ["watch_first", "watch_marked", "watch_behind"] {
         let _ = writeln!(out, "flush chain inet {table} {chain}\ndelete chain inet {table} {chain}");
@@ -188,13 +184,13 @@ mod tests {
                 return;
             }
             let deploy = super::super::watch::tests::deploy();
-            for script in [watch_before(&deploy), watch_from_now(&deploy)] {
+            for script in [observation_rules(&deploy), counting_rules(&deploy)] {
                 assert_eq!(nft::run(&script), Ok(()), "{script}");
             }
             let table = &deploy.nft_table;
             let full = nft::list_table(table).unwrap();
             assert!(full.contains("counter came5"), "{full}");
-            let script = watch_no_more(table, Stretch::all(&deploy).len());
+            let script = removal_rules(table, PathSection::all(&deploy).len());
             assert_eq!(nft::run(&script), Ok(()), "{script}");
             let empty = nft::list_table(table).unwrap();
             assert_eq!(

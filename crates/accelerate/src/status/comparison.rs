@@ -15,7 +15,7 @@
 //! gateway can help. Old connections lose weight: when a group reaches 10 000, all weights in both groups are
 //! halved, so that changes become visible.
 
-use super::flow::FlowFigures;
+use super::flow::FlowStats;
 use bentpipe_stats::student_975;
 use serde::{Deserialize, Serialize};
 
@@ -96,7 +96,7 @@ pub struct Comparison {
 
 impl Groups {
     /// Adds a closed connection if it belongs to one of the groups.
-    pub fn add(&mut self, flow: &FlowFigures) {
+    pub fn add(&mut self, flow: &FlowStats) {
         let Some(bps) = flow.goodput_bps.filter(|bps| *bps > 0 && flow.acked_bytes >= LEAST_BYTES) else {
             return;
         };
@@ -116,29 +116,26 @@ impl Groups {
     pub fn compare(&self) -> Comparison {
         let (fast, alone) = (self.accelerated, self.left_alone);
         let bps = |group: Group| if group.count > 0.0 { libm::exp(group.mean) } else { 0.0 };
+        // the difference of the means, and the ends of its interval
+        let found = (fast.count >= LEAST && alone.count >= LEAST).then(|| {
+            let (difference, half) = (fast.mean - alone.mean, half_width(fast, alone));
+            (difference, difference - half, difference + half)
+        });
         let mut comparison = Comparison {
             accelerated: fast.count,
             left_alone: alone.count,
             accelerated_bps: bps(fast),
             left_alone_bps: bps(alone),
-            ratio: None,
-            interval: None,
-            verdict: Verdict::TooFew,
+            ratio: found.map(|(difference, ..)| libm::exp(difference)),
+            interval: found.map(|(_, low, high)| (libm::exp(low), libm::exp(high))),
+            verdict: match found {
+                None => Verdict::TooFew,
+                Some((_, low, _)) if low > 0.0 => Verdict::Faster,
+                Some((.., high)) if high < 0.0 => Verdict::Slower,
+                Some(_) => Verdict::Undecided,
+            },
             sentence: String::new(),
         };
-        if fast.count >= LEAST && alone.count >= LEAST {
-            let difference = fast.mean - alone.mean;
-            let half = half_width(fast, alone);
-            comparison.ratio = Some(libm::exp(difference));
-            comparison.interval = Some((libm::exp(difference - half), libm::exp(difference + half)));
-            comparison.verdict = if difference - half > 0.0 {
-                Verdict::Faster
-            } else if difference + half < 0.0 {
-                Verdict::Slower
-            } else {
-                Verdict::Undecided
-            };
-        }
         comparison.sentence = sentence(&comparison);
         comparison
     }
@@ -173,9 +170,9 @@ fn sentence(c: &Comparison) -> String {
 mod tests {
     use super::*;
 
-    fn flow(bps: u64, why: Option<&str>) -> FlowFigures {
+    fn flow(bps: u64, why: Option<&str>) -> FlowStats {
         let why_passing = why.map(str::to_owned);
-        FlowFigures { goodput_bps: Some(bps), acked_bytes: 1_000_000, why_passing, ..FlowFigures::default() }
+        FlowStats { goodput_bps: Some(bps), acked_bytes: 1_000_000, why_passing, ..FlowStats::default() }
     }
 
     /// `n` connections in each group, spread by a factor of e in both directions.
@@ -218,7 +215,7 @@ mod tests {
     fn only_what_can_be_compared_counts() {
         let mut groups = Groups::default();
         groups.add(&flow(1_000_000, Some("policy")));
-        groups.add(&FlowFigures { acked_bytes: LEAST_BYTES - 1, ..flow(1_000_000, None) });
+        groups.add(&FlowStats { acked_bytes: LEAST_BYTES - 1, ..flow(1_000_000, None) });
         groups.add(&flow(0, None));
         assert_eq!(groups, Groups::default());
     }

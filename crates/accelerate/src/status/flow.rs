@@ -8,14 +8,14 @@ pub struct FlowPage {
     /// Total number of connections.
     pub all: u64,
     /// The connections of this page.
-    pub flows: Vec<FlowFigures>,
+    pub flows: Vec<FlowStats>,
     /// Index where the next page begins; null on the last page.
     pub next: Option<u32>,
 }
 
 /// A connection. Pairs are LAN and satellite.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct FlowFigures {
+pub struct FlowStats {
     /// Address and port of the host on the LAN side.
     pub lan: String,
     /// Address and port of the host on the satellite side.

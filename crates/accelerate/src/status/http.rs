@@ -9,7 +9,6 @@ use std::io::{self, Read as _, Write as _};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::os::fd::{AsFd as _, BorrowedFd};
 
-/// Maximum length of a request head.
 const LONGEST: usize = 8 << 10;
 /// Maximum number of clients; further ones are rejected.
 const CLIENTS: usize = 8;
@@ -33,21 +32,10 @@ struct Client {
 
 impl Http {
     /// Starts to listen.
-    ///
-    /// # Errors
-    /// When the address is in use or not of this machine.
     pub fn bind(at: SocketAddr) -> io::Result<Self> {
         let listener = TcpListener::bind(at)?;
         listener.set_nonblocking(true)?;
         Ok(Self { listener, clients: Vec::new() })
-    }
-
-    /// The listening address.
-    ///
-    /// # Errors
-    /// When the socket is gone.
-    pub fn address(&self) -> io::Result<SocketAddr> {
-        self.listener.local_addr()
     }
 
     /// Descriptors to wait for: call [`Http::serve`] when one of them is readable.
@@ -148,7 +136,7 @@ mod tests {
 
     fn asked(request: &[u8]) -> String {
         let mut http = Http::bind("127.0.0.1:0".parse().unwrap()).unwrap();
-        let mut client = TcpStream::connect(http.address().unwrap()).unwrap();
+        let mut client = TcpStream::connect(http.listener.local_addr().unwrap()).unwrap();
         client.write_all(request).unwrap();
         client.set_nonblocking(true).unwrap();
         let mut got = Vec::new();
@@ -182,7 +170,7 @@ mod tests {
     #[test]
     fn silent_clients_take_no_room_for_ever() {
         let mut http = Http::bind("127.0.0.1:0".parse().unwrap()).unwrap();
-        let at = http.address().unwrap();
+        let at = http.listener.local_addr().unwrap();
         let silent: Vec<_> = (0..20).map(|_| TcpStream::connect(at).unwrap()).collect();
         for _ in 0..5 {
             http.serve(&mut String::new);

@@ -3,7 +3,6 @@
 use super::comparison::Comparison;
 use super::flow::FlowPage;
 use crate::deploy::Sandbox;
-use bentpipe_service::Refusal;
 use serde::{Deserialize, Serialize};
 
 /// Maximum number of connections in an answer.
@@ -38,7 +37,7 @@ const fn page() -> usize {
     PAGE
 }
 
-/// A reply from the gateway.
+/// A reply from the gateway to a request that was carried out.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "reply", rename_all = "snake_case")]
 pub enum Reply {
@@ -51,23 +50,11 @@ pub enum Reply {
         /// What was done.
         message: String,
     },
-    /// The request was refused.
-    Refused(Refusal),
-}
-
-impl From<Refusal> for Reply {
-    fn from(refusal: Refusal) -> Self {
-        Self::Refused(refusal)
-    }
 }
 
 impl bentpipe_service::Reply for Reply {
     type Request = Request;
     const SERVICE: &'static str = "gateway";
-
-    fn accepted(self) -> Result<Self, Refusal> {
-        if let Self::Refused(refusal) = self { Err(refusal) } else { Ok(self) }
-    }
 }
 
 /// Status of a gateway.
@@ -88,7 +75,7 @@ pub struct Status {
     /// Current throughput from the LAN and from the satellite, bit/s.
     pub throughput_bps: [f64; 2],
     /// Counters of the data path.
-    pub figures: Figures,
+    pub figures: GatewayCounters,
     /// Comparison of accelerated and unaccelerated connections.
     pub sample: Option<Comparison>,
     /// Flow records that could not be written.
@@ -103,7 +90,7 @@ pub struct Status {
 
 /// Counters of a data path. Pairs are LAN and satellite, the side that packets came from.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Figures {
+pub struct GatewayCounters {
     /// Connections accelerated now.
     pub accelerated: u64,
     /// Unaccelerated connections now.

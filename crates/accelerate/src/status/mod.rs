@@ -9,8 +9,8 @@ mod prometheus;
 mod records;
 
 pub use comparison::{Comparison, Groups, Verdict};
-pub use flow::{FlowFigures, FlowPage};
+pub use flow::{FlowPage, FlowStats};
 pub use http::Http;
-pub use messages::{Figures, NodeFigures, PAGE, Reply, Request, Status};
+pub use messages::{GatewayCounters, NodeFigures, PAGE, Reply, Request, Status};
 pub use prometheus::metrics;
 pub use records::Records;

@@ -3,7 +3,8 @@
 //! A failed write is counted and never stops the gateway; the file is tried again at the next connection.
 //! [`Records::reopen`] makes it open the file anew, so that the file can be rotated by moving it away.
 
-use super::flow::FlowFigures;
+use super::flow::FlowStats;
+use bentpipe_base::names::csv_cell;
 use bentpipe_scenario::gateway_file::RecordFormat;
 use std::fs::{File, OpenOptions};
 use std::io::{self, Write as _};
@@ -25,9 +26,6 @@ pub struct Records {
 
 impl Records {
     /// Opens the file for appending.
-    ///
-    /// # Errors
-    /// When it cannot be opened.
     pub fn open(path: &Path, format: RecordFormat) -> io::Result<Self> {
         let mut records = Self { path: path.to_owned(), format, file: None, lost: 0 };
         records.file()?;
@@ -45,7 +43,7 @@ impl Records {
     }
 
     /// Appends closed connections; `now` is in seconds since 1970.
-    pub fn add(&mut self, flows: &[FlowFigures], now: u64) {
+    pub fn add(&mut self, flows: &[FlowStats], now: u64) {
         if flows.is_empty() {
             return;
         }
@@ -76,13 +74,13 @@ impl Records {
     }
 }
 
-fn csv(flow: &FlowFigures, now: u64) -> String {
+fn csv(flow: &FlowStats, now: u64) -> String {
     let number = |n: Option<u64>| n.map_or(String::new(), |n| n.to_string());
-    let text = |t: &Option<String>| t.as_deref().map_or(String::new(), quoted);
+    let text = |t: &Option<String>| t.as_deref().map_or(String::new(), csv_cell);
     [
         now.to_string(),
-        quoted(&flow.lan),
-        quoted(&flow.satellite),
+        csv_cell(&flow.lan),
+        csv_cell(&flow.satellite),
         text(&flow.opened_from),
         text(&flow.subscriber),
         text(&flow.why_passing),
@@ -100,16 +98,7 @@ fn csv(flow: &FlowFigures, now: u64) -> String {
     .join(",")
 }
 
-/// Quotes a field according to RFC 4180.
-fn quoted(text: &str) -> String {
-    if text.contains([',', '"', '\n', '\r']) {
-        format!("\"{}\"", text.replace('"', "\"\""))
-    } else {
-        text.to_owned()
-    }
-}
-
-fn json(flow: &FlowFigures, now: u64) -> Vec<u8> {
+fn json(flow: &FlowStats, now: u64) -> Vec<u8> {
     let mut value = serde_json::json!({ "ended_unix_s": now });
     if let (Some(all), Ok(serde_json::Value::Object(mut flow))) =
         (value.as_object_mut(), serde_json::to_value(flow))
@@ -124,15 +113,15 @@ mod tests {
     use super::*;
     use std::fs;
 
-    fn flow() -> FlowFigures {
-        FlowFigures {
+    fn flow() -> FlowStats {
+        FlowStats {
             lan: "10.0.0.1:40000".to_owned(),
             satellite: "[2001:db8::1]:443".to_owned(),
             end: Some("a \"strange\", end".to_owned()),
             bytes: [1000, 2000],
             goodput_bps: Some(9_000_000),
             age_s: 1.5,
-            ..FlowFigures::default()
+            ..FlowStats::default()
         }
     }
 

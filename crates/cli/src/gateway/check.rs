@@ -1,14 +1,13 @@
 //! What `bentpipe gateway check` prints.
 
-use crate::findings;
+use crate::doctor::findings_text;
 use crate::outcome::Failure;
 use bentpipe_accelerate::deploy::Check;
 use core::fmt::Write as _;
 use serde_json::json;
 
-/// Returns the result of the check as text or JSON.
 pub(super) fn text(file: &str, check: &Check, json: bool) -> Result<String, Failure> {
-    let steps: Vec<String> = check.plan.steps.iter().map(ToString::to_string).collect();
+    let steps = check.steps();
     if json {
         let value = json!({
             "file": file,
@@ -28,7 +27,7 @@ pub(super) fn text(file: &str, check: &Check, json: bool) -> Result<String, Fail
         let _ = writeln!(out, "  {line}");
     }
     out += "\nthis machine:\n";
-    out += &findings::text(&check.findings);
+    out += &findings_text(&check.findings);
     out += if check.is_good() { "\nthe gateway would start\n" } else { "\nthe gateway would not start\n" };
     Ok(out)
 }

@@ -5,8 +5,10 @@ mod show;
 mod top;
 
 use crate::input;
-use crate::outcome::{BAD_INPUT, Failure, NOT_MET, print, say};
-use bentpipe_accelerate::deploy::{self, Bare, Deployment, Event, Level, Live, RUN_FOLDER, Start};
+use crate::outcome::{BAD_INPUT, Failure, NOT_MET, print, print_message};
+use bentpipe_accelerate::deploy::{
+    self, Deployment, Event, GatewayEngine, Level, PassThrough, RUN_FOLDER, Start,
+};
 use bentpipe_accelerate::status::{Reply, Request};
 use bentpipe_scenario::gateway_file::{GatewayFile, load};
 use bentpipe_service::{Client, Registry};
@@ -25,68 +27,66 @@ pub(crate) const EXAMPLES: &str = "Examples:
 pub(crate) struct Gateway {
     #[command(subcommand)]
     action: Action,
-    /// Which gateway, when several are running.
+    /// Name of the gateway, if several are running.
     #[arg(long, value_name = "NAME", global = true)]
     name: Option<String>,
     /// Folder of session files.
     #[arg(long, value_name = "DIR", global = true, default_value = RUN_FOLDER)]
     run_dir: PathBuf,
-    /// Print the answer as JSON.
+    /// Print the result as JSON.
     #[arg(long, global = true)]
     json: bool,
 }
 
 #[derive(Debug, Subcommand)]
 enum Action {
-    /// Say what would be intercepted and changed, and what is missing. Changes nothing.
+    /// Print what a gateway would intercept and change, and what this machine lacks. Changes nothing.
     ///
-    /// Exit status 2 when the gateway would not start.
+    /// Exit status 2 if the gateway would not start.
     Check {
         /// Gateway file.
         file: PathBuf,
     },
-    /// Run a gateway until it is ended; then everything is as before.
+    /// Run a gateway until it is stopped, then undo all changes.
     ///
-    /// SIGTERM and Ctrl-C end it, SIGHUP has it read its file again. Exit status 3 when traffic stopped with
-    /// it, so that everything was taken back.
+    /// SIGTERM and Ctrl-C stop it, SIGHUP makes it reload its file. Exit status 3 if traffic stopped after
+    /// the start, and all changes were undone.
     Run {
         /// Gateway file.
         file: PathBuf,
-        /// Only copy packets from one side to the other: what the gateway's cost is measured against.
+        /// Only forward packets from one side to the other, as the baseline of the gateway's cost.
         #[arg(long, hide = true)]
         bare: bool,
-        /// Take the place of the gateway that runs, and go on with its connections: for a planned restart or
-        /// an upgrade.
+        /// Replace the running gateway and resume its connections, for a planned restart or an upgrade.
         #[arg(long)]
         replace: bool,
     },
-    /// Have it end as planned, and wait until it has.
+    /// Stop a gateway, and wait until it has ended.
     Stop {
-        /// Leave its connections to the next run, which must come within five minutes.
+        /// Keep its connections for the next run, which must start within five minutes.
         #[arg(long)]
         keep: bool,
     },
-    /// Show how it is: connections, losses, what it holds, the proof of gain.
+    /// Print its state: connections, losses, bytes held, measured gain.
     Status,
     /// List its connections.
     Flows {
-        /// Where to begin: where the page before ended.
+        /// Index of the first connection: the next one after the previous page.
         #[arg(long, value_name = "N", default_value_t = 0)]
         from: u32,
-        /// At most so many.
+        /// Maximum number of connections.
         #[arg(long, value_name = "N", default_value_t = 100)]
         most: usize,
     },
     /// Watch it in the terminal.
     Top {
-        /// Print it once, as plain text, and end.
+        /// Print the state once as plain text, and exit.
         #[arg(long)]
         once: bool,
     },
-    /// Have it read its file again, without losing a connection.
+    /// Make it reload its file without losing a connection.
     Reload,
-    /// Take back everything that gateways have changed: those that were killed, and those that run, after
-    /// asking them to stop.
+    /// Undo all changes made by gateways: killed ones, and running ones, which are stopped first.
     Undo,
 }
 
@@ -96,19 +96,27 @@ pub(crate) fn run(gateway: &Gateway) -> Result<u8, Failure> {
     let name = gateway.name.as_deref();
     let text = match &gateway.action {
         Action::Check { file } => {
-            let check = deploy::check(&read(file)?, &registry, true);
+            let check = deploy::check(&read(file)?, &registry);
             print(&check::text(&file.display().to_string(), &check, gateway.json)?)?;
             return Ok(if check.is_good() { 0 } else { BAD_INPUT });
         }
         Action::Run { file, bare, replace } => {
-            return carry(file, registry, if *bare { Bare::start } else { Live::start }, *replace);
+            return run_gateway(
+                file,
+                registry,
+                if *bare { PassThrough::start } else { GatewayEngine::start },
+                *replace,
+            );
         }
         Action::Stop { keep } => {
             let name = deploy::stop(&registry, name, *keep)?;
             let left = if *keep { "; the next run goes on with its connections" } else { "" };
             format!("gateway {name} has ended{left}\n")
         }
-        Action::Undo => undo(&registry, name)?,
+        Action::Undo => {
+            let done = deploy::undo(&registry, name)?;
+            if done.is_empty() { "nothing to take back\n".to_owned() } else { done.join("\n") + "\n" }
+        }
         Action::Reload => {
             let done = |reply| if let Reply::Done { message } = reply { Some(message) } else { None };
             connect(&registry, name)?.ask(&Request::Reload, done)? + "\n"
@@ -127,7 +135,7 @@ fn read(path: &Path) -> Result<GatewayFile, Failure> {
     Ok(load(&input::file(path)?)?)
 }
 
-fn carry(path: &Path, registry: Registry, start: Start, replace: bool) -> Result<u8, Failure> {
+fn run_gateway(path: &Path, registry: Registry, start: Start, replace: bool) -> Result<u8, Failure> {
     let file = read(path)?;
     let deployment = Deployment {
         path: &path.display().to_string(),
@@ -136,12 +144,11 @@ fn carry(path: &Path, registry: Registry, start: Start, replace: bool) -> Result
         },
         registry,
         start,
-        inline: Some(Live::inline),
         replace,
         log: &mut log,
     };
     match deploy::run(deployment, file) {
-        Err(error @ deploy::Error::Harm(_)) => {
+        Err(error @ deploy::Error::TrafficStopped(_)) => {
             Failure::run(error).report();
             Ok(NOT_MET)
         }
@@ -151,22 +158,11 @@ fn carry(path: &Path, registry: Registry, start: Start, replace: bool) -> Result
 
 /// Prints an event as a log line of keys and values.
 fn log(event: &Event) {
-    let level = match event.level {
-        Level::Info => "info",
-        Level::Warning => "warning",
-    };
+    let level = if event.level == Level::Info { "info" } else { "warning" };
     for line in event.text.lines() {
         let text = line.replace('\\', "\\\\").replace('"', "\\\"");
-        say(&format!("level={level} event=\"{}\" text=\"{text}\"", event.name));
+        print_message(&format!("level={level} event=\"{}\" text=\"{text}\"", event.name));
     }
-}
-
-fn undo(registry: &Registry, name: Option<&str>) -> Result<String, Failure> {
-    let done = deploy::undo(registry, name)?;
-    if done.is_empty() {
-        return Ok("nothing to take back\n".to_owned());
-    }
-    Ok(done.join("\n") + "\n")
 }
 
 fn connect(registry: &Registry, name: Option<&str>) -> Result<Client<Reply>, Failure> {

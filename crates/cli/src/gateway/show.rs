@@ -1,8 +1,9 @@
 //! Output of `bentpipe gateway status` and `flows`.
 
-use crate::link::{rate, time};
+use crate::link::{listed, rate, time};
 use crate::outcome::Failure;
-use bentpipe_accelerate::status::{FlowFigures, FlowPage, Reply, Request, Status};
+use bentpipe_accelerate::deploy::Sandbox;
+use bentpipe_accelerate::status::{FlowPage, FlowStats, GatewayCounters, Reply, Request, Status};
 use bentpipe_service::Client;
 use core::fmt::Write as _;
 use std::thread::park_timeout;
@@ -61,48 +62,36 @@ fn pretty(value: &impl serde::Serialize) -> Result<String, Failure> {
 pub(super) fn text(status: &Status) -> String {
     let figures = &status.figures;
     let own = status.rate_bps.map_or("not paced".to_owned(), |bps| format!("hop {}", rate(bps as f64)));
-    let mut out = format!(
-        "gateway {} ({}, {})  {}  {own}\n",
-        status.name,
-        status.kind,
-        status.file,
-        time(status.uptime_s)
-    );
+    let Status { name, kind, file, uptime_s, .. } = status;
+    let mut out = format!("gateway {name} ({kind}, {file})  {}  {own}\n", time(*uptime_s));
+    let mut line = |name: &str, text: &str| {
+        let _ = writeln!(out, "{name:<12} {text}");
+    };
     let [lan, satellite] = status.throughput_bps.map(rate);
-    let _ = writeln!(out, "traffic      {lan} to the satellite, {satellite} back");
-    let _ = writeln!(
-        out,
-        "connections  {} accelerated, {} passing{}, {} in all since the start",
-        figures.accelerated,
-        figures.passing,
-        reasons(&figures.passing_why),
-        figures.connections
-    );
-    let _ = writeln!(
-        out,
-        "hop          {} packets lost, {} sent again, {} further copies",
-        figures.lost, figures.repaired, figures.copied
-    );
-    let _ = writeln!(out, "held         {} B, at most {} B", figures.held_bytes, figures.held_peak_bytes);
-    let _ = writeln!(out, "kept back    {}", listed(&figures.not_forwarded));
+    line("traffic", &format!("{lan} to the satellite, {satellite} back"));
+    let GatewayCounters { accelerated, passing, connections, lost, repaired, copied, .. } = figures;
+    let why = listed(&figures.passing_why);
+    let why = if why == "none" { String::new() } else { format!(" ({why})") };
+    let now = format!("{accelerated} accelerated, {passing} passing{why}");
+    line("connections", &format!("{now}, {connections} in all since the start"));
+    line("hop", &format!("{lost} packets lost, {repaired} sent again, {copied} further copies"));
+    line("held", &format!("{} B, at most {} B", figures.held_bytes, figures.held_peak_bytes));
+    line("kept back", &listed(&figures.not_forwarded));
     for node in &figures.nodes {
-        let _ = writeln!(out, "{:<12} {}", node.name, listed(&node.counters));
+        line(&node.name, &listed(&node.counters));
     }
-    let _ = writeln!(out, "dropped      {}", listed(&figures.port_drops));
-    let _ = writeln!(out, "data path    {}", listed(&figures.data_path));
-    let _ = writeln!(
-        out,
-        "sandbox      Landlock {}; seccomp {}",
-        status.sandbox.landlock, status.sandbox.seccomp
-    );
+    line("dropped", &listed(&figures.port_drops));
+    line("data path", &listed(&figures.data_path));
+    let Sandbox { landlock, seccomp } = &status.sandbox;
+    line("sandbox", &format!("Landlock {landlock}; seccomp {seccomp}"));
     if !status.priority.is_empty() {
-        let _ = writeln!(out, "data thread  {}", status.priority);
+        line("data thread", &status.priority);
     }
     if status.records_lost > 0 {
-        let _ = writeln!(out, "records      {} could not be written", status.records_lost);
+        line("records", &format!("{} could not be written", status.records_lost));
     }
     if let Some(sample) = &status.sample {
-        let _ = writeln!(out, "gain         {}", sample.sentence);
+        line("gain", &sample.sentence);
     }
     if let Some(bypass) = &status.bypass {
         let _ = writeln!(out, "NOTHING IS ACCELERATED: {bypass}");
@@ -110,24 +99,11 @@ pub(super) fn text(status: &Status) -> String {
     out
 }
 
-/// Counters that are not zero, in parentheses.
-fn reasons(counts: &[(String, u64)]) -> String {
-    let listed = listed(counts);
-    if listed == "none" { String::new() } else { format!(" ({listed})") }
-}
-
-/// Counters that are not zero.
-fn listed(counts: &[(String, u64)]) -> String {
-    let some: Vec<String> =
-        counts.iter().filter(|c| c.1 > 0).map(|(key, n)| format!("{n} {}", key.replace('_', " "))).collect();
-    if some.is_empty() { "none".to_owned() } else { some.join(", ") }
-}
-
 pub(super) fn heading() -> String {
     cells(["LAN", "satellite", "treatment", "RTT", "goodput", "window", "shown", "lost"])
 }
 
-pub(super) fn row(flow: &FlowFigures) -> String {
+pub(super) fn row(flow: &FlowStats) -> String {
     let treatment = flow.why_passing.as_ref().map_or("accelerated".to_owned(), |why| why.replace('_', " "));
     let rtt = flow.rtt_ms.map_or("-".to_owned(), |ms| format!("{ms:.0} ms"));
     let goodput = flow.goodput_bps.map_or("-".to_owned(), |bps| rate(bps as f64));
@@ -142,11 +118,9 @@ fn cells([lan, satellite, treatment, rtt, goodput, window, shown, lost]: [&str; 
 #[cfg(test)]
 pub(super) mod tests {
     use super::*;
-    use bentpipe_accelerate::deploy::Sandbox;
-    use bentpipe_accelerate::status::Figures;
 
     pub(crate) fn sample() -> (Status, FlowPage) {
-        let figures = Figures {
+        let figures = GatewayCounters {
             accelerated: 12,
             passing: 3,
             passing_why: vec![
@@ -162,7 +136,7 @@ pub(super) mod tests {
             not_forwarded: vec![("duplicate_ack".to_owned(), 40)],
             port_drops: vec![("lan_send".to_owned(), 0)],
             data_path: vec![("late_turns".to_owned(), 3), ("store_full".to_owned(), 0)],
-            ..Figures::default()
+            ..GatewayCounters::default()
         };
         let status = Status {
             name: "gateway".to_owned(),
@@ -176,7 +150,7 @@ pub(super) mod tests {
             sandbox: Sandbox { landlock: "on, interface 7".to_owned(), seccomp: "on".to_owned() },
             ..Status::default()
         };
-        let flow = FlowFigures {
+        let flow = FlowStats {
             lan: "10.0.0.1:40112".to_owned(),
             satellite: "192.0.2.1:443".to_owned(),
             rtt_ms: Some(1003.2),
@@ -184,9 +158,9 @@ pub(super) mod tests {
             window_bytes: 65_535,
             shown_bytes: 3_100_000,
             lost: 9,
-            ..FlowFigures::default()
+            ..FlowStats::default()
         };
-        let passing = FlowFigures { why_passing: Some("mid_stream".to_owned()), ..flow.clone() };
+        let passing = FlowStats { why_passing: Some("mid_stream".to_owned()), ..flow.clone() };
         (status, FlowPage { all: 15, flows: vec![flow, passing], next: Some(2) })
     }
 

@@ -1,19 +1,20 @@
 //! Common parts of `bentpipe send` and `bentpipe receive`.
 
 use crate::input::name_and_value;
-use crate::outcome::{Failure, print, say};
+use crate::outcome::{Failure, print, print_message};
 use bentpipe_base::Duration;
-use bentpipe_live::transfer::{Choice, choose};
+use bentpipe_live::transfer::parse_options;
 use bentpipe_report::FlowReport;
+use bentpipe_scenario::Scenario;
 use bentpipe_sim::report::assemble;
 use bentpipe_tcp::Scheme;
 use clap::Args;
 use std::fs::File;
-use std::io::{self, Read as _, Write as _};
+use std::io::{self, Write as _};
 use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
 
-/// How this end's TCP behaves, and what is said of it afterwards.
+/// Options of this end's TCP and of the report.
 #[derive(Debug, Args)]
 pub(crate) struct Common {
     /// Congestion control: any scheme of scenario files (newreno, cubic, hybla, bbr, ...).
@@ -28,16 +29,16 @@ pub(crate) struct Common {
     /// Print the report as JSON.
     #[arg(long)]
     json: bool,
-    /// Write the report as JSON into this file, besides.
+    /// Also write the report as JSON into this file.
     #[arg(long, value_name = "FILE")]
     report: Option<PathBuf>,
 }
 
 impl Common {
-    pub(super) fn choice(&self, title: &str) -> Result<Choice, Failure> {
-        let choice = choose(title, &self.tcp, &self.sets)?;
+    pub(super) fn choice(&self, title: &str) -> Result<Scenario, Failure> {
+        let choice = parse_options(title, &self.tcp, &self.sets)?;
         if self.tcp == Scheme::SWIFT {
-            say(
+            print_message(
                 "note: `swift` is TCP-Swift for satellites (2004), also called `swift-sat`; not the data-centre protocol of 2020",
             );
         }
@@ -45,35 +46,33 @@ impl Common {
     }
 
     /// Opens the outputs of the report before the transfer, to detect a file that cannot be written.
-    pub(super) fn reports(&self) -> Result<Reports<'_>, Failure> {
+    pub(super) fn reports(&self) -> Result<ReportOutputs<'_>, Failure> {
         let open = |path: &PathBuf| {
             // keep the old contents until a new report exists
             let file = File::options().write(true).create(true).truncate(false).open(path);
             opened(path, file).map(|file| (path.clone(), file))
         };
         let file = self.report.as_ref().map(open).transpose()?;
-        Ok(Reports { common: self, file })
+        Ok(ReportOutputs { common: self, file })
     }
 }
 
-/// Outputs of the report of a transfer.
-pub(super) struct Reports<'a> {
+pub(super) struct ReportOutputs<'a> {
     common: &'a Common,
     file: Option<(PathBuf, File)>,
 }
 
 /// The report of a finished transfer.
-pub(super) struct Told {
-    /// The report as text or JSON.
+pub(super) struct FinishedReport {
     pub(super) text: String,
     /// Why it could not be written to the file.
     pub(super) fault: Option<Failure>,
 }
 
-impl Reports<'_> {
+impl ReportOutputs<'_> {
     /// Creates the report as text or JSON, and writes it to the file if one was given.
-    pub(super) fn tell(&mut self, choice: &Choice, flow: FlowReport, ran: Duration) -> Told {
-        let mut report = assemble(&choice.scenario, ran, vec![flow], Vec::new(), Vec::new());
+    pub(super) fn tell(&mut self, choice: &Scenario, flow: FlowReport, ran: Duration) -> FinishedReport {
+        let mut report = assemble(choice, ran, vec![flow], Vec::new(), Vec::new());
         // sequence numbers are random, and a real path has no seed
         report.seed = None;
         let json = report.to_json() + "\n";
@@ -81,11 +80,11 @@ impl Reports<'_> {
             replace(file, &json).map_err(|e| Failure::Run(format!("{}: {e}", path.display())))
         });
         let text = if self.common.json { json } else { report.to_text() };
-        Told { text, fault: written.err() }
+        FinishedReport { text, fault: written.err() }
     }
 }
 
-impl Told {
+impl FinishedReport {
     /// The text for standard output; it is printed even if the file could not be written.
     pub(super) fn shown(self) -> Result<String, Failure> {
         let Some(fault) = self.fault else { return Ok(self.text) };
@@ -104,10 +103,7 @@ fn replace(file: &mut File, text: &str) -> io::Result<()> {
 
 /// An unpredictable random number, from which sequence numbers are derived (RFC 6528).
 pub(super) fn seed() -> Result<u64, Failure> {
-    let mut bytes = [0; 8];
-    let read = File::open("/dev/urandom").and_then(|mut f| f.read_exact(&mut bytes));
-    read.map_err(|e| Failure::Run(format!("/dev/urandom: {e}")))?;
-    Ok(u64::from_le_bytes(bytes))
+    bentpipe_os::random().map_err(|e| Failure::Run(format!("/dev/urandom: {e}")))
 }
 
 /// Duplicates a standard stream as a file.

@@ -2,7 +2,7 @@
 //! this process is not in its foreground: of two ends that `bentpipe emulate` runs on one terminal, only the
 //! near one is.
 
-use bentpipe_live::transfer::Look;
+use bentpipe_live::transfer::TransferProgress;
 use core::fmt::Write as _;
 use indicatif::{HumanBytes, ProgressBar, ProgressDrawTarget, ProgressStyle};
 use rustix::process::getpgrp;
@@ -34,8 +34,7 @@ impl Progress {
         Self { bar, recent: Vec::new() }
     }
 
-    /// Redraws it.
-    pub(super) fn look(&mut self, look: Look) {
+    pub(super) fn look(&mut self, look: TransferProgress) {
         let now = look.elapsed.as_secs_f64();
         if self.recent.len() > LOOKS {
             self.recent.remove(0);
@@ -53,7 +52,7 @@ impl Progress {
 }
 
 /// "12.0 MiB  24.1 Mbit/s  RTT 551 ms  12 of 8704 segments resent"
-fn line(look: &Look, rate: f64) -> String {
+fn line(look: &TransferProgress, rate: f64) -> String {
     let mut line = format!("{}  {:.1} Mbit/s", HumanBytes(look.bytes), rate / 1e6);
     if !look.rtt.is_zero() {
         let _ = write!(line, "  RTT {:.0} ms", look.rtt.as_millis_f64());
@@ -71,14 +70,15 @@ mod tests {
 
     #[test]
     fn the_line_says_rate_round_trip_and_losses() {
-        let look = Look {
+        let look = TransferProgress {
             elapsed: Duration::from_secs(2),
             bytes: 3 << 20,
             rtt: Duration::from_millis(551),
             segments: (2100, 7),
         };
         assert_eq!(line(&look, 24.06e6), "3.00 MiB  24.1 Mbit/s  RTT 551 ms  7 of 2100 segments resent");
-        let opening = Look { elapsed: Duration::ZERO, bytes: 0, rtt: Duration::ZERO, segments: (0, 0) };
+        let opening =
+            TransferProgress { elapsed: Duration::ZERO, bytes: 0, rtt: Duration::ZERO, segments: (0, 0) };
         assert_eq!(line(&opening, 0.0), "0 B  0.0 Mbit/s");
     }
 }

@@ -2,9 +2,9 @@
 
 use super::common::{Common, opened, own, seed};
 use super::progress::Progress;
-use crate::outcome::{Failure, say};
+use crate::outcome::{Failure, print_message};
 use bentpipe_base::Instant;
-use bentpipe_live::endpoint::Guest;
+use bentpipe_live::endpoint::HostEndpoint;
 use bentpipe_live::transfer::{self, Sink};
 use clap::Args;
 use std::fs::File;
@@ -12,49 +12,48 @@ use std::io;
 use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
 
-/// Where to wait for a sender.
-#[derive(Debug, Args)]
-pub(crate) struct Receive {
-    /// The port, and an address of this host before it if it is to be the only one: `5000`, `10.55.0.2:5000`,
-    /// `[fd55::2]:5000`.
-    #[arg(value_name = "[ADDR:]PORT")]
-    at: String,
-    /// Where to write what arrives; standard output without it, and then the report goes to standard error.
-    file: Option<PathBuf>,
-    #[command(flatten)]
-    common: Common,
-}
-
 pub(crate) const EXAMPLES: &str = "Examples:
   bentpipe emulate geo-10m --far 'bentpipe receive 5000 copy' -- bentpipe send far:5000 FILE
   bentpipe emulate winds-24m --far 'bentpipe receive 5000 copy --set window=\"65535 B\"' -- nc -N far 5000 < FILE
 
 Exit status: 0 when everything up to the sender's end has been written, 1 when not, 2 when the command line is at fault.";
 
+/// Where to wait for a sender.
+#[derive(Debug, Args)]
+pub(crate) struct Receive {
+    /// The port to listen at, optionally at only one address of this host: `5000`, `10.55.0.2:5000`,
+    /// `[fd55::2]:5000`.
+    #[arg(value_name = "[ADDR:]PORT")]
+    at: String,
+    /// File for the received data; without it standard output, and the report goes to standard error.
+    file: Option<PathBuf>,
+    #[command(flatten)]
+    common: Common,
+}
+
 /// Receives a transfer; returns the report.
 pub(crate) fn receive(args: &Receive) -> Result<String, Failure> {
     let choice = args.common.choice(&format!("receive at {}", args.at))?;
     let (address, port) = place(&args.at)?;
     let mut reports = args.common.reports()?;
-    let mut guest = Guest::at(address, port, seed()?).map_err(Failure::run)?;
+    let mut guest = HostEndpoint::at(address, port, seed()?).map_err(Failure::run)?;
     let file = match &args.file {
         Some(path) => opened(path, File::create(path))?,
         None => own(io::stdout(), "standard output")?,
     };
     let mut sink = Sink::new(file).map_err(Failure::run)?;
-    let at: Vec<_> = guest.addresses().iter().map(|a| SocketAddr::new(*a, port).to_string()).collect();
-    say(&format!("waiting at {}", at.join(" and ")));
+    let at: Vec<_> = guest.addresses.iter().map(|a| SocketAddr::new(*a, port).to_string()).collect();
+    print_message(&format!("waiting at {}", at.join(" and ")));
     let mut progress = Progress::new(None);
-    let received = transfer::receive(&mut guest, &choice.receiver, &mut sink, &mut |_| (), &mut |look| {
-        progress.look(look);
-    });
+    let config = &choice.flows[0].receiver;
+    let received = transfer::receive(&mut guest, config, &mut sink, &mut |look| progress.look(look));
     progress.end();
     let received = received.map_err(Failure::run)?;
     let told = reports.tell(&choice, received.report, received.end.since(Instant::ZERO));
     if args.file.is_some() {
         return told.shown();
     }
-    say(&told.text);
+    print_message(&told.text);
     told.fault.map_or_else(|| Ok(String::new()), Err)
 }
 

@@ -1,28 +1,17 @@
 //! `bentpipe send HOST:PORT [FILE]`.
 
-use super::common::{Common, Reports, opened, own, seed};
+use super::common::{Common, ReportOutputs, opened, own, seed};
 use super::progress::Progress;
-use crate::outcome::{Failure, say};
+use crate::outcome::{Failure, print_message};
 use bentpipe_base::Instant;
-use bentpipe_live::endpoint::Guest;
-use bentpipe_live::transfer::{self, Choice, Source};
+use bentpipe_live::endpoint::HostEndpoint;
+use bentpipe_live::transfer::{self, Source};
+use bentpipe_scenario::Scenario;
 use clap::Args;
 use std::fs::File;
 use std::io;
 use std::net::{SocketAddr, ToSocketAddrs as _};
 use std::path::PathBuf;
-
-/// What to send, and where to.
-#[derive(Debug, Args)]
-pub(crate) struct Send {
-    /// Host and port, as in `far:5000`, `10.55.0.2:5000` or `[fd55::2]:5000`.
-    #[arg(value_name = "HOST:PORT")]
-    to: String,
-    /// The file; standard input without one.
-    file: Option<PathBuf>,
-    #[command(flatten)]
-    common: Common,
-}
 
 pub(crate) const EXAMPLES: &str = "Examples:
   bentpipe emulate geo-10m --far 'bentpipe receive 5000 copy' -- bentpipe send far:5000 FILE
@@ -30,6 +19,18 @@ pub(crate) const EXAMPLES: &str = "Examples:
   tar c folder | sudo bentpipe send example.org:5000 --tcp hybla --set iw=10
 
 Exit status: 0 when the peer's TCP has everything, 1 when not, 2 when the command line is at fault.";
+
+/// What to send, and where to.
+#[derive(Debug, Args)]
+pub(crate) struct Send {
+    /// Host and port, as in `far:5000`, `10.55.0.2:5000` or `[fd55::2]:5000`.
+    #[arg(value_name = "HOST:PORT")]
+    to: String,
+    /// The file; without it standard input.
+    file: Option<PathBuf>,
+    #[command(flatten)]
+    common: Common,
+}
 
 /// Sends a transfer; returns the report.
 pub(crate) fn send(args: &Send) -> Result<String, Failure> {
@@ -46,15 +47,15 @@ pub(crate) fn send(args: &Send) -> Result<String, Failure> {
     let mut progress = Progress::new(source.length());
     let mut failure = Failure::Run(format!("{} has no address", args.to));
     for (i, to) in to.iter().enumerate() {
-        let mut guest = match Guest::towards(to.ip(), seed()?, transfer::SEND_BUFFER) {
+        let mut guest = match HostEndpoint::towards(to.ip(), seed()?) {
             Ok(guest) => guest,
             Err(error) => {
                 failure = Failure::run(error);
                 continue;
             }
         };
-        let sent =
-            transfer::send(&mut guest, *to, &choice.sender, &mut source, &mut |look| progress.look(look));
+        let config = &choice.flows[0].sender;
+        let sent = transfer::send(&mut guest, *to, config, &mut source, &mut |look| progress.look(look));
         match sent {
             Ok(sent) => {
                 progress.end();
@@ -71,13 +72,17 @@ pub(crate) fn send(args: &Send) -> Result<String, Failure> {
     Err(failure)
 }
 
-/// Reports a failed transfer.
-fn broken(reports: &mut Reports<'_>, choice: &Choice, guest: &Guest, failed: transfer::Failed) -> Failure {
+fn broken(
+    reports: &mut ReportOutputs<'_>,
+    choice: &Scenario,
+    guest: &HostEndpoint,
+    failed: transfer::Failed,
+) -> Failure {
     // the report up to the failure may show its cause
     if let Some(report) = failed.report {
         let end = guest.station.clock().now().since(Instant::ZERO);
         let told = reports.tell(choice, *report, end);
-        say(&told.text);
+        print_message(&told.text);
         if let Some(fault) = told.fault {
             fault.report();
         }
@@ -85,18 +90,17 @@ fn broken(reports: &mut Reports<'_>, choice: &Choice, guest: &Guest, failed: tra
     Failure::run(failed.why)
 }
 
-/// Reports a finished transfer.
 fn arrived(
-    reports: &mut Reports<'_>,
-    choice: &Choice,
+    reports: &mut ReportOutputs<'_>,
+    choice: &Scenario,
     to: SocketAddr,
     sent: transfer::Sent,
 ) -> Result<String, Failure> {
     if sent.open {
-        say(&format!("note: {to} has everything, but has not closed the connection"));
+        print_message(&format!("note: {to} has everything, but has not closed the connection"));
     }
     if sent.ignored > 0 {
-        say(&format!("note: {to} said {} bytes, which were thrown away", sent.ignored));
+        print_message(&format!("note: {to} said {} bytes, which were thrown away", sent.ignored));
     }
     reports.tell(choice, sent.report, sent.end.since(Instant::ZERO)).shown()
 }

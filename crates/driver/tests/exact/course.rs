@@ -7,7 +7,7 @@
 
 use crate::hop::{Hop, Weather};
 use bentpipe_base::{Cx, Input, Node, Size};
-use bentpipe_driver::{Core, Counters, LiveNetwork, Made, Pacing, Running, Setup, Unit};
+use bentpipe_driver::{Core, Counters, LiveNetwork, NetworkSetup, Pacing, Running, ThreadSetup, Unit};
 use bentpipe_gateway::{Config, Gateway};
 use bentpipe_network::Network;
 use bentpipe_os::{Clock, PacketPort, VethPort, namespace, sysctl};
@@ -92,7 +92,7 @@ impl Course {
             let open = || VethPort::open(name, MAC).expect("a port that we made");
             Box::new(namespace::in_network(&self.middle, open).expect("a namespace we made"))
         };
-        let setup = Setup {
+        let setup = ThreadSetup {
             name: "test",
             ports: ports.map(port).into(),
             clock: Clock::start(),
@@ -103,7 +103,7 @@ impl Course {
         let seen = Seen(Arc::clone(&node));
         let make = move || {
             let add = |network: &mut Network| network.add(Box::new(seen));
-            Ok(Made {
+            Ok(NetworkSetup {
                 net: LiveNetwork::around(add, 1, Unit::Packet, MEMORY),
                 journal: None,
                 begin: None,

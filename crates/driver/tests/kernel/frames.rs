@@ -7,7 +7,7 @@ use bentpipe_driver::{Unit, parse};
 use bentpipe_os::port::{MAX_SUPER, PacketPort as _};
 use bentpipe_os::{Clock, FramePort, wait};
 use bentpipe_wire::offload::VnetHeader;
-use bentpipe_wire::{Ends, Segment, emit, pseudo_header};
+use bentpipe_wire::{AddressPair, Segment, emit, pseudo_header};
 use std::io::IoSlice;
 use std::net::IpAddr;
 
@@ -17,8 +17,8 @@ const WINDOW: u16 = 400;
 /// A frame with the bytes `between` its addresses and its packet.
 fn frame(v6: bool, between: &[u8], payload: &[u8]) -> (Vec<u8>, usize) {
     let ends = match (at(0, v6, 0).ip(), at(1, v6, 0).ip()) {
-        (IpAddr::V4(src), IpAddr::V4(dst)) => Ends::V4 { src, dst },
-        (IpAddr::V6(src), IpAddr::V6(dst)) => Ends::V6 { src, dst },
+        (IpAddr::V4(src), IpAddr::V4(dst)) => AddressPair::V4 { src, dst },
+        (IpAddr::V6(src), IpAddr::V6(dst)) => AddressPair::V6 { src, dst },
         _ => panic!("two families"),
     };
     let tcp = TcpHeader { seq: SEQ, window: WINDOW, flags: Flags::ACK, ..TcpHeader::default() };

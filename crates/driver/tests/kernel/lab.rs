@@ -4,7 +4,7 @@
 pub(crate) use ::lab::once::ip;
 use ::lab::once::run;
 use bentpipe_base::{Cx, Input, Node, Size};
-use bentpipe_driver::{Core, Counters, LiveNetwork, Made, Pacing, Running, Setup, Unit};
+use bentpipe_driver::{Core, Counters, LiveNetwork, NetworkSetup, Pacing, Running, ThreadSetup, Unit};
 use bentpipe_network::Network;
 use bentpipe_os::{Clock, FramePort, PacketPort, TunPort, VethPort, namespace, sysctl};
 use std::net::{IpAddr, SocketAddr};
@@ -138,7 +138,7 @@ impl Lab {
     /// Starts the path with `node`; its store is limited to `memory`.
     pub(crate) fn start<N: Node + Send + 'static>(&self, node: N, memory: Size) -> Result<Path<N>, String> {
         let unit = if self.door == Door::Inline { Unit::Frame } else { Unit::Packet };
-        let setup = Setup {
+        let setup = ThreadSetup {
             name: "test",
             ports: vec![self.port(0)?, self.port(1)?],
             clock: Clock::start(),
@@ -149,7 +149,7 @@ impl Lab {
         let seen = Seen(Arc::clone(&node));
         let make = move || {
             let add = |network: &mut Network| network.add(Box::new(seen));
-            Ok(Made {
+            Ok(NetworkSetup {
                 net: LiveNetwork::around(add, 1, unit, memory),
                 journal: None,
                 begin: None,

@@ -243,7 +243,7 @@ fn a_planned_stop_lets_out_what_is_held() {
 /// The same as root of a user namespace: runs this test program again as an unprivileged user.
 #[test]
 fn an_ordinary_user_can_do_this_too() {
-    ::lab::again::as_an_ordinary_user(
+    ::lab::once::run_as_unprivileged_user(
         "an_ordinary_user_can_do_this_too",
         &["what_is_not_tcp_gets_through", "--exact", "--nocapture"],
     );

@@ -4,9 +4,9 @@
 //! Both ends use the run's clock.
 
 use super::Error;
-use super::setup::HostPlace;
-use bentpipe_base::{Addr, Cx, Instant, Packet, RngSlot, Size};
-use bentpipe_nodes::{Departures, Sink, Stream};
+use super::setup::HostNamespace;
+use bentpipe_base::{Addr, Cx, Instant, Packet, Size};
+use bentpipe_nodes::{DatagramSink, DatagramStream, Departures};
 use bentpipe_os::{Clock, socket};
 use rustix::io::Errno;
 use rustix::net::{RecvFlags, SendFlags};
@@ -29,37 +29,34 @@ pub(super) struct UdpFlow {
     to: OwnedFd,
     size: usize,
     departures: Departures,
-    next: Instant,
+    /// When the next datagram is due.
+    pub(super) next: Instant,
     pub(super) sent: u64,
     /// Datagrams for which the kernel had no room.
     pub(super) unsent: u64,
-    pub(super) sink: Sink,
+    pub(super) sink: DatagramSink,
     peer: (Addr, u16),
-    /// Payload bytes received by the sink.
-    pub(super) bytes: u64,
 }
 
 impl UdpFlow {
     pub(super) fn open(
         cx: &mut Cx<'_>,
-        stream: &Stream,
-        (from, to): (&HostPlace<'_>, &HostPlace<'_>),
+        stream: &DatagramStream,
+        (from, to): (&HostNamespace<'_>, &HostNamespace<'_>),
         ports: (u16, u16),
     ) -> Result<Self, Error> {
-        let ends = (SocketAddr::new(from.address, ports.0), SocketAddr::new(to.address, ports.1));
-        let receiver = to.within("a socket for datagrams", || {
-            let fd = socket::datagrams(&ends.1)?;
-            socket::set_receive_buffer(&fd, RECEIVE_BUFFER)?;
-            socket::bind(&fd, &ends.1)?;
-            socket::connect(&fd, &ends.0)?;
-            Ok(fd)
-        })?;
-        let sender = from.within("a socket for datagrams", || {
-            let fd = socket::datagrams(&ends.0)?;
-            socket::bind(&fd, &ends.0)?;
-            socket::connect(&fd, &ends.1)?;
-            Ok(fd)
-        })?;
+        let open = |own: (&HostNamespace<'_>, u16), peer: (&HostNamespace<'_>, u16)| {
+            let [at, to] = [own, peer].map(|(place, port)| SocketAddr::new(place.address, port));
+            own.0.within("a socket for datagrams", || {
+                let fd = socket::datagrams(&at)?;
+                socket::set_receive_buffer(&fd, RECEIVE_BUFFER)?;
+                socket::bind(&fd, &at)?;
+                socket::connect(&fd, &to)?;
+                Ok(fd)
+            })
+        };
+        let receiver = open((to, ports.1), (from, ports.0))?;
+        let sender = open((from, ports.0), (to, ports.1))?;
         let mut departures = Departures::new(cx, stream);
         let next = departures.at(cx, 0);
         let peer = (Addr(0), ports.0);
@@ -71,20 +68,13 @@ impl UdpFlow {
             next,
             sent: 0,
             unsent: 0,
-            sink: Sink::new(peer),
+            sink: DatagramSink::new(peer),
             peer,
-            bytes: 0,
         })
     }
 
-    /// File descriptor to poll for arrivals.
     pub(super) fn fd(&self) -> BorrowedFd<'_> {
         self.to.as_fd()
-    }
-
-    /// When the next datagram is due.
-    pub(super) const fn next(&self) -> Instant {
-        self.next
     }
 
     /// Sends the datagrams that are due.
@@ -126,16 +116,5 @@ impl UdpFlow {
         let mut packet = Packet { src: self.peer.0, sport: self.peer.1, ..Packet::default() };
         packet.set_datagram(number, Instant(sent), datagram.len() as u32);
         self.sink.take(now, &packet);
-        self.bytes = self.sink.bytes();
     }
-}
-
-/// Returns the source's stream, without the parts that only the simulator needs.
-pub(super) const fn stream(
-    size: Size,
-    pattern: bentpipe_nodes::Pattern,
-    rng: RngSlot,
-    start: Instant,
-) -> Stream {
-    Stream { port: 0, to: (Addr(0), 0), size, pattern, rng, start }
 }

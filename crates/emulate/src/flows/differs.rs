@@ -15,18 +15,16 @@ const KERNEL_TIME_WAIT: Duration = Duration::from_secs(60);
 /// Up to this many flows are listed by name.
 const MOST_NAMED: usize = 4;
 
-/// Collects differences.
-pub(super) struct Differs {
+pub(super) struct Differences {
     all: usize,
     found: Vec<(String, Vec<String>)>,
 }
 
-impl Differs {
+impl Differences {
     pub(super) fn new(scenario: &Scenario) -> Self {
         Self { all: scenario.flows.iter().filter(|f| is_tcp(f)).count(), found: Vec::new() }
     }
 
-    /// Adds the differences of one flow.
     pub(super) fn flow(&mut self, flow: &FlowSpec) {
         if !is_tcp(flow) {
             return;
@@ -39,7 +37,6 @@ impl Differs {
         }
     }
 
-    /// Adds a difference of one flow.
     pub(super) fn say(&mut self, text: String, flow: &str) {
         match self.found.iter_mut().find(|(t, _)| *t == text) {
             Some((_, flows)) => flows.push(flow.to_owned()),
@@ -59,6 +56,40 @@ impl Differs {
             }
         };
         self.found.into_iter().map(line).collect()
+    }
+
+    /// Returns the kernel settings common to all senders of `host`; where they differ, the kernel's own value
+    /// stays, and that is reported.
+    pub(super) fn of_senders(
+        &mut self,
+        scenario: &Scenario,
+        host: usize,
+        wishes: fn(&Config) -> Vec<(&'static str, &'static str, String)>,
+    ) -> Vec<(&'static str, String)> {
+        let mut values: BTreeMap<&'static str, (&'static str, Vec<String>)> = BTreeMap::new();
+        for flow in scenario.flows.iter().filter(|f| is_sender(f, host)) {
+            for (name, path, value) in wishes(&flow.sender) {
+                let (_, known) = values.entry(path).or_insert((name, Vec::new()));
+                if !known.contains(&value) {
+                    known.push(value);
+                }
+            }
+        }
+        let mut settings = Vec::new();
+        for (path, (name, mut known)) in values {
+            if let (1, Some(value)) = (known.len(), known.pop()) {
+                settings.push((path, value));
+                continue;
+            }
+            let text = format!(
+                "host {} has one setting of {name} for all its flows, and that is the kernel's",
+                scenario.nodes[host].name
+            );
+            for flow in scenario.flows.iter().filter(|f| is_sender(f, host)) {
+                self.say(text.clone(), &flow.name);
+            }
+        }
+        settings
     }
 }
 
@@ -81,50 +112,42 @@ fn scheme(config: &Config) -> Vec<String> {
         texts.push("the kernel reduces its window by PRR (RFC 9937)".to_owned());
     }
     let own = Scheme::named(scheme.name).map(|plain| plain.growth);
-    let changed = own != Some(scheme.growth) || scheme.growth.law().linux.is_none();
-    if changed && !scheme.growth.law().params.is_empty() {
+    let changed = own != Some(scheme.growth) || scheme.growth.algorithm().linux.is_none();
+    if changed && !scheme.growth.algorithm().params.is_empty() {
         texts.push(format!("parameters of {} are the kernel's own", scheme.name));
     }
     texts
 }
 
 fn sending(config: &Config) -> Vec<String> {
-    let mut texts = Vec::new();
-    let mut say = |when: bool, text: String| {
-        if when {
-            texts.push(text);
-        }
-    };
+    let (rto, time_wait) = (config.rto.initial, config.time_wait);
     let ssthresh = config.initial_ssthresh.map(|s| s.to_string()).unwrap_or_default();
-    say(
-        config.initial_ssthresh.is_some(),
-        format!("slow start has no first threshold in the kernel, here {ssthresh}"),
-    );
-    say(
-        config.rto.initial != KERNEL_INITIAL_RTO,
-        format!(
-            "before the first round trip the kernel waits {KERNEL_INITIAL_RTO}, here {}",
-            config.rto.initial
+    let validates = config.validation == Validation::Validate && config.stack == Stack::Rfc;
+    let texts = [
+        (!ssthresh.is_empty(), format!("slow start has no first threshold in the kernel, here {ssthresh}")),
+        (
+            rto != KERNEL_INITIAL_RTO,
+            format!("before the first round trip the kernel waits {KERNEL_INITIAL_RTO}, here {rto}"),
         ),
-    );
-    say(!config.limited_transmit, "the kernel always does limited transmit (RFC 3042)".to_owned());
-    say(config.jitter.is_some(), "the kernel has no random delay at the sender".to_owned());
-    say(!config.options.mss, "the kernel always sends the MSS option".to_owned());
-    say(
-        config.validation == Validation::Validate && config.stack == Stack::Rfc,
-        "the kernel validates its window as RFC 2861 says, not RFC 7661".to_owned(),
-    );
-    say(
-        config.time_wait != KERNEL_TIME_WAIT,
-        format!("TIME-WAIT takes {KERNEL_TIME_WAIT} in the kernel, here {}", config.time_wait),
-    );
-    texts
+        (!config.limited_transmit, "the kernel always does limited transmit (RFC 3042)".to_owned()),
+        (config.jitter.is_some(), "the kernel has no random delay at the sender".to_owned()),
+        (!config.options.mss, "the kernel always sends the MSS option".to_owned()),
+        (validates, "the kernel validates its window as RFC 2861 says, not RFC 7661".to_owned()),
+        (
+            time_wait != KERNEL_TIME_WAIT,
+            format!("TIME-WAIT takes {KERNEL_TIME_WAIT} in the kernel, here {time_wait}"),
+        ),
+    ];
+    texts.into_iter().filter(|(differs, _)| *differs).map(|(_, text)| text).collect()
 }
 
 fn receiving(config: &Config) -> Vec<String> {
     let mut texts = Vec::new();
     if let Some(delayed) = config.delayed_ack.filter(|d| d.count != 2) {
         texts.push(format!("the kernel acknowledges every second segment, here every {}", delayed.count));
+    }
+    if config.reserve.0 > 0 {
+        texts.push("the kernel decides what it keeps beyond the window it shows".to_owned());
     }
     if let ReceiveBuffer::Fixed(window) = config.receive_buffer {
         let whole = window.0 - window.0 % u64::from(config.mss);
@@ -136,43 +159,4 @@ fn receiving(config: &Config) -> Vec<String> {
         }
     }
     texts
-}
-
-/// Kernel settings that all senders of a host share.
-pub(super) struct Settings;
-
-impl Settings {
-    /// Returns the settings common to all senders of `host`; where they differ, the kernel's own value stays,
-    /// and that is reported.
-    pub(super) fn of_senders(
-        scenario: &Scenario,
-        host: usize,
-        wishes: fn(&Config) -> Vec<(&'static str, &'static str, String)>,
-        differs: &mut Differs,
-    ) -> Vec<(&'static str, String)> {
-        let mut values: BTreeMap<&'static str, (&'static str, Vec<String>)> = BTreeMap::new();
-        for flow in scenario.flows.iter().filter(|f| is_sender(f, host)) {
-            for (name, path, value) in wishes(&flow.sender) {
-                let (_, known) = values.entry(path).or_insert((name, Vec::new()));
-                if !known.contains(&value) {
-                    known.push(value);
-                }
-            }
-        }
-        let mut settings = Vec::new();
-        for (path, (name, mut known)) in values {
-            if let (1, Some(value)) = (known.len(), known.pop()) {
-                settings.push((path, value));
-                continue;
-            }
-            let text = format!(
-                "host {} has one setting of {name} for all its flows, and that is the kernel's",
-                scenario.nodes[host].name
-            );
-            for flow in scenario.flows.iter().filter(|f| is_sender(f, host)) {
-                differs.say(text.clone(), &flow.name);
-            }
-        }
-        settings
-    }
 }

@@ -1,7 +1,7 @@
 //! One end of a connection: a kernel socket and its applications.
 
 use bentpipe_base::{Cx, Duration, Instant, Size};
-use bentpipe_nodes::{Duplex, Reader, Writer};
+use bentpipe_nodes::{ByteStream, Reader, ReaderState, Writer};
 use bentpipe_os::{socket, tcp};
 use bentpipe_tcp::State;
 use rustix::io::Errno;
@@ -19,9 +19,8 @@ pub(super) const WATCH: Duration = Duration::from_millis(1);
 
 /// A socket as an application sees it.
 #[derive(Debug)]
-pub(super) struct Line {
+pub(super) struct KernelSocket {
     socket: OwnedFd,
-    /// The handshake is complete.
     pub(super) connected: bool,
     /// The peer's FIN was seen.
     ended: bool,
@@ -29,7 +28,8 @@ pub(super) struct Line {
     pub(super) closed: bool,
     /// The error that ended it early.
     pub(super) fault: Option<io::Error>,
-    written: u64,
+    /// Bytes that the kernel accepted from the application.
+    pub(super) written: u64,
     pub(super) consumed: u64,
     /// Limit of unacknowledged bytes of the application.
     send_buffer: Option<Size>,
@@ -47,7 +47,7 @@ pub(super) enum Window {
     Buffer(Size, bool),
 }
 
-impl Line {
+impl KernelSocket {
     pub(super) const fn new(
         socket: OwnedFd,
         connected: bool,
@@ -69,11 +69,6 @@ impl Line {
 
     pub(super) fn fd(&self) -> BorrowedFd<'_> {
         self.socket.as_fd()
-    }
-
-    /// Bytes that the kernel accepted from the application.
-    pub(super) const fn written(&self) -> u64 {
-        self.written
     }
 
     /// Handles an event of the socket.
@@ -103,7 +98,7 @@ impl Line {
                 // with small segments the estimate is too large
                 let room = room.min(2 * u128::from(size.0));
                 // if this is refused, a little more than the window fits
-                let _ = socket::cut_receive_buffer(&self.socket, Size(room as u64));
+                let _ = socket::try_set_receive_buffer(&self.socket, Size(room as u64));
             }
             self.window = Window::Buffer(size, true);
         }
@@ -118,7 +113,7 @@ impl Line {
     }
 }
 
-impl Duplex for Line {
+impl ByteStream for KernelSocket {
     fn state(&self) -> State {
         match (self.connected, self.closed, self.ended) {
             _ if self.fault.is_some() => State::Closed,
@@ -216,17 +211,17 @@ impl Duplex for Line {
 
 /// A socket with its applications.
 #[derive(Debug)]
-pub(super) struct End {
-    pub(super) line: Line,
+pub(super) struct ConnectionEnd {
+    pub(super) line: KernelSocket,
     pub(super) writer: Writer,
-    pub(super) reader: Reader,
+    pub(super) reader: ReaderState,
     /// Earliest pending wake-up.
     pub(super) armed: Instant,
 }
 
-impl End {
-    pub(super) const fn new(line: Line, writer: Writer, reader: Reader) -> Self {
-        Self { line, writer, reader, armed: Instant::NEVER }
+impl ConnectionEnd {
+    pub(super) const fn new(line: KernelSocket, writer: Writer, reader: Reader) -> Self {
+        Self { line, writer, reader: ReaderState::new(reader), armed: Instant::NEVER }
     }
 
     /// Runs the applications, the reader first; returns when they must run again if no event happens.

@@ -2,16 +2,16 @@
 //!
 //! The applications are those of the simulator, byte for byte and draw for draw (`bentpipe_nodes::app`), but
 //! they write to kernel sockets. The scenario's TCP options are set in the kernel by sysctls, routes and
-//! socket options, as far as it supports them ([`needs()`]). The figures come from samples of TCP_INFO.
+//! socket options, as far as it supports them ([`kernel_requirements`]). The figures come from samples of
+//! TCP_INFO.
 //!
 //! ```text
-//!   needs -> sysctl and routes of each host -> sockets -> run (one thread, epoll) -> Outcome -> Report
+//!   needs -> sysctl and routes of each host -> sockets -> run (one thread, epoll) -> FlowResults -> Report
 //! ```
 
 mod datagrams;
 mod differs;
 mod end;
-mod error;
 mod needs;
 mod options;
 mod outcome;
@@ -20,13 +20,13 @@ mod sample;
 mod setup;
 mod stream;
 
-pub use error::Error;
-pub use needs::{HostNeeds, Kernel, Needs, needs};
-pub use outcome::Outcome;
-pub use run::{Flows, Progress};
+pub use needs::{HostRequirements, KernelRequirements, kernel_requirements};
+pub use outcome::FlowResults;
+pub use run::Flows;
 pub(crate) use sample::Samples;
-pub use setup::HostPlace;
+pub use setup::HostNamespace;
 
+use crate::error::Error;
 use bentpipe_scenario::{App, FlowSpec};
 use bentpipe_tcp::Config;
 
@@ -39,11 +39,6 @@ fn answers(flow: &FlowSpec) -> bool {
     matches!(flow.app, App::Requests { .. })
 }
 
-/// The host that sends the data.
-fn sends(flow: &FlowSpec) -> usize {
-    if answers(flow) { flow.to } else { flow.from }
-}
-
 /// Both ends of a connection: flow, host, configuration, and whether it receives data of any size.
 fn ends_of(flow: &FlowSpec) -> [(&FlowSpec, usize, &Config, bool); 2] {
     let both = answers(flow);
@@ -53,5 +48,5 @@ fn ends_of(flow: &FlowSpec) -> [(&FlowSpec, usize, &Config, bool); 2] {
 
 /// True if `host` sends the data of `flow`.
 fn is_sender(flow: &FlowSpec, host: usize) -> bool {
-    is_tcp(flow) && sends(flow) == host
+    is_tcp(flow) && host == if answers(flow) { flow.to } else { flow.from }
 }

@@ -1,13 +1,13 @@
 //! What a scenario requires from its hosts' kernels: settings of namespaces, routes, and socket options.
 //!
-//! Nothing is changed here. [`Needs::differs`] lists what no kernel can do; what this one lacks is an error.
+//! Nothing is changed here. [`KernelRequirements::differs`] lists what no kernel can do; what this one lacks
+//! is an error.
 
-use super::differs::{Differs, Settings};
+use super::differs::Differences;
 use super::options::{SWITCHES, offered};
 use super::{Error, ends_of, is_tcp};
 use bentpipe_base::Size;
 use bentpipe_os::netlink::Metrics;
-use bentpipe_os::tcp;
 use bentpipe_scenario::{App, FlowSpec, Reader, Scenario};
 use bentpipe_tcp::{Config, Detection, EcnUse, ReceiveBuffer, Stack, Validation};
 use std::collections::BTreeMap;
@@ -23,30 +23,11 @@ const LEAST_ROOM: u64 = 1 << 20;
 /// Minimum limit of send buffers, which grow with cwnd and must not limit it.
 const LEAST_SEND_ROOM: u64 = 64 << 20;
 
-/// Features of this kernel.
-#[derive(Clone, Debug)]
-pub struct Kernel {
-    /// Its congestion controls.
-    pub congestion: Vec<String>,
-}
-
-impl Kernel {
-    /// Queries the running kernel.
-    ///
-    /// # Errors
-    /// Without /proc.
-    pub fn look() -> Result<Self, Error> {
-        let congestion =
-            tcp::congestion_controls().map_err(|e| Error::system("the kernel's congestion controls", e))?;
-        Ok(Self { congestion })
-    }
-}
-
 /// Requirements of a scenario.
 #[derive(Clone, Debug, Default)]
-pub struct Needs {
+pub struct KernelRequirements {
     /// Requirements of each host with flows, in the order of the scenario.
-    pub hosts: Vec<HostNeeds>,
+    pub hosts: Vec<HostRequirements>,
     /// The congestion control of each flow by its kernel name; empty for datagrams.
     pub congestion: Vec<String>,
     /// Differences between the kernel and the scenario, one line each.
@@ -55,7 +36,7 @@ pub struct Needs {
 
 /// Requirements of one host.
 #[derive(Clone, Debug, Default)]
-pub struct HostNeeds {
+pub struct HostRequirements {
     /// Its index among the scenario's nodes.
     pub host: usize,
     /// Kernel settings: path below /proc/sys, and value.
@@ -66,13 +47,10 @@ pub struct HostNeeds {
     pub locks_buffers: bool,
 }
 
-/// Returns what the flows of `scenario` require from a kernel.
-///
-/// # Errors
-/// What the kernel cannot do: a missing congestion control, two flows that need different settings of one
-/// host, invalid sizes.
-pub fn needs(scenario: &Scenario, kernel: &Kernel) -> Result<Needs, Error> {
-    let mut differs = Differs::new(scenario);
+/// Returns what the flows of `scenario` require from a kernel with these congestion controls. An error says
+/// what it cannot do.
+pub fn kernel_requirements(scenario: &Scenario, kernel: &[String]) -> Result<KernelRequirements, Error> {
+    let mut differs = Differences::new(scenario);
     let mut congestion = Vec::with_capacity(scenario.flows.len());
     for flow in &scenario.flows {
         sizes(flow)?;
@@ -92,43 +70,38 @@ pub fn needs(scenario: &Scenario, kernel: &Kernel) -> Result<Needs, Error> {
             ("net/ipv4/tcp_ecn", ecn(scenario, host)?.to_owned()),
         ];
         settings.extend(switches.iter().map(|(path, on)| (*path, u8::from(on[host]).to_string())));
-        settings.extend(Settings::of_senders(scenario, host, sender_settings, &mut differs));
+        settings.extend(differs.of_senders(scenario, host, sender_settings));
         let (buffers, locks_buffers) = buffers(scenario, host);
         settings.extend(buffers);
-        hosts.push(HostNeeds { host, settings, routes: routes(scenario, host)?, locks_buffers });
+        hosts.push(HostRequirements { host, settings, routes: routes(scenario, host)?, locks_buffers });
     }
-    Ok(Needs { hosts, congestion, differs: differs.lines() })
+    Ok(KernelRequirements { hosts, congestion, differs: differs.lines() })
 }
 
 fn sizes(flow: &FlowSpec) -> Result<(), Error> {
     if let App::Udp { size, .. } = flow.app {
         let (least, most) = DATAGRAM;
-        return if (least..=most).contains(&size.0) {
-            Ok(())
-        } else {
-            Err(Error::Datagram { flow: flow.name.clone(), bytes: size.0, least, most })
-        };
+        let fits = (least..=most).contains(&size.0);
+        return fits.then_some(()).ok_or_else(|| Error::Datagram(flow.name.clone(), size.0, least, most));
     }
     let (least, most) = SEGMENT;
-    match [flow.sender.mss, flow.receiver.mss].into_iter().find(|mss| !(least..=most).contains(mss)) {
-        Some(bytes) => Err(Error::Segment { flow: flow.name.clone(), bytes, least, most }),
-        None => Ok(()),
-    }
+    let wrong = [flow.sender.mss, flow.receiver.mss].into_iter().find(|mss| !(least..=most).contains(mss));
+    wrong.map_or(Ok(()), |bytes| Err(Error::Segment(flow.name.clone(), bytes, least, most)))
 }
 
 /// The kernel's name for a scheme. The kernel's "reno" is Reno, `NewReno` or SACK, depending on the options
 /// of the connection.
-fn congestion_of(flow: &FlowSpec, kernel: &Kernel) -> Result<String, Error> {
+fn congestion_of(flow: &FlowSpec, kernel: &[String]) -> Result<String, Error> {
     let scheme = flow.sender.scheme.name;
     let name = match scheme {
         "reno" | "newreno" | "sack" | "rate-halving" => "reno",
         other => other,
     };
-    if kernel.congestion.iter().any(|known| known == name) {
+    if kernel.iter().any(|known| known == name) {
         return Ok(name.to_owned());
     }
-    let known = kernel.congestion.join(", ");
-    Err(Error::Congestion { flow: flow.name.clone(), scheme: scheme.to_owned(), known })
+    let known = kernel.join(", ");
+    Err(Error::Congestion(flow.name.clone(), scheme.to_owned(), known))
 }
 
 /// Settings of senders, with their names for people.
@@ -233,6 +206,5 @@ fn shared(
     host: usize,
     (one, other): (&FlowSpec, &FlowSpec),
 ) -> Error {
-    let host = scenario.nodes[host].name.clone();
-    Error::Shared { what, host, one: one.name.clone(), other: other.name.clone() }
+    Error::Shared(what, scenario.nodes[host].name.clone(), one.name.clone(), other.name.clone())
 }

@@ -13,14 +13,11 @@ pub(super) const UNSCALED: u64 = 65_535;
 
 /// An option that is a setting of the kernel.
 pub(super) struct Switch {
-    /// Its name for people.
     pub(super) name: &'static str,
-    /// Its path below /proc/sys.
     pub(super) path: &'static str,
     offers: fn(&Options) -> bool,
 }
 
-/// All options.
 pub(super) const SWITCHES: [Switch; 3] = [
     Switch { name: "SACK", path: "net/ipv4/tcp_sack", offers: |o| o.sack },
     Switch { name: "timestamps", path: "net/ipv4/tcp_timestamps", offers: |o| o.timestamps },
@@ -46,12 +43,8 @@ pub(super) fn offered(scenario: &Scenario, option: &Switch) -> Result<Vec<bool>,
         let off = ends.iter().find(|(host, config)| free(*host) && !(option.offers)(&config.options));
         let off = off.or_else(|| ends.iter().find(|(host, _)| free(*host)));
         let Some((host, _)) = off else {
-            return Err(Error::Shared {
-                what: option.name,
-                host: scenario.nodes[flow.from].name.clone(),
-                one: needed_by[flow.from].unwrap_or_default().to_owned(),
-                other: flow.name.clone(),
-            });
+            let (host, one) = (&scenario.nodes[flow.from].name, needed_by[flow.from].unwrap_or_default());
+            return Err(Error::Shared(option.name, host.clone(), one.to_owned(), flow.name.clone()));
         };
         on[*host] = false;
     }

@@ -1,17 +1,19 @@
 //! The thread that runs all flows: one epoll, one heap of wake-ups, the run's clock.
 
-use super::datagrams::{self, UdpFlow};
-use super::outcome::{Outcome, datagram_report, stream_report};
-use super::setup::{HostPlace, prepare};
+use super::datagrams::UdpFlow;
+use super::outcome::{FlowResults, flow_report, tcp_report};
+use super::setup::{HostNamespace, prepare};
 use super::stream::{Ends, Side, TcpFlow};
-use super::{Error, Needs, is_tcp};
-use bentpipe_base::{Duration, Instant, NodeId, Purpose, World};
+use super::{Error, KernelRequirements};
+use bentpipe_base::{Addr, Duration, Instant, NodeId, Purpose, World};
+use bentpipe_nodes::DatagramStream;
 use bentpipe_os::Clock;
-use bentpipe_report::rate_bps;
+use bentpipe_os::tcp::TcpInfo;
+use bentpipe_report::{FlowKind, rate_bps};
 use bentpipe_scenario::{App, FlowSpec, Scenario, Stop};
 use bentpipe_sim::build::{FlowEnds, build};
 use bentpipe_sim::record::{FLOW_COLUMNS, MOST_INTERVALS, Record, Series};
-use bentpipe_sim::report::show_window;
+use bentpipe_sim::report::{datagrams, show_window};
 use rustix::event::{Timespec, epoll};
 use rustix::process::{Resource, getrlimit};
 use std::cmp::Reverse;
@@ -33,7 +35,6 @@ const EVENTS: usize = 256;
 /// Open files besides the sockets.
 const OTHER_FILES: u64 = 256;
 
-/// One flow.
 #[derive(Debug)]
 enum Flow {
     Tcp(Box<TcpFlow>),
@@ -42,7 +43,7 @@ enum Flow {
 
 /// Subject of a wake-up or an event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum What {
+enum WakeTarget {
     Opener,
     Acceptor,
     Listener,
@@ -59,7 +60,7 @@ pub struct Flows {
     ends: Vec<FlowEnds>,
     running: Vec<Flow>,
     epoll: OwnedFd,
-    wakes: BinaryHeap<Reverse<(Instant, usize, What)>>,
+    wakes: BinaryHeap<Reverse<(Instant, usize, WakeTarget)>>,
     world: World,
     clock: Clock,
     end: Instant,
@@ -75,10 +76,11 @@ pub struct Flows {
 
 impl Flows {
     /// Applies settings and routes and opens the sockets. `places` are those of the scenario's nodes.
-    ///
-    /// # Errors
-    /// Errors of the system.
-    pub fn open(scenario: &Scenario, needs: &Needs, places: &[Option<HostPlace<'_>>]) -> Result<Self, Error> {
+    pub fn open(
+        scenario: &Scenario,
+        needs: &KernelRequirements,
+        places: &[Option<HostNamespace<'_>>],
+    ) -> Result<Self, Error> {
         enough_files(scenario)?;
         for host in &needs.hosts {
             prepare(&scenario.nodes[host.host].name, host, places)?;
@@ -93,7 +95,6 @@ impl Flows {
         let end = Instant::ZERO + scenario.duration;
         let (from, to) = scenario.measure.unwrap_or((Instant::ZERO, end));
         let series = scenario.flows.iter().take(MOST_SERIES).map(|f| Series::new(&f.name, &FLOW_COLUMNS));
-        let finite = |f: &FlowSpec| matches!(f.app, App::Transfer(_) | App::Requests { count: Some(_), .. });
         let mut all = Self {
             specs: scenario.flows.clone(),
             gateways: !scenario.gateways.is_empty(),
@@ -105,7 +106,7 @@ impl Flows {
             world,
             clock: Clock::start(),
             end,
-            ends_early: scenario.stop == Stop::Finished && scenario.flows.iter().any(finite),
+            ends_early: scenario.stop == Stop::Finished && scenario.flows.iter().any(is_finite),
             measure: (from, to.min(end)),
             delivered: [None, None],
             looked: Instant::ZERO,
@@ -121,50 +122,41 @@ impl Flows {
             match flow {
                 Flow::Tcp(tcp) => {
                     if let Some(listener) = tcp.listener() {
-                        watch(&self.epoll, listener, i, What::Listener)?;
+                        watch(&self.epoll, listener, i, WakeTarget::Listener)?;
                     }
-                    self.wakes.push(Reverse((tcp.start, i, What::Start)));
+                    self.wakes.push(Reverse((tcp.start, i, WakeTarget::Start)));
                 }
                 Flow::Udp(udp) => {
-                    watch(&self.epoll, udp.fd(), i, What::Acceptor)?;
-                    self.wakes.push(Reverse((udp.next(), i, What::Start)));
+                    watch(&self.epoll, udp.fd(), i, WakeTarget::Acceptor)?;
+                    self.wakes.push(Reverse((udp.next, i, WakeTarget::Start)));
                 }
             }
         }
         Ok(())
     }
 
-    /// Runs until the scenario's end, or until `go_on`, called many times a second, returns false. `clock`
-    /// begins with the run.
-    ///
-    /// # Errors
-    /// Errors of the system; errors of single connections are part of the outcome.
+    /// Runs until the scenario's end, or until `go_on`, called with the time many times a second, returns
+    /// false. `clock` begins with the run. Errors of single connections are part of the outcome.
     pub fn run(
         mut self,
         clock: Clock,
-        go_on: &mut dyn FnMut(&Progress<'_>) -> bool,
-    ) -> Result<Outcome, Error> {
+        go_on: &mut dyn FnMut(Instant, &Self) -> bool,
+    ) -> Result<FlowResults, Error> {
         self.clock = clock;
         let mut events = Vec::with_capacity(EVENTS);
         loop {
             let now = self.clock.now();
             self.wake(now)?;
             self.marks(now);
-            if now >= self.end
-                || (self.ends_early && self.is_over())
-                || !go_on(&Progress { now, flows: &self })
-            {
+            if now >= self.end || (self.ends_early && self.is_over()) || !go_on(now, &self) {
                 let until = now.min(self.end);
                 return Ok(self.finish(until));
             }
             let next = self.next(now);
-            let timeout = next.since(self.clock.now());
-            let timeout = Timespec {
-                tv_sec: (timeout.0 / 1_000_000_000) as i64,
-                tv_nsec: (timeout.0 % 1_000_000_000) as i64,
-            };
+            let timeout = std::time::Duration::from_nanos(next.since(self.clock.now()).0);
+            let timeout = Timespec::try_from(timeout).ok();
             events.clear();
-            match epoll::wait(&self.epoll, rustix::buffer::spare_capacity(&mut events), Some(&timeout)) {
+            match epoll::wait(&self.epoll, rustix::buffer::spare_capacity(&mut events), timeout.as_ref()) {
                 Ok(_) | Err(rustix::io::Errno::INTR) => {}
                 Err(error) => return Err(Error::system("epoll", error)),
             }
@@ -173,6 +165,14 @@ impl Flows {
                 self.event(data, flags)?;
             }
         }
+    }
+
+    /// Each TCP flow's name, its latest TCP_INFO, and the bytes delivered so far.
+    pub fn states(&self) -> impl Iterator<Item = (&str, &TcpInfo, u64)> {
+        self.specs.iter().zip(&self.running).filter_map(|(spec, flow)| match flow {
+            Flow::Tcp(tcp) => Some((spec.name.as_str(), &tcp.samples.last, tcp.delivered())),
+            Flow::Udp(_) => None,
+        })
     }
 
     /// Time of the next event.
@@ -195,23 +195,23 @@ impl Flows {
         {
             self.wakes.pop();
             match (&mut self.running[i], what) {
-                (Flow::Udp(udp), What::Start) => {
+                (Flow::Udp(udp), WakeTarget::Start) => {
                     udp.send(&mut self.world.cx(now, NodeId(0)), self.clock);
-                    if udp.next() < Instant::NEVER {
-                        self.wakes.push(Reverse((udp.next(), i, What::Start)));
+                    if udp.next < Instant::NEVER {
+                        self.wakes.push(Reverse((udp.next, i, WakeTarget::Start)));
                     }
                 }
                 (Flow::Udp(udp), _) => {
                     if udp.receive(self.clock) {
-                        self.wakes.push(Reverse((now, i, What::Acceptor)));
+                        self.wakes.push(Reverse((now, i, WakeTarget::Acceptor)));
                         return Ok(());
                     }
                 }
-                (Flow::Tcp(tcp), What::Start | What::Listener) => {
+                (Flow::Tcp(tcp), WakeTarget::Start | WakeTarget::Listener) => {
                     tcp.connect(now);
-                    watch(&self.epoll, tcp.caller(), i, What::Opener)?;
+                    watch(&self.epoll, tcp.opener.line.fd(), i, WakeTarget::Opener)?;
                 }
-                (Flow::Tcp(tcp), What::Opener | What::Acceptor) => {
+                (Flow::Tcp(tcp), WakeTarget::Opener | WakeTarget::Acceptor) => {
                     let side = side(what);
                     if let Some(end) = tcp.end(side).filter(|end| end.armed <= now) {
                         end.armed = Instant::NEVER;
@@ -230,13 +230,13 @@ impl Flows {
         match (flow, what) {
             (Flow::Udp(udp), _) => {
                 if udp.receive(self.clock) {
-                    self.wakes.push(Reverse((now, i, What::Acceptor)));
+                    self.wakes.push(Reverse((now, i, WakeTarget::Acceptor)));
                 }
             }
-            (Flow::Tcp(tcp), What::Listener) => {
+            (Flow::Tcp(tcp), WakeTarget::Listener) => {
                 if let Some(fd) = tcp.accept(now) {
-                    watch(&self.epoll, fd, i, What::Acceptor)?;
-                    self.act(now, i, What::Acceptor);
+                    watch(&self.epoll, fd, i, WakeTarget::Acceptor)?;
+                    self.act(now, i, WakeTarget::Acceptor);
                 }
             }
             (Flow::Tcp(tcp), _) => {
@@ -250,7 +250,7 @@ impl Flows {
     }
 
     /// Runs the applications of an end, and sets the next wake-up.
-    fn act(&mut self, now: Instant, i: usize, what: What) {
+    fn act(&mut self, now: Instant, i: usize, what: WakeTarget) {
         let Flow::Tcp(tcp) = &mut self.running[i] else { return };
         let again = tcp.run(&mut self.world.cx(now, NodeId(0)), side(what));
         if let Some(end) = tcp.end(side(what))
@@ -280,7 +280,7 @@ impl Flows {
         while self.last_row + self.record.every <= now {
             self.row(self.last_row + self.record.every);
             if self.record.time_s.len() >= MOST_INTERVALS {
-                self.record.halve();
+                self.record.merge_pairs();
             }
         }
     }
@@ -312,13 +312,12 @@ impl Flows {
     }
 
     fn is_over(&self) -> bool {
-        let finite = |f: &FlowSpec| matches!(f.app, App::Transfer(_) | App::Requests { count: Some(_), .. });
-        let mut pending = self.specs.iter().zip(&self.running).filter(|(spec, _)| finite(spec));
+        let mut pending = self.specs.iter().zip(&self.running).filter(|(spec, _)| is_finite(spec));
         pending
             .all(|(_, flow)| matches!(flow, Flow::Tcp(tcp) if tcp.finished.is_some() || tcp.fault.is_some()))
     }
 
-    fn finish(mut self, now: Instant) -> Outcome {
+    fn finish(mut self, now: Instant) -> FlowResults {
         for flow in &mut self.running {
             if let Flow::Tcp(tcp) = flow {
                 tcp.last_read(now);
@@ -335,12 +334,13 @@ impl Flows {
         let mut reports = Vec::with_capacity(self.running.len());
         for (i, flow) in self.running.iter().enumerate() {
             let rate = rate_bps(after[i].saturating_sub(before[i]), interval);
+            let report = |kind| flow_report(&self.specs[i], &self.ends[i], rate, kind);
             reports.push(match flow {
                 Flow::Tcp(tcp) => {
                     let words =
                         |(at, text): &(Instant, String)| format!("{text}, at {:.3} s", at.as_secs_f64());
                     faults.extend(tcp.fault.as_ref().map(words));
-                    let mut report = stream_report(tcp, &self.ends[i], rate);
+                    let mut report = report(FlowKind::Tcp(tcp_report(tcp)));
                     if self.gateways {
                         show_window(&mut report.context, &self.specs[i], tcp.samples.last.peer_window.0);
                     }
@@ -351,30 +351,11 @@ impl Flows {
                         let name = &self.specs[i].name;
                         faults.push(format!("flow {name}: the kernel did not take {} datagrams", udp.unsent));
                     }
-                    datagram_report(udp, &self.specs[i], &self.ends[i], rate)
+                    report(FlowKind::Udp(datagrams(udp.sent, &udp.sink)))
                 }
             });
         }
-        Outcome { until: now, flows: reports, record: self.record, faults }
-    }
-}
-
-/// The running flows, for observers.
-#[derive(Clone, Copy, Debug)]
-pub struct Progress<'a> {
-    /// The run's time.
-    pub now: Instant,
-    flows: &'a Flows,
-}
-
-impl Progress<'_> {
-    /// Each TCP flow's name, its latest TCP_INFO, and the bytes delivered so far.
-    pub fn flows(&self) -> impl Iterator<Item = (&str, &bentpipe_os::tcp::TcpInfo, u64)> {
-        let all = self.flows.specs.iter().zip(&self.flows.running);
-        all.filter_map(|(spec, flow)| match flow {
-            Flow::Tcp(tcp) => Some((spec.name.as_str(), &tcp.samples.last, tcp.delivered())),
-            Flow::Udp(_) => None,
-        })
+        FlowResults { reports, record: self.record, faults, differs: Vec::new(), of_scenario: true }
     }
 }
 
@@ -382,21 +363,24 @@ impl Flow {
     fn delivered(&self) -> u64 {
         match self {
             Self::Tcp(tcp) => tcp.delivered(),
-            Self::Udp(udp) => udp.sink.bytes(),
+            Self::Udp(udp) => udp.sink.bytes,
         }
     }
 }
 
-fn side(what: What) -> Side {
-    if what == What::Acceptor { Side::Acceptor } else { Side::Opener }
+fn is_finite(flow: &FlowSpec) -> bool {
+    matches!(flow.app, App::Transfer(_) | App::Requests { count: Some(_), .. })
 }
 
-/// Opens the sockets of a flow.
+fn side(what: WakeTarget) -> Side {
+    if what == WakeTarget::Acceptor { Side::Acceptor } else { Side::Opener }
+}
+
 fn open(
     world: &mut World,
     flow: &FlowSpec,
     (ends, i): (&FlowEnds, usize),
-    (needs, places): (&Needs, &[Option<HostPlace<'_>>]),
+    (needs, places): (&KernelRequirements, &[Option<HostNamespace<'_>>]),
 ) -> Result<Flow, Error> {
     let place = |host: usize| {
         let missing = || std::io::Error::new(std::io::ErrorKind::NotFound, "it has no namespace");
@@ -408,11 +392,11 @@ fn open(
     let ports = if super::answers(flow) { (ends.to.2, ends.from.2) } else { (ends.from.2, ends.to.2) };
     if let App::Udp { size, pattern } = flow.app {
         let rng = world.open_rng(&flow.name, Purpose::Application);
-        let stream = datagrams::stream(size, pattern, rng, ends.start);
+        // port and destination are for the simulator
+        let stream = DatagramStream { port: 0, to: (Addr(0), 0), size, pattern, rng, start: ends.start };
         let udp = UdpFlow::open(&mut world.cx(Instant::ZERO, NodeId(0)), &stream, pair, ports)?;
         return Ok(Flow::Udp(Box::new(udp)));
     }
-    debug_assert!(is_tcp(flow));
     let locks = |host: usize| needs.hosts.iter().any(|h| h.host == host && h.locks_buffers);
     let ends = Ends {
         places: pair,
@@ -428,12 +412,12 @@ fn open(
 fn enough_files(scenario: &Scenario) -> Result<(), Error> {
     let needed = 3 * scenario.flows.len() as u64 + OTHER_FILES;
     match getrlimit(Resource::Nofile).current {
-        Some(limit) if limit < needed => Err(Error::Descriptors { needed, limit }),
+        Some(limit) if limit < needed => Err(Error::Descriptors(needed, limit)),
         _ => Ok(()),
     }
 }
 
-fn watch(epoll: &OwnedFd, fd: BorrowedFd<'_>, flow: usize, what: What) -> Result<(), Error> {
+fn watch(epoll: &OwnedFd, fd: BorrowedFd<'_>, flow: usize, what: WakeTarget) -> Result<(), Error> {
     use epoll::EventFlags as E;
     // edge-triggered: unfinished work has a wake-up of its own
     let flags = E::IN | E::OUT | E::RDHUP | E::ET;
@@ -441,12 +425,7 @@ fn watch(epoll: &OwnedFd, fd: BorrowedFd<'_>, flow: usize, what: What) -> Result
     epoll::add(epoll, fd, data, flags).map_err(|e| Error::system("epoll", e))
 }
 
-const fn unpack(data: u64) -> (usize, What) {
-    let what = match data & 3 {
-        0 => What::Opener,
-        1 => What::Acceptor,
-        2 => What::Listener,
-        _ => What::Start,
-    };
-    ((data >> 2) as usize, what)
+const fn unpack(data: u64) -> (usize, WakeTarget) {
+    let all = [WakeTarget::Opener, WakeTarget::Acceptor, WakeTarget::Listener, WakeTarget::Start];
+    ((data >> 2) as usize, all[(data & 3) as usize])
 }

@@ -20,10 +20,8 @@ const WINDOW: usize = 3;
 const CONGESTION: usize = 4;
 const RECOVERY: usize = 6;
 
-/// Samples of one flow.
 #[derive(Clone, Debug)]
 pub(crate) struct Samples {
-    /// The latest sample.
     pub(crate) last: TcpInfo,
     at: Instant,
     /// The scenario sets the send buffer, so it counts as a limit.

@@ -2,7 +2,7 @@
 
 use super::Error;
 use super::end::Window;
-use super::needs::{HostNeeds, room_for};
+use super::needs::{HostRequirements, room_for};
 use super::options::UNSCALED;
 use bentpipe_base::{Duration, Size};
 use bentpipe_os::netlink::{Netlink, Route};
@@ -20,7 +20,7 @@ const DELAYED: (Duration, Duration) = (Duration::from_millis(1), Duration::from_
 
 /// Location of a host of the scenario.
 #[derive(Clone, Copy, Debug)]
-pub struct HostPlace<'a> {
+pub struct HostNamespace<'a> {
     /// Its network namespace.
     pub network: BorrowedFd<'a>,
     /// Its address.
@@ -29,7 +29,7 @@ pub struct HostPlace<'a> {
     pub interface: &'a str,
 }
 
-impl HostPlace<'_> {
+impl HostNamespace<'_> {
     /// Calls `act` in its namespace.
     pub(super) fn within<T>(&self, what: &str, act: impl FnOnce() -> io::Result<T>) -> Result<T, Error> {
         namespace::in_network(self.network, act)
@@ -40,18 +40,18 @@ impl HostPlace<'_> {
 }
 
 /// Applies the settings and routes of a host.
-pub(super) fn prepare(name: &str, needs: &HostNeeds, places: &[Option<HostPlace<'_>>]) -> Result<(), Error> {
+pub(super) fn prepare(
+    name: &str,
+    needs: &HostRequirements,
+    places: &[Option<HostNamespace<'_>>],
+) -> Result<(), Error> {
     let Some(place) = places.get(needs.host).copied().flatten() else { return Ok(()) };
     let set = || -> Result<(), Error> {
         for (setting, value) in &needs.settings {
-            sysctl::write_if_there(setting, value).map_err(|source| Error::Setting {
-                host: name.to_owned(),
-                setting: (*setting).to_owned(),
-                value: value.clone(),
-                source,
-            })?;
+            let what = || format!("host `{name}`: the kernel setting {setting} cannot be {value}");
+            sysctl::write_if_there(setting, value).map_err(|e| Error::system(what(), e))?;
         }
-        let fault = |source| Error::Route { host: name.to_owned(), source };
+        let fault = |e| Error::system(format!("host `{name}`"), io::Error::other(e));
         let mut netlink = Netlink::open().map_err(fault)?;
         for (to, metrics) in &needs.routes {
             let Some(peer) = places.get(*to).copied().flatten() else { continue };

@@ -1,16 +1,15 @@
 //! A TCP flow: from the listening socket to the acknowledgment of the last byte.
 
-use super::end::{End, Line};
-use super::ends_of;
-use super::error::Error;
+use super::end::{ConnectionEnd, KernelSocket, Window};
 use super::sample::Samples;
-use super::setup::{HostPlace, Socket, set_rto_min};
-use bentpipe_base::{Cx, Instant, World};
+use super::setup::{HostNamespace, Socket, set_rto_min};
+use super::{Error, ends_of};
+use bentpipe_base::{Cx, Instant, Size, World};
 use bentpipe_nodes::{Reader, Writer};
 use bentpipe_os::{socket, tcp};
-use bentpipe_scenario::{self as scenario, FlowSpec};
+use bentpipe_scenario::FlowSpec;
 use bentpipe_sim::build::apps;
-use std::io;
+use core::fmt::Display;
 use std::net::SocketAddr;
 use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
 
@@ -26,17 +25,16 @@ pub(super) enum Side {
 /// A connection, before, during and after its life.
 #[derive(Debug)]
 pub(super) struct TcpFlow {
-    name: String,
     pub(super) start: Instant,
     to: SocketAddr,
     /// The acceptor sends the data.
     answers: bool,
     listener: Option<OwnedFd>,
-    opener: End,
-    acceptor: Option<End>,
-    /// State for the accepted socket.
-    waiting: Option<(Line0, Writer, Reader)>,
-    spec: Box<FlowSpec>,
+    pub(super) opener: ConnectionEnd,
+    acceptor: Option<ConnectionEnd>,
+    /// Limits and applications for the accepted socket.
+    waiting: Option<(Option<Size>, Window, Writer, Reader)>,
+    pub(super) spec: Box<FlowSpec>,
     pub(super) established: Option<Instant>,
     pub(super) finished: Option<Instant>,
     pub(super) samples: Samples,
@@ -44,17 +42,10 @@ pub(super) struct TcpFlow {
     pub(super) fault: Option<(Instant, String)>,
 }
 
-/// A line without its socket.
-#[derive(Clone, Copy, Debug)]
-struct Line0 {
-    send_buffer: Option<bentpipe_base::Size>,
-    window: super::end::Window,
-}
-
 /// The ends of a flow: hosts, ports and socket options.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Ends<'a> {
-    pub(super) places: (&'a HostPlace<'a>, &'a HostPlace<'a>),
+    pub(super) places: (&'a HostNamespace<'a>, &'a HostNamespace<'a>),
     pub(super) ports: (u16, u16),
     pub(super) start: Instant,
     pub(super) congestion: &'a str,
@@ -70,13 +61,13 @@ impl TcpFlow {
             config,
             congestion: ends.congestion,
             locks_buffer,
-            reader: if gets { flow.reader } else { scenario::Reader::Eager },
+            reader: if gets { flow.reader } else { Reader::Eager },
         };
         let answers = super::answers(flow);
         let opening = socket(opens, opener_gets, ends.locks.0);
         // requests are read eagerly; the flow's reader is that of its data
         let accepting = socket(accepts, acceptor_gets && !answers, ends.locks.1);
-        let at = |place: &HostPlace<'_>, port| SocketAddr::new(place.address, port);
+        let at = |place: &HostNamespace<'_>, port| SocketAddr::new(place.address, port);
         let (from, to) = (at(ends.places.0, ends.ports.0), at(ends.places.1, ends.ports.1));
         let what = |word: &str| format!("flow `{}`: {word}", flow.name);
         let listener = ends.places.1.within(&what("a socket that listens"), || {
@@ -86,24 +77,19 @@ impl TcpFlow {
         })?;
         let caller = ends.places.0.within(&what("a socket that connects"), || opening.open(&from))?;
         let (writer, answerer) = apps::writers(world, flow);
-        let reader = apps::reader(&flow.reader);
+        let reader = flow.reader;
         let (opener_reads, acceptor_reads) =
             if answers { (reader, Reader::Eager) } else { (Reader::Eager, reader) };
-        let line = Line::new(caller, false, opens.send_buffer, opening.window());
+        let line = KernelSocket::new(caller, false, opens.send_buffer, opening.window());
         let sender = if answers { accepts } else { opens };
         Ok(Self {
-            name: flow.name.clone(),
             start: ends.start,
             to,
             answers,
             listener: Some(listener),
-            opener: End::new(line, writer, opener_reads),
+            opener: ConnectionEnd::new(line, writer, opener_reads),
             acceptor: None,
-            waiting: Some((
-                Line0 { send_buffer: accepts.send_buffer, window: accepting.window() },
-                answerer,
-                acceptor_reads,
-            )),
+            waiting: Some((accepts.send_buffer, accepting.window(), answerer, acceptor_reads)),
             spec: Box::new(flow.clone()),
             established: None,
             finished: None,
@@ -117,28 +103,20 @@ impl TcpFlow {
         self.listener.as_ref().map(OwnedFd::as_fd)
     }
 
-    /// The socket that connects.
-    pub(super) fn caller(&self) -> BorrowedFd<'_> {
-        self.opener.line.fd()
-    }
-
-    /// The end of that side, if it exists.
-    pub(super) fn end(&mut self, side: Side) -> Option<&mut End> {
+    pub(super) fn end(&mut self, side: Side) -> Option<&mut ConnectionEnd> {
         match side {
             Side::Opener => Some(&mut self.opener),
             Side::Acceptor => self.acceptor.as_mut(),
         }
     }
 
-    /// The end that sends the data.
-    fn sender(&self) -> Option<&End> {
+    fn sender(&self) -> Option<&ConnectionEnd> {
         if self.answers { self.acceptor.as_ref() } else { Some(&self.opener) }
     }
 
-    /// Connects, at the start time.
     pub(super) fn connect(&mut self, now: Instant) {
         if let Err(error) = socket::connect(self.opener.line.fd(), &self.to) {
-            self.fail(now, &error);
+            self.fail(now, error);
         }
     }
 
@@ -146,16 +124,16 @@ impl TcpFlow {
     pub(super) fn accept(&mut self, now: Instant) -> Option<BorrowedFd<'_>> {
         match socket::accept(self.listener.as_ref()?) {
             Ok(Some(fd)) => {
-                let (line, writer, reader) = self.waiting.take()?;
-                let line = Line::new(fd, true, line.send_buffer, line.window);
+                let (send_buffer, window, writer, reader) = self.waiting.take()?;
+                let line = KernelSocket::new(fd, true, send_buffer, window);
                 self.listener = None;
                 self.opened(now, Side::Acceptor, line.fd());
-                let end = self.acceptor.insert(End::new(line, writer, reader));
+                let end = self.acceptor.insert(ConnectionEnd::new(line, writer, reader));
                 Some(end.line.fd())
             }
             Ok(None) => None,
             Err(error) => {
-                self.fail(now, &error);
+                self.fail(now, error);
                 None
             }
         }
@@ -173,7 +151,6 @@ impl TcpFlow {
         let _ = set_rto_min(fd, config);
     }
 
-    /// Handles an event at `side`.
     pub(super) fn ready(
         &mut self,
         now: Instant,
@@ -184,12 +161,7 @@ impl TcpFlow {
         if failed || hung_up {
             end.line.look(hung_up);
         }
-        if let Some(error) = end.line.fault.take() {
-            self.fail(now, &error);
-            // keep the error, so that its applications stop
-            if let Some(end) = self.end(side) {
-                end.line.fault = Some(error);
-            }
+        if self.has_failed(now, side) {
             return;
         }
         if side == Side::Opener && writable && !self.opener.line.connected && now >= self.start {
@@ -204,12 +176,7 @@ impl TcpFlow {
     pub(super) fn run(&mut self, cx: &mut Cx<'_>, side: Side) -> Instant {
         let Some(end) = self.end(side) else { return Instant::NEVER };
         let again = end.run(cx);
-        if let Some(error) = end.line.fault.take() {
-            self.fail(cx.now, &error);
-            if let Some(end) = self.end(side) {
-                end.line.fault = Some(error);
-            }
-        }
+        self.has_failed(cx.now, side);
         if self.finished.is_none() {
             self.finished = self.finished_by(cx.now);
         }
@@ -218,14 +185,23 @@ impl TcpFlow {
 
     fn finished_by(&self, now: Instant) -> Option<Instant> {
         match &self.opener.writer {
-            Writer::Ask(asker) => asker.finished_at(),
+            Writer::Requests(asker) => asker.finished_at,
             _ if self.answers => None,
             _ => self.opener.is_done().then_some(now),
         }
     }
 
-    fn fail(&mut self, now: Instant, error: &io::Error) {
-        self.fault.get_or_insert_with(|| (now, format!("flow {}: {error}", self.name)));
+    /// Notes the error of an end, with which its applications stop; false if there is none.
+    fn has_failed(&mut self, now: Instant, side: Side) -> bool {
+        let error = self.end(side).and_then(|end| end.line.fault.as_ref()).map(ToString::to_string);
+        error.is_some_and(|error| {
+            self.fail(now, error);
+            true
+        })
+    }
+
+    fn fail(&mut self, now: Instant, error: impl Display) {
+        self.fault.get_or_insert_with(|| (now, format!("flow {}: {error}", self.spec.name)));
     }
 
     /// Samples the kernel's figures.
@@ -272,16 +248,6 @@ impl TcpFlow {
     pub(super) fn acknowledged(&self) -> u64 {
         let Some(end) = self.sender() else { return 0 };
         let syn = u64::from(!self.answers);
-        self.samples.last.bytes_acked.saturating_sub(syn).min(end.line.written())
-    }
-
-    /// The opener's application, for its measurements.
-    pub(super) const fn application(&self) -> &Writer {
-        &self.opener.writer
-    }
-
-    /// The flow's specification in the scenario.
-    pub(super) fn spec(&self) -> &FlowSpec {
-        &self.spec
+        self.samples.last.bytes_acked.saturating_sub(syn).min(end.line.written)
     }
 }

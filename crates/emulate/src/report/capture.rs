@@ -3,16 +3,15 @@
 use bentpipe_base::Instant;
 use bentpipe_driver::LiveNetwork;
 use bentpipe_live::relay::Names;
-use bentpipe_live::tap::{Inlet, Point, Tap, pipe};
+use bentpipe_live::tap::{ChunkReceiver, Point, Tap, chunk_channel};
 use bentpipe_live::thread::Install;
 use bentpipe_os::{Clock, clock};
-use bentpipe_results::{CaptureFiles, Captured, Error, Seen};
+use bentpipe_results::{CaptureFiles, CapturedPacket, Error, FinishedCapture};
 use bentpipe_scenario::Scenario;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::thread::{Builder, JoinHandle};
 
-/// Running captures.
 #[derive(Debug)]
 pub(super) struct Capture {
     dir: PathBuf,
@@ -26,7 +25,7 @@ impl Capture {
             scenario.links.iter().flat_map(|l| [l.name.as_str(), l.reverse_name.as_str()]).collect();
         let start = clock::realtime().saturating_sub(run.now().0);
         let files = CaptureFiles::create(dir, &scenario.captures, &names, start)?;
-        let (outlet, inlet) = pipe();
+        let (outlet, inlet) = chunk_channel();
         let captures = scenario.captures.clone();
         let end = Instant::ZERO + scenario.duration;
         let install = move |net: &mut LiveNetwork, names: &Names| {
@@ -41,19 +40,19 @@ impl Capture {
     }
 
     /// Completes the files, once the tap is gone.
-    pub(super) fn finish(self, end: Instant) -> Result<Vec<Captured>, Error> {
+    pub(super) fn finish(self, end: Instant) -> Result<Vec<FinishedCapture>, Error> {
         let broken = |_| Error::Io {
             path: self.dir.clone(),
             doing: "write captures",
             cause: io::Error::other("an internal check failed; please report it"),
         };
         let mut files = self.writer.join().map_err(broken)?;
-        files.until(end.0);
+        files.extend_to(end.0);
         files.finish()
     }
 }
 
-fn write(mut files: CaptureFiles, inlet: &Inlet) -> CaptureFiles {
+fn write(mut files: CaptureFiles, inlet: &ChunkReceiver) -> CaptureFiles {
     while let Some(chunk) = inlet.next_chunk() {
         for (record, bytes) in chunk.packets() {
             let comment = match record.point {
@@ -61,7 +60,7 @@ fn write(mut files: CaptureFiles, inlet: &Inlet) -> CaptureFiles {
                 Point::In | Point::Out => None,
             };
             let point = record.point.index();
-            let seen = Seen { point, time: record.at.0, bytes, original: record.original, comment };
+            let seen = CapturedPacket { point, time: record.at.0, bytes, original: record.original, comment };
             files.add(record.capture, &seen);
         }
         for (capture, lost) in chunk.lost().iter().enumerate() {

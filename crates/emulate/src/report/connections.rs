@@ -4,8 +4,8 @@
 //! computed, are read at the receiver if it is visible, otherwise taken from the acknowledgments. If the
 //! sender is not visible, behind an uplink, the receiver's data are used.
 
-use super::Flows;
 use super::flow::{Ends, Flow, keeps};
+use crate::flows::FlowResults;
 use bentpipe_base::{Duration, Instant};
 use bentpipe_live::control::FlowState;
 use bentpipe_os::diag::Connection;
@@ -14,29 +14,24 @@ use bentpipe_sim::record::{MOST_INTERVALS, Record};
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::{IpAddr, SocketAddr};
 
-/// Most flows recorded.
 const MOST_FLOWS: usize = 256;
 /// Most further connections counted, and most connections without data remembered.
 const MOST_COUNTED: usize = 65_536;
 const MOST_WAITING: usize = 4096;
 
-/// A monitored host.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Host {
-    pub(super) name: String,
+pub(crate) struct Host {
+    pub(crate) name: String,
     /// Its index among the scenario's nodes.
-    pub(super) node: usize,
-    pub(super) addresses: Vec<IpAddr>,
-    /// True if all its traffic crosses the link.
-    pub(super) own: bool,
+    pub(crate) node: usize,
+    pub(crate) addresses: Vec<IpAddr>,
+    /// True if all its traffic crosses the link: false for this machine's own network.
+    pub(crate) own: bool,
 }
 
 /// The result of one poll at a host.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Found {
-    /// The host's index in the list.
-    pub(super) host: usize,
-    /// Its connections.
+pub(super) struct PollResult {
     pub(super) connections: Vec<Connection>,
     /// Connections that ended since the last poll.
     pub(super) ended: Vec<Connection>,
@@ -81,14 +76,15 @@ impl Connections {
         }
     }
 
-    /// Processes the results of the poll at `now`.
-    pub(super) fn look(&mut self, now: Instant, found: &[Found]) {
+    /// Processes the results of the poll at `now`, in the order of the hosts.
+    pub(super) fn look(&mut self, now: Instant, found: &[PollResult]) {
         let mut there = BTreeSet::new();
-        for (host, connection) in found.iter().flat_map(|f| f.connections.iter().map(|c| (f.host, c))) {
-            there.extend(self.take(now, host, connection, false).into_iter().flatten());
+        let hosts = found.iter().enumerate();
+        for (host, c) in hosts.clone().flat_map(|(host, f)| f.connections.iter().map(move |c| (host, c))) {
+            there.extend(self.take(now, host, c, false).into_iter().flatten());
         }
-        for (host, connection) in found.iter().flat_map(|f| f.ended.iter().map(|c| (f.host, c))) {
-            for key in self.take(now, host, connection, true).into_iter().flatten() {
+        for (host, c) in hosts.flat_map(|(host, f)| f.ended.iter().map(move |c| (host, c))) {
+            for key in self.take(now, host, c, true).into_iter().flatten() {
                 there.remove(&key);
             }
         }
@@ -195,7 +191,7 @@ impl Connections {
         self.record.time_s.push(now.as_secs_f64());
         self.last_row = now;
         if self.record.time_s.len() >= MOST_INTERVALS {
-            self.record.halve();
+            self.record.merge_pairs();
             let flows = self.open.values_mut().chain(&mut self.ended);
             flows.for_each(Flow::halve);
         }
@@ -213,7 +209,7 @@ impl Connections {
         mut self,
         now: Instant,
         path_bps: &dyn Fn(Option<usize>, Option<usize>) -> u64,
-    ) -> Flows {
+    ) -> FlowResults {
         let mut all = core::mem::take(&mut self.ended);
         all.extend(core::mem::take(&mut self.open).into_values());
         let counted: Vec<(Ends, u64)> = all.iter().map(|f| (f.ends.clone(), f.delivered)).collect();
@@ -221,7 +217,7 @@ impl Connections {
         all.sort_by(|a, b| a.start.cmp(&b.start).then_with(|| a.ends.name.cmp(&b.ends.name)));
         let from = all.iter().map(|f| f.start).min().unwrap_or(now);
         let to = all.iter().filter_map(|f| f.grew).max().unwrap_or(from);
-        let mut flows = Flows { record: self.record, ..Flows::default() };
+        let mut flows = FlowResults { record: self.record, ..FlowResults::default() };
         let rows = flows.record.time_s.len();
         for mut flow in all {
             let same =

@@ -40,29 +40,18 @@ fn end(local: SocketAddr, peer: SocketAddr, sent: u64, received: u64) -> Connect
         ..TcpInfo::default()
     };
     let congestion = "cubic".to_owned();
-    Connection {
-        local,
-        peer,
-        state: info.state,
-        unread: Size(0),
-        unacknowledged: Size(0),
-        congestion,
-        info: Some(info),
-    }
+    Connection { local, peer, state: info.state, congestion, info: Some(info) }
 }
 
-fn found(near: Vec<Connection>, far: Vec<Connection>, ended: Vec<Connection>) -> Vec<Found> {
-    vec![
-        Found { host: NEAR, connections: near, ended: Vec::new() },
-        Found { host: FAR, connections: far, ended },
-    ]
+fn found(near: Vec<Connection>, far: Vec<Connection>, ended: Vec<Connection>) -> Vec<PollResult> {
+    vec![PollResult { connections: near, ended: Vec::new() }, PollResult { connections: far, ended }]
 }
 
 fn at(tenths: u64) -> Instant {
     Instant(tenths * 100_000_000)
 }
 
-fn finish(c: Connections, tenths: u64) -> Flows {
+fn finish(c: Connections, tenths: u64) -> FlowResults {
     c.finish(at(tenths), &|from, to| if (from, to) == (Some(1), Some(0)) { 24_000_000 } else { 0 })
 }
 

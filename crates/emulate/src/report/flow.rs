@@ -11,7 +11,6 @@ use std::net::SocketAddr;
 /// A direction with less than a tenth of the other's data is not reported.
 const MINOR: u64 = 10;
 
-/// The ends of a flow.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Ends {
     /// `near:40312 > far:5201`.
@@ -23,7 +22,6 @@ pub(super) struct Ends {
     pub(super) addresses: (SocketAddr, SocketAddr),
 }
 
-/// A flow.
 #[derive(Debug)]
 pub(super) struct Flow {
     pub(super) ends: Ends,
@@ -115,7 +113,6 @@ impl Flow {
         info.data_out < last.data_out || info.bytes_received < last.bytes_received
     }
 
-    /// Marks it as ended.
     pub(super) fn over(mut self) -> Self {
         self.over = true;
         self
@@ -127,7 +124,6 @@ impl Flow {
         self.before.1 = self.delivered;
     }
 
-    /// Writes a row of the series.
     pub(super) fn row(&mut self, length: Duration) {
         let mut row = [f64::NAN; FLOW_COLUMNS.len()];
         if !self.incoming {
@@ -139,7 +135,7 @@ impl Flow {
     }
 
     pub(super) fn halve(&mut self) {
-        self.series.columns.iter_mut().for_each(Column::halve);
+        self.series.columns.iter_mut().for_each(Column::merge_pairs);
     }
 
     pub(super) fn into_series(mut self, rows: usize) -> Series {
@@ -185,7 +181,6 @@ impl Flow {
     }
 }
 
-/// Adds rows without values.
 fn pad(series: &mut Series, rows: usize) {
     for column in &mut series.columns {
         column.values.resize(column.values.len() + rows, f64::NAN);

@@ -1,6 +1,6 @@
 //! Builds the report of a live run, as for a simulated run.
 
-use super::{Beside, Flows};
+use crate::flows::FlowResults;
 use bentpipe_base::Instant;
 use bentpipe_live::{Outcome, Timing};
 use bentpipe_report::{InstrumentReport, LatenessReport, LiveReport, PortDropsReport, Report};
@@ -9,8 +9,7 @@ use bentpipe_sim::record::{Record, Series};
 use bentpipe_sim::report;
 
 /// Returns the report and the record of a run.
-pub fn assemble(scenario: &Scenario, outcome: &Outcome, beside: Beside) -> (Report, Record) {
-    let Beside { flows, differs } = beside;
+pub fn assemble(scenario: &Scenario, outcome: &Outcome, flows: FlowResults) -> (Report, Record) {
     let mut record = outcome.record.clone().unwrap_or_default();
     record.take_flows(&flows.record);
     let mut instruments = outcome.instruments.clone();
@@ -22,24 +21,22 @@ pub fn assemble(scenario: &Scenario, outcome: &Outcome, beside: Beside) -> (Repo
             fill_bins(seen, &flows.record.time_s, series);
         }
     }
-    let mut live = live_report(&outcome.timing, outcome.priority.clone());
-    live.differs = differs;
-    let Flows { reports, faults, of_scenario, .. } = flows;
-    live.faults = faults;
+    let FlowResults { reports, faults, differs, of_scenario, .. } = flows;
+    let live = live_report(&outcome.timing, outcome.priority.clone());
     let ran = outcome.until.since(Instant::ZERO);
     let mut report = report::assemble(scenario, ran, reports, outcome.links.clone(), instruments);
     if !of_scenario {
         // program connections are not the scenario's transfers
         report.transfers.clear();
     }
-    report.live = Some(live);
+    report.live = Some(LiveReport { differs, faults, ..live });
     report.gateways.clone_from(&outcome.gateways);
     report.nodes.clone_from(&outcome.nodes);
     (report, record)
 }
 
 /// The report's part about this machine.
-pub fn live_report(timing: &Timing, priority: String) -> LiveReport {
+fn live_report(timing: &Timing, priority: String) -> LiveReport {
     LiveReport {
         kernel: rustix::system::uname().release().to_string_lossy().into_owned(),
         priority,

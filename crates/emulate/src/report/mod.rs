@@ -2,28 +2,28 @@
 //!
 //! ```text
 //!  Recording::begin -> tap on the data thread -> chunks -> writer thread -> *.pcapng
-//!  Watch (sock_diag, 10 times a second) or flows of the scenario's own -> Flows
-//!  live::Outcome + Flows -> assemble -> Report, Record -> results::write
+//!  Watch (sock_diag, 10 times a second) or flows of the scenario's own -> FlowResults
+//!  live::Outcome + FlowResults -> assemble -> Report, Record -> results::write
 //! ```
 
 mod capture;
 mod connections;
 mod flow;
 mod live;
-mod ours;
 mod watch;
 
-pub use live::{assemble, live_report};
-pub use watch::{Seat, Watch};
+pub(crate) use connections::Host;
+pub use live::assemble;
+pub(crate) use watch::Watch;
 
+use crate::flows::FlowResults;
 use bentpipe_base::{Instant, Size};
 use bentpipe_live::Outcome;
 use bentpipe_live::thread::Install;
 use bentpipe_os::Clock;
-use bentpipe_report::{FlowReport, Report};
+use bentpipe_report::Report;
 use bentpipe_results::{Error, make_folder};
 use bentpipe_scenario::{CaptureSpec, Direction, Scenario};
-use bentpipe_sim::Record;
 use capture::Capture;
 use std::path::{Path, PathBuf};
 
@@ -32,19 +32,6 @@ const SNAP: Size = Size(65_535);
 const LIMIT: Size = Size(256 << 20);
 /// Most captures of a scenario.
 const MOST_CAPTURES: usize = 64;
-
-/// Flows of a live run: those of the scenario, or those of programs.
-#[derive(Clone, Debug, Default)]
-pub struct Flows {
-    /// A report for each.
-    pub reports: Vec<FlowReport>,
-    /// Their time series, on a time axis of their own.
-    pub record: Record,
-    /// Problems, one line each.
-    pub faults: Vec<String>,
-    /// True if they are the scenario's own flows, in its order.
-    pub of_scenario: bool,
-}
 
 /// Adds captures for all other directions to `scenario`, up to the limit.
 pub fn capture_everything(scenario: &mut Scenario) {
@@ -59,38 +46,17 @@ pub fn capture_everything(scenario: &mut Scenario) {
 }
 
 /// The folder of a running experiment.
+#[derive(Debug)]
 pub struct Recording {
     dir: PathBuf,
     scenario: Scenario,
     capture: Option<Capture>,
-    install: Option<Install>,
-}
-
-impl core::fmt::Debug for Recording {
-    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        f.debug_struct("Recording")
-            .field("dir", &self.dir)
-            .field("capture", &self.capture)
-            .finish_non_exhaustive()
-    }
-}
-
-/// Results of a run besides those of its links.
-#[derive(Debug, Default)]
-pub struct Beside {
-    /// Its flows.
-    pub flows: Flows,
-    /// Differences between the kernel and the scenario, one line each.
-    pub differs: Vec<String>,
 }
 
 impl Recording {
     /// Creates the folder and starts the captures of `scenario`, before the links run, so that write errors
-    /// show at once. `clock` is the run's.
-    ///
-    /// # Errors
-    /// When the folder or a file in it cannot be created.
-    pub fn begin(dir: &Path, scenario: &Scenario, clock: Clock) -> Result<Self, Error> {
+    /// show at once. `clock` is the run's. Returns also what must be installed on the network.
+    pub fn begin(dir: &Path, scenario: &Scenario, clock: Clock) -> Result<(Self, Option<Install>), Error> {
         // the process may change its working directory
         let dir = std::path::absolute(dir).map_err(|cause| Error::Io {
             path: dir.to_owned(),
@@ -98,33 +64,20 @@ impl Recording {
             cause,
         })?;
         make_folder(&dir)?;
-        let mut this = Self { dir, scenario: scenario.clone(), capture: None, install: None };
-        if !scenario.captures.is_empty() {
-            let (capture, install) = Capture::begin(&this.dir, scenario, clock)?;
-            this.capture = Some(capture);
-            this.install = Some(install);
-        }
-        Ok(this)
+        let is_wanted = !scenario.captures.is_empty();
+        let capture = is_wanted.then(|| Capture::begin(&dir, scenario, clock)).transpose()?;
+        let (capture, install) = capture.unzip();
+        Ok((Self { dir, scenario: scenario.clone(), capture }, install))
     }
 
-    /// Returns what must be installed on the network; once.
-    pub fn take_install(&mut self) -> Option<Install> {
-        self.install.take()
-    }
-
-    /// Completes the folder, after the links have stopped. Returns the report and the files, the page first.
-    ///
-    /// # Errors
-    /// When a file cannot be written. The other files are written.
-    pub fn finish(self, outcome: &Outcome, beside: Beside) -> Result<(Report, Vec<PathBuf>), Error> {
-        // otherwise a tap that was never installed keeps the writer waiting
-        drop(self.install);
-        let captured = self.capture.map_or(Ok(Vec::new()), |c| c.finish(outcome.until));
-        let (captures, fault) = match captured {
+    /// Completes the folder, after the links have stopped and what was to be installed is gone. Returns the
+    /// report and the files, the page first. If a file cannot be written, the others are.
+    pub fn finish(self, outcome: &Outcome, flows: FlowResults) -> Result<(Report, Vec<PathBuf>), Error> {
+        let (captures, fault) = match self.capture.map_or(Ok(Vec::new()), |c| c.finish(outcome.until)) {
             Ok(captures) => (captures, None),
             Err(fault) => (Vec::new(), Some(fault)),
         };
-        let (mut report, record) = assemble(&self.scenario, outcome, beside);
+        let (mut report, record) = assemble(&self.scenario, outcome, flows);
         if let Some(live) = &mut report.live {
             live.captures_lack = captures.iter().map(|c| c.lost).sum();
             live.faults.extend(fault.iter().map(|f| format!("captures: {f}")));
@@ -136,9 +89,6 @@ impl Recording {
             captures: &captures,
         };
         let files = bentpipe_results::write(&self.dir, &results)?;
-        match fault {
-            Some(fault) => Err(fault),
-            None => Ok((report, files)),
-        }
+        fault.map_or(Ok((report, files)), Err)
     }
 }

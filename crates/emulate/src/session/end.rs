@@ -1,6 +1,6 @@
 //! Ending a session.
 
-use super::{Session, Stand};
+use super::{ProgramMode, Session};
 use crate::leftovers;
 use crate::registry::{self, Entry};
 use crate::uplink;
@@ -13,10 +13,10 @@ impl Session {
     /// Ends the programs in it. The relay keeps running until they are gone.
     pub fn end_programs(&mut self) {
         self.end_background();
-        let _ = self.news();
-        leftovers::end_inner(&self.registry, &self.id);
+        let _ = self.program_events();
+        leftovers::end_nested_sessions(&self.registry, &self.id);
         let networks: Vec<u64> = self.hosts.iter().filter(|h| h.own).map(|h| h.inode).collect();
-        leftovers::end_processes(&networks, &mut || drop(self.news()));
+        leftovers::end_processes(&networks, &mut || drop(self.program_events()));
     }
 
     /// Ends the programs in it, undoes the changes to the machine's network, and removes its entry.
@@ -29,7 +29,7 @@ impl Session {
         self.end_programs();
         let _lock = self.lock.take().map_or_else(|| registry::lock(&self.registry), Ok);
         // the DNS forwarder first: it uses what is removed next
-        self.uplink = None;
+        self.forwarder = None;
         if self.entry.uplink.is_some() {
             // another session may have added settings to undo to our entry
             let written = self.registry.entry(&self.id).and_then(|entry: Entry| entry.uplink);
@@ -45,17 +45,14 @@ impl Session {
     fn end_background(&mut self) {
         /// Time to end after SIGTERM.
         const PATIENCE: Duration = Duration::from_secs(1);
-        let signal = |session: &Self, signal| {
-            session.programs.iter().for_each(|program| program.signal_group(signal));
-        };
-        signal(self, Signal::TERM);
+        self.programs.iter().for_each(|program| program.signal_group(Signal::TERM));
         let ended = wait_until(PATIENCE, leftovers::STEP, || {
-            let _ = self.news();
-            !self.programs.iter().any(|p| p.stand == Stand::Background)
+            let _ = self.program_events();
+            !self.programs.iter().any(|p| p.stand == ProgramMode::Background)
         });
         if !ended {
-            signal(self, Signal::KILL);
             for program in &self.programs {
+                program.signal_group(Signal::KILL);
                 process::signal(program.pid, Signal::KILL);
             }
         }

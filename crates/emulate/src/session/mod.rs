@@ -19,12 +19,12 @@ mod routes;
 mod up;
 
 pub(crate) use programs::listen;
-pub use programs::{Ended, News, Stand, check_program};
+pub use programs::{ProgramEvent, ProgramMode, check_program};
 pub use up::wait_until_up;
 
 use crate::registry::Entry;
-use crate::uplink::Uplink;
-use bentpipe_os::netlink::{Mac, Metrics};
+use crate::uplink::Forwarder;
+use bentpipe_os::netlink::Mac;
 use bentpipe_service::{Lock, Registry};
 use core::net::IpAddr;
 use std::os::fd::OwnedFd;
@@ -43,37 +43,9 @@ pub const SESSION_VARIABLE: &str = "BENTPIPE_SESSION";
 /// Environment variable with a path that opens the network behind the outermost link.
 pub const FAR_VARIABLE: &str = "BENTPIPE_FAR";
 
-/// Description of a session to create.
-#[derive(Clone, Debug, Default)]
-pub struct Layout {
-    /// Its name; `None` derives one from the title.
-    pub name: Option<String>,
-    /// The link profile or scenario, for people.
-    pub title: String,
-    /// Its hosts.
-    pub hosts: Vec<HostLayout>,
-    /// Index of `near`, where commands run.
-    pub near: usize,
-    /// Index of `far`, the other end. With an uplink or within another session it is not created here.
-    pub far: usize,
-    /// The far end is this machine's own network.
-    pub uplink: bool,
-}
-
-/// Description of a host to create.
-#[derive(Clone, Debug, Default)]
-pub struct HostLayout {
-    /// A name that resolves inside.
-    pub name: String,
-    /// Kernel settings: path below /proc/sys, and value.
-    pub settings: Vec<(String, String)>,
-    /// Route metrics: initial values of its TCP connections.
-    pub metrics: Metrics,
-}
-
 /// A host of a running session.
 #[derive(Debug)]
-pub struct HostEnd {
+pub struct SessionHost {
     /// Its name.
     pub name: String,
     /// Network namespace of its programs.
@@ -95,24 +67,21 @@ pub struct HostEnd {
 pub struct Session {
     /// Its name.
     pub id: String,
-    /// Its hosts, in the order of the layout.
-    pub hosts: Vec<HostEnd>,
-    /// Index of `near`.
+    /// Its hosts, in the order of the scenario.
+    pub hosts: Vec<SessionHost>,
+    /// Index of `near`, where commands run.
     pub near: usize,
-    /// Index of `far`.
+    /// Index of `far`, the other end. With an uplink or within another session it is not created here.
     pub far: usize,
-    /// Number of links around it.
-    pub depth: u8,
     /// Messages for the user, one line each.
     pub notes: Vec<String>,
-    /// True if it was created in a user namespace of its own.
-    pub rootless: bool,
     /// The network namespace in which it was started.
     home: OwnedFd,
     registry: Registry,
     entry: Entry,
     programs: Vec<programs::Running>,
-    uplink: Option<Uplink>,
+    /// Answers questions about names behind an uplink.
+    forwarder: Option<Forwarder>,
     /// Held while the session is being created.
     lock: Option<Lock>,
     ended: bool,
@@ -122,16 +91,6 @@ impl Session {
     /// Path of the control socket, which is not created here.
     pub fn socket_path(&self) -> std::path::PathBuf {
         self.registry.file(&self.id, "sock")
-    }
-
-    /// The host of this name; `near` and `far` always exist.
-    pub fn host(&self, name: &str) -> Option<usize> {
-        let named = self.hosts.iter().position(|h| h.name == name);
-        named.or(match name {
-            "near" => Some(self.near),
-            "far" => Some(self.far),
-            _ => None,
-        })
     }
 }
 

@@ -1,13 +1,14 @@
 //! Creating a session.
 
-use super::nested::Enclosing;
-use super::routes::{attach, lead_to};
-use super::{HOST_MAC, HostEnd, HostLayout, INTERFACE, Layout, MTU, PORT_MAC, Session};
+use super::nested;
+use super::routes::{add_host_routes, attach};
+use super::{HOST_MAC, INTERFACE, MTU, PORT_MAC, Session, SessionHost};
 use crate::error::Error;
 use crate::hosts;
 use crate::mend;
+use crate::plan::{Hosts, Plan};
 use crate::registry::{self, Entry, HostEntry};
-use crate::uplink::Uplink;
+use crate::uplink;
 use bentpipe_os::capability;
 use bentpipe_os::namespace;
 use bentpipe_os::netlink::{Netlink, VethPair};
@@ -26,64 +27,65 @@ const SLOTS: usize = 255;
 const MAX_DEPTH: u8 = 20;
 
 impl Session {
-    /// Creates the namespaces and their content. The calling thread ends in the relay's network namespace,
-    /// even on failure, so a process opens only one session, before it starts other threads: the kernel
-    /// creates a user namespace only for a single-threaded process.
-    ///
-    /// # Errors
-    /// What is missing and how to fix it. Nothing is left behind.
-    pub fn open(layout: &Layout) -> Result<Self, Error> {
+    /// Creates the namespaces and their content; with `uplink` the far end is this machine's own network. The
+    /// calling thread ends in the relay's network namespace, even on failure, so a process opens only one
+    /// session, before it starts other threads: the kernel creates a user namespace only for a
+    /// single-threaded process. An error says what is missing and how to fix it; nothing is left behind.
+    pub fn open(plan: &Plan, wanted: &Hosts, uplink: bool) -> Result<Self, Error> {
         let registry = registry::open()?;
         let lock = registry::lock(&registry)?;
         crate::leftovers::clean(&registry, &mut |_| ());
         let home = namespace::network().map_err(|e| Error::system("the network namespace", e))?;
-        let enclosing = Enclosing::find(&registry, &home)?;
-        let entry = new_entry(layout, &registry, enclosing.as_ref())?;
-        if layout.uplink && enclosing.is_some() {
+        let enclosing = nested::enclosing(&registry, &home)?;
+        let entry = new_entry(plan, wanted.nodes.len(), uplink, &registry, enclosing.as_ref())?;
+        if uplink && enclosing.is_some() {
             return Err(Error::Uplink("this is already behind a link; start it outside".to_owned()));
         }
-        let rootless = privileges(layout.uplink)?;
+        let rootless = privileges(uplink)?;
         let off = |name: &str| sysctl::read(name).map_or(true, |value| value == "1");
         let ipv6 = fs::exists("/proc/sys/net/ipv6").unwrap_or(false)
-            && !(layout.uplink && off("net/ipv6/conf/all/disable_ipv6"));
+            && !(uplink && off("net/ipv6/conf/all/disable_ipv6"));
         let mut hosts = Vec::new();
-        for (i, host) in layout.hosts.iter().enumerate() {
-            let outside = i == layout.far && (layout.uplink || enclosing.is_some());
-            let mut end = if outside {
-                outside_end(host, &home, enclosing.as_ref())?
-            } else {
-                make_host(host, ipv6, rootless)?
+        for (i, node) in wanted.nodes.iter().enumerate() {
+            let outside = i == wanted.far && (uplink || enclosing.is_some());
+            let (network, mut addresses) = match &enclosing {
+                _ if !outside => (make_host(ipv6, rootless)?, Vec::new()),
+                Some(enclosing) => nested::outermost(enclosing)?,
+                None => (home.try_clone().map_err(|e| Error::system("a descriptor", e))?, Vec::new()),
             };
-            end.port = format!("p{i}");
-            if !outside || layout.uplink {
+            if !outside || uplink {
                 let index = entry.slot * SLOT as u16 + i as u16;
-                end.addresses = bentpipe_scenario::host_addresses(entry.depth, index)
-                    .into_iter()
-                    .take(1 + usize::from(ipv6))
-                    .collect();
+                addresses.extend(bentpipe_scenario::host_addresses(entry.depth, index));
+                addresses.truncate(1 + usize::from(ipv6));
             }
-            hosts.push(end);
+            hosts.push(SessionHost {
+                name: plan.scenario.nodes[*node].name.clone(),
+                inode: namespace::inode(&network).map_err(|e| Error::system("a network namespace", e))?,
+                network,
+                own: !outside,
+                addresses,
+                port: format!("p{i}"),
+                interface: String::new(),
+            });
         }
-        make_middle()?;
+        make_relay_network()?;
         let mut session = Self {
             id: entry.id.clone(),
             hosts,
-            near: layout.near,
-            far: layout.far,
-            depth: entry.depth,
+            near: wanted.near,
+            far: wanted.far,
             notes: Vec::new(),
-            rootless,
             home,
             registry,
             entry,
             programs: Vec::new(),
-            uplink: None,
+            forwarder: None,
             lock: Some(lock),
             ended: false,
         };
-        session.wire(layout, enclosing.as_ref())?;
+        session.wire(enclosing.as_ref())?;
         session.register()?;
-        if layout.uplink {
+        if uplink {
             session.add_uplink()?;
         }
         session.lock = None;
@@ -92,17 +94,16 @@ impl Session {
     }
 
     /// Connects the relay to the hosts.
-    fn wire(&mut self, layout: &Layout, enclosing: Option<&Enclosing>) -> Result<(), Error> {
+    fn wire(&mut self, enclosing: Option<&Entry>) -> Result<(), Error> {
         let mut middle = Netlink::open()?;
         let own: Vec<IpAddr> =
             self.hosts.iter().filter(|h| h.own).flat_map(|h| h.addresses.clone()).collect();
-        for (i, host) in self.hosts.iter_mut().enumerate() {
-            let metrics = &layout.hosts[i].metrics;
+        for host in &mut self.hosts {
             if host.own {
                 middle.add_veth(&pair(&host.port, INTERFACE, &host.network))?;
                 middle.set_up(&host.port)?;
                 INTERFACE.clone_into(&mut host.interface);
-                in_network(&host.network, || attach(&host.addresses, metrics))??;
+                in_network(&host.network, || attach(&host.addresses))??;
                 continue;
             }
             // not our network: use any free name
@@ -110,12 +111,12 @@ impl Session {
             host.interface = free_pair(&mut middle, &host.port, stem, &self.home)?;
             in_network(&self.home, || {
                 quiet(&host.interface)?;
-                lead_to(&host.interface, &own)
+                add_host_routes(&host.interface, &own)
             })??;
         }
         if let Some(enclosing) = enclosing {
             in_network(&self.home, forward)??;
-            enclosing.tell_ancestors(&self.registry, &own)?;
+            nested::add_outer_routes(enclosing, &self.registry, &own)?;
         }
         Ok(())
     }
@@ -124,7 +125,7 @@ impl Session {
     fn register(&mut self) -> Result<(), Error> {
         let pid = self.entry.process.pid;
         let path = |fd: &OwnedFd| format!("/proc/{pid}/fd/{}", fd.as_raw_fd());
-        let text = |host: &HostEnd| host.addresses.iter().map(ToString::to_string).collect::<Vec<_>>();
+        let text = |host: &SessionHost| host.addresses.iter().map(ToString::to_string).collect::<Vec<_>>();
         self.entry.hosts = self
             .hosts
             .iter()
@@ -161,61 +162,64 @@ impl Session {
         let interface = self.hosts[self.far].interface.clone();
         let address = self.hosts[self.far].addresses.clone();
         let others = self.registry.entries();
-        let (plan, notes) = in_network(&self.home, || (Uplink::plan(&interface, &others), Uplink::doubts()))?;
+        let (plan, notes) =
+            in_network(&self.home, || (uplink::plan(&interface, &others), uplink::firewall_warnings()))?;
         self.notes.extend(notes);
         let plan = plan?;
         // recorded before it is done, so that it can be undone after a crash
         self.entry.uplink = Some(plan.clone());
         self.registry.write(&self.entry)?;
-        let home = self.home.try_clone().map_err(|e| Error::system("a descriptor", e))?;
-        self.uplink = Some(Uplink::apply(home, &plan, &address)?);
+        in_network(&self.home, || uplink::apply(&plan, &address))??;
         let resolv = self.registry.file(&self.id, "resolv");
-        if let Some(uplink) = &mut self.uplink {
-            uplink.names(&resolv, &address)?;
-        }
+        self.forwarder = uplink::names(&self.home, &resolv, &address)?;
         Ok(())
     }
 }
 
 /// Chooses a name and addresses, before anything is created.
-fn new_entry(layout: &Layout, registry: &Registry, enclosing: Option<&Enclosing>) -> Result<Entry, Error> {
+fn new_entry(
+    plan: &Plan,
+    hosts: usize,
+    uplink: bool,
+    registry: &Registry,
+    enclosing: Option<&Entry>,
+) -> Result<Entry, Error> {
     let (process, all) = (Process::this(), registry.entries());
     let taken = |id: &str| all.iter().any(|e: &Entry| e.id == id);
-    let id = match &layout.name {
+    let id = match &plan.name {
         Some(name) if !is_name(name) => return Err(Error::BadName(name.clone())),
         Some(name) if taken(name) => return Err(Error::Taken(name.clone())),
         Some(name) => name.clone(),
         None => {
             let plain = |c: char| if c.is_ascii_alphanumeric() || "-_".contains(c) { c } else { '-' };
-            let stem: String = layout.title.chars().map(plain).take(24).collect();
+            let stem: String = plan.title.chars().map(plain).take(24).collect();
             format!("{stem}-{}", process.pid)
         }
     };
     let depth = match enclosing {
         Some(enclosing) => enclosing.depth + 1,
-        None if layout.uplink => Uplink::free_depth(MAX_DEPTH)?,
+        None if uplink => uplink::free_depth(MAX_DEPTH)?,
         None => 0,
     };
     if depth > MAX_DEPTH {
         return Err(Error::TooDeep(MAX_DEPTH));
     }
-    let (count, most) = (layout.hosts.len(), SLOTS * SLOT);
-    let slots = count.div_ceil(SLOT).max(1);
+    let slots = hosts.div_ceil(SLOT).max(1);
     // outermost sessions cannot see each other, so they may use the same addresses
     let beside = all.iter().filter(|e| depth > 0 && e.depth == depth);
     let slot = beside.map(|e| usize::from(e.slot + e.slots)).max().unwrap_or(0);
     let slot = if slot + slots > SLOTS { 0 } else { slot };
     if slot + slots > SLOTS {
-        return Err(Error::TooManyHosts(count, most));
+        return Err(Error::TooManyHosts(hosts, SLOTS * SLOT));
     }
     Ok(Entry {
         id,
-        title: layout.title.clone(),
+        title: plan.title.clone(),
         process,
         depth,
         slot: slot as u16,
         slots: slots as u16,
-        parent: enclosing.map(|e| e.session.clone()),
+        parent: enclosing.map(|e| e.id.clone()),
         ..Entry::default()
     })
 }
@@ -235,7 +239,7 @@ fn privileges(uplink: bool) -> Result<bool, Error> {
         return Err(Error::UplinkNeedsRoot);
     }
     namespace::new_user()
-        .map_err(|source| Error::UserNamespace { source, mend: mend::lines(&mend::user_namespaces()) })?;
+        .map_err(|error| Error::UserNamespace(error, mend::help_lines(&mend::user_namespaces())))?;
     capability::keep_over_exec().map_err(|e| Error::system("keeping capabilities", e))?;
     Ok(true)
 }
@@ -245,15 +249,12 @@ fn in_network<T>(network: impl AsFd, act: impl FnOnce() -> T) -> Result<T, Error
 }
 
 fn new_network() -> Result<OwnedFd, Error> {
-    namespace::new_network().map_err(|source| Error::Namespace {
-        what: "network namespace",
-        source: source.into(),
-        mend: mend::lines(&mend::user_namespaces()),
-    })
+    namespace::new_network()
+        .map_err(|error| Error::NetworkNamespace(error.into(), mend::help_lines(&mend::user_namespaces())))
 }
 
 /// Creates a network namespace with only a loopback interface; the thread is in it afterwards.
-fn make_host(host: &HostLayout, ipv6: bool, rootless: bool) -> Result<HostEnd, Error> {
+fn make_host(ipv6: bool, rootless: bool) -> Result<OwnedFd, Error> {
     let network = new_network()?;
     // A new namespace inherits some settings from the machine. Echo requests of ordinary programs need a
     // group that exists in the user namespace, which may also be that of an outer link.
@@ -276,57 +277,21 @@ fn make_host(host: &HostLayout, ipv6: bool, rootless: bool) -> Result<HostEnd, E
             set(&format!("net/ipv6/conf/{scope}/addr_gen_mode"), "1")?;
         }
     }
-    for (name, value) in &host.settings {
-        set(name, value)?;
-    }
     Netlink::open()?.set_up("lo")?;
-    Ok(HostEnd {
-        name: host.name.clone(),
-        inode: inode(&network)?,
-        network,
-        own: true,
-        addresses: Vec::new(),
-        port: String::new(),
-        interface: String::new(),
-    })
-}
-
-/// The far end, if it is not created here.
-fn outside_end(host: &HostLayout, home: &OwnedFd, enclosing: Option<&Enclosing>) -> Result<HostEnd, Error> {
-    let (network, addresses) = match enclosing {
-        Some(enclosing) => enclosing.far()?,
-        None => (home.try_clone().map_err(|e| Error::system("a descriptor", e))?, Vec::new()),
-    };
-    Ok(HostEnd {
-        name: host.name.clone(),
-        inode: inode(&network)?,
-        network,
-        own: false,
-        addresses,
-        port: String::new(),
-        interface: String::new(),
-    })
+    Ok(network)
 }
 
 /// Creates the relay's network namespace, in which the kernel's own stack is silent, and enters it.
-fn make_middle() -> Result<(), Error> {
+fn make_relay_network() -> Result<(), Error> {
     new_network()?;
     for name in ["net/ipv6/conf/all/disable_ipv6", "net/ipv6/conf/default/disable_ipv6"] {
-        sysctl::write_if_there(name, "1").map_err(|e| setting(name, "1", e))?;
+        sysctl::write_if_there(name, "1").map_err(|e| Error::setting(name, "1", e))?;
     }
     set("net/ipv4/ip_forward", "0")
 }
 
-fn inode(network: &OwnedFd) -> Result<u64, Error> {
-    namespace::inode(network).map_err(|e| Error::system("a network namespace", e))
-}
-
-pub(super) fn set(name: &str, value: &str) -> Result<(), Error> {
-    sysctl::write(name, value).map_err(|e| setting(name, value, e))
-}
-
-fn setting(name: &str, value: &str, source: std::io::Error) -> Error {
-    Error::Setting { name: name.to_owned(), value: value.to_owned(), source }
+fn set(name: &str, value: &str) -> Result<(), Error> {
+    sysctl::write(name, value).map_err(|e| Error::setting(name, value, e))
 }
 
 /// Keeps an interface in a network that is not ours from sending traffic of its own. Called in that network,
@@ -335,7 +300,7 @@ fn quiet(interface: &str) -> Result<(), Error> {
     for (name, value) in [("addr_gen_mode", "1"), ("accept_ra", "0"), ("autoconf", "0"), ("accept_dad", "0")]
     {
         let name = format!("net/ipv6/conf/{interface}/{name}");
-        sysctl::write_if_there(&name, value).map_err(|e| setting(&name, value, e))?;
+        sysctl::write_if_there(&name, value).map_err(|e| Error::setting(&name, value, e))?;
     }
     Ok(())
 }
@@ -366,5 +331,5 @@ fn free_pair(middle: &mut Netlink, port: &str, stem: &str, network: &OwnedFd) ->
 fn forward() -> Result<(), Error> {
     set("net/ipv4/ip_forward", "1")?;
     let name = "net/ipv6/conf/all/forwarding";
-    sysctl::write_if_there(name, "1").map(|_| ()).map_err(|e| setting(name, "1", e))
+    sysctl::write_if_there(name, "1").map(|_| ()).map_err(|e| Error::setting(name, "1", e))
 }

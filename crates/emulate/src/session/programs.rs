@@ -15,7 +15,7 @@ use std::process::{Command, Stdio};
 
 /// How a program uses the terminal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Stand {
+pub enum ProgramMode {
     /// As if started by the user's shell: gets Ctrl-C from the terminal.
     Foreground,
     /// In its own process group and without input: Ctrl-C does not reach it; it ends with the session.
@@ -31,37 +31,17 @@ pub(crate) fn listen() -> Result<Signals, Error> {
     Signals::listen(&wanted).map_err(|e| Error::system("listening to signals", e))
 }
 
-/// A running program.
 #[derive(Debug)]
 pub(super) struct Running {
     pub(super) pid: i32,
-    pub(super) stand: Stand,
+    pub(super) stand: ProgramMode,
 }
 
-/// How a program ended.
+/// An event of a program, with its process id.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Ended {
-    /// It exited with this status.
-    Status(u8),
-    /// It was killed by this signal.
-    Signal(i32),
-}
-
-impl Ended {
-    /// The exit status as shells report it.
-    pub const fn exit_status(self) -> u8 {
-        match self {
-            Self::Status(status) => status,
-            Self::Signal(signal) => (128 + signal) as u8,
-        }
-    }
-}
-
-/// An event of a program.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum News {
-    /// It has ended.
-    Ended(i32, Ended),
+pub enum ProgramEvent {
+    /// It has ended, with this exit status as shells report it.
+    Ended(i32, u8),
     /// It was stopped, as by Ctrl-Z.
     Stopped(i32),
 }
@@ -69,12 +49,9 @@ pub enum News {
 impl Session {
     /// Starts a program on a host and returns its process id. It has the caller's environment, working
     /// directory and terminal.
-    ///
-    /// # Errors
-    /// When it cannot be started.
-    pub fn start(&mut self, host: usize, argv: &[OsString], stand: Stand) -> Result<i32, Error> {
+    pub fn start(&mut self, host: usize, argv: &[OsString], stand: ProgramMode) -> Result<i32, Error> {
         let program = argv.first().map_or_else(String::new, |p| p.to_string_lossy().into_owned());
-        let fault = |reason: String| Error::Start { program: program.clone(), reason };
+        let fault = |reason: String| Error::Start(program.clone(), reason);
         let (mut answers, answer) = io::pipe().map_err(|e| fault(e.to_string()))?;
         // copies that stay open across `exec`, for the helper only
         let network = dup(&self.hosts[host].network).map_err(|e| fault(e.to_string()))?;
@@ -84,12 +61,12 @@ impl Session {
         command.arg("--report-fd").arg(report.as_raw_fd().to_string());
         command.arg("--parent").arg(self.entry.process.pid.to_string());
         command.arg("--hosts").arg(self.registry.file(&self.id, "hosts"));
-        if self.uplink.is_some() && self.hosts[host].own {
+        if self.entry.uplink.is_some() && self.hosts[host].own {
             command.arg("--resolv").arg(self.registry.file(&self.id, "resolv"));
         }
         command.arg("--").args(argv);
         command.env(SESSION_VARIABLE, &self.id).env(FAR_VARIABLE, &self.entry.far);
-        if stand == Stand::Background {
+        if stand == ProgramMode::Background {
             command.process_group(0).stdin(Stdio::null());
         }
         let child = command.spawn().map_err(|e| fault(e.to_string()))?;
@@ -108,15 +85,17 @@ impl Session {
     }
 
     /// Returns the events since the last call. Also reaps adopted orphans.
-    pub fn news(&mut self) -> Vec<News> {
+    pub fn program_events(&mut self) -> Vec<ProgramEvent> {
         let mut all = Vec::new();
         while let Ok(Some((pid, status))) = wait(WaitOptions::NOHANG | WaitOptions::UNTRACED) {
             let pid = pid.as_raw_nonzero().get();
-            let ended = match (status.exit_status(), status.terminating_signal()) {
-                (Some(status), _) => Ended::Status(status as u8),
-                (_, Some(signal)) => Ended::Signal(signal),
+            let status = match (status.exit_status(), status.terminating_signal()) {
+                (Some(status), _) => status as u8,
+                (_, Some(signal)) => (128 + signal) as u8,
                 _ if status.stopped() => {
-                    all.extend(self.programs.iter().any(|p| p.pid == pid).then_some(News::Stopped(pid)));
+                    all.extend(
+                        self.programs.iter().any(|p| p.pid == pid).then_some(ProgramEvent::Stopped(pid)),
+                    );
                     continue;
                 }
                 _ => continue,
@@ -124,20 +103,20 @@ impl Session {
             let before = self.programs.len();
             self.programs.retain(|p| p.pid != pid);
             if self.programs.len() < before {
-                all.push(News::Ended(pid, ended));
+                all.push(ProgramEvent::Ended(pid, status));
             }
         }
         all
     }
 
     /// Forwards a signal to the foreground programs. They already have those sent by the terminal;
-    /// [`Session::news`] handles SIGCHLD.
+    /// [`Session::program_events`] handles SIGCHLD.
     pub fn pass_on(&self, signal: Signal) {
         let typed = signal == Signal::INT || signal == Signal::QUIT;
         if signal == Signal::CHILD || typed && is_foreground() {
             return;
         }
-        for program in self.programs.iter().filter(|p| p.stand == Stand::Foreground) {
+        for program in self.programs.iter().filter(|p| p.stand == ProgramMode::Foreground) {
             bentpipe_os::process::signal(program.pid, signal);
         }
     }
@@ -146,7 +125,7 @@ impl Session {
 impl Running {
     /// Sends a signal to its process group.
     pub(super) fn signal_group(&self, signal: Signal) {
-        if let (Stand::Background, Some(pid)) = (self.stand, Pid::from_raw(self.pid)) {
+        if let (ProgramMode::Background, Some(pid)) = (self.stand, Pid::from_raw(self.pid)) {
             // it may be gone already
             let _ = kill_process_group(pid, signal);
         }
@@ -159,19 +138,14 @@ fn is_foreground() -> bool {
 }
 
 /// Checks that a program exists before anything is set up for it.
-///
-/// # Errors
-/// When there is no such program, or it is not executable.
 pub fn check_program(name: &OsStr) -> Result<(), Error> {
     use rustix::fs::{Access, access};
     let runs = |path: &std::path::Path| path.is_file() && access(path, Access::EXEC_OK).is_ok();
-    let missing = || Error::NoProgram(name.to_string_lossy().into_owned());
-    if name.is_empty() {
-        return Err(missing());
-    }
-    if name.as_encoded_bytes().contains(&b'/') {
-        return if runs(name.as_ref()) { Ok(()) } else { Err(missing()) };
-    }
     let path = std::env::var_os("PATH").unwrap_or_else(|| "/usr/local/bin:/usr/bin:/bin".into());
-    if std::env::split_paths(&path).any(|folder| runs(&folder.join(name))) { Ok(()) } else { Err(missing()) }
+    let found = if name.as_encoded_bytes().contains(&b'/') {
+        runs(name.as_ref())
+    } else {
+        !name.is_empty() && std::env::split_paths(&path).any(|folder| runs(&folder.join(name)))
+    };
+    if found { Ok(()) } else { Err(Error::NoProgram(name.to_string_lossy().into_owned())) }
 }

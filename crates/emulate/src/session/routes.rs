@@ -6,7 +6,7 @@ use bentpipe_os::netlink::{Metrics, Netlink, Route};
 use core::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 /// Sets a host's addresses and its default route over the link. Called in its namespace.
-pub(super) fn attach(addresses: &[IpAddr], metrics: &Metrics) -> Result<(), Error> {
+pub(super) fn attach(addresses: &[IpAddr]) -> Result<(), Error> {
     let mut netlink = Netlink::open()?;
     netlink.set_up(INTERFACE)?;
     for &address in addresses {
@@ -15,13 +15,14 @@ pub(super) fn attach(addresses: &[IpAddr], metrics: &Metrics) -> Result<(), Erro
             IpAddr::V4(_) => Ipv4Addr::UNSPECIFIED.into(),
             IpAddr::V6(_) => Ipv6Addr::UNSPECIFIED.into(),
         };
-        netlink.add_route(&Route { to: (everywhere, 0), interface: INTERFACE, metrics: metrics.clone() })?;
+        let (to, metrics) = ((everywhere, 0), Metrics::default());
+        netlink.add_route(&Route { to, interface: INTERFACE, metrics })?;
     }
     Ok(())
 }
 
 /// Adds routes to single addresses over an interface. Called in the namespace of that interface.
-pub(super) fn lead_to(interface: &str, addresses: &[IpAddr]) -> Result<(), Error> {
+pub(super) fn add_host_routes(interface: &str, addresses: &[IpAddr]) -> Result<(), Error> {
     let mut netlink = Netlink::open()?;
     netlink.set_up(interface)?;
     for &address in addresses {

@@ -12,7 +12,7 @@ use std::io::{self, Read as _, Write as _};
 use std::net::{TcpListener, TcpStream, UdpSocket};
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{Builder, JoinHandle};
 use std::time::Duration;
 
@@ -28,7 +28,7 @@ const LONGEST: usize = 65_535;
 
 /// A running forwarder.
 #[derive(Debug)]
-pub(super) struct Forwarder {
+pub(crate) struct Forwarder {
     thread: Option<JoinHandle<()>>,
     stop: Arc<AtomicBool>,
 }
@@ -86,8 +86,8 @@ fn serve(
     if namespace::enter_network(home).is_err() {
         return;
     }
-    let mut questions = Questions::default();
-    let connections = Arc::new(AtomicUsize::new(0));
+    let mut questions = PendingQueries::default();
+    let connections = Arc::new(());
     let mut buffer = vec![0; LONGEST];
     while !stop.load(Ordering::Relaxed) {
         let timeout = Timespec { tv_sec: 0, tv_nsec: 100_000_000 };
@@ -116,20 +116,18 @@ fn serve(
     }
 }
 
-/// Forwards a connection, unless there are too many.
-fn connect(client: TcpStream, resolver: IpAddr, connections: &Arc<AtomicUsize>) {
-    if connections.fetch_add(1, Ordering::Relaxed) >= CONNECTIONS {
-        connections.fetch_sub(1, Ordering::Relaxed);
+/// Forwards a connection, unless there are too many; each of them holds `connections`.
+fn connect(client: TcpStream, resolver: IpAddr, connections: &Arc<()>) {
+    if Arc::strong_count(connections) > CONNECTIONS {
         return;
     }
-    let count = Arc::clone(connections);
+    let held = Arc::clone(connections);
     let carry = move || {
         let _ = carry(client, resolver);
-        count.fetch_sub(1, Ordering::Relaxed);
+        drop(held);
     };
-    if Builder::new().name("bentpipe-names".to_owned()).spawn(carry).is_err() {
-        connections.fetch_sub(1, Ordering::Relaxed);
-    }
+    // without a thread the client's connection is closed
+    let _ = Builder::new().name("bentpipe-names".to_owned()).spawn(carry);
 }
 
 /// Forwards queries and answers in turn, each after its length (RFC 1035, 4.2.2), until one side closes.
@@ -157,15 +155,14 @@ fn pass(from: &mut TcpStream, to: &mut TcpStream, message: &mut Vec<u8>) -> io::
     to.write_all(message)
 }
 
-/// Pending queries.
 #[derive(Debug, Default)]
-struct Questions {
+struct PendingQueries {
     /// Our id, the client's id, the client's address; oldest first.
     waiting: VecDeque<(u16, [u8; 2], SocketAddr)>,
     last: u16,
 }
 
-impl Questions {
+impl PendingQueries {
     /// Replaces a query's id by one of ours; false if it is not a query.
     fn ask(&mut self, question: &mut [u8], client: SocketAddr) -> bool {
         let Some(number) = question.first_chunk_mut::<2>() else { return false };
@@ -196,7 +193,7 @@ mod tests {
 
     #[test]
     fn every_answer_finds_who_asked() {
-        let mut questions = Questions::default();
+        let mut questions = PendingQueries::default();
         let client = |n: u16| SocketAddr::from(([10, 55, 0, 1], n));
         let (mut first, mut second) = ([7, 7, 1], [7, 7, 2]);
         assert!(questions.ask(&mut first, client(1)) && questions.ask(&mut second, client(2)));
@@ -209,7 +206,7 @@ mod tests {
 
     #[test]
     fn questions_without_answers_are_forgotten() {
-        let mut questions = Questions::default();
+        let mut questions = PendingQueries::default();
         for n in 0..2 * MOST as u16 {
             assert!(questions.ask(&mut [0; 12], SocketAddr::from(([10, 55, 0, 1], n))));
         }

@@ -10,6 +10,8 @@ mod resolv;
 mod rules;
 mod settings;
 
+pub(crate) use dns::Forwarder;
+
 use crate::error::Error;
 use crate::registry::Entry;
 use bentpipe_os::namespace;
@@ -17,81 +19,63 @@ use bentpipe_os::netlink::{Netlink, RouteEntry};
 use bentpipe_os::nft;
 use bentpipe_service::{Registry, Undo};
 use core::net::IpAddr;
-use dns::Forwarder;
 use std::fs;
 use std::os::fd::OwnedFd;
 use std::path::Path;
 
-/// The changes made.
-#[derive(Debug)]
-pub(crate) struct Uplink {
-    home: OwnedFd,
-    forwarder: Option<Forwarder>,
+/// Returns the first depth whose addresses this machine's network does not use.
+pub(crate) fn free_depth(most: u8) -> Result<u8, Error> {
+    let routes = Netlink::open()?.routes()?;
+    let taken = |depth: u8| routes.iter().any(|route| overlaps(route, 55 + depth));
+    let full = "this machine has routes into all of 10.55.0.0/16 and the networks after it";
+    (0..most).find(|depth| !taken(*depth)).ok_or_else(|| Error::Uplink(full.to_owned()))
 }
 
-impl Uplink {
-    /// Returns the first depth whose addresses this machine's network does not use.
-    pub(crate) fn free_depth(most: u8) -> Result<u8, Error> {
-        let routes = Netlink::open()?.routes()?;
-        let taken = |depth: u8| routes.iter().any(|route| overlaps(route, 55 + depth));
-        (0..most).find(|depth| !taken(*depth)).ok_or_else(|| {
-            Error::Uplink(
-                "this machine has routes into all of 10.55.0.0/16 and the networks after it".to_owned(),
-            )
-        })
-    }
+/// Returns the changes to make. Called in the network of the machine.
+pub(crate) fn plan(interface: &str, others: &[Entry]) -> Result<Undo, Error> {
+    rules::check()?;
+    Ok(Undo {
+        network: namespace::network().and_then(namespace::inode).map_err(|e| Error::system("/proc", e))?,
+        table: Some(format!("bentpipe_{}", std::process::id())),
+        interface: Some(interface.to_owned()),
+        rules: Vec::new(),
+        settings: settings::wanted(interface, others)?,
+    })
+}
 
-    /// Returns the changes to make. Called in the network of the machine.
-    pub(crate) fn plan(interface: &str, others: &[Entry]) -> Result<Undo, Error> {
-        rules::check()?;
-        Ok(Undo {
-            network: namespace::network()
-                .and_then(namespace::inode)
-                .map_err(|e| Error::system("/proc", e))?,
-            table: Some(format!("bentpipe_{}", std::process::id())),
-            interface: Some(interface.to_owned()),
-            rules: Vec::new(),
-            settings: settings::wanted(interface, others)?,
-        })
-    }
+/// Warnings about firewall rules that may block forwarding, one line each. Called in the machine's network.
+pub(crate) fn firewall_warnings() -> Vec<String> {
+    let warn = |chain| {
+        format!(
+            "warning: the firewall chain `{chain}` drops what it does not know; let bentup* pass: iptables -I FORWARD -i bentup+ -j ACCEPT; iptables -I FORWARD -o bentup+ -j ACCEPT"
+        )
+    };
+    nft::closed_chains().into_iter().map(warn).collect()
+}
 
-    /// Warnings about firewall rules that may block forwarding, one line each. Called in the machine's
-    /// network.
-    pub(crate) fn doubts() -> Vec<String> {
-        let warn = |chain| {
-            format!(
-                "warning: the firewall chain `{chain}` drops what it does not know; let bentup* pass: iptables -I FORWARD -i bentup+ -j ACCEPT; iptables -I FORWARD -o bentup+ -j ACCEPT"
-            )
-        };
-        nft::closed_chains().into_iter().map(warn).collect()
+/// Makes the changes; `addresses` are those of the far end. Called in the network of the machine.
+pub(crate) fn apply(plan: &Undo, addresses: &[IpAddr]) -> Result<(), Error> {
+    let interface = plan.interface.as_deref().unwrap_or_default();
+    let mut netlink = Netlink::open()?;
+    for &address in addresses {
+        netlink.add_address(interface, address)?;
     }
+    rules::add(plan, interface)?;
+    settings::apply(plan, interface)
+}
 
-    /// Makes the changes. `addresses` are those of the far end.
-    pub(crate) fn apply(home: OwnedFd, plan: &Undo, addresses: &[IpAddr]) -> Result<Self, Error> {
-        let interface = plan.interface.as_deref().unwrap_or_default();
-        namespace::in_network(&home, || {
-            let mut netlink = Netlink::open()?;
-            for &address in addresses {
-                netlink.add_address(interface, address)?;
-            }
-            rules::add(plan, interface)?;
-            settings::apply(plan, interface)
-        })
-        .map_err(|e| Error::system("this machine's own network", e))??;
-        Ok(Self { home, forwarder: None })
+/// Makes names resolve behind the link: writes `file`, which replaces /etc/resolv.conf there, and forwards
+/// questions to a resolver that only answers on the machine, whose network is `home`.
+pub(crate) fn names(home: &OwnedFd, file: &Path, addresses: &[IpAddr]) -> Result<Option<Forwarder>, Error> {
+    let ours = fs::read_to_string("/etc/resolv.conf").unwrap_or_default();
+    let (mut text, local) = resolv::behind_the_link(&ours);
+    let mut forwarder = None;
+    if let (Some(resolver), Some(&at)) = (local, addresses.first()) {
+        forwarder = Forwarder::start(home, at, resolver)?;
+        text = format!("nameserver {at}\n{text}");
     }
-
-    /// Makes names resolve behind the link: writes `file`, which replaces /etc/resolv.conf there.
-    pub(crate) fn names(&mut self, file: &Path, addresses: &[IpAddr]) -> Result<(), Error> {
-        let fault = |e| Error::system(file.display().to_string(), e);
-        let ours = fs::read_to_string("/etc/resolv.conf").unwrap_or_default();
-        let resolv = resolv::behind_the_link(&ours);
-        let (Some(resolver), Some(&at)) = (resolv.local, addresses.first()) else {
-            return fs::write(file, resolv.text).map_err(fault);
-        };
-        self.forwarder = Forwarder::start(&self.home, at, resolver)?;
-        fs::write(file, format!("nameserver {at}\n{}", resolv.text)).map_err(fault)
-    }
+    fs::write(file, text).map_err(|e| Error::system(file.display().to_string(), e))?;
+    Ok(forwarder)
 }
 
 /// True if a route overlaps the addresses `10.second.0.0/16`, except routes shorter than /8.
@@ -107,9 +91,8 @@ fn overlaps(route: &RouteEntry, second: u8) -> bool {
 /// Undoes the changes of a session and returns a description. Called in the network of the machine.
 pub(crate) fn undo(undo: &Undo, registry: &Registry, id: &str) -> Vec<String> {
     let mut undo = undo.clone();
-    let others = registry.entries().into_iter();
-    let others = others.filter(|e: &Entry| e.id != id && e.uplink.is_some() && e.process.is_alive());
-    let others: Vec<Entry> = others.collect();
+    let mut others: Vec<Entry> = registry.entries();
+    others.retain(|e| e.id != id && e.uplink.is_some() && e.process.is_alive());
     if others.iter().flat_map(|e| &e.uplink).any(|u| u.interface == undo.interface) {
         undo.interface = None;
     }

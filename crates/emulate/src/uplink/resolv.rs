@@ -3,17 +3,9 @@
 use core::fmt::Write as _;
 use core::net::IpAddr;
 
-/// The resolvers to use behind the link.
-#[derive(Debug, PartialEq, Eq)]
-pub(super) struct Resolv {
-    /// The lines that are also valid behind the link.
-    pub(super) text: String,
-    /// A resolver that only this machine can reach, if there is no other.
-    pub(super) local: Option<IpAddr>,
-}
-
-/// Keeps the lines that do not depend on where the file is read.
-pub(super) fn behind_the_link(ours: &str) -> Resolv {
+/// Returns the lines that are also valid behind the link, and a resolver that only this machine can reach, if
+/// there is no other.
+pub(super) fn behind_the_link(ours: &str) -> (String, Option<IpAddr>) {
     let mut text = String::new();
     let (mut local, mut reachable) = (None, false);
     for line in ours.lines() {
@@ -34,7 +26,7 @@ pub(super) fn behind_the_link(ours: &str) -> Resolv {
     }
     // resolv.conf(5): the default is the local machine
     let local = if reachable { None } else { Some(local.unwrap_or(IpAddr::from([127, 0, 0, 1]))) };
-    Resolv { text, local }
+    (text, local)
 }
 
 fn is_local(address: IpAddr) -> bool {
@@ -51,11 +43,11 @@ mod tests {
     #[test]
     fn resolvers_elsewhere_stay_and_those_on_the_machine_are_stood_in_for() {
         let elsewhere = "search example.org\nnameserver 192.0.2.53\nnameserver 127.0.0.1\n";
-        let wanted = Resolv { text: "search example.org\nnameserver 192.0.2.53\n".to_owned(), local: None };
+        let wanted = ("search example.org\nnameserver 192.0.2.53\n".to_owned(), None);
         assert_eq!(behind_the_link(elsewhere), wanted);
         let here = "nameserver 127.0.0.53\noptions edns0\n";
-        let wanted = Resolv { text: "options edns0\n".to_owned(), local: Some([127, 0, 0, 53].into()) };
+        let wanted = ("options edns0\n".to_owned(), Some([127, 0, 0, 53].into()));
         assert_eq!(behind_the_link(here), wanted);
-        assert_eq!(behind_the_link("").local, Some([127, 0, 0, 1].into()));
+        assert_eq!(behind_the_link("").1, Some([127, 0, 0, 1].into()));
     }
 }

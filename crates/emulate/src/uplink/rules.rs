@@ -15,7 +15,6 @@ pub(super) fn check() -> Result<(), Error> {
     }
 }
 
-/// Adds the table.
 pub(super) fn add(plan: &Undo, interface: &str) -> Result<(), Error> {
     nft::run(&script(plan, interface))
         .map_err(|error| Error::Uplink(format!("nft refuses the rules: {error}")))

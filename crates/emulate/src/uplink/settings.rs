@@ -23,18 +23,17 @@ pub(super) fn wanted(own: &str, others: &[Entry]) -> Result<Vec<(String, String)
         .flat_map(|e| &e.uplink)
         .flat_map(|u| u.settings.clone())
         .collect();
+    // adds a setting that has this value now
     let mut add = |name: String, value: &str| {
-        if !all.iter().any(|(known, _)| *known == name) {
+        let is_new = !all.iter().any(|(known, _)| *known == name);
+        if is_new && sysctl::read(&name).is_ok_and(|v| v == value) {
             all.push((name, value.to_owned()));
         }
     };
     let theirs =
         || interfaces.iter().filter(|name| *name != "lo" && *name != own && !name.starts_with("bentup"));
     for interface in theirs() {
-        let name = format!("net/ipv4/conf/{interface}/forwarding");
-        if sysctl::read(&name).is_ok_and(|v| v == "0") {
-            add(name, "0");
-        }
+        add(format!("net/ipv4/conf/{interface}/forwarding"), "0");
     }
     let everywhere = |to: (IpAddr, u8)| to.0.is_ipv6() && to.1 == 0;
     let has_v6 =
@@ -42,14 +41,8 @@ pub(super) fn wanted(own: &str, others: &[Entry]) -> Result<Vec<(String, String)
     if has_v6 && sysctl::read(ALL_V6).is_ok_and(|v| v == "0") {
         for interface in theirs() {
             // restored last: the switch for all overwrites them
-            let name = format!("net/ipv6/conf/{interface}/forwarding");
-            if sysctl::read(&name).is_ok_and(|v| v == "1") {
-                add(name, "1");
-            }
-            let name = format!("net/ipv6/conf/{interface}/accept_ra");
-            if sysctl::read(&name).is_ok_and(|v| v == "1") {
-                add(name, "1");
-            }
+            add(format!("net/ipv6/conf/{interface}/forwarding"), "1");
+            add(format!("net/ipv6/conf/{interface}/accept_ra"), "1");
         }
         add(ALL_V6.to_owned(), "0");
     }
@@ -66,11 +59,11 @@ pub(super) fn apply(plan: &Undo, interface: &str) -> Result<(), Error> {
     ];
     for (family, name, value) in own {
         let name = format!("net/{family}/conf/{interface}/{name}");
-        sysctl::write_if_there(&name, value).map_err(|e| fault(&name, value, e))?;
+        sysctl::write_if_there(&name, value).map_err(|e| Error::setting(&name, value, e))?;
     }
     for (name, _) in &plan.settings {
         let value = if name.ends_with("/accept_ra") { "2" } else { "1" };
-        sysctl::write_if_there(name, value).map_err(|e| fault(name, value, e))?;
+        sysctl::write_if_there(name, value).map_err(|e| Error::setting(name, value, e))?;
     }
     Ok(())
 }
@@ -86,8 +79,4 @@ pub(super) fn hand_over(undo: &mut Undo, mut heir: Entry, registry: &Registry) {
         // that session reads its entry again before it ends
         let _ = registry.write(&heir);
     }
-}
-
-fn fault(name: &str, value: &str, source: std::io::Error) -> Error {
-    Error::Setting { name: name.to_owned(), value: value.to_owned(), source }
 }

@@ -5,7 +5,7 @@ use bentpipe_driver::{Hosts, LiveNetwork};
 use bentpipe_live::relay::{Names, network};
 use bentpipe_scenario::{Scenario, Source, load};
 use bentpipe_wire::offload::VnetHeader;
-use bentpipe_wire::{Ends, Segment, UDP, emit, pseudo_header};
+use bentpipe_wire::{AddressPair, Segment, UDP, emit, pseudo_header};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 /// Payload of a segment: fits behind the headers of IPv6 with room to spare.
@@ -69,8 +69,8 @@ fn note(gso: u8, start: usize, (header, offset): (usize, u16), payload: usize) -
     }
 }
 
-fn ends(v6: bool) -> Ends {
-    if v6 { Ends::V6 { src: V6[0], dst: V6[1] } } else { Ends::V4 { src: V4[0], dst: V4[1] } }
+fn ends(v6: bool) -> AddressPair {
+    if v6 { AddressPair::V6 { src: V6[0], dst: V6[1] } } else { AddressPair::V4 { src: V4[0], dst: V4[1] } }
 }
 
 fn tcp(kind: Kind, seq: u32, payload: usize) -> (Vec<u8>, VnetHeader) {
@@ -124,7 +124,7 @@ fn udp(kind: Kind, payload: usize) -> (Vec<u8>, VnetHeader) {
 }
 
 /// Writes the sum of the pseudo-header to the checksum field, as a kernel does for a network card.
-fn partial(packet: &mut [u8], ends: &Ends, ip: usize, (protocol, offset): (u8, usize)) {
+fn partial(packet: &mut [u8], ends: &AddressPair, ip: usize, (protocol, offset): (u8, usize)) {
     let sum = pseudo_header(ends, protocol, packet.len() - ip).fold();
     packet[ip + offset..ip + offset + 2].copy_from_slice(&sum.to_be_bytes());
 }

@@ -6,7 +6,8 @@ mod feed;
 
 use bentpipe_base::{Duration, Instant};
 use bentpipe_driver::LiveNetwork;
-use bentpipe_emulate::report::{Beside, Flows, Recording, capture_everything};
+use bentpipe_emulate::flows::FlowResults;
+use bentpipe_emulate::report::{Recording, capture_everything};
 use bentpipe_live::relay::Names;
 use bentpipe_live::{Outcome, Timing};
 use bentpipe_os::Clock;
@@ -49,9 +50,9 @@ fn outcome(net: &mut LiveNetwork, names: &Names) -> Outcome {
 
 /// Runs packets of every kind through `scenario` and records them in `dir`.
 fn recorded(dir: &Path, scenario: &Scenario) -> (bentpipe_report::Report, u64) {
-    let mut recording = Recording::begin(dir, scenario, Clock::start()).unwrap();
+    let (recording, install) = Recording::begin(dir, scenario, Clock::start()).unwrap();
     let (mut net, names) = net(scenario);
-    recording.take_install().unwrap()(&mut net, &names);
+    install.unwrap()(&mut net, &names);
     let mut delivered = 0;
     for turn in 0..40_u64 {
         for (i, kind) in Kind::ALL.into_iter().enumerate() {
@@ -64,7 +65,7 @@ fn recorded(dir: &Path, scenario: &Scenario) -> (bentpipe_report::Report, u64) {
     delivered += drain(&mut net);
     let outcome = outcome(&mut net, &names);
     drop(net);
-    let (report, files) = recording.finish(&outcome, Beside::default()).unwrap();
+    let (report, files) = recording.finish(&outcome, FlowResults::default()).unwrap();
     assert!(files.iter().all(|f| f.is_file()), "{files:?}");
     (report, delivered)
 }
@@ -191,18 +192,19 @@ fn the_folder_is_that_of_a_simulated_run_and_says_what_a_live_one_has_to_say() {
 fn a_run_that_cannot_be_trusted_is_marked_at_the_top() {
     let dir = folder("marked");
     let scenario = scenario(LINK);
-    let recording = Recording::begin(&dir, &scenario, Clock::start()).unwrap();
+    let (recording, _) = Recording::begin(&dir, &scenario, Clock::start()).unwrap();
     let (mut net, names) = net(&scenario);
     let mut outcome = outcome(&mut net, &names);
     outcome.timing.trusted = false;
     outcome.timing.doubts = vec!["3.2 % of the packets left more than 1 ms late".into()];
-    let beside = Beside {
-        flows: Flows { faults: vec!["flow f: connection refused".into()], ..Flows::default() },
+    let flows = FlowResults {
+        faults: vec!["flow f: connection refused".into()],
         differs: vec!["host near: <the> window".into()],
+        ..FlowResults::default()
     };
-    let (report, _) = recording.finish(&outcome, beside).unwrap();
+    let (report, _) = recording.finish(&outcome, flows).unwrap();
     let text = report.to_text();
-    assert_eq!(text.lines().nth(1).unwrap(), report.live.as_ref().unwrap().mark().unwrap());
+    assert_eq!(text.lines().nth(1).unwrap(), report.live.as_ref().unwrap().warning().unwrap());
     assert!(
         text.contains("differs from the scenario: host near: <the> window\nflow f: connection refused"),
         "{text}"
@@ -215,6 +217,7 @@ fn a_run_that_cannot_be_trusted_is_marked_at_the_top() {
 
 #[test]
 fn a_folder_that_cannot_be_made_is_known_before_the_run() {
-    let error = Recording::begin(Path::new("/proc/none/here"), &scenario(LINK), Clock::start()).unwrap_err();
+    let begun = Recording::begin(Path::new("/proc/none/here"), &scenario(LINK), Clock::start());
+    let error = begun.err().unwrap();
     assert!(error.to_string().contains("/proc/none/here: cannot create the folder"), "{error}");
 }

@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 
 /// A data packet that entered the hop.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Sent {
+pub struct SentPacket {
     /// When it entered the hop, ns.
     pub at: u64,
     /// Stream offset of its first byte.
@@ -26,7 +26,7 @@ pub struct Sent {
     pub is_late: bool,
 }
 
-impl Sent {
+impl SentPacket {
     /// True if the hop lost it, at random or because the queue was full.
     pub const fn is_lost(&self) -> bool {
         matches!(self.fate, Fate::Lost | Fate::Full)
@@ -35,7 +35,7 @@ impl Sent {
 
 /// An acknowledgment that arrived at the gateway's end of the hop.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Seen {
+pub struct SeenAck {
     /// Arrival at the gateway's end, ns.
     pub at: u64,
     /// When it left the receiver, ns.
@@ -49,14 +49,12 @@ pub struct Seen {
 /// A connection with data towards the receiver.
 #[derive(Clone, Debug, Default)]
 pub struct Flow {
-    /// Port of the sender.
-    pub port: u16,
     /// Address of the receiver.
     pub to: u32,
     /// Its data packets in time order.
-    pub sent: Vec<Sent>,
+    pub sent: Vec<SentPacket>,
     /// Acknowledgments that arrived at the gateway's end, in time order.
-    pub seen: Vec<Seen>,
+    pub seen: Vec<SeenAck>,
     /// (time, bytes acknowledged) when the receiver sent the acknowledgment, even if the hop lost it.
     pub progress: Vec<(u64, u64)>,
     base: u32,
@@ -77,12 +75,8 @@ pub fn flows(records: &[Record]) -> Vec<Flow> {
         let Some(segment) = Segment::parse(record.head(), record.size) else { continue };
         if record.forward {
             let start = segment.seq.wrapping_add(u32::from(segment.is_syn));
-            let flow = flows.entry((segment.from, segment.to)).or_insert_with(|| Flow {
-                port: segment.from.1,
-                to: segment.to.0,
-                base: start,
-                ..Flow::default()
-            });
+            let new = || Flow { to: segment.to.0, base: start, ..Flow::default() };
+            let flow = flows.entry((segment.from, segment.to)).or_insert_with(new);
             flow.forward(record, &segment, start);
         } else if let Some(flow) = flows.get_mut(&(segment.to, segment.from)) {
             flow.backward(record, &segment);
@@ -108,12 +102,12 @@ impl Flow {
         let new = self.had.add(begin, end);
         let is_late = new.first().is_some_and(|n| n.0 < self.highest);
         self.highest = self.highest.max(end);
-        self.sent.push(Sent {
+        self.sent.push(SentPacket {
             at: record.at,
             begin,
             end,
             fate: record.fate,
-            before: record.before,
+            before: record.queued_before,
             is_first: !new.is_empty(),
             is_late,
         });
@@ -135,7 +129,7 @@ impl Flow {
             self.progress.push((record.at, ack));
         }
         if let Some(at) = record.fate.out() {
-            self.seen.push(Seen { at, left: record.at, ack, blocks });
+            self.seen.push(SeenAck { at, left: record.at, ack, blocks });
         }
     }
 

@@ -23,8 +23,6 @@ pub struct Segment {
     pub is_ack: bool,
     /// SYN flag.
     pub is_syn: bool,
-    /// Window field, unscaled.
-    pub window: u16,
     blocks: [(u32, u32); MOST_BLOCKS],
     n: usize,
 }
@@ -52,7 +50,6 @@ impl Segment {
             len,
             is_ack: flags & 0x10 != 0,
             is_syn: flags & 2 != 0,
-            window: u16_at(ip + 14)?,
             ..Self::default()
         };
         segment.options(head.get(ip + 20..ip + tcp)?);
@@ -133,7 +130,7 @@ pub(crate) mod tests {
         let (head, size) = packet(false, 7, 1000, 0, &[(2000, 3000), (5000, 6000)]);
         let segment = Segment::parse(&head, size).unwrap();
         assert_eq!((segment.from, segment.to), ((2, 20), (1, 10)));
-        assert_eq!((segment.seq, segment.ack, segment.len, segment.window), (7, 1000, 0, 65535));
+        assert_eq!((segment.seq, segment.ack, segment.len), (7, 1000, 0));
         assert_eq!(segment.blocks(), [(2000, 3000), (5000, 6000)]);
         assert!(segment.is_ack && !segment.is_syn);
     }

@@ -30,16 +30,6 @@ impl Ranges {
         self.0.insert(from, to);
         new
     }
-
-    /// True if the set contains all of `begin..end`.
-    pub fn has(&self, begin: u64, end: u64) -> bool {
-        begin >= end || self.0.range(..=begin).next_back().is_some_and(|r| *r.1 >= end)
-    }
-
-    /// The first offset from 0 on that is not in the set.
-    pub fn first_hole(&self) -> u64 {
-        self.0.first_key_value().filter(|r| *r.0 == 0).map_or(0, |r| *r.1)
-    }
 }
 
 #[cfg(test)]
@@ -54,9 +44,7 @@ mod tests {
         assert_eq!(set.add(5, 45), [(5, 10), (20, 30), (40, 45)]);
         assert_eq!(set.add(5, 45), []);
         assert_eq!(set.add(45, 45), []);
-        assert!(set.has(5, 45) && !set.has(4, 6) && !set.has(44, 46) && set.has(9, 9));
-        assert_eq!(set.first_hole(), 0);
         assert_eq!(set.add(0, 5), [(0, 5)]);
-        assert_eq!((set.first_hole(), set.0.len()), (45, 1));
+        assert_eq!(set.0, BTreeMap::from([(0, 45)]));
     }
 }

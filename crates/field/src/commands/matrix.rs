@@ -1,10 +1,14 @@
 //! `field matrix`: compares goodput with and without the gateway.
 
 use super::{bentpipe, options, whole};
-use bentpipe_field::hop::dice::Dice;
+use bentpipe_field::hop::dice::RandomNumbers;
 use bentpipe_field::matrix::cell::cells;
-use bentpipe_field::matrix::{self, Matrix, Ran, page};
+use bentpipe_field::matrix::{self, CellResult, Matrix, page};
+use serde_json::Value;
 use std::fs;
+
+/// A path, if asked for, and what is written there.
+type Output<'a> = (Option<&'a str>, fn(&[CellResult]) -> String);
 
 pub(crate) const USAGE: &str =
     "usage: field matrix [OPTION VALUE]...      cells simulated with a gateway and without, worst last
@@ -45,28 +49,22 @@ pub(crate) fn command(words: &[String]) -> Result<(), String> {
         }
     }
     matrix.cells = cells(&only, transfer)?;
-    let mut dice = Dice::new(draw, 0);
+    let mut dice = RandomNumbers::new(draw, 0);
     while sample.is_some_and(|n| n < matrix.cells.len()) {
         let i = (dice.uniform() * matrix.cells.len() as f64) as usize;
         matrix.cells.swap_remove(i);
     }
     let mut ran = match from {
         Some(files) => files.split(',').map(read).collect::<Result<Vec<_>, _>>()?.concat(),
-        None => matrix::run(&matrix, |ran| eprintln!("{}", ran.line()))?,
+        None => matrix::run(&matrix, |ran| eprintln!("{}", ran.line())),
     };
-    let write = |path: &str, text: String| fs::write(path, text).map_err(|e| format!("{path}: {e}"));
-    if let Some(out) = out {
-        let all: Vec<_> = ran.iter().map(Ran::json).collect();
-        write(out, serde_json::Value::from(all).to_string())?;
-    }
-    if let Some(path) = page {
-        write(path, page::html(&ran))?;
-    }
-    if let Some(path) = summary {
-        write(path, page::summary(&ran))?;
-    }
-    if let Some(path) = picture {
-        write(path, page::svg(&ran))?;
+    let json: fn(&[CellResult]) -> String =
+        |ran| ran.iter().map(CellResult::json).collect::<Value>().to_string();
+    let outputs: [Output<'_>; 4] =
+        [(out, json), (page, page::html), (summary, page::summary), (picture, page::svg)];
+    for (path, text) in outputs {
+        let Some(path) = path else { continue };
+        fs::write(path, text(&ran)).map_err(|e| format!("{path}: {e}"))?;
     }
     ran.sort_by(|a, b| b.gain().total_cmp(&a.gain()));
     let worse = ran.iter().filter(|r| !r.is_met()).count();
@@ -76,8 +74,8 @@ pub(crate) fn command(words: &[String]) -> Result<(), String> {
 }
 
 /// Reads the results of an earlier run.
-fn read(file: &str) -> Result<Vec<Ran>, String> {
+fn read(file: &str) -> Result<Vec<CellResult>, String> {
     let text = fs::read_to_string(file).map_err(|e| format!("{file}: {e}"))?;
-    let all: Vec<serde_json::Value> = serde_json::from_str(&text).map_err(|e| format!("{file}: {e}"))?;
-    all.iter().map(|json| Ran::from_json(json).map_err(|e| format!("{file}: {e}"))).collect()
+    let all: Vec<Value> = serde_json::from_str(&text).map_err(|e| format!("{file}: {e}"))?;
+    all.iter().map(|json| CellResult::from_json(json).map_err(|e| format!("{file}: {e}"))).collect()
 }

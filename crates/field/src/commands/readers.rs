@@ -16,9 +16,7 @@ pub(crate) fn command(words: &[String]) -> Result<(), String> {
             _ => return Err(format!("unknown option {name}\n{USAGE}")),
         }
     }
-    let file = std::env::temp_dir().join(format!("bentpipe-readers-{}.toml", std::process::id()));
-    let came =
-        |case: Case| if live { case.live(&program, seed) } else { case.simulate(&program, seed, &file) };
+    let came = |case: Case| if live { case.live(&program, seed) } else { case.simulate(&program, seed) };
     let chosen: Vec<Case> = slow::cases().into_iter().filter(|c| c.to_string().contains(only)).collect();
     // only the cases with stops need this figure
     let needs = chosen.iter().any(|c| matches!(c, Case::Stops(_)));
@@ -28,6 +26,5 @@ pub(crate) fn command(words: &[String]) -> Result<(), String> {
         let verdict = if judged.met { "ok" } else { "MISS" };
         println!("{:<28} {:<74} {verdict}", case.to_string(), judged.text);
     }
-    let _ = std::fs::remove_file(&file);
     Ok(())
 }

@@ -1,7 +1,7 @@
 //! `field recognise`: which senders the gateway classifies as unable to gain.
 
 use super::{bentpipe, options, whole};
-use bentpipe_field::recognition::{Draw, Sender, drawn};
+use bentpipe_field::recognition::{Draw, Sender, simulate_seed};
 
 pub(crate) const USAGE: &str = "usage: field recognise [--runs 100] [--first 1] [--wide] [--flows 1] [--only WORDS] [--bin FILE]      simulated flows, drawn by seed: of BBR, and of cubic and reno as they are, paced, limited by their application; --wide: rates, round trips and queues that the matrix has not; --only: senders whose name has the words";
 
@@ -19,11 +19,10 @@ pub(crate) fn command(words: &[String]) -> Result<(), String> {
             _ => return Err(format!("unknown option {name}\n{USAGE}")),
         }
     }
-    let file = std::env::temp_dir().join(format!("bentpipe-recognise-{}.toml", std::process::id()));
     for sender in Sender::ALL.iter().filter(|sender| sender.to_string().contains(&only)) {
         let mut passed = 0;
         for seed in first..first + runs {
-            let (words, n) = drawn(sender, seed, draw, &program, &file)?;
+            let (words, n) = simulate_seed(sender, seed, draw, &program)?;
             passed += n;
             let right = if sender.is_model() { u64::from(draw.flows) } else { 0 };
             if n != right {
@@ -32,6 +31,5 @@ pub(crate) fn command(words: &[String]) -> Result<(), String> {
         }
         println!("{sender}: {passed} of {} passed", runs * u64::from(draw.flows));
     }
-    let _ = std::fs::remove_file(&file);
     Ok(())
 }

@@ -2,9 +2,9 @@
 
 /// A reproducible sequence of random numbers.
 #[derive(Clone, Debug)]
-pub struct Dice(u64);
+pub struct RandomNumbers(u64);
 
-impl Dice {
+impl RandomNumbers {
     /// The sequence of `purpose` for `seed`.
     pub const fn new(seed: u64, purpose: u64) -> Self {
         let mut dice = Self(seed ^ purpose.wrapping_mul(0xd6e8_feb8_6659_fd93));
@@ -26,7 +26,7 @@ impl Dice {
     }
 
     /// True with probability `p`; 0 draws no number, so a disabled feature does not shift the sequence.
-    pub fn says(&mut self, p: f64) -> bool {
+    pub fn happens(&mut self, p: f64) -> bool {
         p > 0.0 && self.uniform() < p
     }
 }
@@ -37,11 +37,17 @@ mod tests {
 
     #[test]
     fn a_share_comes_true() {
-        let mut dice = Dice::new(3, 1);
-        let n = (0..1_000_000).filter(|_| dice.says(0.01)).count();
+        let mut dice = RandomNumbers::new(3, 1);
+        let n = (0..1_000_000).filter(|_| dice.happens(0.01)).count();
         // 10 000 expected, standard deviation 99.5
         assert!((9_500..10_500).contains(&n), "{n}");
-        assert_ne!(Dice::new(3, 1).uniform().to_bits(), Dice::new(3, 2).uniform().to_bits());
-        assert_ne!(Dice::new(3, 1).uniform().to_bits(), Dice::new(4, 1).uniform().to_bits());
+        assert_ne!(
+            RandomNumbers::new(3, 1).uniform().to_bits(),
+            RandomNumbers::new(3, 2).uniform().to_bits()
+        );
+        assert_ne!(
+            RandomNumbers::new(3, 1).uniform().to_bits(),
+            RandomNumbers::new(4, 1).uniform().to_bits()
+        );
     }
 }

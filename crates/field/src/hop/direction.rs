@@ -6,7 +6,7 @@
 //! it, and a hold postpones arrivals to its end. Service times are computed on demand but with the exact
 //! times, so a late caller does not change the rate.
 
-use super::dice::Dice;
+use super::dice::RandomNumbers;
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 
@@ -17,7 +17,7 @@ pub const MS: u64 = 1_000_000;
 
 /// Kind of a disturbance.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
+pub enum DisturbanceKind {
     /// Packets that would arrive meanwhile arrive together at the end.
     Hold,
     /// No transmission starts meanwhile; packets queue.
@@ -28,23 +28,23 @@ pub enum Kind {
 
 /// A disturbance, times in ns since the start.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Event {
+pub struct Disturbance {
     /// When it begins.
     pub at: u64,
     /// How long it lasts.
     pub length: u64,
     /// What it is.
-    pub kind: Kind,
+    pub kind: DisturbanceKind,
 }
 
-impl Event {
+impl Disturbance {
     const fn holds_at(&self, t: u64) -> bool {
         self.at <= t && t < self.at + self.length
     }
 }
 
 /// Settings of a direction.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct Settings {
     /// Bits per second.
     pub rate: f64,
@@ -61,7 +61,7 @@ pub struct Settings {
     /// Probability that a packet is duplicated.
     pub duplicate: f64,
     /// Scheduled disturbances.
-    pub events: Vec<Event>,
+    pub events: Vec<Disturbance>,
 }
 
 /// What became of a packet.
@@ -89,7 +89,7 @@ impl Fate {
 pub struct Leaving {
     /// When it was due, ns.
     pub due: u64,
-    /// The number given to [`Direction::enter`].
+    /// The number given to [`Direction::enqueue`].
     pub number: usize,
     /// The packet.
     pub bytes: Box<[u8]>,
@@ -102,7 +102,7 @@ struct Waiting {
 }
 
 #[derive(PartialEq, Eq, PartialOrd, Ord)]
-struct Flying {
+struct InFlight {
     due: u64,
     order: u64,
     number: usize,
@@ -112,12 +112,12 @@ struct Flying {
 /// One direction of the hop.
 pub struct Direction {
     settings: Settings,
-    chance: [Dice; 4],
+    chance: [RandomNumbers; 4],
     waiting: VecDeque<Waiting>,
     queued: u64,
     /// The server is busy until this time.
     free: u64,
-    flying: BinaryHeap<Reverse<Flying>>,
+    flying: BinaryHeap<Reverse<InFlight>>,
     order: u64,
     /// In-order packets are not due before this time.
     latest: u64,
@@ -127,7 +127,7 @@ pub struct Direction {
 impl Direction {
     /// An empty direction. `side` gives each direction its own random sequence.
     pub fn new(settings: Settings, seed: u64, side: u64) -> Self {
-        let chance = core::array::from_fn(|i| Dice::new(seed, side * 16 + i as u64));
+        let chance = core::array::from_fn(|i| RandomNumbers::new(seed, side * 16 + i as u64));
         Self {
             settings,
             chance,
@@ -142,7 +142,7 @@ impl Direction {
     }
 
     /// Queues a packet at time `now`. Returns false if the queue is full.
-    pub fn enter(&mut self, now: u64, number: usize, bytes: &[u8]) -> bool {
+    pub fn enqueue(&mut self, now: u64, number: usize, bytes: &[u8]) -> bool {
         self.advance(now);
         if self.queued + bytes.len() as u64 > self.settings.queue {
             return false;
@@ -154,12 +154,12 @@ impl Direction {
     }
 
     /// The next packet that is due by `now`.
-    pub fn leave(&mut self, now: u64) -> Option<Leaving> {
+    pub fn take_due(&mut self, now: u64) -> Option<Leaving> {
         self.advance(now);
         if self.flying.peek().is_none_or(|f| f.0.due > now) {
             return None;
         }
-        self.flying.pop().map(|Reverse(Flying { due, number, bytes, .. })| Leaving { due, number, bytes })
+        self.flying.pop().map(|Reverse(InFlight { due, number, bytes, .. })| Leaving { due, number, bytes })
     }
 
     /// Numbers of the packets lost since the last call.
@@ -185,12 +185,17 @@ impl Direction {
     fn service(&self, head: &Waiting) -> (u64, u64) {
         let mut begin = head.since.max(self.free);
         // repeated, since stops may overlap in any order
-        while let Some(stop) = self.settings.events.iter().find(|e| e.kind == Kind::Stop && e.holds_at(begin))
+        while let Some(stop) =
+            self.settings.events.iter().find(|e| e.kind == DisturbanceKind::Stop && e.holds_at(begin))
         {
             begin = stop.at + stop.length;
         }
-        let halves =
-            self.settings.events.iter().filter(|e| e.kind == Kind::Half && e.holds_at(begin)).count();
+        let halves = self
+            .settings
+            .events
+            .iter()
+            .filter(|e| e.kind == DisturbanceKind::Half && e.holds_at(begin))
+            .count();
         let rate = self.settings.rate / (1_u64 << halves.min(8)) as f64;
         (begin, begin + (head.bytes.len() as f64 * 8e9 / rate) as u64)
     }
@@ -205,34 +210,36 @@ impl Direction {
             let Some(Waiting { number, bytes, .. }) = self.waiting.pop_front() else { return };
             self.free = end;
             self.queued -= bytes.len() as u64;
-            if self.chance[0].says(self.settings.loss) {
+            if self.chance[0].happens(self.settings.loss) {
                 self.lost.push(number);
                 continue;
             }
             let due = self.due(end);
-            if self.chance[3].says(self.settings.duplicate) {
-                self.fly(due, number, bytes.clone());
+            if self.chance[3].happens(self.settings.duplicate) {
+                self.put_in_flight(due, number, bytes.clone());
             }
-            self.fly(due, number, bytes);
+            self.put_in_flight(due, number, bytes);
         }
     }
 
-    fn fly(&mut self, due: u64, number: usize, bytes: Box<[u8]>) {
+    fn put_in_flight(&mut self, due: u64, number: usize, bytes: Box<[u8]>) {
         self.order += 1;
-        self.flying.push(Reverse(Flying { due, order: self.order, number, bytes }));
+        self.flying.push(Reverse(InFlight { due, order: self.order, number, bytes }));
     }
 
     /// Arrival time of a packet whose service ended at `end`.
     fn due(&mut self, end: u64) -> u64 {
         let mut due = end + self.settings.delay;
-        let strays = self.chance[1].says(self.settings.reorder.0);
+        let strays = self.chance[1].happens(self.settings.reorder.0);
         if strays {
             due += (self.chance[2].uniform() * self.settings.reorder.1 as f64) as u64;
         }
         if self.settings.frame > 0 {
             due = due.div_ceil(self.settings.frame) * self.settings.frame;
         }
-        while let Some(hold) = self.settings.events.iter().find(|e| e.kind == Kind::Hold && e.holds_at(due)) {
+        while let Some(hold) =
+            self.settings.events.iter().find(|e| e.kind == DisturbanceKind::Hold && e.holds_at(due))
+        {
             due = hold.at + hold.length;
         }
         if strays {
@@ -249,25 +256,16 @@ mod tests {
 
     /// 12 Mbit/s: 1500 B take 1 ms.
     fn settings() -> Settings {
-        Settings {
-            rate: 12e6,
-            delay: 100 * MS,
-            queue: 15_000,
-            loss: 0.0,
-            frame: 0,
-            reorder: (0.0, 0),
-            duplicate: 0.0,
-            events: Vec::new(),
-        }
+        Settings { rate: 12e6, delay: 100 * MS, queue: 15_000, ..Settings::default() }
     }
 
     /// When `n` packets that enter together at `start` leave, ms, in order of departure.
     fn leaves(settings: Settings, start: u64, n: usize) -> Vec<(usize, u64)> {
         let mut hop = Direction::new(settings, 1, 0);
         for i in 0..n {
-            hop.enter(start, i, &[0; 1500]);
+            hop.enqueue(start, i, &[0; 1500]);
         }
-        core::iter::from_fn(|| hop.leave(100 * SECOND)).map(|l| (l.number, l.due / MS)).collect()
+        core::iter::from_fn(|| hop.take_due(100 * SECOND)).map(|l| (l.number, l.due / MS)).collect()
     }
 
     #[test]
@@ -282,9 +280,9 @@ mod tests {
         let mut left = Vec::new();
         for t in 0..500 {
             if t % 7 == 0 && t < 70 {
-                assert!(hop.enter(t * MS, left.len() + t as usize, &[0; 1500]));
+                assert!(hop.enqueue(t * MS, left.len() + t as usize, &[0; 1500]));
             }
-            while let Some(l) = hop.leave(t * MS) {
+            while let Some(l) = hop.take_due(t * MS) {
                 left.push(l.due / MS);
             }
             assert!(hop.next().is_none_or(|next| next > t * MS));
@@ -296,13 +294,13 @@ mod tests {
     #[test]
     fn a_stop_a_hold_and_half_the_rate_do_what_they_say() {
         let with = |kind, at, length| Settings {
-            events: vec![Event { at: at * MS, length: length * MS, kind }],
+            events: vec![Disturbance { at: at * MS, length: length * MS, kind }],
             ..settings()
         };
         let times = |s| leaves(s, 0, 4).into_iter().map(|l| l.1).collect::<Vec<_>>();
-        assert_eq!(times(with(Kind::Stop, 2, 50)), [101, 102, 153, 154]);
-        assert_eq!(times(with(Kind::Half, 2, 50)), [101, 102, 104, 106]);
-        assert_eq!(times(with(Kind::Hold, 102, 50)), [101, 152, 152, 152]);
+        assert_eq!(times(with(DisturbanceKind::Stop, 2, 50)), [101, 102, 153, 154]);
+        assert_eq!(times(with(DisturbanceKind::Half, 2, 50)), [101, 102, 104, 106]);
+        assert_eq!(times(with(DisturbanceKind::Hold, 102, 50)), [101, 152, 152, 152]);
         assert_eq!(times(Settings { frame: 20 * MS, ..settings() }), [120, 120, 120, 120]);
     }
 
@@ -311,9 +309,9 @@ mod tests {
         let n = 20_000;
         let run = |s: Settings| {
             let mut hop = Direction::new(Settings { queue: u64::MAX, ..s }, 5, 0);
-            (0..n).for_each(|i| assert!(hop.enter(0, i, &[0; 1500])));
+            (0..n).for_each(|i| assert!(hop.enqueue(0, i, &[0; 1500])));
             let left: Vec<usize> =
-                core::iter::from_fn(|| hop.leave(100 * SECOND)).map(|l| l.number).collect();
+                core::iter::from_fn(|| hop.take_due(100 * SECOND)).map(|l| l.number).collect();
             (left, hop.take_lost().len())
         };
         let (left, lost) = run(Settings { loss: 0.01, ..settings() });

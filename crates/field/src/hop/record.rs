@@ -7,7 +7,7 @@ use super::direction::Fate;
 use std::io::{self, Write};
 
 /// Bytes kept of a packet: an IPv4 header without options and the longest TCP header.
-pub const KEPT: usize = 80;
+pub const CAPTURED_BYTES: usize = 80;
 
 /// One packet.
 #[derive(Clone, Debug)]
@@ -21,28 +21,37 @@ pub struct Record {
     /// When it was due to arrive, ns; 0 until known.
     pub due: u64,
     /// When its duplicate arrived, ns.
-    pub again: Option<u64>,
+    pub duplicate_at: Option<u64>,
     /// Bytes queued ahead of it when it entered.
-    pub before: u32,
+    pub queued_before: u32,
     /// Length, bytes, including the IP header.
     pub size: u32,
     /// Its first bytes, padded with zeros.
-    pub head: [u8; KEPT],
+    pub head: [u8; CAPTURED_BYTES],
 }
 
 impl Record {
     /// The record of a packet that enters.
     pub fn new(at: u64, forward: bool, before: u64, bytes: &[u8]) -> Self {
-        let mut head = [0; KEPT];
-        let kept = bytes.len().min(KEPT);
+        let mut head = [0; CAPTURED_BYTES];
+        let kept = bytes.len().min(CAPTURED_BYTES);
         head[..kept].copy_from_slice(&bytes[..kept]);
         let (before, size) = (before as u32, bytes.len() as u32);
-        Self { at, forward, fate: Fate::Inside, due: 0, again: None, before, size, head }
+        Self {
+            at,
+            forward,
+            fate: Fate::Inside,
+            due: 0,
+            duplicate_at: None,
+            queued_before: before,
+            size,
+            head,
+        }
     }
 
     /// The kept bytes of the packet.
     pub fn head(&self) -> &[u8] {
-        &self.head[..KEPT.min(self.size as usize)]
+        &self.head[..CAPTURED_BYTES.min(self.size as usize)]
     }
 }
 
@@ -76,16 +85,13 @@ impl Log {
 }
 
 /// Writes a capture of the gateway's or the receiver's end (pcap with nanoseconds, raw IP).
-///
-/// # Errors
-/// If writing fails.
-pub fn pcap(records: &[Record], at_gateway: bool, to: &mut impl Write) -> io::Result<()> {
+pub fn write_pcap(records: &[Record], at_gateway: bool, to: &mut impl Write) -> io::Result<()> {
     let mut packets: Vec<(u64, &Record)> = Vec::with_capacity(records.len());
     for record in records {
         if record.forward == at_gateway {
             packets.push((record.at, record));
         } else {
-            packets.extend(record.fate.out().into_iter().chain(record.again).map(|t| (t, record)));
+            packets.extend(record.fate.out().into_iter().chain(record.duplicate_at).map(|t| (t, record)));
         }
     }
     packets.sort_by_key(|p| p.0);
@@ -122,12 +128,12 @@ mod tests {
             record(1, true, Fate::Out(100)),
             record(2, true, Fate::Lost),
             record(3, false, Fate::Out(50)),
-            Record { again: Some(101), ..record(4, true, Fate::Out(99)) },
+            Record { duplicate_at: Some(101), ..record(4, true, Fate::Out(99)) },
         ];
         let times = |at_gateway| {
             let mut file = Vec::new();
-            pcap(&records, at_gateway, &mut file).unwrap();
-            let packets = file[24..].chunks(16 + KEPT);
+            write_pcap(&records, at_gateway, &mut file).unwrap();
+            let packets = file[24..].chunks(16 + CAPTURED_BYTES);
             packets.map(|p| u32::from_le_bytes([p[4], p[5], p[6], p[7]])).collect::<Vec<_>>()
         };
         assert_eq!(times(true), [1, 2, 4, 50]);

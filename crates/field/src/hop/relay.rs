@@ -19,7 +19,7 @@ const PRIORITY: u8 = 40;
 
 /// Result of running the hop.
 #[derive(Debug, Default)]
-pub struct Told {
+pub struct HopResult {
     /// All packets, each direction in order of entry.
     pub records: Vec<Record>,
     /// Packets that an interface refused.
@@ -29,17 +29,14 @@ pub struct Told {
 }
 
 /// Carries packets from `a` to `b` by the first settings and back by the second, until `end` is set.
-///
-/// # Errors
-/// If an interface fails.
 pub fn run(
     [a, b]: [TunPort; 2],
     settings: [Settings; 2],
     seed: u64,
     clock: Clock,
     end: &AtomicBool,
-) -> io::Result<Told> {
-    let mut told = Told { priority: realtime::raise_to(PRIORITY).to_string(), ..Told::default() };
+) -> io::Result<HopResult> {
+    let mut told = HopResult { priority: realtime::raise_to(PRIORITY).to_string(), ..HopResult::default() };
     let mut log = Log::default();
     set_timer_slack()?;
     let [there, back] = settings;
@@ -51,7 +48,7 @@ pub fn run(
         wait(&[sides[0].0.fd(), sides[1].0.fd()], Some(deadline), &clock, Duration::ZERO)?;
         for side in [0, 1] {
             deliver(&mut sides, side, clock, &mut log, &mut told.refused)?;
-            take(&mut sides[side], side == 0, &mut buffer, clock, &mut log)?;
+            receive_waiting(&mut sides[side], side == 0, &mut buffer, clock, &mut log)?;
         }
     }
     told.records = log.into_all();
@@ -59,7 +56,7 @@ pub fn run(
 }
 
 /// Reads the packets waiting at an interface.
-fn take(
+fn receive_waiting(
     (port, direction): &mut (TunPort, Direction),
     forward: bool,
     buffer: &mut [u8],
@@ -70,7 +67,7 @@ fn take(
         let Some(packet) = port.receive(buffer)? else { return Ok(()) };
         let (now, bytes) = (clock.at(packet.at).0, &buffer[..packet.len]);
         let number = log.add(Record::new(now, forward, direction.queued(now), bytes));
-        if !direction.enter(now, number, bytes) {
+        if !direction.enqueue(now, number, bytes) {
             mark(log, number, Fate::Full);
         }
     }
@@ -90,7 +87,7 @@ fn deliver(
         if side == 0 { (&mut first.1, &mut second.0) } else { (&mut second.1, &mut first.0) };
     loop {
         let now = clock.now().0;
-        let leaving = direction.leave(now);
+        let leaving = direction.take_due(now);
         for number in direction.take_lost() {
             mark(log, number, Fate::Lost);
         }
@@ -99,7 +96,7 @@ fn deliver(
         *refused += u64::from(!taken);
         if let Some(record) = log.at(leaving.number) {
             if record.fate.out().is_some() {
-                record.again = Some(now);
+                record.duplicate_at = Some(now);
             } else {
                 (record.fate, record.due) = (Fate::Out(now), leaving.due);
             }

@@ -10,7 +10,7 @@ use std::path::Path;
 /// Rates, Mbit/s.
 pub const RATES: [u32; 4] = [2, 10, 24, 100];
 /// Round-trip times, ms.
-pub const TRIPS: [u32; 4] = [100, 300, 600, 1000];
+pub const ROUND_TRIPS: [u32; 4] = [100, 300, 600, 1000];
 /// Loss probabilities towards the receiver.
 pub const LOSSES: [f64; 4] = [0.0, 1e-4, 1e-3, 1e-2];
 /// Receivers: 65 535 B without options; today's; today's with a program that reads at part of the rate.
@@ -51,13 +51,10 @@ impl fmt::Display for Cell {
 
 /// All cells that match a filter such as `rate=24,rtt=1000,receiver=old`, with several values of a key
 /// separated by `|`. An empty filter matches all.
-///
-/// # Errors
-/// Names the wrong word.
 pub fn cells(filter: &str, transfer: Option<u64>) -> Result<Vec<Cell>, String> {
     let mut all = Vec::new();
     for rate in RATES {
-        for rtt in TRIPS {
+        for rtt in ROUND_TRIPS {
             for loss in LOSSES {
                 for receiver in RECEIVERS {
                     for sender in SENDERS {
@@ -102,16 +99,16 @@ impl Cell {
     }
 
     /// The same cell for the bed, with or without the gateway.
-    pub fn live(&self, program: &Path, gateway: bool, seed: u64) -> bed::Cell {
+    pub fn live(&self, program: &Path, gateway: bool, seed: u64) -> bed::RunConfig {
         let part = f64::from(self.rate) * 1e6 * SLOW / f64::from(self.flows);
         let flow = bed::Flow {
             scheme: self.sender.to_owned(),
             receiver: if self.receiver == "old" { Receiver::Old } else { Receiver::Modern },
             reader: if self.receiver == "slow" { Reader::Rates(part, part, 1.0) } else { Reader::Eager },
             bytes: self.transfer,
-            rate: 0.0,
+            ..bed::Flow::default()
         };
-        bed::Cell {
+        bed::RunConfig {
             rate: f64::from(self.rate) * 1e6,
             delay: f64::from(self.rtt) / 2.0,
             loss: [self.loss, 0.0],
@@ -119,9 +116,9 @@ impl Cell {
             seed,
             flows: vec![flow; self.flows as usize],
             seconds: self.seconds(),
-            from: 0.0,
+            measured_from: 0.0,
             gateway: gateway.then(|| program.to_owned()),
-            ..bed::Cell::new()
+            ..bed::RunConfig::default()
         }
     }
 

@@ -9,18 +9,18 @@ pub mod cell;
 pub mod page;
 pub mod paired;
 
+use crate::scenario::simulate;
 use cell::{Cell, cells};
 use paired::Ratio;
 use serde_json::{Value, json};
-use std::collections::VecDeque;
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
-use std::{fs, thread};
+use std::thread;
 
 /// The smallest accepted ratio of goodputs.
-pub const LEAST: f64 = 0.97;
-const LONGEST: f64 = 1.03;
+pub const LEAST_GOODPUT_RATIO: f64 = 0.97;
+const MOST_TIME_RATIO: f64 = 1.03;
 
 /// A matrix run.
 #[derive(Clone, Debug)]
@@ -41,7 +41,7 @@ pub struct Matrix {
 
 /// Result of a cell.
 #[derive(Clone, Debug)]
-pub struct Ran {
+pub struct CellResult {
     /// The cell.
     pub cell: Cell,
     /// With and without the gateway, for each seed: total bit/s, or geometric mean of transfer times, s.
@@ -50,12 +50,16 @@ pub struct Ran {
     pub ratio: Result<Ratio, String>,
 }
 
-impl Ran {
+impl CellResult {
     /// True unless the interval shows that the gateway makes it worse.
     pub fn is_met(&self) -> bool {
-        self.ratio
-            .as_ref()
-            .is_ok_and(|r| if self.cell.transfer.is_some() { r.high < LONGEST } else { r.high >= LEAST })
+        self.ratio.as_ref().is_ok_and(|r| {
+            if self.cell.transfer.is_some() {
+                r.high < MOST_TIME_RATIO
+            } else {
+                r.high >= LEAST_GOODPUT_RATIO
+            }
+        })
     }
 
     /// Sort key that grows with the gateway's gain.
@@ -65,8 +69,8 @@ impl Ran {
     }
 
     fn is_open(&self) -> bool {
-        let limit = if self.cell.transfer.is_some() { LONGEST } else { LEAST };
-        self.ratio.as_ref().is_ok_and(|r| r.holds(limit))
+        let limit = if self.cell.transfer.is_some() { MOST_TIME_RATIO } else { LEAST_GOODPUT_RATIO };
+        self.ratio.as_ref().is_ok_and(|r| r.contains(limit))
     }
 
     /// The result as one line of text.
@@ -107,20 +111,11 @@ impl Ran {
     }
 
     /// Reads a result from JSON.
-    ///
-    /// # Errors
-    /// Names what is missing.
     pub fn from_json(json: &Value) -> Result<Self, String> {
-        let word = |(key, name): (&str, &str)| format!("{name}={}", json[key]).replace('"', "");
-        let names = [
-            ("rate_mbps", "rate"),
-            ("rtt_ms", "rtt"),
-            ("loss", "loss"),
-            ("receiver", "receiver"),
-            ("sender", "sender"),
-            ("flows", "flows"),
-        ];
-        let words = names.map(word).join(",");
+        // a key without its unit is the filter's
+        let name = |key: &'static str| key.split('_').next().unwrap_or(key);
+        let word = |key| format!("{}={}", name(key), json[key]).replace('"', "");
+        let words = ["rate_mbps", "rtt_ms", "loss", "receiver", "sender", "flows"].map(word).join(",");
         let [cell] = cells(&words, json["transfer_bytes"].as_u64())?[..] else {
             return Err(format!("`{words}` is not one cell"));
         };
@@ -133,68 +128,49 @@ impl Ran {
 }
 
 /// Runs all cells; calls `tell` with each result as it completes. Returns the results in the order of the
-/// cells.
-///
-/// # Errors
-/// If the directory for scenarios cannot be created. A cell that fails says so in its result.
-pub fn run(matrix: &Matrix, tell: impl Fn(&Ran) + Sync) -> Result<Vec<Ran>, String> {
-    let folder = std::env::temp_dir().join(format!("bentpipe-matrix-{}", std::process::id()));
-    fs::create_dir_all(&folder).map_err(|e| format!("{}: {e}", folder.display()))?;
+/// cells; a cell that fails says so in its result.
+pub fn run(matrix: &Matrix, tell: impl Fn(&CellResult) + Sync) -> Vec<CellResult> {
     // the longest runs first, so that all cores finish at about the same time
     let mut order: Vec<usize> = (0..matrix.cells.len()).collect();
     let cost = |c: &Cell| f64::from(c.rate) * c.seconds();
     order.sort_by(|a, b| cost(&matrix.cells[*b]).total_cmp(&cost(&matrix.cells[*a])));
-    let jobs = Mutex::new(VecDeque::from(order));
-    let done = Mutex::new(vec![None; matrix.cells.len()]);
+    let (next, done) = (AtomicUsize::new(0), Mutex::new(vec![None; matrix.cells.len()]));
     thread::scope(|scope| {
-        for worker in 0..if matrix.live { 1 } else { matrix.threads.max(1) } {
-            let (jobs, done, tell, folder) = (&jobs, &done, &tell, &folder);
-            scope.spawn(move || {
-                loop {
-                    let next = jobs.lock().unwrap_or_else(PoisonError::into_inner).pop_front();
-                    let Some(i) = next else { return };
-                    let ran = one(matrix, &matrix.cells[i], &folder.join(format!("{worker}.toml")));
+        for _ in 0..if matrix.live { 1 } else { matrix.threads.max(1) } {
+            scope.spawn(|| {
+                while let Some(i) = order.get(next.fetch_add(1, Ordering::Relaxed)) {
+                    let ran = run_cell(matrix, &matrix.cells[*i]);
                     tell(&ran);
-                    done.lock().unwrap_or_else(PoisonError::into_inner)[i] = Some(ran);
+                    done.lock().unwrap_or_else(PoisonError::into_inner)[*i] = Some(ran);
                 }
             });
         }
     });
-    let _ = fs::remove_dir_all(&folder);
-    Ok(done.into_inner().unwrap_or_else(PoisonError::into_inner).into_iter().flatten().collect())
+    done.into_inner().unwrap_or_else(PoisonError::into_inner).into_iter().flatten().collect()
 }
 
-fn one(matrix: &Matrix, cell: &Cell, file: &Path) -> Ran {
-    let mut ran = Ran { cell: *cell, pairs: Vec::new(), ratio: Err("no seeds".to_owned()) };
+fn run_cell(matrix: &Matrix, cell: &Cell) -> CellResult {
+    let mut ran = CellResult { cell: *cell, pairs: Vec::new(), ratio: Err("no seeds".to_owned()) };
     for seed in 1..=matrix.most.max(matrix.seeds) {
         if seed > matrix.seeds && !ran.is_open() {
             break;
         }
         let figure = |gateway| {
-            if matrix.live {
-                live(&matrix.program, cell, gateway, seed)
-            } else {
-                figure(&matrix.program, cell, gateway, seed, file)
-            }
+            let measure = if matrix.live { live } else { simulated };
+            measure(&matrix.program, cell, gateway, seed)
         };
         match figure(true).and_then(|with| Ok((with, figure(false)?))) {
             Ok(pair) => ran.pairs.push(pair),
-            Err(why) => return Ran { ratio: Err(format!("seed {seed}: {why}")), ..ran },
+            Err(why) => return CellResult { ratio: Err(format!("seed {seed}: {why}")), ..ran },
         }
-        ran = Ran::of(*cell, ran.pairs);
+        ran = CellResult::of(*cell, ran.pairs);
     }
     ran
 }
 
 /// Goodput or transfer time of one simulation.
-fn figure(program: &Path, cell: &Cell, gateway: bool, seed: u64, file: &Path) -> Result<f64, String> {
-    fs::write(file, cell.toml(gateway)).map_err(|e| format!("{}: {e}", file.display()))?;
-    let mut command = Command::new(program);
-    command.arg("sim").arg(file).args(["--json", "--seed", &seed.to_string()]);
-    let done = command.output().map_err(|e| format!("{}: {e}", program.display()))?;
-    let report: Value = serde_json::from_slice(&done.stdout)
-        .map_err(|_| String::from_utf8_lossy(&done.stderr).trim().to_owned())?;
-    of_report(&report, cell.transfer.is_some())
+fn simulated(program: &Path, cell: &Cell, gateway: bool, seed: u64) -> Result<f64, String> {
+    of_report(&simulate(program, seed, &cell.toml(gateway))?, cell.transfer.is_some())
 }
 
 /// Goodput or transfer time of one run of the bed.
@@ -243,18 +219,18 @@ mod tests {
     #[test]
     fn a_cell_fails_when_all_of_its_interval_does() {
         let cell = cell::cells("rate=2,rtt=100,loss=0,receiver=old,sender=bbr,flows=1", None).unwrap()[0];
-        let ran = |mean: f64, half: f64| Ran {
+        let ran = |mean: f64, half: f64| CellResult {
             cell,
             pairs: Vec::new(),
             ratio: Ok(Ratio { mean, low: mean - half, high: mean + half }),
         };
         assert!(!ran(0.95, 0.01).is_met() && !ran(0.95, 0.01).is_open());
         assert!(ran(0.96, 0.02).is_met() && ran(0.96, 0.02).is_open() && ran(1.0, 0.01).is_met());
-        let late = |mean| Ran { cell: Cell { transfer: Some(1), ..cell }, ..ran(mean, 0.01) };
+        let late = |mean| CellResult { cell: Cell { transfer: Some(1), ..cell }, ..ran(mean, 0.01) };
         assert!(late(1.01).is_met() && !late(1.03).is_met() && late(1.01).gain() > late(1.03).gain());
-        let ran = Ran::of(Cell { transfer: Some(1), ..cell }, vec![(1.0, 2.0), (1.0, 2.5)]);
-        let again = Ran::from_json(&ran.json()).unwrap();
+        let ran = CellResult::of(Cell { transfer: Some(1), ..cell }, vec![(1.0, 2.0), (1.0, 2.5)]);
+        let again = CellResult::from_json(&ran.json()).unwrap();
         assert_eq!((again.cell, again.pairs, again.ratio), (ran.cell, ran.pairs, ran.ratio));
-        assert!(Ran::from_json(&json!({ "rate_mbps": 3 })).is_err());
+        assert!(CellResult::from_json(&json!({ "rate_mbps": 3 })).is_err());
     }
 }

@@ -1,7 +1,7 @@
 //! Renders the matrix as an HTML page: a picture of the gain of each cell, and a list of the worst cells.
 
-use super::cell::{FLOWS, LOSSES, RATES, RECEIVERS, SENDERS, TRIPS};
-use super::{LEAST, Ran};
+use super::cell::{FLOWS, LOSSES, RATES, RECEIVERS, ROUND_TRIPS, SENDERS};
+use super::{CellResult, LEAST_GOODPUT_RATIO};
 use std::fmt::Write as _;
 
 /// Size of a cell in the picture, pixels.
@@ -12,8 +12,8 @@ const TOP: usize = 66;
 const NAMED: usize = 40;
 
 /// A self-contained HTML page. Rows: rates and round trips; columns: receivers, senders, losses, flows.
-pub fn html(all: &[Ran]) -> String {
-    let mut worst: Vec<&Ran> = all.iter().collect();
+pub fn html(all: &[CellResult]) -> String {
+    let mut worst: Vec<&CellResult> = all.iter().collect();
     worst.sort_by(|a, b| a.gain().total_cmp(&b.gain()));
     let worse = all.iter().filter(|r| !r.is_met()).count();
     let mut rows = String::new();
@@ -24,7 +24,7 @@ pub fn html(all: &[Ran]) -> String {
         "<!doctype html><html lang=\"en\"><meta charset=\"utf-8\"><title>With a gateway and without</title>
 <style>body{{font:15px/1.4 sans-serif;margin:2em;max-width:80em;color-scheme:light dark}}pre{{font-size:12px;overflow:auto}}svg{{max-width:100%;height:auto}}text{{font:11px sans-serif;fill:currentColor}}</style>
 <h1>With a gateway and without</h1>
-<p>{} cells, {worse} of them worse than without (the whole 99 % interval of the ratio below {LEAST}). A cell's colour is the ratio: red below {LEAST}, grey around 1, blue above, white where nothing was run. Over the columns: receiver, sender, loss, and one flow or eight.</p>
+<p>{} cells, {worse} of them worse than without (the whole 99 % interval of the ratio below {LEAST_GOODPUT_RATIO}). A cell's colour is the ratio: red below {LEAST_GOODPUT_RATIO}, grey around 1, blue above, white where nothing was run. Over the columns: receiver, sender, loss, and one flow or eight.</p>
 {}
 <h2>The worst cells</h2>
 <p>ratio [interval] pairs, with / without</p>
@@ -37,14 +37,14 @@ pub fn html(all: &[Ran]) -> String {
 
 /// A table for a document: for each receiver and sender the smallest, median and largest ratio, and how
 /// many cells are worse than without the gateway.
-pub fn summary(all: &[Ran]) -> String {
+pub fn summary(all: &[CellResult]) -> String {
     let mut text = String::from(
         "| receiver | sender | cells | worse | least gain | where | median | largest |\n|---|---|---|---|---|---|---|---|\n",
     );
     for receiver in RECEIVERS {
         for sender in SENDERS {
-            let is = |r: &&Ran| r.cell.receiver == receiver && r.cell.sender == sender;
-            let mut some: Vec<&Ran> = all.iter().filter(is).collect();
+            let is = |r: &&CellResult| r.cell.receiver == receiver && r.cell.sender == sender;
+            let mut some: Vec<&CellResult> = all.iter().filter(is).collect();
             some.sort_by(|a, b| a.gain().total_cmp(&b.gain()));
             let [first, .., last] = some[..] else { continue };
             let (middle, worse) = (some[some.len() / 2].gain(), some.iter().filter(|r| !r.is_met()).count());
@@ -66,15 +66,15 @@ pub fn summary(all: &[Ran]) -> String {
 }
 
 /// The picture as SVG, for a document.
-pub fn svg(all: &[Ran]) -> String {
+pub fn svg(all: &[CellResult]) -> String {
     let style = "<style>text{font:11px sans-serif;fill:#444}@media (prefers-color-scheme:dark){text{fill:#bbb}}</style>";
     picture(all, false).replacen('>', &format!(" xmlns=\"http://www.w3.org/2000/svg\">\n{style}"), 1) + "\n"
 }
 
 /// Draws the picture. With `told`, each cell has a tooltip with its figures.
-fn picture(all: &[Ran], told: bool) -> String {
+fn picture(all: &[CellResult], told: bool) -> String {
     let columns = RECEIVERS.len() * SENDERS.len() * LOSSES.len() * FLOWS.len();
-    let (width, height) = (LEFT + columns * SIDE.0 + 10, TOP + RATES.len() * TRIPS.len() * SIDE.1 + 10);
+    let (width, height) = (LEFT + columns * SIDE.0 + 10, TOP + RATES.len() * ROUND_TRIPS.len() * SIDE.1 + 10);
     let mut svg =
         format!("<svg viewBox=\"0 0 {width} {height}\" role=\"img\" aria-label=\"gain by cell\">\n");
     let mut text = |x: usize, y: usize, words: &str| {
@@ -92,8 +92,8 @@ fn picture(all: &[Ran], told: bool) -> String {
         }
     }
     for (i, rate) in RATES.iter().enumerate() {
-        for (k, rtt) in TRIPS.iter().enumerate() {
-            let y = TOP + (i * TRIPS.len() + k) * SIDE.1 + 13;
+        for (k, rtt) in ROUND_TRIPS.iter().enumerate() {
+            let y = TOP + (i * ROUND_TRIPS.len() + k) * SIDE.1 + 13;
             text(2, y, &format!("{rate} Mbit/s, {rtt} ms"));
         }
     }
@@ -111,10 +111,10 @@ fn picture(all: &[Ran], told: bool) -> String {
     svg + "</svg>"
 }
 
-fn place(ran: &Ran) -> Option<(usize, usize)> {
+fn place(ran: &CellResult) -> Option<(usize, usize)> {
     let c = &ran.cell;
-    let row =
-        RATES.iter().position(|r| *r == c.rate)? * TRIPS.len() + TRIPS.iter().position(|r| *r == c.rtt)?;
+    let row = RATES.iter().position(|r| *r == c.rate)? * ROUND_TRIPS.len()
+        + ROUND_TRIPS.iter().position(|r| *r == c.rtt)?;
     let loss = LOSSES.iter().position(|l| (l - c.loss).abs() < 1e-12)?;
     let who = RECEIVERS.iter().position(|r| *r == c.receiver)? * SENDERS.len()
         + SENDERS.iter().position(|s| *s == c.sender)?;
@@ -124,8 +124,8 @@ fn place(ran: &Ran) -> Option<(usize, usize)> {
 
 /// Red below the limit, grey around 1, bluer for larger gains up to 30.
 fn colour(gain: f64) -> String {
-    if gain < LEAST {
-        let depth = ((LEAST - gain) / 0.4).clamp(0.0, 1.0);
+    if gain < LEAST_GOODPUT_RATIO {
+        let depth = ((LEAST_GOODPUT_RATIO - gain) / 0.4).clamp(0.0, 1.0);
         return format!("rgb({},{},60)", 235 - (80.0 * depth) as u32, 120 - (110.0 * depth) as u32);
     }
     let depth = (libm::log(gain.max(1.0)) / libm::log(30.0)).clamp(0.0, 1.0);
@@ -148,9 +148,13 @@ mod tests {
         let cells = cells("", None).unwrap();
         let ran = |(i, cell): (usize, &crate::matrix::cell::Cell)| {
             let mean = if i == 700 { 0.5 } else { 1.0 + i as f64 / 100.0 };
-            Ran { cell: *cell, pairs: vec![(mean, 1.0)], ratio: Ok(Ratio { mean, low: mean, high: mean }) }
+            CellResult {
+                cell: *cell,
+                pairs: vec![(mean, 1.0)],
+                ratio: Ok(Ratio { mean, low: mean, high: mean }),
+            }
         };
-        let all: Vec<Ran> = cells.iter().enumerate().map(ran).collect();
+        let all: Vec<CellResult> = cells.iter().enumerate().map(ran).collect();
         let mut places: Vec<_> = all.iter().filter_map(place).collect();
         places.sort_unstable();
         places.dedup();

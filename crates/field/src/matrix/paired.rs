@@ -25,7 +25,7 @@ impl Ratio {
     }
 
     /// True if the interval contains `x`.
-    pub fn holds(&self, x: f64) -> bool {
+    pub fn contains(&self, x: f64) -> bool {
         self.low <= x && x <= self.high
     }
 }
@@ -40,8 +40,8 @@ mod tests {
         let d = libm::log(1.1);
         let ratio = Ratio::of(&[(1.0, 1.1), (1.0, 1.0), (1.1, 1.0)]).unwrap();
         assert!((ratio.mean - 1.0).abs() < 1e-12);
-        assert!((libm::log(ratio.high) - 9.925 * d / 3.0_f64.sqrt()).abs() < 1e-9 && ratio.holds(1.5));
-        assert!(!Ratio::of(&[(2.0, 1.0), (2.0, 1.0)]).unwrap().holds(1.9));
+        assert!((libm::log(ratio.high) - 9.925 * d / 3.0_f64.sqrt()).abs() < 1e-9 && ratio.contains(1.5));
+        assert!(!Ratio::of(&[(2.0, 1.0), (2.0, 1.0)]).unwrap().contains(1.9));
         assert_eq!(Ratio::of(&[(1.0, 1.0)]), None);
         assert_eq!(Ratio::of(&[(1.0, 0.0), (1.0, 1.0)]), None);
     }

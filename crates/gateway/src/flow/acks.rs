@@ -17,6 +17,7 @@
 //!
 //! ACKs are the receiver's own, with changed fields; one is kept as a template for later ones.
 
+use super::handshake::option_space;
 use super::header::{later, set_sack};
 use super::{Flow, Shared};
 use crate::report::State;
@@ -59,7 +60,7 @@ impl Acks {
 
 impl Flow {
     /// Processes a packet of the receiver after the handshake.
-    pub(super) fn take_ack(&mut self, cx: &mut Cx<'_>, packet: Pkt, shared: &mut Shared<'_>) {
+    pub(super) fn take_ack(&mut self, cx: &mut Cx<'_>, packet: Pkt, shared: &mut Shared) {
         let flags = packet.tcp.flags;
         if flags.has(Flags::RST) {
             self.state = State::Closed;
@@ -78,9 +79,9 @@ impl Flow {
             return;
         };
         let window = u64::from(packet.tcp.window) << self.shake.receiver_shift();
-        if self.works() {
+        if self.is_accelerated() {
             let sacks = self.blocks(&packet);
-            self.learn(cx, una, window, &sacks, shared);
+            self.process_ack(cx, una, window, &sacks, shared);
         } else {
             self.una = self.una.max(una);
             self.receiver.edge = self.receiver.edge.max(una + window);
@@ -101,21 +102,20 @@ impl Flow {
         blocks.filter(|(left, right)| left < right && *left > self.una && *right <= self.sender.top).collect()
     }
 
-    /// Forwards a packet of the receiver, or withholds it.
-    fn answer(&mut self, cx: &mut Cx<'_>, una: u64, packet: Pkt, shared: &mut Shared<'_>) {
+    fn answer(&mut self, cx: &mut Cx<'_>, una: u64, packet: Pkt, shared: &mut Shared) {
         let now = cx.now;
         self.keep_template(cx, &packet);
         let before = (self.shown.ack, self.shown.edge);
         let pure = packet.seq_len() == 0;
-        let theirs = !self.works() || self.cache.gap_at(self.una) || self.una >= self.sender.top;
+        let theirs = !self.is_accelerated() || self.cache.gap_at(self.una) || self.una >= self.sender.top;
         let wished = self.wished_edge(now, shared);
-        let ack = if self.works() { self.thinned(self.tellable(), wished) } else { self.una };
+        let ack = if self.is_accelerated() { self.thinned(self.acknowledgeable(), wished) } else { self.una };
         let news = ack > before.0 || wished > before.1 + (before.1 - before.0) / 4;
         if pure && !news && !(theirs && una >= self.shown.ack) {
             shared.counters.acks_withheld += 1;
             cx.recycle(packet);
         } else {
-            self.tell(cx, ack, wished, packet, theirs);
+            self.send_ack(cx, ack, wished, packet, theirs);
         }
         if self.una >= self.sender.top {
             self.acks.clear(cx);
@@ -128,13 +128,12 @@ impl Flow {
         }
     }
 
-    /// The right edge to advertise.
-    fn wished_edge(&mut self, now: Instant, shared: &Shared<'_>) -> u64 {
-        if !self.works() {
+    fn wished_edge(&mut self, now: Instant, shared: &Shared) -> u64 {
+        if !self.is_accelerated() {
             return self.receiver.edge;
         }
         let path = self.path(now, shared);
-        let shortest = self.trip.least() + self.shake.lan_trip.unwrap_or_default();
+        let shortest = self.trip.minimum() + self.shake.lan_trip.unwrap_or_default();
         self.shown.delivered(now, self.una, shortest.max(Duration::from_millis(1)));
         match shared.config.mode {
             crate::config::Mode::Open => {
@@ -149,7 +148,7 @@ impl Flow {
     }
 
     /// The position that may be acknowledged to the sender.
-    fn tellable(&self) -> u64 {
+    fn acknowledgeable(&self) -> u64 {
         let outstanding = self.sender.top - self.una;
         // a loss in front of the gateway must be reported where it is
         if outstanding == 0 || self.cache.gap_at(self.una) {
@@ -183,7 +182,7 @@ impl Flow {
 
     /// Keeps a template for later acknowledgments.
     fn keep_template(&mut self, cx: &mut Cx<'_>, packet: &Packet) {
-        if !self.works() || self.una >= self.sender.top {
+        if !self.is_accelerated() || self.una >= self.sender.top {
             return;
         }
         let template = self.acks.template.get_or_insert_with(|| {
@@ -210,7 +209,7 @@ impl Flow {
 
     /// Sends a packet of the receiver to the sender with `ack` and an edge at `wished`. SACK blocks stay if
     /// the sender must repair the loss (`theirs`).
-    fn tell(&mut self, cx: &mut Cx<'_>, ack: u64, wished: u64, mut packet: Pkt, theirs: bool) {
+    fn send_ack(&mut self, cx: &mut Cx<'_>, ack: u64, wished: u64, mut packet: Pkt, theirs: bool) {
         let field = self.shown.field(ack, wished, self.shake.shown_shift());
         if let Some(lan) = self.shake.lan() {
             packet.tcp.ack = lan.isn.at(self.shown.ack);
@@ -221,15 +220,13 @@ impl Flow {
             self.add_dsack(&mut packet, lan.isn);
         }
         let tells_loss = packet.tcp.flags.has(Flags::ECE) || (theirs && !packet.tcp.sack.is_empty());
-        self.watch_told(cx.now, tells_loss);
+        self.observe_ack(cx.now, tells_loss);
         cx.send(LAN, packet);
     }
 
-    /// Adds a DSACK for the sender's duplicate.
     fn add_dsack(&mut self, packet: &mut Packet, isn: Seq) {
         let Some((start, end)) = self.acks.dsack.filter(|(_, end)| *end <= self.shown.ack) else { return };
-        let used = packet.tcp.wire_len() - 20 + packet.foreign.len;
-        if packet.tcp.sack.is_empty() && used + BLOCK <= 40 && packet.seq_len() == 0 {
+        if packet.tcp.sack.is_empty() && option_space(packet) >= BLOCK && packet.seq_len() == 0 {
             let mut list = SackList::default();
             list.push(isn.at(start), isn.at(end));
             set_sack(packet, list);
@@ -238,13 +235,13 @@ impl Flow {
     }
 
     /// Drops a segment whose data is all held or has arrived.
-    pub(super) fn swallow(
+    pub(super) fn drop_duplicate(
         &mut self,
         cx: &mut Cx<'_>,
         start: u64,
         end: u64,
         packet: Pkt,
-        shared: &mut Shared<'_>,
+        shared: &mut Shared,
     ) {
         if end <= self.una && self.acks.template.is_none() {
             // the sender has missed the ACK, and there is no template to repeat it: the receiver will
@@ -252,7 +249,7 @@ impl Flow {
             return;
         }
         self.sender.swallowed += 1;
-        shared.counters.copies_swallowed += 1;
+        shared.counters.duplicates_dropped += 1;
         cx.recycle(packet);
         if self.shake.sack() {
             self.acks.dsack = Some((start, end));
@@ -270,18 +267,18 @@ impl Flow {
     }
 
     /// Sends `ack` to the sender once more, if there is a template.
-    fn repeat(&mut self, cx: &mut Cx<'_>, ack: u64, shared: &mut Shared<'_>) {
+    fn repeat(&mut self, cx: &mut Cx<'_>, ack: u64, shared: &mut Shared) {
         let Some(template) = &self.acks.template else { return };
         let mut packet = cx.duplicate(template);
-        if let Some(expected) = self.sender.expects().filter(|seq| later(*seq, packet.tcp.seq.0)) {
-            packet.tcp.seq = Seq(expected);
+        if let Some(expected) = self.sender.expects().filter(|seq| later(seq.0, packet.tcp.seq.0)) {
+            packet.tcp.seq = expected;
         }
         let wished = self.wished_edge(cx.now, shared);
-        self.tell(cx, ack, wished, packet, false);
+        self.send_ack(cx, ack, wished, packet, false);
     }
 
     /// Releases a segment of progress when its time has come.
-    pub(super) fn drip(&mut self, cx: &mut Cx<'_>, shared: &mut Shared<'_>) {
+    pub(super) fn release_segment(&mut self, cx: &mut Cx<'_>, shared: &mut Shared) {
         if self.acks.drip_at.is_none_or(|at| at > cx.now) {
             return;
         }
@@ -297,8 +294,7 @@ impl Flow {
         self.acks.drip_at = (self.shown.ack < self.una).then_some(cx.now + self.drip_interval(wished));
     }
 
-    /// Acknowledges everything to the sender.
-    pub(super) fn tell_all(&mut self, cx: &mut Cx<'_>, shared: &mut Shared<'_>) {
+    pub(super) fn release_acks(&mut self, cx: &mut Cx<'_>, shared: &mut Shared) {
         if self.shown.ack < self.una {
             self.repeat(cx, self.una, shared);
         }

@@ -8,9 +8,8 @@ use super::ranges::Ranges;
 use bentpipe_base::{Cx, Flags, Instant, Packet, Pkt, Seq};
 use std::collections::VecDeque;
 
-/// State of a forwarded piece.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Fate {
+pub(crate) enum PieceState {
     /// In flight.
     Flying,
     /// To be sent: lost, discarded by the receiver, or sent late because it filled a gap.
@@ -24,7 +23,7 @@ pub(crate) enum Fate {
 pub(crate) struct Piece {
     pub(crate) start: u64,
     pub(crate) end: u64,
-    pub(crate) fate: Fate,
+    pub(crate) fate: PieceState,
     /// Number of transmissions, without redundant copies.
     pub(crate) times: u8,
     /// Number of transmissions, with copies.
@@ -45,7 +44,6 @@ pub(crate) struct Piece {
 pub(crate) const PLACE: u64 =
     (size_of::<Piece>() + size_of::<Packet>() + 2 * size_of::<(Instant, u64, u64)>()) as u64;
 
-/// Everything held for a flow.
 #[derive(Debug, Default)]
 pub(crate) struct Cache {
     pub(crate) pieces: VecDeque<Piece>,
@@ -66,7 +64,7 @@ pub(crate) struct Cache {
 
 /// What an acknowledgment says about transmissions.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Credit {
+pub(crate) struct AckCredit {
     /// Latest sending time of anything that has arrived.
     pub(crate) sent: Option<Instant>,
     /// Latest sending time of a piece that was sent once: an unambiguous RTT sample (Karn).
@@ -80,7 +78,7 @@ pub(crate) struct Credit {
     pub(crate) late_sent: Option<Instant>,
 }
 
-impl Credit {
+impl AckCredit {
     /// Credits a piece that has arrived to its last copy, unless that is too recent to have been
     /// acknowledged. Data sent several times within an RTT gives no time.
     fn take(&mut self, piece: &Piece, now: Instant, shortest: u64) {
@@ -88,9 +86,9 @@ impl Credit {
         let copies = piece.sends.saturating_sub(piece.times);
         self.copied += if copies > 0 { piece.segments() * (u32::from(copies) + 1) } else { 0 };
         let returned = |sent: &Instant| now.since(*sent).0 >= shortest;
-        if piece.counted && (piece.fate == Fate::Due || !returned(&piece.first)) {
+        if piece.counted && (piece.fate == PieceState::Due || !returned(&piece.first)) {
             self.late += piece.segments();
-            let sent = if piece.fate == Fate::Due { piece.sent } else { piece.before };
+            let sent = if piece.fate == PieceState::Due { piece.sent } else { piece.before };
             self.late_sent = [self.late_sent, Some(sent)].into_iter().flatten().min();
         }
         let once = piece.times < 2;
@@ -110,7 +108,7 @@ impl Piece {
         Self {
             start,
             end,
-            fate: Fate::Due,
+            fate: PieceState::Due,
             times: 0,
             sends: 0,
             counted: false,
@@ -134,8 +132,7 @@ impl Piece {
         self
     }
 
-    /// Cuts it at `at` and returns the later part. `copy` is a copy of its packet; the bytes are charged to
-    /// the later part.
+    /// Cuts it at `at` and returns the later part, with `copy` of its packet and the cost of the bytes.
     pub(crate) fn cut(&mut self, at: u64, copy: Pkt) -> Self {
         let mut rest = Self { packet: copy, ..*self };
         self.cost = PLACE;
@@ -246,8 +243,7 @@ impl Cache {
         self.gaps = pairs.filter(|(a, b)| a.end < b.start).map(|(a, _)| a.end).collect();
     }
 
-    /// True if the next bytes of the stream were never seen, though later bytes were: a loss in front of the
-    /// gateway.
+    /// True if the next bytes were never seen, though later ones were: a loss in front of the gateway.
     pub(crate) fn gap_at(&self, una: u64) -> bool {
         let first = self.pieces.front().or(self.queue.front());
         first.is_some_and(|p| p.start > una)
@@ -269,15 +265,15 @@ impl Cache {
     }
 
     /// Frees everything before `una`, which has arrived.
-    pub(crate) fn acknowledge(&mut self, cx: &mut Cx<'_>, una: u64, shortest: u64, credit: &mut Credit) {
+    pub(crate) fn acknowledge(&mut self, cx: &mut Cx<'_>, una: u64, shortest: u64, credit: &mut AckCredit) {
         let mut again = false;
         while let Some(piece) = self.pieces.pop_front() {
             if piece.end > una {
                 self.pieces.push_front(piece);
                 break;
             }
-            self.due -= usize::from(piece.fate == Fate::Due);
-            if piece.fate != Fate::Sacked && piece.times > 0 {
+            self.due -= usize::from(piece.fate == PieceState::Due);
+            if piece.fate != PieceState::Sacked && piece.times > 0 {
                 credit.take(&piece, cx.now, shortest);
                 again |= piece.times > 1;
             }
@@ -317,7 +313,7 @@ impl Cache {
     }
 
     /// Marks `[start, end)` as SACKed.
-    pub(crate) fn sack(&mut self, cx: &mut Cx<'_>, range: (u64, u64), shortest: u64, credit: &mut Credit) {
+    pub(crate) fn sack(&mut self, cx: &mut Cx<'_>, range: (u64, u64), shortest: u64, credit: &mut AckCredit) {
         let forwarded = self.pieces.back().map_or(0, |p| p.end);
         let (start, end) = (range.0, range.1.min(forwarded));
         for (start, end) in self.sacked.insert(start, end) {
@@ -325,10 +321,10 @@ impl Cache {
             self.split(cx, end);
             let mut i = self.place(start);
             while let Some(piece) = self.pieces.get_mut(i).filter(|p| p.end <= end) {
-                if piece.fate != Fate::Sacked && piece.times > 0 {
+                if piece.fate != PieceState::Sacked && piece.times > 0 {
                     credit.take(piece, cx.now, shortest);
-                    self.due -= usize::from(piece.fate == Fate::Due);
-                    piece.fate = Fate::Sacked;
+                    self.due -= usize::from(piece.fate == PieceState::Due);
+                    piece.fate = PieceState::Sacked;
                 }
                 i += 1;
             }
@@ -342,7 +338,7 @@ impl Cache {
         let copy = cx.duplicate(&piece.packet);
         let rest = piece.cut(at, copy);
         self.cost += PLACE;
-        self.due += usize::from(rest.fate == Fate::Due);
+        self.due += usize::from(rest.fate == PieceState::Due);
         self.pieces.insert(i + 1, rest);
     }
 
@@ -350,8 +346,8 @@ impl Cache {
     pub(crate) fn renege(&mut self) {
         self.sacked = Ranges::default();
         for piece in &mut self.pieces {
-            if piece.fate == Fate::Sacked {
-                piece.fate = Fate::Due;
+            if piece.fate == PieceState::Sacked {
+                piece.fate = PieceState::Due;
                 self.due += 1;
             }
         }
@@ -365,7 +361,7 @@ impl Cache {
             self.log.pop_front();
             let mut i = self.place(start);
             while let Some(piece) = self.pieces.get_mut(i).filter(|p| p.start < end) {
-                if piece.sent == at && piece.fate == Fate::Flying {
+                if piece.sent == at && piece.fate == PieceState::Flying {
                     piece.counted = found(piece);
                     self.make_due(i);
                 }
@@ -376,15 +372,14 @@ impl Cache {
 
     /// Marks piece `i` to be sent again.
     pub(crate) fn make_due(&mut self, i: usize) {
-        if let Some(piece) = self.pieces.get_mut(i).filter(|p| p.fate == Fate::Flying) {
-            piece.fate = Fate::Due;
+        if let Some(piece) = self.pieces.get_mut(i).filter(|p| p.fate == PieceState::Flying) {
+            piece.fate = PieceState::Due;
             self.due += 1;
             self.cursor = self.cursor.min(piece.start);
         }
     }
 
-    /// Marks everything in flight that reaches beyond `at` and was sent no later than `sent` to be sent
-    /// again; true if there was any.
+    /// Makes due what reaches beyond `at` and was sent no later than `sent`; true if there was any.
     pub(crate) fn rewind(&mut self, at: u64, sent: Instant) -> bool {
         let before = self.due;
         for i in self.place(at)..self.pieces.len() {
@@ -395,13 +390,12 @@ impl Cache {
         self.due > before
     }
 
-    /// Returns the first due piece.
     pub(crate) fn first_due(&mut self) -> Option<usize> {
         if self.due == 0 {
             return None;
         }
         let from = self.place(self.cursor);
-        let found = self.pieces.range(from..).position(|p| p.fate == Fate::Due).map(|n| from + n);
+        let found = self.pieces.range(from..).position(|p| p.fate == PieceState::Due).map(|n| from + n);
         if let Some(i) = found {
             self.cursor = self.pieces[i].start;
         }
@@ -419,8 +413,8 @@ impl Cache {
     /// Notes that piece `i`, or a redundant copy of it, is sent now.
     pub(crate) fn stamp(&mut self, i: usize, now: Instant, copy: bool) {
         let piece = &mut self.pieces[i];
-        self.due -= usize::from(piece.fate == Fate::Due);
-        piece.fate = Fate::Flying;
+        self.due -= usize::from(piece.fate == PieceState::Due);
+        piece.fate = PieceState::Flying;
         piece.sends = piece.sends.saturating_add(1);
         if !copy {
             piece.times = piece.times.saturating_add(1);
@@ -430,7 +424,6 @@ impl Cache {
         self.log.push_back((now, piece.start, piece.end));
     }
 
-    /// Frees everything.
     pub(crate) fn clear(&mut self, cx: &mut Cx<'_>) {
         for piece in self.pieces.drain(..).chain(self.queue.drain(..)) {
             cx.recycle(piece.packet);
@@ -453,7 +446,7 @@ mod tests {
         };
         let counts = [(0, 1460), (1460, 1460), (1460, 2920), (1460, 4000)].map(|(s, n)| of(s, n).segments());
         assert_eq!(counts, [1, 1, 2, 3]);
-        let mut credit = Credit::default();
+        let mut credit = AckCredit::default();
         credit.take(&of(1460, 2920), Instant(5), 0);
         assert_eq!((credit.arrived, credit.copied), (2, 0));
     }
@@ -466,7 +459,7 @@ mod tests {
         let packet = Packet { body: Body { off: 0, len: 1460 }, ..Packet::default() };
         cache.push_forwarded(Piece::new(1, 1461, Box::new(packet)));
         let copied = |cache: &Cache| {
-            let mut credit = Credit::default();
+            let mut credit = AckCredit::default();
             credit.take(&cache.pieces[0], Instant(9), 0);
             credit.copied
         };
@@ -485,13 +478,13 @@ mod tests {
         let packet = Packet { body: Body { off: 0, len: 1460 }, ..Packet::default() };
         cache.push_forwarded(Piece::new(1, 1461, Box::new(packet)));
         let late = |cache: &Cache, now: u64| {
-            let mut credit = Credit::default();
+            let mut credit = AckCredit::default();
             credit.take(&cache.pieces[0], Instant(now), 50);
             credit.late
         };
         cache.stamp(0, Instant(1), false);
         cache.overtaken(Instant(2), |_| true);
-        assert_eq!((cache.pieces[0].fate, late(&cache, 99)), (Fate::Due, 1));
+        assert_eq!((cache.pieces[0].fate, late(&cache, 99)), (PieceState::Due, 1));
         cache.stamp(0, Instant(100), false);
         assert_eq!((late(&cache, 120), late(&cache, 150)), (1, 0));
         cache.overtaken(Instant(101), |_| false);

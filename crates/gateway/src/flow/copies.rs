@@ -23,11 +23,9 @@
 use crate::config::Copies;
 use bentpipe_base::{Duration, Instant};
 
-/// Delay between copies.
 pub(crate) const APART: Duration = Duration::from_millis(10);
 /// Copies of a retransmission at least.
 pub(crate) const REPAIR_COPIES: u8 = 2;
-/// Largest number of copies.
 const MOST: usize = 4;
 /// Number of packets at which counts are halved: some 20 s at 24 Mbit/s.
 const MEMORY: f64 = 40_000.0;
@@ -41,7 +39,6 @@ const AGE: Duration = Duration::from_secs(120);
 const LONG: f64 = 200.0;
 /// Losses per RTT below which one copy is enough.
 const LITTLE: f64 = 0.05;
-/// How long a loss is recent.
 const RECENT: Duration = Duration::from_secs(60);
 
 /// Loss statistics of the hop.
@@ -80,7 +77,6 @@ impl Losses {
         *lost = (*lost - f64::from(late)).max(0.0);
     }
 
-    /// True if a loss was seen recently.
     pub(crate) fn recent(&self, now: Instant) -> bool {
         self.last.is_some_and(|last| now.since(last) < RECENT)
     }
@@ -121,8 +117,7 @@ impl Losses {
         p
     }
 
-    /// Returns the number of copies to send, when it is `k` now, the path holds `n` packets, and the receiver
-    /// reads `share` of its rate.
+    /// The number of copies to send: now `k`, `n` packets in the path, the reader takes `share` of the rate.
     pub(crate) fn copies(&self, rule: Copies, k: u8, n: f64, share: f64) -> u8 {
         if let Copies::Fixed(k) = rule {
             return k.clamp(1, MOST as u8);

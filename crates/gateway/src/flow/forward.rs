@@ -27,7 +27,7 @@ use super::{Flow, Shared};
 use crate::memory::cost_of;
 use crate::report::State;
 use crate::sides::LAN;
-use bentpipe_base::{Cx, Duration, Flags, Instant, Packet, Pkt, SackList, Size, TcpHeader};
+use bentpipe_base::{Cx, Duration, Flags, Instant, Packet, Pkt, SackList, Seq, Size, TcpHeader};
 use std::collections::VecDeque;
 
 /// Bytes beyond the advertised edge from which a segment is not considered the sender's.
@@ -40,7 +40,6 @@ const LEAST_HELD: u64 = 256 << 10;
 const COST: f64 = 1.5;
 /// Share of the limits for which windows are advertised: the cost per byte may rise later.
 const HOLDABLE: f64 = 0.8;
-/// Longest time that an RST waits.
 const LONGEST_RESET: Duration = Duration::from_secs(60);
 
 /// An RST that waits for the data before it.
@@ -63,7 +62,6 @@ pub(crate) struct Sender {
     news: Option<TcpHeader>,
     /// The last acknowledgment sent to the receiver.
     told: Option<u32>,
-    /// The latest timestamp sent.
     stamp: Option<u32>,
     /// Its RST, while data is before it.
     pub(super) reset: Option<Box<Reset>>,
@@ -77,12 +75,6 @@ pub(crate) struct Sender {
 }
 
 impl Sender {
-    /// What it has acknowledged of the other direction.
-    pub(super) fn acked(&self) -> bentpipe_base::Seq {
-        self.news.map_or(bentpipe_base::Seq(0), |n| n.ack)
-    }
-
-    /// True if it sends timestamps.
     pub(super) fn stamps(&self) -> bool {
         self.news.is_some_and(|n| n.timestamps.is_some())
     }
@@ -94,8 +86,8 @@ impl Sender {
     }
 
     /// The sequence number that it expects next from the receiver.
-    pub(super) fn expects(&self) -> Option<u32> {
-        self.news.map(|news| news.ack.0)
+    pub(super) fn expects(&self) -> Option<Seq> {
+        self.news.map(|news| news.ack)
     }
 
     pub(super) fn clear(&mut self, cx: &mut Cx<'_>) {
@@ -108,17 +100,17 @@ impl Sender {
 
 impl Flow {
     /// Processes a packet of the sender after the handshake.
-    pub(super) fn take_data(&mut self, cx: &mut Cx<'_>, mut packet: Pkt, shared: &mut Shared<'_>) {
+    pub(super) fn take_data(&mut self, cx: &mut Cx<'_>, mut packet: Pkt, shared: &mut Shared) {
         packet.tcp.window = self.shake.window_for_receiver(packet.tcp.window);
         self.note(&packet);
         let flags = packet.tcp.flags;
         let position = self.shake.lan().and_then(|lan| lan.isn.offset_near(packet.tcp.seq, self.sender.top));
         let near = position.filter(|start| *start <= self.shown.edge.max(self.sender.top) + BEYOND);
-        let Some(start) = near.filter(|_| self.works()) else {
+        let Some(start) = near.filter(|_| self.is_accelerated()) else {
             if let Some(start) = near {
                 self.sender.top = self.sender.top.max(start + packet.seq_len());
             }
-            self.ends(&packet);
+            self.note_reset(&packet);
             self.pass(cx, LAN, packet, shared);
             return;
         };
@@ -158,7 +150,7 @@ impl Flow {
         self.una >= self.sender.top && start + 1 == self.una && end <= self.una
     }
 
-    fn reset(&mut self, cx: &mut Cx<'_>, packet: Pkt, shared: &mut Shared<'_>) {
+    fn reset(&mut self, cx: &mut Cx<'_>, packet: Pkt, shared: &mut Shared) {
         self.state = State::Closed;
         let sent = self.cache.queue.is_empty();
         if !self.cache.is_empty() && self.sender.reset.is_none() {
@@ -179,7 +171,7 @@ impl Flow {
     }
 
     /// Sends an RST whose data does not get through.
-    pub(super) fn reset_at_last(&mut self, cx: &mut Cx<'_>, shared: &mut Shared<'_>) {
+    pub(super) fn reset_at_last(&mut self, cx: &mut Cx<'_>, shared: &mut Shared) {
         if self.reset_deadline().is_none_or(|at| at > cx.now) {
             return;
         }
@@ -201,7 +193,7 @@ impl Flow {
         self.drop_all(cx, shared);
     }
 
-    fn pure(&mut self, cx: &mut Cx<'_>, start: u64, mut packet: Pkt, shared: &mut Shared<'_>) {
+    fn pure(&mut self, cx: &mut Cx<'_>, start: u64, mut packet: Pkt, shared: &mut Shared) {
         let mut other = None;
         if start >= self.una
             && let Some(lan) = self.shake.lan()
@@ -231,8 +223,7 @@ impl Flow {
         head.packet.tcp.timestamps.map(|t| t.value)
     }
 
-    /// Processes bytes `[start, end)` of the sender.
-    fn data(&mut self, cx: &mut Cx<'_>, start: u64, end: u64, packet: Pkt, shared: &mut Shared<'_>) {
+    fn data(&mut self, cx: &mut Cx<'_>, start: u64, end: u64, packet: Pkt, shared: &mut Shared) {
         let flags = packet.tcp.flags;
         if flags.has(Flags::FIN) {
             self.fins.0 = Some(end);
@@ -240,13 +231,13 @@ impl Flow {
         }
         let news = end.saturating_sub(start.max(self.sender.top));
         self.sender.top = self.sender.top.max(end);
-        self.watch_sent(cx.now, news);
+        self.observe_data(cx.now, news);
         if packet.body.len > self.sender.sizes.0.min(u32::from(u16::MAX)) && packet.segment == 0 {
             self.sender.sizes = (packet.body.len, u32::from(packet.header_len));
         }
         let missing = if end <= self.una { Vec::new() } else { self.cache.missing(start.max(self.una), end) };
         if missing.is_empty() {
-            self.swallow(cx, start, end, packet, shared);
+            self.drop_duplicate(cx, start, end, packet, shared);
             return;
         }
         let cost = cost_of(&packet);
@@ -260,7 +251,7 @@ impl Flow {
     }
 
     /// Passes a packet that cannot be held; drops it if it would overtake queued packets.
-    fn no_room(&mut self, cx: &mut Cx<'_>, packet: Pkt, shared: &mut Shared<'_>) {
+    fn no_room(&mut self, cx: &mut Cx<'_>, packet: Pkt, shared: &mut Shared) {
         if self.cache.queue.is_empty() {
             shared.counters.overflow += 1;
             self.pass(cx, LAN, packet, shared);
@@ -270,7 +261,6 @@ impl Flow {
         }
     }
 
-    /// Holds the missing parts of a packet.
     fn keep(
         &mut self,
         cx: &mut Cx<'_>,
@@ -295,9 +285,8 @@ impl Flow {
         cx.recycle(packet);
     }
 
-    /// True if a packet exceeds three products or the limits. The advertised window keeps the sender below
-    /// that.
-    fn is_full(&self, cost: u64, len: u64, shared: &Shared<'_>) -> bool {
+    /// True if a packet exceeds three products or the limits, which the window shown avoids.
+    fn is_full(&self, cost: u64, len: u64, shared: &Shared) -> bool {
         let whole = shared.config.rate.map(|r| r.bytes_in(self.path_trip()).0 * MOST_PRODUCTS);
         // the sender may use the advertised window even if the product has shrunk since
         let shown = self.shown.edge.saturating_sub(self.una);
@@ -308,9 +297,8 @@ impl Flow {
             || shared.memory.used + cost > shared.memory.limit
     }
 
-    /// Payload bytes that can be held for this flow, by its limit and its part of the free memory, at its
-    /// recent cost per byte.
-    pub(super) fn holdable(&self, shared: &Shared<'_>) -> u64 {
+    /// Payload bytes that can be held, by its limit and its part of the memory, at its cost per byte.
+    pub(super) fn holdable(&self, shared: &Shared) -> u64 {
         let left = shared.memory.limit.saturating_sub(shared.memory.used);
         let part = self.cost + left / u64::from(shared.shaper.active.max(1));
         let most = shared.config.limits.per_flow.0.min(part) as f64 * HOLDABLE;
@@ -319,13 +307,12 @@ impl Flow {
         (most / cost.max(1.0)) as u64
     }
 
-    fn path_trip(&self) -> Duration {
+    pub(super) fn path_trip(&self) -> Duration {
         self.trip.smoothed() + self.shake.lan_trip.unwrap_or_default()
     }
 
-    /// Queued data may carry an acknowledgment that would be delayed too long: then it is sent now as a pure
-    /// ACK.
-    fn tell_receiver(&mut self, cx: &mut Cx<'_>, shared: &mut Shared<'_>) {
+    /// Sends an acknowledgment that queued data would delay too long as a pure ACK.
+    fn tell_receiver(&mut self, cx: &mut Cx<'_>, shared: &mut Shared) {
         let Some(news) = self.sender.news else { return };
         let fresh = self.sender.told != Some(news.ack.0) || !news.sack.is_empty();
         if !fresh || self.choose(cx.now, shared).is_some() {
@@ -343,7 +330,6 @@ impl Flow {
         }
     }
 
-    /// Keeps timestamps from decreasing.
     pub(super) fn stamp(&mut self, packet: &mut Packet) {
         let Some(stamp) = &mut packet.tcp.timestamps else { return };
         if let Some(latest) = self.sender.stamp.filter(|latest| later(*latest, stamp.value)) {
@@ -375,8 +361,7 @@ impl Flow {
         }
     }
 
-    /// Sends everything that is queued now.
-    pub(super) fn flush(&mut self, cx: &mut Cx<'_>, shared: &mut Shared<'_>) {
+    pub(super) fn flush(&mut self, cx: &mut Cx<'_>, shared: &mut Shared) {
         while let Some(piece) = self.cache.queue.pop_front() {
             let mut packet = piece.packet;
             self.refresh(&mut packet);
@@ -385,9 +370,5 @@ impl Flow {
         if let Some(reset) = self.sender.reset.take() {
             self.pass(cx, LAN, reset.packet, shared);
         }
-    }
-
-    pub(super) const fn paced_until(&self) -> Option<Instant> {
-        self.sender.wake_at
     }
 }

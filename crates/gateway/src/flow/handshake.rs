@@ -11,10 +11,10 @@
 //! handshake, or else the configured one; without a configured rate it is 7, which hosts commonly offer. It
 //! is chosen once: retransmitted SYNs get the same.
 
-use crate::counters::Why;
+use crate::counters::PassReason;
 use crate::sides::{LAN, SATELLITE};
-use crate::table::persist::Persist;
-use bentpipe_base::{Duration, Flags, Foreign, Instant, Packet, Port, Rate, Seq};
+use crate::table::persist::SavedState;
+use bentpipe_base::{Duration, Flags, Instant, OtherOptions, Packet, Port, Rate, Seq};
 
 /// The largest shift (RFC 7323, section 2.3).
 const LARGEST: u8 = 14;
@@ -27,7 +27,7 @@ const OPTION_SPACE: u8 = 40;
 
 /// What an endpoint said in its SYN.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct End {
+pub(crate) struct SynOptions {
     pub(crate) isn: Seq,
     /// Length of the SYN and its data in sequence space.
     pub(crate) len: u32,
@@ -42,8 +42,8 @@ pub(crate) struct End {
 /// The two SYNs of a connection.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Handshake {
-    lan: Option<End>,
-    satellite: Option<End>,
+    lan: Option<SynOptions>,
+    satellite: Option<SynOptions>,
     /// Who opened, between the SYN/ACK and the end of the handshake.
     opener: Option<Port>,
     /// The shift that the sender was shown.
@@ -54,7 +54,7 @@ pub(crate) struct Handshake {
 }
 
 /// Bytes left for options.
-fn option_space(packet: &Packet) -> u8 {
+pub(crate) fn option_space(packet: &Packet) -> u8 {
     OPTION_SPACE.saturating_sub(packet.tcp.wire_len() - 20).saturating_sub(packet.foreign.len)
 }
 
@@ -67,12 +67,14 @@ pub(crate) fn shift_for(rate: Option<Rate>, trip: Option<Duration>) -> u8 {
 
 impl Handshake {
     /// Checks whether a connection with this SYN may be changed.
-    pub(crate) fn judge(syn: &Packet) -> Result<(), Why> {
-        if syn.foreign.has(Foreign::SIGNED) {
-            return Err(Why::Signed);
+    pub(crate) fn check_options(syn: &Packet) -> Result<(), PassReason> {
+        if syn.foreign.has(OtherOptions::SIGNED) {
+            return Err(PassReason::Signed);
         }
-        if syn.foreign.has(Foreign::MULTIPATH) {
-            return Err(Why::Multipath);
+        // all subflows share one window (RFC 8684, section 3.3.1), so one subflow does not show the
+        // receiver's free space
+        if syn.foreign.has(OtherOptions::MULTIPATH) {
+            return Err(PassReason::Multipath);
         }
         Ok(())
     }
@@ -84,10 +86,10 @@ impl Handshake {
         from: Port,
         syn: &mut Packet,
         (rate, assumed): (Option<Rate>, Option<Duration>),
-    ) -> Result<(), Why> {
-        Self::judge(syn)?;
+    ) -> Result<(), PassReason> {
+        Self::check_options(syn)?;
         let tcp = &syn.tcp;
-        let end = End {
+        let end = SynOptions {
             isn: tcp.seq,
             len: syn.seq_len() as u32,
             scale: tcp.window_scale.map(|s| s.min(LARGEST)),
@@ -99,7 +101,7 @@ impl Handshake {
         let answer = tcp.flags.has(Flags::ACK);
         let place = if from == LAN { &mut self.lan } else { &mut self.satellite };
         let known = place.filter(|known| known.isn == end.isn);
-        *place = Some(known.map_or(end, |known| End { at: known.at, again: true, ..end }));
+        *place = Some(known.map_or(end, |known| SynOptions { at: known.at, again: true, ..end }));
         if answer && known.is_none() {
             self.opener = Some(if from == LAN { SATELLITE } else { LAN });
             self.measure(now, from);
@@ -113,8 +115,7 @@ impl Handshake {
         }
     }
 
-    /// Takes an RTT sample from a packet from `from` that answers the other side's SYN, unless that SYN was
-    /// retransmitted (Karn).
+    /// Takes an RTT sample from the answer to a SYN that was not retransmitted (Karn).
     fn measure(&mut self, now: Instant, from: Port) {
         let (trip, other) =
             if from == LAN { (&mut self.lan_trip, self.satellite) } else { (&mut self.hop_trip, self.lan) };
@@ -137,7 +138,7 @@ impl Handshake {
         }
     }
 
-    fn towards_sender(&mut self, syn: &mut Packet, answer: bool, enough: u8) -> Result<(), Why> {
+    fn towards_sender(&mut self, syn: &mut Packet, answer: bool, enough: u8) -> Result<(), PassReason> {
         // a SYN/ACK has the option only if the SYN had it
         if answer && self.lan.is_some_and(|l| l.scale.is_none()) {
             return Ok(());
@@ -145,7 +146,7 @@ impl Handshake {
         let wished = self.shown.unwrap_or(enough);
         let shift = syn.tcp.window_scale.map_or(wished, |s| s.min(LARGEST).max(wished));
         if syn.tcp.window_scale.is_none() && option_space(syn) < 4 {
-            return Err(Why::OptionSpace);
+            return Err(PassReason::OptionSpace);
         }
         edit(syn, Some(shift));
         self.shown = Some(shift);
@@ -170,8 +171,7 @@ impl Handshake {
         let shift = self.lan.and_then(|l| l.scale).filter(|_| self.scaling() && !known).unwrap_or(0);
         u16::try_from(u32::from(field) << shift).unwrap_or(u16::MAX)
     }
-    /// Saves the shifts.
-    pub(crate) fn persist(&self, to: &mut Persist) {
+    pub(crate) fn persist(&self, to: &mut SavedState) {
         let scales = self.satellite.is_some_and(|s| s.scale.is_some());
         to.shown_shift = self.shown_shift();
         to.receiver_shift = self.receiver_shift();
@@ -180,11 +180,11 @@ impl Handshake {
     }
 
     /// Restores a handshake: both SYNs are assumed just before the next expected bytes.
-    pub(crate) fn resume(kept: &Persist) -> Self {
+    pub(crate) fn resume(kept: &SavedState) -> Self {
         let scaling = kept.shown_shift | kept.sender_shift > 0;
         let known =
             kept.receiver_shift > 0 || (kept.sender_shift > 0 && kept.believed_shift == kept.sender_shift);
-        let end = |expected: Seq, scale| End {
+        let end = |expected: Seq, scale| SynOptions {
             isn: Seq(expected.0.wrapping_sub(1)),
             len: 1,
             scale,
@@ -210,19 +210,16 @@ impl Handshake {
         }
     }
 
-    /// The sender's SYN.
-    pub(crate) const fn lan(&self) -> Option<End> {
+    pub(crate) const fn lan(&self) -> Option<SynOptions> {
         self.lan
     }
-    /// The receiver's SYN.
-    pub(crate) const fn satellite(&self) -> Option<End> {
+    pub(crate) const fn satellite(&self) -> Option<SynOptions> {
         self.satellite
     }
     /// Largest payload the sender sends.
     pub(crate) fn mss(&self) -> u64 {
         u64::from(self.satellite.map_or(536, |s| s.mss)).max(1)
     }
-    /// Both ends understand SACK.
     pub(crate) fn sack(&self) -> bool {
         self.lan.is_some_and(|l| l.sack) && self.satellite.is_some_and(|s| s.sack)
     }

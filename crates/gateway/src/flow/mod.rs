@@ -21,7 +21,7 @@ mod acks;
 mod cache;
 mod copies;
 mod forward;
-mod handshake;
+pub(crate) mod handshake;
 mod header;
 mod model;
 pub(crate) mod passing;
@@ -38,54 +38,51 @@ mod trip;
 mod window;
 
 use crate::config::{Config, Copies};
-use crate::counters::{Counters, Why};
+use crate::counters::{Counters, PassReason};
 use crate::memory::Memory;
 use crate::report::{FlowReport, State};
 use crate::sides::{LAN, SATELLITE};
 use acks::Acks;
-use bentpipe_base::{Cx, Duration, Flags, Instant, Packet, Pkt, Port, Seq, Size};
+use bentpipe_base::{Cx, Flags, Instant, Packet, Pkt, Port, Seq, Size};
 use cache::Cache;
 use forward::Sender;
 use handshake::Handshake;
 use model::Model;
 use receiver::Receiver;
 use repair::Recovery;
-use serve::Choice;
+use serve::NextSend;
 use shaper::{Shaper, Want};
-use trip::Trip;
-use window::{Path, Shown};
+use trip::HopRtt;
+use window::{AdvertisedWindow, Path};
 
 /// State shared by all flows.
-pub(crate) struct Shared<'a> {
-    pub(crate) config: &'a Config,
-    pub(crate) shaper: &'a mut Shaper,
-    pub(crate) counters: &'a mut Counters,
-    pub(crate) memory: &'a mut Memory,
+pub(crate) struct Shared {
+    pub(crate) config: Config,
+    pub(crate) shaper: Shaper,
+    pub(crate) counters: Counters,
+    pub(crate) memory: Memory,
 }
 
-/// One connection.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct Flow {
     state: State,
-    why: Option<Why>,
+    why: Option<PassReason>,
     shake: Handshake,
     /// The receiver has everything before this.
     una: u64,
     cache: Cache,
-    trip: Trip,
+    trip: HopRtt,
     receiver: Receiver,
     recovery: Recovery,
     sender: Sender,
     acks: Acks,
-    shown: Shown,
+    shown: AdvertisedWindow,
     /// Detects senders that cannot gain; none once that is decided.
     model: Option<Box<Model>>,
-    /// Ends of the two streams once a FIN was seen: the sender's as a position, the receiver's as a sequence
-    /// number.
+    /// Ends of the streams after a FIN: the sender's as a position, the receiver's as a sequence number.
     fins: (Option<u64>, Option<u32>),
     fins_acked: (bool, bool),
-    /// A SYN with this connection's ports that is not its own: whether it came from the LAN, and the ACK
-    /// number of its answer.
+    /// A foreign SYN with these ports: whether it came from the LAN, and the ACK number of its answer.
     stray: Option<(bool, Seq)>,
     /// Counted among the flows that use a good part of their share.
     active: bool,
@@ -94,53 +91,25 @@ pub(crate) struct Flow {
     held: u64,
     cost: u64,
     /// After a restart, until packets from both sides were seen.
-    anchor: Option<rest::Anchor>,
+    anchor: Option<rest::ResumePoint>,
 }
 
 impl Flow {
-    /// Begins a flow for a SYN that came in at `from`; [`Flow::packet`] must then process that SYN.
-    pub(crate) fn begin(_: &mut Cx<'_>, _: Port, syn: &Packet, shared: &mut Shared<'_>) -> Result<Self, Why> {
-        if !syn.tcp.flags.has(Flags::SYN) {
-            return Err(Why::MidStream);
-        }
-        Handshake::judge(syn)?;
-        Ok(Self::new(Handshake::default(), shared.config))
-    }
-
-    fn new(shake: Handshake, config: &Config) -> Self {
-        Self {
-            state: State::Opening,
-            why: None,
-            shake,
-            una: 1,
-            cache: Cache::default(),
-            trip: Trip::assuming(config.trip),
-            receiver: Receiver::new(config.mode),
-            recovery: Recovery::default(),
-            sender: Sender::default(),
-            acks: Acks::default(),
-            shown: Shown::default(),
-            model: None,
-            fins: (None, None),
-            fins_acked: (false, false),
-            stray: None,
-            active: false,
-            held_peak: 0,
-            held: 0,
-            cost: 0,
-            anchor: None,
-        }
+    /// A flow before its SYN, which [`Flow::packet`] must then process, or after its handshake.
+    pub(crate) fn new(shake: Handshake, config: &Config) -> Self {
+        let (trip, receiver) = (HopRtt::assuming(config.trip), Receiver::new(config.mode));
+        Self { shake, una: 1, trip, receiver, ..Self::default() }
     }
 
     /// Processes a packet of this connection: it is sent, held or dropped.
-    pub(crate) fn packet(&mut self, cx: &mut Cx<'_>, from: Port, mut packet: Pkt, shared: &mut Shared<'_>) {
+    pub(crate) fn packet(&mut self, cx: &mut Cx<'_>, from: Port, mut packet: Pkt, shared: &mut Shared) {
         if self.anchor.is_some() {
             self.anchored(cx, from, packet, shared);
         } else if packet.tcp.flags.has(Flags::SYN) {
             self.syn(cx, from, &mut packet, shared);
             self.pass(cx, from, packet, shared);
         } else if self.shake.lan().is_none() || self.shake.satellite().is_none() {
-            self.ends(&packet);
+            self.note_reset(&packet);
             self.pass(cx, from, packet, shared);
         } else {
             self.complete(cx.now, from);
@@ -154,7 +123,7 @@ impl Flow {
         self.account(shared);
     }
 
-    fn syn(&mut self, cx: &mut Cx<'_>, from: Port, packet: &mut Packet, shared: &mut Shared<'_>) {
+    fn syn(&mut self, cx: &mut Cx<'_>, from: Port, packet: &mut Packet, shared: &mut Shared) {
         let known = if from == LAN { self.shake.lan() } else { self.shake.satellite() };
         if known.is_some_and(|k| k.isn != packet.tcp.seq) && self.state != State::Opening {
             // another connection with the same ports, or a stray: it passes unchanged. Only a SYN/ACK that
@@ -162,7 +131,7 @@ impl Flow {
             let answers =
                 packet.tcp.flags.has(Flags::ACK) && self.stray == Some((from != LAN, packet.tcp.ack));
             if answers || self.state == State::Closed {
-                self.give_up(cx, Why::Reused, shared);
+                self.give_up(cx, PassReason::Reused, shared);
             } else if !packet.tcp.flags.has(Flags::ACK) {
                 self.stray = Some((from == LAN, packet.tcp.seq.at(1)));
             }
@@ -184,7 +153,7 @@ impl Flow {
             self.una = 1;
             self.sender.top = u64::from(lan.len);
             self.shown.ack = 1;
-            self.judge(u64::from(packet.tcp.window));
+            self.start_detection(u64::from(packet.tcp.window));
             if let Some(trip) = self.shake.hop_trip {
                 self.trip.sample(cx.now, trip);
             }
@@ -201,7 +170,7 @@ impl Flow {
     }
 
     /// Sends a packet on: at once, or in its turn if the connection is not accelerated any more.
-    fn pass(&mut self, cx: &mut Cx<'_>, from: Port, mut packet: Pkt, shared: &mut Shared<'_>) {
+    fn pass(&mut self, cx: &mut Cx<'_>, from: Port, mut packet: Pkt, shared: &mut Shared) {
         if from == LAN {
             self.stamp(&mut packet);
             if self.why.is_none() {
@@ -215,15 +184,14 @@ impl Flow {
         }
     }
 
-    /// An RST ends a connection during its handshake.
-    fn ends(&mut self, packet: &Packet) {
+    fn note_reset(&mut self, packet: &Packet) {
         if packet.tcp.flags.has(Flags::RST) {
             self.state = State::Closed;
         }
     }
 
     /// Drops all state: nothing is known of this connection any more.
-    fn give_up(&mut self, cx: &mut Cx<'_>, why: Why, shared: &mut Shared<'_>) {
+    fn give_up(&mut self, cx: &mut Cx<'_>, why: PassReason, shared: &mut Shared) {
         self.cache.clear(cx);
         self.acks.clear(cx);
         self.sender.clear(cx);
@@ -233,19 +201,14 @@ impl Flow {
     }
 
     /// The flow's path and its share of the rate.
-    fn path(&self, now: Instant, shared: &Shared<'_>) -> Path {
-        let lan = self.shake.lan_trip.unwrap_or(Duration::ZERO);
+    fn path(&self, now: Instant, shared: &Shared) -> Path {
         let share = f64::from(shared.shaper.active.max(1));
         let rate = shared.config.rate.map(|rate| {
             let bytes = rate.bps() as f64 / 8.0 * shared.config.share.clamp(0.01, 1.0) / share;
             bytes * self.sender.payload_share(shared.config.framing)
         });
-        let mut path = Path {
-            rate,
-            trip: self.trip.smoothed() + lan,
-            lossy: shared.shaper.losses.recent(now),
-            judged: false,
-        };
+        let mut path =
+            Path { rate, trip: self.path_trip(), lossy: shared.shaper.losses.recent(now), judged: false };
         path.judged = self.model.is_some() && path.product().is_some_and(|p| self.may_hold(p));
         path
     }
@@ -253,7 +216,7 @@ impl Flow {
     /// Returns the number of copies of each packet, and whether new data has precedence over copies. Several
     /// are sent only if the receiver discards what arrives beyond a hole, or if the hop has spare capacity;
     /// in the latter case new data goes first.
-    fn copies(&self, path: &Path, shared: &Shared<'_>) -> (u8, bool) {
+    fn copies(&self, path: &Path, shared: &Shared) -> (u8, bool) {
         let Some(product) = path.product() else { return (1, false) };
         let packets = product as f64 / self.shake.mss() as f64;
         let losses = &shared.shaper.losses;
@@ -280,8 +243,7 @@ impl Flow {
         }
     }
 
-    /// Updates the shared accounts.
-    fn account(&mut self, shared: &mut Shared<'_>) {
+    fn account(&mut self, shared: &mut Shared) {
         shared.memory.used = (shared.memory.used + self.cache.cost).saturating_sub(self.cost);
         shared.memory.payload = (shared.memory.payload + self.cache.bytes).saturating_sub(self.held);
         (self.held, self.cost) = (self.cache.bytes, self.cache.cost);
@@ -299,16 +261,15 @@ impl Flow {
         }
     }
 
-    /// True while the flow is accelerated.
-    const fn works(&self) -> bool {
+    const fn is_accelerated(&self) -> bool {
         self.why.is_none()
     }
 
     /// Handles expired deadlines; may be called early.
-    pub(crate) fn timer(&mut self, cx: &mut Cx<'_>, shared: &mut Shared<'_>) {
-        if self.works() && self.state != State::Opening {
+    pub(crate) fn timer(&mut self, cx: &mut Cx<'_>, shared: &mut Shared) {
+        if self.is_accelerated() && self.state != State::Opening {
             self.timeouts(cx, shared);
-            self.drip(cx, shared);
+            self.release_segment(cx, shared);
             self.reset_at_last(cx, shared);
         }
         self.account(shared);
@@ -316,17 +277,17 @@ impl Flow {
 
     /// When [`Flow::timer`] must be called.
     pub(crate) fn deadline(&self) -> Option<Instant> {
-        if !self.works() || self.state == State::Opening {
+        if !self.is_accelerated() || self.state == State::Opening {
             return None;
         }
-        let own = [self.recovery.deadline(), self.acks.drip_at, self.paced_until(), self.reset_deadline()];
+        let own = [self.recovery.deadline(), self.acks.drip_at, self.sender.wake_at, self.reset_deadline()];
         own.into_iter().flatten().min()
     }
 
     /// What the flow would send if the hop were free now.
-    pub(crate) fn wants(&mut self, now: Instant, shared: &Shared<'_>) -> Option<Want> {
+    pub(crate) fn wants(&mut self, now: Instant, shared: &Shared) -> Option<Want> {
         match self.choose(now, shared)? {
-            Choice::Hole(_) | Choice::Probe => Some(Want::Repair),
+            NextSend::Hole(_) | NextSend::Probe => Some(Want::Repair),
             _ => Some(Want::Data),
         }
     }
@@ -335,18 +296,17 @@ impl Flow {
         self.state
     }
 
-    /// Stops accelerating: sends queued data and withheld progress now. From then on everything passes, with
-    /// translated windows.
-    pub(crate) fn release(&mut self, cx: &mut Cx<'_>, shared: &mut Shared<'_>) {
-        self.stop(cx, Why::Released, shared);
+    /// Stops accelerating: sends all that is held back. From then on everything passes, translated.
+    pub(crate) fn release(&mut self, cx: &mut Cx<'_>, shared: &mut Shared) {
+        self.stop(cx, PassReason::Released, shared);
     }
 
-    fn stop(&mut self, cx: &mut Cx<'_>, why: Why, shared: &mut Shared<'_>) {
-        if !self.works() {
+    fn stop(&mut self, cx: &mut Cx<'_>, why: PassReason, shared: &mut Shared) {
+        if !self.is_accelerated() {
             return;
         }
         self.flush(cx, shared);
-        self.tell_all(cx, shared);
+        self.release_acks(cx, shared);
         self.cache.clear(cx);
         self.acks.clear(cx);
         self.recovery = Recovery::default();
@@ -356,7 +316,7 @@ impl Flow {
     }
 
     /// Frees everything held, when the flow leaves the table.
-    pub(crate) fn drop_all(&mut self, cx: &mut Cx<'_>, shared: &mut Shared<'_>) {
+    pub(crate) fn drop_all(&mut self, cx: &mut Cx<'_>, shared: &mut Shared) {
         self.cache.clear(cx);
         self.acks.clear(cx);
         self.sender.clear(cx);

@@ -31,7 +31,7 @@ mod drain;
 mod startup;
 
 use super::{Flow, Shared};
-use crate::counters::Why;
+use crate::counters::PassReason;
 use bentpipe_base::{Cx, Duration, Instant};
 use drain::Drain;
 use startup::Startup;
@@ -45,7 +45,7 @@ const ROUNDS: u8 = 32;
 
 /// What is observed when a packet passes.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Seen {
+pub(super) struct SenderView {
     pub(super) now: Instant,
     /// Position after the sender's last byte.
     pub(super) top: u64,
@@ -60,43 +60,38 @@ pub(super) struct Seen {
     pub(super) segment: u64,
 }
 
-impl Seen {
+impl SenderView {
     const fn flight(&self) -> u64 {
         self.top.saturating_sub(self.told)
     }
 }
 
-/// What was observed of one sender.
 #[derive(Debug, Default)]
 pub(super) struct Model {
     startup: Startup,
     drain: Drain,
     /// The receiver's first window: a larger one later shows that it tunes its buffer automatically.
     pub(super) first_window: u64,
+    /// The sender is paced by a model.
     is_found: bool,
 }
 
 impl Model {
     /// The sender sent `bytes` of new data.
-    pub(super) fn sent(&mut self, seen: &Seen, bytes: u64) {
+    pub(super) fn sent(&mut self, seen: &SenderView, bytes: u64) {
         self.is_found |= self.drain.look(seen);
         self.startup.sent(seen, bytes);
     }
 
     /// An acknowledgment was sent to the sender.
-    pub(super) fn told(&mut self, seen: &Seen) {
+    pub(super) fn on_ack(&mut self, seen: &SenderView) {
         self.is_found |= self.drain.look(seen) | self.startup.told(seen);
     }
 
     /// The sender may assume a loss and react to it.
-    pub(super) fn lost(&mut self, seen: &Seen) {
+    pub(super) fn lost(&mut self, seen: &SenderView) {
         self.startup.lost(seen.top);
         self.drain.lost(seen);
-    }
-
-    /// True if the sender is paced by a model.
-    pub(super) const fn is_found(&self) -> bool {
-        self.is_found
     }
 
     /// True if it was observed long enough without a result.
@@ -106,9 +101,8 @@ impl Model {
 }
 
 impl Flow {
-    /// Starts judging the sender, unless the receiver does not scale its windows. `window` is the receiver's
-    /// current window.
-    pub(super) fn judge(&mut self, window: u64) {
+    /// Starts judging the sender if the receiver scales windows; `window` is its current one.
+    pub(super) fn start_detection(&mut self, window: u64) {
         let is_modern = self.shake.receiver_shift() > 0;
         self.model = is_modern.then(|| Box::new(Model { first_window: window, ..Model::default() }));
     }
@@ -118,39 +112,34 @@ impl Flow {
         u64::from(u16::MAX) << self.shake.receiver_shift() >= product
     }
 
-    fn seen(&self, now: Instant) -> Option<Seen> {
-        self.trip.known()?;
+    /// Returns what to observe while the sender is judged.
+    fn seen(&self, now: Instant) -> Option<SenderView> {
+        self.model.as_ref().and(self.trip.known())?;
         let top = self.sender.top;
-        Some(Seen {
+        Some(SenderView {
             now,
             top,
             told: self.shown.ack,
             edge: self.shown.edge,
             waits: self.cache.queue.front().map_or(0, |head| top.saturating_sub(head.start)),
-            trip: self.trip.least() + self.shake.lan_trip.unwrap_or_default(),
+            trip: self.trip.minimum() + self.shake.lan_trip.unwrap_or_default(),
             segment: self.shake.mss(),
         })
     }
 
     /// Notes that the sender sent `bytes` of new data; 0: all of it was retransmitted.
-    pub(super) fn watch_sent(&mut self, now: Instant, bytes: u64) {
-        if self.model.is_none() {
-            return;
-        }
+    pub(super) fn observe_data(&mut self, now: Instant, bytes: u64) {
         let (Some(seen), Some(model)) = (self.seen(now), &mut self.model) else { return };
         if bytes > 0 { model.sent(&seen, bytes) } else { model.lost(&seen) }
     }
 
     /// Notes an acknowledgment to the sender, which may report a loss.
-    pub(super) fn watch_told(&mut self, now: Instant, tells_loss: bool) {
-        if self.model.is_none() {
-            return;
-        }
+    pub(super) fn observe_ack(&mut self, now: Instant, tells_loss: bool) {
         let (Some(seen), Some(model)) = (self.seen(now), &mut self.model) else { return };
         if tells_loss {
             model.lost(&seen);
         }
-        model.told(&seen);
+        model.on_ack(&seen);
         if model.is_over() {
             self.model = None;
         }
@@ -160,8 +149,8 @@ impl Flow {
     /// as far as known, for the path. The right edge advertised to the sender then moves left, to the
     /// receiver's (RFC 9293, section 3.8.6: a sender must tolerate that). Nothing sent so far lies beyond it,
     /// and later losses are the sender's to repair.
-    pub(super) fn pass_if_found(&mut self, cx: &mut Cx<'_>, shared: &mut Shared<'_>) {
-        let Some(model) = self.model.as_ref().filter(|model| model.is_found()) else { return };
+    pub(super) fn pass_if_found(&mut self, cx: &mut Cx<'_>, shared: &mut Shared) {
+        let Some(model) = self.model.as_ref().filter(|model| model.is_found) else { return };
         let product = self.path(cx.now, shared).product();
         let flight = self.sender.top - self.una;
         let largest = self.receiver.largest;
@@ -169,7 +158,7 @@ impl Flow {
         let has_room = self.receiver.edge >= self.sender.top + (flight / 8).min(MARGIN);
         if holds && has_room && product.is_none_or(|p| self.may_hold(p)) {
             self.shown.edge = self.receiver.edge;
-            self.stop(cx, Why::ModelBased, shared);
+            self.stop(cx, PassReason::ModelBased, shared);
         }
     }
 }

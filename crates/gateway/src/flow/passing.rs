@@ -11,9 +11,8 @@ use std::collections::VecDeque;
 /// The queue of packets that go first, of all flows.
 pub(crate) const EXPRESS: usize = PLACES;
 
-/// One queue.
 #[derive(Debug, Default)]
-struct Lane {
+struct FlowQueue {
     /// Packets with their cost on the hop and the index of their flow in `Priority`.
     packets: VecDeque<(Pkt, u64, usize)>,
     bytes: u64,
@@ -21,11 +20,10 @@ struct Lane {
     has_turn: bool,
 }
 
-/// All queues.
 #[derive(Debug, Default)]
-pub(crate) struct Passing {
+pub(crate) struct PassingQueues {
     /// Empty until a packet is queued.
-    lanes: Vec<Lane>,
+    lanes: Vec<FlowQueue>,
     bytes: u64,
     /// Queues that are not empty.
     used: u64,
@@ -33,11 +31,10 @@ pub(crate) struct Passing {
     longest: usize,
 }
 
-impl Passing {
-    /// Appends a packet to a queue.
+impl PassingQueues {
     pub(crate) fn push(&mut self, lane: usize, place: usize, packet: Pkt, cost: u64) {
         if self.lanes.is_empty() {
-            self.lanes.resize_with(PLACES + 1, Lane::default);
+            self.lanes.resize_with(PLACES + 1, FlowQueue::default);
         }
         let this = &mut self.lanes[lane];
         self.used += u64::from(this.packets.is_empty());
@@ -72,12 +69,10 @@ impl Passing {
         Some(taken)
     }
 
-    /// Cost of all queued packets.
     pub(crate) const fn bytes(&self) -> u64 {
         self.bytes
     }
 
-    /// True if nothing is queued there.
     pub(crate) fn is_empty(&self, lane: usize) -> bool {
         self.lanes.get(lane).is_none_or(|lane| lane.packets.is_empty())
     }
@@ -106,7 +101,6 @@ impl Passing {
         self.pop(lane)
     }
 
-    /// Packets in a queue.
     #[cfg(test)]
     pub(crate) fn len(&self, lane: usize) -> usize {
         self.lanes.get(lane).map_or(0, |lane| lane.packets.len())
@@ -121,8 +115,8 @@ mod tests {
     /// Queue 1 was the longest, and has been served down to one packet when too much waits in all.
     #[test]
     fn a_queue_that_was_the_longest_is_not_dropped_from() {
-        let mut queues = Passing::default();
-        let push = |queues: &mut Passing, lane, count| {
+        let mut queues = PassingQueues::default();
+        let push = |queues: &mut PassingQueues, lane, count| {
             (0..count).for_each(|_| queues.push(lane, lane, Box::<Packet>::default(), 1500));
         };
         push(&mut queues, 1, 9);

@@ -10,7 +10,7 @@
 //! Passing flows are identified by a hash of addresses and ports, in a table of fixed size: two flows in the
 //! same slot are treated as one.
 
-use bentpipe_base::{Duration, Instant, Packet, Rate, Size};
+use bentpipe_base::{Duration, Instant, Packet, Rate, Size, fnv1a};
 
 /// Expedited forwarding (RFC 3246).
 pub(crate) const EF: u8 = 46;
@@ -18,14 +18,12 @@ pub(crate) const EF: u8 = 46;
 pub(crate) const SMALL: u64 = 300;
 /// The share of the rate that goes first, as a divisor.
 const PART: u64 = 10;
-/// Burst of that share.
 const BURST: Duration = Duration::from_millis(100);
 /// Slots for passing flows.
 pub(crate) const PLACES: usize = 4096;
 /// A flow that was silent for longer is treated as new.
 const SILENCE: Duration = Duration::from_secs(10);
 
-/// A passing flow.
 #[derive(Clone, Copy, Debug, Default)]
 struct PassingFlow {
     key: u64,
@@ -46,12 +44,10 @@ pub(crate) struct Priority {
 }
 
 impl Priority {
-    /// True if something may go first now.
     pub(crate) fn allows(&self, now: Instant) -> bool {
         self.until <= now
     }
 
-    /// Charges `size` to the share.
     pub(crate) fn charge(&mut self, now: Instant, rate: Rate, size: Size) {
         let start = self.until.max(Instant(now.0.saturating_sub(BURST.0)));
         self.until = start + Duration(rate.time_for(size).0 * PART);
@@ -87,18 +83,16 @@ impl Priority {
     }
 }
 
-/// Hash of addresses, ports and protocol: FNV-1a (draft-eastlake-fnv). Collisions only make the flows share a
-/// queue, so the hash needs no secret key.
+/// Hash of addresses, ports and protocol. It needs no secret key: flows that collide only share a queue.
 fn key(packet: &Packet) -> u64 {
     let Packet { src, dst, sport, dport, proto, .. } = packet;
     let words = [src.0, dst.0, u32::from(*sport) << 16 | u32::from(*dport), *proto as u32];
-    let mix = |hash: u64, byte: u8| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
-    words.iter().flat_map(|word| word.to_le_bytes()).fold(0xcbf2_9ce4_8422_2325, mix)
+    fnv1a(words.iter().flat_map(|word| word.to_le_bytes()))
 }
 
 /// What is known of an accelerated flow. Its packets leave in the order in which it holds them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Manner {
+pub(crate) struct FlowTraits {
     /// It has sent small packets.
     pub(crate) is_small: bool,
     /// It has sent larger packets.
@@ -109,8 +103,7 @@ pub(crate) struct Manner {
     spell: Instant,
 }
 
-impl Manner {
-    /// True if it goes first.
+impl FlowTraits {
     pub(crate) const fn goes_first(self) -> bool {
         self.is_marked || (self.is_small && !self.is_large)
     }

@@ -1,6 +1,5 @@
 //! Ranges of the stream that the receiver holds beyond a hole (RFC 2018): sorted and disjoint.
 
-/// A set of positions.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Ranges(Vec<(u64, u64)>);
 
@@ -30,7 +29,6 @@ impl Ranges {
         new
     }
 
-    /// Removes everything before `at`.
     pub(crate) fn drop_before(&mut self, at: u64) {
         if self.0.first().is_none_or(|r| r.0 >= at) {
             return;
@@ -41,7 +39,6 @@ impl Ranges {
         }
     }
 
-    /// True if there are no ranges.
     pub(crate) const fn is_empty(&self) -> bool {
         self.0.is_empty()
     }

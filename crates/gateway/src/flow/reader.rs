@@ -12,39 +12,35 @@
 //!   Sending is clocked by the edge, so the rate matches the reader's. If the reader is sometimes idle (the
 //!   window is fully open), it is faster than the limit: `ahead` grows by half a buffer, and by twice as much
 //!   each further time. But arrival bursts grow with the rate, so `ahead` never grows by more than the
-//!   minimum window leaves room for.
-//! - **Overflow**: arriving data was refused. The edge keeps moving while the application reads the full
-//!   buffer. R is measured from the first movement of the edge until everything is read. `ahead` becomes
-//!   R D minus W/2 if that is less than before. A reader that only paused for a moment empties its buffer
-//!   at once and continues at its previous rate. If that overflows again, arrivals come in bursts larger
-//!   than the buffer, and `ahead` becomes 3/4 of what the reader kept up with recently.
+//!   minimum window leaves room for. A receiver may keep a whole window more than it can show (Linux without
+//!   window scaling does), so it counts as idle only after that would have filled.
+//! - **Overflow**: arriving data was refused. R is measured while the full buffer is read, from the first
+//!   movement of the edge to the last. `ahead` becomes R D minus W/2 if that is less than before. A reader
+//!   that only paused empties its buffer at once and continues at its previous rate. If that overflows again,
+//!   bursts are larger than the buffer, and `ahead` becomes 3/4 of what the reader kept up with recently.
 //! - **Bursts**: a hop with frames of F seconds delivers R F at once. The window variation of an idle reader
 //!   gives F; what may be sent at once is what R F leaves of the buffer.
-//! - **A reader that has become faster** empties the half-full buffer within milliseconds: the movement of
-//!   the edge gives a lower bound of the new R. If the window then stays fully open, `ahead` follows at once,
-//!   up to what this reader kept up with in the last minute. If such a jump overflows, no further jump is
-//!   made for a while.
+//! - **A reader that has become faster** empties the half-full buffer within milliseconds: the edge gives a
+//!   lower bound of the new R. If the window stays fully open, `ahead` follows at once, up to what it kept up
+//!   with in the last minute. If such a jump overflows, there is no further one for a while.
 
 mod full;
 
 use bentpipe_base::{Duration, Instant};
-use full::{Drain, FEW};
+use full::{BufferDrain, FEW};
 use std::collections::VecDeque;
 
-/// The window counts as fully open from this share of the largest: everything has been read except the latest
-/// arrivals.
+/// From this share of the largest window on, everything but the latest arrivals has been read.
 const WHOLE: f64 = 0.9;
 /// Share of the buffer that arrival bursts may fill.
 const FILL: f64 = 0.92;
 /// Number of edges remembered, and their distance as a share of the buffer.
-const TRAIL: usize = 24;
-const APART: f64 = 1.0 / 16.0;
-/// Without an ACK the edge is extrapolated for this long: on links with frames acknowledgments come in
-/// bursts.
+const TRAIL: (usize, f64) = (24, 1.0 / 16.0);
+/// How long the edge is extrapolated without an ACK: on links with frames ACKs come in bursts.
 const BUNCH: Duration = Duration::from_millis(60);
 /// Shortest observation, and shortest wait before a jump.
 const LEAST_LOOK: Duration = Duration::from_millis(50);
-/// How long a rate that was kept up with, or was too high, is remembered.
+/// How long a rate is remembered.
 const MEMORY: Duration = Duration::from_secs(60);
 /// Factor for a rate that overflowed again.
 const LESS: f64 = 0.75;
@@ -55,7 +51,7 @@ const DISTRUST: (u64, u64) = (8, 256);
 
 /// State of the receiver's buffer according to an acknowledgment.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct News {
+pub(crate) struct WindowUpdate {
     pub(crate) now: Instant,
     pub(crate) una: u64,
     /// Right edge, and the largest window so far.
@@ -68,7 +64,7 @@ pub(crate) struct News {
     pub(crate) room: u64,
 }
 
-impl News {
+impl WindowUpdate {
     fn window(&self) -> f64 {
         self.edge.saturating_sub(self.una) as f64
     }
@@ -92,31 +88,31 @@ impl News {
     }
 }
 
-/// Observation of the window.
 #[derive(Clone, Copy, Debug)]
-struct Look {
+struct WindowObservation {
     from: Instant,
     /// Half a round trip after the first window seen.
     until: Option<Instant>,
     least: f64,
     most: f64,
-    /// The limit has held data back since the last change.
-    held: bool,
+    /// When the limit first held data back since the last change.
+    held: Option<Instant>,
 }
 
-/// What is known of one reader.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Reader {
     ahead: Option<f64>,
-    /// Since when `ahead` has been about this value, and the value then.
+    /// Since when `ahead` has been about this value.
     since: (Instant, f64),
     step: f64,
+    /// By how much `ahead` was last raised.
+    gain: f64,
     /// `ahead` comes from a measured rate and was not changed since.
     is_measured: bool,
     /// How far beyond the edge was forwarded at the end of the last observations.
     used: [f64; 3],
-    look: Option<Look>,
-    drain: Option<Drain>,
+    look: Option<WindowObservation>,
+    drain: Option<BufferDrain>,
     /// Recent edges, and since when the window is not fully open.
     trail: VecDeque<(Instant, u64)>,
     behind: Option<(Instant, u64)>,
@@ -131,8 +127,7 @@ pub(crate) struct Reader {
     /// Time of the last jump; until when no jump is allowed, and for how many round trips.
     jumped: Option<Instant>,
     no_jump: (Instant, u64),
-    /// After an overflow or a large step, no acknowledgment until then reports on what is sent now: only
-    /// pacing prevents an overflow.
+    /// Until then no ACK reports on what is sent now: only pacing prevents an overflow.
     blind: Instant,
     /// Pacing by token bucket: tokens in bytes, time of the last refill, and bucket size.
     tokens: f64,
@@ -149,9 +144,8 @@ pub(crate) struct Reader {
 }
 
 impl Reader {
-    /// Processes an acknowledgment. Not `steady`: a hole is or was just open, and windows then say nothing
-    /// about the reader.
-    pub(crate) fn told(&mut self, news: &News, steady: bool) {
+    /// Processes an acknowledgment. Not `steady`: a hole is or was open, and windows say nothing.
+    pub(crate) fn on_ack(&mut self, news: &WindowUpdate, steady: bool) {
         self.told = news.now;
         self.follow(news);
         if self.drain.is_some() {
@@ -159,7 +153,7 @@ impl Reader {
         } else if steady {
             self.note_pace(news);
             self.jump(news);
-            self.glance(news);
+            self.observe_window(news);
         }
         self.rate = self.ahead.map_or(0.0, |a| (a + news.buffer() / 2.0).max(0.0) / trip(news));
         let half = news.buffer() / 2.0;
@@ -172,11 +166,10 @@ impl Reader {
         };
     }
 
-    /// Records the recent edges.
-    fn follow(&mut self, news: &News) {
-        let least = (news.buffer() * APART) as u64;
+    fn follow(&mut self, news: &WindowUpdate) {
+        let least = (news.buffer() * TRAIL.1) as u64;
         if self.trail.back().is_none_or(|last| news.edge >= last.1 + least) {
-            if self.trail.len() == TRAIL {
+            if self.trail.len() == TRAIL.0 {
                 self.trail.pop_front();
             }
             self.trail.push_back((news.now, news.edge));
@@ -184,7 +177,7 @@ impl Reader {
     }
 
     /// Detects when the reader falls behind and when it has caught up.
-    fn note_pace(&mut self, news: &News) {
+    fn note_pace(&mut self, news: &WindowUpdate) {
         if !news.is_whole() {
             self.behind.get_or_insert((news.now, news.edge));
             if news.window() < 0.6 * news.buffer() {
@@ -200,7 +193,7 @@ impl Reader {
 
     /// Lower and upper bound of the rate at which the last quarter of a buffer was read: reading may have
     /// begun and ended between two acknowledgments.
-    fn pace_of_catching_up(&self, news: &News) -> (f64, f64) {
+    fn pace_of_catching_up(&self, news: &WindowUpdate) -> (f64, f64) {
         let quarter = news.edge.saturating_sub((news.buffer() / 4.0) as u64);
         let from = self.trail.iter().rposition(|(_, edge)| *edge <= quarter).unwrap_or(0);
         let Some((at, edge)) = self.trail.get(from).copied() else { return (0.0, f64::INFINITY) };
@@ -212,14 +205,14 @@ impl Reader {
     }
 
     /// Raises the limit for a reader that has become faster.
-    fn jump(&mut self, news: &News) {
+    fn jump(&mut self, news: &WindowUpdate) {
         let Some((at, (least, most))) = self.caught_up else { return };
         if news.now.since(at) < LEAST_LOOK.max(news.trip / 16) {
             return;
         }
         self.caught_up = None;
         let Some(ahead) = self.ahead.filter(|_| news.now >= self.no_jump.0) else { return };
-        let taken = lately(self.taken, news.now).unwrap_or(0.0);
+        let taken = if_recent(self.taken, news.now).unwrap_or(0.0);
         let to = taken.clamp(news.ahead_at(least), news.ahead_at(most)).min(news.room as f64);
         if news.ahead_at(least) > ahead + news.buffer() / 2.0 {
             self.leap(news, to);
@@ -227,37 +220,50 @@ impl Reader {
         }
     }
 
-    /// Observes the window and controls the limit.
-    fn glance(&mut self, news: &News) {
+    fn observe_window(&mut self, news: &WindowUpdate) {
         let look = self.look.get_or_insert_with(|| fresh(news, Duration::ZERO));
         if news.now < look.from {
             return;
         }
         look.least = look.least.min(news.window());
         look.most = look.most.max(news.window());
-        if news.now < *look.until.get_or_insert(news.now + LEAST_LOOK.max(news.trip / 2)) {
+        let usual = LEAST_LOOK.max(news.trip / 2);
+        if news.now < *look.until.get_or_insert(news.now + usual) {
             return;
         }
-        let look = *look;
         let half = news.buffer() / 2.0;
-        let middle = f64::midpoint(look.least, look.most);
+        let look = *look;
         let is_idle = look.most >= WHOLE * news.buffer();
+        // a receiver may keep a whole window more than it shows, which fills before the window falls; but not
+        // if bursts fill and empty the buffer
+        let fills = news.trip.mul_f64(news.buffer() / self.gain.max(half)).max(usual);
+        let bursts = look.least < WHOLE * news.buffer() && news.is_whole();
+        if is_idle && !bursts && look.held.is_some() && news.now < look.from + fills {
+            return;
+        }
+        // pacing takes time to use a higher limit, and what that does shows a round trip later
+        let effect = look.held.map_or(look.from, |held| held + news.trip);
+        let middle = f64::midpoint(look.least, look.most);
         let swing = if is_idle { look.most - look.least } else { 0.0 };
         self.bunches = [self.bunches[1], swing / news.rate_at(self.ahead.unwrap_or(news.used as f64))];
         self.burst = self.largest_burst(news);
         if is_idle {
-            self.took(news, self.used[0]);
+            self.note_sustained(news, self.used[0]);
         }
         self.used = [self.used[1], self.used[2], news.used as f64];
         match self.ahead {
             None if look.most < half => self.set(news, news.used as f64 + middle - half),
-            Some(ahead) if is_idle && look.held => {
+            Some(_) if middle > half && effect > look.from => {
+                self.look =
+                    Some(WindowObservation { from: effect, held: look.held, ..fresh(news, Duration::ZERO) });
+            }
+            Some(ahead) if is_idle && look.held.is_some() => {
                 let burst = (news.buffer() - look.least).max(1.0);
                 let most = (ahead + news.buffer()) * FILL * news.buffer() / burst - news.buffer();
                 self.grow(news, most.max(ahead));
             }
             Some(ahead) if !is_idle => {
-                self.took(news, ahead);
+                self.note_sustained(news, ahead);
                 self.is_measured = false;
                 self.step = half;
                 self.set(news, ahead + (middle - half).clamp(-half, half));
@@ -267,20 +273,21 @@ impl Reader {
     }
 
     /// Raises the limit: the reader was idle, and the limit held data back.
-    fn grow(&mut self, news: &News, most: f64) {
+    fn grow(&mut self, news: &WindowUpdate, most: f64) {
         let Some(ahead) = self.ahead else { return };
         let half = news.buffer() / 2.0;
         // at the measured rate half a buffer should be filled
         let is_faster = core::mem::take(&mut self.is_measured) && news.now >= self.no_jump.0;
-        let to = lately(self.taken, news.now).filter(|taken| is_faster && *taken > ahead + half);
+        let to = if_recent(self.taken, news.now).filter(|taken| is_faster && *taken > ahead + half);
         if let Some(to) = to.filter(|to| *to <= most) {
             return self.leap(news, to);
         }
         let step = self.step.max(half);
         // half of the way towards what was recently too much, then small steps
-        let near = lately(self.too_much, news.now).filter(|too_much| ahead < *too_much);
+        let near = if_recent(self.too_much, news.now).filter(|too_much| ahead < *too_much);
         let step = near.map_or(step, |near| step.min(((0.9 * near - ahead) / 2.0).max(half / 2.0)));
         let to = (ahead + step).min(most);
+        self.gain = to - ahead;
         if step > half {
             self.leap(news, to);
             self.jumped = None;
@@ -291,7 +298,7 @@ impl Reader {
     }
 
     /// A large step: for a round trip no acknowledgment reports on what is sent from now on.
-    fn leap(&mut self, news: &News, ahead: f64) {
+    fn leap(&mut self, news: &WindowUpdate, ahead: f64) {
         self.jumped = Some(news.now);
         self.settle(news, ahead);
         self.go_blind(news);
@@ -299,7 +306,7 @@ impl Reader {
 
     /// Lets only pacing prevent an overflow. Up to half a buffer may go in a burst and then waits at the
     /// reader, unless the hop itself delivers in bursts.
-    fn go_blind(&mut self, news: &News) {
+    fn go_blind(&mut self, news: &WindowUpdate) {
         self.blind = news.now + news.trip;
         let half = news.buffer() / 2.0;
         self.burst = self.largest_burst(news);
@@ -308,31 +315,30 @@ impl Reader {
     }
 
     /// Bytes that may be sent at once: half a buffer, or what the bursts of the hop leave of it.
-    fn largest_burst(&self, news: &News) -> f64 {
+    fn largest_burst(&self, news: &WindowUpdate) -> f64 {
         let half = news.buffer() / 2.0;
-        let told = lately(self.bunched, news.now).unwrap_or(0.0);
+        let told = if_recent(self.bunched, news.now).unwrap_or(0.0);
         let bunch = self.bunches[0].min(self.bunches[1]).max(told);
         let burst = self.ahead.map_or(0.0, |ahead| bunch * news.rate_at(ahead));
         (FILL * news.buffer() - burst).clamp(half / 8.0, half)
     }
 
-    /// Sets a limit; observation starts when the first data sent now is acknowledged and meets an empty
-    /// buffer.
-    fn settle(&mut self, news: &News, ahead: f64) {
+    /// Sets a limit; observation starts when the first data sent now is acknowledged.
+    fn settle(&mut self, news: &WindowUpdate, ahead: f64) {
         self.set(news, ahead);
         self.look = Some(fresh(news, news.trip + news.trip / 4));
     }
 
     /// Notes that the reader kept up with `ahead`.
-    fn took(&mut self, news: &News, ahead: f64) {
+    fn note_sustained(&mut self, news: &WindowUpdate, ahead: f64) {
         let ahead = ahead.min(news.room as f64);
-        if lately(self.taken, news.now).is_none_or(|most| ahead >= most) {
+        if if_recent(self.taken, news.now).is_none_or(|most| ahead >= most) {
             self.taken = Some((news.now, ahead));
         }
     }
 
     /// Sets a limit, whose effect shows a round trip later.
-    fn set(&mut self, news: &News, ahead: f64) {
+    fn set(&mut self, news: &WindowUpdate, ahead: f64) {
         if (ahead - self.since.1).abs() > news.buffer().max(ahead / 10.0) {
             self.since = (news.now, ahead);
         }
@@ -341,7 +347,7 @@ impl Reader {
     }
 
     /// Data sent at `sent`, arriving at `una`, was refused.
-    pub(crate) fn overflow(&mut self, news: &News, sent: Instant) {
+    pub(crate) fn overflow(&mut self, news: &WindowUpdate, sent: Instant) {
         if self.drain.is_some() {
             return;
         }
@@ -355,14 +361,15 @@ impl Reader {
         let first = news.is_whole().then_some(last);
         let is_old = sent < self.settled;
         let (una, before) = (news.una, last);
-        self.drain = Some(Drain { since: now, una, first, last, before, moves: 0, filling, again, is_old });
+        self.drain =
+            Some(BufferDrain { since: now, una, first, last, before, moves: 0, filling, again, is_old });
         self.caught_up = None;
         self.go_blind(news);
         self.drained(news);
     }
 
     /// Follows the edge while the full buffer is being read.
-    fn drained(&mut self, news: &News) {
+    fn drained(&mut self, news: &WindowUpdate) {
         let Some(drain) = &mut self.drain else { return };
         if news.edge > drain.last.1 {
             if drain.first.is_none() {
@@ -388,7 +395,7 @@ impl Reader {
             rate => Some(rate.unwrap_or(0.0).max(drain.filling)),
         };
         let after = rate.map_or(f64::INFINITY, |rate| news.ahead_at(rate));
-        self.step = 0.0;
+        (self.step, self.gain) = (0.0, 0.0);
         self.blind = now + news.trip;
         // the reader kept up with it for some round trips, so it has changed since
         let is_new = drain.since.since(self.since.0) < news.trip * 3;
@@ -406,7 +413,7 @@ impl Reader {
             self.settle(news, before);
         } else if drain.again || self.largest_burst(news) < news.buffer() / 4.0 {
             // no more than it kept up with recently, and less each time
-            let taken = lately(self.taken.take(), now).filter(|taken| *taken >= news.scaled(before, 0.5));
+            let taken = if_recent(self.taken.take(), now).filter(|taken| *taken >= news.scaled(before, 0.5));
             self.bunched = Some((now, news.buffer() / news.rate_at(before)));
             let most = taken.map_or(before, |taken| taken.min(before));
             self.settle(news, news.scaled(most, LESS));
@@ -472,22 +479,22 @@ impl Reader {
     }
 
     /// Notes that the limit, not only pacing, holds data back.
-    pub(crate) fn held_back(&mut self) {
+    pub(crate) fn held_back(&mut self, now: Instant) {
         if let Some(look) = &mut self.look {
-            look.held = true;
+            look.held.get_or_insert(now);
         }
     }
 }
 
-fn trip(news: &News) -> f64 {
+fn trip(news: &WindowUpdate) -> f64 {
     news.trip.as_secs_f64().max(1e-3)
 }
 
-fn fresh(news: &News, wait: Duration) -> Look {
-    Look { from: news.now + wait, until: None, least: f64::INFINITY, most: 0.0, held: false }
+fn fresh(news: &WindowUpdate, wait: Duration) -> WindowObservation {
+    WindowObservation { from: news.now + wait, until: None, least: f64::INFINITY, most: 0.0, held: None }
 }
 
 /// The remembered value, unless it is too old.
-fn lately(value: Option<(Instant, f64)>, now: Instant) -> Option<f64> {
+fn if_recent(value: Option<(Instant, f64)>, now: Instant) -> Option<f64> {
     value.filter(|(at, _)| now.since(*at) < MEMORY).map(|(_, value)| value)
 }

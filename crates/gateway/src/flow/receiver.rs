@@ -15,26 +15,22 @@
 //! A smaller window before a hole is filled comes from the receiver's memory, not its application, and is
 //! ignored: the edge never moves left.
 
-use super::reader::{News, Reader};
+use super::reader::{Reader, WindowUpdate};
 use crate::config::Mode;
 use bentpipe_base::{Duration, Instant};
 
 /// ACKs per sample in strict mode.
 const STRIDE: u32 = 8;
 
-/// What is known of one receiver.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Receiver {
     mode: Mode,
-    /// The right edge.
     pub(crate) edge: u64,
-    /// The largest window seen.
     pub(crate) largest: u64,
     /// The receiving application, in open mode.
     pub(crate) reader: Box<Reader>,
     /// The first ACK with the current acknowledgment number: that number and the window.
     first: (u64, u64),
-    /// When the last ACK arrived.
     told: Instant,
     /// Strict mode: the ACK that began the sample, R (0 if unknown), and ACKs in the sample.
     sample: Option<(Instant, u64)>,
@@ -46,18 +42,7 @@ pub(crate) struct Receiver {
 
 impl Receiver {
     pub(crate) fn new(mode: Mode) -> Self {
-        Self {
-            mode,
-            edge: 1,
-            largest: 0,
-            reader: Box::default(),
-            first: (0, 0),
-            told: Instant::ZERO,
-            sample: None,
-            drain: 0.0,
-            acks: 0,
-            stopped: None,
-        }
+        Self { mode, edge: 1, ..Self::default() }
     }
 
     /// The window left at `una`.
@@ -67,7 +52,7 @@ impl Receiver {
 
     /// Processes an ACK for `una` with `window`. Not `steady`: a hole is or was just open. `top` is the end
     /// of what was forwarded, `room` how far beyond the edge may be forwarded.
-    pub(crate) fn told(
+    pub(crate) fn on_ack(
         &mut self,
         now: Instant,
         (una, window): (u64, u64),
@@ -87,13 +72,13 @@ impl Receiver {
         match self.mode {
             Mode::Strict if steady => self.sample(now),
             Mode::Strict => self.sample = None,
-            Mode::Open => self.reader.told(&self.news(now, una, trip, (top, room)), steady),
+            Mode::Open => self.reader.on_ack(&self.news(now, una, trip, (top, room)), steady),
         }
     }
 
-    fn news(&self, now: Instant, una: u64, trip: Duration, (top, room): (u64, u64)) -> News {
+    fn news(&self, now: Instant, una: u64, trip: Duration, (top, room): (u64, u64)) -> WindowUpdate {
         let used = top.saturating_sub(self.edge);
-        News { now, una, edge: self.edge, largest: self.largest, trip, used, room }
+        WindowUpdate { now, una, edge: self.edge, largest: self.largest, trip, used, room }
     }
 
     /// Updates R by equation (3).

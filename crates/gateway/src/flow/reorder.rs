@@ -9,7 +9,6 @@
 
 use bentpipe_base::{Duration, Instant};
 
-/// Maximum window.
 const MOST: Duration = Duration::from_millis(40);
 /// After so long without reordering the window is 0 again.
 const MEMORY: Duration = Duration::from_secs(60);
@@ -37,7 +36,6 @@ impl Reordering {
         self.seen = Some(now);
     }
 
-    /// The window at `now`.
     pub(super) fn window(&self, now: Instant) -> Duration {
         if self.seen.is_some_and(|seen| now.since(seen) < MEMORY) { self.window } else { Duration::ZERO }
     }

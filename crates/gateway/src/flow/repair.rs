@@ -16,7 +16,7 @@
 //! - Zero window (una at the edge): sending stops, the head probes the window once per second (RFC 9293,
 //!   section 3.8.6.1), and when it opens everything that arrived meanwhile is due again.
 
-use super::cache::{Credit, Fate};
+use super::cache::{AckCredit, PieceState};
 use super::reorder::Reordering;
 use super::{Flow, Shared};
 use crate::counters::Lost;
@@ -29,11 +29,9 @@ const TRIES: u32 = 3;
 /// Interval between zero-window probes.
 pub(super) const PROBE: Duration = Duration::from_secs(1);
 
-/// Recovery state of a flow.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Recovery {
-    /// End of the last hole: until everything before it has arrived, windows say nothing about the
-    /// application.
+    /// End of the last hole: until it has arrived, windows say nothing about the application.
     hole_end: u64,
     /// Time of the last progress, or of the first transmission with nothing else outstanding.
     progress: Option<Instant>,
@@ -45,7 +43,6 @@ pub(crate) struct Recovery {
     pub(super) probe: bool,
     /// When data was last refused: what was sent before says nothing about losses of the hop.
     refused_at: Instant,
-    /// Current timeout.
     timeout: Duration,
     order: Reordering,
     /// Copies of each packet, and whether new data has precedence over them.
@@ -72,7 +69,6 @@ impl Recovery {
         start < self.hole_end
     }
 
-    /// Starts the timeout after a transmission.
     pub(super) fn sent(&mut self, now: Instant, timeout: Duration) {
         if self.progress.is_none() {
             self.progress = Some(now);
@@ -83,17 +79,17 @@ impl Recovery {
 
 impl Flow {
     /// Processes an acknowledgment from the receiver: `una`, SACK blocks and window.
-    pub(super) fn learn(
+    pub(super) fn process_ack(
         &mut self,
         cx: &mut Cx<'_>,
         una: u64,
         window: u64,
         sacks: &[(u64, u64)],
-        shared: &mut Shared<'_>,
+        shared: &mut Shared,
     ) {
         let now = cx.now;
-        let shortest = self.trip.shortest().0.saturating_sub(Duration::from_millis(1).0);
-        let mut credit = Credit::default();
+        let shortest = self.trip.recent_minimum().0.saturating_sub(Duration::from_millis(1).0);
+        let mut credit = AckCredit::default();
         let advanced = una > self.una;
         self.una = self.una.max(una);
         self.cache.acknowledge(cx, self.una, shortest, &mut credit);
@@ -119,13 +115,13 @@ impl Flow {
             reset.moved = now;
         }
         // the receiver has SACKed the head but does not acknowledge it, so it has dropped it
-        if self.cache.pieces.front().is_some_and(|p| p.fate == Fate::Sacked && p.start <= self.una) {
+        if self.cache.pieces.front().is_some_and(|p| p.fate == PieceState::Sacked && p.start <= self.una) {
             self.cache.renege();
         }
         let steady = self.una >= self.recovery.hole_end && self.cache.sacked.is_empty();
         let before = self.receiver.edge;
         let reach = self.reach(now, shared);
-        self.receiver.told(now, (self.una, window), steady, self.trip.smoothed(), reach);
+        self.receiver.on_ack(now, (self.una, window), steady, self.trip.smoothed(), reach);
         let was_closed = self.receiver.stopped.is_some();
         self.stop_or_go(now);
         let lost = if self.receiver.stopped.is_some() {
@@ -143,13 +139,13 @@ impl Flow {
     }
 
     /// The end of what was forwarded, and how far beyond the edge the hop allows.
-    fn reach(&self, now: Instant, shared: &Shared<'_>) -> (u64, u64) {
+    fn reach(&self, now: Instant, shared: &Shared) -> (u64, u64) {
         (self.cache.forwarded(self.una), self.shown.room(&self.path(now, shared)))
     }
 
     /// A packet without an acknowledgment after this time was lost or refused.
     fn late(&self, now: Instant) -> Duration {
-        self.trip.smoothed() + LATE.max(self.recovery.order.window(now)) + self.trip.variation() * 2
+        self.trip.smoothed() + LATE.max(self.recovery.order.window(now)) + self.trip.variation * 2
     }
 
     /// Finds what did not get through, and whether the hop lost it or the receiver refused it. Returns the
@@ -193,7 +189,7 @@ impl Flow {
             });
         }
         let overdue = Instant(now.0.saturating_sub(self.late(now).0));
-        let head = self.cache.pieces.front().filter(|p| p.fate == Fate::Flying && p.start <= una);
+        let head = self.cache.pieces.front().filter(|p| p.fate == PieceState::Flying && p.start <= una);
         if !advanced
             && let Some((range, sent)) =
                 head.filter(|p| p.sent <= overdue).map(|p| ((p.start, p.end), p.sent))
@@ -243,7 +239,7 @@ impl Flow {
     }
 
     /// Handles an expired timeout or a due probe.
-    pub(super) fn timeouts(&mut self, cx: &Cx<'_>, shared: &mut Shared<'_>) {
+    pub(super) fn timeouts(&mut self, cx: &Cx<'_>, shared: &mut Shared) {
         if self.recovery.deadline().is_none_or(|at| at > cx.now) {
             return;
         }
@@ -257,7 +253,6 @@ impl Flow {
         self.head_again();
     }
 
-    /// Sends the head once more.
     pub(super) fn head_again(&mut self) {
         if let Some(head) = self.cache.pieces.front() {
             self.recovery.hole_end = self.recovery.hole_end.max(head.end);
@@ -265,8 +260,7 @@ impl Flow {
         }
     }
 
-    /// Notes that a probe was sent.
-    pub(super) fn probed(&mut self, now: Instant, shared: &mut Shared<'_>) {
+    pub(super) fn probed(&mut self, now: Instant, shared: &mut Shared) {
         shared.counters.probes += 1;
         (self.recovery.probe_at, self.recovery.probe) = (Some(now + PROBE), false);
     }

@@ -1,24 +1,25 @@
 //! Saving and restoring a flow: when its connection sleeps, and after a restart of the gateway.
 //!
-//! [`Persist`] holds shifts and edges as sequence numbers; positions here count from a SYN. A connection that
-//! slept had nothing in flight: both SYNs are assumed just before the next expected bytes, and everything is
-//! as before. After a restart data may be in flight, and the edges are outdated. Then packets pass with
-//! translated windows until both sides have sent one: the receiver's acknowledgment and the sender's latest
-//! byte are the new anchors. What lies between them never reached this gateway, so the sender must repair it;
-//! what follows is accelerated as usual.
+//! [`SavedState`] holds shifts and edges as sequence numbers; positions here count from a SYN. A connection
+//! that slept had nothing in flight: both SYNs are assumed just before the next expected bytes, and
+//! everything is as before. After a restart data may be in flight, and the edges are outdated. Then packets
+//! pass with translated windows until both sides have sent one: the receiver's acknowledgment and the
+//! sender's latest byte are the new anchors. What lies between them never reached this gateway, so the sender
+//! must repair it; what follows is accelerated as usual.
 
 use super::handshake::Handshake;
+use super::header::later;
 use super::{Flow, Shared};
 use crate::config::Config;
-use crate::counters::Why;
+use crate::counters::PassReason;
 use crate::report::State;
 use crate::sides::LAN;
-use crate::table::persist::Persist;
+use crate::table::persist::SavedState;
 use bentpipe_base::{Cx, Duration, Flags, Instant, Packet, Pkt, Port, Seq};
 
 /// What was seen since a restart.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Anchor {
+pub(super) struct ResumePoint {
     /// The receiver's acknowledgment number.
     una: Option<Seq>,
     /// The sender has sent everything before this.
@@ -29,9 +30,9 @@ pub(super) struct Anchor {
 
 impl Flow {
     /// Returns what is needed to pass its packets correctly later on.
-    pub(crate) fn persist(&self) -> Persist {
+    pub(crate) fn persist(&self) -> SavedState {
         let isn = self.shake.lan().map_or(Seq(0), |lan| lan.isn);
-        let mut persist = Persist {
+        let mut persist = SavedState {
             mss: self.shake.mss().min(u64::from(u16::MAX)) as u16,
             sack: self.shake.sack(),
             timestamps: self.sender.stamps(),
@@ -39,19 +40,18 @@ impl Flow {
             next: isn.at(self.sender.top),
             edge: isn.at(self.receiver.edge),
             shown_edge: isn.at(self.shown.edge),
-            back_una: self.sender.acked(),
+            back_una: self.sender.expects().unwrap_or_default(),
             largest: u32::try_from(self.receiver.largest).unwrap_or(u32::MAX),
             hop_trip: self.trip.known().unwrap_or(Duration::ZERO),
             lan_trip: self.shake.lan_trip.unwrap_or(Duration::ZERO),
-            ..Persist::default()
+            ..SavedState::default()
         };
         self.shake.persist(&mut persist);
         persist
     }
 
-    /// Restores a flow. If `is_exact` it continues as before, else it passes with translated windows until
-    /// enough is known.
-    pub(crate) fn resume(persist: &Persist, is_exact: bool, config: &Config) -> Self {
+    /// Restores a flow. Unless `is_exact` it passes with translated windows until enough is known.
+    pub(crate) fn resume(persist: &SavedState, is_exact: bool, config: &Config) -> Self {
         let shake = Handshake::resume(persist);
         let mut flow = Self::new(shake, config);
         flow.state = State::Established;
@@ -63,18 +63,18 @@ impl Flow {
         flow.receiver.edge = beyond(persist.edge);
         flow.sender.top = beyond(persist.next);
         (flow.shown.ack, flow.shown.edge) = (1, beyond(persist.shown_edge));
-        flow.judge(u64::from(persist.largest));
-        flow.anchor = (!is_exact).then(Anchor::default);
+        flow.start_detection(u64::from(persist.largest));
+        flow.anchor = (!is_exact).then(ResumePoint::default);
         flow
     }
 
     /// From now on packets only pass, with translated windows.
-    pub(crate) const fn only_pass(&mut self, why: Why) {
+    pub(crate) const fn only_pass(&mut self, why: PassReason) {
         self.why = Some(why);
     }
 
     /// Why it only passes; none if it is accelerated.
-    pub(crate) const fn why(&self) -> Option<Why> {
+    pub(crate) const fn why(&self) -> Option<PassReason> {
         self.why
     }
 
@@ -83,7 +83,7 @@ impl Flow {
         let is_open = self.state == State::Established && self.fins == (None, None) && self.anchor.is_none();
         let is_told = self.una == self.sender.top && self.shown.ack == self.una;
         is_open
-            && self.works()
+            && self.is_accelerated()
             && is_told
             && self.held == 0
             && self.deadline().is_none()
@@ -91,12 +91,12 @@ impl Flow {
     }
 
     /// Passes a packet after a restart, before both sides have sent one.
-    pub(super) fn anchored(&mut self, cx: &mut Cx<'_>, from: Port, mut packet: Pkt, shared: &mut Shared<'_>) {
+    pub(super) fn anchored(&mut self, cx: &mut Cx<'_>, from: Port, mut packet: Pkt, shared: &mut Shared) {
         let mut anchor = self.anchor.unwrap_or_default();
         let tcp = &packet.tcp;
         if from == LAN {
             let top = tcp.seq.at(packet.seq_len());
-            if anchor.top.is_none_or(|old| top.0.wrapping_sub(old.0).cast_signed() > 0) {
+            if anchor.top.is_none_or(|old| later(top.0, old.0)) {
                 anchor.top = Some(top);
             }
         } else if tcp.flags.has(Flags::ACK) {
@@ -108,7 +108,7 @@ impl Flow {
             self.state = State::Closed;
         } else if tcp.flags.has(Flags::FIN) {
             // it ends soon and its positions are unknown: not worth tracking
-            self.why = Some(Why::Released);
+            self.why = Some(PassReason::Released);
         } else if let (Some(una), Some(top)) = (anchor.una, anchor.top) {
             self.go_on(una, top, anchor.edge);
         }

@@ -5,15 +5,14 @@
 //! `receiver.rs`, and cut to what the pacer sends at a time, in whole segments. While bytes in a gap never
 //! reached the gateway, nothing behind the gap is sent beyond the window: it would be discarded.
 
-use super::cache::{Fate, PLACE};
+use super::cache::{PLACE, PieceState};
 use super::copies::{APART, REPAIR_COPIES};
 use super::{Flow, Shared};
 use crate::sides::SATELLITE;
 use bentpipe_base::{Cx, Duration, Instant, Size};
 
-/// What may be sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Choice {
+pub(super) enum NextSend {
     /// A piece that is lost.
     Hole(usize),
     /// A piece that is due because the receiver had no room for it.
@@ -30,13 +29,13 @@ pub(super) enum Choice {
 
 impl Flow {
     /// Chooses what to send now, if anything; otherwise notes when something may be sent.
-    pub(super) fn choose(&mut self, now: Instant, shared: &Shared<'_>) -> Option<Choice> {
+    pub(super) fn choose(&mut self, now: Instant, shared: &Shared) -> Option<NextSend> {
         self.sender.wake_at = None;
-        if !self.works() || (self.cache.is_empty() && self.sender.reset.is_none()) {
+        if !self.is_accelerated() || (self.cache.is_empty() && self.sender.reset.is_none()) {
             return None;
         }
         if self.receiver.stopped.is_some() {
-            return (self.recovery.probe && !self.cache.is_empty()).then_some(Choice::Probe);
+            return (self.recovery.probe && !self.cache.is_empty()).then_some(NextSend::Probe);
         }
         let path = self.path(now, shared);
         let limit = self.receiver.limit(now, self.trip.smoothed(), self.shown.room(&path));
@@ -46,10 +45,10 @@ impl Flow {
             let piece = &self.cache.pieces[i];
             let at_once = self.receiver.reader.at_once(now, self.una, self.receiver.edge);
             if piece.start <= self.una || piece.end <= at_once {
-                return Some(Choice::Hole(i));
+                return Some(NextSend::Hole(i));
             }
             if piece.end <= limit && held.is_none() && !self.is_beyond_gap(piece.start) {
-                due = Some(Choice::Due(i));
+                due = Some(NextSend::Due(i));
             }
         }
         let n =
@@ -60,21 +59,20 @@ impl Flow {
             return Some(choice);
         }
         if n > 0 {
-            return Some(Choice::New(n));
+            return Some(NextSend::New(n));
         }
         if self.cache.queue.is_empty() && self.cache.due == 0 {
             let waits = self.sender.reset.as_ref().is_some_and(|r| !r.sent);
-            return waits.then_some(Choice::Reset);
+            return waits.then_some(NextSend::Reset);
         }
         self.wait(now, held);
         None
     }
 
-    /// Sets the wake-up for data that waits for the reader: when pacing allows it, or the predicted edge has
-    /// moved by a segment.
+    /// Sets the wake-up for data that waits for the reader: by pacing, or a segment's move of the edge.
     fn wait(&mut self, now: Instant, held: Option<Instant>) {
         if held.is_none() {
-            self.receiver.reader.held_back();
+            self.receiver.reader.held_back(now);
         }
         let Some(rate) = self.receiver.rate().filter(|r| *r > 0.0) else { return };
         let step = Duration::from_secs_f64(self.shake.mss() as f64 / rate);
@@ -82,14 +80,15 @@ impl Flow {
         self.sender.wake_at = Some(self.sender.wake_at.map_or(at, |other| other.min(at)));
     }
 
-    fn further_copy(&mut self, now: Instant) -> Option<Choice> {
+    fn further_copy(&mut self, now: Instant) -> Option<NextSend> {
         while let Some((at, start, _, _)) = self.sender.copies.front().copied() {
             let i = self.cache.place(start);
-            let flies = self.cache.pieces.get(i).is_some_and(|p| p.start == start && p.fate == Fate::Flying);
+            let flies =
+                self.cache.pieces.get(i).is_some_and(|p| p.start == start && p.fate == PieceState::Flying);
             if !flies {
                 self.sender.copies.pop_front();
             } else if at <= now {
-                return Some(Choice::Copy(i));
+                return Some(NextSend::Copy(i));
             } else {
                 self.sender.wake_at = Some(at);
                 return None;
@@ -104,7 +103,7 @@ impl Flow {
     }
 
     /// Returns how many bytes of the first queued packet may be sent.
-    fn fresh(&self, limit: u64, shared: &Shared<'_>) -> u64 {
+    fn fresh(&self, limit: u64, shared: &Shared) -> u64 {
         let Some(first) = self.cache.queue.front() else { return 0 };
         let whole = first.end - first.start;
         let (segment, len) = (first.packet.segment, u64::from(first.packet.body.len));
@@ -126,10 +125,10 @@ impl Flow {
     }
 
     /// Sends one packet or nothing, when granted the hop; returns the bytes that the hop counts for it.
-    pub(crate) fn serve(&mut self, cx: &mut Cx<'_>, shared: &mut Shared<'_>) -> Size {
+    pub(crate) fn serve(&mut self, cx: &mut Cx<'_>, shared: &mut Shared) -> Size {
         let sent = match self.choose(cx.now, shared) {
             None => return Size::ZERO,
-            Some(Choice::Hole(i)) => {
+            Some(NextSend::Hole(i)) => {
                 shared.counters.repairs += 1;
                 // a lost repair costs another round trip, and a second copy of it almost nothing. But what a
                 // reader had no room for may be a whole bandwidth-delay product, and the window reaches it
@@ -139,31 +138,31 @@ impl Flow {
                 self.fit(cx, i);
                 self.send_piece(cx, i, (left, false), shared)
             }
-            Some(Choice::Due(i)) => {
+            Some(NextSend::Due(i)) => {
                 shared.counters.resent += 1;
                 let left = self.recovery.copies.saturating_sub(1);
                 self.fit(cx, i);
                 self.send_piece(cx, i, (left, false), shared)
             }
-            Some(Choice::Probe) => self.send_probe(cx, shared),
-            Some(Choice::Copy(i)) => {
+            Some(NextSend::Probe) => self.send_probe(cx, shared),
+            Some(NextSend::Copy(i)) => {
                 let left = self.sender.copies.pop_front().map_or(0, |c| c.3);
                 shared.counters.copies += 1;
                 self.send_piece(cx, i, (left, true), shared)
             }
-            Some(Choice::New(n)) => {
+            Some(NextSend::New(n)) => {
                 shared.counters.forwarded += 1;
                 let i = self.next_piece(cx, n);
                 let left = self.recovery.copies.saturating_sub(1);
                 self.send_piece(cx, i, (left, false), shared)
             }
-            Some(Choice::Reset) => self.send_reset(cx, shared),
+            Some(NextSend::Reset) => self.send_reset(cx, shared),
         };
         self.account(shared);
         sent
     }
 
-    fn send_reset(&mut self, cx: &mut Cx<'_>, shared: &Shared<'_>) -> Size {
+    fn send_reset(&mut self, cx: &mut Cx<'_>, shared: &Shared) -> Size {
         let Some(reset) = &mut self.sender.reset else { return Size::ZERO };
         reset.sent = true;
         let packet = cx.duplicate(&reset.packet);
@@ -172,16 +171,13 @@ impl Flow {
         size
     }
 
-    fn send_probe(&mut self, cx: &mut Cx<'_>, shared: &mut Shared<'_>) -> Size {
+    fn send_probe(&mut self, cx: &mut Cx<'_>, shared: &mut Shared) -> Size {
         self.probed(cx.now, shared);
         if self.cache.pieces.is_empty() {
-            let n = self
-                .cache
-                .queue
-                .front()
-                .map_or(0, |p| (p.end - p.start).min(u64::from(p.packet.segment.max(1))));
-            let whole = self.cache.queue.front().is_some_and(|p| p.packet.segment == 0 || p.whole());
-            let n = if whole { self.cache.queue.front().map_or(0, |p| p.end - p.start) } else { n };
+            let n = self.cache.queue.front().map_or(0, |p| match u64::from(p.packet.segment) {
+                segment if segment > 0 && !p.whole() => segment.min(p.end - p.start),
+                _ => p.end - p.start,
+            });
             self.next_piece(cx, n);
         }
         self.fit(cx, 0);
@@ -237,7 +233,7 @@ impl Flow {
         cx: &mut Cx<'_>,
         i: usize,
         (left, copy): (u8, bool),
-        shared: &mut Shared<'_>,
+        shared: &mut Shared,
     ) -> Size {
         let Some(piece) = self.cache.pieces.get(i) else { return Size::ZERO };
         let (start, end) = (piece.start, piece.end);

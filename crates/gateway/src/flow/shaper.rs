@@ -8,8 +8,8 @@
 //! once. A late wake-up is compensated, up to 2 ms.
 
 use super::copies::Losses;
-use super::passing::{EXPRESS, Passing};
-use super::priority::{Manner, Priority};
+use super::passing::{EXPRESS, PassingQueues};
+use super::priority::{FlowTraits, Priority};
 use crate::config::Config;
 use bentpipe_base::{Duration, Instant, Packet, Pkt, Rate, Size};
 use std::collections::VecDeque;
@@ -19,33 +19,29 @@ const QUANTUM: i64 = 1600;
 /// Largest delay of the pacer that is compensated.
 const SLACK: Duration = Duration::from_millis(2);
 /// Period over which use of the hop is measured.
-const SPELL: Duration = Duration::from_millis(250);
+const USE_PERIOD: Duration = Duration::from_millis(250);
 /// Passing packets may queue for a round trip at the rate; this is the round trip if none is configured.
 const TRIP: Duration = Duration::from_secs(1);
 /// Lower bound of that queue.
 const LEAST: Duration = Duration::from_millis(100);
 /// Marks a number in the queue of turns as that of a queue of passing packets, not of a flow.
-const LANE: u32 = 1 << 31;
+const PASSING_QUEUE: u32 = 1 << 31;
 
-/// Permission to send.
 #[derive(Debug)]
-pub(crate) enum Turn {
+pub(crate) enum SendGrant {
     /// The flow with this number: `Flow::serve`, then [`Shaper::sent`].
     Flow(u32),
     /// Send this packet to the satellite; it has been charged.
     Pass(Pkt),
 }
 
-/// What a flow wants to send.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Want {
-    /// A retransmission.
     Repair,
     /// New data, or a redundant copy.
     Data,
 }
 
-/// The pacer and its queues.
 #[derive(Debug, Default)]
 pub(crate) struct Shaper {
     rate: Option<Rate>,
@@ -53,7 +49,7 @@ pub(crate) struct Shaper {
     framing: Size,
     /// When the hop becomes free.
     free: Instant,
-    /// Busy time in each of the last two periods of [`SPELL`], and start of the last one.
+    /// Busy time in each of the last two periods of [`USE_PERIOD`], and start of the last one.
     busy: [Duration; 2],
     spell: Instant,
     /// Accelerated flows that used the hop in the previous period and in this one.
@@ -62,17 +58,16 @@ pub(crate) struct Shaper {
     repairs: VecDeque<(u32, u32)>,
     /// Flows waiting to send data: number, ticket and deficit.
     flows: VecDeque<(u32, u32, i64)>,
-    /// Tickets of each flow in the queues of repairs and data, 0 if it is not queued. They make requests and
-    /// removal cheap.
+    /// Tickets of each flow in the queues of repairs and data, 0 if not queued.
     waits: Vec<(u32, u32)>,
     /// Flows that go first, with their tickets.
     quick: VecDeque<(u32, u32)>,
-    manners: Vec<Manner>,
+    manners: Vec<FlowTraits>,
     serial: u32,
     /// Upper bound of the queue entries that are no longer valid.
     stale: usize,
     /// Passing packets, and how many bytes of them may queue.
-    passing: Passing,
+    passing: PassingQueues,
     room: u64,
     /// Of those that go first, a passing packet had the last turn.
     express_passed: bool,
@@ -105,19 +100,14 @@ impl Shaper {
 
     /// Bytes that the hop counts for a packet.
     pub(crate) fn cost(&self, packet: &Packet) -> Size {
-        let len = u64::from(packet.body.len);
-        let n = if packet.segment == 0 { 1 } else { len.div_ceil(u64::from(packet.segment)).max(1) };
-        Size(len + n * (u64::from(packet.header_len) + self.framing.0))
+        let n = u64::from(packet.pieces());
+        Size(u64::from(packet.body.len) + n * (u64::from(packet.header_len) + self.framing.0))
     }
 
-    /// Requests a turn for a flow. Repeated requests have no effect, except that a repair may be added to
-    /// data.
+    /// Requests a turn for a flow, once for each of repairs and data.
     pub(crate) fn request(&mut self, flow: u32, want: Want) {
         let i = flow as usize;
-        if self.waits.len() <= i {
-            self.waits.resize(i + 1, (0, 0));
-            self.manners.resize(i + 1, Manner::default());
-        }
+        self.enlarge(i + 1);
         match want {
             Want::Repair if self.waits[i].0 == 0 => {
                 self.waits[i].0 = self.ticket();
@@ -137,12 +127,19 @@ impl Shaper {
 
     /// Notes whether the last packet of an accelerated flow was marked EF.
     pub(crate) fn mark(&mut self, flow: u32, is_marked: bool) {
-        if is_marked && self.waits.len() <= flow as usize {
-            self.waits.resize(flow as usize + 1, (0, 0));
-            self.manners.resize(self.waits.len(), Manner::default());
+        if is_marked {
+            self.enlarge(flow as usize + 1);
         }
         if let Some(manner) = self.manners.get_mut(flow as usize) {
             manner.is_marked = is_marked;
+        }
+    }
+
+    /// Makes room for the flows with numbers below `flows`.
+    fn enlarge(&mut self, flows: usize) {
+        if self.waits.len() < flows {
+            self.waits.resize(flows, (0, 0));
+            self.manners.resize(flows, FlowTraits::default());
         }
     }
 
@@ -162,7 +159,7 @@ impl Shaper {
         while self.repairs.front().is_some_and(|r| waiting(r.0).0 != r.1) {
             self.repairs.pop_front();
         }
-        while self.flows.front().is_some_and(|f| f.0 & LANE == 0 && waiting(f.0).1 != f.1) {
+        while self.flows.front().is_some_and(|f| f.0 & PASSING_QUEUE == 0 && waiting(f.0).1 != f.1) {
             self.flows.pop_front();
         }
         while self.quick.front().is_some_and(|q| waiting(q.0).1 != q.1) {
@@ -171,7 +168,7 @@ impl Shaper {
         if self.stale > 64 && self.stale * 2 > self.repairs.len() + self.flows.len() + self.quick.len() {
             self.repairs.retain(|r| waiting(r.0).0 == r.1);
             self.quick.retain(|q| waiting(q.0).1 == q.1);
-            self.flows.retain(|f| f.0 & LANE != 0 || waiting(f.0).1 == f.1);
+            self.flows.retain(|f| f.0 & PASSING_QUEUE != 0 || waiting(f.0).1 == f.1);
             self.stale = 0;
         }
     }
@@ -200,7 +197,7 @@ impl Shaper {
     /// Gives a queue of passing packets its place among those waiting for a turn.
     fn enter(&mut self, lane: usize) {
         if self.passing.enter(lane) {
-            self.flows.push_back((LANE | lane as u32, 0, self.quantum()));
+            self.flows.push_back((PASSING_QUEUE | lane as u32, 0, self.quantum()));
         }
     }
 
@@ -233,13 +230,13 @@ impl Shaper {
     }
 
     /// Returns who may send now; none if the hop is busy or nobody waits.
-    pub(crate) fn next(&mut self, now: Instant) -> Option<Turn> {
+    pub(crate) fn next(&mut self, now: Instant) -> Option<SendGrant> {
         if self.free > now {
             return None;
         }
         self.tidy();
         if let Some((flow, _)) = self.repairs.front() {
-            return Some(Turn::Flow(*flow));
+            return Some(SendGrant::Flow(*flow));
         }
         if self.priority.allows(now) {
             if let Some(turn) = self.first(now) {
@@ -254,8 +251,8 @@ impl Shaper {
             self.tidy();
         }
         while let Some((id, ticket, deficit)) = self.flows.front().copied() {
-            if id & LANE == 0 {
-                return Some(Turn::Flow(id));
+            if id & PASSING_QUEUE == 0 {
+                return Some(SendGrant::Flow(id));
             }
             if deficit <= 0 {
                 // its last super-packet was longer than the turns so far
@@ -264,8 +261,8 @@ impl Shaper {
                 self.tidy();
                 continue;
             }
-            if let Some(packet) = self.serve_lane(now, (id & !LANE) as usize) {
-                return Some(Turn::Pass(packet));
+            if let Some(packet) = self.serve_lane(now, (id & !PASSING_QUEUE) as usize) {
+                return Some(SendGrant::Pass(packet));
             }
             self.tidy();
         }
@@ -291,15 +288,15 @@ impl Shaper {
     }
 
     /// Returns who may send of those that go first.
-    fn first(&mut self, now: Instant) -> Option<Turn> {
+    fn first(&mut self, now: Instant) -> Option<SendGrant> {
         if !self.passing.is_empty(EXPRESS) && (self.quick.is_empty() || !self.express_passed) {
             let (packet, cost) = self.take(now, EXPRESS)?;
             self.express_passed = true;
             self.charge_first(now, Size(cost));
-            return Some(Turn::Pass(packet));
+            return Some(SendGrant::Pass(packet));
         }
         self.express_passed = false;
-        self.quick.front().map(|q| Turn::Flow(q.0))
+        self.quick.front().map(|q| SendGrant::Flow(q.0))
     }
 
     fn charge_first(&mut self, now: Instant, size: Size) {
@@ -308,8 +305,7 @@ impl Shaper {
         }
     }
 
-    /// Charges `size`, as counted by [`Shaper::cost`], to the flow whose turn it was. `wants` is what it
-    /// wants to send next.
+    /// Charges `size` to the flow whose turn it was; `wants` is what it sends next.
     pub(crate) fn sent(&mut self, now: Instant, flow: u32, size: Size, wants: Option<Want>) {
         self.charge(now, size);
         self.tidy();
@@ -341,8 +337,7 @@ impl Shaper {
         }
     }
 
-    /// Removes a flow. Its queue entries stay until their turn, since many flows may end at once while the
-    /// queues are long.
+    /// Removes a flow. Its queue entries stay until their turn: many flows may end at once.
     pub(crate) fn forget(&mut self, flow: u32) {
         if let Some(waits) = self.waits.get_mut(flow as usize) {
             self.stale += usize::from(waits.0 != 0) + usize::from(waits.1 != 0);
@@ -350,19 +345,18 @@ impl Shaper {
             self.tidy();
         }
         if let Some(manner) = self.manners.get_mut(flow as usize) {
-            *manner = Manner::default();
+            *manner = FlowTraits::default();
         }
     }
 
-    /// Charges `size` to the hop.
     pub(crate) fn charge(&mut self, now: Instant, size: Size) {
         let Some(rate) = self.rate else { return };
         let start = self.free.max(Instant(now.0.saturating_sub(SLACK.0)));
         let time = Duration((rate.time_for(size).0 as f64 / self.share) as u64);
         self.free = start + time;
         let gone = now.since(self.spell);
-        if gone >= SPELL {
-            let before = if gone < SPELL * 2 { self.busy[1] } else { Duration::ZERO };
+        if gone >= USE_PERIOD {
+            let before = if gone < USE_PERIOD * 2 { self.busy[1] } else { Duration::ZERO };
             self.users = [self.users[1], 0];
             (self.busy, self.spell) = ([before, Duration::ZERO], now);
         }
@@ -374,10 +368,9 @@ impl Shaper {
         self.users[0].max(self.users[1]).max(1)
     }
 
-    /// True if the hop was recently free for a fifth of the time, with copies counted as busy: additional
-    /// packets then delay nobody.
+    /// True if the hop was free for a fifth of the time, copies included: more packets delay nobody.
     pub(crate) fn is_idle(&self) -> bool {
-        self.rate.is_some() && self.busy.iter().all(|busy| *busy * 5 < SPELL * 4)
+        self.rate.is_some() && self.busy.iter().all(|busy| *busy * 5 < USE_PERIOD * 4)
     }
 
     /// Largest payload of a packet: a segment, or what the hop carries in a millisecond.
@@ -388,7 +381,6 @@ impl Shaper {
         (burst / segment).max(1) * segment
     }
 
-    /// When the next turn comes.
     pub(crate) fn deadline(&self) -> Option<Instant> {
         let flows = !self.repairs.is_empty() || !self.flows.is_empty() || !self.quick.is_empty();
         (flows || !self.passing.is_empty(EXPRESS)).then_some(self.free)

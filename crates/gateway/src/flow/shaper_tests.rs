@@ -16,7 +16,7 @@ fn run(shaper: &mut Shaper, sizes: &[u64], turns: usize) -> (Vec<u64>, Instant) 
     }
     for _ in 0..turns {
         now = now.max(shaper.deadline().expect("somebody waits"));
-        let Some(Turn::Flow(flow)) = shaper.next(now) else { panic!("it is a flow's turn") };
+        let Some(SendGrant::Flow(flow)) = shaper.next(now) else { panic!("it is a flow's turn") };
         bytes[flow as usize] += sizes[flow as usize];
         shaper.sent(now, flow, Size(sizes[flow as usize]), Some(Want::Data));
     }
@@ -48,12 +48,12 @@ fn repairs_go_first_and_what_passes_has_its_turn() {
     shaper.request(1, Want::Repair);
     let packet = Packet { header_len: 28, body: Body { off: 0, len: 1000 }, ..Packet::default() };
     assert!(shaper.pass(now, Box::new(packet)).is_none(), "it waits for its turn");
-    assert!(matches!(shaper.next(now), Some(Turn::Flow(1))));
+    assert!(matches!(shaper.next(now), Some(SendGrant::Flow(1))));
     shaper.sent(now, 1, Size(1514), None);
-    assert!(matches!(shaper.next(now + Duration::from_millis(10)), Some(Turn::Flow(0))));
+    assert!(matches!(shaper.next(now + Duration::from_millis(10)), Some(SendGrant::Flow(0))));
     shaper.sent(now + Duration::from_millis(10), 0, Size(6000), Some(Want::Data));
-    assert!(shaper.next(now + Duration::from_millis(20)).is_some_and(|t| matches!(t, Turn::Pass(_))));
-    assert!(matches!(shaper.next(now + Duration::from_millis(30)), Some(Turn::Flow(0))));
+    assert!(shaper.next(now + Duration::from_millis(20)).is_some_and(|t| matches!(t, SendGrant::Pass(_))));
+    assert!(matches!(shaper.next(now + Duration::from_millis(30)), Some(SendGrant::Flow(0))));
     shaper.forget(0);
     assert_eq!(shaper.deadline(), None);
 }
@@ -78,7 +78,7 @@ fn who_is_gone_has_no_turn() {
     let mut turns = vec![0; 1000];
     while let Some(at) = shaper.deadline() {
         now = now.max(at);
-        let Some(Turn::Flow(flow)) = shaper.next(now) else { continue };
+        let Some(SendGrant::Flow(flow)) = shaper.next(now) else { continue };
         turns[flow as usize] += 1;
         shaper.sent(now, flow, Size(1514), None);
     }
@@ -114,8 +114,8 @@ fn serve(shaper: &mut Shaper, now: &mut Instant, until: Instant, out: &mut Vec<(
     while let Some(at) = shaper.deadline().filter(|at| *at <= until) {
         *now = (*now).max(at);
         match shaper.next(*now) {
-            Some(Turn::Pass(packet)) => out.push((*now, packet)),
-            Some(Turn::Flow(flow)) => {
+            Some(SendGrant::Pass(packet)) => out.push((*now, packet)),
+            Some(SendGrant::Flow(flow)) => {
                 bytes += 1514;
                 shaper.sent(*now, flow, Size(1514), Some(Want::Data));
             }
@@ -246,7 +246,7 @@ fn an_accelerated_flow_of_small_packets_goes_first() {
     let mut shaper = shaper(8_000_000);
     let now = Instant(1_000_000_000);
     let turn = |shaper: &mut Shaper, at: Instant| match shaper.next(at) {
-        Some(Turn::Flow(flow)) => flow,
+        Some(SendGrant::Flow(flow)) => flow,
         other => panic!("{other:?}"),
     };
     shaper.request(0, Want::Data);

@@ -12,15 +12,13 @@ use bentpipe_base::{Duration, Instant};
 const MEMORY: Duration = Duration::from_secs(10);
 /// RTT assumed before any sample.
 const UNKNOWN: Duration = Duration::from_secs(1);
-/// Shortest timeout: a delayed ACK must not look like a loss (RFC 9293, section 3.8.6.3: below 500 ms; hosts
-/// wait 40 to 200 ms).
+/// Shortest timeout, beyond a delayed ACK (40 to 200 ms; RFC 9293, section 3.8.6.3: below 500 ms).
 const SHORTEST_TIMEOUT: Duration = Duration::from_millis(200);
 
-/// Estimators of D.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Trip {
+pub(crate) struct HopRtt {
     smoothed: Option<Duration>,
-    variation: Duration,
+    pub(crate) variation: Duration,
     shortest: [Option<Duration>; 2],
     least: Option<Duration>,
     since: Instant,
@@ -28,8 +26,7 @@ pub(crate) struct Trip {
     assumed: Duration,
 }
 
-impl Trip {
-    /// Returns an estimator without samples.
+impl HopRtt {
     pub(crate) fn assuming(trip: Option<Duration>) -> Self {
         Self { assumed: trip.unwrap_or_default(), ..Self::default() }
     }
@@ -68,22 +65,16 @@ impl Trip {
         }
     }
 
-    /// Variation of D.
-    pub(crate) const fn variation(&self) -> Duration {
-        self.variation
-    }
-
     /// Recent minimum RTT; zero if unknown.
-    pub(crate) fn shortest(&self) -> Duration {
+    pub(crate) fn recent_minimum(&self) -> Duration {
         self.shortest.into_iter().flatten().min().unwrap_or(Duration::ZERO)
     }
 
     /// Minimum RTT of the whole connection, which a standing queue does not affect.
-    pub(crate) fn least(&self) -> Duration {
+    pub(crate) fn minimum(&self) -> Duration {
         self.least.unwrap_or_else(|| self.smoothed())
     }
 
-    /// The retransmission timeout.
     pub(crate) fn timeout(&self) -> Duration {
         let d = self.smoothed();
         (d + d / 2 + self.variation * 4).max(SHORTEST_TIMEOUT)
@@ -98,30 +89,30 @@ mod tests {
 
     #[test]
     fn a_steady_trip_is_learnt_and_the_timeout_settles() {
-        let mut trip = Trip::default();
-        assert_eq!((trip.smoothed(), trip.shortest()), (UNKNOWN, Duration::ZERO));
+        let mut trip = HopRtt::default();
+        assert_eq!((trip.smoothed(), trip.recent_minimum()), (UNKNOWN, Duration::ZERO));
         for i in 0..100 {
             trip.sample(Instant::ZERO + MS(i * 10), MS(600));
         }
-        assert_eq!((trip.smoothed(), trip.shortest()), (MS(600), MS(600)));
+        assert_eq!((trip.smoothed(), trip.recent_minimum()), (MS(600), MS(600)));
         assert!(trip.timeout() >= MS(900) && trip.timeout() < MS(901), "{}", trip.timeout());
     }
 
     #[test]
     fn what_is_configured_holds_until_the_first_sample() {
-        let mut trip = Trip::assuming(Some(MS(550)));
-        assert_eq!((trip.smoothed(), trip.least(), trip.known()), (MS(550), MS(550), None));
-        assert_eq!((trip.shortest(), trip.timeout()), (Duration::ZERO, MS(825)));
+        let mut trip = HopRtt::assuming(Some(MS(550)));
+        assert_eq!((trip.smoothed(), trip.minimum(), trip.known()), (MS(550), MS(550), None));
+        assert_eq!((trip.recent_minimum(), trip.timeout()), (Duration::ZERO, MS(825)));
         trip.sample(Instant::ZERO, MS(90));
-        assert_eq!((trip.smoothed(), trip.least()), (MS(90), MS(90)));
+        assert_eq!((trip.smoothed(), trip.minimum()), (MS(90), MS(90)));
     }
 
     #[test]
     fn the_shortest_is_forgotten_after_twenty_seconds() {
-        let mut trip = Trip::default();
+        let mut trip = HopRtt::default();
         for i in 0..50 {
             trip.sample(Instant::ZERO + MS(i * 500), if i == 0 { MS(100) } else { MS(300) });
         }
-        assert_eq!(trip.shortest(), MS(300));
+        assert_eq!(trip.recent_minimum(), MS(300));
     }
 }

@@ -46,12 +46,10 @@ impl Path {
     }
 }
 
-/// What was advertised to the sender.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Shown {
+pub(crate) struct AdvertisedWindow {
     /// Highest acknowledgment sent to the sender.
     pub(crate) ack: u64,
-    /// The right edge.
     pub(crate) edge: u64,
     /// Most bytes delivered in a round trip; start time and position of the current round.
     best: u64,
@@ -62,7 +60,7 @@ pub(crate) struct Shown {
     grown: u64,
 }
 
-impl Shown {
+impl AdvertisedWindow {
     /// Measures what is delivered per round trip.
     pub(crate) fn delivered(&mut self, now: Instant, una: u64, trip: Duration) {
         if now.since(self.round) >= trip {
@@ -78,12 +76,10 @@ impl Shown {
         }
     }
 
-    /// The window without a configured rate.
     const fn by_delivery(&self) -> u64 {
         self.best + if self.flat < FULL { self.best } else { self.best / 4 } + 65_536
     }
 
-    /// Returns the window to advertise.
     pub(crate) fn window(&self, path: &Path, largest: u64) -> u64 {
         let Some((rate, product)) = path.rate.zip(path.product()) else { return self.by_delivery() };
         let target = (rate * TARGET.as_secs_f64()) as u64;
@@ -119,7 +115,7 @@ mod tests {
 
     #[test]
     fn the_window_is_the_product_and_a_little() {
-        let shown = Shown::default();
+        let shown = AdvertisedWindow::default();
         let mut path = Path { rate: Some(3e6), trip: Duration::from_secs(1), lossy: false, judged: false };
         assert_eq!(shown.window(&path, 65_535), 3_099_000);
         path.judged = true;
@@ -134,7 +130,7 @@ mod tests {
         /// Whatever edge is wished, an advertised edge is never taken back.
         #[test]
         fn the_edge_never_moves_left(shift in 0u8..15, steps in proptest::collection::vec((0u64..100_000, 0u64..10_000_000), 1..50)) {
-            let mut shown = Shown::default();
+            let mut shown = AdvertisedWindow::default();
             let (mut ack, mut told) = (1, 0);
             for (progress, window) in steps {
                 ack += progress;

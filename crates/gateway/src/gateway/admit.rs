@@ -1,12 +1,13 @@
 //! How a connection enters the table.
 
-use super::{Gateway, PORTS, opens};
-use crate::counters::Why;
+use super::Gateway;
+use crate::counters::PassReason;
 use crate::flow::Flow;
-use crate::policy::{Action, Opening, Side};
-use crate::report::End;
-use crate::table::{Class, Entry, Key};
-use bentpipe_base::{Cx, Flags, Foreign, Packet};
+use crate::flow::handshake::Handshake;
+use crate::policy::{Action, Side, SynProperties};
+use crate::report::EndReason;
+use crate::table::{Class, Entry, Key, is_opening_syn};
+use bentpipe_base::{Cx, Flags, Packet};
 
 impl Gateway {
     /// Returns the connection of a packet, adding it if it is new; none if it is not tracked.
@@ -22,9 +23,9 @@ impl Gateway {
             if entry.side_of(is_low) != side || !entry.is_succeeded_by(side, packet) {
                 return Some(id);
             }
-            self.end(cx, id, End::Reused);
+            self.end(cx, id, EndReason::Reused);
         }
-        if opens(packet) {
+        if is_opening_syn(packet) {
             return self.admit(cx, side, (key, is_low), packet);
         }
         // an RST means that there is no connection
@@ -32,13 +33,12 @@ impl Gateway {
             return None;
         }
         let mut entry = Entry::new(key, side, is_low, packet, cx.now);
-        entry.why = Some(Why::MidStream);
+        entry.why = Some(PassReason::MidStream);
         let id = self.enter(cx, entry)?;
-        self.common.counters.pass(Why::MidStream);
+        self.shared.counters.pass(PassReason::MidStream);
         Some(id)
     }
 
-    /// Adds a connection for its SYN.
     fn admit(
         &mut self,
         cx: &mut Cx<'_>,
@@ -47,49 +47,39 @@ impl Gateway {
         syn: &Packet,
     ) -> Option<u32> {
         let id = self.enter(cx, Entry::new(key, side, is_low, syn, cx.now))?;
-        let begun = self
-            .judge(cx, side, key, syn)
-            .and_then(|()| Flow::begin(cx, PORTS[side], syn, &mut self.common.shared()));
-        match begun {
-            Ok(flow) => {
-                self.common.counters.begun += 1;
+        match self.may_accelerate(cx, side, key, syn) {
+            Ok(()) => {
+                self.shared.counters.begun += 1;
+                let flow = Flow::new(Handshake::default(), &self.shared.config);
                 let flow = self.flows.insert(Box::new(flow));
                 self.table.update(id, |e| e.flow = flow);
             }
             Err(why) => {
-                self.common.counters.pass(why);
+                self.shared.counters.pass(why);
                 self.table.update(id, |e| e.why = Some(why));
             }
         }
         Some(id)
     }
 
-    /// Checks whether a connection may be accelerated.
-    fn judge(&self, cx: &Cx<'_>, side: usize, key: Key, syn: &Packet) -> Result<(), Why> {
-        let config = &self.common.config;
+    fn may_accelerate(&self, cx: &Cx<'_>, side: usize, key: Key, syn: &Packet) -> Result<(), PassReason> {
+        let config = &self.shared.config;
         if !config.accelerate {
-            return Err(Why::Bypassed);
+            return Err(PassReason::Bypassed);
         }
-        if syn.foreign.has(Foreign::SIGNED) {
-            return Err(Why::Signed);
-        }
-        // all subflows share one window (RFC 8684, section 3.3.1), so one subflow does not show the
-        // receiver's free space
-        if syn.foreign.has(Foreign::MULTIPATH) {
-            return Err(Why::Multipath);
-        }
+        Handshake::check_options(syn)?;
         if self.decide(cx, side, syn) == Action::Pass {
-            return Err(Why::Policy);
+            return Err(PassReason::Policy);
         }
         let draw = f64::from(self.table.draw(key, syn.tcp.seq.0));
         if draw < config.sample * (f64::from(u32::MAX) + 1.0) {
-            return Err(Why::Sampled);
+            return Err(PassReason::Sampled);
         }
         if !self.table.has_room(Class::Accelerated, &config.limits) {
-            return Err(Why::Overload);
+            return Err(PassReason::Overload);
         }
-        if self.common.memory.is_scarce() {
-            return Err(Why::Memory);
+        if self.shared.memory.is_scarce() {
+            return Err(PassReason::Memory);
         }
         Ok(())
     }
@@ -101,37 +91,37 @@ impl Gateway {
         };
         let side = if side == 0 { Side::Lan } else { Side::Satellite };
         let (from_port, port, dscp) = (syn.sport, syn.dport, syn.dscp.get());
-        self.policy.decide(&Opening { from, to, from_port, port, dscp, side })
+        self.policy.decide(&SynProperties { from, to, from_port, port, dscp, side })
     }
 
     /// Adds a connection to the table, evicting another one if necessary.
     pub(super) fn enter(&mut self, cx: &mut Cx<'_>, entry: Entry) -> Option<u32> {
         self.make_room(cx, entry.class)?;
-        self.common.counters.flows += 1;
+        self.shared.counters.flows += 1;
         Some(self.table.insert(entry))
     }
 
     /// Makes room for one more entry in `class`; none if that is impossible.
     pub(super) fn make_room(&mut self, cx: &mut Cx<'_>, class: Class) -> Option<()> {
-        if self.table.has_room(class, &self.common.config.limits) {
+        if self.table.has_room(class, &self.shared.config.limits) {
             return Some(());
         }
         let victim = self.table.victim(class, cx.now)?;
         match class {
-            Class::Opening => self.common.counters.opening_evicted += 1,
-            Class::Accelerated | Class::Passing => self.common.counters.passing_evicted += 1,
+            Class::Opening => self.shared.counters.opening_evicted += 1,
+            Class::Accelerated | Class::Passing => self.shared.counters.passing_evicted += 1,
         }
-        self.end(cx, victim, End::Evicted);
-        self.table.has_room(class, &self.common.config.limits).then_some(())
+        self.end(cx, victim, EndReason::Evicted);
+        self.table.has_room(class, &self.shared.config.limits).then_some(())
     }
 
     /// The handshake is complete: moves the connection out of the opening class.
     pub(super) fn promote(&mut self, cx: &mut Cx<'_>, id: u32) {
         let Some(entry) = self.table.get(id).copied() else { return };
-        if entry.is_ours() {
-            self.common.counters.accelerated += u64::from(entry.why.is_none());
+        if entry.needs_translation() {
+            self.shared.counters.accelerated += u64::from(entry.why.is_none());
             self.table.update(id, |e| e.class = Class::Accelerated);
-            self.journal.note(id);
+            self.note_change(id);
         } else {
             self.pass_on(cx, id);
         }
@@ -145,28 +135,29 @@ impl Gateway {
         if self.make_room(cx, Class::Passing).is_some() {
             self.table.update(id, |e| e.class = Class::Passing);
         } else {
-            self.end(cx, id, End::Evicted);
+            self.end(cx, id, EndReason::Evicted);
         }
     }
 
     /// A packet from `side` shows that part of the handshake took another path.
-    pub(super) fn disown(&mut self, cx: &mut Cx<'_>, side: usize, id: u32) {
+    pub(super) fn stop_incomplete(&mut self, cx: &mut Cx<'_>, side: usize, id: u32) {
         let Some(entry) = self.table.get(id).copied() else { return };
         if self.flows.get(entry.flow).is_none() {
             return; // it already passes, for another reason
         }
-        let why = if entry.is_only_from(side) { Why::OneDirection } else { Why::MidStream };
-        self.common.counters.pass(why);
+        let why = if entry.is_only_from(side) { PassReason::OneDirection } else { PassReason::MidStream };
+        self.shared.counters.pass(why);
         self.give_up(cx, id, why);
     }
 
-    /// Updates the reason of a connection whose SYN was not seen: `OneDirection` while it is one-sided, else
-    /// `MidStream`.
-    pub(super) fn look_at_sides(&mut self, id: u32) {
+    /// Updates the reason of a connection without a SYN: `OneDirection` or `MidStream`.
+    pub(super) fn update_pass_reason(&mut self, id: u32) {
         let Some(entry) = self.table.get(id) else { return };
         let why = match entry.why {
-            Some(Why::MidStream) if entry.is_one_sided() => Why::OneDirection,
-            Some(Why::OneDirection) if !entry.is_one_sided() && entry.is_from_both() => Why::MidStream,
+            Some(PassReason::MidStream) if entry.is_one_sided() => PassReason::OneDirection,
+            Some(PassReason::OneDirection) if !entry.is_one_sided() && entry.is_from_both() => {
+                PassReason::MidStream
+            }
             _ => return,
         };
         self.table.update(id, |e| e.why = Some(why));

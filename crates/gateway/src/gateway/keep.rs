@@ -1,27 +1,11 @@
 //! Records that a driver saves, so that connections survive a restart of the gateway.
 
 use super::Gateway;
-use super::rest::Rest;
+use super::rest::SleepingFlow;
 use crate::report::{FlowReport, State};
 use crate::table::persist::{RECORD, Record};
 use crate::table::{Class, Entry};
 use bentpipe_base::{Cx, Flags, Packet};
-use std::collections::VecDeque;
-
-/// Connections whose records changed. Maintained only if the driver fetches them.
-#[derive(Debug, Default)]
-pub(super) struct Journal {
-    is_kept: bool,
-    changed: VecDeque<u32>,
-}
-
-impl Journal {
-    pub(super) fn note(&mut self, id: u32) {
-        if self.is_kept && self.changed.back() != Some(&id) {
-            self.changed.push_back(id);
-        }
-    }
-}
 
 /// Result of restoring records.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -43,16 +27,22 @@ impl Gateway {
         Some(Record { addrs: names.addrs, ports: names.ports, persist })
     }
 
+    /// Notes that the record of a connection changed.
+    pub(super) fn note_change(&mut self, id: u32) {
+        if let Some(changed) = self.changed.as_mut().filter(|changed| changed.back() != Some(&id)) {
+            changed.push_back(id);
+        }
+    }
+
     /// Starts collecting changed records for [`Gateway::take_changed`], which must then be called regularly.
     /// All current records count as changed.
     pub fn keep_journal(&mut self) {
-        self.journal.is_kept = true;
-        self.journal.changed = self.table.ids(0).filter(|id| self.record(*id).is_some()).collect();
+        self.changed = Some(self.table.ids(0).filter(|id| self.record(*id).is_some()).collect());
     }
 
     /// Returns the next changed record: its number and its new content, all zeros if the record is deleted.
     pub fn take_changed(&mut self) -> Option<(u32, [u8; RECORD])> {
-        let id = self.journal.changed.pop_front()?;
+        let id = self.changed.as_mut()?.pop_front()?;
         Some((id, self.record(id).map_or([0; RECORD], |r| r.to_bytes())))
     }
 
@@ -81,7 +71,7 @@ impl Gateway {
 
     fn resume(&mut self, cx: &mut Cx<'_>, record: &Record) -> bool {
         let (key, is_low) = record.key();
-        let limits = &self.common.config.limits;
+        let limits = &self.shared.config.limits;
         if self.table.find(&key).is_some() || !self.table.has_room(Class::Accelerated, limits) {
             return false;
         }
@@ -89,10 +79,10 @@ impl Gateway {
         ack.tcp.flags = Flags::ACK;
         let mut entry = Entry::new(key, 0, is_low, &ack, cx.now);
         (entry.class, entry.state) = (Class::Accelerated, State::Established);
-        entry.rest = self.rests.insert(Rest::of_another(record.persist));
+        entry.rest = self.rests.insert(SleepingFlow::new(record.persist, false));
         let id = self.table.insert(entry);
-        self.common.counters.flows += 1;
-        self.journal.note(id);
+        self.shared.counters.flows += 1;
+        self.note_change(id);
         self.settle(cx, id);
         true
     }

@@ -4,23 +4,23 @@ use super::Gateway;
 use crate::counters::Counters;
 use crate::flow::Flow;
 use crate::report::{FlowReport, GatewayReport};
-use bentpipe_base::{Addr, Size};
+use bentpipe_base::Size;
 
 impl Gateway {
     /// Returns the report of the whole gateway.
     pub fn report(&self) -> GatewayReport {
-        let passing = self.table.passing();
+        let passing = self.table.passing;
         GatewayReport {
             counters: self.counters(),
-            states: self.table.states(),
+            states: self.table.states,
             accelerated: self.table.len() - passing.iter().sum::<u32>(),
             awake: self.flows.len(),
             passing,
-            held: Size(self.common.memory.payload),
-            held_peak: self.common.memory.peak(),
+            held: Size(self.shared.memory.payload),
+            held_peak: self.shared.memory.peak(),
             footprint: Size(self.footprint() as u64),
             fast: self.fast,
-            left_alone: self.left_alone,
+            control_group: self.left_alone,
         }
     }
 
@@ -30,16 +30,15 @@ impl Gateway {
         self.table.footprint() + self.flows.footprint() + self.rests.footprint() + awake
     }
 
-    /// True if nothing is held and nothing waits for the hop: after a planned stop the gateway can then be
-    /// removed.
+    /// True if nothing is held or waits for the hop: a stopped gateway can then be removed.
     pub fn is_drained(&self) -> bool {
-        self.common.memory.used == 0 && self.common.shaper.deadline().is_none()
+        self.shared.memory.used == 0 && self.shared.shaper.deadline().is_none()
     }
 
     /// Totals since the gateway started.
     pub fn counters(&self) -> Counters {
-        let mut counters = self.common.counters;
-        counters.losses = counters.lost.estimate(self.common.shaper.losses.share());
+        let mut counters = self.shared.counters;
+        counters.losses = counters.lost.estimate(self.shared.shaper.losses.share());
         counters
     }
 
@@ -52,7 +51,7 @@ impl Gateway {
                 return (page, Some(id));
             }
             if let Some(entry) = self.table.get(id) {
-                page.push(entry.report(self.told_by(id), None));
+                page.push(entry.report(self.flow_report(id), None));
             }
         }
         (page, None)
@@ -61,12 +60,5 @@ impl Gateway {
     /// Returns the oldest unfetched report of an ended connection.
     pub fn take_closed(&mut self) -> Option<FlowReport> {
         self.ended.pop_front()
-    }
-
-    /// Calls `each` with both addresses of every connection. A driver must not reuse these.
-    pub(super) fn table_addresses(&self, each: &mut dyn FnMut(Addr)) {
-        for entry in self.table.ids(0).filter_map(|id| self.table.get(id)) {
-            entry.key.ends().into_iter().for_each(|end| each(end.0));
-        }
     }
 }

@@ -1,16 +1,17 @@
 //! Idle connections.
 //!
 //! The state of an active accelerated connection is large: estimators, cache, handshake data. Most
-//! connections are idle most of the time. Then nothing is held and nothing is in flight, so a [`Persist`] is
-//! enough, and the rest of the state is freed after a while. The next packet restores the connection, which
-//! continues as a sender does after an idle period: what it had learned of the path is outdated by then (RFC
+//! connections are idle most of the time. Then nothing is held and nothing is in flight, so a [`SavedState`]
+//! is enough, and the rest of the state is freed after a while. The next packet restores the connection,
+//! which continues as a sender does after an idle period: what it had learned of the path is outdated by then
+//! (RFC
 //! 2861, section 2). A connection restored from the record of an earlier gateway is stored like this until
 //! its first packet, too, but then data may be in flight.
 
 use super::Gateway;
 use crate::flow::Flow;
 use crate::report::FlowReport;
-use crate::table::persist::Persist;
+use crate::table::persist::SavedState;
 use crate::table::{Class, NONE};
 use bentpipe_base::{Cx, Duration, Size};
 
@@ -18,9 +19,9 @@ use bentpipe_base::{Cx, Duration, Size};
 pub(super) const AFTER: Duration = Duration::from_secs(10);
 
 /// What is kept of a connection that sleeps or has slept.
-#[derive(Debug)]
-pub(super) struct Rest {
-    persist: Persist,
+#[derive(Debug, Default)]
+pub(super) struct SleepingFlow {
+    persist: SavedState,
     /// Nothing is in flight, and the window edges are exact.
     is_exact: bool,
     /// Counters from before it slept.
@@ -30,23 +31,12 @@ pub(super) struct Rest {
     held_peak: Size,
 }
 
-impl Rest {
-    const fn new(persist: Persist, is_exact: bool, before: &FlowReport) -> Self {
-        let FlowReport { losses, timeouts, swallowed, held_peak, .. } = *before;
-        Self { persist, is_exact, losses, timeouts, swallowed, held_peak }
+impl SleepingFlow {
+    /// Without earlier counters: of a connection that has ended, or, not exact, of an earlier gateway.
+    pub(super) fn new(persist: SavedState, is_exact: bool) -> Self {
+        Self { persist, is_exact, ..Self::default() }
     }
 
-    /// For a connection restored from the record of an earlier gateway.
-    pub(super) fn of_another(persist: Persist) -> Self {
-        Self::new(persist, false, &FlowReport::default())
-    }
-
-    /// For a connection that has ended.
-    pub(super) fn of_ended(persist: Persist) -> Self {
-        Self::new(persist, true, &FlowReport::default())
-    }
-
-    /// Adds the earlier counters to a report.
     fn add_to(&self, report: &mut FlowReport) {
         report.losses += self.losses;
         report.timeouts += self.timeouts;
@@ -57,10 +47,10 @@ impl Rest {
 
 impl Gateway {
     /// Returns the flow's part of the report of a connection.
-    pub(super) fn told_by(&self, id: u32) -> FlowReport {
+    pub(super) fn flow_report(&self, id: u32) -> FlowReport {
         let Some(entry) = self.table.get(id) else { return FlowReport::default() };
-        let share = self.common.shaper.losses.share();
-        let mut report = self.flows.get(entry.flow).map_or_else(FlowReport::default, |f| f.report(share));
+        let share = self.shared.shaper.losses.share();
+        let mut report = self.flows.get(entry.flow).map(|f| f.report(share)).unwrap_or_default();
         if let Some(rest) = self.rests.get(entry.rest) {
             rest.add_to(&mut report);
             if entry.flow == NONE {
@@ -71,7 +61,7 @@ impl Gateway {
     }
 
     /// Returns what is needed to pass the packets of a connection correctly; none if nothing is.
-    pub(super) fn persist(&self, id: u32) -> Option<Persist> {
+    pub(super) fn persist(&self, id: u32) -> Option<SavedState> {
         let entry = self.table.get(id)?;
         let awake = self.flows.get(entry.flow).map(|f| f.persist());
         awake.or_else(|| self.rests.get(entry.rest).map(|r| r.persist))
@@ -84,10 +74,11 @@ impl Gateway {
         if !may || !self.flows.get(entry.flow).is_some_and(|f| f.is_at_rest()) {
             return false;
         }
-        let told = self.told_by(id);
+        let FlowReport { losses, timeouts, swallowed, held_peak, .. } = self.flow_report(id);
         let Some(mut flow) = self.flows.remove(entry.flow) else { return false };
-        let rest = Rest::new(flow.persist(), true, &told);
-        flow.drop_all(cx, &mut self.common.shared());
+        let rest =
+            SleepingFlow { persist: flow.persist(), is_exact: true, losses, timeouts, swallowed, held_peak };
+        flow.drop_all(cx, &mut self.shared);
         let place = match self.rests.get_mut(entry.rest) {
             Some(before) => {
                 *before = rest;
@@ -96,7 +87,7 @@ impl Gateway {
             None => self.rests.insert(rest),
         };
         self.table.update(id, |e| (e.flow, e.rest) = (NONE, place));
-        self.journal.note(id);
+        self.note_change(id);
         self.arm(cx.now, id);
         true
     }
@@ -105,7 +96,7 @@ impl Gateway {
     pub(super) fn wake(&mut self, id: u32) {
         let Some(entry) = self.table.get(id).copied().filter(|e| e.flow == NONE) else { return };
         let Some(rest) = self.rests.get(entry.rest) else { return };
-        let mut flow = Flow::resume(&rest.persist, rest.is_exact, &self.common.config);
+        let mut flow = Flow::resume(&rest.persist, rest.is_exact, &self.shared.config);
         if let Some(why) = entry.why {
             flow.only_pass(why);
         }

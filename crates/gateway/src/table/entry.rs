@@ -6,9 +6,9 @@
 use super::key::Key;
 use super::slab::NONE;
 use crate::config::Timeouts;
-use crate::counters::Why;
-use crate::report::{End, FlowReport, State};
-use bentpipe_base::{Duration, Flags, Instant, Packet, Seq, Size};
+use crate::counters::PassReason;
+use crate::report::{EndReason, FlowReport, State};
+use bentpipe_base::{Flags, Instant, Packet, Seq, Size};
 
 /// The class an entry counts for. Each class has its own limit and cannot displace members of another.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -22,13 +22,9 @@ pub(crate) enum Class {
     Passing = 2,
 }
 
-/// Number of wire packets in a super-packet (GSO/GRO).
-#[inline]
-pub(crate) fn wire_packets(packet: &Packet) -> u64 {
-    match packet.segment {
-        0 => 1,
-        segment => u64::from(packet.body.len.div_ceil(u32::from(segment)).max(1)),
-    }
+/// True if the packet is a SYN that opens a connection.
+pub(crate) const fn is_opening_syn(packet: &Packet) -> bool {
+    packet.tcp.flags.has(Flags::SYN) && !packet.tcp.flags.has(Flags::ACK)
 }
 
 /// One connection. Pairs are in the order LAN, satellite.
@@ -43,7 +39,7 @@ pub(crate) struct Entry {
     pub(crate) place: u32,
     pub(crate) class: Class,
     pub(crate) state: State,
-    pub(crate) why: Option<Why>,
+    pub(crate) why: Option<PassReason>,
     marks: u16,
     /// Sequence number of the SYN that opened it.
     isn: Seq,
@@ -54,6 +50,7 @@ pub(crate) struct Entry {
     packets: [u64; 2],
     bytes: [u64; 2],
     acked: u64,
+    /// When the first payload towards the satellite came; `NEVER` before.
     data_from: Instant,
     progress: Instant,
 }
@@ -68,10 +65,9 @@ impl Entry {
     const ACKED_ONCE: u16 = 64;
     const TOLD: u16 = 128;
 
-    /// Returns an entry for a first packet from `side` (0: LAN); `is_low`: from the lower endpoint of the
-    /// key.
+    /// An entry for a first packet from `side` (0: LAN); `is_low`: from the key's lower endpoint.
     pub(crate) fn new(key: Key, side: usize, is_low: bool, first: &Packet, now: Instant) -> Self {
-        let opens = first.tcp.flags.has(Flags::SYN) && !first.tcp.flags.has(Flags::ACK);
+        let opens = is_opening_syn(first);
         let opened_by = if side == 0 { Self::SYN_FROM_LAN } else { Self::SYN_FROM_SATELLITE };
         let lan = if is_low == (side == 0) { Self::LAN_IS_LOW } else { 0 };
         Self {
@@ -96,7 +92,7 @@ impl Entry {
     }
 
     /// True if windows may have to be translated: it is accelerated, awake or asleep, or was.
-    pub(crate) const fn is_ours(&self) -> bool {
+    pub(crate) const fn needs_translation(&self) -> bool {
         self.flow != NONE || self.rest != NONE
     }
 
@@ -120,7 +116,7 @@ impl Entry {
 
     /// True for a SYN that cannot belong to this connection: the ports are reused.
     pub(crate) fn is_succeeded_by(&self, side: usize, packet: &Packet) -> bool {
-        if !packet.tcp.flags.has(Flags::SYN) || packet.tcp.flags.has(Flags::ACK) {
+        if !is_opening_syn(packet) {
             return false;
         }
         match self.state {
@@ -131,16 +127,15 @@ impl Entry {
             // for an accelerated connection the SYN may be forged; the receiver's answer decides (RFC 9293,
             // section 3.10.7.4)
             State::Established => {
-                !self.is_ours() && (packet.tcp.seq != self.isn || self.opener() != Some(side))
+                !self.needs_translation() && (packet.tcp.seq != self.isn || self.opener() != Some(side))
             }
         }
     }
 
-    /// Updates the entry for a packet from `side`.
     pub(crate) fn note(&mut self, side: usize, packet: &Packet, now: Instant) {
         let flags = packet.tcp.flags;
         self.last = now;
-        self.packets[side] += wire_packets(packet);
+        self.packets[side] += u64::from(packet.pieces());
         self.bytes[side] += u64::from(packet.body.len);
         if side == 0 && packet.body.len > 0 {
             self.data_from = self.data_from.min(now);
@@ -208,10 +203,9 @@ impl Entry {
         lan.min(satellite) == 0 && lan.max(satellite) >= Self::ONE_SIDED
     }
 
-    /// True if the handshake was or may have been changed: either the SYN came from the satellite and got an
-    /// option, or the SYN/ACK did.
+    /// True if the handshake was or may have been changed: a SYN from the satellite, or the SYN/ACK.
     pub(crate) fn is_delicate(&self) -> bool {
-        self.is_ours() && (self.opener() != Some(0) || self.is(Self::SYN_ACK))
+        self.needs_translation() && (self.opener() != Some(0) || self.is(Self::SYN_ACK))
     }
 
     /// True if no packet came from the side opposite to `side`.
@@ -219,7 +213,6 @@ impl Entry {
         self.packets[1 - side] == 0
     }
 
-    /// True if packets came from both sides.
     pub(crate) const fn is_from_both(&self) -> bool {
         self.packets[0] > 0 && self.packets[1] > 0
     }
@@ -236,14 +229,14 @@ impl Entry {
     }
 
     /// Marks it as reported; returns false if it was already.
-    pub(crate) const fn tell(&mut self) -> bool {
+    pub(crate) const fn mark_reported(&mut self) -> bool {
         let is_news = !self.is(Self::TOLD);
         self.marks |= Self::TOLD;
         is_news
     }
 
     /// Adds the entry's data to the flow's report.
-    pub(crate) fn report(&self, mut of: FlowReport, end: Option<End>) -> FlowReport {
+    pub(crate) fn report(&self, mut of: FlowReport, end: Option<EndReason>) -> FlowReport {
         let mut ends = self.key.ends();
         if !self.is(Self::LAN_IS_LOW) {
             ends.reverse();
@@ -261,11 +254,7 @@ impl Entry {
         // the FIN takes a sequence number, but is no payload
         let fin = u64::from(self.is(Self::FIN_FROM_LAN) && self.state >= State::Closing);
         of.delivered = Size(self.acked.saturating_sub(fin));
-        of.took = if self.data_from == Instant::NEVER {
-            Duration::ZERO
-        } else {
-            self.progress.since(self.data_from)
-        };
+        of.took = self.progress.since(self.data_from);
         of
     }
 }
@@ -273,7 +262,7 @@ impl Entry {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use bentpipe_base::{Addr, Body};
+    use bentpipe_base::{Addr, Body, Duration};
 
     const LAN: usize = 0;
     const SATELLITE: usize = 1;
@@ -312,7 +301,7 @@ mod tests {
         assert_eq!(e.state, State::Established, "the other half may go on for hours");
         e.note(SATELLITE, &packet(Flags::ACK.with(Flags::FIN), 8, 152, 0), Instant(9));
         assert_eq!((e.state, e.expires(&timeouts)), (State::Closing, Instant(9) + timeouts.closing));
-        let report = e.report(FlowReport::default(), Some(End::Closed));
+        let report = e.report(FlowReport::default(), Some(EndReason::Closed));
         assert_eq!(
             (report.delivered, report.took, report.bytes),
             (Size(50), Duration(2), [Size(50), Size(0)])
@@ -347,15 +336,5 @@ mod tests {
         assert!(!e.is_succeeded_by(LAN, &other), "a forged SYN must not end an acceleration");
         e.note(SATELLITE, &packet(Flags::RST, 0, 0, 0), Instant(7));
         assert!(e.is_succeeded_by(LAN, &again) && e.is_succeeded_by(SATELLITE, &other));
-    }
-
-    #[test]
-    fn super_packets_count_as_what_they_stand_for() {
-        let mut p = packet(Flags::ACK, 0, 0, 3001);
-        assert_eq!(wire_packets(&p), 1);
-        p.segment = 1000;
-        assert_eq!(wire_packets(&p), 4);
-        p.body.len = 0;
-        assert_eq!(wire_packets(&p), 1);
     }
 }

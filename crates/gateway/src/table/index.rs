@@ -8,7 +8,7 @@
 //! cannot depend on its order.
 
 /// Entry numbers by hash.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct Index {
     /// Hash in the upper half, number plus one in the lower; 0 if free.
     places: Vec<u64>,
@@ -20,22 +20,18 @@ const fn tag(hash: u64) -> u64 {
 }
 
 impl Index {
-    /// Returns an index with room for `capacity` entries.
     pub(crate) fn new(capacity: usize) -> Self {
         Self { places: vec![0; (capacity.max(8) * 2).next_power_of_two()], len: 0 }
     }
 
-    /// Largest number of entries.
     pub(crate) const fn capacity(&self) -> usize {
         self.places.len() / 2
     }
 
-    /// Number of entries.
     pub(crate) const fn len(&self) -> usize {
         self.len
     }
 
-    /// Memory used, in bytes.
     pub(crate) const fn footprint(&self) -> usize {
         self.places.capacity() * size_of::<u64>()
     }
@@ -50,8 +46,7 @@ impl Index {
         (at + 1) & (self.places.len() - 1)
     }
 
-    /// Returns the slot of the entry with this hash for which `is_it` is true, or the free slot at the end of
-    /// its run.
+    /// The slot of the entry with this hash for which `is_it` is true, or the free one that ends its run.
     #[inline]
     fn seek(&self, hash: u64, mut is_it: impl FnMut(u32) -> bool) -> usize {
         let mut at = self.home(tag(hash));
@@ -71,7 +66,6 @@ impl Index {
         (place != 0).then(|| place as u32 - 1)
     }
 
-    /// Adds an entry that is not in the index.
     pub(crate) fn insert(&mut self, hash: u64, id: u32) {
         assert!(
             self.len < self.capacity() && id < u32::MAX,
@@ -82,7 +76,6 @@ impl Index {
         self.len += 1;
     }
 
-    /// Removes an entry.
     pub(crate) fn remove(&mut self, hash: u64, id: u32) {
         let mut hole = self.seek(hash, |other| other == id);
         assert!(self.places[hole] != 0, "an entry is in the index as long as it lives");

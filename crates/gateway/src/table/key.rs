@@ -3,7 +3,6 @@
 use super::hash::HashKey;
 use bentpipe_base::{Addr, Packet};
 
-/// One endpoint.
 pub(crate) type Socket = (Addr, u16);
 
 /// Both endpoints, the lower one first. 12 bytes.
@@ -22,8 +21,7 @@ impl Key {
         Self::between((packet.src, packet.sport), (packet.dst, packet.dport))
     }
 
-    /// Returns the connection between two endpoints, and whether the first is the lower one. An endpoint that
-    /// talks to itself counts as lower.
+    /// The connection between two endpoints, and whether the first is the lower one, or both are the same.
     #[inline]
     pub(crate) fn between(from: Socket, to: Socket) -> (Self, bool) {
         let is_low = from <= to;
@@ -31,16 +29,21 @@ impl Key {
         (Self { low: low.0, high: high.0, low_port: low.1, high_port: high.1 }, is_low)
     }
 
-    /// The lower and the higher endpoint.
     pub(crate) const fn ends(self) -> [Socket; 2] {
         [(self.low, self.low_port), (self.high, self.high_port)]
     }
 
     #[inline]
     pub(crate) fn hash(self, key: HashKey) -> u64 {
-        let addrs = u64::from(self.low.0) << 32 | u64::from(self.high.0);
-        let ports = u64::from(self.low_port) << 16 | u64::from(self.high_port);
+        let (addrs, ports) = self.words();
         key.hash(addrs, ports, 4)
+    }
+
+    /// The addresses, and the ports.
+    #[inline]
+    pub(crate) const fn words(self) -> (u64, u64) {
+        let ports = (self.low_port as u64) << 16 | self.high_port as u64;
+        ((self.low.0 as u64) << 32 | self.high.0 as u64, ports)
     }
 }
 

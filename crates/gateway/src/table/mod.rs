@@ -17,58 +17,46 @@ pub(crate) mod persist;
 mod slab;
 mod wheel;
 
-pub(crate) use entry::{Class, Entry, wire_packets};
+pub(crate) use entry::{Class, Entry, is_opening_syn};
 pub(crate) use hash::HashKey;
 pub(crate) use key::Key;
 pub(crate) use slab::{NONE, Slab};
 pub(crate) use wheel::Wheel;
 
 use crate::config::Limits;
-use crate::counters::Why;
+use crate::counters::PassReason;
 use crate::report::State;
 use bentpipe_base::{Duration, Instant};
 use index::Index;
 
-/// How long a connection with a changed handshake is protected from eviction: time for a handshake over two
-/// satellite hops with one lost SYN.
+/// Protection of a changed handshake from eviction: two satellite hops and one lost SYN.
 const PROTECTED: Duration = Duration::from_secs(5);
 /// Members drawn to find one to evict.
 const DRAWN: u32 = 8;
 
 /// All tracked connections.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct Table {
     index: Index,
     entries: Slab<Entry>,
     /// Members of each class, unordered.
     members: [Vec<u32>; 3],
-    /// Passing entries by reason.
-    passing: [u32; Why::ALL.len()],
-    states: [u32; State::ALL.len()],
+    /// Number of passing entries by reason, and of all by state.
+    pub(crate) passing: [u32; PassReason::ALL.len()],
+    pub(crate) states: [u32; State::ALL.len()],
     pub(crate) wheel: Wheel,
-    key: HashKey,
+    pub(crate) key: HashKey,
     draws: u64,
 }
 
-/// Largest number of entries. An established connection may still count as opening while the class it moves
-/// to is full.
+/// Largest number of entries: an established one counts as opening while its next class is full.
 const fn capacity(limits: &Limits) -> usize {
     limits.flows as usize + 2 * limits.opening as usize + limits.passing as usize
 }
 
 impl Table {
-    /// Returns an empty table.
     pub(crate) fn new(limits: &Limits, key: HashKey) -> Self {
-        Self {
-            index: Index::new(capacity(limits)),
-            entries: Slab::default(),
-            members: [const { Vec::new() }; 3],
-            passing: [0; Why::ALL.len()],
-            states: [0; State::ALL.len()],
-            wheel: Wheel::default(),
-            key,
-            draws: 0,
-        }
+        Self { index: Index::new(capacity(limits)), key, ..Self::default() }
     }
 
     /// Rehashes the table with `key` and makes room for at least as many entries as `limits` allow.
@@ -86,16 +74,10 @@ impl Table {
         }
     }
 
-    /// The hash key.
-    pub(crate) const fn key(&self) -> HashKey {
-        self.key
-    }
-
     /// Returns a uniform number that outsiders cannot predict; retransmitted SYNs get the same one.
     pub(crate) const fn draw(&self, key: Key, isn: u32) -> u32 {
-        let [low, high] = key.ends();
-        let addrs = (low.0.0 as u64) << 32 | high.0.0 as u64;
-        let rest = (isn as u64) ^ ((low.1 as u64) << 16 | high.1 as u64) << 24;
+        let (addrs, ports) = key.words();
+        let rest = (isn as u64) ^ ports << 24;
         self.key.hash(addrs, rest & ((1 << 56) - 1), 7) as u32
     }
 
@@ -133,7 +115,7 @@ impl Table {
         Some(result)
     }
 
-    fn count_reason(&mut self, why: Option<Why>, more: bool) {
+    fn count_reason(&mut self, why: Option<PassReason>, more: bool) {
         if let Some(why) = why {
             let n = &mut self.passing[why as usize];
             *n = if more { *n + 1 } else { *n - 1 };
@@ -168,7 +150,6 @@ impl Table {
         id
     }
 
-    /// Removes a connection.
     pub(crate) fn remove(&mut self, id: u32) -> Option<Entry> {
         let entry = self.entries.remove(id)?;
         self.index.remove(entry.key.hash(self.key), id);
@@ -179,24 +160,12 @@ impl Table {
         Some(entry)
     }
 
-    /// Number of entries in a class.
     pub(crate) const fn count(&self, class: Class) -> u32 {
         self.members[class as usize].len() as u32
     }
 
-    /// Number of entries.
     pub(crate) const fn len(&self) -> u32 {
         self.entries.len()
-    }
-
-    /// Number of passing entries by reason.
-    pub(crate) const fn passing(&self) -> [u32; Why::ALL.len()] {
-        self.passing
-    }
-
-    /// Number of entries by state.
-    pub(crate) const fn states(&self) -> [u32; State::ALL.len()] {
-        self.states
     }
 
     /// Entry numbers from `from` on, ascending.
@@ -236,7 +205,6 @@ impl Table {
         best.map(|b| b.2)
     }
 
-    /// Memory used, in bytes.
     pub(crate) fn footprint(&self) -> usize {
         let members: usize = self.members.iter().map(|m| m.capacity() * size_of::<u32>()).sum();
         self.index.footprint() + self.entries.footprint() + self.wheel.footprint() + members

@@ -18,14 +18,13 @@ use core::fmt;
 /// Size of a record in bytes.
 pub const RECORD: usize = 64;
 
-/// Version of the record layout.
 const VERSION: u8 = 1;
 /// Key of the checksum. Not secret: it protects against torn writes, not against forging.
 const CHECK: HashKey = HashKey(0x6265_6e74_7069_7065, 0x7265_636f_7264);
 
 /// What is needed to pass the packets of an accelerated connection correctly later on.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Persist {
+pub struct SavedState {
     /// The shift that the sender applies to windows it receives: the one in the SYN that it saw.
     pub shown_shift: u8,
     /// The shift that the receiver actually uses.
@@ -58,9 +57,8 @@ pub struct Persist {
     pub lan_trip: Duration,
 }
 
-impl Persist {
-    /// True if packets need no translation: both sides use the shifts that the other side expects, and the
-    /// sender was shown the receiver's edge.
+impl SavedState {
+    /// True if packets need no translation: the shifts and the edge shown are the real ones.
     pub const fn is_transparent(&self) -> bool {
         let same = self.shown_shift == self.receiver_shift && self.believed_shift == self.sender_shift;
         same && self.shown_edge.0 == self.edge.0
@@ -101,7 +99,7 @@ pub struct Record {
     /// Ports.
     pub ports: [u16; 2],
     /// The saved state.
-    pub persist: Persist,
+    pub persist: SavedState,
 }
 
 impl Record {
@@ -152,7 +150,7 @@ impl Record {
         }
         let seq = |at| Seq(word32(bytes, at));
         let port = |at: usize| u16::from_le_bytes([bytes[at], bytes[at + 1]]);
-        let persist = Persist {
+        let persist = SavedState {
             shown_shift: bytes[4],
             receiver_shift: bytes[5],
             sender_shift: bytes[6],
@@ -190,7 +188,6 @@ fn word64(bytes: &[u8; RECORD], at: usize) -> u64 {
     u64::from(word32(bytes, at + 4)) << 32 | u64::from(word32(bytes, at))
 }
 
-/// The checksum of the first 56 bytes.
 fn check(bytes: &[u8; RECORD]) -> u64 {
     (0..56).step_by(8).fold(0, |sum, at| {
         let word = word64(bytes, at);
@@ -207,7 +204,7 @@ mod tests {
         Record {
             addrs: [Addr(words[0]), Addr(words[1])],
             ports,
-            persist: Persist {
+            persist: SavedState {
                 shown_shift: shifts[0] % 15,
                 receiver_shift: shifts[1] % 15,
                 sender_shift: shifts[2] % 15,
@@ -268,10 +265,10 @@ mod tests {
 
     #[test]
     fn shifts_and_edges_need_translation() {
-        let plain = Persist { shown_shift: 7, receiver_shift: 7, ..Persist::default() };
-        assert!(plain.is_transparent() && !Persist { receiver_shift: 0, ..plain }.is_transparent());
-        assert!(!Persist { sender_shift: 2, ..plain }.is_transparent());
+        let plain = SavedState { shown_shift: 7, receiver_shift: 7, ..SavedState::default() };
+        assert!(plain.is_transparent() && !SavedState { receiver_shift: 0, ..plain }.is_transparent());
+        assert!(!SavedState { sender_shift: 2, ..plain }.is_transparent());
         // the right edge must not move left (RFC 9293, section 3.8.6)
-        assert!(!Persist { shown_edge: Seq(1), ..plain }.is_transparent());
+        assert!(!SavedState { shown_edge: Seq(1), ..plain }.is_transparent());
     }
 }

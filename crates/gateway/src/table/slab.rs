@@ -2,7 +2,7 @@
 //! whole table is copied.
 
 /// Values per chunk.
-const CHUNK: usize = 1024;
+pub(super) const CHUNK: usize = 1024;
 /// No handle.
 pub(crate) const NONE: u32 = u32::MAX;
 
@@ -28,7 +28,6 @@ impl<T> Default for Slab<T> {
 }
 
 impl<T> Slab<T> {
-    /// Adds a value and returns its handle.
     pub(crate) fn insert(&mut self, value: T) -> u32 {
         self.len += 1;
         if let Some(entry) = self.entry_mut(self.free)
@@ -67,7 +66,6 @@ impl<T> Slab<T> {
         }
     }
 
-    /// Removes a value.
     pub(crate) fn remove(&mut self, id: u32) -> Option<T> {
         let next = self.free;
         let entry = self.entry_mut(id)?;
@@ -86,12 +84,10 @@ impl<T> Slab<T> {
         (from..end).filter(|id| self.get(*id).is_some())
     }
 
-    /// Number of values.
     pub(crate) const fn len(&self) -> u32 {
         self.len
     }
 
-    /// Memory used, in bytes.
     pub(crate) const fn footprint(&self) -> usize {
         self.chunks.len() * CHUNK * size_of::<Entry<T>>()
             + self.chunks.capacity() * size_of::<Vec<Entry<T>>>()

@@ -39,13 +39,18 @@ fn op() -> impl Strategy<Value = Op> {
         4 => (host(), any::<bool>()).prop_map(|(h, syn)| Op::Insert(h, syn)),
         2 => host().prop_map(Op::Remove),
         1 => (host(), 0u8..3).prop_map(|(h, c)| Op::Class(h, c)),
-        1 => (host(), 0..Why::ALL.len()).prop_map(|(h, w)| Op::Why(h, w)),
+        1 => (host(), 0..PassReason::ALL.len()).prop_map(|(h, w)| Op::Why(h, w)),
         1 => (host(), 0..State::ALL.len()).prop_map(|(h, s)| Op::State(h, s)),
         1 => any::<u64>().prop_map(Op::Rebuild),
     ]
 }
 
-fn apply(table: &mut Table, model: &mut BTreeMap<u32, (Class, State, Option<Why>)>, op: &Op, now: u64) {
+fn apply(
+    table: &mut Table,
+    model: &mut BTreeMap<u32, (Class, State, Option<PassReason>)>,
+    op: &Op,
+    now: u64,
+) {
     let id = |table: &Table, host| table.find(&entry(host, Flags::ACK, 0).key);
     match *op {
         Op::Insert(host, is_syn) => {
@@ -69,8 +74,8 @@ fn apply(table: &mut Table, model: &mut BTreeMap<u32, (Class, State, Option<Why>
         }
         Op::Why(host, why) => {
             if let Some(id) = id(table, host) {
-                table.update(id, |e| e.why = Some(Why::ALL[why]));
-                model.entry(host).and_modify(|m| m.2 = Some(Why::ALL[why]));
+                table.update(id, |e| e.why = Some(PassReason::ALL[why]));
+                model.entry(host).and_modify(|m| m.2 = Some(PassReason::ALL[why]));
             }
         }
         Op::State(host, state) => {
@@ -95,12 +100,12 @@ proptest! {
                 let found = table.find(&entry(host, Flags::ACK, 0).key).and_then(|id| table.get(id));
                 prop_assert_eq!(found.map(|e| (e.class, e.state, e.why)), model.get(&host).copied());
             }
-            for (i, why) in Why::ALL.into_iter().enumerate() {
+            for (i, why) in PassReason::ALL.into_iter().enumerate() {
                 let n = model.values().filter(|m| m.2 == Some(why)).count();
-                prop_assert_eq!(table.passing()[i] as usize, n);
+                prop_assert_eq!(table.passing[i] as usize, n);
             }
             for (i, state) in State::ALL.into_iter().enumerate() {
-                prop_assert_eq!(table.states()[i] as usize, model.values().filter(|m| m.1 == state).count());
+                prop_assert_eq!(table.states[i] as usize, model.values().filter(|m| m.1 == state).count());
             }
             for class in [Class::Opening, Class::Accelerated, Class::Passing] {
                 let n = model.values().filter(|m| m.0 == class).count();

@@ -9,6 +9,7 @@
 //! and nothing fires late. A postponed deadline is not moved: its entry fires early and the owner sets it
 //! again.
 
+use super::slab::{CHUNK, NONE};
 use bentpipe_base::Instant;
 
 /// Ticks last 2^18 ns.
@@ -18,9 +19,6 @@ const DIGIT_BITS: u32 = 6;
 const SLOTS: usize = 1 << DIGIT_BITS;
 /// 18 + 8 * 6 bits cover every instant.
 const LEVELS: usize = 8;
-/// Links per chunk.
-const CHUNK: usize = 1024;
-const NONE: u32 = u32::MAX;
 /// Not in the wheel.
 const OUT: u16 = u16::MAX;
 
@@ -41,7 +39,6 @@ pub(crate) struct Wheel {
     links: Vec<Vec<Link>>,
     heads: [[u32; SLOTS]; LEVELS],
     filled: [u64; LEVELS],
-    /// The current tick.
     tick: u64,
     /// When to look again: see [`Wheel::next`]; none if it must be computed.
     earliest: Option<Instant>,
@@ -80,16 +77,14 @@ impl Wheel {
     pub(crate) fn set(&mut self, id: u32, at: Instant) {
         if self.link(id).at > at {
             self.unset(id);
-            self.hang(id, at);
+            self.insert(id, at);
         }
     }
 
-    /// True if the deadline of `id` has come.
     pub(crate) fn is_due(&mut self, id: u32, now: Instant) -> bool {
         self.link(id).at <= now
     }
 
-    /// Removes `id`.
     pub(crate) fn unset(&mut self, id: u32) {
         let Link { at, next, prev, slot } = core::mem::replace(self.link(id), NOT_IN);
         if slot == OUT {
@@ -114,7 +109,7 @@ impl Wheel {
     }
 
     /// Inserts `id`, which must not be in the wheel.
-    fn hang(&mut self, id: u32, at: Instant) {
+    fn insert(&mut self, id: u32, at: Instant) {
         let tick = (at.0 >> TICK_BITS).max(self.tick);
         let apart = (tick ^ self.tick) | 1;
         let level = apart.ilog2() / DIGIT_BITS;
@@ -199,19 +194,17 @@ impl Wheel {
                 due.push((at, id));
             } else {
                 // inserted at the head of a list, so this loop does not meet it again
-                self.hang(id, at);
+                self.insert(id, at);
             }
             id = next;
         }
     }
 
-    /// Number of deadlines.
     #[cfg(test)]
     pub(crate) const fn len(&self) -> usize {
         self.len
     }
 
-    /// Memory used, in bytes.
     pub(crate) fn footprint(&self) -> usize {
         self.links.iter().map(|c| c.capacity() * size_of::<Link>()).sum::<usize>() + size_of::<Self>()
     }

@@ -6,8 +6,8 @@ use bentpipe_base::{
     Size, World,
 };
 use bentpipe_gateway::{Config as GatewayConfig, Gateway, LAN, SATELLITE};
-use bentpipe_link::{Capacity, Channel, DropTail, Errors, Link};
-use bentpipe_nodes::{Call, Host, Listener, Reader, Writer};
+use bentpipe_link::{Capacity, Channel, Discipline, Errors, Link, Queue};
+use bentpipe_nodes::{ConnectRequest, Host, Listener, Reader, Writer};
 use bentpipe_tcp::{Config, Connection, Options, ReceiveBuffer};
 use std::sync::Arc;
 
@@ -193,7 +193,7 @@ fn link(world: &mut World, name: &str, hop: &Hop, loss: f64) -> Link {
     let errors = Errors { rng, loss: Probability::new(loss).unwrap(), ber: Probability::ZERO };
     let rate = Rate::from_bps(hop.bps).unwrap();
     let channel = Channel::new(rate, hop.one_way, Size(14), Some(errors));
-    Link::new(DropTail::new(Capacity::Bytes(Size(hop.queue))), channel)
+    Link::new(Queue::new(Capacity::Bytes(Size(hop.queue)), Discipline::Fifo, 0), channel)
 }
 
 impl Rig {
@@ -234,7 +234,7 @@ impl Rig {
                 (Arc::clone(&configs[end]), plan.writes[end].clone(), plan.reads[end]);
             if end == opener {
                 let to = (Addr(1 - end as u32), ports[1 - end]);
-                let call = Call { port: ports[end], to, config, writer, reader };
+                let call = ConnectRequest { port: ports[end], to, config, writer, reader };
                 let mut cx = self.world.cx(self.now, NodeId(end as u32));
                 self.hosts[end].connect_at(&mut cx, at(0.1), call);
             } else {
@@ -252,7 +252,7 @@ impl Rig {
         }
         if node == HOP {
             let mut cx = self.world.cx(self.now, NodeId(HOP as u32));
-            self.queue_peak = self.queue_peak.max(self.links[0].look(&mut cx).queue_bytes.0);
+            self.queue_peak = self.queue_peak.max(self.links[0].snapshot(&mut cx).queue_bytes.0);
         }
     }
 

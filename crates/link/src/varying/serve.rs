@@ -1,7 +1,7 @@
 //! Service of a link that changes over time.
 
 use super::{BIT, Sending, Varying};
-use crate::dama::{Grants, Work};
+use crate::dama::{DamaState, Work};
 use crate::link::Link;
 use bentpipe_base::trace::{Event, Mask};
 use bentpipe_base::{Cx, Duration, Instant, Pkt, Size};
@@ -14,7 +14,6 @@ impl Link {
         queued + varying.sending.as_ref().map_or(0, |s| s.left)
     }
 
-    /// Handles an arriving packet.
     pub(crate) fn arrive_varying(&mut self, cx: &mut Cx<'_>, varying: &mut Varying, packet: Pkt) {
         cx.trace(Mask::PACKETS, || Event::Sent(&packet));
         self.catch_up_varying(cx, varying);
@@ -24,7 +23,7 @@ impl Link {
             self.queue.rest();
             varying.refresh(cx, now);
             varying.carry = 0;
-            if let Some(trace) = varying.in_use() {
+            if let Some(trace) = varying.active_trace() {
                 trace.lose_until(now);
                 self.busy_until = trace.next();
             } else if let Some(again) = varying.closed(now) {
@@ -45,7 +44,7 @@ impl Link {
             let waiting = self.waiting(varying);
             varying.frames(cx, at, waiting);
             varying.refresh(cx, at);
-            if varying.in_use().is_some() {
+            if varying.active_trace().is_some() {
                 self.opportunity(cx, varying, at);
             } else {
                 self.serve_varying(cx, varying, at);
@@ -80,7 +79,7 @@ impl Link {
         let (Some(sending), Some(rate)) = (varying.sending.take(), varying.state.rate) else { return };
         let limit = varying.limit();
         let rate = Work::from(rate.bps());
-        let budget = varying.grants.as_ref().map_or(Work::MAX, Grants::budget);
+        let budget = varying.grants.as_ref().map_or(Work::MAX, |g| g.budget);
         let need = sending.left + varying.carry;
         let possible = Work::from(limit.since(at).0) * rate;
         let done = need.min(budget).min(possible);
@@ -88,7 +87,7 @@ impl Link {
         varying.sending_until = at + lasts;
         self.served.busy += lasts;
         if let Some(grants) = &mut varying.grants {
-            grants.spend(done);
+            grants.budget = grants.budget.saturating_sub(done);
         }
         if let Some(release) = &mut varying.release {
             release.use_until(varying.sending_until);
@@ -102,7 +101,7 @@ impl Link {
             varying.sending = Some(Sending { left: need - done, ..sending });
             // either the state ends here, or the share of the frame is used up
             self.busy_until =
-                if done == possible { limit } else { varying.grants.as_ref().map_or(limit, Grants::end) };
+                if done == possible { limit } else { varying.grants.as_ref().map_or(limit, DamaState::end) };
         }
     }
 

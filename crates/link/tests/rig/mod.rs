@@ -6,7 +6,7 @@ use bentpipe_base::{
     Duration, Ecn, Input, Instant, Node, NodeId, Packet, Port, Probability, Rate, Slot, World,
 };
 use bentpipe_link::{
-    ByUser, Capacity, Change, Channel, DirectionSpec, DropTail, Dynamics, Link, Look, Queue,
+    Capacity, Change, Channel, DirectionSpec, Discipline, Dynamics, Link, LinkSnapshot, Queue, UserChanges,
 };
 use std::sync::{Arc, Mutex};
 
@@ -92,11 +92,11 @@ impl Rig {
     }
 
     pub(crate) fn around(world: World, channel: Channel, capacity: Capacity) -> Self {
-        Self::queued(world, channel, DropTail::new(capacity))
+        Self::queued(world, channel, Queue::new(capacity, Discipline::Fifo, 0))
     }
 
     /// A link with any queue.
-    pub(crate) fn queued(world: World, channel: Channel, queue: impl Into<Queue>) -> Self {
+    pub(crate) fn queued(world: World, channel: Channel, queue: Queue) -> Self {
         Self::of(world, Link::new(queue, channel))
     }
 
@@ -165,13 +165,13 @@ impl Rig {
         self.link.reset(&mut self.world.cx(at, NodeId(0)), "link");
     }
 
-    pub(crate) fn by_user(&mut self) -> ByUser {
-        self.link.by_user(self.now)
+    pub(crate) fn by_user(&mut self) -> UserChanges {
+        self.link.user_changes(self.now)
     }
 
-    pub(crate) fn look(&mut self, at: Instant) -> Look {
+    pub(crate) fn look(&mut self, at: Instant) -> LinkSnapshot {
         self.run(at);
-        self.link.look(&mut self.world.cx(at, NodeId(0)))
+        self.link.snapshot(&mut self.world.cx(at, NodeId(0)))
     }
 
     /// Packets served, and the time spent serving in nanoseconds.
@@ -189,7 +189,7 @@ impl Rig {
     /// Packets waiting, and packets being sent or flying.
     pub(crate) fn inside(&mut self) -> (usize, usize) {
         let mut cx = self.world.cx(self.now, NodeId(0));
-        (self.link.look(&mut cx).queue_packets, self.link.on_the_way(&mut cx))
+        (self.link.snapshot(&mut cx).queue_packets, self.link.on_the_way(&mut cx))
     }
 
     /// The fate of the packets by `at`.

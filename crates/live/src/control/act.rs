@@ -8,27 +8,22 @@ use serde::{Deserialize, Serialize};
 /// A change as written to a journal.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct Made {
-    /// Names of the changed directions.
+pub(super) struct RecordedChange {
     pub(super) on: Vec<String>,
-    /// The change made to each of them.
-    pub(super) act: Act,
+    pub(super) act: LinkChange,
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub(super) enum Act {
+pub(super) enum LinkChange {
     Set(Values),
     OutageNs(u64),
     Reset,
 }
 
 /// Applies a change read from a journal at the network's present time; `links` are those of the network.
-///
-/// # Errors
-/// A message if the change cannot be parsed or applied.
-pub fn repeat(json: &str, net: &mut LiveNetwork, links: &[(String, NodeId)]) -> Result<(), String> {
-    let made: Made = serde_json::from_str(json).map_err(|e| e.to_string())?;
+pub fn replay_change(json: &str, net: &mut LiveNetwork, links: &[(String, NodeId)]) -> Result<(), String> {
+    let made: RecordedChange = serde_json::from_str(json).map_err(|e| e.to_string())?;
     for name in &made.on {
         let id = links.iter().find(|l| l.0 == *name).map(|l| l.1);
         let id = id.ok_or_else(|| format!("there is no link direction `{name}`"))?;
@@ -38,7 +33,7 @@ pub fn repeat(json: &str, net: &mut LiveNetwork, links: &[(String, NodeId)]) -> 
     Ok(())
 }
 
-impl Act {
+impl LinkChange {
     /// Returns an error if a value is out of range.
     pub(super) fn check(&self) -> Result<(), String> {
         match self {
@@ -51,7 +46,7 @@ impl Act {
     /// Applies the change to one direction, now.
     pub(super) fn apply(&self, net: &mut LiveNetwork, name: &str, id: NodeId) -> Result<(), String> {
         // from now on super-packets are cut into wire packets, because losses and rates act on wire packets
-        net.network.pass_whole(false);
+        net.network.pass_whole = false;
         let Some((link, mut cx)) = net.network.link(id) else {
             return Err(format!("`{name}` is not a link"));
         };

@@ -19,40 +19,40 @@ pub enum Request {
     /// Sets values.
     Set {
         /// Directions to change.
-        on: On,
+        on: Target,
         /// Values to set.
         values: Values,
     },
     /// Drops all packets for a while.
     Outage {
         /// Directions to change.
-        on: On,
+        on: Target,
         /// Length of the outage in nanoseconds.
         length_ns: u64,
     },
     /// Undoes all changes that users made.
     Reset {
         /// Directions to change.
-        on: On,
+        on: Target,
     },
 }
 
 /// Directions of links.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct On {
+pub struct Target {
     /// A link, or one direction by its own name. If missing: the only link, or the bottleneck.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub link: Option<String>,
     /// Which directions of it.
     #[serde(default)]
-    pub way: Way,
+    pub way: Directions,
 }
 
 /// Which directions of a link.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Way {
+pub enum Directions {
     /// Both.
     #[default]
     Both,
@@ -109,10 +109,7 @@ impl From<&Change> for Values {
 }
 
 impl Values {
-    /// Converts the values to a change.
-    ///
-    /// # Errors
-    /// When a value is out of range, or nothing is given.
+    /// Converts the values to a change. Fails if a value is out of range, or none is given.
     pub fn change(&self) -> Result<Change, String> {
         if *self == Self::default() {
             return Err("nothing is set: give rate, delay, buffer, loss, ber or up".to_owned());
@@ -138,59 +135,40 @@ impl Values {
     }
 }
 
-/// A reply: one line from the server.
+/// A reply to a request that was carried out: one line from the server.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "reply", rename_all = "snake_case")]
 pub enum Reply {
     /// The state of the session.
     State(Box<State>),
     /// The change was made.
-    Done(Done),
-    /// The request was refused.
-    Refused(Refusal),
-}
-
-impl Reply {
-    /// A refusal.
-    pub fn refused(message: impl Into<String>) -> Self {
-        Self::Refused(message.into().into())
-    }
-}
-
-impl From<Refusal> for Reply {
-    fn from(refusal: Refusal) -> Self {
-        Self::Refused(refusal)
-    }
+    Done(ChangesMade),
 }
 
 impl bentpipe_service::Reply for Reply {
     type Request = Request;
     const SERVICE: &'static str = "session";
-
-    fn accepted(self) -> Result<Self, Refusal> {
-        if let Self::Refused(refusal) = self { Err(refusal) } else { Ok(self) }
-    }
 }
 
 /// A change that was made.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Done {
+pub struct ChangesMade {
     /// When it took effect, nanoseconds since the session began.
     pub at_ns: u64,
     /// The change on each direction.
-    pub changes: Vec<Changed>,
+    pub changes: Vec<DirectionChange>,
 }
 
 /// A change on one direction.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Changed {
+pub struct DirectionChange {
     /// The direction's name.
     pub name: String,
     /// Description: `rate 5 Mbit/s (was 10 Mbit/s)`.
     pub what: String,
 }
 
-impl Done {
+impl ChangesMade {
     /// A line for each direction, for a log or a terminal: `at 12.345678 s  satellite: loss 0.001 (was 0)`.
     pub fn lines(&self) -> impl Iterator<Item = String> {
         let at = Instant(self.at_ns);
@@ -286,5 +264,5 @@ pub struct Command {
     /// The request.
     pub request: Request,
     /// Channel for the reply; sending never blocks if the channel holds one message.
-    pub reply: SyncSender<Reply>,
+    pub reply: SyncSender<Result<Reply, Refusal>>,
 }

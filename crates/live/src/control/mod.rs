@@ -9,6 +9,9 @@ mod desk;
 mod messages;
 mod words;
 
-pub use act::repeat;
-pub use desk::{Commands, Desk};
-pub use messages::{Changed, Command, Done, FlowState, LinkState, On, Reply, Request, State, Values, Way};
+pub use act::replay_change;
+pub use desk::{Commands, RequestHandler};
+pub use messages::{
+    ChangesMade, Command, DirectionChange, Directions, FlowState, LinkState, Reply, Request, State, Target,
+    Values,
+};

@@ -2,24 +2,24 @@
 //!
 //! An outage hides a link's loss probability: the text shows its value without the outage.
 
-use super::act::Act;
+use super::act::LinkChange;
 use super::messages::Values;
 use bentpipe_base::{Duration, Probability};
-use bentpipe_link::{ByUser, Capacity, Look};
+use bentpipe_link::{Capacity, LinkSnapshot, UserChanges};
 
 /// The state of a direction at one moment, and what a user has changed on it.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Seen {
-    pub(super) look: Look,
-    pub(super) user: ByUser,
+pub(super) struct Observation {
+    pub(super) look: LinkSnapshot,
+    pub(super) user: UserChanges,
 }
 
 /// Returns a description of the change.
-pub(super) fn words(act: &Act, before: &Seen, after: &Seen) -> String {
+pub(super) fn describe(act: &LinkChange, before: &Observation, after: &Observation) -> String {
     let said = match act {
-        Act::OutageNs(ns) => return outage(Duration(*ns), before, after),
-        Act::Set(values) => set(values, before, after),
-        Act::Reset => format!("as the link has it: {}", differences(before, after)),
+        LinkChange::OutageNs(ns) => return outage(Duration(*ns), before, after),
+        LinkChange::Set(values) => set(values, before, after),
+        LinkChange::Reset => format!("as the link has it: {}", differences(before, after)),
     };
     match dark(after) {
         Some(why) => format!("{said}; {why}"),
@@ -28,7 +28,7 @@ pub(super) fn words(act: &Act, before: &Seen, after: &Seen) -> String {
 }
 
 /// Describes an outage. An outage never shortens one that is already running.
-fn outage(length: Duration, before: &Seen, after: &Seen) -> String {
+fn outage(length: Duration, before: &Observation, after: &Observation) -> String {
     match after.user.outage_until {
         Some(end) if before.user.outage_until == Some(end) => {
             format!("nothing gets through until {end}: the outage before this one lasts longer")
@@ -38,7 +38,7 @@ fn outage(length: Duration, before: &Seen, after: &Seen) -> String {
     }
 }
 
-fn set(values: &Values, before: &Seen, after: &Seen) -> String {
+fn set(values: &Values, before: &Observation, after: &Observation) -> String {
     let (was, now) = (&before.look, &after.look);
     let mut list = Vec::new();
     let mut add = |name: &str, now: String, was: String| list.push(format!("{name} {now} (was {was})"));
@@ -68,7 +68,7 @@ fn set(values: &Values, before: &Seen, after: &Seen) -> String {
 }
 
 /// Lists the differences, or says that there are none.
-fn differences(before: &Seen, after: &Seen) -> String {
+fn differences(before: &Observation, after: &Observation) -> String {
     let (was, now) = (&before.look, &after.look);
     let all = [
         (rate(was), rate(now), "rate"),
@@ -87,12 +87,12 @@ fn differences(before: &Seen, after: &Seen) -> String {
 }
 
 /// Text for an outage that a user ends early by `up` or `reset`.
-fn ended(before: &Seen) -> Option<String> {
+fn ended(before: &Observation) -> Option<String> {
     before.user.outage_until.map(|end| format!("the outage until {end} is over"))
 }
 
 /// Text for a link that is down, and until when.
-fn dark(seen: &Seen) -> Option<String> {
+fn dark(seen: &Observation) -> Option<String> {
     if !seen.look.dark {
         return None;
     }
@@ -104,11 +104,11 @@ fn dark(seen: &Seen) -> Option<String> {
     })
 }
 
-fn rate(look: &Look) -> String {
+fn rate(look: &LinkSnapshot) -> String {
     look.rate.map_or("nothing".to_owned(), |r| r.to_string())
 }
 
-fn limit(look: &Look) -> String {
+fn limit(look: &LinkSnapshot) -> String {
     match look.queue_limit {
         Capacity::Packets(n) => format!("{n} packets"),
         Capacity::Bytes(n) => n.to_string(),

@@ -16,9 +16,6 @@ impl Endpoint {
     /// Listens at `port` on all own addresses. At most `backlog` connections may wait to be accepted,
     /// half-open ones included. When the backlog is full, a new connection replaces the half-open one that
     /// has waited longest, so a SYN flood cannot block other clients.
-    ///
-    /// # Errors
-    /// When a listener exists at that port.
     pub fn listen(&mut self, port: u16, config: &Config, backlog: usize) -> Result<(), EndpointError> {
         if self.listeners.contains_key(&port) {
             return Err(EndpointError::Listening(port));
@@ -42,7 +39,7 @@ impl Endpoint {
         }
     }
 
-    /// Returns the next open connection at `port`. [`super::News::Calling`] announces each one.
+    /// Returns the next open connection at `port`. [`super::SocketEvent::Calling`] announces each one.
     pub fn accept(&mut self, port: u16) -> Option<ConnId> {
         let listener = self.listeners.get_mut(&port)?;
         while let Some(id) = listener.open.pop_front() {
@@ -81,9 +78,6 @@ impl Endpoint {
     }
 
     /// Connects to `to` from our port `port`.
-    ///
-    /// # Errors
-    /// As [`Endpoint::connect`].
     pub fn connect_from(
         &mut self,
         cx: &mut Cx<'_>,
@@ -114,13 +108,10 @@ impl Endpoint {
     /// written before the connection is open are buffered.
     ///
     /// # Errors
-    /// [`EndpointError::NotNow`] when the buffer is full: [`super::News::Writable`] follows when half of it
-    /// is free. Also when the connection has ended, or this side of it was shut down.
+    /// [`EndpointError::NotNow`] when the buffer is full: [`super::SocketEvent::Writable`] follows when half
+    /// of it is free. Also when the connection has ended, or this side of it was shut down.
     pub fn write(&mut self, id: ConnId, bytes: &[u8]) -> Result<usize, EndpointError> {
-        let socket = self.table.get_mut(id).ok_or(EndpointError::Unknown)?;
-        if let Some(ending) = socket.ending {
-            return Err(EndpointError::Ended(ending));
-        }
+        let socket = self.living(id)?;
         if socket.shut {
             return Err(EndpointError::Shut);
         }
@@ -137,9 +128,9 @@ impl Endpoint {
     /// Reads from the stream; returns 0 at its end.
     ///
     /// # Errors
-    /// [`EndpointError::NotNow`] when nothing has arrived: [`super::News::Readable`] or
-    /// [`super::News::PeerClosed`] follows. Also when the connection ended other than by the peer's FIN,
-    /// after all data that arrived was read.
+    /// [`EndpointError::NotNow`] when nothing has arrived: [`super::SocketEvent::Readable`] or
+    /// [`super::SocketEvent::PeerClosed`] follows. Also when the connection ended other than by the peer's
+    /// FIN, after all data that arrived was read.
     pub fn read(&mut self, now: Instant, id: ConnId, into: &mut [u8]) -> Result<usize, EndpointError> {
         let socket = self.table.get_mut(id).ok_or(EndpointError::Unknown)?;
         let len = socket.read(now, into);
@@ -159,31 +150,24 @@ impl Endpoint {
 
     /// With `on`: more will be written soon, so a partial segment waits for it, at most 200 ms. Without:
     /// sends everything now.
-    ///
-    /// # Errors
-    /// When the connection has ended.
     pub fn cork(&mut self, id: ConnId, on: bool) -> Result<(), EndpointError> {
-        let socket = self.table.get_mut(id).ok_or(EndpointError::Unknown)?;
-        if let Some(ending) = socket.ending {
-            return Err(EndpointError::Ended(ending));
-        }
-        socket.conn.cork(on);
+        self.living(id)?.conn.cork(on);
         self.mark(id);
         Ok(())
     }
 
     /// Closes the sending side: the peer gets a FIN after the written data, and may go on sending.
-    ///
-    /// # Errors
-    /// When the connection has ended.
     pub fn shutdown(&mut self, id: ConnId) -> Result<(), EndpointError> {
-        let socket = self.table.get_mut(id).ok_or(EndpointError::Unknown)?;
-        if let Some(ending) = socket.ending {
-            return Err(EndpointError::Ended(ending));
-        }
-        socket.shut();
+        self.living(id)?.shut();
         self.mark(id);
         Ok(())
+    }
+
+    /// The socket of a connection that has not ended.
+    fn living(&mut self, id: ConnId) -> Result<&mut Socket, EndpointError> {
+        let socket = self.table.get_mut(id).ok_or(EndpointError::Unknown)?;
+        socket.ending.map_or(Ok(()), |ending| Err(EndpointError::Ended(ending)))?;
+        Ok(socket)
     }
 
     /// Closes a connection; its id is invalid from now on. Written data is still delivered. If data was not
@@ -195,7 +179,7 @@ impl Endpoint {
             self.forget(id);
             return;
         }
-        socket.let_go();
+        socket.close();
         self.mark(id);
     }
 

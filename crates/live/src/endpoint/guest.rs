@@ -6,10 +6,10 @@
 //! on the interface reads and writes the port's packets. This needs CAP_NET_RAW in the network namespace,
 //! which programs behind an emulated link have without being root. Nothing of it outlives the process.
 
-use super::ways::LedPort;
-use super::{Settings, Station};
+use super::ways::NeighbourPort;
+use super::{EndpointDriver, Settings};
 use bentpipe_base::Size;
-use bentpipe_os::netlink::{Interface, Mac, Netlink, Way};
+use bentpipe_os::netlink::{Interface, Mac, Netlink};
 use bentpipe_os::{Clock, PortError, SilentPort, VethPort, netlink, wait};
 use core::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::io::{self, ErrorKind};
@@ -21,19 +21,21 @@ const LOOKS: u32 = 100;
 const BETWEEN: Duration = Duration::from_millis(10);
 /// The port of "discard" (RFC 863): a datagram to it makes the kernel resolve the neighbour's address.
 const DISCARD: u16 = 9;
+/// Send buffer: enough for 2.5 Gbit/s over 100 ms. Only what the window needs is used.
+const SEND_BUFFER: Size = Size(32 << 20);
 /// Smallest MTU for TCP (RFC 8200, section 5).
 const LEAST_MTU: u32 = 576;
 
 /// Why a guest could not be set up.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
-pub enum GuestError {
+pub enum HostEndpointError {
     /// No route, or no interface.
     #[error("{0}\nhelp: behind a link of `bentpipe emulate` the other end is called `far`")]
     NoWay(#[source] netlink::Error),
     /// The kernel did not answer a netlink request.
     #[error(transparent)]
-    Netlink(netlink::Error),
+    Netlink(#[from] netlink::Error),
     /// The peer is the host itself.
     #[error(
         "{0} is this host itself: packets to it never reach an interface\nhelp: write the address of another host"
@@ -54,14 +56,8 @@ pub enum GuestError {
     #[error("port {0} is for root only\nhelp: choose a port from 1024 on")]
     PortForbidden(u16),
     /// The kernel refused the port for another reason.
-    #[error("port {port}: {source}")]
-    Port {
-        /// The port.
-        port: u16,
-        /// The kernel's error.
-        #[source]
-        source: io::Error,
-    },
+    #[error("port {0}: {1}")]
+    Port(u16, #[source] io::Error),
     /// No permission to open a packet socket.
     #[error(
         "a TCP of one's own reads and writes packets, and that is not allowed here (CAP_NET_RAW)\n\
@@ -82,57 +78,43 @@ pub enum GuestError {
     NotEthernet(String),
 }
 
-impl From<netlink::Error> for GuestError {
-    fn from(error: netlink::Error) -> Self {
-        Self::Netlink(error)
-    }
-}
-
 /// An endpoint at this host's address, ready to be driven.
 #[derive(Debug)]
-pub struct Guest {
+pub struct HostEndpoint {
     /// The endpoint behind its port.
-    pub station: Station<LedPort>,
+    pub station: EndpointDriver<NeighbourPort>,
     /// Our port.
     pub port: u16,
-    /// Name of the interface.
-    pub interface: String,
-    addresses: Vec<IpAddr>,
+    /// Our addresses.
+    pub addresses: Vec<IpAddr>,
+    interface: Interface,
     /// Keep the kernel from answering at our port.
     _silent: Vec<SilentPort>,
-    index: u32,
-    /// True if the next hop's hardware address must be resolved.
-    resolves: bool,
 }
 
-impl Guest {
-    /// A guest that can connect to `to`. `seed` must be secret. `send_buffer` is the send buffer for
-    /// connections whose configuration sets none.
-    ///
-    /// # Errors
-    /// When there is no route to `to`, or no permission.
-    pub fn towards(to: IpAddr, seed: u64, send_buffer: Size) -> Result<Self, GuestError> {
+impl HostEndpoint {
+    /// A guest that can connect to `to`. `seed` must be secret.
+    pub fn towards(to: IpAddr, seed: u64) -> Result<Self, HostEndpointError> {
         let mut netlink = Netlink::open()?;
-        let way = netlink.way_to(to).map_err(GuestError::NoWay)?;
+        let way = netlink.route_to(to).map_err(HostEndpointError::NoWay)?;
         if way.local {
-            return Err(GuestError::Ourselves(to));
+            return Err(HostEndpointError::Ourselves(to));
         }
         let interface = netlink.interface(way.interface)?;
-        let silent = vec![take(SocketAddr::new(way.source, 0))?];
-        let mut guest = Self::open(&interface, vec![way.source], silent, seed, send_buffer)?;
-        guest.lead(&mut netlink, to, &way)?;
+        let mut guest = Self::open(interface, vec![way.source], 0, seed)?;
+        if guest.interface.resolves {
+            let mac = guest.neighbour(&mut netlink, way.gateway.unwrap_or(to))?;
+            guest.station.port().set_next_hop(mac);
+        }
         Ok(guest)
     }
 
     /// A guest that listens at `port`, at `address` or at all addresses of the default route's interface.
-    ///
-    /// # Errors
-    /// When the address is not ours, the port is taken, or there is no permission.
-    pub fn at(address: Option<IpAddr>, port: u16, seed: u64) -> Result<Self, GuestError> {
+    pub fn at(address: Option<IpAddr>, port: u16, seed: u64) -> Result<Self, HostEndpointError> {
         let mut netlink = Netlink::open()?;
         let index = match address {
-            Some(address) => netlink.interface_with(address)?.ok_or(GuestError::NotOurs(address))?,
-            None => everywhere(&mut netlink).ok_or(GuestError::NoInterface)?,
+            Some(address) => netlink.interface_with(address)?.ok_or(HostEndpointError::NotOurs(address))?,
+            None => everywhere(&mut netlink).ok_or(HostEndpointError::NoInterface)?,
         };
         let interface = netlink.interface(index)?;
         let is_general = |a: &IpAddr| !matches!(a, IpAddr::V6(v6) if v6.is_unicast_link_local());
@@ -140,86 +122,68 @@ impl Guest {
             Some(address) => vec![address],
             None => interface.addresses.iter().copied().filter(is_general).collect(),
         };
-        let mut silent = Vec::new();
-        for address in &addresses {
-            silent.push(take(SocketAddr::new(*address, port))?);
-        }
-        let mut guest = Self::open(&interface, addresses, silent, seed, Settings::default().send_buffer)?;
-        if guest.resolves {
+        let mut guest = Self::open(interface, addresses, port, seed)?;
+        if guest.interface.resolves {
             let own_port = guest.port;
-            guest.station.port().learn(own_port);
+            guest.station.port().learn_next_hops(own_port);
         }
         Ok(guest)
     }
 
+    /// Takes `port`, or any if it is 0.
     fn open(
-        interface: &Interface,
+        interface: Interface,
         addresses: Vec<IpAddr>,
-        silent: Vec<SilentPort>,
+        port: u16,
         seed: u64,
-        send_buffer: Size,
-    ) -> Result<Self, GuestError> {
+    ) -> Result<Self, HostEndpointError> {
+        let silent: Result<Vec<_>, _> =
+            addresses.iter().map(|address| take(SocketAddr::new(*address, port))).collect();
+        let silent = silent?;
         if interface.loopback {
-            return Err(GuestError::Ourselves(
+            return Err(HostEndpointError::Ourselves(
                 addresses.first().copied().unwrap_or(IpAddr::V4(Ipv4Addr::LOCALHOST)),
             ));
         }
         if interface.mac == [0; 6] {
-            return Err(GuestError::NotEthernet(interface.name.clone()));
+            return Err(HostEndpointError::NotEthernet(interface.name));
         }
         // without it a sleep may last 50 us too long; failing to set it is harmless
         let _ = wait::set_timer_slack();
         let port = silent.first().map_or(0, |s| s.address().port());
         let packets = VethPort::open(&interface.name, interface.mac).map_err(|e| match e {
-            PortError::NoPacketSockets => GuestError::NotAllowed,
-            other => GuestError::Packets(other),
+            PortError::NoPacketSockets => HostEndpointError::NotAllowed,
+            other => HostEndpointError::Packets(other),
         })?;
         let settings = Settings {
             addresses: addresses.clone(),
             port: Some(port),
             mtu: interface.mtu.clamp(LEAST_MTU, 65_535) as u16,
-            send_buffer,
+            send_buffer: SEND_BUFFER,
             ..Settings::default()
         };
         Ok(Self {
-            station: Station::new(LedPort::new(packets, interface.mac), Clock::start(), seed, settings),
+            station: EndpointDriver::new(
+                NeighbourPort::new(packets, interface.mac),
+                Clock::start(),
+                seed,
+                settings,
+            ),
             port,
-            interface: interface.name.clone(),
+            interface,
             addresses,
             _silent: silent,
-            index: interface.index,
-            resolves: interface.resolves,
         })
     }
 
-    /// Our addresses.
-    pub fn addresses(&self) -> &[IpAddr] {
-        &self.addresses
-    }
-
-    /// After accepting the peer: sends all packets to the hardware address from which it answered.
-    pub fn settle(&mut self, peer: IpAddr) {
-        self.station.port().settle(peer);
-    }
-
-    fn lead(&mut self, netlink: &mut Netlink, to: IpAddr, way: &Way) -> Result<(), GuestError> {
-        if !self.resolves {
-            return Ok(());
-        }
-        let next = way.gateway.unwrap_or(to);
-        let mac = self.neighbour(netlink, next)?;
-        self.station.port().lead(mac);
-        Ok(())
-    }
-
     /// Returns a neighbour's hardware address; makes the kernel resolve it.
-    fn neighbour(&self, netlink: &mut Netlink, next: IpAddr) -> Result<Mac, GuestError> {
+    fn neighbour(&self, netlink: &mut Netlink, next: IpAddr) -> Result<Mac, HostEndpointError> {
         let any = match next {
             IpAddr::V4(_) => IpAddr::V4(Ipv4Addr::UNSPECIFIED),
             IpAddr::V6(_) => IpAddr::V6(Ipv6Addr::UNSPECIFIED),
         };
         for look in 0..LOOKS {
-            if let Some(mac) = netlink.neighbour(self.index, next)? {
+            if let Some(mac) = netlink.neighbour(self.interface.index, next)? {
                 return Ok(mac);
             }
             if look == 0
@@ -230,7 +194,7 @@ impl Guest {
             }
             std::thread::park_timeout(BETWEEN);
         }
-        Err(GuestError::NoNeighbour(next, self.interface.clone()))
+        Err(HostEndpointError::NoNeighbour(next, self.interface.name.clone()))
     }
 }
 
@@ -239,14 +203,14 @@ fn everywhere(netlink: &mut Netlink) -> Option<u32> {
     // addresses for documentation (RFC 5737, RFC 3849): only a default route leads there
     let somewhere: [IpAddr; 2] =
         [Ipv4Addr::new(192, 0, 2, 1).into(), Ipv6Addr::new(0x2001, 0xdb8, 0, 0, 0, 0, 0, 1).into()];
-    somewhere.into_iter().find_map(|to| netlink.way_to(to).ok().filter(|w| !w.local)).map(|w| w.interface)
+    somewhere.into_iter().find_map(|to| netlink.route_to(to).ok().filter(|w| !w.local)).map(|w| w.interface)
 }
 
-fn take(at: SocketAddr) -> Result<SilentPort, GuestError> {
-    SilentPort::take(at).map_err(|source| match source.kind() {
-        ErrorKind::AddrInUse => GuestError::PortTaken(at.port()),
-        ErrorKind::PermissionDenied => GuestError::PortForbidden(at.port()),
-        ErrorKind::AddrNotAvailable => GuestError::NotOurs(at.ip()),
-        _ => GuestError::Port { port: at.port(), source },
+fn take(at: SocketAddr) -> Result<SilentPort, HostEndpointError> {
+    SilentPort::take(at).map_err(|error| match error.kind() {
+        ErrorKind::AddrInUse => HostEndpointError::PortTaken(at.port()),
+        ErrorKind::PermissionDenied => HostEndpointError::PortForbidden(at.port()),
+        ErrorKind::AddrNotAvailable => HostEndpointError::NotOurs(at.ip()),
+        _ => HostEndpointError::Port(at.port(), error),
     })
 }

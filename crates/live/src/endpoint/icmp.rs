@@ -8,7 +8,7 @@
 use super::socket::Pair;
 use bentpipe_base::Seq;
 use bentpipe_tcp::Icmp;
-use bentpipe_wire::{Ends, Network};
+use bentpipe_wire::{AddressPair, Network};
 use core::net::{Ipv4Addr, Ipv6Addr};
 
 const ICMP: u8 = 1;
@@ -23,7 +23,7 @@ const HEADERS: [u32; 2] = [40, 60];
 
 /// An ICMP message and the segment it is about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Said {
+pub(super) struct IcmpError {
     /// Connection of the quoted segment.
     pub(super) pair: Pair,
     /// Sequence number of the quoted segment.
@@ -31,7 +31,7 @@ pub(super) struct Said {
     pub(super) what: Icmp,
 }
 
-impl Said {
+impl IcmpError {
     /// Parses a packet that is not TCP; returns `None` if it holds no message of interest.
     pub(super) fn read(bytes: &[u8]) -> Option<Self> {
         let network = Network::of(bytes).ok()?;
@@ -65,16 +65,16 @@ fn quoted(packet: &[u8]) -> Option<(Pair, Seq)> {
         4 => {
             let header = packet.first_chunk::<20>()?;
             let at = |i: usize| Ipv4Addr::new(header[i], header[i + 1], header[i + 2], header[i + 3]);
-            let ends = Ends::V4 { src: at(12), dst: at(16) };
+            let ends = AddressPair::V4 { src: at(12), dst: at(16) };
             (ends, header[9], packet.get(usize::from(header[0] & 15) * 4..)?)
         }
         6 => {
             let at = |i: usize| Some(Ipv6Addr::from(*packet.get(i..)?.first_chunk::<16>()?));
-            (Ends::V6 { src: at(8)?, dst: at(24)? }, *packet.get(6)?, packet.get(40..)?)
+            (AddressPair::V6 { src: at(8)?, dst: at(24)? }, *packet.get(6)?, packet.get(40..)?)
         }
         _ => return None,
     };
     let [a, b, c, d, seq @ ..] = tcp.first_chunk::<8>()?;
-    let ports = (u16::from_be_bytes([*a, *b]), u16::from_be_bytes([*c, *d]));
-    (protocol == TCP).then(|| (Pair::of_ours(ends, ports), Seq(u32::from_be_bytes(*seq))))
+    let pair = Pair { ends, ours: u16::from_be_bytes([*a, *b]), peers: u16::from_be_bytes([*c, *d]) };
+    (protocol == TCP).then(|| (pair, Seq(u32::from_be_bytes(*seq))))
 }

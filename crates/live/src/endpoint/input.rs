@@ -1,7 +1,7 @@
 //! Input to the endpoint: packets from the wire, and timers.
 
 use super::app::is_a_host;
-use super::icmp::Said;
+use super::icmp::IcmpError;
 use super::socket::{Owner, Pair, Socket};
 use super::table::ConnId;
 use super::{Ending, Endpoint};
@@ -9,8 +9,7 @@ use bentpipe_base::{Cx, Flags};
 use bentpipe_tcp::timers::Timer;
 use bentpipe_tcp::{Icmp, Offer, State, reset_for, reset_in_listen};
 use bentpipe_wire::offload::VnetHeader;
-use bentpipe_wire::{Ends, Fault, Ipv4, Layout, Segment, parse};
-use core::net::IpAddr;
+use bentpipe_wire::{Fault, Ipv4, Layout, Segment, parse};
 use std::sync::Arc;
 
 /// Limit of queued replies to packets of no connection: a flood is not answered packet for packet.
@@ -29,8 +28,8 @@ impl Endpoint {
             Err(error) => {
                 let other = matches!(error.fault, Fault::Protocol(_));
                 *(if other { &mut self.counters.not_tcp } else { &mut self.counters.malformed }) += 1;
-                if other && let Some(said) = Said::read(bytes) {
-                    self.hear(cx, said);
+                if other && let Some(said) = IcmpError::read(bytes) {
+                    self.icmp_error(cx, said);
                 }
                 return;
             }
@@ -55,7 +54,7 @@ impl Endpoint {
         match self.table.find(&pair) {
             Some(id) if self.begins_anew(id, &segment) => {
                 self.over(id, Ending::Closed);
-                self.stranger(cx, pair, &segment);
+                self.unknown_connection(cx, pair, &segment);
             }
             Some(id) => {
                 let gso_size = if vnet.gso_type == VnetHeader::GSO_NONE { 0 } else { vnet.gso_size };
@@ -69,12 +68,12 @@ impl Endpoint {
                 }
                 self.mark(id);
             }
-            None => self.stranger(cx, pair, &segment),
+            None => self.unknown_connection(cx, pair, &segment),
         }
     }
 
     /// Handles an ICMP message about a segment of ours.
-    fn hear(&mut self, cx: &mut Cx<'_>, said: Said) {
+    fn icmp_error(&mut self, cx: &mut Cx<'_>, said: IcmpError) {
         let Some(id) = self.table.find(&said.pair) else { return };
         let Some(socket) = self.table.get_mut(id) else { return };
         if socket.conn.icmp(cx, said.seq, said.what) {
@@ -92,7 +91,7 @@ impl Endpoint {
             if socket.conn.deadline() <= cx.now && !paces {
                 socket.conn.timer(cx);
             }
-            let gives_up = socket.patience(&self.settings) <= cx.now;
+            let gives_up = socket.give_up_at(&self.settings) <= cx.now;
             if gives_up && socket.conn.state() == State::FinWait2 {
                 // all our data arrived; a later packet from the peer finds no connection and gets a RST
                 self.forget(id);
@@ -109,16 +108,9 @@ impl Endpoint {
 
     /// True if the packet comes from another host to us, with valid addresses and ports (no "LAND" packet).
     fn is_between_hosts(&self, segment: &Segment<'_>) -> bool {
-        let (src, dst) = match segment.ends {
-            Ends::V4 { src, dst } => (IpAddr::V4(src), IpAddr::V4(dst)),
-            Ends::V6 { src, dst } => (IpAddr::V6(src), IpAddr::V6(dst)),
-        };
-        let own = &self.settings.addresses;
-        segment.sport != 0
-            && segment.dport != 0
-            && is_a_host(src)
-            && own.contains(&dst)
-            && !own.contains(&src)
+        let ((src, dst), own) = (segment.ends.addresses(), &self.settings.addresses);
+        let ports = segment.sport != 0 && segment.dport != 0;
+        ports && is_a_host(src) && own.contains(&dst) && !own.contains(&src)
     }
 
     /// True if the SYN ends TIME-WAIT: it must lie beyond all that the old connection sent (RFC 9293, section
@@ -167,7 +159,7 @@ impl Endpoint {
     }
 
     /// Handles a packet that belongs to no connection: a SYN to a listener, or a packet to answer with RST.
-    fn stranger(&mut self, cx: &mut Cx<'_>, pair: Pair, segment: &Segment<'_>) {
+    fn unknown_connection(&mut self, cx: &mut Cx<'_>, pair: Pair, segment: &Segment<'_>) {
         let packet = pair.packet(cx, segment);
         let listener = self.listeners.get(&segment.dport);
         let offer = listener.and_then(|l| {

@@ -6,13 +6,14 @@
 //! * and calls it again at [`Endpoint::next_at`].
 //!
 //! The driver decides where it runs: at a port of a [`bentpipe_sim::Simulation`] under simulated or real
-//! time, or alone behind a [`bentpipe_os::PacketPort`] ([`Station`]). Time and randomness come in through
+//! time, or alone behind a [`bentpipe_os::PacketPort`] ([`EndpointDriver`]). Time and randomness come in
+//! through
 //! `Cx`. An endpoint needs a `World` of its own if the other nodes' packets are opaque (not TCP), because the
 //! packet pool is shared.
 //!
 //! Applications use [`Endpoint::listen`], [`Endpoint::connect`], [`Endpoint::accept`], [`Endpoint::write`],
 //! [`Endpoint::read`], [`Endpoint::shutdown`], [`Endpoint::close`], [`Endpoint::abort`], and poll
-//! [`Endpoint::news`]. After each of these calls the driver sends the packets that are ready.
+//! [`Endpoint::next_event`]. After each of these calls the driver sends the packets that are ready.
 //!
 //! Memory is bounded whatever a peer does: streams by their buffers; gaps in a stream, replies to packets of
 //! no connection, half-open connections, TIME-WAIT and connections by number. Once the application has closed
@@ -34,16 +35,16 @@ mod station;
 mod table;
 mod ways;
 
-pub use guest::{Guest, GuestError};
-pub use news::News;
-pub use station::Station;
+pub use guest::{HostEndpoint, HostEndpointError};
+pub use news::SocketEvent;
+pub use station::EndpointDriver;
 pub use table::ConnId;
-pub use ways::LedPort;
+pub use ways::NeighbourPort;
 
 use bentpipe_base::{Cx, Duration, Instant, Pkt, Purpose, RngSlot, Seq, Size, World};
-use bentpipe_tcp::{Chance, Config, Connection};
+use bentpipe_tcp::{Config, Connection, RandomValues};
 use core::net::{IpAddr, SocketAddr};
-use news::Inbox;
+use news::EventQueue;
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 use table::Table;
@@ -117,7 +118,7 @@ pub enum EndpointError {
     /// No connection has this id.
     #[error("no such connection: it was closed or aborted on this side")]
     Unknown,
-    /// Nothing to read, or no room to write: [`News`] will announce it.
+    /// Nothing to read, or no room to write: [`SocketEvent`] will announce it.
     #[error("not now: wait for the news that it is readable or writable")]
     NotNow,
     /// Write after `shutdown`.
@@ -164,7 +165,6 @@ pub struct Counters {
     pub overflowed: u64,
 }
 
-/// A listener at a port.
 #[derive(Debug)]
 struct Listener {
     v4: Arc<Config>,
@@ -191,7 +191,7 @@ pub struct Endpoint {
     held: Option<(ConnId, Pkt)>,
     /// Replies to packets of no connection.
     replies: VecDeque<Vec<u8>>,
-    inbox: Inbox,
+    inbox: EventQueue,
     in_time_wait: usize,
     counters: Counters,
     /// Buffer to make a payload contiguous that wraps around the end of its ring.
@@ -209,16 +209,11 @@ impl Endpoint {
             ready: VecDeque::new(),
             held: None,
             replies: VecDeque::new(),
-            inbox: Inbox::default(),
+            inbox: EventQueue::default(),
             in_time_wait: 0,
             counters: Counters::default(),
             joined: Vec::new(),
         }
-    }
-
-    /// Its settings.
-    pub const fn settings(&self) -> &Settings {
-        &self.settings
     }
 
     /// Its packet counters.
@@ -264,19 +259,19 @@ impl Endpoint {
     }
 
     /// Returns the next event for an application. Each is reported once until it happens again.
-    pub fn news(&mut self) -> Option<(ConnId, News)> {
-        while let Some(id) = self.inbox.first() {
+    pub fn next_event(&mut self) -> Option<(ConnId, SocketEvent)> {
+        while let Some(id) = self.inbox.0.front().copied() {
             if let Some(news) = self.table.get_mut(id).and_then(|s| s.unread.take()) {
                 return Some((id, news));
             }
-            self.inbox.pop();
+            self.inbox.0.pop_front();
         }
         None
     }
 
-    fn chance(&self, cx: &mut Cx<'_>) -> Chance {
+    fn chance(&self, cx: &mut Cx<'_>) -> RandomValues {
         let bits = cx.rng(self.chance).bits();
-        Chance { isn: Seq(bits as u32), timestamp: (bits >> 32) as u32, jitter: None }
+        RandomValues { isn: Seq(bits as u32), timestamp: (bits >> 32) as u32, jitter: None }
     }
 
     /// Queues a connection that may have something to send.

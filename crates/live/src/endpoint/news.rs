@@ -6,7 +6,7 @@ use std::collections::VecDeque;
 /// An event for the application of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 #[repr(u8)]
-pub enum News {
+pub enum SocketEvent {
     /// Our connection is open.
     Connected = 0,
     /// A connection can be accepted; reported for each, in the order of [`super::Endpoint::accept`].
@@ -23,7 +23,7 @@ pub enum News {
     Ended = 6,
 }
 
-impl News {
+impl SocketEvent {
     const ALL: [Self; 7] = [
         Self::Connected,
         Self::Calling,
@@ -37,19 +37,12 @@ impl News {
 
 /// Unread events of one connection: one bit each, so a peer cannot make them many.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Unread(u8);
+pub(super) struct PendingEvents(u8);
 
-impl Unread {
-    /// Adds an event; true if there were none before.
-    const fn add(&mut self, news: News) -> bool {
-        let was = self.0;
-        self.0 |= 1 << news as u8;
-        was == 0
-    }
-
+impl PendingEvents {
     /// Removes and returns the next event.
-    pub(super) fn take(&mut self) -> Option<News> {
-        let news = News::ALL.into_iter().find(|n| self.0 & 1 << *n as u8 != 0)?;
+    pub(super) fn take(&mut self) -> Option<SocketEvent> {
+        let news = SocketEvent::ALL.into_iter().find(|n| self.0 & 1 << *n as u8 != 0)?;
         self.0 &= !(1 << news as u8);
         Some(news)
     }
@@ -57,23 +50,14 @@ impl Unread {
 
 /// Connections with unread events, in FIFO order.
 #[derive(Debug, Default)]
-pub(super) struct Inbox(VecDeque<ConnId>);
+pub(super) struct EventQueue(pub(super) VecDeque<ConnId>);
 
-impl Inbox {
+impl EventQueue {
     /// Adds `news` for `id`, whose unread events are `unread`.
-    pub(super) fn tell(&mut self, id: ConnId, unread: &mut Unread, news: News) {
-        if unread.add(news) {
+    pub(super) fn tell(&mut self, id: ConnId, unread: &mut PendingEvents, news: SocketEvent) {
+        if unread.0 == 0 {
             self.0.push_back(id);
         }
-    }
-
-    /// The first connection with unread events.
-    pub(super) fn first(&self) -> Option<ConnId> {
-        self.0.front().copied()
-    }
-
-    /// Removes the first connection.
-    pub(super) fn pop(&mut self) {
-        self.0.pop_front();
+        unread.0 |= 1 << news as u8;
     }
 }

@@ -1,6 +1,6 @@
 //! Output of the endpoint: packets, events for applications, and the removal of ended connections.
 
-use super::news::News;
+use super::news::SocketEvent;
 use super::socket::Owner;
 use super::table::ConnId;
 use super::{Ending, Endpoint};
@@ -67,7 +67,7 @@ impl Endpoint {
             socket.waits = true;
             self.in_time_wait += 1;
         }
-        let at = socket.conn.deadline().min(socket.patience(&self.settings));
+        let at = socket.conn.deadline().min(socket.give_up_at(&self.settings));
         self.table.arm(id, at);
         self.tell(id);
     }
@@ -82,7 +82,7 @@ impl Endpoint {
                     if let Some(listener) = self.listeners.get_mut(&socket.pair.local().port()) {
                         listener.open.push_back(id);
                         socket.opened = true;
-                        self.inbox.tell(id, &mut socket.unread, News::Calling);
+                        self.inbox.tell(id, &mut socket.unread, SocketEvent::Calling);
                     }
                 }
                 Event::Established => {
@@ -91,9 +91,9 @@ impl Endpoint {
                         socket.conn.close();
                         more = true;
                     }
-                    self.inbox.tell(id, &mut socket.unread, News::Connected);
+                    self.inbox.tell(id, &mut socket.unread, SocketEvent::Connected);
                 }
-                Event::PeerClosed => self.inbox.tell(id, &mut socket.unread, News::PeerClosed),
+                Event::PeerClosed => self.inbox.tell(id, &mut socket.unread, SocketEvent::PeerClosed),
                 Event::Closed => _ = socket.ending.get_or_insert(Ending::Closed),
                 Event::TimedOut => {
                     let ending = socket.silence();
@@ -116,16 +116,16 @@ impl Endpoint {
         }
         if socket.wants_read && socket.conn.readable() > 0 {
             socket.wants_read = false;
-            self.inbox.tell(id, &mut socket.unread, News::Readable);
+            self.inbox.tell(id, &mut socket.unread, SocketEvent::Readable);
         }
         let half = socket.conn.config().send_buffer.map_or(0, |b| b.0 / 2);
         if socket.wants_write && !socket.shut && socket.conn.send_room() >= half.max(1) {
             socket.wants_write = false;
-            self.inbox.tell(id, &mut socket.unread, News::Writable);
+            self.inbox.tell(id, &mut socket.unread, SocketEvent::Writable);
         }
         if !socket.told_delivered && socket.is_delivered() {
             socket.told_delivered = true;
-            self.inbox.tell(id, &mut socket.unread, News::Delivered);
+            self.inbox.tell(id, &mut socket.unread, SocketEvent::Delivered);
         }
     }
 
@@ -142,7 +142,7 @@ impl Endpoint {
         self.tell(id);
         self.table.bury(id);
         if let Some(socket) = self.table.get_mut(id) {
-            self.inbox.tell(id, &mut socket.unread, News::Ended);
+            self.inbox.tell(id, &mut socket.unread, SocketEvent::Ended);
         }
     }
 

@@ -20,7 +20,6 @@ impl Ring {
         self.base
     }
 
-    /// Bytes of memory in use.
     pub(super) const fn capacity(&self) -> usize {
         self.bytes.len()
     }

@@ -1,22 +1,22 @@
 //! One connection with its bytes: the engine's [`Connection`] knows ranges, and two rings hold their bytes.
 
-use super::news::Unread;
+use super::news::PendingEvents;
 use super::ring::Ring;
 use super::{Ending, Settings};
 use bentpipe_base::{Addr, Body, Cx, Duration, Flags, Instant, Packet, Pkt};
 use bentpipe_tcp::timers::Timer;
 use bentpipe_tcp::{Connection, State, Tuple};
-use bentpipe_wire::offload::{VnetHeader, emit_uncut};
-use bentpipe_wire::{Ends, Segment, WireError, emit};
+use bentpipe_wire::offload::{VnetHeader, emit_super_packet};
+use bentpipe_wire::{AddressPair, Segment, WireError, emit};
 use core::net::{IpAddr, SocketAddr};
 
 /// Addresses and ports of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Pair {
     /// Our address is the source.
-    ends: Ends,
-    ours: u16,
-    peers: u16,
+    pub(super) ends: AddressPair,
+    pub(super) ours: u16,
+    pub(super) peers: u16,
 }
 
 /// Addresses for the engine. It never compares them, since the table has already found the connection.
@@ -27,43 +27,28 @@ impl Pair {
     /// The connection of a packet from the peer.
     pub(super) const fn of(segment: &Segment<'_>) -> Self {
         let ends = match segment.ends {
-            Ends::V4 { src, dst } => Ends::V4 { src: dst, dst: src },
-            Ends::V6 { src, dst } => Ends::V6 { src: dst, dst: src },
+            AddressPair::V4 { src, dst } => AddressPair::V4 { src: dst, dst: src },
+            AddressPair::V6 { src, dst } => AddressPair::V6 { src: dst, dst: src },
         };
         Self { ends, ours: segment.dport, peers: segment.sport }
-    }
-
-    /// The connection of a packet of ours.
-    pub(super) const fn of_ours(ends: Ends, (ours, peers): (u16, u16)) -> Self {
-        Self { ends, ours, peers }
     }
 
     /// From two addresses; `None` if they are of different families.
     pub(super) const fn between(ours: (IpAddr, u16), peers: SocketAddr) -> Option<Self> {
         let ends = match (ours.0, peers.ip()) {
-            (IpAddr::V4(src), IpAddr::V4(dst)) => Ends::V4 { src, dst },
-            (IpAddr::V6(src), IpAddr::V6(dst)) => Ends::V6 { src, dst },
+            (IpAddr::V4(src), IpAddr::V4(dst)) => AddressPair::V4 { src, dst },
+            (IpAddr::V6(src), IpAddr::V6(dst)) => AddressPair::V6 { src, dst },
             _ => return None,
         };
         Some(Self { ends, ours: ours.1, peers: peers.port() })
     }
 
-    /// Our address and port.
-    pub(super) const fn local(&self) -> SocketAddr {
-        let ip = match self.ends {
-            Ends::V4 { src, .. } => IpAddr::V4(src),
-            Ends::V6 { src, .. } => IpAddr::V6(src),
-        };
-        SocketAddr::new(ip, self.ours)
+    pub(super) fn local(&self) -> SocketAddr {
+        SocketAddr::new(self.ends.addresses().0, self.ours)
     }
 
-    /// The peer's address and port.
-    pub(super) const fn remote(&self) -> SocketAddr {
-        let ip = match self.ends {
-            Ends::V4 { dst, .. } => IpAddr::V4(dst),
-            Ends::V6 { dst, .. } => IpAddr::V6(dst),
-        };
-        SocketAddr::new(ip, self.peers)
+    pub(super) fn remote(&self) -> SocketAddr {
+        SocketAddr::new(self.ends.addresses().1, self.peers)
     }
 
     /// The engine's form of it.
@@ -72,7 +57,7 @@ impl Pair {
     }
 
     /// Converts a packet from the peer to the engine's form.
-    pub(super) fn packet(&self, cx: &mut Cx<'_>, segment: &Segment<'_>) -> bentpipe_base::Pkt {
+    pub(super) fn packet(&self, cx: &mut Cx<'_>, segment: &Segment<'_>) -> Pkt {
         let mut packet = cx.packet();
         (packet.src, packet.sport, packet.dst, packet.dport) = (PEERS, self.peers, OURS, self.ours);
         (packet.hops, packet.dscp, packet.ecn) = (segment.hops, segment.dscp, segment.ecn);
@@ -95,7 +80,7 @@ impl Pair {
         size: u16,
         out: &mut Vec<u8>,
     ) -> Result<VnetHeader, WireError> {
-        emit_uncut(&self.segment(packet, &[]), packet.body.len as usize, size, out)
+        emit_super_packet(&self.segment(packet, &[]), packet.body.len as usize, size, out)
     }
 
     const fn segment<'a>(&self, packet: &Packet, payload: &'a [u8]) -> Segment<'a> {
@@ -112,7 +97,6 @@ impl Pair {
     }
 }
 
-/// Owner of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Owner {
     /// A listener, until it is accepted.
@@ -130,7 +114,6 @@ const MAX_GAPS: usize = 8192;
 /// If the pacer is called later than this after its release, it starts anew: catching up would be a burst.
 const CATCH_UP: Duration = Duration::from_millis(10);
 
-/// One connection.
 #[derive(Debug)]
 pub(super) struct Socket {
     pub(super) conn: Connection,
@@ -142,7 +125,7 @@ pub(super) struct Socket {
     written: u64,
     /// Data arrived and not read.
     incoming: Ring,
-    pub(super) unread: Unread,
+    pub(super) unread: PendingEvents,
     /// The application has shut down its sending side.
     pub(super) shut: bool,
     /// A read found nothing.
@@ -184,7 +167,7 @@ impl Socket {
             outgoing: Ring::default(),
             written: 0,
             incoming: Ring::default(),
-            unread: Unread::default(),
+            unread: PendingEvents::default(),
             shut: false,
             wants_read: true,
             wants_write: false,
@@ -407,7 +390,7 @@ impl Socket {
 
     /// The application closes the connection. If it has unread data, the peer is told by a RST that it is
     /// lost (RFC 1122, section 4.2.2.13; RFC 2525, section 2.17).
-    pub(super) fn let_go(&mut self) {
+    pub(super) fn close(&mut self) {
         self.received_then = self.conn.received();
         if self.conn.readable() > 0 {
             self.conn.abort();
@@ -425,7 +408,7 @@ impl Socket {
     }
 
     /// When the connection is given up, if there is no progress until then.
-    pub(super) fn patience(&self, settings: &Settings) -> Instant {
+    pub(super) fn give_up_at(&self, settings: &Settings) -> Instant {
         match (self.progress.0, self.owner) {
             (State::SynSent | State::SynReceived, _) => self.since + settings.open_timeout,
             (State::FinWait2, Owner::Nobody) => self.since + settings.fin_wait,

@@ -2,7 +2,7 @@
 
 use super::{Endpoint, Settings};
 use bentpipe_base::{Cx, Instant, NodeId, World};
-use bentpipe_os::port::{MAX_SUPER, PortDrops};
+use bentpipe_os::port::MAX_SUPER;
 use bentpipe_os::{Clock, PacketPort};
 use std::io;
 use std::os::fd::BorrowedFd;
@@ -14,7 +14,7 @@ const VOLLEY: usize = 16;
 
 /// An endpoint with its port, clock and world.
 #[derive(Debug)]
-pub struct Station<P> {
+pub struct EndpointDriver<P> {
     port: P,
     clock: Clock,
     world: World,
@@ -22,7 +22,7 @@ pub struct Station<P> {
     incoming: Box<[u8]>,
 }
 
-impl<P: PacketPort> Station<P> {
+impl<P: PacketPort> EndpointDriver<P> {
     /// An endpoint behind `port`. `seed` decides sequence numbers and ports: keep it secret, except in tests.
     pub fn new(port: P, clock: Clock, seed: u64, settings: Settings) -> Self {
         let mut world = World::new(seed);
@@ -42,7 +42,7 @@ impl<P: PacketPort> Station<P> {
     }
 
     /// Calls `act` with the endpoint at the present time. Packets that result are sent by the next
-    /// [`Station::turn`].
+    /// [`EndpointDriver::turn`].
     pub fn with<T>(&mut self, act: impl FnOnce(&mut Endpoint, &mut Cx<'_>) -> T) -> T {
         act(&mut self.endpoint, &mut self.world.cx(self.clock.now(), NodeId(0)))
     }
@@ -52,30 +52,9 @@ impl<P: PacketPort> Station<P> {
         &mut self.port
     }
 
-    /// Packets that were lost at the port.
-    ///
-    /// # Errors
-    /// When the port is gone.
-    pub fn drops(&mut self) -> io::Result<PortDrops> {
-        self.port.drops()
-    }
-
     /// Reads packets, handles timers and sends packets. Returns when to call again at the latest; call
     /// earlier when the port has input.
-    ///
-    /// # Errors
-    /// When the port is gone.
     pub fn turn(&mut self) -> io::Result<Instant> {
-        let more = self.take_in()?;
-        let next = self.send_out()?;
-        Ok(if more { self.clock.now() } else { next })
-    }
-
-    /// The first half of [`Station::turn`]: reads packets; true if more may be waiting.
-    ///
-    /// # Errors
-    /// When the port is gone.
-    pub fn take_in(&mut self) -> io::Result<bool> {
         let mut read = 0;
         while read < BATCH
             && let Some(received) = self.port.receive(&mut self.incoming)?
@@ -85,13 +64,11 @@ impl<P: PacketPort> Station<P> {
             self.endpoint.packet(cx, bytes, &received.vnet);
             read += 1;
         }
-        Ok(read == BATCH)
+        let next = self.send_out()?;
+        Ok(if read == BATCH { self.clock.now() } else { next })
     }
 
-    /// The second half: handles timers and sends packets. Returns when to call again at the latest.
-    ///
-    /// # Errors
-    /// When the port is gone.
+    /// The second half of [`EndpointDriver::turn`]: handles timers and sends packets.
     pub fn send_out(&mut self) -> io::Result<Instant> {
         self.endpoint.timer(&mut self.world.cx(self.clock.now(), NodeId(0)));
         for _ in 0..VOLLEY {

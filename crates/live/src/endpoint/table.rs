@@ -18,7 +18,6 @@ struct Entry {
     socket: Option<Box<Socket>>,
 }
 
-/// All connections.
 #[derive(Debug, Default)]
 pub(super) struct Table {
     places: Vec<Entry>,
@@ -30,12 +29,10 @@ pub(super) struct Table {
 }
 
 impl Table {
-    /// Number of connections in the table.
     pub(super) fn len(&self) -> usize {
         self.places.len() - self.free.len()
     }
 
-    /// Adds a connection.
     pub(super) fn add(&mut self, pair: Pair, socket: Socket) -> ConnId {
         let place = self.free.pop().unwrap_or_else(|| {
             self.places.push(Entry::default());
@@ -54,13 +51,11 @@ impl Table {
         place.socket.as_deref().filter(|_| place.generation == id.generation)
     }
 
-    /// The same, mutable.
     pub(super) fn get_mut(&mut self, id: ConnId) -> Option<&mut Socket> {
         let place = self.places.get_mut(id.place as usize)?;
         place.socket.as_deref_mut().filter(|_| place.generation == id.generation)
     }
 
-    /// Ids of all connections.
     pub(super) fn ids(&self) -> Vec<ConnId> {
         let held = self.places.iter().enumerate().filter(|(_, p)| p.socket.is_some());
         held.map(|(i, p)| ConnId { place: i as u32, generation: p.generation }).collect()
@@ -102,7 +97,6 @@ impl Table {
         }
     }
 
-    /// Time of the first timer.
     pub(super) fn next_at(&self) -> Instant {
         self.deadlines.first().map_or(Instant::NEVER, |(at, _)| *at)
     }

@@ -1,15 +1,16 @@
 //! A packet socket that puts the next hop's hardware address into each frame.
 //!
-//! A client knows the next hop's address beforehand ([`LedPort::lead`]). A server does not, and must answer
-//! without address resolution: that could block for long, and a SYN with a forged address would delay all
-//! others. So it answers a SYN to the hardware address it came from ([`LedPort::learn`]); when the peer
-//! completes the handshake, that address is kept ([`LedPort::settle`]).
+//! A client knows the next hop's address beforehand ([`NeighbourPort::set_next_hop`]). A server does not, and
+//! must answer without address resolution: that could block for long, and a SYN with a forged address would
+//! delay all others. So it answers a SYN to the hardware address it came from
+//! ([`NeighbourPort::learn_next_hops`]); when the peer completes the handshake, that address is kept
+//! ([`NeighbourPort::keep_next_hop`]).
 
 use bentpipe_os::netlink::Mac;
 use bentpipe_os::port::{PortDrops, Received};
 use bentpipe_os::{PacketPort, VethPort};
+use bentpipe_wire::Layout;
 use bentpipe_wire::offload::VnetHeader;
-use bentpipe_wire::{Ends, Layout};
 use core::net::IpAddr;
 use std::collections::VecDeque;
 use std::io::{self, IoSlice};
@@ -23,21 +24,21 @@ const GROUP: u8 = 1;
 
 /// A packet socket with the hardware addresses of its peers.
 #[derive(Debug)]
-pub struct LedPort {
+pub struct NeighbourPort {
     port: VethPort,
     own: Mac,
     /// Learned addresses, while it listens.
-    ways: Option<Ways>,
+    ways: Option<NeighbourTable>,
 }
 
 /// Hardware addresses of the peers of a port, learned from their packets.
 #[derive(Debug)]
-struct Ways {
+struct NeighbourTable {
     port: u16,
     known: VecDeque<(IpAddr, Mac)>,
 }
 
-impl LedPort {
+impl NeighbourPort {
     /// A socket on the interface with address `own`; packets go to `own` until another address is set or
     /// learned.
     pub(super) const fn new(port: VethPort, own: Mac) -> Self {
@@ -45,25 +46,25 @@ impl LedPort {
     }
 
     /// Sends all packets to `next` from now on.
-    pub(super) fn lead(&mut self, next: Mac) {
+    pub(super) fn set_next_hop(&mut self, next: Mac) {
         self.ways = None;
-        self.port.lead(self.own, next);
+        self.port.set_mac_addresses(self.own, next);
     }
 
     /// Sends each packet to the hardware address from which its receiver last sent to our TCP port `port`.
-    pub(super) fn learn(&mut self, port: u16) {
-        self.ways = Some(Ways { port, known: VecDeque::new() });
+    pub(super) fn learn_next_hops(&mut self, port: u16) {
+        self.ways = Some(NeighbourTable { port, known: VecDeque::new() });
     }
 
     /// Sends all packets to the hardware address of `peer` from now on, and stops learning.
-    pub(super) fn settle(&mut self, peer: IpAddr) {
+    pub(crate) fn keep_next_hop(&mut self, peer: IpAddr) {
         if let Some(next) = self.ways.take().and_then(|w| w.to(peer)) {
-            self.port.lead(self.own, next);
+            self.port.set_mac_addresses(self.own, next);
         }
     }
 }
 
-impl Ways {
+impl NeighbourTable {
     /// Learns from a packet that a neighbour sent.
     fn hear(&mut self, packet: &[u8], from: Mac) {
         let Ok(layout) = Layout::of(packet) else { return };
@@ -71,10 +72,7 @@ impl Ways {
         if packet.get(at..at + 2) != Some(&self.port.to_be_bytes()) || from[0] & GROUP != 0 {
             return;
         }
-        let source = match layout.network.ends {
-            Ends::V4 { src, .. } => IpAddr::V4(src),
-            Ends::V6 { src, .. } => IpAddr::V6(src),
-        };
+        let (source, _) = layout.network.ends.addresses();
         if let Some(way) = self.known.iter_mut().find(|w| w.0 == source) {
             way.1 = from;
             return;
@@ -99,7 +97,7 @@ fn destination(header: &[u8]) -> Option<IpAddr> {
     }
 }
 
-impl PacketPort for LedPort {
+impl PacketPort for NeighbourPort {
     fn fd(&self) -> BorrowedFd<'_> {
         self.port.fd()
     }
@@ -109,7 +107,7 @@ impl PacketPort for LedPort {
         if let (Some(ways), Some(received)) = (&mut self.ways, &received)
             && let Some(packet) = buffer.get(..received.len)
         {
-            ways.hear(packet, self.port.came_from());
+            ways.hear(packet, self.port.source_mac());
         }
         Ok(received)
     }
@@ -120,7 +118,7 @@ impl PacketPort for LedPort {
             let Some(next) = header.and_then(|h| destination(h)).and_then(|to| ways.to(to)) else {
                 return Ok(false); // unknown peer: it retransmits its SYN
             };
-            self.port.lead(self.own, next);
+            self.port.set_mac_addresses(self.own, next);
         }
         self.port.send(vnet, parts)
     }
@@ -134,10 +132,10 @@ impl PacketPort for LedPort {
 mod tests {
     use super::*;
     use bentpipe_base::{Dscp, Ecn, Flags, TcpHeader};
-    use bentpipe_wire::{Segment, emit};
+    use bentpipe_wire::{AddressPair, Segment, emit};
     use core::net::{Ipv4Addr, Ipv6Addr};
 
-    fn call(ends: Ends, dport: u16) -> Vec<u8> {
+    fn call(ends: AddressPair, dport: u16) -> Vec<u8> {
         let tcp = TcpHeader { flags: Flags::SYN, ..TcpHeader::default() };
         let (dscp, ecn, payload) = (Dscp::DEFAULT, Ecn::NotEct, &[][..]);
         let mut bytes = Vec::new();
@@ -145,14 +143,17 @@ mod tests {
         bytes
     }
 
-    fn v4(last: u16) -> Ends {
-        Ends::V4 { src: Ipv4Addr::from(0x0a00_0000 + u32::from(last)), dst: Ipv4Addr::new(10, 55, 0, 2) }
+    fn v4(last: u16) -> AddressPair {
+        AddressPair::V4 {
+            src: Ipv4Addr::from(0x0a00_0000 + u32::from(last)),
+            dst: Ipv4Addr::new(10, 55, 0, 2),
+        }
     }
 
     #[test]
     fn the_way_back_is_the_way_that_the_last_packet_came() {
-        let mut ways = Ways { port: 5000, known: VecDeque::new() };
-        let six = Ends::V6 { src: Ipv6Addr::LOCALHOST, dst: Ipv6Addr::UNSPECIFIED };
+        let mut ways = NeighbourTable { port: 5000, known: VecDeque::new() };
+        let six = AddressPair::V6 { src: Ipv6Addr::LOCALHOST, dst: Ipv6Addr::UNSPECIFIED };
         ways.hear(&call(v4(1), 5000), [2, 0, 0, 0, 0, 1]);
         ways.hear(&call(six, 5000), [2, 0, 0, 0, 0, 6]);
         ways.hear(&call(v4(2), 5001), [2, 0, 0, 0, 0, 2]); // to another port
@@ -171,7 +172,7 @@ mod tests {
 
     #[test]
     fn a_flood_of_forged_callers_is_bounded_and_the_last_are_known() {
-        let mut ways = Ways { port: 5000, known: VecDeque::new() };
+        let mut ways = NeighbourTable { port: 5000, known: VecDeque::new() };
         for last in 0..2000 {
             ways.hear(&call(v4(last), 5000), [2, 0, 0, 0, (last >> 8) as u8, last as u8]);
         }

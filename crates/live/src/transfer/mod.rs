@@ -1,39 +1,37 @@
 //! One transfer with the engine as a real TCP: sends or receives a stream, and reports how it went.
 //!
-//! The caller supplies a [`Source`] or [`Sink`] and may observe progress ([`Look`]). One thread does
-//! everything, so it never blocks on a slow source or sink (a pipe, a terminal).
+//! The caller supplies a [`Source`] or [`Sink`] and may observe progress ([`TransferProgress`]). One thread
+//! does everything, so it never blocks on a slow source or sink (a pipe, a terminal).
 
 mod options;
 mod receive;
 mod send;
 mod streams;
 
-pub use options::{Choice, choose};
+pub use options::parse_options;
 pub use receive::{Received, receive};
 pub use send::{Failed, Sent, send};
 pub use streams::{Sink, Source};
 
-use crate::endpoint::{Ending, Endpoint, EndpointError, Guest, GuestError};
-use bentpipe_base::{Duration, Instant, Size};
+use crate::endpoint::{Ending, Endpoint, EndpointError, HostEndpoint, HostEndpointError};
+use bentpipe_base::{Duration, Instant};
 use bentpipe_os::wait;
 use bentpipe_tcp::Connection;
 use std::io;
 use std::os::fd::BorrowedFd;
 
-/// Default send buffer: enough for 2.5 Gbit/s over 100 ms. Only what the window needs is used.
-pub const SEND_BUFFER: Size = Size(32 << 20);
 /// Time between two progress reports.
 const LOOK: Duration = Duration::from_millis(100);
 /// Bytes moved between two turns of the network.
 const CHUNK: usize = 256 << 10;
 /// How long to wait for the peer's FIN after it has received everything.
-const FAREWELL: Duration = Duration::from_secs(10);
+const FIN_TIMEOUT: Duration = Duration::from_secs(10);
 /// Time after which a source or sink that was not ready is tried again.
 const AGAIN: Duration = Duration::from_millis(2);
 
 /// Progress of a transfer.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Look {
+pub struct TransferProgress {
     /// Time since its start.
     pub elapsed: Duration,
     /// Bytes that have arrived at the receiver's TCP.
@@ -44,7 +42,7 @@ pub struct Look {
     pub segments: (u64, u64),
 }
 
-impl Look {
+impl TransferProgress {
     fn at(now: Instant, start: Instant, bytes: u64, connection: Option<&Connection>) -> Self {
         let stats = connection.map(Connection::stats);
         Self {
@@ -62,18 +60,13 @@ impl Look {
 pub enum TransferError {
     /// The endpoint could not be set up.
     #[error(transparent)]
-    Guest(#[from] GuestError),
+    Guest(#[from] HostEndpointError),
     /// The connection attempt could not start.
     #[error(transparent)]
     Call(EndpointError),
-    /// The connection ended before everything had arrived.
-    #[error("{ending}, {bytes} bytes had arrived")]
-    Ended {
-        /// How it ended.
-        ending: Ending,
-        /// Bytes that had arrived by then.
-        bytes: u64,
-    },
+    /// How the connection ended before everything had arrived, and the bytes that had.
+    #[error("{0}, {1} bytes had arrived")]
+    Ended(Ending, u64),
     /// The source cannot be read.
     #[error("what is to be sent cannot be read: {0}")]
     Source(#[source] io::Error),
@@ -86,8 +79,8 @@ pub enum TransferError {
 }
 
 /// Waits for the network or for `other`, until `next` or the next progress report.
-fn rest(
-    guest: &Guest,
+fn wait_for_events(
+    guest: &HostEndpoint,
     other: Option<BorrowedFd<'_>>,
     next: Instant,
     look: Instant,
@@ -100,7 +93,7 @@ fn rest(
 }
 
 /// Calls `act` and sends the packets that are ready, once: after this the process may end.
-fn leave(guest: &mut Guest, act: impl FnOnce(&mut Endpoint)) {
+fn leave(guest: &mut HostEndpoint, act: impl FnOnce(&mut Endpoint)) {
     guest.station.with(|endpoint, _| act(endpoint));
     // the process ends, so an error here does not matter
     let _ = guest.station.turn();

@@ -2,29 +2,16 @@
 //! parameters, limits and errors here.
 
 use bentpipe_scenario::{Diagnostic, Place, Scenario, Source, load};
-use bentpipe_tcp::{Config, Scheme};
+use bentpipe_tcp::Scheme;
 use core::fmt::Write as _;
 
 /// Name of the source in error messages.
 const WHERE: &str = "command line";
 
-/// Configuration of a transfer's TCP.
-#[derive(Clone, Debug)]
-pub struct Choice {
-    /// The options as a scenario with one flow: gives title and parameters of the report.
-    pub scenario: Scenario,
-    /// Configuration of the sender.
-    pub sender: Config,
-    /// Configuration of the receiver.
-    pub receiver: Config,
-}
-
 /// Parses a scheme and other options of `[host]`, as pairs of name and value. Parameters of the scheme are
-/// named like options.
-///
-/// # Errors
-/// The first wrong name or value, with a suggestion.
-pub fn choose(title: &str, tcp: &str, sets: &[(String, String)]) -> Result<Choice, Box<Diagnostic>> {
+/// named like options. Returns a scenario with one flow, which has the configurations of sender and receiver;
+/// title and parameters are for the report.
+pub fn parse_options(title: &str, tcp: &str, sets: &[(String, String)]) -> Result<Scenario, Box<Diagnostic>> {
     if let Some((_, value)) = sets.iter().find(|(name, _)| name == "tcp") {
         let line = format!("--set tcp={value}");
         let place = Place::find(WHERE, &line, "--set ".len(), line.len());
@@ -35,10 +22,7 @@ pub fn choose(title: &str, tcp: &str, sets: &[(String, String)]) -> Result<Choic
     let source = Source::new(WHERE, text);
     let mut all = vec![("tcp".to_owned(), tcp.to_owned())];
     all.extend(sets.iter().filter(|(name, _)| is_name(name)).cloned());
-    let scenario = load(&source, &all, None).map_err(|fault| as_written(*fault, tcp, sets))?;
-    let flow = &scenario.flows[0];
-    let (sender, receiver) = (flow.sender.clone(), flow.receiver.clone());
-    Ok(Choice { scenario, sender, receiver })
+    load(&source, &all, None).map_err(|fault| as_written(*fault, tcp, sets))
 }
 
 /// Moves an error to the command line option that caused it: the user has not seen the generated file.
@@ -72,7 +56,7 @@ fn file(title: &str, sets: &[(String, String)]) -> String {
     names.sort_unstable();
     names.dedup();
     for name in names {
-        let of_scheme = Scheme::all().any(|s| s.growth.law().params.iter().any(|p| p.name == name));
+        let of_scheme = Scheme::all().any(|s| s.growth.algorithm().params.iter().any(|p| p.name == name));
         if !is_name(name) {
             let _ = writeln!(host, "\"{}\" = 0", shown(name));
             continue;
@@ -116,16 +100,17 @@ mod tests {
     #[test]
     fn every_scheme_of_the_table_can_be_chosen_and_its_parameters_set() {
         for name in Scheme::NAMES {
-            let choice = choose("a title", name, &[]).unwrap();
-            assert_eq!((choice.sender.scheme.name, choice.scenario.title.as_str()), (name, "a title"));
+            let scenario = parse_options("a title", name, &[]).unwrap();
+            assert_eq!((scenario.flows[0].sender.scheme.name, scenario.title.as_str()), (name, "a title"));
         }
         let sets = [set("beta", "0.8"), set("iw", "4"), set("min_rto", "300 ms"), set("timestamps", "false")];
-        let choice = choose("\"a\\\n", "cubic", &sets).unwrap();
-        assert_ne!(choice.sender.scheme.growth, Scheme::default().growth);
-        assert_eq!((choice.sender.initial_window, choice.sender.rto.min), (4, Duration::from_millis(300)));
-        assert!(!choice.receiver.options.timestamps);
-        assert_eq!(choice.scenario.title, "a");
-        assert_eq!(choice.scenario.parameters.len(), 5);
+        let scenario = parse_options("\"a\\\n", "cubic", &sets).unwrap();
+        let flow = &scenario.flows[0];
+        assert_ne!(flow.sender.scheme.growth, Scheme::default().growth);
+        assert_eq!((flow.sender.initial_window, flow.sender.rto.min), (4, Duration::from_millis(300)));
+        assert!(!flow.receiver.options.timestamps);
+        assert_eq!(scenario.title, "a");
+        assert_eq!(scenario.parameters.len(), 5);
     }
 
     #[test]
@@ -143,7 +128,7 @@ mod tests {
             ("cubic", vec![set("iw", "4"), set("nonsense", "1")], "1 | --set nonsense=1\n  |       ^^^^^^^^"),
             ("cubic", vec![set("iw", "0")], "1 | --set iw=0\n  |          ^ at least 1"),
         ] {
-            let error = choose("t", tcp, &sets).expect_err(tcp).to_string();
+            let error = parse_options("t", tcp, &sets).expect_err(tcp).to_string();
             assert!(error.contains(says), "{tcp}: {error}");
             assert!(!error.contains("used at"), "nobody has seen that file: {error}");
         }

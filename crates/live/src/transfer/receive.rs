@@ -1,7 +1,7 @@
 //! Receives a stream from a peer that connects to us.
 
-use super::{AGAIN, CHUNK, FAREWELL, LOOK, Look, Sink, TransferError, leave, rest};
-use crate::endpoint::{ConnId, Ending, EndpointError, Guest, News};
+use super::{AGAIN, CHUNK, FIN_TIMEOUT, LOOK, Sink, TransferError, TransferProgress, leave, wait_for_events};
+use crate::endpoint::{ConnId, Ending, EndpointError, HostEndpoint, SocketEvent};
 use bentpipe_base::Instant;
 use bentpipe_report::{FlowKind, FlowReport, TcpReport, rate_bps};
 use bentpipe_tcp::Config;
@@ -17,23 +17,16 @@ pub struct Received {
     pub report: FlowReport,
     /// Time of the end; listening began at 0.
     pub end: Instant,
-    /// Address of the peer.
-    pub from: SocketAddr,
 }
 
-/// Receives one connection at `guest`'s port and writes its data to `sink`. `called` gets the peer's address.
-///
-/// # Errors
-/// When the connection fails, or the sink cannot be written.
+/// Receives one connection at `guest`'s port and writes its data to `sink`.
 pub fn receive(
-    guest: &mut Guest,
+    guest: &mut HostEndpoint,
     config: &Config,
     sink: &mut Sink,
-    called: &mut dyn FnMut(SocketAddr),
-    watch: &mut dyn FnMut(Look),
+    watch: &mut dyn FnMut(TransferProgress),
 ) -> Result<Received, TransferError> {
     let (id, from) = answer(guest, config)?;
-    called(from);
     let start = guest.station.clock().now();
     let mut receiver = Receiver { id, start, chunk: Vec::new(), at: 0, bytes: 0, last: start, ended: None };
     let done = receiver.run(guest, sink, watch);
@@ -51,28 +44,27 @@ pub fn receive(
         ..TcpReport::default()
     };
     let report = FlowReport::new(name, start, goodput_bps, FlowKind::Tcp(tcp));
-    Ok(Received { report, end, from })
+    Ok(Received { report, end })
 }
 
 /// Returns the first connection that completes its handshake. Port scans and forged SYNs do not delay it.
-fn answer(guest: &mut Guest, config: &Config) -> Result<(ConnId, SocketAddr), TransferError> {
+fn answer(guest: &mut HostEndpoint, config: &Config) -> Result<(ConnId, SocketAddr), TransferError> {
     let port = guest.port;
     guest.station.with(|e, _| e.listen(port, config, BACKLOG)).map_err(TransferError::Call)?;
     loop {
-        let more = guest.station.take_in().map_err(TransferError::Port)?;
-        let next = guest.station.send_out().map_err(TransferError::Port)?;
+        let next = guest.station.turn().map_err(TransferError::Port)?;
         let accepted = guest.station.with(|e, _| {
             let id = e.accept(port)?;
             e.stop_listening(port);
             Some((id, e.addresses(id)?.1))
         });
         if let Some((id, from)) = accepted {
-            guest.settle(from.ip());
+            guest.station.port().keep_next_hop(from.ip());
             return Ok((id, from));
         }
-        if !more && !guest.station.with(|e, _| e.wants_to_send()) {
+        if !guest.station.with(|e, _| e.wants_to_send()) {
             let look = guest.station.clock().now() + LOOK;
-            rest(guest, None, next, look)?;
+            wait_for_events(guest, None, next, look)?;
         }
     }
 }
@@ -83,9 +75,7 @@ struct Receiver {
     /// Data read from the connection; not yet written from `at` on.
     chunk: Vec<u8>,
     at: usize,
-    /// Bytes read.
     bytes: u64,
-    /// Time of the last read.
     last: Instant,
     /// Time at which the end of the stream was read.
     ended: Option<Instant>,
@@ -94,42 +84,42 @@ struct Receiver {
 impl Receiver {
     fn run(
         &mut self,
-        guest: &mut Guest,
+        guest: &mut HostEndpoint,
         sink: &mut Sink,
-        watch: &mut dyn FnMut(Look),
+        watch: &mut dyn FnMut(TransferProgress),
     ) -> Result<(), TransferError> {
         let mut look = self.start + LOOK;
         loop {
             let next = guest.station.turn().map_err(TransferError::Port)?;
             let mut over = false;
             guest.station.with(|e, _| {
-                while let Some((id, news)) = e.news() {
-                    over |= id == self.id && news == News::Ended;
+                while let Some((id, news)) = e.next_event() {
+                    over |= id == self.id && news == SocketEvent::Ended;
                 }
             });
             let blocked = self.drain(guest, sink)?;
             let now = guest.station.clock().now();
             if now >= look {
-                guest
-                    .station
-                    .with(|e, _| watch(Look::at(now, self.start, self.bytes, e.connection(self.id))));
+                guest.station.with(|e, _| {
+                    watch(TransferProgress::at(now, self.start, self.bytes, e.connection(self.id)));
+                });
                 look = now + LOOK;
             }
             // we send our FIN after everything is written; whether its acknowledgment arrives does not matter
             if let Some(ended) = self.ended
-                && (over || now >= ended + FAREWELL)
+                && (over || now >= ended + FIN_TIMEOUT)
             {
                 return Ok(());
             }
             if !guest.station.with(|e, _| e.wants_to_send()) {
                 let next = if blocked { next.min(now + AGAIN) } else { next };
-                rest(guest, None, next, look)?;
+                wait_for_events(guest, None, next, look)?;
             }
         }
     }
 
     /// Writes arrived data to the sink; true if the sink takes no more now.
-    fn drain(&mut self, guest: &mut Guest, sink: &mut Sink) -> Result<bool, TransferError> {
+    fn drain(&mut self, guest: &mut HostEndpoint, sink: &mut Sink) -> Result<bool, TransferError> {
         loop {
             while self.at < self.chunk.len() {
                 match sink.write(&self.chunk[self.at..]).map_err(TransferError::Sink)? {
@@ -160,9 +150,7 @@ impl Receiver {
                     }
                 }
                 Err(EndpointError::Ended(Ending::Closed) | EndpointError::NotNow) => return Ok(false),
-                Err(EndpointError::Ended(ending)) => {
-                    return Err(TransferError::Ended { ending, bytes: self.bytes });
-                }
+                Err(EndpointError::Ended(ending)) => return Err(TransferError::Ended(ending, self.bytes)),
                 Err(other) => return Err(TransferError::Call(other)),
             }
         }

@@ -1,7 +1,7 @@
 //! Sends a stream to a peer that listens.
 
-use super::{CHUNK, FAREWELL, LOOK, Look, Source, TransferError, leave, rest};
-use crate::endpoint::{ConnId, Ending, EndpointError, Guest, News};
+use super::{CHUNK, FIN_TIMEOUT, LOOK, Source, TransferError, TransferProgress, leave, wait_for_events};
+use crate::endpoint::{ConnId, Ending, EndpointError, HostEndpoint, SocketEvent};
 use bentpipe_base::Instant;
 use bentpipe_report::FlowReport;
 use bentpipe_sim::report::sender_report;
@@ -36,23 +36,18 @@ pub struct Failed {
 impl Failed {
     /// True if nobody answered and nothing was read: the caller may try another address of the peer.
     pub const fn may_try_another(&self) -> bool {
-        matches!(
-            self.why,
-            TransferError::Ended { ending: Ending::Refused | Ending::TimedOut | Ending::Unreachable, .. }
-        ) && self.report.is_none()
+        matches!(self.why, TransferError::Ended(Ending::Refused | Ending::TimedOut | Ending::Unreachable, _))
+            && self.report.is_none()
     }
 }
 
 /// Connects to `to`, sends the data of `source`, and closes.
-///
-/// # Errors
-/// When there is no connection, it fails, or the source cannot be read.
 pub fn send(
-    guest: &mut Guest,
+    guest: &mut HostEndpoint,
     to: SocketAddr,
     config: &Config,
     source: &mut Source,
-    watch: &mut dyn FnMut(Look),
+    watch: &mut dyn FnMut(TransferProgress),
 ) -> Result<Sent, Failed> {
     let start = guest.station.clock().now();
     let id = guest
@@ -94,9 +89,9 @@ impl Sender {
     /// Runs the transfer. True if the peer has everything but has not closed its side.
     fn run(
         &mut self,
-        guest: &mut Guest,
+        guest: &mut HostEndpoint,
         source: &mut Source,
-        watch: &mut dyn FnMut(Look),
+        watch: &mut dyn FnMut(TransferProgress),
     ) -> Result<bool, TransferError> {
         let mut look = self.start + LOOK;
         loop {
@@ -105,33 +100,35 @@ impl Sender {
             let now = guest.station.clock().now();
             if now >= look || over {
                 let bytes = guest.station.with(|e, _| acknowledged(e.connection(self.id)));
-                guest.station.with(|e, _| watch(Look::at(now, self.start, bytes, e.connection(self.id))));
+                guest
+                    .station
+                    .with(|e, _| watch(TransferProgress::at(now, self.start, bytes, e.connection(self.id))));
                 look = now + LOOK;
             }
             if over {
                 return Ok(false);
             }
             if let Some(delivered) = self.delivered
-                && now >= delivered + FAREWELL
+                && now >= delivered + FIN_TIMEOUT
             {
                 return Ok(true);
             }
             if !guest.station.with(|e, _| e.wants_to_send()) {
-                rest(guest, source.fd().filter(|_| waits), next, look)?;
+                wait_for_events(guest, source.fd().filter(|_| waits), next, look)?;
             }
         }
     }
 
     /// Handles events and writes data. Returns whether the transfer is over, and whether the source has
     /// nothing to read now.
-    fn act(&mut self, guest: &mut Guest, source: &mut Source) -> Result<(bool, bool), TransferError> {
+    fn act(&mut self, guest: &mut HostEndpoint, source: &mut Source) -> Result<(bool, bool), TransferError> {
         let now = guest.station.clock().now();
         let mut ending = None;
         guest.station.with(|endpoint, _| {
-            while let Some((id, news)) = endpoint.news() {
+            while let Some((id, news)) = endpoint.next_event() {
                 match news {
-                    News::Delivered if id == self.id => _ = self.delivered.get_or_insert(now),
-                    News::Ended if id == self.id => ending = endpoint.ending(id),
+                    SocketEvent::Delivered if id == self.id => _ = self.delivered.get_or_insert(now),
+                    SocketEvent::Ended if id == self.id => ending = endpoint.ending(id),
                     _ => {}
                 }
             }
@@ -142,22 +139,19 @@ impl Sender {
         });
         let closed = guest.station.with(|e, _| e.connection(self.id).is_some_and(Connection::peer_closed));
         match ending {
-            Some(Ending::Closed) => return Ok((true, false)),
             // errors after all data was acknowledged do not matter
-            Some(_) if self.delivered.is_some() => return Ok((true, false)),
-            Some(ending) => {
+            Some(ending) if ending != Ending::Closed && self.delivered.is_none() => {
                 let bytes = guest.station.with(|e, _| acknowledged(e.connection(self.id)));
-                return Err(TransferError::Ended { ending, bytes });
+                Err(TransferError::Ended(ending, bytes))
             }
-            None if self.delivered.is_some() && closed => return Ok((true, false)),
-            None => {}
+            None if self.delivered.is_none() || !closed => Ok((false, self.fill(guest, source)?)),
+            _ => Ok((true, false)),
         }
-        Ok((false, self.fill(guest, source)?))
     }
 
     /// Fills the send buffer, in proportion to the window as the kernel does: more only costs memory and
     /// time. True if the source has nothing to read now.
-    fn fill(&mut self, guest: &mut Guest, source: &mut Source) -> Result<bool, TransferError> {
+    fn fill(&mut self, guest: &mut HostEndpoint, source: &mut Source) -> Result<bool, TransferError> {
         for _ in 0..4 {
             if self.ended {
                 return Ok(false);
@@ -196,7 +190,7 @@ impl Sender {
         Ok(false)
     }
 
-    fn report(&self, guest: &mut Guest, to: SocketAddr) -> (Option<FlowReport>, Instant) {
+    fn report(&self, guest: &mut HostEndpoint, to: SocketAddr) -> (Option<FlowReport>, Instant) {
         let now = guest.station.clock().now();
         let report = guest.station.with(|e, _| {
             let name =

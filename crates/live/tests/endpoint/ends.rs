@@ -3,7 +3,7 @@
 use crate::duel::{Duel, FAIR, FOUL, LEFT, RIGHT, addresses};
 use crate::talk::Talk;
 use bentpipe_base::{Duration, Instant};
-use bentpipe_live::endpoint::{ConnId, Ending, EndpointError, News, Settings};
+use bentpipe_live::endpoint::{ConnId, Ending, EndpointError, Settings, SocketEvent};
 use bentpipe_tcp::{Config, State};
 
 const SECOND: Duration = Duration::from_secs(1);
@@ -21,7 +21,7 @@ fn open(duel: &mut Duel) -> (ConnId, ConnId) {
     duel.ends[RIGHT].endpoint.listen(80, &config(), 4).unwrap();
     let left = duel.connect(LEFT, Duel::at(RIGHT, false, 80), &config()).unwrap();
     duel.pass(SECOND);
-    let right = duel.ends[RIGHT].talks.log.iter().find(|n| n.1 == News::Calling).unwrap().0;
+    let right = duel.ends[RIGHT].talks.log.iter().find(|n| n.1 == SocketEvent::Calling).unwrap().0;
     (left, right)
 }
 
@@ -40,7 +40,7 @@ fn a_port_nobody_listens_at_refuses() {
     let id = duel.connect(LEFT, Duel::at(RIGHT, true, 81), &config()).unwrap();
     duel.pass(SECOND);
     assert_eq!(duel.ends[LEFT].endpoint.ending(id), Some(Ending::Refused));
-    assert_eq!(duel.ends[LEFT].talks.log, [(id, News::Ended)]);
+    assert_eq!(duel.ends[LEFT].talks.log, [(id, SocketEvent::Ended)]);
     assert_eq!(read(&mut duel, LEFT, id), Err(EndpointError::Ended(Ending::Refused)));
     assert_eq!(duel.ends[RIGHT].endpoint.counters().refused, 1);
     duel.ends[LEFT].endpoint.close(id);
@@ -97,7 +97,7 @@ fn a_half_closed_connection_goes_on_the_other_way() {
     duel.pass(SECOND);
     assert_eq!((read(&mut duel, LEFT, left), read(&mut duel, LEFT, left)), (Ok(900), Ok(0)));
     let told: Vec<_> = duel.ends[RIGHT].talks.log.iter().filter(|n| n.0 == right).map(|n| n.1).collect();
-    assert!(told.ends_with(&[News::Delivered, News::Ended]), "{told:?}");
+    assert!(told.ends_with(&[SocketEvent::Delivered, SocketEvent::Ended]), "{told:?}");
     duel.pass(SECOND * 11);
     assert_eq!(duel.ends[LEFT].endpoint.ending(left), Some(Ending::Closed));
     assert_eq!(duel.ends[RIGHT].endpoint.ending(right), Some(Ending::Closed));
@@ -136,7 +136,9 @@ fn both_may_call_at_once() {
             ids.push(id);
         }
         duel.run(SECOND * 60, Duel::all_done);
-        assert!(duel.ends.iter().zip(&ids).all(|(e, id)| e.talks.log.contains(&(*id, News::Connected))));
+        assert!(
+            duel.ends.iter().zip(&ids).all(|(e, id)| e.talks.log.contains(&(*id, SocketEvent::Connected)))
+        );
     }
 }
 
@@ -269,11 +271,12 @@ fn ports_in_time_wait_may_be_called_from_again() {
     for _ in 0..20 {
         let now = duel.now;
         let left = duel.ends[LEFT].with(now, |e, cx| e.connect_from(cx, 700, to, &config())).unwrap();
-        let called = |d: &Duel| d.ends[RIGHT].talks.log.iter().filter(|n| n.1 == News::Calling).count();
+        let called =
+            |d: &Duel| d.ends[RIGHT].talks.log.iter().filter(|n| n.1 == SocketEvent::Calling).count();
         let before = called(&duel);
         duel.run(SECOND * 30, |d| called(d) > before);
         fresh += u64::from(duel.now.since(now) < SECOND);
-        let right = duel.ends[RIGHT].talks.log.iter().rfind(|n| n.1 == News::Calling).unwrap().0;
+        let right = duel.ends[RIGHT].talks.log.iter().rfind(|n| n.1 == SocketEvent::Calling).unwrap().0;
         // the right closes first and enters TIME-WAIT; the left forgets the connection at once
         duel.ends[RIGHT].endpoint.shutdown(right).unwrap();
         duel.pass(SECOND);

@@ -6,10 +6,10 @@ use bentpipe_base::Timestamps;
 use bentpipe_base::{
     Dscp, Duration, Ecn, Flags, Instant, ProbeOption, Purpose, Rng, SackList, Seq, Size, TcpHeader,
 };
-use bentpipe_live::endpoint::{ConnId, EndpointError, News, Settings};
+use bentpipe_live::endpoint::{ConnId, EndpointError, Settings, SocketEvent};
 use bentpipe_tcp::{Config, ReceiveBuffer};
 use bentpipe_wire::offload::VnetHeader;
-use bentpipe_wire::{Ends, Segment, emit, parse};
+use bentpipe_wire::{AddressPair, Segment, emit, parse};
 use core::net::IpAddr;
 use proptest::prelude::*;
 
@@ -32,8 +32,8 @@ pub(crate) fn victim(seed: u64, receive: u64) -> End {
 
 pub(crate) fn packet(v6: bool, sport: u16, tcp: TcpHeader, payload: &[u8]) -> Vec<u8> {
     let ends = match (addresses(LEFT)[usize::from(v6)], addresses(RIGHT)[usize::from(v6)]) {
-        (IpAddr::V4(src), IpAddr::V4(dst)) => Ends::V4 { src, dst },
-        (IpAddr::V6(src), IpAddr::V6(dst)) => Ends::V6 { src, dst },
+        (IpAddr::V4(src), IpAddr::V4(dst)) => AddressPair::V4 { src, dst },
+        (IpAddr::V6(src), IpAddr::V6(dst)) => AddressPair::V6 { src, dst },
         _ => unreachable!(),
     };
     let segment =
@@ -161,8 +161,8 @@ fn torment(seed: u64) -> (u64, usize) {
                 known.peer = segment.tcp.seq;
             }
         }
-        while let Some((id, news)) = end.endpoint.news() {
-            if news == News::Calling && end.endpoint.accept(80).is_some() {
+        while let Some((id, news)) = end.endpoint.next_event() {
+            if news == SocketEvent::Calling && end.endpoint.accept(80).is_some() {
                 sum.0 += 1;
                 let port = end.endpoint.addresses(id).map(|a| a.1.port());
                 all.iter_mut().filter(|k| Some(k.sport) == port).for_each(|k| k.id = Some(id));

@@ -3,13 +3,13 @@
 
 use crate::duel::{End, FAIR, addresses};
 use bentpipe_base::{Addr, Body, Duration, Instant, Pkt, Purpose, Size};
-use bentpipe_link::{Capacity, Channel, DropTail, Link};
-use bentpipe_live::endpoint::{News, Settings};
+use bentpipe_link::{Capacity, Channel, Discipline, Link, Queue};
+use bentpipe_live::endpoint::{Settings, SocketEvent};
 use bentpipe_nodes::{Host, Listener, Reader, Writer};
 use bentpipe_sim::Simulation;
 use bentpipe_tcp::Config;
 use bentpipe_wire::offload::VnetHeader;
-use bentpipe_wire::{Ends, Segment, emit, parse};
+use bentpipe_wire::{AddressPair, Segment, emit, parse};
 use core::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 
@@ -20,7 +20,7 @@ fn to_bytes(packet: &Pkt) -> Vec<u8> {
     let [IpAddr::V4(src), _] = addresses(1) else { unreachable!() };
     let payload = vec![0; packet.body.len as usize];
     let segment = Segment {
-        ends: Ends::V4 { src, dst },
+        ends: AddressPair::V4 { src, dst },
         sport: packet.sport,
         dport: packet.dport,
         hops: packet.hops,
@@ -53,7 +53,7 @@ fn the_simulators_host_and_the_endpoint_understand_each_other() {
     host.listen(80, Listener { config, writer: Writer::Transfer(500_000), reader: Reader::Eager });
     let (host, port) = (sim.add_host(host), sim.add_open_end());
     for (from, to) in [(host, port), (port, host)] {
-        let queue = DropTail::new(Capacity::Bytes(Size(1 << 20)));
+        let queue = Queue::new(Capacity::Bytes(Size(1 << 20)), Discipline::Fifo, 0);
         let link = sim.add_link(Link::new(queue, Channel::new(FAIR.rate, FAIR.one_way, Size::ZERO, None)));
         sim.wire(from, link);
         sim.wire(link, to);
@@ -85,5 +85,5 @@ fn the_simulators_host_and_the_endpoint_understand_each_other() {
     let host = sim.peek_host(host).unwrap();
     let port = end.endpoint.addresses(id).unwrap().0.port();
     assert_eq!(host.connection(80, (Addr(1), port)).unwrap().received(), 300_000);
-    assert!(std::iter::from_fn(|| end.endpoint.news()).any(|n| n == (id, News::Delivered)));
+    assert!(std::iter::from_fn(|| end.endpoint.next_event()).any(|n| n == (id, SocketEvent::Delivered)));
 }

@@ -2,9 +2,7 @@
 //! duplication and reordering, which links do not have. It runs under any clock.
 
 use bentpipe_base::{Body, Duration, Instant, NodeId, Pkt, Probability, Purpose, Rate, Rng, Size};
-use bentpipe_link::Capacity;
-use bentpipe_link::channel::Errors;
-use bentpipe_link::{Channel, DropTail, Link};
+use bentpipe_link::{Capacity, Channel, Discipline, Errors, Link, Queue};
 use bentpipe_sim::Simulation;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -53,7 +51,8 @@ impl Path {
             let loss = Probability::new(weather.loss).expect("a probability");
             let errors = Errors { rng, loss, ber: Probability::ZERO };
             let channel = Channel::new(weather.rate, weather.one_way, Size::ZERO, Some(errors));
-            let link = sim.add_link(Link::new(DropTail::new(Capacity::Bytes(Size(1 << 20))), channel));
+            let queue = Queue::new(Capacity::Bytes(Size(1 << 20)), Discipline::Fifo, 0);
+            let link = sim.add_link(Link::new(queue, channel));
             sim.wire(ports[from], link);
             sim.wire(link, ports[to]);
             link

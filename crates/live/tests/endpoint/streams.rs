@@ -4,7 +4,7 @@ use crate::duel::{Duel, FAIR, FOUL, LEFT, RIGHT};
 use crate::path::Weather;
 use crate::talk::Talk;
 use bentpipe_base::{Duration, Purpose, Rng, Size};
-use bentpipe_live::endpoint::{News, Settings};
+use bentpipe_live::endpoint::{Settings, SocketEvent};
 use bentpipe_tcp::{Config, DelayedAck, EcnUse, Options, ReceiveBuffer, RtoConfig, Scheme};
 
 /// Random host options.
@@ -133,7 +133,7 @@ fn the_mss_is_what_the_network_leaves() {
         let config = Config { mss: 9000, ..Config::default() };
         duel.ends[RIGHT].endpoint.listen(80, &config, 8).unwrap();
         let id = duel.talk(v6, &config, Talk::new(1, 10_000, 2, 0), Talk::new(2, 0, 1, 10_000));
-        duel.run(Duration::from_secs(1), |d| d.ends[LEFT].talks.log.contains(&(id, News::Connected)));
+        duel.run(Duration::from_secs(1), |d| d.ends[LEFT].talks.log.contains(&(id, SocketEvent::Connected)));
         assert_eq!(duel.ends[LEFT].endpoint.connection(id).unwrap().agreed().mss, expected);
     }
 }

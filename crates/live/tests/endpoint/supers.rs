@@ -5,7 +5,7 @@ use crate::duel::{End, LEFT, RIGHT, addresses};
 use bentpipe_base::{Duration, Instant, Size};
 use bentpipe_live::endpoint::Settings;
 use bentpipe_tcp::{Config, ReceiveBuffer, Scheme};
-use bentpipe_wire::offload::{HEADER_SPACE, Super, VnetHeader, complete};
+use bentpipe_wire::offload::{HEADER_SPACE, SuperPacket, VnetHeader, complete};
 use core::net::SocketAddr;
 use std::collections::VecDeque;
 
@@ -57,7 +57,7 @@ impl Pipe {
         }
         let mut buffer = [0; 9000];
         let end = &mut self.ends[RIGHT];
-        while let Some((id, _)) = end.endpoint.news() {
+        while let Some((id, _)) = end.endpoint.next_event() {
             let id = end.endpoint.accept(80).unwrap_or(id);
             while let Ok(read @ 1..) = end.endpoint.read(now, id, &mut buffer) {
                 self.heard += read as u64;
@@ -79,7 +79,7 @@ impl Pipe {
             (*note, parts.iter().flat_map(|p| p.to_vec()).collect::<Vec<u8>>())
         };
         while let Some((note, bytes)) = self.ends[side].with(now, |e, cx| e.next_super(cx, whole)) {
-            let packet = Super::parse(&bytes, &note).unwrap();
+            let packet = SuperPacket::parse(&bytes, &note).unwrap();
             self.cut += u64::from(packet.pieces() > 1);
             for i in 0..packet.pieces() {
                 let mut header = [0; HEADER_SPACE];

@@ -2,7 +2,7 @@
 //! data, and checks every byte.
 
 use bentpipe_base::{Cx, Rng};
-use bentpipe_live::endpoint::{ConnId, Ending, Endpoint, EndpointError, News};
+use bentpipe_live::endpoint::{ConnId, Ending, Endpoint, EndpointError, SocketEvent};
 use std::collections::BTreeMap;
 
 /// A stream in which each byte is a function of its position.
@@ -166,15 +166,15 @@ pub(crate) struct Talks {
     pub(crate) of: BTreeMap<ConnId, Talk>,
     /// Talks for new connections at a port, in order.
     pub(crate) for_callers: BTreeMap<u16, Vec<Talk>>,
-    pub(crate) log: Vec<(ConnId, News)>,
+    pub(crate) log: Vec<(ConnId, SocketEvent)>,
 }
 
 impl Talks {
     /// Handles all events.
     pub(crate) fn run(&mut self, endpoint: &mut Endpoint, cx: &mut Cx<'_>) {
-        while let Some((id, news)) = endpoint.news() {
+        while let Some((id, news)) = endpoint.next_event() {
             self.log.push((id, news));
-            if news == News::Calling {
+            if news == SocketEvent::Calling {
                 let port = endpoint.addresses(id).expect("it lives").0.port();
                 let caller = endpoint.accept(port).expect("it was said that one waits");
                 if let Some(talks) = self.for_callers.get_mut(&port)
@@ -185,8 +185,8 @@ impl Talks {
             }
             let Some(talk) = self.of.get_mut(&id) else { continue };
             match news {
-                News::Delivered => talk.delivered = true,
-                News::Ended => talk.ended = endpoint.ending(id),
+                SocketEvent::Delivered => talk.delivered = true,
+                SocketEvent::Ended => talk.ended = endpoint.ending(id),
                 _ => {}
             }
             talk.act(endpoint, cx, id);

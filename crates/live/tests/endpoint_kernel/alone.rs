@@ -5,7 +5,7 @@ use crate::lab::{ENGINE, KERNEL, at};
 use crate::talk::{Content, Talk, Talks};
 use crate::{ALL, BYTES, config, lab};
 use bentpipe_base::Duration;
-use bentpipe_live::endpoint::{Settings, Station};
+use bentpipe_live::endpoint::{EndpointDriver, Settings};
 use bentpipe_os::{Clock, wait};
 use std::sync::Arc;
 
@@ -17,7 +17,7 @@ fn the_engine_stands_alone_behind_a_port() {
     let listener = kernel::listen(&lab, at(KERNEL, true, 5000));
     let host = Arc::clone(&lab.host);
     let clock = Clock::start();
-    let mut station = Station::new(lab.port, clock, 5, settings);
+    let mut station = EndpointDriver::new(lab.port, clock, 5, settings);
     let (mut talks, mut crowd) = (Talks::default(), Crowd::default());
     talks.for_callers.insert(80, vec![Talk::new(200, BYTES, 100, BYTES)]);
     let both = ((Content(100), BYTES), (Content(200), BYTES));

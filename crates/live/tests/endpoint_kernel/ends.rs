@@ -5,7 +5,7 @@ use crate::lab::{Bench, KERNEL, Lab, at};
 use crate::talk::{Content, Talk};
 use crate::{ALL, FAIR, FOUL, config, lab};
 use bentpipe_base::{Duration, Size};
-use bentpipe_live::endpoint::{ConnId, Ending, News};
+use bentpipe_live::endpoint::{ConnId, Ending, SocketEvent};
 use bentpipe_tcp::{Connection, ReceiveBuffer, State};
 use rustix::net::sockopt;
 use std::io::{ErrorKind, Read, Write};
@@ -23,7 +23,7 @@ fn state(bench: &Bench, id: ConnId) -> Option<State> {
 fn engine_calls(lab: &mut Lab, bench: &mut Bench, v6: bool) -> (TcpStream, ConnId) {
     let listener = kernel::listen(lab, at(KERNEL, v6, 5000));
     let id = bench.with(|e, cx| e.connect(cx, at(KERNEL, v6, 5000), &config(ALL))).unwrap();
-    assert!(bench.run(lab, LIMIT, |b| b.talks.log.contains(&(id, News::Connected))));
+    assert!(bench.run(lab, LIMIT, |b| b.talks.log.contains(&(id, SocketEvent::Connected))));
     // the kernel's side is open when our ACK has arrived
     assert!(bench.run(lab, LIMIT, |b| b.path.next_at().as_deadline().is_none()));
     (kernel::accept(&listener), id)
@@ -85,7 +85,7 @@ fn both_may_close_at_once() {
         });
         assert!(over);
         assert_eq!(stream.read(&mut [0; 10]).unwrap(), 0);
-        assert!(bench.talks.log.contains(&(id, News::Delivered)));
+        assert!(bench.talks.log.contains(&(id, SocketEvent::Delivered)));
         if crossed {
             return;
         }
@@ -186,7 +186,7 @@ fn the_engines_window_may_close_and_open() {
         kernel::hear(&stream, Content(2), 0);
     });
     let full = |b: &Bench| {
-        let caller = b.talks.log.iter().find(|n| n.1 == News::Calling)?.0;
+        let caller = b.talks.log.iter().find(|n| n.1 == SocketEvent::Calling)?.0;
         (b.endpoint.connection(caller)?.readable() >= 60_000).then_some(caller)
     };
     assert!(bench.run(&mut lab, LIMIT, |b| crowd.has_failed() || full(b).is_some()));

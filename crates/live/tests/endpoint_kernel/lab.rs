@@ -8,7 +8,7 @@ use bentpipe_live::endpoint::{ConnId, Endpoint, Settings};
 use bentpipe_os::netlink::{Metrics, Netlink, Route, VethPair};
 use bentpipe_os::port::MAX_SUPER;
 use bentpipe_os::{Clock, PacketPort, VethPort, namespace, sysctl, wait};
-use bentpipe_wire::offload::{HEADER_SPACE, Super, VnetHeader, complete};
+use bentpipe_wire::offload::{HEADER_SPACE, SuperPacket, VnetHeader, complete};
 use core::net::{IpAddr, SocketAddr};
 use std::io::IoSlice;
 use std::os::fd::{AsFd, OwnedFd};
@@ -154,7 +154,7 @@ impl Bench {
         let mut headers = [0; HEADER_SPACE];
         while let Some(received) = lab.port.receive(buffer).expect("a port that is there") {
             let source = &buffer[..received.len];
-            let all = Super::parse(source, &received.vnet).expect("an IP packet");
+            let all = SuperPacket::parse(source, &received.vnet).expect("an IP packet");
             self.uncut += u64::from(all.pieces() > 1);
             for i in 0..all.pieces() {
                 let piece = all.piece(source, i..i + 1, &mut headers);

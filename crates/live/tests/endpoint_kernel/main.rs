@@ -134,7 +134,7 @@ fn streams_to_and_from_the_kernel_are_intact() {
 /// The same as root of a user namespace: runs this test program again as an unprivileged user.
 #[test]
 fn an_ordinary_user_can_do_this_too() {
-    ::lab::again::as_an_ordinary_user(
+    ::lab::once::run_as_unprivileged_user(
         "an_ordinary_user_can_do_this_too",
         &["ends::", "--nocapture", "--test-threads=1"],
     );

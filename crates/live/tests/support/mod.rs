@@ -2,7 +2,7 @@
 
 use bentpipe_base::{Dscp, Ecn, Flags, Seq, TcpHeader};
 use bentpipe_wire::offload::VnetHeader;
-use bentpipe_wire::{Ends, Segment, emit};
+use bentpipe_wire::{AddressPair, Segment, emit};
 
 /// A super-packet with `payload` bytes of TCP between 10.55.0.1 and 10.55.0.2, to be cut into segments of
 /// `size`. Each byte depends on its position in the stream.
@@ -20,7 +20,7 @@ pub(crate) fn super_packet_as(
 ) -> (Vec<u8>, VnetHeader) {
     let bytes: Vec<u8> = (0..payload).map(|i| (seq as usize + i) as u8).collect();
     let (a, b) = ([10, 55, 0, 1].into(), [10, 55, 0, 2].into());
-    let ends = if forward { Ends::V4 { src: a, dst: b } } else { Ends::V4 { src: b, dst: a } };
+    let ends = if forward { AddressPair::V4 { src: a, dst: b } } else { AddressPair::V4 { src: b, dst: a } };
     let flags = Flags::ACK.with(Flags::PSH);
     let tcp = TcpHeader { seq: Seq(seq), flags, window: 1000, ..TcpHeader::default() };
     let segment = Segment { ends, sport, dport: 2, hops: 64, dscp, ecn, tcp, payload: &bytes };

@@ -5,7 +5,7 @@ use bentpipe_tcp::{Connection, State};
 
 /// Two streams of bytes, one each way. The engine's [`Connection`] implements it; a driver that runs the same
 /// applications over something else, such as a kernel socket, has its own implementation.
-pub trait Duplex {
+pub trait ByteStream {
     /// State of the connection.
     fn state(&self) -> State;
     /// Writes `bytes` bytes; returns how many the send buffer accepted.
@@ -26,40 +26,31 @@ pub trait Duplex {
     fn close(&mut self);
 }
 
-impl Duplex for Connection {
-    #[inline]
+impl ByteStream for Connection {
     fn state(&self) -> State {
         Self::state(self)
     }
-    #[inline]
     fn write(&mut self, bytes: u64) -> u64 {
         Self::write(self, bytes)
     }
-    #[inline]
     fn send_room(&self) -> u64 {
         Self::send_room(self)
     }
-    #[inline]
     fn unacknowledged(&self) -> u64 {
         Self::unacknowledged(self)
     }
-    #[inline]
     fn readable(&self) -> u64 {
         Self::readable(self)
     }
-    #[inline]
     fn consumed(&self) -> u64 {
         self.received() - Self::readable(self)
     }
-    #[inline]
     fn consume(&mut self, now: Instant, bytes: u64) {
         Self::consume(self, now, bytes);
     }
-    #[inline]
     fn peer_closed(&self) -> bool {
         Self::peer_closed(self)
     }
-    #[inline]
     fn close(&mut self) {
         Self::close(self);
     }

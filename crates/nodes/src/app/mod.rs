@@ -1,21 +1,19 @@
 //! Applications: what is written, and how it is read.
 //!
-//! Each end of a connection has a [`Writer`] and a [`Reader`]. They run whenever a segment arrived or a time
-//! that they requested has come. The reader runs first, so that a writer finds requests already read.
+//! Each end of a connection has a [`Writer`] and a [`ReaderState`]. They run whenever a segment arrived or a
+//! time that they requested has come. The reader runs first, so that a writer finds requests already read.
 
 mod duplex;
-mod paced;
 mod reader;
 mod requests;
 mod telnet;
 
-pub use duplex::Duplex;
-pub use paced::Paced;
-pub use reader::Reader;
-pub use requests::{Answerer, Asker};
-pub use telnet::Typist;
+pub use duplex::ByteStream;
+pub use reader::{Reader, ReaderState};
+pub use requests::{RequestClient, RequestServer};
+pub use telnet::TelnetClient;
 
-use bentpipe_base::{Cx, Duration, Instant};
+use bentpipe_base::{Cx, Duration, Instant, Rate};
 use bentpipe_tcp::State;
 
 /// Interval of paced readers and writers: short against any RTT of interest, long against a packet time.
@@ -33,28 +31,23 @@ pub enum Writer {
     /// Writes at a rate.
     Paced(Paced),
     /// Sends requests and waits for responses.
-    Ask(Box<Asker>),
+    Requests(Box<RequestClient>),
     /// Answers requests.
-    Answer(Answerer),
+    Responses(RequestServer),
     /// Writes like a user who types.
-    Telnet(Box<Typist>),
+    Telnet(Box<TelnetClient>),
 }
 
 impl Writer {
     /// Writes what it can; returns when it must be called again even if no packet arrives.
     #[inline]
-    pub fn run(&mut self, cx: &mut Cx<'_>, conn: &mut impl Duplex) -> Instant {
+    pub fn run(&mut self, cx: &mut Cx<'_>, conn: &mut impl ByteStream) -> Instant {
         match self {
-            Self::Silent => {
-                if conn.peer_closed() && conn.state() == State::CloseWait {
-                    conn.close();
-                }
+            Self::Silent if conn.peer_closed() && conn.state() == State::CloseWait => conn.close(),
+            Self::Bulk if conn.send_room() > 0 => {
+                conn.write(u64::MAX);
             }
-            Self::Bulk => {
-                if conn.send_room() > 0 {
-                    conn.write(u64::MAX);
-                }
-            }
+            Self::Silent | Self::Bulk => {}
             Self::Transfer(left) => {
                 if *left > 0 {
                     *left -= conn.write(*left);
@@ -64,10 +57,37 @@ impl Writer {
                 }
             }
             Self::Paced(paced) => return paced.run(cx.now, conn),
-            Self::Ask(asker) => return asker.run(cx, conn),
-            Self::Answer(answerer) => answerer.run(conn),
+            Self::Requests(asker) => return asker.run(cx, conn),
+            Self::Responses(answerer) => answerer.run(conn),
             Self::Telnet(typist) => return typist.run(cx, conn),
         }
         Instant::NEVER
+    }
+}
+
+/// Writes at a rate once the connection is open: a sensor, or a stream that is coded at a constant rate.
+#[derive(Clone, Copy, Debug)]
+pub struct Paced {
+    rate: Rate,
+    since: Option<Instant>,
+    written: u64,
+}
+
+impl Paced {
+    /// Writes at `rate`.
+    pub const fn new(rate: Rate) -> Self {
+        Self { rate, since: None, written: 0 }
+    }
+
+    fn run(&mut self, now: Instant, conn: &mut impl ByteStream) -> Instant {
+        if conn.state() == State::SynSent {
+            return Instant::NEVER;
+        }
+        let began = *self.since.get_or_insert(now);
+        let due = self.rate.bytes_in(now.since(began)).0;
+        if due > self.written {
+            self.written += conn.write(due - self.written);
+        }
+        now + TICK
     }
 }

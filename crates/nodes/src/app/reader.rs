@@ -1,109 +1,102 @@
 //! How the receiving application reads: at once, slowly, at two rates in turn, with pauses, or for a time.
 
-use super::{Duplex, TICK};
+use super::{ByteStream, TICK};
 use bentpipe_base::{Duration, Instant, Rate, Size};
 
-/// The receiving application.
+/// How the receiving application reads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reader {
-    /// Reads everything at once.
+    /// Reads all data at once.
     Eager,
-    /// Reads at most at a rate.
-    Slow {
-        /// The rate.
-        rate: Rate,
-        /// Bytes read since `since`.
-        read: u64,
-        /// When the rate limit began to count; `None` before the first byte.
-        since: Option<Instant>,
-    },
-    /// Reads at most at two rates in turn.
+    /// Reads at most at this rate.
+    Slow(Rate),
+    /// Reads at most at two rates alternately.
     Turns {
-        /// The rates.
+        /// The two rates.
         rates: [Rate; 2],
-        /// Length of a turn.
+        /// Time for which each rate holds.
         each: Duration,
-        /// Number of the current turn, from 0.
-        turn: u64,
-        /// Bytes read since `since`.
-        read: u64,
-        /// When the rate limit began to count; `None` before the first byte.
-        since: Option<Instant>,
     },
-    /// Reads everything, but nothing between two instants.
-    Pause(Instant, Instant),
-    /// Reads everything, with periodic pauses.
-    Pauses {
+    /// Reads all data at once, except during pauses.
+    Pause {
         /// Start of the first pause.
         from: Instant,
-        /// Its end.
+        /// End of the first pause.
         to: Instant,
-        /// Time from one pause to the next.
-        every: Duration,
+        /// Period of repeated pauses, from start to start; `None`: a single pause.
+        every: Option<Duration>,
     },
-    /// Reads everything until an instant, then nothing.
+    /// Reads all data at once until this time, then nothing.
     StopAt(Instant),
 }
 
-impl Reader {
+/// The receiving application of one connection.
+#[derive(Clone, Copy, Debug)]
+pub struct ReaderState {
+    reader: Reader,
+    /// Number of the current turn, from 0.
+    turn: u64,
+    /// Bytes read since `since`.
+    read: u64,
+    /// When the rate limit began to count; `None` before the first byte.
+    since: Option<Instant>,
+}
+
+impl ReaderState {
+    /// Has read nothing so far.
+    pub const fn new(reader: Reader) -> Self {
+        Self { reader, turn: 0, read: 0, since: None }
+    }
+
     /// Reads; returns when it must be called again even if no packet arrives.
     #[inline]
-    pub fn run(&mut self, now: Instant, conn: &mut impl Duplex) -> Instant {
+    pub fn run(&mut self, now: Instant, conn: &mut impl ByteStream) -> Instant {
         let readable = conn.readable();
         if readable == 0 {
             return Instant::NEVER;
         }
-        match self {
-            Self::Eager => conn.consume(now, readable),
-            Self::Slow { rate, read, since } => {
-                conn.consume(now, paced(*rate, now, readable, (read, since)));
+        match self.reader {
+            Reader::Slow(rate) => {
+                conn.consume(now, self.allowed(rate, now, readable));
                 return now + TICK;
             }
-            Self::Turns { rates, each, turn, read, since } => {
-                let at_hand = now.0 / each.0.max(1);
-                if core::mem::replace(turn, at_hand) != at_hand {
-                    (*read, *since) = (0, since.map(|since| since.max(Instant(at_hand * each.0))));
+            Reader::Turns { rates, each } => {
+                let turn = now.0 / each.0.max(1);
+                if core::mem::replace(&mut self.turn, turn) != turn {
+                    self.read = 0;
+                    self.since = self.since.map(|since| since.max(Instant(turn * each.0)));
                 }
-                let rate = rates[(at_hand % 2) as usize];
-                conn.consume(now, paced(rate, now, readable, (read, since)));
+                conn.consume(now, self.allowed(rates[(turn % 2) as usize], now, readable));
                 return now + TICK;
             }
-            Self::Pause(from, to) => {
-                if now >= *from && now < *to {
-                    return *to;
-                }
-                conn.consume(now, readable);
-            }
-            Self::Pauses { from, to, every } => {
-                let into = Duration(now.since(*from).0 % every.0.max(1));
-                let left = to.since(*from).0.saturating_sub(into.0);
-                if now >= *from && left > 0 {
+            Reader::Pause { from, to, every } => {
+                let period = every.map_or(u64::MAX, |every| every.0.max(1));
+                let into = now.since(from).0 % period;
+                let left = to.since(from).0.saturating_sub(into);
+                if now >= from && left > 0 {
                     return now + Duration(left);
                 }
-                conn.consume(now, readable);
             }
-            Self::StopAt(at) => {
-                if now < *at {
-                    conn.consume(now, readable);
-                }
-            }
+            Reader::StopAt(at) if now >= at => return Instant::NEVER,
+            Reader::Eager | Reader::StopAt(_) => {}
         }
+        conn.consume(now, readable);
         Instant::NEVER
     }
-}
 
-/// Returns how much of `readable` the rate allows now. `read` bytes were read since `since`.
-fn paced(rate: Rate, now: Instant, readable: u64, (read, since): (&mut u64, &mut Option<Instant>)) -> u64 {
-    let began = *since.get_or_insert(now);
-    let due = rate.bytes_in(now.since(began)).saturating_sub(Size(*read)).0;
-    let take = due.min(readable);
-    // no catching up after the buffer was empty: the rate is an upper limit
-    *read += take;
-    if take == readable {
-        *since = Some(now);
-        *read = 0;
+    /// Returns how much of `readable` the rate allows now.
+    fn allowed(&mut self, rate: Rate, now: Instant, readable: u64) -> u64 {
+        let began = *self.since.get_or_insert(now);
+        let due = rate.bytes_in(now.since(began)).saturating_sub(Size(self.read)).0;
+        let take = due.min(readable);
+        // no catching up after the buffer was empty: the rate is an upper limit
+        self.read += take;
+        if take == readable {
+            self.since = Some(now);
+            self.read = 0;
+        }
+        take
     }
-    take
 }
 
 #[cfg(test)]
@@ -114,7 +107,7 @@ mod tests {
     /// A connection with a constant number of readable bytes, which counts the bytes read.
     struct Full(u64, u64);
 
-    impl Duplex for Full {
+    impl ByteStream for Full {
         fn state(&self) -> State {
             State::Established
         }
@@ -142,7 +135,8 @@ mod tests {
         }
     }
 
-    fn reads(mut reader: Reader, until_ms: u64) -> Vec<u64> {
+    fn reads(reader: Reader, until_ms: u64) -> Vec<u64> {
+        let mut reader = ReaderState::new(reader);
         let (mut conn, mut at, mut seen) = (Full(1 << 40, 0), Instant::ZERO, Vec::new());
         for second in 1..=until_ms / 1000 {
             while at < Instant(second * 1_000_000_000) {
@@ -156,13 +150,7 @@ mod tests {
     #[test]
     fn rates_come_in_turn() {
         let bps = |n| Rate::from_bps(n).unwrap();
-        let reader = Reader::Turns {
-            rates: [bps(8_000_000), bps(800_000)],
-            each: Duration::from_secs(2),
-            turn: 0,
-            read: 0,
-            since: None,
-        };
+        let reader = Reader::Turns { rates: [bps(8_000_000), bps(800_000)], each: Duration::from_secs(2) };
         let seen = reads(reader, 6000);
         for (i, (got, expected)) in seen.iter().zip([1e6, 1e6, 1e5, 1e5, 1e6, 1e6]).enumerate() {
             // it reads every 5 ms
@@ -173,7 +161,7 @@ mod tests {
     #[test]
     fn pauses_come_again() {
         let at = |s: u64| Instant(s * 1_000_000_000);
-        let reader = Reader::Pauses { from: at(2), to: at(3), every: Duration::from_secs(3) };
+        let reader = Reader::Pause { from: at(2), to: at(3), every: Some(Duration::from_secs(3)) };
         let is_read: Vec<bool> = reads(reader, 9000).iter().map(|n| *n > 0).collect();
         assert_eq!(is_read, [true, true, false, true, true, false, true, true, false]);
     }

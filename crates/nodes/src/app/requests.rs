@@ -6,14 +6,14 @@
 //! reading of the last byte of its response: it excludes the handshake, and includes a wait for room in the
 //! send buffer and a slow reader.
 
-use super::Duplex;
+use super::ByteStream;
 use bentpipe_base::histogram::Histogram;
 use bentpipe_base::{Cx, Duration, Instant, RngSlot, Size};
 use bentpipe_tcp::State;
 
 /// The client.
 #[derive(Clone, Debug)]
-pub struct Asker {
+pub struct RequestClient {
     request: u64,
     response: u64,
     /// Mean think time.
@@ -23,9 +23,12 @@ pub struct Asker {
     rng: RngSlot,
     phase: Phase,
     asked_at: Instant,
-    completed: u64,
-    times: Histogram,
-    finished_at: Option<Instant>,
+    /// Number of complete responses.
+    pub completed: u64,
+    /// Response times.
+    pub times: Histogram,
+    /// When the last of `count` responses was complete.
+    pub finished_at: Option<Instant>,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -42,7 +45,7 @@ enum Phase {
     Done,
 }
 
-impl Asker {
+impl RequestClient {
     /// Sends `count` requests of `request` bytes, each for a response of `response` bytes, with a mean think
     /// time of `think` in between, drawn from `rng`.
     ///
@@ -63,20 +66,7 @@ impl Asker {
         }
     }
 
-    /// Number of complete responses.
-    pub const fn completed(&self) -> u64 {
-        self.completed
-    }
-    /// Response times.
-    pub const fn times(&self) -> &Histogram {
-        &self.times
-    }
-    /// When the last of `count` responses was complete.
-    pub const fn finished_at(&self) -> Option<Instant> {
-        self.finished_at
-    }
-
-    pub(super) fn run(&mut self, cx: &mut Cx<'_>, conn: &mut impl Duplex) -> Instant {
+    pub(super) fn run(&mut self, cx: &mut Cx<'_>, conn: &mut impl ByteStream) -> Instant {
         let next = loop {
             match self.phase {
                 Phase::Opening if !conn.state().synchronised() => break Instant::NEVER,
@@ -111,14 +101,11 @@ impl Asker {
 
     /// Returns a think time; zero after the last response, so that the connection closes at once.
     fn time_to_think(&self, cx: &mut Cx<'_>) -> Duration {
-        if self.count == Some(self.completed) {
-            Duration::ZERO
-        } else {
-            cx.rng(self.rng).exponential(self.think)
-        }
+        let last = self.count == Some(self.completed);
+        if last { Duration::ZERO } else { cx.rng(self.rng).exponential(self.think) }
     }
 
-    fn ask(&mut self, now: Instant, conn: &mut impl Duplex) {
+    fn ask(&mut self, now: Instant, conn: &mut impl ByteStream) {
         if self.count.is_some_and(|n| self.completed >= n) {
             self.finished_at = Some(now);
             self.phase = Phase::Done;
@@ -132,20 +119,20 @@ impl Asker {
 
 /// The server.
 #[derive(Clone, Copy, Debug)]
-pub struct Answerer {
+pub struct RequestServer {
     request: u64,
     response: u64,
     written: u64,
 }
 
-impl Answerer {
+impl RequestServer {
     /// Answers every `request` bytes with `response` bytes.
     pub fn new(request: Size, response: Size) -> Self {
         assert!(request.0 > 0 && response.0 > 0, "a question and its answer have at least one byte");
         Self { request: request.0, response: response.0, written: 0 }
     }
 
-    pub(super) fn run(&mut self, conn: &mut impl Duplex) {
+    pub(super) fn run(&mut self, conn: &mut impl ByteStream) {
         let due = (conn.consumed() / self.request).saturating_mul(self.response);
         if due > self.written {
             self.written += conn.write(due - self.written);

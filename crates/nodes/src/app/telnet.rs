@@ -5,7 +5,7 @@
 //! includes what an echo would wait for: Nagle's algorithm (RFC 9293, section 3.7.4), the RTT with its
 //! queues, losses, and the peer's delayed ACK if no data carries it.
 
-use super::Duplex;
+use super::ByteStream;
 use bentpipe_base::histogram::Histogram;
 use bentpipe_base::{Cx, Duration, Instant, RngSlot, Size};
 use bentpipe_tcp::State;
@@ -16,22 +16,24 @@ const MOST_TIMED: usize = 1 << 16;
 
 /// Writes like a user who types.
 #[derive(Clone, Debug)]
-pub struct Typist {
+pub struct TelnetClient {
     size: u64,
     /// Mean time between writes.
     gap: Duration,
     rng: RngSlot,
     /// When the next write is due; `None` until the connection is open.
     next: Option<Instant>,
-    writes: u64,
+    /// Writes made.
+    pub writes: u64,
     /// Bytes that the send buffer accepted.
     written: u64,
     /// Writes that are not acknowledged: the position after their last byte, and when they were made.
     waiting: VecDeque<(u64, Instant)>,
-    times: Histogram,
+    /// Times from a write to its acknowledgment, of those that were timed and acknowledged.
+    pub times: Histogram,
 }
 
-impl Typist {
+impl TelnetClient {
     /// Writes `size` bytes at a time with exponential gaps of `gap` on average, drawn from `rng`; both are
     /// more than zero.
     pub fn new(size: Size, gap: Duration, rng: RngSlot) -> Self {
@@ -48,24 +50,14 @@ impl Typist {
         }
     }
 
-    /// Writes made.
-    pub const fn writes(&self) -> u64 {
-        self.writes
-    }
-    /// Times from a write to its acknowledgment, of those that were timed and acknowledged.
-    pub const fn times(&self) -> &Histogram {
-        &self.times
-    }
-
-    pub(super) fn run(&mut self, cx: &mut Cx<'_>, conn: &mut impl Duplex) -> Instant {
+    pub(super) fn run(&mut self, cx: &mut Cx<'_>, conn: &mut impl ByteStream) -> Instant {
         if conn.state() == State::CloseWait {
             conn.close();
         }
-        if !matches!(conn.state(), State::Established) {
-            self.take_acknowledged(cx.now, conn);
+        self.take_acknowledged(cx.now, conn);
+        if conn.state() != State::Established {
             return Instant::NEVER;
         }
-        self.take_acknowledged(cx.now, conn);
         let mut next = match self.next {
             Some(at) => at,
             None => cx.now + cx.rng(self.rng).exponential(self.gap),
@@ -83,7 +75,7 @@ impl Typist {
         next
     }
 
-    fn take_acknowledged(&mut self, now: Instant, conn: &impl Duplex) {
+    fn take_acknowledged(&mut self, now: Instant, conn: &impl ByteStream) {
         let acknowledged = self.written.saturating_sub(conn.unacknowledged());
         while let Some((end, at)) = self.waiting.front()
             && *end <= acknowledged

@@ -6,9 +6,9 @@ mod pattern;
 mod sink;
 
 pub use pattern::{Departures, Pattern};
-pub use sink::Sink;
+pub use sink::DatagramSink;
 
-use bentpipe_base::{Addr, Cx, Instant, Packet, Port, Rate, RngSlot, Size};
+use bentpipe_base::{Addr, Cx, Instant, Packet, Port, RngSlot, Size};
 use std::collections::BTreeMap;
 
 /// Hops a datagram may take, as for TCP.
@@ -18,7 +18,7 @@ const LARGEST: u64 = 65_507;
 
 /// What a source sends.
 #[derive(Clone, Copy, Debug)]
-pub struct Stream {
+pub struct DatagramStream {
     /// Our port.
     pub port: u16,
     /// The peer's address and port.
@@ -35,49 +35,41 @@ pub struct Stream {
 
 /// Sends datagrams.
 #[derive(Clone, Debug)]
-pub struct Source {
-    to: (Addr, u16),
-    size: u32,
+pub struct DatagramSource {
     clock: Departures,
     next: Instant,
-    sent: u64,
-}
-
-impl Source {
     /// Datagrams sent.
-    pub const fn sent(&self) -> u64 {
-        self.sent
-    }
+    pub sent: u64,
 }
 
 /// Sources and sinks by port.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Datagrams {
-    pub(crate) sources: BTreeMap<u16, Source>,
-    pub(crate) sinks: BTreeMap<u16, Sink>,
+    pub(crate) sources: BTreeMap<u16, DatagramSource>,
+    pub(crate) sinks: BTreeMap<u16, DatagramSink>,
 }
 
 impl Datagrams {
     /// Adds a source; returns when it must be called.
-    pub(crate) fn send(&mut self, cx: &mut Cx<'_>, stream: &Stream) -> Instant {
+    pub(crate) fn send(&mut self, cx: &mut Cx<'_>, stream: &DatagramStream) -> Instant {
         assert!((1..=LARGEST).contains(&stream.size.0), "a datagram has 1 to {LARGEST} bytes");
-        let size = stream.size.0 as u32;
         let mut clock = Departures::new(cx, stream);
         let next = clock.at(cx, 0);
-        self.sources.insert(stream.port, Source { to: stream.to, size, clock, next, sent: 0 });
+        self.sources.insert(stream.port, DatagramSource { clock, next, sent: 0 });
         next
     }
 
     /// Sends what is due from `port`; returns when the source must be called again.
     pub(crate) fn run(&mut self, cx: &mut Cx<'_>, local: (Addr, u16)) -> Option<Instant> {
         let source = self.sources.get_mut(&local.1)?;
+        let DatagramStream { to, size, .. } = source.clock.stream;
         let mut late = None;
         while source.next <= cx.now {
             let mut packet = cx.packet();
             (packet.src, packet.sport) = local;
-            (packet.dst, packet.dport) = source.to;
+            (packet.dst, packet.dport) = to;
             packet.hops = HOPS;
-            packet.set_datagram(source.sent, cx.now, source.size);
+            packet.set_datagram(source.sent, cx.now, size.0 as u32);
             packet.seal();
             cx.send(Port(0), packet);
             source.sent += 1;
@@ -89,17 +81,6 @@ impl Datagrams {
 
     /// Takes a datagram; false if there is no sink for it.
     pub(crate) fn take(&mut self, now: Instant, packet: &Packet) -> bool {
-        let Some(sink) = self.sinks.get_mut(&packet.dport) else { return false };
-        sink.take(now, packet)
+        self.sinks.get_mut(&packet.dport).is_some_and(|sink| sink.take(now, packet))
     }
-}
-
-/// Bytes of `n` datagrams of `size`.
-const fn bytes(size: Size, n: u64) -> Size {
-    Size(size.0.saturating_mul(n))
-}
-
-/// Exact time from the first datagram to datagram `n` of `size` at `rate`.
-fn due(rate: Rate, size: Size, n: u64) -> bentpipe_base::Duration {
-    rate.time_for(bytes(size, n))
 }

@@ -7,8 +7,8 @@
 //! - on/off: n x 8 size / r on a clock that runs only in on-periods, so the long-run rate is
 //!   r x on / (on + off). An on-period continues where the last one stopped; the first begins at the start.
 
-use super::{Stream, due};
-use bentpipe_base::{Cx, Duration, Instant, Rate, RngSlot, Size};
+use super::DatagramStream;
+use bentpipe_base::{Cx, Duration, Instant, Rate, Size};
 
 /// When datagrams are sent. Rates count payload.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -34,18 +34,15 @@ const FRACTION: u32 = 12;
 /// Computes when the next datagram is due.
 #[derive(Clone, Debug)]
 pub struct Departures {
-    size: Size,
-    start: Instant,
-    rng: RngSlot,
-    pattern: Pattern,
+    pub(super) stream: DatagramStream,
     /// Poisson: time since the start in 1/4096 ns.
     elapsed: u128,
-    spell: Spell,
+    spell: OnPeriod,
 }
 
 /// On/off: the current on-period.
 #[derive(Clone, Copy, Debug, Default)]
-struct Spell {
+struct OnPeriod {
     from: Instant,
     length: Duration,
     /// Total length of the on-periods before it.
@@ -54,33 +51,35 @@ struct Spell {
 
 impl Departures {
     /// The departures of `stream`, before its first datagram.
-    pub fn new(cx: &mut Cx<'_>, stream: &Stream) -> Self {
-        let Stream { size, start, rng, pattern, .. } = *stream;
-        let mut spell = Spell { from: start, ..Spell::default() };
-        if let Pattern::OnOff { on, .. } = pattern {
+    pub fn new(cx: &mut Cx<'_>, stream: &DatagramStream) -> Self {
+        let mut spell = OnPeriod { from: stream.start, ..OnPeriod::default() };
+        if let Pattern::OnOff { on, .. } = stream.pattern {
             assert!(!on.is_zero(), "a spell takes time");
-            spell.length = cx.rng(rng).exponential(on);
+            spell.length = cx.rng(stream.rng).exponential(on);
         }
-        Self { size, start, rng, pattern, elapsed: 0, spell }
+        Self { stream: *stream, elapsed: 0, spell }
     }
 
     /// Returns when datagram `n` is due. Call once for each in turn.
     pub fn at(&mut self, cx: &mut Cx<'_>, n: u64) -> Instant {
-        match self.pattern {
-            Pattern::Constant(rate) => self.start + due(rate, self.size, n),
+        let DatagramStream { size, start, rng, pattern, .. } = self.stream;
+        // exact time from the first datagram at a constant rate
+        let due = |rate: Rate| rate.time_for(Size(size.0.saturating_mul(n)));
+        match pattern {
+            Pattern::Constant(rate) => start + due(rate),
             Pattern::Poisson(rate) => {
-                let mean = ((u128::from(self.size.0) * 8_000_000_000) << FRACTION) / u128::from(rate.bps());
+                let mean = ((u128::from(size.0) * 8_000_000_000) << FRACTION) / u128::from(rate.bps());
                 let mean = Duration(u64::try_from(mean).unwrap_or(u64::MAX));
-                self.elapsed += u128::from(cx.rng(self.rng).exponential(mean).0);
-                self.start + Duration(u64::try_from(self.elapsed >> FRACTION).unwrap_or(u64::MAX))
+                self.elapsed += u128::from(cx.rng(rng).exponential(mean).0);
+                start + Duration(u64::try_from(self.elapsed >> FRACTION).unwrap_or(u64::MAX))
             }
             Pattern::OnOff { rate, on, off } => {
-                let due = due(rate, self.size, n);
+                let due = due(rate);
                 let spell = &mut self.spell;
                 while due.saturating_sub(spell.before) >= spell.length {
                     spell.before += spell.length;
-                    spell.from = spell.from + spell.length + cx.rng(self.rng).exponential(off);
-                    spell.length = cx.rng(self.rng).exponential(on);
+                    spell.from = spell.from + spell.length + cx.rng(rng).exponential(off);
+                    spell.length = cx.rng(rng).exponential(on);
                     if spell.from == Instant::NEVER {
                         return Instant::NEVER;
                     }

@@ -14,23 +14,27 @@ const WORDS: usize = (WINDOW / 64) as usize;
 
 /// Receives the datagrams of one peer.
 #[derive(Clone, Debug)]
-pub struct Sink {
+pub struct DatagramSink {
     peer: (Addr, u16),
-    received: u64,
-    bytes: u64,
-    duplicates: u64,
-    reordered: u64,
+    /// Datagrams that arrived, each counted once.
+    pub received: u64,
+    /// Their payload in bytes.
+    pub bytes: u64,
+    /// Arrivals of datagrams that had arrived before.
+    pub duplicates: u64,
+    /// Arrivals after one with a higher number.
+    pub reordered: u64,
     /// One more than the highest number.
     next: u64,
     /// A bit for each number in the window.
     seen: [u64; WORDS],
-    delay: Histogram,
+    /// One-way delays.
+    pub delay: Histogram,
     total: Sum,
-    /// Delays since the last [`Sink::take_recent_delay`].
+    /// Delays since the last [`DatagramSink::take_recent_delay`].
     recent: Sum,
 }
 
-/// Adds up delays.
 #[derive(Clone, Copy, Debug, Default)]
 struct Sum {
     nanoseconds: u128,
@@ -47,7 +51,7 @@ impl Sum {
     }
 }
 
-impl Sink {
+impl DatagramSink {
     /// Receives from `peer` only.
     pub fn new(peer: (Addr, u16)) -> Self {
         Self {
@@ -101,29 +105,9 @@ impl Sink {
         self.seen[(number % WINDOW / 64) as usize] & 1 << (number % 64) != 0
     }
 
-    /// Datagrams that arrived, each counted once.
-    pub const fn received(&self) -> u64 {
-        self.received
-    }
-    /// Their payload in bytes.
-    pub const fn bytes(&self) -> u64 {
-        self.bytes
-    }
-    /// Arrivals of datagrams that had arrived before.
-    pub const fn duplicates(&self) -> u64 {
-        self.duplicates
-    }
-    /// Arrivals after one with a higher number.
-    pub const fn reordered(&self) -> u64 {
-        self.reordered
-    }
     /// Datagrams that are missing up to the highest number received.
     pub const fn lost(&self) -> u64 {
         self.next - self.received
-    }
-    /// One-way delays.
-    pub const fn delay(&self) -> &Histogram {
-        &self.delay
     }
     /// Mean of the one-way delays; `None` if there are none.
     pub fn mean_delay(&self) -> Option<Duration> {

@@ -1,4 +1,4 @@
-//! Interfaces: veth pairs, state and counters.
+//! Interfaces: veth pairs, state and MTU.
 
 use super::{Error, Netlink};
 use netlink_packet_core::{NLM_F_CREATE, NLM_F_EXCL};
@@ -30,28 +30,8 @@ pub struct VethPair<'a> {
     pub mtu: u32,
 }
 
-/// Interface counters.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Counters {
-    /// Packets received; a super-packet counts as one.
-    pub rx_packets: u64,
-    /// Bytes received.
-    pub rx_bytes: u64,
-    /// Received packets that were dropped.
-    pub rx_dropped: u64,
-    /// Packets sent.
-    pub tx_packets: u64,
-    /// Bytes sent.
-    pub tx_bytes: u64,
-    /// Packets dropped on sending.
-    pub tx_dropped: u64,
-}
-
 impl Netlink {
-    /// Creates a veth pair.
-    ///
-    /// # Errors
-    /// When a name is in use ([`Error::is_taken`]) or the kernel refuses.
+    /// Creates a veth pair. An error if a name is in use ([`Error::is_taken`]).
     pub fn add_veth(&mut self, pair: &VethPair<'_>) -> Result<(), Error> {
         let mut peer = end(pair.peer, pair.peer_mac, pair.mtu);
         peer.attributes.push(LinkAttribute::NetNsFd(pair.peer_network.as_raw_fd()));
@@ -60,97 +40,85 @@ impl Netlink {
             LinkInfo::Kind(InfoKind::Veth),
             LinkInfo::Data(InfoData::Veth(InfoVeth::Peer(peer))),
         ]));
-        self.tell(RouteNetlinkMessage::NewLink(message), NLM_F_CREATE | NLM_F_EXCL).map_err(|source| Error {
-            what: format!("the pair of interfaces {} and {} cannot be made", pair.name, pair.peer),
-            source,
+        self.request(RouteNetlinkMessage::NewLink(message), NLM_F_CREATE | NLM_F_EXCL, || {
+            format!("the pair of interfaces {} and {} cannot be made", pair.name, pair.peer)
         })
     }
 
     /// Brings an interface up.
-    ///
-    /// # Errors
-    /// When there is no interface of that name.
     pub fn set_up(&mut self, name: &str) -> Result<(), Error> {
         let mut message = named(name);
         message.header.flags = LinkFlags::Up;
         message.header.change_mask = LinkFlags::Up;
-        self.tell(RouteNetlinkMessage::SetLink(message), 0)
-            .map_err(|source| Error { what: format!("interface {name} cannot be brought up"), source })
+        self.request(RouteNetlinkMessage::SetLink(message), 0, || {
+            format!("interface {name} cannot be brought up")
+        })
+    }
+
+    /// Sets the MTU of an interface.
+    pub fn set_mtu(&mut self, name: &str, mtu: u32) -> Result<(), Error> {
+        let mut message = named(name);
+        message.attributes.push(LinkAttribute::Mtu(mtu));
+        self.request(RouteNetlinkMessage::SetLink(message), 0, || {
+            format!("interface {name} cannot carry packets of {mtu} bytes")
+        })
+    }
+
+    /// MTU of an interface; `None` if there is none of that name.
+    pub fn mtu(&mut self, name: &str) -> Result<Option<u32>, Error> {
+        let mtu = |a: &LinkAttribute| if let LinkAttribute::Mtu(n) = a { Some(*n) } else { None };
+        Ok(self.link(name)?.and_then(|link| link.attributes.iter().find_map(mtu)))
     }
 
     /// True if an interface can carry packets. Before that the kernel drops what is sent over it; a veth pair
     /// needs a moment after both ends were brought up.
-    ///
-    /// # Errors
-    /// When the kernel does not answer.
-    pub fn carries(&mut self, wanted: &str) -> Result<bool, Error> {
-        let mut carries = false;
-        self.links(|message| {
-            carries |= name(&message) == Some(wanted)
-                && message.attributes.contains(&LinkAttribute::OperState(State::Up));
-        })?;
-        Ok(carries)
+    pub fn carries(&mut self, name: &str) -> Result<bool, Error> {
+        let up = LinkAttribute::OperState(State::Up);
+        Ok(self.link(name)?.is_some_and(|link| link.attributes.contains(&up)))
     }
 
     /// Removes an interface, and with it the other end of a veth pair.
-    ///
-    /// # Errors
-    /// When there is no interface of that name.
     pub fn delete(&mut self, name: &str) -> Result<(), Error> {
-        self.tell(RouteNetlinkMessage::DelLink(named(name)), 0)
-            .map_err(|source| Error { what: format!("interface {name} cannot be removed"), source })
+        self.request(RouteNetlinkMessage::DelLink(named(name)), 0, || {
+            format!("interface {name} cannot be removed")
+        })
     }
 
     /// Indices and names of all interfaces.
-    ///
-    /// # Errors
-    /// When the kernel does not answer.
     pub fn interfaces(&mut self) -> Result<Vec<(u32, String)>, Error> {
         let mut all = Vec::new();
-        self.links(|message| all.extend(name(&message).map(|name| (message.header.index, name.to_owned()))))?;
+        self.links(|link| all.extend(name_of(&link).map(|name| (link.header.index, name.to_owned()))))?;
         Ok(all)
     }
 
     /// Index of an interface; `None` if there is none of that name.
-    ///
-    /// # Errors
-    /// When the kernel does not answer.
-    pub fn index(&mut self, wanted: &str) -> Result<Option<u32>, Error> {
-        Ok(self.interfaces()?.into_iter().find(|(_, name)| name == wanted).map(|(index, _)| index))
+    pub fn index(&mut self, name: &str) -> Result<Option<u32>, Error> {
+        Ok(self.link(name)?.map(|link| link.header.index))
     }
 
     /// As [`Netlink::index`], but a missing interface is an error.
     pub(super) fn index_of(&mut self, name: &str) -> Result<u32, Error> {
-        self.index(name)?.ok_or_else(|| Error {
-            what: format!("there is no interface {name}"),
-            source: io::ErrorKind::NotFound.into(),
-        })
+        let missing = || Error::new(format!("there is no interface {name}"), io::ErrorKind::NotFound);
+        self.index(name)?.ok_or_else(missing)
     }
 
-    /// Returns the counters of an interface.
-    ///
-    /// # Errors
-    /// When there is no interface of that name.
-    pub fn counters(&mut self, wanted: &str) -> Result<Counters, Error> {
+    /// The description of an interface; `None` if there is none of that name.
+    fn link(&mut self, name: &str) -> Result<Option<LinkMessage>, Error> {
         let mut found = None;
-        self.links(|message| {
-            if name(&message) == Some(wanted) {
-                found = message.attributes.iter().find_map(counters);
+        self.links(|link| {
+            if name_of(&link) == Some(name) {
+                found = Some(link);
             }
         })?;
-        found.ok_or_else(|| Error {
-            what: format!("interface {wanted} has no counters"),
-            source: io::ErrorKind::NotFound.into(),
-        })
+        Ok(found)
     }
 
-    fn links(&mut self, mut each: impl FnMut(LinkMessage)) -> Result<(), Error> {
-        self.list(RouteNetlinkMessage::GetLink(LinkMessage::default()), |message| {
-            if let RouteNetlinkMessage::NewLink(message) = message {
-                each(message);
+    pub(super) fn links(&mut self, mut each: impl FnMut(LinkMessage)) -> Result<(), Error> {
+        self.list("interfaces", RouteNetlinkMessage::GetLink(LinkMessage::default()), |message| {
+            if let RouteNetlinkMessage::NewLink(link) = message {
+                each(link);
             }
         })
-        .map_err(|source| Error { what: "interfaces cannot be listed".to_owned(), source })
     }
 }
 
@@ -169,21 +137,9 @@ fn named(name: &str) -> LinkMessage {
     message
 }
 
-fn name(message: &LinkMessage) -> Option<&str> {
-    message.attributes.iter().find_map(|attribute| match attribute {
+fn name_of(link: &LinkMessage) -> Option<&str> {
+    link.attributes.iter().find_map(|attribute| match attribute {
         LinkAttribute::IfName(name) => Some(name.as_str()),
         _ => None,
-    })
-}
-
-fn counters(attribute: &LinkAttribute) -> Option<Counters> {
-    let LinkAttribute::Stats64(stats) = attribute else { return None };
-    Some(Counters {
-        rx_packets: stats.rx_packets,
-        rx_bytes: stats.rx_bytes,
-        rx_dropped: stats.rx_dropped,
-        tx_packets: stats.tx_packets,
-        tx_bytes: stats.tx_bytes,
-        tx_dropped: stats.tx_dropped,
     })
 }

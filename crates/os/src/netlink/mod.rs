@@ -6,10 +6,10 @@ mod route;
 mod rule;
 mod way;
 
-pub use link::{Counters, Mac, VethPair};
+pub use link::{Mac, VethPair};
 pub use route::{Metrics, Route, RouteEntry};
 pub use rule::MarkRule;
-pub use way::{Interface, Way};
+pub use way::{Interface, RouteLookup};
 
 use netlink_packet_core::{
     NLM_F_ACK, NLM_F_DUMP, NLM_F_REQUEST, NetlinkHeader, NetlinkMessage, NetlinkPayload,
@@ -30,6 +30,10 @@ pub struct Error {
 }
 
 impl Error {
+    fn new(what: impl Into<String>, source: impl Into<io::Error>) -> Self {
+        Self { what: what.into(), source: source.into() }
+    }
+
     /// True if something of that name or address already exists.
     pub fn is_taken(&self) -> bool {
         self.source.kind() == io::ErrorKind::AlreadyExists
@@ -45,9 +49,6 @@ pub struct Netlink {
 
 impl Netlink {
     /// Opens a socket in the calling thread's network namespace.
-    ///
-    /// # Errors
-    /// When the kernel refuses the socket.
     pub fn open() -> Result<Self, Error> {
         let open = || {
             let mut socket = Socket::new(NETLINK_ROUTE)?;
@@ -57,21 +58,29 @@ impl Netlink {
         };
         open()
             .map(|socket| Self { socket, sequence: 0 })
-            .map_err(|source| Error { what: "netlink cannot be opened".to_owned(), source })
+            .map_err(|source: io::Error| Error::new("netlink cannot be opened", source))
     }
 
-    /// Sends a request that only needs an acknowledgment.
-    fn tell(&mut self, message: RouteNetlinkMessage, flags: u16) -> io::Result<()> {
-        self.exchange(message, NLM_F_REQUEST | NLM_F_ACK | flags, |_| ())
-    }
-
-    /// Requests a list and passes each entry to `each`.
-    fn list(
+    /// Sends a request that only needs an acknowledgment; `failed` describes a failure.
+    fn request(
         &mut self,
         message: RouteNetlinkMessage,
+        flags: u16,
+        failed: impl FnOnce() -> String,
+    ) -> Result<(), Error> {
+        let told = self.exchange(message, NLM_F_REQUEST | NLM_F_ACK | flags, |_| ());
+        told.map_err(|source| Error::new(failed(), source))
+    }
+
+    /// Requests the list of all `what` and passes each entry to `each`.
+    fn list(
+        &mut self,
+        what: &str,
+        message: RouteNetlinkMessage,
         each: impl FnMut(RouteNetlinkMessage),
-    ) -> io::Result<()> {
+    ) -> Result<(), Error> {
         self.exchange(message, NLM_F_REQUEST | NLM_F_DUMP, each)
+            .map_err(|source| Error::new(format!("{what} cannot be listed"), source))
     }
 
     /// Sends a request and reads answers until the last one.

@@ -51,10 +51,7 @@ pub struct RouteEntry {
 
 impl Netlink {
     /// Adds an address with a full-length prefix (/32 or /128) to an interface; adding it again is no error.
-    /// IPv6 addresses are used without duplicate address detection.
-    ///
-    /// # Errors
-    /// When there is no such interface or the kernel refuses, for instance because IPv6 is disabled.
+    /// IPv6 addresses are used without duplicate address detection. An error if IPv6 is disabled.
     pub fn add_address(&mut self, interface: &str, address: IpAddr) -> Result<(), Error> {
         let mut message = AddressMessage::default();
         message.header.index = self.index_of(interface)?;
@@ -62,39 +59,27 @@ impl Netlink {
         message.header.scope = AddressScope::Universe;
         message.header.flags = AddressHeaderFlags::Nodad;
         message.attributes = vec![AddressAttribute::Local(address), AddressAttribute::Address(address)];
-        self.tell(RouteNetlinkMessage::NewAddress(message), NLM_F_CREATE | NLM_F_REPLACE).map_err(|source| {
-            Error { what: format!("interface {interface} cannot have the address {address}"), source }
+        self.request(RouteNetlinkMessage::NewAddress(message), NLM_F_CREATE | NLM_F_REPLACE, || {
+            format!("interface {interface} cannot have the address {address}")
         })
     }
 
-    /// Adds a route.
-    ///
-    /// # Errors
-    /// When the route exists already ([`Error::is_taken`]), there is no such interface, or the kernel does
-    /// not know the congestion control.
+    /// Adds a route. An error if it exists already ([`Error::is_taken`]), or the kernel does not know the
+    /// congestion control.
     pub fn add_route(&mut self, route: &Route<'_>) -> Result<(), Error> {
         self.route(route, NLM_F_CREATE | NLM_F_EXCL)
     }
 
     /// Adds a route, replacing an existing one to the same destination.
-    ///
-    /// # Errors
-    /// As [`Netlink::add_route`].
     pub fn replace_route(&mut self, route: &Route<'_>) -> Result<(), Error> {
         self.route(route, NLM_F_CREATE | NLM_F_REPLACE)
     }
 
     fn route(&mut self, route: &Route<'_>, flags: u16) -> Result<(), Error> {
         let (to, length) = route.to;
-        let mut message = RouteMessage::default();
-        message.header.address_family = family(to).0;
+        let mut message = direct_route(family(to).0, self.index_of(route.interface)?);
         message.header.destination_prefix_length = length;
         message.header.table = RouteHeader::RT_TABLE_MAIN;
-        message.header.protocol = RouteProtocol::Static;
-        // IPv6 routes have no scope; for IPv4 the destination is on the link.
-        message.header.scope = if to.is_ipv4() { RouteScope::Link } else { RouteScope::Universe };
-        message.header.kind = RouteType::Unicast;
-        message.attributes.push(RouteAttribute::Oif(self.index_of(route.interface)?));
         if length > 0 {
             message.attributes.push(RouteAttribute::Destination(to.into()));
         }
@@ -102,26 +87,34 @@ impl Netlink {
         if !metrics.is_empty() {
             message.attributes.push(RouteAttribute::Metrics(metrics));
         }
-        self.tell(RouteNetlinkMessage::NewRoute(message), flags).map_err(|source| Error {
-            what: format!("the route to {to}/{length} over {} cannot be set", route.interface),
-            source,
+        self.request(RouteNetlinkMessage::NewRoute(message), flags, || {
+            format!("the route to {to}/{length} over {} cannot be set", route.interface)
         })
     }
 
     /// Returns all routes of all tables.
-    ///
-    /// # Errors
-    /// When the kernel does not answer.
     pub fn routes(&mut self) -> Result<Vec<RouteEntry>, Error> {
         let mut all = Vec::new();
-        self.list(RouteNetlinkMessage::GetRoute(RouteMessage::default()), |message| {
+        self.list("routes", RouteNetlinkMessage::GetRoute(RouteMessage::default()), |message| {
             if let RouteNetlinkMessage::NewRoute(message) = message {
                 all.extend(entry(&message));
             }
-        })
-        .map_err(|source| Error { what: "routes cannot be listed".to_owned(), source })?;
+        })?;
         Ok(all)
     }
+}
+
+/// A static route over the interface of this index, without a gateway and a table.
+pub(super) fn direct_route(family: AddressFamily, interface: u32) -> RouteMessage {
+    let mut message = RouteMessage::default();
+    message.header.address_family = family;
+    message.header.protocol = RouteProtocol::Static;
+    // IPv6 routes have no scope; for IPv4 the destination is on the link
+    message.header.scope =
+        if family == AddressFamily::Inet { RouteScope::Link } else { RouteScope::Universe };
+    message.header.kind = RouteType::Unicast;
+    message.attributes.push(RouteAttribute::Oif(interface));
+    message
 }
 
 impl Metrics {

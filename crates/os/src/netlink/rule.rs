@@ -3,12 +3,10 @@
 //! The kernel removes a route together with its interface. It skips a rule whose table is empty (ip-rule(8)),
 //! so marked packets then follow the other rules.
 
+use super::route::direct_route;
 use super::{Error, Netlink};
 use netlink_packet_core::{NLM_F_CREATE, NLM_F_EXCL};
-use netlink_packet_route::link::{LinkAttribute, LinkMessage};
-use netlink_packet_route::route::{
-    RouteAttribute, RouteHeader, RouteMessage, RouteProtocol, RouteScope, RouteType,
-};
+use netlink_packet_route::route::RouteAttribute;
 use netlink_packet_route::rule::{RuleAction, RuleAttribute, RuleMessage};
 use netlink_packet_route::{AddressFamily, RouteNetlinkMessage};
 
@@ -26,98 +24,43 @@ pub struct MarkRule {
 }
 
 impl Netlink {
-    /// Adds a rule.
-    ///
-    /// # Errors
-    /// When it exists already ([`Error::is_taken`]) or the kernel refuses.
+    /// Adds a rule. An error if it exists already ([`Error::is_taken`]).
     pub fn add_rule(&mut self, rule: MarkRule) -> Result<(), Error> {
-        self.tell(RouteNetlinkMessage::NewRule(message(rule)), NLM_F_CREATE | NLM_F_EXCL).map_err(|source| {
-            let what = format!("the routing rule for mark {:#x} cannot be added", rule.mark);
-            Error { what, source }
+        self.request(RouteNetlinkMessage::NewRule(message(rule)), NLM_F_CREATE | NLM_F_EXCL, || {
+            format!("the routing rule for mark {:#x} cannot be added", rule.mark)
         })
     }
 
     /// Removes a rule.
-    ///
-    /// # Errors
-    /// When it does not exist.
     pub fn delete_rule(&mut self, rule: MarkRule) -> Result<(), Error> {
-        self.tell(RouteNetlinkMessage::DelRule(message(rule)), 0).map_err(|source| {
-            let what = format!("the routing rule for mark {:#x} cannot be removed", rule.mark);
-            Error { what, source }
+        self.request(RouteNetlinkMessage::DelRule(message(rule)), 0, || {
+            format!("the routing rule for mark {:#x} cannot be removed", rule.mark)
         })
     }
 
     /// Returns the rules that match by mark, of both families.
-    ///
-    /// # Errors
-    /// When the kernel does not answer.
     pub fn rules(&mut self) -> Result<Vec<MarkRule>, Error> {
         let mut all = Vec::new();
         for family in [AddressFamily::Inet, AddressFamily::Inet6] {
             let mut request = RuleMessage::default();
             request.header.family = family;
-            self.list(RouteNetlinkMessage::GetRule(request), |message| {
+            self.list("routing rules", RouteNetlinkMessage::GetRule(request), |message| {
                 if let RouteNetlinkMessage::NewRule(message) = message {
                     all.extend(entry(&message));
                 }
-            })
-            .map_err(|source| Error { what: "routing rules cannot be listed".to_owned(), source })?;
+            })?;
         }
         Ok(all)
     }
 
-    /// Adds a default route over an interface to a table.
-    ///
-    /// # Errors
-    /// When there is no such interface, or the table has a default route already ([`Error::is_taken`]).
+    /// Adds a default route over an interface to a table. An error if the table has one already
+    /// ([`Error::is_taken`]).
     pub fn add_default_route(&mut self, interface: &str, table: u32, v6: bool) -> Result<(), Error> {
-        let mut message = RouteMessage::default();
-        message.header.address_family = family(v6);
-        message.header.table = RouteHeader::RT_TABLE_UNSPEC;
-        message.header.protocol = RouteProtocol::Static;
-        // IPv6 routes have no scope; for IPv4 the destination is on the link
-        message.header.scope = if v6 { RouteScope::Universe } else { RouteScope::Link };
-        message.header.kind = RouteType::Unicast;
-        message.attributes =
-            vec![RouteAttribute::Table(table), RouteAttribute::Oif(self.index_of(interface)?)];
-        self.tell(RouteNetlinkMessage::NewRoute(message), NLM_F_CREATE | NLM_F_EXCL).map_err(|source| Error {
-            what: format!("table {table} cannot have a route over {interface}"),
-            source,
+        let mut message = direct_route(family(v6), self.index_of(interface)?);
+        message.attributes.push(RouteAttribute::Table(table));
+        self.request(RouteNetlinkMessage::NewRoute(message), NLM_F_CREATE | NLM_F_EXCL, || {
+            format!("table {table} cannot have a route over {interface}")
         })
-    }
-
-    /// Sets the MTU of an interface.
-    ///
-    /// # Errors
-    /// When there is no interface of that name, or it does not support this MTU.
-    pub fn set_mtu(&mut self, interface: &str, mtu: u32) -> Result<(), Error> {
-        let mut message = LinkMessage::default();
-        message.attributes = vec![LinkAttribute::IfName(interface.to_owned()), LinkAttribute::Mtu(mtu)];
-        self.tell(RouteNetlinkMessage::SetLink(message), 0).map_err(|source| Error {
-            what: format!("interface {interface} cannot carry packets of {mtu} bytes"),
-            source,
-        })
-    }
-
-    /// MTU of an interface; `None` if there is none of that name.
-    ///
-    /// # Errors
-    /// When the kernel does not answer.
-    pub fn mtu(&mut self, interface: &str) -> Result<Option<u32>, Error> {
-        let mut mtu = None;
-        self.list(RouteNetlinkMessage::GetLink(LinkMessage::default()), |message| {
-            let RouteNetlinkMessage::NewLink(link) = message else { return };
-            let is_it = |a: &LinkAttribute| matches!(a, LinkAttribute::IfName(n) if n == interface);
-            if link.attributes.iter().any(is_it) {
-                mtu = link.attributes.iter().find_map(|a| match a {
-                    LinkAttribute::Mtu(n) => Some(*n),
-                    _ => None,
-                });
-            }
-        })
-        .map_err(|source| Error { what: "interfaces cannot be listed".to_owned(), source })?;
-        Ok(mtu)
     }
 }
 

@@ -14,7 +14,7 @@ use std::io;
 
 /// The result of a route lookup.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Way {
+pub struct RouteLookup {
     /// Index of the interface.
     pub interface: u32,
     /// Source address.
@@ -46,10 +46,7 @@ pub struct Interface {
 
 impl Netlink {
     /// Returns the route to `to`.
-    ///
-    /// # Errors
-    /// When there is no route.
-    pub fn way_to(&mut self, to: IpAddr) -> Result<Way, Error> {
+    pub fn route_to(&mut self, to: IpAddr) -> Result<RouteLookup, Error> {
         let mut message = RouteMessage::default();
         (message.header.address_family, message.header.destination_prefix_length) = family(to);
         message.attributes.push(RouteAttribute::Destination(to.into()));
@@ -60,28 +57,21 @@ impl Netlink {
             }
         };
         let asked = self.exchange(RouteNetlinkMessage::GetRoute(message), NLM_F_REQUEST | NLM_F_ACK, take);
-        let missing = || io::Error::from(io::ErrorKind::NetworkUnreachable);
         asked
-            .and_then(|()| way.ok_or_else(missing))
-            .map_err(|source| Error { what: format!("there is no route to {to}"), source })
+            .and_then(|()| way.ok_or_else(|| io::ErrorKind::NetworkUnreachable.into()))
+            .map_err(|source| Error::new(format!("there is no route to {to}"), source))
     }
 
     /// Returns an interface by its index.
-    ///
-    /// # Errors
-    /// When there is none with that index, or the kernel does not answer.
     pub fn interface(&mut self, index: u32) -> Result<Interface, Error> {
-        let failed = |source| Error { what: format!("interface {index} cannot be looked at"), source };
+        let missing = || Error::new(format!("there is no interface {index}"), io::ErrorKind::NotFound);
         let mut found = None;
-        self.list(RouteNetlinkMessage::GetLink(LinkMessage::default()), |message| {
-            if let RouteNetlinkMessage::NewLink(link) = message
-                && link.header.index == index
-            {
+        self.links(|link| {
+            if link.header.index == index {
                 found = Some(interface(&link));
             }
-        })
-        .map_err(failed)?;
-        let mut found = found.ok_or_else(|| failed(io::ErrorKind::NotFound.into()))?;
+        })?;
+        let mut found = found.ok_or_else(missing)?;
         self.addresses(|of, address| {
             if of == index {
                 found.addresses.push(address);
@@ -91,9 +81,6 @@ impl Netlink {
     }
 
     /// Index of the interface that has this address; `None` if it is not an address of this host.
-    ///
-    /// # Errors
-    /// When the kernel does not answer.
     pub fn interface_with(&mut self, wanted: IpAddr) -> Result<Option<u32>, Error> {
         let mut found = None;
         self.addresses(|of, address| {
@@ -105,46 +92,39 @@ impl Netlink {
     }
 
     /// MAC address of a neighbour; `None` if the kernel does not know it.
-    ///
-    /// # Errors
-    /// When the kernel does not answer.
     pub fn neighbour(&mut self, interface: u32, address: IpAddr) -> Result<Option<Mac>, Error> {
         let mut found = None;
-        self.list(RouteNetlinkMessage::GetNeighbour(NeighbourMessage::default()), |message| {
+        self.list("neighbours", RouteNetlinkMessage::GetNeighbour(NeighbourMessage::default()), |message| {
             if let RouteNetlinkMessage::NewNeighbour(neighbour) = message
                 && neighbour.header.ifindex == interface
                 && let Some(mac) = mac_of(&neighbour, address)
             {
                 found = Some(mac);
             }
-        })
-        .map_err(|source| Error { what: "neighbours cannot be listed".to_owned(), source })?;
+        })?;
         Ok(found)
     }
 
     fn addresses(&mut self, mut each: impl FnMut(u32, IpAddr)) -> Result<(), Error> {
-        self.list(RouteNetlinkMessage::GetAddress(AddressMessage::default()), |message| {
+        self.list("addresses", RouteNetlinkMessage::GetAddress(AddressMessage::default()), |message| {
             let RouteNetlinkMessage::NewAddress(address) = message else { return };
+            let (mut local, mut other) = (None, None);
+            for attribute in &address.attributes {
+                match attribute {
+                    AddressAttribute::Local(ip) => local = Some(*ip),
+                    AddressAttribute::Address(ip) => other = Some(*ip),
+                    _ => {}
+                }
+            }
             // on a point-to-point interface `Address` is the other end's
-            let local = address.attributes.iter().find_map(|a| match a {
-                AddressAttribute::Local(ip) => Some(*ip),
-                _ => None,
-            });
-            let own = local.or_else(|| {
-                address.attributes.iter().find_map(|a| match a {
-                    AddressAttribute::Address(ip) => Some(*ip),
-                    _ => None,
-                })
-            });
-            if let Some(ip) = own {
+            if let Some(ip) = local.or(other) {
                 each(address.header.index, ip);
             }
         })
-        .map_err(|source| Error { what: "addresses cannot be listed".to_owned(), source })
     }
 }
 
-fn read(route: &RouteMessage) -> Option<Way> {
+fn read(route: &RouteMessage) -> Option<RouteLookup> {
     let (mut interface, mut source, mut gateway) = (None, None, None);
     for attribute in &route.attributes {
         match attribute {
@@ -155,7 +135,7 @@ fn read(route: &RouteMessage) -> Option<Way> {
         }
     }
     let local = route.header.kind == RouteType::Local;
-    Some(Way { interface: interface?, source: source?, gateway, local })
+    Some(RouteLookup { interface: interface?, source: source?, gateway, local })
 }
 
 const fn ip(address: &RouteAddress) -> Option<IpAddr> {

@@ -5,11 +5,10 @@
 //! the VLAN tag before a packet socket sees the frame and reports it separately (PACKET_AUXDATA, packet(7));
 //! this port puts it back.
 
-use super::{ETHERNET, PARTS, SKIP, VethPort, sys};
-use crate::port::{PacketPort, PortDrops, PortError, Received};
+use super::{ETHERNET, VethPort, index_of, sys};
+use crate::options::set;
+use crate::port::{PARTS, PacketPort, PortDrops, PortError, Received, SKIP, invalid};
 use bentpipe_wire::offload::VnetHeader;
-use rustix::io::Errno;
-use rustix::net::netdevice;
 use std::io::{self, IoSlice, IoSliceMut};
 use std::os::fd::{AsFd, BorrowedFd};
 use zerocopy::IntoBytes;
@@ -26,18 +25,13 @@ pub struct FramePort {
 
 impl FramePort {
     /// Opens a port on interface `name` of the calling thread's network namespace, in promiscuous mode.
-    ///
-    /// # Errors
-    /// As [`VethPort::open`].
     pub fn open(name: &str) -> Result<Self, PortError> {
         let inner = VethPort::open(name, [0; 6])?;
-        let failed = |what| move |source| PortError::Kernel { what, source };
         let fd = inner.socket.as_fd();
-        sys::set(fd, libc::SOL_PACKET, libc::PACKET_AUXDATA, 1)
-            .map_err(failed("asking for PACKET_AUXDATA"))?;
-        let interface = netdevice::name_to_index(&inner.socket, name)
-            .map_err(|_| PortError::NoInterface { name: name.to_owned() })?;
-        sys::listen_to_all(fd, interface).map_err(failed("asking for the frames of other hosts"))?;
+        set(fd, libc::SOL_PACKET, libc::PACKET_AUXDATA, &1)
+            .map_err(PortError::kernel("asking for PACKET_AUXDATA"))?;
+        sys::listen_to_all(fd, index_of(&inner.socket, name)?)
+            .map_err(PortError::kernel("asking for the frames of other hosts"))?;
         // frames received before PACKET_AUXDATA was enabled lack their tag
         let mut byte = [0];
         while sys::receive(fd, &mut [IoSliceMut::new(&mut byte)]).is_ok() {}
@@ -55,23 +49,7 @@ impl PacketPort for FramePort {
         for _ in 0..SKIP {
             let mut vnet = VnetHeader::default();
             let mut parts = [IoSliceMut::new(vnet.as_mut_bytes()), IoSliceMut::new(&mut *buffer)];
-            let frame = match sys::receive(port.socket.as_fd(), &mut parts) {
-                Ok(frame) => frame,
-                Err(e) => match Errno::from_io_error(&e) {
-                    Some(Errno::AGAIN) => {
-                        port.stamps.empty();
-                        return Ok(None);
-                    }
-                    Some(Errno::INTR) => continue,
-                    // reported once when the interface goes down; packets arrive again once it is up
-                    Some(Errno::NETDOWN) => {
-                        port.still_there()?;
-                        continue;
-                    }
-                    _ => return Err(e),
-                },
-            };
-            let at = port.stamps.convert(frame.stamp);
+            let Some((frame, at)) = port.read(&mut parts)? else { return Ok(None) };
             let len = frame.len.saturating_sub(size_of::<VnetHeader>());
             if len < ETHERNET || len + TAG > buffer.len() {
                 port.drops.receive += 1;
@@ -80,7 +58,7 @@ impl PacketPort for FramePort {
             let Some(tag) = frame.tag else { return Ok(Some(Received { vnet, len, at })) };
             buffer.copy_within(TAG_AT..len, TAG_AT + TAG);
             buffer[TAG_AT..TAG_AT + TAG].copy_from_slice(&tag);
-            return Ok(Some(Received { vnet: vnet.behind(TAG as u16), len: len + TAG, at }));
+            return Ok(Some(Received { vnet: vnet.with_prefix(TAG as u16), len: len + TAG, at }));
         }
         Ok(None)
     }
@@ -90,10 +68,7 @@ impl PacketPort for FramePort {
             return Ok(true);
         }
         if parts.len() > PARTS {
-            return Err(io::Error::new(
-                io::ErrorKind::InvalidInput,
-                "a frame of at most six parts is needed",
-            ));
+            return Err(invalid("a frame of at most six parts is needed"));
         }
         let mut frame = [IoSlice::new(&[]); 1 + PARTS];
         frame[0] = IoSlice::new(vnet.as_bytes());

@@ -15,7 +15,10 @@ mod sys;
 
 pub use frame::FramePort;
 
-use crate::port::{PacketPort, PortDrops, PortError, Received};
+use crate::options::set;
+use crate::port::{PARTS, PacketPort, PortDrops, PortError, Received, SKIP, invalid, offer};
+use crate::socket::set_receive_buffer;
+use bentpipe_base::Size;
 use bentpipe_wire::offload::VnetHeader;
 use rustix::io::Errno;
 use rustix::net::{AddressFamily, SendAncillaryBuffer, SendFlags, SocketFlags, SocketType};
@@ -29,14 +32,8 @@ use zerocopy::IntoBytes;
 const ETHERNET: usize = 14;
 const IPV4: [u8; 2] = [0x08, 0x00];
 const IPV6: [u8; 2] = [0x86, 0xdd];
-/// Maximum number of parts of one sent packet.
-const PARTS: usize = 6;
 /// Receive buffer in the kernel's units, which include its overhead.
-const QUEUE: usize = 32 << 20;
-/// Maximum number of non-IP frames skipped per call, so that a flood of them cannot block the caller.
-const SKIP: usize = 64;
-/// How often a packet is offered to the kernel before it counts as lost.
-const TRIES: usize = 3;
+const QUEUE: Size = Size(32 << 20);
 
 /// A packet socket on one interface, one end of a veth pair.
 #[derive(Debug)]
@@ -54,9 +51,6 @@ pub struct VethPort {
 impl VethPort {
     /// Opens a port on interface `name` of the calling thread's network namespace. `mac` is the address of
     /// the host's end of the pair.
-    ///
-    /// # Errors
-    /// When there is no such interface, packet sockets are not allowed, or the kernel lacks a needed option.
     pub fn open(name: &str, mac: [u8; 6]) -> Result<Self, PortError> {
         let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
         // protocol 0: nothing arrives before it is bound
@@ -65,24 +59,20 @@ impl VethPort {
                 Errno::PERM | Errno::ACCESS => PortError::NoPacketSockets,
                 e => PortError::Kernel { what: "opening a packet socket", source: e.into() },
             })?;
-        let interface = netdevice::name_to_index(&socket, name)
-            .map_err(|_| PortError::NoInterface { name: name.to_owned() })?;
-        let failed = |what| move |source| PortError::Kernel { what, source };
-        let fd = socket.as_fd();
-        sys::set(fd, libc::SOL_PACKET, libc::PACKET_VNET_HDR, 1)
-            .map_err(failed("asking for PACKET_VNET_HDR"))?;
-        sys::set(fd, libc::SOL_PACKET, libc::PACKET_IGNORE_OUTGOING, 1)
-            .map_err(failed("asking for PACKET_IGNORE_OUTGOING (Linux 4.20)"))?;
-        sys::set(fd, libc::SOL_PACKET, libc::PACKET_QDISC_BYPASS, 1)
-            .map_err(failed("asking for PACKET_QDISC_BYPASS"))?;
-        sys::set(fd, libc::SOL_SOCKET, libc::SO_TIMESTAMPNS, 1).map_err(failed("asking for timestamps"))?;
-        // only root of the machine may exceed net.core.rmem_max; others get that much
-        if sys::set(fd, libc::SOL_SOCKET, libc::SO_RCVBUFFORCE, QUEUE as i32).is_err() {
-            sockopt::set_socket_recv_buffer_size(&socket, QUEUE)
-                .map_err(|e| PortError::Kernel { what: "making room for packets", source: e.into() })?;
+        let interface = index_of(&socket, name)?;
+        for (option, what) in [
+            (libc::PACKET_VNET_HDR, "asking for PACKET_VNET_HDR"),
+            (libc::PACKET_IGNORE_OUTGOING, "asking for PACKET_IGNORE_OUTGOING (Linux 4.20)"),
+            (libc::PACKET_QDISC_BYPASS, "asking for PACKET_QDISC_BYPASS"),
+        ] {
+            set(&socket, libc::SOL_PACKET, option, &1).map_err(PortError::kernel(what))?;
         }
-        let _ = sys::set(fd, libc::SOL_SOCKET, libc::SO_SNDBUFFORCE, QUEUE as i32);
-        sys::bind(fd, interface).map_err(failed("binding to the interface"))?;
+        set(&socket, libc::SOL_SOCKET, libc::SO_TIMESTAMPNS, &1)
+            .map_err(PortError::kernel("asking for timestamps"))?;
+        // only root of the machine may exceed net.core.rmem_max; others get that much
+        set_receive_buffer(&socket, QUEUE).map_err(PortError::kernel("making room for packets"))?;
+        let _ = sockopt::set_socket_send_buffer_size_force(&socket, QUEUE.0 as usize);
+        sys::bind(socket.as_fd(), interface).map_err(PortError::kernel("binding to the interface"))?;
         let mut both = [0; 12];
         both[..6].copy_from_slice(&mac);
         both[6..].copy_from_slice(&mac);
@@ -92,22 +82,19 @@ impl VethPort {
 
     /// Sets source and destination MAC address of sent frames, for networks whose hosts have different
     /// addresses.
-    pub fn lead(&mut self, own: [u8; 6], next: [u8; 6]) {
+    pub fn set_mac_addresses(&mut self, own: [u8; 6], next: [u8; 6]) {
         let (to, from) = self.mac.split_at_mut(6);
         to.copy_from_slice(&next);
         from.copy_from_slice(&own);
     }
 
     /// Source MAC address of the last received packet.
-    pub const fn came_from(&self) -> [u8; 6] {
+    pub const fn source_mac(&self) -> [u8; 6] {
         self.from
     }
 
     /// Size of the receive buffer in bytes, in the kernel's units: a packet of 1500 bytes counts as about
     /// 2300, a super-packet as a little more than its length.
-    ///
-    /// # Errors
-    /// When the port is gone.
     pub fn queue(&self) -> io::Result<usize> {
         Ok(sockopt::socket_recv_buffer_size(&self.socket)?)
     }
@@ -119,33 +106,34 @@ impl VethPort {
         Ok(())
     }
 
+    /// Reads the next frame into `parts`; returns it with its time of arrival, or `None` if none is waiting.
+    fn read(&mut self, parts: &mut [IoSliceMut<'_>]) -> io::Result<Option<(sys::Frame, u64)>> {
+        loop {
+            match sys::receive(self.socket.as_fd(), parts) {
+                Ok(frame) => {
+                    let at = self.stamps.convert(frame.stamp);
+                    return Ok(Some((frame, at)));
+                }
+                Err(e) => match Errno::from_io_error(&e) {
+                    Some(Errno::AGAIN) => {
+                        self.stamps.empty();
+                        return Ok(None);
+                    }
+                    Some(Errno::INTR) => {}
+                    // reported once when the interface goes down; packets arrive again once it is up
+                    Some(Errno::NETDOWN) => self.still_there()?,
+                    _ => return Err(e),
+                },
+            }
+        }
+    }
+
     /// Offers a frame to the kernel; returns false if it has no room.
     fn offer(&mut self, frame: &[IoSlice<'_>]) -> io::Result<bool> {
-        let mut tries = TRIES;
-        loop {
-            let mut control = SendAncillaryBuffer::default();
-            match sendmsg(&self.socket, frame, &mut control, SendFlags::DONTWAIT) {
-                Ok(_) => return Ok(true),
-                Err(Errno::INTR) => {}
-                // EAGAIN: the send buffer is full; ENOBUFS: the queue of the other end is full, or that end
-                // is down
-                Err(Errno::AGAIN | Errno::NOBUFS) => {
-                    tries -= 1;
-                    if tries == 0 {
-                        self.drops.send += 1;
-                        return Ok(false);
-                    }
-                    rustix::thread::sched_yield();
-                }
-                Err(Errno::NETDOWN) => {
-                    self.drops.send += 1;
-                    return self.still_there().map(|()| false);
-                }
-                Err(e) => {
-                    self.drops.send += 1;
-                    return Err(e.into());
-                }
-            }
+        let send = || sendmsg(&self.socket, frame, &mut SendAncillaryBuffer::default(), SendFlags::DONTWAIT);
+        match offer(&mut self.drops, send) {
+            Err(Errno::NETDOWN) => self.still_there().map(|()| false),
+            done => Ok(done?),
         }
     }
 }
@@ -164,23 +152,7 @@ impl PacketPort for VethPort {
                 IoSliceMut::new(&mut ethernet),
                 IoSliceMut::new(&mut *buffer),
             ];
-            let frame = match sys::receive(self.socket.as_fd(), &mut parts) {
-                Ok(frame) => frame,
-                Err(e) => match Errno::from_io_error(&e) {
-                    Some(Errno::AGAIN) => {
-                        self.stamps.empty();
-                        return Ok(None);
-                    }
-                    Some(Errno::INTR) => continue,
-                    // reported once when the interface goes down; packets arrive again once it is up
-                    Some(Errno::NETDOWN) => {
-                        self.still_there()?;
-                        continue;
-                    }
-                    _ => return Err(e),
-                },
-            };
-            let at = self.stamps.convert(frame.stamp);
+            let Some((frame, at)) = self.read(&mut parts)? else { return Ok(None) };
             let Some(len) = frame.len.checked_sub(size_of::<VnetHeader>() + ETHERNET) else {
                 self.drops.not_ip += 1;
                 continue;
@@ -194,21 +166,17 @@ impl PacketPort for VethPort {
                 continue;
             }
             self.from.copy_from_slice(&ethernet[6..12]);
-            return Ok(Some(Received { vnet: vnet.without(ETHERNET as u16), len, at }));
+            return Ok(Some(Received { vnet: vnet.without_prefix(ETHERNET as u16), len, at }));
         }
         Ok(None)
     }
 
     fn send(&mut self, vnet: &VnetHeader, parts: &[IoSlice<'_>]) -> io::Result<bool> {
-        let first = parts.iter().find(|p| !p.is_empty());
-        let Some(first) = first else { return Ok(true) };
+        let Some(first) = parts.iter().find(|p| !p.is_empty()) else { return Ok(true) };
         let (Some(kind), true) = (ethertype(Some(first)), parts.len() <= PARTS) else {
-            return Err(io::Error::new(
-                io::ErrorKind::InvalidInput,
-                "an IP packet of at most six parts is needed",
-            ));
+            return Err(invalid("an IP packet of at most six parts is needed"));
         };
-        let vnet = vnet.behind(ETHERNET as u16);
+        let vnet = vnet.with_prefix(ETHERNET as u16);
         let mut ethernet = [0; ETHERNET];
         ethernet[..12].copy_from_slice(&self.mac);
         ethernet[12..].copy_from_slice(&kind);
@@ -222,6 +190,10 @@ impl PacketPort for VethPort {
         self.drops.receive += sys::lost(self.socket.as_fd())?;
         Ok(self.drops)
     }
+}
+
+fn index_of(socket: &OwnedFd, name: &str) -> Result<u32, PortError> {
+    netdevice::name_to_index(socket, name).map_err(|_| PortError::NoInterface(name.to_owned()))
 }
 
 fn ethertype(packet: Option<&[u8]>) -> Option<[u8; 2]> {

@@ -12,7 +12,6 @@ const KEEP: u64 = 10_000_000;
 /// A measurement that took longer than this, in ns, was interrupted.
 const GOOD: u64 = 2_000;
 
-/// State for converting the timestamps of a port.
 #[derive(Debug, Default)]
 pub(super) struct Stamps {
     /// Wall clock minus monotonic clock.

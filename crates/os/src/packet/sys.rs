@@ -3,30 +3,20 @@
 
 #![allow(unsafe_code, reason = "libc calls with pointers; each block says why it is sound")]
 
+use crate::options::{checked, get, set};
 use rustix::net::RecvFlags;
 use std::ffi::c_int;
 use std::io::{Error, IoSliceMut, Result};
-use std::mem::{size_of, zeroed};
+use std::mem::zeroed;
 use std::os::fd::{AsRawFd, BorrowedFd};
-
-/// Sets an integer socket option.
-pub(super) fn set(fd: BorrowedFd<'_>, level: c_int, name: c_int, value: c_int) -> Result<()> {
-    let len = size_of::<c_int>() as libc::socklen_t;
-    // SAFETY: `value` lives during the call and `len` is its size.
-    let done = unsafe { libc::setsockopt(fd.as_raw_fd(), level, name, (&raw const value).cast(), len) };
-    if done == 0 { Ok(()) } else { Err(Error::last_os_error()) }
-}
 
 /// Frames lost at this socket since the last call; the kernel resets the counter on reading.
 pub(super) fn lost(fd: BorrowedFd<'_>) -> Result<u64> {
-    // SAFETY: two integers; all zeros is valid.
-    let mut stats: libc::tpacket_stats = unsafe { zeroed() };
-    let mut len = size_of::<libc::tpacket_stats>() as libc::socklen_t;
-    let (level, name) = (libc::SOL_PACKET, libc::PACKET_STATISTICS);
-    // SAFETY: `stats` and `len` live during the call and `len` is the size of `stats`.
-    let done =
-        unsafe { libc::getsockopt(fd.as_raw_fd(), level, name, (&raw mut stats).cast(), &raw mut len) };
-    if done == 0 { Ok(u64::from(stats.tp_drops)) } else { Err(Error::last_os_error()) }
+    // struct tpacket_stats: all frames, and those dropped
+    let mut stats = [0; 8];
+    get(fd, libc::SOL_PACKET, libc::PACKET_STATISTICS, &mut stats)?;
+    let [.., a, b, c, d] = stats;
+    Ok(u64::from(u32::from_ne_bytes([a, b, c, d])))
 }
 
 /// Binds to one interface and all protocols; starts the reception of frames.
@@ -38,8 +28,7 @@ pub(super) fn bind(fd: BorrowedFd<'_>, interface: u32) -> Result<()> {
     address.sll_ifindex = interface as c_int;
     let len = size_of::<libc::sockaddr_ll>() as libc::socklen_t;
     // SAFETY: `address` lives during the call and `len` is its size.
-    let done = unsafe { libc::bind(fd.as_raw_fd(), (&raw const address).cast(), len) };
-    if done == 0 { Ok(()) } else { Err(Error::last_os_error()) }
+    checked(unsafe { libc::bind(fd.as_raw_fd(), (&raw const address).cast(), len) })
 }
 
 pub(super) struct Frame {
@@ -80,11 +69,7 @@ pub(super) fn listen_to_all(fd: BorrowedFd<'_>, interface: u32) -> Result<()> {
     let mut membership: libc::packet_mreq = unsafe { zeroed() };
     membership.mr_ifindex = interface as c_int;
     membership.mr_type = libc::PACKET_MR_PROMISC as _;
-    let len = size_of::<libc::packet_mreq>() as libc::socklen_t;
-    let (level, name) = (libc::SOL_PACKET, libc::PACKET_ADD_MEMBERSHIP);
-    // SAFETY: `membership` lives during the call and `len` is its size.
-    let done = unsafe { libc::setsockopt(fd.as_raw_fd(), level, name, (&raw const membership).cast(), len) };
-    if done == 0 { Ok(()) } else { Err(Error::last_os_error()) }
+    set(fd, libc::SOL_PACKET, libc::PACKET_ADD_MEMBERSHIP, &membership)
 }
 
 /// Timestamp and VLAN tag from the control data of a received message.

@@ -4,7 +4,7 @@
 pub(crate) use ::lab::once::ip;
 use bentpipe_base::{Duration, Instant};
 use bentpipe_os::{Clock, PacketPort, TunPort, VethPort, namespace, port::MAX_SUPER, wait};
-use bentpipe_wire::offload::{HEADER_SPACE, Super, VnetHeader, complete};
+use bentpipe_wire::offload::{HEADER_SPACE, SuperPacket, VnetHeader, complete};
 use std::io::IoSlice;
 use std::net::IpAddr;
 use std::os::fd::{AsRawFd, OwnedFd};
@@ -190,7 +190,7 @@ fn carry(
 ) -> bool {
     let Some(got) = ports[from].receive(buffer).expect("a port that is there") else { return false };
     let source = &buffer[..got.len];
-    let Ok(parsed) = Super::parse(source, &got.vnet) else { panic!("not IP: {source:02x?}") };
+    let Ok(parsed) = SuperPacket::parse(source, &got.vnet) else { panic!("not IP: {source:02x?}") };
     seen.supers.fetch_add(1, Ordering::Relaxed);
     seen.packets.fetch_add(parsed.pieces() as u64, Ordering::Relaxed);
     seen.partial.fetch_add(u64::from(got.vnet.is_partial()), Ordering::Relaxed);

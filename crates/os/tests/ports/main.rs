@@ -88,7 +88,7 @@ fn traffic_over_tun_is_intact() {
 /// The same as root of a user namespace only: runs this test program again as a user without any permission.
 #[test]
 fn an_ordinary_user_has_ports_too() {
-    ::lab::again::as_an_ordinary_user(
+    ::lab::once::run_as_unprivileged_user(
         "an_ordinary_user_has_ports_too",
         &["traffic_over_veth_is_intact", "--exact", "--nocapture"],
     );
@@ -189,7 +189,7 @@ fn a_port_that_cannot_be_says_why() {
     let none = namespace::in_network(&lab.middle, || VethPort::open("p9", MAC)).unwrap().unwrap_err();
     assert_eq!(none.to_string(), "there is no interface \"p9\" in this network namespace");
     match namespace::in_network(&lab.middle, || TunPort::create("p0")).unwrap().unwrap_err() {
-        PortError::Taken { name } => assert_eq!(name, "p0"),
+        PortError::Taken(name) => assert_eq!(name, "p0"),
         e @ (PortError::NoTun | PortError::TunNotAllowed) => {
             println!("SKIPPED a_port_that_cannot_be_says_why, the half about TUN: {e}");
         }

@@ -16,11 +16,10 @@ pub use types::*;
 
 use crate::diagnostic::{self, Diagnostic};
 use crate::form::{self, Keys as _};
-use crate::source::{Source, Sources, Span};
+use crate::source::{Source, Sources};
 use crate::value;
 use keys::GatewayKeys;
 
-/// Text before the tables of the reference page.
 const HEAD: &str = include_str!("reference.md");
 
 /// Loads a gateway file.
@@ -28,19 +27,13 @@ const HEAD: &str = include_str!("reference.md");
 /// # Errors
 /// The first error in the file, with its position. Any text is safe to pass.
 pub fn load(source: &Source) -> Result<GatewayFile, Box<Diagnostic>> {
-    read(source).map_err(|fault| fault.place(&Sources::new(source, &[])))
+    read(source).map_err(|fault| fault.into_diagnostic(&Sources::new(source, &[])))
 }
 
 fn read(source: &Source) -> diagnostic::Result<GatewayFile> {
     let root = value::parse(source)?;
-    let top = Span::file(0..0);
-    // Check the version first: the keys of another version would give misleading errors.
-    form::required::<crate::scalars::Version>(&root, "schema", "the file", top)
-        .map_err(|fault| fault.help("help: a gateway file begins with schema = 1"))?;
-    GatewayKeys::REF.check(&root, "the file", &[])?;
-    let file =
-        form::read_table::<GatewayKeys>(&value::Value { span: top, kind: value::Kind::Table(root) }, "file")?;
-    resolve::file(file)
+    crate::scalars::check_file::<GatewayKeys>(&root, "gateway")?;
+    resolve::file(form::read_file(root)?)
 }
 
 /// Returns the JSON schema of gateway files, ending in a newline.

@@ -6,9 +6,10 @@ use super::types::{
     Action, Copies, Deploy, Firewall, GatewayFile, Hop, Kind, Limits, Mode, Policy, Prefix, RecordFormat,
     Rule, Status,
 };
-use crate::diagnostic::{Fault, Result};
+use crate::diagnostic::{Fault, Result, bail, fault};
 use crate::form::At;
 use crate::resolve::custom::of_gateway_file;
+use crate::scalars::Name;
 use crate::source::Span;
 use bentpipe_base::{Duration, Size};
 
@@ -17,7 +18,6 @@ use bentpipe_base::{Duration, Size};
 const SHARE: f64 = 0.995;
 /// Smallest plausible share; less is taken for a mistake.
 const LEAST_SHARE: f64 = 0.5;
-/// Maximum RTT.
 const MOST_RTT: Duration = Duration::from_secs(60);
 /// Maximum framing per packet, more than any link layer adds.
 const MOST_FRAMING: Size = Size(1000);
@@ -59,31 +59,24 @@ pub(super) fn file(keys: GatewayKeys) -> Result<GatewayFile> {
 
 fn hop(keys: &HopKeys) -> Result<Hop> {
     let framing = at_most("framing", keys.framing, MOST_FRAMING, "1000 B")?;
-    let rtt = match keys.rtt {
-        Some(rtt) if rtt.value.is_zero() => {
-            return Err(Fault::new(rtt.span, "`rtt` must be more than zero", ""));
+    if let Some(rtt) = keys.rtt.filter(|rtt| rtt.value.is_zero()) {
+        return Err(Fault::zero(rtt.span, "rtt"));
+    }
+    let rtt = at_most("rtt", keys.rtt, MOST_RTT, "60 s")?;
+    if let Some(At { value: Percent(share), span }) = keys.share {
+        if keys.rate.is_none() {
+            bail!(span, "`share` is of a rate", "there is no `rate`");
         }
-        rtt => rtt.map(|_| at_most("rtt", rtt, MOST_RTT, "60 s")).transpose()?.flatten(),
-    };
-    let share = match keys.share {
-        None => SHARE,
-        Some(At { value: Percent(share), span }) => {
-            let without_rate = keys.rate.is_none();
-            if without_rate {
-                return Err(Fault::new(span, "`share` is of a rate", "there is no `rate`"));
-            }
-            if share < LEAST_SHARE {
-                return Err(Fault::new(span, "`share` is too small", "at least 50 %"));
-            }
-            share
+        if share < LEAST_SHARE {
+            bail!(span, "`share` is too small", "at least 50 %");
         }
-    };
+    }
     Ok(Hop {
         rate: keys.rate.map(|r| r.value),
         framing: framing.unwrap_or_default(),
         rtt,
         mode: keys.mode.map_or(Mode::Open, |m| m.value),
-        share,
+        share: keys.share.map_or(SHARE, |s| s.value.0),
         copies: keys.copies.map_or(Copies::Auto, |c| c.value.0),
     })
 }
@@ -91,8 +84,7 @@ fn hop(keys: &HopKeys) -> Result<Hop> {
 fn at_most<T: PartialOrd + Copy>(key: &str, given: Option<At<T>>, most: T, words: &str) -> Result<Option<T>> {
     match given {
         Some(given) if given.value > most => {
-            let label = format!("the limit is {words}");
-            Err(Fault::new(given.span, format!("`{key}` is too large"), label))
+            Err(fault!(given.span, "`{key}` is too large", "the limit is {words}"))
         }
         given => Ok(given.map(|g| g.value)),
     }
@@ -117,22 +109,19 @@ fn deploy(given: &At<DeployKeys>) -> Result<Deploy> {
             keys.watch.map(|k| k.span),
         ];
         if let Some(span) = routed_only.into_iter().flatten().min() {
-            let label = "it belongs to kind = \"routed\"";
-            return Err(Fault::new(span, "inline needs no routes, marks or TUN interfaces", label));
+            bail!(span, "inline needs no routes, marks or TUN interfaces", "it belongs to kind = \"routed\"");
         }
     }
     let name = |given: &Option<At<Interface>>, default: &str| {
         given.as_ref().map_or_else(|| default.to_owned(), |g| g.value.0.clone())
     };
     let (tun_lan, tun_satellite) = (name(&keys.tun_lan, "bentlan"), name(&keys.tun_satellite, "bentsat"));
-    different(keys, &tun_lan, &tun_satellite)?;
+    check_interface_names(keys, &tun_lan, &tun_satellite)?;
     let number = |given: Option<u64>, default: u32| given.map_or(default, |n| n as u32);
     let table = number(keys.table.map(|t| t.value.0), TABLE);
     if let Some(span) = keys.table.map(|t| t.span).filter(|_| (252..=255).contains(&table)) {
-        let label = "253 to 255 are the kernel's; this one and the next are used";
-        return Err(Fault::new(span, "`table` is taken", label));
+        bail!(span, "`table` is taken", "253 to 255 are the kernel's; this one and the next are used");
     }
-    let text = |given: Option<&str>, default: &str| given.unwrap_or(default).to_owned();
     Ok(Deploy {
         kind: keys.kind.value,
         lan: keys.lan.value.0.iter().map(|l| l.value.0.clone()).collect(),
@@ -140,7 +129,7 @@ fn deploy(given: &At<DeployKeys>) -> Result<Deploy> {
         name: gateway_name(keys)?,
         tun_lan,
         tun_satellite,
-        nft_table: nft_table(keys, text)?,
+        nft_table: nft_table(keys)?,
         mark: number(keys.mark.map(|m| m.value.0), MARK),
         table,
         priority: number(keys.priority.map(|p| p.value.0), TABLE),
@@ -153,28 +142,27 @@ fn deploy(given: &At<DeployKeys>) -> Result<Deploy> {
 fn gateway_name(keys: &DeployKeys) -> Result<String> {
     let Some(name) = &keys.name else { return Ok("gateway".to_owned()) };
     if name.value.0.starts_with('.') || name.value.0.len() > 40 {
-        let label = "at most 40 characters, and not a dot first";
-        return Err(Fault::new(name.span, "`name` cannot be the name of a file", label));
+        bail!(name.span, "`name` cannot be the name of a file", "at most 40 characters, and not a dot first");
     }
     Ok(name.value.0.clone())
 }
 
 /// nftables allows fewer characters in names than scenario files.
-fn nft_table(keys: &DeployKeys, text: impl Fn(Option<&str>, &str) -> String) -> Result<String> {
-    if let Some(given) = &keys.nft_table {
-        let name = &given.value.0;
-        let fine = name.starts_with(|c: char| c.is_ascii_alphabetic())
-            && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
-        if !fine {
-            let label = "a letter first, then letters, digits and `_`";
-            return Err(Fault::new(given.span, "`nft_table` cannot be the name of a table", label));
-        }
+fn nft_table(keys: &DeployKeys) -> Result<String> {
+    let Some(At { value: Name(name), span }) = &keys.nft_table else {
+        return Ok("bentpipe_gateway".to_owned());
+    };
+    if name.starts_with(|c: char| c.is_ascii_alphabetic())
+        && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
+    {
+        return Ok(name.clone());
     }
-    Ok(text(keys.nft_table.as_ref().map(|t| t.value.0.as_str()), "bentpipe_gateway"))
+    let label = "a letter first, then letters, digits and `_`";
+    Err(Fault::new(*span, "`nft_table` cannot be the name of a table", label))
 }
 
 /// Checks that no interface has two roles.
-fn different(keys: &DeployKeys, tun_lan: &str, tun_satellite: &str) -> Result<()> {
+fn check_interface_names(keys: &DeployKeys, tun_lan: &str, tun_satellite: &str) -> Result<()> {
     let mut taken: Vec<&str> = Vec::new();
     let tuns = keys.kind.value == Kind::Routed;
     let lan = keys.lan.value.0.iter().map(|l| (l.value.0.as_str(), l.span));
@@ -183,34 +171,31 @@ fn different(keys: &DeployKeys, tun_lan: &str, tun_satellite: &str) -> Result<()
     let tun = [(tun_lan, own(&keys.tun_lan)), (tun_satellite, own(&keys.tun_satellite))];
     for (name, span) in lan.chain(satellite).chain(tun.into_iter().filter(|_| tuns)) {
         if taken.contains(&name) {
-            let label = "this name has a part already";
-            return Err(Fault::new(span, format!("interface `{name}` is named twice"), label));
+            bail!(span, "interface `{name}` is named twice", "this name has a part already");
         }
         taken.push(name);
     }
     Ok(())
 }
 
-/// Resolves the rules in file order.
 pub(crate) fn rules(given: Vec<At<RuleKeys>>) -> Result<Vec<Rule>> {
     let mut all: Vec<Rule> = Vec::with_capacity(given.len());
     for At { value: keys, span } in given {
         if all.len() == MAX_RULES {
-            return Err(Fault::new(span, "there are too many rules", format!("the limit is {MAX_RULES}")));
+            return Err(Fault::too_many(span, "rules", MAX_RULES));
         }
-        if let Some(n) = all.iter().position(is_for_all) {
+        if let Some(n) = all.iter().position(matches_all) {
             let label = format!("rule {} matches everything before it", n + 1);
             return Err(Fault::new(span, format!("rule {} is never asked", all.len() + 1), label)
                 .help("help: the first rule that matches decides"));
         }
-        let from = prefixes(keys.from.as_ref());
-        let to = prefixes(keys.to.as_ref());
+        let place = keys.to.as_ref().map_or(span, |t| t.span);
+        let (from, to) = (plain(keys.from), plain(keys.to));
         let family = |p: &Prefix| p.address().is_ipv4();
         let meet = from.is_empty()
             || to.is_empty()
             || from.iter().any(|a| to.iter().any(|b| family(a) == family(b)));
         if !meet {
-            let place = keys.to.as_ref().map_or(span, |t| t.span);
             let message = "this rule never matches: its ends are of different families";
             return Err(Fault::new(place, message, "write a rule for IPv4 and one for IPv6"));
         }
@@ -218,24 +203,21 @@ pub(crate) fn rules(given: Vec<At<RuleKeys>>) -> Result<Vec<Rule>> {
             action: keys.action.value,
             from,
             to,
-            ports: keys.port.map(|p| plain(p.value)).unwrap_or_default(),
-            from_ports: keys.from_port.map(|p| plain(p.value)).unwrap_or_default(),
-            dscp: keys.dscp.map(|d| plain(d.value).into_iter().map(|c| c.0).collect()).unwrap_or_default(),
+            ports: plain(keys.port),
+            from_ports: plain(keys.from_port),
+            dscp: plain(keys.dscp).into_iter().map(|class| class.0).collect(),
             opened_from: keys.opened_from.map(|o| o.value),
         });
     }
     Ok(all)
 }
 
-fn plain<T>(many: Many<T>) -> Vec<T> {
-    many.0.into_iter().map(|at| at.value).collect()
+/// Values of a list without their positions; empty if it is not given.
+fn plain<T>(given: Option<At<Many<T>>>) -> Vec<T> {
+    given.into_iter().flat_map(|many| many.value.0).map(|item| item.value).collect()
 }
 
-fn prefixes(given: Option<&At<Many<Prefix>>>) -> Vec<Prefix> {
-    given.map(|g| g.value.0.iter().map(|p| p.value).collect()).unwrap_or_default()
-}
-
-fn is_for_all(rule: &Rule) -> bool {
+fn matches_all(rule: &Rule) -> bool {
     rule.from.is_empty()
         && rule.to.is_empty()
         && rule.ports.is_empty()
@@ -270,8 +252,7 @@ fn limits(given: Option<LimitKeys>) -> Result<Limits> {
     let Some(keys) = given else { return Ok(limits) };
     let least = |key: &str, given: Option<At<Size>>, least: Size, words: &str| match given {
         Some(given) if given.value < least => {
-            let label = format!("at least {words}");
-            Err(Fault::new(given.span, format!("`{key}` is too small"), label))
+            Err(fault!(given.span, "`{key}` is too small", "at least {words}"))
         }
         given => Ok(given.map(|g| g.value)),
     };
@@ -290,7 +271,7 @@ fn limits(given: Option<LimitKeys>) -> Result<Limits> {
     ] {
         let Some(given) = given else { continue };
         if given.value < Duration::from_secs(1) {
-            return Err(Fault::new(given.span, format!("`{key}` is too short"), "at least 1 s"));
+            bail!(given.span, "`{key}` is too short", "at least 1 s");
         }
         *to = given.value;
     }
@@ -300,7 +281,7 @@ fn limits(given: Option<LimitKeys>) -> Result<Limits> {
 fn status(given: Option<StatusKeys>) -> Result<Status> {
     let Some(keys) = given else { return Ok(Status::default()) };
     if let Some(format) = keys.record_format.filter(|_| keys.records.is_none()) {
-        return Err(Fault::new(format.span, "there are no records to write", "give `records`, the file"));
+        bail!(format.span, "there are no records to write", "give `records`, the file");
     }
     for path in [&keys.socket, &keys.records].into_iter().flatten() {
         if !path.value.0.starts_with('/') {

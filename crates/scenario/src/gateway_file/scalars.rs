@@ -5,11 +5,10 @@ use crate::diagnostic::{Fault, Result};
 use crate::form::{At, Form, Read, Special, wrong};
 use crate::lists::items;
 use crate::quantity::split;
-use crate::scalars::shown;
+use crate::scalars::excerpt;
 use crate::value::{Kind, Value};
 use core::net::{IpAddr, SocketAddr};
 
-/// Maximum number of items of a list.
 pub(crate) const MAX_ITEMS: usize = 10_000;
 /// Maximum length of an interface name: IFNAMSIZ without the terminating zero.
 const MAX_INTERFACE: usize = 15;
@@ -22,15 +21,12 @@ pub(crate) struct Many<T>(pub(crate) Vec<At<T>>);
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Percent(pub(crate) f64);
 
-/// The name of a network interface.
 #[derive(Clone, Debug)]
 pub(crate) struct Interface(pub(crate) String);
 
-/// An address and a port.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Listen(pub(crate) SocketAddr);
 
-/// A DSCP value.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct DscpClass(pub(crate) u8);
 
@@ -183,7 +179,7 @@ impl Read for Listen {
             Ok(at) if at.port() > 0 => Ok(Self(at)),
             Ok(_) => Err(bad("port 0 is any port")),
             Err(_) if text.parse::<IpAddr>().is_ok() => Err(bad("the port is missing")),
-            Err(_) => Err(bad(&format!("`{}` is something else", shown(text)))),
+            Err(_) => Err(bad(&format!("`{}` is something else", excerpt(text)))),
         }
     }
 }

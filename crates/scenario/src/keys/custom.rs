@@ -1,6 +1,6 @@
 //! Keys of nodes whose kind is not built in.
 
-use crate::diagnostic::{Fault, Result};
+use crate::diagnostic::{Result, bail};
 use crate::form::{At, Form, Keys as _, Read, table, wrong};
 use crate::scalars::Name;
 use crate::source::Span;
@@ -11,16 +11,12 @@ table! {
     /// stands at the start of one direction of a link, behind the gateway if there is one. Packets of the
     /// other direction pass through it as well. All keys except those below depend on the kind.
     struct CustomKeys "[[nodes]]" {
-        required {
-            /// Unique name.
-            name: Name,
-            /// Kind of the node.
-            kind: Name,
-        }
-        optional {
-            /// Name of the link direction into which it sends. In a gateway file: the satellite hop.
-            link: Name = "must be given in a scenario",
-        }
+        /// Unique name.
+        name: Name,
+        /// Kind of the node.
+        kind: Name,
+        /// Name of the link direction into which it sends. In a gateway file: the satellite hop.
+        link: Name = "must be given in a scenario",
     }
 }
 
@@ -43,8 +39,7 @@ impl Read for Customs {
 
     fn read(value: &Value, key: &str) -> Result<Self> {
         let Kind::Array(items) = &value.kind else {
-            let message = format!("`{key}` is a list of tables");
-            return Err(Fault::new(value.span, message, format!("write [[{key}]], in double brackets")));
+            bail!(value.span, "`{key}` is a list of tables", "write [[{key}]], in double brackets");
         };
         let one = |item: &Value| {
             let Kind::Table(table) = &item.kind else { return Err(wrong(item, key, "a table")) };

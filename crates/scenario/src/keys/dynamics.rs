@@ -9,246 +9,184 @@ use bentpipe_base::{Duration, Instant, Probability, Rate};
 table! {
     /// Capacity of the link over time. Exactly one of `steps`, `file`, `mahimahi` and `opportunities_ms`.
     struct CapacityKeys "capacity" {
-        optional {
-            /// Times and the rate from each time on. Before the first, the link's own rate holds. With
-            /// `"none"` the link sends nothing and packets wait.
-            steps: Pairs<Instant, RateOrNone> = "not given",
-            /// The same from a CSV file with the columns `time_s,rate_bps`. Rate 0: nothing is sent.
-            file: Path = "not given",
-            /// A mahimahi trace: each line is a time in milliseconds at which one packet of 1504 B may
-            /// leave. The trace repeats when it ends.
-            mahimahi: Path = "not given",
-            /// A mahimahi trace given in place, as a list of times.
-            opportunities_ms: Millis = "not given",
-            /// Time after which the steps repeat, later than the last step.
-            repeat: Duration = "they do not",
-        }
+        /// Times and the rate from each time on. Before the first, the link's own rate holds. With `"none"`
+        /// the link sends nothing and packets wait.
+        steps: Pairs<Instant, RateOrNone> = "not given",
+        /// The same from a CSV file with the columns `time_s,rate_bps`. Rate 0: nothing is sent.
+        file: Path = "not given",
+        /// A mahimahi trace: each line is a time in milliseconds at which one packet of 1504 B may leave. The
+        /// trace repeats when it ends.
+        mahimahi: Path = "not given",
+        /// A mahimahi trace given in place, as a list of times.
+        opportunities_ms: Millis = "not given",
+        /// Time after which the steps repeat, later than the last step.
+        repeat: Duration = "they do not",
     }
-}
 
-table! {
     /// Moving satellites. Exactly one key.
     struct OrbitKeys "orbit" {
-        optional {
-            /// Satellites on a circular orbit that pass through the zenith one after another, as in MEO.
-            /// The propagation delay of the two hops is added to the link's own delay.
-            pass: PassKeys = "not given",
-            /// A new satellite in every time slot, as in LEO. Its delay replaces the link's own.
-            slots: SlotsKeys = "not given",
-        }
+        /// Satellites on a circular orbit that pass through the zenith one after another, as in MEO. The
+        /// propagation delay of the two hops is added to the link's own delay.
+        pass: PassKeys = "not given",
+        /// A new satellite in every time slot, as in LEO. Its delay replaces the link's own.
+        slots: SlotsKeys = "not given",
     }
-}
 
-table! {
     /// Satellite passes. The terminal switches to the next satellite at the minimum elevation.
     struct PassKeys "pass" {
-        required {
-            /// Altitude above a sphere of 6378 km radius, 160 km to 100000 km.
-            altitude: Kilometres,
-        }
-        optional {
-            /// Minimum elevation, 0 to 85 degrees.
-            min_elevation: Degrees = "`\"10 deg\"`",
-            /// Interval at which the delay is recomputed.
-            every: Duration = "`\"1 s\"`",
-        }
+        /// Altitude above a sphere of 6378 km radius, 160 km to 100000 km.
+        altitude: Kilometres,
+        /// Minimum elevation, 0 to 85 degrees.
+        min_elevation: Degrees = "`\"10 deg\"`",
+        /// Interval at which the delay is recomputed.
+        every: Duration = "`\"1 s\"`",
     }
-}
 
-table! {
     /// Time slots, each with its own satellite.
     struct SlotsKeys "slots" {
-        required {
-            /// One-way delay of a slot, drawn uniformly from this range.
-            delay: Range<Duration>,
-        }
-        optional {
-            /// Length of a slot.
-            period: Duration = "`\"15 s\"`",
-            /// Start of the first full slot, less than `period`.
-            offset: Duration = "`\"0 s\"`",
-            /// Directions with the same `pair` draw the same relative positions in their ranges.
-            pair: Name = "the link's name",
-            /// Scale of the Laplace-distributed jitter of the one-way delay.
-            jitter: Duration = "`\"0 s\"`",
-            /// Time for which one jitter value holds.
-            jitter_step: Duration = "`\"10 ms\"`",
-            /// Rate of a slot, drawn uniformly from this range.
-            rate: Range<Rate> = "the link's own",
-            /// What happens at the change from one slot to the next.
-            handover: HandoverForm = "`\"seamless\"`",
-            /// `true`: packets may overtake each other when the delay drops.
-            reorder: bool = "`false`",
-        }
+        /// One-way delay of a slot, drawn uniformly from this range.
+        delay: Range<Duration>,
+        /// Length of a slot.
+        period: Duration = "`\"15 s\"`",
+        /// Start of the first full slot, less than `period`.
+        offset: Duration = "`\"0 s\"`",
+        /// Directions with the same `pair` draw the same relative positions in their ranges.
+        pair: Name = "the link's name",
+        /// Scale of the Laplace-distributed jitter of the one-way delay.
+        jitter: Duration = "`\"0 s\"`",
+        /// Time for which one jitter value holds.
+        jitter_step: Duration = "`\"10 ms\"`",
+        /// Rate of a slot, drawn uniformly from this range.
+        rate: Range<Rate> = "the link's own",
+        /// What happens at the change from one slot to the next.
+        handover: HandoverForm = "`\"seamless\"`",
+        /// `true`: packets may overtake each other when the delay drops.
+        reorder: bool = "`false`",
     }
-}
 
-table! {
     /// Effect of a handover: an outage, or `loss` for `time`.
     struct HandoverKeys "handover" {
-        optional {
-            /// Duration for which all packets are lost, drawn uniformly from this range.
-            outage: Range<Duration> = "not given",
-            /// Loss probability of a packet.
-            loss: Probability = "not given",
-            /// Duration for which `loss` holds.
-            time: Duration = "not given",
-        }
+        /// Duration for which all packets are lost, drawn uniformly from this range.
+        outage: Range<Duration> = "not given",
+        /// Loss probability of a packet.
+        loss: Probability = "not given",
+        /// Duration for which `loss` holds.
+        time: Duration = "not given",
     }
-}
 
-table! {
     /// Attenuation over time and its effect. The source is `profile` or `rain`. The effect is either
     /// `coding` with `clear` or `anchor`, or `acm`.
     struct FadeKeys "fade" {
-        optional {
-            /// Times and the attenuation at each, linearly interpolated.
-            profile: Pairs<Instant, Decibel> = "not given",
-            /// Random rain attenuation of Recommendation ITU-R P.1853.
-            rain: RainKeys = "not given",
-            /// Bit errors with a fixed coding.
-            coding: CodingForm = "not given",
-            /// Eb/N0 under clear sky, for `coding`.
-            clear: Decibel = "not given",
-            /// In place of `clear`: the bit error rate at a known attenuation.
-            anchor: AnchorKeys = "not given",
-            /// Adaptive coding and modulation of DVB-S2, which reduces the rate of the link.
-            acm: AcmKeys = "not given",
-            /// Interval at which attenuation and effect are recomputed.
-            every: Duration = "`\"1 s\"`",
-        }
+        /// Times and the attenuation at each, linearly interpolated.
+        profile: Pairs<Instant, Decibel> = "not given",
+        /// Random rain attenuation of Recommendation ITU-R P.1853.
+        rain: RainKeys = "not given",
+        /// Bit errors with a fixed coding.
+        coding: CodingForm = "not given",
+        /// Eb/N0 under clear sky, for `coding`.
+        clear: Decibel = "not given",
+        /// In place of `clear`: the bit error rate at a known attenuation.
+        anchor: AnchorKeys = "not given",
+        /// Adaptive coding and modulation of DVB-S2, which reduces the rate of the link.
+        acm: AcmKeys = "not given",
+        /// Interval at which attenuation and effect are recomputed.
+        every: Duration = "`\"1 s\"`",
     }
-}
 
-table! {
     /// Rain attenuation as a time series, ITU-R P.1853-1. Defaults: 20 GHz, temperate climate.
     struct RainKeys "rain" {
-        optional {
-            /// Mean of ln A, with A in dB; -20 to 20.
-            m: f64 = "`-3.26`",
-            /// Standard deviation of ln A, more than 0 and at most 10.
-            sigma: f64 = "`1.65`",
-            /// Fraction of time in which it rains, more than 0 and less than 1.
-            p0: f64 = "`0.05`",
-            /// Inverse of the correlation time.
-            beta: PerSecond = "`\"2e-4 1/s\"`",
-            /// Sampling interval of the series.
-            step: Duration = "`\"1 s\"`",
-            /// Standard deviation of the scintillation.
-            scintillation: Decibel = "`\"0 dB\"`",
-            /// Name of the station. Directions with the same station have the same rain.
-            station: Name = "the link's name",
-            /// Attenuation of this direction relative to that of the station: about 1.9 for 30 GHz relative
-            /// to 20 GHz. More than 0 and at most 100.
-            scale: f64 = "`1`",
-        }
+        /// Mean of ln A, with A in dB; -20 to 20.
+        m: f64 = "`-3.26`",
+        /// Standard deviation of ln A, more than 0 and at most 10.
+        sigma: f64 = "`1.65`",
+        /// Fraction of time in which it rains, more than 0 and less than 1.
+        p0: f64 = "`0.05`",
+        /// Inverse of the correlation time.
+        beta: PerSecond = "`\"2e-4 1/s\"`",
+        /// Sampling interval of the series.
+        step: Duration = "`\"1 s\"`",
+        /// Standard deviation of the scintillation.
+        scintillation: Decibel = "`\"0 dB\"`",
+        /// Name of the station. Directions with the same station have the same rain.
+        station: Name = "the link's name",
+        /// Attenuation of this direction relative to that of the station: about 1.9 for 30 GHz relative to 20
+        /// GHz. More than 0 and at most 100.
+        scale: f64 = "`1`",
     }
-}
 
-table! {
     /// A coding that corrects all errors above a threshold and loses every packet below, such as turbo
     /// codes, LDPC or concatenated Reed-Solomon.
     struct ThresholdKeys "coding" {
-        required {
-            /// Eb/N0 at which half of the packets are lost.
-            threshold: Decibel,
-        }
+        /// Eb/N0 at which half of the packets are lost.
+        threshold: Decibel,
     }
-}
 
-table! {
     /// Determines the Eb/N0 under clear sky from one known pair of attenuation and bit error rate.
     struct AnchorKeys "anchor" {
-        required {
-            /// Attenuation of the known pair.
-            fade: Decibel,
-            /// Bit error rate at that attenuation, more than 0 and less than 0.5.
-            ber: Probability,
-        }
+        /// Attenuation of the known pair.
+        fade: Decibel,
+        /// Bit error rate at that attenuation, more than 0 and less than 0.5.
+        ber: Probability,
     }
-}
 
-table! {
     /// Adaptive coding and modulation. The link's rate is that of the fastest mode under clear sky.
     struct AcmKeys "acm" {
-        required {
-            /// Es/N0 under clear sky. QPSK 1/4 needs -2.35 dB.
-            clear: Decibel,
-        }
-        optional {
-            /// Es/N0 beyond threshold and margin that is needed to switch to a faster mode.
-            hysteresis: Decibel = "`\"0.5 dB\"`",
-            /// Margin above the threshold of a mode. `"auto"`: 1 dB plus the increase of the attenuation
-            /// during the last `delay`. With `"0 dB"`, all packets are lost for a `delay` before each
-            /// switch to a slower mode.
-            margin: MarginForm = "`\"auto\"`",
-            /// Time from a change of the signal to the change of the mode.
-            delay: Duration = "`\"1 s\"`",
-        }
+        /// Es/N0 under clear sky. QPSK 1/4 needs -2.35 dB.
+        clear: Decibel,
+        /// Es/N0 beyond threshold and margin that is needed to switch to a faster mode.
+        hysteresis: Decibel = "`\"0.5 dB\"`",
+        /// Margin above the threshold of a mode. `"auto"`: 1 dB plus the increase of the attenuation during
+        /// the last `delay`. With `"0 dB"`, all packets are lost for a `delay` before each switch to a slower
+        /// mode.
+        margin: MarginForm = "`\"auto\"`",
+        /// Time from a change of the signal to the change of the mode.
+        delay: Duration = "`\"1 s\"`",
     }
-}
 
-table! {
     /// Bursts of losses: a continuous-time Gilbert-Elliott channel, by `good` and `bad` or `loss` and
     /// `burst`.
     struct BurstKeys "bursts" {
-        optional {
-            /// Mean duration of the good state.
-            good: Duration = "not given",
-            /// Mean duration of the bad state.
-            bad: Duration = "not given",
-            /// Loss probability in the good state.
-            loss_good: Probability = "`0`",
-            /// Loss probability in the bad state.
-            loss_bad: Probability = "`1`",
-            /// Mean loss probability, more than 0 and less than 1. All losses happen in the bad state.
-            loss: Probability = "not given",
-            /// With `loss`: mean bad duration. The mean good duration is `burst * (1 - loss) / loss`.
-            burst: Duration = "not given",
-        }
+        /// Mean duration of the good state.
+        good: Duration = "not given",
+        /// Mean duration of the bad state.
+        bad: Duration = "not given",
+        /// Loss probability in the good state.
+        loss_good: Probability = "`0`",
+        /// Loss probability in the bad state.
+        loss_bad: Probability = "`1`",
+        /// Mean loss probability, more than 0 and less than 1. All losses happen in the bad state.
+        loss: Probability = "not given",
+        /// With `loss`: mean bad duration. The mean good duration is `burst * (1 - loss) / loss`.
+        burst: Duration = "not given",
     }
-}
 
-table! {
     /// Periods in which all packets are lost, for instance because of shadowing.
     struct OutageKeys "outages" {
-        required {
-            /// Time from the end of an outage to the start of the next.
-            every: Duration,
-            /// Duration of an outage, drawn uniformly from this range.
-            length: Range<Duration>,
-        }
-        optional {
-            /// `true`: time between outages exponentially distributed with mean `every`; `false`: constant.
-            random: bool = "`true`",
-        }
+        /// Time from the end of an outage to the start of the next.
+        every: Duration,
+        /// Duration of an outage, drawn uniformly from this range.
+        length: Range<Duration>,
+        /// `true`: time between outages exponentially distributed with mean `every`; `false`: constant.
+        random: bool = "`true`",
     }
-}
 
-table! {
     /// Demand-assigned capacity (RBDC and VBDC of DVB-RCS2). At the start of each frame the terminal
     /// requests capacity for the packets in its queue.
     struct DamaKeys "dama" {
-        optional {
-            /// Length of a frame.
-            frame: Duration = "`\"26.5 ms\"`",
-            /// Time from a request to the first frame in which it is granted.
-            latency: Duration = "twice the link's delay and two frames",
-            /// Rate that is available without a request.
-            free: Rate = "none",
-        }
+        /// Length of a frame.
+        frame: Duration = "`\"26.5 ms\"`",
+        /// Time from a request to the first frame in which it is granted.
+        latency: Duration = "twice the link's delay and two frames",
+        /// Rate that is available without a request.
+        free: Rate = "none",
     }
-}
 
-table! {
     /// A channel that is released after `idle` without packets. The next packet waits for `setup`.
     struct IdleReleaseKeys "idle_release" {
-        required {
-            /// Time without a packet after which the channel is released.
-            idle: Duration,
-            /// Time to set up the channel again.
-            setup: Duration,
-        }
+        /// Time without a packet after which the channel is released.
+        idle: Duration,
+        /// Time to set up the channel again.
+        setup: Duration,
     }
 }
 
@@ -269,10 +207,6 @@ words!(PlainCoding { "uncoded" => Uncoded, "viterbi" => Viterbi, } or r#"{ thres
 words!(Seamless { "seamless" => Seamless, } or r#"{ outage = "50 ms" }"# or r#"{ loss = 0.01, time = "1 s" }"#);
 
 either! {
-    /// Name of a coding, or its threshold.
     CodingForm { Plain(PlainCoding), Table(ThresholdKeys) }
-}
-either! {
-    /// `"seamless"` or a table.
     HandoverForm { Plain(Seamless), Table(HandoverKeys) }
 }

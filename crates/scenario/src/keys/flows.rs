@@ -10,194 +10,135 @@ use bentpipe_base::{Duration, Instant, Rate, Size};
 table! {
     /// A flow, or `count` flows that differ only in their names and hosts.
     struct FlowKeys "[[flows]]" {
-        required {
-            /// Unique name. With `count`, the flows are called `name1`, `name2`, ...
-            name: Name,
-            /// Host that connects and sends. With `count`: one host, or `src` for `src1`, `src2`, ...
-            from: Name,
-            /// Host that receives. With `count`, as for `from`.
-            to: Name,
-        }
-        optional {
-            /// Number of flows.
-            count: Whole<1, MAX_FLOWS> = "one flow, called `name`",
-            /// What the application sends. `"bulk"` sends until the end of the run.
-            app: AppForm = "`\"bulk\"`",
-            /// Connections that share one transfer in equal parts, called `name.1`, `name.2`, ...
-            connections: Whole<1, 1000> = "one, called `name`",
-            /// `false`: the flow is checked but does not run. Useful with a parameter.
-            enabled: bool = "`true`",
-            /// Transfer of which this connection carries a part. Written by `bentpipe check`.
-            group: Name = "none",
-            /// How the receiving application reads. `"eager"` reads all data at once.
-            reader: ReaderForm = "`\"eager\"`",
-            /// TCP options of the receiver where they differ from those of the sender.
-            receiver: ReceiverKeys = "as the sender",
-            /// Start time of the flow. A table with `from` and `to` draws a random time between them.
-            start: StartForm = "`\"0 s\"`",
-        }
-        include { tcp: TcpKeys, }
+        /// Unique name. With `count`, the flows are called `name1`, `name2`, ...
+        name: Name,
+        /// Host that connects and sends. With `count`: one host, or `src` for `src1`, `src2`, ...
+        from: Name,
+        /// Host that receives. With `count`, as for `from`.
+        to: Name,
+        /// Number of flows.
+        count: Whole<1, MAX_FLOWS> = "one flow, called `name`",
+        /// What the application sends. `"bulk"` sends until the end of the run.
+        app: AppForm = "`\"bulk\"`",
+        /// Connections that share one transfer in equal parts, called `name.1`, `name.2`, ...
+        connections: Whole<1, 1000> = "one, called `name`",
+        /// `false`: the flow is checked but does not run. Useful with a parameter.
+        enabled: bool = "`true`",
+        /// Transfer of which this connection carries a part. Written by `bentpipe check`.
+        group: Name = "none",
+        /// How the receiving application reads. `"eager"` reads all data at once.
+        reader: ReaderForm = "`\"eager\"`",
+        /// TCP options of the receiver where they differ from those of the sender.
+        receiver: ReceiverKeys = "as the sender",
+        /// Start time of the flow. A table with `from` and `to` draws a random time between them.
+        start: StartForm = "`\"0 s\"`",
+        ..tcp: TcpKeys,
     }
-}
 
-table! {
     /// TCP options of the receiving end where they differ from those of the other end, for instance an old
     /// receiver without window scaling.
     struct ReceiverKeys "receiver" {
-        include { tcp: TcpKeys, }
+        ..tcp: TcpKeys,
     }
-}
 
-table! {
     /// Behaviour of the sending application. Exactly one key.
     struct AppKeys "app" {
-        optional {
-            /// Sends this amount, then closes the connection.
-            transfer: Size = "not given",
-            /// Writes at this rate until the end of the run.
-            rate: Rate = "not given",
-            /// Sends requests and receives responses over one connection, as a browser does. The data flows
-            /// from `to` to `from`.
-            requests: RequestKeys = "not given",
-            /// Small writes at exponentially distributed intervals, like a user who types.
-            telnet: TelnetKeys = "not given",
-            /// UDP datagrams without congestion control. TCP options have no effect on them.
-            udp: UdpKeys = "not given",
-        }
+        /// Sends this amount, then closes the connection.
+        transfer: Size = "not given",
+        /// Writes at this rate until the end of the run.
+        rate: Rate = "not given",
+        /// Sends requests and receives responses over one connection, as a browser does. The data flows from
+        /// `to` to `from`.
+        requests: RequestKeys = "not given",
+        /// Small writes at exponentially distributed intervals, like a user who types.
+        telnet: TelnetKeys = "not given",
+        /// UDP datagrams without congestion control. TCP options have no effect on them.
+        udp: UdpKeys = "not given",
     }
-}
 
-table! {
     /// Requests and responses. The next request follows the last byte of a response after a think time.
     struct RequestKeys "requests" {
-        required {
-            /// Size of a response.
-            response: Size,
-        }
-        optional {
-            /// Size of a request.
-            request: Size = "`\"300 B\"`",
-            /// Mean think time, exponentially distributed.
-            think: Duration = "`\"0 s\"`",
-            /// Number of requests after which the connection is closed.
-            count: Whole<1, 1_000_000_000> = "as long as the run lasts",
-        }
+        /// Size of a response.
+        response: Size,
+        /// Size of a request.
+        request: Size = "`\"300 B\"`",
+        /// Mean think time, exponentially distributed.
+        think: Duration = "`\"0 s\"`",
+        /// Number of requests after which the connection is closed.
+        count: Whole<1, 1_000_000_000> = "as long as the run lasts",
     }
-}
 
-table! {
     /// Interactive typing.
     struct TelnetKeys "telnet" {
-        optional {
-            /// Size of a write.
-            size: Size = "`\"1 B\"`",
-            /// Mean time between writes.
-            gap: Duration = "`\"1 s\"`",
-        }
+        /// Size of a write.
+        size: Size = "`\"1 B\"`",
+        /// Mean time between writes.
+        gap: Duration = "`\"1 s\"`",
     }
-}
 
-table! {
     /// UDP datagrams. Rates count the payload.
     struct UdpKeys "udp" {
-        required {
-            /// Mean rate; with `on` and `off`, the rate during an on period.
-            rate: Rate,
-        }
-        optional {
-            /// Payload of a datagram, from 1 B to 65507 B.
-            size: Size = "`\"1000 B\"`",
-            /// When datagrams are sent: at equal intervals, as a Poisson process, or in on and off periods.
-            pattern: PatternForm = "`\"constant\"`",
-        }
+        /// Mean rate; with `on` and `off`, the rate during an on period.
+        rate: Rate,
+        /// Payload of a datagram, from 1 B to 65507 B.
+        size: Size = "`\"1000 B\"`",
+        /// When datagrams are sent: at equal intervals, as a Poisson process, or in on and off periods.
+        pattern: PatternForm = "`\"constant\"`",
     }
-}
 
-table! {
     /// On and off periods of exponentially distributed length; datagrams at equal intervals while on.
     struct OnOffKeys "pattern" {
-        required {
-            /// Mean length of an on period.
-            on: Duration,
-            /// Mean length of an off period.
-            off: Duration,
-        }
+        /// Mean length of an on period.
+        on: Duration,
+        /// Mean length of an off period.
+        off: Duration,
     }
-}
 
-table! {
     /// How the receiving application reads. Exactly one key.
     struct ReaderKeys "reader" {
-        optional {
-            /// Reads at most at this rate.
-            rate: Rate = "not given",
-            /// Reads at two rates alternately.
-            turns: TurnsKeys = "not given",
-            /// Stops reading for a time, once or periodically.
-            pause: PauseKeys = "not given",
-            /// Stops reading at this time.
-            stop_at: Instant = "not given",
-        }
+        /// Reads at most at this rate.
+        rate: Rate = "not given",
+        /// Reads at two rates alternately.
+        turns: TurnsKeys = "not given",
+        /// Stops reading for a time, once or periodically.
+        pause: PauseKeys = "not given",
+        /// Stops reading at this time.
+        stop_at: Instant = "not given",
     }
-}
 
-table! {
     /// Times at which the reader pauses.
     struct PauseKeys "pause" {
-        required {
-            /// Start of the first pause.
-            from: Instant,
-            /// End of the first pause, after `from`.
-            to: Instant,
-        }
-        optional {
-            /// Period of repeated pauses, from start to start; longer than a pause.
-            every: Duration = "one pause",
-        }
+        /// Start of the first pause.
+        from: Instant,
+        /// End of the first pause, after `from`.
+        to: Instant,
+        /// Period of repeated pauses, from start to start; longer than a pause.
+        every: Duration = "one pause",
     }
-}
 
-table! {
     /// Two reading rates that alternate from the start of the run.
     struct TurnsKeys "turns" {
-        required {
-            /// First rate.
-            rate: Rate,
-            /// Second rate.
-            then: Rate,
-            /// Time for which each rate holds.
-            each: Duration,
-        }
+        /// First rate.
+        rate: Rate,
+        /// Second rate.
+        then: Rate,
+        /// Time for which each rate holds.
+        each: Duration,
     }
-}
 
-table! {
     /// Start at a random time, uniformly distributed between `from` and `to`.
     struct StartKeys "start" {
-        required {
-            /// Earliest start.
-            from: Instant,
-            /// Latest start, not before `from`.
-            to: Instant,
-        }
+        /// Earliest start.
+        from: Instant,
+        /// Latest start, not before `from`.
+        to: Instant,
     }
 }
 
 either! {
-    /// `"bulk"` or a table.
     AppForm { Bulk(Bulk), Table(AppKeys) }
-}
-either! {
-    /// `"eager"` or a table.
     ReaderForm { Eager(Eager), Table(ReaderKeys) }
-}
-either! {
-    /// An instant or a table.
     StartForm { At(Instant), Table(StartKeys) }
-}
-
-either! {
-    /// A pattern by name, or on and off periods.
     PatternForm { Plain(PlainPattern), Table(OnOffKeys) }
 }
 
@@ -210,49 +151,33 @@ pub(crate) enum PlainPattern {
 
 words!(PlainPattern { "constant" => Constant, "poisson" => Poisson, } or r#"{ on = "1 s", off = "1 s" }"#);
 
-/// The word `bulk`.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Bulk;
+/// Declares a type for the only word that a key takes. `$forms` are all its values, for errors.
+macro_rules! only_word {
+    ($T:ident $word:literal $forms:expr) => {
+        #[derive(Clone, Copy, Debug)]
+        pub(crate) struct $T;
 
-/// The word `eager`.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Eager;
+        impl Read for $T {
+            const FORM: Form = Form::Words(&[$word]);
 
-impl Read for Bulk {
-    const FORM: Form = Form::Words(&["bulk"]);
-
-    fn read(value: &Value, key: &str) -> Result<Self> {
-        match value.text() {
-            Some("bulk") => Ok(Self),
-            _ => Err(wrong_word(
-                value,
-                key,
-                &[
-                    "\"bulk\"",
-                    "{ transfer = \"50 kB\" }",
-                    "{ rate = \"1 Mbit/s\" }",
-                    "{ requests = { response = \"50 kB\" } }",
-                    "{ telnet = {} }",
-                    "{ udp = { rate = \"1 Mbit/s\" } }",
-                ],
-            )),
+            fn read(value: &Value, key: &str) -> Result<Self> {
+                if value.text() == Some($word) { Ok(Self) } else { Err(wrong_word(value, key, &$forms)) }
+            }
         }
-    }
+    };
 }
 
-impl Read for Eager {
-    const FORM: Form = Form::Words(&["eager"]);
-
-    fn read(value: &Value, key: &str) -> Result<Self> {
-        const FORMS: [&str; 4] = [
-            "\"eager\"",
-            "{ rate = \"1 Mbit/s\" }",
-            "{ pause = { from = \"10 s\", to = \"20 s\" } }",
-            "{ stop_at = \"10 s\" }",
-        ];
-        match value.text() {
-            Some("eager") => Ok(Self),
-            _ => Err(wrong_word(value, key, &FORMS)),
-        }
-    }
-}
+only_word! { Bulk "bulk" [
+    "\"bulk\"",
+    "{ transfer = \"50 kB\" }",
+    "{ rate = \"1 Mbit/s\" }",
+    "{ requests = { response = \"50 kB\" } }",
+    "{ telnet = {} }",
+    "{ udp = { rate = \"1 Mbit/s\" } }",
+] }
+only_word! { Eager "eager" [
+    "\"eager\"",
+    "{ rate = \"1 Mbit/s\" }",
+    "{ pause = { from = \"10 s\", to = \"20 s\" } }",
+    "{ stop_at = \"10 s\" }",
+] }

@@ -7,7 +7,6 @@ use crate::scalars::{CopiesForm, Name, Whole};
 use bentpipe_base::Size;
 use bentpipe_gateway::{Action, Mode};
 
-/// Maximum number of flows of a gateway.
 pub(crate) const MAX_GATEWAY_FLOWS: u64 = 10_000_000;
 
 table! {
@@ -15,51 +14,43 @@ table! {
     /// that the hop needs, and retransmits packets that the hop loses. It stands at the start of one
     /// direction of a link; packets of the other direction pass through it as well.
     struct GatewayKeys "[[gateways]]" {
-        required {
-            /// Unique name.
-            name: Name,
-            /// Name of the hop, the link direction into which it sends. At most one gateway per direction.
-            link: Name,
-        }
-        optional {
-            /// Rate of the hop, as its link counts bytes. Never exceeded. `"none"`: no shaping.
-            rate: RateOrNone = "the link's; must be given where that changes during the run",
-            /// Link-layer bytes that the hop counts for each packet in addition to the IP bytes.
-            framing: Size = "the link's",
-            /// How fast the gateway assumes the receiver to read. `"open"`: fast enough, until its window
-            /// shows the opposite. `"strict"`: as in the equations of the paper, with corrections.
-            mode: Mode = "`\"open\"`",
-            /// Fraction of the rate that is used, more than 0 and at most 1.
-            share: f64 = "`0.995`",
-            /// Number of times each packet is sent. `"auto"` chooses it by the measured loss rate.
-            copies: CopiesForm = "`\"auto\"`",
-            /// Limits of memory and flows.
-            limits: GatewayLimitKeys = "see there",
-            /// Which connections are accelerated, with the keys of `[[rules]]` of a gateway file. The first
-            /// matching rule applies. Hosts have the addresses that `bentpipe emulate` gives them:
-            /// 10.55.0.1 and fd55::1 for the first host, and so on; in simulation the IPv4 ones.
-            rules: Vec<At<RuleKeys>> = "none",
-            /// What to do with connections that match no rule.
-            otherwise: Action = "`\"accelerate\"`",
-            /// `false`: all packets pass unchanged, and flows are still counted.
-            accelerate: bool = "`true`",
-            /// `false`: the gateway is checked but left out of the run. Useful with a parameter.
-            enabled: bool = "`true`",
-        }
+        /// Unique name.
+        name: Name,
+        /// Name of the hop, the link direction into which it sends. At most one gateway per direction.
+        link: Name,
+        /// Rate of the hop, as its link counts bytes. Never exceeded. `"none"`: no shaping.
+        rate: RateOrNone = "the link's; must be given where that changes during the run",
+        /// Link-layer bytes that the hop counts for each packet in addition to the IP bytes.
+        framing: Size = "the link's",
+        /// How fast the gateway assumes the receiver to read. `"open"`: fast enough, until its window shows
+        /// the opposite. `"strict"`: as in the equations of the paper, with corrections.
+        mode: Mode = "`\"open\"`",
+        /// Fraction of the rate that is used, more than 0 and at most 1.
+        share: f64 = "`0.995`",
+        /// Number of times each packet is sent. `"auto"` chooses it by the measured loss rate.
+        copies: CopiesForm = "`\"auto\"`",
+        /// Limits of memory and flows.
+        limits: GatewayLimitKeys = "see there",
+        /// Which connections are accelerated, with the keys of `[[rules]]` of a gateway file. The first
+        /// matching rule applies. Hosts have the addresses that `bentpipe emulate` gives them: 10.55.0.1 and
+        /// fd55::1 for the first host, and so on; in simulation the IPv4 ones.
+        rules: Vec<At<RuleKeys>> = "none",
+        /// What to do with connections that match no rule.
+        otherwise: Action = "`\"accelerate\"`",
+        /// `false`: all packets pass unchanged, and flows are still counted.
+        accelerate: bool = "`true`",
+        /// `false`: the gateway is checked but left out of the run. Useful with a parameter.
+        enabled: bool = "`true`",
     }
-}
 
-table! {
     /// Limits of a gateway. What exceeds them passes through without acceleration.
     struct GatewayLimitKeys "limits" {
-        optional {
-            /// Maximum number of concurrent flows.
-            flows: Whole<1, MAX_GATEWAY_FLOWS> = "`100000`",
-            /// Memory for the packets of all flows together.
-            memory: Size = "`\"1 GiB\"`",
-            /// Memory for the packets of one flow.
-            per_flow: Size = "`\"64 MiB\"`",
-        }
+        /// Maximum number of concurrent flows.
+        flows: Whole<1, MAX_GATEWAY_FLOWS> = "`100000`",
+        /// Memory for the packets of all flows together.
+        memory: Size = "`\"1 GiB\"`",
+        /// Memory for the packets of one flow.
+        per_flow: Size = "`\"64 MiB\"`",
     }
 }
 

@@ -18,26 +18,20 @@ table! {
     /// `src1-access-return`, ... in the direction of the ACKs. Channel keys such as rate, buffer, loss, ber
     /// and framing are those of the bottleneck from left to right.
     struct DumbbellKeys "[dumbbell]" {
-        required {
-            /// All access links, in both directions.
-            access: DirectionKeys,
-        }
-        optional {
-            /// Two-way propagation delay between a source and its destination. The bottleneck gets the part
-            /// that the access links leave: `rtt/2 - 2 * access.delay` in each direction.
-            rtt: Duration = "must be given, unless there is a `profile`: then the bottleneck has its delays",
-            /// A ready-made satellite link (see `bentpipe links`). Keys here or in `return` override it.
-            profile: Name = "none",
-            /// Number of sources, and number of destinations.
-            pairs: Whole<1, MAX_PAIRS> = "`1`",
-            /// The bottleneck link from right to left.
-            r#return: ChannelKeys = "the profile's, or rate, buffer, framing and orbit as forward and nothing else",
-        }
-        include { channel: ChannelKeys, }
+        /// All access links, in both directions.
+        access: DirectionKeys,
+        /// Two-way propagation delay between a source and its destination. The bottleneck gets the part that
+        /// the access links leave: `rtt/2 - 2 * access.delay` in each direction.
+        rtt: Duration = "must be given, unless there is a `profile`: then the bottleneck has its delays",
+        /// A ready-made satellite link (see `bentpipe links`). Keys here or in `return` override it.
+        profile: Name = "none",
+        /// Number of sources, and number of destinations.
+        pairs: Whole<1, MAX_PAIRS> = "`1`",
+        /// The bottleneck link from right to left.
+        r#return: ChannelKeys = "the profile's, or rate, buffer, framing and orbit as forward and nothing else",
+        ..channel: ChannelKeys,
     }
-}
 
-table! {
     /// Users behind the ground stations of one satellite: hosts `user1`, `user2`, ... and routers
     /// `station1`, `station2`, ..., connected by `user1-access`, ... (from the station to the user:
     /// `user1-access-return`, ...). In a `"star"` the satellite is a bent pipe, and a router `hub` on the
@@ -47,26 +41,22 @@ table! {
     /// `station1-uplink` leads up to the satellite and `station1-downlink` down to the station, with an
     /// on-board queue before each downlink.
     struct SatelliteKeys "[satellite]" {
-        required {
-            /// Where packets are forwarded: at the hub on the ground, or on board the satellite.
-            topology: Topology,
-            /// Two-way propagation delay between two users over one satellite hop, access links included.
-            /// In a star, the path between two users has two hops.
-            rtt: Duration,
-            /// Channel from each station up.
-            uplink: ChannelKeys,
-            /// Channel down to each station. In a star, its buffer is at the hub.
-            downlink: ChannelKeys,
-            /// All access links, in both directions.
-            access: DirectionKeys,
-        }
-        optional {
-            /// Number of stations, each with one user.
-            stations: Whole<2, MAX_STATIONS> = "`2`",
-            /// On-board buffer before each downlink of a mesh. It fills only if uplinks deliver more than
-            /// the downlink carries. A star has no queue on board.
-            onboard_buffer: Capacity = "as `downlink.buffer`",
-        }
+        /// Where packets are forwarded: at the hub on the ground, or on board the satellite.
+        topology: Topology,
+        /// Two-way propagation delay between two users over one satellite hop, access links included. In a
+        /// star, the path between two users has two hops.
+        rtt: Duration,
+        /// Channel from each station up.
+        uplink: ChannelKeys,
+        /// Channel down to each station. In a star, its buffer is at the hub.
+        downlink: ChannelKeys,
+        /// All access links, in both directions.
+        access: DirectionKeys,
+        /// Number of stations, each with one user.
+        stations: Whole<2, MAX_STATIONS> = "`2`",
+        /// On-board buffer before each downlink of a mesh. It fills only if uplinks deliver more than the
+        /// downlink carries. A star has no queue on board.
+        onboard_buffer: Capacity = "as `downlink.buffer`",
     }
 }
 
@@ -85,190 +75,147 @@ table! {
     /// `capacity`, `delay` and `loss` over time, `orbit`, `fade`, `bursts`, `outages`. `dama` and
     /// `idle_release` decide when a packet may start; at most one of them can be given.
     struct ChannelKeys "a channel" {
-        optional {
-            /// Rate at which IP bytes plus `framing` are sent. In `backward` and `return`, a table can
-            /// derive it from the forward rate.
-            rate: RateForm = "must be given",
-            /// Size of the queue, in packets or bytes. The packet in transmission does not count.
-            buffer: Capacity = "must be given",
-            /// Queue discipline; see [Queues](queues.md). First in, first out: a full queue drops the
-            /// arriving packet (`"fifo"`) or the oldest (`"drop-head"`), or packets that wait too long are
-            /// dropped or marked (`"codel"`), also with a queue for each flow (`"fq_codel"`). The other
-            /// three treat packets marked as lower effort (LE, RFC 8622), such as probe segments,
-            /// differently: `"pushout"` serves them last and drops them to make room for other packets;
-            /// `"threshold"` drops them on arrival when more than one packet waits; `"wred"` drops them
-            /// with a probability that grows with the queue and is 1 from a quarter of the buffer on.
-            discipline: DisciplineForm = "`\"fifo\"`",
-            /// Loss probability of each packet, independent, after the queue; or loss over time.
-            loss: LossForm = "`0`",
-            /// Bit error rate over IP bytes plus `framing`. A packet with at least one wrong bit is lost.
-            ber: Probability = "`0`",
-            /// Bytes that the link layer adds to each packet.
-            framing: Size = "`\"0 B\"`",
-            /// Rate over time, or times at which packets may leave.
-            capacity: CapacityKeys = "constant",
-            /// Delay, and rate, of moving satellites.
-            orbit: OrbitKeys = "none",
-            /// Attenuation over time and its effect.
-            fade: FadeKeys = "none",
-            /// Losses in bursts.
-            bursts: BurstKeys = "none",
-            /// Periods in which all packets are lost.
-            outages: OutageKeys = "none",
-            /// Demand-assigned capacity of a return link.
-            dama: DamaKeys = "none",
-            /// A channel that is released when idle.
-            idle_release: IdleReleaseKeys = "none",
-        }
+        /// Rate at which IP bytes plus `framing` are sent. In `backward` and `return`, a table can derive it
+        /// from the forward rate.
+        rate: RateForm = "must be given",
+        /// Size of the queue, in packets or bytes. The packet in transmission does not count.
+        buffer: Capacity = "must be given",
+        /// Queue discipline; see [Queues](queues.md). First in, first out: a full queue drops the arriving
+        /// packet (`"fifo"`) or the oldest (`"drop-head"`), or packets that wait too long are dropped or
+        /// marked (`"codel"`), also with a queue for each flow (`"fq_codel"`). The other three treat packets
+        /// marked as lower effort (LE, RFC 8622), such as probe segments, differently: `"pushout"` serves
+        /// them last and drops them to make room for other packets; `"threshold"` drops them on arrival when
+        /// more than one packet waits; `"wred"` drops them with a probability that grows with the queue and
+        /// is 1 from a quarter of the buffer on.
+        discipline: DisciplineForm = "`\"fifo\"`",
+        /// Loss probability of each packet, independent, after the queue; or loss over time.
+        loss: LossForm = "`0`",
+        /// Bit error rate over IP bytes plus `framing`. A packet with at least one wrong bit is lost.
+        ber: Probability = "`0`",
+        /// Bytes that the link layer adds to each packet.
+        framing: Size = "`\"0 B\"`",
+        /// Rate over time, or times at which packets may leave.
+        capacity: CapacityKeys = "constant",
+        /// Delay, and rate, of moving satellites.
+        orbit: OrbitKeys = "none",
+        /// Attenuation over time and its effect.
+        fade: FadeKeys = "none",
+        /// Losses in bursts.
+        bursts: BurstKeys = "none",
+        /// Periods in which all packets are lost.
+        outages: OutageKeys = "none",
+        /// Demand-assigned capacity of a return link.
+        dama: DamaKeys = "none",
+        /// A channel that is released when idle.
+        idle_release: IdleReleaseKeys = "none",
     }
-}
 
-table! {
     /// Rate of a return direction, given by the normalised bandwidth ratio of RFC 3449: `k = (forward rate
     /// / return rate) / (data / ack)`.
     struct AsymmetryKeys "rate" {
-        required {
-            /// Normalised bandwidth ratio, more than 0. The return direction is saturated if there is more
-            /// than one ACK for `k` data packets.
-            k: f64,
-            /// Size of a data packet on the link.
-            data: Size,
-            /// Size of an ACK on the link.
-            ack: Size,
-        }
+        /// Normalised bandwidth ratio, more than 0. The return direction is saturated if there is more than
+        /// one ACK for `k` data packets.
+        k: f64,
+        /// Size of a data packet on the link.
+        data: Size,
+        /// Size of an ACK on the link.
+        ack: Size,
     }
-}
 
-table! {
     /// One-way delay of a hop over a geostationary satellite, computed from `satellite` and `stations`
     /// (straight lines, spherical Earth of 6378 km radius, 299792.458 km/s); or delay over time, from
     /// `steps` or a `trace`. Where a single delay is needed, such as for the latency of `dama`, the mean
     /// over time is used.
     struct DelayKeys "delay" {
-        optional {
-            /// Longitude of the satellite. East is positive.
-            satellite: Degrees = "not given",
-            /// Latitude and longitude of the two ground stations. North and east are positive.
-            stations: Pairs<Degrees, Degrees> = "not given",
-            /// Times and the delay from each time on. The first delay also holds before its time.
-            steps: Pairs<Instant, Duration> = "not given",
-            /// Recording of delays. In each line a one-way delay in milliseconds, or -1 for a lost packet,
-            /// which gets the delay of the line before. Or a table with some of the columns
-            /// `timestamp,rtt,uplink,downlink`, such as IRTT data of LENS. The recording repeats at its end.
-            trace: Path = "not given",
-            /// Column of a table to use. Half of `rtt` is used as the one-way delay.
-            column: Name = "`\"rtt\"`",
-            /// Time that each line covers. Tables have their own times.
-            every: Duration = "`\"10 ms\"`",
-            /// Time after which `steps` repeat, later than the last step.
-            repeat: Duration = "they do not",
-        }
+        /// Longitude of the satellite. East is positive.
+        satellite: Degrees = "not given",
+        /// Latitude and longitude of the two ground stations. North and east are positive.
+        stations: Pairs<Degrees, Degrees> = "not given",
+        /// Times and the delay from each time on. The first delay also holds before its time.
+        steps: Pairs<Instant, Duration> = "not given",
+        /// Recording of delays. In each line a one-way delay in milliseconds, or -1 for a lost packet, which
+        /// gets the delay of the line before. Or a table with some of the columns
+        /// `timestamp,rtt,uplink,downlink`, such as IRTT data of LENS. The recording repeats at its end.
+        trace: Path = "not given",
+        /// Column of a table to use. Half of `rtt` is used as the one-way delay.
+        column: Name = "`\"rtt\"`",
+        /// Time that each line covers. Tables have their own times.
+        every: Duration = "`\"10 ms\"`",
+        /// Time after which `steps` repeat, later than the last step.
+        repeat: Duration = "they do not",
     }
-}
 
-table! {
     /// Loss over time, by `steps` or a `trace`.
     struct LossKeys "loss" {
-        optional {
-            /// Times and the loss probability from each time on. The first also holds before its time.
-            steps: Pairs<Instant, Probability> = "not given",
-            /// Recording of losses. In each line a probability. Or a table as for [`delay`](#delay): -1
-            /// means lost, any other value not lost. A -1 in `rtt` counts for every column, and column
-            /// `rtt` counts a -1 in any column. The recording repeats when it ends.
-            trace: Path = "not given",
-            /// Column of a table to use.
-            column: Name = "`\"rtt\"`",
-            /// Time that each line covers. Tables have their own times.
-            every: Duration = "`\"10 ms\"`",
-            /// Time after which `steps` repeat, later than the last step.
-            repeat: Duration = "they do not",
-        }
+        /// Times and the loss probability from each time on. The first also holds before its time.
+        steps: Pairs<Instant, Probability> = "not given",
+        /// Recording of losses. In each line a probability. Or a table as for [`delay`](#delay): -1 means
+        /// lost, any other value not lost. A -1 in `rtt` counts for every column, and column `rtt` counts a
+        /// -1 in any column. The recording repeats when it ends.
+        trace: Path = "not given",
+        /// Column of a table to use.
+        column: Name = "`\"rtt\"`",
+        /// Time that each line covers. Tables have their own times.
+        every: Duration = "`\"10 ms\"`",
+        /// Time after which `steps` repeat, later than the last step.
+        repeat: Duration = "they do not",
     }
 }
 
 either! {
-    /// A rate, or its ratio to the rate of the other direction.
     RateForm { Fixed(Rate), Table(AsymmetryKeys) }
-}
-either! {
-    /// A delay, positions from which to compute it, or delays over time.
     DelayForm { Fixed(Duration), Table(DelayKeys) }
-}
-either! {
-    /// A probability, or probabilities over time.
     LossForm { Fixed(Probability), Table(LossKeys) }
 }
 
 table! {
     /// One direction of a link.
     struct DirectionKeys "a direction" {
-        optional {
-            /// One-way propagation delay.
-            delay: DelayForm = "must be given, unless the orbit has slots",
-        }
-        include { channel: ChannelKeys, }
+        /// One-way propagation delay.
+        delay: DelayForm = "must be given, unless the orbit has slots",
+        ..channel: ChannelKeys,
     }
-}
 
-table! {
     /// A host: an end of flows. It has exactly one link.
     struct HostKeys "[[hosts]]" {
-        required {
-            /// Unique among hosts and routers.
-            name: Name,
-        }
+        /// Unique among hosts and routers.
+        name: Name,
     }
-}
 
-table! {
     /// A router. Packets take the route with the fewest hops unless `routes` says otherwise. Among equal
     /// routes, the link that comes first in the file wins.
     struct RouterKeys "[[routers]]" {
-        required {
-            /// Unique among hosts and routers.
-            name: Name,
-        }
-        optional {
-            /// Routes that differ from the route with the fewest hops.
-            routes: Vec<At<RouteKeys>> = "none",
-        }
+        /// Unique among hosts and routers.
+        name: Name,
+        /// Routes that differ from the route with the fewest hops.
+        routes: Vec<At<RouteKeys>> = "none",
     }
-}
 
-table! {
     /// Sends the packets for one host over the given link.
     struct RouteKeys "routes" {
-        required {
-            /// Name of the destination host.
-            to: Name,
-            /// Name of a link of this router, in either direction.
-            via: Name,
-        }
+        /// Name of the destination host.
+        to: Name,
+        /// Name of a link of this router, in either direction.
+        via: Name,
     }
-}
 
-table! {
     /// A link. Direction keys given here hold for both directions unless `forward` or `backward` overrides
     /// them. Rate, delay and buffer must be given for each direction, or come from `profile`.
     struct LinkKeys "[[links]]" {
-        required {
-            /// Name of the direction from `from` to `to`, unique among links.
-            name: Name,
-            /// A host or router.
-            from: Name,
-            /// Another host or router.
-            to: Name,
-        }
-        optional {
-            /// A ready-made satellite link (see `bentpipe links`). Keys of this table override it.
-            profile: Name = "none",
-            /// Name of the other direction.
-            reverse_name: Name = "the name and `-return`",
-            /// Direction from `from` to `to`.
-            forward: DirectionKeys = "as the link",
-            /// Direction from `to` to `from`.
-            backward: DirectionKeys = "as the link",
-        }
-        include { both: DirectionKeys, }
+        /// Name of the direction from `from` to `to`, unique among links.
+        name: Name,
+        /// A host or router.
+        from: Name,
+        /// Another host or router.
+        to: Name,
+        /// A ready-made satellite link (see `bentpipe links`). Keys of this table override it.
+        profile: Name = "none",
+        /// Name of the other direction.
+        reverse_name: Name = "the name and `-return`",
+        /// Direction from `from` to `to`.
+        forward: DirectionKeys = "as the link",
+        /// Direction from `to` to `from`.
+        backward: DirectionKeys = "as the link",
+        ..both: DirectionKeys,
     }
 }

@@ -31,14 +31,14 @@ const COUNT: usize = COMMON + distinct();
 
 /// True if an earlier entry of the table of schemes has a parameter named like parameter `p` of scheme `s`.
 const fn is_known(s: usize, p: usize) -> bool {
-    let name = Scheme::law(s).params[p].name;
+    let name = Scheme::algorithm(s).params[p].name;
     let (mut i, mut j) = (0, 0);
     while i < s || j < p {
-        if j >= Scheme::law(i).params.len() {
+        if j >= Scheme::algorithm(i).params.len() {
             (i, j) = (i + 1, 0);
             continue;
         }
-        if same(Scheme::law(i).params[j].name.as_bytes(), name.as_bytes()) {
+        if same(Scheme::algorithm(i).params[j].name.as_bytes(), name.as_bytes()) {
             return true;
         }
         j += 1;
@@ -59,7 +59,7 @@ const fn distinct() -> usize {
     let (mut count, mut s) = (0, 0);
     while s < Scheme::NAMES.len() {
         let mut p = 0;
-        while p < Scheme::law(s).params.len() {
+        while p < Scheme::algorithm(s).params.len() {
             count += !is_known(s, p) as usize;
             p += 1;
         }
@@ -94,7 +94,7 @@ const KEYS: [Key; COUNT] = {
     };
     let (mut at, mut s) = (COMMON, 0);
     while s < Scheme::NAMES.len() {
-        let params = Scheme::law(s).params;
+        let params = Scheme::algorithm(s).params;
         let mut p = 0;
         while p < params.len() {
             if !is_known(s, p) {
@@ -118,7 +118,7 @@ fn parameters() -> String {
     let mut out = String::from("Parameters of the schemes that have some:\n\n");
     out.push_str("| scheme | key | value | default | meaning |\n|---|---|---|---|---|\n");
     for scheme in Scheme::all() {
-        for Param { name, doc, range } in scheme.growth.law().params {
+        for Param { name, doc, range } in scheme.growth.algorithm().params {
             let (value, default) = match *range {
                 Range::Number { least, most, default } => (bounds(least, most), default.to_string()),
                 // the default depends on the queue disciplines on the path
@@ -155,7 +155,7 @@ fn read(table: &Table, name: &str, form: &Form) -> Result<Option<At<law::Value>>
 
 /// Parameters of registered schemes that have no key in `KEYS`.
 fn registered() -> impl Iterator<Item = &'static Param> {
-    let params = Scheme::all().skip(Scheme::NAMES.len()).flat_map(|scheme| scheme.growth.law().params);
+    let params = Scheme::all().skip(Scheme::NAMES.len()).flat_map(|scheme| scheme.growth.algorithm().params);
     params.filter(|param| KEYS.iter().all(|key| key.name != param.name))
 }
 

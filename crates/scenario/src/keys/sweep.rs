@@ -4,41 +4,30 @@ use crate::form::table;
 use crate::lists::{Axes, Texts};
 use crate::scalars::{Text, Whole};
 
-/// Maximum number of seeds of a cell.
 pub(crate) const MAX_SEEDS: u64 = 10_000;
 
 table! {
     /// Runs the file for every combination of axis values and every seed. Only `bentpipe sweep` uses this
     /// table.
     struct SweepKeys "[sweep]" {
-        required {
-            /// For each axis, the name of a parameter and a list of values as for `--set`. Text is in quotes.
-            axes: Axes,
-        }
-        optional {
-            /// Number of runs of each combination, with seeds 1, 2, ...
-            seeds: Whole<1, MAX_SEEDS> = "`5`",
-            /// Metrics to record in each run, named as for `--expect`.
-            measure: Texts = "`[\"goodput\"]`",
-            /// Run more seeds until the mean is known with this precision.
-            precision: PrecisionKeys = "none: always `seeds` runs",
-        }
+        /// For each axis, the name of a parameter and a list of values as for `--set`. Text is in quotes.
+        axes: Axes,
+        /// Number of runs of each combination, with seeds 1, 2, ...
+        seeds: Whole<1, MAX_SEEDS> = "`5`",
+        /// Metrics to record in each run, named as for `--expect`.
+        measure: Texts = "`[\"goodput\"]`",
+        /// Run more seeds until the mean is known with this precision.
+        precision: PrecisionKeys = "none: always `seeds` runs",
     }
-}
 
-table! {
     /// A combination has enough runs when the half-width of the 95 % confidence interval is at most
     /// `relative` times the mean.
     struct PrecisionKeys "precision" {
-        required {
-            /// Name of a metric of `measure`.
-            of: Text,
-            /// Required half-width divided by the mean, more than 0 and less than 1.
-            relative: f64,
-        }
-        optional {
-            /// Maximum number of runs of a combination.
-            max_seeds: Whole<1, MAX_SEEDS> = "`50`",
-        }
+        /// Name of a metric of `measure`.
+        of: Text,
+        /// Required half-width divided by the mean, more than 0 and less than 1.
+        relative: f64,
+        /// Maximum number of runs of a combination.
+        max_seeds: Whole<1, MAX_SEEDS> = "`50`",
     }
 }

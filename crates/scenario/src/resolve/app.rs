@@ -1,11 +1,9 @@
 //! Resolves the applications of a flow: `app` and `reader`.
 
 use super::{exactly_one, ordered};
-use crate::diagnostic::{Fault, Result};
+use crate::diagnostic::{Fault, Result, bail};
 use crate::form::At;
-use crate::keys::{
-    AppForm, AppKeys, PatternForm, PlainPattern, ReaderForm, RequestKeys, TelnetKeys, UdpKeys,
-};
+use crate::keys::{AppForm, PatternForm, PlainPattern, ReaderForm, RequestKeys, TelnetKeys, UdpKeys};
 use crate::types::{App, Pattern, Reader};
 use bentpipe_base::{Duration, Size};
 
@@ -16,31 +14,18 @@ const MAX_MESSAGE: u64 = 1 << 40;
 
 pub(super) fn app(given: &At<AppForm>) -> Result<App> {
     let AppForm::Table(keys) = &given.value else { return Ok(App::Bulk) };
-    match &**keys {
-        AppKeys { transfer: Some(size), rate: None, requests: None, telnet: None, udp: None } => {
-            positive("transfer", *size).map(App::Transfer)
-        }
-        AppKeys { transfer: None, rate: Some(rate), requests: None, telnet: None, udp: None } => {
-            Ok(App::Rate(rate.value))
-        }
-        AppKeys { transfer: None, rate: None, requests: Some(keys), telnet: None, udp: None } => {
-            requests(&keys.value)
-        }
-        AppKeys { transfer: None, rate: None, requests: None, telnet: Some(keys), udp: None } => {
-            telnet(&keys.value)
-        }
-        AppKeys { transfer: None, rate: None, requests: None, telnet: None, udp: Some(keys) } => {
-            udp(&keys.value)
-        }
+    match (keys.transfer, keys.rate, &keys.requests, &keys.telnet, &keys.udp) {
+        (Some(size), None, None, None, None) => positive("transfer", size).map(App::Transfer),
+        (None, Some(rate), None, None, None) => Ok(App::Rate(rate.value)),
+        (None, None, Some(keys), None, None) => requests(&keys.value),
+        (None, None, None, Some(keys), None) => telnet(&keys.value),
+        (None, None, None, None, Some(keys)) => udp(&keys.value),
         _ => Err(exactly_one(given.span, "app", "transfer, rate, requests, telnet, udp")),
     }
 }
 
 fn positive(key: &str, given: At<Size>) -> Result<Size> {
-    if given.value.0 > 0 {
-        return Ok(given.value);
-    }
-    Err(Fault::new(given.span, format!("`{key}` must be more than zero"), ""))
+    if given.value.0 > 0 { Ok(given.value) } else { Err(Fault::zero(given.span, key)) }
 }
 
 /// Checks the size of a write or message.
@@ -70,8 +55,7 @@ fn telnet(keys: &TelnetKeys) -> Result<App> {
 fn udp(keys: &UdpKeys) -> Result<App> {
     let size = keys.size.map_or(Ok(Size(1000)), |s| positive("size", s))?;
     if let Some(guilty) = keys.size.filter(|s| s.value.0 > MAX_DATAGRAM) {
-        let label = format!("from 1 B to {MAX_DATAGRAM} B");
-        return Err(Fault::new(guilty.span, "a datagram of that size does not exist", label));
+        bail!(guilty.span, "a datagram of that size does not exist", "from 1 B to {MAX_DATAGRAM} B");
     }
     let rate = keys.rate.value;
     let pattern = match keys.pattern.as_ref().map(|p| &p.value) {
@@ -100,7 +84,7 @@ pub(super) fn reader(given: &At<ReaderForm>) -> Result<Reader> {
             ordered("pause", pause.from, pause.to)?;
             let (from, to) = (pause.from.value, pause.to.value);
             if let Some(every) = pause.every.filter(|e| e.value <= to.since(from)) {
-                return Err(Fault::new(every.span, "`every` must be longer than the pause", ""));
+                bail!(every.span, "`every` must be longer than the pause");
             }
             Ok(Reader::Pause { from, to, every: pause.every.map(|e| e.value) })
         }

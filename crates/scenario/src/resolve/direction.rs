@@ -1,10 +1,10 @@
 //! Resolves one direction of a link.
 
 use super::dynamics;
-use super::ground::Ground;
+use super::ground::TraceFiles;
 use super::queue::discipline;
 use super::series;
-use crate::diagnostic::{Fault, Result};
+use crate::diagnostic::{Fault, Result, bail};
 use crate::form::At;
 use crate::keys::{AsymmetryKeys, ChannelKeys, DelayForm, DelayKeys, DirectionKeys, LossForm, RateForm};
 use crate::source::Span;
@@ -16,38 +16,34 @@ use bentpipe_link::{Discipline, Dynamics, FadeSource, Orbit};
 const MAX_FRAMING: u64 = 65_535;
 
 /// Context in which a direction is resolved.
-pub(super) struct Side<'a> {
+pub(super) struct DirectionContext<'a> {
     /// Name of the direction in errors.
     pub(super) whose: &'a str,
-    /// Position in the file.
     pub(super) span: Span,
     /// Rate of the forward direction, while the return direction is resolved.
     pub(super) forward: Option<Rate>,
-    pub(super) ground: &'a Ground<'a>,
+    pub(super) ground: &'a TraceFiles<'a>,
 }
 
-impl Side<'_> {
+impl DirectionContext<'_> {
     fn missing(&self, key: &str) -> Fault {
-        Fault::new(self.span, format!("{} has no `{key}`", self.whose), format!("`{key}` must be given"))
+        Fault::missing(self.span, self.whose, key)
     }
 
-    /// Resolves a direction.
     pub(super) fn direction(&self, keys: &DirectionKeys) -> Result<DirectionSpec> {
-        let Some(At { value: DelayForm::Table(table), span }) = &keys.delay else {
-            let fixed = keys.delay.as_ref().and_then(|given| match given.value {
-                DelayForm::Fixed(delay) => Some(delay),
-                DelayForm::Table(_) => None,
-            });
-            return self.channel(&keys.channel, fixed);
+        let (table, span) = match keys.delay.as_ref().map(|given| (&given.value, given.span)) {
+            None => return self.channel(&keys.channel, None),
+            Some((DelayForm::Fixed(delay), _)) => return self.channel(&keys.channel, Some(*delay)),
+            Some((DelayForm::Table(table), span)) => (table, span),
         };
         if table.satellite.is_some() || table.stations.is_some() {
-            return self.channel(&keys.channel, Some(geo(table, *span)?));
+            return self.channel(&keys.channel, Some(geo(table, span)?));
         }
-        let series = series::delay(table, *span, self.ground)?;
+        let series = series::delay(table, span, self.ground)?;
         let slots = keys.channel.orbit.as_ref().and_then(|o| o.value.slots.as_ref());
         if slots.is_some() {
             let label = "the slots of an orbit say the delay, too";
-            return Err(Fault::new(*span, "a delay over time and slots exclude each other", label));
+            return Err(Fault::new(span, "a delay over time and slots exclude each other", label));
         }
         let mut spec = self.channel(&keys.channel, Some(series::mean(&series)))?;
         spec.dynamics.get_or_insert_default().delay = Some(series);
@@ -56,10 +52,7 @@ impl Side<'_> {
 
     /// Resolves a channel with a known delay.
     pub(super) fn channel(&self, keys: &ChannelKeys, delay: Option<Duration>) -> Result<DirectionSpec> {
-        if let Some(framing) = keys.framing.filter(|f| f.value.0 > MAX_FRAMING) {
-            let label = format!("the limit is {MAX_FRAMING} B");
-            return Err(Fault::new(framing.span, "`framing` is too large", label));
-        }
+        check_framing(keys.framing)?;
         let rate = self.rate(keys.rate.as_ref().ok_or_else(|| self.missing("rate"))?)?;
         let slots = keys.orbit.as_ref().and_then(|o| o.value.slots.as_ref()).map(|s| s.value.delay.value);
         let delay = delay
@@ -93,11 +86,21 @@ impl Side<'_> {
     }
 }
 
+/// Returns an error for implausible framing.
+pub(super) fn check_framing(given: Option<At<Size>>) -> Result<()> {
+    match given.filter(|f| f.value.0 > MAX_FRAMING) {
+        Some(At { span, .. }) => {
+            Err(Fault::new(span, "`framing` is too large", format!("the limit is {MAX_FRAMING} B")))
+        }
+        None => Ok(()),
+    }
+}
+
 /// return rate = forward rate * ack / (k * data), RFC 3449 section 3.1.
 fn asymmetric(keys: &AsymmetryKeys, forward: Rate) -> Result<Rate> {
     for (key, size) in [("data", keys.data), ("ack", keys.ack)] {
         if size.value.0 == 0 {
-            return Err(Fault::new(size.span, format!("`{key}` must be more than zero"), ""));
+            return Err(Fault::zero(size.span, key));
         }
     }
     let k = keys.k.value;
@@ -125,8 +128,7 @@ fn geo(keys: &DelayKeys, span: Span) -> Result<Duration> {
         let label = "these follow from geometry, and do not change";
         return Err(Fault::new(span, format!("`{key}` does not go with `satellite` and `stations`"), label));
     }
-    let missing =
-        |key: &str| Fault::new(span, format!("`delay` has no `{key}`"), format!("`{key}` must be given"));
+    let missing = |key: &str| Fault::missing(span, "`delay`", key);
     let satellite = keys.satellite.ok_or_else(|| missing("satellite"))?;
     let stations = keys.stations.as_ref().ok_or_else(|| missing("stations"))?;
     let [a, b] = &stations.value.0[..] else {
@@ -140,7 +142,7 @@ fn geo(keys: &DelayKeys, span: Span) -> Result<Duration> {
     };
     let place = |(lat, lon): &(At<crate::measure::Degrees>, At<crate::measure::Degrees>)| {
         if !(-90.0..=90.0).contains(&lat.value.0) {
-            return Err(Fault::new(lat.span, "this is not a latitude", "from -90 to 90 deg"));
+            bail!(lat.span, "this is not a latitude", "from -90 to 90 deg");
         }
         Ok((lat.value.0, longitude(lon.value.0, lon.span)?))
     };
@@ -153,7 +155,7 @@ fn geo(keys: &DelayKeys, span: Span) -> Result<Duration> {
 }
 
 /// Fills in the link's name where an orbit pair or a rain station has no name.
-pub(super) fn name_dynamics(spec: &mut DirectionSpec, link: &str) {
+pub(super) fn fill_in_shared_names(spec: &mut DirectionSpec, link: &str) {
     let Some(dynamics) = &mut spec.dynamics else { return };
     if let Some(Orbit::Slots(slots)) = &mut dynamics.orbit
         && slots.pair.is_empty()
@@ -168,7 +170,7 @@ pub(super) fn name_dynamics(spec: &mut DirectionSpec, link: &str) {
 }
 
 /// Returns the number of points of steps and profiles, and of opportunities of traces.
-pub(super) fn points(dynamics: &Dynamics) -> (usize, usize) {
+pub(super) fn trace_lengths(dynamics: &Dynamics) -> (usize, usize) {
     use bentpipe_link::CapacityTrace;
     let (mut points, mut opportunities) = (0, 0);
     match &dynamics.capacity {

@@ -1,8 +1,8 @@
 //! Resolves `[dumbbell]`: pairs of hosts on both sides of one bottleneck.
 
 use super::Network;
-use super::direction::Side;
-use super::ground::Ground;
+use super::direction::DirectionContext;
+use super::ground::TraceFiles;
 use crate::diagnostic::{Fault, Result};
 use crate::form::{At, Keys as _};
 use crate::keys::{ChannelKeys, DirectionKeys, DumbbellKeys, RateForm};
@@ -10,9 +10,9 @@ use crate::profile;
 use crate::types::{DirectionSpec, LinkSpec, NodeKind, NodeSpec};
 use bentpipe_base::Duration;
 
-pub(super) fn build(given: &At<DumbbellKeys>, ground: &Ground<'_>) -> Result<Network> {
+pub(super) fn build(given: &At<DumbbellKeys>, ground: &TraceFiles<'_>) -> Result<Network> {
     let keys = &given.value;
-    let side = Side { whose: "the access links", span: keys.access.span, forward: None, ground };
+    let side = DirectionContext { whose: "the access links", span: keys.access.span, forward: None, ground };
     let access = side.direction(&keys.access.value)?;
     let (forward, backward) = bottleneck(given, access.delay, ground)?;
     let pairs = keys.pairs.map_or(1, |p| p.value.0) as usize;
@@ -31,12 +31,8 @@ pub(super) fn build(given: &At<DumbbellKeys>, ground: &Ground<'_>) -> Result<Net
         network.links.push(link(format!("src{}-access", n + 1), (n, left), access.clone(), access.clone()));
     }
     for n in 0..pairs {
-        network.links.push(link(
-            format!("dst{}-access", n + 1),
-            (right, pairs + n),
-            access.clone(),
-            access.clone(),
-        ));
+        let name = format!("dst{}-access", n + 1);
+        network.links.push(link(name, (right, pairs + n), access.clone(), access.clone()));
     }
     Ok(network)
 }
@@ -55,8 +51,8 @@ pub(super) fn link(
     LinkSpec { reverse_name: format!("{name}-return"), name, a, b, forward, backward }
 }
 
-/// Returns the one-way delay that the access links leave to the bottleneck.
-fn bottleneck_delay(rtt: At<Duration>, access: Duration) -> Result<Duration> {
+/// Returns the one-way delay that the access links at both ends leave of `rtt`.
+pub(super) fn delay_between_access(rtt: At<Duration>, access: Duration) -> Result<Duration> {
     let (one_way, taken) = (rtt.value / 2, access * 2);
     if one_way < taken {
         let label = format!("two access links of {access} each way take {} of it", taken * 2);
@@ -70,43 +66,39 @@ fn bottleneck_delay(rtt: At<Duration>, access: Duration) -> Result<Duration> {
 fn bottleneck(
     given: &At<DumbbellKeys>,
     access: Duration,
-    ground: &Ground<'_>,
+    ground: &TraceFiles<'_>,
 ) -> Result<(DirectionSpec, DirectionSpec)> {
     let keys = &given.value;
-    let delay = keys.rtt.map(|rtt| bottleneck_delay(rtt, access)).transpose()?;
+    let delay = keys.rtt.map(|rtt| delay_between_access(rtt, access)).transpose()?;
     let back = keys.r#return.as_ref().map(|r| r.value.clone());
-    let side = Side { whose: "[dumbbell]", span: given.span, forward: None, ground };
+    let side = DirectionContext { whose: "[dumbbell]", span: given.span, forward: None, ground };
     let Some(name) = &keys.profile else {
-        let Some(delay) = delay else {
-            let label = "`rtt` must be given";
-            return Err(Fault::new(given.span, "[dumbbell] has no `rtt`", label));
-        };
+        let delay = delay.ok_or_else(|| Fault::missing(given.span, "[dumbbell]", "rtt"))?;
         let forward = side.channel(&keys.channel, Some(delay))?;
-        let symmetric = like(&keys.channel);
+        let symmetric = return_defaults(&keys.channel);
         let back = back.map_or_else(|| symmetric.clone(), |back| back.over(&symmetric));
         let span = keys.r#return.as_ref().map_or(given.span, |r| r.span);
-        let side = Side { whose: "`return`", span, forward: Some(forward.rate), ground };
+        let side = DirectionContext { whose: "`return`", span, forward: Some(forward.rate), ground };
         let backward = side.channel(&back, Some(delay))?;
         return Ok((forward, backward));
     };
     let (mut there, mut home) = profile::find(name)?;
     there.channel = keys.channel.clone().over(&there.channel);
-    home.channel = match back {
-        Some(back) => back.over(&home.channel),
-        None => home.channel,
-    };
-    let resolve = |side: &Side<'_>, keys: &DirectionKeys| match delay {
+    if let Some(back) = back {
+        home.channel = back.over(&home.channel);
+    }
+    let resolve = |side: &DirectionContext<'_>, keys: &DirectionKeys| match delay {
         Some(_) => side.channel(&keys.channel, delay),
         None => side.direction(keys),
     };
     let forward = resolve(&side, &there)?;
-    let back = Side { forward: Some(forward.rate), ..side };
+    let back = DirectionContext { forward: Some(forward.rate), ..side };
     let backward = resolve(&back, &home)?;
     Ok((forward, backward))
 }
 
 /// Keys that the return direction takes from the forward direction.
-fn like(forward: &ChannelKeys) -> ChannelKeys {
+fn return_defaults(forward: &ChannelKeys) -> ChannelKeys {
     ChannelKeys {
         rate: forward.rate.clone().filter(|r| matches!(r.value, RateForm::Fixed(_))),
         loss: None,

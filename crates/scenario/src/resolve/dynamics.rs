@@ -1,8 +1,8 @@
 //! Resolves what changes on a direction: capacity, orbit, bursts, outages, access. Fades are in `fade`.
 
-use super::ground::Ground;
+use super::ground::TraceFiles;
 use super::{exactly_one, fade, series};
-use crate::diagnostic::{Fault, Result};
+use crate::diagnostic::{Fault, Result, bail, fault};
 use crate::form::At;
 use crate::keys::{
     BurstKeys, CapacityKeys, ChannelKeys, DamaKeys, HandoverForm, HandoverKeys, LossForm, OrbitKeys,
@@ -12,24 +12,20 @@ use crate::lists::Pairs;
 use bentpipe_base::{Duration, Instant, Probability, Size};
 use bentpipe_link::{
     Access, CapacityTrace, Dama, Dynamics, Fade, FadeEffect, GilbertElliott, Handover, IdleRelease, Orbit,
-    Outages, Pass, Slots,
+    Outages, Pass, SHORTEST_STEP, Slots,
 };
 use std::sync::Arc;
 
-/// Minimum time between changes.
-const SHORTEST_STEP: Duration = Duration::from_micros(100);
 /// Bytes that a mahimahi opportunity carries: its MTU.
 const MAHIMAHI_MTU: Size = Size(1504);
-/// Valid altitudes in km.
 const ALTITUDES: (f64, f64) = (160.0, 100_000.0);
-/// Valid minimum elevations in degrees.
 const ELEVATIONS: (f64, f64) = (0.0, 85.0);
 
 /// Resolves the dynamics of a direction with one-way delay `delay`; `None` if nothing changes.
 pub(super) fn resolve(
     keys: &ChannelKeys,
     delay: Duration,
-    ground: &Ground<'_>,
+    ground: &TraceFiles<'_>,
 ) -> Result<Option<Box<Dynamics>>> {
     let dynamics = Dynamics {
         changes: Vec::new(),
@@ -71,15 +67,19 @@ fn trace_alone(keys: &ChannelKeys, dynamics: &Dynamics) -> Result<()> {
     Ok(())
 }
 
-/// Returns an error for times shorter than [`SHORTEST_STEP`].
-pub(super) fn step(key: &str, given: At<Duration>) -> Result<Duration> {
-    if given.value >= SHORTEST_STEP {
+/// Returns an error for times shorter than `least`.
+pub(crate) fn at_least(key: &str, given: At<Duration>, least: Duration) -> Result<Duration> {
+    if given.value >= least {
         return Ok(given.value);
     }
-    Err(Fault::new(given.span, format!("`{key}` is too short"), format!("at least {SHORTEST_STEP}")))
+    Err(fault!(given.span, "`{key}` is too short", "at least {least}"))
 }
 
-/// As [`step`], with a default.
+/// Returns an error for times shorter than [`SHORTEST_STEP`].
+pub(super) fn step(key: &str, given: At<Duration>) -> Result<Duration> {
+    at_least(key, given, SHORTEST_STEP)
+}
+
 pub(super) fn step_or(key: &str, given: Option<At<Duration>>, default: Duration) -> Result<Duration> {
     given.map_or(Ok(default), |given| step(key, given))
 }
@@ -89,8 +89,7 @@ pub(super) fn within(key: &str, given: At<f64>, (least, most): (f64, f64), unit:
     if (least..=most).contains(&given.value) {
         return Ok(given.value);
     }
-    let label = format!("from {least} to {most}{unit}");
-    Err(Fault::new(given.span, format!("`{key}` is out of range"), label))
+    Err(fault!(given.span, "`{key}` is out of range", "from {least} to {most}{unit}"))
 }
 
 /// Checks that times increase strictly.
@@ -105,7 +104,7 @@ pub(super) fn rising<T>(key: &str, pairs: &Pairs<Instant, T>) -> Result<()> {
     Ok(())
 }
 
-fn capacity(given: &At<CapacityKeys>, ground: &Ground<'_>) -> Result<CapacityTrace> {
+fn capacity(given: &At<CapacityKeys>, ground: &TraceFiles<'_>) -> Result<CapacityTrace> {
     let keys = &given.value;
     let trace = match (&keys.steps, &keys.file, &keys.mahimahi, &keys.opportunities_ms) {
         (Some(steps), None, None, None) => {
@@ -139,8 +138,7 @@ pub(super) fn repeat<T>(given: At<Duration>, points: &[(Instant, T)]) -> Result<
     if given.value > last && given.value >= SHORTEST_STEP {
         return Ok(given.value);
     }
-    let label = format!("the last step is at {last}");
-    Err(Fault::new(given.span, "`repeat` is not later than the last step", label))
+    Err(fault!(given.span, "`repeat` is not later than the last step", "the last step is at {last}"))
 }
 
 fn orbit(given: &At<OrbitKeys>) -> Result<Orbit> {
@@ -165,8 +163,7 @@ fn pass(keys: &PassKeys) -> Result<Pass> {
 fn slots(keys: &SlotsKeys) -> Result<Slots> {
     let period = step_or("period", keys.period, Duration::from_secs(15))?;
     if let Some(offset) = keys.offset.filter(|o| o.value >= period) {
-        let label = format!("it is less than the period of {period}");
-        return Err(Fault::new(offset.span, "`offset` is too long", label));
+        bail!(offset.span, "`offset` is too long", "it is less than the period of {period}");
     }
     Ok(Slots {
         period,
@@ -202,11 +199,7 @@ fn handover(given: &At<HandoverForm>, period: Duration) -> Result<Handover> {
             too_long(time.span, time.value)?;
             Ok(Handover::Loss(loss.value, time.value))
         }
-        _ => Err(Fault::new(
-            given.span,
-            "this is not a handover",
-            "write either `outage`, or `loss` and `time`",
-        )),
+        _ => Err(fault!(given.span, "this is not a handover", "write either `outage`, or `loss` and `time`")),
     }
 }
 
@@ -226,11 +219,10 @@ fn bursts(given: &At<BurstKeys>) -> Result<GilbertElliott> {
             }
             from_mean(loss, burst)
         }
-        _ => Err(Fault::new(
-            given.span,
-            "these are not bursts",
-            "write either `good` and `bad`, or `loss` and `burst`",
-        )),
+        _ => {
+            let label = "write either `good` and `bad`, or `loss` and `burst`";
+            Err(Fault::new(given.span, "these are not bursts", label))
+        }
     }
 }
 
@@ -239,7 +231,7 @@ fn from_mean(loss: At<Probability>, burst: At<Duration>) -> Result<GilbertElliot
     let p = loss.value.get();
     let bad = step("burst", burst)?;
     if !(p > 0.0 && p < 1.0) {
-        return Err(Fault::new(loss.span, "`loss` is out of range", "more than 0 and less than 1"));
+        bail!(loss.span, "`loss` is out of range", "more than 0 and less than 1");
     }
     let good = (bad.0 as f64 * (1.0 - p) / p).round();
     if good < SHORTEST_STEP.0 as f64 || good > crate::quantity::YEAR as f64 {

@@ -1,7 +1,7 @@
 //! Resolves `fade`: the source of the attenuation and its effect.
 
 use super::dynamics::{rising, step_or, within};
-use crate::diagnostic::{Fault, Result};
+use crate::diagnostic::{Fault, Result, bail};
 use crate::form::At;
 use crate::keys::{AcmKeys, AnchorKeys, CodingForm, FadeKeys, PlainCoding, RainKeys};
 use crate::lists::Pairs;
@@ -22,8 +22,7 @@ pub(super) fn resolve(given: &At<FadeKeys>) -> Result<Fade> {
         (Some(profile), None) => FadeSource::Profile(points(&profile.value)?.into()),
         (None, Some(rain)) => FadeSource::Rain(self::rain(&rain.value)?),
         _ => {
-            let label = "write either `profile` or `rain`";
-            return Err(Fault::new(given.span, "a fade has one source", label));
+            bail!(given.span, "a fade has one source", "write either `profile` or `rain`");
         }
     };
     Ok(Fade {
@@ -53,10 +52,10 @@ fn rain(keys: &RainKeys) -> Result<Rain> {
     };
     let p0 = keys.p0.map_or(0.05, |p| p.value);
     if let Some(guilty) = keys.p0.filter(|p| !(p.value > 0.0 && p.value < 1.0)) {
-        return Err(Fault::new(guilty.span, "`p0` is out of range", "more than 0 and less than 1"));
+        bail!(guilty.span, "`p0` is out of range", "more than 0 and less than 1");
     }
     if let Some(guilty) = keys.beta.filter(|b| b.value.0 <= 0.0) {
-        return Err(Fault::new(guilty.span, "`beta` must be more than zero", ""));
+        return Err(Fault::zero(guilty.span, "beta"));
     }
     Ok(Rain {
         m: number("m", keys.m, -3.26, (-20.0, 20.0))?,
@@ -87,8 +86,7 @@ fn effect(keys: &FadeKeys, span: Span) -> Result<FadeEffect> {
         }
         (None, Some(acm)) => {
             if let Some(guilty) = keys.clear.map(|c| c.span).or(keys.anchor.as_ref().map(|a| a.span)) {
-                let label = "write it into `acm` as `clear`";
-                return Err(Fault::new(guilty, "this goes with `coding`", label));
+                bail!(guilty, "this goes with `coding`", "write it into `acm` as `clear`");
             }
             self::acm(&acm.value).map(FadeEffect::Acm)
         }
@@ -121,8 +119,7 @@ fn anchored(coding: Coding, given: &At<AnchorKeys>) -> Result<f64> {
 fn acm(keys: &AcmKeys) -> Result<Acm> {
     let clear_db = keys.clear.value.0;
     if clear_db < LOWEST_MODE_DB {
-        let label = format!("QPSK 1/4 needs {LOWEST_MODE_DB} dB");
-        return Err(Fault::new(keys.clear.span, "no mode works under clear sky", label));
+        bail!(keys.clear.span, "no mode works under clear sky", "QPSK 1/4 needs {LOWEST_MODE_DB} dB");
     }
     Ok(Acm {
         clear_db,

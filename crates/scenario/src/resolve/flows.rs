@@ -1,9 +1,9 @@
 //! Resolves `[[flows]]`.
 
 use super::app::{app, reader};
-use super::routes::Reach;
+use super::routes::Components;
 use super::{Network, check_name, ordered, tcp};
-use crate::diagnostic::{Fault, Result, did_you_mean, listed};
+use crate::diagnostic::{Fault, Result, bail, did_you_mean, listed};
 use crate::form::{At, Keys as _};
 use crate::keys::{
     AppForm, FileKeys, FlowKeys, MAX_FLOWS, MAX_FLOWS_PER_HOST, ReaderForm, ReceiverKeys, StartForm,
@@ -16,15 +16,15 @@ use std::collections::BTreeSet;
 pub(super) fn resolve(
     file: &FileKeys,
     network: &Network,
-    reach: &Reach,
+    reach: &Components,
     duration: Duration,
 ) -> Result<Vec<FlowSpec>> {
     let mut flows = Vec::new();
     let mut taken = BTreeSet::new();
     let mut at_host = vec![0u32; network.nodes.len()];
-    let served_last = network.links.iter().any(LinkSpec::serves_last);
+    let served_last = network.links.iter().any(LinkSpec::serves_low_priority_last);
     if file.flows.value.is_empty() {
-        return Err(Fault::new(file.flows.span, "there are no flows", "a scenario has at least one"));
+        bail!(file.flows.span, "there are no flows", "a scenario has at least one");
     }
     for group in &file.flows.value {
         let keys = &group.value;
@@ -32,7 +32,7 @@ pub(super) fn resolve(
         let parts = keys.connections.map_or(1, |c| c.value.0);
         if flows.len() as u64 + count.unwrap_or(1) * parts > MAX_FLOWS {
             let span = keys.count.map(|c| c.span).or(keys.connections.map(|c| c.span)).unwrap_or(group.span);
-            return Err(Fault::new(span, "there are too many flows", format!("the limit is {MAX_FLOWS}")));
+            return Err(Fault::too_many(span, "flows", MAX_FLOWS));
         }
         let proto = prototype(file, keys, duration, served_last)?;
         let enabled = keys.enabled.is_none_or(|e| e.value);
@@ -45,15 +45,13 @@ pub(super) fn resolve(
             };
             check_name(&name, keys.name.span)?;
             if !taken.insert(name.clone()) {
-                let message = format!("two flows are called `{name}`");
-                return Err(Fault::new(keys.name.span, message, "this name is taken"));
+                return Err(Fault::taken(keys.name.span, "flows", &name));
             }
             for flow in connections(FlowSpec { name, from, to, ..proto.clone() }, keys)? {
                 check_ports(network, keys, &mut at_host, [from, to])?;
                 check_name(&flow.name, keys.name.span)?;
                 if keys.connections.is_some() && !taken.insert(flow.name.clone()) {
-                    let message = format!("two flows are called `{}`", flow.name);
-                    return Err(Fault::new(keys.name.span, message, "this name is taken"));
+                    return Err(Fault::taken(keys.name.span, "flows", &flow.name));
                 }
                 if enabled {
                     flows.push(flow);
@@ -62,8 +60,7 @@ pub(super) fn resolve(
         }
     }
     if flows.is_empty() {
-        let label = "a scenario has at least one that is enabled";
-        return Err(Fault::new(file.flows.span, "there are no flows", label));
+        bail!(file.flows.span, "there are no flows", "a scenario has at least one that is enabled");
     }
     Ok(flows)
 }
@@ -113,7 +110,7 @@ fn prototype(file: &FileKeys, keys: &FlowKeys, duration: Duration, served_last: 
 /// Returns an error for options that only a sender has.
 fn check_receiver(keys: &FlowKeys, own: &At<ReceiverKeys>) -> Result<()> {
     if let Some(span) = own.value.tcp.jitter.map(|j| j.span).or(own.value.tcp.jitter_kind.map(|j| j.span)) {
-        return Err(Fault::new(span, "a receiver has no jitter", "give it to the flow: it is the sender's"));
+        bail!(span, "a receiver has no jitter", "give it to the flow: it is the sender's");
     }
     match keys.app.as_ref().map(|a| &a.value) {
         Some(AppForm::Table(app)) if app.udp.is_some() => {
@@ -141,12 +138,11 @@ fn connections(flow: FlowSpec, keys: &FlowKeys) -> Result<Vec<FlowSpec>> {
         return Err(Fault::new(given.span, "these connections have nothing to share", label));
     };
     if let Some(group) = &keys.group {
-        return Err(Fault::new(group.span, "`group` and `connections` exclude each other", "drop this"));
+        bail!(group.span, "`group` and `connections` exclude each other", "drop this");
     }
     let parts = given.value.0;
     if bytes < parts {
-        let label = format!("the transfer has {bytes} B");
-        return Err(Fault::new(given.span, "some of these connections would carry nothing", label));
+        bail!(given.span, "some of these connections would carry nothing", "the transfer has {bytes} B");
     }
     // the first connections carry the remainder
     let share = |n: u64| Size(bytes / parts + u64::from(n < bytes % parts));
@@ -164,11 +160,7 @@ fn ends(network: &Network, name: &At<Name>, count: Option<u64>) -> Result<Vec<us
     let word = &name.value.0;
     if let Some(node) = network.by_name.get(word) {
         if network.nodes[*node].kind == NodeKind::Router {
-            return Err(Fault::new(
-                name.span,
-                format!("`{word}` is a router"),
-                "flows begin and end at hosts",
-            ));
+            bail!(name.span, "`{word}` is a router", "flows begin and end at hosts");
         }
         return Ok(vec![*node; count.unwrap_or(1) as usize]);
     }
@@ -199,7 +191,12 @@ fn unknown_host(network: &Network, name: &At<Name>, count: Option<u64>) -> Fault
         .help(format!("help: hosts: {}", listed(names())))
 }
 
-fn check_path(network: &Network, reach: &Reach, keys: &FlowKeys, (from, to): (usize, usize)) -> Result<()> {
+fn check_path(
+    network: &Network,
+    reach: &Components,
+    keys: &FlowKeys,
+    (from, to): (usize, usize),
+) -> Result<()> {
     if from == to {
         let message = format!("a flow from `{0}` to `{0}`", network.nodes[from].name);
         return Err(Fault::new(keys.to.span, message, "a flow has two hosts"));
@@ -226,11 +223,7 @@ fn start(given: &At<StartForm>, duration: Duration) -> Result<Start> {
         Start::Uniform(_, to) => to.0 > duration.0,
     };
     if late {
-        return Err(Fault::new(
-            last.span,
-            "the flow starts after the run",
-            format!("the run lasts {duration}"),
-        ));
+        bail!(last.span, "the flow starts after the run", "the run lasts {duration}");
     }
     Ok(start)
 }

@@ -1,20 +1,18 @@
 //! Resolves `[[gateways]]`, each at the start of a link direction.
 
+use super::direction::check_framing;
 use super::names::Directions;
-use crate::diagnostic::{Fault, Result};
+use crate::diagnostic::{Fault, Result, bail, fault};
 use crate::form::At;
 use crate::gateway_file::rules;
 use crate::keys::{GatewayKeys, GatewayLimitKeys};
-use crate::types::{Direction, DirectionSpec, GatewaySpec, LinkSpec};
+use crate::types::{DirectionSpec, GatewaySpec, LinkSpec};
 use bentpipe_base::{Rate, Size};
 use bentpipe_gateway::{Action, Config, Limits, Policy};
 use bentpipe_link::{FadeEffect, Orbit};
 use std::collections::BTreeSet;
 
-/// Maximum number of gateways.
 const MAX_GATEWAYS: usize = 1000;
-/// Maximum framing; more than any link layer adds.
-const MAX_FRAMING: u64 = 65_535;
 /// Minimum memory; less cannot hold a packet.
 const LEAST_MEMORY: Size = Size(65_536);
 
@@ -29,15 +27,13 @@ pub(super) fn resolve(
         let keys = &gateway.value;
         let name = keys.name.value.0.clone();
         if n == MAX_GATEWAYS {
-            let label = format!("the limit is {MAX_GATEWAYS}");
-            return Err(Fault::new(gateway.span, "there are too many gateways", label));
+            return Err(Fault::too_many(gateway.span, "gateways", MAX_GATEWAYS));
         }
         if !taken.insert(name.clone()) {
-            let message = format!("two gateways are called `{name}`");
-            return Err(Fault::new(keys.name.span, message, "this name is taken"));
+            return Err(Fault::taken(keys.name.span, "gateways", &name));
         }
         let at = names.find(&keys.link)?;
-        let config = config(keys, hop(links, at))?;
+        let config = config(keys, links[at.link].direction(at.backward))?;
         let policy = Policy {
             rules: rules(keys.rules.as_ref().map(|r| r.value.clone()).unwrap_or_default())?,
             otherwise: keys.otherwise.map_or(Action::Accelerate, |a| a.value),
@@ -54,19 +50,10 @@ pub(super) fn resolve(
     Ok(all)
 }
 
-fn hop(links: &[LinkSpec], at: Direction) -> &DirectionSpec {
-    let link = &links[at.link];
-    if at.backward { &link.backward } else { &link.forward }
-}
-
 fn config(keys: &GatewayKeys, hop: &DirectionSpec) -> Result<Config> {
-    if let Some(framing) = keys.framing.filter(|f| f.value.0 > MAX_FRAMING) {
-        let label = format!("the limit is {MAX_FRAMING} B");
-        return Err(Fault::new(framing.span, "`framing` is too large", label));
-    }
+    check_framing(keys.framing)?;
     if let Some(share) = keys.share.filter(|s| s.value <= 0.0 || s.value > 1.0) {
-        let label = "more than 0 and at most 1";
-        return Err(Fault::new(share.span, "`share` is a part of the rate", label));
+        bail!(share.span, "`share` is a part of the rate", "more than 0 and at most 1");
     }
     let default = Config::default();
     Ok(Config {
@@ -89,12 +76,8 @@ fn rate(keys: &GatewayKeys, hop: &DirectionSpec) -> Result<Option<Rate>> {
     }
     if changes(hop) {
         let word = &keys.link.value.0;
-        return Err(Fault::new(
-            keys.link.span,
-            format!("the rate of `{word}` changes"),
-            "give the gateway a `rate`",
-        )
-        .help("help: its lowest rate, or \"none\": then the gateway does not shape"));
+        return Err(fault!(keys.link.span, "the rate of `{word}` changes", "give the gateway a `rate`")
+            .help("help: its lowest rate, or \"none\": then the gateway does not shape"));
     }
     Ok(Some(hop.rate))
 }
@@ -113,8 +96,7 @@ fn limits(keys: &GatewayLimitKeys) -> Result<Limits> {
     let default = Limits::default();
     for (key, given) in [("memory", keys.memory), ("per_flow", keys.per_flow)] {
         if let Some(given) = given.filter(|g| g.value < LEAST_MEMORY) {
-            let label = format!("at least {LEAST_MEMORY}");
-            return Err(Fault::new(given.span, format!("`{key}` is too small"), label));
+            bail!(given.span, "`{key}` is too small", "at least {LEAST_MEMORY}");
         }
     }
     Ok(Limits {

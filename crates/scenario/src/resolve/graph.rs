@@ -1,9 +1,9 @@
 //! Resolves `[[hosts]]`, `[[routers]]` and `[[links]]`.
 
-use super::direction::Side;
-use super::ground::Ground;
+use super::direction::DirectionContext;
+use super::ground::TraceFiles;
 use super::{Network, check_name, check_nodes};
-use crate::diagnostic::{Fault, Result, did_you_mean, listed};
+use crate::diagnostic::{Fault, Result, bail, did_you_mean, listed};
 use crate::form::{At, Keys as _};
 use crate::keys::{DirectionKeys, FileKeys, LinkKeys, MAX_LINKS, MAX_ROUTES, RouteKeys, RouterKeys};
 use crate::profile;
@@ -12,13 +12,13 @@ use crate::source::Span;
 use crate::types::{DirectionSpec, LinkSpec, NodeKind, NodeSpec};
 use std::collections::{BTreeMap, BTreeSet};
 
-pub(super) fn build(file: &FileKeys, span: Span, ground: &Ground<'_>) -> Result<Network> {
+pub(super) fn build(file: &FileKeys, span: Span, ground: &TraceFiles<'_>) -> Result<Network> {
     let hosts = file.hosts.as_ref().map_or(&[][..], |h| &h.value);
     let routers = file.routers.as_ref().map_or(&[][..], |r| &r.value);
     let links = file.links.as_ref().map_or(&[][..], |l| &l.value);
     check_nodes(hosts.len() + routers.len(), span)?;
     if links.len() > MAX_LINKS {
-        return Err(Fault::new(span, "there are too many links", format!("the limit is {MAX_LINKS}")));
+        return Err(Fault::too_many(span, "links", MAX_LINKS));
     }
 
     // Nodes are in file order regardless of their kind: routes break ties by order.
@@ -30,8 +30,7 @@ pub(super) fn build(file: &FileKeys, span: Span, ground: &Ground<'_>) -> Result<
     let mut network = Network::empty();
     for (_, name, kind) in &nodes {
         if !network.add(NodeSpec { name: name.value.0.clone(), kind: *kind, routes: Vec::new() }) {
-            let message = format!("two nodes are called `{}`", name.value.0);
-            return Err(Fault::new(name.span, message, "this name is taken"));
+            return Err(Fault::taken(name.span, "nodes", &name.value.0));
         }
     }
     let names = add_links(&mut network, links, ground)?;
@@ -46,7 +45,7 @@ pub(super) fn build(file: &FileKeys, span: Span, ground: &Ground<'_>) -> Result<
 fn add_links(
     network: &mut Network,
     links: &[At<LinkKeys>],
-    ground: &Ground<'_>,
+    ground: &TraceFiles<'_>,
 ) -> Result<BTreeMap<String, usize>> {
     let mut names = BTreeMap::new();
     for (index, link) in links.iter().enumerate() {
@@ -58,13 +57,13 @@ fn add_links(
         for (name, span) in [(&name, keys.name.span), (&reverse, reverse_span)] {
             check_name(name, span)?;
             if names.insert(name.clone(), index).is_some() {
-                return Err(Fault::new(span, format!("two links are called `{name}`"), "this name is taken")
+                return Err(Fault::taken(span, "links", name)
                     .help("help: the two directions of a link have a name each"));
             }
         }
         let (a, b) = (find_node(network, &keys.from)?, find_node(network, &keys.to)?);
         if a == b {
-            return Err(Fault::new(keys.to.span, format!("link `{name}` ends where it begins"), ""));
+            bail!(keys.to.span, "link `{name}` ends where it begins");
         }
         let (forward, backward) = directions(link, ground)?;
         network.links.push(LinkSpec { name, reverse_name: reverse, a, b, forward, backward });
@@ -73,7 +72,7 @@ fn add_links(
 }
 
 /// Resolves both directions of a link. Direction keys override link keys, which override the profile.
-fn directions(link: &At<LinkKeys>, ground: &Ground<'_>) -> Result<(DirectionSpec, DirectionSpec)> {
+fn directions(link: &At<LinkKeys>, ground: &TraceFiles<'_>) -> Result<(DirectionSpec, DirectionSpec)> {
     let keys = &link.value;
     let profile = keys.profile.as_ref().map(profile::find).transpose()?;
     let (there, home) = profile.map_or((None, None), |(there, home)| (Some(there), Some(home)));
@@ -87,20 +86,17 @@ fn directions(link: &At<LinkKeys>, ground: &Ground<'_>) -> Result<(DirectionSpec
     };
     let name = &keys.name.value.0;
     let (whose, back) = (format!("link `{name}` (forward)"), format!("link `{name}` (backward)"));
-    let side = Side { whose: &whose, span: link.span, forward: None, ground };
+    let side = DirectionContext { whose: &whose, span: link.span, forward: None, ground };
     let forward = side.direction(&merged(&keys.forward, there))?;
-    let side = Side { whose: &back, forward: Some(forward.rate), ..side };
+    let side = DirectionContext { whose: &back, forward: Some(forward.rate), ..side };
     let backward = side.direction(&merged(&keys.backward, home))?;
     Ok((forward, backward))
 }
 
 fn find_node(network: &Network, name: &At<Name>) -> Result<usize> {
-    network.by_name.get(&name.value.0).copied().ok_or_else(|| {
-        let names = || network.nodes.iter().map(|n| n.name.as_str());
-        let word = &name.value.0;
-        Fault::new(name.span, format!("there is no node `{word}`"), did_you_mean(word, names()))
-            .help(format!("help: nodes: {}", listed(names())))
-    })
+    let word = &name.value.0;
+    let names = network.nodes.iter().map(|n| n.name.as_str());
+    network.by_name.get(word).copied().ok_or_else(|| Fault::unknown(name.span, "node", word, names))
 }
 
 fn check_hosts(network: &Network, nodes: &[(Span, &At<Name>, NodeKind)]) -> Result<()> {
@@ -128,11 +124,7 @@ fn add_routes(network: &mut Network, router: &RouterKeys, links: &BTreeMap<Strin
     let mut taken = BTreeSet::new();
     if let Some(routes) = router.routes.as_ref().filter(|r| network.routes.len() + r.value.len() > MAX_ROUTES)
     {
-        return Err(Fault::new(
-            routes.span,
-            "there are too many routes",
-            format!("the limit is {MAX_ROUTES}"),
-        ));
+        return Err(Fault::too_many(routes.span, "routes", MAX_ROUTES));
     }
     for route in router.routes.iter().flat_map(|r| &r.value) {
         let RouteKeys { to, via } = &route.value;

@@ -6,26 +6,24 @@ use crate::lists::Path;
 use crate::scalars::Name;
 use crate::source::Span;
 use crate::trace::series::{self, Recording};
-use crate::trace::{self, Files, Wrong};
+use crate::trace::{self, Files, LineError};
 use bentpipe_base::{Duration, Instant, Probability, Rate};
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// Rates over time.
 pub(super) type Steps = Arc<[(Instant, Option<Rate>)]>;
 
-/// Values over time.
 type Series<T> = Arc<[(Instant, T)]>;
 
 /// Reads the trace files of a scenario and keeps their contents.
-pub(super) struct Ground<'a> {
+pub(super) struct TraceFiles<'a> {
     files: &'a dyn Files,
     steps: RefCell<BTreeMap<String, Steps>>,
     traces: RefCell<BTreeMap<String, Arc<[Duration]>>>,
 }
 
-impl<'a> Ground<'a> {
+impl<'a> TraceFiles<'a> {
     pub(super) const fn new(files: &'a dyn Files) -> Self {
         Self { files, steps: RefCell::new(BTreeMap::new()), traces: RefCell::new(BTreeMap::new()) }
     }
@@ -52,8 +50,8 @@ impl<'a> Ground<'a> {
         let recording = if series::is_table(&text) {
             table(&text, path, column.1, every.0)?
         } else {
-            plain(column.0)?;
-            series::delays(&text, every.1).map_err(|wrong| wrong_file(path, wrong))?
+            refuse_column(column.0)?;
+            series::delays(&text, every.1).map_err(|wrong| trace_fault(path, wrong))?
         };
         let delays = recording.delays().ok_or_else(|| {
             let message = format!("{} holds no delay", path.value.0);
@@ -74,9 +72,9 @@ impl<'a> Ground<'a> {
             let recording = table(&text, path, column.1, every.0)?;
             return Ok((recording.losses().into(), recording.length));
         }
-        plain(column.0)?;
-        let (points, length) = series::losses(&text, every.1).map_err(|wrong| wrong_file(path, wrong))?;
-        Ok((series::merged(points.into_iter()).into(), length))
+        refuse_column(column.0)?;
+        let (points, length) = series::losses(&text, every.1).map_err(|wrong| trace_fault(path, wrong))?;
+        Ok((series::without_repeats(points.into_iter()).into(), length))
     }
 
     fn text(&self, path: &At<Path>) -> Result<String> {
@@ -91,20 +89,20 @@ impl<'a> Ground<'a> {
         &self,
         cache: &RefCell<BTreeMap<String, T>>,
         path: &At<Path>,
-        parse: impl Fn(&str) -> core::result::Result<T, Wrong>,
+        parse: impl Fn(&str) -> core::result::Result<T, LineError>,
     ) -> Result<T> {
         let name = &path.value.0;
         if let Some(known) = cache.borrow().get(name) {
             return Ok(known.clone());
         }
-        let parsed = parse(&self.text(path)?).map_err(|wrong| wrong_file(path, wrong))?;
+        let parsed = parse(&self.text(path)?).map_err(|wrong| trace_fault(path, wrong))?;
         cache.borrow_mut().insert(name.clone(), parsed.clone());
         Ok(parsed)
     }
 }
 
 /// Error in a trace file, at the key that names it.
-fn wrong_file(path: &At<Path>, wrong: Wrong) -> Fault {
+fn trace_fault(path: &At<Path>, wrong: LineError) -> Fault {
     Fault::new(path.span, format!("{}:{}: {}", path.value.0, wrong.line, wrong.message), wrong.label)
 }
 
@@ -113,11 +111,11 @@ fn table(text: &str, path: &At<Path>, column: &str, every: Option<Span>) -> Resu
         let label = format!("{} is a table with times of its own", path.value.0);
         return Err(Fault::new(span, "`every` does not go with a table", label));
     }
-    series::table(text, column).map_err(|wrong| wrong_file(path, wrong))
+    series::table(text, column).map_err(|wrong| trace_fault(path, wrong))
 }
 
 /// Returns an error if `column` is given for a file without columns.
-fn plain(column: Option<&At<Name>>) -> Result<()> {
+fn refuse_column(column: Option<&At<Name>>) -> Result<()> {
     column.map_or(Ok(()), |column| {
         Err(Fault::new(column.span, "`column` goes with a table", "this file has a number in each line"))
     })

@@ -21,9 +21,9 @@ mod shared;
 mod tcp;
 mod timeline;
 
-use self::ground::Ground;
+use self::ground::TraceFiles;
 use self::names::Directions;
-use crate::diagnostic::{Fault, Result};
+use crate::diagnostic::{Fault, Result, bail};
 use crate::form::At;
 use crate::keys::{DirectionKeys, FileKeys, MAX_NODES, MeasureKeys};
 use crate::scalars::MAX_NAME;
@@ -42,7 +42,6 @@ const MAX_OPPORTUNITIES: usize = 500_000;
 struct Network {
     nodes: Vec<NodeSpec>,
     links: Vec<LinkSpec>,
-    /// Node index by name.
     by_name: BTreeMap<String, usize>,
     /// Explicit routes with their positions: router, destination, link, span.
     routes: Vec<(usize, usize, usize, Span)>,
@@ -68,20 +67,20 @@ pub(crate) fn scenario(
     seed: Option<u64>,
     files: &dyn Files,
 ) -> Result<Scenario> {
-    let duration = duration(&file.duration)?;
+    let duration = file.duration.value;
+    if duration.is_zero() {
+        return Err(Fault::zero(file.duration.span, "duration"));
+    }
     let measure = file.measure.as_ref().map(|m| measure(m, duration)).transpose()?;
     let parameters = match &file.resolved {
         None => parameters,
         Some(resolved) if file.parameters.is_some() => {
-            return Err(Fault::new(
-                resolved.span,
-                "[resolved] and [parameters] exclude each other",
-                "drop this, unless `bentpipe check` wrote the file",
-            ));
+            let label = "drop this, unless `bentpipe check` wrote the file";
+            return Err(Fault::new(resolved.span, "[resolved] and [parameters] exclude each other", label));
         }
         Some(resolved) => resolved.value.0.clone(),
     };
-    let mut network = network(&file, &Ground::new(files))?;
+    let mut network = network(&file, &TraceFiles::new(files))?;
     let reach = routes::check(&network)?;
     let flows = flows::resolve(&file, &network, &reach, duration)?;
     let stop = stop(&file, &flows)?;
@@ -111,22 +110,11 @@ pub(crate) fn scenario(
     })
 }
 
-fn duration(given: &At<Duration>) -> Result<Duration> {
-    if given.value.is_zero() {
-        return Err(Fault::new(given.span, "`duration` must be more than zero", ""));
-    }
-    Ok(given.value)
-}
-
 fn measure(given: &At<MeasureKeys>, duration: Duration) -> Result<(Instant, Instant)> {
     let MeasureKeys { from, to, .. } = given.value;
     ordered("measure", from, to)?;
     if to.value.0 > duration.0 {
-        return Err(Fault::new(
-            to.span,
-            "the measurement ends after the run",
-            format!("the run lasts {duration}"),
-        ));
+        bail!(to.span, "the measurement ends after the run", "the run lasts {duration}");
     }
     Ok((from.value, to.value))
 }
@@ -150,7 +138,7 @@ fn exactly_one(span: Span, key: &str, keys: &str) -> Fault {
     Fault::new(span, format!("`{key}` takes exactly one of {keys}"), "")
 }
 
-fn network(file: &FileKeys, ground: &Ground<'_>) -> Result<Network> {
+fn network(file: &FileKeys, ground: &TraceFiles<'_>) -> Result<Network> {
     let dumbbell = file.dumbbell.as_ref().map(|d| (d.span, "[dumbbell]"));
     let satellite = file.satellite.as_ref().map(|s| (s.span, "[satellite]"));
     let explicit = [
@@ -173,16 +161,13 @@ fn network(file: &FileKeys, ground: &Ground<'_>) -> Result<Network> {
         (_, Some(satellite), _) => (satellite::build(satellite, ground)?, satellite.span),
         (_, _, Some((span, _))) => (graph::build(file, span, ground)?, span),
         _ => {
-            return Err(Fault::new(
-                file.flows.span,
-                "these flows have no network",
-                "give [dumbbell], [satellite], or [[hosts]], [[routers]] and [[links]]",
-            ));
+            let label = "give [dumbbell], [satellite], or [[hosts]], [[routers]] and [[links]]";
+            return Err(Fault::new(file.flows.span, "these flows have no network", label));
         }
     };
     for link in &mut network.links {
-        direction::name_dynamics(&mut link.forward, &link.name);
-        direction::name_dynamics(&mut link.backward, &link.name);
+        direction::fill_in_shared_names(&mut link.forward, &link.name);
+        direction::fill_in_shared_names(&mut link.backward, &link.name);
     }
     shared::check(&network.links, span)?;
     check_points(&network, span)?;
@@ -193,7 +178,7 @@ fn network(file: &FileKeys, ground: &Ground<'_>) -> Result<Network> {
 fn check_points(network: &Network, span: Span) -> Result<()> {
     let (mut points, mut opportunities) = (0_usize, 0_usize);
     for dynamics in network.links.iter().flat_map(|l| [&l.forward.dynamics, &l.backward.dynamics]).flatten() {
-        let (some, more) = direction::points(dynamics);
+        let (some, more) = direction::trace_lengths(dynamics);
         points += some;
         opportunities += more;
     }
@@ -216,12 +201,12 @@ pub(crate) fn profile_directions(
     forward: &DirectionKeys,
     backward: &DirectionKeys,
 ) -> Result<(DirectionSpec, DirectionSpec)> {
-    let ground = Ground::new(&NoFiles);
-    let side = direction::Side { whose: name, span, forward: None, ground: &ground };
+    let ground = TraceFiles::new(&NoFiles);
+    let side = direction::DirectionContext { whose: name, span, forward: None, ground: &ground };
     let mut there = side.direction(forward)?;
-    let mut back = direction::Side { forward: Some(there.rate), ..side }.direction(backward)?;
-    direction::name_dynamics(&mut there, name);
-    direction::name_dynamics(&mut back, name);
+    let mut back = direction::DirectionContext { forward: Some(there.rate), ..side }.direction(backward)?;
+    direction::fill_in_shared_names(&mut there, name);
+    direction::fill_in_shared_names(&mut back, name);
     Ok((there, back))
 }
 
@@ -238,16 +223,11 @@ fn stop(file: &FileKeys, flows: &[FlowSpec]) -> Result<Stop> {
 /// Returns an error for a generated name that is too long: `check` could not print it.
 fn check_name(name: &str, span: Span) -> Result<()> {
     if name.len() > MAX_NAME {
-        let label = format!("it becomes `{name}`, and the limit is {MAX_NAME} characters");
-        return Err(Fault::new(span, "this name is too long", label));
+        bail!(span, "this name is too long", "it becomes `{name}`, and the limit is {MAX_NAME} characters");
     }
     Ok(())
 }
 
-/// Returns an error if there are too many nodes.
 fn check_nodes(count: usize, span: Span) -> Result<()> {
-    if count > MAX_NODES {
-        return Err(Fault::new(span, "there are too many nodes", format!("the limit is {MAX_NODES}")));
-    }
-    Ok(())
+    if count > MAX_NODES { Err(Fault::too_many(span, "nodes", MAX_NODES)) } else { Ok(()) }
 }

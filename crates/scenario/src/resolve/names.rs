@@ -1,12 +1,11 @@
 //! Link directions by name.
 
-use crate::diagnostic::{Fault, Result, did_you_mean, listed};
+use crate::diagnostic::{Fault, Result};
 use crate::form::At;
 use crate::scalars::Name;
 use crate::types::{Direction, LinkSpec};
 use std::collections::BTreeMap;
 
-/// All link directions by name.
 pub(super) struct Directions(BTreeMap<String, Direction>);
 
 impl Directions {
@@ -20,10 +19,7 @@ impl Directions {
 
     pub(super) fn find(&self, name: &At<Name>) -> Result<Direction> {
         let word = &name.value.0;
-        self.0.get(word).copied().ok_or_else(|| {
-            let names = || self.0.keys().map(String::as_str);
-            Fault::new(name.span, format!("there is no link `{word}`"), did_you_mean(word, names()))
-                .help(format!("help: links: {}", listed(names())))
-        })
+        let names = self.0.keys().map(String::as_str);
+        self.0.get(word).copied().ok_or_else(|| Fault::unknown(name.span, "link", word, names))
     }
 }

@@ -4,23 +4,20 @@ use super::dynamics::step;
 use super::names::Directions;
 use super::ordered;
 use crate::amount::amount;
-use crate::diagnostic::{Fault, Result, did_you_mean, listed};
+use crate::diagnostic::{Fault, Result, bail};
 use crate::form::At;
 use crate::keys::{CaptureKeys, InstrumentKeys, InstrumentWord, ReferenceKeys};
 use crate::types::{CaptureSpec, FlowSpec, InstrumentKind, InstrumentSpec, ReferenceSpec};
 use bentpipe_base::{Duration, Instant, Rate, Size};
 use std::collections::BTreeSet;
 
-/// Maximum number of instruments.
 const MAX_INSTRUMENTS: usize = 1000;
 /// Maximum number of intervals, summed over all instruments.
 const MAX_INTERVALS: u64 = 2_000_000;
 /// Default rate of a side channel, as in the paper.
 const SIDE_CHANNEL_BPS: u64 = 256_000;
 const SECOND: Duration = Duration::from_secs(1);
-/// Maximum number of captures.
 const MAX_CAPTURES: usize = 1000;
-/// Maximum number of references.
 const MAX_REFERENCES: usize = 1000;
 /// Minimum bytes recorded of a packet: enough for its headers.
 const LEAST_SNAP: Size = Size(64);
@@ -28,9 +25,7 @@ const LEAST_SNAP: Size = Size(64);
 const MOST_SNAP: Size = Size(65_535);
 /// Minimum file size: enough for the file header and some packets.
 const LEAST_LIMIT: Size = Size(4096);
-/// Maximum file size of a capture.
 const MOST_LIMIT: Size = Size(1 << 40);
-/// Default file size of a capture.
 const LIMIT: Size = Size(64 << 20);
 
 pub(super) fn instruments(
@@ -46,12 +41,10 @@ pub(super) fn instruments(
         let keys = &instrument.value;
         let name = keys.name.value.0.clone();
         if all.len() == MAX_INSTRUMENTS {
-            let label = format!("the limit is {MAX_INSTRUMENTS}");
-            return Err(Fault::new(instrument.span, "there are too many instruments", label));
+            return Err(Fault::too_many(instrument.span, "instruments", MAX_INSTRUMENTS));
         }
         if !taken.insert(name.clone()) {
-            let message = format!("two instruments are called `{name}`");
-            return Err(Fault::new(keys.name.span, message, "this name is taken"));
+            return Err(Fault::taken(keys.name.span, "instruments", &name));
         }
         let every = step("every", keys.every)?;
         if keys.kind.value == InstrumentWord::SideChannel && !every.0.is_multiple_of(SECOND.0) {
@@ -72,10 +65,10 @@ fn kind(keys: &InstrumentKeys, names: &Directions, flows: &[FlowSpec]) -> Result
     let link = names.find(&keys.link)?;
     let word = keys.kind.value;
     if let Some(guilty) = keys.rate.filter(|_| word != InstrumentWord::SideChannel) {
-        return Err(Fault::new(guilty.span, "only a side channel has a rate", ""));
+        bail!(guilty.span, "only a side channel has a rate");
     }
     if let Some(guilty) = keys.flow.as_ref().filter(|_| word != InstrumentWord::Bins) {
-        return Err(Fault::new(guilty.span, "only bins have a flow", ""));
+        bail!(guilty.span, "only bins have a flow");
     }
     match word {
         InstrumentWord::SideChannel => {
@@ -85,16 +78,12 @@ fn kind(keys: &InstrumentKeys, names: &Directions, flows: &[FlowSpec]) -> Result
         }
         InstrumentWord::Counters => Ok(InstrumentKind::Counters { link }),
         InstrumentWord::Bins => {
-            let name = keys
-                .flow
-                .as_ref()
-                .ok_or_else(|| Fault::new(keys.kind.span, "bins have no `flow`", "`flow` must be given"))?;
+            let missing = || Fault::new(keys.kind.span, "bins have no `flow`", "`flow` must be given");
+            let name = keys.flow.as_ref().ok_or_else(missing)?;
             let word = &name.value.0;
-            let flow = flows.iter().position(|f| f.name == *word).ok_or_else(|| {
-                let names = || flows.iter().map(|f| f.name.as_str());
-                Fault::new(name.span, format!("there is no flow `{word}`"), did_you_mean(word, names()))
-                    .help(format!("help: flows: {}", listed(names())))
-            })?;
+            let names = flows.iter().map(|f| f.name.as_str());
+            let flow = names.clone().position(|name| name == word);
+            let flow = flow.ok_or_else(|| Fault::unknown(name.span, "flow", word, names))?;
             Ok(InstrumentKind::Bins { flow, link })
         }
     }
@@ -103,8 +92,7 @@ fn kind(keys: &InstrumentKeys, names: &Directions, flows: &[FlowSpec]) -> Result
 /// Resolves references. Metrics are not checked here: the reader of the report does that.
 pub(super) fn references(given: &[At<ReferenceKeys>]) -> Result<Vec<ReferenceSpec>> {
     if let Some(one) = given.get(MAX_REFERENCES) {
-        let label = format!("the limit is {MAX_REFERENCES}");
-        return Err(Fault::new(one.span, "there are too many references", label));
+        return Err(Fault::too_many(one.span, "references", MAX_REFERENCES));
     }
     let resolve = |reference: &At<ReferenceKeys>| {
         let keys = &reference.value;
@@ -130,8 +118,7 @@ pub(super) fn captures(
         let keys = &capture.value;
         let at = names.find(&keys.link)?;
         if all.len() == MAX_CAPTURES {
-            let label = format!("the limit is {MAX_CAPTURES}");
-            return Err(Fault::new(capture.span, "there are too many captures", label));
+            return Err(Fault::too_many(capture.span, "captures", MAX_CAPTURES));
         }
         if all.iter().any(|c| c.at == at) {
             let message = format!("two captures of `{}`", keys.link.value.0);
@@ -151,8 +138,7 @@ fn times(capture: &At<CaptureKeys>, duration: Duration) -> Result<(Instant, Inst
     let from = keys.from.unwrap_or(At { value: Instant::ZERO, span: capture.span });
     let to = keys.to.unwrap_or(At { value: end, span: from.span });
     if let Some(late) = [from, to].into_iter().find(|t| t.value > end) {
-        let label = format!("the run lasts {duration}");
-        return Err(Fault::new(late.span, "the capture goes beyond the run", label));
+        bail!(late.span, "the capture goes beyond the run", "the run lasts {duration}");
     }
     ordered("capture", from, to)?;
     Ok((from.value, to.value))

@@ -39,7 +39,7 @@ fn codel(keys: &CodelKeys) -> Result<Codel> {
     };
     for (key, given) in [("target", keys.target), ("interval", keys.interval)] {
         if let Some(given) = given.filter(|g| g.value.is_zero()) {
-            return Err(Fault::new(given.span, format!("`{key}` must be more than zero"), ""));
+            return Err(Fault::zero(given.span, key));
         }
     }
     if let Some(guilty) = keys.target.or(keys.interval).filter(|_| codel.target > codel.interval) {

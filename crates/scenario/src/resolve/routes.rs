@@ -7,12 +7,11 @@ use crate::types::NodeKind;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 /// Connected components of the network.
-pub(super) struct Reach {
+pub(super) struct Components {
     component: Vec<usize>,
 }
 
-impl Reach {
-    /// True if there is a path between two nodes.
+impl Components {
     pub(super) fn connected(&self, a: usize, b: usize) -> bool {
         self.component[a] == self.component[b]
     }
@@ -21,7 +20,7 @@ impl Reach {
 /// Neighbours of each node, in file order.
 type Neighbours = Vec<Vec<usize>>;
 
-pub(super) fn check(network: &Network) -> Result<Reach> {
+pub(super) fn check(network: &Network) -> Result<Components> {
     let mut around: Neighbours = vec![Vec::new(); network.nodes.len()];
     for link in &network.links {
         around[link.a].push(link.b);
@@ -36,10 +35,11 @@ pub(super) fn check(network: &Network) -> Result<Reach> {
     for (door, targets) in doors {
         let hops = hops(network, &around, door);
         for (target, routes) in targets {
-            Walk { network, around: &around, hops: &hops, door, target }.check(&routes)?;
+            RouteCheck { network, neighbours: &around, hops: &hops, last_router: door, target }
+                .check(&routes)?;
         }
     }
-    Ok(Reach { component: components(&around) })
+    Ok(Components { component: components(&around) })
 }
 
 fn components(around: &Neighbours) -> Vec<usize> {
@@ -79,19 +79,19 @@ fn hops(network: &Network, around: &Neighbours, door: usize) -> Vec<usize> {
 }
 
 /// Forwarding of packets for one host.
-struct Walk<'a> {
+struct RouteCheck<'a> {
     network: &'a Network,
-    around: &'a Neighbours,
+    neighbours: &'a Neighbours,
     hops: &'a [usize],
     /// Router to which the host is attached.
-    door: usize,
+    last_router: usize,
     target: usize,
 }
 
 /// Next hop of each router with an explicit route, and the route's position in the file.
 type Explicit = BTreeMap<usize, (usize, Span)>;
 
-impl Walk<'_> {
+impl RouteCheck<'_> {
     /// Follows packets to the host from every router that has one of the explicit `routes`.
     fn check(&self, routes: &[usize]) -> Result<()> {
         let mut explicit = Explicit::new();
@@ -106,13 +106,13 @@ impl Walk<'_> {
             let mut node = start;
             while node != self.target && !fine.contains(&node) {
                 let next = self.next(node, &explicit);
-                node = next.filter(|n| self.carries(*n)).ok_or_else(|| {
+                node = next.filter(|n| self.forwards(*n)).ok_or_else(|| {
                     let end = self.name(next.unwrap_or(node));
                     let message = format!("packets for `{}` end at `{end}`", self.name(self.target));
                     Fault::new(span, message, "this route does not lead there")
                 })?;
                 if explicit.contains_key(&node) && !passed.insert(node) {
-                    return Err(self.circle(node, &explicit));
+                    return Err(self.loop_fault(node, &explicit));
                 }
             }
             fine.append(&mut passed);
@@ -126,13 +126,13 @@ impl Walk<'_> {
 
     /// Next hop without an explicit route: the first neighbour with fewer hops.
     fn shortest(&self, node: usize) -> Option<usize> {
-        if node == self.door {
+        if node == self.last_router {
             return Some(self.target);
         }
-        self.around[node].iter().copied().find(|n| self.hops[*n] < self.hops[node])
+        self.neighbours[node].iter().copied().find(|n| self.hops[*n] < self.hops[node])
     }
 
-    fn carries(&self, node: usize) -> bool {
+    fn forwards(&self, node: usize) -> bool {
         node == self.target || self.network.nodes[node].kind == NodeKind::Router
     }
 
@@ -141,10 +141,10 @@ impl Walk<'_> {
     }
 
     /// Error for a loop through `start`, which has an explicit route.
-    fn circle(&self, start: usize, explicit: &Explicit) -> Fault {
+    fn loop_fault(&self, start: usize, explicit: &Explicit) -> Fault {
         let mut names = vec![self.name(start)];
         let mut node = self.next(start, explicit);
-        while let Some(at) = node.filter(|n| *n != start && names.len() < self.around.len()) {
+        while let Some(at) = node.filter(|n| *n != start && names.len() < self.neighbours.len()) {
             names.push(self.name(at));
             node = self.next(at, explicit);
         }

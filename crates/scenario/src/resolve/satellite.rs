@@ -1,20 +1,19 @@
 //! Resolves `[satellite]`: users behind the stations of one satellite.
 
-use super::direction::Side;
-use super::dumbbell::{link, node};
-use super::ground::Ground;
+use super::direction::DirectionContext;
+use super::dumbbell::{delay_between_access, link, node};
+use super::ground::TraceFiles;
 use super::{Network, check_nodes};
-use crate::diagnostic::{Fault, Result};
+use crate::diagnostic::Result;
 use crate::form::At;
 use crate::keys::{SatelliteKeys, Topology};
 use crate::types::NodeKind;
-use bentpipe_base::Duration;
 
-pub(super) fn build(given: &At<SatelliteKeys>, ground: &Ground<'_>) -> Result<Network> {
+pub(super) fn build(given: &At<SatelliteKeys>, ground: &TraceFiles<'_>) -> Result<Network> {
     let keys = &given.value;
-    let side = |whose, span| Side { whose, span, forward: None, ground };
+    let side = |whose, span| DirectionContext { whose, span, forward: None, ground };
     let access = side("the access links", keys.access.span).direction(&keys.access.value)?;
-    let hop = hop(keys, access.delay)?;
+    let hop = delay_between_access(keys.rtt, access.delay)?;
     // a star has one link through the satellite to the hub, a mesh has separate links up and down
     let (up, down) = match keys.topology.value {
         Topology::Star => (hop, hop),
@@ -51,14 +50,4 @@ pub(super) fn build(given: &At<SatelliteKeys>, ground: &Ground<'_>) -> Result<Ne
         network.links.push(link(format!("user{}-access", n + 1), ends, access.clone(), access.clone()));
     }
     Ok(network)
-}
-
-/// Returns the one-way delay over the satellite: what the access links leave of the RTT.
-fn hop(keys: &SatelliteKeys, access: Duration) -> Result<Duration> {
-    let (one_way, taken) = (keys.rtt.value / 2, access * 2);
-    if one_way < taken {
-        let label = format!("two access links of {access} each way take {} of it", taken * 2);
-        return Err(Fault::new(keys.rtt.span, "`rtt` is too short for the access links", label));
-    }
-    Ok(one_way - taken)
 }

@@ -14,13 +14,13 @@ use bentpipe_tcp::{Scheme, Stack};
 pub(super) fn resolve(given: &At<SchemeForm>, stack: Stack, served_last: bool) -> Result<Scheme> {
     let keys = match &given.value {
         SchemeForm::Named(SchemeName(scheme)) => {
-            let mut scheme = on(*scheme, stack, given.span)?;
-            trust(&mut scheme, served_last);
+            let mut scheme = for_stack(*scheme, stack, given.span)?;
+            set_assume_priority(&mut scheme, served_last);
             return Ok(scheme);
         }
         SchemeForm::Table(keys) => keys,
     };
-    let mut scheme = on(keys.scheme.value.0, stack, keys.scheme.span)?;
+    let mut scheme = for_stack(keys.scheme.value.0, stack, keys.scheme.span)?;
     if let Some(recovery) = &keys.recovery {
         let target = &mut scheme.recovery;
         target.detection = recovery.value.detection.map_or(target.detection, |v| v.value);
@@ -29,14 +29,14 @@ pub(super) fn resolve(given: &At<SchemeForm>, stack: Stack, served_last: bool) -
     }
     parameters(keys, &mut scheme)?;
     if !keys.params.iter().any(|(key, _)| *key == ASSUME_PRIORITY) {
-        trust(&mut scheme, served_last);
+        set_assume_priority(&mut scheme, served_last);
     }
     Ok(scheme)
 }
 
 /// Sets the default of whether probes are served last: true if the queues do so and the probes carry the
 /// lower-effort code point (RFC 8622).
-fn trust(scheme: &mut Scheme, served_last: bool) {
+fn set_assume_priority(scheme: &mut Scheme, served_last: bool) {
     let lower_effort = match scheme.growth.get(PROBE_DSCP) {
         Some(Value::Number(code_point)) => Dscp::new(code_point as u8) == Some(Dscp::LE),
         _ => true,
@@ -46,7 +46,7 @@ fn trust(scheme: &mut Scheme, served_last: bool) {
 }
 
 /// Returns the variant of the scheme for the stack.
-fn on(scheme: Scheme, stack: Stack, span: Span) -> Result<Scheme> {
+fn for_stack(scheme: Scheme, stack: Stack, span: Span) -> Result<Scheme> {
     if stack == Stack::Linux && !scheme.on_linux() {
         let known: Vec<_> = Scheme::all().filter(Scheme::on_linux).map(|s| s.name).collect();
         let message = format!("`{}` as Linux has it is not modelled", scheme.name);
@@ -58,8 +58,8 @@ fn on(scheme: Scheme, stack: Stack, span: Span) -> Result<Scheme> {
 /// Sets the given parameters. Refuses those of other schemes, values out of range and invalid combinations.
 fn parameters(keys: &SchemeKeys, scheme: &mut Scheme) -> Result<()> {
     for (key, given) in &keys.params {
-        let Some(param) = scheme.growth.law().params.iter().find(|p| p.name == *key) else {
-            return Err(foreign(key, given.span, scheme));
+        let Some(param) = scheme.growth.algorithm().params.iter().find(|p| p.name == *key) else {
+            return Err(not_a_parameter(key, given.span, scheme));
         };
         if !scheme.growth.set(key, given.value) {
             return Err(Fault::new(given.span, format!("`{key}` is out of range"), allowed(param.range)));
@@ -78,8 +78,8 @@ fn parameters(keys: &SchemeKeys, scheme: &mut Scheme) -> Result<()> {
     Err(Fault::new(span, misfit.message, values.join(", ")))
 }
 
-fn foreign(key: &str, span: Span, scheme: &Scheme) -> Fault {
-    let has = |s: &Scheme| s.growth.law().params.iter().any(|p| p.name == key);
+fn not_a_parameter(key: &str, span: Span, scheme: &Scheme) -> Fault {
+    let has = |s: &Scheme| s.growth.algorithm().params.iter().any(|p| p.name == key);
     let owners: Vec<_> = Scheme::all().filter(has).map(|s| s.name).collect();
     let message = format!("`{key}` is not a parameter of {}", scheme.name);
     Fault::new(span, message, format!("it belongs to {}", owners.join(", ")))

@@ -2,8 +2,8 @@
 
 use super::dynamics::{repeat, rising, step_or};
 use super::exactly_one;
-use super::ground::Ground;
-use crate::diagnostic::{Fault, Result};
+use super::ground::TraceFiles;
+use crate::diagnostic::{Fault, Result, bail};
 use crate::form::At;
 use crate::keys::{DelayKeys, LossKeys};
 use crate::lists::{Pairs, Path};
@@ -15,7 +15,6 @@ use std::sync::Arc;
 
 /// Default time that each line of a recording covers.
 const EVERY: Duration = Duration::from_millis(10);
-/// Default column of a table.
 const COLUMN: &str = "rtt";
 
 /// Keys that delay and loss have in common.
@@ -29,32 +28,26 @@ struct Source<'a, T> {
     repeat: Option<At<Duration>>,
 }
 
-/// Delays over time.
-pub(super) fn delay(keys: &DelayKeys, span: Span, ground: &Ground<'_>) -> Result<Recorded<Duration>> {
-    let source = Source {
-        key: "delay",
-        span,
-        steps: keys.steps.as_ref(),
-        trace: keys.trace.as_ref(),
-        column: keys.column.as_ref(),
-        every: keys.every,
-        repeat: keys.repeat,
+macro_rules! source {
+    ($key:literal, $keys:ident, $span:ident) => {
+        Source {
+            key: $key,
+            span: $span,
+            steps: $keys.steps.as_ref(),
+            trace: $keys.trace.as_ref(),
+            column: $keys.column.as_ref(),
+            every: $keys.every,
+            repeat: $keys.repeat,
+        }
     };
-    source.resolve(|path, column, every| ground.delays(path, column, every))
 }
 
-/// Losses over time.
-pub(super) fn loss(keys: &LossKeys, span: Span, ground: &Ground<'_>) -> Result<Recorded<Probability>> {
-    let source = Source {
-        key: "loss",
-        span,
-        steps: keys.steps.as_ref(),
-        trace: keys.trace.as_ref(),
-        column: keys.column.as_ref(),
-        every: keys.every,
-        repeat: keys.repeat,
-    };
-    source.resolve(|path, column, every| ground.losses(path, column, every))
+pub(super) fn delay(keys: &DelayKeys, span: Span, ground: &TraceFiles<'_>) -> Result<Recorded<Duration>> {
+    source!("delay", keys, span).resolve(|path, column, every| ground.delays(path, column, every))
+}
+
+pub(super) fn loss(keys: &LossKeys, span: Span, ground: &TraceFiles<'_>) -> Result<Recorded<Probability>> {
+    source!("loss", keys, span).resolve(|path, column, every| ground.losses(path, column, every))
 }
 
 impl<T: Copy> Source<'_, T> {
@@ -70,8 +63,7 @@ impl<T: Copy> Source<'_, T> {
             (Some(steps), None) => self.steps(&steps.value),
             (None, Some(path)) => {
                 if let Some(guilty) = self.repeat {
-                    let label = "a recording starts over when it ends";
-                    return Err(Fault::new(guilty.span, "`repeat` goes with `steps`", label));
+                    bail!(guilty.span, "`repeat` goes with `steps`", "a recording starts over when it ends");
                 }
                 let every = step_or("every", self.every, EVERY)?;
                 let column = self.column.map_or(COLUMN, |c| c.value.0.as_str());
@@ -87,7 +79,7 @@ impl<T: Copy> Source<'_, T> {
         for (key, guilty) in [("column", self.column.map(|c| c.span)), ("every", self.every.map(|e| e.span))]
         {
             if let Some(span) = guilty {
-                return Err(Fault::new(span, format!("`{key}` goes with `trace`"), "steps say their times"));
+                bail!(span, "`{key}` goes with `trace`", "steps say their times");
             }
         }
         rising("steps", steps)?;

@@ -1,7 +1,8 @@
 //! Resolves the TCP options of `[host]` and flows to the configurations of both ends.
 
+use super::dynamics::at_least;
 use super::scheme;
-use crate::diagnostic::{Fault, Result};
+use crate::diagnostic::{Fault, Result, bail, fault};
 use crate::form::At;
 use crate::keys::{DelayedAckForm, GrantForm, KeepAliveForm, TcpKeys, WindowForm};
 use crate::lists::TimeOrNone;
@@ -17,11 +18,9 @@ const UNSCALED: u64 = 65_535;
 const MAX_SCALE: u32 = 14;
 /// Maximum payload of a segment: an IPv4 packet less 40 bytes of headers.
 const MAX_SEGMENT: u64 = 65_495;
-/// Maximum loss rate for `fallback`.
 const MOST_FALLBACK: f64 = 0.5;
 /// Minimum retransmission timeout; less is taken for a mistake.
 const SHORTEST_RTO: Duration = Duration::from_millis(1);
-/// Minimum of keep-alive times.
 const SHORTEST_KEEP_ALIVE: Duration = Duration::from_secs(1);
 /// Delayed ACKs must be sent in less than this (RFC 9293, section 3.8.6.3).
 const LONGEST_DELAYED_ACK: Duration = Duration::from_millis(500);
@@ -37,19 +36,23 @@ pub(super) fn configs(keys: &TcpKeys, served_last: bool) -> Result<(Config, Conf
     let options = options(keys, default.options);
     let receive_buffer = window(keys, options, mss, default.receive_buffer)?;
     let scheme = keys.tcp.as_ref().map_or(Ok(default.scheme), |t| scheme::resolve(t, stack, served_last))?;
+    let ssthresh = |given: At<Ssthresh>| match given.value {
+        Ssthresh::Unlimited => None,
+        Ssthresh::ReceiveWindow => Some(receive_buffer.max()),
+        Ssthresh::Window(window) => Some(bytes(window, mss)),
+    };
     let receiver = Config {
         stack,
         scheme,
         mss,
         send_buffer: keys.send_buffer.map_or(default.send_buffer, |v| v.value.0),
         receive_buffer,
+        reserve: reserve(keys, receive_buffer)?,
         delayed_ack: keys.delayed_ack.as_ref().map_or(Ok(default.delayed_ack), |d| delayed_ack(d, stack))?,
         nagle: keys.nagle.map_or(default.nagle, |v| v.value),
         options,
         initial_window: keys.iw.map_or(default.initial_window, |v| v.value.0 as u32),
-        initial_ssthresh: keys
-            .ssthresh
-            .map_or(default.initial_ssthresh, |v| ssthresh(v.value, mss, receive_buffer)),
+        initial_ssthresh: keys.ssthresh.map_or(default.initial_ssthresh, ssthresh),
         rto: rto(keys, default.rto)?,
         limited_transmit: keys.limited_transmit.map_or(default.limited_transmit, |v| v.value),
         validation: keys.validation.map_or(default.validation, |v| v.value),
@@ -70,19 +73,27 @@ pub(super) fn configs(keys: &TcpKeys, served_last: bool) -> Result<(Config, Conf
     Ok((sender, receiver))
 }
 
+/// Resolves what a fixed window keeps beyond what it shows.
+fn reserve(keys: &TcpKeys, window: ReceiveBuffer) -> Result<Size> {
+    let Some(reserve) = &keys.reserve else { return Ok(Size(0)) };
+    if reserve.value.0 > 0 && matches!(window, ReceiveBuffer::Auto { .. }) {
+        bail!(
+            reserve.span,
+            "a window that grows has no `reserve`",
+            "give a fixed `window`, such as \"65535 B\""
+        );
+    }
+    Ok(reserve.value)
+}
+
 fn segment(keys: &TcpKeys, default: u16) -> Result<u16> {
     let Some(At { value: Size(bytes), span }) = keys.segment else { return Ok(default) };
     match u16::try_from(bytes) {
         Ok(mss) if (1..=MAX_SEGMENT).contains(&bytes) => Ok(mss),
-        _ => Err(Fault::new(
-            span,
-            "a segment of that size does not exist",
-            format!("from 1 B to {MAX_SEGMENT} B"),
-        )),
+        _ => Err(fault!(span, "a segment of that size does not exist", "from 1 B to {MAX_SEGMENT} B")),
     }
 }
 
-/// Resolves the rate that the network grants.
 fn grant(given: &At<GrantForm>) -> Result<Option<GrantConfig>> {
     let keys = match &given.value {
         GrantForm::Plain(rate) => return Ok(rate.0.map(GrantConfig::constant)),
@@ -92,19 +103,14 @@ fn grant(given: &At<GrantForm>) -> Result<Option<GrantConfig>> {
     if let Some(changes) = &keys.changes {
         for (at, rate) in &changes.value.0 {
             if grant.changes.last().is_some_and(|(last, _)| *last >= at.value) {
-                return Err(Fault::new(
-                    at.span,
-                    "`changes` goes back in time",
-                    "each is later than the one before",
-                ));
+                bail!(at.span, "`changes` goes back in time", "each is later than the one before");
             }
             grant.changes.push((at.value, rate.value));
         }
     }
     if let Some(At { value, span }) = keys.fallback {
         if value.get() > MOST_FALLBACK {
-            let label = format!("from 0 to {MOST_FALLBACK}");
-            return Err(Fault::new(span, "a path that loses so much is no path", label));
+            bail!(span, "a path that loses so much is no path", "from 0 to {MOST_FALLBACK}");
         }
         grant.fallback = value.get();
     }
@@ -136,11 +142,7 @@ fn window(keys: &TcpKeys, options: Options, mss: u16, default: ReceiveBuffer) ->
         Some(WindowForm::Table(table)) => {
             let (initial, max) = (bytes(table.initial.value, mss), bytes(table.max.value, mss));
             if max < initial {
-                return Err(Fault::new(
-                    table.max.span,
-                    "`max` is less than `initial`",
-                    format!("that is {initial}"),
-                ));
+                bail!(table.max.span, "`max` is less than `initial`", "that is {initial}");
             }
             ReceiveBuffer::Auto { initial, max }
         }
@@ -155,30 +157,18 @@ fn window(keys: &TcpKeys, options: Options, mss: u16, default: ReceiveBuffer) ->
     });
     let largest = buffer.max();
     match (asked, keys.window_scale) {
-        (Some(span), None | Some(At { value: true, .. })) => Err(Fault::new(
-            span,
-            format!("a window of {largest} is more than TCP can announce"),
-            format!("the limit is {limit} B"),
-        )),
-        (Some(span), _) => Err(Fault::new(
-            span,
-            format!("a window of {largest} needs window scale"),
-            format!("the limit is {limit} B with `window_scale = false`"),
-        )),
-        (None, Some(scale)) => Err(Fault::new(
-            scale.span,
-            format!("the default window of up to {largest} needs window scale"),
-            "give `window = \"65535 B\"` or less",
-        )),
+        (Some(span), None | Some(At { value: true, .. })) => {
+            Err(fault!(span, "a window of {largest} is more than TCP can announce", "the limit is {limit} B"))
+        }
+        (Some(span), _) => {
+            let label = format!("the limit is {limit} B with `window_scale = false`");
+            Err(Fault::new(span, format!("a window of {largest} needs window scale"), label))
+        }
+        (None, Some(scale)) => {
+            let message = format!("the default window of up to {largest} needs window scale");
+            Err(Fault::new(scale.span, message, "give `window = \"65535 B\"` or less"))
+        }
         (None, None) => Ok(buffer),
-    }
-}
-
-fn ssthresh(given: Ssthresh, mss: u16, receive_buffer: ReceiveBuffer) -> Option<Size> {
-    match given {
-        Ssthresh::Unlimited => None,
-        Ssthresh::ReceiveWindow => Some(receive_buffer.max()),
-        Ssthresh::Window(window) => Some(bytes(window, mss)),
     }
 }
 
@@ -192,8 +182,7 @@ fn delayed_ack(given: &At<DelayedAckForm>, stack: Stack) -> Result<Option<Delaye
             count = table.count.map_or(count, |c| c.value.0 as u32);
             timeout = table.timeout.map_or(timeout, |t| t.value);
             if let Some(given) = table.timeout.filter(|t| t.value >= LONGEST_DELAYED_ACK) {
-                let label = format!("less than {LONGEST_DELAYED_ACK}");
-                return Err(Fault::new(given.span, "an ACK cannot be delayed that long", label));
+                bail!(given.span, "an ACK cannot be delayed that long", "less than {LONGEST_DELAYED_ACK}");
             }
         }
     }
@@ -201,12 +190,8 @@ fn delayed_ack(given: &At<DelayedAckForm>, stack: Stack) -> Result<Option<Delaye
 }
 
 fn user_timeout(given: &At<TimeOrNone>) -> Result<Option<Duration>> {
-    match given.value.0 {
-        Some(time) if time < SHORTEST_RTO => {
-            Err(Fault::new(given.span, "`user_timeout` is too short", format!("at least {SHORTEST_RTO}")))
-        }
-        other => Ok(other),
-    }
+    let time = given.value.0.map(|value| At { value, span: given.span });
+    time.map(|time| at_least("user_timeout", time, SHORTEST_RTO)).transpose()
 }
 
 fn keep_alive(given: &KeepAliveForm) -> Result<Option<KeepAlive>> {
@@ -216,10 +201,7 @@ fn keep_alive(given: &KeepAliveForm) -> Result<Option<KeepAlive>> {
         KeepAliveForm::Table(table) => table,
     };
     for (key, given) in [("idle", table.idle), ("interval", table.interval)] {
-        if let Some(given) = given.filter(|g| g.value < SHORTEST_KEEP_ALIVE) {
-            let message = format!("`{key}` is too short");
-            return Err(Fault::new(given.span, message, format!("at least {SHORTEST_KEEP_ALIVE}")));
-        }
+        given.map(|given| at_least(key, given, SHORTEST_KEEP_ALIVE)).transpose()?;
     }
     Ok(Some(KeepAlive {
         idle: table.idle.map_or(default.idle, |v| v.value),
@@ -232,13 +214,7 @@ fn rto(keys: &TcpKeys, default: RtoConfig) -> Result<RtoConfig> {
     for (key, given) in
         [("min_rto", keys.min_rto), ("initial_rto", keys.initial_rto), ("max_rto", keys.max_rto)]
     {
-        if let Some(given) = given.filter(|g| g.value < SHORTEST_RTO) {
-            return Err(Fault::new(
-                given.span,
-                format!("`{key}` is too short"),
-                format!("at least {SHORTEST_RTO}"),
-            ));
-        }
+        given.map(|given| at_least(key, given, SHORTEST_RTO)).transpose()?;
     }
     let rto = RtoConfig {
         min: keys.min_rto.map_or(default.min, |v| v.value),

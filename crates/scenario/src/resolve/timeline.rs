@@ -1,7 +1,7 @@
 //! Resolves `[[timeline]]`: changes of links during the run.
 
 use super::names::Directions;
-use crate::diagnostic::{Fault, Result};
+use crate::diagnostic::{Fault, Result, bail};
 use crate::form::At;
 use crate::keys::TimelineKeys;
 use crate::source::Span;
@@ -10,13 +10,11 @@ use bentpipe_base::{Duration, Instant};
 use bentpipe_link::{Change, Orbit};
 use std::collections::BTreeMap;
 
-/// Maximum number of changes of a run.
 const MAX_CHANGES: usize = 20_000;
 
 /// Periods in which the timeline takes a direction down.
 type Outages = BTreeMap<Direction, Vec<(Instant, Instant, Span)>>;
 
-/// Adds the changes of a timeline to the links.
 pub(super) fn apply(
     timeline: &[At<TimelineKeys>],
     links: &mut [LinkSpec],
@@ -28,12 +26,11 @@ pub(super) fn apply(
     for entry in timeline {
         let keys = &entry.value;
         if keys.at.value.0 >= duration.0 {
-            let label = format!("the run lasts {duration}");
-            return Err(Fault::new(keys.at.span, "this change comes after the run", label));
+            bail!(keys.at.span, "this change comes after the run", "the run lasts {duration}");
         }
         let direction = names.find(&keys.link)?;
         let (change, back) = change(entry)?;
-        has_effect(entry, side(links, direction))?;
+        has_effect(entry, links[direction.link].direction(direction.backward))?;
         let changes = changes_of(links, direction);
         changes.push((keys.at.value, change));
         count += 1;
@@ -59,12 +56,7 @@ pub(super) fn apply(
             }
         }
     }
-    outages.into_values().try_for_each(apart)
-}
-
-const fn side(links: &[LinkSpec], direction: Direction) -> &DirectionSpec {
-    let link = &links[direction.link];
-    if direction.backward { &link.backward } else { &link.forward }
+    outages.into_values().try_for_each(check_overlap)
 }
 
 fn changes_of(links: &mut [LinkSpec], direction: Direction) -> &mut Vec<(Instant, Change)> {
@@ -108,7 +100,7 @@ fn change(entry: &At<TimelineKeys>) -> Result<(Change, Option<Instant>)> {
         return Err(Fault::new(up.span, "`up` and `outage` exclude each other", label));
     }
     if let Some(outage) = keys.outage.filter(|o| o.value.is_zero()) {
-        return Err(Fault::new(outage.span, "`outage` must be more than zero", ""));
+        return Err(Fault::zero(outage.span, "outage"));
     }
     let change = Change {
         rate: keys.rate.map(|v| v.value),
@@ -119,14 +111,13 @@ fn change(entry: &At<TimelineKeys>) -> Result<(Change, Option<Instant>)> {
         up: keys.outage.map(|_| false).or(keys.up.map(|v| v.value)),
     };
     if change == Change::default() {
-        let label = "give rate, delay, buffer, loss, ber, outage or up";
-        return Err(Fault::new(entry.span, "this entry changes nothing", label));
+        bail!(entry.span, "this entry changes nothing", "give rate, delay, buffer, loss, ber, outage or up");
     }
     Ok((change, keys.outage.map(|o| keys.at.value + o.value)))
 }
 
 /// Returns an error for overlapping outages: the end of the first would cut the second short.
-fn apart(mut outages: Vec<(Instant, Instant, Span)>) -> Result<()> {
+fn check_overlap(mut outages: Vec<(Instant, Instant, Span)>) -> Result<()> {
     outages.sort_by_key(|(from, ..)| *from);
     for two in outages.windows(2) {
         let ((from, to, _), (next, _, span)) = (two[0], two[1]);

@@ -5,12 +5,11 @@
 //! the others in milliseconds. -1 is a lost packet; -1 in `rtt` means that the direction of the loss is not
 //! known. The other columns of such a row are 0. Packets were sent every 10 ms.
 
-use super::{Wrong, lines, wrong};
-use crate::quantity::{self, exact};
+use super::{LineError, amount, line_error, lines};
+use crate::quantity;
 use bentpipe_base::{Duration, Instant, Probability};
 use bentpipe_link::SHORTEST_STEP;
 
-/// Maximum number of lines of a recording.
 const MAX_LINES: usize = 100_000;
 /// Times with at least this many digits are in nanoseconds: in seconds they would be out of range.
 const NANOSECOND_DIGITS: usize = 15;
@@ -25,9 +24,7 @@ pub(crate) struct Recording {
 /// One line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Sample {
-    /// The delay.
     Delay(Duration),
-    /// The packet was lost.
     Lost,
     /// The packet was lost in the other direction, so nothing is known about this one.
     Unknown,
@@ -41,11 +38,11 @@ pub(crate) fn is_table(text: &str) -> bool {
 }
 
 /// Parses one delay in milliseconds per line, each lasting `every`; -1 is a lost packet.
-pub(crate) fn delays(text: &str, every: Duration) -> Result<Recording, Wrong> {
+pub(crate) fn delays(text: &str, every: Duration) -> Result<Recording, LineError> {
     let samples = plain(text, every, |n, line| {
         sample(line, 1).ok_or_else(|| {
             let label = "each line holds a one-way delay in milliseconds, or -1 for a lost packet";
-            wrong(n, format!("\"{}\" is not a delay", crate::scalars::shown(line)), label)
+            line_error(n, format!("\"{}\" is not a delay", crate::scalars::excerpt(line)), label)
         })
     })?;
     let length = every * samples.len() as u64;
@@ -53,12 +50,15 @@ pub(crate) fn delays(text: &str, every: Duration) -> Result<Recording, Wrong> {
 }
 
 /// Parses one probability per line, each lasting `every`. Also returns the total length.
-pub(crate) fn losses(text: &str, every: Duration) -> Result<(Vec<(Instant, Probability)>, Duration), Wrong> {
+pub(crate) fn losses(
+    text: &str,
+    every: Duration,
+) -> Result<(Vec<(Instant, Probability)>, Duration), LineError> {
     let samples = plain(text, every, |n, line| {
         let p = line.parse::<f64>().ok().and_then(Probability::new);
         p.ok_or_else(|| {
             let label = "each line holds a probability of loss, from 0 to 1";
-            wrong(n, format!("\"{}\" is not a probability", crate::scalars::shown(line)), label)
+            line_error(n, format!("\"{}\" is not a probability", crate::scalars::excerpt(line)), label)
         })
     })?;
     let length = every * samples.len() as u64;
@@ -68,57 +68,73 @@ pub(crate) fn losses(text: &str, every: Duration) -> Result<(Vec<(Instant, Proba
 fn plain<T>(
     text: &str,
     every: Duration,
-    read: impl Fn(usize, &str) -> Result<T, Wrong>,
-) -> Result<Vec<(Instant, T)>, Wrong> {
+    read: impl Fn(usize, &str) -> Result<T, LineError>,
+) -> Result<Vec<(Instant, T)>, LineError> {
     let mut all = Vec::new();
     for (n, line) in lines(text) {
         if all.len() == MAX_LINES {
-            return Err(wrong(n, "the recording is too long", format!("the limit is {MAX_LINES} lines")));
+            return Err(line_error(
+                n,
+                "the recording is too long",
+                format!("the limit is {MAX_LINES} lines"),
+            ));
         }
         let at = Instant::ZERO + every * all.len() as u64;
         if at.0 > quantity::YEAR {
-            return Err(wrong(n, "the recording is longer than a year", format!("a line is for {every}")));
+            return Err(line_error(
+                n,
+                "the recording is longer than a year",
+                format!("a line is for {every}"),
+            ));
         }
         all.push((at, read(n, line)?));
     }
     if all.is_empty() {
-        Err(wrong(1, "the recording is empty", "it needs at least one line"))
+        Err(line_error(1, "the recording is empty", "it needs at least one line"))
     } else {
         Ok(all)
     }
 }
 
 /// Parses a column of a table with the header `timestamp,...`. Half of `rtt` is used as the one-way delay.
-pub(crate) fn table(text: &str, column: &str) -> Result<Recording, Wrong> {
+pub(crate) fn table(text: &str, column: &str) -> Result<Recording, LineError> {
     let mut lines = lines(text);
     let names: Vec<&str> = lines.next().map_or("", |first| first.1).split(',').map(str::trim).collect();
     let place = |name: &str| names.iter().position(|n| *n == name);
     let time = place("timestamp")
-        .ok_or_else(|| wrong(1, "there is no column `timestamp`", "the first line names the columns"))?;
+        .ok_or_else(|| line_error(1, "there is no column `timestamp`", "the first line names the columns"))?;
     let own = place(column).filter(|place| *place != time).ok_or_else(|| {
         let others: Vec<&str> = names.iter().copied().filter(|n| *n != "timestamp").collect();
-        wrong(1, format!("there is no column `{column}`"), format!("its columns are {}", others.join(", ")))
+        line_error(
+            1,
+            format!("there is no column `{column}`"),
+            format!("its columns are {}", others.join(", ")),
+        )
     })?;
     let (shared, halves) = (place("rtt").filter(|rtt| *rtt != own), if column == "rtt" { 2 } else { 1 });
     let mut all: Vec<(u64, Sample)> = Vec::new();
     for (n, line) in lines {
         if all.len() == MAX_LINES {
-            return Err(wrong(n, "the recording is too long", format!("the limit is {MAX_LINES} lines")));
+            return Err(line_error(
+                n,
+                "the recording is too long",
+                format!("the limit is {MAX_LINES} lines"),
+            ));
         }
         let cells: Vec<&str> = line.split(',').map(str::trim).collect();
-        let shown = crate::scalars::shown(line);
+        let shown = crate::scalars::excerpt(line);
         if cells.len() != names.len() {
             let label = format!("the header names {} columns, this line has {}", names.len(), cells.len());
-            return Err(wrong(n, format!("\"{shown}\" is not a row of the table"), label));
+            return Err(line_error(n, format!("\"{shown}\" is not a row of the table"), label));
         }
         let at = timestamp(cells[time]).ok_or_else(|| {
             let label = "a time in nanoseconds, or in seconds with a point";
-            wrong(n, format!("\"{}\" is not a timestamp", crate::scalars::shown(cells[time])), label)
+            line_error(n, format!("\"{}\" is not a timestamp", crate::scalars::excerpt(cells[time])), label)
         })?;
         let value = |place: usize, halves| {
             sample(cells[place], halves).ok_or_else(|| {
                 let label = format!("`{}` is in milliseconds, or -1 for a lost packet", names[place]);
-                wrong(n, format!("\"{}\" is not a delay", crate::scalars::shown(cells[place])), label)
+                line_error(n, format!("\"{}\" is not a delay", crate::scalars::excerpt(cells[place])), label)
             })
         };
         let mut sample = value(own, halves)?;
@@ -134,31 +150,27 @@ pub(crate) fn table(text: &str, column: &str) -> Result<Recording, Wrong> {
         }
         match all.last() {
             Some((last, _)) if at <= *last => {
-                return Err(wrong(
-                    n,
-                    "the recording goes back in time",
-                    "each time is later than the one before",
-                ));
+                let label = "each time is later than the one before";
+                return Err(line_error(n, "the recording goes back in time", label));
             }
             Some((last, _)) if at - last < SHORTEST_STEP.0 => {}
             _ => all.push((at, sample)),
         }
     }
-    finish(all)
+    relative_times(all)
 }
 
 /// Makes times relative to the first row. The last sample lasts as long as the others on average.
-fn finish(all: Vec<(u64, Sample)>) -> Result<Recording, Wrong> {
-    let (Some(&(first, _)), Some(&(last, _))) = (all.first(), all.last()) else {
-        return Err(wrong(2, "the recording is empty", "it needs at least two rows"));
+fn relative_times(all: Vec<(u64, Sample)>) -> Result<Recording, LineError> {
+    let (first, last) = match &all[..] {
+        [] => return Err(line_error(2, "the recording is empty", "it needs at least two rows")),
+        [_] => return Err(line_error(2, "the recording is too short", "it needs at least two rows")),
+        [first, .., last] => (first.0, last.0),
     };
-    if all.len() < 2 {
-        return Err(wrong(2, "the recording is too short", "it needs at least two rows"));
-    }
     let gap = (last - first) / (all.len() as u64 - 1);
     let length = Duration((last - first).saturating_add(gap));
     if length.0 > quantity::YEAR {
-        return Err(wrong(all.len() + 1, "the recording is longer than a year", ""));
+        return Err(line_error(all.len() + 1, "the recording is longer than a year", ""));
     }
     let samples = all.into_iter().map(|(at, sample)| (Instant(at - first), sample)).collect();
     Ok(Recording { samples, length })
@@ -170,11 +182,7 @@ fn timestamp(text: &str) -> Option<u64> {
     if digits && text.len() >= NANOSECOND_DIGITS {
         return text.parse().ok();
     }
-    let (number, rest) = quantity::split(text);
-    if number.is_empty() || !rest.is_empty() {
-        return None;
-    }
-    exact(number, 1_000_000_000).ok()
+    amount(text, 1_000_000_000, u64::MAX)
 }
 
 /// Parses milliseconds or -1. `halves` is 2 if the value covers both directions.
@@ -200,7 +208,7 @@ impl Recording {
             last = known(s).unwrap_or(last);
             (s.0, last)
         };
-        Some(merged(self.samples.iter().map(hold)))
+        Some(without_repeats(self.samples.iter().map(hold)))
     }
 
     /// Loss probabilities over time: 1 for a lost packet, else 0.
@@ -208,12 +216,14 @@ impl Recording {
         let p = |s: &(Instant, Sample)| {
             (s.0, if s.1 == Sample::Lost { Probability::ONE } else { Probability::ZERO })
         };
-        merged(self.samples.iter().map(p))
+        without_repeats(self.samples.iter().map(p))
     }
 }
 
 /// Removes samples that repeat the value before.
-pub(crate) fn merged<T: Copy + PartialEq>(samples: impl Iterator<Item = (Instant, T)>) -> Vec<(Instant, T)> {
+pub(crate) fn without_repeats<T: Copy + PartialEq>(
+    samples: impl Iterator<Item = (Instant, T)>,
+) -> Vec<(Instant, T)> {
     let mut all: Vec<(Instant, T)> = Vec::new();
     for (at, value) in samples {
         if all.last().is_none_or(|last| last.1 != value) {

@@ -143,7 +143,6 @@ fn buffer(buffer: Capacity) -> String {
     }
 }
 
-/// A TOML basic string.
 pub(crate) fn quoted(text: &str) -> String {
     let mut out = String::from("\"");
     for c in text.chars() {

@@ -34,7 +34,6 @@ fn entry(out: &mut String, link: &str, when: Instant, change: &Change) {
     }
 }
 
-/// Name of a direction.
 pub(super) fn name(links: &[LinkSpec], direction: Direction) -> String {
     let link = &links[direction.link];
     quoted(if direction.backward { &link.reverse_name } else { &link.name })

@@ -41,6 +41,7 @@ fn options(sender: &Config, receiver: &Config) -> Vec<(&'static str, String)> {
         ("tcp", scheme(&sender.scheme)),
         ("segment", size(Size(u64::from(sender.mss)))),
         ("window", window(receiver.receive_buffer)),
+        ("reserve", size(receiver.reserve)),
         ("iw", sender.initial_window.to_string()),
         ("ssthresh", limit(sender.initial_ssthresh)),
         ("delayed_ack", delayed_ack(receiver)),

@@ -1,10 +1,10 @@
 //! Creates the flows of a scenario as connections and datagrams of hosts.
 
-use super::{Carries, FlowEnds, apps};
+use super::{FlowEnds, apps};
 use crate::routes::RouteTable;
-use crate::world::Simulation;
 use bentpipe_base::{Addr, Instant, NodeId, Purpose, Rng};
-use bentpipe_nodes::{Call, Listener, Reader, Stream};
+use bentpipe_network::Network as Simulation;
+use bentpipe_nodes::{ConnectRequest, DatagramStream, Listener, Reader};
 use bentpipe_scenario as spec;
 use bentpipe_tcp::Config;
 use std::sync::Arc;
@@ -19,20 +19,26 @@ pub(super) fn add(
     table: &RouteTable<'_>,
 ) -> Vec<FlowEnds> {
     let mut ends = Vec::with_capacity(scenario.flows.len());
-    let mut configs = Configs::default();
-    let mut ports = PortCounter { used: vec![0; nodes.len()] };
+    let mut configs = Vec::new();
+    let mut used = vec![0_u32; nodes.len()];
+    let mut next_port = |host: usize| {
+        used[host] += 1;
+        // the scenario parser limits a host to 50 000 flows
+        u16::try_from(FIRST_PORT + used[host] - 1).expect("a host has fewer flows than ports")
+    };
     for flow in &scenario.flows {
-        let (server, client) = (ports.next(flow.to), ports.next(flow.from));
+        let (server, client) = (next_port(flow.to), next_port(flow.from));
         let opens = (nodes[flow.from], Addr(flow.from as u32), client);
         let accepts = (nodes[flow.to], Addr(flow.to as u32), server);
         let (from, to) = if answers(flow) { (accepts, opens) } else { (opens, accepts) };
         let path_bps = table.lowest_rate(from.1.0 as usize, to.1.0 as usize);
         let start = start_of(scenario.seed, flow);
-        ends.push(FlowEnds { carries: carries(&flow.app), from, to, start, path_bps });
+        ends.push(FlowEnds { app: flow.app, from, to, start, path_bps });
         match flow.app {
             spec::App::Udp { size, pattern } => {
                 let rng = sim.world.open_rng(&flow.name, Purpose::Application);
-                let stream = Stream { port: client, to: (accepts.1, server), size, pattern, rng, start };
+                let stream =
+                    DatagramStream { port: client, to: (accepts.1, server), size, pattern, rng, start };
                 add_datagrams(sim, opens, accepts, &stream);
             }
             _ => add_connection(sim, flow, &mut configs, (opens, accepts, start)),
@@ -51,15 +57,6 @@ pub(super) const fn sends(flow: &spec::FlowSpec) -> usize {
     if answers(flow) { flow.to } else { flow.from }
 }
 
-const fn carries(app: &spec::App) -> Carries {
-    match app {
-        spec::App::Bulk | spec::App::Transfer(_) | spec::App::Rate(_) => Carries::Stream,
-        spec::App::Requests { .. } => Carries::Answers,
-        spec::App::Telnet { .. } => Carries::Typing,
-        spec::App::Udp { .. } => Carries::Datagrams,
-    }
-}
-
 /// A host with its address and a port.
 type End = (NodeId, Addr, u16);
 
@@ -67,11 +64,11 @@ type End = (NodeId, Addr, u16);
 fn add_connection(
     sim: &mut Simulation,
     flow: &spec::FlowSpec,
-    configs: &mut Configs,
+    configs: &mut Vec<Arc<Config>>,
     (opens, accepts, start): (End, End, Instant),
 ) {
-    let sending = (configs.share(&flow.sender), Reader::Eager);
-    let receiving = (configs.share(&flow.receiver), apps::reader(&flow.reader));
+    let sending = (share(configs, &flow.sender), Reader::Eager);
+    let receiving = (share(configs, &flow.receiver), flow.reader);
     let (opening, accepting) = if answers(flow) { (receiving, sending) } else { (sending, receiving) };
     let (writer, answerer) = apps::writers(&mut sim.world, flow);
     if let Some((host, _)) = sim.host(accepts.0) {
@@ -79,12 +76,12 @@ fn add_connection(
     }
     if let Some((host, mut cx)) = sim.host(opens.0) {
         let to = (accepts.1, accepts.2);
-        let call = Call { port: opens.2, to, config: opening.0, writer, reader: opening.1 };
+        let call = ConnectRequest { port: opens.2, to, config: opening.0, writer, reader: opening.1 };
         host.connect_at(&mut cx, start, call);
     }
 }
 
-fn add_datagrams(sim: &mut Simulation, from: End, to: End, stream: &Stream) {
+fn add_datagrams(sim: &mut Simulation, from: End, to: End, stream: &DatagramStream) {
     if let Some((host, _)) = sim.host(to.0) {
         host.receive_datagrams(to.2, (from.1, from.2));
     }
@@ -93,33 +90,14 @@ fn add_datagrams(sim: &mut Simulation, from: End, to: End, stream: &Stream) {
     }
 }
 
-/// Next free port of each host.
-struct PortCounter {
-    used: Vec<u32>,
-}
-
-impl PortCounter {
-    fn next(&mut self, host: usize) -> u16 {
-        let port = FIRST_PORT + self.used[host];
-        self.used[host] += 1;
-        // the scenario parser limits a host to 50 000 flows
-        u16::try_from(port).expect("a host has fewer flows than ports")
-    }
-}
-
 /// Flows with equal configurations share one, which saves memory.
-#[derive(Default)]
-struct Configs(Vec<Arc<Config>>);
-
-impl Configs {
-    fn share(&mut self, config: &Config) -> Arc<Config> {
-        // flows of a group are adjacent, so compare with the latest configurations
-        if let Some(same) = self.0.iter().rev().take(4).find(|c| ***c == *config) {
-            return Arc::clone(same);
-        }
-        self.0.push(Arc::new(config.clone()));
-        Arc::clone(&self.0[self.0.len() - 1])
+fn share(configs: &mut Vec<Arc<Config>>, config: &Config) -> Arc<Config> {
+    // flows of a group are adjacent, so compare with the latest configurations
+    if let Some(same) = configs.iter().rev().take(4).find(|c| ***c == *config) {
+        return Arc::clone(same);
     }
+    configs.push(Arc::new(config.clone()));
+    Arc::clone(&configs[configs.len() - 1])
 }
 
 fn start_of(seed: u64, flow: &spec::FlowSpec) -> Instant {

@@ -1,11 +1,10 @@
 //! Creates the links of a scenario.
 
 use crate::routes::Hop;
-use crate::world::Simulation;
 use bentpipe_base::{NodeId, Rate};
 use bentpipe_gateway::SATELLITE;
 use bentpipe_link::{CapacityTrace, DirectionSpec, Orbit};
-use bentpipe_network::End;
+use bentpipe_network::{Network as Simulation, WireEnd};
 use bentpipe_scenario as spec;
 use std::collections::BTreeMap;
 
@@ -37,7 +36,7 @@ pub(super) fn add(
             let chain = at(backward);
             let port = sim.wire(nodes[a], chain.first().copied().unwrap_or(id));
             sim.wire_chain(nodes[a], chain, id);
-            let end = at(!backward).last().map_or(nodes[b].into(), |last| End::from((*last, SATELLITE)));
+            let end = at(!backward).last().map_or(nodes[b].into(), |last| WireEnd::from((*last, SATELLITE)));
             sim.wire(id, end);
             ports[a].push(Hop { to: b, link: i, port, bps: nominal_bps(spec) });
             links.push((name.clone(), id));

@@ -5,9 +5,9 @@ mod flows;
 mod links;
 
 use crate::routes::RouteTable;
-use crate::world::Simulation;
 use bentpipe_base::{Addr, Instant, NodeId, Purpose};
 use bentpipe_gateway::Gateway;
+use bentpipe_network::Network as Simulation;
 use bentpipe_nodes::{Host, Router};
 use bentpipe_scenario as spec;
 
@@ -15,8 +15,8 @@ use bentpipe_scenario as spec;
 /// other one opens the connection.
 #[derive(Clone, Copy, Debug)]
 pub struct FlowEnds {
-    /// Kind of traffic.
-    pub carries: Carries,
+    /// The application, which determines where the measurements are.
+    pub app: spec::App,
     /// The sender's host and port.
     pub from: (NodeId, Addr, u16),
     /// The receiver's host and port.
@@ -25,19 +25,6 @@ pub struct FlowEnds {
     pub start: Instant,
     /// Lowest rate on the path of the data, bit/s.
     pub path_bps: u64,
-}
-
-/// Kind of traffic of a flow. It determines where its measurements are.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Carries {
-    /// A byte stream over TCP.
-    Stream,
-    /// Responses to requests over TCP.
-    Answers,
-    /// Typing over TCP.
-    Typing,
-    /// UDP datagrams.
-    Datagrams,
 }
 
 /// A built network, with the names that reports need.
@@ -59,17 +46,46 @@ pub struct Network {
 
 /// Builds the network of `scenario`.
 pub fn build(scenario: &spec::Scenario) -> Network {
+    assemble(scenario, false)
+}
+
+/// Builds the links and routers of `scenario` with an open port in place of each host, and no flows: a
+/// driver supplies the packets. The address of a host is `Addr(i)`, with its index among the nodes.
+pub fn build_open(scenario: &spec::Scenario) -> Network {
+    assemble(scenario, true)
+}
+
+fn assemble(scenario: &spec::Scenario, open: bool) -> Network {
     let mut sim = Simulation::new(scenario.seed);
-    let nodes = add_nodes(&mut sim, scenario);
-    name_hosts(&mut sim, scenario);
-    let middle = Middle::add(&mut sim, scenario);
-    let (links, ports) = links::add(&mut sim, scenario, &nodes, &middle.chains);
-    let ends: Vec<usize> = scenario.flows.iter().flat_map(|f| [f.from, f.to]).collect();
-    let table = RouteTable::new(scenario, &ports, &ends);
-    set_routes(&mut sim, scenario, &nodes, &table, &ends);
-    let flows = flows::add(&mut sim, scenario, &nodes, &table);
-    let Middle { gateways, customs, .. } = middle;
-    Network { sim, flows, links, gateways, customs, ports: vec![None; nodes.len()] }
+    let is_host = |i: &usize| scenario.nodes[*i].kind == spec::NodeKind::Host;
+    let nodes = add_nodes(&mut sim, scenario, open);
+    if !open {
+        name_hosts(&mut sim, scenario);
+    }
+    let mut chains = links::Chains::new();
+    let mut gateways = Vec::new();
+    for gateway in &scenario.gateways {
+        let id = sim.add_gateway(Gateway::new(gateway.config.clone()).with_policy(gateway.policy.clone()));
+        gateways.push((gateway.name.clone(), id));
+        chains.entry(gateway.at).or_default().push(id);
+    }
+    let mut customs = Vec::new();
+    for (at, custom) in &scenario.customs {
+        let id = sim.add(custom.node().expect("its keys were read with the file"));
+        customs.push((custom.name.clone(), custom.kind, id));
+        chains.entry(*at).or_default().push(id);
+    }
+    let (links, hops) = links::add(&mut sim, scenario, &nodes, &chains);
+    let ends: Vec<usize> = if open {
+        (0..nodes.len()).filter(is_host).collect()
+    } else {
+        scenario.flows.iter().flat_map(|f| [f.from, f.to]).collect()
+    };
+    let table = RouteTable::new(scenario, &hops, &ends);
+    set_routes(&mut sim, &nodes, &table, &ends);
+    let flows = if open { Vec::new() } else { flows::add(&mut sim, scenario, &nodes, &table) };
+    let ports = (0..nodes.len()).map(|i| (open && is_host(&i)).then_some(nodes[i])).collect();
+    Network { sim, flows, links, gateways, customs, ports }
 }
 
 /// Gives hosts the addresses that they have in live runs, because gateway rules refer to them.
@@ -84,24 +100,6 @@ fn name_hosts(sim: &mut Simulation, scenario: &spec::Scenario) {
     }
 }
 
-/// Builds the links and routers of `scenario` with an open port in place of each host, and no flows: a
-/// driver supplies the packets. The address of a host is `Addr(i)`, with its index among the nodes.
-pub fn build_open(scenario: &spec::Scenario) -> Network {
-    let mut sim = Simulation::new(scenario.seed);
-    let is_host = |node: &spec::NodeSpec| node.kind == spec::NodeKind::Host;
-    let nodes: Vec<NodeId> = (scenario.nodes.iter())
-        .map(|node| if is_host(node) { sim.add_open_end() } else { sim.add_router(Router::default()) })
-        .collect();
-    let middle = Middle::add(&mut sim, scenario);
-    let (links, hops) = links::add(&mut sim, scenario, &nodes, &middle.chains);
-    let hosts: Vec<usize> = (0..nodes.len()).filter(|&i| is_host(&scenario.nodes[i])).collect();
-    let table = RouteTable::new(scenario, &hops, &hosts);
-    set_routes(&mut sim, scenario, &nodes, &table, &hosts);
-    let ports = scenario.nodes.iter().zip(&nodes).map(|(spec, id)| is_host(spec).then_some(*id)).collect();
-    let Middle { gateways, customs, .. } = middle;
-    Network { sim, flows: Vec::new(), links, gateways, customs, ports }
-}
-
 /// Returns the lowest rate on the path between two hosts in bit/s; 0 without a path.
 pub fn lowest_rate(scenario: &spec::Scenario, from: usize, to: usize) -> u64 {
     let mut sim = Simulation::new(scenario.seed);
@@ -110,36 +108,11 @@ pub fn lowest_rate(scenario: &spec::Scenario, from: usize, to: usize) -> u64 {
     RouteTable::new(scenario, &hops, &[from, to]).lowest_rate(from, to)
 }
 
-/// Nodes at the start of links.
-#[derive(Default)]
-struct Middle {
-    gateways: Vec<(String, NodeId)>,
-    customs: Vec<(String, &'static str, NodeId)>,
-    chains: links::Chains,
-}
-
-impl Middle {
-    fn add(sim: &mut Simulation, scenario: &spec::Scenario) -> Self {
-        let mut this = Self::default();
-        for gateway in &scenario.gateways {
-            let node = Gateway::new(gateway.config.clone()).with_policy(gateway.policy.clone());
-            let id = sim.add_gateway(node);
-            this.gateways.push((gateway.name.clone(), id));
-            this.chains.entry(gateway.at).or_default().push(id);
-        }
-        for (at, custom) in &scenario.customs {
-            let id = sim.add(custom.node().expect("its keys were read with the file"));
-            this.customs.push((custom.name.clone(), custom.kind, id));
-            this.chains.entry(*at).or_default().push(id);
-        }
-        this
-    }
-}
-
-fn add_nodes(sim: &mut Simulation, scenario: &spec::Scenario) -> Vec<NodeId> {
+fn add_nodes(sim: &mut Simulation, scenario: &spec::Scenario, open: bool) -> Vec<NodeId> {
     let jitters = |i: usize| scenario.flows.iter().any(|f| flows::sends(f) == i && f.sender.jitter.is_some());
     (scenario.nodes.iter().enumerate())
         .map(|(i, node)| match node.kind {
+            spec::NodeKind::Host if open => sim.add_open_end(),
             spec::NodeKind::Host => {
                 let isn = sim.world.open_rng(&node.name, Purpose::Isn);
                 let jitter = jitters(i).then(|| sim.world.open_rng(&node.name, Purpose::Jitter));
@@ -150,17 +123,9 @@ fn add_nodes(sim: &mut Simulation, scenario: &spec::Scenario) -> Vec<NodeId> {
         .collect()
 }
 
-fn set_routes(
-    sim: &mut Simulation,
-    scenario: &spec::Scenario,
-    nodes: &[NodeId],
-    table: &RouteTable<'_>,
-    ends: &[usize],
-) {
-    for (i, node) in scenario.nodes.iter().enumerate() {
-        let Some(router) = sim.router(nodes[i]).filter(|_| node.kind == spec::NodeKind::Router) else {
-            continue;
-        };
+fn set_routes(sim: &mut Simulation, nodes: &[NodeId], table: &RouteTable<'_>, ends: &[usize]) {
+    for (i, node) in nodes.iter().enumerate() {
+        let Some(router) = sim.router(*node) else { continue };
         for &host in ends {
             if let Some(hop) = table.next(i, host) {
                 router.route(Addr(host as u32), hop.port);

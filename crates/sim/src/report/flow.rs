@@ -1,20 +1,21 @@
 //! Report of a flow.
 
 use super::probes;
-use crate::build::{Carries, FlowEnds, Network};
+use crate::build::{FlowEnds, Network};
 use crate::flow;
 use bentpipe_base::{Duration, Instant};
-use bentpipe_nodes::{Asker, Sink, Typist};
+use bentpipe_nodes::{DatagramSink, RequestClient, TelnetClient};
 use bentpipe_report::{
     DelayReport, FallbackReport, FlowContext, FlowKind, FlowReport, LimitedBy, Quantiles, RequestsReport,
     TcpReport, TelnetReport, UdpReport, rate_bps,
 };
-use bentpipe_scenario::{FlowSpec, Reader, Scenario};
+use bentpipe_scenario::{App, FlowSpec, Reader, Scenario};
 use bentpipe_tcp::cc::Fallback;
+use bentpipe_tcp::probes::Probes;
 use bentpipe_tcp::{Connection, ReceiveBuffer};
 
 /// Reports on flow `i` with the given goodput.
-pub(crate) fn flow_report(scenario: &Scenario, net: &mut Network, i: usize, goodput_bps: f64) -> FlowReport {
+pub(crate) fn flow_report(scenario: &Scenario, net: &Network, i: usize, goodput_bps: f64) -> FlowReport {
     let (spec, ends) = (&scenario.flows[i], net.flows[i]);
     let kind = match datagrams_of(net, &ends) {
         Some(udp) => FlowKind::Udp(udp),
@@ -22,20 +23,19 @@ pub(crate) fn flow_report(scenario: &Scenario, net: &mut Network, i: usize, good
     };
     let mut context = context(spec, ends.path_bps);
     if let ReceiveBuffer::Auto { max, .. } = spec.receiver.receive_buffer
-        && let Some(grown) = flow::receiver(net, &ends, |c| c.receiver().window.buffer())
+        && let Some(grown) = flow::receiver(&net.sim, &ends).map(|c| c.receiver().window.buffer())
         && grown < max.0
     {
         context.receive_window = format!("{}, which could grow up to {max}", rounded(grown));
     }
     if !scenario.gateways.is_empty() {
-        let shown = flow::sender(net, &ends, |c| c.path().peer_window.0).unwrap_or(0);
+        let shown = flow::sender(&net.sim, &ends).map_or(0, |c| c.path().peer_window.0);
         show_window(&mut context, spec, shown);
     }
     FlowReport { context, ..FlowReport::new(&*spec.name, ends.start, goodput_bps, kind) }
 }
 
-/// Report of a TCP flow of a scenario.
-fn connection(scenario: &Scenario, net: &mut Network, i: usize, ends: &FlowEnds) -> TcpReport {
+fn connection(scenario: &Scenario, net: &Network, i: usize, ends: &FlowEnds) -> TcpReport {
     let now = net.sim.now();
     let requests = flow::asker(&net.sim, ends).map(requests);
     let telnet = flow::typist(&net.sim, ends).map(telnet);
@@ -43,10 +43,10 @@ fn connection(scenario: &Scenario, net: &mut Network, i: usize, ends: &FlowEnds)
         scheme: scenario.flows[i].sender.scheme.name.to_owned(),
         finished_s: flow::finished_at(&net.sim, ends).map(Instant::as_secs_f64),
         // a flow that has not started has no application yet
-        requests: (ends.carries == Carries::Answers).then(|| requests.unwrap_or_default()),
-        telnet: (ends.carries == Carries::Typing).then(|| telnet.unwrap_or_default()),
-        probes: probes::probes(scenario, net, i, ends),
-        ..flow::sender(net, ends, |c| figures(c, now)).unwrap_or_else(not_begun)
+        requests: matches!(ends.app, App::Requests { .. }).then(|| requests.unwrap_or_default()),
+        telnet: matches!(ends.app, App::Telnet { .. }).then(|| telnet.unwrap_or_default()),
+        probes: probes::probes(scenario, net, i),
+        ..flow::sender(&net.sim, ends).map_or_else(not_begun, |c| figures(c, now))
     }
 }
 
@@ -80,7 +80,8 @@ fn figures(connection: &Connection, now: Instant) -> TcpReport {
         bytes_acked: s.bytes_acked.0,
         segments_sent: s.segments_sent,
         retransmits: s.retransmits,
-        copies: copies(connection),
+        // those that are no probes
+        copies: connection.probes().filter(|_| !connection.config().scheme.probes()).map(Probes::sent),
         timeouts: s.timeouts,
         rtt_ms: Quantiles::of(&s.rtt),
         limited_by: LimitedBy::of(&connection.limited_by(now)),
@@ -98,44 +99,32 @@ fn fallback(Fallback { to, why, at, segments }: Fallback) -> FallbackReport {
     FallbackReport { to, why, at_s: at.as_secs_f64(), after_segments: segments }
 }
 
-/// Number of copies that are not probes.
-fn copies(connection: &Connection) -> Option<u64> {
-    connection
-        .probes()
-        .filter(|_| !connection.config().scheme.probes())
-        .map(bentpipe_tcp::probes::Probes::sent)
-}
-
 /// Measurements of the application that sends requests.
-pub fn requests(asker: &Asker) -> RequestsReport {
-    RequestsReport { completed: asker.completed(), response_ms: Quantiles::of(asker.times()) }
+pub fn requests(asker: &RequestClient) -> RequestsReport {
+    RequestsReport { completed: asker.completed, response_ms: Quantiles::of(&asker.times) }
 }
 
 /// Measurements of the typing application.
-pub fn telnet(typist: &Typist) -> TelnetReport {
-    let times = typist.times();
-    TelnetReport { writes: typist.writes(), acknowledged: times.count(), ack_ms: Quantiles::of(times) }
+pub fn telnet(typist: &TelnetClient) -> TelnetReport {
+    let times = &typist.times;
+    TelnetReport { writes: typist.writes, acknowledged: times.count(), ack_ms: Quantiles::of(times) }
 }
 
 fn datagrams_of(net: &Network, ends: &FlowEnds) -> Option<UdpReport> {
-    if ends.carries != Carries::Datagrams {
-        return None;
-    }
-    let (source, sink) = (flow::source(&net.sim, ends)?, flow::sink(&net.sim, ends)?);
-    Some(datagrams(source.sent(), sink))
+    Some(datagrams(flow::source(&net.sim, ends)?.sent, flow::sink(&net.sim, ends)?))
 }
 
 /// Measurements of `sent` datagrams.
-pub fn datagrams(sent: u64, sink: &Sink) -> UdpReport {
+pub fn datagrams(sent: u64, sink: &DatagramSink) -> UdpReport {
     UdpReport {
         sent,
-        received: sink.received(),
+        received: sink.received,
         lost: sink.lost(),
-        duplicates: sink.duplicates(),
-        reordered: sink.reordered(),
+        duplicates: sink.duplicates,
+        reordered: sink.reordered,
         delay_ms: DelayReport {
             mean: sink.mean_delay().map(Duration::as_millis_f64),
-            quantiles: Quantiles::of(sink.delay()),
+            quantiles: Quantiles::of(&sink.delay),
         },
     }
 }

@@ -8,7 +8,8 @@ pub use flow::{context, datagrams, requests, sender_report, show_window, telnet}
 
 use crate::build::Network;
 use bentpipe_base::{Duration, Instant, NodeId};
-use bentpipe_gateway::{Gateway, Why};
+use bentpipe_gateway::{Gateway, PassReason};
+use bentpipe_link::LinkStats;
 use bentpipe_report::metric::Names;
 use bentpipe_report::{
     Counts, FlowReport, GatewayFlows, GatewayReport, InstrumentReport, LinkReport, NodeReport, QueueReport,
@@ -74,28 +75,27 @@ fn transfers(scenario: &Scenario, flows: &[FlowReport]) -> Vec<TransferReport> {
 /// Reports of all links up to now.
 pub fn link_reports(net: &mut Network) -> Vec<LinkReport> {
     let run = net.sim.now().since(Instant::ZERO);
-    let links = net.links.clone();
-    let mut reports = Vec::with_capacity(links.len());
-    for (name, id) in links {
-        let Some((link, mut cx)) = net.sim.link(id) else { continue };
+    let report = |(name, id): &(String, NodeId)| {
+        let (link, mut cx) = net.sim.link(*id)?;
         let s = link.stats(&mut cx);
-        reports.push(LinkReport {
-            name,
+        let mean = s.queue_mean_since(&LinkStats::default(), run);
+        Some(LinkReport {
+            name: name.clone(),
             utilisation: s.utilisation(run),
             packets: s.served.packets,
             drops: s.drops().map(|(cause, n)| (cause.key().to_owned(), n)).collect(),
             marked: s.marked,
             carried_bps: None,
-            queue_packets: QueueReport { mean: s.queue_mean(run), peak: s.queue_peak },
-        });
-    }
-    reports
+            queue_packets: QueueReport { mean, peak: s.queue_peak },
+        })
+    };
+    net.links.iter().filter_map(report).collect()
 }
 
 /// Reports of all gateways up to now.
 pub fn gateway_reports(net: &mut Network) -> Vec<GatewayReport> {
-    let all = net.gateways.clone();
-    all.into_iter().filter_map(|(name, id)| Some(gateway_report(name, net.sim.gateway(id)?))).collect()
+    let report = |(name, id): &(String, NodeId)| Some(gateway_report(name.clone(), net.sim.gateway(*id)?));
+    net.gateways.iter().filter_map(report).collect()
 }
 
 /// Reports of all custom nodes up to now.
@@ -108,11 +108,10 @@ pub fn node_reports(net: &Network) -> Vec<NodeReport> {
     net.customs.iter().map(report).collect()
 }
 
-/// Report of a gateway.
 fn gateway_report(name: String, gateway: &Gateway) -> GatewayReport {
     let of = gateway.report();
     let counters = &of.counters;
-    let passed = Why::ALL.into_iter().map(|why| (why.key(), counters.passed(why)));
+    let passed = PassReason::ALL.into_iter().map(|why| (why.key(), counters.passed(why)));
     GatewayReport {
         name,
         flows: GatewayFlows { accelerated: counters.accelerated, passed: occurred(passed) },

@@ -1,6 +1,6 @@
 //! Report of probe segments.
 
-use crate::build::{FlowEnds, Network};
+use crate::build::Network;
 use crate::flow;
 use bentpipe_base::Dscp;
 use bentpipe_report::ProbesReport;
@@ -15,15 +15,10 @@ const NOT_SERVED_LAST: &str =
     "no queue of this network serves probes last (`discipline`): they take the place of data";
 
 /// Report of the probes of flow `i`, if its connection exists.
-pub(super) fn probes(
-    scenario: &Scenario,
-    net: &mut Network,
-    i: usize,
-    ends: &FlowEnds,
-) -> Option<ProbesReport> {
+pub(super) fn probes(scenario: &Scenario, net: &Network, i: usize) -> Option<ProbesReport> {
     let sender = &scenario.flows[i].sender;
-    let served_last = scenario.links.iter().any(LinkSpec::serves_last);
-    let report = flow::sender(net, ends, of_connection)??;
+    let served_last = scenario.links.iter().any(LinkSpec::serves_low_priority_last);
+    let report = of_connection(flow::sender(&net.sim, &net.flows[i])?)?;
     Some(ProbesReport { note: note(mark(sender), is_trusted(sender), served_last), ..report })
 }
 

@@ -8,7 +8,7 @@ use super::Scoreboard;
 
 /// How far each search has come: no later acknowledgment, mark or transmission makes it find anything below.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Searched {
+pub(super) struct SearchProgress {
     /// Segments that end at or below this are SACKed or marked lost.
     marked: u64,
     /// Segments that end at or below this are SACKed, lost or were resent.

@@ -14,7 +14,7 @@
 //! not marked as application-limited (they are below the maximum anyway); only a smaller sample renews RTprop
 //! (`take_rtt`); no policer detection (Linux has one). Defaults: the paper's.
 
-use super::law::{Law, Params as _};
+use super::law::{Algorithm, ControllerStart, Params as _};
 use super::standard::mix;
 use super::windowed_max::WindowedMax;
 use super::{Ack, CongestionControl, Episode, Loss, LossCause, Path, Plan, SentSegment};
@@ -51,17 +51,15 @@ params! {
 }
 
 /// The entry in the table of schemes (`scheme.rs`).
-pub const LAW: Law = Law {
+pub const ALGORITHM: Algorithm = Algorithm {
     params: BbrParams::LIST,
-    ..Law::new("bbr", |start, values| {
-        let window = u64::from(start.config.initial_window) * start.mss.0;
-        Box::new(Bbr::new(BbrParams::of(values), window, start.mss.0))
-    })
+    ..Algorithm::new("bbr", |start, values| Box::new(Bbr::new(start, BbrParams::of(values))))
 };
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum State {
     /// Doubles the rate per round until the pipe is full.
+    #[default]
     Startup,
     /// Drains the queue that Startup built.
     Drain,
@@ -72,7 +70,7 @@ enum State {
 }
 
 /// The BBR controller.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct Bbr {
     params: BbrParams,
     mss: u64,
@@ -106,33 +104,15 @@ pub struct Bbr {
 }
 
 impl Bbr {
-    /// Starts with a window of `initial` bytes and segments of `mss` bytes.
-    pub const fn new(params: BbrParams, initial: u64, mss: u64) -> Self {
+    /// Starts with the host's initial window.
+    pub fn new(start: &ControllerStart<'_>, params: BbrParams) -> Self {
         Self {
             params,
-            mss,
-            state: State::Startup,
+            mss: start.mss.0,
             btlbw: WindowedMax::new(BTLBW_ROUNDS),
-            rounds: 0,
-            round_end: 0,
-            round_began: false,
-            rtprop: None,
-            rtprop_at: Instant::ZERO,
-            rtprop_expired: false,
-            full_bw: 0,
-            full_rounds: 0,
-            filled: false,
-            phase_began: Instant::ZERO,
-            probe_rtt_until: None,
-            probe_rtt_round: false,
-            initial,
-            cwnd: initial,
-            saved: 0,
-            recovering: false,
-            conserving: false,
-            pace: 0,
-            lost_before: 0,
-            idle: false,
+            initial: start.initial(),
+            cwnd: start.initial(),
+            ..Self::default()
         }
     }
 
@@ -214,7 +194,7 @@ impl Bbr {
     }
 
     /// Changes state ((D) 4.3.3 and 4.3.4). `before` is what was in flight before this acknowledgment.
-    fn steer(&mut self, now: Instant, path: &Path, before: u64, lost: bool) {
+    fn update_state(&mut self, now: Instant, path: &Path, before: u64, lost: bool) {
         if let State::ProbeBw { phase } = self.state {
             let gain = CYCLE[phase];
             let full = now.since(self.phase_began) > self.rtprop.unwrap_or_default();
@@ -288,9 +268,7 @@ impl Bbr {
     /// Sets the pacing rate ((D) 4.2.1). Until the pipe is full it only rises.
     fn set_pace(&mut self, path: &Path) {
         if self.btlbw.get() == 0 {
-            if let Some(rate) = self.first_pace(path) {
-                self.pace = rate;
-            }
+            self.pace = path.spread(HIGH_GAIN, self.cwnd).map_or(self.pace, Rate::bps);
             return;
         }
         let rate = (self.pacing_gain() * self.btlbw.get() as f64) as u64;
@@ -320,11 +298,6 @@ impl Bbr {
             self.cwnd = self.cwnd.min(MIN_SEGMENTS * self.mss);
         }
     }
-
-    /// The pacing rate before any rate sample: gain times window per SRTT.
-    fn first_pace(&self, path: &Path) -> Option<u64> {
-        path.spread(HIGH_GAIN, self.cwnd).map(Rate::bps)
-    }
 }
 
 impl CongestionControl for Bbr {
@@ -338,7 +311,7 @@ impl CongestionControl for Bbr {
         }
         self.take_rate(path, ack);
         self.take_rtt(cx.now, ack);
-        self.steer(cx.now, path, path.in_flight.0 + ack.delivered.0, lost > 0);
+        self.update_state(cx.now, path, path.in_flight.0 + ack.delivered.0, lost > 0);
         self.check_probe_rtt(cx.now, path);
         self.idle = false;
         self.set_pace(path);
@@ -383,12 +356,8 @@ impl CongestionControl for Bbr {
     }
 
     fn plan(&self, path: &Path) -> Plan {
-        let pace = if self.pace > 0 { Some(self.pace) } else { self.first_pace(path) };
-        Plan {
-            pace: pace.and_then(Rate::from_bps),
-            burst: Size(self.quantum()),
-            ..Plan::window(Size(self.cwnd))
-        }
+        let pace = Rate::from_bps(self.pace).or_else(|| path.spread(HIGH_GAIN, self.cwnd));
+        Plan { pace, burst: Size(self.quantum()), ..Plan::window(Size(self.cwnd)) }
     }
 }
 
@@ -400,7 +369,7 @@ mod tests {
 
     /// 8 Mbit/s and 100 ms: 1000 segments per second, a BDP of 100 segments.
     fn line() -> Line {
-        Line::new(Growth::of(&LAW), 8, Duration::from_millis(100))
+        Line::new(Growth::of(&ALGORITHM), 8, Duration::from_millis(100))
     }
 
     fn seconds(s: u64) -> Duration {

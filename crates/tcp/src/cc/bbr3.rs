@@ -21,7 +21,7 @@ mod cycle;
 mod probe_rtt;
 
 use self::bounds::{Bounds, Sample};
-use super::law::{Law, Params as _};
+use super::law::{Algorithm, ControllerStart, Params as _};
 use super::standard::mix;
 use super::windowed_max::WindowedMax;
 use super::{Ack, CongestionControl, Episode, Loss, LossCause, Path, Plan, SentSegment};
@@ -53,17 +53,26 @@ params! {
 }
 
 /// The entry in the table of schemes (`scheme.rs`).
-pub const LAW: Law = Law {
+pub const ALGORITHM: Algorithm = Algorithm {
     params: Bbr3Params::LIST,
-    ..Law::new("bbr3", |start, values| {
-        let window = u64::from(start.config.initial_window) * start.mss.0;
-        Box::new(Bbr3::new(Bbr3Params::of(values), window, start.mss.0))
-    })
+    ..Algorithm::new("bbr3", |start, values| Box::new(Bbr3::new(start, Bbr3Params::of(values))))
 };
 
+/// The phase in which the data was sent that is acknowledged now.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum AckPhase {
+    #[default]
+    Init,
+    Refilling,
+    ProbeStarting,
+    ProbeFeedback,
+    ProbeStopping,
+}
+
 /// The state machine of (D) 5.1; Down to Up are the cycle ProbeBW.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum State {
+    #[default]
     Startup,
     Drain,
     Down,
@@ -101,16 +110,6 @@ impl State {
     }
 }
 
-/// The phase in which the data was sent that is acknowledged now.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum AckPhase {
-    Init,
-    Refilling,
-    ProbeStarting,
-    ProbeFeedback,
-    ProbeStopping,
-}
-
 /// (D) 5.3.1.2: tells when the rate stops growing.
 #[derive(Clone, Copy, Debug, Default)]
 struct FullPipe {
@@ -131,7 +130,7 @@ struct Sent {
 }
 
 /// The BBR version 3 controller.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct Bbr3 {
     params: Bbr3Params,
     mss: u64,
@@ -174,44 +173,19 @@ pub struct Bbr3 {
 }
 
 impl Bbr3 {
-    /// Starts with a window of `initial` bytes and segments of `mss` bytes.
-    pub fn new(params: Bbr3Params, initial: u64, mss: u64) -> Self {
+    /// Starts with the host's initial window.
+    pub fn new(start: &ControllerStart<'_>, params: Bbr3Params) -> Self {
         Self {
             params,
-            mss,
-            initial,
-            state: State::Startup,
-            ack_phase: AckPhase::Init,
+            mss: start.mss.0,
+            initial: start.initial(),
             max_bw: WindowedMax::new(MAX_BW_CYCLES),
-            cycles: 0,
-            rounds: 0,
-            rounds_since_probe: 0,
-            round_end: 0,
-            round_began: false,
-            full: FullPipe::default(),
             bounds: Bounds::new(),
-            probe_sample: false,
-            too_high: false,
-            precautionary: false,
-            cycle_at: Instant::ZERO,
             probe_wait: PROBE_WAIT,
-            min_rtt: None,
-            min_rtt_at: Instant::ZERO,
-            probe_rtt: (None, Instant::ZERO),
-            probe_rtt_expired: false,
-            probe_rtt_until: None,
-            probe_rtt_round: false,
             extra: WindowedMax::new(EXTRA_ACKED_ROUNDS),
-            extra_since: Instant::ZERO,
-            extra_delivered: 0,
-            sent: VecDeque::new(),
-            cwnd: initial,
-            saved: 0,
+            cwnd: start.initial(),
             undo: (u64::MAX, (u64::MAX, u64::MAX)),
-            pace: 0,
-            recovering: false,
-            lost_before: 0,
-            idle: false,
+            ..Self::default()
         }
     }
 
@@ -319,7 +293,7 @@ impl Bbr3 {
     /// (D) 5.6.2: sets the pacing rate.
     fn set_pace(&mut self, path: &Path) {
         if self.max_bw.get() == 0 {
-            self.pace = self.first_pace(path).unwrap_or(self.pace);
+            self.pace = path.spread(State::Startup.pacing_gain(), self.cwnd).map_or(self.pace, Rate::bps);
             return;
         }
         let rate = (self.state.pacing_gain() * self.bw() as f64 * (1.0 - PACING_MARGIN)) as u64;
@@ -347,11 +321,6 @@ impl Bbr3 {
         };
         self.cwnd = self.cwnd.min(cap.min(self.bounds.short.1).max(self.least()));
     }
-
-    /// The pacing rate before any rate sample: gain times window per SRTT.
-    fn first_pace(&self, path: &Path) -> Option<u64> {
-        path.spread(State::Startup.pacing_gain(), self.cwnd).map(Rate::bps)
-    }
 }
 
 impl CongestionControl for Bbr3 {
@@ -373,7 +342,7 @@ impl CongestionControl for Bbr3 {
             self.bounds.adapt(self.state.probes_bw(), self.max_bw.get(), self.cwnd);
             self.take_aggregation(cx.now, ack.delivered.0);
             self.check_full(sample);
-            self.steer(cx.now, path, ack, sample);
+            self.update_state(cx.now, path, ack, sample);
         }
         self.take_rtt(cx.now, ack);
         self.check_probe_rtt(cx.now, path);
@@ -423,12 +392,8 @@ impl CongestionControl for Bbr3 {
     }
 
     fn plan(&self, path: &Path) -> Plan {
-        let pace = if self.pace > 0 { Some(self.pace) } else { self.first_pace(path) };
-        Plan {
-            pace: pace.and_then(Rate::from_bps),
-            burst: Size(self.quantum()),
-            ..Plan::window(Size(self.cwnd))
-        }
+        let pace = Rate::from_bps(self.pace).or_else(|| path.spread(State::Startup.pacing_gain(), self.cwnd));
+        Plan { pace, burst: Size(self.quantum()), ..Plan::window(Size(self.cwnd)) }
     }
 }
 

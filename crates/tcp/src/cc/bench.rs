@@ -3,7 +3,7 @@
 //! Segments have 1000 B. In a round the segments of one window, as it was when the round began, are
 //! acknowledged one by one, evenly spread over the RTT.
 
-use super::law::{Growth, Start};
+use super::law::{ControllerStart, Growth};
 use super::{Ack, CongestionControl, Episode, Loss, LossCause, Path, Plan};
 use crate::config::Config;
 use crate::delivery::RateSample;
@@ -31,7 +31,12 @@ impl Bench {
     /// A controller with `growth` that starts with `iw` segments and a threshold of `ssthresh` bytes.
     pub(super) fn new(growth: Growth, rtt: Duration, iw: u32, ssthresh: Option<u64>) -> Self {
         let config = Config { initial_window: iw, initial_ssthresh: ssthresh.map(Size), ..Config::default() };
-        let cc = growth.build(&Start { mss: Size(MSS), headers: Size(40), config: &config, granted: None });
+        let cc = growth.build(&ControllerStart {
+            mss: Size(MSS),
+            headers: Size(40),
+            config: &config,
+            granted: None,
+        });
         Self {
             cc,
             world: World::new(1),
@@ -80,7 +85,7 @@ impl Bench {
             next,
             delivered: una,
             lost: self.lost,
-            rest: None,
+            unsent: None,
             probes: super::ProbeSignal::None,
         }
     }
@@ -113,14 +118,11 @@ impl Bench {
         let ack = Ack {
             delivered: Size(n * MSS),
             acked: Size(n * MSS),
-            newly_sacked: Size::ZERO,
-            own_dsacks: 0,
             rtt: Some(self.rtt),
             rate: Some(rate),
             round_ended: ended,
             episode: Episode::Open,
             limited_by: Limit::CongestionWindow,
-            marked: false,
             probes: 0,
             granted: None,
         };
@@ -154,13 +156,7 @@ impl Bench {
     fn signal(&mut self, cause: LossCause) {
         self.fill();
         self.lost += MSS;
-        let loss = Loss {
-            cause,
-            bytes: Size(MSS),
-            last_sent: self.now,
-            resends: 0,
-            window_then: Size(self.window()),
-        };
+        let loss = Loss { cause, last_sent: self.now, resends: 0 };
         let path = self.path();
         self.cc.on_loss(&mut self.world.cx(self.now, NodeId(0)), &path, &loss);
         self.path.1 = self.path.0;

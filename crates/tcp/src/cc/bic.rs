@@ -12,11 +12,11 @@
 //! ssthresh = beta W. Linux divides the distance by 4, not by 2, has Smax 16 and leaves 819/1024 at a loss.
 //! Defaults: Smax 32, Smin 0.01 segments, beta 0.875, low_window 14 segments.
 
-use super::law::{Law, Misfit, Params as _, Values};
-use super::standard::Window;
-use super::{Ack, CongestionControl, Loss, LossCause, Path, Plan};
+use super::law::{Algorithm, ParamConflict, Params as _, Values};
+use super::standard::{Window, delegate_to_window};
+use super::{Ack, CongestionControl, Loss, LossCause, Path};
 use crate::params;
-use bentpipe_base::{Cx, Size};
+use bentpipe_base::Cx;
 
 params! {
     /// Parameters of BIC.
@@ -35,16 +35,16 @@ params! {
 }
 
 /// The entry in the table of schemes (`scheme.rs`).
-pub const LAW: Law = Law {
+pub const ALGORITHM: Algorithm = Algorithm {
     params: BicParams::LIST,
     check,
-    ..Law::new("bic", |start, values| Box::new(Bic::new(start.window(), BicParams::of(values))))
+    ..Algorithm::new("bic", |start, values| Box::new(Bic::new(start.window(), BicParams::of(values))))
 };
 
-fn check(values: &Values) -> Result<(), Misfit> {
+fn check(values: &Values) -> Result<(), ParamConflict> {
     let p = BicParams::of(values);
     if p.smin > p.smax {
-        return Err(Misfit { keys: ["smin", "smax"], message: "`smin` is more than `smax`" });
+        return Err(ParamConflict { keys: ["smin", "smax"], message: "`smin` is more than `smax`" });
     }
     Ok(())
 }
@@ -136,17 +136,7 @@ impl CongestionControl for Bic {
         (self.max, self.search) = self.before;
     }
 
-    fn on_restart(&mut self, _cx: &mut Cx<'_>, _path: &Path, window: Size) {
-        self.window.restart(window);
-    }
-
-    fn plan(&self, _path: &Path) -> Plan {
-        Plan::window(Size(self.window.cwnd()))
-    }
-
-    fn ssthresh(&self) -> Option<Size> {
-        self.window.threshold()
-    }
+    delegate_to_window!(on_restart, plan, ssthresh);
 }
 
 #[cfg(test)]
@@ -157,7 +147,7 @@ mod tests {
     use bentpipe_base::Duration;
 
     fn bench(iw: u32) -> Bench {
-        Bench::new(Growth::of(&LAW), Duration::from_millis(100), iw, Some(2000))
+        Bench::new(Growth::of(&ALGORITHM), Duration::from_millis(100), iw, Some(2000))
     }
 
     /// W(n) = Wmax - (Wmax - W0) e^(-n/2) in the search: 7/8 of 400 leaves a gap of 50, less than 2 Smax.
@@ -216,7 +206,7 @@ mod tests {
     #[test]
     fn fast_convergence() {
         for (fast, max) in [(true, 350.0 * 1.875 / 2.0), (false, 350.0)] {
-            let mut growth = Growth::of(&LAW);
+            let mut growth = Growth::of(&ALGORITHM);
             assert!(growth.set("fast_convergence", crate::cc::law::Value::Switch(fast)));
             let mut b = Bench::new(growth, Duration::from_millis(100), 400, Some(2000));
             b.lose();

@@ -15,8 +15,8 @@
 //! parameters with a lifetime; here they are configured. The window does not grow during the retreat.
 //! Default: nothing is saved, which is RFC 5681.
 
-use super::law::{Law, Params as _};
-use super::standard::Window;
+use super::law::{Algorithm, Params as _};
+use super::standard::{Window, delegate_to_window};
 use super::{Ack, CongestionControl, Loss, LossCause, Path, Plan};
 use crate::limits::Limit;
 use crate::params;
@@ -38,9 +38,9 @@ params! {
 }
 
 /// The entry in the table of schemes (`scheme.rs`).
-pub const LAW: Law = Law {
+pub const ALGORITHM: Algorithm = Algorithm {
     params: CarefulResumeParams::LIST,
-    ..Law::new("careful-resume", |start, values| {
+    ..Algorithm::new("careful-resume", |start, values| {
         Box::new(CarefulResume::new(start.window(), CarefulResumeParams::of(values)))
     })
 };
@@ -133,13 +133,8 @@ impl CongestionControl for CarefulResume {
     fn on_ack(&mut self, _cx: &mut Cx<'_>, path: &Path, ack: &Ack) {
         self.step(path, ack);
         let waits = matches!(self.phase, Phase::Unvalidated { .. } | Phase::SafeRetreat { .. });
-        if waits || !ack.may_grow() {
-            return;
-        }
-        if self.window.in_slow_start() {
-            self.window.slow_start(ack.acked, self.window.mss());
-        } else {
-            self.window.avoid(ack.acked);
+        if !waits {
+            self.window.grow(ack);
         }
     }
 
@@ -161,14 +156,6 @@ impl CongestionControl for CarefulResume {
         }
     }
 
-    fn on_undo(&mut self, _cx: &mut Cx<'_>, _path: &Path) {
-        self.window.undo();
-    }
-
-    fn on_restart(&mut self, _cx: &mut Cx<'_>, _path: &Path, window: Size) {
-        self.window.restart(window);
-    }
-
     fn plan(&self, path: &Path) -> Plan {
         let window = self.window.cwnd();
         let paced = matches!(self.phase, Phase::Unvalidated { .. });
@@ -176,9 +163,7 @@ impl CongestionControl for CarefulResume {
         Plan { pace, ..Plan::window(Size(window)) }
     }
 
-    fn ssthresh(&self) -> Option<Size> {
-        self.window.threshold()
-    }
+    delegate_to_window!(on_undo, on_restart, ssthresh);
 }
 
 #[cfg(test)]
@@ -190,7 +175,7 @@ mod tests {
     /// 400 segments and 550 ms are saved; the present path has an RTT of `rtt_ms`.
     fn bench(rtt_ms: u64) -> Bench {
         let params = CarefulResumeParams { saved_window: 400.0, ..CarefulResumeParams::default() };
-        Bench::new(Growth::with(&LAW, params), Duration::from_millis(rtt_ms), 10, None)
+        Bench::new(Growth::with(&ALGORITHM, params), Duration::from_millis(rtt_ms), 10, None)
     }
 
     /// After a round trip cwnd is half the saved window, paced over the next; slow start from 10 would be at
@@ -249,7 +234,7 @@ mod tests {
 
     #[test]
     fn nothing_saved_is_rfc_5681() {
-        let mut b = Bench::new(Growth::of(&LAW), Duration::from_millis(550), 10, None);
+        let mut b = Bench::new(Growth::of(&ALGORITHM), Duration::from_millis(550), 10, None);
         b.round();
         assert!((b.segments() - 20.0).abs() < 1e-9);
     }

@@ -14,11 +14,11 @@
 //! as f64, as in the RFC's equations; only +, -, *, / and libm's cbrt are used, so results do not depend on
 //! the platform. Defaults: beta 0.7, C 0.4 segments/s^3, HyStart++ on.
 
-use super::hystart::{CSS_GROWTH_DIVISOR, Hystart, HystartParams, L_UNPACED, Phase};
-use super::law::{Law, Params as _};
+use super::hystart::{CSS_GROWTH_DIVISOR, Hystart, L_UNPACED, Phase};
+use super::law::{Algorithm, Params as _};
 use super::linux::LinuxCubic;
-use super::standard::Window;
-use super::{Ack, CongestionControl, Episode, Loss, LossCause, Path, Plan};
+use super::standard::{Window, delegate_to_window};
+use super::{Ack, CongestionControl, Episode, Loss, LossCause, Path};
 use crate::limits::Limit;
 use crate::params;
 use bentpipe_base::{Cx, Instant, Size};
@@ -38,12 +38,12 @@ params! {
 }
 
 /// The entry in the table of schemes (`scheme.rs`).
-pub const LAW: Law = Law {
+pub const ALGORITHM: Algorithm = Algorithm {
     params: CubicParams::LIST,
     linux: Some(|start, values| {
         Box::new(LinuxCubic::new(start.segments(), CubicParams::of(values), start.config.pacing))
     }),
-    ..Law::new("cubic", |start, values| Box::new(Cubic::new(start.window(), CubicParams::of(values))))
+    ..Algorithm::new("cubic", |start, values| Box::new(Cubic::new(start.window(), CubicParams::of(values))))
 };
 
 /// State of congestion avoidance since the last loss.
@@ -80,7 +80,7 @@ pub struct Cubic {
 impl Cubic {
     /// Starts from the given window.
     pub fn new(window: Window, params: CubicParams) -> Self {
-        let hystart = params.hystart.then(|| Hystart::new(HystartParams::default()));
+        let hystart = params.hystart.then(Hystart::default);
         Self {
             params,
             window,
@@ -91,16 +91,6 @@ impl Cubic {
             credit: 0.0,
             undo: (0.0, 0.0, None),
         }
-    }
-
-    fn segments(&self) -> f64 {
-        self.window.cwnd() as f64 / self.window.mss() as f64
-    }
-
-    /// The base of a reduction: cwnd if it was used except for less than a segment, else the flight.
-    const fn loss_base(&self, path: &Path) -> Size {
-        let used = path.flight.0 + self.window.mss() > self.window.cwnd();
-        if used { Size(self.window.cwnd()) } else { path.flight }
     }
 
     fn slow_start(&mut self, ack: &Ack) {
@@ -124,7 +114,7 @@ impl Cubic {
 
     /// RFC 9438, sections 4.2 to 4.5.
     fn avoid(&mut self, now: Instant, path: &Path, acked: Size) {
-        let cwnd = self.segments();
+        let cwnd = self.window.segments();
         let epoch = self.epoch.get_or_insert_with(|| {
             // no loss so far (HyStart++ or an idle restart): the plateau is the present window
             let k = if self.w_max > cwnd { libm::cbrt((self.w_max - cwnd) / self.params.c) } else { 0.0 };
@@ -182,7 +172,7 @@ impl CongestionControl for Cubic {
     fn on_loss(&mut self, _cx: &mut Cx<'_>, path: &Path, loss: &Loss) {
         if loss.cause != LossCause::RepeatedTimeout {
             self.undo = (self.w_max, self.cwnd_prior, self.epoch);
-            let cwnd = self.segments();
+            let cwnd = self.window.segments();
             self.cwnd_prior = cwnd;
             let converge = self.params.fast_convergence && cwnd < self.w_max;
             self.w_max = match loss.cause {
@@ -191,7 +181,7 @@ impl CongestionControl for Cubic {
                 _ => cwnd,
             };
         }
-        self.window.reduce_from(self.loss_base(path), loss.cause, self.params.beta);
+        self.window.reduce_from(self.window.used(path), loss.cause, self.params.beta);
         self.epoch = None;
         self.credit = 0.0;
         self.hystart = None; // section 4.3 of RFC 9406: only the first slow start
@@ -207,11 +197,5 @@ impl CongestionControl for Cubic {
         self.epoch = None; // RFC 9438, section 5.8: the clock stops while the window is not used
     }
 
-    fn plan(&self, _path: &Path) -> Plan {
-        Plan::window(Size(self.window.cwnd()))
-    }
-
-    fn ssthresh(&self) -> Option<Size> {
-        self.window.threshold()
-    }
+    delegate_to_window!(plan, ssthresh);
 }

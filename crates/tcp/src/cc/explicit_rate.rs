@@ -25,12 +25,12 @@ mod meter;
 #[cfg(test)]
 mod tests;
 
-use super::law::{Law, Params as _, Start};
+use super::law::{Algorithm, ControllerStart, Params as _};
 use super::{
     Ack, CongestionControl, Fallback, Grant, GrantReason, Loss, LossCause, Path, Plan, ProbeCarry,
     ProbeClock, ProbeSignal, Probes, SentSegment,
 };
-use crate::grants::{GrantConfig, Standard};
+use crate::grants::{FallbackScheme, GrantConfig};
 use crate::params;
 use bentpipe_base::{Cx, Dscp, Duration, Instant, Rate, Size};
 use meter::LossMeter;
@@ -41,7 +41,7 @@ const WINDOW: (f64, u64) = (3.0, 32);
 /// RTT before the first sample: RFC 6298's first timeout.
 const UNKNOWN_RTT: Duration = Duration::from_secs(1);
 /// Segments between requests.
-const WISH_EVERY: u64 = 128;
+const REQUEST_EVERY: u64 = 128;
 /// Share of AR that must be used for a request.
 const USED: f64 = 0.9;
 /// Idle time after which the grant must be requested again.
@@ -66,11 +66,11 @@ params! {
 }
 
 /// The entry in the table of schemes (`scheme.rs`).
-pub const LAW: Law = Law {
+pub const ALGORITHM: Algorithm = Algorithm {
     params: ExplicitRateParams::LIST,
     grants: true,
     copies: true,
-    ..Law::new("explicit-rate", |start, values| {
+    ..Algorithm::new("explicit-rate", |start, values| {
         Box::new(ExplicitRate::new(start, ExplicitRateParams::of(values)))
     })
 };
@@ -98,9 +98,9 @@ pub struct ExplicitRate {
     /// AR, including headers; `None` if nothing was ever granted.
     granted: Option<Rate>,
     /// A request that the next segment carries.
-    asking: Option<Rate>,
+    pending_request: Option<Rate>,
     /// A new grant was requested, as a standard TCP.
-    applied: bool,
+    grant_requested: bool,
     /// Segments sent since the last chance of a request, and the time of the first.
     sent: u64,
     sent_since: Instant,
@@ -117,35 +117,31 @@ pub struct ExplicitRate {
 
 impl ExplicitRate {
     /// Starts with the grant of the handshake, if any.
-    pub fn new(start: &Start<'_>, params: ExplicitRateParams) -> Self {
-        let default = (GrantConfig::FALLBACK, Standard::default());
+    pub fn new(start: &ControllerStart<'_>, params: ExplicitRateParams) -> Self {
+        let default = (GrantConfig::FALLBACK, FallbackScheme::default());
         let (threshold, to) = start.config.grant.as_ref().map_or(default, |g| (g.fallback, g.fallback_to));
-        let mut this = Self {
+        let granted = start.granted.map(|g| g.rate);
+        let (to, why, at) = (to.scheme(), "no rate was granted", Instant::ZERO);
+        Self {
             params,
             mss: start.mss.0,
             headers: start.headers.0,
-            initial: u64::from(start.config.initial_window) * start.mss.0,
+            initial: start.initial(),
             threshold,
-            state: State::Granted,
-            granted: start.granted.map(|g| g.rate),
-            asking: None,
-            applied: false,
+            state: if granted.is_some() { State::Granted } else { State::Standard },
+            granted,
+            pending_request: None,
+            grant_requested: false,
             sent: 0,
             sent_since: Instant::ZERO,
             last_sent: Instant::ZERO,
             app_limited: false,
             meter: LossMeter::new(start.mss.0),
-            standard: start.standard(to.scheme()),
-            to: to.scheme(),
+            standard: start.standard(to),
+            to,
             segments: 0,
-            fallback: None,
-        };
-        if this.granted.is_none() {
-            this.state = State::Standard;
-            let why = "no rate was granted";
-            this.fallback = Some(Fallback { to: this.to, why, at: Instant::ZERO, segments: 0 });
+            fallback: granted.is_none().then_some(Fallback { to, why, at, segments: 0 }),
         }
-        this
     }
 
     /// The payload rate at a granted rate.
@@ -162,7 +158,7 @@ impl ExplicitRate {
 
     /// Copies at the granted rate, if the stream has ended or the peer's window is not open yet.
     fn spare(&self, granted: Rate, path: &Path) -> Option<Probes> {
-        let ended = path.rest == Some(Size::ZERO);
+        let ended = path.unsent == Some(Size::ZERO);
         let opening = path.round <= OPENING && path.flight.0 + self.mss > path.peer_window.0;
         let idle = self.state == State::Granted && (ended || opening);
         let heard = path.probes != ProbeSignal::None;
@@ -185,18 +181,18 @@ impl ExplicitRate {
         if self.state == State::Unconfirmed {
             self.state = State::Granted;
         }
-        if self.state == State::Standard && self.applied {
+        if self.state == State::Standard && self.grant_requested {
             self.state = State::Granted;
             self.fallback = None;
             self.meter.forget();
         }
-        self.applied = false;
+        self.grant_requested = false;
     }
 
     fn fall_back(&mut self, cx: &mut Cx<'_>, path: &Path, why: &'static str) {
         self.state = State::Standard;
-        self.asking = None;
-        self.applied = false;
+        self.pending_request = None;
+        self.grant_requested = false;
         self.meter.forget();
         self.fallback = Some(Fallback { to: self.to, why, at: cx.now, segments: self.segments });
         // nothing from the grant is kept: it starts as on a new connection
@@ -212,22 +208,22 @@ impl ExplicitRate {
             return;
         }
         let quiet = self.meter.over(meter::STEP, path.srtt * QUIET_ROUNDS);
-        if self.granted.is_some() && quiet.is_some_and(|share| share.lost < self.threshold / 2.0) {
-            self.asking = self.granted;
-            self.applied = true;
+        if self.granted.is_some() && quiet.is_some_and(|(_, lost)| lost < self.threshold / 2.0) {
+            self.pending_request = self.granted;
+            self.grant_requested = true;
             self.meter.forget();
         }
     }
 
-    /// Requests more, every `WISH_EVERY` segments, if the granted rate is used.
-    fn wish(&mut self, now: Instant) {
+    /// Requests more, every `REQUEST_EVERY` segments, if the granted rate is used.
+    fn request_more(&mut self, now: Instant) {
         let Some(granted) = self.granted else { return };
         let used = self.sent * (self.mss + self.headers);
         let due = granted.bytes_in(now.since(self.sent_since)).0;
         let busy = !self.app_limited && used as f64 >= USED * due as f64;
         if busy && self.state == State::Granted {
             let wished = granted.bps() as f64 * self.params.wish;
-            self.asking = Rate::from_bps(wished as u64);
+            self.pending_request = Rate::from_bps(wished as u64);
         }
         self.sent = 0;
         self.sent_since = now;
@@ -265,13 +261,13 @@ impl CongestionControl for ExplicitRate {
         if sent.bytes == Size::ZERO || sent.probe {
             return;
         }
-        self.asking = None; // this segment carried the request
+        self.pending_request = None; // this segment carried the request
         let silent = self.segments > 0 && path.flight == Size::ZERO && cx.now.since(self.last_sent) > SILENCE;
         if silent && self.state == State::Granted {
             self.state = State::Unconfirmed;
         }
         if self.state == State::Unconfirmed {
-            self.asking = self.granted; // with each segment until the answer arrives
+            self.pending_request = self.granted; // with each segment until the answer arrives
         }
         if self.sent == 0 {
             self.sent_since = cx.now;
@@ -279,8 +275,8 @@ impl CongestionControl for ExplicitRate {
         self.segments += 1;
         self.sent += 1;
         self.last_sent = cx.now;
-        if self.sent >= WISH_EVERY {
-            self.wish(cx.now);
+        if self.sent >= REQUEST_EVERY {
+            self.request_more(cx.now);
         }
         self.standard.on_sent(cx, path, sent);
     }
@@ -313,7 +309,7 @@ impl CongestionControl for ExplicitRate {
                 }
             }
         };
-        Plan { ask: self.asking, ..plan }
+        Plan { requested_rate: self.pending_request, ..plan }
     }
 
     fn ssthresh(&self) -> Option<Size> {

@@ -11,9 +11,9 @@
 //! alpha: the paper had 200 segments per flow at 1 Gbit/s; here 8, for links of a few Mbit/s with shorter
 //! queues.
 
-use super::law::{Law, Params as _};
-use super::standard::Window;
-use super::{Ack, CongestionControl, Loss, Path, Plan};
+use super::law::{Algorithm, Params as _};
+use super::standard::{Window, delegate_to_window};
+use super::{Ack, CongestionControl, Loss, Path};
 use crate::params;
 use bentpipe_base::{Cx, Duration, Size};
 
@@ -28,9 +28,9 @@ params! {
 }
 
 /// The entry in the table of schemes (`scheme.rs`).
-pub const LAW: Law = Law {
+pub const ALGORITHM: Algorithm = Algorithm {
     params: FastParams::LIST,
-    ..Law::new("fast", |start, values| Box::new(Fast::new(start.window(), FastParams::of(values))))
+    ..Algorithm::new("fast", |start, values| Box::new(Fast::new(start.window(), FastParams::of(values))))
 };
 
 /// Equation (4): the next window in segments.
@@ -110,22 +110,12 @@ impl CongestionControl for Fast {
         self.window.reduce(path, loss.cause, 0.5);
     }
 
-    fn on_undo(&mut self, _cx: &mut Cx<'_>, _path: &Path) {
-        self.window.undo();
-    }
-
     fn on_restart(&mut self, _cx: &mut Cx<'_>, _path: &Path, window: Size) {
         self.slope = 0.0;
         self.window.restart(window);
     }
 
-    fn plan(&self, _path: &Path) -> Plan {
-        Plan::window(Size(self.window.cwnd()))
-    }
-
-    fn ssthresh(&self) -> Option<Size> {
-        self.window.threshold()
-    }
+    delegate_to_window!(on_undo, plan, ssthresh);
 }
 
 #[cfg(test)]
@@ -148,7 +138,7 @@ mod tests {
     #[test]
     fn it_keeps_alpha_segments_in_the_queue() {
         for start in [20, 300] {
-            let mut b = Bench::new(Growth::of(&LAW), Duration::from_millis(100), start, Some(2000));
+            let mut b = Bench::new(Growth::of(&ALGORITHM), Duration::from_millis(100), start, Some(2000));
             b.ack(1); // while the queue is empty: this is baseRTT
             for _ in 0..60 {
                 b.rtt = Duration((b.segments() * 1e6) as u64).max(Duration::from_millis(100));
@@ -161,7 +151,7 @@ mod tests {
     /// Far from equilibrium, without a queue, the window grows by alpha gamma per round.
     #[test]
     fn without_a_queue_it_gains_gamma_alpha_per_round() {
-        let mut b = Bench::new(Growth::of(&LAW), Duration::from_millis(100), 50, Some(2000));
+        let mut b = Bench::new(Growth::of(&ALGORITHM), Duration::from_millis(100), 50, Some(2000));
         b.round();
         let from = b.segments();
         for _ in 0..5 {
@@ -172,7 +162,7 @@ mod tests {
 
     #[test]
     fn slow_start_ends_with_alpha_in_the_queue() {
-        let mut b = Bench::new(Growth::of(&LAW), Duration::from_millis(100), 4, None);
+        let mut b = Bench::new(Growth::of(&ALGORITHM), Duration::from_millis(100), 4, None);
         for _ in 0..8 {
             b.rtt = Duration((b.segments() * 1e6) as u64).max(Duration::from_millis(100));
             b.round();

@@ -14,9 +14,9 @@
 //! (off by default) multiplies alpha by RTT / 100 ms within [0.5, 10], as in the draft. Defaults: D_L 1 s,
 //! adaptive backoff on, scaling off.
 
-use super::law::{Law, Params as _};
-use super::standard::Window;
-use super::{Ack, CongestionControl, Loss, LossCause, Path, Plan};
+use super::law::{Algorithm, Params as _};
+use super::standard::{Window, delegate_to_window};
+use super::{Ack, CongestionControl, Loss, LossCause, Path};
 use crate::params;
 use bentpipe_base::{Cx, Duration, Instant, Size};
 
@@ -43,9 +43,9 @@ params! {
 }
 
 /// The entry in the table of schemes (`scheme.rs`).
-pub const LAW: Law = Law {
+pub const ALGORITHM: Algorithm = Algorithm {
     params: HtcpParams::LIST,
-    ..Law::new("htcp", |start, values| Box::new(Htcp::new(start.window(), HtcpParams::of(values))))
+    ..Algorithm::new("htcp", |start, values| Box::new(Htcp::new(start.window(), HtcpParams::of(values))))
 };
 
 /// The H-TCP controller.
@@ -143,13 +143,7 @@ impl CongestionControl for Htcp {
         self.lost_at = Some(cx.now); // after an idle time the path may have changed
     }
 
-    fn plan(&self, _path: &Path) -> Plan {
-        Plan::window(Size(self.window.cwnd()))
-    }
-
-    fn ssthresh(&self) -> Option<Size> {
-        self.window.threshold()
-    }
+    delegate_to_window!(plan, ssthresh);
 }
 
 #[cfg(test)]
@@ -159,7 +153,7 @@ mod tests {
     use crate::cc::law::Growth;
 
     fn bench(iw: u32) -> Bench {
-        Bench::new(Growth::of(&LAW), Duration::from_millis(100), iw, Some(2000))
+        Bench::new(Growth::of(&ALGORITHM), Duration::from_millis(100), iw, Some(2000))
     }
 
     /// The first second after a loss is RFC 5681's: ten round trips of 100 ms, ten segments.

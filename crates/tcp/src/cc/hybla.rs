@@ -14,8 +14,8 @@
 //! ssthresh, and 2^rho at 2^16. The paper's estimate of the path's capacity at the start is omitted. Default:
 //! RTT0 25 ms.
 
-use super::law::{Law, Params as _};
-use super::standard::Window;
+use super::law::{Algorithm, Params as _};
+use super::standard::{Window, delegate_to_window};
 use super::{Ack, CongestionControl, Loss, Path, Plan};
 use crate::params;
 use bentpipe_base::{Cx, Duration, Size};
@@ -40,9 +40,9 @@ params! {
 }
 
 /// The entry in the table of schemes (`scheme.rs`).
-pub const LAW: Law = Law {
+pub const ALGORITHM: Algorithm = Algorithm {
     params: HyblaParams::LIST,
-    ..Law::new("hybla", |start, values| {
+    ..Algorithm::new("hybla", |start, values| {
         let bounded = start.config.initial_ssthresh.is_some();
         Box::new(Hybla::new(start.window(), HyblaParams::of(values), bounded))
     })
@@ -106,23 +106,13 @@ impl CongestionControl for Hybla {
         self.window.reduce(path, loss.cause, HALF);
     }
 
-    fn on_undo(&mut self, _cx: &mut Cx<'_>, _path: &Path) {
-        self.window.undo();
-    }
-
-    fn on_restart(&mut self, _cx: &mut Cx<'_>, _path: &Path, window: Size) {
-        self.window.restart(window);
-    }
-
     fn plan(&self, path: &Path) -> Plan {
         let window = self.window.cwnd();
         let pace = if self.params.spacing { path.spread(SPACING, window) } else { None };
         Plan { pace, ..Plan::window(Size(window)) }
     }
 
-    fn ssthresh(&self) -> Option<Size> {
-        self.window.threshold()
-    }
+    delegate_to_window!(on_undo, on_restart, ssthresh);
 }
 
 #[cfg(test)]
@@ -132,7 +122,7 @@ mod tests {
     use crate::cc::law::Growth;
 
     fn hybla(rtt_ms: u64, iw: u32, ssthresh: u64) -> Bench {
-        Bench::new(Growth::of(&LAW), Duration::from_millis(rtt_ms), iw, Some(ssthresh))
+        Bench::new(Growth::of(&ALGORITHM), Duration::from_millis(rtt_ms), iw, Some(ssthresh))
     }
 
     /// W(t) = rho 2^(rho t / RTT) in slow start (the paper's section on the window): the reference's window
@@ -180,7 +170,7 @@ mod tests {
     /// If the host sets no threshold, it is rho times the reference's 64 KiB.
     #[test]
     fn an_unbounded_start_stops_at_rho_times_the_references_threshold() {
-        let mut b = Bench::new(Growth::of(&LAW), Duration::from_millis(550), 10, None);
+        let mut b = Bench::new(Growth::of(&ALGORITHM), Duration::from_millis(550), 10, None);
         b.ack(1);
         assert_eq!(b.window(), 65_535 * 22);
     }

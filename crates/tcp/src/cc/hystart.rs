@@ -3,8 +3,8 @@
 //! Source: RFC 9406. Per round, the smallest of at least 8 RTT samples is compared with the last round's: a
 //! rise of clamp(last/8, 4 ms, 16 ms) enters Conservative Slow Start (growth / 4) for up to 5 rounds; if the
 //! RTT falls below the baseline again it was a false alarm and slow start resumes, else congestion avoidance
-//! begins. Deviation: none. Defaults as in section 4.3; the clamp is a parameter, since access-delay jitter
-//! of tens of milliseconds would end slow start too early on some satellite paths.
+//! begins. Deviation: none. Values as in section 4.3; access-delay jitter of tens of milliseconds ends slow
+//! start too early on some satellite paths.
 
 use bentpipe_base::Duration;
 
@@ -18,24 +18,13 @@ const CSS_ROUNDS: u32 = 5;
 pub const L_UNPACED: u64 = 8;
 
 /// Bounds of the RTT rise that ends slow start.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct HystartParams {
-    /// Smallest threshold. 4 ms in the RFC.
-    pub min_rise: Duration,
-    /// Largest threshold. 16 ms in the RFC.
-    pub max_rise: Duration,
-}
-
-impl Default for HystartParams {
-    fn default() -> Self {
-        Self { min_rise: Duration::from_millis(4), max_rise: Duration::from_millis(16) }
-    }
-}
+const RISE: (Duration, Duration) = (Duration::from_millis(4), Duration::from_millis(16));
 
 /// Phase of slow start.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Phase {
     /// Ordinary slow start.
+    #[default]
     SlowStart,
     /// Conservative Slow Start.
     Conservative,
@@ -44,36 +33,18 @@ pub enum Phase {
 }
 
 /// The HyStart++ detector.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct Hystart {
-    params: HystartParams,
     phase: Phase,
     last_round_min: Option<Duration>,
     round_min: Option<Duration>,
     samples: u32,
+    /// The RTT at which Conservative Slow Start began.
     baseline: Duration,
     css_rounds: u32,
 }
 
 impl Hystart {
-    /// A detector at the start of slow start.
-    pub const fn new(params: HystartParams) -> Self {
-        Self {
-            params,
-            phase: Phase::SlowStart,
-            last_round_min: None,
-            round_min: None,
-            samples: 0,
-            baseline: Duration(u64::MAX),
-            css_rounds: 0,
-        }
-    }
-
-    /// The present phase.
-    pub const fn phase(&self) -> Phase {
-        self.phase
-    }
-
     /// Processes an acknowledgment's RTT sample; `round_ended` if it ends a round. Returns the new phase.
     pub fn on_ack(&mut self, rtt: Option<Duration>, round_ended: bool) -> Phase {
         if let Some(rtt) = rtt {
@@ -103,17 +74,14 @@ impl Hystart {
         match self.phase {
             Phase::SlowStart => {
                 let Some(last) = self.last_round_min else { return };
-                let rise = (last / 8).clamp(self.params.min_rise, self.params.max_rise);
+                let rise = (last / 8).clamp(RISE.0, RISE.1);
                 if now >= last + rise {
                     self.baseline = now;
                     self.css_rounds = 0;
                     self.phase = Phase::Conservative;
                 }
             }
-            Phase::Conservative if now < self.baseline => {
-                self.baseline = Duration(u64::MAX);
-                self.phase = Phase::SlowStart;
-            }
+            Phase::Conservative if now < self.baseline => self.phase = Phase::SlowStart,
             Phase::Conservative | Phase::Done => {}
         }
     }
@@ -136,7 +104,7 @@ mod tests {
 
     #[test]
     fn a_lasting_rise_ends_slow_start_after_five_rounds() {
-        let mut h = Hystart::new(HystartParams::default());
+        let mut h = Hystart::default();
         assert_eq!(round(&mut h, ms(100)), Phase::SlowStart);
         assert_eq!(round(&mut h, ms(111)), Phase::SlowStart); // below 100 / 8 = 12.5
         assert_eq!(round(&mut h, ms(125)), Phase::Conservative);
@@ -148,7 +116,7 @@ mod tests {
 
     #[test]
     fn a_passing_rise_resumes_slow_start_and_the_clamp_holds() {
-        let mut h = Hystart::new(HystartParams::default());
+        let mut h = Hystart::default();
         round(&mut h, ms(560));
         assert_eq!(round(&mut h, ms(575)), Phase::SlowStart); // the threshold is 16 ms, not 560 / 8 = 70
         assert_eq!(round(&mut h, ms(591)), Phase::Conservative);

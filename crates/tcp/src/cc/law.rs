@@ -1,9 +1,9 @@
 //! A law is the window algorithm of a scheme; here is what the table of schemes needs of each.
 //!
-//! Each file in this folder ends in a [`Law`]: the parameters that users may set, with ranges and defaults,
-//! and a function that builds the controller. Scenario files, their error messages, the manual and the JSON
-//! schema read the parameters from here, so adding a law to `scheme.rs` is enough. [`params!`](crate::params)
-//! defines the list of parameters and the struct that holds them together.
+//! Each file in this folder ends in an [`Algorithm`]: the parameters that users may set, with ranges and
+//! defaults, and a function that builds the controller. Scenario files, their error messages, the manual and
+//! the JSON schema read the parameters from here, so adding a law to `scheme.rs` is enough.
+//! [`params!`](crate::params) defines the list of parameters and the struct that holds them together.
 
 use super::{CongestionControl, Grant, linux, standard};
 use crate::config::Config;
@@ -90,7 +90,7 @@ pub type Values = [Value; MAX_PARAMS];
 
 /// Two parameters that contradict each other.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Misfit {
+pub struct ParamConflict {
     /// The keys; an error points at the first of them that the user set.
     pub keys: [&'static str; 2],
     /// What is wrong.
@@ -99,7 +99,7 @@ pub struct Misfit {
 
 /// What a new controller gets.
 #[derive(Clone, Copy, Debug)]
-pub struct Start<'a> {
+pub struct ControllerStart<'a> {
     /// Sender maximum segment size.
     pub mss: Size,
     /// Bytes of headers before a segment's payload, from the IP header on.
@@ -110,7 +110,12 @@ pub struct Start<'a> {
     pub granted: Option<Grant>,
 }
 
-impl Start<'_> {
+impl ControllerStart<'_> {
+    /// The host's initial window in bytes.
+    pub fn initial(&self) -> u64 {
+        u64::from(self.config.initial_window) * self.mss.0
+    }
+
     /// The host's initial window and threshold.
     pub fn window(&self) -> standard::Window {
         standard::Window::new(self.mss, self.config.initial_window, self.config.initial_ssthresh)
@@ -119,8 +124,7 @@ impl Start<'_> {
     /// A controller of the scheme called `name` with default parameters, for a scheme that can fall back to
     /// another.
     pub fn standard(&self, name: &str) -> Box<dyn CongestionControl> {
-        let scheme = Scheme::named(name).unwrap_or_default();
-        scheme.growth.build(self)
+        Scheme::named(name).unwrap_or_default().growth.build(self)
     }
 
     /// The host's initial window and threshold, as Linux counts them.
@@ -130,17 +134,17 @@ impl Start<'_> {
 }
 
 /// Builds a controller.
-pub type Build = fn(&Start<'_>, &Values) -> Box<dyn CongestionControl>;
+pub type Build = fn(&ControllerStart<'_>, &Values) -> Box<dyn CongestionControl>;
 
 /// The window algorithm of a scheme.
 #[derive(Clone, Copy)]
-pub struct Law {
+pub struct Algorithm {
     /// Its name in messages; schemes have their own names.
     pub name: &'static str,
     /// The parameters that users may set.
     pub params: &'static [Param],
     /// Checks that the values do not contradict each other.
-    pub check: fn(&Values) -> Result<(), Misfit>,
+    pub check: fn(&Values) -> Result<(), ParamConflict>,
     /// Builds the controller as in the papers and RFCs.
     pub build: Build,
     /// Builds the controller as in Linux; `None` if that is not modelled.
@@ -153,7 +157,7 @@ pub struct Law {
     pub copies: bool,
 }
 
-impl Law {
+impl Algorithm {
     /// A law without parameters and without a Linux variant.
     pub const fn new(name: &'static str, build: Build) -> Self {
         Self {
@@ -184,33 +188,33 @@ impl Law {
 /// A law with the values of its parameters.
 #[derive(Clone, Copy)]
 pub struct Growth {
-    law: &'static Law,
+    algorithm: &'static Algorithm,
     values: Values,
 }
 
 impl Growth {
     /// `law` with its defaults.
-    pub const fn of(law: &'static Law) -> Self {
-        Self { law, values: law.defaults() }
+    pub const fn of(law: &'static Algorithm) -> Self {
+        Self { algorithm: law, values: law.defaults() }
     }
 
     /// `law` with `params`, which must be its own.
-    pub fn with<P: Params>(law: &'static Law, params: P) -> Self {
+    pub fn with<P: Params>(law: &'static Algorithm, params: P) -> Self {
         assert!(
             core::ptr::eq(law.params, P::LIST) || law.params == P::LIST,
             "these are another law's parameters"
         );
-        Self { law, values: params.values() }
+        Self { algorithm: law, values: params.values() }
     }
 
     /// The law.
-    pub const fn law(&self) -> &'static Law {
-        self.law
+    pub const fn algorithm(&self) -> &'static Algorithm {
+        self.algorithm
     }
 
     /// The parameters, each with its value.
     pub fn params(&self) -> impl Iterator<Item = (&'static Param, Value)> {
-        self.law.params.iter().zip(self.values)
+        self.algorithm.params.iter().zip(self.values)
     }
 
     /// The value of the parameter called `name`.
@@ -221,7 +225,7 @@ impl Growth {
     /// Sets a parameter. False if no parameter has this name, kind and range.
     pub fn set(&mut self, name: &str, value: Value) -> bool {
         let fits = |p: &Param| p.name == name && p.range.holds(value);
-        let Some(i) = self.law.params.iter().position(fits) else { return false };
+        let Some(i) = self.algorithm.params.iter().position(fits) else { return false };
         self.values[i] = value;
         true
     }
@@ -230,30 +234,30 @@ impl Growth {
     ///
     /// # Errors
     /// The parameters, and why.
-    pub fn check(&self) -> Result<(), Misfit> {
-        (self.law.check)(&self.values)
+    pub fn check(&self) -> Result<(), ParamConflict> {
+        (self.algorithm.check)(&self.values)
     }
 
     /// Builds the controller as in the papers and RFCs.
-    pub fn build(&self, start: &Start<'_>) -> Box<dyn CongestionControl> {
-        (self.law.build)(start, &self.values)
+    pub fn build(&self, start: &ControllerStart<'_>) -> Box<dyn CongestionControl> {
+        (self.algorithm.build)(start, &self.values)
     }
 
     /// Builds the controller of a Linux host: Linux's own if that is modelled.
-    pub fn build_linux(&self, start: &Start<'_>) -> Box<dyn CongestionControl> {
-        self.law.linux.unwrap_or(self.law.build)(start, &self.values)
+    pub fn build_linux(&self, start: &ControllerStart<'_>) -> Box<dyn CongestionControl> {
+        self.algorithm.linux.unwrap_or(self.algorithm.build)(start, &self.values)
     }
 }
 
 impl PartialEq for Growth {
     fn eq(&self, other: &Self) -> bool {
-        self.law.name == other.law.name && self.params().eq(other.params())
+        self.algorithm.name == other.algorithm.name && self.params().eq(other.params())
     }
 }
 
 impl fmt::Debug for Growth {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.law.name)?;
+        f.write_str(self.algorithm.name)?;
         f.debug_map().entries(self.params().map(|(p, value)| (p.name, value))).finish()
     }
 }

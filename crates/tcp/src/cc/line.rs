@@ -4,7 +4,7 @@
 //! lost ones. Recovery lasts until all data outstanding at the loss was answered.
 
 use super::bench::MSS;
-use super::law::{Growth, Start};
+use super::law::{ControllerStart, Growth};
 use super::{Ack, CongestionControl, Episode, Fallback, Grant, Loss, LossCause, Path, Plan, SentSegment};
 use crate::config::Config;
 use crate::delivery::{DeliveryRate, Snapshot};
@@ -57,7 +57,8 @@ impl Line {
     /// Like [`Self::new`], with a rate granted in the handshake.
     pub(super) fn granted(growth: Growth, mbps: u64, rtt: Duration, granted: Option<Grant>) -> Self {
         let config = Config::default();
-        let cc = growth.build(&Start { mss: Size(MSS), headers: Size(40), config: &config, granted });
+        let cc =
+            growth.build(&ControllerStart { mss: Size(MSS), headers: Size(40), config: &config, granted });
         Self {
             cc,
             world: World::new(1),
@@ -94,7 +95,7 @@ impl Line {
             next: 1 + self.sent,
             delivered: self.estimator.delivered(),
             lost: self.lost,
-            rest: None,
+            unsent: None,
             probes: super::ProbeSignal::None,
         }
     }
@@ -180,13 +181,7 @@ impl Line {
             self.lost += MSS;
             if seg.position > self.recover {
                 self.recover = self.sent;
-                let loss = Loss {
-                    cause: LossCause::Fast,
-                    bytes: Size(MSS),
-                    last_sent: seg.sent_at,
-                    resends: 0,
-                    window_then: Size(0),
-                };
+                let loss = Loss { cause: LossCause::Fast, last_sent: seg.sent_at, resends: 0 };
                 let path = self.path();
                 self.cc.on_loss(&mut self.world.cx(self.now, NodeId(0)), &path, &loss);
             }
@@ -199,14 +194,11 @@ impl Line {
         let ack = Ack {
             delivered: Size(MSS),
             acked: Size(MSS),
-            newly_sacked: Size::ZERO,
-            own_dsacks: 0,
             rtt: Some(rtt),
             rate: self.estimator.sample(self.rtt_min),
             round_ended: false,
             episode: if self.answered < self.recover { Episode::Fast } else { Episode::Open },
             limited_by: Limit::CongestionWindow,
-            marked: false,
             probes: 0,
             granted: None,
         };

@@ -49,15 +49,15 @@ pub struct Plan {
     /// Low-priority extra segments, not counted in the window.
     pub probes: Option<Probes>,
     /// A rate to request from the network (explicit-rate signalling).
-    pub ask: Option<Rate>,
+    pub requested_rate: Option<Rate>,
     /// DSCP of data segments.
-    pub mark: Dscp,
+    pub dscp: Dscp,
 }
 
 impl Plan {
     /// A plan with a window and nothing else.
     pub const fn window(window: Size) -> Self {
-        Self { window, pace: None, burst: Size::MAX, probes: None, ask: None, mark: Dscp::DEFAULT }
+        Self { window, pace: None, burst: Size::MAX, probes: None, requested_rate: None, dscp: Dscp::DEFAULT }
     }
 }
 
@@ -114,9 +114,10 @@ pub enum ProbeSignal {
 }
 
 /// State of loss recovery when an acknowledgment is processed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Episode {
     /// No loss is being repaired.
+    #[default]
     Open,
     /// Fast recovery.
     Fast,
@@ -154,7 +155,7 @@ pub struct Path {
     /// Bytes ever considered lost; it only grows.
     pub lost: u64,
     /// Bytes not yet sent, if the end of the stream is known.
-    pub rest: Option<Size>,
+    pub unsent: Option<Size>,
     /// How the sender learns that a probe has arrived.
     pub probes: ProbeSignal,
 }
@@ -174,10 +175,6 @@ pub struct Ack {
     pub delivered: Size,
     /// Bytes newly acknowledged cumulatively.
     pub acked: Size,
-    /// Bytes newly SACKed.
-    pub newly_sacked: Size,
-    /// Duplicates reported by DSACK that were caused by our own probe segments.
-    pub own_dsacks: u32,
     /// Round-trip time sample.
     pub rtt: Option<Duration>,
     /// Delivery-rate sample.
@@ -189,8 +186,6 @@ pub struct Ack {
     /// What limited the sender before this acknowledgment. A window grows only if it is
     /// [`Limit::CongestionWindow`].
     pub limited_by: Limit,
-    /// The acknowledgment carries an ECN echo.
-    pub marked: bool,
     /// Probe segments newly acknowledged.
     pub probes: u32,
     /// A rate granted by the network.
@@ -244,14 +239,10 @@ pub enum LossCause {
 pub struct Loss {
     /// How it was found.
     pub cause: LossCause,
-    /// Bytes newly considered lost.
-    pub bytes: Size,
     /// When the oldest lost segment was last sent.
     pub last_sent: Instant,
     /// How often it had been retransmitted before.
     pub resends: u32,
-    /// Congestion window when it was first sent.
-    pub window_then: Size,
 }
 
 /// The scheme has been replaced by another.
@@ -310,7 +301,7 @@ pub fn build(
     headers: Size,
     granted: Option<Grant>,
 ) -> Box<dyn CongestionControl> {
-    let start = law::Start { mss, headers, config, granted };
+    let start = law::ControllerStart { mss, headers, config, granted };
     match config.stack {
         Stack::Rfc => config.scheme.growth.build(&start),
         Stack::Linux => config.scheme.growth.build_linux(&start),

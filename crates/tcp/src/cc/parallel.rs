@@ -11,14 +11,11 @@
 //! of long virtual RTT; here the scenario configures each flow. Default: one connection, which is RFC 5681.
 //! Without the correction N connections are N flows with any other scheme (`connections = N`).
 
-use super::law::{Law, Params as _};
-use super::standard::Window;
-use super::{Ack, CongestionControl, Loss, Path, Plan};
+use super::law::{Algorithm, Params as _};
+use super::standard::{Window, delegate_to_window};
+use super::{Ack, CongestionControl, Path};
 use crate::params;
-use bentpipe_base::{Cx, Size};
-
-/// RFC 5681's multiplicative decrease.
-const HALF: f64 = 0.5;
+use bentpipe_base::Cx;
 
 params! {
     /// Parameters of one of the connections.
@@ -30,9 +27,9 @@ params! {
 }
 
 /// The entry in the table of schemes (`scheme.rs`).
-pub const LAW: Law = Law {
+pub const ALGORITHM: Algorithm = Algorithm {
     params: ParallelParams::LIST,
-    ..Law::new("parallel", |start, values| {
+    ..Algorithm::new("parallel", |start, values| {
         Box::new(Parallel::new(start.window(), ParallelParams::of(values)))
     })
 };
@@ -65,25 +62,7 @@ impl CongestionControl for Parallel {
         }
     }
 
-    fn on_loss(&mut self, _cx: &mut Cx<'_>, path: &Path, loss: &Loss) {
-        self.window.reduce(path, loss.cause, HALF);
-    }
-
-    fn on_undo(&mut self, _cx: &mut Cx<'_>, _path: &Path) {
-        self.window.undo();
-    }
-
-    fn on_restart(&mut self, _cx: &mut Cx<'_>, _path: &Path, window: Size) {
-        self.window.restart(window);
-    }
-
-    fn plan(&self, _path: &Path) -> Plan {
-        Plan::window(Size(self.window.cwnd()))
-    }
-
-    fn ssthresh(&self) -> Option<Size> {
-        self.window.threshold()
-    }
+    delegate_to_window!(on_loss, on_undo, on_restart, plan, ssthresh);
 }
 
 #[cfg(test)]
@@ -94,7 +73,12 @@ mod tests {
     use bentpipe_base::Duration;
 
     fn bench(parts: f64, ssthresh: Option<u64>) -> Bench {
-        Bench::new(Growth::with(&LAW, ParallelParams { parts }), Duration::from_millis(100), 20, ssthresh)
+        Bench::new(
+            Growth::with(&ALGORITHM, ParallelParams { parts }),
+            Duration::from_millis(100),
+            20,
+            ssthresh,
+        )
     }
 
     /// Four connections: each grows by a sixteenth of a segment per round trip, and a loss halves it.

@@ -9,32 +9,15 @@
 //! here the probe option or DSACK identifies them (`probes.rs`). ACKs of dummies have default priority.
 
 use super::ProbeCarry;
-use super::law::{Law, Params as _, Values};
-use super::probing::{Probing, Switches};
-use crate::params;
-
-params! {
-    /// Parameters of TCP-Peach.
-    pub struct PeachParams {
-        /// Queues on the path serve probes last. If a scenario does not set it, it follows from the
-        /// `discipline` of the queues. Off: no sudden start, and a quarter of the probes, which repair losses
-        /// and never open the window.
-        assume_priority: bool = true;
-        /// Largest window of sudden start in segments.
-        probe_cap: f64 = 64.0, from 2.0, to 1e6;
-        /// DSCP of probes; 1 is LE.
-        probe_dscp: f64 = 1.0, from 0.0, to 63.0;
-    }
-}
+use super::law::{Algorithm, Params as _};
+use super::probing::{PeachParams, Probing, ProbingParams};
 
 /// The entry in the table of schemes (`scheme.rs`).
-pub const LAW: Law = Law {
+pub const ALGORITHM: Algorithm = Algorithm {
     params: PeachParams::LIST,
     probes: true,
-    ..Law::new("peach", |start, values| Box::new(Probing::new(start, switches(values))))
+    ..Algorithm::new("peach", |start, values| {
+        let switches = ProbingParams::of_peach(ProbeCarry::LastSent, PeachParams::of(values));
+        Box::new(Probing::new(start, switches))
+    })
 };
-
-fn switches(values: &Values) -> Switches {
-    let p = PeachParams::of(values);
-    Switches::of_peach(ProbeCarry::LastSent, p.assume_priority, p.probe_cap, p.probe_dscp)
-}

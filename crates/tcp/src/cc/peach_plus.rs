@@ -8,32 +8,15 @@
 //! oldest segments that are not SACKed come first, in turn.
 
 use super::ProbeCarry;
-use super::law::{Law, Params as _, Values};
-use super::probing::{Probing, Switches};
-use crate::params;
-
-params! {
-    /// Parameters of TCP-Peach+.
-    pub struct PeachPlusParams {
-        /// Queues on the path serve probes last. If a scenario does not set it, it follows from the
-        /// `discipline` of the queues. Off: no jump start, and a quarter of the probes, which repair losses
-        /// and never open the window.
-        assume_priority: bool = true;
-        /// Largest window of jump start in segments.
-        probe_cap: f64 = 64.0, from 2.0, to 1e6;
-        /// DSCP of probes; 1 is LE.
-        probe_dscp: f64 = 1.0, from 0.0, to 63.0;
-    }
-}
+use super::law::{Algorithm, Params as _};
+use super::probing::{PeachParams, Probing, ProbingParams};
 
 /// The entry in the table of schemes (`scheme.rs`).
-pub const LAW: Law = Law {
-    params: PeachPlusParams::LIST,
+pub const ALGORITHM: Algorithm = Algorithm {
+    params: PeachParams::LIST,
     probes: true,
-    ..Law::new("peach-plus", |start, values| Box::new(Probing::new(start, switches(values))))
+    ..Algorithm::new("peach-plus", |start, values| {
+        let switches = ProbingParams::of_peach(ProbeCarry::OldestInTurn, PeachParams::of(values));
+        Box::new(Probing::new(start, switches))
+    })
 };
-
-fn switches(values: &Values) -> Switches {
-    let p = PeachPlusParams::of(values);
-    Switches::of_peach(ProbeCarry::OldestInTurn, p.assume_priority, p.probe_cap, p.probe_dscp)
-}

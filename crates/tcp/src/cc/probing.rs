@@ -24,11 +24,12 @@
 //! after a timeout data ACKs grow the window as in slow start, since most segments sent then are
 //! retransmissions. Defaults: n = 64, LE (RFC 8622).
 
-use super::law::Start;
-use super::standard::Window;
+use super::law::ControllerStart;
+use super::standard::{Window, delegate_to_window};
 use super::{
     Ack, CongestionControl, Episode, Loss, LossCause, Path, Plan, ProbeCarry, ProbeClock, ProbeSignal, Probes,
 };
+use crate::params;
 use bentpipe_base::{Cx, Dscp, Duration, Instant, Rate, Size};
 
 /// The parameter of all three schemes that says whether queues on the path serve probes last. The caller sets
@@ -48,11 +49,11 @@ const MAX_BURST: u64 = 4;
 
 /// The differences between the three schemes, and their parameters.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Switches {
+pub struct ProbingParams {
     /// What a probe copies.
     pub carry: ProbeCarry,
     /// When a data ACK of the window expanding period adds a segment.
-    pub expands: Expands,
+    pub expands: ExpansionRule,
     /// A partial acknowledgment adds a segment.
     pub partial: bool,
     /// Data ACKs of the window expanding period count the segments that they acknowledge.
@@ -65,25 +66,39 @@ pub struct Switches {
     pub mark: Dscp,
 }
 
-impl Switches {
+params! {
+    /// Parameters of TCP-Peach and TCP-Peach+.
+    pub struct PeachParams {
+        /// Queues on the path serve probes last. If a scenario does not set it, it follows from the
+        /// `discipline` of the queues. Off: no sudden start (Peach+: jump start), and a quarter of the
+        /// probes, which repair losses and never open the window.
+        assume_priority: bool = true;
+        /// Largest window of sudden start (Peach+: jump start) in segments.
+        probe_cap: f64 = 64.0, from 2.0, to 1e6;
+        /// DSCP of probes; 1 is LE.
+        probe_dscp: f64 = 1.0, from 0.0, to 63.0;
+    }
+}
+
+impl ProbingParams {
     /// The settings of Peach and Peach+, which differ only in `carry`; they have no increments for data ACKs
     /// or partial acknowledgments.
-    pub(super) fn of_peach(carry: ProbeCarry, priority: bool, cap: f64, dscp: f64) -> Self {
+    pub(super) fn of_peach(carry: ProbeCarry, params: PeachParams) -> Self {
         Self {
             carry,
-            expands: Expands::Never,
+            expands: ExpansionRule::Never,
             partial: false,
             counts_bytes: false,
-            priority,
-            cap: cap as u64,
-            mark: Dscp::new(dscp as u8).unwrap_or(Dscp::LE),
+            priority: params.assume_priority,
+            cap: params.probe_cap as u64,
+            mark: Dscp::new(params.probe_dscp as u8).unwrap_or(Dscp::LE),
         }
     }
 }
 
 /// When a data ACK of the window expanding period adds a segment.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Expands {
+pub enum ExpansionRule {
     /// Never.
     Never,
     /// Once `share` of this episode's probes and at least half a window of them were acknowledged, and not
@@ -117,7 +132,7 @@ struct Counts {
 
 /// A start in progress.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Opening {
+struct StartState {
     began: Instant,
     /// Window in segments at the end of the start.
     target: u64,
@@ -130,8 +145,8 @@ struct Opening {
     /// Copies still to send.
     left: u32,
     /// Probe ACKs still expected, and those received.
-    due: u32,
-    heard: u32,
+    probe_acks_expected: u32,
+    probe_acks: u32,
     after_timeout: bool,
 }
 
@@ -139,7 +154,7 @@ struct Opening {
 enum Phase {
     /// The next data segment begins a start.
     Fresh,
-    Opening(Opening),
+    Opening(StartState),
     Avoidance,
     Recovery(Counts),
     Expanding(Counts, u64),
@@ -150,7 +165,7 @@ enum Phase {
 /// The controller of the three schemes.
 #[derive(Clone, Debug)]
 pub struct Probing {
-    switches: Switches,
+    switches: ProbingParams,
     window: Window,
     phase: Phase,
     /// After an ECN echo, no probes until this round trip.
@@ -159,7 +174,7 @@ pub struct Probing {
 
 impl Probing {
     /// Starts from the host's window.
-    pub fn new(start: &Start<'_>, switches: Switches) -> Self {
+    pub fn new(start: &ControllerStart<'_>, switches: ProbingParams) -> Self {
         Self { switches, window: start.window(), phase: Phase::Fresh, mute_until: 0 }
     }
 
@@ -179,22 +194,22 @@ impl Probing {
         let mss = self.window.mss();
         let own = self.window.cwnd() / mss;
         // a window larger than the remaining data is useless
-        let wanted = path.rest.map_or(u64::MAX, |rest| (rest.0 + path.flight.0).div_ceil(mss));
+        let wanted = path.unsent.map_or(u64::MAX, |rest| (rest.0 + path.flight.0).div_ceil(mss));
         let target = self.target(path).min(wanted);
         if !self.can_open(path) || target <= own {
             self.phase = Phase::Avoidance;
             return;
         }
         let copies = u32::try_from(target - own).unwrap_or(u32::MAX);
-        self.phase = Phase::Opening(Opening {
+        self.phase = Phase::Opening(StartState {
             began: now,
             target,
             tau: path.srtt / target,
             rtt: path.srtt,
             data: if after_timeout { 0 } else { own },
             left: copies,
-            due: copies,
-            heard: 0,
+            probe_acks_expected: copies,
+            probe_acks: 0,
             after_timeout,
         });
     }
@@ -209,40 +224,28 @@ impl Probing {
         }
     }
 
-    /// Slow start below the threshold, congestion avoidance above.
-    fn standard(&mut self, ack: &Ack) {
-        if !ack.may_grow() {
-            return;
-        }
-        if self.window.in_slow_start() {
-            self.window.slow_start(ack.acked, self.window.mss());
-        } else {
-            self.window.avoid(ack.acked);
-        }
-    }
-
-    fn opening(&mut self, now: Instant, path: &Path, ack: &Ack, mut opening: Opening) {
-        let heard = ack.probes.min(opening.due);
-        opening.heard += heard;
-        opening.due -= heard;
+    fn opening(&mut self, now: Instant, path: &Path, ack: &Ack, mut opening: StartState) {
+        let heard = ack.probes.min(opening.probe_acks_expected);
+        opening.probe_acks += heard;
+        opening.probe_acks_expected -= heard;
         self.grow(path, u64::from(heard), opening.target);
         if ack.acked > Size::ZERO {
             opening.data = 0;
             if opening.after_timeout {
-                self.standard(ack);
+                self.window.grow(ack);
             } else if ack.may_grow() {
                 self.window.avoid(ack.acked);
             }
         }
         let patience = (opening.rtt / 4).max(path.rttvar * 4);
         let over = now > opening.began + opening.rtt * 2 + patience;
-        if opening.due > 0 && !over {
+        if opening.probe_acks_expected > 0 && !over {
             self.phase = Phase::Opening(opening);
             return;
         }
         self.phase = Phase::Avoidance;
-        let copies = opening.heard + opening.due;
-        if opening.heard > 0 && f64::from(opening.heard) < NEARLY_ALL * f64::from(copies) {
+        let copies = opening.probe_acks + opening.probe_acks_expected;
+        if opening.probe_acks > 0 && f64::from(opening.probe_acks) < NEARLY_ALL * f64::from(copies) {
             self.window.set_ssthresh(self.window.cwnd());
         }
     }
@@ -261,8 +264,8 @@ impl Probing {
     /// Largest window of the episode in segments.
     fn most(&self, counts: &Counts) -> u64 {
         match self.switches.expands {
-            Expands::Gated { .. } => counts.w0,
-            Expands::Never | Expands::Always => u64::MAX,
+            ExpansionRule::Gated { .. } => counts.w0,
+            ExpansionRule::Never | ExpansionRule::Always => u64::MAX,
         }
     }
 
@@ -271,19 +274,19 @@ impl Probing {
         self.phase = Phase::Expanding(counts, end);
         if path.una >= end {
             self.phase = Phase::Avoidance;
-            self.standard(ack);
+            self.window.grow(ack);
             return;
         }
         let expands = match self.switches.expands {
-            Expands::Never => false,
-            Expands::Gated { share, .. } => {
+            ExpansionRule::Never => false,
+            ExpansionRule::Gated { share, .. } => {
                 let enough = counts.wdsn == 0 && f64::from(counts.seen) >= share * f64::from(counts.sent);
                 enough && !counts.congested
             }
-            Expands::Always => true,
+            ExpansionRule::Always => true,
         };
         if !expands {
-            self.standard(ack);
+            self.window.grow(ack);
         } else if ack.acked > Size::ZERO {
             let whole = (ack.acked.0 / self.window.mss()).max(1);
             let most = self.most(&counts);
@@ -294,7 +297,7 @@ impl Probing {
     /// TCP Veno's test: true if N = W0 (1 - RTTmin / RTT), the segments of `w0` that are queued, reaches
     /// `backlog`.
     fn congested(&self, path: &Path, w0: u64) -> bool {
-        let Expands::Gated { backlog, .. } = self.switches.expands else { return false };
+        let ExpansionRule::Gated { backlog, .. } = self.switches.expands else { return false };
         if path.srtt.is_zero() || path.rtt_min.is_zero() {
             return false;
         }
@@ -318,7 +321,7 @@ impl Probing {
 impl CongestionControl for Probing {
     fn on_ack(&mut self, cx: &mut Cx<'_>, path: &Path, ack: &Ack) {
         match self.phase {
-            Phase::Fresh | Phase::Avoidance => self.standard(ack),
+            Phase::Fresh | Phase::Avoidance => self.window.grow(ack),
             Phase::Opening(opening) => self.opening(cx.now, path, ack, opening),
             Phase::Recovery(mut counts) => {
                 self.probes_came(path, ack, &mut counts);
@@ -333,7 +336,7 @@ impl CongestionControl for Probing {
             }
             Phase::Expanding(counts, end) => self.expanding(path, ack, counts, end),
             Phase::TimedOut if ack.acked > Size::ZERO => {
-                self.standard(ack);
+                self.window.grow(ack);
                 self.open(cx.now, path, true);
             }
             Phase::TimedOut => {}
@@ -403,9 +406,7 @@ impl CongestionControl for Probing {
         }
     }
 
-    fn ssthresh(&self) -> Option<Size> {
-        self.window.threshold()
-    }
+    delegate_to_window!(ssthresh);
 }
 
 #[cfg(test)]

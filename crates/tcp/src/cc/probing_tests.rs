@@ -1,7 +1,7 @@
 //! One episode in gated mode, with and without queued segments at the loss.
 
-use super::{Expands, Probing, Switches};
-use crate::cc::law::Start;
+use super::{ExpansionRule, PeachParams, Probing, ProbingParams};
+use crate::cc::law::ControllerStart;
 use crate::cc::{
     Ack, CongestionControl, Episode, Loss, LossCause, Path, ProbeCarry, ProbeSignal, SentSegment,
 };
@@ -26,7 +26,7 @@ fn path(srtt_ms: u64, una: u64) -> Path {
         next: 200 * MSS,
         delivered: una,
         lost: MSS,
-        rest: None,
+        unsent: None,
         probes: ProbeSignal::Dsack,
     }
 }
@@ -35,35 +35,26 @@ fn ack(acked: u64, probes: u32, episode: Episode) -> Ack {
     Ack {
         delivered: Size(acked),
         acked: Size(acked),
-        newly_sacked: Size::ZERO,
-        own_dsacks: probes,
         rtt: None,
         rate: None,
         round_ended: false,
         episode,
         limited_by: Limit::CongestionWindow,
-        marked: false,
         probes,
         granted: None,
     }
 }
 
 /// Window in segments after an episode in which every probe is acknowledged, followed by `data` data ACKs.
-fn after(expands: Expands, srtt_ms: u64, data: u64) -> u64 {
-    let switches =
-        Switches { expands, partial: true, ..Switches::of_peach(ProbeCarry::Random, true, 64.0, 1.0) };
+fn after(expands: ExpansionRule, srtt_ms: u64, data: u64) -> u64 {
+    let peach = ProbingParams::of_peach(ProbeCarry::Random, PeachParams::default());
+    let switches = ProbingParams { expands, partial: true, ..peach };
     let config = Config { initial_window: W0 as u32, ..Config::default() };
-    let start = Start { mss: Size(MSS), headers: Size(40), config: &config, granted: None };
+    let start = ControllerStart { mss: Size(MSS), headers: Size(40), config: &config, granted: None };
     let mut cc = Probing::new(&start, switches);
     let mut world = World::new(1);
     let mut cx = world.cx(Instant(1), NodeId(0));
-    let loss = Loss {
-        cause: LossCause::Fast,
-        bytes: Size(MSS),
-        last_sent: Instant::ZERO,
-        resends: 0,
-        window_then: Size(W0 * MSS),
-    };
+    let loss = Loss { cause: LossCause::Fast, last_sent: Instant::ZERO, resends: 0 };
     cc.on_loss(&mut cx, &path(srtt_ms, 0), &loss);
     for _ in 0..W0 {
         cc.on_sent(&mut cx, &path(srtt_ms, 0), &SentSegment { bytes: Size(MSS), resent: true, probe: true });
@@ -82,12 +73,12 @@ fn after(expands: Expands, srtt_ms: u64, data: u64) -> u64 {
 /// N = 64 (1 - 550 / RTT): 2.8 at 575 ms, 3.3 at 580 ms.
 #[test]
 fn a_queue_at_the_loss_keeps_the_window_halved() {
-    let gated = Expands::Gated { share: 0.9, backlog: 3.0 };
+    let gated = ExpansionRule::Gated { share: 0.9, backlog: 3.0 };
     assert_eq!(after(gated, 550, 0), W0, "all probes came back, a partial acknowledgment too: not above W0");
     assert_eq!(after(gated, 575, 0), W0);
     assert_eq!(after(gated, 580, 0), W0 / 2);
     assert_eq!(after(gated, 580, 20), W0 / 2, "data ACKs are congestion avoidance");
-    assert_eq!(after(Expands::Gated { share: 0.9, backlog: 4.0 }, 580, 0), W0);
-    assert_eq!(after(Expands::Always, 580, 0), W0 + 1, "the paper's does not ask");
-    assert_eq!(after(Expands::Always, 580, 20), W0 + 21);
+    assert_eq!(after(ExpansionRule::Gated { share: 0.9, backlog: 4.0 }, 580, 0), W0);
+    assert_eq!(after(ExpansionRule::Always, 580, 0), W0 + 1, "the paper's does not ask");
+    assert_eq!(after(ExpansionRule::Always, 580, 20), W0 + 21);
 }

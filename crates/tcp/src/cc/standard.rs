@@ -8,8 +8,51 @@
 //! nothing; RFC 5681, equation 4 is an upper bound, and BSD and ns-2 use the current window. Defaults:
 //! initial window and ssthresh come from the host's configuration.
 
-use super::{LossCause, Path};
+use super::{Ack, LossCause, Path};
 use bentpipe_base::Size;
+
+/// Methods of [`CongestionControl`](super::CongestionControl) in which a scheme only passes on to its field
+/// `window`; a loss halves it.
+macro_rules! delegate_to_window {
+    ($($method:ident),+) => { $( delegate_to_window!(@ $method); )+ };
+    (@ on_loss) => {
+        fn on_loss(
+            &mut self,
+            _cx: &mut bentpipe_base::Cx<'_>,
+            path: &$crate::cc::Path,
+            loss: &$crate::cc::Loss,
+        ) {
+            self.window.reduce(path, loss.cause, 0.5);
+        }
+    };
+    (@ on_undo) => {
+        fn on_undo(&mut self, _cx: &mut bentpipe_base::Cx<'_>, _path: &$crate::cc::Path) {
+            self.window.undo();
+        }
+    };
+    (@ on_restart) => {
+        fn on_restart(
+            &mut self,
+            _cx: &mut bentpipe_base::Cx<'_>,
+            _path: &$crate::cc::Path,
+            window: bentpipe_base::Size,
+        ) {
+            self.window.restart(window);
+        }
+    };
+    (@ plan) => {
+        #[inline]
+        fn plan(&self, _path: &$crate::cc::Path) -> $crate::cc::Plan {
+            $crate::cc::Plan::window(self.window.size())
+        }
+    };
+    (@ ssthresh) => {
+        fn ssthresh(&self) -> Option<bentpipe_base::Size> {
+            self.window.threshold()
+        }
+    };
+}
+pub(crate) use delegate_to_window;
 
 /// cwnd, ssthresh and the state to undo a change.
 #[derive(Clone, Debug)]
@@ -38,6 +81,11 @@ impl Window {
     pub const fn cwnd(&self) -> u64 {
         self.cwnd
     }
+    /// The same, as schemes plan it.
+    #[inline]
+    pub const fn size(&self) -> Size {
+        Size(self.cwnd)
+    }
     /// Slow-start threshold in bytes; `u64::MAX` is unlimited.
     #[inline]
     pub const fn ssthresh(&self) -> u64 {
@@ -64,6 +112,19 @@ impl Window {
     /// Sets the threshold, at least two segments.
     pub fn set_ssthresh(&mut self, ssthresh: u64) {
         self.ssthresh = ssthresh.max(2 * self.mss);
+    }
+
+    /// RFC 5681: slow start or congestion avoidance, if the window may grow.
+    #[inline]
+    pub fn grow(&mut self, ack: &Ack) {
+        if !ack.may_grow() {
+            return;
+        }
+        if self.in_slow_start() {
+            self.slow_start(ack.acked, self.mss);
+        } else {
+            self.avoid(ack.acked);
+        }
     }
 
     /// Slow start: at most `limit` bytes per ACK (RFC 5681: one SMSS).

@@ -21,8 +21,8 @@
 //! the queue never reaches 3 segments (many connections, a short buffer), only the probes decide.
 
 use super::ProbeCarry;
-use super::law::{Law, MAX_PARAMS, Params as _, Values};
-use super::probing::{Expands, Probing, Switches};
+use super::law::{Algorithm, MAX_PARAMS, Params as _, Values};
+use super::probing::{ExpansionRule, Probing, ProbingParams};
 use crate::params;
 use bentpipe_base::Dscp;
 
@@ -54,17 +54,17 @@ params! {
 }
 
 /// The entry in the table of schemes (`scheme.rs`).
-pub const LAW: Law = Law {
+pub const ALGORITHM: Algorithm = Algorithm {
     params: SwiftParams::LIST,
     probes: true,
-    ..Law::new("swift-sat", |start, values| Box::new(Probing::new(start, switches(values))))
+    ..Algorithm::new("swift-sat", |start, values| Box::new(Probing::new(start, switches(values))))
 };
 
 /// The scheme of the paper under its own name: the same without the gate.
-pub const FAITHFUL: Law = Law {
+pub const FAITHFUL: Algorithm = Algorithm {
     params: SwiftParams::LIST.split_at(GATE).1,
     probes: true,
-    ..Law::new("swift-faithful", |start, values| {
+    ..Algorithm::new("swift-faithful", |start, values| {
         let mut all = SwiftParams { gated: false, ..SwiftParams::default() }.values();
         all[GATE..].copy_from_slice(&values[..MAX_PARAMS - GATE]);
         Box::new(Probing::new(start, switches(&all)))
@@ -74,11 +74,15 @@ pub const FAITHFUL: Law = Law {
 /// Number of parameters of the gate; they are the first.
 const GATE: usize = 3;
 
-fn switches(values: &Values) -> Switches {
+fn switches(values: &Values) -> ProbingParams {
     let p = SwiftParams::of(values);
-    Switches {
+    ProbingParams {
         carry: ProbeCarry::Random,
-        expands: if p.gated { Expands::Gated { share: p.gate, backlog: p.backlog } } else { Expands::Always },
+        expands: if p.gated {
+            ExpansionRule::Gated { share: p.gate, backlog: p.backlog }
+        } else {
+            ExpansionRule::Always
+        },
         partial: p.partial_inc,
         counts_bytes: p.wep_bytes,
         priority: p.assume_priority,

@@ -11,9 +11,9 @@
 //! ns-2, a reduction ends slow start for good (ssthresh = 2 segments); a timeout leaves one segment and
 //! ssthresh at half the FlightSize. Defaults alpha 1, beta 3, gamma 1 segment (ns-2); Linux has 2, 4, 1.
 
-use super::law::{Law, Misfit, Params as _, Values};
-use super::standard::Window;
-use super::{Ack, CongestionControl, Episode, Loss, LossCause, Path, Plan};
+use super::law::{Algorithm, ParamConflict, Params as _, Values};
+use super::standard::{Window, delegate_to_window};
+use super::{Ack, CongestionControl, Episode, Loss, LossCause, Path};
 use crate::limits::Limit;
 use crate::params;
 use bentpipe_base::{Cx, Duration, Instant, Size};
@@ -34,23 +34,23 @@ params! {
 }
 
 /// The entry in the table of schemes (`scheme.rs`).
-pub const LAW: Law = Law {
+pub const ALGORITHM: Algorithm = Algorithm {
     params: VegasParams::LIST,
     check,
-    ..Law::new("vegas", |start, values| Box::new(Vegas::new(start.window(), VegasParams::of(values))))
+    ..Algorithm::new("vegas", |start, values| Box::new(Vegas::new(start.window(), VegasParams::of(values))))
 };
 
-fn check(values: &Values) -> Result<(), Misfit> {
+fn check(values: &Values) -> Result<(), ParamConflict> {
     let p = VegasParams::of(values);
     if p.alpha > p.beta {
-        return Err(Misfit { keys: ["alpha", "beta"], message: "`alpha` is more than `beta`" });
+        return Err(ParamConflict { keys: ["alpha", "beta"], message: "`alpha` is more than `beta`" });
     }
     Ok(())
 }
 
 /// How the window grows during the present round.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Course {
+enum RoundGrowth {
     /// One segment per ACK: slow start, in every other round.
     Double,
     /// One segment over the whole round.
@@ -66,7 +66,7 @@ pub struct Vegas {
     window: Window,
     base_rtt: Duration,
     round: Round,
-    course: Course,
+    course: RoundGrowth,
     /// In slow start: true in every other round, in which the window doubles.
     doubling: bool,
     cut_at: Instant,
@@ -89,7 +89,7 @@ impl Vegas {
             window,
             base_rtt: Duration(u64::MAX),
             round: Round::default(),
-            course: Course::Double,
+            course: RoundGrowth::Double,
             doubling: true,
             cut_at: Instant::ZERO,
         }
@@ -97,10 +97,8 @@ impl Vegas {
 
     /// Once per round trip: compares expected and actual throughput and sets the growth in the next round.
     fn end_round(&mut self, now: Instant, path: &Path) {
-        let rtt = match self.round.rtt_sum.0.checked_div(self.round.samples) {
-            Some(mean) => Duration(mean),
-            None => now.since(self.round.began),
-        };
+        let mean = self.round.rtt_sum.0.checked_div(self.round.samples);
+        let rtt = mean.map_or_else(|| now.since(self.round.began), Duration);
         let sent = path.next - self.round.end;
         self.round = Round { began: now, end: path.next, ..Round::default() };
         if rtt.is_zero() || self.base_rtt.is_zero() {
@@ -119,21 +117,21 @@ impl Vegas {
 
     fn steer(&mut self, diff: f64) {
         let mss = self.window.mss();
-        self.course = Course::Hold;
+        self.course = RoundGrowth::Hold;
         if self.window.in_slow_start() {
             self.doubling = !self.doubling;
             if self.doubling {
-                self.course = Course::Double;
+                self.course = RoundGrowth::Double;
             }
             if diff > self.params.gamma {
-                self.course = Course::Hold;
+                self.course = RoundGrowth::Hold;
                 self.window.set_ssthresh(2 * mss);
                 self.window.set_cwnd((self.window.cwnd() / 8 * 7).max(2 * mss));
             }
         } else if diff > self.params.beta {
             self.window.set_cwnd((self.window.cwnd() - mss).max(2 * mss));
         } else if diff < self.params.alpha {
-            self.course = Course::Creep;
+            self.course = RoundGrowth::Creep;
         }
     }
 }
@@ -155,9 +153,9 @@ impl CongestionControl for Vegas {
             return;
         }
         match self.course {
-            Course::Double => self.window.slow_start(ack.acked, self.window.mss()),
-            Course::Creep => self.window.avoid(ack.acked),
-            Course::Hold => {}
+            RoundGrowth::Double => self.window.slow_start(ack.acked, self.window.mss()),
+            RoundGrowth::Creep => self.window.avoid(ack.acked),
+            RoundGrowth::Hold => {}
         }
     }
 
@@ -165,7 +163,7 @@ impl CongestionControl for Vegas {
         match loss.cause {
             LossCause::Timeout | LossCause::RepeatedTimeout => {
                 self.window.reduce(path, loss.cause, 0.5);
-                self.course = Course::Double;
+                self.course = RoundGrowth::Double;
                 self.doubling = true;
             }
             LossCause::Mark => self.window.reduce(path, loss.cause, 0.5),
@@ -173,26 +171,12 @@ impl CongestionControl for Vegas {
                 let factor = if loss.resends == 0 { 0.75 } else { 0.5 };
                 self.window.reduce(path, loss.cause, factor);
                 self.window.set_ssthresh(2 * self.window.mss());
-                self.course = Course::Hold;
+                self.course = RoundGrowth::Hold;
                 self.cut_at = cx.now;
             }
             LossCause::Fast => {}
         }
     }
 
-    fn on_undo(&mut self, _cx: &mut Cx<'_>, _path: &Path) {
-        self.window.undo();
-    }
-
-    fn on_restart(&mut self, _cx: &mut Cx<'_>, _path: &Path, window: Size) {
-        self.window.restart(window);
-    }
-
-    fn plan(&self, _path: &Path) -> Plan {
-        Plan::window(Size(self.window.cwnd()))
-    }
-
-    fn ssthresh(&self) -> Option<Size> {
-        self.window.threshold()
-    }
+    delegate_to_window!(on_undo, on_restart, plan, ssthresh);
 }

@@ -16,9 +16,9 @@
 //! estimate falls. That is the Westwood of ns-2's Linux agents; ours gets a quarter more there at a loss of
 //! 1e-2. Default: weight 0.9 of the old estimate.
 
-use super::law::{Law, Params as _};
-use super::standard::Window;
-use super::{Ack, CongestionControl, Episode, Loss, LossCause, Path, Plan};
+use super::law::{Algorithm, Params as _};
+use super::standard::{Window, delegate_to_window};
+use super::{Ack, CongestionControl, Episode, Loss, LossCause, Path};
 use crate::params;
 use bentpipe_base::{Cx, Duration, Instant, Size};
 
@@ -39,9 +39,9 @@ params! {
 }
 
 /// The entry in the table of schemes (`scheme.rs`).
-pub const LAW: Law = Law {
+pub const ALGORITHM: Algorithm = Algorithm {
     params: WestwoodParams::LIST,
-    ..Law::new("westwood", |start, values| {
+    ..Algorithm::new("westwood", |start, values| {
         Box::new(Westwood::new(start.window(), WestwoodParams::of(values)))
     })
 };
@@ -86,7 +86,7 @@ impl Westwood {
     }
 
     /// Estimated rate times RTTmin, in bytes.
-    fn fills(&self, path: &Path) -> Option<u64> {
+    fn estimated_bdp(&self, path: &Path) -> Option<u64> {
         let (once, twice) = self.filtered?;
         let estimate = if self.params.twice { twice } else { once };
         Some((estimate * path.rtt_min.as_secs_f64()) as u64)
@@ -98,19 +98,12 @@ impl CongestionControl for Westwood {
         self.measure(cx.now, path, ack.delivered);
         if self.halved && matches!(ack.episode, Episode::Open | Episode::Ended) {
             self.halved = false;
-            if let Some(fills) = self.fills(path) {
+            if let Some(fills) = self.estimated_bdp(path) {
                 self.window.set_ssthresh(fills);
                 self.window.set_cwnd(self.window.ssthresh());
             }
         }
-        if !ack.may_grow() {
-            return;
-        }
-        if self.window.in_slow_start() {
-            self.window.slow_start(ack.acked, self.window.mss());
-        } else {
-            self.window.avoid(ack.acked);
-        }
+        self.window.grow(ack);
     }
 
     fn on_loss(&mut self, _cx: &mut Cx<'_>, path: &Path, loss: &Loss) {
@@ -121,7 +114,7 @@ impl CongestionControl for Westwood {
             return;
         }
         // before the first sample the window is halved
-        if let Some(fills) = self.fills(path).filter(|_| loss.cause != LossCause::RepeatedTimeout) {
+        if let Some(fills) = self.estimated_bdp(path).filter(|_| loss.cause != LossCause::RepeatedTimeout) {
             self.window.set_ssthresh(fills);
             if matches!(loss.cause, LossCause::Fast | LossCause::Mark) {
                 self.window.set_cwnd(before.min(self.window.ssthresh()));
@@ -129,21 +122,7 @@ impl CongestionControl for Westwood {
         }
     }
 
-    fn on_undo(&mut self, _cx: &mut Cx<'_>, _path: &Path) {
-        self.window.undo();
-    }
-
-    fn on_restart(&mut self, _cx: &mut Cx<'_>, _path: &Path, window: Size) {
-        self.window.restart(window);
-    }
-
-    fn plan(&self, _path: &Path) -> Plan {
-        Plan::window(Size(self.window.cwnd()))
-    }
-
-    fn ssthresh(&self) -> Option<Size> {
-        self.window.threshold()
-    }
+    delegate_to_window!(on_undo, on_restart, plan, ssthresh);
 }
 
 #[cfg(test)]
@@ -153,7 +132,7 @@ mod tests {
     use crate::cc::law::Growth;
 
     fn bench(iw: u32, ssthresh: u64) -> Bench {
-        Bench::new(Growth::of(&LAW), Duration::from_millis(100), iw, Some(ssthresh))
+        Bench::new(Growth::of(&ALGORITHM), Duration::from_millis(100), iw, Some(ssthresh))
     }
 
     /// Without a queue a random loss reduces the window only by the lag of the estimate.
@@ -174,7 +153,7 @@ mod tests {
     #[test]
     fn two_filters_lag_longer() {
         let params = WestwoodParams { memory: 0.875, twice: true, ..WestwoodParams::default() };
-        let mut b = Bench::new(Growth::with(&LAW, params), Duration::from_millis(100), 40, Some(2));
+        let mut b = Bench::new(Growth::with(&ALGORITHM, params), Duration::from_millis(100), 40, Some(2));
         for _ in 0..100 {
             b.round();
         }
@@ -188,7 +167,7 @@ mod tests {
     #[test]
     fn late_halves_until_the_repair_is_over() {
         let params = WestwoodParams { late: true, ..WestwoodParams::default() };
-        let mut b = Bench::new(Growth::with(&LAW, params), Duration::from_millis(100), 40, Some(2));
+        let mut b = Bench::new(Growth::with(&ALGORITHM, params), Duration::from_millis(100), 40, Some(2));
         for _ in 0..100 {
             b.round();
         }

@@ -7,35 +7,35 @@
 use std::collections::VecDeque;
 
 /// The largest value in a window of times; a time is any counter that never decreases.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct WindowedMax {
     /// Length of the window in times.
     span: u64,
-    kept: VecDeque<(u64, u64)>,
+    samples: VecDeque<(u64, u64)>,
 }
 
 impl WindowedMax {
     /// A window of `span` times, at least one.
     pub(super) const fn new(span: u64) -> Self {
-        Self { span, kept: VecDeque::new() }
+        Self { span, samples: VecDeque::new() }
     }
 
     /// Adds `value` at `time`.
     pub(super) fn take(&mut self, time: u64, value: u64) {
-        while self.kept.back().is_some_and(|(_, v)| *v <= value) {
-            self.kept.pop_back();
+        while self.samples.back().is_some_and(|(_, v)| *v <= value) {
+            self.samples.pop_back();
         }
-        if self.kept.back().is_none_or(|(t, _)| *t != time) {
-            self.kept.push_back((time, value));
+        if self.samples.back().is_none_or(|(t, _)| *t != time) {
+            self.samples.push_back((time, value));
         }
-        while self.kept.front().is_some_and(|(t, _)| t + self.span <= time) {
-            self.kept.pop_front();
+        while self.samples.front().is_some_and(|(t, _)| t + self.span <= time) {
+            self.samples.pop_front();
         }
     }
 
     /// The maximum; 0 before the first value.
     pub(super) fn get(&self) -> u64 {
-        self.kept.front().map_or(0, |(_, v)| *v)
+        self.samples.front().map_or(0, |(_, v)| *v)
     }
 }
 

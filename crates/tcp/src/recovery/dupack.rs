@@ -7,7 +7,7 @@
 //! found (`recover`) is acknowledged, as RFC 6582 and ns-2's Reno do; such a loss waits for the timer. The
 //! retransmission timer restarts on the first partial ACK only. Deviation: none.
 
-use super::{AckView, DUP_THRESH, Finding, Recovery};
+use super::{AckView, DUP_THRESH, Recovery, RecoveryResult};
 use crate::board::Scoreboard;
 use crate::cc::Episode;
 use crate::scheme::Detection;
@@ -18,7 +18,7 @@ impl Recovery {
         &mut self,
         board: &mut Scoreboard,
         view: &AckView<'_>,
-        finding: &mut Finding,
+        finding: &mut RecoveryResult,
     ) {
         match self.episode {
             Episode::Open | Episode::Ended => {
@@ -40,7 +40,12 @@ impl Recovery {
         }
     }
 
-    fn dupack_in_recovery(&mut self, board: &mut Scoreboard, view: &AckView<'_>, finding: &mut Finding) {
+    fn dupack_in_recovery(
+        &mut self,
+        board: &mut Scoreboard,
+        view: &AckView<'_>,
+        finding: &mut RecoveryResult,
+    ) {
         if view.duplicate {
             self.credit += view.mss as i64;
             return;
@@ -58,12 +63,12 @@ impl Recovery {
         if view.digest.acked >= view.mss {
             self.credit += view.mss as i64;
         }
-        if self.linux && self.linux_counts_down(board) {
+        if self.linux && self.linux_partial_ack(board) {
             return; // all of the episode is acknowledged; the next ACK ends it
         }
         board.mark_lost(0, true);
         if !self.linux {
-            self.force = Some(board.una()); // on Linux the reduction decides when
+            self.forced_resend = Some(board.una()); // on Linux the reduction decides when
         }
         finding.restart_timer = !self.partial_seen;
         self.partial_seen = true;

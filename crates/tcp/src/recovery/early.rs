@@ -5,8 +5,8 @@
 //! neither three duplicate ACKs nor a coarse timer are needed for a second loss in the same window. Fine
 //! timeout as in ns-2: (SRTT + 2 RTTVAR) * 17/16. Deviation: none known.
 
-use super::{AckView, DUP_THRESH, Finding, Recovery};
-use crate::board::Scoreboard;
+use super::{AckView, DUP_THRESH, Recovery, RecoveryResult};
+use crate::board::{Scoreboard, Sent};
 use crate::cc::Episode;
 use bentpipe_base::Duration;
 
@@ -15,11 +15,17 @@ const WORRIED: u8 = 2;
 
 fn expired(board: &Scoreboard, view: &AckView<'_>) -> bool {
     let fine = view.rtt.srtt() + view.rtt.rttvar() * 2;
-    view.rtt.has_sample() && !board.is_empty() && board.oldest_age(view.now) > Duration(fine.0 / 16 * 17)
+    let old = |s: &Sent| view.now.since(s.sent_at) > Duration(fine.0 / 16 * 17);
+    view.rtt.has_sample() && board.get(0).is_some_and(old)
 }
 
 impl Recovery {
-    pub(super) fn early_on_ack(&mut self, board: &mut Scoreboard, view: &AckView<'_>, finding: &mut Finding) {
+    pub(super) fn early_on_ack(
+        &mut self,
+        board: &mut Scoreboard,
+        view: &AckView<'_>,
+        finding: &mut RecoveryResult,
+    ) {
         if self.episode == Episode::Timeout {
             return;
         }
@@ -31,7 +37,7 @@ impl Recovery {
                 let dup_acks = self.dup_acks;
                 self.begin_fast(board, view, finding);
                 self.credit = i64::from(dup_acks) * view.mss as i64;
-                self.worried = WORRIED;
+                self.early_checks_left = WORRIED;
             }
             return;
         }
@@ -43,13 +49,13 @@ impl Recovery {
             finding.ended = true;
         }
         self.dup_acks = 0;
-        if self.worried > 0 {
-            self.worried -= 1;
+        if self.early_checks_left > 0 {
+            self.early_checks_left -= 1;
             if expired(board, view) {
                 board.mark_lost(0, true);
-                self.force = Some(board.una());
+                self.forced_resend = Some(board.una());
             } else {
-                self.worried = 0;
+                self.early_checks_left = 0;
             }
         }
     }

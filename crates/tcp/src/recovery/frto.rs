@@ -24,18 +24,14 @@ enum Step {
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Frto {
     step: Step,
-    recover: u64,
+    /// Where the data sent before the timeout ends.
+    pub(super) recover: u64,
 }
 
 impl Frto {
     pub(super) const fn begin(&mut self, recover: u64) {
         self.step = Step::First;
         self.recover = recover;
-    }
-
-    /// Where the data sent before the timeout ends.
-    pub(super) const fn recover(&self) -> u64 {
-        self.recover
     }
 
     pub(super) const fn stop(&mut self) {

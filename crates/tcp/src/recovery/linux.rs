@@ -12,11 +12,11 @@
 //! - F-RTO tests the first timeout of an episode and repeated ones, not one within fast recovery; any
 //!   acknowledgment of data that was sent before the timeout and never resent proves it spurious.
 
-use super::{AckView, Finding, Recovery};
+use super::{AckView, Recovery, RecoveryResult};
 use crate::board::Scoreboard;
 use crate::cc::{Episode, Loss, LossCause};
 use crate::scheme::Reduction;
-use bentpipe_base::{Instant, Size};
+use bentpipe_base::Instant;
 
 impl Recovery {
     /// Bytes that this acknowledgment delivered; short segments count as full ones, and duplicate ACKs
@@ -54,16 +54,10 @@ impl Recovery {
 
     /// Without SACK, in fast recovery: the count of duplicates does not fall below zero, so that the data in
     /// flight is not overestimated. True if the ACK covers all that was sent before the episode.
-    pub(super) fn linux_counts_down(&mut self, board: &Scoreboard) -> bool {
+    pub(super) fn linux_partial_ack(&mut self, board: &Scoreboard) -> bool {
         let over = board.is_empty() || board.una() >= self.recover;
         self.credit = if over { 0 } else { self.credit.max(0) };
         over
-    }
-
-    /// With SACK: an episode begins whenever something is lost and none is on. If one ends while segments
-    /// are still lost, the next begins at once and reduces the window again.
-    pub(super) const fn linux_begins(&self, board: &Scoreboard) -> bool {
-        self.linux && board.lost() > 0
     }
 
     /// True while a mark reduces the window.
@@ -88,7 +82,7 @@ impl Recovery {
 
     /// A loss found while a mark reduces the window does not reduce it again (`tcp_enter_recovery`): its
     /// episode continues the same reduction.
-    pub(super) fn linux_goes_on(&mut self, finding: &mut Finding) {
+    pub(super) fn linux_continue_reduction(&mut self, finding: &mut RecoveryResult) {
         if self.episode == Episode::Fast && self.reducing.take().is_some() {
             finding.loss = None;
         }
@@ -108,12 +102,12 @@ impl Recovery {
         let open = open && !self.is_reducing(); // a mark has reduced the window
         let lowers = open || board.una() >= self.recover || (self.episode == Episode::Timeout && !repeated);
         let cause = if lowers { LossCause::Timeout } else { LossCause::RepeatedTimeout };
-        let loss = super::loss_of(board, cause, Size(board.flight() - board.sacked()));
+        let loss = super::loss_of(board, 0, cause);
         self.frto.stop();
         if self.params.frto && (open || repeated) {
             self.frto.begin(board.next());
         }
-        let round_trip = self.rack.rtt();
+        let round_trip = self.rack.rtt;
         for i in 0..board.len() {
             let old = board.get(i).is_some_and(|s| s.sent_at + round_trip <= now);
             if i == 0 || old {
@@ -125,8 +119,8 @@ impl Recovery {
 
     /// F-RTO by a single acknowledgment: true if data arrives that was sent before the timeout and never
     /// resent.
-    pub(super) fn linux_spurious(&mut self, view: &AckView<'_>, finding: &mut Finding) -> bool {
-        let original = view.digest.original_least.is_some_and(|end| end <= self.frto.recover());
+    pub(super) fn linux_spurious(&mut self, view: &AckView<'_>, finding: &mut RecoveryResult) -> bool {
+        let original = view.digest.original_least.is_some_and(|end| end <= self.frto.recover);
         let sure = self.sack || !view.digest.resent_acked;
         if self.frto.is_active() && original && sure {
             self.frto.stop();

@@ -24,12 +24,12 @@ mod rate_halving;
 mod sack;
 mod speedy;
 
-use crate::board::{Digest, Scoreboard};
+use crate::board::{AckSummary, Scoreboard};
 use crate::cc::{Episode, Loss, LossCause};
 use crate::config::{Config, Stack};
 use crate::rtt::RttEstimator;
 use crate::scheme::{Detection, RecoveryParams, Reduction};
-use bentpipe_base::{Instant, Size};
+use bentpipe_base::Instant;
 
 pub use rack::{LINUX_TIMER, TailProbe, WCDELACK};
 
@@ -42,7 +42,7 @@ pub struct AckView<'a> {
     /// When it arrived.
     pub now: Instant,
     /// What it changed on the scoreboard.
-    pub digest: &'a Digest,
+    pub digest: &'a AckSummary,
     /// It is a duplicate: nothing new cumulatively, data outstanding, no data of its own, window unchanged
     /// (RFC 5681), or, with SACK, it reports something new (RFC 6675).
     pub duplicate: bool,
@@ -56,7 +56,7 @@ pub struct AckView<'a> {
 
 /// What the recovery module found.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Finding {
+pub struct RecoveryResult {
     /// An episode began: the scheme must respond.
     pub loss: Option<Loss>,
     /// The episode ended with this acknowledgment.
@@ -70,7 +70,7 @@ pub struct Finding {
 }
 
 /// The state of loss recovery.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct Recovery {
     params: RecoveryParams,
     limited_transmit: bool,
@@ -86,11 +86,11 @@ pub struct Recovery {
     /// deflate; if negative, the window is below the scheme's.
     credit: i64,
     /// Start of a segment that is sent whatever the window says.
-    force: Option<u64>,
+    forced_resend: Option<u64>,
     /// The first partial ACK of this episode was seen.
     partial_seen: bool,
     /// How many more acknowledgments are checked for an early retransmission.
-    worried: u8,
+    early_checks_left: u8,
     limited_sent: u64,
     halving: rate_halving::RateHalving,
     prr: prr::Prr,
@@ -119,24 +119,8 @@ impl Recovery {
             limited_transmit: config.limited_transmit,
             linux: config.stack == Stack::Linux,
             sack,
-            episode: Episode::Open,
-            recover: 0,
-            dup_acks: 0,
-            credit: 0,
-            force: None,
-            partial_seen: false,
-            worried: 0,
-            limited_sent: 0,
-            halving: rate_halving::RateHalving::default(),
-            prr: prr::Prr::default(),
-            linux_prr: prr_linux::LinuxPrr::default(),
-            linux_delivered: 0,
             mss: mss.max(1),
-            rack: rack::Rack::default(),
-            frto: frto::Frto::default(),
-            rescue: None,
-            speedy: speedy::Speedy::default(),
-            reducing: None,
+            ..Self::default()
         }
     }
 
@@ -151,11 +135,6 @@ impl Recovery {
         self.params.detection
     }
 
-    /// Stream position whose acknowledgment ends the episode.
-    pub const fn recover(&self) -> u64 {
-        self.recover
-    }
-
     /// Bytes estimated to be in the network.
     #[inline]
     pub fn in_flight(&self, board: &Scoreboard) -> u64 {
@@ -163,8 +142,12 @@ impl Recovery {
             // RFC 6675 and 3042: before recovery the whole flight counts, except what limited transmit added
             (Episode::Open, Detection::Rack) => board.pipe(),
             (Episode::Open, _) => board.flight() - self.limited_sent.min(board.flight()),
-            (_, Detection::Sack | Detection::Rack) => board.pipe() + self.speedy.held(board),
-            _ => (board.pipe() + self.speedy.held(board)).saturating_add_signed(-self.credit),
+            (_, Detection::Sack | Detection::Rack) => {
+                board.pipe() + self.speedy.lost_counted_in_flight(board)
+            }
+            _ => {
+                (board.pipe() + self.speedy.lost_counted_in_flight(board)).saturating_add_signed(-self.credit)
+            }
         }
     }
 
@@ -206,7 +189,7 @@ impl Recovery {
     /// The segment that is sent whatever the window says.
     #[inline]
     pub fn forced(&self, board: &Scoreboard) -> Option<usize> {
-        let start = self.force?;
+        let start = self.forced_resend?;
         if board.is_empty() || start < board.una() {
             return None;
         }
@@ -222,8 +205,8 @@ impl Recovery {
 
     /// Records a retransmission for the reductions.
     pub fn on_resent(&mut self, start: u64, len: u64) {
-        if self.force.is_some_and(|f| f <= start) {
-            self.force = None;
+        if self.forced_resend.is_some_and(|f| f <= start) {
+            self.forced_resend = None;
         }
         self.prr.sent(len);
         self.linux_prr.sent();
@@ -249,13 +232,13 @@ impl Recovery {
 
     /// Takes an acknowledgment that was already applied to the scoreboard.
     #[inline]
-    pub fn on_ack(&mut self, board: &mut Scoreboard, view: &AckView<'_>) -> Finding {
+    pub fn on_ack(&mut self, board: &mut Scoreboard, view: &AckView<'_>) -> RecoveryResult {
         if view.digest.acked > 0 {
             let rack = self.params.detection == Detection::Rack;
             self.limited_sent = if rack { self.limited_sent.min(board.sacked()) } else { 0 };
         }
         let marked = board.marked();
-        let mut finding = Finding::default();
+        let mut finding = RecoveryResult::default();
         if self.linux {
             finding.ended = self.linux_mark_ends(board);
             self.linux_delivered = self.linux_delivered(view);
@@ -273,7 +256,7 @@ impl Recovery {
         if sent_new && !self.frto.is_active() && !self.linux {
             // RFC 5682, section 2.1 (3a): the window may be three segments; two were new data, the third is
             // the first hole
-            self.force = Some(board.una());
+            self.forced_resend = Some(board.una());
         }
         let ends = if self.linux { self.linux_ends(board) } else { board.una() >= self.recover };
         if self.episode != Episode::Open && ends {
@@ -286,14 +269,14 @@ impl Recovery {
             Detection::Sack => self.sack_on_ack(board, view, &mut finding),
             Detection::Rack => self.rack_on_ack(board, view, &mut finding),
         }
-        self.linux_goes_on(&mut finding);
+        self.linux_continue_reduction(&mut finding);
         finding.lost_more = board.marked() > marked;
         finding
     }
 
     /// Reduces the window by the step of one acknowledgment; `target` is the scheme's window.
     #[inline]
-    pub fn reduce(&mut self, board: &Scoreboard, digest: &Digest, target: u64, mss: u64, progress: bool) {
+    pub fn reduce(&mut self, board: &Scoreboard, digest: &AckSummary, target: u64, mss: u64, progress: bool) {
         if self.episode != Episode::Fast && !self.is_reducing() {
             return;
         }
@@ -317,16 +300,26 @@ impl Recovery {
     }
 
     /// Begins fast recovery: segment 0 is the first hole.
-    fn begin_fast(&mut self, board: &mut Scoreboard, view: &AckView<'_>, finding: &mut Finding) {
-        let lost_before = board.lost();
+    fn begin_fast(&mut self, board: &mut Scoreboard, view: &AckView<'_>, finding: &mut RecoveryResult) {
         board.mark_lost(0, false);
-        self.force = Some(board.una());
+        self.begin_fast_at(board, view, Some(0), finding);
+    }
+
+    /// Begins fast recovery with the retransmission of segment `first`.
+    fn begin_fast_at(
+        &mut self,
+        board: &Scoreboard,
+        view: &AckView<'_>,
+        first: Option<usize>,
+        finding: &mut RecoveryResult,
+    ) {
+        self.forced_resend = first.map(|i| board.start_of(i));
         self.episode = Episode::Fast;
         self.recover = board.next();
         self.partial_seen = false;
         self.rescue = None;
         self.begin_reduction(board, view);
-        finding.loss = Some(loss_of(board, LossCause::Fast, Size(board.lost() - lost_before)));
+        finding.loss = Some(loss_of(board, first.unwrap_or(0), LossCause::Fast));
         finding.restart_timer = true;
     }
 
@@ -349,7 +342,7 @@ impl Recovery {
         self.episode = Episode::Open;
         self.dup_acks = 0;
         self.credit = 0;
-        self.force = None;
+        self.forced_resend = None;
         self.rescue = None;
         self.speedy = speedy::Speedy::default();
         self.frto.stop();
@@ -362,7 +355,7 @@ impl Recovery {
 
     /// Returns the bytes that an acknowledgment delivered, for the scheme.
     #[inline]
-    pub const fn delivered(&self, digest: &Digest) -> u64 {
+    pub const fn delivered(&self, digest: &AckSummary) -> u64 {
         if self.linux { self.linux_delivered } else { digest.delivered }
     }
 
@@ -395,18 +388,15 @@ impl Recovery {
         self.limited_sent = 0;
         self.rescue = None;
         self.speedy = speedy::Speedy::default();
-        self.worried = 0;
-        self.rack.on_timeout();
+        self.early_checks_left = 0;
+        self.rack.deadline = None;
         self.reducing = None;
-        self.force = Some(board.una());
+        self.forced_resend = Some(board.una());
     }
 
     fn give_up_all(&mut self, board: &mut Scoreboard, repeated: bool) -> Loss {
-        let loss = loss_of(
-            board,
-            if repeated { LossCause::RepeatedTimeout } else { LossCause::Timeout },
-            Size(board.flight() - board.sacked()),
-        );
+        let cause = if repeated { LossCause::RepeatedTimeout } else { LossCause::Timeout };
+        let loss = loss_of(board, 0, cause);
         self.frto.stop();
         if self.params.frto && self.episode != Episode::Timeout {
             self.frto.begin(board.next());
@@ -417,14 +407,14 @@ impl Recovery {
 
     /// When RACK's reordering timer is due.
     pub const fn reorder_deadline(&self) -> Option<Instant> {
-        self.rack.deadline()
+        self.rack.deadline
     }
 
     /// RACK's reordering window ended.
-    pub fn on_reorder_timer(&mut self, board: &mut Scoreboard, view: &AckView<'_>) -> Finding {
-        let mut finding = Finding::default();
+    pub fn on_reorder_timer(&mut self, board: &mut Scoreboard, view: &AckView<'_>) -> RecoveryResult {
+        let mut finding = RecoveryResult::default();
         self.rack_detect(board, view, &mut finding);
-        self.linux_goes_on(&mut finding);
+        self.linux_continue_reduction(&mut finding);
         finding
     }
 
@@ -449,14 +439,8 @@ fn sacked_before(board: &Scoreboard, view: &AckView<'_>) -> u64 {
     board.sacked().saturating_sub(view.digest.newly_sacked)
 }
 
-/// Describes the loss of the oldest segment.
-fn loss_of(board: &Scoreboard, cause: LossCause, bytes: Size) -> Loss {
-    let first = board.get(0);
-    Loss {
-        cause,
-        bytes,
-        last_sent: first.map_or(Instant::ZERO, |s| s.sent_at),
-        resends: first.map_or(0, |s| u32::from(s.resends)),
-        window_then: Size(first.map_or(0, |s| u64::from(s.window_then))),
-    }
+/// Describes the loss of segment `i`.
+fn loss_of(board: &Scoreboard, i: usize, cause: LossCause) -> Loss {
+    let (last_sent, resends) = board.get(i).map_or((Instant::ZERO, 0), |s| (s.sent_at, s.resends));
+    Loss { cause, last_sent, resends: u32::from(resends) }
 }

@@ -8,7 +8,7 @@
 //! Deviation: the scoreboard is scanned in sequence order, skipping SACKed ranges, in place of a list in
 //! sending order: the result is the same.
 
-use super::{AckView, DUP_THRESH, Finding, Recovery};
+use super::{AckView, DUP_THRESH, Recovery, RecoveryResult};
 use crate::board::Scoreboard;
 use crate::cc::Episode;
 use bentpipe_base::{Duration, Instant};
@@ -25,7 +25,8 @@ pub const LINUX_TIMER: Duration = Duration::from_millis(2);
 pub(super) struct Rack {
     /// Of the segments delivered, the one sent last: when it was sent and where it ends.
     newest: Option<(Instant, u64)>,
-    rtt: Duration,
+    /// Its round trip.
+    pub(super) rtt: Duration,
     /// Highest position delivered. A segment below it, delivered later and never resent, was reordered.
     fack: u64,
     reordering_seen: bool,
@@ -33,7 +34,8 @@ pub(super) struct Rack {
     reo_wnd_persist: u8,
     /// A DSACK below this belongs to a round already counted.
     dsack_round: u64,
-    deadline: Option<Instant>,
+    /// When the reordering timer is due.
+    pub(super) deadline: Option<Instant>,
 }
 
 impl Default for Rack {
@@ -52,19 +54,6 @@ impl Default for Rack {
 }
 
 impl Rack {
-    pub(super) const fn deadline(&self) -> Option<Instant> {
-        self.deadline
-    }
-
-    /// Round trip of the delivered segment that was sent last.
-    pub(super) const fn rtt(&self) -> Duration {
-        self.rtt
-    }
-
-    pub(super) const fn on_timeout(&mut self) {
-        self.deadline = None;
-    }
-
     /// Steps 1 to 3 of section 6.2. Linux (`tcp_rack_advance`) uses the round trip of the segment that it
     /// processed last, whether or not that was sent last.
     fn update(&mut self, board: &Scoreboard, view: &AckView<'_>, linux: bool) {
@@ -116,7 +105,12 @@ impl Rack {
 }
 
 impl Recovery {
-    pub(super) fn rack_on_ack(&mut self, board: &mut Scoreboard, view: &AckView<'_>, finding: &mut Finding) {
+    pub(super) fn rack_on_ack(
+        &mut self,
+        board: &mut Scoreboard,
+        view: &AckView<'_>,
+        finding: &mut RecoveryResult,
+    ) {
         if finding.ended {
             self.rack.on_recovery_end();
         }
@@ -125,7 +119,12 @@ impl Recovery {
     }
 
     /// Step 5: marks what is lost and sets the timer for what may be soon.
-    pub(super) fn rack_detect(&mut self, board: &mut Scoreboard, view: &AckView<'_>, finding: &mut Finding) {
+    pub(super) fn rack_detect(
+        &mut self,
+        board: &mut Scoreboard,
+        view: &AckView<'_>,
+        finding: &mut RecoveryResult,
+    ) {
         self.rack.deadline = None;
         let Some(newest) = self.rack.newest else { return };
         if board.is_empty() {
@@ -134,7 +133,6 @@ impl Recovery {
         let recovering = self.episode != Episode::Open;
         let reo_wnd = self.rack.reo_wnd(board, view, recovering);
         let grace = self.rack.rtt + reo_wnd;
-        let before = board.lost();
         let mut any = false;
         let mut i = 0;
         while let Some(seg) = board.get(i) {
@@ -157,27 +155,12 @@ impl Recovery {
             }
             i += 1;
         }
-        if (any || self.linux_begins(board)) && self.episode == Episode::Open {
-            let newly = board.lost() - before;
-            self.rack_begin(board, view, newly, finding);
+        // on Linux an episode begins whenever something is lost and none is on: if one ends while segments
+        // are still lost, the next begins at once and reduces the window again
+        if (any || (self.linux && board.lost() > 0)) && self.episode == Episode::Open {
+            let first = board.next_lost();
+            self.begin_fast_at(board, view, first, finding);
         }
-    }
-
-    fn rack_begin(&mut self, board: &mut Scoreboard, view: &AckView<'_>, bytes: u64, finding: &mut Finding) {
-        let first = board.next_lost();
-        let mut loss = super::loss_of(board, crate::cc::LossCause::Fast, bentpipe_base::Size(bytes));
-        if let Some(seg) = first.and_then(|i| board.get(i)) {
-            loss.last_sent = seg.sent_at;
-            loss.resends = u32::from(seg.resends);
-            loss.window_then = bentpipe_base::Size(u64::from(seg.window_then));
-        }
-        self.force = first.map(|i| board.start_of(i));
-        self.episode = Episode::Fast;
-        self.recover = board.next();
-        self.rescue = None;
-        self.begin_reduction(board, view);
-        finding.loss = Some(loss);
-        finding.restart_timer = true;
     }
 }
 
@@ -197,11 +180,8 @@ pub struct TailProbe {
 impl TailProbe {
     /// PTO (section 7.2): two round trips and `more`; `None` while a probe is outstanding.
     pub fn timeout(&self, srtt: Option<Duration>, more: Duration) -> Option<Duration> {
-        if self.outstanding.is_some() {
-            return None;
-        }
-        let pto = srtt.map_or(Duration::from_secs(1), |s| s * 2);
-        Some(pto + more)
+        let pto = srtt.map_or(Duration::from_secs(1), |s| s * 2) + more;
+        self.outstanding.is_none().then_some(pto)
     }
 
     /// A probe was sent.

@@ -5,7 +5,7 @@
 //! lost; then, while cwnd - pipe >= SMSS: (1) the lowest lost segment, (2) new data, (3) an un-SACKed segment
 //! below the highest SACKed one, (4) one rescue of the last segment. Deviation: none.
 
-use super::{AckView, DUP_THRESH, Finding, Recovery};
+use super::{AckView, DUP_THRESH, Recovery, RecoveryResult};
 use crate::board::Scoreboard;
 use crate::cc::Episode;
 
@@ -24,7 +24,12 @@ fn frontier(board: &Scoreboard, mss: u64) -> u64 {
 }
 
 impl Recovery {
-    pub(super) fn sack_on_ack(&mut self, board: &mut Scoreboard, view: &AckView<'_>, finding: &mut Finding) {
+    pub(super) fn sack_on_ack(
+        &mut self,
+        board: &mut Scoreboard,
+        view: &AckView<'_>,
+        finding: &mut RecoveryResult,
+    ) {
         if view.digest.acked > 0 && self.episode == Episode::Open {
             self.dup_acks = 0;
         }

@@ -28,7 +28,7 @@ impl Speedy {
     }
 
     /// Bytes to add to the data in flight.
-    pub(super) fn held(&self, board: &Scoreboard) -> u64 {
+    pub(super) fn lost_counted_in_flight(&self, board: &Scoreboard) -> u64 {
         self.first.map_or(0, |(end, len)| if board.una() < end { len } else { 0 })
     }
 }

@@ -11,7 +11,7 @@ fn cubic(params: CubicParams) -> Config {
     config.scheme.recovery.detection = Detection::Sack;
     config.scheme.recovery.reduction = Reduction::AtOnce;
     config.scheme.recovery.frto = false;
-    config.scheme.growth = Growth::with(&cubic::LAW, params);
+    config.scheme.growth = Growth::with(&cubic::ALGORITHM, params);
     config
 }
 

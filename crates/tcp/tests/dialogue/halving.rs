@@ -53,7 +53,7 @@ fn one_ack_lets_no_burst_go() {
 #[test]
 fn it_stops_at_the_window_of_the_scheme() {
     let mut config = plain_with("rate-halving");
-    config.scheme.growth = Growth::of(&cubic::LAW);
+    config.scheme.growth = Growth::of(&cubic::ALGORITHM);
     let mut d = Dialogue::flying(config, 20);
     for r in 4..=20 {
         d.gets(sacks(0, &[(1, r)])).drain();

@@ -5,7 +5,7 @@ use crate::script::{
     syn, syn_ack,
 };
 use bentpipe_base::{Flags, Instant, NodeId, World};
-use bentpipe_tcp::{Chance, Config, Event, Offer, Stack, State, reset_for, reset_in_listen};
+use bentpipe_tcp::{Config, Event, Offer, RandomValues, Stack, State, reset_for, reset_in_listen};
 use std::sync::Arc;
 
 /// RFC 9293, section 3.5, figure 6: SYN, SYN/ACK, ACK.
@@ -74,7 +74,7 @@ fn a_syn_with_a_fin_is_a_syn() {
     let both = Seg { flags: Flags::SYN.with(Flags::FIN), ..SYN };
     let offer = Offer::new(&packet_of(&both), Arc::new(plain())).expect("a SYN");
     let mut world = World::new(1);
-    let chance = Chance { isn: OURS, timestamp: 0, jitter: None };
+    let chance = RandomValues { isn: OURS, timestamp: 0, jitter: None };
     let mut cx = world.cx(Instant::ZERO, NodeId(0));
     let mut conn = offer.complete(&cx, chance);
     let answer = conn.transmit(&mut cx).expect("a SYN/ACK");

@@ -7,7 +7,7 @@ use bentpipe_tcp::{Config, Detection, Growth, RecoveryParams, Reduction, Scheme}
 pub(crate) fn rack() -> Config {
     let recovery = RecoveryParams { detection: Detection::Rack, reduction: Reduction::AtOnce, frto: false };
     let config = plain_with("cubic");
-    Config { scheme: Scheme { recovery, growth: Growth::of(&reno::LAW), ..config.scheme }, ..config }
+    Config { scheme: Scheme { recovery, growth: Growth::of(&reno::ALGORITHM), ..config.scheme }, ..config }
 }
 
 fn flying(n: u32) -> Dialogue {

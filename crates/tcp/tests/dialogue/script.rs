@@ -9,7 +9,7 @@ use bentpipe_base::{
     Addr, Body, Cx, Duration, Ecn, Flags, Instant, NodeId, Packet, Purpose, SackList, Seq, Timestamps, World,
 };
 use bentpipe_tcp::{
-    Chance, Config, Connection, Event, Offer, Options, ReceiveBuffer, Scheme, State, Tuple, Validation,
+    Config, Connection, Event, Offer, Options, RandomValues, ReceiveBuffer, Scheme, State, Tuple, Validation,
 };
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -171,7 +171,7 @@ impl Dialogue {
     pub fn connect(config: Config) -> Self {
         let mut world = World::new(1);
         let jitter = config.jitter.map(|_| world.open_rng("dialogue", Purpose::Jitter));
-        let chance = Chance { isn: OURS, timestamp: 0, jitter };
+        let chance = RandomValues { isn: OURS, timestamp: 0, jitter };
         let conn =
             Connection::connect(&world.cx(Instant::ZERO, NodeId(0)), tuple(), Arc::new(config), chance);
         let mut d = Self { world, conn, now: Instant::ZERO, sent: VecDeque::new() };
@@ -190,7 +190,7 @@ impl Dialogue {
         let now = Instant::ZERO + Duration::from_millis(ms);
         let packet = packet_of(&syn);
         let offer = Offer::new(&packet, Arc::new(config)).expect("a SYN");
-        let chance = Chance { isn: OURS, timestamp: 0, jitter: None };
+        let chance = RandomValues { isn: OURS, timestamp: 0, jitter: None };
         let conn = offer.complete(&world.cx(now, NodeId(0)), chance);
         let mut d = Self { world, conn, now, sent: VecDeque::new() };
         d.pump();

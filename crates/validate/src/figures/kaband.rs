@@ -1,10 +1,10 @@
 //! Figures 2 to 4 of the Ka-band paper.
 
 use super::{Named, Results, decades};
-use crate::fade::{Bin, bins, side_channel};
+use crate::fade::{Bin, bins, packet_error, side_channel};
 use crate::job::Job;
 use crate::sources::kaband::fade_job;
-use bentpipe_plot::{Axis, Curve, Dash, Marker, Plot, Point, Style, Tone};
+use bentpipe_plot::{Axis, Colour, Curve, Dash, Marker, Plot, Point, Style};
 
 /// Plotted in place of a BER of zero, as in the paper.
 const NONE: f64 = 1e-9;
@@ -12,14 +12,14 @@ const NONE: f64 = 1e-9;
 const FULL: f64 = 185.0;
 
 /// The run of figures 2 and 3: SACK, 512 KB, transparent satellite.
-fn one() -> Job {
+fn single_run() -> Job {
     fade_job("sack", "359 segments", "uncoded", "1 dB")
 }
 
 /// The runs of figure 4: four with SACK and 512 KB, three with Reno and 16 KB.
 fn pooled() -> [Vec<Job>; 2] {
     let small = fade_job("reno", "11 segments", "uncoded", "1 dB");
-    [one().seeds(4), small.seeds(3)]
+    [single_run().seeds(4), small.seeds(3)]
 }
 
 pub(super) fn jobs() -> Vec<Job> {
@@ -37,11 +37,8 @@ pub(super) fn all(results: &Results<'_>) -> Vec<Named> {
 
 /// 1.22 MSS / (RTT sqrt(p)), limited by the link, over the BER, kB/s.
 pub(super) fn law(name: &str) -> Curve {
-    let rate = |ber: f64| {
-        let p = -libm::expm1(12_000.0 * libm::log1p(-ber));
-        (ber, (1.46 / 0.56 * 1.5_f64.sqrt() / p.sqrt()).min(FULL))
-    };
-    Curve::through(name, Style::Line, decades(NONE, 1e-5, 80).map(rate)).tone(Tone::Grey).dash(Dash::Long)
+    let rate = |ber| (ber, (1.46 / 0.56 * 1.5_f64.sqrt() / packet_error(ber).sqrt()).min(FULL));
+    Curve::through(name, Style::Line, decades(NONE, 1e-5, 80).map(rate)).colour(Colour::Grey).dash(Dash::Long)
 }
 
 fn hours(seconds: f64) -> f64 {
@@ -49,12 +46,12 @@ fn hours(seconds: f64) -> f64 {
 }
 
 fn over_time(results: &Results<'_>, value: impl Fn(&Bin) -> f64) -> Vec<Point> {
-    let run = results.seen.get(&one());
+    let run = results.seen.get(&single_run());
     run.map(bins).unwrap_or_default().iter().map(|b| Point::new(hours(b.end_s), value(b))).collect()
 }
 
 fn fade(results: &Results<'_>) -> Plot {
-    let rows = results.seen.get(&one()).map(side_channel).unwrap_or_default();
+    let rows = results.seen.get(&single_run()).map(side_channel).unwrap_or_default();
     let curve = rows.iter().map(|row| (hours(row[0]), row[1]));
     Plot {
         title: "Fade of the terminal's signal".into(),
@@ -68,7 +65,7 @@ fn fade(results: &Results<'_>) -> Plot {
 }
 
 fn errors(results: &Results<'_>) -> Plot {
-    let rows = results.seen.get(&one()).map(side_channel).unwrap_or_default();
+    let rows = results.seen.get(&single_run()).map(side_channel).unwrap_or_default();
     let channel = rows.iter().map(|row| (hours(row[0]), row[3].max(NONE)));
     Plot {
         title: "Bit errors and segment errors".into(),
@@ -77,13 +74,13 @@ fn errors(results: &Results<'_>) -> Plot {
         y: Axis::log("error rate").within(NONE, 1.0),
         curves: vec![
             Curve::new("segments in error, in two minutes", Style::Steps, over_time(results, Bin::error_share))
-                .tone(Tone::Vermilion)
+                .colour(Colour::Vermilion)
                 .dash(Dash::Solid),
             Curve::through("bits in error on the side channel, in 15 s", Style::Points, channel)
-                .tone(Tone::Blue)
+                .colour(Colour::Blue)
                 .marker(Marker::Speck),
             Curve::new("bit error rate of the link", Style::Line, over_time(results, |b| b.link_ber))
-                .tone(Tone::Grey)
+                .colour(Colour::Grey)
                 .dash(Dash::Long),
         ],
         note: Some("No errors are drawn at 1e-9 for bits, and as a gap for segments.".into()),
@@ -106,8 +103,8 @@ fn goodput(results: &Results<'_>) -> Plot {
 
 fn over_errors(results: &Results<'_>) -> Plot {
     let names = [
-        ("512 KB, SACK, 4 runs", Tone::Blue, Marker::Dot),
-        ("16 KB, Reno, 3 runs", Tone::Vermilion, Marker::Triangle),
+        ("512 KB, SACK, 4 runs", Colour::Blue, Marker::Dot),
+        ("16 KB, Reno, 3 runs", Colour::Vermilion, Marker::Triangle),
     ];
     let mut curves: Vec<Curve> = pooled()
         .iter()
@@ -115,7 +112,7 @@ fn over_errors(results: &Results<'_>) -> Plot {
         .map(|(jobs, (name, tone, marker))| {
             let all = jobs.iter().filter_map(|job| results.seen.get(job)).flat_map(bins);
             let points = all.map(|b| (b.measured_ber.max(NONE), b.goodput / 1e3));
-            Curve::through(name, Style::Points, points).tone(tone).marker(marker)
+            Curve::through(name, Style::Points, points).colour(tone).marker(marker)
         })
         .collect();
     curves.push(law("1.22 MSS / (RTT √p), at most 185 kB/s"));

@@ -4,28 +4,28 @@ mod kaband;
 mod simulators;
 mod study;
 
-use crate::check::{Judged, Seen};
-use crate::group::Group;
+use crate::check::{CheckResult, CheckTable, RunResults};
 use crate::job::Job;
+use crate::prelude::number;
 use bentpipe_plot::{Mode, Plot, Point};
 
 /// The data for the pictures.
 #[derive(Clone, Copy, Debug)]
 pub struct Results<'a> {
     /// Results of all checks.
-    pub judged: &'a [Judged],
+    pub judged: &'a [CheckResult],
     /// Observations of the checks' jobs and of [`jobs`].
-    pub seen: &'a Seen,
+    pub seen: &'a RunResults,
 }
 
 impl<'a> Results<'a> {
     /// The checks of a table.
-    fn of(&self, group: &'static Group) -> impl Iterator<Item = &'a Judged> {
+    fn of(&self, group: &'static CheckTable) -> impl Iterator<Item = &'a CheckResult> {
         self.judged.iter().filter(move |j| j.check.group == group)
     }
 
     /// Checks whose first label is `first`: the second label as x, the mean in kB/s as y.
-    fn curve(&self, group: &'static Group, first: &str) -> Vec<Point> {
+    fn curve(&self, group: &'static CheckTable, first: &str) -> Vec<Point> {
         let fits = self.of(group).filter(|j| j.check.labels[0] == first);
         fits.map(|j| measured(number(&j.check.labels[1]), j)).collect()
     }
@@ -45,26 +45,20 @@ pub fn all(results: &Results<'_>) -> Vec<(&'static str, String)> {
 /// A file name and its plot.
 type Named = (&'static str, Plot);
 
-/// The number at the start of a label.
-fn number(label: &str) -> f64 {
-    label.split(' ').next().and_then(|n| n.parse().ok()).unwrap_or(f64::NAN)
+/// A point with an error bar, if its half-width is known.
+fn point(x: f64, y: f64, half_width: Option<f64>) -> Point {
+    half_width.map_or(Point::new(x, y), |h| Point::with_error(x, y, h))
 }
 
 /// A point with the result of bentpipe, kB/s.
-fn measured(x: f64, j: &Judged) -> Point {
-    match j.half_width {
-        Some(h) => Point::with_error(x, j.mean / 1e3, h / 1e3),
-        None => Point::new(x, j.mean / 1e3),
-    }
+fn measured(x: f64, j: &CheckResult) -> Point {
+    point(x, j.mean / 1e3, j.half_width.map(|h| h / 1e3))
 }
 
 /// A point with the expected value, kB/s.
-fn expected(x: f64, j: &Judged) -> Point {
+fn expected(x: f64, j: &CheckResult) -> Point {
     let expected = j.check.expected;
-    match expected.half_width {
-        Some(h) => Point::with_error(x, expected.value / 1e3, h / 1e3),
-        None => Point::new(x, expected.value / 1e3),
-    }
+    point(x, expected.value / 1e3, expected.half_width.map(|h| h / 1e3))
 }
 
 /// `n` points from `low` to `high` at equal ratios.
@@ -81,7 +75,7 @@ mod tests {
     fn every_picture_of_the_page_is_drawn_and_every_drawn_one_is_on_the_page() {
         let results = super::Results { judged: &[], seen: &BTreeMap::new() };
         let mut drawn: Vec<&str> = super::all(&results).into_iter().map(|(file, _)| file).collect();
-        let mut shown: Vec<&str> = SECTIONS.iter().flat_map(|s| s.pictures).map(|p| p.file).collect();
+        let mut shown: Vec<&str> = SECTIONS.iter().flat_map(|s| s.pictures).map(|p| p.0).collect();
         drawn.sort_unstable();
         shown.sort_unstable();
         assert_eq!(drawn, shown);

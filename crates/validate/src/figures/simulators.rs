@@ -1,10 +1,9 @@
 //! Pictures of the comparison with ns-2 and with formulas.
 
 use super::{Named, Results, decades, expected, measured, number};
-use crate::check::Tolerance;
-use crate::group::Group;
+use crate::check::{CheckResult, CheckTable, Tolerance};
 use crate::sources::{formulas, simulators};
-use bentpipe_plot::{Axis, Curve, Dash, Marker, Plot, Point, Shape, Style, Tone};
+use bentpipe_plot::{Axis, Colour, Curve, Dash, Marker, Plot, Point, Shape, Style};
 
 /// Payload rate of the 10 Mbit/s bottleneck, kB/s.
 const MOST: f64 = 10e3 / 8.0 / 1.04;
@@ -19,37 +18,37 @@ pub(super) fn all(results: &Results<'_>) -> Vec<Named> {
 
 /// A series of points of the first picture: table, first label, name, colour, and a factor that shifts x so
 /// that points do not hide each other.
-type Series = (&'static Group, &'static str, &'static str, Tone, f64);
+type Series = (&'static CheckTable, &'static str, &'static str, Colour, f64);
 
 /// Goodput of twenty connections over loss.
 fn sharing(results: &Results<'_>) -> Plot {
     let series: [Series; 4] = [
-        (&simulators::JITTER, "newreno", "NewReno, jitter", Tone::Blue, 1.0),
-        (&simulators::SHARING, "vegas", "Vegas", Tone::Green, 0.8),
-        (&simulators::CUBIC, "beta 0.8, no HyStart", "CUBIC, beta 0.8", Tone::Vermilion, 1.0),
-        (&simulators::CUBIC, "beta 0.7, HyStart++", "CUBIC, RFC 9438", Tone::Purple, 1.25),
+        (&simulators::JITTER, "newreno", "NewReno, jitter", Colour::Blue, 1.0),
+        (&simulators::SHARING, "vegas", "Vegas", Colour::Green, 0.8),
+        (&simulators::CUBIC, "beta 0.8, no HyStart", "CUBIC, beta 0.8", Colour::Vermilion, 1.0),
+        (&simulators::CUBIC, "beta 0.7, HyStart++", "CUBIC, RFC 9438", Colour::Purple, 1.25),
     ];
     let mut curves = Vec::new();
     for (group, variant, name, tone, aside) in series {
         let rows: Vec<_> = results.of(group).filter(|j| j.check.labels[0] == variant).collect();
         let x = |label: &str| aside * number(label);
         let points = rows.iter().map(|j| measured(x(&j.check.labels[1]), j)).collect();
-        curves.push(Curve::new(name, Style::Points, points).tone(tone).marker(Marker::Dot));
+        curves.push(Curve::new(name, Style::Points, points).colour(tone).marker(Marker::Dot));
         let theirs = rows.iter().map(|j| match j.check.tolerance {
             Tolerance::Between(low, high) => {
                 Point::with_range(x(&j.check.labels[1]), f64::NAN, low / 1e3, high / 1e3)
             }
             _ => expected(x(&j.check.labels[1]), j),
         });
-        curves.push(Curve::new("", Style::Points, theirs.collect()).tone(tone).marker(Marker::Ring));
+        curves.push(Curve::new("", Style::Points, theirs.collect()).colour(tone).marker(Marker::Ring));
     }
     let sweep = || decades(5e-6, 2e-2, 90);
     let ceiling = sweep().map(|p| (p, MOST * (1.0 - p)));
-    curves.push(Curve::through("C (1 − p)", Style::Line, ceiling).tone(Tone::Grey).dash(Dash::Long));
+    curves.push(Curve::through("C (1 − p)", Style::Line, ceiling).colour(Colour::Grey).dash(Dash::Long));
     let mathis = |p: f64| 20.0 * 1.5_f64.sqrt() / (0.55 * p.sqrt());
     let law = sweep().map(|p| (p, mathis(p))).filter(|(_, rate)| *rate < MOST);
     curves.push(
-        Curve::through("20 × 1.22 MSS / (RTT √p)", Style::Line, law).tone(Tone::Grey).dash(Dash::Solid),
+        Curve::through("20 × 1.22 MSS / (RTT √p)", Style::Line, law).colour(Colour::Grey).dash(Dash::Solid),
     );
     Plot {
         title: "Twenty connections, 10 Mbit/s, RTT 550 ms".into(),
@@ -59,21 +58,21 @@ fn sharing(results: &Results<'_>) -> Plot {
         curves,
         note: Some("Dots: bentpipe. Rings: ns-2, and its 95 % interval.".into()),
         shape: Shape::Wide,
-        ..Plot::default()
     }
 }
 
 /// Goodput over bit error rate for the windows of the Ka-band experiment.
 fn faded(results: &Results<'_>) -> Plot {
     let mut curves = Vec::new();
-    for (window, name, tone) in [("359", "SACK, 512 KB", Tone::Blue), ("11", "SACK, 16 KB", Tone::Vermilion)]
+    for (window, name, tone) in
+        [("359", "SACK, 512 KB", Colour::Blue), ("11", "SACK, 16 KB", Colour::Vermilion)]
     {
-        let fits = |j: &&crate::check::Judged| j.check.labels[0] == "sack" && j.check.labels[1] == window;
+        let fits = |j: &&CheckResult| j.check.labels[0] == "sack" && j.check.labels[1] == window;
         let rows: Vec<_> = results.of(&simulators::FADED).filter(fits).collect();
         let ours = rows.iter().map(|j| measured(number(&j.check.labels[2]), j)).collect();
-        curves.push(Curve::new(name, Style::Points, ours).tone(tone).marker(Marker::Dot));
+        curves.push(Curve::new(name, Style::Points, ours).colour(tone).marker(Marker::Dot));
         let theirs = rows.iter().map(|j| expected(1.1 * number(&j.check.labels[2]), j)).collect();
-        curves.push(Curve::new("", Style::Points, theirs).tone(tone).marker(Marker::Ring));
+        curves.push(Curve::new("", Style::Points, theirs).colour(tone).marker(Marker::Ring));
     }
     curves.push(super::kaband::law("1.22 MSS / (RTT √p)"));
     Plot {
@@ -91,24 +90,24 @@ fn faded(results: &Results<'_>) -> Plot {
 /// Completion time of transfers over size.
 fn transfers(results: &Results<'_>) -> Plot {
     let mut curves = Vec::new();
-    let tones = [("1", Tone::Blue), ("2", Tone::Vermilion), ("4", Tone::Green), ("10", Tone::Purple)];
+    let tones = [("1", Colour::Blue), ("2", Colour::Vermilion), ("4", Colour::Green), ("10", Colour::Purple)];
     for (iw, tone) in tones {
         let window = number(iw);
         // a last segment that is not full takes nearly as long as a full one
         let step = |n: u32| (f64::from(n), formulas::slow_start_time(f64::from(n), window));
         curves.push(
             Curve::through(format!("formula, IW {iw}"), Style::Steps, (1..=200).map(step))
-                .tone(tone)
+                .colour(tone)
                 .dash(Dash::Solid),
         );
-        let points = |group, value: fn(&crate::check::Judged) -> f64| {
+        let points = |group, value: fn(&CheckResult) -> f64| {
             let fits = results.of(group).filter(|j| j.check.labels[1] == iw);
             fits.map(|j| Point::new(number(&j.check.labels[0]), value(j))).collect()
         };
         let ours = points(&formulas::SLOW_START, |j| j.mean);
-        curves.push(Curve::new("", Style::Points, ours).tone(tone).marker(Marker::Dot));
+        curves.push(Curve::new("", Style::Points, ours).colour(tone).marker(Marker::Dot));
         let theirs = points(&simulators::TRANSFERS, |j| j.check.expected.value);
-        curves.push(Curve::new("", Style::Points, theirs).tone(tone).marker(Marker::Ring));
+        curves.push(Curve::new("", Style::Points, theirs).colour(tone).marker(Marker::Ring));
     }
     Plot {
         title: "One transfer over GEO, 1.544 Mbit/s, RTT 585 ms".into(),
@@ -119,6 +118,5 @@ fn transfers(results: &Results<'_>) -> Plot {
         curves,
         note: Some("Dots: bentpipe. Rings: ns-2.".into()),
         shape: Shape::Wide,
-        ..Plot::default()
     }
 }

@@ -2,11 +2,11 @@
 
 use super::{Named, Results, number};
 use crate::job::Job;
-use crate::observed::Observed;
+use crate::observed::RunResult;
 use crate::quantity::BOTTLENECK;
 use crate::reading::series;
 use crate::sources::study;
-use bentpipe_plot::{Axis, Curve, Dash, Marker, Plot, Point, Style, Tone};
+use bentpipe_plot::{Axis, Colour, Curve, Dash, Marker, Plot, Style};
 use bentpipe_stats::{Level, half_width, mean};
 
 /// Payload rate of the link, kB/s.
@@ -61,7 +61,7 @@ fn windows(results: &Results<'_>) -> Plot {
         curves: vec![
             Curve::through("bentpipe", Style::Points, points),
             Curve::through("W / RTT, at most the link", Style::Line, formula)
-                .tone(Tone::Grey)
+                .colour(Colour::Grey)
                 .dash(Dash::Long),
         ],
         ..Plot::default()
@@ -79,7 +79,7 @@ fn connections(results: &Results<'_>) -> Plot {
         curves: vec![
             Curve::through("bentpipe", Style::Points, points),
             Curve::through("n W / RTT, at most the link", Style::Line, formula)
-                .tone(Tone::Grey)
+                .colour(Colour::Grey)
                 .dash(Dash::Long),
         ],
         ..Plot::default()
@@ -109,10 +109,7 @@ fn segments(results: &Results<'_>) -> Plot {
         let jobs = study::segments_job(segment, "128", ber).seeds(RUNS);
         let seen = jobs.iter().filter_map(|job| results.seen.get(job));
         let goodputs: Vec<f64> = seen.map(|o| o.metric("goodput") / 1e3).collect();
-        match half_width(&goodputs, Level::P95) {
-            Some(h) => Point::with_error(x, mean(&goodputs), h),
-            None => Point::new(x, mean(&goodputs)),
-        }
+        super::point(x, mean(&goodputs), half_width(&goodputs, Level::P95))
     };
     let curve = |segment: &str| {
         let points = ERRORS.map(|at| point(segment, at)).to_vec();
@@ -168,7 +165,7 @@ fn queue(results: &Results<'_>) -> Plot {
 }
 
 /// Plots `value` over the buffer size for both ACK policies.
-fn over_buffer(results: &Results<'_>, value: impl Fn(&Observed) -> f64) -> Vec<Curve> {
+fn over_buffer(results: &Results<'_>, value: impl Fn(&RunResult) -> f64) -> Vec<Curve> {
     let policies = [("an ACK for each segment", "off", Marker::Dot), ("delayed ACKs", "on", Marker::Square)];
     let curve = |(name, delayed_ack, marker): (&str, &str, Marker)| {
         let at =

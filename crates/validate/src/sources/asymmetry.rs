@@ -1,11 +1,6 @@
 //! Asymmetric links: RFC 3449.
 
-use crate::check::{Check, Tolerance};
-use crate::group::Group;
-use crate::job::{File, Job};
-use crate::quantity::Quantity;
-use crate::reading::Reading;
-use crate::section::Section;
+use crate::prelude::*;
 
 /// Links with a slow return direction.
 pub static SECTION: Section = Section {
@@ -22,7 +17,7 @@ pub static SECTION: Section = Section {
 
 const COLUMNS: &[&str] = &["k", "ACK for", "return, by the rule"];
 
-static GOODPUT: Group = Group {
+static GOODPUT: CheckTable = CheckTable {
     title: "Goodput over an asymmetric link",
     columns: COLUMNS,
     expected: "expected",
@@ -30,7 +25,7 @@ static GOODPUT: Group = Group {
     fast: false,
 };
 
-static RATIO: Group = Group {
+static RATIO: CheckTable = CheckTable {
     title: "Goodput over that of a symmetric link",
     columns: COLUMNS,
     expected: "by the rule",
@@ -40,7 +35,7 @@ static RATIO: Group = Group {
     fast: false,
 };
 
-static QUEUE: Group = Group {
+static QUEUE: CheckTable = CheckTable {
     title: "ACKs that wait for the return",
     columns: COLUMNS,
     expected: "by the rule",
@@ -59,7 +54,7 @@ fn all() -> Vec<Check> {
     for (acks, delayed_ack, segments) in [("every segment", "off", 1.0), ("every second", "on", 2.0)] {
         let job = |k: &str| Job::new(File::Asymmetry, &[("k", k), ("delayed_ack", delayed_ack)]);
         for k in [SYMMETRIC, "0.5", "1", "2", "4"] {
-            let ratio: f64 = k.parse().unwrap_or(f64::NAN);
+            let ratio = number(k);
             let (rule, left, waiting) = if ratio < segments {
                 ("fits", 1.0, 0.0)
             } else if ratio > segments {
@@ -71,13 +66,11 @@ fn all() -> Vec<Check> {
             let check = |group, quantity, jobs, expected| {
                 Check::new(group, &labels, quantity, jobs, expected, Tolerance::Unjudged)
             };
-            let goodput = Quantity::Mean(Reading::Metric("goodput"));
-            checks.push(check(&GOODPUT, goodput, vec![job(k)], f64::NAN));
+            checks.push(check(&GOODPUT, Quantity::GOODPUT, vec![job(k)], f64::NAN));
             if k != SYMMETRIC {
-                let both = vec![job(k), job(SYMMETRIC)];
-                checks.push(check(&RATIO, Quantity::Ratio(Reading::Metric("goodput")), both, left));
+                checks.push(check(&RATIO, Quantity::GOODPUT_RATIO, vec![job(k), job(SYMMETRIC)], left));
             }
-            let queue = Quantity::Mean(Reading::Metric("queue_mean[bottleneck-return]"));
+            let queue = Quantity::metric("queue_mean[bottleneck-return]");
             checks.push(check(&QUEUE, queue, vec![job(k)], waiting));
         }
     }

@@ -1,11 +1,6 @@
 //! Explicit rate: goodput at a granted rate compared with the capacity of the path.
 
-use crate::check::{Check, Tolerance};
-use crate::group::Group;
-use crate::job::{File, Job};
-use crate::quantity::Quantity;
-use crate::reading::Reading;
-use crate::section::Section;
+use crate::prelude::*;
 
 /// The sender side of explicit-rate TCP.
 pub static SECTION: Section = Section {
@@ -20,7 +15,7 @@ pub static SECTION: Section = Section {
 
 const COLUMNS: &[&str] = &["round trip", "loss", "fallback above"];
 
-static STEADY: Group = Group {
+static STEADY: CheckTable = CheckTable {
     title: "Rate of new payload under a grant",
     columns: COLUMNS,
     expected: "ceiling",
@@ -28,7 +23,7 @@ static STEADY: Group = Group {
     fast: true,
 };
 
-static LONG: Group = Group {
+static LONG: CheckTable = CheckTable {
     title: "Rate of new payload under a grant, long round trips",
     columns: COLUMNS,
     expected: "ceiling",
@@ -36,7 +31,7 @@ static LONG: Group = Group {
     fast: false,
 };
 
-static ACK_LOSS: Group = Group {
+static ACK_LOSS: CheckTable = CheckTable {
     title: "Rate of new payload when acknowledgments are lost",
     columns: &["loss of data", "loss of acknowledgments"],
     expected: "with all of them",
@@ -44,7 +39,7 @@ static ACK_LOSS: Group = Group {
     fast: true,
 };
 
-static TRANSFER: Group = Group {
+static TRANSFER: CheckTable = CheckTable {
     title: "8 MiB under a grant",
     columns: &["round trip", "loss"],
     expected: "ideal",
@@ -54,7 +49,7 @@ static TRANSFER: Group = Group {
     fast: true,
 };
 
-static RIVALS: Group = Group {
+static RIVALS: CheckTable = CheckTable {
     title: "The same 8 MiB with other schemes",
     columns: &["TCP", "loss"],
     expected: "",
@@ -62,7 +57,7 @@ static RIVALS: Group = Group {
     fast: false,
 };
 
-static FALLBACK: Group = Group {
+static FALLBACK: CheckTable = CheckTable {
     title: "Segments before the fallback at a loss of 20 %",
     columns: &["fallback above"],
     expected: "",
@@ -70,7 +65,7 @@ static FALLBACK: Group = Group {
     fast: true,
 };
 
-static PATIENCE: Group = Group {
+static PATIENCE: CheckTable = CheckTable {
     title: "Fallbacks at a loss of 9 % in a million packets",
     columns: &["fallback above"],
     expected: "",
@@ -82,20 +77,16 @@ static PATIENCE: Group = Group {
 const RATE: f64 = 100e6 / 8.0;
 /// Payload share of a packet.
 const PAYLOAD: f64 = 1448.0 / 1500.0;
-/// The tolerance.
-const NEAR: Tolerance = Tolerance::Relative(0.03);
-const LATEST: Tolerance = Tolerance::AtMost(0.83);
-const SEGMENTS: Tolerance = Tolerance::AtMost(5000.0);
 
 fn job(sets: &[(&str, &str)]) -> Job {
     Job::new(File::ExplicitRateBound, sets)
 }
 
-fn steady(group: &'static Group, (rtt, size): (&str, &str), loss: &str, fallback: &str) -> Check {
+fn steady(group: &'static CheckTable, (rtt, size): (&str, &str), loss: &str, fallback: &str) -> Check {
     let job = job(&[("rtt", rtt), ("size", size), ("loss", loss), ("fallback", fallback)]);
-    let ceiling = RATE * (1.0 - loss.parse().unwrap_or(f64::NAN)) * PAYLOAD;
-    let labels = [rtt, loss, fallback];
-    Check::new(group, &labels, Quantity::Mean(Reading::Metric("steady[flow]")), vec![job], ceiling, NEAR)
+    let ceiling = RATE * (1.0 - number(loss)) * PAYLOAD;
+    let steady = Quantity::metric("steady[flow]");
+    Check::new(group, &[rtt, loss, fallback], steady, vec![job], ceiling, Tolerance::Relative(0.03))
 }
 
 fn all() -> Vec<Check> {
@@ -117,14 +108,15 @@ fn all() -> Vec<Check> {
     }
     let median = Quantity::Median(Reading::Metric("finished"));
     let runs = job(&[("loss", "0.02")]).seeds(50);
-    checks.push(Check::new(&TRANSFER, &["40 ms", "0.02"], median, runs, ideal(), LATEST));
+    let latest = Tolerance::AtMost(0.83);
+    checks.push(Check::new(&TRANSFER, &["40 ms", "0.02"], median, runs, ideal(), latest));
     for tcp in ["cubic", "bbr", "bbr3", "hybla", "westwood"] {
         let runs = job(&[("loss", "0.02"), ("tcp", tcp)]).seeds(11);
-        checks.push(Check::new(&RIVALS, &[tcp, "0.02"], median, runs, f64::NAN, Tolerance::Unjudged));
+        checks.push(Check::reported(&RIVALS, &[tcp, "0.02"], median, runs));
     }
-    let segments = Quantity::Most(Reading::FallbackAfter);
+    let segments = Quantity::Maximum(Reading::FallbackAfter);
     let runs = job(&[("loss", "0.2"), ("size", "10 MB")]).seeds(5);
-    checks.push(Check::new(&FALLBACK, &["0.1"], segments, runs, f64::NAN, SEGMENTS));
+    checks.push(Check::new(&FALLBACK, &["0.1"], segments, runs, f64::NAN, Tolerance::AtMost(5000.0)));
     let runs = vec![job(&[("loss", "0.09"), ("size", "1400 MB")])];
     let fallbacks = Quantity::Mean(Reading::Fallbacks);
     checks.push(Check::new(&PATIENCE, &["0.1"], fallbacks, runs, 0.0, Tolerance::AtMost(0.0)));

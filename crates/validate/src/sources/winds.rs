@@ -1,11 +1,6 @@
 //! Measurements over WINDS in 2009: Lee, Yum and Wan, TCP-SuperCharger, table 1.
 
-use crate::check::{Check, Tolerance};
-use crate::group::Group;
-use crate::job::{File, Job};
-use crate::quantity::Quantity;
-use crate::reading::Reading;
-use crate::section::Section;
+use crate::prelude::*;
 
 /// The measurements.
 pub static SECTION: Section = Section {
@@ -21,7 +16,7 @@ pub static SECTION: Section = Section {
     checks: || Ok(all()),
 };
 
-static GOODPUT: Group = Group {
+static GOODPUT: CheckTable = CheckTable {
     title: "Goodput over WINDS",
     columns: &["row", "protocol", "window", "datagrams beside it"],
     expected: "measured",
@@ -31,7 +26,7 @@ static GOODPUT: Group = Group {
     fast: true,
 };
 
-static ROUND_TRIP: Group = Group {
+static ROUND_TRIP: CheckTable = CheckTable {
     title: "Round trips over WINDS",
     columns: &["row", "window", "datagrams beside it"],
     expected: "measured",
@@ -49,9 +44,8 @@ fn all() -> Vec<Check> {
     let mut checks = Vec::new();
     for rate in ["24 Mbit/s", "51 Mbit/s"] {
         let jobs = vec![Job::new(File::Datagrams, &[("rate", rate)])];
-        let labels = ["1", "UDP", "-", &*format!("none, channel of {rate}")];
-        let quantity = Quantity::Mean(Reading::Metric("goodput"));
-        checks.push(Check::new(&GOODPUT, &labels, quantity, jobs, 40.0 * megabit, Tolerance::Unjudged));
+        let (labels, expected) = (["1", "UDP", "-", &*format!("none, channel of {rate}")], 40.0 * megabit);
+        checks.push(Check::new(&GOODPUT, &labels, Quantity::GOODPUT, jobs, expected, Tolerance::Unjudged));
     }
     for (row, window, beside, measured) in [
         ("2", "64 KiB", "off", 0.12),
@@ -61,17 +55,15 @@ fn all() -> Vec<Check> {
     ] {
         let tolerance = if row == "4" { Tolerance::Unjudged } else { Tolerance::Relative(0.3) };
         let yes = if beside == "on" { "yes" } else { "no" };
-        let jobs = vec![job(window, beside)];
-        let quantity = Quantity::Mean(Reading::Metric("goodput[flow]"));
-        let labels = [row, "TCP", window, yes];
+        let (labels, jobs) = ([row, "TCP", window, yes], vec![job(window, beside)]);
+        let quantity = Quantity::metric("goodput[flow]");
         checks.push(Check::new(&GOODPUT, &labels, quantity, jobs, measured * megabit, tolerance));
     }
     for (row, beside, measured, tolerance) in
         [("2", "off", 5.78, Tolerance::Unjudged), ("5", "on", 1.03, Tolerance::Relative(0.1))]
     {
         let yes = if beside == "on" { "yes" } else { "no" };
-        let quantity = Quantity::Mean(Reading::Metric("rtt_p50[flow]"));
-        let jobs = vec![job("64 KiB", beside)];
+        let (quantity, jobs) = (Quantity::metric("rtt_p50[flow]"), vec![job("64 KiB", beside)]);
         checks.push(Check::new(&ROUND_TRIP, &[row, "64 KiB", yes], quantity, jobs, measured, tolerance));
     }
     checks

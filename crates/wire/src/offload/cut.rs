@@ -2,21 +2,18 @@
 //! `__udp_gso_segment`, `inet_gso_segment` and `ipv6_gso_segment` do it (net/ipv4/tcp_offload.c,
 //! udp_offload.c, af_inet.c, net/ipv6/ip6_offload.c).
 
-use super::{UDP_CHECKSUM, VnetHeader, addresses};
+use super::{TCP_CHECKSUM, UDP_CHECKSUM, VnetHeader, addresses, read_word, write_word};
 use crate::checksum::{Sum, pseudo_header};
 use crate::error::WireError;
-use crate::layout::{Ends, Network};
+use crate::layout::{AddressPair, Network};
 use crate::tcp::Tcp;
 use crate::{TCP, UDP};
 use bentpipe_base::{Flags, Size};
 use core::ops::Range;
 
-/// Room for the headers of a piece. A super-packet with longer ones (IPv6 with many extension headers) is not
-/// segmented and counts as one packet.
+/// Room for the headers of a piece. A super-packet with longer ones counts as one packet.
 pub const HEADER_SPACE: usize = 256;
 
-/// Offset of the checksum field in a TCP header.
-const TCP_CHECKSUM: u16 = 16;
 /// Offsets of the fields that segmentation changes, in their own headers.
 const V4_TOTAL_LEN: usize = 2;
 const V4_ID: usize = 4;
@@ -41,10 +38,9 @@ enum Kind {
     Udp,
 }
 
-/// A parsed super-packet: the number of wire packets in it, and the offsets of its parts. Valid only for the
-/// bytes it was read from.
+/// A parsed super-packet: its number of wire packets and its offsets, for the bytes it was read from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Super {
+pub struct SuperPacket {
     vnet: VnetHeader,
     kind: Kind,
     v6: bool,
@@ -56,8 +52,7 @@ pub struct Super {
     pieces: usize,
 }
 
-/// One wire packet of a super-packet, or several consecutive ones, ready to be sent: written headers, then
-/// bytes of the source.
+/// Consecutive wire packets of a super-packet, to be sent: written headers, then bytes of the source.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Piece {
     /// The header to give to the kernel.
@@ -71,7 +66,7 @@ pub struct Piece {
 
 impl Piece {
     /// Sets CE (RFC 3168, section 5) in the IP header, and updates the header's checksum. `source` and `out`
-    /// must be those given to [`Super::piece`]. Does nothing if CE is set already.
+    /// must be those given to [`SuperPacket::piece`]. Does nothing if CE is set already.
     pub fn mark_ce(&mut self, source: &[u8], out: &mut [u8; HEADER_SPACE]) {
         if self.header_len == 0 {
             // the headers are in the source: copy the first bytes to change them
@@ -86,21 +81,21 @@ impl Piece {
         }
         match out[0] >> 4 {
             4 => {
-                let (old, sum) = (get(out, 0), get(out, V4_CHECKSUM));
-                put(out, 0, old | V4_CE);
+                let (old, sum) = (read_word(out, 0), read_word(out, V4_CHECKSUM));
+                write_word(out, 0, old | V4_CE);
                 let sum = Sum::ZERO.word(!sum).replace(Sum::ZERO.word(old), Sum::ZERO.word(old | V4_CE));
-                put(out, V4_CHECKSUM, sum.finish());
+                write_word(out, V4_CHECKSUM, sum.finish());
             }
             6 => {
-                let old = get(out, 0);
-                put(out, 0, old | V6_CE);
+                let old = read_word(out, 0);
+                write_word(out, 0, old | V6_CE);
             }
             _ => {}
         }
     }
 }
 
-impl Super {
+impl SuperPacket {
     /// Parses `bytes`, an IP packet from its first byte.
     ///
     /// If `vnet` does not match the packet (another protocol, a fragment, a tunnel around it, impossible
@@ -126,7 +121,7 @@ impl Super {
     }
 
     fn cuttable(bytes: &[u8], vnet: &VnetHeader, network: &Network) -> Option<Self> {
-        let v6 = matches!(network.ends, Ends::V6 { .. });
+        let v6 = matches!(network.ends, AddressPair::V6 { .. });
         let kind = match (vnet.gso_type & !VnetHeader::GSO_ECN, v6, network.protocol) {
             (VnetHeader::GSO_TCPV4, false, TCP) | (VnetHeader::GSO_TCPV6, true, TCP) => Kind::Tcp,
             (VnetHeader::GSO_UDP_L4, _, UDP) => Kind::Udp,
@@ -198,7 +193,7 @@ impl Super {
             return Size::ZERO;
         }
         let payload = self.payload(i, i + 1);
-        Size::bytes((self.header_len + payload.len()) as u64)
+        Size((self.header_len + payload.len()) as u64)
     }
 
     /// The range of the payload of wire packets `first` to `end` (exclusive).
@@ -254,15 +249,15 @@ impl Super {
     fn fit_network(&self, header: &mut [u8], payload: usize, first: usize) {
         let len = header.len() + payload;
         if self.v6 {
-            put(header, V6_PAYLOAD_LEN, (len - V6_HEADER) as u16);
+            write_word(header, V6_PAYLOAD_LEN, (len - V6_HEADER) as u16);
             return;
         }
-        put(header, V4_TOTAL_LEN, len as u16);
-        let id = get(header, V4_ID).wrapping_add(first as u16);
-        put(header, V4_ID, id);
-        put(header, V4_CHECKSUM, 0);
+        write_word(header, V4_TOTAL_LEN, len as u16);
+        let id = read_word(header, V4_ID).wrapping_add(first as u16);
+        write_word(header, V4_ID, id);
+        write_word(header, V4_CHECKSUM, 0);
         let sum = header.get(..self.transport).map_or(0, |ip| Sum::of(ip).finish());
-        put(header, V4_CHECKSUM, sum);
+        write_word(header, V4_CHECKSUM, sum);
     }
 
     fn fit_transport(&self, header: &mut [u8], payload: usize, first: usize, end: usize) {
@@ -279,11 +274,11 @@ impl Super {
                     *flags &= if first > 0 { !Flags::CWR.0 } else { 0xff };
                 }
             }
-            Kind::Udp => put(transport, UDP_LEN, len),
+            Kind::Udp => write_word(transport, UDP_LEN, len),
             Kind::Plain => {}
         }
         let sum = Sum::ZERO.word(self.pseudo).word(len).fold();
-        put(transport, usize::from(self.kind.checksum_offset()), sum);
+        write_word(transport, usize::from(self.kind.checksum_offset()), sum);
     }
 }
 
@@ -293,17 +288,5 @@ impl Kind {
             Self::Udp => UDP_CHECKSUM,
             Self::Tcp | Self::Plain => TCP_CHECKSUM,
         }
-    }
-}
-
-/// Reads a 16-bit field; 0 outside the header.
-fn get(header: &[u8], at: usize) -> u16 {
-    header.get(at..at + 2).map_or(0, |b| u16::from_be_bytes([b[0], b[1]]))
-}
-
-/// Writes a 16-bit field; does nothing outside the header.
-fn put(header: &mut [u8], at: usize, value: u16) {
-    if let Some(field) = header.get_mut(at..at + 2) {
-        field.copy_from_slice(&value.to_be_bytes());
     }
 }

@@ -1,22 +1,22 @@
 //! Super-packets: packets from the kernel whose segmentation (GSO) and checksums are left to the receiver.
 //!
 //! The sender's stack builds one packet of up to 64 KB and a [`VnetHeader`] that says how to segment it.
-//! [`Super`] reads the two and finds the wire packets without touching the payload; [`Super::piece`] writes
-//! the headers of one, or of several consecutive ones that stay a super-packet. Offsets count from the IP
-//! header.
+//! [`SuperPacket`] reads the two and finds the wire packets without touching the payload;
+//! [`SuperPacket::piece`] writes the headers of one, or of several consecutive ones that stay a super-packet.
+//! Offsets count from the IP header.
 
 mod cut;
 #[cfg(test)]
 mod tests;
 mod uncut;
 
-pub use cut::{HEADER_SPACE, Piece, Super};
-pub use uncut::emit_uncut;
+pub use cut::{HEADER_SPACE, Piece, SuperPacket};
+pub use uncut::emit_super_packet;
 
 use crate::checksum::Sum;
 use crate::error::{Fault, WireError};
 use crate::layout::Network;
-use core::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use core::net::IpAddr;
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
 
 /// The kernel's `virtio_net_hdr` in its 10-byte form (linux/virtio_net.h), in the machine's byte order.
@@ -60,7 +60,7 @@ impl VnetHeader {
 
     /// Returns the same header for bytes that begin `by` earlier, for example with a link-layer header.
     #[must_use]
-    pub const fn behind(mut self, by: u16) -> Self {
+    pub const fn with_prefix(mut self, by: u16) -> Self {
         if self.is_partial() {
             self.csum_start = self.csum_start.saturating_add(by);
         }
@@ -70,9 +70,9 @@ impl VnetHeader {
         self
     }
 
-    /// Returns the same header for bytes that begin `by` later: the inverse of [`VnetHeader::behind`].
+    /// Returns the same header for bytes that begin `by` later: the inverse of [`VnetHeader::with_prefix`].
     #[must_use]
-    pub const fn without(mut self, by: u16) -> Self {
+    pub const fn without_prefix(mut self, by: u16) -> Self {
         if self.is_partial() {
             self.csum_start = self.csum_start.saturating_sub(by);
         }
@@ -81,8 +81,24 @@ impl VnetHeader {
     }
 }
 
+/// Offset of the checksum field in a TCP header.
+pub const TCP_CHECKSUM: u16 = 16;
 /// Offset of the checksum field in a UDP header.
 const UDP_CHECKSUM: u16 = 6;
+
+/// Reads a 16-bit field; 0 outside the header.
+#[inline]
+pub fn read_word(header: &[u8], at: usize) -> u16 {
+    header.get(at..at + 2).map_or(0, |b| u16::from_be_bytes([b[0], b[1]]))
+}
+
+/// Writes a 16-bit field; does nothing outside the header.
+#[inline]
+pub fn write_word(header: &mut [u8], at: usize, value: u16) {
+    if let Some(field) = header.get_mut(at..at + 2) {
+        field.copy_from_slice(&value.to_be_bytes());
+    }
+}
 
 /// Completes a partial checksum, as a network card would. `bytes` is one wire packet, not a super-packet.
 /// Returns false if the checksum is not partial or `vnet` points outside the packet.
@@ -109,16 +125,14 @@ pub fn addresses(bytes: &[u8]) -> Result<(IpAddr, IpAddr), WireError> {
     let truncated = WireError::new(Fault::Truncated, bytes.len());
     match bytes.first().map(|b| b >> 4) {
         Some(4) => {
-            let (src, dst) =
-                bytes.get(12..20).and_then(|both| both.split_first_chunk::<4>()).ok_or(truncated)?;
-            let dst = dst.first_chunk::<4>().ok_or(truncated)?;
-            Ok((Ipv4Addr::from(*src).into(), Ipv4Addr::from(*dst).into()))
+            let src = bytes.get(12..).and_then(|b| b.first_chunk::<4>()).ok_or(truncated)?;
+            let dst = bytes.get(16..).and_then(|b| b.first_chunk::<4>()).ok_or(truncated)?;
+            Ok((IpAddr::from(*src), IpAddr::from(*dst)))
         }
         Some(6) => {
-            let both = bytes.get(8..40).and_then(|both| both.split_first_chunk::<16>());
-            let (src, dst) = both.ok_or(truncated)?;
-            let dst = dst.first_chunk::<16>().ok_or(truncated)?;
-            Ok((Ipv6Addr::from(*src).into(), Ipv6Addr::from(*dst).into()))
+            let src = bytes.get(8..).and_then(|b| b.first_chunk::<16>()).ok_or(truncated)?;
+            let dst = bytes.get(24..).and_then(|b| b.first_chunk::<16>()).ok_or(truncated)?;
+            Ok((IpAddr::from(*src), IpAddr::from(*dst)))
         }
         Some(other) => Err(WireError::new(Fault::Version(other), 0)),
         None => Err(truncated),

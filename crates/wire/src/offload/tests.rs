@@ -147,7 +147,7 @@ fn wish() -> impl Strategy<Value = Wish> {
 }
 
 /// The headers and payload of a piece.
-fn bytes(s: &Super, source: &[u8], range: Range<usize>) -> (Vec<u8>, VnetHeader) {
+fn bytes(s: &SuperPacket, source: &[u8], range: Range<usize>) -> (Vec<u8>, VnetHeader) {
     let mut out = [0; HEADER_SPACE];
     let piece = s.piece(source, range, &mut out);
     let mut bytes = out[..piece.header_len].to_vec();
@@ -161,12 +161,12 @@ proptest! {
     #[test]
     fn each_piece_is_the_packet_its_sender_would_have_built(wish in wish()) {
         let (source, vnet) = wish.super_packet();
-        let s = Super::parse(&source, &vnet).unwrap();
+        let s = SuperPacket::parse(&source, &vnet).unwrap();
         let expected = wish.on_the_wire();
         prop_assert_eq!(s.pieces(), expected.len());
         for (i, packet) in expected.iter().enumerate() {
             let (mut piece, vnet) = bytes(&s, &source, i..i + 1);
-            prop_assert_eq!(s.wire_len(i), bentpipe_base::Size::bytes(packet.len() as u64));
+            prop_assert_eq!(s.wire_len(i), bentpipe_base::Size(packet.len() as u64));
             prop_assert_eq!(vnet.gso_type, VnetHeader::GSO_NONE);
             prop_assert!(complete(&mut piece, &vnet));
             prop_assert_eq!(&piece, packet, "piece {}", i);
@@ -177,11 +177,11 @@ proptest! {
     #[test]
     fn neighbours_joined_and_cut_again_are_the_same(wish in wish(), a: prop::sample::Index, b: prop::sample::Index) {
         let (source, vnet) = wish.super_packet();
-        let s = Super::parse(&source, &vnet).unwrap();
+        let s = SuperPacket::parse(&source, &vnet).unwrap();
         let (a, b) = (a.index(s.pieces()), b.index(s.pieces()));
         let (first, last) = (a.min(b), a.max(b));
         let (joined, vnet) = bytes(&s, &source, first..last + 1);
-        let again = Super::parse(&joined, &vnet).unwrap();
+        let again = SuperPacket::parse(&joined, &vnet).unwrap();
         prop_assert_eq!(again.pieces(), last + 1 - first);
         let expected = wish.on_the_wire();
         for i in 0..again.pieces() {
@@ -194,7 +194,7 @@ proptest! {
     #[test]
     fn a_mark_says_congestion_experienced_and_spoils_nothing(wish in wish(), a: prop::sample::Index, b: prop::sample::Index) {
         let (source, vnet) = wish.super_packet();
-        let s = Super::parse(&source, &vnet).unwrap();
+        let s = SuperPacket::parse(&source, &vnet).unwrap();
         let (a, b) = (a.index(s.pieces()), b.index(s.pieces()));
         let range = a.min(b)..a.max(b) + 1;
         let (plain, vnet) = bytes(&s, &source, range.clone());
@@ -228,7 +228,7 @@ proptest! {
         let vnet = VnetHeader::read_from_bytes(&note[..]).unwrap();
         let _ = Flow::of(&source);
         let mut out = [0; HEADER_SPACE];
-        if let Ok(s) = Super::parse(&source, &vnet) {
+        if let Ok(s) = SuperPacket::parse(&source, &vnet) {
             prop_assert!(s.pieces() >= 1);
             let mut piece = s.piece(&source[..short.min(source.len())], from..to, &mut out);
             piece.mark_ce(&source[..short.min(source.len())], &mut out);
@@ -243,7 +243,7 @@ proptest! {
         let (mut source, vnet) = wish.super_packet();
         let at = at.index(source.len().min(120));
         source[at] = value;
-        if let Ok(s) = Super::parse(&source, &vnet) {
+        if let Ok(s) = SuperPacket::parse(&source, &vnet) {
             let mut payload = 0;
             for i in 0..s.pieces() {
                 let (piece, _) = bytes(&s, &source, i..i + 1);
@@ -275,7 +275,7 @@ fn example() -> Wish {
 #[test]
 fn the_whole_goes_as_it_came() {
     let (source, vnet) = example().super_packet();
-    let s = Super::parse(&source, &vnet).unwrap();
+    let s = SuperPacket::parse(&source, &vnet).unwrap();
     let piece = s.piece(&source, 0..3, &mut [0; HEADER_SPACE]);
     assert_eq!(piece, Piece { vnet, header_len: 0, payload: 0..source.len() });
     let none = s.piece(&source, 3..9, &mut [0; HEADER_SPACE]);
@@ -285,7 +285,7 @@ fn the_whole_goes_as_it_came() {
 #[test]
 fn congestion_window_reduced_stays_with_the_first_segment() {
     let (source, vnet) = example().super_packet();
-    let s = Super::parse(&source, &vnet).unwrap();
+    let s = SuperPacket::parse(&source, &vnet).unwrap();
     let (front, note) = bytes(&s, &source, 0..2);
     assert_eq!((note.gso_type, front[33]), (VnetHeader::GSO_TCPV4 | VnetHeader::GSO_ECN, 0x90));
     let (back, note) = bytes(&s, &source, 1..3);
@@ -296,7 +296,7 @@ fn congestion_window_reduced_stays_with_the_first_segment() {
 fn what_the_note_does_not_fit_is_one_packet() {
     let (source, vnet) = example().super_packet();
     let one = |source: &[u8], vnet: VnetHeader| {
-        let s = Super::parse(source, &vnet).unwrap();
+        let s = SuperPacket::parse(source, &vnet).unwrap();
         let piece = s.piece(source, 0..1, &mut [0; HEADER_SPACE]);
         assert_eq!(piece, Piece { vnet, header_len: 0, payload: 0..s.len() });
         s.pieces()
@@ -313,13 +313,13 @@ fn what_the_note_does_not_fit_is_one_packet() {
     assert_eq!(one(&cut_short, vnet), 1);
     let mut padded = source.clone();
     padded.extend([0; 6]);
-    assert_eq!(Super::parse(&padded, &vnet).unwrap().len(), source.len());
+    assert_eq!(SuperPacket::parse(&padded, &vnet).unwrap().len(), source.len());
 }
 
 #[test]
 fn only_ip_is_a_super_packet() {
     let arp = [0u8, 1, 8, 0, 6, 4, 0, 1];
-    let fault = |bytes: &[u8]| Super::parse(bytes, &VnetHeader::default()).unwrap_err().fault;
+    let fault = |bytes: &[u8]| SuperPacket::parse(bytes, &VnetHeader::default()).unwrap_err().fault;
     assert_eq!(fault(&arp), Fault::Version(0));
     assert_eq!(fault(&[0x45; 19]), Fault::Truncated);
     assert_eq!(fault(&[0x60; 39]), Fault::Truncated);
@@ -331,7 +331,7 @@ fn a_full_checksum_passes_untouched() {
     let wish = Wish { partial: false, payload: vec![7; 1000], tcp: false, ..example() };
     let packet = wish.packet(&wish.payload, 0, 0, 0, false);
     let vnet = VnetHeader { flags: VnetHeader::DATA_VALID, ..VnetHeader::default() };
-    let s = Super::parse(&packet, &vnet).unwrap();
+    let s = SuperPacket::parse(&packet, &vnet).unwrap();
     let (mut out, note) = bytes(&s, &packet, 0..1);
     assert_eq!((&out, note), (&packet, vnet));
     assert!(!complete(&mut out, &note));
@@ -384,9 +384,9 @@ fn a_flow_is_read_where_its_ports_are() {
 #[test]
 fn the_note_moves_with_a_link_layer_header() {
     let (_, vnet) = example().super_packet();
-    let behind = vnet.behind(14);
+    let behind = vnet.with_prefix(14);
     assert_eq!((behind.csum_start, behind.csum_offset, behind.hdr_len), (34, 16, vnet.hdr_len + 14));
-    assert_eq!(behind.without(14), vnet);
+    assert_eq!(behind.without_prefix(14), vnet);
     let none = VnetHeader::default();
-    assert_eq!((none.behind(14), none.without(14)), (none, none));
+    assert_eq!((none.with_prefix(14), none.without_prefix(14)), (none, none));
 }

@@ -4,17 +4,10 @@
 //! lengths of the whole packet, the sum of the pseudo-header in the checksum field, and FIN and PSH, which
 //! segmentation keeps in the last segment only.
 
-use super::VnetHeader;
-use crate::checksum::pseudo_header;
-use crate::error::{Fault, WireError};
-use crate::layout::Ends;
-use crate::options::OPTION_SPACE;
-use crate::segment::{Segment, emit_network, emit_options, fixed_header};
-use crate::tcp::TcpFixed;
-use zerocopy::IntoBytes;
-
-/// Offset of the checksum field in a TCP header.
-const CHECKSUM: u16 = 16;
+use super::{TCP_CHECKSUM, VnetHeader, write_word};
+use crate::error::WireError;
+use crate::layout::AddressPair;
+use crate::segment::{Segment, emit_headers};
 
 /// Appends the headers of `segment` to `out`, for `payload` bytes that are to follow them; the segment's own
 /// payload is ignored. Each wire packet gets `size` bytes of payload, the last one the rest. Returns the
@@ -22,28 +15,19 @@ const CHECKSUM: u16 = 16;
 ///
 /// # Errors
 /// If the options need more than 40 bytes or the packet is too long for IP; `out` is then unchanged.
-pub fn emit_uncut(
+pub fn emit_super_packet(
     segment: &Segment<'_>,
     payload: usize,
     size: u16,
     out: &mut Vec<u8>,
 ) -> Result<VnetHeader, WireError> {
-    let tcp_len = usize::from(segment.tcp.wire_len());
-    if tcp_len > size_of::<TcpFixed>() + OPTION_SPACE {
-        return Err(WireError::new(Fault::OptionSpaceFull, out.len()));
-    }
     let start = out.len();
-    emit_network(segment, tcp_len + payload, out)?;
-    let transport = out.len();
-    out.extend_from_slice(fixed_header(segment, tcp_len).as_bytes());
-    emit_options(&segment.tcp, out);
-    let sum = pseudo_header(&segment.ends, crate::TCP, tcp_len + payload).fold();
-    let at = transport + usize::from(CHECKSUM);
-    out[at..at + 2].copy_from_slice(&sum.to_be_bytes());
+    let (transport, sum) = emit_headers(segment, payload, out)?;
+    write_word(out, transport + usize::from(TCP_CHECKSUM), sum.fold());
     let is_cut = payload > usize::from(size);
     let kind = match segment.ends {
-        Ends::V4 { .. } => VnetHeader::GSO_TCPV4,
-        Ends::V6 { .. } => VnetHeader::GSO_TCPV6,
+        AddressPair::V4 { .. } => VnetHeader::GSO_TCPV4,
+        AddressPair::V6 { .. } => VnetHeader::GSO_TCPV6,
     };
     Ok(VnetHeader {
         flags: VnetHeader::NEEDS_CSUM,
@@ -51,14 +35,14 @@ pub fn emit_uncut(
         hdr_len: (out.len() - start) as u16,
         gso_size: if is_cut { size } else { 0 },
         csum_start: (transport - start) as u16,
-        csum_offset: CHECKSUM,
+        csum_offset: TCP_CHECKSUM,
     })
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::offload::{HEADER_SPACE, Super, complete};
+    use crate::offload::{HEADER_SPACE, SuperPacket, complete};
     use crate::{emit, parse};
     use bentpipe_base::{Flags, Seq, TcpHeader, Timestamps};
     use core::net::{Ipv4Addr, Ipv6Addr};
@@ -66,8 +50,8 @@ mod tests {
     /// After segmentation and checksums the packets are those that would have been sent one by one.
     #[test]
     fn a_super_packet_is_cut_into_the_packets_it_stands_for() {
-        let v4 = Ends::V4 { src: Ipv4Addr::new(10, 0, 0, 1), dst: Ipv4Addr::new(10, 0, 0, 2) };
-        let v6 = Ends::V6 { src: Ipv6Addr::LOCALHOST, dst: Ipv6Addr::from(2) };
+        let v4 = AddressPair::V4 { src: Ipv4Addr::new(10, 0, 0, 1), dst: Ipv4Addr::new(10, 0, 0, 2) };
+        let v6 = AddressPair::V6 { src: Ipv6Addr::LOCALHOST, dst: Ipv6Addr::from(2) };
         let stream: Vec<u8> = (0..40_001_u32).map(|i| (i * 7 + i / 251) as u8).collect();
         for (ends, len) in [(v4, 40_001), (v6, 40_001), (v4, 1448), (v6, 1), (v4, 2896)] {
             let payload = &stream[..len];
@@ -90,9 +74,9 @@ mod tests {
                 payload: &[],
             };
             let mut bytes = Vec::new();
-            let vnet = emit_uncut(&whole, len, 1448, &mut bytes).unwrap();
+            let vnet = emit_super_packet(&whole, len, 1448, &mut bytes).unwrap();
             bytes.extend_from_slice(payload);
-            let all = Super::parse(&bytes, &vnet).unwrap();
+            let all = SuperPacket::parse(&bytes, &vnet).unwrap();
             assert_eq!(all.pieces(), len.div_ceil(1448));
             for i in 0..all.pieces() {
                 let mut header = [0; HEADER_SPACE];
@@ -118,13 +102,13 @@ mod tests {
 
     #[test]
     fn what_no_header_can_say_is_refused_and_leaves_nothing_behind() {
-        let ends = Ends::V4 { src: Ipv4Addr::LOCALHOST, dst: Ipv4Addr::BROADCAST };
+        let ends = AddressPair::V4 { src: Ipv4Addr::LOCALHOST, dst: Ipv4Addr::BROADCAST };
         let (dscp, ecn) = (bentpipe_base::Dscp::default(), bentpipe_base::Ecn::NotEct);
         let (tcp, payload) = (TcpHeader::default(), &[][..]);
         let segment = Segment { ends, sport: 1, dport: 2, hops: 1, dscp, ecn, tcp, payload };
         let mut out = vec![1, 2, 3];
-        assert!(emit_uncut(&segment, 65_496, 1460, &mut out).is_err());
+        assert!(emit_super_packet(&segment, 65_496, 1460, &mut out).is_err());
         assert_eq!(out, [1, 2, 3]);
-        assert!(emit_uncut(&segment, 65_495, 1460, &mut out).is_ok());
+        assert!(emit_super_packet(&segment, 65_495, 1460, &mut out).is_ok());
     }
 }

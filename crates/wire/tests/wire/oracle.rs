@@ -1,6 +1,6 @@
 //! Uses etherparse as the reference parser.
 
-use bentpipe_wire::{Ends, Segment};
+use bentpipe_wire::{AddressPair, Segment};
 use etherparse::{NetSlice, SlicedPacket, TransportSlice};
 
 /// True if etherparse finds a whole TCP packet in the bytes.
@@ -16,10 +16,10 @@ pub(crate) fn agrees(bytes: &[u8], ours: &Segment<'_>) -> Result<(), String> {
         return Err("etherparse sees no TCP where we do".to_owned());
     };
     let same_ends = match (&theirs.net, &ours.ends) {
-        (Some(NetSlice::Ipv4(ip)), Ends::V4 { src, dst }) => {
+        (Some(NetSlice::Ipv4(ip)), AddressPair::V4 { src, dst }) => {
             ip.header().source_addr() == *src && ip.header().destination_addr() == *dst
         }
-        (Some(NetSlice::Ipv6(ip)), Ends::V6 { src, dst }) => {
+        (Some(NetSlice::Ipv6(ip)), AddressPair::V6 { src, dst }) => {
             ip.header().source_addr() == *src && ip.header().destination_addr() == *dst
         }
         _ => false,

@@ -4,7 +4,7 @@ use crate::check;
 use crate::corpus;
 use crate::mutate::{Random, mutate};
 use crate::oracle;
-use bentpipe_wire::{Layout, Network, Options, Tcp, Udp, emit, parse};
+use bentpipe_wire::{Layout, Network, Options, Tcp, UDP, emit, parse, pseudo_header};
 
 #[test]
 fn every_packet_of_the_corpus_passes_every_check() {
@@ -30,7 +30,8 @@ fn the_corpus_covers_what_its_names_say() {
     assert_eq!(parse(get("v6-extensions")).unwrap().payload, b"x");
     let udp = get("udp");
     let network = Network::of(udp).unwrap();
-    assert!(Udp::new(&udp[network.transport..network.end]).unwrap().checksum_holds(&network.ends));
+    let datagram = &udp[network.transport..network.end];
+    assert_eq!(pseudo_header(&network.ends, UDP, datagram.len()).bytes(datagram).fold(), 0xffff);
 }
 
 #[test]

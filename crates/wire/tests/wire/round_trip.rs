@@ -2,14 +2,16 @@
 
 use crate::oracle;
 use bentpipe_base::{Dscp, Ecn, Flags, ProbeOption, SackList, Seq, TcpHeader, Timestamps};
-use bentpipe_wire::{Ends, Fault, Layout, Segment, emit, parse};
+use bentpipe_wire::{AddressPair, Fault, Layout, Segment, emit, parse};
 use etherparse::{PacketBuilder, TcpOptionElement};
 use proptest::prelude::*;
 
-fn ends() -> impl Strategy<Value = Ends> {
+fn ends() -> impl Strategy<Value = AddressPair> {
     prop_oneof![
-        any::<([u8; 4], [u8; 4])>().prop_map(|(src, dst)| Ends::V4 { src: src.into(), dst: dst.into() }),
-        any::<([u8; 16], [u8; 16])>().prop_map(|(src, dst)| Ends::V6 { src: src.into(), dst: dst.into() }),
+        any::<([u8; 4], [u8; 4])>()
+            .prop_map(|(src, dst)| AddressPair::V4 { src: src.into(), dst: dst.into() }),
+        any::<([u8; 16], [u8; 16])>()
+            .prop_map(|(src, dst)| AddressPair::V6 { src: src.into(), dst: dst.into() }),
     ]
 }
 
@@ -81,8 +83,8 @@ proptest! {
                 let theirs = etherparse::SlicedPacket::from_ip(&bytes).unwrap();
                 let Some(etherparse::TransportSlice::Tcp(tcp)) = theirs.transport else { panic!("no TCP") };
                 let expected = match segment.ends {
-                    Ends::V4 { src, dst } => tcp.calc_checksum_ipv4(src.octets(), dst.octets()).unwrap(),
-                    Ends::V6 { src, dst } => tcp.calc_checksum_ipv6(src.octets(), dst.octets()).unwrap(),
+                    AddressPair::V4 { src, dst } => tcp.calc_checksum_ipv4(src.octets(), dst.octets()).unwrap(),
+                    AddressPair::V6 { src, dst } => tcp.calc_checksum_ipv6(src.octets(), dst.octets()).unwrap(),
                 };
                 prop_assert_eq!(tcp.checksum(), expected);
             }
@@ -139,7 +141,7 @@ fn syn_only_options_count_on_a_syn_only() {
         sack_permitted: true,
         ..TcpHeader::default()
     };
-    let ends = Ends::V4 { src: [192, 0, 2, 1].into(), dst: [198, 51, 100, 2].into() };
+    let ends = AddressPair::V4 { src: [192, 0, 2, 1].into(), dst: [198, 51, 100, 2].into() };
     let segment = Segment {
         ends,
         sport: 1,
@@ -158,7 +160,7 @@ fn syn_only_options_count_on_a_syn_only() {
 
 #[test]
 fn a_packet_that_no_ip_header_can_describe_is_refused() {
-    let ends = Ends::V6 { src: [1; 16].into(), dst: [2; 16].into() };
+    let ends = AddressPair::V6 { src: [1; 16].into(), dst: [2; 16].into() };
     let payload = vec![0; 65_536 - 20];
     let tcp = TcpHeader::default();
     let mut segment = Segment {

@@ -3,9 +3,9 @@
 
 use crate::host::{Host, Kind, Out};
 use crate::mutate::{Random, mutate};
-use crate::oracle::{Book, Seg, before, cut, flag, read, seal, stream};
+use crate::oracle::{InputRecord, Seg, before, cut, flag, read, seal, stream};
 use crate::packet::build;
-use crate::stage::{BEGIN, Sent, Stage, Wire};
+use crate::stage::{BEGIN, DataPath, Sent, Wire};
 use bentpipe_base::{Rate, Size};
 use bentpipe_gateway::{Config, Copies, Limits, Mode};
 use std::collections::BTreeMap;
@@ -52,7 +52,7 @@ pub(crate) struct Tally {
 
 pub(crate) struct Case {
     random: Random,
-    stage: Stage,
+    stage: DataPath,
     pairs: Vec<[Host; 2]>,
     told: Vec<[Told; 2]>,
     on_the_way: BTreeMap<(u64, u64), To>,
@@ -61,14 +61,10 @@ pub(crate) struct Case {
     /// Hostile packets per thousand units.
     hostile: usize,
     seeds: Vec<Vec<u8>>,
-    book: Book,
+    book: InputRecord,
     tally: Tally,
     now: u64,
     tells: bool,
-}
-
-fn fault(error: &std::io::Error) -> String {
-    format!("the path ended: {error}")
 }
 
 fn config(random: &mut Random) -> Config {
@@ -113,7 +109,7 @@ impl Case {
     pub(crate) fn new(number: u64, tells: bool) -> Result<Self, String> {
         let mut random = Random::new(number);
         let config = config(&mut random);
-        let stage = Stage::new(config, number).map_err(|e| fault(&e))?;
+        let stage = DataPath::new(config, number).map_err(|e| e.to_string())?;
         let hostile = if random.below(2) == 0 { 0 } else { 20 + random.below(300) };
         let path = |random: &mut Random, delay: usize, bad: usize| Path {
             delay: random.below(delay) as u64 * MS + 10_000,
@@ -135,21 +131,19 @@ impl Case {
         });
         let pairs: Vec<_> = pairs.collect();
         let told = vec![[Told::default(); 2]; pairs.len()];
-        let (book, tally) = (Book::default(), Tally::default());
-        let on_the_way = BTreeMap::new();
         Ok(Self {
             random,
             stage,
             pairs,
             told,
-            on_the_way,
+            on_the_way: BTreeMap::new(),
             count: 0,
             paths,
             hostile,
             seeds: Vec::new(),
             tells,
-            book,
-            tally,
+            book: InputRecord::default(),
+            tally: Tally::default(),
             now: BEGIN,
         })
     }
@@ -174,9 +168,9 @@ impl Case {
             return Err(format!("stuck after {} ms: {:?}", (self.now - BEGIN) / MS, self.pairs));
         }
         // a normal stop: held packets leave at once, passing packets in their turn
-        let sent = self.stage.release().map_err(|e| fault(&e))?;
+        let sent = self.stage.release();
         self.gateway_sent(sent)?;
-        let sent = self.stage.advance(self.now + 600_000 * MS).map_err(|e| fault(&e))?;
+        let sent = self.stage.advance(self.now + 600_000 * MS);
         self.gateway_sent(sent)?;
         if !self.stage.is_empty() {
             return Err("something is kept after the end".to_owned());
@@ -195,11 +189,9 @@ impl Case {
         let arrival = self.on_the_way.first_key_value().map(|((at, _), _)| *at);
         let hosts = self.pairs.iter().flatten().filter_map(Host::deadline).min();
         let next = [arrival, hosts, self.stage.next_at()].into_iter().flatten().min();
-        let Some(next) = next else {
-            return Ok(false);
-        };
+        let Some(next) = next else { return Ok(false) };
         self.now = self.now.max(next);
-        let sent = self.stage.advance(self.now).map_err(|e| fault(&e))?;
+        let sent = self.stage.advance(self.now);
         self.gateway_sent(sent)?;
         if arrival.is_some_and(|at| at <= self.now)
             && let Some((_, to)) = self.on_the_way.pop_first()
@@ -223,7 +215,7 @@ impl Case {
                 self.tally.units += 1;
                 self.tell("in", side, &wire);
                 self.book.note(side, &wire);
-                let sent = self.stage.feed(side, self.now, wire.clone()).map_err(|e| fault(&e))?;
+                let sent = self.stage.feed(side, self.now, wire.clone());
                 self.gateway_sent(sent)?;
                 if self.random.below(1000) < self.hostile {
                     self.disturb(side, &wire);
@@ -264,7 +256,7 @@ impl Case {
     }
 
     /// Arrival times over a path: none if lost, two if duplicated.
-    fn fate(&mut self, side: usize) -> Vec<u64> {
+    fn arrival_times(&mut self, side: usize) -> Vec<u64> {
         let Path { delay, loss, twice, late } = self.paths[side];
         let mut times = Vec::new();
         if self.random.below(1000) >= loss {
@@ -279,14 +271,14 @@ impl Case {
 
     fn hosts_send(&mut self, side: usize, out: Out) {
         for wire in out {
-            for at in self.fate(side) {
+            for at in self.arrival_times(side) {
                 self.put(at, To::Gateway(side, wire.clone()));
             }
         }
     }
 
-    fn gateway_sent(&mut self, sent: Sent) -> Result<(), String> {
-        for (side, wire) in sent {
+    fn gateway_sent(&mut self, sent: std::io::Result<Sent>) -> Result<(), String> {
+        for (side, wire) in sent.map_err(|e| format!("the path ended: {e}"))? {
             self.tell("out", side, &wire);
             for packet in self.book.check(side, &wire)? {
                 // a receiver that verifies checksums discards damaged packets
@@ -294,7 +286,7 @@ impl Case {
                 let is_for = |host: &Host| (host.own, host.other.1) == ((seg.to, seg.dport), seg.sport);
                 let Some(i) = self.pairs.iter().position(|pair| is_for(&pair[side])) else { continue };
                 self.edge(i, side, &seg)?;
-                for at in self.fate(side) {
+                for at in self.arrival_times(side) {
                     self.put(at, To::Host(i, side, Box::new(seg.clone())));
                 }
             }
@@ -347,12 +339,9 @@ impl Case {
                 }
                 seg.payload = stream(seg.sport, seg.dport, seg.first(), seg.payload.len());
                 let size = [0, 0, 1, 100, 536, 1400][self.random.below(6)];
-                let size =
-                    if seg.flags & (flag::SYN | flag::RST | flag::URG) > 0 || seg.payload.len() > 60_000 {
-                        0
-                    } else {
-                        size
-                    };
+                let is_one =
+                    seg.flags & (flag::SYN | flag::RST | flag::URG) > 0 || seg.payload.len() > 60_000;
+                let size = if is_one { 0 } else { size };
                 let longest = if size == 0 { 1380 } else { 60_000 };
                 seg.payload.truncate(longest);
                 let partial = self.random.below(2) == 0;

@@ -180,11 +180,8 @@ impl Host {
     pub(crate) fn pump(&mut self, now: u64) -> Out {
         let mut out = Vec::new();
         while self.state == State::Open {
-            let limit = if before(self.edge, self.una.wrapping_add(self.cwnd)) {
-                self.edge
-            } else {
-                self.una.wrapping_add(self.cwnd)
-            };
+            let allowed = self.una.wrapping_add(self.cwnd);
+            let limit = if before(self.edge, allowed) { self.edge } else { allowed };
             let room = if before(self.nxt, limit) { limit.wrapping_sub(self.nxt) } else { 0 };
             let left = if before(self.nxt, self.end()) { self.end().wrapping_sub(self.nxt) } else { 0 };
             let n = left.min(room).min(self.mss * self.kind.burst);
@@ -304,11 +301,8 @@ impl Host {
             return Ok(if seg.has(flag::RST) { Vec::new() } else { self.ack(now) });
         }
         if seg.flags & (flag::RST | flag::SYN) > 0 {
-            return if self.clean && seg.has(flag::RST) {
-                self.wrong("a reset", seg)
-            } else {
-                Ok(self.ack(now))
-            };
+            let is_wrong = self.clean && seg.has(flag::RST);
+            return if is_wrong { self.wrong("a reset", seg) } else { Ok(self.ack(now)) };
         }
         if !seg.has(flag::ACK) {
             return Ok(Vec::new());
@@ -371,8 +365,7 @@ impl Host {
             |(seq, ack): (u32, u32)| before(seq, seg.seq) || (seq == seg.seq && !before(seg.ack, ack));
         if self.told.is_none_or(is_newer) {
             self.told = Some((seg.seq, seg.ack));
-            let edge = seg.ack.wrapping_add(u32::from(seg.window) << self.other_scale);
-            self.edge = edge;
+            self.edge = seg.ack.wrapping_add(u32::from(seg.window) << self.other_scale);
         }
         Ok(out)
     }

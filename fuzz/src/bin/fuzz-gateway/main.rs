@@ -1,8 +1,8 @@
 //! Fuzzes the gateway's whole data path with random conversations and hostile packets: a strict receiver
 //! must accept everything that leaves.
 //!
-//! `cargo run --release --bin fuzz-gateway -- --seconds 60 [--seed N] [--cases N]`; a finding prints the number of its
-//! case, and `... -- --reproduce N` runs that alone. Exit status 1 means a finding.
+//! `cargo run --release --bin fuzz-gateway -- --seconds 60 [--seed N] [--cases N]`; a finding prints the
+//! number of its case, and `... -- --reproduce N` runs that alone. Exit status 1 means a finding.
 //!
 //! Separate code (`oracle.rs`) segments and parses the output. Every unit that is not an unchanged input
 //! must have correct checksums, lengths and options, bytes equal to those sent at their place in the

@@ -211,11 +211,8 @@ fn options(mut rest: &[u8], seg: &mut Seg) -> Result<(), String> {
 pub(crate) fn cut(wire: &Wire) -> Result<Vec<Vec<u8>>, String> {
     let Wire { vnet, bytes } = wire;
     if vnet.flags & 1 == 0 {
-        return if vnet.gso_type == 0 {
-            Ok(vec![bytes.clone()])
-        } else {
-            Err("cut without a checksum".to_owned())
-        };
+        let whole = (vnet.gso_type == 0).then(|| vec![bytes.clone()]);
+        return whole.ok_or_else(|| "cut without a checksum".to_owned());
     }
     let at = transport(bytes)?;
     if (usize::from(vnet.csum_start), vnet.csum_offset) != (at, 16) || bytes.len() < at + 20 {
@@ -262,7 +259,7 @@ pub(crate) fn cut(wire: &Wire) -> Result<Vec<Vec<u8>>, String> {
 
 /// Record of all input, to check the output.
 #[derive(Debug, Default)]
-pub(crate) struct Book {
+pub(crate) struct InputRecord {
     /// Digests of whole units, by the side they came from.
     units: [BTreeSet<u64>; 2],
     /// Acknowledgment numbers between two ports, by the side they came from.
@@ -280,7 +277,7 @@ fn digest(wire: &Wire) -> u64 {
         .fold(0xcbf2_9ce4_8422_2325, |hash, x| (hash ^ x).wrapping_mul(0x0100_0000_01b3))
 }
 
-impl Book {
+impl InputRecord {
     /// Records a unit that comes in.
     pub(crate) fn note(&mut self, side: usize, wire: &Wire) {
         self.units[side].insert(digest(wire));

@@ -29,13 +29,13 @@ type Output = Arc<Mutex<Vec<Wire>>>;
 
 /// A simulated port.
 #[derive(Debug)]
-struct Paper {
+struct SimulatedPort {
     fd: File,
     input: Input,
     output: Output,
 }
 
-impl PacketPort for Paper {
+impl PacketPort for SimulatedPort {
     fn fd(&self) -> BorrowedFd<'_> {
         self.fd.as_fd()
     }
@@ -63,7 +63,7 @@ impl PacketPort for Paper {
 }
 
 /// A running gateway.
-pub(crate) struct Stage {
+pub(crate) struct DataPath {
     core: Core,
     inputs: [Input; 2],
     outputs: [Output; 2],
@@ -72,12 +72,12 @@ pub(crate) struct Stage {
 /// Units that left, with their side.
 pub(crate) type Sent = Vec<(usize, Wire)>;
 
-impl Stage {
+impl DataPath {
     pub(crate) fn new(config: Config, seed: u64) -> io::Result<Self> {
         let (inputs, outputs): ([Arc<_>; 2], [Arc<_>; 2]) = Default::default();
         let port = |side: usize| -> io::Result<Box<dyn PacketPort>> {
             let (input, output) = (Arc::clone(&inputs[side]), Arc::clone(&outputs[side]));
-            Ok(Box::new(Paper { fd: File::open("/dev/null")?, input, output }))
+            Ok(Box::new(SimulatedPort { fd: File::open("/dev/null")?, input, output }))
         };
         let ports = vec![port(0)?, port(1)?];
         let add = |network: &mut Network| network.add_gateway(Gateway::new(config));

@@ -1,9 +1,7 @@
 //! Checks that simulation and emulation with the kernel's TCP agree on the same scenario, by `bentpipe
 //! compare`: rates, times, and response times of applications.
 
-use crate::Outcome;
-use crate::accept::list::List;
-use crate::accept::setup::Setup;
+use crate::accept::list::{List, Outcome, Setup};
 use lab::stats::{self, Mean};
 use lab::{Rig, Who};
 use serde_json::Value;
@@ -13,6 +11,9 @@ use std::time::Duration;
 const SEEDS: u64 = 5;
 /// Largest relative difference of a single figure.
 const LIMIT: f64 = 0.02;
+/// Total goodput of all flows, bit/s, and completion time of the first, s.
+const GOODPUT: &str = "/total/goodput_bps";
+const FINISHED: &str = "/flows/0/finished_s";
 /// Duration of the run with one window, s: in full, and short.
 const WINDOW_S: (u64, u64) = (500, 120);
 /// Prefix of the flow names of each pattern, and what is timed.
@@ -25,13 +26,13 @@ const PATTERNS: [(&str, &str); 5] = [
 ];
 
 pub(super) fn check(setup: &Setup, list: &mut List) -> Outcome {
-    let rig = setup.rig(Who::Ourselves)?;
+    let rig = setup.rig(Who::CurrentUser)?;
     let seconds = setup.pick(WINDOW_S.0, WINDOW_S.1);
     let duration = format!("duration={seconds} s");
-    let window = compare(&rig, "scenarios/window.toml", &[&duration], Figure::Goodput, seconds);
+    let window = compare(&rig, "scenarios/window.toml", &[&duration], GOODPUT, seconds);
     let what = format!("compare window: goodput within 2 %{}", setup.short());
     list.judge(what, window, |p| figure(p, LIMIT));
-    let transfer = compare(&rig, "scenarios/transfer.toml", &[], Figure::Finished, 60);
+    let transfer = compare(&rig, "scenarios/transfer.toml", &[], FINISHED, 60);
     list.judge("compare transfer: completion within 2 %", transfer, |p| figure(p, LIMIT));
     let what = "compare sharing, cubic, loss 1e-2, 60 s: total within 8 %";
     list.judge(what, sharing(&rig), |(pair, half)| {
@@ -52,7 +53,7 @@ fn sharing(rig: &Rig) -> Outcome<(Pair, f64)> {
     let sets = ["tcp=cubic", "loss=1e-2", "duration=60 s"];
     let one = |seed: u64| {
         let seed = format!("--seed {seed}");
-        compare(rig, "scenarios/sharing.toml", &[&sets[..], &[&seed]].concat(), Figure::Goodput, 60)
+        compare(rig, "scenarios/sharing.toml", &[&sets[..], &[&seed]].concat(), GOODPUT, 60)
     };
     let pairs: Vec<Pair> = (1..=SEEDS).map(one).collect::<Outcome<_>>()?;
     let mean = |of: fn(&Pair) -> f64| Mean::of(&pairs.iter().map(of).collect::<Vec<_>>());
@@ -62,32 +63,25 @@ fn sharing(rig: &Rig) -> Outcome<(Pair, f64)> {
 
 /// Response times of applications: medians over seeds, and the seed with the largest difference.
 pub(super) fn applications(setup: &Setup, list: &mut List) -> Outcome {
-    let rig = setup.rig(Who::Ourselves)?;
-    let patterns = PATTERNS.map(|(name, _)| name);
-    let run =
-        |seed| medians(&rig, "scenarios/applications.toml", &[&format!("--seed {seed}")], &patterns, 90);
+    let rig = setup.rig(Who::CurrentUser)?;
+    let run = |seed| medians(&rig, &format!("--seed {seed}"));
     let measured: Vec<Vec<Pair>> = (1..=SEEDS * setup.pick(4, 1)).map(run).collect::<Outcome<_>>()?;
     for (i, (_, what)) in PATTERNS.iter().enumerate() {
         let pairs: Vec<Pair> = measured.iter().map(|run| run[i]).collect();
         let median = |side: fn(&Pair) -> f64| stats::median(&pairs.iter().map(side).collect::<Vec<_>>());
         let all = Pair { simulated: median(|p| p.simulated), emulated: median(|p| p.emulated) };
         let worst = pairs.iter().map(Pair::difference).max_by(|a, b| a.abs().total_cmp(&b.abs()));
+        let Pair { simulated, emulated } = all;
+        let [of_all, worst] = [all.difference(), worst.unwrap_or(f64::NAN)].map(|share| share * 100.0);
+        let seeds = pairs.len();
         let text = format!(
-            "{:.4} and {:.4} s: {:+.2} % ({} seeds, worst {:+.2} %)",
-            all.simulated,
-            all.emulated,
-            all.difference() * 100.0,
-            pairs.len(),
-            worst.unwrap_or(f64::NAN) * 100.0
+            "{simulated:.4} and {emulated:.4} s: {of_all:+.2} % ({seeds} seeds, worst {worst:+.2} %)"
         );
-        list.judge(format!("compare {what}, median within 2 %"), Ok(text), |text| {
-            (text, all.difference().abs() <= LIMIT)
-        });
+        list.line(format!("compare {what}, median within 2 %"), text, all.difference().abs() <= LIMIT);
     }
     Ok(())
 }
 
-/// One figure from simulation and emulation.
 #[derive(Clone, Copy, Debug)]
 struct Pair {
     simulated: f64,
@@ -102,38 +96,26 @@ impl Pair {
     }
 }
 
-/// A figure to compare.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Figure {
-    /// Total goodput of all flows, bit/s.
-    Goodput,
-    /// Completion time of the first flow, s.
-    Finished,
-}
-
-/// Runs both sides of `file` and takes a figure of each; the emulated side takes `seconds`.
-fn compare(rig: &Rig, file: &str, sets: &[&str], figure: Figure, seconds: u64) -> Outcome<Pair> {
+/// Runs both sides of `file` and takes a figure of each by its path; the emulated side takes `seconds`.
+fn compare(rig: &Rig, file: &str, sets: &[&str], figure: &str, seconds: u64) -> Outcome<Pair> {
     let both = both(rig, file, sets, seconds)?;
     Ok(Pair { simulated: read(&both["simulated"], figure)?, emulated: read(&both["emulated"], figure)? })
 }
 
-/// Runs both sides of `file`. Returns the median response time, s, for each prefix of flow names.
-fn medians(rig: &Rig, file: &str, sets: &[&str], patterns: &[&str], seconds: u64) -> Outcome<Vec<Pair>> {
-    let both = both(rig, file, sets, seconds)?;
-    if both["emulated"]["live"]["trusted"] != true {
-        return Err(format!(
-            "{}: this machine was too slow: {}",
-            sets.join(" "),
-            both["emulated"]["live"]["doubts"]
-        ));
+/// Runs both sides with a seed. Returns the median response time, s, for each of the patterns.
+fn medians(rig: &Rig, seed: &str) -> Outcome<Vec<Pair>> {
+    let both = both(rig, "scenarios/applications.toml", &[seed], 90)?;
+    let live = &both["emulated"]["live"];
+    if live["trusted"] != true {
+        return Err(format!("{seed}: this machine was too slow: {}", live["doubts"]));
     }
-    let pair = |pattern: &&str| {
+    let pair = |(pattern, _): &(&str, _)| {
         let side = |side: &str| {
             waited(&both[side], pattern).ok_or_else(|| format!("{side}: `{pattern}` waited for nothing"))
         };
         Ok(Pair { simulated: side("simulated")?, emulated: side("emulated")? })
     };
-    patterns.iter().map(pair).collect()
+    PATTERNS.iter().map(pair).collect()
 }
 
 /// Median of a pattern's flows: response, acknowledgment, one-way delay of a datagram, or transfer.
@@ -158,12 +140,8 @@ fn both(rig: &Rig, file: &str, sets: &[&str], seconds: u64) -> Outcome<Value> {
     serde_json::from_str(&text).map_err(|e| format!("compare {file}: {e}"))
 }
 
-fn read(report: &Value, figure: Figure) -> Outcome<f64> {
-    let value = match figure {
-        Figure::Goodput => report["total"]["goodput_bps"].as_f64(),
-        Figure::Finished => report["flows"][0]["finished_s"].as_f64(),
-    };
-    value.ok_or_else(|| format!("a report has no {figure:?}"))
+fn read(report: &Value, path: &str) -> Outcome<f64> {
+    report.pointer(path).and_then(Value::as_f64).ok_or_else(|| format!("a report has no {path}"))
 }
 
 #[cfg(test)]
@@ -173,9 +151,9 @@ mod tests {
     #[test]
     fn figures_are_read_and_compared() {
         let report = serde_json::json!({"total": {"goodput_bps": 2.0}, "flows": [{"finished_s": 3.0}]});
-        assert_eq!(read(&report, Figure::Goodput), Ok(2.0));
-        assert_eq!(read(&report, Figure::Finished), Ok(3.0));
-        assert!(read(&Value::Null, Figure::Goodput).is_err());
+        assert_eq!(read(&report, GOODPUT), Ok(2.0));
+        assert_eq!(read(&report, FINISHED), Ok(3.0));
+        assert!(read(&Value::Null, GOODPUT).is_err());
         assert!((Pair { simulated: 2.0, emulated: 2.1 }.difference() - 0.05).abs() < 1e-12);
     }
 

@@ -1,8 +1,7 @@
 //! Measures the kernel's own CUBIC in a validation case again, and compares with the recorded result.
 
-use crate::accept::list::List;
-use crate::accept::setup::Setup;
-use crate::{Outcome, metadata};
+use crate::accept::list::{List, Outcome, Setup};
+use crate::metadata;
 use lab::rig::Running;
 use lab::stats::Mean;
 use lab::{Rig, Who};
@@ -11,7 +10,6 @@ use std::fs;
 use std::ops::Range;
 use std::time::Duration;
 
-/// The case.
 const FILE: &str = "scenarios/sharing.toml";
 const SETS: [&str; 3] = ["tcp=cubic", "loss=1e-2", "jitter=0 ms"];
 /// Duration of a run, s.
@@ -26,9 +24,8 @@ const TABLE: &str = "crates/validate/data/reference.csv";
 /// Result of the kernel's TCP in this case.
 #[derive(Clone, Debug)]
 struct KernelRun {
-    /// Kernel release.
     kernel: String,
-    /// Total goodput, B/s.
+    /// Total, B/s.
     goodput: f64,
     /// Peak queue of the bottleneck, packets.
     queue_peak: f64,
@@ -40,7 +37,7 @@ pub(super) fn check(setup: &Setup, list: &mut List) -> Outcome {
         "the kernel's CUBIC, sharing, loss 1e-2, {runs} runs of {SECONDS} s: intervals meet the recorded{}",
         setup.short()
     );
-    let rig = setup.rig(Who::Ourselves)?;
+    let rig = setup.rig(Who::CurrentUser)?;
     let all = (1..=runs).step_by(TOGETHER as usize).map(|first| together(&rig, first..first + TOGETHER));
     let all: Outcome<Vec<_>> = all.collect();
     list.judge(what, all, |all| figure(&all.concat()));

@@ -4,9 +4,8 @@
 //! each flow must reach 0.97 of its rate without the gateway or of its max-min fair share, whichever is
 //! less. No flow may lose capacity to copies or retransmissions of another.
 
-use super::run::Bed;
-use crate::Outcome;
-use crate::accept::list::List;
+use super::run::TestBed;
+use crate::accept::list::{List, Outcome};
 use lab::stats::Mean;
 use lab::with;
 
@@ -28,7 +27,7 @@ const LOSSES: [(&str, f64); 2] = [("0", 0.0), ("1e-3", 1e-3)];
 const SEEDS: u64 = 5;
 const LEAST: f64 = 0.97;
 
-pub(super) fn check(bed: &Bed, list: &mut List) -> Outcome {
+pub(super) fn check(bed: &TestBed, list: &mut List) -> Outcome {
     for (loss, p) in LOSSES {
         let flows: Vec<String> = FLOWS.iter().map(|(f, _)| format!("--flow {f}")).collect();
         let words = format!("{} --udp 1e6 --loss {loss} --seconds 100 --from 20", flows.join(" "));
@@ -69,7 +68,7 @@ fn fair_shares(demands: &[f64], total: f64) -> Vec<f64> {
 }
 
 /// Mbit/s of each flow, and of the received datagrams.
-fn rates(bed: &Bed, words: &str, seed: u64) -> Outcome<Vec<f64>> {
+fn rates(bed: &TestBed, words: &str, seed: u64) -> Outcome<Vec<f64>> {
     let run = bed.run(words, seed)?;
     let flow = |i| run.figure(&format!("/flows/{i}/goodput_mbps"));
     (0..FLOWS.len()).map(flow).chain([run.figure("/udp/received_mbps")]).collect()

@@ -1,8 +1,7 @@
 //! A hop with single or permanent disturbances.
 
-use super::run::{Bed, Run};
-use crate::Outcome;
-use crate::accept::list::{Asked, List, Unit};
+use super::run::{Run, TestBed};
+use crate::accept::list::{Bound, List, Outcome, Unit};
 use lab::with;
 
 /// Times of the disturbances, s, with time to recover in between.
@@ -20,7 +19,7 @@ const FRAMED: f64 = 0.9;
 const LINK: f64 = 23.2;
 const WINDOW: f64 = 65_535.0 * 8.0;
 
-pub(super) fn check(bed: &Bed, list: &mut List) -> Outcome {
+pub(super) fn check(bed: &TestBed, list: &mut List) -> Outcome {
     for receiver in ["--old", ""] {
         let name = if receiver.is_empty() { "modern" } else { "old" };
         for kind in ["hold", "stop"] {
@@ -52,7 +51,7 @@ pub(super) fn check(bed: &Bed, list: &mut List) -> Outcome {
         let words = format!("--old --frame {frame} --seconds 100 --from 40");
         let rate = bed.run(&words, 1).and_then(|run| run.rate());
         let what = format!("old: frames of {frame} ms, {FRAMED} of the bound");
-        list.figure(&what, rate, Asked::Least(least), Unit("Mbit/s", 1.0, 2));
+        list.figure(&what, rate, Bound::Least(least), Unit("Mbit/s", 1.0, 2));
     }
     Ok(())
 }

@@ -4,36 +4,31 @@
 
 mod beside;
 mod disturbed;
-mod modern;
-mod old;
+mod lossy;
 mod ratios;
 mod readers;
 mod run;
 
 use super::Part;
-use super::list::List;
-use super::setup::Setup;
-use super::tests::Tests;
-use crate::Outcome;
-use run::Bed;
+use super::list::{List, Outcome, Setup, Tests};
+use run::TestBed;
 
 pub(super) const PARTS: [Part; 11] = [
-    ("modern", |setup, list| modern::check(&Bed::build(setup)?, list)),
-    ("start", |setup, list| modern::start(&Bed::build(setup)?, list)),
-    ("old", |setup, list| old::check(&Bed::build(setup)?, list)),
-    ("readers", |setup, list| readers::check(&Bed::build(setup)?, list)),
-    ("disturbed", |setup, list| disturbed::check(&Bed::build(setup)?, list)),
-    ("matrix", |setup, list| ratios::matrix(&Bed::build(setup)?, list)),
-    ("transfers", |setup, list| ratios::transfers(&Bed::build(setup)?, list)),
-    ("mixed", |setup, list| beside::check(&Bed::build(setup)?, list)),
-    ("senders", |setup, list| ratios::senders(&Bed::build(setup)?, list)),
-    ("untouched", |setup, list| readers::untouched(&Bed::build(setup)?, list)),
+    ("modern", |setup, list| lossy::modern(&TestBed::build(setup)?, list)),
+    ("start", |setup, list| lossy::start(&TestBed::build(setup)?, list)),
+    ("old", |setup, list| lossy::old(&TestBed::build(setup)?, list)),
+    ("readers", |setup, list| readers::check(&TestBed::build(setup)?, list)),
+    ("disturbed", |setup, list| disturbed::check(&TestBed::build(setup)?, list)),
+    ("matrix", |setup, list| ratios::matrix(&TestBed::build(setup)?, list)),
+    ("transfers", |setup, list| ratios::transfers(&TestBed::build(setup)?, list)),
+    ("mixed", |setup, list| beside::check(&TestBed::build(setup)?, list)),
+    ("senders", |setup, list| ratios::senders(&TestBed::build(setup)?, list)),
+    ("untouched", |setup, list| readers::untouched(&TestBed::build(setup)?, list)),
     ("tests", tests),
 ];
 
-/// Tests of the test bed itself.
 fn tests(_: &Setup, list: &mut List) -> Outcome {
-    let run = Tests::of(&["--package", "bentpipe-field"], &[])?;
+    let run = Tests::of("--package bentpipe-field", &[])?;
     let count = run.count(|t| t.program.starts_with("bentpipe_field"));
     list.tests("what measures is itself tested", count, 25);
     Ok(())

@@ -1,9 +1,8 @@
 //! Never worse than without a gateway: the matrix, transfers, and which senders are passed unaccelerated.
 
-use super::run::Bed;
-use crate::accept::list::List;
-use crate::item::{Item, Verdict};
-use crate::{Outcome, metadata};
+use super::run::TestBed;
+use crate::accept::list::{List, Outcome};
+use crate::metadata;
 use std::fs;
 
 /// Number of cells run live, and the seed that chooses them.
@@ -14,7 +13,7 @@ const FEW: [&str; 2] = ["96", "3"];
 const RECOGNISED: u32 = 99;
 
 /// The matrix, and a page with a picture.
-pub(super) fn matrix(bed: &Bed, list: &mut List) -> Outcome {
+pub(super) fn matrix(bed: &TestBed, list: &mut List) -> Outcome {
     let folder = metadata::root().join("target/field");
     fs::create_dir_all(&folder).map_err(|e| format!("{}: {e}", folder.display()))?;
     let path = |name: &str| folder.join(name).display().to_string();
@@ -39,7 +38,7 @@ pub(super) fn matrix(bed: &Bed, list: &mut List) -> Outcome {
 }
 
 /// Transfers of 10 kB, 100 kB and 1 MB, with 30 seeds.
-pub(super) fn transfers(bed: &Bed, list: &mut List) -> Outcome {
+pub(super) fn transfers(bed: &TestBed, list: &mut List) -> Outcome {
     for bytes in ["10000", "100000", "1000000"] {
         let cells =
             if bed.long { "flows=1,rate=2|24" } else { "flows=1,rate=24,rtt=1000,receiver=old|modern" };
@@ -60,15 +59,14 @@ fn worst(list: &mut List, how: &str, text: &Outcome<String>) {
     };
     let met = worse.is_empty() && what.starts_with("worst of");
     let what = what.trim_start_matches("worst of ").trim_end_matches(':').to_owned();
-    list.item(&Item::new(format!("with/without, {how}: no cell below 0.97"), what, Verdict::of(met)));
+    list.line(format!("with/without, {how}: no cell below 0.97"), what, met);
     for cell in worse {
         let (name, figure) = cell.split_at(cell.len().min(63));
-        list.item(&Item::new(name.trim(), figure.trim(), Verdict::Miss));
+        list.line(name.trim(), figure.trim(), false);
     }
 }
 
-/// Checks which senders are passed unaccelerated.
-pub(super) fn senders(bed: &Bed, list: &mut List) -> Outcome {
+pub(super) fn senders(bed: &TestBed, list: &mut List) -> Outcome {
     // fifteen kinds that must not be passed, and two that must
     let text = bed.text(&["recognise", "--runs", "100"]);
     let counts = text.map(|text| text.lines().filter_map(count).collect::<Vec<_>>());

@@ -1,19 +1,17 @@
 //! Receivers with a 65 535 B window whose program reads slowly, at alternating rates, or with stops. All
 //! are simulated and run live; without `--long` only one live case of each kind.
 
-use super::run::Bed;
-use crate::Outcome;
-use crate::accept::list::List;
-use crate::item::{Item, Verdict};
+use super::run::TestBed;
+use crate::accept::list::{List, Outcome};
+use crate::item::Item;
 
 const A_FEW: [&str; 3] = ["12 Mbit/s", "24/2 Mbit/s every 5 s", "stops of 0.5 s"];
-/// Number of cases.
 const CASES: usize = 26;
 
 /// Number of connection kinds whose captures before and after the gateway are compared.
 const KINDS: usize = 6;
 
-pub(super) fn check(bed: &Bed, list: &mut List) -> Outcome {
+pub(super) fn check(bed: &TestBed, list: &mut List) -> Outcome {
     lines(list, "readers, simulated", &bed.text(&["readers"])?, CASES);
     if bed.long {
         lines(list, "readers, live", &bed.text(&["readers", "--live"])?, CASES);
@@ -26,7 +24,7 @@ pub(super) fn check(bed: &Bed, list: &mut List) -> Outcome {
 }
 
 /// Checks what the gateway must not change.
-pub(super) fn untouched(bed: &Bed, list: &mut List) -> Outcome {
+pub(super) fn untouched(bed: &TestBed, list: &mut List) -> Outcome {
     lines(list, "before and after the gateway", &bed.text(&["untouched"])?, KINDS);
     Ok(())
 }
@@ -43,12 +41,13 @@ fn lines(list: &mut List, how: &str, text: &str, expected: usize) {
 fn item(how: &str, line: &str) -> Item {
     let (rest, verdict) = line.trim_end().rsplit_once(' ').unwrap_or((line, ""));
     let (what, figure) = rest.trim_end().split_once("  ").unwrap_or((rest, ""));
-    Item::new(format!("{how}: {}", what.trim()), figure.trim(), Verdict::of(verdict == "ok"))
+    Item::new(format!("{how}: {}", what.trim()), figure.trim(), verdict == "ok")
 }
 
 #[cfg(test)]
 mod unit {
     use super::*;
+    use crate::item::Verdict;
 
     #[test]
     fn a_line_is_an_item() {

@@ -2,7 +2,7 @@
 
 use crate::accept::setup::Setup;
 use crate::{Outcome, bench};
-use lab::with;
+use lab::{once::output, stats::mean, with};
 use serde_json::Value;
 use std::path::PathBuf;
 use std::process::Command;
@@ -11,27 +11,24 @@ use std::process::Command;
 const AGAIN: usize = 3;
 
 /// The programs of the bed and of the gateway.
-pub(super) struct Bed {
+pub(super) struct TestBed {
     field: PathBuf,
     bentpipe: PathBuf,
-    /// Run all seeds.
     pub(super) long: bool,
 }
 
-/// One run.
 pub(super) struct Run {
     pub(super) figures: Value,
     /// When earlier attempts were stalled, s.
     pub(super) repeated: Vec<String>,
 }
 
-impl Bed {
+impl TestBed {
     pub(super) fn build(setup: &Setup) -> Outcome<Self> {
         let bentpipe = setup.bentpipe()?.to_owned();
         Ok(Self { field: bench::build("field")?, bentpipe, long: setup.long })
     }
 
-    /// The seeds of a cell with `all` seeds.
     pub(super) fn seeds(&self, all: u64) -> std::ops::RangeInclusive<u64> {
         1..=if self.long { all } else { all.div_ceil(5) }
     }
@@ -44,14 +41,9 @@ impl Bed {
         if !words.contains(&"--no-gateway") {
             command.arg("--bin").arg(&self.bentpipe);
         }
-        let done = command.output().map_err(|e| format!("{}: {e}", self.field.display()))?;
-        if done.status.success() {
-            return Ok(String::from_utf8_lossy(&done.stdout).into_owned());
-        }
-        Err(format!("field {}: {}", words.join(" "), String::from_utf8_lossy(&done.stderr).trim()))
+        output(&format!("field {}", words.join(" ")), &mut command)
     }
 
-    /// The runs of a cell with `seeds` seeds.
     pub(super) fn runs(&self, words: &str, seeds: u64) -> Runs {
         self.seeds(seeds).map(|seed| self.run(words, seed)).collect()
     }
@@ -90,15 +82,14 @@ impl Run {
 
     /// A figure by its path; an error if absent.
     pub(super) fn figure(&self, path: &str) -> Outcome<f64> {
-        let value = self.figures.pointer(path).and_then(Value::as_f64);
-        value.ok_or_else(|| {
+        self.optional_figure(path).ok_or_else(|| {
             let why = self.figures.pointer("/flows/0/failed").and_then(Value::as_str).unwrap_or("");
             format!("a run without {path} {why}")
         })
     }
 
     /// A figure that may be null.
-    pub(super) fn perhaps(&self, path: &str) -> Option<f64> {
+    pub(super) fn optional_figure(&self, path: &str) -> Option<f64> {
         self.figures.pointer(path).and_then(Value::as_f64)
     }
 
@@ -110,16 +101,14 @@ impl Run {
         if values.len() < to - from {
             return Err(format!("no goodput from {from} s to {to} s"));
         }
-        Ok(values.iter().sum::<f64>() / values.len() as f64)
+        Ok(mean(&values))
     }
 }
 
-/// Formats values with `digits` decimals.
 pub(super) fn values(all: &[f64], digits: usize) -> String {
     all.iter().map(|v| format!("{v:.digits$}")).collect::<Vec<_>>().join(" ")
 }
 
-/// Describes the repeated runs.
 pub(super) fn repeats(runs: &Runs) -> String {
     let all: Vec<&str> = runs.iter().flatten().flat_map(|r| &r.repeated).map(String::as_str).collect();
     if all.is_empty() { String::new() } else { format!(" (repeated: {})", all.join(", ")) }

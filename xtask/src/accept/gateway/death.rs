@@ -1,10 +1,9 @@
 //! The gateway is killed, restarted, or stopped normally.
 
 use super::routed::Routed;
-use super::transfer::{Course, Fate, Outcomes, Trial, run};
-use crate::Outcome;
-use crate::accept::list::List;
-use crate::accept::setup::Setup;
+use super::transfer::{GatewayEvent, TransferRecord, Trial, TrialResult, run};
+use crate::accept::list::{List, Outcome, Setup};
+use lab::join;
 use lab::scenario::OneLink;
 use lab::stats::median;
 use std::fmt::Write as _;
@@ -30,7 +29,7 @@ pub(super) fn check(setup: &Setup, list: &mut List) -> Outcome {
     let bentpipe = setup.bentpipe()?;
     short(bentpipe, list);
     for loss in [0.0, 1e-4] {
-        for fate in [Fate::Killed, Fate::Restarted] {
+        for fate in [GatewayEvent::Killed, GatewayEvent::Restarted] {
             for (family, outcome) in both(bentpipe, (loss, BUFFER), fate) {
                 long(list, family, loss, fate, outcome);
             }
@@ -39,7 +38,7 @@ pub(super) fn check(setup: &Setup, list: &mut List) -> Outcome {
     // afterwards only cwnd limits the sender, which may be two BDP: a buffer that holds it, and one of a
     // BDP
     for buffer in ["12 MB", BUFFER] {
-        for (family, outcome) in both(bentpipe, (0.0, buffer), Fate::Stopped) {
+        for (family, outcome) in both(bentpipe, (0.0, buffer), GatewayEvent::Stopped) {
             stopped(list, family, buffer, outcome);
         }
     }
@@ -47,43 +46,34 @@ pub(super) fn check(setup: &Setup, list: &mut List) -> Outcome {
 }
 
 /// Runs over IPv4 and IPv6 concurrently, each on its own hop.
-fn both(bentpipe: &Path, (loss, buffer): (f64, &str), fate: Fate) -> Vec<(&'static str, Outcome<Outcomes>)> {
+fn both(
+    bentpipe: &Path,
+    (loss, buffer): (f64, &str),
+    fate: GatewayEvent,
+) -> [(&'static str, Outcome<TrialResult>); 2] {
     let one = |v6: bool| {
         let seed = 5 + u64::from(v6);
         let link = OneLink { rate: RATE, delay: "500 ms", buffer, loss, seed, ..OneLink::CLEAN };
-        run(
-            &Routed::new(bentpipe, &link)?,
-            &Trial { rate: RATE, transfers: 1, bytes: LONG, v6, fate, at: AT },
-        )
+        let trial = Trial { rate: RATE, transfers: 1, bytes: LONG, v6, fate, at: AT };
+        run(&Routed::new(bentpipe, &link)?, &trial)
     };
     thread::scope(|scope| {
-        let threads =
-            [("IPv4", false), ("IPv6", true)].map(|(name, v6)| (name, scope.spawn(move || one(v6))));
-        let join = |(name, t): (_, thread::ScopedJoinHandle<'_, _>)| {
-            (name, t.join().unwrap_or_else(|_| Err("a measuring thread panicked".to_owned())))
-        };
-        threads.into_iter().map(join).collect()
+        let families = [("IPv4", false), ("IPv6", true)];
+        let threads = families.map(|(name, v6)| (name, scope.spawn(move || one(v6))));
+        threads.map(|(name, thread)| (name, join(thread)))
     })
 }
 
-/// The only transfer of a trial.
-fn only(outcomes: Outcomes) -> Outcome<(Course, Outcomes)> {
-    let course = outcomes.courses.first().cloned().ok_or("no transfer")?;
-    Ok((course, outcomes))
-}
-
-fn long(list: &mut List, family: &str, loss: f64, fate: Fate, outcome: Outcome<Outcomes>) {
+fn long(list: &mut List, family: &str, loss: f64, fate: GatewayEvent, outcome: Outcome<TrialResult>) {
     let loss = if loss > 0.0 { format!("loss {loss:e}") } else { "no loss".to_owned() };
-    let done = if fate == Fate::Restarted { "killed, run again, accelerated again" } else { "killed" };
+    let done =
+        if fate == GatewayEvent::Restarted { "killed, run again, accelerated again" } else { "killed" };
     let what = format!("60 MB at 24 Mbit/s, 1000 ms, {family}, {loss}: {done}; intact");
-    list.judge(what, outcome.and_then(only), |(course, o)| {
-        let mut figure = format!(
-            "{} bytes{}, {:.1} s, {:.2} Mbit/s before",
-            course.bytes,
-            if course.intact { "" } else { " NOT INTACT" },
-            course.seconds,
-            course.goodput(AT - 2.0, AT) / 1e6
-        );
+    list.judge(what, outcome, |o| {
+        let course = &o.courses[0];
+        let TransferRecord { bytes, seconds, .. } = course;
+        let (damage, before) = (course.damage(), course.goodput(AT - 2.0, AT) / 1e6);
+        let mut figure = format!("{bytes} bytes{damage}, {seconds:.1} s, {before:.2} Mbit/s before");
         let mut met = course.intact && o.ended_before == 0;
         if let Some(back) = o.back {
             let full = course.reaches(0.9 * FULL_BPS, back);
@@ -101,19 +91,19 @@ fn long(list: &mut List, family: &str, loss: f64, fate: Fate, outcome: Outcome<O
     });
 }
 
-fn stopped(list: &mut List, family: &str, buffer: &str, outcome: Outcome<Outcomes>) {
+fn stopped(list: &mut List, family: &str, buffer: &str, outcome: Outcome<TrialResult>) {
     let what = format!(
         "24 Mbit/s, 1000 ms, queue {buffer}, {family}: planned stop, no 200 ms of the next 5 RTT below half the median before; intact"
     );
-    list.judge(what, outcome.and_then(only), |(course, o)| {
+    list.judge(what, outcome, |o| {
+        let course = &o.courses[0];
         let poorest = course.poorest(AT, AT + 5.0 * RTT, 2.0);
+        let mbps = |from, to| course.goodput(from, to) / 1e6;
+        let (before, after) = (mbps(AT - 2.0, AT), mbps(AT, AT + 5.0));
         let figure = format!(
-            "poorest {:.2} of it, {:.2} Mbit/s before, {:.2} in the 5 s after, {:.1} s in all{}",
-            poorest,
-            course.goodput(AT - 2.0, AT) / 1e6,
-            course.goodput(AT, AT + 5.0) / 1e6,
+            "poorest {poorest:.2} of it, {before:.2} Mbit/s before, {after:.2} in the 5 s after, {:.1} s in all{}",
             course.seconds,
-            if course.intact { "" } else { ", NOT INTACT" }
+            course.damage()
         );
         (figure, course.intact && o.ended_before == 0 && poorest >= DIP)
     });
@@ -122,18 +112,18 @@ fn stopped(list: &mut List, family: &str, buffer: &str, outcome: Outcome<Outcome
 /// Many short transfers; a run without a gateway gives the time limit.
 fn short(bentpipe: &Path, list: &mut List) {
     let (transfers, bytes, rate, at) = SHORT;
-    let one = |v6: bool, fate: Fate| {
+    let one = |v6: bool, fate: GatewayEvent| {
         let link = OneLink { rate, delay: "275 ms", buffer: "7 MB", seed: 5, ..OneLink::CLEAN };
         run(&Routed::new(bentpipe, &link)?, &Trial { rate, transfers, bytes, v6, fate, at })
     };
-    let times = |o: &Outcomes| {
+    let times = |o: &TrialResult| {
         let all: Vec<f64> = o.courses.iter().map(|c| c.seconds).collect();
         (median(&all), all.iter().copied().fold(0.0, f64::max))
     };
     for (family, v6) in [("IPv4", false), ("IPv6", true)] {
-        let usual = one(v6, Fate::Absent).map(|o| times(&o));
-        for fate in [Fate::Killed, Fate::Restarted] {
-            let again = fate == Fate::Restarted;
+        let usual = one(v6, GatewayEvent::Absent).map(|o| times(&o));
+        for fate in [GatewayEvent::Killed, GatewayEvent::Restarted] {
+            let again = fate == GatewayEvent::Restarted;
             let done = if again { "killed and run again" } else { "killed" };
             let what = format!(
                 "500 transfers of 1 MB, 100 Mbit/s, 550 ms, {family}: {done}; intact, none over 10 times the median without"

@@ -1,12 +1,8 @@
 //! Checks every byte and every connection end, over IPv4 and IPv6 with all options.
 
-use crate::Outcome;
-use crate::accept::list::List;
-use crate::accept::setup::{Setup, run_cargo};
-use crate::accept::tests::Tests;
-use crate::item::{Item, Verdict};
+use crate::accept::list::{List, Outcome, Setup, Tests, run_cargo};
+use crate::item::Item;
 
-/// Conversations.
 const CONVERSATIONS: u32 = 200;
 /// Named tests of typical errors of splitting proxies: least number with kernel TCP over a data path, and
 /// those of the gateway as a process.
@@ -23,14 +19,14 @@ pub(super) fn check(_: &Setup, list: &mut List) -> Outcome {
     list.item(&conversations(&text, ok));
     let groups = groups(&text);
     for group in &groups {
-        list.item(&Item::new("exact in both families", *group, Verdict::of(ok)));
+        list.line("exact in both families", *group, ok);
     }
     if groups.len() != GROUPS {
         let figure = format!("{} of {GROUPS} groups of hosts", groups.len());
         list.miss("with and without timestamps and SACK", &figure);
     }
-    let packages = ["--package", "bentpipe-accelerate", "--package", "bentpipe-cli"];
-    let mut run = Tests::of(&[&packages[..], &["--test", "exact", "--test", "gateway"]].concat(), &[])?;
+    let chosen = "--package bentpipe-accelerate --package bentpipe-cli --test exact --test gateway";
+    let mut run = Tests::of(chosen, &[])?;
     run.all.retain(|t| t.name.starts_with("peps::") || ALIVE.contains(&t.name.as_str()));
     list.all_tests("what splitting proxies get wrong, tests by name", &run, PEPS + ALIVE.len());
     Ok(())
@@ -47,12 +43,13 @@ fn conversations(text: &str, ok: bool) -> Item {
     let all = found.is_some_and(|f| f.starts_with(&format!("{CONVERSATIONS} conversations, ")));
     let figure = skipped.or(found).unwrap_or("they did not come to their end");
     let what = format!("{CONVERSATIONS} conversations, loss, copies, overtaking, 3 s outages");
-    Item::new(what, figure, Verdict::of(ok && all && skipped.is_none()))
+    Item::new(what, figure, ok && all && skipped.is_none())
 }
 
 #[cfg(test)]
 mod unit {
     use super::*;
+    use crate::item::Verdict;
 
     #[test]
     fn only_all_conversations_will_do() {

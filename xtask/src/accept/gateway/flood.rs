@@ -1,11 +1,9 @@
 //! Established connections during a SYN flood from random addresses to an unused address.
 
-use crate::Outcome;
-use crate::accept::list::List;
-use crate::accept::setup::Setup;
-use lab::Who;
-use lab::passage::{Carrier, Host, Kind, Passage};
-use lab::stats::{Dice, median};
+use crate::accept::list::{List, Outcome, Setup};
+use lab::passage::{Forwarding, Host, Kind, RouterTestbed};
+use lab::stats::{Random, median};
+use lab::{Who, join};
 use rustix::net::{AddressFamily, SendFlags, SocketFlags, SocketType, ipproto, sendto, socket_with};
 use std::net::{Ipv4Addr, SocketAddrV4};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -27,43 +25,30 @@ const STEP: Duration = Duration::from_millis(1);
 /// Floods from the hop, where the gateway paces the opposite direction at the link's rate, and from the
 /// LAN, where a hop of that rate could not carry both.
 pub(super) fn check(setup: &Setup, list: &mut List) -> Outcome {
-    let passage = Passage::new(setup.rig(Who::Ourselves)?)?;
-    let by_gateway = Carrier::Accelerated(Kind::Routed);
+    let passage = RouterTestbed::new(setup.rig(Who::CurrentUser)?)?;
+    let by_gateway = Forwarding::Accelerated(Kind::Routed);
     let rate = "rate = \"100 Mbit/s\"";
     for (from, carrier, hop, words) in [
         (Host::Receiver, by_gateway, rate, "from the hop, paced at 100 Mbit/s: within 10 %"),
         (Host::Sender, by_gateway, "", "from the LAN, connections of 100 Mbit/s: within 10 %"),
-        (Host::Sender, Carrier::Kernel, "", "from the LAN, without a gateway (reported)"),
+        (Host::Sender, Forwarding::Kernel, "", "from the LAN, without a gateway (reported)"),
     ] {
         let flooded = flood(&passage, carrier, hop, from);
-        list.judge(format!("200 000 SYN/s {words}"), flooded, |f| {
-            let share = f.beside_bps / f.before_bps;
-            let figure = format!(
-                "{:.1} of {:.1} Mbit/s, {:+.1} %, {:.0} SYN/s",
-                f.beside_bps / 1e6,
-                f.before_bps / 1e6,
-                (share - 1.0) * 100.0,
-                f.syns_per_s
-            );
-            let met = share >= 0.9 && f.syns_per_s >= 0.95 * f64::from(SYNS_PER_S);
-            (figure, met || carrier == Carrier::Kernel)
+        list.judge(format!("200 000 SYN/s {words}"), flooded, |(before_bps, beside_bps, syns_per_s)| {
+            let share = beside_bps / before_bps;
+            let [before, beside] = [before_bps, beside_bps].map(|bps| bps / 1e6);
+            let change = (share - 1.0) * 100.0;
+            let figure = format!("{beside:.1} of {before:.1} Mbit/s, {change:+.1} %, {syns_per_s:.0} SYN/s");
+            let met = share >= 0.9 && syns_per_s >= 0.95 * f64::from(SYNS_PER_S);
+            (figure, met || carrier == Forwarding::Kernel)
         });
     }
     Ok(())
 }
 
-/// Result of a flood.
-struct Flooded {
-    /// Before the flood, bit/s.
-    before_bps: f64,
-    /// During the flood, bit/s.
-    beside_bps: f64,
-    /// Rate of the flood.
-    syns_per_s: f64,
-}
-
-/// Eight connections from sender to receiver, and a flood. `hop` holds the gateway's satellite settings.
-fn flood(passage: &Passage, carrier: Carrier, hop: &str, from: Host) -> Outcome<Flooded> {
+/// Eight connections from sender to receiver, and a flood: their rates before and during it, bit/s, and its
+/// SYN/s. `hop` holds the gateway's satellite settings.
+fn flood(passage: &RouterTestbed, carrier: Forwarding, hop: &str, from: Host) -> Outcome<(f64, f64, f64)> {
     let gateway = passage.carry(carrier, hop)?;
     let (is_over, seconds) = (AtomicBool::new(false), 2 * HALF);
     let words = format!("-P 8 -b {} -l 16K -t {seconds} -i 1", LINK_BPS / 8);
@@ -74,25 +59,17 @@ fn flood(passage: &Passage, carrier: Carrier, hop: &str, from: Host) -> Outcome<
         });
         let report = passage.iperf_report(carrier, &words, seconds);
         is_over.store(true, Ordering::Relaxed);
-        (report, flood.join().unwrap_or_else(|_| Err("the flood stopped".to_owned())))
+        (report, join(flood))
     });
     gateway.end()?;
     let report = report?;
-    let rates: Vec<f64> = report["intervals"]
-        .as_array()
-        .into_iter()
-        .flatten()
-        .filter_map(|interval| interval["sum"]["bits_per_second"].as_f64())
-        .collect();
+    let intervals = report["intervals"].as_array().into_iter().flatten();
+    let rates: Vec<f64> = intervals.filter_map(|i| i["sum"]["bits_per_second"].as_f64()).collect();
     let between = |from: u32, to: u32| rates.get(from as usize..to as usize).unwrap_or_default();
     if rates.len() < seconds as usize {
         return Err(format!("iperf3 tells of {} seconds of {seconds}", rates.len()));
     }
-    Ok(Flooded {
-        before_bps: median(between(SETTLE, HALF)),
-        beside_bps: median(between(HALF + SETTLE, 2 * HALF - 1)),
-        syns_per_s: sent?,
-    })
+    Ok((median(between(SETTLE, HALF)), median(between(HALF + SETTLE, 2 * HALF - 1)), sent?))
 }
 
 /// Sends the flood until `is_over`; returns packets per second.
@@ -103,7 +80,7 @@ fn send(from: Host, is_over: &AtomicBool) -> Outcome<f64> {
         .map_err(text)?;
     let net = if from == Host::Sender { [1, 2] } else { [2, 1] };
     let to = SocketAddrV4::new(Ipv4Addr::new(10, 9, net[1], 200), 0);
-    let (since, mut sent, mut dice) = (Instant::now(), 0u64, Dice::new(1));
+    let (since, mut sent, mut dice) = (Instant::now(), 0u64, Random::new(1));
     while !is_over.load(Ordering::Relaxed) {
         let due = (since.elapsed().as_secs_f64() * f64::from(SYNS_PER_S)) as u64;
         for _ in 0..due.saturating_sub(sent) {

@@ -12,32 +12,17 @@ pub(super) const BDP: f64 = RATE_BPS / 8.0 * TRIP_S;
 /// Displays bytes as multiples of the BDP.
 pub(super) const PRODUCTS: Unit = Unit("BDP", BDP, 2);
 
-/// TCP options of a receiver.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Receiver {
-    /// 65535 B window, without window scale and timestamps.
-    Old,
-    /// 8 MiB, with all options.
-    Modern,
-}
-
-impl Receiver {
-    const fn toml(self) -> &'static str {
-        match self {
-            Self::Old => "{ window = \"65535 B\", window_scale = false, timestamps = false }",
-            Self::Modern => "{ window = \"8 MiB\" }",
-        }
-    }
-}
+/// Receivers in a scenario: 65535 B, without window scale and timestamps; and 8 MiB, with all options.
+pub(super) const OLD: &str = "{ window = \"65535 B\", window_scale = false, timestamps = false }";
+pub(super) const MODERN: &str = "{ window = \"8 MiB\" }";
 
 /// A hop with its flow; hop, flow and gateway have the same name.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Hop<'a> {
     pub name: &'a str,
-    /// The sender's congestion control.
     pub tcp: &'a str,
     /// The receiver, which opens the connection.
-    pub receiver: Receiver,
+    pub receiver: &'a str,
     /// The scenario value of its `reader` key.
     pub reader: &'a str,
     pub gateway: bool,
@@ -46,7 +31,7 @@ pub(super) struct Hop<'a> {
 impl Hop<'_> {
     /// A CUBIC sender to an old receiver that reads at once, through a gateway.
     pub(super) const OLD: Hop<'static> =
-        Hop { name: "old", tcp: "cubic", receiver: Receiver::Old, reader: "\"eager\"", gateway: true };
+        Hop { name: "old", tcp: "cubic", receiver: OLD, reader: "\"eager\"", gateway: true };
 
     fn toml(&self, loss: f64) -> String {
         let Self { name, tcp, receiver, reader, gateway } = self;
@@ -78,11 +63,10 @@ from = \"receiver-{name}\"
 to = \"sender-{name}\"
 tcp = \"{tcp}\"
 app = {{ requests = {{ response = \"1 GB\", count = 1 }} }}
-receiver = {}
+receiver = {receiver}
 reader = {reader}
 ",
             TRIP_S / 2.0,
-            receiver.toml(),
         )
     }
 }

@@ -1,12 +1,9 @@
 //! Losses on the hop.
 
-use super::hops::{BDP, Hop, PRODUCTS, RATE_BPS, Receiver, toml};
-use super::programs::{Transfer, Transferred};
-use super::runs::{How, Job, Of, Ran};
-use crate::Outcome;
-use crate::accept::list::{Asked, List, MBIT_S};
-use crate::accept::setup::Setup;
-use lab::stats::Mean;
+use super::hops::{BDP, Hop, MODERN, PRODUCTS, RATE_BPS, toml};
+use super::runs::{How, IperfReport, Job, RunResult, SeriesOf, Transfer};
+use crate::accept::list::{Bound, List, MBIT_S, Outcome, Setup};
+use lab::stats::mean;
 use lab::{Rig, Who};
 
 /// Measured interval, s.
@@ -20,7 +17,6 @@ const RARE: [f64; 2] = [1e-6, 1e-5];
 /// Seeds; more for rare losses.
 const SEEDS: u64 = 3;
 const SEEDS_RARE: u64 = 5;
-/// Cells run concurrently.
 const AT_ONCE: usize = 3;
 /// The handshake is over by then. Its first timeout is as long as the RTT and is not due to a loss.
 const OPEN_S: f64 = 2.5;
@@ -30,33 +26,32 @@ const HEARD: f64 = 0.01;
 /// Concurrent hops: with gateways, and one without.
 const HOPS: [Hop<'static>; 3] = [
     Hop::OLD,
-    Hop { name: "cubic", receiver: Receiver::Modern, ..Hop::OLD },
+    Hop { name: "cubic", receiver: MODERN, ..Hop::OLD },
     Hop { name: "bare", gateway: false, ..Hop::OLD },
 ];
 /// The BBR hop is run with programs, since scenarios have no BBR.
-const BBR: Hop<'static> = Hop { name: "bbr", tcp: "bbr", receiver: Receiver::Modern, ..Hop::OLD };
+const BBR: Hop<'static> = Hop { name: "bbr", tcp: "bbr", receiver: MODERN, ..Hop::OLD };
 /// BBR on a hop without losses: it pauses for two round trips about every twelve seconds to measure the
 /// minimum RTT (PROBE_RTT), and no gateway can send during that time.
 const CLEAN: Hop<'static> = Hop { name: "clean", gateway: false, ..BBR };
 
-/// The hops with a gateway.
 const GATEWAYS: [&str; 3] = ["old", "cubic", "bbr"];
 
 /// Live runs with one loss probability and seed.
 struct Cell {
     loss: f64,
-    ran: Ran,
-    bbr: (Ran, Transferred),
+    ran: RunResult,
+    bbr: (RunResult, IperfReport),
 }
 
 type Cells = Outcome<Vec<Cell>>;
 
 pub(super) fn check(setup: &Setup, list: &mut List) -> Outcome {
-    let rig = setup.rig(Who::Ourselves)?;
+    let rig = setup.rig(Who::CurrentUser)?;
     let clean = Transfer::start(&rig, &CLEAN, 0.0, 1, MEASURE_S.1, CLEAN.name);
     let live = live(&rig);
     let clean = clean.and_then(|transfer| transfer.wait(MEASURE_S.1)?.1.rate_bps(MEASURE_S.0 as f64));
-    list.figure("bbr without a gateway, no loss: what it asks for itself", clean, Asked::Nothing, MBIT_S);
+    list.figure("bbr without a gateway, no loss: what it asks for itself", clean, Bound::Nothing, MBIT_S);
     for (loss, least) in LOSSES {
         let mut line = |what: &str, hop: &str, least: Option<f64>| {
             let bound = least.map_or(" (reported)".to_owned(), |bps| format!(": >= {:.2} Mbit/s", bps / 1e6));
@@ -73,15 +68,14 @@ pub(super) fn check(setup: &Setup, list: &mut List) -> Outcome {
     for (loss, _) in LOSSES {
         for hop in GATEWAYS {
             let what = format!("{hop}, loss {loss:e}: sender untouched by >= 99 % of losses");
-            list.judge(what, heard(&live, loss, hop), Heard::verdict);
+            list.judge(what, heard(&live, loss, hop), SenderReaction::verdict);
         }
-    }
-    for (loss, _) in LOSSES {
         let what = format!("held for one flow, loss {loss:e}");
-        list.figure(&what, held(&live, loss), Asked::Most(3.0 * BDP), PRODUCTS);
+        list.figure(&what, held(&live, loss), Bound::Most(3.0 * BDP), PRODUCTS);
     }
-    list.judge("machine fast enough in all live runs (reported)", slow(&live), |slow| {
-        (format!("too slow in {slow} of them"), true)
+    list.judge("machine fast enough in all live runs (reported)", live, |cells| {
+        let runs = cells.iter().flat_map(|cell| [&cell.ran, &cell.bbr.0]);
+        (format!("too slow in {} of them", runs.filter(|ran| !ran.doubts().is_empty()).count()), true)
     });
     for loss in RARE {
         let bound = FULL_BPS * bound(loss);
@@ -101,7 +95,6 @@ fn bound(loss: f64) -> f64 {
     (1..=4).map(|k| 1.0 / f64::from(k) / (1.0 + all(k) * n)).fold(0.0, f64::max)
 }
 
-/// Starts a run with these hops.
 fn start(rig: &Rig, how: How, hops: &[Hop<'_>], loss: f64, seed: u64) -> Outcome<Job> {
     let file = rig.file(&format!("loss-{loss:e}-{seed}.toml"), &toml(hops, loss, MEASURE_S))?;
     Job::start(rig, how, &file, seed, &[])
@@ -135,7 +128,7 @@ fn simulated(rig: &Rig, loss: f64) -> Outcome<Vec<f64>> {
 
 impl Cell {
     /// The run with the hop of this name.
-    fn with(&self, hop: &str) -> &Ran {
+    fn with(&self, hop: &str) -> &RunResult {
         if hop == BBR.name { &self.bbr.0 } else { &self.ran }
     }
 
@@ -148,7 +141,6 @@ impl Cell {
     }
 }
 
-/// The cells with this loss.
 fn of(cells: &Cells, loss: f64) -> Outcome<impl Iterator<Item = &Cell>> {
     let cells = cells.as_ref().map_err(Clone::clone)?;
     Ok(cells.iter().filter(move |cell| cell.loss.total_cmp(&loss).is_eq()))
@@ -158,11 +150,6 @@ fn goodputs(cells: &Cells, loss: f64, hop: &str) -> Outcome<Vec<f64>> {
     of(cells, loss)?.map(|cell| cell.goodput(hop)).collect()
 }
 
-fn mean(all: &[f64]) -> f64 {
-    Mean::of(all).value
-}
-
-/// The mean, and its values.
 fn rates(all: &[f64]) -> String {
     let each: Vec<_> = all.iter().map(|bps| format!("{:.2}", bps / 1e6)).collect();
     format!("{:.2} Mbit/s ({})", mean(all) / 1e6, each.join(", "))
@@ -179,16 +166,9 @@ fn held(cells: &Cells, loss: f64) -> Outcome<f64> {
     Ok(most)
 }
 
-/// Number of live runs with unreliable figures.
-fn slow(cells: &Cells) -> Outcome<usize> {
-    let cells = cells.as_ref().map_err(Clone::clone)?;
-    let all = cells.iter().flat_map(|cell| [&cell.ran, &cell.bbr.0]);
-    Ok(all.filter(|ran| !ran.doubts().is_empty()).count())
-}
-
 /// How a sender reacted to losses on the hop.
 #[derive(Debug, Default)]
-struct Heard {
+struct SenderReaction {
     losses: f64,
     retransmits: f64,
     timeouts: f64,
@@ -198,7 +178,7 @@ struct Heard {
     resent: f64,
 }
 
-impl Heard {
+impl SenderReaction {
     fn verdict(self) -> (String, bool) {
         let Self { losses, retransmits, timeouts, cuts, resent } = self;
         let touched = retransmits + timeouts + cuts as f64;
@@ -210,8 +190,8 @@ impl Heard {
     }
 }
 
-fn heard(cells: &Cells, loss: f64, hop: &str) -> Outcome<Heard> {
-    let mut all = Heard::default();
+fn heard(cells: &Cells, loss: f64, hop: &str) -> Outcome<SenderReaction> {
+    let mut all = SenderReaction::default();
     for cell in of(cells, loss)? {
         let ran = cell.with(hop);
         all.losses += ran.gateway(hop, "losses")?;
@@ -220,9 +200,9 @@ fn heard(cells: &Cells, loss: f64, hop: &str) -> Outcome<Heard> {
         if hop == BBR.name {
             all.retransmits += cell.bbr.1.retransmits()?;
         } else {
-            all.retransmits += ran.count(Of::Flow(hop), "retransmits", OPEN_S)?;
-            all.timeouts += ran.count(Of::Flow(hop), "timeouts", OPEN_S)?;
-            all.cuts += ran.falls(Of::Flow(hop), "cwnd_bytes")?;
+            all.retransmits += ran.count(SeriesOf::Flow(hop), "retransmits", OPEN_S)?;
+            all.timeouts += ran.count(SeriesOf::Flow(hop), "timeouts", OPEN_S)?;
+            all.cuts += ran.falls(SeriesOf::Flow(hop), "cwnd_bytes")?;
         }
     }
     Ok(all)

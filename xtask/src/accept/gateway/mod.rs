@@ -3,12 +3,9 @@
 mod cost;
 mod death;
 mod exact;
-mod firewall;
 mod flood;
 mod hops;
-mod lag;
 mod loss;
-mod programs;
 mod readers;
 mod routed;
 mod runs;
@@ -17,10 +14,8 @@ mod transfer;
 mod window;
 
 use super::Part;
-use super::list::{List, fuzz, style};
-use super::setup::Setup;
-use super::tests::Tests;
-use crate::Outcome;
+use super::list::{List, Outcome, Setup, Tests, fuzz, style};
+use crate::item::Verdict;
 
 pub(super) const PARTS: [Part; 11] = [
     ("window", window::check),
@@ -31,20 +26,36 @@ pub(super) const PARTS: [Part; 11] = [
     ("cost", cost::check),
     ("flood", flood::check),
     ("hostile", hostile),
-    ("firewall", firewall::check),
+    ("firewall", firewall),
     ("tests", tests),
     ("style", style),
+];
+
+/// Starts of each kind: four kinds with harmless traffic are 100 in all.
+const STARTS: (&str, &str) = ("5", "25");
+const FIREWALL: [(&str, &str); 3] = [
+    (
+        "nft, iptables-nft, iptables-legacy that forward nothing by default: refused by name, and the rules that are printed mend it",
+        "a_firewall_that_would_drop_the_sites_traffic_is_named_and_its_rules_mend_it",
+    ),
+    (
+        "starts behind each of them, and behind one that no check sees: all taken back within 5 s, exit status 3, connections alive",
+        "a_start_that_stops_traffic_is_taken_back",
+    ),
+    (
+        "starts beside silent, ending, one-way and lossy (20 %) traffic: none taken back",
+        "a_start_beside_traffic_that_merely_ends_is_left_alone",
+    ),
 ];
 
 /// Fuzzing, and tests of refused input: gateway files and rules, and the program's messages on a router.
 fn hostile(_: &Setup, list: &mut List) -> Outcome {
     fuzz(list, "fuzz-headers", "random packets against the header code")?;
     fuzz(list, "fuzz-gateway", "random conversations through the gateway")?;
-    let programs = ["gateway_file", "gateways", "robust", "gateway"];
-    let mut chosen = vec!["--package", "bentpipe-scenario", "--package", "bentpipe-cli"];
-    chosen.extend(programs.iter().flat_map(|program| ["--test", program]));
+    let chosen = "--package bentpipe-scenario --package bentpipe-cli \
+                  --test gateway_file --test gateways --test robust --test gateway";
     let what = "bad input, missing parts and running twice are refused, tests";
-    list.all_tests(what, &Tests::of(&chosen, &[])?, 1);
+    list.all_tests(what, &Tests::of(chosen, &[])?, 1);
     Ok(())
 }
 
@@ -54,4 +65,27 @@ fn tests(setup: &Setup, list: &mut List) -> Outcome {
     list.tests("the flow and the flow table, tests", node, 20);
     list.all_tests("all tests", run, 1);
     Ok(())
+}
+
+/// The gateway starts behind firewalls, or with closing connections: `crates/cli/tests/gateway/firewall.rs`.
+fn firewall(setup: &Setup, list: &mut List) -> Outcome {
+    let starts = setup.pick(STARTS.1, STARTS.0);
+    let chosen = "--package bentpipe-cli --test gateway firewall::";
+    let run = Tests::of(chosen, &[("BENTPIPE_STARTS", starts)])?;
+    let slowest = run.output.iter().filter_map(|(_, line)| seconds(line)).fold(0.0, f64::max);
+    for (what, test) in FIREWALL {
+        let mut item = run.check_proof(what, &[test]);
+        if !run.skipped.is_empty() {
+            (item.figure, item.verdict) = (format!("skipped: {}", run.skipped.join(", ")), Verdict::Miss);
+        } else if item.verdict == Verdict::Pass {
+            item.figure = format!("{starts} of each, the slowest taken back after {slowest:.1} s");
+        }
+        list.item(&item);
+    }
+    Ok(())
+}
+
+/// Time after which a start was undone, from the test's output.
+fn seconds(line: &str) -> Option<f64> {
+    line.split_once(": taken back ")?.1.split(' ').next()?.parse().ok()
 }

@@ -1,12 +1,10 @@
 //! Receivers whose application reads slowly, pauses, or stops reading.
 
 use super::hops::{BDP, Hop, PRODUCTS, TRIP_S, toml};
-use super::runs::{How, Job, Of, Ran};
-use super::stops::{self, Stopped};
-use crate::Outcome;
-use crate::accept::list::{Asked, List, MBIT_S, Unit};
-use crate::accept::setup::Setup;
-use lab::{Rig, Who, with};
+use super::runs::{How, Job, RunResult, SeriesOf};
+use super::stops::{self, ShortStops};
+use crate::accept::list::{Bound, List, MBIT_S, Outcome, Setup, Unit};
+use lab::{Rig, Who, join, with};
 
 /// Duration of the run with scenario flows, s, and start of the measurement.
 const SECONDS: u64 = 120;
@@ -23,20 +21,21 @@ const AROUND_S: (f64, f64) = (35.0, 100.0);
 const BUFFERED_S: f64 = 0.1;
 /// Start of the measurement after the pause, s.
 const RECOVERED_S: f64 = 60.0;
-/// A reader that stops for good.
 const STOP: &str = "{ stop_at = \"30 s\" }";
 /// Packet of an old receiver on the hop, and its payload, bytes.
 const PACKET: (f64, f64) = (1500.0, 1460.0);
 const FULL_BPS: f64 = 23.25e6;
 
 pub(super) fn check(setup: &Setup, list: &mut List) -> Outcome {
-    let rig = setup.rig(Who::Ourselves)?;
+    let rig = setup.rig(Who::CurrentUser)?;
     let (ran, end) = (scenario(&rig), SECONDS as f64);
     for (name, _, mbps) in STEADY {
-        let rate = with(&ran, |ran| ran.mean(Of::Flow(name), "goodput_bps", SETTLED_S, end));
+        let rate = with(&ran, |ran| ran.mean(SeriesOf::Flow(name), "goodput_bps", SETTLED_S, end));
         let what = format!("reading at {mbps} Mbit/s, within 60 s");
-        list.figure(&what, rate, Asked::Least(0.95 * mbps * 1e6), MBIT_S);
-        let vain = with(&ran, |ran| Ok((vain(ran, name, (0.0, end))?, vain(ran, name, (SETTLED_S, end))?)));
+        list.figure(&what, rate, Bound::Least(0.95 * mbps * 1e6), MBIT_S);
+        let vain = with(&ran, |ran| {
+            Ok((discarded_share(ran, name, (0.0, end))?, discarded_share(ran, name, (SETTLED_S, end))?))
+        });
         list.judge(format!("reading at {mbps} Mbit/s: <= 1 % discarded"), vain, |(whole, settled)| {
             let [all, late] = [whole, settled].map(|share| share * 100.0);
             (format!("{late:.2} % settled, {all:.2} % of the whole run"), settled <= 0.01)
@@ -44,12 +43,12 @@ pub(super) fn check(setup: &Setup, list: &mut List) -> Outcome {
     }
     pause(&ran, list);
     let held = with(&ran, |ran| ran.gateway("stop", "held_peak_bytes"));
-    list.figure("stopping for good: held", held, Asked::Most(3.0 * BDP), PRODUCTS);
+    list.figure("stopping for good: held", held, Bound::Most(3.0 * BDP), PRODUCTS);
     let (ends, rests) = std::thread::scope(|all| {
         let rig = &rig;
         let killed = [true, false].map(|gateway| all.spawn(move || stops::killed(rig, gateway)));
-        let rested = [true, false].map(|rests| all.spawn(move || stops::resting(rig, rests)));
-        (pair(killed), pair(rested))
+        let rested = [true, false].map(|rests| all.spawn(move || stops::with_short_stops(rig, rests)));
+        (pair(killed.map(join)), pair(rested.map(join)))
     });
     list.judge("stopped for good, then killed: ends as without a gateway", ends, |[with, without]| {
         (format!("{with}; without: {without}"), with.is_as(&without))
@@ -58,13 +57,12 @@ pub(super) fn check(setup: &Setup, list: &mut List) -> Outcome {
     Ok(())
 }
 
-fn pair<T>(threads: [std::thread::ScopedJoinHandle<'_, Outcome<T>>; 2]) -> Outcome<[T; 2]> {
-    let [one, other] = threads.map(|t| t.join().unwrap_or_else(|_| Err("a measurement panicked".to_owned())));
+fn pair<T>([one, other]: [Outcome<T>; 2]) -> Outcome<[T; 2]> {
     Ok([one?, other?])
 }
 
 /// Runs all readers at once, each on its own hop.
-fn scenario(rig: &Rig) -> Outcome<Ran> {
+fn scenario(rig: &Rig) -> Outcome<RunResult> {
     let steady = STEADY.map(|(name, reader, _)| Hop { name, reader, ..Hop::OLD });
     let hops = [
         &steady[..],
@@ -77,44 +75,40 @@ fn scenario(rig: &Rig) -> Outcome<Ran> {
 
 /// Share of the data carried by the hop between two times that was not read. Without losses on the hop, the
 /// receiver discarded it. The counters of a live gateway do not show it, because they count super-packets.
-fn vain(ran: &Ran, name: &str, (from, to): (f64, f64)) -> Outcome<f64> {
-    let carried = ran.mean(Of::Link(name), "throughput_bps", from, to)? * PACKET.1 / PACKET.0;
-    let read = ran.mean(Of::Flow(name), "goodput_bps", from, to)?;
+fn discarded_share(ran: &RunResult, name: &str, (from, to): (f64, f64)) -> Outcome<f64> {
+    let carried = ran.mean(SeriesOf::Link(name), "throughput_bps", from, to)? * PACKET.1 / PACKET.0;
+    let read = ran.mean(SeriesOf::Flow(name), "goodput_bps", from, to)?;
     Ok(1.0 - read / carried)
 }
 
-fn pause(ran: &Outcome<Ran>, list: &mut List) {
+fn pause(ran: &Outcome<RunResult>, list: &mut List) {
     let discarded = with(ran, |ran| {
         let (from, to) = AROUND_S;
-        let carried = ran.mean(Of::Link("pause"), "throughput_bps", from, to)? * (to - from) / 8.0;
-        Ok((vain(ran, "pause", AROUND_S)? * carried * PACKET.1 / PACKET.0, ran.gateway("pause", "resent")?))
+        let carried = ran.mean(SeriesOf::Link("pause"), "throughput_bps", from, to)? * (to - from) / 8.0;
+        Ok((
+            discarded_share(ran, "pause", AROUND_S)? * carried * PACKET.1 / PACKET.0,
+            ran.gateway("pause", "resent")?,
+        ))
     });
     list.judge("a pause of 10 s: at most one BDP discarded", discarded, |(bytes, resent)| {
         (format!("{:.2} BDP ({resent} packets sent again by the gateway)", bytes / BDP), bytes <= BDP)
     });
     let next = with(ran, |ran| {
-        let points = ran.series(Of::Flow("pause"), "goodput_bps")?;
+        let points = ran.series(SeriesOf::Flow("pause"), "goodput_bps")?;
         let next = points.iter().find(|p| p.from >= REOPENED_S + BUFFERED_S && p.value > 0.0);
         next.map(|p| p.to - REOPENED_S).ok_or_else(|| "nothing came any more".to_owned())
     });
     let trips = Unit("RTT", TRIP_S, 2);
-    list.figure("next bytes after the reopening", next, Asked::Most(1.5 * TRIP_S), trips);
+    list.figure("next bytes after the reopening", next, Bound::Most(1.5 * TRIP_S), trips);
     let end = SECONDS as f64;
-    let after = with(ran, |ran| ran.mean(Of::Flow("pause"), "goodput_bps", RECOVERED_S, end));
-    list.figure("after the pause: full rate again", after, Asked::Least(0.95 * FULL_BPS), MBIT_S);
+    let after = with(ran, |ran| ran.mean(SeriesOf::Flow("pause"), "goodput_bps", RECOVERED_S, end));
+    list.figure("after the pause: full rate again", after, Bound::Least(0.95 * FULL_BPS), MBIT_S);
 }
 
 /// Compares the rate with short process stops with that without, within its normal variation.
-fn rested([with, without]: [Stopped; 2]) -> (String, bool) {
+fn rested([with, without]: [ShortStops; 2]) -> (String, bool) {
     let apart = with.rate_bps / without.rate_bps - 1.0;
-    let figure = format!(
-        "{:.2} Mbit/s with {} stops, {:.2} without: {:+.2} %{}{}",
-        with.rate_bps / 1e6,
-        with.stops,
-        without.rate_bps / 1e6,
-        apart * 100.0,
-        with.doubts,
-        without.doubts
-    );
-    (figure, with.stops > 0 && apart >= -0.01)
+    let ([a, b], stops) = ([&with, &without].map(|run| run.rate_bps / 1e6), with.stops);
+    let figure = format!("{a:.2} Mbit/s with {stops} stops, {b:.2} without: {:+.2} %", apart * 100.0);
+    (figure + &with.doubts + &without.doubts, stops > 0 && apart >= -0.01)
 }

@@ -4,10 +4,10 @@
 //! The hop is `bentpipe emulate`. Its far end becomes a router with a second interface to the sending host;
 //! its near end is the receiving host.
 
-use super::programs::OLD_KERNEL;
+use super::runs::OLD_KERNEL;
 use crate::Outcome;
-use lab::passage::{Host, within};
-use lab::rig::{Rig, Running, Who, is_root, wait_for};
+use lab::passage::{Host, in_namespace};
+use lab::rig::{Rig, Running, Who, is_asleep, is_root, wait_for};
 use lab::scenario::OneLink;
 use rustix::process::Signal;
 use serde_json::Value;
@@ -15,10 +15,8 @@ use std::fs;
 use std::path::Path;
 use std::time::Duration;
 
-/// Time limit of a command.
 const LIMIT: Duration = Duration::from_secs(20);
 
-/// The sender's addresses.
 pub(super) const SENDER: [&str; 2] = ["10.77.1.2", "fd77:1::2"];
 
 /// Connects the router to the host on the LAN. `$far` and `$lan` are processes in their namespaces.
@@ -34,7 +32,6 @@ at $lan 'echo 4096 16384 67108864 >/proc/sys/net/ipv4/tcp_wmem; ip link set lo u
 ip route add default via 10.77.1.1; ip -6 route add default via fd77:1::1'
 ";
 /// The three hosts. Dropping it ends everything in them.
-#[derive(Debug)]
 pub(super) struct Routed {
     // fields drop in this order: programs first, then their namespaces
     _session: Running,
@@ -50,17 +47,17 @@ impl Routed {
         if !is_root() {
             return Err("a routed gateway needs root".to_owned());
         }
-        let rig = Rig::new(program, Who::Ourselves)?;
+        let rig = Rig::new(program, Who::CurrentUser)?;
         let scenario = rig.file("hop.toml", &link.toml())?;
         let [near, far] = ["near.pid", "far.pid"].map(|name| rig.path(name));
         let here = |path: &Path| format!("echo $$ >'{}'; exec sleep 1000", path.display());
         let words = ["emulate", &scenario, "--far", &here(&far), "--", "sh", "-c", &here(&near)];
         let session = rig.start(&words)?;
         let sleep = rig.command(Path::new("unshare"), &["--net", "--", "sleep", "1000"]);
-        let lan = rig.begin(sleep, "the host at the LAN")?;
+        let lan = rig.spawn(sleep, "the host at the LAN")?;
         let [near, far] = [pid(&near)?, pid(&far)?];
         let script = format!("far={far}; lan={}; {CONNECT} at {near} '{OLD_KERNEL}'", lan.id());
-        wait_for("the network of the host at the LAN", || Ok(net(lan.id())? != net(std::process::id())?))?;
+        wait_for("the network of the host at the LAN", || Ok(is_asleep(lan.id())))?;
         rig.shell(&script, LIMIT)?;
         let hosts = [lan.id(), far, near];
         Ok(Self { _session: session, _lan: lan, hosts, rig })
@@ -68,7 +65,7 @@ impl Routed {
 
     /// Runs `act` in a thread in the namespace of a host.
     pub(super) fn at<T: Send>(&self, host: Host, act: impl FnOnce() -> Outcome<T> + Send) -> Outcome<T> {
-        within(self.hosts[host as usize], act)
+        in_namespace(self.hosts[host as usize], act)
     }
 
     fn command(&self, words: &[&str]) -> Outcome<Running> {
@@ -76,7 +73,7 @@ impl Routed {
         let program = self.rig.program().display().to_string();
         let folder = self.rig.path("gateway").display().to_string();
         let words = [&[&*net, "--", &program, "gateway"], words, &["--run-dir", &folder]].concat();
-        self.rig.begin(self.rig.command(Path::new("nsenter"), &words), &words[3..].join(" "))
+        self.rig.spawn(self.rig.command(Path::new("nsenter"), &words), &words[3..].join(" "))
     }
 
     /// Starts the gateway on the router for a hop of this rate, and waits until it runs.
@@ -85,12 +82,7 @@ impl Routed {
             "schema = 1\n[satellite]\nrate = \"{rate}\"\n[deploy]\nkind = \"routed\"\nlan = \"lan0\"\nsatellite = \"bent0\"\nwatch = \"0 s\"\n"
         );
         let mut gateway = self.command(&["run", &self.rig.file("gateway.toml", &text)?])?;
-        wait_for("the gateway's start", || {
-            if gateway.has_ended()? {
-                return Err(format!("the gateway has ended: {}", gateway.err()));
-            }
-            Ok(gateway.err().contains("event=\"started\""))
-        })?;
+        gateway.wait_for_stderr("event=\"started\"")?;
         Ok(gateway)
     }
 
@@ -108,13 +100,10 @@ impl Routed {
     }
 }
 
-fn net(pid: u32) -> Outcome<std::path::PathBuf> {
-    fs::read_link(format!("/proc/{pid}/ns/net")).map_err(|e| format!("process {pid}: {e}"))
-}
-
-fn pid(path: &Path) -> Outcome<u32> {
+/// The process id in a file, once it is there.
+pub(super) fn pid(path: &Path) -> Outcome<u32> {
     let mut found = None;
-    wait_for("the two ends of the hop", || {
+    wait_for("a process id in a file", || {
         found = fs::read_to_string(path).ok().and_then(|text| text.trim().parse().ok());
         Ok(found.is_some())
     })?;

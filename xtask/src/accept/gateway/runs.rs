@@ -1,8 +1,10 @@
-//! Scenarios with gateways, live and simulated: reports and time series.
+//! Scenarios with gateways, live and simulated: reports and time series; and iperf3 over a hop with a
+//! gateway, for BBR or IPv6.
 //!
 //! `bentpipe emulate` and `bentpipe sim` write the same tables, so the same code reads both. Starting and
 //! waiting are separate, so that several live runs can be concurrent.
 
+use super::hops::{Hop, OLD, toml};
 use crate::Outcome;
 use crate::accept::table::Table;
 use lab::rig::{Rig, Running, json};
@@ -14,8 +16,13 @@ use std::time::Duration;
 
 /// Time limit of a run beyond its duration.
 const BESIDE: Duration = Duration::from_secs(90);
+/// Gives a kernel the old settings: no window scale, no timestamps, 65535 B.
+pub(super) const OLD_KERNEL: &str = "cd /proc/sys/net/ipv4 && echo 0 >tcp_window_scaling && echo 0 >tcp_timestamps && echo 4096 131072 131072 >tcp_rmem";
+/// Gives a receiver 32 MiB per connection; it announces more than 8 MiB.
+const MODERN_KERNEL: &str = "cd /proc/sys/net/ipv4 && echo 4096 33554432 33554432 >tcp_rmem";
+/// Gives a sender more room: the default of 4 MB includes bookkeeping and allows 2.4 MB in flight.
+pub(super) const SENDER: &str = "echo 4096 16384 67108864 >/proc/sys/net/ipv4/tcp_wmem";
 
-/// How a scenario is run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum How {
     /// With namespaces as hosts and kernel TCP flows.
@@ -24,8 +31,6 @@ pub(super) enum How {
     Simulated,
 }
 
-/// A run in progress.
-#[derive(Debug)]
 pub(super) struct Job {
     running: Running,
     out: PathBuf,
@@ -59,12 +64,9 @@ impl Job {
     }
 
     /// Waits for its end; `seconds` is its duration.
-    pub(super) fn wait(self, seconds: u64) -> Outcome<Ran> {
-        let done = self.running.wait(Duration::from_secs(seconds) + BESIDE)?;
-        if done.code != Some(0) {
-            return Err(format!("{}: {}", self.what, done.story()));
-        }
-        let ran = Ran::read(&self.out);
+    pub(super) fn wait(self, seconds: u64) -> Outcome<RunResult> {
+        self.running.wait(Duration::from_secs(seconds) + BESIDE)?.succeeded(&self.what)?;
+        let ran = RunResult::read(&self.out);
         let _ = fs::remove_dir_all(&self.out);
         ran
     }
@@ -72,29 +74,24 @@ impl Job {
 
 /// Selects a time series: of a flow or of a link direction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Of<'a> {
+pub(super) enum SeriesOf<'a> {
     Flow(&'a str),
     Link(&'a str),
 }
 
-/// A value of a series in an interval.
-#[derive(Clone, Copy, Debug, PartialEq)]
+/// A value of a series in an interval, s.
 pub(super) struct Point {
-    /// Start of the interval, s.
     pub from: f64,
-    /// End of the interval, s.
     pub to: f64,
     pub value: f64,
 }
 
-/// A completed run.
-#[derive(Clone, Debug)]
-pub(super) struct Ran {
+pub(super) struct RunResult {
     pub report: Value,
     series: Table,
 }
 
-impl Ran {
+impl RunResult {
     fn read(out: &Path) -> Outcome<Self> {
         let report = json(&out.join("report.json"))?;
         let path = out.join("series.csv");
@@ -103,10 +100,10 @@ impl Ran {
     }
 
     /// A series; intervals without a value are omitted.
-    pub(super) fn series(&self, of: Of<'_>, column: &str) -> Outcome<Vec<Point>> {
+    pub(super) fn series(&self, of: SeriesOf<'_>, column: &str) -> Outcome<Vec<Point>> {
         let (kind, name) = match of {
-            Of::Flow(name) => ("flow", name),
-            Of::Link(name) => ("link", name),
+            SeriesOf::Flow(name) => ("flow", name),
+            SeriesOf::Link(name) => ("link", name),
         };
         let value = self.series.column(column)?;
         let (mut points, mut from) = (Vec::new(), 0.0);
@@ -124,7 +121,7 @@ impl Ran {
     }
 
     /// Mean from `from` to `to` seconds.
-    pub(super) fn mean(&self, of: Of<'_>, column: &str, from: f64, to: f64) -> Outcome<f64> {
+    pub(super) fn mean(&self, of: SeriesOf<'_>, column: &str, from: f64, to: f64) -> Outcome<f64> {
         let within = |p: &Point| (p.to.min(to) - p.from.max(from)).max(0.0);
         let (sum, time) = self
             .series(of, column)?
@@ -134,12 +131,12 @@ impl Ran {
     }
 
     /// Largest value after `from` seconds; 0 if there are none.
-    pub(super) fn peak(&self, of: Of<'_>, column: &str, from: f64) -> Outcome<f64> {
+    pub(super) fn peak(&self, of: SeriesOf<'_>, column: &str, from: f64) -> Outcome<f64> {
         Ok(self.series(of, column)?.iter().filter(|p| p.to > from).fold(0.0, |peak, p| peak.max(p.value)))
     }
 
     /// Sum of the values after `from` seconds.
-    pub(super) fn count(&self, of: Of<'_>, column: &str, from: f64) -> Outcome<f64> {
+    pub(super) fn count(&self, of: SeriesOf<'_>, column: &str, from: f64) -> Outcome<f64> {
         Ok(self.series(of, column)?.iter().filter(|p| p.from >= from).map(|p| p.value).sum())
     }
 
@@ -148,7 +145,6 @@ impl Ran {
         self.figure("gateways", name, key)
     }
 
-    /// A figure of a flow.
     pub(super) fn flow(&self, name: &str, key: &str) -> Outcome<f64> {
         self.figure("flows", name, key)
     }
@@ -161,7 +157,7 @@ impl Ran {
     }
 
     /// How often a value decreased from one interval to the next.
-    pub(super) fn falls(&self, of: Of<'_>, column: &str) -> Outcome<u64> {
+    pub(super) fn falls(&self, of: SeriesOf<'_>, column: &str) -> Outcome<u64> {
         let points = self.series(of, column)?;
         Ok(points.windows(2).filter(|pair| pair[1].value < pair[0].value).count() as u64)
     }
@@ -174,6 +170,70 @@ impl Ran {
         }
         let doubts = live["doubts"].as_array().into_iter().flatten().filter_map(Value::as_str);
         format!(" (machine too slow: {})", doubts.collect::<Vec<_>>().join("; "))
+    }
+}
+
+/// iperf3 over a hop; the receiver opens the connection.
+pub(super) struct Transfer {
+    job: Job,
+    result: PathBuf,
+}
+
+/// The iperf3 report of a completed transfer.
+pub(super) struct IperfReport(Value);
+
+impl Transfer {
+    /// Starts a transfer of `seconds` over `hop` with loss probability `loss`. `name` must be unique.
+    pub(super) fn start(
+        rig: &Rig,
+        hop: &Hop<'_>,
+        loss: f64,
+        seed: u64,
+        seconds: u64,
+        name: &str,
+    ) -> Outcome<Self> {
+        // the scenario's flow does not run, and scenarios have no BBR
+        let place = Hop { tcp: "cubic", ..*hop };
+        let file = rig.file(&format!("{name}.toml"), &toml(&[place], loss, (0, seconds)))?;
+        let result = rig.path(&format!("{name}.json"));
+        let kernel = if hop.receiver == OLD { OLD_KERNEL } else { MODERN_KERNEL };
+        let near = format!("{SENDER}; iperf3 -s -1 >/dev/null; sleep 3");
+        let far = format!(
+            "{kernel}; sleep 1; exec iperf3 -c near -R -C {} -t {seconds} -J >'{}'",
+            hop.tcp,
+            result.display()
+        );
+        let job = Job::programs(rig, &file, seed, &near, &far)?;
+        Ok(Self { job, result })
+    }
+
+    /// Waits for its end, `seconds` after its start. Returns the run, and iperf3's report.
+    pub(super) fn wait(self, seconds: u64) -> Outcome<(RunResult, IperfReport)> {
+        Ok((self.job.wait(seconds)?, IperfReport::read(&self.result)?))
+    }
+}
+
+impl IperfReport {
+    /// Reads the report of a completed transfer.
+    pub(super) fn read(path: &Path) -> Outcome<Self> {
+        json(path).map(Self)
+    }
+
+    /// Mean goodput of the receiving application from second `from` on, bit/s.
+    pub(super) fn rate_bps(&self, from: f64) -> Outcome<f64> {
+        let intervals = self.0["intervals"].as_array().into_iter().flatten().map(|i| &i["sum"]);
+        let late = intervals.filter(|sum| sum["start"].as_f64().is_some_and(|start| start >= from));
+        let (bytes, time) = late.fold((0.0, 0.0), |(bytes, time), sum| {
+            let of = |key: &str| sum[key].as_f64().unwrap_or(0.0);
+            (bytes + of("bytes"), time + of("seconds"))
+        });
+        if time > 0.0 { Ok(bytes * 8.0 / time) } else { Err("iperf3 did not run long enough".to_owned()) }
+    }
+
+    /// Segments retransmitted by the sender, from TCP_INFO.
+    pub(super) fn retransmits(&self) -> Outcome<f64> {
+        let told = self.0["end"]["sum_sent"]["retransmits"].as_f64();
+        told.ok_or_else(|| "iperf3 does not tell retransmissions".to_owned())
     }
 }
 
@@ -190,29 +250,31 @@ mod tests {
 4,link,l,,,5
 ";
 
-    fn ran() -> Ran {
+    fn ran() -> RunResult {
         let report = serde_json::json!({
             "gateways": [{"name": "g", "losses": 3, "flows": {"accelerated": 1}}],
             "live": {"trusted": false, "doubts": ["late"]}
         });
-        Ran { report, series: Table::read(SERIES).unwrap() }
+        RunResult { report, series: Table::read(SERIES).unwrap() }
     }
 
     #[test]
     fn series_have_means_peaks_and_falls() {
         let ran = ran();
-        let mean = ran.mean(Of::Flow("f"), "goodput_bps", 1.5, 3.0).unwrap();
+        let mean = ran.mean(SeriesOf::Flow("f"), "goodput_bps", 1.5, 3.0).unwrap();
         assert!((mean - (0.5 * 4.0 + 7.0) / 1.5).abs() < 1e-12, "{mean}");
-        assert!((ran.peak(Of::Link("l"), "throughput_bps", 1.0).unwrap() - 6.0).abs() < 1e-12);
-        assert!((ran.count(Of::Link("l"), "throughput_bps", 1.0).unwrap() - 11.0).abs() < 1e-12);
-        assert_eq!(ran.falls(Of::Flow("f"), "cwnd_bytes"), Ok(1));
-        assert_eq!(ran.series(Of::Link("l"), "throughput_bps").unwrap().len(), 3);
-        for (of, column) in
-            [(Of::Flow("x"), "goodput_bps"), (Of::Flow("f"), "none"), (Of::Link("l"), "goodput_bps")]
-        {
+        assert!((ran.peak(SeriesOf::Link("l"), "throughput_bps", 1.0).unwrap() - 6.0).abs() < 1e-12);
+        assert!((ran.count(SeriesOf::Link("l"), "throughput_bps", 1.0).unwrap() - 11.0).abs() < 1e-12);
+        assert_eq!(ran.falls(SeriesOf::Flow("f"), "cwnd_bytes"), Ok(1));
+        assert_eq!(ran.series(SeriesOf::Link("l"), "throughput_bps").unwrap().len(), 3);
+        for (of, column) in [
+            (SeriesOf::Flow("x"), "goodput_bps"),
+            (SeriesOf::Flow("f"), "none"),
+            (SeriesOf::Link("l"), "goodput_bps"),
+        ] {
             assert!(ran.mean(of, column, 0.0, 4.0).is_err(), "{of:?} {column}");
         }
-        assert!(ran.mean(Of::Flow("f"), "goodput_bps", 5.0, 6.0).is_err());
+        assert!(ran.mean(SeriesOf::Flow("f"), "goodput_bps", 5.0, 6.0).is_err());
     }
 
     #[test]
@@ -221,6 +283,18 @@ mod tests {
         assert_eq!((ran.gateway("g", "losses"), ran.gateway("g", "flows/accelerated")), (Ok(3.0), Ok(1.0)));
         assert!(ran.gateway("h", "losses").is_err() && ran.flow("g", "losses").is_err());
         assert_eq!(ran.doubts(), " (machine too slow: late)");
-        assert_eq!(Ran { report: Value::Null, ..ran }.doubts(), "");
+        assert_eq!(RunResult { report: Value::Null, ..ran }.doubts(), "");
+    }
+
+    #[test]
+    fn rates_count_from_a_second_on() {
+        let sum = |start: f64, bytes: u64| serde_json::json!({"sum": {"start": start, "seconds": 1.0, "bytes": bytes}});
+        let intervals = [sum(0.0, 5), sum(1.0, 10), sum(2.0, 30)];
+        let ended =
+            IperfReport(serde_json::json!({"intervals": intervals, "end": {"sum_sent": {"retransmits": 3}}}));
+        assert!((ended.rate_bps(1.0).unwrap() - 160.0).abs() < 1e-9);
+        assert!(ended.rate_bps(3.0).is_err());
+        assert_eq!(ended.retransmits(), Ok(3.0));
+        assert!(IperfReport(Value::Null).retransmits().is_err());
     }
 }

@@ -3,11 +3,11 @@
 //! just to start a program that waits.
 
 use super::hops::{Hop, toml};
-use super::programs::{OLD_KERNEL, SENDER, Transferred};
-use super::runs::{Job, Ran};
+use super::routed::pid;
+use super::runs::{IperfReport, Job, OLD_KERNEL, RunResult, SENDER};
 use crate::Outcome;
 use lab::Rig;
-use lab::stats::Dice;
+use lab::stats::Random;
 use rustix::process::{Pid, Signal, kill_process};
 use std::fmt;
 use std::fs;
@@ -21,33 +21,27 @@ const RESTING_S: (u64, f64) = (60, 25.0);
 const REST: Duration = Duration::from_millis(10);
 const LONGEST_REST: Duration = Duration::from_millis(12);
 const BETWEEN_MS: (u64, u64) = (200, 1600);
-/// Time limit for the receiver's program to start.
-const STARTING: Duration = Duration::from_secs(20);
 /// When a process is stopped for good, and when it is killed after that, s.
 const STOP_S: (u64, u64) = (20, 40);
 
 /// Result of a run with short stops.
-#[derive(Clone, Debug)]
-pub(super) struct Stopped {
+pub(super) struct ShortStops {
     /// Goodput of the receiving application at full rate, bit/s.
     pub rate_bps: f64,
-    /// Number of stops.
     pub stops: u64,
-    /// Why the figures are unreliable.
     pub doubts: String,
 }
 
 /// A receiver whose process is stopped at random times for 10 ms, or never.
-pub(super) fn resting(rig: &Rig, stops: bool) -> Outcome<Stopped> {
+pub(super) fn with_short_stops(rig: &Rig, stops: bool) -> Outcome<ShortStops> {
     let (seconds, from) = RESTING_S;
     let name = format!("resting-{stops}");
     let [result, id] = ["json", "id"].map(|n| rig.path(&format!("{name}.{n}")));
+    let (result_at, id_at) = (result.display(), id.display());
     let far = format!(
         "{OLD_KERNEL}; sleep 1
-iperf3 -c near -R -C cubic -t {seconds} -J >'{}' & p=$!
-echo $p >'{id}.part'; mv '{id}.part' '{id}'; wait $p",
-        result.display(),
-        id = id.display(),
+iperf3 -c near -R -C cubic -t {seconds} -J >'{result_at}' & p=$!
+echo $p >'{id_at}.part'; mv '{id_at}.part' '{id_at}'; wait $p"
     );
     let near = format!("{SENDER}; iperf3 -s -1 >/dev/null; sleep 2");
     let job = start(rig, (&name, true), &near, &far, seconds + 10)?;
@@ -57,21 +51,13 @@ echo $p >'{id}.part'; mv '{id}.part' '{id}'; wait $p",
     let (stops, long) = rests?;
     let lengths = format!(" ({long} stops longer than {} ms)", LONGEST_REST.as_millis());
     let doubts = ran.doubts() + if long > 0 { &lengths } else { "" };
-    Ok(Stopped { rate_bps: Transferred::read(&result)?.rate_bps(from)?, stops, doubts })
+    Ok(ShortStops { rate_bps: IperfReport::read(&result)?.rate_bps(from)?, stops, doubts })
 }
 
 /// Stops the process with the id in a file at random times. Returns how many stops, and how many too long.
 fn rest(id: &Path, time: Duration) -> Outcome<(u64, u64)> {
-    let begin = Instant::now();
-    let id = loop {
-        match number(id) {
-            Ok(id) => break id as i32,
-            Err(e) if begin.elapsed() > STARTING => return Err(e),
-            Err(_) => sleep(REST),
-        }
-    };
-    let id = Pid::from_raw(id).ok_or_else(|| "a process without a number".to_owned())?;
-    let (mut dice, begin, (least, more)) = (Dice::new(1), Instant::now(), BETWEEN_MS);
+    let id = Pid::from_raw(pid(id)? as i32).ok_or("a process without a number")?;
+    let (mut dice, begin, (least, more)) = (Random::new(1), Instant::now(), BETWEEN_MS);
     let (mut count, mut long) = (0, 0);
     while begin.elapsed() < time {
         sleep(Duration::from_millis(least + dice.below(more)));
@@ -88,14 +74,13 @@ fn rest(id: &Path, time: Duration) -> Outcome<(u64, u64)> {
 }
 
 /// How a sender's connection ended.
-#[derive(Clone, Debug, PartialEq)]
 pub(super) struct End {
     /// Exit code of the sender's program.
-    pub code: f64,
+    pub code: u64,
     /// Time after the receiver's process was killed, s.
     pub after_s: f64,
     /// Connections left in its kernel seconds later, except in TIME-WAIT.
-    pub left: f64,
+    pub left: u64,
     /// Most bytes that a gateway held.
     pub held: f64,
 }
@@ -111,36 +96,31 @@ impl fmt::Display for End {
 impl End {
     /// True if both ended alike and within one round trip of each other.
     pub(super) fn is_as(&self, other: &Self) -> bool {
-        let same = |a: f64, b: f64| a.total_cmp(&b).is_eq();
-        same(self.code, other.code)
-            && same(self.left, other.left)
-            && (self.after_s - other.after_s).abs() < 1.0
+        (self.code, self.left) == (other.code, other.left) && (self.after_s - other.after_s).abs() < 1.0
     }
 }
 
 /// Stops a receiver for good and kills it later, its buffer full. Returns the end that the sender sees.
 pub(super) fn killed(rig: &Rig, gateway: bool) -> Outcome<End> {
     let name = format!("killed-{gateway}");
-    let [code, killed, ended, left] = ["code", "at", "end", "left"].map(|n| rig.path(&format!("{name}.{n}")));
+    let paths = ["code", "at", "end", "left"].map(|n| rig.path(&format!("{name}.{n}")));
+    let [code, killed, ended, left] = paths.each_ref().map(|path| path.display());
     let (stop, wait) = STOP_S;
     let far = format!(
         "{OLD_KERNEL}; sleep 1
 iperf3 -c near -R -C cubic -t 600 >/dev/null & p=$!
-sleep {stop}; kill -STOP $p; sleep {wait}; kill -KILL $p; date +%s.%N >'{}'; sleep 60",
-        killed.display()
+sleep {stop}; kill -STOP $p; sleep {wait}; kill -KILL $p; date +%s.%N >'{killed}'; sleep 60"
     );
     let near = format!(
-        "{SENDER}; iperf3 -s -1 >/dev/null 2>&1; echo $? >'{}'; date +%s.%N >'{}'; sleep 3; ss -Htan | grep -vc TIME-WAIT >'{}' || true",
-        code.display(),
-        ended.display(),
-        left.display()
+        "{SENDER}; iperf3 -s -1 >/dev/null 2>&1; echo $? >'{code}'; date +%s.%N >'{ended}'; sleep 3; ss -Htan | grep -vc TIME-WAIT >'{left}' || true"
     );
     let seconds = stop + wait + 10;
     let ran = end(start(rig, (&name, gateway), &near, &far, seconds)?, gateway, seconds)?;
+    let [code, killed, ended, left] = paths;
     Ok(End {
-        code: number(&code)?,
+        code: number(&code)? as u64,
         after_s: number(&ended)? - number(&killed)?,
-        left: number(&left)?,
+        left: number(&left)? as u64,
         held: if gateway { ran.gateway(Hop::OLD.name, "held_peak_bytes")? } else { 0.0 },
     })
 }
@@ -150,7 +130,7 @@ fn start(rig: &Rig, (name, gateway): (&str, bool), near: &str, far: &str, second
     Job::programs(rig, &file, 1, near, far)
 }
 
-fn end(job: Job, gateway: bool, seconds: u64) -> Outcome<Ran> {
+fn end(job: Job, gateway: bool, seconds: u64) -> Outcome<RunResult> {
     let ran = job.wait(seconds)?;
     if gateway && ran.gateway(Hop::OLD.name, "flows/accelerated")? < 1.0 {
         return Err("no flow was accelerated".to_owned());

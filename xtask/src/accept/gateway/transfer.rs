@@ -5,9 +5,9 @@
 
 use super::routed::{Routed, SENDER};
 use crate::Outcome;
-use lab::Running;
 use lab::passage::Host;
 use lab::stats::median;
+use lab::{Running, join};
 use rustix::net::sockopt::set_tcp_congestion;
 use rustix::process::Signal;
 use std::io::{ErrorKind, Read as _, Write as _};
@@ -16,36 +16,30 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::thread::{self, Builder};
 use std::time::{Duration, Instant};
 
-/// Bytes per write.
 const PIECE: usize = 1 << 16;
-/// Interval of the goodput over time.
-pub(super) const INTERVAL: Duration = Duration::from_millis(200);
+/// Interval of the goodput over time, s.
+const STEP_S: f64 = 0.2;
 /// A transfer without data for this long has failed.
 const PATIENCE: Duration = Duration::from_secs(150);
 /// Stack size of a thread that only copies.
 const STACK: usize = 1 << 18;
 /// Time until a restart: as `RestartSec` of the systemd unit.
-pub(super) const RESTART: Duration = Duration::from_secs(1);
+const RESTART: Duration = Duration::from_secs(1);
 
-/// What happens to the gateway.
+/// What happens to the gateway, if there is one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Fate {
-    /// There is no gateway.
+pub(super) enum GatewayEvent {
     Absent,
     /// `kill -9`.
     Killed,
     /// `kill -9`, and another gateway is started a second later.
     Restarted,
-    /// SIGTERM.
     Stopped,
 }
 
-/// Result of a transfer.
-#[derive(Clone, Debug)]
-pub(super) struct Course {
+pub(super) struct TransferRecord {
     /// True if every byte was right and the stream ended after the last.
     pub intact: bool,
-    /// Bytes received.
     pub bytes: u64,
     /// Time from opening to end, s.
     pub seconds: f64,
@@ -53,27 +47,30 @@ pub(super) struct Course {
     pub intervals: Vec<u64>,
 }
 
-impl Course {
+impl TransferRecord {
+    /// A word for a figure if it is not intact.
+    pub(super) const fn damage(&self) -> &'static str {
+        if self.intact { "" } else { " NOT INTACT" }
+    }
+
     /// Goodput between two times, s since the opening; bit/s.
     pub(super) fn goodput(&self, from: f64, to: f64) -> f64 {
-        let step = INTERVAL.as_secs_f64();
-        let (first, last) = ((from / step) as usize, (to / step) as usize);
+        let (first, last) = ((from / STEP_S) as usize, (to / STEP_S) as usize);
         let bytes: u64 = self.intervals.iter().take(last).skip(first).sum();
-        bytes as f64 * 8.0 / (last.saturating_sub(first) as f64 * step)
+        bytes as f64 * 8.0 / (last.saturating_sub(first) as f64 * STEP_S)
     }
 
     /// The first time after `from` at which two seconds with this goodput start, s since `from`.
     pub(super) fn reaches(&self, bps: f64, from: f64) -> Option<f64> {
-        let (step, end) = (INTERVAL.as_secs_f64(), self.intervals.len() as f64 * INTERVAL.as_secs_f64());
-        let times = (0..).map(|i| from + f64::from(i) * step).take_while(|t| t + 2.0 < end);
-        times.into_iter().find(|t| self.goodput(*t, t + 2.0) >= bps).map(|t| t - from)
+        let end = self.intervals.len() as f64 * STEP_S;
+        let mut times = (0..).map(|i| from + f64::from(i) * STEP_S).take_while(|t| t + 2.0 < end);
+        times.find(|t| self.goodput(*t, t + 2.0) >= bps).map(|t| t - from)
     }
 
     /// The lowest interval between two times, as a share of the median of the `before` seconds before them.
     pub(super) fn poorest(&self, from: f64, to: f64, before: f64) -> f64 {
-        let step = INTERVAL.as_secs_f64();
         let part = |from: f64, to: f64| {
-            let (first, last) = ((from / step).ceil() as usize, (to / step) as usize);
+            let (first, last) = ((from / STEP_S).ceil() as usize, (to / STEP_S) as usize);
             self.intervals.iter().take(last).skip(first).map(|n| *n as f64).collect::<Vec<_>>()
         };
         let usual = median(&part(from - before, from));
@@ -99,11 +96,10 @@ fn serve(listener: &TcpListener, n: usize) -> Outcome<()> {
     for _ in 0..n {
         let (mut stream, _) = listener.accept().map_err(text)?;
         let send = move || -> std::io::Result<()> {
-            let mut order = [0; 12];
-            stream.read_exact(&mut order)?;
-            let word =
-                |at: usize| u32::from_be_bytes([order[at], order[at + 1], order[at + 2], order[at + 3]]);
-            let (number, bytes) = (word(0), u64::from(word(4)) << 32 | u64::from(word(8)));
+            let (mut number, mut bytes) = ([0; 4], [0; 8]);
+            stream.read_exact(&mut number)?;
+            stream.read_exact(&mut bytes)?;
+            let (number, bytes) = (u32::from_be_bytes(number), u64::from_be_bytes(bytes));
             let (mut piece, mut at) = (vec![0; PIECE], 0);
             while at < bytes {
                 let len = (bytes - at).min(PIECE as u64) as usize;
@@ -119,17 +115,13 @@ fn serve(listener: &TcpListener, n: usize) -> Outcome<()> {
     Ok(())
 }
 
-/// Opens a connection and receives.
-fn receive(to: SocketAddr, number: u32, bytes: u64) -> Outcome<Course> {
+fn receive(to: SocketAddr, number: u32, bytes: u64) -> Outcome<TransferRecord> {
     let text = |e: std::io::Error| format!("transfer {number}: {e}");
     let since = Instant::now();
     let mut stream = TcpStream::connect_timeout(&to, PATIENCE).map_err(text)?;
     stream.set_read_timeout(Some(PATIENCE)).map_err(text)?;
-    let mut order = [0; 12];
-    order[..4].copy_from_slice(&number.to_be_bytes());
-    order[4..].copy_from_slice(&bytes.to_be_bytes());
-    stream.write_all(&order).map_err(text)?;
-    let mut course = Course { intact: true, bytes: 0, seconds: 0.0, intervals: Vec::new() };
+    stream.write_all(&[&number.to_be_bytes()[..], &bytes.to_be_bytes()].concat()).map_err(text)?;
+    let mut course = TransferRecord { intact: true, bytes: 0, seconds: 0.0, intervals: Vec::new() };
     let (mut got, mut wanted) = (vec![0; PIECE], vec![0; PIECE]);
     loop {
         let n = match stream.read(&mut got) {
@@ -141,7 +133,7 @@ fn receive(to: SocketAddr, number: u32, bytes: u64) -> Outcome<Course> {
         fill(number, course.bytes, &mut wanted[..n]);
         course.intact &= got[..n] == wanted[..n];
         course.bytes += n as u64;
-        let interval = (since.elapsed().as_nanos() / INTERVAL.as_nanos()) as usize;
+        let interval = (since.elapsed().as_secs_f64() / STEP_S) as usize;
         course.intervals.resize(course.intervals.len().max(interval + 1), 0);
         course.intervals[interval] += n as u64;
     }
@@ -151,26 +143,20 @@ fn receive(to: SocketAddr, number: u32, bytes: u64) -> Outcome<Course> {
 }
 
 /// A trial: the transfers, and what happens to the gateway.
-#[derive(Clone, Copy, Debug)]
 pub(super) struct Trial<'a> {
     /// Rate of the hop, with a unit.
     pub rate: &'a str,
-    /// Concurrent transfers.
     pub transfers: u32,
-    /// Bytes of each transfer.
     pub bytes: u64,
-    /// True for IPv6.
     pub v6: bool,
-    pub fate: Fate,
+    pub fate: GatewayEvent,
     /// When it happens, s after the first opening.
     pub at: f64,
 }
 
-/// Result of a trial.
-#[derive(Clone, Debug)]
-pub(super) struct Outcomes {
+pub(super) struct TrialResult {
     /// Transfers in the order of their numbers.
-    pub courses: Vec<Course>,
+    pub courses: Vec<TransferRecord>,
     /// Transfers that had ended before the event.
     pub ended_before: u32,
     /// When the new gateway was running, s after the first opening.
@@ -181,9 +167,8 @@ pub(super) struct Outcomes {
     pub shown: u64,
 }
 
-/// Runs a trial.
-pub(super) fn run(place: &Routed, trial: &Trial<'_>) -> Outcome<Outcomes> {
-    let gateway = (trial.fate != Fate::Absent).then(|| place.gateway(trial.rate)).transpose()?;
+pub(super) fn run(place: &Routed, trial: &Trial<'_>) -> Outcome<TrialResult> {
+    let gateway = (trial.fate != GatewayEvent::Absent).then(|| place.gateway(trial.rate)).transpose()?;
     let address: IpAddr = SENDER[usize::from(trial.v6)].parse().map_err(|_| "no address".to_owned())?;
     let listener = place.at(Host::Sender, || {
         let listener = TcpListener::bind(SocketAddr::new(address, 0)).map_err(|e| e.to_string())?;
@@ -196,16 +181,14 @@ pub(super) fn run(place: &Routed, trial: &Trial<'_>) -> Outcome<Outcomes> {
     thread::scope(|scope| {
         let served = scope.spawn(|| serve(&listener, trial.transfers as usize));
         let courses = scope.spawn(|| place.at(Host::Receiver, || receive_all(trial, to, &ended)));
-        let met = meet(place, trial, gateway, &ended, since);
-        let panicked = |_| "a measuring thread panicked".to_owned();
-        let courses = courses.join().map_err(panicked)??;
-        served.join().map_err(panicked)??;
-        let met = met?;
-        Ok(Outcomes { courses, ..met })
+        let met = apply_event(place, trial, gateway, &ended, since);
+        let courses = join(courses)?;
+        join(served)?;
+        Ok(TrialResult { courses, ..met? })
     })
 }
 
-fn receive_all(trial: &Trial<'_>, to: SocketAddr, ended: &AtomicU32) -> Outcome<Vec<Course>> {
+fn receive_all(trial: &Trial<'_>, to: SocketAddr, ended: &AtomicU32) -> Outcome<Vec<TransferRecord>> {
     thread::scope(|scope| {
         let one = |number| {
             let receive = move || {
@@ -217,39 +200,33 @@ fn receive_all(trial: &Trial<'_>, to: SocketAddr, ended: &AtomicU32) -> Outcome<
             Builder::new().stack_size(STACK).spawn_scoped(scope, receive).map_err(|e| e.to_string())
         };
         let threads: Vec<_> = (0..trial.transfers).map(one).collect::<Outcome<_>>()?;
-        let join = |t: thread::ScopedJoinHandle<'_, Outcome<Course>>| {
-            t.join().map_err(|_| "a thread panicked".to_owned())?
-        };
         threads.into_iter().map(join).collect()
     })
 }
 
 /// Applies the fate to the gateway, and stops it when all transfers have ended.
-fn meet(
+fn apply_event(
     place: &Routed,
     trial: &Trial<'_>,
-    gateway: Option<Running>,
+    mut gateway: Option<Running>,
     ended: &AtomicU32,
     since: Instant,
-) -> Outcome<Outcomes> {
+) -> Outcome<TrialResult> {
     let all_over = || ended.load(Ordering::Relaxed) == trial.transfers;
     let wait = |until: Duration| {
         while since.elapsed() < until && !all_over() {
             thread::sleep(Duration::from_millis(5));
         }
     };
-    let mut gateway = gateway;
     wait(Duration::from_secs_f64(trial.at));
     let ended_before = ended.load(Ordering::Relaxed);
-    let mut met = Outcomes { courses: Vec::new(), ended_before, back: None, again: 0, shown: 0 };
-    if let Some(gateway) = &mut gateway {
-        match trial.fate {
-            Fate::Killed | Fate::Restarted => Routed::kill(gateway)?,
-            Fate::Stopped => gateway.signal(Signal::TERM),
-            Fate::Absent => {}
-        }
+    let mut met = TrialResult { courses: Vec::new(), ended_before, back: None, again: 0, shown: 0 };
+    match &mut gateway {
+        Some(gateway) if trial.fate == GatewayEvent::Stopped => gateway.signal(Signal::TERM),
+        Some(gateway) => Routed::kill(gateway)?,
+        None => {}
     }
-    if trial.fate == Fate::Restarted {
+    if trial.fate == GatewayEvent::Restarted {
         wait(since.elapsed() + RESTART);
         let new = place.gateway(trial.rate)?;
         met.back = Some(since.elapsed().as_secs_f64());
@@ -282,7 +259,7 @@ mod tests {
         let mut intervals = vec![200_000; 60];
         intervals[20..25].fill(0);
         intervals[40] = 80_000;
-        let course = Course { intact: true, bytes: 0, seconds: 12.0, intervals };
+        let course = TransferRecord { intact: true, bytes: 0, seconds: 12.0, intervals };
         assert!((course.goodput(0.0, 4.0) - 8e6).abs() < 1.0);
         assert!((course.reaches(7.9e6, 4.0).unwrap() - 1.0).abs() < 1e-9);
         assert_eq!(course.reaches(9e6, 0.0), None);

@@ -1,10 +1,7 @@
 //! Table 2 of TCP-SuperCharger: the gain over time, live and simulated.
 
-use super::programs::{OLD_KERNEL, SENDER};
-use super::runs::{How, Job, Of, Ran};
-use crate::Outcome;
-use crate::accept::list::List;
-use crate::accept::setup::Setup;
+use super::runs::{How, Job, OLD_KERNEL, RunResult, SENDER, SeriesOf};
+use crate::accept::list::{List, Outcome, Setup};
 use lab::{Rig, Who, with};
 
 /// The paper's test bed, and its duration, s.
@@ -36,8 +33,9 @@ const CASES: [(&str, Option<f64>); 5] = [
 ];
 
 pub(super) fn check(setup: &Setup, list: &mut List) -> Outcome {
-    let rig = setup.rig(Who::Ourselves)?;
-    let run = |how, sets: &[&str]| -> Outcome<Ran> { Job::start(&rig, how, FILE, 1, sets)?.wait(SECONDS) };
+    let rig = setup.rig(Who::CurrentUser)?;
+    let run =
+        |how, sets: &[&str]| -> Outcome<RunResult> { Job::start(&rig, how, FILE, 1, sets)?.wait(SECONDS) };
     let live = run(How::Live, &[]);
     let simulated = run(How::Simulated, &[]);
     with_gateway(&live, list);
@@ -61,8 +59,8 @@ pub(super) fn check(setup: &Setup, list: &mut List) -> Outcome {
     Ok(())
 }
 
-fn with_gateway(live: &Outcome<Ran>, list: &mut List) {
-    let doubts = live.as_ref().map(Ran::doubts).unwrap_or_default();
+fn with_gateway(live: &Outcome<RunResult>, list: &mut List) {
+    let doubts = live.as_ref().map(RunResult::doubts).unwrap_or_default();
     let what = "64 KB with the gateway, 25-40 s: >= 98.6 % of the link";
     list.judge(what, carried(live, "gateway"), |bps| (share(bps) + &doubts, bps >= 0.986 * LINK_BPS));
     let rates = with(live, |ran| full(ran, "hop-gateway"));
@@ -71,7 +69,7 @@ fn with_gateway(live: &Outcome<Ran>, list: &mut List) {
         let figure = format!("12th second {s}, from then on {m}, least second {l}");
         (figure, second >= FULL_BPS && mean >= FULL_BPS)
     });
-    let queue = with(live, |ran| ran.peak(Of::Link("hop-gateway"), "queue_peak_packets", OPEN_S));
+    let queue = with(live, |ran| ran.peak(SeriesOf::Link("hop-gateway"), "queue_peak_packets", OPEN_S));
     list.judge("queue of the hop after the handshake: <= 64 KB", queue, |packets| {
         let bytes = packets * PACKET.0;
         (format!("{packets} packets, {:.1} KB", bytes / 1024.0), bytes <= QUEUE)
@@ -92,17 +90,17 @@ fn beside_model(bps: f64, window: f64) -> (String, bool) {
 }
 
 /// Mean rate on the hop of a case during the paper's interval.
-fn carried(ran: &Outcome<Ran>, case: &str) -> Outcome<f64> {
+fn carried(ran: &Outcome<RunResult>, case: &str) -> Outcome<f64> {
     let link = format!("hop-{case}");
-    let mean = with(ran, |ran| ran.mean(Of::Link(&link), "throughput_bps", MEAN_S.0, MEAN_S.1))?;
+    let mean = with(ran, |ran| ran.mean(SeriesOf::Link(&link), "throughput_bps", MEAN_S.0, MEAN_S.1))?;
     Ok(mean * FRAMED)
 }
 
 /// Rate of a hop in the second that must be full, the mean from then on, and the lowest second from then
 /// on. A late machine moves packets from one second to the next.
-fn full(ran: &Ran, hop: &str) -> Outcome<(f64, f64, f64)> {
+fn full(ran: &RunResult, hop: &str) -> Outcome<(f64, f64, f64)> {
     let bps = |from: u32, to: u32| -> Outcome<f64> {
-        Ok(ran.mean(Of::Link(hop), "throughput_bps", f64::from(from), f64::from(to))? * FRAMED)
+        Ok(ran.mean(SeriesOf::Link(hop), "throughput_bps", f64::from(from), f64::from(to))? * FRAMED)
     };
     let end = MEAN_S.1 as u32;
     let seconds: Vec<f64> = (FULL_BY_S - 1..end).map(|s| bps(s, s + 1)).collect::<Outcome<_>>()?;
@@ -120,7 +118,8 @@ fn over_ipv6(rig: &Rig) -> Outcome<f64> {
     }
     // it starts a second later, and iperf3 first opens a control connection
     let later = 4.0;
-    Ok(ran.mean(Of::Link("hop-gateway"), "throughput_bps", MEAN_S.0 + later, MEAN_S.1 + later)? * FRAMED)
+    Ok(ran.mean(SeriesOf::Link("hop-gateway"), "throughput_bps", MEAN_S.0 + later, MEAN_S.1 + later)?
+        * FRAMED)
 }
 
 fn share(bps: f64) -> String {

@@ -1,11 +1,11 @@
 //! Figures 5 and 7 of the paper on TCP-Swift, and a bottleneck with congestion losses only.
 
-use crate::accept::list::List;
-use crate::accept::setup::Setup;
+use crate::accept::list::{List, Outcome, Setup};
 use crate::accept::table::Table;
-use crate::{Outcome, metadata};
+use crate::metadata;
+use lab::once::output;
 use lab::stats::Mean;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::Command;
 use std::{env, fs, process};
 
@@ -23,25 +23,28 @@ pub(super) fn check(setup: &Setup, list: &mut List) -> Outcome {
     let losses = format!("loss={}", LOSSES.map(|(loss, _)| loss).join(","));
     let goodput = "swift-goodput";
     let pushout = sweep(setup, goodput, FIRST[0], &["--axis", &losses]);
-    let fifo =
-        ["--axis", &losses, "--set", "discipline=fifo", "--axis", "tcp=sack,peach,swift-sat,swift-faithful"];
-    let fifo = sweep(setup, goodput, FIRST[0], &fifo);
     for (loss, asked) in LOSSES {
         figure_5(list, &pushout, loss, asked);
     }
-    for (loss, _) in LOSSES {
-        let what = format!("the same under fifo, loss {loss} (reported)");
-        let schemes = ["sack", "peach", "swift-sat", "swift-faithful"];
-        list.judge(what, side_by_side(&fifo, loss, &schemes), |text| (text, true));
-    }
     // the paper uses no sender jitter; with jitter the ranking below 1e-3 differs
-    for jitter in ["0.1 ms", "0.9 ms"] {
-        let (set, schemes) = (format!("jitter={jitter}"), ["sack", "peach", "swift-faithful"]);
+    for (set, what, schemes) in [
+        ("discipline=fifo", "the same under fifo", &["sack", "peach", "swift-sat", "swift-faithful"][..]),
+        (
+            "jitter=0.1 ms",
+            "figure 5 with a sender delay of up to 0.1 ms",
+            &["sack", "peach", "swift-faithful"],
+        ),
+        (
+            "jitter=0.9 ms",
+            "figure 5 with a sender delay of up to 0.9 ms",
+            &["sack", "peach", "swift-faithful"],
+        ),
+    ] {
         let tcp = format!("tcp={}", schemes.join(","));
-        let delayed = sweep(setup, goodput, FIRST[0], &["--axis", &losses, "--set", &set, "--axis", &tcp]);
+        let table = sweep(setup, goodput, FIRST[0], &["--axis", &losses, "--set", set, "--axis", &tcp]);
         for (loss, _) in LOSSES {
-            let what = format!("figure 5 with a sender delay of up to {jitter}, loss {loss} (reported)");
-            list.judge(what, side_by_side(&delayed, loss, &schemes), |text| (text, true));
+            let what = format!("{what}, loss {loss} (reported)");
+            list.judge(what, side_by_side(&table, loss, schemes), |text| (text, true));
         }
     }
     let fairness = sweep(setup, "swift-fairness", FIRST[0], &["--axis", &losses]);
@@ -55,35 +58,18 @@ pub(super) fn check(setup: &Setup, list: &mut List) -> Outcome {
     Ok(())
 }
 
-/// A folder that is removed on drop.
-struct Folder(PathBuf);
-
-impl Drop for Folder {
-    fn drop(&mut self) {
-        let _ = fs::remove_dir_all(&self.0);
-    }
-}
-
 /// Runs a sweep of a scenario file with these options; returns one row per run.
 fn sweep(setup: &Setup, name: &str, first: &str, more: &[&str]) -> Outcome<Table> {
-    let folder = Folder(env::temp_dir().join(format!("bentpipe-accept-figures-{}", process::id())));
+    let folder = env::temp_dir().join(format!("bentpipe-accept-figures-{}", process::id()));
     let file = Path::new("scenarios").join(name).with_extension("toml");
     let seeds = SEEDS.to_string();
-    let bentpipe = setup.bentpipe()?;
-    let done = Command::new(bentpipe)
-        .current_dir(metadata::root())
-        .arg("sweep")
-        .arg(file)
-        .args(["--seed", first, "--seeds", &seeds, "--out"])
-        .arg(&folder.0)
-        .args(more)
-        .output()
-        .map_err(|e| format!("{}: {e}", bentpipe.display()))?;
-    if !done.status.success() {
-        return Err(format!("sweep {name}: {}", String::from_utf8_lossy(&done.stderr)));
-    }
-    let runs = folder.0.join("runs.csv");
-    Table::read(&fs::read_to_string(&runs).map_err(|e| format!("{}: {e}", runs.display()))?)
+    let mut command = Command::new(setup.bentpipe()?);
+    command.current_dir(metadata::root()).arg("sweep").arg(file);
+    command.args(["--seed", first, "--seeds", &seeds, "--out"]).arg(&folder).args(more);
+    let done = output(&format!("sweep {name}"), &mut command);
+    let runs = fs::read_to_string(folder.join("runs.csv"));
+    let _ = fs::remove_dir_all(&folder);
+    Table::read(&done.and(runs.map_err(|e| format!("runs.csv: {e}")))?)
 }
 
 /// The values of `name` in all runs with these axis values.

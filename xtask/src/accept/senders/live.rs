@@ -1,10 +1,8 @@
 //! The engine as a real TCP against the kernel's, over emulated links, and the CPU cost of a sender.
 
-use crate::Outcome;
-use crate::accept::list::List;
-use crate::accept::setup::Setup;
+use crate::accept::list::{List, Outcome, Setup};
 use lab::stats::median;
-use lab::transfers::{self, Link, Order, Tcp, Transferred, mixture, run};
+use lab::transfers::{self, Link, Tcp, TransferRequest, TransferResult, random_transfers, run};
 use lab::{Rig, Who};
 use std::time::Duration;
 
@@ -26,31 +24,13 @@ const INTACT: (usize, usize) = (1000, 200);
 /// Transfers in one session.
 const BATCH: usize = 100;
 /// Congestion controls of the mixture.
-const SCHEMES: [&str; 18] = [
-    "reno",
-    "newreno",
-    "sack",
-    "rate-halving",
-    "vegas",
-    "cubic",
-    "hybla",
-    "westwood",
-    "bic",
-    "htcp",
-    "fast",
-    "bbr",
-    "bbr3",
-    "careful-resume",
-    "peach",
-    "peach-plus",
-    "swift-sat",
-    "swift-faithful",
-];
+const SCHEMES: &str = "reno newreno sack rate-halving vegas cubic hybla westwood bic htcp fast bbr bbr3 \
+    careful-resume peach peach-plus swift-sat swift-faithful";
 const LIMIT: Duration = Duration::from_secs(900);
 
 /// The short transfer, which needs an otherwise idle machine.
 pub(super) fn short(setup: &Setup, list: &mut List) -> Outcome {
-    let rig = setup.rig(Who::Ourselves)?;
+    let rig = setup.rig(Who::CurrentUser)?;
     let kernel = times(&rig, &Link::L, (Tcp::Kernel, Tcp::Kernel), &["bbr"]);
     list.judge("case L, the kernel's own bbr (reported)", kernel, |t| (seconds(&t), true));
     case_l(&rig, list, &["bbr"], 1.15);
@@ -71,18 +51,16 @@ pub(super) fn short(setup: &Setup, list: &mut List) -> Outcome {
     Ok(())
 }
 
-/// The long transfer.
 pub(super) fn long(setup: &Setup, list: &mut List) -> Outcome {
-    let rig = setup.rig(Who::Ourselves)?;
+    let rig = setup.rig(Who::CurrentUser)?;
     // the link is busy for about a minute; two where there is a requirement, to average out bursts
     case_w(&rig, list, &["bbr"], 150_000_000, None);
     case_w(&rig, list, &["explicit-rate", "--set", "grant=24 Mbit/s"], 300_000_000, Some(0.97));
     Ok(())
 }
 
-/// Transfers of all kinds.
 pub(super) fn mixed(setup: &Setup, list: &mut List) -> Outcome {
-    let rig = setup.rig(Who::Ourselves)?;
+    let rig = setup.rig(Who::CurrentUser)?;
     let count = setup.pick(INTACT.0, INTACT.1);
     let what = format!("{count} transfers of all kinds, 1 % lost both ways: all intact{}", setup.short());
     list.judge(what, intact(&rig, count), |bytes| (format!("{bytes} bytes"), true));
@@ -93,7 +71,7 @@ pub(super) fn mixed(setup: &Setup, list: &mut List) -> Outcome {
 const FLOOD: (u64, usize, f64) = (1_000_000_000, 7, 2e9);
 
 pub(super) fn cpu(setup: &Setup, list: &mut List) -> Outcome {
-    let rig = setup.rig(Who::Ourselves)?;
+    let rig = setup.rig(Who::CurrentUser)?;
     let (bytes, runs, least) = FLOOD;
     for (tcp, runs) in [("cubic", runs), ("newreno", 1), ("bbr", 1)] {
         let rates: Outcome<Vec<f64>> = (0..runs).map(|_| transfers::flood(&rig, bytes, tcp)).collect();
@@ -107,9 +85,9 @@ pub(super) fn cpu(setup: &Setup, list: &mut List) -> Outcome {
     Ok(())
 }
 
-pub(super) fn order(pair: (Tcp, Tcp), bytes: u64, seed: u64, tcp: &[&str]) -> Order {
+pub(super) fn order(pair: (Tcp, Tcp), bytes: u64, seed: u64, tcp: &[&str]) -> TransferRequest {
     let tcp = tcp.iter().map(|word| (*word).to_owned()).collect();
-    Order { pair, from_near: true, v6: false, bytes, seed, tcp }
+    TransferRequest { pair, from_near: true, v6: false, bytes, seed, tcp }
 }
 
 /// Seconds from the call to the last acknowledgment, over case L.
@@ -134,7 +112,7 @@ fn case_l(rig: &Rig, list: &mut List, tcp: &[&str], most_s: f64) {
 }
 
 /// The result of a single transfer.
-pub(super) fn single(rig: &Rig, link: &Link<'_>, order: Order) -> Outcome<Transferred> {
+pub(super) fn single(rig: &Rig, link: &Link<'_>, order: TransferRequest) -> Outcome<TransferResult> {
     let mut all = run(rig, link, 1, &[order], LIMIT)?;
     match all.pop() {
         Some(one) if one.fault.is_empty() => Ok(one),
@@ -155,19 +133,16 @@ fn case_w(rig: &Rig, list: &mut List, tcp: &[&str], bytes: u64, share: Option<f6
     let most = W_BPS * PAYLOAD * (1.0 - W_LOSS);
     list.judge(what, measured, |(bps, steady)| {
         let got = bps / most;
-        let figure = format!(
-            "{:.2} Mbit/s, {:.1} % (start-up and all: {:.1} %)",
-            bps / 1e6,
-            got * 100.0,
-            steady / most * 100.0
-        );
+        let (mbps, share_of_all) = (bps / 1e6, steady / most * 100.0);
+        let figure =
+            format!("{mbps:.2} Mbit/s, {:.1} % (start-up and all: {share_of_all:.1} %)", got * 100.0);
         (figure, share.is_none_or(|s| got >= s))
     });
 }
 
 /// Bytes that were transferred and compared.
 fn intact(rig: &Rig, count: usize) -> Outcome<u64> {
-    let orders = mixture(count, 1, &SCHEMES);
+    let orders = random_transfers(count, 1, &SCHEMES.split(' ').collect::<Vec<_>>());
     for (batch, seed) in orders.chunks(BATCH).zip(1..) {
         let results = run(rig, &Link::BAD, seed, batch, LIMIT)?;
         if results.len() != batch.len() {

@@ -2,9 +2,7 @@
 //! queues have no priorities but are long enough; an option tells the engine to assume priority.
 
 use super::live::{L_BYTES, order, single};
-use crate::Outcome;
-use crate::accept::list::List;
-use crate::accept::setup::Setup;
+use crate::accept::list::{List, Outcome, Setup};
 use lab::Who;
 use lab::scenario::OneLink;
 use lab::transfers::{Link, Tcp};
@@ -18,7 +16,7 @@ const CLEAN: Link<'static> =
 const TOLD: f64 = 0.99;
 
 pub(super) fn check(setup: &Setup, list: &mut List) -> Outcome {
-    let rig = setup.rig(Who::Ourselves)?;
+    let rig = setup.rig(Who::CurrentUser)?;
     for scheme in ["swift-sat", "swift-faithful"] {
         for (name, link, least) in [("case L", &Link::L, None), ("L without losses", &CLEAN, Some(TOLD))] {
             let bound = least.map_or_else(String::new, |l| format!(" of {:.0} %", l * 100.0));
@@ -26,47 +24,24 @@ pub(super) fn check(setup: &Setup, list: &mut List) -> Outcome {
             let order =
                 order((Tcp::Engine, Tcp::Kernel), L_BYTES, 1, &[scheme, "--set", "assume_priority=true"]);
             let measured =
-                single(&rig, link, order).and_then(|one| Ok((Probes::of(&one.flow)?, one.seconds)));
-            list.judge(what, measured, |(probes, seconds)| {
-                let (figure, met) = probes.verdict(least);
-                (format!("{figure}; {seconds:.1} s"), met)
-            });
+                single(&rig, link, order).and_then(|one| Ok((verdict(&one.flow, least)?, one.seconds)));
+            list.judge(what, measured, |((figure, met), seconds)| (format!("{figure}; {seconds:.1} s"), met));
         }
     }
     Ok(())
 }
 
-/// Probe counters from a sender's report.
-#[derive(Debug)]
-struct Probes {
-    known_by: String,
-    sent: u64,
-    acknowledged: u64,
-    lost: u64,
-}
-
-impl Probes {
-    fn of(flow: &Value) -> Outcome<Self> {
-        let probes = &flow["probes"];
-        let count = |key| probes[key].as_u64().ok_or_else(|| format!("no {key} among the probes: {probes}"));
-        Ok(Self {
-            known_by: probes["known_by"].as_str().unwrap_or("nothing").to_owned(),
-            sent: count("sent")?,
-            acknowledged: count("acknowledged")?,
-            lost: count("lost")?,
-        })
-    }
-
-    /// The figure, and whether the receiver reported at least the share `least` of the probes, if given.
-    fn verdict(&self, least: Option<f64>) -> (String, bool) {
-        let Self { known_by, sent, acknowledged, lost } = self;
-        let known = acknowledged + lost;
-        let out = sent.saturating_sub(known);
-        let figure =
-            format!("by {known_by}: {sent} sent, {acknowledged} acknowledged, {lost} lost, {out} out");
-        let told = *acknowledged as f64 >= least.unwrap_or(0.0) * *sent as f64;
-        (figure, known_by == "dsack" && *acknowledged > 0 && known <= *sent && told)
-    }
+/// The sender's counts of its probes, and whether the receiver reported at least the share `least` of them.
+fn verdict(flow: &Value, least: Option<f64>) -> Outcome<(String, bool)> {
+    let probes = &flow["probes"];
+    let count = |key| probes[key].as_u64().ok_or_else(|| format!("no {key} among the probes: {probes}"));
+    let known_by = probes["known_by"].as_str().unwrap_or("nothing");
+    let (sent, acknowledged, lost) = (count("sent")?, count("acknowledged")?, count("lost")?);
+    let known = acknowledged + lost;
+    let out = sent.saturating_sub(known);
+    let figure = format!("by {known_by}: {sent} sent, {acknowledged} acknowledged, {lost} lost, {out} out");
+    let told = acknowledged as f64 >= least.unwrap_or(0.0) * sent as f64;
+    Ok((figure, known_by == "dsack" && acknowledged > 0 && known <= sent && told))
 }
 
 #[cfg(test)]
@@ -79,11 +54,11 @@ mod unit {
         let of = |known_by: &str, sent: u64, acknowledged: u64, lost: u64| {
             let probes =
                 json!({"known_by": known_by, "sent": sent, "acknowledged": acknowledged, "lost": lost});
-            Probes::of(&json!({ "probes": probes })).unwrap().verdict(Some(0.99)).1
+            verdict(&json!({ "probes": probes }), Some(0.99)).unwrap().1
         };
         assert!(of("dsack", 100, 99, 0) && of("dsack", 100, 99, 1));
         assert!(!of("option", 100, 100, 0) && !of("dsack", 100, 98, 2) && !of("dsack", 0, 0, 0));
         assert!(!of("dsack", 100, 99, 2), "more than were sent");
-        assert!(Probes::of(&json!({"probes": null})).unwrap_err().contains("no sent"));
+        assert!(verdict(&json!({"probes": null}), None).unwrap_err().contains("no sent"));
     }
 }

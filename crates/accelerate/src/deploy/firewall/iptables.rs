@@ -1,25 +1,11 @@
 //! Parses the output of `iptables-save` (iptables-save(8), iptables-extensions(8)).
 
-use super::{Act, Chain, Names, Rule, Ruleset, Tool};
+use super::{Chain, FirewallAction, InterfaceMatch, Rule, Ruleset, Tool, words};
 use std::collections::BTreeMap;
 
 /// Targets after which evaluation continues with the next rule.
-const GOES_ON: [&str; 14] = [
-    "LOG",
-    "NFLOG",
-    "ULOG",
-    "MARK",
-    "CONNMARK",
-    "CONNSECMARK",
-    "SECMARK",
-    "TCPMSS",
-    "TOS",
-    "DSCP",
-    "TTL",
-    "HL",
-    "TRACE",
-    "CLASSIFY",
-];
+const GOES_ON: &str =
+    "LOG NFLOG ULOG MARK CONNMARK CONNSECMARK SECMARK TCPMSS TOS DSCP TTL HL TRACE CLASSIFY";
 
 /// Returns all tables; `program` is the command that changes them.
 pub(super) fn read(program: &str, text: &str) -> Vec<Ruleset> {
@@ -46,34 +32,10 @@ pub(super) fn read(program: &str, text: &str) -> Vec<Ruleset> {
     all
 }
 
-fn words(text: &str) -> Vec<String> {
-    let (mut all, mut word, mut is_quoted) = (Vec::new(), String::new(), false);
-    for c in text.chars() {
-        match c {
-            '"' => {
-                is_quoted = !is_quoted;
-                word.push(c);
-            }
-            ' ' if !is_quoted => all.extend((!word.is_empty()).then(|| core::mem::take(&mut word))),
-            c => word.push(c),
-        }
-    }
-    all.extend((!word.is_empty()).then_some(word));
-    all
-}
-
 fn rule(text: &str, place: u64) -> Rule {
-    let all = words(text);
+    let all = words(text, false);
     let all: Vec<&str> = all.iter().map(String::as_str).collect();
-    let mut rule = Rule {
-        at: [Vec::new(), Vec::new()],
-        states: Vec::new(),
-        is_of_others: false,
-        words: String::new(),
-        act: Act::Next,
-        text: text.to_owned(),
-        place,
-    };
+    let mut rule = Rule { text: text.to_owned(), place, ..Rule::default() };
     let (mut i, mut is_not) = (0, false);
     while let Some(word) = all.get(i) {
         let value = all.get(i + 1).copied().unwrap_or_default();
@@ -83,8 +45,8 @@ fn rule(text: &str, place: u64) -> Rule {
                 (is_not, i) = (true, i - 1);
                 continue;
             }
-            "-i" => rule.at[0].push(Names { names: vec![value.to_owned()], is_not }),
-            "-o" => rule.at[1].push(Names { names: vec![value.to_owned()], is_not }),
+            "-i" => rule.at[0].push(InterfaceMatch { names: vec![value.to_owned()], is_not }),
+            "-o" => rule.at[1].push(InterfaceMatch { names: vec![value.to_owned()], is_not }),
             "--ctstate" | "--state" => {
                 rule.states.push((value.split(',').map(str::to_owned).collect(), is_not));
             }
@@ -98,11 +60,10 @@ fn rule(text: &str, place: u64) -> Rule {
                 if word == "-p" && !is_not {
                     rule.is_of_others |= !["tcp", "6", "all"].contains(&value);
                 }
-                if !rule.words.is_empty() {
-                    rule.words.push(' ');
+                if is_not {
+                    rule.add_word("!");
                 }
-                rule.words += if is_not { "! " } else { "" };
-                rule.words += word;
+                rule.add_word(word);
                 i -= 1;
             }
         }
@@ -111,21 +72,21 @@ fn rule(text: &str, place: u64) -> Rule {
     rule
 }
 
-fn target(name: &str, and_back: bool) -> Act {
+fn target(name: &str, and_back: bool) -> FirewallAction {
     match name {
-        "DROP" | "REJECT" | "TARPIT" => Act::Drop,
-        "RETURN" => Act::Return,
+        "DROP" | "REJECT" | "TARPIT" => FirewallAction::Drop,
+        "RETURN" => FirewallAction::Return,
         // a user-space program usually accepts the packet
-        "ACCEPT" | "NFQUEUE" | "QUEUE" => Act::Accept,
-        name if GOES_ON.contains(&name) => Act::Next,
-        name => Act::Enter(name.to_owned(), and_back),
+        "ACCEPT" | "NFQUEUE" | "QUEUE" => FirewallAction::Accept,
+        name if GOES_ON.split(' ').any(|known| known == name) => FirewallAction::Next,
+        name => FirewallAction::Enter(name.to_owned(), and_back),
     }
 }
 
 /// The rule's text with the interfaces `lan` replaced by `tun`; `None` if it names none of them or is negated
 /// (`! -i`).
 pub(super) fn mirrored(text: &str, lan: &[String], tun: &str) -> Option<String> {
-    let mut all = words(text);
+    let mut all = words(text, false);
     let mut is_changed = false;
     for i in 1..all.len() {
         if ["-i", "-o"].contains(&all[i - 1].as_str()) && lan.contains(&all[i]) {

@@ -5,10 +5,10 @@
 //! interface gets a copy behind it that names the TUN interface instead, so the firewall continues to drop
 //! what it drops today.
 
-use super::{Act, Names, Rule, Ruleset, Site, Tool, Verdict, iptables, nft};
+use super::{FirewallAction, GatewayInterfaces, InterfaceMatch, Rule, Ruleset, Tool, Verdict, iptables, nft};
 
 /// Returns the commands in the order of execution.
-pub(super) fn commands(site: &Site<'_>, rules: &Ruleset) -> Vec<String> {
+pub(super) fn commands(site: &GatewayInterfaces<'_>, rules: &Ruleset) -> Vec<String> {
     let (mut out, mut mended) = (Vec::new(), rules.clone());
     for (name, chain) in &rules.chains {
         let mut last = 0;
@@ -23,10 +23,8 @@ pub(super) fn commands(site: &Site<'_>, rules: &Ruleset) -> Vec<String> {
         }
     }
     for (name, ..) in rules.bases() {
-        let from_lan = |lan: &str| (lan.to_owned(), site.tun_lan.to_owned());
-        let mut ways: Vec<(String, String)> = site.lan.iter().map(|lan| from_lan(lan)).collect();
-        ways.extend(site.lan.iter().map(|lan| (site.tun_lan.to_owned(), lan.clone())));
-        for (from, to) in &ways {
+        let to_tun = site.lan.iter().map(|lan| (lan.as_str(), site.tun_lan));
+        for (from, to) in to_tun.clone().chain(to_tun.map(|(lan, tun)| (tun, lan))) {
             out.push(open(&rules.tool, name, from, to));
             insert(&mut mended, name, from, to);
         }
@@ -43,7 +41,7 @@ pub(super) fn commands(site: &Site<'_>, rules: &Ruleset) -> Vec<String> {
 }
 
 /// The copy of a LAN rule for the TUN interface, as commands.
-fn mirror(site: &Site<'_>, tool: &Tool, chain: &str, rule: &Rule) -> Vec<String> {
+fn mirror(site: &GatewayInterfaces<'_>, tool: &Tool, chain: &str, rule: &Rule) -> Vec<String> {
     match tool {
         Tool::Nft { family, table } => {
             let all = nft::mirrored(&rule.text, site.lan, site.tun_satellite).into_iter();
@@ -83,27 +81,19 @@ fn open(tool: &Tool, chain: &str, from: &str, to: &str) -> String {
 
 /// Inserts the same rule into the model, to check whether it suffices.
 fn insert(rules: &mut Ruleset, chain: &str, from: &str, to: &str) {
-    let name = |name: &str| vec![Names { names: vec![name.to_owned()], is_not: false }];
-    let rule = Rule {
-        at: [name(from), name(to)],
-        states: Vec::new(),
-        is_of_others: false,
-        words: String::new(),
-        act: Act::Accept,
-        text: String::new(),
-        place: 0,
-    };
+    let at = [from, to].map(|name| vec![InterfaceMatch::one(name)]);
+    let rule = Rule { at, act: FirewallAction::Accept, ..Rule::default() };
     if let Some(chain) = rules.chains.get_mut(chain) {
         chain.rules.insert(0, rule);
     }
 }
 
-fn add_mirrored(site: &Site<'_>, rules: &mut Ruleset, chain: &str, rule: &Rule) {
+fn add_mirrored(site: &GatewayInterfaces<'_>, rules: &mut Ruleset, chain: &str, rule: &Rule) {
     let is_lan = |name: &String| site.lan.contains(name);
     let names_lan = rule.at.iter().flatten().any(|n| n.names.iter().any(is_lan));
     let Some(chain) = rules.chains.get_mut(chain).filter(|_| names_lan) else { return };
     let Some(at) = chain.rules.iter().position(|r| r == rule) else { return };
-    let is_negated = |n: &Names| n.is_not && n.names.iter().any(is_lan);
+    let is_negated = |n: &InterfaceMatch| n.is_not && n.names.iter().any(is_lan);
     if rule.at.iter().flatten().any(is_negated) {
         // only nft can negate several interfaces
         if matches!(rules.tool, Tool::Nft { .. }) {

@@ -19,32 +19,38 @@ mod tests;
 
 use bentpipe_os::{filters, nft as program};
 use bentpipe_scenario::gateway_file::{Deploy, Firewall};
-use bentpipe_service::{Finding, Standing};
+use bentpipe_service::{CheckStatus, Finding};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Maximum depth of jumps between chains; the kernel allows 16.
 const DEEPEST: usize = 16;
 
 /// What a rule does with a matching packet.
-#[derive(Clone, Debug, PartialEq, Eq)]
-enum Act {
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+enum FirewallAction {
     Accept,
     Drop,
     Return,
     /// Enters another chain; true if evaluation returns afterwards (jump, not goto).
     Enter(String, bool),
     /// Continues with the next rule.
+    #[default]
     Next,
 }
 
 /// Interface names in a condition; `is_not`: the condition is negated.
 #[derive(Clone, Debug, PartialEq, Eq)]
-struct Names {
+struct InterfaceMatch {
     names: Vec<String>,
     is_not: bool,
 }
 
-impl Names {
+impl InterfaceMatch {
+    /// A condition that is not negated.
+    fn one(name: &str) -> Self {
+        Self { names: vec![name.to_owned()], is_not: false }
+    }
+
     fn hold(&self, name: &str) -> bool {
         let is_like = |pattern: &String| match pattern.strip_suffix(['*', '+']) {
             Some(begin) => name.starts_with(begin),
@@ -54,17 +60,17 @@ impl Names {
     }
 }
 
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 struct Rule {
     /// Conditions on input and output interface.
-    at: [Vec<Names>; 2],
+    at: [Vec<InterfaceMatch>; 2],
     /// States of connection tracking; true if negated.
     states: Vec<(Vec<String>, bool)>,
     /// True if it never matches TCP.
     is_of_others: bool,
     /// All other conditions as text.
     words: String,
-    act: Act,
+    act: FirewallAction,
     /// The whole rule as text.
     text: String,
     /// Handle (nft) or number from 1 (iptables).
@@ -94,15 +100,27 @@ struct Ruleset {
     chains: BTreeMap<String, Chain>,
 }
 
+/// A packet that is tried.
 #[derive(Clone, Copy, Debug)]
 struct Packet<'a> {
     from: &'a str,
     to: &'a str,
     state: &'a str,
+    /// The other conditions that it matches.
+    words: &'a BTreeSet<&'a str>,
+    is_tcp: bool,
 }
 
 impl Rule {
-    fn holds(&self, packet: &Packet<'_>, words: &BTreeSet<&str>, tcp_only: bool) -> bool {
+    /// Adds a condition that is kept as text.
+    fn add_word(&mut self, word: &str) {
+        if !self.words.is_empty() {
+            self.words.push(' ');
+        }
+        self.words += word;
+    }
+
+    fn holds(&self, packet: &Packet<'_>) -> bool {
         let named =
             [packet.from, packet.to].iter().zip(&self.at).all(|(name, all)| all.iter().all(|n| n.hold(name)));
         let stands = |(states, is_not): &(Vec<String>, bool)| {
@@ -110,8 +128,8 @@ impl Rule {
         };
         named
             && self.states.iter().all(stands)
-            && !(tcp_only && self.is_of_others)
-            && (self.words.is_empty() || words.contains(&*self.words))
+            && !(packet.is_tcp && self.is_of_others)
+            && (self.words.is_empty() || packet.words.contains(&*self.words))
     }
 }
 
@@ -121,39 +139,24 @@ impl Ruleset {
         self.chains.iter().filter_map(|(name, chain)| Some((&**name, chain, chain.drops?)))
     }
 
-    /// True if all base chains accept a packet that matches the conditions `words`.
-    fn passes(&self, packet: &Packet<'_>, words: &BTreeSet<&str>, tcp_only: bool) -> bool {
-        self.bases().all(|(_, chain, drops)| {
-            self.walk(chain, packet, words, tcp_only, 0).unwrap_or(if drops {
-                Act::Drop
-            } else {
-                Act::Accept
-            }) != Act::Drop
-        })
+    /// True if all base chains accept a packet.
+    fn passes(&self, packet: &Packet<'_>) -> bool {
+        self.bases().all(|(_, chain, drops)| self.walk(chain, packet, 0).unwrap_or(!drops))
     }
 
-    /// The decision of a chain, if it makes one.
-    fn walk(
-        &self,
-        chain: &Chain,
-        packet: &Packet<'_>,
-        words: &BTreeSet<&str>,
-        tcp_only: bool,
-        depth: usize,
-    ) -> Option<Act> {
+    /// The decision of a chain, if it makes one: true if it accepts the packet.
+    fn walk(&self, chain: &Chain, packet: &Packet<'_>, depth: usize) -> Option<bool> {
         if depth > DEEPEST {
             return None;
         }
-        for rule in chain.rules.iter().filter(|rule| rule.holds(packet, words, tcp_only)) {
+        for rule in chain.rules.iter().filter(|rule| rule.holds(packet)) {
             match &rule.act {
-                Act::Accept | Act::Drop => return Some(rule.act.clone()),
-                Act::Return => return None,
-                Act::Next => {}
-                Act::Enter(name, and_back) => {
-                    let inner = self
-                        .chains
-                        .get(name)
-                        .and_then(|inner| self.walk(inner, packet, words, tcp_only, depth + 1));
+                FirewallAction::Accept => return Some(true),
+                FirewallAction::Drop => return Some(false),
+                FirewallAction::Return => return None,
+                FirewallAction::Next => {}
+                FirewallAction::Enter(name, and_back) => {
+                    let inner = self.chains.get(name).and_then(|c| self.walk(c, packet, depth + 1));
                     if inner.is_some() || !and_back {
                         return inner;
                     }
@@ -178,7 +181,7 @@ impl Ruleset {
                     words.insert(&rule.words);
                     all.push(words.clone());
                 }
-                if let Act::Enter(next, _) = &rule.act
+                if let FirewallAction::Enter(next, _) = &rule.act
                     && !leads.contains_key(&**next)
                 {
                     leads.insert(next, words);
@@ -192,7 +195,7 @@ impl Ruleset {
 
 /// Interfaces of the gateway.
 #[derive(Clone, Copy, Debug)]
-struct Site<'a> {
+struct GatewayInterfaces<'a> {
     lan: &'a [String],
     satellite: &'a str,
     tun_lan: &'a str,
@@ -211,7 +214,7 @@ enum Verdict {
     Breaks(String, String),
 }
 
-impl Site<'_> {
+impl GatewayInterfaces<'_> {
     fn judge(&self, rules: &Ruleset) -> Verdict {
         let (mut is_open, trials) = (false, rules.trials());
         for lan in self.lan {
@@ -219,25 +222,22 @@ impl Site<'_> {
             for ((from, to), state) in
                 [out, back].into_iter().flat_map(|way| [(way, "new"), (way, "established")])
             {
-                let is_out = to == self.satellite;
-                let ways = if is_out {
-                    [
-                        Packet { from, to: self.tun_lan, state: "untracked" },
-                        Packet { from: self.tun_satellite, to, state },
-                    ]
+                // the interfaces and the state on both parts of the way through the gateway
+                let ways = if to == self.satellite {
+                    [(from, self.tun_lan, "untracked"), (self.tun_satellite, to, state)]
                 } else {
-                    [
-                        Packet { from, to: self.tun_satellite, state },
-                        Packet { from: self.tun_lan, to, state: "untracked" },
-                    ]
+                    [(from, self.tun_satellite, state), (self.tun_lan, to, "untracked")]
                 };
                 for words in &trials {
-                    if !rules.passes(&Packet { from, to, state }, words, self.tcp_only) {
+                    let passes = |from: &str, to: &str, state: &str| {
+                        rules.passes(&Packet { from, to, state, words, is_tcp: self.tcp_only })
+                    };
+                    if !passes(from, to, state) {
                         continue;
                     }
                     is_open = true;
-                    if let Some(way) = ways.iter().find(|way| !rules.passes(way, words, self.tcp_only)) {
-                        return Verdict::Breaks(way.from.to_owned(), way.to.to_owned());
+                    if let Some((from, to, _)) = ways.into_iter().find(|way| !passes(way.0, way.1, way.2)) {
+                        return Verdict::Breaks(from.to_owned(), to.to_owned());
                     }
                 }
             }
@@ -248,7 +248,7 @@ impl Site<'_> {
 
 /// Checks all firewalls of this machine. `tcp_only`: only TCP goes through the gateway.
 pub(super) fn findings(deploy: &Deploy, tcp_only: bool) -> Vec<Finding> {
-    let site = Site {
+    let site = GatewayInterfaces {
         lan: &deploy.lan,
         satellite: &deploy.satellite,
         tun_lan: &deploy.tun_lan,
@@ -263,16 +263,17 @@ pub(super) fn findings(deploy: &Deploy, tcp_only: bool) -> Vec<Finding> {
             Verdict::Fine => fine += 1,
             Verdict::Closed => {
                 let found = "lets nothing pass between LAN and satellite, now or then";
-                all.push(Finding::lack(name, found));
+                all.push(Finding::warning(name, found));
             }
             Verdict::Breaks(from, to) => {
                 let found = format!("would drop what it lets pass today: it comes over {from} to {to} then");
                 let is_refused = deploy.firewall == Firewall::Check;
-                let standing = if is_refused { Standing::Bad } else { Standing::Lack };
+                let standing = if is_refused { CheckStatus::Bad } else { CheckStatus::Lack };
                 let mut finding = Finding::new(name, standing, found);
                 finding.mends = mend::commands(&site, rules);
                 if is_refused {
-                    finding = finding.mend("or firewall = \"ignore\" in [deploy], to start all the same");
+                    finding =
+                        finding.with_help("or firewall = \"ignore\" in [deploy], to start all the same");
                 }
                 all.push(finding);
             }
@@ -290,7 +291,7 @@ fn read() -> (Vec<Finding>, Vec<Ruleset>) {
     let (mut faults, mut all) = (Vec::new(), Vec::new());
     let mut fault = |what: &str, why: String| {
         let found = format!("cannot be read: {why}; what it drops shows only when the gateway runs");
-        faults.push(Finding::lack(what, found));
+        faults.push(Finding::warning(what, found));
     };
     match program::list() {
         Ok(text) => all.extend(nft::read(&text)),
@@ -320,6 +321,26 @@ fn read() -> (Vec<Finding>, Vec<Ruleset>) {
         }
     }
     (faults, all)
+}
+
+/// Splits a rule into words; a quoted string is one word, and with `sets` a set in braces too.
+fn words(text: &str, sets: bool) -> Vec<String> {
+    let (mut all, mut word, mut depth, mut is_quoted) = (Vec::new(), String::new(), 0, false);
+    for c in text.chars() {
+        match c {
+            '"' => is_quoted = !is_quoted,
+            '{' if sets && !is_quoted => depth += 1,
+            '}' if sets && !is_quoted => depth -= 1,
+            _ => {}
+        }
+        if !c.is_whitespace() || depth != 0 || is_quoted {
+            word.push(c);
+        } else if !word.is_empty() {
+            all.push(core::mem::take(&mut word));
+        }
+    }
+    all.extend((!word.is_empty()).then_some(word));
+    all
 }
 
 impl core::fmt::Display for Tool {

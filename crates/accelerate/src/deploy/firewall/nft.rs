@@ -1,6 +1,6 @@
 //! Parses the output of `nft -a list ruleset` (nft(8)).
 
-use super::{Act, Chain, Names, Rule, Ruleset, Tool};
+use super::{Chain, FirewallAction, InterfaceMatch, Rule, Ruleset, Tool, words};
 use std::collections::BTreeMap;
 
 /// Returns all tables. Unknown parts of a rule are kept as text.
@@ -44,42 +44,20 @@ pub(super) fn read(text: &str) -> Vec<Ruleset> {
     all
 }
 
-/// Splits a line into words; a set in braces or a quoted string is one word.
-fn words(line: &str) -> Vec<String> {
-    let (mut all, mut word, mut depth, mut is_quoted) = (Vec::new(), String::new(), 0, false);
-    for c in line.chars() {
-        match c {
-            '"' => is_quoted = !is_quoted,
-            '{' if !is_quoted => depth += 1,
-            '}' if !is_quoted => depth -= 1,
-            _ => {}
-        }
-        if c.is_whitespace() && depth == 0 && !is_quoted {
-            if !word.is_empty() {
-                all.push(core::mem::take(&mut word));
-            }
-        } else {
-            word.push(c);
-        }
-    }
-    all.extend((!word.is_empty()).then_some(word));
-    all
-}
-
 /// The elements of a set, or a single value.
 pub(super) fn items(word: &str) -> Vec<&str> {
     let inner = word.strip_prefix('{').and_then(|w| w.strip_suffix('}')).unwrap_or(word);
     inner.split(',').map(str::trim).filter(|item| !item.is_empty()).collect()
 }
 
-fn act(words: &[&str]) -> Option<Act> {
+fn act(words: &[&str]) -> Option<FirewallAction> {
     Some(match words {
         // a user-space program usually accepts the packet
-        ["accept" | "queue", ..] => Act::Accept,
-        ["drop" | "reject", ..] => Act::Drop,
-        ["return", ..] => Act::Return,
-        ["jump", name, ..] => Act::Enter((*name).to_owned(), true),
-        ["goto", name, ..] => Act::Enter((*name).to_owned(), false),
+        ["accept" | "queue", ..] => FirewallAction::Accept,
+        ["drop" | "reject", ..] => FirewallAction::Drop,
+        ["return", ..] => FirewallAction::Return,
+        ["jump", name, ..] => FirewallAction::Enter((*name).to_owned(), true),
+        ["goto", name, ..] => FirewallAction::Enter((*name).to_owned(), false),
         _ => return None,
     })
 }
@@ -87,45 +65,31 @@ fn act(words: &[&str]) -> Option<Act> {
 /// Parses a rule; returns several if it contains a verdict map.
 fn rule(line: &str) -> Vec<Rule> {
     let (text, handle) = line.rsplit_once(" # handle ").unwrap_or((line, ""));
-    let all = words(text);
+    let all = words(text, true);
     let all: Vec<&str> = all.iter().map(String::as_str).collect();
-    let mut rule = Rule {
-        at: [Vec::new(), Vec::new()],
-        states: Vec::new(),
-        is_of_others: false,
-        words: String::new(),
-        act: Act::Next,
-        text: text.to_owned(),
-        place: handle.trim().parse().unwrap_or_default(),
-    };
+    let place = handle.trim().parse().unwrap_or_default();
+    let mut rule = Rule { text: text.to_owned(), place, ..Rule::default() };
     let mut maps: Vec<Rule> = Vec::new();
     let mut i = 0;
     while let Some(word) = all.get(i) {
-        let (is_not, at) = if all.get(i + 1) == Some(&"!=") { (true, i + 2) } else { (false, i + 1) };
+        let is_state = *word == "ct" && all.get(i + 1) == Some(&"state");
+        let key = i + usize::from(is_state);
+        let is_not = all.get(key + 1) == Some(&"!=");
+        let at = key + 1 + usize::from(is_not);
         let value = all.get(at).copied().unwrap_or_default();
         let side = ["iif", "iifname", "oif", "oifname"].iter().position(|name| name == word).map(|n| n / 2);
-        if let Some(side) = side.filter(|_| !value.starts_with('@')) {
-            if value == "vmap" {
-                maps = map(&rule, all.get(at + 1).copied().unwrap_or_default(), |r, key| {
-                    r.at[side].push(Names { names: vec![plain(key)], is_not: false });
-                });
-                i = at + 2;
-            } else {
-                rule.at[side].push(Names { names: items(value).into_iter().map(plain).collect(), is_not });
-                i = at + 1;
-            }
-        } else if *word == "ct" && all.get(i + 1) == Some(&"state") {
-            let (is_not, at) = if all.get(i + 2) == Some(&"!=") { (true, i + 3) } else { (false, i + 2) };
-            let value = all.get(at).copied().unwrap_or_default();
-            if value == "vmap" {
-                maps = map(&rule, all.get(at + 1).copied().unwrap_or_default(), |r, key| {
-                    r.states.push((vec![key.to_owned()], false));
-                });
-                i = at + 2;
-            } else {
-                rule.states.push((items(value).into_iter().map(str::to_owned).collect(), is_not));
-                i = at + 1;
-            }
+        let side = side.filter(|_| !value.starts_with('@'));
+        let add = |rule: &mut Rule, names: Vec<String>, is_not: bool| match side {
+            Some(side) => rule.at[side].push(InterfaceMatch { names, is_not }),
+            None => rule.states.push((names, is_not)),
+        };
+        if (is_state || side.is_some()) && value == "vmap" {
+            let set = all.get(at + 1).copied().unwrap_or_default();
+            maps = map(&rule, set, |rule, key| add(rule, vec![plain(key)], false));
+            i = at + 2;
+        } else if is_state || side.is_some() {
+            add(&mut rule, items(value).into_iter().map(plain).collect(), is_not);
+            i = at + 1;
         } else if let Some(end) = act(&all[i..]) {
             rule.act = end;
             break;
@@ -160,10 +124,7 @@ fn skip(words: &[&str], rule: &mut Rule) -> usize {
             let others = ["udp", "icmp", "icmpv6", "sctp", "dccp", "esp", "ah"];
             // `meta l4proto udp` and `ip protocol udp` end in the protocol name
             rule.is_of_others |= others.contains(word);
-            if !rule.words.is_empty() {
-                rule.words.push(' ');
-            }
-            rule.words += word;
+            rule.add_word(word);
             1
         }
     }
@@ -196,7 +157,7 @@ pub(super) struct Mirrored {
 /// The rule's text with the interfaces `lan` replaced by `tun`. Empty if it names none of them; several if a
 /// verdict map has an entry for each.
 pub(super) fn mirrored(text: &str, lan: &[String], tun: &str) -> Vec<Mirrored> {
-    let all = words(text);
+    let all = words(text, true);
     let (mut out, mut is_changed, mut replaces) = (Vec::new(), false, false);
     let mut i = 0;
     while let Some(word) = all.get(i) {

@@ -1,9 +1,9 @@
-use super::{Site, Verdict, iptables, nft, read};
+use super::{GatewayInterfaces, Verdict, iptables, nft, read};
 use bentpipe_os::namespace;
 use std::process::{Command, Stdio};
 
-fn site(lan: &[String]) -> Site<'_> {
-    Site { lan, satellite: "eth0", tun_lan: "bentlan", tun_satellite: "bentsat", tcp_only: true }
+fn site(lan: &[String]) -> GatewayInterfaces<'_> {
+    GatewayInterfaces { lan, satellite: "eth0", tun_lan: "bentlan", tun_satellite: "bentsat", tcp_only: true }
 }
 
 fn judge(text: &str) -> Verdict {

@@ -13,10 +13,9 @@
 //! if it continues after a pause there is a burst. Reducing cwnd to 0.7, for an ECN mark or a drop in the
 //! sender's own queue, does not lower the rate below 0.6 r.
 
-use super::Seen;
+use super::SenderView;
 use bentpipe_base::{Duration, Instant};
 
-/// Quarters per round trip.
 const QUARTERS: u64 = 4;
 /// Quarters in which flight decreases: minimum and maximum; and quarters in which it stays low.
 const LEAST: u8 = 2;
@@ -24,8 +23,7 @@ const MOST: u8 = 24;
 const STEADY: u8 = 6;
 /// After this many quarters without a packet the observation starts again.
 const SILENCE: f64 = 6.0;
-/// Sending rate as a share of the hop's: below `LOW` flight decreases, above `HIGH` it is refilled; and the
-/// range of the mean.
+/// Sending rate as a share of the hop's: flight decreases, it is refilled, and the range of the mean.
 const LOW: f64 = 0.6;
 const HIGH: f64 = 1.4;
 const MEAN: (f64, f64) = (0.85, 1.2);
@@ -61,7 +59,7 @@ pub(super) struct Drain {
 
 impl Drain {
     /// Updates the observation; true if flight has decreased and stays low.
-    pub(super) fn look(&mut self, seen: &Seen) -> bool {
+    pub(super) fn look(&mut self, seen: &SenderView) -> bool {
         let flight = seen.flight();
         self.left = self.left.min(seen.edge.saturating_sub(seen.top));
         self.most = self.most.max(flight);
@@ -80,7 +78,7 @@ impl Drain {
     }
 
     /// The sender may reduce cwnd now, so flight may fall for a round trip or two.
-    pub(super) fn lost(&mut self, seen: &Seen) {
+    pub(super) fn lost(&mut self, seen: &SenderView) {
         self.blind = seen.now + seen.trip * 2;
         self.most = 0;
         self.forget();
@@ -90,8 +88,7 @@ impl Drain {
         (self.given, self.steady, self.sum) = (0, 0, 0.0);
     }
 
-    /// Starts a quarter.
-    const fn begin(&mut self, seen: &Seen) {
+    const fn begin(&mut self, seen: &SenderView) {
         self.since = Some(seen.now);
         self.from = (seen.top, seen.told, seen.top.saturating_sub(seen.waits));
         self.waited = seen.waits > 0;
@@ -99,7 +96,7 @@ impl Drain {
     }
 
     /// Evaluates the quarter, which was `n` quarters long.
-    fn judge(&mut self, seen: &Seen, n: f64) -> bool {
+    fn judge(&mut self, seen: &SenderView, n: f64) -> bool {
         if n > SILENCE || seen.now < self.blind {
             self.most = seen.flight();
             self.forget();
@@ -115,7 +112,7 @@ impl Drain {
     }
 
     /// `sent`: bytes in this quarter, with the tolerance `off`.
-    fn step(&mut self, seen: &Seen, sent: f64, off: f64) -> bool {
+    fn step(&mut self, seen: &SenderView, sent: f64, off: f64) -> bool {
         let most = self.most.min(seen.edge.saturating_sub(seen.told)) as f64;
         let flight = seen.flight() as f64;
         let is_open = seen.edge.saturating_sub(seen.top) >= 2 * seen.segment && flight <= LESS * most;

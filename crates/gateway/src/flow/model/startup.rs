@@ -18,7 +18,7 @@
 //! the gateway that is slower than the burst also spreads it, but then the round just fills that link, and
 //! the next round cannot be larger.
 
-use super::Seen;
+use super::SenderView;
 use bentpipe_base::{Duration, Instant};
 
 /// Score needed, in thirds of a clean sign, and score of a round: clean, or other.
@@ -36,8 +36,7 @@ const DISTURBED_SHARE: (f64, f64) = (0.07, 0.5);
 const CLEAN_SHARE: (f64, f64) = (0.15, 0.42);
 /// Largest share of a clean round that waits for the hop.
 const WAITS: f64 = 0.15;
-/// In RTTs: the longest round, the longest time without ACKs that is no disturbance, and the longest gap
-/// between packets of a large round.
+/// In RTTs: the longest round, undisturbed time without ACKs, and gap between packets of a large round.
 const LONGEST: f64 = 1.15;
 const SILENCE: f64 = 0.35;
 const GAP: f64 = 0.04;
@@ -61,7 +60,6 @@ pub(super) struct Startup {
     news: (u64, Instant),
     silence: Duration,
     was_disturbed: bool,
-    /// Bytes of the largest round.
     most: u64,
     signs: u8,
     /// Rounds with enough packets to count.
@@ -69,7 +67,7 @@ pub(super) struct Startup {
 }
 
 impl Startup {
-    pub(super) fn sent(&mut self, seen: &Seen, bytes: u64) {
+    pub(super) fn sent(&mut self, seen: &SenderView, bytes: u64) {
         if self.bytes == 0 {
             self.first = seen.now;
         } else {
@@ -88,7 +86,7 @@ impl Startup {
     }
 
     /// Notes an acknowledgment; true if the score is high enough.
-    pub(super) fn told(&mut self, seen: &Seen) -> bool {
+    pub(super) fn told(&mut self, seen: &SenderView) -> bool {
         if seen.told > self.news.0 {
             if self.news.1 != Instant::ZERO {
                 self.silence = self.silence.max(seen.now.since(self.news.1));
@@ -104,8 +102,7 @@ impl Startup {
         signs >= ENOUGH
     }
 
-    /// Evaluates the round.
-    fn judge(&mut self, seen: &Seen) {
+    fn judge(&mut self, seen: &SenderView) {
         let packets = self.bytes.div_ceil(seen.segment.max(1));
         let trips = |time: Duration| time.0 as f64 / seen.trip.0.max(1) as f64;
         let is_disturbed = trips(self.silence) > SILENCE;

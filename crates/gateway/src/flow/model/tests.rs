@@ -26,8 +26,8 @@ impl Play {
         Self { window: window * PACKET, now: 1, ..Self::default() }
     }
 
-    fn seen(&self) -> Seen {
-        Seen {
+    fn seen(&self) -> SenderView {
+        SenderView {
             now: Instant(self.now * 1000),
             top: self.top,
             told: self.told,
@@ -48,7 +48,7 @@ impl Play {
             self.acks.pop_front();
             (self.now, self.told) = (when, ack);
             let seen = self.seen();
-            self.model.told(&seen);
+            self.model.on_ack(&seen);
         }
         self.now = at;
     }
@@ -82,7 +82,7 @@ impl Play {
     }
 
     const fn is_found(&self) -> bool {
-        self.model.is_found()
+        self.model.is_found
     }
 }
 

@@ -10,7 +10,7 @@ pub(super) const FEW: u32 = 4;
 
 /// A full buffer that is being read.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Drain {
+pub(super) struct BufferDrain {
     pub(super) since: Instant,
     pub(super) una: u64,
     /// First and last movement of the edge since then, and the one before the last.
@@ -26,7 +26,7 @@ pub(super) struct Drain {
     pub(super) is_old: bool,
 }
 
-impl Drain {
+impl BufferDrain {
     /// The read rate in bytes per second as far as known; `None` if everything was read at once. The last
     /// movement may be reported long after everything was read.
     pub(super) fn rate(&self) -> Option<f64> {

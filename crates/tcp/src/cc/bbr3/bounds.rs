@@ -51,7 +51,7 @@ impl Sample {
 }
 
 /// The bounds; `u64::MAX` means unlimited.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct Bounds {
     /// Long-term bound of bytes in flight.
     pub long: u64,
@@ -74,19 +74,9 @@ pub(super) struct Bounds {
 }
 
 impl Bounds {
-    pub(super) const fn new() -> Self {
-        Self {
-            long: u64::MAX,
-            short: (u64::MAX, u64::MAX),
-            latest: (0, 0),
-            round_end: 0,
-            round_began: false,
-            lost_in_round: false,
-            events: 0,
-            per_segment: u64::MAX,
-            doublings: 0,
-            credit: 0,
-        }
+    pub(super) fn new() -> Self {
+        let unlimited = u64::MAX;
+        Self { long: unlimited, short: (unlimited, unlimited), per_segment: unlimited, ..Self::default() }
     }
 
     /// Takes the sample, at the start of processing an acknowledgment.

@@ -118,7 +118,7 @@ impl Bbr3 {
     }
 
     /// (D) 5.3.1 to 5.3.3: changes the state.
-    pub(super) fn steer(&mut self, now: Instant, path: &Path, ack: &Ack, sample: &Sample) {
+    pub(super) fn update_state(&mut self, now: Instant, path: &Path, ack: &Ack, sample: &Sample) {
         if self.state == State::Startup && self.full.reached {
             self.state = State::Drain;
         }

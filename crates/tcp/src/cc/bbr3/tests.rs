@@ -6,7 +6,7 @@ use super::*;
 use crate::cc::law::{Growth, Value};
 
 fn line() -> Line {
-    Line::new(Growth::of(&LAW), 8, Duration::from_millis(100))
+    Line::new(Growth::of(&ALGORITHM), 8, Duration::from_millis(100))
 }
 
 fn seconds(s: u64) -> Duration {
@@ -29,7 +29,7 @@ fn phases(l: &mut Line, time: Duration) -> Vec<(f64, f64)> {
 /// `ProbeRTT`, which would restart the wait, is disabled.
 #[test]
 fn the_cycle_of_gains() {
-    let mut growth = Growth::of(&LAW);
+    let mut growth = Growth::of(&ALGORITHM);
     assert!(growth.set("probe_rtt_interval", Value::Time(seconds(3600))));
     let mut l = Line::new(growth, 8, Duration::from_millis(100));
     l.run(seconds(4), |_| ());

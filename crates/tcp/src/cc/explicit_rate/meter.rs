@@ -29,13 +29,6 @@ struct Point {
     lost: u64,
 }
 
-/// Packets delivered or lost in a window, and the share of lost ones.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct Share {
-    pub(super) packets: f64,
-    pub(super) lost: f64,
-}
-
 /// The loss meter.
 #[derive(Clone, Debug)]
 pub(super) struct LossMeter {
@@ -44,14 +37,14 @@ pub(super) struct LossMeter {
     /// Packets per step.
     step: u64,
     /// Bytes counted as lost only because of a timeout; they are subtracted.
-    excused: u64,
+    lost_by_timeouts: u64,
     /// Bytes lost when the last timeout occurred, until the next acknowledgment.
-    given_up: Option<u64>,
+    lost_at_timeout: Option<u64>,
 }
 
 impl LossMeter {
     pub(super) const fn new(mss: u64) -> Self {
-        Self { mss, points: VecDeque::new(), step: STEP, excused: 0, given_up: None }
+        Self { mss, points: VecDeque::new(), step: STEP, lost_by_timeouts: 0, lost_at_timeout: None }
     }
 
     /// Restarts with the next acknowledgment.
@@ -63,15 +56,15 @@ impl LossMeter {
     /// A timeout marks everything lost that is not SACKed; losses up to the next acknowledgment are not
     /// counted.
     pub(super) fn timeout(&mut self, path: &Path) {
-        self.given_up.get_or_insert(path.lost);
+        self.lost_at_timeout.get_or_insert(path.lost);
     }
 
     /// Processes an acknowledgment. True if a step ended.
     pub(super) fn take(&mut self, now: Instant, path: &Path) -> bool {
-        if let Some(lost) = self.given_up.take() {
-            self.excused += path.lost - lost;
+        if let Some(lost) = self.lost_at_timeout.take() {
+            self.lost_by_timeouts += path.lost - lost;
         }
-        let lost = path.lost - self.excused;
+        let lost = path.lost - self.lost_by_timeouts;
         let point = Point { at: now, answered: path.delivered + lost, lost };
         let ends = self.points.back().is_none_or(|p| point.answered - p.answered >= self.step * self.mss);
         if !ends {
@@ -97,24 +90,25 @@ impl LossMeter {
         true
     }
 
-    /// The share over the shortest window that ends at the last step and has at least `packets` and `time`;
-    /// `None` if there is none.
-    pub(super) fn over(&self, packets: u64, time: Duration) -> Option<Share> {
+    /// Packets and the share of lost ones over the shortest window that ends at the last step and has at
+    /// least `packets` and `time`; `None` if there is none.
+    pub(super) fn over(&self, packets: u64, time: Duration) -> Option<(f64, f64)> {
         let last = self.points.back()?;
         let is_long =
             |p: &&Point| last.answered - p.answered >= packets * self.mss && last.at.since(p.at) >= time;
         self.points.iter().rev().find(is_long).map(|first| self.share(first, last))
     }
 
-    fn share(&self, first: &Point, last: &Point) -> Share {
+    /// Packets delivered or lost between two points, and the share of lost ones.
+    fn share(&self, first: &Point, last: &Point) -> (f64, f64) {
         let answered = (last.answered - first.answered).max(1) as f64;
-        Share { packets: answered / self.mss as f64, lost: (last.lost - first.lost) as f64 / answered }
+        (answered / self.mss as f64, (last.lost - first.lost) as f64 / answered)
     }
 
     /// True if more than `threshold` is lost, by at least five standard deviations.
     pub(super) fn exceeds(&self, threshold: f64) -> bool {
         let (Some(first), Some(last)) = (self.points.front(), self.points.back()) else { return false };
-        let Share { packets, lost } = self.share(first, last);
+        let (packets, lost) = self.share(first, last);
         let doubt = SURE * libm::sqrt(threshold * (1.0 - threshold) / packets.max(1.0));
         packets >= PACKETS as f64 && lost > threshold + doubt
     }

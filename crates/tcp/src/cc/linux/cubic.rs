@@ -18,10 +18,10 @@
 //! millisecond, whatever the kernel was built with.
 
 use super::Segments;
-use super::hystart::{Hystart, Seen};
+use super::hystart::{AckInput, Hystart};
 use crate::cc::cubic::CubicParams;
-use crate::cc::{Ack, CongestionControl, Episode, Loss, LossCause, Path, Plan, SentSegment};
-use crate::limits::Limit;
+use crate::cc::standard::delegate_to_window;
+use crate::cc::{Ack, CongestionControl, Loss, LossCause, Path, SentSegment};
 use bentpipe_base::{Cx, Duration, Instant, Size};
 
 /// Scale of the fixed-point values of beta and C.
@@ -96,8 +96,8 @@ impl LinuxCubic {
             return; // the queue from before the loss is still there
         }
         self.hystart.sample(rtt);
-        let (cwnd, window) = (self.window.cwnd(), self.window.bytes());
-        let seen = Seen { now, rtt, cwnd, window, srtt: path.srtt, una: path.una, next: path.next };
+        let (cwnd, window) = (self.window.cwnd(), self.window.size());
+        let seen = AckInput { now, rtt, cwnd, window, srtt: path.srtt, una: path.una, next: path.next };
         if self.may_end && self.window.in_slow_start() && self.hystart.ends(&seen) {
             self.window.end_slow_start();
         }
@@ -164,14 +164,7 @@ impl CongestionControl for LinuxCubic {
         if let Some(rtt) = ack.rtt {
             self.sample(cx.now, path, rtt);
         }
-        let acked = self.window.delivered(ack);
-        if ack.acked == Size::ZERO
-            || ack.episode == Episode::Fast
-            || ack.limited_by != Limit::CongestionWindow
-        {
-            return;
-        }
-        let acked = if self.window.in_slow_start() { self.window.slow_start(acked) } else { acked };
+        let acked = self.window.take(ack);
         if acked > 0 {
             self.update(millis(cx.now), acked);
             self.window.avoid(self.rate, acked);
@@ -205,21 +198,7 @@ impl CongestionControl for LinuxCubic {
         self.last_sent = cx.now;
     }
 
-    fn on_undo(&mut self, _cx: &mut Cx<'_>, _path: &Path) {
-        self.window.undo();
-    }
-
-    fn on_restart(&mut self, _cx: &mut Cx<'_>, _path: &Path, window: Size) {
-        self.window.restart(window);
-    }
-
-    fn plan(&self, _path: &Path) -> Plan {
-        Plan::window(self.window.bytes())
-    }
-
-    fn ssthresh(&self) -> Option<Size> {
-        self.window.ssthresh_bytes()
-    }
+    delegate_to_window!(on_undo, on_restart, plan, ssthresh);
 }
 
 /// `cwnd` times `parts` / `whole`, rounded down.

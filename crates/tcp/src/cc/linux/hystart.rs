@@ -30,7 +30,7 @@ const SLOW_START_GAIN: u64 = 2;
 
 /// Input of the detector: one acknowledgment.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Seen {
+pub(super) struct AckInput {
     pub now: Instant,
     pub rtt: Duration,
     pub cwnd: u32,
@@ -41,7 +41,7 @@ pub(super) struct Seen {
 }
 
 /// The HyStart detector.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct Hystart {
     /// Smallest RTT since the start or the last timeout.
     delay_min: Option<Duration>,
@@ -55,17 +55,8 @@ pub(super) struct Hystart {
 }
 
 impl Hystart {
-    pub(super) const fn new(paced: bool) -> Self {
-        Self {
-            delay_min: None,
-            found: false,
-            round_began: Instant::ZERO,
-            last_ack: Instant::ZERO,
-            end: 0,
-            round_min: Duration(u64::MAX),
-            samples: 0,
-            paced,
-        }
+    pub(super) fn new(paced: bool) -> Self {
+        Self { round_min: Duration(u64::MAX), paced, ..Self::default() }
     }
 
     /// Smallest RTT; zero before the first sample.
@@ -94,7 +85,7 @@ impl Hystart {
     }
 
     /// Processes an acknowledgment in slow start; true if slow start ends here.
-    pub(super) fn ends(&mut self, seen: &Seen) -> bool {
+    pub(super) fn ends(&mut self, seen: &AckInput) -> bool {
         if self.found {
             return false;
         }
@@ -109,7 +100,7 @@ impl Hystart {
         self.found
     }
 
-    fn train(&mut self, seen: &Seen) -> bool {
+    fn train(&mut self, seen: &AckInput) -> bool {
         if seen.now.since(self.last_ack) > TRAIN_GAP {
             return false;
         }
@@ -144,7 +135,7 @@ mod tests {
     fn ends(h: &mut Hystart, at: u64, rtt: u64, cwnd: u32) -> bool {
         h.sample(ms(rtt));
         let now = Instant::ZERO + ms(at);
-        h.ends(&Seen { now, rtt: ms(rtt), cwnd, window: Size(64_000), srtt: ms(rtt), una: 1, next: 1000 })
+        h.ends(&AckInput { now, rtt: ms(rtt), cwnd, window: Size(64_000), srtt: ms(rtt), una: 1, next: 1000 })
     }
 
     fn begun() -> Hystart {

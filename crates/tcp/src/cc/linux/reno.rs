@@ -5,33 +5,20 @@
 //! FlightSize.
 
 use super::Segments;
-use crate::cc::{Ack, CongestionControl, Episode, Loss, Path, Plan};
-use crate::limits::Limit;
-use bentpipe_base::{Cx, Size};
+use crate::cc::standard::delegate_to_window;
+use crate::cc::{Ack, CongestionControl, Loss, Path};
+use bentpipe_base::Cx;
 
 /// The Reno controller of Linux.
 #[derive(Clone, Debug)]
 pub struct LinuxReno {
-    window: Segments,
-}
-
-impl LinuxReno {
-    /// Starts from the given window.
-    pub const fn new(window: Segments) -> Self {
-        Self { window }
-    }
+    /// The window, which it starts from.
+    pub window: Segments,
 }
 
 impl CongestionControl for LinuxReno {
     fn on_ack(&mut self, _cx: &mut Cx<'_>, _path: &Path, ack: &Ack) {
-        let acked = self.window.delivered(ack);
-        if ack.acked == Size::ZERO
-            || ack.episode == Episode::Fast
-            || ack.limited_by != Limit::CongestionWindow
-        {
-            return;
-        }
-        let acked = if self.window.in_slow_start() { self.window.slow_start(acked) } else { acked };
+        let acked = self.window.take(ack);
         if acked > 0 {
             self.window.avoid(self.window.cwnd(), acked);
         }
@@ -41,19 +28,5 @@ impl CongestionControl for LinuxReno {
         self.window.reduce(path, loss, self.window.cwnd() / 2);
     }
 
-    fn on_undo(&mut self, _cx: &mut Cx<'_>, _path: &Path) {
-        self.window.undo();
-    }
-
-    fn on_restart(&mut self, _cx: &mut Cx<'_>, _path: &Path, window: Size) {
-        self.window.restart(window);
-    }
-
-    fn plan(&self, _path: &Path) -> Plan {
-        Plan::window(self.window.bytes())
-    }
-
-    fn ssthresh(&self) -> Option<Size> {
-        self.window.ssthresh_bytes()
-    }
+    delegate_to_window!(on_undo, on_restart, plan, ssthresh);
 }

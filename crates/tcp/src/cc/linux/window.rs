@@ -7,7 +7,8 @@
 //! - Fast recovery sets cwnd to ssthresh. A timeout sets it to one segment more than what still counts as in
 //!   flight, since segments sent less than a round trip ago do not count as lost (RFC 8985, section 6.3).
 
-use crate::cc::{Ack, Loss, LossCause, Path};
+use crate::cc::{Ack, Episode, Loss, LossCause, Path};
+use crate::limits::Limit;
 use bentpipe_base::Size;
 
 /// No threshold.
@@ -39,20 +40,12 @@ impl Segments {
         self.cwnd
     }
     /// Congestion window in bytes.
-    pub const fn bytes(&self) -> Size {
+    pub const fn size(&self) -> Size {
         Size(self.cwnd as u64 * self.mss)
     }
-    /// Slow-start threshold in segments.
-    pub const fn ssthresh(&self) -> u32 {
-        self.ssthresh
-    }
     /// Slow-start threshold in bytes; `None` if unlimited.
-    pub fn ssthresh_bytes(&self) -> Option<Size> {
+    pub fn threshold(&self) -> Option<Size> {
         (self.ssthresh != UNLIMITED).then(|| Size(u64::from(self.ssthresh) * self.mss))
-    }
-    /// Segment size in bytes.
-    pub const fn mss(&self) -> u64 {
-        self.mss
     }
     /// True while below the threshold.
     pub const fn in_slow_start(&self) -> bool {
@@ -64,15 +57,28 @@ impl Segments {
     }
 
     /// Whole segments that `ack` delivered; the remaining bytes are carried over.
-    pub fn delivered(&mut self, ack: &Ack) -> u32 {
+    fn delivered(&mut self, ack: &Ack) -> u32 {
         self.rest += ack.delivered.0;
         let whole = self.rest / self.mss;
         self.rest %= self.mss;
         clamp(whole)
     }
 
+    /// Takes an acknowledgment: slow start, if the window may grow. Returns the segments left for congestion
+    /// avoidance.
+    pub fn take(&mut self, ack: &Ack) -> u32 {
+        let acked = self.delivered(ack);
+        if ack.acked == Size::ZERO
+            || ack.episode == Episode::Fast
+            || ack.limited_by != Limit::CongestionWindow
+        {
+            return 0;
+        }
+        if self.in_slow_start() { self.slow_start(acked) } else { acked }
+    }
+
     /// Slow start by `acked` segments; returns the segments left for congestion avoidance.
-    pub fn slow_start(&mut self, acked: u32) -> u32 {
+    fn slow_start(&mut self, acked: u32) -> u32 {
         let grown = self.cwnd.saturating_add(acked).min(self.ssthresh);
         let used = grown - self.cwnd;
         self.cwnd = grown;
@@ -106,12 +112,6 @@ impl Segments {
         };
     }
 
-    /// Undoes the reaction to the last loss, which was spurious.
-    pub fn undo(&mut self) {
-        self.cwnd = self.cwnd.max(self.before.0);
-        self.ssthresh = self.ssthresh.max(self.before.1);
-    }
-
     /// Reduces cwnd to `window` after an idle time; ssthresh keeps three quarters of the old cwnd.
     pub fn restart(&mut self, window: Size) {
         let window = clamp(window.0 / self.mss).max(1);
@@ -120,6 +120,12 @@ impl Segments {
             self.cwnd = window;
             self.count = 0;
         }
+    }
+
+    /// Undoes the reaction to the last loss, which was spurious.
+    pub fn undo(&mut self) {
+        self.cwnd = self.cwnd.max(self.before.0);
+        self.ssthresh = self.ssthresh.max(self.before.1);
     }
 }
 

@@ -1,11 +1,6 @@
 //! Time-varying channels: error bursts, rain, codings, orbits.
 
-use super::number;
-use crate::check::{Check, Tolerance};
-use crate::group::Group;
-use crate::job::{File, Job};
-use crate::quantity::{BOTTLENECK, Quantity};
-use crate::reading::Reading;
+use crate::prelude::*;
 use bentpipe_base::trace::DropCause;
 
 /// Tolerated standard deviations for random results.
@@ -15,8 +10,7 @@ const LIGHT: f64 = 299_792.458;
 /// Radius of the Earth, km.
 const EARTH: f64 = 6378.0;
 
-/// Mean loss of a Gilbert-Elliott channel.
-pub(super) static BURST_LOSS: Group = Group {
+pub(super) static BURST_LOSS: CheckTable = CheckTable {
     title: "Gilbert-Elliott: mean loss",
     columns: &["good", "bad", "loss in good", "loss in bad"],
     expected: "(G k + B h) / (G + B)",
@@ -27,8 +21,7 @@ pub(super) static BURST_LOSS: Group = Group {
     fast: false,
 };
 
-/// Its runs of consecutive losses.
-pub(super) static BURST_LENGTH: Group = Group {
+pub(super) static BURST_LENGTH: CheckTable = CheckTable {
     title: "Gilbert-Elliott: packets lost in a row",
     columns: &["good", "bad"],
     expected: "formula",
@@ -38,8 +31,7 @@ pub(super) static BURST_LENGTH: Group = Group {
     fast: false,
 };
 
-/// Rain.
-pub(super) static RAIN: Group = Group {
+pub(super) static RAIN: CheckTable = CheckTable {
     title: "Rain: share of time above an attenuation",
     columns: &["attenuation"],
     expected: "P.1853",
@@ -51,8 +43,7 @@ pub(super) static RAIN: Group = Group {
     fast: false,
 };
 
-/// Codings.
-pub(super) static CODINGS: Group = Group {
+pub(super) static CODINGS: CheckTable = CheckTable {
     title: "Bit error rate over Eb/N0",
     columns: &["coding", "Eb/N0"],
     expected: "table",
@@ -62,8 +53,7 @@ pub(super) static CODINGS: Group = Group {
     fast: true,
 };
 
-/// Delays.
-pub(super) static DELAYS: Group = Group {
+pub(super) static DELAYS: CheckTable = CheckTable {
     title: "Delay of one hop",
     columns: &["orbit", "altitude", "elevation"],
     expected: "2 d / c",
@@ -101,11 +91,7 @@ pub(super) fn all() -> Vec<Check> {
 
 /// `10 ms` -> 0.01
 fn seconds(text: &str) -> f64 {
-    match text.split_once(' ') {
-        Some((n, "ms")) => number(n) / 1e3,
-        Some((n, _)) => number(n),
-        None => f64::NAN,
-    }
+    if text.ends_with("ms") { number(text) / 1e3 } else { number(text) }
 }
 
 const BURST_RUNS: u32 = 5;
@@ -164,13 +150,9 @@ fn rain(db: f64) -> Check {
     Check::new(&RAIN, &[&label], quantity, jobs, share, Tolerance::Relative(tolerance))
 }
 
-fn decibel(db: f64) -> f64 {
-    libm::exp10(db / 10.0)
-}
-
 /// BER by the formulas in the group's text.
 fn ber(coding: &str, ebn0_db: f64) -> f64 {
-    let ebn0 = decibel(ebn0_db);
+    let ebn0 = libm::exp10(ebn0_db / 10.0);
     if coding == "uncoded" {
         return tail((2.0 * ebn0).sqrt());
     }

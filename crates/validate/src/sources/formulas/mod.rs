@@ -4,13 +4,13 @@ mod channel;
 mod queueing;
 mod tcp;
 
-use crate::section::{Picture, Section};
+use crate::prelude::*;
 
 /// Formulas.
 pub static SECTION: Section = Section {
     title: "Against formulas",
     intro: "",
-    pictures: &[Picture { file: "validation-transfers.svg", alt: "Completion time of transfers by size" }],
+    pictures: &[("validation-transfers.svg", "Completion time of transfers by size")],
     groups: &[
         &tcp::WINDOW_LIMIT,
         &tcp::SLOW_START,
@@ -31,7 +31,3 @@ pub static SECTION: Section = Section {
 };
 
 pub(crate) use tcp::{SLOW_START, slow_start_time};
-
-fn number(text: &str) -> f64 {
-    text.parse().unwrap_or(f64::NAN)
-}

@@ -1,10 +1,6 @@
 //! Queueing: M/D/1.
 
-use crate::check::{Check, Tolerance};
-use crate::group::Group;
-use crate::job::{File, Job};
-use crate::quantity::Quantity;
-use crate::reading::Reading;
+use crate::prelude::*;
 
 /// Payload rate that saturates the link of `poisson.toml`, bit/s.
 const FULL_BPS: f64 = 7.776e6;
@@ -15,8 +11,7 @@ const SERVICES: f64 = 1e7;
 /// Tolerated standard deviations.
 const DEVIATIONS: f64 = 5.0;
 
-/// Mean queue of M/D/1.
-pub(super) static M_D_1: Group = Group {
+pub(super) static M_D_1: CheckTable = CheckTable {
     title: "Random arrivals: M/D/1",
     columns: &["load ρ"],
     expected: "ρ² / (2 (1 − ρ))",
@@ -32,11 +27,11 @@ pub(super) fn all() -> Vec<Check> {
 }
 
 fn load(rho_text: &str) -> Check {
-    let rho = super::number(rho_text);
+    let rho = number(rho_text);
     let jobs = Job::new(File::Poisson, &[("rate", &format!("{:.0} bit/s", rho * FULL_BPS))]).seeds(RUNS);
     let waiting = rho * rho / (2.0 * (1.0 - rho));
     let deviation = rho / ((1.0 - rho) * (1.0 - rho)) / (2.0 * SERVICES).sqrt();
     let tolerance = Tolerance::Relative(DEVIATIONS * deviation / waiting);
-    let quantity = Quantity::Mean(Reading::Metric("queue_mean[bottleneck]"));
+    let quantity = Quantity::metric("queue_mean[bottleneck]");
     Check::new(&M_D_1, &[rho_text], quantity, jobs, waiting, tolerance)
 }

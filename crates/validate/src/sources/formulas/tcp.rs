@@ -1,11 +1,6 @@
 //! Goodput of one connection and of many.
 
-use super::number;
-use crate::check::{Check, Tolerance};
-use crate::group::Group;
-use crate::job::{Change, File, Job};
-use crate::quantity::Quantity;
-use crate::reading::Reading;
+use crate::prelude::*;
 use bentpipe_base::trace::DropCause;
 
 /// Payload of a segment, bytes.
@@ -27,8 +22,7 @@ const SETTLED: u64 = 100;
 /// Duration of long runs, s.
 const LONG: u64 = 500;
 
-/// W/RTT.
-pub(super) static WINDOW_LIMIT: Group = Group {
+pub(super) static WINDOW_LIMIT: CheckTable = CheckTable {
     title: "Window limit",
     columns: &["window, segments"],
     expected: "W / RTT",
@@ -38,8 +32,7 @@ pub(super) static WINDOW_LIMIT: Group = Group {
     fast: true,
 };
 
-/// Rounds of slow start.
-pub(crate) static SLOW_START: Group = Group {
+pub(crate) static SLOW_START: CheckTable = CheckTable {
     title: "Rounds of slow start",
     columns: &["size", "initial window"],
     expected: "formula",
@@ -50,8 +43,7 @@ pub(crate) static SLOW_START: Group = Group {
     fast: true,
 };
 
-/// The inverse-square-root law.
-pub(super) static MATHIS: Group = Group {
+pub(super) static MATHIS: CheckTable = CheckTable {
     title: "Inverse-square-root law",
     columns: &["TCP", "loss"],
     expected: "1.22 MSS / (RTT √p)",
@@ -60,8 +52,7 @@ pub(super) static MATHIS: Group = Group {
     fast: false,
 };
 
-/// Link rate times the share of packets that arrive.
-pub(super) static CEILING: Group = Group {
+pub(super) static CEILING: CheckTable = CheckTable {
     title: "Ceiling of retransmission",
     columns: &["TCP", "flows", "loss"],
     expected: "C (1 − p)",
@@ -71,8 +62,7 @@ pub(super) static CEILING: Group = Group {
     fast: false,
 };
 
-/// Frequency of packet losses.
-pub(super) static PACKET_LOSS: Group = Group {
+pub(super) static PACKET_LOSS: CheckTable = CheckTable {
     title: "Share of packets lost",
     columns: &["packets of", "loss"],
     expected: "p",
@@ -81,8 +71,7 @@ pub(super) static PACKET_LOSS: Group = Group {
     fast: false,
 };
 
-/// Frequency of packets with bit errors.
-pub(super) static BIT_ERROR_SHARE: Group = Group {
+pub(super) static BIT_ERROR_SHARE: CheckTable = CheckTable {
     title: "Share of packets with bit errors",
     columns: &["packets of", "bit error rate"],
     expected: "1 − (1 − BER)^(8 L)",
@@ -91,8 +80,7 @@ pub(super) static BIT_ERROR_SHARE: Group = Group {
     fast: false,
 };
 
-/// A saturated link is never idle.
-pub(super) static SATURATED: Group = Group {
+pub(super) static SATURATED: CheckTable = CheckTable {
     title: "A saturated link is never idle",
     columns: &["flows", "window, segments"],
     expected: "expected",
@@ -101,8 +89,7 @@ pub(super) static SATURATED: Group = Group {
     fast: true,
 };
 
-/// A saturated link carries its full rate.
-pub(super) static LINK_RATE: Group = Group {
+pub(super) static LINK_RATE: CheckTable = CheckTable {
     title: "A saturated link carries its rate",
     columns: &["flows", "window, segments"],
     expected: "C / 1.04",
@@ -125,16 +112,15 @@ pub(super) fn all() -> Vec<Check> {
         checks.extend([("40", "1e-3"), ("100", "1e-2")].map(|(flows, loss)| ceiling(tcp, flows, loss)));
     }
     checks.extend(["1e-5", "1e-3", "5e-3", "1e-2"].map(packet_loss));
-    checks.extend(
-        [
-            ("1000", "1e-7", "2"),
-            ("1000", "1e-6", "10"),
-            ("1460", "1e-6", "10"),
-            ("256", "1e-5", "40"),
-            ("1000", "1e-5", "40"),
-        ]
-        .map(|(segment, ber, flows)| bit_errors(segment, ber, flows)),
-    );
+    for (segment, ber, flows) in [
+        ("1000", "1e-7", "2"),
+        ("1000", "1e-6", "10"),
+        ("1460", "1e-6", "10"),
+        ("256", "1e-5", "40"),
+        ("1000", "1e-5", "40"),
+    ] {
+        checks.push(bit_errors(segment, ber, flows));
+    }
     for (flows, window) in [("1", "128"), ("3", "64")] {
         checks.extend([saturated(flows, window), link_rate(flows, window)]);
     }
@@ -161,14 +147,8 @@ fn window_limit(window: &str) -> Check {
     let job = long_run("1", window, LONG).with(Change::MeasureFrom(SETTLED));
     let limit = number(window) * SEGMENT / round_trip();
     let slack = round_trip() / (LONG - SETTLED) as f64;
-    Check::new(
-        &WINDOW_LIMIT,
-        &[window],
-        Quantity::Mean(Reading::Metric("goodput")),
-        vec![job],
-        limit,
-        Tolerance::Relative(slack),
-    )
+    let tolerance = Tolerance::Relative(slack);
+    Check::new(&WINDOW_LIMIT, &[window], Quantity::GOODPUT, vec![job], limit, tolerance)
 }
 
 fn slow_start(size_kb: u32, iw: u32) -> Check {
@@ -177,15 +157,8 @@ fn slow_start(size_kb: u32, iw: u32) -> Check {
     // size in kB equals the number of segments
     let seconds = slow_start_time(f64::from(size_kb), f64::from(iw));
     let options = serialised(40.0) * 2.0 + HEADERS * 8.0 / ACCESS;
-    let tolerance = Tolerance::Absolute(options);
-    Check::new(
-        &SLOW_START,
-        &[&size, &iw_text],
-        Quantity::Mean(Reading::Metric("finished")),
-        vec![job],
-        seconds,
-        tolerance,
-    )
+    let (time, tolerance) = (Quantity::metric("finished"), Tolerance::Absolute(options));
+    Check::new(&SLOW_START, &[&size, &iw_text], time, vec![job], seconds, tolerance)
 }
 
 /// Time from SYN to the last ACK of `n` segments, if the second last round is shorter than an RTT.
@@ -212,42 +185,21 @@ fn sharing(tcp: &str, loss: &str, flows: &str) -> Job {
 
 fn mathis(tcp: &str, loss: &str) -> Check {
     let rate = 1.5_f64.sqrt() * SEGMENT / (SHARED_RTT * number(loss).sqrt());
-    let jobs = sharing(tcp, loss, "20").seeds(5);
-    Check::new(
-        &MATHIS,
-        &[tcp, loss],
-        Quantity::Mean(Reading::GoodputOf("")),
-        jobs,
-        rate,
-        Tolerance::Relative(0.10),
-    )
+    let (jobs, goodput) = (sharing(tcp, loss, "20").seeds(5), Quantity::Mean(Reading::GoodputOf("")));
+    Check::new(&MATHIS, &[tcp, loss], goodput, jobs, rate, Tolerance::Relative(0.10))
 }
 
 fn ceiling(tcp: &str, flows: &str, loss: &str) -> Check {
     let most = SHARED / 8.0 * SEGMENT / (SEGMENT + HEADERS) * (1.0 - number(loss));
     let jobs = sharing(tcp, loss, flows).seeds(5);
     let tolerance = Tolerance::Between(0.9 * most, most);
-    Check::new(
-        &CEILING,
-        &[tcp, flows, loss],
-        Quantity::Mean(Reading::Metric("goodput")),
-        jobs,
-        most,
-        tolerance,
-    )
+    Check::new(&CEILING, &[tcp, flows, loss], Quantity::GOODPUT, jobs, most, tolerance)
 }
 
 fn packet_loss(loss: &str) -> Check {
     let jobs = sharing("newreno", loss, "20").seeds(5);
-    let share = number(loss);
-    Check::new(
-        &PACKET_LOSS,
-        &["1040 B", loss],
-        Quantity::LostShare(DropCause::PacketLoss),
-        jobs,
-        share,
-        Tolerance::Binomial,
-    )
+    let lost = Quantity::LostShare(DropCause::PacketLoss);
+    Check::new(&PACKET_LOSS, &["1040 B", loss], lost, jobs, number(loss), Tolerance::Binomial)
 }
 
 fn bit_errors(segment: &str, ber: &str, flows: &str) -> Check {
@@ -256,33 +208,27 @@ fn bit_errors(segment: &str, ber: &str, flows: &str) -> Check {
     let jobs = Job::new(File::Window, &sets).seeds(2);
     let bytes = number(segment) + HEADERS;
     let share = -libm::expm1(8.0 * bytes * libm::log1p(-number(ber)));
-    let labels = [&*format!("{bytes} B"), ber];
-    Check::new(
-        &BIT_ERROR_SHARE,
-        &labels,
-        Quantity::LostShare(DropCause::BitError),
-        jobs,
-        share,
-        Tolerance::Binomial,
-    )
+    let (labels, lost) = ([&*format!("{bytes} B"), ber], Quantity::LostShare(DropCause::BitError));
+    Check::new(&BIT_ERROR_SHARE, &labels, lost, jobs, share, Tolerance::Binomial)
 }
 
 fn saturated(flows: &str, window: &str) -> Check {
     let jobs = vec![long_run(flows, window, SETTLED), long_run(flows, window, LONG)];
-    Check::new(&SATURATED, &[flows, window], Quantity::Busy, jobs, 1.0, Tolerance::Absolute(1e-4))
+    Check::new(
+        &SATURATED,
+        &[flows, window],
+        Quantity::BottleneckUtilisation,
+        jobs,
+        1.0,
+        Tolerance::Absolute(1e-4),
+    )
 }
 
 fn link_rate(flows: &str, window: &str) -> Check {
     let jobs = vec![long_run(flows, window, LONG).with(Change::MeasureFrom(SETTLED))];
     let rate = T1 / 8.0 * SEGMENT / (SEGMENT + HEADERS);
-    Check::new(
-        &LINK_RATE,
-        &[flows, window],
-        Quantity::Mean(Reading::Metric("goodput")),
-        jobs,
-        rate,
-        Tolerance::Relative(1e-4),
-    )
+    let tolerance = Tolerance::Relative(1e-4);
+    Check::new(&LINK_RATE, &[flows, window], Quantity::GOODPUT, jobs, rate, tolerance)
 }
 
 #[cfg(test)]

@@ -3,7 +3,7 @@
 mod steady;
 mod two_hours;
 
-use crate::section::{Picture, Section};
+use crate::prelude::*;
 
 /// The experiment.
 pub static SECTION: Section = Section {
@@ -16,16 +16,10 @@ pub static SECTION: Section = Section {
         0.53 to 0.54 s. 560 ms are used, as in the runs of ns-2 above. Whether the receiver delayed its ACKs is \
         not said: tolerances hold for an ACK for each segment, and the other is reported beside it.",
     pictures: &[
-        Picture { file: "validation-fade.svg", alt: "Fade over time" },
-        Picture {
-            file: "validation-fade-errors.svg",
-            alt: "Bit error rate and segment error rate over time",
-        },
-        Picture { file: "validation-fade-goodput.svg", alt: "Throughput over time" },
-        Picture {
-            file: "validation-fade-ber.svg",
-            alt: "Throughput over bit error rate for windows of 512 KB and 16 KB",
-        },
+        ("validation-fade.svg", "Fade over time"),
+        ("validation-fade-errors.svg", "Bit error rate and segment error rate over time"),
+        ("validation-fade-goodput.svg", "Throughput over time"),
+        ("validation-fade-ber.svg", "Throughput over bit error rate for windows of 512 KB and 16 KB"),
     ],
     groups: &[
         &steady::UTILISATION,

@@ -1,10 +1,6 @@
 //! Statements about a constant bit error rate: K1 to K6, K9, K10.
 
-use crate::check::{Check, Tolerance};
-use crate::group::Group;
-use crate::job::{Change, File, Job};
-use crate::quantity::Quantity;
-use crate::reading::Reading;
+use crate::prelude::*;
 
 /// Full utilisation according to the paper, B/s.
 const FULL: f64 = 185e3;
@@ -15,8 +11,7 @@ const RUNS: u32 = 10;
 /// The paper's windows in segments of 1460 B: 16, 102 and 512 KB.
 const WINDOWS: [(&str, &str); 3] = [("16 KB", "11"), ("102 KB", "71"), ("512 KB", "359")];
 
-/// K1 to K4 and K9.
-pub(super) static UTILISATION: Group = Group {
+pub(super) static UTILISATION: CheckTable = CheckTable {
     title: "K1 to K4, K9: a window of 512 KB",
     columns: &["statement", "ACKs", "bit error rate"],
     expected: "expected",
@@ -28,8 +23,7 @@ pub(super) static UTILISATION: Group = Group {
     fast: false,
 };
 
-/// K5.
-pub(super) static SMALL_WINDOW: Group = Group {
+pub(super) static SMALL_WINDOW: CheckTable = CheckTable {
     title: "K5: a window of 16 KB",
     columns: &["ACKs", "bit error rate"],
     expected: "expected",
@@ -38,8 +32,7 @@ pub(super) static SMALL_WINDOW: Group = Group {
     fast: false,
 };
 
-/// K6.
-pub(super) static RENO_AND_SACK: Group = Group {
+pub(super) static RENO_AND_SACK: CheckTable = CheckTable {
     title: "K6: Reno over SACK",
     columns: &["window", "ACKs", "bit error rate"],
     expected: "ratio",
@@ -48,8 +41,7 @@ pub(super) static RENO_AND_SACK: Group = Group {
     fast: false,
 };
 
-/// K10.
-pub(super) static CEILING: Group = Group {
+pub(super) static CEILING: CheckTable = CheckTable {
     title: "K10: the ceiling of a window of 16 KB",
     columns: &["ACKs", "RTT"],
     expected: "W / RTT",
@@ -64,10 +56,9 @@ pub(super) fn all() -> Vec<Check> {
     for (acks, change) in [("every", Change::None), ("every second", Change::DelayedAcks)] {
         let judged = |t| if change == Change::None { t } else { Tolerance::Unjudged };
         for (statement, ber, tolerance) in statements() {
-            let jobs = runs("sack", "359", ber, change);
-            let labels = [statement, acks, ber];
-            let quantity = Quantity::Mean(Reading::Metric("goodput"));
-            checks.push(Check::new(&UTILISATION, &labels, quantity, jobs, f64::NAN, judged(tolerance)));
+            let (labels, jobs) = ([statement, acks, ber], runs("sack", "359", ber, change));
+            let tolerance = judged(tolerance);
+            checks.push(Check::new(&UTILISATION, &labels, Quantity::GOODPUT, jobs, f64::NAN, tolerance));
         }
         for (ber, tolerance) in [
             ("1e-7", Tolerance::Unjudged),
@@ -76,23 +67,20 @@ pub(super) fn all() -> Vec<Check> {
             ("2e-6", Tolerance::AtMost(0.85)),
         ] {
             let jobs = [ber, "0"].map(|ber| runs("reno", "11", ber, change)).concat();
-            let quantity = Quantity::Ratio(Reading::Metric("goodput"));
+            let quantity = Quantity::GOODPUT_RATIO;
             checks.push(Check::new(&SMALL_WINDOW, &[acks, ber], quantity, jobs, f64::NAN, judged(tolerance)));
         }
         for (name, window) in WINDOWS {
             for ber in ["1e-8", "3e-8", "1e-7", "3e-7"] {
                 let jobs = ["reno", "sack"].map(|tcp| runs(tcp, window, ber, change)).concat();
-                let quantity = Quantity::Ratio(Reading::Metric("goodput"));
-                let tolerance = judged(Tolerance::Absolute(0.15));
+                let (quantity, tolerance) = (Quantity::GOODPUT_RATIO, judged(Tolerance::Absolute(0.15)));
                 checks.push(Check::new(&RENO_AND_SACK, &[name, acks, ber], quantity, jobs, 1.0, tolerance));
             }
         }
         for (rtt, expected) in [("540 ms", 30.3e3), ("560 ms", 28.1e3)] {
             let job = Job::new(File::Faded, &[("window", "16 KiB"), ("ber", "0"), ("rtt", rtt)]);
-            let jobs = vec![job.with(change)];
-            let quantity = Quantity::Mean(Reading::Metric("goodput"));
-            let tolerance = judged(Tolerance::Relative(0.05));
-            checks.push(Check::new(&CEILING, &[acks, rtt], quantity, jobs, expected, tolerance));
+            let (jobs, tolerance) = (vec![job.with(change)], judged(Tolerance::Relative(0.05)));
+            checks.push(Check::new(&CEILING, &[acks, rtt], Quantity::GOODPUT, jobs, expected, tolerance));
         }
     }
     checks

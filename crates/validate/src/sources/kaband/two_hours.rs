@@ -1,16 +1,11 @@
 //! Statements about the whole fade, from the instruments: K7 and K8.
 
-use crate::check::{Check, Tolerance};
-use crate::group::Group;
-use crate::job::{File, Job};
-use crate::quantity::Quantity;
-use crate::reading::Reading;
+use crate::prelude::*;
 
 /// Runs of each kind.
 const RUNS: u32 = 10;
 
-/// K7.
-pub(super) static ERRORS_PER_BIT: Group = Group {
+pub(super) static ERRORS_PER_BIT: CheckTable = CheckTable {
     title: "K7: segment error rate over bit error rate",
     columns: &["coding", "bit error rate of", "segment error rate"],
     expected: "expected",
@@ -23,8 +18,7 @@ pub(super) static ERRORS_PER_BIT: Group = Group {
     fast: false,
 };
 
-/// K8.
-pub(super) static FADE_AND_ERRORS: Group = Group {
+pub(super) static FADE_AND_ERRORS: CheckTable = CheckTable {
     title: "K8: fade and bit error rate",
     columns: &["of", "fade"],
     expected: "expected",
@@ -58,26 +52,18 @@ pub(super) fn all() -> Vec<Check> {
                 let judged = coding == "uncoded" && !too_few;
                 let tolerance = if judged { Tolerance::Between(1.0e4, 1.3e4) } else { Tolerance::Unjudged };
                 let quantity = Quantity::ErrorsPerBit { low, high, measured };
-                let labels = [coding, of, name];
-                checks.push(Check::new(
-                    &ERRORS_PER_BIT,
-                    &labels,
-                    quantity,
-                    runs(coding),
-                    f64::NAN,
-                    tolerance,
-                ));
+                let (labels, jobs) = ([coding, of, name], runs(coding));
+                checks.push(Check::new(&ERRORS_PER_BIT, &labels, quantity, jobs, f64::NAN, tolerance));
             }
         }
     }
     for (fade, rise) in [("5 dB to 0", "0 dB"), ("5 dB to 0 and back to 1", "1 dB")] {
         let jobs = fade_job("sack", "359 segments", "uncoded", rise).seeds(RUNS);
-        let check = |of, reading, expected, tolerance| {
-            let labels = [of, fade];
-            Check::new(&FADE_AND_ERRORS, &labels, Quantity::Mean(reading), jobs.clone(), expected, tolerance)
-        };
-        checks.push(check("the link", Reading::FadeOutOfOrder, 0.0, Tolerance::Absolute(0.0)));
-        checks.push(check("as measured", Reading::FadeRank, f64::NAN, Tolerance::Unjudged));
+        let (group, order) = (&FADE_AND_ERRORS, Quantity::Mean(Reading::FadeOutOfOrder));
+        let none = Tolerance::Absolute(0.0);
+        checks.push(Check::new(group, &["the link", fade], order, jobs.clone(), 0.0, none));
+        let rank = Quantity::Mean(Reading::FadeRank);
+        checks.push(Check::reported(group, &["as measured", fade], rank, jobs));
     }
     checks
 }

@@ -4,13 +4,8 @@ mod schemes;
 mod shared;
 mod single;
 
-use crate::check::{Check, Expected, Tolerance};
-use crate::group::Group;
-use crate::job::Job;
-use crate::quantity::Quantity;
-use crate::reading::Reading;
+use crate::prelude::*;
 use crate::reference::{Row, rows};
-use crate::section::{Picture, Section};
 
 /// Fewest runs of a cell with random results.
 const FEWEST_RUNS: u32 = 5;
@@ -20,11 +15,11 @@ pub static SECTION: Section = Section {
     title: "Against ns-2 and ns-3",
     intro: "",
     pictures: &[
-        Picture {
-            file: "validation-sharing.svg",
-            alt: "Sum of the goodputs of twenty connections for three probabilities of loss",
-        },
-        Picture { file: "validation-faded.svg", alt: "Goodput over bit error rate for two windows" },
+        (
+            "validation-sharing.svg",
+            "Sum of the goodputs of twenty connections for three probabilities of loss",
+        ),
+        ("validation-faded.svg", "Goodput over bit error rate for two windows"),
     ],
     groups: &[
         &single::TRANSFERS,
@@ -79,12 +74,12 @@ fn checks(row: &Row, rows: &[Row]) -> Vec<Check> {
 
 impl Check {
     /// A check of the goodput of `row`.
-    fn of(row: &Row, group: &'static Group, labels: &[&str], job: &Job, tolerance: Tolerance) -> Self {
+    fn of(row: &Row, group: &'static CheckTable, labels: &[&str], job: &Job, tolerance: Tolerance) -> Self {
         let runs = if row.is_deterministic() { 1 } else { row.runs.max(FEWEST_RUNS) };
         Self {
             group,
             labels: labels.iter().map(|l| (*l).to_owned()).collect(),
-            quantity: Quantity::Mean(Reading::Metric("goodput")),
+            quantity: Quantity::GOODPUT,
             jobs: job.seeds(runs),
             expected: Expected { value: row.goodput, half_width: row.goodput_ci95, other: None },
             tolerance,
@@ -108,10 +103,6 @@ fn packets(n: &str) -> String {
 
 fn segments(n: &str) -> String {
     format!("{n} segments")
-}
-
-fn number(text: &str) -> f64 {
-    text.parse().unwrap_or(f64::NAN)
 }
 
 #[cfg(test)]

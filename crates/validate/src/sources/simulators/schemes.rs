@@ -1,14 +1,9 @@
 //! Satellite schemes and BBR on the same bottleneck: A of the reference sheet, other variants.
 
 use super::{Row, shared};
-use crate::check::{Check, Expected, Tolerance};
-use crate::group::Group;
-use crate::job::{Change, File, Job};
-use crate::quantity::Quantity;
-use crate::reading::Reading;
+use crate::prelude::*;
 
-/// Westwood.
-pub(super) static WESTWOOD: Group = Group {
+pub(super) static WESTWOOD: CheckTable = CheckTable {
     title: "Random loss, Westwood+",
     columns: &["Westwood+", "loss"],
     expected: "ns-2",
@@ -19,8 +14,7 @@ pub(super) static WESTWOOD: Group = Group {
     fast: false,
 };
 
-/// BBR.
-pub(super) static BBR: Group = Group {
+pub(super) static BBR: CheckTable = CheckTable {
     title: "Random loss, BBR",
     columns: &["TCP", "loss"],
     expected: "ns-3",
@@ -28,8 +22,7 @@ pub(super) static BBR: Group = Group {
     fast: false,
 };
 
-/// Ranking of the schemes.
-pub(super) static ORDER: Group = Group {
+pub(super) static ORDER: CheckTable = CheckTable {
     title: "Random loss, the order of schemes",
     columns: &["TCP", "above that of ns-2's"],
     expected: "at least",
@@ -58,25 +51,21 @@ pub(super) fn westwood(row: &Row) -> Vec<Check> {
 }
 
 pub(super) fn bbr() -> Vec<Check> {
-    let check = |(loss, goodput): &(&str, f64)| Check {
-        group: &BBR,
-        labels: vec!["bbr".into(), (*loss).into()],
-        quantity: Quantity::Mean(Reading::Metric("goodput")),
-        jobs: Job::new(File::Sharing, &[("tcp", "bbr"), ("loss", loss), ("jitter", "0 ms")]).seeds(RUNS),
-        expected: Expected::exactly(*goodput),
-        tolerance: Tolerance::Relative(0.06),
+    let check = |(loss, goodput)| {
+        let (jobs, tolerance) = (runs("bbr", loss), Tolerance::Relative(0.06));
+        Check::new(&BBR, &["bbr", loss], Quantity::GOODPUT, jobs, goodput, tolerance)
     };
-    NS3_BBR.iter().map(check).collect()
+    NS3_BBR.map(check).into()
 }
 
 pub(super) fn order() -> Vec<Check> {
-    let check = |(tcp, above, goodput): &(&str, &str, f64)| Check {
-        group: &ORDER,
-        labels: vec![(*tcp).into(), (*above).into()],
-        quantity: Quantity::Mean(Reading::Metric("goodput")),
-        jobs: Job::new(File::Sharing, &[("tcp", tcp), ("loss", "1e-2"), ("jitter", "0 ms")]).seeds(RUNS),
-        expected: Expected::exactly(*goodput),
-        tolerance: Tolerance::AtLeast(*goodput),
+    let check = |(tcp, above, goodput)| {
+        let (jobs, least) = (runs(tcp, "1e-2"), Tolerance::AtLeast(goodput));
+        Check::new(&ORDER, &[tcp, above], Quantity::GOODPUT, jobs, goodput, least)
     };
-    ORDERED.iter().map(check).collect()
+    ORDERED.map(check).into()
+}
+
+fn runs(tcp: &str, loss: &str) -> Vec<Job> {
+    Job::new(File::Sharing, &[("tcp", tcp), ("loss", loss), ("jitter", "0 ms")]).seeds(RUNS)
 }

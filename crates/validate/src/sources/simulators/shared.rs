@@ -1,11 +1,7 @@
 //! Many connections on one bottleneck: cases A and B of the reference sheet.
 
-use super::{FEWEST_RUNS, number, packets, seconds, segments};
-use crate::check::{Check, Expected, Tolerance};
-use crate::group::Group;
-use crate::job::{Change, File, Job};
-use crate::quantity::Quantity;
-use crate::reading::Reading;
+use super::{FEWEST_RUNS, packets, seconds, segments};
+use crate::prelude::*;
 use crate::reference::Row;
 
 /// Expected goodput of CUBIC with the beta of RFC 9438 at a loss of 1e-2, B/s. ns-2 uses 0.8, which gains
@@ -15,8 +11,7 @@ const CUBIC_AT_HIGH_LOSS: Tolerance = Tolerance::Between(880e3, 960e3);
 /// Runs of the fairness test with jitter.
 const FAIRNESS_RUNS: u32 = 20;
 
-/// Twenty flows, random loss, sender jitter.
-pub(crate) static JITTER: Group = Group {
+pub(crate) static JITTER: CheckTable = CheckTable {
     title: "Random loss, with sender jitter",
     columns: &["TCP", "loss"],
     expected: "ns-2",
@@ -26,8 +21,7 @@ pub(crate) static JITTER: Group = Group {
     fast: false,
 };
 
-/// The same without jitter.
-pub(crate) static SHARING: Group = Group {
+pub(crate) static SHARING: CheckTable = CheckTable {
     title: "Random loss, without jitter",
     columns: &["TCP", "loss"],
     expected: "ns-2",
@@ -38,8 +32,7 @@ pub(crate) static SHARING: Group = Group {
     fast: false,
 };
 
-/// The same with CUBIC.
-pub(crate) static CUBIC: Group = Group {
+pub(crate) static CUBIC: CheckTable = CheckTable {
     title: "Random loss, CUBIC",
     columns: &["CUBIC", "loss"],
     expected: "ns-2",
@@ -50,8 +43,7 @@ pub(crate) static CUBIC: Group = Group {
     fast: false,
 };
 
-/// Satellite against terrestrial connections.
-pub(super) static FAIRNESS: Group = Group {
+pub(super) static FAIRNESS: CheckTable = CheckTable {
     title: "Long and short round trips on one bottleneck",
     columns: &["TCP", "loss", "jitter"],
     expected: "ns-2",
@@ -65,8 +57,7 @@ pub(super) static FAIRNESS: Group = Group {
     fast: false,
 };
 
-/// Their total goodput.
-pub(super) static SUMS: Group = Group {
+pub(super) static SUMS: CheckTable = CheckTable {
     title: "Long and short round trips: sum of goodputs",
     columns: &["TCP", "loss", "jitter"],
     expected: "ns-2",
@@ -107,7 +98,7 @@ pub(super) fn cubic(row: &Row, rows: &[Row]) -> Vec<Check> {
     let check = |of: &Row, label, job, tolerance| Check::of(of, &CUBIC, &[label, &row.loss], job, tolerance);
     // where losses limit the rate, ns-2's beta of 0.8 is no reference for 0.7; the kernel's own CUBIC is
     // used where it was measured
-    let kernel = rows.iter().find(|r| r.is_kernel() && r.same_cell(row));
+    let kernel = rows.iter().find(|r| r.sim.starts_with("linux") && r.same_cell(row));
     let (of, tolerance) = match kernel {
         _ if number(&row.loss) <= 5e-3 => (row, Tolerance::Relative(0.04)),
         Some(kernel) => (kernel, Tolerance::Relative(0.06)),
@@ -130,11 +121,9 @@ pub(super) fn fairness(row: &Row) -> Vec<Check> {
     let jitter = "0.9 ms";
     let job = fairness_job(x, y, &row.loss, jitter);
     let labels = [row.variant.as_str(), &row.loss, jitter];
-    let mut ratio = Check::of(row, &FAIRNESS, &labels, &job, Tolerance::Relative(0.15)).reading(
-        RATIO,
-        row.ratio.unwrap_or(f64::NAN),
-        None,
-    );
+    let expected = row.ratio.unwrap_or(f64::NAN);
+    let mut ratio = Check::of(row, &FAIRNESS, &labels, &job, Tolerance::Relative(0.15));
+    ratio = ratio.reading(RATIO, expected, None);
     ratio.expected.half_width = row.ratio_ci95;
     let mut sum = Check::of(row, &SUMS, &labels, &job, Tolerance::Unjudged);
     for check in [&mut ratio, &mut sum] {
@@ -145,16 +134,12 @@ pub(super) fn fairness(row: &Row) -> Vec<Check> {
 
 /// Reported only: not measured with ns-2.
 pub(super) fn fairness_without_jitter() -> Vec<Check> {
-    let both = |loss: &&str| {
-        let check = |group, reading| Check {
-            group,
-            labels: ["newreno+newreno", loss, "none"].map(str::to_owned).to_vec(),
-            quantity: Quantity::Mean(reading),
-            jobs: fairness_job("newreno", "newreno", loss, "0 ms").seeds(FEWEST_RUNS),
-            expected: Expected::NOTHING,
-            tolerance: Tolerance::Unjudged,
+    let both = |loss: &str| {
+        let check = |group, quantity| {
+            let jobs = fairness_job("newreno", "newreno", loss, "0 ms").seeds(FEWEST_RUNS);
+            Check::reported(group, &["newreno+newreno", loss, "none"], quantity, jobs)
         };
-        [check(&FAIRNESS, RATIO), check(&SUMS, Reading::Metric("goodput"))]
+        [check(&FAIRNESS, Quantity::Mean(RATIO)), check(&SUMS, Quantity::GOODPUT)]
     };
-    ["1e-6", "1e-2"].iter().flat_map(both).collect()
+    ["1e-6", "1e-2"].into_iter().flat_map(both).collect()
 }

@@ -1,17 +1,13 @@
 //! One or a few connections: cases C, D and E of the reference sheet.
 
-use super::{number, packets, seconds, segments};
-use crate::check::{Check, Tolerance};
-use crate::group::Group;
-use crate::job::{File, Job};
-use crate::reading::Reading;
+use super::{packets, seconds, segments};
+use crate::prelude::*;
 use crate::reference::Row;
 
 /// Runs of the Ka-band link.
 const FADED_RUNS: u32 = 20;
 
-/// Completion times.
-pub(crate) static TRANSFERS: Group = Group {
+pub(crate) static TRANSFERS: CheckTable = CheckTable {
     title: "Transfers",
     columns: &["size", "initial window"],
     expected: "ns-2",
@@ -21,8 +17,7 @@ pub(crate) static TRANSFERS: Group = Group {
     fast: true,
 };
 
-/// Connections limited by their windows.
-pub(super) static WINDOWS: Group = Group {
+pub(super) static WINDOWS: CheckTable = CheckTable {
     title: "Receive windows",
     columns: &["connections", "window, segments"],
     expected: "ns-2",
@@ -32,8 +27,7 @@ pub(super) static WINDOWS: Group = Group {
     fast: true,
 };
 
-/// Bit errors at 585 ms.
-pub(super) static BIT_ERRORS: Group = Group {
+pub(super) static BIT_ERRORS: CheckTable = CheckTable {
     title: "Bit errors",
     columns: &["TCP", "bit error rate"],
     expected: "ns-2",
@@ -44,8 +38,7 @@ pub(super) static BIT_ERRORS: Group = Group {
     fast: false,
 };
 
-/// The Ka-band link in ns-2.
-pub(crate) static FADED: Group = Group {
+pub(crate) static FADED: CheckTable = CheckTable {
     title: "Bit errors of the Ka-band link",
     columns: &["TCP", "window, segments", "bit error rate"],
     expected: "ns-2",
@@ -57,8 +50,7 @@ pub(crate) static FADED: Group = Group {
     fast: false,
 };
 
-/// Goodput after a slow-start overshoot.
-pub(super) static BURSTS: Group = Group {
+pub(super) static BURSTS: CheckTable = CheckTable {
     title: "Slow-start overshoot: goodput",
     columns: &["TCP", "ACKs", "buffer, packets"],
     expected: "ns-2",
@@ -69,8 +61,7 @@ pub(super) static BURSTS: Group = Group {
     fast: true,
 };
 
-/// Peak queue of the overshoot.
-pub(super) static QUEUES: Group = Group {
+pub(super) static QUEUES: CheckTable = CheckTable {
     title: "Slow-start overshoot: peak queue",
     columns: &["TCP", "ACKs", "buffer, packets"],
     expected: "ns-2",
@@ -90,50 +81,34 @@ pub(super) fn transfer(row: &Row, name: &str, rows: &[Row]) -> Check {
     let job = Job::new(File::Transfer, &[("size", &format!("{bytes} B")), ("iw", &row.iw)]);
     let seconds = row.finished_s.unwrap_or(f64::NAN);
     let ns3 = other(row, rows).and_then(|r| r.finished_s);
-    Check::of(row, &TRANSFERS, &[&format!("{size_kb} kB"), &row.iw], &job, Tolerance::Absolute(1e-3)).reading(
-        Reading::Metric("finished"),
-        seconds,
-        ns3,
-    )
+    let check =
+        Check::of(row, &TRANSFERS, &[&format!("{size_kb} kB"), &row.iw], &job, Tolerance::Absolute(1e-3));
+    check.reading(Reading::Metric("finished"), seconds, ns3)
+}
+
+/// A run with the scheme and the window of the row.
+fn job(row: &Row, file: File, more: &[(&str, &str)]) -> Job {
+    let both = [("tcp", row.variant.as_str()), ("window", &segments(&row.window))];
+    Job::new(file, &[&both[..], more].concat())
 }
 
 pub(super) fn windows(row: &Row, rows: &[Row]) -> Check {
-    let sets = [
-        ("tcp", row.variant.as_str()),
-        ("window", &segments(&row.window)),
-        ("flows", &row.flows),
-        ("duration", &seconds(row)),
-    ];
-    let job = Job::new(File::Window, &sets);
+    let job = job(row, File::Window, &[("flows", &row.flows), ("duration", &seconds(row))]);
     let ns3 = other(row, rows).map(|r| r.goodput);
-    Check::of(row, &WINDOWS, &[&row.flows, &row.window], &job, Tolerance::Relative(0.005)).reading(
-        Reading::Metric("goodput"),
-        row.goodput,
-        ns3,
-    )
+    let check = Check::of(row, &WINDOWS, &[&row.flows, &row.window], &job, Tolerance::Relative(0.005));
+    check.reading(Reading::Metric("goodput"), row.goodput, ns3)
 }
 
 pub(super) fn bit_errors(row: &Row) -> Check {
-    let sets = [
-        ("tcp", row.variant.as_str()),
-        ("window", &segments(&row.window)),
-        ("ber", &row.ber),
-        ("duration", &seconds(row)),
-    ];
+    let job = job(row, File::Window, &[("ber", &row.ber), ("duration", &seconds(row))]);
     let tolerance = if row.variant == "vegas" { Tolerance::Unjudged } else { Tolerance::Relative(0.08) };
-    Check::of(row, &BIT_ERRORS, &[&row.variant, &row.ber], &Job::new(File::Window, &sets), tolerance)
+    Check::of(row, &BIT_ERRORS, &[&row.variant, &row.ber], &job, tolerance)
 }
 
 pub(super) fn faded(row: &Row, rows: &[Row]) -> Check {
-    let sets = [
-        ("tcp", row.variant.as_str()),
-        ("window", &segments(&row.window)),
-        ("ber", &row.ber),
-        ("rtt", "560 ms"),
-    ];
+    let job = job(row, File::Faded, &[("ber", &row.ber), ("rtt", "560 ms")]);
     let tolerance = Tolerance::Relative(if number(&row.ber) <= 1e-8 { 0.05 } else { 0.08 });
     let labels = [row.variant.as_str(), &row.window, &row.ber];
-    let job = Job::new(File::Faded, &sets);
     let mut check = Check::of(row, &FADED, &labels, &job, tolerance);
     check.jobs = job.seeds(FADED_RUNS);
     if row.variant == "sack" {
@@ -145,13 +120,8 @@ pub(super) fn faded(row: &Row, rows: &[Row]) -> Check {
 
 pub(super) fn burst(row: &Row, rows: &[Row]) -> Vec<Check> {
     let acks = if row.delayed_ack { "every second" } else { "every" };
-    let sets = [
-        ("tcp", row.variant.as_str()),
-        ("buffer", &packets(&row.buffer)),
-        ("window", &segments(&row.window)),
-        ("delayed_ack", if row.delayed_ack { "on" } else { "off" }),
-    ];
-    let job = Job::new(File::Burst, &sets);
+    let delayed_ack = if row.delayed_ack { "on" } else { "off" };
+    let job = job(row, File::Burst, &[("buffer", &packets(&row.buffer)), ("delayed_ack", delayed_ack)]);
     let judged = row.variant == "sack" && !row.delayed_ack;
     let tolerance = |t| if judged { t } else { Tolerance::Unjudged };
     let ns3 = other(row, rows);

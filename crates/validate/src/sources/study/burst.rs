@@ -1,18 +1,13 @@
 //! Experiment 4: the slow-start burst and a small buffer on board.
 
-use crate::check::{Check, Tolerance};
-use crate::group::Group;
-use crate::job::{File, Job};
-use crate::quantity::{BOTTLENECK, Quantity};
-use crate::reading::Reading;
+use crate::prelude::*;
 
 /// Buffers, packets: those of the slides, and those for the rules W/2 = 64 and W/3 = 43.
 pub(crate) const SIZES: [u32; 10] = [24, 30, 34, 36, 40, 43, 50, 64, 80, 120];
 /// Time after which slow start is over, s.
 const SETTLED_S: f64 = 20.0;
 
-/// Peak queue if the buffer holds it.
-pub(super) static PEAK: Group = Group {
+pub(super) static PEAK: CheckTable = CheckTable {
     title: "A larger buffer does not remove the burst of slow start",
     columns: &["buffer, packets"],
     expected: "W / 2",
@@ -22,8 +17,7 @@ pub(super) static PEAK: Group = Group {
     fast: true,
 };
 
-/// Queue after slow start.
-pub(super) static LATER: Group = Group {
+pub(super) static LATER: CheckTable = CheckTable {
     title: "After slow start the queue is shorter",
     columns: &["buffer, packets"],
     expected: "expected",
@@ -32,8 +26,7 @@ pub(super) static LATER: Group = Group {
     fast: true,
 };
 
-/// Drops.
-pub(super) static OVERFLOW: Group = Group {
+pub(super) static OVERFLOW: CheckTable = CheckTable {
     title: "The buffer that slow start needs",
     columns: &["ACKs", "buffer, packets"],
     expected: "expected",
@@ -45,8 +38,7 @@ pub(super) static OVERFLOW: Group = Group {
     fast: true,
 };
 
-/// Effect of the buffer on throughput.
-pub(crate) static THROUGHPUT: Group = Group {
+pub(crate) static THROUGHPUT: CheckTable = CheckTable {
     title: "Throughput over the on-board buffer",
     columns: &["ACKs", "buffer, packets"],
     expected: "expected",
@@ -54,8 +46,7 @@ pub(crate) static THROUGHPUT: Group = Group {
     fast: true,
 };
 
-/// Star and mesh: round trips.
-pub(super) static HOPS: Group = Group {
+pub(super) static HOPS: CheckTable = CheckTable {
     title: "Switching on board or at the hub: round trip",
     columns: &["topology"],
     expected: "hops",
@@ -65,8 +56,7 @@ pub(super) static HOPS: Group = Group {
     fast: true,
 };
 
-/// Star and mesh: drops.
-pub(super) static DROPS: Group = Group {
+pub(super) static DROPS: CheckTable = CheckTable {
     title: "Switching on board or at the hub: drops",
     columns: &["topology", "ACKs", "buffer on board, packets", "queue"],
     expected: "expected",
@@ -88,36 +78,23 @@ pub(crate) fn burst_job(delayed_ack: &str, buffer: u32) -> Job {
 pub(super) fn all() -> Vec<Check> {
     let mut checks = Vec::new();
     for buffer in [64, 80, 120] {
-        let jobs = vec![burst_job("off", buffer)];
-        let quantity = Quantity::Mean(Reading::Metric("queue_peak[bottleneck]"));
-        checks.push(Check::new(
-            &PEAK,
-            &[&buffer.to_string()],
-            quantity,
-            jobs,
-            64.0,
-            Tolerance::Absolute(1.0),
-        ));
+        let (labels, jobs) = ([&*buffer.to_string()], vec![burst_job("off", buffer)]);
+        let peak = Quantity::metric("queue_peak[bottleneck]");
+        checks.push(Check::new(&PEAK, &labels, peak, jobs, 64.0, Tolerance::Absolute(1.0)));
     }
     for buffer in [30, 34, 40, 50, 64, 80] {
         let jobs = vec![burst_job("off", buffer).watched()];
-        let quantity = Quantity::Mean(Reading::LaterPeak(BOTTLENECK, SETTLED_S));
-        let tolerance = Tolerance::AtMost(0.9);
-        checks.push(Check::new(&LATER, &[&buffer.to_string()], quantity, jobs, f64::NAN, tolerance));
+        let (labels, peak) =
+            ([&*buffer.to_string()], Quantity::Mean(Reading::LaterPeak(BOTTLENECK, SETTLED_S)));
+        checks.push(Check::new(&LATER, &labels, peak, jobs, f64::NAN, Tolerance::AtMost(0.9)));
     }
     for (acks, delayed_ack) in POLICIES {
         for buffer in SIZES {
             let labels = [acks, &*buffer.to_string()];
-            let check = |group, reading, tolerance| {
-                let jobs = vec![burst_job(delayed_ack, buffer)];
-                Check::new(group, &labels, Quantity::Mean(reading), jobs, f64::NAN, tolerance)
-            };
-            checks.push(check(
-                &OVERFLOW,
-                Reading::Metric("drops[bottleneck].queue_full"),
-                losses(acks, buffer),
-            ));
-            checks.push(check(&THROUGHPUT, Reading::Metric("goodput"), Tolerance::Unjudged));
+            let jobs = vec![burst_job(delayed_ack, buffer)];
+            checks.push(Check::reported(&THROUGHPUT, &labels, Quantity::GOODPUT, jobs.clone()));
+            let (drops, most) = (Quantity::metric("drops[bottleneck].queue_full"), losses(acks, buffer));
+            checks.push(Check::new(&OVERFLOW, &labels, drops, jobs, f64::NAN, most));
         }
     }
     checks.extend(star_and_mesh());
@@ -138,8 +115,8 @@ fn star_and_mesh() -> Vec<Check> {
     let mut drops = |topology, (acks, delayed_ack), buffer: u32, queue: (&str, &'static str), tolerance| {
         let jobs = vec![onboard_job(topology, delayed_ack, buffer)];
         let labels = [topology, acks, &*buffer.to_string(), queue.0];
-        let quantity = Quantity::Mean(Reading::Metric(queue.1));
-        checks.push(Check::new(&DROPS, &labels, quantity, jobs, f64::NAN, tolerance));
+        let drops = Quantity::metric(queue.1);
+        checks.push(Check::new(&DROPS, &labels, drops, jobs, f64::NAN, tolerance));
     };
     let (up, down) = ("drops[station1-uplink].queue_full", "drops[station2-downlink].queue_full");
     for (policy, buffers) in POLICIES.into_iter().zip([[50, 64], [30, 36]]) {

@@ -1,18 +1,13 @@
 //! Experiment 3: Reno, SACK and Vegas under random loss.
 
-use crate::check::{Check, Tolerance};
-use crate::group::Group;
-use crate::job::{Change, File, Job};
-use crate::quantity::Quantity;
-use crate::reading::Reading;
+use crate::prelude::*;
 
 /// Loss probabilities of the sweep.
 pub(crate) const LOSSES: [&str; 6] = ["1e-7", "1e-6", "1e-5", "1e-4", "1e-3", "1e-2"];
 /// In the order of the slides, best first.
 pub(crate) const SCHEMES: [&str; 3] = ["vegas", "sack", "reno"];
 
-/// Throughput of each scheme.
-pub(crate) static FLAVOURS: Group = Group {
+pub(crate) static FLAVOURS: CheckTable = CheckTable {
     title: "Reno, SACK and Vegas under loss",
     columns: &["TCP", "loss"],
     expected: "expected",
@@ -22,8 +17,7 @@ pub(crate) static FLAVOURS: Group = Group {
     fast: false,
 };
 
-/// Ratio of throughputs.
-pub(super) static ORDER: Group = Group {
+pub(super) static ORDER: CheckTable = CheckTable {
     title: "Order of Vegas, SACK and Reno",
     columns: &["TCP", "over", "loss"],
     expected: "expected",
@@ -35,22 +29,19 @@ pub(super) static ORDER: Group = Group {
 pub(super) fn all() -> Vec<Check> {
     let mut checks = Vec::new();
     for tcp in SCHEMES {
-        checks.extend(LOSSES.map(|loss| {
-            let quantity = Quantity::Mean(Reading::Metric("goodput"));
-            Check::new(&FLAVOURS, &[tcp, loss], quantity, runs(tcp, loss), f64::NAN, Tolerance::Unjudged)
-        }));
+        let check = |loss| Check::reported(&FLAVOURS, &[tcp, loss], Quantity::GOODPUT, runs(tcp, loss));
+        checks.extend(LOSSES.map(check));
     }
     for pair in SCHEMES.windows(2) {
         checks.extend(LOSSES.map(|loss| {
             let jobs = [runs(pair[0], loss), runs(pair[1], loss)].concat();
-            let quantity = Quantity::Ratio(Reading::Metric("goodput"));
-            Check::new(&ORDER, &[pair[0], pair[1], loss], quantity, jobs, f64::NAN, Tolerance::Unjudged)
+            Check::reported(&ORDER, &[pair[0], pair[1], loss], Quantity::GOODPUT_RATIO, jobs)
         }));
     }
     checks
 }
 
 fn runs(tcp: &str, loss: &str) -> Vec<Job> {
-    let of_ten_million = (1e7 * loss.parse::<f64>().unwrap_or(f64::NAN)).round() as u32;
+    let of_ten_million = (1e7 * number(loss)).round() as u32;
     Job::new(File::Window, &[("tcp", tcp)]).with(Change::Loss(of_ten_million)).seeds(10)
 }

@@ -6,7 +6,7 @@ mod flavours;
 mod segments;
 mod window;
 
-use crate::section::{Picture, Section};
+use crate::prelude::*;
 
 /// The study.
 pub static SECTION: Section = Section {
@@ -17,32 +17,14 @@ pub static SECTION: Section = Section {
         number, the number of the formula behind it is expected. A loss rate is a share of packets: at the bit \
         error rates printed there no packet would arrive.",
     pictures: &[
-        Picture { file: "validation-windows.svg", alt: "Throughput over receive window" },
-        Picture {
-            file: "validation-connections.svg",
-            alt: "Throughput over the number of connections with windows of 40 KB",
-        },
-        Picture {
-            file: "validation-iw.svg",
-            alt: "Completion time over transfer size for three initial windows",
-        },
-        Picture {
-            file: "validation-segments.svg",
-            alt: "Throughput over bit error rate for three sizes of segments",
-        },
-        Picture { file: "validation-flavours.svg", alt: "Throughput of Reno, SACK and Vegas over loss" },
-        Picture {
-            file: "validation-queue.svg",
-            alt: "Queue over time for four sizes of the on-board buffer",
-        },
-        Picture {
-            file: "validation-peaks.svg",
-            alt: "Longest queue over the on-board buffer for both ACK policies",
-        },
-        Picture {
-            file: "validation-buffers.svg",
-            alt: "Throughput over the on-board buffer for both ACK policies",
-        },
+        ("validation-windows.svg", "Throughput over receive window"),
+        ("validation-connections.svg", "Throughput over the number of connections with windows of 40 KB"),
+        ("validation-iw.svg", "Completion time over transfer size for three initial windows"),
+        ("validation-segments.svg", "Throughput over bit error rate for three sizes of segments"),
+        ("validation-flavours.svg", "Throughput of Reno, SACK and Vegas over loss"),
+        ("validation-queue.svg", "Queue over time for four sizes of the on-board buffer"),
+        ("validation-peaks.svg", "Longest queue over the on-board buffer for both ACK policies"),
+        ("validation-buffers.svg", "Throughput over the on-board buffer for both ACK policies"),
     ],
     groups: &[
         &window::WINDOWS,

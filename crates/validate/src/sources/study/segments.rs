@@ -1,14 +1,9 @@
 //! Experiment 2: initial window and segment size.
 
 use super::RTT;
-use crate::check::{Check, Tolerance};
-use crate::group::Group;
-use crate::job::{File, Job};
-use crate::quantity::Quantity;
-use crate::reading::Reading;
+use crate::prelude::*;
 
-/// Short transfers.
-pub(super) static INITIAL_WINDOW: Group = Group {
+pub(super) static INITIAL_WINDOW: CheckTable = CheckTable {
     title: "Time saved by a larger initial window",
     columns: &["packets", "initial window"],
     expected: "round trips",
@@ -21,8 +16,7 @@ pub(super) static INITIAL_WINDOW: Group = Group {
     fast: true,
 };
 
-/// Segment size.
-pub(super) static SEGMENT_SIZE: Group = Group {
+pub(super) static SEGMENT_SIZE: CheckTable = CheckTable {
     title: "Larger segments in a window counted in packets",
     columns: &["segment", "over", "window, packets"],
     expected: "ratio of sizes",
@@ -33,8 +27,7 @@ pub(super) static SEGMENT_SIZE: Group = Group {
     fast: true,
 };
 
-/// Segment size and bit errors.
-pub(super) static SEGMENTS_AND_ERRORS: Group = Group {
+pub(super) static SEGMENTS_AND_ERRORS: CheckTable = CheckTable {
     title: "Larger segments and bit errors",
     columns: &["segment", "over", "bit error rate"],
     expected: "expected",
@@ -87,10 +80,10 @@ pub(crate) fn segments_job(segment: &str, window: &str, ber: &str) -> Job {
 
 fn clean(segment: &str, window: &str, judged: bool) -> Check {
     let jobs = [segment, "576"].map(|s| segments_job(s, window, "0")).to_vec();
-    let ratio = segment.parse::<f64>().unwrap_or(f64::NAN) / 576.0;
+    let ratio = number(segment) / 576.0;
     let tolerance = if judged { Tolerance::Relative(0.05) } else { Tolerance::Unjudged };
     let labels = [&*format!("{segment} B"), "576 B", window];
-    Check::new(&SEGMENT_SIZE, &labels, Quantity::Ratio(Reading::Metric("goodput")), jobs, ratio, tolerance)
+    Check::new(&SEGMENT_SIZE, &labels, Quantity::GOODPUT_RATIO, jobs, ratio, tolerance)
 }
 
 fn with_errors(ber: &str) -> Check {
@@ -100,13 +93,6 @@ fn with_errors(ber: &str) -> Check {
         "1e-4" => Tolerance::AtMost(1.0),
         _ => Tolerance::Unjudged,
     };
-    let labels = ["1152 B", "576 B", ber];
-    Check::new(
-        &SEGMENTS_AND_ERRORS,
-        &labels,
-        Quantity::Ratio(Reading::Metric("goodput")),
-        jobs,
-        f64::NAN,
-        tolerance,
-    )
+    let (labels, ratio) = (["1152 B", "576 B", ber], Quantity::GOODPUT_RATIO);
+    Check::new(&SEGMENTS_AND_ERRORS, &labels, ratio, jobs, f64::NAN, tolerance)
 }

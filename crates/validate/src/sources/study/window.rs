@@ -1,19 +1,14 @@
 //! Experiment 1: the effect of window size and number of connections.
 
 use super::{RTT, T1};
-use crate::check::{Check, Tolerance};
-use crate::group::Group;
-use crate::job::{File, Job};
-use crate::quantity::Quantity;
-use crate::reading::Reading;
+use crate::prelude::*;
 
 /// Goodput of a nearly full link, B/s.
 const NEARLY_FULL: Tolerance = Tolerance::AtLeast(0.95 * T1 / 8.0);
 /// BER that gives a packet loss of 1e-3 with packets of 1040 B.
 const BIT_ERRORS: &str = "1.2025e-7";
 
-/// Throughput grows with the window.
-pub(crate) static WINDOWS: Group = Group {
+pub(crate) static WINDOWS: CheckTable = CheckTable {
     title: "Throughput over window",
     columns: &["window"],
     expected: "W / RTT",
@@ -25,8 +20,7 @@ pub(crate) static WINDOWS: Group = Group {
     fast: true,
 };
 
-/// Several connections with 40 KB windows.
-pub(crate) static CONNECTIONS: Group = Group {
+pub(crate) static CONNECTIONS: CheckTable = CheckTable {
     title: "Connections with windows of 40 KB",
     columns: &["connections"],
     expected: "n W / RTT",
@@ -36,8 +30,7 @@ pub(crate) static CONNECTIONS: Group = Group {
     fast: true,
 };
 
-/// Several losses in one window.
-pub(super) static MULTIPLE_LOSSES: Group = Group {
+pub(super) static MULTIPLE_LOSSES: CheckTable = CheckTable {
     title: "More than one loss in a window",
     columns: &["window, packets"],
     expected: "expected",
@@ -53,47 +46,36 @@ pub(super) fn all() -> Vec<Check> {
     let mut checks: Vec<Check> =
         ["16 segments", "32 segments", "64 segments", "64 KiB", "128 segments"].map(window).into();
     checks.extend(["1", "2", "3", "4"].map(connections));
-    checks.extend(["16", "32", "64", "128"].map(|window| {
-        Check::new(&MULTIPLE_LOSSES, &[window], MULTIPLE, lossy(window), f64::NAN, Tolerance::Unjudged)
-    }));
-    checks.push(Check::new(
-        &MULTIPLE_LOSSES,
-        &["128 over 16"],
-        Quantity::Ratio(Reading::MultipleLosses(RTT)),
-        [lossy("128"), lossy("16")].concat(),
-        f64::NAN,
-        Tolerance::AtLeast(1.0),
-    ));
+    for window in ["16", "32", "64", "128"] {
+        let share = Quantity::Mean(MULTIPLE);
+        checks.push(Check::reported(&MULTIPLE_LOSSES, &[window], share, lossy(window)));
+    }
+    let (jobs, more) = ([lossy("128"), lossy("16")].concat(), Tolerance::AtLeast(1.0));
+    let ratio = Quantity::Ratio(MULTIPLE);
+    checks.push(Check::new(&MULTIPLE_LOSSES, &["128 over 16"], ratio, jobs, f64::NAN, more));
     checks
 }
 
-const MULTIPLE: Quantity = Quantity::Mean(Reading::MultipleLosses(RTT));
+const MULTIPLE: Reading = Reading::MultipleLosses(RTT);
 
 fn window(window: &'static str) -> Check {
     let (bytes, label) = match window {
         "64 KiB" => (65_536.0, "64 KB".to_owned()),
         segments => {
             let n = segments.trim_end_matches(" segments");
-            (1000.0 * n.parse().unwrap_or(f64::NAN), format!("{n} packets"))
+            (1000.0 * number(n), format!("{n} packets"))
         }
     };
     let tolerance = if window == "128 segments" { NEARLY_FULL } else { Tolerance::Relative(0.03) };
     let job = Job::new(File::Window, &[("window", window)]);
-    Check::new(
-        &WINDOWS,
-        &[&label],
-        Quantity::Mean(Reading::Metric("goodput")),
-        vec![job],
-        bytes / RTT,
-        tolerance,
-    )
+    Check::new(&WINDOWS, &[&label], Quantity::GOODPUT, vec![job], bytes / RTT, tolerance)
 }
 
 fn connections(n: &'static str) -> Check {
     let job = Job::new(File::Window, &[("window", "40 segments"), ("flows", n)]);
-    let all = n.parse::<f64>().unwrap_or(f64::NAN) * 40_000.0 / RTT;
+    let all = number(n) * 40_000.0 / RTT;
     let tolerance = if all < T1 / 8.0 { Tolerance::Relative(0.03) } else { NEARLY_FULL };
-    Check::new(&CONNECTIONS, &[n], Quantity::Mean(Reading::Metric("goodput")), vec![job], all, tolerance)
+    Check::new(&CONNECTIONS, &[n], Quantity::GOODPUT, vec![job], all, tolerance)
 }
 
 fn lossy(window: &str) -> Vec<Job> {

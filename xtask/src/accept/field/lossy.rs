@@ -1,13 +1,12 @@
-//! Modern receivers over a lossy hop: packet order, repairs, goodput, retransmissions, transfer times.
+//! Modern and old receivers over a lossy hop: order, repairs, goodput, retransmissions, transfer times.
 
-use super::run::{Bed, Run, Runs, each, repeats, values};
-use crate::Outcome;
-use crate::accept::list::List;
-use lab::stats::median;
+use super::run::{Run, Runs, TestBed, each, repeats, values};
+use crate::accept::list::{List, Outcome};
+use lab::stats::{mean, median};
 
 /// Loss probabilities, and the required goodput from 40 to 100 s, Mbit/s.
 const LOSSES: [(&str, f64); 3] = [("1e-4", 22.09), ("1e-3", 22.07), ("1e-2", 21.87)];
-pub(super) const SEEDS: u64 = 5;
+const SEEDS: u64 = 5;
 /// Required share of first repairs within 50 ms, and their longest wait, s.
 const PROMPT: f64 = 0.999;
 const LONGEST_S: f64 = 0.2;
@@ -27,14 +26,20 @@ const PACKET: f64 = 1460.0 * 8.0;
 const STARTS: [(&str, f64); 3] = [("0", 14.6), ("1e-3", 16.5), ("1e-2", 21.0)];
 const START_SEEDS: u64 = 10;
 
-pub(super) fn check(bed: &Bed, list: &mut List) -> Outcome {
+/// Required share of the bound of an old receiver, for the mean of all runs and for each, and its goodput
+/// without losses, Mbit/s.
+const OLD_MEAN: f64 = 0.9;
+const OLD_EACH: f64 = 0.75;
+const OLD_CLEAN: f64 = 23.0;
+
+pub(super) fn modern(bed: &TestBed, list: &mut List) -> Outcome {
     for (loss, least) in LOSSES {
         let runs = bed.runs(&format!("--loss {loss} --seconds 100 --from 40"), SEEDS);
         let name = format!("modern, loss {loss}");
         order_and_repairs(list, &name, &runs);
         counted(list, &name, &runs);
         goodput(list, &name, &runs, least);
-        peace(list, &name, &runs);
+        sender_retransmissions(list, &name, &runs);
     }
     if !bed.long {
         return Ok(());
@@ -48,7 +53,7 @@ pub(super) fn check(bed: &Bed, list: &mut List) -> Outcome {
         let name = format!("modern, tcp_wmem 4 MB, loss {loss}");
         let bound = clean.min(windowed(window, loss.parse().unwrap_or(0.0)));
         goodput(list, &name, &runs, OF_ITS_BOUND * bound);
-        peace(list, &name, &runs);
+        sender_retransmissions(list, &name, &runs);
     }
     Ok(())
 }
@@ -65,8 +70,31 @@ fn windowed(window: f64, loss: f64) -> f64 {
     })
 }
 
+/// Receivers with a 65 535 B window, without window scaling and timestamps.
+pub(super) fn old(bed: &TestBed, list: &mut List) -> Outcome {
+    let runs = bed.runs("--old --seconds 100 --from 40", SEEDS);
+    list.judge(format!("old, no loss: median >= {OLD_CLEAN} Mbit/s"), each(&runs, Run::rate), |all| {
+        (values(&all, 2) + &repeats(&runs), median(&all) >= OLD_CLEAN)
+    });
+    for (loss, _) in LOSSES {
+        let runs = bed.runs(&format!("--old --loss {loss} --seconds 100 --from 40"), SEEDS);
+        let name = format!("old, loss {loss}");
+        order_and_repairs(list, &name, &runs);
+        let shares = each(&runs, |r| Ok((r.rate()?, r.rate()? / r.figure("/old_bound_mbps")?)));
+        let what = format!("{name}: mean >= {OLD_MEAN} of the bound, each >= {OLD_EACH}");
+        list.judge(what, shares, |all| {
+            let (rates, shares): (Vec<f64>, Vec<f64>) = all.into_iter().unzip();
+            let mean = mean(&shares);
+            let met = mean >= OLD_MEAN && shares.iter().all(|s| *s >= OLD_EACH);
+            let (shares, rates, again) = (values(&shares, 2), values(&rates, 1), repeats(&runs));
+            (format!("{mean:.2} ({shares}) at {rates} Mbit/s{again}"), met)
+        });
+    }
+    Ok(())
+}
+
 /// Time from the first data segment to the acknowledgment of the last byte.
-pub(super) fn start(bed: &Bed, list: &mut List) -> Outcome {
+pub(super) fn start(bed: &TestBed, list: &mut List) -> Outcome {
     for (loss, most) in STARTS {
         let runs = bed.runs(&format!("--loss {loss} --bytes 20000000 --seconds 120"), START_SEEDS);
         let times = each(&runs, |r| r.figure("/flows/0/took_s"));
@@ -79,14 +107,14 @@ pub(super) fn start(bed: &Bed, list: &mut List) -> Outcome {
 }
 
 /// Packet order and repairs, for any receiver with SACK.
-pub(super) fn order_and_repairs(list: &mut List, name: &str, runs: &Runs) {
+fn order_and_repairs(list: &mut List, name: &str, runs: &Runs) {
     let late = each(runs, |r| r.figure("/flows/0/out_of_order"));
     list.judge(format!("{name}: first transmissions out of order"), late, |all| {
         (values(&all, 0), all.iter().all(|late| *late < 0.5))
     });
     let first = each(runs, |r| {
         let of = |key: &str| r.figure(&format!("/flows/0/repairs/{key}"));
-        let longest = r.perhaps("/flows/0/repairs/first/max_s").unwrap_or(0.0);
+        let longest = r.optional_figure("/flows/0/repairs/first/max_s").unwrap_or(0.0);
         Ok([of("first/n")?, of("first/within_50_ms")?, longest, of("never")?])
     });
     list.judge(format!("{name}: first repairs, 99.9 % in 50 ms, all in 200"), first, |all| {
@@ -96,7 +124,7 @@ pub(super) fn order_and_repairs(list: &mut List, name: &str, runs: &Runs) {
         let met = n > 0.0 && soon >= PROMPT * n && longest <= LONGEST_S && never < 0.5;
         (format!("{soon} of {n}, longest {longest:.3} s, {never} never"), met)
     });
-    let most = |key: &str| each(runs, |r| Ok(r.perhaps(&format!("/flows/0/repairs/{key}/max_s"))));
+    let most = |key: &str| each(runs, |r| Ok(r.optional_figure(&format!("/flows/0/repairs/{key}/max_s"))));
     list.judge(format!("{name}: k-th repairs within 50 ms"), most("later"), |all| {
         let (longest, n) = longest(&all, 0.0);
         (format!("longest {longest:.3} s in {n} runs that had some"), longest <= SOON_S)
@@ -127,7 +155,7 @@ fn goodput(list: &mut List, name: &str, runs: &Runs, least: f64) {
     });
 }
 
-fn peace(list: &mut List, name: &str, runs: &Runs) {
+fn sender_retransmissions(list: &mut List, name: &str, runs: &Runs) {
     let heard = each(runs, |r| {
         let of = |key: &str| r.figure(&format!("/flows/0/{key}"));
         Ok([of("sender/retransmits_from_10s")?, of("lost_steady")?, of("sender/longest_spell_from_10s")?])

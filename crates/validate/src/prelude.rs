@@ -1,0 +1,12 @@
+//! What every source of expected numbers uses.
+
+pub(crate) use crate::check::{Check, CheckTable, Expected, Tolerance};
+pub(crate) use crate::job::{Change, File, Job};
+pub(crate) use crate::quantity::{BOTTLENECK, Quantity};
+pub(crate) use crate::reading::Reading;
+pub(crate) use crate::section::Section;
+
+/// The number at the start of a label.
+pub(crate) fn number(label: &str) -> f64 {
+    label.split(' ').next().and_then(|n| n.parse().ok()).unwrap_or(f64::NAN)
+}
