@@ -254,8 +254,8 @@ impl Reader {
         match self.ahead {
             None if look.most < half => self.set(news, news.used as f64 + middle - half),
             Some(_) if middle > half && effect > look.from => {
-                self.look =
-                    Some(WindowObservation { from: effect, held: look.held, ..fresh(news, Duration::ZERO) });
+                let wait = effect.since(news.now);
+                self.look = Some(WindowObservation { held: look.held, ..fresh(news, wait) });
             }
             Some(ahead) if is_idle && look.held.is_some() => {
                 let burst = (news.buffer() - look.least).max(1.0);
