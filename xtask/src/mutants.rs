@@ -63,6 +63,10 @@ fn of_the_change() -> Outcome {
     let packages = changed_packages(&git(&["diff", "--name-only", &base, "--", "*.rs"])?)?;
     let until = std::time::Instant::now() + BUDGET;
     for (package, tests) in &packages {
+        if std::time::Instant::now() >= until {
+            println!("mutants: {package}: not tried, no time");
+            continue;
+        }
         let out = folder.join(package);
         let _ = fs::remove_dir_all(&out);
         let mut command = cargo_mutants(&["--package", package, "--in-diff"]);
@@ -77,6 +81,12 @@ fn of_the_change() -> Outcome {
         if !ended && let Some(pid) = Pid::from_raw(child.id() as i32) {
             // on SIGINT it ends its tests and keeps the results so far
             let _ = kill_process(pid, Signal::INT);
+            let mut patience = 100;
+            while patience > 0 && child.try_wait().map_err(fault)?.is_none() {
+                std::thread::sleep(Duration::from_millis(200));
+                patience -= 1;
+            }
+            let _ = child.kill();
             let _ = child.wait();
         }
         report(package, &out.join("mutants.out"), ended);
