@@ -42,6 +42,9 @@ fn choose(running: Vec<Entry>, named: Option<&str>, inside: Option<&str>) -> Res
 }
 
 /// Connects to the named session, else to the one around this program, else to the only one.
+///
+/// # Errors
+/// When the session is not there or the choice is ambiguous, and when nobody listens at its socket.
 pub fn find(named: Option<&str>) -> Result<Client<Reply>, FindError> {
     // a query must not create the folder
     let registry = if folder().is_dir() { open().ok() } else { None };

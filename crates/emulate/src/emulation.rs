@@ -42,7 +42,9 @@ struct Emulation<'a> {
 }
 
 /// Runs the command. The process must have only one thread. `log` gets messages for the user meanwhile.
-/// Whatever fails, nothing is left behind.
+///
+/// # Errors
+/// What is missing and how to fix it; a program that does not start; a failed link. Nothing is left behind.
 pub fn run(plan: &Plan, log: &mut dyn FnMut(&str)) -> Result<Ended, Error> {
     let mut emulation = Emulation::start(plan)?;
     // even if a program fails to start, links and namespaces must be removed

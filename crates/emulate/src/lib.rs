@@ -1,7 +1,5 @@
 //! Emulation sessions: namespaces around a live link, the programs in them, and reports.
 
-#![allow(clippy::missing_errors_doc, reason = "the errors' types say what can go wrong")]
-
 pub mod client;
 pub mod compare;
 pub mod doctor;

@@ -35,7 +35,10 @@ pub struct Measured {
 
 /// Runs it. The process must still have only one thread. `begun` is called when all is set up; `log` gets a
 /// line for each change during the run; `seen` is called once a second with the time in seconds and the
-/// flows. Whatever fails, nothing is left behind.
+/// flows.
+///
+/// # Errors
+/// What is missing and how to fix it. Nothing is left behind.
 pub fn run(
     plan: &Plan,
     begun: &mut dyn FnMut(),

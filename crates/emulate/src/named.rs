@@ -4,8 +4,10 @@ use bentpipe_base::{Duration, Rate, Size};
 use bentpipe_link::{Capacity, Change};
 use bentpipe_scenario::{Diagnostic, DirectionSpec, Place, Scenario, Source, load};
 
-/// The scenario of a named link profile. Forward is from `far` to `near`, where the user is. An error lists
-/// the profiles that exist.
+/// The scenario of a named link profile. Forward is from `far` to `near`, where the user is.
+///
+/// # Errors
+/// When there is no profile of this name; the error lists those that exist.
 pub fn named(name: &str, seed: Option<u64>) -> Result<Scenario, Box<Diagnostic>> {
     // quote the name, so that it cannot contain TOML syntax
     let quoted = serde_json::Value::from(name).to_string();

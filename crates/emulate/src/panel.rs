@@ -20,6 +20,9 @@ pub struct ControlSocket {
 
 impl ControlSocket {
     /// Opens the socket at `path`. Every reply contains the session's name and title.
+    ///
+    /// # Errors
+    /// As [`Server::bind`].
     pub fn open(path: &Path, session: &str, title: &str) -> Result<Self, SystemError> {
         let server = Server::bind(path)?;
         Ok(Self { server, session: session.to_owned(), title: title.to_owned() })

@@ -80,8 +80,10 @@ pub fn folder() -> PathBuf {
     }
 }
 
-/// Opens the registry; creates its folder if needed. Fails if it belongs to another user, or others can write
-/// to it.
+/// Opens the registry; creates its folder if needed.
+///
+/// # Errors
+/// When the folder belongs to another user, others can write to it, or it cannot be created.
 pub fn open() -> Result<Registry, Error> {
     let registry = Registry::at(folder());
     let fault = |reason: String| Error::Folder(registry.folder().to_owned(), reason);
@@ -98,6 +100,9 @@ pub fn open() -> Result<Registry, Error> {
 }
 
 /// Locks the registry until the result is dropped.
+///
+/// # Errors
+/// When the folder is gone.
 pub fn lock(registry: &Registry) -> Result<Lock, SystemError> {
     Lock::acquire(&registry.folder().join("lock"))
 }

@@ -48,6 +48,9 @@ const TXQ: &str = "txqueuelen 20000";
 
 impl TestBed {
     /// Creates the bed and the hop's two interfaces. `wmem` is the maximum send buffer of a socket, bytes.
+    ///
+    /// # Errors
+    /// If not run as root, or if a program fails.
     pub fn new(receivers: &[Receiver], wmem: u64) -> Result<(Self, [TunPort; 2]), String> {
         let places: Result<Vec<Namespace>, String> = receivers.iter().map(|_| Namespace::new()).collect();
         let bed = Self {

@@ -109,6 +109,9 @@ impl Default for RunConfig {
 
 impl RunConfig {
     /// Parses a command line.
+    ///
+    /// # Errors
+    /// Names the wrong word.
     pub fn parse(words: &[String]) -> Result<Self, String> {
         let (mut cell, mut one, mut many) = (Self::default(), Flow::default(), 1);
         for (name, value) in options(words, &["--old", "--plain", "--no-gateway", "--json"], USAGE)? {
@@ -215,7 +218,10 @@ impl Flow {
     }
 }
 
-/// Parses options with values, and `switches` without; an error shows `usage`.
+/// Parses options with values, and `switches` without.
+///
+/// # Errors
+/// If an option is unknown or has no value; shows `usage`.
 pub fn options<'a>(
     words: &'a [String],
     switches: &[&str],

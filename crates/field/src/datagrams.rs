@@ -12,6 +12,9 @@ pub const SIZE: usize = 1000;
 const PORT: u16 = 5301;
 
 /// Sends at `rate` bit/s until `end` is set. Returns the numbers of datagrams sent and received.
+///
+/// # Errors
+/// If the sockets cannot be created.
 pub fn run(bed: &TestBed, rate: f64, clock: Clock, end: &AtomicBool) -> Result<[u64; 2], String> {
     let text = |e: std::io::Error| format!("datagrams: {e}");
     let from = bed.sender.within(|| UdpSocket::bind((SENDER, 0)).map_err(text))?;

@@ -26,6 +26,9 @@ pub fn file(rate: f64, rtt_ms: f64, more: &str) -> String {
 
 impl Gateway {
     /// Starts it and waits until it reports that it is running.
+    ///
+    /// # Errors
+    /// If it exits or does not start in time.
     pub fn start(bed: &TestBed, program: &Path, folder: &Path, text: &str) -> Result<Self, String> {
         let path = folder.join("gateway.toml");
         fs::write(&path, text).map_err(|e| format!("{}: {e}", path.display()))?;
@@ -52,6 +55,9 @@ impl Gateway {
     }
 
     /// Its JSON answer to `status` or `flows`.
+    ///
+    /// # Errors
+    /// If it does not answer.
     pub fn ask(&self, bed: &TestBed, words: &[&str]) -> Result<Value, String> {
         let done = bed.router.within(|| {
             let mut command = Command::new(&self.program);

@@ -8,7 +8,6 @@
     clippy::disallowed_methods,
     reason = "real programs are waited for, and hosts are threads in namespaces of their own"
 )]
-#![allow(clippy::missing_errors_doc, reason = "every error is a message that says what failed")]
 
 pub mod analyse;
 pub mod bed;

@@ -16,6 +16,9 @@ pub struct Namespace {
 
 impl Namespace {
     /// Creates a namespace with its loopback interface up.
+    ///
+    /// # Errors
+    /// If the process lacks the rights.
     pub fn new() -> Result<Self, String> {
         let (tell, told) = channel();
         let (keep, end) = channel::<()>();
@@ -41,11 +44,17 @@ impl Namespace {
     }
 
     /// Runs `act` inside the namespace.
+    ///
+    /// # Errors
+    /// If the namespace cannot be entered, or `act` fails.
     pub fn within<T>(&self, act: impl FnOnce() -> Result<T, String>) -> Result<T, String> {
         namespace::in_network(&self.net, act).map_err(|e| format!("a namespace: {e}"))?
     }
 
     /// Runs a shell script inside the namespace.
+    ///
+    /// # Errors
+    /// If the script fails.
     pub fn shell(&self, script: &str) -> Result<(), String> {
         let done = self
             .within(|| Command::new("sh").args(["-ec", script]).output().map_err(|e| format!("sh: {e}")))?;
@@ -56,6 +65,9 @@ impl Namespace {
     }
 
     /// Sets kernel settings below `net/ipv4/`.
+    ///
+    /// # Errors
+    /// If a setting does not exist.
     pub fn set(&self, settings: &[(&str, &str)]) -> Result<(), String> {
         self.within(|| {
             settings.iter().try_for_each(|(name, value)| {

@@ -121,6 +121,9 @@ pub struct Draw {
 
 /// Simulates the flows of a seed. Returns a description and how many of the flows the gateway passes
 /// unaccelerated at the end.
+///
+/// # Errors
+/// If the program fails.
 pub fn simulate_seed(
     sender: &Sender,
     seed: u64,

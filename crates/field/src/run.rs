@@ -61,6 +61,9 @@ fn create(folder: &Path) -> Result<(), String> {
 }
 
 /// Runs a cell.
+///
+/// # Errors
+/// If the bed or the gateway cannot be started, or the hop fails.
 pub fn run(cell: &RunConfig) -> Result<RunResult, String> {
     let kinds: Vec<_> = cell.flows.iter().map(|f| f.receiver).collect();
     let (bed, ports) = TestBed::new(&kinds, cell.wmem)?;

@@ -52,6 +52,9 @@ name = \"f\"
 }
 
 /// Runs a scenario with `program` and returns its report.
+///
+/// # Errors
+/// If the program fails or prints no report.
 pub fn simulate(program: &Path, seed: u64, scenario: &str) -> Result<Value, String> {
     // threads simulate at the same time
     let thread = rustix::thread::gettid().as_raw_nonzero();

@@ -143,6 +143,9 @@ impl Case {
     }
 
     /// Runs it in the bed.
+    ///
+    /// # Errors
+    /// If the bed fails.
     pub fn live(self, program: &Path, seed: u64) -> Result<ReaderResult, String> {
         let reader = if self == Self::Stops(0.0) { Reader::Eager } else { self.reader() };
         let flows = vec![Flow { receiver: Receiver::Old, reader, ..Flow::default() }];
@@ -159,6 +162,9 @@ impl Case {
     }
 
     /// Simulates it.
+    ///
+    /// # Errors
+    /// If the program fails or its report lacks a figure.
     pub fn simulate(self, program: &Path, seed: u64) -> Result<ReaderResult, String> {
         let report = simulate(program, seed, &self.toml())?;
         let figure = |path: &str| {

@@ -54,6 +54,9 @@ impl Drop for KilledOnDrop {
 }
 
 /// Runs one kind through the gateway of `program`.
+///
+/// # Errors
+/// If the bed cannot be created or a program fails.
 pub fn run(program: &Path, kind: &str, settings: &[(&str, &str)]) -> Result<Compared, String> {
     let kept = TemporaryFolder::new("untouched")?;
     let folder = &kept.0;

@@ -1,8 +1,6 @@
 //! Scenarios under the real clock: relays the kernel's packets through the network of a scenario, and runs
 //! the engine as a real TCP.
 
-#![allow(clippy::missing_errors_doc, reason = "the errors' types say what can go wrong")]
-
 pub mod control;
 pub mod endpoint;
 pub mod relay;

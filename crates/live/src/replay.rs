@@ -48,6 +48,9 @@ pub enum ReplayError {
 }
 
 /// Runs the journal at `path` again.
+///
+/// # Errors
+/// When the journal is damaged or of another version.
 pub fn replay(path: &Path) -> Result<Replayed, ReplayError> {
     let (mut reader, preamble) = Reader::open(path)?;
     let source = Source::new("journal", preamble.scenario.as_str());

@@ -27,6 +27,9 @@ const RANGE: (f64, f64) = (1e-3, 1e6);
 pub struct SpeedError(pub String);
 
 /// Reads a factor: `60`, `0.5`.
+///
+/// # Errors
+/// When it is not a number, or out of range.
 pub fn parse(text: &str) -> Result<f64, SpeedError> {
     let factor: f64 = text.trim().parse().map_err(|_| SpeedError(format!("`{text}`")))?;
     // also rejects NaN

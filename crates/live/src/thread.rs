@@ -81,6 +81,9 @@ pub type Install = Box<dyn FnOnce(&mut LiveNetwork, &Names) + Send>;
 
 impl Running {
     /// Starts the thread and waits until it is ready to relay.
+    ///
+    /// # Errors
+    /// When it could not start, or the journal cannot be written.
     pub fn start(setup: Setup, install: Option<Install>) -> Result<Self, Error> {
         let Setup {
             scenario,
@@ -138,6 +141,9 @@ impl Running {
     }
 
     /// Ends the run. Returns the error that ended it earlier, if any.
+    ///
+    /// # Errors
+    /// The error that ended the run earlier, if any.
     pub fn stop(self) -> Result<Outcome, Error> {
         let priority = self.driver.priority().0.to_owned();
         Ok(Outcome { priority, ..self.driver.stop()? })

@@ -60,6 +60,9 @@ pub struct Diag {
 
 impl Diag {
     /// Opens a socket for the network namespace of the calling thread.
+    ///
+    /// # Errors
+    /// On kernels without sock_diag.
     pub fn open() -> io::Result<Self> {
         let socket = open(SocketFlags::CLOEXEC)?;
         sockopt::set_socket_timeout(&socket, sockopt::Timeout::Recv, Some(PATIENCE))?;
@@ -68,6 +71,9 @@ impl Diag {
 
     /// Returns all TCP connections, IPv4 and IPv6, in the kernel's order, without sockets in LISTEN or
     /// TIME-WAIT.
+    ///
+    /// # Errors
+    /// When the kernel refuses or does not answer.
     pub fn connections(&mut self) -> io::Result<Vec<Connection>> {
         let mut all = Vec::new();
         for family in [libc::AF_INET, libc::AF_INET6] {
@@ -102,6 +108,9 @@ pub struct ClosedConnections {
 
 impl ClosedConnections {
     /// Opens a socket in the calling thread's network namespace; reports connections closed from now on.
+    ///
+    /// # Errors
+    /// On kernels without sock_diag.
     pub fn open() -> io::Result<Self> {
         let socket = open(SocketFlags::CLOEXEC | SocketFlags::NONBLOCK)?;
         rustix::net::bind(&socket, &netlink::SocketAddrNetlink::new(0, ENDINGS))?;
@@ -110,6 +119,9 @@ impl ClosedConnections {
 
     /// Returns the connections that have closed since the last call, without the names of their congestion
     /// controls. Some are missing if too many closed at once.
+    ///
+    /// # Errors
+    /// When the kernel's messages cannot be parsed.
     pub fn take(&mut self) -> io::Result<Vec<Connection>> {
         let mut all = Vec::new();
         loop {

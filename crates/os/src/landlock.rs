@@ -54,6 +54,9 @@ pub fn abi() -> Option<u32> {
 /// Restricts the calling thread and everything it starts to `allowed`. Where the kernel supports it, also
 /// forbids TCP connections and listeners. Missing paths are ignored. Afterwards the thread cannot gain
 /// privileges (`no_new_privs`). Returns the ABI version; `None` if the kernel has no Landlock.
+///
+/// # Errors
+/// When the kernel refuses.
 pub fn restrict(allowed: &[(&Path, Access)]) -> io::Result<Option<u32>> {
     let Some(abi) = abi() else { return Ok(None) };
     enforce(allowed).map_err(io::Error::other)?;

@@ -35,6 +35,9 @@ pub use tun::TunPort;
 use std::io::Read as _;
 
 /// An unpredictable random number.
+///
+/// # Errors
+/// When `/dev/urandom` cannot be read.
 pub fn random() -> std::io::Result<u64> {
     let mut bytes = [0; 8];
     std::fs::File::open("/dev/urandom")?.read_exact(&mut bytes)?;

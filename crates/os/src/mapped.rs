@@ -35,6 +35,9 @@ unsafe impl Send for MappedFile {}
 
 impl MappedFile {
     /// Creates a file of `len` zeros at `path`, replacing whatever is there.
+    ///
+    /// # Errors
+    /// When it cannot be created or mapped.
     pub fn create(path: &Path, len: usize) -> io::Result<Self> {
         match std::fs::remove_file(path) {
             Err(e) if e.kind() != ErrorKind::NotFound => return Err(e),
@@ -47,6 +50,9 @@ impl MappedFile {
     }
 
     /// Makes the file longer; the new part is zeros. After an error the mapping is unchanged.
+    ///
+    /// # Errors
+    /// When it cannot be mapped; then the mapping is unchanged.
     pub fn grow(&mut self, len: usize) -> io::Result<()> {
         if len <= self.len {
             return Ok(());
@@ -58,8 +64,10 @@ impl MappedFile {
         Ok(())
     }
 
-    /// Writes `bytes` at offset `at`, ordered after all earlier writes. An error if the range is not within
-    /// the file or the file system is full; then nothing is written.
+    /// Writes `bytes` at offset `at`, ordered after all earlier writes.
+    ///
+    /// # Errors
+    /// When the range is not within the file, or the file system is full; then nothing is written.
     pub fn write(&mut self, at: usize, bytes: &[u8]) -> io::Result<()> {
         self.check(at, bytes.len())?;
         if bytes.is_empty() {
@@ -81,6 +89,9 @@ impl MappedFile {
     }
 
     /// Reads into `out`. Bytes never written are zeros.
+    ///
+    /// # Errors
+    /// When the range is not within the file.
     pub fn read(&self, at: usize, out: &mut [u8]) -> io::Result<()> {
         self.check(at, out.len())?;
         if out.is_empty() {

@@ -28,7 +28,10 @@ pub enum UserError {
 }
 
 /// Moves this process into a new user namespace in which it has all capabilities; user and group IDs stay the
-/// same. Fails if the process has several threads.
+/// same.
+///
+/// # Errors
+/// When the kernel or its settings forbid it, or the process has several threads.
 pub fn new_user() -> core::result::Result<(), UserError> {
     let (user, group) = (geteuid().as_raw(), getegid().as_raw());
     unshare(UnshareFlags::NEWUSER).map_err(|e| UserError::Unshare(e.into()))?;
@@ -45,27 +48,43 @@ pub fn new_user() -> core::result::Result<(), UserError> {
 }
 
 /// Moves the calling thread into a new network namespace and returns a handle to it.
+///
+/// # Errors
+/// When the kernel refuses.
 pub fn new_network() -> Result<OwnedFd> {
     unshare(UnshareFlags::NEWNET)?;
     network()
 }
 
 /// Returns a handle to the calling thread's network namespace.
+///
+/// # Errors
+/// When `/proc` is missing.
 pub fn network() -> Result<OwnedFd> {
     open(Path::new("/proc/thread-self/ns/net"))
 }
 
 /// Opens a namespace by its path, as in `/proc/PID/ns/net`.
+///
+/// # Errors
+/// When it is gone or access is not permitted.
 pub fn open(path: &Path) -> Result<OwnedFd> {
     openat(CWD, path, OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty())
 }
 
 /// Moves the calling thread into a network namespace.
+///
+/// # Errors
+/// When access is not permitted.
 pub fn enter_network(namespace: impl AsFd) -> Result<()> {
     move_into_link_name_space(namespace.as_fd(), Some(LinkNameSpaceType::Network))
 }
 
 /// Runs `act` in another network namespace and returns to the current one. If it cannot return, the thread
+/// stays in the other namespace and must not be used any more.
+///
+/// # Errors
+/// When the other namespace cannot be entered, or the thread cannot return. In the latter case the thread
 /// stays in the other namespace and must not be used any more.
 pub fn in_network<T>(namespace: impl AsFd, act: impl FnOnce() -> T) -> Result<T> {
     let here = network()?;
@@ -76,18 +95,27 @@ pub fn in_network<T>(namespace: impl AsFd, act: impl FnOnce() -> T) -> Result<T>
 }
 
 /// Inode number that identifies a namespace while it exists; the kernel reuses it later.
+///
+/// # Errors
+/// When the handle is bad.
 pub fn inode(namespace: impl AsFd) -> Result<u64> {
     fstat(namespace).map(|stat| stat.st_ino)
 }
 
 /// Moves the calling thread into a new mount namespace. It sees later mounts of the parent namespace; its own
 /// mounts stay private.
+///
+/// # Errors
+/// When the kernel refuses.
 pub fn new_mount() -> Result<()> {
     unshare(UnshareFlags::NEWNS)?;
     mount_change("/", MountPropagationFlags::DOWNSTREAM | MountPropagationFlags::REC)
 }
 
 /// Bind-mounts `source` over `target`.
+///
+/// # Errors
+/// When one of them is missing.
 pub fn bind(source: &Path, target: &Path) -> Result<()> {
     mount_bind(source, target)
 }

@@ -8,8 +8,10 @@ use std::process::{Command, Stdio};
 /// The help for a machine without `nft`.
 pub const MISSING: &str = "sudo apt-get install nftables, or the package of that name";
 
-/// Version that `nft` prints, such as `nftables v1.0.6`; `None` if it is not installed. An error if it is
-/// installed but does not work.
+/// Version that `nft` prints, such as `nftables v1.0.6`; `None` if it is not installed.
+///
+/// # Errors
+/// The error when it is installed but does not work.
 pub fn version() -> Result<Option<String>, String> {
     match filters::run("nft", &["--version"]) {
         Ok((text, true)) => Ok(Some(first_line(&text))),
@@ -19,7 +21,10 @@ pub fn version() -> Result<Option<String>, String> {
     }
 }
 
-/// Applies a script atomically. An error is the first line of the error output.
+/// Applies a script atomically.
+///
+/// # Errors
+/// The first line of the error output.
 pub fn run(script: &str) -> Result<(), String> {
     let mut child = Command::new("nft")
         .args(["-f", "-"])
@@ -41,13 +46,18 @@ pub fn has_table(name: &str) -> bool {
     list_table(name).is_ok()
 }
 
-/// Lists all rules of this network namespace with their handles, without counters. An error is the first line
-/// of the error output.
+/// Lists all rules of this network namespace with their handles, without counters.
+///
+/// # Errors
+/// The first line of the error output.
 pub fn list() -> Result<String, String> {
     output("nft", &["-s", "-a", "list", "ruleset"])
 }
 
-/// Lists a table of family `inet` with its counters and sets. An error is the first line of the error output.
+/// Lists a table of family `inet` with its counters and sets.
+///
+/// # Errors
+/// The first line of the error output.
 pub fn list_table(name: &str) -> Result<String, String> {
     output("nft", &["list", "table", "inet", name])
 }

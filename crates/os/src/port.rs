@@ -121,15 +121,23 @@ pub trait PacketPort: Send + core::fmt::Debug {
 
     /// Reads one super-packet into `buffer`, which has room for [`MAX_SUPER`]; `None` if none is waiting. A
     /// packet longer than the buffer is lost and counted.
+    ///
+    /// # Errors
+    /// When the port is gone.
     fn receive(&mut self, buffer: &mut [u8]) -> io::Result<Option<Received>>;
 
     /// Sends one super-packet, the concatenation of `parts`; its whole IP header is in the first part that is
     /// not empty. If all parts are empty, nothing is sent. Returns false if the kernel had no room after
     /// several tries or the interface is down: the packet is lost and counted in [`PortDrops::send`], and the
-    /// caller need not act. An error if the port is gone or the kernel rejects the packet, which is counted
-    /// too.
+    /// caller need not act.
+    ///
+    /// # Errors
+    /// When the port is gone or the kernel rejects the packet, which is counted too.
     fn send(&mut self, vnet: &VnetHeader, parts: &[IoSlice<'_>]) -> io::Result<bool>;
 
     /// Packets lost at this port so far.
+    ///
+    /// # Errors
+    /// When the port is gone.
     fn drops(&mut self) -> io::Result<PortDrops>;
 }

@@ -10,11 +10,17 @@ use std::os::unix::fs::MetadataExt as _;
 
 /// Asks for SIGKILL when the thread that started this process ends. The setting survives `exec` of ordinary
 /// programs (prctl(2)).
+///
+/// # Errors
+/// Only on kernels without this option.
 pub fn die_with_parent() -> Result<()> {
     set_parent_process_death_signal(Some(Signal::KILL))
 }
 
 /// Makes this process the parent of orphaned descendants, so that it can wait for them.
+///
+/// # Errors
+/// Only on kernels without this option.
 pub fn adopt_orphans() -> Result<()> {
     set_child_subreaper(Some(getpid()))
 }
@@ -77,6 +83,9 @@ pub fn signal(pid: i32, signal: Signal) -> bool {
 
 /// Takes over a descriptor that the parent process left open for this one, and sets its close-on-exec flag.
 /// Standard input, output and error are never returned.
+///
+/// # Errors
+/// When no descriptor of that number is open. Standard input, output and error are never returned.
 pub fn take_inherited(number: i32) -> Result<OwnedFd> {
     if number <= 2 {
         return Err(rustix::io::Errno::BADF);

@@ -75,6 +75,9 @@ pub fn raise_to(priority: u8) -> PriorityResult {
 
 /// Finds out in a temporary thread which priority [`raise`] would obtain. An error: the priority without real
 /// time, and why real time is refused.
+///
+/// # Errors
+/// The priority without real time, and why real time is refused.
 pub fn obtainable_priority() -> Result<Priority, (Priority, String)> {
     let tried = std::thread::Builder::new()
         .name("priority".to_owned())
@@ -91,6 +94,9 @@ pub fn obtainable_priority() -> Result<Priority, (Priority, String)> {
 }
 
 /// Gives the calling thread ordinary priority for a while.
+///
+/// # Errors
+/// When the kernel refuses.
 pub fn lower() -> io::Result<()> {
     schedule(libc::SCHED_OTHER, 0)
 }

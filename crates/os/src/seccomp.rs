@@ -82,6 +82,9 @@ pub fn is_there() -> bool {
 /// Restricts the calling thread and everything it starts to the system calls in `allowed` and to clone
 /// without namespaces, in addition to earlier filters. `no_new_privs` must be set. Returns false if this
 /// kernel or processor has no filters.
+///
+/// # Errors
+/// When the kernel refuses.
 pub fn restrict(allowed: &[libc::c_long]) -> io::Result<bool> {
     let Some(arch) = ARCH.filter(|_| is_there()) else { return Ok(false) };
     let mut code = program(arch, allowed);

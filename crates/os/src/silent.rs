@@ -23,6 +23,10 @@ pub struct SilentPort {
 impl SilentPort {
     /// Reserves the port of `at` in the calling thread's network namespace; port 0 means any free port. Only
     /// root may take a port below 1024.
+    ///
+    /// # Errors
+    /// When the port is in use, the address is not of this namespace, or an ordinary user asks for a port
+    /// below 1024.
     pub fn take(at: SocketAddr) -> io::Result<Self> {
         let family = if at.is_ipv4() { AddressFamily::INET } else { AddressFamily::INET6 };
         let socket = rustix::net::socket_with(family, SocketType::STREAM, SocketFlags::CLOEXEC, None)?;

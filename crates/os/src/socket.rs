@@ -16,11 +16,17 @@ const USUAL_MOST: usize = 212_992;
 const BACKLOG: i32 = 128;
 
 /// Creates a non-blocking TCP socket of the address family of `like`.
+///
+/// # Errors
+/// When the kernel has no resources or does not support the protocol.
 pub fn stream(like: &SocketAddr) -> io::Result<OwnedFd> {
     open(like, SocketType::STREAM)
 }
 
 /// Creates a non-blocking UDP socket of the address family of `like`.
+///
+/// # Errors
+/// When the kernel has no resources or does not support the protocol.
 pub fn datagrams(like: &SocketAddr) -> io::Result<OwnedFd> {
     open(like, SocketType::DGRAM)
 }
@@ -32,17 +38,26 @@ fn open(like: &SocketAddr, kind: SocketType) -> io::Result<OwnedFd> {
 }
 
 /// Binds a socket, even if an old connection there is in TIME-WAIT.
+///
+/// # Errors
+/// When the address is in use or not of this namespace.
 pub fn bind(socket: impl AsFd, at: &SocketAddr) -> io::Result<()> {
     sockopt::set_socket_reuseaddr(&socket, true)?;
     Ok(rustix::net::bind(socket, at)?)
 }
 
 /// Starts to listen for connections.
+///
+/// # Errors
+/// When the address is in use.
 pub fn listen(socket: impl AsFd) -> io::Result<()> {
     Ok(rustix::net::listen(socket, BACKLOG)?)
 }
 
 /// Accepts the next connection, non-blocking; `None` if none is waiting.
+///
+/// # Errors
+/// When the kernel has no resources.
 pub fn accept(socket: impl AsFd) -> io::Result<Option<OwnedFd>> {
     match rustix::net::accept_with(socket, SocketFlags::NONBLOCK | SocketFlags::CLOEXEC) {
         Ok(fd) => Ok(Some(fd)),
@@ -53,6 +68,9 @@ pub fn accept(socket: impl AsFd) -> io::Result<Option<OwnedFd>> {
 }
 
 /// Starts to connect; the socket becomes writable once connected.
+///
+/// # Errors
+/// When there is no route to `to`.
 pub fn connect(socket: impl AsFd, to: &SocketAddr) -> io::Result<()> {
     match rustix::net::connect(socket, to) {
         Ok(()) | Err(rustix::io::Errno::INPROGRESS) => Ok(()),
@@ -62,6 +80,9 @@ pub fn connect(socket: impl AsFd, to: &SocketAddr) -> io::Result<()> {
 
 /// Requests a receive buffer of `size`. Returns the actual size, which includes the kernel's overhead and is
 /// twice the request.
+///
+/// # Errors
+/// When it is not a socket.
 pub fn set_receive_buffer(socket: impl AsFd, size: Size) -> io::Result<Size> {
     let bytes = usize::try_from(size.0).unwrap_or(usize::MAX);
     // only root may exceed the system's limit; others get the limit
@@ -73,6 +94,9 @@ pub fn set_receive_buffer(socket: impl AsFd, size: Size) -> io::Result<Size> {
 
 /// Sets a receive buffer of `size`, overhead included, if all of it is permitted; otherwise changes nothing
 /// and returns false.
+///
+/// # Errors
+/// When it is not a socket.
 pub fn try_set_receive_buffer(socket: impl AsFd, size: Size) -> io::Result<bool> {
     // the kernel doubles what is asked for
     let bytes = usize::try_from(size.0 / 2).unwrap_or(usize::MAX);

@@ -200,6 +200,9 @@ impl Fields<'_> {
 }
 
 /// Returns TCP_INFO of a socket.
+///
+/// # Errors
+/// When it is not a TCP socket, or the kernel lacks TCP_INFO.
 pub fn info(socket: impl AsFd) -> io::Result<TcpInfo> {
     let mut bytes = [0_u8; LONGEST];
     let len = get(socket, IPPROTO_TCP, option::INFO, &mut bytes)?;
@@ -208,6 +211,9 @@ pub fn info(socket: impl AsFd) -> io::Result<TcpInfo> {
 }
 
 /// Bytes written but not acknowledged yet (SIOCOUTQ); a FIN counts as one.
+///
+/// # Errors
+/// When it is not a TCP socket.
 pub fn unacknowledged(socket: impl AsFd) -> io::Result<Size> {
     let mut bytes: libc::c_int = 0;
     #[allow(unsafe_code, reason = "rustix has no SIOCOUTQ")]
@@ -219,6 +225,9 @@ pub fn unacknowledged(socket: impl AsFd) -> io::Result<Size> {
 }
 
 /// Returns the congestion controls available in this network namespace.
+///
+/// # Errors
+/// When `/proc` is missing.
 pub fn congestion_controls() -> io::Result<Vec<String>> {
     let text = fs::read_to_string("/proc/sys/net/ipv4/tcp_available_congestion_control")?;
     Ok(text.split_whitespace().map(str::to_owned).collect())
@@ -226,17 +235,26 @@ pub fn congestion_controls() -> io::Result<Vec<String>> {
 
 /// Sets the congestion control of a socket. `NotFound` when the kernel does not know it; `PermissionDenied`
 /// when only root may use it.
+///
+/// # Errors
+/// `NotFound` when the kernel does not know it; `PermissionDenied` when only root may use it.
 pub fn set_congestion(socket: impl AsFd, name: &str) -> io::Result<()> {
     Ok(sockopt::set_tcp_congestion(socket, name)?)
 }
 
 /// Limits the window that a socket advertises. The kernel may raise it when its segment size estimate changes
 /// (`tcp_measure_rcv_mss` in net/ipv4/tcp_input.c): check [`window_clamp`] regularly.
+///
+/// # Errors
+/// When it is not a TCP socket.
 pub fn set_window_clamp(socket: impl AsFd, window: Size) -> io::Result<()> {
     set(socket, IPPROTO_TCP, option::WINDOW_CLAMP, &int(window.0))
 }
 
 /// Returns the current limit on the window.
+///
+/// # Errors
+/// When it is not a TCP socket.
 pub fn window_clamp(socket: impl AsFd) -> io::Result<Size> {
     let mut bytes = [0; 4];
     get(socket, IPPROTO_TCP, option::WINDOW_CLAMP, &mut bytes)?;
@@ -245,16 +263,25 @@ pub fn window_clamp(socket: impl AsFd) -> io::Result<Size> {
 
 /// Sets the MSS that a socket announces and does not exceed. Call it before connecting or listening.
 /// `InvalidInput` below 88 B or above 32767 B (`TCP_MIN_MSS`, `MAX_TCP_WINDOW`).
+///
+/// # Errors
+/// `InvalidInput` below 88 B or above 32767 B (`TCP_MIN_MSS`, `MAX_TCP_WINDOW`).
 pub fn set_max_segment(socket: impl AsFd, bytes: u16) -> io::Result<()> {
     set(socket, IPPROTO_TCP, option::MAXSEG, &i32::from(bytes))
 }
 
 /// Sends small segments at once (no Nagle).
+///
+/// # Errors
+/// When it is not a TCP socket.
 pub fn set_no_delay(socket: impl AsFd, on: bool) -> io::Result<()> {
     Ok(sockopt::set_tcp_nodelay(socket, on)?)
 }
 
 /// Aborts the connection when sent data, or data held back by a closed window, makes no progress for `time`.
+///
+/// # Errors
+/// When it is not a TCP socket.
 pub fn set_user_timeout(socket: impl AsFd, time: Duration) -> io::Result<()> {
     let ms = u32::try_from(time.0.div_ceil(1_000_000)).unwrap_or(u32::MAX);
     Ok(sockopt::set_tcp_user_timeout(socket, ms)?)
@@ -262,6 +289,9 @@ pub fn set_user_timeout(socket: impl AsFd, time: Duration) -> io::Result<()> {
 
 /// Probes a peer that has been silent for `idle`, every `interval`, and aborts after `count` unanswered
 /// probes. Times are whole seconds, rounded up, at most 32 767. `InvalidInput` for more than 127 probes.
+///
+/// # Errors
+/// `InvalidInput` for more than 127 probes.
 pub fn set_keep_alive(socket: impl AsFd, idle: Duration, interval: Duration, count: u32) -> io::Result<()> {
     let socket = socket.as_fd();
     let seconds =
@@ -274,23 +304,35 @@ pub fn set_keep_alive(socket: impl AsFd, idle: Duration, interval: Duration, cou
 
 /// Sets the minimum distance of the RTO above the smoothed RTT. `Unsupported` on kernels before 6.15;
 /// `InvalidInput` outside 1 ms to 1 s.
+///
+/// # Errors
+/// `Unsupported` on kernels before 6.15; `InvalidInput` outside 1 ms to 1 s.
 pub fn set_rto_min(socket: impl AsFd, least: Duration) -> io::Result<()> {
     set_since_6_15(socket, option::RTO_MIN_US, least.0 / 1000)
 }
 
 /// Sets the maximum RTO. `Unsupported` on kernels before 6.15; `InvalidInput` outside 1 s to 120 s.
+///
+/// # Errors
+/// `Unsupported` on kernels before 6.15; `InvalidInput` outside 1 s to 120 s.
 pub fn set_rto_max(socket: impl AsFd, most: Duration) -> io::Result<()> {
     set_since_6_15(socket, option::RTO_MAX_MS, most.0 / 1_000_000)
 }
 
 /// Sets the maximum delay of an acknowledgment. `Unsupported` on kernels before 6.15; `InvalidInput` outside
 /// 1 ms to 1 s.
+///
+/// # Errors
+/// `Unsupported` on kernels before 6.15; `InvalidInput` outside 1 ms to 1 s.
 pub fn set_delayed_ack_max(socket: impl AsFd, most: Duration) -> io::Result<()> {
     set_since_6_15(socket, option::DELACK_MAX_US, most.0 / 1000)
 }
 
 /// Enables pacing from cwnd and RTT for congestion controls without their own pacing rate, with no additional
 /// limit (`SO_MAX_PACING_RATE`).
+///
+/// # Errors
+/// When the kernel does not know the option.
 pub fn set_pacing(socket: impl AsFd) -> io::Result<()> {
     set(socket, libc::SOL_SOCKET, libc::SO_MAX_PACING_RATE, &ANY_PACE)
 }

@@ -36,11 +36,17 @@ pub struct TunPort {
 
 impl TunPort {
     /// Creates a TUN interface in the calling thread's network namespace; it ends with the port.
+    ///
+    /// # Errors
+    /// When the device node cannot be opened, the interface cannot be created, or its name is in use.
     pub fn create(name: &str) -> Result<Self, PortError> {
         Self::with(name, true)
     }
 
     /// The same without super-packets: the kernel segments them and fills in checksums.
+    ///
+    /// # Errors
+    /// As [`TunPort::create`].
     pub fn create_plain(name: &str) -> Result<Self, PortError> {
         Self::with(name, false)
     }

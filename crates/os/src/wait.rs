@@ -50,10 +50,12 @@ impl Ready {
     }
 }
 
-/// Waits until one of `fds` is readable or until `deadline`; without a deadline, as long as it takes.
-/// Busy-waits for the last `spin` before the deadline and approaches it in stages of sleep; if `spin` is
-/// zero, it sleeps once. Returns early and empty if a signal arrived. An error if there are more than
-/// [`MAX_FDS`] descriptors.
+/// Waits until one of `fds` is readable or until `deadline`; without a deadline, as long as it takes. Busy-
+/// waits for the last `spin` before the deadline and approaches it in stages of sleep; if `spin` is zero, it
+/// sleeps once. Returns early and empty if a signal arrived.
+///
+/// # Errors
+/// When there are more than [`MAX_FDS`] descriptors, or the kernel rejects them.
 pub fn wait(
     fds: &[BorrowedFd<'_>],
     deadline: Option<Instant>,
@@ -120,6 +122,9 @@ fn timespec(d: Duration) -> Timespec {
 }
 
 /// Reduces the calling thread's timer slack from the usual 50 us to 1 ns. Needs no permission.
+///
+/// # Errors
+/// When the kernel refuses.
 pub fn set_timer_slack() -> io::Result<()> {
     Ok(rustix::thread::set_current_timer_slack(NonZeroU64::new(1))?)
 }

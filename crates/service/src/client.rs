@@ -36,6 +36,9 @@ pub struct Client<R> {
 
 impl<R: Reply> Client<R> {
     /// Connects to the socket at `path`.
+    ///
+    /// # Errors
+    /// When nobody listens there, or we lack permission.
     pub fn connect(path: &Path) -> Result<Self, ClientError> {
         let open = || {
             let stream = UnixStream::connect(path)?;
@@ -47,7 +50,10 @@ impl<R: Reply> Client<R> {
         open().map(|stream| Self { stream, path: path.to_owned(), replies: PhantomData }).map_err(silent)
     }
 
-    /// Sends a request, and extracts the `wanted` part of the reply. Fails if `wanted` returns `None`.
+    /// Sends a request, and extracts the `wanted` part of the reply.
+    ///
+    /// # Errors
+    /// When the service has ended, does not answer or refuses, or when `wanted` returns `None`.
     pub fn ask<T>(
         &mut self,
         request: &R::Request,

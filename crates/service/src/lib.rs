@@ -7,8 +7,6 @@
 //!
 //! Entries and messages are compatible with version 0.1.0: the same, or a superset that 0.1.0 can read.
 
-#![allow(clippy::missing_errors_doc, reason = "the errors' types say what can go wrong")]
-
 mod client;
 mod finding;
 mod registry;

@@ -97,6 +97,9 @@ impl Registry {
     }
 
     /// Creates the folder and its parents if needed.
+    ///
+    /// # Errors
+    /// When it cannot be created.
     pub fn make(&self, mode: u32) -> Result<(), SystemError> {
         let made = DirBuilder::new().mode(mode).recursive(true).create(&self.folder);
         made.map_err(SystemError::at(&self.folder))
@@ -136,6 +139,9 @@ impl Registry {
     }
 
     /// Writes an entry atomically: readers see the old one or the new one.
+    ///
+    /// # Errors
+    /// When the disk is full or the folder is gone.
     pub fn write<E: Entry>(&self, entry: &E) -> Result<(), SystemError> {
         let (path, draft) = (self.file(entry.name(), E::KIND), self.file(entry.name(), "draft"));
         let text = serde_json::to_vec_pretty(entry).unwrap_or_default();
@@ -151,6 +157,9 @@ impl Registry {
 }
 
 /// Selects a service: the named one, or the only one. The error has all of them.
+///
+/// # Errors
+/// The running services, if none has this name, or if no name is given and there is not exactly one.
 pub fn pick<E: Entry>(mut running: Vec<E>, named: Option<&str>) -> Result<E, Vec<E>> {
     let at = match named {
         Some(name) => running.iter().position(|entry| entry.name() == name),
@@ -170,12 +179,18 @@ pub struct Lock {
 
 impl Lock {
     /// Waits for the lock.
+    ///
+    /// # Errors
+    /// When the folder is gone.
     pub fn acquire(path: &Path) -> Result<Self, SystemError> {
         let locked = Self::open(path, FlockOperation::LockExclusive).map_err(SystemError::at(path))?;
         locked.map_or_else(|| Self::acquire(path), Ok)
     }
 
     /// Takes the lock; `None` if it is held.
+    ///
+    /// # Errors
+    /// When the folder is gone.
     pub fn try_acquire(path: &Path) -> Result<Option<Self>, SystemError> {
         match Self::open(path, FlockOperation::NonBlockingLockExclusive) {
             // the holder has removed the file: it is about to be free

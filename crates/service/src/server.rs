@@ -90,7 +90,10 @@ struct Client {
 }
 
 impl Server {
-    /// Listens at `path`. Replaces an abandoned socket of that name. Fails if another process listens there.
+    /// Listens at `path`. Replaces an abandoned socket of that name.
+    ///
+    /// # Errors
+    /// When another process listens there, the path is too long for a socket, or the folder does not exist.
     pub fn bind(path: &Path) -> Result<Self, SystemError> {
         let what = || format!("the control socket {} cannot be made", path.display());
         Self::listen(path).map_err(|source| SystemError::new(what(), source))

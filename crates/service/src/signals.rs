@@ -14,6 +14,9 @@ pub struct Signals(SignalDelivery<UnixStream, SignalOnly>);
 
 impl Signals {
     /// Catches these signals from now on.
+    ///
+    /// # Errors
+    /// When no file descriptors are available.
     pub fn listen(wanted: &[Signal]) -> io::Result<Self> {
         let (read, write) = UnixStream::pair()?;
         let wanted = wanted.iter().map(|signal| signal.as_raw());

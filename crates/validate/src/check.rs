@@ -150,6 +150,9 @@ impl CheckResult {
 pub type RunResults = BTreeMap<Job, RunResult>;
 
 /// Runs each of `jobs` once.
+///
+/// # Errors
+/// If a scenario cannot be read.
 pub fn observe(mut jobs: Vec<Job>) -> Result<RunResults, String> {
     jobs.sort();
     jobs.dedup();
@@ -158,6 +161,9 @@ pub fn observe(mut jobs: Vec<Job>) -> Result<RunResults, String> {
 }
 
 /// Runs the jobs of `checks` and judges them. Results are in the order of `checks`.
+///
+/// # Errors
+/// If a scenario cannot be read.
 pub fn judge(checks: &[Check]) -> Result<Vec<CheckResult>, String> {
     let seen = observe(checks.iter().flat_map(|c| c.jobs.iter().cloned()).collect())?;
     Ok(judge_seen(checks, &seen))

@@ -117,6 +117,9 @@ impl Job {
     }
 
     /// The scenario to run.
+    ///
+    /// # Errors
+    /// If the scenario cannot be read.
     pub fn scenario(&self) -> Result<Scenario, String> {
         let source = Source::new(self.file.path(), self.file.text());
         let mut scenario = bentpipe_scenario::load(&source, &self.sets, Some(self.seed))
@@ -185,6 +188,9 @@ impl Change {
 }
 
 /// Runs all jobs in parallel; results are in the order of `jobs`.
+///
+/// # Errors
+/// The error of the first job whose scenario cannot be read.
 pub fn run_all(jobs: &[Job]) -> Result<Vec<RunResult>, String> {
     jobs.par_iter().map(Job::run).collect()
 }

@@ -5,8 +5,6 @@
 //! write the results. The results depend only on the scenario files of the repository, not on the machine
 //! or the number of threads.
 
-#![allow(clippy::missing_errors_doc, reason = "the only errors are scenarios and tables that cannot be read")]
-
 pub mod check;
 mod fade;
 pub mod figures;
@@ -25,6 +23,9 @@ pub use check::{Check, CheckResult, Verdict, judge, judge_seen, observe};
 pub use section::Section;
 
 /// All checks, in the order of the page; an error if a table of numbers cannot be read.
+///
+/// # Errors
+/// If a table of numbers cannot be read.
 pub fn all() -> Result<Vec<Check>, String> {
     let mut checks = Vec::new();
     for section in sources::SECTIONS {
@@ -34,6 +35,9 @@ pub fn all() -> Result<Vec<Check>, String> {
 }
 
 /// The checks that take seconds: all deterministic ones.
+///
+/// # Errors
+/// If a table of numbers cannot be read.
 pub fn fast() -> Result<Vec<Check>, String> {
     let mut checks = all()?;
     checks.retain(|c| c.group.fast);

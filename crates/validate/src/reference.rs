@@ -46,6 +46,9 @@ pub struct Row {
 }
 
 /// All rows of the table.
+///
+/// # Errors
+/// Names the line that cannot be read.
 pub fn rows() -> Result<Vec<Row>, String> {
     let mut lines = TABLE.lines().filter(|l| !l.starts_with('#'));
     let columns: Vec<&str> = lines.next().unwrap_or_default().split(',').collect();

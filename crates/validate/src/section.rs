@@ -19,6 +19,9 @@ pub struct Section {
 
 impl Section {
     /// The section's checks, in the order of the page; an error if a table of numbers cannot be read.
+    ///
+    /// # Errors
+    /// If a table of numbers cannot be read.
     pub fn all(&self) -> Result<Vec<Check>, String> {
         let mut checks = (self.checks)()?;
         // the stable sort keeps the order within a group

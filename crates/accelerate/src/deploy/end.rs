@@ -10,6 +10,9 @@ use rustix::process::Signal;
 
 /// Stops the named gateway, or the only one, and returns its name. With `keep`, the next gateway resumes its
 /// connections.
+///
+/// # Errors
+/// When none is running, the choice is ambiguous, or it does not stop.
 pub fn stop(registry: &Registry, named: Option<&str>, keep: bool) -> Result<String, Error> {
     let session = choose(registry, named)?;
     let done = |reply| matches!(reply, Reply::Done { .. }).then_some(());
@@ -22,6 +25,9 @@ pub fn stop(registry: &Registry, named: Option<&str>, keep: bool) -> Result<Stri
 }
 
 /// Undoes the changes of the named gateway or of all; returns a description, one line per change.
+///
+/// # Errors
+/// When it is in another network namespace, or a running gateway does not stop.
 pub fn undo(registry: &Registry, named: Option<&str>) -> Result<Vec<String>, Error> {
     let mut done = Vec::new();
     let is_meant = |name: &str| named.is_none_or(|wanted| wanted == name);

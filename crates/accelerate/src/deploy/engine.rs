@@ -71,7 +71,9 @@ pub trait Engine: core::fmt::Debug {
     }
 
     /// Closes the records of its connections, so that the next data path resumes from their current state.
-    /// An error says why there will be none.
+    ///
+    /// # Errors
+    /// If there will be no records; says why.
     fn close_records(&mut self) -> Result<(), String> {
         Ok(())
     }
@@ -81,11 +83,16 @@ pub trait Engine: core::fmt::Debug {
         Vec::new()
     }
 
-    /// Changes the configuration without losing connections. An error says why that is not possible.
+    /// Changes the configuration without losing connections.
+    ///
+    /// # Errors
+    /// If that is not possible; says why.
     fn reconfigure(&mut self, orders: &EngineConfig) -> Result<(), String>;
 
     /// Stops the data path: forwards held packets, then closes the ports.
-    /// An error says why it ended before the stop.
+    ///
+    /// # Errors
+    /// If it ended before the stop; says why.
     fn stop(self: Box<Self>) -> Result<(), String>;
 }
 
@@ -116,6 +123,9 @@ struct Counts {
 
 impl PassThrough {
     /// Starts the data path.
+    ///
+    /// # Errors
+    /// When no thread can be started.
     pub fn start(ports: [Box<dyn PacketPort>; 2], _: &EngineConfig) -> Result<Box<dyn Engine>, String> {
         let (counts, open) = (Arc::new(Counts::default()), || io::pipe().map_err(|e| e.to_string()));
         let ((ended, end), (stopped, stop)) = (open()?, open()?);

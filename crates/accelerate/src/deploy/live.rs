@@ -217,6 +217,9 @@ pub struct GatewayEngine {
 
 impl GatewayEngine {
     /// Starts the data path.
+    ///
+    /// # Errors
+    /// When no thread can be started.
     pub fn start(ports: [Box<dyn PacketPort>; 2], orders: &EngineConfig) -> Result<Box<dyn Engine>, String> {
         let text = |e: io::Error| e.to_string();
         let ((asks, asked), (ended, end)) = (channel(), io::pipe().map_err(text)?);

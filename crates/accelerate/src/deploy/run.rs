@@ -31,6 +31,9 @@ const SOON: Duration = Duration::from_millis(20);
 /// Runs `file` until it is stopped.
 /// Returns the error of a failed check before anything is changed, that of a later failure after all
 /// changes were undone.
+///
+/// # Errors
+/// A failed check, before anything is changed; or a later failure, after all changes were undone.
 pub fn run(mut deployment: Deployment<'_>, file: GatewayFile) -> Result<(), Error> {
     let name = file.deploy.name.clone();
     let lock = match session::lock(&deployment.registry, &name)? {

@@ -39,6 +39,9 @@ impl Entry for Session {
 }
 
 /// Returns the named gateway, or the only running one.
+///
+/// # Errors
+/// When there is none, or the choice is ambiguous.
 pub fn choose(registry: &Registry, named: Option<&str>) -> Result<Session, Error> {
     let mut running: Vec<Session> = registry.entries();
     running.retain(|session| is_running(registry, &session.name));

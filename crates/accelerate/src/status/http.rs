@@ -32,6 +32,9 @@ struct Client {
 
 impl Http {
     /// Starts to listen.
+    ///
+    /// # Errors
+    /// When the address is in use or not of this machine.
     pub fn bind(at: SocketAddr) -> io::Result<Self> {
         let listener = TcpListener::bind(at)?;
         listener.set_nonblocking(true)?;

@@ -26,6 +26,9 @@ pub struct Records {
 
 impl Records {
     /// Opens the file for appending.
+    ///
+    /// # Errors
+    /// When it cannot be opened.
     pub fn open(path: &Path, format: RecordFormat) -> io::Result<Self> {
         let mut records = Self { path: path.to_owned(), format, file: None, lost: 0 };
         records.file()?;

@@ -47,8 +47,11 @@ pub struct HostRequirements {
     pub locks_buffers: bool,
 }
 
-/// Returns what the flows of `scenario` require from a kernel with these congestion controls. An error says
-/// what it cannot do.
+/// Returns what the flows of `scenario` require from a kernel with these congestion controls.
+///
+/// # Errors
+/// What the kernel cannot do: a missing congestion control, two flows that need different settings of one
+/// host, invalid sizes.
 pub fn kernel_requirements(scenario: &Scenario, kernel: &[String]) -> Result<KernelRequirements, Error> {
     let mut differs = Differences::new(scenario);
     let mut congestion = Vec::with_capacity(scenario.flows.len());

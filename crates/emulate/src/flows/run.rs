@@ -76,6 +76,9 @@ pub struct Flows {
 
 impl Flows {
     /// Applies settings and routes and opens the sockets. `places` are those of the scenario's nodes.
+    ///
+    /// # Errors
+    /// Errors of the system.
     pub fn open(
         scenario: &Scenario,
         needs: &KernelRequirements,
@@ -137,6 +140,9 @@ impl Flows {
 
     /// Runs until the scenario's end, or until `go_on`, called with the time many times a second, returns
     /// false. `clock` begins with the run. Errors of single connections are part of the outcome.
+    ///
+    /// # Errors
+    /// Errors of the system; errors of single connections are part of the outcome.
     pub fn run(
         mut self,
         clock: Clock,

@@ -56,6 +56,9 @@ pub struct Recording {
 impl Recording {
     /// Creates the folder and starts the captures of `scenario`, before the links run, so that write errors
     /// show at once. `clock` is the run's. Returns also what must be installed on the network.
+    ///
+    /// # Errors
+    /// When the folder or a file in it cannot be created.
     pub fn begin(dir: &Path, scenario: &Scenario, clock: Clock) -> Result<(Self, Option<Install>), Error> {
         // the process may change its working directory
         let dir = std::path::absolute(dir).map_err(|cause| Error::Io {
@@ -72,6 +75,9 @@ impl Recording {
 
     /// Completes the folder, after the links have stopped and what was to be installed is gone. Returns the
     /// report and the files, the page first. If a file cannot be written, the others are.
+    ///
+    /// # Errors
+    /// When a file cannot be written. The other files are written.
     pub fn finish(self, outcome: &Outcome, flows: FlowResults) -> Result<(Report, Vec<PathBuf>), Error> {
         let (captures, fault) = match self.capture.map_or(Ok(Vec::new()), |c| c.finish(outcome.until)) {
             Ok(captures) => (captures, None),

@@ -29,8 +29,11 @@ const MAX_DEPTH: u8 = 20;
 impl Session {
     /// Creates the namespaces and their content; with `uplink` the far end is this machine's own network. The
     /// calling thread ends in the relay's network namespace, even on failure, so a process opens only one
-    /// session, before it starts other threads: the kernel creates a user namespace only for a
-    /// single-threaded process. An error says what is missing and how to fix it; nothing is left behind.
+    /// session, before it starts other threads: the kernel creates a user namespace only for a single-
+    /// threaded process.
+    ///
+    /// # Errors
+    /// What is missing and how to fix it. Nothing is left behind.
     pub fn open(plan: &Plan, wanted: &Hosts, uplink: bool) -> Result<Self, Error> {
         let registry = registry::open()?;
         let lock = registry::lock(&registry)?;

@@ -49,6 +49,9 @@ pub enum ProgramEvent {
 impl Session {
     /// Starts a program on a host and returns its process id. It has the caller's environment, working
     /// directory and terminal.
+    ///
+    /// # Errors
+    /// When it cannot be started.
     pub fn start(&mut self, host: usize, argv: &[OsString], stand: ProgramMode) -> Result<i32, Error> {
         let program = argv.first().map_or_else(String::new, |p| p.to_string_lossy().into_owned());
         let fault = |reason: String| Error::Start(program.clone(), reason);
@@ -138,6 +141,9 @@ fn is_foreground() -> bool {
 }
 
 /// Checks that a program exists before anything is set up for it.
+///
+/// # Errors
+/// When there is no such program, or it is not executable.
 pub fn check_program(name: &OsStr) -> Result<(), Error> {
     use rustix::fs::{Access, access};
     let runs = |path: &std::path::Path| path.is_file() && access(path, Access::EXEC_OK).is_ok();

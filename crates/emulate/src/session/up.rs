@@ -18,6 +18,9 @@ impl Session {
     /// They were set up first, without carrier, so the kernel's link watch must start their queues. The
     /// hosts' ends had a carrier from the start and carry packets at once; only their state is updated later,
     /// after up to a second.
+    ///
+    /// # Errors
+    /// When one does not within the time limit.
     pub fn wait_until_up(&self) -> Result<(), Error> {
         for host in &self.hosts {
             wait_until_up(&host.port)
@@ -28,6 +31,9 @@ impl Session {
 }
 
 /// Waits until an interface of the calling thread's namespace carries packets.
+///
+/// # Errors
+/// When it does not within the time limit.
 pub fn wait_until_up(interface: &str) -> io::Result<()> {
     let mut netlink = Netlink::open().map_err(io::Error::other)?;
     let clock = Clock::start();

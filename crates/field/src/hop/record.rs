@@ -85,6 +85,9 @@ impl Log {
 }
 
 /// Writes a capture of the gateway's or the receiver's end (pcap with nanoseconds, raw IP).
+///
+/// # Errors
+/// If writing fails.
 pub fn write_pcap(records: &[Record], at_gateway: bool, to: &mut impl Write) -> io::Result<()> {
     let mut packets: Vec<(u64, &Record)> = Vec::with_capacity(records.len());
     for record in records {

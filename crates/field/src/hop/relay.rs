@@ -29,6 +29,9 @@ pub struct HopResult {
 }
 
 /// Carries packets from `a` to `b` by the first settings and back by the second, until `end` is set.
+///
+/// # Errors
+/// If an interface fails.
 pub fn run(
     [a, b]: [TunPort; 2],
     settings: [Settings; 2],

@@ -51,6 +51,9 @@ impl fmt::Display for Cell {
 
 /// All cells that match a filter such as `rate=24,rtt=1000,receiver=old`, with several values of a key
 /// separated by `|`. An empty filter matches all.
+///
+/// # Errors
+/// Names the wrong word.
 pub fn cells(filter: &str, transfer: Option<u64>) -> Result<Vec<Cell>, String> {
     let mut all = Vec::new();
     for rate in RATES {

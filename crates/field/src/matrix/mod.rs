@@ -111,6 +111,9 @@ impl CellResult {
     }
 
     /// Reads a result from JSON.
+    ///
+    /// # Errors
+    /// Names what is missing.
     pub fn from_json(json: &Value) -> Result<Self, String> {
         // a key without its unit is the filter's
         let name = |key: &'static str| key.split('_').next().unwrap_or(key);

@@ -22,6 +22,9 @@ pub(super) enum LinkChange {
 }
 
 /// Applies a change read from a journal at the network's present time; `links` are those of the network.
+///
+/// # Errors
+/// A message if the change cannot be parsed or applied.
 pub fn replay_change(json: &str, net: &mut LiveNetwork, links: &[(String, NodeId)]) -> Result<(), String> {
     let made: RecordedChange = serde_json::from_str(json).map_err(|e| e.to_string())?;
     for name in &made.on {

@@ -76,6 +76,9 @@ impl RequestHandler {
     }
 
     /// Answers a request; makes the change if it asks for one.
+    ///
+    /// # Errors
+    /// If the link or the change does not exist or is not possible, or a port is gone.
     pub fn answer(&mut self, core: &mut Core, request: &Request) -> Result<Reply, Refusal> {
         if *request != Request::Show {
             return self.change(&mut core.net, core.journal.as_mut(), request).map(Reply::Done);
@@ -87,6 +90,9 @@ impl RequestHandler {
     }
 
     /// Writes a change to the journal and makes it; returns a description of it.
+    ///
+    /// # Errors
+    /// When a value is out of range, or nothing is given.
     pub fn change(
         &self,
         net: &mut LiveNetwork,

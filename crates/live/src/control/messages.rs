@@ -109,7 +109,10 @@ impl From<&Change> for Values {
 }
 
 impl Values {
-    /// Converts the values to a change. Fails if a value is out of range, or none is given.
+    /// Converts the values to a change.
+    ///
+    /// # Errors
+    /// When a value is out of range, or nothing is given.
     pub fn change(&self) -> Result<Change, String> {
         if *self == Self::default() {
             return Err("nothing is set: give rate, delay, buffer, loss, ber or up".to_owned());

@@ -16,6 +16,9 @@ impl Endpoint {
     /// Listens at `port` on all own addresses. At most `backlog` connections may wait to be accepted,
     /// half-open ones included. When the backlog is full, a new connection replaces the half-open one that
     /// has waited longest, so a SYN flood cannot block other clients.
+    ///
+    /// # Errors
+    /// When a listener exists at that port.
     pub fn listen(&mut self, port: u16, config: &Config, backlog: usize) -> Result<(), EndpointError> {
         if self.listeners.contains_key(&port) {
             return Err(EndpointError::Listening(port));
@@ -78,6 +81,9 @@ impl Endpoint {
     }
 
     /// Connects to `to` from our port `port`.
+    ///
+    /// # Errors
+    /// As [`Endpoint::connect`].
     pub fn connect_from(
         &mut self,
         cx: &mut Cx<'_>,
@@ -150,6 +156,9 @@ impl Endpoint {
 
     /// With `on`: more will be written soon, so a partial segment waits for it, at most 200 ms. Without:
     /// sends everything now.
+    ///
+    /// # Errors
+    /// When the connection has ended.
     pub fn cork(&mut self, id: ConnId, on: bool) -> Result<(), EndpointError> {
         self.living(id)?.conn.cork(on);
         self.mark(id);
@@ -157,6 +166,9 @@ impl Endpoint {
     }
 
     /// Closes the sending side: the peer gets a FIN after the written data, and may go on sending.
+    ///
+    /// # Errors
+    /// When the connection has ended.
     pub fn shutdown(&mut self, id: ConnId) -> Result<(), EndpointError> {
         self.living(id)?.shut();
         self.mark(id);

@@ -94,6 +94,9 @@ pub struct HostEndpoint {
 
 impl HostEndpoint {
     /// A guest that can connect to `to`. `seed` must be secret.
+    ///
+    /// # Errors
+    /// When there is no route to `to`, or no permission.
     pub fn towards(to: IpAddr, seed: u64) -> Result<Self, HostEndpointError> {
         let mut netlink = Netlink::open()?;
         let way = netlink.route_to(to).map_err(HostEndpointError::NoWay)?;
@@ -110,6 +113,9 @@ impl HostEndpoint {
     }
 
     /// A guest that listens at `port`, at `address` or at all addresses of the default route's interface.
+    ///
+    /// # Errors
+    /// When the address is not ours, the port is taken, or there is no permission.
     pub fn at(address: Option<IpAddr>, port: u16, seed: u64) -> Result<Self, HostEndpointError> {
         let mut netlink = Netlink::open()?;
         let index = match address {

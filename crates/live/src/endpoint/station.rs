@@ -54,6 +54,9 @@ impl<P: PacketPort> EndpointDriver<P> {
 
     /// Reads packets, handles timers and sends packets. Returns when to call again at the latest; call
     /// earlier when the port has input.
+    ///
+    /// # Errors
+    /// When the port is gone.
     pub fn turn(&mut self) -> io::Result<Instant> {
         let mut read = 0;
         while read < BATCH
@@ -69,6 +72,9 @@ impl<P: PacketPort> EndpointDriver<P> {
     }
 
     /// The second half of [`EndpointDriver::turn`]: handles timers and sends packets.
+    ///
+    /// # Errors
+    /// When the port is gone.
     pub fn send_out(&mut self) -> io::Result<Instant> {
         self.endpoint.timer(&mut self.world.cx(self.clock.now(), NodeId(0)));
         for _ in 0..VOLLEY {

@@ -11,6 +11,9 @@ const WHERE: &str = "command line";
 /// Parses a scheme and other options of `[host]`, as pairs of name and value. Parameters of the scheme are
 /// named like options. Returns a scenario with one flow, which has the configurations of sender and receiver;
 /// title and parameters are for the report.
+///
+/// # Errors
+/// The first wrong name or value, with a suggestion.
 pub fn parse_options(title: &str, tcp: &str, sets: &[(String, String)]) -> Result<Scenario, Box<Diagnostic>> {
     if let Some((_, value)) = sets.iter().find(|(name, _)| name == "tcp") {
         let line = format!("--set tcp={value}");

@@ -20,6 +20,9 @@ pub struct Received {
 }
 
 /// Receives one connection at `guest`'s port and writes its data to `sink`.
+///
+/// # Errors
+/// When the connection fails, or the sink cannot be written.
 pub fn receive(
     guest: &mut HostEndpoint,
     config: &Config,

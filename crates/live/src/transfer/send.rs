@@ -42,6 +42,9 @@ impl Failed {
 }
 
 /// Connects to `to`, sends the data of `source`, and closes.
+///
+/// # Errors
+/// When there is no connection, it fails, or the source cannot be read.
 pub fn send(
     guest: &mut HostEndpoint,
     to: SocketAddr,

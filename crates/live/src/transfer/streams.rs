@@ -18,6 +18,9 @@ pub struct Source {
 
 impl Source {
     /// Reads `file` from its current position.
+    ///
+    /// # Errors
+    /// When it is a folder.
     pub fn new(file: File) -> io::Result<Self> {
         let metadata = file.metadata()?;
         if metadata.is_dir() {
@@ -59,6 +62,9 @@ pub struct Sink {
 
 impl Sink {
     /// Writes to `file` from its current position.
+    ///
+    /// # Errors
+    /// When the kernel does not tell the file's type.
     pub fn new(file: File) -> io::Result<Self> {
         let is_file = file.metadata()?.is_file();
         Ok(Self { file, is_file })

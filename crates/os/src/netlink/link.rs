@@ -31,7 +31,10 @@ pub struct VethPair<'a> {
 }
 
 impl Netlink {
-    /// Creates a veth pair. An error if a name is in use ([`Error::is_taken`]).
+    /// Creates a veth pair.
+    ///
+    /// # Errors
+    /// When a name is in use ([`Error::is_taken`]) or the kernel refuses.
     pub fn add_veth(&mut self, pair: &VethPair<'_>) -> Result<(), Error> {
         let mut peer = end(pair.peer, pair.peer_mac, pair.mtu);
         peer.attributes.push(LinkAttribute::NetNsFd(pair.peer_network.as_raw_fd()));
@@ -46,6 +49,9 @@ impl Netlink {
     }
 
     /// Brings an interface up.
+    ///
+    /// # Errors
+    /// When there is no interface of that name.
     pub fn set_up(&mut self, name: &str) -> Result<(), Error> {
         let mut message = named(name);
         message.header.flags = LinkFlags::Up;
@@ -56,6 +62,9 @@ impl Netlink {
     }
 
     /// Sets the MTU of an interface.
+    ///
+    /// # Errors
+    /// When there is no interface of that name, or it does not support this MTU.
     pub fn set_mtu(&mut self, name: &str, mtu: u32) -> Result<(), Error> {
         let mut message = named(name);
         message.attributes.push(LinkAttribute::Mtu(mtu));
@@ -65,6 +74,9 @@ impl Netlink {
     }
 
     /// MTU of an interface; `None` if there is none of that name.
+    ///
+    /// # Errors
+    /// When the kernel does not answer.
     pub fn mtu(&mut self, name: &str) -> Result<Option<u32>, Error> {
         let mtu = |a: &LinkAttribute| if let LinkAttribute::Mtu(n) = a { Some(*n) } else { None };
         Ok(self.link(name)?.and_then(|link| link.attributes.iter().find_map(mtu)))
@@ -72,12 +84,18 @@ impl Netlink {
 
     /// True if an interface can carry packets. Before that the kernel drops what is sent over it; a veth pair
     /// needs a moment after both ends were brought up.
+    ///
+    /// # Errors
+    /// When the kernel does not answer.
     pub fn carries(&mut self, name: &str) -> Result<bool, Error> {
         let up = LinkAttribute::OperState(State::Up);
         Ok(self.link(name)?.is_some_and(|link| link.attributes.contains(&up)))
     }
 
     /// Removes an interface, and with it the other end of a veth pair.
+    ///
+    /// # Errors
+    /// When there is no interface of that name.
     pub fn delete(&mut self, name: &str) -> Result<(), Error> {
         self.request(RouteNetlinkMessage::DelLink(named(name)), 0, || {
             format!("interface {name} cannot be removed")
@@ -85,6 +103,9 @@ impl Netlink {
     }
 
     /// Indices and names of all interfaces.
+    ///
+    /// # Errors
+    /// When the kernel does not answer.
     pub fn interfaces(&mut self) -> Result<Vec<(u32, String)>, Error> {
         let mut all = Vec::new();
         self.links(|link| all.extend(name_of(&link).map(|name| (link.header.index, name.to_owned()))))?;
@@ -92,6 +113,9 @@ impl Netlink {
     }
 
     /// Index of an interface; `None` if there is none of that name.
+    ///
+    /// # Errors
+    /// When the kernel does not answer.
     pub fn index(&mut self, name: &str) -> Result<Option<u32>, Error> {
         Ok(self.link(name)?.map(|link| link.header.index))
     }

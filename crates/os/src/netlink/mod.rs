@@ -49,6 +49,9 @@ pub struct Netlink {
 
 impl Netlink {
     /// Opens a socket in the calling thread's network namespace.
+    ///
+    /// # Errors
+    /// When the kernel refuses the socket.
     pub fn open() -> Result<Self, Error> {
         let open = || {
             let mut socket = Socket::new(NETLINK_ROUTE)?;

@@ -51,7 +51,10 @@ pub struct RouteEntry {
 
 impl Netlink {
     /// Adds an address with a full-length prefix (/32 or /128) to an interface; adding it again is no error.
-    /// IPv6 addresses are used without duplicate address detection. An error if IPv6 is disabled.
+    /// IPv6 addresses are used without duplicate address detection.
+    ///
+    /// # Errors
+    /// When there is no such interface or the kernel refuses, for instance because IPv6 is disabled.
     pub fn add_address(&mut self, interface: &str, address: IpAddr) -> Result<(), Error> {
         let mut message = AddressMessage::default();
         message.header.index = self.index_of(interface)?;
@@ -64,13 +67,19 @@ impl Netlink {
         })
     }
 
-    /// Adds a route. An error if it exists already ([`Error::is_taken`]), or the kernel does not know the
-    /// congestion control.
+    /// Adds a route.
+    ///
+    /// # Errors
+    /// When the route exists already ([`Error::is_taken`]), there is no such interface, or the kernel does
+    /// not know the congestion control.
     pub fn add_route(&mut self, route: &Route<'_>) -> Result<(), Error> {
         self.route(route, NLM_F_CREATE | NLM_F_EXCL)
     }
 
     /// Adds a route, replacing an existing one to the same destination.
+    ///
+    /// # Errors
+    /// As [`Netlink::add_route`].
     pub fn replace_route(&mut self, route: &Route<'_>) -> Result<(), Error> {
         self.route(route, NLM_F_CREATE | NLM_F_REPLACE)
     }
@@ -93,6 +102,9 @@ impl Netlink {
     }
 
     /// Returns all routes of all tables.
+    ///
+    /// # Errors
+    /// When the kernel does not answer.
     pub fn routes(&mut self) -> Result<Vec<RouteEntry>, Error> {
         let mut all = Vec::new();
         self.list("routes", RouteNetlinkMessage::GetRoute(RouteMessage::default()), |message| {

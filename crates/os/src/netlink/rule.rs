@@ -24,7 +24,10 @@ pub struct MarkRule {
 }
 
 impl Netlink {
-    /// Adds a rule. An error if it exists already ([`Error::is_taken`]).
+    /// Adds a rule.
+    ///
+    /// # Errors
+    /// When it exists already ([`Error::is_taken`]) or the kernel refuses.
     pub fn add_rule(&mut self, rule: MarkRule) -> Result<(), Error> {
         self.request(RouteNetlinkMessage::NewRule(message(rule)), NLM_F_CREATE | NLM_F_EXCL, || {
             format!("the routing rule for mark {:#x} cannot be added", rule.mark)
@@ -32,6 +35,9 @@ impl Netlink {
     }
 
     /// Removes a rule.
+    ///
+    /// # Errors
+    /// When it does not exist.
     pub fn delete_rule(&mut self, rule: MarkRule) -> Result<(), Error> {
         self.request(RouteNetlinkMessage::DelRule(message(rule)), 0, || {
             format!("the routing rule for mark {:#x} cannot be removed", rule.mark)
@@ -39,6 +45,9 @@ impl Netlink {
     }
 
     /// Returns the rules that match by mark, of both families.
+    ///
+    /// # Errors
+    /// When the kernel does not answer.
     pub fn rules(&mut self) -> Result<Vec<MarkRule>, Error> {
         let mut all = Vec::new();
         for family in [AddressFamily::Inet, AddressFamily::Inet6] {
@@ -53,8 +62,10 @@ impl Netlink {
         Ok(all)
     }
 
-    /// Adds a default route over an interface to a table. An error if the table has one already
-    /// ([`Error::is_taken`]).
+    /// Adds a default route over an interface to a table.
+    ///
+    /// # Errors
+    /// When there is no such interface, or the table has a default route already ([`Error::is_taken`]).
     pub fn add_default_route(&mut self, interface: &str, table: u32, v6: bool) -> Result<(), Error> {
         let mut message = direct_route(family(v6), self.index_of(interface)?);
         message.attributes.push(RouteAttribute::Table(table));

@@ -46,6 +46,9 @@ pub struct Interface {
 
 impl Netlink {
     /// Returns the route to `to`.
+    ///
+    /// # Errors
+    /// When there is no route.
     pub fn route_to(&mut self, to: IpAddr) -> Result<RouteLookup, Error> {
         let mut message = RouteMessage::default();
         (message.header.address_family, message.header.destination_prefix_length) = family(to);
@@ -63,6 +66,9 @@ impl Netlink {
     }
 
     /// Returns an interface by its index.
+    ///
+    /// # Errors
+    /// When there is none with that index, or the kernel does not answer.
     pub fn interface(&mut self, index: u32) -> Result<Interface, Error> {
         let missing = || Error::new(format!("there is no interface {index}"), io::ErrorKind::NotFound);
         let mut found = None;
@@ -81,6 +87,9 @@ impl Netlink {
     }
 
     /// Index of the interface that has this address; `None` if it is not an address of this host.
+    ///
+    /// # Errors
+    /// When the kernel does not answer.
     pub fn interface_with(&mut self, wanted: IpAddr) -> Result<Option<u32>, Error> {
         let mut found = None;
         self.addresses(|of, address| {
@@ -92,6 +101,9 @@ impl Netlink {
     }
 
     /// MAC address of a neighbour; `None` if the kernel does not know it.
+    ///
+    /// # Errors
+    /// When the kernel does not answer.
     pub fn neighbour(&mut self, interface: u32, address: IpAddr) -> Result<Option<Mac>, Error> {
         let mut found = None;
         self.list("neighbours", RouteNetlinkMessage::GetNeighbour(NeighbourMessage::default()), |message| {

@@ -25,6 +25,9 @@ pub struct FramePort {
 
 impl FramePort {
     /// Opens a port on interface `name` of the calling thread's network namespace, in promiscuous mode.
+    ///
+    /// # Errors
+    /// As [`VethPort::open`].
     pub fn open(name: &str) -> Result<Self, PortError> {
         let inner = VethPort::open(name, [0; 6])?;
         let fd = inner.socket.as_fd();

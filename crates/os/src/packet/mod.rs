@@ -51,6 +51,9 @@ pub struct VethPort {
 impl VethPort {
     /// Opens a port on interface `name` of the calling thread's network namespace. `mac` is the address of
     /// the host's end of the pair.
+    ///
+    /// # Errors
+    /// When there is no such interface, packet sockets are not allowed, or the kernel lacks a needed option.
     pub fn open(name: &str, mac: [u8; 6]) -> Result<Self, PortError> {
         let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
         // protocol 0: nothing arrives before it is bound
@@ -95,6 +98,9 @@ impl VethPort {
 
     /// Size of the receive buffer in bytes, in the kernel's units: a packet of 1500 bytes counts as about
     /// 2300, a super-packet as a little more than its length.
+    ///
+    /// # Errors
+    /// When the port is gone.
     pub fn queue(&self) -> io::Result<usize> {
         Ok(sockopt::socket_recv_buffer_size(&self.socket)?)
     }
