@@ -24,7 +24,9 @@ pub(crate) fn command(args: &[String]) -> Outcome {
     };
     let root = metadata::root();
     let bentpipe = bench::build("bentpipe")?;
-    let run = |line: &str| run(&root, &bentpipe, line);
+    let run = |line: &str| {
+        output(&format!("bentpipe {line}"), Command::new(&bentpipe).args(words(line)).current_dir(&root))
+    };
     let (mut ran, mut shown, mut faults) = (0, 0, Vec::new());
     for path in documents(&root)? {
         let text = fs::read_to_string(&path).map_err(|e| format!("{}: {e}", path.display()))?;
@@ -94,11 +96,6 @@ fn refresh(text: &str, mut run: impl FnMut(&str) -> Result<String, String>) -> R
         }
     }
     Ok(out)
-}
-
-/// Standard output of `bentpipe LINE`, run in the workspace's root.
-fn run(root: &Path, bentpipe: &Path, line: &str) -> Result<String, String> {
-    output(&format!("bentpipe {line}"), Command::new(bentpipe).args(words(line)).current_dir(root))
 }
 
 /// Splits a command like a shell, with support for spaces and single quotes only.

@@ -73,19 +73,12 @@ fn of_the_change() -> Outcome {
         command.arg(&diff).arg("--output").arg(&out).args(*tests).stdout(Stdio::null());
         let fault = |e| format!("cargo mutants: {e}");
         let mut child = command.spawn().map_err(fault)?;
-        let mut ended = false;
-        while !ended && std::time::Instant::now() < until {
-            std::thread::sleep(Duration::from_millis(200));
-            ended = child.try_wait().map_err(fault)?.is_some();
-        }
+        let left = until.saturating_duration_since(std::time::Instant::now());
+        let ended = rig::ended_within(&mut child, left).map_err(fault)?.is_some();
         if !ended && let Some(pid) = Pid::from_raw(child.id() as i32) {
             // on SIGINT it ends its tests and keeps the results so far
             let _ = kill_process(pid, Signal::INT);
-            let mut patience = 100;
-            while patience > 0 && child.try_wait().map_err(fault)?.is_none() {
-                std::thread::sleep(Duration::from_millis(200));
-                patience -= 1;
-            }
+            rig::ended_within(&mut child, Duration::from_secs(20)).map_err(fault)?;
             let _ = child.kill();
             let _ = child.wait();
         }

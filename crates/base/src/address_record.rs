@@ -13,14 +13,9 @@ pub const RECORD: usize = 24;
 
 const VERSION: u8 = 1;
 
-/// What a record holds.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Record {
-    Empty,
-    Address(IpAddr),
-    /// Partly written, or by another version.
-    Damaged,
-}
+/// A record that was partly written, or by another version.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Damaged;
 
 /// FNV-1a (draft-eastlake-fnv), 32 bits.
 fn digest(bytes: &[u8]) -> u32 {
@@ -46,18 +41,19 @@ pub(crate) fn write(address: Option<IpAddr>) -> [u8; RECORD] {
     record
 }
 
-pub(crate) fn read(record: &[u8; RECORD]) -> Record {
+/// The address in a record; `None` if the record is empty.
+pub(crate) fn read(record: &[u8; RECORD]) -> Result<Option<IpAddr>, Damaged> {
     if record.iter().all(|byte| *byte == 0) {
-        return Record::Empty;
+        return Ok(None);
     }
     let (body, sum) = record.split_at(20);
     if sum != digest(body).to_le_bytes() || record[0] != VERSION {
-        return Record::Damaged;
+        return Err(Damaged);
     }
     let (short, long) = (body[4..].first_chunk::<4>(), body[4..].first_chunk::<16>());
     match (record[1], short, long) {
-        (4, Some(v4), _) => Record::Address(Ipv4Addr::from(*v4).into()),
-        (6, _, Some(v6)) => Record::Address(Ipv6Addr::from(*v6).into()),
-        _ => Record::Damaged,
+        (4, Some(v4), _) => Ok(Some(Ipv4Addr::from(*v4).into())),
+        (6, _, Some(v6)) => Ok(Some(Ipv6Addr::from(*v6).into())),
+        _ => Err(Damaged),
     }
 }

@@ -6,7 +6,7 @@
 //! without a number. The numbers can be recorded outside, so that a restarted gateway recognises its flows;
 //! write them before the records of the flows.
 
-use crate::address_record::{self as record, RECORD, Record};
+use crate::address_record::{self as record, RECORD};
 use crate::packet::Addr;
 use core::net::IpAddr;
 use std::collections::{BTreeMap, VecDeque};
@@ -58,9 +58,17 @@ impl Addresses {
         self.known.resize(self.known.len().max(first as usize), None);
     }
 
-    /// Assigns the number `addr` to `address`; returns false if either is taken.
+    /// Assigns the number `addr` to `address`; returns false if either is taken, or the number is beyond the
+    /// limit.
     pub fn name(&mut self, addr: Addr, address: IpAddr) -> bool {
-        self.claim(addr.0 as usize, address)
+        let i = addr.0 as usize;
+        if i >= self.limit || self.numbers.contains_key(&address) || self.address(addr).is_some() {
+            return false;
+        }
+        self.known.resize(self.known.len().max(i + 1), None);
+        self.known[i] = Some(address);
+        self.numbers.insert(address, addr);
+        true
     }
 
     /// Starts to record changes for [`Addresses::take_changed`]; all existing records count as changed.
@@ -81,30 +89,14 @@ impl Addresses {
         let (records, rest) = bytes.as_chunks::<RECORD>();
         for (i, place) in records.iter().enumerate() {
             match record::read(place) {
-                Record::Empty => {}
-                Record::Address(address) if self.claim(i, address) => {}
-                Record::Address(_) | Record::Damaged => unused += 1,
+                Ok(None) => {}
+                Ok(Some(address)) if self.name(Addr(i as u32), address) => {}
+                _ => unused += 1,
             }
         }
         self.free =
             (0..self.known.len() as u32).rev().map(Addr).filter(|a| self.address(*a).is_none()).collect();
         unused + u32::from(!rest.is_empty())
-    }
-
-    /// Assigns the number `i` to `address`; false if either is taken or `i` is beyond the limit.
-    fn claim(&mut self, i: usize, address: IpAddr) -> bool {
-        if i >= self.limit || self.numbers.contains_key(&address) {
-            return false;
-        }
-        if self.known.len() <= i {
-            self.known.resize(i + 1, None);
-        }
-        if self.known[i].is_some() {
-            return false;
-        }
-        self.known[i] = Some(address);
-        self.numbers.insert(address, Addr(i as u32));
-        true
     }
 
     fn note(&mut self, addr: Addr) {

@@ -36,7 +36,7 @@ pub(crate) fn findings_text(findings: &[Finding]) -> String {
         };
         let _ = writeln!(out, "{mark}  {:width$}  {}", finding.name, finding.found);
         for mend in &finding.mends {
-            let _ = writeln!(out, "    {:width$}  mend: {mend}", "");
+            let _ = writeln!(out, "    {:width$}  fix: {mend}", "");
         }
     }
     out

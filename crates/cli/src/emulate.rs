@@ -5,7 +5,7 @@ use crate::outcome::{Failure, by_signal, print, print_message};
 use bentpipe_emulate::plan::Plan;
 use bentpipe_emulate::report::capture_everything;
 use bentpipe_emulate::{emulation, measure, named, run as helper};
-use bentpipe_scenario::{Scenario, Source, profiles};
+use bentpipe_scenario::profiles;
 use clap::Args;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -97,13 +97,16 @@ pub(crate) fn run(options: &Emulate) -> Result<u8, Failure> {
 
 /// The helper process: returns only if it could not execute the program.
 pub(crate) fn exec_program(options: &Run) -> u8 {
-    let Run { net_fd, report_fd, parent, hosts, resolv, argv } = options.clone();
-    helper::Run { network: net_fd, report: report_fd, parent, hosts, resolv, argv }.run()
+    let Run { net_fd, report_fd, parent, hosts, resolv, argv } = options;
+    helper::run((*net_fd, *report_fd), *parent, hosts, resolv.as_deref(), argv)
 }
 
 fn plan(options: &Emulate) -> Result<Plan, Failure> {
     let (mut scenario, title) = if is_file(&options.link) {
-        from_file(options)?
+        let path = Path::new(&options.link);
+        let source = input::file(path)?;
+        let scenario = bentpipe_scenario::load_with(&source, &options.sets, options.seed, &Beside(path))?;
+        (scenario, input::title(path))
     } else {
         let mut scenario = named::named(&options.link, options.seed)?;
         let words: Vec<String> = options.sets.iter().map(|(name, value)| format!("{name}={value}")).collect();
@@ -156,13 +159,6 @@ fn is_file(link: &str) -> bool {
     let path = Path::new(link);
     let is_toml = path.extension().is_some_and(|e| e.eq_ignore_ascii_case("toml"));
     !named && (link.contains('/') || is_toml || path.is_file())
-}
-
-fn from_file(options: &Emulate) -> Result<(Scenario, String), Failure> {
-    let path = Path::new(&options.link);
-    let source: Source = input::file(path)?;
-    let scenario = bentpipe_scenario::load_with(&source, &options.sets, options.seed, &Beside(path))?;
-    Ok((scenario, input::title(path)))
 }
 
 fn shell() -> OsString {

@@ -1,6 +1,6 @@
 //! `bentpipe link`: shows and changes a running link.
 
-use crate::outcome::Failure;
+use crate::outcome::{Failure, to_json};
 use bentpipe_emulate::client::find;
 use bentpipe_live::control::{Directions, FlowState, LinkState, Reply, Request, State, Target, Values};
 use bentpipe_scenario::{change, outage_length};
@@ -102,7 +102,7 @@ pub(crate) fn run(link: &Link) -> Result<String, Failure> {
         reply = client.ask(&request, Some)?;
     }
     if link.json {
-        return serde_json::to_string_pretty(&reply).map(|text| text + "\n").map_err(Failure::run);
+        return to_json(&reply);
     }
     Ok(match reply {
         Reply::State(state) => show(&state),

@@ -1,7 +1,6 @@
 //! `bentpipe links`: the named links.
 
-use bentpipe_link::Capacity;
-use bentpipe_link::Dynamics;
+use bentpipe_link::{Capacity, Dynamics, Orbit, Slots};
 use bentpipe_scenario::{DirectionSpec, Profile, profiles};
 use core::fmt::Write as _;
 use serde_json::{Value, json};
@@ -20,7 +19,7 @@ pub(crate) fn list(as_json: bool) -> String {
         row(&mut out, cells, widths);
         let _ = writeln!(out, "    {}\n    source: {}", profile.summary, profile.source);
     }
-    out += "\nIn a scenario: profile = \"geo-10m\" in [[links]] or [dumbbell]; keys given beside it go before it.\n";
+    out += "\nIn a scenario: profile = \"geo-10m\" in [[links]] or [dumbbell]; keys given beside it override it.\n";
     out
 }
 
@@ -38,7 +37,6 @@ fn row(out: &mut String, cells: &[String; 4], widths: [usize; 4]) {
 
 /// The rate, or the range of a rate that changes.
 fn rate(direction: &DirectionSpec) -> String {
-    use bentpipe_link::{Orbit, Slots};
     match direction.dynamics.as_ref().and_then(|d| d.orbit.as_ref()) {
         Some(Orbit::Slots(Slots { rate: Some((least, most)), .. })) => format!("{least} to {most}"),
         _ => direction.rate.to_string(),

@@ -7,6 +7,7 @@ use bentpipe_scenario::Diagnostic;
 use bentpipe_service::ClientError;
 use core::fmt::Display;
 use rustix::process::Signal;
+use serde::Serialize;
 use std::io::{self, Write as _};
 
 /// Exit status: an input was rejected (file, option or value). clap uses it too.
@@ -91,6 +92,11 @@ impl From<FindError> for Failure {
 /// Exit status of a run that was ended by a signal, as shells report it; 0 without a signal.
 pub(crate) fn by_signal(signal: Option<Signal>) -> u8 {
     signal.map_or(0, |signal| u8::try_from(128 + signal.as_raw()).unwrap_or(1))
+}
+
+/// A value as JSON for standard output.
+pub(crate) fn to_json(value: &impl Serialize) -> Result<String, Failure> {
+    serde_json::to_string_pretty(value).map(|text| text + "\n").map_err(Failure::run)
 }
 
 pub(crate) fn print(text: &str) -> Result<(), Failure> {

@@ -21,8 +21,8 @@ pub(crate) fn run(path: &Path, json: bool) -> Result<(String, bool), Failure> {
         return Ok((format!("{value:#}\n"), same != Some(false)));
     }
     let verdict = match same {
-        Some(true) => "the same came out, byte for byte",
-        Some(false) => "SOMETHING ELSE CAME OUT than in the run that was recorded",
+        Some(true) => "the output is the same, byte for byte",
+        Some(false) => "THE OUTPUT DIFFERS from that of the recorded run",
         None => "the journal ends before its run did: there is nothing to compare with",
     };
     let text = format!(

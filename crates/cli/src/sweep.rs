@@ -63,17 +63,13 @@ pub(crate) fn run(args: &Sweep) -> Result<String, Failure> {
     let source = input::file(&args.input.file)?;
     let spec = bentpipe_scenario::sweep(&source)?;
     let spec = changed(spec, args)?;
+    // a --set of an axis has become its only value
+    let mut sets = args.input.sets.clone();
+    sets.retain(|(name, _)| spec.axes.iter().all(|(axis, _)| axis != name));
     let job = Job {
         source: &source,
         files: &input::Beside(&args.input.file),
-        // a --set of an axis has become its only value
-        sets: args
-            .input
-            .sets
-            .iter()
-            .filter(|(n, _)| spec.axes.iter().all(|(a, _)| a != n))
-            .cloned()
-            .collect(),
+        sets,
         seed: args.input.seed,
         shard: args.shard.as_deref().map(shard).transpose()?,
         spec,

@@ -59,7 +59,7 @@ fn what_goes_wrong_is_said_and_the_exit_status_tells() {
         ("true", "echo x | $BENTPIPE send nobody.invalid:5000", 2, "write a host and a port"),
         ("true", "$BENTPIPE send far:5000 missing", 2, "missing: No such file"),
         ("true", "$BENTPIPE send far:5000 .", 2, "cannot be sent"),
-        ("true", "$BENTPIPE receive 10.9.9.9:5000", 1, "is no address of this host"),
+        ("true", "$BENTPIPE receive 10.9.9.9:5000", 1, "is not an address of this host"),
         (
             "true",
             "python3 -c 'import socket, os; s = socket.create_server((\"\", 5000)); os.system(\"$BENTPIPE receive 5000; exit $?\")'; $BENTPIPE receive 5000x",
@@ -271,7 +271,7 @@ fn a_wrong_command_line_is_refused_before_anything_is_sent() {
         (&["receive", "127.0.0.1:5000", "--report", "/"], "/: Is a directory"),
         (&["send", "far"], "there is no port"),
         (&["send", "far:0"], "from 1 to 65535"),
-        (&["receive", "far:5000"], "is no address"),
+        (&["receive", "far:5000"], "is not an address"),
         (&["receive", "99999"], "from 1 to 65535"),
     ] {
         let output = bentpipe(words);

@@ -15,11 +15,11 @@ use std::io::{self, IoSlice};
 
 /// Units read from one port before other ports and timers are served.
 const BATCH: usize = 16;
-/// Most time that a network with [`Pacing::Cheap`] may lag behind: what a stopped thread has missed must not
-/// come out as a burst that the hop cannot take. At 24 Mbit/s this is eight packets.
+/// Longest time by which a network with [`Pacing::Cheap`] may lag behind: packets that a stopped thread has
+/// missed must not leave as a burst that is too large for the hop. At 24 Mbit/s this is eight packets.
 pub const CATCH_UP: Duration = Duration::from_millis(4);
 
-/// State of the driver's loop, also used by its attendants.
+/// State of the driver's loop, also used by its hooks.
 #[derive(Debug)]
 pub struct Core {
     /// The network.
@@ -72,7 +72,7 @@ impl Core {
         Ok(self.lateness.sum(drops))
     }
 
-    /// All ports, when they were not polled.
+    /// All ports, for a turn before which they were not polled.
     pub(crate) fn all(&self) -> Ready {
         Ready::first(self.ports.len())
     }
@@ -135,8 +135,8 @@ impl Core {
         self.net.advance(until);
     }
 
-    /// Sends arrived packets, unless they wait to be sent together with later ones; returns when the first
-    /// was sent.
+    /// Sends arrived packets, unless they wait to be sent together with later ones; returns the time when the
+    /// first was sent.
     ///
     /// # Errors
     /// When a port is gone.

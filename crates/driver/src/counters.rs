@@ -1,4 +1,5 @@
-//! Counters of the driver: packets handled, and every packet not forwarded or passed unread, by cause.
+//! Counters of the driver: packets handled, and packets that were not forwarded or were passed unread, by
+//! cause.
 
 use crate::core::SendOutcome;
 use crate::parse::UnreadReason;
@@ -77,7 +78,7 @@ impl Counters {
         self.ports.iter().fold(PortDrops { not_ip: self.not_ip, ..PortDrops::default() }, add)
     }
 
-    /// Packets received and not forwarded.
+    /// Packets that were lost at the ports or refused by the kernel.
     pub fn lost(&self) -> u64 {
         let drops = self.drops();
         drops.receive + drops.send + self.refused

@@ -13,21 +13,22 @@ use std::io;
 use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
 use std::sync::Arc;
 
-/// The kernel stops a real-time thread that never sleeps for 50 ms of every second (sched_rt_runtime_us). So
-/// after working for this long the thread rests for that long. Packets that fall due meanwhile leave
-/// together, which is also cheaper.
+/// A real-time thread that never sleeps is stopped by the kernel, for 50 ms in every second
+/// (sched_rt_runtime_us). So when it has worked for this time, the thread sleeps for [`REST`]. Packets that
+/// fall due meanwhile leave together, which is also cheaper.
 const WORK: Duration = Duration::from_millis(1);
 const REST: Duration = Duration::from_micros(100);
 /// Up to this many descriptors are polled without allocating memory.
 const FEW: usize = 64;
-/// Longest sleep, after which a stop without a wake-up is noticed.
+/// Longest sleep: even without a wake-up a stop is noticed after this time.
 const LONGEST_WAIT: Duration = Duration::from_millis(200);
 /// Time for the network to release its packets after a stop, with [`Pacing::Cheap`].
 const DRAIN: Duration = Duration::from_secs(5);
 
-/// Something called regularly on the data thread: commands, samples.
+/// A hook that is called regularly on the data thread, for commands or samples.
 pub trait TurnHook {
-    /// Called every turn with the network at its present time; must be quick. Returns false to end the run.
+    /// Called in every turn, with the network at its present time. It must be quick. Returns false to end the
+    /// run.
     fn on_turn(&mut self, core: &mut Core) -> bool;
     /// Time by which it must be called next, if there is one.
     fn next(&self) -> Option<Instant> {
@@ -40,7 +41,7 @@ pub struct Driver {
     core: Core,
     attendants: Vec<Box<dyn TurnHook>>,
     wake: Arc<OwnedFd>,
-    /// When it last rested; only with real-time priority, which requires resting.
+    /// When it last slept; only with real-time priority, which requires regular sleeps.
     rested: Option<Instant>,
     /// For a thread that may give up real-time priority.
     moderation: Option<Moderation>,
@@ -52,14 +53,14 @@ impl Driver {
         Self { core, attendants: Vec::new(), wake, rested: None, moderation: None }
     }
 
-    /// Adds an attendant.
+    /// Adds a hook.
     #[must_use]
     pub fn with(mut self, attendant: Box<dyn TurnHook>) -> Self {
         self.attendants.push(attendant);
         self
     }
 
-    /// For a thread with real-time priority: it must rest now and then even under load. With
+    /// For a thread with real-time priority, which must sleep now and then even under load. With
     /// [`Pacing::Cheap`] it becomes an ordinary thread while traffic is dense.
     #[must_use]
     pub fn in_real_time(mut self) -> Self {
@@ -68,7 +69,7 @@ impl Driver {
         self
     }
 
-    /// Runs until an attendant ends it or a port is gone.
+    /// Runs until a hook ends it or a port is gone.
     ///
     /// # Errors
     /// When a port fails or the journal cannot be written.
@@ -111,7 +112,7 @@ impl Driver {
         }
     }
 
-    /// Handles due events; returns when the first packet was sent.
+    /// Handles due events; returns the time when the first packet was sent.
     fn turn(&mut self) -> io::Result<Option<Instant>> {
         let core = &mut self.core;
         let now = core.clock.now();
@@ -178,7 +179,7 @@ impl Driver {
             self.rested = Some(after);
         }
         if ready.has(n) {
-            // its value does not matter
+            // the value of the event counter does not matter
             let _ = rustix::io::read(&self.wake, &mut [0; 8]);
         }
         Ok(ready)

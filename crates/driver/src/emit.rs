@@ -9,9 +9,9 @@
 //! * A part that does not reach the end carries neither FIN nor PSH, one without the beginning no CWR, as
 //!   when the kernel cuts super-packets (`tcp_gso_segment`). An urgent pointer (RFC 9293, section 3.8.5) is
 //!   removed if it lies before the part.
-//! * A complete checksum is updated incrementally (RFC 1624) if the payload is whole. A part gets the sum of
-//!   its pseudo-header, to be completed by the kernel or network card, so the payload is never read here.
-//!   [`crate::parse()`] rejects packets with wrong checksums, so no damage is hidden.
+//! * A complete checksum is updated incrementally (RFC 1624) if the payload is whole. A part gets only the
+//!   sum of its pseudo-header, which the kernel or the network card completes, so the payload is never read
+//!   here. [`crate::parse()`] rejects packets with wrong checksums, so no damage is hidden.
 
 use crate::frame::Link;
 use crate::options::{are_equal, rebuild};
@@ -55,7 +55,8 @@ pub fn emit(held: &StoredUnit<'_>, packet: &Packet, out: &mut [u8; HEADER_SPACE]
     let whole = Emitted { vnet: *held.vnet, header_len: 0, payload: 0..held.bytes.len(), is_short: false };
     match held.content {
         Content::Bytes => whole,
-        // all of it, and not marked: it leaves byte for byte, also behind the length that its header states
+        // the whole packet, not marked: it leaves byte for byte, with any bytes beyond the length in its
+        // header
         Content::Ip(cut, ecn)
             if packet.body.offset() == 0
                 && packet.body.len as usize == cut.shape().1
@@ -101,7 +102,7 @@ pub(crate) fn joint(held: &StoredUnit<'_>, packet: &Packet, next: &Packet) -> Op
     let segment = match held.content {
         Content::Bytes => return None,
         Content::Ip(..) => {
-            // one header stands for all pieces
+            // all pieces share one header
             let alike =
                 packet.ecn == next.ecn && packet.proto == next.proto && packet.body.is_followed_by(next.body);
             let full = packet.body.len.is_multiple_of(u32::from(held.vnet.gso_size).max(1));

@@ -1,7 +1,7 @@
 //! The bytes before the IP header: none, or an Ethernet header with VLAN tags (IEEE 802.1Q, 802.1ad) or a
 //! PPPoE session (RFC 2516).
 //!
-//! A frame keeps its header, whatever becomes of its packet; only PPPoE's length field is updated.
+//! A frame keeps its link-layer header even if its packet is changed; only PPPoE's length field is updated.
 
 /// Where the units of a port start.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -1,4 +1,4 @@
-//! Lateness of packets: the time from when the link was done with a packet to when the kernel had it. A
+//! Lateness of packets: the time from when a packet was due to leave the network until the kernel had it. A
 //! packet sent some microseconds early counts by the absolute difference.
 
 use bentpipe_base::histogram::Histogram;
@@ -31,7 +31,7 @@ impl Lateness {
         }
     }
 
-    /// Returns the summary, with losses at the ports.
+    /// Returns a summary that includes the losses at the ports.
     pub fn sum(&self, drops: PortDrops) -> Timing {
         let us = |d: Option<Duration>| d.map(|d| d.as_secs_f64() * 1e6);
         let mut timing = Timing {

@@ -3,9 +3,10 @@
 //! A real-time thread runs as soon as a super-packet arrives. It preempts the host that was about to send the
 //! next packet, or to read, finds one packet, and pays two context switches for it. An ordinary thread runs
 //! when it is scheduled and then finds all packets that have arrived meanwhile: where sender, gateway and
-//! receiver share two processors, throughput is half as much again. (Sleeping for 200 us between two polls,
-//! as network cards moderate their interrupts, was tried instead: with one connection a processor idles
-//! meanwhile.) So the priority is given up while more than [`DENSE`] passes. Below that rate nothing waits.
+//! receiver share two processors, throughput is then 1.5 times as high. (Sleeping for 200 us between two
+//! polls, as network cards moderate their interrupts, was tried instead, but with one connection a processor
+//! is idle meanwhile.) So the priority is given up while more than [`DENSE`] passes. Below that rate nothing
+//! waits.
 
 use bentpipe_base::{Duration, Instant, Size};
 
@@ -13,7 +14,8 @@ use bentpipe_base::{Duration, Instant, Size};
 const WINDOW: Duration = Duration::from_millis(1);
 /// Bytes per interval from which on traffic is dense: 2 Gbit/s.
 const DENSE: Size = Size(250_000);
-/// How long after the last dense interval the dense phase ends: each change of priority costs a system call.
+/// The dense phase ends this long after the last dense interval, since each change of priority costs a system
+/// call.
 const OVER: Duration = Duration::from_millis(10);
 
 /// Recent traffic.

@@ -20,7 +20,7 @@ use bentpipe_wire::offload::{SuperPacket, VnetHeader, addresses};
 use std::cell::RefCell;
 use std::rc::Rc;
 
-/// What leaves as one unit: a packet, or consecutive packets that arrived together.
+/// A unit that leaves: a packet, or consecutive packets that arrived together.
 #[derive(Debug)]
 pub struct Arrival {
     /// When its first packet was due.
@@ -105,7 +105,7 @@ impl LiveNetwork {
         self.digest = Some(blake3::Hasher::new());
     }
 
-    /// The digest so far; that of no packets if disabled.
+    /// The digest so far; if disabled, the digest of no packets.
     pub fn digest(&self) -> blake3::Hash {
         self.digest.clone().unwrap_or_default().finalize()
     }
@@ -134,7 +134,7 @@ impl LiveNetwork {
         self.network.next_at()
     }
 
-    /// Handles all events up to and including `until`. Earlier times do nothing.
+    /// Handles all events up to and including `until`; does nothing if that is in the past.
     pub fn advance(&mut self, until: Instant) {
         if until >= self.now() {
             self.network.run_until(until, |_| false);
@@ -221,7 +221,7 @@ impl LiveNetwork {
         Some(parsed.packet)
     }
 
-    /// True if a packet has arrived that was not taken.
+    /// True if a packet has arrived and was not taken yet.
     pub fn has_arrived(&self) -> bool {
         self.next.is_some() || self.network.has_arrived()
     }

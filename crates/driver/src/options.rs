@@ -1,8 +1,8 @@
 //! Rebuilds the TCP options of a header that the gateway changed, from the received bytes.
 //!
-//! Each option stays in its place, with the padding before it; a removed option takes its padding along; a
-//! new one comes last, aligned as common stacks do. If the result does not fit, the padding is dropped.
-//! Unknown options are kept.
+//! Each option stays in its place, with the padding before it; a removed option is removed with its padding;
+//! a new one comes last, aligned as common stacks align it. If the result does not fit, the padding is
+//! dropped. Unknown options are kept.
 
 use crate::parse::is_in_header;
 use bentpipe_base::{Flags, TcpHeader};
@@ -87,7 +87,7 @@ fn build(old: &[u8], was: &TcpHeader, now: &TcpHeader, tight: bool) -> Option<Li
     Some(list)
 }
 
-/// Returns the bytes of an option of `tcp`; `None` if it has no such option.
+/// Returns the bytes of an option of `tcp`; empty if it has no such option.
 fn write<'a>(kind: OptionKind, tcp: &TcpHeader, room: &'a mut [u8; OPTION_SPACE]) -> Option<&'a [u8]> {
     let syn = tcp.flags.has(Flags::SYN);
     let len = match kind {

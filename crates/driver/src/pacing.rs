@@ -1,8 +1,9 @@
 //! When a driver wakes up, and up to which time a turn handles events.
 //!
-//! An emulated link must be exact: a packet is started early by the time that sending took lately, the last
-//! microseconds are spent polling the clock, and packets leave together only when they are due densely. A
-//! gateway must be cheap: events that are due soon are handled together, and it never polls the clock.
+//! An emulated link must be exact: the sending of a packet starts early, by the time that sending took
+//! recently; the last microseconds are spent polling the clock, and packets leave together only when they are
+//! due densely. A gateway must be cheap: events that are due soon are handled together, and it never polls
+//! the clock.
 
 use bentpipe_base::{Duration, Instant};
 
@@ -16,23 +17,25 @@ pub enum Pacing {
     Cheap,
 }
 
-/// End of a sleep that is spent polling the clock: nine of ten sleeps overshoot by less.
+/// The last part of a wait, which is spent polling the clock: nine of ten sleeps overshoot by less.
 pub(crate) const SPIN: Duration = Duration::from_micros(40);
 /// Events due within this time of now are handled together: a turn costs one or two system calls.
 pub(crate) const COALESCE: Duration = Duration::from_micros(50);
 /// When packets are due densely, more than [`DENSE`] in a [`SPELL`], they leave together, at least this long
-/// after the previous ones: a super-packet costs little more than a packet, and 100 us is a tenth of "late".
+/// after the previous ones: a super-packet costs little more than a packet, and 100 us is a tenth of
+/// [`crate::LATE`].
 const APART: Duration = Duration::from_micros(100);
 const DENSE: u32 = 40;
 const SPELL: Duration = Duration::from_millis(1);
 
-/// How long before its due time a packet is started: the median of the recent times from waking to the kernel
-/// having it. After a sleep this takes ten times as long as during work, because caches are cold.
+/// How long before its due time the sending of a packet starts: the median of the recent times from waking up
+/// until the kernel had the packet. After a sleep this takes ten times as long as during work, because caches
+/// are cold.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Lead(pub(crate) Duration);
 
 impl Lead {
-    /// Upper limit: longer times come from an interrupted machine.
+    /// Upper limit: longer times mean that the thread was interrupted.
     const MOST: Duration = Duration::from_micros(100);
     const STEP: u64 = 1_000;
 

@@ -1,15 +1,15 @@
 //! Parses bytes to the [`Packet`] that the gateway's node works on.
 //!
 //! A packet becomes `Proto::Tcp` only if all of it can be parsed and its checksums are correct: the gateway
-//! may send it again, and must not repeat damaged data. All others are [`UnreadReason`]: they pass byte for
-//! byte, and the receiver handles them.
+//! may send it again, and must not repeat damaged data. All others get an [`UnreadReason`]: they pass byte
+//! for byte, and the receiver handles them.
 
 use crate::frame::{Link, Unit};
 use bentpipe_base::{Body, Dscp, Flags, OtherOptions, Packet, ProbeOption, Proto, report_enum};
 use bentpipe_wire::offload::{TCP_CHECKSUM, VnetHeader};
 use bentpipe_wire::{AddressPair, Fault, Ipv4, Layout, OptionKind, Options, WireError, ecn, read_tcp};
 
-/// Space for a rewritten header: link layer (at most 34 bytes), IP and TCP (255), 40 more of options.
+/// Space for a rewritten header: link layer (at most 34 bytes), IP and TCP (255), and 40 for more options.
 pub const HEADER_SPACE: usize = 336;
 /// TCP options by their numbers: MD5 signatures (RFC 2385), TCP-AO (RFC 5925), MPTCP (RFC 8684), fast open
 /// (RFC 7413, and its experimental form).
@@ -162,7 +162,7 @@ fn segment(vnet: &VnetHeader, layout: &Layout, link: Link) -> Result<u16, Unread
     }
 }
 
-/// Verifies the checksums that were not verified yet.
+/// Verifies the checksums, except one that the kernel or network card has verified or has still to complete.
 fn checksums(
     ip: &[u8],
     vnet: &VnetHeader,

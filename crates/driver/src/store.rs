@@ -17,13 +17,14 @@ use std::collections::BTreeMap;
 const SPARE: usize = 16 << 20;
 /// The smallest buffer, for acknowledgments.
 const SMALLEST: usize = buffer_size(0);
-/// Part of the limit reserved for the smallest buffers: acknowledgments get through when data does not.
+/// Share of the limit, as a divisor, that is reserved for the smallest buffers, so that acknowledgments get
+/// through when data does not.
 const RESERVE: usize = 16;
 
 /// Parsed content of a unit.
 #[derive(Clone, Debug, Default)]
 pub enum Content {
-    /// Unknown: it leaves as it came.
+    /// Not known: the unit leaves as it was received.
     #[default]
     Bytes,
     /// An IP packet: how it is cut, and its ECN field.
@@ -143,7 +144,7 @@ impl Store {
         slot.holders += 1;
     }
 
-    /// Removes a packet that refers to the unit in `slot`; the last one frees it.
+    /// Removes a packet that refers to the unit in slot `place`; the last one frees it.
     ///
     /// # Panics
     /// When the slot is empty.

@@ -30,7 +30,7 @@ pub enum Error {
     Panicked,
 }
 
-/// What to run.
+/// Parameters of the data thread.
 #[derive(Debug)]
 pub struct ThreadSetup {
     /// Name of the thread.
@@ -41,7 +41,7 @@ pub struct ThreadSetup {
     pub clock: Clock,
     /// How it waits.
     pub pacing: Pacing,
-    /// Ask for real-time priority.
+    /// True to ask for real-time priority.
     pub realtime: bool,
 }
 
@@ -53,7 +53,7 @@ pub struct NetworkSetup<T> {
     pub journal: Option<Journal>,
     /// Called before the first packet: to take over the flows of an earlier gateway.
     pub begin: Option<DataThreadTask>,
-    /// Attendants called on the thread.
+    /// Hooks that are called on the thread.
     pub attendants: Vec<Box<dyn TurnHook>>,
     /// Converts the final state to the run's result.
     pub finish: Box<dyn FnOnce(Core) -> Result<T, Error>>,
@@ -68,7 +68,7 @@ struct Shared {
     stop: Arc<AtomicBool>,
 }
 
-/// Runs errands between turns, and ends the run when it is stopped.
+/// Runs the tasks of [`Running::call`] between turns, and ends the run when it is stopped.
 impl TurnHook for Shared {
     fn on_turn(&mut self, core: &mut Core) -> bool {
         while let Ok(errand) = self.errands.try_recv() {
@@ -120,7 +120,7 @@ impl<T: Send + 'static> Running<T> {
         })?;
         let mut running =
             Self { thread: Some(thread), errands, stop, wake, ended, priority: (String::new(), false) };
-        // an error before that closes the channel
+        // if starting fails, the channel is closed without a message
         match told.recv() {
             Ok(priority) => running.priority = priority,
             Err(_) => return Err(running.join().and_then(Result::err).unwrap_or(Error::Panicked)),
@@ -129,7 +129,7 @@ impl<T: Send + 'static> Running<T> {
     }
 
     /// Calls `act` on the data thread between two turns and returns its result; `None` if the thread has
-    /// ended. It must be quick: packets wait.
+    /// ended. It must be quick, since packets wait meanwhile.
     pub fn call<A: Send + 'static>(&self, act: impl FnOnce(&mut Core) -> A + Send + 'static) -> Option<A> {
         let (answer, answered) = channel();
         let errand = move |core: &mut Core| {
@@ -161,7 +161,7 @@ impl<T> Running<T> {
         self.ended.as_fd()
     }
 
-    /// Wakes the thread, because an attendant has something to do.
+    /// Wakes the thread, because one of its hooks has something to do.
     pub fn wake(&self) {
         let _ = rustix::io::write(&self.wake, &1u64.to_ne_bytes());
     }

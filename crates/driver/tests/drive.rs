@@ -1,4 +1,4 @@
-//! The driver's loop between two fake ports: what goes in, what comes out, and when.
+//! The driver's loop between two fake ports: which packets go in, which come out, and when.
 
 #![allow(clippy::unwrap_used, reason = "a test")]
 
@@ -299,7 +299,7 @@ fn a_late_thread_catches_up_a_little_and_never_in_a_burst() {
     // timers are handled at their due time, not when the thread woke, so the rate is exact
     let exact = steps.iter().filter(|step| **step == 1_000_000).count();
     assert!(exact * 2 > steps.len(), "{steps:?}");
-    // a stall of 30 ms releases only what is due in 4 ms
+    // a stall of 30 ms releases only the packets that are due in 4 ms
     assert!(steps.iter().any(|step| *step > 20_000_000), "{steps:?}");
     let all = times[times.len() - 1].since(times[0]);
     assert!(all >= Duration::from_millis(59 + 30 - 6), "{all}");

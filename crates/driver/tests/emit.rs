@@ -340,7 +340,7 @@ proptest! {
         prop_assert_eq!((bytes, vnet), (source.bytes, source.vnet));
     }
 
-    /// Damaged bytes: nothing panics, and what is parsed as TCP leaves valid.
+    /// Damaged bytes: nothing panics, and packets that are parsed as TCP are valid when they leave.
     #[test]
     fn no_bytes_make_it_panic(
         source in source(), wounds in proptest::collection::vec((0usize..140, any::<u8>()), 0..6),

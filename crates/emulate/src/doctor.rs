@@ -4,13 +4,13 @@ use crate::error::Error;
 use crate::leftovers;
 use crate::mend;
 use crate::registry;
-use crate::session::{HOST_MAC, MTU, PORT_MAC};
-use bentpipe_os::netlink::{Netlink, VethPair};
+use crate::session::{HOST_MAC, INTERFACE, veth_pair};
+use bentpipe_os::netlink::Netlink;
 use bentpipe_os::packet::VethPort;
 use bentpipe_os::{capability, namespace, nft, realtime, sysctl};
 use bentpipe_service::{CheckStatus, Finding};
 use std::fs::{self, File};
-use std::os::fd::{AsFd as _, OwnedFd};
+use std::os::fd::OwnedFd;
 
 /// Makes all checks. The process must have one thread, and must exit soon: it is left in other namespaces.
 pub fn run_checks() -> Vec<Finding> {
@@ -45,9 +45,8 @@ fn leftovers_of_the_dead() -> Finding {
 
 fn cores() -> Finding {
     let count = std::thread::available_parallelism().map_or(1, usize::from);
-    let found = format!("{count}");
     if count > 1 {
-        return Finding::good("cores", found);
+        return Finding::good("cores", count.to_string());
     }
     Finding::warning("cores", "1: the link and the programs behind it take turns, so packets are late")
 }
@@ -86,7 +85,7 @@ fn nft_program() -> Finding {
 fn tun() -> Finding {
     let name = "/dev/net/tun (for TUN ports)";
     match File::options().read(true).write(true).open("/dev/net/tun") {
-        Ok(_) => Finding::good(name, "may be opened"),
+        Ok(_) => Finding::good(name, "can be opened"),
         Err(error) => {
             let mend = match error.kind() {
                 std::io::ErrorKind::NotFound => "sudo modprobe tun; in a container: --device /dev/net/tun",
@@ -102,26 +101,19 @@ fn namespaces() -> Vec<Finding> {
     let (users, networks, ports) = ("user namespaces", "network namespaces", "packet ports");
     let mut all = Vec::new();
     if capability::has(capability::NEEDED) {
-        all.push(Finding::good(users, "not needed: this process may make network namespaces"));
+        all.push(Finding::good(users, "not needed: this process may create network namespaces"));
     } else if let Err(error) = namespace::new_user() {
         let found = error.to_string();
         return vec![Finding { mends: mend::user_namespaces(), ..Finding::failure(users, found) }];
     } else {
-        all.push(Finding::good(users, "an ordinary user may make them"));
+        all.push(Finding::good(users, "an ordinary user may create them"));
     }
     // the handle keeps the other network, and with it the veth pair, until the port was tried
     let pair = || -> Result<OwnedFd, Error> {
         let host = namespace::new_network().map_err(|e| Error::system("a network namespace", e))?;
         namespace::new_network().map_err(|e| Error::system("a second network namespace", e))?;
         let mut netlink = Netlink::open()?;
-        netlink.add_veth(&VethPair {
-            name: "p0",
-            mac: PORT_MAC,
-            peer: "bent0",
-            peer_mac: HOST_MAC,
-            peer_network: host.as_fd(),
-            mtu: MTU,
-        })?;
+        netlink.add_veth(&veth_pair("p0", INTERFACE, &host))?;
         netlink.set_up("p0")?;
         Ok(host)
     };
@@ -135,7 +127,7 @@ fn namespaces() -> Vec<Finding> {
         all.push(Finding { mends, ..Finding::failure(networks, found) });
         return all;
     }
-    all.push(Finding::good(networks, "they can be made, with interfaces in them"));
+    all.push(Finding::good(networks, "they can be created, with interfaces in them"));
     let port = VethPort::open("p0", HOST_MAC);
     drop(held);
     all.push(match port {

@@ -3,9 +3,9 @@
 use crate::error::Error;
 use crate::flows::FlowResults;
 use crate::panel::ControlSocket;
-use crate::plan::{Hosts, Plan};
-use crate::report::{Host, Recording, Watch};
-use crate::session::{HOST_MAC, ProgramEvent, ProgramMode, Session, SessionHost, check_program, listen};
+use crate::plan::Plan;
+use crate::report::{Recording, Watch};
+use crate::session::{HOST_MAC, ProgramMode, Session, SessionHost, check_program, listen};
 use bentpipe_base::Duration;
 use bentpipe_live::{HostPort, Running, Setup, Timing};
 use bentpipe_os::Clock;
@@ -13,7 +13,6 @@ use bentpipe_os::packet::VethPort;
 use bentpipe_os::wait::wait;
 use bentpipe_service::Signals;
 use rustix::process::Signal;
-use std::os::fd::AsFd as _;
 use std::path::PathBuf;
 
 /// Result of a run.
@@ -31,7 +30,6 @@ pub struct Ended {
 #[derive(Debug)]
 struct Emulation<'a> {
     plan: &'a Plan,
-    hosts: Hosts,
     session: Session,
     link: Running,
     signals: Signals,
@@ -49,22 +47,21 @@ pub fn run(plan: &Plan, log: &mut dyn FnMut(&str)) -> Result<Ended, Error> {
     let mut emulation = Emulation::start(plan)?;
     // even if a program fails to start, links and namespaces must be removed
     let status = emulation.programs(log);
-    let Emulation { plan, hosts, mut session, link, panel, recording, watch, .. } = emulation;
+    let Emulation { plan, mut session, link, panel, recording, watch, .. } = emulation;
     session.end_programs();
     drop(panel);
     let outcome = link.stop();
     session.end();
-    let outcome = outcome?;
-    let (status, gate) = (status?, hosts.nodes[hosts.far]);
-    let timing = outcome.timing.clone();
+    let (outcome, status) = (outcome?, status?);
     let files = match recording {
         None => Vec::new(),
         Some(recording) => {
-            let flows = watch.map_or_else(FlowResults::default, |w| w.stop(&plan.scenario, Some(gate)));
+            let gate = session.hosts[session.far].node;
+            let flows = watch.map_or_else(FlowResults::default, |w| w.stop(&plan.scenario, gate));
             recording.finish(&outcome, flows)?.1
         }
     };
-    Ok(Ended { status, timing, files })
+    Ok(Ended { status, timing: outcome.timing, files })
 }
 
 impl<'a> Emulation<'a> {
@@ -72,29 +69,16 @@ impl<'a> Emulation<'a> {
         if let Some(program) = plan.command.first() {
             check_program(program)?;
         }
-        let hosts = Hosts::of(&plan.scenario);
         // before the session, so that no signal ends this process while there are changes to undo
         let signals = listen()?;
-        let session = Session::open(plan, &hosts, plan.uplink)?;
-        session.wait_until_up()?;
+        let session = Session::open(plan, plan.uplink)?;
         let panel = ControlSocket::open(&session.socket_path(), &session.id, &plan.title)?;
         let clock = Clock::start();
-        let gate = Some(hosts.nodes[hosts.far]);
-        let (link, recording) = start_link(plan, &hosts, &session, clock, gate, plan.out.is_some())?;
-        let mut this = Self { plan, hosts, session, link, signals, panel, clock, recording, watch: None };
-        if plan.out.is_some() {
-            this.watch = Some(this.watch().map_err(|e| Error::system("following connections", e))?);
-        }
-        Ok(this)
-    }
-
-    /// Starts following the connections in all hosts.
-    fn watch(&self) -> std::io::Result<Watch> {
-        let watched = self.session.hosts.iter().zip(&self.hosts.nodes).map(|(host, node)| {
-            let (name, addresses) = (host.name.clone(), host.addresses.clone());
-            (Host { name, node: *node, addresses, own: host.own }, host.network.as_fd())
-        });
-        Watch::start(watched, self.clock)
+        let gate = Some(session.hosts[session.far].node);
+        let (link, recording) = start_link(plan, &session, clock, gate, plan.out.is_some())?;
+        let watch = plan.out.is_some().then(|| Watch::start(&session.hosts, clock)).transpose();
+        let watch = watch.map_err(|e| Error::system("following connections", e))?;
+        Ok(Self { plan, session, link, signals, panel, clock, recording, watch })
     }
 
     /// Runs the commands and waits for the one at the near end; returns its exit status.
@@ -112,11 +96,10 @@ impl<'a> Emulation<'a> {
             for signal in self.signals.take() {
                 self.session.pass_on(signal);
             }
-            for news in self.session.program_events() {
-                match news {
-                    ProgramEvent::Ended(pid, status) if pid == near => return Ok(status),
-                    ProgramEvent::Stopped(pid) if pid == near => stop_with(near),
-                    _ => {}
+            for (_, ended) in self.session.program_events().into_iter().filter(|(pid, _)| *pid == near) {
+                match ended {
+                    Some(status) => return Ok(status),
+                    None => stop_with(near),
                 }
             }
             self.serve(log);
@@ -148,7 +131,7 @@ impl<'a> Emulation<'a> {
         }
         if asked && self.watch.is_none() {
             // without it the state lacks only the connections
-            self.watch = self.watch().ok();
+            self.watch = Watch::start(&self.session.hosts, self.clock).ok();
         }
     }
 }
@@ -157,7 +140,6 @@ impl<'a> Emulation<'a> {
 /// in its folder. `gate` and `record` are those of [`Setup`].
 pub(crate) fn start_link(
     plan: &Plan,
-    hosts: &Hosts,
     session: &Session,
     clock: Clock,
     gate: Option<usize>,
@@ -165,14 +147,14 @@ pub(crate) fn start_link(
 ) -> Result<(Running, Option<Recording>), Error> {
     let begun = plan.out.as_ref().map(|dir| Recording::begin(dir, &plan.scenario, clock)).transpose()?;
     let (recording, install) = begun.unzip();
-    let door = |(host, node): (&SessionHost, &usize)| {
+    let door = |host: &SessionHost| {
         let port = Box::new(VethPort::open(&host.port, HOST_MAC)?);
-        Ok(HostPort { host: *node, port, addresses: host.addresses.clone() })
+        Ok(HostPort { host: host.node, port, addresses: host.entry.addresses.clone() })
     };
     let setup = Setup {
         scenario: plan.scenario.clone(),
         speed: plan.speed,
-        ports: session.hosts.iter().zip(&hosts.nodes).map(door).collect::<Result<_, Error>>()?,
+        ports: session.hosts.iter().map(door).collect::<Result<_, Error>>()?,
         default_route_host: gate,
         clock,
         journal: plan.journal.clone(),

@@ -56,7 +56,7 @@ pub enum Error {
     #[error("{0}: {1}\nhelp: remove it, or set XDG_RUNTIME_DIR to a folder that only you can write to")]
     Folder(PathBuf, String),
     /// Too many nested links.
-    #[error("{0} links within each other are too many")]
+    #[error("too many nested links: {0}")]
     TooDeep(u8),
     /// More hosts than addresses.
     #[error("{0} hosts are too many for one session; the limit is {1}")]

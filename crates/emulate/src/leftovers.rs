@@ -19,7 +19,7 @@ pub fn clean(registry: &Registry, report: &mut dyn FnMut(String)) {
         if entry.process.is_of_this_boot() && !clean_running(registry, &entry, report) {
             continue;
         }
-        registry::remove(registry, &entry.id);
+        registry.remove(&entry.id, &registry::KINDS);
         report(format!("session {}: files removed", entry.id));
     }
     registry::remove_strays(registry);
@@ -32,40 +32,34 @@ pub fn found(registry: &Registry) -> Vec<Entry> {
 
 /// Cleans up after a session that died since the last boot; false if something is not accessible from here.
 fn clean_running(registry: &Registry, entry: &Entry, report: &mut dyn FnMut(String)) -> bool {
-    end_nested_sessions(registry, &entry.id);
+    let id = &entry.id;
+    end_nested_sessions(registry, id);
     let recorded: Vec<u64> = entry.hosts.iter().filter(|h| h.own).map(|h| h.network).collect();
-    let networks = networks_of_session(&recorded, &entry.id);
-    let count = end_processes(&networks, &mut || ());
+    let count = end_processes(&networks_of_session(&recorded, id), &mut || ());
     if count > 0 {
-        report(format!("session {}: {count} processes ended", entry.id));
+        report(format!("session {id}: {count} processes ended"));
     }
     if let Some(uplink) = &entry.uplink {
         if !uplink.is_here() {
-            report(format!(
-                "session {}: clean up in the network namespace in which it was started",
-                entry.id
-            ));
+            report(format!("session {id}: clean up in the network namespace in which it was started"));
             return false;
         }
-        for line in uplink::undo(uplink, registry, &entry.id) {
-            report(format!("session {}: {line}", entry.id));
+        for line in uplink::undo(uplink, registry, id) {
+            report(format!("session {id}: {line}"));
         }
     }
     true
 }
 
-/// Returns the recorded networks that still belong to the session. The kernel reuses the inode of a deleted
-/// network, so at least one process in it must carry the session's name.
+/// Returns the recorded networks that still belong to the session, possibly more than once. The kernel reuses
+/// the inode of a deleted network, so at least one process in it must carry the session's name.
 fn networks_of_session(recorded: &[u64], id: &str) -> Vec<u64> {
-    let mut proven: Vec<u64> = process::all()
+    process::all()
         .into_iter()
         .filter_map(|pid| Some((pid, process::network_inode(pid).filter(|inode| recorded.contains(inode))?)))
         .filter(|(pid, _)| process::environment(*pid, SESSION_VARIABLE).as_deref() == Some(id))
         .map(|(_, inode)| inode)
-        .collect();
-    proven.sort_unstable();
-    proven.dedup();
-    proven
+        .collect()
 }
 
 /// Stops the sessions within this one, and waits for them.
@@ -87,11 +81,8 @@ pub(crate) fn end_nested_sessions(registry: &Registry, id: &str) {
 
 /// Ends all processes in these networks; returns their number. `bury` is called meanwhile, to reap zombies.
 pub(crate) fn end_processes(networks: &[u64], bury: &mut dyn FnMut()) -> usize {
-    let inside = || -> Vec<i32> {
-        let all = process::all().into_iter();
-        all.filter(|pid| process::network_inode(*pid).is_some_and(|inode| networks.contains(&inode)))
-            .collect()
-    };
+    let is_inside = |pid: &i32| process::network_inode(*pid).is_some_and(|inode| networks.contains(&inode));
+    let inside = || -> Vec<i32> { process::all().into_iter().filter(is_inside).collect() };
     let first = if networks.is_empty() { Vec::new() } else { inside() };
     if first.is_empty() {
         return 0;

@@ -11,12 +11,13 @@ pub mod leftovers;
 pub mod measure;
 mod mend;
 pub mod named;
-pub mod panel;
+mod panel;
 pub mod plan;
 pub mod registry;
 pub mod report;
 pub mod run;
-pub mod session;
+mod session;
 mod uplink;
 
 pub use error::Error;
+pub use session::wait_until_up;

@@ -5,7 +5,7 @@ use crate::emulation::start_link;
 use crate::error::Error;
 use crate::flows::{FlowResults, Flows, HostNamespace, kernel_requirements};
 use crate::panel::ControlSocket;
-use crate::plan::{Hosts, Plan};
+use crate::plan::Plan;
 use crate::report;
 use crate::session::{Session, listen};
 use bentpipe_base::Instant;
@@ -14,7 +14,6 @@ use bentpipe_os::{Clock, tcp};
 use bentpipe_report::Report;
 use bentpipe_scenario::Scenario;
 use bentpipe_service::Signals;
-use bentpipe_sim::Record;
 use rustix::process::Signal;
 use std::collections::BTreeMap;
 use std::os::fd::AsFd as _;
@@ -25,8 +24,6 @@ use std::path::PathBuf;
 pub struct Measured {
     /// The report.
     pub report: Report,
-    /// Time series; empty if a folder was requested, which then has them.
-    pub record: Record,
     /// Files in the requested folder.
     pub files: Vec<PathBuf>,
     /// The signal that ended it early.
@@ -50,14 +47,12 @@ pub fn run(
     let kernel =
         tcp::congestion_controls().map_err(|e| Error::system("the kernel's congestion controls", e))?;
     let needs = kernel_requirements(scenario, &kernel)?;
-    let hosts = Hosts::of(scenario);
     let signals = listen()?;
-    let mut session = Session::open(plan, &hosts, false)?;
+    let mut session = Session::open(plan, false)?;
     let mut panel = ControlSocket::open(&session.socket_path(), &session.id, &plan.title)?;
-    session.wait_until_up()?;
-    let flows = Flows::open(scenario, &needs, &places(scenario, &hosts, &session))?;
+    let flows = Flows::open(scenario, &needs, &places(scenario, &session))?;
     let clock = Clock::start();
-    let (link, recording) = start_link(plan, &hosts, &session, clock, None, true)?;
+    let (link, recording) = start_link(plan, &session, clock, None, true)?;
     begun();
     let (since, delivered) = (Instant::ZERO, BTreeMap::new());
     let mut watch = Watch { signals, interrupted: None, since, delivered, states: Vec::new() };
@@ -72,23 +67,21 @@ pub fn run(
     let links = link.stop();
     session.end();
     let (flows, links) = (FlowResults { differs: needs.differs, ..outcome? }, links?);
-    let interrupted = watch.interrupted;
-    if let Some(recording) = recording {
-        let (report, files) = recording.finish(&links, flows)?;
-        return Ok(Measured { report, record: Record::default(), files, interrupted });
-    }
-    let (report, record) = report::assemble(scenario, &links, flows);
-    Ok(Measured { report, record, files: Vec::new(), interrupted })
+    let (report, files) = match recording {
+        Some(recording) => recording.finish(&links, flows)?,
+        None => (report::assemble(scenario, &links, flows).0, Vec::new()),
+    };
+    Ok(Measured { report, files, interrupted: watch.interrupted })
 }
 
 /// Locations of the scenario's nodes; `None` for routers.
-fn places<'a>(scenario: &Scenario, hosts: &Hosts, session: &'a Session) -> Vec<Option<HostNamespace<'a>>> {
+fn places<'a>(scenario: &Scenario, session: &'a Session) -> Vec<Option<HostNamespace<'a>>> {
     let mut places = vec![None; scenario.nodes.len()];
-    for (host, node) in session.hosts.iter().zip(&hosts.nodes) {
-        places[*node] = host.addresses.first().map(|address| HostNamespace {
+    for host in &session.hosts {
+        places[host.node] = host.entry.addresses.first().map(|address| HostNamespace {
             network: host.network.as_fd(),
             address: *address,
-            interface: &host.interface,
+            interface: &host.entry.interface,
         });
     }
     places
@@ -106,36 +99,21 @@ struct Watch {
 }
 
 impl Watch {
-    /// False if the run must end.
+    /// Updates the state of the flows once a second, and passes it to `seen`; false if the run must end.
     fn look(&mut self, now: Instant, flows: &Flows, seen: &mut dyn FnMut(f64, &[FlowState])) -> bool {
-        if self.update(now, flows) {
+        let length = now.since(self.since).as_secs_f64();
+        if length >= 1.0 {
+            self.since = now;
+            self.states.clear();
+            for (name, samples, delivered) in flows.states() {
+                let before = self.delivered.insert(name.to_owned(), delivered).unwrap_or(0);
+                let goodput_bps = delivered.saturating_sub(before) as f64 * 8.0 / length;
+                self.states.push(samples.state(name, goodput_bps));
+            }
             seen(now.as_secs_f64(), &self.states);
         }
         let ends = |signal: &Signal| [Signal::INT, Signal::TERM, Signal::HUP, Signal::QUIT].contains(signal);
-        if let Some(signal) = self.signals.take().into_iter().find(ends) {
-            self.interrupted = Some(signal);
-        }
+        self.interrupted = self.signals.take().into_iter().find(ends);
         self.interrupted.is_none()
-    }
-
-    /// Updates the state of the flows once a second; true if it did.
-    fn update(&mut self, now: Instant, flows: &Flows) -> bool {
-        let length = now.since(self.since).as_secs_f64();
-        if length < 1.0 {
-            return false;
-        }
-        self.since = now;
-        self.states.clear();
-        for (name, info, delivered) in flows.states() {
-            let before = self.delivered.insert(name.to_owned(), delivered).unwrap_or(0);
-            self.states.push(FlowState {
-                name: name.to_owned(),
-                rtt_ms: (!info.rtt.is_zero()).then(|| info.rtt.as_millis_f64()),
-                cwnd: u64::from(info.cwnd),
-                goodput_bps: delivered.saturating_sub(before) as f64 * 8.0 / length,
-                retransmits: u64::from(info.retransmits),
-            });
-        }
-        true
     }
 }

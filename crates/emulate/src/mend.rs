@@ -3,9 +3,9 @@
 use bentpipe_os::sysctl;
 use std::fs;
 
-/// Help lines of an error message.
-pub(crate) fn help_lines(mends: &[String]) -> String {
-    mends.iter().map(|line| format!("help: {line}")).collect::<Vec<_>>().join("\n")
+/// [`user_namespaces`] as help lines of an error message.
+pub(crate) fn help_lines() -> String {
+    user_namespaces().iter().map(|line| format!("help: {line}")).collect::<Vec<_>>().join("\n")
 }
 
 /// Why an ordinary user cannot create namespaces here, and how to fix it; never empty.

@@ -2,7 +2,7 @@
 
 use bentpipe_base::{Duration, Rate, Size};
 use bentpipe_link::{Capacity, Change};
-use bentpipe_scenario::{Diagnostic, DirectionSpec, Place, Scenario, Source, load};
+use bentpipe_scenario::{Diagnostic, Place, Scenario, Source, load};
 
 /// The scenario of a named link profile. Forward is from `far` to `near`, where the user is.
 ///
@@ -44,23 +44,17 @@ pub fn change(scenario: &mut Scenario, change: &Change) {
         let round_trip = [&link.forward, &link.backward].map(|d| change.delay.unwrap_or(d.delay));
         let round_trip = round_trip[0] + round_trip[1];
         for direction in [&mut link.forward, &mut link.backward] {
-            one(direction, change, round_trip);
+            direction.rate = change.rate.unwrap_or(direction.rate);
+            direction.delay = change.delay.unwrap_or(direction.delay);
+            direction.loss = change.loss.unwrap_or(direction.loss);
+            direction.ber = change.ber.unwrap_or(direction.ber);
+            if let Some(buffer) = change.buffer {
+                direction.buffer = buffer;
+            } else if change.rate.is_some() || change.delay.is_some() {
+                direction.buffer = Capacity::Bytes(product(direction.rate, round_trip));
+            }
         }
     }
-}
-
-fn one(direction: &mut DirectionSpec, change: &Change, round_trip: Duration) {
-    direction.rate = change.rate.unwrap_or(direction.rate);
-    direction.delay = change.delay.unwrap_or(direction.delay);
-    direction.loss = change.loss.unwrap_or(direction.loss);
-    direction.ber = change.ber.unwrap_or(direction.ber);
-    direction.buffer = match change.buffer {
-        Some(buffer) => buffer,
-        None if change.rate.is_some() || change.delay.is_some() => {
-            Capacity::Bytes(product(direction.rate, round_trip))
-        }
-        None => direction.buffer,
-    };
 }
 
 /// Bytes that `rate` carries in `time`; at least two full packets.

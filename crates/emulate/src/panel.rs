@@ -1,8 +1,8 @@
 //! The control socket of a running session, and its connection to the link.
 
 use bentpipe_live::Running;
-use bentpipe_live::control::{Command, FlowState, Reply, Request};
-use bentpipe_service::{Refusal, Server, SystemError};
+use bentpipe_live::control::{Command, FlowState, Reply};
+use bentpipe_service::{Server, SystemError};
 use std::path::Path;
 use std::sync::mpsc::sync_channel;
 use std::time::Duration;
@@ -12,7 +12,7 @@ const PATIENCE: Duration = Duration::from_secs(2);
 
 /// The control socket of a session.
 #[derive(Debug)]
-pub struct ControlSocket {
+pub(crate) struct ControlSocket {
     pub(crate) server: Server,
     session: String,
     title: String,
@@ -20,20 +20,20 @@ pub struct ControlSocket {
 
 impl ControlSocket {
     /// Opens the socket at `path`. Every reply contains the session's name and title.
-    ///
-    /// # Errors
-    /// As [`Server::bind`].
-    pub fn open(path: &Path, session: &str, title: &str) -> Result<Self, SystemError> {
+    pub(crate) fn open(path: &Path, session: &str, title: &str) -> Result<Self, SystemError> {
         let server = Server::bind(path)?;
         Ok(Self { server, session: session.to_owned(), title: title.to_owned() })
     }
 
     /// Answers requests; `flows` gives the state of TCP connections. Returns a log line for each change.
-    pub fn serve(&mut self, link: &Running, flows: &mut dyn FnMut() -> Vec<FlowState>) -> Vec<String> {
+    pub(crate) fn serve(&mut self, link: &Running, flows: &mut dyn FnMut() -> Vec<FlowState>) -> Vec<String> {
         let mut log = Vec::new();
         let Self { server, session, title } = self;
+        let silent = "the link has ended or does not answer";
         server.serve(&mut |request| {
-            let mut reply = ask(link, request)?;
+            let (reply, answer) = sync_channel(1);
+            link.command(Command { request, reply });
+            let mut reply = answer.recv_timeout(PATIENCE).unwrap_or_else(|_| Err(silent.into()))?;
             match &mut reply {
                 Reply::State(state) => {
                     state.session.clone_from(session);
@@ -46,11 +46,4 @@ impl ControlSocket {
         });
         log
     }
-}
-
-/// Sends a request to the data thread, and waits for its reply.
-fn ask(link: &Running, request: Request) -> Result<Reply, Refusal> {
-    let (reply, answer) = sync_channel(1);
-    link.command(Command { request, reply });
-    answer.recv_timeout(PATIENCE).unwrap_or_else(|_| Err("the link has ended or does not answer".into()))
 }

@@ -1,6 +1,6 @@
-//! What to emulate, and on which hosts.
+//! What to emulate.
 
-use bentpipe_scenario::{NodeKind, Scenario};
+use bentpipe_scenario::Scenario;
 use std::ffi::OsString;
 use std::path::PathBuf;
 
@@ -44,27 +44,5 @@ impl Plan {
             far: None,
             command: Vec::new(),
         }
-    }
-}
-
-/// Indices of all hosts among the nodes, and of `near` and `far`.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Hosts {
-    /// Indices among the scenario's nodes.
-    pub nodes: Vec<usize>,
-    /// Index in `nodes` of the receiver of the first flow, where the user is.
-    pub near: usize,
-    /// Index in `nodes` of the sender of the first flow.
-    pub far: usize,
-}
-
-impl Hosts {
-    /// Finds the hosts of a scenario.
-    pub fn of(scenario: &Scenario) -> Self {
-        let all = scenario.nodes.iter().enumerate();
-        let nodes: Vec<usize> = all.filter(|(_, n)| n.kind == NodeKind::Host).map(|(i, _)| i).collect();
-        let place = |node: usize| nodes.iter().position(|n| *n == node).unwrap_or(0);
-        let (near, far) = scenario.flows.first().map_or((0, 1), |f| (place(f.to), place(f.from)));
-        Self { nodes, near, far }
     }
 }

@@ -4,14 +4,15 @@
 
 use crate::error::Error;
 use bentpipe_service::{Lock, Process, Registry, SystemError, Undo};
+use core::net::IpAddr;
 use rustix::process::geteuid;
 use serde::{Deserialize, Serialize};
 use std::fs;
 use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 
-/// Extensions of a session's files besides its entry.
-const KINDS: [&str; 4] = ["sock", "hosts", "resolv", "draft"];
+/// Extensions of a session's files; its entry is removed last.
+pub(crate) const KINDS: [&str; 5] = ["sock", "hosts", "resolv", "draft", "json"];
 
 /// A session's entry.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -34,7 +35,7 @@ pub struct Entry {
     /// Path below /proc that opens the far network, behind the outermost link.
     pub far: String,
     /// Addresses of the far end.
-    pub far_addresses: Vec<String>,
+    pub far_addresses: Vec<IpAddr>,
     /// Its hosts.
     pub hosts: Vec<HostEntry>,
     /// Changes to this machine's own network.
@@ -55,7 +56,7 @@ pub struct HostEntry {
     /// As in the scenario; `near` and `far` for a named link.
     pub name: String,
     /// IPv4 and IPv6 addresses.
-    pub addresses: Vec<String>,
+    pub addresses: Vec<IpAddr>,
     /// Inode of its network namespace.
     pub network: u64,
     /// Path below /proc that opens its network namespace.
@@ -114,12 +115,6 @@ pub(crate) fn remove_strays(registry: &Registry) {
             registry.remove(&id, &[&kind]);
         }
     }
-}
-
-/// Removes all files of a session.
-pub(crate) fn remove(registry: &Registry, id: &str) {
-    registry.remove(id, &KINDS);
-    registry.remove(id, &["json"]);
 }
 
 #[cfg(test)]

@@ -4,7 +4,7 @@
 #![allow(clippy::unwrap_used, clippy::print_stdout, reason = "helpers of tests may fail and say why")]
 
 use bentpipe_emulate::flows::{FlowResults, Flows, HostNamespace, KernelRequirements, kernel_requirements};
-use bentpipe_emulate::session::wait_until_up;
+use bentpipe_emulate::wait_until_up;
 use bentpipe_os::netlink::{Metrics, Netlink, Route, VethPair};
 use bentpipe_os::{Clock, namespace};
 use bentpipe_report::FlowReport;

@@ -109,7 +109,7 @@ const OLD: [(&str, &str); 4] = [
 
 /// Connects two namespaces by a veth pair.
 fn wire(a: (&Namespace, &str, &str), b: (&Namespace, &str, &str)) -> Result<(), String> {
-    let (name, peer, net) = (a.1, b.1, b.0.thread_id());
+    let (name, peer, net) = (a.1, b.1, b.0.path());
     a.0.shell(&format!("ip link add {name} {TXQ} type veth peer name {peer} {TXQ} netns {net}"))?;
     for (place, name, address) in [a, b] {
         place.shell(&format!("ip addr add {address} dev {name}; ip link set {name} up"))?;

@@ -167,17 +167,18 @@ impl RunConfig {
 
     /// Settings of both directions of the hop.
     pub fn settings(&self) -> [Settings; 2] {
+        let ns = |ms: f64| (ms * MS as f64) as u64;
         let one = |i: usize| Settings {
             rate: self.rate,
-            delay: (self.delay * MS as f64) as u64,
+            delay: ns(self.delay),
             queue: self.queue,
             loss: self.loss[i],
-            frame: (self.frame[i] * MS as f64) as u64,
-            reorder: if i == 0 { (self.reorder.0, (self.reorder.1 * MS as f64) as u64) } else { (0.0, 0) },
-            duplicate: if i == 0 { self.duplicate } else { 0.0 },
-            events: if i == 0 { self.events.clone() } else { Vec::new() },
+            frame: ns(self.frame[i]),
+            ..Settings::default()
         };
-        [one(0), one(1)]
+        let reorder = (self.reorder.0, ns(self.reorder.1));
+        let there = Settings { reorder, duplicate: self.duplicate, events: self.events.clone(), ..one(0) };
+        [there, one(1)]
     }
 }
 

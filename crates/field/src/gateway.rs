@@ -1,7 +1,8 @@
 //! Runs the gateway under test, using only its command line.
 
 use crate::bed::TestBed;
-use rustix::process::{Pid, Signal, kill_process};
+use bentpipe_os::process;
+use rustix::process::Signal;
 use serde_json::Value;
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
@@ -72,9 +73,7 @@ impl Gateway {
 
 impl Drop for Gateway {
     fn drop(&mut self) {
-        if let Some(pid) = Pid::from_raw(self.child.id() as i32) {
-            let _ = kill_process(pid, Signal::TERM);
-        }
+        process::signal(self.child.id() as i32, Signal::TERM);
         for _ in 0..200 {
             if self.child.try_wait().is_ok_and(|s| s.is_some()) {
                 return;

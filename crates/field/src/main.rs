@@ -5,22 +5,22 @@
 mod commands;
 
 use bentpipe_field::cell::{RunConfig, USAGE};
-use commands::{matrix, once, readers, recognise, untouched};
+use commands::{SUBCOMMANDS, once};
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
     let words: Vec<String> = std::env::args().skip(1).collect();
     if words.iter().any(|w| w == "--help") {
-        let others = [matrix::USAGE, readers::USAGE, recognise::USAGE, untouched::USAGE];
-        println!("{USAGE}\n\n{}", others.join("\n\n"));
+        println!("{USAGE}");
+        for (_, usage, _) in SUBCOMMANDS {
+            println!("\n{usage}");
+        }
         return ExitCode::SUCCESS;
     }
-    let done = match words.split_first() {
-        Some((first, rest)) if first == "matrix" => matrix::command(rest),
-        Some((first, rest)) if first == "readers" => readers::command(rest),
-        Some((first, rest)) if first == "recognise" => recognise::command(rest),
-        Some((first, rest)) if first == "untouched" => untouched::command(rest),
-        _ => RunConfig::parse(&words).and_then(|cell| once::command(&cell)),
+    let chosen = words.first().and_then(|word| SUBCOMMANDS.iter().find(|(name, ..)| name == word));
+    let done = match chosen {
+        Some((.., run)) => run(&words[1..]),
+        None => RunConfig::parse(&words).and_then(|cell| once(&cell)),
     };
     match done {
         Ok(()) => ExitCode::SUCCESS,

@@ -1,18 +1,13 @@
 //! Network namespaces without a name. They disappear when the process ends, however it ends.
 
 use bentpipe_os::{namespace, sysctl};
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsRawFd as _, OwnedFd};
 use std::process::Command;
-use std::sync::mpsc::{Sender, channel};
-use std::thread::{self, JoinHandle};
+use std::thread;
 
 /// The namespace of a host or router.
 #[derive(Debug)]
-pub struct Namespace {
-    net: OwnedFd,
-    thread: i32,
-    held: Option<(Sender<()>, JoinHandle<()>)>,
-}
+pub struct Namespace(OwnedFd);
 
 impl Namespace {
     /// Creates a namespace with its loopback interface up.
@@ -20,27 +15,19 @@ impl Namespace {
     /// # Errors
     /// If the process lacks the rights.
     pub fn new() -> Result<Self, String> {
-        let (tell, told) = channel();
-        let (keep, end) = channel::<()>();
-        let hold = thread::spawn(move || {
-            let made = namespace::new_network();
-            let id = rustix::thread::gettid().as_raw_nonzero().get();
-            let _ = tell.send(made.map(|net| (net, id)));
-            // a thread inside the namespace has an id by which `ip` finds it
-            let _ = end.recv();
-        });
-        let (net, thread) = told
-            .recv()
+        // made by another thread, since a thread that creates a namespace is then inside it
+        let made = thread::spawn(namespace::new_network).join();
+        let net = made
             .map_err(|_| "no thread for a namespace".to_owned())?
             .map_err(|e| format!("a network namespace (are we root?): {e}"))?;
-        let place = Self { net, thread, held: Some((keep, hold)) };
+        let place = Self(net);
         place.shell("ip link set lo up")?;
         Ok(place)
     }
 
-    /// The id for `ip ... netns`.
-    pub const fn thread_id(&self) -> i32 {
-        self.thread
+    /// The path for `ip ... netns`.
+    pub fn path(&self) -> String {
+        format!("/proc/{}/fd/{}", std::process::id(), self.0.as_raw_fd())
     }
 
     /// Runs `act` inside the namespace.
@@ -48,7 +35,7 @@ impl Namespace {
     /// # Errors
     /// If the namespace cannot be entered, or `act` fails.
     pub fn within<T>(&self, act: impl FnOnce() -> Result<T, String>) -> Result<T, String> {
-        namespace::in_network(&self.net, act).map_err(|e| format!("a namespace: {e}"))?
+        namespace::in_network(&self.0, act).map_err(|e| format!("a namespace: {e}"))?
     }
 
     /// Runs a shell script inside the namespace.
@@ -74,14 +61,5 @@ impl Namespace {
                 sysctl::write(&format!("net/ipv4/{name}"), value).map_err(|e| format!("{name}={value}: {e}"))
             })
         })
-    }
-}
-
-impl Drop for Namespace {
-    fn drop(&mut self) {
-        if let Some((keep, hold)) = self.held.take() {
-            drop(keep);
-            let _ = hold.join();
-        }
     }
 }

@@ -1,6 +1,7 @@
 //! Receiving programs: they read as fast as possible, at one rate, at alternating rates, or with pauses.
 
 use bentpipe_os::Clock;
+use std::fmt;
 use std::io::{self, ErrorKind, Read};
 use std::net::TcpStream;
 use std::str::FromStr;
@@ -14,8 +15,10 @@ pub enum Reader {
     /// Reads everything at once.
     #[default]
     Eager,
+    /// One rate, bit/s.
+    Rate(f64),
     /// Two rates alternately, bit/s, and the seconds for each.
-    Rates(f64, f64, f64),
+    Turns([f64; 2], f64),
     /// Reads everything, but pauses for (first, s) in every (second, s).
     Stops(f64, f64),
 }
@@ -37,11 +40,24 @@ impl FromStr for Reader {
             return Ok(Self::Stops(number(length)?, number(every)?));
         }
         match text.split_once('@') {
-            None => number(text).map(|rate| Self::Rates(rate, rate, 1.0)),
+            None => number(text).map(Self::Rate),
             Some((rates, seconds)) => {
                 let (one, other) = rates.split_once('/').ok_or_else(wrong)?;
-                Ok(Self::Rates(number(one)?, number(other)?, number(seconds)?))
+                Ok(Self::Turns([number(one)?, number(other)?], number(seconds)?))
             }
+        }
+    }
+}
+
+impl fmt::Display for Reader {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Eager => f.write_str("eager"),
+            Self::Rate(rate) => write!(f, "{} Mbit/s", rate / 1e6),
+            Self::Turns([one, other], each) => {
+                write!(f, "{}/{} Mbit/s every {each} s", one / 1e6, other / 1e6)
+            }
+            Self::Stops(length, _) => write!(f, "stops of {length} s"),
         }
     }
 }
@@ -50,7 +66,8 @@ impl Reader {
     /// Bytes it may have read by `t` seconds if data is always available; `None`: no limit.
     fn allowed(self, t: f64) -> Option<f64> {
         match self {
-            Self::Rates(one, other, seconds) => {
+            Self::Rate(rate) => Some(rate * t / 8.0),
+            Self::Turns([one, other], seconds) => {
                 let turns = (t / seconds).floor();
                 let whole = (turns / 2.0).floor();
                 let (first, second) = (turns - whole, whole);
@@ -123,8 +140,8 @@ mod tests {
     #[test]
     fn readers_are_read_from_text() {
         assert_eq!("eager".parse(), Ok(Reader::Eager));
-        assert_eq!("8e6".parse(), Ok(Reader::Rates(8e6, 8e6, 1.0)));
-        assert_eq!("24e6/2e6@5".parse(), Ok(Reader::Rates(24e6, 2e6, 5.0)));
+        assert_eq!("8e6".parse(), Ok(Reader::Rate(8e6)));
+        assert_eq!("24e6/2e6@5".parse(), Ok(Reader::Turns([24e6, 2e6], 5.0)));
         assert_eq!("stop:0.5@30".parse(), Ok(Reader::Stops(0.5, 30.0)));
         for wrong in ["", "x", "-1", "0", "1/2", "1@2", "stop:1", "stop:x@3", "inf"] {
             assert!(wrong.parse::<Reader>().is_err(), "{wrong}");
@@ -133,7 +150,7 @@ mod tests {
 
     #[test]
     fn rates_alternate_and_stops_come_one_in_each_span() {
-        let turns = Reader::Rates(24e6, 8e6, 5.0);
+        let turns = Reader::Turns([24e6, 8e6], 5.0);
         let mb = |t| turns.allowed(t).unwrap() / 1e6;
         for (t, expected) in [(1.0, 3.0), (5.0, 15.0), (6.0, 16.0), (10.0, 20.0), (12.0, 26.0)] {
             assert!((mb(t) - expected).abs() < 1e-9, "{t}: {}", mb(t));

@@ -100,66 +100,48 @@ impl Sender {
         };
         format!("tcp = \"{}\"\n{stack}{paced}{app}", self.tcp)
     }
-
-    /// Who opens the connection, and to whom. The second has the large window.
-    const fn ends(&self) -> (&'static str, &'static str) {
-        match self.application {
-            Application::Answers => ("receiver", "sender"),
-            _ => ("sender", "receiver"),
-        }
-    }
 }
 
-/// What a seed chooses from.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Draw {
-    /// Use rates, round trips and queues that are not in the matrix.
-    pub is_wide: bool,
-    /// Concurrent flows.
-    pub flows: u32,
-}
-
-/// Simulates the flows of a seed. Returns a description and how many of the flows the gateway passes
-/// unaccelerated at the end.
+/// Simulates `flows` concurrent flows over the hop that the seed chooses, if `is_wide` with a rate, a round
+/// trip and a queue that are not in the matrix. Returns a description of the hop and how many of the flows
+/// the gateway passes unaccelerated at the end.
 ///
 /// # Errors
 /// If the program fails.
 pub fn simulate_seed(
     sender: &Sender,
     seed: u64,
-    draw: Draw,
+    is_wide: bool,
+    flows: u32,
     program: &Path,
 ) -> Result<(String, u64), String> {
-    let (words, text) = scenario(sender, seed, draw);
-    Ok((words, passed(&simulate(program, seed, &text)?)?))
-}
-
-/// A description of the chosen hop, and the scenario.
-fn scenario(sender: &Sender, seed: u64, draw: Draw) -> (String, String) {
     let mut dice = RandomNumbers::new(seed, 77);
     let mut pick = |n: usize| ((dice.uniform() * n as f64) as usize).min(n - 1);
-    let (rate, rtt, loss) = if draw.is_wide {
+    let (rate, rtt, loss) = if is_wide {
         (OTHER_RATES[pick(5)], OTHER_TRIPS[pick(5)], LOSSES[pick(LOSSES.len())])
     } else {
         (RATES[pick(RATES.len())], ROUND_TRIPS[pick(ROUND_TRIPS.len())], LOSSES[pick(LOSSES.len())])
     };
     let product = f64::from(rate) * f64::from(rtt) * 125.0;
-    let queue =
-        if draw.is_wide { (product * OTHER_QUEUES[pick(5)]).max(6000.0) } else { product.max(45_000.0) };
-    let (from, to) = sender.ends();
+    let queue = if is_wide { (product * OTHER_QUEUES[pick(5)]).max(6000.0) } else { product.max(45_000.0) };
     let keys = sender.keys((rate, rtt), &mut pick);
     // the handshake's round trip carries no data
     let seconds = (TRIPS_ALLOWED + 1.0) * f64::from(rtt) / 1e3;
     let window = "window = { initial = \"65535 B\", max = \"48 MiB\" }";
-    let window = if to == "receiver" { format!("receiver = {{ {window} }}") } else { window.to_owned() };
-    let count = match draw.flows {
+    // the end that is sent to has the large window
+    let (from, to, window) = match sender.application {
+        Application::Answers => ("receiver", "sender", window.to_owned()),
+        _ => ("sender", "receiver", format!("receiver = {{ {window} }}")),
+    };
+    let count = match flows {
         1 => String::new(),
         n => format!("count = {n}\nstart = {{ from = \"0 s\", to = \"{} ms\" }}\n", 3 * rtt),
     };
     let flow = format!("from = \"{from}\"\nto = \"{to}\"\n{keys}{window}\n{count}");
     let hop = Hop { rate: f64::from(rate) * 1e6, rtt: f64::from(rtt) / 1e3, queue, loss };
     let text = text("a sender to be recognised", seconds, "", hop, true, &flow);
-    (format!("{rate} Mbit/s, {rtt} ms, queue {queue:.0} B, loss {loss}"), text)
+    let passed = passed(&simulate(program, seed, &text)?)?;
+    Ok((format!("{rate} Mbit/s, {rtt} ms, queue {queue:.0} B, loss {loss}"), passed))
 }
 
 /// How many flows the gateway passes unaccelerated, from a report.

@@ -9,7 +9,7 @@ use crate::datagrams;
 use crate::hop::direction::{Fate, SECOND};
 use crate::hop::record::Record;
 use crate::run::RunResult;
-use crate::sender::{SenderResult, retransmission_counts};
+use crate::sender::retransmission_counts;
 use crate::watch::SHORTEST_STALL;
 use serde_json::{Value, json};
 
@@ -18,29 +18,13 @@ const STEADY: u64 = 10 * SECOND;
 /// Length of the intervals for goodput, ns.
 const GOODPUT_INTERVAL: u64 = 10 * SECOND;
 
-/// Packet counts of one interval.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
-struct Interval {
-    packets: u64,
-    lost: u64,
-    full: u64,
-}
-
-impl Interval {
-    fn of(records: &[Record], from: u64, to: u64) -> Self {
-        let mut sum = Self::default();
-        // skip pure acknowledgments
-        for record in records.iter().filter(|r| r.forward && r.size > 120 && (from..to).contains(&r.at)) {
-            sum.packets += 1;
-            sum.lost += u64::from(record.fate == Fate::Lost);
-            sum.full += u64::from(record.fate == Fate::Full);
-        }
-        sum
-    }
-
-    fn share(self) -> f64 {
-        self.lost as f64 / self.packets.max(1) as f64
-    }
+/// Of the data packets that entered the hop from `from` to `to`: all, those lost at random, and those that
+/// found the queue full.
+fn counts(records: &[Record], from: u64, to: u64) -> [usize; 3] {
+    // skip pure acknowledgments
+    let is_counted = |r: &Record| r.forward && r.size > 120 && (from..to).contains(&r.at);
+    let count = |is: fn(&Record) -> bool| records.iter().filter(|r| is_counted(r) && is(r)).count();
+    [count(|_| true), count(|r| r.fate == Fate::Lost), count(|r| r.fate == Fate::Full)]
 }
 
 fn seconds(t: f64) -> u64 {
@@ -60,14 +44,16 @@ fn round(v: f64, digits: i32) -> Value {
 pub fn figures(cell: &RunConfig, ran: &RunResult) -> Value {
     let records = &ran.hop.records;
     let flows = flows(records);
+    let bound = |packets: usize, lost: usize| {
+        old_receiver(cell.rate, cell.delay / 500.0, lost as f64 / packets.max(1) as f64) / 1e6
+    };
     let intervals: Vec<Value> = (0..ran.length / GOODPUT_INTERVAL)
         .map(|i| {
-            let interval = Interval::of(records, i * GOODPUT_INTERVAL, (i + 1) * GOODPUT_INTERVAL);
-            let bound = old_receiver(cell.rate, cell.delay / 500.0, interval.share()) / 1e6;
-            json!({ "packets": interval.packets, "lost": interval.lost, "full": interval.full, "old_bound_mbps": round(bound, 2) })
+            let [packets, lost, full] = counts(records, i * GOODPUT_INTERVAL, (i + 1) * GOODPUT_INTERVAL);
+            json!({ "packets": packets, "lost": lost, "full": full, "old_bound_mbps": round(bound(packets, lost), 2) })
         })
         .collect();
-    let measured = Interval::of(records, seconds(cell.measured_from), ran.length);
+    let [packets, lost, _] = counts(records, seconds(cell.measured_from), ran.length);
     let worst = ran.stalls.iter().map(|g| g.1).max().unwrap_or(0);
     let long = ran.stalls.iter().filter(|g| g.1 > SHORTEST_STALL).map(|g| round(g.0 as f64 / 1e9, 2));
     let all: Vec<Value> = (0..cell.flows.len()).map(|i| flow_figures(cell, ran, i, &flows)).collect();
@@ -75,7 +61,7 @@ pub fn figures(cell: &RunConfig, ran: &RunResult) -> Value {
         "seconds": round(ran.length as f64 / 1e9, 2), "from": cell.measured_from, "seed": cell.seed,
         "flows": all,
         "intervals": intervals,
-        "old_bound_mbps": round(old_receiver(cell.rate, cell.delay / 500.0, measured.share()) / 1e6, 3),
+        "old_bound_mbps": round(bound(packets, lost), 3),
         "udp": udp(cell, ran),
         "hop": hop(ran),
         "watchdog": { "worst_ms": round(worst as f64 / 1e6, 1), "over_15_ms_at": long.collect::<Vec<_>>() },
@@ -115,21 +101,15 @@ fn hop(ran: &RunResult) -> Value {
 
 /// Results of connection `i`.
 fn flow_figures(cell: &RunConfig, ran: &RunResult, i: usize, flows: &[Flow]) -> Value {
-    let spec = &cell.flows[i];
-    let none = SenderResult::default();
-    let sent = ran.sent.get(i).unwrap_or(&none);
+    let (spec, sent, read) = (&cell.flows[i], &ran.sent[i], &ran.bytes_read[i]);
     let to = u32::from(receiver(i));
     let Some(flow) = flows.iter().filter(|f| f.to == to).max_by_key(|f| f.sent.len()) else {
         return json!({ "failed": sent.failed.clone().unwrap_or_else(|| "no data crossed the hop".to_owned()) });
     };
     let (from, end) = (seconds(cell.measured_from), ran.length);
-    let tens: Vec<Value> = (0..end / GOODPUT_INTERVAL)
-        .map(|k| round(flow.goodput(k * GOODPUT_INTERVAL, (k + 1) * GOODPUT_INTERVAL) / 1e6, 2))
-        .collect();
-    let ones: Vec<Value> =
-        (0..end / SECOND).map(|k| round(flow.goodput(k * SECOND, (k + 1) * SECOND) / 1e6, 2)).collect();
-    let empty = Vec::new();
-    let read = ran.bytes_read.get(i).unwrap_or(&empty);
+    let each = |length: u64| -> Vec<Value> {
+        (0..end / length).map(|k| round(flow.goodput(k * length, (k + 1) * length) / 1e6, 2)).collect()
+    };
     let (resent_all, spell_all) = retransmission_counts(&sent.samples, 0);
     let (resent, spell) = retransmission_counts(&sent.samples, STEADY);
     let firsts = flow.sent.iter().filter(|s| s.is_first).count();
@@ -137,7 +117,8 @@ fn flow_figures(cell: &RunConfig, ran: &RunResult, i: usize, flows: &[Flow]) -> 
     let again = measured.iter().filter(|s| !s.is_first).count();
     json!({
         "scheme": spec.scheme, "receiver": format!("{:?}", spec.receiver).to_lowercase(),
-        "goodput_mbps": round(flow.goodput(from, end) / 1e6, 3), "goodput_10s_mbps": tens, "goodput_1s_mbps": ones,
+        "goodput_mbps": round(flow.goodput(from, end) / 1e6, 3), "goodput_10s_mbps": each(GOODPUT_INTERVAL),
+        "goodput_1s_mbps": each(SECOND),
         "read_100ms": read,
         "read_mbps": round(read_between(read, cell.measured_from, end as f64 / 1e9) / 1e6, 3),
         "took_s": spec.bytes.and_then(|b| flow.time_for(b)).map(|t| round(t, 3)),

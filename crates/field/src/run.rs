@@ -13,7 +13,7 @@ use serde_json::Value;
 use std::fs;
 use std::net::{SocketAddr, TcpListener};
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::thread::{self, ScopedJoinHandle};
 use std::time::Duration;
 
@@ -40,12 +40,14 @@ pub struct RunResult {
 pub const READ_INTERVAL: Duration = Duration::from_millis(100);
 const PORT: u16 = 5201;
 
-/// A directory of this process that is removed on drop.
+/// A directory of one run that is removed on drop.
 pub(crate) struct TemporaryFolder(pub(crate) PathBuf);
 
 impl TemporaryFolder {
     pub(crate) fn new(name: &str) -> Result<Self, String> {
-        let path = std::env::temp_dir().join(format!("bentpipe-{name}-{}", std::process::id()));
+        static COUNT: AtomicUsize = AtomicUsize::new(0);
+        let n = COUNT.fetch_add(1, Ordering::Relaxed);
+        let path = std::env::temp_dir().join(format!("bentpipe-{name}-{}-{n}", std::process::id()));
         create(&path).map(|()| Self(path))
     }
 }

@@ -1,5 +1,6 @@
 //! The scenario of all simulated runs: a sender, a receiver, the hop between them, and its gateway.
 
+use crate::run::TemporaryFolder;
 use serde_json::Value;
 use std::fs;
 use std::path::Path;
@@ -56,15 +57,12 @@ name = \"f\"
 /// # Errors
 /// If the program fails or prints no report.
 pub fn simulate(program: &Path, seed: u64, scenario: &str) -> Result<Value, String> {
-    // threads simulate at the same time
-    let thread = rustix::thread::gettid().as_raw_nonzero();
-    let file = std::env::temp_dir().join(format!("bentpipe-scenario-{thread}.toml"));
+    let folder = TemporaryFolder::new("scenario")?;
+    let file = folder.0.join("scenario.toml");
     fs::write(&file, scenario).map_err(|e| format!("{}: {e}", file.display()))?;
     let mut command = Command::new(program);
     command.arg("sim").arg(&file).args(["--json", "--seed", &seed.to_string()]);
-    let done = command.output().map_err(|e| format!("{}: {e}", program.display()));
-    let _ = fs::remove_file(&file);
-    let done = done?;
+    let done = command.output().map_err(|e| format!("{}: {e}", program.display()))?;
     serde_json::from_slice(&done.stdout).map_err(|_| String::from_utf8_lossy(&done.stderr).trim().to_owned())
 }
 

@@ -19,8 +19,6 @@ pub struct Sample {
     pub retransmits: u32,
     /// Timeouts so far, if the kernel counts them.
     pub timeouts: u16,
-    /// Congestion window, segments.
-    pub cwnd: u32,
 }
 
 /// Result of a sender.
@@ -107,13 +105,9 @@ fn samples(stream: &TcpStream, clock: Clock, done: &AtomicBool) -> Vec<Sample> {
     loop {
         let is_last = done.load(Ordering::Relaxed);
         if let Ok(info) = tcp::info(stream) {
-            let sample = Sample {
-                at: clock.now().0,
-                retransmits: info.retransmits,
-                timeouts: info.timeouts.unwrap_or(0),
-                cwnd: info.cwnd,
-            };
-            if all.last().is_none_or(|last| Sample { at: last.at, ..sample } != *last) {
+            let (at, timeouts) = (clock.now().0, info.timeouts.unwrap_or(0));
+            let sample = Sample { at, retransmits: info.retransmits, timeouts };
+            if all.last().is_none_or(|last| Sample { at, ..*last } != sample) {
                 all.push(sample);
             }
         }

@@ -7,7 +7,6 @@ use crate::reader::Reader;
 use crate::scenario::{FORTH, Hop, simulate, text};
 use crate::{report, run};
 use serde_json::Value;
-use std::fmt;
 use std::path::Path;
 
 /// Rate of the hop, bit/s.
@@ -25,37 +24,16 @@ pub const STOP_INTERVAL: f64 = 30.0;
 /// Payload of a packet, bits.
 const PAYLOAD: f64 = 1460.0 * 8.0;
 
-/// How a program reads.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Case {
-    /// At one rate, bit/s.
-    Constant(f64),
-    /// At two rates alternately, bit/s, each for this many seconds.
-    Turns([f64; 2], f64),
-    /// Everything, but with a stop of this many seconds in each [`STOP_INTERVAL`].
-    Stops(f64),
-}
-
-/// All cases.
-pub fn cases() -> Vec<Case> {
+/// The programs of all cases.
+pub fn cases() -> Vec<Reader> {
     let rates = [1.0, 2.0].into_iter().chain((2..=12).map(|n| f64::from(n) * 2.0));
     let turns = [[24e6, 2e6], [20e6, 4e6], [16e6, 8e6], [16e6, 12e6], [12e6, 10e6]];
-    let mut all: Vec<Case> = rates.map(|r| Case::Constant(r * 1e6)).collect();
+    let mut all: Vec<Reader> = rates.map(|r| Reader::Rate(r * 1e6)).collect();
     for each in [5.0, 30.0] {
-        all.extend(turns.map(|rates| Case::Turns(rates, each)));
+        all.extend(turns.map(|rates| Reader::Turns(rates, each)));
     }
-    all.extend([0.1, 0.5, 2.0].map(Case::Stops));
+    all.extend([0.1, 0.5, 2.0].map(|length| Reader::Stops(length, STOP_INTERVAL)));
     all
-}
-
-impl fmt::Display for Case {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Constant(rate) => write!(f, "{} Mbit/s", rate / 1e6),
-            Self::Turns([a, b], each) => write!(f, "{}/{} Mbit/s every {each} s", a / 1e6, b / 1e6),
-            Self::Stops(length) => write!(f, "stops of {length} s"),
-        }
-    }
 }
 
 /// Result of a case.
@@ -69,46 +47,23 @@ pub struct ReaderResult {
     pub new: f64,
 }
 
-/// A result compared with its limits.
-#[derive(Clone, Debug, PartialEq)]
-pub struct JudgedReader {
-    /// The figures and their limits.
-    pub text: String,
-    /// True if the limits are met.
-    pub met: bool,
-}
-
-impl Case {
-    /// The case as a real reading program.
-    pub const fn reader(self) -> Reader {
-        match self {
-            Self::Constant(rate) => Reader::Rates(rate, rate, 1.0),
-            Self::Turns([a, b], each) => Reader::Rates(a, b, each),
-            Self::Stops(length) => Reader::Stops(length, STOP_INTERVAL),
-        }
-    }
-
-    /// How often the lower rate, or a stop, starts.
-    fn slowdowns(self) -> f64 {
-        match self {
-            Self::Constant(_) => 0.0,
-            Self::Turns(_, each) => ((SECONDS / each).ceil() / 2.0).floor(),
-            Self::Stops(_) => (SECONDS / STOP_INTERVAL).ceil() - 1.0,
-        }
-    }
-
-    /// Compares a result with its limits. `eager` is the rate of a program that never stops, bit/s.
-    pub fn judge(self, came: ReaderResult, eager: f64) -> JudgedReader {
+impl Reader {
+    /// Compares a result with its limits: the figures and limits as text, and whether the limits are met.
+    /// `eager` is the rate of a program that never stops, bit/s.
+    pub fn judge(self, came: ReaderResult, eager: f64) -> (String, bool) {
         let (least, most_again) = match self {
-            Self::Constant(rate) => (0.9 * rate.min(SHAPED_GOODPUT), 0.1 * came.new),
+            Self::Eager => (eager, 0.0),
+            Self::Rate(rate) => (0.9 * rate.min(SHAPED_GOODPUT), 0.1 * came.new),
             Self::Turns(rates, each) => {
                 let (bound, again) = alternating(rates, each, SHAPED_GOODPUT, RTT);
-                (0.95 * bound, 1.1 * self.slowdowns() * again / PAYLOAD)
+                let slowdowns = ((SECONDS / each).ceil() / 2.0).floor();
+                (0.95 * bound, 1.1 * slowdowns * again / PAYLOAD)
             }
-            Self::Stops(length) => {
-                let stops = ((SECONDS - FROM) / STOP_INTERVAL).floor();
+            Self::Stops(length, every) => {
+                let all_stops = (SECONDS / every).ceil() - 1.0;
+                let stops = ((SECONDS - FROM) / every).floor();
                 let lost = stops * (length + 2.0 * RTT) / (SECONDS - FROM);
-                (eager * (1.0 - lost), 1.2 * self.slowdowns() * RATE * RTT / (1500.0 * 8.0))
+                (eager * (1.0 - lost), 1.2 * all_stops * RATE * RTT / (1500.0 * 8.0))
             }
         };
         let text = format!(
@@ -117,21 +72,21 @@ impl Case {
             least / 1e6,
             came.again
         );
-        JudgedReader { text, met: came.read >= least && came.again <= most_again }
+        (text, came.read >= least && came.again <= most_again)
     }
 
     /// The scenario text.
     pub fn toml(self) -> String {
         let reader = match self {
-            Self::Constant(rate) => format!("{{ rate = \"{rate} bit/s\" }}"),
+            Self::Eager => "\"eager\"".to_owned(),
+            Self::Rate(rate) => format!("{{ rate = \"{rate} bit/s\" }}"),
             Self::Turns([a, b], each) => {
                 format!("{{ turns = {{ rate = \"{a} bit/s\", then = \"{b} bit/s\", each = \"{each} s\" }} }}")
             }
-            Self::Stops(length) if length > 0.0 => format!(
-                "{{ pause = {{ from = \"{STOP_INTERVAL} s\", to = \"{} s\", every = \"{STOP_INTERVAL} s\" }} }}",
-                STOP_INTERVAL + length
+            Self::Stops(length, every) => format!(
+                "{{ pause = {{ from = \"{every} s\", to = \"{} s\", every = \"{every} s\" }} }}",
+                every + length
             ),
-            Self::Stops(_) => "\"eager\"".to_owned(),
         };
         let head =
             format!("measure = {{ from = \"{FROM} s\", to = \"{SECONDS} s\" }}\n[host]\nstack = \"linux\"");
@@ -147,8 +102,7 @@ impl Case {
     /// # Errors
     /// If the bed fails.
     pub fn live(self, program: &Path, seed: u64) -> Result<ReaderResult, String> {
-        let reader = if self == Self::Stops(0.0) { Reader::Eager } else { self.reader() };
-        let flows = vec![Flow { receiver: Receiver::Old, reader, ..Flow::default() }];
+        let flows = vec![Flow { receiver: Receiver::Old, reader: self, ..Flow::default() }];
         let gateway = Some(program.to_owned());
         let cell =
             RunConfig { seed, flows, seconds: SECONDS, measured_from: FROM, gateway, ..RunConfig::default() };
@@ -185,16 +139,16 @@ mod tests {
     #[test]
     fn what_is_asked_of_each() {
         assert_eq!(cases().len(), 13 + 10 + 3);
-        let judge = |case: Case, read: f64, again| {
-            case.judge(ReaderResult { read: read * 1e6, again, new: 1e5 }, 23.2e6).met
+        let judge = |case: Reader, read: f64, again| {
+            case.judge(ReaderResult { read: read * 1e6, again, new: 1e5 }, 23.2e6).1
         };
-        assert!(judge(Case::Constant(8e6), 7.3, 9e3) && !judge(Case::Constant(8e6), 7.1, 0.0));
-        assert!(!judge(Case::Constant(24e6), 23.0, 1.1e4) && !judge(Case::Constant(24e6), 20.8, 0.0));
+        assert!(judge(Reader::Rate(8e6), 7.3, 9e3) && !judge(Reader::Rate(8e6), 7.1, 0.0));
+        assert!(!judge(Reader::Rate(24e6), 23.0, 1.1e4) && !judge(Reader::Rate(24e6), 20.8, 0.0));
         // 0.95 of 10.33 Mbit/s, and 1.1 times 1941 packets for each of 20 changes
-        let turns = Case::Turns([24e6, 2e6], 5.0);
+        let turns = Reader::Turns([24e6, 2e6], 5.0);
         assert!(judge(turns, 9.9, 42e3) && !judge(turns, 9.7, 42e3) && !judge(turns, 9.9, 44e3));
         // six stops from 20 s on, each costs 2.5 s: 15 of 180
-        let stops = Case::Stops(0.5);
+        let stops = Reader::Stops(0.5, STOP_INTERVAL);
         assert!(judge(stops, 21.3, 14e3) && !judge(stops, 21.2, 0.0) && !judge(stops, 21.3, 15e3));
     }
 }

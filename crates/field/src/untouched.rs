@@ -5,7 +5,7 @@
 //! documented for an accelerated connection, these may differ: the window, the acknowledgment number (the
 //! newest is filled in), SACK blocks, and the TTL.
 
-use crate::analyse::header::Segment;
+use crate::analyse::header::{Segment, options as tcp_options};
 use crate::bed::{Receiver, TestBed, receiver};
 use crate::gateway::{self, Gateway};
 use crate::hop::direction::Settings;
@@ -259,25 +259,11 @@ fn differences(one: &[u8], other: &[u8]) -> Vec<&'static str> {
 
 /// TCP options except padding, SACK blocks and the echoed timestamp, which may differ like the
 /// acknowledgment number.
-fn options(ip: &[u8]) -> Vec<Vec<u8>> {
+fn options(ip: &[u8]) -> Vec<&[u8]> {
     let (header, payload) = parts(ip);
-    let mut rest = ip.get(header + 20..payload).unwrap_or_default();
-    let mut all = Vec::new();
-    while let [kind, more @ ..] = rest {
-        let len = match (kind, more.first()) {
-            (0, _) => break,
-            (1, _) => 1,
-            (_, Some(len)) if *len >= 2 && usize::from(*len) <= rest.len() => usize::from(*len),
-            _ => rest.len(),
-        };
-        match kind {
-            1 | 5 => {}
-            8 => all.push(rest[..len.min(6)].to_vec()),
-            _ => all.push(rest[..len].to_vec()),
-        }
-        rest = &rest[len..];
-    }
-    all
+    let all = tcp_options(ip.get(header + 20..payload).unwrap_or_default()).into_iter();
+    let fixed = |option: &[u8]| if option[0] == 8 { option.len().min(6) } else { option.len() };
+    all.filter(|option| option[0] != 5).map(|option| &option[..fixed(option)]).collect()
 }
 
 #[cfg(test)]

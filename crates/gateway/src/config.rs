@@ -5,10 +5,11 @@ use bentpipe_base::{Duration, Rate, Size};
 /// How the receiver's future window is predicted: TCP-SuperCharger, equations (3) and (4).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Mode {
-    /// Grows as long as the receiver keeps up.
+    /// Assumes that a receiver that keeps up could read faster, and measures the read rate of one that falls
+    /// behind.
     #[default]
     Open,
-    /// As the paper's equations say.
+    /// As in the paper: the receiver is assumed to read no faster than measured, so the flight grows slowly.
     Strict,
 }
 
@@ -27,7 +28,8 @@ pub enum Copies {
 /// must not overtake them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
-    /// Largest number of accelerated established connections.
+    /// Largest number of accelerated established connections. It is checked when a connection opens, so those
+    /// in their handshake may exceed it.
     pub flows: u32,
     /// Largest number of connections in their handshake: a SYN flood displaces only these.
     pub opening: u32,
@@ -39,6 +41,13 @@ pub struct Limits {
     pub per_flow: Size,
     /// Largest number of queued reports of ended connections.
     pub reports: u32,
+}
+
+impl Limits {
+    /// Number of connections in the table at most, with room for those that open while others close.
+    pub const fn connections(&self) -> u32 {
+        self.flows.saturating_add(self.opening.saturating_mul(2)).saturating_add(self.passing)
+    }
 }
 
 impl Default for Limits {
@@ -83,7 +92,8 @@ impl Default for Timeouts {
 /// The configuration of a gateway.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Config {
-    /// Rate of the hop as the link counts it. None: no shaping, and windows do not depend on a rate.
+    /// Rate of the hop, counting IP packets and their `framing`. None: no shaping, and windows do not depend
+    /// on a rate.
     pub rate: Option<Rate>,
     /// Bytes per packet that the hop counts besides the IP packet: 14 in the figures of TCP-SuperCharger.
     pub framing: Size,

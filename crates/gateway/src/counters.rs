@@ -45,7 +45,8 @@ pub struct Lost {
     pub found: u64,
     /// Of these, packets that arrived before their retransmission could have: they were only late.
     pub late: u64,
-    /// Copies sent together of which at least one arrived; acknowledgments do not tell about the others.
+    /// Copies sent together of which at least one arrived; acknowledgments do not show what happened to the
+    /// others.
     pub copied: u64,
 }
 
@@ -69,7 +70,7 @@ pub struct Counters {
     pub strays: u64,
     /// Packets of untracked connections: the table is full, or there is nothing to track.
     pub not_tracked: u64,
-    /// Acknowledgments withheld: they report a loss repaired here, or a later one says more.
+    /// Acknowledgments withheld: they report a loss repaired here, or a later one replaces them.
     pub acks_withheld: u64,
     /// Segments from the sender that were dropped because the gateway or the receiver already has them.
     pub duplicates_dropped: u64,

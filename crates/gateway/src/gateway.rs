@@ -1,7 +1,8 @@
 //! The gateway node: finds the connection of a packet, processes or passes the packet, and runs all timers.
 //!
 //! If a connection cannot be accelerated (unseen SYN, full table, excluded by a rule, signed segments), its
-//! packets pass. Only packets held by an accelerated connection are delayed.
+//! packets pass. Packets towards the satellite wait for their turn if the hop has a configured rate; besides
+//! these, only packets held by an accelerated connection are delayed.
 
 mod admit;
 mod end;
@@ -38,7 +39,8 @@ impl Shared {
         }
     }
 
-    /// Sends passing packets that need not wait any more, and drops those that exceed the queue.
+    /// Sends the queued passing packets if the hop is not paced any more, and drops those beyond the queue's
+    /// limit.
     fn settle_passing(&mut self, cx: &mut Cx<'_>) {
         while let Some(packet) = self.shaper.unpaced() {
             cx.send(SATELLITE, packet);
@@ -172,11 +174,12 @@ impl Gateway {
             return self.give_up(cx, id, why);
         }
         if let Some(flow) = self.flows.get_mut(entry.flow) {
-            // if the handshake was not seen completely, the flow does not know the state
+            // a flow that only passes does not follow the state, since it may not have seen the whole
+            // handshake
             if entry.why.is_none() {
                 state = flow.state();
             }
-            // a reset may wait for the data before it
+            // an RST may still be held behind data
             if state == State::Closed && flow.report(0.0).held == Size::ZERO {
                 return self.retire(cx, id);
             }
@@ -235,7 +238,7 @@ impl Gateway {
         if !self.sleep(cx, id) {
             self.settle(cx, id);
         }
-        // a deadline that stays in the past must not stop the clock
+        // a deadline that stays in the past would expire again at this very instant, without end
         if self.table.wheel.is_due(id, now) {
             self.table.wheel.unset(id);
             self.table.wheel.set(id, now + LEAST_WAIT);
@@ -263,7 +266,7 @@ impl Gateway {
         self.settle(cx, id);
     }
 
-    /// Requests the next wake-up, unless an earlier one is pending.
+    /// Requests the next wake-up, unless one is pending that comes no later.
     fn ask(&mut self, cx: &mut Cx<'_>) {
         if self.asked <= cx.now {
             self.asked = Instant::NEVER;

@@ -48,7 +48,7 @@ impl Memory {
         Size(self.peak)
     }
 
-    /// True if less than an eighth is left: no new connection is accelerated then.
+    /// True if at most an eighth is left: then no new connection is accelerated.
     pub(crate) const fn is_scarce(&self) -> bool {
         self.used >= self.limit - self.limit / 8
     }

@@ -110,7 +110,7 @@ impl fmt::Display for PortRange {
     }
 }
 
-/// What the rules see of a SYN.
+/// The properties of a SYN that rules can match.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SynProperties {
     /// Source address.

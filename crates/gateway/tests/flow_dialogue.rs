@@ -6,6 +6,7 @@ use bentpipe_base::{
     Size, Timestamps, World,
 };
 use bentpipe_gateway::{Config, Gateway, LAN, PassReason, SATELLITE};
+use std::collections::VecDeque;
 
 /// The sender's ISN, close to the wrap of sequence numbers.
 const LAN_ISN: u32 = u32::MAX - 1000;
@@ -21,11 +22,16 @@ struct Talk {
 
 impl Talk {
     fn new() -> Self {
-        let config = Config { rate: Rate::from_bps(24_000_000), ..Config::default() };
+        Self::over(Rate::from_bps(24_000_000))
+    }
+
+    /// Over a hop of this rate.
+    fn over(rate: Option<Rate>) -> Self {
+        let config = Config { rate, ..Config::default() };
         Self { world: World::new(1), gateway: Gateway::new(config), now: Instant(1_000_000_000) }
     }
 
-    /// Puts a packet in; returns what comes out at once.
+    /// Puts a packet in; returns the packets that come out at once.
     fn say(&mut self, from: Port, packet: Packet) -> Vec<(Port, Packet)> {
         let input = Input::Packet(from, Box::new(packet));
         self.gateway.handle(&mut self.world.cx(self.now, NodeId(0)), input);
@@ -36,7 +42,7 @@ impl Talk {
         self.world.outbox.drain(..).map(|(_, port, packet)| (port, *packet)).collect()
     }
 
-    /// Returns what comes out within `ms`.
+    /// Returns the packets that come out within `ms`.
     fn wait(&mut self, ms: u64) -> Vec<(Port, Packet)> {
         let until = self.now + Duration::from_millis(ms);
         let mut all = Vec::new();
@@ -61,12 +67,16 @@ impl Talk {
 
     /// An established connection, opened by a receiver without window scaling; RTT 600 ms.
     fn open() -> Self {
-        let mut talk = Self::new();
+        Self::new().opened()
+    }
+
+    fn opened(mut self) -> Self {
+        let talk = &mut self;
         talk.through(SATELLITE, syn(SATELLITE, SYN, None));
         talk.through(LAN, syn(LAN, SYN | ACK, Some(7)));
         talk.now += Duration::from_millis(600);
         talk.through(SATELLITE, ack(0, 65_535));
-        talk
+        self
     }
 }
 
@@ -114,7 +124,7 @@ fn to(port: Port, out: &[(Port, Packet)]) -> Vec<&Packet> {
 }
 
 /// The receiver opens without scaling: the sender sees the option, its own is removed on the way back, and
-/// each keeps its view.
+/// each keeps its own view of the scale.
 #[test]
 fn scale_is_inserted_when_the_receiver_opens() {
     let mut talk = Talk::new();
@@ -228,7 +238,7 @@ fn a_loss_is_repaired_and_not_seen() {
     assert!(
         repairs.len() == 2 && repairs.iter().all(|p| p.body == data(1).body && p.tcp.seq == data(1).tcp.seq)
     );
-    // an RTT later: what arrives at once was not lost
+    // an RTT later; everything that this ACK covers has arrived, and only one packet was lost
     talk.wait(600);
     let last = talk.through(SATELLITE, ack(6, 65_535));
     assert_eq!((last.tcp.ack, last.tcp.sack.is_empty()), (Seq(LAN_ISN).at(1 + 6 * 1460), true));
@@ -325,7 +335,7 @@ fn a_reset_does_not_wait_for_a_closed_window() {
         let late = talk.wait(4000);
         let resets: Vec<_> = late.iter().filter(is_reset).map(|o| (o.0, o.1.tcp.seq)).collect();
         assert_eq!(resets.first(), Some(&(SATELLITE, Seq(LAN_ISN).at(65_536))), "{resets:?}");
-        // its text would overlap other bytes
+        // text in the RST would overlap other bytes
         assert!(late.iter().filter(is_reset).all(|o| o.1.body.len == 0), "{late:?}");
         assert_eq!((resets.len(), talk.gateway.report().held.0), (2, 0));
         assert_eq!(talk.wait(20_000), Vec::new());
@@ -351,4 +361,56 @@ fn limits_count_what_is_really_held() {
     // nothing passes behind queued packets, since it would overtake them
     let counters = talk.gateway.counters();
     assert_eq!((counters.overflow, counters.no_room), (0, 1000 - held), "{held}");
+}
+
+/// A receiver whose buffer shrinks, as the kernel's does when packets need more memory than they carry: half
+/// of the largest window is more than it ever shows again. With nothing in flight, and since Linux announces
+/// a window by itself only when it has doubled, both could wait for each other for ever.
+#[test]
+fn a_slow_reader_that_shows_less_than_before_gets_its_rate() {
+    const READ: f64 = 5e3; // bytes per second
+    let half_trip = Duration::from_millis(300);
+    let mut talk = Talk::over(Rate::from_bps(1_000_000)).opened();
+    let (mut out, mut sent) = (Vec::new(), 0);
+    let began = talk.now;
+    let (mut arriving, mut answers) = (VecDeque::new(), VecDeque::new());
+    let (mut next, mut edge, mut read, mut read_before) = (1_u64, 65_536_u64, 1.0_f64, 0.0);
+    while talk.now < began + Duration::from_secs(90) {
+        // the sender is 100 kB ahead of the receiver
+        while u64::from(sent) * 1460 < next + 100_000 {
+            out.extend(talk.say(LAN, data(sent)));
+            sent += 1;
+        }
+        out.extend(talk.wait(10));
+        for packet in to(SATELLITE, &std::mem::take(&mut out)) {
+            let start = 1 + packet.body.off;
+            arriving.push_back((talk.now + half_trip, start, start + u64::from(packet.body.len)));
+        }
+        let buffer = if talk.now < began + Duration::from_secs(5) { 65_535.0 } else { 28_000.0 };
+        let mut tells = false;
+        while let Some((_, start, end)) = arriving.pop_front_if(|(at, ..)| *at <= talk.now) {
+            if start <= next && end <= edge {
+                next = next.max(end);
+            }
+            tells = true;
+        }
+        read = (read + READ / 100.0).min(next as f64);
+        if talk.now <= began + Duration::from_secs(30) {
+            read_before = read;
+        }
+        let opened = edge.max((read + buffer) as u64);
+        let known = edge - next;
+        tells |= opened - edge >= known.max(1460);
+        if tells {
+            edge = opened;
+            answers.push_back((talk.now + half_trip, next as u32, (edge - next) as u16));
+        }
+        while let Some((_, next, window)) = answers.pop_front_if(|(at, ..)| *at <= talk.now) {
+            let mut ack = packet(SATELLITE, ACK, 1, next);
+            ack.tcp.window = window;
+            out.extend(talk.say(SATELLITE, ack));
+        }
+    }
+    let rate = (read - read_before) / 60.0;
+    assert!(rate > 0.9 * READ, "{rate:.0} B/s of {READ}");
 }

@@ -1,4 +1,5 @@
-//! TCP stays end to end: an ACK that the sender sees never says more than the receiver has said.
+//! TCP stays end to end: an ACK that the sender sees never acknowledges more than the receiver has
+//! acknowledged.
 //!
 //! Cases found by `fuzz-gateway`.
 

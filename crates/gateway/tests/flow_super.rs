@@ -64,7 +64,7 @@ fn a_receiver_that_refuses_super_packets_gets_everything() {
     }
 }
 
-/// A receiver whose application pauses has a closed window and refuses what is in flight. Its own data must
+/// A receiver whose application pauses has a closed window and refuses the data in flight. Its own data must
 /// continue at the usual pace: the ACKs for it carry a sequence number that it accepts.
 #[test]
 fn a_closed_window_does_not_stop_the_other_direction() {

@@ -45,8 +45,8 @@ fn lossy(loss: f64, receiver: &Config, seeds: u64) -> f64 {
     sum / seeds as f64
 }
 
-/// Table 2 of the paper: 64 KB without gateway give 0.53 Mbit/s with headers; with it the link is full from
-/// the 12th second on.
+/// Table 2 of the paper: without the gateway 64 KB give 0.53 Mbit/s, headers included; with the gateway the
+/// link is full from the 12th second on.
 #[test]
 fn an_old_receiver_fills_the_link() {
     let mut rig1 = rig(1, 0.0, old(), Reader::Eager);
@@ -62,7 +62,7 @@ fn an_old_receiver_fills_the_link() {
     assert!((plain / 0.52 - 1.0).abs() < 0.03, "{plain} without");
 }
 
-/// With a receiver that discards what is beyond its window, the bound is the largest of (1/k) / (1 + p^k N).
+/// With a receiver that discards data beyond its window, the bound is the largest of (1/k) / (1 + p^k N).
 #[test]
 fn an_old_receiver_bears_losses() {
     // N is the cost of a loss: a product of 1993 packets without the 44 of the window
@@ -75,7 +75,7 @@ fn an_old_receiver_bears_losses() {
     }
 }
 
-/// A receiver that keeps what is beyond a hole loses only the lost packet itself.
+/// A receiver that keeps data beyond a hole loses only the lost packet itself.
 #[test]
 fn a_modern_receiver_hardly_notices_losses() {
     for loss in [0.0, 1e-4, 1e-3, 1e-2] {
@@ -144,7 +144,8 @@ fn a_pause_costs_what_was_on_the_way() {
     assert!(through > 0.995 * FULL_OLD, "{through} with a rest of 10 ms");
 }
 
-/// For a reader that stops for good no more is held than the advertised window, and probes continue.
+/// For a reader that stops and never continues, no more than the advertised window is held, and probes
+/// continue.
 #[test]
 fn a_reader_that_stops_is_probed() {
     let mut rig = rig(1, 0.0, old(), Reader::StopAt(at(20.0)));
@@ -154,7 +155,7 @@ fn a_reader_that_stops_is_probed() {
     assert!(held < 3_300_000, "{held} held");
 }
 
-/// Without a configured rate the window grows with what is delivered.
+/// Without a configured rate the window grows with the amount delivered.
 #[test]
 fn without_a_rate_the_window_follows_what_is_delivered() {
     let hop = Hop { queue: 4 << 20, ..WINDS };

@@ -1,4 +1,4 @@
-//! What survives a gateway: its records, a planned stop, a new configuration.
+//! Restart of a gateway from its records, a planned stop, a new configuration.
 
 mod table_rig;
 

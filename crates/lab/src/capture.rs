@@ -59,16 +59,15 @@ fn parse(bytes: &[u8]) -> Option<Vec<CapturedPacket>> {
     {
         let Some(frame) = bytes.get(at + RECORD..at + RECORD + kept as usize) else { break };
         let at_ns = u64::from(seconds) * 1_000_000_000 + u64::from(ns);
-        let packet = frame.get(ETHERNET..).and_then(packet);
-        seen.extend(packet.map(|(ip_len, kind)| CapturedPacket { at_ns, ip_len, kind }));
+        seen.extend(frame.get(ETHERNET..).and_then(|ip| packet(at_ns, ip)));
         at += RECORD + kept as usize;
     }
     Some(seen)
 }
 
-fn packet(ip: &[u8]) -> Option<(usize, Kind)> {
+fn packet(at_ns: u64, ip: &[u8]) -> Option<CapturedPacket> {
     let half = |at: usize| Some(u16::from_be_bytes([*ip.get(at)?, *ip.get(at + 1)?]));
-    let (len, protocol, head) = match ip.first()? >> 4 {
+    let (ip_len, protocol, head) = match ip.first()? >> 4 {
         4 => (usize::from(half(2)?), *ip.get(9)?, usize::from(ip.first()? & 15) * 4),
         6 => (usize::from(half(4)?) + 40, *ip.get(6)?, 40),
         _ => return None,
@@ -80,7 +79,7 @@ fn packet(ip: &[u8]) -> Option<(usize, Kind)> {
         (17, _) => half(head + 2).map(Kind::Udp),
         _ => None,
     };
-    Some((len, kind.unwrap_or(Kind::Other)))
+    Some(CapturedPacket { at_ns, ip_len, kind: kind.unwrap_or(Kind::Other) })
 }
 
 /// Round-trip times of echo requests, ms, and the number of requests.

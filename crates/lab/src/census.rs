@@ -17,6 +17,8 @@ use std::time::{Duration, Instant};
 const SETTLED: Duration = Duration::from_secs(5);
 /// Time limit of one count.
 const LOOK: Duration = Duration::from_secs(20);
+/// Interfaces and their addresses, without what changes by itself.
+const INTERFACES: &str = "ip -o link show | sed 's/ state .*//'; ip -o addr show | sed 's/ valid.*//'";
 /// Routing rules and routes, and whether forwarding is on.
 const SETTINGS: &str = "ip rule; ip -6 rule; ip route show table all; \
     cat /proc/sys/net/ipv4/ip_forward /proc/sys/net/ipv6/conf/all/forwarding";
@@ -48,10 +50,7 @@ impl SystemState {
         let found = [
             ("process", processes),
             ("namespace", namespaces),
-            (
-                "interface",
-                lines("ip -o link show | sed 's/ state .*//'; ip -o addr show | sed 's/ valid.*//'")?,
-            ),
+            ("interface", lines(INTERFACES)?),
             ("table", if can_list { lines("nft list tables")? } else { BTreeSet::new() }),
             ("setting", lines(SETTINGS)?),
             ("file", files),

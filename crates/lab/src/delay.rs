@@ -53,13 +53,8 @@ pub fn pings(rig: &Rig, emulate: &[&str], far: &str, count: u32, every_ms: u32) 
     let script = capturing(&file, "icmp or icmp6", &ping);
     rig.output(&[&["emulate"], emulate, &["--", "sh", "-c", &script]].concat(), limit)?;
     let (times, sent) = capture::round_trips(&read_and_remove(&file)?);
-    Ok(Pings {
-        sent,
-        came: times.len(),
-        median_ms: median(&times),
-        p99_ms: quantile(&times, 0.99),
-        max_ms: quantile(&times, 1.0),
-    })
+    let (median_ms, p99_ms, max_ms) = (median(&times), quantile(&times, 0.99), quantile(&times, 1.0));
+    Ok(Pings { sent, came: times.len(), median_ms, p99_ms, max_ms })
 }
 
 /// IP rate, bit/s, at the output of a link that is offered datagrams at `offered_bps` for `seconds`.

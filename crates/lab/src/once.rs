@@ -29,8 +29,9 @@ pub fn ip(arguments: &str) -> Outcome<()> {
 ///
 /// # Panics
 /// If the program fails, or cannot be copied to where every user can run it.
+#[expect(clippy::print_stdout, reason = "where the test harness, and who counts what is skipped, reads it")]
 pub fn run_as_unprivileged_user(test: &str, arguments: &[&str]) {
-    let skipped = |why: &str| say(&format!("SKIPPED {test}: {why}\n"));
+    let skipped = |why: &str| println!("SKIPPED {test}: {why}");
     let copy = std::env::temp_dir().join(format!("bentpipe-again-{}-{test}", std::process::id()));
     std::fs::copy("/proc/self/exe", &copy).expect("a copy of this program");
     let mut words = vec!["unshare", "-Urn", "--"];
@@ -42,14 +43,9 @@ pub fn run_as_unprivileged_user(test: &str, arguments: &[&str]) {
     std::fs::remove_file(&copy).expect("the copy is ours");
     let Ok(out) = out else { return skipped("no setpriv or no unshare (util-linux)") };
     let [text, err] = [&out.stdout, &out.stderr].map(|bytes| String::from_utf8_lossy(bytes));
-    say(&text);
+    print!("{text}");
     if !text.contains("running ") {
         return skipped(&format!("no user namespace: {err}"));
     }
     assert!(out.status.success() && !text.contains("running 0 tests"), "{text}{err}");
-}
-
-#[expect(clippy::print_stdout, reason = "where the test harness, and who counts what is skipped, reads it")]
-fn say(text: &str) {
-    print!("{text}");
 }

@@ -72,19 +72,13 @@ pub enum Forwarding {
 }
 
 impl Forwarding {
-    /// How it is connected; the kernel counts as routed.
-    pub const fn kind(self) -> Kind {
-        match self {
-            Self::Kernel => Kind::Routed,
-            Self::Bare(kind) | Self::Passing(kind) | Self::Accelerated(kind) => kind,
-        }
-    }
-
-    /// Addresses of the sender and the receiver for this carrier.
+    /// Addresses of the sender and the receiver for this carrier; the kernel counts as routed.
     pub const fn ends(self) -> [&'static str; 2] {
-        match self.kind() {
-            Kind::Routed => ["10.9.1.1", "10.9.2.1"],
-            Kind::Inline => ["10.9.3.1", "10.9.3.2"],
+        match self {
+            Self::Bare(Kind::Inline) | Self::Passing(Kind::Inline) | Self::Accelerated(Kind::Inline) => {
+                ["10.9.3.1", "10.9.3.2"]
+            }
+            _ => ["10.9.1.1", "10.9.2.1"],
         }
     }
 }
@@ -124,6 +118,11 @@ impl RouterTestbed {
         let [s, r, c] = hosts.each_ref().map(Running::id);
         rig.shell(&format!("set -e; s={s} r={r} c={c}{LINKS}"), PATIENCE)?;
         Ok(Self { rig, hosts })
+    }
+
+    /// The folder and the program under test.
+    pub const fn rig(&self) -> &Rig {
+        &self.rig
     }
 
     /// Starts a program on a host.
@@ -193,6 +192,11 @@ impl RouterTestbed {
 }
 
 impl Gateway {
+    /// Its process.
+    pub const fn process(&mut self) -> Option<&mut Running> {
+        self.0.as_mut()
+    }
+
     /// Stops it in the normal way.
     pub fn end(self) -> Outcome<()> {
         let Some(mut running) = self.0 else { return Ok(()) };

@@ -74,10 +74,8 @@ fn second(rig: &Rig, before: &SystemState) -> Outcome<String> {
 
 /// An uplink whose interface name on the machine is taken.
 fn taken(rig: &Rig) -> Outcome<String> {
-    rig.shell(
-        "ip link add bent0 type dummy 2>/dev/null || ip link add bent0 type veth peer name bent1",
-        LIMIT,
-    )?;
+    let add = "ip link add bent0 type dummy 2>/dev/null || ip link add bent0 type veth peer name bent1";
+    rig.shell(add, LIMIT)?;
     let before = SystemState::take(rig)?;
     let done = rig.run(&["emulate", "geo-10m", "--uplink", "--name", "taken", "--", "true"], LIMIT)?;
     let judged = match done.code {

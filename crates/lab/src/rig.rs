@@ -67,6 +67,18 @@ pub fn wait_for(what: &str, mut is_so: impl FnMut() -> Outcome<bool>) -> Outcome
     Ok(())
 }
 
+/// Waits for the end of a child, at most `limit`; `None` if it still runs.
+pub fn ended_within(child: &mut Child, limit: Duration) -> std::io::Result<Option<ExitStatus>> {
+    let since = Instant::now();
+    loop {
+        let status = child.try_wait()?;
+        if status.is_some() || since.elapsed() > limit {
+            return Ok(status);
+        }
+        std::thread::sleep(POLL_INTERVAL);
+    }
+}
+
 /// True if a process has become `sleep`; if `unshare` starts it so, it is in its namespaces by then.
 pub fn is_asleep(process: u32) -> bool {
     fs::read_to_string(format!("/proc/{process}/comm")).is_ok_and(|name| name.trim() == "sleep")
@@ -268,29 +280,16 @@ impl Running {
 
     /// Waits for its end; kills it after `limit`.
     pub fn wait(mut self, limit: Duration) -> Outcome<ProgramResult> {
-        if let Some(status) = self.ended_within(limit)? {
-            return Ok(self.done(status));
+        let status = ended_within(&mut self.child, limit).map_err(|e| format!("{}: {e}", self.name))?;
+        if let Some(status) = status {
+            let (out, err) = (self.out(), self.err());
+            return Ok(ProgramResult { code: status.code(), signal: status.signal(), out, err });
         }
         self.signal(Signal::TERM);
-        if self.ended_within(GRACE)?.is_none() {
+        if ended_within(&mut self.child, GRACE).map_err(|e| format!("{}: {e}", self.name))?.is_none() {
             self.signal(Signal::KILL);
         }
         Err(format!("{}: did not end within {} s\n{}", self.name, limit.as_secs(), self.err()))
-    }
-
-    fn ended_within(&mut self, limit: Duration) -> Outcome<Option<ExitStatus>> {
-        let since = Instant::now();
-        loop {
-            let status = self.child.try_wait().map_err(|e| format!("{}: {e}", self.name))?;
-            if status.is_some() || since.elapsed() > limit {
-                return Ok(status);
-            }
-            std::thread::sleep(POLL_INTERVAL);
-        }
-    }
-
-    fn done(&self, status: ExitStatus) -> ProgramResult {
-        ProgramResult { code: status.code(), signal: status.signal(), out: self.out(), err: self.err() }
     }
 }
 

@@ -151,14 +151,8 @@ pub fn random_transfers(count: usize, seed: u64, schemes: &[&str]) -> Vec<Transf
                 Tcp::Kernel => vec!["cubic".to_owned()],
             };
             let bytes = (1 << digits) + dice.below(1 << digits);
-            TransferRequest {
-                pair,
-                from_near: i / 3 % 2 == 0,
-                v6: i / 6 % 2 == 1,
-                bytes,
-                seed: seed + i as u64,
-                tcp,
-            }
+            let (from_near, v6) = (i / 3 % 2 == 0, i / 6 % 2 == 1);
+            TransferRequest { pair, from_near, v6, bytes, seed: seed + i as u64, tcp }
         })
         .collect()
 }

@@ -3,8 +3,8 @@
 //! **Demand assignment** (DAMA; RBDC and VBDC of DVB-RCS2): time is divided into frames. At the start of each
 //! frame the terminal requests capacity for the bytes in its queue that it has not requested yet; the grant
 //! arrives `latency` later and is served in whole frames, as fast as the rate allows. A share of the rate may
-//! be free to use without a request (constant assignment, or the free capacity that the hub distributes);
-//! what is not used of it in its frame is lost.
+//! be free to use without a request (constant assignment, or the free capacity that the hub distributes); any
+//! part of it that is not used in its frame is lost.
 //!
 //! **Idle release** (the WINDS anomaly): a channel that carried nothing for `idle` is released; the next
 //! packet waits `setup` for a new one, and packets that arrive meanwhile wait behind it.

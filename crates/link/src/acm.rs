@@ -1,4 +1,5 @@
-//! Adaptive coding and modulation of DVB-S2: in a fade the link gets slower and keeps its errors low.
+//! Adaptive coding and modulation of DVB-S2: in a fade the link gets slower, so that its error rate stays
+//! low.
 //!
 //! Source: EN 302 307, table 13: Es/N0 for a packet error rate of 1e-7 with normal frames, and bits per
 //! symbol; annex D: the terminal reports its signal, the hub decides, and the mode changes `delay` later.
@@ -11,8 +12,8 @@
 //!
 //! so that, if the fade continues at this slope, Es/N0 stays at least 1 dB above the threshold until the new
 //! mode is in use. Only a fade that gets steeper loses packets. A faster mode needs its threshold, the margin
-//! and a hysteresis. A margin that is given replaces M; with 0 dB the link loses everything for `delay` at
-//! every step down. The slowest mode is kept as long as it works.
+//! and a hysteresis. A configured margin replaces M; with 0 dB the link loses everything for `delay` at every
+//! step down. The slowest mode is kept as long as it works.
 //!
 //! Deviation: a modem filters its reports over time; here the slope is that of two reports, a delay apart.
 
@@ -72,7 +73,7 @@ const REMEMBERED: u64 = 16;
 #[derive(Debug)]
 pub(crate) struct Adaptation {
     parameters: Acm,
-    /// The mode under clear sky: the link's own rate belongs to it.
+    /// The mode under clear sky, which gives the link's own rate.
     clear: usize,
     /// Decisions not yet in effect, oldest first.
     coming: VecDeque<(Instant, usize)>,
@@ -103,7 +104,7 @@ impl Adaptation {
             return given;
         }
         let delay = self.parameters.delay;
-        // the second is old enough: the first is no longer needed
+        // if the second is at least a delay old, the first is no longer needed
         while self.reports.get(1).is_some_and(|r| at.since(r.0) >= delay) {
             self.reports.pop_front();
         }

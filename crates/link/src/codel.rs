@@ -3,7 +3,7 @@
 //!
 //! Source: RFC 8289, sections 4 and 5 (the pseudocode's names are kept). The estimator is the least time that
 //! packets spent in the queue within an interval. When it has been above `target` for `interval`, packets are
-//! dropped as they leave the queue, first one, then at intervals that shrink until the delay is low:
+//! dropped as they leave the queue: first one, then more at shrinking intervals, until the delay is low:
 //!
 //! ```text
 //! drop_next = t + interval / sqrt(count)
@@ -72,7 +72,7 @@ impl TimedQueue {
 pub(crate) struct Control {
     /// When the delay will have been above the target for an interval; `None` while it is below.
     first_above_time: Option<Instant>,
-    /// Time of the next drop in drop state; afterwards when it would have been.
+    /// Time of the next drop in drop state; afterwards, when that drop would have been.
     drop_next: Instant,
     /// Drops in this drop state.
     count: u32,

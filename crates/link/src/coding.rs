@@ -21,7 +21,8 @@
 use crate::normal::{bisect, q};
 use bentpipe_base::Size;
 
-/// Free and further distances of the (133, 171) code, number of paths a_d and of wrong bits c_d.
+/// Distance spectrum of the (133, 171) code from the free distance on: d, number of paths a_d, wrong bits
+/// c_d.
 const SPECTRUM: [(f64, f64, f64); 6] = [
     (10.0, 11.0, 36.0),
     (12.0, 38.0, 211.0),
@@ -74,7 +75,7 @@ impl Coding {
         }
     }
 
-    /// Loss probability of a packet of any size; only a threshold has one.
+    /// Loss probability of a packet, whatever its size: 0 for codings without a threshold.
     pub(crate) fn threshold_loss(self, ebn0_db: f64) -> f64 {
         match self {
             Self::Threshold { ebn0_db: half } => 1.0 / (1.0 + libm::exp((ebn0_db - half) / CLIFF_DB)),

@@ -68,7 +68,7 @@ impl DamaState {
         (self.end() <= at).then(|| self.end())
     }
 
-    /// Begins a frame at `at`, with `waiting` work before it and a link of `rate`.
+    /// Begins a frame at `at`. `waiting` is the work that waits then, `rate` the rate of the link.
     pub(crate) fn boundary(&mut self, at: Instant, waiting: Work, rate: Option<Rate>) {
         self.begin = at;
         let request = waiting.saturating_sub(self.outstanding);

@@ -1,4 +1,5 @@
-//! First in, first out, and what all disciplines share: the capacity, and refused or dropped packets.
+//! First in, first out; and the types that all disciplines share: the capacity, and refused or dropped
+//! packets.
 
 use bentpipe_base::trace::DropCause;
 use bentpipe_base::{Pkt, Size};

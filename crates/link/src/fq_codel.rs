@@ -11,9 +11,9 @@
 //! else:            CoDel's next packet, whose bytes are taken off the credit
 //! ```
 //!
-//! When an arrival makes the total exceed the buffer, the queue with most bytes drops packets from its front:
-//! half of its bytes, but at most 64 packets (section 4.1). Flows with the same hash share a queue; the hash
-//! has a key, so that it differs between runs (section 5.3).
+//! When an arrival makes the total exceed the buffer, the queue with the most bytes drops packets from its
+//! front: half of its bytes, but at most 64 packets (section 4.1). Flows with the same hash share a queue;
+//! the hash has a key, so that it differs between runs (section 5.3).
 //!
 //! The link uses only the hash of a packet's flow ([`bentpipe_base::Packet::flow`]).
 //!
@@ -21,8 +21,8 @@
 //! not count (RFC: 1514 B with it); target, interval and ECN as CoDel.
 //!
 //! Deviations: the buffer is the link's (`buffer`), not 10240 packets. A packet that would not fit into an
-//! empty buffer is refused and causes no other drop. `bytes()` in CoDel's test is that of the flow's own
-//! queue, as in RFC 8289; Linux uses that of all queues.
+//! empty buffer is refused and causes no other drop. CoDel's comparison of `bytes()` with the largest packet
+//! counts the flow's own queue, as in RFC 8289; Linux counts all queues.
 
 use crate::codel::{Codel, Control, TimedQueue};
 use crate::drop_tail::{Capacity, Dropped, Refused};

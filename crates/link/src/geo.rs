@@ -7,7 +7,8 @@
 //! delay     = (slant up + slant down) / 299792 km/s
 //! ```
 //!
-//! The Earth is a sphere (as in RFC 2488: 239.6 ms below the satellite, 279.0 ms at the edge of its view).
+//! The Earth is a sphere. This gives 238.7 ms below the satellite and 278.1 ms at the edge of its view (RFC
+//! 2488: 239.6 and 279.0 ms).
 
 use bentpipe_base::Duration;
 

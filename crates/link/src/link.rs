@@ -45,7 +45,7 @@ pub(crate) struct InFlight {
 }
 
 impl InFlight {
-    /// Adds a packet that arrives after the others, even if it is due earlier.
+    /// Adds a packet behind the others. It arrives after them even if `at` is earlier.
     #[inline]
     pub(crate) fn push(&mut self, at: Instant, packet: Pkt) {
         if self.first.is_none() {
@@ -126,7 +126,7 @@ impl Link {
         }
     }
 
-    /// Counters up to `cx.now`, queue statistics included.
+    /// Returns the counters up to `cx.now`, with those of the queue.
     pub fn stats(&mut self, cx: &mut Cx<'_>) -> &LinkStats {
         let sending_until = self.catch_up_to_now(cx);
         self.stats.waited(cx.now, self.queue.len());
@@ -208,7 +208,7 @@ impl Link {
         usize::from(self.in_flight.first.is_some()) + self.in_flight.rest.len() + sending
     }
 
-    /// Performs what is due by now; returns the end of the transmission in progress.
+    /// Performs everything that is due by now; returns the end of the transmission in progress.
     pub(crate) fn catch_up_to_now(&mut self, cx: &mut Cx<'_>) -> Instant {
         let varying = self.with_varying(|link, varying| {
             link.catch_up_varying(cx, varying);
@@ -252,7 +252,8 @@ impl Link {
         }
     }
 
-    /// Takes the packet to be served next, at `at`, and drops what the discipline has dropped before it.
+    /// Takes the packet to be served next, at `at`, and drops the packets that the discipline has dropped
+    /// before it.
     #[inline]
     pub(crate) fn next_packet(&mut self, cx: &mut Cx<'_>, at: Instant) -> Option<Pkt> {
         self.stats.waited(at, self.queue.len());

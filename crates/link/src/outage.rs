@@ -21,7 +21,7 @@ pub struct Outages {
     pub longest: Duration,
 }
 
-/// The outages of one direction. The run begins at the end of one.
+/// The outages of one direction. The run begins as if an outage had just ended.
 #[derive(Debug)]
 pub(crate) struct OutageProcess {
     parameters: Outages,

@@ -110,8 +110,8 @@ impl Queue {
     /// [`Queue::take_dropped`].
     ///
     /// # Errors
-    /// Returns a packet that must be dropped: this one, and the queue is unchanged; or a waiting one, and
-    /// then call again with the arrival in [`Refused`].
+    /// Returns a packet that must be dropped. Either it is this one, and the queue is unchanged; or it is a
+    /// waiting one, and the arrival in [`Refused`] must be pushed again.
     #[inline]
     pub fn push(&mut self, packet: Pkt, now: Instant) -> Result<(), Refused> {
         match self.more.as_deref_mut() {
@@ -149,7 +149,7 @@ impl Queue {
         }
     }
 
-    /// Tells the discipline that nothing waits and the link is idle.
+    /// Tells the discipline that nothing waits and that the link is idle.
     #[inline]
     pub fn rest(&mut self) {
         if let Some(More::FqCodel(flows, _)) = self.more.as_deref_mut() {

@@ -90,7 +90,8 @@ impl RainSeries {
         }
     }
 
-    /// Returns the attenuation in dB at `at`, which never decreases. Scintillation can make it negative.
+    /// Returns the attenuation in dB at `at`, which must not be earlier than in the last call. Scintillation
+    /// can make the attenuation negative.
     pub(crate) fn attenuation(&mut self, at: Instant, cx: &mut Cx<'_>) -> f64 {
         let wanted = at.0 / self.parameters.step.0;
         // one draw for every sample, independent of the calls
@@ -106,7 +107,7 @@ impl RainSeries {
         self.sample = Some(wanted);
         let Rain { m, sigma, scale, scintillation_db, .. } = self.parameters;
         let rain = libm::exp(m + sigma * self.rain.x) - self.offset;
-        // NaN becomes zero, too
+        // NaN becomes zero as well
         let rain = if rain > 0.0 { rain.min(DEEPEST_DB) * scale } else { 0.0 };
         rain + self.scintillation.as_ref().map_or(0.0, |s| scintillation_db * s.x)
     }

@@ -74,7 +74,7 @@ impl State {
         causes.into_iter().find(|&(p, _)| p >= 1.0 || (p > 0.0 && rng.unit() < p)).map(|(_, cause)| cause)
     }
 
-    /// What instruments see, with `queue` before the link.
+    /// Returns what instruments record of this state and of `queue`, the queue of the link.
     pub(crate) fn snapshot(&self, queue: &Queue) -> LinkSnapshot {
         let losses = [self.handover_loss, self.fade_loss, self.loss, self.burst_loss];
         LinkSnapshot {
@@ -120,7 +120,8 @@ pub struct LinkSnapshot {
 /// Its random draws may depend on time only, never on when or how often it is called, so that observing a
 /// link changes nothing.
 pub(crate) trait Process: Debug + Send {
-    /// Applies its effect at `at`, which never decreases, and returns until when it holds.
+    /// Applies its effect at `at`, which is never earlier than in the last call, and returns until when it
+    /// holds.
     fn apply(&mut self, at: Instant, cx: &mut Cx<'_>, state: &mut State) -> Instant;
 }
 

@@ -1,13 +1,14 @@
 //! The server of a direction that changes over time.
 //!
-//! The state is recomputed at the start of a service if it has expired, and never for a future time: the
-//! processes act on the base values in their fixed order. The state at the start of a transmission decides
-//! whether the packet is lost, the state at its end sets the delay. A transmission that meets a change, or
-//! the end of its share of a frame, stops there and continues under the new state, so its duration is exact.
-//! Evaluation is lazy: when the link is called, it does everything that is due, each at its own time.
+//! At the start of a service the state is recomputed if it has expired: the processes act on the base values
+//! in their fixed order. It is never computed for a future time. The state at the start of a transmission
+//! decides whether the packet is lost, the state at its end sets the delay. A transmission that meets a
+//! change, or the end of its share of a frame, stops there and continues under the new state, so its duration
+//! is exact. Evaluation is lazy: when the link is called, it does everything that is due, each at its own
+//! time.
 //!
-//! A state that begins at an instant applies at that instant. What the link does by itself at an instant
-//! comes before a packet that arrives at this instant, so that additional calls change nothing.
+//! A state that begins at an instant applies at that instant. Everything that the link does by itself at an
+//! instant comes before a packet that arrives at this instant, so that additional calls change nothing.
 
 mod serve;
 
@@ -37,11 +38,11 @@ const BIT: Work = 1_000_000_000;
 pub(crate) struct Varying {
     base: State,
     state: State,
-    /// Until when `state` holds.
+    /// End of the time for which `state` holds.
     until: Instant,
     /// Processes that set the link's values: timeline, scheduled capacity, recorded delay and loss, orbit.
     value_processes: Vec<Box<dyn Process>>,
-    /// A user's changes, which replace the values of `course`.
+    /// A user's changes, which replace the values that these processes set.
     pub(crate) user: UserChanges,
     /// Processes that act on these values: fade, bursts, outages.
     impairments: Vec<Box<dyn Process>>,

@@ -180,7 +180,7 @@ fn an_opportunity_carries_several_small_packets_and_parts_of_large_ones() {
     }
     // 1: 500 500 500, 4 of the fourth. 2: its 1496, 8 of the fifth. 3: 1504. 4: 1488, 16 of the last. 5: 24
     assert_eq!(rig.fates(ms(500)).arrivals(), [101, 101, 101, 102, 104, 105].map(ms));
-    // what is left over by small packets is lost when nothing waits at that instant
+    // the part of an opportunity that small packets leave is lost when nothing waits at that instant
     rig.send(ms(600), 6, 40);
     rig.send(us(601_500), 7, 1504);
     assert_eq!(rig.fates(ms(900)).arrivals()[6..], [701, 702].map(ms));

@@ -87,7 +87,7 @@ fn outages_come_with_their_spacing_and_last_as_long_as_they_should() {
     // 2000 outages, uniform in 50 to 150 ms: 4 sigma of the mean are 2.6 ms, of the number 4 x 0.9 sqrt(2000)
     let mean = lost.len() as f64 / lengths.len() as f64;
     assert!((mean - 100.0).abs() < 3.0 && lengths.len().abs_diff(2000) < 165, "{mean} {}", lengths.len());
-    // two outages that follow within a packet look like one: rare, and the only way to be longer
+    // two outages less than a packet apart look like one longer outage; this is rare
     assert!(lengths.iter().filter(|&&l| !(49..=151).contains(&l)).count() < 12);
 }
 

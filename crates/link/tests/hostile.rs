@@ -1,5 +1,5 @@
 //! With any parameters: no panic, every packet accounted for, arrivals in order unless packets may overtake,
-//! and additional looks and calls change nothing.
+//! and additional observations and calls change nothing.
 
 mod rig;
 
@@ -243,7 +243,8 @@ fn times<T: Copy>(gaps: &[(u64, T)]) -> impl Iterator<Item = (u64, T)> {
     })
 }
 
-/// Runs the rig with actions of users, and with calls and looks at the given gaps; and counts packets.
+/// Runs the rig with actions of users, and with additional calls and observations after the given gaps, and
+/// counts packets.
 fn run(
     rig: Rig,
     packets: &[(u64, u32)],
@@ -477,7 +478,7 @@ proptest! {
     }
 }
 
-/// Keeps of each change what `keep` returns.
+/// Replaces each change by the part that `keep` returns; an outage or reset becomes an empty change.
 fn only(act: Act, keep: impl Fn(Change) -> Change) -> Act {
     match act {
         Act::Change(change) => Act::Change(keep(change)),

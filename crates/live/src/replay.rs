@@ -43,7 +43,7 @@ pub enum ReplayError {
     #[error("the journal's change at {0} s is not understood: {1}")]
     Change(f64, String),
     /// A super-packet at this time for an unknown host, or too long.
-    #[error("the journal's packet at {0} s makes no sense")]
+    #[error("the journal's packet at {0} s is invalid")]
     Packet(f64),
 }
 

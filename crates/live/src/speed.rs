@@ -23,7 +23,7 @@ const RANGE: (f64, f64) = (1e-3, 1e6);
 
 /// An invalid factor.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
-#[error("the speed {0} makes no sense: give a number from 0.001 to 1000000; 60 makes an hour a minute")]
+#[error("the speed {0} is out of range: give a number from 0.001 to 1000000; 60 replays an hour in a minute")]
 pub struct SpeedError(pub String);
 
 /// Reads a factor: `60`, `0.5`.

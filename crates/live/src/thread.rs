@@ -5,7 +5,7 @@ use crate::relay::{Names, network};
 use crate::samples::Samples;
 use bentpipe_base::Instant;
 use bentpipe_driver::{
-    Core, Error, Hosts, Journal, LiveNetwork, NetworkSetup, Pacing, Preamble, Timing, TurnHook,
+    Core, Error, Hosts, Journal, LiveNetwork, NetworkSetup, Pacing, Preamble, ThreadSetup, Timing, TurnHook,
 };
 use bentpipe_os::{Clock, PacketPort};
 use bentpipe_report::{GatewayReport, InstrumentReport, LinkReport, NodeReport};
@@ -85,39 +85,29 @@ impl Running {
     /// # Errors
     /// When it could not start, or the journal cannot be written.
     pub fn start(setup: Setup, install: Option<Install>) -> Result<Self, Error> {
-        let Setup {
-            scenario,
-            speed,
-            ports: mut doors,
-            default_route_host: gate,
-            clock,
-            journal,
-            record,
-            realtime,
-        } = setup;
-        doors.sort_by_key(|door| door.host);
-        let known: Vec<(usize, IpAddr)> =
-            doors.iter().flat_map(|d| d.addresses.iter().map(|a| (d.host, *a))).collect();
+        let Setup { mut scenario, speed, mut ports, default_route_host, journal, record, .. } = setup;
+        ports.sort_by_key(|port| port.host);
+        let addresses: Vec<(usize, IpAddr)> =
+            ports.iter().flat_map(|p| p.addresses.iter().map(|a| (p.host, *a))).collect();
         let (commands, receiver) = channel();
-        let setup = bentpipe_driver::ThreadSetup {
+        let thread = ThreadSetup {
             name: "bentpipe-link",
-            ports: doors.into_iter().map(|door| door.port).collect(),
-            clock,
+            ports: ports.into_iter().map(|port| port.port).collect(),
+            clock: setup.clock,
             pacing: Pacing::Exact,
-            realtime,
+            realtime: setup.realtime,
         };
         let make = move || {
-            let mut scenario = scenario;
-            let preamble = Preamble::new(to_toml(&scenario), speed, known.clone(), gate);
+            let preamble = Preamble::new(to_toml(&scenario), speed, addresses.clone(), default_route_host);
             let journal = journal.map(|path| Journal::create(&path, &preamble)).transpose()?;
             crate::speed::speed_up(&mut scenario, speed);
-            let (mut net, names) = network(&scenario, Hosts::new(known, gate));
+            let (mut net, names) = network(&scenario, Hosts::new(addresses, default_route_host));
             if let Some(install) = install {
                 install(&mut net, &names);
             }
             let samples = record.then(|| Samples::new(&scenario, &mut net, &names));
             let commands =
-                Commands { commands: receiver, desk: RequestHandler::new(&scenario, names.links()) };
+                Commands { commands: receiver, handler: RequestHandler::new(&scenario, names.links()) };
             let mut attendants: Vec<Box<dyn TurnHook>> = vec![Box::new(commands)];
             if let Some(samples) = &samples {
                 attendants.push(Box::new(samples.clone()));
@@ -125,7 +115,7 @@ impl Running {
             let finish = move |core: Core| outcome(core, &names, samples.as_ref());
             Ok(NetworkSetup { net, journal, begin: None, attendants, finish: Box::new(finish) })
         };
-        Ok(Self { driver: bentpipe_driver::Running::start(setup, make)?, commands })
+        Ok(Self { driver: bentpipe_driver::Running::start(thread, make)?, commands })
     }
 
     /// Sends a request to the thread and wakes it.

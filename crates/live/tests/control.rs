@@ -79,11 +79,11 @@ fn refusal(reply: Result<ChangesMade, Refusal>) -> String {
 
 #[test]
 fn a_change_says_when_it_took_effect_and_what_was_before() {
-    let (mut net, desk) = bench(TWO_HOSTS);
+    let (mut net, handler) = bench(TWO_HOSTS);
     net.advance(seconds(12.5));
     let values = Values { rate_bps: Some(5_000_000), loss: Some(1e-3), ..Values::default() };
     let lines: Vec<String> =
-        done(desk.change(&mut net, None, &set(None, Directions::Both, values))).lines().collect();
+        done(handler.change(&mut net, None, &set(None, Directions::Both, values))).lines().collect();
     assert_eq!(
         lines,
         [
@@ -93,7 +93,7 @@ fn a_change_says_when_it_took_effect_and_what_was_before() {
     );
     let values = Values { buffer_packets: Some(7), up: Some(false), ..Values::default() };
     let lines: Vec<String> =
-        done(desk.change(&mut net, None, &set(Some("satellite"), Directions::Backward, values)))
+        done(handler.change(&mut net, None, &set(Some("satellite"), Directions::Backward, values)))
             .lines()
             .collect();
     assert_eq!(
@@ -103,26 +103,26 @@ fn a_change_says_when_it_took_effect_and_what_was_before() {
     net.advance(seconds(20.0));
     let reset =
         Request::Reset { on: Target { link: Some("satellite-return".to_owned()), way: Directions::Both } };
-    let lines: Vec<String> = done(desk.change(&mut net, None, &reset)).lines().collect();
+    let lines: Vec<String> = done(handler.change(&mut net, None, &reset)).lines().collect();
     assert_eq!(
         lines,
         [
-            "at 20.000000 s  satellite-return: as the link has it: rate 2 Mbit/s (was 5 Mbit/s), buffer 64000 B (was 7 packets), loss 0.01 (was 0.001), not down any more"
+            "at 20.000000 s  satellite-return: reset: rate 2 Mbit/s (was 5 Mbit/s), buffer 64000 B (was 7 packets), loss 0.01 (was 0.001), not down any more"
         ]
     );
 }
 
 #[test]
 fn the_state_shows_what_was_set_and_how_long_an_outage_lasts() {
-    let (mut net, mut desk) = bench(TWO_HOSTS);
+    let (mut net, mut handler) = bench(TWO_HOSTS);
     net.advance(seconds(1.0));
     let values = Values { delay_ns: Some(20_000_000), ..Values::default() };
-    done(desk.change(&mut net, None, &set(None, Directions::Forward, values.clone())));
+    done(handler.change(&mut net, None, &set(None, Directions::Forward, values.clone())));
     let outage = Request::Outage { on: Target::default(), length_ns: 5_000_000_000 };
-    let lines: Vec<String> = done(desk.change(&mut net, None, &outage)).lines().collect();
+    let lines: Vec<String> = done(handler.change(&mut net, None, &outage)).lines().collect();
     assert_eq!(lines[0], "at 1.000000 s  satellite: nothing gets through for 5 s, until 6.000000 s");
     net.advance(seconds(2.0));
-    let links = desk.links(&mut net);
+    let links = handler.links(&mut net);
     assert_eq!(links.len(), 2);
     let (forward, backward) = (&links[0], &links[1]);
     assert_eq!((forward.from.as_str(), forward.to.as_str(), forward.backward), ("far", "near", false));
@@ -131,13 +131,13 @@ fn the_state_shows_what_was_set_and_how_long_an_outage_lasts() {
     assert_eq!((forward.outage_until_s, backward.outage_until_s), (Some(6.0), Some(6.0)));
     assert_eq!((backward.set.clone(), backward.limit_bytes), (Values::default(), Some(64_000)));
     net.advance(seconds(6.0));
-    let links = desk.links(&mut net);
+    let links = handler.links(&mut net);
     assert!(links.iter().all(|l| l.up && l.outage_until_s.is_none()), "{links:?}");
 }
 
 /// Description of a change to `satellite`, in one line.
-fn said(net: &mut LiveNetwork, desk: &RequestHandler, request: &Request) -> String {
-    let done = done(desk.change(net, None, request));
+fn said(net: &mut LiveNetwork, handler: &RequestHandler, request: &Request) -> String {
+    let done = done(handler.change(net, None, request));
     let lines: Vec<String> = done.lines().collect();
     let [line] = &lines[..] else { panic!("{lines:?}") };
     line.split_once("satellite: ").unwrap().1.to_owned()
@@ -145,57 +145,57 @@ fn said(net: &mut LiveNetwork, desk: &RequestHandler, request: &Request) -> Stri
 
 #[test]
 fn an_outage_is_told_apart_from_losses() {
-    let (mut net, mut desk) = bench(TWO_HOSTS);
+    let (mut net, mut handler) = bench(TWO_HOSTS);
     net.advance(seconds(1.0));
     let on = || Target { link: Some("satellite".to_owned()), way: Directions::Forward };
     let outage = |s: u64| Request::Outage { on: on(), length_ns: s * 1_000_000_000 };
     let values = |values| Request::Set { on: on(), values };
     let loss = |loss| values(Values { loss: Some(loss), ..Values::default() });
     let up = |up| values(Values { up: Some(up), ..Values::default() });
-    said(&mut net, &desk, &outage(5));
+    said(&mut net, &handler, &outage(5));
     // the configured loss probability, not that of the outage
-    let line = said(&mut net, &desk, &loss(1e-3));
+    let line = said(&mut net, &handler, &loss(1e-3));
     assert_eq!(line, "loss 0.001 (was 0); nothing gets through until 6.000000 s");
-    let forward = &desk.links(&mut net)[0];
+    let forward = &handler.links(&mut net)[0];
     assert_eq!((forward.up, forward.loss, forward.outage_until_s), (false, 1e-3, Some(6.0)));
-    let line = said(&mut net, &desk, &outage(1));
-    assert_eq!(line, "nothing gets through until 6.000000 s: the outage before this one lasts longer");
+    let line = said(&mut net, &handler, &outage(1));
+    assert_eq!(line, "nothing gets through until 6.000000 s: an earlier outage lasts longer");
     // a change that ends an outage says so
-    let line = said(&mut net, &desk, &Request::Reset { on: on() });
-    assert_eq!(line, "as the link has it: loss 0 (was 0.001), the outage until 6.000000 s is over");
-    assert!(desk.links(&mut net)[0].up);
-    said(&mut net, &desk, &outage(5));
-    assert_eq!(said(&mut net, &desk, &up(true)), "up, the outage until 6.000000 s is over");
+    let line = said(&mut net, &handler, &Request::Reset { on: on() });
+    assert_eq!(line, "reset: loss 0 (was 0.001), the outage until 6.000000 s is over");
+    assert!(handler.links(&mut net)[0].up);
+    said(&mut net, &handler, &outage(5));
+    assert_eq!(said(&mut net, &handler, &up(true)), "up, the outage until 6.000000 s is over");
     // taken down in an outage: both are reported, and both end
-    said(&mut net, &desk, &outage(5));
-    let line = said(&mut net, &desk, &up(false));
+    said(&mut net, &handler, &outage(5));
+    let line = said(&mut net, &handler, &up(false));
     assert_eq!(line, "down; nothing gets through: it is down, and in an outage until 6.000000 s");
-    let line = said(&mut net, &desk, &Request::Reset { on: on() });
-    assert_eq!(line, "as the link has it: not down any more, the outage until 6.000000 s is over");
-    let line = said(&mut net, &desk, &Request::Reset { on: on() });
-    assert_eq!(line, "as the link has it: nothing was different");
+    let line = said(&mut net, &handler, &Request::Reset { on: on() });
+    assert_eq!(line, "reset: not down any more, the outage until 6.000000 s is over");
+    let line = said(&mut net, &handler, &Request::Reset { on: on() });
+    assert_eq!(line, "reset: nothing had been changed");
 }
 
 /// An outage of the timeline is not a user's: `reset` keeps it, and says so.
 #[test]
 fn an_outage_of_the_links_own_outlasts_a_reset() {
     let text = format!("{TWO_HOSTS}\n[[timeline]]\nat = \"1 s\"\nlink = \"satellite\"\nup = false\n");
-    let (mut net, desk) = bench(&text);
+    let (mut net, handler) = bench(&text);
     net.advance(seconds(2.0));
     let on = || Target { link: Some("satellite".to_owned()), way: Directions::Forward };
     let values = Values { loss: Some(0.5), ..Values::default() };
-    let own = "nothing gets through: an outage of the link's own";
-    let line = said(&mut net, &desk, &Request::Set { on: on(), values });
+    let own = "nothing gets through: an outage of the link itself";
+    let line = said(&mut net, &handler, &Request::Set { on: on(), values });
     assert_eq!(line, format!("loss 0.5 (was 0); {own}"));
-    let line = said(&mut net, &desk, &Request::Reset { on: on() });
-    assert_eq!(line, format!("as the link has it: loss 0 (was 0.5); {own}"));
+    let line = said(&mut net, &handler, &Request::Reset { on: on() });
+    assert_eq!(line, format!("reset: loss 0 (was 0.5); {own}"));
 }
 
 #[test]
 fn links_are_found_by_name_and_mistakes_are_answered() {
-    let (mut net, desk) = bench(DUMBBELL);
+    let (mut net, handler) = bench(DUMBBELL);
     let values = || Values { loss: Some(0.5), ..Values::default() };
-    let mut ask = |link, way, values| desk.change(&mut net, None, &set(link, way, values));
+    let mut ask = |link, way, values| handler.change(&mut net, None, &set(link, way, values));
     // without a name, the bottleneck is changed
     let names = |d: ChangesMade| d.changes.into_iter().map(|c| c.name).collect::<Vec<_>>();
     assert_eq!(names(done(ask(None, Directions::Both, values()))), ["bottleneck", "bottleneck-return"]);
@@ -205,7 +205,7 @@ fn links_are_found_by_name_and_mistakes_are_answered() {
         ["src2-access-return"]
     );
     let said = refusal(ask(Some("src2-access-return"), Directions::Forward, values()));
-    assert_eq!(said, "`src2-access-return` is one direction, and not that one");
+    assert_eq!(said, "`src2-access-return` is a single direction, and not the one asked for");
     let said = refusal(ask(Some("botleneck"), Directions::Both, values()));
     assert_eq!(
         said,
@@ -222,7 +222,7 @@ fn links_are_found_by_name_and_mistakes_are_answered() {
     ] {
         refusal(ask(None, Directions::Both, wrong));
     }
-    refusal(desk.change(&mut net, None, &Request::Outage { on: Target::default(), length_ns: 0 }));
+    refusal(handler.change(&mut net, None, &Request::Outage { on: Target::default(), length_ns: 0 }));
 }
 
 #[test]
@@ -232,15 +232,15 @@ fn without_a_bottleneck_one_of_several_links_must_be_named() {
         [[links]]\nname = \"one\"\nfrom = \"a\"\nto = \"r\"\nprofile = \"geo-10m\"\n\
         [[links]]\nname = \"two\"\nfrom = \"r\"\nto = \"b\"\nprofile = \"terrestrial\"\n\
         [[flows]]\nname = \"data\"\nfrom = \"a\"\nto = \"b\"\napp = \"bulk\"\n";
-    let (mut net, desk) = bench(star);
+    let (mut net, handler) = bench(star);
     let reset = Request::Reset { on: Target::default() };
-    let said = refusal(desk.change(&mut net, None, &reset));
+    let said = refusal(handler.change(&mut net, None, &reset));
     assert_eq!(said, "there are 2 links: name one with --link\nlinks: one, two");
 }
 
 #[test]
 fn a_journals_change_is_made_again_the_same_way() {
-    let (mut net, mut desk) = bench(TWO_HOSTS);
+    let (mut net, mut handler) = bench(TWO_HOSTS);
     let desk_links = network(&scenario(TWO_HOSTS), Hosts::default()).1.links();
     net.advance(seconds(3.0));
     let json = r#"{"on":["satellite"],"act":{"set":{"rate_bps":1000000,"loss":0.25}}}"#;
@@ -249,11 +249,11 @@ fn a_journals_change_is_made_again_the_same_way() {
         replay_change(r#"{"on":["satellite-return"],"act":{"outage_ns":1000}}"#, &mut net, &desk_links),
         Ok(())
     );
-    let links = desk.links(&mut net);
+    let links = handler.links(&mut net);
     assert_eq!((links[0].rate_bps, links[0].loss), (Some(1_000_000), 0.25));
     assert_eq!(links[1].outage_until_s, Some(3.000_001));
     assert_eq!(replay_change(r#"{"on":["satellite"],"act":"reset"}"#, &mut net, &desk_links), Ok(()));
-    assert_eq!(desk.links(&mut net)[0].rate_bps, Some(10_000_000));
+    assert_eq!(handler.links(&mut net)[0].rate_bps, Some(10_000_000));
     for wrong in [
         "",
         "{}",
@@ -286,8 +286,8 @@ fn lines_read_back_as_they_were_written() {
         assert_eq!(serde_json::to_string(&request).unwrap(), line);
         assert_eq!(serde_json::from_str::<Request>(line).unwrap(), request);
     }
-    let (mut net, mut desk) = bench(TWO_HOSTS);
-    let state = State { session: "a1".to_owned(), links: desk.links(&mut net), ..State::default() };
+    let (mut net, mut handler) = bench(TWO_HOSTS);
+    let state = State { session: "a1".to_owned(), links: handler.links(&mut net), ..State::default() };
     for reply in [Reply::State(Box::new(state)), Reply::Done(ChangesMade { at_ns: 1, changes: vec![] })] {
         let line = serde_json::to_string(&reply).unwrap();
         assert!(!line.contains('\n'));

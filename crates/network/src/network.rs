@@ -11,12 +11,14 @@ use core::net::IpAddr;
 /// A network.
 #[derive(Debug)]
 pub struct Network {
-    /// The driver's side of every `Cx`.
+    /// The event queue, sent packets, address table and random streams behind every `Cx`; the driver may
+    /// access them.
     pub world: World,
     now: Instant,
     nodes: Nodes,
     wires: Wires,
-    /// Super-packets enter links whole; correct while no link does anything that needs wire packets.
+    /// True if super-packets enter links whole. This is correct only while no link does anything that needs
+    /// the single wire packets, which is up to the driver.
     pub pass_whole: bool,
 }
 
@@ -96,7 +98,8 @@ impl Network {
         self.now = self.now.max(floor);
     }
 
-    /// Returns the numbers of two real addresses, source and destination; `None` if all numbers are in use.
+    /// Returns the address numbers that stand for two real addresses, source and destination, and assigns
+    /// them if needed; `None` if all numbers are in use.
     pub fn numbers(&mut self, ends: (IpAddr, IpAddr)) -> Option<(Addr, Addr)> {
         let nodes = &self.nodes;
         self.world.addresses.find(ends, |each| nodes.addresses(each))
@@ -261,7 +264,7 @@ impl Network {
     pub fn run_until(&mut self, until: Instant, mut stop: impl FnMut(&Self) -> bool) {
         self.wires.settle();
         while let Some(wake) = self.world.events.pop_until(until) {
-            // later than `wake.at` only if a driver has skipped time
+            // later than `wake.at` only if the driver has skipped time (`skip_to`)
             self.now = self.now.max(wake.at);
             self.nodes.handle(wake.node, &mut self.world.cx(self.now, wake.node), Input::Timer(wake.slot));
             self.deliver_outbox(self.now);

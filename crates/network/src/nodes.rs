@@ -1,5 +1,6 @@
-//! The nodes of a network. Each built-in kind has its own table, so that a call costs a branch and no
-//! pointer, and the links, by far the most visited, lie side by side. Other nodes are trait objects.
+//! The nodes of a network. Each built-in kind has its own table, so that a call costs a branch instead of an
+//! indirect call, and the links, which are called by far most often, are adjacent in memory. Nodes of all
+//! other kinds are trait objects.
 
 use bentpipe_base::{Addr, Cx, Input, Instant, Node, NodeId, Pkt};
 use bentpipe_gateway::Gateway;

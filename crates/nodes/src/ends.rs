@@ -2,8 +2,8 @@
 //!
 //! A closed connection (RFC 9293: CLOSED, after TIME-WAIT) frees its entry and its ports. Its counters can be
 //! read until another connection between the same ports has closed. A connection that was never established
-//! does not replace them: a late old SYN opens such a connection (RFC 9293, section 3.5), and its counters
-//! would hide those of the real one.
+//! does not replace them: an old duplicate SYN that arrives late opens such a connection (RFC 9293, section
+//! 3.5), and its counters would hide those of the real one.
 
 use crate::app::{Reader, ReaderState, Writer};
 use bentpipe_base::{Addr, Cx, Instant, Pkt, Slot};

@@ -16,9 +16,9 @@ use std::sync::Arc;
 pub struct Listener {
     /// TCP configuration of accepted connections.
     pub config: Arc<Config>,
-    /// Its sending application.
+    /// The sending application of accepted connections.
     pub writer: Writer,
-    /// Its receiving application.
+    /// The receiving application of accepted connections.
     pub reader: Reader,
 }
 
@@ -48,12 +48,13 @@ pub struct Host {
     jitter: Option<RngSlot>,
     /// Packets delayed by per-packet jitter with their release times, in order.
     held: VecDeque<(Instant, Pkt)>,
-    /// Packets for which there was neither connection nor listener nor sink.
+    /// Packets that belong to no connection, that no listener accepts, and for which there is no sink.
     pub refused: u64,
     udp: Option<Box<Datagrams>>,
 }
 
-/// Slots below this belong to connections; from here on, plus the port, to sources of datagrams.
+/// Slots below this belong to connections; this plus a port is the slot of the source of datagrams at that
+/// port.
 const SOURCES: u32 = 1 << 30;
 /// Slots at and above this start planned connections.
 const PLANNED: u32 = 1 << 31;
@@ -108,7 +109,7 @@ impl Host {
         self.udp.as_ref()?.sinks.get(&port)
     }
 
-    /// The sink of datagrams at `port`, to take its recent measurements.
+    /// The sink of datagrams at `port`, for taking its recent measurements.
     pub fn sink_mut(&mut self, port: u16) -> Option<&mut DatagramSink> {
         self.udp.as_mut()?.sinks.get_mut(&port)
     }
@@ -172,7 +173,7 @@ impl Host {
         cx.recycle(packet);
     }
 
-    /// Runs the applications, sends what may be sent, and requests the next wake-up.
+    /// Runs the applications, sends all packets that may be sent, and requests the next wake-up.
     fn run(&mut self, cx: &mut Cx<'_>, i: usize) {
         let Some(end) = self.ends.get_mut(i) else { return };
         let read_at = end.reader.run(cx.now, &mut end.conn);
@@ -243,7 +244,8 @@ impl Host {
 }
 
 impl Node for Host {
-    // Not inlined: a driver calls links six times for each call of a host, and their stack frame stays small.
+    // Not inlined: links are called six times as often as hosts, and without this code their stack frame is
+    // small.
     #[inline(never)]
     fn handle(&mut self, cx: &mut Cx<'_>, input: Input) {
         match input {

@@ -224,7 +224,7 @@ fn hostile_datagrams_are_refused_in_silence() {
     assert!(net.sent.last().unwrap().2.tcp.flags.has(Flags::RST));
 }
 
-/// A call from port 5000 of one host to port 80 of the other.
+/// A connection from port 5000 of one host to port 80 of the other.
 fn connected(writer: Writer) -> Pair {
     let mut net = Pair::new(1);
     let config = Arc::new(Config { time_wait: Duration::from_secs(10), ..Config::default() });

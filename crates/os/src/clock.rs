@@ -3,8 +3,8 @@
 use bentpipe_base::Instant;
 use rustix::time::{ClockId, clock_gettime};
 
-/// Nanoseconds since it was started. It never goes back, and stops while the machine is suspended
-/// (`CLOCK_MONOTONIC`).
+/// A clock that counts nanoseconds from its start. It never goes back, and stops while the machine is
+/// suspended (`CLOCK_MONOTONIC`).
 #[derive(Clone, Copy, Debug)]
 pub struct Clock {
     start: u64,

@@ -32,7 +32,7 @@ const STATES: u32 = 0xfff & !(1 << 10) & !(1 << 6);
 const ENDINGS: u32 = 1 << 0 | 1 << 2;
 /// How long to wait for an answer. The kernel answers at once.
 const PATIENCE: time::Duration = time::Duration::from_secs(2);
-/// Longest part of an answer: the kernel fills at most 32 KiB at a time.
+/// Buffer for one part of an answer; the kernel fills at most 32 KiB at a time.
 const PIECE: usize = 1 << 16;
 
 /// One end of a connection.

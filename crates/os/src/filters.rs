@@ -20,8 +20,8 @@ pub fn is_loaded(v6: bool) -> bool {
     fs::read_to_string(format!("/proc/thread-self/net/{name}")).is_ok_and(|text| !text.trim().is_empty())
 }
 
-/// Returns all rules of a back end, and the program that changes them; `None` if no such program is
-/// installed. An error is the error output of the program.
+/// Returns the program that changes the rules of a back end, and all its rules; `None` if no such program is
+/// installed. An error is the first line of the program's error output.
 pub fn saved(v6: bool, kind: Kind) -> Option<Result<(String, String), String>> {
     let base = if v6 { "ip6tables" } else { "iptables" };
     let (own, word) = match kind {
@@ -29,7 +29,8 @@ pub fn saved(v6: bool, kind: Kind) -> Option<Result<(String, String), String>> {
         Kind::Nft => ("nft", "(nf_tables)"),
     };
     for name in [format!("{base}-{own}"), base.to_owned()] {
-        // `iptables` without a suffix may be either; versions older than nftables do not say which
+        // `iptables` without a suffix may be either; versions from before the nftables back end print neither
+        // name
         let version = match run(&name, &["--version"]) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
             other => other.map_or_else(|e| e.to_string(), |(text, _)| text),

@@ -57,6 +57,12 @@ impl MappedFile {
         if len <= self.len {
             return Ok(());
         }
+        // the last stretch counts as allocated, so the rest of it has to be
+        let (last, within) = (self.len / STRETCH, self.len % STRETCH);
+        if within > 0 && self.has_room[last] {
+            let rest = STRETCH.min(len - last * STRETCH) - within;
+            self.file.write_all_at(&ZEROS[..rest], self.len as u64)?;
+        }
         let at = map(&self.file, len)?;
         self.unmap();
         (self.at, self.len) = (at, len);
@@ -175,6 +181,18 @@ mod tests {
             MappedFile::create(Path::new("/nowhere/x"), 1).is_err() && MappedFile::create(&path, 0).is_err()
         );
         let _ = fs::remove_file(&path);
+    }
+
+    #[test]
+    fn the_rest_of_a_stretch_is_allocated_when_it_grows() {
+        let path = std::env::temp_dir().join(format!("bentpipe-mapped-grow-{}", std::process::id()));
+        let mut map = MappedFile::create(&path, 100).unwrap();
+        map.write(0, &[1]).unwrap();
+        map.grow(2 * STRETCH).unwrap();
+        let allocated = fs::metadata(&path).unwrap().blocks() * 512;
+        assert!(allocated >= STRETCH as u64 && allocated < 2 * STRETCH as u64, "{allocated}");
+        drop(map);
+        fs::remove_file(&path).unwrap();
     }
 
     #[test]

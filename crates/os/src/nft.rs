@@ -34,7 +34,7 @@ pub fn run(script: &str) -> Result<(), String> {
         .spawn()
         .map_err(|e| e.to_string())?;
     if let Some(mut input) = child.stdin.take() {
-        // If it does not read, its exit status reports the error.
+        // If `nft` does not read its input, its exit status reports the error.
         let _ = input.write_all(script.as_bytes());
     }
     let output = child.wait_with_output().map_err(|e| e.to_string())?;

@@ -18,7 +18,8 @@ pub(crate) fn set<T: Copy>(socket: impl AsFd, level: c_int, name: c_int, value: 
 /// Reads an option into `value`; returns its length in bytes.
 pub(crate) fn get(socket: impl AsFd, level: c_int, name: c_int, value: &mut [u8]) -> Result<usize> {
     let (fd, mut len) = (socket.as_fd().as_raw_fd(), value.len() as libc::socklen_t);
-    // SAFETY: the kernel writes at most `len` bytes into a live slice of that length, and to `len` how many.
+    // SAFETY: the kernel writes at most `len` bytes into a live slice of that length, and stores the number
+    // in `len`.
     checked(unsafe { libc::getsockopt(fd, level, name, value.as_mut_ptr().cast(), &raw mut len) })?;
     Ok((len as usize).min(value.len()))
 }

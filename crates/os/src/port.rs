@@ -25,7 +25,8 @@ pub struct Received {
     pub vnet: VnetHeader,
     /// Bytes in the buffer, from the IP header on.
     pub len: usize,
-    /// When the kernel received it (`CLOCK_MONOTONIC`, ns): the time until it is read is no link delay.
+    /// When the kernel received it (`CLOCK_MONOTONIC`, ns). The time that it waits to be read must not count
+    /// as link delay.
     pub at: u64,
 }
 
@@ -85,8 +86,8 @@ impl PortError {
     }
 }
 
-/// Offers a packet to the kernel until it takes it; returns false if it has no room. Counts a packet that it
-/// does not take.
+/// Offers a packet to the kernel up to [`TRIES`] times; returns false if the kernel has no room. Counts a
+/// packet that the kernel does not take as lost.
 pub(crate) fn offer(
     drops: &mut PortDrops,
     mut write: impl FnMut() -> Result<usize, Errno>,
@@ -109,7 +110,7 @@ pub(crate) fn offer(
     }
 }
 
-/// The error of a call with arguments that it does not take.
+/// The error for invalid arguments.
 pub(crate) fn invalid(why: impl Into<String>) -> io::Error {
     io::Error::new(io::ErrorKind::InvalidInput, why.into())
 }

@@ -42,8 +42,8 @@ pub fn parent(pid: i32) -> Option<i32> {
     stat_field(pid, 4)?.parse().ok()
 }
 
-/// Field `number` of `/proc/PID/stat`, counted from 1 as in proc(5), from the third on. The second is a name
-/// that may contain any character.
+/// Field `number` of `/proc/PID/stat`, counted from 1 as in proc(5); at least 4. The fields are counted from
+/// the end of the second, a name that may contain any character; the third is the state.
 fn stat_field(pid: i32, number: usize) -> Option<String> {
     let text = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
     let (_, rest) = text.rsplit_once(')')?;

@@ -53,8 +53,9 @@ impl fmt::Display for PriorityResult {
     }
 }
 
-/// Requests real-time priority for the calling thread, and if refused a negative nice value. Started threads
-/// and programs inherit the nice value but not real time, so a thread that starts others calls this last.
+/// Requests real-time priority for the calling thread, and if refused a negative nice value. Threads and
+/// programs started later inherit the nice value (but not real time), so a thread that starts others calls
+/// this last.
 pub fn raise() -> PriorityResult {
     raise_to(FIFO as u8)
 }
@@ -73,8 +74,7 @@ pub fn raise_to(priority: u8) -> PriorityResult {
     }
 }
 
-/// Finds out in a temporary thread which priority [`raise`] would obtain. An error: the priority without real
-/// time, and why real time is refused.
+/// Finds out in a temporary thread which priority [`raise`] would obtain.
 ///
 /// # Errors
 /// The priority without real time, and why real time is refused.
@@ -93,7 +93,7 @@ pub fn obtainable_priority() -> Result<Priority, (Priority, String)> {
     }
 }
 
-/// Gives the calling thread ordinary priority for a while.
+/// Gives the calling thread ordinary priority until [`raise_again`].
 ///
 /// # Errors
 /// When the kernel refuses.
@@ -101,7 +101,8 @@ pub fn lower() -> io::Result<()> {
     schedule(libc::SCHED_OTHER, 0)
 }
 
-/// Restores the real-time priority of a thread that had it; returns false if it is no longer allowed.
+/// Gives a thread whose priority was lowered the real-time priority of [`raise`] again; returns false if it
+/// is no longer allowed.
 pub fn raise_again() -> bool {
     schedule(libc::SCHED_FIFO, FIFO).is_ok()
 }
@@ -110,7 +111,7 @@ fn schedule(policy: libc::c_int, priority: i32) -> io::Result<()> {
     // SAFETY: integers; all zeros is valid.
     let mut param: libc::sched_param = unsafe { std::mem::zeroed() };
     param.sched_priority = priority;
-    // once set, only a privileged thread may clear it
+    // in every policy, since only a privileged thread may clear this flag once it is set
     let policy = policy | libc::SCHED_RESET_ON_FORK;
     // SAFETY: 0 is the calling thread and `param` lives during the call. A direct system call, because musl
     // has only a stub of the libc function.

@@ -19,7 +19,7 @@ const SHORTEST: usize = 104;
 const INFINITE_SSTHRESH: u32 = 0x7fff_ffff;
 /// Pacing rate that sets no limit: the socket then paces at the congestion control's rate.
 const ANY_PACE: u64 = u64::MAX - 1;
-/// Seconds (`MAX_TCP_KEEPIDLE`).
+/// Longest keep-alive time in seconds (`MAX_TCP_KEEPIDLE`).
 const MAX_KEEP_ALIVE: u64 = 32_767;
 
 /// Socket options, with the numbers of linux/tcp.h.
@@ -302,11 +302,11 @@ pub fn set_keep_alive(socket: impl AsFd, idle: Duration, interval: Duration, cou
     Ok(sockopt::set_socket_keepalive(socket, true)?)
 }
 
-/// Sets the minimum distance of the RTO above the smoothed RTT. `Unsupported` on kernels before 6.15;
-/// `InvalidInput` outside 1 ms to 1 s.
+/// Sets the minimum distance of the RTO above the smoothed RTT.
 ///
 /// # Errors
-/// `Unsupported` on kernels before 6.15; `InvalidInput` outside 1 ms to 1 s.
+/// `Unsupported` on kernels before 6.15; `InvalidInput` below two jiffies (`TCP_TIMEOUT_MIN`) or above 200 ms
+/// (`TCP_RTO_MIN`).
 pub fn set_rto_min(socket: impl AsFd, least: Duration) -> io::Result<()> {
     set_since_6_15(socket, option::RTO_MIN_US, least.0 / 1000)
 }
@@ -319,11 +319,11 @@ pub fn set_rto_max(socket: impl AsFd, most: Duration) -> io::Result<()> {
     set_since_6_15(socket, option::RTO_MAX_MS, most.0 / 1_000_000)
 }
 
-/// Sets the maximum delay of an acknowledgment. `Unsupported` on kernels before 6.15; `InvalidInput` outside
-/// 1 ms to 1 s.
+/// Sets the maximum delay of an acknowledgment.
 ///
 /// # Errors
-/// `Unsupported` on kernels before 6.15; `InvalidInput` outside 1 ms to 1 s.
+/// `Unsupported` on kernels before 6.15; `InvalidInput` below two jiffies (`TCP_TIMEOUT_MIN`) or above 200 ms
+/// (`TCP_DELACK_MAX`).
 pub fn set_delayed_ack_max(socket: impl AsFd, most: Duration) -> io::Result<()> {
     set_since_6_15(socket, option::DELACK_MAX_US, most.0 / 1000)
 }

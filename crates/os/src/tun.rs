@@ -35,7 +35,8 @@ pub struct TunPort {
 }
 
 impl TunPort {
-    /// Creates a TUN interface in the calling thread's network namespace; it ends with the port.
+    /// Creates a TUN interface in the calling thread's network namespace; it is removed when the port is
+    /// dropped.
     ///
     /// # Errors
     /// When the device node cannot be opened, the interface cannot be created, or its name is in use.

@@ -3,8 +3,8 @@
 //! A sleeping thread wakes some microseconds late because of timer slack, the scheduler and the processor's
 //! sleep states. The longer the sleep, the later: in a virtual machine 25 us after 50 us, 50 us after 1 ms,
 //! 200 to 400 us after 250 ms. So a deadline is approached in stages, each a shorter sleep that ends before
-//! it, and the last part is spent busy-waiting; the caller chooses how much, since it costs CPU. With stages
-//! the median packet after a quarter of a second leaves 9 us late instead of 360.
+//! it, and the last part is spent busy-waiting; the caller chooses how much, since it costs CPU. With stages,
+//! a packet that leaves after a sleep of 250 ms is 9 us late (median) instead of 360 us.
 
 use crate::clock::Clock;
 use crate::port::invalid;
@@ -30,7 +30,7 @@ impl Ready {
         i < MAX_FDS && self.0[i / 64] >> (i % 64) & 1 != 0
     }
 
-    /// The first `n` descriptors of the list.
+    /// Marks the first `n` descriptors of the list as ready.
     pub fn first(n: usize) -> Self {
         let mut ready = Self::default();
         (0..n).for_each(|i| ready.add(i));
@@ -50,9 +50,9 @@ impl Ready {
     }
 }
 
-/// Waits until one of `fds` is readable or until `deadline`; without a deadline, as long as it takes. Busy-
-/// waits for the last `spin` before the deadline and approaches it in stages of sleep; if `spin` is zero, it
-/// sleeps once. Returns early and empty if a signal arrived.
+/// Waits until one of `fds` is readable or until `deadline`; without a deadline, as long as it takes.
+/// Approaches the deadline in stages of sleep and busy-waits for the last `spin` before it; if `spin` is
+/// zero, it sleeps once. Returns early and empty if a signal arrived.
 ///
 /// # Errors
 /// When there are more than [`MAX_FDS`] descriptors, or the kernel rejects them.

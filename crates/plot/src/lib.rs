@@ -177,6 +177,25 @@ pub enum Mode {
 }
 
 impl Plot {
+    /// A plot of normal shape without a note.
+    pub fn new(
+        title: impl Into<String>,
+        description: impl Into<String>,
+        x: Axis,
+        y: Axis,
+        curves: Vec<Curve>,
+    ) -> Self {
+        let (title, description) = (title.into(), description.into());
+        Self { title, description, x, y, curves, ..Self::default() }
+    }
+
+    /// Sets the text below.
+    #[must_use]
+    pub fn note(mut self, note: impl Into<String>) -> Self {
+        self.note = Some(note.into());
+        self
+    }
+
     /// Draws the plot as SVG.
     pub fn to_svg(&self, mode: Mode) -> String {
         svg::draw(self, mode)

@@ -84,12 +84,9 @@ pub(crate) struct Coordinate(pub(crate) f64);
 
 impl fmt::Display for Coordinate {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        // whole tenths have no negative zero
         let tenths = libm::round(self.0 * 10.0) as i64;
-        let (sign, tenths) = if tenths < 0 { ("-", -tenths) } else { ("", tenths) };
-        match tenths % 10 {
-            0 => write!(f, "{sign}{}", tenths / 10),
-            rest => write!(f, "{sign}{}.{rest}", tenths / 10),
-        }
+        write!(f, "{}", tenths as f64 / 10.0)
     }
 }
 

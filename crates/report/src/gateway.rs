@@ -1,8 +1,7 @@
 //! Report of a gateway.
 
 use crate::link::Counts;
-use crate::words::{bytes, counted};
-use core::fmt::Write as _;
+use crate::words::{bytes, counted, each};
 use serde::{Deserialize, Serialize};
 
 /// A gateway.
@@ -43,15 +42,11 @@ pub struct GatewayFlows {
 
 impl GatewayReport {
     pub(crate) fn line(&self) -> String {
-        let mut line = format!(
-            "gateway {}: {} accelerated{}; ",
+        format!(
+            "gateway {}: {} accelerated{}; of {} {} lost in the hop, {} sent again and {} more that a receiver had no room for, {} ahead of losses; at most {} held{}",
             self.name,
             counted(self.flows.accelerated, "flow"),
             by_cause("passed", &self.flows.passed),
-        );
-        let _ = write!(
-            line,
-            "of {} {} lost in the hop, {} sent again and {} more that a receiver had no room for, {} ahead of losses; at most {} held{}",
             counted(self.forwarded, "packet"),
             self.losses,
             self.repairs,
@@ -59,8 +54,7 @@ impl GatewayReport {
             if self.copies == 1 { "1 copy".to_owned() } else { format!("{} copies", self.copies) },
             bytes(self.held_peak_bytes),
             by_cause("not forwarded", &self.not_forwarded),
-        );
-        line
+        )
     }
 }
 
@@ -70,9 +64,7 @@ fn by_cause(what: &str, counts: &Counts) -> String {
         return String::new();
     }
     let all: u64 = counts.values().sum();
-    let each: Vec<String> =
-        counts.iter().map(|(cause, n)| format!("{n} {}", cause.replace('_', " "))).collect();
-    format!(", {all} {what} ({})", each.join(", "))
+    format!(", {all} {what} ({})", each(counts))
 }
 
 #[cfg(test)]

@@ -5,6 +5,7 @@
 //! kernel sockets in `bentpipe-emulate`.
 
 mod application;
+mod csv;
 mod flow;
 mod gateway;
 mod instrument;
@@ -22,6 +23,7 @@ mod unit;
 mod words;
 
 pub use application::{DelayReport, RequestsReport, TelnetReport, TransferReport, UdpReport};
+pub use csv::csv;
 pub use flow::{FallbackReport, FlowContext, FlowKind, FlowReport, LimitedBy, TcpReport, rate_bps};
 pub use gateway::{GatewayFlows, GatewayReport};
 pub use instrument::InstrumentReport;
@@ -34,3 +36,4 @@ pub use quantiles::Quantiles;
 pub use reference::ReferenceReport;
 pub use report::{ReadError, Report, Total};
 pub use unit::Unit;
+pub use words::{aligned, decimals};

@@ -1,6 +1,7 @@
 //! Report of a node whose kind is not built in.
 
 use crate::link::Counts;
+use crate::words::each;
 use serde::{Deserialize, Serialize};
 
 /// A node.
@@ -17,9 +18,8 @@ pub struct NodeReport {
 
 impl NodeReport {
     pub(crate) fn line(&self) -> String {
-        let each: Vec<String> =
-            self.counters.iter().map(|(key, n)| format!("{n} {}", key.replace('_', " "))).collect();
-        let counted = if each.is_empty() { "counts nothing".to_owned() } else { each.join(", ") };
+        let counted =
+            if self.counters.is_empty() { "counts nothing".to_owned() } else { each(&self.counters) };
         format!("{} {}: {counted}", self.kind, self.name)
     }
 }

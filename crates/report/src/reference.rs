@@ -2,8 +2,7 @@
 
 use crate::number;
 use crate::unit::Unit;
-use crate::words::{decimals, rate};
-use core::fmt::Write as _;
+use crate::words::{aligned, decimals, rate};
 use serde::{Deserialize, Serialize};
 
 /// A reference value and the value of this run.
@@ -41,13 +40,8 @@ pub(crate) fn table(out: &mut String, rows: &[ReferenceReport]) {
         ]
     };
     let rows: Vec<[String; 5]> = core::iter::once(head).chain(rows.iter().map(row)).collect();
-    let width = |n: usize| rows.iter().map(|r| r[n].chars().count()).max().unwrap_or(0);
-    let widths = [0, 1, 2, 3].map(width);
     out.push('\n');
-    for [metric, value, reference, deviation, source] in &rows {
-        let [w0, w1, w2, w3] = widths;
-        let _ = writeln!(out, "{metric:w0$}  {value:>w1$}  {reference:>w2$}  {deviation:>w3$}  {source}");
-    }
+    *out += &aligned(&rows);
 }
 
 fn shown(value: f64, unit: &str) -> String {

@@ -68,16 +68,13 @@ impl Report {
 
 fn flow_lines(out: &mut String, flow: &FlowReport) {
     let (name, kind, tcp) = (&flow.name, flow.scheme(), flow.tcp());
-    let _ = match tcp {
-        None => writeln!(out, "{name} ({kind}): {}", part_of_rate(flow.goodput_bps, flow.context.path_bps)),
+    let words = match tcp {
+        None => part_of_rate(flow.goodput_bps, flow.context.path_bps),
         // no causes are known if the sender is another host
-        Some(tcp) if tcp.limited_by == LimitedBy::default() => {
-            writeln!(out, "{name} ({kind}): {}", goodput_and_end(flow, tcp))
-        }
-        Some(tcp) => {
-            writeln!(out, "{name} ({kind}): {}: {}", limits_in_words(flow, tcp), goodput_and_end(flow, tcp))
-        }
+        Some(tcp) if tcp.limited_by == LimitedBy::default() => goodput_and_end(flow, tcp),
+        Some(tcp) => format!("{}: {}", limits_in_words(flow, tcp), goodput_and_end(flow, tcp)),
     };
+    let _ = writeln!(out, "{name} ({kind}): {words}");
     let probes = tcp.and_then(|tcp| tcp.probes.as_ref()).map(ProbesReport::in_words);
     let details = application(flow).into_iter().chain(tcp.and_then(detail)).chain(probes);
     for detail in details.chain(swift_note(flow)) {
@@ -135,12 +132,9 @@ fn transfer_in_words(t: &TransferReport) -> String {
 fn goodput_and_end(flow: &FlowReport, tcp: &TcpReport) -> String {
     let done = match (tcp.established_s, tcp.finished_s) {
         (None, _) => return "never established".into(),
-        (_, Some(t)) => {
-            format!(
-                ", {} B acknowledged {} s after its start",
-                tcp.bytes_acked,
-                decimals(t - flow.start_s, 3)
-            )
+        (_, Some(at)) => {
+            let after = decimals(at - flow.start_s, 3);
+            format!(", {} B acknowledged {after} s after its start", tcp.bytes_acked)
         }
         _ => String::new(),
     };
@@ -268,15 +262,9 @@ fn links(out: &mut String, links: &[LinkReport]) {
     let shown: Vec<&LinkReport> =
         links.iter().filter(|l| l.utilisation >= BUSY || !l.drops.is_empty()).collect();
     for link in &shown {
-        let q = &link.queue_packets;
-        let _ = write!(
-            out,
-            "link {}: {} busy, queue {} packets (mean), {} (peak)",
-            link.name,
-            percent(link.utilisation),
-            decimals(q.mean, 1),
-            q.peak
-        );
+        let (q, busy) = (&link.queue_packets, percent(link.utilisation));
+        let (mean, peak) = (decimals(q.mean, 1), q.peak);
+        let _ = write!(out, "link {}: {busy} busy, queue {mean} packets (mean), {peak} (peak)", link.name);
         for (cause, n) in &link.drops {
             let _ = write!(out, ", {n} dropped ({})", cause.replace('_', " "));
         }

@@ -1,5 +1,8 @@
 //! Formatting of numbers.
 
+use crate::link::Counts;
+use core::fmt::Write as _;
+
 /// Formats "0.9 of 1.54 Mbit/s"; only the part if the whole is unknown.
 pub(crate) fn part_of_rate(part: f64, whole: u64) -> String {
     if whole == 0 {
@@ -45,10 +48,27 @@ pub(crate) fn counted(n: u64, noun: &str) -> String {
     format!("{n} {noun}{}", if n == 1 { "" } else { "s" })
 }
 
+/// Lays out rows as lines: the first cell is aligned to the left, three to the right, the last one follows.
+pub fn aligned(rows: &[[String; 5]]) -> String {
+    let width = |n: usize| rows.iter().map(|row| row[n].chars().count()).max().unwrap_or(0);
+    let [w0, w1, w2, w3] = [0, 1, 2, 3].map(width);
+    let mut out = String::new();
+    for [name, first, second, third, rest] in rows {
+        let _ = writeln!(out, "{name:w0$}  {first:>w1$}  {second:>w2$}  {third:>w3$}  {rest}");
+    }
+    out
+}
+
+/// Formats counts as "2 mid stream, 1 signed".
+pub(crate) fn each(counts: &Counts) -> String {
+    let each: Vec<String> = counts.iter().map(|(key, n)| format!("{n} {}", key.replace('_', " "))).collect();
+    each.join(", ")
+}
+
 /// Formats at most `digits` decimals, without trailing zeros.
-pub(crate) fn decimals(v: f64, digits: usize) -> String {
+pub fn decimals(v: f64, digits: usize) -> String {
     let text = format!("{v:.digits$}");
-    if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.').to_string() } else { text }
+    if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.').to_owned() } else { text }
 }
 
 #[cfg(test)]

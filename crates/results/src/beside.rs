@@ -1,54 +1,33 @@
 //! Tables of gateways and of references, for the page and as CSV files.
 
 use crate::markup::table;
-use crate::tables::{keys, number, optional};
-use bentpipe_base::names::csv_cell;
-use bentpipe_report::{Counts, GatewayReport, ReferenceReport, Report};
-use core::fmt::Write as _;
+use crate::tables::{columns, count, keys, number, optional};
+use bentpipe_report::{GatewayReport, ReferenceReport, Report, csv};
 
 pub(crate) fn references_csv(rows: &[ReferenceReport]) -> String {
-    let mut out = String::from("metric,unit,value,reference,deviation,source\n");
-    for row in rows {
-        let _ = writeln!(
-            out,
-            "{},{},{},{},{},{}",
-            csv_cell(&row.metric),
-            row.unit,
-            optional(row.value),
-            number(row.reference),
-            optional(row.deviation),
-            csv_cell(&row.source)
-        );
-    }
-    out
+    let row = |r: &ReferenceReport| {
+        let (value, reference, deviation) = (optional(r.value), number(r.reference), optional(r.deviation));
+        vec![r.metric.clone(), r.unit.clone(), value, reference, deviation, r.source.clone()]
+    };
+    csv(columns("metric,unit,value,reference,deviation,source"), rows.iter().map(row))
 }
 
 /// `gateways.csv`: one column for each reason and cause that occurs.
 pub(crate) fn gateways_csv(rows: &[GatewayReport]) -> String {
     let (reasons, causes) = (keys(rows, |g| &g.flows.passed), keys(rows, |g| &g.not_forwarded));
-    let mut out =
-        String::from("name,accelerated,forwarded,losses,repairs,resent,copies,timeouts,held_peak_bytes");
-    for (kind, key) in
-        reasons.iter().map(|k| ("passed", k)).chain(causes.iter().map(|k| ("not_forwarded", k)))
-    {
-        let _ = write!(out, ",{kind}_{key}");
-    }
-    out.push('\n');
-    for row in rows {
-        let _ = write!(out, "{},{}", csv_cell(&row.name), row.flows.accelerated);
-        for count in counts(row).into_iter().chain([row.held_peak_bytes]) {
-            let _ = write!(out, ",{count}");
-        }
-        let by_cause = reasons
-            .iter()
-            .map(|k| (&row.flows.passed, k))
-            .chain(causes.iter().map(|k| (&row.not_forwarded, k)));
-        for (map, key) in by_cause {
-            let _ = write!(out, ",{}", count(map, key));
-        }
-        out.push('\n');
-    }
-    out
+    let mut head =
+        columns("name,accelerated,forwarded,losses,repairs,resent,copies,timeouts,held_peak_bytes");
+    head.extend(reasons.iter().map(|key| format!("passed_{key}")));
+    head.extend(causes.iter().map(|key| format!("not_forwarded_{key}")));
+    let row = |g: &GatewayReport| {
+        let mut cells = vec![g.name.clone(), g.flows.accelerated.to_string()];
+        cells.extend(counts(g).map(|n| n.to_string()));
+        cells.push(g.held_peak_bytes.to_string());
+        cells.extend(reasons.iter().map(|key| count(&g.flows.passed, key)));
+        cells.extend(causes.iter().map(|key| count(&g.not_forwarded, key)));
+        cells
+    };
+    csv(head, rows.iter().map(row))
 }
 
 /// Table of reference values beside those of this run.
@@ -57,27 +36,22 @@ pub(crate) fn references(out: &mut String, report: &Report) {
         return;
     }
     let row = |r: &ReferenceReport| {
-        let (value, reference, unit) = in_unit(r);
-        let deviation = r.deviation.map_or_else(|| "–".to_owned(), |d| format!("{:+.1}", 100.0 * d));
+        // rates in Mbit/s, all other values as they are
+        let (size, unit) = if r.unit == "bit/s" { (1e6, "Mbit/s") } else { (1.0, r.unit.as_str()) };
+        let shown = |v: f64| format!("{:.3}", v / size);
+        let none = || "–".to_owned();
         vec![
             r.metric.clone(),
-            value.unwrap_or_else(|| "–".to_owned()),
-            reference,
-            unit,
-            deviation,
+            r.value.map_or_else(none, shown),
+            shown(r.reference),
+            unit.to_owned(),
+            r.deviation.map_or_else(none, |d| format!("{:+.1}", 100.0 * d)),
             r.source.clone(),
         ]
     };
     let head = ["figure", "this run", "reference", "unit", "difference, %", "found in"];
     let rows: Vec<_> = report.references.iter().map(row).collect();
     table(out, "Beside what others found", &head, &rows, "references.csv");
-}
-
-/// Rates in Mbit/s; all other values unchanged.
-fn in_unit(r: &ReferenceReport) -> (Option<String>, String, String) {
-    let (size, unit) = if r.unit == "bit/s" { (1e6, "Mbit/s") } else { (1.0, r.unit.as_str()) };
-    let shown = |v: f64| format!("{:.3}", v / size);
-    (r.value.map(shown), shown(r.reference), unit.to_owned())
 }
 
 pub(crate) fn gateways(out: &mut String, report: &Report) {
@@ -87,7 +61,7 @@ pub(crate) fn gateways(out: &mut String, report: &Report) {
     let reasons = keys(&report.gateways, |g| &g.flows.passed);
     let row = |g: &GatewayReport| {
         let mut cells = vec![g.name.clone(), g.flows.accelerated.to_string()];
-        cells.extend(reasons.iter().map(|key| count(&g.flows.passed, key).to_string()));
+        cells.extend(reasons.iter().map(|key| count(&g.flows.passed, key)));
         cells.extend(counts(g).map(|n| n.to_string()));
         cells.push(format!("{:.1}", g.held_peak_bytes as f64 / 1e3));
         cells
@@ -98,15 +72,10 @@ pub(crate) fn gateways(out: &mut String, report: &Report) {
         ["packets", "lost in the hop", "repaired", "resent", "copies", "timeouts", "held at most, kB"]
             .map(String::from),
     );
-    let head: Vec<&str> = head.iter().map(String::as_str).collect();
     let rows: Vec<_> = report.gateways.iter().map(row).collect();
     table(out, "Gateways", &head, &rows, "gateways.csv");
 }
 
 fn counts(g: &GatewayReport) -> [u64; 6] {
     [g.forwarded, g.losses, g.repairs, g.resent, g.copies, g.timeouts]
-}
-
-fn count(counts: &Counts, key: &str) -> u64 {
-    counts.get(key).copied().unwrap_or(0)
 }

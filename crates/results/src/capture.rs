@@ -61,9 +61,8 @@ struct OpenCapture {
     link: String,
     point: &'static str,
     path: PathBuf,
-    /// `None` after an error.
-    writer: Option<Writer<TemporaryFile>>,
-    fault: Option<io::Error>,
+    /// Instead of the writer, the error that ended the file.
+    writer: io::Result<Writer<TemporaryFile>>,
     lost: u64,
 }
 
@@ -87,8 +86,8 @@ impl CaptureFiles {
                 let snap = u32::try_from(spec.snap.0).unwrap_or(u32::MAX);
                 let writer = Writer::new(draft, &interface, snap, spec.limit.0, epoch)
                     .map_err(|cause| Error::io(&path, "write", cause))?;
-                let (link, writer) = (link.to_owned(), Some(writer));
-                this.open.push(OpenCapture { link, point, path, writer, fault: None, lost: 0 });
+                let (link, writer) = (link.to_owned(), Ok(writer));
+                this.open.push(OpenCapture { link, point, path, writer, lost: 0 });
             }
         }
         Ok(this)
@@ -102,9 +101,10 @@ impl CaptureFiles {
     /// Adds a packet to the capture with index `capture`.
     pub fn add(&mut self, capture: usize, seen: &CapturedPacket<'_>) {
         let Some(open) = self.open.get_mut(capture * POINTS.len() + seen.point) else { return };
-        let Some(writer) = &mut open.writer else { return };
-        if let Err(fault) = writer.packet(seen.time, (seen.bytes, seen.original), seen.comment) {
-            open.fail(fault);
+        if let Ok(writer) = &mut open.writer
+            && let Err(fault) = writer.packet(seen)
+        {
+            open.writer = Err(fault);
         }
     }
 
@@ -112,7 +112,7 @@ impl CaptureFiles {
     pub fn lost(&mut self, capture: usize, point: usize, packets: u64) {
         let Some(open) = self.open.get_mut(capture * POINTS.len() + point) else { return };
         open.lost += packets;
-        if let Some(writer) = &mut open.writer {
+        if let Ok(writer) = &mut open.writer {
             writer.lost += packets;
         }
     }
@@ -128,18 +128,9 @@ impl CaptureFiles {
 }
 
 impl OpenCapture {
-    /// Ends the file after an error.
-    fn fail(&mut self, fault: io::Error) {
-        self.writer = None;
-        self.fault = Some(fault);
-    }
-
     fn finish(self, end: u64) -> Result<FinishedCapture, Error> {
         let fault = |cause| Error::io(&self.path, "write", cause);
-        if let Some(cause) = self.fault {
-            return Err(fault(cause));
-        }
-        let Some(writer) = self.writer else { return Err(fault(io::ErrorKind::WriteZero.into())) };
+        let writer = self.writer.map_err(fault)?;
         let packets = writer.packets();
         let (mut draft, missing) = writer.finish(end).map_err(fault)?;
         draft.flush().map_err(fault)?;
@@ -150,8 +141,8 @@ impl OpenCapture {
 
 /// Writes the captures of a simulated scenario.
 #[derive(Debug, Default)]
-pub struct CaptureSink {
-    files: CaptureFiles,
+pub(crate) struct CaptureSink {
+    pub(crate) files: CaptureFiles,
     wanted: Vec<(CaptureSpec, NodeId)>,
     /// Scratch space for a payload and a packet.
     payload: Vec<u8>,
@@ -161,24 +152,13 @@ pub struct CaptureSink {
 impl CaptureSink {
     /// Creates the files of `scenario`'s captures in `dir`, and `dir` if necessary. `links` are names and
     /// nodes of the links, forward and backward of each in turn.
-    ///
-    /// # Errors
-    /// A file cannot be created.
-    pub fn create(dir: &Path, scenario: &Scenario, links: &[(String, NodeId)]) -> Result<Self, Error> {
+    pub(crate) fn create(dir: &Path, scenario: &Scenario, links: &[(String, NodeId)]) -> Result<Self, Error> {
         let names: Vec<&str> = links.iter().map(|(name, _)| name.as_str()).collect();
         let files = CaptureFiles::create(dir, &scenario.captures, &names, 0)?;
         let nobody = NodeId(u32::MAX);
         let node = |spec: &CaptureSpec| links.get(spec.at.index()).map_or(nobody, |(_, node)| *node);
         let wanted = scenario.captures.iter().map(|spec| (*spec, node(spec))).collect();
         Ok(Self { files, wanted, ..Self::default() })
-    }
-
-    /// Completes the files.
-    ///
-    /// # Errors
-    /// The first error, also of earlier writes. Files with errors are removed.
-    pub fn finish(&mut self) -> Result<Vec<FinishedCapture>, Error> {
-        self.files.finish()
     }
 }
 
@@ -206,7 +186,7 @@ impl Sink for CaptureSink {
                 }
                 Err(fault) => {
                     if let Some(open) = self.files.open.get_mut(capture * POINTS.len() + point) {
-                        open.fail(fault);
+                        open.writer = Err(fault);
                     }
                 }
             }

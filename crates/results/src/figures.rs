@@ -23,8 +23,8 @@ struct RecordPlotter<'a> {
 }
 
 impl RecordPlotter<'_> {
-    fn plot(&self, title: String, description: String, y: Axis, curves: Vec<Curve>) -> Plot {
-        Plot { title, description, x: time_axis(self.end_s), y, curves, ..Plot::default() }
+    fn plot(&self, title: &str, description: &str, y: Axis, curves: Vec<Curve>) -> Plot {
+        Plot::new(title, description, time_axis(self.end_s), y, curves)
     }
 
     fn points(&self, values: &[f64], unit: f64) -> Vec<Point> {
@@ -161,7 +161,7 @@ fn goodput(canvas: &RecordPlotter<'_>, flows: &[usize]) -> Vec<Plot> {
         let description =
             format!("Bytes delivered to applications in each interval of {every}, as a rate over time.");
         let y = Axis::linear(format!("{}, mean of {every}", unit.name));
-        canvas.plot(title.into(), description, y, curves)
+        canvas.plot(title, &description, y, curves)
     };
     let sum = canvas.steps("sum of all", &sum, total.size).colour(Colour::Ink).dash(Dash::Solid);
     if record.flows.len() > flows.len() {
@@ -209,8 +209,8 @@ fn round_trips(canvas: &RecordPlotter<'_>, flows: &[usize]) -> Option<Plot> {
         (false, false) => "Round-trip time",
     };
     let mut plot = canvas.plot(
-        title.into(),
-        format!("Mean of the samples of each interval of {}, over time.", canvas.every),
+        title,
+        &format!("Mean of the samples of each interval of {}, over time.", canvas.every),
         Axis::linear(format!("ms, mean of {}", canvas.every)),
         curves,
     );
@@ -250,9 +250,8 @@ fn windows(canvas: &RecordPlotter<'_>, f: &Series) -> Option<Plot> {
         }
     }
     let mut plot = canvas.plot(
-        "Congestion window".into(),
-        "Congestion window, bytes in flight, slow-start threshold and the peer's receive window over time."
-            .into(),
+        "Congestion window",
+        "Congestion window, bytes in flight, slow-start threshold and the peer's receive window over time.",
         Axis::linear(unit.name),
         curves,
     );
@@ -301,7 +300,7 @@ fn sequence(canvas: &RecordPlotter<'_>, s: &Sequence, f: &Series) -> Plot {
     let description =
         "Position in the stream of each segment sent, resent, dropped and acknowledged, over time.";
     let title = format!("Time and sequence of {}", f.name);
-    let mut plot = canvas.plot(title, description.into(), y, curves);
+    let mut plot = canvas.plot(&title, description, y, curves);
     if !whole {
         plot.x = Axis::linear(format!("time, {}", time.name)).within(from / time.size, to / time.size);
         plot.note = Some("A part of the run: from shortly before the first loss, if there is one.".into());
@@ -313,7 +312,7 @@ fn link(canvas: &RecordPlotter<'_>, l: &Series) -> Vec<Plot> {
     let of = |key| column(l, key);
     let mut plots = Vec::new();
     let mut add = |title: &str, description: &str, y: Axis, curves: Vec<Curve>| {
-        plots.push(canvas.plot(title.into(), format!("{description}, over time."), y, curves));
+        plots.push(canvas.plot(title, &format!("{description}, over time."), y, curves));
     };
     let every = &canvas.every;
     let unit: Unit = rate_unit(maximum(of("rate_bps").iter().chain(of("throughput_bps")).copied()));
@@ -386,7 +385,7 @@ fn channel(canvas: &RecordPlotter<'_>, l: &Series) -> Vec<Plot> {
         }
         let curve = canvas.steps("", &shown, 1.0).colour(Colour::Blue).dash(Dash::Solid);
         let description = format!("{title} of the link {}, over time.", l.name);
-        let mut plot = canvas.plot(title.into(), description, axis, vec![curve]);
+        let mut plot = canvas.plot(title, &description, axis, vec![curve]);
         if log && values.iter().any(|v| *v < LEAST_BER) {
             plot.note = Some("Gaps: less than 10⁻¹².".into());
         }

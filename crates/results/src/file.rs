@@ -41,24 +41,14 @@ impl TemporaryFile {
 
     /// Completes the file and renames it to its final name.
     pub(crate) fn commit(mut self) -> Result<PathBuf, Error> {
-        let fault = |cause| Error::io(&self.path, "write", cause);
-        if let Some(out) = self.out.take() {
-            let file = match out.into_inner() {
-                Ok(file) => file,
-                Err(failed) => {
-                    let (cause, rest) = failed.into_parts();
-                    let _ = rest.into_parts(); // do not try to write the buffered data again
-                    let _ = fs::remove_file(&self.temporary);
-                    return Err(fault(cause));
-                }
-            };
+        let renamed = self.out.as_mut().map_or(Ok(()), |out| {
+            out.flush()?;
             // sync reports errors of delayed writes, such as a full disk
-            let renamed = file.sync_all().and_then(|()| fs::rename(&self.temporary, &self.path));
-            if let Err(cause) = renamed {
-                let _ = fs::remove_file(&self.temporary);
-                return Err(fault(cause));
-            }
-        }
+            out.get_ref().sync_all()?;
+            fs::rename(&self.temporary, &self.path)
+        });
+        renamed.map_err(|cause| Error::io(&self.path, "write", cause))?;
+        self.out = None;
         Ok(core::mem::take(&mut self.path))
     }
 }

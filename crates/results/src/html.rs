@@ -76,43 +76,39 @@ fn section(out: &mut String, heading: &str, plots: &[Plot]) {
     out.push_str("</div>\n</section>\n");
 }
 
+/// Heading of a column of the table of flows, and what is in a flow's cell.
+type FlowColumn = (&'static str, fn(&FlowReport) -> String);
+
+const FLOW_COLUMNS: [FlowColumn; 11] = [
+    ("flow", |f| f.name.clone()),
+    ("TCP", |f| f.scheme().to_owned()),
+    ("goodput, kbit/s", |f| format!("{:.1}", f.goodput_bps / 1e3)),
+    ("finished, s", |f| fixed(f.tcp_or_zeros().finished_s, 3)),
+    ("segments", |f| f.tcp_or_zeros().segments_sent.to_string()),
+    ("resent", |f| f.tcp_or_zeros().retransmits.to_string()),
+    ("timeouts", |f| f.tcp_or_zeros().timeouts.to_string()),
+    ("RTT least, ms", |f| fixed(f.tcp_or_zeros().rtt_ms.min, 1)),
+    ("RTT median, ms", |f| fixed(f.tcp_or_zeros().rtt_ms.p50, 1)),
+    ("RTT 99 %, ms", |f| fixed(f.tcp_or_zeros().rtt_ms.p99, 1)),
+    ("limited most by", main_limit),
+];
+
+fn fixed(value: Option<f64>, digits: usize) -> String {
+    value.map_or_else(|| "–".to_owned(), |v| format!("{v:.digits$}"))
+}
+
+fn main_limit(flow: &FlowReport) -> String {
+    let shares = flow.tcp_or_zeros().limited_by.shares().into_iter();
+    match shares.max_by(|a, b| a.1.total_cmp(&b.1)) {
+        Some((key, share)) if share > 0.0 => format!("{} {:.0} %", key.replace('_', " "), 100.0 * share),
+        _ => "–".to_owned(),
+    }
+}
+
 fn flow_table(out: &mut String, flows: &[FlowReport]) {
-    let dash = || "–".to_owned();
-    let fixed = |v: Option<f64>, digits: usize| v.map_or_else(dash, |v| format!("{v:.digits$}"));
-    let row = |f: &FlowReport| {
-        let tcp = f.tcp_or_zeros();
-        let shares = tcp.limited_by.shares().into_iter();
-        let main = shares.max_by(|a, b| a.1.total_cmp(&b.1)).filter(|m| m.1 > 0.0);
-        vec![
-            f.name.clone(),
-            f.scheme().to_owned(),
-            format!("{:.1}", f.goodput_bps / 1e3),
-            fixed(tcp.finished_s, 3),
-            tcp.segments_sent.to_string(),
-            tcp.retransmits.to_string(),
-            tcp.timeouts.to_string(),
-            fixed(tcp.rtt_ms.min, 1),
-            fixed(tcp.rtt_ms.p50, 1),
-            fixed(tcp.rtt_ms.p99, 1),
-            main.map_or_else(dash, |(key, share)| {
-                format!("{} {:.0} %", key.replace('_', " "), 100.0 * share)
-            }),
-        ]
-    };
-    let head = [
-        "flow",
-        "TCP",
-        "goodput, kbit/s",
-        "finished, s",
-        "segments",
-        "resent",
-        "timeouts",
-        "RTT least, ms",
-        "RTT median, ms",
-        "RTT 99 %, ms",
-        "limited most by",
-    ];
-    table(out, "Flows", &head, &flows.iter().map(row).collect::<Vec<_>>(), "flows.csv");
+    let row = |f: &FlowReport| Vec::from(FLOW_COLUMNS.map(|(_, cell)| cell(f)));
+    let rows: Vec<_> = flows.iter().map(row).collect();
+    table(out, "Flows", &FLOW_COLUMNS.map(|(heading, _)| heading), &rows, "flows.csv");
 }
 
 /// Tables of requests, typing and datagrams.
@@ -129,7 +125,6 @@ fn application_tables(out: &mut String, report: &Report) {
         };
         let head: Vec<String> =
             core::iter::once("flow".to_owned()).chain(columns.iter().map(|key| words(key))).collect();
-        let head: Vec<&str> = head.iter().map(String::as_str).collect();
         let cell = |(i, cell): (usize, &String)| if i == 0 { cell.clone() } else { rounded(cell) };
         let row = |row: &Vec<String>| row.iter().enumerate().map(cell).collect();
         let rows: Vec<Vec<String>> = rows.iter().map(row).collect();
@@ -168,7 +163,7 @@ fn link_table(out: &mut String, report: &Report) {
             format!("{:.2}", l.queue_packets.mean),
             l.queue_packets.peak.to_string(),
         ];
-        cells.extend(causes.iter().map(|c| l.drops.get(*c).map_or_else(|| "0".into(), ToString::to_string)));
+        cells.extend(causes.iter().map(|cause| tables::count(&l.drops, cause)));
         cells
     };
     let mut head: Vec<String> =
@@ -176,7 +171,6 @@ fn link_table(out: &mut String, report: &Report) {
             .map(String::from)
             .to_vec();
     head.extend(causes.iter().map(|c| format!("dropped: {}", c.replace('_', " "))));
-    let head: Vec<&str> = head.iter().map(String::as_str).collect();
     table(out, "Links", &head, &report.links.iter().map(row).collect::<Vec<_>>(), "links.csv");
 }
 

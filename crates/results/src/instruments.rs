@@ -31,15 +31,9 @@ fn curve(i: &InstrumentReport, key: &str, name: &str, unit: f64, style: Style) -
 }
 
 fn over_time(i: &InstrumentReport, title: &str, y: Axis, curves: Vec<Curve>) -> Plot {
-    let end = maximum(column(i, "time_s"));
-    Plot {
-        title: title.to_owned(),
-        description: format!("{title}, over time, as seen by the instrument {}.", i.name),
-        x: time_axis(end),
-        y,
-        curves,
-        ..Plot::default()
-    }
+    let x = time_axis(maximum(column(i, "time_s")));
+    let description = format!("{title}, over time, as seen by the instrument {}.", i.name);
+    Plot::new(title, description, x, y, curves)
 }
 
 fn side_channel(i: &InstrumentReport) -> Vec<Plot> {
@@ -116,14 +110,16 @@ pub(crate) fn against(bins: &InstrumentReport, channel: &InstrumentReport) -> Op
     }
     let left_out = points.iter().filter(|p| p.x < LEAST_BER).count();
     points.retain(|p| p.x >= LEAST_BER && p.y.is_finite());
-    let drawn = points.len();
-    (drawn > 1).then(|| Plot {
-        title: format!("Goodput against bit error rate: {} and {}", bins.name, channel.name),
-        description: "One point for each bin: goodput over the mean bit error rate of the same time.".into(),
-        x: Axis::log("mean bit error rate in the bin"),
-        y: Axis::linear(format!("goodput, {}", unit.name)),
-        curves: vec![Curve::new("", Style::Points, points).colour(Colour::Blue).marker(Marker::Dot)],
-        note: (left_out > 0).then(|| format!("Not drawn: {left_out} bins with less than 10⁻¹².")),
-        ..Plot::default()
-    })
+    if points.len() < 2 {
+        return None;
+    }
+    let mut plot = Plot::new(
+        format!("Goodput against bit error rate: {} and {}", bins.name, channel.name),
+        "One point for each bin: goodput over the mean bit error rate of the same time.",
+        Axis::log("mean bit error rate in the bin"),
+        Axis::linear(format!("goodput, {}", unit.name)),
+        vec![Curve::new("", Style::Points, points).colour(Colour::Blue).marker(Marker::Dot)],
+    );
+    plot.note = (left_out > 0).then(|| format!("Not drawn: {left_out} bins with less than 10⁻¹²."));
+    Some(plot)
 }

@@ -14,7 +14,7 @@ mod pcapng;
 mod series;
 mod tables;
 
-pub use capture::{CaptureFiles, CaptureSink, CapturedPacket, FinishedCapture};
+pub use capture::{CaptureFiles, CapturedPacket, FinishedCapture};
 pub use error::Error;
 pub use file::make_folder;
 
@@ -54,13 +54,13 @@ pub fn run(dir: &Path, scenario: &Scenario) -> Result<(Report, Vec<PathBuf>), Er
         if scenario.captures.is_empty() {
             return None;
         }
-        let made = CaptureSink::create(dir, scenario, &net.links).map(|s| Rc::new(RefCell::new(s)));
+        let made = capture::CaptureSink::create(dir, scenario, &net.links).map(|s| Rc::new(RefCell::new(s)));
         let shared = made.as_ref().ok().map(|s| Rc::clone(s) as SharedSink);
         sink = made.map(Some);
         shared
     });
     let captures = match sink? {
-        Some(sink) => sink.borrow_mut().finish()?,
+        Some(sink) => sink.borrow_mut().files.finish()?,
         None => Vec::new(),
     };
     let outcome = Outcome { scenario, report: &report, record: &record, captures: &captures };

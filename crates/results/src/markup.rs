@@ -6,13 +6,19 @@ use core::fmt::Write as _;
 const MOST_ROWS: usize = 50;
 
 /// Writes a table with its heading. `rest` is the file with all rows.
-pub(crate) fn table(out: &mut String, heading: &str, head: &[&str], rows: &[Vec<String>], rest: &str) {
+pub(crate) fn table(
+    out: &mut String,
+    heading: &str,
+    head: &[impl AsRef<str>],
+    rows: &[Vec<String>],
+    rest: &str,
+) {
     let _ = write!(
         out,
         "<section>\n<h2>{heading}</h2>\n<div class=\"table\" tabindex=\"0\" role=\"region\" aria-label=\"{heading}\">\n<table>\n<thead><tr>"
     );
     for cell in head {
-        let _ = write!(out, "<th scope=\"col\">{}</th>", escape(cell));
+        let _ = write!(out, "<th scope=\"col\">{}</th>", escape(cell.as_ref()));
     }
     out.push_str("</tr></thead>\n<tbody>\n");
     for row in rows.iter().take(MOST_ROWS) {

@@ -4,6 +4,7 @@
 //! Bytes are little-endian. The file never exceeds its limit: recording stops at the first packet that would
 //! not fit with the statistics, which then state the number of missing packets.
 
+use crate::capture::CapturedPacket;
 use std::io::{self, Write};
 
 /// Link type "raw IP": packets begin with the IP header.
@@ -43,13 +44,17 @@ pub(crate) struct Writer<W: Write> {
     /// Time of the first packet that did not fit.
     ended: Option<u64>,
     block: Vec<u8>,
+    /// The block has options, which need an end.
+    has_options: bool,
 }
 
 impl<W: Write> Writer<W> {
     /// Starts a file that keeps the first `snap` bytes of each packet.
     pub(crate) fn new(out: W, interface: &str, snap: u32, limit: u64, epoch: u64) -> io::Result<Self> {
-        let (written, seen, missing, lost, ended, block) = (0, 0, 0, 0, None, Vec::new());
-        let mut this = Self { out, snap, limit, epoch, written, seen, missing, lost, ended, block };
+        let (written, seen, missing, lost, ended) = (0, 0, 0, 0, None);
+        let (block, has_options) = (Vec::new(), false);
+        let mut this =
+            Self { out, snap, limit, epoch, written, seen, missing, lost, ended, block, has_options };
         this.begin(&[0x4d, 0x3c, 0x2b, 0x1a, 1, 0, 0, 0]); // byte-order magic, version 1.0
         this.block.extend([0xff; 8]); // section length: unspecified
         this.option(SECTION_APPLICATION, concat!("bentpipe ", env!("CARGO_PKG_VERSION")).as_bytes());
@@ -63,14 +68,9 @@ impl<W: Write> Writer<W> {
         Ok(this)
     }
 
-    /// Adds a packet of `original` bytes, recorded `time` nanoseconds after the start. `bytes` may be
-    /// truncated.
-    pub(crate) fn packet(
-        &mut self,
-        time: u64,
-        (bytes, original): (&[u8], usize),
-        comment: Option<&str>,
-    ) -> io::Result<()> {
+    /// Adds a packet.
+    pub(crate) fn packet(&mut self, seen: &CapturedPacket<'_>) -> io::Result<()> {
+        let &CapturedPacket { time, bytes, original, comment, .. } = seen;
         let kept = &bytes[..bytes.len().min(self.snap as usize)];
         // 12 bytes of block, 20 of packet header, options with headers and padding
         let size = 32
@@ -124,6 +124,7 @@ impl<W: Write> Writer<W> {
     }
 
     fn begin(&mut self, first: &[u8]) {
+        self.has_options = false;
         self.block.clear();
         self.block.extend([0; 8]); // type and length are filled in at the end
         self.block.extend(first);
@@ -141,6 +142,7 @@ impl<W: Write> Writer<W> {
     }
 
     fn option(&mut self, code: u16, value: &[u8]) {
+        self.has_options = true;
         let value = &value[..value.len().min(usize::from(u16::MAX))];
         self.block.extend(code.to_le_bytes());
         self.block.extend((value.len() as u16).to_le_bytes());
@@ -148,17 +150,7 @@ impl<W: Write> Writer<W> {
     }
 
     fn finish_block(&mut self, kind: u32) -> io::Result<()> {
-        let fixed = match kind {
-            PACKET => {
-                28 + (u32::from_le_bytes([self.block[20], self.block[21], self.block[22], self.block[23]])
-                    as usize)
-                    .next_multiple_of(4)
-            }
-            SECTION => 24,
-            INTERFACE => 16,
-            _ => 20,
-        };
-        if self.block.len() > fixed {
+        if self.has_options {
             self.option(END_OF_OPTIONS, &[]);
         }
         let len = self.block.len() as u32 + 4;

@@ -80,27 +80,29 @@ pub(crate) fn any_positive(values: &[f64]) -> bool {
 
 /// Flows with curves of their own: all if they are few, else those with the highest goodput.
 pub(crate) fn busiest_flows(report: &Report, record: &Record, most: usize) -> Vec<usize> {
-    let goodput = |i: &usize| report.flows.get(*i).map_or(0.0, |f| f.goodput_bps);
-    let mut chosen: Vec<usize> = (0..record.flows.len().min(report.flows.len())).collect();
-    chosen.sort_by(|a, b| goodput(b).total_cmp(&goodput(a)));
-    chosen.truncate(most);
-    chosen.sort_unstable();
-    chosen
+    let goodput = |i: usize| report.flows[i].goodput_bps;
+    heaviest(record.flows.len().min(report.flows.len()), most, goodput)
 }
 
 /// At most `most` link directions with plots: those with drops, a queue or a high utilisation, busiest
 /// first; the busiest one if there are none.
 pub(crate) fn links_to_plot(report: &Report, record: &Record, most: usize) -> Vec<usize> {
-    let weight = |i: &usize| {
-        let (l, s) = (&report.links[*i], &record.links[*i]);
+    let weight = |i: usize| {
+        let (l, s) = (&report.links[i], &record.links[i]);
         let dropped = l.drops.values().any(|n| *n > 0);
         let changes = ["rate_bps", "one_way_ms", "ber", "fade_db"].iter().any(|k| varies(column(s, k)));
         f64::from(u8::from(dropped)) + f64::from(u8::from(changes)) + l.utilisation
     };
-    let mut chosen: Vec<usize> = (0..record.links.len().min(report.links.len())).collect();
-    chosen.sort_by(|a, b| weight(b).total_cmp(&weight(a)));
-    let worth = chosen.iter().filter(|i| weight(i) > 0.2).count().clamp(1, most);
-    chosen.truncate(worth);
+    let all = record.links.len().min(report.links.len());
+    let worth = (0..all).filter(|i| weight(*i) > 0.2).count().clamp(1, most);
+    heaviest(all, worth, weight)
+}
+
+/// Those of `all` items that have the `most` highest weights, in their order.
+fn heaviest(all: usize, most: usize, weight: impl Fn(usize) -> f64) -> Vec<usize> {
+    let mut chosen: Vec<usize> = (0..all).collect();
+    chosen.sort_by(|a, b| weight(*b).total_cmp(&weight(*a)));
+    chosen.truncate(most);
     chosen.sort_unstable();
     chosen
 }

@@ -1,11 +1,10 @@
-//! CSV tables (RFC 4180, but with LF): a header line with names and units, decimal points, empty cells for
-//! missing values.
+//! CSV tables: a header line with names and units, decimal points, empty cells for missing values.
 //!
 //! Series are in long form, one row for each interval and flow or link direction, as R, pandas, DuckDB and
 //! spreadsheet filters expect it.
 
 use bentpipe_base::names::csv_cell;
-use bentpipe_report::{Counts, FlowReport, InstrumentReport, LimitedBy, Quantiles, Report};
+use bentpipe_report::{Counts, FlowReport, InstrumentReport, LimitedBy, LinkReport, Quantiles, Report, csv};
 use bentpipe_sim::record::{Record, Series};
 use core::fmt::Write as _;
 
@@ -51,23 +50,18 @@ pub(crate) fn series(record: &Record) -> String {
 
 /// `flows.csv`.
 pub(crate) fn flows(report: &Report) -> String {
-    let mut out = String::from(
+    let apps = applications(report);
+    let mut head = columns(
         "name,tcp,start_s,established_s,finished_s,goodput_bps,bytes_acked,segments_sent,retransmits,timeouts,\
          rtt_min_ms,rtt_p50_ms,rtt_p99_ms",
     );
-    for key in LimitedBy::CAUSES {
-        let _ = write!(out, ",limited_by_{key}");
-    }
-    let apps = applications(report);
-    for key in apps.iter().flat_map(|app| app.0) {
-        let _ = write!(out, ",{key}");
-    }
-    out.push('\n');
-    for f in &report.flows {
+    head.extend(LimitedBy::CAUSES.map(|key| format!("limited_by_{key}")));
+    head.extend(apps.iter().flat_map(|app| app.0).map(|key| (*key).to_owned()));
+    let row = |f: &FlowReport| {
         let tcp = f.tcp_or_zeros();
         let mut cells = vec![
-            csv_cell(&f.name),
-            f.tcp().map_or("udp".to_owned(), |tcp| csv_cell(&tcp.scheme)),
+            f.name.clone(),
+            f.tcp().map_or("udp".to_owned(), |tcp| tcp.scheme.clone()),
             number(f.start_s),
             optional(tcp.established_s),
             optional(tcp.finished_s),
@@ -80,10 +74,9 @@ pub(crate) fn flows(report: &Report) -> String {
         for (keys, cells_of) in &apps {
             cells.extend(cells_of(f).unwrap_or_else(|| vec![String::new(); keys.len()]));
         }
-        out += &cells.join(",");
-        out.push('\n');
-    }
-    out
+        cells
+    };
+    csv(head, report.flows.iter().map(row))
 }
 
 /// Columns of one kind of application, and the function that fills them for such a flow.
@@ -144,35 +137,29 @@ pub(crate) fn by_application(report: &Report) -> Vec<(&'static [&'static str], V
 /// `links.csv`, with a column for each cause of drops that occurs.
 pub(crate) fn links(report: &Report) -> String {
     let causes = causes(report);
-    let mut out = String::from("name,utilisation,packets,queue_mean_packets,queue_peak_packets");
     let carried = report.links.iter().any(|l| l.carried_bps.is_some());
-    if carried {
-        out.push_str(",carried_bps");
-    }
-    for cause in &causes {
-        let _ = write!(out, ",dropped_{cause}");
-    }
-    out.push('\n');
-    for l in &report.links {
-        let q = l.queue_packets;
-        let _ = write!(
-            out,
-            "{},{},{},{},{}",
-            csv_cell(&l.name),
-            number(l.utilisation),
-            l.packets,
-            number(q.mean),
-            q.peak
-        );
-        if carried {
-            let _ = write!(out, ",{}", optional(l.carried_bps));
-        }
-        for cause in &causes {
-            let _ = write!(out, ",{}", l.drops.get(*cause).copied().unwrap_or(0));
-        }
-        out.push('\n');
-    }
-    out
+    let mut head = columns("name,utilisation,packets,queue_mean_packets,queue_peak_packets");
+    head.extend(carried.then(|| "carried_bps".to_owned()));
+    head.extend(causes.iter().map(|cause| format!("dropped_{cause}")));
+    let row = |l: &LinkReport| {
+        let (name, q) = (l.name.clone(), l.queue_packets);
+        let packets = l.packets.to_string();
+        let mut cells = vec![name, number(l.utilisation), packets, number(q.mean), q.peak.to_string()];
+        cells.extend(carried.then(|| optional(l.carried_bps)));
+        cells.extend(causes.iter().map(|cause| count(&l.drops, cause)));
+        cells
+    };
+    csv(head, report.links.iter().map(row))
+}
+
+/// The count of a cause; 0 if it did not occur.
+pub(crate) fn count(counts: &Counts, cause: &str) -> String {
+    counts.get(cause).map_or_else(|| "0".to_owned(), ToString::to_string)
+}
+
+/// Column names from a list separated by commas.
+pub(crate) fn columns(names: &str) -> Vec<String> {
+    names.split(',').map(str::to_owned).collect()
 }
 
 /// Causes of drops on any link, in order of first occurrence.
@@ -193,11 +180,6 @@ pub(crate) fn keys<T>(items: &[T], of: fn(&T) -> &Counts) -> Vec<&str> {
 
 /// CSV table of an instrument.
 pub(crate) fn instrument(instrument: &InstrumentReport) -> String {
-    let mut out = instrument.columns.join(",");
-    out.push('\n');
-    for row in &instrument.rows {
-        out += &row.iter().map(|v| number(*v)).collect::<Vec<_>>().join(",");
-        out.push('\n');
-    }
-    out
+    let rows = instrument.rows.iter().map(|row| row.iter().copied().map(number).collect());
+    csv(instrument.columns.clone(), rows)
 }

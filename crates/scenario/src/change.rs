@@ -29,7 +29,7 @@ pub fn change(words: &[String]) -> core::result::Result<Change, Box<Diagnostic>>
 pub fn outage_length(word: &str) -> core::result::Result<Duration, Box<Diagnostic>> {
     let file = Source::new("command line", "");
     let words = [word.to_owned()];
-    let value = Value { span: span(0, 0, word.len()), kind: Kind::Raw(word.trim().to_owned()) };
+    let value = Value { span: Span::word(0, 0..word.len()), kind: Kind::Raw(word.trim().to_owned()) };
     let read = if word.len() > MAX_WORD { Err(too_long(0)) } else { Duration::read(&value, "outage") };
     read.and_then(|length| match length {
         Duration::ZERO => Err(Fault::zero(value.span, "outage")),
@@ -38,12 +38,8 @@ pub fn outage_length(word: &str) -> core::result::Result<Duration, Box<Diagnosti
     .map_err(|fault| fault.into_diagnostic(&Sources::of_words(&file, &words)))
 }
 
-const fn span(word: usize, start: usize, end: usize) -> Span {
-    Span { origin: word as u32 + 1, start: start as u32, end: end as u32, used: None }
-}
-
 fn too_long(word: usize) -> Fault {
-    Fault::new(span(word, 0, 1), "this is too long", format!("the limit is {MAX_WORD} bytes"))
+    Fault::new(Span::word(word, 0..1), "this is too long", format!("the limit is {MAX_WORD} bytes"))
 }
 
 fn read(words: &[String]) -> Result<Change> {
@@ -55,15 +51,15 @@ fn read(words: &[String]) -> Result<Change> {
         }
         let Some((key, text)) = word.split_once('=') else {
             let label = "write it as KEY=VALUE, loss=1e-3 for instance";
-            return Err(Fault::new(span(n, 0, word.len()), "this is no change", label).help(allowed()));
+            return Err(Fault::new(Span::word(n, 0..word.len()), "this is no change", label).help(allowed()));
         };
-        let at = span(n, 0, key.len());
+        let at = Span::word(n, 0..key.len());
         if given.contains(&key) {
             return Err(Fault::new(at, format!("`{}` is given twice", excerpt(key)), ""));
         }
         given.push(key);
         let kind = Kind::Raw(text.trim().to_owned());
-        let value = Value { span: span(n, key.len() + 1, word.len()), kind };
+        let value = Value { span: Span::word(n, key.len() + 1..word.len()), kind };
         set_property(&mut change, key, &value, at)?;
     }
     Ok(change)

@@ -4,6 +4,9 @@ use crate::source::{Sources, Span};
 pub(crate) use bentpipe_base::names::{listed, nearest};
 use core::fmt::Write as _;
 
+/// Maximum length of a message or label, in characters.
+const MAX_LINE: usize = 300;
+
 /// One error in a scenario file or on the command line.
 ///
 /// `Display` prints the full message in plain text, without a newline at the end: message, place, the line
@@ -140,32 +143,20 @@ impl Fault {
         self
     }
 
-    /// Adds a line of help if there is one.
-    #[must_use]
-    pub(crate) fn maybe_help(self, line: Option<String>) -> Self {
-        match line {
-            Some(line) => self.help(line),
-            None => self,
-        }
-    }
-
     /// Looks up the text of the span and returns the diagnostic for the user.
     pub(crate) fn into_diagnostic(self, sources: &Sources<'_>) -> Box<Diagnostic> {
         let Inner { span, message, label, mut help } = *self.0;
-        let (message, label) = (one_line(&message), one_line(&label));
+        // keys and names from the user may contain line breaks or be very long
+        let (message, label) = (shortened(&message, MAX_LINE), shortened(&label, MAX_LINE));
         help.extend(sources.used(span).map(|at| format!("note: used at {at}")));
         Box::new(Diagnostic { message, place: sources.place(span), label, help })
     }
 }
 
-/// Keys and names from the user may contain line breaks or be very long.
-fn one_line(text: &str) -> String {
-    const LONGEST: usize = 300;
-    let mut cut: String = text.chars().take(LONGEST).map(|c| if c.is_control() { ' ' } else { c }).collect();
-    if cut.len() < text.len() {
-        cut += "...";
-    }
-    cut
+/// Text on one line with at most `most` characters, and `...` if there are more.
+pub(crate) fn shortened(text: &str, most: usize) -> String {
+    let cut: String = text.chars().take(most).map(|c| if c.is_control() { ' ' } else { c }).collect();
+    if cut.len() < text.len() { cut + "..." } else { cut }
 }
 
 /// Returns `did you mean ...?` if a known word is similar.

@@ -9,9 +9,8 @@ use crate::value::{Kind, Table, Value};
 
 #[derive(Clone, Copy)]
 pub(crate) enum Form {
-    /// `schema = 1`.
-    Version,
-    Text,
+    /// A value without variants: its name on the reference page, and its JSON schema.
+    Fixed(&'static str, fn() -> serde_json::Value),
     /// A name: letters, digits, `-`, `_` and `.`.
     Name,
     Whole(u64, u64),
@@ -26,19 +25,10 @@ pub(crate) enum Form {
     List(&'static TableInfo),
     /// A list of tables with these keys and any others.
     OpenList(&'static TableInfo),
-    /// `[parameters]`: names chosen by the user, with their defaults.
-    Parameters,
-    /// `[resolved]`: names and values.
-    Resolved,
     Measure(&'static Measure),
-    Path,
     Pairs(&'static Form, &'static Form),
     /// One value, or the lowest and the highest value.
     Range(&'static Form),
-    Millis,
-    Texts,
-    /// Names of parameters, each with a list of values.
-    Axes,
     Either(&'static [Form]),
     Special(&'static Special),
     /// One value, or a list of values.
@@ -67,7 +57,7 @@ pub(crate) struct TableInfo {
     /// Title as in a file: `[[flows]]`.
     pub(crate) title: &'static str,
     pub(crate) doc: &'static [&'static str],
-    pub(crate) keys: &'static [Key],
+    pub(crate) keys: fn() -> &'static [Key],
     pub(crate) includes: &'static [&'static TableInfo],
     /// Markdown that follows the keys on the reference page.
     pub(crate) below: Option<fn() -> String>,
@@ -105,10 +95,13 @@ pub(crate) trait Keys: Sized {
 }
 
 impl TableInfo {
-    /// Names of all keys, those of included tables last.
-    pub(crate) fn names(&'static self) -> Vec<&'static str> {
-        let own = self.keys.iter().map(|k| k.name);
-        own.chain(self.includes.iter().flat_map(|t| t.names())).collect()
+    /// All keys, those of included tables last.
+    pub(crate) fn all_keys(&self) -> Vec<&'static Key> {
+        (self.keys)().iter().chain(self.includes.iter().flat_map(|t| t.all_keys())).collect()
+    }
+
+    pub(crate) fn names(&self) -> Vec<&'static str> {
+        self.all_keys().into_iter().map(|k| k.name).collect()
     }
 
     /// Name of the table in errors: its title if that says where it is, else the key that holds it.
@@ -169,6 +162,24 @@ impl<T: Keys> Read for Vec<At<T>> {
     }
 }
 
+/// A plain value, or a table in its place.
+#[derive(Clone, Debug)]
+pub(crate) enum OrTable<P, T> {
+    Plain(P),
+    Table(Box<T>),
+}
+
+impl<P: Read, T: Keys> Read for OrTable<P, T> {
+    const FORM: Form = Form::Either(&[P::FORM, Form::Table(T::REF)]);
+
+    fn read(value: &Value, key: &str) -> Result<Self> {
+        match value.kind {
+            Kind::Table(_) => read_table(value, key).map(|table| Self::Table(Box::new(table))),
+            _ => P::read(value, key).map(Self::Plain),
+        }
+    }
+}
+
 /// Reads `key` of `table` if it is given.
 pub(crate) fn optional<T: Read>(table: &Table, key: &str) -> Result<Option<At<T>>> {
     table.get(key).map(|v| Ok(At { value: T::read(v, key)?, span: v.span })).transpose()
@@ -224,12 +235,12 @@ macro_rules! table {
             const INFO: crate::form::TableInfo = crate::form::TableInfo {
                 title: $title,
                 doc: &[$($doc),*],
-                keys: &[$( crate::form::Key {
+                keys: || const { &[$( crate::form::Key {
                     name: crate::form::plain(stringify!($key)),
                     form: <$T as crate::form::Read>::FORM,
                     default: crate::form::table!(@default $($default)?),
                     doc: &[$($kdoc),*],
-                }, )*],
+                }, )*] },
                 includes: &[$( <$Group as crate::form::Keys>::REF, )*],
                 below: None,
             };
@@ -267,22 +278,31 @@ pub(crate) trait Word {
 }
 
 /// Declares the words for the values of an enum. `or` lists other accepted values, for errors.
+///
+/// A value can have contents: `"codel" => Codel(Codel::default())`.
 macro_rules! words {
-    ($T:ident { $( $word:literal => $value:ident, )+ } $(or $other:literal)*) => {
+    ($T:ident { $( $word:literal => $value:ident $(($content:expr))?, )+ } $(or $other:literal)*) => {
         impl crate::form::Word for $T {
             fn word(&self) -> &'static str {
                 match self {
-                    $( Self::$value => $word, )+
+                    $( Self::$value { .. } => $word, )+
                 }
             }
         }
 
+        crate::form::read_words! { $T { $( $word => $value $(($content))?, )+ } $(or $other)* }
+    };
+}
+
+/// The same for an enum that has other values, too.
+macro_rules! read_words {
+    ($T:ident { $( $word:literal => $value:ident $(($content:expr))?, )+ } $(or $other:literal)*) => {
         impl crate::form::Read for $T {
             const FORM: crate::form::Form = crate::form::Form::Words(&[$($word),+]);
 
             fn read(value: &crate::value::Value, key: &str) -> crate::diagnostic::Result<Self> {
                 match value.text() {
-                    $( Some($word) => Ok(Self::$value), )+
+                    $( Some($word) => Ok(Self::$value $(($content))?), )+
                     _ => Err(crate::scalars::wrong_word(value, key, &[$($word,)+ $($other),*])),
                 }
             }
@@ -290,29 +310,4 @@ macro_rules! words {
     };
 }
 
-/// Declares enums for keys that take a plain value or a table.
-macro_rules! either {
-    ($( $Name:ident { $Plain:ident($P:ty), Table($T:ty) } )+) => { $(
-        #[derive(Clone, Debug)]
-        pub(crate) enum $Name {
-            $Plain($P),
-            Table(Box<$T>),
-        }
-
-        impl crate::form::Read for $Name {
-            const FORM: crate::form::Form = crate::form::Form::Either(&[
-                <$P as crate::form::Read>::FORM,
-                crate::form::Form::Table(<$T as crate::form::Keys>::REF),
-            ]);
-
-            fn read(value: &crate::value::Value, key: &str) -> crate::diagnostic::Result<Self> {
-                match value.kind {
-                    crate::value::Kind::Table(_) => crate::form::read_table(value, key).map(|t| Self::Table(Box::new(t))),
-                    _ => <$P as crate::form::Read>::read(value, key).map(Self::$Plain),
-                }
-            }
-        }
-    )+ };
-}
-
-pub(crate) use {either, table, words};
+pub(crate) use {read_words, table, words};

@@ -4,10 +4,11 @@ use crate::diagnostic::{Fault, Result, bail, fault};
 use crate::form::{At, Form, Read, wrong};
 use crate::parameters::reference;
 use crate::quantity;
-use crate::scalars::{Text, word_or};
+use crate::scalars::Text;
 use crate::source::Span;
 use crate::value::{Kind, Value};
-use bentpipe_base::{Duration, Rate};
+use bentpipe_base::Duration;
+use serde_json::json;
 use std::sync::Arc;
 
 const MAX_TEXTS: usize = 100;
@@ -15,13 +16,6 @@ const MAX_AXES: usize = 16;
 const MAX_VALUES: usize = 1000;
 /// Maximum length of an axis value, the same as for `--set`.
 const MAX_VALUE: usize = 4096;
-
-/// A list of short texts, at least one.
-#[derive(Clone, Debug)]
-pub(crate) struct Texts(pub(crate) Vec<String>);
-
-#[derive(Clone, Debug)]
-pub(crate) struct Axes(pub(crate) Vec<Axis>);
 
 /// Name of a parameter, its position, and its values as `--set` takes them.
 #[derive(Clone, Debug)]
@@ -43,12 +37,16 @@ pub(crate) fn items<'a>(value: &'a Value, key: &str, wanted: &str, most: usize) 
     Ok(items)
 }
 
-impl Read for Texts {
-    const FORM: Form = Form::Texts;
+/// Short texts, at least one.
+impl Read for Vec<String> {
+    const FORM: Form = Form::Fixed(
+        "list of texts",
+        || json!({ "type": "array", "minItems": 1, "items": { "type": "string" } }),
+    );
 
     fn read(value: &Value, key: &str) -> Result<Self> {
         let items = items(value, key, "a list of texts", MAX_TEXTS)?;
-        let mut all: Vec<String> = Vec::with_capacity(items.len());
+        let mut all = Self::with_capacity(items.len());
         for item in items {
             let Text(text) = Text::read(item, key)?;
             if text.trim().is_empty() {
@@ -59,12 +57,16 @@ impl Read for Texts {
             }
             all.push(text);
         }
-        Ok(Self(all))
+        Ok(all)
     }
 }
 
-impl Read for Axes {
-    const FORM: Form = Form::Axes;
+impl Read for Vec<Axis> {
+    const FORM: Form = Form::Fixed("list of values for each name", || {
+        let value = json!({ "type": ["string", "number", "boolean"] });
+        let values = json!({ "type": "array", "minItems": 1, "items": value });
+        json!({ "type": "object", "additionalProperties": values })
+    });
 
     fn read(value: &Value, key: &str) -> Result<Self> {
         let Kind::Table(table) = &value.kind else {
@@ -78,7 +80,7 @@ impl Read for Axes {
             let name = entry.key.clone();
             Ok(Axis { values: axis_values(&name, &entry.value)?, name, span: entry.span })
         });
-        axes.collect::<Result<_>>().map(Self)
+        axes.collect()
     }
 }
 
@@ -126,14 +128,6 @@ pub(crate) struct Range<T> {
 #[derive(Clone, Debug)]
 pub(crate) struct Millis(pub(crate) Arc<[Duration]>);
 
-/// A rate, or `"none"`.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct RateOrNone(pub(crate) Option<Rate>);
-
-/// A time, or `"none"`.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct TimeOrNone(pub(crate) Option<Duration>);
-
 /// Path of a file that the caller reads.
 #[derive(Clone, Debug)]
 pub(crate) struct Path(pub(crate) String);
@@ -180,7 +174,10 @@ impl<T: Read + Copy + PartialOrd> Read for Range<T> {
 }
 
 impl Read for Millis {
-    const FORM: Form = Form::Millis;
+    const FORM: Form = Form::Fixed(
+        "list of whole milliseconds",
+        || json!({ "type": "array", "minItems": 1, "items": { "type": "integer", "minimum": 0 } }),
+    );
 
     fn read(value: &Value, key: &str) -> Result<Self> {
         let mut all: Vec<Duration> = Vec::new();
@@ -210,24 +207,8 @@ pub(crate) fn millis(n: i128) -> core::result::Result<Duration, &'static str> {
     }
 }
 
-impl Read for RateOrNone {
-    const FORM: Form = Form::Either(&[Form::Words(&["none"]), Rate::FORM]);
-
-    fn read(value: &Value, key: &str) -> Result<Self> {
-        word_or(value, key, "none", ": nothing is sent").map(Self)
-    }
-}
-
-impl Read for TimeOrNone {
-    const FORM: Form = Form::Either(&[Form::Words(&["none"]), Duration::FORM]);
-
-    fn read(value: &Value, key: &str) -> Result<Self> {
-        word_or(value, key, "none", "").map(Self)
-    }
-}
-
 impl Read for Path {
-    const FORM: Form = Form::Path;
+    const FORM: Form = Form::Fixed("path of a file", || json!({ "type": "string", "minLength": 1 }));
 
     fn read(value: &Value, key: &str) -> Result<Self> {
         let text = value.text().ok_or_else(|| wrong(value, key, "the path of a file, in quotes"))?;

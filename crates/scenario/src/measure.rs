@@ -39,19 +39,6 @@ pub(crate) const LENGTH: Measure = Measure {
 pub(crate) const FREQUENCY: Measure =
     Measure { what: "a frequency", example: "2e-4 1/s", units: &[("1/s", 1.0)], least: 0.0, most: 1e3 };
 
-/// Signal-to-noise ratio or attenuation, in dB.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Decibel(pub(crate) f64);
-
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Degrees(pub(crate) f64);
-
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Kilometres(pub(crate) f64);
-
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct PerSecond(pub(crate) f64);
-
 impl Measure {
     /// Reads `value` and returns it in the base unit.
     fn read(&self, value: &Value, key: &str) -> Result<f64> {
@@ -86,16 +73,20 @@ impl Measure {
     }
 }
 
+/// Declares types for values of a kind, in its base unit.
 macro_rules! measures {
-    ($($T:ident $MEASURE:ident,)+) => {
-        $(impl Read for $T {
+    ($($T:ident $MEASURE:ident,)+) => { $(
+        #[derive(Clone, Copy, Debug)]
+        pub(crate) struct $T(pub(crate) f64);
+
+        impl Read for $T {
             const FORM: Form = Form::Measure(&$MEASURE);
 
             fn read(value: &Value, key: &str) -> Result<Self> {
                 $MEASURE.read(value, key).map(Self)
             }
-        })+
-    };
+        }
+    )+ };
 }
 
 measures! { Decibel DECIBEL, Degrees ANGLE, Kilometres LENGTH, PerSecond FREQUENCY, }

@@ -5,6 +5,7 @@ use crate::form::{Form, Read, wrong};
 use crate::source::{Span, set_spans};
 use crate::types::ParamValue;
 use crate::value::{Kind, Table, Value};
+use serde_json::json;
 use std::collections::BTreeMap;
 
 const MAX_PARAMETERS: usize = 1000;
@@ -27,10 +28,6 @@ struct Parameter {
 /// `[parameters]` is read before all other keys; the table of keys only lists it.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Declared;
-
-/// `[resolved]`.
-#[derive(Clone, Debug)]
-pub(crate) struct Resolved(pub(crate) Vec<(String, ParamValue)>);
 
 impl Parameters {
     /// Reads the declarations and applies `sets`; the last one of a name wins.
@@ -209,19 +206,32 @@ fn default_of(name: &str, value: &Value) -> Result<Value> {
 }
 
 impl Read for Declared {
-    const FORM: Form = Form::Parameters;
+    const FORM: Form = Form::Fixed("name and default of each", || {
+        let scalar = json!({ "type": ["string", "number", "boolean"] });
+        let with_doc = json!({
+            "type": "object",
+            "properties": { "default": scalar, "doc": { "type": "string" } },
+            "required": ["default"],
+            "additionalProperties": false,
+        });
+        json!({ "type": "object", "additionalProperties": { "anyOf": [scalar, with_doc] } })
+    });
 
     fn read(_: &Value, _: &str) -> Result<Self> {
         Ok(Self)
     }
 }
 
-impl Read for Resolved {
-    const FORM: Form = Form::Resolved;
+/// `[resolved]`.
+impl Read for Vec<(String, ParamValue)> {
+    const FORM: Form = Form::Fixed(
+        "name and value of each",
+        || json!({ "type": "object", "additionalProperties": { "type": ["string", "number", "boolean"] } }),
+    );
 
     fn read(value: &Value, key: &str) -> Result<Self> {
         let Kind::Table(table) = &value.kind else { return Err(wrong(value, key, "a table")) };
-        let mut all = Vec::with_capacity(table.0.len());
+        let mut all = Self::with_capacity(table.0.len());
         for entry in &table.0 {
             check_name(&entry.key, entry.span)?;
             match &entry.value.kind {
@@ -234,6 +244,6 @@ impl Read for Resolved {
                 _ => all.push((entry.key.clone(), plain(&entry.value))),
             }
         }
-        Ok(Self(all))
+        Ok(all)
     }
 }

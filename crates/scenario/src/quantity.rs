@@ -96,20 +96,10 @@ pub(crate) const SIZE: Quantity = Quantity {
     most: (1 << 50, "1048576 GiB"),
     positive: false,
 };
-pub(crate) const WINDOW: Quantity = Quantity {
-    what: "a window",
-    example: "64 segments",
-    units: &WINDOWS,
-    most: (1 << 50, "1048576 GiB"),
-    positive: true,
-};
-pub(crate) const BUFFER: Quantity = Quantity {
-    what: "a buffer",
-    example: "50 packets",
-    units: &BUFFERS,
-    most: (1 << 50, "1048576 GiB"),
-    positive: false,
-};
+pub(crate) const WINDOW: Quantity =
+    Quantity { what: "a window", example: "64 segments", units: &WINDOWS, positive: true, ..SIZE };
+pub(crate) const BUFFER: Quantity =
+    Quantity { what: "a buffer", example: "50 packets", units: &BUFFERS, ..SIZE };
 
 impl Quantity {
     /// Names of the units that documentation and errors show.

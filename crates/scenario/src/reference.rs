@@ -17,17 +17,13 @@ pub fn reference() -> String {
 /// Returns a page: `head` with the units in place of `@UNITS@`, then `root` and all tables reachable from it.
 pub(crate) fn page(head: &str, root: &'static TableInfo) -> String {
     let quantities = [quantity::RATE, quantity::TIME, quantity::SIZE, quantity::WINDOW, quantity::BUFFER];
-    let rows = quantities.iter().map(|q| {
-        let units: Vec<_> = q.listed().map(|u| format!("`{u}`")).collect();
-        format!("| {} | {} | `\"{}\"` |", plain_what(q.what), units.join(" "), q.example)
-    });
     let measures = [measure::DECIBEL, measure::ANGLE, measure::LENGTH, measure::FREQUENCY];
-    let decimal = measures.iter().map(|m| {
-        let units: Vec<_> = m.units.iter().map(|u| format!("`{}`", u.0)).collect();
-        format!("| {} | {} | `\"{}\"` |", plain_what(m.what), units.join(" "), m.example)
-    });
-    let rows = rows.chain(decimal);
-    let mut out = head.replace("@UNITS@", &rows.collect::<Vec<_>>().join("\n"));
+    let row = |what: &str, units: Vec<&str>, example: &str| {
+        format!("| {} | `{}` | `\"{example}\"` |", plain_what(what), units.join("` `"))
+    };
+    let exact = quantities.iter().map(|q| row(q.what, q.listed().collect(), q.example));
+    let decimal = measures.iter().map(|m| row(m.what, m.units.iter().map(|u| u.0).collect(), m.example));
+    let mut out = head.replace("@UNITS@", &exact.chain(decimal).collect::<Vec<_>>().join("\n"));
     let mut tables = Vec::new();
     visit(root, &mut tables);
     for info in tables {
@@ -43,7 +39,7 @@ fn visit(info: &'static TableInfo, seen: &mut Vec<&'static TableInfo>) {
     }
     seen.push(info);
     // Required keys come last, so that the flows follow the network that they use.
-    let keys = |required: bool| info.keys.iter().filter(move |k| k.default.is_none() == required);
+    let keys = |required: bool| (info.keys)().iter().filter(move |k| k.default.is_none() == required);
     keys(false).chain(keys(true)).for_each(|key| visit_form(&key.form, seen));
     for included in info.includes {
         visit(included, seen);
@@ -66,10 +62,11 @@ fn write_table(out: &mut String, info: &'static TableInfo) {
         if title == "file" { "Top of the file".into() } else { format!("`{title}`") }
     };
     let _ = write!(out, "\n## {heading}\n\n{}\n", paragraph(info.doc));
-    if !info.keys.is_empty() {
+    let keys = (info.keys)();
+    if !keys.is_empty() {
         out.push_str("\n| key | value | default | meaning |\n|---|---|---|---|\n");
     }
-    for key in info.keys {
+    for key in keys {
         let default = key.default.unwrap_or("must be given");
         let _ =
             writeln!(out, "| `{}` | {} | {default} | {} |", key.name, form(&key.form), paragraph(key.doc));
@@ -94,8 +91,7 @@ fn plain_what(what: &str) -> &str {
 /// Short description of the values that a key takes.
 pub(crate) fn form(form: &Form) -> String {
     match form {
-        Form::Version => "`1`".into(),
-        Form::Text => "text".into(),
+        Form::Fixed(name, _) => (*name).into(),
         Form::Name => "name".into(),
         Form::Whole(least, u64::MAX) => format!("whole number from {least}"),
         Form::Whole(least, most) => format!("whole number, {least} to {most}"),
@@ -106,15 +102,9 @@ pub(crate) fn form(form: &Form) -> String {
         Form::Words(words) => words.iter().map(|w| format!("`\"{w}\"`")).collect::<Vec<_>>().join(", "),
         Form::Table(info) => format!("table, see {}", link(info)),
         Form::List(info) | Form::OpenList(info) => format!("tables, see {}", link(info)),
-        Form::Parameters => "name and default of each".into(),
-        Form::Resolved => "name and value of each".into(),
         Form::Measure(measure) => plain_what(measure.what).into(),
-        Form::Path => "path of a file".into(),
         Form::Pairs(a, b) => format!("list of `[`{}`, `{}`]`", self::form(a), self::form(b)),
         Form::Range(of) => format!("{0}, or `[`lowest`, `highest`]`", self::form(of)),
-        Form::Millis => "list of whole milliseconds".into(),
-        Form::Texts => "list of texts".into(),
-        Form::Axes => "list of values for each name".into(),
         Form::Either(forms) => forms.iter().map(self::form).collect::<Vec<_>>().join(", or "),
         Form::Special(special) => special.what.into(),
         Form::Many(of) => format!("{}, or a list", self::form(of)),

@@ -1,6 +1,6 @@
 //! Reading of single values.
 
-use crate::diagnostic::{Fault, Result, bail, did_you_mean, fault};
+use crate::diagnostic::{Fault, Result, bail, did_you_mean, fault, shortened};
 use crate::form::{Form, Keys, Read, required, words, wrong};
 use crate::measure::Decibel;
 use crate::quantity::{self, Dimension};
@@ -11,6 +11,7 @@ use bentpipe_base::{Duration, Instant, Probability, Rate, Size};
 use bentpipe_gateway::Copies;
 use bentpipe_link::Capacity;
 use bentpipe_tcp::{Detection, EcnUse, FallbackScheme, JitterKind, Reduction, Scheme, Stack, Validation};
+use serde_json::json;
 
 /// Version of the file format that this crate reads.
 pub(crate) const SCHEMA: i128 = 1;
@@ -48,26 +49,7 @@ pub(crate) enum Ssthresh {
     Window(Window),
 }
 
-/// A size, or no limit.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct SendBuffer(pub(crate) Option<Size>);
-
-/// A switch, or `"answer"`.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct EcnForm(pub(crate) EcnUse);
-
-/// A number of copies, or `"auto"`.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct CopiesForm(pub(crate) Copies);
-
-/// A margin in decibels; `None` is `"auto"`.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct MarginForm(pub(crate) Option<Decibel>);
-
 const MAX_COPIES: u64 = 8;
-
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct SchemeName(pub(crate) Scheme);
 
 words!(Stop { "duration" => Duration, "finished" => Finished, });
 words!(JitterKind { "opportunity" => Opportunity, "packet" => Packet, });
@@ -98,17 +80,17 @@ pub(crate) fn wrong_word(value: &Value, key: &str, known: &[&str]) -> Fault {
 /// Error for a value that is not a number of type `T`.
 fn wrong_number<T: core::str::FromStr>(value: &Value, key: &str, wanted: &str) -> Fault {
     let quoted = matches!(&value.kind, Kind::Text(t) if t.trim().parse::<T>().is_ok());
-    wrong(value, key, wanted).maybe_help(quoted.then(|| "help: write it without quotes".to_owned()))
+    let fault = wrong(value, key, wanted);
+    if quoted { fault.help("help: write it without quotes") } else { fault }
 }
 
 /// User text for an error message, truncated if it is long.
 pub(crate) fn excerpt(text: &str) -> String {
-    let cut: String = text.chars().take(MAX_NAME).map(|c| if c.is_control() { ' ' } else { c }).collect();
-    if cut.len() < text.len() { cut + "..." } else { cut }
+    shortened(text, MAX_NAME)
 }
 
 /// Reads a value, or `word` as `None`. `meaning` of the word, for errors, begins with a colon.
-pub(crate) fn word_or<T: Read>(value: &Value, key: &str, word: &str, meaning: &str) -> Result<Option<T>> {
+fn word_or<T: Read>(value: &Value, key: &str, word: &str, meaning: &str) -> Result<Option<T>> {
     if value.text() == Some(word) {
         return Ok(None);
     }
@@ -123,7 +105,7 @@ pub(crate) fn check_file<T: Keys>(root: &Table, what: &str) -> Result<()> {
 }
 
 impl Read for Version {
-    const FORM: Form = Form::Version;
+    const FORM: Form = Form::Fixed("`1`", || json!({ "const": 1 }));
 
     fn read(value: &Value, key: &str) -> Result<Self> {
         match value.kind {
@@ -138,7 +120,7 @@ impl Read for Version {
 }
 
 impl Read for Text {
-    const FORM: Form = Form::Text;
+    const FORM: Form = Form::Fixed("text", || json!({ "type": "string", "maxLength": MAX_TEXT }));
 
     fn read(value: &Value, key: &str) -> Result<Self> {
         let text = value.text().ok_or_else(|| wrong(value, key, "text in quotes"))?;
@@ -305,52 +287,64 @@ impl Read for Ssthresh {
     }
 }
 
-impl Read for SendBuffer {
+/// Implements `Read` for an optional value: `None` is a word with a meaning.
+macro_rules! value_or_word {
+    ($($T:ident $word:literal $meaning:literal,)+) => {
+        $(impl Read for Option<$T> {
+            const FORM: Form = Form::Either(&[Form::Words(&[$word]), $T::FORM]);
+
+            fn read(value: &Value, key: &str) -> Result<Self> {
+                word_or(value, key, $word, $meaning)
+            }
+        })+
+    };
+}
+
+value_or_word! {
+    Rate "none" ": nothing is sent",
+    Duration "none" "",
+    Decibel "auto" ": as much as the fade needs",
+}
+
+/// A limit, which is more than zero.
+impl Read for Option<Size> {
     const FORM: Form = Form::Either(&[Form::Words(&["unlimited"]), Size::FORM]);
 
     fn read(value: &Value, key: &str) -> Result<Self> {
         match word_or(value, key, "unlimited", "")? {
             Some(Size(0)) => Err(Fault::zero(value.span, key)),
-            size => Ok(Self(size)),
+            size => Ok(size),
         }
     }
 }
 
-impl Read for EcnForm {
+impl Read for EcnUse {
     const FORM: Form = Form::Either(&[bool::FORM, Form::Words(&["answer"])]);
 
     fn read(value: &Value, key: &str) -> Result<Self> {
-        Ok(Self(match word_or(value, key, "answer", ": agreed to where the other end asks")? {
-            None => EcnUse::Answer,
-            Some(true) => EcnUse::Ask,
-            Some(false) => EcnUse::Off,
-        }))
+        Ok(match word_or(value, key, "answer", ": agreed to where the other end asks")? {
+            None => Self::Answer,
+            Some(true) => Self::Ask,
+            Some(false) => Self::Off,
+        })
     }
 }
 
-impl Read for CopiesForm {
+impl Read for Copies {
     const FORM: Form = Form::Either(&[Form::Words(&["auto"]), Form::Whole(1, MAX_COPIES)]);
 
     fn read(value: &Value, key: &str) -> Result<Self> {
         let number = word_or::<Whole<1, MAX_COPIES>>(value, key, "auto", ": as many as pay")?;
-        Ok(Self(number.map_or(Copies::Auto, |n| Copies::Fixed(n.0 as u8))))
+        Ok(number.map_or(Self::Auto, |n| Self::Fixed(n.0 as u8)))
     }
 }
 
-impl Read for MarginForm {
-    const FORM: Form = Form::Either(&[Form::Words(&["auto"]), Decibel::FORM]);
+impl Read for Scheme {
+    const FORM: Form = Form::Words(&Self::NAMES);
 
     fn read(value: &Value, key: &str) -> Result<Self> {
-        word_or(value, key, "auto", ": as much as the fade needs").map(Self)
-    }
-}
-
-impl Read for SchemeName {
-    const FORM: Form = Form::Words(&Scheme::NAMES);
-
-    fn read(value: &Value, key: &str) -> Result<Self> {
-        value.text().and_then(Scheme::named).map(Self).ok_or_else(|| {
-            let names: Vec<&str> = Scheme::all().map(|scheme| scheme.name).collect();
+        value.text().and_then(Self::named).ok_or_else(|| {
+            let names: Vec<&str> = Self::all().map(|scheme| scheme.name).collect();
             wrong_word(value, key, &names)
         })
     }

@@ -24,14 +24,14 @@ struct Definitions {
 }
 
 impl Definitions {
-    /// Schema of a parameter reference, if parameters are allowed.
-    fn parameter(&self) -> Option<Value> {
-        self.parameters.then(|| json!({ "$ref": "#/$defs/parameter" }))
-    }
-
     /// Pattern for a text that matches `pattern` completely, or is a parameter.
     fn pattern(&self, pattern: &str) -> String {
         if self.parameters { format!("^({pattern}|{PARAMETER})$") } else { format!("^({pattern})$") }
+    }
+
+    /// Schema of a text that matches `pattern` completely, or is a parameter.
+    fn text(&self, pattern: &str, example: &str) -> Vec<Value> {
+        vec![json!({ "type": "string", "pattern": self.pattern(pattern), "examples": [example] })]
     }
 }
 
@@ -43,13 +43,11 @@ pub(crate) fn document(root: &'static TableInfo, title: &str, parameters: bool) 
             json!({ "type": "string", "pattern": format!("^{PARAMETER}$"), "description": "A parameter" });
         definitions.all.insert("parameter".into(), parameter);
     }
-    let mut root = table(root, &mut definitions);
+    let mut properties = table(root, &mut definitions);
     let mut out = Map::new();
     out.insert("$schema".into(), "https://json-schema.org/draft/2020-12/schema".into());
     out.insert("title".into(), title.into());
-    if let Some(object) = root.as_object_mut() {
-        out.append(object);
-    }
+    out.append(&mut properties);
     out.insert("$defs".into(), definitions.all.into());
     format!("{:#}\n", Value::Object(out))
 }
@@ -59,10 +57,11 @@ pub(crate) fn paragraph(lines: &[&str]) -> String {
     lines.iter().map(|l| l.trim()).collect::<Vec<_>>().join(" ")
 }
 
-fn table(info: &'static TableInfo, definitions: &mut Definitions) -> Value {
-    let mut properties = Map::new();
-    let mut required = Vec::new();
-    collect(info, definitions, &mut properties, &mut required);
+fn table(info: &'static TableInfo, definitions: &mut Definitions) -> Map<String, Value> {
+    let keys = info.all_keys();
+    let properties: Map<String, Value> =
+        keys.iter().map(|key| (key.name.to_owned(), property(key, definitions))).collect();
+    let required: Vec<_> = keys.iter().filter(|key| key.default.is_none()).map(|key| key.name).collect();
     let mut out = Map::new();
     out.insert("type".into(), "object".into());
     out.insert("description".into(), paragraph(info.doc).into());
@@ -71,24 +70,7 @@ fn table(info: &'static TableInfo, definitions: &mut Definitions) -> Value {
         out.insert("required".into(), required.into());
     }
     out.insert("additionalProperties".into(), false.into());
-    out.into()
-}
-
-fn collect(
-    info: &'static TableInfo,
-    definitions: &mut Definitions,
-    properties: &mut Map<String, Value>,
-    required: &mut Vec<Value>,
-) {
-    for key in info.keys {
-        properties.insert(key.name.into(), property(key, definitions));
-        if key.default.is_none() {
-            required.push(key.name.into());
-        }
-    }
-    for included in info.includes {
-        collect(included, definitions, properties, required);
-    }
+    out
 }
 
 fn property(key: &Key, definitions: &mut Definitions) -> Value {
@@ -111,11 +93,10 @@ fn property(key: &Key, definitions: &mut Definitions) -> Value {
 
 /// All alternatives that a form allows, each as a schema.
 fn choices(form: &Form, definitions: &mut Definitions) -> Vec<Value> {
-    let parameter = definitions.parameter();
+    let parameter = definitions.parameters.then(|| json!({ "$ref": "#/$defs/parameter" }));
     let or = |one: Value| -> Vec<Value> { [one].into_iter().chain(parameter.clone()).collect() };
     match form {
-        Form::Version => vec![json!({ "const": 1 })],
-        Form::Text => vec![json!({ "type": "string", "maxLength": 500 })],
+        Form::Fixed(_, schema) => vec![schema()],
         Form::Name => {
             vec![json!({ "type": "string", "pattern": definitions.pattern("[A-Za-z0-9._-]{1,64}") })]
         }
@@ -127,43 +108,23 @@ fn choices(form: &Form, definitions: &mut Definitions) -> Vec<Value> {
         }
         Form::Quantity(quantity) => {
             let units: Vec<_> = quantity.units.iter().map(|u| u.name).collect();
-            let pattern = definitions.pattern(&format!("{NUMBER}({})", units.join("|")));
-            vec![json!({ "type": "string", "pattern": pattern, "examples": [quantity.example] })]
+            definitions.text(&format!("{NUMBER}({})", units.join("|")), quantity.example)
         }
         Form::Words(words) => or(json!({ "enum": words })),
         Form::Table(info) => vec![reference(info, definitions)],
         Form::List(info) => vec![json!({ "type": "array", "items": reference(info, definitions) })],
         Form::OpenList(info) => vec![open_list(info, definitions)],
-        Form::Parameters => vec![declarations()],
-        Form::Resolved => {
-            vec![
-                json!({ "type": "object", "additionalProperties": { "type": ["string", "number", "boolean"] } }),
-            ]
-        }
         Form::Measure(measure) => {
             let units: Vec<_> = measure.units.iter().map(|u| u.0).collect();
-            let pattern = definitions.pattern(&format!("-?{NUMBER}({})", units.join("|")));
-            vec![json!({ "type": "string", "pattern": pattern, "examples": [measure.example] })]
+            definitions.text(&format!("-?{NUMBER}({})", units.join("|")), measure.example)
         }
-        Form::Path => vec![json!({ "type": "string", "minLength": 1 })],
         Form::Pairs(a, b) => {
             let items = [a, b].map(|f| json!({ "anyOf": choices(f, definitions) }));
             let pair = json!({ "type": "array", "prefixItems": items, "minItems": 2, "maxItems": 2 });
             vec![json!({ "type": "array", "minItems": 1, "items": pair })]
         }
         Form::Range(of) => one_or_list(of, 2..=2, definitions),
-        Form::Millis => {
-            vec![json!({ "type": "array", "minItems": 1, "items": { "type": "integer", "minimum": 0 } })]
-        }
-        Form::Texts => vec![json!({ "type": "array", "minItems": 1, "items": { "type": "string" } })],
-        Form::Axes => {
-            let values = json!({ "type": "array", "minItems": 1, "items": { "type": ["string", "number", "boolean"] } });
-            vec![json!({ "type": "object", "additionalProperties": values })]
-        }
-        Form::Special(special) => {
-            let pattern = definitions.pattern(special.pattern);
-            vec![json!({ "type": "string", "pattern": pattern, "examples": [special.example] })]
-        }
+        Form::Special(special) => definitions.text(special.pattern, special.example),
         Form::Many(of) => one_or_list(of, 1..=MAX_ITEMS, definitions),
         Form::Either(forms) => {
             let mut all: Vec<Value> = Vec::new();
@@ -194,24 +155,13 @@ fn one_or_list(of: &Form, count: RangeInclusive<usize>, definitions: &mut Defini
     all
 }
 
-fn declarations() -> Value {
-    let scalar = json!({ "type": ["string", "number", "boolean"] });
-    let with_doc = json!({
-        "type": "object",
-        "properties": { "default": scalar, "doc": { "type": "string" } },
-        "required": ["default"],
-        "additionalProperties": false,
-    });
-    json!({ "type": "object", "additionalProperties": { "anyOf": [scalar, with_doc] } })
-}
-
 /// Reference to the definition of a table, which is added if it is missing.
 fn reference(info: &'static TableInfo, definitions: &mut Definitions) -> Value {
     let name = plain_title(info);
     if !definitions.all.contains_key(&name) {
         definitions.all.insert(name.clone(), Value::Null);
         let definition = table(info, definitions);
-        definitions.all.insert(name.clone(), definition);
+        definitions.all.insert(name.clone(), definition.into());
     }
     json!({ "$ref": format!("#/$defs/{name}") })
 }

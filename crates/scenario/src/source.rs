@@ -1,6 +1,7 @@
 //! Input texts with positions: the scenario file, and each `--set` of the command line.
 
 use crate::diagnostic::{Diagnostic, Place};
+use core::ops::Range;
 
 /// Maximum size of a scenario file in bytes.
 pub const MAX_FILE: usize = 16 << 20;
@@ -67,8 +68,13 @@ pub(crate) struct Span {
 
 impl Span {
     /// A range of the scenario file.
-    pub(crate) fn file(range: core::ops::Range<usize>) -> Self {
+    pub(crate) const fn file(range: Range<usize>) -> Self {
         Self { origin: 0, start: range.start as u32, end: range.end as u32, used: None }
+    }
+
+    /// A range of `--set` or word `index` of the command line, counted from 0.
+    pub(crate) const fn word(index: usize, range: Range<usize>) -> Self {
+        Self { origin: index as u32 + 1, ..Self::file(range) }
     }
 }
 
@@ -80,7 +86,7 @@ pub(crate) struct Sources<'a> {
 
 impl<'a> Sources<'a> {
     pub(crate) fn new(file: &'a Source, sets: &[(String, String)]) -> Self {
-        Self { file, sets: sets.iter().map(|(name, value)| set_line(name, value)).collect() }
+        Self { file, sets: sets.iter().map(|(name, value)| format!("--set {name}={value}")).collect() }
     }
 
     /// Sources for words of the command line in place of `--set` options. `file` only supplies a name.
@@ -105,17 +111,10 @@ impl<'a> Sources<'a> {
     }
 }
 
-/// A `--set` as on the command line.
-fn set_line(name: &str, value: &str) -> String {
-    format!("--set {name}={value}")
-}
-
-/// Spans of the name and of the value in the [`set_line`] of the `index`-th `--set`.
+/// Spans of the name and of the value in the `index`-th `--set` as on the command line.
 pub(crate) fn set_spans(index: usize, name: &str, value: &str) -> (Span, Span) {
     let (start, middle) = ("--set ".len(), "--set ".len() + name.len());
-    let span =
-        |a: usize, b: usize| Span { origin: index as u32 + 1, start: a as u32, end: b as u32, used: None };
-    (span(start, middle), span(middle + 1, middle + 1 + value.len()))
+    (Span::word(index, start..middle), Span::word(index, middle + 1..middle + 1 + value.len()))
 }
 
 impl Place {

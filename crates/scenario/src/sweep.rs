@@ -54,7 +54,7 @@ fn read(source: &Source) -> Result<Option<SweepSpec>> {
 pub(crate) fn resolve(given: &At<SweepKeys>, parameters: &Parameters) -> Result<SweepSpec> {
     let keys = &given.value;
     let mut cells = 1_usize;
-    for axis in &keys.axes.value.0 {
+    for axis in &keys.axes.value {
         if !parameters.names().any(|name| name == axis.name) {
             return Err(parameters.unknown(&axis.name, axis.span));
         }
@@ -64,10 +64,10 @@ pub(crate) fn resolve(given: &At<SweepKeys>, parameters: &Parameters) -> Result<
         let label = format!("these are {cells}, the limit is {MAX_CELLS}");
         return Err(Fault::new(keys.axes.span, "there are too many combinations", label));
     }
-    let measure = keys.measure.as_ref().map_or_else(|| vec!["goodput".to_owned()], |m| m.value.0.clone());
+    let measure = keys.measure.as_ref().map_or_else(|| vec!["goodput".to_owned()], |m| m.value.clone());
     let seeds = keys.seeds.map_or(5, |s| s.value.0 as u32);
     let precision = keys.precision.as_ref().map(|p| precision(p, seeds, &measure)).transpose()?;
-    let axes = keys.axes.value.0.iter().map(|a| (a.name.clone(), a.values.clone())).collect();
+    let axes = keys.axes.value.iter().map(|a| (a.name.clone(), a.values.clone())).collect();
     Ok(SweepSpec { axes, seeds, measure, precision })
 }
 

@@ -4,6 +4,7 @@ pub(crate) mod series;
 
 use crate::lists::millis;
 use crate::quantity::{self, exact};
+use crate::scalars::excerpt;
 use bentpipe_base::{Duration, Instant, Rate};
 
 /// Maximum number of sending opportunities of a mahimahi trace.
@@ -12,6 +13,7 @@ const MAX_OPPORTUNITIES: usize = 500_000;
 const MAX_POINTS: usize = 100_000;
 /// First line of a rate series.
 const HEADER: &str = "time_s,rate_bps";
+const LATER: &str = "each time is later than the one before";
 
 /// Reads the files that a scenario refers to. This crate opens none itself.
 pub trait Files {
@@ -45,21 +47,28 @@ fn line_error(line: usize, message: impl Into<String>, label: impl Into<String>)
     LineError { line, message: message.into(), label: label.into() }
 }
 
+/// Error for a line that is quoted; `what` begins with a verb.
+fn wrong_line(n: usize, line: &str, what: &str, label: impl Into<String>) -> LineError {
+    line_error(n, format!("\"{}\" {what}", excerpt(line)), label)
+}
+
+/// Returns an error at line `n` if `what` already has as many entries as it may have.
+fn check_room<T>(n: usize, what: &str, entries: &[T], most: usize) -> Result<(), LineError> {
+    if entries.len() < most {
+        return Ok(());
+    }
+    Err(line_error(n, format!("the {what} is too long"), format!("the limit is {most} lines")))
+}
+
 /// Parses a mahimahi trace: one whole number of milliseconds per line, increasing, the last not zero.
 pub(crate) fn mahimahi(text: &str) -> Result<Vec<Duration>, LineError> {
     let mut all: Vec<Duration> = Vec::new();
     for (n, line) in lines(text) {
-        if all.len() == MAX_OPPORTUNITIES {
-            return Err(line_error(
-                n,
-                "the trace is too long",
-                format!("the limit is {MAX_OPPORTUNITIES} lines"),
-            ));
-        }
+        check_room(n, "trace", &all, MAX_OPPORTUNITIES)?;
         let digits = line.bytes().all(|b| b.is_ascii_digit());
         let Some(number) = line.parse::<i128>().ok().filter(|_| digits) else {
             let label = "each line holds one whole number: the millisecond at which a packet may leave";
-            return Err(line_error(n, format!("\"{}\" is not a time", crate::scalars::excerpt(line)), label));
+            return Err(wrong_line(n, line, "is not a time", label));
         };
         let time = millis(number).map_err(|why| line_error(n, format!("{line} ms is {why}"), ""))?;
         if all.last().is_some_and(|last| *last > time) {
@@ -86,39 +95,27 @@ pub(crate) fn rates(text: &str) -> Result<Vec<(Instant, Option<Rate>)>, LineErro
     }
     let mut all: Vec<(Instant, Option<Rate>)> = Vec::new();
     for (n, line) in lines {
-        if all.len() == MAX_POINTS {
-            return Err(line_error(n, "the list is too long", format!("the limit is {MAX_POINTS} lines")));
-        }
-        let shown = crate::scalars::excerpt(line);
+        check_room(n, "list", &all, MAX_POINTS)?;
         let Some((time, rate)) = line.split_once(',') else {
             let label = "write them with a comma between, as in 60,1500000";
-            return Err(line_error(n, format!("\"{shown}\" is not a time and a rate"), label));
+            return Err(wrong_line(n, line, "is not a time and a rate", label));
         };
         let time = amount(time, 1_000_000_000, quantity::YEAR).ok_or_else(|| {
-            line_error(
-                n,
-                format!("\"{shown}\" does not begin with a time"),
-                "it is in seconds, at most a year",
-            )
+            wrong_line(n, line, "does not begin with a time", "it is in seconds, at most a year")
         })?;
         let rate = amount(rate, 1, quantity::RATE.most.0).ok_or_else(|| {
             let label = "it is in bit/s, a whole number; 0 carries nothing";
-            line_error(n, format!("\"{shown}\" does not end with a rate"), label)
+            wrong_line(n, line, "does not end with a rate", label)
         })?;
         if all.last().is_some_and(|(last, _)| last.0 >= time) {
-            return Err(line_error(
-                n,
-                "the list goes back in time",
-                "each time is later than the one before",
-            ));
+            return Err(line_error(n, "the list goes back in time", LATER));
         }
         all.push((Instant(time), Rate::from_bps(rate)));
     }
     if all.is_empty() {
-        Err(line_error(2, "the list is empty", "it needs at least one line"))
-    } else {
-        Ok(all)
+        return Err(line_error(2, "the list is empty", "it needs at least one line"));
     }
+    Ok(all)
 }
 
 /// Lines with their numbers. A final newline is optional.

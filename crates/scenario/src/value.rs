@@ -8,6 +8,9 @@ use toml_parser::lexer::TokenKind;
 
 /// Maximum nesting of arrays and inline tables, and of dots in a key. Scenario files need four.
 const MAX_DEPTH: usize = 16;
+/// Keys whose values are lists of tables.
+const LISTS: [&str; 8] =
+    ["hosts", "routers", "links", "flows", "timeline", "instruments", "captures", "rules"];
 
 /// A value and its position.
 #[derive(Clone, Debug)]
@@ -122,17 +125,11 @@ fn syntax(text: &str, error: &toml::de::Error) -> Fault {
     }
     if message == "duplicate key" {
         let label = format!("`{word}` was given before");
-        return Fault::new(Span::file(range), "a key is given twice", label)
-            .maybe_help(word_is_list(word).then(|| format!("help: to add another one, write [[{word}]]")));
+        let twice = Fault::new(Span::file(range), "a key is given twice", label);
+        let help = format!("help: to add another one, write [[{word}]]");
+        return if LISTS.contains(&word) { twice.help(help) } else { twice };
     }
     fault(message)
-}
-
-fn word_is_list(word: &str) -> bool {
-    matches!(
-        word,
-        "hosts" | "routers" | "links" | "flows" | "timeline" | "instruments" | "captures" | "rules"
-    )
 }
 
 fn table(source: &DeTable<'_>) -> Result<Table> {

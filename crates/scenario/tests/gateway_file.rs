@@ -27,16 +27,16 @@ fn refuses(text: &str, wanted: &str) {
 #[test]
 fn the_least_file_has_every_default() {
     let file = loads(LEAST);
-    assert_eq!((file.hop.rate, file.hop.framing, file.hop.rtt), (None, Size(0), None));
-    assert_eq!((file.hop.mode, file.hop.copies), (Mode::Open, Copies::Auto));
-    assert!((file.hop.share - 0.995).abs() < 1e-12);
+    assert_eq!((file.config.rate, file.config.framing, file.config.trip), (None, Size(0), None));
+    assert_eq!((file.config.mode, file.config.copies), (Mode::Open, Copies::Auto));
+    assert!((file.config.share - 0.995).abs() < 1e-12);
     assert_eq!(file.deploy.lan, ["eth1"]);
     assert_eq!((file.deploy.mark, file.deploy.table, file.deploy.priority), (0x6270, 6270, 6270));
     assert_eq!(
-        (file.policy.otherwise, file.sample, file.bypass_when_slower),
+        (file.policy.otherwise, file.config.sample, file.bypass_when_slower),
         (Action::Accelerate, 0.0, false)
     );
-    assert_eq!((file.limits.flows, file.limits.memory), (1_000_000, Size(512 << 20)));
+    assert_eq!((file.config.limits.flows, file.config.limits.memory), (1_000_000, Size(512 << 20)));
     assert_eq!(file.status.prometheus, None);
 }
 
@@ -80,9 +80,9 @@ prometheus = "[::1]:9464"
 records = "/var/log/flows.CSV"
 "#,
     );
-    assert_eq!(file.hop.rate, Rate::from_bps(24_000_000));
-    assert_eq!((file.hop.rtt, file.hop.mode), (Some(Duration::from_secs(1)), Mode::Strict));
-    assert_eq!((file.deploy.kind, file.hop.copies), (Kind::Inline, Copies::Fixed(2)));
+    assert_eq!(file.config.rate, Rate::from_bps(24_000_000));
+    assert_eq!((file.config.trip, file.config.mode), (Some(Duration::from_secs(1)), Mode::Strict));
+    assert_eq!((file.deploy.kind, file.config.copies), (Kind::Inline, Copies::Fixed(2)));
     let rule = &file.policy.rules[0];
     assert_eq!((rule.action, rule.opened_from), (Action::Pass, Some(Side::Satellite)));
     assert_eq!(rule.dscp, [46, 1, 34, 56]);
@@ -91,7 +91,8 @@ records = "/var/log/flows.CSV"
         rule.from.iter().map(ToString::to_string).collect::<Vec<_>>(),
         ["10.1.0.0/16", "2001:db8::/32"]
     );
-    assert_eq!((file.sample, file.bypass_when_slower, file.subscriber_prefix), (0.125, true, (24, 56)));
+    assert_eq!((file.config.sample, file.bypass_when_slower), (0.125, true));
+    assert_eq!(file.subscriber_prefix, (24, 56));
     assert_eq!(file.status.records, Some(("/var/log/flows.CSV".to_owned(), RecordFormat::Csv)));
 }
 

@@ -22,8 +22,7 @@ pub use signals::Signals;
 pub use undo::Undo;
 
 use bentpipe_base::Duration;
-use rustix::thread::nanosleep;
-use rustix::time::Timespec;
+use std::thread::park_timeout;
 
 /// Waits until `done` returns true, calling it after every `step`; returns false after `patience`.
 pub fn wait_until(patience: Duration, step: Duration, mut done: impl FnMut() -> bool) -> bool {
@@ -31,9 +30,8 @@ pub fn wait_until(patience: Duration, step: Duration, mut done: impl FnMut() -> 
         if done() {
             return true;
         }
-        let nanoseconds = step.0.min(999_999_999) as i64;
-        // a signal may end it early: then `done` is called earlier
-        let _ = nanosleep(&Timespec { tv_sec: 0, tv_nsec: nanoseconds });
+        // it may end early: then `done` is called earlier
+        park_timeout(std::time::Duration::from_nanos(step.0));
     }
     done()
 }

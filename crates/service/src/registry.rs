@@ -165,10 +165,7 @@ pub fn pick<E: Entry>(mut running: Vec<E>, named: Option<&str>) -> Result<E, Vec
         Some(name) => running.iter().position(|entry| entry.name() == name),
         None => (running.len() == 1).then_some(0),
     };
-    match at {
-        Some(at) => Ok(running.swap_remove(at)),
-        None => Err(running),
-    }
+    at.map(|at| running.swap_remove(at)).ok_or(running)
 }
 
 /// A lock on a file. The kernel releases it when the process ends, however it ends.

@@ -11,7 +11,7 @@ use core::fmt;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use std::fs;
-use std::io::{self, Read as _, Write as _};
+use std::io::{self, BufRead as _, BufReader, Read as _, Write as _};
 use std::os::fd::{AsFd as _, BorrowedFd};
 use std::os::unix::fs::PermissionsExt as _;
 use std::os::unix::net::{UnixListener, UnixStream};
@@ -78,7 +78,7 @@ pub struct Server {
 
 #[derive(Debug)]
 struct Client {
-    stream: UnixStream,
+    stream: BufReader<UnixStream>,
     /// Received part of the next request.
     input: Vec<u8>,
     /// Replies not yet read by the client.
@@ -119,7 +119,7 @@ impl Server {
     /// File descriptors to poll: call [`Server::serve`] when one of them is readable.
     pub fn fds(&self) -> Vec<BorrowedFd<'_>> {
         // clients with unread replies are not read from
-        let clients = self.clients.iter().filter(|c| c.output.is_empty()).map(|c| c.stream.as_fd());
+        let clients = self.clients.iter().filter(|c| c.output.is_empty()).map(|c| c.stream.get_ref().as_fd());
         [self.listener.as_fd()].into_iter().chain(clients).collect()
     }
 
@@ -162,7 +162,7 @@ impl Server {
                 self.clients.swap_remove(oldest);
             }
             let active = monotonic();
-            let (input, output) = (Vec::new(), Vec::new());
+            let (stream, input, output) = (BufReader::new(stream), Vec::new(), Vec::new());
             self.clients.push(Client { stream, input, output, active, leaving: false });
         }
     }
@@ -181,65 +181,46 @@ struct Disconnect;
 impl Client {
     fn serve(&mut self, now: u64, answer: Answer<'_>) -> Result<(), Disconnect> {
         for _ in 0..IN_A_ROW {
-            self.flush(now)?;
-            if !self.output.is_empty() {
-                let patient = now.saturating_sub(self.active) < PATIENCE;
-                return if patient { Ok(()) } else { Err(Disconnect) };
+            if !self.may_ask(now)? {
+                return Ok(());
             }
-            if self.leaving {
-                return Err(Disconnect);
-            }
-            let Some(line) = self.line(now, answer)? else {
-                return if self.leaving && self.output.is_empty() { Err(Disconnect) } else { Ok(()) };
-            };
-            let reply = answer(Some(&line));
-            self.say(reply);
+            let Some(line) = self.line(now)? else { return Ok(()) };
+            self.output = answer((!self.leaving).then_some(line.as_slice()));
+            self.output.push(b'\n');
         }
-        self.flush(now)
+        self.may_ask(now).map(|_| ())
     }
 
-    fn say(&mut self, mut line: Vec<u8>) {
-        line.push(b'\n');
-        self.output.append(&mut line);
+    /// Sends what is left of the replies; true if the client has read all of them, and may ask again.
+    fn may_ask(&mut self, now: u64) -> Result<bool, Disconnect> {
+        self.flush(now)?;
+        let has_read = self.output.is_empty();
+        let is_done = if has_read { self.leaving } else { now.saturating_sub(self.active) >= PATIENCE };
+        if is_done { Err(Disconnect) } else { Ok(has_read) }
     }
 
-    /// Returns the next complete request, if any.
-    fn line(&mut self, now: u64, answer: Answer<'_>) -> Result<Option<Vec<u8>>, Disconnect> {
-        let mut ended = false;
-        loop {
-            if let Some(end) = self.input.iter().position(|b| *b == b'\n') {
-                let rest = self.input.split_off(end + 1);
-                let line = core::mem::replace(&mut self.input, rest);
-                return Ok(Some(line));
-            }
-            if self.input.len() > LONGEST {
-                self.input = Vec::new();
-                self.leaving = true;
-                let refusal = answer(None);
-                self.say(refusal);
-                return self.flush(now).map(|()| None);
-            }
-            if ended {
-                return Err(Disconnect);
-            }
-            let mut part = [0; 4096];
-            match self.stream.read(&mut part) {
-                Ok(0) => ended = true,
-                Ok(n) => {
-                    self.active = now;
-                    self.input.extend_from_slice(&part[..n]);
-                }
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(None),
-                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                Err(_) => return Err(Disconnect),
-            }
+    /// Returns the next request once it is complete; or the beginning of one that is too long, and then the
+    /// client is leaving.
+    fn line(&mut self, now: u64) -> Result<Option<Vec<u8>>, Disconnect> {
+        let before = self.input.len();
+        let room = (LONGEST + 1 - before) as u64;
+        let read = self.stream.by_ref().take(room).read_until(b'\n', &mut self.input);
+        if self.input.len() > before {
+            self.active = now;
+        }
+        let is_complete = self.input.ends_with(b"\n");
+        self.leaving = !is_complete && self.input.len() > LONGEST;
+        match read {
+            _ if is_complete || self.leaving => Ok(Some(core::mem::take(&mut self.input))),
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => Ok(None),
+            _ => Err(Disconnect),
         }
     }
 
     /// Sends as much of the replies as the client reads.
     fn flush(&mut self, now: u64) -> Result<(), Disconnect> {
         while !self.output.is_empty() {
-            match self.stream.write(&self.output) {
+            match self.stream.get_mut().write(&self.output) {
                 Ok(0) => return Err(Disconnect),
                 Ok(n) => {
                     self.active = now;

@@ -22,10 +22,6 @@ pub(crate) fn finished_at(sim: &Simulation, flow: &FlowEnds) -> Option<Instant> 
     }
 }
 
-pub(crate) fn finished(sim: &Simulation, flow: &FlowEnds) -> bool {
-    finished_at(sim, flow).is_some()
-}
-
 /// Bytes delivered to the application of flow `i` so far: payload of distinct datagrams, or bytes of the
 /// stream read in order. For requests, the bytes of responses.
 pub(crate) fn delivered_by(net: &Network, i: usize) -> u64 {

@@ -1,7 +1,7 @@
 //! Runs a scenario. The same scenario gives the same output, byte for byte.
 
 use crate::build::{Network, build};
-use crate::flow::{delivered_by, finished, is_finite};
+use crate::flow::{delivered_by, finished_at, is_finite};
 use crate::instrument::Instruments;
 use crate::observe::{RecordOptions, Sampler};
 use crate::record::Record;
@@ -140,7 +140,7 @@ impl Pending {
     }
 
     fn strike_off(&mut self, net: &Network) {
-        self.flows.retain(|i| !finished(&net.sim, &net.flows[*i]));
+        self.flows.retain(|i| finished_at(&net.sim, &net.flows[*i]).is_none());
     }
 
     fn is_over(&self) -> bool {
@@ -158,7 +158,7 @@ impl Pending {
             && let Some(last) = self.flows.last()
         {
             let flow = net.flows[*last];
-            net.sim.run_until(until, |sim| finished(sim, &flow));
+            net.sim.run_until(until, |sim| finished_at(sim, &flow).is_some());
             self.strike_off(net);
         }
         self.is_over()

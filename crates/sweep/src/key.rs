@@ -6,7 +6,6 @@
 //! last bit.
 
 use bentpipe_scenario::Scenario;
-use core::fmt::Write as _;
 
 pub(crate) fn run_key(scenario: &Scenario) -> String {
     run_key_with(bentpipe_sim::FINGERPRINTS, scenario)
@@ -15,25 +14,13 @@ pub(crate) fn run_key(scenario: &Scenario) -> String {
 fn run_key_with(fingerprints: &str, scenario: &Scenario) -> String {
     let plain =
         Scenario { title: String::new(), parameters: Vec::new(), captures: Vec::new(), ..scenario.clone() };
-    let mut hash = Hash(blake3::Hasher::new());
-    // writing into a hash cannot fail
-    let _ = write!(hash, "{fingerprints}\n{plain:?}");
-    hash.0.finalize().to_hex().to_string()
+    blake3::hash(format!("{fingerprints}\n{plain:?}").as_bytes()).to_hex().to_string()
 }
 
 /// Short identifier of the simulator's results: equal identifiers mean equal results.
 pub(crate) fn semantics() -> String {
     let hash = blake3::hash(bentpipe_sim::FINGERPRINTS.as_bytes()).to_hex();
     format!("{}-{}", bentpipe_sim::SEMANTICS, &hash[..16])
-}
-
-struct Hash(blake3::Hasher);
-
-impl core::fmt::Write for Hash {
-    fn write_str(&mut self, text: &str) -> core::fmt::Result {
-        self.0.update(text.as_bytes());
-        Ok(())
-    }
 }
 
 #[cfg(test)]

@@ -3,6 +3,7 @@
 use crate::pictures::{SweepPlot, unit};
 use crate::table::{CellStatistics, Table};
 use bentpipe_plot::{Mode, PAGE_STYLE, Plot, STYLE, TABLE_STYLE};
+use bentpipe_report::decimals;
 use core::fmt::Write as _;
 
 /// Maximum number of rows of the table; the CSV file has all.
@@ -102,8 +103,7 @@ fn mean_and_half_width(figure: &CellStatistics, scale: f64) -> String {
 
 /// Formats six digits without trailing zeros.
 fn rounded(value: f64) -> String {
-    let text = format!("{value:.0$}", digits_after_point(value, 6));
-    if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.').to_owned() } else { text }
+    decimals(value, digits_after_point(value, 6))
 }
 
 /// Number of decimals for `significant` digits.

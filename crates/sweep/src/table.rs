@@ -12,11 +12,13 @@ pub(crate) struct Table {
     pub(crate) axes: Vec<String>,
     pub(crate) metrics: Vec<Metric>,
     pub(crate) cells: Vec<Vec<String>>,
-    /// Cell, seed, a value per metric.
-    pub(crate) runs: Vec<(usize, u64, Vec<Option<f64>>)>,
+    pub(crate) runs: Vec<RunValues>,
     /// Statistics for each cell and metric.
     pub(crate) figures: Vec<Vec<CellStatistics>>,
 }
+
+/// Cell, seed, and a value per metric.
+type RunValues = (usize, u64, Vec<Option<f64>>);
 
 /// Statistics of a metric in a cell.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -39,7 +41,7 @@ impl Table {
             let values = metrics.iter().map(|m| m.of(&report).map_err(|e| metric_error(m.text(), e)));
             Ok((run.cell, run.seed, values.collect::<Result<_, _>>()?))
         };
-        let runs: Vec<(usize, u64, Vec<Option<f64>>)> = runs.par_iter().map(one).collect::<Result<_, _>>()?;
+        let runs: Vec<RunValues> = runs.par_iter().map(one).collect::<Result<_, _>>()?;
         let figures = figures(cells.len(), metrics.len(), &runs);
         Ok(Self { title, axes, metrics, cells, runs, figures })
     }
@@ -57,11 +59,7 @@ impl Table {
     }
 }
 
-fn figures(
-    cells: usize,
-    metrics: usize,
-    runs: &[(usize, u64, Vec<Option<f64>>)],
-) -> Vec<Vec<CellStatistics>> {
+fn figures(cells: usize, metrics: usize, runs: &[RunValues]) -> Vec<Vec<CellStatistics>> {
     let mut values = vec![vec![Vec::new(); metrics]; cells];
     for (cell, _, of_run) in runs {
         for (list, value) in values[*cell].iter_mut().zip(of_run) {

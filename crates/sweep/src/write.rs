@@ -5,6 +5,7 @@ use crate::pictures::SweepPlot;
 use crate::store::{Store, remove_files, write_file};
 use crate::table::Table;
 use crate::{page, pictures};
+use bentpipe_report::csv;
 use std::collections::BTreeSet;
 use std::path::Path;
 
@@ -46,7 +47,7 @@ fn runs(table: &Table) -> String {
         row.extend(values.iter().map(|v| number(*v)));
         row
     });
-    csv([table.run_columns()].into_iter().chain(rows))
+    csv(table.run_columns(), rows)
 }
 
 fn cells(table: &Table) -> String {
@@ -55,24 +56,11 @@ fn cells(table: &Table) -> String {
         row.extend(figures.iter().flat_map(|f| [number(f.mean), number(f.half_width), f.n.to_string()]));
         row
     });
-    csv([table.cell_columns()].into_iter().chain(rows))
+    csv(table.cell_columns(), rows)
 }
 
 fn number(value: Option<f64>) -> String {
     value.map_or_else(String::new, |v| v.to_string())
-}
-
-/// RFC 4180, with bare line feeds.
-fn csv(rows: impl Iterator<Item = Vec<String>>) -> String {
-    let field = |f: &String| {
-        if f.contains([',', '"', '\n', '\r']) { format!("\"{}\"", f.replace('"', "\"\"")) } else { f.clone() }
-    };
-    let mut out = String::new();
-    for row in rows {
-        out += &row.iter().map(field).collect::<Vec<_>>().join(",");
-        out.push('\n');
-    }
-    out
 }
 
 #[cfg(test)]

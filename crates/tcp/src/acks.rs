@@ -35,8 +35,8 @@ impl Connection {
             return false;
         };
         if ack < self.board.una() {
-            // a later ACK overtook this one: its data and SACK blocks may still count, its number and window
-            // do not
+            // a later ACK overtook this one: its data and SACK blocks may still be new, but its
+            // acknowledgment number and window are out of date
             if self.negotiated.sack && !segment.tcp.sack.is_empty() && !self.board.is_empty() {
                 self.take_ack(cx, segment, ack, false);
             }
@@ -56,8 +56,8 @@ impl Connection {
         true
     }
 
-    /// Returns the position that a segment acknowledges; `None` if it was never sent, or is older than the
-    /// largest window (RFC 5961, section 5.2).
+    /// Returns the position that a segment acknowledges; `None` if it was never sent, or lies more than the
+    /// peer's largest window below SND.UNA (RFC 5961, section 5.2).
     pub(crate) fn acknowledged(&self, segment: &Packet) -> Option<u64> {
         let (una, next) = (self.board.una(), self.board.next());
         let ack = self.iss.offset_near(segment.tcp.ack, una)?;
@@ -87,7 +87,8 @@ impl Connection {
     }
 
     /// Applies an acknowledgment. One that was overtaken (`ack` below SND.UNA) still counts for its SACK
-    /// blocks: RFC 6675, section 5, calls Update() for any. Its round trip and its ECN echo are out of date.
+    /// blocks: RFC 6675, section 5, calls Update() for every ACK. Its round trip and its ECN echo are out of
+    /// date.
     fn take_ack(&mut self, cx: &mut Cx<'_>, segment: &Packet, ack: u64, window_changed: bool) {
         let limited_by = self.growth_limit(cx.now);
         let una = self.board.una();
@@ -129,7 +130,8 @@ impl Connection {
             && segment.seq_len() == 0;
         self.answer_tail_probe(cx, &digest, bare);
         if overtaken && self.linux() {
-            // `tcp_ack`, `old_ack`: it neither grows the window nor clocks its reduction
+            // `tcp_ack`, label `old_ack`: an overtaken ACK neither grows the window nor advances its
+            // reduction
             self.after_ack(cx, &digest, &finding);
             return;
         }
@@ -156,8 +158,8 @@ impl Connection {
         self.after_ack(cx, &digest, &finding);
     }
 
-    /// The recovery state that the scheme is told. On Linux the window does not grow while a mark reduces
-    /// it.
+    /// The recovery state that the scheme is told. On Linux the window does not grow while an ECN mark
+    /// reduces it.
     fn episode_told(&self, finding: &RecoveryResult) -> Episode {
         let again = self.linux() && finding.loss.is_some();
         match self.recovery.episode() {
@@ -204,7 +206,7 @@ impl Connection {
     }
 
     /// True for a duplicate ACK: RFC 5681, section 2, or with SACK any that reports new SACKed data (RFC
-    /// 6675, section 2). Without SACK, one with an `other` meaning does not count.
+    /// 6675, section 2). Without SACK, an ACK that says something else too (`other`) is not a duplicate.
     fn is_duplicate(&self, segment: &Packet, una: u64, other: bool, digest: &AckSummary) -> bool {
         if self.recovery.detection().by_sack() {
             return digest.newly_sacked > 0 && digest.acked == 0;
@@ -234,7 +236,7 @@ impl Connection {
                 digest.dsack = Some((l, r));
                 continue;
             }
-            // a scheme that counts duplicate ACKs uses only DSACKs
+            // loss detection by duplicate ACKs uses only DSACKs
             if l >= una && self.recovery.detection().by_sack() {
                 self.board.sack(l, r, now, &mut self.rate, digest);
             }

@@ -53,7 +53,8 @@ pub struct AckSummary {
     /// Among these, the last in sequence: where it ends and when it was sent. Cumulatively acknowledged
     /// segments take precedence over SACKed ones.
     pub last_sure: Option<(u64, Instant)>,
-    /// Input: a retransmission sent later than this cannot have been answered yet, but the original can.
+    /// Input: a retransmission sent after this time is less than a minimum RTT old, so an ACK for its segment
+    /// acknowledges the original.
     pub newest_repair: Option<Instant>,
     /// A retransmitted segment was acknowledged.
     pub resent_acked: bool,
@@ -326,7 +327,7 @@ impl Scoreboard {
     }
 
     /// The path carries no segments longer than `mss`: splits longer ones that did not arrive into pieces,
-    /// which are lost and not resent. Returns false if there were none.
+    /// marked as lost and not yet resent. Returns false if there were none.
     pub fn cut(&mut self, mss: u64) -> bool {
         self.longest_delivered = self.longest_delivered.min(mss);
         let mut any = false;

@@ -18,7 +18,7 @@ pub struct Config {
     pub send_buffer: Option<Size>,
     /// The receive buffer and with it the advertised window.
     pub receive_buffer: ReceiveBuffer,
-    /// Bytes that a fixed buffer keeps beyond the window it shows.
+    /// Bytes that a fixed receive buffer holds beyond the window that it advertises.
     pub reserve: Size,
     /// Delayed acknowledgments; `None` acknowledges every segment at once.
     pub delayed_ack: Option<DelayedAck>,

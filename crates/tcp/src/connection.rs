@@ -60,7 +60,7 @@ pub struct Connection {
     pub(crate) pacer: Pacer,
     pub(crate) timers: Timers,
     pub(crate) tail_probe: TailProbe,
-    /// Copies that were sent, if the scheme sends any.
+    /// Probe segments and copies that were sent, if the scheme sends any.
     pub(crate) probes: Option<Box<Probes>>,
     pub(crate) round: Round,
     pub(crate) rcv: Receiver,
@@ -101,7 +101,7 @@ pub(crate) struct TimestampClock {
     pub(crate) last_ack_sent: u64,
 }
 
-/// Pending requests to send.
+/// What is due to be sent besides the stream, and counters of the sender.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct SendFlags {
     /// A zero-window probe is due.
@@ -238,7 +238,7 @@ impl Connection {
     /// The application read `bytes`, which opens the receive window.
     #[inline]
     pub fn consume(&mut self, now: Instant, bytes: u64) {
-        if self.rcv.consume(now, bytes, self.rtt.srtt()) && self.state.synchronised() {
+        if self.rcv.consume(now, bytes, self.rtt.srtt(), self.linux()) && self.state.synchronised() {
             self.rcv.ack_now();
         }
     }

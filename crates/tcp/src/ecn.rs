@@ -6,8 +6,8 @@
 //! without an answer is resent without the request, since some middleboxes drop it (section 6.1.1.1). A host
 //! may accept without requesting (Linux' default, `tcp_ecn = 2`). On Linux a mark reduces the window as a
 //! loss does, by PRR and not at once (`tcp_enter_cwr`): so CWR leaves with the first segment after the echo,
-//! not after half a window was acknowledged. Until more than that window is acknowledged, the window does
-//! not grow, echoes are ignored, and a loss does not reduce it again.
+//! not after half a window was acknowledged. Until something beyond the data outstanding at the mark is
+//! acknowledged, the window does not grow, echoes are ignored, and a loss does not reduce it again.
 
 use crate::cc::{Episode, Loss, LossCause};
 use crate::config::EcnUse;

@@ -193,9 +193,9 @@ impl Connection {
         self.round.end = 1;
     }
 
-    /// The window of a SYN is never scaled (RFC 7323, section 2.2), and 64 KB would hold back a peer that
-    /// was granted a rate for the whole first round trip. So the end that answers a SYN sends an ACK with
-    /// the real window too.
+    /// The window of a SYN is never scaled (RFC 7323, section 2.2), so a peer with a granted rate could send
+    /// only 64 KB in the first round trip. The end that answers a SYN therefore also sends an ACK with the
+    /// real window.
     pub(crate) fn follow_syn(&mut self) {
         let clipped = self.negotiated.scaling && self.config.receive_buffer.initial().0 > u64::from(u16::MAX);
         let granted = self.config.grant.is_some() && self.config.scheme.growth.algorithm().grants;

@@ -1,8 +1,8 @@
 //! Processes an arriving segment.
 //!
 //! Source: RFC 9293, section 3.10.7.4, in its order: acceptability (and PAWS, RFC 7323, section 5), RST, SYN,
-//! ACK, text, FIN. RST and SYN in the window but not exactly expected draw a challenge ACK (RFC 5961,
-//! sections 3 to 5).
+//! ACK, text, FIN. A RST or SYN in the window whose sequence number is not exactly the expected one draws a
+//! challenge ACK (RFC 5961, sections 3 to 5).
 
 use crate::connection::Connection;
 use crate::handshake::reset_for;
@@ -165,7 +165,7 @@ impl Connection {
         }
     }
 
-    /// RFC 5961, section 3.2: only an exactly expected RST resets.
+    /// RFC 5961, section 3.2: only a RST with exactly the expected sequence number resets the connection.
     fn reset_received(&mut self, cx: &Cx<'_>, left: u64) {
         if left == self.rcv.next() {
             // in TIME-WAIT everything has arrived already, so this is no failure
@@ -229,8 +229,9 @@ impl Connection {
         }
     }
 
-    /// Takes a round trip as a pure receiver sees it: a full segment answers the acknowledgment whose
-    /// timestamp it echoes. Echoes older than the longest timeout are false, or from before a pause.
+    /// Takes an RTT sample as a pure receiver sees it: a segment of at least half the MSS answers the
+    /// acknowledgment whose timestamp it echoes. Echoes older than the largest RTO are false, or from before
+    /// a pause.
     #[inline]
     fn take_receiver_rtt(&mut self, now: Instant, segment: &Packet) {
         let full = u64::from(segment.body.len) >= u64::from(self.negotiated.mss) / 2;

@@ -78,7 +78,8 @@ impl LimitClock {
         }
     }
 
-    /// Attributes the time since `from` to `limit` afterwards, as far back as the present limit has lasted.
+    /// Attributes the time since `from` to `limit` in retrospect, but not further back than the present limit
+    /// began; `limit` is then in force.
     pub fn attribute(&mut self, from: Instant, now: Instant, limit: Limit) {
         self.set_at(from.max(self.since).min(now), limit);
     }

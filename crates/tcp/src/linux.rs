@@ -50,8 +50,8 @@ impl Connection {
             && self.board.get(0).zip(digest.rtt_from).is_some_and(|(head, sent_at)| sent_at < head.sent_at)
     }
 
-    /// `tcp_cwnd_restart`: the window after idling, halved once for each timeout of idle time and not
-    /// restarted at once. Zero on other hosts.
+    /// `tcp_cwnd_restart`: the window after an idle time: halved once for each RTO of idle time, where RFC
+    /// 5681 restarts from the initial window. Zero on other hosts.
     pub(crate) fn cwnd_after_idle(&self, cwnd: u64, idle: Duration) -> u64 {
         if !self.linux() {
             return 0;

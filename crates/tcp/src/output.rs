@@ -179,7 +179,7 @@ impl Connection {
         room * 2 >= self.peer_window_max
     }
 
-    /// Nothing to send now: records why and sets the timers that may change it.
+    /// Nothing to send now: records why and sets the timers after which sending may go on.
     fn hold(&mut self, now: Instant, limit: Limit, path: &Path, plan: &Plan) {
         self.limits.set(now, limit);
         if self.send.opportunity == JitterState::Open {
@@ -196,7 +196,8 @@ impl Connection {
             Limit::Application | Limit::SendBuffer => self.rate.app_limited(path.in_flight.0),
             _ => {}
         }
-        // a window probe had only the persist timer, and the window has opened
+        // a window probe runs only the persist timer; once the window has opened, the outstanding probe needs
+        // the retransmission timer
         if !self.board.is_empty() && !self.timers.runs(Timer::Retransmit) && !self.timers.runs(Timer::Persist)
         {
             self.restart_retransmit_timer(now);

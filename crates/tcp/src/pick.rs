@@ -13,7 +13,7 @@ use crate::cc::ProbeCarry;
 use crate::range_set::RangeSet;
 use std::collections::BTreeMap;
 
-/// Segments held in bags beyond twice those outstanding before acknowledged ones are removed.
+/// Acknowledged segments are removed once the bags hold this many more than twice the outstanding segments.
 const SLACK: usize = 64;
 
 /// State of the choice. A segment is identified by its end, which a partial acknowledgment does not change.

@@ -103,8 +103,8 @@ fn a_large_window_costs_no_more() {
     }
 }
 
-/// Acknowledged, SACKed or empty segments are never chosen; a partly acknowledged one is copied from there
-/// on.
+/// Acknowledged, SACKed or empty segments are never chosen; of a partly acknowledged one only the rest is
+/// copied.
 #[test]
 fn what_has_arrived_is_forgotten() {
     let (mut board, mut pick) = (segments(1000), CopySelector::new(1));

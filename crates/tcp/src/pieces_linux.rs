@@ -7,7 +7,8 @@
 //! acknowledgment, if
 //! - no loss is being repaired,
 //! - something was sent within the last millisecond,
-//! - a third of the window would not already fit,
+//! - more data is written than the windows leave room for,
+//! - less than a third of the window would fit,
 //! - that acknowledgment is expected within a millisecond, or half a round trip if that is less.
 //!
 //! If acknowledgments arrive a segment apart in time, half of the segments are sent one acknowledgment late,
@@ -23,7 +24,8 @@ const FEWEST: u64 = 2;
 const LARGEST: u64 = 65_536;
 /// A piece takes this fraction of a second at the pace of the connection.
 const PER_SECOND: u64 = 1 << 10;
-/// The extra size for a short round trip is halved for each of these in the minimum RTT: 2^9 microseconds.
+/// The extra size for a short round trip is halved for each interval of this length, in ns, that the minimum
+/// RTT contains: 512 us (2^9).
 const NEAR: u64 = 512_000;
 /// How recent the last segment must be, and how soon the next acknowledgment.
 const SOON: Duration = Duration::from_millis(1);

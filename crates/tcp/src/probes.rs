@@ -6,22 +6,24 @@
 //! has arrived before is acknowledged at once. So the arrival of a probe is recognised by, in this order,
 //!   1. the probe option (RFC 4727, RFC 6994), agreed on with the SYN: exact, also if the copy filled a
 //!      hole;
-//!   2. DSACK (RFC 2883): a block that is a range of which a copy was sent. A copy that fills a hole draws
-//!      none and counts as data;
+//!   2. DSACK (RFC 2883): a block that is a range of which a copy was sent. A copy that fills a hole causes
+//!      no DSACK and counts as data;
 //!   3. timestamps (RFC 7323): a duplicate ACK whose TSecr only one copy carried as TSval.
 //!
-//! With none of them the scheme is told before data flows, and sends no probes. Timestamps do not work with
-//! every receiver. Linux records the timestamp of a segment that ends where it acknowledged last, so its
-//! echo identifies a copy of the newest segment that arrived in order: that is what is copied, whatever the
-//! scheme asks for. Beyond a hole nothing new is echoed, so there are no probes while a loss is repaired. A
-//! receiver that follows RFC 7323, section 5.3, identifies no copy: data that arrived before lies outside
-//! its window. Each of its duplicate ACKs is attributed to one copy that it may answer, and is no sign of
-//! loss; the scheme learns of no probe. The timestamp clock ticks once per millisecond: a copy waits for a
-//! tick of its own, and if data is sent in the same tick, nothing identifies it.
+//! Without any of them the scheme sends no probes; it is told so before the first data segment. Timestamps do
+//! not work with every receiver. Linux records the timestamp of a segment that ends where its last
+//! acknowledgment did, so its echo identifies a copy of the newest segment that arrived in order. With
+//! timestamps, therefore, the last segment sent is copied, whatever the scheme asks for. While data is
+//! missing, Linux echoes no new timestamp, so no probes are sent while a loss is repaired. A receiver that
+//! follows RFC 7323, section 5.3, identifies no copy: data that arrived before lies outside its window. Each
+//! of its duplicate ACKs is attributed to one copy that it may answer, and is no sign of loss; the scheme
+//! learns of no probe. The timestamp clock ticks once per millisecond: a copy waits for a tick of its own,
+//! and if data is sent in the same tick, nothing identifies it.
 //!
-//! A probe takes no sequence space, does not count as in flight, sets no timer and gives no sample. This
-//! module tracks the copies, which the scoreboard does not. It alone decides whether our own copy caused a
-//! DSACK: such a DSACK says nothing about reordering, spurious retransmission or the tail probe.
+//! A probe takes no sequence space, does not count as in flight, starts no retransmission timer and gives no
+//! RTT sample. This module tracks the copies, which the scoreboard does not. It alone decides whether our own
+//! copy caused a DSACK: such a DSACK says nothing about reordering, spurious retransmission or the tail
+//! probe.
 
 use crate::board::Scoreboard;
 use crate::cc::{Episode, ProbeCarry, ProbeClock, ProbeSignal};
@@ -82,9 +84,10 @@ pub struct Probes {
     number: u16,
     /// Timestamp of the newest data or copy.
     stamp: Option<u32>,
-    /// Acknowledged segments, and ACKs that acknowledge none, that have not yet allowed a copy.
+    /// Number of acknowledged segments (and of ACKs that acknowledge none) that have allowed neither a data
+    /// segment nor a copy yet.
     pub(crate) acks: u32,
-    /// Copies that the last of these still allows.
+    /// Copies that may still be sent for those counted before.
     pub(crate) allowed: u32,
     /// When the next paced copy is due.
     pub(crate) next_at: Option<Instant>,
@@ -108,7 +111,7 @@ impl Probes {
         }
     }
 
-    /// For a connection with this signal; `seed` is for its random choices.
+    /// The state of a connection with this signal; `seed` starts its random generator.
     pub(crate) fn new(signal: ProbeSignal, seed: u64) -> Self {
         Self { signal, pick: CopySelector::new(seed), ..Self::default() }
     }
@@ -139,7 +142,8 @@ impl Probes {
         !self.out.is_empty()
     }
 
-    /// True if a segment may have arrived by its copy: the ACK echoes a probe, or there is no probe option.
+    /// True if a segment that this ACK acknowledges may have arrived as its copy: the ACK echoes a probe, or
+    /// there is no probe option.
     pub(crate) fn doubtful(&self, header: &TcpHeader) -> bool {
         self.signal != ProbeSignal::Option || matches!(header.probe, ProbeOption::Echo(_))
     }
@@ -204,8 +208,8 @@ impl Probes {
         self.next_at = None;
     }
 
-    /// `Ok` if a copy may be sent now; else when to ask again, `None` if the next acknowledgment tells.
-    /// `waits`: data waits for the pacer. Data was last sent at `last_sent`.
+    /// `Ok` if a copy may be sent now. Otherwise the time at which to ask again; `None` means after the next
+    /// acknowledgment. `waits` is true if data waits for the pacer; data was last sent at `last_sent`.
     pub(crate) fn due(
         &mut self,
         now: Instant,
@@ -237,8 +241,8 @@ impl Probes {
         }
     }
 
-    /// There was nothing to copy: copies due meanwhile are skipped. Returns when to ask again; `None` if new
-    /// data or the next acknowledgment tells.
+    /// There was nothing to copy: copies due meanwhile are skipped. Returns when to ask again; `None` means
+    /// after new data or the next acknowledgment.
     pub(crate) fn leave_out(&mut self, now: Instant, clock: ProbeClock) -> Option<Instant> {
         let ProbeClock::Every(_) = clock else { return None };
         self.next_at = self.next_at.map(|at| at.max(now + TICK));
@@ -285,7 +289,7 @@ impl Probes {
             if !inside && !around {
                 continue;
             }
-            // also if the copy arrived first and the original now
+            // also if the copy arrived first, and this DSACK reports the original
             own = true;
             if counts && !copy.answered && answered.insert(copy.start) {
                 copy.answered = true;
@@ -295,9 +299,9 @@ impl Probes {
         (probes, own)
     }
 
-    /// A duplicate ACK answers the copy whose timestamp it echoes; if there is none, the oldest that it may
-    /// answer. Any other is a sign of loss: after the last copy, a receiver echoes that copy's timestamp
-    /// with everything that arrives beyond a hole.
+    /// A duplicate ACK answers the copy whose timestamp it echoes; if there is none, the oldest copy of an
+    /// age at which it may be answered. A duplicate ACK that answers no copy is a sign of loss: a receiver
+    /// with missing data echoes the timestamp of the last copy in every further duplicate ACK.
     fn claim_echo(&mut self, echo: Option<u32>, bare: DuplicateAck) -> ProbeAnswer {
         let named = |c: &Copy| !c.answered && c.stamp.is_some() && c.stamp == echo;
         if let Some(i) = self.out.iter().position(named) {

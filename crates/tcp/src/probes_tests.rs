@@ -1,7 +1,7 @@
 use super::*;
 use bentpipe_base::Seq;
 
-/// Copies leave at equal intervals while no data waits for the pacer; those skipped are not made up for.
+/// Copies leave at equal intervals while no data waits for the pacer; those skipped are not sent later.
 #[test]
 fn spare_copies_leave_at_the_rate() {
     let mut probes = Probes::new(ProbeSignal::Dsack, 1);

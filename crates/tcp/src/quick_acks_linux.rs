@@ -7,12 +7,13 @@
 //!   window holds less than twice as many segments, but at least two. The same holds after a pause longer
 //!   than the retransmission timeout.
 //! - More than a full segment is acknowledged at once: a full one and a byte are enough.
-//! - A short segment, or one with PSH, ends what the peer had to send. It is acknowledged when the
+//! - A short segment, or one with PSH, is the end of a message of the peer. It is acknowledged when the
 //!   application has read everything.
 //!
-//! A host that answers, with data of its own within the delay after data arrived, delays the acknowledgments
-//! of the first and the third kind so that its data can carry them. It stops when a delay passes without
-//! data, and for the third kind from the second short segment on.
+//! A host that answers received data with data of its own within 40 ms delays the acknowledgments of the
+//! first and the third kind, so that its data can carry them. It no longer does so once a delayed
+//! acknowledgment found no data to carry it; and for the third kind it does so only for the first short
+//! segment.
 //!
 //! A full segment is the longest so far, 536 bytes at least; the kernel also notices that segments became
 //! shorter.

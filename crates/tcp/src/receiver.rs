@@ -90,7 +90,7 @@ impl Receiver {
         self.out_of_order.as_slice()
     }
 
-    /// Bytes of window left at the right edge last advertised.
+    /// Bytes from the next expected position to the right edge last advertised.
     #[inline]
     pub const fn room(&self) -> u64 {
         self.window.right_edge().saturating_sub(self.next)
@@ -241,13 +241,13 @@ impl Receiver {
 
     /// The application read `bytes`. Returns true when the window opened enough to tell the peer (RFC 9293,
     /// section 3.8.6.2.2), or on Linux when nothing is left to read.
-    pub fn consume(&mut self, now: Instant, bytes: u64, rtt: Duration) -> bool {
+    pub fn consume(&mut self, now: Instant, bytes: u64, rtt: Duration, linux: bool) -> bool {
         let bytes = bytes.min(self.readable());
         self.read += bytes;
         self.window.on_read(now, bytes, rtt);
         let waits = matches!(self.due, AckDue::By(_));
         let drained = waits && bytes > 0 && self.readable() == 0 && self.quick.wanted_by_reader();
-        drained || self.window.opens(self.next, self.buffered(), self.largest)
+        drained || self.window.opens(self.next, self.buffered(), self.largest, linux)
     }
 
     /// Bytes held for the application, in order.

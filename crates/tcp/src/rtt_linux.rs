@@ -17,7 +17,7 @@ pub(crate) struct LinuxVariance {
     /// The largest in the present round trip of data.
     largest: u64,
     rttvar: u64,
-    /// Position sent when that round trip began.
+    /// The round trip ends when data beyond this position is acknowledged: everything sent when it began.
     round_end: u64,
     least: u64,
 }

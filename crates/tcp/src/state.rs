@@ -9,7 +9,7 @@ use bentpipe_base::{Addr, Instant, RngSlot, Seq, Size};
 pub enum State {
     /// SYN sent.
     SynSent,
-    /// SYN received, ours sent.
+    /// SYN received; ours is not acknowledged yet.
     SynReceived,
     /// Open.
     Established,
@@ -96,7 +96,7 @@ pub struct Stats {
     pub undone: u64,
     /// Payload bytes acknowledged.
     pub bytes_acked: Size,
-    /// When the peer's whole window was outstanding for the first time.
+    /// When the peer's window first kept the sender from sending more while data was outstanding.
     pub opened_at: Option<Instant>,
     /// Rate of new payload in steady state.
     pub steady: SteadyRate,

@@ -2,8 +2,9 @@
 //! byte is sent.
 //!
 //! The start, in which a scheme may search for its rate, and the tail, in which only losses are repaired,
-//! are left out. Time is counted from the sending of one segment to the sending of the last, so the rate is
-//! exact for a sender that sends at equal intervals.
+//! are left out. Time is counted from the sending of the first counted segment to the sending of the last,
+//! and the payload of the last is not counted, so the rate is exact for a sender that sends at equal
+//! intervals.
 
 use bentpipe_base::{Duration, Instant};
 

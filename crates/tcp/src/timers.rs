@@ -1,4 +1,4 @@
-//! A connection's timers: one deadline per name, the earliest counts.
+//! A connection's timers: each has at most one deadline, and the driver waits for the earliest.
 
 use bentpipe_base::Instant;
 

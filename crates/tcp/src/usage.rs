@@ -1,8 +1,8 @@
 //! Whether the sender uses its congestion window.
 //!
 //! A window may only grow while it is the limit. Two measures:
-//! - *cwnd-limited*, for every host: within the last flight the window was full, or, in slow start, more than
-//!   half of it was used.
+//! - *cwnd-limited*, for every host: within the last window of data the window was full, or, in slow start,
+//!   more than half of it was used.
 //! - RFC 7661, with `Validation::Validate`: pipeACK is the data acknowledged in a round trip (the largest of
 //!   the last three rounds); the window is validated while pipeACK >= cwnd/2. A window that stays unvalidated
 //!   for the non-validated period (5 minutes) is halved (section 4.4.3).

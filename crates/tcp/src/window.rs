@@ -4,9 +4,9 @@
 //! section 2 (scaling). Auto-tuning: Fisk and Feng, "Dynamic right-sizing in TCP" (2001), as Linux does it:
 //! once per round trip, if the application read more than in any round before, the buffer becomes twice
 //! that. A pure receiver takes the round trip from the timestamps that the peer echoes (RFC 7323, section
-//! 4.1), as Linux does: the RTT of the handshake contains no queueing, and with it the window would stay
-//! below what the path holds. Without timestamps only the handshake's is known. A window is rounded up to
-//! the scale's granularity; the buffer is larger by as much.
+//! 4.1), as Linux does: the RTT of the handshake contains no queueing delay, and with it the window would
+//! stay below the bandwidth-delay product with a queue. Without timestamps only the RTT of the handshake is
+//! known. A window is rounded up to the scale's granularity; the buffer is larger by as much.
 
 use crate::config::ReceiveBuffer;
 use bentpipe_base::{Duration, Instant, Size};
@@ -34,8 +34,8 @@ pub struct ReceiveWindow {
 const RTT_GAIN: u64 = 8;
 
 impl ReceiveWindow {
-    /// For a buffer policy, which keeps `reserve` more than it shows; `scale` is the shift agreed for our
-    /// windows, 0 without scaling.
+    /// The window of a buffer policy; the buffer holds `reserve` bytes more than it advertises. `scale` is
+    /// the shift agreed for our windows, 0 without scaling.
     pub fn new(policy: ReceiveBuffer, reserve: Size, scale: u8) -> Self {
         let limit = u64::from(u16::MAX) << scale;
         let initial = policy.initial().0.min(limit);
@@ -89,7 +89,8 @@ impl ReceiveWindow {
     #[inline]
     pub fn advertise(&mut self, next: u64, buffered: u64, largest: u64) -> u16 {
         let wished = self.wished_edge(next, buffered);
-        // silly-window avoidance: an opening smaller than a segment or half the buffer is not worth telling
+        // silly-window avoidance: the edge does not move by less than a segment, or half the buffer if that
+        // is less
         if wished - self.edge >= largest.min(self.buffer / 2) || self.edge < next {
             self.edge = wished;
         }
@@ -104,13 +105,15 @@ impl ReceiveWindow {
         window as u16
     }
 
-    /// True when reading opened the window by a segment, or half the buffer, beyond what the peer knows.
+    /// True when reading opened the window enough to tell the peer, which knows of less than half the buffer:
+    /// by a segment or half the buffer (RFC 9293, section 3.8.6.2.2); on Linux (`tcp_cleanup_rbuf`) also to
+    /// twice what the peer knows. A peer with plenty of room learns of it soon enough from the next ACK.
     #[inline]
-    pub fn opens(&self, next: u64, buffered: u64, largest: u64) -> bool {
+    pub fn opens(&self, next: u64, buffered: u64, largest: u64, linux: bool) -> bool {
         let known = self.edge - next.min(self.edge);
         let opening = self.wished_edge(next, buffered) - self.edge;
-        // a peer with plenty of room learns of it soon enough from the next acknowledgment
-        opening >= largest.min(self.buffer / 2).max(1) && known < self.buffer / 2
+        let least = largest.min(self.buffer / 2).max(if linux { known.max(1) } else { 1 });
+        opening >= least && known < self.buffer / 2
     }
 
     /// The application read `bytes`; may grow the buffer. `handshake` is the round trip to use until a
@@ -144,8 +147,8 @@ mod tests {
         // 5000 buffered would mean 5000 free, but 9000 were promised
         assert_eq!(w.advertise(1001, 5000, 1000), 9000);
         assert_eq!(w.advertise(10_001, 10_000, 1000), 0);
-        assert!(!w.opens(10_001, 9_500, 1000)); // 500 bytes: not worth telling
-        assert!(w.opens(10_001, 9_000, 1000));
+        assert!(!w.opens(10_001, 9_500, 1000, false)); // 500 bytes: not worth telling
+        assert!(w.opens(10_001, 9_000, 1000, false));
     }
 
     #[test]

@@ -2,6 +2,7 @@
 
 use crate::check::{CheckResult, Tolerance};
 use crate::reading::NumberFormat;
+use bentpipe_report::decimals;
 
 /// Shown for an empty cell.
 const NOTHING: &str = "–";
@@ -23,7 +24,7 @@ pub(crate) fn unit(j: &CheckResult) -> &'static str {
 }
 
 /// Decimals that show about five digits.
-fn decimals(j: &CheckResult) -> usize {
+fn places(j: &CheckResult) -> usize {
     let kind = j.check.quantity.shown();
     let typical = if j.check.expected.value.is_nan() { j.mean } else { j.check.expected.value };
     let shown = (typical / scale(kind).0).abs();
@@ -45,7 +46,7 @@ pub(crate) fn value(j: &CheckResult, v: f64) -> String {
     match j.check.quantity.shown() {
         _ if v.is_nan() => NOTHING.into(),
         NumberFormat::Scientific => format!("{v:.3e}"),
-        kind => format!("{:.*}", decimals(j), v / scale(kind).0),
+        kind => format!("{:.*}", places(j), v / scale(kind).0),
     }
 }
 
@@ -85,11 +86,11 @@ fn signed(j: &CheckResult) -> String {
 /// The accepted range of the mean.
 pub(crate) fn allowed(j: &CheckResult) -> String {
     match (j.check.tolerance, j.bounds) {
-        (Tolerance::Relative(t), _) => format!("±{} %", trim(t * 100.0)),
+        (Tolerance::Relative(t), _) => format!("±{} %", decimals(t * 100.0, 2)),
         (Tolerance::Absolute(t), _) => match j.check.quantity.shown() {
-            NumberFormat::Seconds => format!("±{} ms", trim(t * 1e3)),
+            NumberFormat::Seconds => format!("±{} ms", decimals(t * 1e3, 2)),
             NumberFormat::Busy => format!("±{t:.0e}"),
-            _ => format!("±{}", trim(t)),
+            _ => format!("±{}", decimals(t, 2)),
         },
         (Tolerance::Between(..) | Tolerance::Binomial, Some((low, high))) => {
             format!("{} to {}", value(j, low), value(j, high))
@@ -98,10 +99,4 @@ pub(crate) fn allowed(j: &CheckResult) -> String {
         (Tolerance::AtMost(high), _) => format!("≤ {}", value(j, high)),
         _ => NOTHING.into(),
     }
-}
-
-/// At most two decimals, without trailing zeros.
-fn trim(v: f64) -> String {
-    let text = format!("{v:.2}");
-    text.trim_end_matches('0').trim_end_matches('.').to_owned()
 }

@@ -9,54 +9,12 @@ use bentpipe_tcp::DelayedAck;
 use bentpipe_tcp::cc::law::Value;
 use rayon::prelude::*;
 use std::cell::RefCell;
+use std::fs;
+use std::path::Path;
 use std::rc::Rc;
 
 /// Recording intervals of a watched run.
 const INTERVALS: u64 = 2000;
-
-/// Generates the list of scenario files.
-macro_rules! files {
-    ($($(#[doc = $doc:literal])* $name:ident = $path:literal),+ $(,)?) => {
-        /// A scenario file of the repository.
-        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-        pub enum File {
-            $(#[doc = concat!("`", $path, "`")] $name,)+
-        }
-
-        impl File {
-            /// Path from the root of the repository.
-            pub const fn path(self) -> &'static str {
-                match self { $(Self::$name => $path,)+ }
-            }
-
-            const fn text(self) -> &'static str {
-                match self { $(Self::$name => include_str!(concat!("../../../", $path)),)+ }
-            }
-        }
-    };
-}
-
-files! {
-    Sharing = "scenarios/sharing.toml",
-    Window = "scenarios/window.toml",
-    Burst = "scenarios/burst.toml",
-    Transfer = "scenarios/transfer.toml",
-    Faded = "scenarios/faded.toml",
-    Fairness = "scenarios/fairness.toml",
-    Onboard = "scenarios/onboard.toml",
-    Winds = "scenarios/winds.toml",
-    Parallel = "scenarios/parallel.toml",
-    ExplicitRateBound = "scenarios/explicit-rate-bound.toml",
-    Asymmetry = "scenarios/asymmetry.toml",
-    Fade2h = "scenarios/fade-2h.toml",
-    Datagrams = "crates/validate/data/datagrams.toml",
-    Poisson = "crates/validate/data/poisson.toml",
-    Bursts = "crates/validate/data/bursts.toml",
-    Rain = "crates/validate/data/rain.toml",
-    Sky = "crates/validate/data/sky.toml",
-    Geo = "crates/validate/data/geo.toml",
-    Pass = "crates/validate/data/pass.toml",
-}
 
 /// A change to a scenario that its parameters do not offer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -78,8 +36,8 @@ pub enum Change {
 /// One simulation. Equal jobs give equal results, so each is run once.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Job {
-    /// The scenario file.
-    pub file: File,
+    /// The scenario file, from the root of the repository.
+    pub file: &'static str,
     /// Scenario parameters, as with `--set`.
     pub sets: Vec<(String, String)>,
     /// Seed of all random streams.
@@ -92,7 +50,7 @@ pub struct Job {
 
 impl Job {
     /// A job with parameters `sets` and seed 1.
-    pub fn new(file: File, sets: &[(&str, &str)]) -> Self {
+    pub fn new(file: &'static str, sets: &[(&str, &str)]) -> Self {
         let sets = sets.iter().map(|(k, v)| ((*k).to_owned(), (*v).to_owned())).collect();
         Self { file, sets, seed: 1, change: Change::None, watched: false }
     }
@@ -121,7 +79,9 @@ impl Job {
     /// # Errors
     /// If the scenario cannot be read.
     pub fn scenario(&self) -> Result<Scenario, String> {
-        let source = Source::new(self.file.path(), self.file.text());
+        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").join(self.file);
+        let text = fs::read_to_string(path).map_err(|error| format!("{}: {error}", self.file))?;
+        let source = Source::new(self.file, text);
         let mut scenario = bentpipe_scenario::load(&source, &self.sets, Some(self.seed))
             .map_err(|diagnostic| diagnostic.to_string())?;
         self.change.apply(&mut scenario)?;
@@ -133,11 +93,8 @@ impl Job {
         if !self.watched {
             return Ok(RunResult::of(bentpipe_sim::run(&scenario)));
         }
-        let observe = RecordOptions {
-            every: Duration(scenario.duration.0 / INTERVALS),
-            sequences: 0,
-            sequence_points: 0,
-        };
+        let every = Duration(scenario.duration.0 / INTERVALS);
+        let observe = RecordOptions { every, sequences: 0, sequence_points: 0 };
         let drops = Rc::new(RefCell::new(Drops::default()));
         let sink: SharedSink = drops.clone();
         let (report, record) = bentpipe_sim::run_recorded(&scenario, &observe, |_| Some(sink));
@@ -151,19 +108,11 @@ impl Change {
         match self {
             Change::None => {}
             Change::OldCubic => {
-                for flow in &mut scenario.flows {
-                    let growth = &mut flow.sender.scheme.growth;
-                    growth.set("beta", Value::Number(0.8));
-                    growth.set("hystart", Value::Switch(false));
-                }
+                set_growth(scenario, &[("beta", Value::Number(0.8)), ("hystart", Value::Switch(false))]);
             }
             Change::LinuxWestwood => {
-                for flow in &mut scenario.flows {
-                    let growth = &mut flow.sender.scheme.growth;
-                    growth.set("memory", Value::Number(0.875));
-                    growth.set("twice", Value::Switch(true));
-                    growth.set("late", Value::Switch(true));
-                }
+                let (memory, on) = (Value::Number(0.875), Value::Switch(true));
+                set_growth(scenario, &[("memory", memory), ("twice", on), ("late", on)]);
             }
             Change::DelayedAcks => {
                 let delayed = DelayedAck { count: 2, timeout: Duration::from_millis(200) };
@@ -187,6 +136,15 @@ impl Change {
     }
 }
 
+/// Sets parameters of the schemes of all senders.
+fn set_growth(scenario: &mut Scenario, values: &[(&str, Value)]) {
+    for flow in &mut scenario.flows {
+        for (name, value) in values {
+            flow.sender.scheme.growth.set(name, *value);
+        }
+    }
+}
+
 /// Runs all jobs in parallel; results are in the order of `jobs`.
 ///
 /// # Errors
@@ -198,10 +156,15 @@ pub fn run_all(jobs: &[Job]) -> Result<Vec<RunResult>, String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use bentpipe_report::LinkReport;
+
+    fn bottleneck(run: &RunResult) -> &LinkReport {
+        run.report.links.iter().find(|l| l.name == BOTTLENECK).unwrap()
+    }
 
     #[test]
     fn changes_arrive() {
-        let job = Job::new(File::Sharing, &[("tcp", "cubic"), ("duration", "20 s")]);
+        let job = Job::new("scenarios/sharing.toml", &[("tcp", "cubic"), ("duration", "20 s")]);
         let scenario = job.clone().with(Change::OldCubic).scenario().unwrap();
         let growth = scenario.flows[0].sender.scheme.growth;
         assert_eq!(growth.get("beta"), Some(Value::Number(0.8)));
@@ -212,10 +175,10 @@ mod tests {
 
     #[test]
     fn a_transfer_is_observed_and_repeats() {
-        let job = Job::new(File::Transfer, &[("size", "10 kB")]);
+        let job = Job::new("scenarios/transfer.toml", &[("size", "10 kB")]);
         let twice = run_all(&[job.clone(), job]).unwrap();
         assert_eq!(format!("{:?}", twice[0]), format!("{:?}", twice[1]));
-        let bottleneck = twice[0].link("bottleneck").unwrap();
+        let bottleneck = bottleneck(&twice[0]);
         assert!(
             twice[0].metric("finished") > 1.0 && bottleneck.packets > 10 && bottleneck.utilisation > 0.01
         );
@@ -224,11 +187,11 @@ mod tests {
 
     #[test]
     fn a_watched_run_keeps_drops_and_series_and_changes_nothing() {
-        let job = Job::new(File::Burst, &[("buffer", "30 packets")]);
+        let job = Job::new("scenarios/burst.toml", &[("buffer", "30 packets")]);
         let seen = run_all(&[job.clone(), job.watched()]).unwrap();
         assert!((seen[0].metric("goodput") - seen[1].metric("goodput")).abs() < 1e-9);
         let queue_full = bentpipe_base::trace::DropCause::QueueFull;
-        let dropped = seen[1].link("bottleneck").unwrap().drops[queue_full.key()];
+        let dropped = bottleneck(&seen[1]).drops[queue_full.key()];
         assert_eq!(seen[1].drops.len() as u64, dropped);
         assert!(
             dropped > 10
@@ -239,12 +202,12 @@ mod tests {
 
     #[test]
     fn an_unfinished_transfer_is_not_a_fast_one() {
-        let job = Job::new(File::Transfer, &[("size", "1 GB")]);
+        let job = Job::new("scenarios/transfer.toml", &[("size", "1 GB")]);
         assert!(run_all(&[job]).unwrap()[0].metric("finished").is_nan());
     }
 
     #[test]
     fn a_wrong_parameter_is_reported() {
-        assert!(run_all(&[Job::new(File::Window, &[("buffer", "1")])]).is_err());
+        assert!(run_all(&[Job::new("scenarios/window.toml", &[("buffer", "1")])]).is_err());
     }
 }

@@ -16,32 +16,19 @@ mod prelude;
 pub mod quantity;
 pub mod reading;
 pub mod reference;
-mod section;
 pub mod sources;
 
 pub use check::{Check, CheckResult, Verdict, judge, judge_seen, observe};
-pub use section::Section;
+pub use sources::Section;
 
-/// All checks, in the order of the page; an error if a table of numbers cannot be read.
-///
-/// # Errors
-/// If a table of numbers cannot be read.
-pub fn all() -> Result<Vec<Check>, String> {
-    let mut checks = Vec::new();
-    for section in sources::SECTIONS {
-        checks.extend(section.all()?);
-    }
-    Ok(checks)
+/// All checks, in the order of the page.
+pub fn all() -> Vec<Check> {
+    sources::SECTIONS.iter().flat_map(|section| section.all()).collect()
 }
 
 /// The checks that take seconds: all deterministic ones.
-///
-/// # Errors
-/// If a table of numbers cannot be read.
-pub fn fast() -> Result<Vec<Check>, String> {
-    let mut checks = all()?;
-    checks.retain(|c| c.group.fast);
-    Ok(checks)
+pub fn fast() -> Vec<Check> {
+    all().into_iter().filter(|check| check.group.fast).collect()
 }
 
 #[cfg(test)]
@@ -55,7 +42,7 @@ mod tests {
     fn every_check_stands_in_one_table_of_its_section_under_a_name_of_its_own() {
         let mut names = Vec::new();
         for section in sources::SECTIONS {
-            for check in section.all().unwrap() {
+            for check in section.all() {
                 assert_eq!(section.groups.iter().filter(|g| **g == check.group).count(), 1, "{check:?}");
                 assert_eq!(check.labels.len(), check.group.columns.len(), "{check:?}");
                 names.push(format!("{}: {:?}", check.group.title, check.labels));
@@ -69,7 +56,7 @@ mod tests {
 
     #[test]
     fn every_job_reads_and_has_what_is_read_off_it() {
-        for check in all().unwrap() {
+        for check in all() {
             assert!(!check.jobs.is_empty(), "{check:?}");
             for job in &check.jobs {
                 let scenario = job.scenario().unwrap_or_else(|e| panic!("{check:?}: {e}"));

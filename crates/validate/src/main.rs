@@ -1,27 +1,24 @@
 //! `make validate`: runs all checks, prints the table, writes the page.
 //!
 //! With `--check` nothing is written, and an outdated page is a failure. With `--only TEXT` it runs only
-//! the checks whose table or labels contain the text, and writes nothing. With `--recorded FILE` misses
-//! listed in the file are no failures; every other miss is one, and so is a listed check that agrees. CI
-//! uses it so that a known miss does not hide new ones.
+//! the checks whose table or labels contain the text, and writes nothing.
 
 #![expect(clippy::print_stdout, clippy::print_stderr, reason = "a command-line tool talks to its user")]
 
 use bentpipe_validate::figures::{self, Results};
-use bentpipe_validate::{CheckResult, Verdict, all, judge, judge_seen, observe, page};
+use bentpipe_validate::{Verdict, all, judge, judge_seen, observe, page};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::{env, fs};
 
-const USAGE: &str = "usage: bentpipe-validate [--check | --only TEXT | --recorded FILE]";
+const USAGE: &str = "usage: bentpipe-validate [--check | --only TEXT]";
 
 fn main() -> ExitCode {
     let args: Vec<String> = env::args().skip(1).collect();
     let outcome = match args.iter().map(String::as_str).collect::<Vec<_>>()[..] {
-        [] => run(false, None),
-        ["--check"] => run(true, None),
+        [] => run(false),
+        ["--check"] => run(true),
         ["--only", text] => only(text),
-        ["--recorded", file] => run(false, Some(file)),
         _ => return failure(USAGE),
     };
     match outcome {
@@ -36,14 +33,14 @@ fn failure(message: &str) -> ExitCode {
 }
 
 fn only(text: &str) -> Result<(), String> {
-    let mut checks = all()?;
+    let mut checks = all();
     checks.retain(|c| format!("{}: {}", c.group.title, c.labels.join(", ")).contains(text));
     print!("{}", page::terminal(&judge(&checks)?));
     Ok(())
 }
 
-fn run(only_check: bool, recorded: Option<&str>) -> Result<(), String> {
-    let checks = all()?;
+fn run(only_check: bool) -> Result<(), String> {
+    let checks = all();
     let jobs = checks.iter().flat_map(|c| c.jobs.iter().cloned());
     let seen = observe(jobs.chain(figures::jobs()).collect())?;
     let judged = judge_seen(&checks, &seen);
@@ -56,28 +53,9 @@ fn run(only_check: bool, recorded: Option<&str>) -> Result<(), String> {
     for (path, text) in &files {
         write(path, text)?;
     }
-    let misses: Vec<String> =
-        judged.iter().filter(|j| j.verdict == Verdict::Misses).map(CheckResult::name).collect();
-    match recorded {
-        None if misses.is_empty() => Ok(()),
-        None => Err(format!("validate: {} missed", misses.len())),
-        Some(file) => compare_with_record(file, &misses),
-    }
-}
-
-/// The file has one check name per line; empty lines and lines that begin with `#` are ignored.
-fn compare_with_record(file: &str, misses: &[String]) -> Result<(), String> {
-    let text = fs::read_to_string(file).map_err(|e| format!("{file}: {e}"))?;
-    let recorded: Vec<&str> = text.lines().filter(|l| !l.is_empty() && !l.starts_with('#')).collect();
-    let fresh: Vec<&String> = misses.iter().filter(|m| !recorded.contains(&m.as_str())).collect();
-    let stale: Vec<&&str> = recorded.iter().filter(|r| !misses.iter().any(|m| m == *r)).collect();
-    match (fresh.is_empty(), stale.is_empty()) {
-        (true, true) => {
-            println!("validate: {} missed as recorded in {file}", misses.len());
-            Ok(())
-        }
-        (false, _) => Err(format!("validate: missed and not recorded in {file}: {fresh:?}")),
-        (true, false) => Err(format!("validate: recorded in {file}, but it agrees: {stale:?}")),
+    match judged.iter().filter(|j| j.verdict == Verdict::Misses).count() {
+        0 => Ok(()),
+        misses => Err(format!("validate: {misses} missed")),
     }
 }
 

@@ -3,7 +3,7 @@
 use bentpipe_base::packet::Proto;
 use bentpipe_base::trace::{DropCause, Event, Mask, Sink};
 use bentpipe_base::{Instant, NodeId};
-use bentpipe_report::{FlowReport, InstrumentReport, LinkReport, Metric, Report, Unit};
+use bentpipe_report::{FlowReport, InstrumentReport, Metric, Report, Unit};
 use bentpipe_sim::Record;
 
 /// Results kept of a run.
@@ -48,11 +48,6 @@ impl RunResult {
         }
     }
 
-    /// The link direction called `name`.
-    pub fn link(&self, name: &str) -> Option<&LinkReport> {
-        self.report.links.iter().find(|l| l.name == name)
-    }
-
     /// The instrument called `name`.
     pub fn instrument(&self, name: &str) -> Option<&InstrumentReport> {
         self.report.instruments.iter().find(|i| i.name == name)
@@ -84,18 +79,13 @@ impl Sink for Drops {
         if let Event::Dropped(packet, cause) = event
             && packet.body.len > 0
         {
-            let place = packet.body.off;
-            let next = match packet.proto {
-                Proto::Tcp => place + u64::from(packet.body.len),
-                Proto::Udp => place + 1,
+            let (time_s, offset) = (now.as_secs_f64(), packet.body.off);
+            let next_offset = match packet.proto {
+                Proto::Tcp => offset + u64::from(packet.body.len),
+                Proto::Udp => offset + 1,
                 Proto::Opaque => return,
             };
-            self.0.push(Dropped {
-                time_s: now.as_secs_f64(),
-                cause: *cause,
-                offset: place,
-                next_offset: next,
-            });
+            self.0.push(Dropped { time_s, cause: *cause, offset, next_offset });
         }
     }
 }

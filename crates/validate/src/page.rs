@@ -3,6 +3,7 @@
 use crate::check::{CheckResult, CheckTable, Verdict};
 use crate::format::{allowed, deviation, unit, value, with_half_width};
 use crate::sources::SECTIONS;
+use bentpipe_report::aligned;
 use core::fmt::Write as _;
 
 const INTRO: &str = "<!-- Written by `make validate`. Do not edit. -->
@@ -140,13 +141,7 @@ pub fn terminal(judged: &[CheckResult]) -> String {
             [j.name(), got, expected, format!("{} ({})", deviation(j), allowed(j)), verdict.to_owned()]
         })
         .collect();
-    let width = |i: usize| rows.iter().map(|r| r[i].chars().count()).max().unwrap_or(0);
-    let [w0, w1, w2, w3] = [0, 1, 2, 3].map(width);
-    let mut out = String::new();
-    for [name, got, expected, off, verdict] in &rows {
-        let _ = writeln!(out, "{name:<w0$}  {got:>w1$}  {expected:>w2$}  {off:>w3$}  {verdict}");
-    }
-    out
+    aligned(&rows)
 }
 
 #[cfg(test)]

@@ -1,10 +1,10 @@
 //! What every source of expected numbers uses.
 
 pub(crate) use crate::check::{Check, CheckTable, Expected, Tolerance};
-pub(crate) use crate::job::{Change, File, Job};
+pub(crate) use crate::job::{Change, Job};
 pub(crate) use crate::quantity::{BOTTLENECK, Quantity};
 pub(crate) use crate::reading::Reading;
-pub(crate) use crate::section::Section;
+pub(crate) use crate::sources::Section;
 
 /// The number at the start of a label.
 pub(crate) fn number(label: &str) -> f64 {

@@ -4,7 +4,6 @@ use crate::fade;
 use crate::observed::RunResult;
 use crate::reading::{NumberFormat, Reading};
 use bentpipe_base::trace::DropCause;
-use bentpipe_report::LinkReport;
 
 /// How a number is computed from the runs of a check.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -91,8 +90,9 @@ impl Quantity {
             Self::Ratio(reading) => halves(|a, b| a / b, reading),
             Self::Difference(reading) => halves(|a, b| a - b, reading),
             Self::LostShare(cause) => {
-                let lost: u64 = bottlenecks(runs).filter_map(|l| l.drops.get(cause.key())).sum();
-                vec![lost as f64 / packets(runs) as f64]
+                let drops = format!("drops[{BOTTLENECK}].{}", cause.key());
+                let lost: f64 = runs.iter().map(|run| run.metric(&drops)).sum();
+                vec![lost / packets(runs) as f64]
             }
             Self::ErrorsPerBit { low, high, measured } => {
                 vec![fade::errors_per_bit(runs, low, high, measured)]
@@ -117,19 +117,15 @@ fn median(mut values: Vec<f64>) -> f64 {
     }
 }
 
-fn bottlenecks<'a>(runs: &[&'a RunResult]) -> impl Iterator<Item = &'a LinkReport> {
-    runs.iter().filter_map(|r| r.link(BOTTLENECK))
-}
-
 /// Packets sent by the bottlenecks of all runs.
 pub(crate) fn packets(runs: &[&RunResult]) -> u64 {
-    bottlenecks(runs).map(|l| l.packets).sum()
+    runs.iter().map(|run| run.metric("packets[bottleneck]") as u64).sum()
 }
 
 #[cfg(test)]
 pub(crate) mod tests {
     use super::*;
-    use bentpipe_report::{FlowKind, FlowReport, Report, TcpReport};
+    use bentpipe_report::{FlowKind, FlowReport, LinkReport, Report, TcpReport};
 
     fn with_flow(goodput: f64, finished_s: Option<f64>) -> RunResult {
         let kind = FlowKind::Tcp(TcpReport { finished_s, ..TcpReport::default() });

@@ -100,12 +100,8 @@ impl Reading {
             Self::MultipleLosses(rtt_s) => multiple_losses(run, rtt_s),
             Self::LossRun => loss_run(run),
             Self::Ber(name) => series(run, name, "ber").last().copied().unwrap_or(f64::NAN),
-            Self::ShortestDelay(name) => {
-                series(run, name, "one_way_ms").iter().copied().fold(f64::NAN, f64::min) / 1e3
-            }
-            Self::LongestDelay(name) => {
-                series(run, name, "one_way_ms").iter().copied().fold(f64::NAN, f64::max) / 1e3
-            }
+            Self::ShortestDelay(name) => extreme(series(run, name, "one_way_ms"), f64::min) / 1e3,
+            Self::LongestDelay(name) => extreme(series(run, name, "one_way_ms"), f64::max) / 1e3,
             Self::FadeOutOfOrder => fade::out_of_order(run),
             Self::FadeRank => fade::rank_correlation(run),
             Self::Exceeds(name, db) => share(series(run, name, "fade_db"), |fade_db| fade_db > db),
@@ -123,12 +119,16 @@ fn share(values: &[f64], fits: impl Fn(f64) -> bool) -> f64 {
     values.iter().filter(|v| fits(**v)).count() as f64 / values.len() as f64
 }
 
+/// The smallest or largest value; NaN if there are none.
+fn extreme<'a>(values: impl IntoIterator<Item = &'a f64>, choose: fn(f64, f64) -> f64) -> f64 {
+    values.into_iter().copied().fold(f64::NAN, choose)
+}
+
 fn later_peak(run: &RunResult, link: &str, from_s: f64) -> f64 {
     let peaks = series(run, link, "queue_peak_packets");
     let times = run.record.as_ref().map_or(&[][..], |r| &r.time_s);
-    let most = |values: &mut dyn Iterator<Item = f64>| values.fold(f64::NAN, f64::max);
-    let later = most(&mut times.iter().zip(peaks).filter(|(t, _)| **t > from_s).map(|(_, p)| *p));
-    later / most(&mut peaks.iter().copied())
+    let later = times.iter().zip(peaks).filter(|(t, _)| **t > from_s).map(|(_, peak)| peak);
+    extreme(later, f64::max) / extreme(peaks, f64::max)
 }
 
 /// Groups losses within `rtt_s` of the first one of the group.

@@ -48,8 +48,9 @@ impl Sum {
 
     /// Returns the sum after words with the sum `old` were replaced by words with the sum `new`.
     ///
-    /// `-x` is `!x`, so equation 3 of RFC 1624 on a checksum field is `!(!field - old + new)`. If not all of
-    /// the data is zero, a zero result has the same representation as a sum from scratch.
+    /// In ones'-complement arithmetic `-x` is `!x`, so equation 3 of RFC 1624 on a checksum field is
+    /// `!(!field - old + new)`. Zero has two representations, 0 and 0xffff; unless all of the data is zero,
+    /// the result has the same one as a sum from scratch.
     pub const fn replace(self, old: Self, new: Self) -> Self {
         Self(self.fold() as u64 + !old.fold() as u64 + new.fold() as u64)
     }

@@ -28,7 +28,8 @@ pub enum Fault {
     TooLong,
 }
 
-/// A fault and the byte it was found at, counted from the start of the bytes that were given.
+/// A fault and where it was found, in bytes from the start of the given bytes; for a packet that cannot be
+/// written, the length of the output before it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct WireError {
     /// What is wrong.
@@ -41,7 +42,8 @@ impl WireError {
     pub(crate) const fn new(fault: Fault, offset: usize) -> Self {
         Self { fault, offset }
     }
-    /// The same fault, with the offset in a larger packet that has the bytes at `base`.
+    /// The same fault, with its offset counted from the start of a larger packet in which the bytes begin at
+    /// `base`.
     pub(crate) const fn below(self, base: usize) -> Self {
         Self { fault: self.fault, offset: self.offset + base }
     }

@@ -49,7 +49,7 @@ pub struct Fragment {
 }
 
 impl Fragment {
-    /// False for a fragment that is a whole packet (RFC 6946).
+    /// False for an atomic fragment, which is a whole packet (RFC 6946).
     pub const fn is_partial(&self) -> bool {
         self.offset != 0 || self.more
     }

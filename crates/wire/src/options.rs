@@ -21,7 +21,8 @@ impl OptionKind {
     pub const SACK: Self = Self(5);
     /// Timestamps (RFC 7323).
     pub const TIMESTAMPS: Self = Self(8);
-    /// For experiments (RFC 4727), which have identifiers to share it (RFC 6994).
+    /// For experiments (RFC 4727). They share this number; an identifier in the option tells them apart (RFC
+    /// 6994).
     pub const EXPERIMENT: Self = Self(254);
 }
 
@@ -61,7 +62,7 @@ pub struct Options<'a> {
 }
 
 impl<'a> Options<'a> {
-    /// Over the option bytes of a header.
+    /// Iterates over the option bytes of a header.
     pub const fn new(bytes: &'a [u8]) -> Self {
         Self { bytes, at: 0 }
     }

@@ -12,7 +12,7 @@ use zerocopy::IntoBytes;
 
 /// Identifier that distinguishes the probe option from other experiments (RFC 6994, section 3).
 const PROBE_EXPERIMENT: [u8; 2] = [0x5a, 0x70];
-/// Bit that marks the number of an echo.
+/// Bit of the number that is set in an echo and clear in a probe.
 const ECHO: u16 = 1 << 15;
 
 /// A TCP packet as values.
@@ -158,7 +158,7 @@ pub fn emit(segment: &Segment<'_>, out: &mut Vec<u8>) -> Result<(), WireError> {
 }
 
 /// Appends the headers for `payload` bytes, without the TCP checksum. Returns where the TCP header begins and
-/// the sum of the pseudo-header; after an error, as of [`emit`], `out` is unchanged.
+/// the sum of the pseudo-header; it fails as [`emit`] does, and `out` is then unchanged.
 pub(crate) fn emit_headers(
     segment: &Segment<'_>,
     payload: usize,
@@ -226,7 +226,8 @@ fn fixed_header(segment: &Segment<'_>, tcp_len: usize) -> TcpFixed {
     }
 }
 
-/// Appends the options in the order and with the padding of common stacks: `tcp.wire_len()` less 20 bytes.
+/// Appends the options in the order and with the padding of common stacks. They take `tcp.wire_len()` - 20
+/// bytes.
 fn emit_options(tcp: &TcpHeader, out: &mut Vec<u8>) {
     const NOP: u8 = OptionKind::NOP.0;
     let syn = tcp.flags.has(Flags::SYN);

@@ -103,17 +103,27 @@ impl Report {
 
 /// Builds a program of the workspace in release mode and returns its path.
 pub(crate) fn build(program: &str) -> Outcome<PathBuf> {
+    release("--bin", program).map(|folder| folder.join(program))
+}
+
+/// The same for an example.
+pub(crate) fn build_example(name: &str) -> Outcome<PathBuf> {
+    release("--example", name).map(|folder| folder.join("examples").join(name))
+}
+
+/// Builds in release mode; returns the folder of the programs.
+fn release(kind: &str, name: &str) -> Outcome<PathBuf> {
     let root = metadata::root();
     let status = Command::new(metadata::cargo())
-        .args(["build", "--release", "--quiet", "--bin", program])
+        .args(["build", "--release", "--quiet", kind, name])
         .current_dir(&root)
         .status()
         .map_err(|e| format!("cargo build: {e}"))?;
     if !status.success() {
-        return Err(format!("cargo build --release --bin {program} failed"));
+        return Err(format!("cargo build --release {kind} {name} failed"));
     }
     let target = std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root.join("target"), PathBuf::from);
-    Ok(target.join("release").join(program))
+    Ok(target.join("release"))
 }
 
 #[cfg(test)]

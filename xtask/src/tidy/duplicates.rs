@@ -24,15 +24,10 @@ pub(super) fn find(files: &[File]) -> Vec<Duplicate> {
             places.entry(window.iter().map(|l| l.0).collect()).or_default().push((f, i));
         }
     }
-    let mut groups: Vec<Vec<Range>> = Vec::new();
-    for same in places.values() {
-        for (n, a) in same.iter().enumerate() {
-            for b in same[n + 1..].iter().filter(|b| b.0 != a.0) {
-                if let Some(pair) = whole(&code, *a, *b) {
-                    join(&mut groups, pair);
-                }
-            }
-        }
+    let mut groups: Vec<Places> = Vec::new();
+    for same in places.values().filter(|same| same.iter().any(|place| place.0 != same[0].0)) {
+        let window = same.iter().flat_map(|&(file, i)| (i..i + LEAST).map(move |at| (file, at)));
+        join(&mut groups, window.collect());
     }
     let mut all: Vec<Duplicate> = groups.iter().map(|g| named(&code, g)).collect();
     all.sort();
@@ -61,39 +56,27 @@ fn without_comment(line: &str) -> &str {
     line.match_indices("//").find(begins).map_or(line, |(at, _)| &line[..at])
 }
 
-/// File, and start and end in its relevant lines.
-type Range = (usize, usize, usize);
+/// Lines by their file and their position in its relevant lines.
+type Places = BTreeSet<(usize, usize)>;
 
-/// The whole range of equal lines around a pair of windows; `None` if the range starts earlier.
-fn whole(code: &[Code], a: (usize, usize), b: (usize, usize)) -> Option<[Range; 2]> {
-    let line = |(file, i): (usize, usize)| code[file].lines.get(i).map(|l| l.0);
-    if a.1 > 0 && b.1 > 0 && line((a.0, a.1 - 1)) == line((b.0, b.1 - 1)) {
-        return None;
-    }
-    let same = |n: &usize| line((a.0, a.1 + n)).is_some_and(|l| Some(l) == line((b.0, b.1 + n)));
-    let len = (0..code[a.0].lines.len()).take_while(same).count();
-    Some([(a.0, a.1, a.1 + len - 1), (b.0, b.1, b.1 + len - 1)])
-}
-
-/// Adds a pair to the group that it overlaps; merges groups that it connects.
-fn join(groups: &mut Vec<Vec<Range>>, pair: [Range; 2]) {
-    let overlap = |x: &Range, y: &Range| x.0 == y.0 && x.1 <= y.2 && y.1 <= x.2;
-    let (touched, apart): (Vec<_>, Vec<_>) =
-        groups.drain(..).partition(|g| g.iter().any(|r| pair.iter().any(|p| overlap(r, p))));
+/// Adds the places of a window to the group that they overlap; merges groups that they connect.
+fn join(groups: &mut Vec<Places>, mut window: Places) {
+    let (apart, touched): (Vec<_>, Vec<_>) = groups.drain(..).partition(|group| group.is_disjoint(&window));
+    window.extend(touched.into_iter().flatten());
     *groups = apart;
-    groups.push(touched.into_iter().flatten().chain(pair).collect());
+    groups.push(window);
 }
 
-fn named(code: &[Code], group: &[Range]) -> Duplicate {
-    let mut merged: Vec<Range> = Vec::new();
-    for &(file, from, to) in group.iter().collect::<BTreeSet<_>>() {
-        match merged.last_mut() {
-            Some(last) if last.0 == file && from <= last.2 + 1 => last.2 = last.2.max(to),
-            _ => merged.push((file, from, to)),
+fn named(code: &[Code], group: &Places) -> Duplicate {
+    let mut ranges: Duplicate = Vec::new();
+    for &(file, i) in group {
+        let line = code[file].lines[i].1;
+        match ranges.last_mut() {
+            Some(last) if i > 0 && group.contains(&(file, i - 1)) => last.2 = line,
+            _ => ranges.push((code[file].name.clone(), line, line)),
         }
     }
-    let at = |file: usize, i: usize| code[file].lines[i].1;
-    merged.iter().map(|&(f, from, to)| (code[f].name.clone(), at(f, from), at(f, to))).collect()
+    ranges
 }
 
 #[cfg(test)]

@@ -82,33 +82,26 @@ const TESTS_MAY_USE: [(&str, &str); 3] = [("gateway", "tcp"), ("gateway", "link"
 fn check_package(package: &str, dependencies: &[(&str, bool)]) -> Vec<Finding> {
     let finding = |text| Finding { place: package.to_owned(), line: 1, text };
     let Some(name) = package.strip_prefix(PREFIX) else {
-        let ours =
-            dependencies.iter().filter(|(on, _)| !MAY_USE_ALL.contains(&package) && on.starts_with(PREFIX));
-        let ours = ours.filter(|(on, _)| *on != TOOLS_MAY_USE);
+        let may = |on: &str| MAY_USE_ALL.contains(&package) || !on.starts_with(PREFIX) || on == TOOLS_MAY_USE;
+        let ours = dependencies.iter().filter(|(on, _)| !may(on));
         return ours.map(|(on, _)| finding(format!("a tool must not depend on {on}"))).collect();
     };
     let Some((_, kind, allowed)) = LAYERS.iter().find(|(layer, ..)| *layer == name) else {
         let hint = "not in the table of layers in xtask/src/tidy/layers.rs: add its row";
         return vec![finding(hint.to_owned())];
     };
-    let mut findings = Vec::new();
-    for &(on, shipped) in dependencies {
-        match on.strip_prefix(PREFIX) {
-            Some(other) => {
-                let tests_may = !shipped && TESTS_MAY_USE.contains(&(name, other));
-                if other != name && !allowed.split(' ').any(|layer| layer == other) && !tests_may {
-                    let text = format!("{name} must not depend on {other}: it lies above or beside it");
-                    findings.push(finding(text));
-                }
-            }
-            None if *kind == Engine && shipped && !ENGINE_MAY_USE.contains(&on) => {
-                let allowed = ENGINE_MAY_USE.join(", ");
-                findings.push(finding(format!("an engine crate must not depend on {on} (only {allowed})")));
-            }
-            None => {}
+    let fault = |&(on, shipped): &(&str, bool)| {
+        if let Some(other) = on.strip_prefix(PREFIX) {
+            let tests_may = !shipped && TESTS_MAY_USE.contains(&(name, other));
+            let may = other == name || allowed.split(' ').any(|layer| layer == other) || tests_may;
+            (!may).then(|| format!("{name} must not depend on {other}: it lies above or beside it"))
+        } else {
+            let may = *kind != Engine || !shipped || ENGINE_MAY_USE.contains(&on);
+            let only = ENGINE_MAY_USE.join(", ");
+            (!may).then(|| format!("an engine crate must not depend on {on} (only {only})"))
         }
-    }
-    findings
+    };
+    dependencies.iter().filter_map(fault).map(finding).collect()
 }
 
 #[cfg(test)]

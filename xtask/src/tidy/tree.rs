@@ -96,12 +96,8 @@ fn test_modules(file: &File) -> Vec<PathBuf> {
 /// The value of `#[path = "..."]`.
 fn path_attribute(attribute: &Attribute) -> Option<String> {
     let Meta::NameValue(pair) = &attribute.meta else { return None };
-    match &pair.value {
-        syn::Expr::Lit(syn::ExprLit { lit: syn::Lit::Str(s), .. }) if pair.path.is_ident("path") => {
-            Some(s.value())
-        }
-        _ => None,
-    }
+    let syn::Expr::Lit(syn::ExprLit { lit: syn::Lit::Str(path), .. }) = &pair.value else { return None };
+    pair.path.is_ident("path").then(|| path.value())
 }
 
 /// True for `#[test]` and for a `cfg` that is true in tests only.

@@ -20,13 +20,13 @@ pub(super) fn replace(deployment: &mut Deployment<'_>, file: &GatewayFile) -> Re
     let name = &file.deploy.name;
     let found = check(file, &deployment.registry);
     found.refuse_except_running()?;
-    deployment.inform("replacing", format!("gateway {name} is asked to stop and leave its connections"));
+    deployment.inform("replacing", format!("asking gateway {name} to stop and to hand over its connections"));
     stop(&deployment.registry, Some(name), true)?;
     session::lock(&deployment.registry, name)?.ok_or_else(|| Error::Runs { name: name.clone(), pid: 0 })
 }
 
-/// Observes the traffic before anything is diverted. Returns `None` if that is not wanted or a gateway has
-/// just been running, and true if a signal asked to stop.
+/// Observes the traffic before anything is diverted. Returns no watch if the file wants none or a gateway was
+/// running just before, and true if a signal asked to stop.
 pub(super) fn observe_traffic(
     deployment: &mut Deployment<'_>,
     file: &GatewayFile,
@@ -44,7 +44,7 @@ pub(super) fn observe_traffic(
         Err(why) => return Ok(not_watched(deployment, why)),
     };
     let at_most = watch::MAX_OBSERVATION.as_secs_f64();
-    deployment.inform("watching", format!("for up to {at_most} s, who answers before the start"));
+    deployment.inform("watching", format!("which peers answer before the start, for up to {at_most} s"));
     while !watch.is_ready(clock.now()) {
         wait::wait(&[signals.fd()], Some(watch.next), clock, Duration::ZERO)
             .map_err(|e| Error::system("waiting", e))?;

@@ -56,8 +56,8 @@ impl Check {
         if bad.is_empty() { Ok(()) } else { Err(Error::ChecksFailed(bad)) }
     }
 
-    /// The same, but ignores that a gateway of this name is running and uses the metrics address, since it
-    /// will be stopped.
+    /// Like [`Check::refuse`], but ignores that a gateway of this name is running and uses the metrics
+    /// address, since it will be stopped.
     pub(super) fn refuse_except_running(mut self) -> Result<(), Error> {
         self.findings.retain(|f| !f.name.starts_with(RUNS) && !f.name.starts_with(METRICS));
         self.refuse()
@@ -145,11 +145,11 @@ fn interfaces(deploy: &Deploy, netlink: &mut Netlink, mtu: &mut u32) -> Vec<Find
         let near = nearest(wanted, known.iter().map(String::as_str));
         let listed = || format!("there are {}", known.join(", "));
         let mend = near.map_or_else(listed, |near| format!("did you mean {near}?"));
-        all.push(Finding::failure(name, "there is none of this name").with_help(mend));
+        all.push(Finding::failure(name, "it does not exist").with_help(mend));
     }
     *mtu = mtus.iter().copied().max().unwrap_or(USUAL_MTU);
     if deploy.kind == Kind::Inline && mtus.windows(2).any(|pair| pair[0] != pair[1]) {
-        let found = "the two interfaces carry packets of different length";
+        let found = "the two interfaces have different MTUs";
         all.push(Finding::failure("MTU", found).with_help("ip link set dev NAME mtu N"));
     }
     all
@@ -163,14 +163,14 @@ fn leftovers(registry: &Registry, deploy: &Deploy) -> Option<Finding> {
         let found = format!("it is running (process {})", session.process.pid);
         return Some(Finding::failure(name, found).with_help("bentpipe gateway stop, or run --replace"));
     }
-    let found = "it was killed and has left rules behind; the next run takes them back first";
+    let found = "it was killed and left rules behind; the next run removes them first";
     Some(Finding::warning(name, found).with_help("sudo bentpipe gateway undo"))
 }
 
 fn tun() -> Finding {
     let name = "/dev/net/tun";
     match File::options().read(true).write(true).open(name) {
-        Ok(_) => Finding::good(name, "may be opened"),
+        Ok(_) => Finding::good(name, "can be opened"),
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => Finding::failure(name, "missing")
             .with_help("sudo modprobe tun; in a container: --device /dev/net/tun"),
         Err(error) => Finding::failure(name, error.to_string()).with_help("sudo bentpipe gateway ..."),
@@ -192,7 +192,9 @@ fn forwarding(deploy: &Deploy) -> Finding {
         (true, true) => Finding::good(name, "this machine forwards IPv4 and IPv6"),
         (true, false) => Finding::warning(name, "this machine forwards IPv4, not IPv6").with_help(six),
         (false, true) => Finding::warning(name, "this machine forwards IPv6, not IPv4").with_help(four),
-        (false, false) => Finding::failure(name, "this machine is no router").with_help(four).with_help(six),
+        (false, false) => {
+            Finding::failure(name, "this machine is not a router").with_help(four).with_help(six)
+        }
     }
 }
 
@@ -210,7 +212,7 @@ fn settings() -> Option<Finding> {
     // with this setting the reverse path lookup uses the mark and finds the TUN interface, so the packet is
     // dropped as spoofed
     sysctl::read(name).is_ok_and(|v| v == "1").then(|| {
-        let found = "1: reverse path filters would throw marked packets away";
+        let found = "1: reverse path filters would drop marked packets";
         Finding::failure("src_valid_mark", found)
             .with_help("sudo sysctl -w net.ipv4.conf.all.src_valid_mark=0")
     })
@@ -221,7 +223,7 @@ fn taken(deploy: &Deploy, plan: &Plan) -> Vec<Finding> {
     let mut all = Vec::new();
     let mut add = |what: String, key: &str| {
         let mend = format!("choose another `{key}` in [deploy]");
-        all.push(Finding::failure(what, "somebody else uses it").with_help(mend));
+        all.push(Finding::failure(what, "already in use").with_help(mend));
     };
     if nft::has_table(&deploy.nft_table) {
         add(format!("nftables table inet {}", deploy.nft_table), "nft_table");
@@ -250,7 +252,7 @@ fn taken(deploy: &Deploy, plan: &Plan) -> Vec<Finding> {
 fn rehearsal(plan: &Plan) -> Finding {
     let name = "rehearsal";
     if !capability::has(CapabilitySet::SYS_ADMIN) {
-        let found = "not made: a network namespace to make it in needs CAP_SYS_ADMIN";
+        let found = "not done: creating a network namespace for it needs CAP_SYS_ADMIN";
         return Finding::warning(name, found);
     }
     let plan = plan.clone();
@@ -262,8 +264,8 @@ fn rehearsal(plan: &Plan) -> Finding {
     };
     let ended = Builder::new().name(name.to_owned()).spawn(act).map(std::thread::JoinHandle::join);
     match ended {
-        Ok(Ok(Ok(()))) => Finding::good(name, "every step works here, in a network namespace of its own"),
-        Ok(Ok(Err(why))) => Finding::failure(name, why).with_help("this kernel or nft lacks something"),
+        Ok(Ok(Ok(()))) => Finding::good(name, "every step works here; tried in a separate network namespace"),
+        Ok(Ok(Err(why))) => Finding::failure(name, why).with_help("this kernel or nft does not support it"),
         Ok(Err(_)) => Finding::failure(name, "it panicked"),
         Err(error) => Finding::failure(name, error.to_string()),
     }

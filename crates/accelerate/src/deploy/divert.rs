@@ -7,10 +7,10 @@
 //! The policy is defined on the SYN, but the kernel sees any packet of a connection, in both directions. So
 //! each packet is matched against the rules twice: as part of a connection opened from the LAN side, and as
 //! part of one opened from the satellite side. It is diverted if either could be accelerated. Only the DSCP
-//! of the SYN counts and other packets do not show it, so rules with a DSCP exclude nothing here. Hence never
-//! too few packets are diverted, both directions of a connection take the same path, and the gateway makes
-//! the final decision. The cost: if all but a few ports are accelerated, packets to these ports are diverted
-//! too, since they might be replies in a connection opened from such a port.
+//! of the SYN counts and other packets do not show it, so rules with a DSCP exclude nothing here. Hence no
+//! packet of an accelerated connection is missed, both directions of a connection take the same path, and the
+//! gateway makes the final decision. The cost: if all but a few ports are accelerated, packets to these ports
+//! are diverted too, since they might be replies in a connection opened from such a port.
 //!
 //! ```text
 //! outward (packet from the LAN) -> by_lan: addresses and ports as in the rules     -> divert
@@ -37,7 +37,7 @@ pub(super) enum Scope {
 impl Scope {
     pub(super) fn of(file: &GatewayFile) -> Self {
         let speaks = |action| file.policy.rules.iter().any(|rule| rule.action == action);
-        if file.hop.rate.is_some() {
+        if file.config.rate.is_some() {
             Self::All
         } else if file.policy.otherwise == Action::Accelerate && !file.policy.rules.iter().any(excludes) {
             Self::Tcp
@@ -49,7 +49,7 @@ impl Scope {
     }
 
     /// The scope after a reload to a file that needs `new`; `same`: the rules are unchanged. Never narrower
-    /// than before. If two different policies would have to be combined, all TCP.
+    /// than before. If two different policies would have to be combined, all TCP is diverted.
     pub(super) const fn after_reload(self, new: Self, same: bool) -> Self {
         match (self, new) {
             (Self::All, _) | (_, Self::All) => Self::All,
@@ -68,8 +68,8 @@ fn excludes(rule: &Rule) -> bool {
 /// Matches a SYN.
 const OPENS: &str = "tcp flags & (fin | syn | rst | ack) == syn";
 /// Above this rate of SYNs the kernel forwards further connections past the gateway: a SYN flood must not
-/// fill the interface queue that other connections need. If all traffic to the satellite is paced, they are
-/// paced too.
+/// fill the interface queue that other connections need. Not used with [`Scope::All`], where all traffic to
+/// the satellite must be paced.
 const MOST: &str = "20000/second";
 const MOST_AT_ONCE: u32 = 20_000;
 
@@ -144,7 +144,7 @@ impl Chains<'_> {
         let _ = writeln!(self.text, "add {words}");
     }
 
-    /// Adds the chains for packets from `side`; `bring` is the statement that diverts a packet.
+    /// Adds the chains for packets from `side`; `bring` is the nftables statement that diverts a packet.
     fn side(&mut self, file: &GatewayFile, hook: &str, side: Side, bring: &str, mark: &str) {
         let table = self.table;
         for chain in ["way", "by_lan", "by_satellite", "policy"] {

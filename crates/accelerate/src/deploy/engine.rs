@@ -73,7 +73,7 @@ pub trait Engine: core::fmt::Debug {
     /// Closes the records of its connections, so that the next data path resumes from their current state.
     ///
     /// # Errors
-    /// If there will be no records; says why.
+    /// If no records are left for it; the text says why.
     fn close_records(&mut self) -> Result<(), String> {
         Ok(())
     }
@@ -86,13 +86,13 @@ pub trait Engine: core::fmt::Debug {
     /// Changes the configuration without losing connections.
     ///
     /// # Errors
-    /// If that is not possible; says why.
+    /// If that is not possible; the text says why.
     fn reconfigure(&mut self, orders: &EngineConfig) -> Result<(), String>;
 
     /// Stops the data path: forwards held packets, then closes the ports.
     ///
     /// # Errors
-    /// If it ended before the stop; says why.
+    /// If it ended before the stop; the text says why.
     fn stop(self: Box<Self>) -> Result<(), String>;
 }
 

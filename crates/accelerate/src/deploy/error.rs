@@ -1,4 +1,4 @@
-//! Errors that keep a gateway from starting or running, with help on what to do.
+//! Errors that prevent a gateway from starting or running, with help on what to do.
 
 use bentpipe_os::netlink;
 use bentpipe_service::{ClientError, Finding, SystemError};
@@ -20,17 +20,19 @@ pub enum Error {
     },
     /// Its version is too old to leave its connections to the next gateway.
     #[error(
-        "gateway `{0}` is of a version that cannot be asked to stop\nhelp: kill -9 it and run this one: it goes on with the connections"
+        "gateway `{0}` is an old version that cannot hand over its connections when asked to stop\nhelp: end it with kill -9 and start this one, which continues the connections"
     )]
     TooOld(String),
     /// The changes left behind are in another network namespace.
-    #[error("gateway `{0}` was started in another network namespace\nhelp: undo it there")]
+    #[error(
+        "gateway `{0}` was started in another network namespace\nhelp: run `bentpipe gateway undo` there"
+    )]
     OtherNamespace(String),
     /// No gateway is running.
     #[error("no gateway is running\nhelp: sudo bentpipe gateway run FILE")]
     NoneRuns,
     /// Several are running and none was named.
-    #[error("{} gateways are there: name one with --name\nhelp: {}", .0.len(), .0.join(", "))]
+    #[error("there are {} gateways: choose one with --name\nhelp: {}", .0.len(), .0.join(", "))]
     Several(Vec<String>),
     /// There is none of this name.
     #[error("there is no gateway `{0}`")]
@@ -60,7 +62,7 @@ pub enum Error {
     Engine(String),
     /// Traffic stopped after the gateway's start; all changes were undone.
     #[error(
-        "with the gateway traffic has stopped: {0}\nhelp: everything is taken back; bentpipe gateway check names firewalls, `watch = \"0 s\"` in [deploy] turns this off"
+        "traffic stopped after the gateway started: {0}\nhelp: all changes were reverted; `bentpipe gateway check` shows firewalls that block traffic, `watch = \"0 s\"` in [deploy] turns this test off"
     )]
     TrafficStopped(String),
     /// A session file or its folder, the control socket, or another error of the system.

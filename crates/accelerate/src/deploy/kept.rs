@@ -1,12 +1,12 @@
-//! The file with the records of connections and their addresses that outlives the gateway. It is
-//! memory-mapped and lies in the run folder.
+//! The file with the records of connections and of their addresses, which outlives the gateway. It is
+//! memory-mapped and is in the run folder.
 //!
 //! ```text
 //! 0      "bentflow"   8 version   12 addresses   16 flows   24 boot ID   40 network namespace
 //! 48     FNV-1a over 0..48
 //! 56     last heartbeat, nanoseconds of CLOCK_MONOTONIC   64 the same inverted
 //! 4096   addresses, 24 bytes each, indexed by address number
-//! then   connections, 64 bytes each, indexed likewise
+//! then   connections, 64 bytes each, indexed by table slot
 //! ```
 //! It holds only numbers, no pointers, and a torn record fails its checksum. A kill can happen between any
 //! two writes. Therefore a record whose slot is about to hold another connection is cleared before an address
@@ -51,13 +51,13 @@ pub struct RecordFile {
 /// Why the records of an earlier gateway are not used.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum RecordFileError {
-    #[error("it is no file of records")]
+    #[error("it is not a file of records")]
     Foreign,
     #[error("it is of version {}, this program reads version {}", .0, VERSION)]
     Version(u32),
     #[error("it is damaged: {0}")]
     Torn(&'static str),
-    #[error("the machine was started anew since")]
+    #[error("the machine has been rebooted since")]
     Boot,
     #[error("it was written in another network namespace")]
     Network,
@@ -165,7 +165,7 @@ impl SavedRecords {
         let mut damaged = addresses.restore(&self.addresses);
         for place in self.flows.chunks_exact_mut(FLOW) {
             let Ok(Some(record)) = Record::from_bytes(place) else { continue };
-            // its address number would be assigned to a different address
+            // its address number could be assigned to a different address later
             if record.addrs.iter().any(|addr| addresses.address(*addr).is_none()) {
                 place.fill(0);
                 damaged += 1;
@@ -217,7 +217,7 @@ pub(super) struct RecordFileWriter {
     extent: Extent,
     /// Temporary path until all records of an earlier gateway are in the file.
     draft: Option<PathBuf>,
-    /// Changed records not written yet, because addresses are written first.
+    /// Changed records that are not written yet, because addresses are written first.
     changed: Vec<(u32, [u8; FLOW])>,
     next_beat: Instant,
 }
@@ -277,7 +277,7 @@ impl RecordFileWriter {
     }
 
     fn put_flow(&mut self, id: u32, record: &[u8; FLOW]) -> io::Result<()> {
-        // the table cannot exceed its limits, and the file has the same size
+        // a slot beyond the file's size has no record
         if id < self.extent.flows { self.map.write(self.flow_at(id), record) } else { Ok(()) }
     }
 

@@ -1,4 +1,4 @@
-//! Tests the file of connections: what is written is read back, and damaged data is rejected.
+//! Tests the file of connections: records that were written are read back, and damaged data is rejected.
 
 use super::kept::{Extent, RecordFile, RecordFileError, RecordFileWriter, SavedRecords};
 use bentpipe_base::Addresses;
@@ -189,7 +189,7 @@ fn a_file_that_is_not_ours_or_not_of_now_is_refused() {
     assert!(
         refused(&RecordFile { path: env::temp_dir(), ..place.clone() }, now)
             .to_string()
-            .contains("no file of records")
+            .contains("not a file of records")
     );
     clean(&place);
 }

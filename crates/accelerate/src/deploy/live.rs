@@ -11,7 +11,7 @@ use bentpipe_base::{Addresses, Instant, NodeId, Size};
 use bentpipe_driver::{
     Core, Counters, LiveNetwork, NetworkSetup, Pacing, Running, ThreadSetup, TurnHook, Unit, UnreadReason,
 };
-use bentpipe_gateway::{Config, FlowReport, Gateway, Limits, PassReason, Timeouts};
+use bentpipe_gateway::{Config, FlowReport, Gateway, PassReason};
 use bentpipe_network::Network;
 use bentpipe_os::packet::FramePort;
 use bentpipe_os::{Clock, PacketPort};
@@ -33,29 +33,7 @@ const SILENT: &str = "the data path does not answer";
 const WAITING: usize = 65_536;
 
 fn config(orders: &EngineConfig) -> Config {
-    let GatewayFile { hop, limits, sample, .. } = &*orders.file;
-    Config {
-        rate: hop.rate,
-        framing: hop.framing,
-        trip: hop.rtt,
-        mode: hop.mode,
-        share: hop.share,
-        copies: hop.copies,
-        limits: Limits {
-            flows: limits.flows,
-            memory: limits.memory,
-            per_flow: limits.per_flow,
-            ..Limits::default()
-        },
-        timeouts: Timeouts {
-            opening: limits.opening,
-            established: limits.idle,
-            closing: limits.closing,
-            ..Timeouts::default()
-        },
-        accelerate: orders.accelerate,
-        sample: *sample,
-    }
+    Config { accelerate: orders.accelerate, ..orders.file.config.clone() }
 }
 
 /// A request, which sends its answer itself.
@@ -68,8 +46,8 @@ struct RequestHandler {
     keeping: RecordWriter,
     closed: VecDeque<FlowStats>,
     forgotten: u64,
-    /// Highest number of losses reported: presumed losses may prove to be late packets, but a counter never
-    /// decreases.
+    /// Highest number of losses reported: presumed losses may prove to be late packets, but a counter must
+    /// never decrease.
     lost: Cell<u64>,
     /// Write end of a pipe, closed when this thread ends.
     _end: PipeWriter,
@@ -245,13 +223,13 @@ impl GatewayEngine {
                 .iter()
                 .map(CustomSpec::node)
                 .collect::<Result<_, _>>()
-                .map_err(|_| io::Error::other("a node does not take its keys any more"))?;
+                .map_err(|_| io::Error::other("a node no longer accepts its keys"))?;
             let add = |network: &mut Network| {
                 let first = network.add_gateway(gateway);
                 [first].into_iter().chain(customs.into_iter().map(|node| network.add(node))).collect()
             };
             // some reserve beyond the bytes that the gateway may hold, for packets that are forwarded
-            let memory = Size(file.limits.memory.0 / 2 * 3);
+            let memory = Size(file.config.limits.memory.0 / 2 * 3);
             let mut net = LiveNetwork::chain(add, seed, unit, memory);
             net.network.world.addresses = Addresses::new(ADDRESSES);
             let answers = RequestHandler {
@@ -287,7 +265,7 @@ impl GatewayEngine {
         act: impl FnOnce(&mut RequestHandler, &mut Core) -> T + Send + 'static,
     ) -> Option<T> {
         let (reply, answer) = sync_channel(1);
-        // whoever asked may have given up
+        // the caller may have stopped waiting
         let ask =
             move |answers: &mut RequestHandler, core: &mut Core| drop(reply.try_send(act(answers, core)));
         self.asks.send(Box::new(ask)).ok()?;

@@ -2,9 +2,10 @@
 //! carried out by `run`.
 //!
 //! Routed: incoming packets get a mark, a routing rule sends marked packets to a separate table, and the only
-//! route of this table leads into a TUN interface. The kernel receives what the gateway writes to the other
-//! TUN interface and forwards it as usual. The interfaces and their routes disappear with the process, and
-//! the kernel skips a rule with an empty table: if the gateway dies, the router forwards by itself.
+//! route of this table leads into a TUN interface. The kernel receives the packets that the gateway writes to
+//! the other TUN interface and forwards them as usual. The interfaces and their routes disappear with the
+//! process, and the kernel skips a rule with an empty table: if the gateway dies, the router forwards by
+//! itself.
 //!
 //! Connection tracking sees a connection once, on the satellite side of the gateway: packets from the LAN are
 //! marked before connection tracking and set to notrack when they are about to enter the gateway; packets to

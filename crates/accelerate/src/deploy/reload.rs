@@ -33,7 +33,7 @@ impl Gateway {
             }
         }
         if file == **old && self.bypass.is_none() {
-            return Ok(format!("{} is as it was", deployment.path));
+            return Ok(format!("{} has not changed", deployment.path));
         }
         let new = if file.status.records == old.status.records { None } else { Some(run::records(&file)?) };
         self.bring(&file)?;
@@ -45,7 +45,7 @@ impl Gateway {
         // earlier connections were accelerated under other settings
         self.groups = Groups::default();
         (self.orders, self.bypass, self.verdict) = (orders, None, Verdict::TooFew);
-        Ok(format!("{} is in force", deployment.path))
+        Ok(format!("{} is in effect", deployment.path))
     }
 
     /// Diverts what `file` needs in addition to what the old file diverted: packets of connections that are

@@ -11,13 +11,8 @@ use std::io;
 use std::sync::mpsc::Sender;
 
 fn tell(news: &Sender<Event>, level: Level, text: String) {
-    // nobody reads it any more when the gateway ends
+    // when the gateway ends, events are not read any more
     let _ = news.send(Event { level, name: "connections", text });
-}
-
-/// Maximum number of table slots with these limits.
-const fn places(limits: &Limits) -> u32 {
-    limits.flows.saturating_add(limits.opening).saturating_add(limits.passing)
 }
 
 /// Reads the records of an earlier gateway at `place` and creates a new file. Returns the writer of the file,
@@ -34,7 +29,7 @@ pub(super) fn begin(
         None
     });
     keeping.is_on = true;
-    match RecordFileWriter::create(place, Extent { addresses: ADDRESSES, flows: places(limits) }) {
+    match RecordFileWriter::create(place, Extent { addresses: ADDRESSES, flows: limits.connections() }) {
         Ok(keeper) => keeping.keeper = Some(keeper),
         Err(error) => keeping.lose(&error),
     }
@@ -56,10 +51,10 @@ fn resume(core: &mut Core, kept: SavedRecords, news: &Sender<Event>) {
     let count = |n: u32, what: &str| if n == 0 { String::new() } else { format!(", {n} {what}") };
     let damaged = ready.damaged + restored.damaged;
     let text = format!(
-        "{} are taken up after {:.1} s{}{}",
+        "{} resumed after {:.1} s{}{}",
         restored.flows,
         gone.as_secs_f64(),
-        count(restored.refused, "find no room"),
+        count(restored.refused, "did not fit into the table"),
         count(damaged, "records are damaged")
     );
     let level = if damaged + restored.refused == 0 { Level::Info } else { Level::Warning };
@@ -106,13 +101,13 @@ impl RecordWriter {
         self.keeper.take().map(drop).ok_or_else(|| "there is no file".to_owned())
     }
 
-    /// At once if there is more to write.
+    /// When [`RecordWriter::turn`] must be called again: at once if there is more to write.
     pub(super) fn next(&self) -> Option<Instant> {
         self.is_behind.then_some(Instant::ZERO)
     }
 
     pub(super) fn fit(&mut self, limits: &Limits) {
-        if let Some(Err(error)) = self.keeper.as_mut().map(|keeper| keeper.fit(places(limits))) {
+        if let Some(Err(error)) = self.keeper.as_mut().map(|keeper| keeper.fit(limits.connections())) {
             self.lose(&error);
         }
     }
@@ -122,6 +117,6 @@ impl RecordWriter {
             keeper.give_up();
         }
         self.is_behind = false;
-        tell(&self.news, Level::Warning, format!("they are not kept for a restart: {error}"));
+        tell(&self.news, Level::Warning, format!("not saved for a restart: {error}"));
     }
 }

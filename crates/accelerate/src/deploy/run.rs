@@ -1,5 +1,5 @@
-//! The life of a gateway: lock, check, session file, set-up, data path; then signals, requests and timers; at
-//! the end all changes are undone.
+//! Runs a gateway: lock, check, session file, set-up, data path; then signals, requests and timers; at the
+//! end all changes are undone.
 
 use super::before;
 use super::check::check;
@@ -29,8 +29,6 @@ const TICK: Duration = Duration::from_secs(1);
 const SOON: Duration = Duration::from_millis(20);
 
 /// Runs `file` until it is stopped.
-/// Returns the error of a failed check before anything is changed, that of a later failure after all
-/// changes were undone.
 ///
 /// # Errors
 /// A failed check, before anything is changed; or a later failure, after all changes were undone.
@@ -128,7 +126,7 @@ fn serve(
     }
     let ports: [Box<dyn PacketPort>; 2] =
         opened.try_into().map_err(|_| Error::Engine("it needs two ports".to_owned()))?;
-    privileges::give_up().map_err(|e| Error::system("capabilities cannot be given up", e))?;
+    privileges::give_up().map_err(|e| Error::system("capabilities cannot be dropped", e))?;
     let sandbox = Sandbox::enter(&file, deployment.path, deployment.registry.folder(), &session.socket);
     if !sandbox.is_whole() {
         let text = format!("Landlock: {}; seccomp: {}", sandbox.landlock, sandbox.seccomp);
@@ -151,11 +149,11 @@ fn serve(
     if let Ok(StopReason { keeps_records: keeps @ true, .. }) = &mut ended
         && let Err(why) = gateway.engine.close_records()
     {
-        deployment.warn("connections", format!("they are not kept for the next gateway: {why}"));
+        deployment.warn("connections", format!("not saved for the next gateway: {why}"));
         *keeps = false;
     }
     // first release all held packets: packets on the direct path would overtake them, and their sequence
-    // numbers could exceed the window of a receiver with a small one
+    // numbers could exceed the window of a receiver with a small window
     if let Err(error) = gateway.let_pass() {
         deployment.warn("not released", error);
     }
@@ -246,7 +244,7 @@ impl Gateway {
             let ready = wait::wait(&fds, Some(until), &self.clock, Duration::ZERO)
                 .map_err(|e| Error::system("waiting", e))?;
             if ready.has(0) {
-                return Err(Error::Engine("it has ended by itself".to_owned()));
+                return Err(Error::Engine("it ended unexpectedly".to_owned()));
             }
             for signal in signals.take() {
                 if signal != Signal::HUP {
@@ -259,7 +257,7 @@ impl Gateway {
             }
             self.answer_requests(deployment, desk);
             if let Some(keeps) = self.stops {
-                let why = if keeps { "stopped for another to take its place" } else { "stopped as asked" };
+                let why = if keeps { "stopped to be replaced" } else { "stopped as asked" };
                 return Ok(StopReason { why: why.to_owned(), keeps_records: keeps });
             }
             self.check_traffic()?;
@@ -322,11 +320,11 @@ impl Gateway {
             let lost = records.lost();
             records.add(&closed, realtime() / 1_000_000_000);
             if lost == 0 && records.lost() > 0 {
-                deployment.warn("records", "flow records cannot be written; they are counted");
+                deployment.warn("records", "flow records cannot be written; the lost ones are counted");
             }
         }
         self.rates.look(&self.engine.figures(), self.clock.now());
-        if self.orders.file.sample > 0.0 && self.bypass.is_none() {
+        if self.orders.file.config.sample > 0.0 && self.bypass.is_none() {
             self.check_gain(deployment);
         }
     }
@@ -334,7 +332,7 @@ impl Gateway {
     /// Sends all held packets now, in order, and lets later packets pass behind them.
     fn let_pass(&mut self) -> Result<(), String> {
         let mut file = GatewayFile::clone(&self.orders.file);
-        file.hop.rate = None;
+        file.config.rate = None;
         self.engine.reconfigure(&EngineConfig { accelerate: false, ..EngineConfig::new(file) })
     }
 
@@ -351,7 +349,7 @@ impl Gateway {
             self.orders.accelerate = false;
             match self.engine.reconfigure(&self.orders) {
                 Ok(()) => {
-                    deployment.warn("bypass", "nothing is accelerated any more: bypass_when_slower");
+                    deployment.warn("bypass", "acceleration is off: accelerated connections were slower");
                     self.bypass = Some(comparison.sentence);
                 }
                 Err(error) => deployment.warn("bypass", error),
@@ -367,11 +365,11 @@ impl Gateway {
             file: deployment.path.to_owned(),
             kind: if file.deploy.kind == Kind::Routed { "routed" } else { "inline" }.to_owned(),
             uptime_s: self.clock.now().as_secs_f64(),
-            rate_bps: file.hop.rate.map(bentpipe_base::Rate::bps),
+            rate_bps: file.config.rate.map(bentpipe_base::Rate::bps),
             bypass: self.bypass.clone(),
             throughput_bps: self.rates.bps,
             figures,
-            sample: (file.sample > 0.0).then(|| self.groups.compare()),
+            sample: (file.config.sample > 0.0).then(|| self.groups.compare()),
             records_lost: records.map_or(0, Records::lost),
             sandbox: self.sandbox.clone(),
             priority: self.engine.priority().map(|p| p.0).unwrap_or_default(),

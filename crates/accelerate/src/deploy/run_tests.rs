@@ -166,7 +166,7 @@ fn when_it_is_slower_it_says_so_and_stops_accelerating() {
     assert_eq!(status.sample.map(|s| s.verdict), Some(Verdict::Slower));
     // reloading an unchanged file also re-enables acceleration
     let Reply::Done { message } = stage.ask(Request::Reload) else { panic!("not reloaded") };
-    assert_eq!(message, "gw.toml is in force");
+    assert_eq!(message, "gw.toml is in effect");
     assert_eq!(stage.script.lock().unwrap().told, [false, true]);
     let Reply::Status(status) = stage.ask(Request::Status) else { panic!("no status") };
     assert_eq!((status.bypass, status.sample.map(|s| s.verdict)), (None, Some(Verdict::TooFew)));

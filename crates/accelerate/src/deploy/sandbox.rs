@@ -2,9 +2,9 @@
 //! them.
 //!
 //! Both are entered after everything is open and before the first packet, so they also apply to the data
-//! thread. Still allowed is what a running gateway needs: keeping its records, writing flow records,
-//! reloading its file, and removing its rules (with `nft`, which inherits both). If the kernel lacks or
-//! refuses one of them, the gateway runs without it, and `check`, the log and `status` say so.
+//! thread. They still allow everything that a running gateway must do: keep its records, write flow records,
+//! reload its file, and remove its rules (with `nft`, which inherits both). If the kernel lacks or refuses
+//! one of them, the gateway runs without it, and `check`, the log and `status` say so.
 
 use bentpipe_os::landlock::{self, Access};
 use bentpipe_os::seccomp;
@@ -16,7 +16,7 @@ use std::path::{Path, PathBuf};
 
 /// Folders of programs and libraries.
 const PROGRAMS: [&str; 7] = ["/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/nix/store"];
-/// Other files in `/etc` that the dynamic linker and `nft` read; none is secret.
+/// Files in `/etc` that the dynamic linker and `nft` read; none is secret.
 const TABLES: &str = "ld.so.cache ld.so.preload alternatives connlabel.conf iproute2 localtime nsswitch.conf protocols services";
 
 /// State of a running gateway's sandbox.

@@ -137,7 +137,7 @@ mod tests {
             (&[(true, 1, 2, 3)][..], &[("x".to_owned(), "0".to_owned())][..])
         );
         assert_eq!((session.process.pid, session.process.start_time), (7, 0));
-        // and 0.1.0 finds in this file the keys that it needs
+        // and version 0.1.0 of bentpipe finds in this file the keys that it needs
         let ours = serde_json::to_value(&session).unwrap();
         let old: serde_json::Value = serde_json::from_str(old).unwrap();
         assert!(old.as_object().unwrap().iter().all(|(key, value)| ours[key] == *value), "{ours}");

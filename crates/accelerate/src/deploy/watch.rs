@@ -1,7 +1,7 @@
 //! Checks after the start whether the machine's traffic still flows. If anything stops it (a firewall,
 //! another kind of filter, or a fault of the gateway), all changes are undone.
 //!
-//! Before the start, rules of the gateway's table record what is forwarded between LAN and satellite: remote
+//! Before the start, rules of the gateway's table record the traffic between LAN and satellite: remote
 //! endpoints (address, protocol, port) to which packets go, those from which packets come, those to which
 //! connections are opened, and peers that answer. After the start, counters show two things:
 //!
@@ -30,8 +30,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 /// Interval between checks.
 pub(super) const CHECK_INTERVAL: Duration = Duration::from_millis(250);
-/// Maximum time of observation before the start, minimum if something is forwarded, and minimum if nothing
-/// is. Connections opened meanwhile are not accelerated.
+/// Time of observation before the start: the maximum, the minimum if something is forwarded, and the minimum
+/// if nothing is. Connections opened meanwhile are not accelerated.
 pub(super) const MAX_OBSERVATION: Duration = Duration::from_secs(2);
 const LEAST_BEFORE: Duration = Duration::from_secs(1);
 const IDLE: Duration = Duration::from_millis(250);
@@ -123,7 +123,7 @@ struct Peer {
     /// Number of answers, and number of requests at the time of the last answer.
     answers: u64,
     asked: u64,
-    /// Number of requests when any peer last answered.
+    /// Number of requests to it at the time of the last answer from any known peer.
     before: u64,
     /// Since when there are unanswered requests.
     since: Option<Instant>,
@@ -167,7 +167,8 @@ impl Watch {
         gone >= MAX_OBSERVATION || Counts::look(&self.table).is_ok_and(|counts| counts.suffice(gone))
     }
 
-    /// Fixes the peers that have answered so far and starts to count packets; returns the number of peers.
+    /// Takes the peers that have answered so far as the known ones and starts to count packets; returns the
+    /// number of peers.
     pub(super) fn start(&mut self, deploy: &Deploy, now: Instant) -> Result<usize, String> {
         let counts = Counts::look(&self.table)?;
         self.known =
@@ -178,7 +179,7 @@ impl Watch {
         Ok(self.known.len())
     }
 
-    /// Checks the traffic; returns a description of what has stopped, if anything.
+    /// Checks the traffic; returns a description of the traffic that has stopped, if any.
     pub(super) fn look(&mut self, now: Instant) -> Option<String> {
         self.next = now + CHECK_INTERVAL;
         // if a read fails, try again at the next check
@@ -194,7 +195,7 @@ impl Watch {
                 self.drops.remove(&i);
             } else if now.since(*self.drops.entry(i).or_insert(now)) >= DROPS {
                 return Some(format!(
-                    "of {came} packets {stretch}, to ends that were reached before the start, this machine dropped {dropped}"
+                    "this machine dropped {dropped} of {came} packets {stretch}, to peers that were reachable before the start"
                 ));
             }
         }
@@ -233,7 +234,7 @@ impl Watch {
         let names: Vec<&str> = silent.iter().copied().take(PEERS).collect();
         is_enough.then(|| {
             format!(
-                "{} peers that answered just before the start have been asked {questions} times without an answer, {} among them",
+                "{} peers that answered just before the start do not answer any more, after {questions} requests; among them {}",
                 silent.len(),
                 names.join(", ")
             )

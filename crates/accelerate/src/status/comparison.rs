@@ -82,7 +82,7 @@ pub struct Comparison {
     pub left_alone: f64,
     /// Geometric mean of the goodput of the accelerated connections, bit/s.
     pub accelerated_bps: f64,
-    /// The same of the unaccelerated connections.
+    /// The same for the unaccelerated connections.
     pub left_alone_bps: f64,
     /// Ratio of the geometric means; null while there are too few connections.
     pub ratio: Option<f64>,

@@ -1,4 +1,5 @@
-//! Answers `GET /metrics` only, one request per connection (HTTP/1.1, RFC 9112, with `Connection: close`).
+//! Answers only `GET` and `HEAD` of `/metrics`, one request per connection (HTTP/1.1, RFC 9112, with
+//! `Connection: close`).
 //!
 //! Limits on the number of clients, the length of requests and the time keep clients from blocking the
 //! gateway or filling its memory.
@@ -93,7 +94,7 @@ impl Client {
         false
     }
 
-    /// True when the whole head has been read, or it is longer than the maximum.
+    /// Reads from the client; true when its request header is complete, or longer than the maximum.
     fn read(&mut self) -> io::Result<bool> {
         let mut part = [0; 2048];
         loop {

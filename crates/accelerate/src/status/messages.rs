@@ -95,7 +95,7 @@ pub struct GatewayCounters {
     pub accelerated: u64,
     /// Unaccelerated connections now.
     pub passing: u64,
-    /// How many of both are still being opened.
+    /// Number of all these connections that are still being opened.
     pub opening: u64,
     /// Unaccelerated connections by reason.
     pub passing_why: Vec<(String, u64)>,

@@ -101,21 +101,17 @@ pub(crate) fn run(gateway: &Gateway) -> Result<u8, Failure> {
             return Ok(if check.is_good() { 0 } else { BAD_INPUT });
         }
         Action::Run { file, bare, replace } => {
-            return run_gateway(
-                file,
-                registry,
-                if *bare { PassThrough::start } else { GatewayEngine::start },
-                *replace,
-            );
+            let start: Start = if *bare { PassThrough::start } else { GatewayEngine::start };
+            return run_gateway(file, registry, start, *replace);
         }
         Action::Stop { keep } => {
             let name = deploy::stop(&registry, name, *keep)?;
-            let left = if *keep { "; the next run goes on with its connections" } else { "" };
+            let left = if *keep { "; the next run continues its connections" } else { "" };
             format!("gateway {name} has ended{left}\n")
         }
         Action::Undo => {
             let done = deploy::undo(&registry, name)?;
-            if done.is_empty() { "nothing to take back\n".to_owned() } else { done.join("\n") + "\n" }
+            if done.is_empty() { "nothing to undo\n".to_owned() } else { done.join("\n") + "\n" }
         }
         Action::Reload => {
             let done = |reply| if let Reply::Done { message } = reply { Some(message) } else { None };

@@ -1,7 +1,7 @@
 //! Output of `bentpipe gateway status` and `flows`.
 
 use crate::link::{listed, rate, time};
-use crate::outcome::Failure;
+use crate::outcome::{Failure, to_json};
 use bentpipe_accelerate::deploy::Sandbox;
 use bentpipe_accelerate::status::{FlowPage, FlowStats, GatewayCounters, Reply, Request, Status};
 use bentpipe_service::Client;
@@ -19,7 +19,7 @@ pub(super) fn status(client: &mut Client<Reply>, json: bool) -> Result<String, F
         status = look(client)?;
     }
     if json {
-        return pretty(&status);
+        return to_json(&status);
     }
     Ok(text(&status))
 }
@@ -42,7 +42,7 @@ pub(super) fn flows(
 ) -> Result<String, Failure> {
     let page = page(client, from, most)?;
     if json {
-        return pretty(&page);
+        return to_json(&page);
     }
     let mut out = heading() + "\n";
     for flow in &page.flows {
@@ -52,10 +52,6 @@ pub(super) fn flows(
         let _ = writeln!(out, "{} of {} connections; more with --from {next}", page.flows.len(), page.all);
     }
     Ok(out)
-}
-
-fn pretty(value: &impl serde::Serialize) -> Result<String, Failure> {
-    serde_json::to_string_pretty(value).map(|t| t + "\n").map_err(Failure::run)
 }
 
 /// Returns one line each for the gateway, traffic, connections, the hop, local losses and the measured gain.
@@ -76,7 +72,7 @@ pub(super) fn text(status: &Status) -> String {
     line("connections", &format!("{now}, {connections} in all since the start"));
     line("hop", &format!("{lost} packets lost, {repaired} sent again, {copied} further copies"));
     line("held", &format!("{} B, at most {} B", figures.held_bytes, figures.held_peak_bytes));
-    line("kept back", &listed(&figures.not_forwarded));
+    line("withheld", &listed(&figures.not_forwarded));
     for node in &figures.nodes {
         line(&node.name, &listed(&node.counters));
     }
@@ -172,7 +168,7 @@ traffic      23.9 Mbit/s to the satellite, 400 kbit/s back
 connections  12 accelerated, 3 passing (2 sampled, 1 mid stream), 512 in all since the start
 hop          7 packets lost, 9 sent again, 0 further copies
 held         190000 B, at most 2000000 B
-kept back    40 duplicate ack
+withheld     40 duplicate ack
 dropped      none
 data path    3 late turns
 sandbox      Landlock on, interface 7; seccomp on

@@ -62,16 +62,15 @@ pub(super) struct ReportOutputs<'a> {
     file: Option<(PathBuf, File)>,
 }
 
-/// The report of a finished transfer.
-pub(super) struct FinishedReport {
-    pub(super) text: String,
-    /// Why it could not be written to the file.
-    pub(super) fault: Option<Failure>,
-}
-
 impl ReportOutputs<'_> {
-    /// Creates the report as text or JSON, and writes it to the file if one was given.
-    pub(super) fn tell(&mut self, choice: &Scenario, flow: FlowReport, ran: Duration) -> FinishedReport {
+    /// Creates the report as text or JSON, and writes it to the file if one was given; returns the text, and
+    /// whether it was written.
+    pub(super) fn tell(
+        &mut self,
+        choice: &Scenario,
+        flow: FlowReport,
+        ran: Duration,
+    ) -> (String, Result<(), Failure>) {
         let mut report = assemble(choice, ran, vec![flow], Vec::new(), Vec::new());
         // sequence numbers are random, and a real path has no seed
         report.seed = None;
@@ -79,18 +78,16 @@ impl ReportOutputs<'_> {
         let written = self.file.as_mut().map_or(Ok(()), |(path, file)| {
             replace(file, &json).map_err(|e| Failure::Run(format!("{}: {e}", path.display())))
         });
-        let text = if self.common.json { json } else { report.to_text() };
-        FinishedReport { text, fault: written.err() }
+        (if self.common.json { json } else { report.to_text() }, written)
     }
 }
 
-impl FinishedReport {
-    /// The text for standard output; it is printed even if the file could not be written.
-    pub(super) fn shown(self) -> Result<String, Failure> {
-        let Some(fault) = self.fault else { return Ok(self.text) };
-        print(&self.text)?;
-        Err(fault)
+/// The text for standard output; it is printed even if the file could not be written.
+pub(super) fn shown((text, written): (String, Result<(), Failure>)) -> Result<String, Failure> {
+    if written.is_err() {
+        print(&text)?;
     }
+    written.map(|()| text)
 }
 
 /// Replaces the contents of a regular file; writes to pipes and devices as they are.

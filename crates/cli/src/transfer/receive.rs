@@ -1,6 +1,6 @@
 //! `bentpipe receive [ADDR:]PORT [FILE]`.
 
-use super::common::{Common, opened, own, seed};
+use super::common::{Common, opened, own, seed, shown};
 use super::progress::Progress;
 use crate::outcome::{Failure, print_message};
 use bentpipe_base::Instant;
@@ -36,25 +36,26 @@ pub(crate) fn receive(args: &Receive) -> Result<String, Failure> {
     let choice = args.common.choice(&format!("receive at {}", args.at))?;
     let (address, port) = place(&args.at)?;
     let mut reports = args.common.reports()?;
-    let mut guest = HostEndpoint::at(address, port, seed()?).map_err(Failure::run)?;
+    let mut host = HostEndpoint::at(address, port, seed()?).map_err(Failure::run)?;
     let file = match &args.file {
         Some(path) => opened(path, File::create(path))?,
         None => own(io::stdout(), "standard output")?,
     };
     let mut sink = Sink::new(file).map_err(Failure::run)?;
-    let at: Vec<_> = guest.addresses.iter().map(|a| SocketAddr::new(*a, port).to_string()).collect();
+    let at: Vec<_> = host.addresses.iter().map(|a| SocketAddr::new(*a, port).to_string()).collect();
     print_message(&format!("waiting at {}", at.join(" and ")));
     let mut progress = Progress::new(None);
     let config = &choice.flows[0].receiver;
-    let received = transfer::receive(&mut guest, config, &mut sink, &mut |look| progress.look(look));
+    let received = transfer::receive(&mut host, config, &mut sink, &mut |look| progress.look(look));
     progress.end();
     let received = received.map_err(Failure::run)?;
     let told = reports.tell(&choice, received.report, received.end.since(Instant::ZERO));
     if args.file.is_some() {
-        return told.shown();
+        return shown(told);
     }
-    print_message(&told.text);
-    told.fault.map_or_else(|| Ok(String::new()), Err)
+    let (text, written) = told;
+    print_message(&text);
+    written.map(|()| String::new())
 }
 
 fn place(text: &str) -> Result<(Option<IpAddr>, u16), Failure> {
@@ -70,7 +71,7 @@ fn place(text: &str) -> Result<(Option<IpAddr>, u16), Failure> {
     let port = port.parse().ok().filter(|p| *p > 0);
     let port = port.ok_or_else(|| wrong("a port is a number from 1 to 65535".to_owned()))?;
     let bare = address.map(|a| a.strip_prefix('[').and_then(|a| a.strip_suffix(']')).unwrap_or(a));
-    let address = bare.map(|a| a.parse::<IpAddr>().map_err(|_| wrong(format!("\"{a}\" is no address"))));
+    let address = bare.map(|a| a.parse::<IpAddr>().map_err(|_| wrong(format!("\"{a}\" is not an address"))));
     let address = address.transpose()?.filter(|a| !a.is_unspecified());
     Ok((address, port))
 }

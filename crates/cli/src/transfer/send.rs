@@ -1,6 +1,6 @@
 //! `bentpipe send HOST:PORT [FILE]`.
 
-use super::common::{Common, ReportOutputs, opened, own, seed};
+use super::common::{Common, ReportOutputs, opened, own, seed, shown};
 use super::progress::Progress;
 use crate::outcome::{Failure, print_message};
 use bentpipe_base::Instant;
@@ -47,15 +47,15 @@ pub(crate) fn send(args: &Send) -> Result<String, Failure> {
     let mut progress = Progress::new(source.length());
     let mut failure = Failure::Run(format!("{} has no address", args.to));
     for (i, to) in to.iter().enumerate() {
-        let mut guest = match HostEndpoint::towards(to.ip(), seed()?) {
-            Ok(guest) => guest,
+        let mut host = match HostEndpoint::towards(to.ip(), seed()?) {
+            Ok(host) => host,
             Err(error) => {
                 failure = Failure::run(error);
                 continue;
             }
         };
         let config = &choice.flows[0].sender;
-        let sent = transfer::send(&mut guest, *to, config, &mut source, &mut |look| progress.look(look));
+        let sent = transfer::send(&mut host, *to, config, &mut source, &mut |look| progress.look(look));
         match sent {
             Ok(sent) => {
                 progress.end();
@@ -64,7 +64,7 @@ pub(crate) fn send(args: &Send) -> Result<String, Failure> {
             Err(why) if why.may_try_another() && i + 1 < all => failure = Failure::run(why.why),
             Err(why) => {
                 progress.end();
-                return Err(broken(&mut reports, &choice, &guest, why));
+                return Err(broken(&mut reports, &choice, &host, why));
             }
         }
     }
@@ -75,15 +75,15 @@ pub(crate) fn send(args: &Send) -> Result<String, Failure> {
 fn broken(
     reports: &mut ReportOutputs<'_>,
     choice: &Scenario,
-    guest: &HostEndpoint,
+    host: &HostEndpoint,
     failed: transfer::Failed,
 ) -> Failure {
     // the report up to the failure may show its cause
     if let Some(report) = failed.report {
-        let end = guest.station.clock().now().since(Instant::ZERO);
-        let told = reports.tell(choice, *report, end);
-        print_message(&told.text);
-        if let Some(fault) = told.fault {
+        let end = host.driver.clock().now().since(Instant::ZERO);
+        let (text, written) = reports.tell(choice, *report, end);
+        print_message(&text);
+        if let Err(fault) = written {
             fault.report();
         }
     }
@@ -100,9 +100,9 @@ fn arrived(
         print_message(&format!("note: {to} has everything, but has not closed the connection"));
     }
     if sent.ignored > 0 {
-        print_message(&format!("note: {to} said {} bytes, which were thrown away", sent.ignored));
+        print_message(&format!("note: {to} sent {} bytes, which were discarded", sent.ignored));
     }
-    reports.tell(choice, sent.report, sent.end.since(Instant::ZERO)).shown()
+    shown(reports.tell(choice, sent.report, sent.end.since(Instant::ZERO)))
 }
 
 /// Resolves a name to addresses, in the order of the system's resolver.
@@ -117,5 +117,5 @@ fn resolve(to: &str) -> Result<Vec<SocketAddr>, Failure> {
         return Err(wrong("a port is a number from 1 to 65535"));
     }
     let all: Vec<_> = to.to_socket_addrs().map_err(|e| wrong(&e.to_string()))?.collect();
-    if all.is_empty() { Err(wrong("nobody has this name")) } else { Ok(all) }
+    if all.is_empty() { Err(wrong("no host has this name")) } else { Ok(all) }
 }

@@ -74,7 +74,7 @@ fn a_firewall_that_would_drop_the_sites_traffic_is_named_and_its_rules_mend_it()
             let refused = lab.gateway(&[verb, &file]);
             let text = out(&refused) + &err(&refused);
             assert_eq!(refused.status.code(), Some(2), "{tool}: {text}");
-            assert!(text.contains("would drop what it lets pass today"), "{tool}: {text}");
+            assert!(text.contains("would drop traffic that it accepts today"), "{tool}: {text}");
             assert_eq!(lab.traces(), before);
         }
         let json: Value =
@@ -189,7 +189,7 @@ fn a_start_that_stops_traffic_is_taken_back() {
             let (status, log) = gateway.wait();
             let took = since.now().as_secs_f64();
             assert_eq!(status, Some(3), "{tool} {n}, start {start}: {log}");
-            assert!(log.contains("traffic has stopped"), "{log}");
+            assert!(log.contains("traffic stopped after"), "{log}");
             assert!(took < 5.0, "{tool} {n}, start {start}: {took} s");
             assert_eq!(lab.traces(), before, "{tool} {n}");
             let then = talk.echoes();

@@ -43,7 +43,7 @@ fn a_check_shows_everything_and_leaves_no_trace() {
     let json: Value = serde_json::from_str(&out(&lab.gateway(&["check", &file, "--json"]))).expect("JSON");
     assert_eq!(json["starts"], true);
     assert_eq!(lab.traces(), before);
-    assert_eq!(out(&lab.gateway(&["undo"])), "nothing to take back\n");
+    assert_eq!(out(&lab.gateway(&["undo"])), "nothing to undo\n");
     assert_eq!(lab.traces(), before);
 }
 
@@ -65,7 +65,7 @@ fn what_is_missing_is_named_before_anything_is_changed() {
     let file = lab.file("");
     let wrong = text(Path::new(&file)).replace("\"eth0\"", "\"eth9\"");
     fs::write(&file, wrong).expect("a file");
-    refused(&file, &["interface eth9", "there is none of this name", "did you mean eth"]);
+    refused(&file, &["interface eth9", "it does not exist", "did you mean eth"]);
     refused(
         &lab.file("[status]\nrecords = \"/nowhere/flows.csv\"\n"),
         &["records /nowhere/flows.csv", "no such folder"],
@@ -84,11 +84,11 @@ fn what_is_missing_is_named_before_anything_is_changed() {
         let undone = args.replace(" add ", " del ").replace(" type veth peer name other", "");
         lab.at(ROUTER, || ip(&undone)).expect("to give it back");
         assert_eq!(output.status.code(), Some(2));
-        assert!(err(&output).contains(&format!("{wanted}: somebody else uses it")), "{}", err(&output));
+        assert!(err(&output).contains(&format!("{wanted}: already in use")), "{}", err(&output));
     }
     lab.at(ROUTER, || nft::run("add table inet bentpipe_gateway")).expect("a table");
     assert!(
-        err(&lab.gateway(&["run", &file])).contains("nftables table inet bentpipe_gateway: somebody else")
+        err(&lab.gateway(&["run", &file])).contains("nftables table inet bentpipe_gateway: already in use")
     );
     lab.at(ROUTER, || nft::run("delete table inet bentpipe_gateway")).expect("it goes");
     lab.at(ROUTER, || {
@@ -97,7 +97,7 @@ fn what_is_missing_is_named_before_anything_is_changed() {
         }
     });
     let output = lab.gateway(&["run", &file]);
-    assert!(err(&output).contains("this machine is no router\nhelp: sudo sysctl"), "{}", err(&output));
+    assert!(err(&output).contains("this machine is not a router\nhelp: sudo sysctl"), "{}", err(&output));
     assert_eq!(lab.traces(), before);
 }
 
@@ -217,7 +217,7 @@ fn when_it_is_killed_the_kernel_forwards_by_itself() {
     assert!(lab.ping(false) && lab.ping(true));
     echo(&mut lab.connect(true), 1_000_000);
     let checked = out(&lab.gateway(&["check", &lab.file("")]));
-    assert!(checked.contains("it was killed and has left rules behind"), "{checked}");
+    assert!(checked.contains("it was killed and left rules behind"), "{checked}");
     let undone = out(&lab.gateway(&["undo"]));
     assert!(undone.contains("gateway gateway: nftables table inet bentpipe_gateway removed\n"), "{undone}");
     assert!(undone.contains("IPv6 routing rule for mark 0x6271 removed\n"), "{undone}");
@@ -301,9 +301,9 @@ fn its_file_is_read_again_without_losing_a_connection() {
     let mut stream = lab.connect(false);
     echo(&mut stream, 100_000);
     let reload = || lab.gateway(&["reload"]);
-    assert!(out(&reload()).ends_with("is as it was\n"));
+    assert!(out(&reload()).ends_with("has not changed\n"));
     lab.file("[[rules]]\naction = \"pass\"\nport = 22\n");
-    assert!(out(&reload()).ends_with("is in force\n"));
+    assert!(out(&reload()).ends_with("is in effect\n"));
     lab.file("[[rules]]\naction = \"pas\"\n");
     let refused = reload();
     assert_eq!(refused.status.code(), Some(2));
@@ -373,7 +373,7 @@ fn two_gateways_of_different_names_stand_side_by_side() {
     let second = lab.start(&lab.file(other));
     let which = lab.gateway(&["status"]);
     assert!(
-        err(&which).contains("2 gateways are there: name one with --name\nhelp: gateway, two"),
+        err(&which).contains("there are 2 gateways: choose one with --name\nhelp: gateway, two"),
         "{}",
         err(&which)
     );
@@ -414,7 +414,7 @@ fn connections_are_listed_and_recorded_by_their_real_addresses_and_rules_see_the
     }
     // from now on IPv4 connections pass; existing ones stay as they are
     lab.file(&more.replace("\"fd77:1::/64\"", "\"10.77.1.2\""));
-    assert!(out(&lab.gateway(&["reload"])).ends_with("is in force\n"));
+    assert!(out(&lab.gateway(&["reload"])).ends_with("is in effect\n"));
     let mut late = lab.connect(false);
     echo(&mut late, 100_000);
     for stream in &mut streams {

@@ -28,7 +28,7 @@ fn a_gateway_that_is_run_again_goes_on_with_what_it_accelerated_before_it_was_ki
     }
     for round in 0..2 {
         let mut gateway = lab.start(&file);
-        gateway.wait_for("event=\"connections\" text=\"2 are taken up after ");
+        gateway.wait_for("event=\"connections\" text=\"2 resumed after ");
         assert!(!gateway.lines.contains("damaged"), "{}", gateway.lines);
         let mut late = lab.connect(false);
         // twice: packets sent before both hosts have spoken pass unaccelerated, perhaps most of a window
@@ -94,11 +94,11 @@ fn a_planned_restart_keeps_connections_accelerated() {
         let refused = lab.gateway(&["run", &file]);
         assert_eq!(refused.status.code(), Some(2), "{}", err(&refused));
         let mut new = lab.start_as(&["run", "--replace", &file], &[]);
-        new.wait_for("event=\"connections\" text=\"2 are taken up after ");
+        new.wait_for("event=\"connections\" text=\"2 resumed after ");
         assert!(!new.lines.contains("watching"), "{}", new.lines);
         let (status, log) = gateway.wait();
         assert_eq!(status, Some(0), "{log}");
-        assert!(log.contains("stopped for another to take its place"), "{log}");
+        assert!(log.contains("stopped to be replaced"), "{log}");
         for _ in 0..2 {
             for stream in &mut streams {
                 echo(stream, 1_000_000);
@@ -111,7 +111,7 @@ fn a_planned_restart_keeps_connections_accelerated() {
     let stopped = lab.gateway(&["stop", "--keep"]);
     assert_eq!(
         out(&stopped),
-        "gateway gateway has ended; the next run goes on with its connections\n",
+        "gateway gateway has ended; the next run continues its connections\n",
         "{}",
         err(&stopped)
     );
@@ -120,7 +120,7 @@ fn a_planned_restart_keeps_connections_accelerated() {
         echo(stream, 2000);
     }
     let mut gateway = lab.start(&file);
-    gateway.wait_for("event=\"connections\" text=\"2 are taken up after ");
+    gateway.wait_for("event=\"connections\" text=\"2 resumed after ");
     for _ in 0..2 {
         for stream in &mut streams {
             echo(stream, 1_000_000);

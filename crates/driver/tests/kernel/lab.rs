@@ -15,7 +15,8 @@ use std::thread::Builder;
 
 const MAC: [u8; 6] = [0x02, 0x62, 0x65, 0x6e, 0x74, 0x01];
 const MAC_TEXT: &str = "02:62:65:6e:74:01";
-/// Our end's hardware address: hosts without ARP send to their own, so our stack ignores their packets.
+/// Hardware address of our end. Hosts without ARP send to their own address; ours differs, so our stack
+/// ignores their packets.
 const OUR_MAC: &str = "02:62:65:6e:74:02";
 
 /// How the path is attached to the hosts.

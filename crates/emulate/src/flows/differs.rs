@@ -1,8 +1,8 @@
 //! Collects the differences between the kernel's behaviour and the scenario. Each is reported once.
 
-use super::is_sender;
-use super::is_tcp;
+use super::needs::sender_settings;
 use super::options::UNSCALED;
+use super::{is_sender, is_tcp};
 use bentpipe_base::Duration;
 use bentpipe_scenario::{FlowSpec, Scenario};
 use bentpipe_tcp::{Config, Detection, ReceiveBuffer, Reduction, Scheme, Stack, Validation};
@@ -60,15 +60,10 @@ impl Differences {
 
     /// Returns the kernel settings common to all senders of `host`; where they differ, the kernel's own value
     /// stays, and that is reported.
-    pub(super) fn of_senders(
-        &mut self,
-        scenario: &Scenario,
-        host: usize,
-        wishes: fn(&Config) -> Vec<(&'static str, &'static str, String)>,
-    ) -> Vec<(&'static str, String)> {
+    pub(super) fn of_senders(&mut self, scenario: &Scenario, host: usize) -> Vec<(&'static str, String)> {
         let mut values: BTreeMap<&'static str, (&'static str, Vec<String>)> = BTreeMap::new();
         for flow in scenario.flows.iter().filter(|f| is_sender(f, host)) {
-            for (name, path, value) in wishes(&flow.sender) {
+            for (name, path, value) in sender_settings(&flow.sender) {
                 let (_, known) = values.entry(path).or_insert((name, Vec::new()));
                 if !known.contains(&value) {
                     known.push(value);
@@ -95,19 +90,15 @@ impl Differences {
 
 fn scheme(config: &Config) -> Vec<String> {
     let scheme = &config.scheme;
-    let mut texts = Vec::new();
     let rfc = config.stack == Stack::Rfc;
-    match scheme.recovery.detection {
-        _ if !rfc => {}
-        Detection::Reno => texts.push("the kernel's reno recovers as NewReno does (RFC 6582)".to_owned()),
-        Detection::Sack => {
-            texts.push("with SACK the kernel finds losses by time too (RACK, RFC 8985)".to_owned());
-        }
-        Detection::Vegas => {
-            texts.push("the kernel's vegas has no fine-grained retransmission timer".to_owned());
-        }
-        Detection::NewReno | Detection::Rack => {}
-    }
+    let detection = match scheme.recovery.detection {
+        _ if !rfc => None,
+        Detection::Reno => Some("the kernel's reno recovers as NewReno does (RFC 6582)"),
+        Detection::Sack => Some("with SACK the kernel finds losses by time too (RACK, RFC 8985)"),
+        Detection::Vegas => Some("the kernel's vegas has no fine-grained retransmission timer"),
+        Detection::NewReno | Detection::Rack => None,
+    };
+    let mut texts: Vec<String> = detection.into_iter().map(str::to_owned).collect();
     if rfc && scheme.recovery.reduction != Reduction::Prr {
         texts.push("the kernel reduces its window by PRR (RFC 9937)".to_owned());
     }

@@ -48,12 +48,7 @@ pub(super) enum Window {
 }
 
 impl KernelSocket {
-    pub(super) const fn new(
-        socket: OwnedFd,
-        connected: bool,
-        send_buffer: Option<Size>,
-        window: Window,
-    ) -> Self {
+    pub(super) fn new(socket: OwnedFd, connected: bool, send_buffer: Option<Size>, window: Window) -> Self {
         Self {
             socket,
             connected,
@@ -76,7 +71,7 @@ impl KernelSocket {
         if self.fault.is_none()
             && let Ok(Err(error)) = rustix::net::sockopt::socket_error(&self.socket)
         {
-            self.fault = Some(error.into());
+            self.failed(error);
         }
         self.ended |= hung_up && self.fault.is_none();
     }
@@ -107,9 +102,7 @@ impl KernelSocket {
     }
 
     fn failed(&mut self, error: Errno) {
-        if self.fault.is_none() {
-            self.fault = Some(error.into());
-        }
+        self.fault.get_or_insert_with(|| error.into());
     }
 }
 

@@ -14,21 +14,36 @@ mod differs;
 mod end;
 mod needs;
 mod options;
-mod outcome;
 mod run;
 mod sample;
 mod setup;
 mod stream;
 
 pub use needs::{HostRequirements, KernelRequirements, kernel_requirements};
-pub use outcome::FlowResults;
 pub use run::Flows;
 pub(crate) use sample::Samples;
 pub use setup::HostNamespace;
 
 use crate::error::Error;
+use bentpipe_report::FlowReport;
 use bentpipe_scenario::{App, FlowSpec};
+use bentpipe_sim::record::Record;
 use bentpipe_tcp::Config;
+
+/// Results of the flows of a live run: those of the scenario, or those of programs.
+#[derive(Clone, Debug, Default)]
+pub struct FlowResults {
+    /// A report for each.
+    pub reports: Vec<FlowReport>,
+    /// Their time series, on a time axis of their own.
+    pub record: Record,
+    /// Problems, one line each: connections refused or given up, datagrams that the kernel did not accept.
+    pub faults: Vec<String>,
+    /// Differences between the kernel and the scenario, one line each.
+    pub differs: Vec<String>,
+    /// True if they are the scenario's own flows, in its order.
+    pub of_scenario: bool,
+}
 
 fn is_tcp(flow: &FlowSpec) -> bool {
     !matches!(flow.app, App::Udp { .. })

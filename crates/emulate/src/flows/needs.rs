@@ -73,7 +73,7 @@ pub fn kernel_requirements(scenario: &Scenario, kernel: &[String]) -> Result<Ker
             ("net/ipv4/tcp_ecn", ecn(scenario, host)?.to_owned()),
         ];
         settings.extend(switches.iter().map(|(path, on)| (*path, u8::from(on[host]).to_string())));
-        settings.extend(differs.of_senders(scenario, host, sender_settings));
+        settings.extend(differs.of_senders(scenario, host));
         let (buffers, locks_buffers) = buffers(scenario, host);
         settings.extend(buffers);
         hosts.push(HostRequirements { host, settings, routes: routes(scenario, host)?, locks_buffers });
@@ -108,17 +108,14 @@ fn congestion_of(flow: &FlowSpec, kernel: &[String]) -> Result<String, Error> {
 }
 
 /// Settings of senders, with their names for people.
-fn sender_settings(config: &Config) -> Vec<(&'static str, &'static str, String)> {
+pub(super) fn sender_settings(config: &Config) -> Vec<(&'static str, &'static str, String)> {
     let recovery = &config.scheme.recovery;
     let linux = config.stack == Stack::Linux;
     let rack = linux || recovery.detection == Detection::Rack;
+    let restarts = config.validation != Validation::Keep;
     let on = |on: bool, value: &str| if on { value.to_owned() } else { "0".to_owned() };
     vec![
-        (
-            "idle restart",
-            "net/ipv4/tcp_slow_start_after_idle",
-            on(config.validation != Validation::Keep, "1"),
-        ),
+        ("idle restart", "net/ipv4/tcp_slow_start_after_idle", on(restarts, "1")),
         ("F-RTO", "net/ipv4/tcp_frto", on(linux || recovery.frto, "2")),
         ("the tail loss probe", "net/ipv4/tcp_early_retrans", on(rack, "3")),
         ("RACK", "net/ipv4/tcp_recovery", on(rack, "1")),

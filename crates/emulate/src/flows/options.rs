@@ -4,8 +4,8 @@
 //! offer it. So a flow without SACK needs one end with SACK disabled, and that must not be a host where
 //! another flow needs it.
 
-use super::{Error, ends_of};
-use bentpipe_scenario::Scenario;
+use super::{Error, ends_of, is_tcp};
+use bentpipe_scenario::{FlowSpec, Scenario};
 use bentpipe_tcp::Options;
 
 /// Largest window without the window scale option.
@@ -26,10 +26,8 @@ pub(super) const SWITCHES: [Switch; 3] = [
 
 /// For each host of `scenario`: whether it offers `option`. A host that is free to choose follows its flows.
 pub(super) fn offered(scenario: &Scenario, option: &Switch) -> Result<Vec<bool>, Error> {
-    let tcp = || scenario.flows.iter().filter(|f| super::is_tcp(f));
-    let both = |f: &bentpipe_scenario::FlowSpec| {
-        (option.offers)(&f.sender.options) && (option.offers)(&f.receiver.options)
-    };
+    let tcp = || scenario.flows.iter().filter(|f| is_tcp(f));
+    let both = |f: &FlowSpec| (option.offers)(&f.sender.options) && (option.offers)(&f.receiver.options);
     let mut needed_by: Vec<Option<&str>> = vec![None; scenario.nodes.len()];
     let mut on = vec![true; scenario.nodes.len()];
     for flow in tcp().filter(|f| both(f)) {

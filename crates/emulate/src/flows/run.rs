@@ -1,19 +1,17 @@
 //! The thread that runs all flows: one epoll, one heap of wake-ups, the run's clock.
 
 use super::datagrams::UdpFlow;
-use super::outcome::{FlowResults, flow_report, tcp_report};
 use super::setup::{HostNamespace, prepare};
-use super::stream::{Ends, Side, TcpFlow};
-use super::{Error, KernelRequirements};
+use super::stream::{Side, TcpFlow};
+use super::{Error, FlowResults, KernelRequirements, Samples};
 use bentpipe_base::{Addr, Duration, Instant, NodeId, Purpose, World};
 use bentpipe_nodes::DatagramStream;
 use bentpipe_os::Clock;
-use bentpipe_os::tcp::TcpInfo;
-use bentpipe_report::{FlowKind, rate_bps};
+use bentpipe_report::{FlowKind, FlowReport, rate_bps};
 use bentpipe_scenario::{App, FlowSpec, Scenario, Stop};
 use bentpipe_sim::build::{FlowEnds, build};
 use bentpipe_sim::record::{FLOW_COLUMNS, MOST_INTERVALS, Record, Series};
-use bentpipe_sim::report::{datagrams, show_window};
+use bentpipe_sim::report::{context, datagrams, show_window};
 use rustix::event::{Timespec, epoll};
 use rustix::process::{Resource, getrlimit};
 use std::cmp::Reverse;
@@ -90,22 +88,31 @@ impl Flows {
         }
         let ends = build(scenario).flows;
         let mut world = World::new(scenario.seed);
-        let mut flows = Vec::with_capacity(ends.len());
-        for (i, flow) in scenario.flows.iter().enumerate() {
-            flows.push(open(&mut world, flow, (&ends[i], i), (needs, places))?);
-        }
         let epoll = epoll::create(epoll::CreateFlags::CLOEXEC).map_err(|e| Error::system("epoll", e))?;
+        let (mut flows, mut wakes) = (Vec::with_capacity(ends.len()), BinaryHeap::new());
+        for (i, flow) in scenario.flows.iter().enumerate() {
+            let flow = open(&mut world, flow, (&ends[i], i), (needs, places))?;
+            let (listens, start) = match &flow {
+                Flow::Tcp(tcp) => (tcp.listener().map(|fd| (fd, WakeTarget::Listener)), tcp.start),
+                Flow::Udp(udp) => (Some((udp.fd(), WakeTarget::Acceptor)), udp.next),
+            };
+            if let Some((fd, what)) = listens {
+                watch(&epoll, fd, i, what)?;
+            }
+            wakes.push(Reverse((start, i, WakeTarget::Start)));
+            flows.push(flow);
+        }
         let end = Instant::ZERO + scenario.duration;
         let (from, to) = scenario.measure.unwrap_or((Instant::ZERO, end));
         let series = scenario.flows.iter().take(MOST_SERIES).map(|f| Series::new(&f.name, &FLOW_COLUMNS));
-        let mut all = Self {
+        Ok(Self {
             specs: scenario.flows.clone(),
             gateways: !scenario.gateways.is_empty(),
             recorded: vec![0; flows.len()],
             ends,
             running: flows,
             epoll,
-            wakes: BinaryHeap::new(),
+            wakes,
             world,
             clock: Clock::start(),
             end,
@@ -115,31 +122,11 @@ impl Flows {
             looked: Instant::ZERO,
             record: Record { every: INTERVAL, flows: series.collect(), ..Record::default() },
             last_row: Instant::ZERO,
-        };
-        all.watch_all()?;
-        Ok(all)
-    }
-
-    fn watch_all(&mut self) -> Result<(), Error> {
-        for (i, flow) in self.running.iter().enumerate() {
-            match flow {
-                Flow::Tcp(tcp) => {
-                    if let Some(listener) = tcp.listener() {
-                        watch(&self.epoll, listener, i, WakeTarget::Listener)?;
-                    }
-                    self.wakes.push(Reverse((tcp.start, i, WakeTarget::Start)));
-                }
-                Flow::Udp(udp) => {
-                    watch(&self.epoll, udp.fd(), i, WakeTarget::Acceptor)?;
-                    self.wakes.push(Reverse((udp.next, i, WakeTarget::Start)));
-                }
-            }
-        }
-        Ok(())
+        })
     }
 
     /// Runs until the scenario's end, or until `go_on`, called with the time many times a second, returns
-    /// false. `clock` begins with the run. Errors of single connections are part of the outcome.
+    /// false. `clock` begins with the run.
     ///
     /// # Errors
     /// Errors of the system; errors of single connections are part of the outcome.
@@ -173,10 +160,10 @@ impl Flows {
         }
     }
 
-    /// Each TCP flow's name, its latest TCP_INFO, and the bytes delivered so far.
-    pub fn states(&self) -> impl Iterator<Item = (&str, &TcpInfo, u64)> {
+    /// Each TCP flow's name, its samples, and the bytes delivered so far.
+    pub(crate) fn states(&self) -> impl Iterator<Item = (&str, &Samples, u64)> {
         self.specs.iter().zip(&self.running).filter_map(|(spec, flow)| match flow {
-            Flow::Tcp(tcp) => Some((spec.name.as_str(), &tcp.samples.last, tcp.delivered())),
+            Flow::Tcp(tcp) => Some((spec.name.as_str(), &tcp.samples, tcp.delivered())),
             Flow::Udp(_) => None,
         })
     }
@@ -278,7 +265,9 @@ impl Flows {
         if now.since(self.looked) >= self.pace() {
             self.looked = now;
             for flow in &mut self.running {
-                if let Flow::Tcp(tcp) = flow {
+                if let Flow::Tcp(tcp) = flow
+                    && tcp.finished.is_none()
+                {
                     tcp.look(now);
                 }
             }
@@ -327,7 +316,7 @@ impl Flows {
         for flow in &mut self.running {
             if let Flow::Tcp(tcp) = flow {
                 tcp.last_read(now);
-                tcp.last_look(now);
+                tcp.look(now);
             }
         }
         let delivered: Vec<u64> = self.running.iter().map(Flow::delivered).collect();
@@ -339,23 +328,27 @@ impl Flows {
         let mut faults = Vec::new();
         let mut reports = Vec::with_capacity(self.running.len());
         for (i, flow) in self.running.iter().enumerate() {
+            let (spec, ends) = (&self.specs[i], &self.ends[i]);
             let rate = rate_bps(after[i].saturating_sub(before[i]), interval);
-            let report = |kind| flow_report(&self.specs[i], &self.ends[i], rate, kind);
+            let report = |kind| FlowReport {
+                context: context(spec, ends.path_bps),
+                ..FlowReport::new(&*spec.name, ends.start, rate, kind)
+            };
             reports.push(match flow {
                 Flow::Tcp(tcp) => {
                     let words =
                         |(at, text): &(Instant, String)| format!("{text}, at {:.3} s", at.as_secs_f64());
                     faults.extend(tcp.fault.as_ref().map(words));
-                    let mut report = report(FlowKind::Tcp(tcp_report(tcp)));
+                    let mut report = report(FlowKind::Tcp(tcp.report()));
                     if self.gateways {
-                        show_window(&mut report.context, &self.specs[i], tcp.samples.last.peer_window.0);
+                        show_window(&mut report.context, spec, tcp.samples.last.peer_window.0);
                     }
                     report
                 }
                 Flow::Udp(udp) => {
                     if udp.unsent > 0 {
-                        let name = &self.specs[i].name;
-                        faults.push(format!("flow {name}: the kernel did not take {} datagrams", udp.unsent));
+                        let (name, unsent) = (&spec.name, udp.unsent);
+                        faults.push(format!("flow {name}: the kernel did not take {unsent} datagrams"));
                     }
                     report(FlowKind::Udp(datagrams(udp.sent, &udp.sink)))
                 }
@@ -403,15 +396,9 @@ fn open(
         let udp = UdpFlow::open(&mut world.cx(Instant::ZERO, NodeId(0)), &stream, pair, ports)?;
         return Ok(Flow::Udp(Box::new(udp)));
     }
-    let locks = |host: usize| needs.hosts.iter().any(|h| h.host == host && h.locks_buffers);
-    let ends = Ends {
-        places: pair,
-        ports,
-        start: ends.start,
-        congestion: needs.congestion.get(i).map_or("", String::as_str),
-        locks: (locks(flow.from), locks(flow.to)),
-    };
-    Ok(Flow::Tcp(Box::new(TcpFlow::open(world, flow, &ends)?)))
+    let congestion = needs.congestion.get(i).map_or("", String::as_str);
+    let tcp = TcpFlow::open(world, flow, ends.start, (pair, ports), congestion, needs)?;
+    Ok(Flow::Tcp(Box::new(tcp)))
 }
 
 /// Checks the limit of open files: at most three sockets for each connection.

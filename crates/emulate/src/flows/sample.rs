@@ -8,17 +8,11 @@
 
 use bentpipe_base::histogram::Histogram;
 use bentpipe_base::{Duration, Instant};
+use bentpipe_live::control::FlowState;
 use bentpipe_os::tcp::{Phase, TcpInfo};
 use bentpipe_report::{LimitedBy, Quantiles, TcpReport};
 use bentpipe_sim::record::FLOW_COLUMNS;
-
-/// Indices in the array of times spent.
-const HANDSHAKE: usize = 0;
-const APPLICATION: usize = 1;
-const SEND_BUFFER: usize = 2;
-const WINDOW: usize = 3;
-const CONGESTION: usize = 4;
-const RECOVERY: usize = 6;
+use bentpipe_tcp::Limit;
 
 #[derive(Clone, Debug)]
 pub(crate) struct Samples {
@@ -26,6 +20,7 @@ pub(crate) struct Samples {
     at: Instant,
     /// The scenario sets the send buffer, so it counts as a limit.
     bounded: bool,
+    /// Time under each [`Limit`].
     spent: [Duration; 7],
     /// The kernel's accounting so far: time limited by the peer's window, by the send buffer, and busy.
     told: [Duration; 3],
@@ -55,7 +50,7 @@ impl Samples {
 
     /// Counts time until `now` as handshake.
     pub(crate) fn opening(&mut self, now: Instant) {
-        self.spent[HANDSHAKE] += now.since(self.at);
+        self.spent[Limit::Handshake as usize] += now.since(self.at);
         self.at = now.max(self.at);
     }
 
@@ -72,20 +67,21 @@ impl Samples {
         let window = held(info.window_limited, told_window, length);
         let buffer = held(info.buffer_limited, told_buffer, length.saturating_sub(window));
         let busy = held(info.busy, told_busy, length);
-        self.spent[WINDOW] += window;
+        self.spent[Limit::ReceiverWindow as usize] += window;
         // a buffer sized by the kernel follows cwnd and is no limit by itself
-        self.spent[if self.bounded { SEND_BUFFER } else { CONGESTION }] += buffer;
+        let full = if self.bounded { Limit::SendBuffer } else { Limit::CongestionWindow };
+        self.spent[full as usize] += buffer;
         let rest = length.saturating_sub(window).saturating_sub(buffer);
         let idle = length.saturating_sub(busy).min(rest);
         // less than a segment is held by Nagle's algorithm, not by the network
         let has_room = info.not_sent < info.mss && info.unacked < info.cwnd;
         let cause = match info.phase {
-            Phase::Recovery | Phase::Loss => RECOVERY,
-            _ if has_room => APPLICATION,
-            _ => CONGESTION,
+            Phase::Recovery | Phase::Loss => Limit::Recovery,
+            _ if has_room => Limit::Application,
+            _ => Limit::CongestionWindow,
         };
-        self.spent[APPLICATION] += idle;
-        self.spent[cause] += rest.saturating_sub(idle);
+        self.spent[Limit::Application as usize] += idle;
+        self.spent[cause as usize] += rest.saturating_sub(idle);
         if info.bytes_acked > self.last.bytes_acked && !info.rtt.is_zero() {
             self.rtt.record(info.rtt);
             self.recent = (self.recent.0 + info.rtt.as_millis_f64(), self.recent.1 + 1);
@@ -95,6 +91,18 @@ impl Samples {
         }
         self.last = *info;
         self.at = now.max(self.at);
+    }
+
+    /// Returns the state of a connection now.
+    pub(crate) fn state(&self, name: &str, goodput_bps: f64) -> FlowState {
+        let info = &self.last;
+        FlowState {
+            name: name.to_owned(),
+            rtt_ms: (!info.rtt.is_zero()).then(|| info.rtt.as_millis_f64()),
+            cwnd: u64::from(info.cwnd),
+            goodput_bps,
+            retransmits: u64::from(info.retransmits),
+        }
     }
 
     /// Returns a row of the columns that TCP_INFO gives; goodput and delay stay empty.

@@ -3,17 +3,19 @@
 use super::end::{ConnectionEnd, KernelSocket, Window};
 use super::sample::Samples;
 use super::setup::{HostNamespace, Socket, set_rto_min};
-use super::{Error, ends_of};
+use super::{Error, KernelRequirements, ends_of};
 use bentpipe_base::{Cx, Instant, Size, World};
 use bentpipe_nodes::{Reader, Writer};
 use bentpipe_os::{socket, tcp};
+use bentpipe_report::TcpReport;
 use bentpipe_scenario::FlowSpec;
 use bentpipe_sim::build::apps;
+use bentpipe_sim::report::{requests, telnet};
 use core::fmt::Display;
 use std::net::SocketAddr;
 use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
 
-/// An end of the connection.
+/// An end of the connection, in the order of [`ends_of`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Side {
     /// The one that opens the connection.
@@ -34,66 +36,59 @@ pub(super) struct TcpFlow {
     acceptor: Option<ConnectionEnd>,
     /// Limits and applications for the accepted socket.
     waiting: Option<(Option<Size>, Window, Writer, Reader)>,
-    pub(super) spec: Box<FlowSpec>,
-    pub(super) established: Option<Instant>,
+    spec: Box<FlowSpec>,
+    established: Option<Instant>,
     pub(super) finished: Option<Instant>,
     pub(super) samples: Samples,
     /// Time and text of an error.
     pub(super) fault: Option<(Instant, String)>,
 }
 
-/// The ends of a flow: hosts, ports and socket options.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Ends<'a> {
-    pub(super) places: (&'a HostNamespace<'a>, &'a HostNamespace<'a>),
-    pub(super) ports: (u16, u16),
-    pub(super) start: Instant,
-    pub(super) congestion: &'a str,
-    /// Whether buffers are locked on the opener's and the acceptor's host.
-    pub(super) locks: (bool, bool),
-}
-
 impl TcpFlow {
     /// Opens the sockets of `flow`: one listens, the other waits for its start time.
-    pub(super) fn open(world: &mut World, flow: &FlowSpec, ends: &Ends<'_>) -> Result<Self, Error> {
-        let [(_, _, opens, opener_gets), (_, _, accepts, acceptor_gets)] = ends_of(flow);
-        let socket = |config, gets, locks_buffer| Socket {
+    pub(super) fn open(
+        world: &mut World,
+        flow: &FlowSpec,
+        start: Instant,
+        (places, ports): ((&HostNamespace<'_>, &HostNamespace<'_>), (u16, u16)),
+        congestion: &str,
+        needs: &KernelRequirements,
+    ) -> Result<Self, Error> {
+        let [(_, opener, opens, opener_gets), (_, acceptor, accepts, acceptor_gets)] = ends_of(flow);
+        let socket = |host: usize, config, gets| Socket {
             config,
-            congestion: ends.congestion,
-            locks_buffer,
+            congestion,
+            locks_buffer: needs.hosts.iter().any(|h| h.host == host && h.locks_buffers),
             reader: if gets { flow.reader } else { Reader::Eager },
         };
         let answers = super::answers(flow);
-        let opening = socket(opens, opener_gets, ends.locks.0);
+        let opening = socket(opener, opens, opener_gets);
         // requests are read eagerly; the flow's reader is that of its data
-        let accepting = socket(accepts, acceptor_gets && !answers, ends.locks.1);
+        let accepting = socket(acceptor, accepts, acceptor_gets && !answers);
         let at = |place: &HostNamespace<'_>, port| SocketAddr::new(place.address, port);
-        let (from, to) = (at(ends.places.0, ends.ports.0), at(ends.places.1, ends.ports.1));
+        let (from, to) = (at(places.0, ports.0), at(places.1, ports.1));
         let what = |word: &str| format!("flow `{}`: {word}", flow.name);
-        let listener = ends.places.1.within(&what("a socket that listens"), || {
+        let listener = places.1.within(&what("a socket that listens"), || {
             let fd = accepting.open(&to)?;
             socket::listen(&fd)?;
             Ok(fd)
         })?;
-        let caller = ends.places.0.within(&what("a socket that connects"), || opening.open(&from))?;
+        let caller = places.0.within(&what("a socket that connects"), || opening.open(&from))?;
         let (writer, answerer) = apps::writers(world, flow);
-        let reader = flow.reader;
-        let (opener_reads, acceptor_reads) =
-            if answers { (reader, Reader::Eager) } else { (Reader::Eager, reader) };
         let line = KernelSocket::new(caller, false, opens.send_buffer, opening.window());
         let sender = if answers { accepts } else { opens };
         Ok(Self {
-            start: ends.start,
+            start,
             to,
             answers,
             listener: Some(listener),
-            opener: ConnectionEnd::new(line, writer, opener_reads),
+            opener: ConnectionEnd::new(line, writer, opening.reader),
             acceptor: None,
-            waiting: Some((accepts.send_buffer, accepting.window(), answerer, acceptor_reads)),
+            waiting: Some((accepts.send_buffer, accepting.window(), answerer, accepting.reader)),
             spec: Box::new(flow.clone()),
             established: None,
             finished: None,
-            samples: Samples::new(ends.start, sender.send_buffer.is_some()),
+            samples: Samples::new(start, sender.send_buffer.is_some()),
             fault: None,
         })
     }
@@ -122,21 +117,14 @@ impl TcpFlow {
 
     /// Handles an event of the listening socket; returns the descriptor to poll from now on.
     pub(super) fn accept(&mut self, now: Instant) -> Option<BorrowedFd<'_>> {
-        match socket::accept(self.listener.as_ref()?) {
-            Ok(Some(fd)) => {
-                let (send_buffer, window, writer, reader) = self.waiting.take()?;
-                let line = KernelSocket::new(fd, true, send_buffer, window);
-                self.listener = None;
-                self.opened(now, Side::Acceptor, line.fd());
-                let end = self.acceptor.insert(ConnectionEnd::new(line, writer, reader));
-                Some(end.line.fd())
-            }
-            Ok(None) => None,
-            Err(error) => {
-                self.fail(now, error);
-                None
-            }
-        }
+        let accepted = socket::accept(self.listener.as_ref()?);
+        let fd = accepted.map_err(|error| self.fail(now, error)).ok().flatten()?;
+        let (send_buffer, window, writer, reader) = self.waiting.take()?;
+        let line = KernelSocket::new(fd, true, send_buffer, window);
+        self.listener = None;
+        self.opened(now, Side::Acceptor, line.fd());
+        let end = self.acceptor.insert(ConnectionEnd::new(line, writer, reader));
+        Some(end.line.fd())
     }
 
     /// Handles the end of the handshake at one end.
@@ -146,7 +134,7 @@ impl TcpFlow {
             self.established.get_or_insert(now);
             self.samples.opening(now);
         }
-        let config = if side == Side::Acceptor { ends_of(&self.spec)[1].2 } else { ends_of(&self.spec)[0].2 };
+        let (_, _, config, _) = ends_of(&self.spec)[side as usize];
         // fails only if the connection has ended
         let _ = set_rto_min(fd, config);
     }
@@ -161,10 +149,8 @@ impl TcpFlow {
         if failed || hung_up {
             end.line.look(hung_up);
         }
-        if self.has_failed(now, side) {
-            return;
-        }
-        if side == Side::Opener && writable && !self.opener.line.connected && now >= self.start {
+        let connects = writable && !self.opener.line.connected && now >= self.start;
+        if !self.has_failed(now, side) && side == Side::Opener && connects {
             self.opener.line.connected = true;
             if let Ok(fd) = self.opener.line.fd().try_clone_to_owned() {
                 self.opened(now, Side::Opener, fd.as_fd());
@@ -204,17 +190,14 @@ impl TcpFlow {
         self.fault.get_or_insert_with(|| (now, format!("flow {}: {error}", self.spec.name)));
     }
 
-    /// Samples the kernel's figures.
+    /// Samples the kernel's figures; for a flow that has finished since the last sample, those at its end.
     pub(super) fn look(&mut self, now: Instant) {
-        if now < self.start || self.finished.is_some() {
-            return;
-        }
-        if self.established.is_none() {
+        if self.established.is_some() {
+            if let Some(info) = self.sender().and_then(|end| tcp::info(end.line.fd()).ok()) {
+                self.samples.look(self.finished.unwrap_or(now), &info);
+            }
+        } else if now >= self.start {
             self.samples.opening(now);
-            return;
-        }
-        if let Some(info) = self.sender().and_then(|end| tcp::info(end.line.fd()).ok()) {
-            self.samples.look(now, &info);
         }
     }
 
@@ -226,26 +209,26 @@ impl TcpFlow {
         }
     }
 
-    /// Takes the last sample, at or before the end: counters of a flow that finished between two samples.
-    pub(super) fn last_look(&mut self, now: Instant) {
-        let at = self.finished.unwrap_or(now);
-        if self.established.is_some()
-            && let Some(info) = self.sender().and_then(|end| tcp::info(end.line.fd()).ok())
-        {
-            self.samples.look(at, &info);
-        } else if now >= self.start {
-            self.samples.opening(now);
-        }
-    }
-
     /// Bytes read by the reader of its data.
     pub(super) fn delivered(&self) -> u64 {
         let reader = if self.answers { Some(&self.opener) } else { self.acceptor.as_ref() };
         reader.map_or(0, |end| end.line.consumed)
     }
 
+    pub(super) fn report(&self) -> TcpReport {
+        let application = &self.opener.writer;
+        TcpReport {
+            established_s: self.established.map(Instant::as_secs_f64),
+            finished_s: self.finished.map(Instant::as_secs_f64),
+            bytes_acked: self.acknowledged(),
+            requests: if let Writer::Requests(asker) = application { Some(requests(asker)) } else { None },
+            telnet: if let Writer::Telnet(typist) = application { Some(telnet(typist)) } else { None },
+            ..self.samples.report(self.spec.sender.scheme.name)
+        }
+    }
+
     /// Payload acknowledged: TCP_INFO also counts the opener's SYN, and the FIN.
-    pub(super) fn acknowledged(&self) -> u64 {
+    fn acknowledged(&self) -> u64 {
         let Some(end) = self.sender() else { return 0 };
         let syn = u64::from(!self.answers);
         self.samples.last.bytes_acked.saturating_sub(syn).min(end.line.written)

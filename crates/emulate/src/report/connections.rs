@@ -20,13 +20,13 @@ const MOST_COUNTED: usize = 65_536;
 const MOST_WAITING: usize = 4096;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Host {
-    pub(crate) name: String,
+pub(super) struct Host {
+    pub(super) name: String,
     /// Its index among the scenario's nodes.
-    pub(crate) node: usize,
-    pub(crate) addresses: Vec<IpAddr>,
+    pub(super) node: usize,
+    pub(super) addresses: Vec<IpAddr>,
     /// True if all its traffic crosses the link: false for this machine's own network.
-    pub(crate) own: bool,
+    pub(super) own: bool,
 }
 
 /// The result of one poll at a host.
@@ -100,9 +100,7 @@ impl Connections {
         self.row(now);
         self.waiting.retain(|key, _| there.contains(key));
         let gone: Vec<Key> = self.open.keys().filter(|key| !there.contains(key)).copied().collect();
-        for key in gone {
-            self.ended.extend(self.open.remove(&key).map(Flow::over));
-        }
+        self.ended.extend(gone.iter().filter_map(|key| self.open.remove(key)));
         self.looked = now;
     }
 
@@ -143,7 +141,7 @@ impl Connections {
     fn tell(&mut self, now: Instant, key: Key, c: &Connection) -> Option<Key> {
         let info = c.info?;
         if self.open.get(&key).is_some_and(|f| f.is_older_than(&info)) {
-            self.ended.extend(self.open.remove(&key).map(Flow::over));
+            self.ended.extend(self.open.remove(&key));
         }
         if !self.open.contains_key(&key) {
             if self.open.len() + self.ended.len() >= MOST_FLOWS {
@@ -206,12 +204,15 @@ impl Connections {
 
     /// Returns the final reports; `path_bps` gives the capacity of the path between two nodes.
     pub(super) fn finish(
-        mut self,
+        self,
         now: Instant,
         path_bps: &dyn Fn(Option<usize>, Option<usize>) -> u64,
     ) -> FlowResults {
-        let mut all = core::mem::take(&mut self.ended);
-        all.extend(core::mem::take(&mut self.open).into_values());
+        let mut all = self.ended;
+        for flow in &mut all {
+            flow.over = true;
+        }
+        all.extend(self.open.into_values());
         let counted: Vec<(Ends, u64)> = all.iter().map(|f| (f.ends.clone(), f.delivered)).collect();
         all.retain(|flow| keeps(flow, &counted));
         all.sort_by(|a, b| a.start.cmp(&b.start).then_with(|| a.ends.name.cmp(&b.ends.name)));

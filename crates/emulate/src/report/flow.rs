@@ -36,7 +36,8 @@ pub(super) struct Flow {
     samples: Samples,
     congestion: String,
     largest_window: u64,
-    over: bool,
+    /// It has ended.
+    pub(super) over: bool,
     /// Bytes delivered at the last row, and at the last poll.
     before: (u64, u64),
     lately_bps: f64,
@@ -113,11 +114,6 @@ impl Flow {
         info.data_out < last.data_out || info.bytes_received < last.bytes_received
     }
 
-    pub(super) fn over(mut self) -> Self {
-        self.over = true;
-        self
-    }
-
     /// Updates the recent goodput after a poll, `length` after the previous one.
     pub(super) fn tick(&mut self, length: Duration) {
         self.lately_bps = rate_bps(self.delivered - self.before.1, length);
@@ -146,14 +142,8 @@ impl Flow {
     }
 
     pub(super) fn state(&self) -> FlowState {
-        let info = &self.samples.last;
-        FlowState {
-            name: self.ends.name.clone(),
-            rtt_ms: (!info.rtt.is_zero()).then(|| info.rtt.as_millis_f64()),
-            cwnd: if self.incoming { 0 } else { u64::from(info.cwnd) },
-            goodput_bps: self.lately_bps,
-            retransmits: u64::from(info.retransmits),
-        }
+        let state = self.samples.state(&self.ends.name, self.lately_bps);
+        FlowState { cwnd: if self.incoming { 0 } else { state.cwnd }, ..state }
     }
 
     /// Returns the report; goodput is measured over `interval`.

@@ -2,14 +2,14 @@
 
 use crate::flows::FlowResults;
 use bentpipe_base::Instant;
-use bentpipe_live::{Outcome, Timing};
+use bentpipe_live::Outcome;
 use bentpipe_report::{InstrumentReport, LatenessReport, LiveReport, PortDropsReport, Report};
 use bentpipe_scenario::{InstrumentKind, Scenario};
 use bentpipe_sim::record::{Record, Series};
 use bentpipe_sim::report;
 
 /// Returns the report and the record of a run.
-pub fn assemble(scenario: &Scenario, outcome: &Outcome, flows: FlowResults) -> (Report, Record) {
+pub(crate) fn assemble(scenario: &Scenario, outcome: &Outcome, flows: FlowResults) -> (Report, Record) {
     let mut record = outcome.record.clone().unwrap_or_default();
     record.take_flows(&flows.record);
     let mut instruments = outcome.instruments.clone();
@@ -22,24 +22,16 @@ pub fn assemble(scenario: &Scenario, outcome: &Outcome, flows: FlowResults) -> (
         }
     }
     let FlowResults { reports, faults, differs, of_scenario, .. } = flows;
-    let live = live_report(&outcome.timing, outcome.priority.clone());
     let ran = outcome.until.since(Instant::ZERO);
     let mut report = report::assemble(scenario, ran, reports, outcome.links.clone(), instruments);
     if !of_scenario {
         // program connections are not the scenario's transfers
         report.transfers.clear();
     }
-    report.live = Some(LiveReport { differs, faults, ..live });
-    report.gateways.clone_from(&outcome.gateways);
-    report.nodes.clone_from(&outcome.nodes);
-    (report, record)
-}
-
-/// The report's part about this machine.
-fn live_report(timing: &Timing, priority: String) -> LiveReport {
-    LiveReport {
+    let timing = &outcome.timing;
+    report.live = Some(LiveReport {
         kernel: rustix::system::uname().release().to_string_lossy().into_owned(),
-        priority,
+        priority: outcome.priority.clone(),
         packets: timing.packets,
         lateness_us: LatenessReport { p50: timing.p50_us, p99: timing.p99_us, max: timing.max_us },
         late_packets: timing.late_packets,
@@ -50,8 +42,13 @@ fn live_report(timing: &Timing, priority: String) -> LiveReport {
         },
         trusted: timing.trusted,
         doubts: timing.doubts.clone(),
+        differs,
+        faults,
         ..LiveReport::default()
-    }
+    });
+    report.gateways.clone_from(&outcome.gateways);
+    report.nodes.clone_from(&outcome.nodes);
+    (report, record)
 }
 
 /// Fills the goodput of an instrument's bins from the flow's series: the data thread does not see flows.

@@ -12,8 +12,7 @@ mod flow;
 mod live;
 mod watch;
 
-pub(crate) use connections::Host;
-pub use live::assemble;
+pub(crate) use live::assemble;
 pub(crate) use watch::Watch;
 
 use crate::flows::FlowResults;

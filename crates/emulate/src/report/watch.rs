@@ -2,6 +2,7 @@
 
 use super::connections::{Connections, Host, PollResult};
 use crate::flows::FlowResults;
+use crate::session::SessionHost;
 use bentpipe_base::Duration;
 use bentpipe_live::control::FlowState;
 use bentpipe_os::Clock;
@@ -10,8 +11,7 @@ use bentpipe_os::namespace::in_network;
 use bentpipe_scenario::Scenario;
 use bentpipe_sim::build::lowest_rate;
 use std::io;
-use std::os::fd::BorrowedFd;
-use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{Builder, JoinHandle};
 use std::time;
@@ -28,29 +28,31 @@ pub(crate) struct Watch {
     clock: Clock,
 }
 
-/// The queries at a host.
-type HostQueries = (Diag, Option<ClosedConnections>);
-
 impl Watch {
     /// Starts polling hosts in their network namespaces; `clock` is the run's.
-    pub(crate) fn start<'a>(
-        watched: impl Iterator<Item = (Host, BorrowedFd<'a>)>,
-        clock: Clock,
-    ) -> io::Result<Self> {
+    pub(crate) fn start(watched: &[SessionHost], clock: Clock) -> io::Result<Self> {
         let (mut hosts, mut lookers) = (Vec::new(), Vec::new());
-        for (host, network) in watched {
+        for SessionHost { entry, node, network, .. } in watched {
             // without events of closed sockets, what happens between two polls is missed
             let (diag, endings) = in_network(network, || (Diag::open(), ClosedConnections::open().ok()))?;
             lookers.push((diag?, endings));
-            hosts.push(host);
+            let (name, addresses) = (entry.name.clone(), entry.addresses.clone());
+            hosts.push(Host { name, node: *node, addresses, own: entry.own });
         }
-        let known = Connections::new(hosts, EVERY, clock.now());
+        let mut known = Connections::new(hosts, EVERY, clock.now());
         let lately = Arc::new(Mutex::new(Vec::new()));
         let (stop, stopped) = channel();
         let shared = Arc::clone(&lately);
-        let thread = Builder::new()
-            .name("bentpipe-watch".to_owned())
-            .spawn(move || watch(known, lookers, clock, (&stopped, &shared)))?;
+        let watch = move || loop {
+            let wait = stopped.recv_timeout(time::Duration::from_nanos(EVERY.0));
+            let found: Vec<PollResult> = lookers.iter_mut().map(look).collect();
+            known.look(clock.now(), &found);
+            *shared.lock().unwrap_or_else(PoisonError::into_inner) = known.states();
+            if wait != Err(RecvTimeoutError::Timeout) {
+                return known;
+            }
+        };
+        let thread = Builder::new().name("bentpipe-watch".to_owned()).spawn(watch)?;
         Ok(Self { thread, stop, lately, clock })
     }
 
@@ -60,38 +62,20 @@ impl Watch {
     }
 
     /// Polls a last time, and stops. `gate` is the index of the host behind which other networks lie.
-    pub(crate) fn stop(self, scenario: &Scenario, gate: Option<usize>) -> FlowResults {
+    pub(crate) fn stop(self, scenario: &Scenario, gate: usize) -> FlowResults {
         let _ = self.stop.send(());
         let Ok(known) = self.thread.join() else {
-            let faults =
-                vec!["the connections were not followed to the end: an internal check failed".to_owned()];
-            return FlowResults { faults, ..FlowResults::default() };
+            let fault = "the connections were not followed to the end: an internal check failed";
+            return FlowResults { faults: vec![fault.to_owned()], ..FlowResults::default() };
         };
         let path = |from: Option<usize>, to: Option<usize>| {
-            from.or(gate).zip(to.or(gate)).map_or(0, |(from, to)| lowest_rate(scenario, from, to))
+            lowest_rate(scenario, from.unwrap_or(gate), to.unwrap_or(gate))
         };
         known.finish(self.clock.now(), &path)
     }
 }
 
-fn watch(
-    mut known: Connections,
-    mut lookers: Vec<HostQueries>,
-    clock: Clock,
-    (stopped, lately): (&Receiver<()>, &Mutex<Vec<FlowState>>),
-) -> Connections {
-    loop {
-        let wait = stopped.recv_timeout(time::Duration::from_nanos(EVERY.0));
-        let found: Vec<PollResult> = lookers.iter_mut().map(look).collect();
-        known.look(clock.now(), &found);
-        *lately.lock().unwrap_or_else(PoisonError::into_inner) = known.states();
-        if wait != Err(RecvTimeoutError::Timeout) {
-            return known;
-        }
-    }
-}
-
-fn look((diag, endings): &mut HostQueries) -> PollResult {
+fn look((diag, endings): &mut (Diag, Option<ClosedConnections>)) -> PollResult {
     // a failed poll finds nothing new; the next one may
     let connections = diag.connections().unwrap_or_default();
     let ended = endings.as_mut().map(|e| e.take().unwrap_or_default()).unwrap_or_default();

@@ -11,18 +11,19 @@ use rustix::process::Signal;
 
 impl Session {
     /// Ends the programs in it. The relay keeps running until they are gone.
-    pub fn end_programs(&mut self) {
+    pub(crate) fn end_programs(&mut self) {
         self.end_background();
         let _ = self.program_events();
         leftovers::end_nested_sessions(&self.registry, &self.id);
-        let networks: Vec<u64> = self.hosts.iter().filter(|h| h.own).map(|h| h.inode).collect();
+        let own = self.hosts.iter().map(|h| &h.entry).filter(|h| h.own);
+        let networks: Vec<u64> = own.map(|h| h.network).collect();
         leftovers::end_processes(&networks, &mut || drop(self.program_events()));
     }
 
     /// Ends the programs in it, undoes the changes to the machine's network, and removes its entry.
     /// Namespaces and interfaces go with the process. The relay must have stopped: this removes an uplink's
     /// interface, and with it the relay's end.
-    pub fn end(&mut self) {
+    pub(crate) fn end(&mut self) {
         if std::mem::replace(&mut self.ended, true) {
             return;
         }
@@ -38,7 +39,7 @@ impl Session {
                 let _ = namespace::in_network(&self.home, || uplink::undo(&undo, &self.registry, &self.id));
             }
         }
-        registry::remove(&self.registry, &self.id);
+        self.registry.remove(&self.id, &registry::KINDS);
     }
 
     /// Ends the background programs: SIGTERM, then SIGKILL.

@@ -12,69 +12,61 @@
 //! that the relay reads.
 
 mod end;
+mod interfaces;
 mod nested;
 mod open;
 mod programs;
-mod routes;
-mod up;
 
-pub(crate) use programs::listen;
-pub use programs::{ProgramEvent, ProgramMode, check_program};
-pub use up::wait_until_up;
+pub use interfaces::wait_until_up;
+pub(crate) use open::veth_pair;
+pub(crate) use programs::{ProgramMode, check_program, listen};
 
-use crate::registry::Entry;
+use crate::registry::{Entry, HostEntry};
 use crate::uplink::Forwarder;
 use bentpipe_os::netlink::Mac;
 use bentpipe_service::{Lock, Registry};
-use core::net::IpAddr;
 use std::os::fd::OwnedFd;
 
 /// Hardware address of the interfaces in hosts; locally administered.
-pub const HOST_MAC: Mac = [0x02, 0x62, 0x65, 0x6e, 0x74, 0x01];
+pub(crate) const HOST_MAC: Mac = [0x02, 0x62, 0x65, 0x6e, 0x74, 0x01];
 /// Hardware address of the relay's ends. Hosts do not send to it, so the kernel's IP stack ignores frames.
-pub const PORT_MAC: Mac = [0x02, 0x62, 0x65, 0x6e, 0x74, 0x02];
+const PORT_MAC: Mac = [0x02, 0x62, 0x65, 0x6e, 0x74, 0x02];
 /// MTU of every interface, in bytes.
-pub const MTU: u32 = 1500;
+const MTU: u32 = 1500;
 /// A host's interface to the link.
-pub const INTERFACE: &str = "bent0";
+pub(crate) const INTERFACE: &str = "bent0";
 
 /// Environment variable with the session in which a program runs.
-pub const SESSION_VARIABLE: &str = "BENTPIPE_SESSION";
+pub(crate) const SESSION_VARIABLE: &str = "BENTPIPE_SESSION";
 /// Environment variable with a path that opens the network behind the outermost link.
-pub const FAR_VARIABLE: &str = "BENTPIPE_FAR";
+const FAR_VARIABLE: &str = "BENTPIPE_FAR";
 
 /// A host of a running session.
 #[derive(Debug)]
-pub struct SessionHost {
-    /// Its name.
-    pub name: String,
+pub(crate) struct SessionHost {
+    /// What others know of it. It has an IPv6 address where the kernel has IPv6.
+    pub(crate) entry: HostEntry,
+    /// Its index among the scenario's nodes.
+    pub(crate) node: usize,
     /// Network namespace of its programs.
-    pub network: OwnedFd,
-    /// Inode of that namespace.
-    pub inode: u64,
-    /// Created here and removed with the session; false for the far end of an uplink or a nested link.
-    pub own: bool,
-    /// IPv4, and IPv6 where the kernel has it.
-    pub addresses: Vec<IpAddr>,
+    pub(crate) network: OwnedFd,
     /// The relay's interface to it, in the network namespace in which [`Session::open`] leaves the thread.
-    pub port: String,
-    /// The other end of that interface.
-    pub interface: String,
+    pub(crate) port: String,
 }
 
 /// A running session. Dropping it ends everything in it.
 #[derive(Debug)]
-pub struct Session {
+pub(crate) struct Session {
     /// Its name.
-    pub id: String,
-    /// Its hosts, in the order of the scenario.
-    pub hosts: Vec<SessionHost>,
-    /// Index of `near`, where commands run.
-    pub near: usize,
+    pub(crate) id: String,
+    /// In the order of the scenario.
+    pub(crate) hosts: Vec<SessionHost>,
+    /// Index of `near`, where commands run: the receiver of the scenario's first flow.
+    pub(crate) near: usize,
     /// Index of `far`, the other end. With an uplink or within another session it is not created here.
-    pub far: usize,
+    pub(crate) far: usize,
     /// Messages for the user, one line each.
-    pub notes: Vec<String>,
+    pub(crate) notes: Vec<String>,
     /// The network namespace in which it was started.
     home: OwnedFd,
     registry: Registry,
@@ -89,7 +81,7 @@ pub struct Session {
 
 impl Session {
     /// Path of the control socket, which is not created here.
-    pub fn socket_path(&self) -> std::path::PathBuf {
+    pub(crate) fn socket_path(&self) -> std::path::PathBuf {
         self.registry.file(&self.id, "sock")
     }
 }

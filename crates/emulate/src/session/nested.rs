@@ -1,6 +1,6 @@
 //! A link within a link: the inner far side is in the near network of the outer link, which forwards.
 
-use super::routes::add_host_routes;
+use super::interfaces::add_host_routes;
 use super::{FAR_VARIABLE, SESSION_VARIABLE};
 use crate::error::Error;
 use crate::registry::Entry;
@@ -25,7 +25,7 @@ pub(super) fn outermost(enclosing: &Entry) -> Result<(OwnedFd, Vec<IpAddr>), Err
     let far = env::var_os(FAR_VARIABLE).map_or_else(|| PathBuf::from(&enclosing.far), PathBuf::from);
     let network = namespace::open(&far)
         .map_err(|e| Error::system(format!("{}, the outer far network", far.display()), e))?;
-    Ok((network, enclosing.far_addresses.iter().filter_map(|text| text.parse().ok()).collect()))
+    Ok((network, enclosing.far_addresses.clone()))
 }
 
 /// Adds routes to the new addresses in the enclosing session's outer networks, and those further out.

@@ -1,18 +1,19 @@
 //! Creating a session.
 
+use super::interfaces::{add_host_routes, attach};
 use super::nested;
-use super::routes::{add_host_routes, attach};
 use super::{HOST_MAC, INTERFACE, MTU, PORT_MAC, Session, SessionHost};
 use crate::error::Error;
 use crate::hosts;
 use crate::mend;
-use crate::plan::{Hosts, Plan};
+use crate::plan::Plan;
 use crate::registry::{self, Entry, HostEntry};
 use crate::uplink;
 use bentpipe_os::capability;
 use bentpipe_os::namespace;
 use bentpipe_os::netlink::{Netlink, VethPair};
 use bentpipe_os::{process, sysctl};
+use bentpipe_scenario::{NodeKind, Scenario};
 use bentpipe_service::{Process, Registry};
 use core::net::IpAddr;
 use rustix::process::getegid;
@@ -30,17 +31,15 @@ impl Session {
     /// Creates the namespaces and their content; with `uplink` the far end is this machine's own network. The
     /// calling thread ends in the relay's network namespace, even on failure, so a process opens only one
     /// session, before it starts other threads: the kernel creates a user namespace only for a single-
-    /// threaded process.
-    ///
-    /// # Errors
-    /// What is missing and how to fix it. Nothing is left behind.
-    pub fn open(plan: &Plan, wanted: &Hosts, uplink: bool) -> Result<Self, Error> {
+    /// threaded process. If it fails, nothing is left behind.
+    pub(crate) fn open(plan: &Plan, uplink: bool) -> Result<Self, Error> {
+        let (nodes, near, far) = hosts_of(&plan.scenario);
         let registry = registry::open()?;
         let lock = registry::lock(&registry)?;
         crate::leftovers::clean(&registry, &mut |_| ());
         let home = namespace::network().map_err(|e| Error::system("the network namespace", e))?;
         let enclosing = nested::enclosing(&registry, &home)?;
-        let entry = new_entry(plan, wanted.nodes.len(), uplink, &registry, enclosing.as_ref())?;
+        let entry = new_entry(plan, nodes.len(), uplink, &registry, enclosing.as_ref())?;
         if uplink && enclosing.is_some() {
             return Err(Error::Uplink("this is already behind a link; start it outside".to_owned()));
         }
@@ -48,9 +47,10 @@ impl Session {
         let off = |name: &str| sysctl::read(name).map_or(true, |value| value == "1");
         let ipv6 = fs::exists("/proc/sys/net/ipv6").unwrap_or(false)
             && !(uplink && off("net/ipv6/conf/all/disable_ipv6"));
+        let path = |fd: &OwnedFd| format!("/proc/{}/fd/{}", entry.process.pid, fd.as_raw_fd());
         let mut hosts = Vec::new();
-        for (i, node) in wanted.nodes.iter().enumerate() {
-            let outside = i == wanted.far && (uplink || enclosing.is_some());
+        for (i, node) in nodes.into_iter().enumerate() {
+            let outside = i == far && (uplink || enclosing.is_some());
             let (network, mut addresses) = match &enclosing {
                 _ if !outside => (make_host(ipv6, rootless)?, Vec::new()),
                 Some(enclosing) => nested::outermost(enclosing)?,
@@ -61,22 +61,23 @@ impl Session {
                 addresses.extend(bentpipe_scenario::host_addresses(entry.depth, index));
                 addresses.truncate(1 + usize::from(ipv6));
             }
-            hosts.push(SessionHost {
-                name: plan.scenario.nodes[*node].name.clone(),
-                inode: namespace::inode(&network).map_err(|e| Error::system("a network namespace", e))?,
-                network,
-                own: !outside,
+            let host = HostEntry {
+                name: plan.scenario.nodes[node].name.clone(),
                 addresses,
-                port: format!("p{i}"),
+                network: namespace::inode(&network).map_err(|e| Error::system("a network namespace", e))?,
+                path: path(&network),
                 interface: String::new(),
-            });
+                attached: path(if outside { &home } else { &network }),
+                own: !outside,
+            };
+            hosts.push(SessionHost { entry: host, node, network, port: format!("p{i}") });
         }
         make_relay_network()?;
         let mut session = Self {
             id: entry.id.clone(),
             hosts,
-            near: wanted.near,
-            far: wanted.far,
+            near,
+            far,
             notes: Vec::new(),
             home,
             registry,
@@ -93,25 +94,26 @@ impl Session {
         }
         session.lock = None;
         process::adopt_orphans().map_err(|e| Error::system("adopting orphans", e))?;
+        session.wait_until_up()?;
         Ok(session)
     }
 
     /// Connects the relay to the hosts.
     fn wire(&mut self, enclosing: Option<&Entry>) -> Result<(), Error> {
         let mut middle = Netlink::open()?;
-        let own: Vec<IpAddr> =
-            self.hosts.iter().filter(|h| h.own).flat_map(|h| h.addresses.clone()).collect();
-        for host in &mut self.hosts {
+        let own = self.hosts.iter().map(|h| &h.entry).filter(|h| h.own);
+        let own: Vec<IpAddr> = own.flat_map(|h| h.addresses.clone()).collect();
+        for SessionHost { entry: host, network, port, .. } in &mut self.hosts {
             if host.own {
-                middle.add_veth(&pair(&host.port, INTERFACE, &host.network))?;
-                middle.set_up(&host.port)?;
+                middle.add_veth(&veth_pair(port, INTERFACE, network))?;
+                middle.set_up(port)?;
                 INTERFACE.clone_into(&mut host.interface);
-                in_network(&host.network, || attach(&host.addresses))??;
+                in_network(&*network, || attach(&host.addresses))??;
                 continue;
             }
             // not our network: use any free name
             let stem = if enclosing.is_some() { "bent" } else { "bentup" };
-            host.interface = free_pair(&mut middle, &host.port, stem, &self.home)?;
+            host.interface = free_pair(&mut middle, port, stem, &self.home)?;
             in_network(&self.home, || {
                 quiet(&host.interface)?;
                 add_host_routes(&host.interface, &own)
@@ -126,32 +128,17 @@ impl Session {
 
     /// Writes the registry entry of this session.
     fn register(&mut self) -> Result<(), Error> {
-        let pid = self.entry.process.pid;
-        let path = |fd: &OwnedFd| format!("/proc/{pid}/fd/{}", fd.as_raw_fd());
-        let text = |host: &SessionHost| host.addresses.iter().map(ToString::to_string).collect::<Vec<_>>();
-        self.entry.hosts = self
-            .hosts
-            .iter()
-            .map(|host| HostEntry {
-                name: host.name.clone(),
-                addresses: text(host),
-                network: host.inode,
-                path: path(&host.network),
-                interface: host.interface.clone(),
-                attached: path(if host.own { &host.network } else { &self.home }),
-                own: host.own,
-            })
-            .collect();
-        let far = &self.hosts[self.far];
-        self.entry.far = path(&far.network);
-        self.entry.far_addresses = text(far);
+        let hosts: Vec<HostEntry> = self.hosts.iter().map(|h| h.entry.clone()).collect();
+        self.entry.far.clone_from(&hosts[self.far].path);
+        self.entry.far_addresses.clone_from(&hosts[self.far].addresses);
         let mut names: Vec<(String, Vec<IpAddr>)> =
-            self.hosts.iter().map(|h| (h.name.clone(), h.addresses.clone())).collect();
+            hosts.iter().map(|h| (h.name.clone(), h.addresses.clone())).collect();
         for (name, host) in [("near", self.near), ("far", self.far)] {
-            if !self.hosts.iter().any(|h| h.name == name) {
-                names.push((name.to_owned(), self.hosts[host].addresses.clone()));
+            if !hosts.iter().any(|h| h.name == name) {
+                names.push((name.to_owned(), hosts[host].addresses.clone()));
             }
         }
+        self.entry.hosts = hosts;
         let system = fs::read_to_string("/etc/hosts").unwrap_or_default();
         let path = self.registry.file(&self.id, "hosts");
         // the entry first: cleaning up relies on it
@@ -162,21 +149,30 @@ impl Session {
 
     /// Connects the machine's own network.
     fn add_uplink(&mut self) -> Result<(), Error> {
-        let interface = self.hosts[self.far].interface.clone();
-        let address = self.hosts[self.far].addresses.clone();
+        let HostEntry { interface, addresses, .. } = &self.hosts[self.far].entry;
         let others = self.registry.entries();
         let (plan, notes) =
-            in_network(&self.home, || (uplink::plan(&interface, &others), uplink::firewall_warnings()))?;
+            in_network(&self.home, || (uplink::plan(interface, &others), uplink::firewall_warnings()))?;
         self.notes.extend(notes);
         let plan = plan?;
         // recorded before it is done, so that it can be undone after a crash
         self.entry.uplink = Some(plan.clone());
         self.registry.write(&self.entry)?;
-        in_network(&self.home, || uplink::apply(&plan, &address))??;
+        in_network(&self.home, || uplink::apply(&plan, addresses))??;
         let resolv = self.registry.file(&self.id, "resolv");
-        self.forwarder = uplink::names(&self.home, &resolv, &address)?;
+        self.forwarder = uplink::names(&self.home, &resolv, addresses)?;
         Ok(())
     }
+}
+
+/// Indices of the hosts among a scenario's nodes; and among these, of `near` and `far`: the receiver of the
+/// first flow, where the user is, and its sender.
+fn hosts_of(scenario: &Scenario) -> (Vec<usize>, usize, usize) {
+    let all = scenario.nodes.iter().enumerate();
+    let nodes: Vec<usize> = all.filter(|(_, n)| n.kind == NodeKind::Host).map(|(i, _)| i).collect();
+    let place = |node: usize| nodes.iter().position(|n| *n == node).unwrap_or(0);
+    let (near, far) = scenario.flows.first().map_or((0, 1), |f| (place(f.to), place(f.from)));
+    (nodes, near, far)
 }
 
 /// Chooses a name and addresses, before anything is created.
@@ -241,8 +237,7 @@ fn privileges(uplink: bool) -> Result<bool, Error> {
     if uplink {
         return Err(Error::UplinkNeedsRoot);
     }
-    namespace::new_user()
-        .map_err(|error| Error::UserNamespace(error, mend::help_lines(&mend::user_namespaces())))?;
+    namespace::new_user().map_err(|error| Error::UserNamespace(error, mend::help_lines()))?;
     capability::keep_over_exec().map_err(|e| Error::system("keeping capabilities", e))?;
     Ok(true)
 }
@@ -252,8 +247,7 @@ fn in_network<T>(network: impl AsFd, act: impl FnOnce() -> T) -> Result<T, Error
 }
 
 fn new_network() -> Result<OwnedFd, Error> {
-    namespace::new_network()
-        .map_err(|error| Error::NetworkNamespace(error.into(), mend::help_lines(&mend::user_namespaces())))
+    namespace::new_network().map_err(|error| Error::NetworkNamespace(error.into(), mend::help_lines()))
 }
 
 /// Creates a network namespace with only a loopback interface; the thread is in it afterwards.
@@ -309,7 +303,7 @@ fn quiet(interface: &str) -> Result<(), Error> {
 }
 
 /// A port of the relay and its peer interface.
-fn pair<'a>(port: &'a str, peer: &'a str, network: &'a OwnedFd) -> VethPair<'a> {
+pub(crate) fn veth_pair<'a>(port: &'a str, peer: &'a str, network: &'a OwnedFd) -> VethPair<'a> {
     VethPair { name: port, mac: PORT_MAC, peer, peer_mac: HOST_MAC, peer_network: network.as_fd(), mtu: MTU }
 }
 
@@ -318,7 +312,7 @@ fn free_pair(middle: &mut Netlink, port: &str, stem: &str, network: &OwnedFd) ->
     const MOST: u32 = 1000;
     for number in 1..MOST {
         let name = format!("{stem}{number}");
-        match middle.add_veth(&pair(port, &name, network)) {
+        match middle.add_veth(&veth_pair(port, &name, network)) {
             Ok(()) => {
                 middle.set_up(port)?;
                 return Ok(name);

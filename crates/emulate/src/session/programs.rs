@@ -15,7 +15,7 @@ use std::process::{Command, Stdio};
 
 /// How a program uses the terminal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ProgramMode {
+pub(crate) enum ProgramMode {
     /// As if started by the user's shell: gets Ctrl-C from the terminal.
     Foreground,
     /// In its own process group and without input: Ctrl-C does not reach it; it ends with the session.
@@ -37,22 +37,10 @@ pub(super) struct Running {
     pub(super) stand: ProgramMode,
 }
 
-/// An event of a program, with its process id.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ProgramEvent {
-    /// It has ended, with this exit status as shells report it.
-    Ended(i32, u8),
-    /// It was stopped, as by Ctrl-Z.
-    Stopped(i32),
-}
-
 impl Session {
     /// Starts a program on a host and returns its process id. It has the caller's environment, working
     /// directory and terminal.
-    ///
-    /// # Errors
-    /// When it cannot be started.
-    pub fn start(&mut self, host: usize, argv: &[OsString], stand: ProgramMode) -> Result<i32, Error> {
+    pub(crate) fn start(&mut self, host: usize, argv: &[OsString], stand: ProgramMode) -> Result<i32, Error> {
         let program = argv.first().map_or_else(String::new, |p| p.to_string_lossy().into_owned());
         let fault = |reason: String| Error::Start(program.clone(), reason);
         let (mut answers, answer) = io::pipe().map_err(|e| fault(e.to_string()))?;
@@ -64,7 +52,7 @@ impl Session {
         command.arg("--report-fd").arg(report.as_raw_fd().to_string());
         command.arg("--parent").arg(self.entry.process.pid.to_string());
         command.arg("--hosts").arg(self.registry.file(&self.id, "hosts"));
-        if self.entry.uplink.is_some() && self.hosts[host].own {
+        if self.entry.uplink.is_some() && self.hosts[host].entry.own {
             command.arg("--resolv").arg(self.registry.file(&self.id, "resolv"));
         }
         command.arg("--").args(argv);
@@ -72,14 +60,13 @@ impl Session {
         if stand == ProgramMode::Background {
             command.process_group(0).stdin(Stdio::null());
         }
-        let child = command.spawn().map_err(|e| fault(e.to_string()))?;
+        let mut child = command.spawn().map_err(|e| fault(e.to_string()))?;
         drop((network, report, answer));
         let mut refusal = String::new();
         // returns when the helper has executed the program or reported an error
         let _ = answers.read_to_string(&mut refusal);
         let pid = child.id().cast_signed();
         if !refusal.is_empty() {
-            let mut child = child;
             let _ = child.wait();
             return Err(fault(refusal));
         }
@@ -87,26 +74,23 @@ impl Session {
         Ok(pid)
     }
 
-    /// Returns the events since the last call. Also reaps adopted orphans.
-    pub fn program_events(&mut self) -> Vec<ProgramEvent> {
+    /// Returns the programs that have ended since the last call, with their exit status as shells report it,
+    /// and those that were stopped, as by Ctrl-Z, without one. Also reaps adopted orphans.
+    pub(crate) fn program_events(&mut self) -> Vec<(i32, Option<u8>)> {
         let mut all = Vec::new();
         while let Ok(Some((pid, status))) = wait(WaitOptions::NOHANG | WaitOptions::UNTRACED) {
             let pid = pid.as_raw_nonzero().get();
-            let status = match (status.exit_status(), status.terminating_signal()) {
-                (Some(status), _) => status as u8,
-                (_, Some(signal)) => (128 + signal) as u8,
-                _ if status.stopped() => {
-                    all.extend(
-                        self.programs.iter().any(|p| p.pid == pid).then_some(ProgramEvent::Stopped(pid)),
-                    );
-                    continue;
-                }
+            let ended = match (status.exit_status(), status.terminating_signal()) {
+                (Some(status), _) => Some(status as u8),
+                (_, Some(signal)) => Some((128 + signal) as u8),
+                _ if status.stopped() => None,
                 _ => continue,
             };
-            let before = self.programs.len();
-            self.programs.retain(|p| p.pid != pid);
-            if self.programs.len() < before {
-                all.push(ProgramEvent::Ended(pid, status));
+            if self.programs.iter().any(|p| p.pid == pid) {
+                all.push((pid, ended));
+            }
+            if ended.is_some() {
+                self.programs.retain(|p| p.pid != pid);
             }
         }
         all
@@ -114,7 +98,7 @@ impl Session {
 
     /// Forwards a signal to the foreground programs. They already have those sent by the terminal;
     /// [`Session::program_events`] handles SIGCHLD.
-    pub fn pass_on(&self, signal: Signal) {
+    pub(crate) fn pass_on(&self, signal: Signal) {
         let typed = signal == Signal::INT || signal == Signal::QUIT;
         if signal == Signal::CHILD || typed && is_foreground() {
             return;
@@ -140,11 +124,8 @@ fn is_foreground() -> bool {
     File::open("/dev/tty").is_ok_and(|tty| tcgetpgrp(&tty).is_ok_and(|group| group == getpgrp()))
 }
 
-/// Checks that a program exists before anything is set up for it.
-///
-/// # Errors
-/// When there is no such program, or it is not executable.
-pub fn check_program(name: &OsStr) -> Result<(), Error> {
+/// Checks that a program exists and is executable, before anything is set up for it.
+pub(crate) fn check_program(name: &OsStr) -> Result<(), Error> {
     use rustix::fs::{Access, access};
     let runs = |path: &std::path::Path| path.is_file() && access(path, Access::EXEC_OK).is_ok();
     let path = std::env::var_os("PATH").unwrap_or_else(|| "/usr/local/bin:/usr/bin:/bin".into());

@@ -4,13 +4,13 @@
 //! is bounded: unanswered queries are dropped, the oldest first.
 
 use crate::error::Error;
-use bentpipe_os::namespace;
+use bentpipe_os::wait::wait;
+use bentpipe_os::{Clock, namespace};
 use core::net::{IpAddr, SocketAddr};
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use std::collections::VecDeque;
 use std::io::{self, Read as _, Write as _};
 use std::net::{TcpListener, TcpStream, UdpSocket};
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsFd as _, OwnedFd};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{Builder, JoinHandle};
@@ -23,6 +23,8 @@ const MOST: usize = 512;
 const CONNECTIONS: usize = 16;
 /// An idle connection is closed after this time.
 const IDLE: Duration = Duration::from_secs(10);
+/// Time in which a stop is noticed.
+const STEP: bentpipe_base::Duration = bentpipe_base::Duration::from_millis(100);
 /// Longest message over UDP.
 const LONGEST: usize = 65_535;
 
@@ -89,15 +91,10 @@ fn serve(
     let mut questions = PendingQueries::default();
     let connections = Arc::new(());
     let mut buffer = vec![0; LONGEST];
+    let (clock, fds) = (Clock::start(), [udp.as_fd(), upstream.as_fd(), tcp.as_fd()]);
     while !stop.load(Ordering::Relaxed) {
-        let timeout = Timespec { tv_sec: 0, tv_nsec: 100_000_000 };
-        let mut fds = [
-            PollFd::new(udp, PollFlags::IN),
-            PollFd::new(upstream, PollFlags::IN),
-            PollFd::new(tcp, PollFlags::IN),
-        ];
         // an interrupted wait just ends early
-        let _ = poll(&mut fds, Some(&timeout));
+        let _ = wait(&fds, Some(clock.now() + STEP), &clock, bentpipe_base::Duration::ZERO);
         while let Ok((length, client)) = udp.recv_from(&mut buffer) {
             if questions.ask(&mut buffer[..length], client) {
                 // if lost, the client asks again
@@ -111,23 +108,17 @@ fn serve(
             }
         }
         while let Ok((client, _)) = tcp.accept() {
-            connect(client, resolver, &connections);
+            // each connection holds one; with too many of them, or without a thread, the client's is closed
+            if Arc::strong_count(&connections) <= CONNECTIONS {
+                let held = Arc::clone(&connections);
+                let carry = move || {
+                    let _ = carry(client, resolver);
+                    drop(held);
+                };
+                let _ = Builder::new().name("bentpipe-names".to_owned()).spawn(carry);
+            }
         }
     }
-}
-
-/// Forwards a connection, unless there are too many; each of them holds `connections`.
-fn connect(client: TcpStream, resolver: IpAddr, connections: &Arc<()>) {
-    if Arc::strong_count(connections) > CONNECTIONS {
-        return;
-    }
-    let held = Arc::clone(connections);
-    let carry = move || {
-        let _ = carry(client, resolver);
-        drop(held);
-    };
-    // without a thread the client's connection is closed
-    let _ = Builder::new().name("bentpipe-names".to_owned()).spawn(carry);
 }
 
 /// Forwards queries and answers in turn, each after its length (RFC 1035, 4.2.2), until one side closes.

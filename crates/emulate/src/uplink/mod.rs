@@ -60,7 +60,8 @@ pub(crate) fn apply(plan: &Undo, addresses: &[IpAddr]) -> Result<(), Error> {
     for &address in addresses {
         netlink.add_address(interface, address)?;
     }
-    rules::add(plan, interface)?;
+    nft::run(&rules::script(plan, interface))
+        .map_err(|error| Error::Uplink(format!("nft refuses the rules: {error}")))?;
     settings::apply(plan, interface)
 }
 

@@ -5,6 +5,7 @@ use crate::error::Error;
 use bentpipe_os::nft;
 use bentpipe_service::Undo;
 use core::fmt::Write as _;
+use std::collections::BTreeSet;
 
 /// Checks that `nft` is installed.
 pub(super) fn check() -> Result<(), Error> {
@@ -15,22 +16,15 @@ pub(super) fn check() -> Result<(), Error> {
     }
 }
 
-pub(super) fn add(plan: &Undo, interface: &str) -> Result<(), Error> {
-    nft::run(&script(plan, interface))
-        .map_err(|error| Error::Uplink(format!("nft refuses the rules: {error}")))
-}
-
 /// Returns the rules. Sessions within this one have addresses of their own: those of twenty depths.
-fn script(plan: &Undo, interface: &str) -> String {
+pub(super) fn script(plan: &Undo, interface: &str) -> String {
     let table = plan.table.as_deref().unwrap_or_default();
     // interfaces that did not forward before must not forward between each other now
-    let mut closed: Vec<&str> = plan
+    let closed: BTreeSet<&str> = plan
         .settings
         .iter()
         .filter_map(|(name, _)| name.strip_prefix("net/ipv4/conf/")?.strip_suffix("/forwarding"))
         .collect();
-    closed.sort_unstable();
-    closed.dedup();
     let mut out = format!(
         "add table inet {table}
 add chain inet {table} leave {{ type nat hook postrouting priority 100; policy accept; }}

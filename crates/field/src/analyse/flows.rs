@@ -66,12 +66,10 @@ type Key = ((u32, u16), (u32, u16));
 
 /// Returns all connections that sent data towards the receiver.
 pub fn flows(records: &[Record]) -> Vec<Flow> {
-    let mut order: Vec<(u64, usize)> = Vec::with_capacity(records.len());
-    order.extend(records.iter().enumerate().map(|(i, r)| (r.at, i)));
-    order.sort_unstable();
+    let mut order: Vec<&Record> = records.iter().collect();
+    order.sort_by_key(|r| r.at);
     let mut flows: BTreeMap<Key, Flow> = BTreeMap::new();
-    for (_, i) in order {
-        let record = &records[i];
+    for record in order {
         let Some(segment) = Segment::parse(record.head(), record.size) else { continue };
         if record.forward {
             let start = segment.seq.wrapping_add(u32::from(segment.is_syn));
@@ -121,7 +119,7 @@ impl Flow {
         else {
             return;
         };
-        let blocks = segment.blocks().iter();
+        let blocks = segment.blocks.iter();
         let blocks: Vec<_> = blocks
             .filter_map(|&(left, right)| Some((sent(left)?, sent(right)?)).filter(|b| b.0 < b.1))
             .collect();

@@ -3,11 +3,8 @@
 //!
 //! It is independent of the parser of the gateway under test, so that a bug there is not hidden here.
 
-/// Most SACK blocks in 40 bytes of options.
-const MOST_BLOCKS: usize = 4;
-
 /// A TCP segment.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Segment {
     /// Source address and port.
     pub from: (u32, u16),
@@ -23,8 +20,8 @@ pub struct Segment {
     pub is_ack: bool,
     /// SYN flag.
     pub is_syn: bool,
-    blocks: [(u32, u32); MOST_BLOCKS],
-    n: usize,
+    /// SACK blocks as in the header.
+    pub blocks: Vec<(u32, u32)>,
 }
 
 impl Segment {
@@ -42,7 +39,12 @@ impl Segment {
         let tcp = usize::from(*head.get(ip + 12)? >> 4) * 4;
         let flags = *head.get(ip + 13)?;
         let len = total.checked_sub((ip + tcp) as u32).filter(|_| tcp >= 20)?;
-        let mut segment = Self {
+        let sack = options(head.get(ip + 20..ip + tcp)?).into_iter().filter(|option| option[0] == 5);
+        // an option whose length is wrong or missing has no blocks
+        let sack = sack.filter(|option| option.get(1).is_some_and(|len| usize::from(*len) == option.len()));
+        let blocks = sack.flat_map(|option| option[2..].as_chunks::<8>().0);
+        let edge = |bytes: &[u8]| bytes.iter().fold(0, |edge, byte| edge << 8 | u32::from(*byte));
+        Some(Self {
             from: (u32_at(12)?, u16_at(ip)?),
             to: (u32_at(16)?, u16_at(ip + 2)?),
             seq: u32_at(ip + 4)?,
@@ -50,44 +52,29 @@ impl Segment {
             len,
             is_ack: flags & 0x10 != 0,
             is_syn: flags & 2 != 0,
-            ..Self::default()
+            blocks: blocks.map(|block| (edge(&block[..4]), edge(&block[4..]))).collect(),
+        })
+    }
+}
+
+/// TCP options without padding, each with its kind and its length. If a length is wrong, the rest is one
+/// option.
+pub fn options(mut rest: &[u8]) -> Vec<&[u8]> {
+    let mut all = Vec::new();
+    while let [kind, more @ ..] = rest {
+        let len = match (kind, more.first()) {
+            (0, _) => break,
+            (1, _) => 1,
+            (_, Some(len)) if *len >= 2 && usize::from(*len) <= rest.len() => usize::from(*len),
+            _ => rest.len(),
         };
-        segment.options(head.get(ip + 20..ip + tcp)?);
-        Some(segment)
-    }
-
-    /// SACK blocks as in the header.
-    pub fn blocks(&self) -> &[(u32, u32)] {
-        &self.blocks[..self.n]
-    }
-
-    fn options(&mut self, mut options: &[u8]) {
-        while let Some((&kind, rest)) = options.split_first() {
-            match kind {
-                0 => return,
-                1 => options = rest,
-                _ => {
-                    let Some(len) = rest.first().map(|l| usize::from(*l)) else { return };
-                    if len < 2 || len > options.len() {
-                        return;
-                    }
-                    if kind == 5 {
-                        self.sack(&options[2..len]);
-                    }
-                    options = &options[len..];
-                }
-            }
+        let (option, next) = rest.split_at(len);
+        if *kind != 1 {
+            all.push(option);
         }
+        rest = next;
     }
-
-    fn sack(&mut self, bytes: &[u8]) {
-        for block in bytes.chunks_exact(8).take(MOST_BLOCKS - self.n) {
-            let [left, right] =
-                [0, 4].map(|at| u32::from_be_bytes([block[at], block[at + 1], block[at + 2], block[at + 3]]));
-            self.blocks[self.n] = (left, right);
-            self.n += 1;
-        }
-    }
+    all
 }
 
 #[cfg(test)]
@@ -131,7 +118,7 @@ pub(crate) mod tests {
         let segment = Segment::parse(&head, size).unwrap();
         assert_eq!((segment.from, segment.to), ((2, 20), (1, 10)));
         assert_eq!((segment.seq, segment.ack, segment.len), (7, 1000, 0));
-        assert_eq!(segment.blocks(), [(2000, 3000), (5000, 6000)]);
+        assert_eq!(segment.blocks, [(2000, 3000), (5000, 6000)]);
         assert!(segment.is_ack && !segment.is_syn);
     }
 
@@ -153,10 +140,10 @@ pub(crate) mod tests {
         }
         // options: length 0, length 1, a length beyond the end, end of list
         for (at, to) in [(43, 0), (43, 1), (43, 200), (42, 0)] {
-            assert_eq!(changed(at, to).unwrap().blocks(), [], "byte {at} is {to}");
+            assert_eq!(changed(at, to).unwrap().blocks, [], "byte {at} is {to}");
         }
         // the most blocks that fit
         let (head, size) = packet(false, 0, 0, 0, &[(1, 2); 4]);
-        assert_eq!(Segment::parse(&head, size).unwrap().blocks().len(), 4);
+        assert_eq!(Segment::parse(&head, size).unwrap().blocks.len(), 4);
     }
 }

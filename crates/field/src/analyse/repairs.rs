@@ -33,14 +33,6 @@ pub struct Repairs {
     pub worst_at: f64,
 }
 
-/// What the acknowledgments prove over time.
-struct Proofs {
-    /// (time, highest byte reported as received).
-    edges: Vec<(u64, u64)>,
-    /// (time, latest hop entry time of a packet proven to have arrived).
-    entered: Vec<(u64, u64)>,
-}
-
 /// The flow's packets, sorted by their first byte.
 struct Index<'a> {
     flow: &'a Flow,
@@ -65,41 +57,38 @@ impl<'a> Index<'a> {
     }
 }
 
-impl Proofs {
-    fn of(index: &Index<'_>) -> Self {
-        let (mut edges, mut entered) = (Vec::new(), Vec::new());
-        let (mut known, mut edge, mut latest) = (Ranges::default(), 0, 0);
-        for seen in &index.flow.seen {
-            let told = [(0, seen.ack)].into_iter().chain(seen.blocks.iter().copied());
-            for (begin, end) in told {
-                if end > edge && begin > 0 {
-                    edge = end;
-                    edges.push((seen.at, edge));
-                }
-                for (begin, end) in known.add(begin, end) {
-                    let arrived = index.with(begin, end).filter_map(|i| {
-                        let sent = &index.flow.sent[i];
-                        Some((sent.fate.out().filter(|out| *out <= seen.left)?, sent.at))
-                    });
-                    // of several transmissions of a byte, the first to arrive counts
-                    let Some(at) = arrived.min().map(|a| a.1) else { continue };
-                    if at > latest {
-                        latest = at;
-                        entered.push((seen.at, latest));
-                    }
+/// What the acknowledgments prove over time: the highest byte reported as received, and the latest time at
+/// which a packet that has arrived entered the hop; each with the time from which it is known.
+fn proofs(index: &Index<'_>) -> [Vec<(u64, u64)>; 2] {
+    let (mut edges, mut entered) = (Vec::new(), Vec::new());
+    let (mut known, mut edge, mut latest) = (Ranges::default(), 0, 0);
+    for seen in &index.flow.seen {
+        let told = [(0, seen.ack)].into_iter().chain(seen.blocks.iter().copied());
+        for (begin, end) in told {
+            if end > edge && begin > 0 {
+                edge = end;
+                edges.push((seen.at, edge));
+            }
+            for (begin, end) in known.add(begin, end) {
+                let arrived = index.with(begin, end).filter_map(|i| {
+                    let sent = &index.flow.sent[i];
+                    Some((sent.fate.out().filter(|out| *out <= seen.left)?, sent.at))
+                });
+                // of several transmissions of a byte, the first to arrive counts
+                let Some(at) = arrived.min().map(|a| a.1) else { continue };
+                if at > latest {
+                    latest = at;
+                    entered.push((seen.at, latest));
                 }
             }
         }
-        Self { edges, entered }
     }
+    [edges, entered]
+}
 
-    fn block_beyond(&self, end: u64) -> Option<u64> {
-        self.edges.get(self.edges.partition_point(|e| e.1 <= end)).map(|e| e.0)
-    }
-
-    fn later_than(&self, at: u64) -> Option<u64> {
-        self.entered.get(self.entered.partition_point(|e| e.1 <= at)).map(|e| e.0)
-    }
+/// The time at which the value of a growing course of (time, value) was first above `x`.
+fn first_above(course: &[(u64, u64)], x: u64) -> Option<u64> {
+    course.get(course.partition_point(|point| point.1 <= x)).map(|point| point.0)
 }
 
 /// Follows the losses of a flow. The time from loss to repair is taken from `steady` (ns) on; then come the
@@ -109,7 +98,7 @@ pub fn repairs(flow: &Flow, steady: u64, (rate, rtt): (f64, f64), end: u64) -> R
     const AT_THE_END: u64 = 1_000_000_000;
     const LATE: f64 = 0.05;
     let index = Index::of(flow);
-    let proofs = Proofs::of(&index);
+    let [edges, entered] = proofs(&index);
     let mut found = Repairs::default();
     let mut worst = 0.0;
     for (at, first) in flow.sent.iter().enumerate().filter(|(_, s)| s.is_first && s.is_lost()) {
@@ -121,7 +110,7 @@ pub fn repairs(flow: &Flow, steady: u64, (rate, rtt): (f64, f64), end: u64) -> R
             if !this.is_lost() {
                 break;
             }
-            let shown = if k == 0 { proofs.block_beyond(this.end) } else { proofs.later_than(this.at) };
+            let shown = if k == 0 { first_above(&edges, this.end) } else { first_above(&entered, this.at) };
             let repair = chain.get(k + 1).map(|i| flow.sent[*i].at);
             let waited = |shown: u64| repair.map(|at| at.saturating_sub(shown) as f64 / S);
             match (k, shown.and_then(waited)) {

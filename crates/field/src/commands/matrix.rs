@@ -16,8 +16,9 @@ pub(crate) const USAGE: &str =
   --sample N         so many of them, drawn by --draw 1
   --seeds 5          pairs for each cell        --most 50      where the interval holds the limit
   --transfer BYTES   transfers in place of flows without end: ratio of times
-  --live             in the bed in place of simulated, one after another
-  --threads N        runs at a time             --bin FILE     bentpipe beside this program
+  --live             in the bed in place of simulated
+  --threads N        runs at a time; a run for each core, live one after another
+  --bin FILE         bentpipe, if it does not lie beside this program
   --out FILE         JSON of all cells          --page FILE    a page with a picture
   --summary FILE     a table for a document      --picture FILE   its picture, SVG
   --from FILES       what earlier runs wrote with --out, by commas, in place of running";
@@ -25,9 +26,9 @@ pub(crate) const USAGE: &str =
 pub(crate) fn command(words: &[String]) -> Result<(), String> {
     let (mut only, mut transfer, mut sample, mut draw) = (String::new(), None, None, 1);
     let (mut out, mut page, mut summary, mut picture, mut from) = (None, None, None, None, None);
-    let threads = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
+    let mut threads = None;
     let mut matrix =
-        Matrix { program: bentpipe()?, cells: Vec::new(), seeds: 5, most: 50, threads, live: false };
+        Matrix { program: bentpipe()?, cells: Vec::new(), seeds: 5, most: 50, threads: 1, live: false };
     for (name, value) in options(words, &["--live"], USAGE)? {
         let n = || whole(name, value);
         match name {
@@ -37,7 +38,7 @@ pub(crate) fn command(words: &[String]) -> Result<(), String> {
             "--draw" => draw = n()?,
             "--seeds" => matrix.seeds = n()?.max(2),
             "--most" => matrix.most = n()?,
-            "--threads" => matrix.threads = n()? as usize,
+            "--threads" => threads = Some(n()? as usize),
             "--bin" => matrix.program = value.into(),
             "--out" => out = Some(value),
             "--summary" => summary = Some(value),
@@ -48,6 +49,8 @@ pub(crate) fn command(words: &[String]) -> Result<(), String> {
             _ => return Err(format!("unknown option {name}\n{USAGE}")),
         }
     }
+    let cores = || std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
+    matrix.threads = threads.unwrap_or_else(|| if matrix.live { 1 } else { cores() }).max(1);
     matrix.cells = cells(&only, transfer)?;
     let mut dice = RandomNumbers::new(draw, 0);
     while sample.is_some_and(|n| n < matrix.cells.len()) {

@@ -1,7 +1,7 @@
 //! Random numbers of the hop: splitmix64 (Steele, Lea, Flood 2014), one sequence for each seed and purpose.
 
 /// A reproducible sequence of random numbers.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct RandomNumbers(u64);
 
 impl RandomNumbers {

@@ -84,11 +84,13 @@ impl Fate {
     }
 }
 
-/// A packet that leaves the hop.
-#[derive(Debug)]
+/// A packet that leaves the hop; the order is that in which packets leave.
+#[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Leaving {
-    /// When it was due, ns.
+    /// When it is due, ns.
     pub due: u64,
+    /// Among packets that are due at the same time, the first to be served leaves first.
+    order: u64,
     /// The number given to [`Direction::enqueue`].
     pub number: usize,
     /// The packet.
@@ -101,15 +103,8 @@ struct Waiting {
     bytes: Box<[u8]>,
 }
 
-#[derive(PartialEq, Eq, PartialOrd, Ord)]
-struct InFlight {
-    due: u64,
-    order: u64,
-    number: usize,
-    bytes: Box<[u8]>,
-}
-
 /// One direction of the hop.
+#[derive(Default)]
 pub struct Direction {
     settings: Settings,
     chance: [RandomNumbers; 4],
@@ -117,7 +112,7 @@ pub struct Direction {
     queued: u64,
     /// The server is busy until this time.
     free: u64,
-    flying: BinaryHeap<Reverse<InFlight>>,
+    flying: BinaryHeap<Reverse<Leaving>>,
     order: u64,
     /// In-order packets are not due before this time.
     latest: u64,
@@ -128,17 +123,7 @@ impl Direction {
     /// An empty direction. `side` gives each direction its own random sequence.
     pub fn new(settings: Settings, seed: u64, side: u64) -> Self {
         let chance = core::array::from_fn(|i| RandomNumbers::new(seed, side * 16 + i as u64));
-        Self {
-            settings,
-            chance,
-            waiting: VecDeque::new(),
-            queued: 0,
-            free: 0,
-            flying: BinaryHeap::new(),
-            order: 0,
-            latest: 0,
-            lost: Vec::new(),
-        }
+        Self { settings, chance, ..Self::default() }
     }
 
     /// Queues a packet at time `now`. Returns false if the queue is full.
@@ -159,7 +144,7 @@ impl Direction {
         if self.flying.peek().is_none_or(|f| f.0.due > now) {
             return None;
         }
-        self.flying.pop().map(|Reverse(InFlight { due, number, bytes, .. })| Leaving { due, number, bytes })
+        self.flying.pop().map(|Reverse(leaving)| leaving)
     }
 
     /// Numbers of the packets lost since the last call.
@@ -183,21 +168,23 @@ impl Direction {
 
     /// Start and end of the service of the first packet in the queue.
     fn service(&self, head: &Waiting) -> (u64, u64) {
-        let mut begin = head.since.max(self.free);
-        // repeated, since stops may overlap in any order
-        while let Some(stop) =
-            self.settings.events.iter().find(|e| e.kind == DisturbanceKind::Stop && e.holds_at(begin))
-        {
-            begin = stop.at + stop.length;
-        }
-        let halves = self
-            .settings
-            .events
-            .iter()
-            .filter(|e| e.kind == DisturbanceKind::Half && e.holds_at(begin))
-            .count();
+        let begin = self.postponed(DisturbanceKind::Stop, head.since.max(self.free));
+        let halves = self.disturbances(DisturbanceKind::Half, begin).count();
         let rate = self.settings.rate / (1_u64 << halves.min(8)) as f64;
         (begin, begin + (head.bytes.len() as f64 * 8e9 / rate) as u64)
+    }
+
+    /// The disturbances of this kind at time `t`.
+    fn disturbances(&self, kind: DisturbanceKind, t: u64) -> impl Iterator<Item = &Disturbance> {
+        self.settings.events.iter().filter(move |e| e.kind == kind && e.holds_at(t))
+    }
+
+    /// The first time from `t` on without a disturbance of this kind; they may overlap in any order.
+    fn postponed(&self, kind: DisturbanceKind, mut t: u64) -> u64 {
+        while let Some(event) = self.disturbances(kind, t).next() {
+            t = event.at + event.length;
+        }
+        t
     }
 
     /// Completes all services that end by `now`.
@@ -224,7 +211,7 @@ impl Direction {
 
     fn put_in_flight(&mut self, due: u64, number: usize, bytes: Box<[u8]>) {
         self.order += 1;
-        self.flying.push(Reverse(InFlight { due, order: self.order, number, bytes }));
+        self.flying.push(Reverse(Leaving { due, order: self.order, number, bytes }));
     }
 
     /// Arrival time of a packet whose service ended at `end`.
@@ -237,11 +224,7 @@ impl Direction {
         if self.settings.frame > 0 {
             due = due.div_ceil(self.settings.frame) * self.settings.frame;
         }
-        while let Some(hold) =
-            self.settings.events.iter().find(|e| e.kind == DisturbanceKind::Hold && e.holds_at(due))
-        {
-            due = hold.at + hold.length;
-        }
+        due = self.postponed(DisturbanceKind::Hold, due);
         if strays {
             return due;
         }

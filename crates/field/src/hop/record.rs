@@ -36,17 +36,8 @@ impl Record {
         let mut head = [0; CAPTURED_BYTES];
         let kept = bytes.len().min(CAPTURED_BYTES);
         head[..kept].copy_from_slice(&bytes[..kept]);
-        let (before, size) = (before as u32, bytes.len() as u32);
-        Self {
-            at,
-            forward,
-            fate: Fate::Inside,
-            due: 0,
-            duplicate_at: None,
-            queued_before: before,
-            size,
-            head,
-        }
+        let (queued_before, size) = (before as u32, bytes.len() as u32);
+        Self { at, forward, fate: Fate::Inside, due: 0, duplicate_at: None, queued_before, size, head }
     }
 
     /// The kept bytes of the packet.

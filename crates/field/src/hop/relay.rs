@@ -33,8 +33,8 @@ pub struct HopResult {
 /// # Errors
 /// If an interface fails.
 pub fn run(
-    [a, b]: [TunPort; 2],
-    settings: [Settings; 2],
+    mut ports: [TunPort; 2],
+    [there, back]: [Settings; 2],
     seed: u64,
     clock: Clock,
     end: &AtomicBool,
@@ -42,16 +42,16 @@ pub fn run(
     let mut told = HopResult { priority: realtime::raise_to(PRIORITY).to_string(), ..HopResult::default() };
     let mut log = Log::default();
     set_timer_slack()?;
-    let [there, back] = settings;
-    let mut sides = [(a, Direction::new(there, seed, 0)), (b, Direction::new(back, seed, 1))];
+    let mut directions = [Direction::new(there, seed, 0), Direction::new(back, seed, 1)];
     let mut buffer = vec![0; MAX_SUPER];
     while !end.load(Ordering::Relaxed) {
-        let next = sides.iter().filter_map(|s| s.1.next()).min().unwrap_or(u64::MAX);
+        let next = directions.iter().filter_map(Direction::next).min().unwrap_or(u64::MAX);
         let deadline = Instant(next.min(clock.now().0 + LONGEST));
-        wait(&[sides[0].0.fd(), sides[1].0.fd()], Some(deadline), &clock, Duration::ZERO)?;
+        wait(&[ports[0].fd(), ports[1].fd()], Some(deadline), &clock, Duration::ZERO)?;
         for side in [0, 1] {
-            deliver(&mut sides, side, clock, &mut log, &mut told.refused)?;
-            receive_waiting(&mut sides[side], side == 0, &mut buffer, clock, &mut log)?;
+            deliver(&mut directions[side], &mut ports[1 - side], clock, &mut log, &mut told.refused)?;
+            let forward = side == 0;
+            receive_waiting(&mut ports[side], &mut directions[side], forward, &mut buffer, clock, &mut log)?;
         }
     }
     told.records = log.into_all();
@@ -60,7 +60,8 @@ pub fn run(
 
 /// Reads the packets waiting at an interface.
 fn receive_waiting(
-    (port, direction): &mut (TunPort, Direction),
+    port: &mut TunPort,
+    direction: &mut Direction,
     forward: bool,
     buffer: &mut [u8],
     clock: Clock,
@@ -79,15 +80,12 @@ fn receive_waiting(
 
 /// Delivers the packets that are due.
 fn deliver(
-    sides: &mut [(TunPort, Direction); 2],
-    side: usize,
+    direction: &mut Direction,
+    port: &mut TunPort,
     clock: Clock,
     log: &mut Log,
     refused: &mut u64,
 ) -> io::Result<()> {
-    let [first, second] = sides;
-    let (direction, port) =
-        if side == 0 { (&mut first.1, &mut second.0) } else { (&mut second.1, &mut first.0) };
     loop {
         let now = clock.now().0;
         let leaving = direction.take_due(now);

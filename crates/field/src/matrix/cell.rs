@@ -107,7 +107,7 @@ impl Cell {
         let flow = bed::Flow {
             scheme: self.sender.to_owned(),
             receiver: if self.receiver == "old" { Receiver::Old } else { Receiver::Modern },
-            reader: if self.receiver == "slow" { Reader::Rates(part, part, 1.0) } else { Reader::Eager },
+            reader: if self.receiver == "slow" { Reader::Rate(part) } else { Reader::Eager },
             bytes: self.transfer,
             ..bed::Flow::default()
         };

@@ -9,7 +9,9 @@ pub mod cell;
 pub mod page;
 pub mod paired;
 
+use crate::reader::Reader;
 use crate::scenario::simulate;
+use bentpipe_stats::mean;
 use cell::{Cell, cells};
 use paired::Ratio;
 use serde_json::{Value, json};
@@ -139,7 +141,7 @@ pub fn run(matrix: &Matrix, tell: impl Fn(&CellResult) + Sync) -> Vec<CellResult
     order.sort_by(|a, b| cost(&matrix.cells[*b]).total_cmp(&cost(&matrix.cells[*a])));
     let (next, done) = (AtomicUsize::new(0), Mutex::new(vec![None; matrix.cells.len()]));
     thread::scope(|scope| {
-        for _ in 0..if matrix.live { 1 } else { matrix.threads.max(1) } {
+        for _ in 0..matrix.threads.max(1) {
             scope.spawn(|| {
                 while let Some(i) = order.get(next.fetch_add(1, Ordering::Relaxed)) {
                     let ran = run_cell(matrix, &matrix.cells[*i]);
@@ -180,16 +182,19 @@ fn simulated(program: &Path, cell: &Cell, gateway: bool, seed: u64) -> Result<f6
 fn live(program: &Path, cell: &Cell, gateway: bool, seed: u64) -> Result<f64, String> {
     let cell = cell.live(program, gateway, seed);
     let ran = crate::run::run(&cell)?;
-    let flows = crate::analyse::flows::flows(&ran.hop.records);
-    if cell.flows[0].bytes.is_none() {
-        return Ok(flows.iter().map(|f| f.goodput(0, ran.length)).sum());
+    if cell.flows[0].reader != Reader::Eager {
+        // without a gateway more lies unread in the kernel's buffers, which is no gain
+        let read: u64 = ran.bytes_read.iter().filter_map(|flow| flow.last()).sum();
+        return Ok(read as f64 * 8e9 / ran.length as f64);
     }
+    let flows = crate::analyse::flows::flows(&ran.hop.records);
+    let Some(bytes) = cell.flows[0].bytes else {
+        return Ok(flows.iter().map(|f| f.goodput(0, ran.length)).sum());
+    };
     if flows.len() < cell.flows.len() {
         return Err("a transfer that did not begin".to_owned());
     }
-    let took = flows.iter().map(|f| f.time_for(cell.flows[0].bytes.unwrap_or(0)).map(libm::log));
-    let sum: Option<f64> = took.sum();
-    sum.map(|sum| libm::exp(sum / flows.len() as f64)).ok_or_else(|| "a transfer that did not end".to_owned())
+    mean_time(flows.iter().map(|f| f.time_for(bytes)))
 }
 
 fn of_report(report: &Value, transfers: bool) -> Result<f64, String> {
@@ -197,12 +202,13 @@ fn of_report(report: &Value, transfers: bool) -> Result<f64, String> {
         return report["total"]["goodput_bps"].as_f64().ok_or_else(|| "a report without goodput".to_owned());
     }
     let flows = report["flows"].as_array().map_or(&[][..], Vec::as_slice);
-    let mut sum = 0.0;
-    for flow in flows {
-        let took = |end: &str| Some(flow[end].as_f64()? - flow["start_s"].as_f64()?);
-        sum += libm::log(took("finished_s").ok_or("a transfer that did not end")?);
-    }
-    Ok(libm::exp(sum / flows.len().max(1) as f64))
+    mean_time(flows.iter().map(|flow| Some(flow["finished_s"].as_f64()? - flow["start_s"].as_f64()?)))
+}
+
+/// The geometric mean of transfer times, s.
+fn mean_time(times: impl Iterator<Item = Option<f64>>) -> Result<f64, String> {
+    let logs: Option<Vec<f64>> = times.map(|time| time.map(libm::log)).collect();
+    Ok(libm::exp(mean(&logs.ok_or("a transfer that did not end")?)))
 }
 
 #[cfg(test)]

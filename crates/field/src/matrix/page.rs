@@ -16,10 +16,7 @@ pub fn html(all: &[CellResult]) -> String {
     let mut worst: Vec<&CellResult> = all.iter().collect();
     worst.sort_by(|a, b| a.gain().total_cmp(&b.gain()));
     let worse = all.iter().filter(|r| !r.is_met()).count();
-    let mut rows = String::new();
-    for ran in worst.iter().take(NAMED) {
-        let _ = writeln!(rows, "{}", ran.line());
-    }
+    let rows: String = worst.iter().take(NAMED).map(|ran| ran.line() + "\n").collect();
     format!(
         "<!doctype html><html lang=\"en\"><meta charset=\"utf-8\"><title>With a gateway and without</title>
 <style>body{{font:15px/1.4 sans-serif;margin:2em;max-width:80em;color-scheme:light dark}}pre{{font-size:12px;overflow:auto}}svg{{max-width:100%;height:auto}}text{{font:11px sans-serif;fill:currentColor}}</style>

@@ -24,12 +24,13 @@ use crate::report::State;
 use crate::sides::LAN;
 use bentpipe_base::{Cx, Duration, Flags, Instant, Packet, Pkt, SackList, Seq};
 
-/// Progress held back: largest number of segments, and largest share of the flight as a divisor.
+/// Progress that is not acknowledged to the sender yet: at most this many segments, and this share of the
+/// flight (a divisor).
 const HELD_SEGMENTS: u64 = 14;
 const HELD_SHARE: u64 = 128;
 /// Interval between releases while nothing advances.
 const DRIP: Duration = Duration::from_millis(100);
-/// Factor of that interval while the shown edge must fall back; then all progress is released at once.
+/// Factor of that interval while the advertised edge is too far ahead; then all progress is released at once.
 const THIN: u64 = 4;
 /// Segments that the first ACK after a timeout covers.
 const FRTO_SEGMENTS: u64 = 3;
@@ -45,7 +46,7 @@ pub(crate) struct Acks {
     pub(super) drip_at: Option<Instant>,
     /// A dropped duplicate, to be reported by DSACK.
     dsack: Option<(u64, u64)>,
-    /// No progress is acknowledged to the sender before this is reached.
+    /// Progress below this position is not acknowledged to the sender.
     until: u64,
 }
 
@@ -74,7 +75,8 @@ impl Flow {
         }
         let una = self.shake.lan().and_then(|lan| lan.isn.offset_near(packet.tcp.ack, self.una));
         let Some(una) = una.filter(|una| flags.has(Flags::ACK) && (1..=self.sender.top).contains(una)) else {
-            // it acknowledges nothing, not even the SYN, or what nobody sent: the sender will judge
+            // it acknowledges nothing, not even the SYN, or data that was never sent: the sender decides what
+            // to do
             cx.send(LAN, packet);
             return;
         };
@@ -150,7 +152,7 @@ impl Flow {
     /// The position that may be acknowledged to the sender.
     fn acknowledgeable(&self) -> u64 {
         let outstanding = self.sender.top - self.una;
-        // a loss in front of the gateway must be reported where it is
+        // the sender must see exactly where data was lost in front of the gateway
         if outstanding == 0 || self.cache.gap_at(self.una) {
             return self.una;
         }
@@ -162,9 +164,9 @@ impl Flow {
         self.una.saturating_sub(held).max(self.shown.ack).max(self.acks.until.min(self.una))
     }
 
-    /// True if the advertised edge is so far ahead that ACKs must let it fall back. A window field is rounded
-    /// up to the granularity of the shift, since the edge never moves left: with a window in every ACK, an
-    /// edge that should stay would advance with each ACK.
+    /// True if the advertised edge is too far ahead of `wished`, so that fewer ACKs must be sent. A window
+    /// field is rounded up to the granularity of the shift, since the edge must not move left. So each ACK
+    /// that covers less than this granularity moves the edge forward, even if it should stay.
     fn runs_ahead(&self, wished: u64) -> bool {
         let grain = 1 << self.shake.shown_shift();
         grain * 2 > self.shake.mss() && self.shown.edge > wished + 4 * grain
@@ -194,8 +196,8 @@ impl Flow {
             set_sack(&mut copy, SackList::default());
             copy
         });
-        // the sender accepts what starts in its window: a late old segment must not move the template's
-        // sequence number or timestamp back (PAWS)
+        // an old segment that arrives late must not move the template's sequence number or timestamp back:
+        // the sender accepts only segments that start in its window and are not older (PAWS)
         let end = packet.tcp.seq.at(packet.seq_len());
         if later(end.0, template.tcp.seq.0) {
             template.tcp.seq = end;
@@ -244,7 +246,7 @@ impl Flow {
         shared: &mut Shared,
     ) {
         if end <= self.una && self.acks.template.is_none() {
-            // the sender has missed the ACK, and there is no template to repeat it: the receiver will
+            // the sender has missed the ACK, and there is no template to repeat it: the receiver repeats it
             self.pass(cx, LAN, packet, shared);
             return;
         }

@@ -1,8 +1,8 @@
 //! Data held for a flow: pieces that were forwarded and not acknowledged, and packets queued for forwarding.
 //!
 //! Both are in stream order and never overlap, so positions are found by binary search. A log in sending
-//! order, as in RACK (RFC 8985), finds what was sent before something that has arrived. A piece is an
-//! original packet or a part of one.
+//! order, as in RACK (RFC 8985), finds the data that was sent before other data that has arrived. A piece is
+//! an original packet or a part of one.
 
 use super::ranges::Ranges;
 use bentpipe_base::{Cx, Flags, Instant, Packet, Pkt, Seq};
@@ -30,7 +30,7 @@ pub(crate) struct Piece {
     sends: u8,
     /// Its last transmission was found missing and counted as lost.
     pub(crate) counted: bool,
-    /// When it was last sent, and when the last copy of that was.
+    /// When it was last transmitted, and when the last copy of that transmission was sent.
     pub(crate) first: Instant,
     pub(crate) sent: Instant,
     /// When the last copy of the previous transmission was sent.
@@ -58,11 +58,11 @@ pub(crate) struct Cache {
     cursor: u64,
     /// Payload bytes held.
     pub(crate) bytes: u64,
-    /// Memory it all costs, in bytes.
+    /// Memory that all of it costs, in bytes.
     pub(crate) cost: u64,
 }
 
-/// What an acknowledgment says about transmissions.
+/// The result of an acknowledgment for the transmissions.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct AckCredit {
     /// Latest sending time of anything that has arrived.
@@ -79,8 +79,8 @@ pub(crate) struct AckCredit {
 }
 
 impl AckCredit {
-    /// Credits a piece that has arrived to its last copy, unless that is too recent to have been
-    /// acknowledged. Data sent several times within an RTT gives no time.
+    /// Credits the arrival of a piece to its last copy, or to an earlier one if the last is too recent to
+    /// have been acknowledged. Data that was sent several times within an RTT gives no sending time.
     fn take(&mut self, piece: &Piece, now: Instant, shortest: u64) {
         self.arrived += piece.segments();
         let copies = piece.sends.saturating_sub(piece.times);
@@ -120,7 +120,7 @@ impl Piece {
         }
     }
 
-    /// Number of packets that it is on the hop; each may be lost independently.
+    /// Number of packets on the hop that carry it; each may be lost independently.
     pub(crate) fn segments(&self) -> u32 {
         let of = u64::from(self.packet.segment);
         if of == 0 { 1 } else { (self.end - self.start).div_ceil(of) as u32 }
@@ -146,7 +146,7 @@ impl Piece {
         self.packet.tcp.flags.has(Flags::URG)
     }
 
-    /// Drops what is before `at`; returns the payload bytes dropped.
+    /// Drops the part before `at`; returns the payload bytes dropped.
     pub(crate) fn drop_front(&mut self, at: u64) -> u64 {
         if at <= self.start || at >= self.end || self.whole() {
             return 0;
@@ -163,7 +163,7 @@ impl Piece {
         payload
     }
 
-    /// Drops what is from `at` on.
+    /// Drops the part from `at` on.
     pub(crate) fn drop_back(&mut self, at: u64) {
         if at <= self.start || at >= self.end || self.whole() {
             return;
@@ -287,7 +287,8 @@ impl Cache {
         if let Some(head) = self.pieces.front_mut() {
             self.bytes -= head.drop_front(una);
         }
-        // queued data may have passed before, when there was no room to hold it
+        // queued data can be acknowledged: an earlier packet with it has passed, when there was no room to
+        // hold it
         while self.pieces.is_empty() && self.queue.front().is_some_and(|p| p.end <= una) {
             if let Some(piece) = self.queue.pop_front() {
                 self.give_back(cx, piece);
@@ -354,8 +355,8 @@ impl Cache {
         self.cursor = 0;
     }
 
-    /// Makes due what was last sent before `sent` and has not arrived: it is lost, since the hop keeps order.
-    /// Calls `found` for each piece, which returns whether it counts as a loss.
+    /// Makes due the data that was last sent before `sent` and has not arrived: it is lost, since the hop
+    /// keeps order. Calls `found` for each piece, which returns whether it counts as a loss.
     pub(crate) fn overtaken(&mut self, sent: Instant, mut found: impl FnMut(&Piece) -> bool) {
         while let Some((at, start, end)) = self.log.front().copied().filter(|l| l.0 < sent) {
             self.log.pop_front();
@@ -379,7 +380,8 @@ impl Cache {
         }
     }
 
-    /// Makes due what reaches beyond `at` and was sent no later than `sent`; true if there was any.
+    /// Makes due the pieces that reach beyond `at` and were sent no later than `sent`; true if there were
+    /// any.
     pub(crate) fn rewind(&mut self, at: u64, sent: Instant) -> bool {
         let before = self.due;
         for i in self.place(at)..self.pieces.len() {
@@ -470,7 +472,7 @@ mod tests {
         assert_eq!(copied(&cache), 2);
     }
 
-    /// Found missing and sent again at 100. What arrives less than an RTT of 50 later is the first
+    /// Found missing and sent again at 100. An arrival less than an RTT of 50 later is that of the first
     /// transmission, which was late.
     #[test]
     fn what_arrives_before_its_repair_can_have_was_not_lost() {

@@ -12,7 +12,7 @@
 //! halved while it is not in use, so it is tried again now and then, and a hop that has become clean is
 //! noticed. Copies follow 10 ms later, so that a short fade hits only one of them.
 //!
-//! If the receiver keeps what is beyond a hole (its window is at least the product) one copy is enough, since
+//! If the receiver keeps data beyond a hole (its window is at least the product) one copy is enough, since
 //! only the loss itself is sent again. But while the hop is not busy and a flow uses less than a third of its
 //! share, a second copy costs nobody anything and saves the sender's slow start the delay of a repair. The
 //! same holds for the first product of a flow, if the hop holds 200 packets and is not known to be clean: a
@@ -24,7 +24,7 @@ use crate::config::Copies;
 use bentpipe_base::{Duration, Instant};
 
 pub(crate) const APART: Duration = Duration::from_millis(10);
-/// Copies of a retransmission at least.
+/// Least number of copies of a retransmission.
 pub(crate) const REPAIR_COPIES: u8 = 2;
 const MOST: usize = 4;
 /// Number of packets at which counts are halved: some 20 s at 24 Mbit/s.
@@ -35,7 +35,7 @@ const ENOUGH: f64 = 3.0;
 const MANY: f64 = 20.0;
 /// Counts of single sending are halved after this time without use.
 const AGE: Duration = Duration::from_secs(120);
-/// Bandwidth-delay product in packets from which flow starts are sent twice.
+/// Bandwidth-delay product, in packets, from which on the start of a flow is sent twice.
 const LONG: f64 = 200.0;
 /// Losses per RTT below which one copy is enough.
 const LITTLE: f64 = 0.05;
@@ -87,8 +87,8 @@ impl Losses {
     }
 
     /// True if second copies pay in slow start: a packet is short compared with the RTT, so one more delays
-    /// nobody, and the path may lose at least a packet in two round trips, assuming that the next one is
-    /// lost.
+    /// nobody, and the path may lose at least a packet in two round trips, by the counts so far and one more
+    /// loss.
     pub(crate) fn pay_at_start(&self, n: f64) -> bool {
         let (arrived, lost) = self.counts[0];
         n >= LONG && (lost + 1.0) / (arrived + lost + 1.0) * n >= 0.5
@@ -117,7 +117,8 @@ impl Losses {
         p
     }
 
-    /// The number of copies to send: now `k`, `n` packets in the path, the reader takes `share` of the rate.
+    /// The number of copies to send. `k` is the current number, `n` the packets in the path, `share` the part
+    /// of the rate that the reader takes.
     pub(crate) fn copies(&self, rule: Copies, k: u8, n: f64, share: f64) -> u8 {
         if let Copies::Fixed(k) = rule {
             return k.clamp(1, MOST as u8);

@@ -1,4 +1,4 @@
-//! From the sender to the receiver: what is held. `serve.rs` decides what is sent, and when.
+//! From the sender to the receiver: which data is held. `serve.rs` decides which data is sent, and when.
 //!
 //! - Nothing overtakes queued packets: a packet without room behind them is dropped. The advertised windows
 //!   are such that this does not happen to a sender that respects them.
@@ -10,7 +10,7 @@
 //!   carry outdated fields (RFC 5961, section 5.2, rejects an ACK that is too old).
 //! - A pure ACK passes at once. If data is forwarded beyond the receiver's window, the ACK's sequence number
 //!   would be beyond it too and the ACK would be discarded (RFC 9293, section 3.10.7.4), so it carries the
-//!   number that the receiver expects when it arrives. If the receiver may have discarded what is in flight,
+//!   number that the receiver expects when it arrives. If the receiver may have discarded the data in flight,
 //!   a second copy carries the number that it expects in that case; it accepts one of the two. The timestamp
 //!   is not newer than that of data still to come, or that data would be rejected (PAWS, RFC 7323, section
 //!   5). For the same reason timestamps never decrease: a repair, or data queued behind a retransmission by
@@ -30,7 +30,7 @@ use crate::sides::LAN;
 use bentpipe_base::{Cx, Duration, Flags, Instant, Packet, Pkt, SackList, Seq, Size, TcpHeader};
 use std::collections::VecDeque;
 
-/// Bytes beyond the advertised edge from which a segment is not considered the sender's.
+/// A segment that starts further beyond the advertised edge is not taken for one of the sender.
 const BEYOND: u64 = 1 << 20;
 /// Largest number of bandwidth-delay products held for one flow.
 const MOST_PRODUCTS: u64 = 3;
@@ -38,7 +38,7 @@ const MOST_PRODUCTS: u64 = 3;
 const LEAST_HELD: u64 = 256 << 10;
 /// Assumed memory cost per payload byte while little is held: full packets, not joined.
 const COST: f64 = 1.5;
-/// Share of the limits for which windows are advertised: the cost per byte may rise later.
+/// Share of the limits that the advertised windows use: the memory cost per byte may rise later.
 const HOLDABLE: f64 = 0.8;
 const LONGEST_RESET: Duration = Duration::from_secs(60);
 
@@ -53,7 +53,7 @@ pub(super) struct Reset {
     pub(super) sent: bool,
 }
 
-/// What is known of the sender.
+/// Information about the sender.
 #[derive(Debug, Default)]
 pub(crate) struct Sender {
     /// Position after its last byte seen.
@@ -145,7 +145,7 @@ impl Flow {
         }
     }
 
-    /// True for a keep-alive: one byte, or none, before what is expected (RFC 9293, section 3.8.4).
+    /// True for a keep-alive: one byte, or none, before the expected one (RFC 9293, section 3.8.4).
     fn is_keep_alive(&self, start: u64, end: u64) -> bool {
         self.una >= self.sender.top && start + 1 == self.una && end <= self.una
     }
@@ -170,7 +170,7 @@ impl Flow {
         self.sender.reset.as_ref().map(|r| (r.moved + patience).min(r.since + LONGEST_RESET))
     }
 
-    /// Sends an RST whose data does not get through.
+    /// Sends an RST although the data before it has not arrived.
     pub(super) fn reset_at_last(&mut self, cx: &mut Cx<'_>, shared: &mut Shared) {
         if self.reset_deadline().is_none_or(|at| at > cx.now) {
             return;
@@ -285,7 +285,8 @@ impl Flow {
         cx.recycle(packet);
     }
 
-    /// True if a packet exceeds three products or the limits, which the window shown avoids.
+    /// True if the flow would then hold more than three products or the limits allow, which the advertised
+    /// window avoids.
     fn is_full(&self, cost: u64, len: u64, shared: &Shared) -> bool {
         let whole = shared.config.rate.map(|r| r.bytes_in(self.path_trip()).0 * MOST_PRODUCTS);
         // the sender may use the advertised window even if the product has shrunk since
@@ -297,7 +298,8 @@ impl Flow {
             || shared.memory.used + cost > shared.memory.limit
     }
 
-    /// Payload bytes that can be held, by its limit and its part of the memory, at its cost per byte.
+    /// Payload bytes that the flow can hold by its limit and its part of the memory, at its memory cost per
+    /// byte.
     pub(super) fn holdable(&self, shared: &Shared) -> u64 {
         let left = shared.memory.limit.saturating_sub(shared.memory.used);
         let part = self.cost + left / u64::from(shared.shaper.active.max(1));
@@ -311,7 +313,8 @@ impl Flow {
         self.trip.smoothed() + self.shake.lan_trip.unwrap_or_default()
     }
 
-    /// Sends an acknowledgment that queued data would delay too long as a pure ACK.
+    /// Sends the sender's acknowledgment as a pure ACK if the data that could carry it must wait in the
+    /// queue.
     fn tell_receiver(&mut self, cx: &mut Cx<'_>, shared: &mut Shared) {
         let Some(news) = self.sender.news else { return };
         let fresh = self.sender.told != Some(news.ack.0) || !news.sack.is_empty();

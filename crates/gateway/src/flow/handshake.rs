@@ -1,7 +1,7 @@
 //! The handshake: window scaling towards a sender whose receiver has none.
 //!
 //! Source: TCP-SuperCharger (SC) reads 16-bit windows and must advertise larger ones; RFC 7323, section 2,
-//! says how: scaling is used if both SYNs carry the option. So the gateway adds the option to the SYN or
+//! defines how: scaling is used if both SYNs carry the option. So the gateway adds the option to the SYN or
 //! SYN/ACK that the sender receives, and removes the sender's own from the SYN/ACK to a receiver that offered
 //! none. The sender's windows then arrive scaled and are translated to unscaled ones, at most 65 535; windows
 //! advertised to the sender use our shift. Windows in SYNs are never scaled (RFC 7323, section 2.2). If both
@@ -25,7 +25,7 @@ const ASSUMED: Duration = Duration::from_millis(1500);
 /// Room for options in a TCP header (RFC 9293, section 3.1).
 const OPTION_SPACE: u8 = 40;
 
-/// What an endpoint said in its SYN.
+/// The contents of an endpoint's SYN.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct SynOptions {
     pub(crate) isn: Seq,
@@ -44,7 +44,7 @@ pub(crate) struct SynOptions {
 pub(crate) struct Handshake {
     lan: Option<SynOptions>,
     satellite: Option<SynOptions>,
-    /// Who opened, between the SYN/ACK and the end of the handshake.
+    /// The side that opened the connection, from the SYN/ACK until the end of the handshake.
     opener: Option<Port>,
     /// The shift that the sender was shown.
     shown: Option<u8>,
@@ -203,7 +203,8 @@ impl Handshake {
         }
     }
 
-    /// Lets positions of the sender's bytes count from `first`, the first byte after the SYN.
+    /// Makes `first` the first byte after the SYN, from which the positions of the sender's bytes are
+    /// counted.
     pub(crate) fn count_from(&mut self, first: Seq) {
         if let Some(lan) = &mut self.lan {
             lan.isn = Seq(first.0.wrapping_sub(1));

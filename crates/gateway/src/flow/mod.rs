@@ -8,14 +8,15 @@
 //! ```text
 //! sender (LAN) -> forward.rs: hold -> [cache.rs] -> serve.rs, when shaper.rs grants the hop -> receiver
 //!   (satellite)
-//! sender <- acks.rs: withhold, strip, drip; window.rs: window <- repair.rs: find losses; receiver.rs:
-//!   what may be forwarded <- receiver
+//! sender <- acks.rs: withhold, remove SACK, delay; window.rs: window <- repair.rs: find losses; receiver.rs:
+//!   how much may be forwarded <- receiver
 //! ```
 //!
-//! `model.rs` finds senders that cannot gain; they pass unaccelerated.
+//! `model.rs` detects senders that gain nothing from acceleration, such as those with BBR; they then pass
+//! unaccelerated.
 //!
-//! TCP stays end to end: the sender never sees an ACK beyond what the receiver has acknowledged. Data in the
-//! other direction passes at once; the acknowledgments that it carries are treated like all others.
+//! TCP stays end to end: the sender never sees an ACK beyond the receiver's own. Data in the other direction
+//! passes at once; the acknowledgments that it carries are treated like all others.
 
 mod acks;
 mod cache;
@@ -77,12 +78,13 @@ pub(crate) struct Flow {
     sender: Sender,
     acks: Acks,
     shown: AdvertisedWindow,
-    /// Detects senders that cannot gain; none once that is decided.
+    /// Detects senders that gain nothing from acceleration; none once that is decided.
     model: Option<Box<Model>>,
     /// Ends of the streams after a FIN: the sender's as a position, the receiver's as a sequence number.
     fins: (Option<u64>, Option<u32>),
     fins_acked: (bool, bool),
-    /// A foreign SYN with these ports: whether it came from the LAN, and the ACK number of its answer.
+    /// A SYN with the same ports that does not belong to this connection: whether it came from the LAN, and
+    /// the ACK number that its SYN/ACK must have.
     stray: Option<(bool, Seq)>,
     /// Counted among the flows that use a good part of their share.
     active: bool,
@@ -95,7 +97,8 @@ pub(crate) struct Flow {
 }
 
 impl Flow {
-    /// A flow before its SYN, which [`Flow::packet`] must then process, or after its handshake.
+    /// Returns a flow with an empty handshake, whose SYN [`Flow::packet`] must process next, or with a
+    /// restored one.
     pub(crate) fn new(shake: Handshake, config: &Config) -> Self {
         let (trip, receiver) = (HopRtt::assuming(config.trip), Receiver::new(config.mode));
         Self { shake, una: 1, trip, receiver, ..Self::default() }
@@ -214,8 +217,8 @@ impl Flow {
     }
 
     /// Returns the number of copies of each packet, and whether new data has precedence over copies. Several
-    /// are sent only if the receiver discards what arrives beyond a hole, or if the hop has spare capacity;
-    /// in the latter case new data goes first.
+    /// are sent only if the receiver discards data that arrives beyond a hole, or if the hop has spare
+    /// capacity; in the latter case new data goes first.
     fn copies(&self, path: &Path, shared: &Shared) -> (u8, bool) {
         let Some(product) = path.product() else { return (1, false) };
         let packets = product as f64 / self.shake.mss() as f64;
@@ -223,18 +226,18 @@ impl Flow {
         let can_grow = self.may_hold(product);
         let is_small = can_grow && self.cache.bytes * 3 < product;
         let pays = losses.many(packets) || (self.una < product && losses.pay_at_start(packets));
-        // other users of the hop would pay for the copies
+        // on a busy hop the other flows would pay for the copies
         if is_small && pays && shared.shaper.is_idle() && shared.config.copies == Copies::Auto {
             return (2, true);
         }
         let under_way = self.cache.forwarded(self.una).saturating_sub(self.una);
-        // the receiver discards what arrives beyond a hole: its window is smaller than what is in flight, or
-        // will be when the hop is full
+        // the receiver discards data that arrives beyond a hole: its window is smaller than the data in
+        // flight, or will be when the hop is full
         if self.receiver.largest < if can_grow { under_way.min(product) } else { product } {
             // capacity that a slow reader leaves unused is for its copies, unless others use the hop
             let read = self.receiver.rate().filter(|_| shared.shaper.users() == 1).zip(path.rate);
             let share = read.map_or(1.0, |(read, rate)| (read / rate).min(1.0));
-            // flows that hold little use a part of the hop as well
+            // flows that hold little data, and so are not `active`, use a part of the hop as well
             let active = shared.shaper.active.max(1);
             let packets = packets * f64::from(active) / f64::from(shared.shaper.users().max(active));
             (losses.copies(shared.config.copies, self.recovery.copies.max(1), packets, share), false)
@@ -327,7 +330,7 @@ impl Flow {
     pub(crate) fn report(&self, share: f64) -> FlowReport {
         FlowReport {
             delivered: Size(self.una.saturating_sub(1)),
-            hop_trip: self.trip.smoothed(),
+            hop_trip: self.trip.known().unwrap_or_default(),
             reader: self.receiver.rate(),
             shown: Size(self.shown.edge.saturating_sub(self.shown.ack)),
             advertised: Size(self.receiver.window(self.una)),

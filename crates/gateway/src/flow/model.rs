@@ -1,11 +1,11 @@
-//! Detects senders that are paced by a model of their path, as BBR is: they cannot gain from acceleration,
+//! Detects senders that are paced by a model of their path, as BBR is: they gain nothing from acceleration,
 //! and pass.
 //!
 //! Source: Cardwell et al., draft-ietf-ccwg-bbr: BBR sends at a pacing gain times the measured bandwidth, and
 //! cwnd is only an upper bound. Startup (section 5.3.1) doubles the rate each round trip (gain 2.77, in
 //! version 1 2.89), Drain (5.3.2) removes at a gain of 0.35 or 0.5 the queue that Startup built, and ProbeBW
 //! (5.3.3) continues at the bandwidth itself. BBR does not halve its rate for a loss, so hiding losses gains
-//! nothing; ACKs that wait for a repair hide its path and make it slower.
+//! nothing; ACKs that wait for a repair distort its measurements of the path and make it slower.
 //!
 //! Idea: a loss-based sender is stopped only by its window. It sends in bursts clocked by ACKs or, paced as
 //! Linux does (2 windows per smoothed RTT in slow start, 1.2 after it), within half or five sixths of the
@@ -16,8 +16,8 @@
 //!   below its maximum at just the hop's rate.
 //!
 //! For the second, two products are advertised while the sender is judged ([`WINDOW`]): with one, the
-//! decrease in BBR's flight could not be seen. What exceeds the hop's capacity waits here. Deviation: the
-//! ProbeBW cycle and ProbeRTT are not used; that would take a minute.
+//! decrease in BBR's flight could not be seen. Data that exceeds the hop's capacity waits here. Deviation:
+//! the ProbeBW cycle and ProbeRTT are not used; that would take a minute.
 //!
 //! Not recognised: BBR whose application sends less than the hop carries, or whose path holds less than ten
 //! packets, or that has only a part of the hop because others share it. False positive: an application that
@@ -43,7 +43,7 @@ const MARGIN: u64 = 65_536;
 /// Rounds after which the sender counts as loss-based.
 const ROUNDS: u8 = 32;
 
-/// What is observed when a packet passes.
+/// The observation of the sender at the time when a packet passes.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct SenderView {
     pub(super) now: Instant,
@@ -112,7 +112,7 @@ impl Flow {
         u64::from(u16::MAX) << self.shake.receiver_shift() >= product
     }
 
-    /// Returns what to observe while the sender is judged.
+    /// Returns the current observation; none if the sender is not judged, or the RTT is unknown.
     fn seen(&self, now: Instant) -> Option<SenderView> {
         self.model.as_ref().and(self.trip.known())?;
         let top = self.sender.top;

@@ -1,8 +1,8 @@
 //! Queues of packets that only pass, one for each flow, so that no flow waits behind another.
 //!
 //! Source: the flow queues of FQ-CoDel without CoDel (RFC 8290, section 4). Each flow has turns of its own
-//! (`shaper.rs`). When all queues together exceed what the hop carries in a round trip, the longest one loses
-//! its newest packet, as the hop's own queue would have dropped it.
+//! (`shaper.rs`). When all queues together hold more than the hop carries in a round trip, the longest one
+//! loses its newest packet, as the hop's own queue would have dropped it.
 
 use super::priority::PLACES;
 use bentpipe_base::Pkt;

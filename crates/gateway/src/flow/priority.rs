@@ -1,9 +1,9 @@
 //! Which flows go first at the hop: those that suffer from delay and need little.
 //!
 //! Source: expedited forwarding (RFC 3246, RFC 5865 for voice): packets marked EF, and flows of small packets
-//! only (voice, DNS, keystrokes, acknowledgments), wait only for the packet that is being sent. Their total
-//! is limited to a share of the rate, as RFC 3246 asks (section 2.8); beyond it they share the queue with all
-//! others.
+//! only (voice, DNS, keystrokes, acknowledgments), wait only for repairs and for the packet that is being
+//! sent. Their total is limited to a share of the rate, as RFC 3246 asks (section 2.8); beyond it they share
+//! the queue with all others.
 //!
 //! Whole flows are preferred, never packets within a flow. A packet that arrives while packets of its flow
 //! are queued is queued behind them. So a flow changes its queue only when none of its packets is queued.
@@ -16,7 +16,7 @@ use bentpipe_base::{Duration, Instant, Packet, Rate, Size, fnv1a};
 pub(crate) const EF: u8 = 46;
 /// Packets of this length and more, IP header included, are not small.
 pub(crate) const SMALL: u64 = 300;
-/// The share of the rate that goes first, as a divisor.
+/// Share of the rate that flows which go first may use, as a divisor.
 const PART: u64 = 10;
 const BURST: Duration = Duration::from_millis(100);
 /// Slots for passing flows.
@@ -35,7 +35,7 @@ struct PassingFlow {
     is_large: bool,
 }
 
-/// The share that goes first, and the passing flows.
+/// How far the share for flows that go first is used up, and the state of the passing flows.
 #[derive(Debug, Default)]
 pub(crate) struct Priority {
     places: Vec<PassingFlow>,
@@ -90,7 +90,7 @@ fn key(packet: &Packet) -> u64 {
     fnv1a(words.iter().flat_map(|word| word.to_le_bytes()))
 }
 
-/// What is known of an accelerated flow. Its packets leave in the order in which it holds them.
+/// Properties of an accelerated flow. Its packets leave in the order in which it holds them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct FlowTraits {
     /// It has sent small packets.

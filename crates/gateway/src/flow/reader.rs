@@ -3,8 +3,8 @@
 //! Source: TCP-SuperCharger (SC), equation (4): forwarded data must find room when it arrives. A packet
 //! forwarded while the known edge is E arrives an RTT D later, when a reader of rate R has moved the edge to
 //! E + R D. So `ahead = e - E` may be R D less the part of the buffer (size W) that shall stay free. A change
-//! of R by more than half a buffer per RTT cannot be seen in time; the goal is to lose one RTT for it and not
-//! a second one.
+//! of R by more than half a buffer per RTT cannot be seen in time; the goal is to lose one RTT of data for
+//! it, not two.
 //!
 //! - No limit (`ahead` is none): the reader is faster than the hop, and only the hop limits.
 //! - **Control**: `ahead` is changed once, and a round trip later the window is observed for half a round
@@ -17,12 +17,12 @@
 //! - **Overflow**: arriving data was refused. R is measured while the full buffer is read, from the first
 //!   movement of the edge to the last. `ahead` becomes R D minus W/2 if that is less than before. A reader
 //!   that only paused empties its buffer at once and continues at its previous rate. If that overflows again,
-//!   bursts are larger than the buffer, and `ahead` becomes 3/4 of what the reader kept up with recently.
+//!   bursts are larger than the buffer, and the rate becomes 3/4 of one that it kept up with lately.
 //! - **Bursts**: a hop with frames of F seconds delivers R F at once. The window variation of an idle reader
-//!   gives F; what may be sent at once is what R F leaves of the buffer.
+//!   gives F; the part of the buffer that R F leaves free may be sent at once.
 //! - **A reader that has become faster** empties the half-full buffer within milliseconds: the edge gives a
-//!   lower bound of the new R. If the window stays fully open, `ahead` follows at once, up to what it kept up
-//!   with in the last minute. If such a jump overflows, there is no further one for a while.
+//!   lower bound of the new R. If the window stays fully open, `ahead` follows at once, up to the largest
+//!   that it kept up with in the last minute. If such a jump overflows, there is no further one for a while.
 
 mod full;
 
@@ -118,7 +118,7 @@ pub(crate) struct Reader {
     behind: Option<(Instant, u64)>,
     /// When the reader caught up after having been behind, with bounds of its rate.
     caught_up: Option<(Instant, (f64, f64))>,
-    /// Largest recent `ahead` that it kept up with, and smallest that was too much.
+    /// Largest recent `ahead` that it kept up with, and the last one that was too much.
     taken: Option<(Instant, f64)>,
     too_much: Option<(Instant, f64)>,
     overflowed: Option<Instant>,
@@ -127,7 +127,7 @@ pub(crate) struct Reader {
     /// Time of the last jump; until when no jump is allowed, and for how many round trips.
     jumped: Option<Instant>,
     no_jump: (Instant, u64),
-    /// Until then no ACK reports on what is sent now: only pacing prevents an overflow.
+    /// Until then no ACK reports on data sent now: only pacing prevents an overflow.
     blind: Instant,
     /// Pacing by token bucket: tokens in bytes, time of the last refill, and bucket size.
     tokens: f64,
@@ -144,7 +144,7 @@ pub(crate) struct Reader {
 }
 
 impl Reader {
-    /// Processes an acknowledgment. Not `steady`: a hole is or was open, and windows say nothing.
+    /// Processes an acknowledgment. Not `steady`: a hole is or was open, so windows show nothing.
     pub(crate) fn on_ack(&mut self, news: &WindowUpdate, steady: bool) {
         self.told = news.now;
         self.follow(news);
@@ -241,7 +241,7 @@ impl Reader {
         if is_idle && !bursts && look.held.is_some() && news.now < look.from + fills {
             return;
         }
-        // pacing takes time to use a higher limit, and what that does shows a round trip later
+        // pacing takes time to use a higher limit, and the effect shows a round trip later
         let effect = look.held.map_or(look.from, |held| held + news.trip);
         let middle = f64::midpoint(look.least, look.most);
         let swing = if is_idle { look.most - look.least } else { 0.0 };
@@ -283,7 +283,7 @@ impl Reader {
             return self.leap(news, to);
         }
         let step = self.step.max(half);
-        // half of the way towards what was recently too much, then small steps
+        // half of the way towards a limit that was recently too high, then small steps
         let near = if_recent(self.too_much, news.now).filter(|too_much| ahead < *too_much);
         let step = near.map_or(step, |near| step.min(((0.9 * near - ahead) / 2.0).max(half / 2.0)));
         let to = (ahead + step).min(most);
@@ -297,7 +297,7 @@ impl Reader {
         self.step = step * 2.0;
     }
 
-    /// A large step: for a round trip no acknowledgment reports on what is sent from now on.
+    /// A large step: for a round trip no acknowledgment reports on data sent from now on.
     fn leap(&mut self, news: &WindowUpdate, ahead: f64) {
         self.jumped = Some(news.now);
         self.settle(news, ahead);
@@ -314,7 +314,7 @@ impl Reader {
         self.filled = news.now;
     }
 
-    /// Bytes that may be sent at once: half a buffer, or what the bursts of the hop leave of it.
+    /// Bytes that may be sent at once: half a buffer, or less if the bursts of the hop need more of it.
     fn largest_burst(&self, news: &WindowUpdate) -> f64 {
         let half = news.buffer() / 2.0;
         let told = if_recent(self.bunched, news.now).unwrap_or(0.0);
@@ -397,7 +397,7 @@ impl Reader {
         let after = rate.map_or(f64::INFINITY, |rate| news.ahead_at(rate));
         (self.step, self.gain) = (0.0, 0.0);
         self.blind = now + news.trip;
-        // the reader kept up with it for some round trips, so it has changed since
+        // a limit that the reader kept up with for three round trips was not too high: the reader has changed
         let is_new = drain.since.since(self.since.0) < news.trip * 3;
         if is_new && (after < before || drain.again && !drain.is_old) {
             self.too_much = Some((now, before));
@@ -422,7 +422,7 @@ impl Reader {
         }
     }
 
-    /// Position up to which may be forwarded; `room` is what the hop allows.
+    /// Position up to which data may be forwarded; `room` is how far beyond the edge the hop allows.
     pub(crate) fn limit(&self, now: Instant, edge: u64, room: u64, trip: Duration, buffer: u64) -> u64 {
         if let Some(drain) = &self.drain {
             let rate = drain.rate().unwrap_or(0.0);
@@ -444,7 +444,7 @@ impl Reader {
         }
     }
 
-    /// True while no acknowledgment reports on what is sent now.
+    /// True while no acknowledgment reports on data sent now.
     fn is_blind(&self, now: Instant) -> bool {
         self.drain.is_some() || now < self.blind
     }

@@ -2,7 +2,7 @@
 //!
 //! Source: TCP-SuperCharger (SC), equations (3) and (4), in sequence numbers. An ACK i at t_i gives the right
 //! edge E_i = ack_i + a_i; between two ACKs the receiver's application reads at R = (E_j - E_i) / (t_j -
-//! t_i). What is forwarded at f arrives when the edge is at E_i + R (f - t_i + D), so
+//! t_i). Data forwarded at f arrives when the edge is at E_i + R (f - t_i + D), so
 //!   e <= E_i + R (f - t_i + D)                                                        (4')
 //! for the last byte e. Corrections to the paper: the printed (4) sums over all packets ever sent, and (3)
 //! counts packets forwarded between two ACKs where packets received are meant; the form above needs neither
@@ -27,6 +27,8 @@ pub(crate) struct Receiver {
     mode: Mode,
     pub(crate) edge: u64,
     pub(crate) largest: u64,
+    /// The right edge when nothing was in flight last.
+    promised: u64,
     /// The receiving application, in open mode.
     pub(crate) reader: Box<Reader>,
     /// The first ACK with the current acknowledgment number: that number and the window.
@@ -51,7 +53,7 @@ impl Receiver {
     }
 
     /// Processes an ACK for `una` with `window`. Not `steady`: a hole is or was just open. `top` is the end
-    /// of what was forwarded, `room` how far beyond the edge may be forwarded.
+    /// of the forwarded data, `room` how far beyond the edge data may be forwarded.
     pub(crate) fn on_ack(
         &mut self,
         now: Instant,
@@ -96,9 +98,9 @@ impl Receiver {
         }
     }
 
-    /// True if the receiver had not advertised room for data up to `end` when it began to expect `una`. What
-    /// was sent before had arrived by then (the hop keeps order), and every arriving packet is acknowledged
-    /// with a window; so a missing packet that had room is lost.
+    /// True if the receiver had not advertised room for data up to `end` when it began to expect `una`.
+    /// Everything sent earlier had arrived by then (the hop keeps order), and every arriving packet is
+    /// acknowledged with a window; so a missing packet that had room is lost.
     pub(crate) const fn had_no_room(&self, una: u64, end: u64) -> bool {
         self.first.0 == una && end > una + self.first.1
     }
@@ -116,10 +118,17 @@ impl Receiver {
         }
     }
 
-    /// Position up to which may be forwarded now; `room` is what the hop allows.
+    /// Lets the whole window be used: no ACK is on its way that could tell what was read, and Linux announces
+    /// a window by itself only when it is twice the last one. If the receiver's buffer has shrunk, a gateway
+    /// that keeps part of the window free and this receiver would wait for each other.
+    pub(crate) const fn nothing_in_flight(&mut self) {
+        self.promised = self.edge;
+    }
+
+    /// Position up to which data may be forwarded now; `room` is how far beyond the edge the hop allows.
     pub(crate) fn limit(&self, now: Instant, d: Duration, room: u64) -> u64 {
         if self.mode == Mode::Open {
-            return self.reader.limit(now, self.edge, room, d, self.largest);
+            return self.reader.limit(now, self.edge, room, d, self.largest).max(self.promised);
         }
         // without an ACK for a round trip the extrapolation ends
         let ahead = now.since(self.told).min(d) + d;

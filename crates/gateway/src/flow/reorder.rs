@@ -1,11 +1,12 @@
 //! How far the hop reorders packets.
 //!
 //! Source: RACK's reordering window (RFC 8985, section 6.2), in terms of sending time: a packet is missing
-//! once another one has arrived that was sent a window later. The window is 0 until a packet arrives that was
-//! declared lost and that cannot be its retransmission; then it is 5/4 of the time by which that packet was
-//! overtaken, the maximum of the last minute.
-//! Deviations: RACK learns from DSACK, which old receivers do not send. At most 40 ms and a quarter of the
-//! RTT, so that repairs stay prompt.
+//! once another one has arrived that was sent a window later. The window is 0 until a packet that was
+//! declared lost arrives too early to be its retransmission. Then it is 5/4 of the time by which that packet
+//! was overtaken, as the maximum of the last minute.
+//!
+//! Deviations: RACK learns from DSACK, which old receivers do not send. The window is at most 40 ms and at
+//! most a quarter of the RTT, so that repairs stay prompt.
 
 use bentpipe_base::{Duration, Instant};
 
@@ -13,7 +14,7 @@ const MOST: Duration = Duration::from_millis(40);
 /// After so long without reordering the window is 0 again.
 const MEMORY: Duration = Duration::from_secs(60);
 
-/// What is known of the hop's order.
+/// The order of the hop's packets, as far as known.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Reordering {
     /// Sending time of the latest sent packet that has arrived.

@@ -3,10 +3,10 @@
 //! Sources: TCP-SuperCharger (SC) has no loss; RACK (RFC 8985) for time-based detection; Snoop (Balakrishnan
 //! et al., 1995) for repair from the middle; Liu and Lee (WCNC 2013) for the observation that recovery of a
 //! full window is limited by flow control. The rules:
-//! - The hop keeps order. What was last sent before something that has arrived is lost. So is the head if an
-//!   ACK for it is repeated more than 10 ms after the RTT of its last copy. An arrival too early for the last
-//!   copy is credited to the one before.
-//! - After a hole the receiver keeps only what lies within its window [h, E). What is sent beyond E before
+//! - The hop keeps order. Data that was last sent before other data that has arrived is lost. So is the head
+//!   if an ACK for it is repeated more than the RTT, twice its variation and 10 ms after its last copy was
+//!   sent. An arrival too early for the last copy is credited to the one before.
+//! - After a hole the receiver keeps only data within its window [h, E). Data that is sent beyond E before
 //!   the repair arrives is discarded. So at each new hole everything sent beyond E is due again, right behind
 //!   the repair, and new data follows without a pause.
 //! - No ACK for 1.5 D + 4 var: the head is sent again, at most 3 times with doubled timeouts; then the sender
@@ -14,7 +14,7 @@
 //! - Missing data was lost if the receiver had advertised room for it before it arrived. Otherwise it was
 //!   refused: then everything that has arrived since was refused too, and `reader.rs` is told.
 //! - Zero window (una at the edge): sending stops, the head probes the window once per second (RFC 9293,
-//!   section 3.8.6.1), and when it opens everything that arrived meanwhile is due again.
+//!   section 3.8.6.1), and when it opens everything that arrived while it was closed is due again.
 
 use super::cache::{AckCredit, PieceState};
 use super::reorder::Reordering;
@@ -31,7 +31,7 @@ pub(super) const PROBE: Duration = Duration::from_secs(1);
 
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Recovery {
-    /// End of the last hole: until it has arrived, windows say nothing about the application.
+    /// End of the last hole: until it has arrived, windows show nothing about the application.
     hole_end: u64,
     /// Time of the last progress, or of the first transmission with nothing else outstanding.
     progress: Option<Instant>,
@@ -41,7 +41,7 @@ pub(crate) struct Recovery {
     probe_at: Option<Instant>,
     /// A probe is due.
     pub(super) probe: bool,
-    /// When data was last refused: what was sent before says nothing about losses of the hop.
+    /// When data was last refused: data that was sent before then shows nothing about losses of the hop.
     refused_at: Instant,
     timeout: Duration,
     order: Reordering,
@@ -138,7 +138,7 @@ impl Flow {
         }
     }
 
-    /// The end of what was forwarded, and how far beyond the edge the hop allows.
+    /// The end of the forwarded data, and how far beyond the edge the hop allows.
     fn reach(&self, now: Instant, shared: &Shared) -> (u64, u64) {
         (self.cache.forwarded(self.una), self.shown.room(&self.path(now, shared)))
     }
@@ -148,8 +148,8 @@ impl Flow {
         self.trip.smoothed() + LATE.max(self.recovery.order.window(now)) + self.trip.variation * 2
     }
 
-    /// Finds what did not get through, and whether the hop lost it or the receiver refused it. Returns the
-    /// number of segments lost in the hop. `before` is the edge before this acknowledgment.
+    /// Finds the data that did not get through, and whether the hop lost it or the receiver refused it.
+    /// Returns the number of segments lost in the hop. `before` is the edge before this acknowledgment.
     fn detect(
         &mut self,
         now: Instant,
@@ -159,7 +159,7 @@ impl Flow {
     ) -> u32 {
         let (edge, una, sack) = (self.receiver.edge, self.una, self.shake.sack());
         let (mut holes, mut lost, mut hole_end) = (0, 0, self.recovery.hole_end);
-        // when refused data had been sent
+        // when the refused data was sent
         let mut refused = None;
         let receiver = &self.receiver;
         let refused_at = self.recovery.refused_at;
@@ -168,7 +168,7 @@ impl Flow {
                 return false;
             }
             holes += 1;
-            // what follows a refused head was refused as well
+            // the data behind a refused head was refused as well
             if start <= una && receiver.had_no_room(una, end) {
                 refused = Some(sent);
             }
@@ -182,8 +182,8 @@ impl Flow {
         };
         if let Some(sent) = sent {
             let sent = Instant(sent.0.saturating_sub(self.recovery.order.window(now).0));
-            // SACK cuts pieces at what arrived, so nothing of this piece has; without SACK only its first
-            // segment is known to be missing
+            // SACK cuts pieces at the edges of data that has arrived, so nothing of this piece has; without
+            // SACK only its first segment is known to be missing
             self.cache.overtaken(sent, |piece| {
                 found((piece.start, piece.end), piece.sent, if sack { piece.segments() } else { 1 })
             });
@@ -201,7 +201,7 @@ impl Flow {
             self.cache.make_due(0);
         }
         self.recovery.hole_end = hole_end;
-        // what arrived while the window was closed was refused
+        // data that arrived while the window was closed was refused
         if was_closed && self.cache.rewind(una, overdue) {
             refused = refused.or(Some(now));
         }

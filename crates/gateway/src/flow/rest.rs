@@ -4,8 +4,8 @@
 //! that slept had nothing in flight: both SYNs are assumed just before the next expected bytes, and
 //! everything is as before. After a restart data may be in flight, and the edges are outdated. Then packets
 //! pass with translated windows until both sides have sent one: the receiver's acknowledgment and the
-//! sender's latest byte are the new anchors. What lies between them never reached this gateway, so the sender
-//! must repair it; what follows is accelerated as usual.
+//! sender's latest byte are the new anchors. Data between them never reached this gateway, so the sender must
+//! repair it; later data is accelerated as usual.
 
 use super::handshake::Handshake;
 use super::header::later;
@@ -17,7 +17,7 @@ use crate::sides::LAN;
 use crate::table::persist::SavedState;
 use bentpipe_base::{Cx, Duration, Flags, Instant, Packet, Pkt, Port, Seq};
 
-/// What was seen since a restart.
+/// Acknowledgment, top and edge seen since a restart.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct ResumePoint {
     /// The receiver's acknowledgment number.
@@ -29,7 +29,7 @@ pub(super) struct ResumePoint {
 }
 
 impl Flow {
-    /// Returns what is needed to pass its packets correctly later on.
+    /// Returns the state that is needed to pass its packets correctly later on.
     pub(crate) fn persist(&self) -> SavedState {
         let isn = self.shake.lan().map_or(Seq(0), |lan| lan.isn);
         let mut persist = SavedState {

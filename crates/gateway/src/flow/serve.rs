@@ -1,9 +1,9 @@
-//! What a flow sends when the pacer grants it the hop.
+//! The choice of what a flow sends when the pacer grants it the hop.
 //!
-//! In this order: holes within the receiver's window (they stall the receiver); redundant copies, at their
-//! distance; data that the receiver had to discard beyond its window; new data. The last two are limited by
-//! `receiver.rs`, and cut to what the pacer sends at a time, in whole segments. While bytes in a gap never
-//! reached the gateway, nothing behind the gap is sent beyond the window: it would be discarded.
+//! In this order: holes within the receiver's window (they stall the receiver); redundant copies, when their
+//! time has come; data that the receiver had to discard beyond its window; new data. The last two are limited
+//! by `receiver.rs`, and cut to the size that the pacer sends at a time, in whole segments. While bytes in a
+//! gap never reached the gateway, nothing behind the gap is sent beyond the window: it would be discarded.
 
 use super::cache::{PLACE, PieceState};
 use super::copies::{APART, REPAIR_COPIES};
@@ -13,9 +13,9 @@ use bentpipe_base::{Cx, Duration, Instant, Size};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum NextSend {
-    /// A piece that is lost.
+    /// A piece that was lost or refused and that the receiver's window now has room for.
     Hole(usize),
-    /// A piece that is due because the receiver had no room for it.
+    /// A piece beyond the window that is due again: the receiver had no room for it.
     Due(usize),
     /// The head, as a zero-window probe.
     Probe,
@@ -38,6 +38,9 @@ impl Flow {
             return (self.recovery.probe && !self.cache.is_empty()).then_some(NextSend::Probe);
         }
         let path = self.path(now, shared);
+        if self.cache.pieces.is_empty() {
+            self.receiver.nothing_in_flight();
+        }
         let limit = self.receiver.limit(now, self.trip.smoothed(), self.shown.room(&path));
         let held = self.receiver.reader.next(now);
         let mut due = None;
@@ -53,7 +56,7 @@ impl Flow {
         }
         let n =
             if self.cache.first_due().is_some() || held.is_some() { 0 } else { self.fresh(limit, shared) };
-        // copies keep their distance and go before new data, except those that only use spare capacity
+        // copies are sent when they are due and before new data, except those that only use spare capacity
         let waits = n > 0 && self.recovery.spare;
         if let Some(choice) = if waits { None } else { self.further_copy(now).or(due) } {
             return Some(choice);
@@ -69,14 +72,16 @@ impl Flow {
         None
     }
 
-    /// Sets the wake-up for data that waits for the reader: by pacing, or a segment's move of the edge.
+    /// Sets the wake-up for data that waits for the reader: when pacing allows it, or when the reader should
+    /// have moved the edge by a segment.
     fn wait(&mut self, now: Instant, held: Option<Instant>) {
         if held.is_none() {
             self.receiver.reader.held_back(now);
         }
-        let Some(rate) = self.receiver.rate().filter(|r| *r > 0.0) else { return };
-        let step = Duration::from_secs_f64(self.shake.mss() as f64 / rate);
-        let at = held.unwrap_or(now + step.max(Duration::from_millis(1)));
+        let rate = self.receiver.rate().filter(|rate| *rate > 0.0);
+        let step = rate.map(|rate| Duration::from_secs_f64(self.shake.mss() as f64 / rate));
+        let moved = step.map(|step| now + step.max(Duration::from_millis(1)));
+        let Some(at) = held.or(moved) else { return };
         self.sender.wake_at = Some(self.sender.wake_at.map_or(at, |other| other.min(at)));
     }
 
@@ -119,7 +124,7 @@ impl Flow {
         if segment > 0 && segments > 0 {
             return segments;
         }
-        // a receiver whose whole window is smaller than a segment gets what it can accept
+        // a receiver whose whole window is smaller than a segment gets as much as it can accept
         let alone = self.cache.pieces.is_empty() && first.start == self.una;
         if alone { n.min(self.receiver.window(self.una)) } else { 0 }
     }
@@ -130,9 +135,9 @@ impl Flow {
             None => return Size::ZERO,
             Some(NextSend::Hole(i)) => {
                 shared.counters.repairs += 1;
-                // a lost repair costs another round trip, and a second copy of it almost nothing. But what a
-                // reader had no room for may be a whole bandwidth-delay product, and the window reaches it
-                // gradually
+                // a lost repair costs another round trip, and a second copy of it almost nothing. But the
+                // data that a reader had no room for may be a whole bandwidth-delay product, and the window
+                // reaches it gradually
                 let is_hole = self.cache.pieces.get(i).is_some_and(|p| self.recovery.is_hole(p.start));
                 let left = self.recovery.copies.max(if is_hole { REPAIR_COPIES } else { 1 }) - 1;
                 self.fit(cx, i);
@@ -185,13 +190,14 @@ impl Flow {
     }
 
     /// Bytes that are sent at once with this segment size when the window may be closed on arrival: half the
-    /// window, since the receiver accepts a super-packet whole or not at all. Linux does so with what GRO has
-    /// joined, since 6.17.
+    /// window, since the receiver accepts a super-packet whole or not at all. Linux does so since 6.17 with
+    /// packets that GRO has joined.
     fn swallowable(&self, segment: u16) -> u64 {
         (self.receiver.window(self.una) / 2).max(u64::from(segment))
     }
 
-    /// Cuts piece `i` to what the receiver can accept: whole segments, unless its window is smaller than one.
+    /// Cuts piece `i` to the size that the receiver can accept: whole segments, unless its window is smaller
+    /// than one.
     fn fit(&mut self, cx: &mut Cx<'_>, i: usize) {
         let Some(piece) = self.cache.pieces.get(i) else { return };
         let (start, len) = (piece.start, piece.packet.body.len);
@@ -245,7 +251,7 @@ impl Flow {
         if left > 0 {
             self.sender.copies.push_back((cx.now + APART, start, end, left - 1));
         }
-        // the reader is charged for one of the copies
+        // only one of the copies counts in the pacing for the reader
         if !copy && end > self.receiver.reader.at_once(cx.now, self.una, self.receiver.edge) {
             self.receiver.reader.sent(cx.now, u64::from(packet.body.len));
         }

@@ -2,10 +2,10 @@
 //! link has no queue and no queue drops.
 //!
 //! It counts IP bytes and framing, as the link does. Flows request turns. Repairs go first (a hole stalls a
-//! receiver), then flows in turn by deficit round robin (Shreedhar and Varghese, 1996) with a quantum of one
-//! full packet; flows that only pass take part with queues of their own (`passing.rs`). The flows that
-//! `priority.rs` selects go before both, within a tenth of the rate. Without a rate everything leaves at
-//! once. A late wake-up is compensated, up to 2 ms.
+//! receiver), then the flows that `priority.rs` selects, within a tenth of the rate, then all others in turn
+//! by deficit round robin (Shreedhar and Varghese, 1996) with a quantum of a full packet or a millisecond;
+//! flows that only pass take part with queues of their own (`passing.rs`). Without a rate everything leaves
+//! at once. A late wake-up is compensated, up to 2 ms.
 
 use super::copies::Losses;
 use super::passing::{EXPRESS, PassingQueues};
@@ -29,7 +29,7 @@ const PASSING_QUEUE: u32 = 1 << 31;
 
 #[derive(Debug)]
 pub(crate) enum SendGrant {
-    /// The flow with this number: `Flow::serve`, then [`Shaper::sent`].
+    /// The flow with this number may send: call `Flow::serve`, then [`Shaper::sent`].
     Flow(u32),
     /// Send this packet to the satellite; it has been charged.
     Pass(Pkt),
@@ -69,7 +69,7 @@ pub(crate) struct Shaper {
     /// Passing packets, and how many bytes of them may queue.
     passing: PassingQueues,
     room: u64,
-    /// Of those that go first, a passing packet had the last turn.
+    /// Of the flows that go first, a passing one had the last turn.
     express_passed: bool,
     priority: Priority,
     /// Flows that use a good part of their share of the hop.
@@ -173,13 +173,13 @@ impl Shaper {
         }
     }
 
-    /// A flow's quantum per turn: a packet, or what leaves in a millisecond.
+    /// A flow's quantum per turn: a packet, or as much as leaves in a millisecond.
     fn quantum(&self) -> i64 {
         let burst = self.rate.map_or(0, |r| r.bytes_in(Duration::from_millis(1)).0.min(1 << 20));
         QUANTUM.max(burst as i64)
     }
 
-    /// Queues a packet of no accelerated flow; returns it if it may leave at once.
+    /// Queues a packet that belongs to no accelerated flow; returns it if it may leave at once.
     pub(crate) fn pass(&mut self, now: Instant, packet: Pkt) -> Option<Pkt> {
         if self.rate.is_none() {
             return Some(packet);
@@ -211,7 +211,7 @@ impl Shaper {
         Some(packet)
     }
 
-    /// Removes a passing packet that is still queued although the rate is gone.
+    /// Removes a passing packet that is still queued although no rate is configured any more.
     pub(crate) fn unpaced(&mut self) -> Option<Pkt> {
         if self.rate.is_some() {
             return None;
@@ -229,7 +229,7 @@ impl Shaper {
         Some((packet, cost))
     }
 
-    /// Returns who may send now; none if the hop is busy or nobody waits.
+    /// Returns the flow or packet that may be sent now; none if the hop is busy or nothing waits.
     pub(crate) fn next(&mut self, now: Instant) -> Option<SendGrant> {
         if self.free > now {
             return None;
@@ -255,7 +255,7 @@ impl Shaper {
                 return Some(SendGrant::Flow(id));
             }
             if deficit <= 0 {
-                // its last super-packet was longer than the turns so far
+                // its last super-packet was longer than its turns so far allowed
                 self.flows.pop_front();
                 self.flows.push_back((id, ticket, deficit + self.quantum()));
                 self.tidy();
@@ -287,7 +287,7 @@ impl Shaper {
         taken.map(|taken| taken.0)
     }
 
-    /// Returns who may send of those that go first.
+    /// Returns the flow or packet that may be sent now, of those that go first.
     fn first(&mut self, now: Instant) -> Option<SendGrant> {
         if !self.passing.is_empty(EXPRESS) && (self.quick.is_empty() || !self.express_passed) {
             let (packet, cost) = self.take(now, EXPRESS)?;
@@ -305,7 +305,8 @@ impl Shaper {
         }
     }
 
-    /// Charges `size` to the flow whose turn it was; `wants` is what it sends next.
+    /// Charges `size` to the flow whose turn it was; `wants` is the kind of packet that it wants to send
+    /// next.
     pub(crate) fn sent(&mut self, now: Instant, flow: u32, size: Size, wants: Option<Want>) {
         self.charge(now, size);
         self.tidy();
@@ -368,12 +369,12 @@ impl Shaper {
         self.users[0].max(self.users[1]).max(1)
     }
 
-    /// True if the hop was free for a fifth of the time, copies included: more packets delay nobody.
+    /// True if the hop was free for a fifth of the time, copies counted as use: more packets delay nobody.
     pub(crate) fn is_idle(&self) -> bool {
         self.rate.is_some() && self.busy.iter().all(|busy| *busy * 5 < USE_PERIOD * 4)
     }
 
-    /// Largest payload of a packet: a segment, or what the hop carries in a millisecond.
+    /// Largest payload of a packet: a segment, or as much as the hop carries in a millisecond.
     pub(crate) fn largest(&self, segment: u16) -> u32 {
         let Some(rate) = self.rate else { return u32::MAX };
         let burst = rate.bytes_in(Duration::from_millis(1)).0.min(u64::from(u16::MAX)) as u32;

@@ -168,8 +168,8 @@ fn no_packet_overtakes_another_of_its_flow() {
     }
 }
 
-/// A small flow becomes large while its packets wait beyond the share: it stays behind them, and once none is
-/// queued it joins the other flows.
+/// A flow of small packets sends a large one while its packets wait, since the share is used up: the large
+/// one stays behind them, and once none is queued the flow joins the others.
 #[test]
 fn a_flow_that_is_known_later_stands_behind_its_own_packets() {
     let mut shaper = shaper(2_000_000);
@@ -221,7 +221,7 @@ fn who_goes_first_takes_a_tenth() {
         shaper.request(0, Want::Data);
         let (mut number, mut bytes) = (0, 0);
         for _ in 0..1000 {
-            // as much as the hop carries; the overdue packets are sent in addition
+            // as much as the hop carries; the packets of the accelerated flow come on top
             for _ in 0..10_000 / (len + 42) {
                 number += 1;
                 shaper.pass(now, packet(1, number, len as u32, is_marked));

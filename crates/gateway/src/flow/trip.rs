@@ -56,7 +56,7 @@ impl HopRtt {
         self.smoothed
     }
 
-    /// D, or what is assumed before the first sample.
+    /// D, or the assumed value before the first sample.
     pub(crate) const fn smoothed(&self) -> Duration {
         match self.smoothed {
             Some(smoothed) => smoothed,

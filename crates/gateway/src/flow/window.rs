@@ -4,17 +4,17 @@
 //! constant: the share of the rate times the RTT, plus a small queue target that keeps the hop busy. So the
 //! sender stays limited by the advertised window, its cwnd does not grow, and the hop is never overrun: loss
 //! on it is never congestion. A large receiver window is capped in the same way. If the receiver can hold a
-//! whole bandwidth-delay product and there are losses, the window is 1.25 products larger: each loss stops it
-//! for an RTT, and the gateway must have data to send meanwhile. Deviation: without a rate the product is the
-//! largest amount delivered in one minimum RTT. The window is twice that plus 64 KiB, so it opens as fast as
-//! slow start. Once that amount has not grown by a quarter for three round trips (the pipe is full, as in
-//! BBR), the window is 1.25 times the amount plus 64 KiB, so a queue in the hop stays small. The minimum RTT
-//! is that of the whole connection, since a recent one would grow with a standing queue.
+//! whole bandwidth-delay product and there are losses, the window is 1.25 products larger: each loss keeps it
+//! from moving for an RTT, and the gateway must have data to send meanwhile. Deviation: without a rate the
+//! product is the largest amount delivered in one minimum RTT. The window is twice that plus 64 KiB, so it
+//! opens as fast as slow start. Once that amount has not grown by a quarter for three round trips (the pipe
+//! is full, as in BBR), the window is 1.25 times the amount plus 64 KiB, so a queue in the hop stays small.
+//! The minimum RTT is that of the whole connection, since a recent one would grow with a standing queue.
 //!
 //! While the sender is being judged the window is two products (`model.rs`).
 //!
 //! The right edge never moves left (RFC 9293, section 3.8.6). Window fields are rounded up to the granularity
-//! of the shift, and the advertised edge counts.
+//! of the shift, so the edge that is noted is the one that the sender computes from the field.
 
 use super::model::WINDOW;
 use bentpipe_base::{Duration, Instant};
@@ -61,7 +61,7 @@ pub(crate) struct AdvertisedWindow {
 }
 
 impl AdvertisedWindow {
-    /// Measures what is delivered per round trip.
+    /// Measures the bytes delivered per round trip.
     pub(crate) fn delivered(&mut self, now: Instant, una: u64, trip: Duration) {
         if now.since(self.round) >= trip {
             let time = now.since(self.round).as_secs_f64();

@@ -1,4 +1,4 @@
-//! How an acceleration ends, and how a connection leaves the table.
+//! How acceleration of a connection ends, and how a connection leaves the table.
 
 use super::Gateway;
 use super::rest::SleepingFlow;
@@ -10,7 +10,7 @@ use bentpipe_base::Cx;
 
 impl Gateway {
     /// Stops accelerating a connection; held packets are sent. If its windows must still be translated the
-    /// flow state stays, else only the table entry does.
+    /// flow state is kept, else only the table entry.
     pub(super) fn give_up(&mut self, cx: &mut Cx<'_>, id: u32, why: PassReason) {
         let Some(entry) = self.table.get(id).copied() else { return };
         let Some(persist) = self.persist(id) else { return };
@@ -62,7 +62,7 @@ impl Gateway {
         }
     }
 
-    /// An accelerated connection has ended; what late duplicates need stays for a while.
+    /// Handles the end of an accelerated connection. The state that late duplicates need is kept for a while.
     pub(super) fn retire(&mut self, cx: &mut Cx<'_>, id: u32) {
         let Some(entry) = self.table.get(id).copied() else { return };
         if let Some(flow) = self.flows.get_mut(entry.flow) {
@@ -98,7 +98,7 @@ impl Gateway {
     pub fn release_all(&mut self, cx: &mut Cx<'_>) {
         self.shared.config.accelerate = false;
         self.release_flows(cx);
-        // what passes and waits leaves too: whoever calls this may end the gateway next
+        // passing packets that are queued are sent too, since the caller may stop the gateway next
         self.shared.config.rate = None;
         self.shared.shaper.configure(&self.shared.config);
         self.finish(cx);

@@ -14,12 +14,13 @@ pub struct Restored {
     pub flows: u32,
     /// Unusable records: torn, or of another version.
     pub damaged: u32,
-    /// Records without room, or of a connection that is already known.
+    /// Records for which there was no room, or whose connection is already known.
     pub refused: u32,
 }
 
 impl Gateway {
-    /// Returns the record of a connection: none unless it is accelerated and its handshake is complete.
+    /// Returns the record of a connection: none unless its handshake is complete, and it is accelerated or
+    /// was, so that its windows must be translated.
     fn record(&self, id: u32) -> Option<Record> {
         let entry = self.table.get(id).filter(|e| e.class == Class::Accelerated)?;
         let persist = self.persist(id)?;
@@ -52,8 +53,8 @@ impl Gateway {
     }
 
     /// Restores the connections of an earlier gateway from its records; empty slots are skipped. They pass
-    /// with translated windows, unaccelerated, until enough is known of them. Addresses must mean the same as
-    /// when the records were written.
+    /// with translated windows, unaccelerated, until enough is known of them. The address numbers must stand
+    /// for the same addresses as when the records were written.
     pub fn restore(&mut self, cx: &mut Cx<'_>, bytes: &[u8]) -> Restored {
         self.take_key(cx);
         let mut restored = Restored::default();

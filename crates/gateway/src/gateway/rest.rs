@@ -3,10 +3,9 @@
 //! The state of an active accelerated connection is large: estimators, cache, handshake data. Most
 //! connections are idle most of the time. Then nothing is held and nothing is in flight, so a [`SavedState`]
 //! is enough, and the rest of the state is freed after a while. The next packet restores the connection,
-//! which continues as a sender does after an idle period: what it had learned of the path is outdated by then
-//! (RFC
-//! 2861, section 2). A connection restored from the record of an earlier gateway is stored like this until
-//! its first packet, too, but then data may be in flight.
+//! which continues as a sender does after an idle period: its measurements of the path are outdated by then
+//! (RFC 2861, section 2). A connection that is restored from the record of an earlier gateway is also stored
+//! like this until its first packet, but then data may be in flight.
 
 use super::Gateway;
 use crate::flow::Flow;
@@ -18,7 +17,7 @@ use bentpipe_base::{Cx, Duration, Size};
 /// A connection with nothing held is put to sleep after this idle time.
 pub(super) const AFTER: Duration = Duration::from_secs(10);
 
-/// What is kept of a connection that sleeps or has slept.
+/// The state kept of a connection that sleeps or has slept.
 #[derive(Debug, Default)]
 pub(super) struct SleepingFlow {
     persist: SavedState,
@@ -32,7 +31,8 @@ pub(super) struct SleepingFlow {
 }
 
 impl SleepingFlow {
-    /// Without earlier counters: of a connection that has ended, or, not exact, of an earlier gateway.
+    /// A state without earlier counters: of a connection that has ended (exact), or of one that an earlier
+    /// gateway accelerated (not exact).
     pub(super) fn new(persist: SavedState, is_exact: bool) -> Self {
         Self { persist, is_exact, ..Self::default() }
     }
@@ -60,7 +60,8 @@ impl Gateway {
         report
     }
 
-    /// Returns what is needed to pass the packets of a connection correctly; none if nothing is.
+    /// Returns the state that is needed to pass the packets of a connection correctly; none if none is
+    /// needed.
     pub(super) fn persist(&self, id: u32) -> Option<SavedState> {
         let entry = self.table.get(id)?;
         let awake = self.flows.get(entry.flow).map(|f| f.persist());

@@ -1,4 +1,4 @@
-//! A table entry: what is tracked for every connection, accelerated or not. Fixed size, no heap data.
+//! A table entry: the data tracked for every connection, accelerated or not. Fixed size, no heap data.
 //!
 //! The state here is coarse and derived from flags without further checks. It only selects timeouts and
 //! appears in reports, and never stops packets that pass. An accelerated connection has its own, exact state.
@@ -65,7 +65,8 @@ impl Entry {
     const ACKED_ONCE: u16 = 64;
     const TOLD: u16 = 128;
 
-    /// An entry for a first packet from `side` (0: LAN); `is_low`: from the key's lower endpoint.
+    /// Returns the entry for a first packet from `side` (0: LAN); `is_low`: it comes from the key's lower
+    /// endpoint.
     pub(crate) fn new(key: Key, side: usize, is_low: bool, first: &Packet, now: Instant) -> Self {
         let opens = is_opening_syn(first);
         let opened_by = if side == 0 { Self::SYN_FROM_LAN } else { Self::SYN_FROM_SATELLITE };
@@ -194,7 +195,7 @@ impl Entry {
             && !flags.has(Flags::RST)
     }
 
-    /// Packets in one direction after which the other direction certainly takes another path.
+    /// After this many packets in one direction only, the other direction certainly takes another path.
     const ONE_SIDED: u64 = 8;
 
     /// True if enough packets were seen, all from one side.

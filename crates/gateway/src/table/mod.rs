@@ -2,12 +2,15 @@
 //!
 //! It has three classes, each with its own limit ([`Class`]):
 //! - Opening connections have a limit of their own, so a SYN flood cannot displace others. If the class is
-//!   full, a few members are drawn at random and the oldest of them is evicted (random replacement: an
-//!   attacker must send as fast as all others together). A member whose SYN or SYN/ACK was changed here is
-//!   protected while its handshake may still be going on: if it were forgotten, the two hosts would disagree
-//!   on their windows. If all drawn members are protected, the new connection is not tracked and passes.
-//! - Accelerated connections are never evicted. At the limit, new connections pass.
-//! - Passing connections may be evicted, one-sided ones first: only their report is lost.
+//!   full, a few members are drawn at random and the one that was silent for longest is evicted (random
+//!   replacement: to displace the others, an attacker must send as many SYNs as all of them together). A
+//!   member whose SYN or SYN/ACK was changed here is protected while its handshake may still be going on: if
+//!   it were forgotten, the two hosts would disagree on their windows. If all drawn members are protected,
+//!   the new connection is not tracked and passes.
+//! - Accelerated connections are never evicted. At the limit, new connections pass; those already in their
+//!   handshake may still exceed it.
+//! - Passing connections may be evicted, first those of which only one direction was seen; all that this
+//!   loses is their report.
 
 mod entry;
 mod hash;
@@ -49,19 +52,14 @@ pub(crate) struct Table {
     draws: u64,
 }
 
-/// Largest number of entries: an established one counts as opening while its next class is full.
-const fn capacity(limits: &Limits) -> usize {
-    limits.flows as usize + 2 * limits.opening as usize + limits.passing as usize
-}
-
 impl Table {
     pub(crate) fn new(limits: &Limits, key: HashKey) -> Self {
-        Self { index: Index::new(capacity(limits)), key, ..Self::default() }
+        Self { index: Index::new(limits.connections() as usize), key, ..Self::default() }
     }
 
     /// Rehashes the table with `key` and makes room for at least as many entries as `limits` allow.
     pub(crate) fn rebuild(&mut self, limits: &Limits, key: HashKey) {
-        let room = capacity(limits).max(self.entries.len() as usize);
+        let room = (limits.connections() as usize).max(self.entries.len() as usize);
         if key == self.key && room <= self.index.capacity() {
             return;
         }

@@ -7,8 +7,9 @@
 //! the same form: nothing is in flight then, the edges are exact, and it continues as before.
 //!
 //! A driver keeps the records in a memory-mapped file, each in the slot with its number, and writes one when
-//! it changes: at the end of the handshake and of the connection, not per packet. The checksum rejects torn
-//! records. Addresses are the driver's own numbers, which it must restore first.
+//! it changes: at the end of the handshake, when the connection goes to sleep and when it ends, not per
+//! packet. The checksum rejects torn records. Addresses are the driver's own numbers, which it must restore
+//! first.
 
 use super::hash::HashKey;
 use super::key::Key;
@@ -22,7 +23,7 @@ const VERSION: u8 = 1;
 /// Key of the checksum. Not secret: it protects against torn writes, not against forging.
 const CHECK: HashKey = HashKey(0x6265_6e74_7069_7065, 0x7265_636f_7264);
 
-/// What is needed to pass the packets of an accelerated connection correctly later on.
+/// The state that is needed to pass the packets of an accelerated connection correctly later on.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SavedState {
     /// The shift that the sender applies to windows it receives: the one in the SYN that it saw.

@@ -3,11 +3,11 @@
 //!
 //! Time is divided into ticks of 2^18 ns (0.26 ms). Level 0 has a slot for each of the next 64 ticks, level 1
 //! for each of the next 64 times 64, and so on. An entry's level is the highest base-64 digit in which its
-//! tick differs from the current one; it moves down a level when its slot is reached. Setting and removing
-//! cost one list operation each, finding the earliest slot one word per level. Deviation: within a tick
-//! deadlines are exact, and due entries are returned ordered by deadline and number, so runs are reproducible
-//! and nothing fires late. A postponed deadline is not moved: its entry fires early and the owner sets it
-//! again.
+//! tick differs from the current one; it moves down a level when its slot is reached. Setting or removing a
+//! deadline costs one list operation; to find the earliest slot, one word per level is read. Deviation:
+//! within a tick deadlines are exact, and due entries are returned ordered by deadline and number, so runs
+//! are reproducible and nothing fires late. A postponed deadline is not moved: its entry fires early and the
+//! owner sets it again.
 
 use super::slab::{CHUNK, NONE};
 use bentpipe_base::Instant;

@@ -1,4 +1,4 @@
-//! A gateway with two open ports, driven by hand.
+//! A gateway with two open ports; the tests put packets in and take packets out.
 
 #![allow(dead_code, reason = "every test file takes what it needs")]
 

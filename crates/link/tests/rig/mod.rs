@@ -186,7 +186,7 @@ impl Rig {
         self.link.stats(&mut self.world.cx(self.now, NodeId(0))).marked
     }
 
-    /// Packets waiting, and packets being sent or flying.
+    /// Packets waiting, and packets being sent or in flight.
     pub(crate) fn inside(&mut self) -> (usize, usize) {
         let mut cx = self.world.cx(self.now, NodeId(0));
         (self.link.snapshot(&mut cx).queue_packets, self.link.on_the_way(&mut cx))

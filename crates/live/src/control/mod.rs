@@ -4,14 +4,14 @@
 //! The data thread answers requests between two turns of its loop. So a change takes effect at one instant
 //! for all directions it names, and the journal records that instant.
 
-mod act;
-mod desk;
+mod describe;
+mod link_change;
 mod messages;
-mod words;
+mod request_handler;
 
-pub use act::replay_change;
-pub use desk::{Commands, RequestHandler};
+pub use link_change::replay_change;
 pub use messages::{
     ChangesMade, Command, DirectionChange, Directions, FlowState, LinkState, Reply, Request, State, Target,
     Values,
 };
+pub use request_handler::{Commands, RequestHandler};

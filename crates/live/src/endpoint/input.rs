@@ -117,12 +117,11 @@ impl Endpoint {
     /// 3.10.7.4, and RFC 6191).
     fn begins_anew(&self, id: ConnId, segment: &Segment<'_>) -> bool {
         let Some(socket) = self.table.get(id) else { return false };
-        let (flags, receiver) = (segment.tcp.flags, socket.conn.receiver());
+        let receiver = socket.conn.receiver();
+        // a SYN with FIN does not reopen: it gets a challenge ACK
+        let kind = segment.tcp.flags.0 & (Flags::SYN.0 | Flags::ACK.0 | Flags::RST.0 | Flags::FIN.0);
         socket.conn.state() == State::TimeWait
-            && flags.has(Flags::SYN)
-            && !flags.has(Flags::ACK)
-            && !flags.has(Flags::RST)
-            && !flags.has(Flags::FIN) // a SYN with FIN does not reopen: it gets a challenge ACK
+            && kind == Flags::SYN.0
             && self.listeners.contains_key(&segment.dport)
             && receiver.position(segment.tcp.seq).is_some_and(|p| p > receiver.next())
     }

@@ -7,9 +7,8 @@
 //!
 //! The driver decides where it runs: at a port of a [`bentpipe_sim::Simulation`] under simulated or real
 //! time, or alone behind a [`bentpipe_os::PacketPort`] ([`EndpointDriver`]). Time and randomness come in
-//! through
-//! `Cx`. An endpoint needs a `World` of its own if the other nodes' packets are opaque (not TCP), because the
-//! packet pool is shared.
+//! through `Cx`. An endpoint needs a `World` of its own if the other nodes' packets are opaque (not TCP),
+//! because the packet pool is shared.
 //!
 //! Applications use [`Endpoint::listen`], [`Endpoint::connect`], [`Endpoint::accept`], [`Endpoint::write`],
 //! [`Endpoint::read`], [`Endpoint::shutdown`], [`Endpoint::close`], [`Endpoint::abort`], and poll
@@ -24,27 +23,27 @@
 
 mod app;
 mod bundle;
-mod guest;
+mod endpoint_driver;
+mod events;
+mod host_endpoint;
 mod icmp;
 mod input;
-mod news;
+mod neighbour_port;
 mod output;
 mod ring;
 mod socket;
-mod station;
 mod table;
-mod ways;
 
-pub use guest::{HostEndpoint, HostEndpointError};
-pub use news::SocketEvent;
-pub use station::EndpointDriver;
+pub use endpoint_driver::EndpointDriver;
+pub use events::SocketEvent;
+pub use host_endpoint::{HostEndpoint, HostEndpointError};
+pub use neighbour_port::NeighbourPort;
 pub use table::ConnId;
-pub use ways::NeighbourPort;
 
 use bentpipe_base::{Cx, Duration, Instant, Pkt, Purpose, RngSlot, Seq, Size, World};
 use bentpipe_tcp::{Config, Connection, RandomValues};
 use core::net::{IpAddr, SocketAddr};
-use news::EventQueue;
+use events::EventQueue;
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 use table::Table;
@@ -105,7 +104,7 @@ pub enum Ending {
     #[error("the peer did not answer any more")]
     TimedOut,
     /// We aborted it.
-    #[error("broken off on this side")]
+    #[error("aborted on this side")]
     Aborted,
     /// The peer did not answer, and an ICMP error said why.
     #[error("the peer cannot be reached: a router on the way, or the peer's host, says so")]
@@ -119,7 +118,7 @@ pub enum EndpointError {
     #[error("no such connection: it was closed or aborted on this side")]
     Unknown,
     /// Nothing to read, or no room to write: [`SocketEvent`] will announce it.
-    #[error("not now: wait for the news that it is readable or writable")]
+    #[error("it would block: wait until it is readable or writable")]
     NotNow,
     /// Write after `shutdown`.
     #[error("nothing can be written after `shutdown`")]
@@ -128,16 +127,16 @@ pub enum EndpointError {
     #[error("{0}")]
     Ended(Ending),
     /// The endpoint has no address of that family.
-    #[error("the endpoint has no own address of the family of {0}: give it one in its settings")]
+    #[error("the endpoint has no address of the same family as {0}: give it one in its settings")]
     NoAddress(SocketAddr),
     /// Not the address of a host and port.
-    #[error("{0} is no address of a host and a port")]
+    #[error("{0} is not the address of a host with a port")]
     BadAddress(SocketAddr),
     /// No free local port towards that address.
-    #[error("no free port of our own towards {0}: close a connection first")]
+    #[error("no free local port towards {0}: close a connection first")]
     NoPort(SocketAddr),
     /// A listener exists at that port.
-    #[error("something listens at port {0} already")]
+    #[error("port {0} already has a listener")]
     Listening(u16),
     /// The endpoint has its maximum of connections.
     #[error("{0} connections are open, the most that the settings allow")]
@@ -261,8 +260,8 @@ impl Endpoint {
     /// Returns the next event for an application. Each is reported once until it happens again.
     pub fn next_event(&mut self) -> Option<(ConnId, SocketEvent)> {
         while let Some(id) = self.inbox.0.front().copied() {
-            if let Some(news) = self.table.get_mut(id).and_then(|s| s.unread.take()) {
-                return Some((id, news));
+            if let Some(event) = self.table.get_mut(id).and_then(|s| s.unread.pop_first()) {
+                return Some((id, event));
             }
             self.inbox.0.pop_front();
         }

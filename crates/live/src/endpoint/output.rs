@@ -1,6 +1,6 @@
 //! Output of the endpoint: packets, events for applications, and the removal of ended connections.
 
-use super::news::SocketEvent;
+use super::events::SocketEvent;
 use super::socket::Owner;
 use super::table::ConnId;
 use super::{Ending, Endpoint};

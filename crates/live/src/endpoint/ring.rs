@@ -28,12 +28,6 @@ impl Ring {
         at as usize & self.bytes.len().saturating_sub(1)
     }
 
-    /// Returns the index of `[at, at + len)` and the length of its first piece; the rest is at the front.
-    fn split(&self, at: u64, len: usize) -> (usize, usize) {
-        let place = self.place(at);
-        (place, len.min(self.bytes.len() - place))
-    }
-
     /// Writes `data` at position `at`, at least [`Ring::base`]. The caller limits `at`, and so the memory.
     pub(super) fn write(&mut self, at: u64, data: &[u8]) {
         assert!(at >= self.base, "a position that was given up is not written again");
@@ -41,9 +35,7 @@ impl Ring {
             return;
         }
         self.reserve((at - self.base) as usize + data.len());
-        let (place, first) = self.split(at, data.len());
-        self.bytes[place..place + first].copy_from_slice(&data[..first]);
-        self.bytes[..data.len() - first].copy_from_slice(&data[first..]);
+        put(&mut self.bytes, at, data);
     }
 
     /// Grows the buffer to at least `needed` bytes from the base on.
@@ -55,14 +47,9 @@ impl Ring {
         let base = self.place(self.base);
         let mut bytes = vec![0; needed.next_power_of_two().max(LEAST)];
         // each byte keeps its position but gets a new index
-        let mask = bytes.len() - 1;
         let (front, back) = self.bytes.split_at(base);
-        for (at, piece) in [(self.base, back), (self.base + back.len() as u64, front)] {
-            let place = at as usize & mask;
-            let first = piece.len().min(bytes.len() - place);
-            bytes[place..place + first].copy_from_slice(&piece[..first]);
-            bytes[..piece.len() - first].copy_from_slice(&piece[first..]);
-        }
+        put(&mut bytes, self.base, back);
+        put(&mut bytes, self.base + back.len() as u64, front);
         self.bytes = bytes;
     }
 
@@ -72,7 +59,8 @@ impl Ring {
         if len == 0 {
             return (&[], &[]);
         }
-        let (place, first) = self.split(at, len);
+        let place = self.place(at);
+        let first = len.min(self.bytes.len() - place);
         (&self.bytes[place..place + first], &self.bytes[..len - first])
     }
 
@@ -85,6 +73,14 @@ impl Ring {
     pub(super) fn free(&mut self) {
         self.bytes = Vec::new();
     }
+}
+
+/// Copies `data` to position `at` of the stream that `ring` holds; what is behind the end goes to the front.
+fn put(ring: &mut [u8], at: u64, data: &[u8]) {
+    let place = at as usize & (ring.len() - 1);
+    let (first, rest) = data.split_at(data.len().min(ring.len() - place));
+    ring[place..place + first.len()].copy_from_slice(first);
+    ring[..rest.len()].copy_from_slice(rest);
 }
 
 #[cfg(test)]

@@ -1,6 +1,6 @@
 //! One connection with its bytes: the engine's [`Connection`] knows ranges, and two rings hold their bytes.
 
-use super::news::PendingEvents;
+use super::events::SocketEvent;
 use super::ring::Ring;
 use super::{Ending, Settings};
 use bentpipe_base::{Addr, Body, Cx, Duration, Flags, Instant, Packet, Pkt};
@@ -9,6 +9,7 @@ use bentpipe_tcp::{Connection, State, Tuple};
 use bentpipe_wire::offload::{VnetHeader, emit_super_packet};
 use bentpipe_wire::{AddressPair, Segment, WireError, emit};
 use core::net::{IpAddr, SocketAddr};
+use std::collections::BTreeSet;
 
 /// Addresses and ports of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -125,7 +126,8 @@ pub(super) struct Socket {
     written: u64,
     /// Data arrived and not read.
     incoming: Ring,
-    pub(super) unread: PendingEvents,
+    /// Events that the application has not read; each is in it once, so a peer cannot make them many.
+    pub(super) unread: BTreeSet<SocketEvent>,
     /// The application has shut down its sending side.
     pub(super) shut: bool,
     /// A read found nothing.
@@ -167,7 +169,7 @@ impl Socket {
             outgoing: Ring::default(),
             written: 0,
             incoming: Ring::default(),
-            unread: PendingEvents::default(),
+            unread: BTreeSet::new(),
             shut: false,
             wants_read: true,
             wants_write: false,

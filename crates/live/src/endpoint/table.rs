@@ -6,22 +6,13 @@ use std::collections::{BTreeMap, BTreeSet};
 
 /// Id of a connection of an endpoint. Ids are never reused: that of a closed connection is invalid.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct ConnId {
-    place: u32,
-    generation: u32,
-}
-
-/// A slot in the table, reused by later connections.
-#[derive(Debug, Default)]
-struct Entry {
-    generation: u32,
-    socket: Option<Box<Socket>>,
-}
+pub struct ConnId(u64);
 
 #[derive(Debug, Default)]
 pub(super) struct Table {
-    places: Vec<Entry>,
-    free: Vec<u32>,
+    sockets: BTreeMap<ConnId, Box<Socket>>,
+    /// Number of connections that were ever added.
+    added: u64,
     /// Live connections by address. An ended one is removed at once, so that its ports can be reused.
     living: BTreeMap<Pair, ConnId>,
     /// When each connection wants to be called; at most one entry for each.
@@ -30,35 +21,28 @@ pub(super) struct Table {
 
 impl Table {
     pub(super) fn len(&self) -> usize {
-        self.places.len() - self.free.len()
+        self.sockets.len()
     }
 
     pub(super) fn add(&mut self, pair: Pair, socket: Socket) -> ConnId {
-        let place = self.free.pop().unwrap_or_else(|| {
-            self.places.push(Entry::default());
-            self.places.len() as u32 - 1
-        });
-        let slot = &mut self.places[place as usize];
-        slot.socket = Some(Box::new(socket));
-        let id = ConnId { place, generation: slot.generation };
+        let id = ConnId(self.added);
+        self.added += 1;
+        self.sockets.insert(id, Box::new(socket));
         self.living.insert(pair, id);
         id
     }
 
     /// The connection with that id, unless it was removed.
     pub(super) fn get(&self, id: ConnId) -> Option<&Socket> {
-        let place = self.places.get(id.place as usize)?;
-        place.socket.as_deref().filter(|_| place.generation == id.generation)
+        self.sockets.get(&id).map(Box::as_ref)
     }
 
     pub(super) fn get_mut(&mut self, id: ConnId) -> Option<&mut Socket> {
-        let place = self.places.get_mut(id.place as usize)?;
-        place.socket.as_deref_mut().filter(|_| place.generation == id.generation)
+        self.sockets.get_mut(&id).map(Box::as_mut)
     }
 
     pub(super) fn ids(&self) -> Vec<ConnId> {
-        let held = self.places.iter().enumerate().filter(|(_, p)| p.socket.is_some());
-        held.map(|(i, p)| ConnId { place: i as u32, generation: p.generation }).collect()
+        self.sockets.keys().copied().collect()
     }
 
     /// The live connection between these addresses.
@@ -79,11 +63,7 @@ impl Table {
     /// Removes a connection; its id is invalid from now on.
     pub(super) fn remove(&mut self, id: ConnId) -> Option<Box<Socket>> {
         self.bury(id);
-        let place = self.places.get_mut(id.place as usize).filter(|p| p.generation == id.generation)?;
-        let socket = place.socket.take()?;
-        place.generation = place.generation.wrapping_add(1);
-        self.free.push(id.place);
-        Some(socket)
+        self.sockets.remove(&id)
     }
 
     /// Sets the timer of a connection to `at` at the latest. It may fire earlier: a wake-up that is too early

@@ -60,7 +60,7 @@ impl TransferProgress {
 pub enum TransferError {
     /// The endpoint could not be set up.
     #[error(transparent)]
-    Guest(#[from] HostEndpointError),
+    Host(#[from] HostEndpointError),
     /// The connection attempt could not start.
     #[error(transparent)]
     Call(EndpointError),
@@ -78,23 +78,28 @@ pub enum TransferError {
     Port(#[source] io::Error),
 }
 
-/// Waits for the network or for `other`, until `next` or the next progress report.
+/// Waits for the network or for `other`, until `next` or the next progress report, unless there is something
+/// to send.
 fn wait_for_events(
-    guest: &HostEndpoint,
+    host: &mut HostEndpoint,
     other: Option<BorrowedFd<'_>>,
     next: Instant,
     look: Instant,
 ) -> Result<(), TransferError> {
-    let clock = guest.station.clock();
-    let both = [guest.station.fd(), other.unwrap_or_else(|| guest.station.fd())];
-    let fds = if other.is_some() { &both[..] } else { &both[..1] };
-    wait::wait(fds, Some(next.min(look)), clock, Duration::ZERO).map_err(TransferError::Port)?;
+    if host.driver.with(|e, _| e.wants_to_send()) {
+        return Ok(());
+    }
+    let network = host.driver.fd();
+    let both = [network, other.unwrap_or(network)];
+    let fds = &both[..=usize::from(other.is_some())];
+    wait::wait(fds, Some(next.min(look)), host.driver.clock(), Duration::ZERO)
+        .map_err(TransferError::Port)?;
     Ok(())
 }
 
 /// Calls `act` and sends the packets that are ready, once: after this the process may end.
-fn leave(guest: &mut HostEndpoint, act: impl FnOnce(&mut Endpoint)) {
-    guest.station.with(|endpoint, _| act(endpoint));
+fn leave(host: &mut HostEndpoint, act: impl FnOnce(&mut Endpoint)) {
+    host.driver.with(|endpoint, _| act(endpoint));
     // the process ends, so an error here does not matter
-    let _ = guest.station.turn();
+    let _ = host.driver.turn();
 }

@@ -46,30 +46,28 @@ impl Failed {
 /// # Errors
 /// When there is no connection, it fails, or the source cannot be read.
 pub fn send(
-    guest: &mut HostEndpoint,
+    host: &mut HostEndpoint,
     to: SocketAddr,
     config: &Config,
     source: &mut Source,
     watch: &mut dyn FnMut(TransferProgress),
 ) -> Result<Sent, Failed> {
-    let start = guest.station.clock().now();
-    let id = guest
-        .station
-        .with(|endpoint, cx| endpoint.connect(cx, to, config))
-        .map_err(|e| Failed { why: TransferError::Call(e), report: None })?;
+    let start = host.driver.clock().now();
+    let id = host.driver.with(|endpoint, cx| endpoint.connect(cx, to, config));
+    let id = id.map_err(|e| Failed { why: TransferError::Call(e), report: None })?;
     let mut sender =
         Sender { id, start, chunk: Vec::new(), at: 0, ended: false, ignored: 0, delivered: None };
-    match sender.run(guest, source, watch) {
+    match sender.run(host, source, watch) {
         Ok(open) => {
-            let (report, end) = sender.report(guest, to);
+            let (report, end) = sender.report(host, to);
             let why = TransferError::Call(EndpointError::Unknown);
             let report = report.ok_or(Failed { why, report: None })?;
-            leave(guest, |endpoint| endpoint.close(id));
+            leave(host, |endpoint| endpoint.close(id));
             Ok(Sent { report, end, open, ignored: sender.ignored })
         }
         Err(why) => {
-            let (report, _) = sender.report(guest, to);
-            leave(guest, |endpoint| endpoint.abort(id));
+            let (report, _) = sender.report(host, to);
+            leave(host, |endpoint| endpoint.abort(id));
             Err(Failed { why, report: report.filter(opened).map(Box::new) })
         }
     }
@@ -92,44 +90,40 @@ impl Sender {
     /// Runs the transfer. True if the peer has everything but has not closed its side.
     fn run(
         &mut self,
-        guest: &mut HostEndpoint,
+        host: &mut HostEndpoint,
         source: &mut Source,
         watch: &mut dyn FnMut(TransferProgress),
     ) -> Result<bool, TransferError> {
         let mut look = self.start + LOOK;
         loop {
-            let next = guest.station.turn().map_err(TransferError::Port)?;
-            let (over, waits) = self.act(guest, source)?;
-            let now = guest.station.clock().now();
+            let next = host.driver.turn().map_err(TransferError::Port)?;
+            let (over, waits) = self.act(host, source)?;
+            let now = host.driver.clock().now();
             if now >= look || over {
-                let bytes = guest.station.with(|e, _| acknowledged(e.connection(self.id)));
-                guest
-                    .station
-                    .with(|e, _| watch(TransferProgress::at(now, self.start, bytes, e.connection(self.id))));
+                host.driver.with(|e, _| {
+                    let connection = e.connection(self.id);
+                    watch(TransferProgress::at(now, self.start, acknowledged(connection), connection));
+                });
                 look = now + LOOK;
             }
             if over {
                 return Ok(false);
             }
-            if let Some(delivered) = self.delivered
-                && now >= delivered + FIN_TIMEOUT
-            {
+            if self.delivered.is_some_and(|delivered| now >= delivered + FIN_TIMEOUT) {
                 return Ok(true);
             }
-            if !guest.station.with(|e, _| e.wants_to_send()) {
-                wait_for_events(guest, source.fd().filter(|_| waits), next, look)?;
-            }
+            wait_for_events(host, source.fd().filter(|_| waits), next, look)?;
         }
     }
 
     /// Handles events and writes data. Returns whether the transfer is over, and whether the source has
     /// nothing to read now.
-    fn act(&mut self, guest: &mut HostEndpoint, source: &mut Source) -> Result<(bool, bool), TransferError> {
-        let now = guest.station.clock().now();
+    fn act(&mut self, host: &mut HostEndpoint, source: &mut Source) -> Result<(bool, bool), TransferError> {
+        let now = host.driver.clock().now();
         let mut ending = None;
-        guest.station.with(|endpoint, _| {
-            while let Some((id, news)) = endpoint.next_event() {
-                match news {
+        host.driver.with(|endpoint, _| {
+            while let Some((id, event)) = endpoint.next_event() {
+                match event {
                     SocketEvent::Delivered if id == self.id => _ = self.delivered.get_or_insert(now),
                     SocketEvent::Ended if id == self.id => ending = endpoint.ending(id),
                     _ => {}
@@ -140,27 +134,27 @@ impl Sender {
                 self.ignored += read as u64;
             }
         });
-        let closed = guest.station.with(|e, _| e.connection(self.id).is_some_and(Connection::peer_closed));
+        let closed = host.driver.with(|e, _| e.connection(self.id).is_some_and(Connection::peer_closed));
         match ending {
             // errors after all data was acknowledged do not matter
             Some(ending) if ending != Ending::Closed && self.delivered.is_none() => {
-                let bytes = guest.station.with(|e, _| acknowledged(e.connection(self.id)));
+                let bytes = host.driver.with(|e, _| acknowledged(e.connection(self.id)));
                 Err(TransferError::Ended(ending, bytes))
             }
-            None if self.delivered.is_none() || !closed => Ok((false, self.fill(guest, source)?)),
+            None if self.delivered.is_none() || !closed => Ok((false, self.fill(host, source)?)),
             _ => Ok((true, false)),
         }
     }
 
     /// Fills the send buffer, in proportion to the window as the kernel does: more only costs memory and
     /// time. True if the source has nothing to read now.
-    fn fill(&mut self, guest: &mut HostEndpoint, source: &mut Source) -> Result<bool, TransferError> {
+    fn fill(&mut self, host: &mut HostEndpoint, source: &mut Source) -> Result<bool, TransferError> {
         for _ in 0..4 {
             if self.ended {
                 return Ok(false);
             }
             if self.at == self.chunk.len() {
-                let room = guest.station.with(|e, _| {
+                let room = host.driver.with(|e, _| {
                     let c = e.connection(self.id)?;
                     // read nothing before the connection is open: another address may have to be tried
                     c.stats().established_at?;
@@ -177,14 +171,14 @@ impl Sender {
                     None => return Ok(true),
                     Some(0) => {
                         self.ended = true;
-                        let _ = guest.station.with(|e, _| e.shutdown(self.id));
+                        let _ = host.driver.with(|e, _| e.shutdown(self.id));
                         return Ok(false);
                     }
                     Some(_) => {}
                 }
             }
             let bytes = &self.chunk[self.at..];
-            match guest.station.with(|e, _| e.write(self.id, bytes)) {
+            match host.driver.with(|e, _| e.write(self.id, bytes)) {
                 Ok(taken) => self.at += taken,
                 // no room, or ended: an event will follow
                 Err(_) => return Ok(false),
@@ -193,9 +187,9 @@ impl Sender {
         Ok(false)
     }
 
-    fn report(&self, guest: &mut HostEndpoint, to: SocketAddr) -> (Option<FlowReport>, Instant) {
-        let now = guest.station.clock().now();
-        let report = guest.station.with(|e, _| {
+    fn report(&self, host: &mut HostEndpoint, to: SocketAddr) -> (Option<FlowReport>, Instant) {
+        let now = host.driver.clock().now();
+        let report = host.driver.with(|e, _| {
             let name =
                 e.addresses(self.id).map_or_else(|| to.to_string(), |(own, to)| format!("{own} > {to}"));
             Some(sender_report(name, e.connection(self.id)?, self.start, now))

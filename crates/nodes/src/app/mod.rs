@@ -1,4 +1,4 @@
-//! Applications: what is written, and how it is read.
+//! Applications: how data is written, and how it is read.
 //!
 //! Each end of a connection has a [`Writer`] and a [`ReaderState`]. They run whenever a segment arrived or a
 //! time that they requested has come. The reader runs first, so that a writer finds requests already read.
@@ -16,7 +16,8 @@ pub use telnet::TelnetClient;
 use bentpipe_base::{Cx, Duration, Instant, Rate};
 use bentpipe_tcp::State;
 
-/// Interval of paced readers and writers: short against any RTT of interest, long against a packet time.
+/// Interval of paced readers and writers: short compared with any RTT of interest, long compared with the
+/// time for a packet.
 const TICK: Duration = Duration::from_millis(5);
 
 /// The sending application. Large variants are boxed, because most ends are bulk or silent.
@@ -26,7 +27,7 @@ pub enum Writer {
     Silent,
     /// Always has more data.
     Bulk,
-    /// Writes what is left of a transfer, then closes.
+    /// Writes the rest of a transfer, then closes.
     Transfer(u64),
     /// Writes at a rate.
     Paced(Paced),
@@ -39,7 +40,7 @@ pub enum Writer {
 }
 
 impl Writer {
-    /// Writes what it can; returns when it must be called again even if no packet arrives.
+    /// Writes as much as it can; returns when it must be called again even if no packet arrives.
     #[inline]
     pub fn run(&mut self, cx: &mut Cx<'_>, conn: &mut impl ByteStream) -> Instant {
         match self {

@@ -43,7 +43,7 @@ pub struct ReaderState {
 }
 
 impl ReaderState {
-    /// Has read nothing so far.
+    /// Returns the state of a reader that has read nothing so far.
     pub const fn new(reader: Reader) -> Self {
         Self { reader, turn: 0, read: 0, since: None }
     }
@@ -89,7 +89,7 @@ impl ReaderState {
         let began = *self.since.get_or_insert(now);
         let due = rate.bytes_in(now.since(began)).saturating_sub(Size(self.read)).0;
         let take = due.min(readable);
-        // no catching up after the buffer was empty: the rate is an upper limit
+        // time in which the buffer was empty is not made up for: the rate is an upper limit
         self.read += take;
         if take == readable {
             self.since = Some(now);

@@ -1,8 +1,8 @@
 //! Small writes at exponential intervals, like typing at a terminal.
 //!
 //! The user types regardless of the network, so delays do not slow the writes down. The result is the time
-//! from a write to the acknowledgment of its last byte. The sending host can measure it alone, and it
-//! includes what an echo would wait for: Nagle's algorithm (RFC 9293, section 3.7.4), the RTT with its
+//! from a write to the acknowledgment of its last byte. The sending host alone can measure it, and it
+//! includes all delays that an echo would have: Nagle's algorithm (RFC 9293, section 3.7.4), the RTT with its
 //! queues, losses, and the peer's delayed ACK if no data carries it.
 
 use super::ByteStream;
@@ -11,7 +11,8 @@ use bentpipe_base::{Cx, Duration, Instant, RngSlot, Size};
 use bentpipe_tcp::State;
 use std::collections::VecDeque;
 
-/// Most writes timed at once, which limits the list on a dead path; later writes are made but not timed.
+/// Largest number of writes that are timed at once, which limits the list when the path is dead; writes
+/// beyond it are made but not timed.
 const MOST_TIMED: usize = 1 << 16;
 
 /// Writes like a user who types.

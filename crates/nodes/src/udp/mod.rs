@@ -16,7 +16,7 @@ const HOPS: u8 = 64;
 /// Largest payload of a datagram over IPv4.
 const LARGEST: u64 = 65_507;
 
-/// What a source sends.
+/// The datagrams that a source sends.
 #[derive(Clone, Copy, Debug)]
 pub struct DatagramStream {
     /// Our port.
@@ -59,7 +59,8 @@ impl Datagrams {
         next
     }
 
-    /// Sends what is due from `port`; returns when the source must be called again.
+    /// Sends the datagrams that are due from the source `local`; returns when the source must be called
+    /// again.
     pub(crate) fn run(&mut self, cx: &mut Cx<'_>, local: (Addr, u16)) -> Option<Instant> {
         let source = self.sources.get_mut(&local.1)?;
         let DatagramStream { to, size, .. } = source.clock.stream;

@@ -1,7 +1,7 @@
 //! When datagrams are sent: constant rate, Poisson, and on/off.
 //!
-//! Every time is computed from the source's start, not from the last datagram, so nothing drifts: after n
-//! datagrams of `size` at rate r
+//! Every departure is computed from the source's start, not from the last datagram, so nothing drifts. After
+//! n datagrams of `size` at rate r:
 //! - constant: t = n x 8 size / r, rounded up to the nanosecond;
 //! - Poisson: t = the sum of n + 1 exponential gaps of mean 8 size / r, added up in 1/4096 ns;
 //! - on/off: n x 8 size / r on a clock that runs only in on-periods, so the long-run rate is

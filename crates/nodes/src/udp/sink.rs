@@ -8,7 +8,7 @@
 use bentpipe_base::histogram::Histogram;
 use bentpipe_base::{Addr, Duration, Instant, Packet};
 
-/// Number of datagrams up to the highest for which duplicates are detected.
+/// Duplicates are detected among this many numbers, up to the highest one received.
 const WINDOW: u64 = 4096;
 const WORDS: usize = (WINDOW / 64) as usize;
 

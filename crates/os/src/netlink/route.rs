@@ -10,7 +10,7 @@ use netlink_packet_route::route::{
 };
 use netlink_packet_route::{AddressFamily, RouteNetlinkMessage};
 
-/// Initial TCP settings of connections over a route; `None` is the kernel's default.
+/// TCP settings of new connections over a route; `None` is the kernel's default.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Metrics {
     /// Initial congestion window in segments.

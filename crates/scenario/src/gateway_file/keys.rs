@@ -1,12 +1,13 @@
 //! All keys of a gateway file, each with type, default and meaning.
 
-use super::scalars::{CopiesForm, DscpClass, Interface, Listen, Many, Percent};
+use super::scalars::{CopiesForm, DscpClass, Interface, Many, Percent};
 use super::types::{Action, Firewall, Kind, Mode, PortRange, Prefix, RecordFormat, Side};
 use crate::form::{At, table, words};
-use crate::keys::Customs;
+use crate::keys::Custom;
 use crate::lists::Path;
 use crate::scalars::{Name, Version, Whole};
 use bentpipe_base::{Duration, Rate, Size};
+use core::net::SocketAddr;
 
 pub(crate) const MAX_RULES: usize = 1000;
 
@@ -30,7 +31,7 @@ table! {
         /// What to do with all other connections, and how the gain is measured.
         policy: PolicyKeys = "as its keys say",
         /// Nodes of kinds that are not built in, placed behind the gateway in this order.
-        nodes: Customs = "none",
+        nodes: Vec<Custom> = "none",
         /// Limits of memory and connections.
         limits: LimitKeys = "as its keys say",
         /// How the gateway reports its state.
@@ -149,7 +150,7 @@ table! {
         /// Path of the control socket for `bentpipe gateway status`, `flows`, `top` and `reload`.
         socket: Path = "beside the session file in `/run/bentpipe`",
         /// Address and port of the Prometheus metrics endpoint.
-        prometheus: Listen = "none",
+        prometheus: SocketAddr = "none",
         /// File to which one line per finished connection is appended.
         records: Path = "none",
         /// Format of `records`: `"csv"` or `"json-lines"`.

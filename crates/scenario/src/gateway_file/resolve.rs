@@ -3,15 +3,16 @@
 use super::keys::{DeployKeys, GatewayKeys, HopKeys, LimitKeys, MAX_RULES, PolicyKeys, RuleKeys, StatusKeys};
 use super::scalars::{Interface, Many, Percent};
 use super::types::{
-    Action, Copies, Deploy, Firewall, GatewayFile, Hop, Kind, Limits, Mode, Policy, Prefix, RecordFormat,
-    Rule, Status,
+    Action, Config, Deploy, Firewall, GatewayFile, Kind, Policy, Prefix, RecordFormat, Rule, Status,
 };
 use crate::diagnostic::{Fault, Result, bail, fault};
 use crate::form::At;
 use crate::resolve::custom::of_gateway_file;
+use crate::resolve::slice;
 use crate::scalars::Name;
 use crate::source::Span;
 use bentpipe_base::{Duration, Size};
+use bentpipe_gateway::Limits;
 
 /// Default fraction of the rate. It keeps the queue in the gateway: in a measurement, a rate 4 % too high
 /// cost three quarters of the goodput.
@@ -31,33 +32,32 @@ const LEAST_MEMORY: Size = Size(1 << 20);
 const LEAST_PER_FLOW: Size = Size(64 << 10);
 
 pub(super) fn file(keys: GatewayKeys) -> Result<GatewayFile> {
-    let hop = hop(&keys.satellite.value)?;
+    let mut config = hop(&keys.satellite.value)?;
     let deploy = deploy(&keys.deploy)?;
     let rules = rules(keys.rules.map(|r| r.value).unwrap_or_default())?;
-    let policy = keys.policy.map(|p| p.value);
-    let get = policy.as_ref();
-    let sample = sample(get)?;
-    let subscriber = get.and_then(|p| p.subscriber_prefix.as_ref()).map(|s| &s.value);
+    let policy = keys.policy.as_ref().map(|p| &p.value);
+    config.sample = sample(policy)?;
+    let customs = of_gateway_file(slice(keys.nodes.as_ref()))?;
+    limits(keys.limits.map(|l| l.value), &mut config)?;
+    let subscriber = policy.and_then(|p| p.subscriber_prefix.as_ref()).map(|s| &s.value);
     Ok(GatewayFile {
-        hop,
+        config,
         deploy,
         policy: Policy {
             rules,
-            otherwise: get.and_then(|p| p.otherwise).map_or(Action::Accelerate, |a| a.value),
+            otherwise: policy.and_then(|p| p.otherwise).map_or(Action::Accelerate, |a| a.value),
         },
-        sample,
-        bypass_when_slower: get.and_then(|p| p.bypass_when_slower).is_some_and(|b| b.value),
+        bypass_when_slower: policy.and_then(|p| p.bypass_when_slower).is_some_and(|b| b.value),
         subscriber_prefix: (
             subscriber.and_then(|s| s.v4).map_or(32, |n| n.value.0 as u8),
             subscriber.and_then(|s| s.v6).map_or(64, |n| n.value.0 as u8),
         ),
-        customs: of_gateway_file(keys.nodes.as_ref().map(|n| &n.value))?,
-        limits: limits(keys.limits.map(|l| l.value))?,
+        customs,
         status: status(keys.status.map(|s| s.value))?,
     })
 }
 
-fn hop(keys: &HopKeys) -> Result<Hop> {
+fn hop(keys: &HopKeys) -> Result<Config> {
     let framing = at_most("framing", keys.framing, MOST_FRAMING, "1000 B")?;
     if let Some(rtt) = keys.rtt.filter(|rtt| rtt.value.is_zero()) {
         return Err(Fault::zero(rtt.span, "rtt"));
@@ -71,13 +71,21 @@ fn hop(keys: &HopKeys) -> Result<Hop> {
             bail!(span, "`share` is too small", "at least 50 %");
         }
     }
-    Ok(Hop {
+    let default = Config::default();
+    Ok(Config {
         rate: keys.rate.map(|r| r.value),
         framing: framing.unwrap_or_default(),
-        rtt,
-        mode: keys.mode.map_or(Mode::Open, |m| m.value),
+        trip: rtt,
+        mode: keys.mode.map_or(default.mode, |m| m.value),
         share: keys.share.map_or(SHARE, |s| s.value.0),
-        copies: keys.copies.map_or(Copies::Auto, |c| c.value.0),
+        copies: keys.copies.map_or(default.copies, |c| c.value.0),
+        limits: Limits {
+            flows: 1_000_000,
+            memory: Size(512 << 20),
+            per_flow: Size(32 << 20),
+            ..default.limits
+        },
+        ..default
     })
 }
 
@@ -240,16 +248,10 @@ fn sample(policy: Option<&PolicyKeys>) -> Result<f64> {
     Ok(share)
 }
 
-fn limits(given: Option<LimitKeys>) -> Result<Limits> {
-    let mut limits = Limits {
-        flows: 1_000_000,
-        memory: Size(512 << 20),
-        per_flow: Size(32 << 20),
-        opening: Duration::from_secs(30),
-        idle: Duration::from_secs(2 * 3600 + 4 * 60),
-        closing: Duration::from_secs(4 * 60),
-    };
-    let Some(keys) = given else { return Ok(limits) };
+/// Replaces the default limits and timeouts by the given ones.
+fn limits(given: Option<LimitKeys>, config: &mut Config) -> Result<()> {
+    let Some(keys) = given else { return Ok(()) };
+    let (limits, timeouts) = (&mut config.limits, &mut config.timeouts);
     let least = |key: &str, given: Option<At<Size>>, least: Size, words: &str| match given {
         Some(given) if given.value < least => {
             Err(fault!(given.span, "`{key}` is too small", "at least {words}"))
@@ -265,9 +267,9 @@ fn limits(given: Option<LimitKeys>) -> Result<Limits> {
         return Err(Fault::new(per_flow.span, "`per_flow` is more than `memory`", label));
     }
     for (key, given, to) in [
-        ("opening", keys.opening, &mut limits.opening),
-        ("idle", keys.idle, &mut limits.idle),
-        ("closing", keys.closing, &mut limits.closing),
+        ("opening", keys.opening, &mut timeouts.opening),
+        ("idle", keys.idle, &mut timeouts.established),
+        ("closing", keys.closing, &mut timeouts.closing),
     ] {
         let Some(given) = given else { continue };
         if given.value < Duration::from_secs(1) {
@@ -275,7 +277,7 @@ fn limits(given: Option<LimitKeys>) -> Result<Limits> {
         }
         *to = given.value;
     }
-    Ok(limits)
+    Ok(())
 }
 
 fn status(given: Option<StatusKeys>) -> Result<Status> {
@@ -297,7 +299,7 @@ fn status(given: Option<StatusKeys>) -> Result<Status> {
     });
     Ok(Status {
         socket: keys.socket.map(|s| s.value.0),
-        prometheus: keys.prometheus.map(|p| p.value.0),
+        prometheus: keys.prometheus.map(|p| p.value),
         records,
     })
 }

@@ -25,9 +25,6 @@ pub(crate) struct Percent(pub(crate) f64);
 pub(crate) struct Interface(pub(crate) String);
 
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Listen(pub(crate) SocketAddr);
-
-#[derive(Clone, Copy, Debug)]
 pub(crate) struct DscpClass(pub(crate) u8);
 
 /// `"auto"`, or a number.
@@ -166,7 +163,7 @@ impl Read for Interface {
     }
 }
 
-impl Read for Listen {
+impl Read for SocketAddr {
     const FORM: Form = Form::Special(&LISTEN);
 
     fn read(value: &Value, key: &str) -> Result<Self> {
@@ -175,8 +172,8 @@ impl Read for Listen {
             Kind::Integer(n) => return Err(bad(&format!("write \"127.0.0.1:{n}\" for this machine alone"))),
             _ => value.text().ok_or_else(|| bad(&format!("this is {}", value.called())))?,
         };
-        match text.parse::<SocketAddr>() {
-            Ok(at) if at.port() > 0 => Ok(Self(at)),
+        match text.parse::<Self>() {
+            Ok(at) if at.port() > 0 => Ok(at),
             Ok(_) => Err(bad("port 0 is any port")),
             Err(_) if text.parse::<IpAddr>().is_ok() => Err(bad("the port is missing")),
             Err(_) => Err(bad(&format!("`{}` is something else", excerpt(text)))),

@@ -1,29 +1,25 @@
 //! [`GatewayFile`], the fully resolved form of a gateway file.
 
 use crate::custom::CustomSpec;
-use bentpipe_base::{Duration, Rate, Size};
-pub use bentpipe_gateway::{Action, Copies, Mode, Policy, PortRange, Prefix, Rule, Side};
+use bentpipe_base::Duration;
+pub use bentpipe_gateway::{Action, Config, Copies, Mode, Policy, PortRange, Prefix, Rule, Side};
 use core::net::{IpAddr, SocketAddr};
 
 /// A gateway file with all defaults filled in.
 #[derive(Clone, Debug, PartialEq)]
 pub struct GatewayFile {
-    /// The satellite hop.
-    pub hop: Hop,
+    /// The satellite hop, the limits and the control group.
+    pub config: Config,
     /// Where the gateway stands.
     pub deploy: Deploy,
     /// Which connections are accelerated.
     pub policy: Policy,
-    /// Fraction, 0 to 1, of the connections to accelerate that is left unaccelerated as a control group.
-    pub sample: f64,
     /// True: stop acceleration when the control group is faster.
     pub bypass_when_slower: bool,
     /// Prefix length of a subscriber's address: IPv4, IPv6.
     pub subscriber_prefix: (u8, u8),
     /// Nodes of kinds that are not built in, placed behind the gateway in this order.
     pub customs: Vec<CustomSpec>,
-    /// Limits of memory and connections.
-    pub limits: Limits,
     /// How the gateway reports its state.
     pub status: Status,
 }
@@ -34,23 +30,6 @@ impl GatewayFile {
         let (v4, v6) = self.subscriber_prefix;
         Prefix::new(address, if address.is_ipv4() { v4 } else { v6 })
     }
-}
-
-/// The satellite hop.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Hop {
-    /// Rate of the hop, counting IP bytes and `framing`; `None`: no pacing.
-    pub rate: Option<Rate>,
-    /// Link-layer bytes per packet in addition to IP.
-    pub framing: Size,
-    /// RTT to assume until it is measured.
-    pub rtt: Option<Duration>,
-    /// How the receiver's reading rate is estimated.
-    pub mode: Mode,
-    /// Fraction of the rate that is used.
-    pub share: f64,
-    /// Number of times each packet is sent.
-    pub copies: Copies,
 }
 
 /// How packets reach the gateway.
@@ -98,23 +77,6 @@ pub struct Deploy {
     pub firewall: Firewall,
     /// How long after the start traffic is watched; zero: not at all.
     pub watch: Duration,
-}
-
-/// Limits of a gateway.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Limits {
-    /// Maximum number of known connections.
-    pub flows: u32,
-    /// Memory in bytes for all connections together.
-    pub memory: Size,
-    /// Memory in bytes for one connection.
-    pub per_flow: Size,
-    /// Maximum time until a connection is established.
-    pub opening: Duration,
-    /// Maximum time without packets.
-    pub idle: Duration,
-    /// Maximum time from the first FIN to the end of a connection.
-    pub closing: Duration,
 }
 
 /// How the gateway reports its state.

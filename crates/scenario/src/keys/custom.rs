@@ -1,7 +1,7 @@
 //! Keys of nodes whose kind is not built in.
 
 use crate::diagnostic::{Result, bail};
-use crate::form::{At, Form, Keys as _, Read, table, wrong};
+use crate::form::{Form, Keys as _, Read, table, wrong};
 use crate::scalars::Name;
 use crate::source::Span;
 use crate::value::{Kind, Table, Value};
@@ -23,18 +23,12 @@ table! {
 /// One `[[nodes]]` table: the common keys, and the rest unread.
 #[derive(Clone, Debug)]
 pub(crate) struct Custom {
-    pub(crate) name: At<Name>,
-    pub(crate) kind: At<Name>,
-    pub(crate) link: Option<At<Name>>,
+    pub(crate) keys: CustomKeys,
     pub(crate) span: Span,
     pub(crate) rest: Table,
 }
 
-/// All `[[nodes]]` tables.
-#[derive(Clone, Debug)]
-pub(crate) struct Customs(pub(crate) Vec<Custom>);
-
-impl Read for Customs {
+impl Read for Vec<Custom> {
     const FORM: Form = Form::OpenList(CustomKeys::REF);
 
     fn read(value: &Value, key: &str) -> Result<Self> {
@@ -46,9 +40,9 @@ impl Read for Customs {
             let common = CustomKeys::REF.names();
             let rest =
                 table.0.iter().filter(|entry| !common.contains(&entry.key.as_str())).cloned().collect();
-            let CustomKeys { name, kind, link } = CustomKeys::pick(table, item.span, "[[nodes]]")?;
-            Ok(Custom { name, kind, link, span: item.span, rest: Table(rest) })
+            let keys = CustomKeys::pick(table, item.span, "[[nodes]]")?;
+            Ok(Custom { keys, span: item.span, rest: Table(rest) })
         };
-        items.iter().map(one).collect::<Result<_>>().map(Self)
+        items.iter().map(one).collect()
     }
 }

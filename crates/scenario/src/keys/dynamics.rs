@@ -1,17 +1,18 @@
 //! Keys of link properties that change during a run.
 
-use crate::form::{either, table, words};
-use crate::lists::{Millis, Pairs, Path, Range, RateOrNone};
+use crate::form::{OrTable, read_words, table};
+use crate::lists::{Millis, Pairs, Path, Range};
 use crate::measure::{Decibel, Degrees, Kilometres, PerSecond};
-use crate::scalars::{MarginForm, Name};
+use crate::scalars::Name;
 use bentpipe_base::{Duration, Instant, Probability, Rate};
+use bentpipe_link::{Coding, Handover};
 
 table! {
     /// Capacity of the link over time. Exactly one of `steps`, `file`, `mahimahi` and `opportunities_ms`.
     struct CapacityKeys "capacity" {
         /// Times and the rate from each time on. Before the first, the link's own rate holds. With `"none"`
         /// the link sends nothing and packets wait.
-        steps: Pairs<Instant, RateOrNone> = "not given",
+        steps: Pairs<Instant, Option<Rate>> = "not given",
         /// The same from a CSV file with the columns `time_s,rate_bps`. Rate 0: nothing is sent.
         file: Path = "not given",
         /// A mahimahi trace: each line is a time in milliseconds at which one packet of 1504 B may leave. The
@@ -59,7 +60,7 @@ table! {
         /// Rate of a slot, drawn uniformly from this range.
         rate: Range<Rate> = "the link's own",
         /// What happens at the change from one slot to the next.
-        handover: HandoverForm = "`\"seamless\"`",
+        handover: OrTable<Handover, HandoverKeys> = "`\"seamless\"`",
         /// `true`: packets may overtake each other when the delay drops.
         reorder: bool = "`false`",
     }
@@ -82,7 +83,7 @@ table! {
         /// Random rain attenuation of Recommendation ITU-R P.1853.
         rain: RainKeys = "not given",
         /// Bit errors with a fixed coding.
-        coding: CodingForm = "not given",
+        coding: OrTable<Coding, ThresholdKeys> = "not given",
         /// Eb/N0 under clear sky, for `coding`.
         clear: Decibel = "not given",
         /// In place of `clear`: the bit error rate at a known attenuation.
@@ -138,7 +139,7 @@ table! {
         /// Margin above the threshold of a mode. `"auto"`: 1 dB plus the increase of the attenuation during
         /// the last `delay`. With `"0 dB"`, all packets are lost for a `delay` before each switch to a slower
         /// mode.
-        margin: MarginForm = "`\"auto\"`",
+        margin: Option<Decibel> = "`\"auto\"`",
         /// Time from a change of the signal to the change of the mode.
         delay: Duration = "`\"1 s\"`",
     }
@@ -190,23 +191,7 @@ table! {
     }
 }
 
-/// A coding that leaves bit errors.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum PlainCoding {
-    Uncoded,
-    Viterbi,
-}
-
-/// The word `seamless`.
-#[derive(Clone, Copy, Debug)]
-pub(crate) enum Seamless {
-    Seamless,
-}
-
-words!(PlainCoding { "uncoded" => Uncoded, "viterbi" => Viterbi, } or r#"{ threshold = "1.5 dB" }"#);
-words!(Seamless { "seamless" => Seamless, } or r#"{ outage = "50 ms" }"# or r#"{ loss = 0.01, time = "1 s" }"#);
-
-either! {
-    CodingForm { Plain(PlainCoding), Table(ThresholdKeys) }
-    HandoverForm { Plain(Seamless), Table(HandoverKeys) }
-}
+read_words!(Coding { "uncoded" => Uncoded, "viterbi" => Viterbi, } or r#"{ threshold = "1.5 dB" }"#);
+read_words!(Handover {
+    "seamless" => Seamless,
+} or r#"{ outage = "50 ms" }"# or r#"{ loss = 0.01, time = "1 s" }"#);

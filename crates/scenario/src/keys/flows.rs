@@ -1,7 +1,7 @@
 //! Keys of flows and applications.
 
 use crate::diagnostic::Result;
-use crate::form::{Form, Read, either, table, words};
+use crate::form::{Form, OrTable, Read, table, words};
 use crate::keys::{MAX_FLOWS, TcpKeys};
 use crate::scalars::{Name, Whole, wrong_word};
 use crate::value::Value;
@@ -19,7 +19,7 @@ table! {
         /// Number of flows.
         count: Whole<1, MAX_FLOWS> = "one flow, called `name`",
         /// What the application sends. `"bulk"` sends until the end of the run.
-        app: AppForm = "`\"bulk\"`",
+        app: OrTable<Bulk, AppKeys> = "`\"bulk\"`",
         /// Connections that share one transfer in equal parts, called `name.1`, `name.2`, ...
         connections: Whole<1, 1000> = "one, called `name`",
         /// `false`: the flow is checked but does not run. Useful with a parameter.
@@ -27,11 +27,11 @@ table! {
         /// Transfer of which this connection carries a part. Written by `bentpipe check`.
         group: Name = "none",
         /// How the receiving application reads. `"eager"` reads all data at once.
-        reader: ReaderForm = "`\"eager\"`",
+        reader: OrTable<Eager, ReaderKeys> = "`\"eager\"`",
         /// TCP options of the receiver where they differ from those of the sender.
         receiver: ReceiverKeys = "as the sender",
         /// Start time of the flow. A table with `from` and `to` draws a random time between them.
-        start: StartForm = "`\"0 s\"`",
+        start: OrTable<Instant, StartKeys> = "`\"0 s\"`",
         ..tcp: TcpKeys,
     }
 
@@ -83,7 +83,7 @@ table! {
         /// Payload of a datagram, from 1 B to 65507 B.
         size: Size = "`\"1000 B\"`",
         /// When datagrams are sent: at equal intervals, as a Poisson process, or in on and off periods.
-        pattern: PatternForm = "`\"constant\"`",
+        pattern: OrTable<PlainPattern, OnOffKeys> = "`\"constant\"`",
     }
 
     /// On and off periods of exponentially distributed length; datagrams at equal intervals while on.
@@ -133,13 +133,6 @@ table! {
         /// Latest start, not before `from`.
         to: Instant,
     }
-}
-
-either! {
-    AppForm { Bulk(Bulk), Table(AppKeys) }
-    ReaderForm { Eager(Eager), Table(ReaderKeys) }
-    StartForm { At(Instant), Table(StartKeys) }
-    PatternForm { Plain(PlainPattern), Table(OnOffKeys) }
 }
 
 /// A pattern without on and off periods.

@@ -2,10 +2,9 @@
 
 use crate::form::{At, table, words};
 use crate::gateway_file::RuleKeys;
-use crate::lists::RateOrNone;
-use crate::scalars::{CopiesForm, Name, Whole};
-use bentpipe_base::Size;
-use bentpipe_gateway::{Action, Mode};
+use crate::scalars::{Name, Whole};
+use bentpipe_base::{Rate, Size};
+use bentpipe_gateway::{Action, Copies, Mode};
 
 pub(crate) const MAX_GATEWAY_FLOWS: u64 = 10_000_000;
 
@@ -19,7 +18,7 @@ table! {
         /// Name of the hop, the link direction into which it sends. At most one gateway per direction.
         link: Name,
         /// Rate of the hop, as its link counts bytes. Never exceeded. `"none"`: no shaping.
-        rate: RateOrNone = "the link's; must be given where that changes during the run",
+        rate: Option<Rate> = "the link's; must be given where that changes during the run",
         /// Link-layer bytes that the hop counts for each packet in addition to the IP bytes.
         framing: Size = "the link's",
         /// How fast the gateway assumes the receiver to read. `"open"`: fast enough, until its window shows
@@ -28,7 +27,7 @@ table! {
         /// Fraction of the rate that is used, more than 0 and at most 1.
         share: f64 = "`0.995`",
         /// Number of times each packet is sent. `"auto"` chooses it by the measured loss rate.
-        copies: CopiesForm = "`\"auto\"`",
+        copies: Copies = "`\"auto\"`",
         /// Limits of memory and flows.
         limits: GatewayLimitKeys = "see there",
         /// Which connections are accelerated, with the keys of `[[rules]]` of a gateway file. The first

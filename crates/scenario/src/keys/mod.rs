@@ -25,9 +25,9 @@ pub(crate) use sweep::*;
 pub(crate) use tcp::*;
 
 use crate::form::{At, table};
-use crate::parameters::{Declared, Resolved};
+use crate::parameters::Declared;
 use crate::scalars::{Text, Version, Whole};
-use crate::types::Stop;
+use crate::types::{ParamValue, Stop};
 use bentpipe_base::{Duration, Instant};
 
 pub(crate) const MAX_FLOWS: u64 = 100_000;
@@ -61,7 +61,7 @@ table! {
         /// Named values that `--set` can change; see above.
         parameters: Declared = "none",
         /// Parameter values of the original file, written by `bentpipe check`. Copied into reports.
-        resolved: Resolved = "none",
+        resolved: Vec<(String, ParamValue)> = "none",
         /// A ready-made network: pairs of hosts on both sides of one bottleneck link.
         dumbbell: DumbbellKeys = "none",
         /// A ready-made network: users behind the ground stations of one satellite.
@@ -75,7 +75,7 @@ table! {
         /// TCP-SuperCharger gateways at the start of long hops.
         gateways: Vec<At<GatewayKeys>> = "none",
         /// Nodes of kinds that are not built in.
-        nodes: Customs = "none",
+        nodes: Vec<Custom> = "none",
         /// TCP options of all flows. Each flow can override them.
         host: TcpKeys = "none",
         /// Changes of links at given times of the run.

@@ -1,15 +1,15 @@
 //! Keys of networks: nodes, links and the properties of a link.
 
-use crate::form::{At, either, table, words};
+use crate::form::{At, OrTable, table, words};
 use crate::keys::{
-    BurstKeys, CapacityKeys, DamaKeys, DisciplineForm, FadeKeys, IdleReleaseKeys, MAX_PAIRS, MAX_STATIONS,
+    BurstKeys, CapacityKeys, DamaKeys, DisciplineKeys, FadeKeys, IdleReleaseKeys, MAX_PAIRS, MAX_STATIONS,
     OrbitKeys, OutageKeys,
 };
 use crate::lists::{Pairs, Path};
 use crate::measure::Degrees;
 use crate::scalars::{Name, Whole};
 use bentpipe_base::{Duration, Instant, Probability, Rate, Size};
-use bentpipe_link::Capacity;
+use bentpipe_link::{Capacity, Discipline};
 
 table! {
     /// Hosts `src1`, `src2`, ... on the left and `dst1`, `dst2`, ... on the right, routers `left` and
@@ -77,7 +77,7 @@ table! {
     struct ChannelKeys "a channel" {
         /// Rate at which IP bytes plus `framing` are sent. In `backward` and `return`, a table can derive it
         /// from the forward rate.
-        rate: RateForm = "must be given",
+        rate: OrTable<Rate, AsymmetryKeys> = "must be given",
         /// Size of the queue, in packets or bytes. The packet in transmission does not count.
         buffer: Capacity = "must be given",
         /// Queue discipline; see [Queues](queues.md). First in, first out: a full queue drops the arriving
@@ -87,9 +87,9 @@ table! {
         /// them last and drops them to make room for other packets; `"threshold"` drops them on arrival when
         /// more than one packet waits; `"wred"` drops them with a probability that grows with the queue and
         /// is 1 from a quarter of the buffer on.
-        discipline: DisciplineForm = "`\"fifo\"`",
+        discipline: OrTable<Discipline, DisciplineKeys> = "`\"fifo\"`",
         /// Loss probability of each packet, independent, after the queue; or loss over time.
-        loss: LossForm = "`0`",
+        loss: OrTable<Probability, LossKeys> = "`0`",
         /// Bit error rate over IP bytes plus `framing`. A packet with at least one wrong bit is lost.
         ber: Probability = "`0`",
         /// Bytes that the link layer adds to each packet.
@@ -160,19 +160,11 @@ table! {
         /// Time after which `steps` repeat, later than the last step.
         repeat: Duration = "they do not",
     }
-}
 
-either! {
-    RateForm { Fixed(Rate), Table(AsymmetryKeys) }
-    DelayForm { Fixed(Duration), Table(DelayKeys) }
-    LossForm { Fixed(Probability), Table(LossKeys) }
-}
-
-table! {
     /// One direction of a link.
     struct DirectionKeys "a direction" {
         /// One-way propagation delay.
-        delay: DelayForm = "must be given, unless the orbit has slots",
+        delay: OrTable<Duration, DelayKeys> = "must be given, unless the orbit has slots",
         ..channel: ChannelKeys,
     }
 

@@ -1,9 +1,9 @@
 //! Keys of queues.
 
-use crate::form::{either, table, words};
+use crate::form::{table, words};
 use crate::scalars::Whole;
 use bentpipe_base::{Duration, Size};
-use bentpipe_link::FqCodel;
+use bentpipe_link::{Codel, Discipline, FqCodel};
 
 const MAX_FLOWS: u64 = FqCodel::MOST_FLOWS as u64;
 
@@ -37,28 +37,12 @@ table! {
     }
 }
 
-/// A discipline without parameters.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum PlainDiscipline {
-    Fifo,
-    DropHead,
-    Codel,
-    FqCodel,
-    Pushout,
-    Threshold,
-    Wred,
-}
-
-words!(PlainDiscipline {
+words!(Discipline {
     "fifo" => Fifo,
     "drop-head" => DropHead,
-    "codel" => Codel,
-    "fq_codel" => FqCodel,
+    "codel" => Codel(Codel::default()),
+    "fq_codel" => FqCodel(FqCodel::default()),
     "pushout" => Pushout,
     "threshold" => Threshold,
     "wred" => Wred,
 } or r#"{ codel = { interval = "600 ms", target = "30 ms" } }"#);
-
-either! {
-    DisciplineForm { Plain(PlainDiscipline), Table(DisciplineKeys) }
-}

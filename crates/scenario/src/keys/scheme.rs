@@ -6,7 +6,6 @@ use super::tcp::RecoveryKeys;
 use crate::diagnostic::Result;
 use crate::form::{At, Form, Key, Keys, Read, TableInfo, optional, read_table, required};
 use crate::quantity;
-use crate::scalars::SchemeName;
 use crate::schema::paragraph;
 use crate::source::Span;
 use crate::value::{Table, Value};
@@ -14,11 +13,12 @@ use bentpipe_tcp::Scheme;
 use bentpipe_tcp::cc::law::{self, Param, Range};
 use bentpipe_tcp::cc::probing::ASSUME_PRIORITY;
 use core::fmt::Write as _;
+use std::sync::LazyLock;
 
 /// A scheme and the parameters to change.
 #[derive(Clone, Debug)]
 pub(crate) struct SchemeKeys {
-    pub(crate) scheme: At<SchemeName>,
+    pub(crate) scheme: At<Scheme>,
     pub(crate) recovery: Option<At<RecoveryKeys>>,
     /// Parameters given in the file. Whether the scheme has them is checked later.
     pub(crate) params: Vec<(&'static str, At<law::Value>)>,
@@ -26,47 +26,6 @@ pub(crate) struct SchemeKeys {
 
 /// Number of keys that every scheme has.
 const COMMON: usize = 2;
-/// Number of all keys.
-const COUNT: usize = COMMON + distinct();
-
-/// True if an earlier entry of the table of schemes has a parameter named like parameter `p` of scheme `s`.
-const fn is_known(s: usize, p: usize) -> bool {
-    let name = Scheme::algorithm(s).params[p].name;
-    let (mut i, mut j) = (0, 0);
-    while i < s || j < p {
-        if j >= Scheme::algorithm(i).params.len() {
-            (i, j) = (i + 1, 0);
-            continue;
-        }
-        if same(Scheme::algorithm(i).params[j].name.as_bytes(), name.as_bytes()) {
-            return true;
-        }
-        j += 1;
-    }
-    false
-}
-
-const fn same(a: &[u8], b: &[u8]) -> bool {
-    let mut i = 0;
-    while i < a.len() && i < b.len() && a[i] == b[i] {
-        i += 1;
-    }
-    i == a.len() && i == b.len()
-}
-
-/// Number of distinct parameter names.
-const fn distinct() -> usize {
-    let (mut count, mut s) = (0, 0);
-    while s < Scheme::NAMES.len() {
-        let mut p = 0;
-        while p < Scheme::algorithm(s).params.len() {
-            count += !is_known(s, p) as usize;
-            p += 1;
-        }
-        s += 1;
-    }
-    count
-}
 
 const fn form(range: Range) -> Form {
     match range {
@@ -76,42 +35,22 @@ const fn form(range: Range) -> Form {
     }
 }
 
-/// The keys: `scheme`, `recovery`, then each distinct parameter name.
-const KEYS: [Key; COUNT] = {
-    let mut keys = [const {
-        Key {
-            name: "recovery",
-            form: <RecoveryKeys as Read>::FORM,
-            default: Some("as the scheme"),
-            doc: &["Loss recovery."],
+/// The keys: `scheme`, `recovery`, then each distinct parameter name of the built-in schemes.
+static KEYS: LazyLock<Vec<Key>> = LazyLock::new(|| {
+    let default = Some("as the scheme");
+    let mut keys = vec![
+        Key { name: "scheme", form: <Scheme as Read>::FORM, default: None, doc: &["Name of the scheme."] },
+        Key { name: "recovery", form: <RecoveryKeys as Read>::FORM, default, doc: &["Loss recovery."] },
+    ];
+    let schemes = Scheme::all().take(Scheme::NAMES.len());
+    for param in schemes.flat_map(|scheme| scheme.growth.algorithm().params) {
+        if keys.iter().all(|key| key.name != param.name) {
+            let doc = &["A parameter of the scheme, if it has it: see below."];
+            keys.push(Key { name: param.name, form: form(param.range), default, doc });
         }
-    }; COUNT];
-    keys[0] = Key {
-        name: "scheme",
-        form: <SchemeName as Read>::FORM,
-        default: None,
-        doc: &["Name of the scheme."],
-    };
-    let (mut at, mut s) = (COMMON, 0);
-    while s < Scheme::NAMES.len() {
-        let params = Scheme::algorithm(s).params;
-        let mut p = 0;
-        while p < params.len() {
-            if !is_known(s, p) {
-                keys[at] = Key {
-                    name: params[p].name,
-                    form: form(params[p].range),
-                    default: Some("as the scheme"),
-                    doc: &["A parameter of the scheme, if it has it: see below."],
-                };
-                at += 1;
-            }
-            p += 1;
-        }
-        s += 1;
     }
     keys
-};
+});
 
 /// Markdown table of the parameters of each scheme, for the reference page.
 fn parameters() -> String {
@@ -141,16 +80,14 @@ pub(crate) fn bounds(least: impl core::fmt::Display, most: impl core::fmt::Displ
 }
 
 /// Reads a parameter if it is given.
-fn read(table: &Table, name: &str, form: &Form) -> Result<Option<At<law::Value>>> {
-    fn at<T: Read>(table: &Table, name: &str, wrap: fn(T) -> law::Value) -> Result<Option<At<law::Value>>> {
-        let given = optional::<T>(table, name)?;
-        Ok(given.map(|At { value, span }| At { value: wrap(value), span }))
-    }
-    match form {
-        Form::Switch => at(table, name, law::Value::Switch),
-        Form::Number => at(table, name, law::Value::Number),
-        _ => at(table, name, law::Value::Time),
-    }
+fn read(table: &Table, name: &str, form: Form) -> Result<Option<At<law::Value>>> {
+    let Some(given) = table.get(name) else { return Ok(None) };
+    let value = match form {
+        Form::Switch => law::Value::Switch(Read::read(given, name)?),
+        Form::Number => law::Value::Number(Read::read(given, name)?),
+        _ => law::Value::Time(Read::read(given, name)?),
+    };
+    Ok(Some(At { value, span: given.span }))
 }
 
 /// Parameters of registered schemes that have no key in `KEYS`.
@@ -163,7 +100,7 @@ impl Keys for SchemeKeys {
     const INFO: TableInfo = TableInfo {
         title: "tcp",
         doc: &["A scheme and what to change about it."],
-        keys: &KEYS,
+        keys: || KEYS.as_slice(),
         includes: &[],
         below: Some(parameters),
     };
@@ -172,11 +109,10 @@ impl Keys for SchemeKeys {
         let scheme = required(table, "scheme", whose, span)?;
         let recovery = optional(table, "recovery")?;
         let mut params = Vec::new();
-        for key in &KEYS[COMMON..] {
-            params.extend(read(table, key.name, &key.form)?.map(|value| (key.name, value)));
-        }
-        for param in registered() {
-            params.extend(read(table, param.name, &form(param.range))?.map(|value| (param.name, value)));
+        let built_in = KEYS.iter().skip(COMMON).map(|key| (key.name, key.form));
+        let registered = registered().map(|param| (param.name, form(param.range)));
+        for (name, form) in built_in.chain(registered) {
+            params.extend(read(table, name, form)?.map(|value| (name, value)));
         }
         Ok(Self { scheme, recovery, params })
     }

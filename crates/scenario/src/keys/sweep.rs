@@ -1,7 +1,7 @@
 //! Keys of `[sweep]`: many runs of one file.
 
 use crate::form::table;
-use crate::lists::{Axes, Texts};
+use crate::lists::Axis;
 use crate::scalars::{Text, Whole};
 
 pub(crate) const MAX_SEEDS: u64 = 10_000;
@@ -11,11 +11,11 @@ table! {
     /// table.
     struct SweepKeys "[sweep]" {
         /// For each axis, the name of a parameter and a list of values as for `--set`. Text is in quotes.
-        axes: Axes,
+        axes: Vec<Axis>,
         /// Number of runs of each combination, with seeds 1, 2, ...
         seeds: Whole<1, MAX_SEEDS> = "`5`",
         /// Metrics to record in each run, named as for `--expect`.
-        measure: Texts = "`[\"goodput\"]`",
+        measure: Vec<String> = "`[\"goodput\"]`",
         /// Run more seeds until the mean is known with this precision.
         precision: PrecisionKeys = "none: always `seeds` runs",
     }

@@ -1,11 +1,11 @@
 //! Keys of the TCP at both ends of a flow.
 
 use super::scheme::SchemeKeys;
-use crate::form::{either, table};
-use crate::lists::{Pairs, RateOrNone, TimeOrNone};
-use crate::scalars::{EcnForm, SchemeName, SendBuffer, Ssthresh, Whole, Window};
+use crate::form::{OrTable, table};
+use crate::lists::Pairs;
+use crate::scalars::{Ssthresh, Whole, Window};
 use bentpipe_base::{Duration, Instant, Probability, Rate, Size};
-use bentpipe_tcp::{Detection, FallbackScheme, JitterKind, Reduction, Stack, Validation};
+use bentpipe_tcp::{Detection, EcnUse, FallbackScheme, JitterKind, Reduction, Scheme, Stack, Validation};
 
 table! {
     /// TCP options of both ends of a flow. Under `[host]` they hold for all flows; in a flow, for that flow.
@@ -14,12 +14,12 @@ table! {
         /// `"linux"` behaves like Linux. Options that are given explicitly override these defaults.
         stack: Stack = "`\"rfc\"`",
         /// Congestion control and loss recovery: the name of a scheme, or a table with its parameters.
-        tcp: SchemeForm = "`\"cubic\"`",
+        tcp: OrTable<Scheme, SchemeKeys> = "`\"cubic\"`",
         /// Payload of a full segment, as in the MSS option; timestamps take 12 B of it. 1 B to 65495 B.
         segment: Size = "`\"1460 B\"`",
         /// Receive window: a size, a number of segments, or a table for a window that grows automatically. At
         /// most 65535 B without window scaling.
-        window: WindowForm = "`{ initial = \"64 KiB\", max = \"6 MiB\" }`",
+        window: OrTable<Window, WindowKeys> = "`{ initial = \"64 KiB\", max = \"6 MiB\" }`",
         /// Bytes that a receiver with a fixed window keeps beyond what the window shows. Linux keeps up to
         /// twice what it can show without window scaling.
         reserve: Size = "`\"0 B\"`",
@@ -29,9 +29,9 @@ table! {
         ssthresh: Ssthresh = "`\"unlimited\"`",
         /// Delayed acknowledgments. Off: every segment is acknowledged at once. On: every second segment, or
         /// after 200 ms. A table sets both values.
-        delayed_ack: DelayedAckForm = "`{ count = 2, timeout = \"40 ms\" }`",
+        delayed_ack: OrTable<bool, DelayedAckKeys> = "`{ count = 2, timeout = \"40 ms\" }`",
         /// Maximum amount of data written by the sending application and not yet acknowledged.
-        send_buffer: SendBuffer = "`\"unlimited\"`",
+        send_buffer: Option<Size> = "`\"unlimited\"`",
         /// Nagle's algorithm; with `stack = "linux"`, Minshall's variant. If the key is not given, the end
         /// that answers requests does not use it, as usual for servers.
         nagle: bool = "`true`",
@@ -51,9 +51,9 @@ table! {
         /// Number of consecutive timeouts after which the connection is aborted.
         max_timeouts: Whole<1, 1000> = "`15`",
         /// Abort the connection if sent data is not acknowledged for this time. Replaces `max_timeouts`.
-        user_timeout: TimeOrNone = "`\"none\"`",
+        user_timeout: Option<Duration> = "`\"none\"`",
         /// TCP keep-alive (RFC 9293, section 3.8.4): a switch, or a table with the times.
-        keep_alive: KeepAliveForm = "`false`",
+        keep_alive: OrTable<bool, KeepAliveKeys> = "`false`",
         /// Send new data on each of the first two duplicate ACKs (RFC 3042).
         limited_transmit: bool = "`true`",
         /// What happens to a congestion window that the sender does not use: it is kept, reset to the initial
@@ -63,13 +63,13 @@ table! {
         pacing: bool = "`false`",
         /// ECN (RFC 3168). `true`: request and accept it; `"answer"`: only accept it when the other end
         /// requests it. A Linux host: `"answer"`.
-        ecn: EcnForm = "`false`",
+        ecn: EcnUse = "`false`",
         /// Negotiate the probe option if the scheme sends probe segments. Without it, the sender learns from
         /// DSACKs, or from timestamps if there is no SACK, which probes arrived, as with other hosts.
         probe_option: bool = "`true`",
         /// Sending rate that the network grants the sender, headers included. For schemes that need one, such
         /// as `explicit-rate`.
-        grant: GrantForm = "`\"none\"`",
+        grant: OrTable<Option<Rate>, GrantKeys> = "`\"none\"`",
         /// Offer timestamps (RFC 7323).
         timestamps: bool = "`true`",
         /// Offer selective acknowledgments (SACK). Reno, newreno and vegas never do.
@@ -130,12 +130,4 @@ table! {
         /// Detect spurious timeouts with F-RTO (RFC 5682).
         frto: bool = "as the scheme",
     }
-}
-
-either! {
-    WindowForm { Fixed(Window), Table(WindowKeys) }
-    GrantForm { Plain(RateOrNone), Table(GrantKeys) }
-    DelayedAckForm { Switch(bool), Table(DelayedAckKeys) }
-    KeepAliveForm { Switch(bool), Table(KeepAliveKeys) }
-    SchemeForm { Named(SchemeName), Table(SchemeKeys) }
 }

@@ -2,8 +2,8 @@
 
 use super::{exactly_one, ordered};
 use crate::diagnostic::{Fault, Result, bail};
-use crate::form::At;
-use crate::keys::{AppForm, PatternForm, PlainPattern, ReaderForm, RequestKeys, TelnetKeys, UdpKeys};
+use crate::form::{At, OrTable};
+use crate::keys::{AppKeys, Bulk, Eager, PlainPattern, ReaderKeys, RequestKeys, TelnetKeys, UdpKeys};
 use crate::types::{App, Pattern, Reader};
 use bentpipe_base::{Duration, Size};
 
@@ -12,8 +12,8 @@ const MAX_DATAGRAM: u64 = 65_507;
 /// Maximum size of a request, response or write.
 const MAX_MESSAGE: u64 = 1 << 40;
 
-pub(super) fn app(given: &At<AppForm>) -> Result<App> {
-    let AppForm::Table(keys) = &given.value else { return Ok(App::Bulk) };
+pub(super) fn app(given: &At<OrTable<Bulk, AppKeys>>) -> Result<App> {
+    let OrTable::Table(keys) = &given.value else { return Ok(App::Bulk) };
     match (keys.transfer, keys.rate, &keys.requests, &keys.telnet, &keys.udp) {
         (Some(size), None, None, None, None) => positive("transfer", size).map(App::Transfer),
         (None, Some(rate), None, None, None) => Ok(App::Rate(rate.value)),
@@ -59,9 +59,9 @@ fn udp(keys: &UdpKeys) -> Result<App> {
     }
     let rate = keys.rate.value;
     let pattern = match keys.pattern.as_ref().map(|p| &p.value) {
-        None | Some(PatternForm::Plain(PlainPattern::Constant)) => Pattern::Constant(rate),
-        Some(PatternForm::Plain(PlainPattern::Poisson)) => Pattern::Poisson(rate),
-        Some(PatternForm::Table(spells)) => Pattern::OnOff {
+        None | Some(OrTable::Plain(PlainPattern::Constant)) => Pattern::Constant(rate),
+        Some(OrTable::Plain(PlainPattern::Poisson)) => Pattern::Poisson(rate),
+        Some(OrTable::Table(spells)) => Pattern::OnOff {
             rate,
             on: super::dynamics::step("on", spells.on)?,
             off: super::dynamics::step("off", spells.off)?,
@@ -70,8 +70,8 @@ fn udp(keys: &UdpKeys) -> Result<App> {
     Ok(App::Udp { size, pattern })
 }
 
-pub(super) fn reader(given: &At<ReaderForm>) -> Result<Reader> {
-    let ReaderForm::Table(keys) = &given.value else { return Ok(Reader::Eager) };
+pub(super) fn reader(given: &At<OrTable<Eager, ReaderKeys>>) -> Result<Reader> {
+    let OrTable::Table(keys) = &given.value else { return Ok(Reader::Eager) };
     match (keys.rate, &keys.turns, &keys.pause, keys.stop_at) {
         (Some(rate), None, None, None) => Ok(Reader::Slow(rate.value)),
         (None, Some(turns), None, None) => Ok(Reader::Turns {

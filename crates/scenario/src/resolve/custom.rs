@@ -2,45 +2,38 @@
 //! before the satellite hop.
 
 use super::names::Directions;
+use super::take_name;
 use crate::custom::CustomSpec;
-use crate::diagnostic::{Fault, Result};
-use crate::keys::{Custom, Customs};
+use crate::diagnostic::{Fault, Result, fault};
+use crate::keys::Custom;
 use crate::types::Direction;
 use std::collections::BTreeSet;
 
 const MAX_CUSTOMS: usize = 1000;
 
-pub(super) fn resolve(given: Option<&Customs>, names: &Directions) -> Result<Vec<(Direction, CustomSpec)>> {
-    let place = |keys: &Custom| match &keys.link {
+pub(super) fn resolve(given: &[Custom], names: &Directions) -> Result<Vec<(Direction, CustomSpec)>> {
+    each(given, |custom| match &custom.keys.link {
         Some(link) => names.find(link),
-        None => Err(Fault::missing(keys.span, "[[nodes]]", "link")),
-    };
-    each(given, place)
+        None => Err(Fault::missing(custom.span, "[[nodes]]", "link")),
+    })
 }
 
-pub(crate) fn of_gateway_file(given: Option<&Customs>) -> Result<Vec<CustomSpec>> {
-    let place = |keys: &Custom| match &keys.link {
-        Some(link) => {
-            Err(Fault::new(link.span, "`link` is for scenarios", "here there is one hop: drop this"))
-        }
+pub(crate) fn of_gateway_file(given: &[Custom]) -> Result<Vec<CustomSpec>> {
+    let refuse_link = |custom: &Custom| match &custom.keys.link {
+        Some(link) => Err(fault!(link.span, "`link` is for scenarios", "here there is one hop: drop this")),
         None => Ok(()),
     };
-    Ok(each(given, place)?.into_iter().map(|((), spec)| spec).collect())
+    Ok(each(given, refuse_link)?.into_iter().map(|((), spec)| spec).collect())
 }
 
-fn each<T>(given: Option<&Customs>, place: impl Fn(&Custom) -> Result<T>) -> Result<Vec<(T, CustomSpec)>> {
+fn each<T>(given: &[Custom], place: impl Fn(&Custom) -> Result<T>) -> Result<Vec<(T, CustomSpec)>> {
     let mut taken = BTreeSet::new();
     let mut all = Vec::new();
-    for keys in given.iter().flat_map(|given| &given.0) {
-        let name = keys.name.value.0.clone();
-        if all.len() == MAX_CUSTOMS {
-            return Err(Fault::too_many(keys.span, "nodes", MAX_CUSTOMS));
-        }
-        if !taken.insert(name.clone()) {
-            return Err(Fault::taken(keys.name.span, "nodes", &name));
-        }
-        let kind = (keys.kind.value.0.as_str(), keys.kind.span);
-        all.push((place(keys)?, CustomSpec::new(name, kind, (keys.rest.clone(), keys.span))?));
+    for custom in given {
+        let name = take_name(&mut taken, &custom.keys.name, custom.span, ("nodes", MAX_CUSTOMS))?;
+        let kind = &custom.keys.kind;
+        let kind = (kind.value.0.as_str(), kind.span);
+        all.push((place(custom)?, CustomSpec::new(name, kind, (custom.rest.clone(), custom.span))?));
     }
     Ok(all)
 }

@@ -5,8 +5,8 @@ use super::ground::TraceFiles;
 use super::queue::discipline;
 use super::series;
 use crate::diagnostic::{Fault, Result, bail};
-use crate::form::At;
-use crate::keys::{AsymmetryKeys, ChannelKeys, DelayForm, DelayKeys, DirectionKeys, LossForm, RateForm};
+use crate::form::{At, OrTable};
+use crate::keys::{AsymmetryKeys, ChannelKeys, DelayKeys, DirectionKeys};
 use crate::source::Span;
 use crate::types::DirectionSpec;
 use bentpipe_base::{Duration, Probability, Rate, Size};
@@ -33,8 +33,8 @@ impl DirectionContext<'_> {
     pub(super) fn direction(&self, keys: &DirectionKeys) -> Result<DirectionSpec> {
         let (table, span) = match keys.delay.as_ref().map(|given| (&given.value, given.span)) {
             None => return self.channel(&keys.channel, None),
-            Some((DelayForm::Fixed(delay), _)) => return self.channel(&keys.channel, Some(*delay)),
-            Some((DelayForm::Table(table), span)) => (table, span),
+            Some((OrTable::Plain(delay), _)) => return self.channel(&keys.channel, Some(*delay)),
+            Some((OrTable::Table(table), span)) => (table, span),
         };
         if table.satellite.is_some() || table.stations.is_some() {
             return self.channel(&keys.channel, Some(geo(table, span)?));
@@ -64,8 +64,8 @@ impl DirectionContext<'_> {
             buffer: keys.buffer.ok_or_else(|| self.missing("buffer"))?.value,
             discipline: keys.discipline.as_ref().map_or_else(|| Ok(Discipline::default()), discipline)?,
             loss: match keys.loss.as_ref().map(|l| &l.value) {
-                Some(LossForm::Fixed(loss)) => *loss,
-                Some(LossForm::Table(_)) | None => Probability::ZERO,
+                Some(OrTable::Plain(loss)) => *loss,
+                Some(OrTable::Table(_)) | None => Probability::ZERO,
             },
             ber: keys.ber.map_or(Probability::ZERO, |v| v.value),
             framing: keys.framing.map_or(Size::ZERO, |v| v.value),
@@ -73,10 +73,10 @@ impl DirectionContext<'_> {
         })
     }
 
-    fn rate(&self, given: &At<RateForm>) -> Result<Rate> {
+    fn rate(&self, given: &At<OrTable<Rate, AsymmetryKeys>>) -> Result<Rate> {
         let keys = match &given.value {
-            RateForm::Fixed(rate) => return Ok(*rate),
-            RateForm::Table(keys) => keys,
+            OrTable::Plain(rate) => return Ok(*rate),
+            OrTable::Table(keys) => keys,
         };
         let forward = self.forward.ok_or_else(|| {
             let label = "only `backward` and `return` have a forward rate to follow from";
@@ -88,12 +88,10 @@ impl DirectionContext<'_> {
 
 /// Returns an error for implausible framing.
 pub(super) fn check_framing(given: Option<At<Size>>) -> Result<()> {
-    match given.filter(|f| f.value.0 > MAX_FRAMING) {
-        Some(At { span, .. }) => {
-            Err(Fault::new(span, "`framing` is too large", format!("the limit is {MAX_FRAMING} B")))
-        }
-        None => Ok(()),
+    if let Some(guilty) = given.filter(|f| f.value.0 > MAX_FRAMING) {
+        bail!(guilty.span, "`framing` is too large", "the limit is {MAX_FRAMING} B");
     }
+    Ok(())
 }
 
 /// return rate = forward rate * ack / (k * data), RFC 3449 section 3.1.

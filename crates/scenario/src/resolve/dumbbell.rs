@@ -4,8 +4,8 @@ use super::Network;
 use super::direction::DirectionContext;
 use super::ground::TraceFiles;
 use crate::diagnostic::{Fault, Result};
-use crate::form::{At, Keys as _};
-use crate::keys::{ChannelKeys, DirectionKeys, DumbbellKeys, RateForm};
+use crate::form::{At, Keys as _, OrTable};
+use crate::keys::{ChannelKeys, DirectionKeys, DumbbellKeys};
 use crate::profile;
 use crate::types::{DirectionSpec, LinkSpec, NodeKind, NodeSpec};
 use bentpipe_base::Duration;
@@ -100,7 +100,7 @@ fn bottleneck(
 /// Keys that the return direction takes from the forward direction.
 fn return_defaults(forward: &ChannelKeys) -> ChannelKeys {
     ChannelKeys {
-        rate: forward.rate.clone().filter(|r| matches!(r.value, RateForm::Fixed(_))),
+        rate: forward.rate.clone().filter(|r| matches!(r.value, OrTable::Plain(_))),
         loss: None,
         ber: None,
         capacity: None,

@@ -1,12 +1,11 @@
 //! Resolves what changes on a direction: capacity, orbit, bursts, outages, access. Fades are in `fade`.
 
-use super::ground::TraceFiles;
+use super::ground::{Steps, TraceFiles};
 use super::{exactly_one, fade, series};
 use crate::diagnostic::{Fault, Result, bail, fault};
-use crate::form::At;
+use crate::form::{At, OrTable};
 use crate::keys::{
-    BurstKeys, CapacityKeys, ChannelKeys, DamaKeys, HandoverForm, HandoverKeys, LossForm, OrbitKeys,
-    OutageKeys, PassKeys, SlotsKeys,
+    BurstKeys, CapacityKeys, ChannelKeys, DamaKeys, HandoverKeys, OrbitKeys, OutageKeys, PassKeys, SlotsKeys,
 };
 use crate::lists::Pairs;
 use bentpipe_base::{Duration, Instant, Probability, Size};
@@ -32,7 +31,7 @@ pub(super) fn resolve(
         capacity: keys.capacity.as_ref().map(|c| capacity(c, ground)).transpose()?,
         delay: None,
         loss: match keys.loss.as_ref().map(|l| (&l.value, l.span)) {
-            Some((LossForm::Table(loss), span)) => Some(series::loss(loss, span, ground)?),
+            Some((OrTable::Table(loss), span)) => Some(series::loss(loss, span, ground)?),
             _ => None,
         },
         orbit: keys.orbit.as_ref().map(orbit).transpose()?,
@@ -106,30 +105,27 @@ pub(super) fn rising<T>(key: &str, pairs: &Pairs<Instant, T>) -> Result<()> {
 
 fn capacity(given: &At<CapacityKeys>, ground: &TraceFiles<'_>) -> Result<CapacityTrace> {
     let keys = &given.value;
-    let trace = match (&keys.steps, &keys.file, &keys.mahimahi, &keys.opportunities_ms) {
-        (Some(steps), None, None, None) => {
-            rising("steps", &steps.value)?;
-            let points = steps.value.0.iter().map(|(at, rate)| (at.value, rate.value.0));
-            Ok(points.collect())
-        }
-        (None, Some(file), None, None) => Ok(ground.steps(file)?),
-        (None, None, Some(file), None) => Err(ground.trace(file)?),
-        (None, None, None, Some(list)) => Err(Arc::clone(&list.value.0)),
-        _ => return Err(exactly_one(given.span, "capacity", "steps, file, mahimahi, opportunities_ms")),
+    let steps = |points: Steps| {
+        let repeat = keys.repeat.map(|r| repeat(r, &points)).transpose()?;
+        Ok(CapacityTrace::Steps { points, repeat })
     };
-    match trace {
-        Ok(points) => {
-            let repeat = keys.repeat.map(|r| repeat(r, &points)).transpose()?;
-            Ok(CapacityTrace::Steps { points, repeat })
+    let opportunities = |at: Arc<[Duration]>| match (keys.repeat, at.last()) {
+        (None, Some(&period)) => Ok(CapacityTrace::Opportunities { at, period, size: MAHIMAHI_MTU }),
+        (Some(repeat), _) => {
+            let label = "a mahimahi trace starts over at its last instant";
+            Err(Fault::new(repeat.span, "`repeat` goes with `steps` and `file`", label))
         }
-        Err(at) => match (keys.repeat, at.last()) {
-            (None, Some(&period)) => Ok(CapacityTrace::Opportunities { at, period, size: MAHIMAHI_MTU }),
-            (Some(repeat), _) => {
-                let label = "a mahimahi trace starts over at its last instant";
-                Err(Fault::new(repeat.span, "`repeat` goes with `steps` and `file`", label))
-            }
-            (None, None) => Err(Fault::new(given.span, "the trace is empty", "")),
-        },
+        (None, None) => Err(Fault::new(given.span, "the trace is empty", "")),
+    };
+    match (&keys.steps, &keys.file, &keys.mahimahi, &keys.opportunities_ms) {
+        (Some(list), None, None, None) => {
+            rising("steps", &list.value)?;
+            steps(list.value.0.iter().map(|(at, rate)| (at.value, rate.value)).collect())
+        }
+        (None, Some(file), None, None) => steps(ground.steps(file)?),
+        (None, None, Some(file), None) => opportunities(ground.trace(file)?),
+        (None, None, None, Some(list)) => opportunities(Arc::clone(&list.value.0)),
+        _ => Err(exactly_one(given.span, "capacity", "steps, file, mahimahi, opportunities_ms")),
     }
 }
 
@@ -179,8 +175,8 @@ fn slots(keys: &SlotsKeys) -> Result<Slots> {
     })
 }
 
-fn handover(given: &At<HandoverForm>, period: Duration) -> Result<Handover> {
-    let HandoverForm::Table(keys) = &given.value else { return Ok(Handover::Seamless) };
+fn handover(given: &At<OrTable<Handover, HandoverKeys>>, period: Duration) -> Result<Handover> {
+    let OrTable::Table(keys) = &given.value else { return Ok(Handover::Seamless) };
     let too_long = |span, longest| {
         let label = format!("a slot lasts {period}");
         if longest < period {

@@ -2,11 +2,10 @@
 
 use super::dynamics::{rising, step_or, within};
 use crate::diagnostic::{Fault, Result, bail};
-use crate::form::At;
-use crate::keys::{AcmKeys, AnchorKeys, CodingForm, FadeKeys, PlainCoding, RainKeys};
+use crate::form::{At, OrTable};
+use crate::keys::{AcmKeys, AnchorKeys, FadeKeys, RainKeys, ThresholdKeys};
 use crate::lists::Pairs;
 use crate::measure::Decibel;
-use crate::scalars::MarginForm;
 use crate::source::Span;
 use bentpipe_base::{Duration, Instant};
 use bentpipe_link::{Acm, Coding, Fade, FadeEffect, FadeSource, Rain};
@@ -94,11 +93,10 @@ fn effect(keys: &FadeKeys, span: Span) -> Result<FadeEffect> {
     }
 }
 
-fn coding(given: &CodingForm) -> Coding {
+fn coding(given: &OrTable<Coding, ThresholdKeys>) -> Coding {
     match given {
-        CodingForm::Plain(PlainCoding::Uncoded) => Coding::Uncoded,
-        CodingForm::Plain(PlainCoding::Viterbi) => Coding::Viterbi,
-        CodingForm::Table(table) => Coding::Threshold { ebn0_db: table.threshold.value.0 },
+        OrTable::Plain(coding) => *coding,
+        OrTable::Table(table) => Coding::Threshold { ebn0_db: table.threshold.value.0 },
     }
 }
 
@@ -129,8 +127,8 @@ fn acm(keys: &AcmKeys) -> Result<Acm> {
     })
 }
 
-fn margin(given: At<MarginForm>) -> Result<Option<f64>> {
-    match given.value.0 {
+fn margin(given: At<Option<Decibel>>) -> Result<Option<f64>> {
+    match given.value {
         Some(Decibel(db)) if db < 0.0 => {
             Err(Fault::new(given.span, "`margin` cannot be negative", "from 0 dB, or \"auto\""))
         }

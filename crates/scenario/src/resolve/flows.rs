@@ -1,13 +1,10 @@
 //! Resolves `[[flows]]`.
 
 use super::app::{app, reader};
-use super::routes::Components;
 use super::{Network, check_name, ordered, tcp};
 use crate::diagnostic::{Fault, Result, bail, did_you_mean, listed};
-use crate::form::{At, Keys as _};
-use crate::keys::{
-    AppForm, FileKeys, FlowKeys, MAX_FLOWS, MAX_FLOWS_PER_HOST, ReaderForm, ReceiverKeys, StartForm,
-};
+use crate::form::{At, Keys as _, OrTable};
+use crate::keys::{FileKeys, FlowKeys, MAX_FLOWS, MAX_FLOWS_PER_HOST, ReceiverKeys, StartKeys};
 use crate::scalars::Name;
 use crate::types::{App, FlowSpec, LinkSpec, NodeKind, Reader, Start};
 use bentpipe_base::{Duration, Instant, Size};
@@ -16,7 +13,7 @@ use std::collections::BTreeSet;
 pub(super) fn resolve(
     file: &FileKeys,
     network: &Network,
-    reach: &Components,
+    reach: &[usize],
     duration: Duration,
 ) -> Result<Vec<FlowSpec>> {
     let mut flows = Vec::new();
@@ -113,7 +110,7 @@ fn check_receiver(keys: &FlowKeys, own: &At<ReceiverKeys>) -> Result<()> {
         bail!(span, "a receiver has no jitter", "give it to the flow: it is the sender's");
     }
     match keys.app.as_ref().map(|a| &a.value) {
-        Some(AppForm::Table(app)) if app.udp.is_some() => {
+        Some(OrTable::Table(app)) if app.udp.is_some() => {
             Err(Fault::new(own.span, "datagrams have no TCP", "drop this"))
         }
         _ => Ok(()),
@@ -123,7 +120,7 @@ fn check_receiver(keys: &FlowKeys, own: &At<ReceiverKeys>) -> Result<()> {
 /// A UDP flow has no flow control by the receiver and no TCP options.
 fn check_udp(keys: &FlowKeys, app: &App) -> Result<()> {
     match &keys.reader {
-        Some(reader) if matches!(app, App::Udp { .. }) && !matches!(reader.value, ReaderForm::Eager(_)) => {
+        Some(reader) if matches!(app, App::Udp { .. }) && !matches!(reader.value, OrTable::Plain(_)) => {
             Err(Fault::new(reader.span, "datagrams are always read at once", "drop this"))
         }
         _ => Ok(()),
@@ -191,17 +188,12 @@ fn unknown_host(network: &Network, name: &At<Name>, count: Option<u64>) -> Fault
         .help(format!("help: hosts: {}", listed(names())))
 }
 
-fn check_path(
-    network: &Network,
-    reach: &Components,
-    keys: &FlowKeys,
-    (from, to): (usize, usize),
-) -> Result<()> {
+fn check_path(network: &Network, reach: &[usize], keys: &FlowKeys, (from, to): (usize, usize)) -> Result<()> {
     if from == to {
         let message = format!("a flow from `{0}` to `{0}`", network.nodes[from].name);
         return Err(Fault::new(keys.to.span, message, "a flow has two hosts"));
     }
-    if !reach.connected(from, to) {
+    if reach[from] != reach[to] {
         let message =
             format!("no path leads from `{}` to `{}`", network.nodes[from].name, network.nodes[to].name);
         return Err(Fault::new(keys.to.span, message, "not connected"));
@@ -209,10 +201,10 @@ fn check_path(
     Ok(())
 }
 
-fn start(given: &At<StartForm>, duration: Duration) -> Result<Start> {
+fn start(given: &At<OrTable<Instant, StartKeys>>, duration: Duration) -> Result<Start> {
     let (start, last) = match &given.value {
-        StartForm::At(at) => (Start::At(*at), At { value: *at, span: given.span }),
-        StartForm::Table(keys) => {
+        OrTable::Plain(at) => (Start::At(*at), At { value: *at, span: given.span }),
+        OrTable::Table(keys) => {
             ordered("start", keys.from, keys.to)?;
             (Start::Uniform(keys.from.value, keys.to.value), keys.to)
         }

@@ -2,6 +2,7 @@
 
 use super::direction::check_framing;
 use super::names::Directions;
+use super::take_name;
 use crate::diagnostic::{Fault, Result, bail, fault};
 use crate::form::At;
 use crate::gateway_file::rules;
@@ -23,15 +24,9 @@ pub(super) fn resolve(
 ) -> Result<Vec<GatewaySpec>> {
     let mut all = Vec::new();
     let (mut taken, mut places) = (BTreeSet::new(), BTreeSet::new());
-    for (n, gateway) in given.iter().enumerate() {
+    for gateway in given {
         let keys = &gateway.value;
-        let name = keys.name.value.0.clone();
-        if n == MAX_GATEWAYS {
-            return Err(Fault::too_many(gateway.span, "gateways", MAX_GATEWAYS));
-        }
-        if !taken.insert(name.clone()) {
-            return Err(Fault::taken(keys.name.span, "gateways", &name));
-        }
+        let name = take_name(&mut taken, &keys.name, gateway.span, ("gateways", MAX_GATEWAYS))?;
         let at = names.find(&keys.link)?;
         let config = config(keys, links[at.link].direction(at.backward))?;
         let policy = Policy {
@@ -61,7 +56,7 @@ fn config(keys: &GatewayKeys, hop: &DirectionSpec) -> Result<Config> {
         framing: keys.framing.map_or(hop.framing, |f| f.value),
         mode: keys.mode.map_or(default.mode, |m| m.value),
         share: keys.share.map_or(default.share, |s| s.value),
-        copies: keys.copies.map_or(default.copies, |c| c.value.0),
+        copies: keys.copies.map_or(default.copies, |c| c.value),
         limits: keys.limits.as_ref().map_or(Ok(default.limits), |l| limits(&l.value))?,
         accelerate: keys.accelerate.map_or(default.accelerate, |a| a.value),
         ..default
@@ -72,7 +67,7 @@ fn config(keys: &GatewayKeys, hop: &DirectionSpec) -> Result<Config> {
 /// above the rate of the hop does harm.
 fn rate(keys: &GatewayKeys, hop: &DirectionSpec) -> Result<Option<Rate>> {
     if let Some(given) = keys.rate {
-        return Ok(given.value.0);
+        return Ok(given.value);
     }
     if changes(hop) {
         let word = &keys.link.value.0;

@@ -2,7 +2,7 @@
 
 use super::direction::DirectionContext;
 use super::ground::TraceFiles;
-use super::{Network, check_name, check_nodes};
+use super::{Network, check_name, check_nodes, slice};
 use crate::diagnostic::{Fault, Result, bail, did_you_mean, listed};
 use crate::form::{At, Keys as _};
 use crate::keys::{DirectionKeys, FileKeys, LinkKeys, MAX_LINKS, MAX_ROUTES, RouteKeys, RouterKeys};
@@ -13,9 +13,9 @@ use crate::types::{DirectionSpec, LinkSpec, NodeKind, NodeSpec};
 use std::collections::{BTreeMap, BTreeSet};
 
 pub(super) fn build(file: &FileKeys, span: Span, ground: &TraceFiles<'_>) -> Result<Network> {
-    let hosts = file.hosts.as_ref().map_or(&[][..], |h| &h.value);
-    let routers = file.routers.as_ref().map_or(&[][..], |r| &r.value);
-    let links = file.links.as_ref().map_or(&[][..], |l| &l.value);
+    let hosts = slice(file.hosts.as_ref());
+    let routers = slice(file.routers.as_ref());
+    let links = slice(file.links.as_ref());
     check_nodes(hosts.len() + routers.len(), span)?;
     if links.len() > MAX_LINKS {
         return Err(Fault::too_many(span, "links", MAX_LINKS));
@@ -74,8 +74,7 @@ fn add_links(
 /// Resolves both directions of a link. Direction keys override link keys, which override the profile.
 fn directions(link: &At<LinkKeys>, ground: &TraceFiles<'_>) -> Result<(DirectionSpec, DirectionSpec)> {
     let keys = &link.value;
-    let profile = keys.profile.as_ref().map(profile::find).transpose()?;
-    let (there, home) = profile.map_or((None, None), |(there, home)| (Some(there), Some(home)));
+    let (there, home) = keys.profile.as_ref().map(profile::find).transpose()?.unzip();
     let merged = |given: &Option<At<DirectionKeys>>, profile: Option<DirectionKeys>| {
         let given = given.as_ref().map(|d| d.value.clone());
         let merged = given.map_or_else(|| keys.both.clone(), |d| d.over(&keys.both));

@@ -26,12 +26,12 @@ use self::names::Directions;
 use crate::diagnostic::{Fault, Result, bail};
 use crate::form::At;
 use crate::keys::{DirectionKeys, FileKeys, MAX_NODES, MeasureKeys};
-use crate::scalars::MAX_NAME;
+use crate::scalars::{MAX_NAME, Name};
 use crate::source::Span;
 use crate::trace::{Files, NoFiles};
 use crate::types::{App, DirectionSpec, FlowSpec, LinkSpec, NodeSpec, ParamValue, Scenario, Stop};
 use bentpipe_base::{Duration, Instant};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Maximum number of points of rates, delays, losses and fades, summed over all directions.
 const MAX_POINTS: usize = 200_000;
@@ -78,7 +78,7 @@ pub(crate) fn scenario(
             let label = "drop this, unless `bentpipe check` wrote the file";
             return Err(Fault::new(resolved.span, "[resolved] and [parameters] exclude each other", label));
         }
-        Some(resolved) => resolved.value.0.clone(),
+        Some(resolved) => resolved.value.clone(),
     };
     let mut network = network(&file, &TraceFiles::new(files))?;
     let reach = routes::check(&network)?;
@@ -87,7 +87,7 @@ pub(crate) fn scenario(
     let names = Directions::new(&network.links);
     timeline::apply(slice(file.timeline.as_ref()), &mut network.links, &names, duration)?;
     let gateways = gateways::resolve(slice(file.gateways.as_ref()), &network.links, &names)?;
-    let customs = custom::resolve(file.nodes.as_ref().map(|n| &n.value), &names)?;
+    let customs = custom::resolve(slice(file.nodes.as_ref()), &names)?;
     let references = observe::references(slice(file.references.as_ref()))?;
     let instruments = observe::instruments(slice(file.instruments.as_ref()), &names, &flows, duration)?;
     let captures = observe::captures(slice(file.captures.as_ref()), &names, duration)?;
@@ -129,7 +129,7 @@ fn ordered(key: &str, from: At<Instant>, to: At<Instant>) -> Result<()> {
 }
 
 /// Items of a list, empty if it is not given.
-fn slice<T>(given: Option<&At<Vec<T>>>) -> &[T] {
+pub(crate) fn slice<T>(given: Option<&At<Vec<T>>>) -> &[T] {
     given.map_or(&[], |given| &given.value)
 }
 
@@ -139,31 +139,30 @@ fn exactly_one(span: Span, key: &str, keys: &str) -> Fault {
 }
 
 fn network(file: &FileKeys, ground: &TraceFiles<'_>) -> Result<Network> {
-    let dumbbell = file.dumbbell.as_ref().map(|d| (d.span, "[dumbbell]"));
-    let satellite = file.satellite.as_ref().map(|s| (s.span, "[satellite]"));
-    let explicit = [
+    let given = [
+        file.dumbbell.as_ref().map(|d| (d.span, "[dumbbell]")),
+        file.satellite.as_ref().map(|s| (s.span, "[satellite]")),
         file.hosts.as_ref().map(|h| (h.span, "[[hosts]]")),
         file.routers.as_ref().map(|r| (r.span, "[[routers]]")),
         file.links.as_ref().map(|l| (l.span, "[[links]]")),
     ];
-    let explicit = explicit.into_iter().flatten().next();
-    if let (Some((_, ready)), Some((span, title))) =
-        (dumbbell.or(satellite), satellite.filter(|_| dumbbell.is_some()).or(explicit))
-    {
+    let mut given = given.into_iter().flatten();
+    let Some((span, ready)) = given.next() else {
+        let label = "give [dumbbell], [satellite], or [[hosts]], [[routers]] and [[links]]";
+        return Err(Fault::new(file.flows.span, "these flows have no network", label));
+    };
+    let complete = file.dumbbell.is_some() || file.satellite.is_some();
+    if let Some((span, title)) = given.next().filter(|_| complete) {
         let what = ready.trim_matches(['[', ']']);
         let message = format!("{title} and {ready} exclude each other");
         return Err(Fault::new(span, message, format!("the file has a {ready}")).help(format!(
             "help: a {what}'s network is complete; to change it, write out hosts, routers and links"
         )));
     }
-    let (mut network, span) = match (&file.dumbbell, &file.satellite, explicit) {
-        (Some(dumbbell), ..) => (dumbbell::build(dumbbell, ground)?, dumbbell.span),
-        (_, Some(satellite), _) => (satellite::build(satellite, ground)?, satellite.span),
-        (_, _, Some((span, _))) => (graph::build(file, span, ground)?, span),
-        _ => {
-            let label = "give [dumbbell], [satellite], or [[hosts]], [[routers]] and [[links]]";
-            return Err(Fault::new(file.flows.span, "these flows have no network", label));
-        }
+    let mut network = match (&file.dumbbell, &file.satellite) {
+        (Some(dumbbell), _) => dumbbell::build(dumbbell, ground)?,
+        (None, Some(satellite)) => satellite::build(satellite, ground)?,
+        (None, None) => graph::build(file, span, ground)?,
     };
     for link in &mut network.links {
         direction::fill_in_shared_names(&mut link.forward, &link.name);
@@ -218,6 +217,18 @@ fn stop(file: &FileKeys, flows: &[FlowSpec]) -> Result<Stop> {
         return Err(Fault::new(stop.span, "no flow ever finishes", label));
     }
     Ok(stop.value)
+}
+
+/// Returns the name of a table and adds it to `taken`. `of`: what has the name, and how many there can be.
+fn take_name(taken: &mut BTreeSet<String>, name: &At<Name>, span: Span, of: (&str, usize)) -> Result<String> {
+    let (what, most) = of;
+    if taken.len() == most {
+        return Err(Fault::too_many(span, what, most));
+    }
+    if !taken.insert(name.value.0.clone()) {
+        return Err(Fault::taken(name.span, what, &name.value.0));
+    }
+    Ok(name.value.0.clone())
 }
 
 /// Returns an error for a generated name that is too long: `check` could not print it.

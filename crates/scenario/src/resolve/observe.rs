@@ -2,7 +2,7 @@
 
 use super::dynamics::step;
 use super::names::Directions;
-use super::ordered;
+use super::{ordered, take_name};
 use crate::amount::amount;
 use crate::diagnostic::{Fault, Result, bail};
 use crate::form::At;
@@ -39,13 +39,7 @@ pub(super) fn instruments(
     let mut intervals = 0_u64;
     for instrument in given {
         let keys = &instrument.value;
-        let name = keys.name.value.0.clone();
-        if all.len() == MAX_INSTRUMENTS {
-            return Err(Fault::too_many(instrument.span, "instruments", MAX_INSTRUMENTS));
-        }
-        if !taken.insert(name.clone()) {
-            return Err(Fault::taken(keys.name.span, "instruments", &name));
-        }
+        let name = take_name(&mut taken, &keys.name, instrument.span, ("instruments", MAX_INSTRUMENTS))?;
         let every = step("every", keys.every)?;
         if keys.kind.value == InstrumentWord::SideChannel && !every.0.is_multiple_of(SECOND.0) {
             let label = "a side channel counts errored seconds";

@@ -2,31 +2,19 @@
 
 use super::exactly_one;
 use crate::diagnostic::{Fault, Result};
-use crate::form::At;
-use crate::keys::{CodelKeys, DisciplineForm, FqCodelKeys, PlainDiscipline};
+use crate::form::{At, OrTable};
+use crate::keys::{CodelKeys, DisciplineKeys, FqCodelKeys};
 use bentpipe_link::{Codel, Discipline, FqCodel};
 
-pub(super) fn discipline(given: &At<DisciplineForm>) -> Result<Discipline> {
+pub(super) fn discipline(given: &At<OrTable<Discipline, DisciplineKeys>>) -> Result<Discipline> {
     let keys = match &given.value {
-        DisciplineForm::Plain(word) => return Ok(plain(*word)),
-        DisciplineForm::Table(keys) => keys,
+        OrTable::Plain(discipline) => return Ok(*discipline),
+        OrTable::Table(keys) => keys,
     };
     match (&keys.codel, &keys.fq_codel) {
         (Some(keys), None) => codel(&keys.value).map(Discipline::Codel),
         (None, Some(keys)) => fq_codel(&keys.value).map(Discipline::FqCodel),
         _ => Err(exactly_one(given.span, "discipline", "codel, fq_codel")),
-    }
-}
-
-fn plain(word: PlainDiscipline) -> Discipline {
-    match word {
-        PlainDiscipline::Fifo => Discipline::Fifo,
-        PlainDiscipline::DropHead => Discipline::DropHead,
-        PlainDiscipline::Codel => Discipline::Codel(Codel::default()),
-        PlainDiscipline::FqCodel => Discipline::FqCodel(FqCodel::default()),
-        PlainDiscipline::Pushout => Discipline::Pushout,
-        PlainDiscipline::Threshold => Discipline::Threshold,
-        PlainDiscipline::Wred => Discipline::Wred,
     }
 }
 

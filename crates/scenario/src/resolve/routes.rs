@@ -6,21 +6,11 @@ use crate::source::Span;
 use crate::types::NodeKind;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
-/// Connected components of the network.
-pub(super) struct Components {
-    component: Vec<usize>,
-}
-
-impl Components {
-    pub(super) fn connected(&self, a: usize, b: usize) -> bool {
-        self.component[a] == self.component[b]
-    }
-}
-
 /// Neighbours of each node, in file order.
 type Neighbours = Vec<Vec<usize>>;
 
-pub(super) fn check(network: &Network) -> Result<Components> {
+/// Returns the connected component of each node.
+pub(super) fn check(network: &Network) -> Result<Vec<usize>> {
     let mut around: Neighbours = vec![Vec::new(); network.nodes.len()];
     for link in &network.links {
         around[link.a].push(link.b);
@@ -39,7 +29,7 @@ pub(super) fn check(network: &Network) -> Result<Components> {
                 .check(&routes)?;
         }
     }
-    Ok(Components { component: components(&around) })
+    Ok(components(&around))
 }
 
 fn components(around: &Neighbours) -> Vec<usize> {

@@ -1,9 +1,8 @@
 //! Resolves `tcp = ...`: a scheme by name, or a table with its parameters.
 
 use crate::diagnostic::{Fault, Result};
-use crate::form::At;
-use crate::keys::{SchemeForm, SchemeKeys, bounds};
-use crate::scalars::SchemeName;
+use crate::form::{At, OrTable};
+use crate::keys::{SchemeKeys, bounds};
 use crate::source::Span;
 use bentpipe_base::Dscp;
 use bentpipe_tcp::cc::law::{Range, Value};
@@ -11,24 +10,26 @@ use bentpipe_tcp::cc::probing::{ASSUME_PRIORITY, PROBE_DSCP};
 use bentpipe_tcp::{Scheme, Stack};
 
 /// Resolves a scheme for `stack`. `served_last` is true if a queue of the network serves low priority last.
-pub(super) fn resolve(given: &At<SchemeForm>, stack: Stack, served_last: bool) -> Result<Scheme> {
-    let keys = match &given.value {
-        SchemeForm::Named(SchemeName(scheme)) => {
-            let mut scheme = for_stack(*scheme, stack, given.span)?;
-            set_assume_priority(&mut scheme, served_last);
-            return Ok(scheme);
-        }
-        SchemeForm::Table(keys) => keys,
+pub(super) fn resolve(
+    given: &At<OrTable<Scheme, SchemeKeys>>,
+    stack: Stack,
+    served_last: bool,
+) -> Result<Scheme> {
+    let (named, keys) = match &given.value {
+        OrTable::Plain(scheme) => (At { value: *scheme, span: given.span }, None),
+        OrTable::Table(keys) => (keys.scheme, Some(keys)),
     };
-    let mut scheme = for_stack(keys.scheme.value.0, stack, keys.scheme.span)?;
-    if let Some(recovery) = &keys.recovery {
+    let mut scheme = for_stack(named.value, stack, named.span)?;
+    if let Some(recovery) = keys.and_then(|keys| keys.recovery.as_ref()) {
         let target = &mut scheme.recovery;
         target.detection = recovery.value.detection.map_or(target.detection, |v| v.value);
         target.reduction = recovery.value.reduction.map_or(target.reduction, |v| v.value);
         target.frto = recovery.value.frto.map_or(target.frto, |v| v.value);
     }
-    parameters(keys, &mut scheme)?;
-    if !keys.params.iter().any(|(key, _)| *key == ASSUME_PRIORITY) {
+    if let Some(keys) = keys {
+        parameters(keys, &mut scheme)?;
+    }
+    if keys.is_none_or(|keys| keys.params.iter().all(|(key, _)| *key != ASSUME_PRIORITY)) {
         set_assume_priority(&mut scheme, served_last);
     }
     Ok(scheme)

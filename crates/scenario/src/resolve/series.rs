@@ -2,13 +2,15 @@
 
 use super::dynamics::{repeat, rising, step_or};
 use super::exactly_one;
-use super::ground::TraceFiles;
+use super::ground::{TraceFiles, trace_fault};
 use crate::diagnostic::{Fault, Result, bail};
 use crate::form::At;
 use crate::keys::{DelayKeys, LossKeys};
 use crate::lists::{Pairs, Path};
 use crate::scalars::Name;
 use crate::source::Span;
+use crate::trace::LineError;
+use crate::trace::series::{self, Recording};
 use bentpipe_base::{Duration, Instant, Probability};
 use bentpipe_link::{Recorded, SHORTEST_STEP};
 use std::sync::Arc;
@@ -43,21 +45,27 @@ macro_rules! source {
 }
 
 pub(super) fn delay(keys: &DelayKeys, span: Span, ground: &TraceFiles<'_>) -> Result<Recorded<Duration>> {
-    source!("delay", keys, span).resolve(|path, column, every| ground.delays(path, column, every))
+    source!("delay", keys, span).resolve(ground, series::delays, |recording, path| {
+        recording.delays().ok_or_else(|| {
+            let message = format!("{} holds no delay", path.value.0);
+            Fault::new(path.span, message, "all packets were lost")
+        })
+    })
 }
 
 pub(super) fn loss(keys: &LossKeys, span: Span, ground: &TraceFiles<'_>) -> Result<Recorded<Probability>> {
-    source!("loss", keys, span).resolve(|path, column, every| ground.losses(path, column, every))
+    source!("loss", keys, span).resolve(ground, series::losses, |recording, _| Ok(recording.losses()))
 }
+
+/// Parses a file that has one sample per line, each for the given time.
+type ReadLines = fn(&str, Duration) -> core::result::Result<Recording, LineError>;
 
 impl<T: Copy> Source<'_, T> {
     fn resolve(
         &self,
-        read: impl Fn(
-            &At<Path>,
-            (Option<&At<Name>>, &str),
-            (Option<Span>, Duration),
-        ) -> Result<(Arc<[(Instant, T)]>, Duration)>,
+        ground: &TraceFiles<'_>,
+        read_lines: ReadLines,
+        points: impl Fn(&Recording, &At<Path>) -> Result<Vec<(Instant, T)>>,
     ) -> Result<Recorded<T>> {
         match (self.steps, self.trace) {
             (Some(steps), None) => self.steps(&steps.value),
@@ -65,14 +73,29 @@ impl<T: Copy> Source<'_, T> {
                 if let Some(guilty) = self.repeat {
                     bail!(guilty.span, "`repeat` goes with `steps`", "a recording starts over when it ends");
                 }
-                let every = step_or("every", self.every, EVERY)?;
-                let column = self.column.map_or(COLUMN, |c| c.value.0.as_str());
-                let (points, length) =
-                    read(path, (self.column, column), (self.every.map(|e| e.span), every))?;
-                Ok(Recorded { points, repeat: Some(length) })
+                let recording = self.recording(path, ground, read_lines)?;
+                Ok(Recorded { points: points(&recording, path)?.into(), repeat: Some(recording.length) })
             }
             _ => Err(exactly_one(self.span, self.key, "steps, trace")),
         }
+    }
+
+    fn recording(&self, path: &At<Path>, ground: &TraceFiles<'_>, lines: ReadLines) -> Result<Recording> {
+        let every = step_or("every", self.every, EVERY)?;
+        let text = ground.text(path)?;
+        let recording = if series::is_table(&text) {
+            if let Some(every) = self.every {
+                let label = format!("{} is a table with times of its own", path.value.0);
+                return Err(Fault::new(every.span, "`every` does not go with a table", label));
+            }
+            series::table(&text, self.column.map_or(COLUMN, |c| c.value.0.as_str()))
+        } else {
+            if let Some(column) = self.column {
+                bail!(column.span, "`column` goes with a table", "this file has a number in each line");
+            }
+            lines(&text, every)
+        };
+        recording.map_err(|wrong| trace_fault(path, wrong))
     }
 
     fn steps(&self, steps: &Pairs<Instant, T>) -> Result<Recorded<T>> {

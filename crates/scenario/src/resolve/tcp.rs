@@ -3,11 +3,10 @@
 use super::dynamics::at_least;
 use super::scheme;
 use crate::diagnostic::{Fault, Result, bail, fault};
-use crate::form::At;
-use crate::keys::{DelayedAckForm, GrantForm, KeepAliveForm, TcpKeys, WindowForm};
-use crate::lists::TimeOrNone;
+use crate::form::{At, OrTable};
+use crate::keys::{DelayedAckKeys, GrantKeys, KeepAliveKeys, TcpKeys};
 use crate::scalars::{Ssthresh, Window};
-use bentpipe_base::{Duration, Size};
+use bentpipe_base::{Duration, Rate, Size};
 use bentpipe_tcp::{
     Config, DelayedAck, GrantConfig, Jitter, JitterKind, KeepAlive, Options, ReceiveBuffer, RtoConfig, Stack,
 };
@@ -45,7 +44,7 @@ pub(super) fn configs(keys: &TcpKeys, served_last: bool) -> Result<(Config, Conf
         stack,
         scheme,
         mss,
-        send_buffer: keys.send_buffer.map_or(default.send_buffer, |v| v.value.0),
+        send_buffer: keys.send_buffer.map_or(default.send_buffer, |v| v.value),
         receive_buffer,
         reserve: reserve(keys, receive_buffer)?,
         delayed_ack: keys.delayed_ack.as_ref().map_or(Ok(default.delayed_ack), |d| delayed_ack(d, stack))?,
@@ -57,14 +56,14 @@ pub(super) fn configs(keys: &TcpKeys, served_last: bool) -> Result<(Config, Conf
         limited_transmit: keys.limited_transmit.map_or(default.limited_transmit, |v| v.value),
         validation: keys.validation.map_or(default.validation, |v| v.value),
         pacing: keys.pacing.map_or(default.pacing, |v| v.value),
-        ecn: keys.ecn.map_or(default.ecn, |v| v.value.0),
+        ecn: keys.ecn.map_or(default.ecn, |v| v.value),
         probe_option: keys.probe_option.map_or(default.probe_option, |v| v.value),
         grant: keys.grant.as_ref().map_or(Ok(None), grant)?,
         // Only the data sender has jitter: randomly delayed ACKs would be a different experiment.
         jitter: None,
         time_wait: keys.time_wait.map_or(default.time_wait, |v| v.value),
         max_timeouts: keys.max_timeouts.map_or(default.max_timeouts, |v| v.value.0 as u32),
-        user_timeout: keys.user_timeout.as_ref().map_or(Ok(default.user_timeout), user_timeout)?,
+        user_timeout: keys.user_timeout.map_or(Ok(default.user_timeout), user_timeout)?,
         keep_alive: keys.keep_alive.as_ref().map_or(Ok(default.keep_alive), |k| keep_alive(&k.value))?,
     };
     let mut sender = Config { jitter: jitter(keys), ..receiver.clone() };
@@ -77,11 +76,8 @@ pub(super) fn configs(keys: &TcpKeys, served_last: bool) -> Result<(Config, Conf
 fn reserve(keys: &TcpKeys, window: ReceiveBuffer) -> Result<Size> {
     let Some(reserve) = &keys.reserve else { return Ok(Size(0)) };
     if reserve.value.0 > 0 && matches!(window, ReceiveBuffer::Auto { .. }) {
-        bail!(
-            reserve.span,
-            "a window that grows has no `reserve`",
-            "give a fixed `window`, such as \"65535 B\""
-        );
+        let label = "give a fixed `window`, such as \"65535 B\"";
+        return Err(Fault::new(reserve.span, "a window that grows has no `reserve`", label));
     }
     Ok(reserve.value)
 }
@@ -94,10 +90,10 @@ fn segment(keys: &TcpKeys, default: u16) -> Result<u16> {
     }
 }
 
-fn grant(given: &At<GrantForm>) -> Result<Option<GrantConfig>> {
+fn grant(given: &At<OrTable<Option<Rate>, GrantKeys>>) -> Result<Option<GrantConfig>> {
     let keys = match &given.value {
-        GrantForm::Plain(rate) => return Ok(rate.0.map(GrantConfig::constant)),
-        GrantForm::Table(keys) => keys,
+        OrTable::Plain(rate) => return Ok(rate.map(GrantConfig::constant)),
+        OrTable::Table(keys) => keys,
     };
     let mut grant = GrantConfig::constant(keys.rate.value);
     if let Some(changes) = &keys.changes {
@@ -138,8 +134,8 @@ fn bytes(window: Window, mss: u16) -> Size {
 fn window(keys: &TcpKeys, options: Options, mss: u16, default: ReceiveBuffer) -> Result<ReceiveBuffer> {
     let buffer = match keys.window.as_ref().map(|w| &w.value) {
         None => default,
-        Some(WindowForm::Fixed(window)) => ReceiveBuffer::Fixed(bytes(*window, mss)),
-        Some(WindowForm::Table(table)) => {
+        Some(OrTable::Plain(window)) => ReceiveBuffer::Fixed(bytes(*window, mss)),
+        Some(OrTable::Table(table)) => {
             let (initial, max) = (bytes(table.initial.value, mss), bytes(table.max.value, mss));
             if max < initial {
                 bail!(table.max.span, "`max` is less than `initial`", "that is {initial}");
@@ -152,8 +148,8 @@ fn window(keys: &TcpKeys, options: Options, mss: u16, default: ReceiveBuffer) ->
         return Ok(buffer);
     }
     let asked = keys.window.as_ref().map(|w| match &w.value {
-        WindowForm::Fixed(_) => w.span,
-        WindowForm::Table(table) => table.max.span,
+        OrTable::Plain(_) => w.span,
+        OrTable::Table(table) => table.max.span,
     });
     let largest = buffer.max();
     match (asked, keys.window_scale) {
@@ -172,13 +168,13 @@ fn window(keys: &TcpKeys, options: Options, mss: u16, default: ReceiveBuffer) ->
     }
 }
 
-fn delayed_ack(given: &At<DelayedAckForm>, stack: Stack) -> Result<Option<DelayedAck>> {
+fn delayed_ack(given: &At<OrTable<bool, DelayedAckKeys>>, stack: Stack) -> Result<Option<DelayedAck>> {
     let usual = if stack == Stack::Linux { 40 } else { 200 };
     let (mut count, mut timeout) = (2, Duration::from_millis(usual));
     match &given.value {
-        DelayedAckForm::Switch(false) => return Ok(None),
-        DelayedAckForm::Switch(true) => {}
-        DelayedAckForm::Table(table) => {
+        OrTable::Plain(false) => return Ok(None),
+        OrTable::Plain(true) => {}
+        OrTable::Table(table) => {
             count = table.count.map_or(count, |c| c.value.0 as u32);
             timeout = table.timeout.map_or(timeout, |t| t.value);
             if let Some(given) = table.timeout.filter(|t| t.value >= LONGEST_DELAYED_ACK) {
@@ -189,16 +185,16 @@ fn delayed_ack(given: &At<DelayedAckForm>, stack: Stack) -> Result<Option<Delaye
     Ok(Some(DelayedAck { count, timeout }))
 }
 
-fn user_timeout(given: &At<TimeOrNone>) -> Result<Option<Duration>> {
-    let time = given.value.0.map(|value| At { value, span: given.span });
-    time.map(|time| at_least("user_timeout", time, SHORTEST_RTO)).transpose()
+fn user_timeout(given: At<Option<Duration>>) -> Result<Option<Duration>> {
+    let At { value, span } = given;
+    value.map(|value| at_least("user_timeout", At { value, span }, SHORTEST_RTO)).transpose()
 }
 
-fn keep_alive(given: &KeepAliveForm) -> Result<Option<KeepAlive>> {
+fn keep_alive(given: &OrTable<bool, KeepAliveKeys>) -> Result<Option<KeepAlive>> {
     let default = KeepAlive::default();
     let table = match given {
-        KeepAliveForm::Switch(on) => return Ok(on.then_some(default)),
-        KeepAliveForm::Table(table) => table,
+        OrTable::Plain(on) => return Ok(on.then_some(default)),
+        OrTable::Table(table) => table,
     };
     for (key, given) in [("idle", table.idle), ("interval", table.interval)] {
         given.map(|given| at_least(key, given, SHORTEST_KEEP_ALIVE)).transpose()?;

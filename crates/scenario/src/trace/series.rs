@@ -5,7 +5,7 @@
 //! the others in milliseconds. -1 is a lost packet; -1 in `rtt` means that the direction of the loss is not
 //! known. The other columns of such a row are 0. Packets were sent every 10 ms.
 
-use super::{LineError, amount, line_error, lines};
+use super::{LATER, LineError, amount, check_room, line_error, lines, wrong_line};
 use crate::quantity;
 use bentpipe_base::{Duration, Instant, Probability};
 use bentpipe_link::SHORTEST_STEP;
@@ -13,18 +13,21 @@ use bentpipe_link::SHORTEST_STEP;
 const MAX_LINES: usize = 100_000;
 /// Times with at least this many digits are in nanoseconds: in seconds they would be out of range.
 const NANOSECOND_DIGITS: usize = 15;
+const TOO_LONG: &str = "the recording is longer than a year";
 
 /// Contents of a recording: samples with their times, and the total length.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Recording {
     pub(crate) samples: Vec<(Instant, Sample)>,
     pub(crate) length: Duration,
 }
 
 /// One line.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Sample {
     Delay(Duration),
+    /// Probability of loss.
+    Loss(Probability),
     Lost,
     /// The packet was lost in the other direction, so nothing is known about this one.
     Unknown,
@@ -39,61 +42,38 @@ pub(crate) fn is_table(text: &str) -> bool {
 
 /// Parses one delay in milliseconds per line, each lasting `every`; -1 is a lost packet.
 pub(crate) fn delays(text: &str, every: Duration) -> Result<Recording, LineError> {
-    let samples = plain(text, every, |n, line| {
-        sample(line, 1).ok_or_else(|| {
-            let label = "each line holds a one-way delay in milliseconds, or -1 for a lost packet";
-            line_error(n, format!("\"{}\" is not a delay", crate::scalars::excerpt(line)), label)
-        })
-    })?;
+    let label = "each line holds a one-way delay in milliseconds, or -1 for a lost packet";
+    plain(text, every, |line| sample(line, 1), "is not a delay", label)
+}
+
+/// Parses one probability of loss per line, each lasting `every`.
+pub(crate) fn losses(text: &str, every: Duration) -> Result<Recording, LineError> {
+    let read = |line: &str| line.parse().ok().and_then(Probability::new).map(Sample::Loss);
+    plain(text, every, read, "is not a probability", "each line holds a probability of loss, from 0 to 1")
+}
+
+/// Parses one sample per line. `what` and `label` are for lines that are none.
+fn plain(
+    text: &str,
+    every: Duration,
+    read: impl Fn(&str) -> Option<Sample>,
+    what: &str,
+    label: &str,
+) -> Result<Recording, LineError> {
+    let mut samples: Vec<(Instant, Sample)> = Vec::new();
+    for (n, line) in lines(text) {
+        check_room(n, "recording", &samples, MAX_LINES)?;
+        let at = Instant::ZERO + every * samples.len() as u64;
+        if at.0 > quantity::YEAR {
+            return Err(line_error(n, TOO_LONG, format!("a line is for {every}")));
+        }
+        samples.push((at, read(line).ok_or_else(|| wrong_line(n, line, what, label))?));
+    }
+    if samples.is_empty() {
+        return Err(line_error(1, "the recording is empty", "it needs at least one line"));
+    }
     let length = every * samples.len() as u64;
     Ok(Recording { samples, length })
-}
-
-/// Parses one probability per line, each lasting `every`. Also returns the total length.
-pub(crate) fn losses(
-    text: &str,
-    every: Duration,
-) -> Result<(Vec<(Instant, Probability)>, Duration), LineError> {
-    let samples = plain(text, every, |n, line| {
-        let p = line.parse::<f64>().ok().and_then(Probability::new);
-        p.ok_or_else(|| {
-            let label = "each line holds a probability of loss, from 0 to 1";
-            line_error(n, format!("\"{}\" is not a probability", crate::scalars::excerpt(line)), label)
-        })
-    })?;
-    let length = every * samples.len() as u64;
-    Ok((samples, length))
-}
-
-fn plain<T>(
-    text: &str,
-    every: Duration,
-    read: impl Fn(usize, &str) -> Result<T, LineError>,
-) -> Result<Vec<(Instant, T)>, LineError> {
-    let mut all = Vec::new();
-    for (n, line) in lines(text) {
-        if all.len() == MAX_LINES {
-            return Err(line_error(
-                n,
-                "the recording is too long",
-                format!("the limit is {MAX_LINES} lines"),
-            ));
-        }
-        let at = Instant::ZERO + every * all.len() as u64;
-        if at.0 > quantity::YEAR {
-            return Err(line_error(
-                n,
-                "the recording is longer than a year",
-                format!("a line is for {every}"),
-            ));
-        }
-        all.push((at, read(n, line)?));
-    }
-    if all.is_empty() {
-        Err(line_error(1, "the recording is empty", "it needs at least one line"))
-    } else {
-        Ok(all)
-    }
 }
 
 /// Parses a column of a table with the header `timestamp,...`. Half of `rtt` is used as the one-way delay.
@@ -105,53 +85,39 @@ pub(crate) fn table(text: &str, column: &str) -> Result<Recording, LineError> {
         .ok_or_else(|| line_error(1, "there is no column `timestamp`", "the first line names the columns"))?;
     let own = place(column).filter(|place| *place != time).ok_or_else(|| {
         let others: Vec<&str> = names.iter().copied().filter(|n| *n != "timestamp").collect();
-        line_error(
-            1,
-            format!("there is no column `{column}`"),
-            format!("its columns are {}", others.join(", ")),
-        )
+        let label = format!("its columns are {}", others.join(", "));
+        line_error(1, format!("there is no column `{column}`"), label)
     })?;
     let (shared, halves) = (place("rtt").filter(|rtt| *rtt != own), if column == "rtt" { 2 } else { 1 });
     let mut all: Vec<(u64, Sample)> = Vec::new();
     for (n, line) in lines {
-        if all.len() == MAX_LINES {
-            return Err(line_error(
-                n,
-                "the recording is too long",
-                format!("the limit is {MAX_LINES} lines"),
-            ));
-        }
+        check_room(n, "recording", &all, MAX_LINES)?;
         let cells: Vec<&str> = line.split(',').map(str::trim).collect();
-        let shown = crate::scalars::excerpt(line);
         if cells.len() != names.len() {
             let label = format!("the header names {} columns, this line has {}", names.len(), cells.len());
-            return Err(line_error(n, format!("\"{shown}\" is not a row of the table"), label));
+            return Err(wrong_line(n, line, "is not a row of the table", label));
         }
         let at = timestamp(cells[time]).ok_or_else(|| {
             let label = "a time in nanoseconds, or in seconds with a point";
-            line_error(n, format!("\"{}\" is not a timestamp", crate::scalars::excerpt(cells[time])), label)
+            wrong_line(n, cells[time], "is not a timestamp", label)
         })?;
         let value = |place: usize, halves| {
             sample(cells[place], halves).ok_or_else(|| {
                 let label = format!("`{}` is in milliseconds, or -1 for a lost packet", names[place]);
-                line_error(n, format!("\"{}\" is not a delay", crate::scalars::excerpt(cells[place])), label)
+                wrong_line(n, cells[place], "is not a delay", label)
             })
         };
         let mut sample = value(own, halves)?;
-        let others = names
-            .iter()
-            .enumerate()
-            .filter(|(i, name)| *i != own && matches!(**name, "rtt" | "uplink" | "downlink"));
-        for (i, _) in others {
+        for (i, name) in names.iter().enumerate() {
             // a packet lost in the other direction has 0 here, unless the direction of the loss is not known
-            if value(i, 1)? == Sample::Lost && sample != Sample::Lost {
+            let other = i != own && matches!(*name, "rtt" | "uplink" | "downlink");
+            if other && value(i, 1)? == Sample::Lost && sample != Sample::Lost {
                 sample = if Some(i) == shared || halves == 2 { Sample::Lost } else { Sample::Unknown };
             }
         }
         match all.last() {
             Some((last, _)) if at <= *last => {
-                let label = "each time is later than the one before";
-                return Err(line_error(n, "the recording goes back in time", label));
+                return Err(line_error(n, "the recording goes back in time", LATER));
             }
             Some((last, _)) if at - last < SHORTEST_STEP.0 => {}
             _ => all.push((at, sample)),
@@ -170,7 +136,7 @@ fn relative_times(all: Vec<(u64, Sample)>) -> Result<Recording, LineError> {
     let gap = (last - first) / (all.len() as u64 - 1);
     let length = Duration((last - first).saturating_add(gap));
     if length.0 > quantity::YEAR {
-        return Err(line_error(all.len() + 1, "the recording is longer than a year", ""));
+        return Err(line_error(all.len() + 1, TOO_LONG, ""));
     }
     let samples = all.into_iter().map(|(at, sample)| (Instant(at - first), sample)).collect();
     Ok(Recording { samples, length })
@@ -201,7 +167,7 @@ impl Recording {
     pub(crate) fn delays(&self) -> Option<Vec<(Instant, Duration)>> {
         let known = |s: &(Instant, Sample)| match s.1 {
             Sample::Delay(delay) => Some(delay),
-            Sample::Lost | Sample::Unknown => None,
+            Sample::Loss(_) | Sample::Lost | Sample::Unknown => None,
         };
         let mut last = self.samples.iter().find_map(known)?;
         let hold = |s: &(Instant, Sample)| {
@@ -211,19 +177,19 @@ impl Recording {
         Some(without_repeats(self.samples.iter().map(hold)))
     }
 
-    /// Loss probabilities over time: 1 for a lost packet, else 0.
+    /// Loss probabilities over time. A packet was lost with probability 1 or 0.
     pub(crate) fn losses(&self) -> Vec<(Instant, Probability)> {
-        let p = |s: &(Instant, Sample)| {
-            (s.0, if s.1 == Sample::Lost { Probability::ONE } else { Probability::ZERO })
+        let p = |s: &(Instant, Sample)| match s.1 {
+            Sample::Loss(p) => (s.0, p),
+            Sample::Lost => (s.0, Probability::ONE),
+            Sample::Delay(_) | Sample::Unknown => (s.0, Probability::ZERO),
         };
         without_repeats(self.samples.iter().map(p))
     }
 }
 
 /// Removes samples that repeat the value before.
-pub(crate) fn without_repeats<T: Copy + PartialEq>(
-    samples: impl Iterator<Item = (Instant, T)>,
-) -> Vec<(Instant, T)> {
+fn without_repeats<T: Copy + PartialEq>(samples: impl Iterator<Item = (Instant, T)>) -> Vec<(Instant, T)> {
     let mut all: Vec<(Instant, T)> = Vec::new();
     for (at, value) in samples {
         if all.last().is_none_or(|last| last.1 != value) {

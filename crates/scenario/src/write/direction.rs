@@ -2,46 +2,40 @@
 
 use super::{at, buffer, quoted, rate, size, time};
 use crate::form::Word as _;
-use crate::keys::PlainDiscipline;
 use crate::types::DirectionSpec;
-use bentpipe_base::{Duration, Probability};
+use bentpipe_base::{Duration, Instant, Probability, Rate};
 use bentpipe_link::{
-    Access, Acm, CapacityTrace, Codel, Coding, Discipline, Dynamics, Fade, FadeEffect, FadeSource, FqCodel,
-    GilbertElliott, Handover, Orbit, Outages, Rain, Recorded, Slots,
+    Access, CapacityTrace, Codel, Coding, Discipline, Dynamics, Fade, FadeEffect, FadeSource, FqCodel,
+    GilbertElliott, Handover, Orbit, Outages, Rain, Slots,
 };
 
 pub(super) fn direction(d: &DirectionSpec) -> String {
-    let recorded = d.dynamics.as_deref().map(|d| (d.delay.as_ref(), d.loss.as_ref())).unwrap_or_default();
+    let dynamics = d.dynamics.as_deref();
+    let (delay, loss) = dynamics.map(|d| (d.delay.as_ref(), d.loss.as_ref())).unwrap_or_default();
+    let delay = delay.map_or_else(|| time(d.delay), |delay| steps(&delay.points, delay.repeat, time));
+    let loss = loss.map_or_else(|| probability(d.loss), |loss| steps(&loss.points, loss.repeat, probability));
+    let (rate, buffer, ber, framing) = (rate(d.rate), buffer(d.buffer), probability(d.ber), size(d.framing));
     let constant = format!(
-        "rate = {}, delay = {}, buffer = {}, loss = {}, ber = {:?}, framing = {}",
-        rate(d.rate),
-        recorded.0.map_or_else(|| time(d.delay), |delay| series(delay, time)),
-        buffer(d.buffer),
-        recorded.1.map_or_else(|| probability(d.loss), |loss| series(loss, probability)),
-        d.ber.get(),
-        size(d.framing)
+        "rate = {rate}, delay = {delay}, buffer = {buffer}, loss = {loss}, ber = {ber}, framing = {framing}"
     );
     let discipline = discipline(d.discipline).map(|text| format!("discipline = {text}"));
-    let varying = d.dynamics.as_deref().map_or_else(Vec::new, dynamics);
+    let varying = dynamics.map_or_else(Vec::new, self::dynamics);
     let parts: Vec<_> = core::iter::once(constant).chain(discipline).chain(varying).collect();
     format!("{{ {} }}", parts.join(", "))
 }
 
 /// Writes a discipline with all parameters; `None` for the default.
 fn discipline(discipline: Discipline) -> Option<String> {
-    let word = |word: &PlainDiscipline| Some(quoted(word.word()));
     match discipline {
         Discipline::Fifo => None,
-        Discipline::DropHead => word(&PlainDiscipline::DropHead),
-        Discipline::Pushout => word(&PlainDiscipline::Pushout),
-        Discipline::Threshold => word(&PlainDiscipline::Threshold),
-        Discipline::Wred => word(&PlainDiscipline::Wred),
+        Discipline::DropHead | Discipline::Pushout | Discipline::Threshold | Discipline::Wred => {
+            Some(quoted(discipline.word()))
+        }
         Discipline::Codel(codel) => Some(format!("{{ codel = {{ {} }} }}", self::codel(codel))),
-        Discipline::FqCodel(FqCodel { codel, quantum, flows }) => Some(format!(
-            "{{ fq_codel = {{ flows = {flows}, quantum = {}, {} }} }}",
-            size(quantum),
-            self::codel(codel)
-        )),
+        Discipline::FqCodel(FqCodel { codel, quantum, flows }) => {
+            let (quantum, codel) = (size(quantum), self::codel(codel));
+            Some(format!("{{ fq_codel = {{ flows = {flows}, quantum = {quantum}, {codel} }} }}"))
+        }
     }
 }
 
@@ -54,11 +48,15 @@ fn probability(p: Probability) -> String {
     format!("{:?}", p.get())
 }
 
-fn series<T: Copy>(series: &Recorded<T>, value: impl Fn(T) -> String) -> String {
-    let points: Vec<_> =
-        series.points.iter().map(|(when, v)| format!("[{}, {}]", at(*when), value(*v))).collect();
-    let repeat = series.repeat.map_or_else(String::new, |r| format!(", repeat = {}", time(r)));
-    format!("{{ steps = [{}]{repeat} }}", points.join(", "))
+fn steps<T: Copy>(list: &[(Instant, T)], repeat: Option<Duration>, value: impl Fn(T) -> String) -> String {
+    let repeat = repeat.map_or_else(String::new, |r| format!(", repeat = {}", time(r)));
+    format!("{{ steps = {}{repeat} }}", points(list, value))
+}
+
+/// Writes a list of times and values.
+fn points<T: Copy>(list: &[(Instant, T)], value: impl Fn(T) -> String) -> String {
+    let points: Vec<_> = list.iter().map(|(when, v)| format!("[{}, {}]", at(*when), value(*v))).collect();
+    format!("[{}]", points.join(", "))
 }
 
 /// Everything except the timeline, which has its own tables.
@@ -77,12 +75,8 @@ fn dynamics(d: &Dynamics) -> Vec<String> {
 fn capacity(capacity: &CapacityTrace) -> String {
     match capacity {
         CapacityTrace::Steps { points, repeat } => {
-            let points: Vec<_> = points
-                .iter()
-                .map(|(when, r)| format!("[{}, {}]", at(*when), r.map_or_else(|| quoted("none"), rate)))
-                .collect();
-            let repeat = repeat.map_or_else(String::new, |r| format!(", repeat = {}", time(r)));
-            format!("capacity = {{ steps = [{}]{repeat} }}", points.join(", "))
+            let rate_or_none = |r: Option<Rate>| r.map_or_else(|| quoted("none"), rate);
+            format!("capacity = {}", steps(points, *repeat, rate_or_none))
         }
         CapacityTrace::Opportunities { at, .. } => {
             let list: Vec<_> = at.iter().map(|t| (t.0 / 1_000_000).to_string()).collect();
@@ -121,25 +115,17 @@ fn slots(s: &Slots) -> String {
         Handover::Outage(least, most) => format!("{{ outage = {} }}", times(least, most)),
         Handover::Loss(loss, t) => format!("{{ loss = {:?}, time = {} }}", loss.get(), time(t)),
     };
+    let (period, offset, delay) = (time(s.period), time(s.offset), times(s.delay.0, s.delay.1));
+    let (pair, jitter, step, reorder) = (quoted(&s.pair), time(s.jitter), time(s.jitter_step), s.reorder);
     format!(
-        "{{ period = {}, offset = {}, delay = {}, pair = {}, jitter = {}, jitter_step = {}, {rates}handover = {handover}, reorder = {} }}",
-        time(s.period),
-        time(s.offset),
-        times(s.delay.0, s.delay.1),
-        quoted(&s.pair),
-        time(s.jitter),
-        time(s.jitter_step),
-        s.reorder
+        "{{ period = {period}, offset = {offset}, delay = {delay}, pair = {pair}, jitter = {jitter}, \
+         jitter_step = {step}, {rates}handover = {handover}, reorder = {reorder} }}"
     )
 }
 
 fn fade(fade: &Fade) -> String {
     let source = match &fade.source {
-        FadeSource::Profile(points) => {
-            let points: Vec<_> =
-                points.iter().map(|(when, db)| format!("[{}, {}]", at(*when), decibel(*db))).collect();
-            format!("profile = [{}]", points.join(", "))
-        }
+        FadeSource::Profile(list) => format!("profile = {}", points(list, decibel)),
         FadeSource::Rain(rain) => format!("rain = {}", self::rain(rain)),
     };
     let effect = match fade.effect {
@@ -151,48 +137,35 @@ fn fade(fade: &Fade) -> String {
             };
             format!("coding = {coding}, clear = {}", decibel(clear_db))
         }
-        FadeEffect::Acm(Acm { clear_db, hysteresis_db, margin_db, delay }) => format!(
-            "acm = {{ clear = {}, hysteresis = {}, margin = {}, delay = {} }}",
-            decibel(clear_db),
-            decibel(hysteresis_db),
-            margin_db.map_or_else(|| quoted("auto"), decibel),
-            time(delay)
-        ),
+        FadeEffect::Acm(acm) => {
+            let (clear, hysteresis) = (decibel(acm.clear_db), decibel(acm.hysteresis_db));
+            let (margin, delay) = (acm.margin_db.map_or_else(|| quoted("auto"), decibel), time(acm.delay));
+            format!(
+                "acm = {{ clear = {clear}, hysteresis = {hysteresis}, margin = {margin}, delay = {delay} }}"
+            )
+        }
     };
     format!("fade = {{ {source}, {effect}, every = {} }}", time(fade.every))
 }
 
 fn rain(r: &Rain) -> String {
+    let Rain { m, sigma, p0, beta, scale, .. } = r;
+    let (step, scintillation, station) = (time(r.step), decibel(r.scintillation_db), quoted(&r.station));
     format!(
-        "{{ m = {:?}, sigma = {:?}, p0 = {:?}, beta = \"{} 1/s\", step = {}, scintillation = {}, station = {}, scale = {:?} }}",
-        r.m,
-        r.sigma,
-        r.p0,
-        r.beta,
-        time(r.step),
-        decibel(r.scintillation_db),
-        quoted(&r.station),
-        r.scale
+        "{{ m = {m:?}, sigma = {sigma:?}, p0 = {p0:?}, beta = \"{beta} 1/s\", step = {step}, \
+         scintillation = {scintillation}, station = {station}, scale = {scale:?} }}"
     )
 }
 
 fn bursts(b: &GilbertElliott) -> String {
-    format!(
-        "bursts = {{ good = {}, bad = {}, loss_good = {:?}, loss_bad = {:?} }}",
-        time(b.good),
-        time(b.bad),
-        b.loss_good.get(),
-        b.loss_bad.get()
-    )
+    let (good, bad) = (time(b.good), time(b.bad));
+    let (loss_good, loss_bad) = (probability(b.loss_good), probability(b.loss_bad));
+    format!("bursts = {{ good = {good}, bad = {bad}, loss_good = {loss_good}, loss_bad = {loss_bad} }}")
 }
 
 fn outages(o: &Outages) -> String {
-    format!(
-        "outages = {{ every = {}, length = {}, random = {} }}",
-        time(o.every),
-        times(o.shortest, o.longest),
-        o.random
-    )
+    let (every, length, random) = (time(o.every), times(o.shortest, o.longest), o.random);
+    format!("outages = {{ every = {every}, length = {length}, random = {random} }}")
 }
 
 fn access(access: Access) -> String {

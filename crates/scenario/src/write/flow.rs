@@ -15,11 +15,9 @@ pub(super) fn write(out: &mut String, flow: &FlowSpec, nodes: &[NodeSpec]) {
         App::Rate(rate) => format!("{{ rate = {} }}", self::rate(rate)),
         App::Requests { request, response, think, count } => {
             let count = count.map_or_else(String::new, |n| format!(", count = {n}"));
+            let (request, response, think) = (size(request), size(response), time(think));
             format!(
-                "{{ requests = {{ request = {}, response = {}, think = {}{count} }} }}",
-                size(request),
-                size(response),
-                time(think)
+                "{{ requests = {{ request = {request}, response = {response}, think = {think}{count} }} }}"
             )
         }
         App::Telnet { size: bytes, gap } => {
@@ -34,12 +32,10 @@ pub(super) fn write(out: &mut String, flow: &FlowSpec, nodes: &[NodeSpec]) {
     let reader = match flow.reader {
         Reader::Eager => quoted("eager"),
         Reader::Slow(rate) => format!("{{ rate = {} }}", self::rate(rate)),
-        Reader::Turns { rates: [one, other], each } => format!(
-            "{{ turns = {{ rate = {}, then = {}, each = {} }} }}",
-            self::rate(one),
-            self::rate(other),
-            time(each)
-        ),
+        Reader::Turns { rates, each } => {
+            let ([one, other], each) = (rates.map(rate), time(each));
+            format!("{{ turns = {{ rate = {one}, then = {other}, each = {each} }} }}")
+        }
         Reader::Pause { from, to, every } => {
             let every = every.map_or(String::new(), |every| format!(", every = {}", time(every)));
             format!("{{ pause = {{ from = {}, to = {}{every} }} }}", at(from), at(to))

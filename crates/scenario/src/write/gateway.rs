@@ -4,7 +4,7 @@ use super::observe::name;
 use super::{line, quoted, rate, size};
 use crate::form::Word as _;
 use crate::types::{GatewaySpec, LinkSpec};
-use bentpipe_gateway::{Copies, Rule};
+use bentpipe_gateway::{Copies, Limits, Rule};
 
 pub(super) fn write(out: &mut String, gateway: &GatewaySpec, links: &[LinkSpec]) {
     let config = &gateway.config;
@@ -20,14 +20,9 @@ pub(super) fn write(out: &mut String, gateway: &GatewaySpec, links: &[LinkSpec])
         Copies::Fixed(n) => n.to_string(),
     };
     line(out, "copies", &copies);
-    let limits = config.limits;
-    let limits = format!(
-        "{{ flows = {}, memory = {}, per_flow = {} }}",
-        limits.flows,
-        size(limits.memory),
-        size(limits.per_flow)
-    );
-    line(out, "limits", &limits);
+    let Limits { flows, memory, per_flow, .. } = config.limits;
+    let (memory, per_flow) = (size(memory), size(per_flow));
+    line(out, "limits", &format!("{{ flows = {flows}, memory = {memory}, per_flow = {per_flow} }}"));
     line(out, "accelerate", &config.accelerate.to_string());
     line(out, "otherwise", &quoted(gateway.policy.otherwise.word()));
     if !gateway.policy.rules.is_empty() {

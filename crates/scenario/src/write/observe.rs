@@ -43,18 +43,18 @@ pub(super) fn instruments(out: &mut String, scenario: &Scenario) {
     for instrument in &scenario.instruments {
         out.push_str("\n[[instruments]]\n");
         line(out, "name", &quoted(&instrument.name));
-        let (word, link) = match instrument.kind {
-            InstrumentKind::SideChannel { link, .. } => ("side-channel", link),
-            InstrumentKind::Counters { link } => ("counters", link),
-            InstrumentKind::Bins { link, .. } => ("bins", link),
+        let (word, link, own) = match instrument.kind {
+            InstrumentKind::SideChannel { link, rate: r } => ("side-channel", link, Some(("rate", rate(r)))),
+            InstrumentKind::Counters { link } => ("counters", link, None),
+            InstrumentKind::Bins { flow, link } => {
+                ("bins", link, Some(("flow", quoted(&scenario.flows[flow].name))))
+            }
         };
         line(out, "kind", &quoted(word));
         line(out, "link", &name(&scenario.links, link));
         line(out, "every", &time(instrument.every));
-        match instrument.kind {
-            InstrumentKind::SideChannel { rate: r, .. } => line(out, "rate", &rate(r)),
-            InstrumentKind::Bins { flow, .. } => line(out, "flow", &quoted(&scenario.flows[flow].name)),
-            InstrumentKind::Counters { .. } => {}
+        if let Some((key, value)) = own {
+            line(out, key, &value);
         }
     }
 }

@@ -17,9 +17,9 @@ use bentpipe_tcp::{Connection, ReceiveBuffer};
 /// Reports on flow `i` with the given goodput.
 pub(crate) fn flow_report(scenario: &Scenario, net: &Network, i: usize, goodput_bps: f64) -> FlowReport {
     let (spec, ends) = (&scenario.flows[i], net.flows[i]);
-    let kind = match datagrams_of(net, &ends) {
-        Some(udp) => FlowKind::Udp(udp),
-        None => FlowKind::Tcp(connection(scenario, net, i, &ends)),
+    let kind = match (flow::source(&net.sim, &ends), flow::sink(&net.sim, &ends)) {
+        (Some(source), Some(sink)) => FlowKind::Udp(datagrams(source.sent, sink)),
+        _ => FlowKind::Tcp(connection(scenario, net, i, &ends)),
     };
     let mut context = context(spec, ends.path_bps);
     if let ReceiveBuffer::Auto { max, .. } = spec.receiver.receive_buffer
@@ -108,10 +108,6 @@ pub fn requests(asker: &RequestClient) -> RequestsReport {
 pub fn telnet(typist: &TelnetClient) -> TelnetReport {
     let times = &typist.times;
     TelnetReport { writes: typist.writes, acknowledged: times.count(), ack_ms: Quantiles::of(times) }
-}
-
-fn datagrams_of(net: &Network, ends: &FlowEnds) -> Option<UdpReport> {
-    Some(datagrams(flow::source(&net.sim, ends)?.sent, flow::sink(&net.sim, ends)?))
 }
 
 /// Measurements of `sent` datagrams.

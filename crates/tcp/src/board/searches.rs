@@ -6,7 +6,8 @@
 
 use super::Scoreboard;
 
-/// How far each search has come: no later acknowledgment, mark or transmission makes it find anything below.
+/// How far each search has come: later acknowledgments, marks and transmissions never make a segment below
+/// that position match.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct SearchProgress {
     /// Segments that end at or below this are SACKed or marked lost.

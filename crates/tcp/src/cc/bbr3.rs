@@ -110,7 +110,7 @@ impl State {
     }
 }
 
-/// (D) 5.3.1.2: tells when the rate stops growing.
+/// (D) 5.3.1.2: detects that the rate has stopped growing, so the pipe is full.
 #[derive(Clone, Copy, Debug, Default)]
 struct FullPipe {
     rate: u64,
@@ -147,7 +147,7 @@ pub struct Bbr3 {
     bounds: Bounds,
     /// The present samples belong to a probe that has not been evaluated yet.
     probe_sample: bool,
-    /// The last probe lost too much; `precautionary`: so the present one stopped at the bound.
+    /// The last probe lost too much; `precautionary`: therefore the present probe stopped at the bound.
     too_high: bool,
     precautionary: bool,
     cycle_at: Instant,

@@ -7,7 +7,7 @@
 //! addition to what probe ACKs add (`probing.rs`). This increment does not depend on probes, so after a
 //! congestion loss the window is back near W0 one round trip later. Also, probes prove that there is spare
 //! capacity, not that it is ours: if several connections lose packets in a full queue, all of them halve, and
-//! the probes of each find the capacity that the others released, so that half of these probes and more are
+//! the probes of each find the capacity that the others released, so that half or more of these probes are
 //! acknowledged. Therefore `gated`, the default, applies two checks, in the spirit of RFC 9743 for schemes
 //! that share a network; `gated = false` is the paper's scheme.
 //!   queue: N = W0 (1 - RTTmin / RTT) is the number of our segments queued when the loss was found (Fu and

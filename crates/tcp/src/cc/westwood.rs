@@ -13,8 +13,8 @@
 //! `memory = 0.875`), which lags fourteen rounds behind a growing window, the paper's filter nine. It also
 //! halves the window first and sets it to BWE RTTmin only after the losses are repaired (`late = true`), so
 //! each recovery lowers the estimate by a round at half the rate; with a loss in every third round the
-//! estimate falls. That is the Westwood of ns-2's Linux agents; ours gets a quarter more there at a loss of
-//! 1e-2. Default: weight 0.9 of the old estimate.
+//! estimate falls. That is the Westwood of ns-2's Linux agents; at a loss rate of 1e-2 the default here gets
+//! a quarter more than it. Default: weight 0.9 of the old estimate.
 
 use super::law::{Algorithm, Params as _};
 use super::standard::{Window, delegate_to_window};

@@ -6,7 +6,7 @@
 //! - Without SACK an episode lasts until data sent after it began is acknowledged (RFC 6582, section 6,
 //!   "avoiding multiple fast retransmits").
 //! - A timeout marks as lost the first segment and those sent a round trip ago or earlier (RFC 8985, section
-//!   6.3). It lowers ssthresh unless an episode that has done so is still on.
+//!   6.3). It lowers ssthresh unless an episode that has already done so is still in progress.
 //! - A mark reduces the window by PRR (`tcp_enter_cwr`), outside any episode; a loss found meanwhile
 //!   continues that reduction.
 //! - F-RTO tests the first timeout of an episode and repeated ones, not one within fast recovery; any

@@ -155,8 +155,8 @@ impl Recovery {
             }
             i += 1;
         }
-        // on Linux an episode begins whenever something is lost and none is on: if one ends while segments
-        // are still lost, the next begins at once and reduces the window again
+        // on Linux an episode begins whenever something is lost and no episode is in progress: if one ends
+        // while segments are still lost, the next begins at once and reduces the window again
         if (any || (self.linux && board.lost() > 0)) && self.episode == Episode::Open {
             let first = board.next_lost();
             self.begin_fast_at(board, view, first, finding);

@@ -1,6 +1,6 @@
 //! Figures 2 to 4 of the Ka-band paper.
 
-use super::{Named, Results, decades};
+use super::{Named, Results, decades, reference};
 use crate::fade::{Bin, bins, packet_error, side_channel};
 use crate::job::Job;
 use crate::sources::kaband::fade_job;
@@ -38,7 +38,7 @@ pub(super) fn all(results: &Results<'_>) -> Vec<Named> {
 /// 1.22 MSS / (RTT sqrt(p)), limited by the link, over the BER, kB/s.
 pub(super) fn law(name: &str) -> Curve {
     let rate = |ber| (ber, (1.46 / 0.56 * 1.5_f64.sqrt() / packet_error(ber).sqrt()).min(FULL));
-    Curve::through(name, Style::Line, decades(NONE, 1e-5, 80).map(rate)).colour(Colour::Grey).dash(Dash::Long)
+    reference(name, decades(NONE, 1e-5, 80).map(rate))
 }
 
 fn hours(seconds: f64) -> f64 {
@@ -53,26 +53,24 @@ fn over_time(results: &Results<'_>, value: impl Fn(&Bin) -> f64) -> Vec<Point> {
 fn fade(results: &Results<'_>) -> Plot {
     let rows = results.seen.get(&single_run()).map(side_channel).unwrap_or_default();
     let curve = rows.iter().map(|row| (hours(row[0]), row[1]));
-    Plot {
-        title: "Fade of the terminal's signal".into(),
-        description: "Attenuation in dB over three hours: from 5 dB to 0 in two hours, then up to 1 dB."
-            .into(),
-        x: Axis::linear("time, h").within(0.0, 3.0),
-        y: Axis::linear("fade, dB").within(0.0, 6.0),
-        curves: vec![Curve::through("", Style::Line, curve)],
-        ..Plot::default()
-    }
+    Plot::new(
+        "Fade of the terminal's signal",
+        "Attenuation in dB over three hours: from 5 dB to 0 in two hours, then up to 1 dB.",
+        Axis::linear("time, h").within(0.0, 3.0),
+        Axis::linear("fade, dB").within(0.0, 6.0),
+        vec![Curve::through("", Style::Line, curve)],
+    )
 }
 
 fn errors(results: &Results<'_>) -> Plot {
     let rows = results.seen.get(&single_run()).map(side_channel).unwrap_or_default();
     let channel = rows.iter().map(|row| (hours(row[0]), row[3].max(NONE)));
-    Plot {
-        title: "Bit errors and segment errors".into(),
-        description: "Bit error rate of the side channel and share of segments in error over time: four orders of magnitude apart.".into(),
-        x: Axis::linear("time, h").within(0.0, 3.0),
-        y: Axis::log("error rate").within(NONE, 1.0),
-        curves: vec![
+    Plot::new(
+        "Bit errors and segment errors",
+        "Bit error rate of the side channel and share of segments in error over time: four orders of magnitude apart.",
+        Axis::linear("time, h").within(0.0, 3.0),
+        Axis::log("error rate").within(NONE, 1.0),
+        vec![
             Curve::new("segments in error, in two minutes", Style::Steps, over_time(results, Bin::error_share))
                 .colour(Colour::Vermilion)
                 .dash(Dash::Solid),
@@ -83,22 +81,18 @@ fn errors(results: &Results<'_>) -> Plot {
                 .colour(Colour::Grey)
                 .dash(Dash::Long),
         ],
-        note: Some("No errors are drawn at 1e-9 for bits, and as a gap for segments.".into()),
-        ..Plot::default()
-    }
+    )
+    .note("No errors are drawn at 1e-9 for bits, and as a gap for segments.")
 }
 
 fn goodput(results: &Results<'_>) -> Plot {
-    Plot {
-        title: "Throughput, SACK, 512 KB".into(),
-        description:
-            "Throughput of the same run in bins of two minutes: small at first, full from about one hour on."
-                .into(),
-        x: Axis::linear("time, h").within(0.0, 3.0),
-        y: Axis::linear("throughput, kB/s").within(0.0, 200.0),
-        curves: vec![Curve::new("", Style::Steps, over_time(results, |b| b.goodput / 1e3))],
-        ..Plot::default()
-    }
+    Plot::new(
+        "Throughput, SACK, 512 KB",
+        "Throughput of the same run in bins of two minutes: small at first, full from about one hour on.",
+        Axis::linear("time, h").within(0.0, 3.0),
+        Axis::linear("throughput, kB/s").within(0.0, 200.0),
+        vec![Curve::new("", Style::Steps, over_time(results, |b| b.goodput / 1e3))],
+    )
 }
 
 fn over_errors(results: &Results<'_>) -> Plot {
@@ -116,13 +110,12 @@ fn over_errors(results: &Results<'_>) -> Plot {
         })
         .collect();
     curves.push(law("1.22 MSS / (RTT √p), at most 185 kB/s"));
-    Plot {
-        title: "Throughput over bit error rate".into(),
-        description: "Throughput in bins of two minutes over the side channel's bit error rate in the same bins, seven runs.".into(),
-        x: Axis::log("bit error rate of the side channel").within(NONE, 2e-5),
-        y: Axis::linear("throughput, kB/s").within(0.0, 200.0),
+    Plot::new(
+        "Throughput over bit error rate",
+        "Throughput in bins of two minutes over the side channel's bit error rate in the same bins, seven runs.",
+        Axis::log("bit error rate of the side channel").within(NONE, 2e-5),
+        Axis::linear("throughput, kB/s").within(0.0, 200.0),
         curves,
-        note: Some("A bit error rate of zero is drawn at 1e-9.".into()),
-        ..Plot::default()
-    }
+    )
+    .note("A bit error rate of zero is drawn at 1e-9.")
 }

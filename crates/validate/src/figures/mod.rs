@@ -7,7 +7,7 @@ mod study;
 use crate::check::{CheckResult, CheckTable, RunResults};
 use crate::job::Job;
 use crate::prelude::number;
-use bentpipe_plot::{Mode, Plot, Point};
+use bentpipe_plot::{Colour, Curve, Dash, Mode, Plot, Point, Style};
 
 /// The data for the pictures.
 #[derive(Clone, Copy, Debug)]
@@ -59,6 +59,11 @@ fn measured(x: f64, j: &CheckResult) -> Point {
 fn expected(x: f64, j: &CheckResult) -> Point {
     let expected = j.check.expected;
     point(x, expected.value / 1e3, expected.half_width.map(|h| h / 1e3))
+}
+
+/// A curve computed by a formula.
+fn reference(name: &str, points: impl Iterator<Item = (f64, f64)>) -> Curve {
+    Curve::through(name, Style::Line, points).colour(Colour::Grey).dash(Dash::Long)
 }
 
 /// `n` points from `low` to `high` at equal ratios.

@@ -1,6 +1,6 @@
 //! Pictures of the comparison with ns-2 and with formulas.
 
-use super::{Named, Results, decades, expected, measured, number};
+use super::{Named, Results, decades, expected, measured, number, reference};
 use crate::check::{CheckResult, CheckTable, Tolerance};
 use crate::sources::{formulas, simulators};
 use bentpipe_plot::{Axis, Colour, Curve, Dash, Marker, Plot, Point, Shape, Style};
@@ -44,21 +44,20 @@ fn sharing(results: &Results<'_>) -> Plot {
     }
     let sweep = || decades(5e-6, 2e-2, 90);
     let ceiling = sweep().map(|p| (p, MOST * (1.0 - p)));
-    curves.push(Curve::through("C (1 − p)", Style::Line, ceiling).colour(Colour::Grey).dash(Dash::Long));
+    curves.push(reference("C (1 − p)", ceiling));
     let mathis = |p: f64| 20.0 * 1.5_f64.sqrt() / (0.55 * p.sqrt());
     let law = sweep().map(|p| (p, mathis(p))).filter(|(_, rate)| *rate < MOST);
     curves.push(
         Curve::through("20 × 1.22 MSS / (RTT √p)", Style::Line, law).colour(Colour::Grey).dash(Dash::Solid),
     );
-    Plot {
-        title: "Twenty connections, 10 Mbit/s, RTT 550 ms".into(),
-        description: "Sum of the goodputs over loss, bentpipe beside ns-2.".into(),
-        x: Axis::log("probability of packet loss").within(5e-6, 2e-2),
-        y: Axis::linear("sum of goodputs, kB/s").within(0.0, 1300.0),
+    let plot = Plot::new(
+        "Twenty connections, 10 Mbit/s, RTT 550 ms",
+        "Sum of the goodputs over loss, bentpipe beside ns-2.",
+        Axis::log("probability of packet loss").within(5e-6, 2e-2),
+        Axis::linear("sum of goodputs, kB/s").within(0.0, 1300.0),
         curves,
-        note: Some("Dots: bentpipe. Rings: ns-2, and its 95 % interval.".into()),
-        shape: Shape::Wide,
-    }
+    );
+    Plot { shape: Shape::Wide, ..plot.note("Dots: bentpipe. Rings: ns-2, and its 95 % interval.") }
 }
 
 /// Goodput over bit error rate for the windows of the Ka-band experiment.
@@ -75,16 +74,14 @@ fn faded(results: &Results<'_>) -> Plot {
         curves.push(Curve::new("", Style::Points, theirs).colour(tone).marker(Marker::Ring));
     }
     curves.push(super::kaband::law("1.22 MSS / (RTT √p)"));
-    Plot {
-        title: "One connection, 1.536 Mbit/s, RTT 560 ms".into(),
-        description: "Goodput over bit error rate for windows of 16 KB and 512 KB, bentpipe beside ns-2."
-            .into(),
-        x: Axis::log("bit error rate").within(5e-9, 2e-6),
-        y: Axis::linear("goodput, kB/s").within(0.0, 200.0),
+    Plot::new(
+        "One connection, 1.536 Mbit/s, RTT 560 ms",
+        "Goodput over bit error rate for windows of 16 KB and 512 KB, bentpipe beside ns-2.",
+        Axis::log("bit error rate").within(5e-9, 2e-6),
+        Axis::linear("goodput, kB/s").within(0.0, 200.0),
         curves,
-        note: Some("Dots: bentpipe. Rings, moved aside: ns-2, and its 95 % interval.".into()),
-        ..Plot::default()
-    }
+    )
+    .note("Dots: bentpipe. Rings, moved aside: ns-2, and its 95 % interval.")
 }
 
 /// Completion time of transfers over size.
@@ -109,14 +106,12 @@ fn transfers(results: &Results<'_>) -> Plot {
         let theirs = points(&simulators::TRANSFERS, |j| j.check.expected.value);
         curves.push(Curve::new("", Style::Points, theirs).colour(tone).marker(Marker::Ring));
     }
-    Plot {
-        title: "One transfer over GEO, 1.544 Mbit/s, RTT 585 ms".into(),
-        description: "Completion time over size for four initial windows: bentpipe, ns-2 and the formula."
-            .into(),
-        x: Axis::log("size, kB").within(0.8, 250.0),
-        y: Axis::linear("completion time, s").within(0.0, 6.0),
+    let plot = Plot::new(
+        "One transfer over GEO, 1.544 Mbit/s, RTT 585 ms",
+        "Completion time over size for four initial windows: bentpipe, ns-2 and the formula.",
+        Axis::log("size, kB").within(0.8, 250.0),
+        Axis::linear("completion time, s").within(0.0, 6.0),
         curves,
-        note: Some("Dots: bentpipe. Rings: ns-2.".into()),
-        shape: Shape::Wide,
-    }
+    );
+    Plot { shape: Shape::Wide, ..plot.note("Dots: bentpipe. Rings: ns-2.") }
 }

@@ -1,12 +1,12 @@
 //! Pictures of the ns-2 study of 2002.
 
-use super::{Named, Results, number};
+use super::{Named, Results, number, reference};
 use crate::job::Job;
 use crate::observed::RunResult;
 use crate::quantity::BOTTLENECK;
 use crate::reading::series;
 use crate::sources::study;
-use bentpipe_plot::{Axis, Colour, Curve, Dash, Marker, Plot, Style};
+use bentpipe_plot::{Axis, Curve, Marker, Plot, Style};
 use bentpipe_stats::{Level, half_width, mean};
 
 /// Payload rate of the link, kB/s.
@@ -52,38 +52,31 @@ fn windows(results: &Results<'_>) -> Plot {
     let rows = results.of(&study::WINDOWS).filter(|j| j.check.labels[0].ends_with("packets"));
     let points = rows.map(|j| (number(&j.check.labels[0]), j.mean / 1e3));
     let formula = (8..=140).map(|w| (f64::from(w), limit(f64::from(w))));
-    Plot {
-        title: "Throughput over window".into(),
-        description:
-            "Goodput of one connection with windows of 16 to 128 packets, and W / RTT up to the link.".into(),
-        x: Axis::linear("window, packets of 1000 B").within(0.0, 140.0),
-        y: Axis::linear("goodput, kB/s").within(0.0, 200.0),
-        curves: vec![
+    Plot::new(
+        "Throughput over window",
+        "Goodput of one connection with windows of 16 to 128 packets, and W / RTT up to the link.",
+        Axis::linear("window, packets of 1000 B").within(0.0, 140.0),
+        Axis::linear("goodput, kB/s").within(0.0, 200.0),
+        vec![
             Curve::through("bentpipe", Style::Points, points),
-            Curve::through("W / RTT, at most the link", Style::Line, formula)
-                .colour(Colour::Grey)
-                .dash(Dash::Long),
+            reference("W / RTT, at most the link", formula),
         ],
-        ..Plot::default()
-    }
+    )
 }
 
 fn connections(results: &Results<'_>) -> Plot {
     let points = results.of(&study::CONNECTIONS).map(|j| (number(&j.check.labels[0]), j.mean / 1e3));
     let formula = (0..=40).map(|i| (f64::from(i) / 10.0, limit(4.0 * f64::from(i))));
-    Plot {
-        title: "Connections with windows of 40 KB".into(),
-        description: "Sum of the goodputs of one to four connections.".into(),
-        x: Axis::linear("connections").within(0.0, 5.0),
-        y: Axis::linear("sum of goodputs, kB/s").within(0.0, 200.0),
-        curves: vec![
+    Plot::new(
+        "Connections with windows of 40 KB",
+        "Sum of the goodputs of one to four connections.",
+        Axis::linear("connections").within(0.0, 5.0),
+        Axis::linear("sum of goodputs, kB/s").within(0.0, 200.0),
+        vec![
             Curve::through("bentpipe", Style::Points, points),
-            Curve::through("n W / RTT, at most the link", Style::Line, formula)
-                .colour(Colour::Grey)
-                .dash(Dash::Long),
+            reference("n W / RTT, at most the link", formula),
         ],
-        ..Plot::default()
-    }
+    )
 }
 
 fn initial_windows(results: &Results<'_>) -> Plot {
@@ -93,15 +86,13 @@ fn initial_windows(results: &Results<'_>) -> Plot {
         let points = SIZES.into_iter().map(|n| (f64::from(n), time(n)));
         Curve::through(format!("initial window {iw}"), Style::LineAndPoints, points)
     };
-    Plot {
-        title: "Initial window and transfer size".into(),
-        description: "Completion time of transfers of 10 to 100 packets for initial windows of 1, 2 and 4."
-            .into(),
-        x: Axis::linear("size, packets of 1000 B").within(0.0, 105.0),
-        y: Axis::linear("completion time, s").within(0.0, 6.0),
-        curves: [1, 2, 4].map(curve).into(),
-        ..Plot::default()
-    }
+    Plot::new(
+        "Initial window and transfer size",
+        "Completion time of transfers of 10 to 100 packets for initial windows of 1, 2 and 4.",
+        Axis::linear("size, packets of 1000 B").within(0.0, 105.0),
+        Axis::linear("completion time, s").within(0.0, 6.0),
+        [1, 2, 4].map(curve).into(),
+    )
 }
 
 fn segments(results: &Results<'_>) -> Plot {
@@ -115,30 +106,28 @@ fn segments(results: &Results<'_>) -> Plot {
         let points = ERRORS.map(|at| point(segment, at)).to_vec();
         Curve::new(format!("segments of {segment} B"), Style::LineAndPoints, points)
     };
-    Plot {
-        title: "Segment size, with and without bit errors".into(),
-        description: "Goodput over bit error rate for segments of 576, 1152 and 1728 B in a window of 128 packets, SACK.".into(),
-        x: Axis::log("bit error rate").within(5e-10, 2e-4),
-        y: Axis::linear("goodput, kB/s").within(0.0, 200.0),
-        curves: SEGMENTS.map(curve).into(),
-        note: Some("Runs without bit errors are drawn at 1e-9. Bars: 95 % interval of ten runs.".into()),
-        ..Plot::default()
-    }
+    Plot::new(
+        "Segment size, with and without bit errors",
+        "Goodput over bit error rate for segments of 576, 1152 and 1728 B in a window of 128 packets, SACK.",
+        Axis::log("bit error rate").within(5e-10, 2e-4),
+        Axis::linear("goodput, kB/s").within(0.0, 200.0),
+        SEGMENTS.map(curve).into(),
+    )
+    .note("Runs without bit errors are drawn at 1e-9. Bars: 95 % interval of ten runs.")
 }
 
 fn flavours(results: &Results<'_>) -> Plot {
     let curve = |(tcp, name): (&str, &str)| {
         Curve::new(name, Style::LineAndPoints, results.curve(&study::FLAVOURS, tcp))
     };
-    Plot {
-        title: "Vegas, SACK and Reno under loss".into(),
-        description: "Goodput over the probability of packet loss: Vegas ahead of SACK, SACK of Reno, where losses are frequent.".into(),
-        x: Axis::log("probability of packet loss").within(5e-8, 2e-2),
-        y: Axis::linear("goodput, kB/s").within(0.0, 200.0),
-        curves: [("vegas", "Vegas"), ("sack", "SACK"), ("reno", "Reno")].map(curve).into(),
-        note: Some("Bars: 95 % interval of ten runs.".into()),
-        ..Plot::default()
-    }
+    Plot::new(
+        "Vegas, SACK and Reno under loss",
+        "Goodput over the probability of packet loss: Vegas ahead of SACK, SACK of Reno, where losses are frequent.",
+        Axis::log("probability of packet loss").within(5e-8, 2e-2),
+        Axis::linear("goodput, kB/s").within(0.0, 200.0),
+        [("vegas", "Vegas"), ("sack", "SACK"), ("reno", "Reno")].map(curve).into(),
+    )
+    .note("Bars: 95 % interval of ten runs.")
 }
 
 /// Length of the queue plot, s.
@@ -154,14 +143,13 @@ fn queue(results: &Results<'_>) -> Plot {
         let drawn = points.filter(|(t, _)| *t <= DRAWN_S);
         Curve::through(format!("buffer of {buffer} packets"), Style::Line, drawn)
     };
-    Plot {
-        title: "Queue after the start".into(),
-        description: "Queue over time for four sizes of the buffer: slow start fills each of them, later it is shorter.".into(),
-        x: Axis::linear("time, s").within(0.0, DRAWN_S),
-        y: Axis::linear("packets waiting").within(0.0, 60.0),
-        curves: [30, 34, 40, 50].map(curve).into(),
-        ..Plot::default()
-    }
+    Plot::new(
+        "Queue after the start",
+        "Queue over time for four sizes of the buffer: slow start fills each of them, later it is shorter.",
+        Axis::linear("time, s").within(0.0, DRAWN_S),
+        Axis::linear("packets waiting").within(0.0, 60.0),
+        [30, 34, 40, 50].map(curve).into(),
+    )
 }
 
 /// Plots `value` over the buffer size for both ACK policies.
@@ -177,26 +165,21 @@ fn over_buffer(results: &Results<'_>, value: impl Fn(&RunResult) -> f64) -> Vec<
 }
 
 fn peaks(results: &Results<'_>) -> Plot {
-    Plot {
-        title: "Longest queue over the on-board buffer".into(),
-        description:
-            "Longest queue for buffers of 24 to 120 packets: never more than 64, or 35 with delayed ACKs."
-                .into(),
-        x: Axis::linear("buffer, packets").within(0.0, 130.0),
-        y: Axis::linear("longest queue, packets").within(0.0, 80.0),
-        curves: over_buffer(results, |o| o.metric("queue_peak[bottleneck]")),
-        ..Plot::default()
-    }
+    Plot::new(
+        "Longest queue over the on-board buffer",
+        "Longest queue for buffers of 24 to 120 packets: never more than 64, or 35 with delayed ACKs.",
+        Axis::linear("buffer, packets").within(0.0, 130.0),
+        Axis::linear("longest queue, packets").within(0.0, 80.0),
+        over_buffer(results, |o| o.metric("queue_peak[bottleneck]")),
+    )
 }
 
 fn buffers(results: &Results<'_>) -> Plot {
-    Plot {
-        title: "Throughput over the on-board buffer".into(),
-        description:
-            "Goodput in 100 s for buffers of 24 to 120 packets: lower where slow start overflows them.".into(),
-        x: Axis::linear("buffer, packets").within(0.0, 130.0),
-        y: Axis::linear("goodput, kB/s").within(0.0, 200.0),
-        curves: over_buffer(results, |o| o.metric("goodput") / 1e3),
-        ..Plot::default()
-    }
+    Plot::new(
+        "Throughput over the on-board buffer",
+        "Goodput in 100 s for buffers of 24 to 120 packets: lower where slow start overflows them.",
+        Axis::linear("buffer, packets").within(0.0, 130.0),
+        Axis::linear("goodput, kB/s").within(0.0, 200.0),
+        over_buffer(results, |o| o.metric("goodput") / 1e3),
+    )
 }

@@ -9,7 +9,32 @@ pub mod simulators;
 pub mod study;
 pub mod winds;
 
-use crate::section::Section;
+use crate::check::{Check, CheckTable};
+
+/// Tables with a common source.
+#[derive(Debug)]
+pub struct Section {
+    /// Heading.
+    pub title: &'static str,
+    /// Description of the source; may be empty.
+    pub intro: &'static str,
+    /// Pictures in front of the tables: file name in `docs/src/img`, and alternative text.
+    pub pictures: &'static [(&'static str, &'static str)],
+    /// The tables, in order.
+    pub groups: &'static [&'static CheckTable],
+    /// Makes the checks of all groups.
+    pub checks: fn() -> Vec<Check>,
+}
+
+impl Section {
+    /// The section's checks, in the order of the page.
+    pub fn all(&self) -> Vec<Check> {
+        let mut checks = (self.checks)();
+        // the stable sort keeps the order within a group
+        checks.sort_by_key(|c| self.groups.iter().position(|g| *g == c.group));
+        checks
+    }
+}
 
 /// All sections, in the order of the page.
 pub static SECTIONS: [&Section; 8] = [

@@ -9,7 +9,7 @@ pub static SECTION: Section = Section {
         parts² real ones, N parts carry together what one connection does.",
     pictures: &[],
     groups: &[&RANDOM, &SHARED],
-    checks: || Ok(all()),
+    checks: all,
 };
 
 const COLUMNS: &[&str] = &["connections", "parts"];
@@ -37,7 +37,7 @@ fn all() -> Vec<Check> {
     for (connections, parts, share) in [("1", "1", 1.0), ("4", "1", 1.0), ("4", "4", 0.25)] {
         let job = |sets: &[(&str, &str)]| {
             let common = [("connections", connections), ("parts", parts)];
-            Job::new(File::Parallel, &[&common[..], sets].concat())
+            Job::new("scenarios/parallel.toml", &[&common[..], sets].concat())
         };
         let labels = [connections, parts];
         let random = job(&[("rtt", "300 ms"), ("loss", "1e-4")]).seeds(10);

@@ -11,16 +11,19 @@ use crate::{TCP, UDP};
 use bentpipe_base::{Flags, Size};
 use core::ops::Range;
 
-/// Room for the headers of a piece. A super-packet with longer ones counts as one packet.
+/// Room for the headers of a piece. A super-packet whose headers are as long or longer counts as one packet,
+/// because [`SuperPacket::shape`] gives their length in one byte.
 pub const HEADER_SPACE: usize = 256;
 
-/// Offsets of the fields that segmentation changes, in their own headers.
+/// Offsets of the fields that segmentation changes, each from the start of its own header, and lengths of
+/// headers.
 const V4_TOTAL_LEN: usize = 2;
 const V4_ID: usize = 4;
 const V4_CHECKSUM: usize = 10;
 const V6_PAYLOAD_LEN: usize = 4;
 const V6_HEADER: usize = 40;
-/// Bytes to copy to change the traffic class in either version: the shortest IPv4 header.
+/// Bytes that must be copied to change the traffic class of either IP version: the length of the shortest
+/// IPv4 header.
 const NETWORK_HEADER: usize = 20;
 /// The ECN field in the first two bytes of an IP header.
 const V4_CE: u16 = 0x0003;
@@ -148,8 +151,9 @@ impl SuperPacket {
             return None;
         }
         let pseudo = if vnet.is_partial() {
-            // taken from the packet: with a routing header it covers the last address, which only the sender
-            // knew
+            // taken from the packet's checksum field: with a routing header the pseudo-header contains the
+            // final destination, which is not the destination address of the IP header (RFC 8200, section
+            // 8.1)
             let at = usize::from(field);
             let stands = Sum::of(segment.get(at..at + 2)?);
             stands.replace(Sum::ZERO.word(segment.len() as u16), Sum::ZERO).fold()
@@ -238,7 +242,7 @@ impl SuperPacket {
             csum_offset: self.kind.checksum_offset(),
         };
         if end - first > 1 {
-            // only the first segment carries CWR, and only with it is the flag needed
+            // only the first segment carries CWR, and only a super-packet with CWR needs the flag
             let ecn = if first == 0 { VnetHeader::GSO_ECN } else { 0 };
             vnet.gso_type = self.vnet.gso_type & (!VnetHeader::GSO_ECN | ecn);
             vnet.gso_size = self.vnet.gso_size;

@@ -139,7 +139,7 @@ pub fn addresses(bytes: &[u8]) -> Result<(IpAddr, IpAddr), WireError> {
     }
 }
 
-/// The flow of a packet, for displays of flows.
+/// The flow that a packet belongs to, for display only.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Flow {
     /// Source address.

@@ -11,7 +11,7 @@ const LEAST_RTO: u64 = 1000 * MS;
 const DELAYED: u64 = 40 * MS;
 
 /// Properties of a host.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Kind {
     pub(crate) v6: bool,
     pub(crate) stamps: bool,
@@ -28,8 +28,9 @@ pub(crate) struct Kind {
     pub(crate) delays: bool,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum State {
+    #[default]
     Listen,
     Sent,
     Received,
@@ -37,7 +38,7 @@ enum State {
 }
 
 /// One end of a conversation.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Host {
     pub(crate) kind: Kind,
     /// Last byte of the address, and port: own, and the other's.
@@ -80,30 +81,17 @@ impl Host {
             kind,
             own,
             other,
-            state: State::Listen,
             isn,
             una: isn,
             nxt: isn,
             top: isn,
             edge: isn,
-            told: None,
             mss: 1400,
             cwnd: 14_000,
-            dups: 0,
-            scales: false,
-            other_scale: 0,
             stamps: kind.stamps,
             sack: kind.sack,
-            recent: 0,
-            next: 0,
-            beyond: BTreeMap::new(),
-            fin: None,
-            owed: 0,
-            ack_at: None,
-            rto_at: None,
-            backoff: 0,
-            acked: 0,
             clean,
+            ..Self::default()
         }
     }
 
@@ -307,29 +295,22 @@ impl Host {
         if !seg.has(flag::ACK) {
             return Ok(Vec::new());
         }
-        let mut out = Vec::new();
         if before(self.top, seg.ack) {
-            return if self.clean {
-                self.wrong("acknowledges what was not sent", seg)
-            } else {
-                Ok(self.ack(now))
-            };
+            let what = "acknowledges what was not sent";
+            return if self.clean { self.wrong(what, seg) } else { Ok(self.ack(now)) };
         }
         self.state = State::Open;
-        out.extend(self.acknowledged(now, seg, acked)?);
+        let mut out = self.acknowledged(now, seg, acked)?;
         self.text(seg, limit)?;
-        if seg.len() > 0 {
-            self.owed += 1;
-            let waits = self.kind.delays && self.owed < 2 && self.beyond.is_empty() && self.fin.is_none();
-            if waits {
-                self.ack_at.get_or_insert(now + DELAYED);
-            }
-            out.extend(self.pump(now));
-            if !waits && self.owed > 0 {
-                out.extend(self.ack(now));
-            }
-        } else {
-            out.extend(self.pump(now));
+        let has_data = seg.len() > 0;
+        self.owed += u32::from(has_data);
+        let waits = self.kind.delays && self.owed < 2 && self.beyond.is_empty() && self.fin.is_none();
+        if has_data && waits {
+            self.ack_at.get_or_insert(now + DELAYED);
+        }
+        out.extend(self.pump(now));
+        if has_data && !waits && self.owed > 0 {
+            out.extend(self.ack(now));
         }
         Ok(out)
     }

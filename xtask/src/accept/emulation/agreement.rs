@@ -29,7 +29,7 @@ pub(super) fn check(setup: &Setup, list: &mut List) -> Outcome {
     let rig = setup.rig(Who::CurrentUser)?;
     let seconds = setup.pick(WINDOW_S.0, WINDOW_S.1);
     let duration = format!("duration={seconds} s");
-    let window = compare(&rig, "scenarios/window.toml", &[&duration], GOODPUT, seconds);
+    let window = compare(&rig, "scenarios/window.toml", &["--set", &duration], GOODPUT, seconds);
     let what = format!("compare window: goodput within 2 %{}", setup.short());
     list.judge(what, window, |p| figure(p, LIMIT));
     let transfer = compare(&rig, "scenarios/transfer.toml", &[], FINISHED, 60);
@@ -50,10 +50,10 @@ fn figure(pair: Pair, limit: f64) -> (String, bool) {
 
 /// Means over seeds, and the half-width of the confidence interval of the difference.
 fn sharing(rig: &Rig) -> Outcome<(Pair, f64)> {
-    let sets = ["tcp=cubic", "loss=1e-2", "duration=60 s"];
+    let sets = ["--set", "tcp=cubic", "--set", "loss=1e-2", "--set", "duration=60 s"];
     let one = |seed: u64| {
-        let seed = format!("--seed {seed}");
-        compare(rig, "scenarios/sharing.toml", &[&sets[..], &[&seed]].concat(), GOODPUT, 60)
+        let seed = seed.to_string();
+        compare(rig, "scenarios/sharing.toml", &[&sets[..], &["--seed", &seed]].concat(), GOODPUT, 60)
     };
     let pairs: Vec<Pair> = (1..=SEEDS).map(one).collect::<Outcome<_>>()?;
     let mean = |of: fn(&Pair) -> f64| Mean::of(&pairs.iter().map(of).collect::<Vec<_>>());
@@ -64,7 +64,7 @@ fn sharing(rig: &Rig) -> Outcome<(Pair, f64)> {
 /// Response times of applications: medians over seeds, and the seed with the largest difference.
 pub(super) fn applications(setup: &Setup, list: &mut List) -> Outcome {
     let rig = setup.rig(Who::CurrentUser)?;
-    let run = |seed| medians(&rig, &format!("--seed {seed}"));
+    let run = |seed| medians(&rig, seed);
     let measured: Vec<Vec<Pair>> = (1..=SEEDS * setup.pick(4, 1)).map(run).collect::<Outcome<_>>()?;
     for (i, (_, what)) in PATTERNS.iter().enumerate() {
         let pairs: Vec<Pair> = measured.iter().map(|run| run[i]).collect();
@@ -97,17 +97,17 @@ impl Pair {
 }
 
 /// Runs both sides of `file` and takes a figure of each by its path; the emulated side takes `seconds`.
-fn compare(rig: &Rig, file: &str, sets: &[&str], figure: &str, seconds: u64) -> Outcome<Pair> {
-    let both = both(rig, file, sets, seconds)?;
+fn compare(rig: &Rig, file: &str, options: &[&str], figure: &str, seconds: u64) -> Outcome<Pair> {
+    let both = both(rig, file, options, seconds)?;
     Ok(Pair { simulated: read(&both["simulated"], figure)?, emulated: read(&both["emulated"], figure)? })
 }
 
 /// Runs both sides with a seed. Returns the median response time, s, for each of the patterns.
-fn medians(rig: &Rig, seed: &str) -> Outcome<Vec<Pair>> {
-    let both = both(rig, "scenarios/applications.toml", &[seed], 90)?;
+fn medians(rig: &Rig, seed: u64) -> Outcome<Vec<Pair>> {
+    let both = both(rig, "scenarios/applications.toml", &["--seed", &seed.to_string()], 90)?;
     let live = &both["emulated"]["live"];
     if live["trusted"] != true {
-        return Err(format!("{seed}: this machine was too slow: {}", live["doubts"]));
+        return Err(format!("--seed {seed}: this machine was too slow: {}", live["doubts"]));
     }
     let pair = |(pattern, _): &(&str, _)| {
         let side = |side: &str| {
@@ -131,11 +131,8 @@ fn waited(report: &Value, pattern: &str) -> Option<f64> {
     times.filter(|t| !t.is_empty()).map(|t| stats::median(&t))
 }
 
-fn both(rig: &Rig, file: &str, sets: &[&str], seconds: u64) -> Outcome<Value> {
-    let mut words = vec!["compare", file, "--json"];
-    for set in sets {
-        words.extend(if set.starts_with("--") { set.splitn(2, ' ').collect() } else { vec!["--set", set] });
-    }
+fn both(rig: &Rig, file: &str, options: &[&str], seconds: u64) -> Outcome<Value> {
+    let words = [&["compare", file, "--json"], options].concat();
     let text = rig.output(&words, Duration::from_secs(seconds + 120))?;
     serde_json::from_str(&text).map_err(|e| format!("compare {file}: {e}"))
 }

@@ -20,15 +20,11 @@ pub(super) fn matrix(bed: &TestBed, list: &mut List) -> Outcome {
     let (page, json) = (path("matrix.html"), path("matrix.json"));
     let summary = path("matrix.md");
     let files = ["--page", &page, "--out", &json, "--summary", &summary];
-    let some = if bed.long {
-        &[][..]
-    } else {
-        &["--sample", FEW[0], "--draw", LIVE.1, "--seeds", FEW[1], "--most", "5"]
-    };
+    let few = ["--sample", FEW[0], "--draw", LIVE.1, "--seeds", FEW[1], "--most", "5"];
+    let some = if bed.long { &[][..] } else { &few[..] };
     worst(list, "simulated", &bed.text(&[&["matrix"], some, &files].concat()));
     let (page, json) = (path("matrix-live.html"), path("matrix-live.json"));
-    let count = if bed.long { LIVE.0 } else { "4" };
-    let seeds = if bed.long { "3" } else { "2" };
+    let (count, seeds) = if bed.long { (LIVE.0, "3") } else { ("4", "2") };
     let live = [
         "matrix", "--live", "--sample", count, "--draw", LIVE.1, "--seeds", seeds, "--most", seeds, "--page",
         &page, "--out", &json,

@@ -118,17 +118,13 @@ fn throughput(
     let (times, seconds) = setup.pick(ROUNDS.0, ROUNDS.1);
     let goodput = |carrier| Ok(vec![passage.goodput(carrier, streams, seconds)?]);
     let rounds = Rounds::measure(&[kernel, bare, passing, fast], times, goodput);
-    let percent = |share: f64| format!("{:.0} %", share * 100.0);
+    let limits = [of_passing, of_accelerated, OF_BARE].map(|share| format!("{:.0} %", share * 100.0));
+    let [passed, accelerated, of_bare] = limits;
     let proxy = PEPSAL * TIMES_PEPSAL;
     for (what, one, other, least) in [
-        (format!("passing: at least {} of the kernel", percent(of_passing)), passing, kernel, of_passing),
-        (format!("passing: at least {} of a bare loop", percent(OF_BARE)), passing, bare, OF_BARE),
-        (
-            format!("accelerated: at least {} of the kernel", percent(of_accelerated)),
-            fast,
-            kernel,
-            of_accelerated,
-        ),
+        (format!("passing: at least {passed} of the kernel"), passing, kernel, of_passing),
+        (format!("passing: at least {of_bare} of a bare loop"), passing, bare, OF_BARE),
+        (format!("accelerated: at least {accelerated} of the kernel"), fast, kernel, of_accelerated),
         (format!("accelerated: never below {:.1} %", proxy * 100.0), fast, kernel, proxy),
         ("a bare loop, for comparison".to_owned(), bare, kernel, 0.0),
     ] {

@@ -68,7 +68,7 @@ pub(super) fn check(setup: &Setup, list: &mut List) -> Outcome {
     for (loss, _) in LOSSES {
         for hop in GATEWAYS {
             let what = format!("{hop}, loss {loss:e}: sender untouched by >= 99 % of losses");
-            list.judge(what, heard(&live, loss, hop), SenderReaction::verdict);
+            list.judge(what, heard(&live, loss, hop), |judged| judged);
         }
         let what = format!("held for one flow, loss {loss:e}");
         list.figure(&what, held(&live, loss), Bound::Most(3.0 * BDP), PRODUCTS);
@@ -166,44 +166,28 @@ fn held(cells: &Cells, loss: f64) -> Outcome<f64> {
     Ok(most)
 }
 
-/// How a sender reacted to losses on the hop.
-#[derive(Debug, Default)]
-struct SenderReaction {
-    losses: f64,
-    retransmits: f64,
-    timeouts: f64,
-    /// Reductions of its cwnd.
-    cuts: u64,
-    /// Packets retransmitted because the receiver had no room.
-    resent: f64,
-}
-
-impl SenderReaction {
-    fn verdict(self) -> (String, bool) {
-        let Self { losses, retransmits, timeouts, cuts, resent } = self;
-        let touched = retransmits + timeouts + cuts as f64;
-        let figure = format!(
-            "{losses} losses, {:.1} pieces sent again besides for each: {retransmits} retransmissions, {timeouts} timeouts, {cuts} cuts",
-            resent / losses.max(1.0)
-        );
-        (figure, losses > 0.0 && touched <= HEARD * losses)
-    }
-}
-
-fn heard(cells: &Cells, loss: f64, hop: &str) -> Outcome<SenderReaction> {
-    let mut all = SenderReaction::default();
+/// How a sender reacted to losses on the hop, and whether it was left alone.
+fn heard(cells: &Cells, loss: f64, hop: &str) -> Outcome<(String, bool)> {
+    // `resent` counts packets that the gateway sent again because the receiver had no room
+    let (mut losses, mut resent) = (0.0_f64, 0.0_f64);
+    let (mut retransmits, mut timeouts, mut cuts) = (0.0_f64, 0.0_f64, 0_u64);
     for cell in of(cells, loss)? {
         let ran = cell.with(hop);
-        all.losses += ran.gateway(hop, "losses")?;
-        all.resent += ran.gateway(hop, "resent")?;
+        losses += ran.gateway(hop, "losses")?;
+        resent += ran.gateway(hop, "resent")?;
         // BBR's cwnd follows its model, so only the retransmit counter shows losses
         if hop == BBR.name {
-            all.retransmits += cell.bbr.1.retransmits()?;
+            retransmits += cell.bbr.1.retransmits()?;
         } else {
-            all.retransmits += ran.count(SeriesOf::Flow(hop), "retransmits", OPEN_S)?;
-            all.timeouts += ran.count(SeriesOf::Flow(hop), "timeouts", OPEN_S)?;
-            all.cuts += ran.falls(SeriesOf::Flow(hop), "cwnd_bytes")?;
+            retransmits += ran.count(SeriesOf::Flow(hop), "retransmits", OPEN_S)?;
+            timeouts += ran.count(SeriesOf::Flow(hop), "timeouts", OPEN_S)?;
+            cuts += ran.falls(SeriesOf::Flow(hop), "cwnd_bytes")?;
         }
     }
-    Ok(all)
+    let touched = retransmits + timeouts + cuts as f64;
+    let figure = format!(
+        "{losses} losses, {:.1} pieces sent again besides for each: {retransmits} retransmissions, {timeouts} timeouts, {cuts} cuts",
+        resent / losses.max(1.0)
+    );
+    Ok((figure, losses > 0.0 && touched <= HEARD * losses))
 }

@@ -6,6 +6,7 @@ mod exact;
 mod flood;
 mod hops;
 mod loss;
+mod panics;
 mod readers;
 mod routed;
 mod runs;
@@ -17,12 +18,13 @@ use super::Part;
 use super::list::{List, Outcome, Setup, Tests, fuzz, style};
 use crate::item::Verdict;
 
-pub(super) const PARTS: [Part; 11] = [
+pub(super) const PARTS: [Part; 12] = [
     ("window", window::check),
     ("loss", loss::check),
     ("readers", readers::check),
     ("exact", exact::check),
     ("death", death::check),
+    ("panics", panics::check),
     ("cost", cost::check),
     ("flood", flood::check),
     ("hostile", hostile),

@@ -63,12 +63,9 @@ fn pair<T>([one, other]: [Outcome<T>; 2]) -> Outcome<[T; 2]> {
 
 /// Runs all readers at once, each on its own hop.
 fn scenario(rig: &Rig) -> Outcome<RunResult> {
-    let steady = STEADY.map(|(name, reader, _)| Hop { name, reader, ..Hop::OLD });
-    let hops = [
-        &steady[..],
-        &[Hop { name: "pause", reader: PAUSE, ..Hop::OLD }, Hop { name: "stop", reader: STOP, ..Hop::OLD }],
-    ]
-    .concat();
+    let steady = STEADY.map(|(name, reader, _)| (name, reader));
+    let readers = steady.into_iter().chain([("pause", PAUSE), ("stop", STOP)]);
+    let hops: Vec<_> = readers.map(|(name, reader)| Hop { name, reader, ..Hop::OLD }).collect();
     let file = rig.file("readers.toml", &toml(&hops, 0.0, (SETTLED_S as u64, SECONDS)))?;
     Job::start(rig, How::Live, &file, 1, &[])?.wait(SECONDS)
 }

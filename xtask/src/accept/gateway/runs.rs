@@ -123,10 +123,9 @@ impl RunResult {
     /// Mean from `from` to `to` seconds.
     pub(super) fn mean(&self, of: SeriesOf<'_>, column: &str, from: f64, to: f64) -> Outcome<f64> {
         let within = |p: &Point| (p.to.min(to) - p.from.max(from)).max(0.0);
-        let (sum, time) = self
-            .series(of, column)?
-            .iter()
-            .fold((0.0, 0.0), |(sum, time), p| (sum + p.value * within(p), time + within(p)));
+        let points = self.series(of, column)?;
+        let time: f64 = points.iter().map(within).sum();
+        let sum: f64 = points.iter().map(|p| p.value * within(p)).sum();
         if time > 0.0 { Ok(sum / time) } else { Err(format!("nothing of {column} from {from} s to {to} s")) }
     }
 
@@ -180,7 +179,7 @@ pub(super) struct Transfer {
 }
 
 /// The iperf3 report of a completed transfer.
-pub(super) struct IperfReport(Value);
+pub(super) struct IperfReport(pub Value);
 
 impl Transfer {
     /// Starts a transfer of `seconds` over `hop` with loss probability `loss`. `name` must be unique.
@@ -209,16 +208,11 @@ impl Transfer {
 
     /// Waits for its end, `seconds` after its start. Returns the run, and iperf3's report.
     pub(super) fn wait(self, seconds: u64) -> Outcome<(RunResult, IperfReport)> {
-        Ok((self.job.wait(seconds)?, IperfReport::read(&self.result)?))
+        Ok((self.job.wait(seconds)?, IperfReport(json(&self.result)?)))
     }
 }
 
 impl IperfReport {
-    /// Reads the report of a completed transfer.
-    pub(super) fn read(path: &Path) -> Outcome<Self> {
-        json(path).map(Self)
-    }
-
     /// Mean goodput of the receiving application from second `from` on, bit/s.
     pub(super) fn rate_bps(&self, from: f64) -> Outcome<f64> {
         let intervals = self.0["intervals"].as_array().into_iter().flatten().map(|i| &i["sum"]);

@@ -6,7 +6,7 @@ use super::hops::{Hop, toml};
 use super::routed::pid;
 use super::runs::{IperfReport, Job, OLD_KERNEL, RunResult, SENDER};
 use crate::Outcome;
-use lab::Rig;
+use lab::rig::{Rig, json};
 use lab::stats::Random;
 use rustix::process::{Pid, Signal, kill_process};
 use std::fmt;
@@ -51,7 +51,7 @@ echo $p >'{id_at}.part'; mv '{id_at}.part' '{id_at}'; wait $p"
     let (stops, long) = rests?;
     let lengths = format!(" ({long} stops longer than {} ms)", LONGEST_REST.as_millis());
     let doubts = ran.doubts() + if long > 0 { &lengths } else { "" };
-    Ok(ShortStops { rate_bps: IperfReport::read(&result)?.rate_bps(from)?, stops, doubts })
+    Ok(ShortStops { rate_bps: IperfReport(json(&result)?).rate_bps(from)?, stops, doubts })
 }
 
 /// Stops the process with the id in a file at random times. Returns how many stops, and how many too long.

@@ -27,6 +27,8 @@ const BATCH: usize = 100;
 const SCHEMES: &str = "reno newreno sack rate-halving vegas cubic hybla westwood bic htcp fast bbr bbr3 \
     careful-resume peach peach-plus swift-sat swift-faithful";
 const LIMIT: Duration = Duration::from_secs(900);
+/// The engine sends to the kernel.
+pub(super) const TO_KERNEL: (Tcp, Tcp) = (Tcp::Engine, Tcp::Kernel);
 
 /// The short transfer, which needs an otherwise idle machine.
 pub(super) fn short(setup: &Setup, list: &mut List) -> Outcome {
@@ -36,17 +38,15 @@ pub(super) fn short(setup: &Setup, list: &mut List) -> Outcome {
     case_l(&rig, list, &["bbr"], 1.15);
     let bold = ["bbr", "--set", "startup_conserves=false"];
     let what = "the same, startup_conserves = false (reported)";
-    let bold = times(&rig, &Link::L, (Tcp::Engine, Tcp::Kernel), &bold);
-    list.judge(what, bold, |t| (seconds(&t), true));
+    list.judge(what, times(&rig, &Link::L, TO_KERNEL, &bold), |t| (seconds(&t), true));
     // the twelve bytes of timestamps cost 1 %, and a sender with a granted rate does not need them
     let granted = ["explicit-rate", "--set", "grant=100 Mbit/s", "--set", "timestamps=false"];
     case_l(&rig, list, &granted, 0.90);
-    let pair = (Tcp::Engine, Tcp::Kernel);
     for (what, link) in [
         ("the same with timestamps (reported)", Link::L),
         ("the same, receiver's buffer large from the start too (reported)", OPEN),
     ] {
-        list.judge(what, times(&rig, &link, pair, &granted[..3]), |t| (seconds(&t), true));
+        list.judge(what, times(&rig, &link, TO_KERNEL, &granted[..3]), |t| (seconds(&t), true));
     }
     Ok(())
 }
@@ -107,8 +107,7 @@ fn seconds(all: &[f64]) -> String {
 fn case_l(rig: &Rig, list: &mut List, tcp: &[&str], most_s: f64) {
     let without = if tcp.contains(&"timestamps=false") { ", no timestamps" } else { "" };
     let what = format!("case L, {}{without}: <= {most_s:.2} s", tcp[0]);
-    let measured = times(rig, &Link::L, (Tcp::Engine, Tcp::Kernel), tcp);
-    list.judge(what, measured, |t| (seconds(&t), median(&t) <= most_s));
+    list.judge(what, times(rig, &Link::L, TO_KERNEL, tcp), |t| (seconds(&t), median(&t) <= most_s));
 }
 
 /// The result of a single transfer.
@@ -125,8 +124,7 @@ fn case_w(rig: &Rig, list: &mut List, tcp: &[&str], bytes: u64, share: Option<f6
     let bound =
         share.map_or_else(|| "(reported)".to_owned(), |s| format!(">= {:.0} % of (1-p) x link", s * 100.0));
     let what = format!("case W + 1 % loss, {}: {bound}", tcp[0]);
-    let pair = (Tcp::Engine, Tcp::Kernel);
-    let measured = single(rig, &Link::W, order(pair, bytes, 1, tcp)).and_then(|one| {
+    let measured = single(rig, &Link::W, order(TO_KERNEL, bytes, 1, tcp)).and_then(|one| {
         let steady = one.flow["steady_bps"].as_f64().ok_or("no steady_bps in the report")?;
         Ok((one.delivered_bps(W_START_S, W_END, bytes)?, steady))
     });

@@ -1,11 +1,11 @@
 //! Low-priority probes of the engine that an unmodified kernel reports, over emulated links. The links'
 //! queues have no priorities but are long enough; an option tells the engine to assume priority.
 
-use super::live::{L_BYTES, order, single};
+use super::live::{L_BYTES, TO_KERNEL, order, single};
 use crate::accept::list::{List, Outcome, Setup};
 use lab::Who;
 use lab::scenario::OneLink;
-use lab::transfers::{Link, Tcp};
+use lab::transfers::Link;
 use serde_json::Value;
 
 /// Case L without losses and with a queue that holds a full window: no probe is dropped, and no probe fills
@@ -21,8 +21,7 @@ pub(super) fn check(setup: &Setup, list: &mut List) -> Outcome {
         for (name, link, least) in [("case L", &Link::L, None), ("L without losses", &CLEAN, Some(TOLD))] {
             let bound = least.map_or_else(String::new, |l| format!(" of {:.0} %", l * 100.0));
             let what = format!("{name}, {scheme}: DSACKs tell of probes{bound}");
-            let order =
-                order((Tcp::Engine, Tcp::Kernel), L_BYTES, 1, &[scheme, "--set", "assume_priority=true"]);
+            let order = order(TO_KERNEL, L_BYTES, 1, &[scheme, "--set", "assume_priority=true"]);
             let measured =
                 single(&rig, link, order).and_then(|one| Ok((verdict(&one.flow, least)?, one.seconds)));
             list.judge(what, measured, |((figure, met), seconds)| (format!("{figure}; {seconds:.1} s"), met));

@@ -3,7 +3,7 @@
 //! Packets from the LAN into the gateway and from the gateway to the LAN are accepted: the firewall filters
 //! them on the satellite side, where connection tracking sees them. There each rule that names a LAN
 //! interface gets a copy behind it that names the TUN interface instead, so the firewall continues to drop
-//! what it drops today.
+//! the packets that it drops today.
 
 use super::{FirewallAction, GatewayInterfaces, InterfaceMatch, Rule, Ruleset, Tool, Verdict, iptables, nft};
 
@@ -30,7 +30,7 @@ pub(super) fn commands(site: &GatewayInterfaces<'_>, rules: &Ruleset) -> Vec<Str
         }
     }
     if site.judge(&mended) != Verdict::Fine {
-        out.push("# these let everything pass that goes through the gateway; say more narrowly what this firewall means".to_owned());
+        out.push("# these rules accept everything that goes through the gateway; narrow them to what this firewall should allow".to_owned());
         for (name, ..) in rules.bases() {
             for (from, to) in [(site.tun_satellite, site.satellite), (site.satellite, site.tun_satellite)] {
                 out.push(open(&rules.tool, name, from, to));
@@ -65,7 +65,8 @@ fn mirror(site: &GatewayInterfaces<'_>, tool: &Tool, chain: &str, rule: &Rule) -
     }
 }
 
-/// A first rule that accepts packets from one interface to another.
+/// Returns the command that inserts, at the beginning of the chain, a rule that accepts packets from one
+/// interface to another.
 fn open(tool: &Tool, chain: &str, from: &str, to: &str) -> String {
     match tool {
         Tool::Nft { family, table } => {

@@ -1,5 +1,5 @@
-//! Checks whether the machine's firewalls will accept on the TUN interfaces what they accept today between
-//! LAN and satellite.
+//! Checks whether the machine's firewalls will accept on the TUN interfaces the packets that they accept
+//! today between LAN and satellite.
 //!
 //! Without the gateway a packet passes the forward chains once. With the gateway it passes them twice: from
 //! the LAN to a TUN interface, untracked by connection tracking, and from the other TUN interface to the
@@ -167,7 +167,7 @@ impl Ruleset {
     }
 
     /// Sets of conditions to try: none, and for each rule its own with those of the rules that lead to its
-    /// chain.
+    /// chain (one path for each chain).
     fn trials(&self) -> Vec<BTreeSet<&str>> {
         let mut leads: BTreeMap<&str, BTreeSet<&str>> =
             self.bases().map(|(name, ..)| (name, BTreeSet::new())).collect();
@@ -262,35 +262,36 @@ pub(super) fn findings(deploy: &Deploy, tcp_only: bool) -> Vec<Finding> {
         match site.judge(rules) {
             Verdict::Fine => fine += 1,
             Verdict::Closed => {
-                let found = "lets nothing pass between LAN and satellite, now or then";
+                let found = "drops everything between LAN and satellite, with the gateway and without";
                 all.push(Finding::warning(name, found));
             }
             Verdict::Breaks(from, to) => {
-                let found = format!("would drop what it lets pass today: it comes over {from} to {to} then");
+                let found = format!(
+                    "would drop traffic that it accepts today: with the gateway it goes from {from} to {to}"
+                );
                 let is_refused = deploy.firewall == Firewall::Check;
                 let standing = if is_refused { CheckStatus::Bad } else { CheckStatus::Lack };
                 let mut finding = Finding::new(name, standing, found);
                 finding.mends = mend::commands(&site, rules);
                 if is_refused {
-                    finding =
-                        finding.with_help("or firewall = \"ignore\" in [deploy], to start all the same");
+                    finding = finding.with_help("or set firewall = \"ignore\" in [deploy] to start anyway");
                 }
                 all.push(finding);
             }
         }
     }
     if fine > 0 {
-        let found = format!("{fine} let pass over the TUN interfaces what they let pass today");
+        let found = format!("{fine} accept over the TUN interfaces what they accept today");
         all.push(Finding::good("firewalls", found));
     }
     all
 }
 
-/// Reads all rulesets; returns findings about those that cannot be read.
+/// Reads all rulesets; also returns findings about those that cannot be read.
 fn read() -> (Vec<Finding>, Vec<Ruleset>) {
     let (mut faults, mut all) = (Vec::new(), Vec::new());
     let mut fault = |what: &str, why: String| {
-        let found = format!("cannot be read: {why}; what it drops shows only when the gateway runs");
+        let found = format!("cannot be read: {why}; what it drops is only known once the gateway runs");
         faults.push(Finding::warning(what, found));
     };
     match program::list() {
@@ -316,7 +317,7 @@ fn read() -> (Vec<Finding>, Vec<Ruleset>) {
             match filters::saved(v6, filters::Kind::Legacy) {
                 Some(Ok((program, text))) => all.extend(iptables::read(&program, &text)),
                 Some(Err(why)) => fault(name, why),
-                None => fault(name, "the program is not there".to_owned()),
+                None => fault(name, "the program is not installed".to_owned()),
             }
         }
     }

@@ -23,14 +23,15 @@ const MOST: u8 = 24;
 const STEADY: u8 = 6;
 /// After this many quarters without a packet the observation starts again.
 const SILENCE: f64 = 6.0;
-/// Sending rate as a share of the hop's: flight decreases, it is refilled, and the range of the mean.
+/// Sending rate as a share of r: the largest while flight decreases, the largest in a quarter with low
+/// flight, and the range of the mean over the quarters with low flight.
 const LOW: f64 = 0.6;
 const HIGH: f64 = 1.4;
 const MEAN: (f64, f64) = (0.85, 1.2);
 /// Shares of W: flight has decreased below `LESS`, and stays low below `DOWN`.
 const LESS: f64 = 0.93;
 const DOWN: f64 = 0.85;
-/// One part in so many of W must be left of the advertised window.
+/// This part of W, as a divisor, must be left of the advertised window.
 const LEFT: u64 = 10;
 /// Tolerance per quarter, in packets.
 const OFF: f64 = 2.0;
@@ -39,13 +40,13 @@ const OFF: f64 = 2.0;
 #[derive(Debug, Default)]
 pub(super) struct Drain {
     since: Option<Instant>,
-    /// Positions at its start: sent, acknowledged, gone into the hop.
+    /// Positions at its start: sent, acknowledged, forwarded into the hop.
     from: (u64, u64, u64),
-    /// Smallest rest of the window in it.
+    /// Smallest unused part of the advertised window in it.
     left: u64,
     /// Data was queued at its start.
     waited: bool,
-    /// W, without the bound of the window.
+    /// W before it is limited by the advertised window.
     most: u64,
     /// r, in bytes per quarter; 0 if unknown.
     rate: f64,
@@ -95,7 +96,7 @@ impl Drain {
         self.left = u64::MAX;
     }
 
-    /// Evaluates the quarter, which was `n` quarters long.
+    /// Evaluates the time since the last call, which was `n` quarters of the RTT long.
     fn judge(&mut self, seen: &SenderView, n: f64) -> bool {
         if n > SILENCE || seen.now < self.blind {
             self.most = seen.flight();

@@ -36,11 +36,12 @@ const DISTURBED_SHARE: (f64, f64) = (0.07, 0.5);
 const CLEAN_SHARE: (f64, f64) = (0.15, 0.42);
 /// Largest share of a clean round that waits for the hop.
 const WAITS: f64 = 0.15;
-/// In RTTs: the longest round, undisturbed time without ACKs, and gap between packets of a large round.
+/// In RTTs: the longest round, the longest time without ACKs in an undisturbed round, and the longest gap
+/// between packets of a large round.
 const LONGEST: f64 = 1.15;
 const SILENCE: f64 = 0.35;
 const GAP: f64 = 0.04;
-/// The longest gap in packets.
+/// The longest gap in a small round, in packets.
 const GAP_PACKETS: f64 = 6.0;
 
 /// The current round, and the score of the earlier ones.

@@ -1,4 +1,5 @@
-//! A sender played by hand: packets of 1000 bytes, an RTT of a second, a hop of 100 packets per second.
+//! A sender whose packets the tests send one by one: packets of 1000 bytes, an RTT of a second, a hop of 100
+//! packets per second.
 
 use super::*;
 
@@ -7,7 +8,7 @@ const PACKET: u64 = 1000;
 const TRIP: u64 = 1_000_000;
 const HOP: u64 = TRIP / 100;
 
-/// What the gateway sees of one sender.
+/// One sender as the gateway sees it.
 #[derive(Default)]
 struct Play {
     model: Model,
@@ -100,7 +101,7 @@ fn rounds_that_double_in_half_of_the_round_trip_are_of_slow_start_that_is_paced(
     let mut play = Play::new(1000);
     play.rounds([10, 20, 40, 80, 80], 0.5);
     assert!(!play.is_found());
-    // and in a burst of an unpaced slow start
+    // the same in bursts, as slow start without pacing sends
     let mut play = Play::new(1000);
     play.rounds([10, 20, 40, 80, 80], 0.05);
     assert!(!play.is_found());

@@ -1,4 +1,4 @@
-//! A receiver's full buffer: what an overflow tells about the reading application.
+//! A receiver's full buffer, which shows how fast the application reads.
 //!
 //! While the application reads, the edge keeps moving, whatever is in flight. Its movement from first to last
 //! gives the read rate.
@@ -22,7 +22,7 @@ pub(super) struct BufferDrain {
     pub(super) filling: f64,
     /// The second overflow within a few round trips.
     pub(super) again: bool,
-    /// What was refused had been sent before the last change of the limit.
+    /// The refused data had been sent before the last change of the limit.
     pub(super) is_old: bool,
 }
 

@@ -2,9 +2,9 @@
 //!
 //! Every packet sent is either delivered or found lost. share = lost / (lost + delivered) over the last
 //! max(4096 packets, 4 round trips); the threshold t is exceeded if share > t + 5 sqrt(t (1 - t) / n), five
-//! standard deviations of a random sample of n packets. At the beginning the window is what there is, from
-//! 4096 packets on. Deviation: the window moves in steps of 128 packets, or more if a round trip has very
-//! many.
+//! standard deviations of a random sample of n packets. At the beginning, before 4 round trips have passed,
+//! the window contains all packets so far, and nothing is decided before there are 4096. Deviation: the
+//! window moves in steps of 128 packets, or more if a round trip has very many.
 
 use crate::cc::Path;
 use bentpipe_base::{Duration, Instant};

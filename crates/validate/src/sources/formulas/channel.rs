@@ -102,7 +102,7 @@ const GAP: f64 = 1e-3;
 
 fn bursts(good: &str, bad: &str, loss_good: &str, loss_bad: &str) -> Vec<Job> {
     let sets = [("good", good), ("bad", bad), ("loss_good", loss_good), ("loss_bad", loss_bad)];
-    Job::new(File::Bursts, &sets).watched().seeds(BURST_RUNS)
+    Job::new("crates/validate/data/bursts.toml", &sets).watched().seeds(BURST_RUNS)
 }
 
 fn loss(good: &str, bad: &str, loss_good: &str, loss_bad: &str) -> Check {
@@ -144,7 +144,7 @@ fn rain(db: f64) -> Check {
     let share = tail((libm::log(db + dry) - m) / sigma);
     let samples = 400_000.0 / (4.0 / 3.0);
     let tolerance = DEVIATIONS * (share * (1.0 - share) / samples).sqrt() / share;
-    let jobs = Job::new(File::Rain, &[]).watched().seeds(200);
+    let jobs = Job::new("crates/validate/data/rain.toml", &[]).watched().seeds(200);
     let quantity = Quantity::Mean(Reading::Exceeds(BOTTLENECK, db));
     let label = format!("{db} dB");
     Check::new(&RAIN, &[&label], quantity, jobs, share, Tolerance::Relative(tolerance))
@@ -165,7 +165,8 @@ fn bit_errors(coding: &str, ebn0: &str, expected: &str) -> Check {
     let db = number(ebn0);
     let half_digit = ber(coding, db - 0.005) / ber(coding, db) - 1.0;
     let label = format!("{ebn0} dB");
-    let jobs = vec![Job::new(File::Sky, &[("coding", coding), ("clear", &label)]).watched()];
+    let sets = [("coding", coding), ("clear", &*label)];
+    let jobs = vec![Job::new("crates/validate/data/sky.toml", &sets).watched()];
     let quantity = Quantity::Mean(Reading::Ber(BOTTLENECK));
     let tolerance = Tolerance::Relative(half_digit);
     Check::new(&CODINGS, &[coding, &label], quantity, jobs, number(expected), tolerance)
@@ -187,7 +188,8 @@ fn geostationary(elevation: &str) -> Check {
     let latitude = (libm::acos(EARTH * libm::cos(e) / (EARTH + altitude)) - e).to_degrees();
     // slightly above the horizon
     let latitude = if elevation == "0" { latitude - 1e-4 } else { latitude.abs() };
-    let jobs = vec![Job::new(File::Geo, &[("latitude", &format!("{latitude:.6} deg"))]).watched()];
+    let latitude = format!("{latitude:.6} deg");
+    let jobs = vec![Job::new("crates/validate/data/geo.toml", &[("latitude", &latitude)]).watched()];
     let quantity = Quantity::Mean(Reading::ShortestDelay(BOTTLENECK));
     let labels = ["GEO", "35786 km", &*format!("{elevation}°")];
     Check::new(&DELAYS, &labels, quantity, jobs, hop(altitude, elevation), Tolerance::Absolute(1e-5))
@@ -198,15 +200,10 @@ fn pass(orbit: &str, altitude: &str, elevation: &str) -> [Check; 2] {
     let altitude_text = format!("{altitude} km");
     let sets =
         [("altitude", &*altitude_text), ("elevation", &*format!("{elevation} deg")), ("duration", duration)];
-    let job = Job::new(File::Pass, &sets).watched();
-    let check = |elevation: &str, reading| {
-        let labels = [
-            orbit,
-            &*altitude_text,
-            &*format!("{elevation}°, lowest {}°", sets[1].1.trim_end_matches(" deg")),
-        ];
-        let delay = hop(number(altitude), elevation);
-        let jobs = vec![job.clone()];
+    let job = Job::new("crates/validate/data/pass.toml", &sets).watched();
+    let check = |at: &str, reading| {
+        let labels = [orbit, &*altitude_text, &*format!("{at}°, lowest {elevation}°")];
+        let (jobs, delay) = (vec![job.clone()], hop(number(altitude), at));
         Check::new(&DELAYS, &labels, Quantity::Mean(reading), jobs, delay, Tolerance::Absolute(1e-4))
     };
     [check("90", Reading::ShortestDelay(BOTTLENECK)), check(elevation, Reading::LongestDelay(BOTTLENECK))]

@@ -27,7 +27,7 @@ pub static SECTION: Section = Section {
         &channel::CODINGS,
         &channel::DELAYS,
     ],
-    checks: || Ok([tcp::all(), queueing::all(), channel::all()].into_iter().flatten().collect()),
+    checks: || [tcp::all(), queueing::all(), channel::all()].concat(),
 };
 
 pub(crate) use tcp::{SLOW_START, slow_start_time};

@@ -28,7 +28,8 @@ pub(super) fn all() -> Vec<Check> {
 
 fn load(rho_text: &str) -> Check {
     let rho = number(rho_text);
-    let jobs = Job::new(File::Poisson, &[("rate", &format!("{:.0} bit/s", rho * FULL_BPS))]).seeds(RUNS);
+    let rate = format!("{:.0} bit/s", rho * FULL_BPS);
+    let jobs = Job::new("crates/validate/data/poisson.toml", &[("rate", &rate)]).seeds(RUNS);
     let waiting = rho * rho / (2.0 * (1.0 - rho));
     let deviation = rho / ((1.0 - rho) * (1.0 - rho)) / (2.0 * SERVICES).sqrt();
     let tolerance = Tolerance::Relative(DEVIATIONS * deviation / waiting);

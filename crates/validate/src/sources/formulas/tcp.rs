@@ -140,7 +140,7 @@ fn round_trip() -> f64 {
 fn long_run(flows: &str, window: &str, seconds: u64) -> Job {
     let sets =
         [("flows", flows), ("window", &format!("{window} segments")), ("duration", &format!("{seconds} s"))];
-    Job::new(File::Window, &sets)
+    Job::new("scenarios/window.toml", &sets)
 }
 
 fn window_limit(window: &str) -> Check {
@@ -153,7 +153,7 @@ fn window_limit(window: &str) -> Check {
 
 fn slow_start(size_kb: u32, iw: u32) -> Check {
     let (size, iw_text) = (format!("{size_kb} kB"), iw.to_string());
-    let job = Job::new(File::Transfer, &[("size", &size), ("iw", &iw_text)]);
+    let job = Job::new("scenarios/transfer.toml", &[("size", &size), ("iw", &iw_text)]);
     // size in kB equals the number of segments
     let seconds = slow_start_time(f64::from(size_kb), f64::from(iw));
     let options = serialised(40.0) * 2.0 + HEADERS * 8.0 / ACCESS;
@@ -180,7 +180,7 @@ fn sharing(tcp: &str, loss: &str, flows: &str) -> Job {
         ("window", "64 segments"),
         ("duration", &format!("{LONG} s")),
     ];
-    Job::new(File::Sharing, &sets)
+    Job::new("scenarios/sharing.toml", &sets)
 }
 
 fn mathis(tcp: &str, loss: &str) -> Check {
@@ -205,7 +205,7 @@ fn packet_loss(loss: &str) -> Check {
 fn bit_errors(segment: &str, ber: &str, flows: &str) -> Check {
     let sets =
         [("segment", &*format!("{segment} B")), ("ber", ber), ("flows", flows), ("duration", "1000 s")];
-    let jobs = Job::new(File::Window, &sets).seeds(2);
+    let jobs = Job::new("scenarios/window.toml", &sets).seeds(2);
     let bytes = number(segment) + HEADERS;
     let share = -libm::expm1(8.0 * bytes * libm::log1p(-number(ber)));
     let (labels, lost) = ([&*format!("{bytes} B"), ber], Quantity::LostShare(DropCause::BitError));
@@ -214,14 +214,8 @@ fn bit_errors(segment: &str, ber: &str, flows: &str) -> Check {
 
 fn saturated(flows: &str, window: &str) -> Check {
     let jobs = vec![long_run(flows, window, SETTLED), long_run(flows, window, LONG)];
-    Check::new(
-        &SATURATED,
-        &[flows, window],
-        Quantity::BottleneckUtilisation,
-        jobs,
-        1.0,
-        Tolerance::Absolute(1e-4),
-    )
+    let (busy, tolerance) = (Quantity::BottleneckUtilisation, Tolerance::Absolute(1e-4));
+    Check::new(&SATURATED, &[flows, window], busy, jobs, 1.0, tolerance)
 }
 
 fn link_rate(flows: &str, window: &str) -> Check {

@@ -78,7 +78,7 @@ pub(super) fn all() -> Vec<Check> {
             }
         }
         for (rtt, expected) in [("540 ms", 30.3e3), ("560 ms", 28.1e3)] {
-            let job = Job::new(File::Faded, &[("window", "16 KiB"), ("ber", "0"), ("rtt", rtt)]);
+            let job = Job::new("scenarios/faded.toml", &[("window", "16 KiB"), ("ber", "0"), ("rtt", rtt)]);
             let (jobs, tolerance) = (vec![job.with(change)], judged(Tolerance::Relative(0.05)));
             checks.push(Check::new(&CEILING, &[acks, rtt], Quantity::GOODPUT, jobs, expected, tolerance));
         }
@@ -102,5 +102,5 @@ fn statements() -> [(&'static str, &'static str, Tolerance); 8] {
 
 fn runs(tcp: &str, window: &str, ber: &str, change: Change) -> Vec<Job> {
     let sets = [("tcp", tcp), ("window", &*format!("{window} segments")), ("ber", ber)];
-    Job::new(File::Faded, &sets).with(change).seeds(RUNS)
+    Job::new("scenarios/faded.toml", &sets).with(change).seeds(RUNS)
 }

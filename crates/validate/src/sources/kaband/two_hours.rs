@@ -32,7 +32,8 @@ pub(super) static FADE_AND_ERRORS: CheckTable = CheckTable {
 
 /// A run through the fade; with `rise` the signal recovers at the end.
 pub(crate) fn fade_job(tcp: &str, window: &str, coding: &str, rise: &str) -> Job {
-    Job::new(File::Fade2h, &[("tcp", tcp), ("window", window), ("coding", coding), ("rise", rise)])
+    let sets = [("tcp", tcp), ("window", window), ("coding", coding), ("rise", rise)];
+    Job::new("scenarios/fade-2h.toml", &sets)
 }
 
 const RANGES: [(&str, f64, f64); 4] = [

@@ -67,5 +67,5 @@ pub(super) fn order() -> Vec<Check> {
 }
 
 fn runs(tcp: &str, loss: &str) -> Vec<Job> {
-    Job::new(File::Sharing, &[("tcp", tcp), ("loss", loss), ("jitter", "0 ms")]).seeds(RUNS)
+    Job::new("scenarios/sharing.toml", &[("tcp", tcp), ("loss", loss), ("jitter", "0 ms")]).seeds(RUNS)
 }

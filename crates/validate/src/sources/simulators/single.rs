@@ -1,6 +1,6 @@
 //! One or a few connections: cases C, D and E of the reference sheet.
 
-use super::{packets, seconds, segments};
+use super::seconds;
 use crate::prelude::*;
 use crate::reference::Row;
 
@@ -78,7 +78,7 @@ fn other<'a>(row: &Row, rows: &'a [Row]) -> Option<&'a Row> {
 pub(super) fn transfer(row: &Row, name: &str, rows: &[Row]) -> Check {
     let bytes = name.trim_start_matches("C-iw-").trim_end_matches('B');
     let size_kb = number(bytes) / 1e3;
-    let job = Job::new(File::Transfer, &[("size", &format!("{bytes} B")), ("iw", &row.iw)]);
+    let job = Job::new("scenarios/transfer.toml", &[("size", &format!("{bytes} B")), ("iw", &row.iw)]);
     let seconds = row.finished_s.unwrap_or(f64::NAN);
     let ns3 = other(row, rows).and_then(|r| r.finished_s);
     let check =
@@ -87,26 +87,26 @@ pub(super) fn transfer(row: &Row, name: &str, rows: &[Row]) -> Check {
 }
 
 /// A run with the scheme and the window of the row.
-fn job(row: &Row, file: File, more: &[(&str, &str)]) -> Job {
-    let both = [("tcp", row.variant.as_str()), ("window", &segments(&row.window))];
+fn job(row: &Row, file: &'static str, more: &[(&str, &str)]) -> Job {
+    let both = [("tcp", row.variant.as_str()), ("window", &*format!("{} segments", row.window))];
     Job::new(file, &[&both[..], more].concat())
 }
 
 pub(super) fn windows(row: &Row, rows: &[Row]) -> Check {
-    let job = job(row, File::Window, &[("flows", &row.flows), ("duration", &seconds(row))]);
+    let job = job(row, "scenarios/window.toml", &[("flows", &row.flows), ("duration", &seconds(row))]);
     let ns3 = other(row, rows).map(|r| r.goodput);
     let check = Check::of(row, &WINDOWS, &[&row.flows, &row.window], &job, Tolerance::Relative(0.005));
     check.reading(Reading::Metric("goodput"), row.goodput, ns3)
 }
 
 pub(super) fn bit_errors(row: &Row) -> Check {
-    let job = job(row, File::Window, &[("ber", &row.ber), ("duration", &seconds(row))]);
+    let job = job(row, "scenarios/window.toml", &[("ber", &row.ber), ("duration", &seconds(row))]);
     let tolerance = if row.variant == "vegas" { Tolerance::Unjudged } else { Tolerance::Relative(0.08) };
     Check::of(row, &BIT_ERRORS, &[&row.variant, &row.ber], &job, tolerance)
 }
 
 pub(super) fn faded(row: &Row, rows: &[Row]) -> Check {
-    let job = job(row, File::Faded, &[("ber", &row.ber), ("rtt", "560 ms")]);
+    let job = job(row, "scenarios/faded.toml", &[("ber", &row.ber), ("rtt", "560 ms")]);
     let tolerance = Tolerance::Relative(if number(&row.ber) <= 1e-8 { 0.05 } else { 0.08 });
     let labels = [row.variant.as_str(), &row.window, &row.ber];
     let mut check = Check::of(row, &FADED, &labels, &job, tolerance);
@@ -121,7 +121,8 @@ pub(super) fn faded(row: &Row, rows: &[Row]) -> Check {
 pub(super) fn burst(row: &Row, rows: &[Row]) -> Vec<Check> {
     let acks = if row.delayed_ack { "every second" } else { "every" };
     let delayed_ack = if row.delayed_ack { "on" } else { "off" };
-    let job = job(row, File::Burst, &[("buffer", &packets(&row.buffer)), ("delayed_ack", delayed_ack)]);
+    let sets = [("buffer", &*format!("{} packets", row.buffer)), ("delayed_ack", delayed_ack)];
+    let job = job(row, "scenarios/burst.toml", &sets);
     let judged = row.variant == "sack" && !row.delayed_ack;
     let tolerance = |t| if judged { t } else { Tolerance::Unjudged };
     let ns3 = other(row, rows);

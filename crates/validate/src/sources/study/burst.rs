@@ -51,7 +51,7 @@ pub(super) static HOPS: CheckTable = CheckTable {
     columns: &["topology"],
     expected: "hops",
     intro: "From user to user over a bent pipe are two hops, to the hub and back up; a switch on board makes it one. \
-        Shortest round trip of a star over that of a         mesh, `scenarios/onboard.toml`. Tolerance 5 %: \
+        Shortest round trip of a star over that of a mesh, `scenarios/onboard.toml`. Tolerance 5 %: \
         access links and serialisation are passed once either way.",
     fast: true,
 };
@@ -61,7 +61,7 @@ pub(super) static DROPS: CheckTable = CheckTable {
     columns: &["topology", "ACKs", "buffer on board, packets", "queue"],
     expected: "expected",
     intro: "Packets dropped in 100 s. In a mesh they are dropped on board only, and the rules above hold there: none \
-        with 64 packets, or 36 with delayed ACKs, some         with 50 and 30. The hub of a star has a buffer of \
+        with 64 packets, or 36 with delayed ACKs, some with 50 and 30. The hub of a star has a buffer of \
         120 packets, and drops none.",
     fast: true,
 };
@@ -72,7 +72,7 @@ const POLICIES: [(&str, &str); 2] = [("every", "off"), ("every second", "on")];
 /// A run with this buffer.
 pub(crate) fn burst_job(delayed_ack: &str, buffer: u32) -> Job {
     let sets = [("tcp", "sack"), ("buffer", &*format!("{buffer} packets")), ("delayed_ack", delayed_ack)];
-    Job::new(File::Burst, &sets)
+    Job::new("scenarios/burst.toml", &sets)
 }
 
 pub(super) fn all() -> Vec<Check> {
@@ -104,7 +104,7 @@ pub(super) fn all() -> Vec<Check> {
 fn onboard_job(topology: &str, delayed_ack: &str, buffer: u32) -> Job {
     let sets =
         [("topology", topology), ("buffer", &*format!("{buffer} packets")), ("delayed_ack", delayed_ack)];
-    Job::new(File::Onboard, &sets)
+    Job::new("scenarios/onboard.toml", &sets)
 }
 
 fn star_and_mesh() -> Vec<Check> {

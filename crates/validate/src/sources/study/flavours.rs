@@ -43,5 +43,5 @@ pub(super) fn all() -> Vec<Check> {
 
 fn runs(tcp: &str, loss: &str) -> Vec<Job> {
     let of_ten_million = (1e7 * number(loss)).round() as u32;
-    Job::new(File::Window, &[("tcp", tcp)]).with(Change::Loss(of_ten_million)).seeds(10)
+    Job::new("scenarios/window.toml", &[("tcp", tcp)]).with(Change::Loss(of_ten_million)).seeds(10)
 }

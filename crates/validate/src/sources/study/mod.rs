@@ -42,9 +42,7 @@ pub static SECTION: Section = Section {
         &burst::HOPS,
         &burst::DROPS,
     ],
-    checks: || {
-        Ok([window::all(), segments::all(), flavours::all(), burst::all()].into_iter().flatten().collect())
-    },
+    checks: || [window::all(), segments::all(), flavours::all(), burst::all()].concat(),
 };
 
 pub(crate) use burst::{SIZES, burst_job};

@@ -55,7 +55,7 @@ pub(super) fn all() -> Vec<Check> {
 
 /// A transfer of this many packets.
 pub(crate) fn transfer_job(packets: u32, iw: u32) -> Job {
-    Job::new(File::Transfer, &[("size", &format!("{packets} kB")), ("iw", &iw.to_string())])
+    Job::new("scenarios/transfer.toml", &[("size", &format!("{packets} kB")), ("iw", &iw.to_string())])
 }
 
 fn saved(packets: u32, iw: u32) -> Check {
@@ -75,7 +75,7 @@ pub(crate) fn segments_job(segment: &str, window: &str, ber: &str) -> Job {
         ("window", &*format!("{window} segments")),
         ("ber", ber),
     ];
-    Job::new(File::Window, &sets)
+    Job::new("scenarios/window.toml", &sets)
 }
 
 fn clean(segment: &str, window: &str, judged: bool) -> Check {

@@ -67,12 +67,12 @@ fn window(window: &'static str) -> Check {
         }
     };
     let tolerance = if window == "128 segments" { NEARLY_FULL } else { Tolerance::Relative(0.03) };
-    let job = Job::new(File::Window, &[("window", window)]);
+    let job = Job::new("scenarios/window.toml", &[("window", window)]);
     Check::new(&WINDOWS, &[&label], Quantity::GOODPUT, vec![job], bytes / RTT, tolerance)
 }
 
 fn connections(n: &'static str) -> Check {
-    let job = Job::new(File::Window, &[("window", "40 segments"), ("flows", n)]);
+    let job = Job::new("scenarios/window.toml", &[("window", "40 segments"), ("flows", n)]);
     let all = number(n) * 40_000.0 / RTT;
     let tolerance = if all < T1 / 8.0 { Tolerance::Relative(0.03) } else { NEARLY_FULL };
     Check::new(&CONNECTIONS, &[n], Quantity::GOODPUT, vec![job], all, tolerance)
@@ -85,5 +85,5 @@ fn lossy(window: &str) -> Vec<Job> {
         ("ber", BIT_ERRORS),
         ("duration", "20000 s"),
     ];
-    Job::new(File::Window, &sets).watched().seeds(5)
+    Job::new("scenarios/window.toml", &sets).watched().seeds(5)
 }

@@ -6,7 +6,7 @@
 //! on the interface reads and writes the port's packets. This needs CAP_NET_RAW in the network namespace,
 //! which programs behind an emulated link have without being root. Nothing of it outlives the process.
 
-use super::ways::NeighbourPort;
+use super::neighbour_port::NeighbourPort;
 use super::{EndpointDriver, Settings};
 use bentpipe_base::Size;
 use bentpipe_os::netlink::{Interface, Mac, Netlink};
@@ -26,7 +26,7 @@ const SEND_BUFFER: Size = Size(32 << 20);
 /// Smallest MTU for TCP (RFC 8200, section 5).
 const LEAST_MTU: u32 = 576;
 
-/// Why a guest could not be set up.
+/// Why the endpoint of a host could not be set up.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum HostEndpointError {
@@ -43,11 +43,11 @@ pub enum HostEndpointError {
     Ourselves(IpAddr),
     /// The address to listen at is not ours.
     #[error(
-        "{0} is no address of this host\nhelp: `ip address` lists those it has; leave it out to use the way to everywhere"
+        "{0} is not an address of this host\nhelp: `ip address` lists its addresses; leave it out to use the interface of the default route"
     )]
     NotOurs(IpAddr),
     /// There is no default route.
-    #[error("this host has no route to anywhere\nhelp: write the address to listen at, as in 10.55.0.2:5000")]
+    #[error("this host has no default route\nhelp: write the address to listen at, as in 10.55.0.2:5000")]
     NoInterface,
     /// Another program uses the port.
     #[error("port {0} is in use by another program\nhelp: end it, or choose another port")]
@@ -60,7 +60,7 @@ pub enum HostEndpointError {
     Port(u16, #[source] io::Error),
     /// No permission to open a packet socket.
     #[error(
-        "a TCP of one's own reads and writes packets, and that is not allowed here (CAP_NET_RAW)\n\
+        "bentpipe's own TCP reads and writes packets, which is not permitted here (CAP_NET_RAW)\n\
          help: run it behind a link, which needs no permission: bentpipe emulate geo-10m -- bentpipe send far:5000 FILE\n\
          help: or start it as root"
     )]
@@ -69,7 +69,9 @@ pub enum HostEndpointError {
     #[error(transparent)]
     Packets(PortError),
     /// The next hop does not answer.
-    #[error("{0} does not tell its hardware address on {1}: is it there?")]
+    #[error(
+        "{0} does not answer address resolution on {1}\nhelp: check that this host is running and connected"
+    )]
     NoNeighbour(IpAddr, String),
     /// The interface does not carry Ethernet frames.
     #[error(
@@ -82,7 +84,7 @@ pub enum HostEndpointError {
 #[derive(Debug)]
 pub struct HostEndpoint {
     /// The endpoint behind its port.
-    pub station: EndpointDriver<NeighbourPort>,
+    pub driver: EndpointDriver<NeighbourPort>,
     /// Our port.
     pub port: u16,
     /// Our addresses.
@@ -93,7 +95,7 @@ pub struct HostEndpoint {
 }
 
 impl HostEndpoint {
-    /// A guest that can connect to `to`. `seed` must be secret.
+    /// An endpoint that can connect to `to`. `seed` must be secret.
     ///
     /// # Errors
     /// When there is no route to `to`, or no permission.
@@ -104,15 +106,15 @@ impl HostEndpoint {
             return Err(HostEndpointError::Ourselves(to));
         }
         let interface = netlink.interface(way.interface)?;
-        let mut guest = Self::open(interface, vec![way.source], 0, seed)?;
-        if guest.interface.resolves {
-            let mac = guest.neighbour(&mut netlink, way.gateway.unwrap_or(to))?;
-            guest.station.port().set_next_hop(mac);
+        let mut host = Self::open(interface, vec![way.source], 0, seed)?;
+        if host.interface.resolves {
+            let mac = host.neighbour(&mut netlink, way.gateway.unwrap_or(to))?;
+            host.driver.port().set_next_hop(mac);
         }
-        Ok(guest)
+        Ok(host)
     }
 
-    /// A guest that listens at `port`, at `address` or at all addresses of the default route's interface.
+    /// An endpoint that listens at `port`, at `address` or at all addresses of the default route's interface.
     ///
     /// # Errors
     /// When the address is not ours, the port is taken, or there is no permission.
@@ -128,12 +130,12 @@ impl HostEndpoint {
             Some(address) => vec![address],
             None => interface.addresses.iter().copied().filter(is_general).collect(),
         };
-        let mut guest = Self::open(interface, addresses, port, seed)?;
-        if guest.interface.resolves {
-            let own_port = guest.port;
-            guest.station.port().learn_next_hops(own_port);
+        let mut host = Self::open(interface, addresses, port, seed)?;
+        if host.interface.resolves {
+            let own_port = host.port;
+            host.driver.port().learn_next_hops(own_port);
         }
-        Ok(guest)
+        Ok(host)
     }
 
     /// Takes `port`, or any if it is 0.
@@ -143,13 +145,11 @@ impl HostEndpoint {
         port: u16,
         seed: u64,
     ) -> Result<Self, HostEndpointError> {
-        let silent: Result<Vec<_>, _> =
-            addresses.iter().map(|address| take(SocketAddr::new(*address, port))).collect();
-        let silent = silent?;
+        let ports = addresses.iter().map(|address| take(SocketAddr::new(*address, port)));
+        let silent = ports.collect::<Result<Vec<_>, _>>()?;
         if interface.loopback {
-            return Err(HostEndpointError::Ourselves(
-                addresses.first().copied().unwrap_or(IpAddr::V4(Ipv4Addr::LOCALHOST)),
-            ));
+            let own = addresses.first().copied().unwrap_or(Ipv4Addr::LOCALHOST.into());
+            return Err(HostEndpointError::Ourselves(own));
         }
         if interface.mac == [0; 6] {
             return Err(HostEndpointError::NotEthernet(interface.name));
@@ -168,26 +168,15 @@ impl HostEndpoint {
             send_buffer: SEND_BUFFER,
             ..Settings::default()
         };
-        Ok(Self {
-            station: EndpointDriver::new(
-                NeighbourPort::new(packets, interface.mac),
-                Clock::start(),
-                seed,
-                settings,
-            ),
-            port,
-            interface,
-            addresses,
-            _silent: silent,
-        })
+        let packets = NeighbourPort::new(packets, interface.mac);
+        let driver = EndpointDriver::new(packets, Clock::start(), seed, settings);
+        Ok(Self { driver, port, addresses, interface, _silent: silent })
     }
 
     /// Returns a neighbour's hardware address; makes the kernel resolve it.
     fn neighbour(&self, netlink: &mut Netlink, next: IpAddr) -> Result<Mac, HostEndpointError> {
-        let any = match next {
-            IpAddr::V4(_) => IpAddr::V4(Ipv4Addr::UNSPECIFIED),
-            IpAddr::V6(_) => IpAddr::V6(Ipv6Addr::UNSPECIFIED),
-        };
+        let any: IpAddr =
+            if next.is_ipv4() { Ipv4Addr::UNSPECIFIED.into() } else { Ipv6Addr::UNSPECIFIED.into() };
         for look in 0..LOOKS {
             if let Some(mac) = netlink.neighbour(self.interface.index, next)? {
                 return Ok(mac);

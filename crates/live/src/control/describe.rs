@@ -2,7 +2,7 @@
 //!
 //! An outage hides a link's loss probability: the text shows its value without the outage.
 
-use super::act::LinkChange;
+use super::link_change::LinkChange;
 use super::messages::Values;
 use bentpipe_base::{Duration, Probability};
 use bentpipe_link::{Capacity, LinkSnapshot, UserChanges};
@@ -19,7 +19,7 @@ pub(super) fn describe(act: &LinkChange, before: &Observation, after: &Observati
     let said = match act {
         LinkChange::OutageNs(ns) => return outage(Duration(*ns), before, after),
         LinkChange::Set(values) => set(values, before, after),
-        LinkChange::Reset => format!("as the link has it: {}", differences(before, after)),
+        LinkChange::Reset => format!("reset: {}", differences(before, after)),
     };
     match dark(after) {
         Some(why) => format!("{said}; {why}"),
@@ -31,7 +31,7 @@ pub(super) fn describe(act: &LinkChange, before: &Observation, after: &Observati
 fn outage(length: Duration, before: &Observation, after: &Observation) -> String {
     match after.user.outage_until {
         Some(end) if before.user.outage_until == Some(end) => {
-            format!("nothing gets through until {end}: the outage before this one lasts longer")
+            format!("nothing gets through until {end}: an earlier outage lasts longer")
         }
         Some(end) => format!("nothing gets through for {length}, until {end}"),
         None => "the outage is over already".to_owned(),
@@ -83,7 +83,7 @@ fn differences(before: &Observation, after: &Observation) -> String {
         before.user.change.up.map(|up| format!("not {} any more", if up { "held up" } else { "down" })),
     );
     list.extend(ended(before));
-    if list.is_empty() { "nothing was different".to_owned() } else { list.join(", ") }
+    if list.is_empty() { "nothing had been changed".to_owned() } else { list.join(", ") }
 }
 
 /// Text for an outage that a user ends early by `up` or `reset`.
@@ -100,7 +100,7 @@ fn dark(seen: &Observation) -> Option<String> {
         (Some(false), None) => "nothing gets through".to_owned(),
         (Some(false), Some(end)) => format!("nothing gets through: it is down, and in an outage until {end}"),
         (_, Some(end)) => format!("nothing gets through until {end}"),
-        (_, None) => "nothing gets through: an outage of the link's own".to_owned(),
+        (_, None) => "nothing gets through: an outage of the link itself".to_owned(),
     })
 }
 

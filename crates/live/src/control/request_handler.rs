@@ -1,10 +1,10 @@
 //! Answers control requests, on the data thread, which owns the network.
 
-use super::act::{LinkChange, RecordedChange};
+use super::describe::{Observation, describe};
+use super::link_change::{LinkChange, RecordedChange};
 use super::messages::{
     ChangesMade, Command, DirectionChange, Directions, LinkState, Reply, Request, State, Target, Values,
 };
-use super::words::{Observation, describe};
 use bentpipe_base::names::nearest;
 use bentpipe_base::{Duration, Instant, NodeId, Rate};
 use bentpipe_driver::{Core, Journal, LiveNetwork, TurnHook};
@@ -35,20 +35,16 @@ pub struct Commands {
     /// The commands.
     pub commands: Receiver<Command>,
     /// What answers them.
-    pub desk: RequestHandler,
+    pub handler: RequestHandler,
 }
 
 impl TurnHook for Commands {
     fn on_turn(&mut self, core: &mut Core) -> bool {
         while let Ok(Command { request, reply }) = self.commands.try_recv() {
             // the client may have given up waiting
-            let _ = reply.try_send(self.desk.answer(core, &request));
+            let _ = reply.try_send(self.handler.answer(core, &request));
         }
         true
-    }
-
-    fn next(&self) -> Option<Instant> {
-        None
     }
 }
 
@@ -167,7 +163,7 @@ impl RequestHandler {
         }
         chosen.retain(|p| on.way == Directions::Both || p.names.backward == (on.way == Directions::Backward));
         if chosen.is_empty() {
-            return Err(format!("`{name}` is one direction, and not that one").into());
+            return Err(format!("`{name}` is a single direction, and not the one asked for").into());
         }
         Ok(chosen)
     }

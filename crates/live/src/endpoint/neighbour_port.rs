@@ -19,7 +19,7 @@ use std::os::fd::BorrowedFd;
 /// Most peers whose hardware address is remembered; the oldest is dropped first. Enough for all half-open
 /// connections and some that just ended.
 const MOST: usize = 512;
-/// Bit of a multicast hardware address, which no station sends from.
+/// Bit of a multicast hardware address, which no host sends from.
 const GROUP: u8 = 1;
 
 /// A packet socket with the hardware addresses of its peers.
@@ -28,7 +28,7 @@ pub struct NeighbourPort {
     port: VethPort,
     own: Mac,
     /// Learned addresses, while it listens.
-    ways: Option<NeighbourTable>,
+    neighbours: Option<NeighbourTable>,
 }
 
 /// Hardware addresses of the peers of a port, learned from their packets.
@@ -42,23 +42,23 @@ impl NeighbourPort {
     /// A socket on the interface with address `own`; packets go to `own` until another address is set or
     /// learned.
     pub(super) const fn new(port: VethPort, own: Mac) -> Self {
-        Self { port, own, ways: None }
+        Self { port, own, neighbours: None }
     }
 
     /// Sends all packets to `next` from now on.
     pub(super) fn set_next_hop(&mut self, next: Mac) {
-        self.ways = None;
+        self.neighbours = None;
         self.port.set_mac_addresses(self.own, next);
     }
 
     /// Sends each packet to the hardware address from which its receiver last sent to our TCP port `port`.
     pub(super) fn learn_next_hops(&mut self, port: u16) {
-        self.ways = Some(NeighbourTable { port, known: VecDeque::new() });
+        self.neighbours = Some(NeighbourTable { port, known: VecDeque::new() });
     }
 
     /// Sends all packets to the hardware address of `peer` from now on, and stops learning.
     pub(crate) fn keep_next_hop(&mut self, peer: IpAddr) {
-        if let Some(next) = self.ways.take().and_then(|w| w.to(peer)) {
+        if let Some(next) = self.neighbours.take().and_then(|known| known.to(peer)) {
             self.port.set_mac_addresses(self.own, next);
         }
     }
@@ -73,8 +73,8 @@ impl NeighbourTable {
             return;
         }
         let (source, _) = layout.network.ends.addresses();
-        if let Some(way) = self.known.iter_mut().find(|w| w.0 == source) {
-            way.1 = from;
+        if let Some(entry) = self.known.iter_mut().find(|entry| entry.0 == source) {
+            entry.1 = from;
             return;
         }
         if self.known.len() >= MOST {
@@ -84,7 +84,7 @@ impl NeighbourTable {
     }
 
     fn to(&self, host: IpAddr) -> Option<Mac> {
-        self.known.iter().find(|w| w.0 == host).map(|w| w.1)
+        self.known.iter().find(|entry| entry.0 == host).map(|entry| entry.1)
     }
 }
 
@@ -104,18 +104,18 @@ impl PacketPort for NeighbourPort {
 
     fn receive(&mut self, buffer: &mut [u8]) -> io::Result<Option<Received>> {
         let received = self.port.receive(buffer)?;
-        if let (Some(ways), Some(received)) = (&mut self.ways, &received)
+        if let (Some(neighbours), Some(received)) = (&mut self.neighbours, &received)
             && let Some(packet) = buffer.get(..received.len)
         {
-            ways.hear(packet, self.port.source_mac());
+            neighbours.hear(packet, self.port.source_mac());
         }
         Ok(received)
     }
 
     fn send(&mut self, vnet: &VnetHeader, parts: &[IoSlice<'_>]) -> io::Result<bool> {
-        if let Some(ways) = &self.ways {
+        if let Some(neighbours) = &self.neighbours {
             let header = parts.iter().find(|p| !p.is_empty());
-            let Some(next) = header.and_then(|h| destination(h)).and_then(|to| ways.to(to)) else {
+            let Some(next) = header.and_then(|h| destination(h)).and_then(|to| neighbours.to(to)) else {
                 return Ok(false); // unknown peer: it retransmits its SYN
             };
             self.port.set_mac_addresses(self.own, next);
@@ -152,19 +152,19 @@ mod tests {
 
     #[test]
     fn the_way_back_is_the_way_that_the_last_packet_came() {
-        let mut ways = NeighbourTable { port: 5000, known: VecDeque::new() };
+        let mut neighbours = NeighbourTable { port: 5000, known: VecDeque::new() };
         let six = AddressPair::V6 { src: Ipv6Addr::LOCALHOST, dst: Ipv6Addr::UNSPECIFIED };
-        ways.hear(&call(v4(1), 5000), [2, 0, 0, 0, 0, 1]);
-        ways.hear(&call(six, 5000), [2, 0, 0, 0, 0, 6]);
-        ways.hear(&call(v4(2), 5001), [2, 0, 0, 0, 0, 2]); // to another port
-        ways.hear(&call(v4(3), 5000), [0xff; 6]); // from a multicast address
-        ways.hear(&call(v4(1), 5000)[..30], [2, 0, 0, 0, 0, 9]); // truncated
+        neighbours.hear(&call(v4(1), 5000), [2, 0, 0, 0, 0, 1]);
+        neighbours.hear(&call(six, 5000), [2, 0, 0, 0, 0, 6]);
+        neighbours.hear(&call(v4(2), 5001), [2, 0, 0, 0, 0, 2]); // to another port
+        neighbours.hear(&call(v4(3), 5000), [0xff; 6]); // from a multicast address
+        neighbours.hear(&call(v4(1), 5000)[..30], [2, 0, 0, 0, 0, 9]); // truncated
         let host = |last| IpAddr::from([10, 0, 0, last]);
-        assert_eq!(ways.to(host(1)), Some([2, 0, 0, 0, 0, 1]));
-        assert_eq!(ways.to(IpAddr::V6(Ipv6Addr::LOCALHOST)), Some([2, 0, 0, 0, 0, 6]));
-        assert_eq!((ways.to(host(2)), ways.to(host(3))), (None, None));
-        ways.hear(&call(v4(1), 5000), [2, 0, 0, 0, 0, 7]);
-        assert_eq!((ways.to(host(1)), ways.known.len()), (Some([2, 0, 0, 0, 0, 7]), 2));
+        assert_eq!(neighbours.to(host(1)), Some([2, 0, 0, 0, 0, 1]));
+        assert_eq!(neighbours.to(IpAddr::V6(Ipv6Addr::LOCALHOST)), Some([2, 0, 0, 0, 0, 6]));
+        assert_eq!((neighbours.to(host(2)), neighbours.to(host(3))), (None, None));
+        neighbours.hear(&call(v4(1), 5000), [2, 0, 0, 0, 0, 7]);
+        assert_eq!((neighbours.to(host(1)), neighbours.known.len()), (Some([2, 0, 0, 0, 0, 7]), 2));
         assert_eq!(destination(&call(six, 5000)), Some(IpAddr::V6(Ipv6Addr::UNSPECIFIED)));
         assert_eq!(destination(&call(v4(1), 5000)), Some(IpAddr::from([10, 55, 0, 2])));
         assert_eq!((destination(&[]), destination(&[0x45; 9])), (None, None));
@@ -172,12 +172,12 @@ mod tests {
 
     #[test]
     fn a_flood_of_forged_callers_is_bounded_and_the_last_are_known() {
-        let mut ways = NeighbourTable { port: 5000, known: VecDeque::new() };
+        let mut neighbours = NeighbourTable { port: 5000, known: VecDeque::new() };
         for last in 0..2000 {
-            ways.hear(&call(v4(last), 5000), [2, 0, 0, 0, (last >> 8) as u8, last as u8]);
+            neighbours.hear(&call(v4(last), 5000), [2, 0, 0, 0, (last >> 8) as u8, last as u8]);
         }
-        assert_eq!(ways.known.len(), MOST);
+        assert_eq!(neighbours.known.len(), MOST);
         let host = |n: u16| IpAddr::from([10, 0, (n >> 8) as u8, n as u8]);
-        assert_eq!((ways.to(host(0)), ways.to(host(1999))), (None, Some([2, 0, 0, 0, 7, 0xcf])));
+        assert_eq!((neighbours.to(host(0)), neighbours.to(host(1999))), (None, Some([2, 0, 0, 0, 7, 0xcf])));
     }
 }

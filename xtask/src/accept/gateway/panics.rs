@@ -1,0 +1,141 @@
+//! A panic in any thread of a session or a gateway ends the process at once, and traffic goes on as after
+//! `kill -9`.
+
+use crate::accept::list::{List, Outcome, Setup};
+use crate::bench;
+use lab::passage::{Forwarding, Kind, RouterTestbed};
+use lab::rig::Running;
+use lab::stats::Mean;
+use lab::{Rig, Who, join};
+use rustix::process::Signal;
+use serde_json::Value;
+use std::fs;
+use std::thread::{scope, sleep};
+use std::time::{Duration, Instant};
+
+/// Time within which the process must have ended.
+const AT_ONCE: Duration = Duration::from_millis(100);
+const LIMIT: Duration = Duration::from_secs(20);
+const POLL_INTERVAL: Duration = Duration::from_micros(500);
+/// Length of the transfer and time of the panic, s.
+const SECONDS: u32 = 6;
+const AT: Duration = Duration::from_secs(2);
+/// Accelerated at a rate that the machine carries easily.
+const HOP: &str = "rate = \"100 Mbit/s\"\nrtt = \"20 ms\"";
+/// A session with all threads that one can have without an uplink.
+const SESSION: [&str; 9] =
+    ["emulate", "geo-10m", "--out", "tmp/out", "--journal", "tmp/journal", "--", "sleep", "60"];
+
+/// The thread that carries packets.
+const DATA: &str = "bentpipe-path";
+
+/// What ends the process.
+#[derive(Clone, Copy, Debug)]
+enum End<'a> {
+    /// A panic in the thread of this name.
+    Panic(&'a str),
+    Kill,
+}
+
+pub(super) fn check(setup: &Setup, list: &mut List) -> Outcome {
+    // the measuring programs
+    setup.bentpipe()?;
+    let program = bench::build_example("panics")?;
+    let rig = Rig::new(&program, Who::CurrentUser)?;
+    let one = rig.start(&SESSION)?;
+    sleep(AT);
+    let names: Vec<String> = threads(one.id())?.into_iter().map(|(name, _)| name).collect();
+    drop(one);
+    for name in names {
+        let ended = rig.start(&SESSION).and_then(|mut session| {
+            sleep(AT);
+            let took = end(&rig, &mut session, End::Panic(&name))?;
+            Ok((took, session.wait(LIMIT)?.signal))
+        });
+        list.judge(
+            format!("emulate: a panic in thread {name} ends it within 100 ms"),
+            ended,
+            |(took, signal)| {
+                let figure = format!("{:.1} ms, signal {signal:?}", took.as_secs_f64() * 1e3);
+                (figure, took <= AT_ONCE && signal == Some(Signal::ABORT.as_raw()))
+            },
+        );
+    }
+    rig.output(&["doctor", "--clean"], LIMIT)?;
+    let bed = RouterTestbed::new(rig)?;
+    let killed = gateway(&bed, End::Kill);
+    for name in ["bentpipe", DATA] {
+        let what =
+            format!("gateway: a panic in thread {name} ends it within 100 ms, traffic as after kill -9");
+        let both = killed.clone().and_then(|killed| Ok((killed, gateway(&bed, End::Panic(name))?)));
+        list.judge(what, both, |((_, killed), (took, after))| {
+            let [after_mbps, killed_mbps] = [after, killed].map(|bps| bps / 1e6);
+            let ms = took.as_secs_f64() * 1e3;
+            let figure = format!("{ms:.1} ms; then {after_mbps:.0} Mbit/s, after kill -9 {killed_mbps:.0}");
+            (figure, took <= AT_ONCE && after >= 0.5 * killed)
+        });
+    }
+    Ok(())
+}
+
+/// Names and ids of a process's threads.
+fn threads(process: u32) -> Outcome<Vec<(String, String)>> {
+    let folder = format!("/proc/{process}/task");
+    let one = |entry: std::io::Result<fs::DirEntry>| {
+        let entry = entry?;
+        let name = fs::read_to_string(entry.path().join("comm"))?;
+        Ok((name.trim().to_owned(), entry.file_name().to_string_lossy().into_owned()))
+    };
+    let all: std::io::Result<_> = fs::read_dir(&folder).and_then(|all| all.map(one).collect());
+    all.map_err(|e| format!("{folder}: {e}"))
+}
+
+/// Ends a process; returns how long that took.
+fn end(rig: &Rig, process: &mut Running, how: End<'_>) -> Outcome<Duration> {
+    let since = match how {
+        End::Kill => {
+            process.signal(Signal::KILL);
+            Instant::now()
+        }
+        End::Panic(name) => {
+            let id = process.id();
+            let thread = threads(id)?.into_iter().find(|(found, _)| found == name);
+            let (_, thread) = thread.ok_or_else(|| format!("no thread {name}"))?;
+            let since = Instant::now();
+            rig.output(&["at", &id.to_string(), &thread], LIMIT)?;
+            since
+        }
+    };
+    while !process.has_ended()? {
+        if since.elapsed() > LIMIT {
+            return Err(format!("it did not end after {how:?}"));
+        }
+        sleep(POLL_INTERVAL);
+    }
+    Ok(since.elapsed())
+}
+
+/// Ends a gateway during a transfer. Returns how long that took, and the goodput from a second later on,
+/// bit/s.
+fn gateway(bed: &RouterTestbed, how: End<'_>) -> Outcome<(Duration, f64)> {
+    let carrier = Forwarding::Accelerated(Kind::Routed);
+    let mut gateway = bed.carry(carrier, HOP)?;
+    let Some(process) = gateway.process() else { return Err("no gateway".to_owned()) };
+    let (took, report) = scope(|scope| {
+        let transfer = scope.spawn(|| bed.iperf_report(carrier, &format!("-t {SECONDS}"), SECONDS));
+        sleep(AT);
+        (end(bed.rig(), process, how), join(transfer))
+    });
+    Ok((took?, goodput_after(&report?, AT.as_secs_f64() + 1.0)?))
+}
+
+/// Mean of the intervals that begin at `from` s or later, bit/s.
+fn goodput_after(report: &Value, from: f64) -> Outcome<f64> {
+    let all = report["intervals"].as_array().ok_or("iperf3 gives no intervals")?;
+    let sums = all.iter().map(|interval| &interval["sum"]);
+    let later: Vec<f64> = sums
+        .filter(|sum| sum["start"].as_f64().is_some_and(|start| start >= from - 0.01))
+        .filter_map(|sum| sum["bits_per_second"].as_f64())
+        .collect();
+    if later.is_empty() { Err("no interval after the end".to_owned()) } else { Ok(Mean::of(&later).value) }
+}
