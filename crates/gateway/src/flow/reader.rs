@@ -22,13 +22,16 @@
 //!   gives F; the part of the buffer that R F leaves free may be sent at once.
 //! - **A reader that has become faster** empties the half-full buffer within milliseconds: the edge gives a
 //!   lower bound of the new R. If the window stays fully open, `ahead` follows at once, up to the largest
-//!   that it kept up with in the last minute. If such a jump overflows, there is no further one for a while.
+//!   that it kept up with in the last minute. If such a jump overflows, there is no further one for a while,
+//!   each time twice as long until one holds.
 
 mod full;
+mod update;
 
 use bentpipe_base::{Duration, Instant};
 use full::{BufferDrain, FEW};
 use std::collections::VecDeque;
+pub(crate) use update::WindowUpdate;
 
 /// From this share of the largest window on, everything but the latest arrivals has been read.
 const WHOLE: f64 = 0.9;
@@ -48,45 +51,6 @@ const LESS: f64 = 0.75;
 const LEAST_PACE: f64 = 1500.0;
 /// Round trips without jumps after a wrong one: at first, and at most.
 const DISTRUST: (u64, u64) = (8, 256);
-
-/// State of the receiver's buffer according to an acknowledgment.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct WindowUpdate {
-    pub(crate) now: Instant,
-    pub(crate) una: u64,
-    /// Right edge, and the largest window so far.
-    pub(crate) edge: u64,
-    pub(crate) largest: u64,
-    /// The hop's RTT.
-    pub(crate) trip: Duration,
-    /// How far beyond the edge data was forwarded, and how far the hop allows.
-    pub(crate) used: u64,
-    pub(crate) room: u64,
-}
-
-impl WindowUpdate {
-    fn window(&self) -> f64 {
-        self.edge.saturating_sub(self.una) as f64
-    }
-    fn buffer(&self) -> f64 {
-        self.largest as f64
-    }
-    fn is_whole(&self) -> bool {
-        self.window() >= WHOLE * self.buffer()
-    }
-    /// Rate in bytes per second that results from `ahead`.
-    fn rate_at(&self, ahead: f64) -> f64 {
-        (ahead + self.buffer() / 2.0).max(1.0) / trip(self)
-    }
-    /// The `ahead` that gives `by` times the rate.
-    fn scaled(&self, ahead: f64, by: f64) -> f64 {
-        (ahead + self.buffer() / 2.0) * by - self.buffer() / 2.0
-    }
-    /// The `ahead` for a reader of `rate`, with half its buffer free.
-    fn ahead_at(&self, rate: f64) -> f64 {
-        rate * self.trip.as_secs_f64() - self.buffer() / 2.0
-    }
-}
 
 #[derive(Clone, Copy, Debug)]
 struct WindowObservation {
@@ -152,16 +116,20 @@ impl Reader {
             self.drained(news);
         } else if steady {
             self.note_pace(news);
+            if self.jumped.is_some_and(|at| news.now.since(at) >= news.trip * 3) {
+                // it held: what went wrong before was no sign of a reader that cannot be followed
+                (self.jumped, self.no_jump.1) = (None, 0);
+            }
             self.jump(news);
             self.observe_window(news);
         }
-        self.rate = self.ahead.map_or(0.0, |a| (a + news.buffer() / 2.0).max(0.0) / trip(news));
+        self.rate = self.ahead.map_or(0.0, |a| (a + news.buffer() / 2.0).max(0.0) / news.seconds());
         let half = news.buffer() / 2.0;
         let calm = self.largest_burst(news) / half;
         // if the limit holds nothing back, the edge does not clock sending
         let is_clock = self.ahead.is_some_and(|ahead| news.used as f64 + half * 1.25 > ahead);
         self.spread = match self.ahead {
-            Some(ahead) if is_clock => (1.0 + 0.05 * calm) * (ahead + news.buffer()) / trip(news),
+            Some(ahead) if is_clock => (1.0 + 0.05 * calm) * (ahead + news.buffer()) / news.seconds(),
             _ => self.rate,
         };
     }
@@ -484,10 +452,6 @@ impl Reader {
             look.held.get_or_insert(now);
         }
     }
-}
-
-fn trip(news: &WindowUpdate) -> f64 {
-    news.trip.as_secs_f64().max(1e-3)
 }
 
 fn fresh(news: &WindowUpdate, wait: Duration) -> WindowObservation {
