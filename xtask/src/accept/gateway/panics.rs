@@ -10,6 +10,7 @@ use lab::{Rig, Who, join};
 use rustix::process::Signal;
 use serde_json::Value;
 use std::fs;
+use std::process::Command;
 use std::thread::{scope, sleep};
 use std::time::{Duration, Instant};
 
@@ -21,11 +22,9 @@ const POLL_INTERVAL: Duration = Duration::from_micros(500);
 const SECONDS: u32 = 6;
 const AT: Duration = Duration::from_secs(2);
 /// Accelerated at a rate that the machine carries easily.
+/// What the kernel then forwards is more, and differs from run to run.
+const HOP_BPS: f64 = 100e6;
 const HOP: &str = "rate = \"100 Mbit/s\"\nrtt = \"20 ms\"";
-/// A session with all threads that one can have without an uplink.
-const SESSION: [&str; 9] =
-    ["emulate", "geo-10m", "--out", "tmp/out", "--journal", "tmp/journal", "--", "sleep", "60"];
-
 /// The thread that carries packets.
 const DATA: &str = "bentpipe-path";
 
@@ -42,13 +41,11 @@ pub(super) fn check(setup: &Setup, list: &mut List) -> Outcome {
     setup.bentpipe()?;
     let program = bench::build_example("panics")?;
     let rig = Rig::new(&program, Who::CurrentUser)?;
-    let one = rig.start(&SESSION)?;
-    sleep(AT);
+    let one = session(&rig, "one")?;
     let names: Vec<String> = threads(one.id())?.into_iter().map(|(name, _)| name).collect();
     drop(one);
     for name in names {
-        let ended = rig.start(&SESSION).and_then(|mut session| {
-            sleep(AT);
+        let ended = session(&rig, &name).and_then(|mut session| {
             let took = end(&rig, &mut session, End::Panic(&name))?;
             Ok((took, session.wait(LIMIT)?.signal))
         });
@@ -72,10 +69,20 @@ pub(super) fn check(setup: &Setup, list: &mut List) -> Outcome {
             let [after_mbps, killed_mbps] = [after, killed].map(|bps| bps / 1e6);
             let ms = took.as_secs_f64() * 1e3;
             let figure = format!("{ms:.1} ms; then {after_mbps:.0} Mbit/s, after kill -9 {killed_mbps:.0}");
-            (figure, took <= AT_ONCE && after >= 0.5 * killed)
+            (figure, took <= AT_ONCE && after.min(killed) >= HOP_BPS)
         });
     }
     Ok(())
+}
+
+/// A session with all threads that one can have without an uplink; `name` is for its files.
+fn session(rig: &Rig, name: &str) -> Outcome<Running> {
+    let [out, journal] =
+        ["out", "journal"].map(|kind| rig.path(&format!("{kind}-{name}")).display().to_string());
+    let words = ["emulate", "geo-10m", "--out", &out, "--journal", &journal, "--", "sleep", "60"];
+    let mut session = rig.start(&words)?;
+    sleep(AT);
+    if session.has_ended()? { Err(session.err()) } else { Ok(session) }
 }
 
 /// Names and ids of a process's threads.
@@ -102,7 +109,9 @@ fn end(rig: &Rig, process: &mut Running, how: End<'_>) -> Outcome<Duration> {
             let thread = threads(id)?.into_iter().find(|(found, _)| found == name);
             let (_, thread) = thread.ok_or_else(|| format!("no thread {name}"))?;
             let since = Instant::now();
-            rig.output(&["at", &id.to_string(), &thread], LIMIT)?;
+            // not as the rig does: several programs that start each other take a tenth of a second
+            let sent = Command::new(rig.program()).args(["at", &id.to_string(), &thread]).status();
+            sent.map_err(|e| e.to_string())?;
             since
         }
     };
