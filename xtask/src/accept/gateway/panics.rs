@@ -21,8 +21,7 @@ const POLL_INTERVAL: Duration = Duration::from_micros(500);
 /// Length of the transfer and time of the panic, s.
 const SECONDS: u32 = 6;
 const AT: Duration = Duration::from_secs(2);
-/// Accelerated at a rate that the machine carries easily.
-/// What the kernel then forwards is more, and differs from run to run.
+/// Rate of the accelerated connection, bit/s; the kernel alone then forwards more, differently in each run.
 const HOP_BPS: f64 = 100e6;
 const HOP: &str = "rate = \"100 Mbit/s\"\nrtt = \"20 ms\"";
 /// The thread that carries packets.
