@@ -23,7 +23,6 @@ pub struct Addresses {
     last: Option<((IpAddr, IpAddr), (Addr, Addr))>,
     /// Number of pairs to refuse before the next sweep.
     patience: usize,
-    sweeps: u64,
     /// Numbers whose records have changed, if a journal is kept.
     changed: Option<VecDeque<Addr>>,
 }
@@ -48,7 +47,6 @@ impl Addresses {
             limit: (limit as usize).max(2),
             last: None,
             patience: 0,
-            sweeps: 0,
             changed: None,
         }
     }
@@ -99,6 +97,7 @@ impl Addresses {
         unused + u32::from(!rest.is_empty())
     }
 
+    /// Adds a changed record to the journal, if one is kept.
     fn note(&mut self, addr: Addr) {
         if let Some(changed) = &mut self.changed {
             changed.push_back(addr);
@@ -176,7 +175,6 @@ impl Addresses {
             }
         }
         self.last = None;
-        self.sweeps += 1;
         // if nearly all numbers are in use, do not sweep again for every packet
         self.patience = if self.free.len() < self.limit / PATIENCE { self.limit / PATIENCE } else { 0 };
     }
@@ -184,21 +182,6 @@ impl Addresses {
     /// The address with this number.
     pub fn address(&self, addr: Addr) -> Option<IpAddr> {
         self.known.get(addr.0 as usize).copied().flatten()
-    }
-
-    /// Number of addresses.
-    pub fn len(&self) -> usize {
-        self.numbers.len()
-    }
-
-    /// True if there are no addresses.
-    pub fn is_empty(&self) -> bool {
-        self.numbers.is_empty()
-    }
-
-    /// Number of sweeps so far.
-    pub const fn sweeps(&self) -> u64 {
-        self.sweeps
     }
 }
 
@@ -225,7 +208,7 @@ mod tests {
         let six = table.find((mapped(1).into(), Ipv6Addr::LOCALHOST.into()), nobody).unwrap();
         assert!(six.0 != a);
         assert_eq!(table.address(six.0), Some(mapped(1).into()));
-        assert_eq!((table.address(a), table.len()), (Some(Ipv4Addr::from(1).into()), 6));
+        assert_eq!((table.address(a), table.numbers.len()), (Some(Ipv4Addr::from(1).into()), 6));
     }
 
     #[test]
@@ -235,14 +218,14 @@ mod tests {
         for i in 0..31 {
             table.find(ends(100 + 2 * i, 101 + 2 * i), nobody).unwrap();
         }
-        assert_eq!((table.len(), table.sweeps()), (64, 0));
+        assert_eq!(table.numbers.len(), 64);
         let use_kept = |mark: &mut dyn FnMut(Addr)| {
             mark(kept.0);
             mark(kept.1);
             mark(Addr(9999)); // never assigned
         };
         assert!(table.find(ends(500, 501), use_kept).is_some());
-        assert_eq!((table.len(), table.sweeps()), (4, 1));
+        assert_eq!(table.numbers.len(), 4);
         assert_eq!(table.find(ends(1, 2), nobody), Some(kept));
     }
 
@@ -283,7 +266,7 @@ mod tests {
         }
         let mut again = Addresses::new(16);
         assert_eq!(again.restore(&file), 0);
-        assert_eq!((again.len(), again.find(v6, nobody)), (4, Some(six)));
+        assert_eq!((again.numbers.len(), again.find(v6, nobody)), (4, Some(six)));
         assert_eq!(again.find(ends(1, 900), nobody), table.find(ends(1, 900), nobody));
         let fresh = again.find(ends(55, 56), nobody).unwrap();
         assert!(again.known.len() <= 16 && fresh.0 != six.0 && fresh.0 != six.1);
@@ -291,7 +274,7 @@ mod tests {
         let at = six.0.0 as usize * RECORD;
         file[at + 5] ^= 1;
         let mut torn = Addresses::new(16);
-        assert_eq!((torn.restore(&file), torn.len()), (1, 3));
+        assert_eq!((torn.restore(&file), torn.numbers.len()), (1, 3));
         let doubled = [&file[..], &file[..]].concat();
         assert_eq!(Addresses::new(16).restore(&doubled), 1 + 4);
     }

@@ -65,7 +65,7 @@ impl World {
         }
     }
 
-    /// Turns on reference counting by the driver, which returns blanks by [`World::give_blank`].
+    /// Turns on reference counting by the driver, which returns packets to the pool itself.
     pub fn count_holders(&mut self) {
         self.counted.get_or_insert_default();
     }

@@ -57,7 +57,7 @@ work || exit 8
 sleep 0.5; kill -INT $t; wait $t
 "#;
 
-/// The program `mark` in a rig, or the reason why the test is skipped.
+/// Returns the program `mark` in a rig, or prints the reason why the test is skipped.
 fn rig(test: &str, who: Who) -> Option<Rig> {
     let needed = ["iperf3", "tcpdump", "ethtool", "ip", "unshare", "nsenter"];
     let why = match needed.iter().find(|p| !rig::has(p)) {
@@ -72,7 +72,7 @@ fn rig(test: &str, who: Who) -> Option<Rig> {
     None
 }
 
-/// The example's program, which cargo builds before it runs the tests.
+/// Returns the example's program, which cargo builds before it runs the tests.
 fn program() -> PathBuf {
     let own = std::env::current_exe().unwrap();
     let program = own.parent().and_then(Path::parent).unwrap().join("examples/mark");
@@ -80,7 +80,7 @@ fn program() -> PathBuf {
     program
 }
 
-/// A script that captures what comes in at `port` into `file` while `work` runs.
+/// Returns a script that captures what comes in at `port` into `file` while `work` runs.
 fn capturing(port: &str, file: &Path, work: &str) -> String {
     format!("PORT={port}; FILE='{}'; work() {{ {work}; }}{CAPTURE}", file.display())
 }

@@ -3,7 +3,7 @@
 use crate::options::OptionValue;
 use bentpipe_report::metric::{Error, Metric};
 use bentpipe_report::{Report, Unit};
-use bentpipe_scenario::{AmountUnit, Diagnostic, Scenario, amount};
+use bentpipe_scenario::{Diagnostic, Dimension, Scenario, amount};
 use bentpipe_sim::reference::in_unit;
 use bentpipe_sim::report::names;
 
@@ -40,7 +40,7 @@ impl Expect {
         let right = &text[at + sign.len()..];
         let limit = if sign.starts_with(' ') {
             let (near, of) = right.split_once(" of ").ok_or("write `within 5 % of QUANTITY`")?;
-            let near = amount(near).ok().filter(|a| a.measures == AmountUnit::Bare);
+            let near = amount(near).ok().filter(|a| a.measures == Dimension::Bare);
             let near = near.ok_or("write `within 5 % of QUANTITY`: a percentage comes after `within`")?;
             (quantity(of, &metric)?, near.value)
         } else {

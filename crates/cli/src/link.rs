@@ -3,6 +3,7 @@
 use crate::outcome::{Failure, to_json};
 use bentpipe_emulate::client::find;
 use bentpipe_live::control::{Directions, FlowState, LinkState, Reply, Request, State, Target, Values};
+use bentpipe_report::decimals;
 use bentpipe_scenario::{change, outage_length};
 use clap::{Args, Subcommand, ValueEnum};
 use core::fmt::Write as _;
@@ -140,12 +141,12 @@ fn show(state: &State) -> String {
     out
 }
 
-/// Heading of the table of connections; the names are `width` columns wide.
+/// Returns the heading of the table of connections; the names are `width` columns wide.
 pub(crate) fn heading(width: usize) -> String {
     cells(width, ["connection", "RTT", "cwnd", "goodput", "sent again"])
 }
 
-/// A row of that table.
+/// Returns a row of that table.
 pub(crate) fn connection(width: usize, flow: &FlowState) -> String {
     let rtt = flow.rtt_ms.map_or("-".to_owned(), |ms| format!("{ms:.1} ms"));
     let (cwnd, again) = (flow.cwnd.to_string(), flow.retransmits.to_string());
@@ -157,7 +158,7 @@ fn cells(width: usize, [name, rtt, cwnd, goodput, again]: [&str; 5]) -> String {
 }
 
 fn direction(out: &mut String, link: &LinkState) {
-    let own = link.rate_bps.map_or("nothing moves".to_owned(), |bps| rate(bps as f64));
+    let own = link.rate_bps.map_or("none".to_owned(), |bps| rate(bps as f64));
     let _ =
         writeln!(out, "\n{}, {} -> {}{}", link.name, link.from, link.to, if link.up { "" } else { "  DOWN" });
     let _ = writeln!(out, "  rate     {own}, in use {}", rate(link.throughput_bps));
@@ -170,13 +171,13 @@ fn direction(out: &mut String, link: &LinkState) {
     }
 }
 
-/// Loss, bit error rate and fade.
+/// Formats loss, bit error rate and fade.
 pub(crate) fn errors(link: &LinkState) -> String {
     let fade = link.fade_db.map_or(String::new(), |db| format!(", fade {db:.1} dB"));
     format!("loss {}, bit error rate {}{fade}", share(link.loss), share(link.ber))
 }
 
-/// Current queue length and its limit.
+/// Formats the current queue length and its limit.
 pub(crate) fn queue(link: &LinkState) -> String {
     match (link.limit_packets, link.limit_bytes) {
         (Some(limit), _) => format!("{} of {limit} packets ({} B)", link.queue_packets, link.queue_bytes),
@@ -185,14 +186,14 @@ pub(crate) fn queue(link: &LinkState) -> String {
     }
 }
 
-/// Counters that are not zero.
+/// Lists the counters that are not zero.
 pub(crate) fn listed(counts: &[(String, u64)]) -> String {
     let some: Vec<String> =
         counts.iter().filter(|c| c.1 > 0).map(|(key, n)| format!("{n} {}", key.replace('_', " "))).collect();
     if some.is_empty() { "none".to_owned() } else { some.join(", ") }
 }
 
-/// What the user has changed.
+/// Formats what the user has changed; `None` if nothing.
 pub(crate) fn by_user(link: &LinkState) -> Option<String> {
     let set = &link.set;
     let mut list: Vec<String> = Vec::new();
@@ -207,7 +208,7 @@ pub(crate) fn by_user(link: &LinkState) -> Option<String> {
     if list.is_empty() { None } else { Some(list.join(", ")) }
 }
 
-/// How late packets leave.
+/// Formats how late packets leave.
 pub(crate) fn lateness(state: &State) -> String {
     let us = |t: Option<f64>| t.map_or("-".to_owned(), |us| format!("{us:.0} us"));
     let timing = &state.timing;
@@ -216,7 +217,7 @@ pub(crate) fn lateness(state: &State) -> String {
     format!("{verdict}: lateness p50 {p50}, p99 {p99}, max {max}")
 }
 
-/// A rate with three digits and a unit.
+/// Formats a rate with three digits and a unit.
 pub(crate) fn rate(bps: f64) -> String {
     let (value, unit) = match bps {
         b if b >= 999.5e6 => (b / 1e9, "Gbit/s"),
@@ -224,34 +225,21 @@ pub(crate) fn rate(bps: f64) -> String {
         b if b >= 999.5 => (b / 1e3, "kbit/s"),
         b => (b, "bit/s"),
     };
-    let digits = match value {
-        v if v >= 99.95 => 0,
-        v if v >= 9.995 => 1,
-        _ => 2,
-    };
-    let number = format!("{value:.digits$}");
-    let number =
-        if number.contains('.') { number.trim_end_matches('0').trim_end_matches('.') } else { &number };
-    format!("{number} {unit}")
+    let digits = 2 - usize::from(value >= 9.995) - usize::from(value >= 99.95);
+    format!("{} {unit}", decimals(value, digits))
 }
 
-/// A probability with few digits.
+/// Formats a probability with few digits.
 pub(crate) fn share(p: f64) -> String {
     match p {
         0.0 => "0".to_owned(),
-        p if p < 1e-3 => {
-            let text = format!("{p:.2e}");
-            // shortens 1.00e-5 to 1e-5
-            text.replace(".00e", "e").replace("0e", "e")
-        }
-        p => {
-            let text = format!("{p:.4}");
-            text.trim_end_matches('0').trim_end_matches('.').to_owned()
-        }
+        // shortens 1.00e-5 to 1e-5
+        p if p < 1e-3 => format!("{p:.2e}").replace(".00e", "e").replace("0e", "e"),
+        p => decimals(p, 4),
     }
 }
 
-/// A time since the start of the session.
+/// Formats a time since the start of the session.
 pub(crate) fn time(seconds: f64) -> String {
     match seconds {
         s if s < 120.0 => format!("{s:.1} s"),
@@ -265,7 +253,7 @@ pub(crate) mod tests {
     use super::*;
     use bentpipe_live::Timing;
 
-    /// A session in progress.
+    /// Returns the state of a session in progress.
     pub(crate) fn state() -> State {
         let forward = LinkState {
             name: "satellite".to_owned(),

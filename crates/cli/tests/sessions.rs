@@ -52,7 +52,7 @@ fn wait_for(what: &str, mut is_so: impl FnMut() -> bool) {
     }
 }
 
-/// PIDs of processes with this argument.
+/// Returns the PIDs of processes with this argument.
 fn with_argument(word: &str) -> Vec<i32> {
     let has = |pid: &i32| {
         let line = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();

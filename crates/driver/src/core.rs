@@ -127,7 +127,7 @@ impl Core {
     pub fn advance(&mut self, until: Instant) {
         if self.pacing == Pacing::Cheap {
             let floor = Instant(self.clock.now().0.saturating_sub(CATCH_UP.0));
-            let is_late = self.net.next_at().is_some_and(|at| at < floor && at <= until);
+            let is_late = self.net.network.next_at().is_some_and(|at| at < floor && at <= until);
             self.net.counters.late_turns += u64::from(is_late);
             self.net.network.skip_to(floor);
             return self.net.advance(until.max(floor));

@@ -47,8 +47,8 @@ pub struct LiveNetwork {
     pub network: Network,
     /// Bytes of its packets; captures on the network's trace read them too.
     pub store: Rc<RefCell<Store>>,
-    /// Packet counters.
-    pub(crate) counters: Counters,
+    /// Packet counters; [`crate::Core::counters`] includes the losses at the ports.
+    pub counters: Counters,
     unit: Unit,
     /// The open end of each port, and its host.
     ports: Vec<(NodeId, usize)>,
@@ -74,13 +74,8 @@ impl LiveNetwork {
         }
     }
 
-    /// A network of one node whose ports 0 and 1 lead to the two open ends: for a gateway the LAN and the
-    /// satellite. `add` adds the node, and only that, to the network.
-    pub fn around(add: impl FnOnce(&mut Network) -> NodeId, seed: u64, unit: Unit, memory: Size) -> Self {
-        Self::chain(|network| vec![add(network)], seed, unit, memory)
-    }
-
-    /// A network of nodes in a chain between two open ends. `add` adds the nodes, at least one.
+    /// A network of nodes in a chain between two open ends, for a gateway the LAN and the satellite. `add`
+    /// adds the nodes, at least one; port 0 of the first and port 1 of the last lead to the ends.
     pub fn chain(add: impl FnOnce(&mut Network) -> Vec<NodeId>, seed: u64, unit: Unit, memory: Size) -> Self {
         let mut network = Network::new(seed);
         let chain = add(&mut network);
@@ -110,11 +105,6 @@ impl LiveNetwork {
         self.digest.clone().unwrap_or_default().finalize()
     }
 
-    /// Packet counters; [`crate::Core::counters`] includes the losses at the ports.
-    pub const fn counters(&self) -> &Counters {
-        &self.counters
-    }
-
     /// The port of a host.
     pub fn port_of(&self, host: usize) -> Option<usize> {
         self.ports.iter().position(|(_, h)| *h == host)
@@ -127,11 +117,6 @@ impl LiveNetwork {
     /// The present time.
     pub const fn now(&self) -> Instant {
         self.network.now()
-    }
-
-    /// Time of the next event.
-    pub fn next_at(&mut self) -> Option<Instant> {
-        self.network.next_at()
     }
 
     /// Handles all events up to and including `until`; does nothing if that is in the past.

@@ -79,6 +79,7 @@ impl TurnHook for Shared {
 }
 
 /// A running driver. Dropping it stops it.
+#[derive(Debug)]
 pub struct Running<T> {
     thread: Option<JoinHandle<Result<T, Error>>>,
     errands: Sender<DataThreadTask>,
@@ -88,12 +89,6 @@ pub struct Running<T> {
     ended: PipeReader,
     /// Priority of the thread and why it is not higher, and whether it is a real-time one.
     priority: (String, bool),
-}
-
-impl<T> core::fmt::Debug for Running<T> {
-    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        f.debug_struct("Running").field("priority", &self.priority).finish_non_exhaustive()
-    }
 }
 
 impl<T: Send + 'static> Running<T> {
@@ -204,11 +199,9 @@ fn run<T>(
     if let Some(begin) = begin {
         begin(&mut core);
     }
-    let driver = Driver::new(core, wake).with(Box::new(shared));
-    let mut driver = attendants.into_iter().fold(driver, Driver::with);
-    if is_real_time {
-        driver = driver.in_real_time();
-    }
+    let mut hooks: Vec<Box<dyn TurnHook>> = vec![Box::new(shared)];
+    hooks.extend(attendants);
+    let driver = Driver::new(core, wake, hooks, is_real_time);
     // the channel has room for one message, and the receiver waits for it
     let _ = tell.try_send((priority, is_real_time));
     finish(driver.run()?)

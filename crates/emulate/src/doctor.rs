@@ -1,10 +1,8 @@
 //! Checks what this machine can do and what is missing, with the command that fixes each problem.
 
 use crate::error::Error;
-use crate::leftovers;
-use crate::mend;
-use crate::registry;
 use crate::session::{HOST_MAC, INTERFACE, veth_pair};
+use crate::{leftovers, mend, registry};
 use bentpipe_os::netlink::Netlink;
 use bentpipe_os::packet::VethPort;
 use bentpipe_os::{capability, namespace, nft, realtime, sysctl};
@@ -12,7 +10,7 @@ use bentpipe_service::{CheckStatus, Finding};
 use std::fs::{self, File};
 use std::os::fd::OwnedFd;
 
-/// Makes all checks. The process must have one thread, and must exit soon: it is left in other namespaces.
+/// Runs all checks. The process must have one thread, and must exit soon: it is left in other namespaces.
 pub fn run_checks() -> Vec<Finding> {
     let mut all = vec![leftovers_of_the_dead(), cores(), ipv6(), congestion_controls(), nft_program(), tun()];
     all.extend(namespaces());
@@ -55,8 +53,7 @@ fn ipv6() -> Finding {
     if fs::exists("/proc/sys/net/ipv6").unwrap_or(false) {
         return Finding::good("IPv6", "there");
     }
-    let found = "missing: links carry IPv4 only";
-    Finding::warning("IPv6", found)
+    Finding::warning("IPv6", "missing: links carry IPv4 only")
         .with_help("remove ipv6.disable=1 from the kernel's command line, then restart")
 }
 
@@ -120,10 +117,8 @@ fn namespaces() -> Vec<Finding> {
     let held = pair();
     if let Err(error) = &held {
         let found = error.to_string();
-        let mut mends = mend::user_namespaces();
-        if found.contains("pair of interfaces") {
-            mends = vec!["sudo modprobe veth".to_owned()];
-        }
+        let no_veth = found.contains("pair of interfaces");
+        let mends = if no_veth { vec!["sudo modprobe veth".to_owned()] } else { mend::user_namespaces() };
         all.push(Finding { mends, ..Finding::failure(networks, found) });
         return all;
     }

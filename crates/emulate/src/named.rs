@@ -63,8 +63,7 @@ fn product(rate: Rate, time: Duration) -> Size {
     Size((bits / 8).clamp(3000, 1 << 40) as u64)
 }
 
-/// Directions whose queue holds less than the bandwidth-delay product of their link: name, queue size,
-/// bandwidth-delay product.
+/// Name, queue size and bandwidth-delay product of the directions whose queue holds less than that product.
 pub fn small_queues(scenario: &Scenario) -> Vec<(String, String, String)> {
     let mut all = Vec::new();
     for link in &scenario.links {

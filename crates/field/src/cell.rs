@@ -20,7 +20,7 @@ pub struct Flow {
     pub app_rate: f64,
 }
 
-/// One run.
+/// The configuration of one run.
 #[derive(Clone, Debug)]
 pub struct RunConfig {
     /// Rate, bit/s.
@@ -165,7 +165,7 @@ impl RunConfig {
         Ok(())
     }
 
-    /// Settings of both directions of the hop.
+    /// Returns the settings of both directions of the hop.
     pub fn settings(&self) -> [Settings; 2] {
         let ns = |ms: f64| (ms * MS as f64) as u64;
         let one = |i: usize| Settings {
@@ -219,7 +219,7 @@ impl Flow {
     }
 }
 
-/// Parses options with values, and `switches` without.
+/// Parses options: those in `switches` have no value, all others have one.
 ///
 /// # Errors
 /// If an option is unknown or has no value; shows `usage`.

@@ -18,10 +18,10 @@ const STEADY: u64 = 10 * SECOND;
 /// Length of the intervals for goodput, ns.
 const GOODPUT_INTERVAL: u64 = 10 * SECOND;
 
-/// Of the data packets that entered the hop from `from` to `to`: all, those lost at random, and those that
-/// found the queue full.
+/// Counts data packets that entered the hop from `from` to `to` (ns): all, those lost at random, and those
+/// that found the queue full.
 fn counts(records: &[Record], from: u64, to: u64) -> [usize; 3] {
-    // skip pure acknowledgments
+    // smaller packets are pure acknowledgments
     let is_counted = |r: &Record| r.forward && r.size > 120 && (from..to).contains(&r.at);
     let count = |is: fn(&Record) -> bool| records.iter().filter(|r| is_counted(r) && is(r)).count();
     [count(|_| true), count(|r| r.fate == Fate::Lost), count(|r| r.fate == Fate::Full)]
@@ -40,7 +40,7 @@ fn round(v: f64, digits: i32) -> Value {
     json!((v * scale).round() / scale)
 }
 
-/// All results.
+/// Returns all results of a run.
 pub fn figures(cell: &RunConfig, ran: &RunResult) -> Value {
     let records = &ran.hop.records;
     let flows = flows(records);
@@ -90,7 +90,7 @@ fn hop(ran: &RunResult) -> Value {
             "full": count(forward, |r| r.fate == Fate::Full), "twice": count(forward, |r| r.duplicate_at.is_some()),
         })
     };
-    // how late packets were delivered, us
+    // how long after the due time packets were delivered, us
     let out = ran.hop.records.iter().filter_map(|r| Some((r.fate.out()?, r.due)));
     let late: Vec<f64> = out.map(|(out, due)| out.saturating_sub(due) as f64 / 1e3).collect();
     json!({

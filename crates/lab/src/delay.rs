@@ -7,7 +7,7 @@ use crate::stats::{median, quantile};
 use std::path::Path;
 use std::time::Duration;
 
-/// Shell code that captures `$FILTER` into `$FILE` behind the link; `finish` stops the capture.
+/// Shell code that captures `$FILTER` into `$FILE` at the near end; `finish` stops the capture.
 const CAPTURE: &str = "me=; [ \"$(id -u)\" = 0 ] && me='-Z root'
 tcpdump $me -i bent0 -w \"$FILE\" -s 96 -B 8192 --time-stamp-precision=nano --immediate-mode $FILTER 2>\"$FILE.log\" & t=$!
 finish() { sleep 0.3; kill -INT $t; wait $t; rm -f \"$FILE.log\"; }

@@ -33,7 +33,7 @@ at $c ip addr add 10.9.2.1/24 dev lc; at $r ip addr add 10.9.2.2/24 dev rc
 at $s ip addr add 10.9.3.1/24 dev is; at $c ip addr add 10.9.3.2/24 dev ic
 at $s ip link set ls up; at $s ip link set is up; at $c ip link set lc up; at $c ip link set ic up
 for i in rs rc ri rj; do at $r ip link set $i up; done
-# nobody has these addresses, so what is for them ends at the host, in silence
+# no host has these addresses, so packets to them reach a host that drops them without an answer
 mac() { at $1 ip -br link show $2 | awk '{print $3}'; }
 at $r ip neigh add 10.9.1.200 lladdr $(mac $s ls) dev rs; at $r ip neigh add 10.9.2.200 lladdr $(mac $c lc) dev rc
 at $s ip route add default via 10.9.1.2; at $c ip route add default via 10.9.2.2";
@@ -72,7 +72,7 @@ pub enum Forwarding {
 }
 
 impl Forwarding {
-    /// Addresses of the sender and the receiver for this carrier; the kernel counts as routed.
+    /// Addresses of the sender and the receiver; kernel forwarding uses those of the routed gateway.
     pub const fn ends(self) -> [&'static str; 2] {
         match self {
             Self::Bare(Kind::Inline) | Self::Passing(Kind::Inline) | Self::Accelerated(Kind::Inline) => {
@@ -137,7 +137,7 @@ impl RouterTestbed {
         in_namespace(self.hosts[host as usize].id(), act)
     }
 
-    /// Starts a carrier and waits until it works. `hop` holds the gateway's settings of the satellite.
+    /// Starts the forwarding and waits until it works. `hop` holds the gateway's settings of the satellite.
     pub fn carry(&self, carrier: Forwarding, hop: &str) -> Outcome<Gateway> {
         let (kind, rules, bare) = match carrier {
             Forwarding::Kernel => return Ok(Gateway(None)),
@@ -171,7 +171,7 @@ impl RouterTestbed {
         bps
     }
 
-    /// Goodput over a running carrier, with additional arguments for iperf3.
+    /// Goodput over a running gateway or the kernel, with additional arguments for iperf3.
     pub fn iperf(&self, carrier: Forwarding, words: &str, seconds: u32) -> Outcome<f64> {
         received_bps(&self.iperf_report(carrier, words, seconds)?)
     }

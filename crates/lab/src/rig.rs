@@ -79,7 +79,7 @@ pub fn ended_within(child: &mut Child, limit: Duration) -> std::io::Result<Optio
     }
 }
 
-/// True if a process has become `sleep`; if `unshare` starts it so, it is in its namespaces by then.
+/// True if a process has become `sleep`. If `unshare` started it, it is in its new namespaces by then.
 pub fn is_asleep(process: u32) -> bool {
     fs::read_to_string(format!("/proc/{process}/comm")).is_ok_and(|name| name.trim() == "sleep")
 }
@@ -288,9 +288,8 @@ impl Running {
             return Ok(ProgramResult { code: status.code(), signal: status.signal(), out, err });
         }
         self.signal(Signal::TERM);
-        if ended_within(&mut self.child, GRACE).map_err(|e| format!("{}: {e}", self.name))?.is_none() {
-            self.signal(Signal::KILL);
-        }
+        // dropping it kills it
+        let _ = ended_within(&mut self.child, GRACE);
         Err(format!("{}: did not end within {} s\n{}", self.name, limit.as_secs(), self.err()))
     }
 }
@@ -323,7 +322,7 @@ pub struct ProgramResult {
 }
 
 impl ProgramResult {
-    /// The same if the exit code is 0, otherwise an error; `name` is for messages.
+    /// Returns itself if the exit code is 0, otherwise an error; `name` is for messages.
     pub fn succeeded(self, name: &str) -> Outcome<Self> {
         if self.code == Some(0) { Ok(self) } else { Err(format!("{name}: {}", self.story())) }
     }

@@ -66,7 +66,7 @@ struct Flow {
     active: bool,
 }
 
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct Flows {
     pub(crate) parameters: FqCodel,
     quantum: i64,
@@ -86,16 +86,10 @@ impl Flows {
         let flows = parameters.flows.clamp(1, FqCodel::MOST_FLOWS);
         Self {
             parameters,
-            quantum: i64::try_from(parameters.quantum.0)
-                .unwrap_or(i64::MAX)
-                .max(FqCodel::LEAST_QUANTUM.0 as i64),
+            quantum: i64::try_from(parameters.quantum.max(FqCodel::LEAST_QUANTUM).0).unwrap_or(i64::MAX),
             key,
             queues: (0..flows).map(|_| Flow::default()).collect(),
-            new: VecDeque::new(),
-            old: VecDeque::new(),
-            packets: 0,
-            bytes: Size::ZERO,
-            largest: Size::ZERO,
+            ..Self::default()
         }
     }
 
@@ -156,14 +150,11 @@ impl Flows {
 
     /// Drops from the front of the queue with most bytes.
     fn drop_batch(&mut self, dropped: &mut Dropped) {
-        let active = self.new.iter().chain(&self.old).copied();
-        // the first of equals, so that the choice is deterministic
-        let fattest = active.fold(None, |best: Option<(u32, Size)>, index| {
-            let bytes = self.queues[index as usize].lane.bytes;
-            if best.is_some_and(|b| b.1 >= bytes) { best } else { Some((index, bytes)) }
-        });
-        let Some((index, bytes)) = fattest else { return };
+        let bytes_of = |index: &&u32| self.queues[**index as usize].lane.bytes;
+        // reversed: of equals the first, so that the choice is deterministic
+        let Some(&index) = self.new.iter().chain(&self.old).rev().max_by_key(bytes_of) else { return };
         let lane = &mut self.queues[index as usize].lane;
+        let bytes = lane.bytes;
         for _ in 0..BATCH {
             let Some((_, packet)) = lane.pop() else { break };
             self.packets -= 1;

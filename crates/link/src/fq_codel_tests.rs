@@ -109,8 +109,8 @@ fn a_new_flow_with_more_than_a_quantum_goes_behind_the_old_ones() {
     for i in 0..4 {
         bench.push(ms(1), of(burst, i, 1000));
     }
-    // 1500 B of credit: two packets of 1000 B. The next turn is that of the other flow, which has no credit
-    // left; so a third packet, and from there on they alternate
+    // a credit of 1500 B allows two packets of 1000 B. The other flow's turn is next, but its credit is used
+    // up and only gets its quantum; so a third packet follows, and from then on the flows alternate
     let flows: Vec<u16> = bench.take(6).iter().map(|p| p.0).collect();
     assert_eq!(flows, [burst, burst, burst, bulk, burst, bulk]);
 }
@@ -125,11 +125,11 @@ fn a_new_queue_that_runs_empty_joins_the_old_ones_before_it_can_be_new_again() {
     assert_eq!(bench.take(5).len(), 5);
     bench.push(ms(1), of(pulse, 0, 1400));
     assert_eq!(bench.take(1), [(pulse, 0)]);
-    // found empty: it is old now, and after the other
+    // the queue of `pulse` was found empty: it is now the last of the old queues
     assert_eq!(bench.take(1), [(bulk, 5)]);
     bench.push(ms(1), of(pulse, 1, 1400));
     assert_eq!(bench.take(3), [(bulk, 6), (bulk, 7), (pulse, 1)]);
-    // found empty while old, it becomes inactive; then it is new again
+    // an old queue that is found empty becomes inactive; with its next packet it is new again
     assert_eq!(bench.take(5).iter().filter(|p| p.0 == bulk).count(), 5);
     bench.push(ms(1), of(pulse, 2, 1400));
     assert_eq!(bench.take(1), [(pulse, 2)]);

@@ -69,7 +69,7 @@ impl LinkStats {
         self.drops[DropCause::QueueFull as usize] + self.drops[DropCause::Aqm as usize]
     }
 
-    /// Mean number of waiting packets since `before` was copied, `time` ago; call `waited` for now first.
+    /// Mean number of waiting packets since `before` was copied, `time` ago. Bring both up to date first.
     pub fn queue_mean_since(&self, before: &Self, time: Duration) -> f64 {
         if time.is_zero() { 0.0 } else { (self.queue_ns - before.queue_ns) as f64 / time.0 as f64 }
     }

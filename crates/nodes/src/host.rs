@@ -38,7 +38,7 @@ pub struct ConnectRequest {
 }
 
 /// A host with one network port.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct Host {
     addr: Addr,
     ends: ConnectionTable,
@@ -64,17 +64,7 @@ const HELD: Slot = Slot(u32::MAX);
 impl Host {
     /// A host that draws initial sequence numbers from `isn` and sender jitter from `jitter`.
     pub fn new(addr: Addr, isn: RngSlot, jitter: Option<RngSlot>) -> Self {
-        Self {
-            addr,
-            ends: ConnectionTable::default(),
-            listeners: BTreeMap::new(),
-            planned: Vec::new(),
-            isn,
-            jitter,
-            held: VecDeque::new(),
-            refused: 0,
-            udp: None,
-        }
+        Self { addr, isn, jitter, ..Self::default() }
     }
 
     /// Accepts connections to `port`.
@@ -117,11 +107,6 @@ impl Host {
     /// The end of the connection between local port `port` and `to`: the open one, else the last closed one.
     pub fn end(&self, port: u16, to: (Addr, u16)) -> Option<&Endpoint> {
         self.ends.look_up((port, to.0, to.1))
-    }
-
-    /// The connection of [`Host::end`].
-    pub fn connection(&self, port: u16, to: (Addr, u16)) -> Option<&Connection> {
-        self.end(port, to).map(|e| &e.conn)
     }
 
     fn chance(&self, cx: &mut Cx<'_>) -> RandomValues {

@@ -1,6 +1,7 @@
-//! Formatting of numbers.
+//! Formatting of numbers and tables.
 
 use crate::link::Counts;
+use bentpipe_base::names::csv_cell;
 use core::fmt::Write as _;
 
 /// Formats "0.9 of 1.54 Mbit/s"; only the part if the whole is unknown.
@@ -55,6 +56,17 @@ pub fn aligned(rows: &[[String; 5]]) -> String {
     let mut out = String::new();
     for [name, first, second, third, rest] in rows {
         let _ = writeln!(out, "{name:w0$}  {first:>w1$}  {second:>w2$}  {third:>w3$}  {rest}");
+    }
+    out
+}
+
+/// Formats a table as CSV (RFC 4180, but with LF); cells are quoted where necessary.
+pub fn csv(head: Vec<String>, rows: impl Iterator<Item = Vec<String>>) -> String {
+    let mut out = String::new();
+    for row in core::iter::once(head).chain(rows) {
+        let cells: Vec<String> = row.iter().map(|cell| csv_cell(cell)).collect();
+        out += &cells.join(",");
+        out.push('\n');
     }
     out
 }

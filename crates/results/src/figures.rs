@@ -9,12 +9,6 @@ use bentpipe_plot::{Axis, Colour, Curve, Dash, Marker, Plot, Point, Style};
 use bentpipe_report::Report;
 use bentpipe_sim::record::{Column, Record, Sequence, SequenceKind, SequencePoint, Series};
 
-/// Plots under a common heading.
-pub(crate) struct Group {
-    pub(crate) heading: String,
-    pub(crate) plots: Vec<Plot>,
-}
-
 /// Creates curves over the time axis of a record.
 struct RecordPlotter<'a> {
     record: &'a Record,
@@ -47,7 +41,8 @@ impl RecordPlotter<'_> {
     }
 }
 
-pub(crate) fn all(report: &Report, record: &Record) -> Vec<Group> {
+/// Creates all plots of a run, in groups with a heading each.
+pub(crate) fn all(report: &Report, record: &Record) -> Vec<(String, Vec<Plot>)> {
     let end_s = record.time_s.last().copied().unwrap_or(report.simulated_s);
     let canvas = RecordPlotter { record, end_s, every: interval(record) };
     let flows = busiest_flows(report, record, MOST_FLOWS);
@@ -61,26 +56,27 @@ pub(crate) fn all(report: &Report, record: &Record) -> Vec<Group> {
         }
     }
     plots.extend(round_trips(&canvas, &flows));
-    let mut groups = vec![Group { heading: "All flows".into(), plots }];
+    let mut groups = vec![("All flows".to_owned(), plots)];
     for i in busiest_flows(report, record, 3) {
         let mut plots: Vec<Plot> = windows(&canvas, &record.flows[i]).into_iter().collect();
         plots.extend(
             record.sequences.iter().filter(|s| s.flow == i).map(|s| sequence(&canvas, s, &record.flows[i])),
         );
-        groups.push(Group { heading: format!("Flow: {}", record.flows[i].name), plots });
+        groups.push((format!("Flow: {}", record.flows[i].name), plots));
     }
     for i in links_to_plot(report, record, MOST_LINKS) {
-        let plots = link(&canvas, &record.links[i]);
-        groups.push(Group { heading: format!("Link: {}", record.links[i].name), plots });
+        let series = &record.links[i];
+        groups.push((format!("Link: {}", series.name), link(&canvas, series)));
     }
-    groups.retain(|g| !g.plots.is_empty());
+    groups.retain(|(_, plots)| !plots.is_empty());
     groups
 }
 
 /// Note for plots in which goodput exceeds the rate of the path, briefly after a retransmission.
 const EXCEEDS_PATH_RATE_NOTE: &str = "When a loss is repaired, all that waited behind it is delivered at once: for that moment goodput exceeds the rate of the link.";
 
-/// True if a flow with losses had more goodput in an interval than its path carries (at varying rates, too).
+/// True if a flow with losses had more goodput in an interval than the rate of its path, or than the highest
+/// rate of a link whose rate varies.
 fn exceeds_path_rate(report: &Report, record: &Record, coarse: &Record) -> bool {
     let rates = record.links.iter().map(|l| column(l, "rate_bps")).filter(|rates| varies(rates));
     let changing = maximum(rates.flatten().copied());
@@ -97,7 +93,7 @@ fn interval(record: &Record) -> String {
     if s < 1.0 { format!("{} ms", number(s * 1e3)) } else { format!("{} s", number(s)) }
 }
 
-/// Summary of many curves: the range of the middle 80 %, and the median.
+/// Summarises many curves: the range of the middle 80 %, and the median.
 fn flow_spread(canvas: &RecordPlotter<'_>, key: &str, unit: f64) -> [Curve; 2] {
     let record = canvas.record;
     let time = time_unit(canvas.end_s).size;
@@ -112,7 +108,7 @@ fn flow_spread(canvas: &RecordPlotter<'_>, key: &str, unit: f64) -> [Curve; 2] {
     [band, Curve::new("median of all flows", Style::Line, points).colour(Colour::Grey).dash(Dash::Solid)]
 }
 
-/// Note that many flows are summarised.
+/// Returns the note that many flows are summarised.
 fn flow_spread_note(canvas: &RecordPlotter<'_>) -> String {
     let all = canvas.record.flows.len();
     format!(
@@ -146,7 +142,7 @@ fn in_longer_intervals(record: &Record) -> Record {
     }
 }
 
-/// Goodput: for few flows each flow and the sum, for many flows the sum and a summary.
+/// Plots goodput: for few flows each flow and the sum, for many flows the sum and a summary.
 fn goodput(canvas: &RecordPlotter<'_>, flows: &[usize]) -> Vec<Plot> {
     let record = canvas.record;
     let all =
@@ -218,7 +214,7 @@ fn round_trips(canvas: &RecordPlotter<'_>, flows: &[usize]) -> Option<Plot> {
     (!plot.curves.is_empty()).then_some(plot)
 }
 
-/// The congestion window and its bounds.
+/// Plots the congestion window and its bounds.
 fn windows(canvas: &RecordPlotter<'_>, f: &Series) -> Option<Plot> {
     let cwnd = column(f, "cwnd_bytes");
     let in_flight = column(f, "in_flight_bytes");
@@ -259,10 +255,10 @@ fn windows(canvas: &RecordPlotter<'_>, f: &Series) -> Option<Plot> {
     Some(plot)
 }
 
-/// Maximum number of points of a time-sequence plot: more merge into a line.
+/// Maximum number of points of a time-sequence plot: more would merge into a line.
 const MOST_POINTS: usize = 3000;
 
-/// Section of a long plot to show, which starts shortly before the first loss.
+/// Returns the part of a long plot to show, which starts shortly before the first loss.
 fn plotted_part(points: &[SequencePoint]) -> &[SequencePoint] {
     if points.len() <= MOST_POINTS {
         return points;
@@ -363,7 +359,7 @@ fn link(canvas: &RecordPlotter<'_>, l: &Series) -> Vec<Plot> {
     plots
 }
 
-/// Link properties that change.
+/// Plots the properties of a link that change.
 fn channel(canvas: &RecordPlotter<'_>, l: &Series) -> Vec<Plot> {
     let rows = [
         ("one_way_ms", "One-way delay", "ms", false),
@@ -374,15 +370,12 @@ fn channel(canvas: &RecordPlotter<'_>, l: &Series) -> Vec<Plot> {
     let mut plots = Vec::new();
     for (key, title, label, log) in rows {
         let values = column(l, key);
-        if !varies(values) {
+        let shown: Vec<f64> =
+            values.iter().map(|v| if log && *v < LEAST_BER { f64::NAN } else { *v }).collect();
+        if !varies(values) || !any_positive(&shown) {
             continue;
         }
         let axis = if log { Axis::log(label) } else { Axis::linear(label) };
-        let shown: Vec<f64> =
-            values.iter().map(|v| if log && *v < LEAST_BER { f64::NAN } else { *v }).collect();
-        if !any_positive(&shown) {
-            continue;
-        }
         let curve = canvas.steps("", &shown, 1.0).colour(Colour::Blue).dash(Dash::Solid);
         let description = format!("{title} of the link {}, over time.", l.name);
         let mut plot = canvas.plot(title, &description, axis, vec![curve]);

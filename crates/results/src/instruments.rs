@@ -4,7 +4,7 @@ use crate::series::{LEAST_BER, any_positive, maximum, rate_unit, time_axis, time
 use bentpipe_plot::{Axis, Colour, Curve, Dash, Marker, Plot, Point, Style};
 use bentpipe_report::InstrumentReport;
 
-/// A column of an instrument; empty if there is none of that name.
+/// Returns a column of an instrument; empty if there is none of that name.
 fn column(i: &InstrumentReport, key: &str) -> Vec<f64> {
     let Some(place) = i.columns.iter().position(|c| *c == key) else { return Vec::new() };
     i.rows.iter().map(|r| r.get(place).copied().unwrap_or(f64::NAN)).collect()
@@ -93,7 +93,7 @@ fn bins(i: &InstrumentReport) -> Vec<Plot> {
     plots
 }
 
-/// Goodput of bins against the mean bit error rate of a side channel in the same intervals.
+/// Plots the goodput of bins against the mean bit error rate of a side channel in the same intervals.
 pub(crate) fn against(bins: &InstrumentReport, channel: &InstrumentReport) -> Option<Plot> {
     let (ends, goodput) = (column(bins, "time_s"), column(bins, "goodput_bytes_per_s"));
     let (times, ber) = (column(channel, "time_s"), column(channel, "link_ber"));

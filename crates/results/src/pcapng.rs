@@ -35,11 +35,12 @@ pub(crate) struct Writer<W: Write> {
     limit: u64,
     /// Start of the run in nanoseconds since 1970; 0 for simulated runs.
     epoch: u64,
+    /// Length of the file in bytes.
     written: u64,
     seen: u64,
-    /// Packets after the file reached its limit.
+    /// Number of packets after the file reached its limit.
     missing: u64,
-    /// Packets lost before they reached the file.
+    /// Number of packets lost before they reached the file.
     pub(crate) lost: u64,
     /// Time of the first packet that did not fit.
     ended: Option<u64>,
@@ -95,8 +96,8 @@ impl<W: Write> Writer<W> {
         self.finish_block(PACKET)
     }
 
-    /// Ends the file at `time`. Returns the writer and the number of missing packets.
-    pub(crate) fn finish(mut self, time: u64) -> io::Result<(W, u64)> {
+    /// Ends the file at `time`. Returns the writer, and the numbers of packets in the file and missing.
+    pub(crate) fn finish(mut self, time: u64) -> io::Result<(W, u64, u64)> {
         self.begin(&FIRST_INTERFACE.to_le_bytes());
         self.time(time);
         if let Some(ended) = self.ended {
@@ -115,12 +116,7 @@ impl<W: Write> Writer<W> {
         self.option(RECEIVED, &(self.seen + self.lost).to_le_bytes());
         self.option(DROPPED_BY_INTERFACE, &(self.missing + self.lost).to_le_bytes());
         self.finish_block(STATISTICS)?;
-        Ok((self.out, self.missing))
-    }
-
-    /// Number of packets in the file.
-    pub(crate) const fn packets(&self) -> u64 {
-        self.seen - self.missing
+        Ok((self.out, self.seen - self.missing, self.missing))
     }
 
     fn begin(&mut self, first: &[u8]) {

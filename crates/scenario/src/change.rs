@@ -1,7 +1,7 @@
 //! Changes of a running link, as given to `bentpipe link set`. Values are read like the keys of a timeline.
 
 use crate::diagnostic::{Diagnostic, Fault, Result, did_you_mean, listed};
-use crate::form::Read;
+use crate::form::{At, Read};
 use crate::scalars::excerpt;
 use crate::source::{Source, Sources, Span};
 use crate::value::{Kind, Value};
@@ -31,11 +31,8 @@ pub fn outage_length(word: &str) -> core::result::Result<Duration, Box<Diagnosti
     let words = [word.to_owned()];
     let value = Value { span: Span::word(0, 0..word.len()), kind: Kind::Raw(word.trim().to_owned()) };
     let read = if word.len() > MAX_WORD { Err(too_long(0)) } else { Duration::read(&value, "outage") };
-    read.and_then(|length| match length {
-        Duration::ZERO => Err(Fault::zero(value.span, "outage")),
-        length => Ok(length),
-    })
-    .map_err(|fault| fault.into_diagnostic(&Sources::of_words(&file, &words)))
+    read.and_then(|length| At { value: length, span: value.span }.positive("outage"))
+        .map_err(|fault| fault.into_diagnostic(&Sources::of_words(&file, &words)))
 }
 
 fn too_long(word: usize) -> Fault {

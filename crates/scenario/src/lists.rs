@@ -1,4 +1,4 @@
-//! Reading of lists.
+//! Reads lists.
 
 use crate::diagnostic::{Fault, Result, bail, fault};
 use crate::form::{At, Form, Read, wrong};
@@ -37,7 +37,7 @@ pub(crate) fn items<'a>(value: &'a Value, key: &str, wanted: &str, most: usize) 
     Ok(items)
 }
 
-/// Short texts, at least one.
+/// A list of at least one text.
 impl Read for Vec<String> {
     const FORM: Form = Form::Fixed(
         "list of texts",
@@ -84,7 +84,7 @@ impl Read for Vec<Axis> {
     }
 }
 
-/// Values of one axis as text.
+/// Reads the values of one axis as text.
 fn axis_values(name: &str, value: &Value) -> Result<Vec<String>> {
     let mut all = Vec::new();
     for item in items(value, name, "a list of values", MAX_VALUES)? {
@@ -132,7 +132,7 @@ pub(crate) struct Millis(pub(crate) Arc<[Duration]>);
 #[derive(Clone, Debug)]
 pub(crate) struct Path(pub(crate) String);
 
-/// Describes the contents of a list or range.
+/// Describes the values in a list or range, for errors.
 fn form_in_words(form: &Form) -> String {
     crate::reference::form(form).replace(['`', '"'], "")
 }

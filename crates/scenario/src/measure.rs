@@ -1,6 +1,6 @@
 //! Decimal quantities: decibels, degrees, kilometres and rates per second.
 //!
-//! They describe physical values, may be negative, and are not exact like rates, times and sizes.
+//! Unlike rates, times and sizes, they are floating-point numbers and may be negative.
 
 use crate::diagnostic::{Fault, Result, nearest};
 use crate::form::{Form, Read};

@@ -1,6 +1,6 @@
 //! `[parameters]`, `--set`, and the `"$name"` references that they replace.
 
-use crate::diagnostic::{Fault, Result, bail, did_you_mean, listed};
+use crate::diagnostic::{Fault, Result, bail, did_you_mean, fault, listed};
 use crate::form::{Form, Read, wrong};
 use crate::source::{Span, set_spans};
 use crate::types::ParamValue;
@@ -25,7 +25,7 @@ struct Parameter {
     used: bool,
 }
 
-/// `[parameters]` is read before all other keys; the table of keys only lists it.
+/// `[parameters]` as a key of the file. Its contents are read before all other keys, by [`Parameters`].
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Declared;
 
@@ -106,19 +106,13 @@ impl Parameters {
         }
     }
 
-    /// An unused parameter is a mistake, and `--set` would have no effect.
+    /// Returns an error for an unused parameter: it is a mistake, and `--set` would have no effect.
     pub(crate) fn check_used(&self) -> Result<()> {
-        match self.list.iter().find(|p| !p.used) {
-            None => Ok(()),
-            Some(p) => Err(Fault::new(
-                p.span,
-                format!("parameter `{}` is never used", p.name),
-                format!("write \"${}\" somewhere, or drop it", p.name),
-            )),
-        }
+        let Some(Parameter { name, span, .. }) = self.list.iter().find(|p| !p.used) else { return Ok(()) };
+        Err(fault!(*span, "parameter `{name}` is never used", "write \"${name}\" somewhere, or drop it"))
     }
 
-    /// Names and values for reports.
+    /// Returns names and values for reports.
     pub(crate) fn resolved(&self) -> Vec<(String, ParamValue)> {
         self.list.iter().map(|p| (p.name.clone(), p.value())).collect()
     }
@@ -140,7 +134,7 @@ impl Parameter {
     }
 }
 
-/// Converts a scalar for reports.
+/// Converts a single value for reports.
 fn plain(value: &Value) -> ParamValue {
     match &value.kind {
         Kind::Integer(n) => i64::try_from(*n).map_or(ParamValue::Number(*n as f64), ParamValue::Integer),
@@ -151,7 +145,7 @@ fn plain(value: &Value) -> ParamValue {
     }
 }
 
-/// Returns the name if the text is exactly `$name`.
+/// Returns `name` if the text is exactly `$name`.
 pub(crate) fn reference(text: &str) -> Option<&str> {
     text.strip_prefix('$').filter(|name| !name.is_empty() && name.chars().all(in_name))
 }

@@ -1,4 +1,4 @@
-//! Trace files. The caller reads the text; errors name the line.
+//! Parses trace files. The caller reads the text; errors name the line.
 
 pub(crate) mod series;
 
@@ -47,7 +47,7 @@ fn line_error(line: usize, message: impl Into<String>, label: impl Into<String>)
     LineError { line, message: message.into(), label: label.into() }
 }
 
-/// Error for a line that is quoted; `what` begins with a verb.
+/// Returns an error that quotes the line. `what` says what is wrong and begins with a verb.
 fn wrong_line(n: usize, line: &str, what: &str, label: impl Into<String>) -> LineError {
     line_error(n, format!("\"{}\" {what}", excerpt(line)), label)
 }
@@ -118,7 +118,7 @@ pub(crate) fn rates(text: &str) -> Result<Vec<(Instant, Option<Rate>)>, LineErro
     Ok(all)
 }
 
-/// Lines with their numbers. A final newline is optional.
+/// Returns the lines with their numbers, from 1. A final newline is optional.
 fn lines(text: &str) -> impl Iterator<Item = (usize, &str)> {
     text.lines().enumerate().map(|(n, line)| (n + 1, line.trim()))
 }

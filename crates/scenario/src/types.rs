@@ -92,6 +92,8 @@ pub struct InstrumentSpec {
     pub name: String,
     /// What it measures.
     pub kind: InstrumentKind,
+    /// Direction at which it measures.
+    pub link: Direction,
     /// Measuring interval.
     pub every: Duration,
 }
@@ -102,22 +104,15 @@ pub enum InstrumentKind {
     /// A narrow channel beside a link that carries a known bit pattern in a loop and counts bit errors and
     /// errored seconds. It has the link's bit error rate and uses none of its capacity.
     SideChannel {
-        /// Direction whose bit error rate it has.
-        link: Direction,
         /// Bit rate of the side channel.
         rate: Rate,
     },
     /// Counters of a router, as read by SNMP: packets, bytes, packets in error, dropped packets.
-    Counters {
-        /// The direction.
-        link: Direction,
-    },
+    Counters,
     /// Goodput of a flow and packet error ratio of a link, per interval.
     Bins {
         /// Index of the flow.
         flow: usize,
-        /// The direction.
-        link: Direction,
     },
 }
 

@@ -4,7 +4,7 @@ mod support;
 
 use bentpipe_base::{Duration, Instant, Rate, Size};
 use bentpipe_gateway::{Copies, Mode};
-use bentpipe_scenario::{AmountUnit, Direction, Scenario, to_toml};
+use bentpipe_scenario::{Dimension, Direction, Scenario, to_toml};
 use bentpipe_tcp::ReceiveBuffer;
 use support::{DUMBBELL, GRAPH, RICH, edit, loads, points_at};
 
@@ -54,7 +54,7 @@ fn a_gateway_is_told_otherwise() {
     assert_eq!(loads(&with("rate = \"none\""), &[]).gateways[0].config.rate, None);
 }
 
-/// One file serves for runs with and without the gateway.
+/// The same file describes runs with and without the gateway.
 #[test]
 fn a_gateway_that_is_switched_off_leaves_no_trace_but_is_checked() {
     let switched = |on: &str| {
@@ -98,7 +98,7 @@ fn what_cannot_be_is_refused_where_it_stands() {
     points_at(&text, "there is no link `botleneck`", "\"botleneck\"", "did you mean `bottleneck`?");
 }
 
-/// A gateway that shapes above the rate of its hop does harm, so `rate` is required if the hop's rate
+/// A gateway that sends faster than its hop builds a queue there, so `rate` is required if the hop's rate
 /// changes.
 #[test]
 fn a_hop_whose_rate_changes_needs_a_rate_for_its_gateway() {
@@ -182,7 +182,7 @@ fn figures_of_others_are_amounts_with_a_source() {
         (one.metric.as_str(), one.written.as_str(), one.source.as_str()),
         ("goodput", "23.67 Mbit/s", "a paper")
     );
-    assert_eq!((one.value.value, one.value.measures), (23.67e6, AmountUnit::Rate));
+    assert_eq!((one.value.value, one.value.measures), (23.67e6, Dimension::Rate));
     points_at(
         &reference("fast"),
         "`fast` is not a number with a unit: write it as 1 Mbit/s, 500 ms or 0.9",

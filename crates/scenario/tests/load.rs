@@ -117,7 +117,7 @@ fn a_linux_host_has_the_defaults_of_linux() {
     assert_eq!(scheme.recovery.reduction, Reduction::Prr);
 }
 
-/// ECN, user timeout and keep-alive in all their forms.
+/// ECN, user timeout and keep-alive in all forms in which they can be written.
 #[test]
 fn patience_and_ecn_as_written() {
     let with = |lines: &str| {
@@ -135,7 +135,7 @@ fn patience_and_ecn_as_written() {
     assert_eq!(with("keep_alive = { idle = \"1 min\", count = 3 }").keep_alive, Some(asked));
 }
 
-/// Key and default of each row of a section of the reference page with a literal default.
+/// Returns the keys and defaults of a section of the reference page, for keys that have a literal default.
 fn documented(section: &str) -> String {
     let page = reference();
     let rows = page.split(&format!("\n## {section}\n")).nth(1).expect("the section exists");

@@ -50,7 +50,7 @@ pub(crate) fn receiver<'a>(sim: &'a Simulation, f: &FlowEnds) -> Option<&'a Conn
 /// The application that sends requests.
 pub(crate) fn asker<'a>(sim: &'a Simulation, f: &FlowEnds) -> Option<&'a RequestClient> {
     match &to_end(sim, f)?.writer {
-        Writer::Requests(asker) => Some(asker),
+        Writer::Requests(client) => Some(client),
         _ => None,
     }
 }
@@ -58,7 +58,7 @@ pub(crate) fn asker<'a>(sim: &'a Simulation, f: &FlowEnds) -> Option<&'a Request
 /// The typing application.
 pub(crate) fn typist<'a>(sim: &'a Simulation, f: &FlowEnds) -> Option<&'a TelnetClient> {
     match &from_end(sim, f)?.writer {
-        Writer::Telnet(typist) => Some(typist),
+        Writer::Telnet(client) => Some(client),
         _ => None,
     }
 }

@@ -50,14 +50,9 @@ impl Instruments {
     /// Creates the instruments before the run. If flows run outside the network, bins have NaN as goodput.
     pub fn new(scenario: &Scenario, net: &mut Network) -> Self {
         let start = |spec: &InstrumentSpec| {
-            let link = match spec.kind {
-                InstrumentKind::SideChannel { link, .. }
-                | InstrumentKind::Counters { link }
-                | InstrumentKind::Bins { link, .. } => link.index(),
-            };
             let samples = matches!(spec.kind, InstrumentKind::SideChannel { .. });
             Instrument {
-                link,
+                link: spec.link.index(),
                 rng: net.sim.world.open_rng(&spec.name, Purpose::Instrument),
                 ends: Instant::ZERO + spec.every,
                 next_sample: if samples { Instant(SECOND.0) } else { Instant::NEVER },
@@ -113,7 +108,7 @@ fn empty(spec: &InstrumentSpec) -> InstrumentReport {
         InstrumentKind::SideChannel { .. } => {
             ("side-channel", ["time_s", "fade_db", "link_ber", "measured_ber", "errored_seconds"])
         }
-        InstrumentKind::Counters { .. } => {
+        InstrumentKind::Counters => {
             ("counters", ["time_s", "packets", "bytes", "packets_in_error", "packets_dropped"])
         }
         InstrumentKind::Bins { .. } => {
@@ -132,7 +127,7 @@ fn after(at: Instant, every: Duration, now: Instant) -> Instant {
 impl Instrument {
     /// Adds the bit errors since the last sample, drawn with the link's bit error rate.
     fn side_channel(&mut self, net: &mut Network, now: Instant) {
-        let InstrumentKind::SideChannel { rate, .. } = self.spec.kind else { return };
+        let InstrumentKind::SideChannel { rate } = self.spec.kind else { return };
         let time = now.since(self.last_look);
         if time.is_zero() {
             return;
@@ -165,8 +160,8 @@ impl Instrument {
                 let (link_ber, measured) = (seen.ber_time / looked, seen.errors as f64 / seen.bits);
                 row.extend([fade, link_ber, measured, f64::from(seen.errored_seconds)]);
             }
-            InstrumentKind::Counters { .. } => row.extend(self.counted(net)),
-            InstrumentKind::Bins { flow, .. } => {
+            InstrumentKind::Counters => row.extend(self.counted(net)),
+            InstrumentKind::Bins { flow } => {
                 let goodput = if flow < net.flows.len() {
                     let delivered = flow::delivered_by(net, flow);
                     (delivered - core::mem::replace(&mut self.delivered, delivered)) as f64 / seconds

@@ -23,13 +23,11 @@ pub struct RecordOptions {
     pub every: Duration,
     /// Number of TCP flows with time-sequence plots.
     pub sequences: usize,
-    /// Maximum number of points of each plot.
-    pub sequence_points: usize,
 }
 
 impl Default for RecordOptions {
     fn default() -> Self {
-        Self { every: Duration::from_millis(10), sequences: 1, sequence_points: 20_000 }
+        Self { every: Duration::from_millis(10), sequences: 1 }
     }
 }
 
@@ -42,7 +40,8 @@ pub struct Sampler {
     last: Instant,
     flows: Vec<FlowBefore>,
     links: Vec<LinkStats>,
-    recorder: Rc<RefCell<Recorder>>,
+    /// Must receive the trace, else samples are incomplete.
+    pub(crate) recorder: Rc<RefCell<Recorder>>,
 }
 
 /// Counters of a flow at the end of the previous interval.
@@ -70,13 +69,8 @@ impl Sampler {
             flows: vec![FlowBefore::default(); flows.len()],
             links: vec![LinkStats::default(); links.len()],
             record: Record { every, flows, links, ..Record::default() },
-            recorder: Rc::new(RefCell::new(Recorder::new(&followed, observe.sequence_points))),
+            recorder: Rc::new(RefCell::new(Recorder::new(&followed))),
         }
-    }
-
-    /// The sink that must receive the trace for complete samples.
-    pub(crate) fn recorder(&self) -> Rc<RefCell<Recorder>> {
-        Rc::clone(&self.recorder)
     }
 
     /// Time of the next sample.

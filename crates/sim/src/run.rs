@@ -42,7 +42,7 @@ fn observe(
         instruments: Instruments::new(scenario, &mut net),
     };
     let sinks: Vec<SharedSink> =
-        watchers.sampler.iter().map(|s| s.recorder() as SharedSink).chain(listen(&net)).collect();
+        watchers.sampler.iter().map(|s| s.recorder.clone() as SharedSink).chain(listen(&net)).collect();
     if !sinks.is_empty() {
         net.sim.world.set_sink(Box::new(Tee(sinks)));
     }
@@ -98,7 +98,7 @@ impl Sink for Tee {
     }
 }
 
-/// Samplers and instruments, which act at times of their own.
+/// Sampler and instruments, which take samples at times of their own.
 struct Watchers {
     sampler: Option<Sampler>,
     instruments: Instruments,

@@ -36,14 +36,12 @@ pub struct Summary {
     pub already_stored: usize,
 }
 
-/// Progress callback: finished runs, and runs known so far.
-pub type Progress<'a> = dyn Fn(usize, usize) + Sync + 'a;
-
 /// Executes the runs of `job` missing in `out`, then writes the tables. A shard only executes its runs.
+/// `progress` is called with the numbers of finished runs and of runs known so far.
 ///
 /// # Errors
 /// The first error in the input, or a file that cannot be read or written.
-pub fn sweep(job: &Job<'_>, out: &Path, progress: &Progress<'_>) -> Result<Summary, Error> {
+pub fn sweep(job: &Job<'_>, out: &Path, progress: &(dyn Fn(usize, usize) + Sync)) -> Result<Summary, Error> {
     let mut plan = Plan::new(job)?;
     let pool = rayon::ThreadPoolBuilder::new().num_threads(job.threads).build();
     let pool = pool.map_err(|e| Error::Input(format!("cannot start the threads: {e}")))?;

@@ -53,7 +53,7 @@ impl Job<'_> {
             .map_err(|diagnostic| Error::Cell { diagnostic, cell: axes().collect() })
     }
 
-    /// Metrics of the tables, then the one whose precision is required.
+    /// Returns the metrics of the tables, then the one whose precision is required.
     fn metrics(&self) -> Result<Vec<Metric>, Error> {
         let texts = self.spec.measure.iter().chain(self.spec.precision.as_ref().map(|p| &p.of));
         texts.map(|text| Metric::parse(text).map_err(|e| metric_error(text, e))).collect()
@@ -101,7 +101,7 @@ pub(crate) struct Run {
     pub(crate) index: usize,
     pub(crate) cell: usize,
     pub(crate) seed: u64,
-    /// Empty until computed by `name_runs`.
+    /// Name in the store; empty until computed by [`Plan::compute_keys`].
     pub(crate) key: String,
 }
 
@@ -178,8 +178,7 @@ impl Plan {
         named.into_iter().collect()
     }
 
-    /// After a batch of runs, adds one for each cell that needs more precision. Returns false if there is
-    /// none.
+    /// Adds another batch of runs for each cell that needs more precision. Returns false if no cell does.
     pub(crate) fn extend(&mut self, store: &Store) -> Result<bool, Error> {
         let Some(precision) = self.spec.precision.clone() else { return Ok(false) };
         let metric = Metric::parse(&precision.of).map_err(|e| metric_error(&precision.of, e))?;
@@ -213,7 +212,7 @@ impl Plan {
     }
 }
 
-/// All combinations; the last axis varies fastest.
+/// Returns all combinations; the last axis varies fastest.
 fn cells(axes: &[(String, Vec<String>)]) -> Vec<Vec<String>> {
     axes.iter().fold(vec![Vec::new()], |cells, (_, values)| {
         let with =

@@ -31,9 +31,9 @@ impl Store {
         let lock = File::open(&folder).ok();
         if let Some(lock) = &lock {
             if flock(lock, FlockOperation::NonBlockingLockExclusive).is_ok() {
-                remove_unfinished(out)
-                    .and_then(|()| remove_unfinished(&folder))
-                    .map_err(file_error(&folder))?;
+                for folder in [out, &folder] {
+                    remove_files(folder, |name| name.ends_with(UNFINISHED)).map_err(file_error(folder))?;
+                }
             }
             // on a file system without locks nothing is removed, so no lock is needed
             let _ = flock(lock, FlockOperation::LockShared);
@@ -49,7 +49,7 @@ impl Store {
         self.folder.join(format!("{key}.json"))
     }
 
-    /// Text of a valid run.
+    /// Returns the text of a valid run.
     pub(crate) fn read_text(&self, key: &str) -> Option<String> {
         let text = fs::read_to_string(self.path(key)).ok()?;
         open(&text, key).map(|_| text)
@@ -76,13 +76,13 @@ impl Store {
     }
 }
 
-/// Error for a run that disappeared.
+/// Returns the error for a run that disappeared.
 pub(crate) fn lost_run(key: &str) -> Error {
-    let error = std::io::Error::other("it was removed or damaged meanwhile");
+    let error = io::Error::other("it was removed or damaged meanwhile");
     Error::File { path: format!("runs/{key}.json").into(), error }
 }
 
-/// Contents of a run's file.
+/// Returns the contents of a run's file.
 fn seal(key: &str, report: &Value) -> String {
     let body = json!({ "key": key, "report": report }).to_string();
     format!("{}\n{body}\n", blake3::hash(body.as_bytes()).to_hex())
@@ -135,10 +135,6 @@ fn create(path: &Path) -> io::Result<(PathBuf, File)> {
 fn sync_folder(folder: &Path) -> io::Result<()> {
     let folder = if folder.as_os_str().is_empty() { Path::new(".") } else { folder };
     File::open(folder)?.sync_all()
-}
-
-fn remove_unfinished(folder: &Path) -> io::Result<()> {
-    remove_files(folder, |name| name.ends_with(UNFINISHED))
 }
 
 /// Removes the files of a folder whose names satisfy `such`.

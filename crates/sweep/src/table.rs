@@ -46,13 +46,13 @@ impl Table {
         Ok(Self { title, axes, metrics, cells, runs, figures })
     }
 
-    /// Column names of `runs.csv`.
+    /// Returns the column names of `runs.csv`.
     pub(crate) fn run_columns(&self) -> Vec<String> {
         let metrics = self.metrics.iter().map(Metric::column);
         self.axes.iter().cloned().chain(["seed".to_owned()]).chain(metrics).collect()
     }
 
-    /// Column names of `cells.csv`.
+    /// Returns the column names of `cells.csv`.
     pub(crate) fn cell_columns(&self) -> Vec<String> {
         let of = |c: String| [format!("{c}_mean"), format!("{c}_half_width_95"), format!("{c}_n")];
         self.axes.iter().cloned().chain(self.metrics.iter().flat_map(|m| of(m.column()))).collect()

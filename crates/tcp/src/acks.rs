@@ -15,7 +15,7 @@ use crate::recovery::{AckView, RecoveryResult};
 use crate::state::{Event, State};
 use crate::timers::Timer;
 use bentpipe_base::trace::{Event as Trace, Mask};
-use bentpipe_base::{Cx, Duration, Instant, Packet, Size};
+use bentpipe_base::{Cx, Duration, Instant, Packet, Seq, Size};
 
 impl Connection {
     /// Fifth check. Returns false if the segment must not be processed further.
@@ -95,17 +95,17 @@ impl Connection {
         let overtaken = ack < una;
         let doubtful = self.probes.as_ref().is_some_and(|p| p.doubtful(&segment.tcp));
         let newest_repair = self.rtt.min().map(|min| Instant(cx.now.0.saturating_sub(min.0)));
-        let mut digest = AckSummary { newest_repair, doubtful, ..AckSummary::default() };
+        let mut digest = AckSummary { now: cx.now, newest_repair, doubtful, ..AckSummary::default() };
         if self.negotiated.sack {
-            self.take_sack(cx.now, segment, ack, &mut digest);
+            self.take_sack(segment, ack, &mut digest);
         }
         if overtaken && digest.newly_sacked == 0 && digest.dsack.is_none() {
             return;
         }
         self.send.burst = 0;
         let bare = ack == una && segment.seq_len() == 0 && !window_changed;
-        let claim = self.claim_probes(cx.now, segment, bare, &mut digest);
-        self.board.acknowledge(ack.max(una), cx.now, &mut self.rate, &mut digest);
+        let claim = self.claim_probes(segment, bare, &mut digest);
+        self.board.acknowledge(ack.max(una), &mut self.rate, &mut digest);
         self.count_for_probes(&digest);
         let rtt = if overtaken { None } else { self.take_rtt(cx.now, segment, &digest) };
         if let Some(rtt) = rtt {
@@ -121,14 +121,9 @@ impl Connection {
         let round_ended = self.advance_round();
         self.usage.on_ack(digest.acked, round_ended);
         let other = window_changed || claim.own || overtaken;
-        let duplicate = self.is_duplicate(segment, una, other, &digest);
-        let finding = self.recover(cx, &digest, duplicate);
-        let bare = !claim.own
-            && digest.acked == 0
-            && !window_changed
-            && segment.tcp.sack.is_empty()
-            && segment.seq_len() == 0;
-        self.answer_tail_probe(cx, &digest, bare);
+        digest.duplicate = self.is_duplicate(segment, una, other, &digest);
+        let finding = self.recover(cx, &digest);
+        self.answer_tail_probe(cx, &digest, bare && !claim.own && segment.tcp.sack.is_empty());
         if overtaken && self.linux() {
             // `tcp_ack`, label `old_ack`: an overtaken ACK neither grows the window nor advances its
             // reduction
@@ -142,7 +137,7 @@ impl Connection {
             let rate = self.rate.sample(self.rtt.min().unwrap_or_default());
             let ack = Ack {
                 delivered: Size(self.recovery.delivered(&digest)),
-                acked: Size(payload(una, digest.acked)),
+                acked: Size(digest.acked.saturating_sub(u64::from(una == 0))), // without the SYN
                 rtt,
                 rate,
                 round_ended,
@@ -154,12 +149,12 @@ impl Connection {
             let path = self.path();
             self.cc.on_ack(cx, &path, &ack);
         }
-        self.lower_window(cx, &digest, duplicate, &finding);
+        self.lower_window(&digest, &finding);
         self.after_ack(cx, &digest, &finding);
     }
 
-    /// The recovery state that the scheme is told. On Linux the window does not grow while an ECN mark
-    /// reduces it.
+    /// Returns the recovery state that the scheme is told. On Linux the window does not grow while an ECN
+    /// mark reduces it.
     fn episode_told(&self, finding: &RecoveryResult) -> Episode {
         let again = self.linux() && finding.loss.is_some();
         match self.recovery.episode() {
@@ -180,13 +175,8 @@ impl Connection {
 
     /// Looks for answers to our own probes. This comes first, since a DSACK that a probe caused means
     /// nothing to the other mechanisms.
-    fn claim_probes(
-        &mut self,
-        now: Instant,
-        segment: &Packet,
-        bare: bool,
-        digest: &mut AckSummary,
-    ) -> ProbeAnswer {
+    fn claim_probes(&mut self, segment: &Packet, bare: bool, digest: &mut AckSummary) -> ProbeAnswer {
+        let now = digest.now;
         let patience = self.rtt.rto() * 2;
         let soonest = self.rtt.min().unwrap_or_default() / 2;
         let bare = bare.then_some(DuplicateAck { now, soonest, latest: self.rtt.rto() });
@@ -220,35 +210,25 @@ impl Connection {
             && digest.dsack.is_none()
     }
 
-    fn take_sack(&mut self, now: Instant, segment: &Packet, ack: u64, digest: &mut AckSummary) {
-        let una = self.board.una();
-        for (i, (left, right)) in segment.tcp.sack.as_slice().iter().enumerate() {
-            let near = self.board.next();
-            let (Some(l), Some(r)) = (self.iss.offset_near(*left, near), self.iss.offset_near(*right, near))
-            else {
-                continue;
-            };
-            if l >= r || r > self.board.next() {
+    fn take_sack(&mut self, segment: &Packet, ack: u64, digest: &mut AckSummary) {
+        let (una, next, iss) = (self.board.una(), self.board.next(), self.iss);
+        let range = |b: &(Seq, Seq)| iss.offset_near(b.0, next).zip(iss.offset_near(b.1, next));
+        let blocks = segment.tcp.sack.as_slice();
+        let second = blocks.get(1).and_then(range);
+        for (i, block) in blocks.iter().enumerate() {
+            let Some((l, r)) = range(block) else { continue };
+            if l >= r || r > next {
                 continue; // invalid, or data we never sent
             }
             // RFC 2883: the first block is a DSACK below the cumulative ACK or inside the second block
-            if i == 0 && (r <= ack || self.inside_second_block(segment, l, r)) {
+            if i == 0 && (r <= ack || second.is_some_and(|(left, right)| left <= l && r <= right)) {
                 digest.dsack = Some((l, r));
                 continue;
             }
             // loss detection by duplicate ACKs uses only DSACKs
             if l >= una && self.recovery.detection().by_sack() {
-                self.board.sack(l, r, now, &mut self.rate, digest);
+                self.board.sack(l, r, &mut self.rate, digest);
             }
-        }
-    }
-
-    fn inside_second_block(&self, segment: &Packet, l: u64, r: u64) -> bool {
-        let Some((left, right)) = segment.tcp.sack.as_slice().get(1) else { return false };
-        let near = self.board.next();
-        match (self.iss.offset_near(*left, near), self.iss.offset_near(*right, near)) {
-            (Some(l2), Some(r2)) => l2 <= l && r <= r2,
-            _ => false,
         }
     }
 
@@ -286,10 +266,9 @@ impl Connection {
         ended
     }
 
-    fn recover(&mut self, cx: &mut Cx<'_>, digest: &AckSummary, duplicate: bool) -> RecoveryResult {
-        let (now, mss) = (cx.now, u64::from(self.negotiated.mss));
+    fn recover(&mut self, cx: &mut Cx<'_>, digest: &AckSummary) -> RecoveryResult {
         let window = if self.linux() { self.cwnd().0 } else { 0 };
-        let view = AckView { now, digest, duplicate, mss, rtt: &self.rtt, window };
+        let view = AckView { digest, mss: self.mss(), rtt: &self.rtt, window };
         let finding = self.recovery.on_ack(&mut self.board, &view);
         if finding.undo {
             let path = self.path();
@@ -323,27 +302,14 @@ impl Connection {
     }
 
     /// Reduces the window in fast recovery by the step of one acknowledgment.
-    fn lower_window(
-        &mut self,
-        cx: &mut Cx<'_>,
-        digest: &AckSummary,
-        duplicate: bool,
-        finding: &RecoveryResult,
-    ) {
+    fn lower_window(&mut self, digest: &AckSummary, finding: &RecoveryResult) {
         let reducing = self.recovery.episode() == Episode::Fast || self.recovery.is_reducing();
-        if reducing && (digest.delivered > 0 || duplicate) {
+        if reducing && (digest.delivered > 0 || digest.duplicate) {
             let target = self.cwnd().0;
             let safe = digest.acked > 0 && !finding.lost_more;
             let mss = self.mss();
             self.recovery.reduce(&self.board, digest, target, mss, safe);
         }
-        cx.trace(Mask::WINDOWS, || Trace::Window {
-            port: self.tuple.local.1,
-            cwnd: self.cwnd(),
-            ssthresh: self.cc.ssthresh(),
-            in_flight: Size(self.recovery.in_flight(&self.board)),
-            peer_window: Size(self.peer_edge.saturating_sub(self.board.una())),
-        });
     }
 
     /// Updates timers and counters.
@@ -376,23 +342,21 @@ impl Connection {
         self.timers.set(Timer::Retransmit, now + self.rtt.rto());
     }
 
-    /// RACK's reordering timer expired.
+    /// Handles the expiry of RACK's reordering timer.
     pub(crate) fn on_reorder_timer(&mut self, cx: &mut Cx<'_>) {
-        let (now, mss, digest) = (cx.now, self.mss(), AckSummary::default());
+        let digest = AckSummary { now: cx.now, ..AckSummary::default() };
         let window = if self.linux() { self.cwnd().0 } else { 0 };
-        let view = AckView { now, digest: &digest, duplicate: false, mss, rtt: &self.rtt, window };
+        let view = AckView { digest: &digest, mss: self.mss(), rtt: &self.rtt, window };
         let finding = self.recovery.on_reorder_timer(&mut self.board, &view);
         if let Some(loss) = &finding.loss {
             self.answer_loss(cx, loss, 0);
             self.recovery.reduce_on_timer(&self.board, self.cwnd().0, self.mss());
             self.restart_retransmit_timer(cx.now);
         }
-        if let Some(at) = self.recovery.reorder_deadline() {
-            self.timers.set(Timer::Reorder, at);
-        }
+        self.timers.set_or_stop(Timer::Reorder, self.recovery.reorder_deadline());
     }
 
-    /// Retransmission timeout: RFC 6298, section 5.4 to 5.7, and RFC 9293, section 3.8.3 (giving up).
+    /// Handles a retransmission timeout: RFC 6298, sections 5.4 to 5.7; RFC 9293, section 3.8.3 (giving up).
     pub(crate) fn on_retransmit_timer(&mut self, cx: &mut Cx<'_>) {
         if self.board.is_empty() {
             return;
@@ -466,7 +430,7 @@ impl Connection {
         }
     }
 
-    /// What limits a sender that has nothing to send: a full send buffer, or the application.
+    /// Returns what limits a sender that has nothing to send: a full send buffer, or the application.
     pub(crate) fn idle_limit(&self) -> Limit {
         if self.config.send_buffer.is_some() && !self.closing && self.send_room() == 0 {
             Limit::SendBuffer
@@ -474,9 +438,4 @@ impl Connection {
             Limit::Application
         }
     }
-}
-
-/// Payload bytes in `acked` bytes of sequence space above `una`: without the SYN.
-const fn payload(una: u64, acked: u64) -> u64 {
-    if una == 0 { acked.saturating_sub(1) } else { acked }
 }

@@ -62,13 +62,13 @@ impl Connection {
         self.timers.set_or_stop(Timer::Alive, at);
     }
 
-    /// When the user timeout expires; `None` while nothing is outstanding.
+    /// Returns when the user timeout expires; `None` while nothing is outstanding.
     fn gives_up_at(&self) -> Option<Instant> {
         let patience = self.config.user_timeout.filter(|_| !self.board.is_empty())?;
         Some(self.alive.progress + patience)
     }
 
-    /// When the next keep-alive is due. While data is outstanding, its own timers test the peer.
+    /// Returns when the next keep-alive is due. While data is outstanding, its own timers test the peer.
     fn next_keep_alive(&self) -> Option<Instant> {
         let policy = self.keep_alive()?;
         let interval = policy.interval.max(self.config.rto.granularity); // must not be zero

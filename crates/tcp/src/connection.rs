@@ -10,14 +10,14 @@
 
 use crate::alive::Alive;
 use crate::board::Scoreboard;
+use crate::cc::law::ControllerStart;
 use crate::cc::{self, CongestionControl, Path, ProbeSignal};
 use crate::config::{Config, Validation};
-use crate::cork::Cork;
 use crate::delivery::DeliveryRate;
 use crate::ecn::EcnState;
 use crate::grants::GrantState;
-use crate::icmp::PendingTooBig;
 use crate::limits::{Limit, LimitClock};
+use crate::nagle::Cork;
 use crate::options::NegotiatedOptions;
 use crate::pacer::Pacer;
 use crate::pieces_linux::TsoBurst;
@@ -69,7 +69,8 @@ pub struct Connection {
     pub(crate) send: SendFlags,
     pub(crate) limits: LimitClock,
     pub(crate) last_sent: Instant,
-    pub(crate) pending_too_big: Option<PendingTooBig>,
+    /// An ICMP message that waits for a timeout: the longest segment, and where the segment it quotes begins.
+    pub(crate) pending_too_big: Option<(u16, u64)>,
     pub(crate) alive: Alive,
     pub(crate) cork: Cork,
     pub(crate) timeouts_in_a_row: u32,
@@ -118,7 +119,7 @@ pub(crate) struct SendFlags {
     pub(crate) burst: u64,
     /// Where the last new segment shorter than the MSS ends; 0 if there was none.
     pub(crate) small_end: u64,
-    /// Linux: the piece (TSO burst) being sent.
+    /// Linux: the TSO burst being sent.
     pub(crate) piece: TsoBurst,
 }
 
@@ -132,24 +133,14 @@ pub(crate) enum JitterState {
 }
 
 impl Connection {
-    /// Active open: the next `transmit` sends the SYN.
+    /// Opens actively: the next `transmit` sends the SYN.
     pub fn connect(cx: &Cx<'_>, tuple: Tuple, config: Arc<Config>, chance: RandomValues) -> Self {
-        Self::new(cx.now, tuple, config, chance, State::SynSent)
-    }
-
-    pub(crate) fn new(
-        now: Instant,
-        tuple: Tuple,
-        config: Arc<Config>,
-        chance: RandomValues,
-        state: State,
-    ) -> Self {
         let agreed = NegotiatedOptions::none(&config);
         let mss = Size(u64::from(agreed.mss));
         let window = ReceiveWindow::new(config.receive_buffer, config.reserve, 0);
         Self {
             tuple,
-            state,
+            state: State::SynSent,
             negotiated: agreed,
             iss: chance.isn,
             written: 1,
@@ -159,8 +150,8 @@ impl Connection {
             window_update: (0, 0),
             board: Scoreboard::default(),
             recovery: Recovery::new(&config, false, mss.0),
-            cc: cc::build(&config, mss, agreed.headers(), None),
-            rtt: RttEstimator::of(config.stack, config.rto),
+            cc: ControllerStart { mss, headers: agreed.headers(), config: &config, granted: None }.build(),
+            rtt: RttEstimator::new(config.stack, config.rto),
             rate: DeliveryRate::default(),
             usage: WindowUsage::default(),
             answers: GrantState::default(),
@@ -173,10 +164,10 @@ impl Connection {
             clock: TimestampClock::default(),
             ecn: EcnState::default(),
             send: SendFlags::default(),
-            limits: LimitClock::new(now),
-            last_sent: now,
+            limits: LimitClock::new(cx.now),
+            last_sent: cx.now,
             pending_too_big: None,
-            alive: Alive::new(now),
+            alive: Alive::new(cx.now),
             cork: Cork::default(),
             timeouts_in_a_row: 0,
             persist_backoff: 0,
@@ -199,7 +190,7 @@ impl Connection {
         taken
     }
 
-    /// Bytes the send buffer would take now.
+    /// Returns how many bytes the send buffer would take now.
     #[inline]
     pub fn send_room(&self) -> u64 {
         let held = self.written - self.board.una().max(1);
@@ -229,13 +220,13 @@ impl Connection {
         }
     }
 
-    /// In-order bytes the application can read.
+    /// Returns how many in-order bytes the application can read.
     #[inline]
     pub fn readable(&self) -> u64 {
         self.rcv.readable()
     }
 
-    /// The application read `bytes`, which opens the receive window.
+    /// Records that the application read `bytes`, which opens the receive window.
     #[inline]
     pub fn consume(&mut self, now: Instant, bytes: u64) {
         if self.rcv.consume(now, bytes, self.rtt.srtt(), self.linux()) && self.state.synchronised() {
@@ -249,14 +240,14 @@ impl Connection {
         if self.events.is_empty() { None } else { Some(self.events.remove(0)) }
     }
 
-    /// When `timer` must be called next; [`Instant::NEVER`] when only the peer or the application can cause
-    /// something.
+    /// Returns when `timer` must be called next; [`Instant::NEVER`] when only the peer or the application can
+    /// cause something.
     #[inline]
     pub fn deadline(&self) -> Instant {
         self.timers.earliest()
     }
 
-    /// The same with its reason, for display.
+    /// Returns the same with its reason, for display.
     pub fn next_timer(&self) -> Option<(Instant, Timer)> {
         self.timers.next()
     }
@@ -300,7 +291,7 @@ impl Connection {
         self.timers.stop_all();
     }
 
-    /// What the connection knows of the path.
+    /// Returns what the connection knows of the path.
     #[inline]
     pub fn path(&self) -> Path {
         Path {
@@ -343,27 +334,27 @@ impl Connection {
         }
     }
 
-    /// The state (RFC 9293, figure 5).
+    /// Returns the state (RFC 9293, figure 5).
     pub const fn state(&self) -> State {
         self.state
     }
-    /// The two ends.
+    /// Returns the two ends.
     pub const fn tuple(&self) -> Tuple {
         self.tuple
     }
-    /// Options in force.
+    /// Returns the options in force.
     pub const fn agreed(&self) -> &NegotiatedOptions {
         &self.negotiated
     }
-    /// Counters.
+    /// Returns the counters.
     pub const fn stats(&self) -> &Stats {
         &self.stats
     }
-    /// Time under each limit up to `now`, in the order of [`Limit::ALL`].
+    /// Returns the time under each limit up to `now`, in the order of [`Limit::ALL`].
     pub fn limited_by(&self, now: Instant) -> [Duration; 7] {
         self.limits.spent(now)
     }
-    /// In-order bytes that ever arrived from the peer.
+    /// Returns how many in-order bytes ever arrived from the peer.
     #[inline]
     pub fn received(&self) -> u64 {
         self.rcv.received()
@@ -372,44 +363,44 @@ impl Connection {
     pub fn peer_closed(&self) -> bool {
         self.rcv.fin_reached()
     }
-    /// Bytes written and not yet acknowledged.
+    /// Returns how many bytes are written and not yet acknowledged.
     #[inline]
     pub fn unacknowledged(&self) -> u64 {
         self.written.saturating_sub(self.board.una().max(1))
     }
-    /// The congestion window in bytes.
+    /// Returns the congestion window in bytes.
     pub fn cwnd(&self) -> Size {
         self.cc.plan(&self.path()).window
     }
-    /// The slow-start threshold, where the scheme has one.
+    /// Returns the slow-start threshold, where the scheme has one.
     pub fn ssthresh(&self) -> Option<Size> {
         self.cc.ssthresh()
     }
-    /// What the scheme fell back to, if it did.
+    /// Returns what the scheme fell back to, if it did.
     pub fn fallback(&self) -> Option<cc::Fallback> {
         self.cc.fallback()
     }
-    /// Round-trip time estimates.
+    /// Returns the round-trip time estimates.
     pub const fn rtt(&self) -> &RttEstimator {
         &self.rtt
     }
-    /// What limits the sender now.
+    /// Returns what limits the sender now.
     pub const fn limit(&self) -> Limit {
         self.limits.current()
     }
-    /// Probe segments, where the scheme sends some.
+    /// Returns the state of the probe segments, where the scheme sends some.
     pub fn probes(&self) -> Option<&Probes> {
         self.probes.as_deref()
     }
-    /// The receiving half.
+    /// Returns the receiving half.
     pub const fn receiver(&self) -> &Receiver {
         &self.rcv
     }
-    /// The scoreboard.
+    /// Returns the scoreboard.
     pub const fn scoreboard(&self) -> &Scoreboard {
         &self.board
     }
-    /// The configuration.
+    /// Returns the configuration.
     pub fn config(&self) -> &Config {
         &self.config
     }

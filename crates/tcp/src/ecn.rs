@@ -5,7 +5,7 @@
 //! The sender treats an echo as a loss, once in a window, and sends CWR with its next new data. A SYN
 //! without an answer is resent without the request, since some middleboxes drop it (section 6.1.1.1). A host
 //! may accept without requesting (Linux' default, `tcp_ecn = 2`). On Linux a mark reduces the window as a
-//! loss does, by PRR and not at once (`tcp_enter_cwr`): so CWR leaves with the first segment after the echo,
+//! loss does, by PRR and not at once (`tcp_enter_cwr`): so CWR is sent with the first segment after the echo,
 //! not after half a window was acknowledged. Until something beyond the data outstanding at the mark is
 //! acknowledged, the window does not grow, echoes are ignored, and a loss does not reduce it again.
 
@@ -38,7 +38,7 @@ pub(crate) const fn agrees(mode: EcnUse, syn: Flags) -> bool {
 }
 
 impl Connection {
-    /// ECN flags of our SYN, first or resent, or of our SYN/ACK once `agreed` is known.
+    /// Returns the ECN flags of our SYN, first or resent, or of our SYN/ACK once `agreed` is known.
     pub(crate) fn ecn_of_syn(&self, agreed: Option<&NegotiatedOptions>) -> Flags {
         let first = self.board.get(0).is_none_or(|syn| syn.resends == 0);
         match agreed {
@@ -62,13 +62,13 @@ impl Connection {
         }
     }
 
-    /// RFC 3168, section 6.1.2: CWR announces every reduction, and echoes are ignored for a round trip.
+    /// RFC 3168, section 6.1.2: announces a reduction by CWR, and ignores echoes for a round trip.
     pub(crate) const fn tell_reduction(&mut self) {
         self.ecn.reduced_until = self.board.next();
         self.ecn.send_cwr = self.negotiated.ecn;
     }
 
-    /// RFC 3168, section 6.1.2: an ECN echo reduces the window once per round trip.
+    /// RFC 3168, section 6.1.2: reduces the window for an ECN echo, once per round trip.
     pub(crate) fn ecn_echo(&mut self, cx: &mut Cx<'_>, segment: &Packet) {
         if !self.negotiated.ecn || !segment.tcp.flags.has(Flags::ECE) {
             return;

@@ -4,7 +4,8 @@
 //! the other side: an [`Offer`] holds the peer's SYN until it is completed (SYN/ACK) or refused (RST).
 //! Simultaneous open needs no code of its own beyond answering a SYN in SYN-SENT.
 
-use crate::cc;
+use crate::board::AckSummary;
+use crate::cc::law::ControllerStart;
 use crate::config::{Config, Stack};
 use crate::connection::Connection;
 use crate::options::NegotiatedOptions;
@@ -37,19 +38,20 @@ impl Offer {
         Some(Self { tuple, syn: syn.tcp, config })
     }
 
-    /// The two ends.
+    /// Returns the two ends.
     pub const fn tuple(&self) -> Tuple {
         self.tuple
     }
 
-    /// The SYN's header.
+    /// Returns the SYN's header.
     pub const fn syn(&self) -> &TcpHeader {
         &self.syn
     }
 
     /// Accepts: the next `transmit` sends the SYN/ACK.
     pub fn complete(self, cx: &Cx<'_>, chance: RandomValues) -> Connection {
-        let mut c = Connection::new(cx.now, self.tuple, self.config, chance, State::SynReceived);
+        let mut c = Connection::connect(cx, self.tuple, self.config, chance);
+        c.state = State::SynReceived;
         c.take_syn(cx.now, &self.syn);
         c
     }
@@ -111,8 +113,8 @@ impl Connection {
         self.rcv = Receiver::new(syn.seq, window, self.config.delayed_ack);
         self.recovery = Recovery::new(&self.config, self.negotiated.sack, self.mss());
         let granted = self.config.grant.as_ref().map(|network| self.answers.first(now, network));
-        let mss = Size(u64::from(self.negotiated.mss));
-        self.cc = cc::build(&self.config, mss, self.negotiated.headers(), granted);
+        let (mss, headers) = (Size(self.mss()), self.negotiated.headers());
+        self.cc = ControllerStart { mss, headers, config: &self.config, granted }.build();
         if self.config.scheme.copies() {
             let seed = u64::from(self.chance.isn.0) << 32 | u64::from(self.chance.timestamp);
             let signal = Probes::signal_of(&self.negotiated, self.config.scheme.probes());
@@ -170,10 +172,10 @@ impl Connection {
         }
     }
 
-    /// Our SYN was acknowledged: takes the first RTT sample, by timestamps only if it was resent (Karn).
+    /// Our SYN is acknowledged: takes the first RTT sample, by timestamps only if it was resent (Karn).
     pub(crate) fn acknowledge_syn(&mut self, cx: &mut Cx<'_>, segment: &Packet) {
-        let mut digest = crate::board::AckSummary::default();
-        self.board.acknowledge(1, cx.now, &mut self.rate, &mut digest);
+        let mut digest = AckSummary { now: cx.now, ..AckSummary::default() };
+        self.board.acknowledge(1, &mut self.rate, &mut digest);
         if let Some(rtt) = self.rtt_of(cx.now, segment, &digest) {
             self.rtt.take(rtt, (self.board.una(), self.board.next()), 1);
             self.stats.rtt.record(rtt);

@@ -35,9 +35,6 @@ pub enum Icmp {
     },
 }
 
-/// A message that waits for a timeout: the longest segment, and where the segment it quotes begins.
-pub(crate) type PendingTooBig = (u16, u64);
-
 impl Connection {
     /// Handles a message about the segment that begins with sequence number `quoted`. Returns true if it is
     /// credible: the segment is in flight.
@@ -69,7 +66,7 @@ impl Connection {
         true
     }
 
-    /// The retransmission timer expired: a doubted message applies if the segment it quotes has not arrived.
+    /// Applies a doubted message after a timeout, if the segment that it quotes has not arrived.
     pub(crate) fn believe_doubted(&mut self, now: Instant) {
         if let Some((segment, position)) = self.pending_too_big.take()
             && position >= self.board.una()

@@ -57,7 +57,7 @@ impl Connection {
                 Choice::New { end, limited } => return Some(self.send_new(cx, end, limited, &path, &plan)),
                 Choice::Hold(limit) => {
                     self.hold(cx.now, limit, &path, &plan);
-                    if let Some(packet) = self.transmit_copy(cx, limit, &path, &plan) {
+                    if let Some(packet) = self.transmit_copy(cx, &path, &plan) {
                         return Some(packet);
                     }
                 }
@@ -97,7 +97,7 @@ impl Connection {
         }
     }
 
-    /// NextSeg (3) and (4): only if no new data can be sent.
+    /// Returns the segment that NextSeg (3) and (4) send, only if no new data can be sent.
     fn speculate(&mut self, why: Limit, in_flight: u64, window: u64) -> Option<usize> {
         if why == Limit::CongestionWindow || in_flight + self.mss() > window {
             return None;
@@ -154,12 +154,12 @@ impl Connection {
         Choice::New { end, limited }
     }
 
-    /// Payload of a full segment with the present options.
+    /// Returns the payload of a full segment with the present options.
     pub(crate) fn full_segment(&self) -> u64 {
         self.mss().saturating_sub(self.sack_space()).max(1)
     }
 
-    /// Bytes of SACK blocks and a probe echo (RFC 9293, section 3.7.1: the MSS counts options).
+    /// Returns the bytes of SACK blocks and a probe echo (RFC 9293, section 3.7.1: the MSS counts options).
     fn sack_space(&self) -> u64 {
         let echo = if self.rcv.echo().is_some() { u64::from(ProbeOption::LEN) } else { 0 };
         if !self.negotiated.sack || !self.rcv.has_blocks() {
@@ -168,18 +168,18 @@ impl Connection {
         echo + 4 + 8 * self.rcv.sack_list(self.sack_room()).as_slice().len() as u64
     }
 
-    /// Number of SACK blocks that fit beside the other options.
+    /// Returns how many SACK blocks fit beside the other options.
     const fn sack_room(&self) -> usize {
         (if self.negotiated.timestamps { 3 } else { 4 }) - self.rcv.echo().is_some() as usize
     }
 
-    /// Silly-window avoidance at the sender (RFC 9293, section 3.8.6.2.1): a partial segment is sent if it
-    /// is half the largest window.
+    /// Silly-window avoidance at the sender (RFC 9293, section 3.8.6.2.1): true if a partial segment of
+    /// `room` bytes is sent, since that is at least half the largest window.
     const fn worth_sending(&self, room: u64) -> bool {
         room * 2 >= self.peer_window_max
     }
 
-    /// Nothing to send now: records why and sets the timers after which sending may go on.
+    /// Records why nothing is sent now, and sets the timers after which sending may go on.
     fn hold(&mut self, now: Instant, limit: Limit, path: &Path, plan: &Plan) {
         self.limits.set(now, limit);
         if self.send.opportunity == JitterState::Open {
@@ -205,7 +205,7 @@ impl Connection {
         self.arm_tail_probe(now);
     }
 
-    /// RFC 9293, section 3.8.6.1: the first probe after an RTO, then with doubling intervals.
+    /// Returns the time to the next window probe: an RTO, then doubled each time (RFC 9293, section 3.8.6.1).
     fn persist_interval(&self) -> Duration {
         let doubled = self.rtt.rto().0.saturating_mul(1 << self.persist_backoff.min(16));
         Duration(doubled).min(self.config.rto.max)
@@ -238,20 +238,16 @@ impl Connection {
         {
             return Some(packet);
         }
-        if self.send.tail_probe {
-            self.send.tail_probe = false;
-            if !self.board.is_empty() && self.board.sacked() == 0 && self.recovery.episode() == Episode::Open
-            {
-                let next = self.board.next();
-                let end = self.written.min(next + self.mss()).min(self.peer_edge);
-                let fresh = end > next;
-                let last = self.board.len() - 1;
-                let packet = if fresh { self.send_now(cx, end) } else { self.resend_now(cx, last) };
-                self.tail_probe.sent(self.board.next(), !fresh);
-                return Some(packet);
-            }
+        let due = std::mem::take(&mut self.send.tail_probe) && !self.board.is_empty();
+        if !due || self.board.sacked() > 0 || self.recovery.episode() != Episode::Open {
+            return None;
         }
-        None
+        let next = self.board.next();
+        let end = self.written.min(next + self.mss()).min(self.peer_edge);
+        let fresh = end > next;
+        let packet = self.send_now(cx, fresh.then_some(end), self.board.len() - 1);
+        self.tail_probe.sent(self.board.next(), !fresh);
+        Some(packet)
     }
 
     /// Sends one byte, or a FIN, beyond the edge of a closed window. A window that is only too small is
@@ -264,27 +260,23 @@ impl Connection {
         }
         if self.peer_edge > next {
             let end = self.written.min(next + self.mss()).min(self.peer_edge).max(next + 1);
-            return idle.then(|| self.send_now(cx, end));
+            return idle.then(|| self.send_now(cx, Some(end), 0));
         }
         self.timers.set(Timer::Persist, cx.now + self.persist_interval());
         self.board.renege_at_una();
-        let packet = if idle { self.send_now(cx, next + 1) } else { self.resend_now(cx, 0) };
+        let packet = self.send_now(cx, idle.then_some(next + 1), 0);
         self.timers.stop(Timer::Retransmit);
         Some(packet)
     }
 
-    /// Sends a probe's new data, whatever the windows say.
-    fn send_now(&mut self, cx: &mut Cx<'_>, end: u64) -> Pkt {
+    /// Sends a probe, whatever the windows say: new data up to `end`, or without `end` segment `i` again.
+    fn send_now(&mut self, cx: &mut Cx<'_>, end: Option<u64>, i: usize) -> Pkt {
         let path = self.path();
         let plan = self.cc.plan(&path);
-        self.send_new(cx, end, false, &path, &plan)
-    }
-
-    /// Sends a probe's retransmission.
-    fn resend_now(&mut self, cx: &mut Cx<'_>, i: usize) -> Pkt {
-        let path = self.path();
-        let plan = self.cc.plan(&path);
-        self.resend(cx, i, &path, &plan)
+        match end {
+            Some(end) => self.send_new(cx, end, false, &path, &plan),
+            None => self.resend(cx, i, &path, &plan),
+        }
     }
 
     fn send_new(&mut self, cx: &mut Cx<'_>, end: u64, limited: bool, path: &Path, plan: &Plan) -> Pkt {
@@ -422,7 +414,7 @@ impl Connection {
         if syn && end > 0 {
             packet.tcp = self.syn_header(&mut flags);
         } else {
-            packet.tcp.window = self.rcv.window.advertise(self.rcv.next(), self.rcv.buffered(), self.mss());
+            packet.tcp.window = self.rcv.window.advertise(self.rcv.next(), self.rcv.readable(), self.mss());
         }
         let fin = self.closing && end == self.written + 1 && end > start;
         if fin {
@@ -471,13 +463,13 @@ impl Connection {
         header
     }
 
-    /// Timestamps of a segment with an acknowledgment, if both ends send them.
+    /// Returns the timestamps of a segment with an acknowledgment, if both ends send them.
     pub(crate) fn timestamps(&self, now: Instant) -> Option<Timestamps> {
         let stamps = Timestamps { value: self.timestamp(now), echo: self.clock.recent };
         self.negotiated.timestamps.then_some(stamps)
     }
 
-    /// Our timestamp clock: milliseconds from a random start.
+    /// Returns the time of our timestamp clock: milliseconds from a random start.
     #[inline]
     pub(crate) const fn timestamp(&self, now: Instant) -> u32 {
         self.chance.timestamp.wrapping_add((now.0 / 1_000_000) as u32)

@@ -8,11 +8,11 @@ fn push(board: &mut Scoreboard, end: u64) {
 }
 
 fn acknowledge(board: &mut Scoreboard, ack: u64) {
-    board.acknowledge(ack, Instant::ZERO, &mut DeliveryRate::default(), &mut AckSummary::default());
+    board.acknowledge(ack, &mut DeliveryRate::default(), &mut AckSummary::default());
 }
 
 fn sack(board: &mut Scoreboard, left: u64, right: u64) {
-    board.sack(left, right, Instant::ZERO, &mut DeliveryRate::default(), &mut AckSummary::default());
+    board.sack(left, right, &mut DeliveryRate::default(), &mut AckSummary::default());
 }
 
 /// `count` segments of 100 B, the SYN acknowledged.

@@ -97,8 +97,8 @@ pub struct Probes {
 }
 
 impl Probes {
-    /// The signal that the SYNs allow. The option and timestamps serve only `probes`, not copies that just
-    /// repair.
+    /// Returns the signal that the SYNs allow. The option and timestamps serve only `probes`, not copies that
+    /// just repair.
     pub(crate) const fn signal_of(agreed: &NegotiatedOptions, probes: bool) -> ProbeSignal {
         if agreed.probe_option && probes {
             ProbeSignal::Option
@@ -111,29 +111,29 @@ impl Probes {
         }
     }
 
-    /// The state of a connection with this signal; `seed` starts its random generator.
+    /// Creates the state of a connection with this signal; `seed` starts its random generator.
     pub(crate) fn new(signal: ProbeSignal, seed: u64) -> Self {
         Self { signal, pick: CopySelector::new(seed), ..Self::default() }
     }
 
-    /// How the arrival of probes is recognised.
+    /// Returns how the arrival of probes is recognised.
     pub const fn signal(&self) -> ProbeSignal {
         self.signal
     }
-    /// The same while recovery is in `episode`.
+    /// Returns the same while recovery is in `episode`.
     pub(crate) fn signal_during(&self, episode: Episode) -> ProbeSignal {
         let beyond_a_hole = self.signal == ProbeSignal::Timestamps && episode != Episode::Open;
         if beyond_a_hole { ProbeSignal::None } else { self.signal }
     }
-    /// Probes sent.
+    /// Returns the number of probes sent.
     pub const fn sent(&self) -> u64 {
         self.sent
     }
-    /// Probes known to have arrived.
+    /// Returns the number of probes known to have arrived.
     pub const fn acknowledged(&self) -> u64 {
         self.acknowledged
     }
-    /// Probes without an answer in time.
+    /// Returns the number of probes without an answer in time.
     pub const fn lost(&self) -> u64 {
         self.lost
     }
@@ -148,7 +148,7 @@ impl Probes {
         self.signal != ProbeSignal::Option || matches!(header.probe, ProbeOption::Echo(_))
     }
 
-    /// What a copy carries if the scheme wants it to carry `carry`.
+    /// Returns what a copy carries if the scheme wants it to carry `carry`.
     pub(crate) fn carry(&self, carry: ProbeCarry) -> ProbeCarry {
         if self.signal == ProbeSignal::Timestamps { ProbeCarry::LastSent } else { carry }
     }
@@ -158,7 +158,7 @@ impl Probes {
         self.signal == ProbeSignal::Timestamps && self.stamp == Some(stamp)
     }
 
-    /// Data carries this timestamp, so it identifies no copy.
+    /// Records that data carries this timestamp, so it identifies no copy.
     pub(crate) fn stamped(&mut self, stamp: u32) {
         if let Some(copy) = self.out.back_mut().filter(|c| c.stamp == Some(stamp)) {
             copy.stamp = None;
@@ -201,15 +201,16 @@ impl Probes {
         self.pick.tidy(board);
     }
 
-    /// No probes are wanted at present.
+    /// Forgets what is due: no probes are wanted at present.
     pub(crate) const fn pause(&mut self) {
         self.acks = 0;
         self.allowed = 0;
         self.next_at = None;
     }
 
-    /// `Ok` if a copy may be sent now. Otherwise the time at which to ask again; `None` means after the next
-    /// acknowledgment. `waits` is true if data waits for the pacer; data was last sent at `last_sent`.
+    /// Returns `Ok` if a copy may be sent now. Otherwise the time at which to ask again; `None` means after
+    /// the next acknowledgment. `waits` is true if data waits for the pacer; data was last sent at
+    /// `last_sent`.
     pub(crate) fn due(
         &mut self,
         now: Instant,
@@ -218,17 +219,16 @@ impl Probes {
         last_sent: Instant,
     ) -> Result<(), Option<Instant>> {
         match clock {
-            ProbeClock::Every(interval) => {
-                let at = self.next_at.unwrap_or(last_sent + interval);
-                self.next_at = Some(if at <= now { at + interval } else { at });
-                if at <= now { Ok(()) } else { Err(Some(at)) }
-            }
             ProbeClock::Spare(_) if waits => {
                 self.next_at = None;
                 Err(None)
             }
-            ProbeClock::Spare(interval) => {
-                let at = self.next_at.unwrap_or(now).max(last_sent + interval);
+            ProbeClock::Every(interval) | ProbeClock::Spare(interval) => {
+                let after_data = last_sent + interval;
+                let at = match (clock, self.next_at) {
+                    (ProbeClock::Every(_), known) => known.unwrap_or(after_data),
+                    (_, known) => known.unwrap_or(now).max(after_data),
+                };
                 self.next_at = Some(if at <= now { at + interval } else { at });
                 if at <= now { Ok(()) } else { Err(Some(at)) }
             }
@@ -241,8 +241,8 @@ impl Probes {
         }
     }
 
-    /// There was nothing to copy: copies due meanwhile are skipped. Returns when to ask again; `None` means
-    /// after new data or the next acknowledgment.
+    /// Skips the copies due now, as there is nothing to copy. Returns when to ask again; `None` means after
+    /// new data or the next acknowledgment.
     pub(crate) fn leave_out(&mut self, now: Instant, clock: ProbeClock) -> Option<Instant> {
         let ProbeClock::Every(_) = clock else { return None };
         self.next_at = self.next_at.map(|at| at.max(now + TICK));

@@ -42,7 +42,7 @@ pub(crate) struct QuickAcks {
 }
 
 impl QuickAcks {
-    /// Data arrived; `segments` fill the window.
+    /// Records that data arrived; `segments` fill the window.
     pub(crate) fn arrives(&mut self, now: Instant, rto: Duration, segments: u64) {
         if self.last.is_none_or(|last| now.since(last) > rto) {
             self.left = self.left.max((segments / 2).clamp(FEWEST, MOST));
@@ -62,25 +62,25 @@ impl QuickAcks {
         self.left > 0 && !self.answers
     }
 
-    /// Whether `unacked` bytes are enough for an acknowledgment on every `count`th segment; `None` on hosts
+    /// True if `unacked` bytes are enough for an acknowledgment on every `count`th segment; `None` on hosts
     /// other than Linux.
     pub(crate) fn enough(&self, unacked: u64, count: u32, largest: u64) -> Option<bool> {
         self.last.map(|_| unacked > u64::from(count.saturating_sub(1)) * largest.max(FULL))
     }
 
-    /// The application has read everything: true if that is to be acknowledged.
+    /// True if an acknowledgment is sent when the application has read everything.
     pub(crate) const fn wanted_by_reader(&self) -> bool {
         self.short > 1 || (self.short == 1 && !self.answers)
     }
 
-    /// An acknowledgment was sent, `with` data of our own or without.
+    /// Records that an acknowledgment was sent, `with` data of our own or without.
     pub(crate) fn sent(&mut self, now: Instant, with: bool) {
         self.left = self.left.saturating_sub(1);
         self.short = 0;
         self.answers |= with && self.last.is_some_and(|last| now.since(last) < ANSWER);
     }
 
-    /// A delayed acknowledgment found no data to carry it.
+    /// Records that a delayed acknowledgment found no data to carry it.
     pub(crate) const fn waited(&mut self) {
         self.answers = false;
     }

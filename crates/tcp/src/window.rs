@@ -34,8 +34,8 @@ pub struct ReceiveWindow {
 const RTT_GAIN: u64 = 8;
 
 impl ReceiveWindow {
-    /// The window of a buffer policy; the buffer holds `reserve` bytes more than it advertises. `scale` is
-    /// the shift agreed for our windows, 0 without scaling.
+    /// Creates the window of a buffer policy; the buffer holds `reserve` bytes more than it advertises.
+    /// `scale` is the shift agreed for our windows, 0 without scaling.
     pub fn new(policy: ReceiveBuffer, reserve: Size, scale: u8) -> Self {
         let limit = u64::from(u16::MAX) << scale;
         let initial = policy.initial().0.min(limit);
@@ -56,7 +56,7 @@ impl ReceiveWindow {
         self.auto && self.last_echo != Some(echo)
     }
 
-    /// A full segment echoed `echo`, the timestamp of an acknowledgment sent `rtt` ago.
+    /// Takes an RTT sample: a full segment echoed `echo`, the timestamp of an acknowledgment sent `rtt` ago.
     pub fn on_echo(&mut self, echo: u32, rtt: Duration) {
         self.last_echo = Some(echo);
         self.rtt = if self.rtt.is_zero() {
@@ -66,18 +66,18 @@ impl ReceiveWindow {
         };
     }
 
-    /// Position after the last byte the peer may send.
+    /// Returns the position after the last byte the peer may send.
     #[inline]
     pub const fn right_edge(&self) -> u64 {
         self.edge
     }
 
-    /// The present buffer in bytes.
+    /// Returns the present buffer in bytes.
     pub const fn buffer(&self) -> u64 {
         self.buffer
     }
 
-    /// The right edge that would be advertised now.
+    /// Returns the right edge that would be advertised now.
     #[inline]
     fn wished_edge(&self, next: u64, buffered: u64) -> u64 {
         let free = self.buffer.saturating_sub(buffered).min(self.shown);
@@ -98,7 +98,7 @@ impl ReceiveWindow {
         field.min(u64::from(u16::MAX)) as u16
     }
 
-    /// The unscaled window field of a SYN.
+    /// Returns the unscaled window field of a SYN.
     pub fn advertise_syn(&mut self, next: u64) -> u16 {
         let window = self.buffer.min(u64::from(u16::MAX));
         self.edge = self.edge.max(next + window);
@@ -116,8 +116,8 @@ impl ReceiveWindow {
         opening >= least && known < self.buffer / 2
     }
 
-    /// The application read `bytes`; may grow the buffer. `handshake` is the round trip to use until a
-    /// better one is known.
+    /// Records that the application read `bytes`; may grow the buffer. `handshake` is the round trip to use
+    /// until a better one is known.
     #[inline]
     pub fn on_read(&mut self, now: Instant, bytes: u64, handshake: Duration) {
         if !self.auto {

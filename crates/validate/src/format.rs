@@ -63,23 +63,19 @@ pub(crate) fn deviation(j: &CheckResult) -> String {
     if j.deviation().is_nan() {
         return NOTHING.into();
     }
-    let text = signed(j);
-    // avoids "-0.00"
-    if text.starts_with('-') && !text.contains(|c| ('1'..='9').contains(&c)) {
-        text.replacen('-', "+", 1)
-    } else {
-        text
-    }
-}
-
-fn signed(j: &CheckResult) -> String {
-    match (j.check.quantity.shown(), j.check.tolerance) {
+    let text = match (j.check.quantity.shown(), j.check.tolerance) {
         (NumberFormat::Seconds, _) => format!("{:+.3} ms", j.deviation() * 1e3),
         (NumberFormat::Packets, _) => format!("{:+.0}", j.deviation()),
         (NumberFormat::Busy, _) => format!("{:+.1e}", j.deviation()),
         (_, Tolerance::Relative(t)) if t < 2e-3 => format!("{:+.4} %", j.relative() * 100.0),
         _ if j.check.expected.value == 0.0 => value(j, j.deviation()),
         _ => format!("{:+.2} %", j.relative() * 100.0),
+    };
+    // avoids "-0.00"
+    if text.starts_with('-') && !text.contains(|c| ('1'..='9').contains(&c)) {
+        text.replacen('-', "+", 1)
+    } else {
+        text
     }
 }
 

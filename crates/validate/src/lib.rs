@@ -26,11 +26,6 @@ pub fn all() -> Vec<Check> {
     sources::SECTIONS.iter().flat_map(|section| section.all()).collect()
 }
 
-/// The checks that take seconds: all deterministic ones.
-pub fn fast() -> Vec<Check> {
-    all().into_iter().filter(|check| check.group.fast).collect()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -117,14 +117,6 @@ pub(super) struct SavedRecords {
     pub(super) gone: Duration,
 }
 
-/// Records whose addresses have been restored.
-#[derive(Debug)]
-pub(super) struct ResolvedRecords {
-    pub(super) flows: Vec<u8>,
-    /// Number of unusable address records and of connections that lost their addresses.
-    pub(super) damaged: u32,
-}
-
 impl SavedRecords {
     /// Reads the file; `None` if there is none. `now` is `CLOCK_MONOTONIC` in nanoseconds.
     pub(super) fn read(place: &RecordFile, now: u64) -> Result<Option<Self>, RecordFileError> {
@@ -160,8 +152,9 @@ impl SavedRecords {
             && check_header(&first, place, now).is_ok()
     }
 
-    /// Restores the addresses with their numbers.
-    pub(super) fn restore_addresses(mut self, addresses: &mut Addresses) -> ResolvedRecords {
+    /// Restores the addresses with their numbers. Returns the records of connections, and how many records of
+    /// addresses are unusable and connections lost their addresses.
+    pub(super) fn restore_addresses(mut self, addresses: &mut Addresses) -> (Vec<u8>, u32) {
         let mut damaged = addresses.restore(&self.addresses);
         for place in self.flows.chunks_exact_mut(FLOW) {
             let Ok(Some(record)) = Record::from_bytes(place) else { continue };
@@ -171,7 +164,7 @@ impl SavedRecords {
                 damaged += 1;
             }
         }
-        ResolvedRecords { flows: self.flows, damaged }
+        (self.flows, damaged)
     }
 }
 

@@ -60,12 +60,10 @@ impl Side {
 
     fn of(place: &RecordFile) -> Self {
         let mut side = Self::new();
-        let named = SavedRecords::read(place, monotonic())
-            .unwrap()
-            .expect("a file")
-            .restore_addresses(&mut side.addresses);
-        assert_eq!(named.damaged, 0);
-        side.restore(&named.flows);
+        let saved = SavedRecords::read(place, monotonic()).unwrap().expect("a file");
+        let (flows, damaged) = saved.restore_addresses(&mut side.addresses);
+        assert_eq!(damaged, 0);
+        side.restore(&flows);
         side
     }
 }
@@ -131,12 +129,10 @@ fn a_connection_without_its_addresses_is_not_taken_up() {
     file[4096 + 2 * 24 + 5] ^= 1;
     fs::write(&place.path, file).unwrap();
     let mut next = Side::new();
-    let named = SavedRecords::read(&place, monotonic())
-        .unwrap()
-        .expect("a file")
-        .restore_addresses(&mut next.addresses);
-    assert_eq!(named.damaged, 2);
-    let restored = next.restore(&named.flows);
+    let saved = SavedRecords::read(&place, monotonic()).unwrap().expect("a file");
+    let (flows, damaged) = saved.restore_addresses(&mut next.addresses);
+    assert_eq!(damaged, 2);
+    let restored = next.restore(&flows);
     assert_eq!((restored.flows, restored.damaged), (2, 0));
     clean(&place);
 }

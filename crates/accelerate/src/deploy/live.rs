@@ -19,9 +19,9 @@ use bentpipe_scenario::CustomSpec;
 use bentpipe_scenario::gateway_file::{GatewayFile, Kind};
 use std::cell::Cell;
 use std::collections::VecDeque;
-use std::io::{self, PipeReader, PipeWriter};
+use std::io;
 use std::net::SocketAddr;
-use std::os::fd::{AsFd as _, BorrowedFd};
+use std::os::fd::BorrowedFd;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, channel, sync_channel};
 use std::time::Duration;
@@ -49,8 +49,6 @@ struct RequestHandler {
     /// Highest number of losses reported: presumed losses may prove to be late packets, but a counter must
     /// never decrease.
     lost: Cell<u64>,
-    /// Write end of a pipe, closed when this thread ends.
-    _end: PipeWriter,
 }
 
 impl TurnHook for RequestHandler {
@@ -187,9 +185,8 @@ impl RequestHandler {
 /// A running gateway.
 #[derive(Debug)]
 pub struct GatewayEngine {
-    running: Option<Running<()>>,
+    running: Running<()>,
     asks: Sender<EngineRequest>,
-    ended: PipeReader,
     news: Receiver<Event>,
 }
 
@@ -199,10 +196,8 @@ impl GatewayEngine {
     /// # Errors
     /// When no thread can be started.
     pub fn start(ports: [Box<dyn PacketPort>; 2], orders: &EngineConfig) -> Result<Box<dyn Engine>, String> {
-        let text = |e: io::Error| e.to_string();
-        let ((asks, asked), (ended, end)) = (channel(), io::pipe().map_err(text)?);
+        let ((asks, asked), (telling, news)) = (channel(), channel());
         let (config, file) = (config(orders), Arc::clone(&orders.file));
-        let (telling, news) = channel();
         let (keeping, begin) = resume::begin(orders.keep.as_ref(), &config.limits, telling);
         let unit = match file.deploy.kind {
             Kind::Routed => Unit::Packet,
@@ -215,7 +210,7 @@ impl GatewayEngine {
             pacing: Pacing::Cheap,
             realtime: true,
         };
-        let seed = bentpipe_os::random().map_err(text)?;
+        let seed = bentpipe_os::random().map_err(|e| e.to_string())?;
         let make = move || {
             let gateway = Gateway::new(config).with_policy(file.policy.clone());
             let customs: Vec<_> = file
@@ -239,7 +234,6 @@ impl GatewayEngine {
                 closed: VecDeque::new(),
                 forgotten: 0,
                 lost: Cell::new(0),
-                _end: end,
             };
             Ok(NetworkSetup {
                 net,
@@ -250,7 +244,7 @@ impl GatewayEngine {
             })
         };
         let running = Running::start(setup, make).map_err(|e| e.to_string())?;
-        Ok(Box::new(Self { running: Some(running), asks, ended, news }))
+        Ok(Box::new(Self { running, asks, news }))
     }
 
     /// Opens the ports of an inline gateway, LAN first.
@@ -269,14 +263,14 @@ impl GatewayEngine {
         let ask =
             move |answers: &mut RequestHandler, core: &mut Core| drop(reply.try_send(act(answers, core)));
         self.asks.send(Box::new(ask)).ok()?;
-        self.running.as_ref()?.wake();
+        self.running.wake();
         answer.recv_timeout(PATIENCE).ok()
     }
 }
 
 impl Engine for GatewayEngine {
     fn ended(&self) -> BorrowedFd<'_> {
-        self.ended.as_fd()
+        self.running.ended()
     }
 
     fn figures(&mut self) -> GatewayCounters {
@@ -296,7 +290,7 @@ impl Engine for GatewayEngine {
     }
 
     fn priority(&self) -> Option<(String, bool)> {
-        let (text, is_real_time) = self.running.as_ref()?.priority();
+        let (text, is_real_time) = self.running.priority();
         Some((text.to_owned(), is_real_time))
     }
 
@@ -310,10 +304,7 @@ impl Engine for GatewayEngine {
         told.and_then(Result::ok).ok_or_else(|| SILENT.to_owned())
     }
 
-    fn stop(mut self: Box<Self>) -> Result<(), String> {
-        match self.running.take() {
-            Some(running) => running.stop().map(drop).map_err(|e| e.to_string()),
-            None => Ok(()),
-        }
+    fn stop(self: Box<Self>) -> Result<(), String> {
+        self.running.stop().map_err(|e| e.to_string())
     }
 }

@@ -45,11 +45,11 @@ pub(super) fn begin(
 
 fn resume(core: &mut Core, kept: SavedRecords, news: &Sender<Event>) {
     let gone = kept.gone;
-    let ready = kept.restore_addresses(&mut core.net.network.world.addresses);
+    let (flows, damaged) = kept.restore_addresses(&mut core.net.network.world.addresses);
     // a lost port ends the thread in its first turn
-    let Ok(restored) = call(core, |gateway, cx| gateway.restore(cx, &ready.flows)) else { return };
+    let Ok(restored) = call(core, |gateway, cx| gateway.restore(cx, &flows)) else { return };
     let count = |n: u32, what: &str| if n == 0 { String::new() } else { format!(", {n} {what}") };
-    let damaged = ready.damaged + restored.damaged;
+    let damaged = damaged + restored.damaged;
     let text = format!(
         "{} resumed after {:.1} s{}{}",
         restored.flows,

@@ -119,7 +119,7 @@ fn serve(
             keeps_records: false,
         });
     }
-    let mut desk = StatusServices::open(&file, session)?;
+    let mut services = StatusServices::open(&file, session)?;
     let mut opened = setup::apply(plan)?;
     if file.deploy.kind == Kind::Inline {
         opened = GatewayEngine::inline(&file).map_err(Error::Engine)?.into();
@@ -141,7 +141,7 @@ fn serve(
     deployment.inform("started", format!("gateway {} of {}", session.name, deployment.path));
     let mut gateway = Gateway::new(orders, engine, sandbox);
     (gateway.watch, gateway.clock) = (watch, clock);
-    let mut ended = gateway.run_until_stopped(deployment, &mut desk, signals);
+    let mut ended = gateway.run_until_stopped(deployment, &mut services, signals);
     if matches!(ended, Err(Error::TrafficStopped(_))) {
         // traffic has stopped anyway: restore the direct path first
         session.undo.remove_table();
@@ -161,7 +161,7 @@ fn serve(
     if let Some(line) = session.undo.remove_table() {
         deployment.inform("undone", line);
     }
-    gateway.periodic_work(deployment, &mut desk);
+    gateway.periodic_work(deployment, &mut services);
     let stopped = gateway.engine.stop().map_err(Error::Engine);
     stopped.and(ended)
 }
@@ -230,17 +230,17 @@ impl Gateway {
     fn run_until_stopped(
         &mut self,
         deployment: &mut Deployment<'_>,
-        desk: &mut StatusServices,
+        services: &mut StatusServices,
         mut signals: Signals,
     ) -> Result<StopReason, Error> {
         let mut tick = self.clock.now() + TICK;
         loop {
-            let behind = desk.server.is_behind() || desk.http.as_ref().is_some_and(Http::is_behind);
+            let behind = services.server.is_behind() || services.http.as_ref().is_some_and(Http::is_behind);
             let until = self.watch.as_ref().map_or(tick, |watch| tick.min(watch.next));
             let until = if behind { until.min(self.clock.now() + SOON) } else { until };
             let mut fds = vec![self.engine.ended(), signals.fd()];
-            fds.extend(desk.server.fds());
-            fds.extend(desk.http.iter().flat_map(Http::fds));
+            fds.extend(services.server.fds());
+            fds.extend(services.http.iter().flat_map(Http::fds));
             let ready = wait::wait(&fds, Some(until), &self.clock, Duration::ZERO)
                 .map_err(|e| Error::system("waiting", e))?;
             if ready.has(0) {
@@ -250,19 +250,19 @@ impl Gateway {
                 if signal != Signal::HUP {
                     return Ok(StopReason { why: "stopped by a signal".to_owned(), keeps_records: false });
                 }
-                match self.reload(deployment, &mut desk.records) {
+                match self.reload(deployment, &mut services.records) {
                     Ok(text) => deployment.inform("reloaded", text),
                     Err(error) => deployment.warn("not reloaded", error.to_string()),
                 }
             }
-            self.answer_requests(deployment, desk);
+            self.answer_requests(deployment, services);
             if let Some(keeps) = self.stops {
                 let why = if keeps { "stopped to be replaced" } else { "stopped as asked" };
                 return Ok(StopReason { why: why.to_owned(), keeps_records: keeps });
             }
             self.check_traffic()?;
             if self.clock.now() >= tick {
-                self.periodic_work(deployment, desk);
+                self.periodic_work(deployment, services);
                 tick = self.clock.now() + TICK;
             }
         }
@@ -281,8 +281,8 @@ impl Gateway {
         Ok(())
     }
 
-    pub(super) fn answer_requests(&mut self, deployment: &mut Deployment<'_>, desk: &mut StatusServices) {
-        let StatusServices { server, http, records } = desk;
+    pub(super) fn answer_requests(&mut self, deployment: &mut Deployment<'_>, services: &mut StatusServices) {
+        let StatusServices { server, http, records } = services;
         let mut reload = Vec::new();
         server.serve(&mut |request| {
             Ok(match request {
@@ -308,7 +308,7 @@ impl Gateway {
     }
 
     /// Periodic work: events, flow records, and the comparison with its consequences.
-    pub(super) fn periodic_work(&mut self, deployment: &mut Deployment<'_>, desk: &mut StatusServices) {
+    pub(super) fn periodic_work(&mut self, deployment: &mut Deployment<'_>, services: &mut StatusServices) {
         for event in self.engine.take_events() {
             (deployment.log)(&event);
         }
@@ -316,7 +316,7 @@ impl Gateway {
         for flow in &closed {
             self.groups.add(flow);
         }
-        if let Some(records) = &mut desk.records {
+        if let Some(records) = &mut services.records {
             let lost = records.lost();
             records.add(&closed, realtime() / 1_000_000_000);
             if lost == 0 && records.lost() > 0 {

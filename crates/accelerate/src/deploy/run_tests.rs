@@ -67,7 +67,7 @@ impl Engine for Puppet {
 
 struct Stage {
     gateway: Gateway,
-    desk: StatusServices,
+    services: StatusServices,
     script: Arc<Mutex<Script>>,
     folder: PathBuf,
     file: GatewayFile,
@@ -82,12 +82,12 @@ impl Stage {
         let more = more.replace("FOLDER", &folder.display().to_string());
         let file = load(&Source::new("gw.toml", format!("{FILE}{more}"))).unwrap();
         let session = Session { socket: folder.join("g.sock"), ..Session::default() };
-        let desk = StatusServices::open(&file, &session).unwrap();
+        let services = StatusServices::open(&file, &session).unwrap();
         let script = Arc::new(Mutex::new(Script::default()));
         let (ended, end) = io::pipe().unwrap();
         let engine = Puppet { script: Arc::clone(&script), ended, _end: end };
         let gateway = Gateway::new(EngineConfig::new(file.clone()), Box::new(engine), Sandbox::default());
-        Self { gateway, desk, script, folder, file, log: Vec::new() }
+        Self { gateway, services, script, folder, file, log: Vec::new() }
     }
 
     /// Runs `act` on the gateway as its main loop does.
@@ -104,7 +104,7 @@ impl Stage {
             replace: false,
             log: &mut |event| log.push(event.clone()),
         };
-        act(&mut self.gateway, &mut deployment, &mut self.desk)
+        act(&mut self.gateway, &mut deployment, &mut self.services)
     }
 
     /// Closes `n` connections in both groups; the accelerated ones have `times` the goodput of the others.
@@ -220,6 +220,6 @@ fn throughput_is_that_of_the_time_between_two_looks() {
     stage.with(Gateway::periodic_work);
     stage.script.lock().unwrap().bytes = [1_000_000, 0];
     stage.with(Gateway::periodic_work);
-    let status = stage.with(|gateway, deployment, desk| gateway.status(deployment, desk.records.as_ref()));
+    let status = stage.with(|gateway, deployment, s| gateway.status(deployment, s.records.as_ref()));
     assert!(status.throughput_bps[0] > 8e6 && status.throughput_bps[1] < 1.0, "{:?}", status.throughput_bps);
 }

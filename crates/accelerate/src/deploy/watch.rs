@@ -188,14 +188,14 @@ impl Watch {
     }
 
     fn judge(&mut self, counts: &Counts, now: Instant) -> Option<String> {
-        for (i, stretch) in self.stretches.iter().enumerate() {
+        for (i, section) in self.stretches.iter().enumerate() {
             let (came, went) = (counts.counter(&format!("came{i}")), counts.counter(&format!("went{i}")));
             let dropped = came.saturating_sub(went);
             if dropped < DROPPED || dropped * 2 <= came {
                 self.drops.remove(&i);
             } else if now.since(*self.drops.entry(i).or_insert(now)) >= DROPS {
                 return Some(format!(
-                    "this machine dropped {dropped} of {came} packets {stretch}, to peers that were reachable before the start"
+                    "this machine dropped {dropped} of {came} packets {section}, to peers that were reachable before the start"
                 ));
             }
         }

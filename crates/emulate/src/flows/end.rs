@@ -122,7 +122,8 @@ impl ByteStream for KernelSocket {
         if !self.state().may_send() || self.closed {
             return 0;
         }
-        let mut left = bytes.min(self.send_room());
+        let room = self.send_buffer.map_or(u64::MAX / 4, |b| b.0.saturating_sub(self.unacknowledged()));
+        let mut left = bytes.min(room);
         let mut taken = 0;
         while left > 0 {
             let piece = &ZEROS[..left.min(PIECE as u64) as usize];
@@ -144,10 +145,6 @@ impl ByteStream for KernelSocket {
         }
         self.written += taken;
         taken
-    }
-
-    fn send_room(&self) -> u64 {
-        self.send_buffer.map_or(u64::MAX / 4, |b| b.0.saturating_sub(self.unacknowledged()))
     }
 
     fn unacknowledged(&self) -> u64 {
@@ -187,10 +184,6 @@ impl ByteStream for KernelSocket {
                 }
             }
         }
-    }
-
-    fn peer_closed(&self) -> bool {
-        self.ended
     }
 
     fn close(&mut self) {

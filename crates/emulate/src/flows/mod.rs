@@ -13,7 +13,6 @@ mod datagrams;
 mod differs;
 mod end;
 mod needs;
-mod options;
 mod run;
 mod sample;
 mod setup;
@@ -25,6 +24,7 @@ pub(crate) use sample::Samples;
 pub use setup::HostNamespace;
 
 use crate::error::Error;
+use bentpipe_base::Duration;
 use bentpipe_report::FlowReport;
 use bentpipe_scenario::{App, FlowSpec};
 use bentpipe_sim::record::Record;
@@ -45,6 +45,11 @@ pub struct FlowResults {
     pub of_scenario: bool,
 }
 
+/// Largest minimum RTO and longest delay of an ACK that the kernel takes (`TCP_RTO_MIN`, `TCP_DELACK_MAX`).
+const KERNEL_LONGEST: Duration = Duration::from_millis(200);
+/// Largest window without the window scale option.
+const UNSCALED: u64 = 65_535;
+
 fn is_tcp(flow: &FlowSpec) -> bool {
     !matches!(flow.app, App::Udp { .. })
 }
@@ -54,7 +59,7 @@ fn answers(flow: &FlowSpec) -> bool {
     matches!(flow.app, App::Requests { .. })
 }
 
-/// Both ends of a connection: flow, host, configuration, and whether it receives data of any size.
+/// Both ends of a connection: flow, host, configuration, and whether this end receives data.
 fn ends_of(flow: &FlowSpec) -> [(&FlowSpec, usize, &Config, bool); 2] {
     let both = answers(flow);
     let (opens, accepts) = if both { (&flow.receiver, &flow.sender) } else { (&flow.sender, &flow.receiver) };

@@ -18,8 +18,7 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::os::fd::{BorrowedFd, OwnedFd};
 
-/// Shortest interval between two samples of TCP_INFO, and its minimum per flow: with very many flows samples
-/// are less frequent.
+/// Shortest interval between two samples of TCP_INFO: in all, and for each flow.
 const LOOK: Duration = Duration::from_millis(10);
 const LOOK_PER_FLOW: Duration = Duration::from_micros(100);
 /// Shortest interval of the time series.
@@ -168,7 +167,7 @@ impl Flows {
         })
     }
 
-    /// Time of the next event.
+    /// Returns when to act next at the latest.
     fn next(&self, now: Instant) -> Instant {
         let wake = self.wakes.peek().map_or(Instant::NEVER, |Reverse((at, ..))| *at);
         let (from, to) = self.measure;
@@ -181,7 +180,6 @@ impl Flows {
         LOOK.max(LOOK_PER_FLOW * self.running.len() as u64)
     }
 
-    /// Handles due wake-ups.
     fn wake(&mut self, now: Instant) -> Result<(), Error> {
         while let Some(Reverse((at, i, what))) = self.wakes.peek().copied()
             && at <= now
@@ -205,8 +203,7 @@ impl Flows {
                     watch(&self.epoll, tcp.opener.line.fd(), i, WakeTarget::Opener)?;
                 }
                 (Flow::Tcp(tcp), WakeTarget::Opener | WakeTarget::Acceptor) => {
-                    let side = side(what);
-                    if let Some(end) = tcp.end(side).filter(|end| end.armed <= now) {
+                    if let Some(end) = tcp.end(side(what)).filter(|end| end.armed <= now) {
                         end.armed = Instant::NEVER;
                         self.act(now, i, what);
                     }
@@ -336,9 +333,7 @@ impl Flows {
             };
             reports.push(match flow {
                 Flow::Tcp(tcp) => {
-                    let words =
-                        |(at, text): &(Instant, String)| format!("{text}, at {:.3} s", at.as_secs_f64());
-                    faults.extend(tcp.fault.as_ref().map(words));
+                    faults.extend(tcp.fault.clone());
                     let mut report = report(FlowKind::Tcp(tcp.report()));
                     if self.gateways {
                         show_window(&mut report.context, spec, tcp.samples.last.peer_window.0);

@@ -9,7 +9,7 @@ use bentpipe_nodes::{Reader, Writer};
 use bentpipe_os::{socket, tcp};
 use bentpipe_report::TcpReport;
 use bentpipe_scenario::FlowSpec;
-use bentpipe_sim::build::apps;
+use bentpipe_sim::build::writers;
 use bentpipe_sim::report::{requests, telnet};
 use core::fmt::Display;
 use std::net::SocketAddr;
@@ -40,8 +40,8 @@ pub(super) struct TcpFlow {
     established: Option<Instant>,
     pub(super) finished: Option<Instant>,
     pub(super) samples: Samples,
-    /// Time and text of an error.
-    pub(super) fault: Option<(Instant, String)>,
+    /// Text of an error.
+    pub(super) fault: Option<String>,
 }
 
 impl TcpFlow {
@@ -74,7 +74,7 @@ impl TcpFlow {
             Ok(fd)
         })?;
         let caller = places.0.within(&what("a socket that connects"), || opening.open(&from))?;
-        let (writer, answerer) = apps::writers(world, flow);
+        let (writer, answerer) = writers(world, flow);
         let line = KernelSocket::new(caller, false, opens.send_buffer, opening.window());
         let sender = if answers { accepts } else { opens };
         Ok(Self {
@@ -187,7 +187,8 @@ impl TcpFlow {
     }
 
     fn fail(&mut self, now: Instant, error: impl Display) {
-        self.fault.get_or_insert_with(|| (now, format!("flow {}: {error}", self.spec.name)));
+        let (name, at) = (&self.spec.name, now.as_secs_f64());
+        self.fault.get_or_insert_with(|| format!("flow {name}: {error}, at {at:.3} s"));
     }
 
     /// Samples the kernel's figures; for a flow that has finished since the last sample, those at its end.

@@ -4,6 +4,7 @@ use super::*;
 use bentpipe_base::Size;
 use bentpipe_os::tcp::TcpInfo;
 use bentpipe_sim::record::Series;
+use std::net::IpAddr;
 
 const NEAR: usize = 0;
 const FAR: usize = 1;
@@ -13,11 +14,9 @@ fn address(host: usize, port: u16) -> SocketAddr {
 }
 
 fn connections() -> Connections {
-    let host = |name: &str, i: usize| Host {
-        name: name.into(),
-        node: i,
-        addresses: vec![address(i, 0).ip()],
-        own: true,
+    let host = |name: &str, i: usize| {
+        let addresses = vec![address(i, 0).ip()];
+        (i, HostEntry { name: name.into(), addresses, own: true, ..HostEntry::default() })
     };
     Connections::new(vec![host("near", 0), host("far", 1)], Duration::from_millis(100), Instant::ZERO)
 }
@@ -25,7 +24,6 @@ fn connections() -> Connections {
 /// One end: payload sent and received, segments sent and received.
 fn end(local: SocketAddr, peer: SocketAddr, sent: u64, received: u64) -> Connection {
     let info = TcpInfo {
-        state: State::Established,
         bytes_acked: sent + 1,
         bytes_sent: (sent + 100, 100),
         bytes_received: received,
@@ -40,7 +38,7 @@ fn end(local: SocketAddr, peer: SocketAddr, sent: u64, received: u64) -> Connect
         ..TcpInfo::default()
     };
     let congestion = "cubic".to_owned();
-    Connection { local, peer, state: info.state, congestion, info: Some(info) }
+    Connection { local, peer, state: State::Established, congestion, info: Some(info) }
 }
 
 fn found(near: Vec<Connection>, far: Vec<Connection>, ended: Vec<Connection>) -> Vec<PollResult> {
@@ -124,7 +122,7 @@ fn behind_an_uplink_the_receiver_tells() {
     let web: SocketAddr = "[2001:db8::1]:443".parse().unwrap();
     let mapped: SocketAddr = "[::ffff:192.0.2.7]:443".parse().unwrap();
     let mut c = connections();
-    c.hosts[FAR].own = false;
+    c.hosts[FAR].1.own = false;
     for t in 1..4 {
         // this machine's own connections are not ours
         let others = end(address(FAR, 22), "192.0.2.9:5000".parse().unwrap(), 9_000_000, 0);

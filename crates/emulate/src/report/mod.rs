@@ -60,11 +60,7 @@ impl Recording {
     /// When the folder or a file in it cannot be created.
     pub fn begin(dir: &Path, scenario: &Scenario, clock: Clock) -> Result<(Self, Option<Install>), Error> {
         // the process may change its working directory
-        let dir = std::path::absolute(dir).map_err(|cause| Error::Io {
-            path: dir.to_owned(),
-            doing: "find the folder",
-            cause,
-        })?;
+        let dir = std::path::absolute(dir).map_err(|cause| Error::io(dir, "find the folder", cause))?;
         make_folder(&dir)?;
         let is_wanted = !scenario.captures.is_empty();
         let capture = is_wanted.then(|| Capture::begin(&dir, scenario, clock)).transpose()?;

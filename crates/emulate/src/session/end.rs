@@ -1,9 +1,8 @@
 //! Ending a session.
 
 use super::{ProgramMode, Session};
-use crate::leftovers;
 use crate::registry::{self, Entry};
-use crate::uplink;
+use crate::{leftovers, uplink};
 use bentpipe_base::Duration;
 use bentpipe_os::{namespace, process};
 use bentpipe_service::wait_until;

@@ -38,8 +38,7 @@ pub(super) struct Running {
 }
 
 impl Session {
-    /// Starts a program on a host and returns its process id. It has the caller's environment, working
-    /// directory and terminal.
+    /// Starts a program on a host with our environment, folder and terminal; returns its process id.
     pub(crate) fn start(&mut self, host: usize, argv: &[OsString], stand: ProgramMode) -> Result<i32, Error> {
         let program = argv.first().map_or_else(String::new, |p| p.to_string_lossy().into_owned());
         let fault = |reason: String| Error::Start(program.clone(), reason);

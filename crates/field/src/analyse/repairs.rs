@@ -86,13 +86,13 @@ fn proofs(index: &Index<'_>) -> [Vec<(u64, u64)>; 2] {
     [edges, entered]
 }
 
-/// The time at which the value of a growing course of (time, value) was first above `x`.
+/// The time at which the value of a rising series of (time, value) was first above `x`.
 fn first_above(course: &[(u64, u64)], x: u64) -> Option<u64> {
     course.get(course.partition_point(|point| point.1 <= x)).map(|point| point.0)
 }
 
-/// Follows the losses of a flow. The time from loss to repair is taken from `steady` (ns) on; then come the
-/// rate (bit/s) and the round trip (s) of the hop. `end` is the end of the record, ns.
+/// Times the repairs of a flow's losses. [`Repairs::from_loss`] counts losses from `steady` (ns) on; `rate`
+/// (bit/s) and `rtt` (s) are the hop's; `end` is the end of the record, ns.
 pub fn repairs(flow: &Flow, steady: u64, (rate, rtt): (f64, f64), end: u64) -> Repairs {
     /// A loss revealed less than this before the end may remain unrepaired.
     const AT_THE_END: u64 = 1_000_000_000;

@@ -1,5 +1,5 @@
-//! Record of each packet on the hop: when it entered, what became of it, and its headers. Writes captures
-//! of both ends of the hop.
+//! The record of each packet on the hop: when it entered, what became of it, and its headers; and captures
+//! of both ends of the hop, written from the records.
 //!
 //! The hop itself writes the record, so packets at both ends match exactly and none is missing under load.
 
@@ -46,7 +46,7 @@ impl Record {
     }
 }
 
-/// List of records in chunks: growing a single vector would copy it and stall the hop.
+/// A list of records in chunks: growing a single vector would copy it and stall the hop.
 #[derive(Debug, Default)]
 pub struct Log(Vec<Vec<Record>>);
 
@@ -67,6 +67,13 @@ impl Log {
     /// The record with this number.
     pub fn at(&mut self, number: usize) -> Option<&mut Record> {
         self.0.get_mut(number / Self::PIECE)?.get_mut(number % Self::PIECE)
+    }
+
+    /// Sets the fate of the record with this number.
+    pub fn mark(&mut self, number: usize, fate: Fate) {
+        if let Some(record) = self.at(number) {
+            record.fate = fate;
+        }
     }
 
     /// Returns all records in order.

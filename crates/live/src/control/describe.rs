@@ -21,10 +21,7 @@ pub(super) fn describe(act: &LinkChange, before: &Observation, after: &Observati
         LinkChange::Set(values) => set(values, before, after),
         LinkChange::Reset => format!("reset: {}", differences(before, after)),
     };
-    match dark(after) {
-        Some(why) => format!("{said}; {why}"),
-        None => said,
-    }
+    said + &dark(after).map_or_else(String::new, |why| format!("; {why}"))
 }
 
 /// Describes an outage. An outage never shortens one that is already running.
@@ -57,13 +54,8 @@ fn set(values: &Values, before: &Observation, after: &Observation) -> String {
     if let Some(ber) = values.ber {
         add("bit error rate", chance(ber), chance(was.ber));
     }
-    match values.up {
-        Some(true) => {
-            list.push(["up".to_owned()].into_iter().chain(ended(before)).collect::<Vec<_>>().join(", "));
-        }
-        Some(false) => list.push("down".to_owned()),
-        None => {}
-    }
+    list.extend(values.up.map(|up| if up { "up" } else { "down" }.to_owned()));
+    list.extend(ended(before).filter(|_| values.up == Some(true)));
     list.join(", ")
 }
 

@@ -91,16 +91,11 @@ pub struct Values {
 
 impl From<&Change> for Values {
     fn from(change: &Change) -> Self {
-        let (buffer_packets, buffer_bytes) = match change.buffer {
-            Some(Capacity::Packets(n)) => (Some(n), None),
-            Some(Capacity::Bytes(n)) => (None, Some(n.0)),
-            None => (None, None),
-        };
         Self {
             rate_bps: change.rate.map(Rate::bps),
             delay_ns: change.delay.map(|d| d.0),
-            buffer_packets,
-            buffer_bytes,
+            buffer_packets: if let Some(Capacity::Packets(n)) = change.buffer { Some(n) } else { None },
+            buffer_bytes: if let Some(Capacity::Bytes(n)) = change.buffer { Some(n.0) } else { None },
             loss: change.loss.map(Probability::get),
             ber: change.ber.map(Probability::get),
             up: change.up,

@@ -24,10 +24,8 @@ impl Endpoint {
             return Err(EndpointError::Listening(port));
         }
         let (v4, v6) = (fitted(config, &self.settings, false), fitted(config, &self.settings, true));
-        self.listeners.insert(
-            port,
-            Listener { v4, v6, backlog, waiting: 0, open: VecDeque::new(), called: VecDeque::new() },
-        );
+        let (open, called) = (VecDeque::new(), VecDeque::new());
+        self.listeners.insert(port, Listener { v4, v6, backlog, waiting: 0, open, called });
         Ok(())
     }
 
@@ -55,8 +53,7 @@ impl Endpoint {
         None
     }
 
-    /// Connects to `to` from one of our addresses and a free port, or from our only port if there is just
-    /// one.
+    /// Connects to `to` from one of our addresses and a free port, or from [`super::Settings::port`].
     ///
     /// # Errors
     /// When we have no address of its family, no free port, or too many connections.
@@ -114,8 +111,8 @@ impl Endpoint {
     /// written before the connection is open are buffered.
     ///
     /// # Errors
-    /// [`EndpointError::NotNow`] when the buffer is full: [`super::SocketEvent::Writable`] follows when half
-    /// of it is free. Also when the connection has ended, or this side of it was shut down.
+    /// When the buffer is full: [`super::SocketEvent::Writable`] follows when half of it is free. Also when
+    /// the connection has ended, or this side of it was shut down.
     pub fn write(&mut self, id: ConnId, bytes: &[u8]) -> Result<usize, EndpointError> {
         let socket = self.living(id)?;
         if socket.shut {
@@ -134,9 +131,9 @@ impl Endpoint {
     /// Reads from the stream; returns 0 at its end.
     ///
     /// # Errors
-    /// [`EndpointError::NotNow`] when nothing has arrived: [`super::SocketEvent::Readable`] or
-    /// [`super::SocketEvent::PeerClosed`] follows. Also when the connection ended other than by the peer's
-    /// FIN, after all data that arrived was read.
+    /// When nothing has arrived: [`super::SocketEvent::Readable`] or [`super::SocketEvent::PeerClosed`]
+    /// follows. Also when the connection ended other than by the peer's FIN, after all data that arrived was
+    /// read.
     pub fn read(&mut self, now: Instant, id: ConnId, into: &mut [u8]) -> Result<usize, EndpointError> {
         let socket = self.table.get_mut(id).ok_or(EndpointError::Unknown)?;
         let len = socket.read(now, into);
@@ -154,8 +151,8 @@ impl Endpoint {
         Err(EndpointError::NotNow)
     }
 
-    /// With `on`: more will be written soon, so a partial segment waits for it, at most 200 ms. Without:
-    /// sends everything now.
+    /// With `on`, a partial segment waits at most 200 ms for more data, as with Linux's TCP_CORK; without,
+    /// everything is sent now.
     ///
     /// # Errors
     /// When the connection has ended.
@@ -175,7 +172,7 @@ impl Endpoint {
         Ok(())
     }
 
-    /// The socket of a connection that has not ended.
+    /// Returns the socket of a connection that has not ended.
     fn living(&mut self, id: ConnId) -> Result<&mut Socket, EndpointError> {
         let socket = self.table.get_mut(id).ok_or(EndpointError::Unknown)?;
         socket.ending.map_or(Ok(()), |ending| Err(EndpointError::Ended(ending)))?;

@@ -1,7 +1,6 @@
 //! Joins consecutive segments of a connection into one super-packet, which the kernel or network card cuts
-//! again: `tcp_write_xmit` in Linux with TSO, reversed. The engine decides about each segment as usual
-//! (window, pacing, order). Segments that differ only in their sequence number are joined on output, so the
-//! wire sees the same packets.
+//! again (TSO). The engine decides about each segment as usual (window, pacing, order). Segments that differ
+//! only in their sequence number are joined on output, so the same packets appear on the wire.
 
 use super::Endpoint;
 use super::table::ConnId;
@@ -9,8 +8,7 @@ use bentpipe_base::{Cx, Flags, Packet, Pkt};
 use bentpipe_wire::offload::VnetHeader;
 use std::io::IoSlice;
 
-/// Longest payload: an IP packet has at most 65 535 bytes, and headers take at most 40 + 60 of them (IPv6,
-/// and TCP with all options).
+/// Longest payload: an IP packet has at most 65 535 bytes, the headers of IPv6 and TCP at most 40 + 60.
 const LONGEST: u32 = 65_535 - 100;
 /// Flags that only the last segment may carry.
 const LAST: Flags = Flags(Flags::PSH.0 | Flags::FIN.0);

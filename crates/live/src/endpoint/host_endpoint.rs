@@ -109,7 +109,7 @@ impl HostEndpoint {
         let mut host = Self::open(interface, vec![way.source], 0, seed)?;
         if host.interface.resolves {
             let mac = host.neighbour(&mut netlink, way.gateway.unwrap_or(to))?;
-            host.driver.port().set_next_hop(mac);
+            host.driver.port.set_next_hop(mac);
         }
         Ok(host)
     }
@@ -132,8 +132,7 @@ impl HostEndpoint {
         };
         let mut host = Self::open(interface, addresses, port, seed)?;
         if host.interface.resolves {
-            let own_port = host.port;
-            host.driver.port().learn_next_hops(own_port);
+            host.driver.port.learn_next_hops(host.port);
         }
         Ok(host)
     }

@@ -61,8 +61,7 @@ impl Endpoint {
                 if let Some(socket) = self.table.get_mut(id) {
                     socket.take(cx, &segment, usize::from(gso_size));
                     if socket.is_talking_to_nobody() {
-                        // RFC 1122, section 4.2.2.13: a RST says that the data was lost, with no ACK before
-                        // it
+                        // RFC 1122, section 4.2.2.13: a RST says that the data was lost; no ACK precedes it
                         socket.conn.abort();
                     }
                 }
@@ -98,8 +97,7 @@ impl Endpoint {
                 continue;
             }
             if gives_up {
-                let ending = socket.silence();
-                socket.ending.get_or_insert(ending);
+                socket.ending = socket.ending.or(Some(socket.silence()));
                 socket.conn.abort();
             }
             self.mark(id);
@@ -150,7 +148,7 @@ impl Endpoint {
     fn admit(&mut self, port: u16, id: ConnId) {
         let Some(listener) = self.listeners.get_mut(&port) else { return };
         listener.waiting += 1;
-        // connections that opened or ended stay in the list until it has grown
+        // entries of connections that have opened or ended are removed only when the list has grown
         if listener.called.len() >= 2 * listener.backlog {
             listener.called.retain(|id| self.table.get(*id).is_some_and(is_half_open));
         }

@@ -10,7 +10,7 @@ use bentpipe_os::netlink::Mac;
 use bentpipe_os::port::{PortDrops, Received};
 use bentpipe_os::{PacketPort, VethPort};
 use bentpipe_wire::Layout;
-use bentpipe_wire::offload::VnetHeader;
+use bentpipe_wire::offload::{VnetHeader, addresses};
 use core::net::IpAddr;
 use std::collections::VecDeque;
 use std::io::{self, IoSlice};
@@ -39,8 +39,7 @@ struct NeighbourTable {
 }
 
 impl NeighbourPort {
-    /// A socket on the interface with address `own`; packets go to `own` until another address is set or
-    /// learned.
+    /// A socket on the interface with address `own`, to which packets go until another is set or learned.
     pub(super) const fn new(port: VethPort, own: Mac) -> Self {
         Self { port, own, neighbours: None }
     }
@@ -88,15 +87,6 @@ impl NeighbourTable {
     }
 }
 
-/// Destination address of a packet.
-fn destination(header: &[u8]) -> Option<IpAddr> {
-    match header.first()? >> 4 {
-        4 => Some(IpAddr::from(<[u8; 4]>::try_from(header.get(16..20)?).ok()?)),
-        6 => Some(IpAddr::from(<[u8; 16]>::try_from(header.get(24..40)?).ok()?)),
-        _ => None,
-    }
-}
-
 impl PacketPort for NeighbourPort {
     fn fd(&self) -> BorrowedFd<'_> {
         self.port.fd()
@@ -115,7 +105,8 @@ impl PacketPort for NeighbourPort {
     fn send(&mut self, vnet: &VnetHeader, parts: &[IoSlice<'_>]) -> io::Result<bool> {
         if let Some(neighbours) = &self.neighbours {
             let header = parts.iter().find(|p| !p.is_empty());
-            let Some(next) = header.and_then(|h| destination(h)).and_then(|to| neighbours.to(to)) else {
+            let destination = header.and_then(|h| addresses(h).ok()).map(|(_, to)| to);
+            let Some(next) = destination.and_then(|to| neighbours.to(to)) else {
                 return Ok(false); // unknown peer: it retransmits its SYN
             };
             self.port.set_mac_addresses(self.own, next);
@@ -165,6 +156,7 @@ mod tests {
         assert_eq!((neighbours.to(host(2)), neighbours.to(host(3))), (None, None));
         neighbours.hear(&call(v4(1), 5000), [2, 0, 0, 0, 0, 7]);
         assert_eq!((neighbours.to(host(1)), neighbours.known.len()), (Some([2, 0, 0, 0, 0, 7]), 2));
+        let destination = |packet: &[u8]| addresses(packet).ok().map(|(_, to)| to);
         assert_eq!(destination(&call(six, 5000)), Some(IpAddr::V6(Ipv6Addr::UNSPECIFIED)));
         assert_eq!(destination(&call(v4(1), 5000)), Some(IpAddr::from([10, 55, 0, 2])));
         assert_eq!((destination(&[]), destination(&[0x45; 9])), (None, None));

@@ -1,15 +1,13 @@
 //! Output of the endpoint: packets, events for applications, and the removal of ended connections.
 
-use super::events::SocketEvent;
 use super::socket::Owner;
 use super::table::ConnId;
-use super::{Ending, Endpoint};
+use super::{Ending, Endpoint, SocketEvent};
 use bentpipe_base::{Cx, Instant, Pkt};
 use bentpipe_tcp::{Event, State};
 
 impl Endpoint {
-    /// Writes the next packet into `out`, from its IP header on, with complete checksums; false if there is
-    /// none. Connections take turns.
+    /// Writes the next packet with its checksums into `out`; false if there is none. Connections take turns.
     pub fn next_packet(&mut self, cx: &mut Cx<'_>, out: &mut Vec<u8>) -> bool {
         out.clear();
         if let Some(reply) = self.replies.pop_front() {
@@ -95,10 +93,7 @@ impl Endpoint {
                 }
                 Event::PeerClosed => self.inbox.tell(id, &mut socket.unread, SocketEvent::PeerClosed),
                 Event::Closed => _ = socket.ending.get_or_insert(Ending::Closed),
-                Event::TimedOut => {
-                    let ending = socket.silence();
-                    socket.ending.get_or_insert(ending);
-                }
+                Event::TimedOut => socket.ending = socket.ending.or(Some(socket.silence())),
                 Event::Unreachable => _ = socket.ending.get_or_insert(Ending::Unreachable),
                 Event::Reset => {
                     socket.ending.get_or_insert(if socket.opened { Ending::Reset } else { Ending::Refused });
@@ -146,7 +141,7 @@ impl Endpoint {
         }
     }
 
-    /// Removes a connection without an owner.
+    /// Removes a connection.
     pub(super) fn forget(&mut self, id: ConnId) {
         self.disown(id);
         if let Some(socket) = self.table.remove(id) {

@@ -1,8 +1,7 @@
 //! One connection with its bytes: the engine's [`Connection`] knows ranges, and two rings hold their bytes.
 
-use super::events::SocketEvent;
 use super::ring::Ring;
-use super::{Ending, Settings};
+use super::{Ending, Settings, SocketEvent};
 use bentpipe_base::{Addr, Body, Cx, Duration, Flags, Instant, Packet, Pkt};
 use bentpipe_tcp::timers::Timer;
 use bentpipe_tcp::{Connection, State, Tuple};
@@ -73,8 +72,7 @@ impl Pair {
         emit(&self.segment(packet, payload), out)
     }
 
-    /// Writes only the headers, as those of a super-packet with the whole body, to be cut into pieces of
-    /// `size`.
+    /// Writes only the headers, those of a super-packet that is to be cut into pieces of `size`.
     pub(super) fn emit_uncut(
         &self,
         packet: &Packet,
@@ -206,7 +204,7 @@ impl Socket {
     /// Copies data that has arrived to the application; returns the number of bytes.
     pub(super) fn read(&mut self, now: Instant, into: &mut [u8]) -> usize {
         let len = into.len().min(self.conn.readable() as usize);
-        let at = self.incoming.base();
+        let at = self.incoming.base;
         // two FINs at different positions make a byte readable that the peer never sent: it is zero
         self.incoming.reserve(len);
         let (first, second) = self.incoming.get(at, len);
@@ -217,7 +215,7 @@ impl Socket {
         len
     }
 
-    /// Handles a packet from the peer. A super-packet is shown to the engine in its original segments, since
+    /// Handles a packet from the peer. A super-packet is passed to the engine as its original segments, since
     /// delayed acknowledgments and windows depend on segment sizes; no acknowledgment is sent between them.
     pub(super) fn take(&mut self, cx: &mut Cx<'_>, segment: &Segment<'_>, gso_size: usize) {
         let size = if gso_size == 0 { segment.payload.len().max(1) } else { gso_size };
@@ -350,8 +348,7 @@ impl Socket {
         self.pair.emit(packet, joined, out)
     }
 
-    /// Shuts down the sending side. In SYN-SENT the engine is told only after the handshake: written data and
-    /// the FIN wait until then.
+    /// Shuts down the sending side. In SYN-SENT, written data and the FIN wait for the end of the handshake.
     pub(super) fn shut(&mut self) {
         self.shut = true;
         if self.conn.state() != State::SynSent {

@@ -78,8 +78,7 @@ pub enum TransferError {
     Port(#[source] io::Error),
 }
 
-/// Waits for the network or for `other`, until `next` or the next progress report, unless there is something
-/// to send.
+/// Waits for the network or for `other`, until `next` or `look`, unless there is something to send.
 fn wait_for_events(
     host: &mut HostEndpoint,
     other: Option<BorrowedFd<'_>>,
@@ -92,7 +91,7 @@ fn wait_for_events(
     let network = host.driver.fd();
     let both = [network, other.unwrap_or(network)];
     let fds = &both[..=usize::from(other.is_some())];
-    wait::wait(fds, Some(next.min(look)), host.driver.clock(), Duration::ZERO)
+    wait::wait(fds, Some(next.min(look)), &host.driver.clock, Duration::ZERO)
         .map_err(TransferError::Port)?;
     Ok(())
 }

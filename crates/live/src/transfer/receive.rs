@@ -30,10 +30,10 @@ pub fn receive(
     watch: &mut dyn FnMut(TransferProgress),
 ) -> Result<Received, TransferError> {
     let (id, from) = answer(host, config)?;
-    let start = host.driver.clock().now();
+    let start = host.driver.clock.now();
     let mut receiver = Receiver { id, start, chunk: Vec::new(), at: 0, bytes: 0, last: start, ended: None };
     let done = receiver.run(host, sink, watch);
-    let end = host.driver.clock().now();
+    let end = host.driver.clock.now();
     let is_whole = done.is_ok();
     leave(host, |endpoint| if is_whole { endpoint.close(id) } else { endpoint.abort(id) });
     done?;
@@ -62,10 +62,10 @@ fn answer(host: &mut HostEndpoint, config: &Config) -> Result<(ConnId, SocketAdd
             Some((id, e.addresses(id)?.1))
         });
         if let Some((id, from)) = accepted {
-            host.driver.port().keep_next_hop(from.ip());
+            host.driver.port.keep_next_hop(from.ip());
             return Ok((id, from));
         }
-        let look = host.driver.clock().now() + LOOK;
+        let look = host.driver.clock.now() + LOOK;
         wait_for_events(host, None, next, look)?;
     }
 }
@@ -99,7 +99,7 @@ impl Receiver {
                 }
             });
             let blocked = self.drain(host, sink)?;
-            let now = host.driver.clock().now();
+            let now = host.driver.clock.now();
             if now >= look {
                 host.driver.with(|e, _| {
                     watch(TransferProgress::at(now, self.start, self.bytes, e.connection(self.id)));
@@ -127,7 +127,7 @@ impl Receiver {
             if self.ended.is_some() {
                 return Ok(false);
             }
-            let now = host.driver.clock().now();
+            let now = host.driver.clock.now();
             self.chunk.resize(CHUNK, 0);
             let read = host.driver.with(|e, _| e.read(now, self.id, &mut self.chunk));
             self.chunk.truncate(*read.as_ref().unwrap_or(&0));

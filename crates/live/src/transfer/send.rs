@@ -52,7 +52,7 @@ pub fn send(
     source: &mut Source,
     watch: &mut dyn FnMut(TransferProgress),
 ) -> Result<Sent, Failed> {
-    let start = host.driver.clock().now();
+    let start = host.driver.clock.now();
     let id = host.driver.with(|endpoint, cx| endpoint.connect(cx, to, config));
     let id = id.map_err(|e| Failed { why: TransferError::Call(e), report: None })?;
     let mut sender =
@@ -98,7 +98,7 @@ impl Sender {
         loop {
             let next = host.driver.turn().map_err(TransferError::Port)?;
             let (over, waits) = self.act(host, source)?;
-            let now = host.driver.clock().now();
+            let now = host.driver.clock.now();
             if now >= look || over {
                 host.driver.with(|e, _| {
                     let connection = e.connection(self.id);
@@ -116,10 +116,9 @@ impl Sender {
         }
     }
 
-    /// Handles events and writes data. Returns whether the transfer is over, and whether the source has
-    /// nothing to read now.
+    /// Handles events and writes data. Returns if the transfer is over, and if the source has nothing now.
     fn act(&mut self, host: &mut HostEndpoint, source: &mut Source) -> Result<(bool, bool), TransferError> {
-        let now = host.driver.clock().now();
+        let now = host.driver.clock.now();
         let mut ending = None;
         host.driver.with(|endpoint, _| {
             while let Some((id, event)) = endpoint.next_event() {
@@ -188,7 +187,7 @@ impl Sender {
     }
 
     fn report(&self, host: &mut HostEndpoint, to: SocketAddr) -> (Option<FlowReport>, Instant) {
-        let now = host.driver.clock().now();
+        let now = host.driver.clock.now();
         let report = host.driver.with(|e, _| {
             let name =
                 e.addresses(self.id).map_or_else(|| to.to_string(), |(own, to)| format!("{own} > {to}"));

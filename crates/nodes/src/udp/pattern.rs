@@ -54,7 +54,7 @@ impl Departures {
     pub fn new(cx: &mut Cx<'_>, stream: &DatagramStream) -> Self {
         let mut spell = OnPeriod { from: stream.start, ..OnPeriod::default() };
         if let Pattern::OnOff { on, .. } = stream.pattern {
-            assert!(!on.is_zero(), "a spell takes time");
+            assert!(!on.is_zero(), "an on-period takes time");
             spell.length = cx.rng(stream.rng).exponential(on);
         }
         Self { stream: *stream, elapsed: 0, spell }
@@ -75,16 +75,16 @@ impl Departures {
             }
             Pattern::OnOff { rate, on, off } => {
                 let due = due(rate);
-                let spell = &mut self.spell;
-                while due.saturating_sub(spell.before) >= spell.length {
-                    spell.before += spell.length;
-                    spell.from = spell.from + spell.length + cx.rng(rng).exponential(off);
-                    spell.length = cx.rng(rng).exponential(on);
-                    if spell.from == Instant::NEVER {
+                let period = &mut self.spell;
+                while due.saturating_sub(period.before) >= period.length {
+                    period.before += period.length;
+                    period.from = period.from + period.length + cx.rng(rng).exponential(off);
+                    period.length = cx.rng(rng).exponential(on);
+                    if period.from == Instant::NEVER {
                         return Instant::NEVER;
                     }
                 }
-                spell.from + due.saturating_sub(spell.before)
+                period.from + due.saturating_sub(period.before)
             }
         }
     }

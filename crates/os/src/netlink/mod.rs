@@ -75,15 +75,17 @@ impl Netlink {
         told.map_err(|source| Error::new(failed(), source))
     }
 
-    /// Requests the list of all `what` and passes each entry to `each`.
-    fn list(
+    /// Requests the list of all `what`; returns what `pick` takes from the entries, in the kernel's order.
+    fn list<T>(
         &mut self,
         what: &str,
         message: RouteNetlinkMessage,
-        each: impl FnMut(RouteNetlinkMessage),
-    ) -> Result<(), Error> {
-        self.exchange(message, NLM_F_REQUEST | NLM_F_DUMP, each)
-            .map_err(|source| Error::new(format!("{what} cannot be listed"), source))
+        pick: impl Fn(RouteNetlinkMessage) -> Option<T>,
+    ) -> Result<Vec<T>, Error> {
+        let mut all = Vec::new();
+        self.exchange(message, NLM_F_REQUEST | NLM_F_DUMP, |entry| all.extend(pick(entry)))
+            .map_err(|source| Error::new(format!("{what} cannot be listed"), source))?;
+        Ok(all)
     }
 
     /// Sends a request and reads answers until the last one.

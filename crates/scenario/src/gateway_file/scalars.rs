@@ -1,4 +1,4 @@
-//! Reading of the values of gateway files: prefixes, ports, percentages, interface names.
+//! Reads the values that only gateway files have: prefixes, ports, percentages, interface names.
 
 use super::types::{Copies, PortRange, Prefix};
 use crate::diagnostic::{Fault, Result};
@@ -63,7 +63,7 @@ impl<T: Read> Read for Many<T> {
     }
 }
 
-/// Error for text that is not a valid `special`.
+/// Returns the error for text that is not a valid `special`.
 fn refuse(special: &Special, value: &Value, key: &str, why: impl Into<String>) -> Fault {
     Fault::new(value.span, format!("`{key}` is not {}", special.what), why)
         .help(format!("help: write it as \"{}\"", special.example))
@@ -196,7 +196,7 @@ impl Read for DscpClass {
     }
 }
 
-/// Code point of a DSCP class: RFC 2474 (cs), 2597 (af), 3246 (ef), 5865 (va), 8622 (le).
+/// Returns the code point of a DSCP class: RFC 2474 (cs), 2597 (af), 3246 (ef), 5865 (va), 8622 (le).
 fn class(name: &str) -> Option<u8> {
     match name {
         "ef" => Some(46),
@@ -219,13 +219,8 @@ impl Read for CopiesForm {
     const FORM: Form = Form::Either(&[Form::Words(&["auto"]), Form::Whole(1, MAX_COPIES as u64)]);
 
     fn read(value: &Value, key: &str) -> Result<Self> {
-        let number = match &value.kind {
-            Kind::Integer(n) => u8::try_from(*n).ok().filter(|n| (1..=MAX_COPIES).contains(n)),
-            _ => None,
-        };
-        match (value.text(), number) {
-            (Some("auto"), _) => Ok(Self(Copies::Auto)),
-            (_, Some(n)) => Ok(Self(Copies::Fixed(n))),
+        match Copies::read(value, key) {
+            Ok(copies) if !matches!(copies, Copies::Fixed(n) if n > MAX_COPIES) => Ok(Self(copies)),
             _ => Err(Fault::new(value.span, format!("`{key}` is \"auto\" or a number"), "")
                 .help(format!("help: from 1 to {MAX_COPIES}, without quotes"))),
         }

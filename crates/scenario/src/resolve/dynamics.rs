@@ -1,4 +1,4 @@
-//! Resolves what changes on a direction: capacity, orbit, bursts, outages, access. Fades are in `fade`.
+//! Resolves what changes on a direction: capacity, orbit, bursts, outages, access. `fade` resolves fades.
 
 use super::ground::{Steps, TraceFiles};
 use super::{exactly_one, fade, series};
@@ -15,23 +15,25 @@ use bentpipe_link::{
 };
 use std::sync::Arc;
 
-/// Bytes that a mahimahi opportunity carries: its MTU.
+/// Bytes that a sending opportunity of a mahimahi trace carries: the MTU of mahimahi.
 const MAHIMAHI_MTU: Size = Size(1504);
+/// Range of `altitude` in km.
 const ALTITUDES: (f64, f64) = (160.0, 100_000.0);
+/// Range of `min_elevation` in degrees.
 const ELEVATIONS: (f64, f64) = (0.0, 85.0);
 
 /// Resolves the dynamics of a direction with one-way delay `delay`; `None` if nothing changes.
 pub(super) fn resolve(
     keys: &ChannelKeys,
     delay: Duration,
-    ground: &TraceFiles<'_>,
+    files: &TraceFiles<'_>,
 ) -> Result<Option<Box<Dynamics>>> {
     let dynamics = Dynamics {
         changes: Vec::new(),
-        capacity: keys.capacity.as_ref().map(|c| capacity(c, ground)).transpose()?,
+        capacity: keys.capacity.as_ref().map(|c| capacity(c, files)).transpose()?,
         delay: None,
         loss: match keys.loss.as_ref().map(|l| (&l.value, l.span)) {
-            Some((OrTable::Table(loss), span)) => Some(series::loss(loss, span, ground)?),
+            Some((OrTable::Table(loss), span)) => Some(series::loss(loss, span, files)?),
             _ => None,
         },
         orbit: keys.orbit.as_ref().map(orbit).transpose()?,
@@ -66,32 +68,16 @@ fn trace_alone(keys: &ChannelKeys, dynamics: &Dynamics) -> Result<()> {
     Ok(())
 }
 
-/// Returns an error for times shorter than `least`.
-pub(crate) fn at_least(key: &str, given: At<Duration>, least: Duration) -> Result<Duration> {
-    if given.value >= least {
-        return Ok(given.value);
-    }
-    Err(fault!(given.span, "`{key}` is too short", "at least {least}"))
-}
-
 /// Returns an error for times shorter than [`SHORTEST_STEP`].
 pub(super) fn step(key: &str, given: At<Duration>) -> Result<Duration> {
-    at_least(key, given, SHORTEST_STEP)
+    given.at_least(key, SHORTEST_STEP, "short")
 }
 
 pub(super) fn step_or(key: &str, given: Option<At<Duration>>, default: Duration) -> Result<Duration> {
     given.map_or(Ok(default), |given| step(key, given))
 }
 
-/// Returns the value if it is in the range.
-pub(super) fn within(key: &str, given: At<f64>, (least, most): (f64, f64), unit: &str) -> Result<f64> {
-    if (least..=most).contains(&given.value) {
-        return Ok(given.value);
-    }
-    Err(fault!(given.span, "`{key}` is out of range", "from {least} to {most}{unit}"))
-}
-
-/// Checks that times increase strictly.
+/// Returns an error unless each time is later than the one before.
 pub(super) fn rising<T>(key: &str, pairs: &Pairs<Instant, T>) -> Result<()> {
     for two in pairs.0.windows(2) {
         let (before, after) = (two[0].0, two[1].0);
@@ -103,7 +89,7 @@ pub(super) fn rising<T>(key: &str, pairs: &Pairs<Instant, T>) -> Result<()> {
     Ok(())
 }
 
-fn capacity(given: &At<CapacityKeys>, ground: &TraceFiles<'_>) -> Result<CapacityTrace> {
+fn capacity(given: &At<CapacityKeys>, files: &TraceFiles<'_>) -> Result<CapacityTrace> {
     let keys = &given.value;
     let steps = |points: Steps| {
         let repeat = keys.repeat.map(|r| repeat(r, &points)).transpose()?;
@@ -122,13 +108,14 @@ fn capacity(given: &At<CapacityKeys>, ground: &TraceFiles<'_>) -> Result<Capacit
             rising("steps", &list.value)?;
             steps(list.value.0.iter().map(|(at, rate)| (at.value, rate.value)).collect())
         }
-        (None, Some(file), None, None) => steps(ground.steps(file)?),
-        (None, None, Some(file), None) => opportunities(ground.trace(file)?),
+        (None, Some(file), None, None) => steps(files.steps(file)?),
+        (None, None, Some(file), None) => opportunities(files.trace(file)?),
         (None, None, None, Some(list)) => opportunities(Arc::clone(&list.value.0)),
         _ => Err(exactly_one(given.span, "capacity", "steps, file, mahimahi, opportunities_ms")),
     }
 }
 
+/// Checks the time after which `points` repeat.
 pub(super) fn repeat<T>(given: At<Duration>, points: &[(Instant, T)]) -> Result<Duration> {
     let last = points.last().map_or(Duration::ZERO, |p| Duration(p.0.0));
     if given.value > last && given.value >= SHORTEST_STEP {
@@ -146,11 +133,10 @@ fn orbit(given: &At<OrbitKeys>) -> Result<Orbit> {
 }
 
 fn pass(keys: &PassKeys) -> Result<Pass> {
-    let altitude = At { value: keys.altitude.value.0, span: keys.altitude.span };
-    let elevation = keys.min_elevation.map(|e| At { value: e.value.0, span: e.span });
+    let elevation = keys.min_elevation.map(|e| e.map(|degrees| degrees.0));
     Ok(Pass {
-        altitude_km: within("altitude", altitude, ALTITUDES, " km")?,
-        min_elevation_deg: elevation.map_or(Ok(10.0), |e| within("min_elevation", e, ELEVATIONS, " deg"))?,
+        altitude_km: keys.altitude.map(|km| km.0).within("altitude", ALTITUDES, " km")?,
+        min_elevation_deg: elevation.map_or(Ok(10.0), |e| e.within("min_elevation", ELEVATIONS, " deg"))?,
         every: step_or("every", keys.every, Duration::from_secs(1))?,
         pace: 1.0,
     })
@@ -177,26 +163,19 @@ fn slots(keys: &SlotsKeys) -> Result<Slots> {
 
 fn handover(given: &At<OrTable<Handover, HandoverKeys>>, period: Duration) -> Result<Handover> {
     let OrTable::Table(keys) = &given.value else { return Ok(Handover::Seamless) };
-    let too_long = |span, longest| {
-        let label = format!("a slot lasts {period}");
-        if longest < period {
-            Ok(())
-        } else {
-            Err(Fault::new(span, "the handover lasts a whole slot", label))
-        }
-    };
     let HandoverKeys { outage, loss, time } = **keys;
-    match (outage, loss, time) {
+    let (handover, longest, span) = match (outage, loss, time) {
         (Some(outage), None, None) => {
-            too_long(outage.span, outage.value.most)?;
-            Ok(Handover::Outage(outage.value.least, outage.value.most))
+            let most = outage.value.most;
+            (Handover::Outage(outage.value.least, most), most, outage.span)
         }
-        (None, Some(loss), Some(time)) => {
-            too_long(time.span, time.value)?;
-            Ok(Handover::Loss(loss.value, time.value))
-        }
-        _ => Err(fault!(given.span, "this is not a handover", "write either `outage`, or `loss` and `time`")),
+        (None, Some(loss), Some(time)) => (Handover::Loss(loss.value, time.value), time.value, time.span),
+        _ => bail!(given.span, "this is not a handover", "write either `outage`, or `loss` and `time`"),
+    };
+    if longest >= period {
+        bail!(span, "the handover lasts a whole slot", "a slot lasts {period}");
     }
+    Ok(handover)
 }
 
 fn bursts(given: &At<BurstKeys>) -> Result<GilbertElliott> {
@@ -209,26 +188,23 @@ fn bursts(given: &At<BurstKeys>) -> Result<GilbertElliott> {
             loss_bad: keys.loss_bad.map_or(Probability::ONE, |p| p.value),
         }),
         (None, None, Some(loss), Some(burst)) => {
-            if let Some(guilty) = keys.loss_good.or(keys.loss_bad) {
+            if let Some(wrong) = keys.loss_good.or(keys.loss_bad) {
                 let label = "with `loss` and `burst` all loss is in bad spells";
-                return Err(Fault::new(guilty.span, "this goes with `good` and `bad`", label));
+                return Err(Fault::new(wrong.span, "this goes with `good` and `bad`", label));
             }
             from_mean(loss, burst)
         }
         _ => {
-            let label = "write either `good` and `bad`, or `loss` and `burst`";
-            Err(Fault::new(given.span, "these are not bursts", label))
+            bail!(given.span, "these are not bursts", "write either `good` and `bad`, or `loss` and `burst`");
         }
     }
 }
 
-/// Good duration = B (1 - P) / P, see `gilbert_elliott.rs`.
+/// Resolves bursts of mean duration B with mean loss probability P. The mean good duration is B (1 - P) / P,
+/// see `gilbert_elliott.rs`.
 fn from_mean(loss: At<Probability>, burst: At<Duration>) -> Result<GilbertElliott> {
-    let p = loss.value.get();
     let bad = step("burst", burst)?;
-    if !(p > 0.0 && p < 1.0) {
-        bail!(loss.span, "`loss` is out of range", "more than 0 and less than 1");
-    }
+    let p = loss.map(Probability::get).fraction("loss")?;
     let good = (bad.0 as f64 * (1.0 - p) / p).round();
     if good < SHORTEST_STEP.0 as f64 || good > crate::quantity::YEAR as f64 {
         let label = format!("good spells of {:.3e} s are not between {SHORTEST_STEP} and a year", good / 1e9);
@@ -240,13 +216,11 @@ fn from_mean(loss: At<Probability>, burst: At<Duration>) -> Result<GilbertElliot
 
 fn outages(given: &At<OutageKeys>) -> Result<Outages> {
     let keys = &given.value;
-    let length = keys.length.value;
-    step("length", At { value: length.least, span: keys.length.span })?;
     Ok(Outages {
+        shortest: step("length", keys.length.map(|length| length.least))?,
+        longest: keys.length.value.most,
         every: step("every", keys.every)?,
         random: keys.random.is_none_or(|r| r.value),
-        shortest: length.least,
-        longest: length.most,
     })
 }
 

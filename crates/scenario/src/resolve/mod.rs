@@ -31,6 +31,7 @@ use crate::source::Span;
 use crate::trace::{Files, NoFiles};
 use crate::types::{App, DirectionSpec, FlowSpec, LinkSpec, NodeSpec, ParamValue, Scenario, Stop};
 use bentpipe_base::{Duration, Instant};
+use bentpipe_link::{CapacityTrace, FadeSource};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Maximum number of points of rates, delays, losses and fades, summed over all directions.
@@ -67,10 +68,7 @@ pub(crate) fn scenario(
     seed: Option<u64>,
     files: &dyn Files,
 ) -> Result<Scenario> {
-    let duration = file.duration.value;
-    if duration.is_zero() {
-        return Err(Fault::zero(file.duration.span, "duration"));
-    }
+    let duration = file.duration.positive("duration")?;
     let measure = file.measure.as_ref().map(|m| measure(m, duration)).transpose()?;
     let parameters = match &file.resolved {
         None => parameters,
@@ -128,17 +126,17 @@ fn ordered(key: &str, from: At<Instant>, to: At<Instant>) -> Result<()> {
     Err(Fault::new(to.span, format!("`{key}` ends before it begins"), format!("it begins at {start}")))
 }
 
-/// Items of a list, empty if it is not given.
+/// Returns the items of a list; none if it is not given.
 pub(crate) fn slice<T>(given: Option<&At<Vec<T>>>) -> &[T] {
     given.map_or(&[], |given| &given.value)
 }
 
-/// The error for keys of which exactly one must be given.
+/// Returns the error for keys of which exactly one must be given.
 fn exactly_one(span: Span, key: &str, keys: &str) -> Fault {
     Fault::new(span, format!("`{key}` takes exactly one of {keys}"), "")
 }
 
-fn network(file: &FileKeys, ground: &TraceFiles<'_>) -> Result<Network> {
+fn network(file: &FileKeys, files: &TraceFiles<'_>) -> Result<Network> {
     let given = [
         file.dumbbell.as_ref().map(|d| (d.span, "[dumbbell]")),
         file.satellite.as_ref().map(|s| (s.span, "[satellite]")),
@@ -160,9 +158,9 @@ fn network(file: &FileKeys, ground: &TraceFiles<'_>) -> Result<Network> {
         )));
     }
     let mut network = match (&file.dumbbell, &file.satellite) {
-        (Some(dumbbell), _) => dumbbell::build(dumbbell, ground)?,
-        (None, Some(satellite)) => satellite::build(satellite, ground)?,
-        (None, None) => graph::build(file, span, ground)?,
+        (Some(dumbbell), _) => dumbbell::build(dumbbell, files)?,
+        (None, Some(satellite)) => satellite::build(satellite, files)?,
+        (None, None) => graph::build(file, span, files)?,
     };
     for link in &mut network.links {
         direction::fill_in_shared_names(&mut link.forward, &link.name);
@@ -177,9 +175,16 @@ fn network(file: &FileKeys, ground: &TraceFiles<'_>) -> Result<Network> {
 fn check_points(network: &Network, span: Span) -> Result<()> {
     let (mut points, mut opportunities) = (0_usize, 0_usize);
     for dynamics in network.links.iter().flat_map(|l| [&l.forward.dynamics, &l.backward.dynamics]).flatten() {
-        let (some, more) = direction::trace_lengths(dynamics);
-        points += some;
-        opportunities += more;
+        match &dynamics.capacity {
+            Some(CapacityTrace::Steps { points: list, .. }) => points += list.len(),
+            Some(CapacityTrace::Opportunities { at, .. }) => opportunities += at.len(),
+            None => {}
+        }
+        points += dynamics.delay.as_ref().map_or(0, |series| series.points.len());
+        points += dynamics.loss.as_ref().map_or(0, |series| series.points.len());
+        if let Some(FadeSource::Profile(list)) = dynamics.fade.as_ref().map(|f| &f.source) {
+            points += list.len();
+        }
     }
     for (what, count, most) in [
         ("points of rates, delays, losses and fades", points, MAX_POINTS),
@@ -200,8 +205,8 @@ pub(crate) fn profile_directions(
     forward: &DirectionKeys,
     backward: &DirectionKeys,
 ) -> Result<(DirectionSpec, DirectionSpec)> {
-    let ground = TraceFiles::new(&NoFiles);
-    let side = direction::DirectionContext { whose: name, span, forward: None, ground: &ground };
+    let files = TraceFiles::new(&NoFiles);
+    let side = direction::DirectionContext { whose: name, span, forward: None, files: &files };
     let mut there = side.direction(forward)?;
     let mut back = direction::DirectionContext { forward: Some(there.rate), ..side }.direction(backward)?;
     direction::fill_in_shared_names(&mut there, name);

@@ -15,15 +15,15 @@ const MAX_INSTRUMENTS: usize = 1000;
 /// Maximum number of intervals, summed over all instruments.
 const MAX_INTERVALS: u64 = 2_000_000;
 /// Default rate of a side channel, as in the paper.
-const SIDE_CHANNEL_BPS: u64 = 256_000;
+const SIDE_CHANNEL_RATE: Rate = Rate::from_bps(256_000).expect("more than zero");
 const SECOND: Duration = Duration::from_secs(1);
 const MAX_CAPTURES: usize = 1000;
 const MAX_REFERENCES: usize = 1000;
-/// Minimum bytes recorded of a packet: enough for its headers.
+/// Minimum number of bytes recorded of a packet: enough for its headers.
 const LEAST_SNAP: Size = Size(64);
-/// Maximum bytes recorded of a packet: packets are never longer.
+/// Maximum number of bytes recorded of a packet: packets are never longer.
 const MOST_SNAP: Size = Size(65_535);
-/// Minimum file size: enough for the file header and some packets.
+/// Minimum size of a capture file: enough for the file header and some packets.
 const LEAST_LIMIT: Size = Size(4096);
 const MOST_LIMIT: Size = Size(1 << 40);
 const LIMIT: Size = Size(64 << 20);
@@ -50,36 +50,28 @@ pub(super) fn instruments(
             let label = format!("all instruments together have at most {MAX_INTERVALS}");
             return Err(Fault::new(keys.every.span, "there are too many intervals", label));
         }
-        all.push(InstrumentSpec { name, kind: kind(keys, names, flows)?, every });
+        all.push(InstrumentSpec { name, link: names.find(&keys.link)?, kind: kind(keys, flows)?, every });
     }
     Ok(all)
 }
 
-fn kind(keys: &InstrumentKeys, names: &Directions, flows: &[FlowSpec]) -> Result<InstrumentKind> {
-    let link = names.find(&keys.link)?;
-    let word = keys.kind.value;
-    if let Some(guilty) = keys.rate.filter(|_| word != InstrumentWord::SideChannel) {
-        bail!(guilty.span, "only a side channel has a rate");
-    }
-    if let Some(guilty) = keys.flow.as_ref().filter(|_| word != InstrumentWord::Bins) {
-        bail!(guilty.span, "only bins have a flow");
-    }
-    match word {
-        InstrumentWord::SideChannel => {
-            let rate = keys.rate.map(|r| r.value).or(Rate::from_bps(SIDE_CHANNEL_BPS));
-            let rate = rate.ok_or_else(|| Fault::new(keys.kind.span, "this channel has no rate", ""))?;
-            Ok(InstrumentKind::SideChannel { link, rate })
+fn kind(keys: &InstrumentKeys, flows: &[FlowSpec]) -> Result<InstrumentKind> {
+    use InstrumentWord::{Bins, Counters, SideChannel};
+    match (keys.kind.value, keys.rate, &keys.flow) {
+        (SideChannel, rate, None) => {
+            Ok(InstrumentKind::SideChannel { rate: rate.map_or(SIDE_CHANNEL_RATE, |r| r.value) })
         }
-        InstrumentWord::Counters => Ok(InstrumentKind::Counters { link }),
-        InstrumentWord::Bins => {
-            let missing = || Fault::new(keys.kind.span, "bins have no `flow`", "`flow` must be given");
-            let name = keys.flow.as_ref().ok_or_else(missing)?;
+        (Counters, None, None) => Ok(InstrumentKind::Counters),
+        (Bins, None, None) => Err(Fault::new(keys.kind.span, "bins have no `flow`", "`flow` must be given")),
+        (Bins, None, Some(name)) => {
             let word = &name.value.0;
             let names = flows.iter().map(|f| f.name.as_str());
             let flow = names.clone().position(|name| name == word);
             let flow = flow.ok_or_else(|| Fault::unknown(name.span, "flow", word, names))?;
-            Ok(InstrumentKind::Bins { flow, link })
+            Ok(InstrumentKind::Bins { flow })
         }
+        (Counters | Bins, Some(rate), _) => bail!(rate.span, "only a side channel has a rate"),
+        (SideChannel | Counters, _, Some(flow)) => bail!(flow.span, "only bins have a flow"),
     }
 }
 

@@ -88,7 +88,7 @@ fn write_link(out: &mut String, link: &LinkSpec, nodes: &[NodeSpec]) {
     line(out, "backward", &direction::direction(&link.backward));
 }
 
-/// Options that all flows share go to `[host]`; each flow keeps the others.
+/// Writes the flows. Options that are the same for all flows are written to `[host]`.
 fn write_flows(out: &mut String, scenario: &Scenario) {
     let options: Vec<_> = scenario.flows.iter().map(tcp::of).collect();
     let Some((first, _)) = options.first() else { return };

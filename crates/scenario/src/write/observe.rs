@@ -27,10 +27,8 @@ fn entry(out: &mut String, link: &str, when: Instant, change: &Change) {
         ("ber", change.ber.map(|p| format!("{:?}", p.get()))),
         ("up", change.up.map(|up| up.to_string())),
     ];
-    for (key, value) in values {
-        if let Some(value) = value {
-            line(out, key, &value);
-        }
+    for (key, value) in values.into_iter().filter_map(|(key, value)| Some((key, value?))) {
+        line(out, key, &value);
     }
 }
 
@@ -43,15 +41,13 @@ pub(super) fn instruments(out: &mut String, scenario: &Scenario) {
     for instrument in &scenario.instruments {
         out.push_str("\n[[instruments]]\n");
         line(out, "name", &quoted(&instrument.name));
-        let (word, link, own) = match instrument.kind {
-            InstrumentKind::SideChannel { link, rate: r } => ("side-channel", link, Some(("rate", rate(r)))),
-            InstrumentKind::Counters { link } => ("counters", link, None),
-            InstrumentKind::Bins { flow, link } => {
-                ("bins", link, Some(("flow", quoted(&scenario.flows[flow].name))))
-            }
+        let (word, own) = match instrument.kind {
+            InstrumentKind::SideChannel { rate: r } => ("side-channel", Some(("rate", rate(r)))),
+            InstrumentKind::Counters => ("counters", None),
+            InstrumentKind::Bins { flow } => ("bins", Some(("flow", quoted(&scenario.flows[flow].name)))),
         };
         line(out, "kind", &quoted(word));
-        line(out, "link", &name(&scenario.links, link));
+        line(out, "link", &name(&scenario.links, instrument.link));
         line(out, "every", &time(instrument.every));
         if let Some((key, value)) = own {
             line(out, key, &value);

@@ -1,6 +1,7 @@
 //! Writes the options of `[host]`.
 
-use super::{at, quoted, rate, size, time};
+use super::direction::points;
+use super::{quoted, rate, size, time};
 use crate::form::Word as _;
 use crate::types::FlowSpec;
 use bentpipe_base::{Duration, Size};
@@ -94,9 +95,7 @@ fn grant(config: &Config) -> String {
     };
     let mut out = format!("{{ rate = {}", self::rate(*rate));
     if !changes.is_empty() {
-        let pairs: Vec<_> =
-            changes.iter().map(|(since, rate)| format!("[{}, {}]", at(*since), self::rate(*rate))).collect();
-        let _ = write!(out, ", changes = [{}]", pairs.join(", "));
+        let _ = write!(out, ", changes = {}", points(changes, self::rate));
     }
     out + &format!(", fallback = {fallback:?}, fallback_to = {} }}", quoted(fallback_to.word()))
 }

@@ -1,10 +1,13 @@
 //! Creates the flows of a scenario as connections and datagrams of hosts.
 
-use super::{FlowEnds, apps};
+use super::FlowEnds;
 use crate::routes::RouteTable;
-use bentpipe_base::{Addr, Instant, NodeId, Purpose, Rng};
+use bentpipe_base::{Addr, Instant, NodeId, Purpose, Rng, World};
 use bentpipe_network::Network as Simulation;
-use bentpipe_nodes::{ConnectRequest, DatagramStream, Listener, Reader};
+use bentpipe_nodes::{
+    ConnectRequest, DatagramStream, Listener, Paced, Reader, RequestClient, RequestServer, TelnetClient,
+    Writer,
+};
 use bentpipe_scenario as spec;
 use bentpipe_tcp::Config;
 use std::sync::Arc;
@@ -70,7 +73,7 @@ fn add_connection(
     let sending = (share(configs, &flow.sender), Reader::Eager);
     let receiving = (share(configs, &flow.receiver), flow.reader);
     let (opening, accepting) = if answers(flow) { (receiving, sending) } else { (sending, receiving) };
-    let (writer, answerer) = apps::writers(&mut sim.world, flow);
+    let (writer, answerer) = writers(&mut sim.world, flow);
     if let Some((host, _)) = sim.host(accepts.0) {
         host.listen(accepts.2, Listener { config: accepting.0, writer: answerer, reader: accepting.1 });
     }
@@ -79,6 +82,24 @@ fn add_connection(
         let call = ConnectRequest { port: opens.2, to, config: opening.0, writer, reader: opening.1 };
         host.connect_at(&mut cx, start, call);
     }
+}
+
+/// Returns the writing applications of the connecting and the accepting end. They use a random stream of
+/// the flow's own.
+pub fn writers(world: &mut World, flow: &spec::FlowSpec) -> (Writer, Writer) {
+    let mut rng = || world.open_rng(&flow.name, Purpose::Application);
+    let writer = match flow.app {
+        spec::App::Bulk | spec::App::Udp { .. } => Writer::Bulk,
+        spec::App::Transfer(size) => Writer::Transfer(size.0),
+        spec::App::Rate(rate) => Writer::Paced(Paced::new(rate)),
+        spec::App::Requests { request, response, think, count } => {
+            let client = RequestClient::new(request, response, think, count, rng());
+            let server = RequestServer::new(request, response);
+            return (Writer::Requests(Box::new(client)), Writer::Responses(server));
+        }
+        spec::App::Telnet { size, gap } => Writer::Telnet(Box::new(TelnetClient::new(size, gap, rng()))),
+    };
+    (writer, Writer::Silent)
 }
 
 fn add_datagrams(sim: &mut Simulation, from: End, to: End, stream: &DatagramStream) {

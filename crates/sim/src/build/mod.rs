@@ -1,8 +1,9 @@
 //! Builds the network of a scenario.
 
-pub mod apps;
 mod flows;
 mod links;
+
+pub use flows::writers;
 
 use crate::routes::RouteTable;
 use bentpipe_base::{Addr, Instant, NodeId, Purpose};

@@ -80,7 +80,7 @@ fn figures(connection: &Connection, now: Instant) -> TcpReport {
         bytes_acked: s.bytes_acked.0,
         segments_sent: s.segments_sent,
         retransmits: s.retransmits,
-        // those that are no probes
+        // a scheme with probes reports its copies as probes
         copies: connection.probes().filter(|_| !connection.config().scheme.probes()).map(Probes::sent),
         timeouts: s.timeouts,
         rtt_ms: Quantiles::of(&s.rtt),
@@ -100,14 +100,14 @@ fn fallback(Fallback { to, why, at, segments }: Fallback) -> FallbackReport {
 }
 
 /// Measurements of the application that sends requests.
-pub fn requests(asker: &RequestClient) -> RequestsReport {
-    RequestsReport { completed: asker.completed, response_ms: Quantiles::of(&asker.times) }
+pub fn requests(client: &RequestClient) -> RequestsReport {
+    RequestsReport { completed: client.completed, response_ms: Quantiles::of(&client.times) }
 }
 
 /// Measurements of the typing application.
-pub fn telnet(typist: &TelnetClient) -> TelnetReport {
-    let times = &typist.times;
-    TelnetReport { writes: typist.writes, acknowledged: times.count(), ack_ms: Quantiles::of(times) }
+pub fn telnet(client: &TelnetClient) -> TelnetReport {
+    let times = &client.times;
+    TelnetReport { writes: client.writes, acknowledged: times.count(), ack_ms: Quantiles::of(times) }
 }
 
 /// Measurements of `sent` datagrams.

@@ -94,7 +94,7 @@ pub fn link_reports(net: &mut Network) -> Vec<LinkReport> {
 
 /// Reports of all gateways up to now.
 pub fn gateway_reports(net: &mut Network) -> Vec<GatewayReport> {
-    let report = |(name, id): &(String, NodeId)| Some(gateway_report(name.clone(), net.sim.gateway(*id)?));
+    let report = |(name, id): &(String, NodeId)| Some(gateway_report(name.clone(), net.sim.gateway(*id)?.0));
     net.gateways.iter().filter_map(report).collect()
 }
 

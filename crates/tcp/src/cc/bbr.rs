@@ -51,10 +51,9 @@ params! {
 }
 
 /// The entry in the table of schemes (`scheme.rs`).
-pub const ALGORITHM: Algorithm = Algorithm {
-    params: BbrParams::LIST,
-    ..Algorithm::new("bbr", |start, values| Box::new(Bbr::new(start, BbrParams::of(values))))
-};
+pub const ALGORITHM: Algorithm = Algorithm::of::<BbrParams>("bbr", |start, values| {
+    Box::new(Bbr::new(start, BbrParams::of(values)))
+});
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum State {
@@ -133,7 +132,7 @@ impl Bbr {
         }
     }
 
-    /// Send quantum in bytes: the largest burst ((D) 4.2.2).
+    /// Returns the send quantum in bytes: the largest burst ((D) 4.2.2).
     fn quantum(&self) -> u64 {
         match self.pace {
             0..1_200_000 => self.mss,
@@ -142,7 +141,7 @@ impl Bbr {
         }
     }
 
-    /// `gain` bandwidth-delay products plus three send quanta, in bytes ((D) 4.2.3.2).
+    /// Returns `gain` bandwidth-delay products plus three send quanta, in bytes ((D) 4.2.3.2).
     fn inflight(&self, gain: f64) -> u64 {
         let Some(rtprop) = self.rtprop else { return self.initial };
         let bdp = self.btlbw.get() as f64 / 8.0 * rtprop.as_secs_f64();

@@ -67,10 +67,9 @@ params! {
 
 /// The entry in the table of schemes (`scheme.rs`).
 pub const ALGORITHM: Algorithm = Algorithm {
-    params: ExplicitRateParams::LIST,
     grants: true,
     copies: true,
-    ..Algorithm::new("explicit-rate", |start, values| {
+    ..Algorithm::of::<ExplicitRateParams>("explicit-rate", |start, values| {
         Box::new(ExplicitRate::new(start, ExplicitRateParams::of(values)))
     })
 };

@@ -81,8 +81,8 @@ params! {
 }
 
 impl ProbingParams {
-    /// The settings of Peach and Peach+, which differ only in `carry`; they have no increments for data ACKs
-    /// or partial acknowledgments.
+    /// Returns the settings of Peach and Peach+, which differ only in `carry`; they have no increments for
+    /// data ACKs or partial acknowledgments.
     pub(super) fn of_peach(carry: ProbeCarry, params: PeachParams) -> Self {
         Self {
             carry,
@@ -178,7 +178,7 @@ impl Probing {
         Self { switches, window: start.window(), phase: Phase::Fresh, mute_until: 0 }
     }
 
-    /// Largest window in segments to which a start may open now.
+    /// Returns the largest window in segments to which a start may open now.
     fn target(&self, path: &Path) -> u64 {
         let mss = self.window.mss();
         let threshold = self.window.threshold().map_or(u64::MAX, |t| t.0 / mss);
@@ -261,7 +261,7 @@ impl Probing {
         }
     }
 
-    /// Largest window of the episode in segments.
+    /// Returns the largest window of the episode in segments.
     fn most(&self, counts: &Counts) -> u64 {
         match self.switches.expands {
             ExpansionRule::Gated { .. } => counts.w0,

@@ -11,7 +11,7 @@
 //! ns-2, a reduction ends slow start for good (ssthresh = 2 segments); a timeout leaves one segment and
 //! ssthresh at half the FlightSize. Defaults alpha 1, beta 3, gamma 1 segment (ns-2); Linux has 2, 4, 1.
 
-use super::law::{Algorithm, ParamConflict, Params as _, Values};
+use super::law::{Algorithm, ParamConflict, Params as _};
 use super::standard::{Window, delegate_to_window};
 use super::{Ack, CongestionControl, Episode, Loss, LossCause, Path};
 use crate::limits::Limit;
@@ -36,17 +36,13 @@ params! {
 /// The entry in the table of schemes (`scheme.rs`).
 pub const ALGORITHM: Algorithm = Algorithm {
     params: VegasParams::LIST,
-    check,
+    check: |values| {
+        let p = VegasParams::of(values);
+        let conflict = ParamConflict { keys: ["alpha", "beta"], message: "`alpha` is more than `beta`" };
+        if p.alpha > p.beta { Err(conflict) } else { Ok(()) }
+    },
     ..Algorithm::new("vegas", |start, values| Box::new(Vegas::new(start.window(), VegasParams::of(values))))
 };
-
-fn check(values: &Values) -> Result<(), ParamConflict> {
-    let p = VegasParams::of(values);
-    if p.alpha > p.beta {
-        return Err(ParamConflict { keys: ["alpha", "beta"], message: "`alpha` is more than `beta`" });
-    }
-    Ok(())
-}
 
 /// How the window grows during the present round.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

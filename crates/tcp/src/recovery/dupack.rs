@@ -7,22 +7,17 @@
 //! found (`recover`) is acknowledged, as RFC 6582 and ns-2's Reno do; such a loss waits for the timer. The
 //! retransmission timer restarts on the first partial ACK only. Deviation: none.
 
-use super::{AckView, DUP_THRESH, Recovery, RecoveryResult};
+use super::{AckView, DUP_THRESH, Recovery};
 use crate::board::Scoreboard;
 use crate::cc::Episode;
 use crate::scheme::Detection;
 
 impl Recovery {
     #[inline]
-    pub(super) fn dupack_on_ack(
-        &mut self,
-        board: &mut Scoreboard,
-        view: &AckView<'_>,
-        finding: &mut RecoveryResult,
-    ) {
+    pub(super) fn dupack_on_ack(&mut self, board: &mut Scoreboard, view: &AckView<'_>) {
         match self.episode {
             Episode::Open | Episode::Ended => {
-                if !view.duplicate {
+                if !view.digest.duplicate {
                     if view.digest.acked > 0 {
                         self.dup_acks = 0;
                     }
@@ -30,23 +25,18 @@ impl Recovery {
                 }
                 self.dup_acks += 1;
                 if self.dup_acks == DUP_THRESH && board.una() > self.recover {
-                    self.begin_fast(board, view, finding);
+                    self.begin_fast(board, view);
                     self.credit = i64::from(DUP_THRESH) * view.mss as i64;
                 }
             }
-            Episode::Fast => self.dupack_in_recovery(board, view, finding),
+            Episode::Fast => self.dupack_in_recovery(board, view),
             Episode::Timeout if self.linux => self.linux_duplicates(board, view),
             Episode::Timeout => {}
         }
     }
 
-    fn dupack_in_recovery(
-        &mut self,
-        board: &mut Scoreboard,
-        view: &AckView<'_>,
-        finding: &mut RecoveryResult,
-    ) {
-        if view.duplicate {
+    fn dupack_in_recovery(&mut self, board: &mut Scoreboard, view: &AckView<'_>) {
+        if view.digest.duplicate {
             self.credit += view.mss as i64;
             return;
         }
@@ -55,7 +45,7 @@ impl Recovery {
         }
         if self.params.detection != Detection::NewReno {
             self.end();
-            finding.ended = true;
+            self.result.ended = true;
             return;
         }
         // RFC 6582, section 3.2, step 3, partial acknowledgment
@@ -70,7 +60,7 @@ impl Recovery {
         if !self.linux {
             self.forced_resend = Some(board.una()); // on Linux the reduction decides when
         }
-        finding.restart_timer = !self.partial_seen;
+        self.result.restart_timer = !self.partial_seen;
         self.partial_seen = true;
     }
 }

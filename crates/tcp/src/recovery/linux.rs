@@ -12,20 +12,20 @@
 //! - F-RTO tests the first timeout of an episode and repeated ones, not one within fast recovery; any
 //!   acknowledgment of data that was sent before the timeout and never resent proves it spurious.
 
-use super::{AckView, Recovery, RecoveryResult};
+use super::{AckView, Recovery};
 use crate::board::Scoreboard;
 use crate::cc::{Episode, Loss, LossCause};
 use crate::scheme::Reduction;
 use bentpipe_base::Instant;
 
 impl Recovery {
-    /// Bytes that this acknowledgment delivered; short segments count as full ones, and duplicate ACKs
-    /// count. Called before anything else uses the acknowledgment.
+    /// Returns the bytes that this acknowledgment delivered; short segments count as full ones, and duplicate
+    /// ACKs count. Called before anything else uses the acknowledgment.
     pub(super) const fn linux_delivered(&self, view: &AckView<'_>) -> u64 {
         if self.sack {
             return view.digest.segments * view.mss;
         }
-        if view.duplicate {
+        if view.digest.duplicate {
             return view.mss;
         }
         if view.digest.acked == 0 {
@@ -47,7 +47,7 @@ impl Recovery {
     pub(super) fn linux_duplicates(&mut self, board: &Scoreboard, view: &AckView<'_>) {
         if view.digest.acked > 0 {
             self.credit = 0;
-        } else if view.duplicate && board.next() > self.recover {
+        } else if view.digest.duplicate && board.next() > self.recover {
             self.credit += view.mss as i64;
         }
     }
@@ -66,7 +66,7 @@ impl Recovery {
         self.reducing.is_some()
     }
 
-    /// A mark arrived while the window was `window` bytes: PRR, if used, starts to reduce it.
+    /// A mark arrived: starts to reduce the window, now `window` bytes, by PRR, if that is used.
     pub fn reduce_for_mark(&mut self, board: &Scoreboard, window: u64) {
         if self.linux && self.params.reduction == Reduction::Prr {
             self.reducing = Some(board.next());
@@ -82,13 +82,13 @@ impl Recovery {
 
     /// A loss found while a mark reduces the window does not reduce it again (`tcp_enter_recovery`): its
     /// episode continues the same reduction.
-    pub(super) fn linux_continue_reduction(&mut self, finding: &mut RecoveryResult) {
+    pub(super) fn linux_continue_reduction(&mut self) {
         if self.episode == Episode::Fast && self.reducing.take().is_some() {
-            finding.loss = None;
+            self.result.loss = None;
         }
     }
 
-    /// The reordering timer began fast recovery: one segment may be sent.
+    /// Lets one segment be sent: the reordering timer began fast recovery.
     pub fn reduce_on_timer(&mut self, board: &Scoreboard, target: u64, mss: u64) {
         if self.linux {
             let in_flight = self.in_flight(board);
@@ -96,7 +96,7 @@ impl Recovery {
         }
     }
 
-    /// The retransmission timer expired.
+    /// Handles the expiry of the retransmission timer.
     pub(super) fn linux_timeout(&mut self, board: &mut Scoreboard, now: Instant, repeated: bool) -> Loss {
         let open = matches!(self.episode, Episode::Open | Episode::Ended);
         let open = open && !self.is_reducing(); // a mark has reduced the window
@@ -117,16 +117,10 @@ impl Recovery {
         loss
     }
 
-    /// F-RTO by a single acknowledgment: true if data arrives that was sent before the timeout and never
+    /// F-RTO by a single acknowledgment: true if it reports data that was sent before the timeout and never
     /// resent.
-    pub(super) fn linux_spurious(&mut self, view: &AckView<'_>, finding: &mut RecoveryResult) -> bool {
+    pub(super) fn linux_spurious(&self, view: &AckView<'_>) -> bool {
         let original = view.digest.original_least.is_some_and(|end| end <= self.frto.recover);
-        let sure = self.sack || !view.digest.resent_acked;
-        if self.frto.is_active() && original && sure {
-            self.frto.stop();
-            finding.undo = true;
-            return true;
-        }
-        false
+        self.frto.is_active() && original && (self.sack || !view.digest.resent_acked)
     }
 }

@@ -6,7 +6,7 @@ use crate::job::Job;
 use crate::sources::kaband::fade_job;
 use bentpipe_plot::{Axis, Colour, Curve, Dash, Marker, Plot, Point, Style};
 
-/// Plotted in place of a BER of zero, as in the paper.
+/// Drawn in place of a BER of zero, as in the paper.
 const NONE: f64 = 1e-9;
 /// Full utilisation according to the paper, kB/s.
 const FULL: f64 = 185.0;
@@ -65,13 +65,14 @@ fn fade(results: &Results<'_>) -> Plot {
 fn errors(results: &Results<'_>) -> Plot {
     let rows = results.seen.get(&single_run()).map(side_channel).unwrap_or_default();
     let channel = rows.iter().map(|row| (hours(row[0]), row[3].max(NONE)));
+    let segments = over_time(results, |b| b.errors / b.packets);
     Plot::new(
         "Bit errors and segment errors",
         "Bit error rate of the side channel and share of segments in error over time: four orders of magnitude apart.",
         Axis::linear("time, h").within(0.0, 3.0),
         Axis::log("error rate").within(NONE, 1.0),
         vec![
-            Curve::new("segments in error, in two minutes", Style::Steps, over_time(results, Bin::error_share))
+            Curve::new("segments in error, in two minutes", Style::Steps, segments)
                 .colour(Colour::Vermilion)
                 .dash(Dash::Solid),
             Curve::through("bits in error on the side channel, in 15 s", Style::Points, channel)

@@ -14,7 +14,7 @@ use bentpipe_plot::{Colour, Curve, Dash, Mode, Plot, Point, Style};
 pub struct Results<'a> {
     /// Results of all checks.
     pub judged: &'a [CheckResult],
-    /// Observations of the checks' jobs and of [`jobs`].
+    /// Results of the runs for the checks and of [`jobs`].
     pub seen: &'a RunResults,
 }
 
@@ -22,12 +22,6 @@ impl<'a> Results<'a> {
     /// The checks of a table.
     fn of(&self, group: &'static CheckTable) -> impl Iterator<Item = &'a CheckResult> {
         self.judged.iter().filter(move |j| j.check.group == group)
-    }
-
-    /// Checks whose first label is `first`: the second label as x, the mean in kB/s as y.
-    fn curve(&self, group: &'static CheckTable, first: &str) -> Vec<Point> {
-        let fits = self.of(group).filter(|j| j.check.labels[0] == first);
-        fits.map(|j| measured(number(&j.check.labels[1]), j)).collect()
     }
 }
 
@@ -45,7 +39,7 @@ pub fn all(results: &Results<'_>) -> Vec<(&'static str, String)> {
 /// A file name and its plot.
 type Named = (&'static str, Plot);
 
-/// A point with an error bar, if its half-width is known.
+/// A point, with an error bar if its half-width is known.
 fn point(x: f64, y: f64, half_width: Option<f64>) -> Point {
     half_width.map_or(Point::new(x, y), |h| Point::with_error(x, y, h))
 }
@@ -61,7 +55,7 @@ fn expected(x: f64, j: &CheckResult) -> Point {
     point(x, expected.value / 1e3, expected.half_width.map(|h| h / 1e3))
 }
 
-/// A curve computed by a formula.
+/// A curve through points computed by a formula.
 fn reference(name: &str, points: impl Iterator<Item = (f64, f64)>) -> Curve {
     Curve::through(name, Style::Line, points).colour(Colour::Grey).dash(Dash::Long)
 }

@@ -1,7 +1,7 @@
 //! Pictures of the comparison with ns-2 and with formulas.
 
 use super::{Named, Results, decades, expected, measured, number, reference};
-use crate::check::{CheckResult, CheckTable, Tolerance};
+use crate::check::{CheckResult, Tolerance};
 use crate::sources::{formulas, simulators};
 use bentpipe_plot::{Axis, Colour, Curve, Dash, Marker, Plot, Point, Shape, Style};
 
@@ -16,13 +16,10 @@ pub(super) fn all(results: &Results<'_>) -> Vec<Named> {
     ]
 }
 
-/// A series of points of the first picture: table, first label, name, colour, and a factor that shifts x so
-/// that points do not hide each other.
-type Series = (&'static CheckTable, &'static str, &'static str, Colour, f64);
-
 /// Goodput of twenty connections over loss.
 fn sharing(results: &Results<'_>) -> Plot {
-    let series: [Series; 4] = [
+    // table, first label, name, colour, and a factor that shifts x so that points do not hide each other
+    let series = [
         (&simulators::JITTER, "newreno", "NewReno, jitter", Colour::Blue, 1.0),
         (&simulators::SHARING, "vegas", "Vegas", Colour::Green, 0.8),
         (&simulators::CUBIC, "beta 0.8, no HyStart", "CUBIC, beta 0.8", Colour::Vermilion, 1.0),

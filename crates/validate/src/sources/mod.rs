@@ -22,15 +22,15 @@ pub struct Section {
     pub pictures: &'static [(&'static str, &'static str)],
     /// The tables, in order.
     pub groups: &'static [&'static CheckTable],
-    /// Makes the checks of all groups.
+    /// Makes the checks of all tables.
     pub checks: fn() -> Vec<Check>,
 }
 
 impl Section {
-    /// The section's checks, in the order of the page.
+    /// Returns the section's checks, in the order of the page.
     pub fn all(&self) -> Vec<Check> {
         let mut checks = (self.checks)();
-        // the stable sort keeps the order within a group
+        // the stable sort keeps the order within a table
         checks.sort_by_key(|c| self.groups.iter().position(|g| *g == c.group));
         checks
     }

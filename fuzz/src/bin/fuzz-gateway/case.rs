@@ -33,7 +33,7 @@ struct Path {
     late: usize,
 }
 
-/// The window told to a host by the other, in order of departure from the gateway.
+/// The window advertised to a host by the other, in order of departure from the gateway.
 #[derive(Clone, Copy, Debug, Default)]
 struct Told {
     scale: u8,
@@ -44,9 +44,13 @@ struct Told {
 /// Result of a case.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Tally {
+    /// Units that came in.
     pub(crate) units: u64,
+    /// Disturbances: hostile packets or floods.
     pub(crate) mutated: u64,
+    /// Units that the gateway edited, and their packets.
     pub(crate) edited: (u64, u64),
+    /// Conversations that ended with all their bytes.
     pub(crate) finished: u64,
 }
 
@@ -60,10 +64,13 @@ pub(crate) struct Case {
     paths: [Path; 2],
     /// Hostile packets per thousand units.
     hostile: usize,
+    /// Packets that are damaged further.
     seeds: Vec<Vec<u8>>,
+    /// What came in, by which the output is checked.
     book: InputRecord,
     tally: Tally,
     now: u64,
+    /// True if all units in and out are printed.
     tells: bool,
 }
 
@@ -294,7 +301,7 @@ impl Case {
         Ok(())
     }
 
-    /// Checks that a window's right edge, once told to a host, never moves left.
+    /// Checks that a window's right edge, once advertised to a host, never moves left.
     fn edge(&mut self, i: usize, side: usize, seg: &Seg) -> Result<(), String> {
         let (host, told) = (&self.pairs[i][side], &mut self.told[i][side]);
         if self.hostile > 0 {

@@ -17,7 +17,7 @@ pub(crate) struct Kind {
     pub(crate) stamps: bool,
     pub(crate) sack: bool,
     pub(crate) scale: Option<u8>,
-    /// Receive buffer; its window fits into the field with any scale.
+    /// Receive buffer, bytes; its window fits into the field with any scale.
     pub(crate) room: u32,
     /// Bytes that it sends.
     pub(crate) says: u32,
@@ -48,27 +48,36 @@ pub(crate) struct Host {
     isn: u32,
     una: u32,
     nxt: u32,
+    /// Highest sequence number sent, plus one.
     top: u32,
+    /// Right edge of the send window.
     edge: u32,
     /// Sequence and acknowledgment number of the segment that set the window last.
     told: Option<(u32, u32)>,
     mss: u32,
     cwnd: u32,
     dups: u32,
+    /// True if both ends offered window scaling.
     scales: bool,
     other_scale: u8,
     stamps: bool,
     sack: bool,
+    /// TS.Recent (RFC 7323).
     recent: u32,
+    /// RCV.NXT.
     next: u32,
+    /// Ranges received out of order: start and end.
     beyond: BTreeMap<u32, u32>,
+    /// Sequence number of the FIN received.
     fin: Option<u32>,
+    /// Segments received and not yet acknowledged.
     owed: u32,
     ack_at: Option<u64>,
     rto_at: Option<u64>,
     backoff: u32,
     /// Highest acknowledgment number it has sent.
     pub(crate) acked: u32,
+    /// True without hostile packets: then errors of the other end are reported.
     clean: bool,
 }
 

@@ -11,7 +11,8 @@ const SEEDS: u64 = 5;
 const PROMPT: f64 = 0.999;
 const LONGEST_S: f64 = 0.2;
 const SOON_S: f64 = 0.05;
-/// Share of the losses that the sender may retransmit, at least so many segments; and the longest burst.
+/// Most segments that the sender may resend: this share of the losses, or this number if larger; and the
+/// longest burst of them.
 const HEARD: (f64, f64) = (0.01, 3.0);
 const SPELL: f64 = 50.0;
 /// Required share of the bound for a sender with a small buffer.

@@ -1,5 +1,5 @@
-//! Cost of the gateway compared with kernel forwarding and with a loop that only copies packets. Sender and
-//! receiver of a delay are threads of this process, so they share a clock.
+//! Cost of the gateway compared with kernel forwarding and with a loop that only copies packets. To measure
+//! delays, sender and receiver are threads of this process, so they share a clock.
 
 use crate::accept::list::{List, Outcome, Setup, run_cargo};
 use crate::metadata;
@@ -34,6 +34,8 @@ const PATIENCE: Duration = Duration::from_secs(10);
 /// Seconds of load before and after probing.
 const MARGIN: u32 = 1;
 
+type Figures = Outcome<Vec<f64>>;
+
 pub(super) fn check(setup: &Setup, list: &mut List) -> Outcome {
     let passage = RouterTestbed::new(setup.rig(Who::CurrentUser)?)?;
     let kinds = [(Kind::Routed, "routed"), (Kind::Inline, "inline")];
@@ -64,37 +66,33 @@ pub(super) fn check(setup: &Setup, list: &mut List) -> Outcome {
     Ok(())
 }
 
-/// Figures of carriers, measured alternately so that changes of the machine affect all.
+/// Figures of several ways of forwarding, measured alternately so that changes of the machine affect all.
 struct Rounds(Vec<(Forwarding, Vec<Vec<f64>>)>);
 
 impl Rounds {
-    fn measure(
-        carriers: &[Forwarding],
-        rounds: u32,
-        measure: impl Fn(Forwarding) -> Outcome<Vec<f64>>,
-    ) -> Outcome<Self> {
+    fn measure(carriers: &[Forwarding], rounds: u32, run: impl Fn(Forwarding) -> Figures) -> Outcome<Self> {
         let mut all: Vec<_> = carriers.iter().map(|c| (*c, Vec::new())).collect();
         for _ in 0..rounds {
             for (carrier, figures) in &mut all {
-                figures.push(measure(*carrier)?);
+                figures.push(run(*carrier)?);
             }
         }
         Ok(Self(all))
     }
 
-    /// The median over the rounds of `of`, applied to figure `i` of two carriers.
+    /// Median over the rounds of `of`, applied to figure `i` of two ways of forwarding.
     fn compare(&self, one: Forwarding, other: Forwarding, i: usize, of: fn(f64, f64) -> f64) -> f64 {
         let figures = |carrier| self.0.iter().find(|(c, _)| *c == carrier).map_or(&[][..], |(_, f)| f);
         median(&figures(one).iter().zip(figures(other)).map(|(a, b)| of(a[i], b[i])).collect::<Vec<_>>())
     }
 }
 
-/// Delay added to the kernel's by passing and by accelerating, at these quantiles.
+/// Delay that passing and accelerating add to kernel forwarding, at these quantiles.
 fn added(
     setup: &Setup,
     kind: Kind,
     shares: &[f64],
-    times: impl Fn(Forwarding) -> Outcome<Vec<f64>>,
+    times: impl Fn(Forwarding) -> Figures,
 ) -> Outcome<[Vec<f64>; 2]> {
     let ways = [Forwarding::Passing(kind), Forwarding::Accelerated(kind)];
     let carriers = [Forwarding::Kernel, ways[0], ways[1]];
@@ -172,7 +170,7 @@ fn connection(passage: &RouterTestbed, carrier: Forwarding) -> Outcome<[TcpStrea
 }
 
 /// One-way delays of `n` probes, from write to read, during a load of `load_bps`; us.
-fn one_way(passage: &RouterTestbed, carrier: Forwarding, n: u32, load_bps: u64) -> Outcome<Vec<f64>> {
+fn one_way(passage: &RouterTestbed, carrier: Forwarding, n: u32, load_bps: u64) -> Figures {
     let gateway = passage.carry(carrier, "")?;
     let [near, far] = connection(passage, carrier)?;
     let probing = GAP.as_secs_f64() * f64::from(n) * 1.2;
@@ -193,7 +191,7 @@ fn one_way(passage: &RouterTestbed, carrier: Forwarding, n: u32, load_bps: u64) 
     lags
 }
 
-fn probes(mut near: TcpStream, mut far: TcpStream, n: u32) -> Outcome<Vec<f64>> {
+fn probes(mut near: TcpStream, mut far: TcpStream, n: u32) -> Figures {
     let text = |e: std::io::Error| format!("a probe: {e}");
     let (sent, came) = scope(|scope| {
         let came = scope.spawn(move || -> Outcome<Vec<Instant>> {
@@ -212,7 +210,7 @@ fn probes(mut near: TcpStream, mut far: TcpStream, n: u32) -> Outcome<Vec<f64>> 
 }
 
 /// Round-trip times of `n` messages of `bytes`, us.
-fn echoes(passage: &RouterTestbed, carrier: Forwarding, n: u32, bytes: usize) -> Outcome<Vec<f64>> {
+fn echoes(passage: &RouterTestbed, carrier: Forwarding, n: u32, bytes: usize) -> Figures {
     let gateway = passage.carry(carrier, "")?;
     let [mut near, mut far] = connection(passage, carrier)?;
     let lags = scope(|scope| {

@@ -1,5 +1,6 @@
 //! The gateway is killed, restarted, or stopped normally.
 
+use super::hops::{FULL_BPS, TRIP_S};
 use super::routed::Routed;
 use super::transfer::{GatewayEvent, TransferRecord, Trial, TrialResult, run};
 use crate::accept::list::{List, Outcome, Setup};
@@ -12,12 +13,9 @@ use std::thread;
 
 /// Rate of the long transfers: table 2 of TCP-SuperCharger.
 const RATE: &str = "24 Mbit/s";
-/// Goodput at this rate.
-const FULL_BPS: f64 = 23.25e6;
 const LONG: u64 = 60_000_000;
 /// When the gateway is killed or stopped, s: the link has been full for some seconds.
 const AT: f64 = 15.0;
-const RTT: f64 = 1.0;
 /// Queue of the hop: one BDP.
 const BUFFER: &str = "3 MB";
 /// Short transfers: their number, size, common rate, and when the gateway is killed, s.
@@ -35,8 +33,7 @@ pub(super) fn check(setup: &Setup, list: &mut List) -> Outcome {
             }
         }
     }
-    // afterwards only cwnd limits the sender, which may be two BDP: a buffer that holds it, and one of a
-    // BDP
+    // after the stop only cwnd limits the sender, to two BDP: a queue that holds this much, and one of a BDP
     for buffer in ["12 MB", BUFFER] {
         for (family, outcome) in both(bentpipe, (0.0, buffer), GatewayEvent::Stopped) {
             stopped(list, family, buffer, outcome);
@@ -97,7 +94,7 @@ fn stopped(list: &mut List, family: &str, buffer: &str, outcome: Outcome<TrialRe
     );
     list.judge(what, outcome, |o| {
         let course = &o.courses[0];
-        let poorest = course.poorest(AT, AT + 5.0 * RTT, 2.0);
+        let poorest = course.poorest(AT, AT + 5.0 * TRIP_S, 2.0);
         let mbps = |from, to| course.goodput(from, to) / 1e6;
         let (before, after) = (mbps(AT - 2.0, AT), mbps(AT, AT + 5.0));
         let figure = format!(

@@ -87,7 +87,7 @@ fn send(from: Host, is_over: &AtomicBool) -> Outcome<f64> {
             // a random source
             let bits = dice.below(1 << 40);
             let source = Ipv4Addr::new(10, 9, net[0], 3 + (bits % 190) as u8);
-            // count only SYNs that were sent
+            // only SYNs that were sent count
             let done = sendto(&socket, &syn(source, *to.ip(), (bits >> 8) as u32), SendFlags::DONTWAIT, &to);
             sent += u64::from(done.is_ok());
         }

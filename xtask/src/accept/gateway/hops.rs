@@ -5,6 +5,8 @@ use std::fmt::Write as _;
 
 /// Rate of each hop, bit/s.
 pub(super) const RATE_BPS: f64 = 24e6;
+/// Full goodput: 99.5 % of the hop, 1460 of 1500 B.
+pub(super) const FULL_BPS: f64 = 23.25e6;
 /// RTT of each hop, s.
 pub(super) const TRIP_S: f64 = 1.0;
 /// Bandwidth-delay product of a hop, bytes.
@@ -16,7 +18,7 @@ pub(super) const PRODUCTS: Unit = Unit("BDP", BDP, 2);
 pub(super) const OLD: &str = "{ window = \"65535 B\", window_scale = false, timestamps = false }";
 pub(super) const MODERN: &str = "{ window = \"8 MiB\" }";
 
-/// A hop with its flow; hop, flow and gateway have the same name.
+/// A hop with its flow and gateway, which have the same name.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Hop<'a> {
     pub name: &'a str,

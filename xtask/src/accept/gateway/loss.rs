@@ -1,6 +1,6 @@
 //! Losses on the hop.
 
-use super::hops::{BDP, Hop, MODERN, PRODUCTS, RATE_BPS, toml};
+use super::hops::{BDP, FULL_BPS, Hop, MODERN, PRODUCTS, RATE_BPS, toml};
 use super::runs::{How, IperfReport, Job, RunResult, SeriesOf, Transfer};
 use crate::accept::list::{Bound, List, MBIT_S, Outcome, Setup};
 use lab::stats::mean;
@@ -8,8 +8,6 @@ use lab::{Rig, Who};
 
 /// Measured interval, s.
 const MEASURE_S: (u64, u64) = (40, 100);
-/// Full goodput: 99.5 % of the hop, 1460 of 1500 B.
-const FULL_BPS: f64 = 23.25e6;
 /// Loss probabilities, and the required goodput of an old receiver.
 const LOSSES: [(f64, f64); 3] = [(1e-4, 20.0e6), (1e-3, 10.5e6), (1e-2, 8.5e6)];
 /// Rare losses, simulated only: a run of 100 s has a few of them at most.
@@ -48,7 +46,7 @@ type Cells = Outcome<Vec<Cell>>;
 
 pub(super) fn check(setup: &Setup, list: &mut List) -> Outcome {
     let rig = setup.rig(Who::CurrentUser)?;
-    let clean = Transfer::start(&rig, &CLEAN, 0.0, 1, MEASURE_S.1, CLEAN.name);
+    let clean = Transfer::start(&rig, &CLEAN, 0.0, 1, MEASURE_S.1);
     let live = live(&rig);
     let clean = clean.and_then(|transfer| transfer.wait(MEASURE_S.1)?.1.rate_bps(MEASURE_S.0 as f64));
     list.figure("bbr without a gateway, no loss: what it asks for itself", clean, Bound::Nothing, MBIT_S);
@@ -107,7 +105,7 @@ fn live(rig: &Rig) -> Cells {
     for batch in all.chunks(AT_ONCE) {
         let begin = |&(loss, seed): &(f64, u64)| {
             let job = start(rig, How::Live, &HOPS, loss, seed)?;
-            let bbr = Transfer::start(rig, &BBR, loss, seed, seconds, &format!("bbr-{loss:e}-{seed}"))?;
+            let bbr = Transfer::start(rig, &BBR, loss, seed, seconds)?;
             Ok((loss, job, bbr))
         };
         let started: Vec<_> = batch.iter().map(begin).collect::<Outcome<_>>()?;
@@ -166,7 +164,7 @@ fn held(cells: &Cells, loss: f64) -> Outcome<f64> {
     Ok(most)
 }
 
-/// How a sender reacted to losses on the hop, and whether it was left alone.
+/// How a sender reacted to losses on the hop, and whether that is within the limit.
 fn heard(cells: &Cells, loss: f64, hop: &str) -> Outcome<(String, bool)> {
     // `resent` counts packets that the gateway sent again because the receiver had no room
     let (mut losses, mut resent) = (0.0_f64, 0.0_f64);

@@ -1,6 +1,6 @@
 //! Receivers whose application reads slowly, pauses, or stops reading.
 
-use super::hops::{BDP, Hop, PRODUCTS, TRIP_S, toml};
+use super::hops::{BDP, FULL_BPS, Hop, PRODUCTS, TRIP_S, toml};
 use super::runs::{How, Job, RunResult, SeriesOf};
 use super::stops::{self, ShortStops};
 use crate::accept::list::{Bound, List, MBIT_S, Outcome, Setup, Unit};
@@ -24,7 +24,6 @@ const RECOVERED_S: f64 = 60.0;
 const STOP: &str = "{ stop_at = \"30 s\" }";
 /// Packet of an old receiver on the hop, and its payload, bytes.
 const PACKET: (f64, f64) = (1500.0, 1460.0);
-const FULL_BPS: f64 = 23.25e6;
 
 pub(super) fn check(setup: &Setup, list: &mut List) -> Outcome {
     let rig = setup.rig(Who::CurrentUser)?;

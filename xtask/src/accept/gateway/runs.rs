@@ -182,26 +182,17 @@ pub(super) struct Transfer {
 pub(super) struct IperfReport(pub Value);
 
 impl Transfer {
-    /// Starts a transfer of `seconds` over `hop` with loss probability `loss`. `name` must be unique.
-    pub(super) fn start(
-        rig: &Rig,
-        hop: &Hop<'_>,
-        loss: f64,
-        seed: u64,
-        seconds: u64,
-        name: &str,
-    ) -> Outcome<Self> {
+    /// Starts a transfer of `seconds` over `hop` with loss probability `loss`.
+    pub(super) fn start(rig: &Rig, hop: &Hop<'_>, loss: f64, seed: u64, seconds: u64) -> Outcome<Self> {
         // the scenario's flow does not run, and scenarios have no BBR
         let place = Hop { tcp: "cubic", ..*hop };
+        let name = format!("{}-{loss:e}-{seed}", hop.name);
         let file = rig.file(&format!("{name}.toml"), &toml(&[place], loss, (0, seconds)))?;
         let result = rig.path(&format!("{name}.json"));
         let kernel = if hop.receiver == OLD { OLD_KERNEL } else { MODERN_KERNEL };
         let near = format!("{SENDER}; iperf3 -s -1 >/dev/null; sleep 3");
-        let far = format!(
-            "{kernel}; sleep 1; exec iperf3 -c near -R -C {} -t {seconds} -J >'{}'",
-            hop.tcp,
-            result.display()
-        );
+        let (tcp, to) = (hop.tcp, result.display());
+        let far = format!("{kernel}; sleep 1; exec iperf3 -c near -R -C {tcp} -t {seconds} -J >'{to}'");
         let job = Job::programs(rig, &file, seed, &near, &far)?;
         Ok(Self { job, result })
     }

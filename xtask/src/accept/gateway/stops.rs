@@ -1,4 +1,4 @@
-//! A receiver behind a gateway whose process is stopped by signals: iperf3 at both ends, an old receiver by
+//! Stops the process of a receiver behind a gateway by signals: iperf3 at both ends, an old receiver by
 //! kernel settings, which opens the connection. Short stops are timed here, because a shell needs 10 ms
 //! just to start a program that waits.
 
@@ -32,7 +32,7 @@ pub(super) struct ShortStops {
     pub doubts: String,
 }
 
-/// A receiver whose process is stopped at random times for 10 ms, or never.
+/// Runs a receiver whose process is stopped at random times for 10 ms, or never.
 pub(super) fn with_short_stops(rig: &Rig, stops: bool) -> Outcome<ShortStops> {
     let (seconds, from) = RESTING_S;
     let name = format!("resting-{stops}");

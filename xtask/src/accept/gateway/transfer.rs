@@ -204,7 +204,7 @@ fn receive_all(trial: &Trial<'_>, to: SocketAddr, ended: &AtomicU32) -> Outcome<
     })
 }
 
-/// Applies the fate to the gateway, and stops it when all transfers have ended.
+/// Kills, restarts or stops the gateway as the trial says, and stops it when all transfers have ended.
 fn apply_event(
     place: &Routed,
     trial: &Trial<'_>,

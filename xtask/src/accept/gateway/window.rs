@@ -1,5 +1,6 @@
 //! Table 2 of TCP-SuperCharger: the gain over time, live and simulated.
 
+use super::hops::{RATE_BPS, TRIP_S};
 use super::runs::{How, Job, OLD_KERNEL, RunResult, SENDER, SeriesOf};
 use crate::accept::list::{List, Outcome, Setup};
 use lab::{Rig, Who, with};
@@ -9,9 +10,6 @@ const FILE: &str = "scenarios/supercharger.toml";
 const SECONDS: u64 = 45;
 /// Interval of the paper's mean, s.
 const MEAN_S: (f64, f64) = (25.0, 40.0);
-/// Rate of each hop, bit/s, and its RTT, s.
-const LINK_BPS: f64 = 24e6;
-const TRIP_S: f64 = 1.0;
 /// A packet on the hop and its payload: 14 B of framing, 40 B of headers.
 const PACKET: (f64, f64) = (1514.0, 1460.0);
 /// Converts the rates of series, which exclude the hop's framing.
@@ -55,14 +53,14 @@ pub(super) fn check(setup: &Setup, list: &mut List) -> Outcome {
     let strict = carried(&run(How::Live, &["mode=strict"]), "gateway");
     list.judge("mode strict, 25-40 s (reported)", strict, |bps| (share(bps), true));
     let what = "IPv6, programs (iperf3), 25-40 s: >= 98.6 % of the link";
-    list.judge(what, over_ipv6(&rig), |bps| (share(bps), bps >= 0.986 * LINK_BPS));
+    list.judge(what, over_ipv6(&rig), |bps| (share(bps), bps >= 0.986 * RATE_BPS));
     Ok(())
 }
 
 fn with_gateway(live: &Outcome<RunResult>, list: &mut List) {
     let doubts = live.as_ref().map(RunResult::doubts).unwrap_or_default();
     let what = "64 KB with the gateway, 25-40 s: >= 98.6 % of the link";
-    list.judge(what, carried(live, "gateway"), |bps| (share(bps) + &doubts, bps >= 0.986 * LINK_BPS));
+    list.judge(what, carried(live, "gateway"), |bps| (share(bps) + &doubts, bps >= 0.986 * RATE_BPS));
     let rates = with(live, |ran| full(ran, "hop-gateway"));
     list.judge("full rate (>= 23.5 Mbit/s) from the 12th second on", rates, |(second, mean, least)| {
         let [s, m, l] = [second, mean, least].map(mbit);
@@ -84,7 +82,7 @@ fn with_gateway(live: &Outcome<RunResult>, list: &mut List) {
 
 /// Compares with the model: window over RTT including headers, at most the rate of the hop.
 fn beside_model(bps: f64, window: f64) -> (String, bool) {
-    let model = LINK_BPS.min(window * 8.0 / TRIP_S * PACKET.0 / PACKET.1);
+    let model = RATE_BPS.min(window * 8.0 / TRIP_S * PACKET.0 / PACKET.1);
     let apart = bps / model - 1.0;
     (format!("{}, model {}: {:+.2} %", mbit(bps), mbit(model), apart * 100.0), apart.abs() <= 0.03)
 }
@@ -123,7 +121,7 @@ fn over_ipv6(rig: &Rig) -> Outcome<f64> {
 }
 
 fn share(bps: f64) -> String {
-    format!("{:.2} % ({})", bps / LINK_BPS * 100.0, mbit(bps))
+    format!("{:.2} % ({})", bps / RATE_BPS * 100.0, mbit(bps))
 }
 
 fn mbit(bps: f64) -> String {

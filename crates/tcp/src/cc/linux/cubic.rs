@@ -201,7 +201,7 @@ impl CongestionControl for LinuxCubic {
     delegate_to_window!(on_undo, on_restart, plan, ssthresh);
 }
 
-/// `cwnd` times `parts` / `whole`, rounded down.
+/// Returns `cwnd` times `parts` / `whole`, rounded down.
 fn share(cwnd: u32, parts: u64, whole: u64) -> u32 {
     (u64::from(cwnd) * parts / whole) as u32
 }
@@ -210,7 +210,7 @@ const fn millis(now: Instant) -> u64 {
     now.0 / 1_000_000
 }
 
-/// The largest integer whose cube is at most `a`.
+/// Returns the largest integer whose cube is at most `a`.
 fn cube_root(a: u64) -> u64 {
     let mut root = libm::cbrt(a as f64) as u64;
     while u128::from(root).pow(3) > u128::from(a) {

@@ -18,7 +18,6 @@ pub(super) static BURST_LOSS: CheckTable = CheckTable {
         and h. Datagrams each millisecond, five runs of 2000 s, `crates/validate/data/bursts.toml`. The share of \
         T seconds that is bad has the variance 2 π (1 − π) τ / T, with π = B / (G + B) and τ = G B / (G + B); \
         tolerance four standard deviations.",
-    fast: false,
 };
 
 pub(super) static BURST_LENGTH: CheckTable = CheckTable {
@@ -28,7 +27,6 @@ pub(super) static BURST_LENGTH: CheckTable = CheckTable {
     intro: "With no loss in good spells and all in bad ones, packets Δ apart are lost in runs of 1 / ((1 − π) (1 − \
         exp(−Δ/τ))) on average: B/Δ where packets are dense. The same runs; run lengths are geometric; tolerance \
         four standard deviations.",
-    fast: false,
 };
 
 pub(super) static RAIN: CheckTable = CheckTable {
@@ -40,7 +38,6 @@ pub(super) static RAIN: CheckTable = CheckTable {
         m) / σ), which makes 5, 1, 0.1 and 0.01 %. 200 runs of four months, looked at every 5000 s, the \
         correlation time, `crates/validate/data/rain.toml`. Tolerance four standard deviations of 400 000 \
         samples, of which four count as three for their correlation.",
-    fast: false,
 };
 
 pub(super) static CODINGS: CheckTable = CheckTable {
@@ -50,7 +47,6 @@ pub(super) static CODINGS: CheckTable = CheckTable {
     intro: "Uncoded BPSK or QPSK, Q(√(2 Eb/N0)), and rate 1/2, K = 7 with soft-decision Viterbi decoding, by its \
         union bound: Eb/N0 of seven bit error rates from tables with two decimals. Tolerance what half of the \
         last digit makes. `crates/validate/data/sky.toml`.",
-    fast: true,
 };
 
 pub(super) static DELAYS: CheckTable = CheckTable {
@@ -61,7 +57,6 @@ pub(super) static DELAYS: CheckTable = CheckTable {
         at one place, `crates/validate/data/geo.toml`, tolerance 0.01 ms. Other orbits: shortest and longest \
         delay of satellites that pass through the zenith, `crates/validate/data/pass.toml`, tolerance 0.1 ms: \
         the delay is computed each second.",
-    fast: true,
 };
 
 pub(super) fn all() -> Vec<Check> {
@@ -89,7 +84,7 @@ pub(super) fn all() -> Vec<Check> {
     checks
 }
 
-/// `10 ms` -> 0.01
+/// Converts a time such as `10 ms` to seconds.
 fn seconds(text: &str) -> f64 {
     if text.ends_with("ms") { number(text) / 1e3 } else { number(text) }
 }
@@ -123,7 +118,7 @@ fn run_length(good: &str, bad: &str) -> Check {
     let tau = g * b / (g + b);
     let mean = (g + b) / g / -libm::expm1(-GAP / tau);
     let runs = BURST_SECONDS / GAP * b / (g + b) / mean;
-    // of a geometric distribution
+    // of the mean of a geometric distribution, as a share of that mean
     let deviation = (1.0 - 1.0 / mean).sqrt() / runs.sqrt();
     let tolerance = Tolerance::Relative(DEVIATIONS * deviation);
     let quantity = Quantity::Mean(Reading::LossRun);
@@ -145,12 +140,12 @@ fn rain(db: f64) -> Check {
     let samples = 400_000.0 / (4.0 / 3.0);
     let tolerance = DEVIATIONS * (share * (1.0 - share) / samples).sqrt() / share;
     let jobs = Job::new("crates/validate/data/rain.toml", &[]).watched().seeds(200);
-    let quantity = Quantity::Mean(Reading::Exceeds(BOTTLENECK, db));
+    let quantity = Quantity::Mean(Reading::Exceeds(db));
     let label = format!("{db} dB");
     Check::new(&RAIN, &[&label], quantity, jobs, share, Tolerance::Relative(tolerance))
 }
 
-/// BER by the formulas in the group's text.
+/// BER by the formulas that the intro of the table names.
 fn ber(coding: &str, ebn0_db: f64) -> f64 {
     let ebn0 = libm::exp10(ebn0_db / 10.0);
     if coding == "uncoded" {
@@ -167,12 +162,12 @@ fn bit_errors(coding: &str, ebn0: &str, expected: &str) -> Check {
     let label = format!("{ebn0} dB");
     let sets = [("coding", coding), ("clear", &*label)];
     let jobs = vec![Job::new("crates/validate/data/sky.toml", &sets).watched()];
-    let quantity = Quantity::Mean(Reading::Ber(BOTTLENECK));
+    let quantity = Quantity::Mean(Reading::Ber);
     let tolerance = Tolerance::Relative(half_digit);
     Check::new(&CODINGS, &[coding, &label], quantity, jobs, number(expected), tolerance)
 }
 
-/// One hop up and down, s.
+/// Delay of one hop, up and down, s.
 fn hop(altitude_km: f64, elevation: &str) -> f64 {
     let e = number(elevation).to_radians();
     let (cos, sin) = (libm::cos(e), libm::sin(e));
@@ -183,14 +178,14 @@ fn hop(altitude_km: f64, elevation: &str) -> f64 {
 
 fn geostationary(elevation: &str) -> Check {
     let altitude = 35_786.0;
-    // position of the satellite for this elevation
+    // the latitude at which the satellite has this elevation
     let e = number(elevation).to_radians();
     let latitude = (libm::acos(EARTH * libm::cos(e) / (EARTH + altitude)) - e).to_degrees();
-    // slightly above the horizon
+    // the satellite must be slightly above the horizon
     let latitude = if elevation == "0" { latitude - 1e-4 } else { latitude.abs() };
     let latitude = format!("{latitude:.6} deg");
     let jobs = vec![Job::new("crates/validate/data/geo.toml", &[("latitude", &latitude)]).watched()];
-    let quantity = Quantity::Mean(Reading::ShortestDelay(BOTTLENECK));
+    let quantity = Quantity::Mean(Reading::ShortestDelay);
     let labels = ["GEO", "35786 km", &*format!("{elevation}°")];
     Check::new(&DELAYS, &labels, quantity, jobs, hop(altitude, elevation), Tolerance::Absolute(1e-5))
 }
@@ -206,7 +201,7 @@ fn pass(orbit: &str, altitude: &str, elevation: &str) -> [Check; 2] {
         let (jobs, delay) = (vec![job.clone()], hop(number(altitude), at));
         Check::new(&DELAYS, &labels, Quantity::Mean(reading), jobs, delay, Tolerance::Absolute(1e-4))
     };
-    [check("90", Reading::ShortestDelay(BOTTLENECK)), check(elevation, Reading::LongestDelay(BOTTLENECK))]
+    [check("90", Reading::ShortestDelay), check(elevation, Reading::LongestDelay)]
 }
 
 #[cfg(test)]

@@ -53,4 +53,4 @@ pub(crate) use window::{CONNECTIONS, WINDOWS};
 /// Rate of the link, bit/s.
 const T1: f64 = 1.544e6;
 /// Two-way propagation delay, s.
-const RTT: f64 = 0.585;
+pub(crate) const RTT: f64 = 0.585;
