@@ -21,34 +21,42 @@
 //! - **Bursts**: a hop with frames of F seconds delivers R F at once. The window variation of an idle reader
 //!   gives F; the part of the buffer that R F leaves free may be sent at once.
 //! - **A reader that has become faster** empties the half-full buffer within milliseconds: the edge gives a
-//!   lower bound of the new R. If the window stays fully open, `ahead` follows at once, up to the largest
-//!   that it kept up with in the last minute. If such a jump overflows, there is no further one for a while,
-//!   each time twice as long until one holds.
+//!   measure of the new R, exact to some per cent. If the window stays fully open, `ahead` follows at once. A
+//!   limit that it kept up with in the last minute is more exact, and taken if it lies near that measure.
+//! - **A limit a little too high** lets the window fall slowly. While it is not fully open, the edge moves at
+//!   R: measured over a quarter of a round trip, this gives the right limit before the buffer is full.
+//! - **A new limit is proven** (`attempt.rs`) when a reader that cannot keep up would have overflowed. An
+//!   overflow before that forbids jumps for a while, each time twice as long until one is proven; but not if
+//!   R is below the limit before, since then the reader has changed.
 
+mod attempt;
+mod busy;
+mod edges;
 mod full;
+mod pacing;
 mod update;
 
+use attempt::Attempt;
 use bentpipe_base::{Duration, Instant};
+use busy::BusyReader;
+use edges::{Edges, Quarter};
 use full::{BufferDrain, FEW};
-use std::collections::VecDeque;
 pub(crate) use update::WindowUpdate;
 
 /// From this share of the largest window on, everything but the latest arrivals has been read.
 const WHOLE: f64 = 0.9;
 /// Share of the buffer that arrival bursts may fill.
 const FILL: f64 = 0.92;
-/// Number of edges remembered, and their distance as a share of the buffer.
-const TRAIL: (usize, f64) = (24, 1.0 / 16.0);
 /// How long the edge is extrapolated without an ACK: on links with frames ACKs come in bursts.
 const BUNCH: Duration = Duration::from_millis(60);
 /// Shortest observation, and shortest wait before a jump.
 const LEAST_LOOK: Duration = Duration::from_millis(50);
+/// A limit at least this share of the right one was nearly right.
+const NEAR: f64 = 0.9;
 /// How long a rate is remembered.
 const MEMORY: Duration = Duration::from_secs(60);
 /// Factor for a rate that overflowed again.
 const LESS: f64 = 0.75;
-/// Lowest pacing rate, bytes per second.
-const LEAST_PACE: f64 = 1500.0;
 /// Round trips without jumps after a wrong one: at first, and at most.
 const DISTRUST: (u64, u64) = (8, 256);
 
@@ -66,8 +74,7 @@ struct WindowObservation {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Reader {
     ahead: Option<f64>,
-    /// Since when `ahead` has been about this value.
-    since: (Instant, f64),
+    tried: Attempt,
     step: f64,
     /// By how much `ahead` was last raised.
     gain: f64,
@@ -77,19 +84,25 @@ pub(crate) struct Reader {
     used: [f64; 3],
     look: Option<WindowObservation>,
     drain: Option<BufferDrain>,
-    /// Recent edges, and since when the window is not fully open.
-    trail: VecDeque<(Instant, u64)>,
+    edges: Edges,
+    /// Since when the window is not fully open, and the edge then.
     behind: Option<(Instant, u64)>,
-    /// When the reader caught up after having been behind, with bounds of its rate.
-    caught_up: Option<(Instant, (f64, f64))>,
+    /// The reader's rate while it is busy.
+    busy: Option<BusyReader>,
+    /// When the limit was last set.
+    changed: Instant,
+    /// How fast the reader emptied its buffer after having been behind.
+    caught_up: Option<Quarter>,
     /// Largest recent `ahead` that it kept up with, and the last one that was too much.
     taken: Option<(Instant, f64)>,
+    /// It kept up with no more than that: it was busy.
+    is_most: bool,
     too_much: Option<(Instant, f64)>,
     overflowed: Option<Instant>,
     /// Last change of the limit after an overflow.
     settled: Instant,
-    /// Time of the last jump; until when no jump is allowed, and for how many round trips.
-    jumped: Option<Instant>,
+    /// The limit comes from a jump; until when no jump is allowed, and for how many round trips.
+    jumped: bool,
     no_jump: (Instant, u64),
     /// Until then no ACK reports on data sent now: only pacing prevents an overflow.
     blind: Instant,
@@ -111,16 +124,14 @@ impl Reader {
     /// Processes an acknowledgment. Not `steady`: a hole is or was open, so windows show nothing.
     pub(crate) fn on_ack(&mut self, news: &WindowUpdate, steady: bool) {
         self.told = news.now;
-        self.follow(news);
+        self.edges.follow(news);
         if self.drain.is_some() {
             self.drained(news);
         } else if steady {
             self.note_pace(news);
-            if self.jumped.is_some_and(|at| news.now.since(at) >= news.trip * 3) {
-                // it held: what went wrong before was no sign of a reader that cannot be followed
-                (self.jumped, self.no_jump.1) = (None, 0);
-            }
+            self.prove(news);
             self.jump(news);
+            self.slow_down(news);
             self.observe_window(news);
         }
         self.rate = self.ahead.map_or(0.0, |a| (a + news.buffer() / 2.0).max(0.0) / news.seconds());
@@ -134,13 +145,22 @@ impl Reader {
         };
     }
 
-    fn follow(&mut self, news: &WindowUpdate) {
-        let least = (news.buffer() * TRAIL.1) as u64;
-        if self.trail.back().is_none_or(|last| news.edge >= last.1 + least) {
-            if self.trail.len() == TRAIL.0 {
-                self.trail.pop_front();
-            }
-            self.trail.push_back((news.now, news.edge));
+    /// If the reader kept up with a new limit, notes it, and raises it again if the reader is idle.
+    fn prove(&mut self, news: &WindowUpdate) {
+        let half = news.buffer() / 2.0;
+        let Some(ahead) = self.ahead else { return };
+        if !self.tried.prove(news) {
+            return;
+        }
+        let jumped = core::mem::take(&mut self.jumped);
+        if jumped {
+            // what went wrong before was no sign of a reader that cannot be followed
+            self.no_jump.1 = 0;
+        }
+        let is_most = self.is_most && self.taken.is_some_and(|taken| taken.1 >= ahead);
+        self.note_sustained(news, ahead.min(self.tried.to), is_most);
+        if jumped && news.is_whole() && self.step > half {
+            self.grow(news, news.room as f64);
         }
     }
 
@@ -155,36 +175,55 @@ impl Reader {
             && self.ahead.is_some()
             && news.now.since(since) >= news.trip / 4
         {
-            self.caught_up = Some((news.now, self.pace_of_catching_up(news)));
+            self.caught_up = Some(self.edges.last_quarter(news));
         }
-    }
-
-    /// Lower and upper bound of the rate at which the last quarter of a buffer was read: reading may have
-    /// begun and ended between two acknowledgments.
-    fn pace_of_catching_up(&self, news: &WindowUpdate) -> (f64, f64) {
-        let quarter = news.edge.saturating_sub((news.buffer() / 4.0) as u64);
-        let from = self.trail.iter().rposition(|(_, edge)| *edge <= quarter).unwrap_or(0);
-        let Some((at, edge)) = self.trail.get(from).copied() else { return (0.0, f64::INFINITY) };
-        let read = news.edge.saturating_sub(edge) as f64;
-        let mut inner = self.trail.range(from + 1..).filter(|(at, _)| *at < news.now);
-        let ends = inner.next().zip(inner.next_back()).map(|(a, b)| b.0.since(a.0).as_secs_f64());
-        let least = read / news.now.since(at).as_secs_f64().max(1e-3);
-        (least, ends.filter(|time| *time > 0.0).map_or(f64::INFINITY, |time| read / time))
     }
 
     /// Raises the limit for a reader that has become faster.
     fn jump(&mut self, news: &WindowUpdate) {
-        let Some((at, (least, most))) = self.caught_up else { return };
-        if news.now.since(at) < LEAST_LOOK.max(news.trip / 16) {
+        let Some(read) = self.caught_up.filter(|r| news.now.since(r.at) >= LEAST_LOOK.max(news.trip / 16))
+        else {
             return;
-        }
+        };
         self.caught_up = None;
         let Some(ahead) = self.ahead.filter(|_| news.now >= self.no_jump.0) else { return };
         let taken = if_recent(self.taken, news.now).unwrap_or(0.0);
-        let to = taken.clamp(news.ahead_at(least), news.ahead_at(most)).min(news.room as f64);
-        if news.ahead_at(least) > ahead + news.buffer() / 2.0 {
+        let measured = news.ahead_at(read.measured);
+        // measured in milliseconds: a limit that the reader kept up with is more exact
+        let is_known = taken >= news.scaled(measured, NEAR);
+        let to = if is_known { taken.min(news.ahead_at(read.most)) } else { measured };
+        let to = to.min(news.room as f64);
+        if news.ahead_at(read.least) > ahead + news.buffer() / 2.0 {
             self.leap(news, to);
-            self.step = to / 4.0;
+            self.step = if is_known && self.is_most { 0.0 } else { to / 4.0 };
+        }
+    }
+
+    /// Lowers the limit if the buffer would be full before the window could show what a change now does.
+    fn slow_down(&mut self, news: &WindowUpdate) {
+        if news.is_whole() {
+            self.busy = None;
+            return;
+        }
+        let busy = self.busy.get_or_insert_with(|| BusyReader::new(news));
+        busy.follow(news);
+        let Some((rate, falls)) = busy.rates(news) else { return };
+        let after = news.ahead_at(rate);
+        // if it falls by more than a window, this comes too late
+        let falls = falls * news.seconds();
+        if news.window() < falls
+            && falls < news.buffer() * 1.5
+            && news.now.since(self.changed) >= news.trip
+            && self.ahead.unwrap_or(news.room as f64) > after + news.buffer() / 4.0
+        {
+            (self.step, self.gain, self.jumped) = (0.0, 0.0, false);
+            let taken = if_recent(self.taken, news.now).unwrap_or(after);
+            if news.scaled(taken, NEAR) <= after {
+                (self.taken, self.is_most) = (Some((news.now, after)), true);
+            }
+            self.settled = news.now;
+            self.set(news, after);
+            self.is_measured = true;
         }
     }
 
@@ -201,7 +240,9 @@ impl Reader {
         }
         let half = news.buffer() / 2.0;
         let look = *look;
-        let is_idle = look.most >= WHOLE * news.buffer();
+        // not if only what it keeps beyond its window was filling before
+        let is_busy = self.busy.is_some_and(|busy| busy.rates(news).is_some());
+        let is_idle = look.most >= WHOLE * news.buffer() && !is_busy;
         // a receiver may keep a whole window more than it shows, which fills before the window falls; but not
         // if bursts fill and empty the buffer
         let fills = news.trip.mul_f64(news.buffer() / self.gain.max(half)).max(usual);
@@ -211,12 +252,13 @@ impl Reader {
         }
         // pacing takes time to use a higher limit, and the effect shows a round trip later
         let effect = look.held.map_or(look.from, |held| held + news.trip);
-        let middle = f64::midpoint(look.least, look.most);
+        let middle =
+            f64::midpoint(look.least, if is_busy { news.window().max(look.least) } else { look.most });
         let swing = if is_idle { look.most - look.least } else { 0.0 };
         self.bunches = [self.bunches[1], swing / news.rate_at(self.ahead.unwrap_or(news.used as f64))];
         self.burst = self.largest_burst(news);
         if is_idle {
-            self.note_sustained(news, self.used[0]);
+            self.note_sustained(news, self.used[0], false);
         }
         self.used = [self.used[1], self.used[2], news.used as f64];
         match self.ahead {
@@ -231,7 +273,7 @@ impl Reader {
                 self.grow(news, most.max(ahead));
             }
             Some(ahead) if !is_idle => {
-                self.note_sustained(news, ahead);
+                self.note_sustained(news, ahead, true);
                 self.is_measured = false;
                 self.step = half;
                 self.set(news, ahead + (middle - half).clamp(-half, half));
@@ -258,7 +300,7 @@ impl Reader {
         self.gain = to - ahead;
         if step > half {
             self.leap(news, to);
-            self.jumped = None;
+            self.jumped = false;
         } else {
             self.set(news, to);
         }
@@ -267,7 +309,8 @@ impl Reader {
 
     /// A large step: for a round trip no acknowledgment reports on data sent from now on.
     fn leap(&mut self, news: &WindowUpdate, ahead: f64) {
-        self.jumped = Some(news.now);
+        self.gain = ahead - self.ahead.unwrap_or(ahead);
+        self.jumped = true;
         self.settle(news, ahead);
         self.go_blind(news);
     }
@@ -298,20 +341,21 @@ impl Reader {
     }
 
     /// Notes that the reader kept up with `ahead`.
-    fn note_sustained(&mut self, news: &WindowUpdate, ahead: f64) {
+    fn note_sustained(&mut self, news: &WindowUpdate, ahead: f64, is_most: bool) {
         let ahead = ahead.min(news.room as f64);
         if if_recent(self.taken, news.now).is_none_or(|most| ahead >= most) {
-            self.taken = Some((news.now, ahead));
+            (self.taken, self.is_most) = (Some((news.now, ahead)), is_most);
         }
     }
 
     /// Sets a limit, whose effect shows a round trip later.
     fn set(&mut self, news: &WindowUpdate, ahead: f64) {
-        if (ahead - self.since.1).abs() > news.buffer().max(ahead / 10.0) {
-            self.since = (news.now, ahead);
+        if (ahead - self.tried.to).abs() > news.buffer().max(ahead / 10.0) {
+            self.tried = Attempt::new(news, self.ahead.unwrap_or(ahead), ahead);
         }
         self.ahead = (ahead < news.room as f64).then(|| ahead.max(-news.buffer() / 2.0));
         self.look = Some(fresh(news, news.trip));
+        self.changed = news.now;
     }
 
     /// Data sent at `sent`, arriving at `una`, was refused.
@@ -325,12 +369,23 @@ impl Reader {
         let filling = self.behind.take().map_or(0.0, |(since, edge)| {
             news.edge.saturating_sub(edge) as f64 / now.since(since).as_secs_f64().max(1e-3)
         });
+        let busy = self.busy.take().and_then(|busy| busy.rates(news)).map(|rates| rates.0);
         let last = (now, news.edge);
         let first = news.is_whole().then_some(last);
         let is_old = sent < self.settled;
         let (una, before) = (news.una, last);
-        self.drain =
-            Some(BufferDrain { since: now, una, first, last, before, moves: 0, filling, again, is_old });
+        self.drain = Some(BufferDrain {
+            since: now,
+            una,
+            first,
+            last,
+            before,
+            moves: 0,
+            filling,
+            busy,
+            again,
+            is_old,
+        });
         self.caught_up = None;
         self.go_blind(news);
         self.drained(news);
@@ -359,19 +414,22 @@ impl Reader {
         }
         let rate = match drain.rate() {
             None if is_read => None,
-            Some(rate) if drain.moves >= FEW => Some(rate),
+            // a buffer that filled slowly shows the rate more exactly
+            Some(rate) if drain.moves >= FEW => {
+                Some(drain.busy.filter(|busy| (NEAR * rate..rate).contains(busy)).unwrap_or(rate))
+            }
             rate => Some(rate.unwrap_or(0.0).max(drain.filling)),
         };
         let after = rate.map_or(f64::INFINITY, |rate| news.ahead_at(rate));
         (self.step, self.gain) = (0.0, 0.0);
         self.blind = now + news.trip;
-        // a limit that the reader kept up with for three round trips was not too high: the reader has changed
-        let is_new = drain.since.since(self.since.0) < news.trip * 3;
-        if is_new && (after < before || drain.again && !drain.is_old) {
+        let was_too_much = self.tried.was_too_much(news, drain.since, after);
+        if was_too_much && (after < before || drain.again && !drain.is_old) {
             self.too_much = Some((now, before));
         }
         if after < before {
-            if self.jumped.take().is_some_and(|at| now.since(at) < news.trip * 3) {
+            let was_far = after < news.scaled(before, NEAR);
+            if core::mem::take(&mut self.jumped) && was_too_much && was_far {
                 let n = (self.no_jump.1 * 2).clamp(DISTRUST.0, DISTRUST.1);
                 (self.no_jump, self.taken) = ((now + news.trip * n, n), None);
             }
@@ -410,40 +468,6 @@ impl Reader {
             Some(drain) => Some(drain.rate().unwrap_or(0.0)),
             None => self.ahead.map(|_| self.rate),
         }
-    }
-
-    /// True while no acknowledgment reports on data sent now.
-    fn is_blind(&self, now: Instant) -> bool {
-        self.drain.is_some() || now < self.blind
-    }
-
-    /// Position up to which may be sent regardless of pacing. After an overflow everything is paced: a whole
-    /// window sent at once would find at most half of it read.
-    pub(crate) fn at_once(&self, now: Instant, una: u64, edge: u64) -> u64 {
-        if self.is_blind(now) && self.rate().is_some() { una } else { edge }
-    }
-
-    /// The pacing rate, if the reader limits sending.
-    fn pace(&self, now: Instant) -> Option<f64> {
-        let rate = self.rate()?;
-        // where the edge clocks sending, pacing only spreads accumulated data, at slightly more than the rate
-        // of the limit plus the whole window
-        Some(if self.is_blind(now) { rate } else { self.spread }.max(LEAST_PACE))
-    }
-
-    /// When pacing allows the next byte; none: now.
-    pub(crate) fn next(&self, now: Instant) -> Option<Instant> {
-        let pace = self.pace(now)?;
-        let tokens = self.tokens + pace * now.since(self.filled).as_secs_f64();
-        (tokens < 0.0).then(|| now + Duration::from_secs_f64(-tokens / pace))
-    }
-
-    /// Charges `bytes`, sent now, to pacing.
-    pub(crate) fn sent(&mut self, now: Instant, bytes: u64) {
-        let Some(pace) = self.pace(now) else { return };
-        let tokens = self.tokens + pace * now.since(self.filled).as_secs_f64();
-        self.tokens = tokens.min(self.burst) - bytes as f64;
-        self.filled = now;
     }
 
     /// Notes that the limit, not only pacing, holds data back.

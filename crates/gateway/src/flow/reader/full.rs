@@ -20,6 +20,8 @@ pub(super) struct BufferDrain {
     pub(super) moves: u32,
     /// Read rate while the buffer filled.
     pub(super) filling: f64,
+    /// The same over the last quarter to half of a round trip, if it filled for so long.
+    pub(super) busy: Option<f64>,
     /// The second overflow within a few round trips.
     pub(super) again: bool,
     /// The refused data had been sent before the last change of the limit.
