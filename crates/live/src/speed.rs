@@ -49,7 +49,9 @@ pub fn speed_up(scenario: &mut Scenario, speed: f64) {
     }
     for link in &mut scenario.links {
         for side in [&mut link.forward, &mut link.backward] {
-            side.dynamics.iter_mut().for_each(|dynamics| clock.dynamics(dynamics));
+            for dynamics in &mut side.dynamics {
+                clock.dynamics(dynamics);
+            }
         }
     }
     for flow in &mut scenario.flows {
@@ -95,26 +97,38 @@ impl TimeScale {
             Reader::Pause { from, to, every } => {
                 self.scale(&mut from.0);
                 self.scale(&mut to.0);
-                every.iter_mut().for_each(|every| self.step(every));
+                for every in every.iter_mut() {
+                    self.step(every);
+                }
             }
             Reader::StopAt(at) => self.scale(&mut at.0),
         }
     }
 
     fn points<T: Copy>(self, points: &mut Arc<[(Instant, T)]>) {
-        Arc::make_mut(points).iter_mut().for_each(|(at, _)| self.scale(&mut at.0));
+        for (at, _) in Arc::make_mut(points).iter_mut() {
+            self.scale(&mut at.0);
+        }
     }
 
     fn dynamics(self, dynamics: &mut Dynamics) {
         let Dynamics { changes, capacity, delay, loss, orbit, fade, bursts: _, outages, access: _ } =
             dynamics;
-        changes.iter_mut().for_each(|(at, _)| self.scale(&mut at.0));
+        for (at, _) in changes.iter_mut() {
+            self.scale(&mut at.0);
+        }
         if let Some(CapacityTrace::Steps { points, repeat }) = capacity {
             self.points(points);
-            repeat.iter_mut().for_each(|repeat| self.step(repeat));
+            for repeat in repeat.iter_mut() {
+                self.step(repeat);
+            }
         }
-        delay.iter_mut().for_each(|series| self.series(series));
-        loss.iter_mut().for_each(|series| self.series(series));
+        for series in delay.iter_mut() {
+            self.series(series);
+        }
+        for series in loss.iter_mut() {
+            self.series(series);
+        }
         match orbit {
             Some(Orbit::Pass(pass)) => {
                 pass.pace *= self.0;
@@ -123,7 +137,9 @@ impl TimeScale {
             Some(Orbit::Slots(slots)) => self.slots(slots),
             None => {}
         }
-        fade.iter_mut().for_each(|fade| self.fade(fade));
+        for fade in fade.iter_mut() {
+            self.fade(fade);
+        }
         if let Some(outages) = outages {
             for length in [&mut outages.every, &mut outages.shortest, &mut outages.longest] {
                 self.scale(&mut length.0);
@@ -133,7 +149,9 @@ impl TimeScale {
 
     fn series<T: Copy>(self, series: &mut Recorded<T>) {
         self.points(&mut series.points);
-        series.repeat.iter_mut().for_each(|repeat| self.step(repeat));
+        for repeat in &mut series.repeat {
+            self.step(repeat);
+        }
     }
 
     fn slots(self, slots: &mut Slots) {

@@ -84,9 +84,8 @@ impl Row {
 
     /// True if `other` is the same experiment in another simulator.
     pub fn same_cell(&self, other: &Self) -> bool {
-        let key = |r: &Self| {
-            (r.case, r.variant, r.flows, r.loss, r.ber, r.buffer, r.window, r.iw, r.delayed_ack)
-        };
+        let key =
+            |r: &Self| (r.case, r.variant, r.flows, r.loss, r.ber, r.buffer, r.window, r.iw, r.delayed_ack);
         self.sim != other.sim && key(self) == key(other)
     }
 }

@@ -134,9 +134,7 @@ fn run_gateway(path: &Path, registry: Registry, start: Start, replace: bool) -> 
     let file = read(path)?;
     let deployment = Deployment {
         path: &path.display().to_string(),
-        read: &|| {
-            read(path).map_err(|failure| deploy::Error::Reload(failure.text))
-        },
+        read: &|| read(path).map_err(|failure| deploy::Error::Reload(failure.text)),
         registry,
         start,
         replace,

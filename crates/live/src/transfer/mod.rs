@@ -91,8 +91,7 @@ fn wait_for_events(
     let network = host.driver.fd();
     let both = [network, other.unwrap_or(network)];
     let fds = &both[..=usize::from(other.is_some())];
-    wait::wait(fds, Some(next.min(look)), &host.driver.clock, Duration::ZERO)
-        .map_err(TransferError::Port)?;
+    wait::wait(fds, Some(next.min(look)), &host.driver.clock, Duration::ZERO).map_err(TransferError::Port)?;
     Ok(())
 }
 

@@ -30,7 +30,8 @@ pub(super) fn check(network: &Network) -> Result<Vec<usize>> {
         hops[last_router] = 0;
         search(&neighbours, last_router, &mut hops, 1, |n| network.nodes[n].kind == NodeKind::Router);
         for (target, routes) in targets {
-            RouteCheck { network, neighbours: &neighbours, hops: &hops, last_router, target }.check(&routes)?;
+            RouteCheck { network, neighbours: &neighbours, hops: &hops, last_router, target }
+                .check(&routes)?;
         }
     }
     let mut component = vec![UNREACHED; neighbours.len()];
