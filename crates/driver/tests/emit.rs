@@ -208,8 +208,7 @@ fn sent(source: &Source, parsed: &Parsed, packet: &Packet) -> (Vec<u8>, VnetHead
     let held = StoredUnit { bytes: &source.bytes, vnet: &source.vnet, content: &content };
     let mut header = [0; HEADER_SPACE];
     let out = emit(&held, packet, &mut header);
-    let whole = [&header[..out.header_len], &source.bytes[out.payload]].concat();
-    (whole, out.vnet, out.is_short)
+    ([&header[..out.header_len], &source.bytes[out.payload]].concat(), out.vnet, out.is_short)
 }
 
 /// Cuts a unit into wire packets with complete checksums, as the kernel does, and checks each.
@@ -217,8 +216,8 @@ fn wire_packets(bytes: &[u8], vnet: &VnetHeader, link: usize) -> Vec<Vec<u8>> {
     let (ip, vnet) = (&bytes[link..], vnet.without_prefix(link as u16));
     let all = SuperPacket::parse(ip, &vnet).unwrap();
     let mut headers = [0; offload::HEADER_SPACE];
-    let last = all.piece(ip, all.pieces() - 1..all.pieces(), &mut headers);
-    assert_eq!(last.payload.end, ip.len(), "lengths fit");
+    let end = all.piece(ip, all.pieces() - 1..all.pieces(), &mut headers).payload.end;
+    assert_eq!(end, ip.len(), "lengths fit");
     (0..all.pieces())
         .map(|i| {
             let piece = all.piece(ip, i..i + 1, &mut headers);

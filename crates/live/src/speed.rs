@@ -49,7 +49,7 @@ pub fn speed_up(scenario: &mut Scenario, speed: f64) {
     }
     for link in &mut scenario.links {
         for side in [&mut link.forward, &mut link.backward] {
-            for dynamics in &mut side.dynamics {
+            if let Some(dynamics) = &mut side.dynamics {
                 clock.dynamics(dynamics);
             }
         }
@@ -97,7 +97,7 @@ impl TimeScale {
             Reader::Pause { from, to, every } => {
                 self.scale(&mut from.0);
                 self.scale(&mut to.0);
-                for every in every.iter_mut() {
+                if let Some(every) = every {
                     self.step(every);
                 }
             }
@@ -119,14 +119,14 @@ impl TimeScale {
         }
         if let Some(CapacityTrace::Steps { points, repeat }) = capacity {
             self.points(points);
-            for repeat in repeat.iter_mut() {
+            if let Some(repeat) = repeat {
                 self.step(repeat);
             }
         }
-        for series in delay.iter_mut() {
+        if let Some(series) = delay {
             self.series(series);
         }
-        for series in loss.iter_mut() {
+        if let Some(series) = loss {
             self.series(series);
         }
         match orbit {
@@ -137,7 +137,7 @@ impl TimeScale {
             Some(Orbit::Slots(slots)) => self.slots(slots),
             None => {}
         }
-        for fade in fade.iter_mut() {
+        if let Some(fade) = fade {
             self.fade(fade);
         }
         if let Some(outages) = outages {
@@ -149,7 +149,7 @@ impl TimeScale {
 
     fn series<T: Copy>(self, series: &mut Recorded<T>) {
         self.points(&mut series.points);
-        for repeat in &mut series.repeat {
+        if let Some(repeat) = &mut series.repeat {
             self.step(repeat);
         }
     }

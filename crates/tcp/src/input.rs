@@ -165,7 +165,7 @@ impl Connection {
         }
     }
 
-    /// Handles a RST: only exactly the expected sequence number resets the connection (RFC 5961, section 3.2).
+    /// Handles a RST: only the expected sequence number resets the connection (RFC 5961, section 3.2).
     fn reset_received(&mut self, cx: &Cx<'_>, left: u64) {
         if left == self.rcv.next() {
             // in TIME-WAIT everything has arrived already, so this is no failure

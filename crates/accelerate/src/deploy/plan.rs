@@ -26,8 +26,8 @@ use std::fs;
 pub(super) enum Step {
     /// Create a TUN interface; it disappears with the process.
     Tun(String),
-    /// Change a kernel setting (path below `/proc/sys`). `was` is restored at the end; `None` for a setting of
-    /// an interface that disappears with the process.
+    /// Change a kernel setting (path below `/proc/sys`). `was` is restored at the end; `None` for a setting
+    /// of an interface that disappears with the process.
     Setting {
         name: String,
         value: String,

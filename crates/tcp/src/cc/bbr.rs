@@ -234,24 +234,21 @@ impl Bbr {
         if self.state != State::ProbeRtt {
             return;
         }
-        match self.probe_rtt_until {
-            None if path.in_flight.0 <= MIN_SEGMENTS * self.mss => {
+        let Some(until) = self.probe_rtt_until else {
+            if path.in_flight.0 <= MIN_SEGMENTS * self.mss {
                 self.probe_rtt_until = Some(now + self.params.probe_rtt_time);
-                self.probe_rtt_round = false;
-                self.round_end = path.delivered;
+                (self.probe_rtt_round, self.round_end) = (false, path.delivered);
             }
-            None => {}
-            Some(until) => {
-                self.probe_rtt_round |= self.round_began;
-                if self.probe_rtt_round && now > until {
-                    self.rtprop_at = now;
-                    self.cwnd = self.cwnd.max(self.saved);
-                    if self.filled {
-                        self.enter_probe_bw(now);
-                    } else {
-                        self.state = State::Startup;
-                    }
-                }
+            return;
+        };
+        self.probe_rtt_round |= self.round_began;
+        if self.probe_rtt_round && now > until {
+            self.rtprop_at = now;
+            self.cwnd = self.cwnd.max(self.saved);
+            if self.filled {
+                self.enter_probe_bw(now);
+            } else {
+                self.state = State::Startup;
             }
         }
     }
