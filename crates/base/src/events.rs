@@ -51,7 +51,7 @@ pub struct EventQueue {
     far: Heap,
     in_ring: usize,
     /// Number of wake-ups added so far, for the order of those due at the same time.
-    asked: u64,
+    pushed: u64,
 }
 
 impl Default for EventQueue {
@@ -65,7 +65,7 @@ impl Default for EventQueue {
             free: NONE,
             far: Heap::default(),
             in_ring: 0,
-            asked: 0,
+            pushed: 0,
         }
     }
 }
@@ -83,8 +83,8 @@ impl EventQueue {
     #[inline(always)]
     #[expect(clippy::inline_always, reason = "measured: 4 % of a run's instructions")]
     pub fn push(&mut self, at: Instant, node: NodeId, slot: Slot) {
-        let key = (u128::from(at.0) << 64) | u128::from(self.asked);
-        self.asked += 1;
+        let key = (u128::from(at.0) << 64) | u128::from(self.pushed);
+        self.pushed += 1;
         let slice = at.0 >> SLICE_BITS;
         if slice <= self.slice {
             let entry = self.now.iter().rposition(|e| e.0 > key).map_or(0, |i| i + 1);

@@ -7,7 +7,7 @@
     reason = "a test: what is skipped is printed, what fails may panic"
 )]
 
-use lab::passage::{Forwarding, Host, Kind, RouterTestbed};
+use lab::passage::{Forwarding, GatewayKind, Host, RouterTestbed};
 use lab::rig::{self, json};
 use lab::{Rig, Who, capture};
 use serde_json::Value;
@@ -139,9 +139,10 @@ fn marks_of_a_gateway_on_real_interfaces_are_counted() {
             let words = ["-K", interface, "tx", offload, "gso", offload, "tso", offload];
             bed.start(host, "ethtool", &words).unwrap().wait(LIMIT).unwrap().succeeded("ethtool").unwrap();
         }
-        let carrier = Forwarding::Accelerated(Kind::Routed);
+        let carrier = Forwarding::Accelerated(GatewayKind::Routed);
         // well below what the machine can carry, so that no packet is lost behind the node
-        let gateway = bed.carry(carrier, &format!("rate = \"50 Mbit/s\"\nrtt = \"20 ms\"\n{node}")).unwrap();
+        let gateway =
+            bed.start_forwarding(carrier, &format!("rate = \"50 Mbit/s\"\nrtt = \"20 ms\"\n{node}")).unwrap();
         let [server, _] = carrier.ends();
         let far_end =
             capturing("lc", &satellite, &format!("sleep 1; iperf3 -4 -c {server} --bidir -t 4 >&2"));

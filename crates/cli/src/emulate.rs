@@ -108,9 +108,9 @@ fn plan(options: &Emulate) -> Result<Plan, Failure> {
         let scenario = bentpipe_scenario::load_with(&source, &options.sets, options.seed, &Beside(path))?;
         (scenario, input::title(path))
     } else {
-        let mut scenario = named::named(&options.link, options.seed)?;
+        let mut scenario = named::profile_scenario(&options.link, options.seed)?;
         let words: Vec<String> = options.sets.iter().map(|(name, value)| format!("{name}={value}")).collect();
-        named::change(&mut scenario, &bentpipe_scenario::change(&words)?);
+        named::change(&mut scenario, &bentpipe_scenario::parse_change(&words)?);
         (scenario, options.link.clone())
     };
     // a scenario file defines its captures itself

@@ -2,16 +2,16 @@
 
 use crate::outcome::{Failure, to_json};
 use bentpipe_emulate::client::find;
-use bentpipe_live::control::{Directions, FlowState, LinkState, Reply, Request, State, Target, Values};
+use bentpipe_live::control::{Directions, FlowState, LinkState, LinkValues, Reply, Request, State, Target};
 use bentpipe_report::decimals;
-use bentpipe_scenario::{change, outage_length};
+use bentpipe_scenario::{parse_change, parse_outage_length};
 use clap::{Args, Subcommand, ValueEnum};
 use core::fmt::Write as _;
 use std::thread::park_timeout;
 use std::time::Duration;
 
 /// Time between two measurements; the throughput is the average over it.
-const LOOK: Duration = Duration::from_millis(250);
+const SAMPLE_INTERVAL: Duration = Duration::from_millis(250);
 
 pub(crate) const EXAMPLES: &str = "Examples:
   bentpipe link show
@@ -46,24 +46,24 @@ enum Action {
         #[arg(required = true, value_name = "KEY=VALUE")]
         changes: Vec<String>,
         #[command(flatten)]
-        on: OnArgs,
+        on: TargetArgs,
     },
     /// Lose all packets for some time.
     Outage {
         /// Length of the outage: 5s, 300ms.
         length: String,
         #[command(flatten)]
-        on: OnArgs,
+        on: TargetArgs,
     },
     /// Undo all changes of `set` and `outage`.
     Reset {
         #[command(flatten)]
-        on: OnArgs,
+        on: TargetArgs,
     },
 }
 
 #[derive(Debug, Args)]
-struct OnArgs {
+struct TargetArgs {
     /// Name of the link or direction [default: the only link, or the bottleneck].
     #[arg(long, value_name = "NAME")]
     link: Option<String>,
@@ -82,8 +82,8 @@ enum Direction {
     Backward,
 }
 
-impl OnArgs {
-    fn on(&self) -> Target {
+impl TargetArgs {
+    fn target(&self) -> Target {
         let way = match self.direction {
             Direction::Both => Directions::Both,
             Direction::Forward => Directions::Forward,
@@ -99,7 +99,7 @@ pub(crate) fn run(link: &Link) -> Result<String, Failure> {
     let mut client = find(link.session.as_deref())?;
     let mut reply = client.ask(&request, Some)?;
     if request == Request::Show {
-        park_timeout(LOOK);
+        park_timeout(SAMPLE_INTERVAL);
         reply = client.ask(&request, Some)?;
     }
     if link.json {
@@ -114,11 +114,13 @@ pub(crate) fn run(link: &Link) -> Result<String, Failure> {
 fn request(action: &Action) -> Result<Request, Failure> {
     Ok(match action {
         Action::Show => Request::Show,
-        Action::Set { changes, on } => Request::Set { on: on.on(), values: Values::from(&change(changes)?) },
-        Action::Outage { length: word, on } => {
-            Request::Outage { on: on.on(), length_ns: outage_length(word)?.0 }
+        Action::Set { changes, on } => {
+            Request::Set { on: on.target(), values: LinkValues::from(&parse_change(changes)?) }
         }
-        Action::Reset { on } => Request::Reset { on: on.on() },
+        Action::Outage { length: word, on } => {
+            Request::Outage { on: on.target(), length_ns: parse_outage_length(word)?.0 }
+        }
+        Action::Reset { on } => Request::Reset { on: on.target() },
     })
 }
 
@@ -166,7 +168,7 @@ fn direction(out: &mut String, link: &LinkState) {
     let _ = writeln!(out, "  errors   {}", errors(link));
     let _ = writeln!(out, "  queue    {}", queue(link));
     let _ = writeln!(out, "  packets  {}, lost: {}", link.packets, listed(&link.drops));
-    if let Some(set) = by_user(link) {
+    if let Some(set) = changes_by_user(link) {
         let _ = writeln!(out, "  changed  {set}");
     }
 }
@@ -174,7 +176,7 @@ fn direction(out: &mut String, link: &LinkState) {
 /// Formats loss, bit error rate and fade.
 pub(crate) fn errors(link: &LinkState) -> String {
     let fade = link.fade_db.map_or(String::new(), |db| format!(", fade {db:.1} dB"));
-    format!("loss {}, bit error rate {}{fade}", share(link.loss), share(link.ber))
+    format!("loss {}, bit error rate {}{fade}", probability(link.loss), probability(link.ber))
 }
 
 /// Formats the current queue length and its limit.
@@ -194,15 +196,15 @@ pub(crate) fn listed(counts: &[(String, u64)]) -> String {
 }
 
 /// Formats what the user has changed; `None` if nothing.
-pub(crate) fn by_user(link: &LinkState) -> Option<String> {
+pub(crate) fn changes_by_user(link: &LinkState) -> Option<String> {
     let set = &link.set;
     let mut list: Vec<String> = Vec::new();
     list.extend(set.rate_bps.map(|bps| format!("rate {}", rate(bps as f64))));
     list.extend(set.delay_ns.map(|ns| format!("delay {} ms", ns as f64 / 1e6)));
     list.extend(set.buffer_packets.map(|n| format!("buffer {n} packets")));
     list.extend(set.buffer_bytes.map(|n| format!("buffer {n} B")));
-    list.extend(set.loss.map(|p| format!("loss {}", share(p))));
-    list.extend(set.ber.map(|p| format!("bit error rate {}", share(p))));
+    list.extend(set.loss.map(|p| format!("loss {}", probability(p))));
+    list.extend(set.ber.map(|p| format!("bit error rate {}", probability(p))));
     list.extend(set.up.map(|up| if up { "up" } else { "down" }.to_owned()));
     list.extend(link.outage_until_s.map(|s| format!("outage until {}", time(s))));
     if list.is_empty() { None } else { Some(list.join(", ")) }
@@ -230,7 +232,7 @@ pub(crate) fn rate(bps: f64) -> String {
 }
 
 /// Formats a probability with few digits.
-pub(crate) fn share(p: f64) -> String {
+pub(crate) fn probability(p: f64) -> String {
     match p {
         0.0 => "0".to_owned(),
         // shortens 1.00e-5 to 1e-5
@@ -272,7 +274,7 @@ pub(crate) mod tests {
             packets: 12_345,
             bytes: 18_000_000,
             drops: vec![("queue_full".to_owned(), 17), ("packet_loss".to_owned(), 12)],
-            set: Values { loss: Some(1e-3), ..Values::default() },
+            set: LinkValues { loss: Some(1e-3), ..LinkValues::default() },
             ..LinkState::default()
         };
         let backward = LinkState {
@@ -286,7 +288,7 @@ pub(crate) mod tests {
             limit_bytes: Some(64_000),
             throughput_bps: 0.0,
             drops: Vec::new(),
-            set: Values::default(),
+            set: LinkValues::default(),
             outage_until_s: Some(75.0),
             fade_db: None,
             ..forward.clone()
@@ -361,7 +363,7 @@ near:40112 > far:5201              612.3 ms      420   9.4 Mbit/s           12
         for (p, text) in
             [(0.0, "0"), (1e-5, "1e-5"), (1.5e-7, "1.5e-7"), (0.01, "0.01"), (1.0, "1"), (0.12345, "0.1235")]
         {
-            assert_eq!(share(p), text);
+            assert_eq!(probability(p), text);
         }
         assert_eq!([time(5.0), time(300.0), time(7260.0)], ["5.0 s", "5 min 0 s", "2 h 1 min"]);
     }

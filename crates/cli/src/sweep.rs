@@ -5,7 +5,7 @@ use crate::options::{OptionValue, faulty_range, in_file, message_and_help};
 use crate::outcome::{Failure, print_message};
 use bentpipe_os::Clock;
 use bentpipe_report::metric;
-use bentpipe_scenario::{Diagnostic, Dimension, Precision, Source, SweepSpec, amount};
+use bentpipe_scenario::{Diagnostic, Dimension, Precision, Source, SweepSpec, parse_amount};
 use bentpipe_sweep::{Error, Job, Shard};
 use clap::Args;
 use indicatif::ProgressBar;
@@ -257,8 +257,9 @@ fn precision(text: &str) -> Result<(String, f64), Box<Diagnostic>> {
     let Some(at) = number.rfind(char::is_whitespace) else {
         return Err(given.wrong("the precision needs a metric and a share", "write it as 'goodput 5 %'"));
     };
-    let share =
-        amount(&text[at..]).ok().filter(|a| a.measures == Dimension::Bare && a.value > 0.0 && a.value < 1.0);
+    let share = parse_amount(&text[at..])
+        .ok()
+        .filter(|a| a.dimension == Dimension::Bare && a.value > 0.0 && a.value < 1.0);
     match share {
         Some(share) => Ok((text[..at].trim().to_owned(), share.value)),
         None => Err(given.fault(

@@ -105,13 +105,13 @@ impl Core {
         }
         self.advance(at);
         if !self.net.accept(port, received.len, &received.vnet) {
-            self.pass(port, received)?;
+            self.bypass_network(port, received)?;
         }
         self.deliver().map(|_| ())
     }
 
     /// Sends the unit in the scratch buffer unchanged out of the other of two ports.
-    fn pass(&mut self, port: usize, received: &Received) -> io::Result<()> {
+    fn bypass_network(&mut self, port: usize, received: &Received) -> io::Result<()> {
         if self.ports.len() != 2 {
             return Ok(());
         }

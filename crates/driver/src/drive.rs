@@ -39,7 +39,7 @@ pub trait TurnHook {
 /// The data thread's loop.
 pub struct Driver {
     core: Core,
-    attendants: Vec<Box<dyn TurnHook>>,
+    hooks: Vec<Box<dyn TurnHook>>,
     wake: Arc<OwnedFd>,
     /// When it last slept; only with real-time priority, which requires regular sleeps.
     rested: Option<Instant>,
@@ -58,7 +58,7 @@ impl Driver {
     ) -> Self {
         let rested = is_real_time.then(|| core.clock.now());
         let moderation = (is_real_time && core.pacing == Pacing::Cheap).then(Moderation::default);
-        Self { core, attendants, wake, rested, moderation }
+        Self { core, hooks: attendants, wake, rested, moderation }
     }
 
     /// Runs until a hook ends it or a port is gone.
@@ -76,7 +76,7 @@ impl Driver {
             }
             let now = self.core.clock.now();
             let mut next = now + LONGEST_WAIT;
-            for attendant in &mut self.attendants {
+            for attendant in &mut self.hooks {
                 if !attendant.on_turn(&mut self.core) && end.is_none() {
                     if self.core.pacing == Pacing::Exact {
                         return self.core.end();

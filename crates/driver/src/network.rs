@@ -137,12 +137,12 @@ impl LiveNetwork {
         if matches!(content, Content::Bytes) && self.routes.is_some() {
             // only IP packets can be routed
             self.counters.not_ip += 1;
-            self.network.world.give_blank(packet);
+            self.network.world.return_to_pool(packet);
             return true;
         }
         let Some(slot) = self.store.borrow_mut().keep(len, vnet, content) else {
             self.counters.store_full += 1;
-            self.network.world.give_blank(packet);
+            self.network.world.return_to_pool(packet);
             return false;
         };
         packet.body = Body::kept(slot, 0, packet.body.len);
@@ -216,7 +216,7 @@ impl LiveNetwork {
     pub fn take_arrival(&mut self) -> Option<Arrival> {
         let (due, id, mut packet) = self.next.take().or_else(|| self.network.take_arrived())?;
         let port = self.ports.iter().position(|(end, _)| *end == id)?;
-        self.note(due, port, &packet);
+        self.add_to_digest(due, port, &packet);
         let mut pieces = 1;
         while let Some((due, next_id, next)) = self.network.take_arrived() {
             let held = (next_id == id).then(|| self.joint(&packet, &next)).flatten();
@@ -224,7 +224,7 @@ impl LiveNetwork {
                 self.next = Some((due, next_id, next));
                 break;
             };
-            self.note(due, port, &next);
+            self.add_to_digest(due, port, &next);
             pieces += 1;
             packet.segment = segment;
             packet.body.len += next.body.len;
@@ -240,7 +240,7 @@ impl LiveNetwork {
     }
 
     /// Adds a packet that leaves to the digest: due time, host, length and bytes.
-    fn note(&mut self, due: Instant, port: usize, packet: &Packet) {
+    fn add_to_digest(&mut self, due: Instant, port: usize, packet: &Packet) {
         let host = self.host_of(port);
         let Some(digest) = &mut self.digest else { return };
         let store = self.store.borrow();
@@ -273,7 +273,7 @@ impl LiveNetwork {
 
     fn free(&mut self, packet: Pkt) {
         self.store.borrow_mut().release(packet.body.slot());
-        self.network.world.give_blank(packet);
+        self.network.world.return_to_pool(packet);
     }
 
     /// Updates the store for packets that were copied or freed.
@@ -285,7 +285,7 @@ impl LiveNetwork {
         }
         while let Some(packet) = self.network.world.take_recycled() {
             store.release(packet.body.slot());
-            self.network.world.give_blank(packet);
+            self.network.world.return_to_pool(packet);
         }
     }
 

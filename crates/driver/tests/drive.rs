@@ -238,7 +238,7 @@ fn others_may_ask_the_data_thread_and_hear_when_it_ends() {
             net: LiveNetwork::chain(add, 1, Unit::Packet, Size(1 << 20)),
             journal: None,
             begin: Some(Box::new(move |_| first.lock().unwrap().window = 3)),
-            attendants: Vec::new(),
+            hooks: Vec::new(),
             finish: Box::new(|mut core| Ok(core.counters()?.ports[1].sent)),
         })
     };

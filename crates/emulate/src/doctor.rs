@@ -2,7 +2,7 @@
 
 use crate::error::Error;
 use crate::session::{HOST_MAC, INTERFACE, veth_pair};
-use crate::{leftovers, mend, registry};
+use crate::{fixes, leftovers, registry};
 use bentpipe_os::netlink::Netlink;
 use bentpipe_os::packet::VethPort;
 use bentpipe_os::{capability, namespace, nft, realtime, sysctl};
@@ -84,11 +84,11 @@ fn tun() -> Finding {
     match File::options().read(true).write(true).open("/dev/net/tun") {
         Ok(_) => Finding::good(name, "can be opened"),
         Err(error) => {
-            let mend = match error.kind() {
+            let fixes = match error.kind() {
                 std::io::ErrorKind::NotFound => "sudo modprobe tun; in a container: --device /dev/net/tun",
                 _ => "not needed: bentpipe uses veth; for others: sudo chmod 0666 /dev/net/tun",
             };
-            Finding::warning(name, error.to_string()).with_help(mend)
+            Finding::warning(name, error.to_string()).with_help(fixes)
         }
     }
 }
@@ -101,7 +101,7 @@ fn namespaces() -> Vec<Finding> {
         all.push(Finding::good(users, "not needed: this process may create network namespaces"));
     } else if let Err(error) = namespace::new_user() {
         let found = error.to_string();
-        return vec![Finding { mends: mend::user_namespaces(), ..Finding::failure(users, found) }];
+        return vec![Finding { mends: fixes::user_namespaces(), ..Finding::failure(users, found) }];
     } else {
         all.push(Finding::good(users, "an ordinary user may create them"));
     }
@@ -118,7 +118,7 @@ fn namespaces() -> Vec<Finding> {
     if let Err(error) = &held {
         let found = error.to_string();
         let no_veth = found.contains("pair of interfaces");
-        let mends = if no_veth { vec!["sudo modprobe veth".to_owned()] } else { mend::user_namespaces() };
+        let mends = if no_veth { vec!["sudo modprobe veth".to_owned()] } else { fixes::user_namespaces() };
         all.push(Finding { mends, ..Finding::failure(networks, found) });
         return all;
     }
@@ -139,6 +139,6 @@ fn priority() -> Finding {
     if got.refused.is_none() {
         return Finding::good(name, found);
     }
-    let mend = "start bentpipe as root, or: echo \"$USER - rtprio 50\" | sudo tee /etc/security/limits.d/bentpipe.conf, then log in again";
-    Finding::warning(name, found).with_help(mend)
+    let fixes = "start bentpipe as root, or: echo \"$USER - rtprio 50\" | sudo tee /etc/security/limits.d/bentpipe.conf, then log in again";
+    Finding::warning(name, found).with_help(fixes)
 }

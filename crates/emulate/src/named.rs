@@ -8,7 +8,7 @@ use bentpipe_scenario::{Diagnostic, Place, Scenario, Source, load};
 ///
 /// # Errors
 /// When there is no profile of this name; the error lists those that exist.
-pub fn named(name: &str, seed: Option<u64>) -> Result<Scenario, Box<Diagnostic>> {
+pub fn profile_scenario(name: &str, seed: Option<u64>) -> Result<Scenario, Box<Diagnostic>> {
     // quote the name, so that it cannot contain TOML syntax
     let quoted = serde_json::Value::from(name).to_string();
     let text = format!(

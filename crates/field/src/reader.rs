@@ -88,7 +88,7 @@ impl Reader {
 }
 
 /// Polling interval of a rate-limited reader: short compared with the 22 ms in which 24 Mbit/s fill 64 KB.
-const LOOK: Duration = Duration::from_millis(1);
+const POLL_INTERVAL: Duration = Duration::from_millis(1);
 
 /// Reads until the stream ends or `end` is set; adds the bytes to `total`. `clock` gives the time since the
 /// start of the run.
@@ -100,7 +100,7 @@ pub fn read(stream: &mut TcpStream, how: Reader, clock: Clock, total: &AtomicU64
     while !end.load(Ordering::Relaxed) {
         let now = clock.now().0 as f64 / 1e9;
         if how.is_paused(now) {
-            thread::sleep(LOOK);
+            thread::sleep(POLL_INTERVAL);
             continue;
         }
         let mut most = buffer.len();
@@ -110,7 +110,7 @@ pub fn read(stream: &mut TcpStream, how: Reader, clock: Clock, total: &AtomicU64
             before = now;
             most = most.min(granted as usize);
             if most == 0 {
-                thread::sleep(LOOK);
+                thread::sleep(POLL_INTERVAL);
                 continue;
             }
         }
@@ -120,7 +120,7 @@ pub fn read(stream: &mut TcpStream, how: Reader, clock: Clock, total: &AtomicU64
                 total.fetch_add(n as u64, Ordering::Relaxed);
                 if how.allowed(now).is_some() {
                     granted -= n as f64;
-                    thread::sleep(LOOK);
+                    thread::sleep(POLL_INTERVAL);
                 }
             }
             Err(e) if is_temporary(&e) => {}

@@ -1,6 +1,6 @@
 //! Receivers with a 65 535 B window whose program reads slowly: cases, limits and simulation.
 
-use crate::analyse::bound::alternating;
+use crate::analyse::bound::alternating_reader_bound;
 use crate::bed::Receiver;
 use crate::cell::{Flow, RunConfig};
 use crate::reader::Reader;
@@ -55,7 +55,7 @@ impl Reader {
             Self::Eager => (eager, 0.0),
             Self::Rate(rate) => (0.9 * rate.min(SHAPED_GOODPUT), 0.1 * came.new),
             Self::Turns(rates, each) => {
-                let (bound, again) = alternating(rates, each, SHAPED_GOODPUT, RTT);
+                let (bound, again) = alternating_reader_bound(rates, each, SHAPED_GOODPUT, RTT);
                 let slowdowns = ((SECONDS / each).ceil() / 2.0).floor();
                 (0.95 * bound, 1.1 * slowdowns * again / PAYLOAD)
             }

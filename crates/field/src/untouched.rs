@@ -36,7 +36,7 @@ const LONGEST: usize = 2048;
 
 /// Result of a kind of connection.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Compared {
+pub struct Comparison {
     /// Pairs compared.
     pub pairs: usize,
     /// Undocumented differences, and packets on one side only.
@@ -57,7 +57,7 @@ impl Drop for KilledOnDrop {
 ///
 /// # Errors
 /// If the bed cannot be created or a program fails.
-pub fn run(program: &Path, kind: &str, settings: &[(&str, &str)]) -> Result<Compared, String> {
+pub fn run(program: &Path, kind: &str, settings: &[(&str, &str)]) -> Result<Comparison, String> {
     let kept = TemporaryFolder::new("untouched")?;
     let folder = &kept.0;
     let (bed, ports) = TestBed::new(&[Receiver::Modern], 4 << 20)?;
@@ -92,10 +92,10 @@ fn shows(kind: &str, all: &[Vec<u8>]) -> bool {
     match kind {
         "mptcp" => all.iter().any(|ip| ip[9] == 6 && has_option(ip, 30)),
         "ecn" => all.iter().any(|ip| ip[9] == 6 && ip[1] & 3 == 2),
-        "fastopen" => all.iter().any(|ip| has(ip, 0x12, 2) && parts(ip).1 < ip.len()),
+        "fastopen" => all.iter().any(|ip| has(ip, 0x12, 2) && header_offsets(ip).1 < ip.len()),
         "scaled" => all.iter().filter(|ip| has(ip, 2, 2) && has_option(ip, 3)).count() >= 2,
         "keepalive" => probes(all) > 0,
-        _ => all.iter().any(|ip| ip[9] == 17 && ip[parts(ip).1] & 0xc0 == 0xc0),
+        _ => all.iter().any(|ip| ip[9] == 17 && ip[header_offsets(ip).1] & 0xc0 == 0xc0),
     }
 }
 
@@ -179,8 +179,8 @@ fn parse(bytes: &[u8]) -> Option<Vec<Vec<u8>>> {
 }
 
 /// Compares the packets of both sides.
-fn compare(before: &[Vec<u8>], after: &[Vec<u8>]) -> Compared {
-    let (mut compared, mut left) = (Compared::default(), after.to_vec());
+fn compare(before: &[Vec<u8>], after: &[Vec<u8>]) -> Comparison {
+    let (mut compared, mut left) = (Comparison::default(), after.to_vec());
     for packet in before {
         // the gateway may withhold acknowledgments, so equal ones are paired by their IP identification
         let alike =
@@ -203,7 +203,7 @@ fn compare(before: &[Vec<u8>], after: &[Vec<u8>]) -> Compared {
 }
 
 /// Offsets of the transport header and its payload.
-fn parts(ip: &[u8]) -> (usize, usize) {
+fn header_offsets(ip: &[u8]) -> (usize, usize) {
     let header = usize::from(ip[0] & 15) * 4;
     let words = ip.get(header + 12).map_or(0, |b| usize::from(b >> 4) * 4);
     (header, (header + if ip[9] == 6 { words } else { 8 }).min(ip.len()))
@@ -211,19 +211,19 @@ fn parts(ip: &[u8]) -> (usize, usize) {
 
 /// TCP flags; `None` for other protocols.
 fn flags(ip: &[u8]) -> Option<u8> {
-    ip.get(parts(ip).0 + 13).copied().filter(|_| ip[9] == 6)
+    ip.get(header_offsets(ip).0 + 13).copied().filter(|_| ip[9] == 6)
 }
 
 /// What identifies a packet on both sides: addresses, ports, sequence number of TCP, flags, payload.
 fn key(ip: &[u8]) -> (&[u8], &[u8], u8, &[u8]) {
-    let (header, payload) = parts(ip);
+    let (header, payload) = header_offsets(ip);
     let ports_and_seq = header..header + if ip[9] == 6 { 8 } else { 4 };
     (&ip[12..20], ip.get(ports_and_seq).unwrap_or_default(), flags(ip).unwrap_or(0), &ip[payload..])
 }
 
 fn is_pure_ack(ip: &[u8]) -> bool {
     // none of the flags CWR, ECE, RST, SYN and FIN
-    parts(ip).1 == ip.len() && flags(ip).is_some_and(|flags| flags & 0xc7 == 0)
+    header_offsets(ip).1 == ip.len() && flags(ip).is_some_and(|flags| flags & 0xc7 == 0)
 }
 
 fn name(ip: &[u8]) -> String {
@@ -242,8 +242,9 @@ fn differences(one: &[u8], other: &[u8]) -> Vec<&'static str> {
         ("hops left, by more than two", one[8].abs_diff(other[8]) <= 2),
     ];
     if one[9] == 6 {
-        let reserved = |ip: &[u8]| ip.get(parts(ip).0 + 12).map(|b| b & 15);
-        let urgent = |ip: &[u8]| ip.get(parts(ip).0 + 18..parts(ip).0 + 20).map(<[u8]>::to_vec);
+        let reserved = |ip: &[u8]| ip.get(header_offsets(ip).0 + 12).map(|b| b & 15);
+        let urgent =
+            |ip: &[u8]| ip.get(header_offsets(ip).0 + 18..header_offsets(ip).0 + 20).map(<[u8]>::to_vec);
         all.push(("options", options(one) == options(other)));
         all.push(("reserved bits", reserved(one) == reserved(other)));
         all.push(("urgent pointer", urgent(one) == urgent(other)));
@@ -254,7 +255,7 @@ fn differences(one: &[u8], other: &[u8]) -> Vec<&'static str> {
 /// TCP options except padding, SACK blocks and the echoed timestamp; the last two may differ, as the
 /// acknowledgment number may.
 fn options(ip: &[u8]) -> Vec<&[u8]> {
-    let (header, payload) = parts(ip);
+    let (header, payload) = header_offsets(ip);
     let all = tcp_options(ip.get(header + 20..payload).unwrap_or_default()).into_iter();
     let fixed = |option: &[u8]| if option[0] == 8 { option.len().min(6) } else { option.len() };
     all.filter(|option| option[0] != 5).map(|option| &option[..fixed(option)]).collect()
@@ -276,7 +277,7 @@ mod tests {
         let (a, b) = (data(1, 7), data(5, 8));
         let ack = packet(false, 1, 9, 0, &[]).0;
         let same = compare(&[a.clone(), b.clone(), ack], &[a.clone(), b.clone()]);
-        assert_eq!(same, Compared { pairs: 2, faults: Vec::new() });
+        assert_eq!(same, Comparison { pairs: 2, faults: Vec::new() });
         let changed = |at: usize| {
             let mut other = b.clone();
             other[at] ^= 0x40;

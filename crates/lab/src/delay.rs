@@ -35,7 +35,7 @@ pub struct Pings {
     /// Requests sent.
     pub sent: usize,
     /// Replies received.
-    pub came: usize,
+    pub received: usize,
     /// Median round trip, ms.
     pub median_ms: f64,
     /// 99th percentile, ms.
@@ -54,7 +54,7 @@ pub fn pings(rig: &Rig, emulate: &[&str], far: &str, count: u32, every_ms: u32) 
     rig.output(&[&["emulate"], emulate, &["--", "sh", "-c", &script]].concat(), limit)?;
     let (times, sent) = capture::round_trips(&read_and_remove(&file)?);
     let (median_ms, p99_ms, max_ms) = (median(&times), quantile(&times, 0.99), quantile(&times, 1.0));
-    Ok(Pings { sent, came: times.len(), median_ms, p99_ms, max_ms })
+    Ok(Pings { sent, received: times.len(), median_ms, p99_ms, max_ms })
 }
 
 /// IP rate, bit/s, at the output of a link that is offered datagrams at `offered_bps` for `seconds`.

@@ -43,7 +43,7 @@ pub fn all(rig: &Rig) -> Outcome<Vec<Step>> {
 /// Expects one message with `expected`, exit status 2, empty standard output, and nothing left behind.
 fn check_refusal(rig: &Rig, done: &ProgramResult, expected: &str, before: &SystemState) -> Outcome<String> {
     if done.code != Some(REFUSED) {
-        return Err(done.story());
+        return Err(done.describe());
     }
     if !done.out.is_empty() || !done.err.contains(expected) || done.err.contains("panicked") {
         return Err(format!("`{expected}` is not in: {}{}", done.err.trim(), done.out.trim()));
@@ -67,7 +67,7 @@ fn second(rig: &Rig, before: &SystemState) -> Outcome<String> {
     rig.output(&["doctor", "--clean"], LIMIT)?;
     let _ = std::fs::remove_file(&ready);
     if still_there.code != Some(0) {
-        return Err(format!("the first session suffered: {}", still_there.story()));
+        return Err(format!("the first session suffered: {}", still_there.describe()));
     }
     check_refusal(rig, &done, "one", before)
 }

@@ -127,7 +127,7 @@ impl DamaState {
     }
 
     /// Begins a frame at `at`. `waiting` is the work that waits then, `rate` the rate of the link.
-    pub(crate) fn boundary(&mut self, at: Instant, waiting: Work, rate: Option<Rate>) {
+    pub(crate) fn begin_frame(&mut self, at: Instant, waiting: Work, rate: Option<Rate>) {
         self.begin = at;
         let request = waiting.saturating_sub(self.outstanding);
         if request > 0 {

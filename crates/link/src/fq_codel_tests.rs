@@ -16,14 +16,14 @@ fn of(flow: u16, number: u64, size: u32) -> Pkt {
 }
 
 struct Bench {
-    flows: Flows,
+    flows: FlowQueues,
     dropped: Dropped,
     capacity: Capacity,
 }
 
 impl Bench {
     fn new(parameters: FqCodel) -> Self {
-        Self { flows: Flows::new(parameters, 1), dropped: Dropped::default(), capacity: ROOMY }
+        Self { flows: FlowQueues::new(parameters, 1), dropped: Dropped::default(), capacity: ROOMY }
     }
 
     fn push(&mut self, at: Instant, packet: Pkt) {
@@ -138,7 +138,7 @@ fn a_new_queue_that_runs_empty_joins_the_old_ones_before_it_can_be_new_again() {
 #[test]
 fn flows_whose_hashes_fall_together_share_a_queue_and_another_key_parts_them() {
     let shared = |key, flow: u16, other: u16| {
-        let flows = Flows::new(FqCodel::default(), key);
+        let flows = FlowQueues::new(FqCodel::default(), key);
         flows.index(&of(flow, 0, 40)) == flows.index(&of(other, 0, 40))
     };
     let other = (1..u16::MAX).find(|&other| shared(1, 0, other)).unwrap();
@@ -154,7 +154,7 @@ fn flows_whose_hashes_fall_together_share_a_queue_and_another_key_parts_them() {
     assert!(parted > 95, "{parted}"); // by chance together once in 1024
     // a birthday problem: 100 flows in 1024 queues are 95.3 queues, deviation 2.1
     let used = |key| {
-        let flows = Flows::new(FqCodel::default(), key);
+        let flows = FlowQueues::new(FqCodel::default(), key);
         (0..100).map(|f| flows.index(&of(f, 0, 40))).collect::<std::collections::BTreeSet<_>>().len()
     };
     let mean = (0..100).map(used).sum::<usize>() as f64 / 100.0;

@@ -46,7 +46,7 @@ impl State {
 
     /// Returns why a packet is lost; `None` if it is not. `bit_error` is the probability that it has bit
     /// errors. Probabilities of 0 and 1 draw no random number.
-    pub(crate) fn fate(&self, rng: &mut Rng, bit_error: f64) -> Option<DropCause> {
+    pub(crate) fn draw_loss(&self, rng: &mut Rng, bit_error: f64) -> Option<DropCause> {
         let dark = self.down.then_some(DropCause::Outage).or(self.lost_to);
         if dark.is_some() {
             return dark;

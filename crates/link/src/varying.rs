@@ -189,7 +189,7 @@ impl Varying {
             self.refresh(cx, begin);
             let rate = self.state.rate;
             if let Some(grants) = &mut self.grants {
-                grants.boundary(begin, waiting, rate);
+                grants.begin_frame(begin, waiting, rate);
             }
         }
     }
@@ -222,7 +222,7 @@ impl Varying {
                 p
             }
         };
-        let fate = self.state.fate(cx.rng(self.errors), bit_error);
+        let fate = self.state.draw_loss(cx.rng(self.errors), bit_error);
         self.sending = Some(Sending { packet, fate, left: Work::from(size.bits()) * BIT });
     }
 

@@ -125,7 +125,7 @@ impl Tap {
     ) -> Self {
         let links = names.links();
         let wanted = |spec: &CaptureSpec| {
-            let node = links.get(spec.at.index()).map_or(NodeId(u32::MAX), |(_, node)| *node);
+            let node = links.get(spec.link.index()).map_or(NodeId(u32::MAX), |(_, node)| *node);
             let to = if spec.to >= end { Instant::NEVER } else { spec.to };
             (CaptureSpec { to, ..*spec }, node)
         };

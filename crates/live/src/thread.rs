@@ -110,7 +110,7 @@ impl Running {
             let mut attendants: Vec<Box<dyn TurnHook>> = vec![Box::new(commands)];
             attendants.extend(samples.iter().map(|s| Box::new(s.clone()) as Box<dyn TurnHook>));
             let finish = move |core: Core| outcome(core, &names, samples.as_ref());
-            Ok(NetworkSetup { net, journal, begin: None, attendants, finish: Box::new(finish) })
+            Ok(NetworkSetup { net, journal, begin: None, hooks: attendants, finish: Box::new(finish) })
         };
         Ok(Self { driver: bentpipe_driver::Running::start(thread, make)?, commands })
     }

@@ -109,7 +109,7 @@ impl Host {
         self.ends.look_up((port, to.0, to.1))
     }
 
-    fn chance(&self, cx: &mut Cx<'_>) -> RandomValues {
+    fn draw_random_values(&self, cx: &mut Cx<'_>) -> RandomValues {
         let bits = cx.rng(self.isn).bits();
         RandomValues { isn: Seq(bits as u32), timestamp: (bits >> 32) as u32, jitter: self.jitter }
     }
@@ -144,7 +144,7 @@ impl Host {
             Some((offer, l.writer.clone(), l.reader))
         });
         if let Some((offer, writer, reader)) = offer {
-            let chance = self.chance(cx);
+            let chance = self.draw_random_values(cx);
             let tuple = offer.tuple();
             let conn = offer.complete(cx, chance);
             let i = self.ends.add(tuple, Endpoint::new(conn, writer, reader));
@@ -200,7 +200,7 @@ impl Host {
             return;
         };
         let tuple = Tuple { local: (self.addr, port), remote: to };
-        let chance = self.chance(cx);
+        let chance = self.draw_random_values(cx);
         let conn = Connection::connect(cx, tuple, config, chance);
         let i = self.ends.add(tuple, Endpoint::new(conn, writer, reader));
         self.run(cx, i);

@@ -47,7 +47,7 @@ impl Layout {
             Shape::Wide => (800.0, 330.0, (9, 6)),
         };
         let fitting = whole - 2.0 * EDGE;
-        let (x, y) = rulers(plot, ticks);
+        let (x, y) = fit_axes(plot, ticks);
         let title = lines(&plot.title, 0.82 * fitting);
         let y_label = lines(&plot.y.label, fitting);
         let note = plot.note.as_deref().map(|n| lines(n, fitting)).unwrap_or_default();
@@ -100,7 +100,7 @@ fn entries(plot: &Plot, whole: f64, top: f64) -> Vec<LegendEntry> {
 }
 
 /// The axes, with about as many ticks as given for each.
-fn rulers(plot: &Plot, (across, up): (u32, u32)) -> (FittedAxis, FittedAxis) {
+fn fit_axes(plot: &Plot, (across, up): (u32, u32)) -> (FittedAxis, FittedAxis) {
     let points = || plot.curves.iter().flat_map(|c| c.points.iter().map(move |p| (c.style, p)));
     // without negative values, error bars are cut off at zero: goodput, for instance, cannot be negative
     let floor = if points().any(|(_, p)| p.y < 0.0) { f64::NEG_INFINITY } else { 0.0 };

@@ -1,7 +1,7 @@
 //! Reports of gateways, and of nodes whose kind is not built in.
 
 use crate::link::Counts;
-use crate::words::{bytes, counted, each};
+use crate::words::{bytes, counted, counts_in_words};
 use serde::{Deserialize, Serialize};
 
 /// A gateway.
@@ -64,7 +64,7 @@ fn by_cause(what: &str, counts: &Counts) -> String {
         return String::new();
     }
     let all: u64 = counts.values().sum();
-    format!(", {all} {what} ({})", each(counts))
+    format!(", {all} {what} ({})", counts_in_words(counts))
 }
 
 /// A node.
@@ -81,8 +81,11 @@ pub struct NodeReport {
 
 impl NodeReport {
     pub(crate) fn line(&self) -> String {
-        let counted =
-            if self.counters.is_empty() { "counts nothing".to_owned() } else { each(&self.counters) };
+        let counted = if self.counters.is_empty() {
+            "counts nothing".to_owned()
+        } else {
+            counts_in_words(&self.counters)
+        };
         format!("{} {}: {counted}", self.kind, self.name)
     }
 }

@@ -21,12 +21,12 @@ pub enum Aggregate {
     /// Latest time; no value if one of them has none.
     Last,
     /// Maximum.
-    Most,
+    Max,
 }
 
 /// Source of a metric. `None` means that a flow, link or gateway does not have the value.
 #[derive(Clone, Copy, Debug)]
-enum Read {
+enum Source {
     /// The whole run; takes no name.
     Run(fn(&Report) -> Option<f64>),
     /// Each flow, or the named ones.
@@ -49,15 +49,15 @@ struct Row {
     unit: Unit,
     /// Description, also used as an axis label.
     description: &'static str,
-    read: Read,
+    read: Source,
 }
 
-const fn row(name: &'static str, read: Read, together: Aggregate, unit: Unit, words: &'static str) -> Row {
+const fn row(name: &'static str, read: Source, together: Aggregate, unit: Unit, words: &'static str) -> Row {
     Row { name, aggregate: together, unit, description: words, read }
 }
 
-use Aggregate::{Last, Mean, Most, Sum};
-use Read::{Flow, FlowCause, Gateway, Link, LinkCause, Run};
+use Aggregate::{Last, Max, Mean, Sum};
+use Source::{Flow, FlowCause, Gateway, Link, LinkCause, Run};
 use Unit::{Bytes, Count, Milliseconds, Rate, Ratio, Seconds};
 
 /// A count of a connection; 0 for UDP flows.
@@ -121,7 +121,7 @@ const METRICS: [Row; 44] = [
     row("drops", LinkCause(|l| &l.drops), Sum, Count, "packets dropped"),
     row("marked", Link(|l| Some(l.marked? as f64)), Sum, Count, "packets marked CE in queues"),
     row("queue_mean", Link(|l| Some(l.queue_packets.mean)), Mean, Count, "mean queue, packets"),
-    row("queue_peak", Link(|l| Some(f64::from(l.queue_packets.peak))), Most, Count, "longest queue, packets"),
+    row("queue_peak", Link(|l| Some(f64::from(l.queue_packets.peak))), Max, Count, "longest queue, packets"),
     row("carried", Link(|l| l.carried_bps), Sum, Rate, "carried by the link in the measured interval"),
     row("accelerated", gateway!(flows.accelerated), Sum, Count, "flows accelerated"),
     row("passed", gateway!(flows.passed.values().sum::<u64>()), Sum, Count, "flows passed unchanged"),
@@ -131,7 +131,7 @@ const METRICS: [Row; 44] = [
     row("copies", gateway!(copies), Sum, Count, "packets sent by gateways beyond the first of each"),
     row("resent", gateway!(resent), Sum, Count, "packets sent again by gateways since receivers had no room"),
     row("not_forwarded", gateway!(not_forwarded.values().sum::<u64>()), Sum, Count, "packets that gateways did not forward"),
-    row("held_peak", gateway!(held_peak_bytes), Most, Bytes, "most bytes held by a gateway"),
+    row("held_peak", gateway!(held_peak_bytes), Max, Bytes, "most bytes held by a gateway"),
     row("reordered", udp_count!(reordered), Sum, Count, "datagrams reordered"),
 ];
 
@@ -347,7 +347,7 @@ fn aggregate(how: Aggregate, values: &[Option<f64>]) -> Option<f64> {
     Some(match how {
         Sum => known.iter().sum(),
         Mean => known.iter().sum::<f64>() / known.len() as f64,
-        Last | Most => known.iter().copied().fold(f64::NEG_INFINITY, f64::max),
+        Last | Max => known.iter().copied().fold(f64::NEG_INFINITY, f64::max),
     })
 }
 

@@ -72,7 +72,7 @@ pub fn csv(head: Vec<String>, rows: impl Iterator<Item = Vec<String>>) -> String
 }
 
 /// Formats counts as "2 mid stream, 1 signed".
-pub(crate) fn each(counts: &Counts) -> String {
+pub(crate) fn counts_in_words(counts: &Counts) -> String {
     let each: Vec<String> = counts.iter().map(|(key, n)| format!("{n} {}", key.replace('_', " "))).collect();
     each.join(", ")
 }

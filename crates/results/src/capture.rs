@@ -34,7 +34,7 @@ pub struct CapturedPacket<'a> {
     /// Its bytes, or those that are kept.
     pub bytes: &'a [u8],
     /// Length on the wire.
-    pub original: usize,
+    pub wire_len: usize,
     /// Cause of a drop.
     pub comment: Option<&'a str>,
 }
@@ -76,8 +76,8 @@ impl CaptureFiles {
         make_folder(dir)?;
         let mut this = Self::default();
         for spec in specs {
-            let link = *links.get(spec.at.index()).unwrap_or(&"unknown");
-            let stem = file_stem(link, spec.at.index(), links);
+            let link = *links.get(spec.link.index()).unwrap_or(&"unknown");
+            let stem = file_stem(link, spec.link.index(), links);
             for point in POINTS {
                 let draft = TemporaryFile::new(dir, &format!("{stem}.{point}.pcapng"))?;
                 let path = draft.path().to_owned();
@@ -111,7 +111,7 @@ impl CaptureFiles {
     }
 
     /// Counts `packets` of a point that were lost before they reached the file.
-    pub fn lost(&mut self, capture: usize, point: usize, packets: u64) {
+    pub fn count_lost(&mut self, capture: usize, point: usize, packets: u64) {
         if let Some(Ok(writer)) = self.writer(capture, point) {
             writer.lost += packets;
         }
@@ -155,7 +155,7 @@ impl CaptureSink {
         let names: Vec<&str> = links.iter().map(|(name, _)| name.as_str()).collect();
         let files = CaptureFiles::create(dir, &scenario.captures, &names, 0)?;
         let nobody = NodeId(u32::MAX);
-        let node = |spec: &CaptureSpec| links.get(spec.at.index()).map_or(nobody, |(_, node)| *node);
+        let node = |spec: &CaptureSpec| links.get(spec.link.index()).map_or(nobody, |(_, node)| *node);
         let wanted = scenario.captures.iter().map(|spec| (*spec, node(spec))).collect();
         Ok(Self { files, wanted, ..Self::default() })
     }
@@ -181,7 +181,10 @@ impl Sink for CaptureSink {
             match packet::bytes(packet, &mut self.payload, &mut self.bytes) {
                 Ok(()) => {
                     let (bytes, original) = (&self.bytes, self.bytes.len());
-                    self.files.add(capture, &CapturedPacket { point, time: now.0, bytes, original, comment });
+                    self.files.add(
+                        capture,
+                        &CapturedPacket { point, time: now.0, bytes, wire_len: original, comment },
+                    );
                 }
                 Err(fault) => {
                     if let Some(writer) = self.files.writer(capture, point) {
@@ -195,13 +198,13 @@ impl Sink for CaptureSink {
 
 /// Returns the first part of a direction's file names: its name, with a number if it is not unique.
 fn file_stem(link: &str, index: usize, links: &[&str]) -> String {
-    let stem = safe(link);
-    let unique = links.iter().filter(|other| safe(other) == stem).count() == 1;
+    let stem = safe_file_name(link);
+    let unique = links.iter().filter(|other| safe_file_name(other) == stem).count() == 1;
     if unique { stem } else { format!("{stem}-{index}") }
 }
 
 /// Replaces characters that are not allowed on all file systems.
-pub(crate) fn safe(name: &str) -> String {
+pub(crate) fn safe_file_name(name: &str) -> String {
     let plain = |c: char| if c.is_ascii_alphanumeric() || c == '_' || c == '-' { c } else { '-' };
     let safe: String = name.chars().map(plain).collect();
     let safe = safe.trim_matches('-').chars().take(80).collect::<String>();

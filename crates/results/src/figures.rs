@@ -1,7 +1,7 @@
 //! Plots of a run. Quantities that are constant or zero have none.
 
 use crate::series::{
-    LEAST_BER, MOST_FLOWS, MOST_LINKS, Unit, any_positive, busiest_flows, byte_unit, column, links_to_plot,
+    MAX_FLOWS, MAX_LINKS, MIN_BER, Unit, any_positive, busiest_flows, byte_unit, column, links_to_plot,
     maximum, quantile, rate_unit, time_axis, time_unit, varies,
 };
 use crate::tables::number;
@@ -45,7 +45,7 @@ impl RecordPlotter<'_> {
 pub(crate) fn all(report: &Report, record: &Record) -> Vec<(String, Vec<Plot>)> {
     let end_s = record.time_s.last().copied().unwrap_or(report.simulated_s);
     let canvas = RecordPlotter { record, end_s, every: interval(record) };
-    let flows = busiest_flows(report, record, MOST_FLOWS);
+    let flows = busiest_flows(report, record, MAX_FLOWS);
     let coarse = in_longer_intervals(record);
     let coarse = RecordPlotter { every: interval(&coarse), record: &coarse, end_s };
     let mut plots = goodput(&coarse, &flows);
@@ -60,11 +60,15 @@ pub(crate) fn all(report: &Report, record: &Record) -> Vec<(String, Vec<Plot>)> 
     for i in busiest_flows(report, record, 3) {
         let mut plots: Vec<Plot> = windows(&canvas, &record.flows[i]).into_iter().collect();
         plots.extend(
-            record.sequences.iter().filter(|s| s.flow == i).map(|s| sequence(&canvas, s, &record.flows[i])),
+            record
+                .sequences
+                .iter()
+                .filter(|s| s.flow == i)
+                .map(|s| time_sequence(&canvas, s, &record.flows[i])),
         );
         groups.push((format!("Flow: {}", record.flows[i].name), plots));
     }
-    for i in links_to_plot(report, record, MOST_LINKS) {
+    for i in links_to_plot(report, record, MAX_LINKS) {
         let series = &record.links[i];
         groups.push((format!("Link: {}", series.name), link(&canvas, series)));
     }
@@ -118,11 +122,11 @@ fn flow_spread_note(canvas: &RecordPlotter<'_>) -> String {
 
 /// Maximum number of intervals of a goodput plot. A retransmission may deliver a whole window at once: with
 /// short intervals, the plot would show only such peaks.
-const MOST_BINS: usize = 150;
+const MAX_BINS: usize = 150;
 
 /// Merges goodput into longer intervals.
 fn in_longer_intervals(record: &Record) -> Record {
-    let together = record.time_s.len().div_ceil(MOST_BINS).max(1);
+    let together = record.time_s.len().div_ceil(MAX_BINS).max(1);
     let bins = |values: &[f64]| -> Vec<f64> {
         let mean = |bin: &[f64]| {
             let there = || bin.iter().filter(|v| v.is_finite());
@@ -256,20 +260,20 @@ fn windows(canvas: &RecordPlotter<'_>, f: &Series) -> Option<Plot> {
 }
 
 /// Maximum number of points of a time-sequence plot: more would merge into a line.
-const MOST_POINTS: usize = 3000;
+const MAX_POINTS: usize = 3000;
 
 /// Returns the part of a long plot to show, which starts shortly before the first loss.
 fn plotted_part(points: &[SequencePoint]) -> &[SequencePoint] {
-    if points.len() <= MOST_POINTS {
+    if points.len() <= MAX_POINTS {
         return points;
     }
     let lost = |p: &SequencePoint| matches!(p.kind, SequenceKind::Dropped | SequenceKind::Resent);
-    let from = points.iter().position(lost).unwrap_or(0).saturating_sub(MOST_POINTS / 4);
-    let from = from.min(points.len() - MOST_POINTS);
-    &points[from..from + MOST_POINTS]
+    let from = points.iter().position(lost).unwrap_or(0).saturating_sub(MAX_POINTS / 4);
+    let from = from.min(points.len() - MAX_POINTS);
+    &points[from..from + MAX_POINTS]
 }
 
-fn sequence(canvas: &RecordPlotter<'_>, s: &Sequence, f: &Series) -> Plot {
+fn time_sequence(canvas: &RecordPlotter<'_>, s: &Sequence, f: &Series) -> Plot {
     let part = plotted_part(&s.points);
     let whole = part.len() == s.points.len() && s.omitted == 0;
     let shown = || part.iter().filter(|p| p.kind != SequenceKind::WindowEdge).map(|p| p.offset as f64);
@@ -355,12 +359,12 @@ fn link(canvas: &RecordPlotter<'_>, l: &Series) -> Vec<Plot> {
     if !drops.is_empty() {
         add("Drops", "Packets dropped in each interval", Axis::linear(format!("packets in {every}")), drops);
     }
-    plots.extend(channel(canvas, l));
+    plots.extend(changing_properties(canvas, l));
     plots
 }
 
 /// Plots the properties of a link that change.
-fn channel(canvas: &RecordPlotter<'_>, l: &Series) -> Vec<Plot> {
+fn changing_properties(canvas: &RecordPlotter<'_>, l: &Series) -> Vec<Plot> {
     let rows = [
         ("one_way_ms", "One-way delay", "ms", false),
         ("fade_db", "Fade", "dB", false),
@@ -371,7 +375,7 @@ fn channel(canvas: &RecordPlotter<'_>, l: &Series) -> Vec<Plot> {
     for (key, title, label, log) in rows {
         let values = column(l, key);
         let shown: Vec<f64> =
-            values.iter().map(|v| if log && *v < LEAST_BER { f64::NAN } else { *v }).collect();
+            values.iter().map(|v| if log && *v < MIN_BER { f64::NAN } else { *v }).collect();
         if !varies(values) || !any_positive(&shown) {
             continue;
         }
@@ -379,7 +383,7 @@ fn channel(canvas: &RecordPlotter<'_>, l: &Series) -> Vec<Plot> {
         let curve = canvas.steps("", &shown, 1.0).colour(Colour::Blue).dash(Dash::Solid);
         let description = format!("{title} of the link {}, over time.", l.name);
         let mut plot = canvas.plot(title, &description, axis, vec![curve]);
-        if log && values.iter().any(|v| *v < LEAST_BER) {
+        if log && values.iter().any(|v| *v < MIN_BER) {
             plot.note = Some("Gaps: less than 10⁻¹².".into());
         }
         plots.push(plot);

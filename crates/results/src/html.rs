@@ -64,7 +64,9 @@ pub(crate) fn page(outcome: &Outcome<'_>, files: &[String]) -> String {
 /// Creates scatter plots of every bins instrument against every side channel.
 fn scatter(report: &Report) -> Vec<Plot> {
     let of = |kind: &'static str| report.instruments.iter().filter(move |i| i.kind == kind);
-    of("bins").flat_map(|b| of("side-channel").filter_map(move |c| instruments::against(b, c))).collect()
+    of("bins")
+        .flat_map(|b| of("side-channel").filter_map(move |c| instruments::goodput_over_ber(b, c)))
+        .collect()
 }
 
 fn section(out: &mut String, heading: &str, plots: &[Plot]) {
@@ -121,8 +123,9 @@ fn application_tables(out: &mut String, report: &Report) {
             Some(&"writes") => "Typing",
             _ => "Datagrams",
         };
-        let head: Vec<String> =
-            core::iter::once("flow".to_owned()).chain(columns.iter().map(|key| named(key))).collect();
+        let head: Vec<String> = core::iter::once("flow".to_owned())
+            .chain(columns.iter().map(|key| heading_in_words(key)))
+            .collect();
         let cell = |(i, cell): (usize, &String)| if i == 0 { cell.clone() } else { rounded(cell) };
         let row = |row: &Vec<String>| row.iter().enumerate().map(cell).collect();
         let rows: Vec<Vec<String>> = rows.iter().map(row).collect();
@@ -140,7 +143,7 @@ fn rounded(cell: &str) -> String {
 }
 
 /// Returns a column heading in words.
-fn named(key: &str) -> String {
+fn heading_in_words(key: &str) -> String {
     let words = [
         ("_ms", ", ms"),
         ("_min", " least"),

@@ -82,7 +82,7 @@ pub fn write(dir: &Path, outcome: &Outcome<'_>) -> Result<Vec<PathBuf>, Error> {
     }
     let mut taken: Vec<String> = Vec::new();
     for instrument in &report.instruments {
-        let mut name = capture::safe(&instrument.name);
+        let mut name = capture::safe_file_name(&instrument.name);
         while taken.contains(&name) {
             name.push('-');
         }

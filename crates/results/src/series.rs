@@ -5,12 +5,12 @@ use bentpipe_report::Report;
 use bentpipe_sim::record::{Record, Series};
 
 /// Maximum number of flows with a curve of their own.
-pub(crate) const MOST_FLOWS: usize = 5;
+pub(crate) const MAX_FLOWS: usize = 5;
 /// Maximum number of link directions with plots of their own.
-pub(crate) const MOST_LINKS: usize = 3;
+pub(crate) const MAX_LINKS: usize = 3;
 
 /// Lower bound of plotted bit error rates: smaller ones have no effect in a run.
-pub(crate) const LEAST_BER: f64 = 1e-12;
+pub(crate) const MIN_BER: f64 = 1e-12;
 
 /// A unit and its size in units of the record.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -81,7 +81,7 @@ pub(crate) fn any_positive(values: &[f64]) -> bool {
 /// Returns the flows with curves of their own: all if they are few, else those with the highest goodput.
 pub(crate) fn busiest_flows(report: &Report, record: &Record, most: usize) -> Vec<usize> {
     let goodput = |i: usize| report.flows[i].goodput_bps;
-    heaviest(record.flows.len().min(report.flows.len()), most, goodput)
+    top_by_weight(record.flows.len().min(report.flows.len()), most, goodput)
 }
 
 /// Returns at most `most` link directions with plots: those with drops, changes or a utilisation above 20 %,
@@ -95,11 +95,11 @@ pub(crate) fn links_to_plot(report: &Report, record: &Record, most: usize) -> Ve
     };
     let all = record.links.len().min(report.links.len());
     let worth = (0..all).filter(|i| weight(*i) > 0.2).count().clamp(1, most);
-    heaviest(all, worth, weight)
+    top_by_weight(all, worth, weight)
 }
 
 /// Returns those of `all` items that have the `most` highest weights, in their order.
-fn heaviest(all: usize, most: usize, weight: impl Fn(usize) -> f64) -> Vec<usize> {
+fn top_by_weight(all: usize, most: usize, weight: impl Fn(usize) -> f64) -> Vec<usize> {
     let mut chosen: Vec<usize> = (0..all).collect();
     chosen.sort_by(|a, b| weight(*b).total_cmp(&weight(*a)));
     chosen.truncate(most);

@@ -72,7 +72,7 @@ pub(crate) fn flows(report: &Report) -> String {
         ];
         let counts = [tcp.bytes_acked, tcp.segments_sent, tcp.retransmits, tcp.timeouts];
         cells.extend(counts.map(|n| n.to_string()));
-        cells.extend(spread(&tcp.rtt_ms).map(optional));
+        cells.extend(min_p50_p99(&tcp.rtt_ms).map(optional));
         cells.extend(tcp.limited_by.shares().map(|(_, share)| number(share)));
         for (keys, cells_of) in &apps {
             cells.extend(cells_of(f).unwrap_or_else(|| vec![String::new(); keys.len()]));
@@ -87,10 +87,10 @@ type Application = (&'static [&'static str], fn(&FlowReport) -> Option<Vec<Strin
 
 const APPLICATIONS: [Application; 3] = [
     (&["requests_completed", "response_min_ms", "response_p50_ms", "response_p99_ms"], |f| {
-        f.tcp()?.requests.as_ref().map(|r| counted(&[r.completed], &spread(&r.response_ms)))
+        f.tcp()?.requests.as_ref().map(|r| counted(&[r.completed], &min_p50_p99(&r.response_ms)))
     }),
     (&["writes", "writes_acknowledged", "ack_min_ms", "ack_p50_ms", "ack_p99_ms"], |f| {
-        f.tcp()?.telnet.as_ref().map(|t| counted(&[t.writes, t.acknowledged], &spread(&t.ack_ms)))
+        f.tcp()?.telnet.as_ref().map(|t| counted(&[t.writes, t.acknowledged], &min_p50_p99(&t.ack_ms)))
     }),
     (
         &[
@@ -107,7 +107,7 @@ const APPLICATIONS: [Application; 3] = [
         |f| {
             let u = f.udp()?;
             let counts = [u.sent, u.received, u.lost, u.duplicates, u.reordered];
-            let [min, p50, p99] = spread(&u.delay_ms.quantiles);
+            let [min, p50, p99] = min_p50_p99(&u.delay_ms.quantiles);
             Some(counted(&counts, &[u.delay_ms.mean, min, p50, p99]))
         },
     ),
@@ -123,7 +123,7 @@ fn counted(counts: &[u64], times_ms: &[Option<f64>]) -> Vec<String> {
     counts.iter().map(ToString::to_string).chain(times_ms.iter().copied().map(optional)).collect()
 }
 
-const fn spread(times: &Quantiles) -> [Option<f64>; 3] {
+const fn min_p50_p99(times: &Quantiles) -> [Option<f64>; 3] {
     [times.min, times.p50, times.p99]
 }
 

@@ -1,7 +1,7 @@
 //! Quantities outside scenario files, as for `--expect`: `1 Mbit/s`, `500 ms`, `3 packets`, `5 %`, `0.9`.
 
 use crate::diagnostic::shortened;
-use crate::quantity::{BUFFER, Dimension, RATE, TIME, Unit, WINDOW, split};
+use crate::quantity::{BUFFER, Dimension, RATE, TIME, Unit, WINDOW, split_unit};
 
 /// Maximum length of a quoted text in an error, in characters.
 const EXCERPT: usize = 60;
@@ -12,23 +12,23 @@ pub struct Amount {
     /// Value in the unit that [`Dimension`] names.
     pub value: f64,
     /// Dimension.
-    pub measures: Dimension,
+    pub dimension: Dimension,
 }
 
 /// Parses an amount.
 ///
 /// # Errors
 /// One line: the text is not a number, or the unit is unknown.
-pub fn amount(text: &str) -> Result<Amount, String> {
+pub fn parse_amount(text: &str) -> Result<Amount, String> {
     let text = text.trim();
-    let (number, name) = split(text);
+    let (number, name) = split_unit(text);
     let Some(value) = number.parse::<f64>().ok().filter(|value| value.is_finite()) else {
         let text = shortened(text, EXCERPT);
         return Err(format!("`{text}` is not a number with a unit: write it as 1 Mbit/s, 500 ms or 0.9"));
     };
     match name {
-        "" => return Ok(Amount { value, measures: Dimension::Bare }),
-        "%" => return Ok(Amount { value: value / 100.0, measures: Dimension::Bare }),
+        "" => return Ok(Amount { value, dimension: Dimension::Bare }),
+        "%" => return Ok(Amount { value: value / 100.0, dimension: Dimension::Bare }),
         _ => {}
     }
     let units = || [RATE, TIME, WINDOW, BUFFER].into_iter().flat_map(|q| q.units);
@@ -43,7 +43,7 @@ pub fn amount(text: &str) -> Result<Amount, String> {
     })?;
     let value = value * unit.scale as f64;
     let value = if unit.dimension == Dimension::Time { value / 1e9 } else { value };
-    Ok(Amount { value, measures: unit.dimension })
+    Ok(Amount { value, dimension: unit.dimension })
 }
 
 #[cfg(test)]
@@ -60,11 +60,11 @@ mod tests {
             ("5 %", 0.05, Dimension::Bare),
             ("0.9", 0.9, Dimension::Bare),
         ] {
-            assert_eq!(amount(text), Ok(Amount { value, measures }), "{text}");
+            assert_eq!(parse_amount(text), Ok(Amount { value, dimension: measures }), "{text}");
         }
         for text in ["", "fast", "-1 s", "1e999 s"] {
-            assert!(amount(text).unwrap_err().contains("not a number"), "{text}");
+            assert!(parse_amount(text).unwrap_err().contains("not a number"), "{text}");
         }
-        assert!(amount("1 parsec").unwrap_err().contains("unknown unit `parsec`; units: bit/s,"));
+        assert!(parse_amount("1 parsec").unwrap_err().contains("unknown unit `parsec`; units: bit/s,"));
     }
 }

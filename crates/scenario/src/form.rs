@@ -155,7 +155,7 @@ impl TableInfo {
     }
 
     /// Returns the name of the table in errors: its title if that says where it is, else its key.
-    fn whose(&self, key: &str) -> String {
+    fn name_in_errors(&self, key: &str) -> String {
         if self.title.starts_with('[') || self.title == "the file" {
             self.title.into()
         } else {
@@ -184,7 +184,7 @@ pub(crate) fn read_table<T: Keys>(value: &Value, key: &str) -> Result<T> {
     let info = T::REF;
     match &value.kind {
         Kind::Table(table) => {
-            let whose = info.whose(key);
+            let whose = info.name_in_errors(key);
             info.check(table, &whose, &T::more())?;
             T::pick(table, value.span, &whose)
         }

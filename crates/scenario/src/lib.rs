@@ -31,8 +31,8 @@ mod value;
 mod write;
 
 pub use addresses::host_addresses;
-pub use amount::{Amount, amount};
-pub use change::{change, outage_length};
+pub use amount::{Amount, parse_amount};
+pub use change::{parse_change, parse_outage_length};
 pub use custom::{CustomNode, CustomSpec, Registry, SettingError, Settings, register};
 pub use diagnostic::{Diagnostic, Place};
 pub use profile::{Profile, profiles};

@@ -27,7 +27,7 @@ struct Parameter {
 
 /// `[parameters]` as a key of the file. Its contents are read before all other keys, by [`Parameters`].
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Declared;
+pub(crate) struct ParameterDeclarations;
 
 impl Parameters {
     /// Reads the declarations and applies `sets`; the last one of a name wins.
@@ -42,7 +42,7 @@ impl Parameters {
             }
             for entry in &table.0 {
                 check_name(&entry.key, entry.span)?;
-                let default = default_of(&entry.key, &entry.value)?;
+                let default = read_default(&entry.key, &entry.value)?;
                 all.index.insert(entry.key.clone(), all.list.len());
                 let (name, span) = (entry.key.clone(), entry.span);
                 all.list.push(Parameter { name, span, default, set: None, used: false });
@@ -121,7 +121,7 @@ impl Parameters {
 impl Parameter {
     /// Returns the value. One from `--set` is converted to the type of the default if possible.
     fn value(&self) -> ParamValue {
-        let default = plain(&self.default);
+        let default = to_param_value(&self.default);
         let Some(Value { kind: Kind::Raw(text), .. }) = &self.set else { return default };
         let number = text.parse().ok().filter(|n: &f64| n.is_finite());
         match (default, text.parse(), number, text.as_str()) {
@@ -135,7 +135,7 @@ impl Parameter {
 }
 
 /// Converts a single value for reports.
-fn plain(value: &Value) -> ParamValue {
+fn to_param_value(value: &Value) -> ParamValue {
     match &value.kind {
         Kind::Integer(n) => i64::try_from(*n).map_or(ParamValue::Number(*n as f64), ParamValue::Integer),
         Kind::Number(n) => ParamValue::Number(*n),
@@ -166,7 +166,7 @@ fn check_name(name: &str, span: Span) -> Result<()> {
 }
 
 /// Reads the default from `name = default` or `name = { default = .., doc = ".." }`.
-fn default_of(name: &str, value: &Value) -> Result<Value> {
+fn read_default(name: &str, value: &Value) -> Result<Value> {
     let default = match &value.kind {
         Kind::Table(table) => {
             if let Some(entry) = table.0.iter().find(|e| !matches!(e.key.as_str(), "default" | "doc")) {
@@ -199,7 +199,7 @@ fn default_of(name: &str, value: &Value) -> Result<Value> {
     }
 }
 
-impl Read for Declared {
+impl Read for ParameterDeclarations {
     const FORM: Form = Form::Fixed("name and default of each", || {
         let scalar = json!({ "type": ["string", "number", "boolean"] });
         let with_doc = json!({
@@ -235,7 +235,7 @@ impl Read for Vec<(String, ParamValue)> {
                 Kind::Number(n) if !n.is_finite() => {
                     bail!(entry.value.span, "this number must be finite");
                 }
-                _ => all.push((entry.key.clone(), plain(&entry.value))),
+                _ => all.push((entry.key.clone(), to_param_value(&entry.value))),
             }
         }
         Ok(all)

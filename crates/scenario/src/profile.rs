@@ -73,28 +73,28 @@ fn resolve(table: &Value) -> Result<Profile> {
 }
 
 /// Returns the keys of both directions of a profile. Errors in them point at `name`.
-pub(crate) fn find(name: &At<Name>) -> Result<(DirectionKeys, DirectionKeys)> {
+pub(crate) fn profile_keys(name: &At<Name>) -> Result<(DirectionKeys, DirectionKeys)> {
     let word = &name.value.0;
     let names = profiles().iter().map(|p| p.name.as_str());
     let index = names.clone().position(|name| name == word);
     let index = index.ok_or_else(|| Fault::unknown(name.span, "profile", word, names))?;
     let mut table = TABLES[index].clone();
-    move_to(&mut table, name.span);
+    set_span(&mut table, name.span);
     let keys = read_table::<ProfileKeys>(&table, "profile")?;
     Ok((keys.forward.value, keys.backward.value))
 }
 
 /// Sets the position of `value` and all values in it to `span`.
-fn move_to(value: &mut Value, span: Span) {
+fn set_span(value: &mut Value, span: Span) {
     value.span = span;
     match &mut value.kind {
         Kind::Table(table) => {
             for entry in &mut table.0 {
                 entry.span = span;
-                move_to(&mut entry.value, span);
+                set_span(&mut entry.value, span);
             }
         }
-        Kind::Array(items) => items.iter_mut().for_each(|item| move_to(item, span)),
+        Kind::Array(items) => items.iter_mut().for_each(|item| set_span(item, span)),
         _ => {}
     }
 }

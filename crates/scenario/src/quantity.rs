@@ -121,7 +121,7 @@ impl Quantity {
             Fault::new(value.span, message, label).help(format!("help: units: {}", units.join(", ")))
         };
         let text = &*value.number_text();
-        let (number, name) = split(text);
+        let (number, name) = split_unit(text);
         if number.is_empty() {
             return Err(match text.strip_prefix('-') {
                 Some(_) => Fault::new(value.span, format!("`{key}` cannot be negative"), ""),
@@ -220,7 +220,7 @@ pub(crate) enum ConversionError {
 }
 
 /// Splits `"1.5e3 ms"` into `("1.5e3", "ms")`. The number is empty if there is none.
-pub(crate) fn split(text: &str) -> (&str, &str) {
+pub(crate) fn split_unit(text: &str) -> (&str, &str) {
     let bytes = text.as_bytes();
     let digits = |from: usize| from + bytes[from..].iter().take_while(|b| b.is_ascii_digit()).count();
     let mut end = digits(0);
@@ -310,7 +310,7 @@ mod tests {
             ("", ("", "")),
             ("ms", ("", "ms")),
         ] {
-            assert_eq!(split(text), wanted, "{text}");
+            assert_eq!(split_unit(text), wanted, "{text}");
         }
     }
 }

@@ -36,7 +36,7 @@ pub(crate) struct Whole<const MIN: u64, const MAX: u64>(pub(crate) u64);
 
 /// A size, or a number of segments.
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum Window {
+pub(crate) enum SizeOrSegments {
     Bytes(Size),
     Segments(u64),
 }
@@ -46,7 +46,7 @@ pub(crate) enum Window {
 pub(crate) enum Ssthresh {
     Unlimited,
     ReceiveWindow,
-    Window(Window),
+    Window(SizeOrSegments),
 }
 
 /// Maximum number of copies of a packet.
@@ -251,7 +251,7 @@ macro_rules! quantities {
 
 quantities! { Duration TIME, Instant TIME, Size SIZE, }
 
-impl Read for Window {
+impl Read for SizeOrSegments {
     const FORM: Form = Form::Quantity(&quantity::WINDOW);
 
     fn read(value: &Value, key: &str) -> Result<Self> {
@@ -277,13 +277,13 @@ impl Read for Capacity {
 }
 
 impl Read for Ssthresh {
-    const FORM: Form = Form::Either(&[Form::Words(&["unlimited", "window"]), Window::FORM]);
+    const FORM: Form = Form::Either(&[Form::Words(&["unlimited", "window"]), SizeOrSegments::FORM]);
 
     fn read(value: &Value, key: &str) -> Result<Self> {
         match value.text() {
             Some("unlimited") => Ok(Self::Unlimited),
             Some("window") => Ok(Self::ReceiveWindow),
-            _ => Window::read(value, key).map(Self::Window).map_err(|fault| {
+            _ => SizeOrSegments::read(value, key).map(Self::Window).map_err(|fault| {
                 fault.help("help: or \"unlimited\", or \"window\" for the receiver's window")
             }),
         }
@@ -326,8 +326,8 @@ impl Read for EcnUse {
 
     fn read(value: &Value, key: &str) -> Result<Self> {
         Ok(match word_or(value, key, "answer", ": agreed to where the other end asks")? {
-            None => Self::Answer,
-            Some(true) => Self::Ask,
+            None => Self::AcceptOnly,
+            Some(true) => Self::Request,
             Some(false) => Self::Off,
         })
     }

@@ -32,7 +32,7 @@ pub struct Scenario {
     pub gateways: Vec<GatewaySpec>,
     /// Nodes of kinds that are not built in, with the direction into which each sends. Packets of the other
     /// direction pass through the node as well.
-    pub customs: Vec<(Direction, CustomSpec)>,
+    pub custom_nodes: Vec<(Direction, CustomSpec)>,
     /// Flows.
     pub flows: Vec<FlowSpec>,
     /// Measuring instruments, whose samples are part of the report.
@@ -62,7 +62,7 @@ pub struct GatewaySpec {
     /// Unique name.
     pub name: String,
     /// The hop: direction into which it sends. Packets of the other direction pass through it as well.
-    pub at: Direction,
+    pub hop: Direction,
     /// Configuration of the gateway.
     pub config: bentpipe_gateway::Config,
     /// Which connections it accelerates.
@@ -120,7 +120,7 @@ pub enum InstrumentKind {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CaptureSpec {
     /// Direction to record: packets before the queue, after the link, and dropped ones with the cause.
-    pub at: Direction,
+    pub link: Direction,
     /// Start of the recording.
     pub from: Instant,
     /// End of the recording.
@@ -200,7 +200,7 @@ impl LinkSpec {
 
     /// True if a queue of this link, in either direction, serves low priority last.
     pub fn serves_low_priority_last(&self) -> bool {
-        [&self.forward, &self.backward].iter().any(|d| d.discipline.minds_priority())
+        [&self.forward, &self.backward].iter().any(|d| d.discipline.uses_priority())
     }
 }
 

@@ -107,9 +107,9 @@ fn instruments_and_captures_name_directions() {
     assert_eq!(instruments[1], (InstrumentKind::Counters, sky(true)));
     assert_eq!(instruments[2], (InstrumentKind::Bins { flow: 3 }, sky(false)));
     let [all, some] = &s.captures[..] else { panic!("{:?}", s.captures) };
-    assert_eq!((all.at, all.from, all.to), (sky(false), Instant::ZERO, Instant(100_000_000_000)));
+    assert_eq!((all.link, all.from, all.to), (sky(false), Instant::ZERO, Instant(100_000_000_000)));
     assert_eq!((all.snap, all.limit), (Size(65_535), Size(64 << 20)));
-    assert_eq!((some.at, some.snap, some.limit), (sky(true), Size(96), Size(1_000_000)));
+    assert_eq!((some.link, some.snap, some.limit), (sky(true), Size(96), Size(1_000_000)));
 }
 
 #[test]

@@ -124,7 +124,9 @@ fn patience_and_ecn_as_written() {
         let text = edit(GRAPH, "[[flows]]\nname", &format!("[host]\n{lines}\n[[flows]]\nname"));
         loads(&text, &[]).flows[0].receiver.clone()
     };
-    for (word, means) in [("true", EcnUse::Ask), ("false", EcnUse::Off), ("\"answer\"", EcnUse::Answer)] {
+    for (word, means) in
+        [("true", EcnUse::Request), ("false", EcnUse::Off), ("\"answer\"", EcnUse::AcceptOnly)]
+    {
         assert_eq!(with(&format!("ecn = {word}")).ecn, means);
     }
     assert_eq!(with("user_timeout = \"30 s\"").user_timeout, Some(Duration::from_secs(30)));

@@ -24,10 +24,10 @@ struct Instrument {
     link: usize,
     rng: RngSlot,
     /// End of the interval, and time of the next sample.
-    ends: Instant,
+    interval_end: Instant,
     next_sample: Instant,
     last_look: Instant,
-    began: Instant,
+    interval_start: Instant,
     before: LinkStats,
     delivered: u64,
     seen: SideChannelSums,
@@ -54,10 +54,10 @@ impl Instruments {
             Instrument {
                 link: spec.link.index(),
                 rng: net.sim.world.open_rng(&spec.name, Purpose::Instrument),
-                ends: Instant::ZERO + spec.every,
+                interval_end: Instant::ZERO + spec.every,
                 next_sample: if samples { Instant(SECOND.0) } else { Instant::NEVER },
                 last_look: Instant::ZERO,
-                began: Instant::ZERO,
+                interval_start: Instant::ZERO,
                 before: LinkStats::default(),
                 delivered: 0,
                 seen: SideChannelSums::default(),
@@ -70,7 +70,7 @@ impl Instruments {
 
     /// Time of the next sample.
     pub fn next(&self) -> Instant {
-        self.0.iter().map(|i| i.next_sample.min(i.ends)).min().unwrap_or(Instant::NEVER)
+        self.0.iter().map(|i| i.next_sample.min(i.interval_end)).min().unwrap_or(Instant::NEVER)
     }
 
     /// Takes the samples that are due.
@@ -80,11 +80,11 @@ impl Instruments {
             // a live run may be late; samples stay on the grid
             if instrument.next_sample <= now {
                 instrument.side_channel(net, now);
-                instrument.next_sample = after(instrument.next_sample, SECOND, now);
+                instrument.next_sample = next_on_grid(instrument.next_sample, SECOND, now);
             }
-            if instrument.ends <= now {
+            if instrument.interval_end <= now {
                 instrument.row(net, now);
-                instrument.ends = after(instrument.ends, instrument.spec.every, now);
+                instrument.interval_end = next_on_grid(instrument.interval_end, instrument.spec.every, now);
             }
         }
     }
@@ -94,7 +94,7 @@ impl Instruments {
         let now = net.sim.now();
         for instrument in &mut self.0 {
             instrument.side_channel(net, now);
-            if instrument.began < now {
+            if instrument.interval_start < now {
                 instrument.row(net, now);
             }
         }
@@ -119,7 +119,7 @@ fn empty(spec: &InstrumentSpec) -> InstrumentReport {
 }
 
 /// Returns the first of the times `at`, `at + every`, ... that is later than `now`.
-fn after(at: Instant, every: Duration, now: Instant) -> Instant {
+fn next_on_grid(at: Instant, every: Duration, now: Instant) -> Instant {
     let over = now.since(at).0 / every.0.max(1);
     at + every * (over + 1)
 }
@@ -149,7 +149,7 @@ impl Instrument {
     }
 
     fn row(&mut self, net: &mut Network, now: Instant) {
-        let seconds = now.since(self.began).as_secs_f64();
+        let seconds = now.since(self.interval_start).as_secs_f64();
         let mut row = vec![now.as_secs_f64()];
         match self.spec.kind {
             InstrumentKind::SideChannel { .. } => {
@@ -174,7 +174,7 @@ impl Instrument {
             }
         }
         self.report.rows.push(row);
-        self.began = now;
+        self.interval_start = now;
     }
 
     /// Packets and bytes carried, and packets lost to errors and dropped at the queue, since the last call.

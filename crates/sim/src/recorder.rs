@@ -92,7 +92,7 @@ impl SequenceRecorder {
         let FollowedFlow { from, to, out, back, .. } = self.who;
         match event {
             Event::Sent(p) if node == out && is_between(p, from, to) => self.sent(now, p),
-            Event::Delivered(p) if node == back && is_between(p, to, from) => self.answered(now, p),
+            Event::Delivered(p) if node == back && is_between(p, to, from) => self.acknowledged(now, p),
             Event::Dropped(p, _) if is_between(p, from, to) && p.body.len > 0 => {
                 self.point(now, p.body.off, SequenceKind::Dropped);
             }
@@ -113,7 +113,7 @@ impl SequenceRecorder {
         self.point(now, p.body.off, kind);
     }
 
-    fn answered(&mut self, now: Instant, p: &Packet) {
+    fn acknowledged(&mut self, now: Instant, p: &Packet) {
         let syn = p.tcp.flags.has(Flags::SYN);
         if syn {
             self.shift[1] = p.tcp.window_scale;

@@ -52,10 +52,10 @@ pub fn in_unit(unit: Unit, amount: Amount) -> Option<f64> {
         Unit::Seconds => (Dimension::Time, 1.0),
         Unit::Milliseconds => (Dimension::Time, 1e3),
         Unit::Bytes => (Dimension::Bytes, 1.0),
-        Unit::Count if amount.measures == Dimension::Pieces => (Dimension::Pieces, 1.0),
+        Unit::Count if amount.dimension == Dimension::Pieces => (Dimension::Pieces, 1.0),
         Unit::Ratio | Unit::Count => (Dimension::Bare, 1.0),
     };
-    (amount.measures == wanted).then_some(amount.value * factor)
+    (amount.dimension == wanted).then_some(amount.value * factor)
 }
 
 /// Adds comparisons with the scenario's references to the report. Invalid ones are omitted.
@@ -81,7 +81,7 @@ mod tests {
 
     #[test]
     fn amounts_are_taken_in_the_unit_of_the_metric() {
-        let given = |unit, text| in_unit(unit, bentpipe_scenario::amount(text).unwrap());
+        let given = |unit, text| in_unit(unit, bentpipe_scenario::parse_amount(text).unwrap());
         assert_eq!(given(Unit::Milliseconds, "1.5 s"), Some(1500.0));
         assert_eq!(given(Unit::Rate, "2 kbit/s"), Some(2000.0));
         assert_eq!(given(Unit::Count, "3 packets"), Some(3.0));

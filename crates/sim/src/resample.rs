@@ -51,7 +51,7 @@ fn value(rule: Merge, span: &Span<'_>) -> f64 {
         Merge::Sum => {
             within.filter_map(known).reduce(|a, b| a + b).or_else(|| known(span.first).map(|_| 0.0))
         }
-        Merge::Most => within.filter_map(known).reduce(f64::max).or_else(held),
+        Merge::Max => within.filter_map(known).reduce(f64::max).or_else(held),
         Merge::Mean => mean(span),
     }
     .unwrap_or(f64::NAN)

@@ -45,7 +45,7 @@ impl Connection {
         let window_changed = self.update_window(segment, left, ack);
         if self.board.is_empty()
             && ack == self.board.una()
-            && !self.closing
+            && !self.fin_queued
             && !self.tail_probe.is_outstanding()
             && !self.probes.as_ref().is_some_and(|p| p.waits())
         {
@@ -74,8 +74,8 @@ impl Connection {
         self.window_update = (left, ack);
         self.peer_window_max = self.peer_window_max.max(window);
         let edge = ack + window;
-        let changed = edge != self.peer_edge;
-        self.peer_edge = edge;
+        let changed = edge != self.peer_right_edge;
+        self.peer_right_edge = edge;
         if window > 0 && changed {
             if self.timers.runs(Timer::Persist) && !self.board.is_empty() {
                 self.board.mark_lost(0, true); // the closed window discarded the probe
@@ -95,7 +95,8 @@ impl Connection {
         let overtaken = ack < una;
         let doubtful = self.probes.as_ref().is_some_and(|p| p.doubtful(&segment.tcp));
         let newest_repair = self.rtt.min().map(|min| Instant(cx.now.0.saturating_sub(min.0)));
-        let mut digest = AckSummary { now: cx.now, newest_repair, doubtful, ..AckSummary::default() };
+        let mut digest =
+            AckSummary { now: cx.now, newest_repair, copy_ambiguous: doubtful, ..AckSummary::default() };
         if self.negotiated.sack {
             self.take_sack(segment, ack, &mut digest);
         }
@@ -112,10 +113,10 @@ impl Connection {
             cx.trace(Mask::ROUND_TRIPS, || Trace::RoundTrip { port: self.tuple.local.1, rtt });
         }
         if digest.acked > 0 {
-            self.alive.progress(cx.now);
+            self.peer_activity.progress(cx.now);
         }
         // RFC 9293, section 3.8.6.1: a peer that answers with a closed window is alive
-        if digest.delivered > 0 || digest.acked > 0 || self.peer_edge <= self.board.una() {
+        if digest.delivered > 0 || digest.acked > 0 || self.peer_right_edge <= self.board.una() {
             self.timeouts_in_a_row = 0;
         }
         let round_ended = self.advance_round();
@@ -123,7 +124,7 @@ impl Connection {
         let other = window_changed || claim.own || overtaken;
         digest.duplicate = self.is_duplicate(segment, una, other, &digest);
         let finding = self.recover(cx, &digest);
-        self.answer_tail_probe(cx, &digest, bare && !claim.own && segment.tcp.sack.is_empty());
+        self.on_tail_probe_ack(cx, &digest, bare && !claim.own && segment.tcp.sack.is_empty());
         if overtaken && self.linux() {
             // `tcp_ack`, label `old_ack`: an overtaken ACK neither grows the window nor advances its
             // reduction
@@ -141,7 +142,7 @@ impl Connection {
                 rtt,
                 rate,
                 round_ended,
-                episode: self.episode_told(&finding),
+                episode: self.reported_episode(&finding),
                 limited_by,
                 probes: claim.probes,
                 granted: self.granted(&digest),
@@ -155,7 +156,7 @@ impl Connection {
 
     /// Returns the recovery state that the scheme is told. On Linux the window does not grow while an ECN
     /// mark reduces it.
-    fn episode_told(&self, finding: &RecoveryResult) -> Episode {
+    fn reported_episode(&self, finding: &RecoveryResult) -> Episode {
         let again = self.linux() && finding.loss.is_some();
         match self.recovery.episode() {
             Episode::Open if self.recovery.is_reducing() => Episode::Fast,
@@ -179,9 +180,9 @@ impl Connection {
         let now = digest.now;
         let patience = self.rtt.rto() * 2;
         let soonest = self.rtt.min().unwrap_or_default() / 2;
-        let bare = bare.then_some(DuplicateAck { now, soonest, latest: self.rtt.rto() });
+        let bare = bare.then_some(DuplicateAck { now, min_age: soonest, max_age: self.rtt.rto() });
         let Some(probes) = &mut self.probes else { return ProbeAnswer::default() };
-        probes.tidy(now, &self.board, patience);
+        probes.expire(now, &self.board, patience);
         let claim = probes.claim(&segment.tcp, digest.dsack, bare);
         if claim.own_dsack {
             digest.dsack = None;
@@ -192,7 +193,7 @@ impl Connection {
     /// Returns a change of the granted rate, as of the newest segment acknowledged.
     fn granted(&mut self, digest: &AckSummary) -> Option<Grant> {
         let (network, (sent_at, _)) = (self.config.grant.as_ref()?, digest.newest?);
-        self.answers.on_ack(sent_at, network)
+        self.grant_state.on_ack(sent_at, network)
     }
 
     /// True for a duplicate ACK: RFC 5681, section 2, or with SACK any that reports new SACKed data (RFC
@@ -277,25 +278,25 @@ impl Connection {
             self.stats.undone += 1;
         }
         if let Some(loss) = &finding.loss {
-            self.answer_loss(cx, loss, 0);
+            self.report_loss(cx, loss, 0);
         }
         finding
     }
 
     /// RFC 8985, section 7.4: if the probe repaired a loss, the scheme responds as to fast recovery.
-    fn answer_tail_probe(&mut self, cx: &mut Cx<'_>, digest: &AckSummary, bare: bool) {
+    fn on_tail_probe_ack(&mut self, cx: &mut Cx<'_>, digest: &AckSummary, bare: bool) {
         if self.tail_probe.on_ack(self.board.una(), digest.dsack.is_some() || bare)
             && self.recovery.episode() == Episode::Open
         {
             let loss = Loss { cause: LossCause::Fast, last_sent: self.last_sent, resends: 0 };
-            self.answer_loss(cx, &loss, digest.acked);
+            self.report_loss(cx, &loss, digest.acked);
         }
     }
 
     /// Reports a loss to the scheme. `acked` bytes were outstanding when it was found and have left since.
-    pub(crate) fn answer_loss(&mut self, cx: &mut Cx<'_>, loss: &Loss, acked: u64) {
+    pub(crate) fn report_loss(&mut self, cx: &mut Cx<'_>, loss: &Loss, acked: u64) {
         self.tail_probe.cancel();
-        self.tell_reduction();
+        self.announce_reduction();
         let mut path = self.path();
         path.flight += Size(acked);
         self.cc.on_loss(cx, &path, loss);
@@ -332,7 +333,7 @@ impl Connection {
             self.timers.stop(Timer::TailProbe);
         }
         self.timers.set_or_stop(Timer::Reorder, self.recovery.reorder_deadline());
-        if self.closing && self.board.una() >= self.written && self.stats.finished_at.is_none() {
+        if self.fin_queued && self.board.una() >= self.written && self.stats.finished_at.is_none() {
             self.stats.finished_at = Some(cx.now);
             self.limits.stop(cx.now);
         }
@@ -349,7 +350,7 @@ impl Connection {
         let view = AckView { digest: &digest, mss: self.mss(), rtt: &self.rtt, window };
         let finding = self.recovery.on_reorder_timer(&mut self.board, &view);
         if let Some(loss) = &finding.loss {
-            self.answer_loss(cx, loss, 0);
+            self.report_loss(cx, loss, 0);
             self.recovery.reduce_on_timer(&self.board, self.cwnd().0, self.mss());
             self.restart_retransmit_timer(cx.now);
         }
@@ -373,7 +374,7 @@ impl Connection {
             self.limits.attribute(Instant(cx.now.0.saturating_sub(waited.0)), cx.now, Limit::Recovery);
         }
         self.rtt.back_off();
-        self.believe_doubted(cx.now);
+        self.apply_pending_too_big(cx.now);
         self.tail_probe.cancel();
         self.timers.stop(Timer::TailProbe);
         self.timers.stop(Timer::Reorder);
@@ -381,7 +382,7 @@ impl Connection {
         let loss = self.recovery.on_timeout(&mut self.board, cx.now, self.timeouts_in_a_row > 1);
         path.in_flight = Size(self.recovery.in_flight(&self.board));
         if self.state.synchronised() {
-            self.tell_reduction();
+            self.announce_reduction();
             self.cc.on_loss(cx, &path, &loss);
         }
         self.restart_retransmit_timer(cx.now);
@@ -389,7 +390,7 @@ impl Connection {
 
     /// Changes the state if our FIN was acknowledged.
     fn closing_states(&mut self, cx: &Cx<'_>) {
-        if !self.closing || self.board.una() <= self.written {
+        if !self.fin_queued || self.board.una() <= self.written {
             return;
         }
         match self.state {
@@ -432,7 +433,7 @@ impl Connection {
 
     /// Returns what limits a sender that has nothing to send: a full send buffer, or the application.
     pub(crate) fn idle_limit(&self) -> Limit {
-        if self.config.send_buffer.is_some() && !self.closing && self.send_room() == 0 {
+        if self.config.send_buffer.is_some() && !self.fin_queued && self.send_room() == 0 {
             Limit::SendBuffer
         } else {
             Limit::Application

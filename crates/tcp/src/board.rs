@@ -51,10 +51,10 @@ pub struct AckSummary {
     /// Of the newly delivered segments, the one sent last: when it was sent and where it ends.
     pub newest: Option<(Instant, u64)>,
     /// The same among those certainly delivered by their last transmission (RFC 8985, section 6.2, step 2).
-    pub newest_sure: Option<(Instant, u64)>,
+    pub newest_certain: Option<(Instant, u64)>,
     /// Among these, the last in sequence: where it ends and when it was sent. Cumulatively acknowledged
     /// segments take precedence over SACKed ones.
-    pub last_sure: Option<(u64, Instant)>,
+    pub last_certain: Option<(u64, Instant)>,
     /// Input: a retransmission sent after this time is less than a minimum RTT old, so an ACK for its segment
     /// acknowledges the original.
     pub newest_repair: Option<Instant>,
@@ -67,7 +67,7 @@ pub struct AckSummary {
     /// A DSACK was reported: `[left, right)` arrived twice.
     pub dsack: Option<(u64, u64)>,
     /// Input: a segment that a probe copied may have been delivered by that copy.
-    pub doubtful: bool,
+    pub copy_ambiguous: bool,
     /// It is a duplicate: nothing new cumulatively, data outstanding, no data of its own, window unchanged
     /// (RFC 5681), or, with SACK, it reports something new (RFC 6675).
     pub duplicate: bool,
@@ -203,7 +203,7 @@ impl Scoreboard {
     pub fn acknowledge(&mut self, ack: u64, rate: &mut DeliveryRate, digest: &mut AckSummary) {
         assert!(self.una <= ack && ack <= self.next, "an acknowledgment lies between una and next");
         digest.acked = ack - self.una;
-        let last_sacked = digest.last_sure.take();
+        let last_sacked = digest.last_certain.take();
         while let Some(seg) = self.segs.front() {
             let (end, whole) = (seg.end.min(ack), seg.end <= ack);
             let len = end - self.una;
@@ -222,7 +222,7 @@ impl Scoreboard {
             self.segs.pop_front();
             self.resend_hint = self.resend_hint.saturating_sub(1);
         }
-        digest.last_sure = digest.last_sure.or(last_sacked);
+        digest.last_certain = digest.last_certain.or(last_sacked);
         if !self.sacked_ranges.is_empty() {
             self.sacked_ranges.remove_below(ack);
         }
@@ -307,7 +307,7 @@ impl Scoreboard {
 
     /// Splits segments longer than `mss`, which the path no longer carries, if they have not arrived: into
     /// pieces marked as lost and not yet resent. Returns false if there were none.
-    pub fn cut(&mut self, mss: u64) -> bool {
+    pub fn split_to_mss(&mut self, mss: u64) -> bool {
         self.longest_delivered = self.longest_delivered.min(mss);
         let mut any = false;
         let mut start = self.una;
@@ -388,7 +388,7 @@ impl AckSummary {
     #[inline]
     fn take(&mut self, seg: &Sent) {
         self.segments += u64::from(seg.end > 1); // not the SYN
-        let original = seg.resends == 0 && !(seg.copied && self.doubtful);
+        let original = seg.resends == 0 && !(seg.copied && self.copy_ambiguous);
         if original {
             self.original_acked = true;
             self.original_least = Some(self.original_least.map_or(seg.end, |e| e.min(seg.end)));
@@ -401,8 +401,8 @@ impl AckSummary {
         let newest = (seg.sent_at, seg.end);
         self.newest = self.newest.max(Some(newest));
         if original || self.newest_repair.is_none_or(|latest| seg.sent_at <= latest) {
-            self.newest_sure = self.newest_sure.max(Some(newest));
-            self.last_sure = self.last_sure.max(Some((seg.end, seg.sent_at)));
+            self.newest_certain = self.newest_certain.max(Some(newest));
+            self.last_certain = self.last_certain.max(Some((seg.end, seg.sent_at)));
         }
     }
 }

@@ -157,7 +157,7 @@ fn apply(op: &Op, board: &mut Scoreboard, model: &mut Model, rate: &mut Delivery
             }
         }
         Op::Cut(most) => {
-            board.cut(most);
+            board.split_to_mss(most);
             model.cut(most);
         }
     }

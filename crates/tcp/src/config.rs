@@ -93,9 +93,9 @@ pub enum EcnUse {
     #[default]
     Off,
     /// Accepted if the peer requests it.
-    Answer,
+    AcceptOnly,
     /// Requested and accepted.
-    Ask,
+    Request,
 }
 
 /// Receive buffer policy.
@@ -241,7 +241,7 @@ impl Config {
                 ..RtoConfig::default()
             },
             validation: Validation::Restart,
-            ecn: EcnUse::Answer,
+            ecn: EcnUse::AcceptOnly,
             ..config
         }
     }

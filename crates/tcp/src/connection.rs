@@ -8,7 +8,6 @@
 //! `recovery/` and `cc/`. Payload is not handled here: a segment names a range of the stream, and the driver
 //! copies the bytes.
 
-use crate::alive::Alive;
 use crate::board::Scoreboard;
 use crate::cc::law::ControllerStart;
 use crate::cc::{self, CongestionControl, Path, ProbeSignal};
@@ -16,17 +15,18 @@ use crate::config::{Config, Validation};
 use crate::delivery::DeliveryRate;
 use crate::ecn::EcnState;
 use crate::grants::GrantState;
+use crate::keep_alive::PeerActivity;
 use crate::limits::{Limit, LimitClock};
 use crate::nagle::Cork;
 use crate::options::NegotiatedOptions;
 use crate::pacer::Pacer;
-use crate::pieces_linux::TsoBurst;
 use crate::probes::Probes;
 use crate::receiver::Receiver;
 use crate::recovery::{Recovery, TailProbe};
 use crate::rtt::RttEstimator;
 use crate::state::{Event, RandomValues, State, Stats, Tuple};
 use crate::timers::{Timer, Timers};
+use crate::tso_linux::TsoBurst;
 use crate::usage::WindowUsage;
 use crate::window::ReceiveWindow;
 use bentpipe_base::{Cx, Duration, Instant, Pkt, Seq, Size};
@@ -43,9 +43,9 @@ pub struct Connection {
     /// Position after the last byte the application wrote.
     pub(crate) written: u64,
     /// The application closed: a FIN follows the last byte.
-    pub(crate) closing: bool,
+    pub(crate) fin_queued: bool,
     /// Position after the last byte the peer's window allows.
-    pub(crate) peer_edge: u64,
+    pub(crate) peer_right_edge: u64,
     /// Largest window the peer ever offered.
     pub(crate) peer_window_max: u64,
     /// Sequence and acknowledgment positions of the last window update (RFC 9293: SND.WL1, SND.WL2).
@@ -56,7 +56,7 @@ pub struct Connection {
     pub(crate) rtt: RttEstimator,
     pub(crate) rate: DeliveryRate,
     pub(crate) usage: WindowUsage,
-    pub(crate) answers: GrantState,
+    pub(crate) grant_state: GrantState,
     pub(crate) pacer: Pacer,
     pub(crate) timers: Timers,
     pub(crate) tail_probe: TailProbe,
@@ -71,7 +71,7 @@ pub struct Connection {
     pub(crate) last_sent: Instant,
     /// An ICMP message that waits for a timeout: the longest segment, and where the segment it quotes begins.
     pub(crate) pending_too_big: Option<(u16, u64)>,
-    pub(crate) alive: Alive,
+    pub(crate) peer_activity: PeerActivity,
     pub(crate) cork: Cork,
     pub(crate) timeouts_in_a_row: u32,
     pub(crate) persist_backoff: u32,
@@ -81,7 +81,7 @@ pub struct Connection {
     pub(crate) outgoing: Option<Pkt>,
     pub(crate) events: Vec<Event>,
     pub(crate) stats: Stats,
-    pub(crate) chance: RandomValues,
+    pub(crate) random_values: RandomValues,
 }
 
 /// Round trips, counted by data sent and acknowledged.
@@ -114,13 +114,13 @@ pub(crate) struct SendFlags {
     /// Our SYN is due again, now with an ACK (simultaneous open).
     pub(crate) syn: bool,
     /// Sender jitter: whether new data may be sent.
-    pub(crate) opportunity: JitterState,
+    pub(crate) jitter_state: JitterState,
     /// Bytes sent since the last acknowledgment.
     pub(crate) burst: u64,
     /// Where the last new segment shorter than the MSS ends; 0 if there was none.
-    pub(crate) small_end: u64,
+    pub(crate) partial_segment_end: u64,
     /// Linux: the TSO burst being sent.
-    pub(crate) piece: TsoBurst,
+    pub(crate) tso_burst: TsoBurst,
 }
 
 /// Sender jitter: whether new data may be sent.
@@ -144,8 +144,8 @@ impl Connection {
             negotiated: agreed,
             iss: chance.isn,
             written: 1,
-            closing: false,
-            peer_edge: 1,
+            fin_queued: false,
+            peer_right_edge: 1,
             peer_window_max: 0,
             window_update: (0, 0),
             board: Scoreboard::default(),
@@ -154,7 +154,7 @@ impl Connection {
             rtt: RttEstimator::new(config.stack, config.rto),
             rate: DeliveryRate::default(),
             usage: WindowUsage::default(),
-            answers: GrantState::default(),
+            grant_state: GrantState::default(),
             pacer: Pacer::default(),
             timers: Timers::default(),
             tail_probe: TailProbe::default(),
@@ -167,7 +167,7 @@ impl Connection {
             limits: LimitClock::new(cx.now),
             last_sent: cx.now,
             pending_too_big: None,
-            alive: Alive::new(cx.now),
+            peer_activity: PeerActivity::new(cx.now),
             cork: Cork::default(),
             timeouts_in_a_row: 0,
             persist_backoff: 0,
@@ -175,14 +175,14 @@ impl Connection {
             outgoing: None,
             events: Vec::new(),
             stats: Stats::default(),
-            chance,
+            random_values: chance,
             config,
         }
     }
 
     /// Hands over `bytes` of the application's stream; returns how many the send buffer took.
     pub fn write(&mut self, bytes: u64) -> u64 {
-        if self.closing || matches!(self.state, State::Closed | State::TimeWait) {
+        if self.fin_queued || matches!(self.state, State::Closed | State::TimeWait) {
             return 0;
         }
         let taken = bytes.min(self.send_room());
@@ -199,10 +199,10 @@ impl Connection {
 
     /// Closes our direction: a FIN follows what was written. The peer may go on sending.
     pub fn close(&mut self) {
-        if self.closing {
+        if self.fin_queued {
             return;
         }
-        self.closing = true;
+        self.fin_queued = true;
         match self.state {
             // in SYN-RECEIVED the FIN waits for the handshake
             State::Established => self.state = State::FinWait1,
@@ -263,7 +263,7 @@ impl Connection {
                 }
                 Timer::DelayedAck => self.rcv.delayed(),
                 Timer::Pace | Timer::Probe => {}
-                Timer::Opportunity => self.send.opportunity = JitterState::Open,
+                Timer::Opportunity => self.send.jitter_state = JitterState::Open,
                 Timer::Reorder => self.on_reorder_timer(cx),
                 Timer::TailProbe => {
                     self.send.tail_probe = true;
@@ -298,7 +298,7 @@ impl Connection {
             mss: Size(u64::from(self.negotiated.mss)),
             in_flight: Size(self.recovery.in_flight(&self.board)),
             flight: Size(self.recovery.flight(&self.board)),
-            peer_window: Size(self.peer_edge.saturating_sub(self.board.una())),
+            peer_window: Size(self.peer_right_edge.saturating_sub(self.board.una())),
             srtt: self.rtt.srtt(),
             rttvar: self.rtt.rttvar(),
             rtt_min: self.rtt.min().unwrap_or_default(),
@@ -307,7 +307,7 @@ impl Connection {
             next: self.board.next(),
             delivered: self.rate.delivered(),
             lost: self.board.marked(),
-            unsent: self.closing.then(|| Size(self.written.saturating_sub(self.board.next()))),
+            unsent: self.fin_queued.then(|| Size(self.written.saturating_sub(self.board.next()))),
             probes: self
                 .probes
                 .as_ref()

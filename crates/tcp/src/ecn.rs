@@ -27,13 +27,13 @@ pub(crate) struct EcnState {
 }
 
 /// True if `mode` and the flags of the peer's SYN or SYN/ACK enable ECN.
-pub(crate) const fn agrees(mode: EcnUse, syn: Flags) -> bool {
+pub(crate) const fn ecn_agreed(mode: EcnUse, syn: Flags) -> bool {
     let (ece, cwr) = (syn.has(Flags::ECE), syn.has(Flags::CWR));
     match mode {
         EcnUse::Off => false,
         _ if !syn.has(Flags::ACK) => ece && cwr,
-        EcnUse::Answer => false, // we did not request it
-        EcnUse::Ask => ece && !cwr,
+        EcnUse::AcceptOnly => false, // we did not request it
+        EcnUse::Request => ece && !cwr,
     }
 }
 
@@ -42,7 +42,7 @@ impl Connection {
     pub(crate) fn ecn_of_syn(&self, agreed: Option<&NegotiatedOptions>) -> Flags {
         let first = self.board.get(0).is_none_or(|syn| syn.resends == 0);
         match agreed {
-            None if self.config.ecn == EcnUse::Ask && first => Flags::ECE.with(Flags::CWR),
+            None if self.config.ecn == EcnUse::Request && first => Flags::ECE.with(Flags::CWR),
             Some(agreed) if agreed.ecn => Flags::ECE,
             _ => Flags(0),
         }
@@ -63,7 +63,7 @@ impl Connection {
     }
 
     /// RFC 3168, section 6.1.2: announces a reduction by CWR, and ignores echoes for a round trip.
-    pub(crate) const fn tell_reduction(&mut self) {
+    pub(crate) const fn announce_reduction(&mut self) {
         self.ecn.reduced_until = self.board.next();
         self.ecn.send_cwr = self.negotiated.ecn;
     }
@@ -79,7 +79,7 @@ impl Connection {
         {
             let window = self.cwnd();
             let loss = Loss { cause: LossCause::Mark, last_sent: self.last_sent, resends: 0 };
-            self.answer_loss(cx, &loss, 0);
+            self.report_loss(cx, &loss, 0);
             self.recovery.reduce_for_mark(&self.board, window.0);
         }
     }

@@ -59,7 +59,7 @@ impl Offer {
     /// Refuses: returns the RST to send.
     pub fn refuse(self, cx: &mut Cx<'_>) -> Pkt {
         let mut rst = cx.packet();
-        address(&mut rst, self.tuple);
+        set_addresses(&mut rst, self.tuple);
         rst.tcp.flags = Flags::RST.with(Flags::ACK);
         rst.tcp.ack = self.syn.seq.at(1);
         rst.seal();
@@ -80,7 +80,10 @@ pub fn reset_for(cx: &mut Cx<'_>, segment: &Packet) -> Option<Pkt> {
         return None;
     }
     let mut rst = cx.packet();
-    address(&mut rst, Tuple { local: (segment.dst, segment.dport), remote: (segment.src, segment.sport) });
+    set_addresses(
+        &mut rst,
+        Tuple { local: (segment.dst, segment.dport), remote: (segment.src, segment.sport) },
+    );
     if segment.tcp.flags.has(Flags::ACK) {
         rst.tcp.flags = Flags::RST;
         rst.tcp.seq = segment.tcp.ack;
@@ -93,7 +96,7 @@ pub fn reset_for(cx: &mut Cx<'_>, segment: &Packet) -> Option<Pkt> {
 }
 
 /// Fills in addresses, ports and the hop limit.
-pub(crate) const fn address(packet: &mut Packet, tuple: Tuple) {
+pub(crate) const fn set_addresses(packet: &mut Packet, tuple: Tuple) {
     packet.src = tuple.local.0;
     packet.sport = tuple.local.1;
     packet.dst = tuple.remote.0;
@@ -112,11 +115,11 @@ impl Connection {
         );
         self.rcv = Receiver::new(syn.seq, window, self.config.delayed_ack);
         self.recovery = Recovery::new(&self.config, self.negotiated.sack, self.mss());
-        let granted = self.config.grant.as_ref().map(|network| self.answers.first(now, network));
+        let granted = self.config.grant.as_ref().map(|network| self.grant_state.first(now, network));
         let (mss, headers) = (Size(self.mss()), self.negotiated.headers());
         self.cc = ControllerStart { mss, headers, config: &self.config, granted }.build();
         if self.config.scheme.copies() {
-            let seed = u64::from(self.chance.isn.0) << 32 | u64::from(self.chance.timestamp);
+            let seed = u64::from(self.random_values.isn.0) << 32 | u64::from(self.random_values.timestamp);
             let signal = Probes::signal_of(&self.negotiated, self.config.scheme.probes());
             self.probes = Some(Box::new(Probes::new(signal, seed)));
         }
@@ -127,7 +130,7 @@ impl Connection {
             self.clock.recent_at = now;
         }
         // RFC 7323, section 2.2: the window of a SYN is never scaled
-        self.peer_edge = self.board.una().max(1) + u64::from(syn.window);
+        self.peer_right_edge = self.board.una().max(1) + u64::from(syn.window);
         self.peer_window_max = u64::from(syn.window);
         self.window_update = (0, self.board.una());
         self.clock.last_ack_sent = 1;
@@ -191,7 +194,7 @@ impl Connection {
         self.timeouts_in_a_row = 0;
         self.timers.stop(crate::timers::Timer::Retransmit);
         self.recovery = Recovery::new(&self.config, self.negotiated.sack, self.mss());
-        self.peer_edge = self.peer_edge.max(1);
+        self.peer_right_edge = self.peer_right_edge.max(1);
         self.round.end = 1;
     }
 
@@ -208,9 +211,9 @@ impl Connection {
 
     pub(crate) fn established(&mut self, now: Instant) {
         // the application may have closed while still opening
-        self.state = if self.closing { State::FinWait1 } else { State::Established };
+        self.state = if self.fin_queued { State::FinWait1 } else { State::Established };
         self.stats.established_at.get_or_insert(now);
-        self.alive.heard(now);
+        self.peer_activity.heard(now);
         self.restart_user_timeout(now);
         self.events.push(Event::Established);
     }

@@ -67,7 +67,7 @@ impl Connection {
     }
 
     /// Applies a doubted message after a timeout, if the segment that it quotes has not arrived.
-    pub(crate) fn believe_doubted(&mut self, now: Instant) {
+    pub(crate) fn apply_pending_too_big(&mut self, now: Instant) {
         if let Some((segment, position)) = self.pending_too_big.take()
             && position >= self.board.una()
             && self.negotiated.is_shorter(&self.config, segment)
@@ -79,7 +79,7 @@ impl Connection {
     fn lower_mss(&mut self, now: Instant, segment: u16) {
         self.negotiated.mss = self.negotiated.mss_of(&self.config, segment);
         self.pending_too_big = None;
-        if self.board.cut(self.mss()) {
+        if self.board.split_to_mss(self.mss()) {
             self.recovery.resend_cut(&self.board, self.mss());
             self.tail_probe.cancel();
             self.timers.stop(Timer::TailProbe);

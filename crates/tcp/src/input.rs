@@ -50,7 +50,7 @@ impl Connection {
         if !self.acknowledgment(cx, segment, left) {
             return; // its timestamp must not be used, or PAWS would drop the peer's real segments
         }
-        self.alive.heard(cx.now);
+        self.peer_activity.heard(cx.now);
         self.take_timestamp(cx, segment, left);
         self.take_probe(segment);
         if segment.seq_len() > 0 {

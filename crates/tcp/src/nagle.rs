@@ -19,7 +19,7 @@ use crate::timers::Timer;
 use bentpipe_base::{Duration, Instant};
 
 /// Longest time that the cork holds a partial segment.
-const LONGEST: Duration = Duration::from_millis(200);
+const CORK_TIMEOUT: Duration = Duration::from_millis(200);
 
 /// State of the cork.
 #[derive(Clone, Copy, Debug, Default)]
@@ -31,16 +31,19 @@ pub(crate) struct Cork {
 
 impl Connection {
     /// True if Nagle's algorithm holds the last segment written, which is partial.
-    pub(crate) fn waits_to_be_filled(&self) -> bool {
-        let unanswered =
-            if self.linux() { self.send.small_end > self.board.una() } else { self.board.flight() > 0 };
+    pub(crate) fn nagle_holds(&self) -> bool {
+        let unanswered = if self.linux() {
+            self.send.partial_segment_end > self.board.una()
+        } else {
+            self.board.flight() > 0
+        };
         unanswered && self.config.nagle
     }
 
     /// Records that new data of `len` bytes up to `end` is sent.
-    pub(crate) fn remember_small(&mut self, len: u64, end: u64) {
+    pub(crate) fn record_partial_segment(&mut self, len: u64, end: u64) {
         if len < self.full_segment() {
-            self.send.small_end = end;
+            self.send.partial_segment_end = end;
         }
     }
 
@@ -59,12 +62,12 @@ impl Connection {
     }
 
     /// True if the cork holds the partial segment that ends at `end`.
-    pub(crate) fn waits_for_more(&mut self, now: Instant, end: u64) -> bool {
+    pub(crate) fn cork_holds(&mut self, now: Instant, end: u64) -> bool {
         if self.is_uncorked(end) || !self.cork.on {
             return false;
         }
         if !self.timers.runs(Timer::Cork) {
-            self.timers.set(Timer::Cork, now + LONGEST);
+            self.timers.set(Timer::Cork, now + CORK_TIMEOUT);
         }
         true
     }

@@ -5,7 +5,7 @@
 //! (ECN: see `ecn.rs`).
 
 use crate::config::Config;
-use crate::ecn::agrees;
+use crate::ecn::ecn_agreed;
 use bentpipe_base::{ProbeOption, Size, TcpHeader, Timestamps};
 
 /// Segment size to assume when the peer's SYN had no MSS option.
@@ -59,7 +59,7 @@ impl NegotiatedOptions {
             receive_scale: if scale { scale_for(config) } else { 0 },
             sack: config.options.sack && syn.sack_permitted,
             timestamps,
-            ecn: agrees(config.ecn, syn.flags),
+            ecn: ecn_agreed(config.ecn, syn.flags),
             probe_option: config.probe_option && syn.probe == ProbeOption::Permitted,
         };
         let segment = config.mss.min(syn.mss.unwrap_or(DEFAULT_MSS));

@@ -36,7 +36,7 @@ impl Pacer {
 
 impl Connection {
     /// True if the pacer holds the next segment back; its timer is then set.
-    pub(crate) fn paced(&mut self, now: Instant, plan: &Plan, path: &Path) -> bool {
+    pub(crate) fn pacer_holds(&mut self, now: Instant, plan: &Plan, path: &Path) -> bool {
         let Some(rate) = self.pace(plan, path) else { return false };
         let burst = Size(plan.burst.0.min(2 * self.mss()));
         let at = self.pacer.release_at(now, rate, burst);
@@ -69,14 +69,14 @@ impl Connection {
     /// True if sender jitter (ns-2's `overhead_`) allows new data. The first attempt starts a random delay,
     /// after which sending is allowed.
     pub(crate) fn jitter_allows(&mut self, cx: &mut Cx<'_>) -> bool {
-        let (Some(jitter), Some(rng)) = (self.config.jitter, self.chance.jitter) else { return true };
-        if jitter.kind != JitterKind::Opportunity || self.send.opportunity == JitterState::Open {
+        let (Some(jitter), Some(rng)) = (self.config.jitter, self.random_values.jitter) else { return true };
+        if jitter.kind != JitterKind::Opportunity || self.send.jitter_state == JitterState::Open {
             return true;
         }
-        if self.send.opportunity == JitterState::Closed {
+        if self.send.jitter_state == JitterState::Closed {
             let delay = cx.rng(rng).up_to(jitter.max);
             self.timers.set(Timer::Opportunity, cx.now + delay);
-            self.send.opportunity = JitterState::Waiting;
+            self.send.jitter_state = JitterState::Waiting;
         }
         false
     }

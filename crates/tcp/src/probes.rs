@@ -27,8 +27,8 @@
 
 use crate::board::Scoreboard;
 use crate::cc::{Episode, ProbeCarry, ProbeClock, ProbeSignal};
+use crate::copy_selector::CopySelector;
 use crate::options::NegotiatedOptions;
-use crate::pick::CopySelector;
 use bentpipe_base::{Duration, Instant, ProbeOption, TcpHeader};
 use std::collections::{BTreeSet, VecDeque};
 
@@ -42,7 +42,7 @@ pub(crate) const TICK: Duration = Duration::from_millis(1);
 
 /// A copy that was sent.
 #[derive(Clone, Copy, Debug)]
-struct Copy {
+struct SentCopy {
     number: u16,
     start: u64,
     end: u64,
@@ -59,9 +59,9 @@ struct Copy {
 pub(crate) struct DuplicateAck {
     pub(crate) now: Instant,
     /// Least age of the segment that it may answer.
-    pub(crate) soonest: Duration,
+    pub(crate) min_age: Duration,
     /// Greatest age of the segment that it may answer.
-    pub(crate) latest: Duration,
+    pub(crate) max_age: Duration,
 }
 
 /// What an acknowledgment said about probes.
@@ -79,8 +79,8 @@ pub(crate) struct ProbeAnswer {
 #[derive(Clone, Debug, Default)]
 pub struct Probes {
     signal: ProbeSignal,
-    out: VecDeque<Copy>,
-    pub(crate) pick: CopySelector,
+    copies: VecDeque<SentCopy>,
+    pub(crate) selector: CopySelector,
     number: u16,
     /// Timestamp of the newest data or copy.
     stamp: Option<u32>,
@@ -113,7 +113,7 @@ impl Probes {
 
     /// Creates the state of a connection with this signal; `seed` starts its random generator.
     pub(crate) fn new(signal: ProbeSignal, seed: u64) -> Self {
-        Self { signal, pick: CopySelector::new(seed), ..Self::default() }
+        Self { signal, selector: CopySelector::new(seed), ..Self::default() }
     }
 
     /// Returns how the arrival of probes is recognised.
@@ -139,7 +139,7 @@ impl Probes {
     }
     /// True while a copy may still be answered.
     pub(crate) fn waits(&self) -> bool {
-        !self.out.is_empty()
+        !self.copies.is_empty()
     }
 
     /// True if a segment that this ACK acknowledges may have arrived as its copy: the ACK echoes a probe, or
@@ -159,8 +159,8 @@ impl Probes {
     }
 
     /// Records that data carries this timestamp, so it identifies no copy.
-    pub(crate) fn stamped(&mut self, stamp: u32) {
-        if let Some(copy) = self.out.back_mut().filter(|c| c.stamp == Some(stamp)) {
+    pub(crate) fn data_timestamp_sent(&mut self, stamp: u32) {
+        if let Some(copy) = self.copies.back_mut().filter(|c| c.stamp == Some(stamp)) {
             copy.stamp = None;
         }
         self.stamp = Some(stamp);
@@ -171,10 +171,10 @@ impl Probes {
         let number = self.number;
         self.number = (number + 1) % NUMBERS;
         self.sent += 1;
-        if self.out.len() == MOST {
+        if self.copies.len() == MOST {
             self.forget();
         }
-        self.out.push_back(Copy {
+        self.copies.push_back(SentCopy {
             number,
             start,
             end,
@@ -188,17 +188,17 @@ impl Probes {
     }
 
     fn forget(&mut self) {
-        if let Some(copy) = self.out.pop_front() {
+        if let Some(copy) = self.copies.pop_front() {
             self.lost += u64::from(!copy.answered);
         }
     }
 
     /// Copies sent more than `patience` ago count as lost; acknowledged data is not copied any more.
-    pub(crate) fn tidy(&mut self, now: Instant, board: &Scoreboard, patience: Duration) {
-        while self.out.front().is_some_and(|c| now.since(c.sent_at) > patience) {
+    pub(crate) fn expire(&mut self, now: Instant, board: &Scoreboard, patience: Duration) {
+        while self.copies.front().is_some_and(|c| now.since(c.sent_at) > patience) {
             self.forget();
         }
-        self.pick.tidy(board);
+        self.selector.prune(board);
     }
 
     /// Forgets what is due: no probes are wanted at present.
@@ -261,7 +261,7 @@ impl Probes {
             claim = self.claim_echo(header.timestamps.map(|t| t.echo), bare);
         }
         if let (ProbeOption::Echo(number), ProbeSignal::Option) = (header.probe, self.signal) {
-            let known = self.out.iter_mut().rev().find(|c| c.number == number);
+            let known = self.copies.iter_mut().rev().find(|c| c.number == number);
             claim.own = known.is_some();
             claim.probes = known.map_or(0, |c| u32::from(!core::mem::replace(&mut c.answered, true)));
         }
@@ -283,7 +283,7 @@ impl Probes {
         let (mut own, mut probes) = (false, 0);
         let mut answered = BTreeSet::new();
         let counts = self.signal == ProbeSignal::Dsack;
-        for copy in &mut self.out {
+        for copy in &mut self.copies {
             let inside = copy.start <= left && right <= copy.end;
             let around = left <= copy.start && copy.end <= right;
             if !inside && !around {
@@ -303,17 +303,17 @@ impl Probes {
     /// age at which it may be answered. A duplicate ACK that answers no copy is a sign of loss: a receiver
     /// with missing data echoes the timestamp of the last copy in every further duplicate ACK.
     fn claim_echo(&mut self, echo: Option<u32>, bare: DuplicateAck) -> ProbeAnswer {
-        let named = |c: &Copy| !c.answered && c.stamp.is_some() && c.stamp == echo;
-        if let Some(i) = self.out.iter().position(named) {
-            self.out[i].answered = true;
-            self.out.range_mut(..i).for_each(|c| c.passed = true); // copies arrive in order
+        let named = |c: &SentCopy| !c.answered && c.stamp.is_some() && c.stamp == echo;
+        if let Some(i) = self.copies.iter().position(named) {
+            self.copies[i].answered = true;
+            self.copies.range_mut(..i).for_each(|c| c.passed = true); // copies arrive in order
             return ProbeAnswer { probes: 1, own: true, own_dsack: false };
         }
-        let may = |c: &&mut Copy| {
+        let may = |c: &&mut SentCopy| {
             let age = bare.now.since(c.sent_at);
-            !c.answered && !c.passed && bare.soonest <= age && age <= bare.latest
+            !c.answered && !c.passed && bare.min_age <= age && age <= bare.max_age
         };
-        let copy = self.out.iter_mut().find(may);
+        let copy = self.copies.iter_mut().find(may);
         ProbeAnswer { probes: 0, own: copy.map(|c| c.passed = true).is_some(), own_dsack: false }
     }
 }

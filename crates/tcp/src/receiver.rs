@@ -247,7 +247,7 @@ impl Receiver {
         self.window.on_read(now, bytes, rtt);
         let waits = matches!(self.due, AckDue::By(_));
         let drained = waits && bytes > 0 && self.readable() == 0 && self.quick.wanted_by_reader();
-        drained || self.window.opens(self.next, self.readable(), self.largest, linux)
+        drained || self.window.window_update_due(self.next, self.readable(), self.largest, linux)
     }
 
     /// True when there is something to report in SACK blocks.

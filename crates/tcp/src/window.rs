@@ -16,7 +16,7 @@ use bentpipe_base::{Duration, Instant, Size};
 pub struct ReceiveWindow {
     /// Bytes kept for the application; the window shows at most `shown` of them.
     buffer: u64,
-    shown: u64,
+    max_advertised: u64,
     max: u64,
     auto: bool,
     scale: u8,
@@ -41,7 +41,7 @@ impl ReceiveWindow {
         let initial = policy.initial().0.min(limit);
         Self {
             buffer: initial + reserve.0,
-            shown: if reserve.0 > 0 { initial } else { limit },
+            max_advertised: if reserve.0 > 0 { initial } else { limit },
             max: policy.max().0.min(limit),
             auto: matches!(policy, ReceiveBuffer::Auto { .. }),
             scale,
@@ -80,7 +80,7 @@ impl ReceiveWindow {
     /// Returns the right edge that would be advertised now.
     #[inline]
     fn wished_edge(&self, next: u64, buffered: u64) -> u64 {
-        let free = self.buffer.saturating_sub(buffered).min(self.shown);
+        let free = self.buffer.saturating_sub(buffered).min(self.max_advertised);
         let step = (1u64 << self.scale) - 1;
         (next + ((free + step) & !step)).max(self.edge)
     }
@@ -109,7 +109,7 @@ impl ReceiveWindow {
     /// by a segment or half the buffer (RFC 9293, section 3.8.6.2.2); on Linux (`tcp_cleanup_rbuf`) also to
     /// twice what the peer knows. A peer with plenty of room learns of it soon enough from the next ACK.
     #[inline]
-    pub fn opens(&self, next: u64, buffered: u64, largest: u64, linux: bool) -> bool {
+    pub fn window_update_due(&self, next: u64, buffered: u64, largest: u64, linux: bool) -> bool {
         let known = self.edge - next.min(self.edge);
         let opening = self.wished_edge(next, buffered) - self.edge;
         let least = largest.min(self.buffer / 2).max(if linux { known.max(1) } else { 1 });
@@ -147,8 +147,8 @@ mod tests {
         // 5000 buffered would mean 5000 free, but 9000 were promised
         assert_eq!(w.advertise(1001, 5000, 1000), 9000);
         assert_eq!(w.advertise(10_001, 10_000, 1000), 0);
-        assert!(!w.opens(10_001, 9_500, 1000, false)); // 500 bytes: not worth telling
-        assert!(w.opens(10_001, 9_000, 1000, false));
+        assert!(!w.window_update_due(10_001, 9_500, 1000, false)); // 500 bytes: not worth telling
+        assert!(w.window_update_due(10_001, 9_000, 1000, false));
     }
 
     #[test]

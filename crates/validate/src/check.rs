@@ -67,7 +67,7 @@ pub enum Tolerance {
 #[derive(Clone, Debug, PartialEq)]
 pub struct Check {
     /// Its table.
-    pub group: &'static CheckTable,
+    pub table: &'static CheckTable,
     /// The leading cells of its row, unique within the table.
     pub labels: Vec<String>,
     /// What is measured in its runs.
@@ -144,7 +144,7 @@ pub type RunResults = BTreeMap<Job, RunResult>;
 ///
 /// # Errors
 /// If a scenario cannot be read.
-pub fn observe(jobs: impl Iterator<Item = Job>) -> Result<RunResults, String> {
+pub fn run_jobs(jobs: impl Iterator<Item = Job>) -> Result<RunResults, String> {
     let jobs: BTreeSet<Job> = jobs.collect();
     jobs.into_par_iter().map(|job| job.run().map(|run| (job, run))).collect()
 }
@@ -154,12 +154,12 @@ pub fn observe(jobs: impl Iterator<Item = Job>) -> Result<RunResults, String> {
 /// # Errors
 /// If a scenario cannot be read.
 pub fn judge(checks: &[Check]) -> Result<Vec<CheckResult>, String> {
-    let seen = observe(checks.iter().flat_map(|c| c.jobs.iter().cloned()))?;
-    Ok(judge_seen(checks, &seen))
+    let seen = run_jobs(checks.iter().flat_map(|c| c.jobs.iter().cloned()))?;
+    Ok(judge_results(checks, &seen))
 }
 
 /// Judges `checks`; all their jobs must be in `seen`.
-pub fn judge_seen(checks: &[Check], seen: &RunResults) -> Vec<CheckResult> {
+pub fn judge_results(checks: &[Check], seen: &RunResults) -> Vec<CheckResult> {
     checks.iter().map(|c| c.judge(&c.jobs.iter().map(|j| &seen[j]).collect::<Vec<_>>())).collect()
 }
 
@@ -174,7 +174,7 @@ impl Check {
         tolerance: Tolerance,
     ) -> Self {
         let labels = labels.iter().map(|l| (*l).to_owned()).collect();
-        Self { group, labels, quantity, jobs, expected: Expected::exactly(expected), tolerance }
+        Self { table: group, labels, quantity, jobs, expected: Expected::exactly(expected), tolerance }
     }
 
     /// A check that is reported, not judged.
@@ -184,7 +184,7 @@ impl Check {
 
     /// Returns the title of its table and its labels, as one line.
     pub fn name(&self) -> String {
-        format!("{}: {}", self.group.title, self.labels.join(", "))
+        format!("{}: {}", self.table.title, self.labels.join(", "))
     }
 
     fn judge(&self, runs: &[&RunResult]) -> CheckResult {
@@ -231,7 +231,7 @@ mod tests {
 
     fn check(quantity: Quantity, expected: f64, tolerance: Tolerance) -> Check {
         let (group, labels, jobs) = (&GROUP, Vec::new(), Vec::new());
-        Check { group, labels, quantity, jobs, expected: Expected::exactly(expected), tolerance }
+        Check { table: group, labels, quantity, jobs, expected: Expected::exactly(expected), tolerance }
     }
 
     fn goodput(value: f64, tolerance: Tolerance) -> CheckResult {

@@ -37,20 +37,20 @@ pub struct Job {
     /// The scenario file, from the root of the repository.
     pub file: &'static str,
     /// Scenario parameters, as with `--set`.
-    pub sets: Vec<(String, String)>,
+    pub parameters: Vec<(String, String)>,
     /// Seed of all random streams.
     pub seed: u64,
     /// Other changes.
     pub change: Change,
     /// Record time series and drops.
-    pub watched: bool,
+    pub is_recorded: bool,
 }
 
 impl Job {
     /// A job with parameters `sets` and seed 1.
     pub fn new(file: &'static str, sets: &[(&str, &str)]) -> Self {
         let sets = sets.iter().map(|(k, v)| ((*k).to_owned(), (*v).to_owned())).collect();
-        Self { file, sets, seed: 1, change: Change::None, watched: false }
+        Self { file, parameters: sets, seed: 1, change: Change::None, is_recorded: false }
     }
 
     /// Returns the same job with `change`.
@@ -61,8 +61,8 @@ impl Job {
 
     /// Returns the same job with time series and drops recorded.
     #[must_use]
-    pub fn watched(self) -> Self {
-        Self { watched: true, ..self }
+    pub fn recorded(self) -> Self {
+        Self { is_recorded: true, ..self }
     }
 
     /// Returns the same job with each of the seeds 1 to `runs`.
@@ -78,7 +78,7 @@ impl Job {
         let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").join(self.file);
         let text = fs::read_to_string(path).map_err(|error| format!("{}: {error}", self.file))?;
         let source = Source::new(self.file, text);
-        let mut scenario = bentpipe_scenario::load(&source, &self.sets, Some(self.seed))
+        let mut scenario = bentpipe_scenario::load(&source, &self.parameters, Some(self.seed))
             .map_err(|diagnostic| diagnostic.to_string())?;
         self.change.apply(&mut scenario)?;
         Ok(scenario)
@@ -86,7 +86,7 @@ impl Job {
 
     pub(crate) fn run(&self) -> Result<RunResult, String> {
         let scenario = self.scenario()?;
-        if !self.watched {
+        if !self.is_recorded {
             return Ok(RunResult::of(bentpipe_sim::run(&scenario)));
         }
         let every = Duration(scenario.duration.0 / INTERVALS);
@@ -176,7 +176,7 @@ mod tests {
     #[test]
     fn a_watched_run_keeps_drops_and_series_and_changes_nothing() {
         let job = Job::new("scenarios/burst.toml", &[("buffer", "30 packets")]);
-        let seen = [job.run().unwrap(), job.watched().run().unwrap()];
+        let seen = [job.run().unwrap(), job.recorded().run().unwrap()];
         assert!((seen[0].metric("goodput") - seen[1].metric("goodput")).abs() < 1e-9);
         let queue_full = bentpipe_base::trace::DropCause::QueueFull;
         let dropped = bottleneck(&seen[1]).drops[queue_full.key()];

@@ -6,7 +6,7 @@
 #![expect(clippy::print_stdout, clippy::print_stderr, reason = "a command-line tool talks to its user")]
 
 use bentpipe_validate::figures::{self, Results};
-use bentpipe_validate::{Verdict, all, judge, judge_seen, observe, page};
+use bentpipe_validate::{Verdict, all, judge, judge_results, page, run_jobs};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::{env, fs};
@@ -42,8 +42,8 @@ fn only(text: &str) -> Result<(), String> {
 fn run(only_check: bool) -> Result<(), String> {
     let checks = all();
     let jobs = checks.iter().flat_map(|c| c.jobs.iter().cloned());
-    let seen = observe(jobs.chain(figures::jobs()))?;
-    let judged = judge_seen(&checks, &seen);
+    let seen = run_jobs(jobs.chain(figures::jobs()))?;
+    let judged = judge_results(&checks, &seen);
     print!("{}", page::terminal(&judged));
     println!("\nvalidate: {}", page::summary(&judged));
     let files = files(&Results { judged: &judged, seen: &seen });

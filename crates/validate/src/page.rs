@@ -45,7 +45,7 @@ pub fn markdown(judged: &[CheckResult]) -> String {
         for (file, alt) in section.pictures {
             let _ = writeln!(out, "\n![{alt}](img/{file})");
         }
-        for group in section.groups {
+        for group in section.tables {
             table(&mut out, group, judged);
         }
     }
@@ -82,7 +82,7 @@ fn misses(out: &mut String, judged: &[CheckResult]) {
 }
 
 fn table(out: &mut String, group: &CheckTable, judged: &[CheckResult]) {
-    let rows: Vec<&CheckResult> = judged.iter().filter(|j| j.check.group == group).collect();
+    let rows: Vec<&CheckResult> = judged.iter().filter(|j| j.check.table == group).collect();
     let Some(first) = rows.first() else { return };
     let _ = write!(out, "\n### {}\n\n{}\n\n", group.title, group.intro);
     let with_other = rows.iter().any(|j| j.check.expected.other.is_some());
@@ -155,7 +155,7 @@ mod tests {
     fn judged(mean: f64, verdict: Verdict) -> CheckResult {
         CheckResult {
             check: Check {
-                group: &JITTER,
+                table: &JITTER,
                 labels: vec!["sack".into(), "0.01".into()],
                 quantity: Quantity::Mean(Reading::Metric("goodput")),
                 jobs: Vec::new(),

@@ -58,12 +58,12 @@ impl Quantity {
     }
 
     /// How the number is shown.
-    pub fn shown(self) -> NumberFormat {
+    pub fn number_format(self) -> NumberFormat {
         match self {
             Self::Ratio(_) => NumberFormat::Ratio,
             Self::LostShare(_) => NumberFormat::Share,
             Self::ErrorsPerBit { .. } => NumberFormat::Scientific,
-            _ => self.reading().map_or(NumberFormat::Busy, Reading::shown),
+            _ => self.reading().map_or(NumberFormat::Utilisation, Reading::number_format),
         }
     }
 

@@ -15,7 +15,7 @@ pub enum Reading {
     /// Mean goodput of flows with one prefix over that of flows with another.
     FlowRatio(&'static str, &'static str),
     /// Data segments sent before the fallback by the first flow whose congestion control fell back.
-    FallbackAfter,
+    SegmentsBeforeFallback,
     /// Number of flows whose congestion control fell back.
     Fallbacks,
     /// Largest queue after this many seconds, over the largest of all. Needs a recorded run.
@@ -24,7 +24,7 @@ pub enum Reading {
     /// recorded run.
     MultipleLosses(f64),
     /// Mean number of consecutive lost packets. Needs a recorded run.
-    LossRun,
+    MeanLossBurst,
     /// BER at the end. Needs a recorded run.
     Ber,
     /// Shortest one-way delay, s. Needs a recorded run.
@@ -36,7 +36,7 @@ pub enum Reading {
     /// Rank correlation of fade and measured BER. From instruments.
     FadeRank,
     /// Share of samples in which the attenuation exceeds this many dB. Needs a recorded run.
-    Exceeds(f64),
+    ShareAboveFade(f64),
 }
 
 /// How a number is shown.
@@ -55,7 +55,7 @@ pub enum NumberFormat {
     /// A ratio.
     Ratio,
     /// A share of time near 1, shown exactly.
-    Busy,
+    Utilisation,
     /// A small number that spans many decades.
     Scientific,
 }
@@ -74,7 +74,7 @@ fn of_metric(metric: &str) -> NumberFormat {
 
 impl Reading {
     /// How it is shown.
-    pub fn shown(self) -> NumberFormat {
+    pub fn number_format(self) -> NumberFormat {
         match self {
             Self::Metric(name) => of_metric(name),
             Self::GoodputOf(_) => NumberFormat::Goodput,
@@ -82,9 +82,9 @@ impl Reading {
                 NumberFormat::Ratio
             }
             Self::ShortestDelay | Self::LongestDelay => NumberFormat::Seconds,
-            Self::FallbackAfter | Self::Fallbacks => NumberFormat::Packets,
-            Self::LossRun => NumberFormat::MeanPackets,
-            Self::MultipleLosses(_) | Self::Exceeds(_) => NumberFormat::Share,
+            Self::SegmentsBeforeFallback | Self::Fallbacks => NumberFormat::Packets,
+            Self::MeanLossBurst => NumberFormat::MeanPackets,
+            Self::MultipleLosses(_) | Self::ShareAboveFade(_) => NumberFormat::Share,
             Self::Ber => NumberFormat::Scientific,
         }
     }
@@ -95,17 +95,17 @@ impl Reading {
             Self::Metric(name) => run.metric(name),
             Self::GoodputOf(prefix) => run.goodput_of(prefix),
             Self::FlowRatio(a, b) => run.goodput_of(a) / run.goodput_of(b),
-            Self::FallbackAfter => run.fallbacks().next().map_or(f64::NAN, |n| n as f64),
+            Self::SegmentsBeforeFallback => run.fallbacks().next().map_or(f64::NAN, |n| n as f64),
             Self::Fallbacks => run.fallbacks().count() as f64,
             Self::LaterPeak(from_s) => later_peak(run, from_s),
             Self::MultipleLosses(rtt_s) => multiple_losses(run, rtt_s),
-            Self::LossRun => loss_run(run),
+            Self::MeanLossBurst => loss_run(run),
             Self::Ber => series(run, "ber").last().copied().unwrap_or(f64::NAN),
             Self::ShortestDelay => extreme(series(run, "one_way_ms"), f64::min) / 1e3,
             Self::LongestDelay => extreme(series(run, "one_way_ms"), f64::max) / 1e3,
             Self::FadeOutOfOrder => fade::out_of_order(run),
             Self::FadeRank => fade::rank_correlation(run),
-            Self::Exceeds(db) => {
+            Self::ShareAboveFade(db) => {
                 let fades = series(run, "fade_db");
                 fades.iter().filter(|fade_db| **fade_db > db).count() as f64 / fades.len() as f64
             }
@@ -173,8 +173,8 @@ mod tests {
         // 1.0 with 1.5 and 1.59; 2.0 alone
         assert!((Reading::MultipleLosses(0.6).value_in(&run) - 0.5).abs() < 1e-12);
         // 0; 200 and 300; 600
-        assert!((Reading::LossRun.value_in(&run) - 4.0 / 3.0).abs() < 1e-12);
-        assert!(Reading::LossRun.value_in(&RunResult::default()).is_nan());
+        assert!((Reading::MeanLossBurst.value_in(&run) - 4.0 / 3.0).abs() < 1e-12);
+        assert!(Reading::MeanLossBurst.value_in(&RunResult::default()).is_nan());
     }
 
     #[test]

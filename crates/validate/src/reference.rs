@@ -83,7 +83,7 @@ impl Row {
     }
 
     /// True if `other` is the same experiment in another simulator.
-    pub fn same_cell(&self, other: &Self) -> bool {
+    pub fn is_same_experiment(&self, other: &Self) -> bool {
         let key =
             |r: &Self| (r.case, r.variant, r.flows, r.loss, r.ber, r.buffer, r.window, r.iw, r.delayed_ack);
         self.sim != other.sim && key(self) == key(other)
@@ -104,7 +104,7 @@ mod tests {
             rows.iter().find(fits).cloned().unwrap()
         };
         assert_eq!(cell("ns2").finished_s, Some(4.9258));
-        assert!(cell("ns2").same_cell(&cell("ns3.44")) && cell("ns2").is_deterministic());
+        assert!(cell("ns2").is_same_experiment(&cell("ns3.44")) && cell("ns2").is_deterministic());
         assert_eq!(row(&["sim"], "ns2,1"), None);
     }
 }

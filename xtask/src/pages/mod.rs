@@ -69,7 +69,7 @@ fn look_at_all(browser: &Path, folder: &Path, shots: Option<&Path>) -> Outcome<(
     let root = metadata::root();
     let bentpipe = bench::build("bentpipe")?;
     fs::create_dir_all(folder).map_err(|e| format!("{}: {e}", folder.display()))?;
-    let (mut views, mut texts, mut faults) = (0, 0, blind_spots(browser, folder)?);
+    let (mut views, mut texts, mut faults) = (0, 0, undetected_faults(browser, folder)?);
     for (name, args) in RUNS {
         let out = folder.join(name);
         let mut command = Command::new(&bentpipe);
@@ -93,7 +93,7 @@ fn look_at_all(browser: &Path, folder: &Path, shots: Option<&Path>) -> Outcome<(
 }
 
 /// Faults of the bad page that the check does not find.
-fn blind_spots(browser: &Path, folder: &Path) -> Result<Vec<String>, String> {
+fn undetected_faults(browser: &Path, folder: &Path) -> Result<Vec<String>, String> {
     let view = View { browser, folder, name: "bad page", width: 400, dark: false, shots: None };
     let found = view.look(BAD)?["faults"].to_string();
     let missed = KNOWN.split(", ").filter(|k| !found.contains(k));

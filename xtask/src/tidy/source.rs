@@ -18,10 +18,10 @@ pub(super) enum Role {
 }
 
 /// Modules of std that access the outside world.
-const WORLD: [&str; 7] = ["env", "fs", "io", "net", "process", "thread", "time"];
+const SYSTEM_MODULES: [&str; 7] = ["env", "fs", "io", "net", "process", "thread", "time"];
 
 /// Words that mark unfinished work. Concatenated, so that this file passes its own rule.
-const OPEN_ENDS: [&str; 5] = [
+const UNFINISHED_WORDS: [&str; 5] = [
     concat!("TO", "DO"),
     concat!("FIX", "ME"),
     concat!("XX", "X"),
@@ -63,7 +63,7 @@ impl Checker {
             if line.trim_start().starts_with("//") && line.chars().count() > COMMENT_COLUMNS {
                 self.finding(i + 1, format!("a comment of more than {COMMENT_COLUMNS} columns"));
             }
-            for word in OPEN_ENDS.iter().filter(|w| contains_word(line, w)) {
+            for word in UNFINISHED_WORDS.iter().filter(|w| contains_word(line, w)) {
                 let text = format!("`{word}`: finish it, or write down the limit where the reader needs it");
                 self.finding(i + 1, text);
             }
@@ -81,8 +81,8 @@ impl Checker {
         self.function = std::mem::take(&mut self.function).max(Longest { lines, what });
     }
 
-    fn world(&mut self, module: &Ident) {
-        if self.role == Role::Engine && WORLD.iter().any(|name| module == name) {
+    fn check_module(&mut self, module: &Ident) {
+        if self.role == Role::Engine && SYSTEM_MODULES.iter().any(|name| module == name) {
             let text = format!("std::{module} below the drivers: time, randomness and I/O come through Cx");
             self.finding(module.span().start().line, text);
         }
@@ -93,7 +93,7 @@ impl Checker {
         match tree {
             UseTree::Path(UsePath { ident, .. })
             | UseTree::Name(UseName { ident })
-            | UseTree::Rename(UseRename { ident, .. }) => self.world(ident),
+            | UseTree::Rename(UseRename { ident, .. }) => self.check_module(ident),
             UseTree::Glob(g) if self.role == Role::Engine => {
                 let line = g.star_token.spans[0].start().line;
                 self.finding(line, "use std::* hides what it brings in".to_owned());
@@ -110,7 +110,9 @@ impl Checker {
             match (token, tokens.get(i + 3)) {
                 (TokenTree::Group(group), _) => self.macro_arguments(group.stream()),
                 // two colons lie between them
-                (TokenTree::Ident(std), Some(TokenTree::Ident(module))) if std == "std" => self.world(module),
+                (TokenTree::Ident(std), Some(TokenTree::Ident(module))) if std == "std" => {
+                    self.check_module(module);
+                }
                 _ => {}
             }
         }
@@ -158,7 +160,7 @@ impl<'ast> Visit<'ast> for Checker {
         if parts.next().is_some_and(|first| first.ident == "std")
             && let Some(module) = parts.next()
         {
-            self.world(&module.ident);
+            self.check_module(&module.ident);
         }
         visit::visit_path(self, path);
     }

@@ -85,7 +85,7 @@ pub fn check(file: &GatewayFile, registry: &Registry) -> Check {
         findings.extend(settings());
         if allowed && there {
             if !has_left {
-                findings.extend(taken(deploy, &plan));
+                findings.extend(in_use(deploy, &plan));
             }
             let scope = Scope::of(file);
             if scope != Scope::Nothing {
@@ -214,7 +214,7 @@ fn settings() -> Option<Finding> {
 }
 
 /// Names and numbers that are already in use.
-fn taken(deploy: &Deploy, plan: &Plan) -> Vec<Finding> {
+fn in_use(deploy: &Deploy, plan: &Plan) -> Vec<Finding> {
     let mut all = Vec::new();
     let mut add = |what: String, key: &str| {
         let mend = format!("choose another `{key}` in [deploy]");

@@ -1,14 +1,14 @@
 //! Runs a gateway: lock, check, session file, set-up, data path; then signals, requests and timers; at the
 //! end all changes are undone.
 
-use super::before;
 use super::check::check;
 use super::deployment::Deployment;
 use super::divert::Scope;
 use super::engine::{Engine, EngineConfig, Level};
 use super::error::Error;
-use super::live::GatewayEngine;
+use super::gateway_engine::GatewayEngine;
 use super::plan::Plan;
+use super::prestart;
 use super::privileges;
 use super::sandbox::Sandbox;
 use super::session::{self, Session, choose};
@@ -36,7 +36,7 @@ pub fn run(mut deployment: Deployment<'_>, file: GatewayFile) -> Result<(), Erro
     let name = file.deploy.name.clone();
     let lock = match session::lock(&deployment.registry, &name)? {
         Some(lock) => lock,
-        None if deployment.replace => before::replace(&mut deployment, &file)?,
+        None if deployment.replace => prestart::replace(&mut deployment, &file)?,
         None => {
             let pid = choose(&deployment.registry, Some(&name)).map_or(0, |s| s.process.pid);
             return Err(Error::Runs { name, pid });
@@ -112,7 +112,7 @@ fn serve(
     mut signals: Signals,
 ) -> Result<StopReason, Error> {
     let clock = Clock::start();
-    let (watch, is_told) = before::observe_traffic(deployment, &file, session, (&mut signals, &clock))?;
+    let (watch, is_told) = prestart::observe_traffic(deployment, &file, session, (&mut signals, &clock))?;
     if is_told {
         return Ok(StopReason {
             why: "stopped by a signal before the start".to_owned(),
@@ -139,7 +139,7 @@ fn serve(
         deployment.warn("priority", format!("the data thread has {priority}"));
     }
     deployment.inform("started", format!("gateway {} of {}", session.name, deployment.path));
-    let mut gateway = Gateway::new(orders, engine, sandbox);
+    let mut gateway = RunningGateway::new(orders, engine, sandbox);
     (gateway.watch, gateway.clock) = (watch, clock);
     let mut ended = gateway.run_until_stopped(deployment, &mut services, signals);
     if matches!(ended, Err(Error::TrafficStopped(_))) {
@@ -154,7 +154,7 @@ fn serve(
     }
     // first release all held packets: packets on the direct path would overtake them, and their sequence
     // numbers could exceed the window of a receiver with a small window
-    if let Err(error) = gateway.let_pass() {
+    if let Err(error) = gateway.stop_accelerating() {
         deployment.warn("not released", error);
     }
     // from now on packets take the direct path; packets that arrived earlier are still sent
@@ -193,8 +193,8 @@ struct Rates {
     bps: [f64; 2],
 }
 
-pub(super) struct Gateway {
-    pub(super) orders: EngineConfig,
+pub(super) struct RunningGateway {
+    pub(super) config: EngineConfig,
     pub(super) engine: Box<dyn Engine>,
     pub(super) groups: Groups,
     pub(super) verdict: Verdict,
@@ -205,18 +205,18 @@ pub(super) struct Gateway {
     sandbox: Sandbox,
     pub(super) watch: Option<Watch>,
     /// Set when a client asked to stop; true if the connections are to be kept.
-    stops: Option<bool>,
+    stop_requested: Option<bool>,
     pub(super) scope: Scope,
 }
 
-impl Gateway {
+impl RunningGateway {
     pub(super) fn new(orders: EngineConfig, engine: Box<dyn Engine>, sandbox: Sandbox) -> Self {
         Self {
             scope: Scope::of(&orders.file),
             watch: None,
-            stops: None,
+            stop_requested: None,
             sandbox,
-            orders,
+            config: orders,
             engine,
             groups: Groups::default(),
             verdict: Verdict::TooFew,
@@ -256,7 +256,7 @@ impl Gateway {
                 }
             }
             self.answer_requests(deployment, services);
-            if let Some(keeps) = self.stops {
+            if let Some(keeps) = self.stop_requested {
                 let why = if keeps { "stopped to be replaced" } else { "stopped as asked" };
                 return Ok(StopReason { why: why.to_owned(), keeps_records: keeps });
             }
@@ -294,8 +294,8 @@ impl Gateway {
                     Reply::Done { message }
                 }
                 Request::Stop { keep } => {
-                    self.stops = Some(keep);
-                    Reply::Done { message: format!("gateway {} ends", self.orders.file.deploy.name) }
+                    self.stop_requested = Some(keep);
+                    Reply::Done { message: format!("gateway {} ends", self.config.file.deploy.name) }
                 }
             })
         });
@@ -323,15 +323,15 @@ impl Gateway {
                 deployment.warn("records", "flow records cannot be written; the lost ones are counted");
             }
         }
-        self.rates.look(&self.engine.figures(), self.clock.now());
-        if self.orders.file.config.sample > 0.0 && self.bypass.is_none() {
+        self.rates.look(&self.engine.counters(), self.clock.now());
+        if self.config.file.config.sample > 0.0 && self.bypass.is_none() {
             self.check_gain(deployment);
         }
     }
 
     /// Sends all held packets now, in order, and lets later packets pass behind them.
-    fn let_pass(&mut self) -> Result<(), String> {
-        let mut file = GatewayFile::clone(&self.orders.file);
+    fn stop_accelerating(&mut self) -> Result<(), String> {
+        let mut file = GatewayFile::clone(&self.config.file);
         file.config.rate = None;
         self.engine.reconfigure(&EngineConfig { accelerate: false, ..EngineConfig::new(file) })
     }
@@ -345,9 +345,9 @@ impl Gateway {
         let slower = comparison.verdict == Verdict::Slower;
         let level = if slower { Level::Warning } else { Level::Info };
         deployment.say(level, "gain", comparison.sentence.clone());
-        if slower && self.orders.file.bypass_when_slower {
-            self.orders.accelerate = false;
-            match self.engine.reconfigure(&self.orders) {
+        if slower && self.config.file.bypass_when_slower {
+            self.config.accelerate = false;
+            match self.engine.reconfigure(&self.config) {
                 Ok(()) => {
                     deployment.warn("bypass", "acceleration is off: accelerated connections were slower");
                     self.bypass = Some(comparison.sentence);
@@ -358,8 +358,8 @@ impl Gateway {
     }
 
     pub(super) fn status(&mut self, deployment: &Deployment<'_>, records: Option<&Records>) -> Status {
-        let file = &self.orders.file;
-        let figures = self.engine.figures();
+        let file = &self.config.file;
+        let figures = self.engine.counters();
         Status {
             name: file.deploy.name.clone(),
             file: deployment.path.to_owned(),

@@ -32,7 +32,7 @@ impl Sandbox {
     /// Enters both, for the calling thread and the threads it starts later.
     pub(super) fn enter(file: &GatewayFile, path: &str, run_folder: &Path, socket: &Path) -> Self {
         Self {
-            landlock: match landlock::restrict(&reach(file, path, run_folder, socket)) {
+            landlock: match landlock::restrict(&accessible_paths(file, path, run_folder, socket)) {
                 Ok(Some(abi)) => format!("on, interface {abi}"),
                 Ok(None) => NO_LANDLOCK.to_owned(),
                 Err(error) => format!("refused: {error}"),
@@ -63,7 +63,12 @@ pub(super) fn findings() -> [Finding; 2] {
 }
 
 /// The folders and files that stay accessible.
-fn reach(file: &GatewayFile, path: &str, run_folder: &Path, socket: &Path) -> Vec<(PathBuf, Access)> {
+fn accessible_paths(
+    file: &GatewayFile,
+    path: &str,
+    run_folder: &Path,
+    socket: &Path,
+) -> Vec<(PathBuf, Access)> {
     let change = Access::READ.and(Access::WRITE).and(Access::MAKE).and(Access::REMOVE);
     let run = Access::READ.and(Access::LIST).and(Access::EXECUTE);
     let mut all = vec![(run_folder.to_owned(), change.and(Access::LIST))];

@@ -2,7 +2,7 @@
 
 pub(crate) mod screen;
 
-use crate::link::{by_user, connection, errors, heading, lateness, listed, queue, rate, time};
+use crate::link::{changes_by_user, connection, errors, heading, lateness, listed, queue, rate, time};
 use crate::outcome::Failure;
 use bentpipe_emulate::client::find;
 use bentpipe_live::control::{LinkState, Reply, Request, State};
@@ -10,7 +10,7 @@ use bentpipe_service::Client;
 use clap::Args;
 use ratatui::style::{Color, Style};
 use ratatui::text::{Line, Span};
-use screen::{BOLD, EVERY, FAINT, WARNING, add_rows, meter, plain, watch};
+use screen::{BOLD, FAINT, UPDATE_INTERVAL, WARNING, add_rows, meter, plain, watch};
 use std::thread::park_timeout;
 
 /// Width of printed output in columns.
@@ -36,7 +36,7 @@ pub(crate) fn run(top: &Top) -> Result<String, Failure> {
     let mut client = find(top.session.as_deref())?;
     let state = look(&mut client)?;
     if top.once {
-        park_timeout(EVERY);
+        park_timeout(UPDATE_INTERVAL);
         return look(&mut client).map(|state| plain(&lines(&state, u16::MAX), COLUMNS));
     }
     let help = "bentpipe top --once prints it once, bentpipe link show --json for programs";
@@ -82,7 +82,8 @@ fn direction(out: &mut Vec<Line<'static>>, link: &LinkState) {
         heading.push(Span::styled("  DOWN", WARNING));
     }
     heading.extend(
-        by_user(link).map(|set| Span::styled(format!("  set: {set}"), Style::new().fg(Color::Yellow))),
+        changes_by_user(link)
+            .map(|set| Span::styled(format!("  set: {set}"), Style::new().fg(Color::Yellow))),
     );
     out.extend([Line::default(), Line::from(heading)]);
     let own = link.rate_bps.map_or("none".to_owned(), |bps| rate(bps as f64));

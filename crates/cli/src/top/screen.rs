@@ -8,7 +8,7 @@ use ratatui::text::{Line, Span};
 use std::io::{self, IsTerminal as _};
 use std::time::Duration;
 
-pub(super) const EVERY: Duration = Duration::from_millis(300);
+pub(super) const UPDATE_INTERVAL: Duration = Duration::from_millis(300);
 /// Width of a bar in columns.
 const BAR: usize = 24;
 
@@ -92,7 +92,7 @@ pub(crate) fn meter(name: &'static str, share: f64, colour: Color, text: &str) -
 
 /// Waits until the next update; returns true if the user quits.
 fn quits() -> io::Result<bool> {
-    if !event::poll(EVERY)? {
+    if !event::poll(UPDATE_INTERVAL)? {
         return Ok(false);
     }
     let Event::Key(key) = event::read()? else { return Ok(false) };

@@ -40,7 +40,7 @@ pub(crate) struct Common {
 
 impl Common {
     /// Returns a scenario whose only flow has these options.
-    fn choice(&self, title: &str) -> Result<Scenario, Failure> {
+    fn scenario(&self, title: &str) -> Result<Scenario, Failure> {
         let choice = parse_options(title, &self.tcp, &self.sets)?;
         if self.tcp == Scheme::SWIFT {
             print_message(
@@ -70,7 +70,7 @@ struct ReportOutputs<'a> {
 impl ReportOutputs<'_> {
     /// Writes the report to its file, if one was given, and prints it as text or JSON, on standard error
     /// unless `to_stdout`. It is printed even if the file could not be written.
-    fn tell(
+    fn write_report(
         &mut self,
         choice: &Scenario,
         flow: FlowReport,
@@ -108,7 +108,7 @@ fn seed() -> Result<u64, Failure> {
 }
 
 /// Duplicates a standard stream as a file.
-fn own(stream: impl AsFd, name: &str) -> Result<File, Failure> {
+fn duplicate_stream(stream: impl AsFd, name: &str) -> Result<File, Failure> {
     let copy = stream.as_fd().try_clone_to_owned();
     copy.map(File::from).map_err(|e| Failure::run(format!("{name}: {e}")))
 }

@@ -34,7 +34,7 @@ impl Progress {
         Self { bar, recent: Vec::new() }
     }
 
-    pub(super) fn look(&mut self, look: TransferProgress) {
+    pub(super) fn update(&mut self, look: TransferProgress) {
         let now = look.elapsed.as_secs_f64();
         if self.recent.len() > LOOKS {
             self.recent.remove(0);

@@ -1,7 +1,7 @@
 //! `bentpipe receive [ADDR:]PORT [FILE]`.
 
 use super::progress::Progress;
-use super::{Common, opened, own, seed};
+use super::{Common, duplicate_stream, opened, seed};
 use crate::outcome::{Failure, print_message};
 use bentpipe_base::Instant;
 use bentpipe_live::endpoint::HostEndpoint;
@@ -33,28 +33,28 @@ pub(crate) struct Receive {
 
 /// Receives a file and prints the report.
 pub(crate) fn receive(args: &Receive) -> Result<(), Failure> {
-    let choice = args.common.choice(&format!("receive at {}", args.at))?;
-    let (address, port) = place(&args.at)?;
+    let choice = args.common.scenario(&format!("receive at {}", args.at))?;
+    let (address, port) = parse_listen_address(&args.at)?;
     let mut reports = args.common.reports()?;
     let mut host = HostEndpoint::at(address, port, seed()?).map_err(Failure::run)?;
     let file = match &args.file {
         Some(path) => opened(path, File::create(path))?,
-        None => own(io::stdout(), "standard output")?,
+        None => duplicate_stream(io::stdout(), "standard output")?,
     };
     let mut sink = Sink::new(file).map_err(Failure::run)?;
     let at: Vec<_> = host.addresses.iter().map(|a| SocketAddr::new(*a, port).to_string()).collect();
     print_message(&format!("waiting at {}", at.join(" and ")));
     let mut progress = Progress::new(None);
     let config = &choice.flows[0].receiver;
-    let received = transfer::receive(&mut host, config, &mut sink, &mut |look| progress.look(look));
+    let received = transfer::receive(&mut host, config, &mut sink, &mut |look| progress.update(look));
     progress.end();
     let received = received.map_err(Failure::run)?;
     let ran = received.end.since(Instant::ZERO);
-    reports.tell(&choice, received.report, ran, args.file.is_some())
+    reports.write_report(&choice, received.report, ran, args.file.is_some())
 }
 
 /// Parses `[ADDR:]PORT`. An unspecified address, such as `0.0.0.0`, is the same as none.
-fn place(text: &str) -> Result<(Option<IpAddr>, u16), Failure> {
+fn parse_listen_address(text: &str) -> Result<(Option<IpAddr>, u16), Failure> {
     let wrong = |why: String| {
         Failure::input(format!(
             "{text}: {why}\nhelp: write a port, or an address and a port: 5000, 10.55.0.2:5000, [fd55::2]:5000"
@@ -75,7 +75,7 @@ mod tests {
 
     #[test]
     fn a_place_is_a_port_and_perhaps_an_address() {
-        let at = |text| place(text).ok();
+        let at = |text| parse_listen_address(text).ok();
         assert_eq!(at("5000"), Some((None, 5000)));
         assert_eq!(at("0.0.0.0:80"), Some((None, 80)));
         assert_eq!(at("10.55.0.2:5000"), Some((Some(IpAddr::from([10, 55, 0, 2])), 5000)));

@@ -1,7 +1,7 @@
 //! `bentpipe send HOST:PORT [FILE]`.
 
 use super::progress::Progress;
-use super::{Common, ReportOutputs, opened, own, seed};
+use super::{Common, ReportOutputs, duplicate_stream, opened, seed};
 use crate::outcome::{Failure, print_message};
 use bentpipe_base::Instant;
 use bentpipe_live::endpoint::HostEndpoint;
@@ -34,10 +34,10 @@ pub(crate) struct Send {
 
 /// Sends a file and prints the report.
 pub(crate) fn send(args: &Send) -> Result<(), Failure> {
-    let choice = args.common.choice(&format!("send to {}", args.to))?;
+    let choice = args.common.scenario(&format!("send to {}", args.to))?;
     let file = match &args.file {
         Some(path) => opened(path, File::open(path))?,
-        None => own(io::stdin(), "standard input")?,
+        None => duplicate_stream(io::stdin(), "standard input")?,
     };
     let name = args.file.as_ref().map_or_else(|| "standard input".to_owned(), |p| p.display().to_string());
     let mut source = Source::new(file).map_err(|e| Failure::input(format!("{name} cannot be sent: {e}")))?;
@@ -55,16 +55,16 @@ pub(crate) fn send(args: &Send) -> Result<(), Failure> {
             }
         };
         let config = &choice.flows[0].sender;
-        let sent = transfer::send(&mut host, *to, config, &mut source, &mut |look| progress.look(look));
+        let sent = transfer::send(&mut host, *to, config, &mut source, &mut |look| progress.update(look));
         match sent {
             Ok(sent) => {
                 progress.end();
-                return arrived(&mut reports, &choice, *to, sent);
+                return report_success(&mut reports, &choice, *to, sent);
             }
             Err(why) if why.may_try_another() && i + 1 < all => failure = Failure::run(why.why),
             Err(why) => {
                 progress.end();
-                return Err(broken(&mut reports, &choice, &host, why));
+                return Err(report_failure(&mut reports, &choice, &host, why));
             }
         }
     }
@@ -73,7 +73,7 @@ pub(crate) fn send(args: &Send) -> Result<(), Failure> {
 }
 
 /// Prints the report of a transfer that failed; returns the failure.
-fn broken(
+fn report_failure(
     reports: &mut ReportOutputs<'_>,
     choice: &Scenario,
     host: &HostEndpoint,
@@ -82,7 +82,7 @@ fn broken(
     // the report up to the failure may show its cause
     if let Some(report) = failed.report {
         let end = host.driver.clock.now().since(Instant::ZERO);
-        if let Err(fault) = reports.tell(choice, *report, end, false) {
+        if let Err(fault) = reports.write_report(choice, *report, end, false) {
             fault.report();
         }
     }
@@ -90,7 +90,7 @@ fn broken(
 }
 
 /// Prints the report of a complete transfer.
-fn arrived(
+fn report_success(
     reports: &mut ReportOutputs<'_>,
     choice: &Scenario,
     to: SocketAddr,
@@ -102,7 +102,7 @@ fn arrived(
     if sent.ignored > 0 {
         print_message(&format!("note: {to} sent {} bytes, which were discarded", sent.ignored));
     }
-    reports.tell(choice, sent.report, sent.end.since(Instant::ZERO), true)
+    reports.write_report(choice, sent.report, sent.end.since(Instant::ZERO), true)
 }
 
 /// Resolves a name to addresses, in the order of the system's resolver.

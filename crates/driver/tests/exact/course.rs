@@ -107,7 +107,7 @@ impl Course {
                 net: LiveNetwork::chain(add, 1, Unit::Packet, MEMORY),
                 journal: None,
                 begin: None,
-                attendants: Vec::new(),
+                hooks: Vec::new(),
                 finish: Box::new(|mut core: Core| Ok(core.counters()?.clone())),
             })
         };

@@ -154,7 +154,7 @@ impl Lab {
                 net: LiveNetwork::chain(add, 1, unit, memory),
                 journal: None,
                 begin: None,
-                attendants: Vec::new(),
+                hooks: Vec::new(),
                 finish: Box::new(|mut core: Core| Ok(core.counters()?.clone())),
             })
         };

@@ -55,18 +55,18 @@ fn is_tcp(flow: &FlowSpec) -> bool {
 }
 
 /// True if the acceptor of the connection sends the data.
-fn answers(flow: &FlowSpec) -> bool {
+fn acceptor_sends(flow: &FlowSpec) -> bool {
     matches!(flow.app, App::Requests { .. })
 }
 
 /// Both ends of a connection: flow, host, configuration, and whether this end receives data.
 fn ends_of(flow: &FlowSpec) -> [(&FlowSpec, usize, &Config, bool); 2] {
-    let both = answers(flow);
+    let both = acceptor_sends(flow);
     let (opens, accepts) = if both { (&flow.receiver, &flow.sender) } else { (&flow.sender, &flow.receiver) };
     [(flow, flow.from, opens, both), (flow, flow.to, accepts, true)]
 }
 
 /// True if `host` sends the data of `flow`.
 fn is_sender(flow: &FlowSpec, host: usize) -> bool {
-    is_tcp(flow) && host == if answers(flow) { flow.to } else { flow.from }
+    is_tcp(flow) && host == if acceptor_sends(flow) { flow.to } else { flow.from }
 }

@@ -140,7 +140,7 @@ fn offered(scenario: &Scenario, (name, _, offers): Switch) -> Result<Vec<bool>, 
 /// Value of tcp_ecn: a host that opens connections requests ECN; one that accepts them agrees to it (2).
 fn ecn(scenario: &Scenario, host: usize) -> Result<&'static str, Error> {
     let mut opened = scenario.flows.iter().filter(|f| f.from == host && is_tcp(f));
-    let asks = |f: &FlowSpec| f.sender.ecn == EcnUse::Ask && f.receiver.ecn != EcnUse::Off;
+    let asks = |f: &FlowSpec| f.sender.ecn == EcnUse::Request && f.receiver.ecn != EcnUse::Off;
     let Some(first) = opened.next() else { return Ok("2") };
     match opened.find(|f| asks(f) != asks(first)) {
         Some(other) => Err(shared("ECN", scenario, host, (first, other))),

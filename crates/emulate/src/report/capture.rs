@@ -51,11 +51,11 @@ fn write(mut files: CaptureFiles, inlet: &ChunkReceiver) -> CaptureFiles {
     while let Some(chunk) = inlet.next_chunk() {
         for (record, bytes) in chunk.packets() {
             let Record { at, capture, point, cause: comment, original, .. } = *record;
-            files.add(capture, &CapturedPacket { point, time: at.0, bytes, original, comment });
+            files.add(capture, &CapturedPacket { point, time: at.0, bytes, wire_len: original, comment });
         }
         for (capture, lost) in chunk.lost.iter().enumerate() {
             for (point, packets) in lost.iter().enumerate() {
-                files.lost(capture, point, *packets);
+                files.count_lost(capture, point, *packets);
             }
         }
         inlet.done(chunk);

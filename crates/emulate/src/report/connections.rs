@@ -11,7 +11,7 @@ use bentpipe_base::{Duration, Instant};
 use bentpipe_live::control::FlowState;
 use bentpipe_os::diag::Connection;
 use bentpipe_os::tcp::State;
-use bentpipe_sim::record::{MOST_INTERVALS, Record};
+use bentpipe_sim::record::{MAX_INTERVALS, Record};
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::SocketAddr;
 
@@ -60,7 +60,7 @@ impl Connections {
     }
 
     /// Processes the results of the poll at `now`, in the order of the hosts.
-    pub(super) fn look(&mut self, now: Instant, found: &[PollResult]) {
+    pub(super) fn process_poll(&mut self, now: Instant, found: &[PollResult]) {
         let mut there = BTreeSet::new();
         let hosts = found.iter().enumerate();
         for (host, c) in hosts.clone().flat_map(|(host, f)| f.connections.iter().map(move |c| (host, c))) {
@@ -172,7 +172,7 @@ impl Connections {
         self.open.values_mut().for_each(|flow| flow.row(length));
         self.record.time_s.push(now.as_secs_f64());
         self.last_row = now;
-        if self.record.time_s.len() >= MOST_INTERVALS {
+        if self.record.time_s.len() >= MAX_INTERVALS {
             self.record.merge_pairs();
             let flows = self.open.values_mut().chain(&mut self.ended);
             flows.for_each(Flow::halve);

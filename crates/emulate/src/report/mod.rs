@@ -37,9 +37,9 @@ pub fn capture_everything(scenario: &mut Scenario) {
     let (from, to) = (Instant::ZERO, Instant::ZERO + scenario.duration);
     for index in 0..2 * scenario.links.len() {
         let at = Direction { link: index / 2, backward: index % 2 == 1 };
-        let known = scenario.captures.iter().any(|c| c.at == at);
+        let known = scenario.captures.iter().any(|c| c.link == at);
         if !known && scenario.captures.len() < MOST_CAPTURES {
-            scenario.captures.push(CaptureSpec { at, from, to, snap: SNAP, limit: LIMIT });
+            scenario.captures.push(CaptureSpec { link: at, from, to, snap: SNAP, limit: LIMIT });
         }
     }
 }

@@ -45,7 +45,7 @@ impl Watch {
         let watch = move || loop {
             let wait = stopped.recv_timeout(time::Duration::from_nanos(EVERY.0));
             let found: Vec<PollResult> = lookers.iter_mut().map(look).collect();
-            known.look(clock.now(), &found);
+            known.process_poll(clock.now(), &found);
             *shared.lock().unwrap_or_else(PoisonError::into_inner) = known.states();
             if wait != Err(RecvTimeoutError::Timeout) {
                 return known;

@@ -48,7 +48,7 @@ impl Session {
         self.programs.iter().for_each(|program| program.signal_group(Signal::TERM));
         let ended = wait_until(PATIENCE, leftovers::STEP, || {
             let _ = self.program_events();
-            !self.programs.iter().any(|p| p.stand == ProgramMode::Background)
+            !self.programs.iter().any(|p| p.mode == ProgramMode::Background)
         });
         if !ended {
             for program in &self.programs {

@@ -5,7 +5,7 @@ use super::{HOST_MAC, INTERFACE, MTU, PORT_MAC, Session, SessionHost, nested};
 use crate::error::Error;
 use crate::plan::Plan;
 use crate::registry::{self, Entry, HostEntry};
-use crate::{etc, leftovers, mend, uplink};
+use crate::{etc, fixes, leftovers, uplink};
 use bentpipe_os::netlink::{Netlink, VethPair};
 use bentpipe_os::{capability, namespace, process, sysctl};
 use bentpipe_scenario::{NodeKind, Scenario};
@@ -235,7 +235,7 @@ fn privileges(uplink: bool) -> Result<bool, Error> {
     if uplink {
         return Err(Error::UplinkNeedsRoot);
     }
-    namespace::new_user().map_err(|error| Error::UserNamespace(error, mend::help_lines()))?;
+    namespace::new_user().map_err(|error| Error::UserNamespace(error, fixes::help_lines()))?;
     capability::keep_over_exec().map_err(|e| Error::system("keeping capabilities", e))?;
     Ok(true)
 }
@@ -245,7 +245,7 @@ fn in_network<T>(network: impl AsFd, act: impl FnOnce() -> T) -> Result<T, Error
 }
 
 fn new_network() -> Result<OwnedFd, Error> {
-    namespace::new_network().map_err(|error| Error::NetworkNamespace(error.into(), mend::help_lines()))
+    namespace::new_network().map_err(|error| Error::NetworkNamespace(error.into(), fixes::help_lines()))
 }
 
 /// Creates a network namespace with only a loopback interface; the thread is in it afterwards.

@@ -34,7 +34,7 @@ pub(crate) fn listen() -> Result<Signals, Error> {
 #[derive(Debug)]
 pub(super) struct Running {
     pub(super) pid: i32,
-    pub(super) stand: ProgramMode,
+    pub(super) mode: ProgramMode,
 }
 
 impl Session {
@@ -69,7 +69,7 @@ impl Session {
             let _ = child.wait();
             return Err(fault(refusal));
         }
-        self.programs.push(Running { pid, stand });
+        self.programs.push(Running { pid, mode: stand });
         Ok(pid)
     }
 
@@ -102,7 +102,7 @@ impl Session {
         if signal == Signal::CHILD || typed && is_foreground() {
             return;
         }
-        for program in self.programs.iter().filter(|p| p.stand == ProgramMode::Foreground) {
+        for program in self.programs.iter().filter(|p| p.mode == ProgramMode::Foreground) {
             bentpipe_os::process::signal(program.pid, signal);
         }
     }
@@ -111,7 +111,7 @@ impl Session {
 impl Running {
     /// Sends a signal to its process group.
     pub(super) fn signal_group(&self, signal: Signal) {
-        if let (ProgramMode::Background, Some(pid)) = (self.stand, Pid::from_raw(self.pid)) {
+        if let (ProgramMode::Background, Some(pid)) = (self.mode, Pid::from_raw(self.pid)) {
             // it may be gone already
             let _ = kill_process_group(pid, signal);
         }

@@ -65,13 +65,13 @@ impl Log {
     }
 
     /// The record with this number.
-    pub fn at(&mut self, number: usize) -> Option<&mut Record> {
+    pub fn get_mut(&mut self, number: usize) -> Option<&mut Record> {
         self.0.get_mut(number / Self::PIECE)?.get_mut(number % Self::PIECE)
     }
 
     /// Sets the fate of the record with this number.
-    pub fn mark(&mut self, number: usize, fate: Fate) {
-        if let Some(record) = self.at(number) {
+    pub fn set_fate(&mut self, number: usize, fate: Fate) {
+        if let Some(record) = self.get_mut(number) {
             record.fate = fate;
         }
     }
@@ -92,7 +92,9 @@ pub fn write_pcap(records: &[Record], at_gateway: bool, to: &mut impl Write) -> 
         if record.forward == at_gateway {
             packets.push((record.at, record));
         } else {
-            packets.extend(record.fate.out().into_iter().chain(record.duplicate_at).map(|t| (t, record)));
+            packets.extend(
+                record.fate.delivered_at().into_iter().chain(record.duplicate_at).map(|t| (t, record)),
+            );
         }
     }
     packets.sort_by_key(|p| p.0);
@@ -118,18 +120,18 @@ mod tests {
         for t in 0..10_000 {
             assert_eq!(log.add(Record::new(t, true, 0, &[])), t as usize);
         }
-        assert_eq!((log.at(4096).unwrap().at, log.at(9_999).unwrap().at), (4096, 9_999));
-        assert!(log.at(10_000).is_none() && log.into_all().is_sorted_by_key(|r| r.at));
+        assert_eq!((log.get_mut(4096).unwrap().at, log.get_mut(9_999).unwrap().at), (4096, 9_999));
+        assert!(log.get_mut(10_000).is_none() && log.into_all().is_sorted_by_key(|r| r.at));
     }
 
     #[test]
     fn both_ends_have_what_passed_them() {
         let record = |at, forward, fate| Record { fate, ..Record::new(at, forward, 0, &[0x45; 1500]) };
         let records = [
-            record(1, true, Fate::Out(100)),
+            record(1, true, Fate::Delivered(100)),
             record(2, true, Fate::Lost),
-            record(3, false, Fate::Out(50)),
-            Record { duplicate_at: Some(101), ..record(4, true, Fate::Out(99)) },
+            record(3, false, Fate::Delivered(50)),
+            Record { duplicate_at: Some(101), ..record(4, true, Fate::Delivered(99)) },
         ];
         let times = |at_gateway| {
             let mut file = Vec::new();

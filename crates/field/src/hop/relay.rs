@@ -72,7 +72,7 @@ impl Relay {
             let (now, bytes) = (self.clock.at(packet.at).0, &self.buffer[..packet.len]);
             let number = self.log.add(Record::new(now, forward, way.queued(now), bytes));
             if !way.enqueue(now, number, bytes) {
-                self.log.mark(number, Fate::Full);
+                self.log.set_fate(number, Fate::QueueFull);
             }
         }
         Ok(())
@@ -84,16 +84,16 @@ impl Relay {
             let now = self.clock.now().0;
             let leaving = way.take_due(now);
             for number in way.take_lost() {
-                self.log.mark(number, Fate::Lost);
+                self.log.set_fate(number, Fate::Lost);
             }
             let Some(leaving) = leaving else { return Ok(()) };
             let taken = port.send(&VnetHeader::default(), &[IoSlice::new(&leaving.bytes)])?;
             self.refused += u64::from(!taken);
-            if let Some(record) = self.log.at(leaving.number) {
-                if record.fate.out().is_some() {
+            if let Some(record) = self.log.get_mut(leaving.number) {
+                if record.fate.delivered_at().is_some() {
                     record.duplicate_at = Some(now);
                 } else {
-                    (record.fate, record.due) = (Fate::Out(now), leaving.due);
+                    (record.fate, record.due) = (Fate::Delivered(now), leaving.due);
                 }
             }
         }

@@ -71,7 +71,7 @@ impl CellResult {
         if self.cell.transfer.is_some() { 1.0 / ratio.max(1e-9) } else { ratio }
     }
 
-    fn is_open(&self) -> bool {
+    fn is_undecided(&self) -> bool {
         let limit = if self.cell.transfer.is_some() { MOST_TIME_RATIO } else { LEAST_GOODPUT_RATIO };
         self.ratio.as_ref().is_ok_and(|r| r.contains(limit))
     }
@@ -158,7 +158,7 @@ pub fn run(matrix: &Matrix, tell: impl Fn(&CellResult) + Sync) -> Vec<CellResult
 fn run_cell(matrix: &Matrix, cell: &Cell) -> CellResult {
     let mut ran = CellResult { cell: *cell, pairs: Vec::new(), ratio: Err("no seeds".to_owned()) };
     for seed in 1..=matrix.most.max(matrix.seeds) {
-        if seed > matrix.seeds && !ran.is_open() {
+        if seed > matrix.seeds && !ran.is_undecided() {
             break;
         }
         let figure = |gateway| {
@@ -234,8 +234,8 @@ mod tests {
             pairs: Vec::new(),
             ratio: Ok(Ratio { mean, low: mean - half, high: mean + half }),
         };
-        assert!(!ran(0.95, 0.01).is_met() && !ran(0.95, 0.01).is_open());
-        assert!(ran(0.96, 0.02).is_met() && ran(0.96, 0.02).is_open() && ran(1.0, 0.01).is_met());
+        assert!(!ran(0.95, 0.01).is_met() && !ran(0.95, 0.01).is_undecided());
+        assert!(ran(0.96, 0.02).is_met() && ran(0.96, 0.02).is_undecided() && ran(1.0, 0.01).is_met());
         let late = |mean| CellResult { cell: Cell { transfer: Some(1), ..cell }, ..ran(mean, 0.01) };
         assert!(late(1.01).is_met() && !late(1.03).is_met() && late(1.01).gain() > late(1.03).gain());
         let ran = CellResult::of(Cell { transfer: Some(1), ..cell }, vec![(1.0, 2.0), (1.0, 2.5)]);

@@ -9,14 +9,14 @@ const SIDE: (usize, usize) = (13, 18);
 const LEFT: usize = 130;
 const TOP: usize = 66;
 /// Number of worst cells listed.
-const NAMED: usize = 40;
+const WORST_LISTED: usize = 40;
 
 /// A self-contained HTML page. Rows: rates and round trips; columns: receivers, senders, losses, flows.
 pub fn html(all: &[CellResult]) -> String {
     let mut worst: Vec<&CellResult> = all.iter().collect();
     worst.sort_by(|a, b| a.gain().total_cmp(&b.gain()));
     let worse = all.iter().filter(|r| !r.is_met()).count();
-    let rows: String = worst.iter().take(NAMED).map(|ran| ran.line() + "\n").collect();
+    let rows: String = worst.iter().take(WORST_LISTED).map(|ran| ran.line() + "\n").collect();
     format!(
         "<!doctype html><html lang=\"en\"><meta charset=\"utf-8\"><title>With a gateway and without</title>
 <style>body{{font:15px/1.4 sans-serif;margin:2em;max-width:80em;color-scheme:light dark}}pre{{font-size:12px;overflow:auto}}svg{{max-width:100%;height:auto}}text{{font:11px sans-serif;fill:currentColor}}</style>

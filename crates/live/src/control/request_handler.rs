@@ -3,7 +3,7 @@
 use super::describe::{Observation, describe};
 use super::link_change::{LinkChange, RecordedChange};
 use super::messages::{
-    ChangesMade, Command, DirectionChange, Directions, LinkState, Reply, Request, State, Target, Values,
+    ChangesMade, Command, DirectionChange, Directions, LinkState, LinkValues, Reply, Request, State, Target,
 };
 use bentpipe_base::names::nearest;
 use bentpipe_base::{Duration, Instant, NodeId, Rate};
@@ -16,9 +16,9 @@ use std::collections::VecDeque;
 use std::sync::mpsc::Receiver;
 
 /// Throughput is averaged over at least this time.
-const SPAN: Duration = Duration::from_millis(200);
+const THROUGHPUT_INTERVAL: Duration = Duration::from_millis(200);
 /// Number of earlier counter readings kept for this.
-const MARKS: usize = 16;
+const MAX_READINGS: usize = 16;
 /// Most names listed in a message.
 const LISTED: usize = 20;
 
@@ -116,15 +116,15 @@ impl RequestHandler {
         let mut all: Vec<LinkState> =
             self.directions.iter().filter_map(|(id, names)| link_state(net, *id, names)).collect();
         let bytes: Vec<u64> = all.iter().map(|l| l.bytes).collect();
-        let before = self.readings.iter().rev().find(|m| now.since(m.0) >= SPAN);
+        let before = self.readings.iter().rev().find(|m| now.since(m.0) >= THROUGHPUT_INTERVAL);
         let (since, earlier) = before.map_or((Instant::ZERO, &[][..]), |m| (m.0, &m.1));
         for (i, link) in all.iter_mut().enumerate() {
             let more = link.bytes.saturating_sub(earlier.get(i).copied().unwrap_or(0));
             link.throughput_bps = rate_bps(more, now.since(since));
         }
         // readings that are close together count as one
-        if self.readings.back().is_none_or(|m| now.since(m.0) >= SPAN / 4) {
-            if self.readings.len() >= MARKS {
+        if self.readings.back().is_none_or(|m| now.since(m.0) >= THROUGHPUT_INTERVAL / 4) {
+            if self.readings.len() >= MAX_READINGS {
                 self.readings.pop_front();
             }
             self.readings.push_back((now, bytes));
@@ -136,7 +136,7 @@ impl RequestHandler {
     fn find(&self, on: &Target) -> Result<Vec<&(NodeId, LinkState)>, Refusal> {
         let name = match &on.link {
             Some(name) => name,
-            None => self.only()?,
+            None => self.default_link()?,
         };
         // a link has the name of its forward direction; the backward one has a name of its own
         let is_link = self.directions.iter().any(|(_, names)| names.link == *name);
@@ -153,7 +153,7 @@ impl RequestHandler {
     }
 
     /// Returns the link to use when the request names none.
-    fn only(&self) -> Result<&String, Refusal> {
+    fn default_link(&self) -> Result<&String, Refusal> {
         let names = self.names();
         if let [name] = names[..] {
             return Ok(name);
@@ -188,11 +188,11 @@ impl RequestHandler {
 fn observe(net: &mut LiveNetwork, id: NodeId) -> Option<Observation> {
     let now = net.now();
     let (link, mut cx) = net.network.link(id)?;
-    Some(Observation { look: link.snapshot(&mut cx), user: link.user_changes(now) })
+    Some(Observation { snapshot: link.snapshot(&mut cx), user: link.user_changes(now) })
 }
 
 fn link_state(net: &mut LiveNetwork, id: NodeId, names: &LinkState) -> Option<LinkState> {
-    let Observation { look, user } = observe(net, id)?;
+    let Observation { snapshot: look, user } = observe(net, id)?;
     let (link, mut cx) = net.network.link(id)?;
     let stats = link.stats(&mut cx);
     Some(LinkState {
@@ -209,7 +209,7 @@ fn link_state(net: &mut LiveNetwork, id: NodeId, names: &LinkState) -> Option<Li
         packets: stats.served.packets,
         bytes: stats.served.bytes.0,
         drops: stats.drops().map(|(cause, n)| (cause.key().to_owned(), n)).collect(),
-        set: Values::from(&user.change),
+        set: LinkValues::from(&user.change),
         outage_until_s: user.outage_until.map(Instant::as_secs_f64),
         ..names.clone()
     })

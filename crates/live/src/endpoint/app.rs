@@ -1,6 +1,6 @@
 //! The calls that an application makes on an endpoint.
 
-use super::socket::{Owner, Pair, Socket};
+use super::socket::{FourTuple, Owner, Socket};
 use super::table::ConnId;
 use super::{Endpoint, EndpointError, Listener, fitted};
 use bentpipe_base::{Cx, Instant};
@@ -25,7 +25,8 @@ impl Endpoint {
         }
         let (v4, v6) = (fitted(config, &self.settings, false), fitted(config, &self.settings, true));
         let (open, called) = (VecDeque::new(), VecDeque::new());
-        self.listeners.insert(port, Listener { v4, v6, backlog, waiting: 0, open, called });
+        self.listeners
+            .insert(port, Listener { v4, v6, backlog, waiting: 0, accept_queue: open, syn_queue: called });
         Ok(())
     }
 
@@ -43,7 +44,7 @@ impl Endpoint {
     /// Returns the next open connection at `port`. [`super::SocketEvent::Calling`] announces each one.
     pub fn accept(&mut self, port: u16) -> Option<ConnId> {
         let listener = self.listeners.get_mut(&port)?;
-        while let Some(id) = listener.open.pop_front() {
+        while let Some(id) = listener.accept_queue.pop_front() {
             if let Some(socket) = self.table.get_mut(id).filter(|s| s.owner == Owner::Listener) {
                 socket.owner = Owner::Application;
                 listener.waiting = listener.waiting.saturating_sub(1);
@@ -92,7 +93,8 @@ impl Endpoint {
             return Err(EndpointError::BadAddress(to));
         }
         let own = self.settings.addresses.iter().find(|a| a.is_ipv4() == to.is_ipv4());
-        let pair = own.and_then(|a| Pair::between((*a, port), to)).ok_or(EndpointError::NoAddress(to))?;
+        let pair =
+            own.and_then(|a| FourTuple::between((*a, port), to)).ok_or(EndpointError::NoAddress(to))?;
         if self.table.find(&pair).is_some() {
             return Err(EndpointError::NoPort(to));
         }
@@ -123,7 +125,7 @@ impl Endpoint {
         if taken > 0 {
             self.mark(id);
         } else if !bytes.is_empty() {
-            return Err(EndpointError::NotNow);
+            return Err(EndpointError::WouldBlock);
         }
         Ok(taken)
     }
@@ -148,7 +150,7 @@ impl Endpoint {
             return Err(EndpointError::Ended(ending));
         }
         socket.wants_read = true;
-        Err(EndpointError::NotNow)
+        Err(EndpointError::WouldBlock)
     }
 
     /// With `on`, a partial segment waits at most 200 ms for more data, as with Linux's TCP_CORK; without,

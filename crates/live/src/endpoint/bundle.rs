@@ -38,13 +38,13 @@ impl Endpoint {
             cx.recycle(packet);
         };
         let socket = self.table.get(id)?;
-        self.joined.clear();
-        let note = socket.pair.emit_uncut(&packet, size, &mut self.joined);
+        self.scratch.clear();
+        let note = socket.pair.emit_uncut(&packet, size, &mut self.scratch);
         debug_assert!(note.is_ok(), "the MSS keeps packets within what a header can say: {note:?}");
         let (first, second) = socket.bytes(packet.body);
         let sent = note.ok().map(|note| {
             self.counters.sent += u64::from(packet.body.len.div_ceil(u32::from(size.max(1))).max(1));
-            send(&note, &[IoSlice::new(&self.joined), IoSlice::new(first), IoSlice::new(second)])
+            send(&note, &[IoSlice::new(&self.scratch), IoSlice::new(first), IoSlice::new(second)])
         });
         packet.body.len = 0;
         cx.recycle(packet);

@@ -10,7 +10,7 @@ use std::os::fd::BorrowedFd;
 /// Most super-packets read before sending.
 const BATCH: usize = 64;
 /// Most super-packets sent before reading.
-const VOLLEY: usize = 16;
+const MAX_SENT_PER_TURN: usize = 16;
 
 /// An endpoint with its port, clock and world.
 #[derive(Debug)]
@@ -64,7 +64,7 @@ impl<P: PacketPort> EndpointDriver<P> {
     /// The second half of [`EndpointDriver::turn`]: handles timers and sends packets.
     pub(crate) fn send_out(&mut self) -> io::Result<Instant> {
         self.endpoint.timer(&mut self.world.cx(self.clock.now(), NodeId(0)));
-        for _ in 0..VOLLEY {
+        for _ in 0..MAX_SENT_PER_TURN {
             let cx = &mut self.world.cx(self.clock.now(), NodeId(0));
             let port = &mut self.port;
             // a packet that the kernel has no room for is lost

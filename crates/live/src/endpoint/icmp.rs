@@ -5,7 +5,7 @@
 //! and what to do. Hard errors, for which retrying cannot help, are those of RFC 9293, section 3.9.2.2, and
 //! RFC 5461, section 2: protocol unreachable, port unreachable; in IPv6 also administratively prohibited.
 
-use super::socket::Pair;
+use super::socket::FourTuple;
 use bentpipe_base::Seq;
 use bentpipe_tcp::Icmp;
 use bentpipe_wire::offload::addresses;
@@ -25,7 +25,7 @@ const HEADERS: [u32; 2] = [40, 60];
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct IcmpError {
     /// Connection of the quoted segment.
-    pub(super) pair: Pair,
+    pub(super) pair: FourTuple,
     /// Sequence number of the quoted segment.
     pub(super) seq: Seq,
     pub(super) what: Icmp,
@@ -60,12 +60,12 @@ fn too_big(mtu: u32, v6: bool) -> Option<Icmp> {
 }
 
 /// Returns the connection and sequence number of a quoted segment of ours, which may be truncated.
-fn quoted(packet: &[u8]) -> Option<(Pair, Seq)> {
+fn quoted(packet: &[u8]) -> Option<(FourTuple, Seq)> {
     let (src, dst) = addresses(packet).ok()?;
     let (protocol, tcp) =
         if src.is_ipv4() { (packet[9], usize::from(packet[0] & 15) * 4) } else { (packet[6], 40) };
     let [a, b, c, d, seq @ ..] = packet.get(tcp..)?.first_chunk::<8>()?;
     let peer = SocketAddr::new(dst, u16::from_be_bytes([*c, *d]));
-    let pair = Pair::between((src, u16::from_be_bytes([*a, *b])), peer)?;
+    let pair = FourTuple::between((src, u16::from_be_bytes([*a, *b])), peer)?;
     (protocol == TCP).then(|| (pair, Seq(u32::from_be_bytes(*seq))))
 }

@@ -114,7 +114,7 @@ pub enum EndpointError {
     Unknown,
     /// Nothing to read, or no room to write: [`SocketEvent`] will announce it.
     #[error("it would block: wait until it is readable or writable")]
-    NotNow,
+    WouldBlock,
     /// Write after `shutdown`.
     #[error("nothing can be written after `shutdown`")]
     Shut,
@@ -200,9 +200,9 @@ struct Listener {
     /// Connections not yet accepted, half-open ones included.
     waiting: usize,
     /// Open connections to accept, in the order in which they opened.
-    open: VecDeque<ConnId>,
+    accept_queue: VecDeque<ConnId>,
     /// Connections in the order of their SYNs; some are no longer half-open.
-    called: VecDeque<ConnId>,
+    syn_queue: VecDeque<ConnId>,
 }
 
 /// A host's TCP.
@@ -222,7 +222,7 @@ pub struct Endpoint {
     in_time_wait: usize,
     counters: Counters,
     /// Buffer to make a payload contiguous that wraps around the end of its ring.
-    joined: Vec<u8>,
+    scratch: Vec<u8>,
 }
 
 impl Endpoint {
@@ -239,7 +239,7 @@ impl Endpoint {
             inbox: EventQueue::default(),
             in_time_wait: 0,
             counters: Counters::default(),
-            joined: Vec::new(),
+            scratch: Vec::new(),
         }
     }
 

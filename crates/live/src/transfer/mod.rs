@@ -21,13 +21,13 @@ use std::io;
 use std::os::fd::BorrowedFd;
 
 /// Time between two progress reports.
-const LOOK: Duration = Duration::from_millis(100);
+const PROGRESS_INTERVAL: Duration = Duration::from_millis(100);
 /// Bytes moved between two turns of the network.
 const CHUNK: usize = 256 << 10;
 /// How long to wait for the peer's FIN after it has received everything.
 const FIN_TIMEOUT: Duration = Duration::from_secs(10);
 /// Time after which a source or sink that was not ready is tried again.
-const AGAIN: Duration = Duration::from_millis(2);
+const RETRY_INTERVAL: Duration = Duration::from_millis(2);
 
 /// Progress of a transfer.
 #[derive(Clone, Copy, Debug, PartialEq)]

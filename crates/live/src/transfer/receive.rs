@@ -1,6 +1,9 @@
 //! Receives a stream from a peer that connects to us.
 
-use super::{AGAIN, CHUNK, FIN_TIMEOUT, LOOK, Sink, TransferError, TransferProgress, leave, wait_for_events};
+use super::{
+    CHUNK, FIN_TIMEOUT, PROGRESS_INTERVAL, RETRY_INTERVAL, Sink, TransferError, TransferProgress, leave,
+    wait_for_events,
+};
 use crate::endpoint::{ConnId, Ending, EndpointError, HostEndpoint, SocketEvent};
 use bentpipe_base::Instant;
 use bentpipe_report::{FlowKind, FlowReport, TcpReport, rate_bps};
@@ -29,7 +32,7 @@ pub fn receive(
     sink: &mut Sink,
     watch: &mut dyn FnMut(TransferProgress),
 ) -> Result<Received, TransferError> {
-    let (id, from) = answer(host, config)?;
+    let (id, from) = accept_first(host, config)?;
     let start = host.driver.clock.now();
     let mut receiver = Receiver { id, start, chunk: Vec::new(), at: 0, bytes: 0, last: start, ended: None };
     let done = receiver.run(host, sink, watch);
@@ -51,7 +54,7 @@ pub fn receive(
 }
 
 /// Returns the first connection that completes its handshake. Port scans and forged SYNs do not delay it.
-fn answer(host: &mut HostEndpoint, config: &Config) -> Result<(ConnId, SocketAddr), TransferError> {
+fn accept_first(host: &mut HostEndpoint, config: &Config) -> Result<(ConnId, SocketAddr), TransferError> {
     let port = host.port;
     host.driver.with(|e, _| e.listen(port, config, BACKLOG)).map_err(TransferError::Call)?;
     loop {
@@ -65,7 +68,7 @@ fn answer(host: &mut HostEndpoint, config: &Config) -> Result<(ConnId, SocketAdd
             host.driver.port.keep_next_hop(from.ip());
             return Ok((id, from));
         }
-        let look = host.driver.clock.now() + LOOK;
+        let look = host.driver.clock.now() + PROGRESS_INTERVAL;
         wait_for_events(host, None, next, look)?;
     }
 }
@@ -89,7 +92,7 @@ impl Receiver {
         sink: &mut Sink,
         watch: &mut dyn FnMut(TransferProgress),
     ) -> Result<(), TransferError> {
-        let mut look = self.start + LOOK;
+        let mut look = self.start + PROGRESS_INTERVAL;
         loop {
             let next = host.driver.turn().map_err(TransferError::Port)?;
             let mut over = false;
@@ -104,13 +107,13 @@ impl Receiver {
                 host.driver.with(|e, _| {
                     watch(TransferProgress::at(now, self.start, self.bytes, e.connection(self.id)));
                 });
-                look = now + LOOK;
+                look = now + PROGRESS_INTERVAL;
             }
             // we send our FIN after everything is written; whether its acknowledgment arrives does not matter
             if self.ended.is_some_and(|ended| over || now >= ended + FIN_TIMEOUT) {
                 return Ok(());
             }
-            let next = if blocked { next.min(now + AGAIN) } else { next };
+            let next = if blocked { next.min(now + RETRY_INTERVAL) } else { next };
             wait_for_events(host, None, next, look)?;
         }
     }
@@ -146,7 +149,7 @@ impl Receiver {
                         host.driver.send_out().map_err(TransferError::Port)?;
                     }
                 }
-                Err(EndpointError::Ended(Ending::Closed) | EndpointError::NotNow) => return Ok(false),
+                Err(EndpointError::Ended(Ending::Closed) | EndpointError::WouldBlock) => return Ok(false),
                 Err(EndpointError::Ended(ending)) => return Err(TransferError::Ended(ending, self.bytes)),
                 Err(other) => return Err(TransferError::Call(other)),
             }

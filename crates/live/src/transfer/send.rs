@@ -1,6 +1,8 @@
 //! Sends a stream to a peer that listens.
 
-use super::{CHUNK, FIN_TIMEOUT, LOOK, Source, TransferError, TransferProgress, leave, wait_for_events};
+use super::{
+    CHUNK, FIN_TIMEOUT, PROGRESS_INTERVAL, Source, TransferError, TransferProgress, leave, wait_for_events,
+};
 use crate::endpoint::{ConnId, Ending, EndpointError, HostEndpoint, SocketEvent};
 use bentpipe_base::Instant;
 use bentpipe_report::FlowReport;
@@ -94,17 +96,17 @@ impl Sender {
         source: &mut Source,
         watch: &mut dyn FnMut(TransferProgress),
     ) -> Result<bool, TransferError> {
-        let mut look = self.start + LOOK;
+        let mut look = self.start + PROGRESS_INTERVAL;
         loop {
             let next = host.driver.turn().map_err(TransferError::Port)?;
-            let (over, waits) = self.act(host, source)?;
+            let (over, waits) = self.handle_events(host, source)?;
             let now = host.driver.clock.now();
             if now >= look || over {
                 host.driver.with(|e, _| {
                     let connection = e.connection(self.id);
                     watch(TransferProgress::at(now, self.start, acknowledged(connection), connection));
                 });
-                look = now + LOOK;
+                look = now + PROGRESS_INTERVAL;
             }
             if over {
                 return Ok(false);
@@ -117,7 +119,11 @@ impl Sender {
     }
 
     /// Handles events and writes data. Returns if the transfer is over, and if the source has nothing now.
-    fn act(&mut self, host: &mut HostEndpoint, source: &mut Source) -> Result<(bool, bool), TransferError> {
+    fn handle_events(
+        &mut self,
+        host: &mut HostEndpoint,
+        source: &mut Source,
+    ) -> Result<(bool, bool), TransferError> {
         let now = host.driver.clock.now();
         let mut ending = None;
         host.driver.with(|endpoint, _| {

@@ -37,7 +37,7 @@ pub struct Departures {
     pub(super) stream: DatagramStream,
     /// Poisson: time since the start in 1/4096 ns.
     elapsed: u128,
-    spell: OnPeriod,
+    on_period: OnPeriod,
 }
 
 /// On/off: the current on-period.
@@ -57,7 +57,7 @@ impl Departures {
             assert!(!on.is_zero(), "an on-period takes time");
             spell.length = cx.rng(stream.rng).exponential(on);
         }
-        Self { stream: *stream, elapsed: 0, spell }
+        Self { stream: *stream, elapsed: 0, on_period: spell }
     }
 
     /// Returns when datagram `n` is due. Call once for each in turn.
@@ -75,7 +75,7 @@ impl Departures {
             }
             Pattern::OnOff { rate, on, off } => {
                 let due = due(rate);
-                let period = &mut self.spell;
+                let period = &mut self.on_period;
                 while due.saturating_sub(period.before) >= period.length {
                     period.before += period.length;
                     period.from = period.from + period.length + cx.rng(rng).exponential(off);

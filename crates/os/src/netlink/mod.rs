@@ -2,14 +2,14 @@
 //! blocks until the kernel answers.
 
 mod link;
+mod lookup;
 mod route;
 mod rule;
-mod way;
 
 pub use link::{Mac, VethPair};
+pub use lookup::{Interface, RouteLookup};
 pub use route::{Metrics, Route, RouteEntry};
 pub use rule::MarkRule;
-pub use way::{Interface, RouteLookup};
 
 use netlink_packet_core::{
     NLM_F_ACK, NLM_F_DUMP, NLM_F_REQUEST, NetlinkHeader, NetlinkMessage, NetlinkPayload,

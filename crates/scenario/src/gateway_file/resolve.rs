@@ -1,14 +1,14 @@
 //! Resolves the keys of a gateway file: checks that concern several keys, and all defaults.
 
 use super::keys::{DeployKeys, GatewayKeys, HopKeys, LimitKeys, MAX_RULES, PolicyKeys, RuleKeys, StatusKeys};
-use super::scalars::{Interface, Many, Percent};
+use super::scalars::{Interface, OneOrList, Percent};
 use super::types::{
     Action, Config, Deploy, Firewall, GatewayFile, Kind, Policy, Prefix, RecordFormat, Rule, Status,
 };
 use crate::diagnostic::{Fault, Result, bail};
 use crate::form::{At, Keys as _};
 use crate::resolve::custom::of_gateway_file;
-use crate::resolve::slice;
+use crate::resolve::given_items;
 use crate::scalars::Name;
 use bentpipe_base::{Duration, Size};
 use bentpipe_gateway::Limits;
@@ -37,7 +37,7 @@ pub(super) fn file(keys: GatewayKeys) -> Result<GatewayFile> {
     let rules = rules(keys.rules.map(|r| r.value).unwrap_or_default())?;
     let policy = keys.policy.as_ref().map(|p| &p.value);
     config.sample = sample(policy)?;
-    let customs = of_gateway_file(slice(keys.nodes.as_ref()))?;
+    let customs = of_gateway_file(given_items(keys.nodes.as_ref()))?;
     limits(keys.limits.map(|l| l.value), &mut config)?;
     let subscriber = policy.and_then(|p| p.subscriber_prefix.as_ref()).map(|s| &s.value);
     Ok(GatewayFile {
@@ -72,7 +72,7 @@ fn hop(keys: &HopKeys) -> Result<Config> {
     Ok(Config {
         rate: keys.rate.map(|r| r.value),
         framing: framing.unwrap_or_default(),
-        trip: rtt,
+        rtt,
         mode: keys.mode.map_or(default.mode, |m| m.value),
         share: keys.share.map_or(SHARE, |s| s.value.0),
         copies: keys.copies.map_or(default.copies, |c| c.value.0),
@@ -89,7 +89,7 @@ fn hop(keys: &HopKeys) -> Result<Config> {
 fn deploy(given: &At<DeployKeys>) -> Result<Deploy> {
     let keys = &given.value;
     if keys.kind.value == Kind::Inline {
-        let Many(lan) = &keys.lan.value;
+        let OneOrList(lan) = &keys.lan.value;
         if let [_, second, ..] = &lan[..] {
             let label = "one interface on each side; routed can have more";
             return Err(Fault::new(second.span, "inline is between two interfaces", label));
@@ -201,7 +201,7 @@ pub(crate) fn rules(given: Vec<At<RuleKeys>>) -> Result<Vec<Rule>> {
 }
 
 /// Returns the values of a list without their positions; none if it is not given.
-fn plain<T>(given: Option<At<Many<T>>>) -> Vec<T> {
+fn plain<T>(given: Option<At<OneOrList<T>>>) -> Vec<T> {
     given.into_iter().flat_map(|many| many.value.0).map(|item| item.value).collect()
 }
 

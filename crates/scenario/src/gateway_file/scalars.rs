@@ -4,7 +4,7 @@ use super::types::{Copies, PortRange, Prefix};
 use crate::diagnostic::{Fault, Result};
 use crate::form::{At, Form, Read, Special, wrong};
 use crate::lists::items;
-use crate::quantity::split;
+use crate::quantity::split_unit;
 use crate::scalars::excerpt;
 use crate::value::{Kind, Value};
 use core::net::{IpAddr, SocketAddr};
@@ -15,7 +15,7 @@ const MAX_INTERFACE: usize = 15;
 
 /// One value, or a list of them.
 #[derive(Clone, Debug)]
-pub(crate) struct Many<T>(pub(crate) Vec<At<T>>);
+pub(crate) struct OneOrList<T>(pub(crate) Vec<At<T>>);
 
 /// A fraction of 1, written in percent.
 #[derive(Clone, Copy, Debug)]
@@ -29,7 +29,7 @@ pub(crate) struct DscpClass(pub(crate) u8);
 
 /// `"auto"`, or a number.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct CopiesForm(pub(crate) Copies);
+pub(crate) struct CopyCount(pub(crate) Copies);
 
 const PREFIX: Special = Special {
     what: "an address or prefix",
@@ -49,7 +49,7 @@ const LISTEN: Special = Special {
 const DSCP: Special =
     Special { what: "the name of a DSCP", pattern: "[a-z]{1,3}[0-9]{0,2}", example: "af41" };
 
-impl<T: Read> Read for Many<T> {
+impl<T: Read> Read for OneOrList<T> {
     const FORM: Form = Form::Many(&T::FORM);
 
     fn read(value: &Value, key: &str) -> Result<Self> {
@@ -131,7 +131,7 @@ impl Read for Percent {
             Kind::Number(n) => return Err(bad(format!("write \"{} %\" if that is meant", n * 100.0))),
             _ => value.text().ok_or_else(|| bad(format!("this is {}", value.called())))?,
         };
-        let (digits, unit) = split(number.trim());
+        let (digits, unit) = split_unit(number.trim());
         let share: Option<f64> = digits.parse().ok().filter(|_| unit == "%");
         match share {
             Some(n) if (0.0..=100.0).contains(&n) => Ok(Self(n / 100.0)),
@@ -187,7 +187,7 @@ impl Read for DscpClass {
     fn read(value: &Value, key: &str) -> Result<Self> {
         let found = match &value.kind {
             Kind::Integer(n) => u8::try_from(*n).ok().filter(|n| *n < 64),
-            _ => value.text().and_then(class),
+            _ => value.text().and_then(dscp_code_point),
         };
         found.map(Self).ok_or_else(|| {
             Fault::new(value.span, format!("`{key}` is not a DSCP"), "")
@@ -197,7 +197,7 @@ impl Read for DscpClass {
 }
 
 /// Returns the code point of a DSCP class: RFC 2474 (cs), 2597 (af), 3246 (ef), 5865 (va), 8622 (le).
-fn class(name: &str) -> Option<u8> {
+fn dscp_code_point(name: &str) -> Option<u8> {
     match name {
         "ef" => Some(46),
         "va" => Some(44),
@@ -215,7 +215,7 @@ fn class(name: &str) -> Option<u8> {
 /// Maximum number of copies of a packet. Beyond that, forward error correction would be better.
 const MAX_COPIES: u8 = 4;
 
-impl Read for CopiesForm {
+impl Read for CopyCount {
     const FORM: Form = Form::Either(&[Form::Words(&["auto"]), Form::Whole(1, MAX_COPIES as u64)]);
 
     fn read(value: &Value, key: &str) -> Result<Self> {

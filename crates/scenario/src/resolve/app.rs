@@ -1,6 +1,6 @@
 //! Resolves the applications of a flow: `app` and `reader`.
 
-use super::{exactly_one, ordered};
+use super::{check_order, exactly_one};
 use crate::diagnostic::{Result, bail};
 use crate::form::{At, OrTable};
 use crate::keys::{AppKeys, Bulk, Eager, PlainPattern, ReaderKeys, RequestKeys, TelnetKeys, UdpKeys};
@@ -41,7 +41,7 @@ fn requests(keys: &RequestKeys) -> Result<App> {
 
 fn telnet(keys: &TelnetKeys) -> Result<App> {
     let size = keys.size.map_or(Ok(Size(1)), |s| message("size", s))?;
-    let gap = keys.gap.map_or(Ok(Duration::from_secs(1)), |g| super::dynamics::step("gap", g))?;
+    let gap = keys.gap.map_or(Ok(Duration::from_secs(1)), |g| super::dynamics::interval("gap", g))?;
     Ok(App::Telnet { size, gap })
 }
 
@@ -56,8 +56,8 @@ fn udp(keys: &UdpKeys) -> Result<App> {
         Some(OrTable::Plain(PlainPattern::Poisson)) => Pattern::Poisson(rate),
         Some(OrTable::Table(spells)) => Pattern::OnOff {
             rate,
-            on: super::dynamics::step("on", spells.on)?,
-            off: super::dynamics::step("off", spells.off)?,
+            on: super::dynamics::interval("on", spells.on)?,
+            off: super::dynamics::interval("off", spells.off)?,
         },
     };
     Ok(App::Udp { size, pattern })
@@ -69,12 +69,12 @@ pub(super) fn reader(given: &At<OrTable<Eager, ReaderKeys>>) -> Result<Reader> {
         (Some(rate), None, None, None) => Ok(Reader::Slow(rate.value)),
         (None, Some(turns), None, None) => Ok(Reader::Turns {
             rates: [turns.value.rate.value, turns.value.then.value],
-            each: super::dynamics::step("each", turns.value.each)?,
+            each: super::dynamics::interval("each", turns.value.each)?,
         }),
         (None, None, None, Some(at)) => Ok(Reader::StopAt(at.value)),
         (None, None, Some(pause), None) => {
             let pause = &pause.value;
-            ordered("pause", pause.from, pause.to)?;
+            check_order("pause", pause.from, pause.to)?;
             let (from, to) = (pause.from.value, pause.to.value);
             if let Some(every) = pause.every.filter(|e| e.value <= to.since(from)) {
                 bail!(every.span, "`every` must be longer than the pause");

@@ -1,9 +1,9 @@
 //! Resolves one direction of a link.
 
 use super::dynamics;
-use super::ground::TraceFiles;
 use super::queue::discipline;
 use super::series;
+use super::trace_files::TraceFiles;
 use crate::diagnostic::{Fault, Result, fault};
 use crate::form::{At, Keys as _, OrTable};
 use crate::keys::{AsymmetryKeys, ChannelKeys, DelayKeys, DirectionKeys};
@@ -19,7 +19,7 @@ pub(super) const MAX_FRAMING: Size = Size(65_535);
 /// What is needed to resolve the keys of a direction.
 pub(super) struct DirectionContext<'a> {
     /// Name of the direction in errors.
-    pub(super) whose: &'a str,
+    pub(super) name_in_errors: &'a str,
     pub(super) span: Span,
     /// Rate of the forward direction, while the return direction is resolved.
     pub(super) forward: Option<Rate>,
@@ -28,7 +28,7 @@ pub(super) struct DirectionContext<'a> {
 
 impl DirectionContext<'_> {
     fn missing(&self, key: &str) -> Fault {
-        Fault::missing(self.span, self.whose, key)
+        Fault::missing(self.span, self.name_in_errors, key)
     }
 
     pub(super) fn direction(&self, keys: &DirectionKeys) -> Result<DirectionSpec> {
@@ -38,7 +38,7 @@ impl DirectionContext<'_> {
             Some((OrTable::Table(table), span)) => (table, span),
         };
         if table.satellite.is_some() || table.stations.is_some() {
-            return self.channel(&keys.channel, Some(geo(table, span)?));
+            return self.channel(&keys.channel, Some(geostationary_delay(table, span)?));
         }
         let series = series::delay(table, span, self.files)?;
         let slots = keys.channel.orbit.as_ref().and_then(|o| o.value.slots.as_ref());
@@ -56,7 +56,7 @@ impl DirectionContext<'_> {
         let rate = self.rate(keys.rate.as_ref().ok_or_else(|| self.missing("rate"))?)?;
         let slots = keys.orbit.as_ref().and_then(|o| o.value.slots.as_ref()).map(|s| s.value.delay.value);
         let delay = delay
-            .or_else(|| slots.map(|range| Duration(range.least.0.midpoint(range.most.0))))
+            .or_else(|| slots.map(|range| Duration(range.min.0.midpoint(range.max.0))))
             .ok_or_else(|| self.missing("delay"))?;
         Ok(DirectionSpec {
             rate,
@@ -82,12 +82,12 @@ impl DirectionContext<'_> {
             let label = "only `backward` and `return` have a forward rate to follow from";
             Fault::new(given.span, "this rate has nothing to follow from", label)
         })?;
-        asymmetric(keys, forward)
+        return_rate(keys, forward)
     }
 }
 
 /// Returns the rate of the return direction: forward rate * ack / (k * data), RFC 3449 section 3.1.
-fn asymmetric(keys: &AsymmetryKeys, forward: Rate) -> Result<Rate> {
+fn return_rate(keys: &AsymmetryKeys, forward: Rate) -> Result<Rate> {
     for (key, size) in [("data", keys.data), ("ack", keys.ack)] {
         size.positive(key)?;
     }
@@ -100,7 +100,7 @@ fn asymmetric(keys: &AsymmetryKeys, forward: Rate) -> Result<Rate> {
 }
 
 /// Returns the delay of a hop between two stations over a geostationary satellite.
-fn geo(keys: &DelayKeys, span: Span) -> Result<Duration> {
+fn geostationary_delay(keys: &DelayKeys, span: Span) -> Result<Duration> {
     let other = keys.given().into_iter().find(|(key, _)| !matches!(*key, "satellite" | "stations"));
     if let Some((key, span)) = other {
         let label = "these follow from geometry, and do not change";

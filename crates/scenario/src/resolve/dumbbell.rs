@@ -2,7 +2,7 @@
 
 use super::Network;
 use super::direction::DirectionContext;
-use super::ground::TraceFiles;
+use super::trace_files::TraceFiles;
 use crate::diagnostic::{Fault, Result};
 use crate::form::{At, Keys as _, OrTable};
 use crate::keys::{ChannelKeys, DirectionKeys, DumbbellKeys};
@@ -12,7 +12,8 @@ use bentpipe_base::Duration;
 
 pub(super) fn build(given: &At<DumbbellKeys>, files: &TraceFiles<'_>) -> Result<Network> {
     let keys = &given.value;
-    let side = DirectionContext { whose: "the access links", span: keys.access.span, forward: None, files };
+    let side =
+        DirectionContext { name_in_errors: "the access links", span: keys.access.span, forward: None, files };
     let access = side.direction(&keys.access.value)?;
     let (forward, backward) = bottleneck(given, access.delay, files)?;
     let pairs = keys.pairs.map_or(1, |p| p.value.0) as usize;
@@ -71,7 +72,7 @@ fn bottleneck(
     let keys = &given.value;
     let delay = keys.rtt.map(|rtt| delay_between_access(rtt, access)).transpose()?;
     let (mut there, mut back) = match &keys.profile {
-        Some(name) => profile::find(name)?,
+        Some(name) => profile::profile_keys(name)?,
         None if delay.is_none() => return Err(Fault::missing(given.span, "[dumbbell]", "rtt")),
         None => {
             let shared = DirectionKeys { delay: None, channel: return_defaults(&keys.channel) };
@@ -86,10 +87,10 @@ fn bottleneck(
         Some(_) => side.channel(&keys.channel, delay),
         None => side.direction(keys),
     };
-    let side = DirectionContext { whose: "[dumbbell]", span: given.span, forward: None, files };
+    let side = DirectionContext { name_in_errors: "[dumbbell]", span: given.span, forward: None, files };
     let forward = resolve(&side, &there)?;
     let span = keys.r#return.as_ref().map_or(given.span, |r| r.span);
-    let side = DirectionContext { whose: "`return`", span, forward: Some(forward.rate), files };
+    let side = DirectionContext { name_in_errors: "`return`", span, forward: Some(forward.rate), files };
     let backward = resolve(&side, &back)?;
     Ok((forward, backward))
 }

@@ -1,6 +1,6 @@
 //! Resolves what changes on a direction: capacity, orbit, bursts, outages, access. `fade` resolves fades.
 
-use super::ground::{Steps, TraceFiles};
+use super::trace_files::{Steps, TraceFiles};
 use super::{exactly_one, fade, series};
 use crate::diagnostic::{Fault, Result, bail, fault};
 use crate::form::{At, OrTable};
@@ -46,12 +46,12 @@ pub(super) fn resolve(
         let label = "the trace already says when a packet may begin";
         return Err(Fault::new(dama.span, "`dama` and a mahimahi trace exclude each other", label));
     }
-    trace_alone(keys, &dynamics)?;
+    check_mahimahi_conflicts(keys, &dynamics)?;
     Ok((!dynamics.is_constant()).then(|| Box::new(dynamics)))
 }
 
 /// Returns an error for a mahimahi trace together with another source of rates.
-fn trace_alone(keys: &ChannelKeys, dynamics: &Dynamics) -> Result<()> {
+fn check_mahimahi_conflicts(keys: &ChannelKeys, dynamics: &Dynamics) -> Result<()> {
     if !matches!(dynamics.capacity, Some(CapacityTrace::Opportunities { .. })) {
         return Ok(());
     }
@@ -69,16 +69,16 @@ fn trace_alone(keys: &ChannelKeys, dynamics: &Dynamics) -> Result<()> {
 }
 
 /// Returns an error for times shorter than [`SHORTEST_STEP`].
-pub(super) fn step(key: &str, given: At<Duration>) -> Result<Duration> {
+pub(super) fn interval(key: &str, given: At<Duration>) -> Result<Duration> {
     given.at_least(key, SHORTEST_STEP, "short")
 }
 
-pub(super) fn step_or(key: &str, given: Option<At<Duration>>, default: Duration) -> Result<Duration> {
-    given.map_or(Ok(default), |given| step(key, given))
+pub(super) fn interval_or(key: &str, given: Option<At<Duration>>, default: Duration) -> Result<Duration> {
+    given.map_or(Ok(default), |given| interval(key, given))
 }
 
 /// Returns an error unless each time is later than the one before.
-pub(super) fn rising<T>(key: &str, pairs: &Pairs<Instant, T>) -> Result<()> {
+pub(super) fn check_times_increase<T>(key: &str, pairs: &Pairs<Instant, T>) -> Result<()> {
     for two in pairs.0.windows(2) {
         let (before, after) = (two[0].0, two[1].0);
         if before.value >= after.value {
@@ -105,7 +105,7 @@ fn capacity(given: &At<CapacityKeys>, files: &TraceFiles<'_>) -> Result<Capacity
     };
     match (&keys.steps, &keys.file, &keys.mahimahi, &keys.opportunities_ms) {
         (Some(list), None, None, None) => {
-            rising("steps", &list.value)?;
+            check_times_increase("steps", &list.value)?;
             steps(list.value.0.iter().map(|(at, rate)| (at.value, rate.value)).collect())
         }
         (None, Some(file), None, None) => steps(files.steps(file)?),
@@ -137,25 +137,25 @@ fn pass(keys: &PassKeys) -> Result<Pass> {
     Ok(Pass {
         altitude_km: keys.altitude.map(|km| km.0).within("altitude", ALTITUDES, " km")?,
         min_elevation_deg: elevation.map_or(Ok(10.0), |e| e.within("min_elevation", ELEVATIONS, " deg"))?,
-        every: step_or("every", keys.every, Duration::from_secs(1))?,
+        every: interval_or("every", keys.every, Duration::from_secs(1))?,
         pace: 1.0,
     })
 }
 
 fn slots(keys: &SlotsKeys) -> Result<Slots> {
-    let period = step_or("period", keys.period, Duration::from_secs(15))?;
+    let period = interval_or("period", keys.period, Duration::from_secs(15))?;
     if let Some(offset) = keys.offset.filter(|o| o.value >= period) {
         bail!(offset.span, "`offset` is too long", "it is less than the period of {period}");
     }
     Ok(Slots {
         period,
         offset: keys.offset.map_or(Duration::ZERO, |o| o.value),
-        delay: (keys.delay.value.least, keys.delay.value.most),
+        delay: (keys.delay.value.min, keys.delay.value.max),
         // an empty name is replaced by the link's name later
         pair: keys.pair.as_ref().map_or_else(String::new, |p| p.value.0.clone()),
         jitter: keys.jitter.map_or(Duration::ZERO, |j| j.value),
-        jitter_step: step_or("jitter_step", keys.jitter_step, Duration::from_millis(10))?,
-        rate: keys.rate.map(|r| (r.value.least, r.value.most)),
+        jitter_step: interval_or("jitter_step", keys.jitter_step, Duration::from_millis(10))?,
+        rate: keys.rate.map(|r| (r.value.min, r.value.max)),
         handover: keys.handover.as_ref().map_or(Ok(Handover::Seamless), |h| handover(h, period))?,
         reorder: keys.reorder.is_some_and(|r| r.value),
     })
@@ -166,8 +166,8 @@ fn handover(given: &At<OrTable<Handover, HandoverKeys>>, period: Duration) -> Re
     let HandoverKeys { outage, loss, time } = **keys;
     let (handover, longest, span) = match (outage, loss, time) {
         (Some(outage), None, None) => {
-            let most = outage.value.most;
-            (Handover::Outage(outage.value.least, most), most, outage.span)
+            let most = outage.value.max;
+            (Handover::Outage(outage.value.min, most), most, outage.span)
         }
         (None, Some(loss), Some(time)) => (Handover::Loss(loss.value, time.value), time.value, time.span),
         _ => bail!(given.span, "this is not a handover", "write either `outage`, or `loss` and `time`"),
@@ -182,8 +182,8 @@ fn bursts(given: &At<BurstKeys>) -> Result<GilbertElliott> {
     let keys = &given.value;
     match (keys.good, keys.bad, keys.loss, keys.burst) {
         (Some(good), Some(bad), None, None) => Ok(GilbertElliott {
-            good: step("good", good)?,
-            bad: step("bad", bad)?,
+            good: interval("good", good)?,
+            bad: interval("bad", bad)?,
             loss_good: keys.loss_good.map_or(Probability::ZERO, |p| p.value),
             loss_bad: keys.loss_bad.map_or(Probability::ONE, |p| p.value),
         }),
@@ -203,7 +203,7 @@ fn bursts(given: &At<BurstKeys>) -> Result<GilbertElliott> {
 /// Resolves bursts of mean duration B with mean loss probability P. The mean good duration is B (1 - P) / P,
 /// see `gilbert_elliott.rs`.
 fn from_mean(loss: At<Probability>, burst: At<Duration>) -> Result<GilbertElliott> {
-    let bad = step("burst", burst)?;
+    let bad = interval("burst", burst)?;
     let p = loss.map(Probability::get).fraction("loss")?;
     let good = (bad.0 as f64 * (1.0 - p) / p).round();
     if good < SHORTEST_STEP.0 as f64 || good > crate::quantity::YEAR as f64 {
@@ -217,9 +217,9 @@ fn from_mean(loss: At<Probability>, burst: At<Duration>) -> Result<GilbertElliot
 fn outages(given: &At<OutageKeys>) -> Result<Outages> {
     let keys = &given.value;
     Ok(Outages {
-        shortest: step("length", keys.length.map(|length| length.least))?,
-        longest: keys.length.value.most,
-        every: step("every", keys.every)?,
+        shortest: interval("length", keys.length.map(|length| length.min))?,
+        longest: keys.length.value.max,
+        every: interval("every", keys.every)?,
         random: keys.random.is_none_or(|r| r.value),
     })
 }
@@ -229,7 +229,7 @@ fn access(keys: &ChannelKeys, delay: Duration) -> Result<Option<Access>> {
         (None, None) => Ok(None),
         (Some(given), None) => dama(&given.value, delay).map(|d| Some(Access::Dama(d))),
         (None, Some(given)) => {
-            let idle = step("idle", given.value.idle)?;
+            let idle = interval("idle", given.value.idle)?;
             Ok(Some(Access::IdleRelease(IdleRelease { idle, setup: given.value.setup.value })))
         }
         (Some(_), Some(second)) => {
@@ -240,7 +240,7 @@ fn access(keys: &ChannelKeys, delay: Duration) -> Result<Option<Access>> {
 }
 
 fn dama(keys: &DamaKeys, delay: Duration) -> Result<Dama> {
-    let frame = step_or("frame", keys.frame, Duration::from_micros(26_500))?;
+    let frame = interval_or("frame", keys.frame, Duration::from_micros(26_500))?;
     let latency = keys.latency.map_or(delay * 2 + frame * 2, |l| l.value);
     Ok(Dama { frame, latency, free: keys.free.map(|f| f.value) })
 }

@@ -1,6 +1,6 @@
 //! Resolves `fade`: the source of the attenuation and its effect.
 
-use super::dynamics::{rising, step_or};
+use super::dynamics::{check_times_increase, interval_or};
 use crate::diagnostic::{Fault, Result, bail};
 use crate::form::{At, OrTable};
 use crate::keys::{AcmKeys, AnchorKeys, FadeKeys, RainKeys, ThresholdKeys};
@@ -25,12 +25,12 @@ pub(super) fn resolve(given: &At<FadeKeys>) -> Result<Fade> {
     Ok(Fade {
         source,
         effect: effect(keys, given.span)?,
-        every: step_or("every", keys.every, Duration::from_secs(1))?,
+        every: interval_or("every", keys.every, Duration::from_secs(1))?,
     })
 }
 
 fn points(profile: &Pairs<Instant, Decibel>) -> Result<Vec<(Instant, f64)>> {
-    rising("profile", profile)?;
+    check_times_increase("profile", profile)?;
     let point = |(at, fade): &(At<Instant>, At<Decibel>)| Ok((at.value, attenuation("profile", *fade)?));
     profile.0.iter().map(point).collect()
 }
@@ -52,7 +52,7 @@ fn rain(keys: &RainKeys) -> Result<Rain> {
         sigma: number("sigma", keys.sigma, 1.65, (LEAST, 10.0))?,
         p0: keys.p0.map_or(Ok(0.05), |p| p.fraction("p0"))?,
         beta: keys.beta.map_or(Ok(2e-4), |b| b.map(|b| b.0).positive("beta"))?,
-        step: step_or("step", keys.step, Duration::from_secs(1))?,
+        step: interval_or("step", keys.step, Duration::from_secs(1))?,
         scintillation_db: keys.scintillation.map_or(Ok(0.0), |s| attenuation("scintillation", s))?,
         // an empty name is replaced by the link's name later
         station: keys.station.as_ref().map_or_else(String::new, |s| s.value.0.clone()),

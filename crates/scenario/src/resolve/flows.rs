@@ -1,7 +1,7 @@
 //! Resolves `[[flows]]`.
 
 use super::app::{app, reader};
-use super::{Network, check_name, ordered, tcp};
+use super::{Network, check_name, check_order, tcp};
 use crate::diagnostic::{Fault, Result, bail, did_you_mean, listed};
 use crate::form::{At, Keys as _, OrTable};
 use crate::keys::{FileKeys, FlowKeys, MAX_FLOWS, MAX_FLOWS_PER_HOST, ReceiverKeys, StartKeys};
@@ -31,7 +31,7 @@ pub(super) fn resolve(
             let span = keys.count.map(|c| c.span).or(keys.connections.map(|c| c.span)).unwrap_or(group.span);
             return Err(Fault::too_many(span, "flows", MAX_FLOWS));
         }
-        let proto = prototype(file, keys, duration, served_last)?;
+        let proto = common_to_group(file, keys, duration, served_last)?;
         let enabled = keys.enabled.is_none_or(|e| e.value);
         let (from, to) = (ends(network, &keys.from, count)?, ends(network, &keys.to, count)?);
         for (n, (from, to)) in from.into_iter().zip(to).enumerate() {
@@ -76,7 +76,12 @@ fn check_ports(network: &Network, keys: &FlowKeys, at_host: &mut [u32], ends: [u
 }
 
 /// Resolves what all flows of a group have in common.
-fn prototype(file: &FileKeys, keys: &FlowKeys, duration: Duration, served_last: bool) -> Result<FlowSpec> {
+fn common_to_group(
+    file: &FileKeys,
+    keys: &FlowKeys,
+    duration: Duration,
+    served_last: bool,
+) -> Result<FlowSpec> {
     let options = match &file.host {
         Some(host) => keys.tcp.clone().over(&host.value),
         None => keys.tcp.clone(),
@@ -205,7 +210,7 @@ fn start(given: &At<OrTable<Instant, StartKeys>>, duration: Duration) -> Result<
     let (start, is_late, span) = match &given.value {
         OrTable::Plain(at) => (Start::At(*at), at.0 >= duration.0, given.span),
         OrTable::Table(keys) => {
-            ordered("start", keys.from, keys.to)?;
+            check_order("start", keys.from, keys.to)?;
             // A random start is before `to`, so `to` may be the end of the run.
             let (from, to) = (keys.from.value, keys.to.value);
             (Start::Uniform(from, to), to.0 > duration.0, keys.to.span)

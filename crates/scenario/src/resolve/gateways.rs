@@ -2,7 +2,7 @@
 
 use super::direction::MAX_FRAMING;
 use super::names::Directions;
-use super::take_name;
+use super::unique_name;
 use crate::diagnostic::{Fault, Result, bail, fault};
 use crate::form::At;
 use crate::gateway_file::rules;
@@ -26,7 +26,7 @@ pub(super) fn resolve(
     let (mut taken, mut places) = (BTreeSet::new(), BTreeSet::new());
     for gateway in given {
         let keys = &gateway.value;
-        let name = take_name(&mut taken, &keys.name, gateway.span, ("gateways", MAX_GATEWAYS))?;
+        let name = unique_name(&mut taken, &keys.name, gateway.span, ("gateways", MAX_GATEWAYS))?;
         let at = names.find(&keys.link)?;
         let config = config(keys, links[at.link].direction(at.backward))?;
         let policy = Policy {
@@ -40,7 +40,7 @@ pub(super) fn resolve(
             let message = format!("two gateways before `{}`", keys.link.value.0);
             return Err(Fault::new(keys.link.span, message, "this is the second"));
         }
-        all.push(GatewaySpec { name, at, config, policy });
+        all.push(GatewaySpec { name, hop: at, config, policy });
     }
     Ok(all)
 }

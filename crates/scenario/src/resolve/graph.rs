@@ -1,8 +1,8 @@
 //! Resolves `[[hosts]]`, `[[routers]]` and `[[links]]`.
 
 use super::direction::DirectionContext;
-use super::ground::TraceFiles;
-use super::{Network, check_name, check_nodes, slice};
+use super::trace_files::TraceFiles;
+use super::{Network, check_name, check_nodes, given_items};
 use crate::diagnostic::{Fault, Result, bail, did_you_mean, listed};
 use crate::form::{At, Keys as _};
 use crate::keys::{DirectionKeys, FileKeys, LinkKeys, MAX_LINKS, MAX_ROUTES, RouteKeys, RouterKeys};
@@ -13,9 +13,9 @@ use crate::types::{DirectionSpec, LinkSpec, NodeKind, NodeSpec};
 use std::collections::{BTreeMap, BTreeSet};
 
 pub(super) fn build(file: &FileKeys, span: Span, files: &TraceFiles<'_>) -> Result<Network> {
-    let hosts = slice(file.hosts.as_ref());
-    let routers = slice(file.routers.as_ref());
-    let links = slice(file.links.as_ref());
+    let hosts = given_items(file.hosts.as_ref());
+    let routers = given_items(file.routers.as_ref());
+    let links = given_items(file.links.as_ref());
     check_nodes(hosts.len() + routers.len(), span)?;
     if links.len() > MAX_LINKS {
         return Err(Fault::too_many(span, "links", MAX_LINKS));
@@ -74,7 +74,7 @@ fn add_links(
 /// Resolves both directions of a link. Direction keys override link keys, which override the profile.
 fn directions(link: &At<LinkKeys>, files: &TraceFiles<'_>) -> Result<(DirectionSpec, DirectionSpec)> {
     let keys = &link.value;
-    let (profile_there, profile_back) = keys.profile.as_ref().map(profile::find).transpose()?.unzip();
+    let (profile_there, profile_back) = keys.profile.as_ref().map(profile::profile_keys).transpose()?.unzip();
     let merged = |given: &Option<At<DirectionKeys>>, profile: Option<DirectionKeys>| {
         let given = given.as_ref().map(|d| d.value.clone());
         let merged = given.map_or_else(|| keys.both.clone(), |d| d.over(&keys.both));
@@ -85,9 +85,9 @@ fn directions(link: &At<LinkKeys>, files: &TraceFiles<'_>) -> Result<(DirectionS
     };
     let name = &keys.name.value.0;
     let (whose, back) = (format!("link `{name}` (forward)"), format!("link `{name}` (backward)"));
-    let side = DirectionContext { whose: &whose, span: link.span, forward: None, files };
+    let side = DirectionContext { name_in_errors: &whose, span: link.span, forward: None, files };
     let forward = side.direction(&merged(&keys.forward, profile_there))?;
-    let side = DirectionContext { whose: &back, forward: Some(forward.rate), ..side };
+    let side = DirectionContext { name_in_errors: &back, forward: Some(forward.rate), ..side };
     let backward = side.direction(&merged(&keys.backward, profile_back))?;
     Ok((forward, backward))
 }

@@ -9,7 +9,6 @@ mod fade;
 mod flows;
 mod gateways;
 mod graph;
-mod ground;
 mod names;
 mod observe;
 mod queue;
@@ -20,9 +19,10 @@ mod series;
 mod shared;
 mod tcp;
 mod timeline;
+mod trace_files;
 
-use self::ground::TraceFiles;
 use self::names::Directions;
+use self::trace_files::TraceFiles;
 use crate::diagnostic::{Fault, Result, bail};
 use crate::form::At;
 use crate::keys::{DirectionKeys, FileKeys, MAX_NODES, MeasureKeys};
@@ -83,12 +83,12 @@ pub(crate) fn scenario(
     let flows = flows::resolve(&file, &network, &reach, duration)?;
     let stop = stop(&file, &flows)?;
     let names = Directions::new(&network.links);
-    timeline::apply(slice(file.timeline.as_ref()), &mut network.links, &names, duration)?;
-    let gateways = gateways::resolve(slice(file.gateways.as_ref()), &network.links, &names)?;
-    let customs = custom::resolve(slice(file.nodes.as_ref()), &names)?;
-    let references = observe::references(slice(file.references.as_ref()))?;
-    let instruments = observe::instruments(slice(file.instruments.as_ref()), &names, &flows, duration)?;
-    let captures = observe::captures(slice(file.captures.as_ref()), &names, duration)?;
+    timeline::apply(given_items(file.timeline.as_ref()), &mut network.links, &names, duration)?;
+    let gateways = gateways::resolve(given_items(file.gateways.as_ref()), &network.links, &names)?;
+    let customs = custom::resolve(given_items(file.nodes.as_ref()), &names)?;
+    let references = observe::references(given_items(file.references.as_ref()))?;
+    let instruments = observe::instruments(given_items(file.instruments.as_ref()), &names, &flows, duration)?;
+    let captures = observe::captures(given_items(file.captures.as_ref()), &names, duration)?;
     Ok(Scenario {
         title: file.title.value.0,
         seed: seed.or(file.seed.map(|s| s.value.0)).unwrap_or(1),
@@ -100,7 +100,7 @@ pub(crate) fn scenario(
         nodes: network.nodes,
         links: network.links,
         gateways,
-        customs,
+        custom_nodes: customs,
         flows,
         instruments,
         captures,
@@ -110,7 +110,7 @@ pub(crate) fn scenario(
 
 fn measure(given: &At<MeasureKeys>, duration: Duration) -> Result<(Instant, Instant)> {
     let MeasureKeys { from, to, .. } = given.value;
-    ordered("measure", from, to)?;
+    check_order("measure", from, to)?;
     if to.value.0 > duration.0 {
         bail!(to.span, "the measurement ends after the run", "the run lasts {duration}");
     }
@@ -118,7 +118,7 @@ fn measure(given: &At<MeasureKeys>, duration: Duration) -> Result<(Instant, Inst
 }
 
 /// Returns an error for an empty interval.
-fn ordered(key: &str, from: At<Instant>, to: At<Instant>) -> Result<()> {
+fn check_order(key: &str, from: At<Instant>, to: At<Instant>) -> Result<()> {
     if from.value < to.value {
         return Ok(());
     }
@@ -127,7 +127,7 @@ fn ordered(key: &str, from: At<Instant>, to: At<Instant>) -> Result<()> {
 }
 
 /// Returns the items of a list; none if it is not given.
-pub(crate) fn slice<T>(given: Option<&At<Vec<T>>>) -> &[T] {
+pub(crate) fn given_items<T>(given: Option<&At<Vec<T>>>) -> &[T] {
     given.map_or(&[], |given| &given.value)
 }
 
@@ -206,7 +206,7 @@ pub(crate) fn profile_directions(
     backward: &DirectionKeys,
 ) -> Result<(DirectionSpec, DirectionSpec)> {
     let files = TraceFiles::new(&NoFiles);
-    let side = direction::DirectionContext { whose: name, span, forward: None, files: &files };
+    let side = direction::DirectionContext { name_in_errors: name, span, forward: None, files: &files };
     let mut there = side.direction(forward)?;
     let mut back = direction::DirectionContext { forward: Some(there.rate), ..side }.direction(backward)?;
     direction::fill_in_shared_names(&mut there, name);
@@ -225,7 +225,12 @@ fn stop(file: &FileKeys, flows: &[FlowSpec]) -> Result<Stop> {
 }
 
 /// Returns the name of a table and adds it to `taken`. `of`: what has the name, and how many there can be.
-fn take_name(taken: &mut BTreeSet<String>, name: &At<Name>, span: Span, of: (&str, usize)) -> Result<String> {
+fn unique_name(
+    taken: &mut BTreeSet<String>,
+    name: &At<Name>,
+    span: Span,
+    of: (&str, usize),
+) -> Result<String> {
     let (what, most) = of;
     if taken.len() == most {
         return Err(Fault::too_many(span, what, most));

@@ -1,9 +1,9 @@
 //! Resolves `[[instruments]]`, `[[captures]]` and `[[references]]`.
 
-use super::dynamics::step;
+use super::dynamics::interval;
 use super::names::Directions;
-use super::{ordered, take_name};
-use crate::amount::amount;
+use super::{check_order, unique_name};
+use crate::amount::parse_amount;
 use crate::diagnostic::{Fault, Result, bail};
 use crate::form::At;
 use crate::keys::{CaptureKeys, InstrumentKeys, InstrumentWord, ReferenceKeys};
@@ -39,8 +39,8 @@ pub(super) fn instruments(
     let mut intervals = 0_u64;
     for instrument in given {
         let keys = &instrument.value;
-        let name = take_name(&mut taken, &keys.name, instrument.span, ("instruments", MAX_INSTRUMENTS))?;
-        let every = step("every", keys.every)?;
+        let name = unique_name(&mut taken, &keys.name, instrument.span, ("instruments", MAX_INSTRUMENTS))?;
+        let every = interval("every", keys.every)?;
         if keys.kind.value == InstrumentWord::SideChannel && !every.0.is_multiple_of(SECOND.0) {
             let label = "a side channel counts errored seconds";
             return Err(Fault::new(keys.every.span, "`every` is not a whole number of seconds", label));
@@ -83,7 +83,7 @@ pub(super) fn references(given: &[At<ReferenceKeys>]) -> Result<Vec<ReferenceSpe
     let resolve = |reference: &At<ReferenceKeys>| {
         let keys = &reference.value;
         let written = keys.value.value.0.trim().to_owned();
-        let value = amount(&written).map_err(|why| Fault::new(keys.value.span, why, ""))?;
+        let value = parse_amount(&written).map_err(|why| Fault::new(keys.value.span, why, ""))?;
         Ok(ReferenceSpec {
             metric: keys.metric.value.0.clone(),
             value,
@@ -106,14 +106,14 @@ pub(super) fn captures(
         if all.len() == MAX_CAPTURES {
             return Err(Fault::too_many(capture.span, "captures", MAX_CAPTURES));
         }
-        if all.iter().any(|c| c.at == at) {
+        if all.iter().any(|c| c.link == at) {
             let message = format!("two captures of `{}`", keys.link.value.0);
             return Err(Fault::new(keys.link.span, message, "one records all packets of a direction"));
         }
         let (from, to) = times(capture, duration)?;
         let snap = size("snap", keys.snap, MOST_SNAP, (LEAST_SNAP, MOST_SNAP))?;
         let limit = size("limit", keys.limit, LIMIT, (LEAST_LIMIT, MOST_LIMIT))?;
-        all.push(CaptureSpec { at, from, to, snap, limit });
+        all.push(CaptureSpec { link: at, from, to, snap, limit });
     }
     Ok(all)
 }
@@ -126,7 +126,7 @@ fn times(capture: &At<CaptureKeys>, duration: Duration) -> Result<(Instant, Inst
     if let Some(late) = [from, to].into_iter().find(|t| t.value > end) {
         bail!(late.span, "the capture goes beyond the run", "the run lasts {duration}");
     }
-    ordered("capture", from, to)?;
+    check_order("capture", from, to)?;
     Ok((from.value, to.value))
 }
 

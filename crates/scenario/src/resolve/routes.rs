@@ -30,7 +30,7 @@ pub(super) fn check(network: &Network) -> Result<Vec<usize>> {
         hops[last_router] = 0;
         search(&neighbours, last_router, &mut hops, 1, |n| network.nodes[n].kind == NodeKind::Router);
         for (target, routes) in targets {
-            RouteCheck { network, neighbours: &neighbours, hops: &hops, last_router, target }
+            RouteCheck { network, neighbours: &neighbours, hops_to_last_router: &hops, last_router, target }
                 .check(&routes)?;
         }
     }
@@ -69,7 +69,7 @@ struct RouteCheck<'a> {
     network: &'a Network,
     neighbours: &'a Neighbours,
     /// Hops from each router to the last one; [`UNREACHED`] if there is no path.
-    hops: &'a [usize],
+    hops_to_last_router: &'a [usize],
     /// Router to which the host is attached.
     last_router: usize,
     target: usize,
@@ -93,7 +93,7 @@ impl RouteCheck<'_> {
             let mut node = start;
             while node != self.target && !fine.contains(&node) {
                 let next = self.next(node, &explicit);
-                node = next.filter(|n| self.forwards(*n)).ok_or_else(|| {
+                node = next.filter(|n| self.can_forward(*n)).ok_or_else(|| {
                     let end = self.name(next.unwrap_or(node));
                     let message = format!("packets for `{}` end at `{end}`", self.name(self.target));
                     Fault::new(span, message, "this route does not lead there")
@@ -117,10 +117,13 @@ impl RouteCheck<'_> {
         if node == self.last_router {
             return Some(self.target);
         }
-        self.neighbours[node].iter().copied().find(|n| self.hops[*n] < self.hops[node])
+        self.neighbours[node]
+            .iter()
+            .copied()
+            .find(|n| self.hops_to_last_router[*n] < self.hops_to_last_router[node])
     }
 
-    fn forwards(&self, node: usize) -> bool {
+    fn can_forward(&self, node: usize) -> bool {
         node == self.target || self.network.nodes[node].kind == NodeKind::Router
     }
 

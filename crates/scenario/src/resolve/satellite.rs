@@ -2,7 +2,7 @@
 
 use super::direction::DirectionContext;
 use super::dumbbell::{delay_between_access, link, node};
-use super::ground::TraceFiles;
+use super::trace_files::TraceFiles;
 use super::{Network, check_nodes};
 use crate::diagnostic::Result;
 use crate::form::At;
@@ -11,7 +11,7 @@ use crate::types::NodeKind;
 
 pub(super) fn build(given: &At<SatelliteKeys>, files: &TraceFiles<'_>) -> Result<Network> {
     let keys = &given.value;
-    let side = |whose, span| DirectionContext { whose, span, forward: None, files };
+    let side = |whose, span| DirectionContext { name_in_errors: whose, span, forward: None, files };
     let access = side("the access links", keys.access.span).direction(&keys.access.value)?;
     let hop = delay_between_access(keys.rtt, access.delay)?;
     // a star has one link through the satellite to the hub, a mesh has separate links up and down

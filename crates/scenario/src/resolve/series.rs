@@ -1,8 +1,8 @@
 //! Resolves `delay` and `loss` over time: steps, or a recording.
 
-use super::dynamics::{repeat, rising, step_or};
+use super::dynamics::{check_times_increase, interval_or, repeat};
 use super::exactly_one;
-use super::ground::{TraceFiles, trace_fault};
+use super::trace_files::{TraceFiles, trace_fault};
 use crate::diagnostic::{Fault, Result, bail};
 use crate::form::At;
 use crate::keys::{DelayKeys, LossKeys};
@@ -81,7 +81,7 @@ impl<T: Copy> Source<'_, T> {
     }
 
     fn recording(&self, path: &At<Path>, files: &TraceFiles<'_>, lines: ReadLines) -> Result<Recording> {
-        let every = step_or("every", self.every, EVERY)?;
+        let every = interval_or("every", self.every, EVERY)?;
         let text = files.text(path)?;
         let recording = if series::is_table(&text) {
             if let Some(every) = self.every {
@@ -104,7 +104,7 @@ impl<T: Copy> Source<'_, T> {
                 bail!(span, "`{key}` goes with `trace`", "steps say their times");
             }
         }
-        rising("steps", steps)?;
+        check_times_increase("steps", steps)?;
         if let Some(two) = steps.0.windows(2).find(|two| two[1].0.value.since(two[0].0.value) < SHORTEST_STEP)
         {
             bail!(two[1].0.span, "this step comes too soon", "at least {SHORTEST_STEP} after the one before");

@@ -4,7 +4,7 @@ use super::scheme;
 use crate::diagnostic::{Fault, Result, bail, fault};
 use crate::form::{At, OrTable};
 use crate::keys::{DelayedAckKeys, GrantKeys, KeepAliveKeys, TcpKeys};
-use crate::scalars::{Ssthresh, Window};
+use crate::scalars::{SizeOrSegments, Ssthresh};
 use bentpipe_base::{Duration, Rate, Size};
 use bentpipe_tcp::{
     Config, DelayedAck, GrantConfig, Jitter, JitterKind, KeepAlive, Options, ReceiveBuffer, RtoConfig, Stack,
@@ -122,10 +122,10 @@ fn options(keys: &TcpKeys, default: Options) -> Options {
     }
 }
 
-fn bytes(window: Window, mss: u16) -> Size {
+fn bytes(window: SizeOrSegments, mss: u16) -> Size {
     match window {
-        Window::Bytes(size) => size,
-        Window::Segments(n) => Size(n.saturating_mul(u64::from(mss))),
+        SizeOrSegments::Bytes(size) => size,
+        SizeOrSegments::Segments(n) => Size(n.saturating_mul(u64::from(mss))),
     }
 }
 

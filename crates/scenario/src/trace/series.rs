@@ -5,7 +5,7 @@
 //! the others in milliseconds. -1 is a lost packet; -1 in `rtt` means that the direction of the loss is not
 //! known. The other columns of such a row are 0. Packets were sent every 10 ms.
 
-use super::{LATER, LineError, amount, check_room, line_error, lines, wrong_line};
+use super::{LATER, LineError, amount, check_length, line_error, lines, wrong_line};
 use crate::quantity;
 use bentpipe_base::{Duration, Instant, Probability};
 use bentpipe_link::SHORTEST_STEP;
@@ -62,7 +62,7 @@ fn plain(
 ) -> Result<Recording, LineError> {
     let mut samples: Vec<(Instant, Sample)> = Vec::new();
     for (n, line) in lines(text) {
-        check_room(n, "recording", &samples, MAX_LINES)?;
+        check_length(n, "recording", &samples, MAX_LINES)?;
         let at = Instant::ZERO + every * samples.len() as u64;
         if at.0 > quantity::YEAR {
             return Err(line_error(n, TOO_LONG, format!("a line is for {every}")));
@@ -91,7 +91,7 @@ pub(crate) fn table(text: &str, column: &str) -> Result<Recording, LineError> {
     let (rtt, divisor) = (place("rtt").filter(|rtt| *rtt != own), if column == "rtt" { 2 } else { 1 });
     let mut all: Vec<(u64, Sample)> = Vec::new();
     for (n, line) in lines {
-        check_room(n, "recording", &all, MAX_LINES)?;
+        check_length(n, "recording", &all, MAX_LINES)?;
         let cells: Vec<&str> = line.split(',').map(str::trim).collect();
         if cells.len() != names.len() {
             let label = format!("the header names {} columns, this line has {}", names.len(), cells.len());

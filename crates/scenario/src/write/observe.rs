@@ -32,7 +32,7 @@ fn entry(out: &mut String, link: &str, when: Instant, change: &Change) {
     }
 }
 
-pub(super) fn name(links: &[LinkSpec], direction: Direction) -> String {
+pub(super) fn direction_name(links: &[LinkSpec], direction: Direction) -> String {
     let link = &links[direction.link];
     quoted(if direction.backward { &link.reverse_name } else { &link.name })
 }
@@ -47,7 +47,7 @@ pub(super) fn instruments(out: &mut String, scenario: &Scenario) {
             InstrumentKind::Bins { flow } => ("bins", Some(("flow", quoted(&scenario.flows[flow].name)))),
         };
         line(out, "kind", &quoted(word));
-        line(out, "link", &name(&scenario.links, instrument.link));
+        line(out, "link", &direction_name(&scenario.links, instrument.link));
         line(out, "every", &time(instrument.every));
         if let Some((key, value)) = own {
             line(out, key, &value);
@@ -58,7 +58,7 @@ pub(super) fn instruments(out: &mut String, scenario: &Scenario) {
 pub(super) fn captures(out: &mut String, scenario: &Scenario) {
     for capture in &scenario.captures {
         out.push_str("\n[[captures]]\n");
-        line(out, "link", &name(&scenario.links, capture.at));
+        line(out, "link", &direction_name(&scenario.links, capture.link));
         line(out, "from", &at(capture.from));
         line(out, "to", &at(capture.to));
         line(out, "snap", &size(capture.snap));

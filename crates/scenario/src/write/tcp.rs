@@ -12,7 +12,7 @@ use bentpipe_tcp::{
 use core::fmt::Write as _;
 
 /// Returns the options of a flow, and a table of those in which its receiver differs.
-pub(super) fn of(flow: &FlowSpec) -> (Vec<(&'static str, String)>, Option<String>) {
+pub(super) fn flow_options(flow: &FlowSpec) -> (Vec<(&'static str, String)>, Option<String>) {
     let (sender, receiver) = (&flow.sender, &flow.receiver);
     // the configuration of a receiver with the sender's keys
     let same = Config {
@@ -112,8 +112,8 @@ fn window(buffer: ReceiveBuffer) -> String {
 fn ecn(mode: EcnUse) -> String {
     match mode {
         EcnUse::Off => "false".into(),
-        EcnUse::Ask => "true".into(),
-        EcnUse::Answer => quoted("answer"),
+        EcnUse::Request => "true".into(),
+        EcnUse::AcceptOnly => quoted("answer"),
     }
 }
 

@@ -33,7 +33,7 @@ pub(super) fn add(
         let (server, client) = (next_port(flow.to), next_port(flow.from));
         let opens = (nodes[flow.from], Addr(flow.from as u32), client);
         let accepts = (nodes[flow.to], Addr(flow.to as u32), server);
-        let (from, to) = if answers(flow) { (accepts, opens) } else { (opens, accepts) };
+        let (from, to) = if acceptor_sends(flow) { (accepts, opens) } else { (opens, accepts) };
         let path_bps = table.lowest_rate(from.1.0 as usize, to.1.0 as usize);
         let start = start_of(scenario.seed, flow);
         ends.push(FlowEnds { app: flow.app, from, to, start, path_bps });
@@ -51,13 +51,13 @@ pub(super) fn add(
 }
 
 /// True if the host that accepts the connection sends the data.
-const fn answers(flow: &spec::FlowSpec) -> bool {
+const fn acceptor_sends(flow: &spec::FlowSpec) -> bool {
     matches!(flow.app, spec::App::Requests { .. })
 }
 
 /// Index of the host that sends the flow's data.
-pub(super) const fn sends(flow: &spec::FlowSpec) -> usize {
-    if answers(flow) { flow.to } else { flow.from }
+pub(super) const fn sending_host(flow: &spec::FlowSpec) -> usize {
+    if acceptor_sends(flow) { flow.to } else { flow.from }
 }
 
 /// A host with its address and a port.
@@ -72,7 +72,7 @@ fn add_connection(
 ) {
     let sending = (share(configs, &flow.sender), Reader::Eager);
     let receiving = (share(configs, &flow.receiver), flow.reader);
-    let (opening, accepting) = if answers(flow) { (receiving, sending) } else { (sending, receiving) };
+    let (opening, accepting) = if acceptor_sends(flow) { (receiving, sending) } else { (sending, receiving) };
     let (writer, answerer) = writers(&mut sim.world, flow);
     if let Some((host, _)) = sim.host(accepts.0) {
         host.listen(accepts.2, Listener { config: accepting.0, writer: answerer, reader: accepting.1 });

@@ -15,7 +15,7 @@
 //! (`take_rtt`); no policer detection (Linux has one). Defaults: the paper's.
 
 use super::law::{Algorithm, ControllerStart, Params as _};
-use super::standard::mix;
+use super::standard::splitmix64;
 use super::windowed_max::WindowedMax;
 use super::{Ack, CongestionControl, Episode, Loss, LossCause, Path, Plan, SentSegment};
 use crate::params;
@@ -215,7 +215,7 @@ impl Bbr {
 
     /// Enters ProbeBW in any phase except the one with gain 3/4.
     fn enter_probe_bw(&mut self, now: Instant) {
-        let drawn = mix(now.0) as usize % (CYCLE.len() - 1);
+        let drawn = splitmix64(now.0) as usize % (CYCLE.len() - 1);
         self.enter_phase(now, if drawn == 0 { 0 } else { drawn + 1 });
     }
 

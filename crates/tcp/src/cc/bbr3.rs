@@ -22,7 +22,7 @@ mod probe_rtt;
 
 use self::bounds::{Bounds, Sample};
 use super::law::{Algorithm, ControllerStart, Params as _};
-use super::standard::mix;
+use super::standard::splitmix64;
 use super::windowed_max::WindowedMax;
 use super::{Ack, CongestionControl, Episode, Loss, LossCause, Path, Plan, SentSegment};
 use crate::params;

@@ -135,8 +135,8 @@ impl ControllerStart<'_> {
     }
 
     /// Returns the host's initial window and threshold, as Linux counts them.
-    pub fn segments(&self) -> linux::Segments {
-        linux::Segments::new(self.mss, self.config.initial_window, self.config.initial_ssthresh)
+    pub fn segments(&self) -> linux::LinuxWindow {
+        linux::LinuxWindow::new(self.mss, self.config.initial_window, self.config.initial_ssthresh)
     }
 }
 

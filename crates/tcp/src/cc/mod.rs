@@ -45,7 +45,7 @@ pub struct Plan {
     /// Bytes that may be sent back to back, whether paced or not.
     pub burst: Size,
     /// Low-priority extra segments, not counted in the window.
-    pub probes: Option<Probes>,
+    pub probes: Option<ProbeRequest>,
     /// A rate to request from the network (explicit-rate signalling).
     pub requested_rate: Option<Rate>,
     /// DSCP of data segments.
@@ -61,7 +61,7 @@ impl Plan {
 
 /// A request to send low-priority probe segments.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Probes {
+pub struct ProbeRequest {
     /// How many more to send.
     pub left: u32,
     /// When they are sent.

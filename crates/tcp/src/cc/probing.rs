@@ -27,7 +27,8 @@
 use super::law::ControllerStart;
 use super::standard::{Window, delegate_to_window};
 use super::{
-    Ack, CongestionControl, Episode, Loss, LossCause, Path, Plan, ProbeCarry, ProbeClock, ProbeSignal, Probes,
+    Ack, CongestionControl, Episode, Loss, LossCause, Path, Plan, ProbeCarry, ProbeClock, ProbeRequest,
+    ProbeSignal,
 };
 use crate::params;
 use bentpipe_base::{Cx, Dscp, Duration, Instant, Rate, Size};
@@ -389,7 +390,7 @@ impl CongestionControl for Probing {
         let plan = Plan::window(Size(self.window.cwnd()));
         let probes = |left: u32, clock: ProbeClock| {
             let loud = path.round >= self.mute_until && left > 0;
-            loud.then_some(Probes { left, clock, carry: self.switches.carry, mark: self.switches.mark })
+            loud.then_some(ProbeRequest { left, clock, carry: self.switches.carry, mark: self.switches.mark })
         };
         match self.phase {
             Phase::Opening(o) if o.data > 0 => {

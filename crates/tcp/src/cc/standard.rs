@@ -201,7 +201,7 @@ impl Window {
 
 /// Hashes `x`: the finisher of `SplitMix64` (Steele, Lea, Flood, 2014). For schemes that need to
 /// desynchronise flows but have no random stream.
-pub(crate) const fn mix(x: u64) -> u64 {
+pub(crate) const fn splitmix64(x: u64) -> u64 {
     let x = (x ^ (x >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     let x = (x ^ (x >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
     x ^ (x >> 31)

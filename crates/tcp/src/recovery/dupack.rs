@@ -26,7 +26,7 @@ impl Recovery {
                 self.dup_acks += 1;
                 if self.dup_acks == DUP_THRESH && board.una() > self.recover {
                     self.begin_fast(board, view);
-                    self.credit = i64::from(DUP_THRESH) * view.mss as i64;
+                    self.dup_ack_credit = i64::from(DUP_THRESH) * view.mss as i64;
                 }
             }
             Episode::Fast => self.dupack_in_recovery(board, view),
@@ -37,7 +37,7 @@ impl Recovery {
 
     fn dupack_in_recovery(&mut self, board: &mut Scoreboard, view: &AckView<'_>) {
         if view.digest.duplicate {
-            self.credit += view.mss as i64;
+            self.dup_ack_credit += view.mss as i64;
             return;
         }
         if view.digest.acked == 0 {
@@ -49,9 +49,9 @@ impl Recovery {
             return;
         }
         // RFC 6582, section 3.2, step 3, partial acknowledgment
-        self.credit -= view.digest.acked as i64;
+        self.dup_ack_credit -= view.digest.acked as i64;
         if view.digest.acked >= view.mss {
-            self.credit += view.mss as i64;
+            self.dup_ack_credit += view.mss as i64;
         }
         if self.linux && self.linux_partial_ack(board) {
             return; // all of the episode is acknowledged; the next ACK ends it

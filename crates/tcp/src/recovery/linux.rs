@@ -31,7 +31,11 @@ impl Recovery {
         if view.digest.acked == 0 {
             return 0;
         }
-        let counted = if self.credit > 0 { self.credit as u64 } else { self.dup_acks as u64 * view.mss };
+        let counted = if self.dup_ack_credit > 0 {
+            self.dup_ack_credit as u64
+        } else {
+            self.dup_acks as u64 * view.mss
+        };
         let rest = view.digest.acked.saturating_sub(counted);
         if rest > view.mss { rest } else { view.mss }
     }
@@ -46,9 +50,9 @@ impl Recovery {
     /// something may be resent in its place.
     pub(super) fn linux_duplicates(&mut self, board: &Scoreboard, view: &AckView<'_>) {
         if view.digest.acked > 0 {
-            self.credit = 0;
+            self.dup_ack_credit = 0;
         } else if view.digest.duplicate && board.next() > self.recover {
-            self.credit += view.mss as i64;
+            self.dup_ack_credit += view.mss as i64;
         }
     }
 
@@ -56,20 +60,20 @@ impl Recovery {
     /// flight is not overestimated. True if the ACK covers all that was sent before the episode.
     pub(super) fn linux_partial_ack(&mut self, board: &Scoreboard) -> bool {
         let over = board.is_empty() || board.una() >= self.recover;
-        self.credit = if over { 0 } else { self.credit.max(0) };
+        self.dup_ack_credit = if over { 0 } else { self.dup_ack_credit.max(0) };
         over
     }
 
     /// True while a mark reduces the window.
     #[inline]
     pub const fn is_reducing(&self) -> bool {
-        self.reducing.is_some()
+        self.ecn_reduction_end.is_some()
     }
 
     /// A mark arrived: starts to reduce the window, now `window` bytes, by PRR, if that is used.
     pub fn reduce_for_mark(&mut self, board: &Scoreboard, window: u64) {
         if self.linux && self.params.reduction == Reduction::Prr {
-            self.reducing = Some(board.next());
+            self.ecn_reduction_end = Some(board.next());
             self.linux_prr.begin(window, self.mss);
         }
     }
@@ -77,13 +81,13 @@ impl Recovery {
     /// Ends the reduction for a mark once CWR has reached the receiver: more is acknowledged than was sent
     /// before it. True if it ended.
     pub(super) fn linux_mark_ends(&mut self, board: &Scoreboard) -> bool {
-        self.reducing.take_if(|end| board.una() > *end).is_some()
+        self.ecn_reduction_end.take_if(|end| board.una() > *end).is_some()
     }
 
     /// A loss found while a mark reduces the window does not reduce it again (`tcp_enter_recovery`): its
     /// episode continues the same reduction.
     pub(super) fn linux_continue_reduction(&mut self) {
-        if self.episode == Episode::Fast && self.reducing.take().is_some() {
+        if self.episode == Episode::Fast && self.ecn_reduction_end.take().is_some() {
             self.result.loss = None;
         }
     }

@@ -1,8 +1,8 @@
 //! Loss recovery: which bytes are lost, what to resend, how much is in flight.
 //!
 //! Three separate parts, each in files of its own:
-//! - detection: `dupack.rs` (Reno RFC 5681, NewReno RFC 6582, Vegas' early retransmission in `early.rs`),
-//!   `sack.rs` (RFC 6675), `rack.rs` (RFC 8985);
+//! - detection: `dupack.rs` (Reno RFC 5681, NewReno RFC 6582, Vegas' early retransmission in
+//!   `vegas_retransmit.rs`), `sack.rs` (RFC 6675), `rack.rs` (RFC 8985);
 //! - reduction, how the window is reduced during fast recovery: `rate_halving.rs`, `prr.rs` (RFC 9937),
 //!   `speedy.rs` (TCP-Swift), or at once;
 //! - detection of spurious timeouts: `frto.rs` (RFC 5682).
@@ -14,7 +14,6 @@
 //! sees an inflated window.
 
 mod dupack;
-mod early;
 mod frto;
 mod linux;
 mod prr;
@@ -23,6 +22,7 @@ mod rack;
 mod rate_halving;
 mod sack;
 mod speedy;
+mod vegas_retransmit;
 
 use crate::board::{AckSummary, Scoreboard};
 use crate::cc::{Episode, Loss, LossCause};
@@ -79,7 +79,7 @@ pub struct Recovery {
     dup_acks: u32,
     /// Without SACK: bytes that have left the network according to duplicate ACKs, less what partial ACKs
     /// deflate; if negative, the window is below the scheme's.
-    credit: i64,
+    dup_ack_credit: i64,
     /// Start of a segment that is sent whatever the window says.
     forced_resend: Option<u64>,
     /// The first partial ACK of this episode was seen.
@@ -98,7 +98,7 @@ pub struct Recovery {
     rescue: Option<u64>,
     speedy: speedy::Speedy,
     /// Linux: a mark reduces the window until more than this is acknowledged.
-    reducing: Option<u64>,
+    ecn_reduction_end: Option<u64>,
     /// What the present acknowledgment, or the reordering timer, has changed so far.
     result: RecoveryResult,
 }
@@ -140,9 +140,8 @@ impl Recovery {
             (Episode::Open, Detection::Rack) => board.pipe(),
             (Episode::Open, _) => self.flight(board),
             // with SACK there is no credit
-            _ => {
-                (board.pipe() + self.speedy.lost_counted_in_flight(board)).saturating_add_signed(-self.credit)
-            }
+            _ => (board.pipe() + self.speedy.lost_counted_in_flight(board))
+                .saturating_add_signed(-self.dup_ack_credit),
         }
     }
 
@@ -276,7 +275,7 @@ impl Recovery {
         match self.params.reduction {
             Reduction::AtOnce | Reduction::Speedy => {}
             Reduction::RateHalving => self.halving.on_ack(
-                digest.delivered.max(mss.min(self.credit.max(0) as u64)),
+                digest.delivered.max(mss.min(self.dup_ack_credit.max(0) as u64)),
                 in_flight,
                 target,
                 mss,
@@ -329,7 +328,7 @@ impl Recovery {
     fn end(&mut self) {
         self.episode = Episode::Open;
         self.dup_acks = 0;
-        self.credit = 0;
+        self.dup_ack_credit = 0;
         self.forced_resend = None;
         self.rescue = None;
         self.speedy = speedy::Speedy::default();
@@ -356,7 +355,7 @@ impl Recovery {
         let loss = if self.linux {
             self.linux_timeout(board, now, repeated)
         } else {
-            self.give_up_all(board, repeated)
+            self.rfc_timeout(board, repeated)
         };
         self.resend_marked(board);
         loss
@@ -375,17 +374,17 @@ impl Recovery {
         self.episode = Episode::Timeout;
         self.recover = board.next();
         self.dup_acks = 0;
-        self.credit = 0;
+        self.dup_ack_credit = 0;
         self.limited_sent = 0;
         self.rescue = None;
         self.speedy = speedy::Speedy::default();
         self.early_checks_left = 0;
         self.rack.deadline = None;
-        self.reducing = None;
+        self.ecn_reduction_end = None;
         self.forced_resend = Some(board.una());
     }
 
-    fn give_up_all(&mut self, board: &mut Scoreboard, repeated: bool) -> Loss {
+    fn rfc_timeout(&mut self, board: &mut Scoreboard, repeated: bool) -> Loss {
         let cause = if repeated { LossCause::RepeatedTimeout } else { LossCause::Timeout };
         let loss = loss_of(board, 0, cause);
         self.frto.stop();

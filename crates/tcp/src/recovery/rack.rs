@@ -49,11 +49,11 @@ impl Rack {
             self.reordering_seen = true; // step 3
         }
         self.fack = self.fack.max(board.sacked_ranges().last().map_or(board.una(), |r| r.1));
-        if let Some((sent_at, _)) = digest.newest_sure.filter(|_| digest.newest_sure >= self.newest) {
-            self.newest = digest.newest_sure;
+        if let Some((sent_at, _)) = digest.newest_certain.filter(|_| digest.newest_certain >= self.newest) {
+            self.newest = digest.newest_certain;
             self.rtt = digest.now.since(sent_at);
         }
-        if let Some((_, sent_at)) = digest.last_sure.filter(|_| linux) {
+        if let Some((_, sent_at)) = digest.last_certain.filter(|_| linux) {
             self.rtt = digest.now.since(sent_at);
         }
     }

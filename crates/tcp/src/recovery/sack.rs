@@ -10,7 +10,7 @@ use crate::board::Scoreboard;
 use crate::cc::Episode;
 
 /// Returns the position below which everything un-SACKed is lost.
-fn frontier(board: &Scoreboard, mss: u64) -> u64 {
+fn loss_boundary(board: &Scoreboard, mss: u64) -> u64 {
     let mut bytes = 0;
     let mut ranges = 0;
     for (left, right) in board.sacked_ranges().iter().rev() {
@@ -34,7 +34,7 @@ impl Recovery {
         if board.sacked() == 0 {
             return;
         }
-        let lost_below = frontier(board, view.mss);
+        let lost_below = loss_boundary(board, view.mss);
         match self.episode {
             Episode::Open | Episode::Ended => {
                 let first_lost = board.get(0).is_some_and(|s| s.end <= lost_below);

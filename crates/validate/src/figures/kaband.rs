@@ -1,6 +1,6 @@
 //! Figures 2 to 4 of the Ka-band paper.
 
-use super::{Named, Results, decades, reference};
+use super::{NamedPlot, Results, log_spaced, reference};
 use crate::fade::{Bin, bins, packet_error, side_channel};
 use crate::job::Job;
 use crate::sources::kaband::fade_job;
@@ -26,7 +26,7 @@ pub(super) fn jobs() -> Vec<Job> {
     pooled().concat()
 }
 
-pub(super) fn all(results: &Results<'_>) -> Vec<Named> {
+pub(super) fn all(results: &Results<'_>) -> Vec<NamedPlot> {
     vec![
         ("validation-fade.svg", fade(results)),
         ("validation-fade-errors.svg", errors(results)),
@@ -38,7 +38,7 @@ pub(super) fn all(results: &Results<'_>) -> Vec<Named> {
 /// 1.22 MSS / (RTT sqrt(p)), limited by the link, over the BER, kB/s.
 pub(super) fn law(name: &str) -> Curve {
     let rate = |ber| (ber, (1.46 / 0.56 * 1.5_f64.sqrt() / packet_error(ber).sqrt()).min(FULL));
-    reference(name, decades(NONE, 1e-5, 80).map(rate))
+    reference(name, log_spaced(NONE, 1e-5, 80).map(rate))
 }
 
 fn hours(seconds: f64) -> f64 {

@@ -21,7 +21,7 @@ pub struct Results<'a> {
 impl<'a> Results<'a> {
     /// The checks of a table.
     fn of(&self, group: &'static CheckTable) -> impl Iterator<Item = &'a CheckResult> {
-        self.judged.iter().filter(move |j| j.check.group == group)
+        self.judged.iter().filter(move |j| j.check.table == group)
     }
 }
 
@@ -37,7 +37,7 @@ pub fn all(results: &Results<'_>) -> Vec<(&'static str, String)> {
 }
 
 /// A file name and its plot.
-type Named = (&'static str, Plot);
+type NamedPlot = (&'static str, Plot);
 
 /// A point, with an error bar if its half-width is known.
 fn point(x: f64, y: f64, half_width: Option<f64>) -> Point {
@@ -61,7 +61,7 @@ fn reference(name: &str, points: impl Iterator<Item = (f64, f64)>) -> Curve {
 }
 
 /// `n` points from `low` to `high` at equal ratios.
-fn decades(low: f64, high: f64, n: u32) -> impl Iterator<Item = f64> {
+fn log_spaced(low: f64, high: f64, n: u32) -> impl Iterator<Item = f64> {
     (0..=n).map(move |i| low * libm::exp(f64::from(i) / f64::from(n) * libm::log(high / low)))
 }
 
@@ -82,7 +82,7 @@ mod tests {
 
     #[test]
     fn points_at_equal_ratios() {
-        let all: Vec<f64> = super::decades(1.0, 100.0, 2).collect();
+        let all: Vec<f64> = super::log_spaced(1.0, 100.0, 2).collect();
         assert!((all[1] - 10.0).abs() < 1e-9 && (all[2] - 100.0).abs() < 1e-9);
     }
 }

@@ -1,6 +1,6 @@
 //! Pictures of the ns-2 study of 2002.
 
-use super::{Named, Results, measured, number, reference};
+use super::{NamedPlot, Results, measured, number, reference};
 use crate::job::Job;
 use crate::observed::RunResult;
 use crate::reading::series;
@@ -27,7 +27,7 @@ pub(super) fn jobs() -> Vec<Job> {
     transfers.chain(segments.flatten()).collect()
 }
 
-pub(super) fn all(results: &Results<'_>) -> Vec<Named> {
+pub(super) fn all(results: &Results<'_>) -> Vec<NamedPlot> {
     vec![
         ("validation-windows.svg", windows(results)),
         ("validation-connections.svg", connections(results)),
@@ -134,7 +134,7 @@ const DRAWN_S: f64 = 20.0;
 
 fn queue(results: &Results<'_>) -> Plot {
     let curve = |buffer: u32| {
-        let run = results.seen.get(&study::burst_job("off", buffer).watched());
+        let run = results.seen.get(&study::burst_job("off", buffer).recorded());
         let points = run.into_iter().flat_map(|run| {
             let times = run.record.as_ref().map_or(&[][..], |r| &r.time_s);
             times.iter().copied().zip(series(run, "queue_peak_packets").iter().copied())

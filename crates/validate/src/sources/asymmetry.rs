@@ -11,7 +11,7 @@ pub static SECTION: Section = Section {
         100 packets before the return, SACK with a window of 1 MB, 500 s. The rule says when ACKs queue, not \
         what that costs: all of it is reported beside the rule, nothing is judged.",
     pictures: &[],
-    groups: &[&GOODPUT, &RATIO, &QUEUE],
+    tables: &[&GOODPUT, &RATIO, &QUEUE],
     checks: all,
 };
 

@@ -21,7 +21,7 @@ pub struct Section {
     /// Pictures in front of the tables: file name in `docs/src/img`, and alternative text.
     pub pictures: &'static [(&'static str, &'static str)],
     /// The tables, in order.
-    pub groups: &'static [&'static CheckTable],
+    pub tables: &'static [&'static CheckTable],
     /// Makes the checks of all tables.
     pub checks: fn() -> Vec<Check>,
 }
@@ -31,7 +31,7 @@ impl Section {
     pub fn all(&self) -> Vec<Check> {
         let mut checks = (self.checks)();
         // the stable sort keeps the order within a table
-        checks.sort_by_key(|c| self.groups.iter().position(|g| *g == c.group));
+        checks.sort_by_key(|c| self.tables.iter().position(|g| *g == c.table));
         checks
     }
 }

@@ -8,7 +8,7 @@ pub static SECTION: Section = Section {
     intro: "A transfer over four connections beside one connection of somebody else, on 20 Mbit/s, in `scenarios/parallel.toml`. With a virtual round trip of \
         parts² real ones, N parts carry together what one connection does.",
     pictures: &[],
-    groups: &[&RANDOM, &SHARED],
+    tables: &[&RANDOM, &SHARED],
     checks: all,
 };
 

@@ -9,7 +9,7 @@ pub static SECTION: Section = Section {
         `scenarios/explicit-rate-bound.toml`. Each lost packet is sent again, so new payload leaves at most at rate × (1 − loss) × \
         the payload's share of a packet (1448 of 1500 B).",
     pictures: &[],
-    groups: &[&STEADY, &LONG, &ACK_LOSS, &TRANSFER, &RIVALS, &FALLBACK, &PATIENCE],
+    tables: &[&STEADY, &LONG, &ACK_LOSS, &TRANSFER, &RIVALS, &FALLBACK, &PATIENCE],
     checks: all,
 };
 
@@ -107,7 +107,7 @@ fn all() -> Vec<Check> {
         let runs = job(&[("loss", "0.02"), ("tcp", tcp)]).seeds(11);
         checks.push(Check::reported(&RIVALS, &[tcp, "0.02"], median, runs));
     }
-    let segments = Quantity::Maximum(Reading::FallbackAfter);
+    let segments = Quantity::Maximum(Reading::SegmentsBeforeFallback);
     let runs = job(&[("loss", "0.2"), ("size", "10 MB")]).seeds(5);
     checks.push(Check::new(&FALLBACK, &["0.1"], segments, runs, f64::NAN, Tolerance::AtMost(5000.0)));
     let runs = vec![job(&[("loss", "0.09"), ("size", "1400 MB")])];

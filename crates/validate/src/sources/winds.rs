@@ -12,7 +12,7 @@ pub static SECTION: Section = Section {
         and takes 4.75 s to set up, the difference of the two round trips measured. The transfer's start is \
         chaotic, so goodput counts from 60 s on.",
     pictures: &[],
-    groups: &[&GOODPUT, &ROUND_TRIP],
+    tables: &[&GOODPUT, &ROUND_TRIP],
     checks: all,
 };
 

@@ -5,13 +5,13 @@
 //! [`SuperPacket::piece`] writes the headers of one, or of several consecutive ones that stay a super-packet.
 //! Offsets count from the IP header.
 
-mod cut;
+mod segmentation;
+mod super_headers;
 #[cfg(test)]
 mod tests;
-mod uncut;
 
-pub use cut::{HEADER_SPACE, Piece, SuperPacket};
-pub use uncut::emit_super_packet;
+pub use segmentation::{HEADER_SPACE, Piece, SuperPacket};
+pub use super_headers::emit_super_packet;
 
 use crate::checksum::Sum;
 use crate::error::{Fault, WireError};

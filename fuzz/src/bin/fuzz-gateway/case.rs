@@ -35,7 +35,7 @@ struct Path {
 
 /// The window advertised to a host by the other, in order of departure from the gateway.
 #[derive(Clone, Copy, Debug, Default)]
-struct Told {
+struct AdvertisedWindow {
     scale: u8,
     /// Right edge; sequence and acknowledgment number that set it (RFC 9293: SND.WL1, SND.WL2).
     edge: Option<(u32, u32, u32)>,
@@ -58,7 +58,7 @@ pub(crate) struct Case {
     random: Random,
     stage: DataPath,
     pairs: Vec<[Host; 2]>,
-    told: Vec<[Told; 2]>,
+    advertised: Vec<[AdvertisedWindow; 2]>,
     on_the_way: BTreeMap<(u64, u64), To>,
     count: u64,
     paths: [Path; 2],
@@ -137,12 +137,12 @@ impl Case {
             [host(0), host(1)]
         });
         let pairs: Vec<_> = pairs.collect();
-        let told = vec![[Told::default(); 2]; pairs.len()];
+        let told = vec![[AdvertisedWindow::default(); 2]; pairs.len()];
         Ok(Self {
             random,
             stage,
             pairs,
-            told,
+            advertised: told,
             on_the_way: BTreeMap::new(),
             count: 0,
             paths,
@@ -303,7 +303,7 @@ impl Case {
 
     /// Checks that a window's right edge, once advertised to a host, never moves left.
     fn edge(&mut self, i: usize, side: usize, seg: &Seg) -> Result<(), String> {
-        let (host, told) = (&self.pairs[i][side], &mut self.told[i][side]);
+        let (host, told) = (&self.pairs[i][side], &mut self.advertised[i][side]);
         if self.hostile > 0 {
             return Ok(());
         }

@@ -4,7 +4,7 @@
 use super::runs::IperfReport;
 use crate::accept::list::{List, Outcome, Setup};
 use crate::bench;
-use lab::passage::{Forwarding, Kind, RouterTestbed};
+use lab::passage::{Forwarding, GatewayKind, RouterTestbed};
 use lab::rig::Running;
 use lab::{Rig, Who, join};
 use rustix::process::Signal;
@@ -121,8 +121,8 @@ fn end(rig: &Rig, process: &mut Running, how: End<'_>) -> Outcome<Duration> {
 /// Ends a gateway during a transfer. Returns how long that took, and the goodput from a second later on,
 /// bit/s.
 fn gateway(bed: &RouterTestbed, how: End<'_>) -> Outcome<(Duration, f64)> {
-    let carrier = Forwarding::Accelerated(Kind::Routed);
-    let mut gateway = bed.carry(carrier, HOP)?;
+    let carrier = Forwarding::Accelerated(GatewayKind::Routed);
+    let mut gateway = bed.start_forwarding(carrier, HOP)?;
     let Some(process) = gateway.process() else { return Err("no gateway".to_owned()) };
     let (took, report) = scope(|scope| {
         let transfer = scope.spawn(|| bed.iperf_report(carrier, &format!("-t {SECONDS}"), SECONDS));

@@ -90,7 +90,8 @@ impl Routed {
     /// The gateway's flow list.
     pub(super) fn flows(&self) -> Outcome<Vec<Value>> {
         let done = self.command(&["flows", "--json", "--most", "1000"])?.wait(LIMIT)?;
-        let page: Value = serde_json::from_str(&done.out).map_err(|_| format!("flows: {}", done.story()))?;
+        let page: Value =
+            serde_json::from_str(&done.out).map_err(|_| format!("flows: {}", done.describe()))?;
         Ok(page["flows"].as_array().cloned().unwrap_or_default())
     }
 

@@ -11,8 +11,8 @@
 //! condition, and for each condition one that matches it, including the conditions of the rules that lead to
 //! its chain.
 
+mod fix;
 mod iptables;
-mod mend;
 mod nft;
 #[cfg(test)]
 mod tests;
@@ -272,7 +272,7 @@ pub(super) fn findings(deploy: &Deploy, tcp_only: bool) -> Vec<Finding> {
                 let is_refused = deploy.firewall == Firewall::Check;
                 let standing = if is_refused { CheckStatus::Bad } else { CheckStatus::Lack };
                 let mut finding = Finding::new(name, standing, found);
-                finding.mends = mend::commands(&site, rules);
+                finding.mends = fix::commands(&site, rules);
                 if is_refused {
                     finding = finding.with_help("or set firewall = \"ignore\" in [deploy] to start anyway");
                 }

@@ -22,7 +22,7 @@ impl BusyReader {
     }
 
     pub(super) fn follow(&mut self, news: &WindowUpdate) {
-        if news.now.since(self.newer.0) >= LEAST_LOOK.max(news.trip / 4) {
+        if news.now.since(self.newer.0) >= LEAST_LOOK.max(news.hop_rtt / 4) {
             (self.older, self.newer) = (self.newer, mark(news));
         }
     }
@@ -32,7 +32,7 @@ impl BusyReader {
         let (since, edge, window) = self.older;
         let time = news.now.since(since);
         let seconds = time.as_secs_f64();
-        let measured = time >= LEAST_LOOK.max(news.trip / 4);
+        let measured = time >= LEAST_LOOK.max(news.hop_rtt / 4);
         measured.then(|| ((news.edge - edge) as f64 / seconds, (window - news.window()) / seconds))
     }
 }

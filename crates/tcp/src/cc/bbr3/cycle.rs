@@ -3,7 +3,7 @@
 //! Source: draft-ietf-ccwg-bbr-06, cited as (D), sections 5.3.1 to 5.3.3.
 
 use super::bounds::Sample;
-use super::{AckPhase, Bbr3, FullPipe, PROBE_WAIT, State, mix};
+use super::{AckPhase, Bbr3, FullPipe, PROBE_WAIT, State, splitmix64};
 use crate::cc::{Ack, Path};
 use crate::limits::Limit;
 use bentpipe_base::{Duration, Instant};
@@ -42,7 +42,7 @@ impl Bbr3 {
 
     pub(super) fn start_down(&mut self, now: Instant, path: &Path) {
         self.bounds.forget_congestion();
-        let drawn = mix(now.0);
+        let drawn = splitmix64(now.0);
         self.rounds_since_probe = drawn & 1;
         self.probe_wait = PROBE_WAIT + Duration((drawn >> 1) % 1_000_000_000);
         self.cycle_at = now;

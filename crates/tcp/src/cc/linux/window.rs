@@ -16,7 +16,7 @@ const UNLIMITED: u32 = u32::MAX;
 
 /// cwnd, ssthresh and the state to undo a change, in segments.
 #[derive(Clone, Debug)]
-pub struct Segments {
+pub struct LinuxWindow {
     mss: u64,
     cwnd: u32,
     ssthresh: u32,
@@ -27,7 +27,7 @@ pub struct Segments {
     before: (u32, u32),
 }
 
-impl Segments {
+impl LinuxWindow {
     /// Creates the window of a new connection with `initial` segments; `ssthresh` is unlimited if `None`.
     pub fn new(mss: Size, initial: u32, ssthresh: Option<Size>) -> Self {
         let mss = mss.0.max(1);
@@ -132,8 +132,8 @@ fn clamp(segments: u64) -> u32 {
 mod tests {
     use super::*;
 
-    fn segments(initial: u32, ssthresh: u64) -> Segments {
-        Segments::new(Size(1000), initial, Some(Size(ssthresh * 1000)))
+    fn segments(initial: u32, ssthresh: u64) -> LinuxWindow {
+        LinuxWindow::new(Size(1000), initial, Some(Size(ssthresh * 1000)))
     }
 
     #[test]

@@ -21,7 +21,7 @@ pub static SECTION: Section = Section {
         ),
         ("validation-faded.svg", "Goodput over bit error rate for two windows"),
     ],
-    groups: &[
+    tables: &[
         &single::TRANSFERS,
         &single::WINDOWS,
         &single::BIT_ERRORS,
@@ -49,7 +49,7 @@ fn all(rows: &[Row]) -> Vec<Check> {
         rows.iter().filter(|r| r.sim == "ns2").flat_map(|row| checks(row, rows)).collect();
     // each row gives checks of two kinds of CUBIC or Westwood; the stable sort groups them by kind
     let two_kinds = [&shared::CUBIC, &schemes::WESTWOOD];
-    all.sort_by_key(|c| if two_kinds.contains(&c.group) { c.labels[0].clone() } else { String::new() });
+    all.sort_by_key(|c| if two_kinds.contains(&c.table) { c.labels[0].clone() } else { String::new() });
     all.extend(schemes::bbr());
     all.extend(schemes::order());
     all.extend(shared::fairness_without_jitter());

@@ -88,7 +88,7 @@ pub(super) fn cubic(row: &Row, rows: &[Row]) -> Vec<Check> {
     let old = job.clone().with(Change::OldCubic);
     let check = |of: &Row, label, job, tolerance| Check::of(of, &CUBIC, &[label, row.loss], job, tolerance);
     // where losses limit the rate, ns-2's beta of 0.8 is no reference for 0.7; the kernel's own CUBIC is
-    let kernel = rows.iter().find(|r| r.sim.starts_with("linux") && r.same_cell(row));
+    let kernel = rows.iter().find(|r| r.sim.starts_with("linux") && r.is_same_experiment(row));
     let (of, tolerance) = kernel.map_or((row, 0.04), |kernel| (kernel, 0.06));
     vec![
         check(row, "beta 0.8, no HyStart", &old, Tolerance::Relative(0.06)),

@@ -66,7 +66,7 @@ pub(super) static QUEUES: CheckTable = CheckTable {
 
 /// The row of the same experiment in the other simulator.
 fn other<'a>(row: &Row, rows: &'a [Row]) -> Option<&'a Row> {
-    rows.iter().find(|r| row.same_cell(r))
+    rows.iter().find(|r| row.is_same_experiment(r))
 }
 
 pub(super) fn transfer(row: &Row, name: &str, rows: &[Row]) -> Check {

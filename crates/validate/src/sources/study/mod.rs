@@ -26,7 +26,7 @@ pub static SECTION: Section = Section {
         ("validation-peaks.svg", "Longest queue over the on-board buffer for both ACK policies"),
         ("validation-buffers.svg", "Throughput over the on-board buffer for both ACK policies"),
     ],
-    groups: &[
+    tables: &[
         &window::WINDOWS,
         &window::CONNECTIONS,
         &window::MULTIPLE_LOSSES,

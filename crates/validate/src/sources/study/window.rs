@@ -82,5 +82,5 @@ fn lossy(window: &str) -> Vec<Job> {
         ("ber", BIT_ERRORS),
         ("duration", "20000 s"),
     ];
-    Job::new("scenarios/window.toml", &sets).watched().seeds(5)
+    Job::new("scenarios/window.toml", &sets).recorded().seeds(5)
 }

@@ -27,11 +27,11 @@ impl Recovery {
         if view.digest.duplicate {
             self.dup_acks += 1;
             if self.episode == Episode::Fast {
-                self.credit += view.mss as i64;
+                self.dup_ack_credit += view.mss as i64;
             } else if self.dup_acks == DUP_THRESH || expired(board, view) {
                 let dup_acks = self.dup_acks;
                 self.begin_fast(board, view);
-                self.credit = i64::from(dup_acks) * view.mss as i64;
+                self.dup_ack_credit = i64::from(dup_acks) * view.mss as i64;
                 self.early_checks_left = WORRIED;
             }
             return;

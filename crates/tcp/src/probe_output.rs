@@ -3,7 +3,7 @@
 
 use crate::cc::{Path, Plan, ProbeClock, SentSegment};
 use crate::connection::Connection;
-use crate::handshake::address;
+use crate::handshake::set_addresses;
 use crate::limits::Limit;
 use crate::probes::TICK;
 use crate::timers::Timer;
@@ -30,7 +30,7 @@ impl Connection {
             return None;
         }
         let carry = probes.carry(wish.carry);
-        let Some((start, end)) = probes.pick.choose(&self.board, carry, self.written) else {
+        let Some((start, end)) = probes.selector.choose(&self.board, carry, self.written) else {
             self.timers.set_or_stop(Timer::Probe, probes.leave_out(cx.now, wish.clock));
             return None;
         };
@@ -50,7 +50,7 @@ impl Connection {
     fn build_copy(&mut self, cx: &mut Cx<'_>, range: (u64, u64), option: ProbeOption, mark: Dscp) -> Pkt {
         let (start, end) = range;
         let mut packet = cx.packet();
-        address(&mut packet, self.tuple);
+        set_addresses(&mut packet, self.tuple);
         packet.dscp = mark;
         packet.tcp.flags = Flags::ACK;
         packet.tcp.seq = self.iss.at(start);

@@ -41,9 +41,9 @@ type EngineRequest = Box<dyn FnOnce(&mut RequestHandler, &mut Core) + Send>;
 
 /// Answers requests on the data thread.
 struct RequestHandler {
-    asks: Receiver<EngineRequest>,
+    requests: Receiver<EngineRequest>,
     file: Arc<GatewayFile>,
-    keeping: RecordWriter,
+    record_writer: RecordWriter,
     closed: VecDeque<FlowStats>,
     forgotten: u64,
     /// Highest number of losses reported: presumed losses may prove to be late packets, but a counter must
@@ -61,21 +61,21 @@ impl TurnHook for RequestHandler {
             }
             self.closed.push_back(flow);
         }
-        while let Ok(ask) = self.asks.try_recv() {
+        while let Ok(ask) = self.requests.try_recv() {
             ask(self, core);
         }
-        self.keeping.turn(core);
+        self.record_writer.turn(core);
         true
     }
 
     fn next(&self) -> Option<Instant> {
-        self.keeping.next()
+        self.record_writer.next()
     }
 }
 
 impl RequestHandler {
-    fn tell(&mut self, core: &mut Core, config: Config, file: Arc<GatewayFile>) -> io::Result<()> {
-        self.keeping.fit(&config.limits);
+    fn apply_config(&mut self, core: &mut Core, config: Config, file: Arc<GatewayFile>) -> io::Result<()> {
+        self.record_writer.fit(&config.limits);
         let policy = file.policy.clone();
         self.file = file;
         // a lost port ends the thread by itself
@@ -164,20 +164,20 @@ impl RequestHandler {
             opened_from: report.opened_by_lan.map(|lan| side(lan).to_owned()),
             subscriber: subscriber.map(|prefix| prefix.to_string()),
             state: report.state.key().to_owned(),
-            why_passing: report.why.map(|why| why.key().to_owned()),
+            why_passing: report.pass_reason.map(|why| why.key().to_owned()),
             end: report.end.map(|end| end.key().to_owned()),
             age_s: if report.end.is_some() { report.last } else { now }.since(report.opened).as_secs_f64(),
             bytes: report.bytes.map(|b| b.0),
             acked_bytes: report.delivered.0,
             goodput_bps: report.goodput().map(bentpipe_base::Rate::bps),
-            rtt_ms: Some(report.hop_trip.as_millis_f64()).filter(|ms| *ms > 0.0),
-            window_bytes: report.advertised.0,
-            shown_bytes: report.shown.0,
+            rtt_ms: Some(report.hop_rtt.as_millis_f64()).filter(|ms| *ms > 0.0),
+            window_bytes: report.advertised_by_receiver.0,
+            shown_bytes: report.advertised_to_sender.0,
             held_bytes: report.held.0,
-            reader_bps: report.reader.map(|bytes| bytes * 8.0),
+            reader_bps: report.read_rate.map(|bytes| bytes * 8.0),
             lost: report.losses,
             timeouts: report.timeouts,
-            swallowed: report.swallowed,
+            swallowed: report.duplicates_dropped,
         }
     }
 }
@@ -186,8 +186,8 @@ impl RequestHandler {
 #[derive(Debug)]
 pub struct GatewayEngine {
     running: Running<()>,
-    asks: Sender<EngineRequest>,
-    news: Receiver<Event>,
+    requests: Sender<EngineRequest>,
+    events: Receiver<Event>,
 }
 
 impl GatewayEngine {
@@ -228,9 +228,9 @@ impl GatewayEngine {
             let mut net = LiveNetwork::chain(add, seed, unit, memory);
             net.network.world.addresses = Addresses::new(ADDRESSES);
             let answers = RequestHandler {
-                asks: asked,
+                requests: asked,
                 file,
-                keeping,
+                record_writer: keeping,
                 closed: VecDeque::new(),
                 forgotten: 0,
                 lost: Cell::new(0),
@@ -239,12 +239,12 @@ impl GatewayEngine {
                 net,
                 journal: None,
                 begin,
-                attendants: vec![Box::new(answers)],
+                hooks: vec![Box::new(answers)],
                 finish: Box::new(|_| Ok(())),
             })
         };
         let running = Running::start(setup, make).map_err(|e| e.to_string())?;
-        Ok(Box::new(Self { running, asks, news }))
+        Ok(Box::new(Self { running, requests: asks, events: news }))
     }
 
     /// Opens the ports of an inline gateway, LAN first.
@@ -262,7 +262,7 @@ impl GatewayEngine {
         // the caller may have stopped waiting
         let ask =
             move |answers: &mut RequestHandler, core: &mut Core| drop(reply.try_send(act(answers, core)));
-        self.asks.send(Box::new(ask)).ok()?;
+        self.requests.send(Box::new(ask)).ok()?;
         self.running.wake();
         answer.recv_timeout(PATIENCE).ok()
     }
@@ -273,7 +273,7 @@ impl Engine for GatewayEngine {
         self.running.ended()
     }
 
-    fn figures(&mut self) -> GatewayCounters {
+    fn counters(&mut self) -> GatewayCounters {
         self.ask(|answers, core| answers.figures(core)).unwrap_or_default()
     }
 
@@ -286,7 +286,7 @@ impl Engine for GatewayEngine {
     }
 
     fn take_events(&mut self) -> Vec<Event> {
-        self.news.try_iter().collect()
+        self.events.try_iter().collect()
     }
 
     fn priority(&self) -> Option<(String, bool)> {
@@ -295,12 +295,12 @@ impl Engine for GatewayEngine {
     }
 
     fn close_records(&mut self) -> Result<(), String> {
-        self.ask(|answers, core| answers.keeping.close(core)).unwrap_or_else(|| Err(SILENT.to_owned()))
+        self.ask(|answers, core| answers.record_writer.close(core)).unwrap_or_else(|| Err(SILENT.to_owned()))
     }
 
     fn reconfigure(&mut self, orders: &EngineConfig) -> Result<(), String> {
         let (config, file) = (config(orders), Arc::clone(&orders.file));
-        let told = self.ask(move |answers, core| answers.tell(core, config, file));
+        let told = self.ask(move |answers, core| answers.apply_config(core, config, file));
         told.and_then(Result::ok).ok_or_else(|| SILENT.to_owned())
     }
 

@@ -42,22 +42,22 @@ pub(crate) struct TsoBurst {
 impl Connection {
     /// True if the next new segment must wait. `window` is the window in force, `room` what the peer's
     /// window leaves, both in bytes.
-    pub(crate) fn waits_for_piece(&mut self, now: Instant, path: &Path, window: u64, room: u64) -> bool {
+    pub(crate) fn tso_should_defer(&mut self, now: Instant, path: &Path, window: u64, room: u64) -> bool {
         let mss = self.mss();
-        if self.send.piece.at == now && self.send.piece.left > 0 {
-            self.send.piece.left -= 1;
+        if self.send.tso_burst.at == now && self.send.tso_burst.left > 0 {
+            self.send.tso_burst.left -= 1;
             return false;
         }
         let limit = room.min(window.saturating_sub(path.in_flight.0));
-        let size = self.piece_segments(path, window);
-        if limit < size * mss && self.may_wait(now, path, window, limit) {
+        let size = self.tso_segments(path, window);
+        if limit < size * mss && self.tso_may_defer(now, path, window, limit) {
             return true;
         }
-        self.send.piece = TsoBurst { at: now, left: (limit / mss).min(size).saturating_sub(1) };
+        self.send.tso_burst = TsoBurst { at: now, left: (limit / mss).min(size).saturating_sub(1) };
         false
     }
 
-    fn may_wait(&self, now: Instant, path: &Path, window: u64, limit: u64) -> bool {
+    fn tso_may_defer(&self, now: Instant, path: &Path, window: u64, limit: u64) -> bool {
         let left = self.written.saturating_sub(self.board.next());
         if self.recovery.episode() == Episode::Fast
             || self.recovery.episode() == Episode::Timeout
@@ -73,7 +73,7 @@ impl Connection {
     }
 
     /// Returns the number of segments in a burst.
-    fn piece_segments(&self, path: &Path, window: u64) -> u64 {
+    fn tso_segments(&self, path: &Path, window: u64) -> u64 {
         let out = window.max(path.flight.0);
         let slow = self.cc.ssthresh().is_none_or(|s| window < s.0 / 2);
         let gain = if slow { 200 } else { 120 };
