@@ -65,10 +65,10 @@ impl CellResult {
         })
     }
 
-    /// Gain by the gateway: the ratio of goodputs, or the inverse of the ratio of times.
+    /// Gain by the gateway: the ratio of goodputs, or the inverse of the ratio of times; 0 if there is none.
     pub fn gain(&self) -> f64 {
-        let ratio = self.ratio.as_ref().map_or(0.0, |r| r.mean);
-        if self.cell.transfer.is_some() { 1.0 / ratio.max(1e-9) } else { ratio }
+        let gain = |ratio: f64| if self.cell.transfer.is_some() { 1.0 / ratio.max(1e-9) } else { ratio };
+        self.ratio.as_ref().map_or(0.0, |ratio| gain(ratio.mean))
     }
 
     fn is_undecided(&self) -> bool {

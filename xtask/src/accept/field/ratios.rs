@@ -54,7 +54,7 @@ fn worst(list: &mut List, how: &str, text: &Outcome<String>) {
     let what = format!("with/without, {how}: no cell below 0.97");
     list.line(what, figure.unwrap_or(first).trim_end_matches(':'), figure.is_some() && worse.is_empty());
     for cell in worse {
-        let (name, figure) = cell.split_at(cell.len().min(63));
+        let (name, figure) = cell.split_at_checked(63).unwrap_or((&cell, ""));
         list.line(name.trim(), figure.trim(), false);
     }
 }
