@@ -1,6 +1,6 @@
 //! `examples`: runs the commands shown in the documents and compares their output with the one shown.
 //!
-//! A line `$ bentpipe ...` in a ```` ```console ```` block must succeed. A ```` ```text ```` block behind the
+//! A line `$ bentpipe ...` in a ```` ```console ```` block must succeed. A ```` ```text ```` block after the
 //! comment `<!-- output of: bentpipe ... -->` must be the output of that command; `--write` updates it.
 
 use crate::{Outcome, bench, metadata};
@@ -25,7 +25,8 @@ pub(crate) fn command(args: &[String]) -> Outcome {
     let root = metadata::root();
     let bentpipe = bench::build("bentpipe")?;
     let run = |line: &str| {
-        output(&format!("bentpipe {line}"), Command::new(&bentpipe).args(words(line)).current_dir(&root))
+        let script = format!("exec '{}' {line}", bentpipe.display());
+        output(&format!("bentpipe {line}"), Command::new("sh").args(["-c", &script]).current_dir(&root))
     };
     let (mut ran, mut shown, mut faults) = (0, 0, Vec::new());
     for path in documents(&root)? {
@@ -52,12 +53,9 @@ pub(crate) fn command(args: &[String]) -> Outcome {
 /// README and the pages of the book.
 fn documents(root: &Path) -> Result<Vec<PathBuf>, String> {
     let folder = root.join("docs/src");
-    let fault = |e| format!("{}: {e}", folder.display());
-    let mut paths = vec![root.join("README.md")];
-    for entry in fs::read_dir(&folder).map_err(fault)? {
-        paths.push(entry.map_err(fault)?.path());
-    }
-    paths.retain(|p| p.extension().is_some_and(|e| e == "md"));
+    let pages = fs::read_dir(&folder).map_err(|e| format!("{}: {e}", folder.display()))?;
+    let paths = pages.flatten().map(|page| page.path()).chain([root.join("README.md")]);
+    let mut paths: Vec<_> = paths.filter(|path| path.extension().is_some_and(|e| e == "md")).collect();
     paths.sort();
     Ok(paths)
 }
@@ -88,7 +86,7 @@ fn refresh(text: &str, mut run: impl FnMut(&str) -> Result<String, String>) -> R
         let arguments =
             command.strip_prefix("bentpipe ").ok_or_else(|| format!("{command}: not for bentpipe"))?;
         if lines.next() != Some(OPEN) || !lines.any(|l| l == CLOSE) {
-            return Err(format!("{command}: no {OPEN} block behind it"));
+            return Err(format!("{command}: no {OPEN} block after it"));
         }
         for part in [OPEN, run(arguments)?.trim_end(), CLOSE] {
             out.push_str(part);
@@ -96,21 +94,6 @@ fn refresh(text: &str, mut run: impl FnMut(&str) -> Result<String, String>) -> R
         }
     }
     Ok(out)
-}
-
-/// Splits a command like a shell, with support for spaces and single quotes only.
-fn words(line: &str) -> Vec<String> {
-    let (mut words, mut word, mut quoted) = (Vec::new(), String::new(), false);
-    for c in line.chars() {
-        match c {
-            '\'' => quoted = !quoted,
-            ' ' if !quoted => words.push(std::mem::take(&mut word)),
-            _ => word.push(c),
-        }
-    }
-    words.push(word);
-    words.retain(|w| !w.is_empty());
-    words
 }
 
 #[cfg(test)]
@@ -122,14 +105,6 @@ mod tests {
         let text = "$ bentpipe no\n```console\n$ bentpipe sim a.toml   # why\n$ make build\noutput\n$ target/release/bentpipe check b\n\
                     $ bentpipe sim file.toml\n```\n```text\n$ bentpipe no\n```\n";
         assert_eq!(commands(text).collect::<Vec<_>>(), ["sim a.toml", "check b"]);
-    }
-
-    #[test]
-    fn quotes_keep_blanks() {
-        assert_eq!(
-            words("sim a --set window='32 segments'  -x"),
-            ["sim", "a", "--set", "window=32 segments", "-x"]
-        );
     }
 
     #[test]

@@ -18,7 +18,7 @@ use std::process::ExitCode;
 type Outcome<T = ()> = Result<T, String>;
 
 const USAGE: &str = "usage: cargo xtask <command>
-  tidy [--all | --lines [FOLDER]]   style limits, layering, duplicates, words; places that are still to be mended; lines only
+  tidy [--lines [FOLDER]]   style limits, layering, duplicates, words; lines only
   accept AREA [PARTS] [--long]   acceptance list of an area, one line per item; some take hours in full
   examples [--write]   commands in the documents, and the outputs shown there
   pages [--shots DIR]   pages in a browser, narrow and wide, light and dark
@@ -39,11 +39,7 @@ fn main() -> ExitCode {
         Some(other) => Err(format!("unknown command `{other}`\n{USAGE}")),
         None => Err(USAGE.to_owned()),
     };
-    match outcome {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(message) => {
-            eprintln!("{message}");
-            ExitCode::FAILURE
-        }
-    }
+    let Err(message) = outcome else { return ExitCode::SUCCESS };
+    eprintln!("{message}");
+    ExitCode::FAILURE
 }

@@ -14,7 +14,7 @@ use std::process::{Command, Stdio};
 use std::time::Duration;
 
 const BUDGET: Duration = Duration::from_secs(120);
-/// Time limit of the scripts with one mutant, s: some never end.
+/// Time limit of the scripts with one mutant, s: with some mutants they never end.
 const PATIENCE: &str = "20";
 /// If time is short, one of this many scripts is checked, since each needs a build.
 pub(crate) const SAMPLE: usize = 16;
@@ -76,7 +76,7 @@ fn of_the_change() -> Outcome {
         let left = until.saturating_duration_since(std::time::Instant::now());
         let ended = rig::ended_within(&mut child, left).map_err(fault)?.is_some();
         if !ended && let Some(pid) = Pid::from_raw(child.id() as i32) {
-            // on SIGINT it ends its tests and keeps the results so far
+            // on SIGINT it stops its tests and keeps the results so far
             let _ = kill_process(pid, Signal::INT);
             rig::ended_within(&mut child, Duration::from_secs(20)).map_err(fault)?;
             let _ = child.kill();
@@ -132,9 +132,10 @@ fn report(package: &str, outcomes: &Path, ended: bool) {
     missed.lines().for_each(|line| println!("SURVIVED {line}"));
 }
 
-/// A packet script: its name, and the mutant that it must detect.
+/// A packet script, and the mutant that it must detect.
 struct Script {
     name: String,
+    /// The mutated file, below `crates/tcp/src`.
     guards: String,
     mutant: String,
 }
@@ -171,8 +172,11 @@ fn names(log: &str, script: &str) -> bool {
 
 fn read_scripts() -> Outcome<Vec<Script>> {
     let folder = metadata::root().join("crates/tcp/tests/scripts");
+    let topics = fs::read_dir(&folder).map_err(|e| format!("{}: {e}", folder.display()))?;
+    let files = topics.flatten().flat_map(|topic| fs::read_dir(topic.path())).flatten().flatten();
+    let paths: BTreeSet<PathBuf> = files.map(|file| file.path()).collect();
     let mut scripts = Vec::new();
-    for path in files(&folder)?.into_iter().filter(|p| p.extension().is_some_and(|e| e == "tcp")) {
+    for path in paths.into_iter().filter(|p| p.extension().is_some_and(|e| e == "tcp")) {
         let text = fs::read_to_string(&path).map_err(|e| format!("{}: {e}", path.display()))?;
         let value = |key: &str| {
             let line = text.lines().take_while(|l| !l.is_empty()).find_map(|l| l.strip_prefix(key));
@@ -184,27 +188,15 @@ fn read_scripts() -> Outcome<Vec<Script>> {
     Ok(scripts)
 }
 
-/// All files below a folder, sorted by path.
-fn files(folder: &Path) -> Outcome<BTreeSet<PathBuf>> {
-    let fault = |e| format!("{}: {e}", folder.display());
-    let mut all = BTreeSet::new();
-    for entry in fs::read_dir(folder).map_err(fault)? {
-        let path = entry.map_err(fault)?.path();
-        if path.is_dir() { all.extend(files(&path)?) } else { _ = all.insert(path) }
-    }
-    Ok(all)
-}
-
 /// The mutants of all files that scripts guard: file and name (`#2` for the second of that name), mapped to
 /// their full names with line and column.
 fn list(scripts: &[Script]) -> Outcome<BTreeMap<(String, String), String>> {
     let files: BTreeSet<String> = scripts.iter().map(|s| format!("crates/tcp/src/{}", s.guards)).collect();
     let files: Vec<&str> = files.iter().flat_map(|file| ["--file", file]).collect();
-    let list =
-        cargo_mutants(&[&["--list", "--json", "--package", "bentpipe-tcp"], &files[..]].concat()).output();
-    let done = list.map_err(|e| format!("cargo mutants: {e}"))?;
-    let json: Value =
-        serde_json::from_slice(&done.stdout).map_err(|e| format!("cargo mutants --list: {e}"))?;
+    let what = "cargo mutants --list";
+    let words = [&["--list", "--json", "--package", "bentpipe-tcp"], &files[..]].concat();
+    let text = output(what, &mut cargo_mutants(&words))?;
+    let json: Value = serde_json::from_str(&text).map_err(|e| format!("{what}: {e}"))?;
     let (mut mutants, mut seen) = (BTreeMap::new(), BTreeMap::<_, usize>::new());
     for full in json.as_array().into_iter().flatten().filter_map(|m| m["name"].as_str()) {
         let [file, _, _, name] = full.splitn(4, ':').collect::<Vec<_>>()[..] else { continue };

@@ -16,14 +16,13 @@ use std::collections::{BTreeMap, VecDeque};
 pub struct Addresses {
     numbers: BTreeMap<IpAddr, Addr>,
     /// Addresses by number; `None` where a number is free.
-    known: Vec<Option<IpAddr>>,
+    by_number: Vec<Option<IpAddr>>,
     free: Vec<Addr>,
     limit: usize,
     /// The last pair looked up, and its numbers.
     last: Option<((IpAddr, IpAddr), (Addr, Addr))>,
     /// Number of pairs to refuse before the next sweep.
-    patience: usize,
-    sweeps: u64,
+    refusals_left: usize,
     /// Numbers whose records have changed, if a journal is kept.
     changed: Option<VecDeque<Addr>>,
 }
@@ -43,37 +42,36 @@ impl Addresses {
     pub fn new(limit: u32) -> Self {
         Self {
             numbers: BTreeMap::new(),
-            known: Vec::new(),
+            by_number: Vec::new(),
             free: Vec::new(),
             limit: (limit as usize).max(2),
             last: None,
-            patience: 0,
-            sweeps: 0,
+            refusals_left: 0,
             changed: None,
         }
     }
 
     /// Reserves the numbers below `first`: none of them is assigned automatically.
     pub fn reserve(&mut self, first: u32) {
-        self.known.resize(self.known.len().max(first as usize), None);
+        self.by_number.resize(self.by_number.len().max(first as usize), None);
     }
 
     /// Assigns the number `addr` to `address`; returns false if either is taken, or the number is beyond the
     /// limit.
-    pub fn name(&mut self, addr: Addr, address: IpAddr) -> bool {
+    pub fn assign(&mut self, addr: Addr, address: IpAddr) -> bool {
         let i = addr.0 as usize;
         if i >= self.limit || self.numbers.contains_key(&address) || self.address(addr).is_some() {
             return false;
         }
-        self.known.resize(self.known.len().max(i + 1), None);
-        self.known[i] = Some(address);
+        self.by_number.resize(self.by_number.len().max(i + 1), None);
+        self.by_number[i] = Some(address);
         self.numbers.insert(address, addr);
         true
     }
 
     /// Starts to record changes for [`Addresses::take_changed`]; all existing records count as changed.
     pub fn keep_journal(&mut self) {
-        self.changed = Some((0..self.known.len() as u32).map(Addr).collect());
+        self.changed = Some((0..self.by_number.len() as u32).map(Addr).collect());
     }
 
     /// Takes a changed record: its number and its new content.
@@ -90,16 +88,17 @@ impl Addresses {
         for (i, place) in records.iter().enumerate() {
             match record::read(place) {
                 Ok(None) => {}
-                Ok(Some(address)) if self.name(Addr(i as u32), address) => {}
+                Ok(Some(address)) if self.assign(Addr(i as u32), address) => {}
                 _ => unused += 1,
             }
         }
         self.free =
-            (0..self.known.len() as u32).rev().map(Addr).filter(|a| self.address(*a).is_none()).collect();
+            (0..self.by_number.len() as u32).rev().map(Addr).filter(|a| self.address(*a).is_none()).collect();
         unused + u32::from(!rest.is_empty())
     }
 
-    fn note(&mut self, addr: Addr) {
+    /// Adds a changed record to the journal, if one is kept.
+    fn log_change(&mut self, addr: Addr) {
         if let Some(changed) = &mut self.changed {
             changed.push_back(addr);
         }
@@ -115,11 +114,11 @@ impl Addresses {
     ) -> Option<(Addr, Addr)> {
         match &self.last {
             Some((last, numbers)) if *last == ends => Some(*numbers),
-            _ => self.look(ends, in_use),
+            _ => self.find_or_assign(ends, in_use),
         }
     }
 
-    fn look(
+    fn find_or_assign(
         &mut self,
         ends: (IpAddr, IpAddr),
         in_use: impl FnOnce(&mut dyn FnMut(Addr)),
@@ -130,8 +129,8 @@ impl Addresses {
                 + usize::from(src != dst && !table.numbers.contains_key(&dst))
         };
         if self.numbers.len() + new(self) > self.limit {
-            if self.patience > 0 {
-                self.patience -= 1;
+            if self.refusals_left > 0 {
+                self.refusals_left -= 1;
                 return None;
             }
             self.sweep(in_use);
@@ -149,56 +148,40 @@ impl Addresses {
             return *number;
         }
         let number = self.free.pop().unwrap_or_else(|| {
-            self.known.push(None);
-            Addr((self.known.len() - 1) as u32)
+            self.by_number.push(None);
+            Addr((self.by_number.len() - 1) as u32)
         });
-        if let Some(place) = self.known.get_mut(number.0 as usize) {
+        if let Some(place) = self.by_number.get_mut(number.0 as usize) {
             *place = Some(address);
         }
         self.numbers.insert(address, number);
-        self.note(number);
+        self.log_change(number);
         number
     }
 
     /// Frees every number that is not in use.
     fn sweep(&mut self, in_use: impl FnOnce(&mut dyn FnMut(Addr))) {
-        let mut kept = vec![false; self.known.len()];
+        let mut kept = vec![false; self.by_number.len()];
         in_use(&mut |addr: Addr| {
             if let Some(place) = kept.get_mut(addr.0 as usize) {
                 *place = true;
             }
         });
         for (i, kept) in kept.into_iter().enumerate() {
-            if let Some(address) = self.known[i].take_if(|_| !kept) {
+            if let Some(address) = self.by_number[i].take_if(|_| !kept) {
                 self.numbers.remove(&address);
                 self.free.push(Addr(i as u32));
-                self.note(Addr(i as u32));
+                self.log_change(Addr(i as u32));
             }
         }
         self.last = None;
-        self.sweeps += 1;
         // if nearly all numbers are in use, do not sweep again for every packet
-        self.patience = if self.free.len() < self.limit / PATIENCE { self.limit / PATIENCE } else { 0 };
+        self.refusals_left = if self.free.len() < self.limit / PATIENCE { self.limit / PATIENCE } else { 0 };
     }
 
     /// The address with this number.
     pub fn address(&self, addr: Addr) -> Option<IpAddr> {
-        self.known.get(addr.0 as usize).copied().flatten()
-    }
-
-    /// Number of addresses.
-    pub fn len(&self) -> usize {
-        self.numbers.len()
-    }
-
-    /// True if there are no addresses.
-    pub fn is_empty(&self) -> bool {
-        self.numbers.is_empty()
-    }
-
-    /// Number of sweeps so far.
-    pub const fn sweeps(&self) -> u64 {
-        self.sweeps
+        self.by_number.get(addr.0 as usize).copied().flatten()
     }
 }
 
@@ -225,7 +208,7 @@ mod tests {
         let six = table.find((mapped(1).into(), Ipv6Addr::LOCALHOST.into()), nobody).unwrap();
         assert!(six.0 != a);
         assert_eq!(table.address(six.0), Some(mapped(1).into()));
-        assert_eq!((table.address(a), table.len()), (Some(Ipv4Addr::from(1).into()), 6));
+        assert_eq!((table.address(a), table.numbers.len()), (Some(Ipv4Addr::from(1).into()), 6));
     }
 
     #[test]
@@ -235,14 +218,14 @@ mod tests {
         for i in 0..31 {
             table.find(ends(100 + 2 * i, 101 + 2 * i), nobody).unwrap();
         }
-        assert_eq!((table.len(), table.sweeps()), (64, 0));
+        assert_eq!(table.numbers.len(), 64);
         let use_kept = |mark: &mut dyn FnMut(Addr)| {
             mark(kept.0);
             mark(kept.1);
             mark(Addr(9999)); // never assigned
         };
         assert!(table.find(ends(500, 501), use_kept).is_some());
-        assert_eq!((table.len(), table.sweeps()), (4, 1));
+        assert_eq!(table.numbers.len(), 4);
         assert_eq!(table.find(ends(1, 2), nobody), Some(kept));
     }
 
@@ -283,15 +266,15 @@ mod tests {
         }
         let mut again = Addresses::new(16);
         assert_eq!(again.restore(&file), 0);
-        assert_eq!((again.len(), again.find(v6, nobody)), (4, Some(six)));
+        assert_eq!((again.numbers.len(), again.find(v6, nobody)), (4, Some(six)));
         assert_eq!(again.find(ends(1, 900), nobody), table.find(ends(1, 900), nobody));
         let fresh = again.find(ends(55, 56), nobody).unwrap();
-        assert!(again.known.len() <= 16 && fresh.0 != six.0 && fresh.0 != six.1);
+        assert!(again.by_number.len() <= 16 && fresh.0 != six.0 && fresh.0 != six.1);
         // a damaged record is skipped, and so is one that does not fit
         let at = six.0.0 as usize * RECORD;
         file[at + 5] ^= 1;
         let mut torn = Addresses::new(16);
-        assert_eq!((torn.restore(&file), torn.len()), (1, 3));
+        assert_eq!((torn.restore(&file), torn.numbers.len()), (1, 3));
         let doubled = [&file[..], &file[..]].concat();
         assert_eq!(Addresses::new(16).restore(&doubled), 1 + 4);
     }

@@ -65,7 +65,7 @@ impl World {
         }
     }
 
-    /// Turns on reference counting by the driver, which returns blanks by [`World::give_blank`].
+    /// Turns on reference counting by the driver, which returns packets to the pool itself.
     pub fn count_holders(&mut self) {
         self.counted.get_or_insert_default();
     }
@@ -78,7 +78,7 @@ impl World {
 
     /// Returns a packet to the pool after its bytes were accounted for.
     #[inline]
-    pub fn give_blank(&mut self, packet: Pkt) {
+    pub fn return_to_pool(&mut self, packet: Pkt) {
         self.pool.push(packet);
     }
 
@@ -198,7 +198,7 @@ mod tests {
         );
         let back = world.take_recycled().unwrap();
         assert_eq!((back.body.off, world.take_recycled()), (7, None));
-        world.give_blank(back);
+        world.return_to_pool(back);
         assert_eq!(world.cx(Instant::ZERO, NodeId(0)).packet().body.len, 0);
     }
 }

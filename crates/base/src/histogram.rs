@@ -36,15 +36,12 @@ impl Histogram {
     fn grow(&mut self, bucket: u32) {
         if self.counts.is_empty() {
             self.base = bucket;
-        } else if bucket < self.base {
-            let add = (self.base - bucket) as usize;
-            self.counts.splice(0..0, core::iter::repeat_n(0, add));
-            self.base = bucket;
         }
+        let below = self.base.saturating_sub(bucket);
+        self.counts.splice(0..0, core::iter::repeat_n(0, below as usize));
+        self.base -= below;
         let index = (bucket - self.base) as usize;
-        if index >= self.counts.len() {
-            self.counts.resize(index + 1, 0);
-        }
+        self.counts.resize(self.counts.len().max(index + 1), 0);
         self.counts[index] += 1;
     }
 
@@ -60,18 +57,13 @@ impl Histogram {
 
     /// Returns the `q` quantile, `q` in 0..=1.
     pub fn quantile(&self, q: f64) -> Option<Duration> {
-        if self.total == 0 {
-            return None;
-        }
-        let rank = ((self.total - 1) as f64 * q.clamp(0.0, 1.0)) as u64;
+        let rank = (self.total.checked_sub(1)? as f64 * q.clamp(0.0, 1.0)) as u64;
         let mut seen = 0;
-        for (i, &count) in self.counts.iter().enumerate() {
-            seen += u64::from(count);
-            if seen > rank {
-                return Some(Duration(middle_of(self.base + i as u32).max(self.min)));
-            }
-        }
-        None
+        let bucket = self.counts.iter().position(|count| {
+            seen += u64::from(*count);
+            seen > rank
+        })?;
+        Some(Duration(middle_of(self.base + bucket as u32).max(self.min)))
     }
 }
 

@@ -264,7 +264,7 @@ pub struct Packet {
     /// wire packet except the last. 0 for a single wire packet.
     pub segment: u16,
     /// TCP options that `tcp` does not hold.
-    pub foreign: OtherOptions,
+    pub other_options: OtherOptions,
     /// TCP header.
     pub tcp: TcpHeader,
     /// Payload.
@@ -289,7 +289,7 @@ impl Packet {
     #[inline]
     pub fn seal(&mut self) {
         self.header_len = match self.proto {
-            Proto::Tcp => IPV4_HEADER + self.tcp.wire_len() + self.foreign.len,
+            Proto::Tcp => IPV4_HEADER + self.tcp.wire_len() + self.other_options.len,
             Proto::Udp => IPV4_HEADER + UDP_HEADER,
             Proto::Opaque => 0,
         };

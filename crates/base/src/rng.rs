@@ -44,7 +44,7 @@ pub enum Purpose {
 }
 
 /// Handle of a stream opened with [`crate::World::open_rng`].
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct RngSlot(pub u32);
 
 /// One random stream.

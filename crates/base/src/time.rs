@@ -108,15 +108,14 @@ impl fmt::Display for Duration {
             ns if ns >= 1_000 => (1_000, "us"),
             _ => (1, "ns"),
         };
-        let whole = self.0 / unit;
-        let rest = self.0 % unit;
-        if rest == 0 {
-            return write!(f, "{whole} {name}");
-        }
-        let digits = unit.ilog10() as usize;
-        let frac = format!("{rest:0digits$}");
-        write!(f, "{whole}.{} {name}", frac.trim_end_matches('0'))
+        write_exact(f, self.0, unit, name)
     }
+}
+
+/// Writes `n` in a unit of which it is a multiple of a thousandth, with the decimals it needs.
+pub(crate) fn write_exact(f: &mut fmt::Formatter<'_>, n: u64, unit: u64, name: &str) -> fmt::Result {
+    let decimals = format!(".{:03}", n % unit * 1000 / unit);
+    write!(f, "{}{} {name}", n / unit, decimals.trim_end_matches(['0', '.']))
 }
 
 #[cfg(test)]

@@ -1,13 +1,12 @@
-//! Trace events: for example a window changed, or a packet was dropped and why.
+//! Trace events: a packet was sent, delivered, or dropped and why; an RTT was sampled.
 //!
 //! `Cx::trace` takes a closure and calls it only if the sink wants that kind of event, so unused events cost
-//! nothing. CSV series, pcapng, plots and the live view are sinks; the engine itself never prints or logs.
+//! nothing. Time series and captures are made by sinks; the engine itself never prints or logs.
 
 use crate::ids::NodeId;
 use crate::packet::Packet;
 use crate::report_enum;
 use crate::time::{Duration, Instant};
-use crate::units::Size;
 
 report_enum! {
     /// Why a packet was dropped.
@@ -49,19 +48,6 @@ pub enum Event<'a> {
     /// later events. Its timestamp is the time of the loss: the start of the transmission, or its end on a
     /// link that varies over time.
     Dropped(&'a Packet, DropCause),
-    /// A sender's windows after an acknowledgment, loss or timeout.
-    Window {
-        /// Local port of the connection.
-        port: u16,
-        /// Congestion window.
-        cwnd: Size,
-        /// Slow-start threshold, where the scheme has one.
-        ssthresh: Option<Size>,
-        /// Bytes in flight.
-        in_flight: Size,
-        /// The peer's advertised window.
-        peer_window: Size,
-    },
     /// An RTT sample used for the retransmission timer.
     RoundTrip {
         /// Local port of the connection.
@@ -78,10 +64,8 @@ pub struct Mask(pub u8);
 impl Mask {
     /// Packets sent, delivered and dropped.
     pub const PACKETS: Self = Self(1);
-    /// Window changes.
-    pub const WINDOWS: Self = Self(2);
     /// RTT samples.
-    pub const ROUND_TRIPS: Self = Self(4);
+    pub const ROUND_TRIPS: Self = Self(2);
 
     /// Returns the union of both sets.
     #[must_use]

@@ -1,6 +1,6 @@
 //! Quantities as types, so that every number has a unit.
 
-use crate::time::{Duration, Instant};
+use crate::time::{Duration, Instant, write_exact};
 use core::fmt;
 use core::ops::{Add, AddAssign, Sub};
 
@@ -131,34 +131,23 @@ macro_rules! differences {
 }
 differences!(Duration, Size);
 
-/// Writes `n` exactly, in the largest unit of `steps` that needs at most three decimals.
-fn scaled(f: &mut fmt::Formatter<'_>, n: u64, steps: &[(u64, &str)]) -> fmt::Result {
-    for &(unit, name) in steps {
-        if n >= unit && (n * 1000).is_multiple_of(unit) {
-            let rest = n % unit * 1000 / unit;
-            if rest == 0 {
-                return write!(f, "{} {name}", n / unit);
-            }
-            let frac = format!("{rest:03}");
-            return write!(f, "{}.{} {name}", n / unit, frac.trim_end_matches('0'));
-        }
-    }
-    write!(f, "{n} {}", steps.last().map_or("", |s| s.1))
+/// Writes `n` exactly, in the largest unit of `units` that needs at most three decimals. The last one is 1.
+fn scaled(f: &mut fmt::Formatter<'_>, n: u64, units: [(u64, &str); 4]) -> fmt::Result {
+    let fits = |(unit, _): &(u64, &str)| n >= *unit && (n % unit * 1000).is_multiple_of(*unit);
+    let (unit, name) = units.into_iter().find(fits).unwrap_or(units[3]);
+    write_exact(f, n, unit, name)
 }
 
 impl fmt::Display for Rate {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        scaled(
-            f,
-            self.0,
-            &[(1_000_000_000, "Gbit/s"), (1_000_000, "Mbit/s"), (1_000, "kbit/s"), (1, "bit/s")],
-        )
+        let units = [(1_000_000_000, "Gbit/s"), (1_000_000, "Mbit/s"), (1_000, "kbit/s"), (1, "bit/s")];
+        scaled(f, self.0, units)
     }
 }
 impl fmt::Display for Size {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if self.0 != 0 && self.0.is_multiple_of(1024) {
-            return scaled(f, self.0, &[(1 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB"), (1, "B")]);
+            return scaled(f, self.0, [(1 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB"), (1, "B")]);
         }
         write!(f, "{} B", self.0)
     }

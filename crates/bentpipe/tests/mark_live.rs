@@ -7,7 +7,7 @@
     reason = "a test: what is skipped is printed, what fails may panic"
 )]
 
-use lab::passage::{Forwarding, Host, Kind, RouterTestbed};
+use lab::passage::{Forwarding, GatewayKind, Host, RouterTestbed};
 use lab::rig::{self, json};
 use lab::{Rig, Who, capture};
 use serde_json::Value;
@@ -57,7 +57,7 @@ work || exit 8
 sleep 0.5; kill -INT $t; wait $t
 "#;
 
-/// The program `mark` in a rig, or the reason why the test is skipped.
+/// Returns the program `mark` in a rig, or prints the reason why the test is skipped.
 fn rig(test: &str, who: Who) -> Option<Rig> {
     let needed = ["iperf3", "tcpdump", "ethtool", "ip", "unshare", "nsenter"];
     let why = match needed.iter().find(|p| !rig::has(p)) {
@@ -72,7 +72,7 @@ fn rig(test: &str, who: Who) -> Option<Rig> {
     None
 }
 
-/// The example's program, which cargo builds before it runs the tests.
+/// Returns the example's program, which cargo builds before it runs the tests.
 fn program() -> PathBuf {
     let own = std::env::current_exe().unwrap();
     let program = own.parent().and_then(Path::parent).unwrap().join("examples/mark");
@@ -80,7 +80,7 @@ fn program() -> PathBuf {
     program
 }
 
-/// A script that captures what comes in at `port` into `file` while `work` runs.
+/// Returns a script that captures what comes in at `port` into `file` while `work` runs.
 fn capturing(port: &str, file: &Path, work: &str) -> String {
     format!("PORT={port}; FILE='{}'; work() {{ {work}; }}{CAPTURE}", file.display())
 }
@@ -139,9 +139,10 @@ fn marks_of_a_gateway_on_real_interfaces_are_counted() {
             let words = ["-K", interface, "tx", offload, "gso", offload, "tso", offload];
             bed.start(host, "ethtool", &words).unwrap().wait(LIMIT).unwrap().succeeded("ethtool").unwrap();
         }
-        let carrier = Forwarding::Accelerated(Kind::Routed);
+        let carrier = Forwarding::Accelerated(GatewayKind::Routed);
         // well below what the machine can carry, so that no packet is lost behind the node
-        let gateway = bed.carry(carrier, &format!("rate = \"50 Mbit/s\"\nrtt = \"20 ms\"\n{node}")).unwrap();
+        let gateway =
+            bed.start_forwarding(carrier, &format!("rate = \"50 Mbit/s\"\nrtt = \"20 ms\"\n{node}")).unwrap();
         let [server, _] = carrier.ends();
         let far_end =
             capturing("lc", &satellite, &format!("sleep 1; iperf3 -4 -c {server} --bidir -t 4 >&2"));

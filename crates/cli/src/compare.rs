@@ -14,7 +14,7 @@ pub(crate) const EXAMPLES: &str = "Examples:
   bentpipe compare scenarios/transfer.toml --set size='10 kB' --json
   bentpipe compare scenarios/sharing.toml --set tcp=cubic --set loss=1e-2 --out results/";
 
-/// Compares the simulation with an emulation.
+/// Options of `bentpipe compare`.
 #[derive(Debug, Args)]
 pub(crate) struct Compare {
     #[command(flatten)]
@@ -43,7 +43,7 @@ pub(crate) fn run(options: &Compare) -> Result<String, Failure> {
     };
     let measured = measure::run(&plan, &mut || announce(), &mut |line| print_message(line), &mut |_, _| ())?;
     if let Some(signal) = measured.interrupted {
-        return Err(Failure::Run(format!("signal {} ended the emulated run", signal.as_raw())));
+        return Err(Failure::run(format!("signal {} ended the emulated run", signal.as_raw())));
     }
     let simulated = match &options.out {
         None => bentpipe_sim::run(&plan.scenario),

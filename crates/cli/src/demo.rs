@@ -1,6 +1,6 @@
 //! `bentpipe demo`: the effect of a gateway on ordinary TCP hosts, side by side, with this machine's own TCP.
 //!
-//! Two identical hops in real time in network namespaces, with kernel sockets at the ends; one hop has a
+//! Two identical hops run in real time in network namespaces, with kernel sockets at the ends; one hop has a
 //! gateway. Where namespaces are not allowed, the same scenario is simulated, and a message says so.
 
 use crate::input::name_and_value;
@@ -72,7 +72,7 @@ fn heading(scenario: &Scenario) -> String {
     line
 }
 
-/// The line for one second: each flow's goodput as a bar and as a number.
+/// Returns the line for one second: each flow's goodput as a bar and as a number.
 fn row(now_s: f64, flows: &[FlowState], whole: f64) -> String {
     let mut line = format!("{now_s:3.0} s ");
     for flow in flows {

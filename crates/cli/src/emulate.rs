@@ -16,7 +16,7 @@ pub(crate) const EXAMPLES: &str = "Examples:
   bentpipe emulate geo-10m --set loss=1e-3 --set rate=5Mbit/s
   sudo bentpipe emulate ka-band-t1 --uplink -- curl https://example.org";
 
-/// A command behind a link.
+/// Options of `bentpipe emulate`.
 #[derive(Debug, Args)]
 pub(crate) struct Emulate {
     /// A named link, or a scenario file.
@@ -61,7 +61,7 @@ pub(crate) struct Emulate {
     pub(crate) no_realtime: bool,
 }
 
-/// What the helper of `emulate` is told.
+/// Arguments of the helper process of `emulate`.
 #[derive(Clone, Debug, Args)]
 pub(crate) struct Run {
     #[arg(long)]
@@ -95,7 +95,7 @@ pub(crate) fn run(options: &Emulate) -> Result<u8, Failure> {
     Ok(ended.status)
 }
 
-/// The helper process: returns only if it could not execute the program.
+/// Runs the helper process; returns only if it could not execute the program.
 pub(crate) fn exec_program(options: &Run) -> u8 {
     let Run { net_fd, report_fd, parent, hosts, resolv, argv } = options;
     helper::run((*net_fd, *report_fd), *parent, hosts, resolv.as_deref(), argv)
@@ -108,9 +108,9 @@ fn plan(options: &Emulate) -> Result<Plan, Failure> {
         let scenario = bentpipe_scenario::load_with(&source, &options.sets, options.seed, &Beside(path))?;
         (scenario, input::title(path))
     } else {
-        let mut scenario = named::named(&options.link, options.seed)?;
+        let mut scenario = named::profile_scenario(&options.link, options.seed)?;
         let words: Vec<String> = options.sets.iter().map(|(name, value)| format!("{name}={value}")).collect();
-        named::change(&mut scenario, &bentpipe_scenario::change(&words)?);
+        named::change(&mut scenario, &bentpipe_scenario::parse_change(&words)?);
         (scenario, options.link.clone())
     };
     // a scenario file defines its captures itself

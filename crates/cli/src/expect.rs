@@ -3,7 +3,7 @@
 use crate::options::OptionValue;
 use bentpipe_report::metric::{Error, Metric};
 use bentpipe_report::{Report, Unit};
-use bentpipe_scenario::{AmountUnit, Diagnostic, Scenario, amount};
+use bentpipe_scenario::{Diagnostic, Dimension, Scenario, parse_amount};
 use bentpipe_sim::reference::in_unit;
 use bentpipe_sim::report::names;
 
@@ -40,7 +40,7 @@ impl Expect {
         let right = &text[at + sign.len()..];
         let limit = if sign.starts_with(' ') {
             let (near, of) = right.split_once(" of ").ok_or("write `within 5 % of QUANTITY`")?;
-            let near = amount(near).ok().filter(|a| a.measures == AmountUnit::Bare);
+            let near = parse_amount(near).ok().filter(|a| a.dimension == Dimension::Bare);
             let near = near.ok_or("write `within 5 % of QUANTITY`: a percentage comes after `within`")?;
             (quantity(of, &metric)?, near.value)
         } else {
@@ -71,7 +71,7 @@ impl Expect {
 
 /// Converts the right side to the metric's unit.
 fn quantity(text: &str, metric: &Metric) -> Result<f64, String> {
-    let given = amount(text)?;
+    let given = parse_amount(text)?;
     let unit = metric.unit();
     let value = in_unit(unit, given).filter(|_| unit != Unit::Count || !text.contains('%'));
     value.ok_or_else(|| {

@@ -35,7 +35,7 @@ pub(crate) fn name_and_value(text: &str) -> Result<(String, String), String> {
 /// Reads a scenario file or a gateway file.
 pub(crate) fn file(path: &Path) -> Result<Source, Failure> {
     let name = path.display().to_string();
-    let bytes = read(path, MAX_FILE).map_err(|error| Failure::Input(format!("{name}: {error}")))?;
+    let bytes = read(path, MAX_FILE).map_err(|error| Failure::input(format!("{name}: {error}")))?;
     Ok(Source::from_bytes(name, &bytes)?)
 }
 
@@ -47,7 +47,7 @@ pub(crate) fn load(input: &Input) -> Result<Scenario, Failure> {
     Ok(scenario)
 }
 
-/// Name of a scenario: the file name without its extension.
+/// Returns the name of a scenario: the file name without its extension.
 pub(crate) fn title(file: &Path) -> String {
     file.file_stem().map_or_else(String::new, |stem| stem.to_string_lossy().into_owned())
 }
@@ -82,7 +82,7 @@ impl Files for Beside<'_> {
     }
 }
 
-/// Reads a file, but at most `most` bytes and one more, since the path may lead to a device.
+/// Reads at most `most + 1` bytes of a file, since the path may lead to a device.
 fn read(path: &Path, most: usize) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
     File::open(path)?.take(most as u64 + 1).read_to_end(&mut bytes)?;

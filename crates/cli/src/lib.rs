@@ -23,6 +23,7 @@ mod transfer;
 pub use bentpipe_scenario::{Registry, Scenario};
 
 use args::{Args, Command, Page};
+use bentpipe_scenario::gateway_file;
 use clap::Parser as _;
 use core::fmt;
 use outcome::{Failure, NOT_MET, print};
@@ -47,7 +48,7 @@ impl std::error::Error for LoadError {}
 /// When the file cannot be read or has an error.
 pub fn load(file: &Path, sets: &[(String, String)], seed: Option<u64>) -> Result<Scenario, LoadError> {
     let input = input::Input { file: file.to_owned(), seed, sets: sets.to_vec() };
-    input::load(&input).map_err(|failure| LoadError(failure.text().to_owned()))
+    input::load(&input).map_err(|failure| LoadError(failure.text))
 }
 
 /// Executes the command line, with the kinds of nodes in `registry` in addition to the built-in ones.
@@ -58,11 +59,13 @@ pub fn main(registry: Registry) -> ExitCode {
 
 fn run(command: &Command) -> Result<u8, Failure> {
     let (text, met) = match command {
-        // these have an exit status of their own, or that of the program they run
+        // these print by themselves, and may have the exit status of a program they run
         Command::Emulate(options) => return emulate::run(options),
         Command::Run(options) => return Ok(emulate::exec_program(options)),
         Command::Gateway(gateway) => return gateway::run(gateway),
         Command::Demo(demo) => return demo::run(demo),
+        Command::Send(args) => return transfer::send::send(args).map(|()| 0),
+        Command::Receive(args) => return transfer::receive::receive(args).map(|()| 0),
         Command::Sim { input, json, out, expect } => {
             simulate::run(&input::load(input)?, *json, out.as_deref(), expect)?
         }
@@ -75,17 +78,10 @@ fn run(command: &Command) -> Result<u8, Failure> {
         Command::Compare(options) => (compare::run(options)?, true),
         Command::Link(link) => (link::run(link)?, true),
         Command::Top(top) => (top::run(top)?, true),
-        Command::Send(args) => (transfer::send::send(args)?, true),
-        Command::Receive(args) => (transfer::receive::receive(args)?, true),
-        Command::Generate { page } => {
-            let text = match page {
-                Page::Schema => bentpipe_scenario::schema(),
-                Page::Reference => bentpipe_scenario::reference(),
-                Page::GatewaySchema => bentpipe_scenario::gateway_file::schema(),
-                Page::GatewayReference => bentpipe_scenario::gateway_file::reference(),
-            };
-            (text, true)
-        }
+        Command::Generate { page: Page::Schema } => (bentpipe_scenario::schema(), true),
+        Command::Generate { page: Page::Reference } => (bentpipe_scenario::reference(), true),
+        Command::Generate { page: Page::GatewaySchema } => (gateway_file::schema(), true),
+        Command::Generate { page: Page::GatewayReference } => (gateway_file::reference(), true),
     };
     print(&text)?;
     Ok(if met { 0 } else { NOT_MET })

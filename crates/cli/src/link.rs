@@ -2,15 +2,16 @@
 
 use crate::outcome::{Failure, to_json};
 use bentpipe_emulate::client::find;
-use bentpipe_live::control::{Directions, FlowState, LinkState, Reply, Request, State, Target, Values};
-use bentpipe_scenario::{change, outage_length};
+use bentpipe_live::control::{Directions, FlowState, LinkState, LinkValues, Reply, Request, State, Target};
+use bentpipe_report::decimals;
+use bentpipe_scenario::{parse_change, parse_outage_length};
 use clap::{Args, Subcommand, ValueEnum};
 use core::fmt::Write as _;
 use std::thread::park_timeout;
 use std::time::Duration;
 
 /// Time between two measurements; the throughput is the average over it.
-const LOOK: Duration = Duration::from_millis(250);
+const SAMPLE_INTERVAL: Duration = Duration::from_millis(250);
 
 pub(crate) const EXAMPLES: &str = "Examples:
   bentpipe link show
@@ -45,24 +46,24 @@ enum Action {
         #[arg(required = true, value_name = "KEY=VALUE")]
         changes: Vec<String>,
         #[command(flatten)]
-        on: OnArgs,
+        on: TargetArgs,
     },
     /// Lose all packets for some time.
     Outage {
         /// Length of the outage: 5s, 300ms.
         length: String,
         #[command(flatten)]
-        on: OnArgs,
+        on: TargetArgs,
     },
     /// Undo all changes of `set` and `outage`.
     Reset {
         #[command(flatten)]
-        on: OnArgs,
+        on: TargetArgs,
     },
 }
 
 #[derive(Debug, Args)]
-struct OnArgs {
+struct TargetArgs {
     /// Name of the link or direction [default: the only link, or the bottleneck].
     #[arg(long, value_name = "NAME")]
     link: Option<String>,
@@ -81,8 +82,8 @@ enum Direction {
     Backward,
 }
 
-impl OnArgs {
-    fn on(&self) -> Target {
+impl TargetArgs {
+    fn target(&self) -> Target {
         let way = match self.direction {
             Direction::Both => Directions::Both,
             Direction::Forward => Directions::Forward,
@@ -98,7 +99,7 @@ pub(crate) fn run(link: &Link) -> Result<String, Failure> {
     let mut client = find(link.session.as_deref())?;
     let mut reply = client.ask(&request, Some)?;
     if request == Request::Show {
-        park_timeout(LOOK);
+        park_timeout(SAMPLE_INTERVAL);
         reply = client.ask(&request, Some)?;
     }
     if link.json {
@@ -113,11 +114,13 @@ pub(crate) fn run(link: &Link) -> Result<String, Failure> {
 fn request(action: &Action) -> Result<Request, Failure> {
     Ok(match action {
         Action::Show => Request::Show,
-        Action::Set { changes, on } => Request::Set { on: on.on(), values: Values::from(&change(changes)?) },
-        Action::Outage { length: word, on } => {
-            Request::Outage { on: on.on(), length_ns: outage_length(word)?.0 }
+        Action::Set { changes, on } => {
+            Request::Set { on: on.target(), values: LinkValues::from(&parse_change(changes)?) }
         }
-        Action::Reset { on } => Request::Reset { on: on.on() },
+        Action::Outage { length: word, on } => {
+            Request::Outage { on: on.target(), length_ns: parse_outage_length(word)?.0 }
+        }
+        Action::Reset { on } => Request::Reset { on: on.target() },
     })
 }
 
@@ -140,12 +143,12 @@ fn show(state: &State) -> String {
     out
 }
 
-/// Heading of the table of connections; the names are `width` columns wide.
+/// Returns the heading of the table of connections; the names are `width` columns wide.
 pub(crate) fn heading(width: usize) -> String {
     cells(width, ["connection", "RTT", "cwnd", "goodput", "sent again"])
 }
 
-/// A row of that table.
+/// Returns a row of that table.
 pub(crate) fn connection(width: usize, flow: &FlowState) -> String {
     let rtt = flow.rtt_ms.map_or("-".to_owned(), |ms| format!("{ms:.1} ms"));
     let (cwnd, again) = (flow.cwnd.to_string(), flow.retransmits.to_string());
@@ -157,7 +160,7 @@ fn cells(width: usize, [name, rtt, cwnd, goodput, again]: [&str; 5]) -> String {
 }
 
 fn direction(out: &mut String, link: &LinkState) {
-    let own = link.rate_bps.map_or("nothing moves".to_owned(), |bps| rate(bps as f64));
+    let own = link.rate_bps.map_or("none".to_owned(), |bps| rate(bps as f64));
     let _ =
         writeln!(out, "\n{}, {} -> {}{}", link.name, link.from, link.to, if link.up { "" } else { "  DOWN" });
     let _ = writeln!(out, "  rate     {own}, in use {}", rate(link.throughput_bps));
@@ -165,18 +168,18 @@ fn direction(out: &mut String, link: &LinkState) {
     let _ = writeln!(out, "  errors   {}", errors(link));
     let _ = writeln!(out, "  queue    {}", queue(link));
     let _ = writeln!(out, "  packets  {}, lost: {}", link.packets, listed(&link.drops));
-    if let Some(set) = by_user(link) {
+    if let Some(set) = changes_by_user(link) {
         let _ = writeln!(out, "  changed  {set}");
     }
 }
 
-/// Loss, bit error rate and fade.
+/// Formats loss, bit error rate and fade.
 pub(crate) fn errors(link: &LinkState) -> String {
     let fade = link.fade_db.map_or(String::new(), |db| format!(", fade {db:.1} dB"));
-    format!("loss {}, bit error rate {}{fade}", share(link.loss), share(link.ber))
+    format!("loss {}, bit error rate {}{fade}", probability(link.loss), probability(link.ber))
 }
 
-/// Current queue length and its limit.
+/// Formats the current queue length and its limit.
 pub(crate) fn queue(link: &LinkState) -> String {
     match (link.limit_packets, link.limit_bytes) {
         (Some(limit), _) => format!("{} of {limit} packets ({} B)", link.queue_packets, link.queue_bytes),
@@ -185,29 +188,29 @@ pub(crate) fn queue(link: &LinkState) -> String {
     }
 }
 
-/// Counters that are not zero.
+/// Lists the counters that are not zero.
 pub(crate) fn listed(counts: &[(String, u64)]) -> String {
     let some: Vec<String> =
         counts.iter().filter(|c| c.1 > 0).map(|(key, n)| format!("{n} {}", key.replace('_', " "))).collect();
     if some.is_empty() { "none".to_owned() } else { some.join(", ") }
 }
 
-/// What the user has changed.
-pub(crate) fn by_user(link: &LinkState) -> Option<String> {
+/// Formats what the user has changed; `None` if nothing.
+pub(crate) fn changes_by_user(link: &LinkState) -> Option<String> {
     let set = &link.set;
     let mut list: Vec<String> = Vec::new();
     list.extend(set.rate_bps.map(|bps| format!("rate {}", rate(bps as f64))));
     list.extend(set.delay_ns.map(|ns| format!("delay {} ms", ns as f64 / 1e6)));
     list.extend(set.buffer_packets.map(|n| format!("buffer {n} packets")));
     list.extend(set.buffer_bytes.map(|n| format!("buffer {n} B")));
-    list.extend(set.loss.map(|p| format!("loss {}", share(p))));
-    list.extend(set.ber.map(|p| format!("bit error rate {}", share(p))));
+    list.extend(set.loss.map(|p| format!("loss {}", probability(p))));
+    list.extend(set.ber.map(|p| format!("bit error rate {}", probability(p))));
     list.extend(set.up.map(|up| if up { "up" } else { "down" }.to_owned()));
     list.extend(link.outage_until_s.map(|s| format!("outage until {}", time(s))));
     if list.is_empty() { None } else { Some(list.join(", ")) }
 }
 
-/// How late packets leave.
+/// Formats how late packets leave.
 pub(crate) fn lateness(state: &State) -> String {
     let us = |t: Option<f64>| t.map_or("-".to_owned(), |us| format!("{us:.0} us"));
     let timing = &state.timing;
@@ -216,7 +219,7 @@ pub(crate) fn lateness(state: &State) -> String {
     format!("{verdict}: lateness p50 {p50}, p99 {p99}, max {max}")
 }
 
-/// A rate with three digits and a unit.
+/// Formats a rate with three digits and a unit.
 pub(crate) fn rate(bps: f64) -> String {
     let (value, unit) = match bps {
         b if b >= 999.5e6 => (b / 1e9, "Gbit/s"),
@@ -224,34 +227,21 @@ pub(crate) fn rate(bps: f64) -> String {
         b if b >= 999.5 => (b / 1e3, "kbit/s"),
         b => (b, "bit/s"),
     };
-    let digits = match value {
-        v if v >= 99.95 => 0,
-        v if v >= 9.995 => 1,
-        _ => 2,
-    };
-    let number = format!("{value:.digits$}");
-    let number =
-        if number.contains('.') { number.trim_end_matches('0').trim_end_matches('.') } else { &number };
-    format!("{number} {unit}")
+    let digits = 2 - usize::from(value >= 9.995) - usize::from(value >= 99.95);
+    format!("{} {unit}", decimals(value, digits))
 }
 
-/// A probability with few digits.
-pub(crate) fn share(p: f64) -> String {
+/// Formats a probability with few digits.
+pub(crate) fn probability(p: f64) -> String {
     match p {
         0.0 => "0".to_owned(),
-        p if p < 1e-3 => {
-            let text = format!("{p:.2e}");
-            // shortens 1.00e-5 to 1e-5
-            text.replace(".00e", "e").replace("0e", "e")
-        }
-        p => {
-            let text = format!("{p:.4}");
-            text.trim_end_matches('0').trim_end_matches('.').to_owned()
-        }
+        // shortens 1.00e-5 to 1e-5
+        p if p < 1e-3 => format!("{p:.2e}").replace(".00e", "e").replace("0e", "e"),
+        p => decimals(p, 4),
     }
 }
 
-/// A time since the start of the session.
+/// Formats a time since the start of the session.
 pub(crate) fn time(seconds: f64) -> String {
     match seconds {
         s if s < 120.0 => format!("{s:.1} s"),
@@ -265,7 +255,7 @@ pub(crate) mod tests {
     use super::*;
     use bentpipe_live::Timing;
 
-    /// A session in progress.
+    /// Returns the state of a session in progress.
     pub(crate) fn state() -> State {
         let forward = LinkState {
             name: "satellite".to_owned(),
@@ -284,7 +274,7 @@ pub(crate) mod tests {
             packets: 12_345,
             bytes: 18_000_000,
             drops: vec![("queue_full".to_owned(), 17), ("packet_loss".to_owned(), 12)],
-            set: Values { loss: Some(1e-3), ..Values::default() },
+            set: LinkValues { loss: Some(1e-3), ..LinkValues::default() },
             ..LinkState::default()
         };
         let backward = LinkState {
@@ -298,7 +288,7 @@ pub(crate) mod tests {
             limit_bytes: Some(64_000),
             throughput_bps: 0.0,
             drops: Vec::new(),
-            set: Values::default(),
+            set: LinkValues::default(),
             outage_until_s: Some(75.0),
             fade_db: None,
             ..forward.clone()
@@ -373,7 +363,7 @@ near:40112 > far:5201              612.3 ms      420   9.4 Mbit/s           12
         for (p, text) in
             [(0.0, "0"), (1e-5, "1e-5"), (1.5e-7, "1.5e-7"), (0.01, "0.01"), (1.0, "1"), (0.12345, "0.1235")]
         {
-            assert_eq!(share(p), text);
+            assert_eq!(probability(p), text);
         }
         assert_eq!([time(5.0), time(300.0), time(7260.0)], ["5.0 s", "5 min 0 s", "2 h 1 min"]);
     }

@@ -35,7 +35,7 @@ fn row(out: &mut String, cells: &[String; 4], widths: [usize; 4]) {
     let _ = writeln!(out, "{}", line.trim_end());
 }
 
-/// The rate, or the range of a rate that changes.
+/// Formats the rate, or the range of a rate that changes.
 fn rate(direction: &DirectionSpec) -> String {
     match direction.dynamics.as_ref().and_then(|d| d.orbit.as_ref()) {
         Some(Orbit::Slots(Slots { rate: Some((least, most)), .. })) => format!("{least} to {most}"),
@@ -68,7 +68,7 @@ fn direction(d: &DirectionSpec) -> Value {
     out
 }
 
-/// Keys of the mechanisms that change a link over time.
+/// Returns the keys of the mechanisms that change a link over time.
 fn mechanisms(d: &Dynamics) -> Vec<&'static str> {
     let all = [
         ("capacity", d.capacity.is_some()),

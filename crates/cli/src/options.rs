@@ -13,7 +13,7 @@ pub(crate) struct OptionValue<'a> {
 }
 
 impl OptionValue<'_> {
-    /// An error in this byte range of the value.
+    /// Returns an error in this byte range of the value.
     pub(crate) fn fault(
         self,
         at: Range<usize>,
@@ -30,23 +30,21 @@ impl OptionValue<'_> {
         })
     }
 
-    /// An error in the whole value.
+    /// Returns an error in the whole value.
     pub(crate) fn wrong(self, message: impl Into<String>, label: impl Into<String>) -> Box<Diagnostic> {
         self.fault(0..self.value.len(), message, label)
     }
 
-    /// An error in a metric: it cannot be parsed, or no run will have it.
+    /// Returns an error in a metric: it cannot be parsed, or no run will have it.
     pub(crate) fn metric(self, error: &metric::Error) -> Box<Diagnostic> {
-        let at = faulty_range(self.value, error);
         let (message, help) = message_and_help(error);
-        let mut fault = self.fault(at, message, "");
-        fault.help = help;
-        fault
+        let fault = self.fault(faulty_range(self.value, error), message, "");
+        Box::new(Diagnostic { help, ..*fault })
     }
 }
 
-/// An error in the part `guilty` of a string in a file, behind the position `from`. A string with escapes
-/// differs from its source text and is not found; then the position itself is marked.
+/// Returns an error in the part `guilty` of a string, which is searched in a file from the position `from`.
+/// A string with escapes differs from its source text and is not found; then the position itself is marked.
 pub(crate) fn in_file(
     source: &Source,
     (from, text): (usize, &str),
@@ -59,14 +57,14 @@ pub(crate) fn in_file(
     Box::new(Diagnostic { message, place, label: String::new(), help })
 }
 
-/// The error in one line, and the lines of help.
+/// Returns the error in one line, and the lines of help.
 pub(crate) fn message_and_help(error: &metric::Error) -> (String, Vec<String>) {
     let text = error.to_string();
     let mut lines = text.lines().map(str::to_owned);
     (lines.next().unwrap_or_default(), lines.collect())
 }
 
-/// The byte range of a metric that is in error.
+/// Returns the byte range of a metric that is in error.
 pub(crate) fn faulty_range(text: &str, error: &metric::Error) -> Range<usize> {
     let part = match error {
         metric::Error::Unknown { name, .. } | metric::Error::NotInRun { name, .. } => name,

@@ -13,39 +13,35 @@ use std::io::{self, Write as _};
 /// Exit status: an input was rejected (file, option or value). clap uses it too.
 pub(crate) const BAD_INPUT: u8 = 2;
 /// Exit status: the run failed.
-pub(crate) const FAILED: u8 = 1;
-/// Exit status: the run is complete, but an expectation is not met.
+const FAILED: u8 = 1;
+/// Exit status: the run is complete, but an expectation is not met, or a gateway stopped traffic.
 pub(crate) const NOT_MET: u8 = 3;
 
-pub(crate) enum Failure {
-    /// The user's input is wrong; the text says where, without a leading `error: `.
-    Input(String),
-    Run(String),
+pub(crate) struct Failure {
+    /// What is wrong and where, without a leading `error: `.
+    pub(crate) text: String,
+    /// Exit status.
+    status: u8,
 }
 
 impl Failure {
     pub(crate) fn input(error: impl Display) -> Self {
-        Self::Input(error.to_string())
+        Self { text: error.to_string(), status: BAD_INPUT }
     }
 
     pub(crate) fn run(error: impl Display) -> Self {
-        Self::Run(error.to_string())
+        Self { text: error.to_string(), status: FAILED }
     }
 
-    /// An input error if `refusal`, otherwise a run error.
+    /// Returns an input error if `refusal`, otherwise a run error.
     fn of(error: impl Display, refusal: bool) -> Self {
         if refusal { Self::input(error) } else { Self::run(error) }
     }
 
-    pub(crate) fn text(&self) -> &str {
-        let (Self::Input(text) | Self::Run(text)) = self;
-        text
-    }
-
     /// Prints the message on standard error; returns the exit status.
     pub(crate) fn report(&self) -> u8 {
-        print_message(&format!("error: {}", self.text()));
-        if matches!(self, Self::Input(_)) { BAD_INPUT } else { FAILED }
+        print_message(&format!("error: {}", self.text));
+        self.status
     }
 }
 
@@ -66,8 +62,9 @@ impl From<deploy::Error> for Failure {
         match &error {
             deploy::Error::ChecksFailed(findings) => {
                 let each: Vec<String> = findings.iter().map(ToString::to_string).collect();
-                Self::Input(each.join("\nerror: "))
+                Self::input(each.join("\nerror: "))
             }
+            deploy::Error::TrafficStopped(_) => Self { status: NOT_MET, ..Self::run(&error) },
             _ => Self::of(&error, error.is_refusal()),
         }
     }
@@ -89,12 +86,12 @@ impl From<FindError> for Failure {
     }
 }
 
-/// Exit status of a run that was ended by a signal, as shells report it; 0 without a signal.
+/// Returns the exit status of a run that was ended by a signal, as shells report it; 0 without a signal.
 pub(crate) fn by_signal(signal: Option<Signal>) -> u8 {
     signal.map_or(0, |signal| u8::try_from(128 + signal.as_raw()).unwrap_or(1))
 }
 
-/// A value as JSON for standard output.
+/// Formats a value as JSON for standard output.
 pub(crate) fn to_json(value: &impl Serialize) -> Result<String, Failure> {
     serde_json::to_string_pretty(value).map(|text| text + "\n").map_err(Failure::run)
 }
@@ -102,9 +99,9 @@ pub(crate) fn to_json(value: &impl Serialize) -> Result<String, Failure> {
 pub(crate) fn print(text: &str) -> Result<(), Failure> {
     let mut out = io::stdout().lock();
     match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
-        // The reader may stop early, as `head` does.
+        // the reader may stop early, as `head` does
         Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
-            Err(Failure::Run(format!("standard output: {error}")))
+            Err(Failure::run(format!("standard output: {error}")))
         }
         _ => Ok(()),
     }

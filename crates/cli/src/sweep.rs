@@ -3,12 +3,13 @@
 use crate::input::{self, Input, name_and_value};
 use crate::options::{OptionValue, faulty_range, in_file, message_and_help};
 use crate::outcome::{Failure, print_message};
+use bentpipe_os::Clock;
 use bentpipe_report::metric;
-use bentpipe_scenario::{AmountUnit, Diagnostic, Precision, Source, SweepSpec, amount};
+use bentpipe_scenario::{Diagnostic, Dimension, Precision, Source, SweepSpec, parse_amount};
 use bentpipe_sweep::{Error, Job, Shard};
 use clap::Args;
 use indicatif::ProgressBar;
-use rustix::time::{ClockId, Timespec, clock_gettime};
+use rustix::time::{ClockId, clock_gettime};
 use std::path::{Path, PathBuf};
 
 /// Default maximum of runs per combination with a precision.
@@ -20,7 +21,7 @@ pub(crate) const EXAMPLES: &str = "Examples:
   bentpipe sweep scenarios/faded.toml --set tcp=sack --precision 'goodput 5 %' --out results/
   bentpipe sweep scenarios/faded.toml --shard 1/4 --out shard-1/";
 
-/// A sweep.
+/// Options of `bentpipe sweep`.
 #[derive(Debug, Args)]
 pub(crate) struct Sweep {
     #[command(flatten)]
@@ -43,8 +44,9 @@ pub(crate) struct Sweep {
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=10_000))]
     pub(crate) max_seeds: Option<u32>,
     /// Number of threads; 0 for one per core.
-    #[arg(long, value_name = "N", default_value_t = 0, value_parser = threads)]
-    pub(crate) threads: usize,
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    #[arg(value_parser = clap::value_parser!(u16).range(..=1024))]
+    pub(crate) threads: u16,
     /// Only part i of n of the runs; `bentpipe merge` merges the parts.
     #[arg(long, value_name = "I/N")]
     pub(crate) shard: Option<String>,
@@ -53,16 +55,10 @@ pub(crate) struct Sweep {
     pub(crate) out: PathBuf,
 }
 
-/// Parses a number of threads with a generous upper limit.
-fn threads(text: &str) -> Result<usize, String> {
-    text.parse().ok().filter(|n| *n <= 1024).ok_or_else(|| "write a number from 0 to 1024".to_owned())
-}
-
 /// Makes the missing runs, then the tables.
 pub(crate) fn run(args: &Sweep) -> Result<String, Failure> {
     let source = input::file(&args.input.file)?;
-    let spec = bentpipe_scenario::sweep(&source)?;
-    let spec = changed(spec, args)?;
+    let spec = changed(bentpipe_scenario::sweep(&source)?, args)?;
     // a --set of an axis has become its only value
     let mut sets = args.input.sets.clone();
     sets.retain(|(name, _)| spec.axes.iter().all(|(axis, _)| axis != name));
@@ -73,9 +69,9 @@ pub(crate) fn run(args: &Sweep) -> Result<String, Failure> {
         seed: args.input.seed,
         shard: args.shard.as_deref().map(shard).transpose()?,
         spec,
-        threads: args.threads,
+        threads: args.threads.into(),
     };
-    let (wall, cpu) = (clock_gettime(ClockId::Monotonic), clock_gettime(ClockId::ProcessCPUTime));
+    let clock = Clock::start();
     // draws nothing if standard error is no terminal
     let bar = ProgressBar::new(0);
     let progress = |done: usize, of: usize| {
@@ -85,14 +81,14 @@ pub(crate) fn run(args: &Sweep) -> Result<String, Failure> {
     let done = bentpipe_sweep::sweep(&job, &args.out, &progress);
     bar.finish_and_clear();
     let done = done.map_err(|error| failure(error, args, &source))?;
-    let since = |from: Timespec, clock| seconds(clock_gettime(clock)) - seconds(from);
+    let cpu = clock_gettime(ClockId::ProcessCPUTime);
     print_message(&format!(
         "{} runs made, {} kept, in {}; {:.2} s of CPU, {:.2} s",
         done.executed,
         done.already_stored,
         args.out.display(),
-        since(cpu, ClockId::ProcessCPUTime),
-        since(wall, ClockId::Monotonic),
+        cpu.tv_sec as f64 + cpu.tv_nsec as f64 / 1e9,
+        clock.now().as_secs_f64(),
     ));
     Ok(String::new())
 }
@@ -108,7 +104,7 @@ pub(crate) fn merge(shards: &[PathBuf], out: &Path) -> Result<String, Failure> {
 fn failure(error: Error, args: &Sweep, source: &Source) -> Failure {
     match error {
         Error::File { .. } => Failure::run(error),
-        Error::Input(text) => Failure::Input(text),
+        Error::Input(text) => Failure::input(text),
         Error::Metric { text, error } => unmeasurable(&text, &error, args, source).into(),
         Error::Cell { diagnostic, cell } => in_axis(diagnostic, &cell, args).into(),
     }
@@ -138,40 +134,27 @@ fn in_axis(mut diagnostic: Box<Diagnostic>, cell: &[(String, String)], args: &Sw
         return diagnostic;
     };
     if let Some((_, values)) = args.axes.iter().find(|(axis, _)| axis == name) {
-        let shown = format!("{name}={values}");
-        let inside = diagnostic.place.offset.saturating_sub("--set ".len());
-        let at = match inside.checked_sub(name.len() + 1) {
-            None => inside,
-            Some(inside) => name.len() + 1 + place_of(values, value) + inside,
-        };
-        let bytes = |chars: usize| shown.char_indices().nth(chars).map_or(shown.len(), |(at, _)| at);
-        let at = bytes(shown[..at.min(shown.len())].chars().count());
-        let end = bytes(shown[..at].chars().count() + diagnostic.place.width);
-        let given = OptionValue { name: "--axis", value: &shown };
-        diagnostic.place = given.fault(at..end, "", "").place;
+        let (place, shown) = (&diagnostic.place, format!("{name}={values}"));
+        // a place is in characters, and a fault of an option in bytes
+        let bytes = |text: &str, n| text.char_indices().nth(n).map_or(text.len(), |(at, _)| at);
+        let written = &place.text["--set ".len()..];
+        let inside = bytes(written, place.offset.saturating_sub("--set ".len()));
+        let at = inside + if inside > name.len() { place_of(values, value) } else { 0 };
+        let end = at + bytes(&written[inside..], place.width);
+        diagnostic.place = OptionValue { name: "--axis", value: &shown }.fault(at..end, "", "").place;
     } else if !args.input.sets.iter().any(|(set, _)| set == name) {
         diagnostic.help.push(format!("note: `{value}` is a value of the axis `{name}` of [sweep]"));
     }
     diagnostic
 }
 
-/// Position of a value in a comma-separated list.
+/// Returns the position of a value in a comma-separated list, in bytes.
 fn place_of(values: &str, wanted: &str) -> usize {
-    let mut at = 0;
-    for value in values.split(',') {
-        if value.trim() == wanted {
-            return at + value.len() - value.trim_start().len();
-        }
-        at += value.len() + 1;
-    }
-    0
+    let value = values.split(',').map(str::trim).find(|value| *value == wanted);
+    value.map_or(0, |value| value.as_ptr().addr() - values.as_ptr().addr())
 }
 
-fn seconds(time: Timespec) -> f64 {
-    time.tv_sec as f64 + time.tv_nsec as f64 / 1e9
-}
-
-/// The file's sweep with the changes from the command line.
+/// Returns the file's sweep with the changes from the command line.
 fn changed(spec: Option<SweepSpec>, args: &Sweep) -> Result<SweepSpec, Box<Diagnostic>> {
     let mut spec = spec.unwrap_or_else(|| SweepSpec {
         axes: Vec::new(),
@@ -179,14 +162,10 @@ fn changed(spec: Option<SweepSpec>, args: &Sweep) -> Result<SweepSpec, Box<Diagn
         measure: vec!["goodput".to_owned()],
         precision: None,
     });
-    let mut replace =
-        |name: &String, values: Vec<String>, new: bool| match spec.axes.iter_mut().find(|(n, _)| n == name) {
-            Some(axis) => axis.1 = values,
-            None if new => spec.axes.push((name.clone(), values)),
-            None => {}
-        };
-    for (name, value) in &args.input.sets {
-        replace(name, vec![value.clone()], false);
+    for (name, values) in &mut spec.axes {
+        if let Some((_, value)) = args.input.sets.iter().rfind(|(set, _)| set == name) {
+            *values = vec![value.clone()];
+        }
     }
     for (n, (name, values)) in args.axes.iter().enumerate() {
         let shown = format!("{name}={values}");
@@ -204,7 +183,11 @@ fn changed(spec: Option<SweepSpec>, args: &Sweep) -> Result<SweepSpec, Box<Diagn
             fault.help.push(help);
             return Err(fault);
         }
-        replace(name, axis(name, values, given)?, true);
+        let values = axis(name, values, given)?;
+        match spec.axes.iter_mut().find(|(axis, _)| axis == name) {
+            Some(axis) => axis.1 = values,
+            None => spec.axes.push((name.clone(), values)),
+        }
     }
     if !args.measure.is_empty() {
         spec.measure.clone_from(&args.measure);
@@ -214,6 +197,7 @@ fn changed(spec: Option<SweepSpec>, args: &Sweep) -> Result<SweepSpec, Box<Diagn
     Ok(spec)
 }
 
+/// Splits the values of an axis. They must be neither empty nor equal.
 fn axis(name: &str, values: &str, given: OptionValue<'_>) -> Result<Vec<String>, Box<Diagnostic>> {
     let mut all: Vec<String> = Vec::new();
     let mut at = name.len() + 1;
@@ -266,16 +250,16 @@ fn precise(spec: &mut SweepSpec, args: &Sweep) -> Result<(), Box<Diagnostic>> {
     Ok(())
 }
 
-/// Parses a metric and the wanted ratio of half-width to mean; the ratio follows the last space before the
-/// number.
+/// Parses a metric and, after the last space before the number, the wanted ratio of half-width to mean.
 fn precision(text: &str) -> Result<(String, f64), Box<Diagnostic>> {
     let given = OptionValue { name: "--precision", value: text };
     let number = text.trim_end_matches(|c: char| c == '%' || c.is_whitespace());
     let Some(at) = number.rfind(char::is_whitespace) else {
         return Err(given.wrong("the precision needs a metric and a share", "write it as 'goodput 5 %'"));
     };
-    let share =
-        amount(&text[at..]).ok().filter(|a| a.measures == AmountUnit::Bare && a.value > 0.0 && a.value < 1.0);
+    let share = parse_amount(&text[at..])
+        .ok()
+        .filter(|a| a.dimension == Dimension::Bare && a.value > 0.0 && a.value < 1.0);
     match share {
         Some(share) => Ok((text[..at].trim().to_owned(), share.value)),
         None => Err(given.fault(

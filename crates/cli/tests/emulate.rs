@@ -40,7 +40,7 @@ fn place(test: &str, who: Who) -> Option<Rig> {
 #[track_caller]
 fn pings_take(rig: &Rig, far: &str, expected_ms: f64) {
     let pings = delay::pings(rig, &["geo-10m"], far, 100, 50).unwrap();
-    assert_eq!(pings.came, 100, "{pings:?}");
+    assert_eq!(pings.received, 100, "{pings:?}");
     assert!((pings.median_ms - expected_ms).abs() < 1.0, "{pings:?}");
 }
 

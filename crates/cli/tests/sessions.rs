@@ -52,7 +52,7 @@ fn wait_for(what: &str, mut is_so: impl FnMut() -> bool) {
     }
 }
 
-/// PIDs of processes with this argument.
+/// Returns the PIDs of processes with this argument.
 fn with_argument(word: &str) -> Vec<i32> {
     let has = |pid: &i32| {
         let line = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
@@ -108,11 +108,11 @@ fn names_lead_to_both_ends_by_both_protocols() {
         for version in ["-4", "-6"] {
             for (name, ttl) in [("far", 1), ("near", 1)] {
                 let done = behind(&rig, &format!("ping {version} -n -c 2 -i 0.1 -t {ttl} {name}"));
-                assert!(done.out.contains("2 received"), "{who:?} {version} {name}: {}", done.story());
+                assert!(done.out.contains("2 received"), "{who:?} {version} {name}: {}", done.describe());
             }
         }
         let done = behind(&rig, "getent ahosts far | cut -d' ' -f1 | sort -u");
-        assert_eq!(done.out, "10.55.0.1\nfd55::1\n", "{}", done.story());
+        assert_eq!(done.out, "10.55.0.1\nfd55::1\n", "{}", done.describe());
     }
 }
 
@@ -121,7 +121,12 @@ fn hosts_of_a_scenario_have_their_names() {
     let Some(rig) = place("hosts_of_a_scenario_have_their_names", Who::Unprivileged) else { return };
     let script = "getent hosts server user near far | tr -s ' '; ping -n -c 1 server >/dev/null; echo $?";
     let done = rig.run(&["emulate", "scenarios/leo.toml", "--", "sh", "-c", script], LIMIT).unwrap();
-    assert_eq!(done.out, "fd55::1 server\nfd55::2 user\nfd55::2 near\nfd55::1 far\n0\n", "{}", done.story());
+    assert_eq!(
+        done.out,
+        "fd55::1 server\nfd55::2 user\nfd55::2 near\nfd55::1 far\n0\n",
+        "{}",
+        done.describe()
+    );
     assert!(done.err.contains("instead of the scenario's own flows"), "{}", done.err);
 }
 
@@ -144,7 +149,7 @@ fn signals_reach_the_command_and_its_answer_counts() {
             wait_for("the command", || ready.exists());
             session.signal(signal);
             let done = session.wait(LIMIT).unwrap();
-            assert_eq!(done.code, Some(status), "{who:?} {name}: {}", done.story());
+            assert_eq!(done.code, Some(status), "{who:?} {name}: {}", done.describe());
         }
         assert_eq!(files(&rig), Vec::<String>::new());
     }
@@ -160,7 +165,7 @@ fn what_still_runs_is_ended_with_the_session() {
         let far = format!("trap '' TERM; sleep {mark}; sleep {mark}");
         let words = ["emulate", "terrestrial", "--far", &far, "--", "sh", "-c", &script];
         let done = rig.run(&words, LIMIT).unwrap();
-        assert_eq!(done.code, Some(0), "{}", done.story());
+        assert_eq!(done.code, Some(0), "{}", done.describe());
         wait_for("the end of all", || with_argument(&mark).is_empty());
     }
 }
@@ -195,7 +200,7 @@ fn links_lie_within_links_and_beside_each_other() {
         let done =
             behind(&rig, &format!("{inner}{inner}{ping}; {inner}{ping} & {inner}ping -4 -n -c 2 far; wait"));
         let count = |ttl: &str| done.out.matches(ttl).count();
-        assert_eq!((count("ttl=62"), count("ttl=63")), (2, 4), "{who:?} {}", done.story());
+        assert_eq!((count("ttl=62"), count("ttl=63")), (2, 4), "{who:?} {}", done.describe());
         assert_eq!(files(&rig), Vec::<String>::new());
     }
 }
@@ -218,7 +223,7 @@ fn the_doctor_says_that_it_works() {
     for who in BOTH {
         let Some(rig) = place("the_doctor_says_that_it_works", who) else { return };
         let done = rig.run(&["doctor"], LIMIT).unwrap();
-        assert_eq!(done.code, Some(0), "{}", done.story());
+        assert_eq!(done.code, Some(0), "{}", done.describe());
         assert!(
             done.out.ends_with("links can be emulated here\n") && !done.out.contains("NO "),
             "{}",
@@ -278,8 +283,8 @@ before | diff tmp/before -
 echo as it was"
     );
     let done = rig.run_shell(&script, LIMIT).unwrap();
-    assert_eq!(done.code, Some(0), "{}", done.story());
-    assert_eq!(done.out.matches("2 received").count(), 2, "{}", done.story());
+    assert_eq!(done.code, Some(0), "{}", done.describe());
+    assert_eq!(done.out.matches("2 received").count(), 2, "{}", done.describe());
     assert!(
         done.out.contains("nftables table inet bentpipe_") && done.out.ends_with("as it was\n"),
         "{}",

@@ -60,7 +60,7 @@ fn same(a: &Path, b: &Path) {
     }
 }
 
-/// The finished runs in a folder.
+/// Returns the finished runs in a folder.
 fn runs(out: &Path) -> Vec<PathBuf> {
     let Ok(list) = fs::read_dir(out.join("runs")) else { return Vec::new() };
     let all = list.map(|e| e.expect("it can be read").path());
@@ -228,7 +228,7 @@ fn kill_9_in_the_middle_loses_no_finished_run() {
     panic!("it could not be killed in the middle");
 }
 
-/// Inode and contents of a file.
+/// Returns inode and contents of a file.
 fn state(path: &Path) -> (u64, Vec<u8>) {
     (fs::metadata(path).expect("it is there").ino(), fs::read(path).expect("it can be read"))
 }

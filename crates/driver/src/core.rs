@@ -105,13 +105,13 @@ impl Core {
         }
         self.advance(at);
         if !self.net.accept(port, received.len, &received.vnet) {
-            self.pass(port, received)?;
+            self.bypass_network(port, received)?;
         }
         self.deliver().map(|_| ())
     }
 
     /// Sends the unit in the scratch buffer unchanged out of the other of two ports.
-    fn pass(&mut self, port: usize, received: &Received) -> io::Result<()> {
+    fn bypass_network(&mut self, port: usize, received: &Received) -> io::Result<()> {
         if self.ports.len() != 2 {
             return Ok(());
         }
@@ -127,7 +127,7 @@ impl Core {
     pub fn advance(&mut self, until: Instant) {
         if self.pacing == Pacing::Cheap {
             let floor = Instant(self.clock.now().0.saturating_sub(CATCH_UP.0));
-            let is_late = self.net.next_at().is_some_and(|at| at < floor && at <= until);
+            let is_late = self.net.network.next_at().is_some_and(|at| at < floor && at <= until);
             self.net.counters.late_turns += u64::from(is_late);
             self.net.network.skip_to(floor);
             return self.net.advance(until.max(floor));

@@ -77,10 +77,4 @@ impl Counters {
         };
         self.ports.iter().fold(PortDrops { not_ip: self.not_ip, ..PortDrops::default() }, add)
     }
-
-    /// Packets that were lost at the ports or refused by the kernel.
-    pub fn lost(&self) -> u64 {
-        let drops = self.drops();
-        drops.receive + drops.send + self.refused
-    }
 }

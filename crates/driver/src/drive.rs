@@ -39,7 +39,7 @@ pub trait TurnHook {
 /// The data thread's loop.
 pub struct Driver {
     core: Core,
-    attendants: Vec<Box<dyn TurnHook>>,
+    hooks: Vec<Box<dyn TurnHook>>,
     wake: Arc<OwnedFd>,
     /// When it last slept; only with real-time priority, which requires regular sleeps.
     rested: Option<Instant>,
@@ -48,25 +48,17 @@ pub struct Driver {
 }
 
 impl Driver {
-    /// A loop over `core`. A readable `wake` ends a sleep.
-    pub fn new(core: Core, wake: Arc<OwnedFd>) -> Self {
-        Self { core, attendants: Vec::new(), wake, rested: None, moderation: None }
-    }
-
-    /// Adds a hook.
-    #[must_use]
-    pub fn with(mut self, attendant: Box<dyn TurnHook>) -> Self {
-        self.attendants.push(attendant);
-        self
-    }
-
-    /// For a thread with real-time priority, which must sleep now and then even under load. With
-    /// [`Pacing::Cheap`] it becomes an ordinary thread while traffic is dense.
-    #[must_use]
-    pub fn in_real_time(mut self) -> Self {
-        self.rested = Some(self.core.clock.now());
-        self.moderation = (self.core.pacing == Pacing::Cheap).then(Moderation::default);
-        self
+    /// A loop over `core`. A readable `wake` ends a sleep. A thread with real-time priority must sleep now
+    /// and then even under load; with [`Pacing::Cheap`] it becomes an ordinary thread while traffic is dense.
+    pub fn new(
+        core: Core,
+        wake: Arc<OwnedFd>,
+        attendants: Vec<Box<dyn TurnHook>>,
+        is_real_time: bool,
+    ) -> Self {
+        let rested = is_real_time.then(|| core.clock.now());
+        let moderation = (is_real_time && core.pacing == Pacing::Cheap).then(Moderation::default);
+        Self { core, hooks: attendants, wake, rested, moderation }
     }
 
     /// Runs until a hook ends it or a port is gone.
@@ -84,7 +76,7 @@ impl Driver {
             }
             let now = self.core.clock.now();
             let mut next = now + LONGEST_WAIT;
-            for attendant in &mut self.attendants {
+            for attendant in &mut self.hooks {
                 if !attendant.on_turn(&mut self.core) && end.is_none() {
                     if self.core.pacing == Pacing::Exact {
                         return self.core.end();
@@ -117,7 +109,7 @@ impl Driver {
         let core = &mut self.core;
         let now = core.clock.now();
         let until = match core.pacing {
-            Pacing::Exact => core.lead.reach(now, core.net.next_at()),
+            Pacing::Exact => core.lead.reach(now, core.net.network.next_at()),
             Pacing::Cheap => now,
         };
         core.advance(until);
@@ -153,7 +145,7 @@ impl Driver {
         let core = &mut self.core;
         let before = core.clock.now();
         let held = core.net.has_arrived().then_some(Instant::ZERO);
-        let next = held.or_else(|| core.net.next_at());
+        let next = held.or_else(|| core.net.network.next_at());
         let (next, spin) = match core.pacing {
             Pacing::Exact => {
                 (next.map(|at| Instant(core.density.when(at).0.saturating_sub(core.lead.0.0))), SPIN)

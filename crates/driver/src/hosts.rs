@@ -2,7 +2,7 @@
 
 use bentpipe_base::Addr;
 use core::net::IpAddr;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Addresses of the hosts, and the default host. Hosts are indices among the scenario's nodes.
 #[derive(Clone, Debug, Default)]
@@ -19,13 +19,8 @@ impl Hosts {
     pub fn new(hosts: impl IntoIterator<Item = (usize, IpAddr)>, gate: Option<usize>) -> Self {
         let known: BTreeMap<IpAddr, usize> =
             hosts.into_iter().map(|(host, address)| (address, host)).collect();
-        let mut places: Vec<usize> = known.values().copied().collect();
-        places.sort_unstable();
-        places.dedup();
-        let pair = match places[..] {
-            [a, b] => Some((a, b)),
-            _ => None,
-        };
+        let places: BTreeSet<usize> = known.values().copied().collect();
+        let pair = places.first().copied().zip(places.last().copied()).filter(|_| places.len() == 2);
         Self { known, gate, pair }
     }
 

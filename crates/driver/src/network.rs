@@ -47,8 +47,8 @@ pub struct LiveNetwork {
     pub network: Network,
     /// Bytes of its packets; captures on the network's trace read them too.
     pub store: Rc<RefCell<Store>>,
-    /// Packet counters.
-    pub(crate) counters: Counters,
+    /// Packet counters; [`crate::Core::counters`] includes the losses at the ports.
+    pub counters: Counters,
     unit: Unit,
     /// The open end of each port, and its host.
     ports: Vec<(NodeId, usize)>,
@@ -74,13 +74,8 @@ impl LiveNetwork {
         }
     }
 
-    /// A network of one node whose ports 0 and 1 lead to the two open ends: for a gateway the LAN and the
-    /// satellite. `add` adds the node, and only that, to the network.
-    pub fn around(add: impl FnOnce(&mut Network) -> NodeId, seed: u64, unit: Unit, memory: Size) -> Self {
-        Self::chain(|network| vec![add(network)], seed, unit, memory)
-    }
-
-    /// A network of nodes in a chain between two open ends. `add` adds the nodes, at least one.
+    /// A network of nodes in a chain between two open ends, for a gateway the LAN and the satellite. `add`
+    /// adds the nodes, at least one; port 0 of the first and port 1 of the last lead to the ends.
     pub fn chain(add: impl FnOnce(&mut Network) -> Vec<NodeId>, seed: u64, unit: Unit, memory: Size) -> Self {
         let mut network = Network::new(seed);
         let chain = add(&mut network);
@@ -110,11 +105,6 @@ impl LiveNetwork {
         self.digest.clone().unwrap_or_default().finalize()
     }
 
-    /// Packet counters; [`crate::Core::counters`] includes the losses at the ports.
-    pub const fn counters(&self) -> &Counters {
-        &self.counters
-    }
-
     /// The port of a host.
     pub fn port_of(&self, host: usize) -> Option<usize> {
         self.ports.iter().position(|(_, h)| *h == host)
@@ -127,11 +117,6 @@ impl LiveNetwork {
     /// The present time.
     pub const fn now(&self) -> Instant {
         self.network.now()
-    }
-
-    /// Time of the next event.
-    pub fn next_at(&mut self) -> Option<Instant> {
-        self.network.next_at()
     }
 
     /// Handles all events up to and including `until`; does nothing if that is in the past.
@@ -152,12 +137,12 @@ impl LiveNetwork {
         if matches!(content, Content::Bytes) && self.routes.is_some() {
             // only IP packets can be routed
             self.counters.not_ip += 1;
-            self.network.world.give_blank(packet);
+            self.network.world.return_to_pool(packet);
             return true;
         }
         let Some(slot) = self.store.borrow_mut().keep(len, vnet, content) else {
             self.counters.store_full += 1;
-            self.network.world.give_blank(packet);
+            self.network.world.return_to_pool(packet);
             return false;
         };
         packet.body = Body::kept(slot, 0, packet.body.len);
@@ -231,7 +216,7 @@ impl LiveNetwork {
     pub fn take_arrival(&mut self) -> Option<Arrival> {
         let (due, id, mut packet) = self.next.take().or_else(|| self.network.take_arrived())?;
         let port = self.ports.iter().position(|(end, _)| *end == id)?;
-        self.note(due, port, &packet);
+        self.add_to_digest(due, port, &packet);
         let mut pieces = 1;
         while let Some((due, next_id, next)) = self.network.take_arrived() {
             let held = (next_id == id).then(|| self.joint(&packet, &next)).flatten();
@@ -239,7 +224,7 @@ impl LiveNetwork {
                 self.next = Some((due, next_id, next));
                 break;
             };
-            self.note(due, port, &next);
+            self.add_to_digest(due, port, &next);
             pieces += 1;
             packet.segment = segment;
             packet.body.len += next.body.len;
@@ -255,7 +240,7 @@ impl LiveNetwork {
     }
 
     /// Adds a packet that leaves to the digest: due time, host, length and bytes.
-    fn note(&mut self, due: Instant, port: usize, packet: &Packet) {
+    fn add_to_digest(&mut self, due: Instant, port: usize, packet: &Packet) {
         let host = self.host_of(port);
         let Some(digest) = &mut self.digest else { return };
         let store = self.store.borrow();
@@ -288,7 +273,7 @@ impl LiveNetwork {
 
     fn free(&mut self, packet: Pkt) {
         self.store.borrow_mut().release(packet.body.slot());
-        self.network.world.give_blank(packet);
+        self.network.world.return_to_pool(packet);
     }
 
     /// Updates the store for packets that were copied or freed.
@@ -300,7 +285,7 @@ impl LiveNetwork {
         }
         while let Some(packet) = self.network.world.take_recycled() {
             store.release(packet.body.slot());
-            self.network.world.give_blank(packet);
+            self.network.world.return_to_pool(packet);
         }
     }
 

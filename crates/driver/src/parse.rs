@@ -76,7 +76,7 @@ pub struct Parsed {
 pub fn parse(bytes: &[u8], vnet: &VnetHeader, unit: Unit) -> Result<Parsed, UnreadReason> {
     let link = Link::of(bytes, unit).ok_or(UnreadReason::NotIp)?;
     let ip = bytes.get(link.len..).ok_or(UnreadReason::NotIp)?;
-    let layout = Layout::of(ip).map_err(|e| why(&e))?;
+    let layout = Layout::of(ip).map_err(|e| unread_reason(&e))?;
     let network = &layout.network;
     let shape = TcpOffsets {
         link,
@@ -89,7 +89,7 @@ pub fn parse(bytes: &[u8], vnet: &VnetHeader, unit: Unit) -> Result<Parsed, Unre
     }
     let segment = segment(vnet, &layout, link)?;
     checksums(ip, vnet, &layout, &shape, segment)?;
-    let (sport, dport, mut tcp) = read_tcp(ip, &layout).map_err(|e| why(&e))?;
+    let (sport, dport, mut tcp) = read_tcp(ip, &layout).map_err(|e| unread_reason(&e))?;
     tcp.probe = ProbeOption::None; // kept as an unknown option
     let options = ip.get(layout.options.clone()).unwrap_or_default();
     let foreign = foreign(options, tcp.flags.has(Flags::SYN))?;
@@ -102,7 +102,7 @@ pub fn parse(bytes: &[u8], vnet: &VnetHeader, unit: Unit) -> Result<Parsed, Unre
         dscp: Dscp::new(network.traffic_class >> 2).unwrap_or_default(),
         ecn: ecn(network.traffic_class),
         segment,
-        foreign,
+        other_options: foreign,
         tcp,
         body: Body { off: 0, len: layout.payload.len() as u32 },
         ..Packet::default()
@@ -110,7 +110,7 @@ pub fn parse(bytes: &[u8], vnet: &VnetHeader, unit: Unit) -> Result<Parsed, Unre
     Ok(Parsed { packet, ends: network.ends, shape })
 }
 
-const fn why(error: &WireError) -> UnreadReason {
+const fn unread_reason(error: &WireError) -> UnreadReason {
     match error.fault {
         Fault::Protocol(_) => UnreadReason::Protocol,
         Fault::Fragment => UnreadReason::Fragment,

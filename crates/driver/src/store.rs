@@ -62,8 +62,8 @@ pub struct Store {
     /// Buffer into which the next unit is read.
     scratch: Vec<u8>,
     limit: usize,
+    /// Bytes of buffers in use.
     in_use: usize,
-    most: usize,
 }
 
 impl Store {
@@ -76,7 +76,6 @@ impl Store {
             scratch: vec![0; MAX_SUPER],
             limit: usize::try_from(limit.0).unwrap_or(usize::MAX),
             in_use: 0,
-            most: 0,
         }
     }
 
@@ -115,7 +114,6 @@ impl Store {
             to.copy_from_slice(from);
         }
         self.in_use += bytes.len();
-        self.most = self.most.max(self.in_use);
         let place = self.free.pop().unwrap_or_else(|| {
             self.slots.push(Slot::default());
             (self.slots.len() - 1) as u32
@@ -164,11 +162,6 @@ impl Store {
         self.free.push(place);
     }
 
-    /// Bytes of buffers in use, and their maximum so far.
-    pub const fn in_use(&self) -> (Size, Size) {
-        (Size(self.in_use as u64), Size(self.most as u64))
-    }
-
     /// Number of units in the store.
     pub const fn len(&self) -> usize {
         self.slots.len() - self.free.len()
@@ -210,7 +203,7 @@ mod tests {
         for off in all {
             store.release(off);
         }
-        assert!(store.is_empty() && store.in_use().0 == Size::ZERO);
+        assert!(store.is_empty() && store.in_use == 0);
     }
 
     #[test]
@@ -227,7 +220,7 @@ mod tests {
             small += 1;
         }
         assert_eq!(small, 6);
-        assert!(store.in_use().1 <= Size(limit as u64));
+        assert!(store.in_use <= limit);
         assert_eq!(fill(&mut store, MAX_SUPER, 1), None);
         (0..2).for_each(|slot| store.release(slot));
         assert!(fill(&mut store, 1500, 1).is_some(), "there is room again");

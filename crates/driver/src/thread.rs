@@ -54,7 +54,7 @@ pub struct NetworkSetup<T> {
     /// Called before the first packet: to take over the flows of an earlier gateway.
     pub begin: Option<DataThreadTask>,
     /// Hooks that are called on the thread.
-    pub attendants: Vec<Box<dyn TurnHook>>,
+    pub hooks: Vec<Box<dyn TurnHook>>,
     /// Converts the final state to the run's result.
     pub finish: Box<dyn FnOnce(Core) -> Result<T, Error>>,
 }
@@ -64,14 +64,14 @@ pub type DataThreadTask = Box<dyn FnOnce(&mut Core) + Send>;
 
 /// The data thread's side of [`Running`].
 struct Shared {
-    errands: Receiver<DataThreadTask>,
+    tasks: Receiver<DataThreadTask>,
     stop: Arc<AtomicBool>,
 }
 
 /// Runs the tasks of [`Running::call`] between turns, and ends the run when it is stopped.
 impl TurnHook for Shared {
     fn on_turn(&mut self, core: &mut Core) -> bool {
-        while let Ok(errand) = self.errands.try_recv() {
+        while let Ok(errand) = self.tasks.try_recv() {
             errand(core);
         }
         !self.stop.load(Ordering::Relaxed)
@@ -79,21 +79,16 @@ impl TurnHook for Shared {
 }
 
 /// A running driver. Dropping it stops it.
+#[derive(Debug)]
 pub struct Running<T> {
     thread: Option<JoinHandle<Result<T, Error>>>,
-    errands: Sender<DataThreadTask>,
+    tasks: Sender<DataThreadTask>,
     stop: Arc<AtomicBool>,
     wake: Arc<OwnedFd>,
     /// Reaches end of file when the thread ends.
     ended: PipeReader,
     /// Priority of the thread and why it is not higher, and whether it is a real-time one.
     priority: (String, bool),
-}
-
-impl<T> core::fmt::Debug for Running<T> {
-    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        f.debug_struct("Running").field("priority", &self.priority).finish_non_exhaustive()
-    }
 }
 
 impl<T: Send + 'static> Running<T> {
@@ -112,14 +107,20 @@ impl<T: Send + 'static> Running<T> {
         let (ended, end) = io::pipe()?;
         let (tell, told) = sync_channel(1);
         let ours = Arc::clone(&wake);
-        let shared = Shared { errands: receiver, stop: Arc::clone(&stop) };
+        let shared = Shared { tasks: receiver, stop: Arc::clone(&stop) };
         let thread = Builder::new().name(setup.name.to_owned()).spawn(move || {
             // closed when the thread ends, however it ends
             let _end = end;
             run(setup, make, shared, ours, &tell)
         })?;
-        let mut running =
-            Self { thread: Some(thread), errands, stop, wake, ended, priority: (String::new(), false) };
+        let mut running = Self {
+            thread: Some(thread),
+            tasks: errands,
+            stop,
+            wake,
+            ended,
+            priority: (String::new(), false),
+        };
         // if starting fails, the channel is closed without a message
         match told.recv() {
             Ok(priority) => running.priority = priority,
@@ -136,7 +137,7 @@ impl<T: Send + 'static> Running<T> {
             // the caller may be gone
             let _ = answer.send(act(core));
         };
-        self.errands.send(Box::new(errand)).ok()?;
+        self.tasks.send(Box::new(errand)).ok()?;
         self.wake();
         answered.recv().ok()
     }
@@ -195,7 +196,7 @@ fn run<T>(
     let raised = setup.realtime.then(realtime::raise);
     let is_real_time = raised.as_ref().is_some_and(|r| matches!(r.priority, Priority::RealTime(_)));
     let priority = raised.map_or_else(|| "ordinary priority, as asked".to_owned(), |r| r.to_string());
-    let NetworkSetup { net, journal, begin, attendants, finish } = make()?;
+    let NetworkSetup { net, journal, begin, hooks: attendants, finish } = make()?;
     let mut core = Core::new(net, setup.ports, setup.clock, setup.pacing);
     if journal.is_some() {
         core.net.keep_digest();
@@ -204,11 +205,9 @@ fn run<T>(
     if let Some(begin) = begin {
         begin(&mut core);
     }
-    let driver = Driver::new(core, wake).with(Box::new(shared));
-    let mut driver = attendants.into_iter().fold(driver, Driver::with);
-    if is_real_time {
-        driver = driver.in_real_time();
-    }
+    let mut hooks: Vec<Box<dyn TurnHook>> = vec![Box::new(shared)];
+    hooks.extend(attendants);
+    let driver = Driver::new(core, wake, hooks, is_real_time);
     // the channel has room for one message, and the receiver waits for it
     let _ = tell.try_send((priority, is_real_time));
     finish(driver.run()?)

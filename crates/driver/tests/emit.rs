@@ -208,16 +208,16 @@ fn sent(source: &Source, parsed: &Parsed, packet: &Packet) -> (Vec<u8>, VnetHead
     let held = StoredUnit { bytes: &source.bytes, vnet: &source.vnet, content: &content };
     let mut header = [0; HEADER_SPACE];
     let out = emit(&held, packet, &mut header);
-    let whole = [&header[..out.header_len], &source.bytes[out.payload]].concat();
-    (whole, out.vnet, out.is_short)
+    ([&header[..out.header_len], &source.bytes[out.payload]].concat(), out.vnet, out.is_short)
 }
 
 /// Cuts a unit into wire packets with complete checksums, as the kernel does, and checks each.
 fn wire_packets(bytes: &[u8], vnet: &VnetHeader, link: usize) -> Vec<Vec<u8>> {
     let (ip, vnet) = (&bytes[link..], vnet.without_prefix(link as u16));
     let all = SuperPacket::parse(ip, &vnet).unwrap();
-    assert_eq!(all.len(), ip.len(), "lengths fit");
     let mut headers = [0; offload::HEADER_SPACE];
+    let end = all.piece(ip, all.pieces() - 1..all.pieces(), &mut headers).payload.end;
+    assert_eq!(end, ip.len(), "lengths fit");
     (0..all.pieces())
         .map(|i| {
             let piece = all.piece(ip, i..i + 1, &mut headers);
@@ -256,7 +256,7 @@ fn change(was: &Packet, wish: &TcpHeader, keep: u8, class: (Dscp, Ecn, u8)) -> P
     if !keeps(5) {
         (now.dscp, now.ecn, now.hops) = class;
     }
-    if usize::from(now.tcp.wire_len()) - 20 + usize::from(was.foreign.len) > 40 {
+    if usize::from(now.tcp.wire_len()) - 20 + usize::from(was.other_options.len) > 40 {
         now.tcp = was.tcp;
     }
     now.header_len = now.header_len - was.tcp.wire_len() + now.tcp.wire_len();
@@ -417,7 +417,7 @@ fn options_are_told_by_kind() {
         let ends = AddressPair::V4 { src: [192, 0, 2, 1].into(), dst: [198, 51, 100, 2].into() };
         let (foreign, tcp) = (Some((OptionKind(kind), value.to_vec())), TcpHeader::default());
         let source = build((ends, tcp), 10, Offload::Full, Before::Nothing, foreign, (0, 100)).unwrap();
-        let foreign = parse(&source.bytes, &source.vnet, source.unit).unwrap().packet.foreign;
+        let foreign = parse(&source.bytes, &source.vnet, source.unit).unwrap().packet.other_options;
         (foreign.kinds, foreign.len)
     };
     assert_eq!(told(19, &[0; 16]), (OtherOptions::SIGNED, 20));

@@ -119,7 +119,7 @@ fn rows(simulated: &Report, emulated: &Report) -> Vec<Row> {
         push(&mut rows, &of, "jain", (simulated.total.jain, emulated.total.jain));
     }
     if simulated.flows.len() > MOST_LISTED {
-        together(&mut rows, &of, (&simulated.flows, &emulated.flows));
+        summary_rows(&mut rows, &of, (&simulated.flows, &emulated.flows));
     } else {
         for (a, b) in simulated.flows.iter().zip(&emulated.flows) {
             one_flow(&mut rows, a, b);
@@ -180,7 +180,7 @@ fn counts(add: &mut dyn FnMut(&str, Look)) {
 }
 
 /// Summarises many flows: sums of counts, means of times.
-fn together(rows: &mut Vec<Row>, of: &str, (a, b): (&[FlowReport], &[FlowReport])) {
+fn summary_rows(rows: &mut Vec<Row>, of: &str, (a, b): (&[FlowReport], &[FlowReport])) {
     let mean = |flows: &[FlowReport], look: Look| {
         let known: Vec<f64> = flows.iter().filter_map(look).collect();
         (!known.is_empty()).then(|| known.iter().sum::<f64>() / known.len() as f64)

@@ -1,10 +1,8 @@
 //! Checks what this machine can do and what is missing, with the command that fixes each problem.
 
 use crate::error::Error;
-use crate::leftovers;
-use crate::mend;
-use crate::registry;
 use crate::session::{HOST_MAC, INTERFACE, veth_pair};
+use crate::{fixes, leftovers, registry};
 use bentpipe_os::netlink::Netlink;
 use bentpipe_os::packet::VethPort;
 use bentpipe_os::{capability, namespace, nft, realtime, sysctl};
@@ -12,7 +10,7 @@ use bentpipe_service::{CheckStatus, Finding};
 use std::fs::{self, File};
 use std::os::fd::OwnedFd;
 
-/// Makes all checks. The process must have one thread, and must exit soon: it is left in other namespaces.
+/// Runs all checks. The process must have one thread, and must exit soon: it is left in other namespaces.
 pub fn run_checks() -> Vec<Finding> {
     let mut all = vec![leftovers_of_the_dead(), cores(), ipv6(), congestion_controls(), nft_program(), tun()];
     all.extend(namespaces());
@@ -55,8 +53,7 @@ fn ipv6() -> Finding {
     if fs::exists("/proc/sys/net/ipv6").unwrap_or(false) {
         return Finding::good("IPv6", "there");
     }
-    let found = "missing: links carry IPv4 only";
-    Finding::warning("IPv6", found)
+    Finding::warning("IPv6", "missing: links carry IPv4 only")
         .with_help("remove ipv6.disable=1 from the kernel's command line, then restart")
 }
 
@@ -87,11 +84,11 @@ fn tun() -> Finding {
     match File::options().read(true).write(true).open("/dev/net/tun") {
         Ok(_) => Finding::good(name, "can be opened"),
         Err(error) => {
-            let mend = match error.kind() {
+            let fixes = match error.kind() {
                 std::io::ErrorKind::NotFound => "sudo modprobe tun; in a container: --device /dev/net/tun",
                 _ => "not needed: bentpipe uses veth; for others: sudo chmod 0666 /dev/net/tun",
             };
-            Finding::warning(name, error.to_string()).with_help(mend)
+            Finding::warning(name, error.to_string()).with_help(fixes)
         }
     }
 }
@@ -104,7 +101,7 @@ fn namespaces() -> Vec<Finding> {
         all.push(Finding::good(users, "not needed: this process may create network namespaces"));
     } else if let Err(error) = namespace::new_user() {
         let found = error.to_string();
-        return vec![Finding { mends: mend::user_namespaces(), ..Finding::failure(users, found) }];
+        return vec![Finding { mends: fixes::user_namespaces(), ..Finding::failure(users, found) }];
     } else {
         all.push(Finding::good(users, "an ordinary user may create them"));
     }
@@ -120,10 +117,8 @@ fn namespaces() -> Vec<Finding> {
     let held = pair();
     if let Err(error) = &held {
         let found = error.to_string();
-        let mut mends = mend::user_namespaces();
-        if found.contains("pair of interfaces") {
-            mends = vec!["sudo modprobe veth".to_owned()];
-        }
+        let no_veth = found.contains("pair of interfaces");
+        let mends = if no_veth { vec!["sudo modprobe veth".to_owned()] } else { fixes::user_namespaces() };
         all.push(Finding { mends, ..Finding::failure(networks, found) });
         return all;
     }
@@ -144,6 +139,6 @@ fn priority() -> Finding {
     if got.refused.is_none() {
         return Finding::good(name, found);
     }
-    let mend = "start bentpipe as root, or: echo \"$USER - rtprio 50\" | sudo tee /etc/security/limits.d/bentpipe.conf, then log in again";
-    Finding::warning(name, found).with_help(mend)
+    let fixes = "start bentpipe as root, or: echo \"$USER - rtprio 50\" | sudo tee /etc/security/limits.d/bentpipe.conf, then log in again";
+    Finding::warning(name, found).with_help(fixes)
 }

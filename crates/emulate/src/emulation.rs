@@ -72,7 +72,7 @@ impl<'a> Emulation<'a> {
         // before the session, so that no signal ends this process while there are changes to undo
         let signals = listen()?;
         let session = Session::open(plan, plan.uplink)?;
-        let panel = ControlSocket::open(&session.socket_path(), &session.id, &plan.title)?;
+        let panel = ControlSocket::open(&session, &plan.title)?;
         let clock = Clock::start();
         let gate = Some(session.hosts[session.far].node);
         let (link, recording) = start_link(plan, &session, clock, gate, plan.out.is_some())?;

@@ -30,9 +30,8 @@ pub struct Measured {
     pub interrupted: Option<Signal>,
 }
 
-/// Runs it. The process must still have only one thread. `begun` is called when all is set up; `log` gets a
-/// line for each change during the run; `seen` is called once a second with the time in seconds and the
-/// flows.
+/// Runs the flows. The process must have only one thread. `begun` is called when all is set up; `log` gets a
+/// line for each change during the run; `seen` is called once a second with the seconds and the flows.
 ///
 /// # Errors
 /// What is missing and how to fix it. Nothing is left behind.
@@ -49,7 +48,7 @@ pub fn run(
     let needs = kernel_requirements(scenario, &kernel)?;
     let signals = listen()?;
     let mut session = Session::open(plan, false)?;
-    let mut panel = ControlSocket::open(&session.socket_path(), &session.id, &plan.title)?;
+    let mut panel = ControlSocket::open(&session, &plan.title)?;
     let flows = Flows::open(scenario, &needs, &places(scenario, &session))?;
     let clock = Clock::start();
     let (link, recording) = start_link(plan, &session, clock, None, true)?;

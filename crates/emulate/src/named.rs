@@ -8,7 +8,7 @@ use bentpipe_scenario::{Diagnostic, Place, Scenario, Source, load};
 ///
 /// # Errors
 /// When there is no profile of this name; the error lists those that exist.
-pub fn named(name: &str, seed: Option<u64>) -> Result<Scenario, Box<Diagnostic>> {
+pub fn profile_scenario(name: &str, seed: Option<u64>) -> Result<Scenario, Box<Diagnostic>> {
     // quote the name, so that it cannot contain TOML syntax
     let quoted = serde_json::Value::from(name).to_string();
     let text = format!(
@@ -63,8 +63,7 @@ fn product(rate: Rate, time: Duration) -> Size {
     Size((bits / 8).clamp(3000, 1 << 40) as u64)
 }
 
-/// Directions whose queue holds less than the bandwidth-delay product of their link: name, queue size,
-/// bandwidth-delay product.
+/// Name, queue size and bandwidth-delay product of the directions whose queue holds less than that product.
 pub fn small_queues(scenario: &Scenario) -> Vec<(String, String, String)> {
     let mut all = Vec::new();
     for link in &scenario.links {

@@ -1,9 +1,9 @@
 //! The control socket of a running session, and its connection to the link.
 
+use crate::session::Session;
 use bentpipe_live::Running;
 use bentpipe_live::control::{Command, FlowState, Reply};
 use bentpipe_service::{Server, SystemError};
-use std::path::Path;
 use std::sync::mpsc::sync_channel;
 use std::time::Duration;
 
@@ -19,10 +19,10 @@ pub(crate) struct ControlSocket {
 }
 
 impl ControlSocket {
-    /// Opens the socket at `path`. Every reply contains the session's name and title.
-    pub(crate) fn open(path: &Path, session: &str, title: &str) -> Result<Self, SystemError> {
-        let server = Server::bind(path)?;
-        Ok(Self { server, session: session.to_owned(), title: title.to_owned() })
+    /// Opens the socket of `session`. Every reply contains the session's name and title.
+    pub(crate) fn open(session: &Session, title: &str) -> Result<Self, SystemError> {
+        let server = Server::bind(&session.registry.file(&session.id, "sock"))?;
+        Ok(Self { server, session: session.id.clone(), title: title.to_owned() })
     }
 
     /// Answers requests; `flows` gives the state of TCP connections. Returns a log line for each change.

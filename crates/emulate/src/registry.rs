@@ -63,8 +63,7 @@ pub struct HostEntry {
     pub path: String,
     /// The interface to the link.
     pub interface: String,
-    /// Path below /proc that opens the network namespace of that interface: another one for the far end of a
-    /// link within a link.
+    /// Path below /proc that opens the interface's namespace: another one for the far end of a nested link.
     pub attached: String,
     /// False for the machine's own network and for a host of the session around this one.
     pub own: bool,

@@ -23,7 +23,7 @@ pub enum Receiver {
     Plain,
 }
 
-/// The namespaces.
+/// The test bed: its namespaces.
 #[derive(Debug)]
 pub struct TestBed {
     /// The sending host.
@@ -38,7 +38,7 @@ pub struct TestBed {
 /// The sender's address.
 pub const SENDER: Ipv4Addr = Ipv4Addr::new(10, 81, 1, 2);
 
-/// The address of receiver `i`.
+/// Returns the address of receiver `i`.
 pub const fn receiver(i: usize) -> Ipv4Addr {
     Ipv4Addr::new(10, 82, i as u8, 2)
 }

@@ -20,7 +20,7 @@ pub struct Flow {
     pub app_rate: f64,
 }
 
-/// One run.
+/// The configuration of one run.
 #[derive(Clone, Debug)]
 pub struct RunConfig {
     /// Rate, bit/s.
@@ -121,8 +121,8 @@ impl RunConfig {
                 "--no-gateway" => cell.gateway = None,
                 "--json" => cell.json = true,
                 "--flows" => many = number(name, value)? as usize,
-                "--cc" | "--reader" | "--bytes" | "--app" => one.word(&name[2..], value)?,
-                _ => cell.word(name, value)?,
+                "--cc" | "--reader" | "--bytes" | "--app" => one.set_option(&name[2..], value)?,
+                _ => cell.set_option(name, value)?,
             }
         }
         if cell.flows.is_empty() {
@@ -135,7 +135,7 @@ impl RunConfig {
         Ok(cell)
     }
 
-    fn word(&mut self, name: &str, value: &str) -> Result<(), String> {
+    fn set_option(&mut self, name: &str, value: &str) -> Result<(), String> {
         let n = || number(name, value);
         match name {
             "--rate" => self.rate = n()?.max(1.0),
@@ -165,7 +165,7 @@ impl RunConfig {
         Ok(())
     }
 
-    /// Settings of both directions of the hop.
+    /// Returns the settings of both directions of the hop.
     pub fn settings(&self) -> [Settings; 2] {
         let ns = |ms: f64| (ms * MS as f64) as u64;
         let one = |i: usize| Settings {
@@ -197,7 +197,7 @@ impl Flow {
                 None if word == "old" => flow.receiver = Receiver::Old,
                 None if word == "plain" => flow.receiver = Receiver::Plain,
                 None if word == "modern" => flow.receiver = Receiver::Modern,
-                Some((name, value)) => flow.word(name, value)?,
+                Some((name, value)) => flow.set_option(name, value)?,
                 None => {
                     let words = "old, plain, modern, cc=, reader=, bytes=, app=";
                     return Err(format!("--flow {text}: {word}? There are {words}"));
@@ -207,7 +207,7 @@ impl Flow {
         Ok(flow)
     }
 
-    fn word(&mut self, name: &str, value: &str) -> Result<(), String> {
+    fn set_option(&mut self, name: &str, value: &str) -> Result<(), String> {
         match name {
             "cc" => value.clone_into(&mut self.scheme),
             "reader" => self.reader = value.parse()?,
@@ -219,7 +219,7 @@ impl Flow {
     }
 }
 
-/// Parses options with values, and `switches` without.
+/// Parses options: those in `switches` have no value, all others have one.
 ///
 /// # Errors
 /// If an option is unknown or has no value; shows `usage`.

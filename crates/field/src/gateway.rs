@@ -18,7 +18,7 @@ pub struct Gateway {
     folder: PathBuf,
 }
 
-/// A gateway configuration for a hop of `rate` bit/s and `rtt_ms`, with `more` lines at its end.
+/// Returns a gateway configuration for a hop of `rate` bit/s and `rtt_ms`, with `more` lines at its end.
 pub fn file(rate: f64, rtt_ms: f64, more: &str) -> String {
     format!(
         "schema = 1\n[satellite]\nrate = \"{rate:.0} bit/s\"\nrtt = \"{rtt_ms} ms\"\n[deploy]\nkind = \"routed\"\nlan = \"west\"\nsatellite = \"tuna\"\n[policy]\notherwise = \"accelerate\"\n{more}\n"
@@ -26,7 +26,7 @@ pub fn file(rate: f64, rtt_ms: f64, more: &str) -> String {
 }
 
 impl Gateway {
-    /// Starts it and waits until it reports that it is running.
+    /// Starts the gateway with the configuration `text` and waits until it reports that it is running.
     ///
     /// # Errors
     /// If it exits or does not start in time.
@@ -55,19 +55,18 @@ impl Gateway {
         Err("the gateway did not start within 10 s".to_owned())
     }
 
-    /// Its JSON answer to `status` or `flows`.
+    /// Returns its JSON answer to `status` or `flows`.
     ///
     /// # Errors
     /// If it does not answer.
-    pub fn ask(&self, bed: &TestBed, words: &[&str]) -> Result<Value, String> {
+    pub fn ask(&self, bed: &TestBed, word: &str) -> Result<Value, String> {
         let done = bed.router.within(|| {
             let mut command = Command::new(&self.program);
-            command.arg("gateway").args(words).arg("--json").arg("--run-dir").arg(self.folder.join("run"));
+            command.args(["gateway", word, "--json"]).arg("--run-dir").arg(self.folder.join("run"));
             command.output().map_err(|e| e.to_string())
         })?;
-        serde_json::from_slice(&done.stdout).map_err(|_| {
-            format!("gateway {}: {}", words.join(" "), String::from_utf8_lossy(&done.stderr).trim())
-        })
+        serde_json::from_slice(&done.stdout)
+            .map_err(|_| format!("gateway {word}: {}", String::from_utf8_lossy(&done.stderr).trim()))
     }
 }
 

@@ -4,7 +4,7 @@ use crate::bed::Receiver;
 use crate::cell::RunConfig;
 use serde_json::Value;
 
-/// All results as text.
+/// Returns the results as text.
 pub fn lines(cell: &RunConfig, figures: &Value) -> String {
     let flows = elements(&figures["flows"]).enumerate();
     let mut lines: Vec<String> = flows.flat_map(|(i, figures)| flow(cell, i, figures)).collect();

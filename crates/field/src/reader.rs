@@ -17,9 +17,9 @@ pub enum Reader {
     Eager,
     /// One rate, bit/s.
     Rate(f64),
-    /// Two rates alternately, bit/s, and the seconds for each.
+    /// Two rates alternately, bit/s, and the time for each, s.
     Turns([f64; 2], f64),
-    /// Reads everything, but pauses for (first, s) in every (second, s).
+    /// Reads everything, with pauses: their length, and the time from one to the next, s.
     Stops(f64, f64),
 }
 
@@ -88,9 +88,10 @@ impl Reader {
 }
 
 /// Polling interval of a rate-limited reader: short compared with the 22 ms in which 24 Mbit/s fill 64 KB.
-const LOOK: Duration = Duration::from_millis(1);
+const POLL_INTERVAL: Duration = Duration::from_millis(1);
 
-/// Reads until the stream ends or `end` is set; counts bytes into `total`. Time starts with `clock`.
+/// Reads until the stream ends or `end` is set; adds the bytes to `total`. `clock` gives the time since the
+/// start of the run.
 pub fn read(stream: &mut TcpStream, how: Reader, clock: Clock, total: &AtomicU64, end: &AtomicBool) {
     let mut buffer = vec![0; 256 << 10];
     let _ = stream.set_read_timeout(Some(Duration::from_millis(100)));
@@ -99,17 +100,17 @@ pub fn read(stream: &mut TcpStream, how: Reader, clock: Clock, total: &AtomicU64
     while !end.load(Ordering::Relaxed) {
         let now = clock.now().0 as f64 / 1e9;
         if how.is_paused(now) {
-            thread::sleep(LOOK);
+            thread::sleep(POLL_INTERVAL);
             continue;
         }
         let mut most = buffer.len();
         if let (Some(to), Some(from)) = (how.allowed(now), how.allowed(before)) {
-            // unused read allowance is limited to some ms, so a reader does not catch up later
+            // the unused allowance is limited, so that a reader does not catch up in a burst
             granted = f64::min(granted + to - from, 16_384.0);
             before = now;
             most = most.min(granted as usize);
             if most == 0 {
-                thread::sleep(LOOK);
+                thread::sleep(POLL_INTERVAL);
                 continue;
             }
         }
@@ -119,7 +120,7 @@ pub fn read(stream: &mut TcpStream, how: Reader, clock: Clock, total: &AtomicU64
                 total.fetch_add(n as u64, Ordering::Relaxed);
                 if how.allowed(now).is_some() {
                     granted -= n as f64;
-                    thread::sleep(LOOK);
+                    thread::sleep(POLL_INTERVAL);
                 }
             }
             Err(e) if is_temporary(&e) => {}

@@ -1,6 +1,6 @@
 //! The results of a run, as JSON.
 
-use crate::analyse::bound::old_receiver;
+use crate::analyse::bound::old_receiver_bound;
 use crate::analyse::flows::{Flow, flows};
 use crate::analyse::repairs::{Repairs, repairs};
 use crate::bed::receiver;
@@ -18,13 +18,13 @@ const STEADY: u64 = 10 * SECOND;
 /// Length of the intervals for goodput, ns.
 const GOODPUT_INTERVAL: u64 = 10 * SECOND;
 
-/// Of the data packets that entered the hop from `from` to `to`: all, those lost at random, and those that
-/// found the queue full.
+/// Counts data packets that entered the hop from `from` to `to` (ns): all, those lost at random, and those
+/// that found the queue full.
 fn counts(records: &[Record], from: u64, to: u64) -> [usize; 3] {
-    // skip pure acknowledgments
+    // smaller packets are pure acknowledgments
     let is_counted = |r: &Record| r.forward && r.size > 120 && (from..to).contains(&r.at);
     let count = |is: fn(&Record) -> bool| records.iter().filter(|r| is_counted(r) && is(r)).count();
-    [count(|_| true), count(|r| r.fate == Fate::Lost), count(|r| r.fate == Fate::Full)]
+    [count(|_| true), count(|r| r.fate == Fate::Lost), count(|r| r.fate == Fate::QueueFull)]
 }
 
 fn seconds(t: f64) -> u64 {
@@ -40,12 +40,12 @@ fn round(v: f64, digits: i32) -> Value {
     json!((v * scale).round() / scale)
 }
 
-/// All results.
+/// Returns all results of a run.
 pub fn figures(cell: &RunConfig, ran: &RunResult) -> Value {
     let records = &ran.hop.records;
     let flows = flows(records);
     let bound = |packets: usize, lost: usize| {
-        old_receiver(cell.rate, cell.delay / 500.0, lost as f64 / packets.max(1) as f64) / 1e6
+        old_receiver_bound(cell.rate, cell.delay / 500.0, lost as f64 / packets.max(1) as f64) / 1e6
     };
     let intervals: Vec<Value> = (0..ran.length / GOODPUT_INTERVAL)
         .map(|i| {
@@ -87,11 +87,11 @@ fn hop(ran: &RunResult) -> Value {
     let way = |forward| {
         json!({
             "packets": count(forward, |_| true), "lost": count(forward, |r| r.fate == Fate::Lost),
-            "full": count(forward, |r| r.fate == Fate::Full), "twice": count(forward, |r| r.duplicate_at.is_some()),
+            "full": count(forward, |r| r.fate == Fate::QueueFull), "twice": count(forward, |r| r.duplicate_at.is_some()),
         })
     };
-    // how late packets were delivered, us
-    let out = ran.hop.records.iter().filter_map(|r| Some((r.fate.out()?, r.due)));
+    // how long after the due time packets were delivered, us
+    let out = ran.hop.records.iter().filter_map(|r| Some((r.fate.delivered_at()?, r.due)));
     let late: Vec<f64> = out.map(|(out, due)| out.saturating_sub(due) as f64 / 1e3).collect();
     json!({
         "towards": way(true), "back": way(false), "refused": ran.hop.refused, "priority": ran.hop.priority,

@@ -1,4 +1,4 @@
-//! One run: creates the bed, sends and receives over the hop for a while, and keeps the hop's record.
+//! One run: creates the bed, sends and receives over the hop, and keeps the hop's record.
 
 use crate::bed::{TestBed, receiver};
 use crate::cell::RunConfig;
@@ -24,11 +24,11 @@ pub struct RunResult {
     pub hop: HopResult,
     /// Samples of the senders' TCP state.
     pub sent: Vec<SenderResult>,
-    /// Bytes read by each receiver, every 100 ms.
+    /// Bytes that each receiver had read, every 100 ms.
     pub bytes_read: Vec<Vec<u64>>,
-    /// Datagrams sent and received.
+    /// UDP datagrams sent and received.
     pub udp: [u64; 2],
-    /// Times at which the machine stalled.
+    /// Stalls of the machine.
     pub stalls: Vec<Stall>,
     /// Duration, ns.
     pub length: u64,
@@ -36,11 +36,11 @@ pub struct RunResult {
     pub gateway: Option<[Result<Value, String>; 2]>,
 }
 
-/// Interval for noting the bytes read.
+/// Interval between the entries of [`RunResult::bytes_read`].
 pub const READ_INTERVAL: Duration = Duration::from_millis(100);
 const PORT: u16 = 5201;
 
-/// A directory of one run that is removed on drop.
+/// A temporary directory that is removed on drop.
 pub(crate) struct TemporaryFolder(pub(crate) PathBuf);
 
 impl TemporaryFolder {
@@ -62,7 +62,7 @@ fn create(folder: &Path) -> Result<(), String> {
     fs::create_dir_all(folder).map_err(|e| format!("{}: {e}", folder.display()))
 }
 
-/// Runs a cell.
+/// Runs the bed once.
 ///
 /// # Errors
 /// If the bed or the gateway cannot be started, or the hop fails.
@@ -126,7 +126,7 @@ fn run_in_bed(
             }
         }
         let length = clock.now().0;
-        let gateway = gateway.map(|g| [g.ask(bed, &["status"]), g.ask(bed, &["flows"])]);
+        let gateway = gateway.map(|g| [g.ask(bed, "status"), g.ask(bed, "flows")]);
         end.store(true, Ordering::Relaxed);
         let broken = |_| "a thread panicked".to_owned();
         let sent: Result<Vec<SenderResult>, String> =

@@ -19,8 +19,8 @@ pub struct Hop {
     pub loss: f64,
 }
 
-/// The scenario text. `head` adds lines for the whole run, `gateway` enables the gateway, and `flow` holds
-/// the keys of the flow, including its ends.
+/// Returns the scenario text. `head` adds lines for the whole run, `gateway` enables the gateway, and `flow`
+/// holds the keys of the flow, `from` and `to` among them.
 pub fn text(title: &str, seconds: f64, head: &str, hop: Hop, gateway: bool, flow: &str) -> String {
     let Hop { rate, rtt, queue, loss } = hop;
     format!(
@@ -66,5 +66,5 @@ pub fn simulate(program: &Path, seed: u64, scenario: &str) -> Result<Value, Stri
     serde_json::from_slice(&done.stdout).map_err(|_| String::from_utf8_lossy(&done.stderr).trim().to_owned())
 }
 
-/// The ends of a flow from sender to receiver.
+/// The keys that make a flow go from the sender to the receiver.
 pub const FORTH: &str = "from = \"sender\"\nto = \"receiver\"";

@@ -30,7 +30,7 @@ pub struct SenderResult {
     pub failed: Option<String>,
 }
 
-/// Connects, in the namespace of the calling thread.
+/// Connects from the namespace of the calling thread.
 fn connect(to: SocketAddr, scheme: &str, end: &AtomicBool) -> Result<TcpStream, String> {
     let fd: OwnedFd = socket::stream(&to).map_err(|e| format!("a socket: {e}"))?;
     tcp::set_congestion(&fd, scheme).map_err(|e| format!("{scheme}: {e}"))?;
@@ -46,7 +46,7 @@ fn connect(to: SocketAddr, scheme: &str, end: &AtomicBool) -> Result<TcpStream, 
         thread::sleep(Duration::from_millis(1));
     }
     stream.set_nonblocking(false).map_err(|e| e.to_string())?;
-    // a receiver with a closed window must not block the sender beyond the end
+    // a receiver with a closed window must not block the sender after the end of the run
     stream.set_write_timeout(Some(Duration::from_millis(200))).map_err(|e| e.to_string())?;
     Ok(stream)
 }
@@ -63,7 +63,7 @@ pub fn send(net: impl AsFd, to: SocketAddr, flow: &Flow, clock: Clock, end: &Ato
         let watch = scope.spawn(|| samples(&stream, clock, &done));
         let failed = write(&stream, flow, clock, end);
         if failed.is_none() {
-            // wait for the outstanding acknowledgments
+            // samples go on until all data are acknowledged
             let _ = stream.shutdown(std::net::Shutdown::Write);
             while !end.load(Ordering::Relaxed) && tcp::unacknowledged(&stream).is_ok_and(|left| left.0 > 0) {
                 thread::sleep(Duration::from_millis(5));
@@ -99,7 +99,7 @@ fn write(mut stream: &TcpStream, flow: &Flow, clock: Clock, end: &AtomicBool) ->
     None
 }
 
-/// Samples the TCP state and keeps the samples that differ.
+/// Samples the TCP state until `done` is set; keeps the samples that differ from the one before.
 fn samples(stream: &TcpStream, clock: Clock, done: &AtomicBool) -> Vec<Sample> {
     let mut all: Vec<Sample> = Vec::new();
     loop {
@@ -118,7 +118,8 @@ fn samples(stream: &TcpStream, clock: Clock, done: &AtomicBool) -> Vec<Sample> {
     }
 }
 
-/// Segments retransmitted after `from`, ns, and the largest burst, without a gap of a second in it.
+/// Segments retransmitted from time `from` (ns) on, and the most in one burst. A burst ends when a second
+/// passes without a retransmission.
 pub fn retransmission_counts(samples: &[Sample], from: u64) -> (u32, u32) {
     const APART: u64 = 1_000_000_000;
     let (mut all, mut spell, mut longest, mut last) = (0, 0, 0, 0_u64);

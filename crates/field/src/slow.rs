@@ -1,6 +1,6 @@
 //! Receivers with a 65 535 B window whose program reads slowly: cases, limits and simulation.
 
-use crate::analyse::bound::alternating;
+use crate::analyse::bound::alternating_reader_bound;
 use crate::bed::Receiver;
 use crate::cell::{Flow, RunConfig};
 use crate::reader::Reader;
@@ -24,7 +24,7 @@ pub const STOP_INTERVAL: f64 = 30.0;
 /// Payload of a packet, bits.
 const PAYLOAD: f64 = 1460.0 * 8.0;
 
-/// The programs of all cases.
+/// Returns all cases.
 pub fn cases() -> Vec<Reader> {
     let rates = [1.0, 2.0].into_iter().chain((2..=12).map(|n| f64::from(n) * 2.0));
     let turns = [[24e6, 2e6], [20e6, 4e6], [16e6, 8e6], [16e6, 12e6], [12e6, 10e6]];
@@ -48,14 +48,14 @@ pub struct ReaderResult {
 }
 
 impl Reader {
-    /// Compares a result with its limits: the figures and limits as text, and whether the limits are met.
-    /// `eager` is the rate of a program that never stops, bit/s.
+    /// Compares a result with its limits; returns both as text, and whether the limits are met. `eager` is
+    /// the read rate of a program that never stops, bit/s.
     pub fn judge(self, came: ReaderResult, eager: f64) -> (String, bool) {
         let (least, most_again) = match self {
             Self::Eager => (eager, 0.0),
             Self::Rate(rate) => (0.9 * rate.min(SHAPED_GOODPUT), 0.1 * came.new),
             Self::Turns(rates, each) => {
-                let (bound, again) = alternating(rates, each, SHAPED_GOODPUT, RTT);
+                let (bound, again) = alternating_reader_bound(rates, each, SHAPED_GOODPUT, RTT);
                 let slowdowns = ((SECONDS / each).ceil() / 2.0).floor();
                 (0.95 * bound, 1.1 * slowdowns * again / PAYLOAD)
             }
@@ -75,7 +75,7 @@ impl Reader {
         (text, came.read >= least && came.again <= most_again)
     }
 
-    /// The scenario text.
+    /// Returns the scenario text.
     pub fn toml(self) -> String {
         let reader = match self {
             Self::Eager => "\"eager\"".to_owned(),
@@ -97,7 +97,7 @@ impl Reader {
         text(&format!("a reader: {self}"), SECONDS, &head, hop, true, &flow)
     }
 
-    /// Runs it in the bed.
+    /// Runs the case in the bed.
     ///
     /// # Errors
     /// If the bed fails.
@@ -115,7 +115,7 @@ impl Reader {
         })
     }
 
-    /// Simulates it.
+    /// Simulates the case.
     ///
     /// # Errors
     /// If the program fails or its report lacks a figure.

@@ -31,12 +31,12 @@ pub const KINDS: [(&str, &[(&str, &str)]); 6] = [
     ("keepalive", &[]),
     ("quic", &[]),
 ];
-/// Longer packets are ignored, bytes.
+/// Longest packet that is compared, bytes.
 const LONGEST: usize = 2048;
 
-/// Result of a kind: packets compared, and differences.
+/// Result of a kind of connection.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Compared {
+pub struct Comparison {
     /// Pairs compared.
     pub pairs: usize,
     /// Undocumented differences, and packets on one side only.
@@ -57,7 +57,7 @@ impl Drop for KilledOnDrop {
 ///
 /// # Errors
 /// If the bed cannot be created or a program fails.
-pub fn run(program: &Path, kind: &str, settings: &[(&str, &str)]) -> Result<Compared, String> {
+pub fn run(program: &Path, kind: &str, settings: &[(&str, &str)]) -> Result<Comparison, String> {
     let kept = TemporaryFolder::new("untouched")?;
     let folder = &kept.0;
     let (bed, ports) = TestBed::new(&[Receiver::Modern], 4 << 20)?;
@@ -87,15 +87,15 @@ pub fn run(program: &Path, kind: &str, settings: &[(&str, &str)]) -> Result<Comp
 
 /// True if a capture contains the feature of its kind; otherwise the comparison would prove nothing.
 fn shows(kind: &str, all: &[Vec<u8>]) -> bool {
-    let flags = |ip: &[u8]| if ip[9] == 6 { ip.get(parts(ip).0 + 13).copied().unwrap_or(0) } else { 0 };
+    let has = |ip: &[u8], mask: u8, wanted: u8| flags(ip).is_some_and(|flags| flags & mask == wanted);
     let has_option = |ip: &[u8], kind| options(ip).iter().any(|o| o[0] == kind);
     match kind {
         "mptcp" => all.iter().any(|ip| ip[9] == 6 && has_option(ip, 30)),
         "ecn" => all.iter().any(|ip| ip[9] == 6 && ip[1] & 3 == 2),
-        "fastopen" => all.iter().any(|ip| flags(ip) & 0x12 == 2 && parts(ip).1 < ip.len()),
-        "scaled" => all.iter().filter(|ip| flags(ip) & 2 != 0 && has_option(ip, 3)).count() >= 2,
+        "fastopen" => all.iter().any(|ip| has(ip, 0x12, 2) && header_offsets(ip).1 < ip.len()),
+        "scaled" => all.iter().filter(|ip| has(ip, 2, 2) && has_option(ip, 3)).count() >= 2,
         "keepalive" => probes(all) > 0,
-        _ => all.iter().any(|ip| ip[9] == 17 && ip[parts(ip).1] & 0xc0 == 0xc0),
+        _ => all.iter().any(|ip| ip[9] == 17 && ip[header_offsets(ip).1] & 0xc0 == 0xc0),
     }
 }
 
@@ -121,15 +121,11 @@ fn start(place: &Namespace, words: &[&str]) -> Result<KilledOnDrop, String> {
     })
 }
 
-/// Waits until a program prints `word`; an error if it ends without.
+/// Waits until a program prints `word`; fails if it ends without having done so.
 fn await_word(from: Option<impl io::Read>, word: &str) -> Result<(), String> {
     let lines = from.map(|from| BufReader::new(from).lines());
-    let mut all = lines.into_iter().flatten().map_while(Result::ok);
-    if all.any(|line| line.contains(word)) {
-        Ok(())
-    } else {
-        Err(format!("a program ended without \"{word}\""))
-    }
+    let is_said = lines.into_iter().flatten().map_while(Result::ok).any(|line| line.contains(word));
+    is_said.then_some(()).ok_or_else(|| format!("a program ended without \"{word}\""))
 }
 
 /// Captures on both sides of the gateway while the two programs run.
@@ -183,14 +179,14 @@ fn parse(bytes: &[u8]) -> Option<Vec<Vec<u8>>> {
 }
 
 /// Compares the packets of both sides.
-fn compare(before: &[Vec<u8>], after: &[Vec<u8>]) -> Compared {
-    let (mut compared, mut left) = (Compared::default(), after.to_vec());
+fn compare(before: &[Vec<u8>], after: &[Vec<u8>]) -> Comparison {
+    let (mut compared, mut left) = (Comparison::default(), after.to_vec());
     for packet in before {
-        // equal acknowledgments are told apart by their IP identification, since some may be withheld
+        // the gateway may withhold acknowledgments, so equal ones are paired by their IP identification
         let alike =
             |other: &[u8]| key(other) == key(packet) && (!is_pure_ack(packet) || other[4..6] == packet[4..6]);
         let Some(i) = left.iter().position(|other| alike(other)) else {
-            // a pure acknowledgment may be withheld in favour of a newer one
+            // the gateway may withhold a pure acknowledgment and send a newer one in its place
             if !is_pure_ack(packet) {
                 compared.faults.push(format!("on one side only: {}", name(packet)));
             }
@@ -207,29 +203,27 @@ fn compare(before: &[Vec<u8>], after: &[Vec<u8>]) -> Compared {
 }
 
 /// Offsets of the transport header and its payload.
-fn parts(ip: &[u8]) -> (usize, usize) {
+fn header_offsets(ip: &[u8]) -> (usize, usize) {
     let header = usize::from(ip[0] & 15) * 4;
     let words = ip.get(header + 12).map_or(0, |b| usize::from(b >> 4) * 4);
     (header, (header + if ip[9] == 6 { words } else { 8 }).min(ip.len()))
 }
 
-type Key<'a> = (&'a [u8], &'a [u8], u8, &'a [u8]);
+/// TCP flags; `None` for other protocols.
+fn flags(ip: &[u8]) -> Option<u8> {
+    ip.get(header_offsets(ip).0 + 13).copied().filter(|_| ip[9] == 6)
+}
 
-/// What identifies a packet on both sides.
-fn key(ip: &[u8]) -> Key<'_> {
-    let (header, payload) = parts(ip);
-    let (ports_and_seq, flags) = if ip[9] == 6 {
-        (ip.get(header..header + 8).unwrap_or_default(), ip.get(header + 13).copied().unwrap_or(0))
-    } else {
-        (ip.get(header..header + 4).unwrap_or_default(), 0)
-    };
-    (&ip[12..20], ports_and_seq, flags, &ip[payload..])
+/// What identifies a packet on both sides: addresses, ports, sequence number of TCP, flags, payload.
+fn key(ip: &[u8]) -> (&[u8], &[u8], u8, &[u8]) {
+    let (header, payload) = header_offsets(ip);
+    let ports_and_seq = header..header + if ip[9] == 6 { 8 } else { 4 };
+    (&ip[12..20], ip.get(ports_and_seq).unwrap_or_default(), flags(ip).unwrap_or(0), &ip[payload..])
 }
 
 fn is_pure_ack(ip: &[u8]) -> bool {
-    let (header, payload) = parts(ip);
-    // no ECE, CWR, SYN, FIN or RST among the flags
-    ip[9] == 6 && payload == ip.len() && ip.get(header + 13).is_some_and(|flags| flags & 0xc7 == 0)
+    // none of the flags CWR, ECE, RST, SYN and FIN
+    header_offsets(ip).1 == ip.len() && flags(ip).is_some_and(|flags| flags & 0xc7 == 0)
 }
 
 fn name(ip: &[u8]) -> String {
@@ -248,8 +242,9 @@ fn differences(one: &[u8], other: &[u8]) -> Vec<&'static str> {
         ("hops left, by more than two", one[8].abs_diff(other[8]) <= 2),
     ];
     if one[9] == 6 {
-        let reserved = |ip: &[u8]| ip.get(parts(ip).0 + 12).map(|b| b & 15);
-        let urgent = |ip: &[u8]| ip.get(parts(ip).0 + 18..parts(ip).0 + 20).map(<[u8]>::to_vec);
+        let reserved = |ip: &[u8]| ip.get(header_offsets(ip).0 + 12).map(|b| b & 15);
+        let urgent =
+            |ip: &[u8]| ip.get(header_offsets(ip).0 + 18..header_offsets(ip).0 + 20).map(<[u8]>::to_vec);
         all.push(("options", options(one) == options(other)));
         all.push(("reserved bits", reserved(one) == reserved(other)));
         all.push(("urgent pointer", urgent(one) == urgent(other)));
@@ -257,10 +252,10 @@ fn differences(one: &[u8], other: &[u8]) -> Vec<&'static str> {
     all.into_iter().filter(|(_, is_same)| !is_same).map(|(what, _)| what).collect()
 }
 
-/// TCP options except padding, SACK blocks and the echoed timestamp, which may differ like the
-/// acknowledgment number.
+/// TCP options except padding, SACK blocks and the echoed timestamp; the last two may differ, as the
+/// acknowledgment number may.
 fn options(ip: &[u8]) -> Vec<&[u8]> {
-    let (header, payload) = parts(ip);
+    let (header, payload) = header_offsets(ip);
     let all = tcp_options(ip.get(header + 20..payload).unwrap_or_default()).into_iter();
     let fixed = |option: &[u8]| if option[0] == 8 { option.len().min(6) } else { option.len() };
     all.filter(|option| option[0] != 5).map(|option| &option[..fixed(option)]).collect()
@@ -282,7 +277,7 @@ mod tests {
         let (a, b) = (data(1, 7), data(5, 8));
         let ack = packet(false, 1, 9, 0, &[]).0;
         let same = compare(&[a.clone(), b.clone(), ack], &[a.clone(), b.clone()]);
-        assert_eq!(same, Compared { pairs: 2, faults: Vec::new() });
+        assert_eq!(same, Comparison { pairs: 2, faults: Vec::new() });
         let changed = |at: usize| {
             let mut other = b.clone();
             other[at] ^= 0x40;

@@ -15,7 +15,8 @@ const GLANCE: Duration = Duration::from_millis(1);
 /// A stall: its end and its length, ns.
 pub type Stall = (u64, u64);
 
-/// Threads whose time in the run queue counts too, and how long each has waited so far.
+/// Threads whose time in the run queue counts too: the path of their statistics, and how long each has
+/// waited there so far, ns.
 #[derive(Debug, Default)]
 pub struct WatchedThreads(Mutex<Vec<(String, u64)>>);
 
@@ -41,7 +42,7 @@ pub fn watch(clock: Clock, watched: &WatchedThreads, end: &AtomicBool) -> Vec<St
             gaps.push((now, late));
         }
         round += 1;
-        // the kernel counts a wait when it ends, so a stall is seen whole
+        // the kernel counts a wait when it ends, so reading this less often splits no stall
         if !round.is_multiple_of(5) {
             continue;
         }
@@ -61,7 +62,7 @@ fn waited(path: &str) -> Option<u64> {
     parse(&fs::read_to_string(path).ok()?)
 }
 
-/// The second number of schedstat: ns that a thread was runnable but did not run.
+/// The second number of schedstat: the time for which a thread was runnable but did not run, ns.
 fn parse(text: &str) -> Option<u64> {
     text.split_ascii_whitespace().nth(1)?.parse().ok()
 }

@@ -98,7 +98,7 @@ pub struct Config {
     /// Bytes per packet that the hop counts besides the IP packet: 14 in the figures of TCP-SuperCharger.
     pub framing: Size,
     /// RTT of the hop, used until it has been measured.
-    pub trip: Option<Duration>,
+    pub rtt: Option<Duration>,
     /// How the receiver's window is predicted.
     pub mode: Mode,
     /// Share of the rate that is used: slightly below 1, so that no queue builds up behind the gateway.
@@ -120,7 +120,7 @@ impl Default for Config {
         Self {
             rate: None,
             framing: Size::ZERO,
-            trip: None,
+            rtt: None,
             mode: Mode::Open,
             share: 0.995,
             copies: Copies::Auto,

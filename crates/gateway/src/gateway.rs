@@ -5,12 +5,12 @@
 //! these, only packets held by an accelerated connection are delayed.
 
 mod admit;
-mod end;
-mod keep;
-mod look;
-mod rest;
+mod closing;
+mod queries;
+mod records;
+mod sleeping;
 
-pub use keep::Restored;
+pub use records::Restored;
 
 use crate::config::Config;
 use crate::counters::Counters;
@@ -60,10 +60,10 @@ pub struct Gateway {
     table: Table,
     /// Boxed: most connections are idle, and the state of an active one is large.
     flows: Slab<Box<Flow>>,
-    rests: Slab<rest::SleepingFlow>,
+    sleeping: Slab<sleeping::SleepingFlow>,
     is_keyed: bool,
     /// The earliest wake-up requested and still pending.
-    asked: Instant,
+    wake_requested_at: Instant,
     due: Vec<(Instant, u32)>,
     ended: VecDeque<FlowReport>,
     /// Connections whose records changed, if the driver fetches records.
@@ -79,9 +79,9 @@ impl Gateway {
             policy: Policy::default(),
             table: Table::new(&config.limits, HashKey::default()),
             flows: Slab::default(),
-            rests: Slab::default(),
+            sleeping: Slab::default(),
             is_keyed: false,
-            asked: Instant::NEVER,
+            wake_requested_at: Instant::NEVER,
             due: Vec::new(),
             ended: VecDeque::new(),
             changed: None,
@@ -153,7 +153,7 @@ impl Gateway {
         let now = cx.now;
         self.table.update(id, |e| e.note(side, &packet, now));
         self.wake(id);
-        if side == 0 && self.table.get(id).is_some_and(|e| e.why.is_none()) {
+        if side == 0 && self.table.get(id).is_some_and(|e| e.pass_reason.is_none()) {
             self.shared.shaper.mark(id, packet.dscp.get() == EF);
         }
         let flow = self.table.get(id).map_or(NONE, |e| e.flow);
@@ -169,14 +169,16 @@ impl Gateway {
     fn settle(&mut self, cx: &mut Cx<'_>, id: u32) {
         let Some(entry) = self.table.get(id).copied() else { return };
         let mut state = entry.state;
-        if let Some(why) = self.flows.get(entry.flow).and_then(|f| f.why()).filter(|_| entry.why.is_none()) {
+        if let Some(why) =
+            self.flows.get(entry.flow).and_then(|f| f.why()).filter(|_| entry.pass_reason.is_none())
+        {
             self.shared.counters.pass(why);
             return self.give_up(cx, id, why);
         }
         if let Some(flow) = self.flows.get_mut(entry.flow) {
             // a flow that only passes does not follow the state, since it may not have seen the whole
             // handshake
-            if entry.why.is_none() {
+            if entry.pass_reason.is_none() {
                 state = flow.state();
             }
             // an RST may still be held behind data
@@ -200,7 +202,7 @@ impl Gateway {
         let Some(entry) = self.table.get(id).copied() else { return };
         let mut at = entry.expires(&self.shared.config.timeouts);
         // an unaccelerated connection has only its idle timeout
-        if let Some(flow) = self.flows.get_mut(entry.flow).filter(|_| entry.why.is_none()) {
+        if let Some(flow) = self.flows.get_mut(entry.flow).filter(|_| entry.pass_reason.is_none()) {
             let shared = &mut self.shared;
             if let Some(want) = flow.wants(now, shared) {
                 shared.shaper.request(id, want);
@@ -208,7 +210,7 @@ impl Gateway {
             shared.memory.note();
             at = flow.deadline().map_or(at, |deadline| deadline.min(at));
             if flow.is_at_rest() {
-                at = at.min(entry.last + rest::AFTER);
+                at = at.min(entry.last + sleeping::AFTER);
             }
         }
         self.table.wheel.set(id, at);
@@ -230,7 +232,7 @@ impl Gateway {
             let is_over = entry.state >= State::Closing;
             return self.end(cx, id, if is_over { EndReason::Closed } else { EndReason::Idle });
         }
-        if let Some(flow) = self.flows.get_mut(entry.flow).filter(|_| entry.why.is_none())
+        if let Some(flow) = self.flows.get_mut(entry.flow).filter(|_| entry.pass_reason.is_none())
             && flow.deadline().is_some_and(|at| at <= now)
         {
             flow.timer(cx, &mut self.shared);
@@ -267,15 +269,15 @@ impl Gateway {
     }
 
     /// Requests the next wake-up, unless one is pending that comes no later.
-    fn ask(&mut self, cx: &mut Cx<'_>) {
-        if self.asked <= cx.now {
-            self.asked = Instant::NEVER;
+    fn request_wake(&mut self, cx: &mut Cx<'_>) {
+        if self.wake_requested_at <= cx.now {
+            self.wake_requested_at = Instant::NEVER;
         }
         let next = [self.table.wheel.next(), self.shared.shaper.deadline()].into_iter().flatten().min();
         if let Some(at) = next.map(|at| at.max(cx.now))
-            && at < self.asked
+            && at < self.wake_requested_at
         {
-            self.asked = at;
+            self.wake_requested_at = at;
             cx.wake(Slot(0), at);
         }
     }
@@ -283,7 +285,7 @@ impl Gateway {
     fn finish(&mut self, cx: &mut Cx<'_>) {
         self.timers(cx);
         self.serve(cx);
-        self.ask(cx);
+        self.request_wake(cx);
     }
 }
 

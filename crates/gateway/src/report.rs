@@ -47,7 +47,7 @@ pub struct FlowReport {
     /// Its state.
     pub state: State,
     /// Why it is not accelerated; none if it is.
-    pub why: Option<PassReason>,
+    pub pass_reason: Option<PassReason>,
     /// Why tracking ended; none while it is tracked.
     pub end: Option<EndReason>,
     /// Time of its first packet.
@@ -63,13 +63,13 @@ pub struct FlowReport {
     /// From the first data byte towards the satellite to the last acknowledgment of new data.
     pub took: Duration,
     /// RTT of the hop, measured behind the gateway; zero before it is known.
-    pub hop_trip: Duration,
+    pub hop_rtt: Duration,
     /// Read rate of the receiving application in bytes per second, if it is slower than the hop.
-    pub reader: Option<f64>,
+    pub read_rate: Option<f64>,
     /// The window last advertised to the sender.
-    pub shown: Size,
+    pub advertised_to_sender: Size,
     /// The window last advertised by the receiver.
-    pub advertised: Size,
+    pub advertised_by_receiver: Size,
     /// Bytes held for it now.
     pub held: Size,
     /// Largest number of bytes held for it.
@@ -79,7 +79,7 @@ pub struct FlowReport {
     /// The gateway's own retransmission timeouts.
     pub timeouts: u64,
     /// Duplicate segments from the sender that were dropped here.
-    pub swallowed: u64,
+    pub duplicates_dropped: u64,
 }
 
 impl FlowReport {

@@ -61,7 +61,11 @@ impl Talk {
         assert_eq!(out.len(), 1, "{out:?}");
         let (port, packet) = out.remove(0);
         assert_ne!(port, from);
-        assert_eq!(packet.header_len, 20 + packet.tcp.wire_len() + packet.foreign.len, "the length is true");
+        assert_eq!(
+            packet.header_len,
+            20 + packet.tcp.wire_len() + packet.other_options.len,
+            "the length is true"
+        );
         packet
     }
 
@@ -181,16 +185,16 @@ fn scale_is_left_where_it_cannot_be_or_is_enough() {
 fn what_cannot_be_edited_passes_with_its_reason() {
     let mut full = syn(SATELLITE, SYN, None);
     full.tcp.timestamps = Some(Timestamps { value: 1, echo: 0 });
-    full.foreign = OtherOptions { kinds: OtherOptions::UNKNOWN, len: 24 };
+    full.other_options = OtherOptions { kinds: OtherOptions::UNKNOWN, len: 24 };
     full.seal();
     let mut talk = Talk::new();
     assert_eq!(talk.through(SATELLITE, full.clone()), full);
     talk.through(LAN, syn(LAN, SYN | ACK, Some(7)));
     let plain = ack(0, 1000);
     assert_eq!(talk.through(SATELLITE, plain.clone()), plain);
-    assert_eq!(talk.gateway.flows(0, 1).0[0].why, Some(PassReason::OptionSpace));
+    assert_eq!(talk.gateway.flows(0, 1).0[0].pass_reason, Some(PassReason::OptionSpace));
     let mut signed = syn(SATELLITE, SYN, None);
-    signed.foreign = OtherOptions { kinds: OtherOptions::SIGNED, len: 18 };
+    signed.other_options = OtherOptions { kinds: OtherOptions::SIGNED, len: 18 };
     signed.seal();
     assert_eq!(Talk::new().through(SATELLITE, signed.clone()), signed);
 }
@@ -204,7 +208,7 @@ fn a_forged_answer_ends_nothing() {
         forged.tcp.seq = Seq(5);
         assert_eq!(talk.through(from, forged.clone()), forged);
     }
-    assert_eq!(talk.gateway.flows(0, 1).0[0].why, None);
+    assert_eq!(talk.gateway.flows(0, 1).0[0].pass_reason, None);
     let mut own = packet(LAN, ACK, 1, 1);
     own.tcp.window = 500;
     assert_eq!(talk.through(LAN, own).tcp.window, 500 << 7, "windows are still translated");

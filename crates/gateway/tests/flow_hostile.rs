@@ -98,7 +98,7 @@ impl Bench {
             let count = self.holders.get_mut(&(packet.body.off >> 32)).expect("it came in");
             *count -= 1;
             assert!(*count >= 0, "given away twice");
-            self.world.give_blank(packet);
+            self.world.return_to_pool(packet);
         }
     }
 

@@ -87,7 +87,7 @@ fn a_connection_that_slept_goes_on_as_it_was() {
     assert!(after.0 * 10 > before.0 * 9, "{} after {}", after.0, before.0);
     // sent data is held until it is acknowledged: the connection is accelerated
     let flow = &rig.gateway.flows(0, 1).0[0];
-    assert_eq!((flow.why, flow.held.0), (None, 1000));
+    assert_eq!((flow.pass_reason, flow.held.0), (None, 1000));
 }
 
 /// The gateway is killed with `on_the_way` segments in flight; for a second packets bypass it.
@@ -125,7 +125,7 @@ fn killed(on_the_way: u32) {
     let after = windows(&mut rig, t, next, shift);
     assert!(after.0 > 1_000_000 && after.1 == 500 << SENDERS_SHIFT, "{after:?}");
     let flow = &rig.gateway.flows(0, 1).0[0];
-    assert_eq!((flow.why, flow.held.0), (None, 1000), "accelerated again");
+    assert_eq!((flow.pass_reason, flow.held.0), (None, 1000), "accelerated again");
     assert!(lost >= 0);
 }
 

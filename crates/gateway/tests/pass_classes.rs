@@ -64,7 +64,7 @@ fn a_connection_whose_syn_was_not_seen_passes() {
     assert_eq!(rig.gateway.counters().passed(PassReason::MidStream), 1);
     let (flows, next) = rig.gateway.flows(0, 10);
     assert_eq!(
-        (flows.len(), next, flows[0].why, flows[0].opened_by_lan),
+        (flows.len(), next, flows[0].pass_reason, flows[0].opened_by_lan),
         (1, None, Some(PassReason::MidStream), None)
     );
     assert_eq!((flows[0].addrs, flows[0].ports), ([t.lan.0, t.sat.0], [t.lan.1, t.sat.1]));
@@ -100,7 +100,7 @@ fn signed_segments_pass_untouched() {
     let mut rig = Rig::new(Config::default());
     let mut packets = dialogue(talk(1));
     for (_, packet) in &mut packets {
-        packet.foreign = OtherOptions { kinds: OtherOptions::SIGNED, len: 20 };
+        packet.other_options = OtherOptions { kinds: OtherOptions::SIGNED, len: 20 };
         packet.seal();
     }
     passes(&mut rig, &packets);
@@ -111,7 +111,7 @@ fn signed_segments_pass_untouched() {
 fn a_multipath_subflow_passes() {
     let mut rig = Rig::new(Config::default());
     let mut packets = dialogue(talk(1));
-    packets[0].1.foreign = OtherOptions { kinds: OtherOptions::MULTIPATH, len: 12 };
+    packets[0].1.other_options = OtherOptions { kinds: OtherOptions::MULTIPATH, len: 12 };
     packets[0].1.seal();
     passes(&mut rig, &packets);
     assert_eq!(now_passing(&rig), [(PassReason::Multipath, 1)]);
@@ -204,11 +204,11 @@ fn marks_options_and_urgent_data_of_what_passes_stay() {
     let mut urgent = talk(1).lan(Flags(Flags::URG.0 | ACK.0 | Flags::PSH.0), 1, 1, 10);
     urgent.ecn = Ecn::Ce;
     urgent.dscp = bentpipe_base::Dscp::LE;
-    urgent.foreign = OtherOptions { kinds: OtherOptions::UNKNOWN, len: 8 };
+    urgent.other_options = OtherOptions { kinds: OtherOptions::UNKNOWN, len: 8 };
     urgent.tcp.sack.push(Seq(1), Seq(5));
     urgent.seal();
     let mut with_data = talk(2).lan(SYN, 0, 0, 500);
-    with_data.foreign = OtherOptions { kinds: OtherOptions::FAST_OPEN, len: 12 };
+    with_data.other_options = OtherOptions { kinds: OtherOptions::FAST_OPEN, len: 12 };
     with_data.seal();
     let mut large = talk(1).lan(ACK, 11, 1, 64_000);
     large.segment = 1448;

@@ -60,7 +60,7 @@ fn packet() -> impl Strategy<Value = (Port, Packet)> {
             for (left, right) in sacks {
                 p.tcp.sack.push(Seq(base.wrapping_add(left)), Seq(base.wrapping_add(right)));
             }
-            p.foreign = OtherOptions { kinds: foreign, len: if foreign == 0 { 0 } else { 4 } };
+            p.other_options = OtherOptions { kinds: foreign, len: if foreign == 0 { 0 } else { 4 } };
             (p.ecn, p.dscp) = ([Ecn::NotEct, Ecn::Ect1, Ecn::Ect0, Ecn::Ce][usize::from(ecn)], Dscp::DEFAULT);
             p.body = Body { off: u64::from(seq), len };
             p.seal();
@@ -207,9 +207,9 @@ fn check(rig: &Rig) {
     assert!(held >= 0, "more packets came out than went in");
     let (flows, next) = rig.gateway.flows(0, usize::MAX);
     assert!(next.is_none() && flows.len() as u32 == report.states.iter().sum::<u32>());
-    assert_eq!(flows.iter().filter(|f| f.why.is_none()).count() as u32, report.accelerated);
+    assert_eq!(flows.iter().filter(|f| f.pass_reason.is_none()).count() as u32, report.accelerated);
     for (why, n) in PassReason::ALL.into_iter().zip(report.passing) {
-        assert_eq!(flows.iter().filter(|f| f.why == Some(why)).count() as u32, n, "{}", why.key());
+        assert_eq!(flows.iter().filter(|f| f.pass_reason == Some(why)).count() as u32, n, "{}", why.key());
     }
     let mut addrs = Vec::new();
     rig.gateway.addresses(&mut |a| addrs.push(a));

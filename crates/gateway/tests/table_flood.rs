@@ -61,7 +61,7 @@ fn flood(side: bentpipe_base::Port) {
         .flows(0, 10_000)
         .0
         .iter()
-        .filter(|f| f.why.is_none() && f.ports[0] < 1000 && f.state == State::Established)
+        .filter(|f| f.pass_reason.is_none() && f.ports[0] < 1000 && f.state == State::Established)
         .count();
     assert_eq!(established, 1000, "the established connections are there");
     let grown = report.footprint.0 - before.footprint.0;
@@ -165,7 +165,10 @@ fn a_closed_connection_leaves_at_once_and_its_ports_can_be_used_again() {
         rig.put(SATELLITE, t.sat(FIN_ACK, 1, 1002, 0));
         rig.put(LAN, t.lan(ACK, 1002, 2, 0));
         let report = rig.gateway.take_closed().unwrap();
-        assert_eq!((report.end, report.state, report.why), (Some(EndReason::Closed), State::Closed, None));
+        assert_eq!(
+            (report.end, report.state, report.pass_reason),
+            (Some(EndReason::Closed), State::Closed, None)
+        );
         assert_eq!((report.delivered, report.opened_by_lan), (Size(1000), Some(true)));
         assert_eq!(rig.gateway.report().accelerated, 0);
         // a late duplicate is no new connection

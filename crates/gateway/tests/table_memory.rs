@@ -25,7 +25,7 @@ fn a_million_idle_connections_take_768_bytes_each_at_most() {
         rig.put(SATELLITE, talk(n).sat(ACK, 1, 101, 0));
         if n % 1000 == 999 {
             for (_, packet) in rig.take() {
-                rig.world.give_blank(packet);
+                rig.world.return_to_pool(packet);
             }
             rig.wait(Duration::from_millis(100));
         }

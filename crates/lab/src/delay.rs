@@ -7,7 +7,7 @@ use crate::stats::{median, quantile};
 use std::path::Path;
 use std::time::Duration;
 
-/// Shell code that captures `$FILTER` into `$FILE` behind the link; `finish` stops the capture.
+/// Shell code that captures `$FILTER` into `$FILE` at the near end; `finish` stops the capture.
 const CAPTURE: &str = "me=; [ \"$(id -u)\" = 0 ] && me='-Z root'
 tcpdump $me -i bent0 -w \"$FILE\" -s 96 -B 8192 --time-stamp-precision=nano --immediate-mode $FILTER 2>\"$FILE.log\" & t=$!
 finish() { sleep 0.3; kill -INT $t; wait $t; rm -f \"$FILE.log\"; }
@@ -35,7 +35,7 @@ pub struct Pings {
     /// Requests sent.
     pub sent: usize,
     /// Replies received.
-    pub came: usize,
+    pub received: usize,
     /// Median round trip, ms.
     pub median_ms: f64,
     /// 99th percentile, ms.
@@ -54,7 +54,7 @@ pub fn pings(rig: &Rig, emulate: &[&str], far: &str, count: u32, every_ms: u32) 
     rig.output(&[&["emulate"], emulate, &["--", "sh", "-c", &script]].concat(), limit)?;
     let (times, sent) = capture::round_trips(&read_and_remove(&file)?);
     let (median_ms, p99_ms, max_ms) = (median(&times), quantile(&times, 0.99), quantile(&times, 1.0));
-    Ok(Pings { sent, came: times.len(), median_ms, p99_ms, max_ms })
+    Ok(Pings { sent, received: times.len(), median_ms, p99_ms, max_ms })
 }
 
 /// IP rate, bit/s, at the output of a link that is offered datagrams at `offered_bps` for `seconds`.

@@ -68,7 +68,7 @@ fn in_session<T>(rig: &Rig, act: impl FnOnce() -> Outcome<T>) -> Outcome<T> {
     wait_for("a session to ask", || {
         let shown = rig.run(&["link", "show", "--json"], LIMIT)?;
         if session.has_ended()? {
-            return Err(format!("no session to ask: {} {}", shown.story(), session.err()));
+            return Err(format!("no session to ask: {} {}", shown.describe(), session.err()));
         }
         Ok(shown.code == Some(0))
     })?;

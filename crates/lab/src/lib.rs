@@ -5,15 +5,8 @@
 //! separate network namespace, so that other traffic does not affect the figures. The figures come from
 //! `ping`, `iperf3`, `tcpdump` and `/proc`, not from bentpipe.
 
-#![allow(
-    clippy::missing_errors_doc,
-    reason = "every error is a sentence that says which program failed, and how"
-)]
-#![allow(
-    clippy::disallowed_types,
-    clippy::disallowed_methods,
-    reason = "it waits for real programs, and measures them by the clock"
-)]
+#![allow(clippy::missing_errors_doc, reason = "every error says which program failed, and how")]
+#![allow(clippy::disallowed_types, clippy::disallowed_methods, reason = "it measures programs by the clock")]
 
 pub mod capture;
 pub mod census;
@@ -36,7 +29,7 @@ pub use rig::{ProgramResult, Rig, Running, Who, wait_for};
 /// A measurement, or the reason why there is none.
 pub type Outcome<T> = Result<T, String>;
 
-/// What was tried, and a figure or message, or what went wrong.
+/// What was tested, and its figure or message, or the error.
 pub type Step = (&'static str, Outcome<String>);
 
 /// The result of a measuring thread.

@@ -33,7 +33,7 @@ at $c ip addr add 10.9.2.1/24 dev lc; at $r ip addr add 10.9.2.2/24 dev rc
 at $s ip addr add 10.9.3.1/24 dev is; at $c ip addr add 10.9.3.2/24 dev ic
 at $s ip link set ls up; at $s ip link set is up; at $c ip link set lc up; at $c ip link set ic up
 for i in rs rc ri rj; do at $r ip link set $i up; done
-# nobody has these addresses, so what is for them ends at the host, in silence
+# no host has these addresses, so packets to them reach a host that drops them without an answer
 mac() { at $1 ip -br link show $2 | awk '{print $3}'; }
 at $r ip neigh add 10.9.1.200 lladdr $(mac $s ls) dev rs; at $r ip neigh add 10.9.2.200 lladdr $(mac $c lc) dev rc
 at $s ip route add default via 10.9.1.2; at $c ip route add default via 10.9.2.2";
@@ -51,7 +51,7 @@ pub enum Host {
 
 /// How the gateway is connected.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
+pub enum GatewayKind {
     /// Packet sockets on two interfaces.
     Inline,
     /// Two TUN interfaces, with kernel forwarding on both sides.
@@ -64,20 +64,20 @@ pub enum Forwarding {
     /// Kernel forwarding.
     Kernel,
     /// A loop that copies packets between the ports without inspection.
-    Bare(Kind),
+    Bare(GatewayKind),
     /// A gateway whose rules pass every connection. If routed without a rate, the kernel forwards them.
-    Passing(Kind),
+    Passing(GatewayKind),
     /// A gateway that accelerates every connection.
-    Accelerated(Kind),
+    Accelerated(GatewayKind),
 }
 
 impl Forwarding {
-    /// Addresses of the sender and the receiver for this carrier; the kernel counts as routed.
+    /// Addresses of the sender and the receiver; kernel forwarding uses those of the routed gateway.
     pub const fn ends(self) -> [&'static str; 2] {
         match self {
-            Self::Bare(Kind::Inline) | Self::Passing(Kind::Inline) | Self::Accelerated(Kind::Inline) => {
-                ["10.9.3.1", "10.9.3.2"]
-            }
+            Self::Bare(GatewayKind::Inline)
+            | Self::Passing(GatewayKind::Inline)
+            | Self::Accelerated(GatewayKind::Inline) => ["10.9.3.1", "10.9.3.2"],
             _ => ["10.9.1.1", "10.9.2.1"],
         }
     }
@@ -137,8 +137,8 @@ impl RouterTestbed {
         in_namespace(self.hosts[host as usize].id(), act)
     }
 
-    /// Starts a carrier and waits until it works. `hop` holds the gateway's settings of the satellite.
-    pub fn carry(&self, carrier: Forwarding, hop: &str) -> Outcome<Gateway> {
+    /// Starts the forwarding and waits until it works. `hop` holds the gateway's settings of the satellite.
+    pub fn start_forwarding(&self, carrier: Forwarding, hop: &str) -> Outcome<Gateway> {
         let (kind, rules, bare) = match carrier {
             Forwarding::Kernel => return Ok(Gateway(None)),
             // without a rate only packets that could be accelerated reach the gateway
@@ -147,8 +147,8 @@ impl RouterTestbed {
             Forwarding::Accelerated(kind) => (kind, "accelerate", false),
         };
         let (word, lan, satellite) = match kind {
-            Kind::Routed => ("routed", "rs", "rc"),
-            Kind::Inline => ("inline", "ri", "rj"),
+            GatewayKind::Routed => ("routed", "rs", "rc"),
+            GatewayKind::Inline => ("inline", "ri", "rj"),
         };
         let text = format!(
             "schema = 1\n[satellite]\n{hop}\n[deploy]\nkind = \"{word}\"\nlan = \"{lan}\"\nsatellite = \"{satellite}\"\n[policy]\notherwise = \"{rules}\"\n"
@@ -165,13 +165,13 @@ impl RouterTestbed {
 
     /// Goodput, bit/s, of `streams` CUBIC connections to the receiver, which opens them.
     pub fn goodput(&self, carrier: Forwarding, streams: u32, seconds: u32) -> Outcome<f64> {
-        let gateway = self.carry(carrier, "")?;
+        let gateway = self.start_forwarding(carrier, "")?;
         let bps = self.iperf(carrier, &format!("-P {streams} -t {seconds}"), seconds);
         gateway.end()?;
         bps
     }
 
-    /// Goodput over a running carrier, with additional arguments for iperf3.
+    /// Goodput over a running gateway or the kernel, with additional arguments for iperf3.
     pub fn iperf(&self, carrier: Forwarding, words: &str, seconds: u32) -> Outcome<f64> {
         received_bps(&self.iperf_report(carrier, words, seconds)?)
     }

@@ -1,7 +1,7 @@
 """Transfers between two hosts, one after the other, each checked byte by byte.
 
 peers.py far BENTPIPE FOLDER           serves the orders of the other one, which come over a connection of their own
-peers.py near BENTPIPE FOLDER PLAN     gives the orders in PLAN, a JSON list, and prints a JSON list of what came of them
+peers.py near BENTPIPE FOLDER PLAN     gives the orders in PLAN, a JSON list, and prints a JSON list of their results
 
 An order has the keys `mode`, two of "engine" and "kernel" (who sends, who receives), `from` ("near" or "far"), `v6`, `bytes`, `seed` and `tcp` (words for
 the command line of the engine's sender; the first is the scheme).

@@ -10,7 +10,7 @@ const LIMIT: Duration = Duration::from_secs(30);
 /// Exit status for refused input.
 const REFUSED: i32 = 2;
 
-/// Tries everything that the rig's user can try; returns the message to the user, or what is wrong with it.
+/// Makes each invalid request that the rig's user can make; returns its message, or what is wrong with it.
 pub fn all(rig: &Rig) -> Outcome<Vec<Step>> {
     rig.output(&["doctor", "--clean"], LIMIT)?;
     let before = SystemState::take(rig)?;
@@ -21,10 +21,10 @@ pub fn all(rig: &Rig) -> Outcome<Vec<Step>> {
         ("no link", &["emulate"], "Usage"),
         ("an unknown program", &["emulate", "geo-10m", "--", "no-such-program"], "no-such-program"),
         ("an unknown option", &["emulate", "geo-10m", "--lose", "1", "--", "true"], "--lose"),
-        ("a speed that is none", &["emulate", "geo-10m", "--speed=-1", "--", "true"], "speed"),
+        ("an invalid speed", &["emulate", "geo-10m", "--speed=-1", "--", "true"], "speed"),
         ("no session to show", &["link", "show"], "emulate"),
-        ("a change of nothing", &["link", "set"], "Usage"),
-        ("a journal that is none", &["replay", "scenarios/window.toml"], "journal"),
+        ("a change without a value", &["link", "set"], "Usage"),
+        ("a file that is not a journal", &["replay", "scenarios/window.toml"], "journal"),
         ("nothing to compare", &["compare", "scenarios/none.toml"], "scenarios/none.toml"),
     ] {
         all.push((what, check_refusal(rig, &rig.run(words, LIMIT)?, expected, &before)));
@@ -43,7 +43,7 @@ pub fn all(rig: &Rig) -> Outcome<Vec<Step>> {
 /// Expects one message with `expected`, exit status 2, empty standard output, and nothing left behind.
 fn check_refusal(rig: &Rig, done: &ProgramResult, expected: &str, before: &SystemState) -> Outcome<String> {
     if done.code != Some(REFUSED) {
-        return Err(done.story());
+        return Err(done.describe());
     }
     if !done.out.is_empty() || !done.err.contains(expected) || done.err.contains("panicked") {
         return Err(format!("`{expected}` is not in: {}{}", done.err.trim(), done.out.trim()));
@@ -67,7 +67,7 @@ fn second(rig: &Rig, before: &SystemState) -> Outcome<String> {
     rig.output(&["doctor", "--clean"], LIMIT)?;
     let _ = std::fs::remove_file(&ready);
     if still_there.code != Some(0) {
-        return Err(format!("the first session suffered: {}", still_there.story()));
+        return Err(format!("the first session suffered: {}", still_there.describe()));
     }
     check_refusal(rig, &done, "one", before)
 }
@@ -81,7 +81,7 @@ fn taken(rig: &Rig) -> Outcome<String> {
     let judged = match done.code {
         // the uplink uses another name, so there is no conflict
         Some(0) => match SystemState::leaks(rig, &before, 1000)?.first() {
-            None => Ok("no clash: interfaces of an uplink have other names".to_owned()),
+            None => Ok("no conflict: interfaces of an uplink have other names".to_owned()),
             Some(leak) => Err(format!("left behind: {leak}")),
         },
         _ => check_refusal(rig, &done, "bent0", &before),

@@ -36,7 +36,7 @@ pub struct Rig {
     folder: PathBuf,
     ordinary: bool,
     /// Holds the network namespace that replaces the machine's.
-    machine: Option<Child>,
+    namespace_holder: Option<Child>,
 }
 
 /// True if the process runs as root.
@@ -79,7 +79,7 @@ pub fn ended_within(child: &mut Child, limit: Duration) -> std::io::Result<Optio
     }
 }
 
-/// True if a process has become `sleep`; if `unshare` starts it so, it is in its namespaces by then.
+/// True if a process has become `sleep`. If `unshare` started it, it is in its new namespaces by then.
 pub fn is_asleep(process: u32) -> bool {
     fs::read_to_string(format!("/proc/{process}/comm")).is_ok_and(|name| name.trim() == "sleep")
 }
@@ -90,7 +90,8 @@ impl Rig {
         static COUNT: AtomicU32 = AtomicU32::new(0);
         let name = format!("bentpipe-lab-{}-{}", std::process::id(), COUNT.fetch_add(1, Ordering::Relaxed));
         let folder = std::env::temp_dir().join(name);
-        let mut rig = Self { program: folder.join("bin/bentpipe"), folder, ordinary: false, machine: None };
+        let mut rig =
+            Self { program: folder.join("bin/bentpipe"), folder, ordinary: false, namespace_holder: None };
         rig.create_files(program, who).map_err(|e| format!("{}: {e}", rig.folder.display()))?;
         if is_root() {
             let closed = rig.folder.join("closed");
@@ -103,7 +104,7 @@ impl Rig {
             };
             let words = ["--net", "--mount", "--", "sh", "-c", &script];
             let machine = Command::new("unshare").args(words).stdin(Stdio::null()).spawn();
-            let id = rig.machine.insert(machine.map_err(|e| format!("unshare: {e}"))?).id();
+            let id = rig.namespace_holder.insert(machine.map_err(|e| format!("unshare: {e}"))?).id();
             wait_for("a network namespace for the test (it takes root)", || Ok(is_asleep(id)))?;
             rig.shell("ip link set lo up", GRACE)?;
             rig.ordinary = who == Who::Unprivileged;
@@ -168,7 +169,7 @@ impl Rig {
         let mut command = Command::new("env");
         // the parent may ignore signals (nohup does), and a shell cannot trap signals ignored at its start
         command.args(["--default-signal=HUP,INT,QUIT,TERM,USR1", "--"]);
-        if let Some(machine) = &self.machine {
+        if let Some(machine) = &self.namespace_holder {
             let (id, folder) = (machine.id().to_string(), format!("--chdir={}", self.folder.display()));
             command.args(["nsenter", "--target", &id, "--net", "--mount", "--", "env", &folder, "--"]);
         }
@@ -225,7 +226,7 @@ impl Rig {
 
 impl Drop for Rig {
     fn drop(&mut self) {
-        if let Some(machine) = &mut self.machine {
+        if let Some(machine) = &mut self.namespace_holder {
             // it only sleeps
             let _ = machine.kill();
             let _ = machine.wait();
@@ -288,9 +289,8 @@ impl Running {
             return Ok(ProgramResult { code: status.code(), signal: status.signal(), out, err });
         }
         self.signal(Signal::TERM);
-        if ended_within(&mut self.child, GRACE).map_err(|e| format!("{}: {e}", self.name))?.is_none() {
-            self.signal(Signal::KILL);
-        }
+        // dropping it kills it
+        let _ = ended_within(&mut self.child, GRACE);
         Err(format!("{}: did not end within {} s\n{}", self.name, limit.as_secs(), self.err()))
     }
 }
@@ -323,13 +323,13 @@ pub struct ProgramResult {
 }
 
 impl ProgramResult {
-    /// The same if the exit code is 0, otherwise an error; `name` is for messages.
+    /// Returns itself if the exit code is 0, otherwise an error; `name` is for messages.
     pub fn succeeded(self, name: &str) -> Outcome<Self> {
-        if self.code == Some(0) { Ok(self) } else { Err(format!("{name}: {}", self.story())) }
+        if self.code == Some(0) { Ok(self) } else { Err(format!("{name}: {}", self.describe())) }
     }
 
     /// Exit status and output, for messages.
-    pub fn story(&self) -> String {
+    pub fn describe(&self) -> String {
         let killed = || format!("killed by signal {}", self.signal.unwrap_or(0));
         let how = self.code.map_or_else(killed, |code| format!("exit code {code}"));
         format!("{how}: {} {}", tail(&self.err), tail(&self.out))

@@ -9,6 +9,9 @@ use std::time::Duration;
 
 /// Two programs at the ends of a link that run transfers and check them.
 const PEERS: &str = include_str!("peers.py");
+/// Time limit of the transfers of one call.
+const LIMIT: Duration = Duration::from_secs(900);
+
 /// The TCP implementation at an end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Tcp {
@@ -39,11 +42,9 @@ pub struct TransferRequest {
     pub tcp: Vec<String>,
 }
 
-/// Result of a transfer.
+/// Result of a transfer whose data arrived intact.
 #[derive(Clone, Debug)]
 pub struct TransferResult {
-    /// The error; empty if the data arrived intact.
-    pub fault: String,
     /// Duration, s: to the last acknowledgment if the engine sends, to the end at the receiver if the
     /// kernel does.
     pub seconds: f64,
@@ -104,17 +105,11 @@ impl TransferRequest {
     }
 }
 
-/// Runs `orders` one after the other over one link.
-pub fn run(
-    rig: &Rig,
-    link: &Link<'_>,
-    seed: u64,
-    orders: &[TransferRequest],
-    limit: Duration,
-) -> Outcome<Vec<TransferResult>> {
+/// Runs `all` one after the other over one link; an error if the data of one did not arrive intact.
+pub fn run(rig: &Rig, link: &Link<'_>, seed: u64, all: &[TransferRequest]) -> Outcome<Vec<TransferResult>> {
     let scenario = rig.file(&format!("transfers-{seed}.toml"), &OneLink { seed, ..link.link }.toml())?;
     let peers = rig.file("peers.py", PEERS)?;
-    let list: Vec<_> = orders.iter().map(TransferRequest::json).collect();
+    let list: Vec<_> = all.iter().map(TransferRequest::json).collect();
     let plan = rig.file(&format!("plan-{seed}.json"), &Value::from(list).to_string())?;
     let (program, folder) = (rig.program().display().to_string(), rig.path("").display().to_string());
     // the socket buffers of both kernels
@@ -124,15 +119,20 @@ pub fn run(
     );
     let far = format!("{room}; exec python3 '{peers}' far '{program}' '{folder}'");
     let near = format!("{room}; exec python3 '{peers}' near '{program}' '{folder}' '{plan}'");
-    let text = rig.output(&["emulate", &scenario, "--far", &far, "--", "sh", "-c", &near], limit)?;
-    let all: Vec<Value> = serde_json::from_str(&text).map_err(|e| format!("{e}: {text}"))?;
-    let transferred = |one: &Value| TransferResult {
-        fault: one["fault"].as_str().unwrap_or("no word of it").to_owned(),
-        seconds: one["seconds"].as_f64().unwrap_or(0.0),
-        flow: one["flow"].clone(),
-        curve: one["curve"].as_array().into_iter().flatten().filter_map(point).collect(),
+    let text = rig.output(&["emulate", &scenario, "--far", &far, "--", "sh", "-c", &near], LIMIT)?;
+    let results: Vec<Value> = serde_json::from_str(&text).map_err(|e| format!("{e}: {text}"))?;
+    if results.len() != all.len() {
+        return Err(format!("{} of {} transfers, seed {seed}", results.len(), all.len()));
+    }
+    let read = |(one, request): (&Value, &TransferRequest)| match one["fault"].as_str() {
+        Some("") => Ok(TransferResult {
+            seconds: one["seconds"].as_f64().unwrap_or(0.0),
+            flow: one["flow"].clone(),
+            curve: one["curve"].as_array().into_iter().flatten().filter_map(point).collect(),
+        }),
+        fault => Err(format!("{request:?}: {}", fault.unwrap_or("no result"))),
     };
-    Ok(all.iter().map(transferred).collect())
+    results.iter().zip(all).map(read).collect()
 }
 
 fn point(value: &Value) -> Option<(f64, f64)> {
@@ -196,7 +196,7 @@ mod tests {
     fn what_is_delivered_is_a_slope() {
         let json = json!([[0.0, 0], [5.0, 100], [10.0, 1000], [11.0, 2000], [12.0, 3000], [30.0, 4000]]);
         let curve = json.as_array().into_iter().flatten().filter_map(point).collect();
-        let result = TransferResult { fault: String::new(), seconds: 30.0, flow: Value::Null, curve };
+        let result = TransferResult { seconds: 30.0, flow: Value::Null, curve };
         assert_eq!(result.delivered_bps(10.0, 0.97, 4000), Ok(8000.0));
         assert!(result.delivered_bps(40.0, 0.97, 4000).is_err());
     }

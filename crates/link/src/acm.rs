@@ -76,7 +76,7 @@ pub(crate) struct Adaptation {
     /// The mode under clear sky, which gives the link's own rate.
     clear: usize,
     /// Decisions not yet in effect, oldest first.
-    coming: VecDeque<(Instant, usize)>,
+    pending: VecDeque<(Instant, usize)>,
     /// The mode in use.
     mode: usize,
     /// Es/N0 last reported.
@@ -91,7 +91,7 @@ impl Adaptation {
         Self {
             parameters,
             clear,
-            coming: VecDeque::new(),
+            pending: VecDeque::new(),
             mode: clear,
             esn0_db: parameters.clear_db,
             reports: VecDeque::new(),
@@ -122,7 +122,7 @@ impl Adaptation {
     pub(crate) fn report(&mut self, at: Instant, fade_db: f64) {
         self.esn0_db = self.parameters.clear_db - fade_db;
         let safe = self.esn0_db - self.margin(at, fade_db);
-        let last = self.coming.back().map_or(self.mode, |c| c.1);
+        let last = self.pending.back().map_or(self.mode, |c| c.1);
         let allowed = if safe < MODES[last].esn0_db {
             fastest(safe)
         } else {
@@ -131,21 +131,21 @@ impl Adaptation {
         // never faster than under clear sky, even when scintillation strengthens the signal
         let decided = allowed.min(self.clear);
         if decided != last {
-            self.coming.push_back((at + self.parameters.delay, decided));
+            self.pending.push_back((at + self.parameters.delay, decided));
         }
     }
 
     /// Applies the decisions due by `at`; returns when the next one is due.
     pub(crate) fn catch_up(&mut self, at: Instant) -> Instant {
-        while let Some(&(_, mode)) = self.coming.front().filter(|c| c.0 <= at) {
+        while let Some(&(_, mode)) = self.pending.front().filter(|c| c.0 <= at) {
             self.mode = mode;
-            self.coming.pop_front();
+            self.pending.pop_front();
         }
-        self.coming.front().map_or(Instant::NEVER, |c| c.0)
+        self.pending.front().map_or(Instant::NEVER, |c| c.0)
     }
 
     /// True if the signal is too weak for the mode in use.
-    pub(crate) fn is_blind(&self) -> bool {
+    pub(crate) fn signal_too_weak(&self) -> bool {
         self.esn0_db < MODES[self.mode].esn0_db
     }
 
@@ -181,17 +181,17 @@ mod tests {
         let mut a = adaptation();
         let own = Rate::from_bps(35_670_000).unwrap();
         a.report(second(10), 0.3); // 13.2 dB are enough for 16APSK 9/10
-        assert_eq!((a.catch_up(second(10)), a.is_blind(), a.rate(own)), (Instant::NEVER, false, own));
+        assert_eq!((a.catch_up(second(10)), a.signal_too_weak(), a.rate(own)), (Instant::NEVER, false, own));
         a.report(second(11), 3.0); // 10.5 dB: 16APSK 3/4
-        assert_eq!((a.catch_up(second(11)), a.is_blind(), a.rate(own)), (second(12), true, own));
-        assert_eq!((a.catch_up(second(12)), a.is_blind()), (Instant::NEVER, false));
+        assert_eq!((a.catch_up(second(11)), a.signal_too_weak(), a.rate(own)), (second(12), true, own));
+        assert_eq!((a.catch_up(second(12)), a.signal_too_weak()), (Instant::NEVER, false));
         assert_eq!(a.rate(own).bps(), 29_670_000);
         a.report(second(20), 15.0); // -1.5 dB: QPSK 1/4
         a.catch_up(second(21));
-        assert_eq!((a.is_blind(), a.rate(own).bps()), (false, 4_900_000));
+        assert_eq!((a.signal_too_weak(), a.rate(own).bps()), (false, 4_900_000));
         a.report(second(30), 15.9); // -2.4 dB: nothing gets through
         a.catch_up(second(40));
-        assert!(a.is_blind());
+        assert!(a.signal_too_weak());
     }
 
     #[test]

@@ -85,15 +85,10 @@ impl Opportunities {
         if self.next() > now {
             return;
         }
-        let rounds = now.since(self.begin).0 / self.period.0;
-        if rounds > 0 {
-            self.begin += self.period * rounds;
-            self.index = 0;
-        }
+        self.begin += self.period * (now.since(self.begin).0 / self.period.0);
         let within = now.since(self.begin);
-        let after = self.at.partition_point(|&at| at <= within);
-        self.index = after;
-        if let Some(&last) = after.checked_sub(1).and_then(|i| self.at.get(i)) {
+        self.index = self.at.partition_point(|&at| at <= within);
+        if let Some(&last) = self.index.checked_sub(1).and_then(|i| self.at.get(i)) {
             self.before = self.begin + last;
         } else if let Some(&last) = self.at.last() {
             self.before = Instant((self.begin + last).0.saturating_sub(self.period.0));

@@ -129,7 +129,7 @@ impl Channel {
 
     /// Returns why a packet of `size` bytes is lost; `None` if it is not.
     #[inline]
-    pub fn fate(&mut self, cx: &mut Cx<'_>, size: Size) -> Option<DropCause> {
+    pub fn draw_loss(&mut self, cx: &mut Cx<'_>, size: Size) -> Option<DropCause> {
         let Some(More::Errors { errors, last }) = self.more.as_deref_mut() else { return None };
         if !errors.loss.is_zero() && cx.rng(errors.rng).chance(errors.loss) {
             return Some(DropCause::PacketLoss);

@@ -169,7 +169,7 @@ impl Control {
 #[derive(Debug)]
 pub(crate) struct CodelQueue {
     pub(crate) parameters: Codel,
-    pub(crate) lane: TimedQueue,
+    pub(crate) queue: TimedQueue,
     control: Control,
     /// The largest packet seen.
     pub(crate) largest: Size,
@@ -177,21 +177,21 @@ pub(crate) struct CodelQueue {
 
 impl CodelQueue {
     pub(crate) fn new(parameters: Codel) -> Self {
-        Self { parameters, lane: TimedQueue::default(), control: Control::default(), largest: Size::ZERO }
+        Self { parameters, queue: TimedQueue::default(), control: Control::default(), largest: Size::ZERO }
     }
 
     pub(crate) fn push(&mut self, packet: Pkt, now: Instant, capacity: Capacity) -> Result<(), Refused> {
         let size = packet.wire_len();
-        if !capacity.holds(self.lane.packets.len() + 1, self.lane.bytes + size) {
+        if !capacity.holds(self.queue.packets.len() + 1, self.queue.bytes + size) {
             return Err(Refused::Arrival(packet));
         }
         self.largest = self.largest.max(size);
-        self.lane.push(now, packet);
+        self.queue.push(now, packet);
         Ok(())
     }
 
     pub(crate) fn pop(&mut self, now: Instant, dropped: &mut Dropped) -> Option<Pkt> {
-        self.control.dequeue(&self.parameters, &mut self.lane, (now, self.largest), dropped)
+        self.control.dequeue(&self.parameters, &mut self.queue, (now, self.largest), dropped)
     }
 }
 

@@ -102,7 +102,7 @@ fn the_last_packet_is_served_whatever_is_due() {
     assert_eq!((bench.serve(ms(10)).1, bench.serve(ms(110)).1), (0, 1));
     // by now many are due; the loop ends when one largest packet is left
     let (served, dropped) = bench.serve(ms(5000));
-    assert_eq!((served.map(|p| p.body.off), dropped, bench.queue.lane.packets.len()), (Some(6), 3, 1));
+    assert_eq!((served.map(|p| p.body.off), dropped, bench.queue.queue.packets.len()), (Some(6), 3, 1));
     assert_eq!(bench.serve(ms(9000)).0.map(|p| p.body.off), Some(7));
 }
 
@@ -179,6 +179,6 @@ fn strange_parameters_end() {
         bench.queue.parameters = Codel { target, interval, ecn: true };
         bench.arrive(ms(0), 100);
         let served = (0..).map_while(|i| bench.serve(ms(i)).0).count();
-        assert!(served <= 100 && served >= left && bench.queue.lane.bytes == Size::ZERO, "{served}");
+        assert!(served <= 100 && served >= left && bench.queue.queue.bytes == Size::ZERO, "{served}");
     }
 }

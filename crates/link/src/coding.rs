@@ -19,7 +19,6 @@
 //! The output of a decoder below its threshold counts as noise: half the bits are wrong.
 
 use crate::normal::{bisect, q};
-use bentpipe_base::Size;
 
 /// Distance spectrum of the (133, 171) code from the free distance on: d, number of paths a_d, wrong bits
 /// c_d.
@@ -82,12 +81,6 @@ impl Coding {
             Self::Uncoded | Self::Viterbi => 0.0,
         }
     }
-
-    /// Probability that a packet of `size` bytes on the wire is lost at this Eb/N0 in dB.
-    pub fn packet_error(self, ebn0_db: f64, size: Size) -> f64 {
-        let hit = -libm::expm1(size.bits() as f64 * libm::log1p(-self.event(ebn0_db)));
-        hit.max(self.threshold_loss(ebn0_db))
-    }
 }
 
 fn from_db(db: f64) -> f64 {
@@ -104,6 +97,12 @@ mod tests {
     use super::*;
 
     const RATES: [f64; 7] = [1e-3, 1e-4, 1e-5, 1e-6, 1e-7, 1e-8, 1e-9];
+
+    /// Probability that a packet of 1500 bytes on the wire is lost at this Eb/N0 in dB.
+    fn packet_error(coding: Coding, ebn0_db: f64) -> f64 {
+        let hit = -libm::expm1(12_000.0 * libm::log1p(-coding.event(ebn0_db)));
+        hit.max(coding.threshold_loss(ebn0_db))
+    }
 
     #[test]
     fn bit_error_rates_of_the_table_uncoded_and_coded() {
@@ -135,8 +134,7 @@ mod tests {
 
     #[test]
     fn decoded_errors_hit_fewer_packets_than_independent_ones() {
-        let size = Size(1500);
-        let at = |c: Coding| c.packet_error(c.ebn0_for(1e-8).unwrap(), size) / (1e-8 * 12_000.0);
+        let at = |c: Coding| packet_error(c, c.ebn0_for(1e-8).unwrap()) / (1e-8 * 12_000.0);
         assert!((at(Coding::Uncoded) - 1.0).abs() < 1e-3, "{}", at(Coding::Uncoded));
         // between 36/11 and 211/38 wrong bits in an event
         assert!((1.0 / 5.6..11.0 / 36.0).contains(&at(Coding::Viterbi)), "{}", at(Coding::Viterbi));
@@ -145,7 +143,7 @@ mod tests {
     #[test]
     fn a_threshold_is_a_cliff() {
         let coding = Coding::Threshold { ebn0_db: 4.0 };
-        let loss = |db| coding.packet_error(db, Size(1500));
+        let loss = |db| packet_error(coding, db);
         assert!(
             (loss(4.0) - 0.5).abs() < 1e-12
                 && (loss(3.9) - 0.99).abs() < 1e-9

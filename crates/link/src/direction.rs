@@ -33,22 +33,6 @@ pub struct DirectionSpec {
     pub dynamics: Option<Box<Dynamics>>,
 }
 
-impl DirectionSpec {
-    /// A constant direction without losses, first in, first out.
-    pub const fn new(rate: Rate, delay: Duration, buffer: Capacity) -> Self {
-        Self {
-            rate,
-            delay,
-            buffer,
-            discipline: Discipline::Fifo,
-            loss: Probability::ZERO,
-            ber: Probability::ZERO,
-            framing: Size::ZERO,
-            dynamics: None,
-        }
-    }
-}
-
 /// Everything about a direction that can change during a run. Each mechanism is at most once on a direction.
 /// They act in a fixed order: timeline, scheduled capacity, recorded delay and loss, orbit, fade, burst
 /// losses, outages; access decides when the packet at the head of the queue may begin.

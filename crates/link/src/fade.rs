@@ -137,7 +137,7 @@ impl Process for FadeProcess {
             }
             Effect::Acm(acm) => {
                 let until = acm.catch_up(at).min(self.next);
-                if acm.is_blind() {
+                if acm.signal_too_weak() {
                     state.lost_to = state.lost_to.or(Some(DropCause::Fade));
                 }
                 state.rate = state.rate.map(|rate| acm.rate(rate));

@@ -59,15 +59,15 @@ const BATCH: usize = 64;
 
 #[derive(Debug, Default)]
 struct Flow {
-    lane: TimedQueue,
+    queue: TimedQueue,
     control: Control,
     credit: i64,
     /// True if it is in one of the lists.
     active: bool,
 }
 
-#[derive(Debug)]
-pub(crate) struct Flows {
+#[derive(Debug, Default)]
+pub(crate) struct FlowQueues {
     pub(crate) parameters: FqCodel,
     quantum: i64,
     key: u64,
@@ -81,21 +81,15 @@ pub(crate) struct Flows {
     largest: Size,
 }
 
-impl Flows {
+impl FlowQueues {
     pub(crate) fn new(parameters: FqCodel, key: u64) -> Self {
         let flows = parameters.flows.clamp(1, FqCodel::MOST_FLOWS);
         Self {
             parameters,
-            quantum: i64::try_from(parameters.quantum.0)
-                .unwrap_or(i64::MAX)
-                .max(FqCodel::LEAST_QUANTUM.0 as i64),
+            quantum: i64::try_from(parameters.quantum.max(FqCodel::LEAST_QUANTUM).0).unwrap_or(i64::MAX),
             key,
             queues: (0..flows).map(|_| Flow::default()).collect(),
-            new: VecDeque::new(),
-            old: VecDeque::new(),
-            packets: 0,
-            bytes: Size::ZERO,
-            largest: Size::ZERO,
+            ..Self::default()
         }
     }
 
@@ -146,7 +140,7 @@ impl Flows {
         self.largest = self.largest.max(size);
         self.packets += 1;
         self.bytes += size;
-        self.queues[index as usize].lane.push(now, packet);
+        self.queues[index as usize].queue.push(now, packet);
         self.activate(index);
         while !capacity.holds(self.packets, self.bytes) {
             self.drop_batch(dropped);
@@ -156,14 +150,11 @@ impl Flows {
 
     /// Drops from the front of the queue with most bytes.
     fn drop_batch(&mut self, dropped: &mut Dropped) {
-        let active = self.new.iter().chain(&self.old).copied();
-        // the first of equals, so that the choice is deterministic
-        let fattest = active.fold(None, |best: Option<(u32, Size)>, index| {
-            let bytes = self.queues[index as usize].lane.bytes;
-            if best.is_some_and(|b| b.1 >= bytes) { best } else { Some((index, bytes)) }
-        });
-        let Some((index, bytes)) = fattest else { return };
-        let lane = &mut self.queues[index as usize].lane;
+        let bytes_of = |index: &&u32| self.queues[**index as usize].queue.bytes;
+        // reversed: of equals the first, so that the choice is deterministic
+        let Some(&index) = self.new.iter().chain(&self.old).rev().max_by_key(bytes_of) else { return };
+        let lane = &mut self.queues[index as usize].queue;
+        let bytes = lane.bytes;
         for _ in 0..BATCH {
             let Some((_, packet)) = lane.pop() else { break };
             self.packets -= 1;
@@ -184,11 +175,11 @@ impl Flows {
                 self.replenish(index);
                 continue;
             }
-            let before = (flow.lane.packets.len(), flow.lane.bytes);
+            let before = (flow.queue.packets.len(), flow.queue.bytes);
             let packet =
-                flow.control.dequeue(&self.parameters.codel, &mut flow.lane, (now, self.largest), dropped);
-            self.packets -= before.0 - flow.lane.packets.len();
-            self.bytes = self.bytes - (before.1 - flow.lane.bytes);
+                flow.control.dequeue(&self.parameters.codel, &mut flow.queue, (now, self.largest), dropped);
+            self.packets -= before.0 - flow.queue.packets.len();
+            self.bytes = self.bytes - (before.1 - flow.queue.bytes);
             match packet {
                 Some(packet) => {
                     flow.credit = flow.credit.saturating_sub(packet.wire_len().0 as i64);

@@ -16,14 +16,14 @@ fn of(flow: u16, number: u64, size: u32) -> Pkt {
 }
 
 struct Bench {
-    flows: Flows,
+    flows: FlowQueues,
     dropped: Dropped,
     capacity: Capacity,
 }
 
 impl Bench {
     fn new(parameters: FqCodel) -> Self {
-        Self { flows: Flows::new(parameters, 1), dropped: Dropped::default(), capacity: ROOMY }
+        Self { flows: FlowQueues::new(parameters, 1), dropped: Dropped::default(), capacity: ROOMY }
     }
 
     fn push(&mut self, at: Instant, packet: Pkt) {
@@ -109,8 +109,8 @@ fn a_new_flow_with_more_than_a_quantum_goes_behind_the_old_ones() {
     for i in 0..4 {
         bench.push(ms(1), of(burst, i, 1000));
     }
-    // 1500 B of credit: two packets of 1000 B. The next turn is that of the other flow, which has no credit
-    // left; so a third packet, and from there on they alternate
+    // a credit of 1500 B allows two packets of 1000 B. The other flow's turn is next, but its credit is used
+    // up and only gets its quantum; so a third packet follows, and from then on the flows alternate
     let flows: Vec<u16> = bench.take(6).iter().map(|p| p.0).collect();
     assert_eq!(flows, [burst, burst, burst, bulk, burst, bulk]);
 }
@@ -125,11 +125,11 @@ fn a_new_queue_that_runs_empty_joins_the_old_ones_before_it_can_be_new_again() {
     assert_eq!(bench.take(5).len(), 5);
     bench.push(ms(1), of(pulse, 0, 1400));
     assert_eq!(bench.take(1), [(pulse, 0)]);
-    // found empty: it is old now, and after the other
+    // the queue of `pulse` was found empty: it is now the last of the old queues
     assert_eq!(bench.take(1), [(bulk, 5)]);
     bench.push(ms(1), of(pulse, 1, 1400));
     assert_eq!(bench.take(3), [(bulk, 6), (bulk, 7), (pulse, 1)]);
-    // found empty while old, it becomes inactive; then it is new again
+    // an old queue that is found empty becomes inactive; with its next packet it is new again
     assert_eq!(bench.take(5).iter().filter(|p| p.0 == bulk).count(), 5);
     bench.push(ms(1), of(pulse, 2, 1400));
     assert_eq!(bench.take(1), [(pulse, 2)]);
@@ -138,7 +138,7 @@ fn a_new_queue_that_runs_empty_joins_the_old_ones_before_it_can_be_new_again() {
 #[test]
 fn flows_whose_hashes_fall_together_share_a_queue_and_another_key_parts_them() {
     let shared = |key, flow: u16, other: u16| {
-        let flows = Flows::new(FqCodel::default(), key);
+        let flows = FlowQueues::new(FqCodel::default(), key);
         flows.index(&of(flow, 0, 40)) == flows.index(&of(other, 0, 40))
     };
     let other = (1..u16::MAX).find(|&other| shared(1, 0, other)).unwrap();
@@ -154,7 +154,7 @@ fn flows_whose_hashes_fall_together_share_a_queue_and_another_key_parts_them() {
     assert!(parted > 95, "{parted}"); // by chance together once in 1024
     // a birthday problem: 100 flows in 1024 queues are 95.3 queues, deviation 2.1
     let used = |key| {
-        let flows = Flows::new(FqCodel::default(), key);
+        let flows = FlowQueues::new(FqCodel::default(), key);
         (0..100).map(|f| flows.index(&of(f, 0, 40))).collect::<std::collections::BTreeSet<_>>().len()
     };
     let mean = (0..100).map(used).sum::<usize>() as f64 / 100.0;

@@ -10,7 +10,6 @@ mod change;
 pub mod channel;
 pub mod codel;
 pub mod coding;
-mod dama;
 mod direction;
 mod drop_head;
 mod drop_tail;

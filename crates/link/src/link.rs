@@ -129,7 +129,7 @@ impl Link {
     /// Returns the counters up to `cx.now`, with those of the queue.
     pub fn stats(&mut self, cx: &mut Cx<'_>) -> &LinkStats {
         let sending_until = self.catch_up_to_now(cx);
-        self.stats.waited(cx.now, self.queue.len());
+        self.stats.integrate_queue(cx.now, self.queue.len());
         self.stats.served = self.served;
         self.stats.marked = self.queue.marked();
         // the service in progress counts up to now only
@@ -236,11 +236,11 @@ impl Link {
     /// Queues a packet, or drops it or others.
     #[inline]
     pub(crate) fn enqueue(&mut self, cx: &mut Cx<'_>, mut packet: Pkt) {
-        self.stats.waited(cx.now, self.queue.len());
+        self.stats.integrate_queue(cx.now, self.queue.len());
         loop {
             match self.queue.push(packet, cx.now) {
                 Ok(()) => {
-                    self.stats.grew_to(self.queue.len() as u32);
+                    self.stats.update_peaks(self.queue.len() as u32);
                     return self.drop_unwanted(cx, cx.now);
                 }
                 Err(Refused::Arrival(packet)) => return self.drop(cx, cx.now, packet, DropCause::QueueFull),
@@ -256,7 +256,7 @@ impl Link {
     /// before it.
     #[inline]
     pub(crate) fn next_packet(&mut self, cx: &mut Cx<'_>, at: Instant) -> Option<Pkt> {
-        self.stats.waited(at, self.queue.len());
+        self.stats.integrate_queue(at, self.queue.len());
         let packet = self.queue.pop(at);
         self.drop_unwanted(cx, at);
         packet
@@ -287,7 +287,7 @@ impl Link {
         self.served.packets += 1;
         self.served.bytes += size;
         self.served.busy += end.since(start);
-        match self.channel.fate(cx, size) {
+        match self.channel.draw_loss(cx, size) {
             None => self.in_flight.push(end + self.channel.one_way, packet),
             Some(cause) => self.drop(cx, start, packet, cause),
         }

@@ -179,13 +179,6 @@ impl SlotProcess {
         let partial = self.end.is_none() && !first.is_zero();
         *self.end.insert(begin + if partial { first } else { *period })
     }
-
-    fn draw_jitter(&mut self, cx: &mut Cx<'_>, at: Instant) {
-        while !self.slots.jitter.is_zero() && self.jitter_end <= at {
-            self.jitter = cx.rng(self.jitter_rng).laplace(self.slots.jitter.0 as f64);
-            self.jitter_end += self.slots.jitter_step;
-        }
-    }
 }
 
 impl Process for SlotProcess {
@@ -194,14 +187,17 @@ impl Process for SlotProcess {
         while self.end.is_none() || end <= at {
             end = self.enter(cx, end);
         }
-        self.draw_jitter(cx, at);
+        let mut until = end;
+        if !self.slots.jitter.is_zero() {
+            while self.jitter_end <= at {
+                self.jitter = cx.rng(self.jitter_rng).laplace(self.slots.jitter.0 as f64);
+                self.jitter_end += self.slots.jitter_step;
+            }
+            until = until.min(self.jitter_end);
+        }
         let shortest = self.slots.delay.0.0 as f64;
         state.one_way = Duration((self.base.0 as f64 + self.jitter).max(shortest) as u64);
         state.rate = self.rate.or(state.rate);
-        let mut until = end;
-        if !self.slots.jitter.is_zero() {
-            until = until.min(self.jitter_end);
-        }
         if at < self.handover_until {
             until = until.min(self.handover_until);
             match self.slots.handover {

@@ -36,20 +36,16 @@ impl OutageProcess {
         let parameters = Outages { every: parameters.every.max(SHORTEST_STEP), ..parameters };
         Self { parameters, rng, begin: Instant::ZERO, end: Instant::ZERO }
     }
-
-    fn draw(&mut self, cx: &mut Cx<'_>) {
-        let Outages { every, random, shortest, longest } = self.parameters;
-        let rng = cx.rng(self.rng);
-        let gap = if random { rng.exponential(every).max(Duration(1)) } else { every };
-        self.begin = self.end + gap;
-        self.end = self.begin + Duration(rng.between(shortest.0 as f64, longest.0 as f64) as u64);
-    }
 }
 
 impl Process for OutageProcess {
     fn apply(&mut self, at: Instant, cx: &mut Cx<'_>, state: &mut State) -> Instant {
+        let Outages { every, random, shortest, longest } = self.parameters;
         while self.end <= at && self.end != Instant::NEVER {
-            self.draw(cx);
+            let rng = cx.rng(self.rng);
+            let gap = if random { rng.exponential(every).max(Duration(1)) } else { every };
+            self.begin = self.end + gap;
+            self.end = self.begin + Duration(rng.between(shortest.0 as f64, longest.0 as f64) as u64);
         }
         if at < self.begin {
             return self.begin;

@@ -18,7 +18,7 @@
 use crate::codel::{Codel, CodelQueue};
 use crate::drop_head;
 use crate::drop_tail::{Capacity, DropTail, Dropped, Refused};
-use crate::fq_codel::{Flows, FqCodel};
+use crate::fq_codel::{FlowQueues, FqCodel};
 use bentpipe_base::trace::DropCause;
 use bentpipe_base::{Dscp, Instant, Packet, Pkt, Size};
 
@@ -44,7 +44,7 @@ pub enum Discipline {
 
 impl Discipline {
     /// True if packets of low priority are served or dropped differently from others.
-    pub const fn minds_priority(self) -> bool {
+    pub const fn uses_priority(self) -> bool {
         matches!(self, Self::Pushout | Self::Threshold | Self::Wred)
     }
 }
@@ -69,7 +69,7 @@ enum More {
     Priority(Priority),
     DropHead,
     Codel(CodelQueue, Dropped),
-    FqCodel(Flows, Dropped),
+    FqCodel(FlowQueues, Dropped),
 }
 
 #[derive(Debug)]
@@ -91,7 +91,7 @@ impl Queue {
             }
             Discipline::DropHead => Some(More::DropHead),
             Discipline::Codel(codel) => Some(More::Codel(CodelQueue::new(codel), Dropped::default())),
-            Discipline::FqCodel(fq) => Some(More::FqCodel(Flows::new(fq, key), Dropped::default())),
+            Discipline::FqCodel(fq) => Some(More::FqCodel(FlowQueues::new(fq, key), Dropped::default())),
         };
         Self { tail: DropTail::new(capacity), more: more.map(Box::new) }
     }
@@ -185,7 +185,7 @@ impl Queue {
             + match self.more.as_deref() {
                 None | Some(More::DropHead) => Size::ZERO,
                 Some(More::Priority(priority)) => priority.low.bytes,
-                Some(More::Codel(codel, _)) => codel.lane.bytes,
+                Some(More::Codel(codel, _)) => codel.queue.bytes,
                 Some(More::FqCodel(flows, _)) => flows.bytes,
             }
     }
@@ -205,7 +205,7 @@ impl More {
         match self {
             Self::Priority(priority) => priority.low.packets.len(),
             Self::DropHead => 0,
-            Self::Codel(codel, _) => codel.lane.packets.len(),
+            Self::Codel(codel, _) => codel.queue.packets.len(),
             Self::FqCodel(flows, _) => flows.packets,
         }
     }

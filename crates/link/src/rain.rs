@@ -52,8 +52,8 @@ pub(crate) struct RainSeries {
     scintillation: Option<Filtered>,
     /// exp(m + sigma Qinv(P0)), subtracted so that it rains only for a share P0 of the time.
     offset: f64,
-    /// Number of the current sample.
-    sample: Option<u64>,
+    /// Number of samples drawn; the last one holds now.
+    samples: u64,
 }
 
 /// First-order filtered Gaussian noise of variance 1: x(k) = rho x(k-1) + sqrt(1-rho^2) n(k), which starts in
@@ -70,7 +70,8 @@ impl Filtered {
         Self { rng, rho: libm::exp(-decay), x: 0.0 }
     }
 
-    fn step(&mut self, cx: &mut Cx<'_>, rho: f64) {
+    fn step(&mut self, cx: &mut Cx<'_>, first: bool) {
+        let rho = if first { 0.0 } else { self.rho };
         self.x = rho * self.x + libm::sqrt(1.0 - rho * rho) * cx.rng(self.rng).normal();
     }
 }
@@ -85,7 +86,7 @@ impl RainSeries {
             rain: Filtered::new(rain, parameters.beta.abs() * step),
             scintillation: scintillation.map(|rng| Filtered::new(rng, corner * step)),
             offset: libm::exp(parameters.m + parameters.sigma * q_inverse(parameters.p0)),
-            sample: None,
+            samples: 0,
             parameters,
         }
     }
@@ -95,28 +96,17 @@ impl RainSeries {
     pub(crate) fn attenuation(&mut self, at: Instant, cx: &mut Cx<'_>) -> f64 {
         let wanted = at.0 / self.parameters.step.0;
         // one draw for every sample, independent of the calls
-        let first = if let Some(sample) = self.sample {
-            sample + 1
-        } else {
-            self.step(cx, true);
-            1
-        };
-        for _ in first..=wanted {
-            self.step(cx, false);
+        while self.samples <= wanted {
+            let first = self.samples == 0;
+            self.rain.step(cx, first);
+            self.scintillation.iter_mut().for_each(|filter| filter.step(cx, first));
+            self.samples += 1;
         }
-        self.sample = Some(wanted);
         let Rain { m, sigma, scale, scintillation_db, .. } = self.parameters;
         let rain = libm::exp(m + sigma * self.rain.x) - self.offset;
         // NaN becomes zero as well
         let rain = if rain > 0.0 { rain.min(DEEPEST_DB) * scale } else { 0.0 };
         rain + self.scintillation.as_ref().map_or(0.0, |s| scintillation_db * s.x)
-    }
-
-    fn step(&mut self, cx: &mut Cx<'_>, first: bool) {
-        for filter in core::iter::once(&mut self.rain).chain(&mut self.scintillation) {
-            let rho = if first { 0.0 } else { filter.rho };
-            filter.step(cx, rho);
-        }
     }
 }
 

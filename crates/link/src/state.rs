@@ -11,7 +11,7 @@ use core::fmt::Debug;
 pub const SHORTEST_STEP: Duration = Duration::from_micros(100);
 
 /// The state from one instant until the next change.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) struct State {
     /// `None`: nothing is sent, packets wait.
     pub rate: Option<Rate>,
@@ -40,26 +40,13 @@ pub(crate) struct State {
 
 impl State {
     /// The state before any change.
-    pub(crate) const fn new(rate: Rate, one_way: Duration, loss: Probability, ber: Probability) -> Self {
-        Self {
-            rate: Some(rate),
-            one_way,
-            down: false,
-            lost_to: None,
-            handover_loss: 0.0,
-            fade_loss: 0.0,
-            loss: loss.get(),
-            burst_loss: 0.0,
-            ber: ber.get(),
-            fade_ber: 0.0,
-            fade_event: 0.0,
-            fade_db: None,
-        }
+    pub(crate) fn new(rate: Rate, one_way: Duration, loss: Probability, ber: Probability) -> Self {
+        Self { rate: Some(rate), one_way, loss: loss.get(), ber: ber.get(), ..Self::default() }
     }
 
     /// Returns why a packet is lost; `None` if it is not. `bit_error` is the probability that it has bit
     /// errors. Probabilities of 0 and 1 draw no random number.
-    pub(crate) fn fate(&self, rng: &mut Rng, bit_error: f64) -> Option<DropCause> {
+    pub(crate) fn draw_loss(&self, rng: &mut Rng, bit_error: f64) -> Option<DropCause> {
         let dark = self.down.then_some(DropCause::Outage).or(self.lost_to);
         if dark.is_some() {
             return dark;

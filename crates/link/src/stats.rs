@@ -40,7 +40,7 @@ impl LinkStats {
 
     /// Updates the peaks after an arrival; `waiting` packets wait now.
     #[inline]
-    pub(crate) fn grew_to(&mut self, waiting: u32) {
+    pub(crate) fn update_peaks(&mut self, waiting: u32) {
         self.queue_peak = self.queue_peak.max(waiting);
         self.recent_peak = self.recent_peak.max(waiting);
     }
@@ -52,7 +52,7 @@ impl LinkStats {
 
     /// Records that `waiting` packets have waited from the last call until `at`.
     #[inline]
-    pub fn waited(&mut self, at: Instant, waiting: usize) {
+    pub fn integrate_queue(&mut self, at: Instant, waiting: usize) {
         if waiting > 0 {
             self.queue_ns += waiting as u128 * u128::from(at.since(self.queue_since).0);
         }
@@ -69,7 +69,7 @@ impl LinkStats {
         self.drops[DropCause::QueueFull as usize] + self.drops[DropCause::Aqm as usize]
     }
 
-    /// Mean number of waiting packets since `before` was copied, `time` ago; call `waited` for now first.
+    /// Mean number of waiting packets since `before` was copied, `time` ago. Bring both up to date first.
     pub fn queue_mean_since(&self, before: &Self, time: Duration) -> f64 {
         if time.is_zero() { 0.0 } else { (self.queue_ns - before.queue_ns) as f64 / time.0 as f64 }
     }

@@ -12,10 +12,9 @@
 
 mod serve;
 
-use crate::access::{Access, IdleReleaseState};
+use crate::access::{Access, DamaState, IdleReleaseState, Work};
 use crate::capacity::{CapacityTrace, Opportunities};
 use crate::change::{Timeline, UserChanges};
-use crate::dama::{DamaState, Work};
 use crate::direction::{DirectionSpec, Dynamics};
 use crate::drop_tail::Capacity;
 use crate::fade::FadeProcess;
@@ -34,7 +33,7 @@ use std::sync::Arc;
 const BIT: Work = 1_000_000_000;
 
 /// The varying part of one direction.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct Varying {
     base: State,
     state: State,
@@ -121,26 +120,8 @@ impl Varying {
     /// A direction that was constant so far, in `base`, and has no processes. `last` are the remainder and
     /// the end of its last service.
     pub(crate) fn new(base: State, framing: Size, errors: RngSlot, last: (u64, Instant)) -> Self {
-        Self {
-            base,
-            state: base,
-            until: Instant::ZERO,
-            value_processes: Vec::new(),
-            user: UserChanges::default(),
-            impairments: Vec::new(),
-            errors,
-            framing,
-            buffers: VecDeque::new(),
-            own_capacity: None,
-            grants: None,
-            release: None,
-            opportunities: None,
-            sending: None,
-            carry: Work::from(last.0),
-            sending_until: last.1,
-            reorder: false,
-            bit_error: None,
-        }
+        let (carry, sending_until) = (Work::from(last.0), last.1);
+        Self { base, state: base, errors, framing, carry, sending_until, ..Self::default() }
     }
 
     fn refresh(&mut self, cx: &mut Cx<'_>, at: Instant) {
@@ -208,7 +189,7 @@ impl Varying {
             self.refresh(cx, begin);
             let rate = self.state.rate;
             if let Some(grants) = &mut self.grants {
-                grants.boundary(begin, waiting, rate);
+                grants.begin_frame(begin, waiting, rate);
             }
         }
     }
@@ -241,7 +222,7 @@ impl Varying {
                 p
             }
         };
-        let fate = self.state.fate(cx.rng(self.errors), bit_error);
+        let fate = self.state.draw_loss(cx.rng(self.errors), bit_error);
         self.sending = Some(Sending { packet, fate, left: Work::from(size.bits()) * BIT });
     }
 

@@ -4,6 +4,7 @@ mod rig;
 
 use bentpipe_base::trace::DropCause;
 use bentpipe_base::{Duration, Instant, Rate};
+use bentpipe_link::normal::q;
 use bentpipe_link::{
     Acm, Capacity, Coding, DirectionSpec, Dynamics, Fade, FadeEffect, FadeSource, GilbertElliott, Outages,
     Rain,
@@ -143,7 +144,11 @@ fn bit_errors_of_a_faded_code_lose_as_many_packets_as_its_error_events_say() {
     }
     let fates = rig.fates(ms(200_000));
     assert!(fates.dropped.iter().all(|d| d.1 == DropCause::BitError));
-    let expected = coding.packet_error(4.2, bentpipe_base::Size(1500));
+    // 4.2 dB are left; distances and numbers of paths of the code
+    let spectrum: [(f64, f64); 6] =
+        [(10.0, 11.0), (12.0, 38.0), (14.0, 193.0), (16.0, 1331.0), (18.0, 7275.0), (20.0, 40_406.0)];
+    let event: f64 = spectrum.iter().map(|(d, paths)| paths * q(libm::sqrt(d * libm::exp10(0.42)))).sum();
+    let expected = -libm::expm1(12_000.0 * libm::log1p(-event));
     let found = fates.dropped.len() as f64 / 1e5;
     // 4 sigma
     assert!((found - expected).abs() < 4.0 * libm::sqrt(expected / 1e5), "{found} for {expected}");

@@ -194,10 +194,12 @@ fn dynamics() -> impl Strategy<Value = Dynamics> {
 fn base() -> impl Strategy<Value = DirectionSpec> {
     (bps(), duration(), 0_u64..50, probability(), probability()).prop_map(
         |(bps, delay, framing, loss, ber)| DirectionSpec {
+            rate: rate(bps),
+            delay,
             framing: Size(framing),
             loss,
             ber,
-            ..DirectionSpec::new(rate(bps), delay, Capacity::Packets(1000))
+            ..rig::base()
         },
     )
 }

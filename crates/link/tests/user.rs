@@ -215,14 +215,15 @@ fn a_users_rate_takes_the_place_of_opportunities_and_gives_it_back() {
     for i in 0..8 {
         rig.send(ms(0), i, 1000);
     }
-    // 1, 5 and 5 by the trace; then 4 ms each from 6 ms on, also for the one begun before the trace is back
+    // three leave at 1, 5 and 5 ms by the trace; from 6 ms on each takes 4 ms, also the one begun before the
+    // trace is back
     rig.change(ms(6), &set_rate(2_000_000));
     assert_eq!(rig.look(ms(7)).rate, Some(rate(2_000_000)));
     rig.reset(ms(12));
     assert_eq!(rig.look(ms(12)).rate, Some(rate(3_200_000)));
     let fates = rig.fates(ms(500));
     assert_eq!(fates.arrivals(), [101, 105, 105, 110, 114, 115, 115, 120].map(ms));
-    // and an idle one
+    // the same on an idle link
     rig.change(ms(600), &set_rate(8_000_000));
     rig.reset(ms(601));
     rig.send(ms(602), 8, 1000);

@@ -9,8 +9,7 @@ use bentpipe_sim::build::{Network, build_open};
 use std::cell::RefCell;
 use std::rc::Rc;
 
-/// Links of at least this rate and without impairments pass super-packets whole: 64 KB take 52 us at 10
-/// Gbit/s.
+/// Links of at least this rate and without impairments pass super-packets whole: 64 KB take 52 us.
 const UNLIMITED_BPS: u64 = 10_000_000_000;
 
 /// The names of a network's nodes and links; the driver has the network itself.

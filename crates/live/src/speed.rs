@@ -42,26 +42,34 @@ pub fn speed_up(scenario: &mut Scenario, speed: f64) {
         return;
     }
     let clock = TimeScale(speed);
-    clock.span(&mut scenario.duration);
+    clock.scale(&mut scenario.duration.0);
     if let Some((from, to)) = &mut scenario.measure {
-        clock.date(from);
-        clock.date(to);
+        clock.scale(&mut from.0);
+        clock.scale(&mut to.0);
     }
     for link in &mut scenario.links {
         for side in [&mut link.forward, &mut link.backward] {
-            side.dynamics.iter_mut().for_each(|dynamics| clock.dynamics(dynamics));
+            if let Some(dynamics) = &mut side.dynamics {
+                clock.dynamics(dynamics);
+            }
         }
     }
     for flow in &mut scenario.flows {
-        clock.start(&mut flow.start);
+        match &mut flow.start {
+            Start::At(at) => clock.scale(&mut at.0),
+            Start::Uniform(from, to) => {
+                clock.scale(&mut from.0);
+                clock.scale(&mut to.0);
+            }
+        }
         clock.reader(&mut flow.reader);
     }
     for InstrumentSpec { every, .. } in &mut scenario.instruments {
         clock.step(every);
     }
     for capture in &mut scenario.captures {
-        clock.date(&mut capture.from);
-        clock.date(&mut capture.to);
+        clock.scale(&mut capture.from.0);
+        clock.scale(&mut capture.to.0);
     }
 }
 
@@ -69,36 +77,17 @@ pub fn speed_up(scenario: &mut Scenario, speed: f64) {
 struct TimeScale(f64);
 
 impl TimeScale {
-    fn time(self, ns: u64) -> u64 {
-        match ns {
-            // "never" stays "never"
-            u64::MAX => ns,
-            _ => (ns as f64 / self.0 + 0.5) as u64,
+    /// Scales nanoseconds; "never" stays "never".
+    fn scale(self, ns: &mut u64) {
+        if *ns != u64::MAX {
+            *ns = (*ns as f64 / self.0 + 0.5) as u64;
         }
-    }
-
-    fn date(self, at: &mut Instant) {
-        at.0 = self.time(at.0);
-    }
-
-    fn span(self, length: &mut Duration) {
-        length.0 = self.time(length.0);
     }
 
     /// Scales a time that must not be zero.
     fn step(self, length: &mut Duration) {
-        self.span(length);
+        self.scale(&mut length.0);
         *length = (*length).max(SHORTEST_STEP);
-    }
-
-    fn start(self, start: &mut Start) {
-        match start {
-            Start::At(at) => self.date(at),
-            Start::Uniform(from, to) => {
-                self.date(from);
-                self.date(to);
-            }
-        }
     }
 
     fn reader(self, reader: &mut Reader) {
@@ -106,25 +95,27 @@ impl TimeScale {
             Reader::Eager | Reader::Slow(_) => {}
             Reader::Turns { rates: _, each } => self.step(each),
             Reader::Pause { from, to, every } => {
-                self.date(from);
-                self.date(to);
+                self.scale(&mut from.0);
+                self.scale(&mut to.0);
                 if let Some(every) = every {
                     self.step(every);
                 }
             }
-            Reader::StopAt(at) => self.date(at),
+            Reader::StopAt(at) => self.scale(&mut at.0),
         }
     }
 
     fn points<T: Copy>(self, points: &mut Arc<[(Instant, T)]>) {
-        *points = points.iter().map(|&(at, value)| (Instant(self.time(at.0)), value)).collect();
+        for (at, _) in Arc::make_mut(points).iter_mut() {
+            self.scale(&mut at.0);
+        }
     }
 
     fn dynamics(self, dynamics: &mut Dynamics) {
         let Dynamics { changes, capacity, delay, loss, orbit, fade, bursts: _, outages, access: _ } =
             dynamics;
-        for (at, _) in changes {
-            self.date(at);
+        for (at, _) in changes.iter_mut() {
+            self.scale(&mut at.0);
         }
         if let Some(CapacityTrace::Steps { points, repeat }) = capacity {
             self.points(points);
@@ -150,9 +141,9 @@ impl TimeScale {
             self.fade(fade);
         }
         if let Some(outages) = outages {
-            self.span(&mut outages.every);
-            self.span(&mut outages.shortest);
-            self.span(&mut outages.longest);
+            for length in [&mut outages.every, &mut outages.shortest, &mut outages.longest] {
+                self.scale(&mut length.0);
+            }
         }
     }
 
@@ -165,13 +156,13 @@ impl TimeScale {
 
     fn slots(self, slots: &mut Slots) {
         self.step(&mut slots.period);
-        self.span(&mut slots.offset);
+        self.scale(&mut slots.offset.0);
         match &mut slots.handover {
             Handover::Outage(shortest, longest) => {
-                self.span(shortest);
-                self.span(longest);
+                self.scale(&mut shortest.0);
+                self.scale(&mut longest.0);
             }
-            Handover::Loss(_, time) => self.span(time),
+            Handover::Loss(_, time) => self.scale(&mut time.0),
             Handover::Seamless => {}
         }
     }
@@ -187,7 +178,7 @@ impl TimeScale {
             }
         }
         if let FadeEffect::Acm(acm) = &mut fade.effect {
-            self.span(&mut acm.delay);
+            self.scale(&mut acm.delay.0);
         }
     }
 }

@@ -6,7 +6,7 @@
 //! packets.
 
 use crate::relay::Names;
-use bentpipe_base::trace::{DropCause, Event, Mask, Sink};
+use bentpipe_base::trace::{Event, Mask, Sink};
 use bentpipe_base::{Duration, Instant, NodeId, Packet};
 use bentpipe_driver::{HEADER_SPACE, LiveNetwork, Store, emit};
 use bentpipe_scenario::CaptureSpec;
@@ -24,28 +24,6 @@ const CHUNKS: usize = 32;
 /// A chunk is handed over when it is full, or at the first packet after this time.
 const PATIENCE: Duration = Duration::from_millis(200);
 
-/// Where a packet was seen.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Point {
-    /// Before the queue.
-    In,
-    /// After the link.
-    Out,
-    /// Dropped.
-    Dropped(DropCause),
-}
-
-impl Point {
-    /// Its index among the files of a capture: in, out, dropped.
-    pub const fn index(self) -> usize {
-        match self {
-            Self::In => 0,
-            Self::Out => 1,
-            Self::Dropped(_) => 2,
-        }
-    }
-}
-
 /// A packet in a chunk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Record {
@@ -53,8 +31,10 @@ pub struct Record {
     pub at: Instant,
     /// Index of the capture in the scenario.
     pub capture: usize,
-    /// Where the packet was seen.
-    pub point: Point,
+    /// Where the packet was seen: 0 before the queue, 1 after the link, 2 dropped.
+    pub point: usize,
+    /// Cause of a drop.
+    pub cause: Option<&'static str>,
     /// Its length on the wire.
     pub original: usize,
     start: usize,
@@ -67,22 +47,13 @@ pub struct Chunk {
     bytes: Vec<u8>,
     records: Vec<Record>,
     /// Packets not captured for lack of chunks since the last chunk, by capture and point.
-    lost: Vec<[u64; 3]>,
+    pub lost: Vec<[u64; 3]>,
 }
 
 impl Chunk {
     /// Its packets with their bytes, in the order in which they were seen.
     pub fn packets(&self) -> impl Iterator<Item = (&Record, &[u8])> {
         self.records.iter().map(|r| (r, self.bytes.get(r.start..r.end).unwrap_or_default()))
-    }
-
-    /// Packets not captured since the last chunk, by capture, then in, out and dropped.
-    pub fn lost(&self) -> &[[u64; 3]] {
-        &self.lost
-    }
-
-    fn is_full(&self) -> bool {
-        self.bytes.len() >= CHUNK || self.records.len() >= RECORDS
     }
 }
 
@@ -127,20 +98,15 @@ impl ChunkReceiver {
     }
 }
 
-#[derive(Debug)]
-struct Wanted {
-    capture: usize,
-    node: NodeId,
-    from: Instant,
-    to: Instant,
-    snap: usize,
-}
+/// Point and cause, as in a [`Record`].
+type Seen = (usize, Option<&'static str>);
 
 /// Captures from the trace of a live network. Dropping it hands over the remaining packets.
 #[derive(Debug)]
 pub struct Tap {
     store: Rc<RefCell<Store>>,
-    wanted: Vec<Wanted>,
+    /// The captures, and the nodes of their links.
+    wanted: Vec<(CaptureSpec, NodeId)>,
     outlet: ChunkSender,
     chunk: Chunk,
     /// When the first packet of the chunk was seen.
@@ -149,8 +115,7 @@ pub struct Tap {
 }
 
 impl Tap {
-    /// Records what `captures` ask for. A capture until the scenario's `end` lasts until the end of the run,
-    /// which may be later.
+    /// Records what `captures` ask for. A capture until the scenario's `end` lasts until the run ends.
     pub fn new(
         net: &LiveNetwork,
         names: &Names,
@@ -159,15 +124,14 @@ impl Tap {
         outlet: ChunkSender,
     ) -> Self {
         let links = names.links();
-        let wanted = |(capture, spec): (usize, &CaptureSpec)| {
-            let (_, node) = *links.get(spec.at.index())?;
+        let wanted = |spec: &CaptureSpec| {
+            let node = links.get(spec.link.index()).map_or(NodeId(u32::MAX), |(_, node)| *node);
             let to = if spec.to >= end { Instant::NEVER } else { spec.to };
-            let snap = usize::try_from(spec.snap.0).unwrap_or(usize::MAX);
-            Some(Wanted { capture, node, from: spec.from, to, snap })
+            (CaptureSpec { to, ..*spec }, node)
         };
         Self {
             store: Rc::clone(&net.store),
-            wanted: captures.iter().enumerate().filter_map(wanted).collect(),
+            wanted: captures.iter().map(wanted).collect(),
             chunk: outlet.empty.try_recv().unwrap_or_default(),
             outlet,
             since: Instant::ZERO,
@@ -177,8 +141,9 @@ impl Tap {
 
     /// Makes room for another packet; false if there is none.
     fn make_room(&mut self, now: Instant) -> bool {
-        let full = self.chunk.is_full();
-        let old = !self.chunk.records.is_empty() && now.since(self.since) >= PATIENCE;
+        let Chunk { bytes, records, .. } = &self.chunk;
+        let full = bytes.len() >= CHUNK || records.len() >= RECORDS;
+        let old = !records.is_empty() && now.since(self.since) >= PATIENCE;
         if full || old {
             match self.outlet.empty.try_recv() {
                 Ok(next) => self.hand_over(next),
@@ -200,27 +165,13 @@ impl Tap {
         let _ = self.outlet.full.try_send(chunk);
     }
 
-    fn packet(&mut self, i: usize, at: Instant, point: Point, packet: &Packet) {
-        if packet.pieces() == 1 {
-            return self.wire_packet(i, at, point, packet);
-        }
-        for piece in 0..packet.pieces() {
-            let mut one = packet.clone();
-            one.cut_to_segment(piece);
-            self.wire_packet(i, at, point, &one);
-        }
-    }
-
-    fn wire_packet(&mut self, i: usize, at: Instant, point: Point, packet: &Packet) {
+    fn wire_packet(&mut self, capture: usize, at: Instant, packet: &Packet, (point, cause): Seen) {
         if !self.make_room(at) {
-            if let Some(lost) = self.lost.get_mut(self.wanted[i].capture) {
-                lost[point.index()] += 1;
-            }
+            self.lost[capture][point] += 1;
             return;
         }
         let store = self.store.borrow();
         let Some(held) = store.get(packet.body.slot()) else { return };
-        let Wanted { capture, snap, .. } = self.wanted[i];
         let mut header = [0; HEADER_SPACE];
         let part = emit(&held, packet, &mut header);
         let bytes = &mut self.chunk.bytes;
@@ -230,9 +181,9 @@ impl Tap {
         // the checksum covers the whole packet, so truncate it afterwards
         complete(&mut bytes[start..], &part.vnet);
         let original = bytes.len() - start;
-        bytes.truncate(start + original.min(snap));
+        bytes.truncate(start + original.min(self.wanted[capture].0.snap.0 as usize));
         let end = bytes.len();
-        self.chunk.records.push(Record { at, capture, point, original, start, end });
+        self.chunk.records.push(Record { at, capture, point, cause, original, start, end });
     }
 }
 
@@ -242,16 +193,25 @@ impl Sink for Tap {
     }
 
     fn event(&mut self, now: Instant, node: NodeId, event: &Event<'_>) {
-        let (point, packet): (Point, &Packet) = match *event {
-            Event::Sent(packet) => (Point::In, packet),
-            Event::Delivered(packet) => (Point::Out, packet),
-            Event::Dropped(packet, cause) => (Point::Dropped(cause), packet),
-            _ => return,
+        let (packet, seen): (&Packet, Seen) = match *event {
+            Event::Sent(packet) => (packet, (0, None)),
+            Event::Delivered(packet) => (packet, (1, None)),
+            Event::Dropped(packet, cause) => (packet, (2, Some(cause.key()))),
+            Event::RoundTrip { .. } => return,
         };
-        for i in 0..self.wanted.len() {
-            let w = &self.wanted[i];
-            if w.node == node && w.from <= now && now < w.to {
-                self.packet(i, now, point, packet);
+        for capture in 0..self.wanted.len() {
+            let (spec, at) = &self.wanted[capture];
+            if *at != node || now < spec.from || now >= spec.to {
+                continue;
+            }
+            if packet.pieces() == 1 {
+                self.wire_packet(capture, now, packet, seen);
+                continue;
+            }
+            for piece in 0..packet.pieces() {
+                let mut one = packet.clone();
+                one.cut_to_segment(piece);
+                self.wire_packet(capture, now, &one, seen);
             }
         }
     }

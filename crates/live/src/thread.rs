@@ -106,14 +106,11 @@ impl Running {
                 install(&mut net, &names);
             }
             let samples = record.then(|| Samples::new(&scenario, &mut net, &names));
-            let commands =
-                Commands { commands: receiver, handler: RequestHandler::new(&scenario, names.links()) };
+            let commands = Commands(receiver, RequestHandler::new(&scenario, names.links()));
             let mut attendants: Vec<Box<dyn TurnHook>> = vec![Box::new(commands)];
-            if let Some(samples) = &samples {
-                attendants.push(Box::new(samples.clone()));
-            }
+            attendants.extend(samples.iter().map(|s| Box::new(s.clone()) as Box<dyn TurnHook>));
             let finish = move |core: Core| outcome(core, &names, samples.as_ref());
-            Ok(NetworkSetup { net, journal, begin: None, attendants, finish: Box::new(finish) })
+            Ok(NetworkSetup { net, journal, begin: None, hooks: attendants, finish: Box::new(finish) })
         };
         Ok(Self { driver: bentpipe_driver::Running::start(thread, make)?, commands })
     }
@@ -130,7 +127,7 @@ impl Running {
         self.driver.has_ended()
     }
 
-    /// Ends the run. Returns the error that ended it earlier, if any.
+    /// Ends the run.
     ///
     /// # Errors
     /// The error that ended the run earlier, if any.

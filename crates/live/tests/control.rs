@@ -5,7 +5,7 @@
 use bentpipe_base::{Duration, Instant};
 use bentpipe_driver::{Hosts, LiveNetwork};
 use bentpipe_live::control::{
-    ChangesMade, Directions, Reply, Request, RequestHandler, State, Target, Values, replay_change,
+    ChangesMade, Directions, LinkValues, Reply, Request, RequestHandler, State, Target, replay_change,
 };
 use bentpipe_live::relay::network;
 use bentpipe_scenario::{Scenario, Source, load};
@@ -64,7 +64,7 @@ fn seconds(s: f64) -> Instant {
     Instant::ZERO + Duration::from_secs_f64(s)
 }
 
-fn set(link: Option<&str>, way: Directions, values: Values) -> Request {
+fn set(link: Option<&str>, way: Directions, values: LinkValues) -> Request {
     Request::Set { on: Target { link: link.map(str::to_owned), way }, values }
 }
 
@@ -81,7 +81,7 @@ fn refusal(reply: Result<ChangesMade, Refusal>) -> String {
 fn a_change_says_when_it_took_effect_and_what_was_before() {
     let (mut net, handler) = bench(TWO_HOSTS);
     net.advance(seconds(12.5));
-    let values = Values { rate_bps: Some(5_000_000), loss: Some(1e-3), ..Values::default() };
+    let values = LinkValues { rate_bps: Some(5_000_000), loss: Some(1e-3), ..LinkValues::default() };
     let lines: Vec<String> =
         done(handler.change(&mut net, None, &set(None, Directions::Both, values))).lines().collect();
     assert_eq!(
@@ -91,7 +91,7 @@ fn a_change_says_when_it_took_effect_and_what_was_before() {
             "at 12.500000 s  satellite-return: rate 5 Mbit/s (was 2 Mbit/s), loss 0.001 (was 0.01)",
         ]
     );
-    let values = Values { buffer_packets: Some(7), up: Some(false), ..Values::default() };
+    let values = LinkValues { buffer_packets: Some(7), up: Some(false), ..LinkValues::default() };
     let lines: Vec<String> =
         done(handler.change(&mut net, None, &set(Some("satellite"), Directions::Backward, values)))
             .lines()
@@ -116,7 +116,7 @@ fn a_change_says_when_it_took_effect_and_what_was_before() {
 fn the_state_shows_what_was_set_and_how_long_an_outage_lasts() {
     let (mut net, mut handler) = bench(TWO_HOSTS);
     net.advance(seconds(1.0));
-    let values = Values { delay_ns: Some(20_000_000), ..Values::default() };
+    let values = LinkValues { delay_ns: Some(20_000_000), ..LinkValues::default() };
     done(handler.change(&mut net, None, &set(None, Directions::Forward, values.clone())));
     let outage = Request::Outage { on: Target::default(), length_ns: 5_000_000_000 };
     let lines: Vec<String> = done(handler.change(&mut net, None, &outage)).lines().collect();
@@ -129,7 +129,7 @@ fn the_state_shows_what_was_set_and_how_long_an_outage_lasts() {
     assert_eq!((backward.from.as_str(), backward.name.as_str()), ("near", "satellite-return"));
     assert_eq!((forward.one_way_ms, forward.set.clone(), forward.up), (20.0, values, false));
     assert_eq!((forward.outage_until_s, backward.outage_until_s), (Some(6.0), Some(6.0)));
-    assert_eq!((backward.set.clone(), backward.limit_bytes), (Values::default(), Some(64_000)));
+    assert_eq!((backward.set.clone(), backward.limit_bytes), (LinkValues::default(), Some(64_000)));
     net.advance(seconds(6.0));
     let links = handler.links(&mut net);
     assert!(links.iter().all(|l| l.up && l.outage_until_s.is_none()), "{links:?}");
@@ -150,8 +150,8 @@ fn an_outage_is_told_apart_from_losses() {
     let on = || Target { link: Some("satellite".to_owned()), way: Directions::Forward };
     let outage = |s: u64| Request::Outage { on: on(), length_ns: s * 1_000_000_000 };
     let values = |values| Request::Set { on: on(), values };
-    let loss = |loss| values(Values { loss: Some(loss), ..Values::default() });
-    let up = |up| values(Values { up: Some(up), ..Values::default() });
+    let loss = |loss| values(LinkValues { loss: Some(loss), ..LinkValues::default() });
+    let up = |up| values(LinkValues { up: Some(up), ..LinkValues::default() });
     said(&mut net, &handler, &outage(5));
     // the configured loss probability, not that of the outage
     let line = said(&mut net, &handler, &loss(1e-3));
@@ -183,7 +183,7 @@ fn an_outage_of_the_links_own_outlasts_a_reset() {
     let (mut net, handler) = bench(&text);
     net.advance(seconds(2.0));
     let on = || Target { link: Some("satellite".to_owned()), way: Directions::Forward };
-    let values = Values { loss: Some(0.5), ..Values::default() };
+    let values = LinkValues { loss: Some(0.5), ..LinkValues::default() };
     let own = "nothing gets through: an outage of the link itself";
     let line = said(&mut net, &handler, &Request::Set { on: on(), values });
     assert_eq!(line, format!("loss 0.5 (was 0); {own}"));
@@ -194,7 +194,7 @@ fn an_outage_of_the_links_own_outlasts_a_reset() {
 #[test]
 fn links_are_found_by_name_and_mistakes_are_answered() {
     let (mut net, handler) = bench(DUMBBELL);
-    let values = || Values { loss: Some(0.5), ..Values::default() };
+    let values = || LinkValues { loss: Some(0.5), ..LinkValues::default() };
     let mut ask = |link, way, values| handler.change(&mut net, None, &set(link, way, values));
     // without a name, the bottleneck is changed
     let names = |d: ChangesMade| d.changes.into_iter().map(|c| c.name).collect::<Vec<_>>();
@@ -211,14 +211,14 @@ fn links_are_found_by_name_and_mistakes_are_answered() {
         said,
         "there is no link `botleneck`\ndid you mean `bottleneck`?\nlinks: bottleneck, src1-access, src2-access, dst1-access, dst2-access"
     );
-    assert!(refusal(ask(None, Directions::Both, Values::default())).starts_with("nothing is set"));
+    assert!(refusal(ask(None, Directions::Both, LinkValues::default())).starts_with("nothing is set"));
     for wrong in [
-        Values { rate_bps: Some(0), ..Values::default() },
-        Values { rate_bps: Some(u64::MAX), ..Values::default() },
-        Values { delay_ns: Some(u64::MAX), ..Values::default() },
-        Values { loss: Some(1.5), ..Values::default() },
-        Values { ber: Some(f64::NAN), ..Values::default() },
-        Values { buffer_packets: Some(1), buffer_bytes: Some(1), ..Values::default() },
+        LinkValues { rate_bps: Some(0), ..LinkValues::default() },
+        LinkValues { rate_bps: Some(u64::MAX), ..LinkValues::default() },
+        LinkValues { delay_ns: Some(u64::MAX), ..LinkValues::default() },
+        LinkValues { loss: Some(1.5), ..LinkValues::default() },
+        LinkValues { ber: Some(f64::NAN), ..LinkValues::default() },
+        LinkValues { buffer_packets: Some(1), buffer_bytes: Some(1), ..LinkValues::default() },
     ] {
         refusal(ask(None, Directions::Both, wrong));
     }
@@ -271,7 +271,7 @@ fn lines_read_back_as_they_were_written() {
     let requests = [
         (Request::Show, r#"{"request":"show"}"#),
         (
-            set(None, Directions::Both, Values { loss: Some(1e-3), ..Values::default() }),
+            set(None, Directions::Both, LinkValues { loss: Some(1e-3), ..LinkValues::default() }),
             r#"{"request":"set","on":{"way":"both"},"values":{"loss":0.001}}"#,
         ),
         (

@@ -9,7 +9,7 @@ use bentpipe_nodes::{Host, Router};
 use core::net::IpAddr;
 
 /// A network.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct Network {
     /// The event queue, sent packets, address table and random streams behind every `Cx`; the driver may
     /// access them.
@@ -25,13 +25,7 @@ pub struct Network {
 impl Network {
     /// An empty network.
     pub fn new(seed: u64) -> Self {
-        Self {
-            world: World::new(seed),
-            now: Instant::ZERO,
-            nodes: Nodes::default(),
-            wires: Wires::default(),
-            pass_whole: false,
-        }
+        Self { world: World::new(seed), ..Self::default() }
     }
 
     /// Adds a host.
@@ -138,12 +132,6 @@ impl Network {
         self.world.cx(self.now, NodeId(0)).packet()
     }
 
-    /// Returns a gateway, and the table of real addresses behind address numbers.
-    pub fn gateway_and_addresses(&mut self, id: NodeId) -> Option<(&mut Gateway, &mut Addresses)> {
-        let Kind::Gateway(i) = self.nodes.kinds[id.0 as usize] else { return None };
-        Some((&mut self.nodes.gateways[i as usize], &mut self.world.addresses))
-    }
-
     /// True if a node reads the headers of packets.
     pub const fn reads_headers(&self) -> bool {
         !self.nodes.gateways.is_empty() || !self.nodes.others.is_empty()
@@ -170,10 +158,10 @@ impl Network {
         Some(&mut self.nodes.routers[i as usize])
     }
 
-    /// Returns a gateway.
-    pub fn gateway(&mut self, id: NodeId) -> Option<&mut Gateway> {
+    /// Returns a gateway, and the table of real addresses behind address numbers.
+    pub fn gateway(&mut self, id: NodeId) -> Option<(&mut Gateway, &mut Addresses)> {
         let Kind::Gateway(i) = self.nodes.kinds[id.0 as usize] else { return None };
-        Some(&mut self.nodes.gateways[i as usize])
+        Some((&mut self.nodes.gateways[i as usize], &mut self.world.addresses))
     }
 
     /// Counters of a node that is not of a built-in kind.

@@ -56,12 +56,8 @@ impl Nodes {
     }
 
     pub(crate) fn addresses(&self, each: &mut dyn FnMut(Addr)) {
-        for gateway in &self.gateways {
-            gateway.addresses(&mut *each);
-        }
-        for other in &self.others {
-            other.addresses(&mut *each);
-        }
+        self.gateways.iter().for_each(|gateway| gateway.addresses(&mut *each));
+        self.others.iter().for_each(|other| other.addresses(&mut *each));
     }
 
     pub(crate) fn release(&mut self, id: NodeId, cx: &mut Cx<'_>) {

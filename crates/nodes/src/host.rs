@@ -38,7 +38,7 @@ pub struct ConnectRequest {
 }
 
 /// A host with one network port.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct Host {
     addr: Addr,
     ends: ConnectionTable,
@@ -64,17 +64,7 @@ const HELD: Slot = Slot(u32::MAX);
 impl Host {
     /// A host that draws initial sequence numbers from `isn` and sender jitter from `jitter`.
     pub fn new(addr: Addr, isn: RngSlot, jitter: Option<RngSlot>) -> Self {
-        Self {
-            addr,
-            ends: ConnectionTable::default(),
-            listeners: BTreeMap::new(),
-            planned: Vec::new(),
-            isn,
-            jitter,
-            held: VecDeque::new(),
-            refused: 0,
-            udp: None,
-        }
+        Self { addr, isn, jitter, ..Self::default() }
     }
 
     /// Accepts connections to `port`.
@@ -119,12 +109,7 @@ impl Host {
         self.ends.look_up((port, to.0, to.1))
     }
 
-    /// The connection of [`Host::end`].
-    pub fn connection(&self, port: u16, to: (Addr, u16)) -> Option<&Connection> {
-        self.end(port, to).map(|e| &e.conn)
-    }
-
-    fn chance(&self, cx: &mut Cx<'_>) -> RandomValues {
+    fn draw_random_values(&self, cx: &mut Cx<'_>) -> RandomValues {
         let bits = cx.rng(self.isn).bits();
         RandomValues { isn: Seq(bits as u32), timestamp: (bits >> 32) as u32, jitter: self.jitter }
     }
@@ -159,7 +144,7 @@ impl Host {
             Some((offer, l.writer.clone(), l.reader))
         });
         if let Some((offer, writer, reader)) = offer {
-            let chance = self.chance(cx);
+            let chance = self.draw_random_values(cx);
             let tuple = offer.tuple();
             let conn = offer.complete(cx, chance);
             let i = self.ends.add(tuple, Endpoint::new(conn, writer, reader));
@@ -215,7 +200,7 @@ impl Host {
             return;
         };
         let tuple = Tuple { local: (self.addr, port), remote: to };
-        let chance = self.chance(cx);
+        let chance = self.draw_random_values(cx);
         let conn = Connection::connect(cx, tuple, config, chance);
         let i = self.ends.add(tuple, Endpoint::new(conn, writer, reader));
         self.run(cx, i);

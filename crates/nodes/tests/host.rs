@@ -193,7 +193,7 @@ fn a_sink_tells_lost_from_late_from_twice() {
 fn hostile_datagrams_are_refused_in_silence() {
     let mut net = connected(Writer::Bulk);
     net.run_until(at(1));
-    let before = net.hosts[1].connection(80, (Addr(0), 5000)).unwrap().received();
+    let before = net.hosts[1].end(80, (Addr(0), 5000)).unwrap().conn.received();
     let (peer, stranger) = ((Addr(0), 5000), (Addr(3), 5000));
     net.hosts[1].receive_datagrams(9, (Addr(0), 7));
     let mut packets = vec![
@@ -213,7 +213,7 @@ fn hostile_datagrams_are_refused_in_silence() {
         net.handle(1, Input::Packet(Port(0), Box::new(packet)));
     }
     assert_eq!((net.hosts[1].refused, net.sent.len()), (n, sent));
-    assert_eq!(net.hosts[1].connection(80, (Addr(0), 5000)).unwrap().received(), before);
+    assert_eq!(net.hosts[1].end(80, (Addr(0), 5000)).unwrap().conn.received(), before);
     let sink = net.hosts[1].sink(9).unwrap();
     assert_eq!((sink.received, sink.lost(), sink.duplicates), (0, 0, 0));
     // and a segment to a port where only datagrams are received is reset
@@ -247,7 +247,7 @@ fn a_late_syn_hides_no_counters() {
     let mut net = connected(Writer::Transfer(100_000));
     net.run_until(at(5));
     let seen = |net: &Pair| {
-        let c = net.hosts[1].connection(80, (Addr(0), 5000)).unwrap();
+        let c = &net.hosts[1].end(80, (Addr(0), 5000)).unwrap().conn;
         (c.state(), c.received())
     };
     assert_eq!(seen(&net), (State::Closed, 100_000));
@@ -270,7 +270,7 @@ fn a_connection_that_is_over_makes_room_and_keeps_its_counters() {
     call(&mut net, at(1), 5001, Writer::Bulk); // another connection stays open
     let seen = |net: &Pair, host: usize| {
         let (port, to) = if host == 0 { (5000, (Addr(1), 80)) } else { (80, (Addr(0), 5000)) };
-        let c = net.hosts[host].connection(port, to).unwrap();
+        let c = &net.hosts[host].end(port, to).unwrap().conn;
         (c.state(), c.stats().bytes_acked.0, c.received())
     };
     net.run_until(at(5));
@@ -282,7 +282,7 @@ fn a_connection_that_is_over_makes_room_and_keeps_its_counters() {
     net.run_until(at(22));
     assert_eq!(seen(&net, 0), (State::TimeWait, 5, 0));
     assert_eq!(seen(&net, 1), (State::Closed, 0, 5));
-    let other = |net: &Pair| net.hosts[1].connection(80, (Addr(0), 5001)).unwrap().received();
+    let other = |net: &Pair| net.hosts[1].end(80, (Addr(0), 5001)).unwrap().conn.received();
     let then = other(&net);
     net.run_until(at(23));
     assert!(other(&net) > then, "the other connection goes on");

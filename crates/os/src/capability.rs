@@ -15,7 +15,6 @@ pub fn has(wanted: CapabilitySet) -> bool {
 
 /// Passes this process's capabilities on to the programs it starts. Without this an ordinary user's
 /// capabilities inside a user namespace are lost at `exec`, because they are not ambient (capabilities(7)).
-/// Secure bits may forbid it.
 ///
 /// # Errors
 /// When the kernel refuses, for instance because of secure bits.

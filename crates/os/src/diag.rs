@@ -5,6 +5,7 @@
 //! To watch a namespace, open the socket there ([`crate::namespace::in_network`]) and keep it.
 
 use crate::tcp::{State, TcpInfo};
+use netlink_packet_core::{NLM_F_DUMP, NLM_F_REQUEST, NLMSG_DONE, NLMSG_ERROR, NetlinkBuffer, NlasIterator};
 use rustix::io::Errno;
 use rustix::net::{
     AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType, netlink, recv, send, socket_with, sockopt,
@@ -15,11 +16,6 @@ use std::os::fd::OwnedFd;
 use std::time;
 
 const SOCK_DIAG_BY_FAMILY: u16 = 20;
-const NLMSG_ERROR: u16 = 2;
-const NLMSG_DONE: u16 = 3;
-const NLM_F_REQUEST: u16 = 1;
-/// Ask for all entries (`NLM_F_ROOT | NLM_F_MATCH`).
-const NLM_F_DUMP: u16 = 0x300;
 /// Length of a netlink header, and of `struct inet_diag_msg`.
 const HEADER: usize = 16;
 const MESSAGE: usize = 72;
@@ -157,21 +153,20 @@ fn request(family: u8, sequence: u32) -> Vec<u8> {
 
 /// Reads the messages of one datagram; returns true after the last one.
 fn pieces(mut bytes: &[u8], sequence: u32, all: &mut Vec<Connection>) -> io::Result<bool> {
-    while let Some(len) = word(bytes, 0).map(|l| l as usize) {
-        let Some(body) = bytes.get(HEADER..len) else { return Err(broken()) };
-        let kind = half(bytes, 4).unwrap_or(0);
-        if word(bytes, 8) == Some(sequence) {
-            match kind {
+    while !bytes.is_empty() {
+        let message = NetlinkBuffer::new_checked(bytes).map_err(|_| broken())?;
+        if message.sequence_number() == sequence {
+            match message.message_type() {
                 NLMSG_DONE => return Ok(true),
                 NLMSG_ERROR => {
-                    let code = word(body, 0).ok_or_else(broken)?.cast_signed();
-                    return Err(io::Error::from_raw_os_error(code.wrapping_neg()));
+                    let code = message.payload().first_chunk::<4>().ok_or_else(broken)?;
+                    return Err(io::Error::from_raw_os_error(i32::from_ne_bytes(*code).wrapping_neg()));
                 }
-                SOCK_DIAG_BY_FAMILY => all.extend(connection(body)),
+                SOCK_DIAG_BY_FAMILY => all.extend(connection(message.payload())),
                 _ => {}
             }
         }
-        bytes = bytes.get(len.next_multiple_of(4)..).unwrap_or(&[]);
+        bytes = bytes.get((message.length() as usize).next_multiple_of(4)..).unwrap_or(&[]);
     }
     Ok(false)
 }
@@ -182,7 +177,7 @@ fn broken() -> io::Error {
 
 /// One `struct inet_diag_msg` with its attributes.
 fn connection(body: &[u8]) -> Option<Connection> {
-    let mut rest = body.get(MESSAGE..)?;
+    let attributes = NlasIterator::new(body.get(MESSAGE..)?);
     let address = |at: usize| -> Option<IpAddr> {
         Some(if body[0] == libc::AF_INET as u8 {
             Ipv4Addr::from(<[u8; 4]>::try_from(body.get(at..at + 4)?).ok()?).into()
@@ -198,25 +193,15 @@ fn connection(body: &[u8]) -> Option<Connection> {
         congestion: String::new(),
         info: None,
     };
-    while let (Some(len), Some(kind)) = (half(rest, 0), half(rest, 2)) {
-        let Some(value) = rest.get(4..usize::from(len)) else { break };
-        match kind {
-            ATTR_INFO => found.info = TcpInfo::parse(value),
+    for attribute in attributes.map_while(Result::ok) {
+        match attribute.kind() {
+            ATTR_INFO => found.info = TcpInfo::parse(attribute.value()),
             ATTR_CONGESTION => {
-                let name = value.split(|b| *b == 0).next().unwrap_or_default();
+                let name = attribute.value().split(|b| *b == 0).next().unwrap_or_default();
                 found.congestion = String::from_utf8_lossy(name).into_owned();
             }
             _ => {}
         }
-        rest = rest.get(usize::from(len).next_multiple_of(4)..).unwrap_or(&[]);
     }
     Some(found)
-}
-
-fn word(bytes: &[u8], at: usize) -> Option<u32> {
-    Some(u32::from_ne_bytes(bytes.get(at..at + 4)?.try_into().ok()?))
-}
-
-fn half(bytes: &[u8], at: usize) -> Option<u16> {
-    Some(u16::from_ne_bytes(bytes.get(at..at + 2)?.try_into().ok()?))
 }

@@ -1,7 +1,7 @@
 //! Rules of `iptables`, both legacy and nftables, as `iptables-save` prints them.
 
 use std::fs;
-use std::io;
+use std::io::{self, Write as _};
 use std::process::{Command, Stdio};
 
 /// Back end of `iptables`.
@@ -31,7 +31,7 @@ pub fn saved(v6: bool, kind: Kind) -> Option<Result<(String, String), String>> {
     for name in [format!("{base}-{own}"), base.to_owned()] {
         // `iptables` without a suffix may be either; versions from before the nftables back end print neither
         // name
-        let version = match run(&name, &["--version"]) {
+        let version = match run(&name, &["--version"], "") {
             Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
             other => other.map_or_else(|e| e.to_string(), |(text, _)| text),
         };
@@ -39,14 +39,14 @@ pub fn saved(v6: bool, kind: Kind) -> Option<Result<(String, String), String>> {
         if !is_it {
             continue;
         }
-        return Some(output(&format!("{name}-save"), &[]).map(|text| (name, text)));
+        return Some(output(&format!("{name}-save"), &[], "").map(|text| (name, text)));
     }
     None
 }
 
-/// Runs a program; returns its output. An error is the first line of its error output.
-pub(crate) fn output(name: &str, arguments: &[&str]) -> Result<String, String> {
-    match run(name, arguments) {
+/// Runs a program with this input; returns its output. An error is the first line of its error output.
+pub(crate) fn output(name: &str, arguments: &[&str], input: &str) -> Result<String, String> {
+    match run(name, arguments, input) {
         Ok((text, true)) => Ok(text),
         Ok((text, false)) => Err(first_line(&text)),
         Err(error) => Err(error.to_string()),
@@ -57,9 +57,16 @@ pub(crate) fn first_line(text: &str) -> String {
     text.lines().next().unwrap_or_default().trim().to_owned()
 }
 
-/// Runs a program; returns its output and true, or its error output and false.
-pub(crate) fn run(name: &str, arguments: &[&str]) -> io::Result<(String, bool)> {
-    let output = Command::new(name).args(arguments).stdin(Stdio::null()).output()?;
+/// Runs a program with this input; returns its output and true, or its error output and false.
+pub(crate) fn run(name: &str, arguments: &[&str], input: &str) -> io::Result<(String, bool)> {
+    let mut command = Command::new(name);
+    command.args(arguments).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut child = command.spawn()?;
+    if let Some(mut stdin) = child.stdin.take() {
+        // if the program does not read its input, its exit status reports the error
+        let _ = stdin.write_all(input.as_bytes());
+    }
+    let output = child.wait_with_output()?;
     let is_good = output.status.success();
     let bytes = if is_good { output.stdout } else { output.stderr };
     Ok((String::from_utf8_lossy(&bytes).into_owned(), is_good))

@@ -57,14 +57,14 @@ pub fn abi() -> Option<u32> {
 ///
 /// # Errors
 /// When the kernel refuses.
-pub fn restrict(allowed: &[(&Path, Access)]) -> io::Result<Option<u32>> {
+pub fn restrict(allowed: &[(impl AsRef<Path>, Access)]) -> io::Result<Option<u32>> {
     let Some(abi) = abi() else { return Ok(None) };
     enforce(allowed).map_err(io::Error::other)?;
     Ok(Some(abi))
 }
 
 /// Restricts what this kernel supports and ignores the rest.
-fn enforce(allowed: &[(&Path, Access)]) -> Result<(), RulesetError> {
+fn enforce(allowed: &[(impl AsRef<Path>, Access)]) -> Result<(), RulesetError> {
     let rules = Ruleset::default().handle_access(AccessFs::from_all(ABI::V5))?;
     let mut rules = rules.handle_access(AccessNet::from_all(ABI::V5))?.create()?;
     for (path, access) in allowed {

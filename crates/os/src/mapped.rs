@@ -49,7 +49,7 @@ impl MappedFile {
         Ok(Self { file, at, len, has_room: vec![false; len.div_ceil(STRETCH)] })
     }
 
-    /// Makes the file longer; the new part is zeros. After an error the mapping is unchanged.
+    /// Makes the file longer; the new part is zeros.
     ///
     /// # Errors
     /// When it cannot be mapped; then the mapping is unchanged.

@@ -80,8 +80,7 @@ pub fn enter_network(namespace: impl AsFd) -> Result<()> {
     move_into_link_name_space(namespace.as_fd(), Some(LinkNameSpaceType::Network))
 }
 
-/// Runs `act` in another network namespace and returns to the current one. If it cannot return, the thread
-/// stays in the other namespace and must not be used any more.
+/// Runs `act` in another network namespace and returns to the current one.
 ///
 /// # Errors
 /// When the other namespace cannot be entered, or the thread cannot return. In the latter case the thread

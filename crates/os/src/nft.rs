@@ -2,8 +2,7 @@
 //! packets.
 
 use crate::filters::{self, first_line, output};
-use std::io::{self, Write as _};
-use std::process::{Command, Stdio};
+use std::io;
 
 /// The help for a machine without `nft`.
 pub const MISSING: &str = "sudo apt-get install nftables, or the package of that name";
@@ -13,7 +12,7 @@ pub const MISSING: &str = "sudo apt-get install nftables, or the package of that
 /// # Errors
 /// The error when it is installed but does not work.
 pub fn version() -> Result<Option<String>, String> {
-    match filters::run("nft", &["--version"]) {
+    match filters::run("nft", &["--version"], "") {
         Ok((text, true)) => Ok(Some(first_line(&text))),
         Ok((text, false)) => Err(first_line(&text)),
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
@@ -26,24 +25,7 @@ pub fn version() -> Result<Option<String>, String> {
 /// # Errors
 /// The first line of the error output.
 pub fn run(script: &str) -> Result<(), String> {
-    let mut child = Command::new("nft")
-        .args(["-f", "-"])
-        .stdin(Stdio::piped())
-        .stdout(Stdio::null())
-        .stderr(Stdio::piped())
-        .spawn()
-        .map_err(|e| e.to_string())?;
-    if let Some(mut input) = child.stdin.take() {
-        // If `nft` does not read its input, its exit status reports the error.
-        let _ = input.write_all(script.as_bytes());
-    }
-    let output = child.wait_with_output().map_err(|e| e.to_string())?;
-    if output.status.success() { Ok(()) } else { Err(first_line(&String::from_utf8_lossy(&output.stderr))) }
-}
-
-/// True if there is a table of family `inet` with this name.
-pub fn has_table(name: &str) -> bool {
-    list_table(name).is_ok()
+    output("nft", &["-f", "-"], script).map(drop)
 }
 
 /// Lists all rules of this network namespace with their handles, without counters.
@@ -51,7 +33,7 @@ pub fn has_table(name: &str) -> bool {
 /// # Errors
 /// The first line of the error output.
 pub fn list() -> Result<String, String> {
-    output("nft", &["-s", "-a", "list", "ruleset"])
+    output("nft", &["-s", "-a", "list", "ruleset"], "")
 }
 
 /// Lists a table of family `inet` with its counters and sets.
@@ -59,12 +41,12 @@ pub fn list() -> Result<String, String> {
 /// # Errors
 /// The first line of the error output.
 pub fn list_table(name: &str) -> Result<String, String> {
-    output("nft", &["list", "table", "inet", name])
+    output("nft", &["list", "table", "inet", name], "")
 }
 
 /// Chains with policy drop on the forward hook: they apply even if another table accepts the packet.
 pub fn closed_chains() -> Vec<String> {
-    dropping(&output("nft", &["list", "chains"]).unwrap_or_default())
+    dropping(&output("nft", &["list", "chains"], "").unwrap_or_default())
 }
 
 fn dropping(listing: &str) -> Vec<String> {

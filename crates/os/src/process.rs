@@ -82,7 +82,6 @@ pub fn signal(pid: i32, signal: Signal) -> bool {
 }
 
 /// Takes over a descriptor that the parent process left open for this one, and sets its close-on-exec flag.
-/// Standard input, output and error are never returned.
 ///
 /// # Errors
 /// When no descriptor of that number is open. Standard input, output and error are never returned.

@@ -43,13 +43,8 @@ pub struct PriorityResult {
 impl fmt::Display for PriorityResult {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}", self.priority)?;
-        match &self.refused {
-            None => Ok(()),
-            Some(e) => write!(
-                f,
-                " (real time refused: {e}; start as root, with CAP_SYS_NICE, or after `ulimit -r {FIFO}`)"
-            ),
-        }
+        let Some(e) = &self.refused else { return Ok(()) };
+        write!(f, " (real time refused: {e}; start as root, with CAP_SYS_NICE, or after `ulimit -r {FIFO}`)")
     }
 }
 
@@ -75,22 +70,12 @@ pub fn raise_to(priority: u8) -> PriorityResult {
 }
 
 /// Finds out in a temporary thread which priority [`raise`] would obtain.
-///
-/// # Errors
-/// The priority without real time, and why real time is refused.
-pub fn obtainable_priority() -> Result<Priority, (Priority, String)> {
-    let tried = std::thread::Builder::new()
+pub fn obtainable_priority() -> PriorityResult {
+    std::thread::Builder::new()
         .name("priority".to_owned())
         .spawn(raise)
-        .map(std::thread::JoinHandle::join);
-    match tried {
-        Ok(Ok(PriorityResult { priority, refused: None })) => Ok(priority),
-        Ok(Ok(PriorityResult { priority, refused: Some(why) })) => {
-            Err((priority, format!("real time is refused ({why})")))
-        }
-        Ok(Err(_)) => Err((Priority::Ordinary, "asking for it panicked".to_owned())),
-        Err(error) => Err((Priority::Ordinary, format!("there is no thread to ask with ({error})"))),
-    }
+        .and_then(|thread| thread.join().map_err(|_| io::Error::other("asking for it panicked")))
+        .unwrap_or_else(|error| PriorityResult { priority: Priority::Ordinary, refused: Some(error) })
 }
 
 /// Gives the calling thread ordinary priority until [`raise_again`].

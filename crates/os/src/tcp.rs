@@ -33,7 +33,7 @@ mod option {
 }
 
 /// State of a connection (net/tcp_states.h).
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum State {
     /// Data may be exchanged.
     Established,
@@ -42,7 +42,6 @@ pub enum State {
     /// One side has closed.
     Closing,
     /// Closed.
-    #[default]
     Closed,
     /// Waits for connections.
     Listening,
@@ -61,29 +60,11 @@ impl State {
     }
 }
 
-/// State of the sender's loss recovery (`tcpi_ca_state`).
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Phase {
-    /// Nothing unusual.
-    #[default]
-    Open,
-    /// Duplicate acknowledgments or reordering were seen.
-    Disorder,
-    /// The network signalled congestion (ECN).
-    Reduced,
-    /// Retransmits after losses detected by acknowledgments.
-    Recovery,
-    /// Retransmits after an RTO.
-    Loss,
-}
-
 /// TCP_INFO: statistics of one end of a connection at one moment.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct TcpInfo {
-    /// TCP state.
-    pub state: State,
-    /// State of loss recovery.
-    pub phase: Phase,
+    /// True while it recovers from losses, detected by acknowledgments or by an RTO (`tcpi_ca_state`).
+    pub is_recovering: bool,
     /// MSS for sending.
     pub mss: Size,
     /// Segments sent and not acknowledged; `sacked`, `lost` and `resent` are parts of them.
@@ -140,14 +121,8 @@ impl TcpInfo {
         let size = |at| Size(u64::from(f.u32(at)));
         let ssthresh = f.u32(76);
         Some(Self {
-            state: State::of(f.u8(0)),
-            phase: match f.u8(1) {
-                1 => Phase::Disorder,
-                2 => Phase::Reduced,
-                3 => Phase::Recovery,
-                4 => Phase::Loss,
-                _ => Phase::Open,
-            },
+            // TCP_CA_Recovery and TCP_CA_Loss
+            is_recovering: matches!(f.u8(1), 3 | 4),
             mss: size(16),
             unacked: f.u32(24),
             sacked: f.u32(28),
@@ -233,8 +208,7 @@ pub fn congestion_controls() -> io::Result<Vec<String>> {
     Ok(text.split_whitespace().map(str::to_owned).collect())
 }
 
-/// Sets the congestion control of a socket. `NotFound` when the kernel does not know it; `PermissionDenied`
-/// when only root may use it.
+/// Sets the congestion control of a socket.
 ///
 /// # Errors
 /// `NotFound` when the kernel does not know it; `PermissionDenied` when only root may use it.
@@ -262,7 +236,6 @@ pub fn window_clamp(socket: impl AsFd) -> io::Result<Size> {
 }
 
 /// Sets the MSS that a socket announces and does not exceed. Call it before connecting or listening.
-/// `InvalidInput` below 88 B or above 32767 B (`TCP_MIN_MSS`, `MAX_TCP_WINDOW`).
 ///
 /// # Errors
 /// `InvalidInput` below 88 B or above 32767 B (`TCP_MIN_MSS`, `MAX_TCP_WINDOW`).
@@ -288,7 +261,7 @@ pub fn set_user_timeout(socket: impl AsFd, time: Duration) -> io::Result<()> {
 }
 
 /// Probes a peer that has been silent for `idle`, every `interval`, and aborts after `count` unanswered
-/// probes. Times are whole seconds, rounded up, at most 32 767. `InvalidInput` for more than 127 probes.
+/// probes. Times are whole seconds, rounded up, at most 32 767.
 ///
 /// # Errors
 /// `InvalidInput` for more than 127 probes.
@@ -311,7 +284,7 @@ pub fn set_rto_min(socket: impl AsFd, least: Duration) -> io::Result<()> {
     set_since_6_15(socket, option::RTO_MIN_US, least.0 / 1000)
 }
 
-/// Sets the maximum RTO. `Unsupported` on kernels before 6.15; `InvalidInput` outside 1 s to 120 s.
+/// Sets the maximum RTO.
 ///
 /// # Errors
 /// `Unsupported` on kernels before 6.15; `InvalidInput` outside 1 s to 120 s.

@@ -7,7 +7,7 @@ use crate::{Plot, Shape, Style};
 
 pub(crate) const TITLE_LINE: f64 = 19.0;
 pub(crate) const LINE: f64 = 17.0;
-pub(crate) const LEGEND_LINE: f64 = 20.0;
+const LEGEND_LINE: f64 = 20.0;
 /// Length of the line sample in the legend.
 pub(crate) const SAMPLE: f64 = 28.0;
 const EDGE: f64 = 8.0;
@@ -42,12 +42,12 @@ pub(crate) struct LegendEntry {
 
 impl Layout {
     pub(crate) fn new(plot: &Plot) -> Self {
-        let (whole, high) = match plot.shape {
-            Shape::Normal => (520.0, 230.0),
-            Shape::Wide => (800.0, 330.0),
+        let (whole, high, ticks) = match plot.shape {
+            Shape::Normal => (520.0, 230.0, (6, 5)),
+            Shape::Wide => (800.0, 330.0, (9, 6)),
         };
         let fitting = whole - 2.0 * EDGE;
-        let (x, y) = rulers(plot);
+        let (x, y) = fit_axes(plot, ticks);
         let title = lines(&plot.title, 0.82 * fitting);
         let y_label = lines(&plot.y.label, fitting);
         let note = plot.note.as_deref().map(|n| lines(n, fitting)).unwrap_or_default();
@@ -99,7 +99,8 @@ fn entries(plot: &Plot, whole: f64, top: f64) -> Vec<LegendEntry> {
     entries
 }
 
-fn rulers(plot: &Plot) -> (FittedAxis, FittedAxis) {
+/// The axes, with about as many ticks as given for each.
+fn fit_axes(plot: &Plot, (across, up): (u32, u32)) -> (FittedAxis, FittedAxis) {
     let points = || plot.curves.iter().flat_map(|c| c.points.iter().map(move |p| (c.style, p)));
     // without negative values, error bars are cut off at zero: goodput, for instance, cannot be negative
     let floor = if points().any(|(_, p)| p.y < 0.0) { f64::NEG_INFINITY } else { 0.0 };
@@ -109,10 +110,6 @@ fn rulers(plot: &Plot) -> (FittedAxis, FittedAxis) {
         [y.then_some(p.y), range.map(|r| r.0.max(floor)), range.map(|r| r.1)].into_iter().flatten()
     };
     let fit = if plot.curves.iter().any(|c| c.style.has_markers()) { Fit::Padded } else { Fit::Tight };
-    let (across, up) = match plot.shape {
-        Shape::Normal => (6, 5),
-        Shape::Wide => (9, 6),
-    };
     let x = FittedAxis::new(&plot.x, points().map(|(_, p)| p.x), fit, across);
     (x, FittedAxis::new(&plot.y, points().flat_map(shown), Fit::Round, up))
 }

@@ -10,16 +10,9 @@ pub(crate) type Polyline = Vec<(f64, f64)>;
 
 /// Splits positions at gaps and reduces each piece.
 pub(crate) fn polylines(places: impl Iterator<Item = Option<(f64, f64)>>) -> Vec<Polyline> {
-    let mut pieces = vec![Polyline::new()];
-    for place in places {
-        match (place, pieces.last_mut()) {
-            (Some(at), Some(piece)) => piece.push(at),
-            (None, Some(piece)) if !piece.is_empty() => pieces.push(Polyline::new()),
-            _ => {}
-        }
-    }
-    pieces.retain(|p| !p.is_empty());
-    pieces.iter().map(|p| decimate(p)).collect()
+    let places: Vec<Option<(f64, f64)>> = places.collect();
+    let pieces = places.split(Option::is_none).filter(|piece| !piece.is_empty());
+    pieces.map(|piece| decimate(&piece.iter().copied().flatten().collect::<Polyline>())).collect()
 }
 
 fn column(x: f64) -> i64 {
@@ -43,7 +36,7 @@ pub(crate) fn decimate(piece: &[(f64, f64)]) -> Polyline {
     out
 }
 
-/// Positions of markers, at most one for each cell of the grid.
+/// Positions of markers, at most one in each square of `COLUMN` by `COLUMN` user units.
 pub(crate) fn marker_positions(places: impl Iterator<Item = (f64, f64)>) -> Polyline {
     let mut seen = BTreeSet::new();
     places.filter(|(x, y)| seen.insert((column(*x), column(*y)))).collect()

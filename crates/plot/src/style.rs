@@ -1,6 +1,6 @@
 //! Colours, dash patterns and style sheets.
 
-use crate::{Colour, Dash, Marker};
+use crate::Marker;
 
 /// Style of all plots, for one `<style>` element of a page. It also defines `--plot-paper`, `--plot-ink`,
 /// `--plot-grid`, `--plot-grey` and `--plot-1` to `--plot-5` for use by the page.
@@ -37,40 +37,20 @@ th,td{padding:.25rem .6rem;text-align:right;border-bottom:1px solid var(--plot-g
 th{vertical-align:bottom;font-weight:600;white-space:normal}
 ";
 
-impl Colour {
-    /// Order in which curves use them.
-    pub(crate) const ORDER: [Self; 7] =
-        [Self::Blue, Self::Vermilion, Self::Green, Self::Purple, Self::Orange, Self::Ink, Self::Grey];
+/// CSS class and, for viewers without custom properties, colour of each `Colour`. Curves use them in this
+/// order.
+pub(crate) const COLOURS: [(&str, &str); 7] = [
+    ("c1", "#0072b2"),
+    ("c2", "#d55e00"),
+    ("c3", "#00805e"),
+    ("c4", "#a0497d"),
+    ("c5", "#a87000"),
+    ("ink", "#1c1c1c"),
+    ("grey", "#6e6e6e"),
+];
 
-    /// CSS class, and the colour for viewers without custom properties.
-    pub(crate) const fn class(self) -> (&'static str, &'static str) {
-        match self {
-            Self::Blue => ("c1", "#0072b2"),
-            Self::Vermilion => ("c2", "#d55e00"),
-            Self::Green => ("c3", "#00805e"),
-            Self::Purple => ("c4", "#a0497d"),
-            Self::Orange => ("c5", "#a87000"),
-            Self::Ink => ("ink", "#1c1c1c"),
-            Self::Grey => ("grey", "#6e6e6e"),
-        }
-    }
-}
-
-impl Dash {
-    /// Order in which curves use them.
-    pub(crate) const ORDER: [Self; 5] = [Self::Solid, Self::Long, Self::Dots, Self::Mixed, Self::Short];
-
-    /// Value of `stroke-dasharray`.
-    pub(crate) const fn pattern(self) -> Option<&'static str> {
-        match self {
-            Self::Solid => None,
-            Self::Long => Some("8 4"),
-            Self::Dots => Some("1.5 3"),
-            Self::Mixed => Some("8 3 1.5 3"),
-            Self::Short => Some("4 3"),
-        }
-    }
-}
+/// Value of `stroke-dasharray` for each `Dash`; empty for a solid line. Curves use them in this order.
+pub(crate) const DASHES: [&str; 5] = ["", "8 4", "1.5 3", "8 3 1.5 3", "4 3"];
 
 impl Marker {
     /// Order in which curves use them.

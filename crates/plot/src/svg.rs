@@ -4,9 +4,9 @@ use core::fmt::Write as _;
 
 use crate::layout::{LINE, Layout, SAMPLE, TITLE_LINE};
 use crate::reduce::{Polyline, decimate, marker_positions, polylines};
-use crate::style::STYLE;
+use crate::style::{COLOURS, DASHES, STYLE};
 use crate::text::{Coordinate, escape};
-use crate::{Colour, Curve, Dash, Marker, Mode, Plot, Style};
+use crate::{Curve, Marker, Mode, Plot, Style};
 
 /// Half the width of the caps of error bars.
 const CAP: f64 = 4.0;
@@ -29,16 +29,18 @@ struct SvgWriter {
 
 /// Appearance of a curve.
 struct CurveStyle {
-    tone: Colour,
-    dash: Dash,
+    /// CSS class, and the colour for viewers without custom properties.
+    colour: (&'static str, &'static str),
+    /// Value of `stroke-dasharray`; empty for a solid line.
+    dash: &'static str,
     marker: Marker,
 }
 
 impl CurveStyle {
     fn of(curve: &Curve, place: usize) -> Self {
         Self {
-            tone: curve.colour.unwrap_or(Colour::ORDER[place % Colour::ORDER.len()]),
-            dash: curve.dash.unwrap_or(Dash::ORDER[place % Dash::ORDER.len()]),
+            colour: COLOURS[curve.colour.map_or(place % COLOURS.len(), |c| c as usize)],
+            dash: DASHES[curve.dash.map_or(place % DASHES.len(), |d| d as usize)],
             marker: curve.marker.unwrap_or(Marker::ORDER[place % Marker::ORDER.len()]),
         }
     }
@@ -64,15 +66,9 @@ impl SvgWriter {
                 "<style>{STYLE}</style>\n<rect class=\"paper\" width=\"100%\" height=\"100%\" fill=\"#fff\"/>"
             );
         }
-        let mut y = 8.0 + 0.75 * TITLE_LINE;
-        for line in &layout.title {
-            self.text((8.0, y), "start", " font-weight=\"600\" font-size=\"14.5\"", line);
-            y += TITLE_LINE;
-        }
-        for line in &layout.y_label {
-            self.text((8.0, y), "start", "", line);
-            y += LINE;
-        }
+        let top = 8.0 + 0.75 * TITLE_LINE;
+        let y = self.block(top, TITLE_LINE, " font-weight=\"600\" font-size=\"14.5\"", &layout.title);
+        self.block(y, LINE, "", &layout.y_label);
     }
 
     /// Grid, ticks and axes.
@@ -110,7 +106,7 @@ impl SvgWriter {
             shape.curve(curve, &look, layout);
             if !shape.out.is_empty() {
                 empty = false;
-                self.group(look.tone);
+                self.group(look.colour);
                 let [x, y, w, h] = [layout.left, layout.top - 1.0, w + 1.0, h + 2.0].map(Coordinate);
                 let _ = writeln!(
                     self.out,
@@ -146,16 +142,10 @@ impl SvgWriter {
             let (Some(x), Some((low, high))) = (layout.at_x(p.x), ends(p.range, layout)) else { continue };
             path.error_bar(x, low, high);
         }
-        if !path.out.is_empty() {
-            let _ = writeln!(
-                self.out,
-                "<path d=\"{}\" fill=\"none\" stroke=\"currentColor\" stroke-width=\"1.3\"/>",
-                path.out
-            );
-        }
+        self.stroke(&path.out, "stroke-width=\"1.3\"");
     }
 
-    fn lines(&mut self, pieces: &[Polyline], dash: Dash) {
+    fn lines(&mut self, pieces: &[Polyline], dash: &str) {
         let mut path = SvgWriter::default();
         for piece in pieces {
             path.connect(piece.iter());
@@ -164,18 +154,15 @@ impl SvgWriter {
                 path.out.push_str("h1.5");
             }
         }
-        if path.out.is_empty() {
-            return;
+        let dashes = if dash.is_empty() { String::new() } else { format!(" stroke-dasharray=\"{dash}\"") };
+        self.stroke(&path.out, &format!("stroke-width=\"1.7\" stroke-linejoin=\"round\"{dashes}"));
+    }
+
+    /// Draws a path, unless it is empty.
+    fn stroke(&mut self, path: &str, style: &str) {
+        if !path.is_empty() {
+            let _ = writeln!(self.out, "<path d=\"{path}\" fill=\"none\" stroke=\"currentColor\" {style}/>");
         }
-        let _ = write!(
-            self.out,
-            "<path d=\"{}\" fill=\"none\" stroke=\"currentColor\" stroke-width=\"1.7\" stroke-linejoin=\"round\"",
-            path.out
-        );
-        if let Some(pattern) = dash.pattern() {
-            let _ = write!(self.out, " stroke-dasharray=\"{pattern}\"");
-        }
-        self.out.push_str("/>\n");
     }
 
     fn band(&mut self, curve: &Curve, layout: &Layout) {
@@ -195,17 +182,15 @@ impl SvgWriter {
     fn markers(&mut self, curve: &Curve, look: &CurveStyle, layout: &Layout) -> bool {
         let inside = |p: &crate::Point| {
             let (x, y) = (layout.at_x(p.x)?, layout.at_y(p.y)?);
-            let within = x >= layout.left - 0.1
-                && x <= layout.right + 0.1
-                && y >= layout.top - 0.1
-                && y <= layout.bottom + 0.1;
+            let within = (layout.left - 0.1..=layout.right + 0.1).contains(&x)
+                && (layout.top - 0.1..=layout.bottom + 0.1).contains(&y);
             within.then_some((x, y))
         };
         let places = marker_positions(curve.points.iter().filter_map(inside));
         if places.is_empty() {
             return false;
         }
-        self.group(look.tone);
+        self.group(look.colour);
         self.symbols(&places, look.marker);
         self.out.push_str("</g>\n");
         true
@@ -231,7 +216,7 @@ impl SvgWriter {
             let curve = &plot.curves[entry.curve];
             let look = CurveStyle::of(curve, entry.curve);
             let (x, y, end) = (entry.x, entry.y - 4.5, entry.x + SAMPLE);
-            self.group(look.tone);
+            self.group(look.colour);
             match curve.style {
                 Style::Line | Style::Steps | Style::LineAndPoints => {
                     self.lines(&[vec![(x, y), (end, y)]], look.dash);
@@ -252,15 +237,19 @@ impl SvgWriter {
             self.out.push_str("</g>\n");
             self.text((end + 6.0, entry.y), "start", "", &entry.name);
         }
-        let mut y = layout.note_top;
-        for line in &layout.note {
-            self.text((8.0, y), "start", " font-size=\"12\"", line);
-            y += LINE;
-        }
+        self.block(layout.note_top, LINE, " font-size=\"12\"", &layout.note);
     }
 
-    fn group(&mut self, tone: Colour) {
-        let (class, colour) = tone.class();
+    /// Writes lines of text at the left edge, the first at `y`; returns the place of the next line.
+    fn block(&mut self, mut y: f64, spacing: f64, more: &str, lines: &[String]) -> f64 {
+        for line in lines {
+            self.text((8.0, y), "start", more, line);
+            y += spacing;
+        }
+        y
+    }
+
+    fn group(&mut self, (class, colour): (&str, &str)) {
         let _ = writeln!(self.out, "<g class=\"{class}\" color=\"{colour}\">");
     }
 

@@ -3,10 +3,8 @@
 //! In JSON a flow is one object with the keys of both in a fixed order. `tcp` is the name of the scheme,
 //! null for UDP flows, whose values are under `udp`; keys of TCP are then null or zero.
 
-use crate::application::{RequestsReport, TelnetReport, UdpReport};
+use crate::application::{Quantiles, RequestsReport, TelnetReport, UdpReport};
 use crate::number;
-use crate::probes::ProbesReport;
-use crate::quantiles::Quantiles;
 use bentpipe_base::{Duration, Instant};
 use serde::ser::SerializeStruct as _;
 use serde::{Deserialize, Serialize, Serializer};
@@ -88,6 +86,51 @@ pub struct TcpReport {
     pub probes: Option<ProbesReport>,
 }
 
+/// Probe segments of a flow.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(arbitrary::Arbitrary))]
+pub struct ProbesReport {
+    /// How the sender learns of their arrival: `option`, `dsack`, `timestamps`, or `none`.
+    pub known_by: String,
+    /// Probes sent.
+    pub sent: u64,
+    /// Probes known to have arrived.
+    pub acknowledged: u64,
+    /// Probes not reported within the time limit.
+    pub lost: u64,
+    /// What the scheme does instead of sending probes, and why; absent without a fallback.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub fallback: Option<String>,
+    /// Note about the network for the user.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub note: Option<String>,
+}
+
+impl ProbesReport {
+    /// Sums the counts of several flows; other fields are those of the first.
+    pub(crate) fn sum<'a>(all: impl Iterator<Item = &'a Self>) -> Option<Self> {
+        all.cloned().reduce(|a, b| Self {
+            sent: a.sent + b.sent,
+            acknowledged: a.acknowledged + b.acknowledged,
+            lost: a.lost + b.lost,
+            ..a
+        })
+    }
+
+    /// Formats the report as one line of text.
+    pub fn in_words(&self) -> String {
+        let mut text = match self.known_by.as_str() {
+            "none" => "no probes".to_owned(),
+            by => format!("{} probes, {} acknowledged ({by})", self.sent, self.acknowledged),
+        };
+        for more in [&self.fallback, &self.note].into_iter().flatten() {
+            text.push_str("; ");
+            text.push_str(more);
+        }
+        text
+    }
+}
+
 /// A fallback to another scheme.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(arbitrary::Arbitrary))]
@@ -134,7 +177,7 @@ macro_rules! limited_by {
                 Self { $($cause),+ }
             }
 
-            /// Keys and fractions in JSON order.
+            /// Returns keys and fractions in JSON order.
             pub const fn shares(&self) -> [(&'static str, f64); 7] {
                 [$((stringify!($cause), self.$cause)),+]
             }
@@ -170,7 +213,7 @@ impl LimitedBy {
         Self::from_shares(spent.map(|d| d.as_secs_f64() / total))
     }
 
-    /// Mean over several flows.
+    /// Returns the mean over several flows.
     pub(crate) fn mean<'a>(all: impl ExactSizeIterator<Item = &'a Self>) -> Self {
         let n = all.len().max(1) as f64;
         let add = |sum: [f64; 7], one: &Self| {
@@ -196,28 +239,22 @@ impl FlowReport {
         Self { name, start_s, goodput_bps, kind, context: FlowContext::default() }
     }
 
-    /// TCP measurements; `None` for UDP.
+    /// Returns the TCP measurements; `None` for UDP.
     pub const fn tcp(&self) -> Option<&TcpReport> {
-        match &self.kind {
-            FlowKind::Tcp(tcp) => Some(tcp),
-            FlowKind::Udp(_) => None,
-        }
+        if let FlowKind::Tcp(tcp) = &self.kind { Some(tcp) } else { None }
     }
 
-    /// TCP measurements; zeros and nulls for UDP, as in JSON and tables.
+    /// Returns the TCP measurements; zeros and nulls for UDP, as in JSON and tables.
     pub fn tcp_or_zeros(&self) -> &TcpReport {
         self.tcp().unwrap_or(&NO_TCP)
     }
 
-    /// UDP measurements; `None` for TCP.
+    /// Returns the UDP measurements; `None` for TCP.
     pub const fn udp(&self) -> Option<&UdpReport> {
-        match &self.kind {
-            FlowKind::Tcp(_) => None,
-            FlowKind::Udp(udp) => Some(udp),
-        }
+        if let FlowKind::Udp(udp) = &self.kind { Some(udp) } else { None }
     }
 
-    /// Name of the scheme, or `UDP`.
+    /// Returns the name of the scheme, or `UDP`.
     pub fn scheme(&self) -> &str {
         self.tcp().map_or("UDP", |tcp| &tcp.scheme)
     }

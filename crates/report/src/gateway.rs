@@ -1,7 +1,7 @@
-//! Report of a gateway.
+//! Reports of gateways, and of nodes whose kind is not built in.
 
 use crate::link::Counts;
-use crate::words::{bytes, counted, each};
+use crate::words::{bytes, counted, counts_in_words};
 use serde::{Deserialize, Serialize};
 
 /// A gateway.
@@ -64,7 +64,30 @@ fn by_cause(what: &str, counts: &Counts) -> String {
         return String::new();
     }
     let all: u64 = counts.values().sum();
-    format!(", {all} {what} ({})", each(counts))
+    format!(", {all} {what} ({})", counts_in_words(counts))
+}
+
+/// A node.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(arbitrary::Arbitrary))]
+pub struct NodeReport {
+    /// Name.
+    pub name: String,
+    /// Kind of the node.
+    pub kind: String,
+    /// Counters of the node.
+    pub counters: Counts,
+}
+
+impl NodeReport {
+    pub(crate) fn line(&self) -> String {
+        let counted = if self.counters.is_empty() {
+            "counts nothing".to_owned()
+        } else {
+            counts_in_words(&self.counters)
+        };
+        format!("{} {}: {counted}", self.kind, self.name)
+    }
 }
 
 #[cfg(test)]
@@ -88,5 +111,14 @@ mod tests {
         };
         let words = "gateway gw: 1 flow accelerated, 3 passed (2 mid stream, 1 signed); of 142943 packets 19 lost in the hop, 19 sent again and 35406 more that a receiver had no room for, 1 copy ahead of losses; at most 3.14 MB held, 7 not forwarded (7 ack withheld)";
         assert_eq!(report.line(), words);
+    }
+
+    #[test]
+    fn a_node_is_a_line() {
+        let counters = [("data".to_owned(), 30), ("marked_up".to_owned(), 3)].into();
+        let mut report = NodeReport { name: "m".into(), kind: "mark".into(), counters };
+        assert_eq!(report.line(), "mark m: 30 data, 3 marked up");
+        report.counters.clear();
+        assert_eq!(report.line(), "mark m: counts nothing");
     }
 }

@@ -1,4 +1,4 @@
-//! Report of a link direction.
+//! Reports of link directions and of instruments.
 
 use crate::number;
 use indexmap::IndexMap;
@@ -39,4 +39,27 @@ pub struct QueueReport {
     pub mean: f64,
     /// Maximum.
     pub peak: u32,
+}
+
+/// Measurements of one instrument: one row per interval.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(arbitrary::Arbitrary))]
+pub struct InstrumentReport {
+    /// Name.
+    pub name: String,
+    /// `side-channel`, `counters` or `bins`.
+    pub kind: String,
+    /// Names of the columns, unit last. The first is the end of the interval.
+    pub columns: Vec<String>,
+    /// The rows; null where nothing could be measured.
+    #[serde(deserialize_with = "number::rows_or_nan")]
+    pub rows: Vec<Vec<f64>>,
+}
+
+impl InstrumentReport {
+    /// Creates a table without rows.
+    pub fn new(name: &str, kind: &str, columns: &[&str]) -> Self {
+        let columns = columns.iter().map(|c| (*c).to_owned()).collect();
+        Self { name: name.to_owned(), kind: kind.to_owned(), columns, rows: Vec::new() }
+    }
 }

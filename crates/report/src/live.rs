@@ -62,10 +62,8 @@ impl LiveReport {
         if self.trusted {
             return None;
         }
-        let mut doubts = self.doubts.join("; ");
-        if doubts.is_empty() {
-            doubts.push_str("no reason was given");
-        }
+        let doubts =
+            if self.doubts.is_empty() { "no reason was given".to_owned() } else { self.doubts.join("; ") };
         Some(format!("This machine was too slow: {doubts}. Do not rely on the figures of this run."))
     }
 

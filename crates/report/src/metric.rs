@@ -1,7 +1,6 @@
 //! Metrics: values of a [`Report`] by name, for `--expect`, `measure` and tables.
 //!
-//! Examples: `goodput`, `rtt_p50[web]`, `goodput[x*]`, `drops[bottleneck].queue_full`. [`METRICS`] lists
-//! all of them.
+//! Examples: `goodput`, `rtt_p50[web]`, `goodput[x*]`, `drops[bottleneck].queue_full`. `METRICS` lists all.
 
 use crate::flow::{FlowReport, LimitedBy};
 use crate::gateway::GatewayReport;
@@ -19,15 +18,15 @@ pub enum Aggregate {
     Sum,
     /// Mean of those that have a value.
     Mean,
-    /// Latest time; no value if one has none.
+    /// Latest time; no value if one of them has none.
     Last,
     /// Maximum.
-    Most,
+    Max,
 }
 
 /// Source of a metric. `None` means that a flow, link or gateway does not have the value.
 #[derive(Clone, Copy, Debug)]
-enum Read {
+enum Source {
     /// The whole run; takes no name.
     Run(fn(&Report) -> Option<f64>),
     /// Each flow, or the named ones.
@@ -44,24 +43,21 @@ enum Read {
 
 /// A row of the table of metrics.
 #[derive(Clone, Copy, Debug)]
-pub struct Row {
-    /// Name.
-    pub name: &'static str,
-    /// How several values are combined.
-    pub aggregate: Aggregate,
-    /// Unit.
-    pub unit: Unit,
+struct Row {
+    name: &'static str,
+    aggregate: Aggregate,
+    unit: Unit,
     /// Description, also used as an axis label.
-    pub description: &'static str,
-    read: Read,
+    description: &'static str,
+    read: Source,
 }
 
-const fn row(name: &'static str, read: Read, together: Aggregate, unit: Unit, words: &'static str) -> Row {
+const fn row(name: &'static str, read: Source, together: Aggregate, unit: Unit, words: &'static str) -> Row {
     Row { name, aggregate: together, unit, description: words, read }
 }
 
-use Aggregate::{Last, Mean, Most, Sum};
-use Read::{Flow, FlowCause, Gateway, Link, LinkCause, Run};
+use Aggregate::{Last, Max, Mean, Sum};
+use Source::{Flow, FlowCause, Gateway, Link, LinkCause, Run};
 use Unit::{Bytes, Count, Milliseconds, Rate, Ratio, Seconds};
 
 /// A count of a connection; 0 for UDP flows.
@@ -92,14 +88,14 @@ macro_rules! gateway {
 
 /// Every metric.
 #[rustfmt::skip]
-pub const METRICS: [Row; 44] = [
+const METRICS: [Row; 44] = [
     row("goodput", Flow(|f| Some(f.goodput_bps)), Sum, Rate, "goodput"),
     row("jain", Run(|r| r.total.jain), Mean, Ratio, "Jain's fairness index"),
     row("simulated", Run(|r| Some(r.simulated_s)), Mean, Seconds, "simulated time"),
     row("established", tcp!(established_s), Last, Seconds, "end of the handshake"),
     row("finished", tcp!(finished_s), Last, Seconds, "end of the transfer"),
     row("opened", tcp!(opened_s), Last, Seconds, "receive window first full"),
-    row("steady", tcp!(steady_bps), Sum, Rate, "rate of new payload under way"),
+    row("steady", tcp!(steady_bps), Sum, Rate, "rate of new payload in steady state"),
     row("acked", tcp_count!(bytes_acked), Sum, Bytes, "bytes acknowledged"),
     row("segments", tcp_count!(segments_sent), Sum, Count, "segments sent"),
     row("retransmits", tcp_count!(retransmits), Sum, Count, "retransmissions"),
@@ -108,7 +104,7 @@ pub const METRICS: [Row; 44] = [
     row("rtt_p50", tcp!(rtt_ms.p50), Mean, Milliseconds, "median round-trip time"),
     row("rtt_p99", tcp!(rtt_ms.p99), Mean, Milliseconds, "99th percentile of the round-trip time"),
     row("limited_by", FlowCause(|f| &f.tcp_or_zeros().limited_by), Mean, Ratio, "share of time limited"),
-    row("completed", Flow(|f| Some(f.tcp()?.requests.as_ref()?.completed as f64)), Sum, Count, "answers complete"),
+    row("completed", Flow(|f| Some(f.tcp()?.requests.as_ref()?.completed as f64)), Sum, Count, "responses complete"),
     row("response_min", tcp!(requests.as_ref()?.response_ms.min), Mean, Milliseconds, "smallest response time"),
     row("response_p50", tcp!(requests.as_ref()?.response_ms.p50), Mean, Milliseconds, "median response time"),
     row("response_p99", tcp!(requests.as_ref()?.response_ms.p99), Mean, Milliseconds, "99th percentile of the response time"),
@@ -125,17 +121,17 @@ pub const METRICS: [Row; 44] = [
     row("drops", LinkCause(|l| &l.drops), Sum, Count, "packets dropped"),
     row("marked", Link(|l| Some(l.marked? as f64)), Sum, Count, "packets marked CE in queues"),
     row("queue_mean", Link(|l| Some(l.queue_packets.mean)), Mean, Count, "mean queue, packets"),
-    row("queue_peak", Link(|l| Some(f64::from(l.queue_packets.peak))), Most, Count, "longest queue, packets"),
+    row("queue_peak", Link(|l| Some(f64::from(l.queue_packets.peak))), Max, Count, "longest queue, packets"),
     row("carried", Link(|l| l.carried_bps), Sum, Rate, "carried by the link in the measured interval"),
     row("accelerated", gateway!(flows.accelerated), Sum, Count, "flows accelerated"),
-    row("passed", gateway!(flows.passed.values().sum::<u64>()), Sum, Count, "flows passed as they were"),
+    row("passed", gateway!(flows.passed.values().sum::<u64>()), Sum, Count, "flows passed unchanged"),
     row("gateway_packets", gateway!(forwarded), Sum, Count, "packets of accelerated flows sent into hops"),
     row("losses", gateway!(losses), Sum, Count, "packets that gateways found lost"),
     row("repairs", gateway!(repairs), Sum, Count, "losses sent again by gateways"),
     row("copies", gateway!(copies), Sum, Count, "packets sent by gateways beyond the first of each"),
     row("resent", gateway!(resent), Sum, Count, "packets sent again by gateways since receivers had no room"),
-    row("not_forwarded", gateway!(not_forwarded.values().sum::<u64>()), Sum, Count, "packets that gateways kept back"),
-    row("held_peak", gateway!(held_peak_bytes), Most, Bytes, "most bytes held by a gateway"),
+    row("not_forwarded", gateway!(not_forwarded.values().sum::<u64>()), Sum, Count, "packets that gateways did not forward"),
+    row("held_peak", gateway!(held_peak_bytes), Max, Bytes, "most bytes held by a gateway"),
     row("reordered", udp_count!(reordered), Sum, Count, "datagrams reordered"),
 ];
 
@@ -242,27 +238,27 @@ impl Metric {
         Ok(Self { text: text.to_owned(), row: *row, select, cause })
     }
 
-    /// Text as given by the user.
+    /// Returns the text as given by the user.
     pub fn text(&self) -> &str {
         &self.text
     }
 
-    /// Unit.
+    /// Returns the unit.
     pub const fn unit(&self) -> Unit {
         self.row.unit
     }
 
-    /// How several values are combined.
+    /// Returns how several values are combined.
     pub const fn aggregate(&self) -> Aggregate {
         self.row.aggregate
     }
 
-    /// Column name in a table: `goodput_bps`, `goodput[x1]_bps`.
+    /// Returns the column name in a table: `goodput_bps`, `goodput[x1]_bps`.
     pub fn column(&self) -> String {
         format!("{}{}", self.text, self.row.unit.suffix())
     }
 
-    /// Axis label: `goodput of x1, bit/s`.
+    /// Returns the axis label: `goodput of x1, bit/s`.
     pub fn label(&self) -> String {
         let mut label = self.row.description.to_owned();
         if let Some(name) = &self.select {
@@ -307,14 +303,10 @@ impl Metric {
         aggregate(self.row.aggregate, &values)
     }
 
+    /// True if `name` is the selected one, begins with the selected prefix, or nothing is selected.
     fn selects(&self, name: &str) -> bool {
-        match self.select.as_deref() {
-            None => true,
-            Some(wanted) => match wanted.strip_suffix('*') {
-                Some(prefix) => name.starts_with(prefix),
-                None => name == wanted,
-            },
-        }
+        let fits = |wanted: &str| wanted.strip_suffix('*').map_or(name == wanted, |p| name.starts_with(p));
+        self.select.as_deref().is_none_or(fits)
     }
 
     /// Checks that a run with these names has the flow, link, gateway or cause of this metric.
@@ -355,10 +347,11 @@ fn aggregate(how: Aggregate, values: &[Option<f64>]) -> Option<f64> {
     Some(match how {
         Sum => known.iter().sum(),
         Mean => known.iter().sum::<f64>() / known.len() as f64,
-        Last | Most => known.iter().copied().fold(f64::NEG_INFINITY, f64::max),
+        Last | Max => known.iter().copied().fold(f64::NEG_INFINITY, f64::max),
     })
 }
 
+/// Returns at most 100 characters of a text for an error, without control characters.
 fn cut(text: &str) -> String {
     text.chars().take(100).map(|c| if c.is_control() { ' ' } else { c }).collect()
 }

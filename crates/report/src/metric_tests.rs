@@ -1,6 +1,6 @@
 use super::*;
+use crate::application::Quantiles;
 use crate::flow::{FlowKind, TcpReport};
-use crate::quantiles::Quantiles;
 
 fn flow(name: &str, goodput_bps: f64, finished_s: Option<f64>, p50: Option<f64>, idle: f64) -> FlowReport {
     let tcp = TcpReport {

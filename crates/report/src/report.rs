@@ -2,11 +2,9 @@
 
 use crate::application::TransferReport;
 use crate::flow::FlowReport;
-use crate::gateway::GatewayReport;
-use crate::instrument::InstrumentReport;
-use crate::link::LinkReport;
+use crate::gateway::{GatewayReport, NodeReport};
+use crate::link::{InstrumentReport, LinkReport};
 use crate::live::LiveReport;
-use crate::node::NodeReport;
 use crate::number;
 use crate::reference::ReferenceReport;
 use serde::{Deserialize, Serialize};

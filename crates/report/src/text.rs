@@ -1,15 +1,15 @@
 //! The report as text: how much of the path's rate each flow got, and what limited it.
 
-use crate::application::TransferReport;
-use crate::flow::{FallbackReport, FlowKind, FlowReport, LimitedBy, TcpReport};
+use crate::application::{Quantiles, TransferReport};
+use crate::flow::{FallbackReport, FlowKind, FlowReport, LimitedBy, ProbesReport, TcpReport};
+use crate::gateway::{GatewayReport, NodeReport};
 use crate::link::LinkReport;
 use crate::live::LiveReport;
-use crate::probes::ProbesReport;
-use crate::quantiles::Quantiles;
 use crate::reference;
 use crate::report::Report;
 use crate::words::{counted, decimals, part_of_rate, percent, rate};
 use core::fmt::Write as _;
+use indexmap::IndexMap;
 
 /// Maximum number of flows with lines of their own; more are grouped by scheme and cause.
 const MOST_LISTED: usize = 10;
@@ -53,13 +53,9 @@ impl Report {
             let _ = writeln!(out, "{}", transfer_in_words(transfer));
         }
         links(&mut out, &self.links);
-        for gateway in &self.gateways {
-            let _ = writeln!(out, "{}", gateway.line());
-        }
-        for node in &self.nodes {
-            let _ = writeln!(out, "{}", node.line());
-        }
-        for line in self.live.iter().flat_map(LiveReport::lines) {
+        let gateways = self.gateways.iter().map(GatewayReport::line);
+        let nodes = self.nodes.iter().map(NodeReport::line);
+        for line in gateways.chain(nodes).chain(self.live.iter().flat_map(LiveReport::lines)) {
             let _ = writeln!(out, "{line}");
         }
         out
@@ -82,18 +78,16 @@ fn flow_lines(out: &mut String, flow: &FlowReport) {
     }
 }
 
-/// Measurements of the application.
+/// Formats the measurements of the application.
 fn application(flow: &FlowReport) -> Option<String> {
-    let tcp = match &flow.kind {
-        FlowKind::Tcp(tcp) => tcp,
-        FlowKind::Udp(u) => {
-            let (lost, delay) =
-                (losses(u.lost, u.received), median_and_p99("; one-way delay", &u.delay_ms.quantiles));
-            let reordered =
-                if u.reordered > 0 { format!(", {} out of order", u.reordered) } else { String::new() };
-            return Some(format!("{lost}{reordered}{delay}"));
-        }
-    };
+    if let Some(u) = flow.udp() {
+        let lost = losses(u.lost, u.received);
+        let delay = median_and_p99("; one-way delay", &u.delay_ms.quantiles);
+        let reordered =
+            if u.reordered > 0 { format!(", {} out of order", u.reordered) } else { String::new() };
+        return Some(format!("{lost}{reordered}{delay}"));
+    }
+    let tcp = flow.tcp()?;
     if let Some(r) = &tcp.requests {
         let answers = counted(r.completed, "answer");
         return Some(format!("{answers}{}", median_and_p99(" complete after", &r.response_ms)));
@@ -128,7 +122,7 @@ fn transfer_in_words(t: &TransferReport) -> String {
     format!("transfer {} over {connections}: {} B acknowledged, {done}, {got}", t.name, t.bytes)
 }
 
-/// Goodput, and the time at which the flow finished.
+/// Formats the goodput, and the time at which the flow finished.
 fn goodput_and_end(flow: &FlowReport, tcp: &TcpReport) -> String {
     let done = match (tcp.established_s, tcp.finished_s) {
         (None, _) => return "never established".into(),
@@ -171,7 +165,7 @@ fn cause_in_words(cause: &str, flow: &FlowReport, tcp: &TcpReport) -> String {
     }
 }
 
-/// RTTs and losses.
+/// Formats RTTs, retransmissions, timeouts and a fallback.
 fn detail(tcp: &TcpReport) -> Option<String> {
     let (p50, p99) = (tcp.rtt_ms.p50?, tcp.rtt_ms.p99?);
     let mut text = format!("RTT {} ms (median), {} ms (99 %)", decimals(p50, 1), decimals(p99, 1));
@@ -187,36 +181,27 @@ fn detail(tcp: &TcpReport) -> Option<String> {
     Some(text)
 }
 
-/// Note on the name `swift`, which two protocols have.
+/// Returns a note on the name `swift`, which two protocols have.
 fn swift_note(flow: &FlowReport) -> Option<String> {
     let said = flow.scheme() == "swift";
     said.then(|| "`swift` is TCP-Swift for satellites (2004), also called `swift-sat`; not the data-centre protocol of 2020".into())
 }
 
-/// Causes in descending order of their fractions; ties in JSON order.
+/// Returns the causes in descending order of their fractions; ties in JSON order.
 fn ranked(l: &LimitedBy) -> [(&'static str, f64); 7] {
     let mut all = l.shares();
     all.sort_by(|a, b| b.1.total_cmp(&a.1));
     all
 }
 
-/// Many flows: one paragraph per scheme and main cause.
+/// Writes a paragraph for each scheme and main cause, in order of first occurrence.
 fn groups(out: &mut String, flows: &[FlowReport]) {
-    let mut keys: Vec<(&str, &str)> = Vec::new();
+    let mut groups: IndexMap<(&str, &str), Vec<&FlowReport>> = IndexMap::new();
     for flow in flows {
-        let key = group_key(flow);
-        if !keys.contains(&key) {
-            keys.push(key);
-        }
+        let main_cause = ranked(&flow.tcp_or_zeros().limited_by)[0].0;
+        groups.entry((flow.scheme(), main_cause)).or_default().push(flow);
     }
-    for key in keys {
-        let members: Vec<&FlowReport> = flows.iter().filter(|f| group_key(f) == key).collect();
-        group(out, &members);
-    }
-}
-
-fn group_key(flow: &FlowReport) -> (&str, &'static str) {
-    (flow.scheme(), ranked(&flow.tcp_or_zeros().limited_by)[0].0)
+    groups.values().for_each(|members| group(out, members));
 }
 
 fn group(out: &mut String, members: &[&FlowReport]) {
@@ -259,8 +244,8 @@ fn group(out: &mut String, members: &[&FlowReport]) {
 
 fn links(out: &mut String, links: &[LinkReport]) {
     out.push('\n');
-    let shown: Vec<&LinkReport> =
-        links.iter().filter(|l| l.utilisation >= BUSY || !l.drops.is_empty()).collect();
+    let (shown, rest): (Vec<&LinkReport>, Vec<&LinkReport>) =
+        links.iter().partition(|l| l.utilisation >= BUSY || !l.drops.is_empty());
     for link in &shown {
         let (q, busy) = (&link.queue_packets, percent(link.utilisation));
         let (mean, peak) = (decimals(q.mean, 1), q.peak);
@@ -273,16 +258,11 @@ fn links(out: &mut String, links: &[LinkReport]) {
         }
         out.push('\n');
     }
-    let rest = links.len() - shown.len();
-    if rest > 0 {
-        let most = links
-            .iter()
-            .filter(|l| l.utilisation < BUSY && l.drops.is_empty())
-            .map(|l| l.utilisation)
-            .fold(0.0, f64::max);
-        let (noun, other) = if rest == 1 { ("link", "") } else { ("links", "s") };
+    if !rest.is_empty() {
+        let most = percent(rest.iter().map(|l| l.utilisation).fold(0.0, f64::max));
+        let (noun, other) = if rest.len() == 1 { ("link", "") } else { ("links", "s") };
         let lead = if shown.is_empty() { "" } else { "other " };
-        let _ = writeln!(out, "{rest} {lead}{noun}: at most {} busy, no drop{other}", percent(most));
+        let _ = writeln!(out, "{} {lead}{noun}: at most {most} busy, no drop{other}", rest.len());
     }
 }
 

@@ -18,7 +18,7 @@ pub enum Unit {
 }
 
 impl Unit {
-    /// Suffix of column names, symbol, and example.
+    /// Returns suffix of column names, symbol, and example.
     const fn words(self) -> (&'static str, &'static str, &'static str) {
         match self {
             Self::Rate => ("_bps", "bit/s", "a rate, as in 1 Mbit/s"),
@@ -30,17 +30,17 @@ impl Unit {
         }
     }
 
-    /// Suffix of column names.
+    /// Returns the suffix of column names.
     pub const fn suffix(self) -> &'static str {
         self.words().0
     }
 
-    /// Symbol in text; empty for bare numbers.
+    /// Returns the symbol in text; empty for bare numbers.
     pub const fn symbol(self) -> &'static str {
         self.words().1
     }
 
-    /// Example of a value, for errors.
+    /// Returns an example of a value, for errors.
     pub const fn example(self) -> &'static str {
         self.words().2
     }

@@ -1,6 +1,7 @@
-//! Formatting of numbers.
+//! Formatting of numbers and tables.
 
 use crate::link::Counts;
+use bentpipe_base::names::csv_cell;
 use core::fmt::Write as _;
 
 /// Formats "0.9 of 1.54 Mbit/s"; only the part if the whole is unknown.
@@ -59,8 +60,19 @@ pub fn aligned(rows: &[[String; 5]]) -> String {
     out
 }
 
+/// Formats a table as CSV (RFC 4180, but with LF); cells are quoted where necessary.
+pub fn csv(head: Vec<String>, rows: impl Iterator<Item = Vec<String>>) -> String {
+    let mut out = String::new();
+    for row in core::iter::once(head).chain(rows) {
+        let cells: Vec<String> = row.iter().map(|cell| csv_cell(cell)).collect();
+        out += &cells.join(",");
+        out.push('\n');
+    }
+    out
+}
+
 /// Formats counts as "2 mid stream, 1 signed".
-pub(crate) fn each(counts: &Counts) -> String {
+pub(crate) fn counts_in_words(counts: &Counts) -> String {
     let each: Vec<String> = counts.iter().map(|(key, n)| format!("{n} {}", key.replace('_', " "))).collect();
     each.join(", ")
 }

@@ -9,7 +9,7 @@ use crate::pcapng::Writer;
 use bentpipe_base::trace::{Event, Mask, Sink};
 use bentpipe_base::{Instant, NodeId, Packet};
 use bentpipe_scenario::{CaptureSpec, Scenario};
-use std::io::{self, Write as _};
+use std::io;
 use std::path::{Path, PathBuf};
 
 /// Points at which packets are recorded.
@@ -20,7 +20,7 @@ const POINTS: [&str; 3] = ["in", "out", "dropped"];
 pub struct CaptureFiles {
     /// Files of each capture in turn, in the order of `POINTS`.
     open: Vec<OpenCapture>,
-    /// Latest time of the run.
+    /// Latest time of the run, in nanoseconds since its start.
     last: u64,
 }
 
@@ -34,7 +34,7 @@ pub struct CapturedPacket<'a> {
     /// Its bytes, or those that are kept.
     pub bytes: &'a [u8],
     /// Length on the wire.
-    pub original: usize,
+    pub wire_len: usize,
     /// Cause of a drop.
     pub comment: Option<&'a str>,
 }
@@ -63,7 +63,6 @@ struct OpenCapture {
     path: PathBuf,
     /// Instead of the writer, the error that ended the file.
     writer: io::Result<Writer<TemporaryFile>>,
-    lost: u64,
 }
 
 impl CaptureFiles {
@@ -77,8 +76,8 @@ impl CaptureFiles {
         make_folder(dir)?;
         let mut this = Self::default();
         for spec in specs {
-            let link = *links.get(spec.at.index()).unwrap_or(&"unknown");
-            let stem = file_stem(link, spec.at.index(), links);
+            let link = *links.get(spec.link.index()).unwrap_or(&"unknown");
+            let stem = file_stem(link, spec.link.index(), links);
             for point in POINTS {
                 let draft = TemporaryFile::new(dir, &format!("{stem}.{point}.pcapng"))?;
                 let path = draft.path().to_owned();
@@ -86,8 +85,7 @@ impl CaptureFiles {
                 let snap = u32::try_from(spec.snap.0).unwrap_or(u32::MAX);
                 let writer = Writer::new(draft, &interface, snap, spec.limit.0, epoch)
                     .map_err(|cause| Error::io(&path, "write", cause))?;
-                let (link, writer) = (link.to_owned(), Ok(writer));
-                this.open.push(OpenCapture { link, point, path, writer, lost: 0 });
+                this.open.push(OpenCapture { link: link.to_owned(), point, path, writer: Ok(writer) });
             }
         }
         Ok(this)
@@ -98,21 +96,23 @@ impl CaptureFiles {
         self.last = self.last.max(time);
     }
 
+    fn writer(&mut self, capture: usize, point: usize) -> Option<&mut io::Result<Writer<TemporaryFile>>> {
+        self.open.get_mut(capture * POINTS.len() + point).map(|open| &mut open.writer)
+    }
+
     /// Adds a packet to the capture with index `capture`.
     pub fn add(&mut self, capture: usize, seen: &CapturedPacket<'_>) {
-        let Some(open) = self.open.get_mut(capture * POINTS.len() + seen.point) else { return };
-        if let Ok(writer) = &mut open.writer
+        if let Some(open) = self.writer(capture, seen.point)
+            && let Ok(writer) = open
             && let Err(fault) = writer.packet(seen)
         {
-            open.writer = Err(fault);
+            *open = Err(fault);
         }
     }
 
     /// Counts `packets` of a point that were lost before they reached the file.
-    pub fn lost(&mut self, capture: usize, point: usize, packets: u64) {
-        let Some(open) = self.open.get_mut(capture * POINTS.len() + point) else { return };
-        open.lost += packets;
-        if let Ok(writer) = &mut open.writer {
+    pub fn count_lost(&mut self, capture: usize, point: usize, packets: u64) {
+        if let Some(Ok(writer)) = self.writer(capture, point) {
             writer.lost += packets;
         }
     }
@@ -131,10 +131,9 @@ impl OpenCapture {
     fn finish(self, end: u64) -> Result<FinishedCapture, Error> {
         let fault = |cause| Error::io(&self.path, "write", cause);
         let writer = self.writer.map_err(fault)?;
-        let packets = writer.packets();
-        let (mut draft, missing) = writer.finish(end).map_err(fault)?;
-        draft.flush().map_err(fault)?;
-        let (link, point, lost) = (self.link, self.point, self.lost);
+        let lost = writer.lost;
+        let (draft, packets, missing) = writer.finish(end).map_err(fault)?;
+        let (link, point) = (self.link, self.point);
         Ok(FinishedCapture { link, point, path: draft.commit()?, packets, missing, lost })
     }
 }
@@ -156,7 +155,7 @@ impl CaptureSink {
         let names: Vec<&str> = links.iter().map(|(name, _)| name.as_str()).collect();
         let files = CaptureFiles::create(dir, &scenario.captures, &names, 0)?;
         let nobody = NodeId(u32::MAX);
-        let node = |spec: &CaptureSpec| links.get(spec.at.index()).map_or(nobody, |(_, node)| *node);
+        let node = |spec: &CaptureSpec| links.get(spec.link.index()).map_or(nobody, |(_, node)| *node);
         let wanted = scenario.captures.iter().map(|spec| (*spec, node(spec))).collect();
         Ok(Self { files, wanted, ..Self::default() })
     }
@@ -172,7 +171,7 @@ impl Sink for CaptureSink {
             Event::Sent(packet) => (0, packet, None),
             Event::Delivered(packet) => (1, packet, None),
             Event::Dropped(packet, cause) => (2, packet, Some(cause.key())),
-            _ => return,
+            Event::RoundTrip { .. } => return,
         };
         self.files.extend_to(now.0);
         for (capture, (spec, at)) in self.wanted.iter().enumerate() {
@@ -182,11 +181,14 @@ impl Sink for CaptureSink {
             match packet::bytes(packet, &mut self.payload, &mut self.bytes) {
                 Ok(()) => {
                     let (bytes, original) = (&self.bytes, self.bytes.len());
-                    self.files.add(capture, &CapturedPacket { point, time: now.0, bytes, original, comment });
+                    self.files.add(
+                        capture,
+                        &CapturedPacket { point, time: now.0, bytes, wire_len: original, comment },
+                    );
                 }
                 Err(fault) => {
-                    if let Some(open) = self.files.open.get_mut(capture * POINTS.len() + point) {
-                        open.writer = Err(fault);
+                    if let Some(writer) = self.files.writer(capture, point) {
+                        *writer = Err(fault);
                     }
                 }
             }
@@ -194,15 +196,15 @@ impl Sink for CaptureSink {
     }
 }
 
-/// First part of a direction's file names: `NAME`, with a number if it is not unique.
+/// Returns the first part of a direction's file names: its name, with a number if it is not unique.
 fn file_stem(link: &str, index: usize, links: &[&str]) -> String {
-    let stem = safe(link);
-    let unique = links.iter().filter(|other| safe(other) == stem).count() == 1;
+    let stem = safe_file_name(link);
+    let unique = links.iter().filter(|other| safe_file_name(other) == stem).count() == 1;
     if unique { stem } else { format!("{stem}-{index}") }
 }
 
 /// Replaces characters that are not allowed on all file systems.
-pub(crate) fn safe(name: &str) -> String {
+pub(crate) fn safe_file_name(name: &str) -> String {
     let plain = |c: char| if c.is_ascii_alphanumeric() || c == '_' || c == '-' { c } else { '-' };
     let safe: String = name.chars().map(plain).collect();
     let safe = safe.trim_matches('-').chars().take(80).collect::<String>();

@@ -1,19 +1,13 @@
 //! Plots of a run. Quantities that are constant or zero have none.
 
 use crate::series::{
-    LEAST_BER, MOST_FLOWS, MOST_LINKS, Unit, any_positive, busiest_flows, byte_unit, column, links_to_plot,
+    MAX_FLOWS, MAX_LINKS, MIN_BER, Unit, any_positive, busiest_flows, byte_unit, column, links_to_plot,
     maximum, quantile, rate_unit, time_axis, time_unit, varies,
 };
 use crate::tables::number;
 use bentpipe_plot::{Axis, Colour, Curve, Dash, Marker, Plot, Point, Style};
 use bentpipe_report::Report;
 use bentpipe_sim::record::{Column, Record, Sequence, SequenceKind, SequencePoint, Series};
-
-/// Plots under a common heading.
-pub(crate) struct Group {
-    pub(crate) heading: String,
-    pub(crate) plots: Vec<Plot>,
-}
 
 /// Creates curves over the time axis of a record.
 struct RecordPlotter<'a> {
@@ -47,10 +41,11 @@ impl RecordPlotter<'_> {
     }
 }
 
-pub(crate) fn all(report: &Report, record: &Record) -> Vec<Group> {
+/// Creates all plots of a run, in groups with a heading each.
+pub(crate) fn all(report: &Report, record: &Record) -> Vec<(String, Vec<Plot>)> {
     let end_s = record.time_s.last().copied().unwrap_or(report.simulated_s);
     let canvas = RecordPlotter { record, end_s, every: interval(record) };
-    let flows = busiest_flows(report, record, MOST_FLOWS);
+    let flows = busiest_flows(report, record, MAX_FLOWS);
     let coarse = in_longer_intervals(record);
     let coarse = RecordPlotter { every: interval(&coarse), record: &coarse, end_s };
     let mut plots = goodput(&coarse, &flows);
@@ -61,26 +56,31 @@ pub(crate) fn all(report: &Report, record: &Record) -> Vec<Group> {
         }
     }
     plots.extend(round_trips(&canvas, &flows));
-    let mut groups = vec![Group { heading: "All flows".into(), plots }];
+    let mut groups = vec![("All flows".to_owned(), plots)];
     for i in busiest_flows(report, record, 3) {
         let mut plots: Vec<Plot> = windows(&canvas, &record.flows[i]).into_iter().collect();
         plots.extend(
-            record.sequences.iter().filter(|s| s.flow == i).map(|s| sequence(&canvas, s, &record.flows[i])),
+            record
+                .sequences
+                .iter()
+                .filter(|s| s.flow == i)
+                .map(|s| time_sequence(&canvas, s, &record.flows[i])),
         );
-        groups.push(Group { heading: format!("Flow: {}", record.flows[i].name), plots });
+        groups.push((format!("Flow: {}", record.flows[i].name), plots));
     }
-    for i in links_to_plot(report, record, MOST_LINKS) {
-        let plots = link(&canvas, &record.links[i]);
-        groups.push(Group { heading: format!("Link: {}", record.links[i].name), plots });
+    for i in links_to_plot(report, record, MAX_LINKS) {
+        let series = &record.links[i];
+        groups.push((format!("Link: {}", series.name), link(&canvas, series)));
     }
-    groups.retain(|g| !g.plots.is_empty());
+    groups.retain(|(_, plots)| !plots.is_empty());
     groups
 }
 
 /// Note for plots in which goodput exceeds the rate of the path, briefly after a retransmission.
 const EXCEEDS_PATH_RATE_NOTE: &str = "When a loss is repaired, all that waited behind it is delivered at once: for that moment goodput exceeds the rate of the link.";
 
-/// True if a flow with losses had more goodput in an interval than its path carries (at varying rates, too).
+/// True if a flow with losses had more goodput in an interval than the rate of its path, or than the highest
+/// rate of a link whose rate varies.
 fn exceeds_path_rate(report: &Report, record: &Record, coarse: &Record) -> bool {
     let rates = record.links.iter().map(|l| column(l, "rate_bps")).filter(|rates| varies(rates));
     let changing = maximum(rates.flatten().copied());
@@ -97,7 +97,7 @@ fn interval(record: &Record) -> String {
     if s < 1.0 { format!("{} ms", number(s * 1e3)) } else { format!("{} s", number(s)) }
 }
 
-/// Summary of many curves: the range of the middle 80 %, and the median.
+/// Summarises many curves: the range of the middle 80 %, and the median.
 fn flow_spread(canvas: &RecordPlotter<'_>, key: &str, unit: f64) -> [Curve; 2] {
     let record = canvas.record;
     let time = time_unit(canvas.end_s).size;
@@ -112,7 +112,7 @@ fn flow_spread(canvas: &RecordPlotter<'_>, key: &str, unit: f64) -> [Curve; 2] {
     [band, Curve::new("median of all flows", Style::Line, points).colour(Colour::Grey).dash(Dash::Solid)]
 }
 
-/// Note that many flows are summarised.
+/// Returns the note that many flows are summarised.
 fn flow_spread_note(canvas: &RecordPlotter<'_>) -> String {
     let all = canvas.record.flows.len();
     format!(
@@ -122,11 +122,11 @@ fn flow_spread_note(canvas: &RecordPlotter<'_>) -> String {
 
 /// Maximum number of intervals of a goodput plot. A retransmission may deliver a whole window at once: with
 /// short intervals, the plot would show only such peaks.
-const MOST_BINS: usize = 150;
+const MAX_BINS: usize = 150;
 
 /// Merges goodput into longer intervals.
 fn in_longer_intervals(record: &Record) -> Record {
-    let together = record.time_s.len().div_ceil(MOST_BINS).max(1);
+    let together = record.time_s.len().div_ceil(MAX_BINS).max(1);
     let bins = |values: &[f64]| -> Vec<f64> {
         let mean = |bin: &[f64]| {
             let there = || bin.iter().filter(|v| v.is_finite());
@@ -146,7 +146,7 @@ fn in_longer_intervals(record: &Record) -> Record {
     }
 }
 
-/// Goodput: for few flows each flow and the sum, for many flows the sum and a summary.
+/// Plots goodput: for few flows each flow and the sum, for many flows the sum and a summary.
 fn goodput(canvas: &RecordPlotter<'_>, flows: &[usize]) -> Vec<Plot> {
     let record = canvas.record;
     let all =
@@ -218,7 +218,7 @@ fn round_trips(canvas: &RecordPlotter<'_>, flows: &[usize]) -> Option<Plot> {
     (!plot.curves.is_empty()).then_some(plot)
 }
 
-/// The congestion window and its bounds.
+/// Plots the congestion window and its bounds.
 fn windows(canvas: &RecordPlotter<'_>, f: &Series) -> Option<Plot> {
     let cwnd = column(f, "cwnd_bytes");
     let in_flight = column(f, "in_flight_bytes");
@@ -259,21 +259,21 @@ fn windows(canvas: &RecordPlotter<'_>, f: &Series) -> Option<Plot> {
     Some(plot)
 }
 
-/// Maximum number of points of a time-sequence plot: more merge into a line.
-const MOST_POINTS: usize = 3000;
+/// Maximum number of points of a time-sequence plot: more would merge into a line.
+const MAX_POINTS: usize = 3000;
 
-/// Section of a long plot to show, which starts shortly before the first loss.
+/// Returns the part of a long plot to show, which starts shortly before the first loss.
 fn plotted_part(points: &[SequencePoint]) -> &[SequencePoint] {
-    if points.len() <= MOST_POINTS {
+    if points.len() <= MAX_POINTS {
         return points;
     }
     let lost = |p: &SequencePoint| matches!(p.kind, SequenceKind::Dropped | SequenceKind::Resent);
-    let from = points.iter().position(lost).unwrap_or(0).saturating_sub(MOST_POINTS / 4);
-    let from = from.min(points.len() - MOST_POINTS);
-    &points[from..from + MOST_POINTS]
+    let from = points.iter().position(lost).unwrap_or(0).saturating_sub(MAX_POINTS / 4);
+    let from = from.min(points.len() - MAX_POINTS);
+    &points[from..from + MAX_POINTS]
 }
 
-fn sequence(canvas: &RecordPlotter<'_>, s: &Sequence, f: &Series) -> Plot {
+fn time_sequence(canvas: &RecordPlotter<'_>, s: &Sequence, f: &Series) -> Plot {
     let part = plotted_part(&s.points);
     let whole = part.len() == s.points.len() && s.omitted == 0;
     let shown = || part.iter().filter(|p| p.kind != SequenceKind::WindowEdge).map(|p| p.offset as f64);
@@ -359,12 +359,12 @@ fn link(canvas: &RecordPlotter<'_>, l: &Series) -> Vec<Plot> {
     if !drops.is_empty() {
         add("Drops", "Packets dropped in each interval", Axis::linear(format!("packets in {every}")), drops);
     }
-    plots.extend(channel(canvas, l));
+    plots.extend(changing_properties(canvas, l));
     plots
 }
 
-/// Link properties that change.
-fn channel(canvas: &RecordPlotter<'_>, l: &Series) -> Vec<Plot> {
+/// Plots the properties of a link that change.
+fn changing_properties(canvas: &RecordPlotter<'_>, l: &Series) -> Vec<Plot> {
     let rows = [
         ("one_way_ms", "One-way delay", "ms", false),
         ("fade_db", "Fade", "dB", false),
@@ -374,19 +374,16 @@ fn channel(canvas: &RecordPlotter<'_>, l: &Series) -> Vec<Plot> {
     let mut plots = Vec::new();
     for (key, title, label, log) in rows {
         let values = column(l, key);
-        if !varies(values) {
+        let shown: Vec<f64> =
+            values.iter().map(|v| if log && *v < MIN_BER { f64::NAN } else { *v }).collect();
+        if !varies(values) || !any_positive(&shown) {
             continue;
         }
         let axis = if log { Axis::log(label) } else { Axis::linear(label) };
-        let shown: Vec<f64> =
-            values.iter().map(|v| if log && *v < LEAST_BER { f64::NAN } else { *v }).collect();
-        if !any_positive(&shown) {
-            continue;
-        }
         let curve = canvas.steps("", &shown, 1.0).colour(Colour::Blue).dash(Dash::Solid);
         let description = format!("{title} of the link {}, over time.", l.name);
         let mut plot = canvas.plot(title, &description, axis, vec![curve]);
-        if log && values.iter().any(|v| *v < LEAST_BER) {
+        if log && values.iter().any(|v| *v < MIN_BER) {
             plot.note = Some("Gaps: less than 10⁻¹².".into());
         }
         plots.push(plot);

@@ -1,9 +1,37 @@
 //! Atomic files: written under a temporary name in the same folder and renamed when complete.
 
-use crate::Error;
 use std::fs::{self, File};
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
+
+/// A file or folder that could not be written.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// An I/O error.
+    #[error("{}: cannot {doing}: {cause}", path.display())]
+    Io {
+        /// The file or folder as the user knows it.
+        path: PathBuf,
+        /// Operation: `write`, `create the folder`.
+        doing: &'static str,
+        /// The system's error.
+        #[source]
+        cause: io::Error,
+    },
+    /// A file with the name of the folder exists.
+    #[error("{}: not a folder; name a new or an existing folder for the results", path.display())]
+    NotAFolder {
+        /// Path of that file.
+        path: PathBuf,
+    },
+}
+
+impl Error {
+    /// Returns an I/O error in `doing` something to the file or folder `path`.
+    pub fn io(path: &Path, doing: &'static str, cause: io::Error) -> Self {
+        Self::Io { path: path.to_owned(), doing, cause }
+    }
+}
 
 /// Creates the folder if it does not exist. Existing files remain, except those with the names of results.
 ///
@@ -34,7 +62,7 @@ impl TemporaryFile {
         Ok(Self { out: Some(BufWriter::with_capacity(1 << 16, file)), temporary: hidden, path })
     }
 
-    /// Final path of the file.
+    /// Returns the final path of the file.
     pub(crate) fn path(&self) -> &Path {
         &self.path
     }

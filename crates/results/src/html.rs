@@ -1,10 +1,12 @@
 //! `report.html`: a single file without scripts and external resources.
 
-use crate::markup::{escape, table};
-use crate::{FinishedCapture, Outcome, beside, figures, instruments, tables};
+use crate::{FinishedCapture, Outcome, figures, instruments, tables};
 use bentpipe_plot::{Mode, PAGE_STYLE, Plot, STYLE, TABLE_STYLE};
-use bentpipe_report::{FlowReport, LinkReport, LiveReport, Report};
+use bentpipe_report::{FlowReport, GatewayReport, LinkReport, LiveReport, ReferenceReport, Report};
 use core::fmt::Write as _;
+
+/// Maximum number of rows of a table; the CSV file has all.
+const MOST_ROWS: usize = 50;
 
 const WORDS: &str = ".words{white-space:pre-wrap;overflow-wrap:anywhere;font:inherit;margin:0}\n";
 
@@ -41,9 +43,9 @@ pub(crate) fn page(outcome: &Outcome<'_>, files: &[String]) -> String {
     let words = words.strip_prefix(report.scenario.as_str()).unwrap_or(&words).trim();
     let words = mark.as_ref().and_then(|mark| words.strip_prefix(mark.as_str())).unwrap_or(words).trim();
     let _ = write!(out, "<section>\n<pre class=\"words\">{}</pre>\n</section>\n", escape(words));
-    beside::references(&mut out, report);
-    for group in figures::all(report, outcome.record) {
-        section(&mut out, &group.heading, &group.plots);
+    references(&mut out, report);
+    for (heading, plots) in figures::all(report, outcome.record) {
+        section(&mut out, &heading, &plots);
     }
     for i in &report.instruments {
         let heading = format!("Instrument {}: {}", i.name, i.kind.replace('-', " "));
@@ -53,16 +55,18 @@ pub(crate) fn page(outcome: &Outcome<'_>, files: &[String]) -> String {
     flow_table(&mut out, &report.flows);
     application_tables(&mut out, report);
     link_table(&mut out, report);
-    beside::gateways(&mut out, report);
+    gateways(&mut out, report);
     manifest(&mut out, outcome, files);
     out.push_str("</main>\n</body>\n</html>\n");
     out
 }
 
-/// Scatter plots of every bins instrument against every side channel.
+/// Creates scatter plots of every bins instrument against every side channel.
 fn scatter(report: &Report) -> Vec<Plot> {
     let of = |kind: &'static str| report.instruments.iter().filter(move |i| i.kind == kind);
-    of("bins").flat_map(|b| of("side-channel").filter_map(move |c| instruments::against(b, c))).collect()
+    of("bins")
+        .flat_map(|b| of("side-channel").filter_map(move |c| instruments::goodput_over_ber(b, c)))
+        .collect()
 }
 
 fn section(out: &mut String, heading: &str, plots: &[Plot]) {
@@ -111,7 +115,7 @@ fn flow_table(out: &mut String, flows: &[FlowReport]) {
     table(out, "Flows", &FLOW_COLUMNS.map(|(heading, _)| heading), &rows, "flows.csv");
 }
 
-/// Tables of requests, typing and datagrams.
+/// Writes the tables of requests, typing and datagrams.
 fn application_tables(out: &mut String, report: &Report) {
     for (columns, rows) in tables::by_application(report) {
         let heading = match columns.first() {
@@ -119,12 +123,9 @@ fn application_tables(out: &mut String, report: &Report) {
             Some(&"writes") => "Typing",
             _ => "Datagrams",
         };
-        let words = |key: &str| match key.strip_suffix("_ms") {
-            Some(time) => format!("{}, ms", named(time)),
-            None => named(key),
-        };
-        let head: Vec<String> =
-            core::iter::once("flow".to_owned()).chain(columns.iter().map(|key| words(key))).collect();
+        let head: Vec<String> = core::iter::once("flow".to_owned())
+            .chain(columns.iter().map(|key| heading_in_words(key)))
+            .collect();
         let cell = |(i, cell): (usize, &String)| if i == 0 { cell.clone() } else { rounded(cell) };
         let row = |row: &Vec<String>| row.iter().enumerate().map(cell).collect();
         let rows: Vec<Vec<String>> = rows.iter().map(row).collect();
@@ -141,9 +142,10 @@ fn rounded(cell: &str) -> String {
     }
 }
 
-/// Column heading in words.
-fn named(key: &str) -> String {
+/// Returns a column heading in words.
+fn heading_in_words(key: &str) -> String {
     let words = [
+        ("_ms", ", ms"),
         ("_min", " least"),
         ("_p50", " median"),
         ("_p99", " 99 %"),
@@ -154,7 +156,7 @@ fn named(key: &str) -> String {
 }
 
 fn link_table(out: &mut String, report: &Report) {
-    let causes = tables::causes(report);
+    let causes = tables::keys(&report.links, |l| &l.drops);
     let row = |l: &LinkReport| {
         let mut cells = vec![
             l.name.clone(),
@@ -174,21 +176,66 @@ fn link_table(out: &mut String, report: &Report) {
     table(out, "Links", &head, &report.links.iter().map(row).collect::<Vec<_>>(), "links.csv");
 }
 
+/// Writes the table of reference values beside those of this run.
+fn references(out: &mut String, report: &Report) {
+    if report.references.is_empty() {
+        return;
+    }
+    let row = |r: &ReferenceReport| {
+        // rates in Mbit/s, all other values as they are
+        let (size, unit) = if r.unit == "bit/s" { (1e6, "Mbit/s") } else { (1.0, r.unit.as_str()) };
+        let shown = |v: f64| format!("{:.3}", v / size);
+        let none = || "–".to_owned();
+        vec![
+            r.metric.clone(),
+            r.value.map_or_else(none, shown),
+            shown(r.reference),
+            unit.to_owned(),
+            r.deviation.map_or_else(none, |d| format!("{:+.1}", 100.0 * d)),
+            r.source.clone(),
+        ]
+    };
+    let head = ["figure", "this run", "reference", "unit", "difference, %", "found in"];
+    let rows: Vec<_> = report.references.iter().map(row).collect();
+    table(out, "Beside what others found", &head, &rows, "references.csv");
+}
+
+fn gateways(out: &mut String, report: &Report) {
+    if report.gateways.is_empty() {
+        return;
+    }
+    let reasons = tables::keys(&report.gateways, |g| &g.flows.passed);
+    let row = |g: &GatewayReport| {
+        let mut cells = vec![g.name.clone(), g.flows.accelerated.to_string()];
+        cells.extend(reasons.iter().map(|key| tables::count(&g.flows.passed, key)));
+        cells.extend(tables::gateway_counts(g).map(|n| n.to_string()));
+        cells.push(format!("{:.1}", g.held_peak_bytes as f64 / 1e3));
+        cells
+    };
+    let mut head = vec!["gateway".to_owned(), "flows accelerated".to_owned()];
+    head.extend(reasons.iter().map(|key| format!("passed: {}", key.replace('_', " "))));
+    head.extend(
+        ["packets", "lost in the hop", "repaired", "resent", "copies", "timeouts", "held at most, kB"]
+            .map(String::from),
+    );
+    let rows: Vec<_> = report.gateways.iter().map(row).collect();
+    table(out, "Gateways", &head, &rows, "gateways.csv");
+}
+
 fn manifest(out: &mut String, outcome: &Outcome<'_>, files: &[String]) {
     let report = outcome.report;
+    let row = |what: &str, value: String| vec![what.to_owned(), value];
+    let time = if report.live.is_some() { "ran" } else { "simulated" };
     let mut rows = vec![
-        vec!["bentpipe".to_owned(), report.version.clone()],
-        vec!["seed".to_owned(), report.seed.map_or_else(String::new, |seed| seed.to_string())],
-        vec![
-            if report.live.is_some() { "ran" } else { "simulated" }.to_owned(),
-            format!("{} s", tables::number(report.simulated_s)),
-        ],
+        row("bentpipe", report.version.clone()),
+        row("seed", report.seed.map_or_else(String::new, |seed| seed.to_string())),
+        row(time, format!("{} s", tables::number(report.simulated_s))),
     ];
     let shown = |v: &serde_json::Value| v.as_str().map_or_else(|| v.to_string(), str::to_owned);
     if let Some(live) = &report.live {
-        rows.push(vec!["kernel".to_owned(), format!("Linux {}", live.kernel)]);
+        rows.push(row("kernel", format!("Linux {}", live.kernel)));
     }
-    rows.extend(report.parameters.iter().map(|(k, v)| vec![format!("parameter {k}"), shown(v)]));
+    rows.extend(report.parameters.iter().map(|(k, v)| row(&format!("parameter {k}"), shown(v))));
     table(out, "How this was made", &["what", "value"], &rows, "manifest.json");
     out.push_str("<p>Files beside this page: ");
     for (i, file) in files.iter().enumerate() {
@@ -196,25 +243,57 @@ fn manifest(out: &mut String, outcome: &Outcome<'_>, files: &[String]) {
         let _ = write!(out, "{}<a href=\"{name}\">{name}</a>", if i == 0 { "" } else { ", " });
     }
     out.push_str(".</p>\n");
-    for FinishedCapture { link, point, packets, missing, .. } in
-        outcome.captures.iter().filter(|c| c.missing > 0)
-    {
-        let link = escape(link);
-        let _ = writeln!(
-            out,
-            "<p>The capture of {link} ({point}) reached its limit: {packets} packets are in it, {missing} later ones are not.</p>"
-        );
+    let note = |c: &FinishedCapture, text: &str| {
+        format!("<p>The capture of {} ({}) {text}</p>\n", escape(&c.link), c.point)
+    };
+    for c in outcome.captures.iter().filter(|c| c.missing > 0) {
+        let (packets, missing) = (c.packets, c.missing);
+        let text = format!("reached its limit: {packets} packets are in it, {missing} later ones are not.");
+        *out += &note(c, &text);
     }
-    for FinishedCapture { link, point, lost, .. } in outcome.captures.iter().filter(|c| c.lost > 0) {
-        let link = escape(link);
-        let _ = writeln!(
-            out,
-            "<p>The capture of {link} ({point}) lacks {lost} packets: the disk was too slow for them.</p>"
-        );
+    for c in outcome.captures.iter().filter(|c| c.lost > 0) {
+        *out += &note(c, &format!("lacks {} packets: the disk was too slow for them.", c.lost));
     }
     let _ = write!(
         out,
         "<details>\n<summary>The resolved scenario; it is a scenario file itself</summary>\n<pre class=\"code\">{}</pre>\n</details>\n",
         escape(&bentpipe_scenario::to_toml(outcome.scenario))
     );
+}
+
+/// Writes at most [`MOST_ROWS`] rows of a table with its heading. `rest` is the file with all rows.
+fn table(out: &mut String, heading: &str, head: &[impl AsRef<str>], rows: &[Vec<String>], rest: &str) {
+    let _ = write!(
+        out,
+        "<section>\n<h2>{heading}</h2>\n<div class=\"table\" tabindex=\"0\" role=\"region\" aria-label=\"{heading}\">\n<table>\n<thead><tr>"
+    );
+    for cell in head {
+        let _ = write!(out, "<th scope=\"col\">{}</th>", escape(cell.as_ref()));
+    }
+    out.push_str("</tr></thead>\n<tbody>\n");
+    for row in rows.iter().take(MOST_ROWS) {
+        out.push_str("<tr>");
+        for cell in row {
+            let _ = write!(out, "<td>{}</td>", escape(cell));
+        }
+        out.push_str("</tr>\n");
+    }
+    out.push_str("</tbody>\n</table>\n</div>\n");
+    if rows.len() > MOST_ROWS {
+        let _ = writeln!(
+            out,
+            "<p class=\"small\">The first {MOST_ROWS} of {}; all are in <a href=\"{rest}\">{rest}</a>.</p>",
+            rows.len()
+        );
+    }
+    out.push_str("</section>\n");
+}
+
+/// Escapes text for the content of an element or attribute.
+fn escape(text: &str) -> String {
+    text.replace('&', "&amp;")
+        .replace('<', "&lt;")
+        .replace('>', "&gt;")
+        .replace('"', "&quot;")
+        .replace('\'', "&#39;")
 }

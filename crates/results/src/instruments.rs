@@ -1,10 +1,10 @@
 //! Plots of the measurements of instruments.
 
-use crate::series::{LEAST_BER, any_positive, maximum, rate_unit, time_axis, time_unit, varies};
+use crate::series::{MIN_BER, any_positive, maximum, rate_unit, time_axis, time_unit, varies};
 use bentpipe_plot::{Axis, Colour, Curve, Dash, Marker, Plot, Point, Style};
 use bentpipe_report::InstrumentReport;
 
-/// A column of an instrument; empty if there is none of that name.
+/// Returns a column of an instrument; empty if there is none of that name.
 fn column(i: &InstrumentReport, key: &str) -> Vec<f64> {
     let Some(place) = i.columns.iter().position(|c| *c == key) else { return Vec::new() };
     i.rows.iter().map(|r| r.get(place).copied().unwrap_or(f64::NAN)).collect()
@@ -40,7 +40,7 @@ fn side_channel(i: &InstrumentReport) -> Vec<Plot> {
     let mut plots = Vec::new();
     if any_positive(&column(i, "link_ber")) || any_positive(&column(i, "measured_ber")) {
         let mut link = curve(i, "link_ber", "of the link", 1.0, Style::Steps);
-        link.points.iter_mut().filter(|p| p.y < LEAST_BER).for_each(|p| p.y = f64::NAN);
+        link.points.iter_mut().filter(|p| p.y < MIN_BER).for_each(|p| p.y = f64::NAN);
         let measured = curve(i, "measured_ber", "measured", 1.0, Style::Points);
         let mut plot = over_time(i, "Bit error rate", Axis::log("bit error rate"), vec![link, measured]);
         if column(i, "measured_ber").contains(&0.0) {
@@ -93,8 +93,8 @@ fn bins(i: &InstrumentReport) -> Vec<Plot> {
     plots
 }
 
-/// Goodput of bins against the mean bit error rate of a side channel in the same intervals.
-pub(crate) fn against(bins: &InstrumentReport, channel: &InstrumentReport) -> Option<Plot> {
+/// Plots the goodput of bins against the mean bit error rate of a side channel in the same intervals.
+pub(crate) fn goodput_over_ber(bins: &InstrumentReport, channel: &InstrumentReport) -> Option<Plot> {
     let (ends, goodput) = (column(bins, "time_s"), column(bins, "goodput_bytes_per_s"));
     let (times, ber) = (column(channel, "time_s"), column(channel, "link_ber"));
     let unit = rate_unit(8.0 * maximum(goodput.iter().copied()));
@@ -108,8 +108,8 @@ pub(crate) fn against(bins: &InstrumentReport, channel: &InstrumentReport) -> Op
         points.push(Point::new(mean, 8.0 * goodput / unit.size));
         from = *end;
     }
-    let left_out = points.iter().filter(|p| p.x < LEAST_BER).count();
-    points.retain(|p| p.x >= LEAST_BER && p.y.is_finite());
+    let left_out = points.iter().filter(|p| p.x < MIN_BER).count();
+    points.retain(|p| p.x >= MIN_BER && p.y.is_finite());
     if points.len() < 2 {
         return None;
     }

@@ -1,27 +1,23 @@
 //! Writes the results of a run to a folder: a page with plots, tables, packet captures and a manifest.
 
-mod beside;
 mod capture;
-mod error;
 mod figures;
 mod file;
 mod html;
 mod instruments;
-mod manifest;
-mod markup;
 mod packet;
 mod pcapng;
 mod series;
 mod tables;
 
 pub use capture::{CaptureFiles, CapturedPacket, FinishedCapture};
-pub use error::Error;
-pub use file::make_folder;
+pub use file::{Error, make_folder};
 
 use bentpipe_report::Report;
 use bentpipe_scenario::Scenario;
 use bentpipe_sim::run::SharedSink;
 use bentpipe_sim::{Record, RecordOptions, run_recorded};
+use serde_json::json;
 use std::cell::RefCell;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
@@ -59,10 +55,7 @@ pub fn run(dir: &Path, scenario: &Scenario) -> Result<(Report, Vec<PathBuf>), Er
         sink = made.map(Some);
         shared
     });
-    let captures = match sink? {
-        Some(sink) => sink.borrow_mut().files.finish()?,
-        None => Vec::new(),
-    };
+    let captures = sink?.map_or_else(|| Ok(Vec::new()), |sink| sink.borrow_mut().files.finish())?;
     let outcome = Outcome { scenario, report: &report, record: &record, captures: &captures };
     let files = write(dir, &outcome)?;
     Ok((report, files))
@@ -82,14 +75,14 @@ pub fn write(dir: &Path, outcome: &Outcome<'_>) -> Result<Vec<PathBuf>, Error> {
         ("links.csv".to_owned(), tables::links(report)),
     ];
     if !report.gateways.is_empty() {
-        texts.push(("gateways.csv".to_owned(), beside::gateways_csv(&report.gateways)));
+        texts.push(("gateways.csv".to_owned(), tables::gateways(&report.gateways)));
     }
     if !report.references.is_empty() {
-        texts.push(("references.csv".to_owned(), beside::references_csv(&report.references)));
+        texts.push(("references.csv".to_owned(), tables::references(&report.references)));
     }
     let mut taken: Vec<String> = Vec::new();
     for instrument in &report.instruments {
-        let mut name = capture::safe(&instrument.name);
+        let mut name = capture::safe_file_name(&instrument.name);
         while taken.contains(&name) {
             name.push('-');
         }
@@ -103,11 +96,47 @@ pub fn write(dir: &Path, outcome: &Outcome<'_>) -> Result<Vec<PathBuf>, Error> {
     texts.insert(0, ("report.html".to_owned(), html::page(outcome, &names)));
     names.insert(0, "report.html".to_owned());
     // written last, so that a folder with a manifest is complete
-    texts.push(("manifest.json".to_owned(), manifest::json(outcome, &names)));
-    let mut paths = Vec::with_capacity(texts.len() + outcome.captures.len());
-    for (name, text) in &texts {
-        paths.push(file::write_file(dir, name, text)?);
-    }
+    texts.push(("manifest.json".to_owned(), manifest(outcome, &names)));
+    let written = texts.iter().map(|(name, text)| file::write_file(dir, name, text));
+    let mut paths = written.collect::<Result<Vec<PathBuf>, Error>>()?;
     paths.extend(outcome.captures.iter().map(|c| c.path.clone()));
     Ok(paths)
+}
+
+/// Returns `manifest.json`: what is needed to repeat the run. It does not depend on machine and clock if the
+/// run is simulated.
+fn manifest(outcome: &Outcome<'_>, files: &[String]) -> String {
+    let report = outcome.report;
+    let captures: Vec<_> = (outcome.captures.iter())
+        .map(|c| {
+            let mut entry = json!({
+                "link": c.link,
+                "point": c.point,
+                "file": c.path.file_name().map(|n| n.to_string_lossy().into_owned()),
+                "packets": c.packets,
+                "missing": c.missing,
+            });
+            if c.lost > 0 {
+                entry["lost"] = c.lost.into();
+            }
+            entry
+        })
+        .collect();
+    let mut manifest = json!({
+        "schema": 1,
+        "program": "bentpipe",
+        "version": report.version,
+        "scenario": report.scenario,
+        "seed": report.seed,
+        "simulated_s": report.simulated_s,
+        "parameters": report.parameters,
+        "interval_s": outcome.record.every.as_secs_f64(),
+        "files": files,
+        "captures": captures,
+        "resolved_scenario": bentpipe_scenario::to_toml(outcome.scenario),
+    });
+    if let Some(live) = &report.live {
+        manifest["live"] = json!({ "kernel": live.kernel, "trusted": live.trusted });
+    }
+    format!("{manifest:#}\n")
 }

@@ -35,14 +35,15 @@ pub(crate) struct Writer<W: Write> {
     limit: u64,
     /// Start of the run in nanoseconds since 1970; 0 for simulated runs.
     epoch: u64,
+    /// Length of the file in bytes.
     written: u64,
     seen: u64,
-    /// Packets after the file reached its limit.
+    /// Number of packets after the file reached its limit.
     missing: u64,
-    /// Packets lost before they reached the file.
+    /// Number of packets lost before they reached the file.
     pub(crate) lost: u64,
     /// Time of the first packet that did not fit.
-    ended: Option<u64>,
+    full_at: Option<u64>,
     block: Vec<u8>,
     /// The block has options, which need an end.
     has_options: bool,
@@ -53,13 +54,24 @@ impl<W: Write> Writer<W> {
     pub(crate) fn new(out: W, interface: &str, snap: u32, limit: u64, epoch: u64) -> io::Result<Self> {
         let (written, seen, missing, lost, ended) = (0, 0, 0, 0, None);
         let (block, has_options) = (Vec::new(), false);
-        let mut this =
-            Self { out, snap, limit, epoch, written, seen, missing, lost, ended, block, has_options };
-        this.begin(&[0x4d, 0x3c, 0x2b, 0x1a, 1, 0, 0, 0]); // byte-order magic, version 1.0
+        let mut this = Self {
+            out,
+            snap,
+            limit,
+            epoch,
+            written,
+            seen,
+            missing,
+            lost,
+            full_at: ended,
+            block,
+            has_options,
+        };
+        this.begin_block(&[0x4d, 0x3c, 0x2b, 0x1a, 1, 0, 0, 0]); // byte-order magic, version 1.0
         this.block.extend([0xff; 8]); // section length: unspecified
         this.option(SECTION_APPLICATION, concat!("bentpipe ", env!("CARGO_PKG_VERSION")).as_bytes());
         this.finish_block(SECTION)?;
-        this.begin(&RAW_IP.to_le_bytes());
+        this.begin_block(&RAW_IP.to_le_bytes());
         this.block.extend([0, 0]);
         this.block.extend(snap.to_le_bytes());
         this.option(INTERFACE_NAME, interface.as_bytes());
@@ -70,21 +82,21 @@ impl<W: Write> Writer<W> {
 
     /// Adds a packet.
     pub(crate) fn packet(&mut self, seen: &CapturedPacket<'_>) -> io::Result<()> {
-        let &CapturedPacket { time, bytes, original, comment, .. } = seen;
+        let &CapturedPacket { time, bytes, wire_len: original, comment, .. } = seen;
         let kept = &bytes[..bytes.len().min(self.snap as usize)];
         // 12 bytes of block, 20 of packet header, options with headers and padding
         let size = 32
             + kept.len().next_multiple_of(4) as u64
             + comment.map_or(0, |c| 8 + c.len().next_multiple_of(4) as u64);
-        if self.ended.is_none() && self.written + size + STATISTICS_ROOM > self.limit {
-            self.ended = Some(time);
+        if self.full_at.is_none() && self.written + size + STATISTICS_ROOM > self.limit {
+            self.full_at = Some(time);
         }
         self.seen += 1;
-        if self.ended.is_some() {
+        if self.full_at.is_some() {
             self.missing += 1;
             return Ok(());
         }
-        self.begin(&FIRST_INTERFACE.to_le_bytes());
+        self.begin_block(&FIRST_INTERFACE.to_le_bytes());
         self.time(time);
         self.block.extend((kept.len() as u32).to_le_bytes());
         self.block.extend((original as u32).to_le_bytes());
@@ -95,11 +107,11 @@ impl<W: Write> Writer<W> {
         self.finish_block(PACKET)
     }
 
-    /// Ends the file at `time`. Returns the writer and the number of missing packets.
-    pub(crate) fn finish(mut self, time: u64) -> io::Result<(W, u64)> {
-        self.begin(&FIRST_INTERFACE.to_le_bytes());
+    /// Ends the file at `time`. Returns the writer, and the numbers of packets in the file and missing.
+    pub(crate) fn finish(mut self, time: u64) -> io::Result<(W, u64, u64)> {
+        self.begin_block(&FIRST_INTERFACE.to_le_bytes());
         self.time(time);
-        if let Some(ended) = self.ended {
+        if let Some(ended) = self.full_at {
             let text = format!(
                 "recording ended {}.{:09} s after the start: the limit of {} bytes was reached",
                 ended / 1_000_000_000,
@@ -115,15 +127,10 @@ impl<W: Write> Writer<W> {
         self.option(RECEIVED, &(self.seen + self.lost).to_le_bytes());
         self.option(DROPPED_BY_INTERFACE, &(self.missing + self.lost).to_le_bytes());
         self.finish_block(STATISTICS)?;
-        Ok((self.out, self.missing))
+        Ok((self.out, self.seen - self.missing, self.missing))
     }
 
-    /// Number of packets in the file.
-    pub(crate) const fn packets(&self) -> u64 {
-        self.seen - self.missing
-    }
-
-    fn begin(&mut self, first: &[u8]) {
+    fn begin_block(&mut self, first: &[u8]) {
         self.has_options = false;
         self.block.clear();
         self.block.extend([0; 8]); // type and length are filled in at the end

@@ -5,12 +5,12 @@ use bentpipe_report::Report;
 use bentpipe_sim::record::{Record, Series};
 
 /// Maximum number of flows with a curve of their own.
-pub(crate) const MOST_FLOWS: usize = 5;
+pub(crate) const MAX_FLOWS: usize = 5;
 /// Maximum number of link directions with plots of their own.
-pub(crate) const MOST_LINKS: usize = 3;
+pub(crate) const MAX_LINKS: usize = 3;
 
 /// Lower bound of plotted bit error rates: smaller ones have no effect in a run.
-pub(crate) const LEAST_BER: f64 = 1e-12;
+pub(crate) const MIN_BER: f64 = 1e-12;
 
 /// A unit and its size in units of the record.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -27,12 +27,12 @@ const RATES: [Unit; 4] = [unit("Gbit/s", 1e9), unit("Mbit/s", 1e6), unit("kbit/s
 const BYTES: [Unit; 4] = [unit("GB", 1e9), unit("MB", 1e6), unit("kB", 1e3), unit("B", 1.0)];
 const TIMES: [Unit; 3] = [unit("h", 3600.0), unit("min", 60.0), unit("s", 1.0)];
 
-/// Maximum of the values; 0 if there are none.
+/// Returns the maximum of the values; 0 if there are none.
 pub(crate) fn maximum(values: impl IntoIterator<Item = f64>) -> f64 {
     values.into_iter().filter(|v| v.is_finite()).fold(0.0, f64::max)
 }
 
-/// Largest unit with which the maximum is at least two.
+/// Returns the largest unit with which the maximum is at least two.
 fn largest_unit(units: &[Unit], most: f64) -> Unit {
     let fits = units.iter().find(|u| most >= 2.0 * u.size);
     fits.or(units.last()).copied().unwrap_or(unit("", 1.0))
@@ -46,7 +46,7 @@ pub(crate) fn byte_unit(most: f64) -> Unit {
     largest_unit(&BYTES, most)
 }
 
-/// Seconds up to 20 minutes, minutes up to 12 hours, then hours.
+/// Returns the unit of a time axis: seconds up to 20 minutes, minutes up to 12 hours, then hours.
 pub(crate) fn time_unit(end_s: f64) -> Unit {
     match end_s {
         t if t > 12.0 * 3600.0 => TIMES[0],
@@ -55,13 +55,13 @@ pub(crate) fn time_unit(end_s: f64) -> Unit {
     }
 }
 
-/// Time axis of all plots of a run.
+/// Returns the time axis of all plots of a run.
 pub(crate) fn time_axis(end_s: f64) -> Axis {
     let unit = time_unit(end_s);
     Axis::linear(format!("time, {}", unit.name)).within(0.0, end_s / unit.size)
 }
 
-/// Values of a column; empty if there is none.
+/// Returns the values of a column; empty if there is none.
 pub(crate) fn column<'a>(series: &'a Series, key: &str) -> &'a [f64] {
     series.column(key).unwrap_or_default()
 }
@@ -78,14 +78,14 @@ pub(crate) fn any_positive(values: &[f64]) -> bool {
     values.iter().any(|v| *v > 0.0)
 }
 
-/// Flows with curves of their own: all if they are few, else those with the highest goodput.
+/// Returns the flows with curves of their own: all if they are few, else those with the highest goodput.
 pub(crate) fn busiest_flows(report: &Report, record: &Record, most: usize) -> Vec<usize> {
     let goodput = |i: usize| report.flows[i].goodput_bps;
-    heaviest(record.flows.len().min(report.flows.len()), most, goodput)
+    top_by_weight(record.flows.len().min(report.flows.len()), most, goodput)
 }
 
-/// At most `most` link directions with plots: those with drops, a queue or a high utilisation, busiest
-/// first; the busiest one if there are none.
+/// Returns at most `most` link directions with plots: those with drops, changes or a utilisation above 20 %,
+/// or only the busiest one if there are none.
 pub(crate) fn links_to_plot(report: &Report, record: &Record, most: usize) -> Vec<usize> {
     let weight = |i: usize| {
         let (l, s) = (&report.links[i], &record.links[i]);
@@ -95,11 +95,11 @@ pub(crate) fn links_to_plot(report: &Report, record: &Record, most: usize) -> Ve
     };
     let all = record.links.len().min(report.links.len());
     let worth = (0..all).filter(|i| weight(*i) > 0.2).count().clamp(1, most);
-    heaviest(all, worth, weight)
+    top_by_weight(all, worth, weight)
 }
 
-/// Those of `all` items that have the `most` highest weights, in their order.
-fn heaviest(all: usize, most: usize, weight: impl Fn(usize) -> f64) -> Vec<usize> {
+/// Returns those of `all` items that have the `most` highest weights, in their order.
+fn top_by_weight(all: usize, most: usize, weight: impl Fn(usize) -> f64) -> Vec<usize> {
     let mut chosen: Vec<usize> = (0..all).collect();
     chosen.sort_by(|a, b| weight(*b).total_cmp(&weight(*a)));
     chosen.truncate(most);
@@ -107,7 +107,7 @@ fn heaviest(all: usize, most: usize, weight: impl Fn(usize) -> f64) -> Vec<usize
     chosen
 }
 
-/// The q-quantile of the finite values; NaN if there are none.
+/// Returns the q-quantile of the finite values; NaN if there are none.
 pub(crate) fn quantile(values: &mut Vec<f64>, q: f64) -> f64 {
     values.retain(|v| v.is_finite());
     values.sort_by(f64::total_cmp);

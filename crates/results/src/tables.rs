@@ -4,11 +4,14 @@
 //! spreadsheet filters expect it.
 
 use bentpipe_base::names::csv_cell;
-use bentpipe_report::{Counts, FlowReport, InstrumentReport, LimitedBy, LinkReport, Quantiles, Report, csv};
+use bentpipe_report::{
+    Counts, FlowReport, GatewayReport, InstrumentReport, LimitedBy, LinkReport, Quantiles, ReferenceReport,
+    Report, csv,
+};
 use bentpipe_sim::record::{Record, Series};
 use core::fmt::Write as _;
 
-/// Shortest notation that reads back to the same number; empty if it is not finite.
+/// Formats with the fewest digits that read back to the same number; empty if it is not finite.
 pub(crate) fn number(v: f64) -> String {
     match v {
         v if !v.is_finite() => String::new(),
@@ -17,12 +20,12 @@ pub(crate) fn number(v: f64) -> String {
     }
 }
 
-/// As [`number`]; empty for `None`.
-pub(crate) fn optional(v: Option<f64>) -> String {
+/// Formats like [`number`]; empty for `None`.
+fn optional(v: Option<f64>) -> String {
     v.map_or_else(String::new, number)
 }
 
-/// `series.csv`.
+/// Returns `series.csv`.
 pub(crate) fn series(record: &Record) -> String {
     let keys =
         |all: &[Series]| all.first().map(|s| s.columns.iter().map(|c| c.key).collect()).unwrap_or_default();
@@ -48,7 +51,7 @@ pub(crate) fn series(record: &Record) -> String {
     out
 }
 
-/// `flows.csv`.
+/// Returns `flows.csv`.
 pub(crate) fn flows(report: &Report) -> String {
     let apps = applications(report);
     let mut head = columns(
@@ -69,7 +72,7 @@ pub(crate) fn flows(report: &Report) -> String {
         ];
         let counts = [tcp.bytes_acked, tcp.segments_sent, tcp.retransmits, tcp.timeouts];
         cells.extend(counts.map(|n| n.to_string()));
-        cells.extend(spread(&tcp.rtt_ms).map(optional));
+        cells.extend(min_p50_p99(&tcp.rtt_ms).map(optional));
         cells.extend(tcp.limited_by.shares().map(|(_, share)| number(share)));
         for (keys, cells_of) in &apps {
             cells.extend(cells_of(f).unwrap_or_else(|| vec![String::new(); keys.len()]));
@@ -84,10 +87,10 @@ type Application = (&'static [&'static str], fn(&FlowReport) -> Option<Vec<Strin
 
 const APPLICATIONS: [Application; 3] = [
     (&["requests_completed", "response_min_ms", "response_p50_ms", "response_p99_ms"], |f| {
-        f.tcp()?.requests.as_ref().map(|r| counted(&[r.completed], &spread(&r.response_ms)))
+        f.tcp()?.requests.as_ref().map(|r| counted(&[r.completed], &min_p50_p99(&r.response_ms)))
     }),
     (&["writes", "writes_acknowledged", "ack_min_ms", "ack_p50_ms", "ack_p99_ms"], |f| {
-        f.tcp()?.telnet.as_ref().map(|t| counted(&[t.writes, t.acknowledged], &spread(&t.ack_ms)))
+        f.tcp()?.telnet.as_ref().map(|t| counted(&[t.writes, t.acknowledged], &min_p50_p99(&t.ack_ms)))
     }),
     (
         &[
@@ -104,13 +107,13 @@ const APPLICATIONS: [Application; 3] = [
         |f| {
             let u = f.udp()?;
             let counts = [u.sent, u.received, u.lost, u.duplicates, u.reordered];
-            let [min, p50, p99] = spread(&u.delay_ms.quantiles);
+            let [min, p50, p99] = min_p50_p99(&u.delay_ms.quantiles);
             Some(counted(&counts, &[u.delay_ms.mean, min, p50, p99]))
         },
     ),
 ];
 
-/// Kinds of applications that occur in the report.
+/// Returns the kinds of applications that occur in the report.
 fn applications(report: &Report) -> Vec<Application> {
     let there = |app: &Application| report.flows.iter().any(|f| app.1(f).is_some());
     APPLICATIONS.into_iter().filter(there).collect()
@@ -120,11 +123,11 @@ fn counted(counts: &[u64], times_ms: &[Option<f64>]) -> Vec<String> {
     counts.iter().map(ToString::to_string).chain(times_ms.iter().copied().map(optional)).collect()
 }
 
-const fn spread(times: &Quantiles) -> [Option<f64>; 3] {
+const fn min_p50_p99(times: &Quantiles) -> [Option<f64>; 3] {
     [times.min, times.p50, times.p99]
 }
 
-/// For each kind of application in the report: its columns, and a row for each of its flows.
+/// Returns, for each kind of application in the report, its columns and a row for each of its flows.
 pub(crate) fn by_application(report: &Report) -> Vec<(&'static [&'static str], Vec<Vec<String>>)> {
     let row =
         |app: Application| move |f: &FlowReport| app.1(f).map(|cells| [vec![f.name.clone()], cells].concat());
@@ -134,9 +137,9 @@ pub(crate) fn by_application(report: &Report) -> Vec<(&'static [&'static str], V
         .collect()
 }
 
-/// `links.csv`, with a column for each cause of drops that occurs.
+/// Returns `links.csv`, with a column for each cause of drops that occurs.
 pub(crate) fn links(report: &Report) -> String {
-    let causes = causes(report);
+    let causes = keys(&report.links, |l| &l.drops);
     let carried = report.links.iter().any(|l| l.carried_bps.is_some());
     let mut head = columns("name,utilisation,packets,queue_mean_packets,queue_peak_packets");
     head.extend(carried.then(|| "carried_bps".to_owned()));
@@ -152,22 +155,49 @@ pub(crate) fn links(report: &Report) -> String {
     csv(head, report.links.iter().map(row))
 }
 
-/// The count of a cause; 0 if it did not occur.
+/// Returns `references.csv`.
+pub(crate) fn references(rows: &[ReferenceReport]) -> String {
+    let row = |r: &ReferenceReport| {
+        let (value, reference, deviation) = (optional(r.value), number(r.reference), optional(r.deviation));
+        vec![r.metric.clone(), r.unit.clone(), value, reference, deviation, r.source.clone()]
+    };
+    csv(columns("metric,unit,value,reference,deviation,source"), rows.iter().map(row))
+}
+
+/// Returns `gateways.csv`, with a column for each reason and each cause that occurs.
+pub(crate) fn gateways(rows: &[GatewayReport]) -> String {
+    let (reasons, causes) = (keys(rows, |g| &g.flows.passed), keys(rows, |g| &g.not_forwarded));
+    let mut head =
+        columns("name,accelerated,forwarded,losses,repairs,resent,copies,timeouts,held_peak_bytes");
+    head.extend(reasons.iter().map(|key| format!("passed_{key}")));
+    head.extend(causes.iter().map(|key| format!("not_forwarded_{key}")));
+    let row = |g: &GatewayReport| {
+        let mut cells = vec![g.name.clone(), g.flows.accelerated.to_string()];
+        cells.extend(gateway_counts(g).map(|n| n.to_string()));
+        cells.push(g.held_peak_bytes.to_string());
+        cells.extend(reasons.iter().map(|key| count(&g.flows.passed, key)));
+        cells.extend(causes.iter().map(|key| count(&g.not_forwarded, key)));
+        cells
+    };
+    csv(head, rows.iter().map(row))
+}
+
+/// Returns the counts of a gateway's packets and timeouts, in the order of the columns.
+pub(crate) const fn gateway_counts(g: &GatewayReport) -> [u64; 6] {
+    [g.forwarded, g.losses, g.repairs, g.resent, g.copies, g.timeouts]
+}
+
+/// Formats the count of a cause; 0 if it did not occur.
 pub(crate) fn count(counts: &Counts, cause: &str) -> String {
     counts.get(cause).map_or_else(|| "0".to_owned(), ToString::to_string)
 }
 
-/// Column names from a list separated by commas.
-pub(crate) fn columns(names: &str) -> Vec<String> {
+/// Returns the column names from a list separated by commas.
+fn columns(names: &str) -> Vec<String> {
     names.split(',').map(str::to_owned).collect()
 }
 
-/// Causes of drops on any link, in order of first occurrence.
-pub(crate) fn causes(report: &Report) -> Vec<&str> {
-    keys(&report.links, |l| &l.drops)
-}
-
-/// Keys of the counts of all items, in order of first occurrence.
+/// Returns the keys of the counts of all items, in order of first occurrence.
 pub(crate) fn keys<T>(items: &[T], of: fn(&T) -> &Counts) -> Vec<&str> {
     let mut all: Vec<&str> = Vec::new();
     for key in items.iter().flat_map(|item| of(item).keys()) {
@@ -178,7 +208,7 @@ pub(crate) fn keys<T>(items: &[T], of: fn(&T) -> &Counts) -> Vec<&str> {
     all
 }
 
-/// CSV table of an instrument.
+/// Returns the CSV table of an instrument.
 pub(crate) fn instrument(instrument: &InstrumentReport) -> String {
     let rows = instrument.rows.iter().map(|row| row.iter().copied().map(number).collect());
     csv(instrument.columns.clone(), rows)

@@ -48,7 +48,7 @@ fn scenario(captures: &str) -> Scenario {
     bentpipe_scenario::load(&source, &[], None).unwrap_or_else(|e| panic!("{e}"))
 }
 
-/// An empty folder for each test.
+/// Creates an empty folder for a test.
 fn folder(test: &str) -> PathBuf {
     let dir = Path::new(env!("CARGO_TARGET_TMPDIR")).join(test);
     let _ = std::fs::remove_dir_all(&dir);

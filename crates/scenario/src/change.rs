@@ -1,7 +1,7 @@
 //! Changes of a running link, as given to `bentpipe link set`. Values are read like the keys of a timeline.
 
 use crate::diagnostic::{Diagnostic, Fault, Result, did_you_mean, listed};
-use crate::form::Read;
+use crate::form::{At, Read};
 use crate::scalars::excerpt;
 use crate::source::{Source, Sources, Span};
 use crate::value::{Kind, Value};
@@ -17,7 +17,7 @@ const MAX_WORD: usize = 4096;
 ///
 /// # Errors
 /// The first invalid word, with the wrong part underlined.
-pub fn change(words: &[String]) -> core::result::Result<Change, Box<Diagnostic>> {
+pub fn parse_change(words: &[String]) -> core::result::Result<Change, Box<Diagnostic>> {
     let file = Source::new("command line", "");
     read(words).map_err(|fault| fault.into_diagnostic(&Sources::of_words(&file, words)))
 }
@@ -26,16 +26,13 @@ pub fn change(words: &[String]) -> core::result::Result<Change, Box<Diagnostic>>
 ///
 /// # Errors
 /// The reason why the word is invalid.
-pub fn outage_length(word: &str) -> core::result::Result<Duration, Box<Diagnostic>> {
+pub fn parse_outage_length(word: &str) -> core::result::Result<Duration, Box<Diagnostic>> {
     let file = Source::new("command line", "");
     let words = [word.to_owned()];
     let value = Value { span: Span::word(0, 0..word.len()), kind: Kind::Raw(word.trim().to_owned()) };
     let read = if word.len() > MAX_WORD { Err(too_long(0)) } else { Duration::read(&value, "outage") };
-    read.and_then(|length| match length {
-        Duration::ZERO => Err(Fault::zero(value.span, "outage")),
-        length => Ok(length),
-    })
-    .map_err(|fault| fault.into_diagnostic(&Sources::of_words(&file, &words)))
+    read.and_then(|length| At { value: length, span: value.span }.positive("outage"))
+        .map_err(|fault| fault.into_diagnostic(&Sources::of_words(&file, &words)))
 }
 
 fn too_long(word: usize) -> Fault {
@@ -97,7 +94,7 @@ mod tests {
 
     fn read(words: &[&str]) -> core::result::Result<Change, String> {
         let words: Vec<String> = words.iter().map(|w| (*w).to_owned()).collect();
-        change(&words).map_err(|d| d.to_string())
+        parse_change(&words).map_err(|d| d.to_string())
     }
 
     #[test]
@@ -114,7 +111,7 @@ mod tests {
         assert_eq!(read(&all), Ok(wanted));
         let buffer = Some(Capacity::Bytes(Size(64_000)));
         assert_eq!(read(&["buffer=64 kB"]), Ok(Change { buffer, ..Change::default() }));
-        assert_eq!(outage_length("5s"), Ok(Duration::from_secs(5)));
+        assert_eq!(parse_outage_length("5s"), Ok(Duration::from_secs(5)));
     }
 
     #[test]
@@ -145,7 +142,7 @@ mod tests {
         }
         assert!(read(&["rtt=1 s"]).unwrap_err().contains("one-way `delay`"));
         assert!(read(&["rate=0 bit/s"]).unwrap_err().contains("more than zero"));
-        let said = |word: &str| outage_length(word).unwrap_err().to_string();
+        let said = |word: &str| parse_outage_length(word).unwrap_err().to_string();
         assert!(said("0s").contains("more than zero") && said("5").contains("needs a unit"));
         assert!(said("-5s").contains("negative") && said(&"9".repeat(5000)).contains("too long"));
     }

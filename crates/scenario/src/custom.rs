@@ -108,13 +108,13 @@ impl Settings {
         SettingError(Fault::new(span, message, instead))
     }
 
-    /// Keys and values as TOML, in file order.
+    /// Returns the keys and values as TOML, in file order.
     pub(crate) fn lines(&self) -> impl Iterator<Item = (&str, String)> {
         self.table.0.iter().map(|entry| (entry.key.as_str(), written(&entry.value)))
     }
 }
 
-/// A value as TOML.
+/// Returns a value as TOML.
 fn written(value: &Value) -> String {
     match &value.kind {
         Kind::Raw(text) if text.parse::<f64>().is_ok() || text == "true" || text == "false" => text.clone(),
@@ -238,10 +238,9 @@ impl CustomSpec {
 
 impl fmt::Debug for CustomSpec {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let settings: Vec<_> = self.settings.lines().collect();
         f.debug_struct(self.kind)
             .field("name", &self.name)
-            .field("settings", &settings)
+            .field("settings", &self.settings.lines().collect::<Vec<_>>())
             .finish_non_exhaustive()
     }
 }

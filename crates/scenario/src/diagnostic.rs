@@ -60,9 +60,7 @@ impl Diagnostic {
     }
 }
 
-/// An error inside the crate: it has a span, but not the text around it.
-///
-/// Boxed to keep `Result` small.
+/// An error inside the crate: it has a span, but not the text around it. Boxed to keep `Result` small.
 #[derive(Clone, Debug)]
 pub(crate) struct Fault(Box<Inner>);
 
@@ -104,27 +102,27 @@ impl Fault {
         Self(Box::new(Inner { span, message: message.into(), label: label.into(), help: Vec::new() }))
     }
 
-    /// Error for a key that must be given.
+    /// Creates the error for a missing key.
     pub(crate) fn missing(span: Span, whose: &str, key: &str) -> Self {
         Self::new(span, format!("{whose} has no `{key}`"), format!("`{key}` must be given"))
     }
 
-    /// Error for a value of zero.
+    /// Creates the error for a value of zero.
     pub(crate) fn zero(span: Span, key: &str) -> Self {
         Self::new(span, format!("`{key}` must be more than zero"), "")
     }
 
-    /// Error for more than `most` of something.
+    /// Creates the error for more than `most` of something.
     pub(crate) fn too_many(span: Span, what: &str, most: impl core::fmt::Display) -> Self {
         Self::new(span, format!("there are too many {what}"), format!("the limit is {most}"))
     }
 
-    /// Error for a name that is not unique.
+    /// Creates the error for a name that is not unique.
     pub(crate) fn taken(span: Span, what: &str, name: &str) -> Self {
         Self::new(span, format!("two {what} are called `{name}`"), "this name is taken")
     }
 
-    /// Error for a name that is not one of `known`.
+    /// Creates the error for a name that is not one of `known`.
     pub(crate) fn unknown<'a>(
         span: Span,
         what: &str,
@@ -153,7 +151,7 @@ impl Fault {
     }
 }
 
-/// Text on one line with at most `most` characters, and `...` if there are more.
+/// Returns the text on one line, with at most `most` characters and `...` if there are more.
 pub(crate) fn shortened(text: &str, most: usize) -> String {
     let cut: String = text.chars().take(most).map(|c| if c.is_control() { ' ' } else { c }).collect();
     if cut.len() < text.len() { cut + "..." } else { cut }

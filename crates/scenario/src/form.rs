@@ -1,23 +1,22 @@
-//! Types of the values of keys. The tables in [`crate::keys`] are built from them, and the parser, its
-//! errors, the JSON schema and the reference page from the tables.
+//! Types of the values of keys, and the macros that declare tables of keys. The parser, its errors, the JSON
+//! schema and the reference page are all made from the tables in [`crate::keys`].
 
 use crate::diagnostic::{Fault, Result, did_you_mean, fault, listed};
 use crate::measure::Measure;
 use crate::quantity::Quantity;
 use crate::source::Span;
 use crate::value::{Kind, Table, Value};
+use core::fmt::Display;
 
 #[derive(Clone, Copy)]
 pub(crate) enum Form {
-    /// A value without variants: its name on the reference page, and its JSON schema.
+    /// Its name on the reference page, and its JSON schema.
     Fixed(&'static str, fn() -> serde_json::Value),
+    /// A value that can also be a parameter: its name on the reference page, and its JSON schemas.
+    Scalar(&'static str, fn() -> Vec<serde_json::Value>),
     /// A name: letters, digits, `-`, `_` and `.`.
     Name,
     Whole(u64, u64),
-    Number,
-    Probability,
-    /// `true`, `false`, `"on"`, `"off"`.
-    Switch,
     /// Text with a unit.
     Quantity(&'static Quantity),
     Words(&'static [&'static str]),
@@ -70,6 +69,52 @@ pub(crate) struct At<T> {
     pub(crate) span: Span,
 }
 
+impl<T> At<T> {
+    pub(crate) fn map<U>(self, f: impl FnOnce(T) -> U) -> At<U> {
+        At { value: f(self.value), span: self.span }
+    }
+}
+
+/// Checks. Each returns the value, or an error that calls it `key`.
+impl<T: Copy + Default + PartialOrd + Display> At<T> {
+    pub(crate) fn positive(self, key: &str) -> Result<T> {
+        if self.value > T::default() { Ok(self.value) } else { Err(Fault::zero(self.span, key)) }
+    }
+
+    /// `small` is the word for a value below `least`: "small", or "short" for times.
+    pub(crate) fn at_least(self, key: &str, least: T, small: &str) -> Result<T> {
+        if self.value >= least {
+            return Ok(self.value);
+        }
+        Err(fault!(self.span, "`{key}` is too {small}", "at least {least}"))
+    }
+
+    pub(crate) fn at_most(self, key: &str, most: T) -> Result<T> {
+        if self.value <= most {
+            return Ok(self.value);
+        }
+        Err(fault!(self.span, "`{key}` is too large", "the limit is {most}"))
+    }
+}
+
+impl At<f64> {
+    /// Checks that the value is in the range. `unit` follows the range in the error.
+    pub(crate) fn within(self, key: &str, (least, most): (f64, f64), unit: &str) -> Result<f64> {
+        if (least..=most).contains(&self.value) {
+            return Ok(self.value);
+        }
+        Err(fault!(self.span, "`{key}` is out of range", "from {least} to {most}{unit}"))
+    }
+
+    /// Checks that the value is more than 0 and less than 1.
+    pub(crate) fn fraction(self, key: &str) -> Result<f64> {
+        if self.value > 0.0 && self.value < 1.0 {
+            return Ok(self.value);
+        }
+        Err(fault!(self.span, "`{key}` is out of range", "more than 0 and less than 1"))
+    }
+}
+
 /// A type that can be read from a value.
 pub(crate) trait Read: Sized {
     /// Type of the value in the file.
@@ -88,14 +133,19 @@ pub(crate) trait Keys: Sized {
     #[must_use]
     fn over(self, base: &Self) -> Self;
 
-    /// Additional keys that are registered at run time.
+    /// Returns the optional keys of the table that are given, without those of included tables.
+    fn given(&self) -> Vec<(&'static str, Span)> {
+        Vec::new()
+    }
+
+    /// Returns additional keys, which are registered at run time.
     fn more() -> Vec<&'static str> {
         Vec::new()
     }
 }
 
 impl TableInfo {
-    /// All keys, those of included tables last.
+    /// Returns all keys, those of included tables last.
     pub(crate) fn all_keys(&self) -> Vec<&'static Key> {
         (self.keys)().iter().chain(self.includes.iter().flat_map(|t| t.all_keys())).collect()
     }
@@ -104,8 +154,8 @@ impl TableInfo {
         self.all_keys().into_iter().map(|k| k.name).collect()
     }
 
-    /// Name of the table in errors: its title if that says where it is, else the key that holds it.
-    fn whose(&self, key: &str) -> String {
+    /// Returns the name of the table in errors: its title if that says where it is, else its key.
+    fn name_in_errors(&self, key: &str) -> String {
         if self.title.starts_with('[') || self.title == "the file" {
             self.title.into()
         } else {
@@ -134,7 +184,7 @@ pub(crate) fn read_table<T: Keys>(value: &Value, key: &str) -> Result<T> {
     let info = T::REF;
     match &value.kind {
         Kind::Table(table) => {
-            let whose = info.whose(key);
+            let whose = info.name_in_errors(key);
             info.check(table, &whose, &T::more())?;
             T::pick(table, value.span, &whose)
         }
@@ -151,14 +201,16 @@ impl<T: Keys> Read for Vec<At<T>> {
     const FORM: Form = Form::List(T::REF);
 
     fn read(value: &Value, key: &str) -> Result<Self> {
-        match &value.kind {
-            Kind::Array(items) => {
-                items.iter().map(|v| Ok(At { value: read_table(v, key)?, span: v.span })).collect()
-            }
-            _ => {
-                Err(fault!(value.span, "`{key}` is a list of tables", "write [[{key}]], in double brackets"))
-            }
-        }
+        let read = |v: &Value| Ok(At { value: read_table(v, key)?, span: v.span });
+        list_of_tables(value, key)?.iter().map(read).collect()
+    }
+}
+
+/// Returns the items of a list of tables.
+pub(crate) fn list_of_tables<'a>(value: &'a Value, key: &str) -> Result<&'a [Value]> {
+    match &value.kind {
+        Kind::Array(items) => Ok(items),
+        _ => Err(fault!(value.span, "`{key}` is a list of tables", "write [[{key}]], in double brackets")),
     }
 }
 
@@ -190,12 +242,12 @@ pub(crate) fn required<T: Read>(table: &Table, key: &str, whose: &str, span: Spa
     optional(table, key)?.ok_or_else(|| Fault::missing(span, whose, key))
 }
 
-/// Error for a value of the wrong type.
+/// Returns the error for a value of the wrong type.
 pub(crate) fn wrong(value: &Value, key: &str, wanted: &str) -> Fault {
     Fault::new(value.span, format!("`{key}` is {wanted}"), format!("this is {}", value.called()))
 }
 
-/// Name of a key in the file: `return` for `r#return`.
+/// Returns the name of a key in the file: `return` for `r#return`.
 pub(crate) const fn plain(name: &'static str) -> &'static str {
     match name.as_bytes() {
         [b'r', b'#', ..] => name.split_at(2).1,
@@ -218,6 +270,8 @@ macro_rules! table {
     (@pick $table:ident, $key:expr, $whose:ident, $span:ident, $default:literal) => {
         crate::form::optional($table, $key)?
     };
+    (@span $own:expr) => { None };
+    (@span $own:expr, $default:literal) => { $own.as_ref().map(|given| given.span) };
     (@over $own:expr, $base:expr) => { $own };
     (@over $own:expr, $base:expr, $default:literal) => { $own.or_else(|| $base.clone()) };
     ($( $(#[doc = $doc:literal])* struct $Name:ident $title:literal {
@@ -260,6 +314,12 @@ macro_rules! table {
                     $( $field: self.$field.over(&base.$field), )*
                 }
             }
+
+            fn given(&self) -> Vec<(&'static str, crate::source::Span)> {
+                let all: &[(&'static str, Option<crate::source::Span>)] =
+                    &[$( (crate::form::plain(stringify!($key)), crate::form::table!(@span self.$key $(, $default)?)), )*];
+                all.iter().filter_map(|(key, span)| Some((*key, (*span)?))).collect()
+            }
         }
 
         impl crate::form::Read for $Name {
@@ -277,9 +337,9 @@ pub(crate) trait Word {
     fn word(&self) -> &'static str;
 }
 
-/// Declares the words for the values of an enum. `or` lists other accepted values, for errors.
+/// Declares the words for the variants of an enum. `or` lists other values that the key accepts, for errors.
 ///
-/// A value can have contents: `"codel" => Codel(Codel::default())`.
+/// A variant can have contents: `"codel" => Codel(Codel::default())`.
 macro_rules! words {
     ($T:ident { $( $word:literal => $value:ident $(($content:expr))?, )+ } $(or $other:literal)*) => {
         impl crate::form::Word for $T {
@@ -294,7 +354,7 @@ macro_rules! words {
     };
 }
 
-/// The same for an enum that has other values, too.
+/// As `words!`, for an enum that also has variants without a word: it can be read, but not written.
 macro_rules! read_words {
     ($T:ident { $( $word:literal => $value:ident $(($content:expr))?, )+ } $(or $other:literal)*) => {
         impl crate::form::Read for $T {

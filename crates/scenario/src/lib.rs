@@ -31,11 +31,12 @@ mod value;
 mod write;
 
 pub use addresses::host_addresses;
-pub use amount::{Amount, AmountUnit, amount};
-pub use change::{change, outage_length};
+pub use amount::{Amount, parse_amount};
+pub use change::{parse_change, parse_outage_length};
 pub use custom::{CustomNode, CustomSpec, Registry, SettingError, Settings, register};
 pub use diagnostic::{Diagnostic, Place};
 pub use profile::{Profile, profiles};
+pub use quantity::Dimension;
 pub use reference::reference;
 pub use schema::schema;
 pub use source::{MAX_FILE, Source};
@@ -59,8 +60,8 @@ pub fn load(
     load_with(source, sets, seed, &trace::NoFiles)
 }
 
-/// Loads a scenario that may refer to other files, which `files` reads. Paths are passed as the scenario
-/// gives them.
+/// Loads a scenario that may refer to other files, which `files` reads. It gets each path as the scenario
+/// gives it.
 ///
 /// # Errors
 /// Those of [`load`], and files that cannot be read or have an invalid line.
@@ -70,22 +71,15 @@ pub fn load_with(
     seed: Option<u64>,
     files: &dyn Files,
 ) -> Result<Scenario, Box<Diagnostic>> {
-    read(source, sets, seed, files)
-        .map_err(|fault| fault.into_diagnostic(&source::Sources::new(source, sets)))
-}
-
-fn read(
-    source: &Source,
-    sets: &[(String, String)],
-    seed: Option<u64>,
-    files: &dyn Files,
-) -> diagnostic::Result<Scenario> {
-    let mut root = value::parse(source)?;
-    scalars::check_file::<keys::FileKeys>(&root, "scenario")?;
-    let mut parameters = parameters::Parameters::read(&root, sets)?;
-    parameters.substitute(&mut root)?;
-    let file: keys::FileKeys = form::read_file(root)?;
-    parameters.check_used()?;
-    file.sweep.as_ref().map(|s| sweep::resolve(s, &parameters)).transpose()?;
-    resolve::scenario(file, parameters.resolved(), seed, files)
+    let read = || {
+        let mut root = value::parse(source)?;
+        scalars::check_file::<keys::FileKeys>(&root, "scenario")?;
+        let mut parameters = parameters::Parameters::read(&root, sets)?;
+        parameters.substitute(&mut root)?;
+        let file: keys::FileKeys = form::read_file(root)?;
+        parameters.check_used()?;
+        file.sweep.as_ref().map(|s| sweep::resolve(s, &parameters)).transpose()?;
+        resolve::scenario(file, parameters.resolved(), seed, files)
+    };
+    read().map_err(|fault| fault.into_diagnostic(&source::Sources::new(source, sets)))
 }

@@ -1,4 +1,4 @@
-//! Reading of lists.
+//! Reads lists.
 
 use crate::diagnostic::{Fault, Result, bail, fault};
 use crate::form::{At, Form, Read, wrong};
@@ -37,7 +37,7 @@ pub(crate) fn items<'a>(value: &'a Value, key: &str, wanted: &str, most: usize) 
     Ok(items)
 }
 
-/// Short texts, at least one.
+/// A list of at least one text.
 impl Read for Vec<String> {
     const FORM: Form = Form::Fixed(
         "list of texts",
@@ -84,7 +84,7 @@ impl Read for Vec<Axis> {
     }
 }
 
-/// Values of one axis as text.
+/// Reads the values of one axis as text.
 fn axis_values(name: &str, value: &Value) -> Result<Vec<String>> {
     let mut all = Vec::new();
     for item in items(value, name, "a list of values", MAX_VALUES)? {
@@ -119,20 +119,20 @@ pub(crate) struct Pairs<A, B>(pub(crate) Vec<(At<A>, At<B>)>);
 
 /// One value, or `[lowest, highest]`.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Range<T> {
-    pub(crate) least: T,
-    pub(crate) most: T,
+pub(crate) struct MinMax<T> {
+    pub(crate) min: T,
+    pub(crate) max: T,
 }
 
 /// Times in whole milliseconds, in increasing order: a mahimahi trace.
 #[derive(Clone, Debug)]
-pub(crate) struct Millis(pub(crate) Arc<[Duration]>);
+pub(crate) struct OpportunityTimes(pub(crate) Arc<[Duration]>);
 
 /// Path of a file that the caller reads.
 #[derive(Clone, Debug)]
 pub(crate) struct Path(pub(crate) String);
 
-/// Describes the contents of a list or range.
+/// Describes the values in a list or range, for errors.
 fn form_in_words(form: &Form) -> String {
     crate::reference::form(form).replace(['`', '"'], "")
 }
@@ -154,26 +154,26 @@ impl<A: Read, B: Read> Read for Pairs<A, B> {
     }
 }
 
-impl<T: Read + Copy + PartialOrd> Read for Range<T> {
+impl<T: Read + Copy + PartialOrd> Read for MinMax<T> {
     const FORM: Form = Form::Range(&T::FORM);
 
     fn read(value: &Value, key: &str) -> Result<Self> {
         let Kind::Array(items) = &value.kind else {
-            return T::read(value, key).map(|v| Self { least: v, most: v });
+            return T::read(value, key).map(|v| Self { min: v, max: v });
         };
         let [least, most] = &items[..] else {
             let message = format!("`{key}` is one {0}, or a list of two", form_in_words(&T::FORM));
             return Err(Fault::new(value.span, message, "write [lowest, highest]"));
         };
-        let range = Self { least: T::read(least, key)?, most: T::read(most, key)? };
-        if range.least <= range.most {
+        let range = Self { min: T::read(least, key)?, max: T::read(most, key)? };
+        if range.min <= range.max {
             return Ok(range);
         }
         Err(Fault::new(most.span, format!("`{key}` ends below its beginning"), "write [lowest, highest]"))
     }
 }
 
-impl Read for Millis {
+impl Read for OpportunityTimes {
     const FORM: Form = Form::Fixed(
         "list of whole milliseconds",
         || json!({ "type": "array", "minItems": 1, "items": { "type": "integer", "minimum": 0 } }),

@@ -1,10 +1,10 @@
 //! Decimal quantities: decibels, degrees, kilometres and rates per second.
 //!
-//! They describe physical values, may be negative, and are not exact like rates, times and sizes.
+//! Unlike rates, times and sizes, they are floating-point numbers and may be negative.
 
 use crate::diagnostic::{Fault, Result, nearest};
 use crate::form::{Form, Read};
-use crate::quantity::split;
+use crate::quantity::split_unit;
 use crate::scalars::excerpt;
 use crate::value::Value;
 
@@ -44,7 +44,7 @@ impl Measure {
     fn read(&self, value: &Value, key: &str) -> Result<f64> {
         let text = &*value.number_text();
         let (sign, rest) = text.strip_prefix('-').map_or((1.0, text), |rest| (-1.0, rest));
-        let (number, name) = split(rest);
+        let (number, name) = split_unit(rest);
         let units: Vec<&str> = self.units.iter().map(|u| u.0).collect();
         let refuse = |message: String, label: String| {
             Fault::new(value.span, message, label).help(format!("help: units: {}", units.join(", ")))

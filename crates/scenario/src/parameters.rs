@@ -1,6 +1,6 @@
 //! `[parameters]`, `--set`, and the `"$name"` references that they replace.
 
-use crate::diagnostic::{Fault, Result, bail, did_you_mean, listed};
+use crate::diagnostic::{Fault, Result, bail, did_you_mean, fault, listed};
 use crate::form::{Form, Read, wrong};
 use crate::source::{Span, set_spans};
 use crate::types::ParamValue;
@@ -25,9 +25,9 @@ struct Parameter {
     used: bool,
 }
 
-/// `[parameters]` is read before all other keys; the table of keys only lists it.
+/// `[parameters]` as a key of the file. Its contents are read before all other keys, by [`Parameters`].
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Declared;
+pub(crate) struct ParameterDeclarations;
 
 impl Parameters {
     /// Reads the declarations and applies `sets`; the last one of a name wins.
@@ -42,7 +42,7 @@ impl Parameters {
             }
             for entry in &table.0 {
                 check_name(&entry.key, entry.span)?;
-                let default = default_of(&entry.key, &entry.value)?;
+                let default = read_default(&entry.key, &entry.value)?;
                 all.index.insert(entry.key.clone(), all.list.len());
                 let (name, span) = (entry.key.clone(), entry.span);
                 all.list.push(Parameter { name, span, default, set: None, used: false });
@@ -106,19 +106,13 @@ impl Parameters {
         }
     }
 
-    /// An unused parameter is a mistake, and `--set` would have no effect.
+    /// Returns an error for an unused parameter: it is a mistake, and `--set` would have no effect.
     pub(crate) fn check_used(&self) -> Result<()> {
-        match self.list.iter().find(|p| !p.used) {
-            None => Ok(()),
-            Some(p) => Err(Fault::new(
-                p.span,
-                format!("parameter `{}` is never used", p.name),
-                format!("write \"${}\" somewhere, or drop it", p.name),
-            )),
-        }
+        let Some(Parameter { name, span, .. }) = self.list.iter().find(|p| !p.used) else { return Ok(()) };
+        Err(fault!(*span, "parameter `{name}` is never used", "write \"${name}\" somewhere, or drop it"))
     }
 
-    /// Names and values for reports.
+    /// Returns names and values for reports.
     pub(crate) fn resolved(&self) -> Vec<(String, ParamValue)> {
         self.list.iter().map(|p| (p.name.clone(), p.value())).collect()
     }
@@ -127,7 +121,7 @@ impl Parameters {
 impl Parameter {
     /// Returns the value. One from `--set` is converted to the type of the default if possible.
     fn value(&self) -> ParamValue {
-        let default = plain(&self.default);
+        let default = to_param_value(&self.default);
         let Some(Value { kind: Kind::Raw(text), .. }) = &self.set else { return default };
         let number = text.parse().ok().filter(|n: &f64| n.is_finite());
         match (default, text.parse(), number, text.as_str()) {
@@ -140,8 +134,8 @@ impl Parameter {
     }
 }
 
-/// Converts a scalar for reports.
-fn plain(value: &Value) -> ParamValue {
+/// Converts a single value for reports.
+fn to_param_value(value: &Value) -> ParamValue {
     match &value.kind {
         Kind::Integer(n) => i64::try_from(*n).map_or(ParamValue::Number(*n as f64), ParamValue::Integer),
         Kind::Number(n) => ParamValue::Number(*n),
@@ -151,7 +145,7 @@ fn plain(value: &Value) -> ParamValue {
     }
 }
 
-/// Returns the name if the text is exactly `$name`.
+/// Returns `name` if the text is exactly `$name`.
 pub(crate) fn reference(text: &str) -> Option<&str> {
     text.strip_prefix('$').filter(|name| !name.is_empty() && name.chars().all(in_name))
 }
@@ -172,7 +166,7 @@ fn check_name(name: &str, span: Span) -> Result<()> {
 }
 
 /// Reads the default from `name = default` or `name = { default = .., doc = ".." }`.
-fn default_of(name: &str, value: &Value) -> Result<Value> {
+fn read_default(name: &str, value: &Value) -> Result<Value> {
     let default = match &value.kind {
         Kind::Table(table) => {
             if let Some(entry) = table.0.iter().find(|e| !matches!(e.key.as_str(), "default" | "doc")) {
@@ -205,7 +199,7 @@ fn default_of(name: &str, value: &Value) -> Result<Value> {
     }
 }
 
-impl Read for Declared {
+impl Read for ParameterDeclarations {
     const FORM: Form = Form::Fixed("name and default of each", || {
         let scalar = json!({ "type": ["string", "number", "boolean"] });
         let with_doc = json!({
@@ -241,7 +235,7 @@ impl Read for Vec<(String, ParamValue)> {
                 Kind::Number(n) if !n.is_finite() => {
                     bail!(entry.value.span, "this number must be finite");
                 }
-                _ => all.push((entry.key.clone(), plain(&entry.value))),
+                _ => all.push((entry.key.clone(), to_param_value(&entry.value))),
             }
         }
         Ok(all)

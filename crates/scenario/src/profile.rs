@@ -7,7 +7,7 @@ use crate::resolve::profile_directions;
 use crate::scalars::{Name, Text};
 use crate::source::{Source, Span};
 use crate::types::DirectionSpec;
-use crate::value::{self, Kind, Table, Value};
+use crate::value::{self, Kind, Value};
 use std::sync::LazyLock;
 
 const DATA: &str = include_str!("../profiles.toml");
@@ -30,11 +30,6 @@ pub struct Profile {
 }
 
 table! {
-    /// Keys of `profiles.toml`.
-    struct ProfilesKeys "profiles.toml" {
-        profiles: Vec<At<ProfileKeys>>,
-    }
-
     struct ProfileKeys "[[profiles]]" {
         name: Name,
         summary: Text,
@@ -45,67 +40,61 @@ table! {
     }
 }
 
-static TREE: LazyLock<Table> =
-    LazyLock::new(|| value::parse(&Source::new("profiles.toml", DATA)).expect("profiles.toml is TOML"));
+/// The tables of the file, in the same order as the profiles.
+static TABLES: LazyLock<Vec<Value>> = LazyLock::new(|| {
+    let root = value::parse(&Source::new("profiles.toml", DATA)).expect("profiles.toml is TOML");
+    match root.get("profiles").map(|profiles| &profiles.kind) {
+        Some(Kind::Array(tables)) => tables.clone(),
+        _ => Vec::new(),
+    }
+});
 
-static ALL: LazyLock<Vec<Profile>> = LazyLock::new(|| resolve().expect("profiles.toml holds profiles"));
+static ALL: LazyLock<Vec<Profile>> = LazyLock::new(|| {
+    TABLES.iter().map(resolve).collect::<Result<_>>().expect("profiles.toml holds profiles")
+});
 
-/// Returns all ready-made links, in the order in which they are listed.
+/// Returns all ready-made links, in the order of the file.
 pub fn profiles() -> &'static [Profile] {
     &ALL
 }
 
-fn resolve() -> Result<Vec<Profile>> {
-    let root = Value { span: Span::file(0..0), kind: Kind::Table(TREE.clone()) };
-    let keys = read_table::<ProfilesKeys>(&root, "profiles.toml")?;
-    let profile = |given: At<ProfileKeys>| {
-        let keys = given.value;
-        let (forward, backward) =
-            profile_directions(&keys.name.value.0, given.span, &keys.forward.value, &keys.backward.value)?;
-        Ok(Profile {
-            name: keys.name.value.0,
-            summary: keys.summary.value.0,
-            rtt: keys.rtt.value.0,
-            source: keys.source.value.0,
-            forward,
-            backward,
-        })
-    };
-    keys.profiles.value.into_iter().map(profile).collect()
+fn resolve(table: &Value) -> Result<Profile> {
+    let keys = read_table::<ProfileKeys>(table, "profiles")?;
+    let (forward, backward) =
+        profile_directions(&keys.name.value.0, table.span, &keys.forward.value, &keys.backward.value)?;
+    Ok(Profile {
+        name: keys.name.value.0,
+        summary: keys.summary.value.0,
+        rtt: keys.rtt.value.0,
+        source: keys.source.value.0,
+        forward,
+        backward,
+    })
 }
 
 /// Returns the keys of both directions of a profile. Errors in them point at `name`.
-pub(crate) fn find(name: &At<Name>) -> Result<(DirectionKeys, DirectionKeys)> {
+pub(crate) fn profile_keys(name: &At<Name>) -> Result<(DirectionKeys, DirectionKeys)> {
     let word = &name.value.0;
-    let trees = match TREE.get("profiles").map(|v| &v.kind) {
-        Some(Kind::Array(trees)) => &trees[..],
-        _ => &[],
-    };
-    let called = |tree: &Value| match &tree.kind {
-        Kind::Table(table) => table.get("name").and_then(Value::text).is_some_and(|n| n == word),
-        _ => false,
-    };
-    let Some(tree) = trees.iter().find(|tree| called(tree)) else {
-        let names = profiles().iter().map(|p| p.name.as_str());
-        return Err(Fault::unknown(name.span, "profile", word, names));
-    };
-    let mut tree = tree.clone();
-    move_to(&mut tree, name.span);
-    let keys = read_table::<ProfileKeys>(&tree, "profile")?;
+    let names = profiles().iter().map(|p| p.name.as_str());
+    let index = names.clone().position(|name| name == word);
+    let index = index.ok_or_else(|| Fault::unknown(name.span, "profile", word, names))?;
+    let mut table = TABLES[index].clone();
+    set_span(&mut table, name.span);
+    let keys = read_table::<ProfileKeys>(&table, "profile")?;
     Ok((keys.forward.value, keys.backward.value))
 }
 
 /// Sets the position of `value` and all values in it to `span`.
-fn move_to(value: &mut Value, span: Span) {
+fn set_span(value: &mut Value, span: Span) {
     value.span = span;
     match &mut value.kind {
         Kind::Table(table) => {
             for entry in &mut table.0 {
                 entry.span = span;
-                move_to(&mut entry.value, span);
+                set_span(&mut entry.value, span);
             }
         }
-        Kind::Array(items) => items.iter_mut().for_each(|item| move_to(item, span)),
+        Kind::Array(items) => items.iter_mut().for_each(|item| set_span(item, span)),
         _ => {}
     }
 }

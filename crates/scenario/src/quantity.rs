@@ -1,6 +1,6 @@
 //! Numbers with units, read exactly: `"1.544 Mbit/s"` becomes 1544000 without floating point.
 
-use crate::diagnostic::{Fault, Result, nearest};
+use crate::diagnostic::{Fault, Result, bail, nearest};
 use crate::scalars::excerpt;
 use crate::value::Value;
 
@@ -14,12 +14,19 @@ pub(crate) struct Unit {
     pub(crate) listed: bool,
 }
 
+/// What a quantity measures, and the unit of an [`Amount`](crate::Amount) of it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Dimension {
+pub enum Dimension {
+    /// In bit/s.
     Rate,
+    /// In seconds.
     Time,
+    /// In bytes.
     Bytes,
+    /// In packets or segments.
     Pieces,
+    /// A number without a unit, or a percentage as a fraction of 1.
+    Bare,
 }
 
 /// A kind of quantity: its units and its range in base units.
@@ -102,7 +109,7 @@ pub(crate) const BUFFER: Quantity =
     Quantity { what: "a buffer", example: "50 packets", units: &BUFFERS, ..SIZE };
 
 impl Quantity {
-    /// Names of the units that documentation and errors show.
+    /// Returns the names of the units that documentation and errors show.
     pub(crate) fn listed(&self) -> impl Iterator<Item = &'static str> {
         self.units.iter().filter(|u| u.listed).map(|u| u.name)
     }
@@ -114,7 +121,7 @@ impl Quantity {
             Fault::new(value.span, message, label).help(format!("help: units: {}", units.join(", ")))
         };
         let text = &*value.number_text();
-        let (number, name) = split(text);
+        let (number, name) = split_unit(text);
         if number.is_empty() {
             return Err(match text.strip_prefix('-') {
                 Some(_) => Fault::new(value.span, format!("`{key}` cannot be negative"), ""),
@@ -133,34 +140,28 @@ impl Quantity {
             let message = format!("`{key}` has an unknown unit, `{}`", excerpt(name));
             return Err(refuse(message, &self.unit_hint(&excerpt(number), name)));
         };
-        let amount = exact(number, unit.scale)
-            .and_then(|n| if n > self.most.0 { Err(ConversionError::TooLarge) } else { Ok(n) })
-            .map_err(|trouble| self.conversion_fault(trouble, value, key))?;
+        let (most, most_text) = self.most;
+        let amount = match exact(number, unit.scale) {
+            Ok(amount) if amount <= most => amount,
+            Ok(_) | Err(ConversionError::TooLarge) => {
+                bail!(value.span, "`{key}` is too large", "the limit is {most_text}");
+            }
+            Err(ConversionError::Fraction) => {
+                let base = match unit.dimension {
+                    Dimension::Time => "nanoseconds",
+                    Dimension::Rate => "bit/s",
+                    Dimension::Bytes | Dimension::Pieces | Dimension::Bare => "bytes or pieces",
+                };
+                bail!(value.span, "`{key}` is not a whole number of {base}");
+            }
+        };
         if amount == 0 && self.positive {
             return Err(Fault::zero(value.span, key));
         }
         Ok((amount, unit.dimension))
     }
 
-    fn conversion_fault(&self, trouble: ConversionError, value: &Value, key: &str) -> Fault {
-        let base = match self.units[0].dimension {
-            Dimension::Time => "nanoseconds",
-            Dimension::Rate => "bit/s",
-            Dimension::Bytes | Dimension::Pieces => "bytes or pieces",
-        };
-        match trouble {
-            ConversionError::TooLarge => Fault::new(
-                value.span,
-                format!("`{key}` is too large"),
-                format!("the limit is {}", self.most.1),
-            ),
-            ConversionError::Fraction => {
-                Fault::new(value.span, format!("`{key}` is not a whole number of {base}"), "")
-            }
-        }
-    }
-
-    /// Help text for an unknown unit.
+    /// Returns the label of the error for an unknown unit.
     fn unit_hint(&self, number: &str, name: &str) -> String {
         if let Some(hint) = ambiguous(self.units[0].dimension, number, name) {
             return hint;
@@ -171,7 +172,9 @@ impl Quantity {
                 Dimension::Rate => "this is a rate".into(),
                 Dimension::Time => "this is a time".into(),
                 Dimension::Bytes => "this is a size".into(),
-                Dimension::Pieces => "windows are counted in segments, buffers in packets".into(),
+                Dimension::Pieces | Dimension::Bare => {
+                    "windows are counted in segments, buffers in packets".into()
+                }
             };
         }
         nearest(name, self.listed())
@@ -217,7 +220,7 @@ pub(crate) enum ConversionError {
 }
 
 /// Splits `"1.5e3 ms"` into `("1.5e3", "ms")`. The number is empty if there is none.
-pub(crate) fn split(text: &str) -> (&str, &str) {
+pub(crate) fn split_unit(text: &str) -> (&str, &str) {
     let bytes = text.as_bytes();
     let digits = |from: usize| from + bytes[from..].iter().take_while(|b| b.is_ascii_digit()).count();
     let mut end = digits(0);
@@ -307,7 +310,7 @@ mod tests {
             ("", ("", "")),
             ("ms", ("", "ms")),
         ] {
-            assert_eq!(split(text), wanted, "{text}");
+            assert_eq!(split_unit(text), wanted, "{text}");
         }
     }
 }

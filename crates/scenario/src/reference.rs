@@ -32,7 +32,7 @@ pub(crate) fn page(head: &str, root: &'static TableInfo) -> String {
     out
 }
 
-/// Lists a table and all tables reachable from it, each once.
+/// Adds a table and all tables reachable from it to `seen`, each once.
 fn visit(info: &'static TableInfo, seen: &mut Vec<&'static TableInfo>) {
     if seen.iter().any(|s| s.title == info.title) {
         return;
@@ -88,16 +88,13 @@ fn plain_what(what: &str) -> &str {
     what.strip_prefix("a ").or_else(|| what.strip_prefix("an ")).unwrap_or(what)
 }
 
-/// Short description of the values that a key takes.
+/// Returns a short description of the values that a key takes.
 pub(crate) fn form(form: &Form) -> String {
     match form {
-        Form::Fixed(name, _) => (*name).into(),
+        Form::Fixed(name, _) | Form::Scalar(name, _) => (*name).into(),
         Form::Name => "name".into(),
         Form::Whole(least, u64::MAX) => format!("whole number from {least}"),
         Form::Whole(least, most) => format!("whole number, {least} to {most}"),
-        Form::Number => "number".into(),
-        Form::Probability => "probability".into(),
-        Form::Switch => "switch".into(),
         Form::Quantity(quantity) => plain_what(quantity.what).into(),
         Form::Words(words) => words.iter().map(|w| format!("`\"{w}\"`")).collect::<Vec<_>>().join(", "),
         Form::Table(info) => format!("table, see {}", link(info)),

@@ -1,4 +1,4 @@
-//! Reading of single values.
+//! Reads single values.
 
 use crate::diagnostic::{Fault, Result, bail, did_you_mean, fault, shortened};
 use crate::form::{Form, Keys, Read, required, words, wrong};
@@ -36,19 +36,20 @@ pub(crate) struct Whole<const MIN: u64, const MAX: u64>(pub(crate) u64);
 
 /// A size, or a number of segments.
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum Window {
+pub(crate) enum SizeOrSegments {
     Bytes(Size),
     Segments(u64),
 }
 
-/// A window, or a word in its place.
+/// Initial ssthresh: a window, or a word.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Ssthresh {
     Unlimited,
     ReceiveWindow,
-    Window(Window),
+    Window(SizeOrSegments),
 }
 
+/// Maximum number of copies of a packet.
 const MAX_COPIES: u64 = 8;
 
 words!(Stop { "duration" => Duration, "finished" => Finished, });
@@ -65,7 +66,7 @@ words!(Detection {
 });
 words!(Reduction { "at-once" => AtOnce, "rate-halving" => RateHalving, "prr" => Prr, "speedy" => Speedy, });
 
-/// Error for a word that is not one of `known`.
+/// Returns the error for a word that is not one of `known`.
 pub(crate) fn wrong_word(value: &Value, key: &str, known: &[&str]) -> Fault {
     let allowed = format!("help: it can be {}", known.join(", "));
     match value.text() {
@@ -77,19 +78,19 @@ pub(crate) fn wrong_word(value: &Value, key: &str, known: &[&str]) -> Fault {
     }
 }
 
-/// Error for a value that is not a number of type `T`.
+/// Returns the error for a value that is not a number of type `T`.
 fn wrong_number<T: core::str::FromStr>(value: &Value, key: &str, wanted: &str) -> Fault {
     let quoted = matches!(&value.kind, Kind::Text(t) if t.trim().parse::<T>().is_ok());
     let fault = wrong(value, key, wanted);
     if quoted { fault.help("help: write it without quotes") } else { fault }
 }
 
-/// User text for an error message, truncated if it is long.
+/// Shortens text of the user for an error message.
 pub(crate) fn excerpt(text: &str) -> String {
     shortened(text, MAX_NAME)
 }
 
-/// Reads a value, or `word` as `None`. `meaning` of the word, for errors, begins with a colon.
+/// Reads a value, or `word` as `None`. `meaning` follows the word in the help and begins with a colon.
 fn word_or<T: Read>(value: &Value, key: &str, word: &str, meaning: &str) -> Result<Option<T>> {
     if value.text() == Some(word) {
         return Ok(None);
@@ -169,7 +170,7 @@ impl<const MIN: u64, const MAX: u64> Read for Whole<MIN, MAX> {
         match u64::try_from(number) {
             Ok(n) if (MIN..=MAX).contains(&n) => Ok(Self(n)),
             _ if number < i128::from(MIN) => {
-                Err(Fault::new(value.span, format!("`{key}` is too small"), format!("at least {MIN}")))
+                Err(fault!(value.span, "`{key}` is too small", "at least {MIN}"))
             }
             _ => Err(Fault::new(value.span, format!("`{key}` is too large"), format!("at most {MAX}"))),
         }
@@ -177,7 +178,7 @@ impl<const MIN: u64, const MAX: u64> Read for Whole<MIN, MAX> {
 }
 
 impl Read for f64 {
-    const FORM: Form = Form::Number;
+    const FORM: Form = Form::Scalar("number", || vec![json!({ "type": "number" })]);
 
     fn read(value: &Value, key: &str) -> Result<Self> {
         let number = match &value.kind {
@@ -195,7 +196,8 @@ impl Read for f64 {
 }
 
 impl Read for Probability {
-    const FORM: Form = Form::Probability;
+    const FORM: Form =
+        Form::Scalar("probability", || vec![json!({ "type": "number", "minimum": 0, "maximum": 1 })]);
 
     fn read(value: &Value, key: &str) -> Result<Self> {
         if let Some(percent) = value.text().and_then(|t| t.trim().strip_suffix('%')) {
@@ -212,7 +214,8 @@ impl Read for Probability {
 }
 
 impl Read for bool {
-    const FORM: Form = Form::Switch;
+    const FORM: Form =
+        Form::Scalar("switch", || vec![json!({ "type": "boolean" }), json!({ "enum": ["on", "off"] })]);
 
     fn read(value: &Value, key: &str) -> Result<Self> {
         match (&value.kind, value.text()) {
@@ -248,7 +251,7 @@ macro_rules! quantities {
 
 quantities! { Duration TIME, Instant TIME, Size SIZE, }
 
-impl Read for Window {
+impl Read for SizeOrSegments {
     const FORM: Form = Form::Quantity(&quantity::WINDOW);
 
     fn read(value: &Value, key: &str) -> Result<Self> {
@@ -274,20 +277,20 @@ impl Read for Capacity {
 }
 
 impl Read for Ssthresh {
-    const FORM: Form = Form::Either(&[Form::Words(&["unlimited", "window"]), Window::FORM]);
+    const FORM: Form = Form::Either(&[Form::Words(&["unlimited", "window"]), SizeOrSegments::FORM]);
 
     fn read(value: &Value, key: &str) -> Result<Self> {
         match value.text() {
             Some("unlimited") => Ok(Self::Unlimited),
             Some("window") => Ok(Self::ReceiveWindow),
-            _ => Window::read(value, key).map(Self::Window).map_err(|fault| {
+            _ => SizeOrSegments::read(value, key).map(Self::Window).map_err(|fault| {
                 fault.help("help: or \"unlimited\", or \"window\" for the receiver's window")
             }),
         }
     }
 }
 
-/// Implements `Read` for an optional value: `None` is a word with a meaning.
+/// Implements `Read` for optional values: `None` is written as a word. Its meaning is for errors.
 macro_rules! value_or_word {
     ($($T:ident $word:literal $meaning:literal,)+) => {
         $(impl Read for Option<$T> {
@@ -306,7 +309,7 @@ value_or_word! {
     Decibel "auto" ": as much as the fade needs",
 }
 
-/// A limit, which is more than zero.
+/// A limit of more than zero, or none.
 impl Read for Option<Size> {
     const FORM: Form = Form::Either(&[Form::Words(&["unlimited"]), Size::FORM]);
 
@@ -323,8 +326,8 @@ impl Read for EcnUse {
 
     fn read(value: &Value, key: &str) -> Result<Self> {
         Ok(match word_or(value, key, "answer", ": agreed to where the other end asks")? {
-            None => Self::Answer,
-            Some(true) => Self::Ask,
+            None => Self::AcceptOnly,
+            Some(true) => Self::Request,
             Some(false) => Self::Off,
         })
     }

@@ -24,12 +24,12 @@ struct Definitions {
 }
 
 impl Definitions {
-    /// Pattern for a text that matches `pattern` completely, or is a parameter.
+    /// Returns a pattern for a text that matches `pattern` completely, or is a parameter.
     fn pattern(&self, pattern: &str) -> String {
         if self.parameters { format!("^({pattern}|{PARAMETER})$") } else { format!("^({pattern})$") }
     }
 
-    /// Schema of a text that matches `pattern` completely, or is a parameter.
+    /// Returns the schema of a text that matches `pattern` completely, or is a parameter.
     fn text(&self, pattern: &str, example: &str) -> Vec<Value> {
         vec![json!({ "type": "string", "pattern": self.pattern(pattern), "examples": [example] })]
     }
@@ -52,7 +52,7 @@ pub(crate) fn document(root: &'static TableInfo, title: &str, parameters: bool) 
     format!("{:#}\n", Value::Object(out))
 }
 
-/// Joins documentation lines to one paragraph.
+/// Joins lines of documentation to one paragraph.
 pub(crate) fn paragraph(lines: &[&str]) -> String {
     lines.iter().map(|l| l.trim()).collect::<Vec<_>>().join(" ")
 }
@@ -91,21 +91,17 @@ fn property(key: &Key, definitions: &mut Definitions) -> Value {
     out.into()
 }
 
-/// All alternatives that a form allows, each as a schema.
+/// Returns the alternatives that a form allows, each as a schema.
 fn choices(form: &Form, definitions: &mut Definitions) -> Vec<Value> {
     let parameter = definitions.parameters.then(|| json!({ "$ref": "#/$defs/parameter" }));
     let or = |one: Value| -> Vec<Value> { [one].into_iter().chain(parameter.clone()).collect() };
     match form {
         Form::Fixed(_, schema) => vec![schema()],
+        Form::Scalar(_, schemas) => schemas().into_iter().chain(parameter.clone()).collect(),
         Form::Name => {
             vec![json!({ "type": "string", "pattern": definitions.pattern("[A-Za-z0-9._-]{1,64}") })]
         }
         Form::Whole(least, most) => or(json!({ "type": "integer", "minimum": least, "maximum": most })),
-        Form::Number => or(json!({ "type": "number" })),
-        Form::Probability => or(json!({ "type": "number", "minimum": 0, "maximum": 1 })),
-        Form::Switch => {
-            [json!({ "type": "boolean" })].into_iter().chain(or(json!({ "enum": ["on", "off"] }))).collect()
-        }
         Form::Quantity(quantity) => {
             let units: Vec<_> = quantity.units.iter().map(|u| u.name).collect();
             definitions.text(&format!("{NUMBER}({})", units.join("|")), quantity.example)
@@ -138,7 +134,7 @@ fn choices(form: &Form, definitions: &mut Definitions) -> Vec<Value> {
     }
 }
 
-/// A list of tables with more keys than are known here.
+/// Returns the schema of a list of tables that may have keys beyond those of `info`.
 fn open_list(info: &'static TableInfo, definitions: &mut Definitions) -> Value {
     let items = reference(info, definitions);
     if let Some(Value::Object(table)) = definitions.all.get_mut(&plain_title(info)) {
@@ -147,7 +143,7 @@ fn open_list(info: &'static TableInfo, definitions: &mut Definitions) -> Value {
     json!({ "type": "array", "items": items })
 }
 
-/// A value, or a list of `count` values.
+/// Returns the schemas of a value, or of a list of `count` values.
 fn one_or_list(of: &Form, count: RangeInclusive<usize>, definitions: &mut Definitions) -> Vec<Value> {
     let mut all = choices(of, definitions);
     let items = json!({ "anyOf": all });
@@ -155,7 +151,7 @@ fn one_or_list(of: &Form, count: RangeInclusive<usize>, definitions: &mut Defini
     all
 }
 
-/// Reference to the definition of a table, which is added if it is missing.
+/// Returns a reference to the definition of a table, and adds the definition if it is missing.
 fn reference(info: &'static TableInfo, definitions: &mut Definitions) -> Value {
     let name = plain_title(info);
     if !definitions.all.contains_key(&name) {

@@ -89,7 +89,7 @@ impl<'a> Sources<'a> {
         Self { file, sets: sets.iter().map(|(name, value)| format!("--set {name}={value}")).collect() }
     }
 
-    /// Sources for words of the command line in place of `--set` options. `file` only supplies a name.
+    /// Sources for words of the command line in place of `--set` options; no span refers to `file`.
     pub(crate) fn of_words(file: &'a Source, words: &[String]) -> Self {
         Self { file, sets: words.to_vec() }
     }
@@ -103,7 +103,7 @@ impl<'a> Sources<'a> {
         }
     }
 
-    /// Where a parameter's value is used, as `file:line:column`.
+    /// Returns where the value of a parameter is used, as `file:line:column`.
     pub(crate) fn used(&self, span: Span) -> Option<String> {
         let (start, end) = span.used?;
         let place = Place::find(&self.file.name, &self.file.text, start as usize, end as usize);
@@ -111,7 +111,7 @@ impl<'a> Sources<'a> {
     }
 }
 
-/// Spans of the name and of the value in the `index`-th `--set` as on the command line.
+/// Returns the spans of name and value in `--set` number `index`, counted from 0.
 pub(crate) fn set_spans(index: usize, name: &str, value: &str) -> (Span, Span) {
     let (start, middle) = ("--set ".len(), "--set ".len() + name.len());
     (Span::word(index, start..middle), Span::word(index, middle + 1..middle + 1 + value.len()))

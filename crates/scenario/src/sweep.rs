@@ -79,12 +79,10 @@ fn precision(given: &At<PrecisionKeys>, seeds: u32, measure: &[String]) -> Resul
         return Err(Fault::new(keys.of.span, format!("`{of}` is not measured"), did_you_mean(of, names()))
             .help(format!("help: measured are {}", listed(names()))));
     }
-    if !(keys.relative.value > 0.0 && keys.relative.value < 1.0) {
-        bail!(keys.relative.span, "`relative` is out of range", "more than 0 and less than 1");
-    }
+    let relative = keys.relative.fraction("relative")?;
     let max_seeds = keys.max_seeds.map_or(50.max(seeds), |s| s.value.0 as u32);
-    if let Some(guilty) = keys.max_seeds.filter(|_| max_seeds < seeds) {
-        bail!(guilty.span, "`max_seeds` is less than `seeds`", "that is {seeds}");
+    if let Some(wrong) = keys.max_seeds.filter(|_| max_seeds < seeds) {
+        bail!(wrong.span, "`max_seeds` is less than `seeds`", "that is {seeds}");
     }
-    Ok(Precision { of: of.clone(), relative: keys.relative.value, max_seeds })
+    Ok(Precision { of: of.clone(), relative, max_seeds })
 }

@@ -1,4 +1,4 @@
-//! Trace files. The caller reads the text; errors name the line.
+//! Parses trace files. The caller reads the text; errors name the line.
 
 pub(crate) mod series;
 
@@ -47,13 +47,13 @@ fn line_error(line: usize, message: impl Into<String>, label: impl Into<String>)
     LineError { line, message: message.into(), label: label.into() }
 }
 
-/// Error for a line that is quoted; `what` begins with a verb.
+/// Returns an error that quotes the line. `what` says what is wrong and begins with a verb.
 fn wrong_line(n: usize, line: &str, what: &str, label: impl Into<String>) -> LineError {
     line_error(n, format!("\"{}\" {what}", excerpt(line)), label)
 }
 
 /// Returns an error at line `n` if `what` already has as many entries as it may have.
-fn check_room<T>(n: usize, what: &str, entries: &[T], most: usize) -> Result<(), LineError> {
+fn check_length<T>(n: usize, what: &str, entries: &[T], most: usize) -> Result<(), LineError> {
     if entries.len() < most {
         return Ok(());
     }
@@ -64,7 +64,7 @@ fn check_room<T>(n: usize, what: &str, entries: &[T], most: usize) -> Result<(),
 pub(crate) fn mahimahi(text: &str) -> Result<Vec<Duration>, LineError> {
     let mut all: Vec<Duration> = Vec::new();
     for (n, line) in lines(text) {
-        check_room(n, "trace", &all, MAX_OPPORTUNITIES)?;
+        check_length(n, "trace", &all, MAX_OPPORTUNITIES)?;
         let digits = line.bytes().all(|b| b.is_ascii_digit());
         let Some(number) = line.parse::<i128>().ok().filter(|_| digits) else {
             let label = "each line holds one whole number: the millisecond at which a packet may leave";
@@ -95,7 +95,7 @@ pub(crate) fn rates(text: &str) -> Result<Vec<(Instant, Option<Rate>)>, LineErro
     }
     let mut all: Vec<(Instant, Option<Rate>)> = Vec::new();
     for (n, line) in lines {
-        check_room(n, "list", &all, MAX_POINTS)?;
+        check_length(n, "list", &all, MAX_POINTS)?;
         let Some((time, rate)) = line.split_once(',') else {
             let label = "write them with a comma between, as in 60,1500000";
             return Err(wrong_line(n, line, "is not a time and a rate", label));
@@ -118,14 +118,14 @@ pub(crate) fn rates(text: &str) -> Result<Vec<(Instant, Option<Rate>)>, LineErro
     Ok(all)
 }
 
-/// Lines with their numbers. A final newline is optional.
+/// Returns the lines with their numbers, from 1. A final newline is optional.
 fn lines(text: &str) -> impl Iterator<Item = (usize, &str)> {
     text.lines().enumerate().map(|(n, line)| (n + 1, line.trim()))
 }
 
 /// Returns a decimal number times `scale` if the product is whole.
 fn amount(text: &str, scale: u64, most: u64) -> Option<u64> {
-    let (number, rest) = quantity::split(text.trim());
+    let (number, rest) = quantity::split_unit(text.trim());
     if number.is_empty() || !rest.is_empty() {
         return None;
     }

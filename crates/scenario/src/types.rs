@@ -32,7 +32,7 @@ pub struct Scenario {
     pub gateways: Vec<GatewaySpec>,
     /// Nodes of kinds that are not built in, with the direction into which each sends. Packets of the other
     /// direction pass through the node as well.
-    pub customs: Vec<(Direction, CustomSpec)>,
+    pub custom_nodes: Vec<(Direction, CustomSpec)>,
     /// Flows.
     pub flows: Vec<FlowSpec>,
     /// Measuring instruments, whose samples are part of the report.
@@ -62,7 +62,7 @@ pub struct GatewaySpec {
     /// Unique name.
     pub name: String,
     /// The hop: direction into which it sends. Packets of the other direction pass through it as well.
-    pub at: Direction,
+    pub hop: Direction,
     /// Configuration of the gateway.
     pub config: bentpipe_gateway::Config,
     /// Which connections it accelerates.
@@ -92,6 +92,8 @@ pub struct InstrumentSpec {
     pub name: String,
     /// What it measures.
     pub kind: InstrumentKind,
+    /// Direction at which it measures.
+    pub link: Direction,
     /// Measuring interval.
     pub every: Duration,
 }
@@ -102,22 +104,15 @@ pub enum InstrumentKind {
     /// A narrow channel beside a link that carries a known bit pattern in a loop and counts bit errors and
     /// errored seconds. It has the link's bit error rate and uses none of its capacity.
     SideChannel {
-        /// Direction whose bit error rate it has.
-        link: Direction,
         /// Bit rate of the side channel.
         rate: Rate,
     },
     /// Counters of a router, as read by SNMP: packets, bytes, packets in error, dropped packets.
-    Counters {
-        /// The direction.
-        link: Direction,
-    },
+    Counters,
     /// Goodput of a flow and packet error ratio of a link, per interval.
     Bins {
         /// Index of the flow.
         flow: usize,
-        /// The direction.
-        link: Direction,
     },
 }
 
@@ -125,7 +120,7 @@ pub enum InstrumentKind {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CaptureSpec {
     /// Direction to record: packets before the queue, after the link, and dropped ones with the cause.
-    pub at: Direction,
+    pub link: Direction,
     /// Start of the recording.
     pub from: Instant,
     /// End of the recording.
@@ -205,7 +200,7 @@ impl LinkSpec {
 
     /// True if a queue of this link, in either direction, serves low priority last.
     pub fn serves_low_priority_last(&self) -> bool {
-        [&self.forward, &self.backward].iter().any(|d| d.discipline.minds_priority())
+        [&self.forward, &self.backward].iter().any(|d| d.discipline.uses_priority())
     }
 }
 

@@ -49,7 +49,7 @@ impl Table {
 }
 
 impl Value {
-    /// Name of the type of the value, for errors.
+    /// Returns the name of the type of the value, for errors.
     pub(crate) fn called(&self) -> &'static str {
         match self.kind {
             Kind::Text(_) | Kind::Raw(_) => "text",
@@ -90,7 +90,8 @@ pub(crate) fn parse(source: &Source) -> Result<Table> {
     table(root.get_ref())
 }
 
-/// The parser limits its own recursion, but dropping or walking the result must not overflow the stack.
+/// Returns an error for deep nesting. The parser limits its own recursion, but code that visits or drops the
+/// result must not overflow the stack.
 fn check_depth(text: &str) -> Result<()> {
     let (mut depth, mut dots) = (0_usize, 0_usize);
     for token in toml_parser::Source::new(text).lex() {

@@ -86,7 +86,7 @@ fn capacity() {
     ]);
 }
 
-/// Serves two files.
+/// Provides two files.
 struct Two;
 
 impl Files for Two {

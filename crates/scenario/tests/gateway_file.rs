@@ -27,7 +27,7 @@ fn refuses(text: &str, wanted: &str) {
 #[test]
 fn the_least_file_has_every_default() {
     let file = loads(LEAST);
-    assert_eq!((file.config.rate, file.config.framing, file.config.trip), (None, Size(0), None));
+    assert_eq!((file.config.rate, file.config.framing, file.config.rtt), (None, Size(0), None));
     assert_eq!((file.config.mode, file.config.copies), (Mode::Open, Copies::Auto));
     assert!((file.config.share - 0.995).abs() < 1e-12);
     assert_eq!(file.deploy.lan, ["eth1"]);
@@ -81,7 +81,7 @@ records = "/var/log/flows.CSV"
 "#,
     );
     assert_eq!(file.config.rate, Rate::from_bps(24_000_000));
-    assert_eq!((file.config.trip, file.config.mode), (Some(Duration::from_secs(1)), Mode::Strict));
+    assert_eq!((file.config.rtt, file.config.mode), (Some(Duration::from_secs(1)), Mode::Strict));
     assert_eq!((file.deploy.kind, file.config.copies), (Kind::Inline, Copies::Fixed(2)));
     let rule = &file.policy.rules[0];
     assert_eq!((rule.action, rule.opened_from), (Action::Pass, Some(Side::Satellite)));

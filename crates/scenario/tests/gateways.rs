@@ -4,7 +4,7 @@ mod support;
 
 use bentpipe_base::{Duration, Instant, Rate, Size};
 use bentpipe_gateway::{Copies, Mode};
-use bentpipe_scenario::{AmountUnit, Direction, Scenario, to_toml};
+use bentpipe_scenario::{Dimension, Direction, Scenario, to_toml};
 use bentpipe_tcp::ReceiveBuffer;
 use support::{DUMBBELL, GRAPH, RICH, edit, loads, points_at};
 
@@ -26,7 +26,7 @@ fn a_gateway_takes_rate_and_framing_of_its_hop() {
     let text = edit(&with(""), "loss = \"$loss\"", "loss = \"$loss\"\nframing = \"14 B\"");
     let s = loads(&text, &[]);
     let [gateway] = &s.gateways[..] else { panic!("{:?}", s.gateways) };
-    assert_eq!((gateway.name.as_str(), gateway.at), ("gw", Direction { link: 0, backward: false }));
+    assert_eq!((gateway.name.as_str(), gateway.hop), ("gw", Direction { link: 0, backward: false }));
     let config = &gateway.config;
     assert_eq!((config.rate, config.framing), (Rate::from_bps(10_000_000), Size(14)));
     assert_eq!((config.mode, config.copies, config.accelerate), (Mode::Open, Copies::Auto, true));
@@ -45,7 +45,7 @@ fn a_gateway_is_told_otherwise() {
         ),
         &[],
     );
-    let (at, config) = (s.gateways[0].at, &s.gateways[0].config);
+    let (at, config) = (s.gateways[0].hop, &s.gateways[0].config);
     assert!(at.backward && config.mode == Mode::Strict && config.copies == Copies::Fixed(2));
     assert_eq!((config.rate, config.framing), (Rate::from_bps(9_000_000), Size(4)));
     assert_eq!((config.limits.flows, config.limits.memory), (7, Size(1_000_000)));
@@ -54,7 +54,7 @@ fn a_gateway_is_told_otherwise() {
     assert_eq!(loads(&with("rate = \"none\""), &[]).gateways[0].config.rate, None);
 }
 
-/// One file serves for runs with and without the gateway.
+/// The same file describes runs with and without the gateway.
 #[test]
 fn a_gateway_that_is_switched_off_leaves_no_trace_but_is_checked() {
     let switched = |on: &str| {
@@ -98,7 +98,7 @@ fn what_cannot_be_is_refused_where_it_stands() {
     points_at(&text, "there is no link `botleneck`", "\"botleneck\"", "did you mean `bottleneck`?");
 }
 
-/// A gateway that shapes above the rate of its hop does harm, so `rate` is required if the hop's rate
+/// A gateway that sends faster than its hop builds a queue there, so `rate` is required if the hop's rate
 /// changes.
 #[test]
 fn a_hop_whose_rate_changes_needs_a_rate_for_its_gateway() {
@@ -182,7 +182,7 @@ fn figures_of_others_are_amounts_with_a_source() {
         (one.metric.as_str(), one.written.as_str(), one.source.as_str()),
         ("goodput", "23.67 Mbit/s", "a paper")
     );
-    assert_eq!((one.value.value, one.value.measures), (23.67e6, AmountUnit::Rate));
+    assert_eq!((one.value.value, one.value.dimension), (23.67e6, Dimension::Rate));
     points_at(
         &reference("fast"),
         "`fast` is not a number with a unit: write it as 1 Mbit/s, 500 ms or 0.9",
@@ -242,7 +242,7 @@ fn supercharger_is_table_2_of_the_paper() {
     }
     let [gateway] = &s.gateways[..] else { panic!("{:?}", s.gateways) };
     assert_eq!(
-        (gateway.at, gateway.config.rate),
+        (gateway.hop, gateway.config.rate),
         (Direction { link: 0, backward: false }, Rate::from_bps(24_000_000))
     );
     assert!(!s.flows[0].receiver.options.window_scale && !s.flows[1].receiver.options.window_scale);

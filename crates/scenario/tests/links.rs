@@ -61,7 +61,7 @@ fn every_mechanism_arrives() {
 fn a_hop_over_a_geostationary_satellite_takes_a_quarter_of_a_second() {
     let delay = link(&loads(RICH, &[]), "b2").forward.delay;
     assert!((delay.as_secs_f64() - 0.251).abs() < 0.002, "{delay}");
-    // both under the satellite: twice 35 786 km
+    // both stations are directly below the satellite: twice 35 786 km
     let under =
         "delay = { satellite = \"10 deg\", stations = [[\"0 deg\", \"10 deg\"], [\"0 deg\", \"10 deg\"]] }";
     let delay = link(&loads(&edit(GRAPH, "delay = \"270 ms\"", under), &[]), "r12").forward.delay;
@@ -101,13 +101,15 @@ fn parted_transfers_switched_flows_and_patterns() {
 fn instruments_and_captures_name_directions() {
     let s = loads(RICH, &[]);
     let sky = |backward| Direction { link: 1, backward };
-    assert_eq!(s.instruments[0].kind, InstrumentKind::SideChannel { link: sky(false), rate: rate(256_000) });
-    assert_eq!(s.instruments[1].kind, InstrumentKind::Counters { link: sky(true) });
-    assert_eq!(s.instruments[2].kind, InstrumentKind::Bins { flow: 3, link: sky(false) });
+    let instruments: Vec<_> = s.instruments.iter().map(|i| (i.kind, i.link)).collect();
+    let side_channel = InstrumentKind::SideChannel { rate: rate(256_000) };
+    assert_eq!(instruments[0], (side_channel, sky(false)));
+    assert_eq!(instruments[1], (InstrumentKind::Counters, sky(true)));
+    assert_eq!(instruments[2], (InstrumentKind::Bins { flow: 3 }, sky(false)));
     let [all, some] = &s.captures[..] else { panic!("{:?}", s.captures) };
-    assert_eq!((all.at, all.from, all.to), (sky(false), Instant::ZERO, Instant(100_000_000_000)));
+    assert_eq!((all.link, all.from, all.to), (sky(false), Instant::ZERO, Instant(100_000_000_000)));
     assert_eq!((all.snap, all.limit), (Size(65_535), Size(64 << 20)));
-    assert_eq!((some.at, some.snap, some.limit), (sky(true), Size(96), Size(1_000_000)));
+    assert_eq!((some.link, some.snap, some.limit), (sky(true), Size(96), Size(1_000_000)));
 }
 
 #[test]
@@ -200,7 +202,7 @@ fn the_profiles_are_complete() {
     }
 }
 
-/// Keys of a section of the reference page with a literal default, as an inline table.
+/// Returns the keys of a section of the reference page that have a literal default, as an inline table.
 fn documented(section: &str) -> String {
     let page = reference();
     let rows =

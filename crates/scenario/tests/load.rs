@@ -117,14 +117,16 @@ fn a_linux_host_has_the_defaults_of_linux() {
     assert_eq!(scheme.recovery.reduction, Reduction::Prr);
 }
 
-/// ECN, user timeout and keep-alive in all their forms.
+/// ECN, user timeout and keep-alive in all forms in which they can be written.
 #[test]
 fn patience_and_ecn_as_written() {
     let with = |lines: &str| {
         let text = edit(GRAPH, "[[flows]]\nname", &format!("[host]\n{lines}\n[[flows]]\nname"));
         loads(&text, &[]).flows[0].receiver.clone()
     };
-    for (word, means) in [("true", EcnUse::Ask), ("false", EcnUse::Off), ("\"answer\"", EcnUse::Answer)] {
+    for (word, means) in
+        [("true", EcnUse::Request), ("false", EcnUse::Off), ("\"answer\"", EcnUse::AcceptOnly)]
+    {
         assert_eq!(with(&format!("ecn = {word}")).ecn, means);
     }
     assert_eq!(with("user_timeout = \"30 s\"").user_timeout, Some(Duration::from_secs(30)));
@@ -135,7 +137,7 @@ fn patience_and_ecn_as_written() {
     assert_eq!(with("keep_alive = { idle = \"1 min\", count = 3 }").keep_alive, Some(asked));
 }
 
-/// Key and default of each row of a section of the reference page with a literal default.
+/// Returns the keys and defaults of a section of the reference page, for keys that have a literal default.
 fn documented(section: &str) -> String {
     let page = reference();
     let rows = page.split(&format!("\n## {section}\n")).nth(1).expect("the section exists");

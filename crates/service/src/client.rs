@@ -78,9 +78,6 @@ fn exchange(stream: &mut BufReader<UnixStream>, request: &impl serde::Serialize)
     stream.get_mut().write_all(&line)?;
     let mut answer = Vec::new();
     stream.take(LONGEST).read_until(b'\n', &mut answer)?;
-    if answer.last() == Some(&b'\n') {
-        Ok(answer)
-    } else {
-        Err(io::Error::new(io::ErrorKind::UnexpectedEof, "it has ended"))
-    }
+    let whole = answer.ends_with(b"\n").then_some(answer);
+    whole.ok_or_else(|| io::Error::new(io::ErrorKind::UnexpectedEof, "it has ended"))
 }

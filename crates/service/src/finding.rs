@@ -34,17 +34,17 @@ impl Finding {
         Self { name: name.into(), standing, found: found.into(), mends: Vec::new() }
     }
 
-    /// A finding that is in order.
+    /// A check that found no problem.
     pub fn good(name: impl Into<String>, found: impl Into<String>) -> Self {
         Self::new(name, CheckStatus::Good, found)
     }
 
-    /// A finding that the service can run without.
+    /// A problem that does not keep the service from running.
     pub fn warning(name: impl Into<String>, found: impl Into<String>) -> Self {
         Self::new(name, CheckStatus::Lack, found)
     }
 
-    /// A finding that keeps the service from starting.
+    /// A problem that keeps the service from starting.
     pub fn failure(name: impl Into<String>, found: impl Into<String>) -> Self {
         Self::new(name, CheckStatus::Bad, found)
     }

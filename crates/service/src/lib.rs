@@ -30,7 +30,7 @@ pub fn wait_until(patience: Duration, step: Duration, mut done: impl FnMut() -> 
         if done() {
             return true;
         }
-        // it may end early: then `done` is called earlier
+        // this may return early; then `done` is only called earlier
         park_timeout(std::time::Duration::from_nanos(step.0));
     }
     done()

@@ -156,7 +156,7 @@ impl Registry {
     }
 }
 
-/// Selects a service: the named one, or the only one. The error has all of them.
+/// Selects a service: the named one, or the only one.
 ///
 /// # Errors
 /// The running services, if none has this name, or if no name is given and there is not exactly one.

@@ -21,9 +21,9 @@ use std::path::{Path, PathBuf};
 const LONGEST: usize = 16 << 10;
 /// Most clients at a time; a new one replaces the one that was idle longest.
 const CLIENTS: usize = 16;
-/// Requests of one client answered in one call.
+/// Most requests of one client that are answered in one call.
 const IN_A_ROW: usize = 8;
-/// A client that has not read its reply for this long is disconnected, in nanoseconds.
+/// Nanoseconds after which a client that has not read its reply is disconnected.
 const PATIENCE: u64 = 5_000_000_000;
 
 /// Why a service refuses a request.
@@ -101,10 +101,7 @@ impl Server {
 
     fn listen(path: &Path) -> io::Result<Self> {
         let listener = match UnixListener::bind(path) {
-            Err(error) if error.kind() == io::ErrorKind::AddrInUse => {
-                if UnixStream::connect(path).is_ok() {
-                    return Err(error);
-                }
+            Err(e) if e.kind() == io::ErrorKind::AddrInUse && UnixStream::connect(path).is_err() => {
                 fs::remove_file(path)?;
                 UnixListener::bind(path)?
             }
@@ -123,8 +120,7 @@ impl Server {
         [self.listener.as_fd()].into_iter().chain(clients).collect()
     }
 
-    /// True if a client has unread replies: call [`Server::serve`] again after 10 ms even if nothing is
-    /// readable.
+    /// True if a client has unread replies: call [`Server::serve`] again after 10 ms even without input.
     pub fn is_behind(&self) -> bool {
         self.clients.iter().any(|c| !c.output.is_empty())
     }
@@ -136,7 +132,7 @@ impl Server {
         let mut answer = |line: Option<&[u8]>| {
             let reply = match line.map(serde_json::from_slice) {
                 Some(Ok(request)) => answer(request),
-                Some(Err(error)) => Err(format!("this is no request: {error}").into()),
+                Some(Err(error)) => Err(format!("invalid request: {error}").into()),
                 None => Err(format!("a request is at most {LONGEST} bytes long").into()),
             };
             let line = match reply {
@@ -199,8 +195,8 @@ impl Client {
         if is_done { Err(Disconnect) } else { Ok(has_read) }
     }
 
-    /// Returns the next request once it is complete; or the beginning of one that is too long, and then the
-    /// client is leaving.
+    /// Returns the next request once it is complete. Of one that is too long, returns the beginning and marks
+    /// the client as leaving.
     fn line(&mut self, now: u64) -> Result<Option<Vec<u8>>, Disconnect> {
         let before = self.input.len();
         let room = (LONGEST + 1 - before) as u64;

@@ -14,7 +14,7 @@ pub struct Undo {
     /// The interface.
     #[serde(default)]
     pub interface: Option<String>,
-    /// Routing rules: IPv6, priority, mark, routing table.
+    /// Routing rules: true for IPv6, priority, mark, routing table.
     #[serde(default)]
     pub rules: Vec<(bool, u32, u32, u32)>,
     /// Kernel settings below /proc/sys with the values they had, in the order in which they were changed.
@@ -22,7 +22,7 @@ pub struct Undo {
 }
 
 impl Undo {
-    /// True in the network namespace in which it can run.
+    /// True if the calling thread is in the network namespace in which the changes were made.
     pub fn is_here(&self) -> bool {
         namespace::network().and_then(namespace::inode) == Ok(self.network)
     }
@@ -52,7 +52,7 @@ impl Undo {
             }
         }
         for &(v6, priority, mark, table) in self.rules.iter().rev() {
-            let rule = MarkRule { v6, priority, mark, table };
+            let rule = MarkRule { v6, priority, mark, mask: u32::MAX, table };
             if netlink.as_mut().is_some_and(|netlink| netlink.delete_rule(rule).is_ok()) {
                 let family = if v6 { "IPv6" } else { "IPv4" };
                 done.push(format!("{family} routing rule for mark {mark:#x} removed"));

@@ -122,7 +122,7 @@ fn a_client_asks_again_and_again_and_the_file_goes_with_the_server() {
 }
 
 #[test]
-fn what_is_no_request_is_said_to_be_none_and_the_next_is_answered() {
+fn an_invalid_request_is_refused_and_the_next_is_answered() {
     let bench = Bench::new("garbage", 10);
     let mut stream = bench.raw();
     for garbage in
@@ -130,10 +130,10 @@ fn what_is_no_request_is_said_to_be_none_and_the_next_is_answered() {
     {
         stream.write_all(format!("{garbage}\n").as_bytes()).unwrap();
         let line = answer(&stream);
-        assert!(line.contains("this is no request"), "{garbage}: {line}");
+        assert!(line.contains("invalid request"), "{garbage}: {line}");
     }
     stream.write_all(&[0xff, 0xfe, b'\n']).unwrap();
-    assert!(answer(&stream).contains("this is no request"));
+    assert!(answer(&stream).contains("invalid request"));
     // one request in two parts, and two requests at once
     stream.write_all(b"{\"request\":").unwrap();
     thread::yield_now();

@@ -16,7 +16,7 @@ pub(crate) const fn is_finite(app: &App) -> bool {
 /// before.
 pub(crate) fn finished_at(sim: &Simulation, flow: &FlowEnds) -> Option<Instant> {
     match flow.app {
-        App::Requests { .. } => asker(sim, flow)?.finished_at,
+        App::Requests { .. } => request_client(sim, flow)?.finished_at,
         App::Udp { .. } => None,
         _ => from_end(sim, flow)?.conn.stats().finished_at,
     }
@@ -48,17 +48,17 @@ pub(crate) fn receiver<'a>(sim: &'a Simulation, f: &FlowEnds) -> Option<&'a Conn
 }
 
 /// The application that sends requests.
-pub(crate) fn asker<'a>(sim: &'a Simulation, f: &FlowEnds) -> Option<&'a RequestClient> {
+pub(crate) fn request_client<'a>(sim: &'a Simulation, f: &FlowEnds) -> Option<&'a RequestClient> {
     match &to_end(sim, f)?.writer {
-        Writer::Requests(asker) => Some(asker),
+        Writer::Requests(client) => Some(client),
         _ => None,
     }
 }
 
 /// The typing application.
-pub(crate) fn typist<'a>(sim: &'a Simulation, f: &FlowEnds) -> Option<&'a TelnetClient> {
+pub(crate) fn telnet_client<'a>(sim: &'a Simulation, f: &FlowEnds) -> Option<&'a TelnetClient> {
     match &from_end(sim, f)?.writer {
-        Writer::Telnet(typist) => Some(typist),
+        Writer::Telnet(client) => Some(client),
         _ => None,
     }
 }

@@ -24,10 +24,10 @@ struct Instrument {
     link: usize,
     rng: RngSlot,
     /// End of the interval, and time of the next sample.
-    ends: Instant,
+    interval_end: Instant,
     next_sample: Instant,
     last_look: Instant,
-    began: Instant,
+    interval_start: Instant,
     before: LinkStats,
     delivered: u64,
     seen: SideChannelSums,
@@ -50,19 +50,14 @@ impl Instruments {
     /// Creates the instruments before the run. If flows run outside the network, bins have NaN as goodput.
     pub fn new(scenario: &Scenario, net: &mut Network) -> Self {
         let start = |spec: &InstrumentSpec| {
-            let link = match spec.kind {
-                InstrumentKind::SideChannel { link, .. }
-                | InstrumentKind::Counters { link }
-                | InstrumentKind::Bins { link, .. } => link.index(),
-            };
             let samples = matches!(spec.kind, InstrumentKind::SideChannel { .. });
             Instrument {
-                link,
+                link: spec.link.index(),
                 rng: net.sim.world.open_rng(&spec.name, Purpose::Instrument),
-                ends: Instant::ZERO + spec.every,
+                interval_end: Instant::ZERO + spec.every,
                 next_sample: if samples { Instant(SECOND.0) } else { Instant::NEVER },
                 last_look: Instant::ZERO,
-                began: Instant::ZERO,
+                interval_start: Instant::ZERO,
                 before: LinkStats::default(),
                 delivered: 0,
                 seen: SideChannelSums::default(),
@@ -75,7 +70,7 @@ impl Instruments {
 
     /// Time of the next sample.
     pub fn next(&self) -> Instant {
-        self.0.iter().map(|i| i.next_sample.min(i.ends)).min().unwrap_or(Instant::NEVER)
+        self.0.iter().map(|i| i.next_sample.min(i.interval_end)).min().unwrap_or(Instant::NEVER)
     }
 
     /// Takes the samples that are due.
@@ -85,11 +80,11 @@ impl Instruments {
             // a live run may be late; samples stay on the grid
             if instrument.next_sample <= now {
                 instrument.side_channel(net, now);
-                instrument.next_sample = after(instrument.next_sample, SECOND, now);
+                instrument.next_sample = next_on_grid(instrument.next_sample, SECOND, now);
             }
-            if instrument.ends <= now {
+            if instrument.interval_end <= now {
                 instrument.row(net, now);
-                instrument.ends = after(instrument.ends, instrument.spec.every, now);
+                instrument.interval_end = next_on_grid(instrument.interval_end, instrument.spec.every, now);
             }
         }
     }
@@ -99,7 +94,7 @@ impl Instruments {
         let now = net.sim.now();
         for instrument in &mut self.0 {
             instrument.side_channel(net, now);
-            if instrument.began < now {
+            if instrument.interval_start < now {
                 instrument.row(net, now);
             }
         }
@@ -113,7 +108,7 @@ fn empty(spec: &InstrumentSpec) -> InstrumentReport {
         InstrumentKind::SideChannel { .. } => {
             ("side-channel", ["time_s", "fade_db", "link_ber", "measured_ber", "errored_seconds"])
         }
-        InstrumentKind::Counters { .. } => {
+        InstrumentKind::Counters => {
             ("counters", ["time_s", "packets", "bytes", "packets_in_error", "packets_dropped"])
         }
         InstrumentKind::Bins { .. } => {
@@ -124,7 +119,7 @@ fn empty(spec: &InstrumentSpec) -> InstrumentReport {
 }
 
 /// Returns the first of the times `at`, `at + every`, ... that is later than `now`.
-fn after(at: Instant, every: Duration, now: Instant) -> Instant {
+fn next_on_grid(at: Instant, every: Duration, now: Instant) -> Instant {
     let over = now.since(at).0 / every.0.max(1);
     at + every * (over + 1)
 }
@@ -132,7 +127,7 @@ fn after(at: Instant, every: Duration, now: Instant) -> Instant {
 impl Instrument {
     /// Adds the bit errors since the last sample, drawn with the link's bit error rate.
     fn side_channel(&mut self, net: &mut Network, now: Instant) {
-        let InstrumentKind::SideChannel { rate, .. } = self.spec.kind else { return };
+        let InstrumentKind::SideChannel { rate } = self.spec.kind else { return };
         let time = now.since(self.last_look);
         if time.is_zero() {
             return;
@@ -154,7 +149,7 @@ impl Instrument {
     }
 
     fn row(&mut self, net: &mut Network, now: Instant) {
-        let seconds = now.since(self.began).as_secs_f64();
+        let seconds = now.since(self.interval_start).as_secs_f64();
         let mut row = vec![now.as_secs_f64()];
         match self.spec.kind {
             InstrumentKind::SideChannel { .. } => {
@@ -165,8 +160,8 @@ impl Instrument {
                 let (link_ber, measured) = (seen.ber_time / looked, seen.errors as f64 / seen.bits);
                 row.extend([fade, link_ber, measured, f64::from(seen.errored_seconds)]);
             }
-            InstrumentKind::Counters { .. } => row.extend(self.counted(net)),
-            InstrumentKind::Bins { flow, .. } => {
+            InstrumentKind::Counters => row.extend(self.counted(net)),
+            InstrumentKind::Bins { flow } => {
                 let goodput = if flow < net.flows.len() {
                     let delivered = flow::delivered_by(net, flow);
                     (delivered - core::mem::replace(&mut self.delivered, delivered)) as f64 / seconds
@@ -179,7 +174,7 @@ impl Instrument {
             }
         }
         self.report.rows.push(row);
-        self.began = now;
+        self.interval_start = now;
     }
 
     /// Packets and bytes carried, and packets lost to errors and dropped at the queue, since the last call.

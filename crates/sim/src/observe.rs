@@ -5,7 +5,7 @@
 
 use crate::build::{FlowEnds, Network};
 use crate::flow;
-use crate::record::{FLOW_COLUMNS, LINK_COLUMNS, MOST_INTERVALS, PACKETS, Record, Series};
+use crate::record::{FLOW_COLUMNS, LINK_COLUMNS, MAX_INTERVALS, PACKETS, Record, Series};
 use crate::recorder::{FollowedFlow, Recorder};
 use bentpipe_base::{Duration, Instant};
 use bentpipe_link::LinkStats;
@@ -23,13 +23,11 @@ pub struct RecordOptions {
     pub every: Duration,
     /// Number of TCP flows with time-sequence plots.
     pub sequences: usize,
-    /// Maximum number of points of each plot.
-    pub sequence_points: usize,
 }
 
 impl Default for RecordOptions {
     fn default() -> Self {
-        Self { every: Duration::from_millis(10), sequences: 1, sequence_points: 20_000 }
+        Self { every: Duration::from_millis(10), sequences: 1 }
     }
 }
 
@@ -40,14 +38,15 @@ pub struct Sampler {
     record: Record,
     next: Instant,
     last: Instant,
-    flows: Vec<FlowBefore>,
+    flows: Vec<PreviousCounters>,
     links: Vec<LinkStats>,
-    recorder: Rc<RefCell<Recorder>>,
+    /// Must receive the trace, else samples are incomplete.
+    pub(crate) recorder: Rc<RefCell<Recorder>>,
 }
 
 /// Counters of a flow at the end of the previous interval.
 #[derive(Clone, Copy, Debug, Default)]
-struct FlowBefore {
+struct PreviousCounters {
     delivered: u64,
     retransmits: u64,
     timeouts: u64,
@@ -58,7 +57,7 @@ impl Sampler {
     pub fn new(scenario: &Scenario, net: &Network, observe: &RecordOptions) -> Self {
         // a zero interval would never end
         let every = observe.every.max(Duration(1));
-        let followed = followed(scenario, net, observe.sequences);
+        let followed = flows_to_record(scenario, net, observe.sequences);
         let flows = scenario.flows.iter().take(net.flows.len().min(MOST_SERIES));
         let flows: Vec<Series> = flows.map(|f| Series::new(&*f.name, &FLOW_COLUMNS)).collect();
         let links = net.links.iter().take(MOST_SERIES);
@@ -67,16 +66,11 @@ impl Sampler {
         Self {
             next: Instant::ZERO + every,
             last: Instant::ZERO,
-            flows: vec![FlowBefore::default(); flows.len()],
+            flows: vec![PreviousCounters::default(); flows.len()],
             links: vec![LinkStats::default(); links.len()],
             record: Record { every, flows, links, ..Record::default() },
-            recorder: Rc::new(RefCell::new(Recorder::new(&followed, observe.sequence_points))),
+            recorder: Rc::new(RefCell::new(Recorder::new(&followed))),
         }
-    }
-
-    /// The sink that must receive the trace for complete samples.
-    pub(crate) fn recorder(&self) -> Rc<RefCell<Recorder>> {
-        Rc::clone(&self.recorder)
     }
 
     /// Time of the next sample.
@@ -88,7 +82,7 @@ impl Sampler {
     pub fn sample(&mut self, net: &mut Network) {
         let now = net.sim.now();
         self.row(net, now);
-        if self.record.time_s.len() >= MOST_INTERVALS {
+        if self.record.time_s.len() >= MAX_INTERVALS {
             self.record.merge_pairs();
         }
         self.next = now + self.record.every;
@@ -115,7 +109,7 @@ impl Sampler {
     pub fn finish(mut self, net: &mut Network) -> Record {
         let now = net.sim.now();
         self.row(net, now);
-        self.record.links.iter_mut().for_each(share_lost);
+        self.record.links.iter_mut().for_each(packets_to_error_share);
         self.record.sequences = self.recorder.borrow_mut().sequences();
         self.record
     }
@@ -171,7 +165,7 @@ impl Sampler {
 }
 
 /// Replaces the packets by the fraction lost, after intervals have been merged.
-fn share_lost(link: &mut Series) {
+fn packets_to_error_share(link: &mut Series) {
     let packets = link.columns.pop().map(|packets| packets.values).unwrap_or_default();
     let lost = link.column("lost").map(<[f64]>::to_vec).unwrap_or_default();
     if let Some(share) = link.columns.iter_mut().find(|c| c.key == "packet_error_share") {
@@ -182,7 +176,7 @@ fn share_lost(link: &mut Series) {
 }
 
 /// The first TCP flows, with the links at their senders' hosts.
-fn followed(scenario: &Scenario, net: &Network, most: usize) -> Vec<FollowedFlow> {
+fn flows_to_record(scenario: &Scenario, net: &Network, most: usize) -> Vec<FollowedFlow> {
     let tcp = |i: &usize| !matches!(scenario.flows[*i].app, App::Udp { .. });
     let links_of = |host: usize| {
         let at = scenario.links.iter().position(|l| l.a == host || l.b == host)?;

@@ -5,7 +5,7 @@
 use bentpipe_base::Duration;
 
 /// Maximum number of intervals of a record. A long run ends with at least half of it.
-pub const MOST_INTERVALS: usize = 2048;
+pub const MAX_INTERVALS: usize = 2048;
 /// Key of a column that is used for computations only.
 pub(crate) const PACKETS: &str = "packets";
 
@@ -85,7 +85,7 @@ pub(crate) enum Merge {
     Mean,
     Sum,
     Last,
-    Most,
+    Max,
 }
 
 /// Returns how a column is merged.
@@ -93,7 +93,7 @@ pub(crate) fn merge_of(key: &str) -> Merge {
     match key {
         "cwnd_bytes" | "ssthresh_bytes" | "in_flight_bytes" | "receive_window_bytes" => Merge::Last,
         "retransmits" | "timeouts" | "dropped_at_queue" | "lost" | PACKETS => Merge::Sum,
-        "queue_peak_packets" => Merge::Most,
+        "queue_peak_packets" => Merge::Max,
         _ => Merge::Mean,
     }
 }
@@ -106,7 +106,7 @@ fn merged(rule: Merge, values: &[f64]) -> f64 {
         Merge::Mean => known.sum::<f64>() / n as f64,
         Merge::Sum => known.sum(),
         Merge::Last => known.next_back().unwrap_or(f64::NAN),
-        Merge::Most => known.fold(f64::NEG_INFINITY, f64::max),
+        Merge::Max => known.fold(f64::NEG_INFINITY, f64::max),
     }
 }
 

@@ -6,16 +6,21 @@ use bentpipe_base::trace::{Event, Mask, Sink};
 use bentpipe_base::{Flags, Instant, NodeId, Packet, Seq};
 use std::collections::BTreeMap;
 
+/// Maximum number of points of a time-sequence plot.
+const MAX_POINTS: usize = 20_000;
+
 /// A connection to record, and where its packets are seen at the sender.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct FollowedFlow {
     /// Index of the flow.
     pub(crate) flow: usize,
-    /// Address and port of the sender; `to`: of the receiver.
+    /// Address and port of the sender.
     pub(crate) from: (u32, u16),
+    /// Address and port of the receiver.
     pub(crate) to: (u32, u16),
-    /// Link that takes packets from the sender's host; `back`: link that delivers packets to it.
+    /// Link that takes packets from the sender's host.
     pub(crate) out: NodeId,
+    /// Link that delivers packets to the sender's host.
     pub(crate) back: NodeId,
 }
 
@@ -31,7 +36,6 @@ pub(crate) struct Recorder {
 struct SequenceRecorder {
     who: FollowedFlow,
     sequence: Sequence,
-    most_points: usize,
     /// Initial sequence number, known from the SYN on.
     isn: Option<Seq>,
     /// Window scale offered by each end.
@@ -42,11 +46,10 @@ struct SequenceRecorder {
 }
 
 impl Recorder {
-    pub(crate) fn new(followed: &[FollowedFlow], most_points: usize) -> Self {
+    pub(crate) fn new(followed: &[FollowedFlow]) -> Self {
         let start = |who: &FollowedFlow| SequenceRecorder {
             who: *who,
             sequence: Sequence { flow: who.flow, ..Sequence::default() },
-            most_points,
             ..SequenceRecorder::default()
         };
         Self { followed: followed.iter().map(start).collect(), ..Self::default() }
@@ -89,7 +92,7 @@ impl SequenceRecorder {
         let FollowedFlow { from, to, out, back, .. } = self.who;
         match event {
             Event::Sent(p) if node == out && is_between(p, from, to) => self.sent(now, p),
-            Event::Delivered(p) if node == back && is_between(p, to, from) => self.answered(now, p),
+            Event::Delivered(p) if node == back && is_between(p, to, from) => self.acknowledged(now, p),
             Event::Dropped(p, _) if is_between(p, from, to) && p.body.len > 0 => {
                 self.point(now, p.body.off, SequenceKind::Dropped);
             }
@@ -110,7 +113,7 @@ impl SequenceRecorder {
         self.point(now, p.body.off, kind);
     }
 
-    fn answered(&mut self, now: Instant, p: &Packet) {
+    fn acknowledged(&mut self, now: Instant, p: &Packet) {
         let syn = p.tcp.flags.has(Flags::SYN);
         if syn {
             self.shift[1] = p.tcp.window_scale;
@@ -136,7 +139,7 @@ impl SequenceRecorder {
     }
 
     fn point(&mut self, now: Instant, offset: u64, kind: SequenceKind) {
-        if self.sequence.points.len() < self.most_points {
+        if self.sequence.points.len() < MAX_POINTS {
             self.sequence.points.push(SequencePoint { time_s: now.as_secs_f64(), offset, kind });
         } else {
             self.sequence.omitted += 1;

@@ -3,7 +3,7 @@
 use crate::report::names;
 use bentpipe_report::metric::{Error, Metric};
 use bentpipe_report::{ReferenceReport, Report, Unit};
-use bentpipe_scenario::{Amount, AmountUnit, ReferenceSpec, Scenario};
+use bentpipe_scenario::{Amount, Dimension, ReferenceSpec, Scenario};
 
 /// Why a reference is invalid.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -48,14 +48,14 @@ fn read(reference: &ReferenceSpec, scenario: &Scenario) -> Result<(Metric, f64),
 /// Converts `amount` to a metric's unit; `None` if the dimension differs.
 pub fn in_unit(unit: Unit, amount: Amount) -> Option<f64> {
     let (wanted, factor) = match unit {
-        Unit::Rate => (AmountUnit::Rate, 1.0),
-        Unit::Seconds => (AmountUnit::Time, 1.0),
-        Unit::Milliseconds => (AmountUnit::Time, 1e3),
-        Unit::Bytes => (AmountUnit::Bytes, 1.0),
-        Unit::Count if amount.measures == AmountUnit::Pieces => (AmountUnit::Pieces, 1.0),
-        Unit::Ratio | Unit::Count => (AmountUnit::Bare, 1.0),
+        Unit::Rate => (Dimension::Rate, 1.0),
+        Unit::Seconds => (Dimension::Time, 1.0),
+        Unit::Milliseconds => (Dimension::Time, 1e3),
+        Unit::Bytes => (Dimension::Bytes, 1.0),
+        Unit::Count if amount.dimension == Dimension::Pieces => (Dimension::Pieces, 1.0),
+        Unit::Ratio | Unit::Count => (Dimension::Bare, 1.0),
     };
-    (amount.measures == wanted).then_some(amount.value * factor)
+    (amount.dimension == wanted).then_some(amount.value * factor)
 }
 
 /// Adds comparisons with the scenario's references to the report. Invalid ones are omitted.
@@ -81,7 +81,7 @@ mod tests {
 
     #[test]
     fn amounts_are_taken_in_the_unit_of_the_metric() {
-        let given = |unit, text| in_unit(unit, bentpipe_scenario::amount(text).unwrap());
+        let given = |unit, text| in_unit(unit, bentpipe_scenario::parse_amount(text).unwrap());
         assert_eq!(given(Unit::Milliseconds, "1.5 s"), Some(1500.0));
         assert_eq!(given(Unit::Rate, "2 kbit/s"), Some(2000.0));
         assert_eq!(given(Unit::Count, "3 packets"), Some(3.0));

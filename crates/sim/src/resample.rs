@@ -1,20 +1,17 @@
 //! Resamples series to the time axis of another record.
 
-use crate::record::{Column, Merge, Record, Series, merge_of};
+use crate::record::{Merge, Record, merge_of};
 
 impl Record {
     /// Adds the flows of `other`, which was sampled at other times. States take the last value in an
     /// interval, counts are summed, everything else is averaged with the time as weight. Counts after the
     /// last interval are added to it, so none is lost.
     pub fn take_flows(&mut self, other: &Self) {
-        for flow in &other.flows {
-            let column = |c: &Column| {
-                let values = resampled(merge_of(c.key), &other.time_s, &c.values, &self.time_s);
-                Column { key: c.key, values }
-            };
-            let series =
-                Series { name: flow.name.clone(), columns: flow.columns.iter().map(column).collect() };
-            self.flows.push(series);
+        for mut flow in other.flows.iter().cloned() {
+            for column in &mut flow.columns {
+                column.values = resampled(merge_of(column.key), &other.time_s, &column.values, &self.time_s);
+            }
+            self.flows.push(flow);
         }
     }
 }
@@ -54,7 +51,7 @@ fn value(rule: Merge, span: &Span<'_>) -> f64 {
         Merge::Sum => {
             within.filter_map(known).reduce(|a, b| a + b).or_else(|| known(span.first).map(|_| 0.0))
         }
-        Merge::Most => within.filter_map(known).reduce(f64::max).or_else(held),
+        Merge::Max => within.filter_map(known).reduce(f64::max).or_else(held),
         Merge::Mean => mean(span),
     }
     .unwrap_or(f64::NAN)

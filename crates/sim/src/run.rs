@@ -42,7 +42,7 @@ fn observe(
         instruments: Instruments::new(scenario, &mut net),
     };
     let sinks: Vec<SharedSink> =
-        watchers.sampler.iter().map(|s| s.recorder() as SharedSink).chain(listen(&net)).collect();
+        watchers.sampler.iter().map(|s| s.recorder.clone() as SharedSink).chain(listen(&net)).collect();
     if !sinks.is_empty() {
         net.sim.world.set_sink(Box::new(Tee(sinks)));
     }
@@ -50,7 +50,7 @@ fn observe(
     let (from, to) = scenario.measure.unwrap_or((Instant::ZERO, end));
     let mut pending = Pending::new(scenario, &net);
     watchers.advance(&mut net, &mut pending, from, false);
-    pending.strike_off(&net);
+    pending.remove_finished(&net);
     let before = counts(scenario, &mut net);
     watchers.advance(&mut net, &mut pending, to.min(end), true);
     let after = counts(scenario, &mut net);
@@ -98,7 +98,7 @@ impl Sink for Tee {
     }
 }
 
-/// Samplers and instruments, which act at times of their own.
+/// Sampler and instruments, which take samples at times of their own.
 struct Watchers {
     sampler: Option<Sampler>,
     instruments: Instruments,
@@ -139,7 +139,7 @@ impl Pending {
         Self { ends_early: scenario.stop == Stop::Finished && !flows.is_empty(), flows }
     }
 
-    fn strike_off(&mut self, net: &Network) {
+    fn remove_finished(&mut self, net: &Network) {
         self.flows.retain(|i| finished_at(&net.sim, &net.flows[*i]).is_none());
     }
 
@@ -159,7 +159,7 @@ impl Pending {
         {
             let flow = net.flows[*last];
             net.sim.run_until(until, |sim| finished_at(sim, &flow).is_some());
-            self.strike_off(net);
+            self.remove_finished(net);
         }
         self.is_over()
     }

@@ -41,7 +41,7 @@ const RUNS: [Run; 19] = [
     (EVERYTHING, &[], 12),
 ];
 
-/// Name for the scenario of that name in the tests of scenario files.
+/// Stands for the scenario `RICH` of the tests' support code instead of a file.
 const EVERYTHING: &str = "everything";
 
 fn report(name: &str, sets: &[(&str, &str)], seed: u64) -> String {

@@ -38,11 +38,7 @@ fn looking_changes_nothing() {
 fn times_of_losses_do_not_depend_on_the_samples() {
     let scenario = sharing();
     let dropped = |every| {
-        let (_, record) = run_recorded(
-            &scenario,
-            &RecordOptions { every, sequences: 1, ..RecordOptions::default() },
-            |_| None,
-        );
+        let (_, record) = run_recorded(&scenario, &RecordOptions { every, sequences: 1 }, |_| None);
         let points = record.sequences[0].points.iter();
         points.filter(|p| p.kind == SequenceKind::Dropped).copied().collect::<Vec<_>>()
     };
@@ -123,13 +119,14 @@ fn instruments_write_a_row_for_each_interval() {
     let link = Direction { link: 0, backward: false };
     let rate = bentpipe_base::Rate::from_bps(256_000).unwrap();
     for (name, kind, every) in [
-        ("bert", InstrumentKind::SideChannel { link, rate }, 15),
-        ("router", InstrumentKind::Counters { link }, 10),
-        ("bins", InstrumentKind::Bins { flow: 0, link }, 40),
+        ("bert", InstrumentKind::SideChannel { rate }, 15),
+        ("router", InstrumentKind::Counters, 10),
+        ("bins", InstrumentKind::Bins { flow: 0 }, 40),
     ] {
         scenario.instruments.push(InstrumentSpec {
             name: name.into(),
             kind,
+            link,
             every: Duration::from_secs(every),
         });
     }
@@ -196,10 +193,11 @@ fn a_side_channel_with_broken_seconds_sees_the_rate_of_the_link() {
     let link = Direction { link: 0, backward: false };
     let rate = bentpipe_base::Rate::from_bps(256_000).unwrap();
     for (name, every) in [("long", 1500), ("short", 500)] {
-        let kind = InstrumentKind::SideChannel { link, rate };
+        let kind = InstrumentKind::SideChannel { rate };
         scenario.instruments.push(InstrumentSpec {
             name: name.into(),
             kind,
+            link,
             every: Duration::from_millis(every),
         });
     }

@@ -39,7 +39,7 @@ fn beside_probes(flows: &str, discipline: &str, probes: bool) -> f64 {
     net.sim.run_until(end, |_| false);
     let received = |flow: &build::FlowEnds| {
         let host = net.sim.peek_host(flow.to.0).unwrap();
-        host.connection(flow.to.2, (flow.from.1, flow.from.2)).unwrap().received() as f64
+        host.end(flow.to.2, (flow.from.1, flow.from.2)).unwrap().conn.received() as f64
     };
     net.flows.iter().map(received).sum()
 }

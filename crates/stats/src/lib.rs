@@ -80,16 +80,13 @@ fn lower_bound(n: u64, p: f64, tail: f64) -> u64 {
     let expected = n as f64 * p;
     let deviation = (expected * (1.0 - p)).sqrt();
     // smaller values do not contribute
-    let mut k = (expected - 12.0 * deviation - 30.0).max(0.0) as u64;
-    let mut below = 0.0;
-    while k < n {
-        below += libm::exp(log_pmf(n, p, k));
-        if below > tail {
-            return k;
-        }
-        k += 1;
-    }
-    n
+    let first = (expected - 12.0 * deviation - 30.0).max(0.0) as u64;
+    let mut cumulative = 0.0;
+    let exceeds = |k: &u64| {
+        cumulative += libm::exp(log_pmf(n, p, *k));
+        cumulative > tail
+    };
+    (first..n).find(exceeds).unwrap_or(n)
 }
 
 fn log_pmf(n: u64, p: f64, k: u64) -> f64 {

@@ -17,7 +17,7 @@ fn run_key_with(fingerprints: &str, scenario: &Scenario) -> String {
     blake3::hash(format!("{fingerprints}\n{plain:?}").as_bytes()).to_hex().to_string()
 }
 
-/// Short identifier of the simulator's results: equal identifiers mean equal results.
+/// Returns a short identifier of the simulator's results: equal identifiers mean equal results.
 pub(crate) fn semantics() -> String {
     let hash = blake3::hash(bentpipe_sim::FINGERPRINTS.as_bytes()).to_hex();
     format!("{}-{}", bentpipe_sim::SEMANTICS, &hash[..16])

@@ -36,20 +36,18 @@ pub struct Summary {
     pub already_stored: usize,
 }
 
-/// Progress callback: finished runs, and runs known so far.
-pub type Progress<'a> = dyn Fn(usize, usize) + Sync + 'a;
-
 /// Executes the runs of `job` missing in `out`, then writes the tables. A shard only executes its runs.
+/// `progress` is called with the numbers of finished runs and of runs known so far.
 ///
 /// # Errors
 /// The first error in the input, or a file that cannot be read or written.
-pub fn sweep(job: &Job<'_>, out: &Path, progress: &Progress<'_>) -> Result<Summary, Error> {
+pub fn sweep(job: &Job<'_>, out: &Path, progress: &(dyn Fn(usize, usize) + Sync)) -> Result<Summary, Error> {
     let mut plan = Plan::new(job)?;
     let pool = rayon::ThreadPoolBuilder::new().num_threads(job.threads).build();
     let pool = pool.map_err(|e| Error::Input(format!("cannot start the threads: {e}")))?;
     // find all errors in the input before anything is written
     pool.install(|| plan.compute_keys(job))?;
-    let store = Store::unseal(out)?;
+    let store = Store::open(out)?;
     let mut summary = Summary { executed: 0, already_stored: 0 };
     let mut seen = BTreeSet::new();
     let mut done = 0;
@@ -131,10 +129,11 @@ pub fn merge(shards: &[PathBuf], out: &Path) -> Result<(), Error> {
             keys.len()
         )));
     }
-    let store = Store::unseal(out)?;
+    let store = Store::open(out)?;
     for key in &keys {
         if store.read(key).is_none() {
-            let text = others.iter().find_map(|s| s.read_text(key)).ok_or_else(|| store::lost_run(key))?;
+            let text =
+                others.iter().find_map(|s| s.read_text(key)).ok_or_else(|| store::missing_run_error(key))?;
             store.write_text(key, &text)?;
         }
     }

@@ -47,7 +47,7 @@ pub(crate) fn page(table: &Table, pictures: &[SweepPlot], left_out: usize) -> St
     out
 }
 
-/// Number of runs, and how to read the values.
+/// Says how many runs there are, and how to read the values.
 fn summary(table: &Table) -> String {
     let count = |n: usize, one: &str| if n == 1 { format!("1 {one}") } else { format!("{n} {one}s") };
     let mut counts = vec![0_usize; table.cells.len()];
@@ -106,7 +106,7 @@ fn rounded(value: f64) -> String {
     decimals(value, digits_after_point(value, 6))
 }
 
-/// Number of decimals for `significant` digits.
+/// Returns the number of decimals for `significant` digits.
 fn digits_after_point(value: f64, significant: usize) -> usize {
     let mut places = significant.saturating_sub(1);
     let mut value = value.abs();

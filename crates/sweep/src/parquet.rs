@@ -13,7 +13,7 @@ fn failed(error: &ParquetError) -> Error {
     Error::Input(format!("parquet: {error}"))
 }
 
-/// One row per run.
+/// Returns `runs.parquet`, with one row per run.
 pub(crate) fn runs(table: &Table) -> Result<Vec<u8>, Error> {
     let axis = |a: usize| table.runs.iter().map(move |(cell, ..)| table.cells[*cell][a].as_str());
     let mut columns: Vec<ArrayRef> = (0..table.axes.len()).map(|a| text(axis(a))).collect();
@@ -23,7 +23,7 @@ pub(crate) fn runs(table: &Table) -> Result<Vec<u8>, Error> {
     write(table.run_columns(), columns)
 }
 
-/// One row per cell.
+/// Returns `cells.parquet`, with one row per cell.
 pub(crate) fn cells(table: &Table) -> Result<Vec<u8>, Error> {
     let axis = |a: usize| table.cells.iter().map(move |cell| cell[a].as_str());
     let mut columns: Vec<ArrayRef> = (0..table.axes.len()).map(|a| text(axis(a))).collect();

@@ -4,15 +4,15 @@
 use crate::table::Table;
 use bentpipe_plot::{Axis, Curve, Plot, Point, Style};
 use bentpipe_report::Unit;
-use bentpipe_scenario::{AmountUnit, amount};
+use bentpipe_scenario::{Dimension, parse_amount};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Maximum number of curves of a plot.
-const MOST_CURVES: usize = 7;
+const MAX_CURVES: usize = 7;
 /// Maximum number of plots; the tables have all values.
-const MOST_PICTURES: usize = 60;
+const MAX_PLOTS: usize = 60;
 /// Axes whose values span more than this factor are logarithmic.
-const WIDE: f64 = 20.0;
+const LOG_SCALE_RATIO: f64 = 20.0;
 
 struct HorizontalAxis {
     axis: usize,
@@ -39,12 +39,12 @@ pub(crate) fn draw(table: &Table) -> (Vec<SweepPlot>, usize) {
         return (Vec::new(), 0);
     };
     let rest = || (0..table.axes.len()).filter(|a| *a != across.axis && values(table, *a).len() > 1);
-    let by = rest().find(|a| values(table, *a).len() <= MOST_CURVES);
+    let by = rest().find(|a| values(table, *a).len() <= MAX_CURVES);
     let others: Vec<usize> = rest().filter(|a| Some(*a) != by).collect();
     let choices = combinations(table, &others);
     let mut plots = Vec::new();
     for metric in 0..table.metrics.len() {
-        for (n, (choice, cells)) in choices.iter().enumerate().take(MOST_PICTURES - plots.len()) {
+        for (n, (choice, cells)) in choices.iter().enumerate().take(MAX_PLOTS - plots.len()) {
             let suffix = if choices.len() > 1 { format!("-{}", n + 1) } else { String::new() };
             let mut plot = sweep_plot(table, metric, cells, &across, by);
             let words = others.iter().zip(choice).map(|(a, v)| format!(", {} = {v}", table.axes[*a]));
@@ -58,12 +58,12 @@ pub(crate) fn draw(table: &Table) -> (Vec<SweepPlot>, usize) {
     (plots, left_out)
 }
 
-/// Distinct values of an axis.
+/// Returns the distinct values of an axis.
 fn values(table: &Table, axis: usize) -> BTreeSet<&str> {
     table.cells.iter().map(|cell| cell[axis].as_str()).collect()
 }
 
-/// Distinct combinations of the values of `axes`, in the order of the cells, with the cells of each.
+/// Returns the distinct combinations of values of `axes` in the order of the cells, with the cells of each.
 fn combinations<'a>(table: &'a Table, axes: &[usize]) -> Vec<(Vec<&'a str>, Vec<usize>)> {
     let mut places: BTreeMap<Vec<&str>, usize> = BTreeMap::new();
     let mut all: Vec<(Vec<&str>, Vec<usize>)> = Vec::new();
@@ -78,29 +78,28 @@ fn combinations<'a>(table: &'a Table, axes: &[usize]) -> Vec<(Vec<&'a str>, Vec<
     all
 }
 
-/// An axis whose values are all numbers of the same dimension.
+/// Returns the axis if its values are all numbers of the same dimension.
 fn numeric(table: &Table, axis: usize) -> Option<HorizontalAxis> {
-    let amounts: Option<Vec<_>> = values(table, axis).into_iter().map(|v| amount(v).ok()).collect();
-    let amounts = amounts.filter(|a| a.len() > 1 && a.iter().all(|other| other.measures == a[0].measures))?;
+    let amounts: Option<Vec<_>> = values(table, axis).into_iter().map(|v| parse_amount(v).ok()).collect();
+    let amounts =
+        amounts.filter(|a| a.len() > 1 && a.iter().all(|other| other.dimension == a[0].dimension))?;
     let most = amounts.iter().map(|a| a.value).fold(0.0, f64::max);
-    let (unit, scale) = match amounts[0].measures {
-        AmountUnit::Rate if most >= 1e6 => (", Mbit/s", 1e-6),
-        AmountUnit::Rate => (", kbit/s", 1e-3),
-        AmountUnit::Time if most < 1.0 => (", ms", 1e3),
-        AmountUnit::Time => (", s", 1.0),
-        AmountUnit::Bytes if most >= 10e3 => (", kB", 1e-3),
-        AmountUnit::Bytes => (", B", 1.0),
-        AmountUnit::Pieces if values(table, axis).iter().all(|v| v.contains("segment")) => {
-            (", segments", 1.0)
-        }
-        AmountUnit::Pieces if values(table, axis).iter().all(|v| v.contains("packet")) => (", packets", 1.0),
-        AmountUnit::Pieces => (", packets or segments", 1.0),
-        AmountUnit::Bare => ("", 1.0),
+    let (unit, scale) = match amounts[0].dimension {
+        Dimension::Rate if most >= 1e6 => (", Mbit/s", 1e-6),
+        Dimension::Rate => (", kbit/s", 1e-3),
+        Dimension::Time if most < 1.0 => (", ms", 1e3),
+        Dimension::Time => (", s", 1.0),
+        Dimension::Bytes if most >= 10e3 => (", kB", 1e-3),
+        Dimension::Bytes => (", B", 1.0),
+        Dimension::Pieces if values(table, axis).iter().all(|v| v.contains("segment")) => (", segments", 1.0),
+        Dimension::Pieces if values(table, axis).iter().all(|v| v.contains("packet")) => (", packets", 1.0),
+        Dimension::Pieces => (", packets or segments", 1.0),
+        Dimension::Bare => ("", 1.0),
     };
     Some(HorizontalAxis { axis, label: format!("{}{unit}", table.axes[axis]), scale })
 }
 
-/// Axis label and scale of a metric.
+/// Returns axis label and scale of a metric.
 pub(crate) fn unit(table: &Table, metric: usize) -> (String, f64) {
     let label = table.metrics[metric].label();
     if table.metrics[metric].unit() == Unit::Rate {
@@ -116,18 +115,17 @@ fn sweep_plot(
     across: &HorizontalAxis,
     by: Option<usize>,
 ) -> Plot {
-    let x_of =
-        |cell: usize| amount(&table.cells[cell][across.axis]).map_or(f64::NAN, |a| a.value * across.scale);
+    let x_of = |cell: usize| {
+        parse_amount(&table.cells[cell][across.axis]).map_or(f64::NAN, |a| a.value * across.scale)
+    };
     let (low, high) =
         cells.iter().fold((f64::INFINITY, 0.0_f64), |(low, high), c| (low.min(x_of(*c)), high.max(x_of(*c))));
-    let axis = if low > 0.0 && high > WIDE * low { Axis::log } else { Axis::linear };
+    let axis = if low > 0.0 && high > LOG_SCALE_RATIO * low { Axis::log } else { Axis::linear };
     let (label, scale) = unit(table, metric);
-    let mut places: BTreeMap<&str, usize> = BTreeMap::new();
     let mut curves: Vec<Curve> = Vec::new();
     for &cell in cells {
-        let value = by.map_or("", |a| table.cells[cell][a].as_str());
-        let place = *places.entry(value).or_insert_with(|| {
-            let name = by.map_or_else(String::new, |a| format!("{} = {value}", table.axes[a]));
+        let name = by.map_or_else(String::new, |a| format!("{} = {}", table.axes[a], table.cells[cell][a]));
+        let place = curves.iter().position(|c| c.name == name).unwrap_or_else(|| {
             curves.push(Curve::new(name, Style::LineAndPoints, Vec::new()));
             curves.len() - 1
         });
@@ -221,6 +219,6 @@ mod tests {
         let many: Vec<&str> = many.iter().map(String::as_str).collect();
         let (plots, left_out) =
             draw(&table(&[("x", &["1", "2"]), ("y", &many), ("z", &many)], &["jain", "goodput"]));
-        assert_eq!((plots.len(), left_out), (MOST_PICTURES, 5000 - MOST_PICTURES));
+        assert_eq!((plots.len(), left_out), (MAX_PLOTS, 5000 - MAX_PLOTS));
     }
 }

@@ -3,7 +3,7 @@
 use crate::error::{Error, metric_error};
 use crate::key::run_key;
 use crate::manifest::{Manifest, ManifestRun};
-use crate::store::{Store, lost_run};
+use crate::store::{Store, missing_run_error};
 use bentpipe_report::Metric;
 use bentpipe_scenario::{Files, Scenario, Source, SweepSpec, load_with};
 use bentpipe_sim::report::names;
@@ -53,7 +53,7 @@ impl Job<'_> {
             .map_err(|diagnostic| Error::Cell { diagnostic, cell: axes().collect() })
     }
 
-    /// Metrics of the tables, then the one whose precision is required.
+    /// Returns the metrics of the tables, then the one whose precision is required.
     fn metrics(&self) -> Result<Vec<Metric>, Error> {
         let texts = self.spec.measure.iter().chain(self.spec.precision.as_ref().map(|p| &p.of));
         texts.map(|text| Metric::parse(text).map_err(|e| metric_error(text, e))).collect()
@@ -83,7 +83,7 @@ impl Job<'_> {
             return input_error("--seeds must be at least 1".to_owned());
         }
         let cells = spec.axes.iter().try_fold(1_usize, |n, (_, v)| n.checked_mul(v.len()));
-        if cells.and_then(|n| n.checked_mul(self.most_seeds() as usize)).is_none_or(|n| n > MAX_RUNS) {
+        if cells.and_then(|n| n.checked_mul(self.max_seeds() as usize)).is_none_or(|n| n > MAX_RUNS) {
             return input_error(format!(
                 "there are too many runs: combinations times seeds must not exceed {MAX_RUNS}\n\
                  help: with a precision, its max_seeds counts"
@@ -92,7 +92,7 @@ impl Job<'_> {
         Ok(())
     }
 
-    fn most_seeds(&self) -> u32 {
+    fn max_seeds(&self) -> u32 {
         self.spec.precision.as_ref().map_or(0, |p| p.max_seeds).max(self.spec.seeds)
     }
 }
@@ -101,7 +101,7 @@ pub(crate) struct Run {
     pub(crate) index: usize,
     pub(crate) cell: usize,
     pub(crate) seed: u64,
-    /// Empty until computed by `name_runs`.
+    /// Name in the store; empty until computed by [`Plan::compute_keys`].
     pub(crate) key: String,
 }
 
@@ -130,7 +130,7 @@ impl Plan {
         let spec = job.spec.clone();
         let cells = cells(&spec.axes);
         let first = job.load(&cells[0], job.seed)?;
-        let most = job.most_seeds();
+        let most = job.max_seeds();
         if first.seed.checked_add(u64::from(most)).is_none() {
             return input_error(format!("the seed {} leaves no room for {most} seeds after it", first.seed));
         }
@@ -178,14 +178,13 @@ impl Plan {
         named.into_iter().collect()
     }
 
-    /// After a batch of runs, adds one for each cell that needs more precision. Returns false if there is
-    /// none.
+    /// Adds another batch of runs for each cell that needs more precision. Returns false if no cell does.
     pub(crate) fn extend(&mut self, store: &Store) -> Result<bool, Error> {
         let Some(precision) = self.spec.precision.clone() else { return Ok(false) };
         let metric = Metric::parse(&precision.of).map_err(|e| metric_error(&precision.of, e))?;
         let (values, judged) = &mut self.measured;
         for run in &self.runs[*judged..] {
-            let report = store.read(&run.key).ok_or_else(|| lost_run(&run.key))?;
+            let report = store.read(&run.key).ok_or_else(|| missing_run_error(&run.key))?;
             values[run.cell].extend(metric.of(&report).map_err(|e| metric_error(metric.text(), e))?);
         }
         *judged = self.runs.len();
@@ -213,7 +212,7 @@ impl Plan {
     }
 }
 
-/// All combinations; the last axis varies fastest.
+/// Returns all combinations; the last axis varies fastest.
 fn cells(axes: &[(String, Vec<String>)]) -> Vec<Vec<String>> {
     axes.iter().fold(vec![Vec::new()], |cells, (_, values)| {
         let with =

@@ -24,16 +24,16 @@ pub(crate) struct Store {
 impl Store {
     /// Opens the store in a sweep's folder, and creates it if necessary. Unfinished files of killed
     /// processes are removed unless another process is using the store.
-    pub(crate) fn unseal(out: &Path) -> Result<Self, Error> {
+    pub(crate) fn open(out: &Path) -> Result<Self, Error> {
         let folder = out.join("runs");
         fs::create_dir_all(&folder).map_err(file_error(&folder))?;
         sync_folder(out).map_err(file_error(out))?;
         let lock = File::open(&folder).ok();
         if let Some(lock) = &lock {
             if flock(lock, FlockOperation::NonBlockingLockExclusive).is_ok() {
-                remove_unfinished(out)
-                    .and_then(|()| remove_unfinished(&folder))
-                    .map_err(file_error(&folder))?;
+                for folder in [out, &folder] {
+                    remove_files(folder, |name| name.ends_with(UNFINISHED)).map_err(file_error(folder))?;
+                }
             }
             // on a file system without locks nothing is removed, so no lock is needed
             let _ = flock(lock, FlockOperation::LockShared);
@@ -49,15 +49,15 @@ impl Store {
         self.folder.join(format!("{key}.json"))
     }
 
-    /// Text of a valid run.
+    /// Returns the text of a valid run.
     pub(crate) fn read_text(&self, key: &str) -> Option<String> {
         let text = fs::read_to_string(self.path(key)).ok()?;
-        open(&text, key).map(|_| text)
+        parse_run(&text, key).map(|_| text)
     }
 
     pub(crate) fn read(&self, key: &str) -> Option<Report> {
         let text = fs::read_to_string(self.path(key)).ok()?;
-        serde_json::from_value(open(&text, key)?).ok()
+        serde_json::from_value(parse_run(&text, key)?).ok()
     }
 
     pub(crate) fn write(&self, key: &str, report: &Report) -> Result<(), Error> {
@@ -68,7 +68,7 @@ impl Store {
                 object.remove(name);
             }
         }
-        self.write_text(key, &seal(key, &value))
+        self.write_text(key, &format_run(key, &value))
     }
 
     pub(crate) fn write_text(&self, key: &str, text: &str) -> Result<(), Error> {
@@ -76,19 +76,19 @@ impl Store {
     }
 }
 
-/// Error for a run that disappeared.
-pub(crate) fn lost_run(key: &str) -> Error {
-    let error = std::io::Error::other("it was removed or damaged meanwhile");
+/// Returns the error for a run that disappeared.
+pub(crate) fn missing_run_error(key: &str) -> Error {
+    let error = io::Error::other("it was removed or damaged meanwhile");
     Error::File { path: format!("runs/{key}.json").into(), error }
 }
 
-/// Contents of a run's file.
-fn seal(key: &str, report: &Value) -> String {
+/// Returns the contents of a run's file.
+fn format_run(key: &str, report: &Value) -> String {
     let body = json!({ "key": key, "report": report }).to_string();
     format!("{}\n{body}\n", blake3::hash(body.as_bytes()).to_hex())
 }
 
-fn open(text: &str, key: &str) -> Option<Value> {
+fn parse_run(text: &str, key: &str) -> Option<Value> {
     let (hash, body) = text.split_once('\n')?;
     let body = body.strip_suffix('\n')?;
     if blake3::hash(body.as_bytes()).to_hex().as_str() != hash {
@@ -137,10 +137,6 @@ fn sync_folder(folder: &Path) -> io::Result<()> {
     File::open(folder)?.sync_all()
 }
 
-fn remove_unfinished(folder: &Path) -> io::Result<()> {
-    remove_files(folder, |name| name.ends_with(UNFINISHED))
-}
-
 /// Removes the files of a folder whose names satisfy `such`.
 pub(crate) fn remove_files(folder: &Path, such: impl Fn(&str) -> bool) -> io::Result<()> {
     for entry in fs::read_dir(folder)? {
@@ -158,13 +154,13 @@ mod tests {
 
     #[test]
     fn torn_and_foreign_files_are_not_trusted() {
-        let good = seal("k", &json!({ "a": 1 }));
-        assert_eq!(open(&good, "k"), Some(json!({ "a": 1 })));
-        assert_eq!(open(&good, "other"), None);
+        let good = format_run("k", &json!({ "a": 1 }));
+        assert_eq!(parse_run(&good, "k"), Some(json!({ "a": 1 })));
+        assert_eq!(parse_run(&good, "other"), None);
         for n in 0..good.len() {
-            assert_eq!(open(&good[..n], "k"), None, "{n}");
+            assert_eq!(parse_run(&good[..n], "k"), None, "{n}");
         }
-        assert_eq!(open(&good.replace(":1", ":2"), "k"), None);
+        assert_eq!(parse_run(&good.replace(":1", ":2"), "k"), None);
     }
 
     /// Two processes write the same name: the file is one of the two texts, and no other files remain.
@@ -193,12 +189,12 @@ mod tests {
     fn what_a_killed_process_left_is_removed_but_not_under_another_s_feet() {
         let out = std::env::temp_dir().join(format!("bentpipe-left-{}", std::process::id()));
         let left = out.join("runs").join("k.json.1-1.unfinished");
-        let first = Store::unseal(&out).unwrap();
+        let first = Store::open(&out).unwrap();
         fs::write(&left, "half").unwrap();
-        let second = Store::unseal(&out).unwrap();
+        let second = Store::open(&out).unwrap();
         assert!(left.exists(), "the first may be writing it");
         drop((first, second));
-        drop(Store::unseal(&out).unwrap());
+        drop(Store::open(&out).unwrap());
         assert!(!left.exists());
         fs::remove_dir_all(&out).unwrap();
     }

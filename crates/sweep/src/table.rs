@@ -2,7 +2,7 @@
 
 use crate::error::{Error, metric_error};
 use crate::manifest::{Manifest, ManifestRun};
-use crate::store::{Store, lost_run};
+use crate::store::{Store, missing_run_error};
 use bentpipe_report::Metric;
 use bentpipe_stats::{Level, half_width, mean};
 use rayon::prelude::*;
@@ -37,7 +37,7 @@ impl Table {
         let parsed = measure.iter().map(|t| Metric::parse(t).map_err(|e| metric_error(t, e)));
         let metrics: Vec<Metric> = parsed.collect::<Result<_, _>>()?;
         let one = |run: &ManifestRun| {
-            let report = store.read(&run.key).ok_or_else(|| lost_run(&run.key))?;
+            let report = store.read(&run.key).ok_or_else(|| missing_run_error(&run.key))?;
             let values = metrics.iter().map(|m| m.of(&report).map_err(|e| metric_error(m.text(), e)));
             Ok((run.cell, run.seed, values.collect::<Result<_, _>>()?))
         };
@@ -46,13 +46,13 @@ impl Table {
         Ok(Self { title, axes, metrics, cells, runs, figures })
     }
 
-    /// Column names of `runs.csv`.
+    /// Returns the column names of `runs.csv`.
     pub(crate) fn run_columns(&self) -> Vec<String> {
         let metrics = self.metrics.iter().map(Metric::column);
         self.axes.iter().cloned().chain(["seed".to_owned()]).chain(metrics).collect()
     }
 
-    /// Column names of `cells.csv`.
+    /// Returns the column names of `cells.csv`.
     pub(crate) fn cell_columns(&self) -> Vec<String> {
         let of = |c: String| [format!("{c}_mean"), format!("{c}_half_width_95"), format!("{c}_n")];
         self.axes.iter().cloned().chain(self.metrics.iter().flat_map(|m| of(m.column()))).collect()

@@ -15,7 +15,7 @@ use crate::recovery::{AckView, RecoveryResult};
 use crate::state::{Event, State};
 use crate::timers::Timer;
 use bentpipe_base::trace::{Event as Trace, Mask};
-use bentpipe_base::{Cx, Duration, Instant, Packet, Size};
+use bentpipe_base::{Cx, Duration, Instant, Packet, Seq, Size};
 
 impl Connection {
     /// Fifth check. Returns false if the segment must not be processed further.
@@ -45,7 +45,7 @@ impl Connection {
         let window_changed = self.update_window(segment, left, ack);
         if self.board.is_empty()
             && ack == self.board.una()
-            && !self.closing
+            && !self.fin_queued
             && !self.tail_probe.is_outstanding()
             && !self.probes.as_ref().is_some_and(|p| p.waits())
         {
@@ -74,8 +74,8 @@ impl Connection {
         self.window_update = (left, ack);
         self.peer_window_max = self.peer_window_max.max(window);
         let edge = ack + window;
-        let changed = edge != self.peer_edge;
-        self.peer_edge = edge;
+        let changed = edge != self.peer_right_edge;
+        self.peer_right_edge = edge;
         if window > 0 && changed {
             if self.timers.runs(Timer::Persist) && !self.board.is_empty() {
                 self.board.mark_lost(0, true); // the closed window discarded the probe
@@ -95,40 +95,36 @@ impl Connection {
         let overtaken = ack < una;
         let doubtful = self.probes.as_ref().is_some_and(|p| p.doubtful(&segment.tcp));
         let newest_repair = self.rtt.min().map(|min| Instant(cx.now.0.saturating_sub(min.0)));
-        let mut digest = AckSummary { newest_repair, doubtful, ..AckSummary::default() };
+        let mut digest =
+            AckSummary { now: cx.now, newest_repair, copy_ambiguous: doubtful, ..AckSummary::default() };
         if self.negotiated.sack {
-            self.take_sack(cx.now, segment, ack, &mut digest);
+            self.take_sack(segment, ack, &mut digest);
         }
         if overtaken && digest.newly_sacked == 0 && digest.dsack.is_none() {
             return;
         }
         self.send.burst = 0;
         let bare = ack == una && segment.seq_len() == 0 && !window_changed;
-        let claim = self.claim_probes(cx.now, segment, bare, &mut digest);
-        self.board.acknowledge(ack.max(una), cx.now, &mut self.rate, &mut digest);
+        let claim = self.claim_probes(segment, bare, &mut digest);
+        self.board.acknowledge(ack.max(una), &mut self.rate, &mut digest);
         self.count_for_probes(&digest);
         let rtt = if overtaken { None } else { self.take_rtt(cx.now, segment, &digest) };
         if let Some(rtt) = rtt {
             cx.trace(Mask::ROUND_TRIPS, || Trace::RoundTrip { port: self.tuple.local.1, rtt });
         }
         if digest.acked > 0 {
-            self.alive.progress(cx.now);
+            self.peer_activity.progress(cx.now);
         }
         // RFC 9293, section 3.8.6.1: a peer that answers with a closed window is alive
-        if digest.delivered > 0 || digest.acked > 0 || self.peer_edge <= self.board.una() {
+        if digest.delivered > 0 || digest.acked > 0 || self.peer_right_edge <= self.board.una() {
             self.timeouts_in_a_row = 0;
         }
         let round_ended = self.advance_round();
         self.usage.on_ack(digest.acked, round_ended);
         let other = window_changed || claim.own || overtaken;
-        let duplicate = self.is_duplicate(segment, una, other, &digest);
-        let finding = self.recover(cx, &digest, duplicate);
-        let bare = !claim.own
-            && digest.acked == 0
-            && !window_changed
-            && segment.tcp.sack.is_empty()
-            && segment.seq_len() == 0;
-        self.answer_tail_probe(cx, &digest, bare);
+        digest.duplicate = self.is_duplicate(segment, una, other, &digest);
+        let finding = self.recover(cx, &digest);
+        self.on_tail_probe_ack(cx, &digest, bare && !claim.own && segment.tcp.sack.is_empty());
         if overtaken && self.linux() {
             // `tcp_ack`, label `old_ack`: an overtaken ACK neither grows the window nor advances its
             // reduction
@@ -142,11 +138,11 @@ impl Connection {
             let rate = self.rate.sample(self.rtt.min().unwrap_or_default());
             let ack = Ack {
                 delivered: Size(self.recovery.delivered(&digest)),
-                acked: Size(payload(una, digest.acked)),
+                acked: Size(digest.acked.saturating_sub(u64::from(una == 0))), // without the SYN
                 rtt,
                 rate,
                 round_ended,
-                episode: self.episode_told(&finding),
+                episode: self.reported_episode(&finding),
                 limited_by,
                 probes: claim.probes,
                 granted: self.granted(&digest),
@@ -154,13 +150,13 @@ impl Connection {
             let path = self.path();
             self.cc.on_ack(cx, &path, &ack);
         }
-        self.lower_window(cx, &digest, duplicate, &finding);
+        self.lower_window(&digest, &finding);
         self.after_ack(cx, &digest, &finding);
     }
 
-    /// The recovery state that the scheme is told. On Linux the window does not grow while an ECN mark
-    /// reduces it.
-    fn episode_told(&self, finding: &RecoveryResult) -> Episode {
+    /// Returns the recovery state that the scheme is told. On Linux the window does not grow while an ECN
+    /// mark reduces it.
+    fn reported_episode(&self, finding: &RecoveryResult) -> Episode {
         let again = self.linux() && finding.loss.is_some();
         match self.recovery.episode() {
             Episode::Open if self.recovery.is_reducing() => Episode::Fast,
@@ -180,18 +176,13 @@ impl Connection {
 
     /// Looks for answers to our own probes. This comes first, since a DSACK that a probe caused means
     /// nothing to the other mechanisms.
-    fn claim_probes(
-        &mut self,
-        now: Instant,
-        segment: &Packet,
-        bare: bool,
-        digest: &mut AckSummary,
-    ) -> ProbeAnswer {
+    fn claim_probes(&mut self, segment: &Packet, bare: bool, digest: &mut AckSummary) -> ProbeAnswer {
+        let now = digest.now;
         let patience = self.rtt.rto() * 2;
         let soonest = self.rtt.min().unwrap_or_default() / 2;
-        let bare = bare.then_some(DuplicateAck { now, soonest, latest: self.rtt.rto() });
+        let bare = bare.then_some(DuplicateAck { now, min_age: soonest, max_age: self.rtt.rto() });
         let Some(probes) = &mut self.probes else { return ProbeAnswer::default() };
-        probes.tidy(now, &self.board, patience);
+        probes.expire(now, &self.board, patience);
         let claim = probes.claim(&segment.tcp, digest.dsack, bare);
         if claim.own_dsack {
             digest.dsack = None;
@@ -202,7 +193,7 @@ impl Connection {
     /// Returns a change of the granted rate, as of the newest segment acknowledged.
     fn granted(&mut self, digest: &AckSummary) -> Option<Grant> {
         let (network, (sent_at, _)) = (self.config.grant.as_ref()?, digest.newest?);
-        self.answers.on_ack(sent_at, network)
+        self.grant_state.on_ack(sent_at, network)
     }
 
     /// True for a duplicate ACK: RFC 5681, section 2, or with SACK any that reports new SACKed data (RFC
@@ -220,35 +211,25 @@ impl Connection {
             && digest.dsack.is_none()
     }
 
-    fn take_sack(&mut self, now: Instant, segment: &Packet, ack: u64, digest: &mut AckSummary) {
-        let una = self.board.una();
-        for (i, (left, right)) in segment.tcp.sack.as_slice().iter().enumerate() {
-            let near = self.board.next();
-            let (Some(l), Some(r)) = (self.iss.offset_near(*left, near), self.iss.offset_near(*right, near))
-            else {
-                continue;
-            };
-            if l >= r || r > self.board.next() {
+    fn take_sack(&mut self, segment: &Packet, ack: u64, digest: &mut AckSummary) {
+        let (una, next, iss) = (self.board.una(), self.board.next(), self.iss);
+        let range = |b: &(Seq, Seq)| iss.offset_near(b.0, next).zip(iss.offset_near(b.1, next));
+        let blocks = segment.tcp.sack.as_slice();
+        let second = blocks.get(1).and_then(range);
+        for (i, block) in blocks.iter().enumerate() {
+            let Some((l, r)) = range(block) else { continue };
+            if l >= r || r > next {
                 continue; // invalid, or data we never sent
             }
             // RFC 2883: the first block is a DSACK below the cumulative ACK or inside the second block
-            if i == 0 && (r <= ack || self.inside_second_block(segment, l, r)) {
+            if i == 0 && (r <= ack || second.is_some_and(|(left, right)| left <= l && r <= right)) {
                 digest.dsack = Some((l, r));
                 continue;
             }
             // loss detection by duplicate ACKs uses only DSACKs
             if l >= una && self.recovery.detection().by_sack() {
-                self.board.sack(l, r, now, &mut self.rate, digest);
+                self.board.sack(l, r, &mut self.rate, digest);
             }
-        }
-    }
-
-    fn inside_second_block(&self, segment: &Packet, l: u64, r: u64) -> bool {
-        let Some((left, right)) = segment.tcp.sack.as_slice().get(1) else { return false };
-        let near = self.board.next();
-        match (self.iss.offset_near(*left, near), self.iss.offset_near(*right, near)) {
-            (Some(l2), Some(r2)) => l2 <= l && r <= r2,
-            _ => false,
         }
     }
 
@@ -286,10 +267,9 @@ impl Connection {
         ended
     }
 
-    fn recover(&mut self, cx: &mut Cx<'_>, digest: &AckSummary, duplicate: bool) -> RecoveryResult {
-        let (now, mss) = (cx.now, u64::from(self.negotiated.mss));
+    fn recover(&mut self, cx: &mut Cx<'_>, digest: &AckSummary) -> RecoveryResult {
         let window = if self.linux() { self.cwnd().0 } else { 0 };
-        let view = AckView { now, digest, duplicate, mss, rtt: &self.rtt, window };
+        let view = AckView { digest, mss: self.mss(), rtt: &self.rtt, window };
         let finding = self.recovery.on_ack(&mut self.board, &view);
         if finding.undo {
             let path = self.path();
@@ -298,52 +278,39 @@ impl Connection {
             self.stats.undone += 1;
         }
         if let Some(loss) = &finding.loss {
-            self.answer_loss(cx, loss, 0);
+            self.report_loss(cx, loss, 0);
         }
         finding
     }
 
     /// RFC 8985, section 7.4: if the probe repaired a loss, the scheme responds as to fast recovery.
-    fn answer_tail_probe(&mut self, cx: &mut Cx<'_>, digest: &AckSummary, bare: bool) {
+    fn on_tail_probe_ack(&mut self, cx: &mut Cx<'_>, digest: &AckSummary, bare: bool) {
         if self.tail_probe.on_ack(self.board.una(), digest.dsack.is_some() || bare)
             && self.recovery.episode() == Episode::Open
         {
             let loss = Loss { cause: LossCause::Fast, last_sent: self.last_sent, resends: 0 };
-            self.answer_loss(cx, &loss, digest.acked);
+            self.report_loss(cx, &loss, digest.acked);
         }
     }
 
     /// Reports a loss to the scheme. `acked` bytes were outstanding when it was found and have left since.
-    pub(crate) fn answer_loss(&mut self, cx: &mut Cx<'_>, loss: &Loss, acked: u64) {
+    pub(crate) fn report_loss(&mut self, cx: &mut Cx<'_>, loss: &Loss, acked: u64) {
         self.tail_probe.cancel();
-        self.tell_reduction();
+        self.announce_reduction();
         let mut path = self.path();
         path.flight += Size(acked);
         self.cc.on_loss(cx, &path, loss);
     }
 
     /// Reduces the window in fast recovery by the step of one acknowledgment.
-    fn lower_window(
-        &mut self,
-        cx: &mut Cx<'_>,
-        digest: &AckSummary,
-        duplicate: bool,
-        finding: &RecoveryResult,
-    ) {
+    fn lower_window(&mut self, digest: &AckSummary, finding: &RecoveryResult) {
         let reducing = self.recovery.episode() == Episode::Fast || self.recovery.is_reducing();
-        if reducing && (digest.delivered > 0 || duplicate) {
+        if reducing && (digest.delivered > 0 || digest.duplicate) {
             let target = self.cwnd().0;
             let safe = digest.acked > 0 && !finding.lost_more;
             let mss = self.mss();
             self.recovery.reduce(&self.board, digest, target, mss, safe);
         }
-        cx.trace(Mask::WINDOWS, || Trace::Window {
-            port: self.tuple.local.1,
-            cwnd: self.cwnd(),
-            ssthresh: self.cc.ssthresh(),
-            in_flight: Size(self.recovery.in_flight(&self.board)),
-            peer_window: Size(self.peer_edge.saturating_sub(self.board.una())),
-        });
     }
 
     /// Updates timers and counters.
@@ -366,7 +333,7 @@ impl Connection {
             self.timers.stop(Timer::TailProbe);
         }
         self.timers.set_or_stop(Timer::Reorder, self.recovery.reorder_deadline());
-        if self.closing && self.board.una() >= self.written && self.stats.finished_at.is_none() {
+        if self.fin_queued && self.board.una() >= self.written && self.stats.finished_at.is_none() {
             self.stats.finished_at = Some(cx.now);
             self.limits.stop(cx.now);
         }
@@ -376,23 +343,21 @@ impl Connection {
         self.timers.set(Timer::Retransmit, now + self.rtt.rto());
     }
 
-    /// RACK's reordering timer expired.
+    /// Handles the expiry of RACK's reordering timer.
     pub(crate) fn on_reorder_timer(&mut self, cx: &mut Cx<'_>) {
-        let (now, mss, digest) = (cx.now, self.mss(), AckSummary::default());
+        let digest = AckSummary { now: cx.now, ..AckSummary::default() };
         let window = if self.linux() { self.cwnd().0 } else { 0 };
-        let view = AckView { now, digest: &digest, duplicate: false, mss, rtt: &self.rtt, window };
+        let view = AckView { digest: &digest, mss: self.mss(), rtt: &self.rtt, window };
         let finding = self.recovery.on_reorder_timer(&mut self.board, &view);
         if let Some(loss) = &finding.loss {
-            self.answer_loss(cx, loss, 0);
+            self.report_loss(cx, loss, 0);
             self.recovery.reduce_on_timer(&self.board, self.cwnd().0, self.mss());
             self.restart_retransmit_timer(cx.now);
         }
-        if let Some(at) = self.recovery.reorder_deadline() {
-            self.timers.set(Timer::Reorder, at);
-        }
+        self.timers.set_or_stop(Timer::Reorder, self.recovery.reorder_deadline());
     }
 
-    /// Retransmission timeout: RFC 6298, section 5.4 to 5.7, and RFC 9293, section 3.8.3 (giving up).
+    /// Handles a retransmission timeout: RFC 6298, sections 5.4 to 5.7; RFC 9293, section 3.8.3 (giving up).
     pub(crate) fn on_retransmit_timer(&mut self, cx: &mut Cx<'_>) {
         if self.board.is_empty() {
             return;
@@ -409,7 +374,7 @@ impl Connection {
             self.limits.attribute(Instant(cx.now.0.saturating_sub(waited.0)), cx.now, Limit::Recovery);
         }
         self.rtt.back_off();
-        self.believe_doubted(cx.now);
+        self.apply_pending_too_big(cx.now);
         self.tail_probe.cancel();
         self.timers.stop(Timer::TailProbe);
         self.timers.stop(Timer::Reorder);
@@ -417,7 +382,7 @@ impl Connection {
         let loss = self.recovery.on_timeout(&mut self.board, cx.now, self.timeouts_in_a_row > 1);
         path.in_flight = Size(self.recovery.in_flight(&self.board));
         if self.state.synchronised() {
-            self.tell_reduction();
+            self.announce_reduction();
             self.cc.on_loss(cx, &path, &loss);
         }
         self.restart_retransmit_timer(cx.now);
@@ -425,7 +390,7 @@ impl Connection {
 
     /// Changes the state if our FIN was acknowledged.
     fn closing_states(&mut self, cx: &Cx<'_>) {
-        if !self.closing || self.board.una() <= self.written {
+        if !self.fin_queued || self.board.una() <= self.written {
             return;
         }
         match self.state {
@@ -466,17 +431,12 @@ impl Connection {
         }
     }
 
-    /// What limits a sender that has nothing to send: a full send buffer, or the application.
+    /// Returns what limits a sender that has nothing to send: a full send buffer, or the application.
     pub(crate) fn idle_limit(&self) -> Limit {
-        if self.config.send_buffer.is_some() && !self.closing && self.send_room() == 0 {
+        if self.config.send_buffer.is_some() && !self.fin_queued && self.send_room() == 0 {
             Limit::SendBuffer
         } else {
             Limit::Application
         }
     }
-}
-
-/// Payload bytes in `acked` bytes of sequence space above `una`: without the SYN.
-const fn payload(una: u64, acked: u64) -> u64 {
-    if una == 0 { acked.saturating_sub(1) } else { acked }
 }

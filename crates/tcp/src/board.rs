@@ -13,7 +13,7 @@ use searches::SearchProgress;
 use std::collections::VecDeque;
 
 /// One segment that was sent.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct Sent {
     /// Position after its last byte.
     pub end: u64,
@@ -36,6 +36,8 @@ pub struct Sent {
 /// What one acknowledgment changed.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct AckSummary {
+    /// Input: when it arrived.
+    pub now: Instant,
     /// Bytes newly acknowledged cumulatively.
     pub acked: u64,
     /// Bytes acknowledged or SACKed for the first time.
@@ -49,10 +51,10 @@ pub struct AckSummary {
     /// Of the newly delivered segments, the one sent last: when it was sent and where it ends.
     pub newest: Option<(Instant, u64)>,
     /// The same among those certainly delivered by their last transmission (RFC 8985, section 6.2, step 2).
-    pub newest_sure: Option<(Instant, u64)>,
+    pub newest_certain: Option<(Instant, u64)>,
     /// Among these, the last in sequence: where it ends and when it was sent. Cumulatively acknowledged
     /// segments take precedence over SACKed ones.
-    pub last_sure: Option<(u64, Instant)>,
+    pub last_certain: Option<(u64, Instant)>,
     /// Input: a retransmission sent after this time is less than a minimum RTT old, so an ACK for its segment
     /// acknowledges the original.
     pub newest_repair: Option<Instant>,
@@ -65,7 +67,10 @@ pub struct AckSummary {
     /// A DSACK was reported: `[left, right)` arrived twice.
     pub dsack: Option<(u64, u64)>,
     /// Input: a segment that a probe copied may have been delivered by that copy.
-    pub doubtful: bool,
+    pub copy_ambiguous: bool,
+    /// It is a duplicate: nothing new cumulatively, data outstanding, no data of its own, window unchanged
+    /// (RFC 5681), or, with SACK, it reports something new (RFC 6675).
+    pub duplicate: bool,
 }
 
 /// All segments outstanding.
@@ -90,22 +95,22 @@ pub struct Scoreboard {
 }
 
 impl Scoreboard {
-    /// Oldest position not cumulatively acknowledged.
+    /// Returns the oldest position not cumulatively acknowledged.
     #[inline]
     pub const fn una(&self) -> u64 {
         self.una
     }
-    /// Next position never sent.
+    /// Returns the next position to send for the first time.
     #[inline]
     pub const fn next(&self) -> u64 {
         self.next
     }
-    /// Bytes between `una` and `next`: RFC 5681's FlightSize.
+    /// Returns the bytes between `una` and `next`: RFC 5681's FlightSize.
     #[inline]
     pub const fn flight(&self) -> u64 {
         self.next - self.una
     }
-    /// Bytes estimated to be in the network (RFC 6675, SetPipe).
+    /// Returns the bytes estimated to be in the network (RFC 6675, SetPipe).
     #[inline]
     pub fn pipe(&self) -> u64 {
         let left = self.sacked + self.lost;
@@ -113,32 +118,32 @@ impl Scoreboard {
         assert!(pipe >= left, "pipe is never negative");
         pipe - left
     }
-    /// Bytes selectively acknowledged.
+    /// Returns the bytes selectively acknowledged.
     pub const fn sacked(&self) -> u64 {
         self.sacked
     }
-    /// Bytes believed lost, whether resent or not.
+    /// Returns the bytes believed lost, whether resent or not.
     pub const fn lost(&self) -> u64 {
         self.lost
     }
-    /// Bytes lost and not resent.
+    /// Returns the bytes lost and not resent.
     #[inline]
     pub const fn to_resend(&self) -> u64 {
         self.lost - self.resent
     }
-    /// Bytes ever marked lost: an increase shows that an acknowledgment found more.
+    /// Returns the bytes ever marked lost: an increase shows that an acknowledgment found more.
     pub const fn marked(&self) -> u64 {
         self.marked
     }
-    /// Length of the longest segment that arrived, at most the present MSS.
+    /// Returns the length of the longest segment that arrived, at most the present MSS.
     pub const fn longest_delivered(&self) -> u64 {
         self.longest_delivered
     }
-    /// SACKed ranges above `una`.
+    /// Returns the SACKed ranges above `una`.
     pub fn sacked_ranges(&self) -> &[(u64, u64)] {
         self.sacked_ranges.as_slice()
     }
-    /// Number of segments outstanding.
+    /// Returns the number of segments outstanding.
     pub fn len(&self) -> usize {
         self.segs.len()
     }
@@ -147,17 +152,17 @@ impl Scoreboard {
     pub fn is_empty(&self) -> bool {
         self.segs.is_empty()
     }
-    /// Segment number `i`, oldest first.
+    /// Returns segment number `i`, oldest first.
     #[inline]
     pub fn get(&self, i: usize) -> Option<&Sent> {
         self.segs.get(i)
     }
-    /// Where segment `i` begins.
+    /// Returns where segment `i` begins.
     #[inline]
     pub fn start_of(&self, i: usize) -> u64 {
         if i == 0 { self.una } else { self.segs[i - 1].end.max(self.una) }
     }
-    /// Index of the first segment that ends above `position`.
+    /// Returns the index of the first segment that ends above `position`.
     #[inline]
     pub fn index_above(&self, position: u64) -> usize {
         self.segs.partition_point(|s| s.end <= position)
@@ -168,16 +173,7 @@ impl Scoreboard {
     pub fn push(&mut self, end: u64, sent_at: Instant, snapshot: Snapshot) {
         assert!(end > self.next, "a new segment moves next forward");
         self.next = end;
-        self.segs.push_back(Sent {
-            end,
-            sent_at,
-            snapshot,
-            sacked: false,
-            lost: false,
-            resent: false,
-            resends: 0,
-            copied: false,
-        });
+        self.segs.push_back(Sent { end, sent_at, snapshot, ..Sent::default() });
     }
 
     /// Records that a probe segment carries a copy of the segment at `start`.
@@ -204,30 +200,20 @@ impl Scoreboard {
 
     /// Takes a cumulative acknowledgment of everything below `ack`.
     #[inline]
-    pub fn acknowledge(&mut self, ack: u64, now: Instant, rate: &mut DeliveryRate, digest: &mut AckSummary) {
+    pub fn acknowledge(&mut self, ack: u64, rate: &mut DeliveryRate, digest: &mut AckSummary) {
         assert!(self.una <= ack && ack <= self.next, "an acknowledgment lies between una and next");
         digest.acked = ack - self.una;
-        let last_sacked = digest.last_sure.take();
+        let last_sacked = digest.last_certain.take();
         while let Some(seg) = self.segs.front() {
-            let (start, end) = (self.una, seg.end.min(ack));
-            let len = end - start;
+            let (end, whole) = (seg.end.min(ack), seg.end <= ack);
+            let len = end - self.una;
             if len == 0 {
                 break;
             }
-            let whole = end == seg.end;
             if seg.sacked {
                 self.sacked -= len;
             } else {
-                digest.take(seg);
-                digest.delivered += len;
-                self.longest_delivered = self.longest_delivered.max(len);
-                rate.on_delivered(now, len, seg.sent_at, seg.snapshot);
-            }
-            if seg.resent {
-                *(if seg.lost { &mut self.resent } else { &mut self.resent_not_lost }) -= len;
-            }
-            if seg.lost {
-                self.lost -= len;
+                self.deliver(0, len, rate, digest);
             }
             self.una = end;
             if !whole {
@@ -236,22 +222,31 @@ impl Scoreboard {
             self.segs.pop_front();
             self.resend_hint = self.resend_hint.saturating_sub(1);
         }
-        digest.last_sure = digest.last_sure.or(last_sacked);
+        digest.last_certain = digest.last_certain.or(last_sacked);
         if !self.sacked_ranges.is_empty() {
             self.sacked_ranges.remove_below(ack);
         }
         assert!(self.una == ack, "segments cover the sequence space without gaps");
     }
 
+    /// Counts `len` bytes of segment `i` as delivered.
+    #[inline]
+    fn deliver(&mut self, i: usize, len: u64, rate: &mut DeliveryRate, digest: &mut AckSummary) {
+        let seg = &self.segs[i];
+        digest.take(seg);
+        digest.delivered += len;
+        self.longest_delivered = self.longest_delivered.max(len);
+        rate.on_delivered(digest.now, len, seg.sent_at, seg.snapshot);
+        if seg.resent {
+            *(if seg.lost { &mut self.resent } else { &mut self.resent_not_lost }) -= len;
+        }
+        if seg.lost {
+            self.lost -= len;
+        }
+    }
+
     /// Takes one SACK block, already known to lie in `una..=next`.
-    pub fn sack(
-        &mut self,
-        left: u64,
-        right: u64,
-        now: Instant,
-        rate: &mut DeliveryRate,
-        digest: &mut AckSummary,
-    ) {
+    pub fn sack(&mut self, left: u64, right: u64, rate: &mut DeliveryRate, digest: &mut AckSummary) {
         let (left, right) = (left.max(self.una), right.min(self.next));
         if left >= right || self.sacked_ranges.covers(left, right) {
             return;
@@ -261,35 +256,19 @@ impl Scoreboard {
         if self.start_of(i) < left {
             i += 1;
         }
-        while i < self.segs.len() {
-            let start = self.start_of(i);
-            let seg = &mut self.segs[i];
-            if seg.end > right {
-                break;
-            }
+        while let Some(seg) = self.segs.get(i)
+            && seg.end <= right
+        {
             if seg.sacked {
-                // skip the range that was reported before
-                let known = self.sacked_ranges.containing(start).map_or(seg.end, |r| r.1);
-                i = self.index_above(known.saturating_sub(1)) + 1;
+                i = self.index_beyond_range(i); // skips what was reported before
                 continue;
             }
-            let len = seg.end - start;
-            digest.take(seg);
-            digest.delivered += len;
-            digest.newly_sacked += len;
-            self.longest_delivered = self.longest_delivered.max(len);
-            rate.on_delivered(now, len, seg.sent_at, seg.snapshot);
-            seg.sacked = true;
-            self.sacked += len;
-            if seg.resent {
-                *(if seg.lost { &mut self.resent } else { &mut self.resent_not_lost }) -= len;
-            }
-            if seg.lost {
-                self.lost -= len;
-            }
-            seg.lost = false;
-            seg.resent = false;
-            let end = seg.end;
+            let (start, end) = (self.start_of(i), seg.end);
+            self.deliver(i, end - start, rate, digest);
+            digest.newly_sacked += end - start;
+            self.sacked += end - start;
+            let seg = &mut self.segs[i];
+            (seg.sacked, seg.lost, seg.resent) = (true, false, false);
             self.sacked_ranges.insert(start, end);
             i += 1;
         }
@@ -326,9 +305,9 @@ impl Scoreboard {
         len
     }
 
-    /// The path carries no segments longer than `mss`: splits longer ones that did not arrive into pieces,
-    /// marked as lost and not yet resent. Returns false if there were none.
-    pub fn cut(&mut self, mss: u64) -> bool {
+    /// Splits segments longer than `mss`, which the path no longer carries, if they have not arrived: into
+    /// pieces marked as lost and not yet resent. Returns false if there were none.
+    pub fn split_to_mss(&mut self, mss: u64) -> bool {
         self.longest_delivered = self.longest_delivered.min(mss);
         let mut any = false;
         let mut start = self.una;
@@ -389,7 +368,7 @@ impl Scoreboard {
         self.resend_hint = 0;
     }
 
-    /// The lowest segment that is lost and not resent.
+    /// Returns the lowest segment that is lost and not resent.
     #[inline]
     pub fn next_lost(&mut self) -> Option<usize> {
         if self.to_resend() == 0 {
@@ -409,7 +388,7 @@ impl AckSummary {
     #[inline]
     fn take(&mut self, seg: &Sent) {
         self.segments += u64::from(seg.end > 1); // not the SYN
-        let original = seg.resends == 0 && !(seg.copied && self.doubtful);
+        let original = seg.resends == 0 && !(seg.copied && self.copy_ambiguous);
         if original {
             self.original_acked = true;
             self.original_least = Some(self.original_least.map_or(seg.end, |e| e.min(seg.end)));
@@ -422,8 +401,8 @@ impl AckSummary {
         let newest = (seg.sent_at, seg.end);
         self.newest = self.newest.max(Some(newest));
         if original || self.newest_repair.is_none_or(|latest| seg.sent_at <= latest) {
-            self.newest_sure = self.newest_sure.max(Some(newest));
-            self.last_sure = self.last_sure.max(Some((seg.end, seg.sent_at)));
+            self.newest_certain = self.newest_certain.max(Some(newest));
+            self.last_certain = self.last_certain.max(Some((seg.end, seg.sent_at)));
         }
     }
 }

@@ -94,7 +94,7 @@ impl Model {
 }
 
 fn apply(op: &Op, board: &mut Scoreboard, model: &mut Model, rate: &mut DeliveryRate, now: Instant) -> u64 {
-    let mut digest = AckSummary::default();
+    let mut digest = AckSummary { now, ..AckSummary::default() };
     match *op {
         Op::Send(len) => {
             let end = board.next() + len;
@@ -108,7 +108,7 @@ fn apply(op: &Op, board: &mut Scoreboard, model: &mut Model, rate: &mut Delivery
         }
         Op::Ack(n) => {
             let ack = (board.una() + n).min(board.next());
-            board.acknowledge(ack, now, rate, &mut digest);
+            board.acknowledge(ack, rate, &mut digest);
             let gone = model.bytes.drain(..(ack - model.una) as usize).filter(|b| !b.sacked).count() as u64;
             model.una = ack;
             assert_eq!(digest.delivered, gone);
@@ -116,7 +116,7 @@ fn apply(op: &Op, board: &mut Scoreboard, model: &mut Model, rate: &mut Delivery
         Op::Sack(at, len) => {
             let left = board.una() + at;
             let before = model.count(|b| b.sacked);
-            board.sack(left, left + len, now, rate, &mut digest);
+            board.sack(left, left + len, rate, &mut digest);
             model.sack(left, (left + len).min(model.next()));
             assert_eq!(digest.newly_sacked, model.count(|b| b.sacked) - before);
         }
@@ -157,7 +157,7 @@ fn apply(op: &Op, board: &mut Scoreboard, model: &mut Model, rate: &mut Delivery
             }
         }
         Op::Cut(most) => {
-            board.cut(most);
+            board.split_to_mss(most);
             model.cut(most);
         }
     }

@@ -93,9 +93,9 @@ pub enum EcnUse {
     #[default]
     Off,
     /// Accepted if the peer requests it.
-    Answer,
+    AcceptOnly,
     /// Requested and accepted.
-    Ask,
+    Request,
 }
 
 /// Receive buffer policy.
@@ -114,14 +114,14 @@ pub enum ReceiveBuffer {
 }
 
 impl ReceiveBuffer {
-    /// The largest window this policy can ever advertise: it decides the window scale.
+    /// Returns the largest window this policy can ever advertise: it decides the window scale.
     pub const fn max(self) -> Size {
         match self {
             Self::Fixed(size) => size,
             Self::Auto { max, .. } => max,
         }
     }
-    /// The first window.
+    /// Returns the first window.
     pub const fn initial(self) -> Size {
         match self {
             Self::Fixed(size) => size,
@@ -227,22 +227,21 @@ impl Default for Config {
 }
 
 impl Config {
-    /// A Linux host with its defaults: [`Stack::Linux`] with the values of Linux 6.x. The largest window is
-    /// half of `tcp_rmem` (32 MiB): the other half is overhead.
+    /// Returns a Linux host with its defaults: [`Stack::Linux`] with the values of Linux 6.x. The largest
+    /// window is half of `tcp_rmem` (32 MiB): the other half is overhead.
     pub fn linux() -> Self {
         let mut config = Self::default();
         config.scheme = config.scheme.on(Stack::Linux);
         Self {
             stack: Stack::Linux,
             receive_buffer: ReceiveBuffer::Auto { initial: Size(65_535), max: Size(16 << 20) },
-            reserve: Size(0),
             rto: RtoConfig {
                 min: Duration::from_millis(200),
                 max: Duration::from_secs(120),
                 ..RtoConfig::default()
             },
             validation: Validation::Restart,
-            ecn: EcnUse::Answer,
+            ecn: EcnUse::AcceptOnly,
             ..config
         }
     }

@@ -8,25 +8,25 @@
 //! `recovery/` and `cc/`. Payload is not handled here: a segment names a range of the stream, and the driver
 //! copies the bytes.
 
-use crate::alive::Alive;
 use crate::board::Scoreboard;
+use crate::cc::law::ControllerStart;
 use crate::cc::{self, CongestionControl, Path, ProbeSignal};
 use crate::config::{Config, Validation};
-use crate::cork::Cork;
 use crate::delivery::DeliveryRate;
 use crate::ecn::EcnState;
 use crate::grants::GrantState;
-use crate::icmp::PendingTooBig;
+use crate::keep_alive::PeerActivity;
 use crate::limits::{Limit, LimitClock};
+use crate::nagle::Cork;
 use crate::options::NegotiatedOptions;
 use crate::pacer::Pacer;
-use crate::pieces_linux::TsoBurst;
 use crate::probes::Probes;
 use crate::receiver::Receiver;
 use crate::recovery::{Recovery, TailProbe};
 use crate::rtt::RttEstimator;
 use crate::state::{Event, RandomValues, State, Stats, Tuple};
 use crate::timers::{Timer, Timers};
+use crate::tso_linux::TsoBurst;
 use crate::usage::WindowUsage;
 use crate::window::ReceiveWindow;
 use bentpipe_base::{Cx, Duration, Instant, Pkt, Seq, Size};
@@ -43,9 +43,9 @@ pub struct Connection {
     /// Position after the last byte the application wrote.
     pub(crate) written: u64,
     /// The application closed: a FIN follows the last byte.
-    pub(crate) closing: bool,
+    pub(crate) fin_queued: bool,
     /// Position after the last byte the peer's window allows.
-    pub(crate) peer_edge: u64,
+    pub(crate) peer_right_edge: u64,
     /// Largest window the peer ever offered.
     pub(crate) peer_window_max: u64,
     /// Sequence and acknowledgment positions of the last window update (RFC 9293: SND.WL1, SND.WL2).
@@ -56,7 +56,7 @@ pub struct Connection {
     pub(crate) rtt: RttEstimator,
     pub(crate) rate: DeliveryRate,
     pub(crate) usage: WindowUsage,
-    pub(crate) answers: GrantState,
+    pub(crate) grant_state: GrantState,
     pub(crate) pacer: Pacer,
     pub(crate) timers: Timers,
     pub(crate) tail_probe: TailProbe,
@@ -69,8 +69,9 @@ pub struct Connection {
     pub(crate) send: SendFlags,
     pub(crate) limits: LimitClock,
     pub(crate) last_sent: Instant,
-    pub(crate) pending_too_big: Option<PendingTooBig>,
-    pub(crate) alive: Alive,
+    /// An ICMP message that waits for a timeout: the longest segment, and where the segment it quotes begins.
+    pub(crate) pending_too_big: Option<(u16, u64)>,
+    pub(crate) peer_activity: PeerActivity,
     pub(crate) cork: Cork,
     pub(crate) timeouts_in_a_row: u32,
     pub(crate) persist_backoff: u32,
@@ -80,7 +81,7 @@ pub struct Connection {
     pub(crate) outgoing: Option<Pkt>,
     pub(crate) events: Vec<Event>,
     pub(crate) stats: Stats,
-    pub(crate) chance: RandomValues,
+    pub(crate) random_values: RandomValues,
 }
 
 /// Round trips, counted by data sent and acknowledged.
@@ -113,13 +114,13 @@ pub(crate) struct SendFlags {
     /// Our SYN is due again, now with an ACK (simultaneous open).
     pub(crate) syn: bool,
     /// Sender jitter: whether new data may be sent.
-    pub(crate) opportunity: JitterState,
+    pub(crate) jitter_state: JitterState,
     /// Bytes sent since the last acknowledgment.
     pub(crate) burst: u64,
     /// Where the last new segment shorter than the MSS ends; 0 if there was none.
-    pub(crate) small_end: u64,
-    /// Linux: the piece (TSO burst) being sent.
-    pub(crate) piece: TsoBurst,
+    pub(crate) partial_segment_end: u64,
+    /// Linux: the TSO burst being sent.
+    pub(crate) tso_burst: TsoBurst,
 }
 
 /// Sender jitter: whether new data may be sent.
@@ -132,38 +133,28 @@ pub(crate) enum JitterState {
 }
 
 impl Connection {
-    /// Active open: the next `transmit` sends the SYN.
+    /// Opens actively: the next `transmit` sends the SYN.
     pub fn connect(cx: &Cx<'_>, tuple: Tuple, config: Arc<Config>, chance: RandomValues) -> Self {
-        Self::new(cx.now, tuple, config, chance, State::SynSent)
-    }
-
-    pub(crate) fn new(
-        now: Instant,
-        tuple: Tuple,
-        config: Arc<Config>,
-        chance: RandomValues,
-        state: State,
-    ) -> Self {
         let agreed = NegotiatedOptions::none(&config);
         let mss = Size(u64::from(agreed.mss));
         let window = ReceiveWindow::new(config.receive_buffer, config.reserve, 0);
         Self {
             tuple,
-            state,
+            state: State::SynSent,
             negotiated: agreed,
             iss: chance.isn,
             written: 1,
-            closing: false,
-            peer_edge: 1,
+            fin_queued: false,
+            peer_right_edge: 1,
             peer_window_max: 0,
             window_update: (0, 0),
             board: Scoreboard::default(),
             recovery: Recovery::new(&config, false, mss.0),
-            cc: cc::build(&config, mss, agreed.headers(), None),
-            rtt: RttEstimator::of(config.stack, config.rto),
+            cc: ControllerStart { mss, headers: agreed.headers(), config: &config, granted: None }.build(),
+            rtt: RttEstimator::new(config.stack, config.rto),
             rate: DeliveryRate::default(),
             usage: WindowUsage::default(),
-            answers: GrantState::default(),
+            grant_state: GrantState::default(),
             pacer: Pacer::default(),
             timers: Timers::default(),
             tail_probe: TailProbe::default(),
@@ -173,10 +164,10 @@ impl Connection {
             clock: TimestampClock::default(),
             ecn: EcnState::default(),
             send: SendFlags::default(),
-            limits: LimitClock::new(now),
-            last_sent: now,
+            limits: LimitClock::new(cx.now),
+            last_sent: cx.now,
             pending_too_big: None,
-            alive: Alive::new(now),
+            peer_activity: PeerActivity::new(cx.now),
             cork: Cork::default(),
             timeouts_in_a_row: 0,
             persist_backoff: 0,
@@ -184,14 +175,14 @@ impl Connection {
             outgoing: None,
             events: Vec::new(),
             stats: Stats::default(),
-            chance,
+            random_values: chance,
             config,
         }
     }
 
     /// Hands over `bytes` of the application's stream; returns how many the send buffer took.
     pub fn write(&mut self, bytes: u64) -> u64 {
-        if self.closing || matches!(self.state, State::Closed | State::TimeWait) {
+        if self.fin_queued || matches!(self.state, State::Closed | State::TimeWait) {
             return 0;
         }
         let taken = bytes.min(self.send_room());
@@ -199,7 +190,7 @@ impl Connection {
         taken
     }
 
-    /// Bytes the send buffer would take now.
+    /// Returns how many bytes the send buffer would take now.
     #[inline]
     pub fn send_room(&self) -> u64 {
         let held = self.written - self.board.una().max(1);
@@ -208,10 +199,10 @@ impl Connection {
 
     /// Closes our direction: a FIN follows what was written. The peer may go on sending.
     pub fn close(&mut self) {
-        if self.closing {
+        if self.fin_queued {
             return;
         }
-        self.closing = true;
+        self.fin_queued = true;
         match self.state {
             // in SYN-RECEIVED the FIN waits for the handshake
             State::Established => self.state = State::FinWait1,
@@ -229,13 +220,13 @@ impl Connection {
         }
     }
 
-    /// In-order bytes the application can read.
+    /// Returns how many in-order bytes the application can read.
     #[inline]
     pub fn readable(&self) -> u64 {
         self.rcv.readable()
     }
 
-    /// The application read `bytes`, which opens the receive window.
+    /// Records that the application read `bytes`, which opens the receive window.
     #[inline]
     pub fn consume(&mut self, now: Instant, bytes: u64) {
         if self.rcv.consume(now, bytes, self.rtt.srtt(), self.linux()) && self.state.synchronised() {
@@ -249,14 +240,14 @@ impl Connection {
         if self.events.is_empty() { None } else { Some(self.events.remove(0)) }
     }
 
-    /// When `timer` must be called next; [`Instant::NEVER`] when only the peer or the application can cause
-    /// something.
+    /// Returns when `timer` must be called next; [`Instant::NEVER`] when only the peer or the application can
+    /// cause something.
     #[inline]
     pub fn deadline(&self) -> Instant {
         self.timers.earliest()
     }
 
-    /// The same with its reason, for display.
+    /// Returns the same with its reason, for display.
     pub fn next_timer(&self) -> Option<(Instant, Timer)> {
         self.timers.next()
     }
@@ -272,7 +263,7 @@ impl Connection {
                 }
                 Timer::DelayedAck => self.rcv.delayed(),
                 Timer::Pace | Timer::Probe => {}
-                Timer::Opportunity => self.send.opportunity = JitterState::Open,
+                Timer::Opportunity => self.send.jitter_state = JitterState::Open,
                 Timer::Reorder => self.on_reorder_timer(cx),
                 Timer::TailProbe => {
                     self.send.tail_probe = true;
@@ -300,14 +291,14 @@ impl Connection {
         self.timers.stop_all();
     }
 
-    /// What the connection knows of the path.
+    /// Returns what the connection knows of the path.
     #[inline]
     pub fn path(&self) -> Path {
         Path {
             mss: Size(u64::from(self.negotiated.mss)),
             in_flight: Size(self.recovery.in_flight(&self.board)),
             flight: Size(self.recovery.flight(&self.board)),
-            peer_window: Size(self.peer_edge.saturating_sub(self.board.una())),
+            peer_window: Size(self.peer_right_edge.saturating_sub(self.board.una())),
             srtt: self.rtt.srtt(),
             rttvar: self.rtt.rttvar(),
             rtt_min: self.rtt.min().unwrap_or_default(),
@@ -316,7 +307,7 @@ impl Connection {
             next: self.board.next(),
             delivered: self.rate.delivered(),
             lost: self.board.marked(),
-            unsent: self.closing.then(|| Size(self.written.saturating_sub(self.board.next()))),
+            unsent: self.fin_queued.then(|| Size(self.written.saturating_sub(self.board.next()))),
             probes: self
                 .probes
                 .as_ref()
@@ -343,27 +334,27 @@ impl Connection {
         }
     }
 
-    /// The state (RFC 9293, figure 5).
+    /// Returns the state (RFC 9293, figure 5).
     pub const fn state(&self) -> State {
         self.state
     }
-    /// The two ends.
+    /// Returns the two ends.
     pub const fn tuple(&self) -> Tuple {
         self.tuple
     }
-    /// Options in force.
+    /// Returns the options in force.
     pub const fn agreed(&self) -> &NegotiatedOptions {
         &self.negotiated
     }
-    /// Counters.
+    /// Returns the counters.
     pub const fn stats(&self) -> &Stats {
         &self.stats
     }
-    /// Time under each limit up to `now`, in the order of [`Limit::ALL`].
+    /// Returns the time under each limit up to `now`, in the order of [`Limit::ALL`].
     pub fn limited_by(&self, now: Instant) -> [Duration; 7] {
         self.limits.spent(now)
     }
-    /// In-order bytes that ever arrived from the peer.
+    /// Returns how many in-order bytes ever arrived from the peer.
     #[inline]
     pub fn received(&self) -> u64 {
         self.rcv.received()
@@ -372,44 +363,44 @@ impl Connection {
     pub fn peer_closed(&self) -> bool {
         self.rcv.fin_reached()
     }
-    /// Bytes written and not yet acknowledged.
+    /// Returns how many bytes are written and not yet acknowledged.
     #[inline]
     pub fn unacknowledged(&self) -> u64 {
         self.written.saturating_sub(self.board.una().max(1))
     }
-    /// The congestion window in bytes.
+    /// Returns the congestion window in bytes.
     pub fn cwnd(&self) -> Size {
         self.cc.plan(&self.path()).window
     }
-    /// The slow-start threshold, where the scheme has one.
+    /// Returns the slow-start threshold, where the scheme has one.
     pub fn ssthresh(&self) -> Option<Size> {
         self.cc.ssthresh()
     }
-    /// What the scheme fell back to, if it did.
+    /// Returns what the scheme fell back to, if it did.
     pub fn fallback(&self) -> Option<cc::Fallback> {
         self.cc.fallback()
     }
-    /// Round-trip time estimates.
+    /// Returns the round-trip time estimates.
     pub const fn rtt(&self) -> &RttEstimator {
         &self.rtt
     }
-    /// What limits the sender now.
+    /// Returns what limits the sender now.
     pub const fn limit(&self) -> Limit {
         self.limits.current()
     }
-    /// Probe segments, where the scheme sends some.
+    /// Returns the state of the probe segments, where the scheme sends some.
     pub fn probes(&self) -> Option<&Probes> {
         self.probes.as_deref()
     }
-    /// The receiving half.
+    /// Returns the receiving half.
     pub const fn receiver(&self) -> &Receiver {
         &self.rcv
     }
-    /// The scoreboard.
+    /// Returns the scoreboard.
     pub const fn scoreboard(&self) -> &Scoreboard {
         &self.board
     }
-    /// The configuration.
+    /// Returns the configuration.
     pub fn config(&self) -> &Config {
         &self.config
     }

@@ -20,7 +20,7 @@ pub struct RateSample {
 }
 
 impl RateSample {
-    /// The rate, rounded down; `None` below 1 bit/s.
+    /// Returns the rate, rounded down; `None` below 1 bit/s.
     pub fn rate(&self) -> Option<Rate> {
         let bps = u128::from(self.delivered.0) * 8_000_000_000 / u128::from(self.interval.0.max(1));
         Rate::from_bps(u64::try_from(bps).unwrap_or(u64::MAX))
@@ -53,7 +53,7 @@ pub struct DeliveryRate {
 }
 
 impl DeliveryRate {
-    /// Bytes delivered so far.
+    /// Returns the bytes delivered so far.
     #[inline]
     pub const fn delivered(&self) -> u64 {
         self.delivered
@@ -74,7 +74,7 @@ impl DeliveryRate {
         }
     }
 
-    /// The application has nothing more to send while `in_flight` bytes are in the network.
+    /// Records that the application has nothing more to send while `in_flight` bytes are in the network.
     #[inline]
     pub fn app_limited(&mut self, in_flight: u64) {
         self.app_limited_until = (self.delivered + in_flight).max(1);

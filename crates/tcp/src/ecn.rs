@@ -5,7 +5,7 @@
 //! The sender treats an echo as a loss, once in a window, and sends CWR with its next new data. A SYN
 //! without an answer is resent without the request, since some middleboxes drop it (section 6.1.1.1). A host
 //! may accept without requesting (Linux' default, `tcp_ecn = 2`). On Linux a mark reduces the window as a
-//! loss does, by PRR and not at once (`tcp_enter_cwr`): so CWR leaves with the first segment after the echo,
+//! loss does, by PRR and not at once (`tcp_enter_cwr`): so CWR is sent with the first segment after the echo,
 //! not after half a window was acknowledged. Until something beyond the data outstanding at the mark is
 //! acknowledged, the window does not grow, echoes are ignored, and a loss does not reduce it again.
 
@@ -27,22 +27,22 @@ pub(crate) struct EcnState {
 }
 
 /// True if `mode` and the flags of the peer's SYN or SYN/ACK enable ECN.
-pub(crate) const fn agrees(mode: EcnUse, syn: Flags) -> bool {
+pub(crate) const fn ecn_agreed(mode: EcnUse, syn: Flags) -> bool {
     let (ece, cwr) = (syn.has(Flags::ECE), syn.has(Flags::CWR));
     match mode {
         EcnUse::Off => false,
         _ if !syn.has(Flags::ACK) => ece && cwr,
-        EcnUse::Answer => false, // we did not request it
-        EcnUse::Ask => ece && !cwr,
+        EcnUse::AcceptOnly => false, // we did not request it
+        EcnUse::Request => ece && !cwr,
     }
 }
 
 impl Connection {
-    /// ECN flags of our SYN, first or resent, or of our SYN/ACK once `agreed` is known.
+    /// Returns the ECN flags of our SYN, first or resent, or of our SYN/ACK once `agreed` is known.
     pub(crate) fn ecn_of_syn(&self, agreed: Option<&NegotiatedOptions>) -> Flags {
         let first = self.board.get(0).is_none_or(|syn| syn.resends == 0);
         match agreed {
-            None if self.config.ecn == EcnUse::Ask && first => Flags::ECE.with(Flags::CWR),
+            None if self.config.ecn == EcnUse::Request && first => Flags::ECE.with(Flags::CWR),
             Some(agreed) if agreed.ecn => Flags::ECE,
             _ => Flags(0),
         }
@@ -62,13 +62,13 @@ impl Connection {
         }
     }
 
-    /// RFC 3168, section 6.1.2: CWR announces every reduction, and echoes are ignored for a round trip.
-    pub(crate) const fn tell_reduction(&mut self) {
+    /// RFC 3168, section 6.1.2: announces a reduction by CWR, and ignores echoes for a round trip.
+    pub(crate) const fn announce_reduction(&mut self) {
         self.ecn.reduced_until = self.board.next();
         self.ecn.send_cwr = self.negotiated.ecn;
     }
 
-    /// RFC 3168, section 6.1.2: an ECN echo reduces the window once per round trip.
+    /// RFC 3168, section 6.1.2: reduces the window for an ECN echo, once per round trip.
     pub(crate) fn ecn_echo(&mut self, cx: &mut Cx<'_>, segment: &Packet) {
         if !self.negotiated.ecn || !segment.tcp.flags.has(Flags::ECE) {
             return;
@@ -79,7 +79,7 @@ impl Connection {
         {
             let window = self.cwnd();
             let loss = Loss { cause: LossCause::Mark, last_sent: self.last_sent, resends: 0 };
-            self.answer_loss(cx, &loss, 0);
+            self.report_loss(cx, &loss, 0);
             self.recovery.reduce_for_mark(&self.board, window.0);
         }
     }

@@ -36,7 +36,7 @@ pub enum FallbackScheme {
 }
 
 impl FallbackScheme {
-    /// The name of its scheme.
+    /// Returns the name of its scheme.
     pub const fn scheme(self) -> &'static str {
         match self {
             Self::Cubic => "cubic",
@@ -49,7 +49,7 @@ impl GrantConfig {
     /// Default of `fallback`: losses up to this share do not cast doubt on the grant.
     pub const FALLBACK: f64 = 0.1;
 
-    /// A constant rate with the default threshold.
+    /// Creates a constant rate with the default threshold.
     pub const fn constant(rate: Rate) -> Self {
         Self { rate, changes: Vec::new(), fallback: Self::FALLBACK, fallback_to: FallbackScheme::Cubic }
     }
@@ -86,17 +86,13 @@ impl GrantState {
     pub(crate) fn on_ack(&mut self, sent_at: Instant, network: &GrantConfig) -> Option<Grant> {
         let offer = network.offer(sent_at);
         let told = self.granted?;
-        if let Some((_, wish)) = self.request.filter(|(asked_at, _)| *asked_at <= sent_at) {
-            self.request = None;
-            let rate = offer.min(wish);
-            self.granted = Some(rate);
-            return Some(Grant { rate, why: GrantReason::Response });
-        }
-        if offer >= told {
-            return None;
-        }
-        self.granted = Some(offer);
-        Some(Grant { rate: offer, why: GrantReason::Reduced })
+        let (rate, why) = match self.request.take_if(|(asked_at, _)| *asked_at <= sent_at) {
+            Some((_, wish)) => (offer.min(wish), GrantReason::Response),
+            None if offer < told => (offer, GrantReason::Reduced),
+            None => return None,
+        };
+        self.granted = Some(rate);
+        Some(Grant { rate, why })
     }
 }
 

@@ -4,7 +4,8 @@
 //! the other side: an [`Offer`] holds the peer's SYN until it is completed (SYN/ACK) or refused (RST).
 //! Simultaneous open needs no code of its own beyond answering a SYN in SYN-SENT.
 
-use crate::cc;
+use crate::board::AckSummary;
+use crate::cc::law::ControllerStart;
 use crate::config::{Config, Stack};
 use crate::connection::Connection;
 use crate::options::NegotiatedOptions;
@@ -37,19 +38,20 @@ impl Offer {
         Some(Self { tuple, syn: syn.tcp, config })
     }
 
-    /// The two ends.
+    /// Returns the two ends.
     pub const fn tuple(&self) -> Tuple {
         self.tuple
     }
 
-    /// The SYN's header.
+    /// Returns the SYN's header.
     pub const fn syn(&self) -> &TcpHeader {
         &self.syn
     }
 
     /// Accepts: the next `transmit` sends the SYN/ACK.
     pub fn complete(self, cx: &Cx<'_>, chance: RandomValues) -> Connection {
-        let mut c = Connection::new(cx.now, self.tuple, self.config, chance, State::SynReceived);
+        let mut c = Connection::connect(cx, self.tuple, self.config, chance);
+        c.state = State::SynReceived;
         c.take_syn(cx.now, &self.syn);
         c
     }
@@ -57,7 +59,7 @@ impl Offer {
     /// Refuses: returns the RST to send.
     pub fn refuse(self, cx: &mut Cx<'_>) -> Pkt {
         let mut rst = cx.packet();
-        address(&mut rst, self.tuple);
+        set_addresses(&mut rst, self.tuple);
         rst.tcp.flags = Flags::RST.with(Flags::ACK);
         rst.tcp.ack = self.syn.seq.at(1);
         rst.seal();
@@ -78,7 +80,10 @@ pub fn reset_for(cx: &mut Cx<'_>, segment: &Packet) -> Option<Pkt> {
         return None;
     }
     let mut rst = cx.packet();
-    address(&mut rst, Tuple { local: (segment.dst, segment.dport), remote: (segment.src, segment.sport) });
+    set_addresses(
+        &mut rst,
+        Tuple { local: (segment.dst, segment.dport), remote: (segment.src, segment.sport) },
+    );
     if segment.tcp.flags.has(Flags::ACK) {
         rst.tcp.flags = Flags::RST;
         rst.tcp.seq = segment.tcp.ack;
@@ -91,7 +96,7 @@ pub fn reset_for(cx: &mut Cx<'_>, segment: &Packet) -> Option<Pkt> {
 }
 
 /// Fills in addresses, ports and the hop limit.
-pub(crate) const fn address(packet: &mut Packet, tuple: Tuple) {
+pub(crate) const fn set_addresses(packet: &mut Packet, tuple: Tuple) {
     packet.src = tuple.local.0;
     packet.sport = tuple.local.1;
     packet.dst = tuple.remote.0;
@@ -110,11 +115,11 @@ impl Connection {
         );
         self.rcv = Receiver::new(syn.seq, window, self.config.delayed_ack);
         self.recovery = Recovery::new(&self.config, self.negotiated.sack, self.mss());
-        let granted = self.config.grant.as_ref().map(|network| self.answers.first(now, network));
-        let mss = Size(u64::from(self.negotiated.mss));
-        self.cc = cc::build(&self.config, mss, self.negotiated.headers(), granted);
+        let granted = self.config.grant.as_ref().map(|network| self.grant_state.first(now, network));
+        let (mss, headers) = (Size(self.mss()), self.negotiated.headers());
+        self.cc = ControllerStart { mss, headers, config: &self.config, granted }.build();
         if self.config.scheme.copies() {
-            let seed = u64::from(self.chance.isn.0) << 32 | u64::from(self.chance.timestamp);
+            let seed = u64::from(self.random_values.isn.0) << 32 | u64::from(self.random_values.timestamp);
             let signal = Probes::signal_of(&self.negotiated, self.config.scheme.probes());
             self.probes = Some(Box::new(Probes::new(signal, seed)));
         }
@@ -125,7 +130,7 @@ impl Connection {
             self.clock.recent_at = now;
         }
         // RFC 7323, section 2.2: the window of a SYN is never scaled
-        self.peer_edge = self.board.una().max(1) + u64::from(syn.window);
+        self.peer_right_edge = self.board.una().max(1) + u64::from(syn.window);
         self.peer_window_max = u64::from(syn.window);
         self.window_update = (0, self.board.una());
         self.clock.last_ack_sent = 1;
@@ -170,10 +175,10 @@ impl Connection {
         }
     }
 
-    /// Our SYN was acknowledged: takes the first RTT sample, by timestamps only if it was resent (Karn).
+    /// Our SYN is acknowledged: takes the first RTT sample, by timestamps only if it was resent (Karn).
     pub(crate) fn acknowledge_syn(&mut self, cx: &mut Cx<'_>, segment: &Packet) {
-        let mut digest = crate::board::AckSummary::default();
-        self.board.acknowledge(1, cx.now, &mut self.rate, &mut digest);
+        let mut digest = AckSummary { now: cx.now, ..AckSummary::default() };
+        self.board.acknowledge(1, &mut self.rate, &mut digest);
         if let Some(rtt) = self.rtt_of(cx.now, segment, &digest) {
             self.rtt.take(rtt, (self.board.una(), self.board.next()), 1);
             self.stats.rtt.record(rtt);
@@ -189,7 +194,7 @@ impl Connection {
         self.timeouts_in_a_row = 0;
         self.timers.stop(crate::timers::Timer::Retransmit);
         self.recovery = Recovery::new(&self.config, self.negotiated.sack, self.mss());
-        self.peer_edge = self.peer_edge.max(1);
+        self.peer_right_edge = self.peer_right_edge.max(1);
         self.round.end = 1;
     }
 
@@ -206,9 +211,9 @@ impl Connection {
 
     pub(crate) fn established(&mut self, now: Instant) {
         // the application may have closed while still opening
-        self.state = if self.closing { State::FinWait1 } else { State::Established };
+        self.state = if self.fin_queued { State::FinWait1 } else { State::Established };
         self.stats.established_at.get_or_insert(now);
-        self.alive.heard(now);
+        self.peer_activity.heard(now);
         self.restart_user_timeout(now);
         self.events.push(Event::Established);
     }

@@ -35,9 +35,6 @@ pub enum Icmp {
     },
 }
 
-/// A message that waits for a timeout: the longest segment, and where the segment it quotes begins.
-pub(crate) type PendingTooBig = (u16, u64);
-
 impl Connection {
     /// Handles a message about the segment that begins with sequence number `quoted`. Returns true if it is
     /// credible: the segment is in flight.
@@ -69,8 +66,8 @@ impl Connection {
         true
     }
 
-    /// The retransmission timer expired: a doubted message applies if the segment it quotes has not arrived.
-    pub(crate) fn believe_doubted(&mut self, now: Instant) {
+    /// Applies a doubted message after a timeout, if the segment that it quotes has not arrived.
+    pub(crate) fn apply_pending_too_big(&mut self, now: Instant) {
         if let Some((segment, position)) = self.pending_too_big.take()
             && position >= self.board.una()
             && self.negotiated.is_shorter(&self.config, segment)
@@ -82,7 +79,7 @@ impl Connection {
     fn lower_mss(&mut self, now: Instant, segment: u16) {
         self.negotiated.mss = self.negotiated.mss_of(&self.config, segment);
         self.pending_too_big = None;
-        if self.board.cut(self.mss()) {
+        if self.board.split_to_mss(self.mss()) {
             self.recovery.resend_cut(&self.board, self.mss());
             self.tail_probe.cancel();
             self.timers.stop(Timer::TailProbe);

@@ -50,7 +50,7 @@ impl Connection {
         if !self.acknowledgment(cx, segment, left) {
             return; // its timestamp must not be used, or PAWS would drop the peer's real segments
         }
-        self.alive.heard(cx.now);
+        self.peer_activity.heard(cx.now);
         self.take_timestamp(cx, segment, left);
         self.take_probe(segment);
         if segment.seq_len() > 0 {
@@ -133,7 +133,7 @@ impl Connection {
         older && cx.now.since(self.clock.recent_at) < PAWS_IDLE
     }
 
-    /// RFC 7323, section 4.3: TS.Recent follows segments at or below Last.ACK.sent.
+    /// RFC 7323, section 4.3: takes TS.Recent from a segment at or below Last.ACK.sent.
     fn take_timestamp(&mut self, cx: &Cx<'_>, segment: &Packet, left: u64) {
         if let (Some(ts), true) = (segment.tcp.timestamps, self.negotiated.timestamps)
             && left <= self.clock.last_ack_sent
@@ -165,7 +165,7 @@ impl Connection {
         }
     }
 
-    /// RFC 5961, section 3.2: only a RST with exactly the expected sequence number resets the connection.
+    /// Handles a RST: only the expected sequence number resets the connection (RFC 5961, section 3.2).
     fn reset_received(&mut self, cx: &Cx<'_>, left: u64) {
         if left == self.rcv.next() {
             // in TIME-WAIT everything has arrived already, so this is no failure
@@ -196,7 +196,7 @@ impl Connection {
         }
     }
 
-    /// Seventh and eighth check: text and FIN.
+    /// Seventh and eighth check: takes text and FIN.
     pub(crate) fn text(&mut self, cx: &Cx<'_>, segment: &Packet, left: u64) {
         if !matches!(self.state, State::Established | State::FinWait1 | State::FinWait2) {
             self.after_the_end(cx, segment);

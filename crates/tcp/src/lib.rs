@@ -4,27 +4,25 @@
 //! next segment.
 
 mod acks;
-mod alive;
 pub mod board;
 pub mod cc;
 pub mod config;
 pub mod connection;
-mod copies;
-mod cork;
+mod copy_selector;
 pub mod delivery;
 mod ecn;
 pub mod grants;
 mod handshake;
 mod icmp;
 mod input;
+mod keep_alive;
 pub mod limits;
 mod linux;
 mod nagle;
 pub mod options;
 mod output;
 pub mod pacer;
-mod pick;
-mod pieces_linux;
+mod probe_output;
 pub mod probes;
 mod quick_acks_linux;
 pub mod range_set;
@@ -33,10 +31,10 @@ pub mod recovery;
 pub mod rtt;
 mod rtt_linux;
 pub mod scheme;
-mod spacing;
 pub mod state;
 pub mod steady;
 pub mod timers;
+mod tso_linux;
 pub mod usage;
 pub mod window;
 

@@ -35,7 +35,7 @@ impl Limit {
         Self::Recovery,
     ];
 
-    /// The key used in reports.
+    /// Returns the key used in reports.
     pub const fn key(self) -> &'static str {
         match self {
             Self::Handshake => "handshake",
@@ -64,7 +64,7 @@ impl LimitClock {
         Self { current: Limit::Handshake, since: now, spent: [Duration::ZERO; 7], stopped: false }
     }
 
-    /// The limit now in force.
+    /// Returns the limit now in force.
     #[inline]
     pub const fn current(&self) -> Limit {
         self.current
@@ -74,22 +74,18 @@ impl LimitClock {
     #[inline]
     pub fn set(&mut self, now: Instant, limit: Limit) {
         if limit != self.current {
-            self.set_at(now, limit);
+            self.attribute(now, now, limit);
         }
     }
 
     /// Attributes the time since `from` to `limit` in retrospect, but not further back than the present limit
     /// began; `limit` is then in force.
     pub fn attribute(&mut self, from: Instant, now: Instant, limit: Limit) {
-        self.set_at(from.max(self.since).min(now), limit);
-    }
-
-    fn set_at(&mut self, at: Instant, limit: Limit) {
-        self.close(at);
+        self.close(from.max(self.since).min(now));
         self.current = limit;
     }
 
-    /// The flow has finished: time stops counting.
+    /// Stops counting time: the flow has finished.
     pub fn stop(&mut self, now: Instant) {
         self.close(now);
         self.stopped = true;
@@ -102,7 +98,7 @@ impl LimitClock {
         }
     }
 
-    /// Time under each limit up to `now`.
+    /// Returns the time under each limit up to `now`.
     pub fn spent(&self, now: Instant) -> [Duration; 7] {
         let mut clock = self.clone();
         clock.close(now);

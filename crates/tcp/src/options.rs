@@ -5,7 +5,7 @@
 //! (ECN: see `ecn.rs`).
 
 use crate::config::Config;
-use crate::ecn::agrees;
+use crate::ecn::ecn_agreed;
 use bentpipe_base::{ProbeOption, Size, TcpHeader, Timestamps};
 
 /// Segment size to assume when the peer's SYN had no MSS option.
@@ -37,17 +37,17 @@ pub struct NegotiatedOptions {
 }
 
 impl NegotiatedOptions {
-    /// Before the peer's SYN is known.
+    /// Returns the options before the peer's SYN is known.
     pub fn none(config: &Config) -> Self {
         Self { mss: config.mss, ..Self::default() }
     }
 
-    /// Bytes of headers before the payload of a segment: IPv4 and TCP, and the options on every segment.
+    /// Returns the bytes of headers before a payload: IPv4 and TCP, and the options on every segment.
     pub const fn headers(&self) -> Size {
         Size(HEADERS + if self.timestamps { TIMESTAMPS_LEN as u64 } else { 0 })
     }
 
-    /// Computed from our configuration and the peer's SYN.
+    /// Computes the options from our configuration and the peer's SYN.
     pub fn from_syn(config: &Config, syn: &TcpHeader) -> Self {
         let scale = config.options.window_scale && syn.window_scale.is_some();
         let timestamps = config.options.timestamps && syn.timestamps.is_some();
@@ -59,15 +59,15 @@ impl NegotiatedOptions {
             receive_scale: if scale { scale_for(config) } else { 0 },
             sack: config.options.sack && syn.sack_permitted,
             timestamps,
-            ecn: agrees(config.ecn, syn.flags),
+            ecn: ecn_agreed(config.ecn, syn.flags),
             probe_option: config.probe_option && syn.probe == ProbeOption::Permitted,
         };
         let segment = config.mss.min(syn.mss.unwrap_or(DEFAULT_MSS));
         Self { mss: agreed.mss_of(config, segment), ..agreed }
     }
 
-    /// The largest payload of a segment of `segment` bytes with its options. RFC 6691, section 2: the MSS
-    /// option does not count header options, so the sender subtracts them. A full segment leaves room for
+    /// Returns the largest payload of a segment of `segment` bytes with its options. RFC 6691, section 2: the
+    /// MSS option does not count header options, so the sender subtracts them. A full segment leaves room for
     /// the probe option, which a copy of it carries.
     pub(crate) fn mss_of(&self, config: &Config, segment: u16) -> u16 {
         let stamps = if self.timestamps { TIMESTAMPS_LEN } else { 0 };
@@ -82,14 +82,14 @@ impl NegotiatedOptions {
     }
 }
 
-/// The smallest shift that can express the largest window we ever advertise.
+/// Returns the smallest shift that can express the largest window we ever advertise.
 pub fn scale_for(config: &Config) -> u8 {
     let max = config.receive_buffer.max().0;
     (0..14).find(|s| max <= u64::from(u16::MAX) << s).unwrap_or(14)
 }
 
-/// The options of our SYN, or of our SYN/ACK once `agreed` is known: an answer carries only what the peer
-/// offered.
+/// Returns the options of our SYN, or of our SYN/ACK once `agreed` is known: an answer carries only what the
+/// peer offered.
 pub fn syn_options(config: &Config, agreed: Option<&NegotiatedOptions>) -> TcpHeader {
     let both = |ours: bool, agreed_on: fn(&NegotiatedOptions) -> bool| ours && agreed.is_none_or(agreed_on);
     TcpHeader {
@@ -102,7 +102,7 @@ pub fn syn_options(config: &Config, agreed: Option<&NegotiatedOptions>) -> TcpHe
     }
 }
 
-/// The end that sends probes requests the option, the other agrees.
+/// Returns our probe option: the end that sends probes requests it, the other agrees.
 fn probe_option(config: &Config, agreed: Option<&NegotiatedOptions>) -> ProbeOption {
     let wanted = config.probe_option && agreed.map_or_else(|| config.scheme.probes(), |a| a.probe_option);
     if wanted { ProbeOption::Permitted } else { ProbeOption::None }

@@ -7,7 +7,7 @@
 
 use crate::cc::{Episode, Path, Plan, SentSegment};
 use crate::connection::{Connection, JitterState};
-use crate::handshake::address;
+use crate::handshake::set_addresses;
 use crate::limits::Limit;
 use crate::options::syn_options;
 use crate::receiver::AckDue;
@@ -42,7 +42,7 @@ impl Connection {
             State::SynSent | State::SynReceived => return self.transmit_syn(cx),
             _ => {}
         }
-        if self.board.is_empty() && self.board.next() >= self.written && !self.closing {
+        if self.board.is_empty() && self.board.next() >= self.written && !self.fin_queued {
             // the usual case of a pure receiver
             self.limits.set(cx.now, self.idle_limit());
         } else if self.state.may_send() || !self.board.is_empty() {
@@ -57,7 +57,7 @@ impl Connection {
                 Choice::New { end, limited } => return Some(self.send_new(cx, end, limited, &path, &plan)),
                 Choice::Hold(limit) => {
                     self.hold(cx.now, limit, &path, &plan);
-                    if let Some(packet) = self.transmit_copy(cx, limit, &path, &plan) {
+                    if let Some(packet) = self.transmit_copy(cx, &path, &plan) {
                         return Some(packet);
                     }
                 }
@@ -83,7 +83,7 @@ impl Connection {
             if (in_flight > 0 && in_flight + len > window) || self.burst_is_over(plan, len) {
                 return Choice::Hold(Limit::Recovery);
             }
-            let paced = self.paced(cx.now, plan, path);
+            let paced = self.pacer_holds(cx.now, plan, path);
             return if paced { Choice::Hold(Limit::Pacing) } else { Choice::Resend(i) };
         }
         match self.choose_new(cx, path, plan, window) {
@@ -97,7 +97,7 @@ impl Connection {
         }
     }
 
-    /// NextSeg (3) and (4): only if no new data can be sent.
+    /// Returns the segment that NextSeg (3) and (4) send, only if no new data can be sent.
     fn speculate(&mut self, why: Limit, in_flight: u64, window: u64) -> Option<usize> {
         if why == Limit::CongestionWindow || in_flight + self.mss() > window {
             return None;
@@ -109,14 +109,14 @@ impl Connection {
     fn choose_new(&mut self, cx: &mut Cx<'_>, path: &Path, plan: &Plan, window: u64) -> Choice {
         let next = self.board.next();
         let data_end = self.written;
-        let fin_unsent = self.closing && next <= data_end;
+        let fin_unsent = self.fin_queued && next <= data_end;
         if next >= data_end && !fin_unsent {
             return Choice::Hold(self.idle_limit());
         }
         let mss = self.full_segment();
         let mut end = data_end.min(next + mss);
         let mut fin = fin_unsent && end == data_end;
-        let room = self.peer_edge.saturating_sub(next);
+        let room = self.peer_right_edge.saturating_sub(next);
         let in_flight = path.in_flight.0;
         if end - next + u64::from(fin) > room {
             if room == 0 || (end - next > room && !self.worth_sending(room)) {
@@ -134,13 +134,13 @@ impl Connection {
             }
         }
         let last = end == data_end;
-        if len < mss && last && !self.closing {
-            let nagle = self.waits_to_be_filled() && !self.is_uncorked(end);
-            if nagle || self.waits_for_more(cx.now, end) {
+        if len < mss && last && !self.fin_queued {
+            let nagle = self.nagle_holds() && !self.is_uncorked(end);
+            if nagle || self.cork_holds(cx.now, end) {
                 return Choice::Hold(self.idle_limit());
             }
         }
-        if len == mss && !limited && self.linux() && self.waits_for_piece(cx.now, path, window, room) {
+        if len == mss && !limited && self.linux() && self.tso_should_defer(cx.now, path, window, room) {
             let peer = room <= window.saturating_sub(in_flight);
             return Choice::Hold(if peer { Limit::ReceiverWindow } else { Limit::CongestionWindow });
         }
@@ -148,18 +148,18 @@ impl Connection {
             return Choice::Hold(Limit::CongestionWindow);
         }
         end += u64::from(fin);
-        if self.paced(cx.now, plan, path) || !self.jitter_allows(cx) {
+        if self.pacer_holds(cx.now, plan, path) || !self.jitter_allows(cx) {
             return Choice::Hold(Limit::Pacing);
         }
         Choice::New { end, limited }
     }
 
-    /// Payload of a full segment with the present options.
+    /// Returns the payload of a full segment with the present options.
     pub(crate) fn full_segment(&self) -> u64 {
         self.mss().saturating_sub(self.sack_space()).max(1)
     }
 
-    /// Bytes of SACK blocks and a probe echo (RFC 9293, section 3.7.1: the MSS counts options).
+    /// Returns the bytes of SACK blocks and a probe echo (RFC 9293, section 3.7.1: the MSS counts options).
     fn sack_space(&self) -> u64 {
         let echo = if self.rcv.echo().is_some() { u64::from(ProbeOption::LEN) } else { 0 };
         if !self.negotiated.sack || !self.rcv.has_blocks() {
@@ -168,22 +168,22 @@ impl Connection {
         echo + 4 + 8 * self.rcv.sack_list(self.sack_room()).as_slice().len() as u64
     }
 
-    /// Number of SACK blocks that fit beside the other options.
+    /// Returns how many SACK blocks fit beside the other options.
     const fn sack_room(&self) -> usize {
         (if self.negotiated.timestamps { 3 } else { 4 }) - self.rcv.echo().is_some() as usize
     }
 
-    /// Silly-window avoidance at the sender (RFC 9293, section 3.8.6.2.1): a partial segment is sent if it
-    /// is half the largest window.
+    /// Silly-window avoidance at the sender (RFC 9293, section 3.8.6.2.1): true if a partial segment of
+    /// `room` bytes is sent, since that is at least half the largest window.
     const fn worth_sending(&self, room: u64) -> bool {
         room * 2 >= self.peer_window_max
     }
 
-    /// Nothing to send now: records why and sets the timers after which sending may go on.
+    /// Records why nothing is sent now, and sets the timers after which sending may go on.
     fn hold(&mut self, now: Instant, limit: Limit, path: &Path, plan: &Plan) {
         self.limits.set(now, limit);
-        if self.send.opportunity == JitterState::Open {
-            self.send.opportunity = JitterState::Closed;
+        if self.send.jitter_state == JitterState::Open {
+            self.send.jitter_state = JitterState::Closed;
         }
         self.count_usage(limit, path, plan);
         if limit == Limit::ReceiverWindow && !self.board.is_empty() {
@@ -205,7 +205,7 @@ impl Connection {
         self.arm_tail_probe(now);
     }
 
-    /// RFC 9293, section 3.8.6.1: the first probe after an RTO, then with doubling intervals.
+    /// Returns the time to the next window probe: an RTO, then doubled each time (RFC 9293, section 3.8.6.1).
     fn persist_interval(&self) -> Duration {
         let doubled = self.rtt.rto().0.saturating_mul(1 << self.persist_backoff.min(16));
         Duration(doubled).min(self.config.rto.max)
@@ -238,20 +238,16 @@ impl Connection {
         {
             return Some(packet);
         }
-        if self.send.tail_probe {
-            self.send.tail_probe = false;
-            if !self.board.is_empty() && self.board.sacked() == 0 && self.recovery.episode() == Episode::Open
-            {
-                let next = self.board.next();
-                let end = self.written.min(next + self.mss()).min(self.peer_edge);
-                let fresh = end > next;
-                let last = self.board.len() - 1;
-                let packet = if fresh { self.send_now(cx, end) } else { self.resend_now(cx, last) };
-                self.tail_probe.sent(self.board.next(), !fresh);
-                return Some(packet);
-            }
+        let due = std::mem::take(&mut self.send.tail_probe) && !self.board.is_empty();
+        if !due || self.board.sacked() > 0 || self.recovery.episode() != Episode::Open {
+            return None;
         }
-        None
+        let next = self.board.next();
+        let end = self.written.min(next + self.mss()).min(self.peer_right_edge);
+        let fresh = end > next;
+        let packet = self.send_now(cx, fresh.then_some(end), self.board.len() - 1);
+        self.tail_probe.sent(self.board.next(), !fresh);
+        Some(packet)
     }
 
     /// Sends one byte, or a FIN, beyond the edge of a closed window. A window that is only too small is
@@ -259,32 +255,28 @@ impl Connection {
     fn window_probe(&mut self, cx: &mut Cx<'_>) -> Option<Pkt> {
         let next = self.board.next();
         let idle = self.board.is_empty();
-        if idle && next >= self.written + u64::from(self.closing) {
+        if idle && next >= self.written + u64::from(self.fin_queued) {
             return None;
         }
-        if self.peer_edge > next {
-            let end = self.written.min(next + self.mss()).min(self.peer_edge).max(next + 1);
-            return idle.then(|| self.send_now(cx, end));
+        if self.peer_right_edge > next {
+            let end = self.written.min(next + self.mss()).min(self.peer_right_edge).max(next + 1);
+            return idle.then(|| self.send_now(cx, Some(end), 0));
         }
         self.timers.set(Timer::Persist, cx.now + self.persist_interval());
         self.board.renege_at_una();
-        let packet = if idle { self.send_now(cx, next + 1) } else { self.resend_now(cx, 0) };
+        let packet = self.send_now(cx, idle.then_some(next + 1), 0);
         self.timers.stop(Timer::Retransmit);
         Some(packet)
     }
 
-    /// Sends a probe's new data, whatever the windows say.
-    fn send_now(&mut self, cx: &mut Cx<'_>, end: u64) -> Pkt {
+    /// Sends a probe, whatever the windows say: new data up to `end`, or without `end` segment `i` again.
+    fn send_now(&mut self, cx: &mut Cx<'_>, end: Option<u64>, i: usize) -> Pkt {
         let path = self.path();
         let plan = self.cc.plan(&path);
-        self.send_new(cx, end, false, &path, &plan)
-    }
-
-    /// Sends a probe's retransmission.
-    fn resend_now(&mut self, cx: &mut Cx<'_>, i: usize) -> Pkt {
-        let path = self.path();
-        let plan = self.cc.plan(&path);
-        self.resend(cx, i, &path, &plan)
+        match end {
+            Some(end) => self.send_new(cx, end, false, &path, &plan),
+            None => self.resend(cx, i, &path, &plan),
+        }
     }
 
     fn send_new(&mut self, cx: &mut Cx<'_>, end: u64, limited: bool, path: &Path, plan: &Plan) -> Pkt {
@@ -296,7 +288,7 @@ impl Connection {
             self.restart_user_timeout(cx.now);
         }
         let len = end - start;
-        self.remember_small(len, end);
+        self.record_partial_segment(len, end);
         let rtt = self.rtt.min().unwrap_or_default();
         self.stats.steady.sent(cx.now, start, self.stats.established_at, rtt);
         if limited {
@@ -306,7 +298,7 @@ impl Connection {
         let mut packet = self.build(cx, start, end);
         packet.dscp = plan.dscp;
         // RFC 3168: neither a FIN alone nor a window probe (section 6.1.6) is ECT
-        if self.negotiated.ecn && packet.body.len > 0 && end <= self.peer_edge {
+        if self.negotiated.ecn && packet.body.len > 0 && end <= self.peer_right_edge {
             packet.ecn = Ecn::Ect0;
             if self.ecn.send_cwr {
                 packet.tcp.flags = packet.tcp.flags.with(Flags::CWR);
@@ -336,7 +328,7 @@ impl Connection {
         let bytes = Size(u64::from(packet.body.len));
         if let Some(probes) = &mut self.probes {
             probes.acks = probes.acks.saturating_sub(1);
-            packet.tcp.timestamps.inspect(|ts| probes.stamped(ts.value));
+            packet.tcp.timestamps.inspect(|ts| probes.data_timestamp_sent(ts.value));
         }
         if bytes.0 > 0 {
             self.stats.segments_sent += 1;
@@ -347,7 +339,7 @@ impl Connection {
             self.pacer.sent(cx.now, rate, bytes);
         }
         if let Some(rate) = plan.requested_rate {
-            self.answers.request(cx.now, rate);
+            self.grant_state.request(cx.now, rate);
         }
         self.last_sent = cx.now;
         self.timers.stop(Timer::TailProbe);
@@ -389,7 +381,7 @@ impl Connection {
         }
         self.send.reset = false;
         let mut packet = cx.packet();
-        address(&mut packet, self.tuple);
+        set_addresses(&mut packet, self.tuple);
         packet.tcp.flags = Flags::RST.with(Flags::ACK);
         packet.tcp.seq = self.iss.at(self.board.next());
         packet.tcp.ack = self.rcv.ack_field();
@@ -416,15 +408,15 @@ impl Connection {
     /// Builds a segment of the stream range `[start, end)`, or a pure ACK when it is empty.
     pub(crate) fn build(&mut self, cx: &mut Cx<'_>, start: u64, end: u64) -> Pkt {
         let mut packet = cx.packet();
-        address(&mut packet, self.tuple);
+        set_addresses(&mut packet, self.tuple);
         let syn = start == 0;
         let mut flags = if self.state == State::SynSent { Flags(0) } else { Flags::ACK };
         if syn && end > 0 {
             packet.tcp = self.syn_header(&mut flags);
         } else {
-            packet.tcp.window = self.rcv.window.advertise(self.rcv.next(), self.rcv.buffered(), self.mss());
+            packet.tcp.window = self.rcv.window.advertise(self.rcv.next(), self.rcv.readable(), self.mss());
         }
-        let fin = self.closing && end == self.written + 1 && end > start;
+        let fin = self.fin_queued && end == self.written + 1 && end > start;
         if fin {
             flags = flags.with(Flags::FIN);
         }
@@ -471,15 +463,15 @@ impl Connection {
         header
     }
 
-    /// Timestamps of a segment with an acknowledgment, if both ends send them.
+    /// Returns the timestamps of a segment with an acknowledgment, if both ends send them.
     pub(crate) fn timestamps(&self, now: Instant) -> Option<Timestamps> {
         let stamps = Timestamps { value: self.timestamp(now), echo: self.clock.recent };
         self.negotiated.timestamps.then_some(stamps)
     }
 
-    /// Our timestamp clock: milliseconds from a random start.
+    /// Returns the time of our timestamp clock: milliseconds from a random start.
     #[inline]
     pub(crate) const fn timestamp(&self, now: Instant) -> u32 {
-        self.chance.timestamp.wrapping_add((now.0 / 1_000_000) as u32)
+        self.random_values.timestamp.wrapping_add((now.0 / 1_000_000) as u32)
     }
 }

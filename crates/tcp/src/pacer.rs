@@ -1,10 +1,17 @@
-//! The pacer: spreads segments at a rate, with a burst allowance.
+//! When a segment that the windows allow may be sent: pace, burst, and sender jitter.
 //!
-//! Source: RFC 9002, section 7.7 describes the same leaky bucket. The next segment may be sent once the
-//! previous ones have drained at the rate, less what the burst allows. State advances from the scheduled
-//! time, so the long-run rate is exact.
+//! The pacer spreads segments at a rate, with a burst allowance. Source: RFC 9002, section 7.7 describes the
+//! same leaky bucket. The next segment may be sent once the previous ones have drained at the rate, less what
+//! the burst allows. State advances from the scheduled time, so the long-run rate is exact.
 
-use bentpipe_base::{Instant, Rate, Size};
+use crate::cc::{Episode, Path, Plan};
+use crate::config::JitterKind;
+use crate::connection::{Connection, JitterState};
+use crate::timers::Timer;
+use bentpipe_base::{Cx, Instant, Rate, Size};
+
+/// Pacing gain over window/SRTT for schemes that set no pace (as Linux: 2 in slow start, 1.2 later).
+const PACE_GAIN: (f64, f64) = (2.0, 1.2);
 
 /// Release times at a rate.
 #[derive(Clone, Debug, Default)]
@@ -14,7 +21,7 @@ pub struct Pacer {
 }
 
 impl Pacer {
-    /// The earliest time at which another segment may be sent; `burst` bytes may go ahead of the rate.
+    /// Returns when another segment may be sent; `burst` bytes may be sent ahead of the rate.
     pub fn release_at(&self, now: Instant, rate: Rate, burst: Size) -> Instant {
         let ahead = rate.time_for(burst);
         let at = Instant(self.drained_at.0.saturating_sub(ahead.0));
@@ -24,6 +31,54 @@ impl Pacer {
     /// Counts `size` bytes as sent at `now`.
     pub fn sent(&mut self, now: Instant, rate: Rate, size: Size) {
         self.drained_at = self.drained_at.max(now) + rate.time_for(size);
+    }
+}
+
+impl Connection {
+    /// True if the pacer holds the next segment back; its timer is then set.
+    pub(crate) fn pacer_holds(&mut self, now: Instant, plan: &Plan, path: &Path) -> bool {
+        let Some(rate) = self.pace(plan, path) else { return false };
+        let burst = Size(plan.burst.0.min(2 * self.mss()));
+        let at = self.pacer.release_at(now, rate, burst);
+        if at > now {
+            self.timers.set(Timer::Pace, at);
+        }
+        at > now
+    }
+
+    /// True if an acknowledgment in recovery has released the scheme's burst. This bounds schemes without a
+    /// pace; the next acknowledgment releases the rest.
+    pub(crate) fn burst_is_over(&self, plan: &Plan, len: u64) -> bool {
+        let repairing = self.recovery.episode() == Episode::Fast;
+        repairing && plan.pace.is_none() && self.send.burst > 0 && self.send.burst + len > plan.burst.0
+    }
+
+    /// Returns the pace in force: the scheme's, or window per SRTT if the host paces.
+    pub(crate) fn pace(&self, plan: &Plan, path: &Path) -> Option<Rate> {
+        if plan.pace.is_some() {
+            return plan.pace;
+        }
+        if !self.config.pacing || path.srtt.is_zero() {
+            return None;
+        }
+        let slow_start = self.cc.ssthresh().is_none_or(|s| plan.window < s);
+        let gain = if slow_start { PACE_GAIN.0 } else { PACE_GAIN.1 };
+        Rate::from_bps((plan.window.bits() as f64 * gain / path.srtt.as_secs_f64()) as u64)
+    }
+
+    /// True if sender jitter (ns-2's `overhead_`) allows new data. The first attempt starts a random delay,
+    /// after which sending is allowed.
+    pub(crate) fn jitter_allows(&mut self, cx: &mut Cx<'_>) -> bool {
+        let (Some(jitter), Some(rng)) = (self.config.jitter, self.random_values.jitter) else { return true };
+        if jitter.kind != JitterKind::Opportunity || self.send.jitter_state == JitterState::Open {
+            return true;
+        }
+        if self.send.jitter_state == JitterState::Closed {
+            let delay = cx.rng(rng).up_to(jitter.max);
+            self.timers.set(Timer::Opportunity, cx.now + delay);
+            self.send.jitter_state = JitterState::Waiting;
+        }
+        false
     }
 }
 

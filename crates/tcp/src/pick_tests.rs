@@ -8,11 +8,11 @@ fn push(board: &mut Scoreboard, end: u64) {
 }
 
 fn acknowledge(board: &mut Scoreboard, ack: u64) {
-    board.acknowledge(ack, Instant::ZERO, &mut DeliveryRate::default(), &mut AckSummary::default());
+    board.acknowledge(ack, &mut DeliveryRate::default(), &mut AckSummary::default());
 }
 
 fn sack(board: &mut Scoreboard, left: u64, right: u64) {
-    board.sack(left, right, Instant::ZERO, &mut DeliveryRate::default(), &mut AckSummary::default());
+    board.sack(left, right, &mut DeliveryRate::default(), &mut AckSummary::default());
 }
 
 /// `count` segments of 100 B, the SYN acknowledged.
@@ -121,7 +121,7 @@ fn what_has_arrived_is_forgotten() {
     let (mut board, mut pick) = (segments(1000), CopySelector::new(1));
     assert!(pick.choose(&board, ProbeCarry::Random, u64::MAX).is_some());
     acknowledge(&mut board, 99_951);
-    pick.tidy(&board);
+    pick.prune(&board);
     assert_eq!(pick.held, 1);
     assert_eq!(pick.choose(&board, ProbeCarry::Random, u64::MAX), Some((99_951, 100_001)));
 }
@@ -157,6 +157,6 @@ fn each_once_the_newest_first() {
     assert_eq!(picked, [10, 6, 5, 1, 0]);
     assert_eq!(next(), None);
     acknowledge(&mut later, 1102);
-    pick.tidy(&later);
+    pick.prune(&later);
     assert!(pick.done.is_empty());
 }

@@ -27,8 +27,8 @@
 
 use crate::board::Scoreboard;
 use crate::cc::{Episode, ProbeCarry, ProbeClock, ProbeSignal};
+use crate::copy_selector::CopySelector;
 use crate::options::NegotiatedOptions;
-use crate::pick::CopySelector;
 use bentpipe_base::{Duration, Instant, ProbeOption, TcpHeader};
 use std::collections::{BTreeSet, VecDeque};
 
@@ -42,7 +42,7 @@ pub(crate) const TICK: Duration = Duration::from_millis(1);
 
 /// A copy that was sent.
 #[derive(Clone, Copy, Debug)]
-struct Copy {
+struct SentCopy {
     number: u16,
     start: u64,
     end: u64,
@@ -59,9 +59,9 @@ struct Copy {
 pub(crate) struct DuplicateAck {
     pub(crate) now: Instant,
     /// Least age of the segment that it may answer.
-    pub(crate) soonest: Duration,
+    pub(crate) min_age: Duration,
     /// Greatest age of the segment that it may answer.
-    pub(crate) latest: Duration,
+    pub(crate) max_age: Duration,
 }
 
 /// What an acknowledgment said about probes.
@@ -79,8 +79,8 @@ pub(crate) struct ProbeAnswer {
 #[derive(Clone, Debug, Default)]
 pub struct Probes {
     signal: ProbeSignal,
-    out: VecDeque<Copy>,
-    pub(crate) pick: CopySelector,
+    copies: VecDeque<SentCopy>,
+    pub(crate) selector: CopySelector,
     number: u16,
     /// Timestamp of the newest data or copy.
     stamp: Option<u32>,
@@ -97,8 +97,8 @@ pub struct Probes {
 }
 
 impl Probes {
-    /// The signal that the SYNs allow. The option and timestamps serve only `probes`, not copies that just
-    /// repair.
+    /// Returns the signal that the SYNs allow. The option and timestamps serve only `probes`, not copies that
+    /// just repair.
     pub(crate) const fn signal_of(agreed: &NegotiatedOptions, probes: bool) -> ProbeSignal {
         if agreed.probe_option && probes {
             ProbeSignal::Option
@@ -111,35 +111,35 @@ impl Probes {
         }
     }
 
-    /// The state of a connection with this signal; `seed` starts its random generator.
+    /// Creates the state of a connection with this signal; `seed` starts its random generator.
     pub(crate) fn new(signal: ProbeSignal, seed: u64) -> Self {
-        Self { signal, pick: CopySelector::new(seed), ..Self::default() }
+        Self { signal, selector: CopySelector::new(seed), ..Self::default() }
     }
 
-    /// How the arrival of probes is recognised.
+    /// Returns how the arrival of probes is recognised.
     pub const fn signal(&self) -> ProbeSignal {
         self.signal
     }
-    /// The same while recovery is in `episode`.
+    /// Returns the same while recovery is in `episode`.
     pub(crate) fn signal_during(&self, episode: Episode) -> ProbeSignal {
         let beyond_a_hole = self.signal == ProbeSignal::Timestamps && episode != Episode::Open;
         if beyond_a_hole { ProbeSignal::None } else { self.signal }
     }
-    /// Probes sent.
+    /// Returns the number of probes sent.
     pub const fn sent(&self) -> u64 {
         self.sent
     }
-    /// Probes known to have arrived.
+    /// Returns the number of probes known to have arrived.
     pub const fn acknowledged(&self) -> u64 {
         self.acknowledged
     }
-    /// Probes without an answer in time.
+    /// Returns the number of probes without an answer in time.
     pub const fn lost(&self) -> u64 {
         self.lost
     }
     /// True while a copy may still be answered.
     pub(crate) fn waits(&self) -> bool {
-        !self.out.is_empty()
+        !self.copies.is_empty()
     }
 
     /// True if a segment that this ACK acknowledges may have arrived as its copy: the ACK echoes a probe, or
@@ -148,7 +148,7 @@ impl Probes {
         self.signal != ProbeSignal::Option || matches!(header.probe, ProbeOption::Echo(_))
     }
 
-    /// What a copy carries if the scheme wants it to carry `carry`.
+    /// Returns what a copy carries if the scheme wants it to carry `carry`.
     pub(crate) fn carry(&self, carry: ProbeCarry) -> ProbeCarry {
         if self.signal == ProbeSignal::Timestamps { ProbeCarry::LastSent } else { carry }
     }
@@ -158,9 +158,9 @@ impl Probes {
         self.signal == ProbeSignal::Timestamps && self.stamp == Some(stamp)
     }
 
-    /// Data carries this timestamp, so it identifies no copy.
-    pub(crate) fn stamped(&mut self, stamp: u32) {
-        if let Some(copy) = self.out.back_mut().filter(|c| c.stamp == Some(stamp)) {
+    /// Records that data carries this timestamp, so it identifies no copy.
+    pub(crate) fn data_timestamp_sent(&mut self, stamp: u32) {
+        if let Some(copy) = self.copies.back_mut().filter(|c| c.stamp == Some(stamp)) {
             copy.stamp = None;
         }
         self.stamp = Some(stamp);
@@ -171,10 +171,10 @@ impl Probes {
         let number = self.number;
         self.number = (number + 1) % NUMBERS;
         self.sent += 1;
-        if self.out.len() == MOST {
+        if self.copies.len() == MOST {
             self.forget();
         }
-        self.out.push_back(Copy {
+        self.copies.push_back(SentCopy {
             number,
             start,
             end,
@@ -188,28 +188,29 @@ impl Probes {
     }
 
     fn forget(&mut self) {
-        if let Some(copy) = self.out.pop_front() {
+        if let Some(copy) = self.copies.pop_front() {
             self.lost += u64::from(!copy.answered);
         }
     }
 
     /// Copies sent more than `patience` ago count as lost; acknowledged data is not copied any more.
-    pub(crate) fn tidy(&mut self, now: Instant, board: &Scoreboard, patience: Duration) {
-        while self.out.front().is_some_and(|c| now.since(c.sent_at) > patience) {
+    pub(crate) fn expire(&mut self, now: Instant, board: &Scoreboard, patience: Duration) {
+        while self.copies.front().is_some_and(|c| now.since(c.sent_at) > patience) {
             self.forget();
         }
-        self.pick.tidy(board);
+        self.selector.prune(board);
     }
 
-    /// No probes are wanted at present.
+    /// Forgets what is due: no probes are wanted at present.
     pub(crate) const fn pause(&mut self) {
         self.acks = 0;
         self.allowed = 0;
         self.next_at = None;
     }
 
-    /// `Ok` if a copy may be sent now. Otherwise the time at which to ask again; `None` means after the next
-    /// acknowledgment. `waits` is true if data waits for the pacer; data was last sent at `last_sent`.
+    /// Returns `Ok` if a copy may be sent now. Otherwise the time at which to ask again; `None` means after
+    /// the next acknowledgment. `waits` is true if data waits for the pacer; data was last sent at
+    /// `last_sent`.
     pub(crate) fn due(
         &mut self,
         now: Instant,
@@ -218,17 +219,16 @@ impl Probes {
         last_sent: Instant,
     ) -> Result<(), Option<Instant>> {
         match clock {
-            ProbeClock::Every(interval) => {
-                let at = self.next_at.unwrap_or(last_sent + interval);
-                self.next_at = Some(if at <= now { at + interval } else { at });
-                if at <= now { Ok(()) } else { Err(Some(at)) }
-            }
             ProbeClock::Spare(_) if waits => {
                 self.next_at = None;
                 Err(None)
             }
-            ProbeClock::Spare(interval) => {
-                let at = self.next_at.unwrap_or(now).max(last_sent + interval);
+            ProbeClock::Every(interval) | ProbeClock::Spare(interval) => {
+                let after_data = last_sent + interval;
+                let at = match (clock, self.next_at) {
+                    (ProbeClock::Every(_), known) => known.unwrap_or(after_data),
+                    (_, known) => known.unwrap_or(now).max(after_data),
+                };
                 self.next_at = Some(if at <= now { at + interval } else { at });
                 if at <= now { Ok(()) } else { Err(Some(at)) }
             }
@@ -241,8 +241,8 @@ impl Probes {
         }
     }
 
-    /// There was nothing to copy: copies due meanwhile are skipped. Returns when to ask again; `None` means
-    /// after new data or the next acknowledgment.
+    /// Skips the copies due now, as there is nothing to copy. Returns when to ask again; `None` means after
+    /// new data or the next acknowledgment.
     pub(crate) fn leave_out(&mut self, now: Instant, clock: ProbeClock) -> Option<Instant> {
         let ProbeClock::Every(_) = clock else { return None };
         self.next_at = self.next_at.map(|at| at.max(now + TICK));
@@ -261,7 +261,7 @@ impl Probes {
             claim = self.claim_echo(header.timestamps.map(|t| t.echo), bare);
         }
         if let (ProbeOption::Echo(number), ProbeSignal::Option) = (header.probe, self.signal) {
-            let known = self.out.iter_mut().rev().find(|c| c.number == number);
+            let known = self.copies.iter_mut().rev().find(|c| c.number == number);
             claim.own = known.is_some();
             claim.probes = known.map_or(0, |c| u32::from(!core::mem::replace(&mut c.answered, true)));
         }
@@ -283,7 +283,7 @@ impl Probes {
         let (mut own, mut probes) = (false, 0);
         let mut answered = BTreeSet::new();
         let counts = self.signal == ProbeSignal::Dsack;
-        for copy in &mut self.out {
+        for copy in &mut self.copies {
             let inside = copy.start <= left && right <= copy.end;
             let around = left <= copy.start && copy.end <= right;
             if !inside && !around {
@@ -303,17 +303,17 @@ impl Probes {
     /// age at which it may be answered. A duplicate ACK that answers no copy is a sign of loss: a receiver
     /// with missing data echoes the timestamp of the last copy in every further duplicate ACK.
     fn claim_echo(&mut self, echo: Option<u32>, bare: DuplicateAck) -> ProbeAnswer {
-        let named = |c: &Copy| !c.answered && c.stamp.is_some() && c.stamp == echo;
-        if let Some(i) = self.out.iter().position(named) {
-            self.out[i].answered = true;
-            self.out.range_mut(..i).for_each(|c| c.passed = true); // copies arrive in order
+        let named = |c: &SentCopy| !c.answered && c.stamp.is_some() && c.stamp == echo;
+        if let Some(i) = self.copies.iter().position(named) {
+            self.copies[i].answered = true;
+            self.copies.range_mut(..i).for_each(|c| c.passed = true); // copies arrive in order
             return ProbeAnswer { probes: 1, own: true, own_dsack: false };
         }
-        let may = |c: &&mut Copy| {
+        let may = |c: &&mut SentCopy| {
             let age = bare.now.since(c.sent_at);
-            !c.answered && !c.passed && bare.soonest <= age && age <= bare.latest
+            !c.answered && !c.passed && bare.min_age <= age && age <= bare.max_age
         };
-        let copy = self.out.iter_mut().find(may);
+        let copy = self.copies.iter_mut().find(may);
         ProbeAnswer { probes: 0, own: copy.map(|c| c.passed = true).is_some(), own_dsack: false }
     }
 }

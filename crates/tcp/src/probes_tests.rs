@@ -68,9 +68,9 @@ fn what_is_not_heard_of_in_time_is_lost() {
     probes.sent_copy(Instant::ZERO, 1, 101, 0);
     probes.sent_copy(Instant(500), 101, 201, 0);
     probes.claim(&header(ProbeOption::None), Some((101, 201)), None);
-    probes.tidy(Instant(600), &board, Duration(100));
+    probes.expire(Instant(600), &board, Duration(100));
     assert_eq!((probes.lost(), probes.waits()), (1, true));
-    probes.tidy(Instant(700), &board, Duration(100));
+    probes.expire(Instant(700), &board, Duration(100));
     assert_eq!((probes.lost(), probes.waits()), (1, false));
 }
 
@@ -79,7 +79,7 @@ fn duplicate(probes: &mut Probes, now: u64, echo: u32) -> (u32, bool) {
     let ms = Duration::from_millis;
     let mut header = header(ProbeOption::None);
     header.timestamps = Some(bentpipe_base::Timestamps { value: 0, echo });
-    let bare = DuplicateAck { now: Instant::ZERO + ms(now), soonest: ms(100), latest: ms(300) };
+    let bare = DuplicateAck { now: Instant::ZERO + ms(now), min_age: ms(100), max_age: ms(300) };
     let claim = probes.claim(&header, None, Some(bare));
     (claim.probes, claim.own)
 }
@@ -87,13 +87,13 @@ fn duplicate(probes: &mut Probes, now: u64, echo: u32) -> (u32, bool) {
 /// Copies at 2, 3 and 4 ms, data at 1 and 3 ms.
 fn stamped() -> Probes {
     let mut probes = Probes::new(ProbeSignal::Timestamps, 1);
-    probes.stamped(1);
+    probes.data_timestamp_sent(1);
     assert!(probes.is_taken(1) && !probes.is_taken(2));
     for ms in 2..5 {
         probes.sent_copy(Instant::ZERO + Duration::from_millis(ms), 1, 101, ms as u32);
         assert!(probes.is_taken(ms as u32));
         if ms == 3 {
-            probes.stamped(3);
+            probes.data_timestamp_sent(3);
         }
     }
     probes

@@ -21,13 +21,13 @@
 use bentpipe_base::{Duration, Instant};
 
 /// Most acknowledgments that are not delayed (TCP_MAX_QUICKACKS).
-const MOST: u64 = 16;
+const MAX_QUICK_ACKS: u64 = 16;
 /// Fewest.
 const FEWEST: u64 = 2;
 /// Size of a full segment before any was seen (TCP_MSS_DEFAULT).
 const FULL: u64 = 536;
 /// Data sent this soon after data arrived is an answer (TCP_ATO_MIN).
-const ANSWER: Duration = Duration::from_millis(40);
+const ATO_MIN: Duration = Duration::from_millis(40);
 
 /// State of the acknowledgments that are not delayed.
 #[derive(Clone, Copy, Debug, Default)]
@@ -36,16 +36,16 @@ pub(crate) struct QuickAcks {
     left: u64,
     /// When data last arrived.
     last: Option<Instant>,
-    answers: bool,
+    pingpong: bool,
     /// Short segments not yet acknowledged.
     short: u8,
 }
 
 impl QuickAcks {
-    /// Data arrived; `segments` fill the window.
+    /// Records that data arrived; `segments` fill the window.
     pub(crate) fn arrives(&mut self, now: Instant, rto: Duration, segments: u64) {
         if self.last.is_none_or(|last| now.since(last) > rto) {
-            self.left = self.left.max((segments / 2).clamp(FEWEST, MOST));
+            self.left = self.left.max((segments / 2).clamp(FEWEST, MAX_QUICK_ACKS));
         }
         self.last = Some(now);
     }
@@ -59,29 +59,29 @@ impl QuickAcks {
 
     /// True while an acknowledgment is not delayed.
     pub(crate) const fn wanted(&self) -> bool {
-        self.left > 0 && !self.answers
+        self.left > 0 && !self.pingpong
     }
 
-    /// Whether `unacked` bytes are enough for an acknowledgment on every `count`th segment; `None` on hosts
+    /// True if `unacked` bytes are enough for an acknowledgment on every `count`th segment; `None` on hosts
     /// other than Linux.
     pub(crate) fn enough(&self, unacked: u64, count: u32, largest: u64) -> Option<bool> {
         self.last.map(|_| unacked > u64::from(count.saturating_sub(1)) * largest.max(FULL))
     }
 
-    /// The application has read everything: true if that is to be acknowledged.
+    /// True if an acknowledgment is sent when the application has read everything.
     pub(crate) const fn wanted_by_reader(&self) -> bool {
-        self.short > 1 || (self.short == 1 && !self.answers)
+        self.short > 1 || (self.short == 1 && !self.pingpong)
     }
 
-    /// An acknowledgment was sent, `with` data of our own or without.
+    /// Records that an acknowledgment was sent, `with` data of our own or without.
     pub(crate) fn sent(&mut self, now: Instant, with: bool) {
         self.left = self.left.saturating_sub(1);
         self.short = 0;
-        self.answers |= with && self.last.is_some_and(|last| now.since(last) < ANSWER);
+        self.pingpong |= with && self.last.is_some_and(|last| now.since(last) < ATO_MIN);
     }
 
-    /// A delayed acknowledgment found no data to carry it.
+    /// Records that a delayed acknowledgment found no data to carry it.
     pub(crate) const fn waited(&mut self) {
-        self.answers = false;
+        self.pingpong = false;
     }
 }

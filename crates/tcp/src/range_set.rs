@@ -9,7 +9,7 @@ pub struct RangeSet {
 }
 
 impl RangeSet {
-    /// The ranges in ascending order.
+    /// Returns the ranges in ascending order.
     #[inline]
     pub fn as_slice(&self) -> &[(u64, u64)] {
         &self.ranges
@@ -26,7 +26,7 @@ impl RangeSet {
         self.ranges.clear();
     }
 
-    /// The range that holds `position`.
+    /// Returns the range that holds `position`.
     pub fn containing(&self, position: u64) -> Option<(u64, u64)> {
         let i = self.ranges.partition_point(|r| r.1 <= position);
         self.ranges.get(i).copied().filter(|r| r.0 <= position)

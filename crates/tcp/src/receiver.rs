@@ -10,7 +10,7 @@ use crate::range_set::RangeSet;
 use crate::window::ReceiveWindow;
 use bentpipe_base::{Duration, Instant, SackList, Seq};
 
-/// When the next acknowledgment leaves.
+/// When the next acknowledgment is sent.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum AckDue {
     /// Nothing to acknowledge.
@@ -49,22 +49,22 @@ pub struct Receiver {
 }
 
 impl Receiver {
-    /// For a peer whose SYN had sequence number `irs`.
+    /// Creates the receiving half for a peer whose SYN had sequence number `irs`.
     pub fn new(irs: Seq, window: ReceiveWindow, delayed_ack: Option<DelayedAck>) -> Self {
         Self { irs, next: 1, read: 1, window, delayed_ack, largest: 1, ..Self::default() }
     }
 
-    /// The acknowledgment field to send.
+    /// Returns the acknowledgment field to send.
     #[inline]
     pub const fn ack_field(&self) -> Seq {
         self.irs.at(self.next)
     }
-    /// Stream position of a sequence number; `None` when it lies before the stream.
+    /// Returns the stream position of a sequence number; `None` when it lies before the stream.
     #[inline]
     pub const fn position(&self, seq: Seq) -> Option<u64> {
         self.irs.offset_near(seq, self.next)
     }
-    /// In-order bytes the application has not read.
+    /// Returns how many in-order bytes the application has not read.
     #[inline]
     pub fn readable(&self) -> u64 {
         let data_end = if self.fin_reached() { self.next - 1 } else { self.next };
@@ -75,28 +75,28 @@ impl Receiver {
     pub fn fin_reached(&self) -> bool {
         self.fin.is_some_and(|f| self.next > f)
     }
-    /// In-order bytes that ever arrived.
+    /// Returns how many in-order bytes ever arrived.
     #[inline]
     pub fn received(&self) -> u64 {
         self.next - 1 - u64::from(self.fin_reached())
     }
-    /// Next position expected.
+    /// Returns the next position expected.
     #[inline]
     pub const fn next(&self) -> u64 {
         self.next
     }
-    /// Ranges that arrived beyond a gap.
+    /// Returns the ranges that arrived beyond a gap.
     pub fn out_of_order(&self) -> &[(u64, u64)] {
         self.out_of_order.as_slice()
     }
 
-    /// Bytes from the next expected position to the right edge last advertised.
+    /// Returns the bytes from the next expected position to the right edge last advertised.
     #[inline]
     pub const fn room(&self) -> u64 {
         self.window.right_edge().saturating_sub(self.next)
     }
 
-    /// RFC 9293, section 3.10.7.4, first check: does any part of `[left, left + len)` lie in the window?
+    /// RFC 9293, section 3.10.7.4, first check: true if any part of `[left, left + len)` lies in the window.
     #[inline]
     pub const fn acceptable(&self, left: u64, len: u64) -> bool {
         let right_edge = self.window.right_edge();
@@ -195,7 +195,7 @@ impl Receiver {
         }
     }
 
-    /// When the next acknowledgment leaves.
+    /// Returns when the next acknowledgment is sent.
     #[inline]
     pub const fn due(&self) -> AckDue {
         self.due
@@ -206,19 +206,19 @@ impl Receiver {
         self.due = AckDue::Now;
     }
 
-    /// Linux: `len` bytes arrive, perhaps with PSH: updates which acknowledgments are not delayed.
+    /// Linux: updates which acknowledgments are not delayed; `len` bytes arrive, perhaps with PSH.
     pub(crate) fn quick_acks(&mut self, now: Instant, rto: Duration, mss: u64, (len, pushed): (u64, bool)) {
         self.quick.arrives(now, rto, self.window.buffer() / mss.max(1));
         self.quick.measure(len, pushed, self.largest);
     }
 
-    /// The delayed-ACK timer expired.
+    /// Handles the expiry of the delayed-ACK timer.
     pub(crate) const fn delayed(&mut self) {
         self.due = AckDue::Now;
         self.quick.waited();
     }
 
-    /// An acknowledgment was sent.
+    /// Records that an acknowledgment was sent.
     #[inline]
     pub const fn acked(&mut self) {
         self.due = AckDue::No;
@@ -227,33 +227,27 @@ impl Receiver {
         self.echo = None;
     }
 
-    /// A probe segment arrived: the acknowledgment echoes it and leaves at once.
+    /// Records that a probe segment arrived: the acknowledgment echoes it and is sent at once.
     pub const fn probed(&mut self, number: u16) {
         self.echo = Some(number);
         self.due = AckDue::Now;
     }
 
-    /// Number of the probe segment to echo.
+    /// Returns the number of the probe segment to echo.
     #[inline]
     pub const fn echo(&self) -> Option<u16> {
         self.echo
     }
 
-    /// The application read `bytes`. Returns true when the window opened enough to tell the peer (RFC 9293,
-    /// section 3.8.6.2.2), or on Linux when nothing is left to read.
+    /// Records that the application read `bytes`. Returns true when the window opened enough to tell the peer
+    /// (RFC 9293, section 3.8.6.2.2), or on Linux when nothing is left to read.
     pub fn consume(&mut self, now: Instant, bytes: u64, rtt: Duration, linux: bool) -> bool {
         let bytes = bytes.min(self.readable());
         self.read += bytes;
         self.window.on_read(now, bytes, rtt);
         let waits = matches!(self.due, AckDue::By(_));
         let drained = waits && bytes > 0 && self.readable() == 0 && self.quick.wanted_by_reader();
-        drained || self.window.opens(self.next, self.buffered(), self.largest, linux)
-    }
-
-    /// Bytes held for the application, in order.
-    #[inline]
-    pub fn buffered(&self) -> u64 {
-        self.readable()
+        drained || self.window.window_update_due(self.next, self.readable(), self.largest, linux)
     }
 
     /// True when there is something to report in SACK blocks.
@@ -262,27 +256,13 @@ impl Receiver {
         self.dsack.is_some() || !self.out_of_order.is_empty()
     }
 
-    /// SACK blocks: a DSACK first (RFC 2883), then the most recent ranges; `room` blocks at most.
+    /// Returns the SACK blocks: a DSACK first (RFC 2883), then the most recent ranges; `room` blocks at most.
     pub fn sack_list(&self, room: usize) -> SackList {
         let mut list = SackList::default();
-        let mut left = room;
-        let mut push = |l: u64, r: u64| {
-            if left > 0 && list.push(self.irs.at(l), self.irs.at(r)) {
-                left -= 1;
-            }
-        };
-        if let Some((l, r)) = self.dsack {
-            push(l, r);
-        }
-        if !self.out_of_order.is_empty() {
-            for l in self.recent {
-                if l >= self.next
-                    && l != 0
-                    && let Some((l, r)) = self.out_of_order.containing(l)
-                {
-                    push(l, r);
-                }
-            }
+        let recent = self.recent.iter().filter(|left| **left >= self.next);
+        let ranges = recent.filter_map(|left| self.out_of_order.containing(*left));
+        for (left, right) in self.dsack.into_iter().chain(ranges).take(room) {
+            list.push(self.irs.at(left), self.irs.at(right));
         }
         list
     }

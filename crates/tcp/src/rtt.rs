@@ -18,61 +18,49 @@ pub struct RttEstimator {
     rttvar: Duration,
     rto: Duration,
     backoff: u32,
-    min: Duration,
+    /// The smallest sample; `None` before the first.
+    min: Option<Duration>,
     latest: Duration,
-    samples: u64,
     linux: Option<LinuxVariance>,
 }
 
 impl RttEstimator {
     /// Creates the estimator of `stack`, without a sample.
-    pub fn of(stack: Stack, config: RtoConfig) -> Self {
-        let linux = (stack == Stack::Linux).then(|| LinuxVariance::new(config.min));
-        Self { linux, ..Self::new(config) }
-    }
-
-    /// Creates the estimator of RFC 6298, without a sample.
-    pub fn new(config: RtoConfig) -> Self {
+    pub fn new(stack: Stack, config: RtoConfig) -> Self {
         Self {
             config,
             srtt: Duration::ZERO,
             rttvar: Duration::ZERO,
             rto: config.initial,
             backoff: 0,
-            min: Duration(u64::MAX),
+            min: None,
             latest: Duration::ZERO,
-            samples: 0,
-            linux: None,
+            linux: (stack == Stack::Linux).then(|| LinuxVariance::new(config.min)),
         }
     }
 
-    /// Takes a sample as the stack does. Round trips are counted by `una` (acknowledged) and `next` (sent).
-    pub(crate) fn take(&mut self, rtt: Duration, (una, next): (u64, u64), per_round: u64) {
-        let Some(mut linux) = self.linux.take() else { return self.sample(rtt, per_round) };
-        self.remember(rtt);
-        if self.samples == 0 {
+    /// Takes a sample as the stack does. Round trips are counted by `una` (acknowledged) and `next` (sent);
+    /// `per_round` is the number of samples expected in one, at least 1.
+    pub fn take(&mut self, rtt: Duration, (una, next): (u64, u64), per_round: u64) {
+        let first = self.min.is_none();
+        self.latest = rtt;
+        self.min = Some(self.min.map_or(rtt, |min| min.min(rtt)));
+        self.backoff = 0;
+        let Some(linux) = &mut self.linux else { return self.sample(rtt, first, per_round) };
+        if first {
             self.srtt = rtt;
             linux.first(rtt, next);
         } else {
             linux.sample(self.srtt.0.abs_diff(rtt.0), rtt < self.srtt, una, next);
             self.srtt = Duration(weigh(self.srtt.0, rtt.0, 3));
         }
-        self.samples += 1;
-        self.backoff = 0;
         self.rttvar = linux.mean();
         self.rto = (self.srtt + linux.spread()).min(self.config.max);
-        self.linux = Some(linux);
     }
 
-    fn remember(&mut self, rtt: Duration) {
-        self.latest = rtt;
-        self.min = self.min.min(rtt);
-    }
-
-    /// Takes a sample; `per_round` is the number of samples expected in one round trip, at least 1.
-    pub fn sample(&mut self, rtt: Duration, per_round: u64) {
-        self.remember(rtt);
-        if self.samples == 0 {
+    /// Takes a sample as in RFC 6298.
+    fn sample(&mut self, rtt: Duration, first: bool, per_round: u64) {
+        if first {
             self.srtt = rtt; // RFC 6298 (2.2)
             self.rttvar = rtt / 2;
         } else {
@@ -82,13 +70,11 @@ impl RttEstimator {
             self.rttvar = Duration(weigh(self.rttvar.0, error, 2 + shift));
             self.srtt = Duration(weigh(self.srtt.0, rtt.0, 3 + shift));
         }
-        self.samples += 1;
-        self.backoff = 0;
         let spread = self.config.granularity.max(self.rttvar * 4);
         self.rto = (self.srtt + spread).clamp(self.config.min, self.config.max);
     }
 
-    /// The retransmission timeout, doubled for each timeout since the last sample, at most the maximum.
+    /// Returns the RTO, doubled for each timeout since the last sample, at most the maximum.
     #[inline]
     pub fn rto(&self) -> Duration {
         if self.backoff == 0 {
@@ -102,7 +88,7 @@ impl RttEstimator {
         self.backoff = self.backoff.saturating_add(1);
     }
 
-    /// The SYN timed out: data begins with an RTO of at least 3 s (RFC 6298 (5.7)).
+    /// Raises the RTO to 3 s at least, since the SYN timed out (RFC 6298 (5.7)).
     pub fn after_lost_syn(&mut self) {
         self.rto = self.rto.max(Duration::from_secs(3)).min(self.config.max);
     }
@@ -112,31 +98,31 @@ impl RttEstimator {
         self.backoff = 0;
     }
 
-    /// Smoothed round-trip time; zero before the first sample.
+    /// Returns the smoothed round-trip time; zero before the first sample.
     #[inline]
     pub const fn srtt(&self) -> Duration {
         self.srtt
     }
-    /// Mean deviation.
+    /// Returns the mean deviation.
     pub const fn rttvar(&self) -> Duration {
         self.rttvar
     }
-    /// The last sample.
+    /// Returns the last sample.
     pub const fn latest(&self) -> Duration {
         self.latest
     }
-    /// The smallest sample ever.
-    pub fn min(&self) -> Option<Duration> {
-        (self.samples > 0).then_some(self.min)
+    /// Returns the smallest sample ever.
+    pub const fn min(&self) -> Option<Duration> {
+        self.min
     }
     /// True once a sample was taken.
     #[inline]
     pub const fn has_sample(&self) -> bool {
-        self.samples > 0
+        self.min.is_some()
     }
 }
 
-/// `old + (new - old) / 2^shift`, without going below zero.
+/// Returns `old + (new - old) / 2^shift`, without going below zero.
 const fn weigh(old: u64, new: u64, shift: u32) -> u64 {
     if new >= old { old + ((new - old) >> shift) } else { old - ((old - new) >> shift) }
 }
@@ -148,16 +134,16 @@ mod tests {
     const MS: u64 = 1_000_000;
 
     fn estimator(min_ms: u64) -> RttEstimator {
-        RttEstimator::new(RtoConfig { min: Duration(min_ms * MS), ..RtoConfig::default() })
+        RttEstimator::new(Stack::Rfc, RtoConfig { min: Duration(min_ms * MS), ..RtoConfig::default() })
     }
 
     #[test]
     fn first_and_second_sample_as_in_rfc_6298() {
         let mut e = estimator(1);
         assert_eq!(e.rto(), Duration::from_secs(1)); // (2.1)
-        e.sample(Duration(100 * MS), 1);
+        e.take(Duration(100 * MS), (0, 0), 1);
         assert_eq!(e.rto(), Duration(300 * MS)); // R + 4 * R/2
-        e.sample(Duration(180 * MS), 1);
+        e.take(Duration(180 * MS), (0, 0), 1);
         // RTTVAR = 3/4 * 50 + 1/4 * 80 = 57.5; SRTT = 7/8 * 100 + 1/8 * 180 = 110
         assert_eq!((e.srtt(), e.rttvar()), (Duration(110 * MS), Duration(57_500_000)));
         assert_eq!(e.rto(), Duration(340 * MS));
@@ -167,12 +153,12 @@ mod tests {
     fn bounds_granularity_and_backoff() {
         let mut e = estimator(1000);
         for _ in 0..200 {
-            e.sample(Duration(100 * MS), 1);
+            e.take(Duration(100 * MS), (0, 0), 1);
         }
         assert_eq!(e.rto(), Duration::from_secs(1)); // (2.4)
         let mut e = estimator(1);
         for _ in 0..200 {
-            e.sample(Duration(100 * MS), 1);
+            e.take(Duration(100 * MS), (0, 0), 1);
         }
         assert!(e.rto() >= Duration(101 * MS) && e.rto() < Duration(102 * MS)); // G = 1 ms
         e.back_off();
@@ -181,7 +167,7 @@ mod tests {
             e.back_off();
         }
         assert_eq!(e.rto(), Duration::from_secs(60)); // (2.5)
-        e.sample(Duration(100 * MS), 1);
+        e.take(Duration(100 * MS), (0, 0), 1);
         assert!(e.rto() < Duration(102 * MS));
     }
 
@@ -189,10 +175,10 @@ mod tests {
     #[test]
     fn the_smallest_timeout_of_linux_is_an_addition() {
         let config = RtoConfig { min: Duration(200 * MS), ..RtoConfig::default() };
-        let mut e = RttEstimator::of(Stack::Linux, config);
+        let mut e = RttEstimator::new(Stack::Linux, config);
         e.take(Duration(50 * MS), (0, 1), 1);
         assert_eq!(e.rto(), Duration(250 * MS)); // three round trips are less
-        let mut e = RttEstimator::of(Stack::Linux, config);
+        let mut e = RttEstimator::new(Stack::Linux, config);
         e.take(Duration(600 * MS), (0, 1), 1);
         assert_eq!(e.rto(), Duration(1800 * MS));
         for i in 1..200 {
@@ -208,10 +194,10 @@ mod tests {
     fn many_samples_per_round_weigh_less() {
         let mut one = estimator(1);
         let mut many = estimator(1);
-        one.sample(Duration(100 * MS), 1);
-        many.sample(Duration(100 * MS), 16);
-        one.sample(Duration(200 * MS), 1);
-        many.sample(Duration(200 * MS), 16);
+        one.take(Duration(100 * MS), (0, 0), 1);
+        many.take(Duration(100 * MS), (0, 0), 16);
+        one.take(Duration(200 * MS), (0, 0), 1);
+        many.take(Duration(200 * MS), (0, 0), 16);
         assert_eq!(one.srtt(), Duration(112_500_000));
         assert_eq!(many.srtt(), Duration(100_781_250)); // 1/128 of the step
     }

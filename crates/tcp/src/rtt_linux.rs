@@ -23,7 +23,7 @@ pub(crate) struct LinuxVariance {
 }
 
 impl LinuxVariance {
-    /// `least` is the minimum RTO.
+    /// Creates the deviation; `least` is the minimum RTO.
     pub(crate) const fn new(least: Duration) -> Self {
         Self { deviation: 0, largest: 0, rttvar: 0, round_end: 0, least: least.0 }
     }
@@ -56,12 +56,12 @@ impl LinuxVariance {
         }
     }
 
-    /// What is added to the SRTT.
+    /// Returns what is added to the SRTT.
     pub(crate) const fn spread(&self) -> Duration {
         Duration(self.rttvar)
     }
 
-    /// The mean deviation, for display.
+    /// Returns the mean deviation, for display.
     pub(crate) const fn mean(&self) -> Duration {
         Duration(self.deviation / 4)
     }

@@ -66,7 +66,7 @@ impl RecoveryParams {
     /// TCP-Swift: uses SACK.
     const SPEEDY: Self = Self { detection: Detection::Sack, reduction: Reduction::Speedy, frto: true };
 
-    /// Without detection of spurious timeouts.
+    /// Creates a recovery half without detection of spurious timeouts.
     const fn plain(detection: Detection, reduction: Reduction) -> Self {
         Self { detection, reduction, frto: false }
     }
@@ -98,7 +98,7 @@ const TABLE: &[Row] = &[
     ("bbr3", RecoveryParams::OWN_WINDOW, &cc::bbr3::ALGORITHM),
     ("careful-resume", RecoveryParams::MODERN, &cc::careful_resume::ALGORITHM),
     ("peach", RecoveryParams::RAPID, &cc::peach::ALGORITHM),
-    ("peach-plus", RecoveryParams::SPEEDY, &cc::peach_plus::ALGORITHM),
+    ("peach-plus", RecoveryParams::SPEEDY, &cc::peach::PLUS),
     ("swift-sat", RecoveryParams::SPEEDY, &cc::swift::ALGORITHM),
     ("swift-faithful", RecoveryParams::SPEEDY, &cc::swift::FAITHFUL),
     ("parallel", RecoveryParams::MODERN, &cc::parallel::ALGORITHM),
@@ -134,7 +134,7 @@ impl Scheme {
     /// A second name of `swift-sat`; users are told which of the two protocols called Swift it is.
     pub const SWIFT: &'static str = "swift";
 
-    /// The scheme called `name`, with its default parameters.
+    /// Returns the scheme called `name`, with its default parameters.
     pub fn named(name: &str) -> Option<Self> {
         if name == Self::SWIFT {
             return Self::named("swift-sat").map(|swift| Self { name: Self::SWIFT, ..swift });
@@ -152,8 +152,8 @@ impl Scheme {
         TABLE.iter().chain(REGISTERED.get().into_iter().flatten())
     }
 
-    /// All schemes with their defaults: the table in the order of [`Scheme::NAMES`], then the registered
-    /// ones.
+    /// Returns all schemes with their defaults: the table in the order of [`Scheme::NAMES`], then the
+    /// registered ones.
     pub fn all() -> impl Iterator<Item = Self> {
         Self::rows().map(Self::of)
     }
@@ -163,13 +163,8 @@ impl Scheme {
         Self { name, recovery, growth: Growth::of(law) }
     }
 
-    /// The law of row `i`, for tables that are made at compile time.
-    pub const fn algorithm(i: usize) -> &'static Algorithm {
-        TABLE[i].2
-    }
-
-    /// The scheme as `stack` runs it. Linux detects losses by RACK with SACK and as NewReno without, reduces
-    /// by PRR and tests timeouts with F-RTO, whatever the growth law.
+    /// Returns the scheme as `stack` runs it. Linux detects losses by RACK with SACK and as NewReno without,
+    /// reduces by PRR and tests timeouts with F-RTO, whatever the growth law.
     #[must_use]
     pub const fn on(self, stack: Stack) -> Self {
         match stack {

@@ -21,7 +21,7 @@ pub struct SteadyRate {
 }
 
 impl SteadyRate {
-    /// New payload from stream position `start` is sent at `now`; the handshake ended at `established`.
+    /// Records that payload from position `start` is sent at `now`; the handshake ended at `established`.
     #[inline]
     pub(crate) fn sent(&mut self, now: Instant, start: u64, established: Option<Instant>, rtt: Duration) {
         self.last = (now, start);
@@ -34,7 +34,7 @@ impl SteadyRate {
         }
     }
 
-    /// Bits per second; `None` if too little was sent.
+    /// Returns bits per second; `None` if too little was sent.
     pub fn bps(&self) -> Option<f64> {
         let (since, start) = self.from?;
         let time = self.last.0.since(since);

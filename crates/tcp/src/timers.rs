@@ -84,16 +84,16 @@ impl Timers {
     pub const fn runs(&self, timer: Timer) -> bool {
         self.at[timer as usize].0 != Instant::NEVER.0
     }
-    /// When it is due.
+    /// Returns when the timer is due.
     pub const fn at(&self, timer: Timer) -> Option<Instant> {
         self.at[timer as usize].as_deadline()
     }
-    /// The earliest deadline, [`Instant::NEVER`] when none runs.
+    /// Returns the earliest deadline, [`Instant::NEVER`] when none runs.
     #[inline]
     pub fn earliest(&self) -> Instant {
         self.at.iter().fold(Instant::NEVER, |a, b| a.min(*b))
     }
-    /// The earliest deadline with its reason.
+    /// Returns the earliest deadline with its reason.
     pub fn next(&self) -> Option<(Instant, Timer)> {
         let timer = Timer::ALL.into_iter().min_by_key(|t| self.at[*t as usize])?;
         Some((self.at(timer)?, timer))

@@ -16,7 +16,7 @@ use bentpipe_base::{Duration, Instant, Size};
 pub struct ReceiveWindow {
     /// Bytes kept for the application; the window shows at most `shown` of them.
     buffer: u64,
-    shown: u64,
+    max_advertised: u64,
     max: u64,
     auto: bool,
     scale: u8,
@@ -34,14 +34,14 @@ pub struct ReceiveWindow {
 const RTT_GAIN: u64 = 8;
 
 impl ReceiveWindow {
-    /// The window of a buffer policy; the buffer holds `reserve` bytes more than it advertises. `scale` is
-    /// the shift agreed for our windows, 0 without scaling.
+    /// Creates the window of a buffer policy; the buffer holds `reserve` bytes more than it advertises.
+    /// `scale` is the shift agreed for our windows, 0 without scaling.
     pub fn new(policy: ReceiveBuffer, reserve: Size, scale: u8) -> Self {
         let limit = u64::from(u16::MAX) << scale;
         let initial = policy.initial().0.min(limit);
         Self {
             buffer: initial + reserve.0,
-            shown: if reserve.0 > 0 { initial } else { limit },
+            max_advertised: if reserve.0 > 0 { initial } else { limit },
             max: policy.max().0.min(limit),
             auto: matches!(policy, ReceiveBuffer::Auto { .. }),
             scale,
@@ -56,7 +56,7 @@ impl ReceiveWindow {
         self.auto && self.last_echo != Some(echo)
     }
 
-    /// A full segment echoed `echo`, the timestamp of an acknowledgment sent `rtt` ago.
+    /// Takes an RTT sample: a full segment echoed `echo`, the timestamp of an acknowledgment sent `rtt` ago.
     pub fn on_echo(&mut self, echo: u32, rtt: Duration) {
         self.last_echo = Some(echo);
         self.rtt = if self.rtt.is_zero() {
@@ -66,21 +66,21 @@ impl ReceiveWindow {
         };
     }
 
-    /// Position after the last byte the peer may send.
+    /// Returns the position after the last byte the peer may send.
     #[inline]
     pub const fn right_edge(&self) -> u64 {
         self.edge
     }
 
-    /// The present buffer in bytes.
+    /// Returns the present buffer in bytes.
     pub const fn buffer(&self) -> u64 {
         self.buffer
     }
 
-    /// The right edge that would be advertised now.
+    /// Returns the right edge that would be advertised now.
     #[inline]
     fn wished_edge(&self, next: u64, buffered: u64) -> u64 {
-        let free = self.buffer.saturating_sub(buffered).min(self.shown);
+        let free = self.buffer.saturating_sub(buffered).min(self.max_advertised);
         let step = (1u64 << self.scale) - 1;
         (next + ((free + step) & !step)).max(self.edge)
     }
@@ -98,7 +98,7 @@ impl ReceiveWindow {
         field.min(u64::from(u16::MAX)) as u16
     }
 
-    /// The unscaled window field of a SYN.
+    /// Returns the unscaled window field of a SYN.
     pub fn advertise_syn(&mut self, next: u64) -> u16 {
         let window = self.buffer.min(u64::from(u16::MAX));
         self.edge = self.edge.max(next + window);
@@ -109,15 +109,15 @@ impl ReceiveWindow {
     /// by a segment or half the buffer (RFC 9293, section 3.8.6.2.2); on Linux (`tcp_cleanup_rbuf`) also to
     /// twice what the peer knows. A peer with plenty of room learns of it soon enough from the next ACK.
     #[inline]
-    pub fn opens(&self, next: u64, buffered: u64, largest: u64, linux: bool) -> bool {
+    pub fn window_update_due(&self, next: u64, buffered: u64, largest: u64, linux: bool) -> bool {
         let known = self.edge - next.min(self.edge);
         let opening = self.wished_edge(next, buffered) - self.edge;
         let least = largest.min(self.buffer / 2).max(if linux { known.max(1) } else { 1 });
         opening >= least && known < self.buffer / 2
     }
 
-    /// The application read `bytes`; may grow the buffer. `handshake` is the round trip to use until a
-    /// better one is known.
+    /// Records that the application read `bytes`; may grow the buffer. `handshake` is the round trip to use
+    /// until a better one is known.
     #[inline]
     pub fn on_read(&mut self, now: Instant, bytes: u64, handshake: Duration) {
         if !self.auto {
@@ -147,8 +147,8 @@ mod tests {
         // 5000 buffered would mean 5000 free, but 9000 were promised
         assert_eq!(w.advertise(1001, 5000, 1000), 9000);
         assert_eq!(w.advertise(10_001, 10_000, 1000), 0);
-        assert!(!w.opens(10_001, 9_500, 1000, false)); // 500 bytes: not worth telling
-        assert!(w.opens(10_001, 9_000, 1000, false));
+        assert!(!w.window_update_due(10_001, 9_500, 1000, false)); // 500 bytes: not worth telling
+        assert!(w.window_update_due(10_001, 9_000, 1000, false));
     }
 
     #[test]

@@ -37,7 +37,7 @@ impl Dice {
 
     fn config(&mut self) -> Config {
         let mut config = Config {
-            ecn: self.of(&[EcnUse::Off, EcnUse::Answer, EcnUse::Ask]),
+            ecn: self.of(&[EcnUse::Off, EcnUse::AcceptOnly, EcnUse::Request]),
             mss: self.of(&[1, 100, 1000]),
             ..Config::default()
         };

@@ -434,7 +434,7 @@ fn without_a_signal_it_is_slow_start() {
 fn a_probe_is_outside_of_everything_that_counts_data() {
     for option in [true, false] {
         let config = Config {
-            ecn: EcnUse::Ask,
+            ecn: EcnUse::Request,
             initial_ssthresh: Some(Size(64 * MSS)),
             ..host(scheme("swift-sat", &[]), option, 4)
         };

@@ -276,7 +276,7 @@ fn config(rng: &mut Rng, scheme: Scheme) -> Config {
         limited_transmit: yes(),
         validation: if yes() { Validation::Validate } else { Validation::Restart },
         pacing: yes(),
-        ecn: if yes() { EcnUse::Ask } else { EcnUse::Answer },
+        ecn: if yes() { EcnUse::Request } else { EcnUse::AcceptOnly },
         jitter: yes().then_some(Jitter { max: Duration::from_millis(2), kind: JitterKind::Opportunity }),
         time_wait: Duration::from_secs(240),
         rto: bentpipe_tcp::RtoConfig { min: Duration::from_millis(200), ..Default::default() },

@@ -1,10 +1,11 @@
 //! One expected number, and whether the runs reproduce it.
 
-use crate::job::{Job, run_all};
+use crate::job::Job;
 use crate::observed::RunResult;
 use crate::quantity::{Quantity, packets};
 use bentpipe_stats::{Level, binomial_bounds, half_width, mean};
-use std::collections::BTreeMap;
+use rayon::prelude::*;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// False alarm probability of loss counts.
 const BINOMIAL_ALPHA: f64 = 1e-4;
@@ -22,8 +23,6 @@ pub struct CheckTable {
     pub expected: &'static str,
     /// What is compared, and the reasons for the tolerance.
     pub intro: &'static str,
-    /// The whole table takes about a second, so it is part of the ordinary tests.
-    pub fast: bool,
 }
 
 /// The expected value.
@@ -57,7 +56,8 @@ pub enum Tolerance {
     AtLeast(f64),
     /// This or less.
     AtMost(f64),
-    /// The pooled loss count lies where the expected probability puts it in all but one of 10 000 cases.
+    /// The losses of all runs together lie in the range that the expected probability gives in all but one
+    /// of 10 000 cases.
     Binomial,
     /// Reported, not judged.
     Unjudged,
@@ -67,8 +67,8 @@ pub enum Tolerance {
 #[derive(Clone, Debug, PartialEq)]
 pub struct Check {
     /// Its table.
-    pub group: &'static CheckTable,
-    /// The leading cells of its row, unique within the group.
+    pub table: &'static CheckTable,
+    /// The leading cells of its row, unique within the table.
     pub labels: Vec<String>,
     /// What is measured in its runs.
     pub quantity: Quantity,
@@ -122,42 +122,31 @@ impl CheckResult {
     /// Share of the tolerance used: 0 in its middle, 1 at its edge.
     pub fn tolerance_used(&self) -> Option<f64> {
         let (low, high) = self.bounds?;
-        let one_sided = match self.check.tolerance {
-            Tolerance::AtLeast(_) => Some(low / self.mean),
-            Tolerance::AtMost(_) => Some(self.mean / high),
-            _ => None,
+        let from_middle = |middle: f64| {
+            let room = if self.mean < middle { middle - low } else { high - middle };
+            (self.mean - middle).abs() / room
         };
-        if let Some(share) = one_sided {
-            // 0/0 is within the tolerance; any other division by zero is not
-            return Some(if share.is_nan() && self.verdict == Verdict::Agrees { 0.0 } else { share.abs() });
-        }
-        let middle = match self.check.tolerance {
-            Tolerance::Between(..) => f64::midpoint(low, high),
-            _ => self.check.expected.value,
+        let share = match self.check.tolerance {
+            Tolerance::AtLeast(_) => low / self.mean,
+            Tolerance::AtMost(_) => self.mean / high,
+            Tolerance::Between(..) => from_middle(f64::midpoint(low, high)),
+            _ => from_middle(self.check.expected.value),
         };
-        let room = if self.mean < middle { middle - low } else { high - middle };
-        let off = (self.mean - middle).abs();
-        Some(if room > 0.0 || off > 0.0 { off / room } else { 0.0 })
-    }
-
-    /// Group and labels as one line.
-    pub fn name(&self) -> String {
-        format!("{}: {}", self.check.group.title, self.check.labels.join(", "))
+        // 0/0 is within the tolerance; any other division by zero is not
+        Some(if share.is_nan() && self.verdict == Verdict::Agrees { 0.0 } else { share.abs() })
     }
 }
 
 /// Results of each job.
 pub type RunResults = BTreeMap<Job, RunResult>;
 
-/// Runs each of `jobs` once.
+/// Runs each of `jobs` once, in parallel.
 ///
 /// # Errors
 /// If a scenario cannot be read.
-pub fn observe(mut jobs: Vec<Job>) -> Result<RunResults, String> {
-    jobs.sort();
-    jobs.dedup();
-    let seen = run_all(&jobs)?;
-    Ok(jobs.into_iter().zip(seen).collect())
+pub fn run_jobs(jobs: impl Iterator<Item = Job>) -> Result<RunResults, String> {
+    let jobs: BTreeSet<Job> = jobs.collect();
+    jobs.into_par_iter().map(|job| job.run().map(|run| (job, run))).collect()
 }
 
 /// Runs the jobs of `checks` and judges them. Results are in the order of `checks`.
@@ -165,12 +154,12 @@ pub fn observe(mut jobs: Vec<Job>) -> Result<RunResults, String> {
 /// # Errors
 /// If a scenario cannot be read.
 pub fn judge(checks: &[Check]) -> Result<Vec<CheckResult>, String> {
-    let seen = observe(checks.iter().flat_map(|c| c.jobs.iter().cloned()).collect())?;
-    Ok(judge_seen(checks, &seen))
+    let seen = run_jobs(checks.iter().flat_map(|c| c.jobs.iter().cloned()))?;
+    Ok(judge_results(checks, &seen))
 }
 
 /// Judges `checks`; all their jobs must be in `seen`.
-pub fn judge_seen(checks: &[Check], seen: &RunResults) -> Vec<CheckResult> {
+pub fn judge_results(checks: &[Check], seen: &RunResults) -> Vec<CheckResult> {
     checks.iter().map(|c| c.judge(&c.jobs.iter().map(|j| &seen[j]).collect::<Vec<_>>())).collect()
 }
 
@@ -185,12 +174,17 @@ impl Check {
         tolerance: Tolerance,
     ) -> Self {
         let labels = labels.iter().map(|l| (*l).to_owned()).collect();
-        Self { group, labels, quantity, jobs, expected: Expected::exactly(expected), tolerance }
+        Self { table: group, labels, quantity, jobs, expected: Expected::exactly(expected), tolerance }
     }
 
     /// A check that is reported, not judged.
     pub fn reported(group: &'static CheckTable, labels: &[&str], quantity: Quantity, jobs: Vec<Job>) -> Self {
         Self::new(group, labels, quantity, jobs, f64::NAN, Tolerance::Unjudged)
+    }
+
+    /// Returns the title of its table and its labels, as one line.
+    pub fn name(&self) -> String {
+        format!("{}: {}", self.table.title, self.labels.join(", "))
     }
 
     fn judge(&self, runs: &[&RunResult]) -> CheckResult {
@@ -233,11 +227,11 @@ mod tests {
     use crate::reading::Reading;
     use bentpipe_base::trace::DropCause;
 
-    static GROUP: CheckTable = CheckTable { title: "t", columns: &[], expected: "", intro: "", fast: false };
+    static GROUP: CheckTable = CheckTable { title: "t", columns: &[], expected: "", intro: "" };
 
     fn check(quantity: Quantity, expected: f64, tolerance: Tolerance) -> Check {
         let (group, labels, jobs) = (&GROUP, Vec::new(), Vec::new());
-        Check { group, labels, quantity, jobs, expected: Expected::exactly(expected), tolerance }
+        Check { table: group, labels, quantity, jobs, expected: Expected::exactly(expected), tolerance }
     }
 
     fn goodput(value: f64, tolerance: Tolerance) -> CheckResult {

@@ -1,8 +1,7 @@
-//! Evaluates the instruments of a run over a faded link as in the Ka-band experiment: time bins of the
-//! traffic next to the side channel's bit errors in the same time.
+//! Evaluates the instruments of a run over a faded link as in the Ka-band experiment: the traffic in bins of
+//! time, and the bit errors that the side channel saw in each bin.
 
 use crate::observed::RunResult;
-use bentpipe_report::InstrumentReport;
 
 /// Names of the instruments in `scenarios/fade-2h.toml`.
 const SIDE_CHANNEL: &str = "side-channel";
@@ -27,15 +26,9 @@ pub(crate) struct Bin {
     pub(crate) errors: f64,
 }
 
-impl Bin {
-    /// Packet error ratio.
-    pub(crate) fn error_share(&self) -> f64 {
-        self.errors / self.packets
-    }
-}
-
-/// Rows of an instrument, with cells in the order of `columns`.
-fn rows<const N: usize>(table: &InstrumentReport, columns: [&str; N]) -> Vec<[f64; N]> {
+/// Rows of an instrument, with cells in the order of `columns`; none if the run does not have it.
+fn rows<const N: usize>(run: &RunResult, instrument: &str, columns: [&str; N]) -> Vec<[f64; N]> {
+    let Some(table) = run.report.instruments.iter().find(|i| i.name == instrument) else { return Vec::new() };
     let places = columns.map(|name| table.columns.iter().position(|c| *c == name));
     let cell =
         |row: &[f64], place: Option<usize>| place.and_then(|i| row.get(i)).copied().unwrap_or(f64::NAN);
@@ -44,14 +37,12 @@ fn rows<const N: usize>(table: &InstrumentReport, columns: [&str; N]) -> Vec<[f6
 
 /// Time, attenuation, BER of the link and measured BER of each interval of the side channel.
 pub(crate) fn side_channel(run: &RunResult) -> Vec<[f64; 4]> {
-    let columns = ["time_s", "fade_db", "link_ber", "measured_ber"];
-    run.instrument(SIDE_CHANNEL).map(|table| rows(table, columns)).unwrap_or_default()
+    rows(run, SIDE_CHANNEL, ["time_s", "fade_db", "link_ber", "measured_ber"])
 }
 
 /// The bins of a run.
 pub(crate) fn bins(run: &RunResult) -> Vec<Bin> {
-    let columns = ["time_s", "goodput_bytes_per_s", "packets", "packets_in_error"];
-    let traffic = run.instrument(BINS).map(|table| rows(table, columns)).unwrap_or_default();
+    let traffic = rows(run, BINS, ["time_s", "goodput_bytes_per_s", "packets", "packets_in_error"]);
     let channel = side_channel(run);
     let mut begin_s = 0.0;
     traffic
@@ -67,8 +58,8 @@ pub(crate) fn bins(run: &RunResult) -> Vec<Bin> {
         .collect()
 }
 
-/// Packet error ratio divided by BER, over the bins of all runs whose packet error ratio expected from the
-/// link's BER is between `low` and `high`.
+/// Packet error ratio divided by BER. Counts the bins of all runs in which the packet error ratio that the
+/// link's BER gives is at least `low` and below `high`.
 pub(crate) fn errors_per_bit(runs: &[&RunResult], low: f64, high: f64, measured: bool) -> f64 {
     let all = runs.iter().flat_map(|run| bins(run));
     let fits = |bin: &Bin| {
@@ -82,7 +73,7 @@ pub(crate) fn errors_per_bit(runs: &[&RunResult], low: f64, high: f64, measured:
     errors / bits
 }
 
-/// Packet error probability of a segment of 1500 B.
+/// Probability that a packet of 1500 B has a bit error.
 pub(crate) fn packet_error(ber: f64) -> f64 {
     -libm::expm1(12_000.0 * libm::log1p(-ber))
 }
@@ -93,12 +84,13 @@ pub(crate) fn out_of_order(run: &RunResult) -> f64 {
     rows.retain(|row| !row[1].is_nan());
     rows.sort_by(|a, b| a[1].total_cmp(&b[1]));
     let pairs = rows.len().saturating_sub(1);
-    // tolerance 1e-9, since means over an interval are rounded
+    // the tolerance is for the rounding of the means over an interval
     let falls = rows.windows(2).filter(|w| w[1][2] < w[0][2] * (1.0 - 1e-9)).count();
     falls as f64 / pairs as f64
 }
 
-/// Kendall's rank correlation of fade and measured BER of two-minute bins: 1 if they rise together.
+/// Kendall's rank correlation of the fade and the measured BER of two-minute bins: 1 if they always rise
+/// together.
 pub(crate) fn rank_correlation(run: &RunResult) -> f64 {
     let bins = bins(run);
     let (mut agree, mut pairs) = (0.0, 0.0);
@@ -117,7 +109,7 @@ pub(crate) fn rank_correlation(run: &RunResult) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use bentpipe_report::Report;
+    use bentpipe_report::{InstrumentReport, Report};
 
     fn run(fades: [f64; 4], bers: [f64; 4]) -> RunResult {
         let table = |name: &str, columns: &[&str], rows: Vec<Vec<f64>>| InstrumentReport {

@@ -14,24 +14,24 @@ const fn scale(shown: NumberFormat) -> (f64, &'static str) {
         NumberFormat::Seconds => (1.0, "s"),
         NumberFormat::Packets | NumberFormat::MeanPackets => (1.0, "packets"),
         NumberFormat::Share => (1e-2, "%"),
-        NumberFormat::Ratio | NumberFormat::Busy | NumberFormat::Scientific => (1.0, ""),
+        NumberFormat::Ratio | NumberFormat::Utilisation | NumberFormat::Scientific => (1.0, ""),
     }
 }
 
 /// The name of the unit.
 pub(crate) fn unit(j: &CheckResult) -> &'static str {
-    scale(j.check.quantity.shown()).1
+    scale(j.check.quantity.number_format()).1
 }
 
 /// Decimals that show about five digits.
 fn places(j: &CheckResult) -> usize {
-    let kind = j.check.quantity.shown();
+    let kind = j.check.quantity.number_format();
     let typical = if j.check.expected.value.is_nan() { j.mean } else { j.check.expected.value };
     let shown = (typical / scale(kind).0).abs();
     match kind {
         NumberFormat::Seconds => 5,
         NumberFormat::Packets => 0,
-        NumberFormat::Busy => 6,
+        NumberFormat::Utilisation => 6,
         NumberFormat::Ratio => 3,
         _ if shown >= 1000.0 => 1,
         _ if shown >= 100.0 => 2,
@@ -43,7 +43,7 @@ fn places(j: &CheckResult) -> usize {
 
 /// Formats `v` like the other values of its row.
 pub(crate) fn value(j: &CheckResult, v: f64) -> String {
-    match j.check.quantity.shown() {
+    match j.check.quantity.number_format() {
         _ if v.is_nan() => NOTHING.into(),
         NumberFormat::Scientific => format!("{v:.3e}"),
         kind => format!("{:.*}", places(j), v / scale(kind).0),
@@ -63,7 +63,14 @@ pub(crate) fn deviation(j: &CheckResult) -> String {
     if j.deviation().is_nan() {
         return NOTHING.into();
     }
-    let text = signed(j);
+    let text = match (j.check.quantity.number_format(), j.check.tolerance) {
+        (NumberFormat::Seconds, _) => format!("{:+.3} ms", j.deviation() * 1e3),
+        (NumberFormat::Packets, _) => format!("{:+.0}", j.deviation()),
+        (NumberFormat::Utilisation, _) => format!("{:+.1e}", j.deviation()),
+        (_, Tolerance::Relative(t)) if t < 2e-3 => format!("{:+.4} %", j.relative() * 100.0),
+        _ if j.check.expected.value == 0.0 => value(j, j.deviation()),
+        _ => format!("{:+.2} %", j.relative() * 100.0),
+    };
     // avoids "-0.00"
     if text.starts_with('-') && !text.contains(|c| ('1'..='9').contains(&c)) {
         text.replacen('-', "+", 1)
@@ -72,24 +79,13 @@ pub(crate) fn deviation(j: &CheckResult) -> String {
     }
 }
 
-fn signed(j: &CheckResult) -> String {
-    match (j.check.quantity.shown(), j.check.tolerance) {
-        (NumberFormat::Seconds, _) => format!("{:+.3} ms", j.deviation() * 1e3),
-        (NumberFormat::Packets, _) => format!("{:+.0}", j.deviation()),
-        (NumberFormat::Busy, _) => format!("{:+.1e}", j.deviation()),
-        (_, Tolerance::Relative(t)) if t < 2e-3 => format!("{:+.4} %", j.relative() * 100.0),
-        _ if j.check.expected.value == 0.0 => value(j, j.deviation()),
-        _ => format!("{:+.2} %", j.relative() * 100.0),
-    }
-}
-
 /// The accepted range of the mean.
 pub(crate) fn allowed(j: &CheckResult) -> String {
     match (j.check.tolerance, j.bounds) {
         (Tolerance::Relative(t), _) => format!("±{} %", decimals(t * 100.0, 2)),
-        (Tolerance::Absolute(t), _) => match j.check.quantity.shown() {
+        (Tolerance::Absolute(t), _) => match j.check.quantity.number_format() {
             NumberFormat::Seconds => format!("±{} ms", decimals(t * 1e3, 2)),
-            NumberFormat::Busy => format!("±{t:.0e}"),
+            NumberFormat::Utilisation => format!("±{t:.0e}"),
             _ => format!("±{}", decimals(t, 2)),
         },
         (Tolerance::Between(..) | Tolerance::Binomial, Some((low, high))) => {

@@ -1,19 +1,17 @@
 //! One simulation: a scenario file of the repository, changes to it, and a seed.
 
-use crate::observed::{Drops, RunResult};
-use crate::quantity::BOTTLENECK;
+use crate::observed::{BOTTLENECK, Drops, RunResult};
 use bentpipe_base::{Duration, Instant, Probability};
 use bentpipe_scenario::{Scenario, Source};
 use bentpipe_sim::{RecordOptions, SharedSink};
 use bentpipe_tcp::DelayedAck;
 use bentpipe_tcp::cc::law::Value;
-use rayon::prelude::*;
 use std::cell::RefCell;
 use std::fs;
 use std::path::Path;
 use std::rc::Rc;
 
-/// Recording intervals of a watched run.
+/// Number of recording intervals of a recorded run.
 const INTERVALS: u64 = 2000;
 
 /// A change to a scenario that its parameters do not offer.
@@ -29,7 +27,7 @@ pub enum Change {
     MeasureFrom(u64),
     /// Receivers acknowledge every second segment, or after 200 ms.
     DelayedAcks,
-    /// The bottleneck loses this many of ten million packets.
+    /// The bottleneck loses this many packets out of ten million.
     Loss(u32),
 }
 
@@ -39,42 +37,40 @@ pub struct Job {
     /// The scenario file, from the root of the repository.
     pub file: &'static str,
     /// Scenario parameters, as with `--set`.
-    pub sets: Vec<(String, String)>,
+    pub parameters: Vec<(String, String)>,
     /// Seed of all random streams.
     pub seed: u64,
     /// Other changes.
     pub change: Change,
     /// Record time series and drops.
-    pub watched: bool,
+    pub is_recorded: bool,
 }
 
 impl Job {
     /// A job with parameters `sets` and seed 1.
     pub fn new(file: &'static str, sets: &[(&str, &str)]) -> Self {
         let sets = sets.iter().map(|(k, v)| ((*k).to_owned(), (*v).to_owned())).collect();
-        Self { file, sets, seed: 1, change: Change::None, watched: false }
+        Self { file, parameters: sets, seed: 1, change: Change::None, is_recorded: false }
     }
 
-    /// The same job with `change`.
+    /// Returns the same job with `change`.
     #[must_use]
-    pub fn with(mut self, change: Change) -> Self {
-        self.change = change;
-        self
+    pub fn with(self, change: Change) -> Self {
+        Self { change, ..self }
     }
 
-    /// The same job, watched.
+    /// Returns the same job with time series and drops recorded.
     #[must_use]
-    pub fn watched(mut self) -> Self {
-        self.watched = true;
-        self
+    pub fn recorded(self) -> Self {
+        Self { is_recorded: true, ..self }
     }
 
-    /// The same job with seeds 1 to `runs`.
+    /// Returns the same job with each of the seeds 1 to `runs`.
     pub fn seeds(&self, runs: u32) -> Vec<Self> {
         (1..=u64::from(runs)).map(|seed| Self { seed, ..self.clone() }).collect()
     }
 
-    /// The scenario to run.
+    /// Returns the scenario to run.
     ///
     /// # Errors
     /// If the scenario cannot be read.
@@ -82,19 +78,19 @@ impl Job {
         let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").join(self.file);
         let text = fs::read_to_string(path).map_err(|error| format!("{}: {error}", self.file))?;
         let source = Source::new(self.file, text);
-        let mut scenario = bentpipe_scenario::load(&source, &self.sets, Some(self.seed))
+        let mut scenario = bentpipe_scenario::load(&source, &self.parameters, Some(self.seed))
             .map_err(|diagnostic| diagnostic.to_string())?;
         self.change.apply(&mut scenario)?;
         Ok(scenario)
     }
 
-    fn run(&self) -> Result<RunResult, String> {
+    pub(crate) fn run(&self) -> Result<RunResult, String> {
         let scenario = self.scenario()?;
-        if !self.watched {
+        if !self.is_recorded {
             return Ok(RunResult::of(bentpipe_sim::run(&scenario)));
         }
         let every = Duration(scenario.duration.0 / INTERVALS);
-        let observe = RecordOptions { every, sequences: 0, sequence_points: 0 };
+        let observe = RecordOptions { every, sequences: 0 };
         let drops = Rc::new(RefCell::new(Drops::default()));
         let sink: SharedSink = drops.clone();
         let (report, record) = bentpipe_sim::run_recorded(&scenario, &observe, |_| Some(sink));
@@ -145,14 +141,6 @@ fn set_growth(scenario: &mut Scenario, values: &[(&str, Value)]) {
     }
 }
 
-/// Runs all jobs in parallel; results are in the order of `jobs`.
-///
-/// # Errors
-/// The error of the first job whose scenario cannot be read.
-pub fn run_all(jobs: &[Job]) -> Result<Vec<RunResult>, String> {
-    jobs.par_iter().map(Job::run).collect()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -176,7 +164,7 @@ mod tests {
     #[test]
     fn a_transfer_is_observed_and_repeats() {
         let job = Job::new("scenarios/transfer.toml", &[("size", "10 kB")]);
-        let twice = run_all(&[job.clone(), job]).unwrap();
+        let twice = [job.run().unwrap(), job.run().unwrap()];
         assert_eq!(format!("{:?}", twice[0]), format!("{:?}", twice[1]));
         let bottleneck = bottleneck(&twice[0]);
         assert!(
@@ -188,7 +176,7 @@ mod tests {
     #[test]
     fn a_watched_run_keeps_drops_and_series_and_changes_nothing() {
         let job = Job::new("scenarios/burst.toml", &[("buffer", "30 packets")]);
-        let seen = run_all(&[job.clone(), job.watched()]).unwrap();
+        let seen = [job.run().unwrap(), job.recorded().run().unwrap()];
         assert!((seen[0].metric("goodput") - seen[1].metric("goodput")).abs() < 1e-9);
         let queue_full = bentpipe_base::trace::DropCause::QueueFull;
         let dropped = bottleneck(&seen[1]).drops[queue_full.key()];
@@ -203,11 +191,11 @@ mod tests {
     #[test]
     fn an_unfinished_transfer_is_not_a_fast_one() {
         let job = Job::new("scenarios/transfer.toml", &[("size", "1 GB")]);
-        assert!(run_all(&[job]).unwrap()[0].metric("finished").is_nan());
+        assert!(job.run().unwrap().metric("finished").is_nan());
     }
 
     #[test]
     fn a_wrong_parameter_is_reported() {
-        assert!(run_all(&[Job::new("scenarios/window.toml", &[("buffer", "1")])]).is_err());
+        assert!(Job::new("scenarios/window.toml", &[("buffer", "1")]).run().is_err());
     }
 }

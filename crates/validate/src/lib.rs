@@ -18,17 +18,12 @@ pub mod reading;
 pub mod reference;
 pub mod sources;
 
-pub use check::{Check, CheckResult, Verdict, judge, judge_seen, observe};
+pub use check::{Check, CheckResult, Verdict, judge, judge_results, run_jobs};
 pub use sources::Section;
 
 /// All checks, in the order of the page.
 pub fn all() -> Vec<Check> {
     sources::SECTIONS.iter().flat_map(|section| section.all()).collect()
-}
-
-/// The checks that take seconds: all deterministic ones.
-pub fn fast() -> Vec<Check> {
-    all().into_iter().filter(|check| check.group.fast).collect()
 }
 
 #[cfg(test)]
@@ -43,9 +38,9 @@ mod tests {
         let mut names = Vec::new();
         for section in sources::SECTIONS {
             for check in section.all() {
-                assert_eq!(section.groups.iter().filter(|g| **g == check.group).count(), 1, "{check:?}");
-                assert_eq!(check.labels.len(), check.group.columns.len(), "{check:?}");
-                names.push(format!("{}: {:?}", check.group.title, check.labels));
+                assert_eq!(section.tables.iter().filter(|g| **g == check.table).count(), 1, "{check:?}");
+                assert_eq!(check.labels.len(), check.table.columns.len(), "{check:?}");
+                names.push(format!("{}: {:?}", check.table.title, check.labels));
             }
         }
         let all = names.len();

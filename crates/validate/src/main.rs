@@ -1,12 +1,12 @@
 //! `make validate`: runs all checks, prints the table, writes the page.
 //!
-//! With `--check` nothing is written, and an outdated page is a failure. With `--only TEXT` it runs only
-//! the checks whose table or labels contain the text, and writes nothing.
+//! With `--check` it writes nothing, and fails if the page is outdated. With `--only TEXT` it runs only the
+//! checks whose table or labels contain the text, and writes nothing.
 
 #![expect(clippy::print_stdout, clippy::print_stderr, reason = "a command-line tool talks to its user")]
 
 use bentpipe_validate::figures::{self, Results};
-use bentpipe_validate::{Verdict, all, judge, judge_seen, observe, page};
+use bentpipe_validate::{Verdict, all, judge, judge_results, page, run_jobs};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::{env, fs};
@@ -34,7 +34,7 @@ fn failure(message: &str) -> ExitCode {
 
 fn only(text: &str) -> Result<(), String> {
     let mut checks = all();
-    checks.retain(|c| format!("{}: {}", c.group.title, c.labels.join(", ")).contains(text));
+    checks.retain(|c| c.name().contains(text));
     print!("{}", page::terminal(&judge(&checks)?));
     Ok(())
 }
@@ -42,16 +42,16 @@ fn only(text: &str) -> Result<(), String> {
 fn run(only_check: bool) -> Result<(), String> {
     let checks = all();
     let jobs = checks.iter().flat_map(|c| c.jobs.iter().cloned());
-    let seen = observe(jobs.chain(figures::jobs()).collect())?;
-    let judged = judge_seen(&checks, &seen);
+    let seen = run_jobs(jobs.chain(figures::jobs()))?;
+    let judged = judge_results(&checks, &seen);
     print!("{}", page::terminal(&judged));
     println!("\nvalidate: {}", page::summary(&judged));
     let files = files(&Results { judged: &judged, seen: &seen });
     if only_check {
         return check(&files);
     }
-    for (path, text) in &files {
-        write(path, text)?;
+    for (path, text) in files {
+        fs::write(&path, text).map_err(|e| format!("{}: {e}", path.display()))?;
     }
     match judged.iter().filter(|j| j.verdict == Verdict::Misses).count() {
         0 => Ok(()),
@@ -64,14 +64,6 @@ fn files(results: &Results<'_>) -> Vec<(PathBuf, String)> {
     let book = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/src");
     let pictures = figures::all(results).into_iter().map(|(name, text)| (book.join("img").join(name), text));
     pictures.chain([(book.join("validation.md"), page::markdown(results.judged))]).collect()
-}
-
-fn write(path: &Path, text: &str) -> Result<(), String> {
-    let fault = |e| format!("{}: {e}", path.display());
-    if let Some(folder) = path.parent() {
-        fs::create_dir_all(folder).map_err(fault)?;
-    }
-    fs::write(path, text).map_err(fault)
 }
 
 fn check(files: &[(PathBuf, String)]) -> Result<(), String> {

@@ -1,19 +1,22 @@
-//! Results kept of a run.
+//! What the checks keep of a run.
 
 use bentpipe_base::packet::Proto;
 use bentpipe_base::trace::{DropCause, Event, Mask, Sink};
 use bentpipe_base::{Instant, NodeId};
-use bentpipe_report::{FlowReport, InstrumentReport, Metric, Report, Unit};
+use bentpipe_report::{FlowReport, Metric, Report, Unit};
 use bentpipe_sim::Record;
+
+/// Name of the link that the checks look at.
+pub(crate) const BOTTLENECK: &str = "bottleneck";
 
 /// Results kept of a run.
 #[derive(Clone, Debug, Default)]
 pub struct RunResult {
     /// Its report, without the access links of a dumbbell.
     pub report: Report,
-    /// The time series, if the job is watched.
+    /// The time series, if the job is recorded.
     pub record: Option<Record>,
-    /// Dropped data packets in order of time, if the job is watched.
+    /// Dropped data packets in order of time, if the job is recorded.
     pub drops: Vec<Dropped>,
 }
 
@@ -26,7 +29,7 @@ pub struct Dropped {
     pub cause: DropCause,
     /// Stream offset of its payload, or the number of the datagram.
     pub offset: u64,
-    /// The same for the packet after it.
+    /// The same for the packet that follows it in the stream.
     pub next_offset: u64,
 }
 
@@ -48,12 +51,7 @@ impl RunResult {
         }
     }
 
-    /// The instrument called `name`.
-    pub fn instrument(&self, name: &str) -> Option<&InstrumentReport> {
-        self.report.instruments.iter().find(|i| i.name == name)
-    }
-
-    /// For each flow whose scheme fell back: data segments sent before that.
+    /// For each flow whose congestion control fell back to another: data segments sent before that.
     pub fn fallbacks(&self) -> impl Iterator<Item = u64> {
         let fallback = |f: &FlowReport| Some(f.tcp()?.fallback.as_ref()?.after_segments);
         self.report.flows.iter().filter_map(fallback)
@@ -66,7 +64,7 @@ impl RunResult {
     }
 }
 
-/// Records dropped data packets.
+/// A trace sink that records dropped data packets.
 #[derive(Debug, Default)]
 pub(crate) struct Drops(pub(crate) Vec<Dropped>);
 

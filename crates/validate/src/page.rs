@@ -45,7 +45,7 @@ pub fn markdown(judged: &[CheckResult]) -> String {
         for (file, alt) in section.pictures {
             let _ = writeln!(out, "\n![{alt}](img/{file})");
         }
-        for group in section.groups {
+        for group in section.tables {
             table(&mut out, group, judged);
         }
     }
@@ -61,7 +61,7 @@ pub fn summary(judged: &[CheckResult]) -> String {
         .filter_map(|j| Some((j.tolerance_used()?, j)))
         .max_by(|a, b| a.0.total_cmp(&b.0))
         .map_or(String::new(), |(used, j)| {
-            format!(", worst uses {:.0} % of its tolerance ({})", used * 100.0, j.name())
+            format!(", worst uses {:.0} % of its tolerance ({})", used * 100.0, j.check.name())
         });
     let (checks, unjudged) = (agrees + misses, count(Verdict::Unjudged));
     format!(
@@ -71,7 +71,7 @@ pub fn summary(judged: &[CheckResult]) -> String {
 
 fn misses(out: &mut String, judged: &[CheckResult]) {
     for j in judged.iter().filter(|j| j.verdict == Verdict::Misses) {
-        let (name, got, unit) = (j.name(), value(j, j.mean), unit(j));
+        let (name, got, unit) = (j.check.name(), value(j, j.mean), unit(j));
         let off = if j.check.expected.value.is_nan() {
             String::new()
         } else {
@@ -82,7 +82,7 @@ fn misses(out: &mut String, judged: &[CheckResult]) {
 }
 
 fn table(out: &mut String, group: &CheckTable, judged: &[CheckResult]) {
-    let rows: Vec<&CheckResult> = judged.iter().filter(|j| j.check.group == group).collect();
+    let rows: Vec<&CheckResult> = judged.iter().filter(|j| j.check.table == group).collect();
     let Some(first) = rows.first() else { return };
     let _ = write!(out, "\n### {}\n\n{}\n\n", group.title, group.intro);
     let with_other = rows.iter().any(|j| j.check.expected.other.is_some());
@@ -138,7 +138,7 @@ pub fn terminal(judged: &[CheckResult]) -> String {
             let expected = j.check.expected;
             let expected = format!("{} {unit}", with_half_width(j, expected.value, expected.half_width));
             let got = with_half_width(j, j.mean, j.half_width);
-            [j.name(), got, expected, format!("{} ({})", deviation(j), allowed(j)), verdict.to_owned()]
+            [j.check.name(), got, expected, format!("{} ({})", deviation(j), allowed(j)), verdict.to_owned()]
         })
         .collect();
     aligned(&rows)
@@ -155,7 +155,7 @@ mod tests {
     fn judged(mean: f64, verdict: Verdict) -> CheckResult {
         CheckResult {
             check: Check {
-                group: &JITTER,
+                table: &JITTER,
                 labels: vec!["sack".into(), "0.01".into()],
                 quantity: Quantity::Mean(Reading::Metric("goodput")),
                 jobs: Vec::new(),

@@ -1,8 +1,8 @@
-//! What every source of expected numbers uses.
+//! Names that the sources of expected numbers use.
 
 pub(crate) use crate::check::{Check, CheckTable, Expected, Tolerance};
 pub(crate) use crate::job::{Change, Job};
-pub(crate) use crate::quantity::{BOTTLENECK, Quantity};
+pub(crate) use crate::quantity::Quantity;
 pub(crate) use crate::reading::Reading;
 pub(crate) use crate::sources::Section;
 

@@ -1,7 +1,7 @@
 //! Computes one number from the runs of a check.
 
 use crate::fade;
-use crate::observed::RunResult;
+use crate::observed::{BOTTLENECK, RunResult};
 use crate::reading::{NumberFormat, Reading};
 use bentpipe_base::trace::DropCause;
 
@@ -14,32 +14,30 @@ pub enum Quantity {
     Median(Reading),
     /// Maximum of the runs; NaN if any is NaN.
     Maximum(Reading),
-    /// The runs are two halves to compare; mean of the first half over the second.
+    /// The first half of the runs is compared with the second, run by run: mean of the ratios.
     Ratio(Reading),
-    /// The same; mean of the first half minus the second.
+    /// The same: mean of the differences.
     Difference(Reading),
     /// Share of packets that the bottleneck lost for this cause, over all runs.
     LostShare(DropCause),
-    /// Packet error ratio over BER, of bins with a ratio from `low` to `high`, over all runs.
+    /// Packet error ratio divided by BER, over the bins of all runs whose expected packet error ratio is from
+    /// `low` to `high`.
     ErrorsPerBit {
         /// Lowest expected packet error ratio.
         low: f64,
-        /// Highest.
+        /// Highest expected packet error ratio.
         high: f64,
         /// Use the BER of the side channel instead of the link's.
         measured: bool,
     },
-    /// Utilisation of the bottleneck between the ends of two runs, identical until the end of the first.
+    /// Utilisation of the bottleneck between the ends of two runs that are equal until the first one ends.
     BottleneckUtilisation,
 }
-
-/// The link to look at if there is only one.
-pub(crate) const BOTTLENECK: &str = "bottleneck";
 
 impl Quantity {
     /// Mean goodput, B/s.
     pub const GOODPUT: Self = Self::metric("goodput");
-    /// Mean ratio of the goodputs of both halves.
+    /// Mean ratio of the goodputs of the two halves.
     pub const GOODPUT_RATIO: Self = Self::Ratio(Reading::Metric("goodput"));
 
     /// Mean of a metric of the report.
@@ -59,13 +57,13 @@ impl Quantity {
         }
     }
 
-    /// How it is shown.
-    pub fn shown(self) -> NumberFormat {
+    /// How the number is shown.
+    pub fn number_format(self) -> NumberFormat {
         match self {
             Self::Ratio(_) => NumberFormat::Ratio,
             Self::LostShare(_) => NumberFormat::Share,
             Self::ErrorsPerBit { .. } => NumberFormat::Scientific,
-            _ => self.reading().map_or(NumberFormat::Busy, Reading::shown),
+            _ => self.reading().map_or(NumberFormat::Utilisation, Reading::number_format),
         }
     }
 
@@ -117,7 +115,7 @@ fn median(mut values: Vec<f64>) -> f64 {
     }
 }
 
-/// Packets sent by the bottlenecks of all runs.
+/// Packets that the bottleneck sent, over all runs.
 pub(crate) fn packets(runs: &[&RunResult]) -> u64 {
     runs.iter().map(|run| run.metric("packets[bottleneck]") as u64).sum()
 }

@@ -1,11 +1,11 @@
 //! Numbers taken from one run.
 
 use crate::fade;
-use crate::observed::RunResult;
+use crate::observed::{BOTTLENECK, RunResult};
 use bentpipe_report::Unit;
 use bentpipe_report::metric::{Aggregate, Metric};
 
-/// A number taken from one run. Strings are prefixes of flow names, or link names.
+/// A number taken from one run. Strings are prefixes of flow names; time series are the bottleneck's.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Reading {
     /// A metric of the report; rates in B/s, times in s.
@@ -14,28 +14,29 @@ pub enum Reading {
     GoodputOf(&'static str),
     /// Mean goodput of flows with one prefix over that of flows with another.
     FlowRatio(&'static str, &'static str),
-    /// Data segments that the first flow whose scheme fell back had sent before that.
-    FallbackAfter,
-    /// Number of flows whose scheme fell back.
+    /// Data segments sent before the fallback by the first flow whose congestion control fell back.
+    SegmentsBeforeFallback,
+    /// Number of flows whose congestion control fell back.
     Fallbacks,
-    /// Largest queue of a link after this many seconds, over the largest of all. Needs a watched run.
-    LaterPeak(&'static str, f64),
-    /// Share of losses with another within this many seconds, about a round trip. Needs a watched run.
+    /// Largest queue after this many seconds, over the largest of all. Needs a recorded run.
+    LaterPeak(f64),
+    /// Share of losses that are followed by another within this many seconds, about a round trip. Needs a
+    /// recorded run.
     MultipleLosses(f64),
-    /// Mean number of consecutive lost packets. Needs a watched run.
-    LossRun,
-    /// BER of a link at the end. Needs a watched run.
-    Ber(&'static str),
-    /// Shortest one-way delay of a link, s. Needs a watched run.
-    ShortestDelay(&'static str),
-    /// Longest one-way delay of a link, s. Needs a watched run.
-    LongestDelay(&'static str),
+    /// Mean number of consecutive lost packets. Needs a recorded run.
+    MeanLossBurst,
+    /// BER at the end. Needs a recorded run.
+    Ber,
+    /// Shortest one-way delay, s. Needs a recorded run.
+    ShortestDelay,
+    /// Longest one-way delay, s. Needs a recorded run.
+    LongestDelay,
     /// Share of intervals whose BER is lower than that of the next smaller fade. From instruments.
     FadeOutOfOrder,
     /// Rank correlation of fade and measured BER. From instruments.
     FadeRank,
-    /// Share of samples in which a link's attenuation exceeds this many dB. Needs a watched run.
-    Exceeds(&'static str, f64),
+    /// Share of samples in which the attenuation exceeds this many dB. Needs a recorded run.
+    ShareAboveFade(f64),
 }
 
 /// How a number is shown.
@@ -54,7 +55,7 @@ pub enum NumberFormat {
     /// A ratio.
     Ratio,
     /// A share of time near 1, shown exactly.
-    Busy,
+    Utilisation,
     /// A small number that spans many decades.
     Scientific,
 }
@@ -73,18 +74,18 @@ fn of_metric(metric: &str) -> NumberFormat {
 
 impl Reading {
     /// How it is shown.
-    pub fn shown(self) -> NumberFormat {
+    pub fn number_format(self) -> NumberFormat {
         match self {
             Self::Metric(name) => of_metric(name),
             Self::GoodputOf(_) => NumberFormat::Goodput,
-            Self::FlowRatio(..) | Self::LaterPeak(..) | Self::FadeRank | Self::FadeOutOfOrder => {
+            Self::FlowRatio(..) | Self::LaterPeak(_) | Self::FadeRank | Self::FadeOutOfOrder => {
                 NumberFormat::Ratio
             }
-            Self::ShortestDelay(_) | Self::LongestDelay(_) => NumberFormat::Seconds,
-            Self::FallbackAfter | Self::Fallbacks => NumberFormat::Packets,
-            Self::LossRun => NumberFormat::MeanPackets,
-            Self::MultipleLosses(_) | Self::Exceeds(..) => NumberFormat::Share,
-            Self::Ber(_) => NumberFormat::Scientific,
+            Self::ShortestDelay | Self::LongestDelay => NumberFormat::Seconds,
+            Self::SegmentsBeforeFallback | Self::Fallbacks => NumberFormat::Packets,
+            Self::MeanLossBurst => NumberFormat::MeanPackets,
+            Self::MultipleLosses(_) | Self::ShareAboveFade(_) => NumberFormat::Share,
+            Self::Ber => NumberFormat::Scientific,
         }
     }
 
@@ -94,29 +95,28 @@ impl Reading {
             Self::Metric(name) => run.metric(name),
             Self::GoodputOf(prefix) => run.goodput_of(prefix),
             Self::FlowRatio(a, b) => run.goodput_of(a) / run.goodput_of(b),
-            Self::FallbackAfter => run.fallbacks().next().map_or(f64::NAN, |n| n as f64),
+            Self::SegmentsBeforeFallback => run.fallbacks().next().map_or(f64::NAN, |n| n as f64),
             Self::Fallbacks => run.fallbacks().count() as f64,
-            Self::LaterPeak(name, from_s) => later_peak(run, name, from_s),
+            Self::LaterPeak(from_s) => later_peak(run, from_s),
             Self::MultipleLosses(rtt_s) => multiple_losses(run, rtt_s),
-            Self::LossRun => loss_run(run),
-            Self::Ber(name) => series(run, name, "ber").last().copied().unwrap_or(f64::NAN),
-            Self::ShortestDelay(name) => extreme(series(run, name, "one_way_ms"), f64::min) / 1e3,
-            Self::LongestDelay(name) => extreme(series(run, name, "one_way_ms"), f64::max) / 1e3,
+            Self::MeanLossBurst => loss_run(run),
+            Self::Ber => series(run, "ber").last().copied().unwrap_or(f64::NAN),
+            Self::ShortestDelay => extreme(series(run, "one_way_ms"), f64::min) / 1e3,
+            Self::LongestDelay => extreme(series(run, "one_way_ms"), f64::max) / 1e3,
             Self::FadeOutOfOrder => fade::out_of_order(run),
             Self::FadeRank => fade::rank_correlation(run),
-            Self::Exceeds(name, db) => share(series(run, name, "fade_db"), |fade_db| fade_db > db),
+            Self::ShareAboveFade(db) => {
+                let fades = series(run, "fade_db");
+                fades.iter().filter(|fade_db| **fade_db > db).count() as f64 / fades.len() as f64
+            }
         }
     }
 }
 
-/// A column of a link's time series; empty if it was not recorded.
-pub(crate) fn series<'a>(run: &'a RunResult, link: &str, column: &str) -> &'a [f64] {
+/// A column of the bottleneck's time series; empty if it was not recorded.
+pub(crate) fn series<'a>(run: &'a RunResult, column: &str) -> &'a [f64] {
     let links = run.record.as_ref().map_or(&[][..], |r| &r.links);
-    links.iter().find(|s| s.name == link).and_then(|s| s.column(column)).unwrap_or(&[])
-}
-
-fn share(values: &[f64], fits: impl Fn(f64) -> bool) -> f64 {
-    values.iter().filter(|v| fits(**v)).count() as f64 / values.len() as f64
+    links.iter().find(|s| s.name == BOTTLENECK).and_then(|s| s.column(column)).unwrap_or(&[])
 }
 
 /// The smallest or largest value; NaN if there are none.
@@ -124,14 +124,14 @@ fn extreme<'a>(values: impl IntoIterator<Item = &'a f64>, choose: fn(f64, f64) -
     values.into_iter().copied().fold(f64::NAN, choose)
 }
 
-fn later_peak(run: &RunResult, link: &str, from_s: f64) -> f64 {
-    let peaks = series(run, link, "queue_peak_packets");
+fn later_peak(run: &RunResult, from_s: f64) -> f64 {
+    let peaks = series(run, "queue_peak_packets");
     let times = run.record.as_ref().map_or(&[][..], |r| &r.time_s);
     let later = times.iter().zip(peaks).filter(|(t, _)| **t > from_s).map(|(_, peak)| peak);
     extreme(later, f64::max) / extreme(peaks, f64::max)
 }
 
-/// Groups losses within `rtt_s` of the first one of the group.
+/// Puts losses within `rtt_s` of the first into one group; the share of groups with more than one loss.
 fn multiple_losses(run: &RunResult, rtt_s: f64) -> f64 {
     let (mut windows, mut multiple) = (0_u32, 0_u32);
     let (mut first, mut inside) = (f64::NEG_INFINITY, 0_u32);
@@ -147,7 +147,7 @@ fn multiple_losses(run: &RunResult, rtt_s: f64) -> f64 {
     f64::from(multiple) / f64::from(windows)
 }
 
-/// For one flow without retransmissions.
+/// Mean number of packets lost in a row, for one flow without retransmissions.
 fn loss_run(run: &RunResult) -> f64 {
     let mut lost: Vec<_> = run.drops.iter().collect();
     lost.sort_by_key(|d| d.offset);
@@ -173,8 +173,8 @@ mod tests {
         // 1.0 with 1.5 and 1.59; 2.0 alone
         assert!((Reading::MultipleLosses(0.6).value_in(&run) - 0.5).abs() < 1e-12);
         // 0; 200 and 300; 600
-        assert!((Reading::LossRun.value_in(&run) - 4.0 / 3.0).abs() < 1e-12);
-        assert!(Reading::LossRun.value_in(&RunResult::default()).is_nan());
+        assert!((Reading::MeanLossBurst.value_in(&run) - 4.0 / 3.0).abs() < 1e-12);
+        assert!(Reading::MeanLossBurst.value_in(&RunResult::default()).is_nan());
     }
 
     #[test]

@@ -1,30 +1,28 @@
 //! Numbers measured with other simulators.
 
-use std::collections::BTreeMap;
-
 const TABLE: &str = include_str!("../data/reference.csv");
 
-/// One measured cell. Fields are the columns of `data/reference.csv`; those used as parameters are strings.
+/// One measured cell: a row of `data/reference.csv`. Values that become scenario parameters stay text.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Row {
     /// `ns2` or `ns3.44`; or `linux` and a release, for sockets of that kernel over an emulated link.
-    pub sim: String,
+    pub sim: &'static str,
     /// Case: A to E, with a suffix.
-    pub case: String,
+    pub case: &'static str,
     /// The simulator's name of the congestion control.
-    pub variant: String,
+    pub variant: &'static str,
     /// Number of connections.
-    pub flows: String,
+    pub flows: &'static str,
     /// Packet loss probability.
-    pub loss: String,
+    pub loss: &'static str,
     /// Bit error rate.
-    pub ber: String,
+    pub ber: &'static str,
     /// Bottleneck queue, packets.
-    pub buffer: String,
+    pub buffer: &'static str,
     /// Receive window, segments.
-    pub window: String,
+    pub window: &'static str,
     /// Initial window, segments.
-    pub iw: String,
+    pub iw: &'static str,
     /// Delayed ACKs: every second segment.
     pub delayed_ack: bool,
     /// Duration, s; `None` for transfers.
@@ -52,14 +50,10 @@ pub fn rows() -> Vec<Row> {
     lines.map(|line| row(&columns, line).unwrap_or_else(|| panic!("data/reference.csv: {line}"))).collect()
 }
 
-fn row(columns: &[&str], line: &str) -> Option<Row> {
-    let cells: Vec<&str> = line.split(',').collect();
-    if cells.len() != columns.len() {
-        return None;
-    }
-    let cells: BTreeMap<&str, &str> = columns.iter().copied().zip(cells).collect();
-    let text = |name| cells.get(name).map(|v| (*v).to_owned());
-    let number = |name| cells.get(name)?.parse::<f64>().ok();
+fn row(columns: &[&str], line: &'static str) -> Option<Row> {
+    let cells = Some(line.split(',').collect::<Vec<_>>()).filter(|cells| cells.len() == columns.len())?;
+    let text = |name: &str| Some(cells[columns.iter().position(|column| *column == name)?]);
+    let number = |name: &str| text(name)?.parse::<f64>().ok();
     Some(Row {
         sim: text("sim")?,
         case: text("scenario")?,
@@ -70,9 +64,9 @@ fn row(columns: &[&str], line: &str) -> Option<Row> {
         buffer: text("buf")?,
         window: text("wnd")?,
         iw: text("iw")?,
-        delayed_ack: cells.get("delack")? == &"1",
+        delayed_ack: text("delack")? == "1",
         duration_s: number("dur_s"),
-        runs: cells.get("runs")?.parse().ok()?,
+        runs: text("runs")?.parse().ok()?,
         goodput: number("goodput_Bps")?,
         goodput_ci95: number("goodput_Bps_ci95"),
         ratio: number("ratio_XY"),
@@ -89,11 +83,9 @@ impl Row {
     }
 
     /// True if `other` is the same experiment in another simulator.
-    pub fn same_cell(&self, other: &Self) -> bool {
-        let key = |r: &Self| {
-            let r = r.clone();
-            (r.case, r.variant, r.flows, r.loss, r.ber, r.buffer, r.window, r.iw, r.delayed_ack)
-        };
+    pub fn is_same_experiment(&self, other: &Self) -> bool {
+        let key =
+            |r: &Self| (r.case, r.variant, r.flows, r.loss, r.ber, r.buffer, r.window, r.iw, r.delayed_ack);
         self.sim != other.sim && key(self) == key(other)
     }
 }
@@ -112,7 +104,7 @@ mod tests {
             rows.iter().find(fits).cloned().unwrap()
         };
         assert_eq!(cell("ns2").finished_s, Some(4.9258));
-        assert!(cell("ns2").same_cell(&cell("ns3.44")) && cell("ns2").is_deterministic());
+        assert!(cell("ns2").is_same_experiment(&cell("ns3.44")) && cell("ns2").is_deterministic());
         assert_eq!(row(&["sim"], "ns2,1"), None);
     }
 }

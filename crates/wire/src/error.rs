@@ -44,7 +44,7 @@ impl WireError {
     }
     /// The same fault, with its offset counted from the start of a larger packet in which the bytes begin at
     /// `base`.
-    pub(crate) const fn below(self, base: usize) -> Self {
+    pub(crate) const fn shifted_by(self, base: usize) -> Self {
         Self { fault: self.fault, offset: self.offset + base }
     }
 }
@@ -80,7 +80,7 @@ mod tests {
 
     #[test]
     fn an_error_says_what_and_where() {
-        let e = WireError::new(Fault::OptionLength, 3).below(40);
+        let e = WireError::new(Fault::OptionLength, 3).shifted_by(40);
         assert_eq!(e.to_string(), "byte 43: impossible TCP option length");
     }
 }

@@ -141,7 +141,7 @@ impl Layout {
             return Err(WireError::new(Fault::Protocol(network.protocol), transport));
         }
         let segment = bytes.get(transport..network.end).unwrap_or_default();
-        let tcp = Tcp::new(segment).map_err(|e| e.below(transport))?;
+        let tcp = Tcp::new(segment).map_err(|e| e.shifted_by(transport))?;
         let options = transport + size_of::<TcpFixed>();
         let payload = options + tcp.options.len();
         Ok(Self { options: options..payload, payload: payload..network.end, network })

@@ -69,7 +69,7 @@ pub fn parse(bytes: &[u8]) -> Result<Segment<'_>, WireError> {
 pub fn read_tcp(bytes: &[u8], layout: &Layout) -> Result<(u16, u16, TcpHeader), WireError> {
     let network = &layout.network;
     let segment = bytes.get(network.transport..network.end).unwrap_or_default();
-    let tcp = Tcp::new(segment).map_err(|e| e.below(network.transport))?;
+    let tcp = Tcp::new(segment).map_err(|e| e.shifted_by(network.transport))?;
     let header = &tcp.header;
     let mut value = TcpHeader {
         seq: Seq(header.seq.get()),
@@ -79,7 +79,7 @@ pub fn read_tcp(bytes: &[u8], layout: &Layout) -> Result<(u16, u16, TcpHeader), 
         ..TcpHeader::default()
     };
     for option in Options::new(tcp.options) {
-        read_option(&mut value, &option.map_err(|e| e.below(layout.options.start))?);
+        read_option(&mut value, &option.map_err(|e| e.shifted_by(layout.options.start))?);
     }
     Ok((header.sport.get(), header.dport.get(), value))
 }

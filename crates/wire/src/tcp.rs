@@ -1,7 +1,6 @@
 //! TCP (RFC 9293, section 3.1): a checked view.
 
 use crate::error::{Fault, WireError};
-use crate::options::Options;
 use bentpipe_base::Flags;
 use zerocopy::byteorder::big_endian::{U16, U32};
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Ref, SplitByteSlice, Unaligned};
@@ -65,11 +64,6 @@ impl<B: SplitByteSlice> Tcp<B> {
         };
         let (options, payload) = rest.split_at(options_len).map_err(|_| truncated)?;
         Ok(Self { header, options, payload })
-    }
-
-    /// The options, one by one.
-    pub fn options(&self) -> Options<'_> {
-        Options::new(&self.options)
     }
 }
 

@@ -86,8 +86,8 @@ impl List {
         self.line(what, figure, failed == 0 && n >= least && run.skipped.is_empty());
     }
 
-    /// Prints a line for each of the `proofs`: `* ` and a requirement, in the next lines the tests that prove
-    /// it. A test that prints a figure comes first.
+    /// Prints a line for each requirement in `proofs`, which starts with `* `. The lines after it name the
+    /// tests that prove it, first one that prints a figure.
     pub(super) fn proofs(&mut self, run: &Tests, proofs: &str) {
         for (what, tests) in proofs.split("\n* ").filter_map(|proof| proof.split_once('\n')) {
             self.item(&run.check_proof(what, &tests.split_whitespace().collect::<Vec<_>>()));

@@ -3,12 +3,8 @@
 //! `cargo xtask accept gateway window loss` runs only these parts. Without `--long`, measurements that take
 //! hours are shortened, and their lines say so.
 
-#![allow(
-    clippy::disallowed_types,
-    clippy::disallowed_methods,
-    reason = "it waits for real programs, and measures them by the clock"
-)]
-#![allow(clippy::unnecessary_wraps, reason = "what checks a part has the same signature everywhere")]
+#![allow(clippy::disallowed_types, clippy::disallowed_methods, reason = "it measures programs by the clock")]
+#![allow(clippy::unnecessary_wraps, reason = "the checks of all parts have the same signature")]
 
 mod emulation;
 mod engine;
@@ -64,8 +60,6 @@ fn usage() -> String {
         let parts: Vec<&str> = parts.iter().map(|(part, _)| *part).collect();
         format!("\n  {name:<10} {}", parts.join(", "))
     });
-    format!(
-        "usage: cargo xtask accept AREA [PARTS] [--long], with the areas and their parts{}",
-        areas.concat()
-    )
+    let areas = areas.concat();
+    format!("usage: cargo xtask accept AREA [PARTS] [--long], with the areas and their parts{areas}")
 }

@@ -2,9 +2,8 @@
 
 use crate::item::Item;
 use crate::{Outcome, metadata, tidy};
-use proc_macro2::{TokenStream, TokenTree};
+use proc_macro2::TokenTree;
 use std::collections::BTreeSet;
-use std::io::{BufRead, BufReader};
 use std::process::Command;
 use syn::visit::{self, Visit};
 
@@ -38,23 +37,17 @@ pub(super) struct Tests {
 impl Tests {
     /// Runs the tests given by the cargo arguments `chosen`, with environment variables.
     pub(super) fn of(chosen: &str, variables: &[(&str, &str)]) -> Outcome<Self> {
-        let fault = |e: std::io::Error| format!("cargo test: {e}");
-        let (reader, writer) = std::io::pipe().map_err(fault)?;
-        let mut command = Command::new(metadata::cargo());
+        // cargo names the test programs on standard error, between the results on standard output
+        let mut command = Command::new("sh");
+        command.args(["-c", "exec \"$@\" 2>&1", "sh"]).arg(metadata::cargo());
         command.args(["test", "--no-fail-fast"]).args(chosen.split(' ')).args(["--", "--show-output"]);
         command.current_dir(metadata::root()).envs(variables.iter().copied());
-        command.stdout(writer.try_clone().map_err(fault)?).stderr(writer);
-        let mut child = command.spawn().map_err(fault)?;
-        drop(command); // it holds the writing end
+        let done = command.output().map_err(|e| format!("cargo test: {e}"))?;
+        let text = String::from_utf8_lossy(&done.stdout);
         let mut tests = Self::default();
-        let mut errors = Vec::new();
-        for line in BufReader::new(reader).lines() {
-            let line = line.map_err(fault)?;
-            tests.line(&line);
-            errors.extend(line.starts_with("error").then_some(line));
-        }
-        child.wait().map_err(fault)?;
+        text.lines().for_each(|line| tests.line(line));
         if tests.all.is_empty() {
+            let errors: Vec<_> = text.lines().filter(|line| line.starts_with("error")).collect();
             return Err(format!("cargo test: no test ran\n{}", errors.join("\n")));
         }
         Ok(tests)
@@ -89,7 +82,7 @@ impl Tests {
         chosen.fold((0, 0), |(n, failed), t| (n + 1, failed + usize::from(!t.passed)))
     }
 
-    /// Number of tests of refused input: with error pictures, random, and through the program.
+    /// Counts tests of invalid input: error messages (`errors_*`), random input, and the command line.
     pub(super) fn refused_input(&self) -> (usize, usize) {
         let is_one = |program: &str| program.starts_with("errors_") || matches!(program, "robust" | "cli");
         self.count(|t| is_one(&t.program))
@@ -106,7 +99,7 @@ impl Tests {
         self.output.iter().find(|(of, _)| is_named(of, name)).map(|(_, line)| line.as_str())
     }
 
-    /// A line proved by tests. A test that is missing, failed or could not run proves nothing.
+    /// A requirement proved by tests; not met if one of them is missing, failed or was skipped.
     pub(super) fn check_proof(&self, what: &str, tests: &[&str]) -> Item {
         let skipped = |test: &str| self.skipped.iter().any(|s| is_named(test, s) || is_named(s, test));
         let lost: Vec<&str> = tests.iter().copied().filter(|t| !self.passed(t) || skipped(t)).collect();
@@ -132,7 +125,7 @@ fn is_named(path: &str, name: &str) -> bool {
     path.strip_suffix(name).is_some_and(|rest| rest.is_empty() || rest.ends_with("::"))
 }
 
-/// Names of all property tests of the workspace: functions in a `proptest!` block.
+/// Names of all property tests of the workspace.
 pub(super) fn properties() -> Outcome<BTreeSet<String>> {
     let mut found = Properties::default();
     for file in tidy::tree::read(&metadata::root())? {
@@ -143,26 +136,21 @@ pub(super) fn properties() -> Outcome<BTreeSet<String>> {
     Ok(found.0)
 }
 
+/// Names of the functions in `proptest!` blocks, without nested functions.
 #[derive(Default)]
 struct Properties(BTreeSet<String>);
 
 impl<'ast> Visit<'ast> for Properties {
     fn visit_macro(&mut self, mac: &'ast syn::Macro) {
         if mac.path.segments.last().is_some_and(|s| s.ident == "proptest") {
-            self.0.extend(functions(mac.tokens.clone()));
+            let tokens: Vec<TokenTree> = mac.tokens.clone().into_iter().collect();
+            self.0.extend(tokens.windows(2).filter_map(|pair| match pair {
+                [TokenTree::Ident(word), TokenTree::Ident(name)] if word == "fn" => Some(name.to_string()),
+                _ => None,
+            }));
         }
         visit::visit_macro(self, mac);
     }
-}
-
-/// Names of the functions of a block, without nested ones.
-fn functions(tokens: TokenStream) -> Vec<String> {
-    let tokens: Vec<TokenTree> = tokens.into_iter().collect();
-    let name = |pair: &[TokenTree]| match pair {
-        [TokenTree::Ident(word), TokenTree::Ident(name)] if word == "fn" => Some(name.to_string()),
-        _ => None,
-    };
-    tokens.windows(2).filter_map(name).collect()
 }
 
 /// Program name from `unittests src/lib.rs (target/debug/deps/bentpipe_tcp-0123)`, without its hash.

@@ -21,7 +21,7 @@ pub(super) struct Cost {
 
 /// Runs `program` to its end; its standard output goes to the file `output`.
 pub(super) fn run(program: &Path, args: &[String], output: &Path) -> Result<Cost, String> {
-    let me = std::env::current_exe().map_err(|e| format!("where am I? {e}"))?;
+    let me = std::env::current_exe().map_err(|e| format!("the path of this program: {e}"))?;
     let mut command = Command::new(me);
     command.arg("measure").arg(output).arg(program).args(args);
     let text = once::output(&format!("{} {}", program.display(), args.join(" ")), &mut command)?;

@@ -8,7 +8,9 @@ mod scaling;
 
 use crate::item::{Item, Verdict};
 use crate::{Outcome, metadata};
+use lab::once::output;
 use serde_json::Value;
+use std::fmt::Display;
 use std::path::PathBuf;
 use std::process::Command;
 
@@ -64,7 +66,7 @@ impl Bench {
     }
 
     /// Runs a simulation; returns its cost and its report.
-    fn simulate(&self, scenario: &str, set: &[(&str, &str)]) -> Result<(measure::Cost, Report), String> {
+    fn simulate<V: Display>(&self, scenario: &str, set: &[(&str, V)]) -> Outcome<(measure::Cost, Report)> {
         let scenario = self.root.join(scenario).display().to_string();
         let mut args = vec!["sim".to_owned(), scenario, "--json".to_owned()];
         args.extend(set.iter().map(|(name, value)| format!("--set={name}={value}")));
@@ -106,22 +108,12 @@ pub(crate) fn build(program: &str) -> Outcome<PathBuf> {
     release("--bin", program).map(|folder| folder.join(program))
 }
 
-/// The same for an example.
-pub(crate) fn build_example(name: &str) -> Outcome<PathBuf> {
-    release("--example", name).map(|folder| folder.join("examples").join(name))
-}
-
-/// Builds in release mode; returns the folder of the programs.
-fn release(kind: &str, name: &str) -> Outcome<PathBuf> {
+/// Builds a program (`--bin`) or an example in release mode; returns the folder of the programs.
+pub(crate) fn release(kind: &str, name: &str) -> Outcome<PathBuf> {
     let root = metadata::root();
-    let status = Command::new(metadata::cargo())
-        .args(["build", "--release", "--quiet", kind, name])
-        .current_dir(&root)
-        .status()
-        .map_err(|e| format!("cargo build: {e}"))?;
-    if !status.success() {
-        return Err(format!("cargo build --release {kind} {name} failed"));
-    }
+    let args = ["build", "--release", "--quiet", kind, name];
+    let what = format!("cargo build --release {kind} {name}");
+    output(&what, Command::new(metadata::cargo()).args(args).current_dir(&root))?;
     let target = std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root.join("target"), PathBuf::from);
     Ok(target.join("release"))
 }

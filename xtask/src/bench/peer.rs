@@ -1,7 +1,6 @@
 //! Runs the same experiment in ns-2 and in bentpipe alternately.
 
-use super::measure;
-use super::{Bench, Report};
+use super::{Bench, measure};
 use crate::item::{Item, Verdict};
 use lab::stats::median;
 use std::path::Path;
@@ -60,24 +59,21 @@ pub(super) fn items(bench: &Bench) -> Result<Vec<Item>, String> {
 fn by_turns(bench: &Bench, ns2: &Path, case: &Case) -> Result<(f64, f64, f64), String> {
     let mut args = vec![bench.root.join("bench/ns2-sat.tcl").display().to_string()];
     args.extend(case.ns2.split(' ').map(str::to_owned));
-    let (mut theirs, mut ours) = (Vec::new(), Vec::new());
-    let (mut their_goodput, mut our_goodput) = (f64::NAN, f64::NAN);
-    let (mut their_kb, mut our_kb) = (0, 0);
+    let mut runs = Vec::new();
     for _ in 0..RUNS {
-        let cost = measure::run(ns2, &args, &bench.output)?;
-        theirs.push(cost.cpu_s);
-        their_kb = cost.peak_kb.max(their_kb);
+        let theirs = measure::run(ns2, &args, &bench.output)?;
         let line = std::fs::read_to_string(&bench.output).map_err(|e| format!("ns-2's output: {e}"))?;
-        their_goodput = goodput_of_ns2(&line).ok_or_else(|| format!("ns-2 printed: {line}"))?;
-        let (cost, Report { goodput_bps, .. }) = bench.simulate(case.scenario, case.set)?;
-        ours.push(cost.cpu_s);
-        our_kb = cost.peak_kb.max(our_kb);
-        our_goodput = goodput_bps;
+        let goodput_bps = goodput_of_ns2(&line).ok_or_else(|| format!("ns-2 printed: {line}"))?;
+        let (ours, report) = bench.simulate(case.scenario, case.set)?;
+        runs.push([(theirs, goodput_bps), (ours, report.goodput_bps)]);
     }
-    let (theirs, ours) = (median(&theirs), median(&ours));
+    let cpu_s = |i: usize| median(&runs.iter().map(|run| run[i].0.cpu_s).collect::<Vec<_>>());
+    let peak_mb = |i: usize| runs.iter().map(|run| run[i].0.peak_kb).max().unwrap_or(0) / 1000;
+    let [their_mbps, our_mbps] = runs[RUNS - 1].map(|(_, bps)| bps / 1e6);
+    let (theirs, ours) = (cpu_s(0), cpu_s(1));
     let ratio = ours / theirs;
-    let goodputs = format!("{:.2}, {:.2} Mbit/s", their_goodput / 1e6, our_goodput / 1e6);
-    let memory = format!("{}, {} MB", their_kb / 1000, our_kb / 1000);
+    let goodputs = format!("{their_mbps:.2}, {our_mbps:.2} Mbit/s");
+    let memory = format!("{}, {} MB", peak_mb(0), peak_mb(1));
     println!("{:<30} {theirs:>8.3} s {ours:>8.3} s {ratio:>7.3}  {memory:>13}  {goodputs:>22}", case.name);
     Ok((theirs, ours, ratio))
 }

@@ -34,7 +34,7 @@ const SIMPLEST: (usize, f64) = (5, 300.0);
 pub(super) fn simplest(bench: &Bench) -> Outcome<Item> {
     let mut ns = Vec::new();
     for _ in 0..SIMPLEST.0 {
-        let (cost, report) = bench.simulate("bench/spine.toml", &[])?;
+        let (cost, report) = bench.simulate::<&str>("bench/spine.toml", &[])?;
         ns.push(cost.cpu_s * 1e9 / report.segments as f64);
     }
     Ok(verdict(median(&ns)))
@@ -72,9 +72,7 @@ fn parameters(flows: u32, duration_s: u32) -> [(&'static str, String); 5] {
 }
 
 fn run(bench: &Bench, flows: u32, duration_s: u32) -> Outcome<(Cost, u64)> {
-    let parameters = parameters(flows, duration_s);
-    let set: Vec<(&str, &str)> = parameters.iter().map(|(n, v)| (*n, v.as_str())).collect();
-    let (cost, report) = bench.simulate("bench/many.toml", &set)?;
+    let (cost, report) = bench.simulate("bench/many.toml", &parameters(flows, duration_s))?;
     Ok((cost, report.segments))
 }
 

@@ -44,10 +44,7 @@ pub(crate) fn command(args: &[String]) -> Outcome {
     };
     let item = item(shots.as_deref())?;
     println!("{item}");
-    match item.verdict {
-        Verdict::Miss => Err("pages: a page has faults".to_owned()),
-        Verdict::Pass | Verdict::Skipped => Ok(()),
-    }
+    if item.verdict == Verdict::Miss { Err("pages: a page has faults".to_owned()) } else { Ok(()) }
 }
 
 /// The check as an item of a result list.
@@ -72,7 +69,7 @@ fn look_at_all(browser: &Path, folder: &Path, shots: Option<&Path>) -> Outcome<(
     let root = metadata::root();
     let bentpipe = bench::build("bentpipe")?;
     fs::create_dir_all(folder).map_err(|e| format!("{}: {e}", folder.display()))?;
-    let (mut views, mut texts, mut faults) = (0, 0, blind_spots(browser, folder)?);
+    let (mut views, mut texts, mut faults) = (0, 0, undetected_faults(browser, folder)?);
     for (name, args) in RUNS {
         let out = folder.join(name);
         let mut command = Command::new(&bentpipe);
@@ -96,7 +93,7 @@ fn look_at_all(browser: &Path, folder: &Path, shots: Option<&Path>) -> Outcome<(
 }
 
 /// Faults of the bad page that the check does not find.
-fn blind_spots(browser: &Path, folder: &Path) -> Result<Vec<String>, String> {
+fn undetected_faults(browser: &Path, folder: &Path) -> Result<Vec<String>, String> {
     let view = View { browser, folder, name: "bad page", width: 400, dark: false, shots: None };
     let found = view.look(BAD)?["faults"].to_string();
     let missed = KNOWN.split(", ").filter(|k| !found.contains(k));

@@ -1,82 +1,46 @@
 //! Finds equal lines in two product files; ignores comments, blank lines, indentation and `use`.
 
+use super::Finding;
 use super::tree::File;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Fewest equal lines that count as a duplicate.
 const LEAST: usize = 6;
 
-/// Where the same lines occur: file, first and last line, in the order of the files.
-type Duplicate = Vec<(String, usize, usize)>;
-
-/// The relevant lines of a file: each as a number for its text, and its line number.
-struct Code {
-    name: String,
-    lines: Vec<(usize, usize)>,
-}
-
-/// All duplicates.
-pub(super) fn find(files: &[File]) -> Vec<Duplicate> {
-    let code = code(files);
-    let mut places: BTreeMap<Vec<usize>, Vec<(usize, usize)>> = BTreeMap::new();
-    for (f, file) in code.iter().enumerate() {
-        for (i, window) in file.lines.windows(LEAST).enumerate() {
-            places.entry(window.iter().map(|l| l.0).collect()).or_default().push((f, i));
+/// A finding for each duplicate: the places where it begins.
+pub(super) fn find(files: &[File]) -> Vec<Finding> {
+    let code: Vec<_> = files.iter().map(relevant_lines).collect();
+    let mut places: BTreeMap<Vec<&str>, Vec<(usize, usize)>> = BTreeMap::new();
+    for (f, lines) in code.iter().enumerate() {
+        for (i, window) in lines.windows(LEAST).enumerate() {
+            places.entry(window.iter().map(|(_, text)| text.as_str()).collect()).or_default().push((f, i));
         }
     }
-    let mut groups: Vec<Places> = Vec::new();
-    for same in places.values().filter(|same| same.iter().any(|place| place.0 != same[0].0)) {
-        let window = same.iter().flat_map(|&(file, i)| (i..i + LEAST).map(move |at| (file, at)));
-        join(&mut groups, window.collect());
-    }
-    let mut all: Vec<Duplicate> = groups.iter().map(|g| named(&code, g)).collect();
-    all.sort();
-    all
+    let is_in_two_files = |same: &&Vec<(usize, usize)>| same.iter().any(|(f, _)| *f != same[0].0);
+    let repeated: Vec<_> = places.values().filter(is_in_two_files).collect();
+    // a longer duplicate consists of several windows, of which only the first is reported
+    let later: BTreeSet<_> = repeated.iter().copied().flatten().map(|&(f, i)| (f, i + 1)).collect();
+    let first = repeated.into_iter().filter(|same| same.iter().any(|place| !later.contains(place)));
+    let finding = |same: &Vec<(usize, usize)>| {
+        let places = same.iter().map(|&(f, i)| (files[f].name(), code[f][i].0));
+        let list: Vec<_> = places.clone().map(|(name, line)| format!("{name}:{line}")).collect();
+        let text = format!("the same {LEAST} lines or more begin at {}", list.join("  "));
+        let (place, line) = places.min().unwrap_or_default();
+        Finding { place, line, text }
+    };
+    first.map(finding).collect()
 }
 
-fn code(files: &[File]) -> Vec<Code> {
-    let mut numbers: BTreeMap<String, usize> = BTreeMap::new();
-    let mut all = Vec::new();
-    for file in files {
-        let mut lines = Vec::new();
-        for (at, line) in file.product(false) {
-            let line: String = without_comment(line).split_whitespace().collect();
-            if !line.is_empty() {
-                let next = numbers.len();
-                lines.push((*numbers.entry(line).or_insert(next), at));
-            }
-        }
-        all.push(Code { name: file.name(), lines });
-    }
-    all
+/// Number and text of each product line that has code, without blanks.
+fn relevant_lines(file: &File) -> Vec<(usize, String)> {
+    let text = |line: &str| without_comment(line).split_whitespace().collect::<String>();
+    let lines = file.product(false).into_iter().map(|(at, line)| (at, text(line)));
+    lines.filter(|(_, text)| !text.is_empty()).collect()
 }
 
 fn without_comment(line: &str) -> &str {
     let begins = |(at, _): &(usize, &str)| !line[..*at].ends_with(|c: char| !c.is_whitespace());
     line.match_indices("//").find(begins).map_or(line, |(at, _)| &line[..at])
-}
-
-/// Lines by their file and their position in its relevant lines.
-type Places = BTreeSet<(usize, usize)>;
-
-/// Adds the places of a window to the group that they overlap; merges groups that they connect.
-fn join(groups: &mut Vec<Places>, mut window: Places) {
-    let (apart, touched): (Vec<_>, Vec<_>) = groups.drain(..).partition(|group| group.is_disjoint(&window));
-    window.extend(touched.into_iter().flatten());
-    *groups = apart;
-    groups.push(window);
-}
-
-fn named(code: &[Code], group: &Places) -> Duplicate {
-    let mut ranges: Duplicate = Vec::new();
-    for &(file, i) in group {
-        let line = code[file].lines[i].1;
-        match ranges.last_mut() {
-            Some(last) if i > 0 && group.contains(&(file, i - 1)) => last.2 = line,
-            _ => ranges.push((code[file].name.clone(), line, line)),
-        }
-    }
-    ranges
 }
 
 #[cfg(test)]
@@ -93,8 +57,9 @@ mod tests {
         let short = file("d", body.replace("    d();\n", ""));
         let test = file("e", format!("#[cfg(test)]\nmod tests {{\n{body}}}\n"));
         let found = find(&[a, b, c, short, test]);
-        let place = |name: &str| (format!("crates/x/src/{name}.rs"), 2, 8);
-        assert_eq!(found, [[place("a"), place("b"), place("c")]]);
+        let places = ["a", "b", "c"].map(|name| format!("crates/x/src/{name}.rs:2"));
+        let [finding] = &found[..] else { panic!("{found:?}") };
+        assert_eq!((finding.line, finding.text.ends_with(&places.join("  "))), (2, true), "{finding}");
     }
 
     #[test]

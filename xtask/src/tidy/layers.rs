@@ -75,7 +75,7 @@ pub(super) fn check(packages: &[Package]) -> Vec<Finding> {
     packages.iter().flat_map(check_one).collect()
 }
 
-/// Additional dependencies of tests: the gateway is tested with real engines and a real hop.
+/// Additional dependencies of tests: the gateway is tested with the real engine and link.
 const TESTS_MAY_USE: [(&str, &str); 3] = [("gateway", "tcp"), ("gateway", "link"), ("gateway", "nodes")];
 
 /// Checks a package by its dependencies; the flag is false for dev-dependencies.

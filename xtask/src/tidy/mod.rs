@@ -10,8 +10,7 @@ mod words;
 
 use crate::metadata;
 pub(crate) use layers::is_below_the_drivers;
-use source::{Origin, Role};
-use std::cmp::Ordering;
+use source::Role;
 use std::fmt;
 use std::path::Path;
 use tree::File;
@@ -22,8 +21,6 @@ pub(crate) const FILE_LINES: usize = 500;
 pub(crate) const FUNCTION_LINES: usize = 70;
 /// Most columns of a comment line, with its indentation.
 const COMMENT_COLUMNS: usize = 110;
-/// Number of duplicates that remain to be fixed. It may only fall; at 0 each is a finding.
-const DUPLICATES: usize = 0;
 
 /// A violation of a rule.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -53,40 +50,33 @@ pub(crate) struct Longest {
 #[derive(Debug, Default)]
 pub(crate) struct Report {
     pub findings: Vec<Finding>,
-    /// The longest file that is not generated.
+    /// The longest file.
     pub file: Longest,
     pub function: Longest,
     pub files: usize,
-    /// Lines that occur in several product files.
-    duplicates: Vec<Finding>,
 }
 
-/// Runs all rules; prints findings, maximum lengths and line counts. `--all` also prints the places that
-/// remain to be fixed; `--lines` only counts lines, of this tree or of another.
+/// Runs all rules; prints findings, maximum lengths and line counts. `--lines` only counts lines, of this
+/// tree or of another.
 pub(crate) fn command(args: &[String]) -> Result<(), String> {
     let root = metadata::root();
     match args.iter().map(String::as_str).collect::<Vec<_>>()[..] {
-        [] => all_rules(&root, false),
-        ["--all"] => all_rules(&root, true),
+        [] => all_rules(&root),
         ["--lines"] => tree::read(&root).map(|files| print_lines(&files)),
         ["--lines", other] => tree::read(Path::new(other)).map(|files| print_lines(&files)),
-        _ => Err("usage: cargo xtask tidy [--all | --lines [FOLDER]]".to_owned()),
+        _ => Err("usage: cargo xtask tidy [--lines [FOLDER]]".to_owned()),
     }
 }
 
-fn all_rules(root: &Path, with_all: bool) -> Result<(), String> {
+fn all_rules(root: &Path) -> Result<(), String> {
     let files = tree::read(root)?;
     let report = check(&files)?;
     for finding in &report.findings {
         println!("{finding}");
     }
-    if with_all {
-        report.duplicates.iter().for_each(|f| println!("{f}"));
-    }
     println!("tidy: {} files, {} findings", report.files, report.findings.len());
     println!("tidy: longest file {} lines ({})", report.file.lines, report.file.what);
     println!("tidy: longest function {} lines ({})", report.function.lines, report.function.what);
-    println!("tidy: still to be mended (--all): {} duplicates", report.duplicates.len());
     print_lines(&files);
     if report.findings.is_empty() { Ok(()) } else { Err("tidy: failed".to_owned()) }
 }
@@ -107,41 +97,18 @@ fn check(files: &[File]) -> Result<Report, String> {
     for file in files.iter().filter(|f| f.syntax.is_some()) {
         check_file(&mut report, file);
     }
-    for places in duplicates::find(files) {
-        let list: Vec<_> = places.iter().map(|(file, from, to)| format!("{file}:{from}-{to}")).collect();
-        let (place, line, _) = places[0].clone();
-        report.duplicates.push(Finding { place, line, text: format!("the same lines: {}", list.join("  ")) });
-    }
-    limit(&mut report.findings, "DUPLICATES", &report.duplicates, DUPLICATES);
+    report.findings.extend(duplicates::find(files));
     report.findings.sort_by(|a, b| (&a.place, a.line).cmp(&(&b.place, b.line)));
     Ok(report)
 }
 
-/// Checks a number that may only fall: if fewer places are found, the limit must be lowered.
-fn limit(findings: &mut Vec<Finding>, name: &str, found: &[Finding], at_most: usize) {
-    let place = "xtask/src/tidy/mod.rs".to_owned();
-    let n = found.len();
-    match n.cmp(&at_most) {
-        Ordering::Equal => {}
-        Ordering::Less => findings.push(Finding { place, line: 1, text: format!("{name}: lower it to {n}") }),
-        Ordering::Greater if at_most == 0 => findings.extend_from_slice(found),
-        Ordering::Greater => {
-            let text = format!("{name}: {n} of at most {at_most}; `cargo xtask tidy --all` lists them");
-            findings.push(Finding { place, line: 1, text });
-        }
-    }
-}
-
 fn check_file(report: &mut Report, file: &File) {
-    let name = file.name();
-    let place = Origin { name: &name, role: role(file), unsafe_allowed: file.path.starts_with("crates/os") };
-    let checked = source::check(&place, file);
+    let checked = source::check(file, role(file));
     report.files += 1;
     report.findings.extend(checked.findings);
     report.function = report.function.clone().max(checked.function);
-    if !source::is_generated(&file.text) {
-        report.file = report.file.clone().max(Longest { lines: file.text.lines().count(), what: name });
-    }
+    let longest = Longest { lines: file.text.lines().count(), what: file.name() };
+    report.file = report.file.clone().max(longest);
 }
 
 /// The role of a file, which selects its rules.
@@ -180,22 +147,5 @@ mod tests {
         check_file(&mut report, &file("crates/cli/src/main.rs", &long));
         assert_eq!(report.findings.len(), 1, "{:?}", report.findings);
         assert_eq!(report.file.lines, FILE_LINES + 1);
-        check_file(&mut report, &file("crates/cli/src/table.rs", &format!("// @generated\n{long}")));
-        assert_eq!(report.findings.len(), 1, "{:?}", report.findings);
-    }
-
-    #[test]
-    fn numbers_may_only_fall() {
-        let one = Finding { place: "a.rs".to_owned(), line: 3, text: "wide".to_owned() };
-        let findings = |found: &[Finding], at_most| {
-            let mut findings = Vec::new();
-            limit(&mut findings, "N", found, at_most);
-            findings.into_iter().map(|f| f.text).collect::<Vec<_>>()
-        };
-        let two = [one.clone(), one.clone()];
-        assert_eq!(findings(&two, 2), Vec::<String>::new());
-        assert_eq!(findings(&two, 0), ["wide", "wide"]);
-        assert_eq!(findings(&two[..1], 2), ["N: lower it to 1"]);
-        assert_eq!(findings(&two, 1), ["N: 2 of at most 1; `cargo xtask tidy --all` lists them"]);
     }
 }

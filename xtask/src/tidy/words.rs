@@ -3,11 +3,11 @@
 use super::Finding;
 use super::tree::File;
 
-/// Folders of one machine. Concatenated, so that this file passes its own rule.
+/// Folders that exist on one machine only. Concatenated, so that this file passes its own rule.
 const FOLDERS: [&str; 4] =
     [concat!("/ro", "ot/"), concat!("/ho", "me/"), concat!("/wo", "rk/"), concat!("/Us", "ers/")];
 
-/// References to work orders, in lower case, separated by commas; `#` stands for a number.
+/// Phrases that refer to a work order, in lower case, separated by commas; `#` stands for a number.
 const WORK_ORDERS: &str = "issue #, issues #, acceptance #, the issue, this issue, an issue, each issue, accept issue, \
      work order, work orders, first issue, second issue, third issue, fourth issue, fifth issue, \
      sixth issue, seventh issue, eighth issue, ninth issue, tenth issue, last issue";

@@ -12,8 +12,9 @@ use super::session::{Session, is_running};
 use super::setup;
 use crate::status::Http;
 use bentpipe_base::names::nearest;
-use bentpipe_os::netlink::Netlink;
-use bentpipe_os::{capability, namespace, nft, realtime, sysctl};
+use bentpipe_os::netlink::{self, Netlink};
+use bentpipe_os::realtime::{self, PriorityResult};
+use bentpipe_os::{capability, namespace, nft, sysctl};
 use bentpipe_scenario::gateway_file::{Deploy, GatewayFile, Kind};
 use bentpipe_service::{CheckStatus, Finding, Registry};
 use rustix::thread::CapabilitySet;
@@ -68,11 +69,9 @@ impl Check {
 pub fn check(file: &GatewayFile, registry: &Registry) -> Check {
     let deploy = &file.deploy;
     let mut findings = vec![permission(deploy.kind), priority()];
-    let mut mtu = USUAL_MTU;
-    match Netlink::open() {
-        Ok(mut netlink) => findings.extend(interfaces(deploy, &mut netlink, &mut mtu)),
-        Err(error) => findings.push(Finding::failure("netlink", error.to_string())),
-    }
+    let (found, mtu) = interfaces(deploy)
+        .unwrap_or_else(|error| (vec![Finding::failure("netlink", error.to_string())], USUAL_MTU));
+    findings.extend(found);
     let plan = Plan::new(file, mtu);
     let allowed = findings[0].standing != CheckStatus::Bad;
     let left = leftovers(registry, deploy);
@@ -86,7 +85,7 @@ pub fn check(file: &GatewayFile, registry: &Registry) -> Check {
         findings.extend(settings());
         if allowed && there {
             if !has_left {
-                findings.extend(taken(deploy, &plan));
+                findings.extend(in_use(deploy, &plan));
             }
             let scope = Scope::of(file);
             if scope != Scope::Nothing {
@@ -116,20 +115,17 @@ fn permission(kind: Kind) -> Finding {
 
 fn priority() -> Finding {
     let name = "priority";
-    match realtime::obtainable_priority() {
-        Ok(priority) => Finding::good(name, format!("{priority} for the data thread")),
-        Err((priority, why)) => {
-            let found = format!(
-                "{priority} for the data thread, {why}: where other programs are busy packets leave late"
-            );
-            Finding::warning(name, found).with_help(
-                "run it as root, with CAP_SYS_NICE, or after `ulimit -r 10` (LimitRTPRIO=10 in a unit)",
-            )
-        }
-    }
+    let PriorityResult { priority, refused } = realtime::obtainable_priority();
+    let found = format!("{priority} for the data thread");
+    let Some(why) = refused else { return Finding::good(name, found) };
+    let late = "where other programs are busy packets leave late";
+    Finding::warning(name, format!("{found}, real time is refused ({why}): {late}"))
+        .with_help("run it as root, with CAP_SYS_NICE, or after `ulimit -r 10` (LimitRTPRIO=10 in a unit)")
 }
 
-fn interfaces(deploy: &Deploy, netlink: &mut Netlink, mtu: &mut u32) -> Vec<Finding> {
+/// Checks the interfaces; also returns the largest MTU.
+fn interfaces(deploy: &Deploy) -> Result<(Vec<Finding>, u32), netlink::Error> {
+    let mut netlink = Netlink::open()?;
     let known: Vec<String> =
         netlink.interfaces().unwrap_or_default().into_iter().map(|(_, name)| name).collect();
     let mut all = Vec::new();
@@ -147,12 +143,11 @@ fn interfaces(deploy: &Deploy, netlink: &mut Netlink, mtu: &mut u32) -> Vec<Find
         let mend = near.map_or_else(listed, |near| format!("did you mean {near}?"));
         all.push(Finding::failure(name, "it does not exist").with_help(mend));
     }
-    *mtu = mtus.iter().copied().max().unwrap_or(USUAL_MTU);
     if deploy.kind == Kind::Inline && mtus.windows(2).any(|pair| pair[0] != pair[1]) {
         let found = "the two interfaces have different MTUs";
         all.push(Finding::failure("MTU", found).with_help("ip link set dev NAME mtu N"));
     }
-    all
+    Ok((all, mtus.into_iter().max().unwrap_or(USUAL_MTU)))
 }
 
 /// Checks for a gateway of this name that was killed or is running.
@@ -219,13 +214,13 @@ fn settings() -> Option<Finding> {
 }
 
 /// Names and numbers that are already in use.
-fn taken(deploy: &Deploy, plan: &Plan) -> Vec<Finding> {
+fn in_use(deploy: &Deploy, plan: &Plan) -> Vec<Finding> {
     let mut all = Vec::new();
     let mut add = |what: String, key: &str| {
         let mend = format!("choose another `{key}` in [deploy]");
         all.push(Finding::failure(what, "already in use").with_help(mend));
     };
-    if nft::has_table(&deploy.nft_table) {
+    if nft::list_table(&deploy.nft_table).is_ok() {
         add(format!("nftables table inet {}", deploy.nft_table), "nft_table");
     }
     let Ok(mut netlink) = Netlink::open() else { return all };
@@ -236,8 +231,9 @@ fn taken(deploy: &Deploy, plan: &Plan) -> Vec<Finding> {
     }
     let own = plan.undo(0).rules;
     let rules = netlink.rules().unwrap_or_default();
-    if let Some(rule) = rules.iter().find(|r| own.iter().any(|(_, _, mark, _)| *mark == r.mark)) {
-        add(format!("mark {:#x}", rule.mark), "mark");
+    // a rule that compares only some bits of the mark may apply to the gateway's packets too
+    if let Some((_, _, mark, _)) = own.iter().find(|own| rules.iter().any(|rule| rule.matches(own.2))) {
+        add(format!("mark {mark:#x}"), "mark");
     }
     if let Some(rule) = rules.iter().find(|r| own.iter().any(|(_, priority, _, _)| *priority == r.priority)) {
         add(format!("rule preference {}", rule.priority), "priority");

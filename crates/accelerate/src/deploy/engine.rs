@@ -1,6 +1,6 @@
 //! The interface of the data path for deployment and status, and a minimal data path.
 
-use super::kept::RecordFile;
+use super::record_file::RecordFile;
 use crate::status::{FlowPage, FlowStats, GatewayCounters};
 use bentpipe_base::{Duration, Instant};
 use bentpipe_os::port::MAX_SUPER;
@@ -57,7 +57,7 @@ pub trait Engine: core::fmt::Debug {
     fn ended(&self) -> BorrowedFd<'_>;
 
     /// Returns its counters.
-    fn figures(&mut self) -> GatewayCounters;
+    fn counters(&mut self) -> GatewayCounters;
 
     /// Returns its connections in table order, at most `most`, starting at index `from`.
     fn flows(&mut self, from: u32, most: usize) -> FlowPage;
@@ -185,7 +185,7 @@ impl Engine for PassThrough {
         self.ended.as_fd()
     }
 
-    fn figures(&mut self) -> GatewayCounters {
+    fn counters(&mut self) -> GatewayCounters {
         let both = |pair: &[AtomicU64; 2]| [pair[0].load(Ordering::Relaxed), pair[1].load(Ordering::Relaxed)];
         let names = ["lan_receive", "lan_send", "satellite_receive", "satellite_send"];
         let drops = self.counts.drops.iter().map(|n| n.load(Ordering::Relaxed));

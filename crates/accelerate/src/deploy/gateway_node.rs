@@ -10,12 +10,12 @@ pub(super) const ADDRESSES: u32 = 1 << 20;
 const GATEWAY: NodeId = NodeId(0);
 
 pub(super) fn gateway(core: &mut Core) -> &mut Gateway {
-    core.net.network.gateway(GATEWAY).expect("the network has a gateway")
+    gateway_and_addresses(core).0
 }
 
 /// The gateway, and the table of the real addresses behind its address numbers.
 pub(super) fn gateway_and_addresses(core: &mut Core) -> (&mut Gateway, &mut Addresses) {
-    core.net.network.gateway_and_addresses(GATEWAY).expect("the network has a gateway")
+    core.net.network.gateway(GATEWAY).expect("the network has a gateway")
 }
 
 /// Calls the gateway, then delivers the packets that it sent.

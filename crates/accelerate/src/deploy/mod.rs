@@ -5,21 +5,20 @@
 //! behind [`Engine`] until a signal, and undoes all changes. [`undo()`] undoes the changes of a killed
 //! gateway.
 
-mod before;
 mod check;
 mod deployment;
 mod divert;
-mod end;
 mod engine;
 mod error;
 mod firewall;
+mod gateway_engine;
 mod gateway_node;
-mod kept;
-#[cfg(test)]
-mod kept_tests;
-mod live;
 mod plan;
+mod prestart;
 mod privileges;
+mod record_file;
+#[cfg(test)]
+mod record_file_tests;
 mod reload;
 mod resume;
 mod run;
@@ -28,16 +27,17 @@ mod run_tests;
 mod sandbox;
 mod session;
 mod setup;
+mod stop;
 mod watch;
 mod watch_rules;
 
 pub use check::{Check, check};
 pub use deployment::Deployment;
-pub use end::{stop, undo};
 pub use engine::{Engine, EngineConfig, Event, Level, PassThrough, Start};
 pub use error::Error;
-pub use kept::RecordFile;
-pub use live::GatewayEngine;
+pub use gateway_engine::GatewayEngine;
+pub use record_file::RecordFile;
 pub use run::run;
 pub use sandbox::Sandbox;
 pub use session::{RUN_FOLDER, Session, choose};
+pub use stop::{stop, undo};

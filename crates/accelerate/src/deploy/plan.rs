@@ -26,16 +26,12 @@ use std::fs;
 pub(super) enum Step {
     /// Create a TUN interface; it disappears with the process.
     Tun(String),
-    /// Change a kernel setting (path below `/proc/sys`) of an interface that disappears with the process.
-    Own {
-        name: String,
-        value: String,
-    },
-    /// Change a kernel setting that has to be restored.
+    /// Change a kernel setting (path below `/proc/sys`). `was` is restored at the end; `None` for a setting
+    /// of an interface that disappears with the process.
     Setting {
         name: String,
         value: String,
-        was: String,
+        was: Option<String>,
     },
     Mtu(String, u32),
     Up(String),
@@ -57,22 +53,16 @@ impl core::fmt::Display for Step {
         let family = |v6: bool| if v6 { "ip -6" } else { "ip" };
         match self {
             Self::Tun(name) => write!(f, "ip tuntap add dev {name} mode tun vnet_hdr"),
-            Self::Own { name, value } | Self::Setting { name, value, .. } => {
-                write!(f, "echo {value} > /proc/sys/{name}")
-            }
+            Self::Setting { name, value, .. } => write!(f, "echo {value} > /proc/sys/{name}"),
             Self::Mtu(name, mtu) => write!(f, "ip link set dev {name} mtu {mtu}"),
             Self::Up(name) => write!(f, "ip link set dev {name} up"),
             Self::Route { table, interface, v6 } => {
                 write!(f, "{} route add default dev {interface} table {table}", family(*v6))
             }
-            Self::Rule(rule) => write!(
-                f,
-                "{} rule add pref {} fwmark {:#x}/0xffffffff lookup {}",
-                family(rule.v6),
-                rule.priority,
-                rule.mark,
-                rule.table
-            ),
+            Self::Rule(MarkRule { v6, priority, mark, mask, table }) => {
+                let ip = family(*v6);
+                write!(f, "{ip} rule add pref {priority} fwmark {mark:#x}/{mask:#x} lookup {table}")
+            }
             Self::Nft { script, .. } => write!(f, "nft -f - <<'END'\n{script}END"),
         }
     }
@@ -101,16 +91,16 @@ impl Plan {
             steps.extend([Step::Mtu(tun.clone(), mtu), Step::Up(tun.clone())]);
         }
         for v6 in [false].into_iter().chain(v6.then_some(true)) {
-            for (i, tun) in [&deploy.tun_lan, &deploy.tun_satellite].into_iter().enumerate() {
-                let table = deploy.table + i as u32;
+            for (i, tun) in [(0, &deploy.tun_lan), (1, &deploy.tun_satellite)] {
+                let (table, priority, mark) = (deploy.table + i, deploy.priority + i, deploy.mark + i);
                 steps.push(Step::Route { table, interface: tun.clone(), v6 });
-                let mark = deploy.mark + i as u32;
-                steps.push(Step::Rule(MarkRule { v6, priority: deploy.priority + i as u32, mark, table }));
+                steps.push(Step::Rule(MarkRule { v6, priority, mark, mask: u32::MAX, table }));
             }
         }
         let tracked = sysctl::read(LIBERAL).ok();
-        if let Some(was) = tracked.clone().filter(|v| v == "0") {
+        if tracked.as_deref() == Some("0") {
             // the gateway sends beyond the window that the receiver advertised
+            let was = tracked.clone();
             steps.push(Step::Setting { name: LIBERAL.to_owned(), value: "1".to_owned(), was });
         }
         let script = divert::script(file, Scope::of(file), tracked.is_some());
@@ -125,7 +115,7 @@ impl Plan {
             match step {
                 Step::Nft { table, .. } => undo.table = Some(table.clone()),
                 Step::Rule(r) => undo.rules.push((r.v6, r.priority, r.mark, r.table)),
-                Step::Setting { name, was, .. } => undo.settings.push((name.clone(), was.clone())),
+                Step::Setting { name, was: Some(was), .. } => undo.settings.push((name.clone(), was.clone())),
                 _ => {}
             }
         }
@@ -152,7 +142,7 @@ impl Plan {
 }
 
 fn own_settings(tun: &str, v6: bool) -> Vec<Step> {
-    let own = |name: String, value: &str| Step::Own { name, value: value.to_owned() };
+    let own = |name: String, value: &str| Step::Setting { name, value: value.to_owned(), was: None };
     // the larger of this value and the one for all applies; 2 only requires that the source is reachable
     let all = sysctl::read("net/ipv4/conf/all/rp_filter").unwrap_or_default();
     let mut steps = vec![

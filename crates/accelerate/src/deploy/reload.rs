@@ -4,12 +4,12 @@ use super::deployment::Deployment;
 use super::divert::{self, Scope};
 use super::engine::EngineConfig;
 use super::error::Error;
-use super::run::{self, Gateway};
+use super::run::{self, RunningGateway};
 use crate::status::{Groups, Records, Verdict};
 use bentpipe_os::nft;
 use bentpipe_scenario::gateway_file::{GatewayFile, Kind};
 
-impl Gateway {
+impl RunningGateway {
     /// Replaces the old file by the current one; returns a message for the log.
     pub(super) fn reload(
         &mut self,
@@ -20,7 +20,7 @@ impl Gateway {
             records.reopen();
         }
         let file = (deployment.read)()?;
-        let old = &self.orders.file;
+        let old = &self.config.file;
         let listeners = |file: &GatewayFile| (file.status.socket.clone(), file.status.prometheus);
         for (what, differs) in [
             ("[deploy]", file.deploy != old.deploy),
@@ -44,14 +44,14 @@ impl Gateway {
         }
         // earlier connections were accelerated under other settings
         self.groups = Groups::default();
-        (self.orders, self.bypass, self.verdict) = (orders, None, Verdict::TooFew);
+        (self.config, self.bypass, self.verdict) = (orders, None, Verdict::TooFew);
         Ok(format!("{} is in effect", deployment.path))
     }
 
     /// Diverts what `file` needs in addition to what the old file diverted: packets of connections that are
     /// already accelerated must still be diverted, whatever the new rules say.
     fn bring(&mut self, file: &GatewayFile) -> Result<(), Error> {
-        let old = &self.orders.file;
+        let old = &self.config.file;
         let is_as_before = file.policy == old.policy;
         let wider = self.scope.after_reload(Scope::of(file), is_as_before);
         if file.deploy.kind == Kind::Inline || wider == self.scope {

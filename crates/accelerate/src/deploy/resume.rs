@@ -2,7 +2,7 @@
 
 use super::engine::{Event, Level};
 use super::gateway_node::{ADDRESSES, call, gateway, gateway_and_addresses};
-use super::kept::{Extent, RecordFile, RecordFileWriter, SavedRecords};
+use super::record_file::{RecordFile, RecordFileWriter, SavedRecords, SlotCounts};
 use bentpipe_base::Instant;
 use bentpipe_driver::{Core, DataThreadTask};
 use bentpipe_gateway::Limits;
@@ -10,7 +10,7 @@ use bentpipe_os::clock::monotonic;
 use std::io;
 use std::sync::mpsc::Sender;
 
-fn tell(news: &Sender<Event>, level: Level, text: String) {
+fn send_event(news: &Sender<Event>, level: Level, text: String) {
     // when the gateway ends, events are not read any more
     let _ = news.send(Event { level, name: "connections", text });
 }
@@ -25,11 +25,11 @@ pub(super) fn begin(
     let mut keeping = RecordWriter { keeper: None, is_on: false, is_behind: false, news: news.clone() };
     let Some(place) = place else { return (keeping, None) };
     let kept = SavedRecords::read(place, monotonic()).unwrap_or_else(|refused| {
-        tell(&news, Level::Warning, format!("{} is not used: {refused}", place.path.display()));
+        send_event(&news, Level::Warning, format!("{} is not used: {refused}", place.path.display()));
         None
     });
     keeping.is_on = true;
-    match RecordFileWriter::create(place, Extent { addresses: ADDRESSES, flows: limits.connections() }) {
+    match RecordFileWriter::create(place, SlotCounts { addresses: ADDRESSES, flows: limits.connections() }) {
         Ok(keeper) => keeping.keeper = Some(keeper),
         Err(error) => keeping.lose(&error),
     }
@@ -45,11 +45,11 @@ pub(super) fn begin(
 
 fn resume(core: &mut Core, kept: SavedRecords, news: &Sender<Event>) {
     let gone = kept.gone;
-    let ready = kept.restore_addresses(&mut core.net.network.world.addresses);
+    let (flows, damaged) = kept.restore_addresses(&mut core.net.network.world.addresses);
     // a lost port ends the thread in its first turn
-    let Ok(restored) = call(core, |gateway, cx| gateway.restore(cx, &ready.flows)) else { return };
+    let Ok(restored) = call(core, |gateway, cx| gateway.restore(cx, &flows)) else { return };
     let count = |n: u32, what: &str| if n == 0 { String::new() } else { format!(", {n} {what}") };
-    let damaged = ready.damaged + restored.damaged;
+    let damaged = damaged + restored.damaged;
     let text = format!(
         "{} resumed after {:.1} s{}{}",
         restored.flows,
@@ -58,7 +58,7 @@ fn resume(core: &mut Core, kept: SavedRecords, news: &Sender<Event>) {
         count(damaged, "records are damaged")
     );
     let level = if damaged + restored.refused == 0 { Level::Info } else { Level::Warning };
-    tell(news, level, text);
+    send_event(news, level, text);
 }
 
 /// Writes changed records on the data thread.
@@ -85,7 +85,7 @@ impl RecordWriter {
         };
         let (gateway, addresses) = gateway_and_addresses(core);
         let written = keeper.write(gateway, addresses);
-        match written.and_then(|more| keeper.beat(now, monotonic).map(|()| more)) {
+        match written.and_then(|more| keeper.heartbeat(now, monotonic).map(|()| more)) {
             Ok(more) => self.is_behind = more,
             Err(error) => self.lose(&error),
         }
@@ -107,7 +107,7 @@ impl RecordWriter {
     }
 
     pub(super) fn fit(&mut self, limits: &Limits) {
-        if let Some(Err(error)) = self.keeper.as_mut().map(|keeper| keeper.fit(limits.connections())) {
+        if let Some(Err(error)) = self.keeper.as_mut().map(|keeper| keeper.grow(limits.connections())) {
             self.lose(&error);
         }
     }
@@ -117,6 +117,6 @@ impl RecordWriter {
             keeper.give_up();
         }
         self.is_behind = false;
-        tell(&self.news, Level::Warning, format!("not saved for a restart: {error}"));
+        send_event(&self.news, Level::Warning, format!("not saved for a restart: {error}"));
     }
 }

@@ -1,14 +1,14 @@
 //! Runs a gateway: lock, check, session file, set-up, data path; then signals, requests and timers; at the
 //! end all changes are undone.
 
-use super::before;
 use super::check::check;
 use super::deployment::Deployment;
 use super::divert::Scope;
 use super::engine::{Engine, EngineConfig, Level};
 use super::error::Error;
-use super::live::GatewayEngine;
+use super::gateway_engine::GatewayEngine;
 use super::plan::Plan;
+use super::prestart;
 use super::privileges;
 use super::sandbox::Sandbox;
 use super::session::{self, Session, choose};
@@ -36,7 +36,7 @@ pub fn run(mut deployment: Deployment<'_>, file: GatewayFile) -> Result<(), Erro
     let name = file.deploy.name.clone();
     let lock = match session::lock(&deployment.registry, &name)? {
         Some(lock) => lock,
-        None if deployment.replace => before::replace(&mut deployment, &file)?,
+        None if deployment.replace => prestart::replace(&mut deployment, &file)?,
         None => {
             let pid = choose(&deployment.registry, Some(&name)).map_or(0, |s| s.process.pid);
             return Err(Error::Runs { name, pid });
@@ -112,14 +112,14 @@ fn serve(
     mut signals: Signals,
 ) -> Result<StopReason, Error> {
     let clock = Clock::start();
-    let (watch, is_told) = before::observe_traffic(deployment, &file, session, (&mut signals, &clock))?;
+    let (watch, is_told) = prestart::observe_traffic(deployment, &file, session, (&mut signals, &clock))?;
     if is_told {
         return Ok(StopReason {
             why: "stopped by a signal before the start".to_owned(),
             keeps_records: false,
         });
     }
-    let mut desk = StatusServices::open(&file, session)?;
+    let mut services = StatusServices::open(&file, session)?;
     let mut opened = setup::apply(plan)?;
     if file.deploy.kind == Kind::Inline {
         opened = GatewayEngine::inline(&file).map_err(Error::Engine)?.into();
@@ -139,9 +139,9 @@ fn serve(
         deployment.warn("priority", format!("the data thread has {priority}"));
     }
     deployment.inform("started", format!("gateway {} of {}", session.name, deployment.path));
-    let mut gateway = Gateway::new(orders, engine, sandbox);
+    let mut gateway = RunningGateway::new(orders, engine, sandbox);
     (gateway.watch, gateway.clock) = (watch, clock);
-    let mut ended = gateway.run_until_stopped(deployment, &mut desk, signals);
+    let mut ended = gateway.run_until_stopped(deployment, &mut services, signals);
     if matches!(ended, Err(Error::TrafficStopped(_))) {
         // traffic has stopped anyway: restore the direct path first
         session.undo.remove_table();
@@ -154,14 +154,14 @@ fn serve(
     }
     // first release all held packets: packets on the direct path would overtake them, and their sequence
     // numbers could exceed the window of a receiver with a small window
-    if let Err(error) = gateway.let_pass() {
+    if let Err(error) = gateway.stop_accelerating() {
         deployment.warn("not released", error);
     }
     // from now on packets take the direct path; packets that arrived earlier are still sent
     if let Some(line) = session.undo.remove_table() {
         deployment.inform("undone", line);
     }
-    gateway.periodic_work(deployment, &mut desk);
+    gateway.periodic_work(deployment, &mut services);
     let stopped = gateway.engine.stop().map_err(Error::Engine);
     stopped.and(ended)
 }
@@ -193,8 +193,8 @@ struct Rates {
     bps: [f64; 2],
 }
 
-pub(super) struct Gateway {
-    pub(super) orders: EngineConfig,
+pub(super) struct RunningGateway {
+    pub(super) config: EngineConfig,
     pub(super) engine: Box<dyn Engine>,
     pub(super) groups: Groups,
     pub(super) verdict: Verdict,
@@ -205,18 +205,18 @@ pub(super) struct Gateway {
     sandbox: Sandbox,
     pub(super) watch: Option<Watch>,
     /// Set when a client asked to stop; true if the connections are to be kept.
-    stops: Option<bool>,
+    stop_requested: Option<bool>,
     pub(super) scope: Scope,
 }
 
-impl Gateway {
+impl RunningGateway {
     pub(super) fn new(orders: EngineConfig, engine: Box<dyn Engine>, sandbox: Sandbox) -> Self {
         Self {
             scope: Scope::of(&orders.file),
             watch: None,
-            stops: None,
+            stop_requested: None,
             sandbox,
-            orders,
+            config: orders,
             engine,
             groups: Groups::default(),
             verdict: Verdict::TooFew,
@@ -230,17 +230,17 @@ impl Gateway {
     fn run_until_stopped(
         &mut self,
         deployment: &mut Deployment<'_>,
-        desk: &mut StatusServices,
+        services: &mut StatusServices,
         mut signals: Signals,
     ) -> Result<StopReason, Error> {
         let mut tick = self.clock.now() + TICK;
         loop {
-            let behind = desk.server.is_behind() || desk.http.as_ref().is_some_and(Http::is_behind);
+            let behind = services.server.is_behind() || services.http.as_ref().is_some_and(Http::is_behind);
             let until = self.watch.as_ref().map_or(tick, |watch| tick.min(watch.next));
             let until = if behind { until.min(self.clock.now() + SOON) } else { until };
             let mut fds = vec![self.engine.ended(), signals.fd()];
-            fds.extend(desk.server.fds());
-            fds.extend(desk.http.iter().flat_map(Http::fds));
+            fds.extend(services.server.fds());
+            fds.extend(services.http.iter().flat_map(Http::fds));
             let ready = wait::wait(&fds, Some(until), &self.clock, Duration::ZERO)
                 .map_err(|e| Error::system("waiting", e))?;
             if ready.has(0) {
@@ -250,19 +250,19 @@ impl Gateway {
                 if signal != Signal::HUP {
                     return Ok(StopReason { why: "stopped by a signal".to_owned(), keeps_records: false });
                 }
-                match self.reload(deployment, &mut desk.records) {
+                match self.reload(deployment, &mut services.records) {
                     Ok(text) => deployment.inform("reloaded", text),
                     Err(error) => deployment.warn("not reloaded", error.to_string()),
                 }
             }
-            self.answer_requests(deployment, desk);
-            if let Some(keeps) = self.stops {
+            self.answer_requests(deployment, services);
+            if let Some(keeps) = self.stop_requested {
                 let why = if keeps { "stopped to be replaced" } else { "stopped as asked" };
                 return Ok(StopReason { why: why.to_owned(), keeps_records: keeps });
             }
             self.check_traffic()?;
             if self.clock.now() >= tick {
-                self.periodic_work(deployment, desk);
+                self.periodic_work(deployment, services);
                 tick = self.clock.now() + TICK;
             }
         }
@@ -281,8 +281,8 @@ impl Gateway {
         Ok(())
     }
 
-    pub(super) fn answer_requests(&mut self, deployment: &mut Deployment<'_>, desk: &mut StatusServices) {
-        let StatusServices { server, http, records } = desk;
+    pub(super) fn answer_requests(&mut self, deployment: &mut Deployment<'_>, services: &mut StatusServices) {
+        let StatusServices { server, http, records } = services;
         let mut reload = Vec::new();
         server.serve(&mut |request| {
             Ok(match request {
@@ -294,8 +294,8 @@ impl Gateway {
                     Reply::Done { message }
                 }
                 Request::Stop { keep } => {
-                    self.stops = Some(keep);
-                    Reply::Done { message: format!("gateway {} ends", self.orders.file.deploy.name) }
+                    self.stop_requested = Some(keep);
+                    Reply::Done { message: format!("gateway {} ends", self.config.file.deploy.name) }
                 }
             })
         });
@@ -308,7 +308,7 @@ impl Gateway {
     }
 
     /// Periodic work: events, flow records, and the comparison with its consequences.
-    pub(super) fn periodic_work(&mut self, deployment: &mut Deployment<'_>, desk: &mut StatusServices) {
+    pub(super) fn periodic_work(&mut self, deployment: &mut Deployment<'_>, services: &mut StatusServices) {
         for event in self.engine.take_events() {
             (deployment.log)(&event);
         }
@@ -316,22 +316,22 @@ impl Gateway {
         for flow in &closed {
             self.groups.add(flow);
         }
-        if let Some(records) = &mut desk.records {
+        if let Some(records) = &mut services.records {
             let lost = records.lost();
             records.add(&closed, realtime() / 1_000_000_000);
             if lost == 0 && records.lost() > 0 {
                 deployment.warn("records", "flow records cannot be written; the lost ones are counted");
             }
         }
-        self.rates.look(&self.engine.figures(), self.clock.now());
-        if self.orders.file.config.sample > 0.0 && self.bypass.is_none() {
+        self.rates.look(&self.engine.counters(), self.clock.now());
+        if self.config.file.config.sample > 0.0 && self.bypass.is_none() {
             self.check_gain(deployment);
         }
     }
 
     /// Sends all held packets now, in order, and lets later packets pass behind them.
-    fn let_pass(&mut self) -> Result<(), String> {
-        let mut file = GatewayFile::clone(&self.orders.file);
+    fn stop_accelerating(&mut self) -> Result<(), String> {
+        let mut file = GatewayFile::clone(&self.config.file);
         file.config.rate = None;
         self.engine.reconfigure(&EngineConfig { accelerate: false, ..EngineConfig::new(file) })
     }
@@ -345,9 +345,9 @@ impl Gateway {
         let slower = comparison.verdict == Verdict::Slower;
         let level = if slower { Level::Warning } else { Level::Info };
         deployment.say(level, "gain", comparison.sentence.clone());
-        if slower && self.orders.file.bypass_when_slower {
-            self.orders.accelerate = false;
-            match self.engine.reconfigure(&self.orders) {
+        if slower && self.config.file.bypass_when_slower {
+            self.config.accelerate = false;
+            match self.engine.reconfigure(&self.config) {
                 Ok(()) => {
                     deployment.warn("bypass", "acceleration is off: accelerated connections were slower");
                     self.bypass = Some(comparison.sentence);
@@ -358,8 +358,8 @@ impl Gateway {
     }
 
     pub(super) fn status(&mut self, deployment: &Deployment<'_>, records: Option<&Records>) -> Status {
-        let file = &self.orders.file;
-        let figures = self.engine.figures();
+        let file = &self.config.file;
+        let figures = self.engine.counters();
         Status {
             name: file.deploy.name.clone(),
             file: deployment.path.to_owned(),

@@ -2,7 +2,7 @@
 
 use super::deployment::Deployment;
 use super::engine::{Engine, EngineConfig, Event};
-use super::run::{Gateway, StatusServices};
+use super::run::{RunningGateway, StatusServices};
 use super::sandbox::Sandbox;
 use super::session::Session;
 use crate::status::{FlowPage, FlowStats, GatewayCounters, Reply, Request, Verdict};
@@ -37,7 +37,7 @@ impl Engine for Puppet {
         self.ended.as_fd()
     }
 
-    fn figures(&mut self) -> GatewayCounters {
+    fn counters(&mut self) -> GatewayCounters {
         GatewayCounters {
             bytes: self.script.lock().unwrap().bytes,
             accelerated: 3,
@@ -66,8 +66,8 @@ impl Engine for Puppet {
 }
 
 struct Stage {
-    gateway: Gateway,
-    desk: StatusServices,
+    gateway: RunningGateway,
+    services: StatusServices,
     script: Arc<Mutex<Script>>,
     folder: PathBuf,
     file: GatewayFile,
@@ -82,18 +82,19 @@ impl Stage {
         let more = more.replace("FOLDER", &folder.display().to_string());
         let file = load(&Source::new("gw.toml", format!("{FILE}{more}"))).unwrap();
         let session = Session { socket: folder.join("g.sock"), ..Session::default() };
-        let desk = StatusServices::open(&file, &session).unwrap();
+        let services = StatusServices::open(&file, &session).unwrap();
         let script = Arc::new(Mutex::new(Script::default()));
         let (ended, end) = io::pipe().unwrap();
         let engine = Puppet { script: Arc::clone(&script), ended, _end: end };
-        let gateway = Gateway::new(EngineConfig::new(file.clone()), Box::new(engine), Sandbox::default());
-        Self { gateway, desk, script, folder, file, log: Vec::new() }
+        let gateway =
+            RunningGateway::new(EngineConfig::new(file.clone()), Box::new(engine), Sandbox::default());
+        Self { gateway, services, script, folder, file, log: Vec::new() }
     }
 
     /// Runs `act` on the gateway as its main loop does.
     fn with<T>(
         &mut self,
-        act: impl FnOnce(&mut Gateway, &mut Deployment<'_>, &mut StatusServices) -> T,
+        act: impl FnOnce(&mut RunningGateway, &mut Deployment<'_>, &mut StatusServices) -> T,
     ) -> T {
         let (file, log) = (self.file.clone(), &mut self.log);
         let mut deployment = Deployment {
@@ -104,7 +105,7 @@ impl Stage {
             replace: false,
             log: &mut |event| log.push(event.clone()),
         };
-        act(&mut self.gateway, &mut deployment, &mut self.desk)
+        act(&mut self.gateway, &mut deployment, &mut self.services)
     }
 
     /// Closes `n` connections in both groups; the accelerated ones have `times` the goodput of the others.
@@ -120,7 +121,7 @@ impl Stage {
             let closed = &mut self.script.lock().unwrap().closed;
             closed.extend([flow((bps as f64 * times) as u64, None), flow(bps, Some("sampled"))]);
         }
-        self.with(Gateway::periodic_work);
+        self.with(RunningGateway::periodic_work);
     }
 
     /// Sends a request over the socket while the gateway serves it.
@@ -129,7 +130,7 @@ impl Stage {
         let ask = move || Client::connect(&path).unwrap().ask(&request, Some).unwrap();
         let asking = thread::Builder::new().spawn(ask).unwrap();
         while !asking.is_finished() {
-            self.with(Gateway::answer_requests);
+            self.with(RunningGateway::answer_requests);
             thread::yield_now();
         }
         asking.join().unwrap()
@@ -217,9 +218,9 @@ fn connections_come_in_pages() {
 #[test]
 fn throughput_is_that_of_the_time_between_two_looks() {
     let mut stage = Stage::new("rates", "");
-    stage.with(Gateway::periodic_work);
+    stage.with(RunningGateway::periodic_work);
     stage.script.lock().unwrap().bytes = [1_000_000, 0];
-    stage.with(Gateway::periodic_work);
-    let status = stage.with(|gateway, deployment, desk| gateway.status(deployment, desk.records.as_ref()));
+    stage.with(RunningGateway::periodic_work);
+    let status = stage.with(|gateway, deployment, s| gateway.status(deployment, s.records.as_ref()));
     assert!(status.throughput_bps[0] > 8e6 && status.throughput_bps[1] < 1.0, "{:?}", status.throughput_bps);
 }

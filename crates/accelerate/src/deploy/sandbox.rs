@@ -31,10 +31,8 @@ pub struct Sandbox {
 impl Sandbox {
     /// Enters both, for the calling thread and the threads it starts later.
     pub(super) fn enter(file: &GatewayFile, path: &str, run_folder: &Path, socket: &Path) -> Self {
-        let reach = reach(file, path, run_folder, socket);
-        let reach: Vec<(&Path, Access)> = reach.iter().map(|(path, access)| (&**path, *access)).collect();
         Self {
-            landlock: match landlock::restrict(&reach) {
+            landlock: match landlock::restrict(&accessible_paths(file, path, run_folder, socket)) {
                 Ok(Some(abi)) => format!("on, interface {abi}"),
                 Ok(None) => NO_LANDLOCK.to_owned(),
                 Err(error) => format!("refused: {error}"),
@@ -65,11 +63,15 @@ pub(super) fn findings() -> [Finding; 2] {
 }
 
 /// The folders and files that stay accessible.
-fn reach(file: &GatewayFile, path: &str, run_folder: &Path, socket: &Path) -> Vec<(PathBuf, Access)> {
+fn accessible_paths(
+    file: &GatewayFile,
+    path: &str,
+    run_folder: &Path,
+    socket: &Path,
+) -> Vec<(PathBuf, Access)> {
     let change = Access::READ.and(Access::WRITE).and(Access::MAKE).and(Access::REMOVE);
     let run = Access::READ.and(Access::LIST).and(Access::EXECUTE);
-    let mut all: Vec<(PathBuf, Access)> = Vec::new();
-    all.push((run_folder.to_owned(), change.and(Access::LIST)));
+    let mut all = vec![(run_folder.to_owned(), change.and(Access::LIST))];
     // the folder is removed at the end if it is empty
     all.extend(folder_of(run_folder).map(|folder| (folder, Access::REMOVE_FOLDERS)));
     all.extend(folder_of(socket).map(|folder| (folder, Access::REMOVE)));

@@ -4,7 +4,7 @@
 //! change, so that another process can undo the changes.
 
 use super::error::Error;
-use super::kept::RecordFile;
+use super::record_file::RecordFile;
 use bentpipe_service::{Entry, Lock, Process, Registry, SystemError, Undo, boot_id, pick};
 use serde::{Deserialize, Serialize};
 use std::fs;

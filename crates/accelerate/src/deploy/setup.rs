@@ -11,8 +11,11 @@ pub(super) fn apply(plan: &Plan) -> Result<Vec<Box<dyn PacketPort>>, Error> {
     let mut netlink = Netlink::open()?;
     let mut ports: Vec<Box<dyn PacketPort>> = Vec::new();
     for step in &plan.steps {
-        carry_out(step, &mut netlink, &mut ports)
-            .map_err(|error| Error::Step { step: first_line(step), reason: error.to_string() })?;
+        carry_out(step, &mut netlink, &mut ports).map_err(|error| {
+            // the command, without the script that may follow it
+            let step = step.to_string().lines().next().unwrap_or_default().to_owned();
+            Error::Step { step, reason: error.to_string() }
+        })?;
     }
     Ok(ports)
 }
@@ -24,10 +27,9 @@ fn carry_out(
 ) -> Result<(), Box<dyn core::error::Error>> {
     match step {
         Step::Tun(name) => ports.push(Box::new(TunPort::create(name)?)),
-        Step::Own { name, value } => {
-            sysctl::write_if_there(name, value)?;
-        }
-        Step::Setting { name, value, .. } => sysctl::write(name, value)?,
+        Step::Setting { name, value, was: Some(_) } => sysctl::write(name, value)?,
+        // not every kernel has these
+        Step::Setting { name, value, was: None } => sysctl::write_if_there(name, value).map(drop)?,
         Step::Mtu(name, mtu) => netlink.set_mtu(name, *mtu)?,
         Step::Up(name) => netlink.set_up(name)?,
         Step::Route { table, interface, v6 } => netlink.add_default_route(interface, *table, *v6)?,
@@ -35,9 +37,4 @@ fn carry_out(
         Step::Nft { script, .. } => nft::run(script)?,
     }
     Ok(())
-}
-
-/// The command of a step, without the script that may follow it.
-fn first_line(step: &Step) -> String {
-    step.to_string().lines().next().unwrap_or_default().to_owned()
 }

@@ -132,10 +132,10 @@ struct Peer {
 #[derive(Debug)]
 pub(super) struct Watch {
     table: String,
-    stretches: Vec<PathSection>,
+    sections: Vec<PathSection>,
     known: BTreeMap<String, Peer>,
     /// Time of the last answer from any known peer that got requests.
-    heard: Instant,
+    last_answer: Instant,
     /// Per section: since when it has been dropping packets.
     drops: BTreeMap<usize, Instant>,
     begun: Instant,
@@ -150,9 +150,9 @@ impl Watch {
         let table = deploy.nft_table.clone();
         Ok(Self {
             table,
-            stretches: PathSection::all(deploy),
+            sections: PathSection::all(deploy),
             known: BTreeMap::new(),
-            heard: now,
+            last_answer: now,
             drops: BTreeMap::new(),
             begun: now,
             ends: Instant::NEVER,
@@ -174,7 +174,7 @@ impl Watch {
         self.known =
             counts.both("answered").into_keys().map(|peer| (peer.to_owned(), Peer::default())).collect();
         nft::run(&counting_rules(deploy))?;
-        (self.begun, self.heard) = (now, now);
+        (self.begun, self.last_answer) = (now, now);
         (self.next, self.ends) = (now + CHECK_INTERVAL, now + deploy.watch);
         Ok(self.known.len())
     }
@@ -188,14 +188,14 @@ impl Watch {
     }
 
     fn judge(&mut self, counts: &Counts, now: Instant) -> Option<String> {
-        for (i, stretch) in self.stretches.iter().enumerate() {
+        for (i, section) in self.sections.iter().enumerate() {
             let (came, went) = (counts.counter(&format!("came{i}")), counts.counter(&format!("went{i}")));
             let dropped = came.saturating_sub(went);
             if dropped < DROPPED || dropped * 2 <= came {
                 self.drops.remove(&i);
             } else if now.since(*self.drops.entry(i).or_insert(now)) >= DROPS {
                 return Some(format!(
-                    "this machine dropped {dropped} of {came} packets {stretch}, to peers that were reachable before the start"
+                    "this machine dropped {dropped} of {came} packets {section}, to peers that were reachable before the start"
                 ));
             }
         }
@@ -209,7 +209,7 @@ impl Watch {
             |(name, peer): (&String, &Peer)| of(&answers, name) > peer.answers && of(&asks, name) > 0;
         let is_heard = self.known.iter().any(has_answered);
         if is_heard {
-            self.heard = now;
+            self.last_answer = now;
         }
         let (mut silent, mut questions, mut often) = (BTreeSet::new(), 0, 0);
         for (name, peer) in &mut self.known {
@@ -229,7 +229,7 @@ impl Watch {
                 often += usize::from(open >= ASKED_OFTEN);
             }
         }
-        let is_all = silent.len() >= PEERS && questions >= ASKED_ALL && now.since(self.heard) >= ANSWER;
+        let is_all = silent.len() >= PEERS && questions >= ASKED_ALL && now.since(self.last_answer) >= ANSWER;
         let is_enough = is_all || often >= PEERS;
         let names: Vec<&str> = silent.iter().copied().take(PEERS).collect();
         is_enough.then(|| {
@@ -247,7 +247,7 @@ impl Watch {
 
     pub(super) fn end(self) {
         // whatever remains is removed with the table
-        let _ = nft::run(&removal_rules(&self.table, self.stretches.len()));
+        let _ = nft::run(&removal_rules(&self.table, self.sections.len()));
     }
 }
 
@@ -268,9 +268,9 @@ pub(super) mod tests {
         let known = (0..peers).map(|i| (format!("10.0.0.{i}"), Peer::default())).collect();
         Watch {
             table: String::new(),
-            stretches: PathSection::all(&deploy()),
+            sections: PathSection::all(&deploy()),
             known,
-            heard: Instant::ZERO,
+            last_answer: Instant::ZERO,
             drops: BTreeMap::new(),
             begun: Instant::ZERO,
             ends: Instant::NEVER,

@@ -125,12 +125,12 @@ pub(super) fn counting_rules(deploy: &Deploy) -> String {
             "chain inet {table} {chain} {{ type filter hook prerouting priority {priority}; policy accept; }}"
         ));
     }
-    for (i, stretch) in PathSection::all(deploy).iter().enumerate() {
-        let chain = if stretch.priority == -450 { "watch_first" } else { "watch_marked" };
+    for (i, section) in PathSection::all(deploy).iter().enumerate() {
+        let chain = if section.priority == -450 { "watch_first" } else { "watch_marked" };
         line(format!("counter inet {table} came{i}"));
         line(format!("counter inet {table} went{i}"));
-        let [comes, goes] = &stretch.matches;
-        for (known, hops) in stretch.known().iter().zip(["ip ttl > 1", "ip6 hoplimit > 1"]) {
+        let [comes, goes] = &section.matches;
+        for (known, hops) in section.known().iter().zip(["ip ttl > 1", "ip6 hoplimit > 1"]) {
             line(format!("rule inet {table} {chain} {comes} {hops} {known} counter name came{i}"));
             line(format!("rule inet {table} watch_behind {goes} {known} counter name went{i}"));
         }
@@ -156,7 +156,7 @@ pub(super) fn counting_rules(deploy: &Deploy) -> String {
     out
 }
 
-pub(super) fn removal_rules(table: &str, stretches: usize) -> String {
+pub(super) fn removal_rules(table: &str, sections: usize) -> String {
     let mut out = String::new();
     for chain in ["watch_first", "watch_marked", "watch_behind"] {
         let _ = writeln!(out, "flush chain inet {table} {chain}\ndelete chain inet {table} {chain}");
@@ -164,7 +164,7 @@ pub(super) fn removal_rules(table: &str, stretches: usize) -> String {
     for set in ["reached", "opened", "heard", "answered", "asks", "answers"] {
         let _ = writeln!(out, "delete set inet {table} {set}4\ndelete set inet {table} {set}6");
     }
-    for i in 0..stretches {
+    for i in 0..sections {
         let _ = writeln!(out, "delete counter inet {table} came{i}\ndelete counter inet {table} went{i}");
     }
     out

@@ -1,11 +1,10 @@
 //! `bentpipe gateway`: runs and controls a gateway in front of a satellite hop.
 
-mod check;
 mod show;
 mod top;
 
 use crate::input;
-use crate::outcome::{BAD_INPUT, Failure, NOT_MET, print, print_message};
+use crate::outcome::{BAD_INPUT, Failure, print, print_message};
 use bentpipe_accelerate::deploy::{
     self, Deployment, Event, GatewayEngine, Level, PassThrough, RUN_FOLDER, Start,
 };
@@ -22,7 +21,7 @@ pub(crate) const EXAMPLES: &str = "Examples:
   sudo bentpipe gateway top
   sudo bentpipe gateway undo";
 
-/// A gateway.
+/// Options of `bentpipe gateway`.
 #[derive(Debug, Args)]
 pub(crate) struct Gateway {
     #[command(subcommand)]
@@ -97,7 +96,7 @@ pub(crate) fn run(gateway: &Gateway) -> Result<u8, Failure> {
     let text = match &gateway.action {
         Action::Check { file } => {
             let check = deploy::check(&read(file)?, &registry);
-            print(&check::text(&file.display().to_string(), &check, gateway.json)?)?;
+            print(&show::check(&file.display().to_string(), &check, gateway.json)?)?;
             return Ok(if check.is_good() { 0 } else { BAD_INPUT });
         }
         Action::Run { file, bare, replace } => {
@@ -119,7 +118,7 @@ pub(crate) fn run(gateway: &Gateway) -> Result<u8, Failure> {
         }
         Action::Status => show::status(&mut connect(&registry, name)?, gateway.json)?,
         Action::Flows { from, most } => {
-            show::flows(&mut connect(&registry, name)?, *from, *most, gateway.json)?
+            show::flows(&show::page(&mut connect(&registry, name)?, *from, *most)?, gateway.json)?
         }
         Action::Top { once } => top::run(&mut connect(&registry, name)?, *once)?,
     };
@@ -135,21 +134,13 @@ fn run_gateway(path: &Path, registry: Registry, start: Start, replace: bool) -> 
     let file = read(path)?;
     let deployment = Deployment {
         path: &path.display().to_string(),
-        read: &|| {
-            read(path).map_err(|(Failure::Input(text) | Failure::Run(text))| deploy::Error::Reload(text))
-        },
+        read: &|| read(path).map_err(|failure| deploy::Error::Reload(failure.text)),
         registry,
         start,
         replace,
         log: &mut log,
     };
-    match deploy::run(deployment, file) {
-        Err(error @ deploy::Error::TrafficStopped(_)) => {
-            Failure::run(error).report();
-            Ok(NOT_MET)
-        }
-        ended => Ok(ended.map(|()| 0)?),
-    }
+    Ok(deploy::run(deployment, file).map(|()| 0)?)
 }
 
 /// Prints an event as a log line of keys and values.

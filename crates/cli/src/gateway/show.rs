@@ -1,16 +1,44 @@
-//! Output of `bentpipe gateway status` and `flows`.
+//! Output of `bentpipe gateway check`, `status` and `flows`.
 
+use crate::doctor::findings_text;
 use crate::link::{listed, rate, time};
 use crate::outcome::{Failure, to_json};
-use bentpipe_accelerate::deploy::Sandbox;
+use bentpipe_accelerate::deploy::{Check, Sandbox};
 use bentpipe_accelerate::status::{FlowPage, FlowStats, GatewayCounters, Reply, Request, Status};
 use bentpipe_service::Client;
 use core::fmt::Write as _;
+use serde_json::json;
 use std::thread::park_timeout;
 use std::time::Duration;
 
-/// Throughput is measured once a second, so a gateway that has just started has none yet.
+/// Time until the first measurement of throughput, which is made once a second, in seconds.
 const FIRST: f64 = 1.2;
+
+/// Formats the result of `bentpipe gateway check`.
+pub(super) fn check(file: &str, check: &Check, json: bool) -> Result<String, Failure> {
+    let steps = check.steps();
+    if json {
+        return to_json(&json!({
+            "file": file,
+            "starts": check.is_good(),
+            "intercepts": check.intercepted,
+            "steps": steps,
+            "findings": check.findings,
+        }));
+    }
+    let mut out = String::from("would go through the gateway:\n");
+    for line in &check.intercepted {
+        let _ = writeln!(out, "  {line}");
+    }
+    out += "\nwould be changed, and reverted at the end:\n";
+    for line in steps.iter().flat_map(|step| step.lines()) {
+        let _ = writeln!(out, "  {line}");
+    }
+    out += "\nthis machine:\n";
+    out += &findings_text(&check.findings);
+    out += if check.is_good() { "\nthe gateway would start\n" } else { "\nthe gateway would not start\n" };
+    Ok(out)
+}
 
 pub(super) fn status(client: &mut Client<Reply>, json: bool) -> Result<String, Failure> {
     let mut status = look(client)?;
@@ -18,10 +46,7 @@ pub(super) fn status(client: &mut Client<Reply>, json: bool) -> Result<String, F
         park_timeout(Duration::from_secs_f64(FIRST - status.uptime_s.max(0.0)));
         status = look(client)?;
     }
-    if json {
-        return to_json(&status);
-    }
-    Ok(text(&status))
+    if json { to_json(&status) } else { Ok(text(&status)) }
 }
 
 pub(super) fn look(client: &mut Client<Reply>) -> Result<Status, Failure> {
@@ -34,15 +59,9 @@ pub(super) fn page(client: &mut Client<Reply>, from: u32, most: usize) -> Result
     Ok(client.ask(&Request::Flows { from, most }, page)?)
 }
 
-pub(super) fn flows(
-    client: &mut Client<Reply>,
-    from: u32,
-    most: usize,
-    json: bool,
-) -> Result<String, Failure> {
-    let page = page(client, from, most)?;
+pub(super) fn flows(page: &FlowPage, json: bool) -> Result<String, Failure> {
     if json {
-        return to_json(&page);
+        return to_json(page);
     }
     let mut out = heading() + "\n";
     for flow in &page.flows {

@@ -1,4 +1,4 @@
-//! What the screens of sessions and gateways have in common.
+//! Common parts of the screens of sessions and gateways.
 
 use crate::outcome::Failure;
 use ratatui::Frame;
@@ -8,7 +8,7 @@ use ratatui::text::{Line, Span};
 use std::io::{self, IsTerminal as _};
 use std::time::Duration;
 
-pub(super) const EVERY: Duration = Duration::from_millis(300);
+pub(super) const UPDATE_INTERVAL: Duration = Duration::from_millis(300);
 /// Width of a bar in columns.
 const BAR: usize = 24;
 
@@ -27,9 +27,9 @@ pub(crate) fn watch<T>(
     lines: impl Fn(&T, u16) -> Vec<Line<'static>>,
 ) -> Result<String, Failure> {
     if !io::stdout().is_terminal() || !io::stdin().is_terminal() {
-        return Err(Failure::Input(format!("{command} needs a terminal\nhelp: {help}")));
+        return Err(Failure::input(format!("{command} needs a terminal\nhelp: {help}")));
     }
-    let terminal = |error: io::Error| Failure::Run(format!("the terminal: {error}"));
+    let terminal = |error: io::Error| Failure::run(format!("the terminal: {error}"));
     let mut screen = ratatui::try_init().map_err(terminal)?;
     let ended = loop {
         if let Err(error) = screen.draw(|frame| draw(&lines(&now, frame.area().height), frame)) {
@@ -59,7 +59,7 @@ pub(crate) fn draw(lines: &[Line<'_>], frame: &mut Frame<'_>) {
     }
 }
 
-/// The same as plain text, at most `columns` wide.
+/// Converts lines to plain text, at most `columns` wide.
 pub(crate) fn plain(lines: &[Line<'_>], columns: usize) -> String {
     let text = |line: &Line<'_>| line.to_string().chars().take(columns).collect::<String>();
     lines.iter().map(|line| text(line).trim_end().to_owned() + "\n").collect()
@@ -79,7 +79,7 @@ pub(crate) fn add_rows(out: &mut Vec<Line<'static>>, height: u16, rows: Vec<Line
     }
 }
 
-/// A bar between its name and its meaning.
+/// Returns a bar between its name and its meaning.
 pub(crate) fn meter(name: &'static str, share: f64, colour: Color, text: &str) -> Line<'static> {
     let full = ((share.clamp(0.0, 1.0) * BAR as f64) + 0.5) as usize;
     Line::from(vec![
@@ -92,7 +92,7 @@ pub(crate) fn meter(name: &'static str, share: f64, colour: Color, text: &str) -
 
 /// Waits until the next update; returns true if the user quits.
 fn quits() -> io::Result<bool> {
-    if !event::poll(EVERY)? {
+    if !event::poll(UPDATE_INTERVAL)? {
         return Ok(false);
     }
     let Event::Key(key) = event::read()? else { return Ok(false) };

@@ -19,7 +19,7 @@ pub(super) struct Progress {
 const LOOKS: usize = 10;
 
 impl Progress {
-    /// For a transfer of `length` bytes, if known.
+    /// Creates the progress line of a transfer of `length` bytes, if known.
     pub(super) fn new(length: Option<u64>) -> Self {
         let (bar, form) = match length {
             Some(length) => (ProgressBar::new(length), "{wide_bar} {percent} %  {msg}"),
@@ -34,7 +34,7 @@ impl Progress {
         Self { bar, recent: Vec::new() }
     }
 
-    pub(super) fn look(&mut self, look: TransferProgress) {
+    pub(super) fn update(&mut self, look: TransferProgress) {
         let now = look.elapsed.as_secs_f64();
         if self.recent.len() > LOOKS {
             self.recent.remove(0);
@@ -51,7 +51,7 @@ impl Progress {
     }
 }
 
-/// "12.0 MiB  24.1 Mbit/s  RTT 551 ms  12 of 8704 segments resent"
+/// Formats "12.0 MiB  24.1 Mbit/s  RTT 551 ms  12 of 8704 segments resent"
 fn line(look: &TransferProgress, rate: f64) -> String {
     let mut line = format!("{}  {:.1} Mbit/s", HumanBytes(look.bytes), rate / 1e6);
     if !look.rtt.is_zero() {

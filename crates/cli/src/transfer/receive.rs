@@ -1,7 +1,7 @@
 //! `bentpipe receive [ADDR:]PORT [FILE]`.
 
-use super::common::{Common, opened, own, seed, shown};
 use super::progress::Progress;
+use super::{Common, duplicate_stream, opened, seed};
 use crate::outcome::{Failure, print_message};
 use bentpipe_base::Instant;
 use bentpipe_live::endpoint::HostEndpoint;
@@ -18,7 +18,7 @@ pub(crate) const EXAMPLES: &str = "Examples:
 
 Exit status: 0 when everything up to the sender's end has been written, 1 when not, 2 when the command line is at fault.";
 
-/// Where to wait for a sender.
+/// Options of `bentpipe receive`.
 #[derive(Debug, Args)]
 pub(crate) struct Receive {
     /// The port to listen at, optionally at only one address of this host: `5000`, `10.55.0.2:5000`,
@@ -31,43 +31,36 @@ pub(crate) struct Receive {
     common: Common,
 }
 
-/// Receives a transfer; returns the report.
-pub(crate) fn receive(args: &Receive) -> Result<String, Failure> {
-    let choice = args.common.choice(&format!("receive at {}", args.at))?;
-    let (address, port) = place(&args.at)?;
+/// Receives a file and prints the report.
+pub(crate) fn receive(args: &Receive) -> Result<(), Failure> {
+    let choice = args.common.scenario(&format!("receive at {}", args.at))?;
+    let (address, port) = parse_listen_address(&args.at)?;
     let mut reports = args.common.reports()?;
     let mut host = HostEndpoint::at(address, port, seed()?).map_err(Failure::run)?;
     let file = match &args.file {
         Some(path) => opened(path, File::create(path))?,
-        None => own(io::stdout(), "standard output")?,
+        None => duplicate_stream(io::stdout(), "standard output")?,
     };
     let mut sink = Sink::new(file).map_err(Failure::run)?;
     let at: Vec<_> = host.addresses.iter().map(|a| SocketAddr::new(*a, port).to_string()).collect();
     print_message(&format!("waiting at {}", at.join(" and ")));
     let mut progress = Progress::new(None);
     let config = &choice.flows[0].receiver;
-    let received = transfer::receive(&mut host, config, &mut sink, &mut |look| progress.look(look));
+    let received = transfer::receive(&mut host, config, &mut sink, &mut |look| progress.update(look));
     progress.end();
     let received = received.map_err(Failure::run)?;
-    let told = reports.tell(&choice, received.report, received.end.since(Instant::ZERO));
-    if args.file.is_some() {
-        return shown(told);
-    }
-    let (text, written) = told;
-    print_message(&text);
-    written.map(|()| String::new())
+    let ran = received.end.since(Instant::ZERO);
+    reports.write_report(&choice, received.report, ran, args.file.is_some())
 }
 
-fn place(text: &str) -> Result<(Option<IpAddr>, u16), Failure> {
+/// Parses `[ADDR:]PORT`. An unspecified address, such as `0.0.0.0`, is the same as none.
+fn parse_listen_address(text: &str) -> Result<(Option<IpAddr>, u16), Failure> {
     let wrong = |why: String| {
-        Failure::Input(format!(
+        Failure::input(format!(
             "{text}: {why}\nhelp: write a port, or an address and a port: 5000, 10.55.0.2:5000, [fd55::2]:5000"
         ))
     };
-    let (address, port) = match text.rsplit_once(':') {
-        Some((address, port)) => (Some(address), port),
-        None => (None, text),
-    };
+    let (address, port) = text.rsplit_once(':').map_or((None, text), |(address, port)| (Some(address), port));
     let port = port.parse().ok().filter(|p| *p > 0);
     let port = port.ok_or_else(|| wrong("a port is a number from 1 to 65535".to_owned()))?;
     let bare = address.map(|a| a.strip_prefix('[').and_then(|a| a.strip_suffix(']')).unwrap_or(a));
@@ -82,7 +75,7 @@ mod tests {
 
     #[test]
     fn a_place_is_a_port_and_perhaps_an_address() {
-        let at = |text| place(text).ok();
+        let at = |text| parse_listen_address(text).ok();
         assert_eq!(at("5000"), Some((None, 5000)));
         assert_eq!(at("0.0.0.0:80"), Some((None, 80)));
         assert_eq!(at("10.55.0.2:5000"), Some((Some(IpAddr::from([10, 55, 0, 2])), 5000)));

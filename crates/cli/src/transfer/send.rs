@@ -1,7 +1,7 @@
 //! `bentpipe send HOST:PORT [FILE]`.
 
-use super::common::{Common, ReportOutputs, opened, own, seed, shown};
 use super::progress::Progress;
+use super::{Common, ReportOutputs, duplicate_stream, opened, seed};
 use crate::outcome::{Failure, print_message};
 use bentpipe_base::Instant;
 use bentpipe_live::endpoint::HostEndpoint;
@@ -20,7 +20,7 @@ pub(crate) const EXAMPLES: &str = "Examples:
 
 Exit status: 0 when the peer's TCP has everything, 1 when not, 2 when the command line is at fault.";
 
-/// What to send, and where to.
+/// Options of `bentpipe send`.
 #[derive(Debug, Args)]
 pub(crate) struct Send {
     /// Host and port, as in `far:5000`, `10.55.0.2:5000` or `[fd55::2]:5000`.
@@ -32,20 +32,20 @@ pub(crate) struct Send {
     common: Common,
 }
 
-/// Sends a transfer; returns the report.
-pub(crate) fn send(args: &Send) -> Result<String, Failure> {
-    let choice = args.common.choice(&format!("send to {}", args.to))?;
+/// Sends a file and prints the report.
+pub(crate) fn send(args: &Send) -> Result<(), Failure> {
+    let choice = args.common.scenario(&format!("send to {}", args.to))?;
     let file = match &args.file {
         Some(path) => opened(path, File::open(path))?,
-        None => own(io::stdin(), "standard input")?,
+        None => duplicate_stream(io::stdin(), "standard input")?,
     };
     let name = args.file.as_ref().map_or_else(|| "standard input".to_owned(), |p| p.display().to_string());
-    let mut source = Source::new(file).map_err(|e| Failure::Input(format!("{name} cannot be sent: {e}")))?;
+    let mut source = Source::new(file).map_err(|e| Failure::input(format!("{name} cannot be sent: {e}")))?;
     let to = resolve(&args.to)?;
     let mut reports = args.common.reports()?;
     let all = to.len();
     let mut progress = Progress::new(source.length());
-    let mut failure = Failure::Run(format!("{} has no address", args.to));
+    let mut failure = Failure::run(format!("{} has no address", args.to));
     for (i, to) in to.iter().enumerate() {
         let mut host = match HostEndpoint::towards(to.ip(), seed()?) {
             Ok(host) => host,
@@ -55,16 +55,16 @@ pub(crate) fn send(args: &Send) -> Result<String, Failure> {
             }
         };
         let config = &choice.flows[0].sender;
-        let sent = transfer::send(&mut host, *to, config, &mut source, &mut |look| progress.look(look));
+        let sent = transfer::send(&mut host, *to, config, &mut source, &mut |look| progress.update(look));
         match sent {
             Ok(sent) => {
                 progress.end();
-                return arrived(&mut reports, &choice, *to, sent);
+                return report_success(&mut reports, &choice, *to, sent);
             }
             Err(why) if why.may_try_another() && i + 1 < all => failure = Failure::run(why.why),
             Err(why) => {
                 progress.end();
-                return Err(broken(&mut reports, &choice, &host, why));
+                return Err(report_failure(&mut reports, &choice, &host, why));
             }
         }
     }
@@ -72,7 +72,8 @@ pub(crate) fn send(args: &Send) -> Result<String, Failure> {
     Err(failure)
 }
 
-fn broken(
+/// Prints the report of a transfer that failed; returns the failure.
+fn report_failure(
     reports: &mut ReportOutputs<'_>,
     choice: &Scenario,
     host: &HostEndpoint,
@@ -80,35 +81,34 @@ fn broken(
 ) -> Failure {
     // the report up to the failure may show its cause
     if let Some(report) = failed.report {
-        let end = host.driver.clock().now().since(Instant::ZERO);
-        let (text, written) = reports.tell(choice, *report, end);
-        print_message(&text);
-        if let Err(fault) = written {
+        let end = host.driver.clock.now().since(Instant::ZERO);
+        if let Err(fault) = reports.write_report(choice, *report, end, false) {
             fault.report();
         }
     }
     Failure::run(failed.why)
 }
 
-fn arrived(
+/// Prints the report of a complete transfer.
+fn report_success(
     reports: &mut ReportOutputs<'_>,
     choice: &Scenario,
     to: SocketAddr,
     sent: transfer::Sent,
-) -> Result<String, Failure> {
+) -> Result<(), Failure> {
     if sent.open {
         print_message(&format!("note: {to} has everything, but has not closed the connection"));
     }
     if sent.ignored > 0 {
         print_message(&format!("note: {to} sent {} bytes, which were discarded", sent.ignored));
     }
-    shown(reports.tell(choice, sent.report, sent.end.since(Instant::ZERO)))
+    reports.write_report(choice, sent.report, sent.end.since(Instant::ZERO), true)
 }
 
 /// Resolves a name to addresses, in the order of the system's resolver.
 fn resolve(to: &str) -> Result<Vec<SocketAddr>, Failure> {
     let wrong = |why: &str| {
-        Failure::Input(format!(
+        Failure::input(format!(
             "{to}: {why}\nhelp: write a host and a port, as in far:5000, 10.55.0.2:5000 or [fd55::2]:5000"
         ))
     };

@@ -25,7 +25,7 @@ fn shell(script: &str) -> Result<(), String> {
     if done.status.success() { Ok(()) } else { Err(format!("{script}: {}", err(&done))) }
 }
 
-/// Typical firewalls: hosts of the LAN may open connections to the satellite side, but not the reverse.
+/// Returns typical firewalls: hosts of the LAN may open connections to the satellite side, not vice versa.
 fn firewalls() -> Vec<(&'static str, String)> {
     let iptables = "IPT -P FORWARD DROP
         IPT -A FORWARD -i eth1 -o eth0 -j ACCEPT
@@ -167,7 +167,7 @@ fn add_peers(lab: &Lab) {
 }
 
 #[test]
-fn a_start_that_stops_traffic_is_taken_back() {
+fn a_start_that_stops_traffic_is_undone() {
     // `check` cannot see this one: it drops packets from the gateway before the forward chains and before the
     // counters
     let raw = "nft 'add table inet raw; add chain inet raw pre { type filter hook prerouting priority -500; }; add rule inet raw pre iifname { bentlan, bentsat } drop'";
@@ -198,7 +198,7 @@ fn a_start_that_stops_traffic_is_taken_back() {
                 talk.echoes().iter().zip(&then).all(|(now, then)| *now > then + 2)
             });
             let why = log.lines().rev().nth(1).unwrap_or_default();
-            println!("{tool} {n}, start {start}: taken back {took:.1} s after the start: {why}");
+            println!("{tool} {n}, start {start}: undone {took:.1} s after the start: {why}");
         }
     };
     thread::scope(|scope| {
@@ -266,7 +266,7 @@ fn a_start_beside_traffic_that_merely_ends_is_left_alone() {
                 datagrams.join().expect("no panic");
             }
         }
-        println!("{} starts beside {kind} traffic, none taken back", starts());
+        println!("{} starts beside {kind} traffic, none undone", starts());
     };
     thread::scope(|scope| {
         let kinds = ["silent", "ending", "one-way", "loss"];

@@ -80,7 +80,7 @@ impl Lab {
         Ok(lab)
     }
 
-    /// A handle to a namespace, for a test's own threads.
+    /// Returns a handle to a namespace, for a test's own threads.
     pub(crate) fn net(&self, net: usize) -> OwnedFd {
         self.nets[net].try_clone().expect("a descriptor")
     }
@@ -95,7 +95,7 @@ impl Lab {
         self.watched_file("0 s", more)
     }
 
-    /// The same with a watch of this length.
+    /// Writes the same file with a watch of this length.
     pub(crate) fn watched_file(&self, watch: &str, more: &str) -> String {
         let path = self.folder.join("gw.toml");
         let text = format!(
@@ -120,7 +120,7 @@ impl Lab {
         self.at(ROUTER, || self.command(args).output().expect("it starts"))
     }
 
-    /// The same after `change` has modified the command.
+    /// Runs it after `change` has modified the command.
     pub(crate) fn gateway_with(&self, args: &[&str], change: impl FnOnce(&mut Command)) -> Output {
         let mut command = self.command(args);
         change(&mut command);
@@ -132,7 +132,7 @@ impl Lab {
         self.start_as(&["run", file], &[])
     }
 
-    /// Output of a command run under the program `under`.
+    /// Returns the output of a command run under the program `under`.
     pub(crate) fn start_as_output(&self, args: &[&str], under: &[&str]) -> String {
         let inner = self.command(args);
         let mut command = Command::new(under[0]);
@@ -140,7 +140,7 @@ impl Lab {
         out(&self.at(ROUTER, || command.output().expect("it starts")))
     }
 
-    /// The same with other arguments, run under the program `under`.
+    /// Starts a gateway with these arguments under the program `under`, if any, and waits until it runs.
     pub(crate) fn start_as(&self, args: &[&str], under: &[&str]) -> Gateway {
         let mut command = self.command(args);
         if let [program, words @ ..] = under {
@@ -163,7 +163,7 @@ impl Lab {
         gateway
     }
 
-    /// Everything on the router that a gateway could change.
+    /// Returns everything on the router that a gateway could change.
     pub(crate) fn traces(&self) -> String {
         self.at(ROUTER, || {
             let run = |program: &str, args: &str| {
@@ -192,7 +192,7 @@ impl Lab {
         self.connect_to(if v6 { "fd77:2::2" } else { "10.77.2.2" })
     }
 
-    /// The same to a given address of the far host.
+    /// Opens a connection to an echo server on an address of the far host.
     pub(crate) fn connect_to(&self, address: &str) -> TcpStream {
         let address: IpAddr = address.parse().expect("an address");
         let listener = self.at(FAR, || TcpListener::bind(SocketAddr::new(address, 0))).expect("a listener");

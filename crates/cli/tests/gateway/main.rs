@@ -146,7 +146,7 @@ fn without_nft_or_permission_nothing_is_tried() {
 }
 
 #[test]
-fn packets_take_the_way_through_the_gateway_and_everything_is_taken_back() {
+fn packets_go_through_the_gateway_and_all_changes_are_undone() {
     let Some(lab) = Lab::new("run", true) else { return };
     let before = lab.traces();
     let gateway = lab.start(&lab.file(""));
@@ -246,7 +246,7 @@ fn a_planned_end_loses_no_byte_of_what_is_under_way() {
 }
 
 #[test]
-fn the_next_run_takes_back_what_a_killed_one_left() {
+fn the_next_run_undoes_what_a_killed_one_left() {
     let Some(lab) = Lab::new("again", true) else { return };
     let before = lab.traces();
     lab.start(&lab.file("")).end(Signal::KILL);

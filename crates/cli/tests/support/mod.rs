@@ -5,7 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
-/// The program, started in the folder of the repository.
+/// Returns the program, started in the folder of the repository.
 pub(crate) fn program() -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_bentpipe"));
     command.current_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/../.."));
@@ -20,7 +20,7 @@ pub(crate) fn err(output: &Output) -> String {
     String::from_utf8_lossy(&output.stderr).into_owned()
 }
 
-/// Path of a folder for this test run that does not exist yet.
+/// Returns the path of a folder for this test run that does not exist yet.
 #[allow(dead_code, reason = "not every test file uses it")]
 pub(crate) fn folder(name: &str) -> PathBuf {
     let path = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(name);
@@ -28,7 +28,7 @@ pub(crate) fn folder(name: &str) -> PathBuf {
     path
 }
 
-/// Names and contents of all files below a folder.
+/// Returns names and contents of all files below a folder.
 #[allow(dead_code, reason = "not every test file uses it")]
 pub(crate) fn contents(folder: &Path) -> BTreeMap<String, Vec<u8>> {
     let mut all = BTreeMap::new();

@@ -102,12 +102,12 @@ impl Course {
         let node = Arc::new(Mutex::new(node));
         let seen = Seen(Arc::clone(&node));
         let make = move || {
-            let add = |network: &mut Network| network.add(Box::new(seen));
+            let add = |network: &mut Network| vec![network.add(Box::new(seen))];
             Ok(NetworkSetup {
-                net: LiveNetwork::around(add, 1, Unit::Packet, MEMORY),
+                net: LiveNetwork::chain(add, 1, Unit::Packet, MEMORY),
                 journal: None,
                 begin: None,
-                attendants: Vec::new(),
+                hooks: Vec::new(),
                 finish: Box::new(|mut core: Core| Ok(core.counters()?.clone())),
             })
         };

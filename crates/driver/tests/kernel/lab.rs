@@ -149,12 +149,12 @@ impl Lab {
         let node = Arc::new(Mutex::new(node));
         let seen = Seen(Arc::clone(&node));
         let make = move || {
-            let add = |network: &mut Network| network.add(Box::new(seen));
+            let add = |network: &mut Network| vec![network.add(Box::new(seen))];
             Ok(NetworkSetup {
-                net: LiveNetwork::around(add, 1, unit, memory),
+                net: LiveNetwork::chain(add, 1, unit, memory),
                 journal: None,
                 begin: None,
-                attendants: Vec::new(),
+                hooks: Vec::new(),
                 finish: Box::new(|mut core: Core| Ok(core.counters()?.clone())),
             })
         };
@@ -201,7 +201,8 @@ impl<N> Path<N> {
     /// Stops it. Fails if packets were lost at its ports.
     pub(crate) fn end(self) -> Outcome<N> {
         let counters = self.running.stop().expect("a path that ran to its end");
-        assert_eq!(counters.lost(), 0, "{counters:?}");
+        let drops = counters.drops();
+        assert_eq!((drops.receive, drops.send, counters.refused), (0, 0, 0), "{counters:?}");
         Outcome { node: self.node, counters }
     }
 }

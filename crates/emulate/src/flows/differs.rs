@@ -1,8 +1,6 @@
 //! Collects the differences between the kernel's behaviour and the scenario. Each is reported once.
 
-use super::needs::sender_settings;
-use super::options::UNSCALED;
-use super::{is_sender, is_tcp};
+use super::{KERNEL_LONGEST, UNSCALED, is_sender, is_tcp};
 use bentpipe_base::Duration;
 use bentpipe_scenario::{FlowSpec, Scenario};
 use bentpipe_tcp::{Config, Detection, ReceiveBuffer, Reduction, Scheme, Stack, Validation};
@@ -58,8 +56,7 @@ impl Differences {
         self.found.into_iter().map(line).collect()
     }
 
-    /// Returns the kernel settings common to all senders of `host`; where they differ, the kernel's own value
-    /// stays, and that is reported.
+    /// Returns the kernel settings that all senders of `host` share. The others are reported and stay.
     pub(super) fn of_senders(&mut self, scenario: &Scenario, host: usize) -> Vec<(&'static str, String)> {
         let mut values: BTreeMap<&'static str, (&'static str, Vec<String>)> = BTreeMap::new();
         for flow in scenario.flows.iter().filter(|f| is_sender(f, host)) {
@@ -86,6 +83,22 @@ impl Differences {
         }
         settings
     }
+}
+
+/// Settings of senders, with their names for people.
+fn sender_settings(config: &Config) -> Vec<(&'static str, &'static str, String)> {
+    let recovery = &config.scheme.recovery;
+    let linux = config.stack == Stack::Linux;
+    let rack = linux || recovery.detection == Detection::Rack;
+    let restarts = config.validation != Validation::Keep;
+    let on = |on: bool, value: &str| if on { value.to_owned() } else { "0".to_owned() };
+    vec![
+        ("idle restart", "net/ipv4/tcp_slow_start_after_idle", on(restarts, "1")),
+        ("F-RTO", "net/ipv4/tcp_frto", on(linux || recovery.frto, "2")),
+        ("the tail loss probe", "net/ipv4/tcp_early_retrans", on(rack, "3")),
+        ("RACK", "net/ipv4/tcp_recovery", on(rack, "1")),
+        ("the number of timeouts", "net/ipv4/tcp_retries2", config.max_timeouts.to_string()),
+    ]
 }
 
 fn scheme(config: &Config) -> Vec<String> {
@@ -136,6 +149,10 @@ fn receiving(config: &Config) -> Vec<String> {
     let mut texts = Vec::new();
     if let Some(delayed) = config.delayed_ack.filter(|d| d.count != 2) {
         texts.push(format!("the kernel acknowledges every second segment, here every {}", delayed.count));
+    }
+    if let Some(delayed) = config.delayed_ack.filter(|d| d.timeout > KERNEL_LONGEST) {
+        let here = delayed.timeout;
+        texts.push(format!("the kernel delays an acknowledgment by at most {KERNEL_LONGEST}, here {here}"));
     }
     if config.reserve.0 > 0 {
         texts.push("the kernel decides what it keeps beyond the window it shows".to_owned());

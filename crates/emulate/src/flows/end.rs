@@ -122,7 +122,8 @@ impl ByteStream for KernelSocket {
         if !self.state().may_send() || self.closed {
             return 0;
         }
-        let mut left = bytes.min(self.send_room());
+        let room = self.send_buffer.map_or(u64::MAX / 4, |b| b.0.saturating_sub(self.unacknowledged()));
+        let mut left = bytes.min(room);
         let mut taken = 0;
         while left > 0 {
             let piece = &ZEROS[..left.min(PIECE as u64) as usize];
@@ -144,10 +145,6 @@ impl ByteStream for KernelSocket {
         }
         self.written += taken;
         taken
-    }
-
-    fn send_room(&self) -> u64 {
-        self.send_buffer.map_or(u64::MAX / 4, |b| b.0.saturating_sub(self.unacknowledged()))
     }
 
     fn unacknowledged(&self) -> u64 {
@@ -189,10 +186,6 @@ impl ByteStream for KernelSocket {
         }
     }
 
-    fn peer_closed(&self) -> bool {
-        self.ended
-    }
-
     fn close(&mut self) {
         if !self.closed && self.connected {
             self.closed = true;
@@ -205,7 +198,7 @@ impl ByteStream for KernelSocket {
 /// A socket with its applications.
 #[derive(Debug)]
 pub(super) struct ConnectionEnd {
-    pub(super) line: KernelSocket,
+    pub(super) socket: KernelSocket,
     pub(super) writer: Writer,
     pub(super) reader: ReaderState,
     /// Earliest pending wake-up.
@@ -214,24 +207,24 @@ pub(super) struct ConnectionEnd {
 
 impl ConnectionEnd {
     pub(super) const fn new(line: KernelSocket, writer: Writer, reader: Reader) -> Self {
-        Self { line, writer, reader: ReaderState::new(reader), armed: Instant::NEVER }
+        Self { socket: line, writer, reader: ReaderState::new(reader), armed: Instant::NEVER }
     }
 
     /// Runs the applications, the reader first; returns when they must run again if no event happens.
     pub(super) fn run(&mut self, cx: &mut Cx<'_>) -> Instant {
-        if self.line.fault.is_some() {
+        if self.socket.fault.is_some() {
             return Instant::NEVER;
         }
-        let read_at = self.reader.run(cx.now, &mut self.line);
-        let write_at = self.writer.run(cx, &mut self.line);
-        self.line.hold_window();
+        let read_at = self.reader.run(cx.now, &mut self.socket);
+        let write_at = self.writer.run(cx, &mut self.socket);
+        self.socket.hold_window();
         let watched = if self.waits_for_acknowledgment() { cx.now + WATCH } else { Instant::NEVER };
         read_at.min(write_at).min(watched)
     }
 
     /// True if it waits for acknowledgments, for which the kernel has no event.
     fn waits_for_acknowledgment(&self) -> bool {
-        let line = &self.line;
+        let line = &self.socket;
         line.connected
             && match self.writer {
                 Writer::Telnet(_) => line.unacknowledged() > 0,
@@ -243,6 +236,6 @@ impl ConnectionEnd {
 
     /// True if all data was written, closed and acknowledged.
     pub(super) fn is_done(&self) -> bool {
-        self.line.closed && self.line.fault.is_none() && self.line.unacknowledged() == 0
+        self.socket.closed && self.socket.fault.is_none() && self.socket.unacknowledged() == 0
     }
 }

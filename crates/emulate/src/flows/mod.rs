@@ -13,7 +13,6 @@ mod datagrams;
 mod differs;
 mod end;
 mod needs;
-mod options;
 mod run;
 mod sample;
 mod setup;
@@ -25,6 +24,7 @@ pub(crate) use sample::Samples;
 pub use setup::HostNamespace;
 
 use crate::error::Error;
+use bentpipe_base::Duration;
 use bentpipe_report::FlowReport;
 use bentpipe_scenario::{App, FlowSpec};
 use bentpipe_sim::record::Record;
@@ -45,23 +45,28 @@ pub struct FlowResults {
     pub of_scenario: bool,
 }
 
+/// Largest minimum RTO and longest delay of an ACK that the kernel takes (`TCP_RTO_MIN`, `TCP_DELACK_MAX`).
+const KERNEL_LONGEST: Duration = Duration::from_millis(200);
+/// Largest window without the window scale option.
+const UNSCALED: u64 = 65_535;
+
 fn is_tcp(flow: &FlowSpec) -> bool {
     !matches!(flow.app, App::Udp { .. })
 }
 
 /// True if the acceptor of the connection sends the data.
-fn answers(flow: &FlowSpec) -> bool {
+fn acceptor_sends(flow: &FlowSpec) -> bool {
     matches!(flow.app, App::Requests { .. })
 }
 
-/// Both ends of a connection: flow, host, configuration, and whether it receives data of any size.
+/// Both ends of a connection: flow, host, configuration, and whether this end receives data.
 fn ends_of(flow: &FlowSpec) -> [(&FlowSpec, usize, &Config, bool); 2] {
-    let both = answers(flow);
+    let both = acceptor_sends(flow);
     let (opens, accepts) = if both { (&flow.receiver, &flow.sender) } else { (&flow.sender, &flow.receiver) };
     [(flow, flow.from, opens, both), (flow, flow.to, accepts, true)]
 }
 
 /// True if `host` sends the data of `flow`.
 fn is_sender(flow: &FlowSpec, host: usize) -> bool {
-    is_tcp(flow) && host == if answers(flow) { flow.to } else { flow.from }
+    is_tcp(flow) && host == if acceptor_sends(flow) { flow.to } else { flow.from }
 }

@@ -4,12 +4,11 @@
 //! is an error.
 
 use super::differs::Differences;
-use super::options::{SWITCHES, offered};
 use super::{Error, ends_of, is_tcp};
 use bentpipe_base::Size;
 use bentpipe_os::netlink::Metrics;
 use bentpipe_scenario::{App, FlowSpec, Reader, Scenario};
-use bentpipe_tcp::{Config, Detection, EcnUse, ReceiveBuffer, Stack, Validation};
+use bentpipe_tcp::{EcnUse, Options, ReceiveBuffer};
 use std::collections::BTreeMap;
 
 /// Smallest segment that the kernel accepts (`TCP_MIN_MSS`), and the payload of a packet of 1500 B.
@@ -22,6 +21,14 @@ const OVERHEAD: u64 = 4;
 const LEAST_ROOM: u64 = 1 << 20;
 /// Minimum limit of send buffers, which grow with cwnd and must not limit it.
 const LEAST_SEND_ROOM: u64 = 64 << 20;
+
+/// An option that is a setting of the kernel: its name for people, the setting, and whether a host offers it.
+type Switch = (&'static str, &'static str, fn(&Options) -> bool);
+const SWITCHES: [Switch; 3] = [
+    ("SACK", "net/ipv4/tcp_sack", |o| o.sack),
+    ("timestamps", "net/ipv4/tcp_timestamps", |o| o.timestamps),
+    ("window scale", "net/ipv4/tcp_window_scaling", |o| o.window_scale),
+];
 
 /// Requirements of a scenario.
 #[derive(Clone, Debug, Default)]
@@ -60,8 +67,8 @@ pub fn kernel_requirements(scenario: &Scenario, kernel: &[String]) -> Result<Ker
         congestion.push(if is_tcp(flow) { congestion_of(flow, kernel)? } else { String::new() });
         differs.flow(flow);
     }
-    let switches =
-        SWITCHES.iter().map(|s| Ok((s.path, offered(scenario, s)?))).collect::<Result<Vec<_>, Error>>()?;
+    let switches: Vec<_> =
+        SWITCHES.iter().map(|s| Ok((s.1, offered(scenario, *s)?))).collect::<Result<_, Error>>()?;
     let mut hosts = Vec::new();
     for host in 0..scenario.nodes.len() {
         if !scenario.flows.iter().any(|f| f.from == host || f.to == host) {
@@ -92,8 +99,7 @@ fn sizes(flow: &FlowSpec) -> Result<(), Error> {
     wrong.map_or(Ok(()), |bytes| Err(Error::Segment(flow.name.clone(), bytes, least, most)))
 }
 
-/// The kernel's name for a scheme. The kernel's "reno" is Reno, `NewReno` or SACK, depending on the options
-/// of the connection.
+/// The kernel's name for a scheme. Its "reno" is Reno, `NewReno` or SACK, depending on the options.
 fn congestion_of(flow: &FlowSpec, kernel: &[String]) -> Result<String, Error> {
     let scheme = flow.sender.scheme.name;
     let name = match scheme {
@@ -107,26 +113,34 @@ fn congestion_of(flow: &FlowSpec, kernel: &[String]) -> Result<String, Error> {
     Err(Error::Congestion(flow.name.clone(), scheme.to_owned(), known))
 }
 
-/// Settings of senders, with their names for people.
-pub(super) fn sender_settings(config: &Config) -> Vec<(&'static str, &'static str, String)> {
-    let recovery = &config.scheme.recovery;
-    let linux = config.stack == Stack::Linux;
-    let rack = linux || recovery.detection == Detection::Rack;
-    let restarts = config.validation != Validation::Keep;
-    let on = |on: bool, value: &str| if on { value.to_owned() } else { "0".to_owned() };
-    vec![
-        ("idle restart", "net/ipv4/tcp_slow_start_after_idle", on(restarts, "1")),
-        ("F-RTO", "net/ipv4/tcp_frto", on(linux || recovery.frto, "2")),
-        ("the tail loss probe", "net/ipv4/tcp_early_retrans", on(rack, "3")),
-        ("RACK", "net/ipv4/tcp_recovery", on(rack, "1")),
-        ("the number of timeouts", "net/ipv4/tcp_retries2", config.max_timeouts.to_string()),
-    ]
+/// Returns for each host of `scenario` whether it offers the option. The kernel has one switch per option for
+/// a whole network namespace, but uses an option only if both ends offer it. So a flow without SACK needs one
+/// end with SACK disabled, which must not be a host where another flow needs it.
+fn offered(scenario: &Scenario, (name, _, offers): Switch) -> Result<Vec<bool>, Error> {
+    let tcp = || scenario.flows.iter().filter(|f| is_tcp(f));
+    let both = |f: &FlowSpec| offers(&f.sender.options) && offers(&f.receiver.options);
+    let mut needed_by: Vec<Option<&str>> = vec![None; scenario.nodes.len()];
+    let mut on = vec![true; scenario.nodes.len()];
+    for flow in tcp().filter(|f| both(f)) {
+        needed_by[flow.from].get_or_insert(&flow.name);
+        needed_by[flow.to].get_or_insert(&flow.name);
+    }
+    for flow in tcp().filter(|f| !both(f)) {
+        let free = ends_of(flow).into_iter().filter(|(_, host, ..)| needed_by[*host].is_none());
+        // prefer the end that is configured without it, else the first
+        let Some((_, host, ..)) = free.min_by_key(|(_, _, config, _)| offers(&config.options)) else {
+            let (host, one) = (&scenario.nodes[flow.from].name, needed_by[flow.from].unwrap_or_default());
+            return Err(Error::Shared(name, host.clone(), one.to_owned(), flow.name.clone()));
+        };
+        on[host] = false;
+    }
+    Ok(on)
 }
 
 /// Value of tcp_ecn: a host that opens connections requests ECN; one that accepts them agrees to it (2).
 fn ecn(scenario: &Scenario, host: usize) -> Result<&'static str, Error> {
     let mut opened = scenario.flows.iter().filter(|f| f.from == host && is_tcp(f));
-    let asks = |f: &FlowSpec| f.sender.ecn == EcnUse::Ask && f.receiver.ecn != EcnUse::Off;
+    let asks = |f: &FlowSpec| f.sender.ecn == EcnUse::Request && f.receiver.ecn != EcnUse::Off;
     let Some(first) = opened.next() else { return Ok("2") };
     match opened.find(|f| asks(f) != asks(first)) {
         Some(other) => Err(shared("ECN", scenario, host, (first, other))),

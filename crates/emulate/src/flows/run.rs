@@ -10,17 +10,16 @@ use bentpipe_os::Clock;
 use bentpipe_report::{FlowKind, FlowReport, rate_bps};
 use bentpipe_scenario::{App, FlowSpec, Scenario, Stop};
 use bentpipe_sim::build::{FlowEnds, build};
-use bentpipe_sim::record::{FLOW_COLUMNS, MOST_INTERVALS, Record, Series};
-use bentpipe_sim::report::{context, datagrams, show_window};
+use bentpipe_sim::record::{FLOW_COLUMNS, MAX_INTERVALS, Record, Series};
+use bentpipe_sim::report::{context, datagrams, set_advertised_window};
 use rustix::event::{Timespec, epoll};
 use rustix::process::{Resource, getrlimit};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::os::fd::{BorrowedFd, OwnedFd};
 
-/// Shortest interval between two samples of TCP_INFO, and its minimum per flow: with very many flows samples
-/// are less frequent.
-const LOOK: Duration = Duration::from_millis(10);
+/// Shortest interval between two samples of TCP_INFO: in all, and for each flow.
+const SAMPLE_INTERVAL: Duration = Duration::from_millis(10);
 const LOOK_PER_FLOW: Duration = Duration::from_micros(100);
 /// Shortest interval of the time series.
 const INTERVAL: Duration = Duration::from_millis(10);
@@ -168,20 +167,19 @@ impl Flows {
         })
     }
 
-    /// Time of the next event.
+    /// Returns when to act next at the latest.
     fn next(&self, now: Instant) -> Instant {
         let wake = self.wakes.peek().map_or(Instant::NEVER, |Reverse((at, ..))| *at);
         let (from, to) = self.measure;
         let marks = [from, to].into_iter().filter(|at| *at > now).min().unwrap_or(Instant::NEVER);
-        wake.min(marks).min(self.end).min(self.looked + self.pace()).min(now + LONGEST_SLEEP)
+        wake.min(marks).min(self.end).min(self.looked + self.sample_interval()).min(now + LONGEST_SLEEP)
     }
 
     /// Time between two samples.
-    fn pace(&self) -> Duration {
-        LOOK.max(LOOK_PER_FLOW * self.running.len() as u64)
+    fn sample_interval(&self) -> Duration {
+        SAMPLE_INTERVAL.max(LOOK_PER_FLOW * self.running.len() as u64)
     }
 
-    /// Handles due wake-ups.
     fn wake(&mut self, now: Instant) -> Result<(), Error> {
         while let Some(Reverse((at, i, what))) = self.wakes.peek().copied()
             && at <= now
@@ -202,11 +200,10 @@ impl Flows {
                 }
                 (Flow::Tcp(tcp), WakeTarget::Start | WakeTarget::Listener) => {
                     tcp.connect(now);
-                    watch(&self.epoll, tcp.opener.line.fd(), i, WakeTarget::Opener)?;
+                    watch(&self.epoll, tcp.opener.socket.fd(), i, WakeTarget::Opener)?;
                 }
                 (Flow::Tcp(tcp), WakeTarget::Opener | WakeTarget::Acceptor) => {
-                    let side = side(what);
-                    if let Some(end) = tcp.end(side).filter(|end| end.armed <= now) {
+                    if let Some(end) = tcp.end(side(what)).filter(|end| end.armed <= now) {
                         end.armed = Instant::NEVER;
                         self.act(now, i, what);
                     }
@@ -262,7 +259,7 @@ impl Flows {
                 self.delivered[mark] = Some(self.running.iter().map(Flow::delivered).collect());
             }
         }
-        if now.since(self.looked) >= self.pace() {
+        if now.since(self.looked) >= self.sample_interval() {
             self.looked = now;
             for flow in &mut self.running {
                 if let Flow::Tcp(tcp) = flow
@@ -274,7 +271,7 @@ impl Flows {
         }
         while self.last_row + self.record.every <= now {
             self.row(self.last_row + self.record.every);
-            if self.record.time_s.len() >= MOST_INTERVALS {
+            if self.record.time_s.len() >= MAX_INTERVALS {
                 self.record.merge_pairs();
             }
         }
@@ -336,12 +333,10 @@ impl Flows {
             };
             reports.push(match flow {
                 Flow::Tcp(tcp) => {
-                    let words =
-                        |(at, text): &(Instant, String)| format!("{text}, at {:.3} s", at.as_secs_f64());
-                    faults.extend(tcp.fault.as_ref().map(words));
+                    faults.extend(tcp.fault.clone());
                     let mut report = report(FlowKind::Tcp(tcp.report()));
                     if self.gateways {
-                        show_window(&mut report.context, spec, tcp.samples.last.peer_window.0);
+                        set_advertised_window(&mut report.context, spec, tcp.samples.last.peer_window.0);
                     }
                     report
                 }
@@ -388,7 +383,7 @@ fn open(
     };
     let pair = (place(flow.from)?, place(flow.to)?);
     // the simulator's ports, so that captures of both can be compared; `ends` names the sender first
-    let ports = if super::answers(flow) { (ends.to.2, ends.from.2) } else { (ends.from.2, ends.to.2) };
+    let ports = if super::acceptor_sends(flow) { (ends.to.2, ends.from.2) } else { (ends.from.2, ends.to.2) };
     if let App::Udp { size, pattern } = flow.app {
         let rng = world.open_rng(&flow.name, Purpose::Application);
         // port and destination are for the simulator

@@ -9,12 +9,12 @@
 use bentpipe_base::histogram::Histogram;
 use bentpipe_base::{Duration, Instant};
 use bentpipe_live::control::FlowState;
-use bentpipe_os::tcp::{Phase, TcpInfo};
+use bentpipe_os::tcp::TcpInfo;
 use bentpipe_report::{LimitedBy, Quantiles, TcpReport};
 use bentpipe_sim::record::FLOW_COLUMNS;
 use bentpipe_tcp::Limit;
 
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Samples {
     pub(crate) last: TcpInfo,
     at: Instant,
@@ -35,17 +35,7 @@ pub(crate) struct Samples {
 impl Samples {
     /// For a flow that starts at `start`.
     pub(crate) fn new(start: Instant, bounded: bool) -> Self {
-        Self {
-            last: TcpInfo::default(),
-            at: start,
-            bounded,
-            spent: [Duration::ZERO; 7],
-            told: [Duration::ZERO; 3],
-            rtt: Histogram::default(),
-            shortest: None,
-            recent: (0.0, 0),
-            before: (0, 0),
-        }
+        Self { at: start, bounded, ..Self::default() }
     }
 
     /// Counts time until `now` as handshake.
@@ -75,10 +65,10 @@ impl Samples {
         let idle = length.saturating_sub(busy).min(rest);
         // less than a segment is held by Nagle's algorithm, not by the network
         let has_room = info.not_sent < info.mss && info.unacked < info.cwnd;
-        let cause = match info.phase {
-            Phase::Recovery | Phase::Loss => Limit::Recovery,
-            _ if has_room => Limit::Application,
-            _ => Limit::CongestionWindow,
+        let cause = match (info.is_recovering, has_room) {
+            (true, _) => Limit::Recovery,
+            (false, true) => Limit::Application,
+            (false, false) => Limit::CongestionWindow,
         };
         self.spent[Limit::Application as usize] += idle;
         self.spent[cause as usize] += rest.saturating_sub(idle);

@@ -1,9 +1,8 @@
 //! Configures hosts for their flows, and opens the sockets.
 
-use super::Error;
 use super::end::Window;
 use super::needs::{HostRequirements, room_for};
-use super::options::UNSCALED;
+use super::{Error, KERNEL_LONGEST, UNSCALED};
 use bentpipe_base::{Duration, Size};
 use bentpipe_os::netlink::{Netlink, Route};
 use bentpipe_os::{namespace, socket, sysctl, tcp};
@@ -13,10 +12,8 @@ use std::io;
 use std::net::{IpAddr, SocketAddr};
 use std::os::fd::{BorrowedFd, OwnedFd};
 
-/// The kernel's limits for the minimum RTO, the maximum RTO, and the longest delayed ACK.
-const RTO_MIN: (Duration, Duration) = (Duration::from_millis(1), Duration::from_secs(1));
+/// The kernel's range for the maximum RTO.
 const RTO_MAX: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(120));
-const DELAYED: (Duration, Duration) = (Duration::from_millis(1), Duration::from_secs(1));
 
 /// Location of a host of the scenario.
 #[derive(Clone, Copy, Debug)]
@@ -97,10 +94,9 @@ impl Socket<'_> {
             }
             tcp::set_window_clamp(&fd, clamp_for(window, self.config))?;
         }
-        // older kernels lack this; their defaults fit most scenarios
         optional(tcp::set_rto_max(&fd, self.config.rto.max.clamp(RTO_MAX.0, RTO_MAX.1)))?;
         if let Some(delayed) = self.config.delayed_ack.filter(|_| self.config.stack == Stack::Rfc) {
-            optional(tcp::set_delayed_ack_max(&fd, delayed.timeout.clamp(DELAYED.0, DELAYED.1)))?;
+            optional(tcp::set_delayed_ack_max(&fd, delayed.timeout.min(KERNEL_LONGEST)))?;
         }
         socket::bind(&fd, at)?;
         Ok(fd)
@@ -130,12 +126,14 @@ pub(super) fn set_rto_min(fd: BorrowedFd<'_>, config: &Config) -> io::Result<()>
         Stack::Rfc => config.rto.min.saturating_sub(tcp::info(fd)?.rtt),
         Stack::Linux => config.rto.min,
     };
-    optional(tcp::set_rto_min(fd, least.clamp(RTO_MIN.0, RTO_MIN.1)))
+    optional(tcp::set_rto_min(fd, least.min(KERNEL_LONGEST)))
 }
 
+/// Leaves the kernel's own value if it lacks the option (before 6.15), or refuses a time of less than two
+/// ticks of its clock (`TCP_TIMEOUT_MIN`).
 fn optional(result: io::Result<()>) -> io::Result<()> {
     match result {
-        Err(error) if error.kind() == io::ErrorKind::Unsupported => Ok(()),
+        Err(e) if matches!(e.kind(), io::ErrorKind::Unsupported | io::ErrorKind::InvalidInput) => Ok(()),
         other => other,
     }
 }

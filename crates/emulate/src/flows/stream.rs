@@ -9,7 +9,7 @@ use bentpipe_nodes::{Reader, Writer};
 use bentpipe_os::{socket, tcp};
 use bentpipe_report::TcpReport;
 use bentpipe_scenario::FlowSpec;
-use bentpipe_sim::build::apps;
+use bentpipe_sim::build::writers;
 use bentpipe_sim::report::{requests, telnet};
 use core::fmt::Display;
 use std::net::SocketAddr;
@@ -40,8 +40,8 @@ pub(super) struct TcpFlow {
     established: Option<Instant>,
     pub(super) finished: Option<Instant>,
     pub(super) samples: Samples,
-    /// Time and text of an error.
-    pub(super) fault: Option<(Instant, String)>,
+    /// Text of an error.
+    pub(super) fault: Option<String>,
 }
 
 impl TcpFlow {
@@ -61,7 +61,7 @@ impl TcpFlow {
             locks_buffer: needs.hosts.iter().any(|h| h.host == host && h.locks_buffers),
             reader: if gets { flow.reader } else { Reader::Eager },
         };
-        let answers = super::answers(flow);
+        let answers = super::acceptor_sends(flow);
         let opening = socket(opener, opens, opener_gets);
         // requests are read eagerly; the flow's reader is that of its data
         let accepting = socket(acceptor, accepts, acceptor_gets && !answers);
@@ -74,7 +74,7 @@ impl TcpFlow {
             Ok(fd)
         })?;
         let caller = places.0.within(&what("a socket that connects"), || opening.open(&from))?;
-        let (writer, answerer) = apps::writers(world, flow);
+        let (writer, answerer) = writers(world, flow);
         let line = KernelSocket::new(caller, false, opens.send_buffer, opening.window());
         let sender = if answers { accepts } else { opens };
         Ok(Self {
@@ -110,7 +110,7 @@ impl TcpFlow {
     }
 
     pub(super) fn connect(&mut self, now: Instant) {
-        if let Err(error) = socket::connect(self.opener.line.fd(), &self.to) {
+        if let Err(error) = socket::connect(self.opener.socket.fd(), &self.to) {
             self.fail(now, error);
         }
     }
@@ -124,7 +124,7 @@ impl TcpFlow {
         self.listener = None;
         self.opened(now, Side::Acceptor, line.fd());
         let end = self.acceptor.insert(ConnectionEnd::new(line, writer, reader));
-        Some(end.line.fd())
+        Some(end.socket.fd())
     }
 
     /// Handles the end of the handshake at one end.
@@ -147,12 +147,12 @@ impl TcpFlow {
     ) {
         let Some(end) = self.end(side) else { return };
         if failed || hung_up {
-            end.line.look(hung_up);
+            end.socket.look(hung_up);
         }
-        let connects = writable && !self.opener.line.connected && now >= self.start;
+        let connects = writable && !self.opener.socket.connected && now >= self.start;
         if !self.has_failed(now, side) && side == Side::Opener && connects {
-            self.opener.line.connected = true;
-            if let Ok(fd) = self.opener.line.fd().try_clone_to_owned() {
+            self.opener.socket.connected = true;
+            if let Ok(fd) = self.opener.socket.fd().try_clone_to_owned() {
                 self.opened(now, Side::Opener, fd.as_fd());
             }
         }
@@ -179,7 +179,7 @@ impl TcpFlow {
 
     /// Notes the error of an end, with which its applications stop; false if there is none.
     fn has_failed(&mut self, now: Instant, side: Side) -> bool {
-        let error = self.end(side).and_then(|end| end.line.fault.as_ref()).map(ToString::to_string);
+        let error = self.end(side).and_then(|end| end.socket.fault.as_ref()).map(ToString::to_string);
         error.is_some_and(|error| {
             self.fail(now, error);
             true
@@ -187,13 +187,14 @@ impl TcpFlow {
     }
 
     fn fail(&mut self, now: Instant, error: impl Display) {
-        self.fault.get_or_insert_with(|| (now, format!("flow {}: {error}", self.spec.name)));
+        let (name, at) = (&self.spec.name, now.as_secs_f64());
+        self.fault.get_or_insert_with(|| format!("flow {name}: {error}, at {at:.3} s"));
     }
 
     /// Samples the kernel's figures; for a flow that has finished since the last sample, those at its end.
     pub(super) fn look(&mut self, now: Instant) {
         if self.established.is_some() {
-            if let Some(info) = self.sender().and_then(|end| tcp::info(end.line.fd()).ok()) {
+            if let Some(info) = self.sender().and_then(|end| tcp::info(end.socket.fd()).ok()) {
                 self.samples.look(self.finished.unwrap_or(now), &info);
             }
         } else if now >= self.start {
@@ -204,15 +205,15 @@ impl TcpFlow {
     /// Reads data that has arrived before the end of the run.
     pub(super) fn last_read(&mut self, now: Instant) {
         let reader = if self.answers { Some(&mut self.opener) } else { self.acceptor.as_mut() };
-        if let Some(end) = reader.filter(|end| end.line.fault.is_none()) {
-            let _ = end.reader.run(now, &mut end.line);
+        if let Some(end) = reader.filter(|end| end.socket.fault.is_none()) {
+            let _ = end.reader.run(now, &mut end.socket);
         }
     }
 
     /// Bytes read by the reader of its data.
     pub(super) fn delivered(&self) -> u64 {
         let reader = if self.answers { Some(&self.opener) } else { self.acceptor.as_ref() };
-        reader.map_or(0, |end| end.line.consumed)
+        reader.map_or(0, |end| end.socket.consumed)
     }
 
     pub(super) fn report(&self) -> TcpReport {
@@ -231,6 +232,6 @@ impl TcpFlow {
     fn acknowledged(&self) -> u64 {
         let Some(end) = self.sender() else { return 0 };
         let syn = u64::from(!self.answers);
-        self.samples.last.bytes_acked.saturating_sub(syn).min(end.line.written)
+        self.samples.last.bytes_acked.saturating_sub(syn).min(end.socket.written)
     }
 }

@@ -3,7 +3,7 @@
 use bentpipe_base::Instant;
 use bentpipe_driver::LiveNetwork;
 use bentpipe_live::relay::Names;
-use bentpipe_live::tap::{ChunkReceiver, Point, Tap, chunk_channel};
+use bentpipe_live::tap::{ChunkReceiver, Record, Tap, chunk_channel};
 use bentpipe_live::thread::Install;
 use bentpipe_os::{Clock, clock};
 use bentpipe_results::{CaptureFiles, CapturedPacket, Error, FinishedCapture};
@@ -32,20 +32,15 @@ impl Capture {
             let tap = Tap::new(net, names, &captures, end, outlet);
             net.network.world.set_sink(Box::new(tap));
         };
-        let writer =
-            Builder::new().name("bentpipe-capture".to_owned()).spawn(move || write(files, &inlet)).map_err(
-                |cause| Error::Io { path: dir.to_owned(), doing: "start a thread for captures", cause },
-            )?;
+        let writer = Builder::new().name("bentpipe-capture".to_owned()).spawn(move || write(files, &inlet));
+        let writer = writer.map_err(|cause| Error::io(dir, "start a thread for captures", cause))?;
         Ok((Self { dir: dir.to_owned(), writer }, Box::new(install)))
     }
 
     /// Completes the files, once the tap is gone.
     pub(super) fn finish(self, end: Instant) -> Result<Vec<FinishedCapture>, Error> {
-        let broken = |_| Error::Io {
-            path: self.dir.clone(),
-            doing: "write captures",
-            cause: io::Error::other("an internal check failed; please report it"),
-        };
+        let cause = || io::Error::other("an internal check failed; please report it");
+        let broken = |_| Error::io(&self.dir, "write captures", cause());
         let mut files = self.writer.join().map_err(broken)?;
         files.extend_to(end.0);
         files.finish()
@@ -55,17 +50,12 @@ impl Capture {
 fn write(mut files: CaptureFiles, inlet: &ChunkReceiver) -> CaptureFiles {
     while let Some(chunk) = inlet.next_chunk() {
         for (record, bytes) in chunk.packets() {
-            let comment = match record.point {
-                Point::Dropped(cause) => Some(cause.key()),
-                Point::In | Point::Out => None,
-            };
-            let point = record.point.index();
-            let seen = CapturedPacket { point, time: record.at.0, bytes, original: record.original, comment };
-            files.add(record.capture, &seen);
+            let Record { at, capture, point, cause: comment, original, .. } = *record;
+            files.add(capture, &CapturedPacket { point, time: at.0, bytes, wire_len: original, comment });
         }
-        for (capture, lost) in chunk.lost().iter().enumerate() {
+        for (capture, lost) in chunk.lost.iter().enumerate() {
             for (point, packets) in lost.iter().enumerate() {
-                files.lost(capture, point, *packets);
+                files.count_lost(capture, point, *packets);
             }
         }
         inlet.done(chunk);

@@ -6,28 +6,19 @@
 
 use super::flow::{Ends, Flow, keeps};
 use crate::flows::FlowResults;
+use crate::registry::HostEntry;
 use bentpipe_base::{Duration, Instant};
 use bentpipe_live::control::FlowState;
 use bentpipe_os::diag::Connection;
 use bentpipe_os::tcp::State;
-use bentpipe_sim::record::{MOST_INTERVALS, Record};
+use bentpipe_sim::record::{MAX_INTERVALS, Record};
 use std::collections::{BTreeMap, BTreeSet};
-use std::net::{IpAddr, SocketAddr};
+use std::net::SocketAddr;
 
 const MOST_FLOWS: usize = 256;
 /// Most further connections counted, and most connections without data remembered.
 const MOST_COUNTED: usize = 65_536;
 const MOST_WAITING: usize = 4096;
-
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Host {
-    pub(super) name: String,
-    /// Its index among the scenario's nodes.
-    pub(super) node: usize,
-    pub(super) addresses: Vec<IpAddr>,
-    /// True if all its traffic crosses the link: false for this machine's own network.
-    pub(super) own: bool,
-}
 
 /// The result of one poll at a host.
 #[derive(Clone, Debug, Default)]
@@ -48,9 +39,10 @@ struct Key {
 }
 
 /// All connections so far.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct Connections {
-    hosts: Vec<Host>,
+    /// The hosts with their indices among the scenario's nodes.
+    hosts: Vec<(usize, HostEntry)>,
     open: BTreeMap<Key, Flow>,
     ended: Vec<Flow>,
     /// Connections without data yet: a time before they existed, and when they were first seen established.
@@ -63,21 +55,12 @@ pub(super) struct Connections {
 }
 
 impl Connections {
-    pub(super) fn new(hosts: Vec<Host>, every: Duration, now: Instant) -> Self {
-        Self {
-            hosts,
-            open: BTreeMap::new(),
-            ended: Vec::new(),
-            waiting: BTreeMap::new(),
-            record: Record { every, ..Record::default() },
-            looked: now,
-            last_row: Instant::ZERO,
-            left_out: BTreeSet::new(),
-        }
+    pub(super) fn new(hosts: Vec<(usize, HostEntry)>, every: Duration, now: Instant) -> Self {
+        Self { hosts, record: Record { every, ..Record::default() }, looked: now, ..Self::default() }
     }
 
     /// Processes the results of the poll at `now`, in the order of the hosts.
-    pub(super) fn look(&mut self, now: Instant, found: &[PollResult]) {
+    pub(super) fn process_poll(&mut self, now: Instant, found: &[PollResult]) {
         let mut there = BTreeSet::new();
         let hosts = found.iter().enumerate();
         for (host, c) in hosts.clone().flat_map(|(host, f)| f.connections.iter().map(move |c| (host, c))) {
@@ -108,9 +91,9 @@ impl Connections {
     /// sender that is not visible.
     fn take(&mut self, now: Instant, host: usize, c: &Connection, over: bool) -> [Option<Key>; 2] {
         let (local, peer) = (plain(c.local), plain(c.peer));
-        let owner = |ip: IpAddr| self.hosts.iter().position(|h| h.addresses.contains(&ip));
-        let to = owner(peer.ip());
-        let is_own = |host: usize| self.hosts.get(host).is_some_and(|h| h.own);
+        let to = self.hosts.iter().position(|(_, h)| h.addresses.contains(&peer.ip()));
+        // all traffic of such a host crosses the link
+        let is_own = |host: usize| self.hosts.get(host).is_some_and(|(_, h)| h.own);
         let inside = peer.ip().is_loopback() || to == Some(host) || peer.ip() == local.ip();
         let beyond = !is_own(host) && !to.is_some_and(is_own);
         if inside || beyond || c.state == State::Listening {
@@ -158,8 +141,7 @@ impl Connections {
     }
 
     fn begin(&mut self, now: Instant, key: Key) -> Flow {
-        let node = |ip: IpAddr| self.hosts.iter().find(|h| h.addresses.contains(&ip)).map(|h| h.node);
-        let [mut from, mut to] = [key.local, key.peer].map(|a| (self.name(a), node(a.ip())));
+        let [mut from, mut to] = [key.local, key.peer].map(|address| self.place(address));
         if key.incoming {
             core::mem::swap(&mut from, &mut to);
         }
@@ -175,9 +157,11 @@ impl Connections {
         flow
     }
 
-    fn name(&self, address: SocketAddr) -> String {
-        let host = self.hosts.iter().find(|h| h.addresses.contains(&address.ip()));
-        host.map_or_else(|| address.to_string(), |h| format!("{}:{}", h.name, address.port()))
+    /// Returns the name of an address with its port, and its node in the scenario.
+    fn place(&self, address: SocketAddr) -> (String, Option<usize>) {
+        let host = self.hosts.iter().find(|(_, h)| h.addresses.contains(&address.ip()));
+        let named = |(node, h): &(usize, HostEntry)| (format!("{}:{}", h.name, address.port()), Some(*node));
+        host.map_or_else(|| (address.to_string(), None), named)
     }
 
     fn row(&mut self, now: Instant) {
@@ -188,7 +172,7 @@ impl Connections {
         self.open.values_mut().for_each(|flow| flow.row(length));
         self.record.time_s.push(now.as_secs_f64());
         self.last_row = now;
-        if self.record.time_s.len() >= MOST_INTERVALS {
+        if self.record.time_s.len() >= MAX_INTERVALS {
             self.record.merge_pairs();
             let flows = self.open.values_mut().chain(&mut self.ended);
             flows.for_each(Flow::halve);

@@ -14,7 +14,7 @@ pub(crate) fn assemble(scenario: &Scenario, outcome: &Outcome, flows: FlowResult
     record.take_flows(&flows.record);
     let mut instruments = outcome.instruments.clone();
     for (spec, seen) in scenario.instruments.iter().zip(&mut instruments) {
-        if let InstrumentKind::Bins { flow, .. } = spec.kind
+        if let InstrumentKind::Bins { flow } = spec.kind
             && flows.of_scenario
             && let Some(series) = flows.record.flows.get(flow)
         {

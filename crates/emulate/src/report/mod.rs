@@ -37,9 +37,9 @@ pub fn capture_everything(scenario: &mut Scenario) {
     let (from, to) = (Instant::ZERO, Instant::ZERO + scenario.duration);
     for index in 0..2 * scenario.links.len() {
         let at = Direction { link: index / 2, backward: index % 2 == 1 };
-        let known = scenario.captures.iter().any(|c| c.at == at);
+        let known = scenario.captures.iter().any(|c| c.link == at);
         if !known && scenario.captures.len() < MOST_CAPTURES {
-            scenario.captures.push(CaptureSpec { at, from, to, snap: SNAP, limit: LIMIT });
+            scenario.captures.push(CaptureSpec { link: at, from, to, snap: SNAP, limit: LIMIT });
         }
     }
 }
@@ -60,11 +60,7 @@ impl Recording {
     /// When the folder or a file in it cannot be created.
     pub fn begin(dir: &Path, scenario: &Scenario, clock: Clock) -> Result<(Self, Option<Install>), Error> {
         // the process may change its working directory
-        let dir = std::path::absolute(dir).map_err(|cause| Error::Io {
-            path: dir.to_owned(),
-            doing: "find the folder",
-            cause,
-        })?;
+        let dir = std::path::absolute(dir).map_err(|cause| Error::io(dir, "find the folder", cause))?;
         make_folder(&dir)?;
         let is_wanted = !scenario.captures.is_empty();
         let capture = is_wanted.then(|| Capture::begin(&dir, scenario, clock)).transpose()?;

@@ -1,6 +1,6 @@
 //! Follows the TCP connections of programs: polls the kernel ten times a second in each host's namespace.
 
-use super::connections::{Connections, Host, PollResult};
+use super::connections::{Connections, PollResult};
 use crate::flows::FlowResults;
 use crate::session::SessionHost;
 use bentpipe_base::Duration;
@@ -36,8 +36,7 @@ impl Watch {
             // without events of closed sockets, what happens between two polls is missed
             let (diag, endings) = in_network(network, || (Diag::open(), ClosedConnections::open().ok()))?;
             lookers.push((diag?, endings));
-            let (name, addresses) = (entry.name.clone(), entry.addresses.clone());
-            hosts.push(Host { name, node: *node, addresses, own: entry.own });
+            hosts.push((*node, entry.clone()));
         }
         let mut known = Connections::new(hosts, EVERY, clock.now());
         let lately = Arc::new(Mutex::new(Vec::new()));
@@ -46,7 +45,7 @@ impl Watch {
         let watch = move || loop {
             let wait = stopped.recv_timeout(time::Duration::from_nanos(EVERY.0));
             let found: Vec<PollResult> = lookers.iter_mut().map(look).collect();
-            known.look(clock.now(), &found);
+            known.process_poll(clock.now(), &found);
             *shared.lock().unwrap_or_else(PoisonError::into_inner) = known.states();
             if wait != Err(RecvTimeoutError::Timeout) {
                 return known;

@@ -1,9 +1,8 @@
 //! Ending a session.
 
 use super::{ProgramMode, Session};
-use crate::leftovers;
 use crate::registry::{self, Entry};
-use crate::uplink;
+use crate::{leftovers, uplink};
 use bentpipe_base::Duration;
 use bentpipe_os::{namespace, process};
 use bentpipe_service::wait_until;
@@ -49,7 +48,7 @@ impl Session {
         self.programs.iter().for_each(|program| program.signal_group(Signal::TERM));
         let ended = wait_until(PATIENCE, leftovers::STEP, || {
             let _ = self.program_events();
-            !self.programs.iter().any(|p| p.stand == ProgramMode::Background)
+            !self.programs.iter().any(|p| p.mode == ProgramMode::Background)
         });
         if !ended {
             for program in &self.programs {

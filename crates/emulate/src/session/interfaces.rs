@@ -1,6 +1,6 @@
 //! Interfaces and routes of hosts.
 
-use super::{INTERFACE, Session};
+use super::INTERFACE;
 use crate::error::Error;
 use bentpipe_base::Duration;
 use bentpipe_os::netlink::{Metrics, Netlink, Route};
@@ -17,10 +17,8 @@ pub(super) fn attach(addresses: &[IpAddr]) -> Result<(), Error> {
     netlink.set_up(INTERFACE)?;
     for &address in addresses {
         netlink.add_address(INTERFACE, address)?;
-        let everywhere = match address {
-            IpAddr::V4(_) => Ipv4Addr::UNSPECIFIED.into(),
-            IpAddr::V6(_) => Ipv6Addr::UNSPECIFIED.into(),
-        };
+        let everywhere: IpAddr =
+            if address.is_ipv4() { Ipv4Addr::UNSPECIFIED.into() } else { Ipv6Addr::UNSPECIFIED.into() };
         let (to, metrics) = ((everywhere, 0), Metrics::default());
         netlink.add_route(&Route { to, interface: INTERFACE, metrics })?;
     }
@@ -38,23 +36,9 @@ pub(super) fn add_host_routes(interface: &str, addresses: &[IpAddr]) -> Result<(
     Ok(())
 }
 
-impl Session {
-    /// Waits until the relay's ends carry packets. Called in the relay's network namespace.
-    ///
-    /// They were set up first, without carrier, so the kernel's link watch must start their queues. The
-    /// hosts' ends had a carrier from the start and carry packets at once; only their state is updated later,
-    /// after up to a second.
-    pub(super) fn wait_until_up(&self) -> Result<(), Error> {
-        for host in &self.hosts {
-            wait_until_up(&host.port)
-                .map_err(|e| Error::system(format!("the interface of {}", host.entry.name), e))?;
-        }
-        Ok(())
-    }
-}
-
-/// Waits until an interface of the calling thread's namespace carries packets: a veth pair needs a moment
-/// after both ends were set up, and until then the kernel drops packets.
+/// Waits until an interface of the calling thread's namespace carries packets. The end of a veth pair that
+/// was set up first had no carrier then: the kernel drops its packets until the link watch starts its queue.
+/// The other end carries packets at once.
 ///
 /// # Errors
 /// When it does not within the time limit.

@@ -69,7 +69,7 @@ pub(crate) struct Session {
     pub(crate) notes: Vec<String>,
     /// The network namespace in which it was started.
     home: OwnedFd,
-    registry: Registry,
+    pub(crate) registry: Registry,
     entry: Entry,
     programs: Vec<programs::Running>,
     /// Answers questions about names behind an uplink.
@@ -77,13 +77,6 @@ pub(crate) struct Session {
     /// Held while the session is being created.
     lock: Option<Lock>,
     ended: bool,
-}
-
-impl Session {
-    /// Path of the control socket, which is not created here.
-    pub(crate) fn socket_path(&self) -> std::path::PathBuf {
-        self.registry.file(&self.id, "sock")
-    }
 }
 
 impl Drop for Session {

@@ -1,18 +1,13 @@
 //! Creating a session.
 
-use super::interfaces::{add_host_routes, attach};
-use super::nested;
-use super::{HOST_MAC, INTERFACE, MTU, PORT_MAC, Session, SessionHost};
+use super::interfaces::{add_host_routes, attach, wait_until_up};
+use super::{HOST_MAC, INTERFACE, MTU, PORT_MAC, Session, SessionHost, nested};
 use crate::error::Error;
-use crate::hosts;
-use crate::mend;
 use crate::plan::Plan;
 use crate::registry::{self, Entry, HostEntry};
-use crate::uplink;
-use bentpipe_os::capability;
-use bentpipe_os::namespace;
+use crate::{etc, fixes, leftovers, uplink};
 use bentpipe_os::netlink::{Netlink, VethPair};
-use bentpipe_os::{process, sysctl};
+use bentpipe_os::{capability, namespace, process, sysctl};
 use bentpipe_scenario::{NodeKind, Scenario};
 use bentpipe_service::{Process, Registry};
 use core::net::IpAddr;
@@ -30,13 +25,13 @@ const MAX_DEPTH: u8 = 20;
 impl Session {
     /// Creates the namespaces and their content; with `uplink` the far end is this machine's own network. The
     /// calling thread ends in the relay's network namespace, even on failure, so a process opens only one
-    /// session, before it starts other threads: the kernel creates a user namespace only for a single-
-    /// threaded process. If it fails, nothing is left behind.
+    /// session, before it starts other threads: for a process with several threads the kernel creates no user
+    /// namespace. If it fails, nothing is left behind.
     pub(crate) fn open(plan: &Plan, uplink: bool) -> Result<Self, Error> {
         let (nodes, near, far) = hosts_of(&plan.scenario);
         let registry = registry::open()?;
         let lock = registry::lock(&registry)?;
-        crate::leftovers::clean(&registry, &mut |_| ());
+        leftovers::clean(&registry, &mut |_| ());
         let home = namespace::network().map_err(|e| Error::system("the network namespace", e))?;
         let enclosing = nested::enclosing(&registry, &home)?;
         let entry = new_entry(plan, nodes.len(), uplink, &registry, enclosing.as_ref())?;
@@ -94,7 +89,10 @@ impl Session {
         }
         session.lock = None;
         process::adopt_orphans().map_err(|e| Error::system("adopting orphans", e))?;
-        session.wait_until_up()?;
+        for host in &session.hosts {
+            let fault = |e| Error::system(format!("the interface of {}", host.entry.name), e);
+            wait_until_up(&host.port).map_err(fault)?;
+        }
         Ok(session)
     }
 
@@ -143,7 +141,7 @@ impl Session {
         let path = self.registry.file(&self.id, "hosts");
         // the entry first: cleaning up relies on it
         self.registry.write(&self.entry)?;
-        fs::write(&path, hosts::file(&names, &system))
+        fs::write(&path, etc::hosts(&names, &system))
             .map_err(|e| Error::system(path.display().to_string(), e))
     }
 
@@ -237,7 +235,7 @@ fn privileges(uplink: bool) -> Result<bool, Error> {
     if uplink {
         return Err(Error::UplinkNeedsRoot);
     }
-    namespace::new_user().map_err(|error| Error::UserNamespace(error, mend::help_lines()))?;
+    namespace::new_user().map_err(|error| Error::UserNamespace(error, fixes::help_lines()))?;
     capability::keep_over_exec().map_err(|e| Error::system("keeping capabilities", e))?;
     Ok(true)
 }
@@ -247,7 +245,7 @@ fn in_network<T>(network: impl AsFd, act: impl FnOnce() -> T) -> Result<T, Error
 }
 
 fn new_network() -> Result<OwnedFd, Error> {
-    namespace::new_network().map_err(|error| Error::NetworkNamespace(error.into(), mend::help_lines()))
+    namespace::new_network().map_err(|error| Error::NetworkNamespace(error.into(), fixes::help_lines()))
 }
 
 /// Creates a network namespace with only a loopback interface; the thread is in it afterwards.
@@ -291,8 +289,7 @@ fn set(name: &str, value: &str) -> Result<(), Error> {
     sysctl::write(name, value).map_err(|e| Error::setting(name, value, e))
 }
 
-/// Keeps an interface in a network that is not ours from sending traffic of its own. Called in that network,
-/// before the interface is up.
+/// Keeps an interface in another network from sending traffic of its own. Called there, before it is up.
 fn quiet(interface: &str) -> Result<(), Error> {
     for (name, value) in [("addr_gen_mode", "1"), ("accept_ra", "0"), ("autoconf", "0"), ("accept_dad", "0")]
     {

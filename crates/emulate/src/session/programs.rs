@@ -34,12 +34,11 @@ pub(crate) fn listen() -> Result<Signals, Error> {
 #[derive(Debug)]
 pub(super) struct Running {
     pub(super) pid: i32,
-    pub(super) stand: ProgramMode,
+    pub(super) mode: ProgramMode,
 }
 
 impl Session {
-    /// Starts a program on a host and returns its process id. It has the caller's environment, working
-    /// directory and terminal.
+    /// Starts a program on a host with our environment, folder and terminal; returns its process id.
     pub(crate) fn start(&mut self, host: usize, argv: &[OsString], stand: ProgramMode) -> Result<i32, Error> {
         let program = argv.first().map_or_else(String::new, |p| p.to_string_lossy().into_owned());
         let fault = |reason: String| Error::Start(program.clone(), reason);
@@ -70,7 +69,7 @@ impl Session {
             let _ = child.wait();
             return Err(fault(refusal));
         }
-        self.programs.push(Running { pid, stand });
+        self.programs.push(Running { pid, mode: stand });
         Ok(pid)
     }
 
@@ -103,7 +102,7 @@ impl Session {
         if signal == Signal::CHILD || typed && is_foreground() {
             return;
         }
-        for program in self.programs.iter().filter(|p| p.stand == ProgramMode::Foreground) {
+        for program in self.programs.iter().filter(|p| p.mode == ProgramMode::Foreground) {
             bentpipe_os::process::signal(program.pid, signal);
         }
     }
@@ -112,7 +111,7 @@ impl Session {
 impl Running {
     /// Sends a signal to its process group.
     pub(super) fn signal_group(&self, signal: Signal) {
-        if let (ProgramMode::Background, Some(pid)) = (self.stand, Pid::from_raw(self.pid)) {
+        if let (ProgramMode::Background, Some(pid)) = (self.mode, Pid::from_raw(self.pid)) {
             // it may be gone already
             let _ = kill_process_group(pid, signal);
         }

@@ -112,7 +112,7 @@ fn serve(
             if Arc::strong_count(&connections) <= CONNECTIONS {
                 let held = Arc::clone(&connections);
                 let carry = move || {
-                    let _ = carry(client, resolver);
+                    let _ = forward_connection(client, resolver);
                     drop(held);
                 };
                 let _ = Builder::new().name("bentpipe-names".to_owned()).spawn(carry);
@@ -122,7 +122,7 @@ fn serve(
 }
 
 /// Forwards queries and answers in turn, each after its length (RFC 1035, 4.2.2), until one side closes.
-fn carry(mut client: TcpStream, resolver: IpAddr) -> io::Result<()> {
+fn forward_connection(mut client: TcpStream, resolver: IpAddr) -> io::Result<()> {
     let mut server = TcpStream::connect_timeout(&SocketAddr::new(resolver, PORT), IDLE)?;
     for stream in [&client, &server] {
         stream.set_nonblocking(false)?;

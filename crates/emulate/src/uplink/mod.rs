@@ -6,17 +6,16 @@
 //! namespace and goes with that.
 
 mod dns;
-mod resolv;
 mod rules;
 mod settings;
 
 pub(crate) use dns::Forwarder;
 
 use crate::error::Error;
+use crate::etc;
 use crate::registry::Entry;
-use bentpipe_os::namespace;
 use bentpipe_os::netlink::{Netlink, RouteEntry};
-use bentpipe_os::nft;
+use bentpipe_os::{namespace, nft};
 use bentpipe_service::{Registry, Undo};
 use core::net::IpAddr;
 use std::fs;
@@ -69,7 +68,7 @@ pub(crate) fn apply(plan: &Undo, addresses: &[IpAddr]) -> Result<(), Error> {
 /// questions to a resolver that only answers on the machine, whose network is `home`.
 pub(crate) fn names(home: &OwnedFd, file: &Path, addresses: &[IpAddr]) -> Result<Option<Forwarder>, Error> {
     let ours = fs::read_to_string("/etc/resolv.conf").unwrap_or_default();
-    let (mut text, local) = resolv::behind_the_link(&ours);
+    let (mut text, local) = etc::resolv_conf(&ours);
     let mut forwarder = None;
     if let (Some(resolver), Some(&at)) = (local, addresses.first()) {
         forwarder = Forwarder::start(home, at, resolver)?;

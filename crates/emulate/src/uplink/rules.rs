@@ -16,7 +16,7 @@ pub(super) fn check() -> Result<(), Error> {
     }
 }
 
-/// Returns the rules. Sessions within this one have addresses of their own: those of twenty depths.
+/// Returns the rules. The address ranges include those of nested sessions, up to twenty links deep.
 pub(super) fn script(plan: &Undo, interface: &str) -> String {
     let table = plan.table.as_deref().unwrap_or_default();
     // interfaces that did not forward before must not forward between each other now

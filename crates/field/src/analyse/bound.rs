@@ -19,7 +19,7 @@ const WINDOW: f64 = 65_535.0 * 8.0;
 
 /// Mean read rate, bit/s, of a program that alternates between two rates, and the bits retransmitted for
 /// each change to the lower rate. `most` is the goodput of the hop, bit/s; `turn` and `rtt` are in seconds.
-pub fn alternating(rates: [f64; 2], turn: f64, most: f64, rtt: f64) -> (f64, f64) {
+pub fn alternating_reader_bound(rates: [f64; 2], turn: f64, most: f64, rtt: f64) -> (f64, f64) {
     let [one, other] = rates.map(|r| r.min(most));
     let (a, b) = (one.max(other), one.min(other));
     let missed = if (a - b) * rtt > WINDOW { (a * rtt - WINDOW).max(0.0) } else { 0.0 };
@@ -34,7 +34,7 @@ const PAYLOAD: f64 = 1460.0;
 const HELD: f64 = 44.0;
 
 /// Upper bound of the goodput, bit/s, at `rate` bit/s, round trip `rtt` s and packet loss probability `p`.
-pub fn old_receiver(rate: f64, rtt: f64, p: f64) -> f64 {
+pub fn old_receiver_bound(rate: f64, rtt: f64, p: f64) -> f64 {
     let beyond = (rate * rtt / 8.0 / PACKET - HELD).max(0.0);
     let once = |k: u32| (0..k).fold(1.0, |product, _| product * p);
     let share = |k: u32| 1.0 / f64::from(k) / (1.0 + once(k) * beyond);
@@ -56,21 +56,21 @@ mod tests {
             ([12e6, 11.9e6], 5.0, 1.0),
             ([30e6, 25e6], 5.0, 1.0),
         ] {
-            let (rate, _) = alternating(rates, turn, 23.2e6, 1.0);
+            let (rate, _) = alternating_reader_bound(rates, turn, 23.2e6, 1.0);
             let all = f64::midpoint(rates[0].min(23.2e6), rates[1].min(23.2e6));
             assert!((rate / all - share).abs() < 6e-4, "{rates:?} {turn}: {}", rate / all);
         }
-        assert!((alternating([24e6, 2e6], 5.0, 23.2e6, 1.0).1 - 22.676e6).abs() < 1e3);
+        assert!((alternating_reader_bound([24e6, 2e6], 5.0, 23.2e6, 1.0).1 - 22.676e6).abs() < 1e3);
     }
 
     /// At 24 Mbit/s and an RTT of 1 s.
     #[test]
     fn figures() {
         for (p, asked) in [(0.0, 23.36), (1e-4, 19.54), (1e-3, 11.66)] {
-            let bound = old_receiver(24e6, 1.0, p) / 1e6;
+            let bound = old_receiver_bound(24e6, 1.0, p) / 1e6;
             assert!((bound - asked).abs() < 0.01, "{p}: {bound}");
         }
         // a BDP below the window costs nothing
-        assert!((old_receiver(24e6, 0.02, 0.01) - 24e6 * PAYLOAD / PACKET).abs() < 1.0);
+        assert!((old_receiver_bound(24e6, 0.02, 0.01) - 24e6 * PAYLOAD / PACKET).abs() < 1.0);
     }
 }

@@ -29,13 +29,13 @@ pub struct SentPacket {
 impl SentPacket {
     /// True if the hop lost it, at random or because the queue was full.
     pub const fn is_lost(&self) -> bool {
-        matches!(self.fate, Fate::Lost | Fate::Full)
+        matches!(self.fate, Fate::Lost | Fate::QueueFull)
     }
 }
 
 /// An acknowledgment that arrived at the gateway's end of the hop.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct SeenAck {
+pub struct AckAtGateway {
     /// Arrival at the gateway's end, ns.
     pub at: u64,
     /// When it left the receiver, ns.
@@ -54,12 +54,12 @@ pub struct Flow {
     /// Its data packets in time order.
     pub sent: Vec<SentPacket>,
     /// Acknowledgments that arrived at the gateway's end, in time order.
-    pub seen: Vec<SeenAck>,
+    pub acks_at_gateway: Vec<AckAtGateway>,
     /// (time, bytes acknowledged) when the receiver sent the acknowledgment, even if the hop lost it.
     pub progress: Vec<(u64, u64)>,
     base: u32,
     highest: u64,
-    had: Ranges,
+    sent_ranges: Ranges,
 }
 
 type Key = ((u32, u16), (u32, u16));
@@ -82,22 +82,22 @@ pub fn flows(records: &[Record]) -> Vec<Flow> {
     }
     let mut all: Vec<Flow> = flows.into_values().filter(|f| !f.sent.is_empty()).collect();
     for flow in &mut all {
-        flow.seen.sort_by_key(|s| s.at);
+        flow.acks_at_gateway.sort_by_key(|s| s.at);
     }
     all
 }
 
 impl Flow {
     /// Stream offset of a sequence number near the highest byte sent; `None` if before the start.
-    fn place(&self, seq: u32) -> Option<u64> {
+    fn stream_offset(&self, seq: u32) -> Option<u64> {
         let near = self.base.wrapping_add(self.highest as u32);
         self.highest.checked_add_signed(i64::from(seq.wrapping_sub(near) as i32))
     }
 
     fn forward(&mut self, record: &Record, segment: &Segment, start: u32) {
-        let Some(begin) = self.place(start).filter(|_| segment.len > 0) else { return };
+        let Some(begin) = self.stream_offset(start).filter(|_| segment.len > 0) else { return };
         let end = begin + u64::from(segment.len);
-        let new = self.had.add(begin, end);
+        let new = self.sent_ranges.add(begin, end);
         let is_late = new.first().is_some_and(|n| n.0 < self.highest);
         self.highest = self.highest.max(end);
         self.sent.push(SentPacket {
@@ -112,9 +112,9 @@ impl Flow {
     }
 
     fn backward(&mut self, record: &Record, segment: &Segment) {
-        let sent = |seq| self.place(seq).filter(|place| *place <= self.highest);
+        let sent = |seq| self.stream_offset(seq).filter(|place| *place <= self.highest);
         // the FIN takes a sequence number but is not data
-        let ack = self.place(segment.ack).filter(|place| *place <= self.highest + 1);
+        let ack = self.stream_offset(segment.ack).filter(|place| *place <= self.highest + 1);
         let Some(ack) = ack.map(|ack| ack.min(self.highest)).filter(|_| segment.is_ack && !segment.is_syn)
         else {
             return;
@@ -126,8 +126,8 @@ impl Flow {
         if self.progress.last().is_none_or(|p| ack > p.1) {
             self.progress.push((record.at, ack));
         }
-        if let Some(at) = record.fate.out() {
-            self.seen.push(SeenAck { at, left: record.at, ack, blocks });
+        if let Some(at) = record.fate.delivered_at() {
+            self.acks_at_gateway.push(AckAtGateway { at, left: record.at, ack, blocks });
         }
     }
 
@@ -167,12 +167,12 @@ pub(crate) mod tests {
         let seq = |n: u32| BASE.wrapping_add(n * 1000);
         let blocks: Vec<_> = blocks.iter().map(|b| (seq(b.0), seq(b.1))).collect();
         let (head, size) = packet(false, 1, seq(n), 0, &blocks);
-        Record { fate: Fate::Out(out), size, ..Record::new(at, false, 0, &head) }
+        Record { fate: Fate::Delivered(out), size, ..Record::new(at, false, 0, &head) }
     }
 
     #[test]
     fn first_transmissions_are_told_from_others_and_their_order_is_judged() {
-        let out = Fate::Out(9);
+        let out = Fate::Delivered(9);
         let records =
             [data(1, 0, out), data(2, 2, out), data(3, 1, out), data(4, 1, out), data(5, 3, Fate::Lost)];
         let all = flows(&records);
@@ -192,7 +192,7 @@ pub(crate) mod tests {
 
     #[test]
     fn acknowledgments_make_progress_and_lies_do_not() {
-        let out = Fate::Out(5);
+        let out = Fate::Delivered(5);
         let mut records: Vec<Record> = (0..4).map(|n| data(u64::from(n), n, out)).collect();
         records.push(ack(10, 20, 2, &[(3, 4)]));
         records.push(ack(11, 19, 3, &[]));
@@ -201,8 +201,11 @@ pub(crate) mod tests {
         records.push(ack(13, 23, 3, &[(4, 3), (3, 70)]));
         let flow = &flows(&records)[0];
         assert_eq!(flow.progress, [(10, 2000), (11, 3000)]);
-        assert_eq!(flow.seen.iter().map(|s| s.at).collect::<Vec<_>>(), [19, 20, 23]);
-        assert_eq!((flow.seen[1].blocks.as_slice(), flow.seen[2].blocks.len()), (&[(3000, 4000)][..], 0));
+        assert_eq!(flow.acks_at_gateway.iter().map(|s| s.at).collect::<Vec<_>>(), [19, 20, 23]);
+        assert_eq!(
+            (flow.acks_at_gateway[1].blocks.as_slice(), flow.acks_at_gateway[2].blocks.len()),
+            (&[(3000, 4000)][..], 0)
+        );
         assert_eq!((flow.acked(9), flow.acked(10), flow.acked(99)), (0, 2000, 3000));
         assert_eq!((flow.time_for(2500), flow.time_for(3001)), (Some(11e-9), None));
         assert!((flow.goodput(10, 1_000_000_010) - 8000.0).abs() < 1e-6);
@@ -214,7 +217,7 @@ pub(crate) mod tests {
         let mut last = ack(9, 10, 1, &[]);
         // one more than the data
         last.head[28..32].copy_from_slice(&BASE.wrapping_add(1001).to_be_bytes());
-        let flow = &flows(&[data(1, 0, Fate::Out(5)), last])[0];
+        let flow = &flows(&[data(1, 0, Fate::Delivered(5)), last])[0];
         assert_eq!((flow.acked(9), flow.time_for(1000)), (1000, Some(8e-9)));
     }
 

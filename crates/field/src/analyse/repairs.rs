@@ -62,7 +62,7 @@ impl<'a> Index<'a> {
 fn proofs(index: &Index<'_>) -> [Vec<(u64, u64)>; 2] {
     let (mut edges, mut entered) = (Vec::new(), Vec::new());
     let (mut known, mut edge, mut latest) = (Ranges::default(), 0, 0);
-    for seen in &index.flow.seen {
+    for seen in &index.flow.acks_at_gateway {
         let told = [(0, seen.ack)].into_iter().chain(seen.blocks.iter().copied());
         for (begin, end) in told {
             if end > edge && begin > 0 {
@@ -72,7 +72,7 @@ fn proofs(index: &Index<'_>) -> [Vec<(u64, u64)>; 2] {
             for (begin, end) in known.add(begin, end) {
                 let arrived = index.with(begin, end).filter_map(|i| {
                     let sent = &index.flow.sent[i];
-                    Some((sent.fate.out().filter(|out| *out <= seen.left)?, sent.at))
+                    Some((sent.fate.delivered_at().filter(|out| *out <= seen.left)?, sent.at))
                 });
                 // of several transmissions of a byte, the first to arrive counts
                 let Some(at) = arrived.min().map(|a| a.1) else { continue };
@@ -86,13 +86,13 @@ fn proofs(index: &Index<'_>) -> [Vec<(u64, u64)>; 2] {
     [edges, entered]
 }
 
-/// The time at which the value of a growing course of (time, value) was first above `x`.
+/// The time at which the value of a rising series of (time, value) was first above `x`.
 fn first_above(course: &[(u64, u64)], x: u64) -> Option<u64> {
     course.get(course.partition_point(|point| point.1 <= x)).map(|point| point.0)
 }
 
-/// Follows the losses of a flow. The time from loss to repair is taken from `steady` (ns) on; then come the
-/// rate (bit/s) and the round trip (s) of the hop. `end` is the end of the record, ns.
+/// Times the repairs of a flow's losses. [`Repairs::from_loss`] counts losses from `steady` (ns) on; `rate`
+/// (bit/s) and `rtt` (s) are the hop's; `end` is the end of the record, ns.
 pub fn repairs(flow: &Flow, steady: u64, (rate, rtt): (f64, f64), end: u64) -> Repairs {
     /// A loss revealed less than this before the end may remain unrepaired.
     const AT_THE_END: u64 = 1_000_000_000;
@@ -151,15 +151,15 @@ mod tests {
     const MS: u64 = 1_000_000;
 
     fn out(t: u64) -> Fate {
-        Fate::Out(t * MS)
+        Fate::Delivered(t * MS)
     }
 
     fn found(records: &[Record], end: u64) -> Repairs {
         let mut in_ms = records.to_vec();
         for record in &mut in_ms {
             record.at *= MS;
-            if let (false, Fate::Out(t)) = (record.forward, record.fate) {
-                record.fate = Fate::Out(t * MS);
+            if let (false, Fate::Delivered(t)) = (record.forward, record.fate) {
+                record.fate = Fate::Delivered(t * MS);
             }
         }
         repairs(&flows(&in_ms)[0], 0, (8e6, 0.030), end * MS)
@@ -177,7 +177,7 @@ mod tests {
         records.extend([
             ack(10, 30, 1, &[]),
             ack(12, 32, 1, &[(2, 3)]),
-            data(40, 1, Fate::Full),
+            data(40, 1, Fate::QueueFull),
             data(41, 3, out(60)),
         ]);
         // a repeated SACK block proves nothing new

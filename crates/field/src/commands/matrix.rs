@@ -7,7 +7,7 @@ use bentpipe_field::matrix::{self, CellResult, Matrix, page};
 use serde_json::Value;
 use std::fs;
 
-/// A path, if asked for, and what is written there.
+/// The path of an output, if it is asked for, and the function that makes its text.
 type Output<'a> = (Option<&'a str>, fn(&[CellResult]) -> String);
 
 pub(crate) const USAGE: &str =

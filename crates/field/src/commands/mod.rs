@@ -5,7 +5,7 @@ mod matrix;
 use bentpipe_field::cell::{RunConfig, options};
 use bentpipe_field::hop::record::write_pcap;
 use bentpipe_field::reader::Reader;
-use bentpipe_field::recognition::{Sender, simulate_seed};
+use bentpipe_field::recognition::{SENDERS, is_model, simulate_seed};
 use bentpipe_field::{lines, report, run, slow, untouched};
 use std::fs::{self, File};
 use std::io::BufWriter;
@@ -35,7 +35,7 @@ fn whole(name: &str, value: &str) -> Result<u64, String> {
     value.parse().map_err(|_| format!("{name} {value}: a whole number is needed"))
 }
 
-/// A single run of the bed.
+/// Runs the bed once; writes and prints the results.
 pub(crate) fn once(cell: &RunConfig) -> Result<(), String> {
     let ran = run::run(cell)?;
     let figures = report::figures(cell, &ran);
@@ -57,7 +57,7 @@ pub(crate) fn once(cell: &RunConfig) -> Result<(), String> {
     Ok(())
 }
 
-/// Slow readers, measured against their limits.
+/// Runs slow readers and compares them with their limits.
 fn readers(words: &[String]) -> Result<(), String> {
     let (mut only, mut seed, mut live, mut program) = ("", 1, false, bentpipe()?);
     for (name, value) in options(words, &["--live"], READERS)? {
@@ -81,7 +81,7 @@ fn readers(words: &[String]) -> Result<(), String> {
     Ok(())
 }
 
-/// Which senders the gateway classifies as unable to gain.
+/// Counts the flows of each kind of sender that the gateway classifies as unable to gain.
 fn recognise(words: &[String]) -> Result<(), String> {
     let (mut runs, mut first, mut program) = (100, 1, bentpipe()?);
     let (mut is_wide, mut flows, mut only) = (false, 1, "");
@@ -96,12 +96,12 @@ fn recognise(words: &[String]) -> Result<(), String> {
             _ => return Err(format!("unknown option {name}\n{RECOGNISE}")),
         }
     }
-    for sender in Sender::ALL.iter().filter(|sender| sender.to_string().contains(only)) {
+    for sender in SENDERS.into_iter().filter(|sender| sender.contains(only)) {
         let mut passed = 0;
         for seed in first..first + runs {
             let (words, n) = simulate_seed(sender, seed, is_wide, flows, &program)?;
             passed += n;
-            let right = if sender.is_model() { u64::from(flows) } else { 0 };
+            let right = if is_model(sender) { u64::from(flows) } else { 0 };
             if n != right {
                 eprintln!("{sender}, seed {seed}: {words}: {n} passed");
             }
@@ -111,7 +111,7 @@ fn recognise(words: &[String]) -> Result<(), String> {
     Ok(())
 }
 
-/// Checks what the gateway must not change.
+/// Checks that the gateway leaves unchanged what it must not change.
 fn compare_untouched(words: &[String]) -> Result<(), String> {
     let mut program = bentpipe()?;
     for (name, value) in options(words, &[], UNTOUCHED)? {
@@ -129,7 +129,7 @@ fn compare_untouched(words: &[String]) -> Result<(), String> {
     Ok(())
 }
 
-/// A line that the acceptance list reads.
+/// Prints a result in the form that the acceptance list reads.
 fn print_verdict(what: &str, figure: &str, is_met: bool) {
     println!("{what:<28} {figure:<74} {}", if is_met { "ok" } else { "MISS" });
 }

@@ -38,7 +38,7 @@ pub struct Disturbance {
 }
 
 impl Disturbance {
-    const fn holds_at(&self, t: u64) -> bool {
+    const fn is_active_at(&self, t: u64) -> bool {
         self.at <= t && t < self.at + self.length
     }
 }
@@ -72,21 +72,21 @@ pub enum Fate {
     /// Lost at random.
     Lost,
     /// Dropped because the queue was full.
-    Full,
+    QueueFull,
     /// Delivered at this time, ns.
-    Out(u64),
+    Delivered(u64),
 }
 
 impl Fate {
     /// The delivery time, if it was delivered.
-    pub const fn out(self) -> Option<u64> {
-        if let Self::Out(at) = self { Some(at) } else { None }
+    pub const fn delivered_at(self) -> Option<u64> {
+        if let Self::Delivered(at) = self { Some(at) } else { None }
     }
 }
 
 /// A packet that leaves the hop; the order is that in which packets leave.
 #[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Leaving {
+pub struct Departure {
     /// When it is due, ns.
     pub due: u64,
     /// Among packets that are due at the same time, the first to be served leaves first.
@@ -111,8 +111,8 @@ pub struct Direction {
     waiting: VecDeque<Waiting>,
     queued: u64,
     /// The server is busy until this time.
-    free: u64,
-    flying: BinaryHeap<Reverse<Leaving>>,
+    server_free_at: u64,
+    in_flight: BinaryHeap<Reverse<Departure>>,
     order: u64,
     /// In-order packets are not due before this time.
     latest: u64,
@@ -139,12 +139,12 @@ impl Direction {
     }
 
     /// The next packet that is due by `now`.
-    pub fn take_due(&mut self, now: u64) -> Option<Leaving> {
+    pub fn take_due(&mut self, now: u64) -> Option<Departure> {
         self.advance(now);
-        if self.flying.peek().is_none_or(|f| f.0.due > now) {
+        if self.in_flight.peek().is_none_or(|f| f.0.due > now) {
             return None;
         }
-        self.flying.pop().map(|Reverse(leaving)| leaving)
+        self.in_flight.pop().map(|Reverse(leaving)| leaving)
     }
 
     /// Numbers of the packets lost since the last call.
@@ -156,7 +156,7 @@ impl Direction {
     pub fn next(&self) -> Option<u64> {
         // a packet in the queue can leave after its service and the delay at the earliest
         let served = self.waiting.front().map(|head| self.service(head).1 + self.settings.delay);
-        let due = self.flying.peek().map(|f| f.0.due);
+        let due = self.in_flight.peek().map(|f| f.0.due);
         served.into_iter().chain(due).min()
     }
 
@@ -168,7 +168,7 @@ impl Direction {
 
     /// Start and end of the service of the first packet in the queue.
     fn service(&self, head: &Waiting) -> (u64, u64) {
-        let begin = self.postponed(DisturbanceKind::Stop, head.since.max(self.free));
+        let begin = self.postponed(DisturbanceKind::Stop, head.since.max(self.server_free_at));
         let halves = self.disturbances(DisturbanceKind::Half, begin).count();
         let rate = self.settings.rate / (1_u64 << halves.min(8)) as f64;
         (begin, begin + (head.bytes.len() as f64 * 8e9 / rate) as u64)
@@ -176,7 +176,7 @@ impl Direction {
 
     /// The disturbances of this kind at time `t`.
     fn disturbances(&self, kind: DisturbanceKind, t: u64) -> impl Iterator<Item = &Disturbance> {
-        self.settings.events.iter().filter(move |e| e.kind == kind && e.holds_at(t))
+        self.settings.events.iter().filter(move |e| e.kind == kind && e.is_active_at(t))
     }
 
     /// The first time from `t` on without a disturbance of this kind; they may overlap in any order.
@@ -195,7 +195,7 @@ impl Direction {
                 return;
             }
             let Some(Waiting { number, bytes, .. }) = self.waiting.pop_front() else { return };
-            self.free = end;
+            self.server_free_at = end;
             self.queued -= bytes.len() as u64;
             if self.chance[0].happens(self.settings.loss) {
                 self.lost.push(number);
@@ -211,7 +211,7 @@ impl Direction {
 
     fn put_in_flight(&mut self, due: u64, number: usize, bytes: Box<[u8]>) {
         self.order += 1;
-        self.flying.push(Reverse(Leaving { due, order: self.order, number, bytes }));
+        self.in_flight.push(Reverse(Departure { due, order: self.order, number, bytes }));
     }
 
     /// Arrival time of a packet whose service ended at `end`.

@@ -1,5 +1,5 @@
-//! Record of each packet on the hop: when it entered, what became of it, and its headers. Writes captures
-//! of both ends of the hop.
+//! The record of each packet on the hop: when it entered, what became of it, and its headers; and captures
+//! of both ends of the hop, written from the records.
 //!
 //! The hop itself writes the record, so packets at both ends match exactly and none is missing under load.
 
@@ -46,7 +46,7 @@ impl Record {
     }
 }
 
-/// List of records in chunks: growing a single vector would copy it and stall the hop.
+/// A list of records in chunks: growing a single vector would copy it and stall the hop.
 #[derive(Debug, Default)]
 pub struct Log(Vec<Vec<Record>>);
 
@@ -65,8 +65,15 @@ impl Log {
     }
 
     /// The record with this number.
-    pub fn at(&mut self, number: usize) -> Option<&mut Record> {
+    pub fn get_mut(&mut self, number: usize) -> Option<&mut Record> {
         self.0.get_mut(number / Self::PIECE)?.get_mut(number % Self::PIECE)
+    }
+
+    /// Sets the fate of the record with this number.
+    pub fn set_fate(&mut self, number: usize, fate: Fate) {
+        if let Some(record) = self.get_mut(number) {
+            record.fate = fate;
+        }
     }
 
     /// Returns all records in order.
@@ -85,7 +92,9 @@ pub fn write_pcap(records: &[Record], at_gateway: bool, to: &mut impl Write) -> 
         if record.forward == at_gateway {
             packets.push((record.at, record));
         } else {
-            packets.extend(record.fate.out().into_iter().chain(record.duplicate_at).map(|t| (t, record)));
+            packets.extend(
+                record.fate.delivered_at().into_iter().chain(record.duplicate_at).map(|t| (t, record)),
+            );
         }
     }
     packets.sort_by_key(|p| p.0);
@@ -111,18 +120,18 @@ mod tests {
         for t in 0..10_000 {
             assert_eq!(log.add(Record::new(t, true, 0, &[])), t as usize);
         }
-        assert_eq!((log.at(4096).unwrap().at, log.at(9_999).unwrap().at), (4096, 9_999));
-        assert!(log.at(10_000).is_none() && log.into_all().is_sorted_by_key(|r| r.at));
+        assert_eq!((log.get_mut(4096).unwrap().at, log.get_mut(9_999).unwrap().at), (4096, 9_999));
+        assert!(log.get_mut(10_000).is_none() && log.into_all().is_sorted_by_key(|r| r.at));
     }
 
     #[test]
     fn both_ends_have_what_passed_them() {
         let record = |at, forward, fate| Record { fate, ..Record::new(at, forward, 0, &[0x45; 1500]) };
         let records = [
-            record(1, true, Fate::Out(100)),
+            record(1, true, Fate::Delivered(100)),
             record(2, true, Fate::Lost),
-            record(3, false, Fate::Out(50)),
-            Record { duplicate_at: Some(101), ..record(4, true, Fate::Out(99)) },
+            record(3, false, Fate::Delivered(50)),
+            Record { duplicate_at: Some(101), ..record(4, true, Fate::Delivered(99)) },
         ];
         let times = |at_gateway| {
             let mut file = Vec::new();

@@ -12,9 +12,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Longest sleep, ns: the time after which a request to end is noticed.
 const LONGEST: u64 = 50_000_000;
-/// Packets read before the next deliveries.
+/// Most packets read from an interface before the next deliveries.
 const AT_ONCE: usize = 32;
-/// Higher than the gateway's, so that the hop is not delayed.
+/// Real-time priority: higher than the gateway's, so that the hop is not delayed.
 const PRIORITY: u8 = 40;
 
 /// Result of running the hop.
@@ -28,7 +28,16 @@ pub struct HopResult {
     pub priority: String,
 }
 
-/// Carries packets from `a` to `b` by the first settings and back by the second, until `end` is set.
+/// What both directions share.
+struct Relay {
+    clock: Clock,
+    log: Log,
+    refused: u64,
+    buffer: Vec<u8>,
+}
+
+/// Carries packets from the first port to the second by the first settings, and back by the second, until
+/// `end` is set.
 ///
 /// # Errors
 /// If an interface fails.
@@ -39,74 +48,54 @@ pub fn run(
     clock: Clock,
     end: &AtomicBool,
 ) -> io::Result<HopResult> {
-    let mut told = HopResult { priority: realtime::raise_to(PRIORITY).to_string(), ..HopResult::default() };
-    let mut log = Log::default();
+    let priority = realtime::raise_to(PRIORITY).to_string();
     set_timer_slack()?;
+    let mut relay = Relay { clock, log: Log::default(), refused: 0, buffer: vec![0; MAX_SUPER] };
     let mut directions = [Direction::new(there, seed, 0), Direction::new(back, seed, 1)];
-    let mut buffer = vec![0; MAX_SUPER];
     while !end.load(Ordering::Relaxed) {
         let next = directions.iter().filter_map(Direction::next).min().unwrap_or(u64::MAX);
         let deadline = Instant(next.min(clock.now().0 + LONGEST));
         wait(&[ports[0].fd(), ports[1].fd()], Some(deadline), &clock, Duration::ZERO)?;
         for side in [0, 1] {
-            deliver(&mut directions[side], &mut ports[1 - side], clock, &mut log, &mut told.refused)?;
-            let forward = side == 0;
-            receive_waiting(&mut ports[side], &mut directions[side], forward, &mut buffer, clock, &mut log)?;
+            relay.deliver(&mut directions[side], &mut ports[1 - side])?;
+            relay.receive_waiting(&mut ports[side], &mut directions[side], side == 0)?;
         }
     }
-    told.records = log.into_all();
-    Ok(told)
+    Ok(HopResult { records: relay.log.into_all(), refused: relay.refused, priority })
 }
 
-/// Reads the packets waiting at an interface.
-fn receive_waiting(
-    port: &mut TunPort,
-    direction: &mut Direction,
-    forward: bool,
-    buffer: &mut [u8],
-    clock: Clock,
-    log: &mut Log,
-) -> io::Result<()> {
-    for _ in 0..AT_ONCE {
-        let Some(packet) = port.receive(buffer)? else { return Ok(()) };
-        let (now, bytes) = (clock.at(packet.at).0, &buffer[..packet.len]);
-        let number = log.add(Record::new(now, forward, direction.queued(now), bytes));
-        if !direction.enqueue(now, number, bytes) {
-            mark(log, number, Fate::Full);
-        }
-    }
-    Ok(())
-}
-
-/// Delivers the packets that are due.
-fn deliver(
-    direction: &mut Direction,
-    port: &mut TunPort,
-    clock: Clock,
-    log: &mut Log,
-    refused: &mut u64,
-) -> io::Result<()> {
-    loop {
-        let now = clock.now().0;
-        let leaving = direction.take_due(now);
-        for number in direction.take_lost() {
-            mark(log, number, Fate::Lost);
-        }
-        let Some(leaving) = leaving else { return Ok(()) };
-        let taken = port.send(&VnetHeader::default(), &[IoSlice::new(&leaving.bytes)])?;
-        *refused += u64::from(!taken);
-        if let Some(record) = log.at(leaving.number) {
-            if record.fate.out().is_some() {
-                record.duplicate_at = Some(now);
-            } else {
-                (record.fate, record.due) = (Fate::Out(now), leaving.due);
+impl Relay {
+    /// Reads the packets waiting at an interface.
+    fn receive_waiting(&mut self, port: &mut TunPort, way: &mut Direction, forward: bool) -> io::Result<()> {
+        for _ in 0..AT_ONCE {
+            let Some(packet) = port.receive(&mut self.buffer)? else { return Ok(()) };
+            let (now, bytes) = (self.clock.at(packet.at).0, &self.buffer[..packet.len]);
+            let number = self.log.add(Record::new(now, forward, way.queued(now), bytes));
+            if !way.enqueue(now, number, bytes) {
+                self.log.set_fate(number, Fate::QueueFull);
             }
         }
+        Ok(())
     }
-}
 
-fn mark(log: &mut Log, number: usize, fate: Fate) {
-    if let Some(record) = log.at(number) {
-        record.fate = fate;
+    /// Delivers the packets that are due.
+    fn deliver(&mut self, way: &mut Direction, port: &mut TunPort) -> io::Result<()> {
+        loop {
+            let now = self.clock.now().0;
+            let leaving = way.take_due(now);
+            for number in way.take_lost() {
+                self.log.set_fate(number, Fate::Lost);
+            }
+            let Some(leaving) = leaving else { return Ok(()) };
+            let taken = port.send(&VnetHeader::default(), &[IoSlice::new(&leaving.bytes)])?;
+            self.refused += u64::from(!taken);
+            if let Some(record) = self.log.get_mut(leaving.number) {
+                if record.fate.delivered_at().is_some() {
+                    record.duplicate_at = Some(now);
+                } else {
+                    (record.fate, record.due) = (Fate::Delivered(now), leaving.due);
+                }
+            }
+        }
     }
 }

@@ -49,8 +49,8 @@ impl fmt::Display for Cell {
     }
 }
 
-/// All cells that match a filter such as `rate=24,rtt=1000,receiver=old`, with several values of a key
-/// separated by `|`. An empty filter matches all.
+/// Returns all cells that match a filter such as `rate=24|2,rtt=1000,receiver=old`, in which `|` separates
+/// the values of a key. An empty filter matches all.
 ///
 /// # Errors
 /// Names the wrong word.
@@ -101,7 +101,7 @@ impl Cell {
         (f64::from(self.rate) * f64::from(self.rtt) * 125.0).max(45_000.0)
     }
 
-    /// The same cell for the bed, with or without the gateway.
+    /// Returns the configuration of the bed for this cell, with or without the gateway.
     pub fn live(&self, program: &Path, gateway: bool, seed: u64) -> bed::RunConfig {
         let part = f64::from(self.rate) * 1e6 * SLOW / f64::from(self.flows);
         let flow = bed::Flow {
@@ -125,7 +125,7 @@ impl Cell {
         }
     }
 
-    /// The scenario text, with or without the gateway.
+    /// Returns the scenario text, with or without the gateway.
     pub fn toml(&self, gateway: bool) -> String {
         let Self { rate, rtt, loss, flows, .. } = *self;
         let old = "receiver = { window = \"65535 B\", window_scale = false, timestamps = false }";

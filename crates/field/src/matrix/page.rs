@@ -9,14 +9,14 @@ const SIDE: (usize, usize) = (13, 18);
 const LEFT: usize = 130;
 const TOP: usize = 66;
 /// Number of worst cells listed.
-const NAMED: usize = 40;
+const WORST_LISTED: usize = 40;
 
 /// A self-contained HTML page. Rows: rates and round trips; columns: receivers, senders, losses, flows.
 pub fn html(all: &[CellResult]) -> String {
     let mut worst: Vec<&CellResult> = all.iter().collect();
     worst.sort_by(|a, b| a.gain().total_cmp(&b.gain()));
     let worse = all.iter().filter(|r| !r.is_met()).count();
-    let rows: String = worst.iter().take(NAMED).map(|ran| ran.line() + "\n").collect();
+    let rows: String = worst.iter().take(WORST_LISTED).map(|ran| ran.line() + "\n").collect();
     format!(
         "<!doctype html><html lang=\"en\"><meta charset=\"utf-8\"><title>With a gateway and without</title>
 <style>body{{font:15px/1.4 sans-serif;margin:2em;max-width:80em;color-scheme:light dark}}pre{{font-size:12px;overflow:auto}}svg{{max-width:100%;height:auto}}text{{font:11px sans-serif;fill:currentColor}}</style>
@@ -32,8 +32,8 @@ pub fn html(all: &[CellResult]) -> String {
     )
 }
 
-/// A table for a document: for each receiver and sender the smallest, median and largest ratio, and how
-/// many cells are worse than without the gateway.
+/// Returns a table for a document: for each receiver and sender the smallest, median and largest ratio, and
+/// how many cells are worse than without the gateway.
 pub fn summary(all: &[CellResult]) -> String {
     let mut text = String::from(
         "| receiver | sender | cells | worse | least gain | where | median | largest |\n|---|---|---|---|---|---|---|---|\n",
@@ -62,13 +62,13 @@ pub fn summary(all: &[CellResult]) -> String {
     text
 }
 
-/// The picture as SVG, for a document.
+/// Returns the picture as SVG, for a document.
 pub fn svg(all: &[CellResult]) -> String {
     let style = "<style>text{font:11px sans-serif;fill:#444}@media (prefers-color-scheme:dark){text{fill:#bbb}}</style>";
     picture(all, false).replacen('>', &format!(" xmlns=\"http://www.w3.org/2000/svg\">\n{style}"), 1) + "\n"
 }
 
-/// Draws the picture. With `told`, each cell has a tooltip with its figures.
+/// Draws the picture; if `told`, each cell has a tooltip with its figures.
 fn picture(all: &[CellResult], told: bool) -> String {
     let columns = RECEIVERS.len() * SENDERS.len() * LOSSES.len() * FLOWS.len();
     let (width, height) = (LEFT + columns * SIDE.0 + 10, TOP + RATES.len() * ROUND_TRIPS.len() * SIDE.1 + 10);

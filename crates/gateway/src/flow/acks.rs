@@ -73,14 +73,14 @@ impl Flow {
             self.fins.1 = Some(packet.tcp.seq.0.wrapping_add(packet.seq_len() as u32));
             self.state = if self.state == State::Closed { State::Closed } else { State::Closing };
         }
-        let una = self.shake.lan().and_then(|lan| lan.isn.offset_near(packet.tcp.ack, self.una));
+        let una = self.handshake.lan().and_then(|lan| lan.isn.offset_near(packet.tcp.ack, self.una));
         let Some(una) = una.filter(|una| flags.has(Flags::ACK) && (1..=self.sender.top).contains(una)) else {
             // it acknowledges nothing, not even the SYN, or data that was never sent: the sender decides what
             // to do
             cx.send(LAN, packet);
             return;
         };
-        let window = u64::from(packet.tcp.window) << self.shake.receiver_shift();
+        let window = u64::from(packet.tcp.window) << self.handshake.receiver_shift();
         if self.is_accelerated() {
             let sacks = self.blocks(&packet);
             self.process_ack(cx, una, window, &sacks, shared);
@@ -97,7 +97,9 @@ impl Flow {
 
     /// Returns the SACK blocks as positions, without those for data that has arrived in order.
     fn blocks(&self, packet: &Packet) -> Vec<(u64, u64)> {
-        let Some(lan) = self.shake.lan().filter(|_| !packet.tcp.sack.is_empty()) else { return Vec::new() };
+        let Some(lan) = self.handshake.lan().filter(|_| !packet.tcp.sack.is_empty()) else {
+            return Vec::new();
+        };
         let place = |seq| lan.isn.offset_near(seq, self.una);
         let blocks = packet.tcp.sack.as_slice().iter();
         let blocks = blocks.filter_map(|(left, right)| Some((place(*left)?, place(*right)?)));
@@ -107,13 +109,13 @@ impl Flow {
     fn answer(&mut self, cx: &mut Cx<'_>, una: u64, packet: Pkt, shared: &mut Shared) {
         let now = cx.now;
         self.keep_template(cx, &packet);
-        let before = (self.shown.ack, self.shown.edge);
+        let before = (self.advertised.ack, self.advertised.edge);
         let pure = packet.seq_len() == 0;
         let theirs = !self.is_accelerated() || self.cache.gap_at(self.una) || self.una >= self.sender.top;
         let wished = self.wished_edge(now, shared);
         let ack = if self.is_accelerated() { self.thinned(self.acknowledgeable(), wished) } else { self.una };
         let news = ack > before.0 || wished > before.1 + (before.1 - before.0) / 4;
-        if pure && !news && !(theirs && una >= self.shown.ack) {
+        if pure && !news && !(theirs && una >= self.advertised.ack) {
             shared.counters.acks_withheld += 1;
             cx.recycle(packet);
         } else {
@@ -121,8 +123,8 @@ impl Flow {
         }
         if self.una >= self.sender.top {
             self.acks.clear(cx);
-        } else if self.shown.ack < self.una {
-            if self.shown.ack > before.0 || self.acks.drip_at.is_none() {
+        } else if self.advertised.ack < self.una {
+            if self.advertised.ack > before.0 || self.acks.drip_at.is_none() {
                 self.acks.drip_at = Some(now + self.drip_interval(wished));
             }
         } else {
@@ -135,16 +137,16 @@ impl Flow {
             return self.receiver.edge;
         }
         let path = self.path(now, shared);
-        let shortest = self.trip.minimum() + self.shake.lan_trip.unwrap_or_default();
-        self.shown.delivered(now, self.una, shortest.max(Duration::from_millis(1)));
+        let shortest = self.hop_rtt.minimum() + self.handshake.lan_rtt.unwrap_or_default();
+        self.advertised.delivered(now, self.una, shortest.max(Duration::from_millis(1)));
         match shared.config.mode {
             crate::config::Mode::Open => {
-                self.una + self.shown.window(&path, self.receiver.largest).min(self.holdable(shared))
+                self.una + self.advertised.window(&path, self.receiver.largest).min(self.holdable(shared))
             }
             crate::config::Mode::Strict => {
-                let room = self.shown.room(&path);
-                let most = self.una + self.shown.window(&path, 0).min(self.holdable(shared));
-                self.receiver.limit(now, self.trip.smoothed(), room).min(most)
+                let room = self.advertised.room(&path);
+                let most = self.una + self.advertised.window(&path, 0).min(self.holdable(shared));
+                self.receiver.limit(now, self.hop_rtt.smoothed(), room).min(most)
             }
         }
     }
@@ -157,25 +159,26 @@ impl Flow {
             return self.una;
         }
         if self.una < self.acks.until.min(self.sender.top) {
-            return self.shown.ack;
+            return self.advertised.ack;
         }
-        let mss = self.shake.mss();
+        let mss = self.handshake.mss();
         let held = (outstanding / mss / HELD_SHARE).min(HELD_SEGMENTS) * mss;
-        self.una.saturating_sub(held).max(self.shown.ack).max(self.acks.until.min(self.una))
+        self.una.saturating_sub(held).max(self.advertised.ack).max(self.acks.until.min(self.una))
     }
 
     /// True if the advertised edge is too far ahead of `wished`, so that fewer ACKs must be sent. A window
     /// field is rounded up to the granularity of the shift, since the edge must not move left. So each ACK
     /// that covers less than this granularity moves the edge forward, even if it should stay.
     fn runs_ahead(&self, wished: u64) -> bool {
-        let grain = 1 << self.shake.shown_shift();
-        grain * 2 > self.shake.mss() && self.shown.edge > wished + 4 * grain
+        let grain = 1 << self.handshake.advertised_shift();
+        grain * 2 > self.handshake.mss() && self.advertised.edge > wished + 4 * grain
     }
 
     /// While the edge runs ahead, acknowledges at least twice the window granularity at a time.
     fn thinned(&self, ack: u64, wished: u64) -> u64 {
-        let few = ack < self.shown.ack + (2 << self.shake.shown_shift()) && self.una < self.sender.top;
-        if few && self.runs_ahead(wished) && !self.cache.gap_at(self.una) { self.shown.ack } else { ack }
+        let few = ack < self.advertised.ack + (2 << self.handshake.advertised_shift())
+            && self.una < self.sender.top;
+        if few && self.runs_ahead(wished) && !self.cache.gap_at(self.una) { self.advertised.ack } else { ack }
     }
 
     fn drip_interval(&self, wished: u64) -> Duration {
@@ -212,9 +215,9 @@ impl Flow {
     /// Sends a packet of the receiver to the sender with `ack` and an edge at `wished`. SACK blocks stay if
     /// the sender must repair the loss (`theirs`).
     fn send_ack(&mut self, cx: &mut Cx<'_>, ack: u64, wished: u64, mut packet: Pkt, theirs: bool) {
-        let field = self.shown.field(ack, wished, self.shake.shown_shift());
-        if let Some(lan) = self.shake.lan() {
-            packet.tcp.ack = lan.isn.at(self.shown.ack);
+        let field = self.advertised.field(ack, wished, self.handshake.advertised_shift());
+        if let Some(lan) = self.handshake.lan() {
+            packet.tcp.ack = lan.isn.at(self.advertised.ack);
             packet.tcp.window = field;
             if !theirs && !packet.tcp.sack.is_empty() {
                 set_sack(&mut packet, SackList::default());
@@ -227,7 +230,9 @@ impl Flow {
     }
 
     fn add_dsack(&mut self, packet: &mut Packet, isn: Seq) {
-        let Some((start, end)) = self.acks.dsack.filter(|(_, end)| *end <= self.shown.ack) else { return };
+        let Some((start, end)) = self.acks.dsack.filter(|(_, end)| *end <= self.advertised.ack) else {
+            return;
+        };
         if packet.tcp.sack.is_empty() && option_space(packet) >= BLOCK && packet.seq_len() == 0 {
             let mut list = SackList::default();
             list.push(isn.at(start), isn.at(end));
@@ -250,10 +255,10 @@ impl Flow {
             self.pass(cx, LAN, packet, shared);
             return;
         }
-        self.sender.swallowed += 1;
+        self.sender.duplicates_dropped += 1;
         shared.counters.duplicates_dropped += 1;
         cx.recycle(packet);
-        if self.shake.sack() {
+        if self.handshake.sack() {
             self.acks.dsack = Some((start, end));
         }
         if end <= self.una {
@@ -263,8 +268,8 @@ impl Flow {
         if self.recovery.exhausted() {
             self.head_again();
         }
-        if start <= self.shown.ack {
-            self.acks.until = self.shown.ack + FRTO_SEGMENTS * self.shake.mss();
+        if start <= self.advertised.ack {
+            self.acks.until = self.advertised.ack + FRTO_SEGMENTS * self.handshake.mss();
         }
     }
 
@@ -287,17 +292,17 @@ impl Flow {
         if self.cache.gap_at(self.una) {
             self.repeat(cx, self.una, shared);
         } else if self.una >= self.acks.until.min(self.sender.top) {
-            let next = (self.shown.ack + self.shake.mss()).max(self.acks.until).min(self.una);
+            let next = (self.advertised.ack + self.handshake.mss()).max(self.acks.until).min(self.una);
             let wished = self.wished_edge(cx.now, shared);
             let next = if self.runs_ahead(wished) { self.una } else { next };
             self.repeat(cx, next, shared);
         }
         let wished = self.wished_edge(cx.now, shared);
-        self.acks.drip_at = (self.shown.ack < self.una).then_some(cx.now + self.drip_interval(wished));
+        self.acks.drip_at = (self.advertised.ack < self.una).then_some(cx.now + self.drip_interval(wished));
     }
 
     pub(super) fn release_acks(&mut self, cx: &mut Cx<'_>, shared: &mut Shared) {
-        if self.shown.ack < self.una {
+        if self.advertised.ack < self.una {
             self.repeat(cx, self.una, shared);
         }
     }

@@ -11,7 +11,7 @@ use std::collections::VecDeque;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum PieceState {
     /// In flight.
-    Flying,
+    InFlight,
     /// To be sent: lost, discarded by the receiver, or sent late because it filled a gap.
     Due,
     /// SACKed: beyond a hole, where the receiver keeps it for now (RFC 2018: it may still drop it).
@@ -23,9 +23,9 @@ pub(crate) enum PieceState {
 pub(crate) struct Piece {
     pub(crate) start: u64,
     pub(crate) end: u64,
-    pub(crate) fate: PieceState,
+    pub(crate) state: PieceState,
     /// Number of transmissions, without redundant copies.
-    pub(crate) times: u8,
+    pub(crate) transmissions: u8,
     /// Number of transmissions, with copies.
     sends: u8,
     /// Its last transmission was found missing and counted as lost.
@@ -83,15 +83,15 @@ impl AckCredit {
     /// have been acknowledged. Data that was sent several times within an RTT gives no sending time.
     fn take(&mut self, piece: &Piece, now: Instant, shortest: u64) {
         self.arrived += piece.segments();
-        let copies = piece.sends.saturating_sub(piece.times);
+        let copies = piece.sends.saturating_sub(piece.transmissions);
         self.copied += if copies > 0 { piece.segments() * (u32::from(copies) + 1) } else { 0 };
         let returned = |sent: &Instant| now.since(*sent).0 >= shortest;
-        if piece.counted && (piece.fate == PieceState::Due || !returned(&piece.first)) {
+        if piece.counted && (piece.state == PieceState::Due || !returned(&piece.first)) {
             self.late += piece.segments();
-            let sent = if piece.fate == PieceState::Due { piece.sent } else { piece.before };
+            let sent = if piece.state == PieceState::Due { piece.sent } else { piece.before };
             self.late_sent = [self.late_sent, Some(sent)].into_iter().flatten().min();
         }
-        let once = piece.times < 2;
+        let once = piece.transmissions < 2;
         let sent = if once && piece.first == piece.sent { Some(piece.sent) } else { None };
         let candidates = [piece.sent, piece.first, piece.before];
         let known = if once { &candidates[..2] } else { &candidates };
@@ -108,8 +108,8 @@ impl Piece {
         Self {
             start,
             end,
-            fate: PieceState::Due,
-            times: 0,
+            state: PieceState::Due,
+            transmissions: 0,
             sends: 0,
             counted: false,
             first: Instant::ZERO,
@@ -272,10 +272,10 @@ impl Cache {
                 self.pieces.push_front(piece);
                 break;
             }
-            self.due -= usize::from(piece.fate == PieceState::Due);
-            if piece.fate != PieceState::Sacked && piece.times > 0 {
+            self.due -= usize::from(piece.state == PieceState::Due);
+            if piece.state != PieceState::Sacked && piece.transmissions > 0 {
                 credit.take(&piece, cx.now, shortest);
-                again |= piece.times > 1;
+                again |= piece.transmissions > 1;
             }
             self.give_back(cx, piece);
         }
@@ -322,10 +322,10 @@ impl Cache {
             self.split(cx, end);
             let mut i = self.place(start);
             while let Some(piece) = self.pieces.get_mut(i).filter(|p| p.end <= end) {
-                if piece.fate != PieceState::Sacked && piece.times > 0 {
+                if piece.state != PieceState::Sacked && piece.transmissions > 0 {
                     credit.take(piece, cx.now, shortest);
-                    self.due -= usize::from(piece.fate == PieceState::Due);
-                    piece.fate = PieceState::Sacked;
+                    self.due -= usize::from(piece.state == PieceState::Due);
+                    piece.state = PieceState::Sacked;
                 }
                 i += 1;
             }
@@ -339,7 +339,7 @@ impl Cache {
         let copy = cx.duplicate(&piece.packet);
         let rest = piece.cut(at, copy);
         self.cost += PLACE;
-        self.due += usize::from(rest.fate == PieceState::Due);
+        self.due += usize::from(rest.state == PieceState::Due);
         self.pieces.insert(i + 1, rest);
     }
 
@@ -347,8 +347,8 @@ impl Cache {
     pub(crate) fn renege(&mut self) {
         self.sacked = Ranges::default();
         for piece in &mut self.pieces {
-            if piece.fate == PieceState::Sacked {
-                piece.fate = PieceState::Due;
+            if piece.state == PieceState::Sacked {
+                piece.state = PieceState::Due;
                 self.due += 1;
             }
         }
@@ -362,7 +362,7 @@ impl Cache {
             self.log.pop_front();
             let mut i = self.place(start);
             while let Some(piece) = self.pieces.get_mut(i).filter(|p| p.start < end) {
-                if piece.sent == at && piece.fate == PieceState::Flying {
+                if piece.sent == at && piece.state == PieceState::InFlight {
                     piece.counted = found(piece);
                     self.make_due(i);
                 }
@@ -373,8 +373,8 @@ impl Cache {
 
     /// Marks piece `i` to be sent again.
     pub(crate) fn make_due(&mut self, i: usize) {
-        if let Some(piece) = self.pieces.get_mut(i).filter(|p| p.fate == PieceState::Flying) {
-            piece.fate = PieceState::Due;
+        if let Some(piece) = self.pieces.get_mut(i).filter(|p| p.state == PieceState::InFlight) {
+            piece.state = PieceState::Due;
             self.due += 1;
             self.cursor = self.cursor.min(piece.start);
         }
@@ -397,7 +397,7 @@ impl Cache {
             return None;
         }
         let from = self.place(self.cursor);
-        let found = self.pieces.range(from..).position(|p| p.fate == PieceState::Due).map(|n| from + n);
+        let found = self.pieces.range(from..).position(|p| p.state == PieceState::Due).map(|n| from + n);
         if let Some(i) = found {
             self.cursor = self.pieces[i].start;
         }
@@ -415,11 +415,11 @@ impl Cache {
     /// Notes that piece `i`, or a redundant copy of it, is sent now.
     pub(crate) fn stamp(&mut self, i: usize, now: Instant, copy: bool) {
         let piece = &mut self.pieces[i];
-        self.due -= usize::from(piece.fate == PieceState::Due);
-        piece.fate = PieceState::Flying;
+        self.due -= usize::from(piece.state == PieceState::Due);
+        piece.state = PieceState::InFlight;
         piece.sends = piece.sends.saturating_add(1);
         if !copy {
-            piece.times = piece.times.saturating_add(1);
+            piece.transmissions = piece.transmissions.saturating_add(1);
             (piece.before, piece.first) = (piece.sent, now);
         }
         piece.sent = now;
@@ -486,7 +486,7 @@ mod tests {
         };
         cache.stamp(0, Instant(1), false);
         cache.overtaken(Instant(2), |_| true);
-        assert_eq!((cache.pieces[0].fate, late(&cache, 99)), (PieceState::Due, 1));
+        assert_eq!((cache.pieces[0].state, late(&cache, 99)), (PieceState::Due, 1));
         cache.stamp(0, Instant(100), false);
         assert_eq!((late(&cache, 120), late(&cache, 150)), (1, 0));
         cache.overtaken(Instant(101), |_| false);

@@ -59,9 +59,9 @@ pub(crate) struct Sender {
     /// Position after its last byte seen.
     pub(super) top: u64,
     /// Its latest header: acknowledgment, window and timestamps.
-    news: Option<TcpHeader>,
+    last_header: Option<TcpHeader>,
     /// The last acknowledgment sent to the receiver.
-    told: Option<u32>,
+    last_ack_sent: Option<u32>,
     stamp: Option<u32>,
     /// Its RST, while data is before it.
     pub(super) reset: Option<Box<Reset>>,
@@ -71,12 +71,12 @@ pub(crate) struct Sender {
     pub(super) wake_at: Option<Instant>,
     /// Payload and header bytes of the largest packet.
     sizes: (u32, u32),
-    pub(super) swallowed: u64,
+    pub(super) duplicates_dropped: u64,
 }
 
 impl Sender {
     pub(super) fn stamps(&self) -> bool {
-        self.news.is_some_and(|n| n.timestamps.is_some())
+        self.last_header.is_some_and(|n| n.timestamps.is_some())
     }
 
     /// Share of the hop's bytes that is payload.
@@ -87,7 +87,7 @@ impl Sender {
 
     /// The sequence number that it expects next from the receiver.
     pub(super) fn expects(&self) -> Option<Seq> {
-        self.news.map(|news| news.ack)
+        self.last_header.map(|news| news.ack)
     }
 
     pub(super) fn clear(&mut self, cx: &mut Cx<'_>) {
@@ -101,11 +101,12 @@ impl Sender {
 impl Flow {
     /// Processes a packet of the sender after the handshake.
     pub(super) fn take_data(&mut self, cx: &mut Cx<'_>, mut packet: Pkt, shared: &mut Shared) {
-        packet.tcp.window = self.shake.window_for_receiver(packet.tcp.window);
+        packet.tcp.window = self.handshake.window_for_receiver(packet.tcp.window);
         self.note(&packet);
         let flags = packet.tcp.flags;
-        let position = self.shake.lan().and_then(|lan| lan.isn.offset_near(packet.tcp.seq, self.sender.top));
-        let near = position.filter(|start| *start <= self.shown.edge.max(self.sender.top) + BEYOND);
+        let position =
+            self.handshake.lan().and_then(|lan| lan.isn.offset_near(packet.tcp.seq, self.sender.top));
+        let near = position.filter(|start| *start <= self.advertised.edge.max(self.sender.top) + BEYOND);
         let Some(start) = near.filter(|_| self.is_accelerated()) else {
             if let Some(start) = near {
                 self.sender.top = self.sender.top.max(start + packet.seq_len());
@@ -129,8 +130,8 @@ impl Flow {
     /// Notes the acknowledgment and window that the packet carries.
     fn note(&mut self, packet: &Packet) {
         let tcp = packet.tcp;
-        if tcp.flags.has(Flags::ACK) && self.sender.news.is_none_or(|n| !later(n.ack.0, tcp.ack.0)) {
-            self.sender.news = Some(tcp);
+        if tcp.flags.has(Flags::ACK) && self.sender.last_header.is_none_or(|n| !later(n.ack.0, tcp.ack.0)) {
+            self.sender.last_header = Some(tcp);
             if self.fins.1.is_some_and(|fin| !later(fin, tcp.ack.0)) {
                 self.fins_acked.1 = true;
                 self.settle_end();
@@ -166,7 +167,7 @@ impl Flow {
 
     /// When an RST goes without the data before it.
     pub(super) fn reset_deadline(&self) -> Option<Instant> {
-        let patience = PROBE + self.trip.timeout();
+        let patience = PROBE + self.hop_rtt.timeout();
         self.sender.reset.as_ref().map(|r| (r.moved + patience).min(r.since + LONGEST_RESET))
     }
 
@@ -175,7 +176,7 @@ impl Flow {
         if self.reset_deadline().is_none_or(|at| at > cx.now) {
             return;
         }
-        let (Some(reset), Some(lan)) = (self.sender.reset.take(), self.shake.lan()) else { return };
+        let (Some(reset), Some(lan)) = (self.sender.reset.take(), self.handshake.lan()) else { return };
         let mut packet = reset.packet;
         // with another sequence number its text, which is only informative (RFC 9293, section 3.10.7), would
         // overlap other bytes
@@ -196,7 +197,7 @@ impl Flow {
     fn pure(&mut self, cx: &mut Cx<'_>, start: u64, mut packet: Pkt, shared: &mut Shared) {
         let mut other = None;
         if start >= self.una
-            && let Some(lan) = self.shake.lan()
+            && let Some(lan) = self.handshake.lan()
         {
             let expected = self.cache.expected(self.una).min(start);
             packet.tcp.seq = lan.isn.at(expected);
@@ -208,7 +209,7 @@ impl Flow {
         {
             stamp.value = oldest;
         }
-        self.sender.told = Some(packet.tcp.ack.0);
+        self.sender.last_ack_sent = Some(packet.tcp.ack.0);
         if let Some(seq) = other {
             let mut copy = cx.duplicate(&packet);
             copy.tcp.seq = seq;
@@ -288,9 +289,9 @@ impl Flow {
     /// True if the flow would then hold more than three products or the limits allow, which the advertised
     /// window avoids.
     fn is_full(&self, cost: u64, len: u64, shared: &Shared) -> bool {
-        let whole = shared.config.rate.map(|r| r.bytes_in(self.path_trip()).0 * MOST_PRODUCTS);
+        let whole = shared.config.rate.map(|r| r.bytes_in(self.path_rtt()).0 * MOST_PRODUCTS);
         // the sender may use the advertised window even if the product has shrunk since
-        let shown = self.shown.edge.saturating_sub(self.una);
+        let shown = self.advertised.edge.saturating_sub(self.una);
         let most = whole.unwrap_or(u64::MAX).max(LEAST_HELD).max(shown);
         let cost = PLACE + cost;
         self.cache.bytes + len > most
@@ -309,15 +310,15 @@ impl Flow {
         (most / cost.max(1.0)) as u64
     }
 
-    pub(super) fn path_trip(&self) -> Duration {
-        self.trip.smoothed() + self.shake.lan_trip.unwrap_or_default()
+    pub(super) fn path_rtt(&self) -> Duration {
+        self.hop_rtt.smoothed() + self.handshake.lan_rtt.unwrap_or_default()
     }
 
     /// Sends the sender's acknowledgment as a pure ACK if the data that could carry it must wait in the
     /// queue.
     fn tell_receiver(&mut self, cx: &mut Cx<'_>, shared: &mut Shared) {
-        let Some(news) = self.sender.news else { return };
-        let fresh = self.sender.told != Some(news.ack.0) || !news.sack.is_empty();
+        let Some(news) = self.sender.last_header else { return };
+        let fresh = self.sender.last_ack_sent != Some(news.ack.0) || !news.sack.is_empty();
         if !fresh || self.choose(cx.now, shared).is_some() {
             return;
         }
@@ -326,7 +327,7 @@ impl Flow {
         ack.body.len = 0;
         ack.segment = 0;
         ack.tcp.flags.0 &= !(Flags::FIN.0 | Flags::PSH.0 | Flags::CWR.0);
-        if let Some(lan) = self.shake.lan() {
+        if let Some(lan) = self.handshake.lan() {
             let start = self.cache.top(self.una);
             ack.tcp.seq = lan.isn.at(start);
             self.pure(cx, start, ack, shared);
@@ -343,8 +344,8 @@ impl Flow {
 
     /// Updates a packet with the sender's latest acknowledgment, window and timestamp echo.
     pub(super) fn refresh(&mut self, packet: &mut Packet) {
-        let Some(news) = self.sender.news.filter(|_| packet.tcp.flags.has(Flags::ACK)) else { return };
-        self.sender.told = Some(news.ack.0);
+        let Some(news) = self.sender.last_header.filter(|_| packet.tcp.flags.has(Flags::ACK)) else { return };
+        self.sender.last_ack_sent = Some(news.ack.0);
         if packet.tcp.ack == news.ack && packet.tcp.window == news.window {
             return;
         }

@@ -36,7 +36,7 @@ pub(crate) struct SynOptions {
     mss: u16,
     /// When it first arrived, and whether it was retransmitted.
     at: Instant,
-    again: bool,
+    retransmitted: bool,
 }
 
 /// The two SYNs of a connection.
@@ -49,13 +49,13 @@ pub(crate) struct Handshake {
     /// The shift that the sender was shown.
     shown: Option<u8>,
     /// RTTs on either side of the gateway, as measured in the handshake.
-    pub(crate) lan_trip: Option<Duration>,
-    pub(crate) hop_trip: Option<Duration>,
+    pub(crate) lan_rtt: Option<Duration>,
+    pub(crate) hop_rtt: Option<Duration>,
 }
 
 /// Bytes left for options.
 pub(crate) fn option_space(packet: &Packet) -> u8 {
-    OPTION_SPACE.saturating_sub(packet.tcp.wire_len() - 20).saturating_sub(packet.foreign.len)
+    OPTION_SPACE.saturating_sub(packet.tcp.wire_len() - 20).saturating_sub(packet.other_options.len)
 }
 
 /// Returns the smallest shift that allows two bandwidth-delay products.
@@ -68,12 +68,12 @@ pub(crate) fn shift_for(rate: Option<Rate>, trip: Option<Duration>) -> u8 {
 impl Handshake {
     /// Checks whether a connection with this SYN may be changed.
     pub(crate) fn check_options(syn: &Packet) -> Result<(), PassReason> {
-        if syn.foreign.has(OtherOptions::SIGNED) {
+        if syn.other_options.has(OtherOptions::SIGNED) {
             return Err(PassReason::Signed);
         }
         // all subflows share one window (RFC 8684, section 3.3.1), so one subflow does not show the
         // receiver's free space
-        if syn.foreign.has(OtherOptions::MULTIPATH) {
+        if syn.other_options.has(OtherOptions::MULTIPATH) {
             return Err(PassReason::Multipath);
         }
         Ok(())
@@ -96,12 +96,12 @@ impl Handshake {
             sack: tcp.sack_permitted,
             mss: tcp.mss.unwrap_or(536),
             at: now,
-            again: false,
+            retransmitted: false,
         };
         let answer = tcp.flags.has(Flags::ACK);
         let place = if from == LAN { &mut self.lan } else { &mut self.satellite };
         let known = place.filter(|known| known.isn == end.isn);
-        *place = Some(known.map_or(end, |known| SynOptions { at: known.at, again: true, ..end }));
+        *place = Some(known.map_or(end, |known| SynOptions { at: known.at, retransmitted: true, ..end }));
         if answer && known.is_none() {
             self.opener = Some(if from == LAN { SATELLITE } else { LAN });
             self.measure(now, from);
@@ -110,7 +110,7 @@ impl Handshake {
             self.towards_receiver(syn);
             Ok(())
         } else {
-            let shift = shift_for(rate, self.hop_trip.or(assumed));
+            let shift = shift_for(rate, self.hop_rtt.or(assumed));
             self.towards_sender(syn, answer, shift)
         }
     }
@@ -118,8 +118,8 @@ impl Handshake {
     /// Takes an RTT sample from the answer to a SYN that was not retransmitted (Karn).
     fn measure(&mut self, now: Instant, from: Port) {
         let (trip, other) =
-            if from == LAN { (&mut self.lan_trip, self.satellite) } else { (&mut self.hop_trip, self.lan) };
-        if let Some(other) = other.filter(|other| !other.again) {
+            if from == LAN { (&mut self.lan_rtt, self.satellite) } else { (&mut self.hop_rtt, self.lan) };
+        if let Some(other) = other.filter(|other| !other.retransmitted) {
             trip.get_or_insert(now.since(other.at));
         }
     }
@@ -157,7 +157,7 @@ impl Handshake {
         self.shown.is_some() && self.lan.is_some_and(|l| l.scale.is_some())
     }
     /// Shift of the windows that the sender sees.
-    pub(crate) fn shown_shift(&self) -> u8 {
+    pub(crate) fn advertised_shift(&self) -> u8 {
         if self.scaling() { self.shown.unwrap_or(0) } else { 0 }
     }
     /// Shift of the receiver's own windows.
@@ -173,7 +173,7 @@ impl Handshake {
     }
     pub(crate) fn persist(&self, to: &mut SavedState) {
         let scales = self.satellite.is_some_and(|s| s.scale.is_some());
-        to.shown_shift = self.shown_shift();
+        to.advertised_shift = self.advertised_shift();
         to.receiver_shift = self.receiver_shift();
         to.sender_shift = self.lan.and_then(|l| l.scale).filter(|_| self.scaling()).unwrap_or(0);
         to.believed_shift = if scales { to.sender_shift } else { 0 };
@@ -181,7 +181,7 @@ impl Handshake {
 
     /// Restores a handshake: both SYNs are assumed just before the next expected bytes.
     pub(crate) fn resume(kept: &SavedState) -> Self {
-        let scaling = kept.shown_shift | kept.sender_shift > 0;
+        let scaling = kept.advertised_shift | kept.sender_shift > 0;
         let known =
             kept.receiver_shift > 0 || (kept.sender_shift > 0 && kept.believed_shift == kept.sender_shift);
         let end = |expected: Seq, scale| SynOptions {
@@ -191,15 +191,15 @@ impl Handshake {
             sack: kept.sack,
             mss: kept.mss,
             at: Instant::ZERO,
-            again: true,
+            retransmitted: true,
         };
         Self {
             lan: Some(end(kept.una, scaling.then_some(kept.sender_shift))),
             satellite: Some(end(kept.back_una, known.then_some(kept.receiver_shift))),
             opener: None,
-            shown: scaling.then_some(kept.shown_shift),
-            hop_trip: Some(kept.hop_trip).filter(|t| !t.is_zero()),
-            lan_trip: Some(kept.lan_trip).filter(|t| !t.is_zero()),
+            shown: scaling.then_some(kept.advertised_shift),
+            hop_rtt: Some(kept.hop_rtt).filter(|t| !t.is_zero()),
+            lan_rtt: Some(kept.lan_rtt).filter(|t| !t.is_zero()),
         }
     }
 

@@ -24,7 +24,9 @@ mod copies;
 mod forward;
 pub(crate) mod handshake;
 mod header;
+mod hop_rtt;
 mod model;
+mod next_send;
 pub(crate) mod passing;
 pub(crate) mod priority;
 mod ranges;
@@ -32,10 +34,8 @@ mod reader;
 mod receiver;
 mod reorder;
 mod repair;
-mod rest;
-mod serve;
+mod resume;
 pub(crate) mod shaper;
-mod trip;
 mod window;
 
 use crate::config::{Config, Copies};
@@ -48,12 +48,12 @@ use bentpipe_base::{Cx, Flags, Instant, Packet, Pkt, Port, Seq, Size};
 use cache::Cache;
 use forward::Sender;
 use handshake::Handshake;
+use hop_rtt::HopRtt;
 use model::Model;
+use next_send::NextSend;
 use receiver::Receiver;
 use repair::Recovery;
-use serve::NextSend;
 use shaper::{Shaper, Want};
-use trip::HopRtt;
 use window::{AdvertisedWindow, Path};
 
 /// State shared by all flows.
@@ -67,17 +67,17 @@ pub(crate) struct Shared {
 #[derive(Debug, Default)]
 pub(crate) struct Flow {
     state: State,
-    why: Option<PassReason>,
-    shake: Handshake,
+    pass_reason: Option<PassReason>,
+    handshake: Handshake,
     /// The receiver has everything before this.
     una: u64,
     cache: Cache,
-    trip: HopRtt,
+    hop_rtt: HopRtt,
     receiver: Receiver,
     recovery: Recovery,
     sender: Sender,
     acks: Acks,
-    shown: AdvertisedWindow,
+    advertised: AdvertisedWindow,
     /// Detects senders that gain nothing from acceleration; none once that is decided.
     model: Option<Box<Model>>,
     /// Ends of the streams after a FIN: the sender's as a position, the receiver's as a sequence number.
@@ -93,25 +93,25 @@ pub(crate) struct Flow {
     held: u64,
     cost: u64,
     /// After a restart, until packets from both sides were seen.
-    anchor: Option<rest::ResumePoint>,
+    resume_point: Option<resume::ResumePoint>,
 }
 
 impl Flow {
     /// Returns a flow with an empty handshake, whose SYN [`Flow::packet`] must process next, or with a
     /// restored one.
     pub(crate) fn new(shake: Handshake, config: &Config) -> Self {
-        let (trip, receiver) = (HopRtt::assuming(config.trip), Receiver::new(config.mode));
-        Self { shake, una: 1, trip, receiver, ..Self::default() }
+        let (trip, receiver) = (HopRtt::assuming(config.rtt), Receiver::new(config.mode));
+        Self { handshake: shake, una: 1, hop_rtt: trip, receiver, ..Self::default() }
     }
 
     /// Processes a packet of this connection: it is sent, held or dropped.
     pub(crate) fn packet(&mut self, cx: &mut Cx<'_>, from: Port, mut packet: Pkt, shared: &mut Shared) {
-        if self.anchor.is_some() {
-            self.anchored(cx, from, packet, shared);
+        if self.resume_point.is_some() {
+            self.packet_after_resume(cx, from, packet, shared);
         } else if packet.tcp.flags.has(Flags::SYN) {
             self.syn(cx, from, &mut packet, shared);
             self.pass(cx, from, packet, shared);
-        } else if self.shake.lan().is_none() || self.shake.satellite().is_none() {
+        } else if self.handshake.lan().is_none() || self.handshake.satellite().is_none() {
             self.note_reset(&packet);
             self.pass(cx, from, packet, shared);
         } else {
@@ -127,7 +127,7 @@ impl Flow {
     }
 
     fn syn(&mut self, cx: &mut Cx<'_>, from: Port, packet: &mut Packet, shared: &mut Shared) {
-        let known = if from == LAN { self.shake.lan() } else { self.shake.satellite() };
+        let known = if from == LAN { self.handshake.lan() } else { self.handshake.satellite() };
         if known.is_some_and(|k| k.isn != packet.tcp.seq) && self.state != State::Opening {
             // another connection with the same ports, or a stray: it passes unchanged. Only a SYN/ACK that
             // answers an earlier SYN proves another connection, since anybody could forge one of the two
@@ -140,35 +140,37 @@ impl Flow {
             }
             return;
         }
-        if self.why.is_some() {
+        if self.pass_reason.is_some() {
             return;
         }
-        if let Err(why) = self.shake.syn(cx.now, from, packet, (shared.config.rate, shared.config.trip)) {
-            self.why = Some(why);
+        if let Err(why) = self.handshake.syn(cx.now, from, packet, (shared.config.rate, shared.config.rtt)) {
+            self.pass_reason = Some(why);
         }
         if from != LAN && self.state == State::Opening {
             // the window in a SYN is never scaled
             self.receiver.edge = 1 + u64::from(packet.tcp.window);
-            self.shown.edge = self.receiver.edge;
+            self.advertised.edge = self.receiver.edge;
         }
-        if let (State::Opening, Some(lan), Some(_)) = (self.state, self.shake.lan(), self.shake.satellite()) {
+        if let (State::Opening, Some(lan), Some(_)) =
+            (self.state, self.handshake.lan(), self.handshake.satellite())
+        {
             self.state = State::Established;
             self.una = 1;
             self.sender.top = u64::from(lan.len);
-            self.shown.ack = 1;
+            self.advertised.ack = 1;
             self.start_detection(u64::from(packet.tcp.window));
-            if let Some(trip) = self.shake.hop_trip {
-                self.trip.sample(cx.now, trip);
+            if let Some(trip) = self.handshake.hop_rtt {
+                self.hop_rtt.sample(cx.now, trip);
             }
         }
     }
 
     /// The opener's answer to the SYN/ACK gives the other RTT sample.
     fn complete(&mut self, now: Instant, from: Port) {
-        let known = self.shake.hop_trip;
-        self.shake.acknowledged(now, from);
-        if let (None, Some(trip)) = (known, self.shake.hop_trip) {
-            self.trip.sample(now, trip);
+        let known = self.handshake.hop_rtt;
+        self.handshake.acknowledged(now, from);
+        if let (None, Some(trip)) = (known, self.handshake.hop_rtt) {
+            self.hop_rtt.sample(now, trip);
         }
     }
 
@@ -176,7 +178,7 @@ impl Flow {
     fn pass(&mut self, cx: &mut Cx<'_>, from: Port, mut packet: Pkt, shared: &mut Shared) {
         if from == LAN {
             self.stamp(&mut packet);
-            if self.why.is_none() {
+            if self.pass_reason.is_none() {
                 shared.shaper.charge(cx.now, shared.shaper.cost(&packet));
                 cx.send(SATELLITE, packet);
             } else if let Some(packet) = shared.shaper.pass(cx.now, packet) {
@@ -198,8 +200,8 @@ impl Flow {
         self.cache.clear(cx);
         self.acks.clear(cx);
         self.sender.clear(cx);
-        self.shake = Handshake::default();
-        self.why = Some(why);
+        self.handshake = Handshake::default();
+        self.pass_reason = Some(why);
         self.account(shared);
     }
 
@@ -211,8 +213,8 @@ impl Flow {
             bytes * self.sender.payload_share(shared.config.framing)
         });
         let mut path =
-            Path { rate, trip: self.path_trip(), lossy: shared.shaper.losses.recent(now), judged: false };
-        path.judged = self.model.is_some() && path.product().is_some_and(|p| self.may_hold(p));
+            Path { rate, rtt: self.path_rtt(), lossy: shared.shaper.losses.recent(now), judged: false };
+        path.judged = self.model.is_some() && path.bdp().is_some_and(|p| self.may_hold(p));
         path
     }
 
@@ -220,8 +222,8 @@ impl Flow {
     /// are sent only if the receiver discards data that arrives beyond a hole, or if the hop has spare
     /// capacity; in the latter case new data goes first.
     fn copies(&self, path: &Path, shared: &Shared) -> (u8, bool) {
-        let Some(product) = path.product() else { return (1, false) };
-        let packets = product as f64 / self.shake.mss() as f64;
+        let Some(product) = path.bdp() else { return (1, false) };
+        let packets = product as f64 / self.handshake.mss() as f64;
         let losses = &shared.shaper.losses;
         let can_grow = self.may_hold(product);
         let is_small = can_grow && self.cache.bytes * 3 < product;
@@ -254,7 +256,7 @@ impl Flow {
         // a flow counts if it uses a good part of its share: many small flows must not shrink the window of a
         // large one
         let fair = shared.config.rate.map_or(u64::MAX, |r| {
-            r.bytes_in(self.trip.smoothed()).0 / u64::from(shared.shaper.active.max(1))
+            r.bytes_in(self.hop_rtt.smoothed()).0 / u64::from(shared.shaper.active.max(1))
         });
         let counts = self.held > (fair / if self.active { 8 } else { 4 }).min(65_536);
         if counts != self.active {
@@ -265,7 +267,7 @@ impl Flow {
     }
 
     const fn is_accelerated(&self) -> bool {
-        self.why.is_none()
+        self.pass_reason.is_none()
     }
 
     /// Handles expired deadlines; may be called early.
@@ -314,7 +316,7 @@ impl Flow {
         self.acks.clear(cx);
         self.recovery = Recovery::default();
         self.model = None;
-        self.why = Some(why);
+        self.pass_reason = Some(why);
         self.account(shared);
     }
 
@@ -330,15 +332,15 @@ impl Flow {
     pub(crate) fn report(&self, share: f64) -> FlowReport {
         FlowReport {
             delivered: Size(self.una.saturating_sub(1)),
-            hop_trip: self.trip.known().unwrap_or_default(),
-            reader: self.receiver.rate(),
-            shown: Size(self.shown.edge.saturating_sub(self.shown.ack)),
-            advertised: Size(self.receiver.window(self.una)),
+            hop_rtt: self.hop_rtt.known().unwrap_or_default(),
+            read_rate: self.receiver.rate(),
+            advertised_to_sender: Size(self.advertised.edge.saturating_sub(self.advertised.ack)),
+            advertised_by_receiver: Size(self.receiver.window(self.una)),
             held: Size(self.held),
             held_peak: Size(self.held_peak),
             losses: self.recovery.losses.estimate(share),
             timeouts: self.recovery.timeouts,
-            swallowed: self.sender.swallowed,
+            duplicates_dropped: self.sender.duplicates_dropped,
             ..FlowReport::default()
         }
     }

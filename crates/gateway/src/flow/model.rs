@@ -103,27 +103,27 @@ impl Model {
 impl Flow {
     /// Starts judging the sender if the receiver scales windows; `window` is its current one.
     pub(super) fn start_detection(&mut self, window: u64) {
-        let is_modern = self.shake.receiver_shift() > 0;
+        let is_modern = self.handshake.receiver_shift() > 0;
         self.model = is_modern.then(|| Box::new(Model { first_window: window, ..Model::default() }));
     }
 
     /// True if the receiver's window field can express a whole `product`.
     pub(super) fn may_hold(&self, product: u64) -> bool {
-        u64::from(u16::MAX) << self.shake.receiver_shift() >= product
+        u64::from(u16::MAX) << self.handshake.receiver_shift() >= product
     }
 
     /// Returns the current observation; none if the sender is not judged, or the RTT is unknown.
     fn seen(&self, now: Instant) -> Option<SenderView> {
-        self.model.as_ref().and(self.trip.known())?;
+        self.model.as_ref().and(self.hop_rtt.known())?;
         let top = self.sender.top;
         Some(SenderView {
             now,
             top,
-            told: self.shown.ack,
-            edge: self.shown.edge,
+            told: self.advertised.ack,
+            edge: self.advertised.edge,
             waits: self.cache.queue.front().map_or(0, |head| top.saturating_sub(head.start)),
-            trip: self.trip.minimum() + self.shake.lan_trip.unwrap_or_default(),
-            segment: self.shake.mss(),
+            trip: self.hop_rtt.minimum() + self.handshake.lan_rtt.unwrap_or_default(),
+            segment: self.handshake.mss(),
         })
     }
 
@@ -151,13 +151,13 @@ impl Flow {
     /// and later losses are the sender's to repair.
     pub(super) fn pass_if_found(&mut self, cx: &mut Cx<'_>, shared: &mut Shared) {
         let Some(model) = self.model.as_ref().filter(|model| model.is_found) else { return };
-        let product = self.path(cx.now, shared).product();
+        let product = self.path(cx.now, shared).bdp();
         let flight = self.sender.top - self.una;
         let largest = self.receiver.largest;
         let holds = largest >= product.unwrap_or(flight * 2) || largest >= model.first_window * 2;
         let has_room = self.receiver.edge >= self.sender.top + (flight / 8).min(MARGIN);
         if holds && has_room && product.is_none_or(|p| self.may_hold(p)) {
-            self.shown.edge = self.receiver.edge;
+            self.advertised.edge = self.receiver.edge;
             self.stop(cx, PassReason::ModelBased, shared);
         }
     }

@@ -31,16 +31,16 @@
 
 mod attempt;
 mod busy;
+mod drain;
 mod edges;
-mod full;
 mod pacing;
 mod update;
 
 use attempt::Attempt;
 use bentpipe_base::{Duration, Instant};
 use busy::BusyReader;
+use drain::{BufferDrain, FEW};
 use edges::{Edges, Quarter};
-use full::{BufferDrain, FEW};
 pub(crate) use update::WindowUpdate;
 
 /// From this share of the largest window on, everything but the latest arrivals has been read.
@@ -93,10 +93,11 @@ pub(crate) struct Reader {
     changed: Instant,
     /// How fast the reader emptied its buffer after having been behind.
     caught_up: Option<Quarter>,
-    /// Largest recent `ahead` that it kept up with, and the last one that was too much.
+    /// Largest recent `ahead` that it kept up with.
     taken: Option<(Instant, f64)>,
-    /// It kept up with no more than that: it was busy.
+    /// It could not have read faster than `taken`: it was busy.
     is_most: bool,
+    /// The last `ahead` that was too much.
     too_much: Option<(Instant, f64)>,
     overflowed: Option<Instant>,
     /// Last change of the limit after an overflow.
@@ -147,11 +148,7 @@ impl Reader {
 
     /// If the reader kept up with a new limit, notes it, and raises it again if the reader is idle.
     fn prove(&mut self, news: &WindowUpdate) {
-        let half = news.buffer() / 2.0;
-        let Some(ahead) = self.ahead else { return };
-        if !self.tried.prove(news) {
-            return;
-        }
+        let Some(ahead) = self.ahead.filter(|_| self.tried.prove(news)) else { return };
         let jumped = core::mem::take(&mut self.jumped);
         if jumped {
             // what went wrong before was no sign of a reader that cannot be followed
@@ -159,7 +156,7 @@ impl Reader {
         }
         let is_most = self.is_most && self.taken.is_some_and(|taken| taken.1 >= ahead);
         self.note_sustained(news, ahead.min(self.tried.to), is_most);
-        if jumped && news.is_whole() && self.step > half {
+        if jumped && news.is_whole() && self.step > news.buffer() / 2.0 {
             self.grow(news, news.room as f64);
         }
     }
@@ -173,7 +170,7 @@ impl Reader {
             }
         } else if let Some((since, _)) = self.behind.take()
             && self.ahead.is_some()
-            && news.now.since(since) >= news.trip / 4
+            && news.now.since(since) >= news.hop_rtt / 4
         {
             self.caught_up = Some(self.edges.last_quarter(news));
         }
@@ -181,7 +178,7 @@ impl Reader {
 
     /// Raises the limit for a reader that has become faster.
     fn jump(&mut self, news: &WindowUpdate) {
-        let Some(read) = self.caught_up.filter(|r| news.now.since(r.at) >= LEAST_LOOK.max(news.trip / 16))
+        let Some(read) = self.caught_up.filter(|r| news.now.since(r.at) >= LEAST_LOOK.max(news.hop_rtt / 16))
         else {
             return;
         };
@@ -213,7 +210,7 @@ impl Reader {
         let falls = falls * news.seconds();
         if news.window() < falls
             && falls < news.buffer() * 1.5
-            && news.now.since(self.changed) >= news.trip
+            && news.now.since(self.changed) >= news.hop_rtt
             && self.ahead.unwrap_or(news.room as f64) > after + news.buffer() / 4.0
         {
             (self.step, self.gain, self.jumped) = (0.0, 0.0, false);
@@ -234,7 +231,7 @@ impl Reader {
         }
         look.least = look.least.min(news.window());
         look.most = look.most.max(news.window());
-        let usual = LEAST_LOOK.max(news.trip / 2);
+        let usual = LEAST_LOOK.max(news.hop_rtt / 2);
         if news.now < *look.until.get_or_insert(news.now + usual) {
             return;
         }
@@ -245,13 +242,13 @@ impl Reader {
         let is_idle = look.most >= WHOLE * news.buffer() && !is_busy;
         // a receiver may keep a whole window more than it shows, which fills before the window falls; but not
         // if bursts fill and empty the buffer
-        let fills = news.trip.mul_f64(news.buffer() / self.gain.max(half)).max(usual);
+        let fills = news.hop_rtt.mul_f64(news.buffer() / self.gain.max(half)).max(usual);
         let bursts = look.least < WHOLE * news.buffer() && news.is_whole();
         if is_idle && !bursts && look.held.is_some() && news.now < look.from + fills {
             return;
         }
         // pacing takes time to use a higher limit, and the effect shows a round trip later
-        let effect = look.held.map_or(look.from, |held| held + news.trip);
+        let effect = look.held.map_or(look.from, |held| held + news.hop_rtt);
         let middle =
             f64::midpoint(look.least, if is_busy { news.window().max(look.least) } else { look.most });
         let swing = if is_idle { look.most - look.least } else { 0.0 };
@@ -318,7 +315,7 @@ impl Reader {
     /// Lets only pacing prevent an overflow. Up to half a buffer may go in a burst and then waits at the
     /// reader, unless the hop itself delivers in bursts.
     fn go_blind(&mut self, news: &WindowUpdate) {
-        self.blind = news.now + news.trip;
+        self.blind = news.now + news.hop_rtt;
         let half = news.buffer() / 2.0;
         self.burst = self.largest_burst(news);
         self.tokens = if self.burst < half { 0.0 } else { half };
@@ -337,7 +334,7 @@ impl Reader {
     /// Sets a limit; observation starts when the first data sent now is acknowledged.
     fn settle(&mut self, news: &WindowUpdate, ahead: f64) {
         self.set(news, ahead);
-        self.look = Some(fresh(news, news.trip + news.trip / 4));
+        self.look = Some(fresh(news, news.hop_rtt + news.hop_rtt / 4));
     }
 
     /// Notes that the reader kept up with `ahead`.
@@ -354,7 +351,7 @@ impl Reader {
             self.tried = Attempt::new(news, self.ahead.unwrap_or(ahead), ahead);
         }
         self.ahead = (ahead < news.room as f64).then(|| ahead.max(-news.buffer() / 2.0));
-        self.look = Some(fresh(news, news.trip));
+        self.look = Some(fresh(news, news.hop_rtt));
         self.changed = news.now;
     }
 
@@ -364,7 +361,7 @@ impl Reader {
             return;
         }
         let now = news.now;
-        let again = self.overflowed.is_some_and(|at| now.since(at) < news.trip * 4);
+        let again = self.overflowed.is_some_and(|at| now.since(at) < news.hop_rtt * 4);
         self.overflowed = Some(now);
         let filling = self.behind.take().map_or(0.0, |(since, edge)| {
             news.edge.saturating_sub(edge) as f64 / now.since(since).as_secs_f64().max(1e-3)
@@ -402,7 +399,7 @@ impl Reader {
             drain.moves += 1;
         }
         let is_read = drain.first.is_some() && news.is_whole();
-        if !is_read && news.una < drain.una + news.largest && news.now.since(drain.since) < news.trip * 2 {
+        if !is_read && news.una < drain.una + news.largest && news.now.since(drain.since) < news.hop_rtt * 2 {
             return;
         }
         let drain = *drain;
@@ -422,7 +419,7 @@ impl Reader {
         };
         let after = rate.map_or(f64::INFINITY, |rate| news.ahead_at(rate));
         (self.step, self.gain) = (0.0, 0.0);
-        self.blind = now + news.trip;
+        self.blind = now + news.hop_rtt;
         let was_too_much = self.tried.was_too_much(news, drain.since, after);
         if was_too_much && (after < before || drain.again && !drain.is_old) {
             self.too_much = Some((now, before));
@@ -431,7 +428,7 @@ impl Reader {
             let was_far = after < news.scaled(before, NEAR);
             if core::mem::take(&mut self.jumped) && was_too_much && was_far {
                 let n = (self.no_jump.1 * 2).clamp(DISTRUST.0, DISTRUST.1);
-                (self.no_jump, self.taken) = ((now + news.trip * n, n), None);
+                (self.no_jump, self.taken) = ((now + news.hop_rtt * n, n), None);
             }
             self.settle(news, after);
             self.is_measured = true;

@@ -80,7 +80,7 @@ impl Receiver {
 
     fn news(&self, now: Instant, una: u64, trip: Duration, (top, room): (u64, u64)) -> WindowUpdate {
         let used = top.saturating_sub(self.edge);
-        WindowUpdate { now, una, edge: self.edge, largest: self.largest, trip, used, room }
+        WindowUpdate { now, una, edge: self.edge, largest: self.largest, hop_rtt: trip, used, room }
     }
 
     /// Updates R by equation (3).

@@ -88,7 +88,7 @@ impl Flow {
         shared: &mut Shared,
     ) {
         let now = cx.now;
-        let shortest = self.trip.recent_minimum().0.saturating_sub(Duration::from_millis(1).0);
+        let shortest = self.hop_rtt.recent_minimum().0.saturating_sub(Duration::from_millis(1).0);
         let mut credit = AckCredit::default();
         let advanced = una > self.una;
         self.una = self.una.max(una);
@@ -97,11 +97,11 @@ impl Flow {
             self.cache.sack(cx, *range, shortest, &mut credit);
         }
         if let Some(sent) = credit.sample {
-            self.trip.sample(now, now.since(sent));
+            self.hop_rtt.sample(now, now.since(sent));
         }
         let order = &mut self.recovery.order;
         if let Some(sent) = credit.late_sent {
-            order.late(now, sent, self.trip.smoothed());
+            order.late(now, sent, self.hop_rtt.smoothed());
         }
         if let Some(sent) = credit.sent {
             order.arrived(sent);
@@ -109,19 +109,19 @@ impl Flow {
         if advanced || credit.sent.is_some() {
             self.recovery.tries = 0;
             self.recovery.progress = (!self.cache.pieces.is_empty()).then_some(now);
-            self.recovery.timeout = self.trip.timeout();
+            self.recovery.timeout = self.hop_rtt.timeout();
         }
         if let Some(reset) = self.sender.reset.as_mut().filter(|_| advanced) {
             reset.moved = now;
         }
         // the receiver has SACKed the head but does not acknowledge it, so it has dropped it
-        if self.cache.pieces.front().is_some_and(|p| p.fate == PieceState::Sacked && p.start <= self.una) {
+        if self.cache.pieces.front().is_some_and(|p| p.state == PieceState::Sacked && p.start <= self.una) {
             self.cache.renege();
         }
         let steady = self.una >= self.recovery.hole_end && self.cache.sacked.is_empty();
         let before = self.receiver.edge;
         let reach = self.reach(now, shared);
-        self.receiver.on_ack(now, (self.una, window), steady, self.trip.smoothed(), reach);
+        self.receiver.on_ack(now, (self.una, window), steady, self.hop_rtt.smoothed(), reach);
         let was_closed = self.receiver.stopped.is_some();
         self.stop_or_go(now);
         let lost = if self.receiver.stopped.is_some() {
@@ -140,12 +140,12 @@ impl Flow {
 
     /// The end of the forwarded data, and how far beyond the edge the hop allows.
     fn reach(&self, now: Instant, shared: &Shared) -> (u64, u64) {
-        (self.cache.forwarded(self.una), self.shown.room(&self.path(now, shared)))
+        (self.cache.forwarded(self.una), self.advertised.room(&self.path(now, shared)))
     }
 
     /// A packet without an acknowledgment after this time was lost or refused.
     fn late(&self, now: Instant) -> Duration {
-        self.trip.smoothed() + LATE.max(self.recovery.order.window(now)) + self.trip.variation * 2
+        self.hop_rtt.smoothed() + LATE.max(self.recovery.order.window(now)) + self.hop_rtt.variation * 2
     }
 
     /// Finds the data that did not get through, and whether the hop lost it or the receiver refused it.
@@ -157,7 +157,7 @@ impl Flow {
         (advanced, was_closed): (bool, bool),
         sent: Option<Instant>,
     ) -> u32 {
-        let (edge, una, sack) = (self.receiver.edge, self.una, self.shake.sack());
+        let (edge, una, sack) = (self.receiver.edge, self.una, self.handshake.sack());
         let (mut holes, mut lost, mut hole_end) = (0, 0, self.recovery.hole_end);
         // when the refused data was sent
         let mut refused = None;
@@ -189,7 +189,7 @@ impl Flow {
             });
         }
         let overdue = Instant(now.0.saturating_sub(self.late(now).0));
-        let head = self.cache.pieces.front().filter(|p| p.fate == PieceState::Flying && p.start <= una);
+        let head = self.cache.pieces.front().filter(|p| p.state == PieceState::InFlight && p.start <= una);
         if !advanced
             && let Some((range, sent)) =
                 head.filter(|p| p.sent <= overdue).map(|p| ((p.start, p.end), p.sent))
@@ -210,7 +210,7 @@ impl Flow {
         }
         if let Some(sent) = refused {
             self.recovery.refused_at = now;
-            self.receiver.overflowed((now, sent), una, self.trip.smoothed(), reach);
+            self.receiver.overflowed((now, sent), una, self.hop_rtt.smoothed(), reach);
         }
         lost
     }
@@ -225,7 +225,7 @@ impl Flow {
         } else if !closed && self.receiver.stopped.take().is_some() {
             (self.recovery.probe_at, self.recovery.probe) = (None, false);
             (self.recovery.progress, self.recovery.tries) = (Some(now), 0);
-            self.recovery.timeout = self.trip.timeout();
+            self.recovery.timeout = self.hop_rtt.timeout();
         }
     }
 

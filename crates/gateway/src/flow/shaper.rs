@@ -48,7 +48,7 @@ pub(crate) struct Shaper {
     share: f64,
     framing: Size,
     /// When the hop becomes free.
-    free: Instant,
+    free_at: Instant,
     /// Busy time in each of the last two periods of [`USE_PERIOD`], and start of the last one.
     busy: [Duration; 2],
     spell: Instant,
@@ -61,8 +61,8 @@ pub(crate) struct Shaper {
     /// Tickets of each flow in the queues of repairs and data, 0 if not queued.
     waits: Vec<(u32, u32)>,
     /// Flows that go first, with their tickets.
-    quick: VecDeque<(u32, u32)>,
-    manners: Vec<FlowTraits>,
+    priority_flows: VecDeque<(u32, u32)>,
+    flow_traits: Vec<FlowTraits>,
     serial: u32,
     /// Upper bound of the queue entries that are no longer valid.
     stale: usize,
@@ -90,11 +90,11 @@ impl Shaper {
         self.rate = config.rate;
         self.share = if config.share > 0.0 { config.share.min(1.0) } else { 1.0 };
         self.framing = config.framing;
-        let wait = config.trip.unwrap_or(TRIP).max(LEAST);
+        let wait = config.rtt.unwrap_or(TRIP).max(LEAST);
         self.room = config.rate.map_or(0, |rate| rate.bytes_in(wait).0);
         if self.rate.is_none() {
             // queued packets leave at once, before new ones
-            self.free = Instant::ZERO;
+            self.free_at = Instant::ZERO;
         }
     }
 
@@ -115,8 +115,8 @@ impl Shaper {
             }
             Want::Data if self.waits[i].1 == 0 => {
                 self.waits[i].1 = self.ticket();
-                if self.manners[i].goes_first() {
-                    self.quick.push_back((flow, self.waits[i].1));
+                if self.flow_traits[i].goes_first() {
+                    self.priority_flows.push_back((flow, self.waits[i].1));
                 } else {
                     self.flows.push_back((flow, self.waits[i].1, self.quantum()));
                 }
@@ -130,7 +130,7 @@ impl Shaper {
         if is_marked {
             self.enlarge(flow as usize + 1);
         }
-        if let Some(manner) = self.manners.get_mut(flow as usize) {
+        if let Some(manner) = self.flow_traits.get_mut(flow as usize) {
             manner.is_marked = is_marked;
         }
     }
@@ -139,7 +139,7 @@ impl Shaper {
     fn enlarge(&mut self, flows: usize) {
         if self.waits.len() < flows {
             self.waits.resize(flows, (0, 0));
-            self.manners.resize(flows, FlowTraits::default());
+            self.flow_traits.resize(flows, FlowTraits::default());
         }
     }
 
@@ -162,12 +162,14 @@ impl Shaper {
         while self.flows.front().is_some_and(|f| f.0 & PASSING_QUEUE == 0 && waiting(f.0).1 != f.1) {
             self.flows.pop_front();
         }
-        while self.quick.front().is_some_and(|q| waiting(q.0).1 != q.1) {
-            self.quick.pop_front();
+        while self.priority_flows.front().is_some_and(|q| waiting(q.0).1 != q.1) {
+            self.priority_flows.pop_front();
         }
-        if self.stale > 64 && self.stale * 2 > self.repairs.len() + self.flows.len() + self.quick.len() {
+        if self.stale > 64
+            && self.stale * 2 > self.repairs.len() + self.flows.len() + self.priority_flows.len()
+        {
             self.repairs.retain(|r| waiting(r.0).0 == r.1);
-            self.quick.retain(|q| waiting(q.0).1 == q.1);
+            self.priority_flows.retain(|q| waiting(q.0).1 == q.1);
             self.flows.retain(|f| f.0 & PASSING_QUEUE != 0 || waiting(f.0).1 == f.1);
             self.stale = 0;
         }
@@ -231,7 +233,7 @@ impl Shaper {
 
     /// Returns the flow or packet that may be sent now; none if the hop is busy or nothing waits.
     pub(crate) fn next(&mut self, now: Instant) -> Option<SendGrant> {
-        if self.free > now {
+        if self.free_at > now {
             return None;
         }
         self.tidy();
@@ -244,7 +246,7 @@ impl Shaper {
             }
         } else {
             // their share of the rate is used up: they join the other flows
-            while let Some((flow, ticket)) = self.quick.pop_front() {
+            while let Some((flow, ticket)) = self.priority_flows.pop_front() {
                 self.flows.push_back((flow, ticket, self.quantum()));
             }
             self.enter(EXPRESS);
@@ -289,14 +291,14 @@ impl Shaper {
 
     /// Returns the flow or packet that may be sent now, of those that go first.
     fn first(&mut self, now: Instant) -> Option<SendGrant> {
-        if !self.passing.is_empty(EXPRESS) && (self.quick.is_empty() || !self.express_passed) {
+        if !self.passing.is_empty(EXPRESS) && (self.priority_flows.is_empty() || !self.express_passed) {
             let (packet, cost) = self.take(now, EXPRESS)?;
             self.express_passed = true;
             self.charge_first(now, Size(cost));
             return Some(SendGrant::Pass(packet));
         }
         self.express_passed = false;
-        self.quick.front().map(|q| SendGrant::Flow(q.0))
+        self.priority_flows.front().map(|q| SendGrant::Flow(q.0))
     }
 
     fn charge_first(&mut self, now: Instant, size: Size) {
@@ -310,15 +312,15 @@ impl Shaper {
     pub(crate) fn sent(&mut self, now: Instant, flow: u32, size: Size, wants: Option<Want>) {
         self.charge(now, size);
         self.tidy();
-        if let Some(manner) = self.manners.get_mut(flow as usize) {
+        if let Some(manner) = self.flow_traits.get_mut(flow as usize) {
             self.users[1] += u32::from(manner.uses(self.spell));
             manner.sent(size.0.saturating_sub(self.framing.0));
         }
         if self.repairs.front().is_some_and(|r| r.0 == flow) {
             self.repairs.pop_front();
             self.waits[flow as usize].0 = 0;
-        } else if self.quick.front().is_some_and(|q| q.0 == flow) {
-            self.quick.pop_front();
+        } else if self.priority_flows.front().is_some_and(|q| q.0 == flow) {
+            self.priority_flows.pop_front();
             self.waits[flow as usize].1 = 0;
             self.charge_first(now, size);
         } else if let Some((_, ticket, deficit)) = self.flows.front_mut().filter(|f| f.0 == flow) {
@@ -345,16 +347,16 @@ impl Shaper {
             *waits = (0, 0);
             self.tidy();
         }
-        if let Some(manner) = self.manners.get_mut(flow as usize) {
+        if let Some(manner) = self.flow_traits.get_mut(flow as usize) {
             *manner = FlowTraits::default();
         }
     }
 
     pub(crate) fn charge(&mut self, now: Instant, size: Size) {
         let Some(rate) = self.rate else { return };
-        let start = self.free.max(Instant(now.0.saturating_sub(SLACK.0)));
+        let start = self.free_at.max(Instant(now.0.saturating_sub(SLACK.0)));
         let time = Duration((rate.time_for(size).0 as f64 / self.share) as u64);
-        self.free = start + time;
+        self.free_at = start + time;
         let gone = now.since(self.spell);
         if gone >= USE_PERIOD {
             let before = if gone < USE_PERIOD * 2 { self.busy[1] } else { Duration::ZERO };
@@ -383,8 +385,8 @@ impl Shaper {
     }
 
     pub(crate) fn deadline(&self) -> Option<Instant> {
-        let flows = !self.repairs.is_empty() || !self.flows.is_empty() || !self.quick.is_empty();
-        (flows || !self.passing.is_empty(EXPRESS)).then_some(self.free)
+        let flows = !self.repairs.is_empty() || !self.flows.is_empty() || !self.priority_flows.is_empty();
+        (flows || !self.passing.is_empty(EXPRESS)).then_some(self.free_at)
     }
 }
 

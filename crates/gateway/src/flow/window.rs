@@ -32,7 +32,7 @@ pub(crate) struct Path {
     /// Payload bytes per second that the flow may use; none if no rate is configured.
     pub(crate) rate: Option<f64>,
     /// RTT from the sender over the hop and back.
-    pub(crate) trip: Duration,
+    pub(crate) rtt: Duration,
     /// The hop has lost packets recently.
     pub(crate) lossy: bool,
     /// The sender is being judged (`model.rs`).
@@ -41,8 +41,8 @@ pub(crate) struct Path {
 
 impl Path {
     /// Bandwidth-delay product; none if the rate is unknown.
-    pub(crate) fn product(&self) -> Option<u64> {
-        self.rate.map(|r| (r * self.trip.as_secs_f64()) as u64)
+    pub(crate) fn bdp(&self) -> Option<u64> {
+        self.rate.map(|r| (r * self.rtt.as_secs_f64()) as u64)
     }
 }
 
@@ -81,7 +81,7 @@ impl AdvertisedWindow {
     }
 
     pub(crate) fn window(&self, path: &Path, largest: u64) -> u64 {
-        let Some((rate, product)) = path.rate.zip(path.product()) else { return self.by_delivery() };
+        let Some((rate, product)) = path.rate.zip(path.bdp()) else { return self.by_delivery() };
         let target = (rate * TARGET.as_secs_f64()) as u64;
         let reserve = if path.lossy && largest >= product { product + product / 4 } else { 0 };
         let judged = if path.judged { product * (WINDOW - 1) } else { 0 };
@@ -90,7 +90,7 @@ impl AdvertisedWindow {
 
     /// How far beyond the receiver's own window data may be in flight.
     pub(crate) fn room(&self, path: &Path) -> u64 {
-        match path.product() {
+        match path.bdp() {
             Some(product) => product + product / 4 + LEAST,
             None => self.by_delivery(),
         }
@@ -116,7 +116,7 @@ mod tests {
     #[test]
     fn the_window_is_the_product_and_a_little() {
         let shown = AdvertisedWindow::default();
-        let mut path = Path { rate: Some(3e6), trip: Duration::from_secs(1), lossy: false, judged: false };
+        let mut path = Path { rate: Some(3e6), rtt: Duration::from_secs(1), lossy: false, judged: false };
         assert_eq!(shown.window(&path, 65_535), 3_099_000);
         path.judged = true;
         assert_eq!(shown.window(&path, 65_535), 6_000_000, "flight that a sender gives up must be seen");

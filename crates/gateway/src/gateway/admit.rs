@@ -33,7 +33,7 @@ impl Gateway {
             return None;
         }
         let mut entry = Entry::new(key, side, is_low, packet, cx.now);
-        entry.why = Some(PassReason::MidStream);
+        entry.pass_reason = Some(PassReason::MidStream);
         let id = self.enter(cx, entry)?;
         self.shared.counters.pass(PassReason::MidStream);
         Some(id)
@@ -56,7 +56,7 @@ impl Gateway {
             }
             Err(why) => {
                 self.shared.counters.pass(why);
-                self.table.update(id, |e| e.why = Some(why));
+                self.table.update(id, |e| e.pass_reason = Some(why));
             }
         }
         Some(id)
@@ -119,7 +119,7 @@ impl Gateway {
     pub(super) fn promote(&mut self, cx: &mut Cx<'_>, id: u32) {
         let Some(entry) = self.table.get(id).copied() else { return };
         if entry.needs_translation() {
-            self.shared.counters.accelerated += u64::from(entry.why.is_none());
+            self.shared.counters.accelerated += u64::from(entry.pass_reason.is_none());
             self.table.update(id, |e| e.class = Class::Accelerated);
             self.note_change(id);
         } else {
@@ -153,13 +153,13 @@ impl Gateway {
     /// Updates the reason of a connection without a SYN: `OneDirection` or `MidStream`.
     pub(super) fn update_pass_reason(&mut self, id: u32) {
         let Some(entry) = self.table.get(id) else { return };
-        let why = match entry.why {
+        let why = match entry.pass_reason {
             Some(PassReason::MidStream) if entry.is_one_sided() => PassReason::OneDirection,
             Some(PassReason::OneDirection) if !entry.is_one_sided() && entry.is_from_both() => {
                 PassReason::MidStream
             }
             _ => return,
         };
-        self.table.update(id, |e| e.why = Some(why));
+        self.table.update(id, |e| e.pass_reason = Some(why));
     }
 }

@@ -39,7 +39,7 @@ pub(crate) struct Entry {
     pub(crate) place: u32,
     pub(crate) class: Class,
     pub(crate) state: State,
-    pub(crate) why: Option<PassReason>,
+    pub(crate) pass_reason: Option<PassReason>,
     marks: u16,
     /// Sequence number of the SYN that opened it.
     isn: Seq,
@@ -78,7 +78,7 @@ impl Entry {
             place: NONE,
             class: if opens { Class::Opening } else { Class::Passing },
             state: if opens { State::Opening } else { State::Established },
-            why: None,
+            pass_reason: None,
             marks: lan | if opens { opened_by } else { 0 },
             isn: first.tcp.seq,
             last_ack: Seq(0),
@@ -246,7 +246,7 @@ impl Entry {
         of.ports = ends.map(|e| e.1);
         of.opened_by_lan = self.opener().map(|side| side == 0);
         of.state = self.state;
-        of.why = self.why;
+        of.pass_reason = self.pass_reason;
         of.end = end;
         of.opened = self.opened;
         of.last = self.last;

@@ -94,9 +94,9 @@ impl Table {
     #[inline]
     pub(crate) fn update<T>(&mut self, id: u32, change: impl FnOnce(&mut Entry) -> T) -> Option<T> {
         let entry = self.entries.get_mut(id)?;
-        let (state, why, class, place) = (entry.state, entry.why, entry.class, entry.place);
+        let (state, why, class, place) = (entry.state, entry.pass_reason, entry.class, entry.place);
         let result = change(entry);
-        let (state_now, why_now, class_now) = (entry.state, entry.why, entry.class);
+        let (state_now, why_now, class_now) = (entry.state, entry.pass_reason, entry.class);
         assert!(entry.place == place, "only the table says where an entry stands in its list");
         if state != state_now {
             self.states[state as usize] -= 1;
@@ -143,7 +143,7 @@ impl Table {
         let id = self.entries.insert(entry);
         self.index.insert(entry.key.hash(self.key), id);
         self.states[entry.state as usize] += 1;
-        self.count_reason(entry.why, true);
+        self.count_reason(entry.pass_reason, true);
         self.join(entry.class, id);
         id
     }
@@ -153,7 +153,7 @@ impl Table {
         self.index.remove(entry.key.hash(self.key), id);
         self.wheel.unset(id);
         self.states[entry.state as usize] -= 1;
-        self.count_reason(entry.why, false);
+        self.count_reason(entry.pass_reason, false);
         self.leave(entry.class, entry.place);
         Some(entry)
     }

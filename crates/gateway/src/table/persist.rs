@@ -27,7 +27,7 @@ const CHECK: HashKey = HashKey(0x6265_6e74_7069_7065, 0x7265_636f_7264);
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SavedState {
     /// The shift that the sender applies to windows it receives: the one in the SYN that it saw.
-    pub shown_shift: u8,
+    pub advertised_shift: u8,
     /// The shift that the receiver actually uses.
     pub receiver_shift: u8,
     /// The shift that the sender actually uses.
@@ -47,22 +47,22 @@ pub struct SavedState {
     /// Right edge of the window that the receiver advertised.
     pub edge: Seq,
     /// Right edge of the window advertised to the sender.
-    pub shown_edge: Seq,
+    pub advertised_edge: Seq,
     /// The sender has received everything before this from the receiver.
     pub back_una: Seq,
     /// The largest window that the receiver has advertised, at most 4 GiB - 1.
     pub largest: u32,
     /// RTT behind the gateway, in whole microseconds; zero if unknown.
-    pub hop_trip: Duration,
+    pub hop_rtt: Duration,
     /// RTT in front of the gateway, likewise.
-    pub lan_trip: Duration,
+    pub lan_rtt: Duration,
 }
 
 impl SavedState {
     /// True if packets need no translation: the shifts and the edge shown are the real ones.
     pub const fn is_transparent(&self) -> bool {
-        let same = self.shown_shift == self.receiver_shift && self.believed_shift == self.sender_shift;
-        same && self.shown_edge.0 == self.edge.0
+        let same = self.advertised_shift == self.receiver_shift && self.believed_shift == self.sender_shift;
+        same && self.advertised_edge.0 == self.edge.0
     }
 }
 
@@ -116,16 +116,23 @@ impl Record {
         out[0] = VERSION;
         out[1] = u8::from(p.timestamps) | u8::from(p.sack) << 1;
         out[2..4].copy_from_slice(&p.mss.to_le_bytes());
-        out[4..8].copy_from_slice(&[p.shown_shift, p.receiver_shift, p.sender_shift, p.believed_shift]);
-        let words =
-            [self.addrs[0].0, self.addrs[1].0, p.una.0, p.next.0, p.edge.0, p.shown_edge.0, p.back_una.0];
+        out[4..8].copy_from_slice(&[p.advertised_shift, p.receiver_shift, p.sender_shift, p.believed_shift]);
+        let words = [
+            self.addrs[0].0,
+            self.addrs[1].0,
+            p.una.0,
+            p.next.0,
+            p.edge.0,
+            p.advertised_edge.0,
+            p.back_una.0,
+        ];
         for (place, word) in out[8..36].chunks_exact_mut(4).zip(words) {
             place.copy_from_slice(&word.to_le_bytes());
         }
         out[36..38].copy_from_slice(&self.ports[0].to_le_bytes());
         out[38..40].copy_from_slice(&self.ports[1].to_le_bytes());
         for (place, word) in
-            out[40..52].chunks_exact_mut(4).zip([p.largest, micros(p.hop_trip), micros(p.lan_trip)])
+            out[40..52].chunks_exact_mut(4).zip([p.largest, micros(p.hop_rtt), micros(p.lan_rtt)])
         {
             place.copy_from_slice(&word.to_le_bytes());
         }
@@ -152,7 +159,7 @@ impl Record {
         let seq = |at| Seq(word32(bytes, at));
         let port = |at: usize| u16::from_le_bytes([bytes[at], bytes[at + 1]]);
         let persist = SavedState {
-            shown_shift: bytes[4],
+            advertised_shift: bytes[4],
             receiver_shift: bytes[5],
             sender_shift: bytes[6],
             believed_shift: bytes[7],
@@ -162,11 +169,11 @@ impl Record {
             una: seq(16),
             next: seq(20),
             edge: seq(24),
-            shown_edge: seq(28),
+            advertised_edge: seq(28),
             back_una: seq(32),
             largest: word32(bytes, 40),
-            hop_trip: Duration::from_micros(u64::from(word32(bytes, 44))),
-            lan_trip: Duration::from_micros(u64::from(word32(bytes, 48))),
+            hop_rtt: Duration::from_micros(u64::from(word32(bytes, 44))),
+            lan_rtt: Duration::from_micros(u64::from(word32(bytes, 48))),
         };
         // RFC 7323, section 2.3: the shift is at most 14
         if bytes[4..8].iter().any(|shift| *shift > 14) {
@@ -206,7 +213,7 @@ mod tests {
             addrs: [Addr(words[0]), Addr(words[1])],
             ports,
             persist: SavedState {
-                shown_shift: shifts[0] % 15,
+                advertised_shift: shifts[0] % 15,
                 receiver_shift: shifts[1] % 15,
                 sender_shift: shifts[2] % 15,
                 believed_shift: shifts[3] % 15,
@@ -216,11 +223,11 @@ mod tests {
                 una: Seq(words[2]),
                 next: Seq(words[3]),
                 edge: Seq(words[4]),
-                shown_edge: Seq(words[5]),
+                advertised_edge: Seq(words[5]),
                 back_una: Seq(words[6]),
                 largest: words[0] ^ words[5],
-                hop_trip: Duration::from_micros(u64::from(words[1] ^ words[4])),
-                lan_trip: Duration::from_micros(u64::from(words[2] ^ words[3])),
+                hop_rtt: Duration::from_micros(u64::from(words[1] ^ words[4])),
+                lan_rtt: Duration::from_micros(u64::from(words[2] ^ words[3])),
             },
         }
     }
@@ -266,10 +273,10 @@ mod tests {
 
     #[test]
     fn shifts_and_edges_need_translation() {
-        let plain = SavedState { shown_shift: 7, receiver_shift: 7, ..SavedState::default() };
+        let plain = SavedState { advertised_shift: 7, receiver_shift: 7, ..SavedState::default() };
         assert!(plain.is_transparent() && !SavedState { receiver_shift: 0, ..plain }.is_transparent());
         assert!(!SavedState { sender_shift: 2, ..plain }.is_transparent());
         // the right edge must not move left (RFC 9293, section 3.8.6)
-        assert!(!SavedState { shown_edge: Seq(1), ..plain }.is_transparent());
+        assert!(!SavedState { advertised_edge: Seq(1), ..plain }.is_transparent());
     }
 }

@@ -74,7 +74,7 @@ fn apply(
         }
         Op::Why(host, why) => {
             if let Some(id) = id(table, host) {
-                table.update(id, |e| e.why = Some(PassReason::ALL[why]));
+                table.update(id, |e| e.pass_reason = Some(PassReason::ALL[why]));
                 model.entry(host).and_modify(|m| m.2 = Some(PassReason::ALL[why]));
             }
         }
@@ -98,7 +98,7 @@ proptest! {
             prop_assert_eq!(table.len() as usize, model.len());
             for host in 0..12 {
                 let found = table.find(&entry(host, Flags::ACK, 0).key).and_then(|id| table.get(id));
-                prop_assert_eq!(found.map(|e| (e.class, e.state, e.why)), model.get(&host).copied());
+                prop_assert_eq!(found.map(|e| (e.class, e.state, e.pass_reason)), model.get(&host).copied());
             }
             for (i, why) in PassReason::ALL.into_iter().enumerate() {
                 let n = model.values().filter(|m| m.2 == Some(why)).count();

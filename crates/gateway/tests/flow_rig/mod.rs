@@ -387,7 +387,7 @@ impl Rig {
     /// An end of the connection.
     pub(crate) fn end(&self, end: usize) -> Option<&Connection> {
         let ports = [PORTS.0, PORTS.1];
-        self.hosts[end].connection(ports[end], (Addr(1 - end as u32), ports[1 - end]))
+        self.hosts[end].end(ports[end], (Addr(1 - end as u32), ports[1 - end])).map(|end| &end.conn)
     }
 
     /// Bytes that the receiver has in order.

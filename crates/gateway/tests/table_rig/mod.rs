@@ -54,7 +54,7 @@ impl Rig {
         }
         while let Some(packet) = self.world.take_recycled() {
             self.back += 1;
-            self.world.give_blank(packet);
+            self.world.return_to_pool(packet);
         }
     }
 

@@ -1,7 +1,7 @@
 //! Service of a link that changes over time.
 
 use super::{BIT, Sending, Varying};
-use crate::dama::{DamaState, Work};
+use crate::access::{DamaState, Work};
 use crate::link::Link;
 use bentpipe_base::trace::{Event, Mask};
 use bentpipe_base::{Cx, Duration, Instant, Pkt, Size};

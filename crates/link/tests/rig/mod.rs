@@ -3,7 +3,7 @@
 
 use bentpipe_base::trace::{DropCause, Event, Mask, Sink};
 use bentpipe_base::{
-    Duration, Ecn, Input, Instant, Node, NodeId, Packet, Port, Probability, Rate, Slot, World,
+    Duration, Ecn, Input, Instant, Node, NodeId, Packet, Port, Probability, Rate, Size, Slot, World,
 };
 use bentpipe_link::{
     Capacity, Change, Channel, DirectionSpec, Discipline, Dynamics, Link, LinkSnapshot, Queue, UserChanges,
@@ -64,7 +64,16 @@ pub(crate) fn chance(p: f64) -> Probability {
 
 /// 8 Mbit/s: a byte takes a microsecond, a packet of 1000 bytes a millisecond. No errors, 100 ms.
 pub(crate) fn base() -> DirectionSpec {
-    DirectionSpec::new(rate(8_000_000), Duration::from_millis(100), Capacity::Packets(1000))
+    DirectionSpec {
+        rate: rate(8_000_000),
+        delay: Duration::from_millis(100),
+        buffer: Capacity::Packets(1000),
+        discipline: Discipline::Fifo,
+        loss: Probability::ZERO,
+        ber: Probability::ZERO,
+        framing: Size::ZERO,
+        dynamics: None,
+    }
 }
 
 impl Rig {
@@ -130,7 +139,7 @@ impl Rig {
         self.send_as(at, number, size, |_| {});
     }
 
-    /// The same; `say` sets more fields of the packet.
+    /// Like `send`; `say` sets more fields of the packet.
     pub(crate) fn send_as(&mut self, at: Instant, number: u64, size: u32, say: impl FnOnce(&mut Packet)) {
         self.run(at);
         let mut packet = Packet::default();
@@ -141,7 +150,7 @@ impl Rig {
         self.handle(Input::Packet(Port(0), Box::new(packet)));
     }
 
-    /// Calls the link without a reason.
+    /// Calls the link although nothing is due.
     pub(crate) fn touch(&mut self, at: Instant) {
         self.run(at);
         self.handle(Input::Timer(Slot(0)));

@@ -3,14 +3,14 @@
 //! An outage hides a link's loss probability: the text shows its value without the outage.
 
 use super::link_change::LinkChange;
-use super::messages::Values;
+use super::messages::LinkValues;
 use bentpipe_base::{Duration, Probability};
 use bentpipe_link::{Capacity, LinkSnapshot, UserChanges};
 
 /// The state of a direction at one moment, and what a user has changed on it.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Observation {
-    pub(super) look: LinkSnapshot,
+    pub(super) snapshot: LinkSnapshot,
     pub(super) user: UserChanges,
 }
 
@@ -21,10 +21,7 @@ pub(super) fn describe(act: &LinkChange, before: &Observation, after: &Observati
         LinkChange::Set(values) => set(values, before, after),
         LinkChange::Reset => format!("reset: {}", differences(before, after)),
     };
-    match dark(after) {
-        Some(why) => format!("{said}; {why}"),
-        None => said,
-    }
+    said + &outage_text(after).map_or_else(String::new, |why| format!("; {why}"))
 }
 
 /// Describes an outage. An outage never shortens one that is already running.
@@ -38,8 +35,8 @@ fn outage(length: Duration, before: &Observation, after: &Observation) -> String
     }
 }
 
-fn set(values: &Values, before: &Observation, after: &Observation) -> String {
-    let (was, now) = (&before.look, &after.look);
+fn set(values: &LinkValues, before: &Observation, after: &Observation) -> String {
+    let (was, now) = (&before.snapshot, &after.snapshot);
     let mut list = Vec::new();
     let mut add = |name: &str, now: String, was: String| list.push(format!("{name} {now} (was {was})"));
     if values.rate_bps.is_some() {
@@ -57,19 +54,14 @@ fn set(values: &Values, before: &Observation, after: &Observation) -> String {
     if let Some(ber) = values.ber {
         add("bit error rate", chance(ber), chance(was.ber));
     }
-    match values.up {
-        Some(true) => {
-            list.push(["up".to_owned()].into_iter().chain(ended(before)).collect::<Vec<_>>().join(", "));
-        }
-        Some(false) => list.push("down".to_owned()),
-        None => {}
-    }
+    list.extend(values.up.map(|up| if up { "up" } else { "down" }.to_owned()));
+    list.extend(ended(before).filter(|_| values.up == Some(true)));
     list.join(", ")
 }
 
 /// Lists the differences, or says that there are none.
 fn differences(before: &Observation, after: &Observation) -> String {
-    let (was, now) = (&before.look, &after.look);
+    let (was, now) = (&before.snapshot, &after.snapshot);
     let all = [
         (rate(was), rate(now), "rate"),
         (was.one_way.to_string(), now.one_way.to_string(), "delay"),
@@ -92,8 +84,8 @@ fn ended(before: &Observation) -> Option<String> {
 }
 
 /// Text for a link that is down, and until when.
-fn dark(seen: &Observation) -> Option<String> {
-    if !seen.look.dark {
+fn outage_text(seen: &Observation) -> Option<String> {
+    if !seen.snapshot.dark {
         return None;
     }
     Some(match (seen.user.change.up, seen.user.outage_until) {

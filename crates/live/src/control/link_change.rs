@@ -1,6 +1,6 @@
 //! A change to links: how to apply it, and its form in a journal.
 
-use super::messages::{MOST, Values};
+use super::messages::{LinkValues, MAX_TIME_AND_RATE};
 use bentpipe_base::{Duration, NodeId};
 use bentpipe_driver::LiveNetwork;
 use serde::{Deserialize, Serialize};
@@ -16,7 +16,7 @@ pub(super) struct RecordedChange {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum LinkChange {
-    Set(Values),
+    Set(LinkValues),
     OutageNs(u64),
     Reset,
 }
@@ -41,7 +41,9 @@ impl LinkChange {
     pub(super) fn check(&self) -> Result<(), String> {
         match self {
             Self::Set(values) => values.change().map(|_| ()),
-            Self::OutageNs(ns) if *ns == 0 || *ns > MOST.0 => Err("length_ns is out of range".to_owned()),
+            Self::OutageNs(ns) if *ns == 0 || *ns > MAX_TIME_AND_RATE.0 => {
+                Err("length_ns is out of range".to_owned())
+            }
             Self::OutageNs(_) | Self::Reset => Ok(()),
         }
     }

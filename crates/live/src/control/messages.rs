@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use std::sync::mpsc::SyncSender;
 
 /// Longest time (ns) and highest rate (bit/s), as in scenario files.
-pub(super) const MOST: (u64, u64) = (365 * 86_400 * 1_000_000_000, 100_000_000_000_000);
+pub(super) const MAX_TIME_AND_RATE: (u64, u64) = (365 * 86_400 * 1_000_000_000, 100_000_000_000_000);
 
 /// A request: one line to the server.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -21,7 +21,7 @@ pub enum Request {
         /// Directions to change.
         on: Target,
         /// Values to set.
-        values: Values,
+        values: LinkValues,
     },
     /// Drops all packets for a while.
     Outage {
@@ -65,7 +65,7 @@ pub enum Directions {
 /// Values in base units; a missing value is left unchanged.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
-pub struct Values {
+pub struct LinkValues {
     /// Rate, bit/s.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub rate_bps: Option<u64>,
@@ -89,18 +89,13 @@ pub struct Values {
     pub up: Option<bool>,
 }
 
-impl From<&Change> for Values {
+impl From<&Change> for LinkValues {
     fn from(change: &Change) -> Self {
-        let (buffer_packets, buffer_bytes) = match change.buffer {
-            Some(Capacity::Packets(n)) => (Some(n), None),
-            Some(Capacity::Bytes(n)) => (None, Some(n.0)),
-            None => (None, None),
-        };
         Self {
             rate_bps: change.rate.map(Rate::bps),
             delay_ns: change.delay.map(|d| d.0),
-            buffer_packets,
-            buffer_bytes,
+            buffer_packets: if let Some(Capacity::Packets(n)) = change.buffer { Some(n) } else { None },
+            buffer_bytes: if let Some(Capacity::Bytes(n)) = change.buffer { Some(n.0) } else { None },
             loss: change.loss.map(Probability::get),
             ber: change.ber.map(Probability::get),
             up: change.up,
@@ -108,7 +103,7 @@ impl From<&Change> for Values {
     }
 }
 
-impl Values {
+impl LinkValues {
     /// Converts the values to a change.
     ///
     /// # Errors
@@ -118,13 +113,15 @@ impl Values {
             return Err("nothing is set: give rate, delay, buffer, loss, ber or up".to_owned());
         }
         let chance = |name: &str, p: f64| Probability::new(p).ok_or(format!("{name} is not between 0 and 1"));
-        let rate = |bps| Rate::from_bps(bps).filter(|_| bps <= MOST.1).ok_or("rate_bps is out of range");
+        let rate = |bps| {
+            Rate::from_bps(bps).filter(|_| bps <= MAX_TIME_AND_RATE.1).ok_or("rate_bps is out of range")
+        };
         let buffer = match (self.buffer_packets, self.buffer_bytes) {
             (Some(_), Some(_)) => return Err("buffer_packets and buffer_bytes exclude each other".to_owned()),
             (Some(n), None) => Some(Capacity::Packets(n)),
             (None, bytes) => bytes.map(|n| Capacity::Bytes(Size(n))),
         };
-        if self.delay_ns.is_some_and(|ns| ns > MOST.0) {
+        if self.delay_ns.is_some_and(|ns| ns > MAX_TIME_AND_RATE.0) {
             return Err("delay_ns is more than a year".to_owned());
         }
         Ok(Change {
@@ -240,7 +237,7 @@ pub struct LinkState {
     pub drops: Vec<(String, u64)>,
     /// Values that a user has set.
     #[serde(default)]
-    pub set: Values,
+    pub set: LinkValues,
     /// End of an outage that a user asked for, seconds since the session began.
     #[serde(default)]
     pub outage_until_s: Option<f64>,

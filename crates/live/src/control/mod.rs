@@ -11,7 +11,7 @@ mod request_handler;
 
 pub use link_change::replay_change;
 pub use messages::{
-    ChangesMade, Command, DirectionChange, Directions, FlowState, LinkState, Reply, Request, State, Target,
-    Values,
+    ChangesMade, Command, DirectionChange, Directions, FlowState, LinkState, LinkValues, Reply, Request,
+    State, Target,
 };
 pub use request_handler::{Commands, RequestHandler};

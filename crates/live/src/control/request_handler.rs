@@ -3,46 +3,34 @@
 use super::describe::{Observation, describe};
 use super::link_change::{LinkChange, RecordedChange};
 use super::messages::{
-    ChangesMade, Command, DirectionChange, Directions, LinkState, Reply, Request, State, Target, Values,
+    ChangesMade, Command, DirectionChange, Directions, LinkState, LinkValues, Reply, Request, State, Target,
 };
 use bentpipe_base::names::nearest;
 use bentpipe_base::{Duration, Instant, NodeId, Rate};
 use bentpipe_driver::{Core, Journal, LiveNetwork, TurnHook};
 use bentpipe_link::Capacity;
+use bentpipe_report::rate_bps;
 use bentpipe_scenario::Scenario;
 use bentpipe_service::Refusal;
 use std::collections::VecDeque;
 use std::sync::mpsc::Receiver;
 
 /// Throughput is averaged over at least this time.
-const SPAN: Duration = Duration::from_millis(200);
+const THROUGHPUT_INTERVAL: Duration = Duration::from_millis(200);
 /// Number of earlier counter readings kept for this.
-const MARKS: usize = 16;
+const MAX_READINGS: usize = 16;
 /// Most names listed in a message.
 const LISTED: usize = 20;
 
-/// A direction of a link.
+/// Answers the commands of a channel on the data thread.
 #[derive(Debug)]
-struct NamedDirection {
-    id: NodeId,
-    /// Its names; the figures are not set.
-    names: LinkState,
-}
-
-/// Answers commands on the data thread.
-#[derive(Debug)]
-pub struct Commands {
-    /// The commands.
-    pub commands: Receiver<Command>,
-    /// What answers them.
-    pub handler: RequestHandler,
-}
+pub struct Commands(pub Receiver<Command>, pub RequestHandler);
 
 impl TurnHook for Commands {
     fn on_turn(&mut self, core: &mut Core) -> bool {
-        while let Ok(Command { request, reply }) = self.commands.try_recv() {
+        while let Ok(Command { request, reply }) = self.0.try_recv() {
             // the client may have given up waiting
-            let _ = reply.try_send(self.handler.answer(core, &request));
+            let _ = reply.try_send(self.1.answer(core, &request));
         }
         true
     }
@@ -51,7 +39,8 @@ impl TurnHook for Commands {
 /// Answers requests; knows the links by name.
 #[derive(Debug)]
 pub struct RequestHandler {
-    directions: Vec<NamedDirection>,
+    /// Directions of links with their names; the figures of these states are not set.
+    directions: Vec<(NodeId, LinkState)>,
     /// Time and bytes sent on each direction, at earlier readings; oldest first.
     readings: VecDeque<(Instant, Vec<u64>)>,
 }
@@ -60,15 +49,14 @@ impl RequestHandler {
     /// `links` are those of the built network of `scenario`: forward and backward of each in turn.
     pub fn new(scenario: &Scenario, links: Vec<(String, NodeId)>) -> Self {
         let node = |i: usize| scenario.nodes.get(i).map(|n| n.name.clone()).unwrap_or_default();
-        let places = links.into_iter().enumerate().filter_map(|(i, (name, id))| {
+        let directions = links.into_iter().enumerate().filter_map(|(i, (name, id))| {
             let spec = scenario.links.get(i / 2)?;
             let backward = i % 2 == 1;
             let (from, to) = if backward { (spec.b, spec.a) } else { (spec.a, spec.b) };
             let (link, from, to) = (spec.name.clone(), node(from), node(to));
-            let names = LinkState { name, link, backward, from, to, ..LinkState::default() };
-            Some(NamedDirection { id, names })
+            Some((id, LinkState { name, link, backward, from, to, ..LinkState::default() }))
         });
-        Self { directions: places.collect(), readings: VecDeque::new() }
+        Self { directions: directions.collect(), readings: VecDeque::new() }
     }
 
     /// Answers a request; makes the change if it asks for one.
@@ -105,18 +93,15 @@ impl RequestHandler {
         act.check()?;
         let at = net.now();
         if let Some(journal) = journal {
-            let made = RecordedChange {
-                on: chosen.iter().map(|p| p.names.name.clone()).collect(),
-                act: act.clone(),
-            };
-            let written =
-                serde_json::to_string(&made).map_err(Into::into).and_then(|json| journal.change(at, &json));
+            let on = chosen.iter().map(|(_, names)| names.name.clone()).collect();
+            let json = serde_json::to_string(&RecordedChange { on, act: act.clone() });
+            let written = json.map_err(Into::into).and_then(|json| journal.change(at, &json));
             written.map_err(|error| {
                 format!("nothing was changed, since the journal cannot be written: {error}")
             })?;
         }
         let mut changes = Vec::new();
-        for NamedDirection { id, names: LinkState { name, .. } } in chosen {
+        for (id, LinkState { name, .. }) in chosen {
             let before = observe(net, *id);
             act.apply(net, name, *id)?;
             let (Some(before), Some(after)) = (before, observe(net, *id)) else { continue };
@@ -129,18 +114,17 @@ impl RequestHandler {
     pub fn links(&mut self, net: &mut LiveNetwork) -> Vec<LinkState> {
         let now = net.now();
         let mut all: Vec<LinkState> =
-            self.directions.iter().filter_map(|place| link_state(net, place)).collect();
+            self.directions.iter().filter_map(|(id, names)| link_state(net, *id, names)).collect();
         let bytes: Vec<u64> = all.iter().map(|l| l.bytes).collect();
-        let before = self.readings.iter().rev().find(|m| now.since(m.0) >= SPAN);
+        let before = self.readings.iter().rev().find(|m| now.since(m.0) >= THROUGHPUT_INTERVAL);
         let (since, earlier) = before.map_or((Instant::ZERO, &[][..]), |m| (m.0, &m.1));
-        let seconds = now.since(since).as_secs_f64();
         for (i, link) in all.iter_mut().enumerate() {
             let more = link.bytes.saturating_sub(earlier.get(i).copied().unwrap_or(0));
-            link.throughput_bps = if seconds > 0.0 { more as f64 * 8.0 / seconds } else { 0.0 };
+            link.throughput_bps = rate_bps(more, now.since(since));
         }
         // readings that are close together count as one
-        if self.readings.back().is_none_or(|m| now.since(m.0) >= SPAN / 4) {
-            if self.readings.len() >= MARKS {
+        if self.readings.back().is_none_or(|m| now.since(m.0) >= THROUGHPUT_INTERVAL / 4) {
+            if self.readings.len() >= MAX_READINGS {
                 self.readings.pop_front();
             }
             self.readings.push_back((now, bytes));
@@ -149,19 +133,19 @@ impl RequestHandler {
     }
 
     /// Returns the directions that the request names.
-    fn find(&self, on: &Target) -> Result<Vec<&NamedDirection>, Refusal> {
+    fn find(&self, on: &Target) -> Result<Vec<&(NodeId, LinkState)>, Refusal> {
         let name = match &on.link {
             Some(name) => name,
-            None => self.only()?,
+            None => self.default_link()?,
         };
         // a link has the name of its forward direction; the backward one has a name of its own
-        let is_link = self.directions.iter().any(|p| p.names.link == *name);
-        let is_named = |p: &LinkState| if is_link { p.link == *name } else { p.name == *name };
-        let mut chosen: Vec<_> = self.directions.iter().filter(|p| is_named(&p.names)).collect();
+        let is_link = self.directions.iter().any(|(_, names)| names.link == *name);
+        let is_named = |names: &LinkState| if is_link { names.link == *name } else { names.name == *name };
+        let mut chosen: Vec<_> = self.directions.iter().filter(|(_, names)| is_named(names)).collect();
         if chosen.is_empty() {
             return Err(self.unknown(name));
         }
-        chosen.retain(|p| on.way == Directions::Both || p.names.backward == (on.way == Directions::Backward));
+        chosen.retain(|p| on.way == Directions::Both || p.1.backward == (on.way == Directions::Backward));
         if chosen.is_empty() {
             return Err(format!("`{name}` is a single direction, and not the one asked for").into());
         }
@@ -169,7 +153,7 @@ impl RequestHandler {
     }
 
     /// Returns the link to use when the request names none.
-    fn only(&self) -> Result<&String, Refusal> {
+    fn default_link(&self) -> Result<&String, Refusal> {
         let names = self.names();
         if let [name] = names[..] {
             return Ok(name);
@@ -181,12 +165,12 @@ impl RequestHandler {
     }
 
     fn names(&self) -> Vec<&String> {
-        self.directions.iter().map(|p| &p.names).filter(|p| !p.backward).map(|p| &p.link).collect()
+        self.directions.iter().map(|(_, names)| names).filter(|n| !n.backward).map(|n| &n.link).collect()
     }
 
     fn unknown(&self, name: &str) -> Refusal {
         let shown: String = name.chars().take(64).filter(|c| !c.is_control()).collect();
-        let all = self.directions.iter().flat_map(|p| [p.names.link.as_str(), p.names.name.as_str()]);
+        let all = self.directions.iter().flat_map(|(_, names)| [names.link.as_str(), names.name.as_str()]);
         let near = nearest(&shown, all).map(|n| format!("did you mean `{n}`?"));
         let help = near.into_iter().chain([self.listed()]).collect();
         Refusal { message: format!("there is no link `{shown}`"), help }
@@ -204,19 +188,13 @@ impl RequestHandler {
 fn observe(net: &mut LiveNetwork, id: NodeId) -> Option<Observation> {
     let now = net.now();
     let (link, mut cx) = net.network.link(id)?;
-    Some(Observation { look: link.snapshot(&mut cx), user: link.user_changes(now) })
+    Some(Observation { snapshot: link.snapshot(&mut cx), user: link.user_changes(now) })
 }
 
-fn link_state(net: &mut LiveNetwork, place: &NamedDirection) -> Option<LinkState> {
-    let now = net.now();
-    let (link, mut cx) = net.network.link(place.id)?;
-    let look = link.snapshot(&mut cx);
-    let by_user = link.user_changes(now);
+fn link_state(net: &mut LiveNetwork, id: NodeId, names: &LinkState) -> Option<LinkState> {
+    let Observation { snapshot: look, user } = observe(net, id)?;
+    let (link, mut cx) = net.network.link(id)?;
     let stats = link.stats(&mut cx);
-    let (limit_packets, limit_bytes) = match look.queue_limit {
-        Capacity::Packets(n) => (Some(u64::from(n)), None),
-        Capacity::Bytes(n) => (None, Some(n.0)),
-    };
     Some(LinkState {
         rate_bps: look.rate.map(Rate::bps),
         one_way_ms: look.one_way.as_millis_f64(),
@@ -226,13 +204,13 @@ fn link_state(net: &mut LiveNetwork, place: &NamedDirection) -> Option<LinkState
         up: look.rate.is_some() && !look.dark && look.packet_loss < 1.0,
         queue_packets: look.queue_packets as u64,
         queue_bytes: look.queue_bytes.0,
-        limit_packets,
-        limit_bytes,
+        limit_packets: if let Capacity::Packets(n) = look.queue_limit { Some(n.into()) } else { None },
+        limit_bytes: if let Capacity::Bytes(n) = look.queue_limit { Some(n.0) } else { None },
         packets: stats.served.packets,
         bytes: stats.served.bytes.0,
         drops: stats.drops().map(|(cause, n)| (cause.key().to_owned(), n)).collect(),
-        set: Values::from(&by_user.change),
-        outage_until_s: by_user.outage_until.map(Instant::as_secs_f64),
-        ..place.names.clone()
+        set: LinkValues::from(&user.change),
+        outage_until_s: user.outage_until.map(Instant::as_secs_f64),
+        ..names.clone()
     })
 }

@@ -1,6 +1,6 @@
 //! The calls that an application makes on an endpoint.
 
-use super::socket::{Owner, Pair, Socket};
+use super::socket::{FourTuple, Owner, Socket};
 use super::table::ConnId;
 use super::{Endpoint, EndpointError, Listener, fitted};
 use bentpipe_base::{Cx, Instant};
@@ -24,10 +24,9 @@ impl Endpoint {
             return Err(EndpointError::Listening(port));
         }
         let (v4, v6) = (fitted(config, &self.settings, false), fitted(config, &self.settings, true));
-        self.listeners.insert(
-            port,
-            Listener { v4, v6, backlog, waiting: 0, open: VecDeque::new(), called: VecDeque::new() },
-        );
+        let (open, called) = (VecDeque::new(), VecDeque::new());
+        self.listeners
+            .insert(port, Listener { v4, v6, backlog, waiting: 0, accept_queue: open, syn_queue: called });
         Ok(())
     }
 
@@ -45,7 +44,7 @@ impl Endpoint {
     /// Returns the next open connection at `port`. [`super::SocketEvent::Calling`] announces each one.
     pub fn accept(&mut self, port: u16) -> Option<ConnId> {
         let listener = self.listeners.get_mut(&port)?;
-        while let Some(id) = listener.open.pop_front() {
+        while let Some(id) = listener.accept_queue.pop_front() {
             if let Some(socket) = self.table.get_mut(id).filter(|s| s.owner == Owner::Listener) {
                 socket.owner = Owner::Application;
                 listener.waiting = listener.waiting.saturating_sub(1);
@@ -55,8 +54,7 @@ impl Endpoint {
         None
     }
 
-    /// Connects to `to` from one of our addresses and a free port, or from our only port if there is just
-    /// one.
+    /// Connects to `to` from one of our addresses and a free port, or from [`super::Settings::port`].
     ///
     /// # Errors
     /// When we have no address of its family, no free port, or too many connections.
@@ -95,7 +93,8 @@ impl Endpoint {
             return Err(EndpointError::BadAddress(to));
         }
         let own = self.settings.addresses.iter().find(|a| a.is_ipv4() == to.is_ipv4());
-        let pair = own.and_then(|a| Pair::between((*a, port), to)).ok_or(EndpointError::NoAddress(to))?;
+        let pair =
+            own.and_then(|a| FourTuple::between((*a, port), to)).ok_or(EndpointError::NoAddress(to))?;
         if self.table.find(&pair).is_some() {
             return Err(EndpointError::NoPort(to));
         }
@@ -114,8 +113,8 @@ impl Endpoint {
     /// written before the connection is open are buffered.
     ///
     /// # Errors
-    /// [`EndpointError::NotNow`] when the buffer is full: [`super::SocketEvent::Writable`] follows when half
-    /// of it is free. Also when the connection has ended, or this side of it was shut down.
+    /// When the buffer is full: [`super::SocketEvent::Writable`] follows when half of it is free. Also when
+    /// the connection has ended, or this side of it was shut down.
     pub fn write(&mut self, id: ConnId, bytes: &[u8]) -> Result<usize, EndpointError> {
         let socket = self.living(id)?;
         if socket.shut {
@@ -126,7 +125,7 @@ impl Endpoint {
         if taken > 0 {
             self.mark(id);
         } else if !bytes.is_empty() {
-            return Err(EndpointError::NotNow);
+            return Err(EndpointError::WouldBlock);
         }
         Ok(taken)
     }
@@ -134,9 +133,9 @@ impl Endpoint {
     /// Reads from the stream; returns 0 at its end.
     ///
     /// # Errors
-    /// [`EndpointError::NotNow`] when nothing has arrived: [`super::SocketEvent::Readable`] or
-    /// [`super::SocketEvent::PeerClosed`] follows. Also when the connection ended other than by the peer's
-    /// FIN, after all data that arrived was read.
+    /// When nothing has arrived: [`super::SocketEvent::Readable`] or [`super::SocketEvent::PeerClosed`]
+    /// follows. Also when the connection ended other than by the peer's FIN, after all data that arrived was
+    /// read.
     pub fn read(&mut self, now: Instant, id: ConnId, into: &mut [u8]) -> Result<usize, EndpointError> {
         let socket = self.table.get_mut(id).ok_or(EndpointError::Unknown)?;
         let len = socket.read(now, into);
@@ -151,11 +150,11 @@ impl Endpoint {
             return Err(EndpointError::Ended(ending));
         }
         socket.wants_read = true;
-        Err(EndpointError::NotNow)
+        Err(EndpointError::WouldBlock)
     }
 
-    /// With `on`: more will be written soon, so a partial segment waits for it, at most 200 ms. Without:
-    /// sends everything now.
+    /// With `on`, a partial segment waits at most 200 ms for more data, as with Linux's TCP_CORK; without,
+    /// everything is sent now.
     ///
     /// # Errors
     /// When the connection has ended.
@@ -175,7 +174,7 @@ impl Endpoint {
         Ok(())
     }
 
-    /// The socket of a connection that has not ended.
+    /// Returns the socket of a connection that has not ended.
     fn living(&mut self, id: ConnId) -> Result<&mut Socket, EndpointError> {
         let socket = self.table.get_mut(id).ok_or(EndpointError::Unknown)?;
         socket.ending.map_or(Ok(()), |ending| Err(EndpointError::Ended(ending)))?;

@@ -1,7 +1,6 @@
 //! Joins consecutive segments of a connection into one super-packet, which the kernel or network card cuts
-//! again: `tcp_write_xmit` in Linux with TSO, reversed. The engine decides about each segment as usual
-//! (window, pacing, order). Segments that differ only in their sequence number are joined on output, so the
-//! wire sees the same packets.
+//! again (TSO). The engine decides about each segment as usual (window, pacing, order). Segments that differ
+//! only in their sequence number are joined on output, so the same packets appear on the wire.
 
 use super::Endpoint;
 use super::table::ConnId;
@@ -9,8 +8,7 @@ use bentpipe_base::{Cx, Flags, Packet, Pkt};
 use bentpipe_wire::offload::VnetHeader;
 use std::io::IoSlice;
 
-/// Longest payload: an IP packet has at most 65 535 bytes, and headers take at most 40 + 60 of them (IPv6,
-/// and TCP with all options).
+/// Longest payload: an IP packet has at most 65 535 bytes, the headers of IPv6 and TCP at most 40 + 60.
 const LONGEST: u32 = 65_535 - 100;
 /// Flags that only the last segment may carry.
 const LAST: Flags = Flags(Flags::PSH.0 | Flags::FIN.0);
@@ -40,13 +38,13 @@ impl Endpoint {
             cx.recycle(packet);
         };
         let socket = self.table.get(id)?;
-        self.joined.clear();
-        let note = socket.pair.emit_uncut(&packet, size, &mut self.joined);
+        self.scratch.clear();
+        let note = socket.pair.emit_uncut(&packet, size, &mut self.scratch);
         debug_assert!(note.is_ok(), "the MSS keeps packets within what a header can say: {note:?}");
         let (first, second) = socket.bytes(packet.body);
         let sent = note.ok().map(|note| {
             self.counters.sent += u64::from(packet.body.len.div_ceil(u32::from(size.max(1))).max(1));
-            send(&note, &[IoSlice::new(&self.joined), IoSlice::new(first), IoSlice::new(second)])
+            send(&note, &[IoSlice::new(&self.scratch), IoSlice::new(first), IoSlice::new(second)])
         });
         packet.body.len = 0;
         cx.recycle(packet);

@@ -10,13 +10,15 @@ use std::os::fd::BorrowedFd;
 /// Most super-packets read before sending.
 const BATCH: usize = 64;
 /// Most super-packets sent before reading.
-const VOLLEY: usize = 16;
+const MAX_SENT_PER_TURN: usize = 16;
 
 /// An endpoint with its port, clock and world.
 #[derive(Debug)]
 pub struct EndpointDriver<P> {
-    port: P,
-    clock: Clock,
+    /// The port.
+    pub port: P,
+    /// The clock of the run.
+    pub clock: Clock,
     world: World,
     endpoint: Endpoint,
     incoming: Box<[u8]>,
@@ -31,29 +33,17 @@ impl<P: PacketPort> EndpointDriver<P> {
         Self { port, clock, world, endpoint, incoming }
     }
 
-    /// Its clock.
-    pub const fn clock(&self) -> &Clock {
-        &self.clock
-    }
-
     /// File descriptor to poll for input.
     pub fn fd(&self) -> BorrowedFd<'_> {
         self.port.fd()
     }
 
-    /// Calls `act` with the endpoint at the present time. Packets that result are sent by the next
-    /// [`EndpointDriver::turn`].
+    /// Calls `act` with the endpoint, now. The next [`EndpointDriver::turn`] sends the packets that result.
     pub fn with<T>(&mut self, act: impl FnOnce(&mut Endpoint, &mut Cx<'_>) -> T) -> T {
         act(&mut self.endpoint, &mut self.world.cx(self.clock.now(), NodeId(0)))
     }
 
-    /// The port.
-    pub const fn port(&mut self) -> &mut P {
-        &mut self.port
-    }
-
-    /// Reads packets, handles timers and sends packets. Returns when to call again at the latest; call
-    /// earlier when the port has input.
+    /// Reads packets, handles timers and sends packets. Returns when to call again if the port has no input.
     ///
     /// # Errors
     /// When the port is gone.
@@ -72,12 +62,9 @@ impl<P: PacketPort> EndpointDriver<P> {
     }
 
     /// The second half of [`EndpointDriver::turn`]: handles timers and sends packets.
-    ///
-    /// # Errors
-    /// When the port is gone.
-    pub fn send_out(&mut self) -> io::Result<Instant> {
+    pub(crate) fn send_out(&mut self) -> io::Result<Instant> {
         self.endpoint.timer(&mut self.world.cx(self.clock.now(), NodeId(0)));
-        for _ in 0..VOLLEY {
+        for _ in 0..MAX_SENT_PER_TURN {
             let cx = &mut self.world.cx(self.clock.now(), NodeId(0));
             let port = &mut self.port;
             // a packet that the kernel has no room for is lost

@@ -109,7 +109,7 @@ impl HostEndpoint {
         let mut host = Self::open(interface, vec![way.source], 0, seed)?;
         if host.interface.resolves {
             let mac = host.neighbour(&mut netlink, way.gateway.unwrap_or(to))?;
-            host.driver.port().set_next_hop(mac);
+            host.driver.port.set_next_hop(mac);
         }
         Ok(host)
     }
@@ -122,7 +122,7 @@ impl HostEndpoint {
         let mut netlink = Netlink::open()?;
         let index = match address {
             Some(address) => netlink.interface_with(address)?.ok_or(HostEndpointError::NotOurs(address))?,
-            None => everywhere(&mut netlink).ok_or(HostEndpointError::NoInterface)?,
+            None => default_route_interface(&mut netlink).ok_or(HostEndpointError::NoInterface)?,
         };
         let interface = netlink.interface(index)?;
         let is_general = |a: &IpAddr| !matches!(a, IpAddr::V6(v6) if v6.is_unicast_link_local());
@@ -132,8 +132,7 @@ impl HostEndpoint {
         };
         let mut host = Self::open(interface, addresses, port, seed)?;
         if host.interface.resolves {
-            let own_port = host.port;
-            host.driver.port().learn_next_hops(own_port);
+            host.driver.port.learn_next_hops(host.port);
         }
         Ok(host)
     }
@@ -194,7 +193,7 @@ impl HostEndpoint {
 }
 
 /// Returns the interface of the default route, of IPv4 or else of IPv6.
-fn everywhere(netlink: &mut Netlink) -> Option<u32> {
+fn default_route_interface(netlink: &mut Netlink) -> Option<u32> {
     // addresses for documentation (RFC 5737, RFC 3849): only a default route leads there
     let somewhere: [IpAddr; 2] =
         [Ipv4Addr::new(192, 0, 2, 1).into(), Ipv6Addr::new(0x2001, 0xdb8, 0, 0, 0, 0, 0, 1).into()];

@@ -5,15 +5,15 @@
 //! and what to do. Hard errors, for which retrying cannot help, are those of RFC 9293, section 3.9.2.2, and
 //! RFC 5461, section 2: protocol unreachable, port unreachable; in IPv6 also administratively prohibited.
 
-use super::socket::Pair;
+use super::socket::FourTuple;
 use bentpipe_base::Seq;
 use bentpipe_tcp::Icmp;
-use bentpipe_wire::{AddressPair, Network};
-use core::net::{Ipv4Addr, Ipv6Addr};
+use bentpipe_wire::offload::addresses;
+use bentpipe_wire::{Network, TCP};
+use core::net::SocketAddr;
 
 const ICMP: u8 = 1;
 const ICMPV6: u8 = 58;
-const TCP: u8 = 6;
 /// MTU if a router gives none, as before RFC 1191: every host accepts this size (RFC 791).
 const UNNAMED: u32 = 576;
 /// Smallest MTU of each family: smaller values are not believed (RFC 1191, section 3; RFC 8201, section 4).
@@ -25,7 +25,7 @@ const HEADERS: [u32; 2] = [40, 60];
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct IcmpError {
     /// Connection of the quoted segment.
-    pub(super) pair: Pair,
+    pub(super) pair: FourTuple,
     /// Sequence number of the quoted segment.
     pub(super) seq: Seq,
     pub(super) what: Icmp,
@@ -60,21 +60,12 @@ fn too_big(mtu: u32, v6: bool) -> Option<Icmp> {
 }
 
 /// Returns the connection and sequence number of a quoted segment of ours, which may be truncated.
-fn quoted(packet: &[u8]) -> Option<(Pair, Seq)> {
-    let (ends, protocol, tcp) = match packet.first()? >> 4 {
-        4 => {
-            let header = packet.first_chunk::<20>()?;
-            let at = |i: usize| Ipv4Addr::new(header[i], header[i + 1], header[i + 2], header[i + 3]);
-            let ends = AddressPair::V4 { src: at(12), dst: at(16) };
-            (ends, header[9], packet.get(usize::from(header[0] & 15) * 4..)?)
-        }
-        6 => {
-            let at = |i: usize| Some(Ipv6Addr::from(*packet.get(i..)?.first_chunk::<16>()?));
-            (AddressPair::V6 { src: at(8)?, dst: at(24)? }, *packet.get(6)?, packet.get(40..)?)
-        }
-        _ => return None,
-    };
-    let [a, b, c, d, seq @ ..] = tcp.first_chunk::<8>()?;
-    let pair = Pair { ends, ours: u16::from_be_bytes([*a, *b]), peers: u16::from_be_bytes([*c, *d]) };
+fn quoted(packet: &[u8]) -> Option<(FourTuple, Seq)> {
+    let (src, dst) = addresses(packet).ok()?;
+    let (protocol, tcp) =
+        if src.is_ipv4() { (packet[9], usize::from(packet[0] & 15) * 4) } else { (packet[6], 40) };
+    let [a, b, c, d, seq @ ..] = packet.get(tcp..)?.first_chunk::<8>()?;
+    let peer = SocketAddr::new(dst, u16::from_be_bytes([*c, *d]));
+    let pair = FourTuple::between((src, u16::from_be_bytes([*a, *b])), peer)?;
     (protocol == TCP).then(|| (pair, Seq(u32::from_be_bytes(*seq))))
 }

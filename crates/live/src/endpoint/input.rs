@@ -2,7 +2,7 @@
 
 use super::app::is_a_host;
 use super::icmp::IcmpError;
-use super::socket::{Owner, Pair, Socket};
+use super::socket::{FourTuple, Owner, Socket};
 use super::table::ConnId;
 use super::{Ending, Endpoint};
 use bentpipe_base::{Cx, Flags};
@@ -50,19 +50,18 @@ impl Endpoint {
         if let Some(mss) = &mut segment.tcp.mss {
             *mss = (*mss).max(LEAST_MSS);
         }
-        let pair = Pair::of(&segment);
+        let pair = FourTuple::of(&segment);
         match self.table.find(&pair) {
-            Some(id) if self.begins_anew(id, &segment) => {
+            Some(id) if self.reopens_time_wait(id, &segment) => {
                 self.over(id, Ending::Closed);
                 self.unknown_connection(cx, pair, &segment);
             }
             Some(id) => {
                 let gso_size = if vnet.gso_type == VnetHeader::GSO_NONE { 0 } else { vnet.gso_size };
                 if let Some(socket) = self.table.get_mut(id) {
-                    socket.take(cx, &segment, usize::from(gso_size));
-                    if socket.is_talking_to_nobody() {
-                        // RFC 1122, section 4.2.2.13: a RST says that the data was lost, with no ACK before
-                        // it
+                    socket.receive(cx, &segment, usize::from(gso_size));
+                    if socket.has_undeliverable_data() {
+                        // RFC 1122, section 4.2.2.13: a RST says that the data was lost; no ACK precedes it
                         socket.conn.abort();
                     }
                 }
@@ -98,8 +97,7 @@ impl Endpoint {
                 continue;
             }
             if gives_up {
-                let ending = socket.silence();
-                socket.ending.get_or_insert(ending);
+                socket.ending = socket.ending.or(Some(socket.timeout_ending()));
                 socket.conn.abort();
             }
             self.mark(id);
@@ -115,7 +113,7 @@ impl Endpoint {
 
     /// True if the SYN ends TIME-WAIT: it must lie beyond all that the old connection sent (RFC 9293, section
     /// 3.10.7.4, and RFC 6191).
-    fn begins_anew(&self, id: ConnId, segment: &Segment<'_>) -> bool {
+    fn reopens_time_wait(&self, id: ConnId, segment: &Segment<'_>) -> bool {
         let Some(socket) = self.table.get(id) else { return false };
         let receiver = socket.conn.receiver();
         // a SYN with FIN does not reopen: it gets a challenge ACK
@@ -137,7 +135,7 @@ impl Endpoint {
             return true;
         }
         self.counters.overflowed += 1;
-        while let Some(id) = self.listeners.get_mut(&port).and_then(|l| l.called.pop_front()) {
+        while let Some(id) = self.listeners.get_mut(&port).and_then(|l| l.syn_queue.pop_front()) {
             if self.table.get(id).is_some_and(is_half_open) {
                 self.forget(id);
                 break;
@@ -147,18 +145,18 @@ impl Endpoint {
     }
 
     /// Adds a connection to those that wait at `port`.
-    fn admit(&mut self, port: u16, id: ConnId) {
+    fn add_to_syn_queue(&mut self, port: u16, id: ConnId) {
         let Some(listener) = self.listeners.get_mut(&port) else { return };
         listener.waiting += 1;
-        // connections that opened or ended stay in the list until it has grown
-        if listener.called.len() >= 2 * listener.backlog {
-            listener.called.retain(|id| self.table.get(*id).is_some_and(is_half_open));
+        // entries of connections that have opened or ended are removed only when the list has grown
+        if listener.syn_queue.len() >= 2 * listener.backlog {
+            listener.syn_queue.retain(|id| self.table.get(*id).is_some_and(is_half_open));
         }
-        listener.called.push_back(id);
+        listener.syn_queue.push_back(id);
     }
 
     /// Handles a packet that belongs to no connection: a SYN to a listener, or a packet to answer with RST.
-    fn unknown_connection(&mut self, cx: &mut Cx<'_>, pair: Pair, segment: &Segment<'_>) {
+    fn unknown_connection(&mut self, cx: &mut Cx<'_>, pair: FourTuple, segment: &Segment<'_>) {
         let packet = pair.packet(cx, segment);
         let listener = self.listeners.get(&segment.dport);
         let offer = listener.and_then(|l| {
@@ -172,7 +170,7 @@ impl Endpoint {
                 let chance = self.chance(cx);
                 let conn = offer.complete(cx, chance);
                 let id = self.table.add(pair, Socket::new(cx.now, conn, pair, Owner::Listener));
-                self.admit(segment.dport, id);
+                self.add_to_syn_queue(segment.dport, id);
                 self.mark(id);
             }
         } else if let Some(rst) = answer(cx, &packet) {

@@ -5,13 +5,11 @@
 //! * sends its packets ([`Endpoint::next_packet`] or [`Endpoint::next_super`], until there are no more),
 //! * and calls it again at [`Endpoint::next_at`].
 //!
-//! The driver decides where it runs: at a port of a [`bentpipe_sim::Simulation`] under simulated or real
-//! time, or alone behind a [`bentpipe_os::PacketPort`] ([`EndpointDriver`]). Time and randomness come in
-//! through `Cx`. An endpoint needs a `World` of its own if the other nodes' packets are opaque (not TCP),
-//! because the packet pool is shared.
+//! It runs at a port of a [`bentpipe_sim::Simulation`], under simulated or real time, or alone behind a
+//! [`bentpipe_os::PacketPort`] ([`EndpointDriver`]). Time and randomness come in through `Cx`. An endpoint
+//! needs a `World` of its own if the other nodes' packets are opaque (not TCP): the packet pool is shared.
 //!
-//! Applications use [`Endpoint::listen`], [`Endpoint::connect`], [`Endpoint::accept`], [`Endpoint::write`],
-//! [`Endpoint::read`], [`Endpoint::shutdown`], [`Endpoint::close`], [`Endpoint::abort`], and poll
+//! Applications call [`Endpoint::listen`], [`Endpoint::connect`], [`Endpoint::write`] and so on, and poll
 //! [`Endpoint::next_event`]. After each of these calls the driver sends the packets that are ready.
 //!
 //! Memory is bounded whatever a peer does: streams by their buffers; gaps in a stream, replies to packets of
@@ -24,7 +22,6 @@
 mod app;
 mod bundle;
 mod endpoint_driver;
-mod events;
 mod host_endpoint;
 mod icmp;
 mod input;
@@ -35,7 +32,6 @@ mod socket;
 mod table;
 
 pub use endpoint_driver::EndpointDriver;
-pub use events::SocketEvent;
 pub use host_endpoint::{HostEndpoint, HostEndpointError};
 pub use neighbour_port::NeighbourPort;
 pub use table::ConnId;
@@ -43,8 +39,7 @@ pub use table::ConnId;
 use bentpipe_base::{Cx, Duration, Instant, Pkt, Purpose, RngSlot, Seq, Size, World};
 use bentpipe_tcp::{Config, Connection, RandomValues};
 use core::net::{IpAddr, SocketAddr};
-use events::EventQueue;
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 use table::Table;
 
@@ -119,7 +114,7 @@ pub enum EndpointError {
     Unknown,
     /// Nothing to read, or no room to write: [`SocketEvent`] will announce it.
     #[error("it would block: wait until it is readable or writable")]
-    NotNow,
+    WouldBlock,
     /// Write after `shutdown`.
     #[error("nothing can be written after `shutdown`")]
     Shut,
@@ -164,6 +159,39 @@ pub struct Counters {
     pub overflowed: u64,
 }
 
+/// An event for the application of a connection. Unread events are read in this order.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum SocketEvent {
+    /// Our connection is open.
+    Connected,
+    /// A connection can be accepted; reported for each, in the order of [`Endpoint::accept`].
+    Calling,
+    /// Data can be read, after a read found none.
+    Readable,
+    /// Data can be written, after a write found too little room.
+    Writable,
+    /// The peer has sent its FIN; data before it may still be unread.
+    PeerClosed,
+    /// All written data and our FIN are acknowledged.
+    Delivered,
+    /// The connection has ended: [`Endpoint::ending`] says how. Data that arrived can still be read.
+    Ended,
+}
+
+/// Connections with unread events, in FIFO order.
+#[derive(Debug, Default)]
+struct EventQueue(VecDeque<ConnId>);
+
+impl EventQueue {
+    /// Adds `event` for `id`, whose unread events are `unread`. One that is already there is not repeated.
+    fn tell(&mut self, id: ConnId, unread: &mut BTreeSet<SocketEvent>, event: SocketEvent) {
+        if unread.is_empty() {
+            self.0.push_back(id);
+        }
+        unread.insert(event);
+    }
+}
+
 #[derive(Debug)]
 struct Listener {
     v4: Arc<Config>,
@@ -172,9 +200,9 @@ struct Listener {
     /// Connections not yet accepted, half-open ones included.
     waiting: usize,
     /// Open connections to accept, in the order in which they opened.
-    open: VecDeque<ConnId>,
+    accept_queue: VecDeque<ConnId>,
     /// Connections in the order of their SYNs; some are no longer half-open.
-    called: VecDeque<ConnId>,
+    syn_queue: VecDeque<ConnId>,
 }
 
 /// A host's TCP.
@@ -194,7 +222,7 @@ pub struct Endpoint {
     in_time_wait: usize,
     counters: Counters,
     /// Buffer to make a payload contiguous that wraps around the end of its ring.
-    joined: Vec<u8>,
+    scratch: Vec<u8>,
 }
 
 impl Endpoint {
@@ -211,7 +239,7 @@ impl Endpoint {
             inbox: EventQueue::default(),
             in_time_wait: 0,
             counters: Counters::default(),
-            joined: Vec::new(),
+            scratch: Vec::new(),
         }
     }
 
@@ -245,14 +273,12 @@ impl Endpoint {
         self.table.get(id).map(socket::Socket::memory)
     }
 
-    /// When [`Endpoint::timer`] must be called next; [`Instant::NEVER`] when only a packet or an application
-    /// can cause something.
+    /// When [`Endpoint::timer`] must be called next; [`Instant::NEVER`] if no timer is set.
     pub fn next_at(&self) -> Instant {
         self.table.next_at()
     }
 
-    /// True if [`Endpoint::next_packet`] may have a packet; check after each packet, timer or application
-    /// call.
+    /// True if [`Endpoint::next_packet`] may have a packet.
     pub fn wants_to_send(&self) -> bool {
         !self.ready.is_empty() || self.held.is_some() || !self.replies.is_empty()
     }

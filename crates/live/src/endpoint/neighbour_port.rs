@@ -10,7 +10,7 @@ use bentpipe_os::netlink::Mac;
 use bentpipe_os::port::{PortDrops, Received};
 use bentpipe_os::{PacketPort, VethPort};
 use bentpipe_wire::Layout;
-use bentpipe_wire::offload::VnetHeader;
+use bentpipe_wire::offload::{VnetHeader, addresses};
 use core::net::IpAddr;
 use std::collections::VecDeque;
 use std::io::{self, IoSlice};
@@ -39,8 +39,7 @@ struct NeighbourTable {
 }
 
 impl NeighbourPort {
-    /// A socket on the interface with address `own`; packets go to `own` until another address is set or
-    /// learned.
+    /// A socket on the interface with address `own`, to which packets go until another is set or learned.
     pub(super) const fn new(port: VethPort, own: Mac) -> Self {
         Self { port, own, neighbours: None }
     }
@@ -66,7 +65,7 @@ impl NeighbourPort {
 
 impl NeighbourTable {
     /// Learns from a packet that a neighbour sent.
-    fn hear(&mut self, packet: &[u8], from: Mac) {
+    fn learn(&mut self, packet: &[u8], from: Mac) {
         let Ok(layout) = Layout::of(packet) else { return };
         let at = layout.network.transport + 2;
         if packet.get(at..at + 2) != Some(&self.port.to_be_bytes()) || from[0] & GROUP != 0 {
@@ -88,15 +87,6 @@ impl NeighbourTable {
     }
 }
 
-/// Destination address of a packet.
-fn destination(header: &[u8]) -> Option<IpAddr> {
-    match header.first()? >> 4 {
-        4 => Some(IpAddr::from(<[u8; 4]>::try_from(header.get(16..20)?).ok()?)),
-        6 => Some(IpAddr::from(<[u8; 16]>::try_from(header.get(24..40)?).ok()?)),
-        _ => None,
-    }
-}
-
 impl PacketPort for NeighbourPort {
     fn fd(&self) -> BorrowedFd<'_> {
         self.port.fd()
@@ -107,7 +97,7 @@ impl PacketPort for NeighbourPort {
         if let (Some(neighbours), Some(received)) = (&mut self.neighbours, &received)
             && let Some(packet) = buffer.get(..received.len)
         {
-            neighbours.hear(packet, self.port.source_mac());
+            neighbours.learn(packet, self.port.source_mac());
         }
         Ok(received)
     }
@@ -115,7 +105,8 @@ impl PacketPort for NeighbourPort {
     fn send(&mut self, vnet: &VnetHeader, parts: &[IoSlice<'_>]) -> io::Result<bool> {
         if let Some(neighbours) = &self.neighbours {
             let header = parts.iter().find(|p| !p.is_empty());
-            let Some(next) = header.and_then(|h| destination(h)).and_then(|to| neighbours.to(to)) else {
+            let destination = header.and_then(|h| addresses(h).ok()).map(|(_, to)| to);
+            let Some(next) = destination.and_then(|to| neighbours.to(to)) else {
                 return Ok(false); // unknown peer: it retransmits its SYN
             };
             self.port.set_mac_addresses(self.own, next);
@@ -154,17 +145,18 @@ mod tests {
     fn the_way_back_is_the_way_that_the_last_packet_came() {
         let mut neighbours = NeighbourTable { port: 5000, known: VecDeque::new() };
         let six = AddressPair::V6 { src: Ipv6Addr::LOCALHOST, dst: Ipv6Addr::UNSPECIFIED };
-        neighbours.hear(&call(v4(1), 5000), [2, 0, 0, 0, 0, 1]);
-        neighbours.hear(&call(six, 5000), [2, 0, 0, 0, 0, 6]);
-        neighbours.hear(&call(v4(2), 5001), [2, 0, 0, 0, 0, 2]); // to another port
-        neighbours.hear(&call(v4(3), 5000), [0xff; 6]); // from a multicast address
-        neighbours.hear(&call(v4(1), 5000)[..30], [2, 0, 0, 0, 0, 9]); // truncated
+        neighbours.learn(&call(v4(1), 5000), [2, 0, 0, 0, 0, 1]);
+        neighbours.learn(&call(six, 5000), [2, 0, 0, 0, 0, 6]);
+        neighbours.learn(&call(v4(2), 5001), [2, 0, 0, 0, 0, 2]); // to another port
+        neighbours.learn(&call(v4(3), 5000), [0xff; 6]); // from a multicast address
+        neighbours.learn(&call(v4(1), 5000)[..30], [2, 0, 0, 0, 0, 9]); // truncated
         let host = |last| IpAddr::from([10, 0, 0, last]);
         assert_eq!(neighbours.to(host(1)), Some([2, 0, 0, 0, 0, 1]));
         assert_eq!(neighbours.to(IpAddr::V6(Ipv6Addr::LOCALHOST)), Some([2, 0, 0, 0, 0, 6]));
         assert_eq!((neighbours.to(host(2)), neighbours.to(host(3))), (None, None));
-        neighbours.hear(&call(v4(1), 5000), [2, 0, 0, 0, 0, 7]);
+        neighbours.learn(&call(v4(1), 5000), [2, 0, 0, 0, 0, 7]);
         assert_eq!((neighbours.to(host(1)), neighbours.known.len()), (Some([2, 0, 0, 0, 0, 7]), 2));
+        let destination = |packet: &[u8]| addresses(packet).ok().map(|(_, to)| to);
         assert_eq!(destination(&call(six, 5000)), Some(IpAddr::V6(Ipv6Addr::UNSPECIFIED)));
         assert_eq!(destination(&call(v4(1), 5000)), Some(IpAddr::from([10, 55, 0, 2])));
         assert_eq!((destination(&[]), destination(&[0x45; 9])), (None, None));
@@ -174,7 +166,7 @@ mod tests {
     fn a_flood_of_forged_callers_is_bounded_and_the_last_are_known() {
         let mut neighbours = NeighbourTable { port: 5000, known: VecDeque::new() };
         for last in 0..2000 {
-            neighbours.hear(&call(v4(last), 5000), [2, 0, 0, 0, (last >> 8) as u8, last as u8]);
+            neighbours.learn(&call(v4(last), 5000), [2, 0, 0, 0, (last >> 8) as u8, last as u8]);
         }
         assert_eq!(neighbours.known.len(), MOST);
         let host = |n: u16| IpAddr::from([10, 0, (n >> 8) as u8, n as u8]);

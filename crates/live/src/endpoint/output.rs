@@ -1,15 +1,13 @@
 //! Output of the endpoint: packets, events for applications, and the removal of ended connections.
 
-use super::events::SocketEvent;
 use super::socket::Owner;
 use super::table::ConnId;
-use super::{Ending, Endpoint};
+use super::{Ending, Endpoint, SocketEvent};
 use bentpipe_base::{Cx, Instant, Pkt};
 use bentpipe_tcp::{Event, State};
 
 impl Endpoint {
-    /// Writes the next packet into `out`, from its IP header on, with complete checksums; false if there is
-    /// none. Connections take turns.
+    /// Writes the next packet with its checksums into `out`; false if there is none. Connections take turns.
     pub fn next_packet(&mut self, cx: &mut Cx<'_>, out: &mut Vec<u8>) -> bool {
         out.clear();
         if let Some(reply) = self.replies.pop_front() {
@@ -19,7 +17,7 @@ impl Endpoint {
         }
         while let Some((id, packet)) = self.next_segment(cx) {
             let Some(socket) = self.table.get(id) else { continue };
-            let written = socket.emit(&packet, &mut self.joined, out);
+            let written = socket.emit(&packet, &mut self.scratch, out);
             cx.recycle(packet);
             if written.is_ok() {
                 self.counters.sent += 1;
@@ -54,7 +52,7 @@ impl Endpoint {
             self.mark(id);
         }
         let Some(socket) = self.table.get_mut(id).filter(|s| !s.over) else { return };
-        socket.look(now);
+        socket.note_progress(now);
         if socket.conn.state() == State::Closed {
             self.over(id, Ending::Aborted);
             return;
@@ -80,7 +78,7 @@ impl Endpoint {
             match event {
                 Event::Established if socket.owner == Owner::Listener => {
                     if let Some(listener) = self.listeners.get_mut(&socket.pair.local().port()) {
-                        listener.open.push_back(id);
+                        listener.accept_queue.push_back(id);
                         socket.opened = true;
                         self.inbox.tell(id, &mut socket.unread, SocketEvent::Calling);
                     }
@@ -95,10 +93,7 @@ impl Endpoint {
                 }
                 Event::PeerClosed => self.inbox.tell(id, &mut socket.unread, SocketEvent::PeerClosed),
                 Event::Closed => _ = socket.ending.get_or_insert(Ending::Closed),
-                Event::TimedOut => {
-                    let ending = socket.silence();
-                    socket.ending.get_or_insert(ending);
-                }
+                Event::TimedOut => socket.ending = socket.ending.or(Some(socket.timeout_ending())),
                 Event::Unreachable => _ = socket.ending.get_or_insert(Ending::Unreachable),
                 Event::Reset => {
                     socket.ending.get_or_insert(if socket.opened { Ending::Reset } else { Ending::Refused });
@@ -140,13 +135,13 @@ impl Endpoint {
         socket.over = true;
         self.in_time_wait -= usize::from(core::mem::take(&mut socket.waits));
         self.tell(id);
-        self.table.bury(id);
+        self.table.free_addresses(id);
         if let Some(socket) = self.table.get_mut(id) {
             self.inbox.tell(id, &mut socket.unread, SocketEvent::Ended);
         }
     }
 
-    /// Removes a connection without an owner.
+    /// Removes a connection.
     pub(super) fn forget(&mut self, id: ConnId) {
         self.disown(id);
         if let Some(socket) = self.table.remove(id) {

@@ -8,18 +8,14 @@
 pub(super) struct Ring {
     /// Its length is the capacity: a power of two, or 0.
     bytes: Vec<u8>,
-    base: u64,
+    /// First position in the buffer.
+    pub(super) base: u64,
 }
 
 /// Smallest capacity in bytes, if not 0.
 const LEAST: usize = 4096;
 
 impl Ring {
-    /// First position in the buffer.
-    pub(super) const fn base(&self) -> u64 {
-        self.base
-    }
-
     pub(super) const fn capacity(&self) -> usize {
         self.bytes.len()
     }
@@ -28,7 +24,7 @@ impl Ring {
         at as usize & self.bytes.len().saturating_sub(1)
     }
 
-    /// Writes `data` at position `at`, at least [`Ring::base`]. The caller limits `at`, and so the memory.
+    /// Writes `data` at position `at`, at least `base`. The caller limits `at`, and so the memory.
     pub(super) fn write(&mut self, at: u64, data: &[u8]) {
         assert!(at >= self.base, "a position that was given up is not written again");
         if data.is_empty() {
@@ -75,7 +71,7 @@ impl Ring {
     }
 }
 
-/// Copies `data` to position `at` of the stream that `ring` holds; what is behind the end goes to the front.
+/// Copies `data` to position `at` of the stream that `ring` holds; bytes beyond its end go to its front.
 fn put(ring: &mut [u8], at: u64, data: &[u8]) {
     let place = at as usize & (ring.len() - 1);
     let (first, rest) = data.split_at(data.len().min(ring.len() - place));

@@ -1,8 +1,7 @@
 //! One connection with its bytes: the engine's [`Connection`] knows ranges, and two rings hold their bytes.
 
-use super::events::SocketEvent;
 use super::ring::Ring;
-use super::{Ending, Settings};
+use super::{Ending, Settings, SocketEvent};
 use bentpipe_base::{Addr, Body, Cx, Duration, Flags, Instant, Packet, Pkt};
 use bentpipe_tcp::timers::Timer;
 use bentpipe_tcp::{Connection, State, Tuple};
@@ -13,7 +12,7 @@ use std::collections::BTreeSet;
 
 /// Addresses and ports of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Pair {
+pub(super) struct FourTuple {
     /// Our address is the source.
     pub(super) ends: AddressPair,
     pub(super) ours: u16,
@@ -24,7 +23,7 @@ pub(super) struct Pair {
 const OURS: Addr = Addr(1);
 const PEERS: Addr = Addr(2);
 
-impl Pair {
+impl FourTuple {
     /// The connection of a packet from the peer.
     pub(super) const fn of(segment: &Segment<'_>) -> Self {
         let ends = match segment.ends {
@@ -73,8 +72,7 @@ impl Pair {
         emit(&self.segment(packet, payload), out)
     }
 
-    /// Writes only the headers, as those of a super-packet with the whole body, to be cut into pieces of
-    /// `size`.
+    /// Writes only the headers, those of a super-packet that is to be cut into pieces of `size`.
     pub(super) fn emit_uncut(
         &self,
         packet: &Packet,
@@ -118,7 +116,7 @@ const CATCH_UP: Duration = Duration::from_millis(10);
 #[derive(Debug)]
 pub(super) struct Socket {
     pub(super) conn: Connection,
-    pub(super) pair: Pair,
+    pub(super) pair: FourTuple,
     pub(super) owner: Owner,
     /// Data written and not acknowledged.
     outgoing: Ring,
@@ -160,7 +158,7 @@ pub(super) struct Socket {
 }
 
 impl Socket {
-    pub(super) fn new(now: Instant, conn: Connection, pair: Pair, owner: Owner) -> Self {
+    pub(super) fn new(now: Instant, conn: Connection, pair: FourTuple, owner: Owner) -> Self {
         Self {
             progress: (conn.state(), owner, 0),
             conn,
@@ -189,7 +187,7 @@ impl Socket {
     }
 
     /// How a connection ends whose peer stopped answering; reports ICMP errors (RFC 9293, section 3.9.2.2).
-    pub(super) const fn silence(&self) -> Ending {
+    pub(super) const fn timeout_ending(&self) -> Ending {
         if self.unreachable { Ending::Unreachable } else { Ending::TimedOut }
     }
 
@@ -206,7 +204,7 @@ impl Socket {
     /// Copies data that has arrived to the application; returns the number of bytes.
     pub(super) fn read(&mut self, now: Instant, into: &mut [u8]) -> usize {
         let len = into.len().min(self.conn.readable() as usize);
-        let at = self.incoming.base();
+        let at = self.incoming.base;
         // two FINs at different positions make a byte readable that the peer never sent: it is zero
         self.incoming.reserve(len);
         let (first, second) = self.incoming.get(at, len);
@@ -217,9 +215,9 @@ impl Socket {
         len
     }
 
-    /// Handles a packet from the peer. A super-packet is shown to the engine in its original segments, since
+    /// Handles a packet from the peer. A super-packet is passed to the engine as its original segments, since
     /// delayed acknowledgments and windows depend on segment sizes; no acknowledgment is sent between them.
-    pub(super) fn take(&mut self, cx: &mut Cx<'_>, segment: &Segment<'_>, gso_size: usize) {
+    pub(super) fn receive(&mut self, cx: &mut Cx<'_>, segment: &Segment<'_>, gso_size: usize) {
         let size = if gso_size == 0 { segment.payload.len().max(1) } else { gso_size };
         let pieces = segment.payload.len().div_ceil(size).max(1);
         for i in 0..pieces {
@@ -233,13 +231,13 @@ impl Socket {
             if i > 0 {
                 piece.tcp.flags.0 &= !Flags::CWR.0;
             }
-            self.take_piece(cx, &piece);
+            self.receive_segment(cx, &piece);
         }
     }
 
-    fn take_piece(&mut self, cx: &mut Cx<'_>, segment: &Segment<'_>) {
+    fn receive_segment(&mut self, cx: &mut Cx<'_>, segment: &Segment<'_>) {
         let opens = self.conn.state() == State::SynSent; // the window is known only after the SYN
-        let text = self.text(segment);
+        let text = self.data_range_in_window(segment);
         let new = text.filter(|t| !opens && !self.has_arrived(*t));
         if let Some((left, _)) = new
             && left > self.conn.receiver().next()
@@ -250,7 +248,7 @@ impl Socket {
         let packet = self.pair.packet(cx, segment);
         self.conn.segment(cx, &packet);
         cx.recycle(packet);
-        let new = if opens { self.text_so_far(segment) } else { new };
+        let new = if opens { self.syn_data_range(segment) } else { new };
         // The engine decides what it accepts. Only bytes that newly count as arrived are written, so a
         // segment that it rejected cannot change data.
         if let Some((left, right)) = new.filter(|t| self.has_arrived(*t)) {
@@ -267,7 +265,7 @@ impl Socket {
     }
 
     /// The part of a segment's data that lies in the window, by position.
-    fn text(&self, segment: &Segment<'_>) -> Option<(u64, u64)> {
+    fn data_range_in_window(&self, segment: &Segment<'_>) -> Option<(u64, u64)> {
         let (position, receiver) = (self.position(segment)?, self.conn.receiver());
         let left = position.max(receiver.next()).max(1);
         let right = (position + segment.payload.len() as u64).min(receiver.window.right_edge());
@@ -275,7 +273,7 @@ impl Socket {
     }
 
     /// The part of the data in a SYN that was accepted with it.
-    fn text_so_far(&self, segment: &Segment<'_>) -> Option<(u64, u64)> {
+    fn syn_data_range(&self, segment: &Segment<'_>) -> Option<(u64, u64)> {
         let right = (1 + segment.payload.len() as u64).min(1 + self.conn.received());
         (segment.tcp.flags.has(Flags::SYN) && right > 1).then_some((1, right))
     }
@@ -350,8 +348,7 @@ impl Socket {
         self.pair.emit(packet, joined, out)
     }
 
-    /// Shuts down the sending side. In SYN-SENT the engine is told only after the handshake: written data and
-    /// the FIN wait until then.
+    /// Shuts down the sending side. In SYN-SENT, written data and the FIN wait for the end of the handshake.
     pub(super) fn shut(&mut self) {
         self.shut = true;
         if self.conn.state() != State::SynSent {
@@ -367,7 +364,7 @@ impl Socket {
     }
 
     /// Discards acknowledged data, and notes the time of the last progress.
-    pub(super) fn look(&mut self, now: Instant) {
+    pub(super) fn note_progress(&mut self, now: Instant) {
         let una = self.release();
         let (state, owner, before) = (self.conn.state(), self.owner, self.progress.2);
         // single bytes, acknowledged by zero-window probes, are no progress
@@ -403,7 +400,7 @@ impl Socket {
     }
 
     /// True if data arrived that nobody will read.
-    pub(super) fn is_talking_to_nobody(&self) -> bool {
+    pub(super) fn has_undeliverable_data(&self) -> bool {
         self.owner == Owner::Nobody
             && self.conn.received() > self.received_then
             && self.conn.state() != State::Closed

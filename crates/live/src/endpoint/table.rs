@@ -1,6 +1,6 @@
 //! The connections of an endpoint: storage, lookup by address, and timers.
 
-use super::socket::{Pair, Socket};
+use super::socket::{FourTuple, Socket};
 use bentpipe_base::Instant;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -14,7 +14,7 @@ pub(super) struct Table {
     /// Number of connections that were ever added.
     added: u64,
     /// Live connections by address. An ended one is removed at once, so that its ports can be reused.
-    living: BTreeMap<Pair, ConnId>,
+    living: BTreeMap<FourTuple, ConnId>,
     /// When each connection wants to be called; at most one entry for each.
     deadlines: BTreeSet<(Instant, ConnId)>,
 }
@@ -24,7 +24,7 @@ impl Table {
         self.sockets.len()
     }
 
-    pub(super) fn add(&mut self, pair: Pair, socket: Socket) -> ConnId {
+    pub(super) fn add(&mut self, pair: FourTuple, socket: Socket) -> ConnId {
         let id = ConnId(self.added);
         self.added += 1;
         self.sockets.insert(id, Box::new(socket));
@@ -46,12 +46,12 @@ impl Table {
     }
 
     /// The live connection between these addresses.
-    pub(super) fn find(&self, pair: &Pair) -> Option<ConnId> {
+    pub(super) fn find(&self, pair: &FourTuple) -> Option<ConnId> {
         self.living.get(pair).copied()
     }
 
     /// Frees the addresses of an ended connection and stops its timer.
-    pub(super) fn bury(&mut self, id: ConnId) {
+    pub(super) fn free_addresses(&mut self, id: ConnId) {
         let Some(socket) = self.get_mut(id) else { return };
         let (pair, armed) = (socket.pair, core::mem::replace(&mut socket.armed, Instant::NEVER));
         self.deadlines.remove(&(armed, id));
@@ -62,7 +62,7 @@ impl Table {
 
     /// Removes a connection; its id is invalid from now on.
     pub(super) fn remove(&mut self, id: ConnId) -> Option<Box<Socket>> {
-        self.bury(id);
+        self.free_addresses(id);
         self.sockets.remove(&id)
     }
 

@@ -21,13 +21,13 @@ use std::io;
 use std::os::fd::BorrowedFd;
 
 /// Time between two progress reports.
-const LOOK: Duration = Duration::from_millis(100);
+const PROGRESS_INTERVAL: Duration = Duration::from_millis(100);
 /// Bytes moved between two turns of the network.
 const CHUNK: usize = 256 << 10;
 /// How long to wait for the peer's FIN after it has received everything.
 const FIN_TIMEOUT: Duration = Duration::from_secs(10);
 /// Time after which a source or sink that was not ready is tried again.
-const AGAIN: Duration = Duration::from_millis(2);
+const RETRY_INTERVAL: Duration = Duration::from_millis(2);
 
 /// Progress of a transfer.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -78,8 +78,7 @@ pub enum TransferError {
     Port(#[source] io::Error),
 }
 
-/// Waits for the network or for `other`, until `next` or the next progress report, unless there is something
-/// to send.
+/// Waits for the network or for `other`, until `next` or `look`, unless there is something to send.
 fn wait_for_events(
     host: &mut HostEndpoint,
     other: Option<BorrowedFd<'_>>,
@@ -92,8 +91,7 @@ fn wait_for_events(
     let network = host.driver.fd();
     let both = [network, other.unwrap_or(network)];
     let fds = &both[..=usize::from(other.is_some())];
-    wait::wait(fds, Some(next.min(look)), host.driver.clock(), Duration::ZERO)
-        .map_err(TransferError::Port)?;
+    wait::wait(fds, Some(next.min(look)), &host.driver.clock, Duration::ZERO).map_err(TransferError::Port)?;
     Ok(())
 }
 

@@ -1,6 +1,9 @@
 //! Receives a stream from a peer that connects to us.
 
-use super::{AGAIN, CHUNK, FIN_TIMEOUT, LOOK, Sink, TransferError, TransferProgress, leave, wait_for_events};
+use super::{
+    CHUNK, FIN_TIMEOUT, PROGRESS_INTERVAL, RETRY_INTERVAL, Sink, TransferError, TransferProgress, leave,
+    wait_for_events,
+};
 use crate::endpoint::{ConnId, Ending, EndpointError, HostEndpoint, SocketEvent};
 use bentpipe_base::Instant;
 use bentpipe_report::{FlowKind, FlowReport, TcpReport, rate_bps};
@@ -29,11 +32,11 @@ pub fn receive(
     sink: &mut Sink,
     watch: &mut dyn FnMut(TransferProgress),
 ) -> Result<Received, TransferError> {
-    let (id, from) = answer(host, config)?;
-    let start = host.driver.clock().now();
+    let (id, from) = accept_first(host, config)?;
+    let start = host.driver.clock.now();
     let mut receiver = Receiver { id, start, chunk: Vec::new(), at: 0, bytes: 0, last: start, ended: None };
     let done = receiver.run(host, sink, watch);
-    let end = host.driver.clock().now();
+    let end = host.driver.clock.now();
     let is_whole = done.is_ok();
     leave(host, |endpoint| if is_whole { endpoint.close(id) } else { endpoint.abort(id) });
     done?;
@@ -51,7 +54,7 @@ pub fn receive(
 }
 
 /// Returns the first connection that completes its handshake. Port scans and forged SYNs do not delay it.
-fn answer(host: &mut HostEndpoint, config: &Config) -> Result<(ConnId, SocketAddr), TransferError> {
+fn accept_first(host: &mut HostEndpoint, config: &Config) -> Result<(ConnId, SocketAddr), TransferError> {
     let port = host.port;
     host.driver.with(|e, _| e.listen(port, config, BACKLOG)).map_err(TransferError::Call)?;
     loop {
@@ -62,10 +65,10 @@ fn answer(host: &mut HostEndpoint, config: &Config) -> Result<(ConnId, SocketAdd
             Some((id, e.addresses(id)?.1))
         });
         if let Some((id, from)) = accepted {
-            host.driver.port().keep_next_hop(from.ip());
+            host.driver.port.keep_next_hop(from.ip());
             return Ok((id, from));
         }
-        let look = host.driver.clock().now() + LOOK;
+        let look = host.driver.clock.now() + PROGRESS_INTERVAL;
         wait_for_events(host, None, next, look)?;
     }
 }
@@ -89,7 +92,7 @@ impl Receiver {
         sink: &mut Sink,
         watch: &mut dyn FnMut(TransferProgress),
     ) -> Result<(), TransferError> {
-        let mut look = self.start + LOOK;
+        let mut look = self.start + PROGRESS_INTERVAL;
         loop {
             let next = host.driver.turn().map_err(TransferError::Port)?;
             let mut over = false;
@@ -99,18 +102,18 @@ impl Receiver {
                 }
             });
             let blocked = self.drain(host, sink)?;
-            let now = host.driver.clock().now();
+            let now = host.driver.clock.now();
             if now >= look {
                 host.driver.with(|e, _| {
                     watch(TransferProgress::at(now, self.start, self.bytes, e.connection(self.id)));
                 });
-                look = now + LOOK;
+                look = now + PROGRESS_INTERVAL;
             }
             // we send our FIN after everything is written; whether its acknowledgment arrives does not matter
             if self.ended.is_some_and(|ended| over || now >= ended + FIN_TIMEOUT) {
                 return Ok(());
             }
-            let next = if blocked { next.min(now + AGAIN) } else { next };
+            let next = if blocked { next.min(now + RETRY_INTERVAL) } else { next };
             wait_for_events(host, None, next, look)?;
         }
     }
@@ -127,7 +130,7 @@ impl Receiver {
             if self.ended.is_some() {
                 return Ok(false);
             }
-            let now = host.driver.clock().now();
+            let now = host.driver.clock.now();
             self.chunk.resize(CHUNK, 0);
             let read = host.driver.with(|e, _| e.read(now, self.id, &mut self.chunk));
             self.chunk.truncate(*read.as_ref().unwrap_or(&0));
@@ -146,7 +149,7 @@ impl Receiver {
                         host.driver.send_out().map_err(TransferError::Port)?;
                     }
                 }
-                Err(EndpointError::Ended(Ending::Closed) | EndpointError::NotNow) => return Ok(false),
+                Err(EndpointError::Ended(Ending::Closed) | EndpointError::WouldBlock) => return Ok(false),
                 Err(EndpointError::Ended(ending)) => return Err(TransferError::Ended(ending, self.bytes)),
                 Err(other) => return Err(TransferError::Call(other)),
             }

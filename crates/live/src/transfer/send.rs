@@ -1,6 +1,8 @@
 //! Sends a stream to a peer that listens.
 
-use super::{CHUNK, FIN_TIMEOUT, LOOK, Source, TransferError, TransferProgress, leave, wait_for_events};
+use super::{
+    CHUNK, FIN_TIMEOUT, PROGRESS_INTERVAL, Source, TransferError, TransferProgress, leave, wait_for_events,
+};
 use crate::endpoint::{ConnId, Ending, EndpointError, HostEndpoint, SocketEvent};
 use bentpipe_base::Instant;
 use bentpipe_report::FlowReport;
@@ -52,7 +54,7 @@ pub fn send(
     source: &mut Source,
     watch: &mut dyn FnMut(TransferProgress),
 ) -> Result<Sent, Failed> {
-    let start = host.driver.clock().now();
+    let start = host.driver.clock.now();
     let id = host.driver.with(|endpoint, cx| endpoint.connect(cx, to, config));
     let id = id.map_err(|e| Failed { why: TransferError::Call(e), report: None })?;
     let mut sender =
@@ -94,17 +96,17 @@ impl Sender {
         source: &mut Source,
         watch: &mut dyn FnMut(TransferProgress),
     ) -> Result<bool, TransferError> {
-        let mut look = self.start + LOOK;
+        let mut look = self.start + PROGRESS_INTERVAL;
         loop {
             let next = host.driver.turn().map_err(TransferError::Port)?;
-            let (over, waits) = self.act(host, source)?;
-            let now = host.driver.clock().now();
+            let (over, waits) = self.handle_events(host, source)?;
+            let now = host.driver.clock.now();
             if now >= look || over {
                 host.driver.with(|e, _| {
                     let connection = e.connection(self.id);
                     watch(TransferProgress::at(now, self.start, acknowledged(connection), connection));
                 });
-                look = now + LOOK;
+                look = now + PROGRESS_INTERVAL;
             }
             if over {
                 return Ok(false);
@@ -116,10 +118,13 @@ impl Sender {
         }
     }
 
-    /// Handles events and writes data. Returns whether the transfer is over, and whether the source has
-    /// nothing to read now.
-    fn act(&mut self, host: &mut HostEndpoint, source: &mut Source) -> Result<(bool, bool), TransferError> {
-        let now = host.driver.clock().now();
+    /// Handles events and writes data. Returns if the transfer is over, and if the source has nothing now.
+    fn handle_events(
+        &mut self,
+        host: &mut HostEndpoint,
+        source: &mut Source,
+    ) -> Result<(bool, bool), TransferError> {
+        let now = host.driver.clock.now();
         let mut ending = None;
         host.driver.with(|endpoint, _| {
             while let Some((id, event)) = endpoint.next_event() {
@@ -188,7 +193,7 @@ impl Sender {
     }
 
     fn report(&self, host: &mut HostEndpoint, to: SocketAddr) -> (Option<FlowReport>, Instant) {
-        let now = host.driver.clock().now();
+        let now = host.driver.clock.now();
         let report = host.driver.with(|e, _| {
             let name =
                 e.addresses(self.id).map_or_else(|| to.to_string(), |(own, to)| format!("{own} > {to}"));

@@ -125,7 +125,7 @@ fn text_behind_a_syn_is_read() {
     let mut heard = [0; 20];
     assert_eq!(end.endpoint.read(now, id, &mut heard), Ok(13));
     assert_eq!(&heard[..13], b"hello, caller");
-    assert_eq!(end.endpoint.read(now, id, &mut heard), Err(EndpointError::NotNow));
+    assert_eq!(end.endpoint.read(now, id, &mut heard), Err(EndpointError::WouldBlock));
 }
 
 /// RFC 9293, section 3.9.2.2: a connection attempt ends on "port unreachable" from the host; a router's "no

@@ -322,7 +322,7 @@ fn bytes_that_had_arrived_cannot_be_changed() {
         heard += len as u64;
     }
     assert_eq!(heard, 40_000);
-    assert_eq!(duel.ends[RIGHT].endpoint.read(now, right, &mut buffer), Err(EndpointError::NotNow));
+    assert_eq!(duel.ends[RIGHT].endpoint.read(now, right, &mut buffer), Err(EndpointError::WouldBlock));
 }
 
 /// The SYN of a host on Ethernet.

@@ -84,6 +84,6 @@ fn the_simulators_host_and_the_endpoint_understand_each_other() {
     assert_eq!(heard, 500_000);
     let host = sim.peek_host(host).unwrap();
     let port = end.endpoint.addresses(id).unwrap().0.port();
-    assert_eq!(host.connection(80, (Addr(1), port)).unwrap().received(), 300_000);
+    assert_eq!(host.end(80, (Addr(1), port)).unwrap().conn.received(), 300_000);
     assert!(std::iter::from_fn(|| end.endpoint.next_event()).any(|n| n == (id, SocketEvent::Delivered)));
 }

@@ -27,7 +27,7 @@ fn config(rng: &mut Rng) -> Config {
         options: Options { mss: yes(), window_scale: scale, sack: yes(), timestamps: yes() },
         initial_window: if yes() { 2 } else { 10 },
         pacing: yes(),
-        ecn: if yes() { EcnUse::Ask } else { EcnUse::Answer },
+        ecn: if yes() { EcnUse::Request } else { EcnUse::AcceptOnly },
         time_wait: Duration::from_secs(2),
         rto: RtoConfig { min: Duration::from_millis(200), ..RtoConfig::default() },
         ..Config::default()

@@ -121,7 +121,7 @@ impl Talk {
             self.says.fill(self.said, &mut buffer[..len]);
             match endpoint.write(id, &buffer[..len]) {
                 Ok(taken) => self.said += taken as u64,
-                Err(EndpointError::NotNow) => return,
+                Err(EndpointError::WouldBlock) => return,
                 Err(EndpointError::Ended(_)) if self.ended.is_some() => return,
                 Err(other) => panic!("write: {other}"),
             }
@@ -146,7 +146,7 @@ impl Talk {
                     self.hears.check(self.heard, &buffer[..len]);
                     self.heard += len as u64;
                 }
-                Err(EndpointError::NotNow) => return,
+                Err(EndpointError::WouldBlock) => return,
                 Err(EndpointError::Ended(ending)) => {
                     self.ended = Some(ending);
                     return;

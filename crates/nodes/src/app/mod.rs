@@ -3,22 +3,63 @@
 //! Each end of a connection has a [`Writer`] and a [`ReaderState`]. They run whenever a segment arrived or a
 //! time that they requested has come. The reader runs first, so that a writer finds requests already read.
 
-mod duplex;
 mod reader;
 mod requests;
 mod telnet;
 
-pub use duplex::ByteStream;
 pub use reader::{Reader, ReaderState};
 pub use requests::{RequestClient, RequestServer};
 pub use telnet::TelnetClient;
 
 use bentpipe_base::{Cx, Duration, Instant, Rate};
-use bentpipe_tcp::State;
+use bentpipe_tcp::{Connection, State};
 
 /// Interval of paced readers and writers: short compared with any RTT of interest, long compared with the
 /// time for a packet.
 const TICK: Duration = Duration::from_millis(5);
+
+/// Two streams of bytes, one each way. The engine's [`Connection`] implements it; a driver that runs the same
+/// applications over something else, such as a kernel socket, has its own implementation.
+pub trait ByteStream {
+    /// State of the connection; `CloseWait` once the peer's stream has ended and ours has not.
+    fn state(&self) -> State;
+    /// Writes `bytes` bytes; returns how many the send buffer accepted.
+    fn write(&mut self, bytes: u64) -> u64;
+    /// Bytes written and not yet acknowledged.
+    fn unacknowledged(&self) -> u64;
+    /// In-order bytes of the peer's stream that can be read.
+    fn readable(&self) -> u64;
+    /// Bytes of the peer's stream that were read.
+    fn consumed(&self) -> u64;
+    /// Reads `bytes`, not more than are readable.
+    fn consume(&mut self, now: Instant, bytes: u64);
+    /// Closes our stream after the bytes written so far.
+    fn close(&mut self);
+}
+
+impl ByteStream for Connection {
+    fn state(&self) -> State {
+        Self::state(self)
+    }
+    fn write(&mut self, bytes: u64) -> u64 {
+        Self::write(self, bytes)
+    }
+    fn unacknowledged(&self) -> u64 {
+        Self::unacknowledged(self)
+    }
+    fn readable(&self) -> u64 {
+        Self::readable(self)
+    }
+    fn consumed(&self) -> u64 {
+        self.received() - Self::readable(self)
+    }
+    fn consume(&mut self, now: Instant, bytes: u64) {
+        Self::consume(self, now, bytes);
+    }
+    fn close(&mut self) {
+        Self::close(self);
+    }
+}
 
 /// The sending application. Large variants are boxed, because most ends are bulk or silent.
 #[derive(Clone, Debug)]
@@ -44,11 +85,11 @@ impl Writer {
     #[inline]
     pub fn run(&mut self, cx: &mut Cx<'_>, conn: &mut impl ByteStream) -> Instant {
         match self {
-            Self::Silent if conn.peer_closed() && conn.state() == State::CloseWait => conn.close(),
-            Self::Bulk if conn.send_room() > 0 => {
+            Self::Silent if conn.state() == State::CloseWait => conn.close(),
+            Self::Silent => {}
+            Self::Bulk => {
                 conn.write(u64::MAX);
             }
-            Self::Silent | Self::Bulk => {}
             Self::Transfer(left) => {
                 if *left > 0 {
                     *left -= conn.write(*left);
@@ -58,9 +99,9 @@ impl Writer {
                 }
             }
             Self::Paced(paced) => return paced.run(cx.now, conn),
-            Self::Requests(asker) => return asker.run(cx, conn),
-            Self::Responses(answerer) => answerer.run(conn),
-            Self::Telnet(typist) => return typist.run(cx, conn),
+            Self::Requests(client) => return client.run(cx, conn),
+            Self::Responses(server) => server.run(conn),
+            Self::Telnet(client) => return client.run(cx, conn),
         }
         Instant::NEVER
     }

@@ -114,17 +114,11 @@ mod tests {
         fn write(&mut self, _bytes: u64) -> u64 {
             0
         }
-        fn send_room(&self) -> u64 {
-            0
-        }
         fn unacknowledged(&self) -> u64 {
             0
         }
         fn consumed(&self) -> u64 {
             self.1
-        }
-        fn peer_closed(&self) -> bool {
-            false
         }
         fn close(&mut self) {}
         fn readable(&self) -> u64 {

@@ -51,7 +51,7 @@ impl RequestClient {
     ///
     /// Both sizes must be at least 1 B.
     pub fn new(request: Size, response: Size, think: Duration, count: Option<u64>, rng: RngSlot) -> Self {
-        assert!(request.0 > 0 && response.0 > 0, "a question and its answer have at least one byte");
+        assert!(request.0 > 0 && response.0 > 0, "a request and its response have at least one byte");
         Self {
             request: request.0,
             response: response.0,
@@ -86,7 +86,10 @@ impl RequestClient {
                     }
                     self.completed += 1;
                     self.times.record(cx.now.since(self.asked_at));
-                    self.phase = Phase::Thinking(cx.now + self.time_to_think(cx));
+                    // no think time after the last response, so that the connection closes at once
+                    let last = self.count == Some(self.completed);
+                    let think = if last { Duration::ZERO } else { cx.rng(self.rng).exponential(self.think) };
+                    self.phase = Phase::Thinking(cx.now + think);
                 }
                 Phase::Done => break Instant::NEVER,
             }
@@ -97,12 +100,6 @@ impl RequestClient {
             return Instant::NEVER;
         }
         next
-    }
-
-    /// Returns a think time; zero after the last response, so that the connection closes at once.
-    fn time_to_think(&self, cx: &mut Cx<'_>) -> Duration {
-        let last = self.count == Some(self.completed);
-        if last { Duration::ZERO } else { cx.rng(self.rng).exponential(self.think) }
     }
 
     fn ask(&mut self, now: Instant, conn: &mut impl ByteStream) {
@@ -128,7 +125,7 @@ pub struct RequestServer {
 impl RequestServer {
     /// Answers every `request` bytes with `response` bytes.
     pub fn new(request: Size, response: Size) -> Self {
-        assert!(request.0 > 0 && response.0 > 0, "a question and its answer have at least one byte");
+        assert!(request.0 > 0 && response.0 > 0, "a request and its response have at least one byte");
         Self { request: request.0, response: response.0, written: 0 }
     }
 
@@ -137,7 +134,7 @@ impl RequestServer {
         if due > self.written {
             self.written += conn.write(due - self.written);
         }
-        if self.written == due && conn.peer_closed() && conn.state() == State::CloseWait {
+        if self.written == due && conn.state() == State::CloseWait {
             conn.close();
         }
     }

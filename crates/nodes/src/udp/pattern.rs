@@ -37,7 +37,7 @@ pub struct Departures {
     pub(super) stream: DatagramStream,
     /// Poisson: time since the start in 1/4096 ns.
     elapsed: u128,
-    spell: OnPeriod,
+    on_period: OnPeriod,
 }
 
 /// On/off: the current on-period.
@@ -54,10 +54,10 @@ impl Departures {
     pub fn new(cx: &mut Cx<'_>, stream: &DatagramStream) -> Self {
         let mut spell = OnPeriod { from: stream.start, ..OnPeriod::default() };
         if let Pattern::OnOff { on, .. } = stream.pattern {
-            assert!(!on.is_zero(), "a spell takes time");
+            assert!(!on.is_zero(), "an on-period takes time");
             spell.length = cx.rng(stream.rng).exponential(on);
         }
-        Self { stream: *stream, elapsed: 0, spell }
+        Self { stream: *stream, elapsed: 0, on_period: spell }
     }
 
     /// Returns when datagram `n` is due. Call once for each in turn.
@@ -75,16 +75,16 @@ impl Departures {
             }
             Pattern::OnOff { rate, on, off } => {
                 let due = due(rate);
-                let spell = &mut self.spell;
-                while due.saturating_sub(spell.before) >= spell.length {
-                    spell.before += spell.length;
-                    spell.from = spell.from + spell.length + cx.rng(rng).exponential(off);
-                    spell.length = cx.rng(rng).exponential(on);
-                    if spell.from == Instant::NEVER {
+                let period = &mut self.on_period;
+                while due.saturating_sub(period.before) >= period.length {
+                    period.before += period.length;
+                    period.from = period.from + period.length + cx.rng(rng).exponential(off);
+                    period.length = cx.rng(rng).exponential(on);
+                    if period.from == Instant::NEVER {
                         return Instant::NEVER;
                     }
                 }
-                spell.from + due.saturating_sub(spell.before)
+                period.from + due.saturating_sub(period.before)
             }
         }
     }

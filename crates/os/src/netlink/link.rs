@@ -107,9 +107,8 @@ impl Netlink {
     /// # Errors
     /// When the kernel does not answer.
     pub fn interfaces(&mut self) -> Result<Vec<(u32, String)>, Error> {
-        let mut all = Vec::new();
-        self.links(|link| all.extend(name_of(&link).map(|name| (link.header.index, name.to_owned()))))?;
-        Ok(all)
+        let entry = |link: &LinkMessage| name_of(link).map(|name| (link.header.index, name.to_owned()));
+        Ok(self.links()?.iter().filter_map(entry).collect())
     }
 
     /// Index of an interface; `None` if there is none of that name.
@@ -128,20 +127,14 @@ impl Netlink {
 
     /// The description of an interface; `None` if there is none of that name.
     fn link(&mut self, name: &str) -> Result<Option<LinkMessage>, Error> {
-        let mut found = None;
-        self.links(|link| {
-            if name_of(&link) == Some(name) {
-                found = Some(link);
-            }
-        })?;
-        Ok(found)
+        Ok(self.links()?.into_iter().find(|link| name_of(link) == Some(name)))
     }
 
-    pub(super) fn links(&mut self, mut each: impl FnMut(LinkMessage)) -> Result<(), Error> {
-        self.list("interfaces", RouteNetlinkMessage::GetLink(LinkMessage::default()), |message| {
-            if let RouteNetlinkMessage::NewLink(link) = message {
-                each(link);
-            }
+    pub(super) fn links(&mut self) -> Result<Vec<LinkMessage>, Error> {
+        let all = RouteNetlinkMessage::GetLink(LinkMessage::default());
+        self.list("interfaces", all, |message| match message {
+            RouteNetlinkMessage::NewLink(link) => Some(link),
+            _ => None,
         })
     }
 }

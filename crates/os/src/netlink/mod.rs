@@ -2,14 +2,14 @@
 //! blocks until the kernel answers.
 
 mod link;
+mod lookup;
 mod route;
 mod rule;
-mod way;
 
 pub use link::{Mac, VethPair};
+pub use lookup::{Interface, RouteLookup};
 pub use route::{Metrics, Route, RouteEntry};
 pub use rule::MarkRule;
-pub use way::{Interface, RouteLookup};
 
 use netlink_packet_core::{
     NLM_F_ACK, NLM_F_DUMP, NLM_F_REQUEST, NetlinkHeader, NetlinkMessage, NetlinkPayload,
@@ -75,15 +75,17 @@ impl Netlink {
         told.map_err(|source| Error::new(failed(), source))
     }
 
-    /// Requests the list of all `what` and passes each entry to `each`.
-    fn list(
+    /// Requests the list of all `what`; returns what `pick` takes from the entries, in the kernel's order.
+    fn list<T>(
         &mut self,
         what: &str,
         message: RouteNetlinkMessage,
-        each: impl FnMut(RouteNetlinkMessage),
-    ) -> Result<(), Error> {
-        self.exchange(message, NLM_F_REQUEST | NLM_F_DUMP, each)
-            .map_err(|source| Error::new(format!("{what} cannot be listed"), source))
+        pick: impl Fn(RouteNetlinkMessage) -> Option<T>,
+    ) -> Result<Vec<T>, Error> {
+        let mut all = Vec::new();
+        self.exchange(message, NLM_F_REQUEST | NLM_F_DUMP, |entry| all.extend(pick(entry)))
+            .map_err(|source| Error::new(format!("{what} cannot be listed"), source))?;
+        Ok(all)
     }
 
     /// Sends a request and reads answers until the last one.

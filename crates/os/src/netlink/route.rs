@@ -106,13 +106,11 @@ impl Netlink {
     /// # Errors
     /// When the kernel does not answer.
     pub fn routes(&mut self) -> Result<Vec<RouteEntry>, Error> {
-        let mut all = Vec::new();
-        self.list("routes", RouteNetlinkMessage::GetRoute(RouteMessage::default()), |message| {
-            if let RouteNetlinkMessage::NewRoute(message) = message {
-                all.extend(entry(&message));
-            }
-        })?;
-        Ok(all)
+        let all = RouteNetlinkMessage::GetRoute(RouteMessage::default());
+        self.list("routes", all, |message| match message {
+            RouteNetlinkMessage::NewRoute(route) => entry(&route),
+            _ => None,
+        })
     }
 }
 

@@ -32,7 +32,8 @@ use zerocopy::IntoBytes;
 const ETHERNET: usize = 14;
 const IPV4: [u8; 2] = [0x08, 0x00];
 const IPV6: [u8; 2] = [0x86, 0xdd];
-/// Receive buffer in the kernel's units, which include its overhead.
+/// Receive buffer in the kernel's units: a packet of 1500 bytes counts as about 2300, a super-packet as a
+/// little more than its length.
 const QUEUE: Size = Size(32 << 20);
 
 /// A packet socket on one interface, one end of a veth pair.
@@ -94,15 +95,6 @@ impl VethPort {
     /// Source MAC address of the last received packet.
     pub const fn source_mac(&self) -> [u8; 6] {
         self.from
-    }
-
-    /// Size of the receive buffer in bytes, in the kernel's units: a packet of 1500 bytes counts as about
-    /// 2300, a super-packet as a little more than its length.
-    ///
-    /// # Errors
-    /// When the port is gone.
-    pub fn queue(&self) -> io::Result<usize> {
-        Ok(sockopt::socket_recv_buffer_size(&self.socket)?)
     }
 
     /// Checks that the interface still exists: the kernel gives the same error for one that is down and one

@@ -1,6 +1,6 @@
 //! All keys of a gateway file, each with type, default and meaning.
 
-use super::scalars::{CopiesForm, DscpClass, Interface, Many, Percent};
+use super::scalars::{CopyCount, DscpClass, Interface, OneOrList, Percent};
 use super::types::{Action, Firewall, Kind, Mode, PortRange, Prefix, RecordFormat, Side};
 use crate::form::{At, table, words};
 use crate::keys::Custom;
@@ -54,7 +54,7 @@ table! {
         /// Fraction of `rate` that is used. Less than 100 % keeps the queue in the gateway.
         share: Percent = "`\"99.5 %\"`",
         /// Number of times each packet is sent. `"auto"` chooses it by the measured loss rate.
-        copies: CopiesForm = "`\"auto\"`",
+        copies: CopyCount = "`\"auto\"`",
     }
 
     /// Where the gateway stands, and the names of the system objects it creates. `mark`, `table`, `priority`,
@@ -64,7 +64,7 @@ table! {
         /// gateway bridges two interfaces like a wire.
         kind: Kind,
         /// Interface towards the sending hosts. `"routed"` allows several.
-        lan: Many<Interface>,
+        lan: OneOrList<Interface>,
         /// Interface towards the satellite.
         satellite: Interface,
         /// Name of this gateway, used for its session, socket and metrics.
@@ -95,15 +95,15 @@ table! {
         /// `"accelerate"` or `"pass"`.
         action: Action,
         /// Source of the opening packet: an address, a prefix, or a list of them.
-        from: Many<Prefix> = "anybody",
+        from: OneOrList<Prefix> = "anybody",
         /// Destination of the opening packet.
-        to: Many<Prefix> = "anybody",
+        to: OneOrList<Prefix> = "anybody",
         /// Destination port: a number, a range such as `"8000-8999"`, or a list of them.
-        port: Many<PortRange> = "any",
+        port: OneOrList<PortRange> = "any",
         /// Source port.
-        from_port: Many<PortRange> = "any",
+        from_port: OneOrList<PortRange> = "any",
         /// DSCP of the opening packet: a number, a name such as `"af41"`, or a list of them.
-        dscp: Many<DscpClass> = "any",
+        dscp: OneOrList<DscpClass> = "any",
         /// Side from which the connection is opened: `"lan"` or `"satellite"`.
         opened_from: Side = "both",
     }

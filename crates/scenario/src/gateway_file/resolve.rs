@@ -1,33 +1,33 @@
-//! Checks of gateway files across keys, and all defaults.
+//! Resolves the keys of a gateway file: checks that concern several keys, and all defaults.
 
 use super::keys::{DeployKeys, GatewayKeys, HopKeys, LimitKeys, MAX_RULES, PolicyKeys, RuleKeys, StatusKeys};
-use super::scalars::{Interface, Many, Percent};
+use super::scalars::{Interface, OneOrList, Percent};
 use super::types::{
     Action, Config, Deploy, Firewall, GatewayFile, Kind, Policy, Prefix, RecordFormat, Rule, Status,
 };
-use crate::diagnostic::{Fault, Result, bail, fault};
-use crate::form::At;
+use crate::diagnostic::{Fault, Result, bail};
+use crate::form::{At, Keys as _};
 use crate::resolve::custom::of_gateway_file;
-use crate::resolve::slice;
+use crate::resolve::given_items;
 use crate::scalars::Name;
-use crate::source::Span;
 use bentpipe_base::{Duration, Size};
 use bentpipe_gateway::Limits;
 
-/// Default fraction of the rate. It keeps the queue in the gateway: in a measurement, a rate 4 % too high
-/// cost three quarters of the goodput.
+/// Default fraction of the rate that is used. It is less than 1 so that the queue stays in the gateway: in a
+/// measurement, a rate 4 % too high cost three quarters of the goodput.
 const SHARE: f64 = 0.995;
-/// Smallest plausible share; less is taken for a mistake.
+/// Smallest plausible share; a smaller one is assumed to be a mistake.
 const LEAST_SHARE: f64 = 0.5;
 const MOST_RTT: Duration = Duration::from_secs(60);
 /// Maximum framing per packet, more than any link layer adds.
 const MOST_FRAMING: Size = Size(1000);
-/// Stalled connections are noticed within seconds, and most hosts of a site send something within a minute.
+/// Default of `watch`: stalled connections are noticed within seconds, and most hosts of a site send
+/// something within a minute.
 const WATCH: Duration = Duration::from_secs(60);
 const MOST_WATCH: Duration = Duration::from_secs(600);
 const MARK: u32 = 0x6270;
 const TABLE: u32 = 6270;
-/// Minimum that holds a table with two segments of every size.
+/// Minimum memory. It has room for a table with two segments of every size.
 const LEAST_MEMORY: Size = Size(1 << 20);
 const LEAST_PER_FLOW: Size = Size(64 << 10);
 
@@ -37,7 +37,7 @@ pub(super) fn file(keys: GatewayKeys) -> Result<GatewayFile> {
     let rules = rules(keys.rules.map(|r| r.value).unwrap_or_default())?;
     let policy = keys.policy.as_ref().map(|p| &p.value);
     config.sample = sample(policy)?;
-    let customs = of_gateway_file(slice(keys.nodes.as_ref()))?;
+    let customs = of_gateway_file(given_items(keys.nodes.as_ref()))?;
     limits(keys.limits.map(|l| l.value), &mut config)?;
     let subscriber = policy.and_then(|p| p.subscriber_prefix.as_ref()).map(|s| &s.value);
     Ok(GatewayFile {
@@ -58,11 +58,8 @@ pub(super) fn file(keys: GatewayKeys) -> Result<GatewayFile> {
 }
 
 fn hop(keys: &HopKeys) -> Result<Config> {
-    let framing = at_most("framing", keys.framing, MOST_FRAMING, "1000 B")?;
-    if let Some(rtt) = keys.rtt.filter(|rtt| rtt.value.is_zero()) {
-        return Err(Fault::zero(rtt.span, "rtt"));
-    }
-    let rtt = at_most("rtt", keys.rtt, MOST_RTT, "60 s")?;
+    let framing = keys.framing.map(|f| f.at_most("framing", MOST_FRAMING)).transpose()?;
+    let rtt = keys.rtt.map(|rtt| rtt.positive("rtt").and(rtt.at_most("rtt", MOST_RTT))).transpose()?;
     if let Some(At { value: Percent(share), span }) = keys.share {
         if keys.rate.is_none() {
             bail!(span, "`share` is of a rate", "there is no `rate`");
@@ -75,7 +72,7 @@ fn hop(keys: &HopKeys) -> Result<Config> {
     Ok(Config {
         rate: keys.rate.map(|r| r.value),
         framing: framing.unwrap_or_default(),
-        trip: rtt,
+        rtt,
         mode: keys.mode.map_or(default.mode, |m| m.value),
         share: keys.share.map_or(SHARE, |s| s.value.0),
         copies: keys.copies.map_or(default.copies, |c| c.value.0),
@@ -89,34 +86,17 @@ fn hop(keys: &HopKeys) -> Result<Config> {
     })
 }
 
-fn at_most<T: PartialOrd + Copy>(key: &str, given: Option<At<T>>, most: T, words: &str) -> Result<Option<T>> {
-    match given {
-        Some(given) if given.value > most => {
-            Err(fault!(given.span, "`{key}` is too large", "the limit is {words}"))
-        }
-        given => Ok(given.map(|g| g.value)),
-    }
-}
-
 fn deploy(given: &At<DeployKeys>) -> Result<Deploy> {
     let keys = &given.value;
     if keys.kind.value == Kind::Inline {
-        let Many(lan) = &keys.lan.value;
+        let OneOrList(lan) = &keys.lan.value;
         if let [_, second, ..] = &lan[..] {
             let label = "one interface on each side; routed can have more";
             return Err(Fault::new(second.span, "inline is between two interfaces", label));
         }
-        let routed_only: [Option<Span>; 8] = [
-            keys.tun_lan.as_ref().map(|k| k.span),
-            keys.tun_satellite.as_ref().map(|k| k.span),
-            keys.nft_table.as_ref().map(|k| k.span),
-            keys.mark.map(|k| k.span),
-            keys.table.map(|k| k.span),
-            keys.priority.map(|k| k.span),
-            keys.firewall.map(|k| k.span),
-            keys.watch.map(|k| k.span),
-        ];
-        if let Some(span) = routed_only.into_iter().flatten().min() {
+        // all optional keys but the name are for `routed`
+        let routed_only = keys.given().into_iter().filter(|(key, _)| *key != "name");
+        if let Some(span) = routed_only.map(|(_, span)| span).min() {
             bail!(span, "inline needs no routes, marks or TUN interfaces", "it belongs to kind = \"routed\"");
         }
     }
@@ -142,11 +122,11 @@ fn deploy(given: &At<DeployKeys>) -> Result<Deploy> {
         table,
         priority: number(keys.priority.map(|p| p.value.0), TABLE),
         firewall: keys.firewall.map_or(Firewall::Check, |f| f.value),
-        watch: at_most("watch", keys.watch, MOST_WATCH, "10 min")?.unwrap_or(WATCH),
+        watch: keys.watch.map_or(Ok(WATCH), |w| w.at_most("watch", MOST_WATCH))?,
     })
 }
 
-/// The name becomes part of a file name.
+/// Returns the name of the gateway, which becomes part of a file name.
 fn gateway_name(keys: &DeployKeys) -> Result<String> {
     let Some(name) = &keys.name else { return Ok("gateway".to_owned()) };
     if name.value.0.starts_with('.') || name.value.0.len() > 40 {
@@ -155,7 +135,7 @@ fn gateway_name(keys: &DeployKeys) -> Result<String> {
     Ok(name.value.0.clone())
 }
 
-/// nftables allows fewer characters in names than scenario files.
+/// Returns the name of the nftables table. nftables allows fewer characters in names than scenario files.
 fn nft_table(keys: &DeployKeys) -> Result<String> {
     let Some(At { value: Name(name), span }) = &keys.nft_table else {
         return Ok("bentpipe_gateway".to_owned());
@@ -169,7 +149,7 @@ fn nft_table(keys: &DeployKeys) -> Result<String> {
     Err(Fault::new(*span, "`nft_table` cannot be the name of a table", label))
 }
 
-/// Checks that no interface has two roles.
+/// Returns an error if an interface has two roles.
 fn check_interface_names(keys: &DeployKeys, tun_lan: &str, tun_satellite: &str) -> Result<()> {
     let mut taken: Vec<&str> = Vec::new();
     let tuns = keys.kind.value == Kind::Routed;
@@ -220,18 +200,16 @@ pub(crate) fn rules(given: Vec<At<RuleKeys>>) -> Result<Vec<Rule>> {
     Ok(all)
 }
 
-/// Values of a list without their positions; empty if it is not given.
-fn plain<T>(given: Option<At<Many<T>>>) -> Vec<T> {
+/// Returns the values of a list without their positions; none if it is not given.
+fn plain<T>(given: Option<At<OneOrList<T>>>) -> Vec<T> {
     given.into_iter().flat_map(|many| many.value.0).map(|item| item.value).collect()
 }
 
+/// True if the rule has no condition.
 fn matches_all(rule: &Rule) -> bool {
-    rule.from.is_empty()
-        && rule.to.is_empty()
-        && rule.ports.is_empty()
-        && rule.from_ports.is_empty()
-        && rule.dscp.is_empty()
-        && rule.opened_from.is_none()
+    let Rule { action: _, from, to, ports, from_ports, dscp, opened_from } = rule;
+    let conditions = from.len() + to.len() + ports.len() + from_ports.len() + dscp.len();
+    conditions == 0 && opened_from.is_none()
 }
 
 fn sample(policy: Option<&PolicyKeys>) -> Result<f64> {
@@ -252,16 +230,11 @@ fn sample(policy: Option<&PolicyKeys>) -> Result<f64> {
 fn limits(given: Option<LimitKeys>, config: &mut Config) -> Result<()> {
     let Some(keys) = given else { return Ok(()) };
     let (limits, timeouts) = (&mut config.limits, &mut config.timeouts);
-    let least = |key: &str, given: Option<At<Size>>, least: Size, words: &str| match given {
-        Some(given) if given.value < least => {
-            Err(fault!(given.span, "`{key}` is too small", "at least {words}"))
-        }
-        given => Ok(given.map(|g| g.value)),
-    };
     limits.flows = keys.flows.map_or(limits.flows, |f| f.value.0 as u32);
-    limits.memory = least("memory", keys.memory, LEAST_MEMORY, "1 MiB")?.unwrap_or(limits.memory);
-    let default = limits.per_flow.min(limits.memory);
-    limits.per_flow = least("per_flow", keys.per_flow, LEAST_PER_FLOW, "64 KiB")?.unwrap_or(default);
+    let memory = keys.memory.map(|m| m.at_least("memory", LEAST_MEMORY, "small")).transpose()?;
+    limits.memory = memory.unwrap_or(limits.memory);
+    let per_flow = keys.per_flow.map(|p| p.at_least("per_flow", LEAST_PER_FLOW, "small")).transpose()?;
+    limits.per_flow = per_flow.unwrap_or(limits.per_flow.min(limits.memory));
     if let Some(per_flow) = keys.per_flow.filter(|p| p.value > limits.memory) {
         let label = format!("all together have {}", limits.memory);
         return Err(Fault::new(per_flow.span, "`per_flow` is more than `memory`", label));
@@ -271,11 +244,9 @@ fn limits(given: Option<LimitKeys>, config: &mut Config) -> Result<()> {
         ("idle", keys.idle, &mut timeouts.established),
         ("closing", keys.closing, &mut timeouts.closing),
     ] {
-        let Some(given) = given else { continue };
-        if given.value < Duration::from_secs(1) {
-            bail!(given.span, "`{key}` is too short", "at least 1 s");
+        if let Some(given) = given {
+            *to = given.at_least(key, Duration::from_secs(1), "short")?;
         }
-        *to = given.value;
     }
     Ok(())
 }

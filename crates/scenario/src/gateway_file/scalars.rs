@@ -1,10 +1,10 @@
-//! Reading of the values of gateway files: prefixes, ports, percentages, interface names.
+//! Reads the values that only gateway files have: prefixes, ports, percentages, interface names.
 
 use super::types::{Copies, PortRange, Prefix};
 use crate::diagnostic::{Fault, Result};
 use crate::form::{At, Form, Read, Special, wrong};
 use crate::lists::items;
-use crate::quantity::split;
+use crate::quantity::split_unit;
 use crate::scalars::excerpt;
 use crate::value::{Kind, Value};
 use core::net::{IpAddr, SocketAddr};
@@ -15,7 +15,7 @@ const MAX_INTERFACE: usize = 15;
 
 /// One value, or a list of them.
 #[derive(Clone, Debug)]
-pub(crate) struct Many<T>(pub(crate) Vec<At<T>>);
+pub(crate) struct OneOrList<T>(pub(crate) Vec<At<T>>);
 
 /// A fraction of 1, written in percent.
 #[derive(Clone, Copy, Debug)]
@@ -29,7 +29,7 @@ pub(crate) struct DscpClass(pub(crate) u8);
 
 /// `"auto"`, or a number.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct CopiesForm(pub(crate) Copies);
+pub(crate) struct CopyCount(pub(crate) Copies);
 
 const PREFIX: Special = Special {
     what: "an address or prefix",
@@ -49,7 +49,7 @@ const LISTEN: Special = Special {
 const DSCP: Special =
     Special { what: "the name of a DSCP", pattern: "[a-z]{1,3}[0-9]{0,2}", example: "af41" };
 
-impl<T: Read> Read for Many<T> {
+impl<T: Read> Read for OneOrList<T> {
     const FORM: Form = Form::Many(&T::FORM);
 
     fn read(value: &Value, key: &str) -> Result<Self> {
@@ -63,7 +63,7 @@ impl<T: Read> Read for Many<T> {
     }
 }
 
-/// Error for text that is not a valid `special`.
+/// Returns the error for text that is not a valid `special`.
 fn refuse(special: &Special, value: &Value, key: &str, why: impl Into<String>) -> Fault {
     Fault::new(value.span, format!("`{key}` is not {}", special.what), why)
         .help(format!("help: write it as \"{}\"", special.example))
@@ -131,7 +131,7 @@ impl Read for Percent {
             Kind::Number(n) => return Err(bad(format!("write \"{} %\" if that is meant", n * 100.0))),
             _ => value.text().ok_or_else(|| bad(format!("this is {}", value.called())))?,
         };
-        let (digits, unit) = split(number.trim());
+        let (digits, unit) = split_unit(number.trim());
         let share: Option<f64> = digits.parse().ok().filter(|_| unit == "%");
         match share {
             Some(n) if (0.0..=100.0).contains(&n) => Ok(Self(n / 100.0)),
@@ -187,7 +187,7 @@ impl Read for DscpClass {
     fn read(value: &Value, key: &str) -> Result<Self> {
         let found = match &value.kind {
             Kind::Integer(n) => u8::try_from(*n).ok().filter(|n| *n < 64),
-            _ => value.text().and_then(class),
+            _ => value.text().and_then(dscp_code_point),
         };
         found.map(Self).ok_or_else(|| {
             Fault::new(value.span, format!("`{key}` is not a DSCP"), "")
@@ -196,8 +196,8 @@ impl Read for DscpClass {
     }
 }
 
-/// Code point of a DSCP class: RFC 2474 (cs), 2597 (af), 3246 (ef), 5865 (va), 8622 (le).
-fn class(name: &str) -> Option<u8> {
+/// Returns the code point of a DSCP class: RFC 2474 (cs), 2597 (af), 3246 (ef), 5865 (va), 8622 (le).
+fn dscp_code_point(name: &str) -> Option<u8> {
     match name {
         "ef" => Some(46),
         "va" => Some(44),
@@ -215,17 +215,12 @@ fn class(name: &str) -> Option<u8> {
 /// Maximum number of copies of a packet. Beyond that, forward error correction would be better.
 const MAX_COPIES: u8 = 4;
 
-impl Read for CopiesForm {
+impl Read for CopyCount {
     const FORM: Form = Form::Either(&[Form::Words(&["auto"]), Form::Whole(1, MAX_COPIES as u64)]);
 
     fn read(value: &Value, key: &str) -> Result<Self> {
-        let number = match &value.kind {
-            Kind::Integer(n) => u8::try_from(*n).ok().filter(|n| (1..=MAX_COPIES).contains(n)),
-            _ => None,
-        };
-        match (value.text(), number) {
-            (Some("auto"), _) => Ok(Self(Copies::Auto)),
-            (_, Some(n)) => Ok(Self(Copies::Fixed(n))),
+        match Copies::read(value, key) {
+            Ok(copies) if !matches!(copies, Copies::Fixed(n) if n > MAX_COPIES) => Ok(Self(copies)),
             _ => Err(Fault::new(value.span, format!("`{key}` is \"auto\" or a number"), "")
                 .help(format!("help: from 1 to {MAX_COPIES}, without quotes"))),
         }

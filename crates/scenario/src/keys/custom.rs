@@ -1,7 +1,7 @@
 //! Keys of nodes whose kind is not built in.
 
-use crate::diagnostic::{Result, bail};
-use crate::form::{Form, Keys as _, Read, table, wrong};
+use crate::diagnostic::Result;
+use crate::form::{Form, Keys as _, Read, list_of_tables, table, wrong};
 use crate::scalars::Name;
 use crate::source::Span;
 use crate::value::{Kind, Table, Value};
@@ -32,9 +32,6 @@ impl Read for Vec<Custom> {
     const FORM: Form = Form::OpenList(CustomKeys::REF);
 
     fn read(value: &Value, key: &str) -> Result<Self> {
-        let Kind::Array(items) = &value.kind else {
-            bail!(value.span, "`{key}` is a list of tables", "write [[{key}]], in double brackets");
-        };
         let one = |item: &Value| {
             let Kind::Table(table) = &item.kind else { return Err(wrong(item, key, "a table")) };
             let common = CustomKeys::REF.names();
@@ -43,6 +40,6 @@ impl Read for Vec<Custom> {
             let keys = CustomKeys::pick(table, item.span, "[[nodes]]")?;
             Ok(Custom { keys, span: item.span, rest: Table(rest) })
         };
-        items.iter().map(one).collect()
+        list_of_tables(value, key)?.iter().map(one).collect()
     }
 }

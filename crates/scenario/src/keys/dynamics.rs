@@ -1,7 +1,7 @@
 //! Keys of link properties that change during a run.
 
 use crate::form::{OrTable, read_words, table};
-use crate::lists::{Millis, Pairs, Path, Range};
+use crate::lists::{MinMax, OpportunityTimes, Pairs, Path};
 use crate::measure::{Decibel, Degrees, Kilometres, PerSecond};
 use crate::scalars::Name;
 use bentpipe_base::{Duration, Instant, Probability, Rate};
@@ -19,7 +19,7 @@ table! {
         /// trace repeats when it ends.
         mahimahi: Path = "not given",
         /// A mahimahi trace given in place, as a list of times.
-        opportunities_ms: Millis = "not given",
+        opportunities_ms: OpportunityTimes = "not given",
         /// Time after which the steps repeat, later than the last step.
         repeat: Duration = "they do not",
     }
@@ -46,7 +46,7 @@ table! {
     /// Time slots, each with its own satellite.
     struct SlotsKeys "slots" {
         /// One-way delay of a slot, drawn uniformly from this range.
-        delay: Range<Duration>,
+        delay: MinMax<Duration>,
         /// Length of a slot.
         period: Duration = "`\"15 s\"`",
         /// Start of the first full slot, less than `period`.
@@ -58,7 +58,7 @@ table! {
         /// Time for which one jitter value holds.
         jitter_step: Duration = "`\"10 ms\"`",
         /// Rate of a slot, drawn uniformly from this range.
-        rate: Range<Rate> = "the link's own",
+        rate: MinMax<Rate> = "the link's own",
         /// What happens at the change from one slot to the next.
         handover: OrTable<Handover, HandoverKeys> = "`\"seamless\"`",
         /// `true`: packets may overtake each other when the delay drops.
@@ -68,7 +68,7 @@ table! {
     /// Effect of a handover: an outage, or `loss` for `time`.
     struct HandoverKeys "handover" {
         /// Duration for which all packets are lost, drawn uniformly from this range.
-        outage: Range<Duration> = "not given",
+        outage: MinMax<Duration> = "not given",
         /// Loss probability of a packet.
         loss: Probability = "not given",
         /// Duration for which `loss` holds.
@@ -166,7 +166,7 @@ table! {
         /// Time from the end of an outage to the start of the next.
         every: Duration,
         /// Duration of an outage, drawn uniformly from this range.
-        length: Range<Duration>,
+        length: MinMax<Duration>,
         /// `true`: time between outages exponentially distributed with mean `every`; `false`: constant.
         random: bool = "`true`",
     }

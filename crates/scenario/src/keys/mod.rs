@@ -25,7 +25,7 @@ pub(crate) use sweep::*;
 pub(crate) use tcp::*;
 
 use crate::form::{At, table};
-use crate::parameters::Declared;
+use crate::parameters::ParameterDeclarations;
 use crate::scalars::{Text, Version, Whole};
 use crate::types::{ParamValue, Stop};
 use bentpipe_base::{Duration, Instant};
@@ -59,7 +59,7 @@ table! {
         /// Time interval in which goodput is counted.
         measure: MeasureKeys = "the whole run",
         /// Named values that `--set` can change; see above.
-        parameters: Declared = "none",
+        parameters: ParameterDeclarations = "none",
         /// Parameter values of the original file, written by `bentpipe check`. Copied into reports.
         resolved: Vec<(String, ParamValue)> = "none",
         /// A ready-made network: pairs of hosts on both sides of one bottleneck link.

@@ -1,14 +1,14 @@
 //! `tcp = { scheme = ..., ... }`: a congestion control scheme and its parameters.
 //!
-//! The parameters come from the table of schemes in `bentpipe_tcp`, so a new scheme needs no change.
+//! The parameters come from the table of schemes in `bentpipe_tcp`, so a new scheme needs no change here.
 
 use super::tcp::RecoveryKeys;
 use crate::diagnostic::Result;
 use crate::form::{At, Form, Key, Keys, Read, TableInfo, optional, read_table, required};
-use crate::quantity;
 use crate::schema::paragraph;
 use crate::source::Span;
 use crate::value::{Table, Value};
+use bentpipe_base::Duration;
 use bentpipe_tcp::Scheme;
 use bentpipe_tcp::cc::law::{self, Param, Range};
 use bentpipe_tcp::cc::probing::ASSUME_PRIORITY;
@@ -24,15 +24,17 @@ pub(crate) struct SchemeKeys {
     pub(crate) params: Vec<(&'static str, At<law::Value>)>,
 }
 
-/// Number of keys that every scheme has.
-const COMMON: usize = 2;
-
 const fn form(range: Range) -> Form {
     match range {
-        Range::Number { .. } => Form::Number,
-        Range::Switch { .. } => Form::Switch,
-        Range::Time { .. } => Form::Quantity(&quantity::TIME),
+        Range::Number { .. } => f64::FORM,
+        Range::Switch { .. } => bool::FORM,
+        Range::Time { .. } => Duration::FORM,
     }
+}
+
+/// Returns the parameters of `schemes`. A name comes once for each scheme that has it.
+fn params(schemes: impl Iterator<Item = Scheme>) -> impl Iterator<Item = &'static Param> {
+    schemes.flat_map(|scheme| scheme.growth.algorithm().params)
 }
 
 /// The keys: `scheme`, `recovery`, then each distinct parameter name of the built-in schemes.
@@ -42,8 +44,7 @@ static KEYS: LazyLock<Vec<Key>> = LazyLock::new(|| {
         Key { name: "scheme", form: <Scheme as Read>::FORM, default: None, doc: &["Name of the scheme."] },
         Key { name: "recovery", form: <RecoveryKeys as Read>::FORM, default, doc: &["Loss recovery."] },
     ];
-    let schemes = Scheme::all().take(Scheme::NAMES.len());
-    for param in schemes.flat_map(|scheme| scheme.growth.algorithm().params) {
+    for param in params(Scheme::all().take(Scheme::NAMES.len())) {
         if keys.iter().all(|key| key.name != param.name) {
             let doc = &["A parameter of the scheme, if it has it: see below."];
             keys.push(Key { name: param.name, form: form(param.range), default, doc });
@@ -52,7 +53,7 @@ static KEYS: LazyLock<Vec<Key>> = LazyLock::new(|| {
     keys
 });
 
-/// Markdown table of the parameters of each scheme, for the reference page.
+/// Returns a Markdown table of the parameters of each scheme, for the reference page.
 fn parameters() -> String {
     let mut out = String::from("Parameters of the schemes that have some:\n\n");
     out.push_str("| scheme | key | value | default | meaning |\n|---|---|---|---|---|\n");
@@ -74,26 +75,17 @@ fn parameters() -> String {
     out
 }
 
-/// A range as text for the reference page.
+/// Returns a range as text for the reference page and for errors.
 pub(crate) fn bounds(least: impl core::fmt::Display, most: impl core::fmt::Display) -> String {
     format!("from {least} to {most}")
 }
 
-/// Reads a parameter if it is given.
-fn read(table: &Table, name: &str, form: Form) -> Result<Option<At<law::Value>>> {
-    let Some(given) = table.get(name) else { return Ok(None) };
-    let value = match form {
-        Form::Switch => law::Value::Switch(Read::read(given, name)?),
-        Form::Number => law::Value::Number(Read::read(given, name)?),
-        _ => law::Value::Time(Read::read(given, name)?),
-    };
-    Ok(Some(At { value, span: given.span }))
-}
-
-/// Parameters of registered schemes that have no key in `KEYS`.
-fn registered() -> impl Iterator<Item = &'static Param> {
-    let params = Scheme::all().skip(Scheme::NAMES.len()).flat_map(|scheme| scheme.growth.algorithm().params);
-    params.filter(|param| KEYS.iter().all(|key| key.name != param.name))
+fn read(value: &Value, param: &Param) -> Result<law::Value> {
+    match param.range {
+        Range::Number { .. } => Read::read(value, param.name).map(law::Value::Number),
+        Range::Switch { .. } => Read::read(value, param.name).map(law::Value::Switch),
+        Range::Time { .. } => Read::read(value, param.name).map(law::Value::Time),
+    }
 }
 
 impl Keys for SchemeKeys {
@@ -108,17 +100,20 @@ impl Keys for SchemeKeys {
     fn pick(table: &Table, span: Span, whose: &str) -> Result<Self> {
         let scheme = required(table, "scheme", whose, span)?;
         let recovery = optional(table, "recovery")?;
-        let mut params = Vec::new();
-        let built_in = KEYS.iter().skip(COMMON).map(|key| (key.name, key.form));
-        let registered = registered().map(|param| (param.name, form(param.range)));
-        for (name, form) in built_in.chain(registered) {
-            params.extend(read(table, name, form)?.map(|value| (name, value)));
+        let mut given: Vec<(&'static str, At<law::Value>)> = Vec::new();
+        for param in params(Scheme::all()) {
+            // of parameters with the same name, the first determines the type
+            let value = table.get(param.name).filter(|_| given.iter().all(|(name, _)| *name != param.name));
+            if let Some(value) = value {
+                given.push((param.name, At { value: read(value, param)?, span: value.span }));
+            }
         }
-        Ok(Self { scheme, recovery, params })
+        Ok(Self { scheme, recovery, params: given })
     }
 
     fn more() -> Vec<&'static str> {
-        registered().map(|param| param.name).collect()
+        let names = params(Scheme::all().skip(Scheme::NAMES.len())).map(|param| param.name);
+        names.filter(|name| KEYS.iter().all(|key| key.name != *name)).collect()
     }
 
     fn over(self, _base: &Self) -> Self {

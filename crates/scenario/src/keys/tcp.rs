@@ -3,7 +3,7 @@
 use super::scheme::SchemeKeys;
 use crate::form::{OrTable, table};
 use crate::lists::Pairs;
-use crate::scalars::{Ssthresh, Whole, Window};
+use crate::scalars::{SizeOrSegments, Ssthresh, Whole};
 use bentpipe_base::{Duration, Instant, Probability, Rate, Size};
 use bentpipe_tcp::{Detection, EcnUse, FallbackScheme, JitterKind, Reduction, Scheme, Stack, Validation};
 
@@ -19,7 +19,7 @@ table! {
         segment: Size = "`\"1460 B\"`",
         /// Receive window: a size, a number of segments, or a table for a window that grows automatically. At
         /// most 65535 B without window scaling.
-        window: OrTable<Window, WindowKeys> = "`{ initial = \"64 KiB\", max = \"6 MiB\" }`",
+        window: OrTable<SizeOrSegments, WindowKeys> = "`{ initial = \"64 KiB\", max = \"6 MiB\" }`",
         /// Bytes that a receiver with a fixed window keeps beyond what the window shows. Linux keeps up to
         /// twice what it can show without window scaling.
         reserve: Size = "`\"0 B\"`",
@@ -85,9 +85,9 @@ table! {
     /// A receive window that starts small and grows with the rate at which the application reads.
     struct WindowKeys "window" {
         /// Initial window.
-        initial: Window,
+        initial: SizeOrSegments,
         /// Maximum window.
-        max: Window,
+        max: SizeOrSegments,
     }
 
     /// The rate that the network grants a sender.

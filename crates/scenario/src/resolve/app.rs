@@ -1,7 +1,7 @@
 //! Resolves the applications of a flow: `app` and `reader`.
 
-use super::{exactly_one, ordered};
-use crate::diagnostic::{Fault, Result, bail};
+use super::{check_order, exactly_one};
+use crate::diagnostic::{Result, bail};
 use crate::form::{At, OrTable};
 use crate::keys::{AppKeys, Bulk, Eager, PlainPattern, ReaderKeys, RequestKeys, TelnetKeys, UdpKeys};
 use crate::types::{App, Pattern, Reader};
@@ -10,12 +10,12 @@ use bentpipe_base::{Duration, Size};
 /// Maximum payload of a datagram: an IPv4 packet less 28 bytes of headers.
 const MAX_DATAGRAM: u64 = 65_507;
 /// Maximum size of a request, response or write.
-const MAX_MESSAGE: u64 = 1 << 40;
+const MAX_MESSAGE: Size = Size(1 << 40);
 
 pub(super) fn app(given: &At<OrTable<Bulk, AppKeys>>) -> Result<App> {
     let OrTable::Table(keys) = &given.value else { return Ok(App::Bulk) };
     match (keys.transfer, keys.rate, &keys.requests, &keys.telnet, &keys.udp) {
-        (Some(size), None, None, None, None) => positive("transfer", size).map(App::Transfer),
+        (Some(size), None, None, None, None) => size.positive("transfer").map(App::Transfer),
         (None, Some(rate), None, None, None) => Ok(App::Rate(rate.value)),
         (None, None, Some(keys), None, None) => requests(&keys.value),
         (None, None, None, Some(keys), None) => telnet(&keys.value),
@@ -24,17 +24,10 @@ pub(super) fn app(given: &At<OrTable<Bulk, AppKeys>>) -> Result<App> {
     }
 }
 
-fn positive(key: &str, given: At<Size>) -> Result<Size> {
-    if given.value.0 > 0 { Ok(given.value) } else { Err(Fault::zero(given.span, key)) }
-}
-
 /// Checks the size of a write or message.
 fn message(key: &str, given: At<Size>) -> Result<Size> {
-    if given.value.0 > MAX_MESSAGE {
-        let label = format!("the limit is {}", Size(MAX_MESSAGE));
-        return Err(Fault::new(given.span, format!("`{key}` is too large"), label));
-    }
-    positive(key, given)
+    given.at_most(key, MAX_MESSAGE)?;
+    given.positive(key)
 }
 
 fn requests(keys: &RequestKeys) -> Result<App> {
@@ -48,14 +41,14 @@ fn requests(keys: &RequestKeys) -> Result<App> {
 
 fn telnet(keys: &TelnetKeys) -> Result<App> {
     let size = keys.size.map_or(Ok(Size(1)), |s| message("size", s))?;
-    let gap = keys.gap.map_or(Ok(Duration::from_secs(1)), |g| super::dynamics::step("gap", g))?;
+    let gap = keys.gap.map_or(Ok(Duration::from_secs(1)), |g| super::dynamics::interval("gap", g))?;
     Ok(App::Telnet { size, gap })
 }
 
 fn udp(keys: &UdpKeys) -> Result<App> {
-    let size = keys.size.map_or(Ok(Size(1000)), |s| positive("size", s))?;
-    if let Some(guilty) = keys.size.filter(|s| s.value.0 > MAX_DATAGRAM) {
-        bail!(guilty.span, "a datagram of that size does not exist", "from 1 B to {MAX_DATAGRAM} B");
+    let size = keys.size.map_or(Ok(Size(1000)), |s| s.positive("size"))?;
+    if let Some(wrong) = keys.size.filter(|s| s.value.0 > MAX_DATAGRAM) {
+        bail!(wrong.span, "a datagram of that size does not exist", "from 1 B to {MAX_DATAGRAM} B");
     }
     let rate = keys.rate.value;
     let pattern = match keys.pattern.as_ref().map(|p| &p.value) {
@@ -63,8 +56,8 @@ fn udp(keys: &UdpKeys) -> Result<App> {
         Some(OrTable::Plain(PlainPattern::Poisson)) => Pattern::Poisson(rate),
         Some(OrTable::Table(spells)) => Pattern::OnOff {
             rate,
-            on: super::dynamics::step("on", spells.on)?,
-            off: super::dynamics::step("off", spells.off)?,
+            on: super::dynamics::interval("on", spells.on)?,
+            off: super::dynamics::interval("off", spells.off)?,
         },
     };
     Ok(App::Udp { size, pattern })
@@ -76,12 +69,12 @@ pub(super) fn reader(given: &At<OrTable<Eager, ReaderKeys>>) -> Result<Reader> {
         (Some(rate), None, None, None) => Ok(Reader::Slow(rate.value)),
         (None, Some(turns), None, None) => Ok(Reader::Turns {
             rates: [turns.value.rate.value, turns.value.then.value],
-            each: super::dynamics::step("each", turns.value.each)?,
+            each: super::dynamics::interval("each", turns.value.each)?,
         }),
         (None, None, None, Some(at)) => Ok(Reader::StopAt(at.value)),
         (None, None, Some(pause), None) => {
             let pause = &pause.value;
-            ordered("pause", pause.from, pause.to)?;
+            check_order("pause", pause.from, pause.to)?;
             let (from, to) = (pause.from.value, pause.to.value);
             if let Some(every) = pause.every.filter(|e| e.value <= to.since(from)) {
                 bail!(every.span, "`every` must be longer than the pause");

@@ -2,7 +2,7 @@
 //! before the satellite hop.
 
 use super::names::Directions;
-use super::take_name;
+use super::unique_name;
 use crate::custom::CustomSpec;
 use crate::diagnostic::{Fault, Result, fault};
 use crate::keys::Custom;
@@ -30,7 +30,7 @@ fn each<T>(given: &[Custom], place: impl Fn(&Custom) -> Result<T>) -> Result<Vec
     let mut taken = BTreeSet::new();
     let mut all = Vec::new();
     for custom in given {
-        let name = take_name(&mut taken, &custom.keys.name, custom.span, ("nodes", MAX_CUSTOMS))?;
+        let name = unique_name(&mut taken, &custom.keys.name, custom.span, ("nodes", MAX_CUSTOMS))?;
         let kind = &custom.keys.kind;
         let kind = (kind.value.0.as_str(), kind.span);
         all.push((place(custom)?, CustomSpec::new(name, kind, (custom.rest.clone(), custom.span))?));

@@ -2,7 +2,7 @@
 
 use super::Network;
 use super::direction::DirectionContext;
-use super::ground::TraceFiles;
+use super::trace_files::TraceFiles;
 use crate::diagnostic::{Fault, Result};
 use crate::form::{At, Keys as _, OrTable};
 use crate::keys::{ChannelKeys, DirectionKeys, DumbbellKeys};
@@ -10,11 +10,12 @@ use crate::profile;
 use crate::types::{DirectionSpec, LinkSpec, NodeKind, NodeSpec};
 use bentpipe_base::Duration;
 
-pub(super) fn build(given: &At<DumbbellKeys>, ground: &TraceFiles<'_>) -> Result<Network> {
+pub(super) fn build(given: &At<DumbbellKeys>, files: &TraceFiles<'_>) -> Result<Network> {
     let keys = &given.value;
-    let side = DirectionContext { whose: "the access links", span: keys.access.span, forward: None, ground };
+    let side =
+        DirectionContext { name_in_errors: "the access links", span: keys.access.span, forward: None, files };
     let access = side.direction(&keys.access.value)?;
-    let (forward, backward) = bottleneck(given, access.delay, ground)?;
+    let (forward, backward) = bottleneck(given, access.delay, files)?;
     let pairs = keys.pairs.map_or(1, |p| p.value.0) as usize;
 
     let mut network = Network::empty();
@@ -61,43 +62,40 @@ pub(super) fn delay_between_access(rtt: At<Duration>, access: Duration) -> Resul
     Ok(one_way - taken)
 }
 
-/// Resolves both directions. The return direction comes from the profile, or by default has the rate,
-/// buffer, framing and orbit of the forward direction and no errors.
+/// Resolves both directions. By default, the return direction is that of the profile; without a profile, it
+/// has the rate, buffer, framing and orbit of the forward direction and no errors.
 fn bottleneck(
     given: &At<DumbbellKeys>,
     access: Duration,
-    ground: &TraceFiles<'_>,
+    files: &TraceFiles<'_>,
 ) -> Result<(DirectionSpec, DirectionSpec)> {
     let keys = &given.value;
     let delay = keys.rtt.map(|rtt| delay_between_access(rtt, access)).transpose()?;
-    let back = keys.r#return.as_ref().map(|r| r.value.clone());
-    let side = DirectionContext { whose: "[dumbbell]", span: given.span, forward: None, ground };
-    let Some(name) = &keys.profile else {
-        let delay = delay.ok_or_else(|| Fault::missing(given.span, "[dumbbell]", "rtt"))?;
-        let forward = side.channel(&keys.channel, Some(delay))?;
-        let symmetric = return_defaults(&keys.channel);
-        let back = back.map_or_else(|| symmetric.clone(), |back| back.over(&symmetric));
-        let span = keys.r#return.as_ref().map_or(given.span, |r| r.span);
-        let side = DirectionContext { whose: "`return`", span, forward: Some(forward.rate), ground };
-        let backward = side.channel(&back, Some(delay))?;
-        return Ok((forward, backward));
+    let (mut there, mut back) = match &keys.profile {
+        Some(name) => profile::profile_keys(name)?,
+        None if delay.is_none() => return Err(Fault::missing(given.span, "[dumbbell]", "rtt")),
+        None => {
+            let shared = DirectionKeys { delay: None, channel: return_defaults(&keys.channel) };
+            (shared.clone(), shared)
+        }
     };
-    let (mut there, mut home) = profile::find(name)?;
     there.channel = keys.channel.clone().over(&there.channel);
-    if let Some(back) = back {
-        home.channel = back.over(&home.channel);
+    if let Some(own) = &keys.r#return {
+        back.channel = own.value.clone().over(&back.channel);
     }
     let resolve = |side: &DirectionContext<'_>, keys: &DirectionKeys| match delay {
         Some(_) => side.channel(&keys.channel, delay),
         None => side.direction(keys),
     };
+    let side = DirectionContext { name_in_errors: "[dumbbell]", span: given.span, forward: None, files };
     let forward = resolve(&side, &there)?;
-    let back = DirectionContext { forward: Some(forward.rate), ..side };
-    let backward = resolve(&back, &home)?;
+    let span = keys.r#return.as_ref().map_or(given.span, |r| r.span);
+    let side = DirectionContext { name_in_errors: "`return`", span, forward: Some(forward.rate), files };
+    let backward = resolve(&side, &back)?;
     Ok((forward, backward))
 }
 
-/// Keys that the return direction takes from the forward direction.
+/// Returns the keys that the return direction takes from the forward direction.
 fn return_defaults(forward: &ChannelKeys) -> ChannelKeys {
     ChannelKeys {
         rate: forward.rate.clone().filter(|r| matches!(r.value, OrTable::Plain(_))),

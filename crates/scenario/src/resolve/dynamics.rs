@@ -1,6 +1,6 @@
-//! Resolves what changes on a direction: capacity, orbit, bursts, outages, access. Fades are in `fade`.
+//! Resolves what changes on a direction: capacity, orbit, bursts, outages, access. `fade` resolves fades.
 
-use super::ground::{Steps, TraceFiles};
+use super::trace_files::{Steps, TraceFiles};
 use super::{exactly_one, fade, series};
 use crate::diagnostic::{Fault, Result, bail, fault};
 use crate::form::{At, OrTable};
@@ -15,23 +15,25 @@ use bentpipe_link::{
 };
 use std::sync::Arc;
 
-/// Bytes that a mahimahi opportunity carries: its MTU.
+/// Bytes that a sending opportunity of a mahimahi trace carries: the MTU of mahimahi.
 const MAHIMAHI_MTU: Size = Size(1504);
+/// Range of `altitude` in km.
 const ALTITUDES: (f64, f64) = (160.0, 100_000.0);
+/// Range of `min_elevation` in degrees.
 const ELEVATIONS: (f64, f64) = (0.0, 85.0);
 
 /// Resolves the dynamics of a direction with one-way delay `delay`; `None` if nothing changes.
 pub(super) fn resolve(
     keys: &ChannelKeys,
     delay: Duration,
-    ground: &TraceFiles<'_>,
+    files: &TraceFiles<'_>,
 ) -> Result<Option<Box<Dynamics>>> {
     let dynamics = Dynamics {
         changes: Vec::new(),
-        capacity: keys.capacity.as_ref().map(|c| capacity(c, ground)).transpose()?,
+        capacity: keys.capacity.as_ref().map(|c| capacity(c, files)).transpose()?,
         delay: None,
         loss: match keys.loss.as_ref().map(|l| (&l.value, l.span)) {
-            Some((OrTable::Table(loss), span)) => Some(series::loss(loss, span, ground)?),
+            Some((OrTable::Table(loss), span)) => Some(series::loss(loss, span, files)?),
             _ => None,
         },
         orbit: keys.orbit.as_ref().map(orbit).transpose()?,
@@ -44,12 +46,12 @@ pub(super) fn resolve(
         let label = "the trace already says when a packet may begin";
         return Err(Fault::new(dama.span, "`dama` and a mahimahi trace exclude each other", label));
     }
-    trace_alone(keys, &dynamics)?;
+    check_mahimahi_conflicts(keys, &dynamics)?;
     Ok((!dynamics.is_constant()).then(|| Box::new(dynamics)))
 }
 
 /// Returns an error for a mahimahi trace together with another source of rates.
-fn trace_alone(keys: &ChannelKeys, dynamics: &Dynamics) -> Result<()> {
+fn check_mahimahi_conflicts(keys: &ChannelKeys, dynamics: &Dynamics) -> Result<()> {
     if !matches!(dynamics.capacity, Some(CapacityTrace::Opportunities { .. })) {
         return Ok(());
     }
@@ -66,33 +68,17 @@ fn trace_alone(keys: &ChannelKeys, dynamics: &Dynamics) -> Result<()> {
     Ok(())
 }
 
-/// Returns an error for times shorter than `least`.
-pub(crate) fn at_least(key: &str, given: At<Duration>, least: Duration) -> Result<Duration> {
-    if given.value >= least {
-        return Ok(given.value);
-    }
-    Err(fault!(given.span, "`{key}` is too short", "at least {least}"))
-}
-
 /// Returns an error for times shorter than [`SHORTEST_STEP`].
-pub(super) fn step(key: &str, given: At<Duration>) -> Result<Duration> {
-    at_least(key, given, SHORTEST_STEP)
+pub(super) fn interval(key: &str, given: At<Duration>) -> Result<Duration> {
+    given.at_least(key, SHORTEST_STEP, "short")
 }
 
-pub(super) fn step_or(key: &str, given: Option<At<Duration>>, default: Duration) -> Result<Duration> {
-    given.map_or(Ok(default), |given| step(key, given))
+pub(super) fn interval_or(key: &str, given: Option<At<Duration>>, default: Duration) -> Result<Duration> {
+    given.map_or(Ok(default), |given| interval(key, given))
 }
 
-/// Returns the value if it is in the range.
-pub(super) fn within(key: &str, given: At<f64>, (least, most): (f64, f64), unit: &str) -> Result<f64> {
-    if (least..=most).contains(&given.value) {
-        return Ok(given.value);
-    }
-    Err(fault!(given.span, "`{key}` is out of range", "from {least} to {most}{unit}"))
-}
-
-/// Checks that times increase strictly.
-pub(super) fn rising<T>(key: &str, pairs: &Pairs<Instant, T>) -> Result<()> {
+/// Returns an error unless each time is later than the one before.
+pub(super) fn check_times_increase<T>(key: &str, pairs: &Pairs<Instant, T>) -> Result<()> {
     for two in pairs.0.windows(2) {
         let (before, after) = (two[0].0, two[1].0);
         if before.value >= after.value {
@@ -103,7 +89,7 @@ pub(super) fn rising<T>(key: &str, pairs: &Pairs<Instant, T>) -> Result<()> {
     Ok(())
 }
 
-fn capacity(given: &At<CapacityKeys>, ground: &TraceFiles<'_>) -> Result<CapacityTrace> {
+fn capacity(given: &At<CapacityKeys>, files: &TraceFiles<'_>) -> Result<CapacityTrace> {
     let keys = &given.value;
     let steps = |points: Steps| {
         let repeat = keys.repeat.map(|r| repeat(r, &points)).transpose()?;
@@ -119,16 +105,17 @@ fn capacity(given: &At<CapacityKeys>, ground: &TraceFiles<'_>) -> Result<Capacit
     };
     match (&keys.steps, &keys.file, &keys.mahimahi, &keys.opportunities_ms) {
         (Some(list), None, None, None) => {
-            rising("steps", &list.value)?;
+            check_times_increase("steps", &list.value)?;
             steps(list.value.0.iter().map(|(at, rate)| (at.value, rate.value)).collect())
         }
-        (None, Some(file), None, None) => steps(ground.steps(file)?),
-        (None, None, Some(file), None) => opportunities(ground.trace(file)?),
+        (None, Some(file), None, None) => steps(files.steps(file)?),
+        (None, None, Some(file), None) => opportunities(files.trace(file)?),
         (None, None, None, Some(list)) => opportunities(Arc::clone(&list.value.0)),
         _ => Err(exactly_one(given.span, "capacity", "steps, file, mahimahi, opportunities_ms")),
     }
 }
 
+/// Checks the time after which `points` repeat.
 pub(super) fn repeat<T>(given: At<Duration>, points: &[(Instant, T)]) -> Result<Duration> {
     let last = points.last().map_or(Duration::ZERO, |p| Duration(p.0.0));
     if given.value > last && given.value >= SHORTEST_STEP {
@@ -146,30 +133,29 @@ fn orbit(given: &At<OrbitKeys>) -> Result<Orbit> {
 }
 
 fn pass(keys: &PassKeys) -> Result<Pass> {
-    let altitude = At { value: keys.altitude.value.0, span: keys.altitude.span };
-    let elevation = keys.min_elevation.map(|e| At { value: e.value.0, span: e.span });
+    let elevation = keys.min_elevation.map(|e| e.map(|degrees| degrees.0));
     Ok(Pass {
-        altitude_km: within("altitude", altitude, ALTITUDES, " km")?,
-        min_elevation_deg: elevation.map_or(Ok(10.0), |e| within("min_elevation", e, ELEVATIONS, " deg"))?,
-        every: step_or("every", keys.every, Duration::from_secs(1))?,
+        altitude_km: keys.altitude.map(|km| km.0).within("altitude", ALTITUDES, " km")?,
+        min_elevation_deg: elevation.map_or(Ok(10.0), |e| e.within("min_elevation", ELEVATIONS, " deg"))?,
+        every: interval_or("every", keys.every, Duration::from_secs(1))?,
         pace: 1.0,
     })
 }
 
 fn slots(keys: &SlotsKeys) -> Result<Slots> {
-    let period = step_or("period", keys.period, Duration::from_secs(15))?;
+    let period = interval_or("period", keys.period, Duration::from_secs(15))?;
     if let Some(offset) = keys.offset.filter(|o| o.value >= period) {
         bail!(offset.span, "`offset` is too long", "it is less than the period of {period}");
     }
     Ok(Slots {
         period,
         offset: keys.offset.map_or(Duration::ZERO, |o| o.value),
-        delay: (keys.delay.value.least, keys.delay.value.most),
+        delay: (keys.delay.value.min, keys.delay.value.max),
         // an empty name is replaced by the link's name later
         pair: keys.pair.as_ref().map_or_else(String::new, |p| p.value.0.clone()),
         jitter: keys.jitter.map_or(Duration::ZERO, |j| j.value),
-        jitter_step: step_or("jitter_step", keys.jitter_step, Duration::from_millis(10))?,
-        rate: keys.rate.map(|r| (r.value.least, r.value.most)),
+        jitter_step: interval_or("jitter_step", keys.jitter_step, Duration::from_millis(10))?,
+        rate: keys.rate.map(|r| (r.value.min, r.value.max)),
         handover: keys.handover.as_ref().map_or(Ok(Handover::Seamless), |h| handover(h, period))?,
         reorder: keys.reorder.is_some_and(|r| r.value),
     })
@@ -177,58 +163,48 @@ fn slots(keys: &SlotsKeys) -> Result<Slots> {
 
 fn handover(given: &At<OrTable<Handover, HandoverKeys>>, period: Duration) -> Result<Handover> {
     let OrTable::Table(keys) = &given.value else { return Ok(Handover::Seamless) };
-    let too_long = |span, longest| {
-        let label = format!("a slot lasts {period}");
-        if longest < period {
-            Ok(())
-        } else {
-            Err(Fault::new(span, "the handover lasts a whole slot", label))
-        }
-    };
     let HandoverKeys { outage, loss, time } = **keys;
-    match (outage, loss, time) {
+    let (handover, longest, span) = match (outage, loss, time) {
         (Some(outage), None, None) => {
-            too_long(outage.span, outage.value.most)?;
-            Ok(Handover::Outage(outage.value.least, outage.value.most))
+            let most = outage.value.max;
+            (Handover::Outage(outage.value.min, most), most, outage.span)
         }
-        (None, Some(loss), Some(time)) => {
-            too_long(time.span, time.value)?;
-            Ok(Handover::Loss(loss.value, time.value))
-        }
-        _ => Err(fault!(given.span, "this is not a handover", "write either `outage`, or `loss` and `time`")),
+        (None, Some(loss), Some(time)) => (Handover::Loss(loss.value, time.value), time.value, time.span),
+        _ => bail!(given.span, "this is not a handover", "write either `outage`, or `loss` and `time`"),
+    };
+    if longest >= period {
+        bail!(span, "the handover lasts a whole slot", "a slot lasts {period}");
     }
+    Ok(handover)
 }
 
 fn bursts(given: &At<BurstKeys>) -> Result<GilbertElliott> {
     let keys = &given.value;
     match (keys.good, keys.bad, keys.loss, keys.burst) {
         (Some(good), Some(bad), None, None) => Ok(GilbertElliott {
-            good: step("good", good)?,
-            bad: step("bad", bad)?,
+            good: interval("good", good)?,
+            bad: interval("bad", bad)?,
             loss_good: keys.loss_good.map_or(Probability::ZERO, |p| p.value),
             loss_bad: keys.loss_bad.map_or(Probability::ONE, |p| p.value),
         }),
         (None, None, Some(loss), Some(burst)) => {
-            if let Some(guilty) = keys.loss_good.or(keys.loss_bad) {
+            if let Some(wrong) = keys.loss_good.or(keys.loss_bad) {
                 let label = "with `loss` and `burst` all loss is in bad spells";
-                return Err(Fault::new(guilty.span, "this goes with `good` and `bad`", label));
+                return Err(Fault::new(wrong.span, "this goes with `good` and `bad`", label));
             }
             from_mean(loss, burst)
         }
         _ => {
-            let label = "write either `good` and `bad`, or `loss` and `burst`";
-            Err(Fault::new(given.span, "these are not bursts", label))
+            bail!(given.span, "these are not bursts", "write either `good` and `bad`, or `loss` and `burst`");
         }
     }
 }
 
-/// Good duration = B (1 - P) / P, see `gilbert_elliott.rs`.
+/// Resolves bursts of mean duration B with mean loss probability P. The mean good duration is B (1 - P) / P,
+/// see `gilbert_elliott.rs`.
 fn from_mean(loss: At<Probability>, burst: At<Duration>) -> Result<GilbertElliott> {
-    let p = loss.value.get();
-    let bad = step("burst", burst)?;
-    if !(p > 0.0 && p < 1.0) {
-        bail!(loss.span, "`loss` is out of range", "more than 0 and less than 1");
-    }
+    let bad = interval("burst", burst)?;
+    let p = loss.map(Probability::get).fraction("loss")?;
     let good = (bad.0 as f64 * (1.0 - p) / p).round();
     if good < SHORTEST_STEP.0 as f64 || good > crate::quantity::YEAR as f64 {
         let label = format!("good spells of {:.3e} s are not between {SHORTEST_STEP} and a year", good / 1e9);
@@ -240,13 +216,11 @@ fn from_mean(loss: At<Probability>, burst: At<Duration>) -> Result<GilbertElliot
 
 fn outages(given: &At<OutageKeys>) -> Result<Outages> {
     let keys = &given.value;
-    let length = keys.length.value;
-    step("length", At { value: length.least, span: keys.length.span })?;
     Ok(Outages {
-        every: step("every", keys.every)?,
+        shortest: interval("length", keys.length.map(|length| length.min))?,
+        longest: keys.length.value.max,
+        every: interval("every", keys.every)?,
         random: keys.random.is_none_or(|r| r.value),
-        shortest: length.least,
-        longest: length.most,
     })
 }
 
@@ -255,7 +229,7 @@ fn access(keys: &ChannelKeys, delay: Duration) -> Result<Option<Access>> {
         (None, None) => Ok(None),
         (Some(given), None) => dama(&given.value, delay).map(|d| Some(Access::Dama(d))),
         (None, Some(given)) => {
-            let idle = step("idle", given.value.idle)?;
+            let idle = interval("idle", given.value.idle)?;
             Ok(Some(Access::IdleRelease(IdleRelease { idle, setup: given.value.setup.value })))
         }
         (Some(_), Some(second)) => {
@@ -266,7 +240,7 @@ fn access(keys: &ChannelKeys, delay: Duration) -> Result<Option<Access>> {
 }
 
 fn dama(keys: &DamaKeys, delay: Duration) -> Result<Dama> {
-    let frame = step_or("frame", keys.frame, Duration::from_micros(26_500))?;
+    let frame = interval_or("frame", keys.frame, Duration::from_micros(26_500))?;
     let latency = keys.latency.map_or(delay * 2 + frame * 2, |l| l.value);
     Ok(Dama { frame, latency, free: keys.free.map(|f| f.value) })
 }

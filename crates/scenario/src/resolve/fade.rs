@@ -1,6 +1,6 @@
 //! Resolves `fade`: the source of the attenuation and its effect.
 
-use super::dynamics::{rising, step_or, within};
+use super::dynamics::{check_times_increase, interval_or};
 use crate::diagnostic::{Fault, Result, bail};
 use crate::form::{At, OrTable};
 use crate::keys::{AcmKeys, AnchorKeys, FadeKeys, RainKeys, ThresholdKeys};
@@ -12,7 +12,7 @@ use bentpipe_link::{Acm, Coding, Fade, FadeEffect, FadeSource, Rain};
 
 /// Es/N0 of QPSK 1/4, the most robust mode of DVB-S2.
 const LOWEST_MODE_DB: f64 = -2.35;
-/// Smallest value of ranges that exclude zero.
+/// Smallest value of a parameter that must be more than zero.
 const LEAST: f64 = 1e-12;
 
 pub(super) fn resolve(given: &At<FadeKeys>) -> Result<Fade> {
@@ -20,19 +20,17 @@ pub(super) fn resolve(given: &At<FadeKeys>) -> Result<Fade> {
     let source = match (&keys.profile, &keys.rain) {
         (Some(profile), None) => FadeSource::Profile(points(&profile.value)?.into()),
         (None, Some(rain)) => FadeSource::Rain(self::rain(&rain.value)?),
-        _ => {
-            bail!(given.span, "a fade has one source", "write either `profile` or `rain`");
-        }
+        _ => bail!(given.span, "a fade has one source", "write either `profile` or `rain`"),
     };
     Ok(Fade {
         source,
         effect: effect(keys, given.span)?,
-        every: step_or("every", keys.every, Duration::from_secs(1))?,
+        every: interval_or("every", keys.every, Duration::from_secs(1))?,
     })
 }
 
 fn points(profile: &Pairs<Instant, Decibel>) -> Result<Vec<(Instant, f64)>> {
-    rising("profile", profile)?;
+    check_times_increase("profile", profile)?;
     let point = |(at, fade): &(At<Instant>, At<Decibel>)| Ok((at.value, attenuation("profile", *fade)?));
     profile.0.iter().map(point).collect()
 }
@@ -47,21 +45,14 @@ fn attenuation(key: &str, given: At<Decibel>) -> Result<f64> {
 
 fn rain(keys: &RainKeys) -> Result<Rain> {
     let number = |key: &str, given: Option<At<f64>>, default: f64, range: (f64, f64)| {
-        given.map_or(Ok(default), |given| within(key, given, range, ""))
+        given.map_or(Ok(default), |given| given.within(key, range, ""))
     };
-    let p0 = keys.p0.map_or(0.05, |p| p.value);
-    if let Some(guilty) = keys.p0.filter(|p| !(p.value > 0.0 && p.value < 1.0)) {
-        bail!(guilty.span, "`p0` is out of range", "more than 0 and less than 1");
-    }
-    if let Some(guilty) = keys.beta.filter(|b| b.value.0 <= 0.0) {
-        return Err(Fault::zero(guilty.span, "beta"));
-    }
     Ok(Rain {
         m: number("m", keys.m, -3.26, (-20.0, 20.0))?,
         sigma: number("sigma", keys.sigma, 1.65, (LEAST, 10.0))?,
-        p0,
-        beta: keys.beta.map_or(2e-4, |b| b.value.0),
-        step: step_or("step", keys.step, Duration::from_secs(1))?,
+        p0: keys.p0.map_or(Ok(0.05), |p| p.fraction("p0"))?,
+        beta: keys.beta.map_or(Ok(2e-4), |b| b.map(|b| b.0).positive("beta"))?,
+        step: interval_or("step", keys.step, Duration::from_secs(1))?,
         scintillation_db: keys.scintillation.map_or(Ok(0.0), |s| attenuation("scintillation", s))?,
         // an empty name is replaced by the link's name later
         station: keys.station.as_ref().map_or_else(String::new, |s| s.value.0.clone()),
@@ -84,8 +75,8 @@ fn effect(keys: &FadeKeys, span: Span) -> Result<FadeEffect> {
             Ok(FadeEffect::Coding { coding, clear_db })
         }
         (None, Some(acm)) => {
-            if let Some(guilty) = keys.clear.map(|c| c.span).or(keys.anchor.as_ref().map(|a| a.span)) {
-                bail!(guilty, "this goes with `coding`", "write it into `acm` as `clear`");
+            if let Some(wrong) = keys.clear.map(|c| c.span).or(keys.anchor.as_ref().map(|a| a.span)) {
+                bail!(wrong, "this goes with `coding`", "write it into `acm` as `clear`");
             }
             self::acm(&acm.value).map(FadeEffect::Acm)
         }

@@ -1,7 +1,7 @@
 //! Resolves `[[flows]]`.
 
 use super::app::{app, reader};
-use super::{Network, check_name, ordered, tcp};
+use super::{Network, check_name, check_order, tcp};
 use crate::diagnostic::{Fault, Result, bail, did_you_mean, listed};
 use crate::form::{At, Keys as _, OrTable};
 use crate::keys::{FileKeys, FlowKeys, MAX_FLOWS, MAX_FLOWS_PER_HOST, ReceiverKeys, StartKeys};
@@ -31,7 +31,7 @@ pub(super) fn resolve(
             let span = keys.count.map(|c| c.span).or(keys.connections.map(|c| c.span)).unwrap_or(group.span);
             return Err(Fault::too_many(span, "flows", MAX_FLOWS));
         }
-        let proto = prototype(file, keys, duration, served_last)?;
+        let proto = common_to_group(file, keys, duration, served_last)?;
         let enabled = keys.enabled.is_none_or(|e| e.value);
         let (from, to) = (ends(network, &keys.from, count)?, ends(network, &keys.to, count)?);
         for (n, (from, to)) in from.into_iter().zip(to).enumerate() {
@@ -62,7 +62,7 @@ pub(super) fn resolve(
     Ok(flows)
 }
 
-/// Counts ports: each end of a flow needs one of its host.
+/// Counts the ports that flows use at each host: each end of a flow needs one.
 fn check_ports(network: &Network, keys: &FlowKeys, at_host: &mut [u32], ends: [usize; 2]) -> Result<()> {
     for host in ends {
         at_host[host] += 1;
@@ -76,7 +76,12 @@ fn check_ports(network: &Network, keys: &FlowKeys, at_host: &mut [u32], ends: [u
 }
 
 /// Resolves what all flows of a group have in common.
-fn prototype(file: &FileKeys, keys: &FlowKeys, duration: Duration, served_last: bool) -> Result<FlowSpec> {
+fn common_to_group(
+    file: &FileKeys,
+    keys: &FlowKeys,
+    duration: Duration,
+    served_last: bool,
+) -> Result<FlowSpec> {
     let options = match &file.host {
         Some(host) => keys.tcp.clone().over(&host.value),
         None => keys.tcp.clone(),
@@ -117,7 +122,7 @@ fn check_receiver(keys: &FlowKeys, own: &At<ReceiverKeys>) -> Result<()> {
     }
 }
 
-/// A UDP flow has no flow control by the receiver and no TCP options.
+/// Returns an error for a UDP flow with a `reader` that limits it: datagrams have no flow control.
 fn check_udp(keys: &FlowKeys, app: &App) -> Result<()> {
     match &keys.reader {
         Some(reader) if matches!(app, App::Udp { .. }) && !matches!(reader.value, OrTable::Plain(_)) => {
@@ -202,20 +207,17 @@ fn check_path(network: &Network, reach: &[usize], keys: &FlowKeys, (from, to): (
 }
 
 fn start(given: &At<OrTable<Instant, StartKeys>>, duration: Duration) -> Result<Start> {
-    let (start, last) = match &given.value {
-        OrTable::Plain(at) => (Start::At(*at), At { value: *at, span: given.span }),
+    let (start, is_late, span) = match &given.value {
+        OrTable::Plain(at) => (Start::At(*at), at.0 >= duration.0, given.span),
         OrTable::Table(keys) => {
-            ordered("start", keys.from, keys.to)?;
-            (Start::Uniform(keys.from.value, keys.to.value), keys.to)
+            check_order("start", keys.from, keys.to)?;
+            // A random start is before `to`, so `to` may be the end of the run.
+            let (from, to) = (keys.from.value, keys.to.value);
+            (Start::Uniform(from, to), to.0 > duration.0, keys.to.span)
         }
     };
-    // A random start is before `to`, so `to` may be the end of the run.
-    let late = match start {
-        Start::At(at) => at.0 >= duration.0,
-        Start::Uniform(_, to) => to.0 > duration.0,
-    };
-    if late {
-        bail!(last.span, "the flow starts after the run", "the run lasts {duration}");
+    if is_late {
+        bail!(span, "the flow starts after the run", "the run lasts {duration}");
     }
     Ok(start)
 }

@@ -1,8 +1,8 @@
 //! Resolves `[[gateways]]`, each at the start of a link direction.
 
-use super::direction::check_framing;
+use super::direction::MAX_FRAMING;
 use super::names::Directions;
-use super::take_name;
+use super::unique_name;
 use crate::diagnostic::{Fault, Result, bail, fault};
 use crate::form::At;
 use crate::gateway_file::rules;
@@ -26,7 +26,7 @@ pub(super) fn resolve(
     let (mut taken, mut places) = (BTreeSet::new(), BTreeSet::new());
     for gateway in given {
         let keys = &gateway.value;
-        let name = take_name(&mut taken, &keys.name, gateway.span, ("gateways", MAX_GATEWAYS))?;
+        let name = unique_name(&mut taken, &keys.name, gateway.span, ("gateways", MAX_GATEWAYS))?;
         let at = names.find(&keys.link)?;
         let config = config(keys, links[at.link].direction(at.backward))?;
         let policy = Policy {
@@ -40,20 +40,19 @@ pub(super) fn resolve(
             let message = format!("two gateways before `{}`", keys.link.value.0);
             return Err(Fault::new(keys.link.span, message, "this is the second"));
         }
-        all.push(GatewaySpec { name, at, config, policy });
+        all.push(GatewaySpec { name, hop: at, config, policy });
     }
     Ok(all)
 }
 
 fn config(keys: &GatewayKeys, hop: &DirectionSpec) -> Result<Config> {
-    check_framing(keys.framing)?;
     if let Some(share) = keys.share.filter(|s| s.value <= 0.0 || s.value > 1.0) {
         bail!(share.span, "`share` is a part of the rate", "more than 0 and at most 1");
     }
     let default = Config::default();
     Ok(Config {
         rate: rate(keys, hop)?,
-        framing: keys.framing.map_or(hop.framing, |f| f.value),
+        framing: keys.framing.map_or(Ok(hop.framing), |f| f.at_most("framing", MAX_FRAMING))?,
         mode: keys.mode.map_or(default.mode, |m| m.value),
         share: keys.share.map_or(default.share, |s| s.value),
         copies: keys.copies.map_or(default.copies, |c| c.value),
@@ -63,8 +62,8 @@ fn config(keys: &GatewayKeys, hop: &DirectionSpec) -> Result<Config> {
     })
 }
 
-/// Returns the given rate or that of the hop. It must be given if the hop's rate changes, since shaping
-/// above the rate of the hop does harm.
+/// Returns the given rate or that of the hop. It must be given if the hop's rate changes, because a gateway
+/// that sends faster than the hop builds a queue there.
 fn rate(keys: &GatewayKeys, hop: &DirectionSpec) -> Result<Option<Rate>> {
     if let Some(given) = keys.rate {
         return Ok(given.value);
@@ -77,6 +76,7 @@ fn rate(keys: &GatewayKeys, hop: &DirectionSpec) -> Result<Option<Rate>> {
     Ok(Some(hop.rate))
 }
 
+/// True if the rate of the hop changes during the run.
 fn changes(hop: &DirectionSpec) -> bool {
     hop.dynamics.as_ref().is_some_and(|d| {
         d.capacity.is_some()
@@ -89,15 +89,13 @@ fn changes(hop: &DirectionSpec) -> bool {
 
 fn limits(keys: &GatewayLimitKeys) -> Result<Limits> {
     let default = Limits::default();
-    for (key, given) in [("memory", keys.memory), ("per_flow", keys.per_flow)] {
-        if let Some(given) = given.filter(|g| g.value < LEAST_MEMORY) {
-            bail!(given.span, "`{key}` is too small", "at least {LEAST_MEMORY}");
-        }
-    }
+    let size = |key: &str, given: Option<At<Size>>, default: Size| {
+        given.map_or(Ok(default), |given| given.at_least(key, LEAST_MEMORY, "small"))
+    };
     Ok(Limits {
         flows: keys.flows.map_or(default.flows, |f| f.value.0 as u32),
-        memory: keys.memory.map_or(default.memory, |m| m.value),
-        per_flow: keys.per_flow.map_or(default.per_flow, |p| p.value),
+        memory: size("memory", keys.memory, default.memory)?,
+        per_flow: size("per_flow", keys.per_flow, default.per_flow)?,
         ..default
     })
 }

@@ -1,8 +1,8 @@
 //! Resolves `[[hosts]]`, `[[routers]]` and `[[links]]`.
 
 use super::direction::DirectionContext;
-use super::ground::TraceFiles;
-use super::{Network, check_name, check_nodes, slice};
+use super::trace_files::TraceFiles;
+use super::{Network, check_name, check_nodes, given_items};
 use crate::diagnostic::{Fault, Result, bail, did_you_mean, listed};
 use crate::form::{At, Keys as _};
 use crate::keys::{DirectionKeys, FileKeys, LinkKeys, MAX_LINKS, MAX_ROUTES, RouteKeys, RouterKeys};
@@ -12,10 +12,10 @@ use crate::source::Span;
 use crate::types::{DirectionSpec, LinkSpec, NodeKind, NodeSpec};
 use std::collections::{BTreeMap, BTreeSet};
 
-pub(super) fn build(file: &FileKeys, span: Span, ground: &TraceFiles<'_>) -> Result<Network> {
-    let hosts = slice(file.hosts.as_ref());
-    let routers = slice(file.routers.as_ref());
-    let links = slice(file.links.as_ref());
+pub(super) fn build(file: &FileKeys, span: Span, files: &TraceFiles<'_>) -> Result<Network> {
+    let hosts = given_items(file.hosts.as_ref());
+    let routers = given_items(file.routers.as_ref());
+    let links = given_items(file.links.as_ref());
     check_nodes(hosts.len() + routers.len(), span)?;
     if links.len() > MAX_LINKS {
         return Err(Fault::too_many(span, "links", MAX_LINKS));
@@ -33,7 +33,7 @@ pub(super) fn build(file: &FileKeys, span: Span, ground: &TraceFiles<'_>) -> Res
             return Err(Fault::taken(name.span, "nodes", &name.value.0));
         }
     }
-    let names = add_links(&mut network, links, ground)?;
+    let names = add_links(&mut network, links, files)?;
     check_hosts(&network, &nodes)?;
     for router in routers {
         add_routes(&mut network, &router.value, &names)?;
@@ -45,7 +45,7 @@ pub(super) fn build(file: &FileKeys, span: Span, ground: &TraceFiles<'_>) -> Res
 fn add_links(
     network: &mut Network,
     links: &[At<LinkKeys>],
-    ground: &TraceFiles<'_>,
+    files: &TraceFiles<'_>,
 ) -> Result<BTreeMap<String, usize>> {
     let mut names = BTreeMap::new();
     for (index, link) in links.iter().enumerate() {
@@ -65,16 +65,16 @@ fn add_links(
         if a == b {
             bail!(keys.to.span, "link `{name}` ends where it begins");
         }
-        let (forward, backward) = directions(link, ground)?;
+        let (forward, backward) = directions(link, files)?;
         network.links.push(LinkSpec { name, reverse_name: reverse, a, b, forward, backward });
     }
     Ok(names)
 }
 
 /// Resolves both directions of a link. Direction keys override link keys, which override the profile.
-fn directions(link: &At<LinkKeys>, ground: &TraceFiles<'_>) -> Result<(DirectionSpec, DirectionSpec)> {
+fn directions(link: &At<LinkKeys>, files: &TraceFiles<'_>) -> Result<(DirectionSpec, DirectionSpec)> {
     let keys = &link.value;
-    let (there, home) = keys.profile.as_ref().map(profile::find).transpose()?.unzip();
+    let (profile_there, profile_back) = keys.profile.as_ref().map(profile::profile_keys).transpose()?.unzip();
     let merged = |given: &Option<At<DirectionKeys>>, profile: Option<DirectionKeys>| {
         let given = given.as_ref().map(|d| d.value.clone());
         let merged = given.map_or_else(|| keys.both.clone(), |d| d.over(&keys.both));
@@ -85,10 +85,10 @@ fn directions(link: &At<LinkKeys>, ground: &TraceFiles<'_>) -> Result<(Direction
     };
     let name = &keys.name.value.0;
     let (whose, back) = (format!("link `{name}` (forward)"), format!("link `{name}` (backward)"));
-    let side = DirectionContext { whose: &whose, span: link.span, forward: None, ground };
-    let forward = side.direction(&merged(&keys.forward, there))?;
-    let side = DirectionContext { whose: &back, forward: Some(forward.rate), ..side };
-    let backward = side.direction(&merged(&keys.backward, home))?;
+    let side = DirectionContext { name_in_errors: &whose, span: link.span, forward: None, files };
+    let forward = side.direction(&merged(&keys.forward, profile_there))?;
+    let side = DirectionContext { name_in_errors: &back, forward: Some(forward.rate), ..side };
+    let backward = side.direction(&merged(&keys.backward, profile_back))?;
     Ok((forward, backward))
 }
 

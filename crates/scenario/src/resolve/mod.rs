@@ -9,7 +9,6 @@ mod fade;
 mod flows;
 mod gateways;
 mod graph;
-mod ground;
 mod names;
 mod observe;
 mod queue;
@@ -20,9 +19,10 @@ mod series;
 mod shared;
 mod tcp;
 mod timeline;
+mod trace_files;
 
-use self::ground::TraceFiles;
 use self::names::Directions;
+use self::trace_files::TraceFiles;
 use crate::diagnostic::{Fault, Result, bail};
 use crate::form::At;
 use crate::keys::{DirectionKeys, FileKeys, MAX_NODES, MeasureKeys};
@@ -31,6 +31,7 @@ use crate::source::Span;
 use crate::trace::{Files, NoFiles};
 use crate::types::{App, DirectionSpec, FlowSpec, LinkSpec, NodeSpec, ParamValue, Scenario, Stop};
 use bentpipe_base::{Duration, Instant};
+use bentpipe_link::{CapacityTrace, FadeSource};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Maximum number of points of rates, delays, losses and fades, summed over all directions.
@@ -67,10 +68,7 @@ pub(crate) fn scenario(
     seed: Option<u64>,
     files: &dyn Files,
 ) -> Result<Scenario> {
-    let duration = file.duration.value;
-    if duration.is_zero() {
-        return Err(Fault::zero(file.duration.span, "duration"));
-    }
+    let duration = file.duration.positive("duration")?;
     let measure = file.measure.as_ref().map(|m| measure(m, duration)).transpose()?;
     let parameters = match &file.resolved {
         None => parameters,
@@ -85,12 +83,12 @@ pub(crate) fn scenario(
     let flows = flows::resolve(&file, &network, &reach, duration)?;
     let stop = stop(&file, &flows)?;
     let names = Directions::new(&network.links);
-    timeline::apply(slice(file.timeline.as_ref()), &mut network.links, &names, duration)?;
-    let gateways = gateways::resolve(slice(file.gateways.as_ref()), &network.links, &names)?;
-    let customs = custom::resolve(slice(file.nodes.as_ref()), &names)?;
-    let references = observe::references(slice(file.references.as_ref()))?;
-    let instruments = observe::instruments(slice(file.instruments.as_ref()), &names, &flows, duration)?;
-    let captures = observe::captures(slice(file.captures.as_ref()), &names, duration)?;
+    timeline::apply(given_items(file.timeline.as_ref()), &mut network.links, &names, duration)?;
+    let gateways = gateways::resolve(given_items(file.gateways.as_ref()), &network.links, &names)?;
+    let customs = custom::resolve(given_items(file.nodes.as_ref()), &names)?;
+    let references = observe::references(given_items(file.references.as_ref()))?;
+    let instruments = observe::instruments(given_items(file.instruments.as_ref()), &names, &flows, duration)?;
+    let captures = observe::captures(given_items(file.captures.as_ref()), &names, duration)?;
     Ok(Scenario {
         title: file.title.value.0,
         seed: seed.or(file.seed.map(|s| s.value.0)).unwrap_or(1),
@@ -102,7 +100,7 @@ pub(crate) fn scenario(
         nodes: network.nodes,
         links: network.links,
         gateways,
-        customs,
+        custom_nodes: customs,
         flows,
         instruments,
         captures,
@@ -112,7 +110,7 @@ pub(crate) fn scenario(
 
 fn measure(given: &At<MeasureKeys>, duration: Duration) -> Result<(Instant, Instant)> {
     let MeasureKeys { from, to, .. } = given.value;
-    ordered("measure", from, to)?;
+    check_order("measure", from, to)?;
     if to.value.0 > duration.0 {
         bail!(to.span, "the measurement ends after the run", "the run lasts {duration}");
     }
@@ -120,7 +118,7 @@ fn measure(given: &At<MeasureKeys>, duration: Duration) -> Result<(Instant, Inst
 }
 
 /// Returns an error for an empty interval.
-fn ordered(key: &str, from: At<Instant>, to: At<Instant>) -> Result<()> {
+fn check_order(key: &str, from: At<Instant>, to: At<Instant>) -> Result<()> {
     if from.value < to.value {
         return Ok(());
     }
@@ -128,17 +126,17 @@ fn ordered(key: &str, from: At<Instant>, to: At<Instant>) -> Result<()> {
     Err(Fault::new(to.span, format!("`{key}` ends before it begins"), format!("it begins at {start}")))
 }
 
-/// Items of a list, empty if it is not given.
-pub(crate) fn slice<T>(given: Option<&At<Vec<T>>>) -> &[T] {
+/// Returns the items of a list; none if it is not given.
+pub(crate) fn given_items<T>(given: Option<&At<Vec<T>>>) -> &[T] {
     given.map_or(&[], |given| &given.value)
 }
 
-/// The error for keys of which exactly one must be given.
+/// Returns the error for keys of which exactly one must be given.
 fn exactly_one(span: Span, key: &str, keys: &str) -> Fault {
     Fault::new(span, format!("`{key}` takes exactly one of {keys}"), "")
 }
 
-fn network(file: &FileKeys, ground: &TraceFiles<'_>) -> Result<Network> {
+fn network(file: &FileKeys, files: &TraceFiles<'_>) -> Result<Network> {
     let given = [
         file.dumbbell.as_ref().map(|d| (d.span, "[dumbbell]")),
         file.satellite.as_ref().map(|s| (s.span, "[satellite]")),
@@ -160,9 +158,9 @@ fn network(file: &FileKeys, ground: &TraceFiles<'_>) -> Result<Network> {
         )));
     }
     let mut network = match (&file.dumbbell, &file.satellite) {
-        (Some(dumbbell), _) => dumbbell::build(dumbbell, ground)?,
-        (None, Some(satellite)) => satellite::build(satellite, ground)?,
-        (None, None) => graph::build(file, span, ground)?,
+        (Some(dumbbell), _) => dumbbell::build(dumbbell, files)?,
+        (None, Some(satellite)) => satellite::build(satellite, files)?,
+        (None, None) => graph::build(file, span, files)?,
     };
     for link in &mut network.links {
         direction::fill_in_shared_names(&mut link.forward, &link.name);
@@ -177,9 +175,16 @@ fn network(file: &FileKeys, ground: &TraceFiles<'_>) -> Result<Network> {
 fn check_points(network: &Network, span: Span) -> Result<()> {
     let (mut points, mut opportunities) = (0_usize, 0_usize);
     for dynamics in network.links.iter().flat_map(|l| [&l.forward.dynamics, &l.backward.dynamics]).flatten() {
-        let (some, more) = direction::trace_lengths(dynamics);
-        points += some;
-        opportunities += more;
+        match &dynamics.capacity {
+            Some(CapacityTrace::Steps { points: list, .. }) => points += list.len(),
+            Some(CapacityTrace::Opportunities { at, .. }) => opportunities += at.len(),
+            None => {}
+        }
+        points += dynamics.delay.as_ref().map_or(0, |series| series.points.len());
+        points += dynamics.loss.as_ref().map_or(0, |series| series.points.len());
+        if let Some(FadeSource::Profile(list)) = dynamics.fade.as_ref().map(|f| &f.source) {
+            points += list.len();
+        }
     }
     for (what, count, most) in [
         ("points of rates, delays, losses and fades", points, MAX_POINTS),
@@ -200,8 +205,8 @@ pub(crate) fn profile_directions(
     forward: &DirectionKeys,
     backward: &DirectionKeys,
 ) -> Result<(DirectionSpec, DirectionSpec)> {
-    let ground = TraceFiles::new(&NoFiles);
-    let side = direction::DirectionContext { whose: name, span, forward: None, ground: &ground };
+    let files = TraceFiles::new(&NoFiles);
+    let side = direction::DirectionContext { name_in_errors: name, span, forward: None, files: &files };
     let mut there = side.direction(forward)?;
     let mut back = direction::DirectionContext { forward: Some(there.rate), ..side }.direction(backward)?;
     direction::fill_in_shared_names(&mut there, name);
@@ -220,7 +225,12 @@ fn stop(file: &FileKeys, flows: &[FlowSpec]) -> Result<Stop> {
 }
 
 /// Returns the name of a table and adds it to `taken`. `of`: what has the name, and how many there can be.
-fn take_name(taken: &mut BTreeSet<String>, name: &At<Name>, span: Span, of: (&str, usize)) -> Result<String> {
+fn unique_name(
+    taken: &mut BTreeSet<String>,
+    name: &At<Name>,
+    span: Span,
+    of: (&str, usize),
+) -> Result<String> {
     let (what, most) = of;
     if taken.len() == most {
         return Err(Fault::too_many(span, what, most));

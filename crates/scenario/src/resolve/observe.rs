@@ -1,9 +1,9 @@
 //! Resolves `[[instruments]]`, `[[captures]]` and `[[references]]`.
 
-use super::dynamics::step;
+use super::dynamics::interval;
 use super::names::Directions;
-use super::{ordered, take_name};
-use crate::amount::amount;
+use super::{check_order, unique_name};
+use crate::amount::parse_amount;
 use crate::diagnostic::{Fault, Result, bail};
 use crate::form::At;
 use crate::keys::{CaptureKeys, InstrumentKeys, InstrumentWord, ReferenceKeys};
@@ -15,15 +15,15 @@ const MAX_INSTRUMENTS: usize = 1000;
 /// Maximum number of intervals, summed over all instruments.
 const MAX_INTERVALS: u64 = 2_000_000;
 /// Default rate of a side channel, as in the paper.
-const SIDE_CHANNEL_BPS: u64 = 256_000;
+const SIDE_CHANNEL_RATE: Rate = Rate::from_bps(256_000).expect("more than zero");
 const SECOND: Duration = Duration::from_secs(1);
 const MAX_CAPTURES: usize = 1000;
 const MAX_REFERENCES: usize = 1000;
-/// Minimum bytes recorded of a packet: enough for its headers.
+/// Minimum number of bytes recorded of a packet: enough for its headers.
 const LEAST_SNAP: Size = Size(64);
-/// Maximum bytes recorded of a packet: packets are never longer.
+/// Maximum number of bytes recorded of a packet: packets are never longer.
 const MOST_SNAP: Size = Size(65_535);
-/// Minimum file size: enough for the file header and some packets.
+/// Minimum size of a capture file: enough for the file header and some packets.
 const LEAST_LIMIT: Size = Size(4096);
 const MOST_LIMIT: Size = Size(1 << 40);
 const LIMIT: Size = Size(64 << 20);
@@ -39,8 +39,8 @@ pub(super) fn instruments(
     let mut intervals = 0_u64;
     for instrument in given {
         let keys = &instrument.value;
-        let name = take_name(&mut taken, &keys.name, instrument.span, ("instruments", MAX_INSTRUMENTS))?;
-        let every = step("every", keys.every)?;
+        let name = unique_name(&mut taken, &keys.name, instrument.span, ("instruments", MAX_INSTRUMENTS))?;
+        let every = interval("every", keys.every)?;
         if keys.kind.value == InstrumentWord::SideChannel && !every.0.is_multiple_of(SECOND.0) {
             let label = "a side channel counts errored seconds";
             return Err(Fault::new(keys.every.span, "`every` is not a whole number of seconds", label));
@@ -50,36 +50,28 @@ pub(super) fn instruments(
             let label = format!("all instruments together have at most {MAX_INTERVALS}");
             return Err(Fault::new(keys.every.span, "there are too many intervals", label));
         }
-        all.push(InstrumentSpec { name, kind: kind(keys, names, flows)?, every });
+        all.push(InstrumentSpec { name, link: names.find(&keys.link)?, kind: kind(keys, flows)?, every });
     }
     Ok(all)
 }
 
-fn kind(keys: &InstrumentKeys, names: &Directions, flows: &[FlowSpec]) -> Result<InstrumentKind> {
-    let link = names.find(&keys.link)?;
-    let word = keys.kind.value;
-    if let Some(guilty) = keys.rate.filter(|_| word != InstrumentWord::SideChannel) {
-        bail!(guilty.span, "only a side channel has a rate");
-    }
-    if let Some(guilty) = keys.flow.as_ref().filter(|_| word != InstrumentWord::Bins) {
-        bail!(guilty.span, "only bins have a flow");
-    }
-    match word {
-        InstrumentWord::SideChannel => {
-            let rate = keys.rate.map(|r| r.value).or(Rate::from_bps(SIDE_CHANNEL_BPS));
-            let rate = rate.ok_or_else(|| Fault::new(keys.kind.span, "this channel has no rate", ""))?;
-            Ok(InstrumentKind::SideChannel { link, rate })
+fn kind(keys: &InstrumentKeys, flows: &[FlowSpec]) -> Result<InstrumentKind> {
+    use InstrumentWord::{Bins, Counters, SideChannel};
+    match (keys.kind.value, keys.rate, &keys.flow) {
+        (SideChannel, rate, None) => {
+            Ok(InstrumentKind::SideChannel { rate: rate.map_or(SIDE_CHANNEL_RATE, |r| r.value) })
         }
-        InstrumentWord::Counters => Ok(InstrumentKind::Counters { link }),
-        InstrumentWord::Bins => {
-            let missing = || Fault::new(keys.kind.span, "bins have no `flow`", "`flow` must be given");
-            let name = keys.flow.as_ref().ok_or_else(missing)?;
+        (Counters, None, None) => Ok(InstrumentKind::Counters),
+        (Bins, None, None) => Err(Fault::new(keys.kind.span, "bins have no `flow`", "`flow` must be given")),
+        (Bins, None, Some(name)) => {
             let word = &name.value.0;
             let names = flows.iter().map(|f| f.name.as_str());
             let flow = names.clone().position(|name| name == word);
             let flow = flow.ok_or_else(|| Fault::unknown(name.span, "flow", word, names))?;
-            Ok(InstrumentKind::Bins { flow, link })
+            Ok(InstrumentKind::Bins { flow })
         }
+        (Counters | Bins, Some(rate), _) => bail!(rate.span, "only a side channel has a rate"),
+        (SideChannel | Counters, _, Some(flow)) => bail!(flow.span, "only bins have a flow"),
     }
 }
 
@@ -91,7 +83,7 @@ pub(super) fn references(given: &[At<ReferenceKeys>]) -> Result<Vec<ReferenceSpe
     let resolve = |reference: &At<ReferenceKeys>| {
         let keys = &reference.value;
         let written = keys.value.value.0.trim().to_owned();
-        let value = amount(&written).map_err(|why| Fault::new(keys.value.span, why, ""))?;
+        let value = parse_amount(&written).map_err(|why| Fault::new(keys.value.span, why, ""))?;
         Ok(ReferenceSpec {
             metric: keys.metric.value.0.clone(),
             value,
@@ -114,14 +106,14 @@ pub(super) fn captures(
         if all.len() == MAX_CAPTURES {
             return Err(Fault::too_many(capture.span, "captures", MAX_CAPTURES));
         }
-        if all.iter().any(|c| c.at == at) {
+        if all.iter().any(|c| c.link == at) {
             let message = format!("two captures of `{}`", keys.link.value.0);
             return Err(Fault::new(keys.link.span, message, "one records all packets of a direction"));
         }
         let (from, to) = times(capture, duration)?;
         let snap = size("snap", keys.snap, MOST_SNAP, (LEAST_SNAP, MOST_SNAP))?;
         let limit = size("limit", keys.limit, LIMIT, (LEAST_LIMIT, MOST_LIMIT))?;
-        all.push(CaptureSpec { at, from, to, snap, limit });
+        all.push(CaptureSpec { link: at, from, to, snap, limit });
     }
     Ok(all)
 }
@@ -134,7 +126,7 @@ fn times(capture: &At<CaptureKeys>, duration: Duration) -> Result<(Instant, Inst
     if let Some(late) = [from, to].into_iter().find(|t| t.value > end) {
         bail!(late.span, "the capture goes beyond the run", "the run lasts {duration}");
     }
-    ordered("capture", from, to)?;
+    check_order("capture", from, to)?;
     Ok((from.value, to.value))
 }
 

@@ -26,26 +26,20 @@ fn codel(keys: &CodelKeys) -> Result<Codel> {
         ecn: keys.ecn.map_or(default.ecn, |e| e.value),
     };
     for (key, given) in [("target", keys.target), ("interval", keys.interval)] {
-        if let Some(given) = given.filter(|g| g.value.is_zero()) {
-            return Err(Fault::zero(given.span, key));
-        }
+        given.map(|given| given.positive(key)).transpose()?;
     }
-    if let Some(guilty) = keys.target.or(keys.interval).filter(|_| codel.target > codel.interval) {
+    if let Some(wrong) = keys.target.or(keys.interval).filter(|_| codel.target > codel.interval) {
         let label = format!("`target` is {} and `interval` {}", codel.target, codel.interval);
-        return Err(Fault::new(guilty.span, "`target` is longer than `interval`", label));
+        return Err(Fault::new(wrong.span, "`target` is longer than `interval`", label));
     }
     Ok(codel)
 }
 
 fn fq_codel(keys: &FqCodelKeys) -> Result<FqCodel> {
-    let default = FqCodel::default();
-    if let Some(guilty) = keys.quantum.filter(|q| q.value < FqCodel::LEAST_QUANTUM) {
-        let label = format!("at least {} B", FqCodel::LEAST_QUANTUM.0);
-        return Err(Fault::new(guilty.span, "`quantum` is too small", label));
-    }
+    let (default, least) = (FqCodel::default(), FqCodel::LEAST_QUANTUM);
     Ok(FqCodel {
         codel: codel(&keys.codel)?,
-        quantum: keys.quantum.map_or(default.quantum, |q| q.value),
+        quantum: keys.quantum.map_or(Ok(default.quantum), |q| q.at_least("quantum", least, "small"))?,
         flows: keys.flows.map_or(default.flows, |f| f.value.0 as u32),
     })
 }

@@ -9,70 +9,67 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 /// Neighbours of each node, in file order.
 type Neighbours = Vec<Vec<usize>>;
 
-/// Returns the connected component of each node.
+/// Value of a node that a search has not reached.
+const UNREACHED: usize = usize::MAX;
+
+/// Checks explicit routes. Returns the connected component of each node, as the index of its first node.
 pub(super) fn check(network: &Network) -> Result<Vec<usize>> {
-    let mut around: Neighbours = vec![Vec::new(); network.nodes.len()];
+    let mut neighbours: Neighbours = vec![Vec::new(); network.nodes.len()];
     for link in &network.links {
-        around[link.a].push(link.b);
-        around[link.b].push(link.a);
+        neighbours[link.a].push(link.b);
+        neighbours[link.b].push(link.a);
     }
-    // Hosts behind the same router share its distances.
-    let mut doors: BTreeMap<usize, BTreeMap<usize, Vec<usize>>> = BTreeMap::new();
+    // Hosts behind the same router share the number of hops to it.
+    let mut by_last_router: BTreeMap<usize, BTreeMap<usize, Vec<usize>>> = BTreeMap::new();
     for (n, (_, target, ..)) in network.routes.iter().enumerate() {
-        let door = around[*target].first().copied().unwrap_or(*target);
-        doors.entry(door).or_default().entry(*target).or_default().push(n);
+        let last_router = neighbours[*target].first().copied().unwrap_or(*target);
+        by_last_router.entry(last_router).or_default().entry(*target).or_default().push(n);
     }
-    for (door, targets) in doors {
-        let hops = hops(network, &around, door);
+    for (last_router, targets) in by_last_router {
+        let mut hops = vec![UNREACHED; neighbours.len()];
+        hops[last_router] = 0;
+        search(&neighbours, last_router, &mut hops, 1, |n| network.nodes[n].kind == NodeKind::Router);
         for (target, routes) in targets {
-            RouteCheck { network, neighbours: &around, hops: &hops, last_router: door, target }
+            RouteCheck { network, neighbours: &neighbours, hops_to_last_router: &hops, last_router, target }
                 .check(&routes)?;
         }
     }
-    Ok(components(&around))
+    let mut component = vec![UNREACHED; neighbours.len()];
+    for start in 0..neighbours.len() {
+        if component[start] == UNREACHED {
+            component[start] = start;
+            search(&neighbours, start, &mut component, 0, |_| true);
+        }
+    }
+    Ok(component)
 }
 
-fn components(around: &Neighbours) -> Vec<usize> {
-    let mut component = vec![usize::MAX; around.len()];
-    for start in 0..around.len() {
-        if component[start] != usize::MAX {
-            continue;
-        }
-        component[start] = start;
-        let mut open = vec![start];
-        while let Some(node) = open.pop() {
-            for next in &around[node] {
-                if component[*next] == usize::MAX {
-                    component[*next] = start;
-                    open.push(*next);
-                }
+/// Breadth-first search from `start` over nodes that `enters` allows. Each node that it reaches gets the
+/// value of the node before it plus `step`.
+fn search(
+    neighbours: &Neighbours,
+    start: usize,
+    values: &mut [usize],
+    step: usize,
+    enters: impl Fn(usize) -> bool,
+) {
+    let mut queue = VecDeque::from([start]);
+    while let Some(node) = queue.pop_front() {
+        for &next in &neighbours[node] {
+            if values[next] == UNREACHED && enters(next) {
+                values[next] = values[node] + step;
+                queue.push_back(next);
             }
         }
     }
-    component
-}
-
-/// Returns the hops from every router to the router `door`; `usize::MAX` if there is no path.
-fn hops(network: &Network, around: &Neighbours, door: usize) -> Vec<usize> {
-    let mut hops = vec![usize::MAX; around.len()];
-    hops[door] = 0;
-    let mut open = VecDeque::from([door]);
-    while let Some(node) = open.pop_front() {
-        for next in &around[node] {
-            if hops[*next] == usize::MAX && network.nodes[*next].kind == NodeKind::Router {
-                hops[*next] = hops[node] + 1;
-                open.push_back(*next);
-            }
-        }
-    }
-    hops
 }
 
 /// Forwarding of packets for one host.
 struct RouteCheck<'a> {
     network: &'a Network,
     neighbours: &'a Neighbours,
-    hops: &'a [usize],
+    /// Hops from each router to the last one; [`UNREACHED`] if there is no path.
+    hops_to_last_router: &'a [usize],
     /// Router to which the host is attached.
     last_router: usize,
     target: usize,
@@ -96,7 +93,7 @@ impl RouteCheck<'_> {
             let mut node = start;
             while node != self.target && !fine.contains(&node) {
                 let next = self.next(node, &explicit);
-                node = next.filter(|n| self.forwards(*n)).ok_or_else(|| {
+                node = next.filter(|n| self.can_forward(*n)).ok_or_else(|| {
                     let end = self.name(next.unwrap_or(node));
                     let message = format!("packets for `{}` end at `{end}`", self.name(self.target));
                     Fault::new(span, message, "this route does not lead there")
@@ -110,19 +107,23 @@ impl RouteCheck<'_> {
         Ok(())
     }
 
+    /// Returns the next hop of packets at `node`.
     fn next(&self, node: usize, explicit: &Explicit) -> Option<usize> {
         explicit.get(&node).map(|(next, _)| *next).or_else(|| self.shortest(node))
     }
 
-    /// Next hop without an explicit route: the first neighbour with fewer hops.
+    /// Returns the next hop without an explicit route: the first neighbour with fewer hops.
     fn shortest(&self, node: usize) -> Option<usize> {
         if node == self.last_router {
             return Some(self.target);
         }
-        self.neighbours[node].iter().copied().find(|n| self.hops[*n] < self.hops[node])
+        self.neighbours[node]
+            .iter()
+            .copied()
+            .find(|n| self.hops_to_last_router[*n] < self.hops_to_last_router[node])
     }
 
-    fn forwards(&self, node: usize) -> bool {
+    fn can_forward(&self, node: usize) -> bool {
         node == self.target || self.network.nodes[node].kind == NodeKind::Router
     }
 
@@ -130,7 +131,7 @@ impl RouteCheck<'_> {
         &self.network.nodes[node].name
     }
 
-    /// Error for a loop through `start`, which has an explicit route.
+    /// Returns the error for a loop through `start`, which has an explicit route.
     fn loop_fault(&self, start: usize, explicit: &Explicit) -> Fault {
         let mut names = vec![self.name(start)];
         let mut node = self.next(start, explicit);

@@ -2,16 +2,16 @@
 
 use super::direction::DirectionContext;
 use super::dumbbell::{delay_between_access, link, node};
-use super::ground::TraceFiles;
+use super::trace_files::TraceFiles;
 use super::{Network, check_nodes};
 use crate::diagnostic::Result;
 use crate::form::At;
 use crate::keys::{SatelliteKeys, Topology};
 use crate::types::NodeKind;
 
-pub(super) fn build(given: &At<SatelliteKeys>, ground: &TraceFiles<'_>) -> Result<Network> {
+pub(super) fn build(given: &At<SatelliteKeys>, files: &TraceFiles<'_>) -> Result<Network> {
     let keys = &given.value;
-    let side = |whose, span| DirectionContext { whose, span, forward: None, ground };
+    let side = |whose, span| DirectionContext { name_in_errors: whose, span, forward: None, files };
     let access = side("the access links", keys.access.span).direction(&keys.access.value)?;
     let hop = delay_between_access(keys.rtt, access.delay)?;
     // a star has one link through the satellite to the hub, a mesh has separate links up and down

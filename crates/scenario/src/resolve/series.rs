@@ -1,8 +1,8 @@
 //! Resolves `delay` and `loss` over time: steps, or a recording.
 
-use super::dynamics::{repeat, rising, step_or};
+use super::dynamics::{check_times_increase, interval_or, repeat};
 use super::exactly_one;
-use super::ground::{TraceFiles, trace_fault};
+use super::trace_files::{TraceFiles, trace_fault};
 use crate::diagnostic::{Fault, Result, bail};
 use crate::form::At;
 use crate::keys::{DelayKeys, LossKeys};
@@ -44,8 +44,8 @@ macro_rules! source {
     };
 }
 
-pub(super) fn delay(keys: &DelayKeys, span: Span, ground: &TraceFiles<'_>) -> Result<Recorded<Duration>> {
-    source!("delay", keys, span).resolve(ground, series::delays, |recording, path| {
+pub(super) fn delay(keys: &DelayKeys, span: Span, files: &TraceFiles<'_>) -> Result<Recorded<Duration>> {
+    source!("delay", keys, span).resolve(files, series::delays, |recording, path| {
         recording.delays().ok_or_else(|| {
             let message = format!("{} holds no delay", path.value.0);
             Fault::new(path.span, message, "all packets were lost")
@@ -53,36 +53,36 @@ pub(super) fn delay(keys: &DelayKeys, span: Span, ground: &TraceFiles<'_>) -> Re
     })
 }
 
-pub(super) fn loss(keys: &LossKeys, span: Span, ground: &TraceFiles<'_>) -> Result<Recorded<Probability>> {
-    source!("loss", keys, span).resolve(ground, series::losses, |recording, _| Ok(recording.losses()))
+pub(super) fn loss(keys: &LossKeys, span: Span, files: &TraceFiles<'_>) -> Result<Recorded<Probability>> {
+    source!("loss", keys, span).resolve(files, series::losses, |recording, _| Ok(recording.losses()))
 }
 
-/// Parses a file that has one sample per line, each for the given time.
+/// Function that parses a file with one sample per line, each for the given time.
 type ReadLines = fn(&str, Duration) -> core::result::Result<Recording, LineError>;
 
 impl<T: Copy> Source<'_, T> {
     fn resolve(
         &self,
-        ground: &TraceFiles<'_>,
+        files: &TraceFiles<'_>,
         read_lines: ReadLines,
         points: impl Fn(&Recording, &At<Path>) -> Result<Vec<(Instant, T)>>,
     ) -> Result<Recorded<T>> {
         match (self.steps, self.trace) {
             (Some(steps), None) => self.steps(&steps.value),
             (None, Some(path)) => {
-                if let Some(guilty) = self.repeat {
-                    bail!(guilty.span, "`repeat` goes with `steps`", "a recording starts over when it ends");
+                if let Some(wrong) = self.repeat {
+                    bail!(wrong.span, "`repeat` goes with `steps`", "a recording starts over when it ends");
                 }
-                let recording = self.recording(path, ground, read_lines)?;
+                let recording = self.recording(path, files, read_lines)?;
                 Ok(Recorded { points: points(&recording, path)?.into(), repeat: Some(recording.length) })
             }
             _ => Err(exactly_one(self.span, self.key, "steps, trace")),
         }
     }
 
-    fn recording(&self, path: &At<Path>, ground: &TraceFiles<'_>, lines: ReadLines) -> Result<Recording> {
-        let every = step_or("every", self.every, EVERY)?;
-        let text = ground.text(path)?;
+    fn recording(&self, path: &At<Path>, files: &TraceFiles<'_>, lines: ReadLines) -> Result<Recording> {
+        let every = interval_or("every", self.every, EVERY)?;
+        let text = files.text(path)?;
         let recording = if series::is_table(&text) {
             if let Some(every) = self.every {
                 let label = format!("{} is a table with times of its own", path.value.0);
@@ -99,17 +99,15 @@ impl<T: Copy> Source<'_, T> {
     }
 
     fn steps(&self, steps: &Pairs<Instant, T>) -> Result<Recorded<T>> {
-        for (key, guilty) in [("column", self.column.map(|c| c.span)), ("every", self.every.map(|e| e.span))]
-        {
-            if let Some(span) = guilty {
+        for (key, given) in [("column", self.column.map(|c| c.span)), ("every", self.every.map(|e| e.span))] {
+            if let Some(span) = given {
                 bail!(span, "`{key}` goes with `trace`", "steps say their times");
             }
         }
-        rising("steps", steps)?;
+        check_times_increase("steps", steps)?;
         if let Some(two) = steps.0.windows(2).find(|two| two[1].0.value.since(two[0].0.value) < SHORTEST_STEP)
         {
-            let label = format!("at least {SHORTEST_STEP} after the one before");
-            return Err(Fault::new(two[1].0.span, "this step comes too soon", label));
+            bail!(two[1].0.span, "this step comes too soon", "at least {SHORTEST_STEP} after the one before");
         }
         let points: Arc<[_]> = steps.0.iter().map(|(at, value)| (at.value, value.value)).collect();
         let repeat = self.repeat.map(|r| repeat(r, &points)).transpose()?;

@@ -1,11 +1,10 @@
 //! Resolves the TCP options of `[host]` and flows to the configurations of both ends.
 
-use super::dynamics::at_least;
 use super::scheme;
 use crate::diagnostic::{Fault, Result, bail, fault};
 use crate::form::{At, OrTable};
 use crate::keys::{DelayedAckKeys, GrantKeys, KeepAliveKeys, TcpKeys};
-use crate::scalars::{Ssthresh, Window};
+use crate::scalars::{SizeOrSegments, Ssthresh};
 use bentpipe_base::{Duration, Rate, Size};
 use bentpipe_tcp::{
     Config, DelayedAck, GrantConfig, Jitter, JitterKind, KeepAlive, Options, ReceiveBuffer, RtoConfig, Stack,
@@ -18,7 +17,7 @@ const MAX_SCALE: u32 = 14;
 /// Maximum payload of a segment: an IPv4 packet less 40 bytes of headers.
 const MAX_SEGMENT: u64 = 65_495;
 const MOST_FALLBACK: f64 = 0.5;
-/// Minimum retransmission timeout; less is taken for a mistake.
+/// Minimum retransmission timeout; a smaller one is assumed to be a mistake.
 const SHORTEST_RTO: Duration = Duration::from_millis(1);
 const SHORTEST_KEEP_ALIVE: Duration = Duration::from_secs(1);
 /// Delayed ACKs must be sent in less than this (RFC 9293, section 3.8.6.3).
@@ -72,7 +71,7 @@ pub(super) fn configs(keys: &TcpKeys, served_last: bool) -> Result<(Config, Conf
     Ok((sender, receiver))
 }
 
-/// Resolves what a fixed window keeps beyond what it shows.
+/// Resolves `reserve`: bytes that a receiver with a fixed window accepts beyond the window it advertises.
 fn reserve(keys: &TcpKeys, window: ReceiveBuffer) -> Result<Size> {
     let Some(reserve) = &keys.reserve else { return Ok(Size(0)) };
     if reserve.value.0 > 0 && matches!(window, ReceiveBuffer::Auto { .. }) {
@@ -123,10 +122,10 @@ fn options(keys: &TcpKeys, default: Options) -> Options {
     }
 }
 
-fn bytes(window: Window, mss: u16) -> Size {
+fn bytes(window: SizeOrSegments, mss: u16) -> Size {
     match window {
-        Window::Bytes(size) => size,
-        Window::Segments(n) => Size(n.saturating_mul(u64::from(mss))),
+        SizeOrSegments::Bytes(size) => size,
+        SizeOrSegments::Segments(n) => Size(n.saturating_mul(u64::from(mss))),
     }
 }
 
@@ -186,8 +185,8 @@ fn delayed_ack(given: &At<OrTable<bool, DelayedAckKeys>>, stack: Stack) -> Resul
 }
 
 fn user_timeout(given: At<Option<Duration>>) -> Result<Option<Duration>> {
-    let At { value, span } = given;
-    value.map(|value| at_least("user_timeout", At { value, span }, SHORTEST_RTO)).transpose()
+    let Some(timeout) = given.value else { return Ok(None) };
+    given.map(|_| timeout).at_least("user_timeout", SHORTEST_RTO, "short").map(Some)
 }
 
 fn keep_alive(given: &OrTable<bool, KeepAliveKeys>) -> Result<Option<KeepAlive>> {
@@ -197,7 +196,7 @@ fn keep_alive(given: &OrTable<bool, KeepAliveKeys>) -> Result<Option<KeepAlive>>
         OrTable::Table(table) => table,
     };
     for (key, given) in [("idle", table.idle), ("interval", table.interval)] {
-        given.map(|given| at_least(key, given, SHORTEST_KEEP_ALIVE)).transpose()?;
+        given.map(|given| given.at_least(key, SHORTEST_KEEP_ALIVE, "short")).transpose()?;
     }
     Ok(Some(KeepAlive {
         idle: table.idle.map_or(default.idle, |v| v.value),
@@ -210,7 +209,7 @@ fn rto(keys: &TcpKeys, default: RtoConfig) -> Result<RtoConfig> {
     for (key, given) in
         [("min_rto", keys.min_rto), ("initial_rto", keys.initial_rto), ("max_rto", keys.max_rto)]
     {
-        given.map(|given| at_least(key, given, SHORTEST_RTO)).transpose()?;
+        given.map(|given| given.at_least(key, SHORTEST_RTO, "short")).transpose()?;
     }
     let rto = RtoConfig {
         min: keys.min_rto.map_or(default.min, |v| v.value),
@@ -221,9 +220,9 @@ fn rto(keys: &TcpKeys, default: RtoConfig) -> Result<RtoConfig> {
     for (key, value, given) in
         [("min_rto", rto.min, keys.min_rto), ("initial_rto", rto.initial, keys.initial_rto)]
     {
-        if let Some(guilty) = given.or(keys.max_rto).filter(|_| value > rto.max) {
+        if let Some(wrong) = given.or(keys.max_rto).filter(|_| value > rto.max) {
             let label = format!("`{key}` is {value}, `max_rto` is {}", rto.max);
-            return Err(Fault::new(guilty.span, format!("`{key}` is more than `max_rto`"), label));
+            return Err(Fault::new(wrong.span, format!("`{key}` is more than `max_rto`"), label));
         }
     }
     Ok(rto)

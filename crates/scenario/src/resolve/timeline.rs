@@ -12,7 +12,8 @@ use std::collections::BTreeMap;
 
 const MAX_CHANGES: usize = 20_000;
 
-/// Periods in which the timeline takes a direction down.
+/// Periods in which the timeline takes a direction down: start, end, position in the file. A change of `up`
+/// is a period without length.
 type Outages = BTreeMap<Direction, Vec<(Instant, Instant, Span)>>;
 
 pub(super) fn apply(
@@ -73,23 +74,19 @@ fn has_effect(entry: &At<TimelineKeys>, side: &DirectionSpec) -> Result<()> {
         Some(Orbit::Slots(slots)) => Some(slots),
         _ => None,
     };
-    let sets_rate = match (&dynamics.capacity, slots) {
-        (Some(_), _) => Some("its `capacity` says the rate"),
-        (None, Some(slots)) if slots.rate.is_some() => Some("the slots of its orbit say the rate"),
-        _ => None,
-    };
-    let recorded = dynamics.delay.as_ref().map(|_| "its own `delay` changes over time");
-    let sets_delay = slots.map(|_| "the slots of its orbit say the delay").or(recorded);
-    let sets_loss = dynamics.loss.as_ref().map(|_| "its own `loss` changes over time");
-    let rate = keys.rate.map(|v| v.span).zip(sets_rate).map(|(span, why)| ("rate", span, why));
-    let delay = keys.delay.map(|v| v.span).zip(sets_delay).map(|(span, why)| ("delay", span, why));
-    let loss = keys.loss.map(|v| v.span).zip(sets_loss).map(|(span, why)| ("loss", span, why));
-    match rate.or(delay).or(loss) {
-        None => Ok(()),
-        Some((key, span, why)) => {
-            Err(Fault::new(span, format!("`{key}` has no effect on `{}`", keys.link.value.0), why))
+    let slots_set_rate = slots.is_some_and(|slots| slots.rate.is_some());
+    for (key, given, is_overridden, why) in [
+        ("rate", keys.rate.map(|v| v.span), dynamics.capacity.is_some(), "its `capacity` says the rate"),
+        ("rate", keys.rate.map(|v| v.span), slots_set_rate, "the slots of its orbit say the rate"),
+        ("delay", keys.delay.map(|v| v.span), slots.is_some(), "the slots of its orbit say the delay"),
+        ("delay", keys.delay.map(|v| v.span), dynamics.delay.is_some(), "its own `delay` changes over time"),
+        ("loss", keys.loss.map(|v| v.span), dynamics.loss.is_some(), "its own `loss` changes over time"),
+    ] {
+        if let Some(span) = given.filter(|_| is_overridden) {
+            return Err(Fault::new(span, format!("`{key}` has no effect on `{}`", keys.link.value.0), why));
         }
     }
+    Ok(())
 }
 
 /// Returns the change of an entry, and the end of its outage if it has one.
@@ -99,24 +96,22 @@ fn change(entry: &At<TimelineKeys>) -> Result<(Change, Option<Instant>)> {
         let label = "an outage takes the link down and brings it up again";
         return Err(Fault::new(up.span, "`up` and `outage` exclude each other", label));
     }
-    if let Some(outage) = keys.outage.filter(|o| o.value.is_zero()) {
-        return Err(Fault::zero(outage.span, "outage"));
-    }
+    let outage = keys.outage.map(|outage| outage.positive("outage")).transpose()?;
     let change = Change {
         rate: keys.rate.map(|v| v.value),
         delay: keys.delay.map(|v| v.value),
         buffer: keys.buffer.map(|v| v.value),
         loss: keys.loss.map(|v| v.value),
         ber: keys.ber.map(|v| v.value),
-        up: keys.outage.map(|_| false).or(keys.up.map(|v| v.value)),
+        up: outage.map(|_| false).or(keys.up.map(|v| v.value)),
     };
     if change == Change::default() {
         bail!(entry.span, "this entry changes nothing", "give rate, delay, buffer, loss, ber, outage or up");
     }
-    Ok((change, keys.outage.map(|o| keys.at.value + o.value)))
+    Ok((change, outage.map(|length| keys.at.value + length)))
 }
 
-/// Returns an error for overlapping outages: the end of the first would cut the second short.
+/// Returns an error for overlapping outages: the link would come up at the end of the first.
 fn check_overlap(mut outages: Vec<(Instant, Instant, Span)>) -> Result<()> {
     outages.sort_by_key(|(from, ..)| *from);
     for two in outages.windows(2) {

@@ -5,7 +5,7 @@
 //! the others in milliseconds. -1 is a lost packet; -1 in `rtt` means that the direction of the loss is not
 //! known. The other columns of such a row are 0. Packets were sent every 10 ms.
 
-use super::{LATER, LineError, amount, check_room, line_error, lines, wrong_line};
+use super::{LATER, LineError, amount, check_length, line_error, lines, wrong_line};
 use crate::quantity;
 use bentpipe_base::{Duration, Instant, Probability};
 use bentpipe_link::SHORTEST_STEP;
@@ -52,7 +52,7 @@ pub(crate) fn losses(text: &str, every: Duration) -> Result<Recording, LineError
     plain(text, every, read, "is not a probability", "each line holds a probability of loss, from 0 to 1")
 }
 
-/// Parses one sample per line. `what` and `label` are for lines that are none.
+/// Parses one sample per line. `what` and `label` are for the error of a line that is not a sample.
 fn plain(
     text: &str,
     every: Duration,
@@ -62,7 +62,7 @@ fn plain(
 ) -> Result<Recording, LineError> {
     let mut samples: Vec<(Instant, Sample)> = Vec::new();
     for (n, line) in lines(text) {
-        check_room(n, "recording", &samples, MAX_LINES)?;
+        check_length(n, "recording", &samples, MAX_LINES)?;
         let at = Instant::ZERO + every * samples.len() as u64;
         if at.0 > quantity::YEAR {
             return Err(line_error(n, TOO_LONG, format!("a line is for {every}")));
@@ -88,10 +88,10 @@ pub(crate) fn table(text: &str, column: &str) -> Result<Recording, LineError> {
         let label = format!("its columns are {}", others.join(", "));
         line_error(1, format!("there is no column `{column}`"), label)
     })?;
-    let (shared, halves) = (place("rtt").filter(|rtt| *rtt != own), if column == "rtt" { 2 } else { 1 });
+    let (rtt, divisor) = (place("rtt").filter(|rtt| *rtt != own), if column == "rtt" { 2 } else { 1 });
     let mut all: Vec<(u64, Sample)> = Vec::new();
     for (n, line) in lines {
-        check_room(n, "recording", &all, MAX_LINES)?;
+        check_length(n, "recording", &all, MAX_LINES)?;
         let cells: Vec<&str> = line.split(',').map(str::trim).collect();
         if cells.len() != names.len() {
             let label = format!("the header names {} columns, this line has {}", names.len(), cells.len());
@@ -101,18 +101,18 @@ pub(crate) fn table(text: &str, column: &str) -> Result<Recording, LineError> {
             let label = "a time in nanoseconds, or in seconds with a point";
             wrong_line(n, cells[time], "is not a timestamp", label)
         })?;
-        let value = |place: usize, halves| {
-            sample(cells[place], halves).ok_or_else(|| {
+        let value = |place: usize, divisor| {
+            sample(cells[place], divisor).ok_or_else(|| {
                 let label = format!("`{}` is in milliseconds, or -1 for a lost packet", names[place]);
                 wrong_line(n, cells[place], "is not a delay", label)
             })
         };
-        let mut sample = value(own, halves)?;
+        let mut sample = value(own, divisor)?;
         for (i, name) in names.iter().enumerate() {
             // a packet lost in the other direction has 0 here, unless the direction of the loss is not known
             let other = i != own && matches!(*name, "rtt" | "uplink" | "downlink");
             if other && value(i, 1)? == Sample::Lost && sample != Sample::Lost {
-                sample = if Some(i) == shared || halves == 2 { Sample::Lost } else { Sample::Unknown };
+                sample = if Some(i) == rtt || divisor == 2 { Sample::Lost } else { Sample::Unknown };
             }
         }
         match all.last() {
@@ -126,7 +126,7 @@ pub(crate) fn table(text: &str, column: &str) -> Result<Recording, LineError> {
     relative_times(all)
 }
 
-/// Makes times relative to the first row. The last sample lasts as long as the others on average.
+/// Makes times relative to the first row. The last sample lasts as long as the others do on average.
 fn relative_times(all: Vec<(u64, Sample)>) -> Result<Recording, LineError> {
     let (first, last) = match &all[..] {
         [] => return Err(line_error(2, "the recording is empty", "it needs at least two rows")),
@@ -151,19 +151,19 @@ fn timestamp(text: &str) -> Option<u64> {
     amount(text, 1_000_000_000, u64::MAX)
 }
 
-/// Parses milliseconds or -1. `halves` is 2 if the value covers both directions.
-fn sample(text: &str, halves: u64) -> Option<Sample> {
+/// Parses milliseconds or -1. The delay is divided by `divisor`: 2 for a round-trip time.
+fn sample(text: &str, divisor: u64) -> Option<Sample> {
     let ms = text.parse::<f64>().ok()?;
     if ms.total_cmp(&-1.0).is_eq() {
         return Some(Sample::Lost);
     }
-    let ns = ms * 1e6 / halves as f64;
+    let ns = ms * 1e6 / divisor as f64;
     (ns >= 0.0 && ns <= quantity::YEAR as f64).then_some(Sample::Delay(Duration((ns + 0.5) as u64)))
 }
 
 impl Recording {
-    /// Delays over time. A lost packet gets the delay of the one before, at the beginning that of the next.
-    /// `None` if all packets were lost.
+    /// Returns the delays over time. A lost packet gets the delay of the packet before it; at the beginning,
+    /// that of the next one. `None` if all packets were lost.
     pub(crate) fn delays(&self) -> Option<Vec<(Instant, Duration)>> {
         let known = |s: &(Instant, Sample)| match s.1 {
             Sample::Delay(delay) => Some(delay),
@@ -177,7 +177,7 @@ impl Recording {
         Some(without_repeats(self.samples.iter().map(hold)))
     }
 
-    /// Loss probabilities over time. A packet was lost with probability 1 or 0.
+    /// Returns the loss probabilities over time. A single packet was lost with probability 1 or 0.
     pub(crate) fn losses(&self) -> Vec<(Instant, Probability)> {
         let p = |s: &(Instant, Sample)| match s.1 {
             Sample::Loss(p) => (s.0, p),

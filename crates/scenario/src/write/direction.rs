@@ -54,12 +54,12 @@ fn steps<T: Copy>(list: &[(Instant, T)], repeat: Option<Duration>, value: impl F
 }
 
 /// Writes a list of times and values.
-fn points<T: Copy>(list: &[(Instant, T)], value: impl Fn(T) -> String) -> String {
+pub(super) fn points<T: Copy>(list: &[(Instant, T)], value: impl Fn(T) -> String) -> String {
     let points: Vec<_> = list.iter().map(|(when, v)| format!("[{}, {}]", at(*when), value(*v))).collect();
     format!("[{}]", points.join(", "))
 }
 
-/// Everything except the timeline, which has its own tables.
+/// Writes everything that changes, except the timeline, which has its own tables.
 fn dynamics(d: &Dynamics) -> Vec<String> {
     let parts = [
         d.capacity.as_ref().map(capacity),
@@ -89,7 +89,7 @@ fn decibel(db: f64) -> String {
     quoted(&format!("{db} dB"))
 }
 
-/// A range of times, or a single time.
+/// Writes a range of times; a single time if both ends are equal.
 fn times(least: Duration, most: Duration) -> String {
     if least == most { time(least) } else { format!("[{}, {}]", time(least), time(most)) }
 }

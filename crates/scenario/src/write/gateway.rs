@@ -1,6 +1,6 @@
 //! Writes a gateway.
 
-use super::observe::name;
+use super::observe::direction_name;
 use super::{line, quoted, rate, size};
 use crate::form::Word as _;
 use crate::types::{GatewaySpec, LinkSpec};
@@ -10,7 +10,7 @@ pub(super) fn write(out: &mut String, gateway: &GatewaySpec, links: &[LinkSpec])
     let config = &gateway.config;
     out.push_str("\n[[gateways]]\n");
     line(out, "name", &quoted(&gateway.name));
-    line(out, "link", &name(links, gateway.at));
+    line(out, "link", &direction_name(links, gateway.hop));
     line(out, "rate", &config.rate.map_or_else(|| quoted("none"), rate));
     line(out, "framing", &size(config.framing));
     line(out, "mode", &quoted(config.mode.word()));

@@ -31,11 +31,11 @@ pub fn to_toml(scenario: &Scenario) -> String {
         write_link(&mut out, link, &scenario.nodes);
     }
     scenario.gateways.iter().for_each(|g| gateway::write(&mut out, g, &scenario.links));
-    for (at, custom) in &scenario.customs {
+    for (at, custom) in &scenario.custom_nodes {
         out.push_str("\n[[nodes]]\n");
         line(&mut out, "name", &quoted(&custom.name));
         line(&mut out, "kind", &quoted(custom.kind));
-        line(&mut out, "link", &observe::name(&scenario.links, *at));
+        line(&mut out, "link", &observe::direction_name(&scenario.links, *at));
         custom.settings.lines().for_each(|(key, value)| line(&mut out, key, &value));
     }
     observe::timeline(&mut out, scenario);
@@ -88,9 +88,9 @@ fn write_link(out: &mut String, link: &LinkSpec, nodes: &[NodeSpec]) {
     line(out, "backward", &direction::direction(&link.backward));
 }
 
-/// Options that all flows share go to `[host]`; each flow keeps the others.
+/// Writes the flows. Options that are the same for all flows are written to `[host]`.
 fn write_flows(out: &mut String, scenario: &Scenario) {
-    let options: Vec<_> = scenario.flows.iter().map(tcp::of).collect();
+    let options: Vec<_> = scenario.flows.iter().map(tcp::flow_options).collect();
     let Some((first, _)) = options.first() else { return };
     let shared: Vec<bool> =
         (0..first.len()).map(|n| options.iter().all(|(o, _)| o[n].1 == first[n].1)).collect();

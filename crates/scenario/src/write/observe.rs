@@ -27,14 +27,12 @@ fn entry(out: &mut String, link: &str, when: Instant, change: &Change) {
         ("ber", change.ber.map(|p| format!("{:?}", p.get()))),
         ("up", change.up.map(|up| up.to_string())),
     ];
-    for (key, value) in values {
-        if let Some(value) = value {
-            line(out, key, &value);
-        }
+    for (key, value) in values.into_iter().filter_map(|(key, value)| Some((key, value?))) {
+        line(out, key, &value);
     }
 }
 
-pub(super) fn name(links: &[LinkSpec], direction: Direction) -> String {
+pub(super) fn direction_name(links: &[LinkSpec], direction: Direction) -> String {
     let link = &links[direction.link];
     quoted(if direction.backward { &link.reverse_name } else { &link.name })
 }
@@ -43,15 +41,13 @@ pub(super) fn instruments(out: &mut String, scenario: &Scenario) {
     for instrument in &scenario.instruments {
         out.push_str("\n[[instruments]]\n");
         line(out, "name", &quoted(&instrument.name));
-        let (word, link, own) = match instrument.kind {
-            InstrumentKind::SideChannel { link, rate: r } => ("side-channel", link, Some(("rate", rate(r)))),
-            InstrumentKind::Counters { link } => ("counters", link, None),
-            InstrumentKind::Bins { flow, link } => {
-                ("bins", link, Some(("flow", quoted(&scenario.flows[flow].name))))
-            }
+        let (word, own) = match instrument.kind {
+            InstrumentKind::SideChannel { rate: r } => ("side-channel", Some(("rate", rate(r)))),
+            InstrumentKind::Counters => ("counters", None),
+            InstrumentKind::Bins { flow } => ("bins", Some(("flow", quoted(&scenario.flows[flow].name)))),
         };
         line(out, "kind", &quoted(word));
-        line(out, "link", &name(&scenario.links, link));
+        line(out, "link", &direction_name(&scenario.links, instrument.link));
         line(out, "every", &time(instrument.every));
         if let Some((key, value)) = own {
             line(out, key, &value);
@@ -62,7 +58,7 @@ pub(super) fn instruments(out: &mut String, scenario: &Scenario) {
 pub(super) fn captures(out: &mut String, scenario: &Scenario) {
     for capture in &scenario.captures {
         out.push_str("\n[[captures]]\n");
-        line(out, "link", &name(&scenario.links, capture.at));
+        line(out, "link", &direction_name(&scenario.links, capture.link));
         line(out, "from", &at(capture.from));
         line(out, "to", &at(capture.to));
         line(out, "snap", &size(capture.snap));

@@ -1,6 +1,7 @@
 //! Writes the options of `[host]`.
 
-use super::{at, quoted, rate, size, time};
+use super::direction::points;
+use super::{quoted, rate, size, time};
 use crate::form::Word as _;
 use crate::types::FlowSpec;
 use bentpipe_base::{Duration, Size};
@@ -11,7 +12,7 @@ use bentpipe_tcp::{
 use core::fmt::Write as _;
 
 /// Returns the options of a flow, and a table of those in which its receiver differs.
-pub(super) fn of(flow: &FlowSpec) -> (Vec<(&'static str, String)>, Option<String>) {
+pub(super) fn flow_options(flow: &FlowSpec) -> (Vec<(&'static str, String)>, Option<String>) {
     let (sender, receiver) = (&flow.sender, &flow.receiver);
     // the configuration of a receiver with the sender's keys
     let same = Config {
@@ -94,9 +95,7 @@ fn grant(config: &Config) -> String {
     };
     let mut out = format!("{{ rate = {}", self::rate(*rate));
     if !changes.is_empty() {
-        let pairs: Vec<_> =
-            changes.iter().map(|(since, rate)| format!("[{}, {}]", at(*since), self::rate(*rate))).collect();
-        let _ = write!(out, ", changes = [{}]", pairs.join(", "));
+        let _ = write!(out, ", changes = {}", points(changes, self::rate));
     }
     out + &format!(", fallback = {fallback:?}, fallback_to = {} }}", quoted(fallback_to.word()))
 }
@@ -113,8 +112,8 @@ fn window(buffer: ReceiveBuffer) -> String {
 fn ecn(mode: EcnUse) -> String {
     match mode {
         EcnUse::Off => "false".into(),
-        EcnUse::Ask => "true".into(),
-        EcnUse::Answer => quoted("answer"),
+        EcnUse::Request => "true".into(),
+        EcnUse::AcceptOnly => quoted("answer"),
     }
 }
 

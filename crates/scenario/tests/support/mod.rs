@@ -103,7 +103,7 @@ pub(crate) fn edit(text: &str, from: &str, to: &str) -> String {
     text.replacen(from, to, 1)
 }
 
-/// Pairs for `--set`.
+/// Converts pairs to the form of `--set` options.
 pub(crate) fn sets(sets: &[(&str, &str)]) -> Vec<(String, String)> {
     sets.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect()
 }

@@ -1,10 +1,13 @@
 //! Creates the flows of a scenario as connections and datagrams of hosts.
 
-use super::{FlowEnds, apps};
+use super::FlowEnds;
 use crate::routes::RouteTable;
-use bentpipe_base::{Addr, Instant, NodeId, Purpose, Rng};
+use bentpipe_base::{Addr, Instant, NodeId, Purpose, Rng, World};
 use bentpipe_network::Network as Simulation;
-use bentpipe_nodes::{ConnectRequest, DatagramStream, Listener, Reader};
+use bentpipe_nodes::{
+    ConnectRequest, DatagramStream, Listener, Paced, Reader, RequestClient, RequestServer, TelnetClient,
+    Writer,
+};
 use bentpipe_scenario as spec;
 use bentpipe_tcp::Config;
 use std::sync::Arc;
@@ -30,7 +33,7 @@ pub(super) fn add(
         let (server, client) = (next_port(flow.to), next_port(flow.from));
         let opens = (nodes[flow.from], Addr(flow.from as u32), client);
         let accepts = (nodes[flow.to], Addr(flow.to as u32), server);
-        let (from, to) = if answers(flow) { (accepts, opens) } else { (opens, accepts) };
+        let (from, to) = if acceptor_sends(flow) { (accepts, opens) } else { (opens, accepts) };
         let path_bps = table.lowest_rate(from.1.0 as usize, to.1.0 as usize);
         let start = start_of(scenario.seed, flow);
         ends.push(FlowEnds { app: flow.app, from, to, start, path_bps });
@@ -48,13 +51,13 @@ pub(super) fn add(
 }
 
 /// True if the host that accepts the connection sends the data.
-const fn answers(flow: &spec::FlowSpec) -> bool {
+const fn acceptor_sends(flow: &spec::FlowSpec) -> bool {
     matches!(flow.app, spec::App::Requests { .. })
 }
 
 /// Index of the host that sends the flow's data.
-pub(super) const fn sends(flow: &spec::FlowSpec) -> usize {
-    if answers(flow) { flow.to } else { flow.from }
+pub(super) const fn sending_host(flow: &spec::FlowSpec) -> usize {
+    if acceptor_sends(flow) { flow.to } else { flow.from }
 }
 
 /// A host with its address and a port.
@@ -69,8 +72,8 @@ fn add_connection(
 ) {
     let sending = (share(configs, &flow.sender), Reader::Eager);
     let receiving = (share(configs, &flow.receiver), flow.reader);
-    let (opening, accepting) = if answers(flow) { (receiving, sending) } else { (sending, receiving) };
-    let (writer, answerer) = apps::writers(&mut sim.world, flow);
+    let (opening, accepting) = if acceptor_sends(flow) { (receiving, sending) } else { (sending, receiving) };
+    let (writer, answerer) = writers(&mut sim.world, flow);
     if let Some((host, _)) = sim.host(accepts.0) {
         host.listen(accepts.2, Listener { config: accepting.0, writer: answerer, reader: accepting.1 });
     }
@@ -79,6 +82,24 @@ fn add_connection(
         let call = ConnectRequest { port: opens.2, to, config: opening.0, writer, reader: opening.1 };
         host.connect_at(&mut cx, start, call);
     }
+}
+
+/// Returns the writing applications of the connecting and the accepting end. They use a random stream of
+/// the flow's own.
+pub fn writers(world: &mut World, flow: &spec::FlowSpec) -> (Writer, Writer) {
+    let mut rng = || world.open_rng(&flow.name, Purpose::Application);
+    let writer = match flow.app {
+        spec::App::Bulk | spec::App::Udp { .. } => Writer::Bulk,
+        spec::App::Transfer(size) => Writer::Transfer(size.0),
+        spec::App::Rate(rate) => Writer::Paced(Paced::new(rate)),
+        spec::App::Requests { request, response, think, count } => {
+            let client = RequestClient::new(request, response, think, count, rng());
+            let server = RequestServer::new(request, response);
+            return (Writer::Requests(Box::new(client)), Writer::Responses(server));
+        }
+        spec::App::Telnet { size, gap } => Writer::Telnet(Box::new(TelnetClient::new(size, gap, rng()))),
+    };
+    (writer, Writer::Silent)
 }
 
 fn add_datagrams(sim: &mut Simulation, from: End, to: End, stream: &DatagramStream) {

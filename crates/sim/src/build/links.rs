@@ -15,7 +15,7 @@ pub(super) type Ports = Vec<Vec<Hop>>;
 /// each leads back, port 1 leads on.
 pub(super) type Chains = BTreeMap<spec::Direction, Vec<NodeId>>;
 
-/// Adds the links. Returns the destinations of each node's ports.
+/// Adds the links. Returns their names and nodes, and the destinations of each node's ports.
 pub(super) fn add(
     sim: &mut Simulation,
     scenario: &spec::Scenario,

@@ -1,8 +1,9 @@
 //! Builds the network of a scenario.
 
-pub mod apps;
 mod flows;
 mod links;
+
+pub use flows::writers;
 
 use crate::routes::RouteTable;
 use bentpipe_base::{Addr, Instant, NodeId, Purpose};
@@ -67,10 +68,10 @@ fn assemble(scenario: &spec::Scenario, open: bool) -> Network {
     for gateway in &scenario.gateways {
         let id = sim.add_gateway(Gateway::new(gateway.config.clone()).with_policy(gateway.policy.clone()));
         gateways.push((gateway.name.clone(), id));
-        chains.entry(gateway.at).or_default().push(id);
+        chains.entry(gateway.hop).or_default().push(id);
     }
     let mut customs = Vec::new();
-    for (at, custom) in &scenario.customs {
+    for (at, custom) in &scenario.custom_nodes {
         let id = sim.add(custom.node().expect("its keys were read with the file"));
         customs.push((custom.name.clone(), custom.kind, id));
         chains.entry(*at).or_default().push(id);
@@ -96,7 +97,7 @@ fn name_hosts(sim: &mut Simulation, scenario: &spec::Scenario) {
     let hosts = scenario.nodes.iter().enumerate().filter(|(_, node)| node.kind == spec::NodeKind::Host);
     for (index, (node, _)) in (0..u16::MAX).zip(hosts) {
         let [v4, _] = spec::host_addresses(0, index);
-        sim.world.addresses.name(Addr(node as u32), v4);
+        sim.world.addresses.assign(Addr(node as u32), v4);
     }
 }
 
@@ -109,7 +110,8 @@ pub fn lowest_rate(scenario: &spec::Scenario, from: usize, to: usize) -> u64 {
 }
 
 fn add_nodes(sim: &mut Simulation, scenario: &spec::Scenario, open: bool) -> Vec<NodeId> {
-    let jitters = |i: usize| scenario.flows.iter().any(|f| flows::sends(f) == i && f.sender.jitter.is_some());
+    let jitters =
+        |i: usize| scenario.flows.iter().any(|f| flows::sending_host(f) == i && f.sender.jitter.is_some());
     (scenario.nodes.iter().enumerate())
         .map(|(i, node)| match node.kind {
             spec::NodeKind::Host if open => sim.add_open_end(),

@@ -30,15 +30,15 @@ pub(crate) fn flow_report(scenario: &Scenario, net: &Network, i: usize, goodput_
     }
     if !scenario.gateways.is_empty() {
         let shown = flow::sender(&net.sim, &ends).map_or(0, |c| c.path().peer_window.0);
-        show_window(&mut context, spec, shown);
+        set_advertised_window(&mut context, spec, shown);
     }
     FlowReport { context, ..FlowReport::new(&*spec.name, ends.start, goodput_bps, kind) }
 }
 
 fn connection(scenario: &Scenario, net: &Network, i: usize, ends: &FlowEnds) -> TcpReport {
     let now = net.sim.now();
-    let requests = flow::asker(&net.sim, ends).map(requests);
-    let telnet = flow::typist(&net.sim, ends).map(telnet);
+    let requests = flow::request_client(&net.sim, ends).map(requests);
+    let telnet = flow::telnet_client(&net.sim, ends).map(telnet);
     TcpReport {
         scheme: scenario.flows[i].sender.scheme.name.to_owned(),
         finished_s: flow::finished_at(&net.sim, ends).map(Instant::as_secs_f64),
@@ -46,7 +46,7 @@ fn connection(scenario: &Scenario, net: &Network, i: usize, ends: &FlowEnds) -> 
         requests: matches!(ends.app, App::Requests { .. }).then(|| requests.unwrap_or_default()),
         telnet: matches!(ends.app, App::Telnet { .. }).then(|| telnet.unwrap_or_default()),
         probes: probes::probes(scenario, net, i),
-        ..flow::sender(&net.sim, ends).map_or_else(not_begun, |c| figures(c, now))
+        ..flow::sender(&net.sim, ends).map_or_else(report_of_unstarted_flow, |c| sender_counters(c, now))
     }
 }
 
@@ -57,7 +57,7 @@ pub fn sender_report(name: String, connection: &Connection, start: Instant, now:
     let tcp = TcpReport {
         finished_s: finished.map(Instant::as_secs_f64),
         probes: probes::of_connection(connection),
-        ..figures(connection, now)
+        ..sender_counters(connection, now)
     };
     let goodput_bps = rate_bps(tcp.bytes_acked, finished.unwrap_or(now).since(start));
     let context = FlowContext {
@@ -69,7 +69,7 @@ pub fn sender_report(name: String, connection: &Connection, start: Instant, now:
 }
 
 /// Values that the sending end knows.
-fn figures(connection: &Connection, now: Instant) -> TcpReport {
+fn sender_counters(connection: &Connection, now: Instant) -> TcpReport {
     let s = connection.stats();
     TcpReport {
         scheme: connection.config().scheme.name.to_owned(),
@@ -80,7 +80,7 @@ fn figures(connection: &Connection, now: Instant) -> TcpReport {
         bytes_acked: s.bytes_acked.0,
         segments_sent: s.segments_sent,
         retransmits: s.retransmits,
-        // those that are no probes
+        // a scheme with probes reports its copies as probes
         copies: connection.probes().filter(|_| !connection.config().scheme.probes()).map(Probes::sent),
         timeouts: s.timeouts,
         rtt_ms: Quantiles::of(&s.rtt),
@@ -90,7 +90,7 @@ fn figures(connection: &Connection, now: Instant) -> TcpReport {
 }
 
 /// Report of a flow that has not started.
-fn not_begun() -> TcpReport {
+fn report_of_unstarted_flow() -> TcpReport {
     TcpReport { limited_by: LimitedBy::of(&[Duration::ZERO; 7]), ..TcpReport::default() }
 }
 
@@ -100,14 +100,14 @@ fn fallback(Fallback { to, why, at, segments }: Fallback) -> FallbackReport {
 }
 
 /// Measurements of the application that sends requests.
-pub fn requests(asker: &RequestClient) -> RequestsReport {
-    RequestsReport { completed: asker.completed, response_ms: Quantiles::of(&asker.times) }
+pub fn requests(client: &RequestClient) -> RequestsReport {
+    RequestsReport { completed: client.completed, response_ms: Quantiles::of(&client.times) }
 }
 
 /// Measurements of the typing application.
-pub fn telnet(typist: &TelnetClient) -> TelnetReport {
-    let times = &typist.times;
-    TelnetReport { writes: typist.writes, acknowledged: times.count(), ack_ms: Quantiles::of(times) }
+pub fn telnet(client: &TelnetClient) -> TelnetReport {
+    let times = &client.times;
+    TelnetReport { writes: client.writes, acknowledged: times.count(), ack_ms: Quantiles::of(times) }
 }
 
 /// Measurements of `sent` datagrams.
@@ -139,7 +139,7 @@ pub fn context(spec: &FlowSpec, path_bps: u64) -> FlowContext {
 }
 
 /// Sets the window that the sender was shown, in bytes: a gateway may show another one than the receiver's.
-pub fn show_window(context: &mut FlowContext, spec: &FlowSpec, shown: u64) {
+pub fn set_advertised_window(context: &mut FlowContext, spec: &FlowSpec, shown: u64) {
     let announced = spec.receiver.receive_buffer.max();
     if shown > announced.0 {
         context.receive_window = format!("{}, as a gateway shows it in place of {announced}", rounded(shown));

@@ -4,7 +4,7 @@ mod flow;
 mod probes;
 
 pub(crate) use flow::flow_report;
-pub use flow::{context, datagrams, requests, sender_report, show_window, telnet};
+pub use flow::{context, datagrams, requests, sender_report, set_advertised_window, telnet};
 
 use crate::build::Network;
 use bentpipe_base::{Duration, Instant, NodeId};
@@ -94,7 +94,7 @@ pub fn link_reports(net: &mut Network) -> Vec<LinkReport> {
 
 /// Reports of all gateways up to now.
 pub fn gateway_reports(net: &mut Network) -> Vec<GatewayReport> {
-    let report = |(name, id): &(String, NodeId)| Some(gateway_report(name.clone(), net.sim.gateway(*id)?));
+    let report = |(name, id): &(String, NodeId)| Some(gateway_report(name.clone(), net.sim.gateway(*id)?.0));
     net.gateways.iter().filter_map(report).collect()
 }
 
@@ -114,7 +114,7 @@ fn gateway_report(name: String, gateway: &Gateway) -> GatewayReport {
     let passed = PassReason::ALL.into_iter().map(|why| (why.key(), counters.passed(why)));
     GatewayReport {
         name,
-        flows: GatewayFlows { accelerated: counters.accelerated, passed: occurred(passed) },
+        flows: GatewayFlows { accelerated: counters.accelerated, passed: nonzero(passed) },
         forwarded: counters.forwarded,
         losses: counters.losses,
         repairs: counters.repairs,
@@ -122,12 +122,12 @@ fn gateway_report(name: String, gateway: &Gateway) -> GatewayReport {
         copies: counters.copies,
         timeouts: counters.timeouts,
         held_peak_bytes: of.held_peak.0,
-        not_forwarded: occurred(counters.not_forwarded().into_iter()),
+        not_forwarded: nonzero(counters.not_forwarded().into_iter()),
     }
 }
 
 /// Omits counts of zero.
-fn occurred(counts: impl Iterator<Item = (&'static str, u64)>) -> Counts {
+fn nonzero(counts: impl Iterator<Item = (&'static str, u64)>) -> Counts {
     counts.filter(|(_, n)| *n > 0).map(|(key, n)| (key.to_owned(), n)).collect()
 }
 

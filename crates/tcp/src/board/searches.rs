@@ -72,7 +72,7 @@ impl Scoreboard {
     }
 
     /// Returns the index of the segment after the SACKed range that contains segment `i`.
-    fn index_beyond_range(&self, i: usize) -> usize {
+    pub(crate) fn index_beyond_range(&self, i: usize) -> usize {
         let end = self.segs[i].end;
         let beyond = self.sacked_ranges.containing(end - 1).map_or(end, |r| r.1);
         self.index_above(beyond.saturating_sub(1)).max(i) + 1

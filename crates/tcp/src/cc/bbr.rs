@@ -15,7 +15,7 @@
 //! (`take_rtt`); no policer detection (Linux has one). Defaults: the paper's.
 
 use super::law::{Algorithm, ControllerStart, Params as _};
-use super::standard::mix;
+use super::standard::splitmix64;
 use super::windowed_max::WindowedMax;
 use super::{Ack, CongestionControl, Episode, Loss, LossCause, Path, Plan, SentSegment};
 use crate::params;
@@ -51,10 +51,8 @@ params! {
 }
 
 /// The entry in the table of schemes (`scheme.rs`).
-pub const ALGORITHM: Algorithm = Algorithm {
-    params: BbrParams::LIST,
-    ..Algorithm::new("bbr", |start, values| Box::new(Bbr::new(start, BbrParams::of(values))))
-};
+pub const ALGORITHM: Algorithm =
+    Algorithm::of::<BbrParams>("bbr", |start, values| Box::new(Bbr::new(start, BbrParams::of(values))));
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum State {
@@ -133,7 +131,7 @@ impl Bbr {
         }
     }
 
-    /// Send quantum in bytes: the largest burst ((D) 4.2.2).
+    /// Returns the send quantum in bytes: the largest burst ((D) 4.2.2).
     fn quantum(&self) -> u64 {
         match self.pace {
             0..1_200_000 => self.mss,
@@ -142,7 +140,7 @@ impl Bbr {
         }
     }
 
-    /// `gain` bandwidth-delay products plus three send quanta, in bytes ((D) 4.2.3.2).
+    /// Returns `gain` bandwidth-delay products plus three send quanta, in bytes ((D) 4.2.3.2).
     fn inflight(&self, gain: f64) -> u64 {
         let Some(rtprop) = self.rtprop else { return self.initial };
         let bdp = self.btlbw.get() as f64 / 8.0 * rtprop.as_secs_f64();
@@ -217,7 +215,7 @@ impl Bbr {
 
     /// Enters ProbeBW in any phase except the one with gain 3/4.
     fn enter_probe_bw(&mut self, now: Instant) {
-        let drawn = mix(now.0) as usize % (CYCLE.len() - 1);
+        let drawn = splitmix64(now.0) as usize % (CYCLE.len() - 1);
         self.enter_phase(now, if drawn == 0 { 0 } else { drawn + 1 });
     }
 
@@ -236,24 +234,21 @@ impl Bbr {
         if self.state != State::ProbeRtt {
             return;
         }
-        match self.probe_rtt_until {
-            None if path.in_flight.0 <= MIN_SEGMENTS * self.mss => {
+        let Some(until) = self.probe_rtt_until else {
+            if path.in_flight.0 <= MIN_SEGMENTS * self.mss {
                 self.probe_rtt_until = Some(now + self.params.probe_rtt_time);
-                self.probe_rtt_round = false;
-                self.round_end = path.delivered;
+                (self.probe_rtt_round, self.round_end) = (false, path.delivered);
             }
-            None => {}
-            Some(until) => {
-                self.probe_rtt_round |= self.round_began;
-                if self.probe_rtt_round && now > until {
-                    self.rtprop_at = now;
-                    self.cwnd = self.cwnd.max(self.saved);
-                    if self.filled {
-                        self.enter_probe_bw(now);
-                    } else {
-                        self.state = State::Startup;
-                    }
-                }
+            return;
+        };
+        self.probe_rtt_round |= self.round_began;
+        if self.probe_rtt_round && now > until {
+            self.rtprop_at = now;
+            self.cwnd = self.cwnd.max(self.saved);
+            if self.filled {
+                self.enter_probe_bw(now);
+            } else {
+                self.state = State::Startup;
             }
         }
     }

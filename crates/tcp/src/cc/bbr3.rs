@@ -22,7 +22,7 @@ mod probe_rtt;
 
 use self::bounds::{Bounds, Sample};
 use super::law::{Algorithm, ControllerStart, Params as _};
-use super::standard::mix;
+use super::standard::splitmix64;
 use super::windowed_max::WindowedMax;
 use super::{Ack, CongestionControl, Episode, Loss, LossCause, Path, Plan, SentSegment};
 use crate::params;
@@ -53,10 +53,8 @@ params! {
 }
 
 /// The entry in the table of schemes (`scheme.rs`).
-pub const ALGORITHM: Algorithm = Algorithm {
-    params: Bbr3Params::LIST,
-    ..Algorithm::new("bbr3", |start, values| Box::new(Bbr3::new(start, Bbr3Params::of(values))))
-};
+pub const ALGORITHM: Algorithm =
+    Algorithm::of::<Bbr3Params>("bbr3", |start, values| Box::new(Bbr3::new(start, Bbr3Params::of(values))));
 
 /// The phase in which the data was sent that is acknowledged now.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -189,7 +187,7 @@ impl Bbr3 {
         }
     }
 
-    /// (D) 5.5.10.3: the rate of the model in bits per second.
+    /// (D) 5.5.10.3: returns the rate of the model in bits per second.
     fn bw(&self) -> u64 {
         self.max_bw.get().min(self.bounds.short.0)
     }
@@ -207,7 +205,7 @@ impl Bbr3 {
         (gain * self.bw() as f64 / 8.0 * rtt.as_secs_f64()) as u64
     }
 
-    /// (D) 5.6.4.2: `inflight` rounded up to what the send quantum needs, in bytes.
+    /// (D) 5.6.4.2: rounds `inflight` up to what the send quantum needs, in bytes.
     fn quantized(&self, inflight: u64) -> u64 {
         let room = if self.state == State::Up { 2 * self.mss } else { 0 };
         inflight.max(3 * self.quantum()).max(self.least()) + room
@@ -217,7 +215,7 @@ impl Bbr3 {
         self.bdp(1.0).min(self.cwnd)
     }
 
-    /// The rate sample, with the state when its segment was sent.
+    /// Returns the rate sample, with the state when its segment was sent.
     fn sample(&mut self, path: &Path, ack: &Ack) -> Option<Sample> {
         let rate = ack.rate?;
         while self.sent.len() > 1 && self.sent.get(1).is_some_and(|s| s.delivered <= rate.prior) {
@@ -279,10 +277,6 @@ impl Bbr3 {
             self.extra = WindowedMax::new(EXTRA_ACKED_ROUNDS); // in Startup only this sample counts
         }
         self.extra.take(self.rounds, extra);
-    }
-
-    const fn start_round(&mut self, path: &Path) {
-        self.round_end = path.delivered;
     }
 
     fn save_window(&mut self) {

@@ -12,7 +12,7 @@
 //! ssthresh = beta W. Linux divides the distance by 4, not by 2, has Smax 16 and leaves 819/1024 at a loss.
 //! Defaults: Smax 32, Smin 0.01 segments, beta 0.875, low_window 14 segments.
 
-use super::law::{Algorithm, ParamConflict, Params as _, Values};
+use super::law::{Algorithm, ParamConflict, Params as _};
 use super::standard::{Window, delegate_to_window};
 use super::{Ack, CongestionControl, Loss, LossCause, Path};
 use crate::params;
@@ -37,17 +37,13 @@ params! {
 /// The entry in the table of schemes (`scheme.rs`).
 pub const ALGORITHM: Algorithm = Algorithm {
     params: BicParams::LIST,
-    check,
+    check: |values| {
+        let p = BicParams::of(values);
+        let conflict = ParamConflict { keys: ["smin", "smax"], message: "`smin` is more than `smax`" };
+        if p.smin > p.smax { Err(conflict) } else { Ok(()) }
+    },
     ..Algorithm::new("bic", |start, values| Box::new(Bic::new(start.window(), BicParams::of(values))))
 };
-
-fn check(values: &Values) -> Result<(), ParamConflict> {
-    let p = BicParams::of(values);
-    if p.smin > p.smax {
-        return Err(ParamConflict { keys: ["smin", "smax"], message: "`smin` is more than `smax`" });
-    }
-    Ok(())
-}
 
 /// What the window searches for.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -77,7 +73,7 @@ impl Bic {
         Self { params, window, max: 0.0, search: Search::Linear, before: (0.0, Search::Linear) }
     }
 
-    /// Growth in segments per round trip at a window of `w` segments.
+    /// Returns the growth in segments per round trip at a window of `w` segments.
     fn increment(&mut self, w: f64) -> f64 {
         let p = self.params;
         if let Search::Binary { max } = self.search {

@@ -38,12 +38,9 @@ params! {
 }
 
 /// The entry in the table of schemes (`scheme.rs`).
-pub const ALGORITHM: Algorithm = Algorithm {
-    params: CarefulResumeParams::LIST,
-    ..Algorithm::new("careful-resume", |start, values| {
-        Box::new(CarefulResume::new(start.window(), CarefulResumeParams::of(values)))
-    })
-};
+pub const ALGORITHM: Algorithm = Algorithm::of::<CarefulResumeParams>("careful-resume", |start, values| {
+    Box::new(CarefulResume::new(start.window(), CarefulResumeParams::of(values)))
+});
 
 /// Phases of RFC 9959, section 3; the fields are stream positions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -112,7 +112,7 @@ impl Cubic {
         }
     }
 
-    /// RFC 9438, sections 4.2 to 4.5.
+    /// RFC 9438, sections 4.2 to 4.5: grows the window in congestion avoidance.
     fn avoid(&mut self, now: Instant, path: &Path, acked: Size) {
         let cwnd = self.window.segments();
         let epoch = self.epoch.get_or_insert_with(|| {

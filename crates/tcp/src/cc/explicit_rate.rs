@@ -28,7 +28,7 @@ mod tests;
 use super::law::{Algorithm, ControllerStart, Params as _};
 use super::{
     Ack, CongestionControl, Fallback, Grant, GrantReason, Loss, LossCause, Path, Plan, ProbeCarry,
-    ProbeClock, ProbeSignal, Probes, SentSegment,
+    ProbeClock, ProbeRequest, ProbeSignal, SentSegment,
 };
 use crate::grants::{FallbackScheme, GrantConfig};
 use crate::params;
@@ -67,10 +67,9 @@ params! {
 
 /// The entry in the table of schemes (`scheme.rs`).
 pub const ALGORITHM: Algorithm = Algorithm {
-    params: ExplicitRateParams::LIST,
     grants: true,
     copies: true,
-    ..Algorithm::new("explicit-rate", |start, values| {
+    ..Algorithm::of::<ExplicitRateParams>("explicit-rate", |start, values| {
         Box::new(ExplicitRate::new(start, ExplicitRateParams::of(values)))
     })
 };
@@ -157,12 +156,12 @@ impl ExplicitRate {
     }
 
     /// Copies at the granted rate, if the stream has ended or the peer's window is not open yet.
-    fn spare(&self, granted: Rate, path: &Path) -> Option<Probes> {
+    fn spare(&self, granted: Rate, path: &Path) -> Option<ProbeRequest> {
         let ended = path.unsent == Some(Size::ZERO);
         let opening = path.round <= OPENING && path.flight.0 + self.mss > path.peer_window.0;
         let idle = self.state == State::Granted && (ended || opening);
         let heard = path.probes != ProbeSignal::None;
-        (self.params.copies && idle && heard).then(|| Probes {
+        (self.params.copies && idle && heard).then(|| ProbeRequest {
             left: u32::MAX,
             clock: ProbeClock::Spare(granted.time_for(Size(self.mss + self.headers))),
             carry: ProbeCarry::NewestOnce,

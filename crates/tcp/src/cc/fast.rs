@@ -28,12 +28,11 @@ params! {
 }
 
 /// The entry in the table of schemes (`scheme.rs`).
-pub const ALGORITHM: Algorithm = Algorithm {
-    params: FastParams::LIST,
-    ..Algorithm::new("fast", |start, values| Box::new(Fast::new(start.window(), FastParams::of(values))))
-};
+pub const ALGORITHM: Algorithm = Algorithm::of::<FastParams>("fast", |start, values| {
+    Box::new(Fast::new(start.window(), FastParams::of(values)))
+});
 
-/// Equation (4): the next window in segments.
+/// Equation (4): returns the next window in segments.
 pub fn next_window(w: f64, base_rtt: f64, rtt: f64, params: FastParams) -> f64 {
     let FastParams { alpha, gamma } = params;
     (2.0 * w).min((1.0 - gamma) * w + gamma * (base_rtt / rtt * w + alpha))
@@ -75,7 +74,7 @@ impl Fast {
         }
     }
 
-    /// Segments of this flow in the queue.
+    /// Returns the segments of this flow in the queue.
     fn queued(&self) -> f64 {
         self.window.segments() * (1.0 - self.base_rtt.as_secs_f64() / self.rtt)
     }

@@ -43,10 +43,9 @@ params! {
 }
 
 /// The entry in the table of schemes (`scheme.rs`).
-pub const ALGORITHM: Algorithm = Algorithm {
-    params: HtcpParams::LIST,
-    ..Algorithm::new("htcp", |start, values| Box::new(Htcp::new(start.window(), HtcpParams::of(values))))
-};
+pub const ALGORITHM: Algorithm = Algorithm::of::<HtcpParams>("htcp", |start, values| {
+    Box::new(Htcp::new(start.window(), HtcpParams::of(values)))
+});
 
 /// The H-TCP controller.
 #[derive(Clone, Debug)]
@@ -76,7 +75,7 @@ impl Htcp {
         }
     }
 
-    /// The increase in segments per round trip, at time `since` after the last loss.
+    /// Returns the increase in segments per round trip, at time `since` after the last loss.
     fn alpha(&self, since: Duration, path: &Path) -> f64 {
         let d = since.saturating_sub(self.params.delta_l).as_secs_f64();
         let alpha = 1.0 + 10.0 * d + (d / 2.0) * (d / 2.0);
@@ -88,7 +87,7 @@ impl Htcp {
         (2.0 * (1.0 - self.beta) * alpha * scale).max(1.0)
     }
 
-    /// The factor by which this loss multiplies the window.
+    /// Returns the factor by which this loss multiplies the window.
     fn backoff(&self, path: &Path) -> f64 {
         let (now, last) = self.rate;
         let changed = last <= 0.0 || (now - last).abs() > CHANGED * last;

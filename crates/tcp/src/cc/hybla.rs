@@ -20,8 +20,6 @@ use super::{Ack, CongestionControl, Loss, Path, Plan};
 use crate::params;
 use bentpipe_base::{Cx, Duration, Size};
 
-/// Factor by which a loss multiplies the window.
-const HALF: f64 = 0.5;
 /// The reference's initial ssthresh in bytes: the largest window without scaling.
 const REFERENCE_THRESHOLD: u64 = 65_535;
 /// Largest exponent in slow start.
@@ -40,13 +38,10 @@ params! {
 }
 
 /// The entry in the table of schemes (`scheme.rs`).
-pub const ALGORITHM: Algorithm = Algorithm {
-    params: HyblaParams::LIST,
-    ..Algorithm::new("hybla", |start, values| {
-        let bounded = start.config.initial_ssthresh.is_some();
-        Box::new(Hybla::new(start.window(), HyblaParams::of(values), bounded))
-    })
-};
+pub const ALGORITHM: Algorithm = Algorithm::of::<HyblaParams>("hybla", |start, values| {
+    let bounded = start.config.initial_ssthresh.is_some();
+    Box::new(Hybla { params: HyblaParams::of(values), window: start.window(), bounded, started: false })
+});
 
 /// The Hybla controller.
 #[derive(Clone, Debug)]
@@ -59,12 +54,7 @@ pub struct Hybla {
 }
 
 impl Hybla {
-    /// Starts from the given window; `bounded` if the host set its threshold.
-    pub const fn new(window: Window, params: HyblaParams, bounded: bool) -> Self {
-        Self { params, window, bounded, started: false }
-    }
-
-    /// Ratio of the RTT to the reference's, at least 1.
+    /// Returns the ratio of the RTT to the reference's, at least 1.
     pub fn rho(&self, path: &Path) -> f64 {
         (path.rtt_min.as_secs_f64() / self.params.rtt0.as_secs_f64()).max(1.0)
     }
@@ -94,7 +84,8 @@ impl CongestionControl for Hybla {
         }
         let acked = ack.acked.0 as f64 / self.window.mss() as f64;
         if self.window.in_slow_start() {
-            self.window.slow_start_to_threshold(acked * (libm::exp2(rho.min(MOST_DOUBLINGS)) - 1.0));
+            self.window.add(acked * (libm::exp2(rho.min(MOST_DOUBLINGS)) - 1.0));
+            self.window.set_cwnd(self.window.cwnd().min(self.window.ssthresh()));
         } else {
             self.window.add(acked * rho * rho / self.window.segments());
         }
@@ -103,7 +94,7 @@ impl CongestionControl for Hybla {
     fn on_loss(&mut self, _cx: &mut Cx<'_>, path: &Path, loss: &Loss) {
         self.bounded = true;
         self.started = true;
-        self.window.reduce(path, loss.cause, HALF);
+        self.window.reduce(path, loss.cause, 0.5);
     }
 
     fn plan(&self, path: &Path) -> Plan {

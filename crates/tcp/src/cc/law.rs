@@ -6,7 +6,7 @@
 //! [`params!`](crate::params) defines the list of parameters and the struct that holds them together.
 
 use super::{CongestionControl, Grant, linux, standard};
-use crate::config::Config;
+use crate::config::{Config, Stack};
 use crate::scheme::Scheme;
 use bentpipe_base::{Duration, Size};
 use core::fmt;
@@ -54,7 +54,7 @@ pub enum Range {
 }
 
 impl Range {
-    /// The default value.
+    /// Returns the default value.
     pub const fn default(self) -> Value {
         match self {
             Self::Number { default, .. } => Value::Number(default),
@@ -111,25 +111,32 @@ pub struct ControllerStart<'a> {
 }
 
 impl ControllerStart<'_> {
-    /// The host's initial window in bytes.
+    /// Builds the controller of the configured scheme; on a Linux host Linux's own, if that is modelled.
+    pub fn build(&self) -> Box<dyn CongestionControl> {
+        let Growth { algorithm, values } = self.config.scheme.growth;
+        let linux = algorithm.linux.filter(|_| self.config.stack == Stack::Linux);
+        linux.unwrap_or(algorithm.build)(self, &values)
+    }
+
+    /// Returns the host's initial window in bytes.
     pub fn initial(&self) -> u64 {
         u64::from(self.config.initial_window) * self.mss.0
     }
 
-    /// The host's initial window and threshold.
+    /// Returns the host's initial window and threshold.
     pub fn window(&self) -> standard::Window {
         standard::Window::new(self.mss, self.config.initial_window, self.config.initial_ssthresh)
     }
 
-    /// A controller of the scheme called `name` with default parameters, for a scheme that can fall back to
-    /// another.
+    /// Builds a controller of the scheme called `name` with default parameters, for a scheme that can fall
+    /// back to another.
     pub fn standard(&self, name: &str) -> Box<dyn CongestionControl> {
         Scheme::named(name).unwrap_or_default().growth.build(self)
     }
 
-    /// The host's initial window and threshold, as Linux counts them.
-    pub fn segments(&self) -> linux::Segments {
-        linux::Segments::new(self.mss, self.config.initial_window, self.config.initial_ssthresh)
+    /// Returns the host's initial window and threshold, as Linux counts them.
+    pub fn segments(&self) -> linux::LinuxWindow {
+        linux::LinuxWindow::new(self.mss, self.config.initial_window, self.config.initial_ssthresh)
     }
 }
 
@@ -158,7 +165,7 @@ pub struct Algorithm {
 }
 
 impl Algorithm {
-    /// A law without parameters and without a Linux variant.
+    /// Creates a law without parameters and without a Linux variant.
     pub const fn new(name: &'static str, build: Build) -> Self {
         Self {
             name,
@@ -172,7 +179,12 @@ impl Algorithm {
         }
     }
 
-    /// The default values of all parameters.
+    /// A law with the parameters `P`, otherwise as [`Self::new`].
+    pub const fn of<P: Params>(name: &'static str, build: Build) -> Self {
+        Self { params: P::LIST, ..Self::new(name, build) }
+    }
+
+    /// Returns the default values of all parameters.
     pub const fn defaults(&self) -> Values {
         assert!(self.params.len() <= MAX_PARAMS, "a law has more parameters than MAX_PARAMS");
         let mut values = [Value::Switch(false); MAX_PARAMS];
@@ -198,7 +210,7 @@ impl Growth {
         Self { algorithm: law, values: law.defaults() }
     }
 
-    /// `law` with `params`, which must be its own.
+    /// Returns `law` with `params`, which must be its own.
     pub fn with<P: Params>(law: &'static Algorithm, params: P) -> Self {
         assert!(
             core::ptr::eq(law.params, P::LIST) || law.params == P::LIST,
@@ -207,17 +219,17 @@ impl Growth {
         Self { algorithm: law, values: params.values() }
     }
 
-    /// The law.
+    /// Returns the law.
     pub const fn algorithm(&self) -> &'static Algorithm {
         self.algorithm
     }
 
-    /// The parameters, each with its value.
+    /// Returns the parameters, each with its value.
     pub fn params(&self) -> impl Iterator<Item = (&'static Param, Value)> {
         self.algorithm.params.iter().zip(self.values)
     }
 
-    /// The value of the parameter called `name`.
+    /// Returns the value of the parameter called `name`.
     pub fn get(&self, name: &str) -> Option<Value> {
         self.params().find(|(p, _)| p.name == name).map(|(_, value)| value)
     }
@@ -242,11 +254,6 @@ impl Growth {
     pub fn build(&self, start: &ControllerStart<'_>) -> Box<dyn CongestionControl> {
         (self.algorithm.build)(start, &self.values)
     }
-
-    /// Builds the controller of a Linux host: Linux's own if that is modelled.
-    pub fn build_linux(&self, start: &ControllerStart<'_>) -> Box<dyn CongestionControl> {
-        self.algorithm.linux.unwrap_or(self.algorithm.build)(start, &self.values)
-    }
 }
 
 impl PartialEq for Growth {
@@ -268,7 +275,7 @@ pub trait Params: Sized {
     const LIST: &'static [Param];
     /// Reads the fields from `values`, in the order of `LIST`.
     fn of(values: &Values) -> Self;
-    /// The values of the fields, in the order of `LIST`.
+    /// Returns the values of the fields, in the order of `LIST`.
     fn values(self) -> Values;
 }
 

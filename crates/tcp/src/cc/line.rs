@@ -13,7 +13,7 @@ use bentpipe_base::{Duration, Instant, NodeId, Rate, Size, World};
 use std::collections::VecDeque;
 
 /// A segment in flight, or its acknowledgment.
-struct Flying {
+struct InFlightSegment {
     answer_at: Instant,
     sent_at: Instant,
     snapshot: Snapshot,
@@ -35,7 +35,7 @@ pub(super) struct Line {
     pub(super) lose_one_in: u64,
     /// Capacity of the queue in segments; a segment that finds it full is lost.
     pub(super) buffer: u64,
-    flying: VecDeque<Flying>,
+    flying: VecDeque<InFlightSegment>,
     free_at: Instant,
     may_send_at: Instant,
     estimator: DeliveryRate,
@@ -168,7 +168,7 @@ impl Line {
         self.in_flight += MSS;
         let answer_at = self.free_at.max(self.now) + self.rtt;
         let position = self.sent;
-        self.flying.push_back(Flying { answer_at, sent_at: self.now, snapshot, lost, position });
+        self.flying.push_back(InFlightSegment { answer_at, sent_at: self.now, snapshot, lost, position });
         let sent = SentSegment { bytes: Size(MSS), resent: false, probe: false };
         self.cc.on_sent(&mut self.world.cx(self.now, NodeId(0)), &path, &sent);
     }

@@ -22,7 +22,6 @@ mod line;
 pub mod linux;
 pub mod parallel;
 pub mod peach;
-pub mod peach_plus;
 pub mod probing;
 pub mod reno;
 pub mod standard;
@@ -31,7 +30,6 @@ pub mod vegas;
 pub mod westwood;
 mod windowed_max;
 
-use crate::config::{Config, Stack};
 use crate::delivery::RateSample;
 use crate::limits::Limit;
 use bentpipe_base::{Cx, Dscp, Duration, Instant, Rate, Size};
@@ -42,12 +40,12 @@ use core::fmt::Debug;
 pub struct Plan {
     /// Bytes that may be in flight.
     pub window: Size,
-    /// Rate at which segments leave; `None` sends as soon as the window allows.
+    /// Rate at which segments are sent; `None` sends as soon as the window allows.
     pub pace: Option<Rate>,
-    /// Bytes that may leave back to back, whether paced or not.
+    /// Bytes that may be sent back to back, whether paced or not.
     pub burst: Size,
     /// Low-priority extra segments, not counted in the window.
-    pub probes: Option<Probes>,
+    pub probes: Option<ProbeRequest>,
     /// A rate to request from the network (explicit-rate signalling).
     pub requested_rate: Option<Rate>,
     /// DSCP of data segments.
@@ -63,7 +61,7 @@ impl Plan {
 
 /// A request to send low-priority probe segments.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Probes {
+pub struct ProbeRequest {
     /// How many more to send.
     pub left: u32,
     /// When they are sent.
@@ -287,23 +285,8 @@ pub trait CongestionControl: Debug + Send {
     fn fallback(&self) -> Option<Fallback> {
         None
     }
-    /// Slow-start threshold, for traces; `None` if unlimited or unknown.
+    /// Returns the slow-start threshold; `None` if unlimited or unknown.
     fn ssthresh(&self) -> Option<Size> {
         None
-    }
-}
-
-/// Builds the controller that `config` names. `mss` is the segment payload, `headers` the bytes before it,
-/// `granted` the rate granted in the handshake.
-pub fn build(
-    config: &Config,
-    mss: Size,
-    headers: Size,
-    granted: Option<Grant>,
-) -> Box<dyn CongestionControl> {
-    let start = law::ControllerStart { mss, headers, config, granted };
-    match config.stack {
-        Stack::Rfc => config.scheme.growth.build(&start),
-        Stack::Linux => config.scheme.growth.build_linux(&start),
     }
 }

@@ -27,12 +27,10 @@ params! {
 }
 
 /// The entry in the table of schemes (`scheme.rs`).
-pub const ALGORITHM: Algorithm = Algorithm {
-    params: ParallelParams::LIST,
-    ..Algorithm::new("parallel", |start, values| {
-        Box::new(Parallel::new(start.window(), ParallelParams::of(values)))
-    })
-};
+pub const ALGORITHM: Algorithm = Algorithm::of::<ParallelParams>("parallel", |start, values| {
+    let parts = ParallelParams::of(values).parts;
+    Box::new(Parallel { stretch: parts * parts, window: start.window() })
+});
 
 /// The controller of one of the connections.
 #[derive(Clone, Debug)]
@@ -40,13 +38,6 @@ pub struct Parallel {
     /// Virtual RTT in RTTs.
     stretch: f64,
     window: Window,
-}
-
-impl Parallel {
-    /// Starts from the given window.
-    pub fn new(window: Window, params: ParallelParams) -> Self {
-        Self { stretch: params.parts * params.parts, window }
-    }
 }
 
 impl CongestionControl for Parallel {

@@ -27,7 +27,8 @@
 use super::law::ControllerStart;
 use super::standard::{Window, delegate_to_window};
 use super::{
-    Ack, CongestionControl, Episode, Loss, LossCause, Path, Plan, ProbeCarry, ProbeClock, ProbeSignal, Probes,
+    Ack, CongestionControl, Episode, Loss, LossCause, Path, Plan, ProbeCarry, ProbeClock, ProbeRequest,
+    ProbeSignal,
 };
 use crate::params;
 use bentpipe_base::{Cx, Dscp, Duration, Instant, Rate, Size};
@@ -81,8 +82,8 @@ params! {
 }
 
 impl ProbingParams {
-    /// The settings of Peach and Peach+, which differ only in `carry`; they have no increments for data ACKs
-    /// or partial acknowledgments.
+    /// Returns the settings of Peach and Peach+, which differ only in `carry`; they have no increments for
+    /// data ACKs or partial acknowledgments.
     pub(super) fn of_peach(carry: ProbeCarry, params: PeachParams) -> Self {
         Self {
             carry,
@@ -178,7 +179,7 @@ impl Probing {
         Self { switches, window: start.window(), phase: Phase::Fresh, mute_until: 0 }
     }
 
-    /// Largest window in segments to which a start may open now.
+    /// Returns the largest window in segments to which a start may open now.
     fn target(&self, path: &Path) -> u64 {
         let mss = self.window.mss();
         let threshold = self.window.threshold().map_or(u64::MAX, |t| t.0 / mss);
@@ -261,7 +262,7 @@ impl Probing {
         }
     }
 
-    /// Largest window of the episode in segments.
+    /// Returns the largest window of the episode in segments.
     fn most(&self, counts: &Counts) -> u64 {
         match self.switches.expands {
             ExpansionRule::Gated { .. } => counts.w0,
@@ -389,7 +390,7 @@ impl CongestionControl for Probing {
         let plan = Plan::window(Size(self.window.cwnd()));
         let probes = |left: u32, clock: ProbeClock| {
             let loud = path.round >= self.mute_until && left > 0;
-            loud.then_some(Probes { left, clock, carry: self.switches.carry, mark: self.switches.mark })
+            loud.then_some(ProbeRequest { left, clock, carry: self.switches.carry, mark: self.switches.mark })
         };
         match self.phase {
             Phase::Opening(o) if o.data > 0 => {

@@ -16,38 +16,28 @@ use bentpipe_base::Size;
 macro_rules! delegate_to_window {
     ($($method:ident),+) => { $( delegate_to_window!(@ $method); )+ };
     (@ on_loss) => {
-        fn on_loss(
-            &mut self,
-            _cx: &mut bentpipe_base::Cx<'_>,
-            path: &$crate::cc::Path,
-            loss: &$crate::cc::Loss,
-        ) {
+        fn on_loss(&mut self, _: &mut $crate::cc::Cx<'_>, path: &$crate::cc::Path, loss: &$crate::cc::Loss) {
             self.window.reduce(path, loss.cause, 0.5);
         }
     };
     (@ on_undo) => {
-        fn on_undo(&mut self, _cx: &mut bentpipe_base::Cx<'_>, _path: &$crate::cc::Path) {
+        fn on_undo(&mut self, _: &mut $crate::cc::Cx<'_>, _: &$crate::cc::Path) {
             self.window.undo();
         }
     };
     (@ on_restart) => {
-        fn on_restart(
-            &mut self,
-            _cx: &mut bentpipe_base::Cx<'_>,
-            _path: &$crate::cc::Path,
-            window: bentpipe_base::Size,
-        ) {
+        fn on_restart(&mut self, _: &mut $crate::cc::Cx<'_>, _: &$crate::cc::Path, window: $crate::cc::Size) {
             self.window.restart(window);
         }
     };
     (@ plan) => {
         #[inline]
-        fn plan(&self, _path: &$crate::cc::Path) -> $crate::cc::Plan {
+        fn plan(&self, _: &$crate::cc::Path) -> $crate::cc::Plan {
             $crate::cc::Plan::window(self.window.size())
         }
     };
     (@ ssthresh) => {
-        fn ssthresh(&self) -> Option<bentpipe_base::Size> {
+        fn ssthresh(&self) -> Option<$crate::cc::Size> {
             self.window.threshold()
         }
     };
@@ -69,34 +59,34 @@ pub struct Window {
 }
 
 impl Window {
-    /// The window of a new connection with `segments` segments; `ssthresh` is unlimited if `None`.
+    /// Creates the window of a new connection with `segments` segments; `ssthresh` is unlimited if `None`.
     pub fn new(mss: Size, segments: u32, ssthresh: Option<Size>) -> Self {
         let cwnd = u64::from(segments) * mss.0;
         let ssthresh = ssthresh.map_or(u64::MAX, |s| s.0.max(2 * mss.0));
         Self { mss: mss.0, cwnd, ssthresh, initial: cwnd, credit: 0, fraction: 0.0, before: (cwnd, ssthresh) }
     }
 
-    /// Congestion window in bytes.
+    /// Returns the congestion window in bytes.
     #[inline]
     pub const fn cwnd(&self) -> u64 {
         self.cwnd
     }
-    /// The same, as schemes plan it.
+    /// Returns the same as schemes plan it.
     #[inline]
     pub const fn size(&self) -> Size {
         Size(self.cwnd)
     }
-    /// Slow-start threshold in bytes; `u64::MAX` is unlimited.
+    /// Returns the slow-start threshold in bytes; `u64::MAX` is unlimited.
     #[inline]
     pub const fn ssthresh(&self) -> u64 {
         self.ssthresh
     }
-    /// SMSS in bytes.
+    /// Returns the SMSS in bytes.
     #[inline]
     pub const fn mss(&self) -> u64 {
         self.mss
     }
-    /// The initial window in bytes.
+    /// Returns the initial window in bytes.
     pub const fn initial(&self) -> u64 {
         self.initial
     }
@@ -114,7 +104,7 @@ impl Window {
         self.ssthresh = ssthresh.max(2 * self.mss);
     }
 
-    /// RFC 5681: slow start or congestion avoidance, if the window may grow.
+    /// Grows the window as in RFC 5681, by slow start or congestion avoidance, if it may grow.
     #[inline]
     pub fn grow(&mut self, ack: &Ack) {
         if !ack.may_grow() {
@@ -127,13 +117,13 @@ impl Window {
         }
     }
 
-    /// Slow start: at most `limit` bytes per ACK (RFC 5681: one SMSS).
+    /// Grows the window in slow start, by at most `limit` bytes per ACK (RFC 5681: one SMSS).
     #[inline]
     pub fn slow_start(&mut self, acked: Size, limit: u64) {
         self.cwnd = self.cwnd.saturating_add(acked.0.min(limit));
     }
 
-    /// Congestion avoidance: one SMSS for each window of acknowledged bytes.
+    /// Grows the window in congestion avoidance, by one SMSS for each window of acknowledged bytes.
     #[inline]
     pub fn avoid(&mut self, acked: Size) {
         self.credit += acked.0.min(self.mss);
@@ -143,7 +133,7 @@ impl Window {
         }
     }
 
-    /// The window in segments.
+    /// Returns the window in segments.
     #[inline]
     pub fn segments(&self) -> f64 {
         self.cwnd as f64 / self.mss as f64
@@ -157,19 +147,13 @@ impl Window {
         self.fraction = cwnd - self.cwnd as f64;
     }
 
-    /// Slow start that stops at the threshold.
-    pub fn slow_start_to_threshold(&mut self, segments: f64) {
-        self.add(segments);
-        self.cwnd = self.cwnd.min(self.ssthresh);
-    }
-
-    /// The threshold for traces; `None` if unlimited.
+    /// Returns the slow-start threshold; `None` if unlimited.
     pub fn threshold(&self) -> Option<Size> {
         (self.ssthresh != u64::MAX).then_some(Size(self.ssthresh))
     }
 
-    /// The base of a reduction in schemes that reduce "the window": cwnd if it was used except for less than
-    /// a segment, else FlightSize.
+    /// Returns the base of a reduction in schemes that reduce "the window": cwnd if it was used except for
+    /// less than a segment, else FlightSize.
     pub const fn used(&self, path: &Path) -> Size {
         if path.flight.0 + self.mss > self.cwnd { Size(self.cwnd) } else { path.flight }
     }
@@ -217,7 +201,7 @@ impl Window {
 
 /// Hashes `x`: the finisher of `SplitMix64` (Steele, Lea, Flood, 2014). For schemes that need to
 /// desynchronise flows but have no random stream.
-pub(crate) const fn mix(x: u64) -> u64 {
+pub(crate) const fn splitmix64(x: u64) -> u64 {
     let x = (x ^ (x >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     let x = (x ^ (x >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
     x ^ (x >> 31)

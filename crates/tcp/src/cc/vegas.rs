@@ -7,11 +7,12 @@
 //! Avoidance: diff < alpha: +1 segment over the next round; diff > beta: -1 segment; else no change. Slow
 //! start: doubles every other round; diff > gamma ends it and reduces the window by 1/8. Loss: window * 3/4
 //! for a first retransmission, 1/2 for a repeated one, and only if the lost segment was sent after the last
-//! reduction. Vegas' early retransmission belongs to loss detection: `recovery/early.rs`. Deviations: as in
-//! ns-2, a reduction ends slow start for good (ssthresh = 2 segments); a timeout leaves one segment and
-//! ssthresh at half the FlightSize. Defaults alpha 1, beta 3, gamma 1 segment (ns-2); Linux has 2, 4, 1.
+//! reduction. Vegas' early retransmission belongs to loss detection: `recovery/vegas_retransmit.rs`.
+//! Deviations: as in ns-2, a reduction ends slow start for good (ssthresh = 2 segments); a timeout leaves one
+//! segment and ssthresh at half the FlightSize. Defaults alpha 1, beta 3, gamma 1 segment (ns-2); Linux has
+//! 2, 4, 1.
 
-use super::law::{Algorithm, ParamConflict, Params as _, Values};
+use super::law::{Algorithm, ParamConflict, Params as _};
 use super::standard::{Window, delegate_to_window};
 use super::{Ack, CongestionControl, Episode, Loss, LossCause, Path};
 use crate::limits::Limit;
@@ -36,17 +37,13 @@ params! {
 /// The entry in the table of schemes (`scheme.rs`).
 pub const ALGORITHM: Algorithm = Algorithm {
     params: VegasParams::LIST,
-    check,
+    check: |values| {
+        let p = VegasParams::of(values);
+        let conflict = ParamConflict { keys: ["alpha", "beta"], message: "`alpha` is more than `beta`" };
+        if p.alpha > p.beta { Err(conflict) } else { Ok(()) }
+    },
     ..Algorithm::new("vegas", |start, values| Box::new(Vegas::new(start.window(), VegasParams::of(values))))
 };
-
-fn check(values: &Values) -> Result<(), ParamConflict> {
-    let p = VegasParams::of(values);
-    if p.alpha > p.beta {
-        return Err(ParamConflict { keys: ["alpha", "beta"], message: "`alpha` is more than `beta`" });
-    }
-    Ok(())
-}
 
 /// How the window grows during the present round.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -66,7 +63,7 @@ pub struct Vegas {
     window: Window,
     base_rtt: Duration,
     round: Round,
-    course: RoundGrowth,
+    round_growth: RoundGrowth,
     /// In slow start: true in every other round, in which the window doubles.
     doubling: bool,
     cut_at: Instant,
@@ -89,7 +86,7 @@ impl Vegas {
             window,
             base_rtt: Duration(u64::MAX),
             round: Round::default(),
-            course: RoundGrowth::Double,
+            round_growth: RoundGrowth::Double,
             doubling: true,
             cut_at: Instant::ZERO,
         }
@@ -112,26 +109,26 @@ impl Vegas {
         let expected = path.flight.0 as f64 / base;
         let actual = sent as f64 / rtt.as_secs_f64();
         let diff = (expected - actual) * base / self.window.mss() as f64;
-        self.steer(libm::floor(diff + 0.5));
+        self.set_round_growth(libm::floor(diff + 0.5));
     }
 
-    fn steer(&mut self, diff: f64) {
+    fn set_round_growth(&mut self, diff: f64) {
         let mss = self.window.mss();
-        self.course = RoundGrowth::Hold;
+        self.round_growth = RoundGrowth::Hold;
         if self.window.in_slow_start() {
             self.doubling = !self.doubling;
             if self.doubling {
-                self.course = RoundGrowth::Double;
+                self.round_growth = RoundGrowth::Double;
             }
             if diff > self.params.gamma {
-                self.course = RoundGrowth::Hold;
+                self.round_growth = RoundGrowth::Hold;
                 self.window.set_ssthresh(2 * mss);
                 self.window.set_cwnd((self.window.cwnd() / 8 * 7).max(2 * mss));
             }
         } else if diff > self.params.beta {
             self.window.set_cwnd((self.window.cwnd() - mss).max(2 * mss));
         } else if diff < self.params.alpha {
-            self.course = RoundGrowth::Creep;
+            self.round_growth = RoundGrowth::Creep;
         }
     }
 }
@@ -152,7 +149,7 @@ impl CongestionControl for Vegas {
         if ack.limited_by != Limit::CongestionWindow || ack.episode == Episode::Fast {
             return;
         }
-        match self.course {
+        match self.round_growth {
             RoundGrowth::Double => self.window.slow_start(ack.acked, self.window.mss()),
             RoundGrowth::Creep => self.window.avoid(ack.acked),
             RoundGrowth::Hold => {}
@@ -163,7 +160,7 @@ impl CongestionControl for Vegas {
         match loss.cause {
             LossCause::Timeout | LossCause::RepeatedTimeout => {
                 self.window.reduce(path, loss.cause, 0.5);
-                self.course = RoundGrowth::Double;
+                self.round_growth = RoundGrowth::Double;
                 self.doubling = true;
             }
             LossCause::Mark => self.window.reduce(path, loss.cause, 0.5),
@@ -171,7 +168,7 @@ impl CongestionControl for Vegas {
                 let factor = if loss.resends == 0 { 0.75 } else { 0.5 };
                 self.window.reduce(path, loss.cause, factor);
                 self.window.set_ssthresh(2 * self.window.mss());
-                self.course = RoundGrowth::Hold;
+                self.round_growth = RoundGrowth::Hold;
                 self.cut_at = cx.now;
             }
             LossCause::Fast => {}

@@ -39,12 +39,9 @@ params! {
 }
 
 /// The entry in the table of schemes (`scheme.rs`).
-pub const ALGORITHM: Algorithm = Algorithm {
-    params: WestwoodParams::LIST,
-    ..Algorithm::new("westwood", |start, values| {
-        Box::new(Westwood::new(start.window(), WestwoodParams::of(values)))
-    })
-};
+pub const ALGORITHM: Algorithm = Algorithm::of::<WestwoodParams>("westwood", |start, values| {
+    Box::new(Westwood::new(start.window(), WestwoodParams::of(values)))
+});
 
 /// The Westwood+ controller.
 #[derive(Clone, Debug)]
@@ -85,7 +82,7 @@ impl Westwood {
         self.sample = Some((now, path.delivered));
     }
 
-    /// Estimated rate times RTTmin, in bytes.
+    /// Returns the estimated rate times RTTmin, in bytes.
     fn estimated_bdp(&self, path: &Path) -> Option<u64> {
         let (once, twice) = self.filtered?;
         let estimate = if self.params.twice { twice } else { once };

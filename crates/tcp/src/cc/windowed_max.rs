@@ -15,7 +15,7 @@ pub(super) struct WindowedMax {
 }
 
 impl WindowedMax {
-    /// A window of `span` times, at least one.
+    /// Creates a window of `span` times, at least one.
     pub(super) const fn new(span: u64) -> Self {
         Self { span, samples: VecDeque::new() }
     }
@@ -33,7 +33,7 @@ impl WindowedMax {
         }
     }
 
-    /// The maximum; 0 before the first value.
+    /// Returns the maximum; 0 before the first value.
     pub(super) fn get(&self) -> u64 {
         self.samples.front().map_or(0, |(_, v)| *v)
     }

@@ -62,7 +62,7 @@ impl Frto {
                 self.step = Step::Off;
                 !view.digest.resent_acked
             }
-            Step::First | Step::Second if advanced || view.duplicate => {
+            Step::First | Step::Second if advanced || view.digest.duplicate => {
                 self.step = Step::Off;
                 false
             }

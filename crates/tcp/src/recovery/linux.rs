@@ -12,26 +12,30 @@
 //! - F-RTO tests the first timeout of an episode and repeated ones, not one within fast recovery; any
 //!   acknowledgment of data that was sent before the timeout and never resent proves it spurious.
 
-use super::{AckView, Recovery, RecoveryResult};
+use super::{AckView, Recovery};
 use crate::board::Scoreboard;
 use crate::cc::{Episode, Loss, LossCause};
 use crate::scheme::Reduction;
 use bentpipe_base::Instant;
 
 impl Recovery {
-    /// Bytes that this acknowledgment delivered; short segments count as full ones, and duplicate ACKs
-    /// count. Called before anything else uses the acknowledgment.
+    /// Returns the bytes that this acknowledgment delivered; short segments count as full ones, and duplicate
+    /// ACKs count. Called before anything else uses the acknowledgment.
     pub(super) const fn linux_delivered(&self, view: &AckView<'_>) -> u64 {
         if self.sack {
             return view.digest.segments * view.mss;
         }
-        if view.duplicate {
+        if view.digest.duplicate {
             return view.mss;
         }
         if view.digest.acked == 0 {
             return 0;
         }
-        let counted = if self.credit > 0 { self.credit as u64 } else { self.dup_acks as u64 * view.mss };
+        let counted = if self.dup_ack_credit > 0 {
+            self.dup_ack_credit as u64
+        } else {
+            self.dup_acks as u64 * view.mss
+        };
         let rest = view.digest.acked.saturating_sub(counted);
         if rest > view.mss { rest } else { view.mss }
     }
@@ -46,9 +50,9 @@ impl Recovery {
     /// something may be resent in its place.
     pub(super) fn linux_duplicates(&mut self, board: &Scoreboard, view: &AckView<'_>) {
         if view.digest.acked > 0 {
-            self.credit = 0;
-        } else if view.duplicate && board.next() > self.recover {
-            self.credit += view.mss as i64;
+            self.dup_ack_credit = 0;
+        } else if view.digest.duplicate && board.next() > self.recover {
+            self.dup_ack_credit += view.mss as i64;
         }
     }
 
@@ -56,20 +60,20 @@ impl Recovery {
     /// flight is not overestimated. True if the ACK covers all that was sent before the episode.
     pub(super) fn linux_partial_ack(&mut self, board: &Scoreboard) -> bool {
         let over = board.is_empty() || board.una() >= self.recover;
-        self.credit = if over { 0 } else { self.credit.max(0) };
+        self.dup_ack_credit = if over { 0 } else { self.dup_ack_credit.max(0) };
         over
     }
 
     /// True while a mark reduces the window.
     #[inline]
     pub const fn is_reducing(&self) -> bool {
-        self.reducing.is_some()
+        self.ecn_reduction_end.is_some()
     }
 
-    /// A mark arrived while the window was `window` bytes: PRR, if used, starts to reduce it.
+    /// A mark arrived: starts to reduce the window, now `window` bytes, by PRR, if that is used.
     pub fn reduce_for_mark(&mut self, board: &Scoreboard, window: u64) {
         if self.linux && self.params.reduction == Reduction::Prr {
-            self.reducing = Some(board.next());
+            self.ecn_reduction_end = Some(board.next());
             self.linux_prr.begin(window, self.mss);
         }
     }
@@ -77,18 +81,18 @@ impl Recovery {
     /// Ends the reduction for a mark once CWR has reached the receiver: more is acknowledged than was sent
     /// before it. True if it ended.
     pub(super) fn linux_mark_ends(&mut self, board: &Scoreboard) -> bool {
-        self.reducing.take_if(|end| board.una() > *end).is_some()
+        self.ecn_reduction_end.take_if(|end| board.una() > *end).is_some()
     }
 
     /// A loss found while a mark reduces the window does not reduce it again (`tcp_enter_recovery`): its
     /// episode continues the same reduction.
-    pub(super) fn linux_continue_reduction(&mut self, finding: &mut RecoveryResult) {
-        if self.episode == Episode::Fast && self.reducing.take().is_some() {
-            finding.loss = None;
+    pub(super) fn linux_continue_reduction(&mut self) {
+        if self.episode == Episode::Fast && self.ecn_reduction_end.take().is_some() {
+            self.result.loss = None;
         }
     }
 
-    /// The reordering timer began fast recovery: one segment may be sent.
+    /// Lets one segment be sent: the reordering timer began fast recovery.
     pub fn reduce_on_timer(&mut self, board: &Scoreboard, target: u64, mss: u64) {
         if self.linux {
             let in_flight = self.in_flight(board);
@@ -96,7 +100,7 @@ impl Recovery {
         }
     }
 
-    /// The retransmission timer expired.
+    /// Handles the expiry of the retransmission timer.
     pub(super) fn linux_timeout(&mut self, board: &mut Scoreboard, now: Instant, repeated: bool) -> Loss {
         let open = matches!(self.episode, Episode::Open | Episode::Ended);
         let open = open && !self.is_reducing(); // a mark has reduced the window
@@ -117,16 +121,10 @@ impl Recovery {
         loss
     }
 
-    /// F-RTO by a single acknowledgment: true if data arrives that was sent before the timeout and never
+    /// F-RTO by a single acknowledgment: true if it reports data that was sent before the timeout and never
     /// resent.
-    pub(super) fn linux_spurious(&mut self, view: &AckView<'_>, finding: &mut RecoveryResult) -> bool {
+    pub(super) fn linux_spurious(&self, view: &AckView<'_>) -> bool {
         let original = view.digest.original_least.is_some_and(|end| end <= self.frto.recover);
-        let sure = self.sack || !view.digest.resent_acked;
-        if self.frto.is_active() && original && sure {
-            self.frto.stop();
-            finding.undo = true;
-            return true;
-        }
-        false
+        self.frto.is_active() && original && (self.sack || !view.digest.resent_acked)
     }
 }

@@ -1,8 +1,8 @@
 //! Loss recovery: which bytes are lost, what to resend, how much is in flight.
 //!
 //! Three separate parts, each in files of its own:
-//! - detection: `dupack.rs` (Reno RFC 5681, NewReno RFC 6582, Vegas' early retransmission in `early.rs`),
-//!   `sack.rs` (RFC 6675), `rack.rs` (RFC 8985);
+//! - detection: `dupack.rs` (Reno RFC 5681, NewReno RFC 6582, Vegas' early retransmission in
+//!   `vegas_retransmit.rs`), `sack.rs` (RFC 6675), `rack.rs` (RFC 8985);
 //! - reduction, how the window is reduced during fast recovery: `rate_halving.rs`, `prr.rs` (RFC 9937),
 //!   `speedy.rs` (TCP-Swift), or at once;
 //! - detection of spurious timeouts: `frto.rs` (RFC 5682).
@@ -14,7 +14,6 @@
 //! sees an inflated window.
 
 mod dupack;
-mod early;
 mod frto;
 mod linux;
 mod prr;
@@ -23,6 +22,7 @@ mod rack;
 mod rate_halving;
 mod sack;
 mod speedy;
+mod vegas_retransmit;
 
 use crate::board::{AckSummary, Scoreboard};
 use crate::cc::{Episode, Loss, LossCause};
@@ -39,13 +39,8 @@ pub const DUP_THRESH: u32 = 3;
 /// An acknowledgment as the recovery module sees it.
 #[derive(Clone, Copy, Debug)]
 pub struct AckView<'a> {
-    /// When it arrived.
-    pub now: Instant,
     /// What it changed on the scoreboard.
     pub digest: &'a AckSummary,
-    /// It is a duplicate: nothing new cumulatively, data outstanding, no data of its own, window unchanged
-    /// (RFC 5681), or, with SACK, it reports something new (RFC 6675).
-    pub duplicate: bool,
     /// SMSS in bytes.
     pub mss: u64,
     /// The RTT estimator.
@@ -84,7 +79,7 @@ pub struct Recovery {
     dup_acks: u32,
     /// Without SACK: bytes that have left the network according to duplicate ACKs, less what partial ACKs
     /// deflate; if negative, the window is below the scheme's.
-    credit: i64,
+    dup_ack_credit: i64,
     /// Start of a segment that is sent whatever the window says.
     forced_resend: Option<u64>,
     /// The first partial ACK of this episode was seen.
@@ -103,11 +98,13 @@ pub struct Recovery {
     rescue: Option<u64>,
     speedy: speedy::Speedy,
     /// Linux: a mark reduces the window until more than this is acknowledged.
-    reducing: Option<u64>,
+    ecn_reduction_end: Option<u64>,
+    /// What the present acknowledgment, or the reordering timer, has changed so far.
+    result: RecoveryResult,
 }
 
 impl Recovery {
-    /// For a connection with segments of `mss` bytes; `sack` if the peer supports SACK.
+    /// Creates the state for a connection with segments of `mss` bytes; `sack` if the peer supports SACK.
     pub fn new(config: &Config, sack: bool, mss: u64) -> Self {
         let params = config.scheme.recovery;
         let detection = match params.detection {
@@ -124,40 +121,37 @@ impl Recovery {
         }
     }
 
-    /// State of recovery.
+    /// Returns the state of recovery.
     #[inline]
     pub const fn episode(&self) -> Episode {
         self.episode
     }
 
-    /// The detection in force, after the handshake has said whether the peer SACKs.
+    /// Returns the detection in force, after the handshake has said whether the peer SACKs.
     pub const fn detection(&self) -> Detection {
         self.params.detection
     }
 
-    /// Bytes estimated to be in the network.
+    /// Returns the bytes estimated to be in the network.
     #[inline]
     pub fn in_flight(&self, board: &Scoreboard) -> u64 {
         match (self.episode, self.params.detection) {
             // RFC 6675 and 3042: before recovery the whole flight counts, except what limited transmit added
             (Episode::Open, Detection::Rack) => board.pipe(),
-            (Episode::Open, _) => board.flight() - self.limited_sent.min(board.flight()),
-            (_, Detection::Sack | Detection::Rack) => {
-                board.pipe() + self.speedy.lost_counted_in_flight(board)
-            }
-            _ => {
-                (board.pipe() + self.speedy.lost_counted_in_flight(board)).saturating_add_signed(-self.credit)
-            }
+            (Episode::Open, _) => self.flight(board),
+            // with SACK there is no credit
+            _ => (board.pipe() + self.speedy.lost_counted_in_flight(board))
+                .saturating_add_signed(-self.dup_ack_credit),
         }
     }
 
-    /// RFC 5681's FlightSize, less what limited transmit added (RFC 3042, section 2).
+    /// Returns RFC 5681's FlightSize, less what limited transmit added (RFC 3042, section 2).
     #[inline]
     pub fn flight(&self, board: &Scoreboard) -> u64 {
         board.flight() - self.limited_sent.min(board.flight())
     }
 
-    /// The window in force if the scheme's is `window`.
+    /// Returns the window in force if the scheme's is `window`.
     #[inline]
     pub fn window(&self, window: u64) -> u64 {
         if self.episode != Episode::Fast && !self.is_reducing() {
@@ -186,7 +180,7 @@ impl Recovery {
         self.limited_sent += len;
     }
 
-    /// The segment that is sent whatever the window says.
+    /// Returns the segment that is sent whatever the window says.
     #[inline]
     pub fn forced(&self, board: &Scoreboard) -> Option<usize> {
         let start = self.forced_resend?;
@@ -238,20 +232,17 @@ impl Recovery {
             self.limited_sent = if rack { self.limited_sent.min(board.sacked()) } else { 0 };
         }
         let marked = board.marked();
-        let mut finding = RecoveryResult::default();
+        self.result = RecoveryResult::default();
         if self.linux {
-            finding.ended = self.linux_mark_ends(board);
+            self.result.ended = self.linux_mark_ends(board);
             self.linux_delivered = self.linux_delivered(view);
-            if self.linux_spurious(view, &mut finding) {
-                self.undo(board);
-                return finding;
+            if self.linux_spurious(view) {
+                return self.undo(board);
             }
         }
         let sent_new = self.frto.prefers_new();
         if self.frto.is_active() && self.frto.on_ack(board, view) {
-            finding.undo = true;
-            self.undo(board);
-            return finding;
+            return self.undo(board);
         }
         if sent_new && !self.frto.is_active() && !self.linux {
             // RFC 5682, section 2.1 (3a): the window may be three segments; two were new data, the third is
@@ -261,17 +252,17 @@ impl Recovery {
         let ends = if self.linux { self.linux_ends(board) } else { board.una() >= self.recover };
         if self.episode != Episode::Open && ends {
             self.end();
-            finding.ended = true;
+            self.result.ended = true;
         }
         match self.params.detection {
-            Detection::Reno | Detection::NewReno => self.dupack_on_ack(board, view, &mut finding),
-            Detection::Vegas => self.early_on_ack(board, view, &mut finding),
-            Detection::Sack => self.sack_on_ack(board, view, &mut finding),
-            Detection::Rack => self.rack_on_ack(board, view, &mut finding),
+            Detection::Reno | Detection::NewReno => self.dupack_on_ack(board, view),
+            Detection::Vegas => self.early_on_ack(board, view),
+            Detection::Sack => self.sack_on_ack(board, view),
+            Detection::Rack => self.rack_on_ack(board, view),
         }
-        self.linux_continue_reduction(&mut finding);
-        finding.lost_more = board.marked() > marked;
-        finding
+        self.linux_continue_reduction();
+        self.result.lost_more = board.marked() > marked;
+        self.result
     }
 
     /// Reduces the window by the step of one acknowledgment; `target` is the scheme's window.
@@ -284,7 +275,7 @@ impl Recovery {
         match self.params.reduction {
             Reduction::AtOnce | Reduction::Speedy => {}
             Reduction::RateHalving => self.halving.on_ack(
-                digest.delivered.max(mss.min(self.credit.max(0) as u64)),
+                digest.delivered.max(mss.min(self.dup_ack_credit.max(0) as u64)),
                 in_flight,
                 target,
                 mss,
@@ -300,27 +291,21 @@ impl Recovery {
     }
 
     /// Begins fast recovery: segment 0 is the first hole.
-    fn begin_fast(&mut self, board: &mut Scoreboard, view: &AckView<'_>, finding: &mut RecoveryResult) {
+    fn begin_fast(&mut self, board: &mut Scoreboard, view: &AckView<'_>) {
         board.mark_lost(0, false);
-        self.begin_fast_at(board, view, Some(0), finding);
+        self.begin_fast_at(board, view, Some(0));
     }
 
     /// Begins fast recovery with the retransmission of segment `first`.
-    fn begin_fast_at(
-        &mut self,
-        board: &Scoreboard,
-        view: &AckView<'_>,
-        first: Option<usize>,
-        finding: &mut RecoveryResult,
-    ) {
+    fn begin_fast_at(&mut self, board: &Scoreboard, view: &AckView<'_>, first: Option<usize>) {
         self.forced_resend = first.map(|i| board.start_of(i));
         self.episode = Episode::Fast;
         self.recover = board.next();
         self.partial_seen = false;
         self.rescue = None;
         self.begin_reduction(board, view);
-        finding.loss = Some(loss_of(board, first.unwrap_or(0), LossCause::Fast));
-        finding.restart_timer = true;
+        self.result.loss = Some(loss_of(board, first.unwrap_or(0), LossCause::Fast));
+        self.result.restart_timer = true;
     }
 
     fn begin_reduction(&mut self, board: &Scoreboard, view: &AckView<'_>) {
@@ -329,7 +314,9 @@ impl Recovery {
             _ => u64::from(self.dup_acks - 1) * view.mss,
         };
         self.halving.begin(self.flight(board), before);
-        self.prr.begin(recover_fs(board, view));
+        // RFC 9937's RecoverFS: outstanding before this acknowledgment, less what was SACKed before it
+        let recover_fs = board.flight() - sacked_before(board, view) + view.digest.acked;
+        self.prr.begin(recover_fs.max(view.mss));
         if !self.is_reducing() {
             self.linux_prr.begin(view.window, view.mss);
         }
@@ -341,16 +328,19 @@ impl Recovery {
     fn end(&mut self) {
         self.episode = Episode::Open;
         self.dup_acks = 0;
-        self.credit = 0;
+        self.dup_ack_credit = 0;
         self.forced_resend = None;
         self.rescue = None;
         self.speedy = speedy::Speedy::default();
         self.frto.stop();
     }
 
-    fn undo(&mut self, board: &mut Scoreboard) {
+    /// Undoes the reaction to a timeout, which was spurious.
+    fn undo(&mut self, board: &mut Scoreboard) -> RecoveryResult {
         board.unmark_lost();
         self.end();
+        self.result.undo = true;
+        self.result
     }
 
     /// Returns the bytes that an acknowledgment delivered, for the scheme.
@@ -359,20 +349,20 @@ impl Recovery {
         if self.linux { self.linux_delivered } else { digest.delivered }
     }
 
-    /// The retransmission timer expired: everything not SACKed is lost; the first segment is resent.
+    /// Handles a retransmission timeout: everything not SACKed is lost; the first segment is resent.
     pub fn on_timeout(&mut self, board: &mut Scoreboard, now: Instant, repeated: bool) -> Loss {
         board.renege_at_una();
         let loss = if self.linux {
             self.linux_timeout(board, now, repeated)
         } else {
-            self.give_up_all(board, repeated)
+            self.rfc_timeout(board, repeated)
         };
         self.resend_marked(board);
         loss
     }
 
-    /// Segments were cut to `mss` bytes, since the path takes no longer ones: what was marked lost is resent
-    /// as after a timeout, but there was no congestion.
+    /// Resends what was marked lost, as after a timeout, but without congestion: segments were cut to `mss`
+    /// bytes, since the path takes no longer ones.
     pub fn resend_cut(&mut self, board: &Scoreboard, mss: u64) {
         self.mss = mss;
         self.frto.stop();
@@ -384,17 +374,17 @@ impl Recovery {
         self.episode = Episode::Timeout;
         self.recover = board.next();
         self.dup_acks = 0;
-        self.credit = 0;
+        self.dup_ack_credit = 0;
         self.limited_sent = 0;
         self.rescue = None;
         self.speedy = speedy::Speedy::default();
         self.early_checks_left = 0;
         self.rack.deadline = None;
-        self.reducing = None;
+        self.ecn_reduction_end = None;
         self.forced_resend = Some(board.una());
     }
 
-    fn give_up_all(&mut self, board: &mut Scoreboard, repeated: bool) -> Loss {
+    fn rfc_timeout(&mut self, board: &mut Scoreboard, repeated: bool) -> Loss {
         let cause = if repeated { LossCause::RepeatedTimeout } else { LossCause::Timeout };
         let loss = loss_of(board, 0, cause);
         self.frto.stop();
@@ -405,21 +395,21 @@ impl Recovery {
         loss
     }
 
-    /// When RACK's reordering timer is due.
+    /// Returns when RACK's reordering timer is due.
     pub const fn reorder_deadline(&self) -> Option<Instant> {
         self.rack.deadline
     }
 
-    /// RACK's reordering window ended.
+    /// Handles the end of RACK's reordering window.
     pub fn on_reorder_timer(&mut self, board: &mut Scoreboard, view: &AckView<'_>) -> RecoveryResult {
-        let mut finding = RecoveryResult::default();
-        self.rack_detect(board, view, &mut finding);
-        self.linux_continue_reduction(&mut finding);
-        finding
+        self.result = RecoveryResult::default();
+        self.rack_detect(board, view);
+        self.linux_continue_reduction();
+        self.result
     }
 
-    /// The segment that RFC 6675's NextSeg rules (3) and (4) would send when there is neither loss nor new
-    /// data.
+    /// Returns the segment that RFC 6675's NextSeg rules (3) and (4) would send when there is neither loss
+    /// nor new data.
     pub fn speculative(&mut self, board: &mut Scoreboard) -> Option<usize> {
         if self.episode == Episode::Fast && self.params.detection == Detection::Sack {
             self.sack_speculative(board)
@@ -429,12 +419,7 @@ impl Recovery {
     }
 }
 
-/// RFC 9937's RecoverFS: what was outstanding before this acknowledgment, less what was SACKed before it.
-fn recover_fs(board: &Scoreboard, view: &AckView<'_>) -> u64 {
-    (board.flight() - sacked_before(board, view) + view.digest.acked).max(view.mss)
-}
-
-/// Bytes SACKed before this acknowledgment.
+/// Returns the bytes SACKed before this acknowledgment.
 fn sacked_before(board: &Scoreboard, view: &AckView<'_>) -> u64 {
     board.sacked().saturating_sub(view.digest.newly_sacked)
 }

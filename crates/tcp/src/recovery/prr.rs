@@ -17,12 +17,12 @@ pub(super) struct Prr {
 }
 
 impl Prr {
-    /// `recover_fs` is RecoverFS: what was in flight as recovery began.
+    /// Begins a reduction; `recover_fs` is RecoverFS: what was in flight as recovery began.
     pub(super) const fn begin(&mut self, recover_fs: u64) {
         *self = Self { recover_fs, delivered: 0, out: 0, window: recover_fs };
     }
 
-    /// One acknowledgment; `safe` when `una` advanced and nothing more was found lost.
+    /// Takes one acknowledgment; `safe` when `una` advanced and nothing more was found lost.
     pub(super) fn on_ack(&mut self, delivered: u64, inflight: u64, ssthresh: u64, mss: u64, safe: bool) {
         self.delivered += delivered;
         let mut count = if inflight > ssthresh {

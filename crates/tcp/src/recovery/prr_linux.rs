@@ -17,18 +17,18 @@ pub(super) struct LinuxPrr {
     window: u64,
 }
 
-/// Bytes to whole segments.
+/// Converts bytes to whole segments.
 const fn segments(bytes: u64, mss: u64) -> u64 {
     bytes.div_ceil(mss)
 }
 
 impl LinuxPrr {
-    /// `window` bytes were planned before the loss.
+    /// Begins a reduction; `window` bytes were planned before the loss.
     pub(super) const fn begin(&mut self, window: u64, mss: u64) {
         *self = Self { before: segments(window, mss), delivered: 0, out: 0, window: segments(window, mss) };
     }
 
-    /// One acknowledgment, in bytes; `safe` when `una` advanced and nothing more was found lost.
+    /// Takes one acknowledgment, in bytes; `safe` when `una` advanced and nothing more was found lost.
     pub(super) fn on_ack(&mut self, delivered: u64, in_flight: u64, ssthresh: u64, mss: u64, safe: bool) {
         let (delivered, in_flight, ssthresh) =
             (segments(delivered, mss), segments(in_flight, mss), segments(ssthresh, mss));
@@ -45,12 +45,12 @@ impl LinuxPrr {
         self.window = in_flight + count.max(u64::from(self.out == 0));
     }
 
-    /// A segment was sent.
+    /// Counts a segment that was sent.
     pub(super) const fn sent(&mut self) {
         self.out += 1;
     }
 
-    /// The window in bytes.
+    /// Returns the window in bytes.
     pub(super) const fn window(&self, mss: u64) -> u64 {
         self.window * mss
     }

@@ -8,7 +8,7 @@
 //! Deviation: the scoreboard is scanned in sequence order, skipping SACKed ranges, in place of a list in
 //! sending order: the result is the same.
 
-use super::{AckView, DUP_THRESH, Recovery, RecoveryResult};
+use super::{AckView, DUP_THRESH, Recovery};
 use crate::board::Scoreboard;
 use crate::cc::Episode;
 use bentpipe_base::{Duration, Instant};
@@ -21,7 +21,7 @@ pub const WCDELACK: Duration = Duration::from_millis(200);
 pub const LINUX_TIMER: Duration = Duration::from_millis(2);
 
 /// RACK's state.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct Rack {
     /// Of the segments delivered, the one sent last: when it was sent and where it ends.
     newest: Option<(Instant, u64)>,
@@ -30,27 +30,14 @@ pub(super) struct Rack {
     /// Highest position delivered. A segment below it, delivered later and never resent, was reordered.
     fack: u64,
     reordering_seen: bool,
-    reo_wnd_mult: u8,
-    reo_wnd_persist: u8,
+    /// The RFC's reo_wnd_mult, less 1: rounds with a DSACK, until `REO_WND_PERSIST` recoveries have passed.
+    reo_wnd_steps: u8,
+    /// Recoveries that ended since the last of these rounds.
+    recoveries: u8,
     /// A DSACK below this belongs to a round already counted.
     dsack_round: u64,
     /// When the reordering timer is due.
     pub(super) deadline: Option<Instant>,
-}
-
-impl Default for Rack {
-    fn default() -> Self {
-        Self {
-            newest: None,
-            rtt: Duration::ZERO,
-            fack: 0,
-            reordering_seen: false,
-            reo_wnd_mult: 1,
-            reo_wnd_persist: REO_WND_PERSIST,
-            dsack_round: 0,
-            deadline: None,
-        }
-    }
 }
 
 impl Rack {
@@ -62,12 +49,12 @@ impl Rack {
             self.reordering_seen = true; // step 3
         }
         self.fack = self.fack.max(board.sacked_ranges().last().map_or(board.una(), |r| r.1));
-        if let Some((sent_at, _)) = digest.newest_sure.filter(|_| digest.newest_sure >= self.newest) {
-            self.newest = digest.newest_sure;
-            self.rtt = view.now.since(sent_at);
+        if let Some((sent_at, _)) = digest.newest_certain.filter(|_| digest.newest_certain >= self.newest) {
+            self.newest = digest.newest_certain;
+            self.rtt = digest.now.since(sent_at);
         }
-        if let Some((_, sent_at)) = digest.last_sure.filter(|_| linux) {
-            self.rtt = view.now.since(sent_at);
+        if let Some((_, sent_at)) = digest.last_certain.filter(|_| linux) {
+            self.rtt = digest.now.since(sent_at);
         }
     }
 
@@ -82,49 +69,39 @@ impl Rack {
         self.deadline = Some(at);
     }
 
-    /// Step 4: the reordering window.
+    /// Step 4: returns the reordering window.
     fn reo_wnd(&mut self, board: &Scoreboard, view: &AckView<'_>, recovering: bool) -> Duration {
         if view.digest.dsack.is_some() && board.una() >= self.dsack_round {
             self.dsack_round = board.next();
-            self.reo_wnd_mult = self.reo_wnd_mult.saturating_add(1);
-            self.reo_wnd_persist = REO_WND_PERSIST;
+            self.reo_wnd_steps = self.reo_wnd_steps.saturating_add(1);
+            self.recoveries = 0;
         }
         if !self.reordering_seen && (recovering || board.sacked() >= u64::from(DUP_THRESH) * view.mss) {
             return Duration::ZERO;
         }
         let quarter = view.rtt.min().unwrap_or_default() / 4;
-        (quarter * u64::from(self.reo_wnd_mult)).min(view.rtt.srtt())
+        (quarter * u64::from(self.reo_wnd_steps.saturating_add(1))).min(view.rtt.srtt())
     }
 
     fn on_recovery_end(&mut self) {
-        self.reo_wnd_persist = self.reo_wnd_persist.saturating_sub(1);
-        if self.reo_wnd_persist == 0 {
-            self.reo_wnd_mult = 1;
+        self.recoveries = self.recoveries.saturating_add(1);
+        if self.recoveries >= REO_WND_PERSIST {
+            self.reo_wnd_steps = 0;
         }
     }
 }
 
 impl Recovery {
-    pub(super) fn rack_on_ack(
-        &mut self,
-        board: &mut Scoreboard,
-        view: &AckView<'_>,
-        finding: &mut RecoveryResult,
-    ) {
-        if finding.ended {
+    pub(super) fn rack_on_ack(&mut self, board: &mut Scoreboard, view: &AckView<'_>) {
+        if self.result.ended {
             self.rack.on_recovery_end();
         }
         self.rack.update(board, view, self.linux);
-        self.rack_detect(board, view, finding);
+        self.rack_detect(board, view);
     }
 
     /// Step 5: marks what is lost and sets the timer for what may be soon.
-    pub(super) fn rack_detect(
-        &mut self,
-        board: &mut Scoreboard,
-        view: &AckView<'_>,
-        finding: &mut RecoveryResult,
-    ) {
+    pub(super) fn rack_detect(&mut self, board: &mut Scoreboard, view: &AckView<'_>) {
         self.rack.deadline = None;
         let Some(newest) = self.rack.newest else { return };
         if board.is_empty() {
@@ -138,7 +115,7 @@ impl Recovery {
         while let Some(seg) = board.get(i) {
             let (sent_at, end) = (seg.sent_at, seg.end);
             if seg.sacked {
-                i = board.index_above(skip_to(board, end).saturating_sub(1)) + 1;
+                i = board.index_beyond_range(i);
                 continue;
             }
             if (sent_at, end) >= newest {
@@ -147,7 +124,7 @@ impl Recovery {
                 }
             } else if !seg.lost || seg.resent {
                 let due = sent_at + grace;
-                if due <= view.now {
+                if due <= view.digest.now {
                     any |= board.mark_lost(i, true) > 0;
                 } else {
                     self.rack.wait_for(due, self.linux);
@@ -159,15 +136,9 @@ impl Recovery {
         // while segments are still lost, the next begins at once and reduces the window again
         if (any || (self.linux && board.lost() > 0)) && self.episode == Episode::Open {
             let first = board.next_lost();
-            self.begin_fast_at(board, view, first, finding);
+            self.begin_fast_at(board, view, first);
         }
     }
-}
-
-fn skip_to(board: &Scoreboard, position: u64) -> u64 {
-    let ranges = board.sacked_ranges();
-    let i = ranges.partition_point(|r| r.1 < position);
-    ranges.get(i).map_or(position, |r| r.1)
 }
 
 /// The tail loss probe's timer and state (section 7).
@@ -178,13 +149,13 @@ pub struct TailProbe {
 }
 
 impl TailProbe {
-    /// PTO (section 7.2): two round trips and `more`; `None` while a probe is outstanding.
+    /// Returns the PTO (section 7.2): two round trips and `more`; `None` while a probe is outstanding.
     pub fn timeout(&self, srtt: Option<Duration>, more: Duration) -> Option<Duration> {
         let pto = srtt.map_or(Duration::from_secs(1), |s| s * 2) + more;
         self.outstanding.is_none().then_some(pto)
     }
 
-    /// A probe was sent.
+    /// Records that a probe was sent.
     pub const fn sent(&mut self, next: u64, resent: bool) {
         self.outstanding = Some((next, resent));
     }

@@ -15,8 +15,8 @@ pub(super) struct RateHalving {
 }
 
 impl RateHalving {
-    /// `flight` bytes were outstanding; `delivered` of them had left the network before this acknowledgment
-    /// began recovery, so half of them is deducted too.
+    /// Begins a reduction: `flight` bytes were outstanding; `delivered` of them had left the network before
+    /// this acknowledgment began recovery, so half of them is deducted too.
     pub(super) const fn begin(&mut self, flight: u64, delivered: u64) {
         self.double = (flight * 2).saturating_sub(delivered);
         self.capped = self.double / 2;

@@ -22,12 +22,12 @@ pub(super) struct Speedy {
 }
 
 impl Speedy {
-    /// An episode begins: the oldest segment is lost.
+    /// Begins an episode: the oldest segment is lost.
     pub(super) fn begin(&mut self, board: &Scoreboard) {
         self.first = board.get(0).map(|s| (s.end, s.end - board.una()));
     }
 
-    /// Bytes to add to the data in flight.
+    /// Returns the bytes to add to the data in flight.
     pub(super) fn lost_counted_in_flight(&self, board: &Scoreboard) -> u64 {
         self.first.map_or(0, |(end, len)| if board.una() < end { len } else { 0 })
     }

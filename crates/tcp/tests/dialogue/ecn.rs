@@ -11,7 +11,7 @@ const CWR: Flags = Flags::CWR;
 const NONE: Flags = Flags(0);
 
 fn ecn() -> Config {
-    Config { ecn: EcnUse::Ask, ..plain() }
+    Config { ecn: EcnUse::Request, ..plain() }
 }
 
 fn agreed(config: Config) -> Dialogue {
@@ -54,9 +54,9 @@ fn a_syn_that_goes_again_does_not_ask() {
 /// ignores an agreement that it did not request.
 #[test]
 fn who_only_answers_does_not_ask() {
-    assert_eq!(Config::linux().ecn, EcnUse::Answer);
+    assert_eq!(Config::linux().ecn, EcnUse::AcceptOnly);
     for stack in [Stack::Rfc, Stack::Linux] {
-        let config = Config { ecn: EcnUse::Answer, ..plain().on(stack) };
+        let config = Config { ecn: EcnUse::AcceptOnly, ..plain().on(stack) };
         let mut d = Dialogue::connect(config.clone());
         d.sends(flagged(Flags::SYN, Ecn::NotEct, Want::default()));
         d.at(100).gets(Seg { flags: Flags::SYN.with(ECE), ..SYN_ACK }).sends(ack(1));
@@ -190,7 +190,7 @@ const fn echo(mut seg: Seg) -> Seg {
 
 /// Ten segments sent at 100 ms, more data written; the clock is at 200 ms.
 fn linux(scheme: &str) -> Dialogue {
-    let config = Config { ecn: EcnUse::Ask, initial_window: 10, ..plain_with(scheme).on(Stack::Linux) };
+    let config = Config { ecn: EcnUse::Request, initial_window: 10, ..plain_with(scheme).on(Stack::Linux) };
     let sack_ok = config.options.sack;
     let mut d = Dialogue::answered(config, Seg { flags: Flags::SYN.with(ECE), sack_ok, ..SYN_ACK });
     d.write(1_000_000).sent(&[0, 1, 2, 3, 4, 5, 6, 7, 8, 9]);

@@ -95,7 +95,7 @@ impl Stage {
             scale: options.window_scale.then_some(0),
             sack_ok: options.sack,
             ts: options.timestamps.then_some((1, 0)),
-            flags: if self.config.ecn == EcnUse::Ask { Flags::SYN.with(Flags::ECE) } else { Flags::SYN },
+            flags: if self.config.ecn == EcnUse::Request { Flags::SYN.with(Flags::ECE) } else { Flags::SYN },
             ..SYN_ACK
         };
         let initial_window = if n > 0 { n } else { self.config.initial_window };

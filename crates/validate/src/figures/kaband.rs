@@ -1,12 +1,12 @@
 //! Figures 2 to 4 of the Ka-band paper.
 
-use super::{Named, Results, decades, reference};
+use super::{NamedPlot, Results, log_spaced, reference};
 use crate::fade::{Bin, bins, packet_error, side_channel};
 use crate::job::Job;
 use crate::sources::kaband::fade_job;
 use bentpipe_plot::{Axis, Colour, Curve, Dash, Marker, Plot, Point, Style};
 
-/// Plotted in place of a BER of zero, as in the paper.
+/// Drawn in place of a BER of zero, as in the paper.
 const NONE: f64 = 1e-9;
 /// Full utilisation according to the paper, kB/s.
 const FULL: f64 = 185.0;
@@ -26,7 +26,7 @@ pub(super) fn jobs() -> Vec<Job> {
     pooled().concat()
 }
 
-pub(super) fn all(results: &Results<'_>) -> Vec<Named> {
+pub(super) fn all(results: &Results<'_>) -> Vec<NamedPlot> {
     vec![
         ("validation-fade.svg", fade(results)),
         ("validation-fade-errors.svg", errors(results)),
@@ -38,7 +38,7 @@ pub(super) fn all(results: &Results<'_>) -> Vec<Named> {
 /// 1.22 MSS / (RTT sqrt(p)), limited by the link, over the BER, kB/s.
 pub(super) fn law(name: &str) -> Curve {
     let rate = |ber| (ber, (1.46 / 0.56 * 1.5_f64.sqrt() / packet_error(ber).sqrt()).min(FULL));
-    reference(name, decades(NONE, 1e-5, 80).map(rate))
+    reference(name, log_spaced(NONE, 1e-5, 80).map(rate))
 }
 
 fn hours(seconds: f64) -> f64 {
@@ -65,13 +65,14 @@ fn fade(results: &Results<'_>) -> Plot {
 fn errors(results: &Results<'_>) -> Plot {
     let rows = results.seen.get(&single_run()).map(side_channel).unwrap_or_default();
     let channel = rows.iter().map(|row| (hours(row[0]), row[3].max(NONE)));
+    let segments = over_time(results, |b| b.errors / b.packets);
     Plot::new(
         "Bit errors and segment errors",
         "Bit error rate of the side channel and share of segments in error over time: four orders of magnitude apart.",
         Axis::linear("time, h").within(0.0, 3.0),
         Axis::log("error rate").within(NONE, 1.0),
         vec![
-            Curve::new("segments in error, in two minutes", Style::Steps, over_time(results, Bin::error_share))
+            Curve::new("segments in error, in two minutes", Style::Steps, segments)
                 .colour(Colour::Vermilion)
                 .dash(Dash::Solid),
             Curve::through("bits in error on the side channel, in 15 s", Style::Points, channel)

@@ -14,20 +14,14 @@ use bentpipe_plot::{Colour, Curve, Dash, Mode, Plot, Point, Style};
 pub struct Results<'a> {
     /// Results of all checks.
     pub judged: &'a [CheckResult],
-    /// Observations of the checks' jobs and of [`jobs`].
+    /// Results of the runs for the checks and of [`jobs`].
     pub seen: &'a RunResults,
 }
 
 impl<'a> Results<'a> {
     /// The checks of a table.
     fn of(&self, group: &'static CheckTable) -> impl Iterator<Item = &'a CheckResult> {
-        self.judged.iter().filter(move |j| j.check.group == group)
-    }
-
-    /// Checks whose first label is `first`: the second label as x, the mean in kB/s as y.
-    fn curve(&self, group: &'static CheckTable, first: &str) -> Vec<Point> {
-        let fits = self.of(group).filter(|j| j.check.labels[0] == first);
-        fits.map(|j| measured(number(&j.check.labels[1]), j)).collect()
+        self.judged.iter().filter(move |j| j.check.table == group)
     }
 }
 
@@ -43,9 +37,9 @@ pub fn all(results: &Results<'_>) -> Vec<(&'static str, String)> {
 }
 
 /// A file name and its plot.
-type Named = (&'static str, Plot);
+type NamedPlot = (&'static str, Plot);
 
-/// A point with an error bar, if its half-width is known.
+/// A point, with an error bar if its half-width is known.
 fn point(x: f64, y: f64, half_width: Option<f64>) -> Point {
     half_width.map_or(Point::new(x, y), |h| Point::with_error(x, y, h))
 }
@@ -61,13 +55,13 @@ fn expected(x: f64, j: &CheckResult) -> Point {
     point(x, expected.value / 1e3, expected.half_width.map(|h| h / 1e3))
 }
 
-/// A curve computed by a formula.
+/// A curve through points computed by a formula.
 fn reference(name: &str, points: impl Iterator<Item = (f64, f64)>) -> Curve {
     Curve::through(name, Style::Line, points).colour(Colour::Grey).dash(Dash::Long)
 }
 
 /// `n` points from `low` to `high` at equal ratios.
-fn decades(low: f64, high: f64, n: u32) -> impl Iterator<Item = f64> {
+fn log_spaced(low: f64, high: f64, n: u32) -> impl Iterator<Item = f64> {
     (0..=n).map(move |i| low * libm::exp(f64::from(i) / f64::from(n) * libm::log(high / low)))
 }
 
@@ -88,7 +82,7 @@ mod tests {
 
     #[test]
     fn points_at_equal_ratios() {
-        let all: Vec<f64> = super::decades(1.0, 100.0, 2).collect();
+        let all: Vec<f64> = super::log_spaced(1.0, 100.0, 2).collect();
         assert!((all[1] - 10.0).abs() < 1e-9 && (all[2] - 100.0).abs() < 1e-9);
     }
 }

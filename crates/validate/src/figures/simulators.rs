@@ -1,14 +1,14 @@
 //! Pictures of the comparison with ns-2 and with formulas.
 
-use super::{Named, Results, decades, expected, measured, number, reference};
-use crate::check::{CheckResult, CheckTable, Tolerance};
+use super::{NamedPlot, Results, expected, log_spaced, measured, number, reference};
+use crate::check::{CheckResult, Tolerance};
 use crate::sources::{formulas, simulators};
 use bentpipe_plot::{Axis, Colour, Curve, Dash, Marker, Plot, Point, Shape, Style};
 
 /// Payload rate of the 10 Mbit/s bottleneck, kB/s.
 const MOST: f64 = 10e3 / 8.0 / 1.04;
 
-pub(super) fn all(results: &Results<'_>) -> Vec<Named> {
+pub(super) fn all(results: &Results<'_>) -> Vec<NamedPlot> {
     vec![
         ("validation-sharing.svg", sharing(results)),
         ("validation-faded.svg", faded(results)),
@@ -16,13 +16,10 @@ pub(super) fn all(results: &Results<'_>) -> Vec<Named> {
     ]
 }
 
-/// A series of points of the first picture: table, first label, name, colour, and a factor that shifts x so
-/// that points do not hide each other.
-type Series = (&'static CheckTable, &'static str, &'static str, Colour, f64);
-
 /// Goodput of twenty connections over loss.
 fn sharing(results: &Results<'_>) -> Plot {
-    let series: [Series; 4] = [
+    // table, first label, name, colour, and a factor that shifts x so that points do not hide each other
+    let series = [
         (&simulators::JITTER, "newreno", "NewReno, jitter", Colour::Blue, 1.0),
         (&simulators::SHARING, "vegas", "Vegas", Colour::Green, 0.8),
         (&simulators::CUBIC, "beta 0.8, no HyStart", "CUBIC, beta 0.8", Colour::Vermilion, 1.0),
@@ -42,7 +39,7 @@ fn sharing(results: &Results<'_>) -> Plot {
         });
         curves.push(Curve::new("", Style::Points, theirs.collect()).colour(tone).marker(Marker::Ring));
     }
-    let sweep = || decades(5e-6, 2e-2, 90);
+    let sweep = || log_spaced(5e-6, 2e-2, 90);
     let ceiling = sweep().map(|p| (p, MOST * (1.0 - p)));
     curves.push(reference("C (1 − p)", ceiling));
     let mathis = |p: f64| 20.0 * 1.5_f64.sqrt() / (0.55 * p.sqrt());

@@ -1,9 +1,8 @@
 //! Pictures of the ns-2 study of 2002.
 
-use super::{Named, Results, number, reference};
+use super::{NamedPlot, Results, measured, number, reference};
 use crate::job::Job;
 use crate::observed::RunResult;
-use crate::quantity::BOTTLENECK;
 use crate::reading::series;
 use crate::sources::study;
 use bentpipe_plot::{Axis, Curve, Marker, Plot, Style};
@@ -11,15 +10,13 @@ use bentpipe_stats::{Level, half_width, mean};
 
 /// Payload rate of the link, kB/s.
 const LINK: f64 = 1544.0 / 8.0 / 1.04;
-/// Round trip, s.
-const RTT: f64 = 0.585;
 /// Transfer sizes, packets.
 const SIZES: [u32; 10] = [10, 20, 30, 40, 50, 60, 70, 80, 90, 100];
-/// Bit error rates; 1e-9 is not drawn.
+/// Bit error rates and where they are drawn: no bit errors at 1e-9.
 const ERRORS: [(&str, f64); 6] =
     [("0", 1e-9), ("1e-7", 1e-7), ("1e-6", 1e-6), ("1e-5", 1e-5), ("3e-5", 3e-5), ("1e-4", 1e-4)];
 const SEGMENTS: [&str; 3] = ["576", "1152", "1728"];
-/// Number of runs if results are random.
+/// Number of runs of a job with random results.
 const RUNS: u32 = 10;
 
 pub(super) fn jobs() -> Vec<Job> {
@@ -30,7 +27,7 @@ pub(super) fn jobs() -> Vec<Job> {
     transfers.chain(segments.flatten()).collect()
 }
 
-pub(super) fn all(results: &Results<'_>) -> Vec<Named> {
+pub(super) fn all(results: &Results<'_>) -> Vec<NamedPlot> {
     vec![
         ("validation-windows.svg", windows(results)),
         ("validation-connections.svg", connections(results)),
@@ -43,9 +40,9 @@ pub(super) fn all(results: &Results<'_>) -> Vec<Named> {
     ]
 }
 
-/// Limits a rate to that of the link.
+/// Goodput with a window of this size, at most the link's, kB/s.
 fn limit(kilobytes: f64) -> f64 {
-    (kilobytes / RTT).min(LINK)
+    (kilobytes / study::RTT).min(LINK)
 }
 
 fn windows(results: &Results<'_>) -> Plot {
@@ -118,7 +115,9 @@ fn segments(results: &Results<'_>) -> Plot {
 
 fn flavours(results: &Results<'_>) -> Plot {
     let curve = |(tcp, name): (&str, &str)| {
-        Curve::new(name, Style::LineAndPoints, results.curve(&study::FLAVOURS, tcp))
+        let rows = results.of(&study::FLAVOURS).filter(|j| j.check.labels[0] == tcp);
+        let points = rows.map(|j| measured(number(&j.check.labels[1]), j)).collect();
+        Curve::new(name, Style::LineAndPoints, points)
     };
     Plot::new(
         "Vegas, SACK and Reno under loss",
@@ -135,10 +134,10 @@ const DRAWN_S: f64 = 20.0;
 
 fn queue(results: &Results<'_>) -> Plot {
     let curve = |buffer: u32| {
-        let run = results.seen.get(&study::burst_job("off", buffer).watched());
+        let run = results.seen.get(&study::burst_job("off", buffer).recorded());
         let points = run.into_iter().flat_map(|run| {
             let times = run.record.as_ref().map_or(&[][..], |r| &r.time_s);
-            times.iter().copied().zip(series(run, BOTTLENECK, "queue_peak_packets").iter().copied())
+            times.iter().copied().zip(series(run, "queue_peak_packets").iter().copied())
         });
         let drawn = points.filter(|(t, _)| *t <= DRAWN_S);
         Curve::through(format!("buffer of {buffer} packets"), Style::Line, drawn)

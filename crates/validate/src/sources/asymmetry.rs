@@ -11,7 +11,7 @@ pub static SECTION: Section = Section {
         100 packets before the return, SACK with a window of 1 MB, 500 s. The rule says when ACKs queue, not \
         what that costs: all of it is reported beside the rule, nothing is judged.",
     pictures: &[],
-    groups: &[&GOODPUT, &RATIO, &QUEUE],
+    tables: &[&GOODPUT, &RATIO, &QUEUE],
     checks: all,
 };
 
@@ -22,7 +22,6 @@ static GOODPUT: CheckTable = CheckTable {
     columns: COLUMNS,
     expected: "expected",
     intro: "Goodput of the one connection. The first rows are those of a symmetric link.",
-    fast: false,
 };
 
 static RATIO: CheckTable = CheckTable {
@@ -32,7 +31,6 @@ static RATIO: CheckTable = CheckTable {
     intro: "1 where nothing is lost. Where the rule finds the return congested it says nothing about how much is \
         left: ACKs that are dropped at the queue are made good by later ones, and those that wait make the round \
         trip longer.",
-    fast: false,
 };
 
 static QUEUE: CheckTable = CheckTable {
@@ -41,10 +39,9 @@ static QUEUE: CheckTable = CheckTable {
     expected: "by the rule",
     intro: "Mean queue in front of the return, of at most 100. By the rule it is empty or full; just at the limit it \
         can be anything.",
-    fast: false,
 };
 
-/// The k of a link with equally fast directions.
+/// The k of a link with the same rate in both directions.
 const SYMMETRIC: &str = "0.0266666667";
 /// Buffer of the return direction, packets.
 const FULL: f64 = 100.0;

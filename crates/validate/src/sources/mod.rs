@@ -21,17 +21,17 @@ pub struct Section {
     /// Pictures in front of the tables: file name in `docs/src/img`, and alternative text.
     pub pictures: &'static [(&'static str, &'static str)],
     /// The tables, in order.
-    pub groups: &'static [&'static CheckTable],
-    /// Makes the checks of all groups.
+    pub tables: &'static [&'static CheckTable],
+    /// Makes the checks of all tables.
     pub checks: fn() -> Vec<Check>,
 }
 
 impl Section {
-    /// The section's checks, in the order of the page.
+    /// Returns the section's checks, in the order of the page.
     pub fn all(&self) -> Vec<Check> {
         let mut checks = (self.checks)();
-        // the stable sort keeps the order within a group
-        checks.sort_by_key(|c| self.groups.iter().position(|g| *g == c.group));
+        // the stable sort keeps the order within a table
+        checks.sort_by_key(|c| self.tables.iter().position(|g| *g == c.table));
         checks
     }
 }

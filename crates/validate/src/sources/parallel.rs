@@ -8,7 +8,7 @@ pub static SECTION: Section = Section {
     intro: "A transfer over four connections beside one connection of somebody else, on 20 Mbit/s, in `scenarios/parallel.toml`. With a virtual round trip of \
         parts² real ones, N parts carry together what one connection does.",
     pictures: &[],
-    groups: &[&RANDOM, &SHARED],
+    tables: &[&RANDOM, &SHARED],
     checks: all,
 };
 
@@ -20,7 +20,6 @@ static RANDOM: CheckTable = CheckTable {
     expected: "1 / parts",
     intro: "300 ms and a loss of 1e-4, the queue empty: mean goodput of a connection of the transfer over that of the single one. Tolerance 15 %: some sixty losses per run and \
         connection, ten runs.",
-    fast: false,
 };
 
 static SHARED: CheckTable = CheckTable {
@@ -28,7 +27,6 @@ static SHARED: CheckTable = CheckTable {
     columns: COLUMNS,
     expected: "",
     intro: "100 ms, and only the queue of 60 packets loses. A queue that overflows hits large windows more often than small ones, so parts end below their share: reported.",
-    fast: false,
 };
 
 fn all() -> Vec<Check> {

@@ -9,7 +9,7 @@ pub static SECTION: Section = Section {
         `scenarios/explicit-rate-bound.toml`. Each lost packet is sent again, so new payload leaves at most at rate × (1 − loss) × \
         the payload's share of a packet (1448 of 1500 B).",
     pictures: &[],
-    groups: &[&STEADY, &LONG, &ACK_LOSS, &TRANSFER, &RIVALS, &FALLBACK, &PATIENCE],
+    tables: &[&STEADY, &LONG, &ACK_LOSS, &TRANSFER, &RIVALS, &FALLBACK, &PATIENCE],
     checks: all,
 };
 
@@ -20,7 +20,6 @@ static STEADY: CheckTable = CheckTable {
     columns: COLUMNS,
     expected: "ceiling",
     intro: "From three round trips after the handshake to the sending of the last new byte. Tolerance 3 %.",
-    fast: true,
 };
 
 static LONG: CheckTable = CheckTable {
@@ -28,7 +27,6 @@ static LONG: CheckTable = CheckTable {
     columns: COLUMNS,
     expected: "ceiling",
     intro: "The same for transfers that are long enough for longer round trips.",
-    fast: false,
 };
 
 static ACK_LOSS: CheckTable = CheckTable {
@@ -36,7 +34,6 @@ static ACK_LOSS: CheckTable = CheckTable {
     columns: &["loss of data", "loss of acknowledgments"],
     expected: "with all of them",
     intro: "Rate with one acknowledgment in ten lost over the rate with all: it may cost 3 %.",
-    fast: true,
 };
 
 static TRANSFER: CheckTable = CheckTable {
@@ -46,7 +43,6 @@ static TRANSFER: CheckTable = CheckTable {
     intro: "From the SYN to the acknowledgment of the last byte, median of 50 runs; at most 0.83 s. Ideal is three round trips (the handshake, the last packet with its \
         acknowledgment, and one more for what was lost in the last round trip of sending) and all packets, with those sent again, at the path's rate. It is a little \
         less where the last loss lies before the last packet.",
-    fast: true,
 };
 
 static RIVALS: CheckTable = CheckTable {
@@ -54,7 +50,6 @@ static RIVALS: CheckTable = CheckTable {
     columns: &["TCP", "loss"],
     expected: "",
     intro: "Median of 11 runs, for comparison.",
-    fast: false,
 };
 
 static FALLBACK: CheckTable = CheckTable {
@@ -62,7 +57,6 @@ static FALLBACK: CheckTable = CheckTable {
     columns: &["fallback above"],
     expected: "",
     intro: "The latest of five runs; at most 5000. 4096 packets must have been answered, and what is sent until their answers are there comes to that: a round trip, here 334 packets.",
-    fast: true,
 };
 
 static PATIENCE: CheckTable = CheckTable {
@@ -70,7 +64,6 @@ static PATIENCE: CheckTable = CheckTable {
     columns: &["fallback above"],
     expected: "",
     intro: "A transfer of 1.4 GB, about 1.06 million packets; none.",
-    fast: false,
 };
 
 /// Rate of the path and of the grant, B/s.
@@ -114,7 +107,7 @@ fn all() -> Vec<Check> {
         let runs = job(&[("loss", "0.02"), ("tcp", tcp)]).seeds(11);
         checks.push(Check::reported(&RIVALS, &[tcp, "0.02"], median, runs));
     }
-    let segments = Quantity::Maximum(Reading::FallbackAfter);
+    let segments = Quantity::Maximum(Reading::SegmentsBeforeFallback);
     let runs = job(&[("loss", "0.2"), ("size", "10 MB")]).seeds(5);
     checks.push(Check::new(&FALLBACK, &["0.1"], segments, runs, f64::NAN, Tolerance::AtMost(5000.0)));
     let runs = vec![job(&[("loss", "0.09"), ("size", "1400 MB")])];

@@ -5,17 +5,16 @@
 //! [`SuperPacket::piece`] writes the headers of one, or of several consecutive ones that stay a super-packet.
 //! Offsets count from the IP header.
 
-mod cut;
+mod segmentation;
+mod super_headers;
 #[cfg(test)]
 mod tests;
-mod uncut;
 
-pub use cut::{HEADER_SPACE, Piece, SuperPacket};
-pub use uncut::emit_super_packet;
+pub use segmentation::{HEADER_SPACE, Piece, SuperPacket};
+pub use super_headers::emit_super_packet;
 
 use crate::checksum::Sum;
 use crate::error::{Fault, WireError};
-use crate::layout::Network;
 use core::net::IpAddr;
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
 
@@ -136,38 +135,5 @@ pub fn addresses(bytes: &[u8]) -> Result<(IpAddr, IpAddr), WireError> {
         }
         Some(other) => Err(WireError::new(Fault::Version(other), 0)),
         None => Err(truncated),
-    }
-}
-
-/// The flow that a packet belongs to, for display only.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Flow {
-    /// Source address.
-    pub src: IpAddr,
-    /// Destination address.
-    pub dst: IpAddr,
-    /// Transport protocol; 255 ("reserved") if the headers before it are malformed.
-    pub protocol: u8,
-    /// Source and destination port of TCP or UDP; `None` in later fragments, which do not carry them.
-    pub ports: Option<(u16, u16)>,
-}
-
-impl Flow {
-    /// Reads addresses, protocol and ports.
-    ///
-    /// # Errors
-    /// If [`addresses`] fails.
-    pub fn of(bytes: &[u8]) -> Result<Self, WireError> {
-        let (src, dst) = addresses(bytes)?;
-        let Ok(network) = Network::of(bytes) else {
-            return Ok(Self { src, dst, protocol: 255, ports: None });
-        };
-        let first = network.fragment.is_none_or(|f| f.offset == 0);
-        let carries = first && matches!(network.protocol, crate::TCP | crate::UDP);
-        let ports = bytes.get(network.transport..network.end).and_then(|t| t.first_chunk::<4>());
-        let ports = ports
-            .filter(|_| carries)
-            .map(|p| (u16::from_be_bytes([p[0], p[1]]), u16::from_be_bytes([p[2], p[3]])));
-        Ok(Self { src, dst, protocol: network.protocol, ports })
     }
 }

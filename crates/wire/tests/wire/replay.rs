@@ -39,7 +39,7 @@ fn unknown_options_are_seen_whole() {
     let packets = corpus::load();
     let (_, bytes) = packets.iter().find(|(n, _)| n == "options-unknown").unwrap();
     let tcp = Tcp::new(&bytes[20..]).unwrap();
-    let kinds: Vec<u8> = tcp.options().map(|o| o.unwrap().kind().0).collect();
+    let kinds: Vec<u8> = Options::new(tcp.options).map(|o| o.unwrap().kind().0).collect();
     assert_eq!(kinds, [253, 2, 77, 3, 254, 4]);
     assert_eq!(Options::new(tcp.options).nth(4).unwrap().unwrap().bytes, [254, 5, 1, 2, 3]);
 }

@@ -33,9 +33,9 @@ struct Path {
     late: usize,
 }
 
-/// The window told to a host by the other, in order of departure from the gateway.
+/// The window advertised to a host by the other, in order of departure from the gateway.
 #[derive(Clone, Copy, Debug, Default)]
-struct Told {
+struct AdvertisedWindow {
     scale: u8,
     /// Right edge; sequence and acknowledgment number that set it (RFC 9293: SND.WL1, SND.WL2).
     edge: Option<(u32, u32, u32)>,
@@ -44,9 +44,13 @@ struct Told {
 /// Result of a case.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Tally {
+    /// Units that came in.
     pub(crate) units: u64,
+    /// Disturbances: hostile packets or floods.
     pub(crate) mutated: u64,
+    /// Units that the gateway edited, and their packets.
     pub(crate) edited: (u64, u64),
+    /// Conversations that ended with all their bytes.
     pub(crate) finished: u64,
 }
 
@@ -54,16 +58,19 @@ pub(crate) struct Case {
     random: Random,
     stage: DataPath,
     pairs: Vec<[Host; 2]>,
-    told: Vec<[Told; 2]>,
+    advertised: Vec<[AdvertisedWindow; 2]>,
     on_the_way: BTreeMap<(u64, u64), To>,
     count: u64,
     paths: [Path; 2],
     /// Hostile packets per thousand units.
     hostile: usize,
+    /// Packets that are damaged further.
     seeds: Vec<Vec<u8>>,
+    /// What came in, by which the output is checked.
     book: InputRecord,
     tally: Tally,
     now: u64,
+    /// True if all units in and out are printed.
     tells: bool,
 }
 
@@ -130,12 +137,12 @@ impl Case {
             [host(0), host(1)]
         });
         let pairs: Vec<_> = pairs.collect();
-        let told = vec![[Told::default(); 2]; pairs.len()];
+        let told = vec![[AdvertisedWindow::default(); 2]; pairs.len()];
         Ok(Self {
             random,
             stage,
             pairs,
-            told,
+            advertised: told,
             on_the_way: BTreeMap::new(),
             count: 0,
             paths,
@@ -294,9 +301,9 @@ impl Case {
         Ok(())
     }
 
-    /// Checks that a window's right edge, once told to a host, never moves left.
+    /// Checks that a window's right edge, once advertised to a host, never moves left.
     fn edge(&mut self, i: usize, side: usize, seg: &Seg) -> Result<(), String> {
-        let (host, told) = (&self.pairs[i][side], &mut self.told[i][side]);
+        let (host, told) = (&self.pairs[i][side], &mut self.advertised[i][side]);
         if self.hostile > 0 {
             return Ok(());
         }

@@ -17,7 +17,7 @@ pub(crate) struct Kind {
     pub(crate) stamps: bool,
     pub(crate) sack: bool,
     pub(crate) scale: Option<u8>,
-    /// Receive buffer; its window fits into the field with any scale.
+    /// Receive buffer, bytes; its window fits into the field with any scale.
     pub(crate) room: u32,
     /// Bytes that it sends.
     pub(crate) says: u32,
@@ -48,27 +48,36 @@ pub(crate) struct Host {
     isn: u32,
     una: u32,
     nxt: u32,
-    top: u32,
-    edge: u32,
+    /// Highest sequence number sent, plus one.
+    snd_max: u32,
+    /// Right edge of the send window.
+    snd_edge: u32,
     /// Sequence and acknowledgment number of the segment that set the window last.
     told: Option<(u32, u32)>,
     mss: u32,
     cwnd: u32,
     dups: u32,
+    /// True if both ends offered window scaling.
     scales: bool,
     other_scale: u8,
     stamps: bool,
     sack: bool,
+    /// TS.Recent (RFC 7323).
     recent: u32,
-    next: u32,
-    beyond: BTreeMap<u32, u32>,
+    /// RCV.NXT.
+    rcv_nxt: u32,
+    /// Ranges received out of order: start and end.
+    out_of_order: BTreeMap<u32, u32>,
+    /// Sequence number of the FIN received.
     fin: Option<u32>,
-    owed: u32,
+    /// Segments received and not yet acknowledged.
+    unacked_segments: u32,
     ack_at: Option<u64>,
     rto_at: Option<u64>,
     backoff: u32,
     /// Highest acknowledgment number it has sent.
     pub(crate) acked: u32,
+    /// True without hostile packets: then errors of the other end are reported.
     clean: bool,
 }
 
@@ -84,8 +93,8 @@ impl Host {
             isn,
             una: isn,
             nxt: isn,
-            top: isn,
-            edge: isn,
+            snd_max: isn,
+            snd_edge: isn,
             mss: 1400,
             cwnd: 14_000,
             stamps: kind.stamps,
@@ -123,7 +132,7 @@ impl Host {
         seg.sack_ok = self.sack;
         seg.window = self.kind.room.min(65_535) as u16;
         seg.sack.clear();
-        (self.nxt, self.top) = (self.isn.wrapping_add(1), self.isn.wrapping_add(1));
+        (self.nxt, self.snd_max) = (self.isn.wrapping_add(1), self.isn.wrapping_add(1));
         self.rto_at = Some(now + (LEAST_RTO << self.backoff.min(5)));
         vec![build(&seg, 0, false)]
     }
@@ -131,8 +140,8 @@ impl Host {
     fn segment(&mut self, now: u64, seq: u32, flags: u8) -> Seg {
         let own = self.kind.scale.filter(|_| self.scales).unwrap_or(0);
         let acks = flags & flag::ACK > 0;
-        self.acked = self.next;
-        let sack: Vec<(u32, u32)> = self.beyond.iter().map(|(l, r)| (*l, *r)).take(3).collect();
+        self.acked = self.rcv_nxt;
+        let sack: Vec<(u32, u32)> = self.out_of_order.iter().map(|(l, r)| (*l, *r)).take(3).collect();
         Seg {
             v6: self.kind.v6,
             from: self.own.0,
@@ -140,7 +149,7 @@ impl Host {
             sport: self.own.1,
             dport: self.other.1,
             seq,
-            ack: if acks { self.next } else { 0 },
+            ack: if acks { self.rcv_nxt } else { 0 },
             flags,
             window: (self.kind.room >> own).min(65_535) as u16,
             stamps: self.stamps.then_some(((now / MS) as u32, self.recent)),
@@ -150,8 +159,8 @@ impl Host {
     }
 
     fn ack(&mut self, now: u64) -> Out {
-        (self.owed, self.ack_at) = (0, None);
-        vec![build(&self.segment(now, self.top, flag::ACK), 0, self.kind.partial)]
+        (self.unacked_segments, self.ack_at) = (0, None);
+        vec![build(&self.segment(now, self.snd_max, flag::ACK), 0, self.kind.partial)]
     }
 
     /// Scale of the windows it receives after a SYN that offers `scale`.
@@ -169,7 +178,7 @@ impl Host {
         let mut out = Vec::new();
         while self.state == State::Open {
             let allowed = self.una.wrapping_add(self.cwnd);
-            let limit = if before(self.edge, allowed) { self.edge } else { allowed };
+            let limit = if before(self.snd_edge, allowed) { self.snd_edge } else { allowed };
             let room = if before(self.nxt, limit) { limit.wrapping_sub(self.nxt) } else { 0 };
             let left = if before(self.nxt, self.end()) { self.end().wrapping_sub(self.nxt) } else { 0 };
             let n = left.min(room).min(self.mss * self.kind.burst);
@@ -196,10 +205,10 @@ impl Host {
         }
         seg.payload = stream(self.own.1, self.other.1, self.nxt, n as usize);
         self.nxt = self.nxt.wrapping_add(n + u32::from(fin));
-        if before(self.top, self.nxt) {
-            self.top = self.nxt;
+        if before(self.snd_max, self.nxt) {
+            self.snd_max = self.nxt;
         }
-        (self.owed, self.ack_at) = (0, None);
+        (self.unacked_segments, self.ack_at) = (0, None);
         build(&seg, largest as u16, self.kind.partial)
     }
 
@@ -260,15 +269,15 @@ impl Host {
     }
 
     fn take_syn(&mut self, seg: &Seg) {
-        self.next = seg.seq.wrapping_add(1);
-        self.acked = self.next;
+        self.rcv_nxt = seg.seq.wrapping_add(1);
+        self.acked = self.rcv_nxt;
         self.scales = self.kind.scale.is_some() && seg.scale.is_some();
         self.other_scale = self.scale_of(seg.scale);
         self.stamps &= seg.stamps.is_some();
         self.sack &= seg.sack_ok;
         self.recent = seg.stamps.map_or(0, |s| s.0);
         self.mss = u32::from(seg.mss.unwrap_or(536)).clamp(200, 1460) - if self.stamps { 12 } else { 0 };
-        self.edge = self.isn.wrapping_add(1).wrapping_add(u32::from(seg.window));
+        self.snd_edge = self.isn.wrapping_add(1).wrapping_add(u32::from(seg.window));
         self.told = Some((seg.seq, self.isn));
     }
 
@@ -278,13 +287,13 @@ impl Host {
             if before(value, self.recent) {
                 return Ok(self.ack(now));
             }
-            if !before(self.next, seg.seq) {
+            if !before(self.rcv_nxt, seg.seq) {
                 self.recent = value;
             }
         }
         let (start, end, limit) =
-            (seg.seq, seg.seq.wrapping_add(seg.len()), self.next.wrapping_add(self.kind.room));
-        let is_in = |at: u32| !before(at, self.next) && before(at, limit);
+            (seg.seq, seg.seq.wrapping_add(seg.len()), self.rcv_nxt.wrapping_add(self.kind.room));
+        let is_in = |at: u32| !before(at, self.rcv_nxt) && before(at, limit);
         if !(is_in(start) || (end != start && is_in(end.wrapping_sub(1)))) {
             return Ok(if seg.has(flag::RST) { Vec::new() } else { self.ack(now) });
         }
@@ -295,7 +304,7 @@ impl Host {
         if !seg.has(flag::ACK) {
             return Ok(Vec::new());
         }
-        if before(self.top, seg.ack) {
+        if before(self.snd_max, seg.ack) {
             let what = "acknowledges what was not sent";
             return if self.clean { self.wrong(what, seg) } else { Ok(self.ack(now)) };
         }
@@ -303,13 +312,16 @@ impl Host {
         let mut out = self.acknowledged(now, seg, acked)?;
         self.text(seg, limit)?;
         let has_data = seg.len() > 0;
-        self.owed += u32::from(has_data);
-        let waits = self.kind.delays && self.owed < 2 && self.beyond.is_empty() && self.fin.is_none();
+        self.unacked_segments += u32::from(has_data);
+        let waits = self.kind.delays
+            && self.unacked_segments < 2
+            && self.out_of_order.is_empty()
+            && self.fin.is_none();
         if has_data && waits {
             self.ack_at.get_or_insert(now + DELAYED);
         }
         out.extend(self.pump(now));
-        if has_data && !waits && self.owed > 0 {
+        if has_data && !waits && self.unacked_segments > 0 {
             out.extend(self.ack(now));
         }
         Ok(out)
@@ -322,7 +334,7 @@ impl Host {
         if before(seg.ack, self.una) {
             return Ok(Vec::new());
         }
-        if self.clean && seg.sack.iter().any(|(l, r)| !before(*l, *r) || before(self.top, *r)) {
+        if self.clean && seg.sack.iter().any(|(l, r)| !before(*l, *r) || before(self.snd_max, *r)) {
             return self.wrong("blocks that cannot be", seg);
         }
         let mut out = Vec::new();
@@ -346,7 +358,7 @@ impl Host {
             |(seq, ack): (u32, u32)| before(seq, seg.seq) || (seq == seg.seq && !before(seg.ack, ack));
         if self.told.is_none_or(is_newer) {
             self.told = Some((seg.seq, seg.ack));
-            self.edge = seg.ack.wrapping_add(u32::from(seg.window) << self.other_scale);
+            self.snd_edge = seg.ack.wrapping_add(u32::from(seg.window) << self.other_scale);
         }
         Ok(out)
     }
@@ -362,24 +374,24 @@ impl Host {
         if seg.has(flag::FIN) && end == whole {
             self.fin.get_or_insert(whole);
         }
-        if start != end && before(self.next, end) {
-            let left = if before(start, self.next) { self.next } else { start };
-            let right = self.beyond.entry(left).or_insert(end);
+        if start != end && before(self.rcv_nxt, end) {
+            let left = if before(start, self.rcv_nxt) { self.rcv_nxt } else { start };
+            let right = self.out_of_order.entry(left).or_insert(end);
             if before(*right, end) {
                 *right = end;
             }
         }
         // sequence numbers wrap, so the order of the map is not that of the stream
         while let Some((left, right)) =
-            self.beyond.iter().map(|(l, r)| (*l, *r)).find(|(l, _)| !before(self.next, *l))
+            self.out_of_order.iter().map(|(l, r)| (*l, *r)).find(|(l, _)| !before(self.rcv_nxt, *l))
         {
-            self.beyond.remove(&left);
-            if before(self.next, right) {
-                self.next = right;
+            self.out_of_order.remove(&left);
+            if before(self.rcv_nxt, right) {
+                self.rcv_nxt = right;
             }
         }
-        if self.fin == Some(self.next) {
-            self.next = self.next.wrapping_add(1);
+        if self.fin == Some(self.rcv_nxt) {
+            self.rcv_nxt = self.rcv_nxt.wrapping_add(1);
         }
         Ok(())
     }

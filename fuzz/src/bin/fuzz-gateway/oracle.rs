@@ -22,7 +22,7 @@ const BEHIND: u32 = 1 << 21;
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Seg {
     pub(crate) v6: bool,
-    /// The last byte of its source address, which identifies the host.
+    /// Last bytes of its source and destination addresses, which identify the hosts.
     pub(crate) from: u8,
     pub(crate) to: u8,
     pub(crate) sport: u16,

@@ -80,8 +80,8 @@ impl DataPath {
             Ok(Box::new(SimulatedPort { fd: File::open("/dev/null")?, input, output }))
         };
         let ports = vec![port(0)?, port(1)?];
-        let add = |network: &mut Network| network.add_gateway(Gateway::new(config));
-        let net = LiveNetwork::around(add, seed, Unit::Packet, Size(u64::MAX));
+        let add = |network: &mut Network| vec![network.add_gateway(Gateway::new(config))];
+        let net = LiveNetwork::chain(add, seed, Unit::Packet, Size(u64::MAX));
         let core = Core::new(net, ports, Clock::of_the_machine(), Pacing::Cheap);
         Ok(Self { core, inputs, outputs })
     }
@@ -114,7 +114,7 @@ impl DataPath {
 
     /// The next time at which the gateway must be called.
     pub(crate) fn next_at(&mut self) -> Option<u64> {
-        self.core.net.next_at().map(|at| at.0)
+        self.core.net.network.next_at().map(|at| at.0)
     }
 
     /// A normal stop.
@@ -126,7 +126,7 @@ impl DataPath {
 
     /// True if the gateway keeps no packets or bytes.
     pub(crate) fn is_empty(&mut self) -> bool {
-        let held = self.core.net.network.gateway(NodeId(0)).map_or(0, |gateway| gateway.report().held.0);
+        let held = self.core.net.network.gateway(NodeId(0)).map_or(0, |found| found.0.report().held.0);
         held == 0 && self.core.net.store.borrow().is_empty()
     }
 }

@@ -55,7 +55,7 @@ fn together(rig: &Rig, seeds: Range<u64>) -> Outcome<Vec<KernelRun>> {
     let sessions = seeds.map(start).collect::<Outcome<Vec<_>>>()?;
     let read = |session: Running| {
         let done = session.wait(Duration::from_secs(SECONDS + 120))?;
-        let report: Value = serde_json::from_str(&done.out).map_err(|_| done.story())?;
+        let report: Value = serde_json::from_str(&done.out).map_err(|_| done.describe())?;
         kernel_run(&report).ok_or_else(|| format!("not a report to be relied on: {}", report["live"]))
     };
     sessions.into_iter().map(read).collect()

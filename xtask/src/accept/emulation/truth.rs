@@ -55,8 +55,8 @@ fn pings(rig: &Rig, list: &mut List, far: &str) {
     let what = format!("ping {far} over geo-10m{who}: median within 0.2 ms, p99 within 1 ms");
     list.judge(what, delay::pings(rig, &["geo-10m"], far, 500, 40), |p| {
         let [median, p99, max] = [p.median_ms, p.p99_ms, p.max_ms].map(|ms| ms - expected);
-        let figure = format!("{median:+.3} ms, p99 {p99:+.3}, max {max:+.3}, {}/{}", p.came, p.sent);
-        (figure, median.abs() <= 0.2 && p99.abs() <= 1.0 && p.came == p.sent)
+        let figure = format!("{median:+.3} ms, p99 {p99:+.3}, max {max:+.3}, {}/{}", p.received, p.sent);
+        (figure, median.abs() <= 0.2 && p99.abs() <= 1.0 && p.received == p.sent)
     });
 }
 
@@ -123,7 +123,7 @@ fn goodputs(rig: &Rig, seconds: u32) -> Outcome<Vec<f64>> {
     for (session, (number, ..)) in sessions.into_iter().zip(ROWS) {
         let done = session.wait(limit)?;
         let report: Value =
-            serde_json::from_str(&done.out).map_err(|_| format!("row {number}: {}", done.story()))?;
+            serde_json::from_str(&done.out).map_err(|_| format!("row {number}: {}", done.describe()))?;
         let flows = report["flows"].as_array().into_iter().flatten();
         let goodput = flows.filter(|f| f["name"] == "flow").find_map(|f| f["goodput_bps"].as_f64());
         rows.push(goodput.ok_or_else(|| format!("row {number}: no goodput of `flow` in {report}"))?);

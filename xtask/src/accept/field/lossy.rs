@@ -11,14 +11,15 @@ const SEEDS: u64 = 5;
 const PROMPT: f64 = 0.999;
 const LONGEST_S: f64 = 0.2;
 const SOON_S: f64 = 0.05;
-/// Share of the losses that the sender may retransmit, at least so many segments; and the longest burst.
-const HEARD: (f64, f64) = (0.01, 3.0);
-const SPELL: f64 = 50.0;
+/// Most segments that the sender may resend: this share of the losses, or this number if larger; and the
+/// longest burst of them.
+const MOST_RESENT: (f64, f64) = (0.01, 3.0);
+const LONGEST_BURST: f64 = 50.0;
 /// Required share of the bound for a sender with a small buffer.
 const OF_ITS_BOUND: f64 = 0.95;
 /// RTT of the hop, and a longer RTT at which only its buffer limits a sender, s.
-const TRIP_S: f64 = 1.0;
-const LONG_TRIP_S: f64 = 3.0;
+const RTT_S: f64 = 1.0;
+const LONG_RTT_S: f64 = 3.0;
 /// Payload of a packet, bits.
 const PACKET: f64 = 1460.0 * 8.0;
 
@@ -46,8 +47,8 @@ pub(super) fn modern(bed: &TestBed, list: &mut List) -> Outcome {
     }
     let small = "--wmem 4194304 --seconds 100 --from 40";
     let clean = bed.run(small, 1)?.rate()?;
-    let slow = format!("{small} --delay {} --no-gateway", LONG_TRIP_S * 500.0);
-    let window = bed.run(&slow, 1)?.rate()? * LONG_TRIP_S;
+    let slow = format!("{small} --delay {} --no-gateway", LONG_RTT_S * 500.0);
+    let window = bed.run(&slow, 1)?.rate()? * LONG_RTT_S;
     for (loss, _) in LOSSES {
         let runs = bed.runs(&format!("--loss {loss} {small}"), SEEDS);
         let name = format!("modern, tcp_wmem 4 MB, loss {loss}");
@@ -63,10 +64,10 @@ pub(super) fn modern(bed: &TestBed, list: &mut List) -> Outcome {
 /// behind the latest hole for 1 - (1 - exp(-l)) / l of a round trip on average, since each hole is filled a
 /// round trip after it was made.
 fn windowed(window: f64, loss: f64) -> f64 {
-    (0..100).fold(window / TRIP_S, |rate, _| {
-        let losses = (loss * rate * 1e6 * TRIP_S / PACKET).max(1e-9);
+    (0..100).fold(window / RTT_S, |rate, _| {
+        let losses = (loss * rate * 1e6 * RTT_S / PACKET).max(1e-9);
         let waits = 1.0 + (-losses).exp_m1() / losses;
-        window / (TRIP_S * (1.0 + waits))
+        window / (RTT_S * (1.0 + waits))
     })
 }
 
@@ -161,8 +162,9 @@ fn sender_retransmissions(list: &mut List, name: &str, runs: &Runs) {
         Ok([of("sender/retransmits_from_10s")?, of("lost_steady")?, of("sender/longest_spell_from_10s")?])
     });
     list.judge(format!("{name}: the sender resends <= max(3, 1 %), spells <= 50"), heard, |all| {
-        let quiet =
-            |[again, lost, spell]: &[f64; 3]| *again <= (HEARD.0 * lost).max(HEARD.1) && *spell <= SPELL;
+        let quiet = |[again, lost, spell]: &[f64; 3]| {
+            *again <= (MOST_RESENT.0 * lost).max(MOST_RESENT.1) && *spell <= LONGEST_BURST
+        };
         let words = all.iter().map(|[again, lost, spell]| format!("{again} of {lost} ({spell})"));
         (words.collect::<Vec<_>>().join(", "), all.iter().all(quiet))
     });

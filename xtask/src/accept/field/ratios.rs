@@ -5,9 +5,9 @@ use crate::accept::list::{List, Outcome};
 use crate::metadata;
 use std::fs;
 
-/// Number of cells run live, and the seed that chooses them.
+/// Number of cells run live, and the seed that draws cells.
 const LIVE: (&str, &str) = ("48", "13");
-/// The same for the short list.
+/// Number of simulated cells in the short list, and seeds of each.
 const FEW: [&str; 2] = ["96", "3"];
 /// How many of a hundred senders that cannot gain must be passed unaccelerated.
 const RECOGNISED: u32 = 99;
@@ -17,13 +17,12 @@ pub(super) fn matrix(bed: &TestBed, list: &mut List) -> Outcome {
     let folder = metadata::root().join("target/field");
     fs::create_dir_all(&folder).map_err(|e| format!("{}: {e}", folder.display()))?;
     let path = |name: &str| folder.join(name).display().to_string();
-    let (page, json) = (path("matrix.html"), path("matrix.json"));
-    let summary = path("matrix.md");
+    let [page, json, summary] = ["matrix.html", "matrix.json", "matrix.md"].map(path);
     let files = ["--page", &page, "--out", &json, "--summary", &summary];
     let few = ["--sample", FEW[0], "--draw", LIVE.1, "--seeds", FEW[1], "--most", "5"];
     let some = if bed.long { &[][..] } else { &few[..] };
     worst(list, "simulated", &bed.text(&[&["matrix"], some, &files].concat()));
-    let (page, json) = (path("matrix-live.html"), path("matrix-live.json"));
+    let [page, json] = ["matrix-live.html", "matrix-live.json"].map(path);
     let (count, seeds) = if bed.long { (LIVE.0, "3") } else { ("4", "2") };
     let live = [
         "matrix", "--live", "--sample", count, "--draw", LIVE.1, "--seeds", seeds, "--most", seeds, "--page",
@@ -44,20 +43,18 @@ pub(super) fn transfers(bed: &TestBed, list: &mut List) -> Outcome {
     Ok(())
 }
 
-/// The first line of the program's output, and the cells that are worse.
+/// Prints the first line of the program's output, and the cells that are worse.
 fn worst(list: &mut List, how: &str, text: &Outcome<String>) {
-    let (what, worse) = match text {
-        Ok(text) => {
-            let bad = text.lines().skip(1).filter(|l| !l.trim_end().ends_with(" ok"));
-            (text.lines().next().unwrap_or_default().to_owned(), bad.map(str::to_owned).collect::<Vec<_>>())
-        }
-        Err(why) => (why.clone(), vec![why.clone()]),
-    };
-    let met = worse.is_empty() && what.starts_with("worst of");
-    let what = what.trim_start_matches("worst of ").trim_end_matches(':').to_owned();
-    list.line(format!("with/without, {how}: no cell below 0.97"), what, met);
+    let (Ok(text) | Err(text)) = text;
+    let first = text.lines().next().unwrap_or_default();
+    let figure = first.strip_prefix("worst of ");
+    // the lines of an error are shown like cells that are worse
+    let cells = text.lines().skip(usize::from(figure.is_some()));
+    let worse: Vec<_> = cells.filter(|line| !line.trim_end().ends_with(" ok")).collect();
+    let what = format!("with/without, {how}: no cell below 0.97");
+    list.line(what, figure.unwrap_or(first).trim_end_matches(':'), figure.is_some() && worse.is_empty());
     for cell in worse {
-        let (name, figure) = cell.split_at(cell.len().min(63));
+        let (name, figure) = cell.split_at_checked(63).unwrap_or((cell, ""));
         list.line(name.trim(), figure.trim(), false);
     }
 }

@@ -19,7 +19,7 @@ pub(super) struct TestBed {
 
 pub(super) struct Run {
     pub(super) figures: Value,
-    /// When earlier attempts were stalled, s.
+    /// Seed and longest stall of each earlier attempt during which the machine stalled.
     pub(super) repeated: Vec<String>,
 }
 
@@ -48,7 +48,7 @@ impl TestBed {
         self.seeds(seeds).map(|seed| self.run(words, seed)).collect()
     }
 
-    /// One run of the bed; repeated if the machine stalled.
+    /// Runs the bed once, and again if the machine stalled.
     pub(super) fn run(&self, words: &str, seed: u64) -> Outcome<Run> {
         let seed = seed.to_string();
         let mut all: Vec<&str> = words.split_whitespace().collect();

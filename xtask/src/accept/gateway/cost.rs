@@ -1,9 +1,9 @@
-//! Cost of the gateway compared with kernel forwarding and with a loop that only copies packets. Sender and
-//! receiver of a delay are threads of this process, so they share a clock.
+//! Cost of the gateway compared with kernel forwarding and with a loop that only copies packets. To measure
+//! delays, sender and receiver are threads of this process, so they share a clock.
 
 use crate::accept::list::{List, Outcome, Setup, run_cargo};
 use crate::metadata;
-use lab::passage::{Forwarding, Host, Kind, RouterTestbed};
+use lab::passage::{Forwarding, GatewayKind, Host, RouterTestbed};
 use lab::stats::{median, quantile};
 use lab::{Rig, Who, join};
 use std::io::{Read as _, Write as _};
@@ -34,23 +34,25 @@ const PATIENCE: Duration = Duration::from_secs(10);
 /// Seconds of load before and after probing.
 const MARGIN: u32 = 1;
 
+type Figures = Outcome<Vec<f64>>;
+
 pub(super) fn check(setup: &Setup, list: &mut List) -> Outcome {
     let passage = RouterTestbed::new(setup.rig(Who::CurrentUser)?)?;
-    let kinds = [(Kind::Routed, "routed"), (Kind::Inline, "inline")];
+    let kinds = [(GatewayKind::Routed, "routed"), (GatewayKind::Inline, "inline")];
     for (kind, name) in kinds {
         for asked in SHARES {
             throughput(setup, list, &passage, (kind, name), asked);
         }
     }
     for (kind, name) in kinds {
-        let one_way = added(setup, kind, &[0.5, 0.99], |c| one_way(&passage, c, PROBES, LOAD_BPS));
+        let one_way = added_delay(setup, kind, &[0.5, 0.99], |c| one_way(&passage, c, PROBES, LOAD_BPS));
         let what = format!("added at 1 Gbit/s, {name}: p50 at most 60 us, p99 at most 300 us");
         list.judge(what, one_way, |both| {
             let met = both.iter().all(|us| us[0] <= 60.0 && us[1] <= 300.0);
             let [p, a] = both.map(|us| format!("{:.0} and {:.0}", us[0], us[1]));
             (format!("p50 and p99: passing {p} us, accelerated {a}"), met)
         });
-        let echoes = added(setup, kind, &[0.5], |c| echoes(&passage, c, PROBES, 1000));
+        let echoes = added_delay(setup, kind, &[0.5], |c| echoes(&passage, c, PROBES, 1000));
         list.judge(format!("echoes of 1 KB, {name}: less than 150 us more"), echoes, |[passing, fast]| {
             let figure = format!("median passing {:+.0} us, accelerated {:+.0} us", passing[0], fast[0]);
             (figure, passing[0] < 150.0 && fast[0] < 150.0)
@@ -64,37 +66,33 @@ pub(super) fn check(setup: &Setup, list: &mut List) -> Outcome {
     Ok(())
 }
 
-/// Figures of carriers, measured alternately so that changes of the machine affect all.
+/// Figures of several ways of forwarding, measured alternately so that changes of the machine affect all.
 struct Rounds(Vec<(Forwarding, Vec<Vec<f64>>)>);
 
 impl Rounds {
-    fn measure(
-        carriers: &[Forwarding],
-        rounds: u32,
-        measure: impl Fn(Forwarding) -> Outcome<Vec<f64>>,
-    ) -> Outcome<Self> {
+    fn measure(carriers: &[Forwarding], rounds: u32, run: impl Fn(Forwarding) -> Figures) -> Outcome<Self> {
         let mut all: Vec<_> = carriers.iter().map(|c| (*c, Vec::new())).collect();
         for _ in 0..rounds {
             for (carrier, figures) in &mut all {
-                figures.push(measure(*carrier)?);
+                figures.push(run(*carrier)?);
             }
         }
         Ok(Self(all))
     }
 
-    /// The median over the rounds of `of`, applied to figure `i` of two carriers.
+    /// Median over the rounds of `of`, applied to figure `i` of two ways of forwarding.
     fn compare(&self, one: Forwarding, other: Forwarding, i: usize, of: fn(f64, f64) -> f64) -> f64 {
         let figures = |carrier| self.0.iter().find(|(c, _)| *c == carrier).map_or(&[][..], |(_, f)| f);
         median(&figures(one).iter().zip(figures(other)).map(|(a, b)| of(a[i], b[i])).collect::<Vec<_>>())
     }
 }
 
-/// Delay added to the kernel's by passing and by accelerating, at these quantiles.
-fn added(
+/// Delay that passing and accelerating add to kernel forwarding, at these quantiles.
+fn added_delay(
     setup: &Setup,
-    kind: Kind,
+    kind: GatewayKind,
     shares: &[f64],
-    times: impl Fn(Forwarding) -> Outcome<Vec<f64>>,
+    times: impl Fn(Forwarding) -> Figures,
 ) -> Outcome<[Vec<f64>; 2]> {
     let ways = [Forwarding::Passing(kind), Forwarding::Accelerated(kind)];
     let carriers = [Forwarding::Kernel, ways[0], ways[1]];
@@ -110,7 +108,7 @@ fn throughput(
     setup: &Setup,
     list: &mut List,
     passage: &RouterTestbed,
-    (kind, name): (Kind, &str),
+    (kind, name): (GatewayKind, &str),
     (streams, of_passing, of_accelerated): (u32, f64, f64),
 ) {
     let (kernel, bare) = (Forwarding::Kernel, Forwarding::Bare(kind));
@@ -172,8 +170,8 @@ fn connection(passage: &RouterTestbed, carrier: Forwarding) -> Outcome<[TcpStrea
 }
 
 /// One-way delays of `n` probes, from write to read, during a load of `load_bps`; us.
-fn one_way(passage: &RouterTestbed, carrier: Forwarding, n: u32, load_bps: u64) -> Outcome<Vec<f64>> {
-    let gateway = passage.carry(carrier, "")?;
+fn one_way(passage: &RouterTestbed, carrier: Forwarding, n: u32, load_bps: u64) -> Figures {
+    let gateway = passage.start_forwarding(carrier, "")?;
     let [near, far] = connection(passage, carrier)?;
     let probing = GAP.as_secs_f64() * f64::from(n) * 1.2;
     let seconds = probing.ceil() as u32 + 2 * MARGIN;
@@ -193,7 +191,7 @@ fn one_way(passage: &RouterTestbed, carrier: Forwarding, n: u32, load_bps: u64) 
     lags
 }
 
-fn probes(mut near: TcpStream, mut far: TcpStream, n: u32) -> Outcome<Vec<f64>> {
+fn probes(mut near: TcpStream, mut far: TcpStream, n: u32) -> Figures {
     let text = |e: std::io::Error| format!("a probe: {e}");
     let (sent, came) = scope(|scope| {
         let came = scope.spawn(move || -> Outcome<Vec<Instant>> {
@@ -212,8 +210,8 @@ fn probes(mut near: TcpStream, mut far: TcpStream, n: u32) -> Outcome<Vec<f64>> 
 }
 
 /// Round-trip times of `n` messages of `bytes`, us.
-fn echoes(passage: &RouterTestbed, carrier: Forwarding, n: u32, bytes: usize) -> Outcome<Vec<f64>> {
-    let gateway = passage.carry(carrier, "")?;
+fn echoes(passage: &RouterTestbed, carrier: Forwarding, n: u32, bytes: usize) -> Figures {
+    let gateway = passage.start_forwarding(carrier, "")?;
     let [mut near, mut far] = connection(passage, carrier)?;
     let lags = scope(|scope| {
         scope.spawn(move || {
@@ -242,13 +240,15 @@ mod unit {
 
     #[test]
     fn rounds_are_compared_round_by_round() {
-        let passing = Forwarding::Passing(Kind::Routed);
+        let passing = Forwarding::Passing(GatewayKind::Routed);
         // the machine gets slower from round to round
         let all = |figures: [f64; 3]| figures.map(|f| vec![f]).to_vec();
         let rounds =
             Rounds(vec![(Forwarding::Kernel, all([10.0, 5.0, 1.0])), (passing, all([6.0, 3.5, 0.5]))]);
         assert!((rounds.compare(passing, Forwarding::Kernel, 0, |a, b| a / b) - 0.6).abs() < 1e-12);
         assert!((rounds.compare(passing, passing, 0, |a, _| a) - 3.5).abs() < 1e-12);
-        assert!(rounds.compare(Forwarding::Bare(Kind::Inline), Forwarding::Kernel, 0, |a, _| a).is_nan());
+        assert!(
+            rounds.compare(Forwarding::Bare(GatewayKind::Inline), Forwarding::Kernel, 0, |a, _| a).is_nan()
+        );
     }
 }

@@ -1,5 +1,6 @@
 //! The gateway is killed, restarted, or stopped normally.
 
+use super::hops::{FULL_BPS, RTT_S};
 use super::routed::Routed;
 use super::transfer::{GatewayEvent, TransferRecord, Trial, TrialResult, run};
 use crate::accept::list::{List, Outcome, Setup};
@@ -12,12 +13,9 @@ use std::thread;
 
 /// Rate of the long transfers: table 2 of TCP-SuperCharger.
 const RATE: &str = "24 Mbit/s";
-/// Goodput at this rate.
-const FULL_BPS: f64 = 23.25e6;
 const LONG: u64 = 60_000_000;
 /// When the gateway is killed or stopped, s: the link has been full for some seconds.
 const AT: f64 = 15.0;
-const RTT: f64 = 1.0;
 /// Queue of the hop: one BDP.
 const BUFFER: &str = "3 MB";
 /// Short transfers: their number, size, common rate, and when the gateway is killed, s.
@@ -35,8 +33,7 @@ pub(super) fn check(setup: &Setup, list: &mut List) -> Outcome {
             }
         }
     }
-    // afterwards only cwnd limits the sender, which may be two BDP: a buffer that holds it, and one of a
-    // BDP
+    // after the stop only cwnd limits the sender, to two BDP: a queue that holds this much, and one of a BDP
     for buffer in ["12 MB", BUFFER] {
         for (family, outcome) in both(bentpipe, (0.0, buffer), GatewayEvent::Stopped) {
             stopped(list, family, buffer, outcome);
@@ -54,7 +51,7 @@ fn both(
     let one = |v6: bool| {
         let seed = 5 + u64::from(v6);
         let link = OneLink { rate: RATE, delay: "500 ms", buffer, loss, seed, ..OneLink::CLEAN };
-        let trial = Trial { rate: RATE, transfers: 1, bytes: LONG, v6, fate, at: AT };
+        let trial = Trial { rate: RATE, transfers: 1, bytes: LONG, v6, event: fate, at: AT };
         run(&Routed::new(bentpipe, &link)?, &trial)
     };
     thread::scope(|scope| {
@@ -70,20 +67,24 @@ fn long(list: &mut List, family: &str, loss: f64, fate: GatewayEvent, outcome: O
         if fate == GatewayEvent::Restarted { "killed, run again, accelerated again" } else { "killed" };
     let what = format!("60 MB at 24 Mbit/s, 1000 ms, {family}, {loss}: {done}; intact");
     list.judge(what, outcome, |o| {
-        let course = &o.courses[0];
+        let course = &o.transfers[0];
         let TransferRecord { bytes, seconds, .. } = course;
         let (damage, before) = (course.damage(), course.goodput(AT - 2.0, AT) / 1e6);
         let mut figure = format!("{bytes} bytes{damage}, {seconds:.1} s, {before:.2} Mbit/s before");
         let mut met = course.intact && o.ended_before == 0;
-        if let Some(back) = o.back {
+        if let Some(back) = o.restarted_at {
             let full = course.reaches(0.9 * FULL_BPS, back);
             let after = full.map_or("never 90 % of full again".to_owned(), |s| {
                 format!("90 % of full {s:.1} s after the new start")
             });
-            let _ =
-                write!(figure, ", {} accelerated again with {} kB shown, {after}", o.again, o.shown / 1000);
+            let _ = write!(
+                figure,
+                ", {} accelerated again with {} kB shown, {after}",
+                o.accelerated_again,
+                o.largest_window / 1000
+            );
             // more than a window without scaling
-            met &= o.again == 1 && o.shown > 65_535 && full.is_some();
+            met &= o.accelerated_again == 1 && o.largest_window > 65_535 && full.is_some();
         } else {
             let _ = write!(figure, ", {:.2} after", course.goodput(AT, course.seconds) / 1e6);
         }
@@ -96,8 +97,8 @@ fn stopped(list: &mut List, family: &str, buffer: &str, outcome: Outcome<TrialRe
         "24 Mbit/s, 1000 ms, queue {buffer}, {family}: planned stop, no 200 ms of the next 5 RTT below half the median before; intact"
     );
     list.judge(what, outcome, |o| {
-        let course = &o.courses[0];
-        let poorest = course.poorest(AT, AT + 5.0 * RTT, 2.0);
+        let course = &o.transfers[0];
+        let poorest = course.lowest_share(AT, AT + 5.0 * RTT_S, 2.0);
         let mbps = |from, to| course.goodput(from, to) / 1e6;
         let (before, after) = (mbps(AT - 2.0, AT), mbps(AT, AT + 5.0));
         let figure = format!(
@@ -114,10 +115,10 @@ fn short(bentpipe: &Path, list: &mut List) {
     let (transfers, bytes, rate, at) = SHORT;
     let one = |v6: bool, fate: GatewayEvent| {
         let link = OneLink { rate, delay: "275 ms", buffer: "7 MB", seed: 5, ..OneLink::CLEAN };
-        run(&Routed::new(bentpipe, &link)?, &Trial { rate, transfers, bytes, v6, fate, at })
+        run(&Routed::new(bentpipe, &link)?, &Trial { rate, transfers, bytes, v6, event: fate, at })
     };
     let times = |o: &TrialResult| {
-        let all: Vec<f64> = o.courses.iter().map(|c| c.seconds).collect();
+        let all: Vec<f64> = o.transfers.iter().map(|c| c.seconds).collect();
         (median(&all), all.iter().copied().fold(0.0, f64::max))
     };
     for (family, v6) in [("IPv4", false), ("IPv6", true)] {
@@ -130,17 +131,17 @@ fn short(bentpipe: &Path, list: &mut List) {
             );
             let outcome = usual.clone().and_then(|usual| Ok((usual, one(v6, fate)?)));
             list.judge(what, outcome, |((median, slowest), o)| {
-                let intact = o.courses.iter().filter(|c| c.intact).count();
+                let intact = o.transfers.iter().filter(|c| c.intact).count();
                 let (now, worst) = times(&o);
                 let ended = o.ended_before;
                 let mut figure = format!(
                     "{intact} intact, median {now:.1} s, slowest {worst:.1}; without {median:.1} and {slowest:.1}; {ended} had ended before"
                 );
                 if again {
-                    let _ = write!(figure, ", {} accelerated again", o.again);
+                    let _ = write!(figure, ", {} accelerated again", o.accelerated_again);
                 }
                 let met = intact == transfers as usize && worst <= 10.0 * median && ended < transfers * 9 / 10;
-                (figure, met && (!again || o.again > 0))
+                (figure, met && (!again || o.accelerated_again > 0))
             });
         }
     }

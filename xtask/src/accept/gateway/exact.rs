@@ -41,7 +41,7 @@ fn conversations(text: &str, ok: bool) -> Item {
     let found = text.lines().find_map(|l| l.strip_prefix("exact: "));
     let skipped = text.lines().find(|l| l.starts_with("SKIPPED "));
     let all = found.is_some_and(|f| f.starts_with(&format!("{CONVERSATIONS} conversations, ")));
-    let figure = skipped.or(found).unwrap_or("they did not come to their end");
+    let figure = skipped.or(found).unwrap_or("they did not finish");
     let what = format!("{CONVERSATIONS} conversations, loss, copies, overtaking, 3 s outages");
     Item::new(what, figure, ok && all && skipped.is_none())
 }

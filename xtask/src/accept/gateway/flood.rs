@@ -1,7 +1,7 @@
 //! Established connections during a SYN flood from random addresses to an unused address.
 
 use crate::accept::list::{List, Outcome, Setup};
-use lab::passage::{Forwarding, Host, Kind, RouterTestbed};
+use lab::passage::{Forwarding, GatewayKind, Host, RouterTestbed};
 use lab::stats::{Random, median};
 use lab::{Who, join};
 use rustix::net::{AddressFamily, SendFlags, SocketFlags, SocketType, ipproto, sendto, socket_with};
@@ -26,7 +26,7 @@ const STEP: Duration = Duration::from_millis(1);
 /// LAN, where a hop of that rate could not carry both.
 pub(super) fn check(setup: &Setup, list: &mut List) -> Outcome {
     let passage = RouterTestbed::new(setup.rig(Who::CurrentUser)?)?;
-    let by_gateway = Forwarding::Accelerated(Kind::Routed);
+    let by_gateway = Forwarding::Accelerated(GatewayKind::Routed);
     let rate = "rate = \"100 Mbit/s\"";
     for (from, carrier, hop, words) in [
         (Host::Receiver, by_gateway, rate, "from the hop, paced at 100 Mbit/s: within 10 %"),
@@ -49,7 +49,7 @@ pub(super) fn check(setup: &Setup, list: &mut List) -> Outcome {
 /// Eight connections from sender to receiver, and a flood: their rates before and during it, bit/s, and its
 /// SYN/s. `hop` holds the gateway's satellite settings.
 fn flood(passage: &RouterTestbed, carrier: Forwarding, hop: &str, from: Host) -> Outcome<(f64, f64, f64)> {
-    let gateway = passage.carry(carrier, hop)?;
+    let gateway = passage.start_forwarding(carrier, hop)?;
     let (is_over, seconds) = (AtomicBool::new(false), 2 * HALF);
     let words = format!("-P 8 -b {} -l 16K -t {seconds} -i 1", LINK_BPS / 8);
     let (report, sent) = scope(|scope| {
@@ -87,7 +87,7 @@ fn send(from: Host, is_over: &AtomicBool) -> Outcome<f64> {
             // a random source
             let bits = dice.below(1 << 40);
             let source = Ipv4Addr::new(10, 9, net[0], 3 + (bits % 190) as u8);
-            // count only SYNs that were sent
+            // only SYNs that were sent count
             let done = sendto(&socket, &syn(source, *to.ip(), (bits >> 8) as u32), SendFlags::DONTWAIT, &to);
             sent += u64::from(done.is_ok());
         }

@@ -5,18 +5,20 @@ use std::fmt::Write as _;
 
 /// Rate of each hop, bit/s.
 pub(super) const RATE_BPS: f64 = 24e6;
+/// Full goodput: 99.5 % of the hop, 1460 of 1500 B.
+pub(super) const FULL_BPS: f64 = 23.25e6;
 /// RTT of each hop, s.
-pub(super) const TRIP_S: f64 = 1.0;
+pub(super) const RTT_S: f64 = 1.0;
 /// Bandwidth-delay product of a hop, bytes.
-pub(super) const BDP: f64 = RATE_BPS / 8.0 * TRIP_S;
+pub(super) const BDP: f64 = RATE_BPS / 8.0 * RTT_S;
 /// Displays bytes as multiples of the BDP.
-pub(super) const PRODUCTS: Unit = Unit("BDP", BDP, 2);
+pub(super) const IN_BDP: Unit = Unit("BDP", BDP, 2);
 
 /// Receivers in a scenario: 65535 B, without window scale and timestamps; and 8 MiB, with all options.
 pub(super) const OLD: &str = "{ window = \"65535 B\", window_scale = false, timestamps = false }";
 pub(super) const MODERN: &str = "{ window = \"8 MiB\" }";
 
-/// A hop with its flow; hop, flow and gateway have the same name.
+/// A hop with its flow and gateway, which have the same name.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Hop<'a> {
     pub name: &'a str,
@@ -66,7 +68,7 @@ app = {{ requests = {{ response = \"1 GB\", count = 1 }} }}
 receiver = {receiver}
 reader = {reader}
 ",
-            TRIP_S / 2.0,
+            RTT_S / 2.0,
         )
     }
 }

@@ -1,15 +1,13 @@
 //! Losses on the hop.
 
-use super::hops::{BDP, Hop, MODERN, PRODUCTS, RATE_BPS, toml};
-use super::runs::{How, IperfReport, Job, RunResult, SeriesOf, Transfer};
+use super::hops::{BDP, FULL_BPS, Hop, IN_BDP, MODERN, RATE_BPS, toml};
+use super::runs::{IperfReport, Job, RunKind, RunResult, SeriesOf, Transfer};
 use crate::accept::list::{Bound, List, MBIT_S, Outcome, Setup};
 use lab::stats::mean;
 use lab::{Rig, Who};
 
 /// Measured interval, s.
 const MEASURE_S: (u64, u64) = (40, 100);
-/// Full goodput: 99.5 % of the hop, 1460 of 1500 B.
-const FULL_BPS: f64 = 23.25e6;
 /// Loss probabilities, and the required goodput of an old receiver.
 const LOSSES: [(f64, f64); 3] = [(1e-4, 20.0e6), (1e-3, 10.5e6), (1e-2, 8.5e6)];
 /// Rare losses, simulated only: a run of 100 s has a few of them at most.
@@ -21,7 +19,7 @@ const AT_ONCE: usize = 3;
 /// The handshake is over by then. Its first timeout is as long as the RTT and is not due to a loss.
 const OPEN_S: f64 = 2.5;
 /// Share of the losses to which a sender may react.
-const HEARD: f64 = 0.01;
+const MAX_REACTION: f64 = 0.01;
 
 /// Concurrent hops: with gateways, and one without.
 const HOPS: [Hop<'static>; 3] = [
@@ -48,7 +46,7 @@ type Cells = Outcome<Vec<Cell>>;
 
 pub(super) fn check(setup: &Setup, list: &mut List) -> Outcome {
     let rig = setup.rig(Who::CurrentUser)?;
-    let clean = Transfer::start(&rig, &CLEAN, 0.0, 1, MEASURE_S.1, CLEAN.name);
+    let clean = Transfer::start(&rig, &CLEAN, 0.0, 1, MEASURE_S.1);
     let live = live(&rig);
     let clean = clean.and_then(|transfer| transfer.wait(MEASURE_S.1)?.1.rate_bps(MEASURE_S.0 as f64));
     list.figure("bbr without a gateway, no loss: what it asks for itself", clean, Bound::Nothing, MBIT_S);
@@ -68,10 +66,10 @@ pub(super) fn check(setup: &Setup, list: &mut List) -> Outcome {
     for (loss, _) in LOSSES {
         for hop in GATEWAYS {
             let what = format!("{hop}, loss {loss:e}: sender untouched by >= 99 % of losses");
-            list.judge(what, heard(&live, loss, hop), |judged| judged);
+            list.judge(what, sender_reaction(&live, loss, hop), |judged| judged);
         }
         let what = format!("held for one flow, loss {loss:e}");
-        list.figure(&what, held(&live, loss), Bound::Most(3.0 * BDP), PRODUCTS);
+        list.figure(&what, held(&live, loss), Bound::Most(3.0 * BDP), IN_BDP);
     }
     list.judge("machine fast enough in all live runs (reported)", live, |cells| {
         let runs = cells.iter().flat_map(|cell| [&cell.ran, &cell.bbr.0]);
@@ -95,7 +93,7 @@ fn bound(loss: f64) -> f64 {
     (1..=4).map(|k| 1.0 / f64::from(k) / (1.0 + all(k) * n)).fold(0.0, f64::max)
 }
 
-fn start(rig: &Rig, how: How, hops: &[Hop<'_>], loss: f64, seed: u64) -> Outcome<Job> {
+fn start(rig: &Rig, how: RunKind, hops: &[Hop<'_>], loss: f64, seed: u64) -> Outcome<Job> {
     let file = rig.file(&format!("loss-{loss:e}-{seed}.toml"), &toml(hops, loss, MEASURE_S))?;
     Job::start(rig, how, &file, seed, &[])
 }
@@ -106,8 +104,8 @@ fn live(rig: &Rig) -> Cells {
     let (mut cells, seconds) = (Vec::new(), MEASURE_S.1);
     for batch in all.chunks(AT_ONCE) {
         let begin = |&(loss, seed): &(f64, u64)| {
-            let job = start(rig, How::Live, &HOPS, loss, seed)?;
-            let bbr = Transfer::start(rig, &BBR, loss, seed, seconds, &format!("bbr-{loss:e}-{seed}"))?;
+            let job = start(rig, RunKind::Live, &HOPS, loss, seed)?;
+            let bbr = Transfer::start(rig, &BBR, loss, seed, seconds)?;
             Ok((loss, job, bbr))
         };
         let started: Vec<_> = batch.iter().map(begin).collect::<Outcome<_>>()?;
@@ -121,7 +119,7 @@ fn live(rig: &Rig) -> Cells {
 /// Goodput of an old receiver in simulated runs, bit/s.
 fn simulated(rig: &Rig, loss: f64) -> Outcome<Vec<f64>> {
     let run = |seed| {
-        start(rig, How::Simulated, &HOPS[..1], loss, seed)?.wait(MEASURE_S.1)?.flow("old", "goodput_bps")
+        start(rig, RunKind::Simulated, &HOPS[..1], loss, seed)?.wait(MEASURE_S.1)?.flow("old", "goodput_bps")
     };
     (1..=SEEDS_RARE).map(run).collect()
 }
@@ -166,8 +164,8 @@ fn held(cells: &Cells, loss: f64) -> Outcome<f64> {
     Ok(most)
 }
 
-/// How a sender reacted to losses on the hop, and whether it was left alone.
-fn heard(cells: &Cells, loss: f64, hop: &str) -> Outcome<(String, bool)> {
+/// How a sender reacted to losses on the hop, and whether that is within the limit.
+fn sender_reaction(cells: &Cells, loss: f64, hop: &str) -> Outcome<(String, bool)> {
     // `resent` counts packets that the gateway sent again because the receiver had no room
     let (mut losses, mut resent) = (0.0_f64, 0.0_f64);
     let (mut retransmits, mut timeouts, mut cuts) = (0.0_f64, 0.0_f64, 0_u64);
@@ -181,7 +179,7 @@ fn heard(cells: &Cells, loss: f64, hop: &str) -> Outcome<(String, bool)> {
         } else {
             retransmits += ran.count(SeriesOf::Flow(hop), "retransmits", OPEN_S)?;
             timeouts += ran.count(SeriesOf::Flow(hop), "timeouts", OPEN_S)?;
-            cuts += ran.falls(SeriesOf::Flow(hop), "cwnd_bytes")?;
+            cuts += ran.decreases(SeriesOf::Flow(hop), "cwnd_bytes")?;
         }
     }
     let touched = retransmits + timeouts + cuts as f64;
@@ -189,5 +187,5 @@ fn heard(cells: &Cells, loss: f64, hop: &str) -> Outcome<(String, bool)> {
         "{losses} losses, {:.1} pieces sent again besides for each: {retransmits} retransmissions, {timeouts} timeouts, {cuts} cuts",
         resent / losses.max(1.0)
     );
-    Ok((figure, losses > 0.0 && touched <= HEARD * losses))
+    Ok((figure, losses > 0.0 && touched <= MAX_REACTION * losses))
 }

@@ -33,19 +33,19 @@ pub(super) const PARTS: [Part; 12] = [
     ("style", style),
 ];
 
-/// Starts of each kind: four kinds with harmless traffic are 100 in all.
+/// Starts of each kind, in short and in full: the four kinds with harmless traffic make 100 in full.
 const STARTS: (&str, &str) = ("5", "25");
 const FIREWALL: [(&str, &str); 3] = [
     (
-        "nft, iptables-nft, iptables-legacy that forward nothing by default: refused by name, and the rules that are printed mend it",
+        "nft, iptables-nft, iptables-legacy that forward nothing by default: refused by name, and the rules that are printed fix it",
         "a_firewall_that_would_drop_the_sites_traffic_is_named_and_its_rules_mend_it",
     ),
     (
-        "starts behind each of them, and behind one that no check sees: all taken back within 5 s, exit status 3, connections alive",
-        "a_start_that_stops_traffic_is_taken_back",
+        "starts behind each of them, and behind one that no check sees: all undone within 5 s, exit status 3, connections alive",
+        "a_start_that_stops_traffic_is_undone",
     ),
     (
-        "starts beside silent, ending, one-way and lossy (20 %) traffic: none taken back",
+        "starts beside silent, ending, one-way and lossy (20 %) traffic: none undone",
         "a_start_beside_traffic_that_merely_ends_is_left_alone",
     ),
 ];
@@ -80,7 +80,7 @@ fn firewall(setup: &Setup, list: &mut List) -> Outcome {
         if !run.skipped.is_empty() {
             (item.figure, item.verdict) = (format!("skipped: {}", run.skipped.join(", ")), Verdict::Miss);
         } else if item.verdict == Verdict::Pass {
-            item.figure = format!("{starts} of each, the slowest taken back after {slowest:.1} s");
+            item.figure = format!("{starts} of each, the slowest undone after {slowest:.1} s");
         }
         list.item(&item);
     }
@@ -89,5 +89,5 @@ fn firewall(setup: &Setup, list: &mut List) -> Outcome {
 
 /// Time after which a start was undone, from the test's output.
 fn seconds(line: &str) -> Option<f64> {
-    line.split_once(": taken back ")?.1.split(' ').next()?.parse().ok()
+    line.split_once(": undone ")?.1.split(' ').next()?.parse().ok()
 }

@@ -1,14 +1,13 @@
 //! A panic in any thread of a session or a gateway ends the process at once, and traffic goes on as after
 //! `kill -9`.
 
+use super::runs::IperfReport;
 use crate::accept::list::{List, Outcome, Setup};
 use crate::bench;
-use lab::passage::{Forwarding, Kind, RouterTestbed};
+use lab::passage::{Forwarding, GatewayKind, RouterTestbed};
 use lab::rig::Running;
-use lab::stats::Mean;
 use lab::{Rig, Who, join};
 use rustix::process::Signal;
-use serde_json::Value;
 use std::fs;
 use std::process::Command;
 use std::thread::{scope, sleep};
@@ -24,8 +23,8 @@ const AT: Duration = Duration::from_secs(2);
 /// Rate of the accelerated connection, bit/s; the kernel alone then forwards more, differently in each run.
 const HOP_BPS: f64 = 100e6;
 const HOP: &str = "rate = \"100 Mbit/s\"\nrtt = \"20 ms\"";
-/// The thread that carries packets.
-const DATA: &str = "bentpipe-path";
+/// Threads of a gateway: the main thread, and that which carries packets.
+const THREADS: [&str; 2] = ["bentpipe", "bentpipe-path"];
 
 /// What ends the process.
 #[derive(Clone, Copy, Debug)]
@@ -38,7 +37,7 @@ enum End<'a> {
 pub(super) fn check(setup: &Setup, list: &mut List) -> Outcome {
     // the measuring programs
     setup.bentpipe()?;
-    let program = bench::build_example("panics")?;
+    let program = bench::release("--example", "panics")?.join("examples/panics");
     let rig = Rig::new(&program, Who::CurrentUser)?;
     let one = session(&rig, "one")?;
     let names: Vec<String> = threads(one.id())?.into_iter().map(|(name, _)| name).collect();
@@ -48,21 +47,17 @@ pub(super) fn check(setup: &Setup, list: &mut List) -> Outcome {
             let took = end(&rig, &mut session, End::Panic(&name))?;
             Ok((took, session.wait(LIMIT)?.signal))
         });
-        list.judge(
-            format!("emulate: a panic in thread {name} ends it within 100 ms"),
-            ended,
-            |(took, signal)| {
-                let figure = format!("{:.1} ms, signal {signal:?}", took.as_secs_f64() * 1e3);
-                (figure, took <= AT_ONCE && signal == Some(Signal::ABORT.as_raw()))
-            },
-        );
+        let what = format!("emulate: a panic in thread {name} ends it within 100 ms");
+        list.judge(what, ended, |(took, signal)| {
+            let figure = format!("{:.1} ms, signal {signal:?}", took.as_secs_f64() * 1e3);
+            (figure, took <= AT_ONCE && signal == Some(Signal::ABORT.as_raw()))
+        });
     }
     rig.output(&["doctor", "--clean"], LIMIT)?;
     let bed = RouterTestbed::new(rig)?;
     let killed = gateway(&bed, End::Kill);
-    for name in ["bentpipe", DATA] {
-        let what =
-            format!("gateway: a panic in thread {name} ends it within 100 ms, traffic as after kill -9");
+    for name in THREADS {
+        let what = format!("gateway: a panic in thread {name} ends it in 100 ms, traffic as after kill -9");
         let both = killed.clone().and_then(|killed| Ok((killed, gateway(&bed, End::Panic(name))?)));
         list.judge(what, both, |((_, killed), (took, after))| {
             let [after_mbps, killed_mbps] = [after, killed].map(|bps| bps / 1e6);
@@ -74,7 +69,7 @@ pub(super) fn check(setup: &Setup, list: &mut List) -> Outcome {
     Ok(())
 }
 
-/// A session with all threads that one can have without an uplink; `name` is for its files.
+/// Starts a session with all threads that one can have without an uplink; `name` is for its files.
 fn session(rig: &Rig, name: &str) -> Outcome<Running> {
     let [out, journal] =
         ["out", "journal"].map(|kind| rig.path(&format!("{kind}-{name}")).display().to_string());
@@ -108,7 +103,7 @@ fn end(rig: &Rig, process: &mut Running, how: End<'_>) -> Outcome<Duration> {
             let thread = threads(id)?.into_iter().find(|(found, _)| found == name);
             let (_, thread) = thread.ok_or_else(|| format!("no thread {name}"))?;
             let since = Instant::now();
-            // not as the rig does: several programs that start each other take a tenth of a second
+            // started directly, since the programs that start each other in the rig take 100 ms
             let sent = Command::new(rig.program()).args(["at", &id.to_string(), &thread]).status();
             sent.map_err(|e| e.to_string())?;
             since
@@ -126,24 +121,13 @@ fn end(rig: &Rig, process: &mut Running, how: End<'_>) -> Outcome<Duration> {
 /// Ends a gateway during a transfer. Returns how long that took, and the goodput from a second later on,
 /// bit/s.
 fn gateway(bed: &RouterTestbed, how: End<'_>) -> Outcome<(Duration, f64)> {
-    let carrier = Forwarding::Accelerated(Kind::Routed);
-    let mut gateway = bed.carry(carrier, HOP)?;
+    let carrier = Forwarding::Accelerated(GatewayKind::Routed);
+    let mut gateway = bed.start_forwarding(carrier, HOP)?;
     let Some(process) = gateway.process() else { return Err("no gateway".to_owned()) };
     let (took, report) = scope(|scope| {
         let transfer = scope.spawn(|| bed.iperf_report(carrier, &format!("-t {SECONDS}"), SECONDS));
         sleep(AT);
         (end(bed.rig(), process, how), join(transfer))
     });
-    Ok((took?, goodput_after(&report?, AT.as_secs_f64() + 1.0)?))
-}
-
-/// Mean of the intervals that begin at `from` s or later, bit/s.
-fn goodput_after(report: &Value, from: f64) -> Outcome<f64> {
-    let all = report["intervals"].as_array().ok_or("iperf3 gives no intervals")?;
-    let sums = all.iter().map(|interval| &interval["sum"]);
-    let later: Vec<f64> = sums
-        .filter(|sum| sum["start"].as_f64().is_some_and(|start| start >= from - 0.01))
-        .filter_map(|sum| sum["bits_per_second"].as_f64())
-        .collect();
-    if later.is_empty() { Err("no interval after the end".to_owned()) } else { Ok(Mean::of(&later).value) }
+    Ok((took?, IperfReport(report?).rate_bps(AT.as_secs_f64() + 0.99)?))
 }

@@ -1,7 +1,7 @@
 //! Receivers whose application reads slowly, pauses, or stops reading.
 
-use super::hops::{BDP, Hop, PRODUCTS, TRIP_S, toml};
-use super::runs::{How, Job, RunResult, SeriesOf};
+use super::hops::{BDP, FULL_BPS, Hop, IN_BDP, RTT_S, toml};
+use super::runs::{Job, RunKind, RunResult, SeriesOf};
 use super::stops::{self, ShortStops};
 use crate::accept::list::{Bound, List, MBIT_S, Outcome, Setup, Unit};
 use lab::{Rig, Who, join, with};
@@ -24,7 +24,6 @@ const RECOVERED_S: f64 = 60.0;
 const STOP: &str = "{ stop_at = \"30 s\" }";
 /// Packet of an old receiver on the hop, and its payload, bytes.
 const PACKET: (f64, f64) = (1500.0, 1460.0);
-const FULL_BPS: f64 = 23.25e6;
 
 pub(super) fn check(setup: &Setup, list: &mut List) -> Outcome {
     let rig = setup.rig(Who::CurrentUser)?;
@@ -43,7 +42,7 @@ pub(super) fn check(setup: &Setup, list: &mut List) -> Outcome {
     }
     pause(&ran, list);
     let held = with(&ran, |ran| ran.gateway("stop", "held_peak_bytes"));
-    list.figure("stopping for good: held", held, Bound::Most(3.0 * BDP), PRODUCTS);
+    list.figure("stopping for good: held", held, Bound::Most(3.0 * BDP), IN_BDP);
     let (ends, rests) = std::thread::scope(|all| {
         let rig = &rig;
         let killed = [true, false].map(|gateway| all.spawn(move || stops::killed(rig, gateway)));
@@ -51,9 +50,9 @@ pub(super) fn check(setup: &Setup, list: &mut List) -> Outcome {
         (pair(killed.map(join)), pair(rested.map(join)))
     });
     list.judge("stopped for good, then killed: ends as without a gateway", ends, |[with, without]| {
-        (format!("{with}; without: {without}"), with.is_as(&without))
+        (format!("{with}; without: {without}"), with.ended_like(&without))
     });
-    list.judge("process stopped for 10 ms at random: no loss of rate", rests, rested);
+    list.judge("process stopped for 10 ms at random: no loss of rate", rests, compare_rates);
     Ok(())
 }
 
@@ -67,7 +66,7 @@ fn scenario(rig: &Rig) -> Outcome<RunResult> {
     let readers = steady.into_iter().chain([("pause", PAUSE), ("stop", STOP)]);
     let hops: Vec<_> = readers.map(|(name, reader)| Hop { name, reader, ..Hop::OLD }).collect();
     let file = rig.file("readers.toml", &toml(&hops, 0.0, (SETTLED_S as u64, SECONDS)))?;
-    Job::start(rig, How::Live, &file, 1, &[])?.wait(SECONDS)
+    Job::start(rig, RunKind::Live, &file, 1, &[])?.wait(SECONDS)
 }
 
 /// Share of the data carried by the hop between two times that was not read. Without losses on the hop, the
@@ -95,15 +94,15 @@ fn pause(ran: &Outcome<RunResult>, list: &mut List) {
         let next = points.iter().find(|p| p.from >= REOPENED_S + BUFFERED_S && p.value > 0.0);
         next.map(|p| p.to - REOPENED_S).ok_or_else(|| "nothing came any more".to_owned())
     });
-    let trips = Unit("RTT", TRIP_S, 2);
-    list.figure("next bytes after the reopening", next, Bound::Most(1.5 * TRIP_S), trips);
+    let trips = Unit("RTT", RTT_S, 2);
+    list.figure("next bytes after the reopening", next, Bound::Most(1.5 * RTT_S), trips);
     let end = SECONDS as f64;
     let after = with(ran, |ran| ran.mean(SeriesOf::Flow("pause"), "goodput_bps", RECOVERED_S, end));
     list.figure("after the pause: full rate again", after, Bound::Least(0.95 * FULL_BPS), MBIT_S);
 }
 
 /// Compares the rate with short process stops with that without, within its normal variation.
-fn rested([with, without]: [ShortStops; 2]) -> (String, bool) {
+fn compare_rates([with, without]: [ShortStops; 2]) -> (String, bool) {
     let apart = with.rate_bps / without.rate_bps - 1.0;
     let ([a, b], stops) = ([&with, &without].map(|run| run.rate_bps / 1e6), with.stops);
     let figure = format!("{a:.2} Mbit/s with {stops} stops, {b:.2} without: {:+.2} %", apart * 100.0);

@@ -24,13 +24,14 @@ const CONNECT: &str = "
 at() { nsenter --net=/proc/$1/ns/net -- sh -ec \"$2\"; }
 at $far \"ip link add name lan0 type veth peer name a0 netns $lan
 ip addr add 10.77.1.1/24 dev lan0; ip -6 addr add fd77:1::1/64 dev lan0 nodad
-# without an address of the link a router asks nobody where a host is (RFC 4861, section 7.2.2), and the hop gives none
+# neighbour discovery needs a link-local address (RFC 4861, section 7.2.2), which the hop does not assign
 ip -6 addr add fe80::1/64 dev lan0 nodad; ip link set lan0 up
 echo 1 >/proc/sys/net/ipv4/ip_forward; echo 1 >/proc/sys/net/ipv6/conf/all/forwarding\"
-# the kernel's own limit of what waits to be acknowledged, 4 MB with what it takes to hold it, is 19.7 Mbit/s over a second
+# the default of 4 MB includes bookkeeping and allows only 19.7 Mbit/s at an RTT of 1 s
 at $lan 'echo 4096 16384 67108864 >/proc/sys/net/ipv4/tcp_wmem; ip link set lo up; ip addr add 10.77.1.2/24 dev a0; ip -6 addr add fd77:1::2/64 dev a0 nodad; ip link set a0 up
 ip route add default via 10.77.1.1; ip -6 route add default via fd77:1::1'
 ";
+
 /// The three hosts. Dropping it ends everything in them.
 pub(super) struct Routed {
     // fields drop in this order: programs first, then their namespaces
@@ -42,7 +43,7 @@ pub(super) struct Routed {
 }
 
 impl Routed {
-    /// Creates it, with a receiver of the old kind.
+    /// Creates the hosts; the receiver has the settings of an old kernel.
     pub(super) fn new(program: &Path, link: &OneLink<'_>) -> Outcome<Self> {
         if !is_root() {
             return Err("a routed gateway needs root".to_owned());
@@ -89,7 +90,8 @@ impl Routed {
     /// The gateway's flow list.
     pub(super) fn flows(&self) -> Outcome<Vec<Value>> {
         let done = self.command(&["flows", "--json", "--most", "1000"])?.wait(LIMIT)?;
-        let page: Value = serde_json::from_str(&done.out).map_err(|_| format!("flows: {}", done.story()))?;
+        let page: Value =
+            serde_json::from_str(&done.out).map_err(|_| format!("flows: {}", done.describe()))?;
         Ok(page["flows"].as_array().cloned().unwrap_or_default())
     }
 

@@ -24,7 +24,7 @@ const MODERN_KERNEL: &str = "cd /proc/sys/net/ipv4 && echo 4096 33554432 3355443
 pub(super) const SENDER: &str = "echo 4096 16384 67108864 >/proc/sys/net/ipv4/tcp_wmem";
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum How {
+pub(super) enum RunKind {
     /// With namespaces as hosts and kernel TCP flows.
     Live,
     /// In simulated time.
@@ -39,24 +39,24 @@ pub(super) struct Job {
 
 impl Job {
     /// Starts the scenario `file` with a seed and parameter values (`NAME=VALUE`).
-    pub(super) fn start(rig: &Rig, how: How, file: &str, seed: u64, sets: &[&str]) -> Outcome<Self> {
+    pub(super) fn start(rig: &Rig, how: RunKind, file: &str, seed: u64, sets: &[&str]) -> Outcome<Self> {
         let sets: Vec<&str> = sets.iter().flat_map(|set| ["--set", set]).collect();
         Self::run(rig, how, file, seed, &[&["--json"], &sets[..]].concat())
     }
 
     /// Starts shell scripts at the ends of the first flow instead of the flows. The run ends with `near`.
     pub(super) fn programs(rig: &Rig, file: &str, seed: u64, near: &str, far: &str) -> Outcome<Self> {
-        Self::run(rig, How::Live, file, seed, &["--far", far, "--", "sh", "-c", near])
+        Self::run(rig, RunKind::Live, file, seed, &["--far", far, "--", "sh", "-c", near])
     }
 
-    fn run(rig: &Rig, how: How, file: &str, seed: u64, more: &[&str]) -> Outcome<Self> {
+    fn run(rig: &Rig, how: RunKind, file: &str, seed: u64, more: &[&str]) -> Outcome<Self> {
         static COUNT: AtomicU32 = AtomicU32::new(0);
         let name = format!("gateway-run-{}", COUNT.fetch_add(1, Ordering::Relaxed));
         let out = rig.path(&name);
         let (folder, seed) = (out.display().to_string(), seed.to_string());
         let mut words = match how {
-            How::Live => vec!["emulate", file, "--name", &name],
-            How::Simulated => vec!["sim", file],
+            RunKind::Live => vec!["emulate", file, "--name", &name],
+            RunKind::Simulated => vec!["sim", file],
         };
         words.extend(["--seed", &seed, "--out", &folder]);
         words.extend(more);
@@ -156,7 +156,7 @@ impl RunResult {
     }
 
     /// How often a value decreased from one interval to the next.
-    pub(super) fn falls(&self, of: SeriesOf<'_>, column: &str) -> Outcome<u64> {
+    pub(super) fn decreases(&self, of: SeriesOf<'_>, column: &str) -> Outcome<u64> {
         let points = self.series(of, column)?;
         Ok(points.windows(2).filter(|pair| pair[1].value < pair[0].value).count() as u64)
     }
@@ -182,26 +182,17 @@ pub(super) struct Transfer {
 pub(super) struct IperfReport(pub Value);
 
 impl Transfer {
-    /// Starts a transfer of `seconds` over `hop` with loss probability `loss`. `name` must be unique.
-    pub(super) fn start(
-        rig: &Rig,
-        hop: &Hop<'_>,
-        loss: f64,
-        seed: u64,
-        seconds: u64,
-        name: &str,
-    ) -> Outcome<Self> {
+    /// Starts a transfer of `seconds` over `hop` with loss probability `loss`.
+    pub(super) fn start(rig: &Rig, hop: &Hop<'_>, loss: f64, seed: u64, seconds: u64) -> Outcome<Self> {
         // the scenario's flow does not run, and scenarios have no BBR
         let place = Hop { tcp: "cubic", ..*hop };
+        let name = format!("{}-{loss:e}-{seed}", hop.name);
         let file = rig.file(&format!("{name}.toml"), &toml(&[place], loss, (0, seconds)))?;
         let result = rig.path(&format!("{name}.json"));
         let kernel = if hop.receiver == OLD { OLD_KERNEL } else { MODERN_KERNEL };
         let near = format!("{SENDER}; iperf3 -s -1 >/dev/null; sleep 3");
-        let far = format!(
-            "{kernel}; sleep 1; exec iperf3 -c near -R -C {} -t {seconds} -J >'{}'",
-            hop.tcp,
-            result.display()
-        );
+        let (tcp, to) = (hop.tcp, result.display());
+        let far = format!("{kernel}; sleep 1; exec iperf3 -c near -R -C {tcp} -t {seconds} -J >'{to}'");
         let job = Job::programs(rig, &file, seed, &near, &far)?;
         Ok(Self { job, result })
     }
@@ -259,7 +250,7 @@ mod tests {
         assert!((mean - (0.5 * 4.0 + 7.0) / 1.5).abs() < 1e-12, "{mean}");
         assert!((ran.peak(SeriesOf::Link("l"), "throughput_bps", 1.0).unwrap() - 6.0).abs() < 1e-12);
         assert!((ran.count(SeriesOf::Link("l"), "throughput_bps", 1.0).unwrap() - 11.0).abs() < 1e-12);
-        assert_eq!(ran.falls(SeriesOf::Flow("f"), "cwnd_bytes"), Ok(1));
+        assert_eq!(ran.decreases(SeriesOf::Flow("f"), "cwnd_bytes"), Ok(1));
         assert_eq!(ran.series(SeriesOf::Link("l"), "throughput_bps").unwrap().len(), 3);
         for (of, column) in [
             (SeriesOf::Flow("x"), "goodput_bps"),

@@ -1,4 +1,4 @@
-//! A receiver behind a gateway whose process is stopped by signals: iperf3 at both ends, an old receiver by
+//! Stops the process of a receiver behind a gateway by signals: iperf3 at both ends, an old receiver by
 //! kernel settings, which opens the connection. Short stops are timed here, because a shell needs 10 ms
 //! just to start a program that waits.
 
@@ -18,8 +18,8 @@ use std::time::{Duration, Instant};
 /// Duration of a run with short stops, and start of its measured interval, s.
 const RESTING_S: (u64, f64) = (60, 25.0);
 /// Length of a short stop, its longest accepted length, and times between two stops, ms.
-const REST: Duration = Duration::from_millis(10);
-const LONGEST_REST: Duration = Duration::from_millis(12);
+const STOP_LENGTH: Duration = Duration::from_millis(10);
+const LONGEST_STOP: Duration = Duration::from_millis(12);
 const BETWEEN_MS: (u64, u64) = (200, 1600);
 /// When a process is stopped for good, and when it is killed after that, s.
 const STOP_S: (u64, u64) = (20, 40);
@@ -32,7 +32,7 @@ pub(super) struct ShortStops {
     pub doubts: String,
 }
 
-/// A receiver whose process is stopped at random times for 10 ms, or never.
+/// Runs a receiver whose process is stopped at random times for 10 ms, or never.
 pub(super) fn with_short_stops(rig: &Rig, stops: bool) -> Outcome<ShortStops> {
     let (seconds, from) = RESTING_S;
     let name = format!("resting-{stops}");
@@ -45,17 +45,17 @@ echo $p >'{id_at}.part'; mv '{id_at}.part' '{id_at}'; wait $p"
     );
     let near = format!("{SENDER}; iperf3 -s -1 >/dev/null; sleep 2");
     let job = start(rig, (&name, true), &near, &far, seconds + 10)?;
-    let rests = if stops { rest(&id, Duration::from_secs(seconds)) } else { Ok((0, 0)) };
+    let rests = if stops { stop_at_random(&id, Duration::from_secs(seconds)) } else { Ok((0, 0)) };
     // wait for the run even if the stops failed
     let ran = end(job, true, seconds + 10)?;
     let (stops, long) = rests?;
-    let lengths = format!(" ({long} stops longer than {} ms)", LONGEST_REST.as_millis());
+    let lengths = format!(" ({long} stops longer than {} ms)", LONGEST_STOP.as_millis());
     let doubts = ran.doubts() + if long > 0 { &lengths } else { "" };
     Ok(ShortStops { rate_bps: IperfReport(json(&result)?).rate_bps(from)?, stops, doubts })
 }
 
 /// Stops the process with the id in a file at random times. Returns how many stops, and how many too long.
-fn rest(id: &Path, time: Duration) -> Outcome<(u64, u64)> {
+fn stop_at_random(id: &Path, time: Duration) -> Outcome<(u64, u64)> {
     let id = Pid::from_raw(pid(id)? as i32).ok_or("a process without a number")?;
     let (mut dice, begin, (least, more)) = (Random::new(1), Instant::now(), BETWEEN_MS);
     let (mut count, mut long) = (0, 0);
@@ -65,16 +65,16 @@ fn rest(id: &Path, time: Duration) -> Outcome<(u64, u64)> {
         if kill_process(id, Signal::STOP).is_err() {
             break;
         }
-        sleep(REST);
+        sleep(STOP_LENGTH);
         kill_process(id, Signal::CONT).map_err(|e| format!("waking the receiver: {e}"))?;
         count += 1;
-        long += u64::from(stopped.elapsed() > LONGEST_REST);
+        long += u64::from(stopped.elapsed() > LONGEST_STOP);
     }
     Ok((count, long))
 }
 
 /// How a sender's connection ended.
-pub(super) struct End {
+pub(super) struct ConnectionEnd {
     /// Exit code of the sender's program.
     pub code: u64,
     /// Time after the receiver's process was killed, s.
@@ -85,7 +85,7 @@ pub(super) struct End {
     pub held: f64,
 }
 
-impl fmt::Display for End {
+impl fmt::Display for ConnectionEnd {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { code, after_s, left, held } = self;
         write!(f, "code {code} after {after_s:.2} s, {left} connections left")?;
@@ -93,15 +93,15 @@ impl fmt::Display for End {
     }
 }
 
-impl End {
+impl ConnectionEnd {
     /// True if both ended alike and within one round trip of each other.
-    pub(super) fn is_as(&self, other: &Self) -> bool {
+    pub(super) fn ended_like(&self, other: &Self) -> bool {
         (self.code, self.left) == (other.code, other.left) && (self.after_s - other.after_s).abs() < 1.0
     }
 }
 
 /// Stops a receiver for good and kills it later, its buffer full. Returns the end that the sender sees.
-pub(super) fn killed(rig: &Rig, gateway: bool) -> Outcome<End> {
+pub(super) fn killed(rig: &Rig, gateway: bool) -> Outcome<ConnectionEnd> {
     let name = format!("killed-{gateway}");
     let paths = ["code", "at", "end", "left"].map(|n| rig.path(&format!("{name}.{n}")));
     let [code, killed, ended, left] = paths.each_ref().map(|path| path.display());
@@ -117,7 +117,7 @@ sleep {stop}; kill -STOP $p; sleep {wait}; kill -KILL $p; date +%s.%N >'{killed}
     let seconds = stop + wait + 10;
     let ran = end(start(rig, (&name, gateway), &near, &far, seconds)?, gateway, seconds)?;
     let [code, killed, ended, left] = paths;
-    Ok(End {
+    Ok(ConnectionEnd {
         code: number(&code)? as u64,
         after_s: number(&ended)? - number(&killed)?,
         left: number(&left)? as u64,

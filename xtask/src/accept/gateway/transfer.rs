@@ -68,7 +68,7 @@ impl TransferRecord {
     }
 
     /// The lowest interval between two times, as a share of the median of the `before` seconds before them.
-    pub(super) fn poorest(&self, from: f64, to: f64, before: f64) -> f64 {
+    pub(super) fn lowest_share(&self, from: f64, to: f64, before: f64) -> f64 {
         let part = |from: f64, to: f64| {
             let (first, last) = ((from / STEP_S).ceil() as usize, (to / STEP_S) as usize);
             self.intervals.iter().take(last).skip(first).map(|n| *n as f64).collect::<Vec<_>>()
@@ -149,26 +149,26 @@ pub(super) struct Trial<'a> {
     pub transfers: u32,
     pub bytes: u64,
     pub v6: bool,
-    pub fate: GatewayEvent,
+    pub event: GatewayEvent,
     /// When it happens, s after the first opening.
     pub at: f64,
 }
 
 pub(super) struct TrialResult {
     /// Transfers in the order of their numbers.
-    pub courses: Vec<TransferRecord>,
+    pub transfers: Vec<TransferRecord>,
     /// Transfers that had ended before the event.
     pub ended_before: u32,
     /// When the new gateway was running, s after the first opening.
-    pub back: Option<f64>,
+    pub restarted_at: Option<f64>,
     /// Most connections that the new gateway took over and accelerated.
-    pub again: usize,
+    pub accelerated_again: usize,
     /// The largest window that it advertised to one of their senders.
-    pub shown: u64,
+    pub largest_window: u64,
 }
 
 pub(super) fn run(place: &Routed, trial: &Trial<'_>) -> Outcome<TrialResult> {
-    let gateway = (trial.fate != GatewayEvent::Absent).then(|| place.gateway(trial.rate)).transpose()?;
+    let gateway = (trial.event != GatewayEvent::Absent).then(|| place.gateway(trial.rate)).transpose()?;
     let address: IpAddr = SENDER[usize::from(trial.v6)].parse().map_err(|_| "no address".to_owned())?;
     let listener = place.at(Host::Sender, || {
         let listener = TcpListener::bind(SocketAddr::new(address, 0)).map_err(|e| e.to_string())?;
@@ -184,7 +184,7 @@ pub(super) fn run(place: &Routed, trial: &Trial<'_>) -> Outcome<TrialResult> {
         let met = apply_event(place, trial, gateway, &ended, since);
         let courses = join(courses)?;
         join(served)?;
-        Ok(TrialResult { courses, ..met? })
+        Ok(TrialResult { transfers: courses, ..met? })
     })
 }
 
@@ -204,7 +204,7 @@ fn receive_all(trial: &Trial<'_>, to: SocketAddr, ended: &AtomicU32) -> Outcome<
     })
 }
 
-/// Applies the fate to the gateway, and stops it when all transfers have ended.
+/// Kills, restarts or stops the gateway as the trial says, and stops it when all transfers have ended.
 fn apply_event(
     place: &Routed,
     trial: &Trial<'_>,
@@ -220,21 +220,28 @@ fn apply_event(
     };
     wait(Duration::from_secs_f64(trial.at));
     let ended_before = ended.load(Ordering::Relaxed);
-    let mut met = TrialResult { courses: Vec::new(), ended_before, back: None, again: 0, shown: 0 };
+    let mut met = TrialResult {
+        transfers: Vec::new(),
+        ended_before,
+        restarted_at: None,
+        accelerated_again: 0,
+        largest_window: 0,
+    };
     match &mut gateway {
-        Some(gateway) if trial.fate == GatewayEvent::Stopped => gateway.signal(Signal::TERM),
+        Some(gateway) if trial.event == GatewayEvent::Stopped => gateway.signal(Signal::TERM),
         Some(gateway) => Routed::kill(gateway)?,
         None => {}
     }
-    if trial.fate == GatewayEvent::Restarted {
+    if trial.event == GatewayEvent::Restarted {
         wait(since.elapsed() + RESTART);
         let new = place.gateway(trial.rate)?;
-        met.back = Some(since.elapsed().as_secs_f64());
+        met.restarted_at = Some(since.elapsed().as_secs_f64());
         while !all_over() {
             let flows = place.flows()?;
             let again: Vec<_> = flows.iter().filter(|f| is_accelerated_again(f)).collect();
-            met.again = met.again.max(again.len());
-            met.shown = again.iter().filter_map(|f| f["shown_bytes"].as_u64()).fold(met.shown, u64::max);
+            met.accelerated_again = met.accelerated_again.max(again.len());
+            met.largest_window =
+                again.iter().filter_map(|f| f["shown_bytes"].as_u64()).fold(met.largest_window, u64::max);
             wait(since.elapsed() + Duration::from_secs(1));
         }
         gateway = Some(new);
@@ -263,8 +270,8 @@ mod tests {
         assert!((course.goodput(0.0, 4.0) - 8e6).abs() < 1.0);
         assert!((course.reaches(7.9e6, 4.0).unwrap() - 1.0).abs() < 1e-9);
         assert_eq!(course.reaches(9e6, 0.0), None);
-        assert!((course.poorest(6.0, 10.0, 1.0) - 0.4).abs() < 1e-9);
-        assert!(course.poorest(4.0, 5.0, 2.0).abs() < 1e-9);
+        assert!((course.lowest_share(6.0, 10.0, 1.0) - 0.4).abs() < 1e-9);
+        assert!(course.lowest_share(4.0, 5.0, 2.0).abs() < 1e-9);
     }
 
     #[test]

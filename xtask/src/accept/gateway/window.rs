@@ -1,6 +1,7 @@
 //! Table 2 of TCP-SuperCharger: the gain over time, live and simulated.
 
-use super::runs::{How, Job, OLD_KERNEL, RunResult, SENDER, SeriesOf};
+use super::hops::{RATE_BPS, RTT_S};
+use super::runs::{Job, OLD_KERNEL, RunKind, RunResult, SENDER, SeriesOf};
 use crate::accept::list::{List, Outcome, Setup};
 use lab::{Rig, Who, with};
 
@@ -9,9 +10,6 @@ const FILE: &str = "scenarios/supercharger.toml";
 const SECONDS: u64 = 45;
 /// Interval of the paper's mean, s.
 const MEAN_S: (f64, f64) = (25.0, 40.0);
-/// Rate of each hop, bit/s, and its RTT, s.
-const LINK_BPS: f64 = 24e6;
-const TRIP_S: f64 = 1.0;
 /// A packet on the hop and its payload: 14 B of framing, 40 B of headers.
 const PACKET: (f64, f64) = (1514.0, 1460.0);
 /// Converts the rates of series, which exclude the hop's framing.
@@ -22,7 +20,7 @@ const FULL_BY_S: u32 = 12;
 /// Largest queue of the hop, bytes.
 const QUEUE: f64 = 65_536.0;
 /// Handshake and request take two round trips, s.
-const OPEN_S: f64 = 2.0 * TRIP_S;
+const OPEN_S: f64 = 2.0 * RTT_S;
 /// The cases: flow name, and window without a gateway.
 const CASES: [(&str, Option<f64>); 5] = [
     ("gateway", None),
@@ -36,33 +34,33 @@ pub(super) fn check(setup: &Setup, list: &mut List) -> Outcome {
     let rig = setup.rig(Who::CurrentUser)?;
     let run =
         |how, sets: &[&str]| -> Outcome<RunResult> { Job::start(&rig, how, FILE, 1, sets)?.wait(SECONDS) };
-    let live = run(How::Live, &[]);
-    let simulated = run(How::Simulated, &[]);
+    let live = run(RunKind::Live, &[]);
+    let simulated = run(RunKind::Simulated, &[]);
     with_gateway(&live, list);
     for (case, window) in CASES {
         if let Some(window) = window {
             let what = format!("{case} without a gateway, 25-40 s: within 3 % of the model");
-            list.judge(what, carried(&live, case), |bps| beside_model(bps, window));
+            list.judge(what, mean_rate(&live, case), |bps| beside_model(bps, window));
         }
     }
     for (case, _) in CASES {
-        let both = carried(&simulated, case).and_then(|s| Ok((s, carried(&live, case)?)));
+        let both = mean_rate(&simulated, case).and_then(|s| Ok((s, mean_rate(&live, case)?)));
         list.judge(format!("{case}: simulated within 2 % of live"), both, |(simulated, live)| {
             let apart = simulated / live - 1.0;
             (format!("{} and {}: {:+.2} %", mbit(simulated), mbit(live), apart * 100.0), apart.abs() <= 0.02)
         });
     }
-    let strict = carried(&run(How::Live, &["mode=strict"]), "gateway");
+    let strict = mean_rate(&run(RunKind::Live, &["mode=strict"]), "gateway");
     list.judge("mode strict, 25-40 s (reported)", strict, |bps| (share(bps), true));
     let what = "IPv6, programs (iperf3), 25-40 s: >= 98.6 % of the link";
-    list.judge(what, over_ipv6(&rig), |bps| (share(bps), bps >= 0.986 * LINK_BPS));
+    list.judge(what, over_ipv6(&rig), |bps| (share(bps), bps >= 0.986 * RATE_BPS));
     Ok(())
 }
 
 fn with_gateway(live: &Outcome<RunResult>, list: &mut List) {
     let doubts = live.as_ref().map(RunResult::doubts).unwrap_or_default();
     let what = "64 KB with the gateway, 25-40 s: >= 98.6 % of the link";
-    list.judge(what, carried(live, "gateway"), |bps| (share(bps) + &doubts, bps >= 0.986 * LINK_BPS));
+    list.judge(what, mean_rate(live, "gateway"), |bps| (share(bps) + &doubts, bps >= 0.986 * RATE_BPS));
     let rates = with(live, |ran| full(ran, "hop-gateway"));
     list.judge("full rate (>= 23.5 Mbit/s) from the 12th second on", rates, |(second, mean, least)| {
         let [s, m, l] = [second, mean, least].map(mbit);
@@ -84,13 +82,13 @@ fn with_gateway(live: &Outcome<RunResult>, list: &mut List) {
 
 /// Compares with the model: window over RTT including headers, at most the rate of the hop.
 fn beside_model(bps: f64, window: f64) -> (String, bool) {
-    let model = LINK_BPS.min(window * 8.0 / TRIP_S * PACKET.0 / PACKET.1);
+    let model = RATE_BPS.min(window * 8.0 / RTT_S * PACKET.0 / PACKET.1);
     let apart = bps / model - 1.0;
     (format!("{}, model {}: {:+.2} %", mbit(bps), mbit(model), apart * 100.0), apart.abs() <= 0.03)
 }
 
 /// Mean rate on the hop of a case during the paper's interval.
-fn carried(ran: &Outcome<RunResult>, case: &str) -> Outcome<f64> {
+fn mean_rate(ran: &Outcome<RunResult>, case: &str) -> Outcome<f64> {
     let link = format!("hop-{case}");
     let mean = with(ran, |ran| ran.mean(SeriesOf::Link(&link), "throughput_bps", MEAN_S.0, MEAN_S.1))?;
     Ok(mean * FRAMED)
@@ -123,7 +121,7 @@ fn over_ipv6(rig: &Rig) -> Outcome<f64> {
 }
 
 fn share(bps: f64) -> String {
-    format!("{:.2} % ({})", bps / LINK_BPS * 100.0, mbit(bps))
+    format!("{:.2} % ({})", bps / RATE_BPS * 100.0, mbit(bps))
 }
 
 fn mbit(bps: f64) -> String {

@@ -34,7 +34,6 @@ pub(super) fn read(program: &str, text: &str) -> Vec<Ruleset> {
 
 fn rule(text: &str, place: u64) -> Rule {
     let all = words(text, false);
-    let all: Vec<&str> = all.iter().map(String::as_str).collect();
     let mut rule = Rule { text: text.to_owned(), place, ..Rule::default() };
     let (mut i, mut is_not) = (0, false);
     while let Some(word) = all.get(i) {
@@ -89,11 +88,11 @@ pub(super) fn mirrored(text: &str, lan: &[String], tun: &str) -> Option<String> 
     let mut all = words(text, false);
     let mut is_changed = false;
     for i in 1..all.len() {
-        if ["-i", "-o"].contains(&all[i - 1].as_str()) && lan.contains(&all[i]) {
+        if ["-i", "-o"].contains(&all[i - 1]) && lan.iter().any(|name| name == all[i]) {
             if i > 1 && all[i - 2] == "!" {
                 return None;
             }
-            tun.clone_into(&mut all[i]);
+            all[i] = tun;
             is_changed = true;
         }
     }

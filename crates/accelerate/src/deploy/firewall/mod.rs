@@ -11,8 +11,8 @@
 //! condition, and for each condition one that matches it, including the conditions of the rules that lead to
 //! its chain.
 
+mod fix;
 mod iptables;
-mod mend;
 mod nft;
 #[cfg(test)]
 mod tests;
@@ -272,7 +272,7 @@ pub(super) fn findings(deploy: &Deploy, tcp_only: bool) -> Vec<Finding> {
                 let is_refused = deploy.firewall == Firewall::Check;
                 let standing = if is_refused { CheckStatus::Bad } else { CheckStatus::Lack };
                 let mut finding = Finding::new(name, standing, found);
-                finding.mends = mend::commands(&site, rules);
+                finding.mends = fix::commands(&site, rules);
                 if is_refused {
                     finding = finding.with_help("or set firewall = \"ignore\" in [deploy] to start anyway");
                 }
@@ -325,23 +325,18 @@ fn read() -> (Vec<Finding>, Vec<Ruleset>) {
 }
 
 /// Splits a rule into words; a quoted string is one word, and with `sets` a set in braces too.
-fn words(text: &str, sets: bool) -> Vec<String> {
-    let (mut all, mut word, mut depth, mut is_quoted) = (Vec::new(), String::new(), 0, false);
-    for c in text.chars() {
+fn words(text: &str, sets: bool) -> Vec<&str> {
+    let (mut depth, mut is_quoted) = (0, false);
+    let is_end = |c: char| {
         match c {
             '"' => is_quoted = !is_quoted,
             '{' if sets && !is_quoted => depth += 1,
             '}' if sets && !is_quoted => depth -= 1,
             _ => {}
         }
-        if !c.is_whitespace() || depth != 0 || is_quoted {
-            word.push(c);
-        } else if !word.is_empty() {
-            all.push(core::mem::take(&mut word));
-        }
-    }
-    all.extend((!word.is_empty()).then_some(word));
-    all
+        c.is_whitespace() && depth == 0 && !is_quoted
+    };
+    text.split(is_end).filter(|word| !word.is_empty()).collect()
 }
 
 impl core::fmt::Display for Tool {

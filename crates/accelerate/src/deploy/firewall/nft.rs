@@ -66,7 +66,6 @@ fn act(words: &[&str]) -> Option<FirewallAction> {
 fn rule(line: &str) -> Vec<Rule> {
     let (text, handle) = line.rsplit_once(" # handle ").unwrap_or((line, ""));
     let all = words(text, true);
-    let all: Vec<&str> = all.iter().map(String::as_str).collect();
     let place = handle.trim().parse().unwrap_or_default();
     let mut rule = Rule { text: text.to_owned(), place, ..Rule::default() };
     let mut maps: Vec<Rule> = Vec::new();
@@ -161,21 +160,21 @@ pub(super) fn mirrored(text: &str, lan: &[String], tun: &str) -> Vec<Mirrored> {
     let (mut out, mut is_changed, mut replaces) = (Vec::new(), false, false);
     let mut i = 0;
     while let Some(word) = all.get(i) {
-        if !["iif", "iifname", "oif", "oifname"].contains(&word.as_str()) {
-            out.push(word.clone());
+        if !["iif", "iifname", "oif", "oifname"].contains(word) {
+            out.push((*word).to_owned());
             i += 1;
             continue;
         }
-        let is_not = all.get(i + 1).is_some_and(|w| w == "!=");
+        let is_not = all.get(i + 1) == Some(&"!=");
         let at = i + 1 + usize::from(is_not);
-        let is_map = all.get(at).is_some_and(|w| w == "vmap");
+        let is_map = all.get(at) == Some(&"vmap");
         let next = at + usize::from(is_map) + 1;
         let Some(value) = all.get(next - 1) else { break };
         let name = |item: &str| plain(item.split(':').next().unwrap_or_default().trim());
         let (ours, others): (Vec<&str>, Vec<&str>) =
             items(value).into_iter().partition(|item| lan.contains(&name(item)));
         if ours.is_empty() {
-            out.extend_from_slice(&all[i..next]);
+            out.extend(all[i..next].iter().map(|word| (*word).to_owned()));
             i = next;
             continue;
         }

@@ -170,7 +170,7 @@ fn the_rules_that_are_named_mend_it() {
             let broken: Vec<_> =
                 all.iter().filter(|r| matches!(site(&lan).judge(r), Verdict::Breaks(..))).collect();
             assert_eq!(broken.len(), 1, "{tool}: {all:#?}");
-            let commands = super::mend::commands(&site(&lan), broken[0]);
+            let commands = super::fix::commands(&site(&lan), broken[0]);
             let program = tool.trim_end_matches("-nft");
             assert!(
                 commands.iter().all(|c| c.starts_with(&format!("sudo {program}"))),

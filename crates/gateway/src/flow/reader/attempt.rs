@@ -18,7 +18,7 @@ impl Attempt {
     /// and as much that it may not show.
     pub(super) fn new(news: &WindowUpdate, from: f64, to: f64) -> Self {
         let fills = (2.0 * news.buffer() / (to - from).max(1.0)).min(1.75);
-        Self { from, to, until: news.now + news.trip.mul_f64(1.25 + fills), is_proven: false }
+        Self { from, to, until: news.now + news.hop_rtt.mul_f64(1.25 + fills), is_proven: false }
     }
 
     /// True once, when the reader has kept up with it.

@@ -2,7 +2,7 @@
 //! beyond it.
 
 use super::{LEAST_LOOK, WindowUpdate};
-use bentpipe_base::Instant;
+use bentpipe_base::{Duration, Instant};
 
 /// Time, edge and window at one acknowledgment.
 type Mark = (Instant, u64, f64);
@@ -22,7 +22,7 @@ impl BusyReader {
     }
 
     pub(super) fn follow(&mut self, news: &WindowUpdate) {
-        if news.now.since(self.newer.0) >= LEAST_LOOK.max(news.trip / 4) {
+        if news.now.since(self.newer.0) >= least_time(news) {
             (self.older, self.newer) = (self.newer, mark(news));
         }
     }
@@ -32,9 +32,14 @@ impl BusyReader {
         let (since, edge, window) = self.older;
         let time = news.now.since(since);
         let seconds = time.as_secs_f64();
-        let measured = time >= LEAST_LOOK.max(news.trip / 4);
-        measured.then(|| ((news.edge - edge) as f64 / seconds, (window - news.window()) / seconds))
+        (time >= least_time(news))
+            .then(|| ((news.edge - edge) as f64 / seconds, (window - news.window()) / seconds))
     }
+}
+
+/// A rate is measured over at least this time.
+fn least_time(news: &WindowUpdate) -> Duration {
+    LEAST_LOOK.max(news.hop_rtt / 4)
 }
 
 fn mark(news: &WindowUpdate) -> Mark {

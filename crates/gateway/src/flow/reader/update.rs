@@ -12,7 +12,7 @@ pub(crate) struct WindowUpdate {
     pub(crate) edge: u64,
     pub(crate) largest: u64,
     /// The hop's RTT.
-    pub(crate) trip: Duration,
+    pub(crate) hop_rtt: Duration,
     /// How far beyond the edge data was forwarded, and how far the hop allows.
     pub(crate) used: u64,
     pub(crate) room: u64,
@@ -38,10 +38,10 @@ impl WindowUpdate {
     }
     /// The `ahead` for a reader of `rate`, with half its buffer free.
     pub(super) fn ahead_at(&self, rate: f64) -> f64 {
-        rate * self.trip.as_secs_f64() - self.buffer() / 2.0
+        rate * self.hop_rtt.as_secs_f64() - self.buffer() / 2.0
     }
     /// The RTT in seconds, at least a millisecond.
     pub(super) fn seconds(&self) -> f64 {
-        self.trip.as_secs_f64().max(1e-3)
+        self.hop_rtt.as_secs_f64().max(1e-3)
     }
 }

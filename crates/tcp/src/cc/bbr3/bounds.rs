@@ -40,8 +40,8 @@ impl Sample {
         self.lost as f64 > self.in_flight as f64 * LOSS_THRESHOLD
     }
 
-    /// Section 5.5.10.2: bytes in flight when the losses passed the threshold, which happened within this
-    /// segment of `mss` bytes.
+    /// Section 5.5.10.2: returns the bytes in flight when the losses passed the threshold, which happened
+    /// within this segment of `mss` bytes.
     pub(super) fn in_flight_at_loss(&self, mss: u64) -> u64 {
         let before = self.in_flight.saturating_sub(mss) as f64;
         let lost = self.lost.saturating_sub(mss) as f64;
@@ -58,7 +58,7 @@ pub(super) struct Bounds {
     /// Short-term bounds: bits per second and bytes.
     pub short: (u64, u64),
     /// Largest values of the present loss round: bits per second and bytes.
-    latest: (u64, u64),
+    pub latest: (u64, u64),
     /// Bytes delivered when the loss round began; it ends when a segment sent after that is delivered.
     round_end: u64,
     /// This acknowledgment began a loss round.
@@ -158,17 +158,13 @@ impl Bounds {
         }
     }
 
-    /// The long-term bound minus the headroom for other flows.
+    /// Returns the long-term bound minus the headroom for other flows.
     pub(super) fn with_headroom(&self, mss: u64, least: u64) -> u64 {
         if self.long == u64::MAX {
             return u64::MAX;
         }
         let headroom = mss.max((HEADROOM * self.long as f64) as u64);
         self.long.saturating_sub(headroom).max(least)
-    }
-
-    pub(super) const fn latest_inflight(&self) -> u64 {
-        self.latest.1
     }
 }
 

@@ -3,7 +3,7 @@
 //! Source: draft-ietf-ccwg-bbr-06, cited as (D), sections 5.3.1 to 5.3.3.
 
 use super::bounds::Sample;
-use super::{AckPhase, Bbr3, FullPipe, PROBE_WAIT, State, mix};
+use super::{AckPhase, Bbr3, FullPipe, PROBE_WAIT, State, splitmix64};
 use crate::cc::{Ack, Path};
 use crate::limits::Limit;
 use bentpipe_base::{Duration, Instant};
@@ -32,7 +32,7 @@ impl Bbr3 {
         let lossy = self.recovering && self.bounds.round_began && self.bounds.events >= STARTUP_LOSSES;
         if !self.full.reached && lossy && sample.too_high() {
             self.full.reached = true;
-            self.bounds.long = self.bdp(1.0).max(self.bounds.latest_inflight());
+            self.bounds.long = self.bdp(1.0).max(self.bounds.latest.1);
         }
     }
 
@@ -42,12 +42,12 @@ impl Bbr3 {
 
     pub(super) fn start_down(&mut self, now: Instant, path: &Path) {
         self.bounds.forget_congestion();
-        let drawn = mix(now.0);
+        let drawn = splitmix64(now.0);
         self.rounds_since_probe = drawn & 1;
         self.probe_wait = PROBE_WAIT + Duration((drawn >> 1) % 1_000_000_000);
         self.cycle_at = now;
         self.ack_phase = AckPhase::ProbeStopping;
-        self.start_round(path);
+        self.round_end = path.delivered;
         self.state = State::Down;
     }
 
@@ -56,14 +56,14 @@ impl Bbr3 {
         self.bounds.begin_probe();
         self.precautionary = false;
         self.ack_phase = AckPhase::Refilling;
-        self.start_round(path);
+        self.round_end = path.delivered;
         self.state = State::Refill;
     }
 
     pub(super) fn start_up(&mut self, path: &Path, sample: &Sample) {
         self.ack_phase = AckPhase::ProbeStarting;
         self.probe_sample = true;
-        self.start_round(path);
+        self.round_end = path.delivered;
         self.restart_full(sample.rate);
         self.state = State::Up;
         self.bounds.steeper(self.cwnd, self.mss);
@@ -104,7 +104,7 @@ impl Bbr3 {
         false
     }
 
-    /// (D) 5.3.3.9, `IsTimeToGoDown`.
+    /// (D) 5.3.3.9, `IsTimeToGoDown`: true if UP ends.
     pub(super) fn time_to_go_down(&mut self, path: &Path, ack: &Ack, sample: &Sample) -> bool {
         if self.too_high && path.in_flight.0 >= self.bounds.long {
             self.precautionary = true;

@@ -15,7 +15,7 @@ impl Bbr3 {
         self.bdp(State::ProbeRtt.cwnd_gain()).max(self.least())
     }
 
-    /// (D) 5.3.4.3, `UpdateMinRTT`.
+    /// (D) 5.3.4.3, `UpdateMinRTT`: takes an RTT sample.
     pub(super) fn take_rtt(&mut self, now: Instant, ack: &Ack) {
         let (least, at) = self.probe_rtt;
         self.probe_rtt_expired = least.is_some() && now > at + self.params.probe_rtt_interval;
@@ -33,14 +33,14 @@ impl Bbr3 {
         }
     }
 
-    /// (D) 5.3.4.3, `CheckProbeRTT`.
+    /// (D) 5.3.4.3, `CheckProbeRTT`: enters and leaves ProbeRTT.
     pub(super) fn check_probe_rtt(&mut self, now: Instant, path: &Path) {
         if self.state != State::ProbeRtt && self.probe_rtt_expired && !self.idle {
             self.save_window();
             self.state = State::ProbeRtt;
             self.probe_rtt_until = None;
             self.ack_phase = AckPhase::ProbeStopping;
-            self.start_round(path);
+            self.round_end = path.delivered;
         }
         if self.state != State::ProbeRtt {
             return;
@@ -49,7 +49,7 @@ impl Bbr3 {
             None if path.in_flight.0 <= self.probe_rtt_window() => {
                 self.probe_rtt_until = Some(now + self.params.probe_rtt_time);
                 self.probe_rtt_round = false;
-                self.start_round(path);
+                self.round_end = path.delivered;
             }
             None => {}
             Some(until) => {

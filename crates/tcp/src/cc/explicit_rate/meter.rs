@@ -53,8 +53,8 @@ impl LossMeter {
         self.step = STEP;
     }
 
-    /// A timeout marks everything lost that is not SACKed; losses up to the next acknowledgment are not
-    /// counted.
+    /// Handles a timeout, which marks everything lost that is not SACKed: losses up to the next
+    /// acknowledgment are not counted.
     pub(super) fn timeout(&mut self, path: &Path) {
         self.lost_at_timeout.get_or_insert(path.lost);
     }
@@ -90,8 +90,8 @@ impl LossMeter {
         true
     }
 
-    /// Packets and the share of lost ones over the shortest window that ends at the last step and has at
-    /// least `packets` and `time`; `None` if there is none.
+    /// Returns the packets and the share of lost ones over the shortest window that ends at the last step and
+    /// has at least `packets` and `time`; `None` if there is none.
     pub(super) fn over(&self, packets: u64, time: Duration) -> Option<(f64, f64)> {
         let last = self.points.back()?;
         let is_long =
@@ -99,7 +99,7 @@ impl LossMeter {
         self.points.iter().rev().find(is_long).map(|first| self.share(first, last))
     }
 
-    /// Packets delivered or lost between two points, and the share of lost ones.
+    /// Returns the packets delivered or lost between two points, and the share of lost ones.
     fn share(&self, first: &Point, last: &Point) -> (f64, f64) {
         let answered = (last.answered - first.answered).max(1) as f64;
         (answered / self.mss as f64, (last.lost - first.lost) as f64 / answered)

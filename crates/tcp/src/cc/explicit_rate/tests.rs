@@ -3,7 +3,7 @@
 use super::super::bench::MSS;
 use super::super::law::Growth;
 use super::super::line::Line;
-use super::super::{Episode, ProbeSignal, Probes};
+use super::super::{Episode, ProbeRequest, ProbeSignal};
 use super::*;
 use crate::config::Config;
 use crate::limits::Limit;
@@ -108,7 +108,7 @@ fn the_grant_is_the_pace_from_the_first_segment_on() {
     let plan = hand.plan();
     assert_eq!(plan.pace, Some(mbps(10.0)));
     assert_eq!(plan.window, Size(3 * 130_000 + 32_000));
-    assert_eq!((plan.requested_rate, plan.probes), (None, None::<Probes>));
+    assert_eq!((plan.requested_rate, plan.probes), (None, None::<ProbeRequest>));
 }
 
 /// Nine in a hundred lost (one in eleven): the rate stays, and goodput is the rate minus the losses.

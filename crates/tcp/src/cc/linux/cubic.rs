@@ -17,7 +17,7 @@
 //! idle time stops the clock t, not all time in which the window was not the limit. The jiffy is one
 //! millisecond, whatever the kernel was built with.
 
-use super::Segments;
+use super::LinuxWindow;
 use super::hystart::{AckInput, Hystart};
 use crate::cc::cubic::CubicParams;
 use crate::cc::standard::delegate_to_window;
@@ -54,7 +54,7 @@ struct Epoch {
 /// The CUBIC controller of Linux.
 #[derive(Clone, Debug)]
 pub struct LinuxCubic {
-    window: Segments,
+    window: LinuxWindow,
     /// beta in 1/1024, C in 1/10240.
     beta: u64,
     c: u64,
@@ -73,7 +73,7 @@ pub struct LinuxCubic {
 
 impl LinuxCubic {
     /// Starts from the given window; `paced` if the host paces its segments.
-    pub fn new(window: Segments, params: CubicParams, paced: bool) -> Self {
+    pub fn new(window: LinuxWindow, params: CubicParams, paced: bool) -> Self {
         Self {
             window,
             beta: libm::round(params.beta * SCALE) as u64,
@@ -201,7 +201,7 @@ impl CongestionControl for LinuxCubic {
     delegate_to_window!(on_undo, on_restart, plan, ssthresh);
 }
 
-/// `cwnd` times `parts` / `whole`, rounded down.
+/// Returns `cwnd` times `parts` / `whole`, rounded down.
 fn share(cwnd: u32, parts: u64, whole: u64) -> u32 {
     (u64::from(cwnd) * parts / whole) as u32
 }
@@ -210,7 +210,7 @@ const fn millis(now: Instant) -> u64 {
     now.0 / 1_000_000
 }
 
-/// The largest integer whose cube is at most `a`.
+/// Returns the largest integer whose cube is at most `a`.
 fn cube_root(a: u64) -> u64 {
     let mut root = libm::cbrt(a as f64) as u64;
     while u128::from(root).pow(3) > u128::from(a) {

@@ -59,7 +59,7 @@ impl Hystart {
         Self { round_min: Duration(u64::MAX), paced, ..Self::default() }
     }
 
-    /// Smallest RTT; zero before the first sample.
+    /// Returns the smallest RTT; zero before the first sample.
     pub(super) fn delay_min(&self) -> Duration {
         self.delay_min.unwrap_or_default()
     }

@@ -12,4 +12,4 @@ mod window;
 
 pub use cubic::LinuxCubic;
 pub use reno::LinuxReno;
-pub use window::Segments;
+pub use window::LinuxWindow;

@@ -4,7 +4,7 @@
 //! ssthresh, one segment per window above it. A loss halves cwnd, where RFC 5681, equation 4 halves
 //! FlightSize.
 
-use super::Segments;
+use super::LinuxWindow;
 use crate::cc::standard::delegate_to_window;
 use crate::cc::{Ack, CongestionControl, Loss, Path};
 use bentpipe_base::Cx;
@@ -13,7 +13,7 @@ use bentpipe_base::Cx;
 #[derive(Clone, Debug)]
 pub struct LinuxReno {
     /// The window, which it starts from.
-    pub window: Segments,
+    pub window: LinuxWindow,
 }
 
 impl CongestionControl for LinuxReno {

@@ -16,7 +16,7 @@ const UNLIMITED: u32 = u32::MAX;
 
 /// cwnd, ssthresh and the state to undo a change, in segments.
 #[derive(Clone, Debug)]
-pub struct Segments {
+pub struct LinuxWindow {
     mss: u64,
     cwnd: u32,
     ssthresh: u32,
@@ -27,23 +27,23 @@ pub struct Segments {
     before: (u32, u32),
 }
 
-impl Segments {
-    /// The window of a new connection with `initial` segments; `ssthresh` is unlimited if `None`.
+impl LinuxWindow {
+    /// Creates the window of a new connection with `initial` segments; `ssthresh` is unlimited if `None`.
     pub fn new(mss: Size, initial: u32, ssthresh: Option<Size>) -> Self {
         let mss = mss.0.max(1);
         let ssthresh = ssthresh.map_or(UNLIMITED, |s| clamp(s.0 / mss).max(2));
         Self { mss, cwnd: initial.max(1), ssthresh, count: 0, rest: 0, before: (initial, ssthresh) }
     }
 
-    /// Congestion window in segments.
+    /// Returns the congestion window in segments.
     pub const fn cwnd(&self) -> u32 {
         self.cwnd
     }
-    /// Congestion window in bytes.
+    /// Returns the congestion window in bytes.
     pub const fn size(&self) -> Size {
         Size(self.cwnd as u64 * self.mss)
     }
-    /// Slow-start threshold in bytes; `None` if unlimited.
+    /// Returns the slow-start threshold in bytes; `None` if unlimited.
     pub fn threshold(&self) -> Option<Size> {
         (self.ssthresh != UNLIMITED).then(|| Size(u64::from(self.ssthresh) * self.mss))
     }
@@ -56,18 +56,12 @@ impl Segments {
         self.ssthresh = self.cwnd;
     }
 
-    /// Whole segments that `ack` delivered; the remaining bytes are carried over.
-    fn delivered(&mut self, ack: &Ack) -> u32 {
-        self.rest += ack.delivered.0;
-        let whole = self.rest / self.mss;
-        self.rest %= self.mss;
-        clamp(whole)
-    }
-
     /// Takes an acknowledgment: slow start, if the window may grow. Returns the segments left for congestion
     /// avoidance.
     pub fn take(&mut self, ack: &Ack) -> u32 {
-        let acked = self.delivered(ack);
+        self.rest += ack.delivered.0;
+        let acked = clamp(self.rest / self.mss);
+        self.rest %= self.mss;
         if ack.acked == Size::ZERO
             || ack.episode == Episode::Fast
             || ack.limited_by != Limit::CongestionWindow
@@ -77,7 +71,7 @@ impl Segments {
         if self.in_slow_start() { self.slow_start(acked) } else { acked }
     }
 
-    /// Slow start by `acked` segments; returns the segments left for congestion avoidance.
+    /// Grows the window in slow start; returns the segments left for congestion avoidance.
     fn slow_start(&mut self, acked: u32) -> u32 {
         let grown = self.cwnd.saturating_add(acked).min(self.ssthresh);
         let used = grown - self.cwnd;
@@ -85,7 +79,7 @@ impl Segments {
         acked - used
     }
 
-    /// Congestion avoidance: adds a segment for every `w` delivered.
+    /// Grows the window in congestion avoidance, by a segment for every `w` delivered.
     pub fn avoid(&mut self, w: u32, acked: u32) {
         let w = w.max(1);
         if self.count >= w {
@@ -138,8 +132,8 @@ fn clamp(segments: u64) -> u32 {
 mod tests {
     use super::*;
 
-    fn segments(initial: u32, ssthresh: u64) -> Segments {
-        Segments::new(Size(1000), initial, Some(Size(ssthresh * 1000)))
+    fn segments(initial: u32, ssthresh: u64) -> LinuxWindow {
+        LinuxWindow::new(Size(1000), initial, Some(Size(ssthresh * 1000)))
     }
 
     #[test]

@@ -18,7 +18,6 @@ pub(super) static BURST_LOSS: CheckTable = CheckTable {
         and h. Datagrams each millisecond, five runs of 2000 s, `crates/validate/data/bursts.toml`. The share of \
         T seconds that is bad has the variance 2 π (1 − π) τ / T, with π = B / (G + B) and τ = G B / (G + B); \
         tolerance four standard deviations.",
-    fast: false,
 };
 
 pub(super) static BURST_LENGTH: CheckTable = CheckTable {
@@ -28,7 +27,6 @@ pub(super) static BURST_LENGTH: CheckTable = CheckTable {
     intro: "With no loss in good spells and all in bad ones, packets Δ apart are lost in runs of 1 / ((1 − π) (1 − \
         exp(−Δ/τ))) on average: B/Δ where packets are dense. The same runs; run lengths are geometric; tolerance \
         four standard deviations.",
-    fast: false,
 };
 
 pub(super) static RAIN: CheckTable = CheckTable {
@@ -40,7 +38,6 @@ pub(super) static RAIN: CheckTable = CheckTable {
         m) / σ), which makes 5, 1, 0.1 and 0.01 %. 200 runs of four months, looked at every 5000 s, the \
         correlation time, `crates/validate/data/rain.toml`. Tolerance four standard deviations of 400 000 \
         samples, of which four count as three for their correlation.",
-    fast: false,
 };
 
 pub(super) static CODINGS: CheckTable = CheckTable {
@@ -50,7 +47,6 @@ pub(super) static CODINGS: CheckTable = CheckTable {
     intro: "Uncoded BPSK or QPSK, Q(√(2 Eb/N0)), and rate 1/2, K = 7 with soft-decision Viterbi decoding, by its \
         union bound: Eb/N0 of seven bit error rates from tables with two decimals. Tolerance what half of the \
         last digit makes. `crates/validate/data/sky.toml`.",
-    fast: true,
 };
 
 pub(super) static DELAYS: CheckTable = CheckTable {
@@ -61,7 +57,6 @@ pub(super) static DELAYS: CheckTable = CheckTable {
         at one place, `crates/validate/data/geo.toml`, tolerance 0.01 ms. Other orbits: shortest and longest \
         delay of satellites that pass through the zenith, `crates/validate/data/pass.toml`, tolerance 0.1 ms: \
         the delay is computed each second.",
-    fast: true,
 };
 
 pub(super) fn all() -> Vec<Check> {
@@ -89,7 +84,7 @@ pub(super) fn all() -> Vec<Check> {
     checks
 }
 
-/// `10 ms` -> 0.01
+/// Converts a time such as `10 ms` to seconds.
 fn seconds(text: &str) -> f64 {
     if text.ends_with("ms") { number(text) / 1e3 } else { number(text) }
 }
@@ -102,7 +97,7 @@ const GAP: f64 = 1e-3;
 
 fn bursts(good: &str, bad: &str, loss_good: &str, loss_bad: &str) -> Vec<Job> {
     let sets = [("good", good), ("bad", bad), ("loss_good", loss_good), ("loss_bad", loss_bad)];
-    Job::new("crates/validate/data/bursts.toml", &sets).watched().seeds(BURST_RUNS)
+    Job::new("crates/validate/data/bursts.toml", &sets).recorded().seeds(BURST_RUNS)
 }
 
 fn loss(good: &str, bad: &str, loss_good: &str, loss_bad: &str) -> Check {
@@ -123,15 +118,15 @@ fn run_length(good: &str, bad: &str) -> Check {
     let tau = g * b / (g + b);
     let mean = (g + b) / g / -libm::expm1(-GAP / tau);
     let runs = BURST_SECONDS / GAP * b / (g + b) / mean;
-    // of a geometric distribution
+    // of the mean of a geometric distribution, as a share of that mean
     let deviation = (1.0 - 1.0 / mean).sqrt() / runs.sqrt();
     let tolerance = Tolerance::Relative(DEVIATIONS * deviation);
-    let quantity = Quantity::Mean(Reading::LossRun);
+    let quantity = Quantity::Mean(Reading::MeanLossBurst);
     Check::new(&BURST_LENGTH, &[good, bad], quantity, bursts(good, bad, "0", "1"), mean, tolerance)
 }
 
 /// Q: upper tail probability of the normal distribution.
-fn tail(x: f64) -> f64 {
+fn normal_tail(x: f64) -> f64 {
     0.5 * libm::erfc(x / core::f64::consts::SQRT_2)
 }
 
@@ -141,24 +136,24 @@ const TAIL_OF_5_PERCENT: f64 = 1.644_853_626_951_472_2;
 fn rain(db: f64) -> Check {
     let (m, sigma) = (-3.26, 1.65);
     let dry = libm::exp(m + sigma * TAIL_OF_5_PERCENT);
-    let share = tail((libm::log(db + dry) - m) / sigma);
+    let share = normal_tail((libm::log(db + dry) - m) / sigma);
     let samples = 400_000.0 / (4.0 / 3.0);
     let tolerance = DEVIATIONS * (share * (1.0 - share) / samples).sqrt() / share;
-    let jobs = Job::new("crates/validate/data/rain.toml", &[]).watched().seeds(200);
-    let quantity = Quantity::Mean(Reading::Exceeds(BOTTLENECK, db));
+    let jobs = Job::new("crates/validate/data/rain.toml", &[]).recorded().seeds(200);
+    let quantity = Quantity::Mean(Reading::ShareAboveFade(db));
     let label = format!("{db} dB");
     Check::new(&RAIN, &[&label], quantity, jobs, share, Tolerance::Relative(tolerance))
 }
 
-/// BER by the formulas in the group's text.
+/// BER by the formulas that the intro of the table names.
 fn ber(coding: &str, ebn0_db: f64) -> f64 {
     let ebn0 = libm::exp10(ebn0_db / 10.0);
     if coding == "uncoded" {
-        return tail((2.0 * ebn0).sqrt());
+        return normal_tail((2.0 * ebn0).sqrt());
     }
     let weights =
         [(10.0, 36.0), (12.0, 211.0), (14.0, 1404.0), (16.0, 11_633.0), (18.0, 77_433.0), (20.0, 502_690.0)];
-    weights.iter().map(|(d, c)| c * tail((d * ebn0).sqrt())).sum()
+    weights.iter().map(|(d, c)| c * normal_tail((d * ebn0).sqrt())).sum()
 }
 
 fn bit_errors(coding: &str, ebn0: &str, expected: &str) -> Check {
@@ -166,14 +161,14 @@ fn bit_errors(coding: &str, ebn0: &str, expected: &str) -> Check {
     let half_digit = ber(coding, db - 0.005) / ber(coding, db) - 1.0;
     let label = format!("{ebn0} dB");
     let sets = [("coding", coding), ("clear", &*label)];
-    let jobs = vec![Job::new("crates/validate/data/sky.toml", &sets).watched()];
-    let quantity = Quantity::Mean(Reading::Ber(BOTTLENECK));
+    let jobs = vec![Job::new("crates/validate/data/sky.toml", &sets).recorded()];
+    let quantity = Quantity::Mean(Reading::Ber);
     let tolerance = Tolerance::Relative(half_digit);
     Check::new(&CODINGS, &[coding, &label], quantity, jobs, number(expected), tolerance)
 }
 
-/// One hop up and down, s.
-fn hop(altitude_km: f64, elevation: &str) -> f64 {
+/// Delay of one hop, up and down, s.
+fn hop_delay(altitude_km: f64, elevation: &str) -> f64 {
     let e = number(elevation).to_radians();
     let (cos, sin) = (libm::cos(e), libm::sin(e));
     let far = EARTH + altitude_km;
@@ -183,16 +178,16 @@ fn hop(altitude_km: f64, elevation: &str) -> f64 {
 
 fn geostationary(elevation: &str) -> Check {
     let altitude = 35_786.0;
-    // position of the satellite for this elevation
+    // the latitude at which the satellite has this elevation
     let e = number(elevation).to_radians();
     let latitude = (libm::acos(EARTH * libm::cos(e) / (EARTH + altitude)) - e).to_degrees();
-    // slightly above the horizon
+    // the satellite must be slightly above the horizon
     let latitude = if elevation == "0" { latitude - 1e-4 } else { latitude.abs() };
     let latitude = format!("{latitude:.6} deg");
-    let jobs = vec![Job::new("crates/validate/data/geo.toml", &[("latitude", &latitude)]).watched()];
-    let quantity = Quantity::Mean(Reading::ShortestDelay(BOTTLENECK));
+    let jobs = vec![Job::new("crates/validate/data/geo.toml", &[("latitude", &latitude)]).recorded()];
+    let quantity = Quantity::Mean(Reading::ShortestDelay);
     let labels = ["GEO", "35786 km", &*format!("{elevation}°")];
-    Check::new(&DELAYS, &labels, quantity, jobs, hop(altitude, elevation), Tolerance::Absolute(1e-5))
+    Check::new(&DELAYS, &labels, quantity, jobs, hop_delay(altitude, elevation), Tolerance::Absolute(1e-5))
 }
 
 fn pass(orbit: &str, altitude: &str, elevation: &str) -> [Check; 2] {
@@ -200,13 +195,13 @@ fn pass(orbit: &str, altitude: &str, elevation: &str) -> [Check; 2] {
     let altitude_text = format!("{altitude} km");
     let sets =
         [("altitude", &*altitude_text), ("elevation", &*format!("{elevation} deg")), ("duration", duration)];
-    let job = Job::new("crates/validate/data/pass.toml", &sets).watched();
+    let job = Job::new("crates/validate/data/pass.toml", &sets).recorded();
     let check = |at: &str, reading| {
         let labels = [orbit, &*altitude_text, &*format!("{at}°, lowest {elevation}°")];
-        let (jobs, delay) = (vec![job.clone()], hop(number(altitude), at));
+        let (jobs, delay) = (vec![job.clone()], hop_delay(number(altitude), at));
         Check::new(&DELAYS, &labels, Quantity::Mean(reading), jobs, delay, Tolerance::Absolute(1e-4))
     };
-    [check("90", Reading::ShortestDelay(BOTTLENECK)), check(elevation, Reading::LongestDelay(BOTTLENECK))]
+    [check("90", Reading::ShortestDelay), check(elevation, Reading::LongestDelay)]
 }
 
 #[cfg(test)]
@@ -220,7 +215,10 @@ mod tests {
             assert!((rain(db).expected.value / share - 1.0).abs() < 2e-3, "{db}");
         }
         // RFC 2488, with another Earth radius: 239.6 ms at the sub-satellite point; 279.0 at the edge
-        assert!((hop(35_786.0, "90") - 0.2396).abs() < 1e-3 && (hop(35_786.0, "0") - 0.2790).abs() < 1e-3);
+        assert!(
+            (hop_delay(35_786.0, "90") - 0.2396).abs() < 1e-3
+                && (hop_delay(35_786.0, "0") - 0.2790).abs() < 1e-3
+        );
         assert!(
             (ber("uncoded", 9.59) / 1e-5 - 1.0).abs() < 0.02
                 && (ber("viterbi", 4.17) / 1e-5 - 1.0).abs() < 0.03

@@ -11,7 +11,7 @@ pub static SECTION: Section = Section {
     title: "Against formulas",
     intro: "",
     pictures: &[("validation-transfers.svg", "Completion time of transfers by size")],
-    groups: &[
+    tables: &[
         &tcp::WINDOW_LIMIT,
         &tcp::SLOW_START,
         &tcp::MATHIS,

@@ -19,7 +19,6 @@ pub(super) static M_D_1: CheckTable = CheckTable {
         service not counted (Pollaczek and Khinchine). Five runs of 2 million service times, \
         `crates/validate/data/poisson.toml`. The mean over T service times has a standard deviation of about ρ / \
         (1 − ρ)² / √(2 T), by the diffusion approximation; tolerance five of them.",
-    fast: false,
 };
 
 pub(super) fn all() -> Vec<Check> {

@@ -29,7 +29,6 @@ pub(super) static WINDOW_LIMIT: CheckTable = CheckTable {
     intro: "Goodput from 100 s to 500 s of one connection, where RTT is propagation plus the \
         serialisation of one segment and its ACK on each link. Tolerance 0.15 %: the ends of the interval can cut \
         one window, in 400 s.",
-    fast: true,
 };
 
 pub(crate) static SLOW_START: CheckTable = CheckTable {
@@ -40,7 +39,6 @@ pub(crate) static SLOW_START: CheckTable = CheckTable {
         the m-th of its round, m = n − w (2^(k−1) − 1). The transfer takes one round trip for the handshake, k for the \
         rounds, and m − 1 packet times of the bottleneck. Tolerance 0.6 ms: TCP options on SYN and SYN-ACK (at most 40 \
         B each) and the ACK before the first segment.",
-    fast: true,
 };
 
 pub(super) static MATHIS: CheckTable = CheckTable {
@@ -49,7 +47,6 @@ pub(super) static MATHIS: CheckTable = CheckTable {
     expected: "1.22 MSS / (RTT √p)",
     intro: "Mean goodput of one of twenty flows in `scenarios/sharing.toml`, with jitter. Tolerance 10 %: the law \
         leaves out timeouts, the receive window and queueing. It holds where random loss, not the queue, decides.",
-    fast: false,
 };
 
 pub(super) static CEILING: CheckTable = CheckTable {
@@ -59,7 +56,6 @@ pub(super) static CEILING: CheckTable = CheckTable {
     intro: "What retransmission can reach at most on a link of rate C (payload, without headers) that loses \
         packets: each is sent 1/(1 − p) times. It must not be exceeded, and with flows and windows enough SACK and CUBIC must \
         reach 90 % of it.",
-    fast: false,
 };
 
 pub(super) static PACKET_LOSS: CheckTable = CheckTable {
@@ -68,7 +64,6 @@ pub(super) static PACKET_LOSS: CheckTable = CheckTable {
     expected: "p",
     intro: "Packets that the satellite hop lost, of those it sent, in five runs of twenty NewReno connections. \
         Tolerance: counts that the binomial distribution yields in all but one of 10 000 cases.",
-    fast: false,
 };
 
 pub(super) static BIT_ERROR_SHARE: CheckTable = CheckTable {
@@ -77,7 +72,6 @@ pub(super) static BIT_ERROR_SHARE: CheckTable = CheckTable {
     expected: "1 − (1 − BER)^(8 L)",
     intro: "The same for bit errors, in `scenarios/window.toml`. A packet of L bytes arrives when all \
         its 8 L bits do.",
-    fast: false,
 };
 
 pub(super) static SATURATED: CheckTable = CheckTable {
@@ -86,7 +80,6 @@ pub(super) static SATURATED: CheckTable = CheckTable {
     expected: "expected",
     intro: "Share of the time from 100 s to 500 s that the bottleneck spent serialising, with windows larger \
         than the network holds and no loss. Tolerance 1e-4: a packet in service at either end is 1.3e-5.",
-    fast: true,
 };
 
 pub(super) static LINK_RATE: CheckTable = CheckTable {
@@ -95,7 +88,6 @@ pub(super) static LINK_RATE: CheckTable = CheckTable {
     expected: "C / 1.04",
     intro: "Goodput of the same interval: 1000 of every 1040 B that the link's rate carries. Tolerance 1e-4, \
         as above; so the rate holds in the long run although no packet's time is a whole number of nanoseconds.",
-    fast: true,
 };
 
 /// All checks of this file.
@@ -146,8 +138,7 @@ fn long_run(flows: &str, window: &str, seconds: u64) -> Job {
 fn window_limit(window: &str) -> Check {
     let job = long_run("1", window, LONG).with(Change::MeasureFrom(SETTLED));
     let limit = number(window) * SEGMENT / round_trip();
-    let slack = round_trip() / (LONG - SETTLED) as f64;
-    let tolerance = Tolerance::Relative(slack);
+    let tolerance = Tolerance::Relative(round_trip() / (LONG - SETTLED) as f64);
     Check::new(&WINDOW_LIMIT, &[window], Quantity::GOODPUT, vec![job], limit, tolerance)
 }
 

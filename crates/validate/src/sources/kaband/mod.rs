@@ -21,7 +21,7 @@ pub static SECTION: Section = Section {
         ("validation-fade-goodput.svg", "Throughput over time"),
         ("validation-fade-ber.svg", "Throughput over bit error rate for windows of 512 KB and 16 KB"),
     ],
-    groups: &[
+    tables: &[
         &steady::UTILISATION,
         &steady::SMALL_WINDOW,
         &steady::RENO_AND_SACK,

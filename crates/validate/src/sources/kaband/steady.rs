@@ -20,7 +20,6 @@ pub(super) static UTILISATION: CheckTable = CheckTable {
         (0.35 to 0.55). K4: a small part at 1e-6 (0.20 or less) and 1e-5 (0.08). K9: more than 1 Mbit/s needs a \
         bit error rate well below 1e-7 (above it at 3e-8, below it at 1e-7). Goodput of ten runs of 1000 s with \
         SACK, `scenarios/faded.toml`.",
-    fast: false,
 };
 
 pub(super) static SMALL_WINDOW: CheckTable = CheckTable {
@@ -29,7 +28,6 @@ pub(super) static SMALL_WINDOW: CheckTable = CheckTable {
     expected: "expected",
     intro: "With 16 KB throughput stays the same up to 5e-7 and then falls: at 3e-7 at least 0.85 of what it is \
         without errors (ns-2 has 0.90, ns-3 0.81), at 2e-6 less. Reno, as in the paper.",
-    fast: false,
 };
 
 pub(super) static RENO_AND_SACK: CheckTable = CheckTable {
@@ -38,7 +36,6 @@ pub(super) static RENO_AND_SACK: CheckTable = CheckTable {
     expected: "ratio",
     intro: "Both give the same throughput with the same window: more than one loss in a window is rare. Tolerance 15 \
         % up to 3e-7, run by run with the same seeds.",
-    fast: false,
 };
 
 pub(super) static CEILING: CheckTable = CheckTable {
@@ -48,7 +45,6 @@ pub(super) static CEILING: CheckTable = CheckTable {
     intro: "16 KB / 0.54 s is 30.3 kB/s, and 28.1 kB/s are what ns-2 reaches with the 560 ms of the other runs. \
         Without errors. Tolerance 5 %: 16 384 B let 11 whole segments go, 2 % less, and serialisation adds 10 ms \
         to the round trip, 2 % more.",
-    fast: true,
 };
 
 pub(super) fn all() -> Vec<Check> {
@@ -86,7 +82,7 @@ pub(super) fn all() -> Vec<Check> {
     checks
 }
 
-/// Statement, bit error rate, and what it says about the goodput.
+/// Statement, bit error rate, and what the statement says about the goodput.
 fn statements() -> [(&'static str, &'static str, Tolerance); 8] {
     [
         ("K1", "1e-8", Tolerance::AtLeast(0.92 * FULL)),

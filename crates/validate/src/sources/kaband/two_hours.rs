@@ -15,7 +15,6 @@ pub(super) static ERRORS_PER_BIT: CheckTable = CheckTable {
         segments is in error. The side channel sees few wrong bits when errors are rare (about 8 a run between \
         1e-4 and 1e-3), so that row is not judged. With a Viterbi decoder errors come in bursts, and fewer segments \
         are hit: reported.",
-    fast: false,
 };
 
 pub(super) static FADE_AND_ERRORS: CheckTable = CheckTable {
@@ -27,7 +26,6 @@ pub(super) static FADE_AND_ERRORS: CheckTable = CheckTable {
         correlation of fade and the side channel's bit error rate in bins of two minutes, reported; where no bit \
         is wrong for minutes it cannot be 1. The paper adds that the relation drifts between runs, with the time \
         of day and the orbit: nothing here does that.",
-    fast: false,
 };
 
 /// A run through the fade; with `rise` the signal recovers at the end.

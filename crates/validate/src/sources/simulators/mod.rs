@@ -1,4 +1,4 @@
-//! Checks against ns-2 measurements: one or two for each row.
+//! Checks against measurements with ns-2: one or two for each row of `data/reference.csv`.
 
 mod schemes;
 mod shared;
@@ -10,7 +10,7 @@ use crate::reference::{Row, rows};
 /// Fewest runs of a cell with random results.
 const FEWEST_RUNS: u32 = 5;
 
-/// The reference sheet.
+/// The comparison with `data/reference.csv`.
 pub static SECTION: Section = Section {
     title: "Against ns-2 and ns-3",
     intro: "",
@@ -21,7 +21,7 @@ pub static SECTION: Section = Section {
         ),
         ("validation-faded.svg", "Goodput over bit error rate for two windows"),
     ],
-    groups: &[
+    tables: &[
         &single::TRANSFERS,
         &single::WINDOWS,
         &single::BIT_ERRORS,
@@ -49,7 +49,7 @@ fn all(rows: &[Row]) -> Vec<Check> {
         rows.iter().filter(|r| r.sim == "ns2").flat_map(|row| checks(row, rows)).collect();
     // each row gives checks of two kinds of CUBIC or Westwood; the stable sort groups them by kind
     let two_kinds = [&shared::CUBIC, &schemes::WESTWOOD];
-    all.sort_by_key(|c| if two_kinds.contains(&c.group) { c.labels[0].clone() } else { String::new() });
+    all.sort_by_key(|c| if two_kinds.contains(&c.table) { c.labels[0].clone() } else { String::new() });
     all.extend(schemes::bbr());
     all.extend(schemes::order());
     all.extend(shared::fairness_without_jitter());
@@ -57,8 +57,8 @@ fn all(rows: &[Row]) -> Vec<Check> {
 }
 
 fn checks(row: &Row, rows: &[Row]) -> Vec<Check> {
-    let case = row.case.split_once('-').map_or(row.case.as_str(), |(case, _)| case);
-    match (case, row.case.as_str()) {
+    let case = row.case.split_once('-').map_or(row.case, |(case, _)| case);
+    match (case, row.case) {
         (_, "C-ber") => vec![single::bit_errors(row)],
         (_, "C-window" | "C-conns") => vec![single::windows(row, rows)],
         ("C", name) => vec![single::transfer(row, name, rows)],
@@ -76,20 +76,14 @@ impl Check {
     /// A check of the goodput of `row`.
     fn of(row: &Row, group: &'static CheckTable, labels: &[&str], job: &Job, tolerance: Tolerance) -> Self {
         let runs = if row.is_deterministic() { 1 } else { row.runs.max(FEWEST_RUNS) };
-        Self {
-            group,
-            labels: labels.iter().map(|l| (*l).to_owned()).collect(),
-            quantity: Quantity::GOODPUT,
-            jobs: job.seeds(runs),
-            expected: Expected { value: row.goodput, half_width: row.goodput_ci95, other: None },
-            tolerance,
-        }
+        let check = Self::new(group, labels, Quantity::GOODPUT, job.seeds(runs), row.goodput, tolerance);
+        Self { expected: Expected { half_width: row.goodput_ci95, ..check.expected }, ..check }
     }
 
-    fn reading(mut self, reading: Reading, value: f64, other: Option<f64>) -> Self {
-        self.quantity = Quantity::Mean(reading);
-        self.expected = Expected { value, half_width: None, other };
-        self
+    /// The same check of another number of the row.
+    fn reading(self, reading: Reading, value: f64, other: Option<f64>) -> Self {
+        let expected = Expected { value, half_width: None, other };
+        Self { quantity: Quantity::Mean(reading), expected, ..self }
     }
 }
 

@@ -1,4 +1,4 @@
-//! Satellite schemes and BBR on the same bottleneck: A of the reference sheet, other variants.
+//! Schemes for satellite links, and BBR, on the same bottleneck: other variants of case A.
 
 use super::{Row, shared};
 use crate::prelude::*;
@@ -11,7 +11,6 @@ pub(super) static WESTWOOD: CheckTable = CheckTable {
         rate fills. So each repair is measured as a round at half the rate, and where losses are frequent the estimate goes down with it. With these (`memory = 0.875`, \
         `twice`, `late`) tolerance 6 %. The paper's goes to what the rate fills at once; at a loss of 1e-2 that is worth a \
         quarter, reported beside it.",
-    fast: false,
 };
 
 pub(super) static BBR: CheckTable = CheckTable {
@@ -19,7 +18,6 @@ pub(super) static BBR: CheckTable = CheckTable {
     columns: &["TCP", "loss"],
     expected: "ns-3",
     intro: "The same with BBR version 1 beside ns-3.44's. Tolerance 6 %.",
-    fast: false,
 };
 
 pub(super) static ORDER: CheckTable = CheckTable {
@@ -28,14 +26,13 @@ pub(super) static ORDER: CheckTable = CheckTable {
     expected: "at least",
     intro: "The same at a loss of 1e-2. In ns-2 Westwood+ is above Vegas, and Vegas above SACK; of Hybla there is no number, but its paper (Caini, Firrincieli, 2004) has it above \
         standard TCP on a long path with losses: its window grows as if the round trip were 25 ms.",
-    fast: false,
 };
 
 /// A scheme, the one it must exceed, and the goodput of that one in ns-2 at a loss of 1e-2, B/s.
 const ORDERED: [(&str, &str, f64); 3] =
     [("westwood", "vegas", 596_095.0), ("vegas", "sack", 423_421.0), ("hybla", "sack", 423_421.0)];
 
-/// ns-3.44: loss, and the total goodput, B/s.
+/// BBR in ns-3.44: loss, and the total goodput, B/s.
 const NS3_BBR: [(&str, f64); 3] = [("1e-4", 1009e3), ("1e-3", 1007e3), ("1e-2", 1004e3)];
 /// Runs of a cell.
 const RUNS: u32 = 5;
@@ -43,7 +40,7 @@ const RUNS: u32 = 5;
 pub(super) fn westwood(row: &Row) -> Vec<Check> {
     let job = shared::sharing_job(row, "westwood");
     let linux = job.clone().with(Change::LinuxWestwood);
-    let check = |label, job, tolerance| Check::of(row, &WESTWOOD, &[label, &row.loss], job, tolerance);
+    let check = |label, job, tolerance| Check::of(row, &WESTWOOD, &[label, row.loss], job, tolerance);
     vec![
         check("as Linux", &linux, Tolerance::Relative(0.06)),
         check("as the paper", &job, Tolerance::Unjudged),

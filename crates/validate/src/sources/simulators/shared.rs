@@ -1,10 +1,10 @@
-//! Many connections on one bottleneck: cases A and B of the reference sheet.
+//! Many connections on one bottleneck: cases A and B of `data/reference.csv`.
 
 use super::{FEWEST_RUNS, seconds};
 use crate::prelude::*;
 use crate::reference::Row;
 
-/// Runs of the fairness test with jitter.
+/// Number of runs of the fairness test with jitter.
 const FAIRNESS_RUNS: u32 = 20;
 
 pub(crate) static JITTER: CheckTable = CheckTable {
@@ -14,7 +14,6 @@ pub(crate) static JITTER: CheckTable = CheckTable {
     intro: "Twenty connections share 10 Mbit/s and 550 ms, 500 s, in `scenarios/sharing.toml`; the sum of their \
         goodputs. Each opportunity to send is delayed by up to 0.9 ms, about one packet time, which removes phase effects. \
         Tolerance 6 %: what is left are differences in loss recovery.",
-    fast: false,
 };
 
 pub(crate) static SHARING: CheckTable = CheckTable {
@@ -25,7 +24,6 @@ pub(crate) static SHARING: CheckTable = CheckTable {
         are rare, and the sums depend on nanoseconds: Reno, NewReno and SACK are judged (6 %) from a loss of 5e-3 only, \
         where the queue is mostly empty. Vegas keeps the queue short and is judged everywhere, within 6 %, and 10 % at a loss \
         of 1e-2 where its fine-grained timer decides.",
-    fast: false,
 };
 
 pub(crate) static CUBIC: CheckTable = CheckTable {
@@ -36,7 +34,6 @@ pub(crate) static CUBIC: CheckTable = CheckTable {
         tolerance 6 % everywhere. With beta 0.7 (RFC 9438) and HyStart++, 4 % where the queue decides. At a \
         loss of 1e-2 ns-2 is no reference for them, and the kernel's own CUBIC is: Linux 6.18 over links that bentpipe \
         emulates, 20 runs on 2026-11-23, tolerance 6 %.",
-    fast: false,
 };
 
 pub(super) static FAIRNESS: CheckTable = CheckTable {
@@ -50,7 +47,6 @@ pub(super) static FAIRNESS: CheckTable = CheckTable {
         ssthresh from FlightSize, still the window of before the loss, it is 0.29; from the window in force, \
         as in BSD and ns-2, 0.25. Without jitter the ratio is a phase effect (0.25 to 0.9 in ns-2, by nanoseconds) \
         and is reported only.",
-    fast: false,
 };
 
 pub(super) static SUMS: CheckTable = CheckTable {
@@ -58,15 +54,14 @@ pub(super) static SUMS: CheckTable = CheckTable {
     columns: &["TCP", "loss", "jitter"],
     expected: "ns-2",
     intro: "What the ten get together in the same runs. The bottleneck is full all the time: reported, not judged.",
-    fast: false,
 };
 
 pub(super) fn sharing_job(row: &Row, tcp: &str) -> Job {
     let jitter = if row.case == "A-jitter" { "0.9 ms" } else { "0 ms" };
     let sets = [
         ("tcp", tcp),
-        ("loss", row.loss.as_str()),
-        ("flows", &row.flows),
+        ("loss", row.loss),
+        ("flows", row.flows),
         ("jitter", jitter),
         ("buffer", &format!("{} packets", row.buffer)),
         ("window", &format!("{} segments", row.window)),
@@ -76,24 +71,24 @@ pub(super) fn sharing_job(row: &Row, tcp: &str) -> Job {
 }
 
 pub(super) fn sharing(row: &Row) -> Check {
-    let loss = number(&row.loss);
+    let loss = number(row.loss);
     let jitter = row.case == "A-jitter";
-    let tolerance = match row.variant.as_str() {
+    let tolerance = match row.variant {
         "vegas" if loss <= 1e-3 => Tolerance::Relative(0.06),
         "vegas" => Tolerance::Relative(0.10),
         _ if jitter || loss >= 5e-3 => Tolerance::Relative(0.06),
         _ => Tolerance::Unjudged,
     };
     let group = if jitter { &JITTER } else { &SHARING };
-    Check::of(row, group, &[&row.variant, &row.loss], &sharing_job(row, &row.variant), tolerance)
+    Check::of(row, group, &[row.variant, row.loss], &sharing_job(row, row.variant), tolerance)
 }
 
 pub(super) fn cubic(row: &Row, rows: &[Row]) -> Vec<Check> {
     let job = sharing_job(row, "cubic");
     let old = job.clone().with(Change::OldCubic);
-    let check = |of: &Row, label, job, tolerance| Check::of(of, &CUBIC, &[label, &row.loss], job, tolerance);
+    let check = |of: &Row, label, job, tolerance| Check::of(of, &CUBIC, &[label, row.loss], job, tolerance);
     // where losses limit the rate, ns-2's beta of 0.8 is no reference for 0.7; the kernel's own CUBIC is
-    let kernel = rows.iter().find(|r| r.sim.starts_with("linux") && r.same_cell(row));
+    let kernel = rows.iter().find(|r| r.sim.starts_with("linux") && r.is_same_experiment(row));
     let (of, tolerance) = kernel.map_or((row, 0.04), |kernel| (kernel, 0.06));
     vec![
         check(row, "beta 0.8, no HyStart", &old, Tolerance::Relative(0.06)),
@@ -109,10 +104,10 @@ fn fairness_job(tcp_x: &str, tcp_y: &str, loss: &str, jitter: &str) -> Job {
 const RATIO: Reading = Reading::FlowRatio("x", "y");
 
 pub(super) fn fairness(row: &Row) -> Vec<Check> {
-    let (x, y) = row.variant.split_once('+').unwrap_or((&row.variant, &row.variant));
+    let (x, y) = row.variant.split_once('+').unwrap_or((row.variant, row.variant));
     let jitter = "0.9 ms";
-    let job = fairness_job(x, y, &row.loss, jitter);
-    let labels = [row.variant.as_str(), &row.loss, jitter];
+    let job = fairness_job(x, y, row.loss, jitter);
+    let labels = [row.variant, row.loss, jitter];
     let expected = row.ratio.unwrap_or(f64::NAN);
     let mut ratio = Check::of(row, &FAIRNESS, &labels, &job, Tolerance::Relative(0.15));
     ratio = ratio.reading(RATIO, expected, None);

@@ -14,7 +14,6 @@ pub(crate) static FLAVOURS: CheckTable = CheckTable {
     intro: "One connection with a window of 128 packets, ten runs of 500 s, in `scenarios/window.toml`. The slides \
         find SACK better than Reno, and Vegas better than both from 5e-7 to 1e-3 of what they call the bit error \
         rate. Reported with intervals, not judged.",
-    fast: false,
 };
 
 pub(super) static ORDER: CheckTable = CheckTable {
@@ -23,7 +22,6 @@ pub(super) static ORDER: CheckTable = CheckTable {
     expected: "expected",
     intro: "The same runs, compared seed by seed: above 1 the first is better, and the order is certain where the \
         interval leaves 1 out.",
-    fast: false,
 };
 
 pub(super) fn all() -> Vec<Check> {

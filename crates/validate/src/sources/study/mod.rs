@@ -26,7 +26,7 @@ pub static SECTION: Section = Section {
         ("validation-peaks.svg", "Longest queue over the on-board buffer for both ACK policies"),
         ("validation-buffers.svg", "Throughput over the on-board buffer for both ACK policies"),
     ],
-    groups: &[
+    tables: &[
         &window::WINDOWS,
         &window::CONNECTIONS,
         &window::MULTIPLE_LOSSES,
@@ -53,4 +53,4 @@ pub(crate) use window::{CONNECTIONS, WINDOWS};
 /// Rate of the link, bit/s.
 const T1: f64 = 1.544e6;
 /// Two-way propagation delay, s.
-const RTT: f64 = 0.585;
+pub(crate) const RTT: f64 = 0.585;

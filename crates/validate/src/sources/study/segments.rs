@@ -13,7 +13,6 @@ pub(super) static INITIAL_WINDOW: CheckTable = CheckTable {
         the rate of the link, and has up to four packets more. Where the number of packets lies just beyond a \
         power of two the last round can be a single packet, as for 30 packets: 4 save hardly more than 2. That \
         row is reported only.",
-    fast: true,
 };
 
 pub(super) static SEGMENT_SIZE: CheckTable = CheckTable {
@@ -24,7 +23,6 @@ pub(super) static SEGMENT_SIZE: CheckTable = CheckTable {
         sizes, as long as the window limits. 500 s in `scenarios/window.toml`. Tolerance 5 %: larger packets \
         take longer to serialise. With the 128 packets of the slides, all but the smallest fill the link: \
         reported.",
-    fast: true,
 };
 
 pub(super) static SEGMENTS_AND_ERRORS: CheckTable = CheckTable {
@@ -36,7 +34,6 @@ pub(super) static SEGMENTS_AND_ERRORS: CheckTable = CheckTable {
         ratio; they fall behind where timeouts rule. Judged are the ends: ahead at 1e-7, behind at 1e-4, where \
         two thirds of the packets of 1192 B are lost. Ten runs of 500 s, `scenarios/window.toml`, SACK, 128 \
         packets.",
-    fast: false,
 };
 
 pub(super) fn all() -> Vec<Check> {

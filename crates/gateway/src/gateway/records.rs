@@ -1,7 +1,7 @@
 //! Records that a driver saves, so that connections survive a restart of the gateway.
 
 use super::Gateway;
-use super::rest::SleepingFlow;
+use super::sleeping::SleepingFlow;
 use crate::report::{FlowReport, State};
 use crate::table::persist::{RECORD, Record};
 use crate::table::{Class, Entry};
@@ -66,7 +66,7 @@ impl Gateway {
                 Err(_) => restored.damaged += 1,
             }
         }
-        self.ask(cx);
+        self.request_wake(cx);
         restored
     }
 
@@ -80,7 +80,7 @@ impl Gateway {
         ack.tcp.flags = Flags::ACK;
         let mut entry = Entry::new(key, 0, is_low, &ack, cx.now);
         (entry.class, entry.state) = (Class::Accelerated, State::Established);
-        entry.rest = self.rests.insert(SleepingFlow::new(record.persist, false));
+        entry.rest = self.sleeping.insert(SleepingFlow::new(record.persist, false));
         let id = self.table.insert(entry);
         self.shared.counters.flows += 1;
         self.note_change(id);

@@ -27,7 +27,7 @@ impl Gateway {
     /// Memory used for tracking connections. Heap memory inside active flows is not counted.
     fn footprint(&self) -> usize {
         let awake = self.flows.len() as usize * size_of::<Flow>();
-        self.table.footprint() + self.flows.footprint() + self.rests.footprint() + awake
+        self.table.footprint() + self.flows.footprint() + self.sleeping.footprint() + awake
     }
 
     /// True if nothing is held or waits for the hop: a stopped gateway can then be removed.

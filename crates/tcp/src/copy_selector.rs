@@ -20,11 +20,11 @@ const SLACK: usize = 64;
 #[derive(Clone, Debug, Default)]
 pub(crate) struct CopySelector {
     /// Where the segment copied last ends: the next in turn comes after it.
-    turn: u64,
+    last_copied_end: u64,
     /// No longer chosen as the newest: was chosen before, or is SACKed.
     done: RangeSet,
     /// Number of copies -> segments.
-    bags: BTreeMap<u32, Vec<u64>>,
+    segments_by_copies: BTreeMap<u32, Vec<u64>>,
     /// Segments in all bags.
     held: usize,
     /// Segments up to here have entered a bag.
@@ -52,13 +52,13 @@ impl CopySelector {
             ProbeCarry::NewestOnce => self.newest(board, data_end),
         }?;
         let segment = board.get(i)?;
-        self.turn = segment.end;
+        self.last_copied_end = segment.end;
         Some((board.start_of(i).max(1), segment.end.min(data_end)))
     }
 
     /// Returns the next un-SACKed segment after the one copied last; the oldest follows the newest.
     fn in_turn(&self, board: &Scoreboard, data_end: u64) -> Option<usize> {
-        let first = board.index_above(self.turn);
+        let first = board.index_above(self.last_copied_end);
         let open = |i: &usize| is_open(board, *i, data_end);
         (first..board.len()).find(open).or_else(|| (0..first.min(board.len())).find(open))
     }
@@ -92,7 +92,7 @@ impl CopySelector {
         self.known = board.next();
         loop {
             let draw = self.draw();
-            let mut lowest = self.bags.first_entry()?;
+            let mut lowest = self.segments_by_copies.first_entry()?;
             let copies = *lowest.key();
             let bag = lowest.get_mut();
             let end = bag.swap_remove((draw % bag.len() as u64) as usize);
@@ -112,25 +112,25 @@ impl CopySelector {
     }
 
     fn put(&mut self, copies: u32, end: u64) {
-        self.bags.entry(copies).or_default().push(end);
+        self.segments_by_copies.entry(copies).or_default().push(end);
         self.held += 1;
     }
 
     const fn draw(&mut self) -> u64 {
         self.random = self.random.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        crate::cc::standard::mix(self.random)
+        crate::cc::standard::splitmix64(self.random)
     }
 
     /// Removes acknowledged segments.
-    pub(crate) fn tidy(&mut self, board: &Scoreboard) {
+    pub(crate) fn prune(&mut self, board: &Scoreboard) {
         let una = board.una();
         self.done.remove_below(una);
         if self.held > 2 * board.len() + SLACK {
-            self.bags.retain(|_, bag| {
+            self.segments_by_copies.retain(|_, bag| {
                 bag.retain(|end| *end > una);
                 !bag.is_empty()
             });
-            self.held = self.bags.values().map(Vec::len).sum();
+            self.held = self.segments_by_copies.values().map(Vec::len).sum();
         }
     }
 }

@@ -3,7 +3,7 @@
 
 use crate::cc::{Path, Plan, ProbeClock, SentSegment};
 use crate::connection::Connection;
-use crate::handshake::address;
+use crate::handshake::set_addresses;
 use crate::limits::Limit;
 use crate::probes::TICK;
 use crate::timers::Timer;
@@ -11,13 +11,7 @@ use bentpipe_base::{Body, Cx, Dscp, Flags, Instant, Pkt, ProbeOption, Size};
 
 impl Connection {
     /// Returns a probe segment if the scheme wants one now and nothing else may be sent.
-    pub(crate) fn transmit_copy(
-        &mut self,
-        cx: &mut Cx<'_>,
-        limit: Limit,
-        path: &Path,
-        plan: &Plan,
-    ) -> Option<Pkt> {
+    pub(crate) fn transmit_copy(&mut self, cx: &mut Cx<'_>, path: &Path, plan: &Plan) -> Option<Pkt> {
         let stamp = self.timestamp(cx.now);
         let probes = self.probes.as_mut()?;
         let Some(wish) = plan.probes.filter(|w| w.left > 0 && !self.board.is_empty()) else {
@@ -30,12 +24,13 @@ impl Connection {
             self.timers.set(Timer::Probe, next);
             return None;
         }
-        if let Err(at) = probes.due(cx.now, wish.clock, limit == Limit::Pacing, self.last_sent) {
+        let data_waits = self.limits.current() == Limit::Pacing;
+        if let Err(at) = probes.due(cx.now, wish.clock, data_waits, self.last_sent) {
             self.timers.set_or_stop(Timer::Probe, at);
             return None;
         }
         let carry = probes.carry(wish.carry);
-        let Some((start, end)) = probes.pick.choose(&self.board, carry, self.written) else {
+        let Some((start, end)) = probes.selector.choose(&self.board, carry, self.written) else {
             self.timers.set_or_stop(Timer::Probe, probes.leave_out(cx.now, wish.clock));
             return None;
         };
@@ -55,12 +50,12 @@ impl Connection {
     fn build_copy(&mut self, cx: &mut Cx<'_>, range: (u64, u64), option: ProbeOption, mark: Dscp) -> Pkt {
         let (start, end) = range;
         let mut packet = cx.packet();
-        address(&mut packet, self.tuple);
+        set_addresses(&mut packet, self.tuple);
         packet.dscp = mark;
         packet.tcp.flags = Flags::ACK;
         packet.tcp.seq = self.iss.at(start);
         packet.tcp.ack = self.rcv.ack_field();
-        packet.tcp.window = self.rcv.window.advertise(self.rcv.next(), self.rcv.buffered(), self.mss());
+        packet.tcp.window = self.rcv.window.advertise(self.rcv.next(), self.rcv.readable(), self.mss());
         packet.tcp.probe = option;
         packet.body = Body { off: start - 1, len: (end - start) as u32 };
         packet.tcp.timestamps = self.timestamps(cx.now);

@@ -40,7 +40,7 @@ impl SleepingFlow {
     fn add_to(&self, report: &mut FlowReport) {
         report.losses += self.losses;
         report.timeouts += self.timeouts;
-        report.swallowed += self.swallowed;
+        report.duplicates_dropped += self.swallowed;
         report.held_peak = report.held_peak.max(self.held_peak);
     }
 }
@@ -51,10 +51,10 @@ impl Gateway {
         let Some(entry) = self.table.get(id) else { return FlowReport::default() };
         let share = self.shared.shaper.losses.share();
         let mut report = self.flows.get(entry.flow).map(|f| f.report(share)).unwrap_or_default();
-        if let Some(rest) = self.rests.get(entry.rest) {
+        if let Some(rest) = self.sleeping.get(entry.rest) {
             rest.add_to(&mut report);
             if entry.flow == NONE {
-                report.hop_trip = rest.persist.hop_trip;
+                report.hop_rtt = rest.persist.hop_rtt;
             }
         }
         report
@@ -65,27 +65,29 @@ impl Gateway {
     pub(super) fn persist(&self, id: u32) -> Option<SavedState> {
         let entry = self.table.get(id)?;
         let awake = self.flows.get(entry.flow).map(|f| f.persist());
-        awake.or_else(|| self.rests.get(entry.rest).map(|r| r.persist))
+        awake.or_else(|| self.sleeping.get(entry.rest).map(|r| r.persist))
     }
 
     /// Puts a connection to sleep if possible; returns true if it did.
     pub(super) fn sleep(&mut self, cx: &mut Cx<'_>, id: u32) -> bool {
         let Some(entry) = self.table.get(id).copied() else { return false };
-        let may = entry.class == Class::Accelerated && entry.why.is_none() && entry.last + AFTER <= cx.now;
+        let may =
+            entry.class == Class::Accelerated && entry.pass_reason.is_none() && entry.last + AFTER <= cx.now;
         if !may || !self.flows.get(entry.flow).is_some_and(|f| f.is_at_rest()) {
             return false;
         }
-        let FlowReport { losses, timeouts, swallowed, held_peak, .. } = self.flow_report(id);
+        let FlowReport { losses, timeouts, duplicates_dropped: swallowed, held_peak, .. } =
+            self.flow_report(id);
         let Some(mut flow) = self.flows.remove(entry.flow) else { return false };
         let rest =
             SleepingFlow { persist: flow.persist(), is_exact: true, losses, timeouts, swallowed, held_peak };
         flow.drop_all(cx, &mut self.shared);
-        let place = match self.rests.get_mut(entry.rest) {
+        let place = match self.sleeping.get_mut(entry.rest) {
             Some(before) => {
                 *before = rest;
                 entry.rest
             }
-            None => self.rests.insert(rest),
+            None => self.sleeping.insert(rest),
         };
         self.table.update(id, |e| (e.flow, e.rest) = (NONE, place));
         self.note_change(id);
@@ -96,9 +98,9 @@ impl Gateway {
     /// Restores the full state of a sleeping connection.
     pub(super) fn wake(&mut self, id: u32) {
         let Some(entry) = self.table.get(id).copied().filter(|e| e.flow == NONE) else { return };
-        let Some(rest) = self.rests.get(entry.rest) else { return };
+        let Some(rest) = self.sleeping.get(entry.rest) else { return };
         let mut flow = Flow::resume(&rest.persist, rest.is_exact, &self.shared.config);
-        if let Some(why) = entry.why {
+        if let Some(why) = entry.pass_reason {
             flow.only_pass(why);
         }
         let flow = self.flows.insert(Box::new(flow));

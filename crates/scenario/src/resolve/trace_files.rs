@@ -1,4 +1,4 @@
-//! Trace files that directions refer to, each read once.
+//! Trace files to which directions refer. Those of capacity are read once, however many directions use them.
 
 use crate::diagnostic::{Fault, Result};
 use crate::form::At;
@@ -11,7 +11,7 @@ use std::sync::Arc;
 
 pub(super) type Steps = Arc<[(Instant, Option<Rate>)]>;
 
-/// Reads the trace files of a scenario and keeps their contents.
+/// Reads the trace files of a scenario and keeps the contents of those of capacity.
 pub(super) struct TraceFiles<'a> {
     files: &'a dyn Files,
     steps: RefCell<BTreeMap<String, Steps>>,
@@ -57,7 +57,7 @@ impl<'a> TraceFiles<'a> {
     }
 }
 
-/// Error in a trace file, at the key that names it.
+/// Returns the error of a trace file at the key that names the file.
 pub(super) fn trace_fault(path: &At<Path>, wrong: LineError) -> Fault {
     Fault::new(path.span, format!("{}:{}: {}", path.value.0, wrong.line, wrong.message), wrong.label)
 }

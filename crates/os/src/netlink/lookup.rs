@@ -71,19 +71,11 @@ impl Netlink {
     /// When there is none with that index, or the kernel does not answer.
     pub fn interface(&mut self, index: u32) -> Result<Interface, Error> {
         let missing = || Error::new(format!("there is no interface {index}"), io::ErrorKind::NotFound);
-        let mut found = None;
-        self.links(|link| {
-            if link.header.index == index {
-                found = Some(interface(&link));
-            }
-        })?;
-        let mut found = found.ok_or_else(missing)?;
-        self.addresses(|of, address| {
-            if of == index {
-                found.addresses.push(address);
-            }
-        })?;
-        Ok(found)
+        let links = self.links()?;
+        let link = links.iter().find(|link| link.header.index == index).ok_or_else(missing)?;
+        let of_this = |(of, address): (u32, IpAddr)| (of == index).then_some(address);
+        let addresses = self.addresses()?.into_iter().filter_map(of_this).collect();
+        Ok(Interface { addresses, ..interface(link) })
     }
 
     /// Index of the interface that has this address; `None` if it is not an address of this host.
@@ -91,13 +83,7 @@ impl Netlink {
     /// # Errors
     /// When the kernel does not answer.
     pub fn interface_with(&mut self, wanted: IpAddr) -> Result<Option<u32>, Error> {
-        let mut found = None;
-        self.addresses(|of, address| {
-            if address == wanted {
-                found = Some(of);
-            }
-        })?;
-        Ok(found)
+        Ok(self.addresses()?.into_iter().rfind(|(_, address)| *address == wanted).map(|(of, _)| of))
     }
 
     /// MAC address of a neighbour; `None` if the kernel does not know it.
@@ -105,21 +91,20 @@ impl Netlink {
     /// # Errors
     /// When the kernel does not answer.
     pub fn neighbour(&mut self, interface: u32, address: IpAddr) -> Result<Option<Mac>, Error> {
-        let mut found = None;
-        self.list("neighbours", RouteNetlinkMessage::GetNeighbour(NeighbourMessage::default()), |message| {
-            if let RouteNetlinkMessage::NewNeighbour(neighbour) = message
-                && neighbour.header.ifindex == interface
-                && let Some(mac) = mac_of(&neighbour, address)
-            {
-                found = Some(mac);
+        let all = RouteNetlinkMessage::GetNeighbour(NeighbourMessage::default());
+        let found = self.list("neighbours", all, |message| match message {
+            RouteNetlinkMessage::NewNeighbour(found) if found.header.ifindex == interface => {
+                mac_of(&found, address)
             }
+            _ => None,
         })?;
-        Ok(found)
+        Ok(found.last().copied())
     }
 
-    fn addresses(&mut self, mut each: impl FnMut(u32, IpAddr)) -> Result<(), Error> {
+    /// All addresses, each with the index of its interface.
+    fn addresses(&mut self) -> Result<Vec<(u32, IpAddr)>, Error> {
         self.list("addresses", RouteNetlinkMessage::GetAddress(AddressMessage::default()), |message| {
-            let RouteNetlinkMessage::NewAddress(address) = message else { return };
+            let RouteNetlinkMessage::NewAddress(address) = message else { return None };
             let (mut local, mut other) = (None, None);
             for attribute in &address.attributes {
                 match attribute {
@@ -129,9 +114,7 @@ impl Netlink {
                 }
             }
             // on a point-to-point interface `Address` is the other end's
-            if let Some(ip) = local.or(other) {
-                each(address.header.index, ip);
-            }
+            local.or(other).map(|ip| (address.header.index, ip))
         })
     }
 }

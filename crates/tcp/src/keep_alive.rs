@@ -21,7 +21,7 @@ use bentpipe_base::{Cx, Instant};
 
 /// Times of the last activity.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Alive {
+pub(crate) struct PeerActivity {
     /// When an acceptable segment last arrived.
     heard: Instant,
     /// When something was last acknowledged, or sent while nothing was outstanding.
@@ -30,7 +30,7 @@ pub(crate) struct Alive {
     probes: u32,
 }
 
-impl Alive {
+impl PeerActivity {
     pub(crate) const fn new(now: Instant) -> Self {
         Self { heard: now, progress: now, probes: 0 }
     }
@@ -51,7 +51,7 @@ impl Connection {
     /// Restarts the user timeout: the first segment is outstanding, or the connection has opened.
     #[inline]
     pub(crate) fn restart_user_timeout(&mut self, now: Instant) {
-        self.alive.progress(now);
+        self.peer_activity.progress(now);
         if self.config.user_timeout.is_some() || self.config.keep_alive.is_some() {
             self.set_alive_timer();
         }
@@ -62,17 +62,17 @@ impl Connection {
         self.timers.set_or_stop(Timer::Alive, at);
     }
 
-    /// When the user timeout expires; `None` while nothing is outstanding.
+    /// Returns when the user timeout expires; `None` while nothing is outstanding.
     fn gives_up_at(&self) -> Option<Instant> {
         let patience = self.config.user_timeout.filter(|_| !self.board.is_empty())?;
-        Some(self.alive.progress + patience)
+        Some(self.peer_activity.progress + patience)
     }
 
-    /// When the next keep-alive is due. While data is outstanding, its own timers test the peer.
+    /// Returns when the next keep-alive is due. While data is outstanding, its own timers test the peer.
     fn next_keep_alive(&self) -> Option<Instant> {
         let policy = self.keep_alive()?;
         let interval = policy.interval.max(self.config.rto.granularity); // must not be zero
-        Some(self.alive.heard + policy.idle + interval * u64::from(self.alive.probes))
+        Some(self.peer_activity.heard + policy.idle + interval * u64::from(self.peer_activity.probes))
     }
 
     fn keep_alive(&self) -> Option<KeepAlive> {
@@ -90,13 +90,13 @@ impl Connection {
             self.keep_alive().filter(|_| self.next_keep_alive().is_some_and(|at| at <= cx.now))
         {
             if !self.board.is_empty() {
-                self.alive.heard(cx.now); // as Linux, which checks again after another `idle`
+                self.peer_activity.heard(cx.now); // as Linux, which checks again after another `idle`
             } else if self.is_silent(cx.now, &policy) {
                 self.send.reset = true;
                 self.end(cx.now, Event::TimedOut);
                 return;
             } else {
-                self.alive.probes += 1;
+                self.peer_activity.probes += 1;
                 let before = self.board.next() - 1;
                 self.outgoing = Some(self.build(cx, before, before));
             }
@@ -107,8 +107,10 @@ impl Connection {
     /// True if enough keep-alives stayed without an answer.
     fn is_silent(&self, now: Instant, policy: &KeepAlive) -> bool {
         match self.config.user_timeout {
-            Some(patience) => self.alive.probes > 0 && now.since(self.alive.heard) >= patience,
-            None => self.alive.probes >= policy.count,
+            Some(patience) => {
+                self.peer_activity.probes > 0 && now.since(self.peer_activity.heard) >= patience
+            }
+            None => self.peer_activity.probes >= policy.count,
         }
     }
 }

@@ -19,9 +19,9 @@ use bentpipe_scenario::CustomSpec;
 use bentpipe_scenario::gateway_file::{GatewayFile, Kind};
 use std::cell::Cell;
 use std::collections::VecDeque;
-use std::io::{self, PipeReader, PipeWriter};
+use std::io;
 use std::net::SocketAddr;
-use std::os::fd::{AsFd as _, BorrowedFd};
+use std::os::fd::BorrowedFd;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, channel, sync_channel};
 use std::time::Duration;
@@ -41,16 +41,14 @@ type EngineRequest = Box<dyn FnOnce(&mut RequestHandler, &mut Core) + Send>;
 
 /// Answers requests on the data thread.
 struct RequestHandler {
-    asks: Receiver<EngineRequest>,
+    requests: Receiver<EngineRequest>,
     file: Arc<GatewayFile>,
-    keeping: RecordWriter,
+    record_writer: RecordWriter,
     closed: VecDeque<FlowStats>,
     forgotten: u64,
     /// Highest number of losses reported: presumed losses may prove to be late packets, but a counter must
     /// never decrease.
     lost: Cell<u64>,
-    /// Write end of a pipe, closed when this thread ends.
-    _end: PipeWriter,
 }
 
 impl TurnHook for RequestHandler {
@@ -63,21 +61,21 @@ impl TurnHook for RequestHandler {
             }
             self.closed.push_back(flow);
         }
-        while let Ok(ask) = self.asks.try_recv() {
+        while let Ok(ask) = self.requests.try_recv() {
             ask(self, core);
         }
-        self.keeping.turn(core);
+        self.record_writer.turn(core);
         true
     }
 
     fn next(&self) -> Option<Instant> {
-        self.keeping.next()
+        self.record_writer.next()
     }
 }
 
 impl RequestHandler {
-    fn tell(&mut self, core: &mut Core, config: Config, file: Arc<GatewayFile>) -> io::Result<()> {
-        self.keeping.fit(&config.limits);
+    fn apply_config(&mut self, core: &mut Core, config: Config, file: Arc<GatewayFile>) -> io::Result<()> {
+        self.record_writer.fit(&config.limits);
         let policy = file.policy.clone();
         self.file = file;
         // a lost port ends the thread by itself
@@ -166,20 +164,20 @@ impl RequestHandler {
             opened_from: report.opened_by_lan.map(|lan| side(lan).to_owned()),
             subscriber: subscriber.map(|prefix| prefix.to_string()),
             state: report.state.key().to_owned(),
-            why_passing: report.why.map(|why| why.key().to_owned()),
+            why_passing: report.pass_reason.map(|why| why.key().to_owned()),
             end: report.end.map(|end| end.key().to_owned()),
             age_s: if report.end.is_some() { report.last } else { now }.since(report.opened).as_secs_f64(),
             bytes: report.bytes.map(|b| b.0),
             acked_bytes: report.delivered.0,
             goodput_bps: report.goodput().map(bentpipe_base::Rate::bps),
-            rtt_ms: Some(report.hop_trip.as_millis_f64()).filter(|ms| *ms > 0.0),
-            window_bytes: report.advertised.0,
-            shown_bytes: report.shown.0,
+            rtt_ms: Some(report.hop_rtt.as_millis_f64()).filter(|ms| *ms > 0.0),
+            window_bytes: report.advertised_by_receiver.0,
+            shown_bytes: report.advertised_to_sender.0,
             held_bytes: report.held.0,
-            reader_bps: report.reader.map(|bytes| bytes * 8.0),
+            reader_bps: report.read_rate.map(|bytes| bytes * 8.0),
             lost: report.losses,
             timeouts: report.timeouts,
-            swallowed: report.swallowed,
+            swallowed: report.duplicates_dropped,
         }
     }
 }
@@ -187,10 +185,9 @@ impl RequestHandler {
 /// A running gateway.
 #[derive(Debug)]
 pub struct GatewayEngine {
-    running: Option<Running<()>>,
-    asks: Sender<EngineRequest>,
-    ended: PipeReader,
-    news: Receiver<Event>,
+    running: Running<()>,
+    requests: Sender<EngineRequest>,
+    events: Receiver<Event>,
 }
 
 impl GatewayEngine {
@@ -199,10 +196,8 @@ impl GatewayEngine {
     /// # Errors
     /// When no thread can be started.
     pub fn start(ports: [Box<dyn PacketPort>; 2], orders: &EngineConfig) -> Result<Box<dyn Engine>, String> {
-        let text = |e: io::Error| e.to_string();
-        let ((asks, asked), (ended, end)) = (channel(), io::pipe().map_err(text)?);
+        let ((asks, asked), (telling, news)) = (channel(), channel());
         let (config, file) = (config(orders), Arc::clone(&orders.file));
-        let (telling, news) = channel();
         let (keeping, begin) = resume::begin(orders.keep.as_ref(), &config.limits, telling);
         let unit = match file.deploy.kind {
             Kind::Routed => Unit::Packet,
@@ -215,7 +210,7 @@ impl GatewayEngine {
             pacing: Pacing::Cheap,
             realtime: true,
         };
-        let seed = bentpipe_os::random().map_err(text)?;
+        let seed = bentpipe_os::random().map_err(|e| e.to_string())?;
         let make = move || {
             let gateway = Gateway::new(config).with_policy(file.policy.clone());
             let customs: Vec<_> = file
@@ -233,24 +228,23 @@ impl GatewayEngine {
             let mut net = LiveNetwork::chain(add, seed, unit, memory);
             net.network.world.addresses = Addresses::new(ADDRESSES);
             let answers = RequestHandler {
-                asks: asked,
+                requests: asked,
                 file,
-                keeping,
+                record_writer: keeping,
                 closed: VecDeque::new(),
                 forgotten: 0,
                 lost: Cell::new(0),
-                _end: end,
             };
             Ok(NetworkSetup {
                 net,
                 journal: None,
                 begin,
-                attendants: vec![Box::new(answers)],
+                hooks: vec![Box::new(answers)],
                 finish: Box::new(|_| Ok(())),
             })
         };
         let running = Running::start(setup, make).map_err(|e| e.to_string())?;
-        Ok(Box::new(Self { running: Some(running), asks, ended, news }))
+        Ok(Box::new(Self { running, requests: asks, events: news }))
     }
 
     /// Opens the ports of an inline gateway, LAN first.
@@ -268,18 +262,18 @@ impl GatewayEngine {
         // the caller may have stopped waiting
         let ask =
             move |answers: &mut RequestHandler, core: &mut Core| drop(reply.try_send(act(answers, core)));
-        self.asks.send(Box::new(ask)).ok()?;
-        self.running.as_ref()?.wake();
+        self.requests.send(Box::new(ask)).ok()?;
+        self.running.wake();
         answer.recv_timeout(PATIENCE).ok()
     }
 }
 
 impl Engine for GatewayEngine {
     fn ended(&self) -> BorrowedFd<'_> {
-        self.ended.as_fd()
+        self.running.ended()
     }
 
-    fn figures(&mut self) -> GatewayCounters {
+    fn counters(&mut self) -> GatewayCounters {
         self.ask(|answers, core| answers.figures(core)).unwrap_or_default()
     }
 
@@ -292,28 +286,25 @@ impl Engine for GatewayEngine {
     }
 
     fn take_events(&mut self) -> Vec<Event> {
-        self.news.try_iter().collect()
+        self.events.try_iter().collect()
     }
 
     fn priority(&self) -> Option<(String, bool)> {
-        let (text, is_real_time) = self.running.as_ref()?.priority();
+        let (text, is_real_time) = self.running.priority();
         Some((text.to_owned(), is_real_time))
     }
 
     fn close_records(&mut self) -> Result<(), String> {
-        self.ask(|answers, core| answers.keeping.close(core)).unwrap_or_else(|| Err(SILENT.to_owned()))
+        self.ask(|answers, core| answers.record_writer.close(core)).unwrap_or_else(|| Err(SILENT.to_owned()))
     }
 
     fn reconfigure(&mut self, orders: &EngineConfig) -> Result<(), String> {
         let (config, file) = (config(orders), Arc::clone(&orders.file));
-        let told = self.ask(move |answers, core| answers.tell(core, config, file));
+        let told = self.ask(move |answers, core| answers.apply_config(core, config, file));
         told.and_then(Result::ok).ok_or_else(|| SILENT.to_owned())
     }
 
-    fn stop(mut self: Box<Self>) -> Result<(), String> {
-        match self.running.take() {
-            Some(running) => running.stop().map(drop).map_err(|e| e.to_string()),
-            None => Ok(()),
-        }
+    fn stop(self: Box<Self>) -> Result<(), String> {
+        self.running.stop().map_err(|e| e.to_string())
     }
 }

@@ -41,7 +41,7 @@ impl Flow {
         if self.cache.pieces.is_empty() {
             self.receiver.nothing_in_flight();
         }
-        let limit = self.receiver.limit(now, self.trip.smoothed(), self.shown.room(&path));
+        let limit = self.receiver.limit(now, self.hop_rtt.smoothed(), self.advertised.room(&path));
         let held = self.receiver.reader.next(now);
         let mut due = None;
         if let Some(i) = self.cache.first_due() {
@@ -79,7 +79,7 @@ impl Flow {
             self.receiver.reader.held_back(now);
         }
         let rate = self.receiver.rate().filter(|rate| *rate > 0.0);
-        let step = rate.map(|rate| Duration::from_secs_f64(self.shake.mss() as f64 / rate));
+        let step = rate.map(|rate| Duration::from_secs_f64(self.handshake.mss() as f64 / rate));
         let moved = step.map(|step| now + step.max(Duration::from_millis(1)));
         let Some(at) = held.or(moved) else { return };
         self.sender.wake_at = Some(self.sender.wake_at.map_or(at, |other| other.min(at)));
@@ -89,7 +89,7 @@ impl Flow {
         while let Some((at, start, _, _)) = self.sender.copies.front().copied() {
             let i = self.cache.place(start);
             let flies =
-                self.cache.pieces.get(i).is_some_and(|p| p.start == start && p.fate == PieceState::Flying);
+                self.cache.pieces.get(i).is_some_and(|p| p.start == start && p.state == PieceState::InFlight);
             if !flies {
                 self.sender.copies.pop_front();
             } else if at <= now {
@@ -255,7 +255,7 @@ impl Flow {
         if !copy && end > self.receiver.reader.at_once(cx.now, self.una, self.receiver.edge) {
             self.receiver.reader.sent(cx.now, u64::from(packet.body.len));
         }
-        self.recovery.sent(cx.now, self.trip.timeout());
+        self.recovery.sent(cx.now, self.hop_rtt.timeout());
         let path = self.path(cx.now, shared);
         (self.recovery.copies, self.recovery.spare) = self.copies(&path, shared);
         cx.send(SATELLITE, packet);

@@ -1,7 +1,7 @@
 //! How acceleration of a connection ends, and how a connection leaves the table.
 
 use super::Gateway;
-use super::rest::SleepingFlow;
+use super::sleeping::SleepingFlow;
 use crate::config::Config;
 use crate::counters::PassReason;
 use crate::report::{EndReason, State};
@@ -17,7 +17,7 @@ impl Gateway {
         if let Some(flow) = self.flows.get_mut(entry.flow) {
             flow.release(cx, &mut self.shared);
         }
-        self.table.update(id, |e| e.why = Some(why));
+        self.table.update(id, |e| e.pass_reason = Some(why));
         if persist.is_transparent() {
             self.take_flow(cx, id);
             if entry.class == Class::Accelerated {
@@ -34,7 +34,7 @@ impl Gateway {
             flow.drop_all(cx, &mut self.shared);
             self.shared.shaper.forget(id);
         }
-        self.rests.remove(entry.rest);
+        self.sleeping.remove(entry.rest);
         self.table.update(id, |e| (e.flow, e.rest) = (NONE, NONE));
         if entry.needs_translation() && entry.class == Class::Accelerated {
             self.note_change(id);
@@ -50,7 +50,7 @@ impl Gateway {
             return;
         }
         let report = entry.report(self.flow_report(id), Some(end));
-        match entry.why {
+        match entry.pass_reason {
             None => self.fast.add(&report),
             Some(PassReason::Sampled) => self.left_alone.add(&report),
             Some(_) => {}
@@ -72,12 +72,12 @@ impl Gateway {
         self.report_end(id, EndReason::Closed);
         let persist = self.persist(id);
         self.take_flow(cx, id);
-        self.table.update(id, |e| e.why = Some(PassReason::Ended));
+        self.table.update(id, |e| e.pass_reason = Some(PassReason::Ended));
         if entry.class != Class::Passing && !self.table.has_room(Class::Passing, &self.shared.config.limits) {
             self.table.remove(id);
             return;
         }
-        let rest = persist.map_or(NONE, |persist| self.rests.insert(SleepingFlow::new(persist, true)));
+        let rest = persist.map_or(NONE, |persist| self.sleeping.insert(SleepingFlow::new(persist, true)));
         self.table.update(id, |e| (e.class, e.rest) = (Class::Passing, rest));
         self.arm(cx.now, id);
     }
@@ -107,7 +107,7 @@ impl Gateway {
     fn release_flows(&mut self, cx: &mut Cx<'_>) {
         let ids: Vec<u32> = self.table.ids(0).collect();
         for id in ids {
-            if self.table.get(id).is_some_and(|e| e.why.is_none()) {
+            if self.table.get(id).is_some_and(|e| e.pass_reason.is_none()) {
                 self.give_up(cx, id, PassReason::Released);
             }
         }

@@ -1,6 +1,6 @@
 //! Tests the file of connections: records that were written are read back, and damaged data is rejected.
 
-use super::kept::{Extent, RecordFile, RecordFileError, RecordFileWriter, SavedRecords};
+use super::record_file::{RecordFile, RecordFileError, RecordFileWriter, SavedRecords, SlotCounts};
 use bentpipe_base::Addresses;
 use bentpipe_base::{Addr, Instant, NodeId, World};
 use bentpipe_gateway::{Gateway, Record, Restored, SavedState};
@@ -9,7 +9,7 @@ use std::net::Ipv4Addr;
 use std::path::PathBuf;
 use std::{env, fs, process};
 
-const EXTENT: Extent = Extent { addresses: 1000, flows: 500 };
+const EXTENT: SlotCounts = SlotCounts { addresses: 1000, flows: 500 };
 const SECOND: u64 = 1_000_000_000;
 
 fn place(test: &str) -> RecordFile {
@@ -43,7 +43,7 @@ impl Side {
     fn open(&mut self, n: u32) {
         let ends = (Ipv4Addr::from(n).into(), Ipv4Addr::from(n + 1).into());
         let (a, b) = self.addresses.find(ends, |_| {}).unwrap();
-        let persist = SavedState { shown_shift: 7, mss: 1460, largest: n, ..SavedState::default() };
+        let persist = SavedState { advertised_shift: 7, mss: 1460, largest: n, ..SavedState::default() };
         let record = Record { addrs: [a, b], ports: [n as u16, 80], persist };
         assert_eq!(self.restore(&record.to_bytes()).flows, 1);
     }
@@ -60,12 +60,10 @@ impl Side {
 
     fn of(place: &RecordFile) -> Self {
         let mut side = Self::new();
-        let named = SavedRecords::read(place, monotonic())
-            .unwrap()
-            .expect("a file")
-            .restore_addresses(&mut side.addresses);
-        assert_eq!(named.damaged, 0);
-        side.restore(&named.flows);
+        let saved = SavedRecords::read(place, monotonic()).unwrap().expect("a file");
+        let (flows, damaged) = saved.restore_addresses(&mut side.addresses);
+        assert_eq!(damaged, 0);
+        side.restore(&flows);
         side
     }
 }
@@ -80,7 +78,7 @@ fn what_one_gateway_wrote_the_next_one_knows() {
     let mut keeper = RecordFileWriter::create(&place, EXTENT).unwrap();
     assert!(!place.path.exists(), "it is not complete");
     first.write(&mut keeper);
-    keeper.beat(Instant::ZERO, monotonic).unwrap();
+    keeper.heartbeat(Instant::ZERO, monotonic).unwrap();
     for n in 20..120 {
         first.open(n);
     }
@@ -91,7 +89,7 @@ fn what_one_gateway_wrote_the_next_one_knows() {
     }
     first.write(&mut keeper);
     assert_eq!(Side::of(&place).gateway.save().len(), 500 * 64);
-    keeper.fit(2000).unwrap();
+    keeper.grow(2000).unwrap();
     first.journal();
     first.write(&mut keeper);
     drop(keeper);
@@ -109,7 +107,7 @@ fn what_one_gateway_wrote_the_next_one_knows() {
     );
     keeper = {
         drop(keeper);
-        RecordFileWriter::create(&place, Extent { flows: 2000, ..EXTENT }).unwrap()
+        RecordFileWriter::create(&place, SlotCounts { flows: 2000, ..EXTENT }).unwrap()
     };
     second.write(&mut keeper);
     assert_eq!(Side::of(&place).gateway.save(), first.gateway.save());
@@ -131,12 +129,10 @@ fn a_connection_without_its_addresses_is_not_taken_up() {
     file[4096 + 2 * 24 + 5] ^= 1;
     fs::write(&place.path, file).unwrap();
     let mut next = Side::new();
-    let named = SavedRecords::read(&place, monotonic())
-        .unwrap()
-        .expect("a file")
-        .restore_addresses(&mut next.addresses);
-    assert_eq!(named.damaged, 2);
-    let restored = next.restore(&named.flows);
+    let saved = SavedRecords::read(&place, monotonic()).unwrap().expect("a file");
+    let (flows, damaged) = saved.restore_addresses(&mut next.addresses);
+    assert_eq!(damaged, 2);
+    let restored = next.restore(&flows);
     assert_eq!((restored.flows, restored.damaged), (2, 0));
     clean(&place);
 }
@@ -150,7 +146,7 @@ fn a_file_that_is_not_ours_or_not_of_now_is_refused() {
     let mut keeper = RecordFileWriter::create(&place, EXTENT).unwrap();
     side.write(&mut keeper);
     let now = 1000 * SECOND;
-    keeper.beat(Instant::ZERO, || now).unwrap();
+    keeper.heartbeat(Instant::ZERO, || now).unwrap();
     let read = |place: &RecordFile, at: u64| {
         SavedRecords::read(place, at).map(|kept| kept.map(|k| k.gone.0 / SECOND))
     };

@@ -31,22 +31,22 @@ pub(super) struct ResumePoint {
 impl Flow {
     /// Returns the state that is needed to pass its packets correctly later on.
     pub(crate) fn persist(&self) -> SavedState {
-        let isn = self.shake.lan().map_or(Seq(0), |lan| lan.isn);
+        let isn = self.handshake.lan().map_or(Seq(0), |lan| lan.isn);
         let mut persist = SavedState {
-            mss: self.shake.mss().min(u64::from(u16::MAX)) as u16,
-            sack: self.shake.sack(),
+            mss: self.handshake.mss().min(u64::from(u16::MAX)) as u16,
+            sack: self.handshake.sack(),
             timestamps: self.sender.stamps(),
             una: isn.at(self.una),
             next: isn.at(self.sender.top),
             edge: isn.at(self.receiver.edge),
-            shown_edge: isn.at(self.shown.edge),
+            advertised_edge: isn.at(self.advertised.edge),
             back_una: self.sender.expects().unwrap_or_default(),
             largest: u32::try_from(self.receiver.largest).unwrap_or(u32::MAX),
-            hop_trip: self.trip.known().unwrap_or(Duration::ZERO),
-            lan_trip: self.shake.lan_trip.unwrap_or(Duration::ZERO),
+            hop_rtt: self.hop_rtt.known().unwrap_or(Duration::ZERO),
+            lan_rtt: self.handshake.lan_rtt.unwrap_or(Duration::ZERO),
             ..SavedState::default()
         };
-        self.shake.persist(&mut persist);
+        self.handshake.persist(&mut persist);
         persist
     }
 
@@ -56,32 +56,33 @@ impl Flow {
         let mut flow = Self::new(shake, config);
         flow.state = State::Established;
         flow.receiver.largest = u64::from(persist.largest);
-        if !persist.hop_trip.is_zero() {
-            flow.trip.sample(Instant::ZERO, persist.hop_trip);
+        if !persist.hop_rtt.is_zero() {
+            flow.hop_rtt.sample(Instant::ZERO, persist.hop_rtt);
         }
         let beyond = |edge: Seq| 1 + u64::from(edge.0.wrapping_sub(persist.una.0));
         flow.receiver.edge = beyond(persist.edge);
         flow.sender.top = beyond(persist.next);
-        (flow.shown.ack, flow.shown.edge) = (1, beyond(persist.shown_edge));
+        (flow.advertised.ack, flow.advertised.edge) = (1, beyond(persist.advertised_edge));
         flow.start_detection(u64::from(persist.largest));
-        flow.anchor = (!is_exact).then(ResumePoint::default);
+        flow.resume_point = (!is_exact).then(ResumePoint::default);
         flow
     }
 
     /// From now on packets only pass, with translated windows.
     pub(crate) const fn only_pass(&mut self, why: PassReason) {
-        self.why = Some(why);
+        self.pass_reason = Some(why);
     }
 
     /// Why it only passes; none if it is accelerated.
     pub(crate) const fn why(&self) -> Option<PassReason> {
-        self.why
+        self.pass_reason
     }
 
     /// True if nothing is held or in flight, so that [`Flow::persist`] is complete.
     pub(crate) fn is_at_rest(&self) -> bool {
-        let is_open = self.state == State::Established && self.fins == (None, None) && self.anchor.is_none();
-        let is_told = self.una == self.sender.top && self.shown.ack == self.una;
+        let is_open =
+            self.state == State::Established && self.fins == (None, None) && self.resume_point.is_none();
+        let is_told = self.una == self.sender.top && self.advertised.ack == self.una;
         is_open
             && self.is_accelerated()
             && is_told
@@ -91,8 +92,14 @@ impl Flow {
     }
 
     /// Passes a packet after a restart, before both sides have sent one.
-    pub(super) fn anchored(&mut self, cx: &mut Cx<'_>, from: Port, mut packet: Pkt, shared: &mut Shared) {
-        let mut anchor = self.anchor.unwrap_or_default();
+    pub(super) fn packet_after_resume(
+        &mut self,
+        cx: &mut Cx<'_>,
+        from: Port,
+        mut packet: Pkt,
+        shared: &mut Shared,
+    ) {
+        let mut anchor = self.resume_point.unwrap_or_default();
         let tcp = &packet.tcp;
         if from == LAN {
             let top = tcp.seq.at(packet.seq_len());
@@ -101,14 +108,14 @@ impl Flow {
             }
         } else if tcp.flags.has(Flags::ACK) {
             anchor.una = Some(tcp.ack);
-            anchor.edge = tcp.ack.at(u64::from(tcp.window) << self.shake.receiver_shift());
+            anchor.edge = tcp.ack.at(u64::from(tcp.window) << self.handshake.receiver_shift());
         }
-        self.anchor = Some(anchor);
+        self.resume_point = Some(anchor);
         if tcp.flags.has(Flags::RST) {
             self.state = State::Closed;
         } else if tcp.flags.has(Flags::FIN) {
             // it ends soon and its positions are unknown: not worth tracking
-            self.why = Some(PassReason::Released);
+            self.pass_reason = Some(PassReason::Released);
         } else if let (Some(una), Some(top)) = (anchor.una, anchor.top) {
             self.go_on(una, top, anchor.edge);
         }
@@ -123,22 +130,22 @@ impl Flow {
         if ahead.cast_signed() < 0 {
             return;
         }
-        self.anchor = None;
-        self.shake.count_from(una);
-        (self.una, self.shown.ack) = (1, 1);
+        self.resume_point = None;
+        self.handshake.count_from(una);
+        (self.una, self.advertised.ack) = (1, 1);
         self.sender.top = 1 + u64::from(ahead);
         self.receiver.edge = 1 + u64::from(edge.0.wrapping_sub(una.0));
-        self.shown.edge = self.receiver.edge;
+        self.advertised.edge = self.receiver.edge;
     }
 
     /// Translates a window to the shift that the other side expects.
     pub(super) fn translate(&self, from: Port, packet: &mut Packet) {
         if from == LAN {
-            packet.tcp.window = self.shake.window_for_receiver(packet.tcp.window);
+            packet.tcp.window = self.handshake.window_for_receiver(packet.tcp.window);
         } else {
-            let window = u64::from(packet.tcp.window) << self.shake.receiver_shift();
+            let window = u64::from(packet.tcp.window) << self.handshake.receiver_shift();
             packet.tcp.window =
-                window.div_ceil(1 << self.shake.shown_shift()).min(u64::from(u16::MAX)) as u16;
+                window.div_ceil(1 << self.handshake.advertised_shift()).min(u64::from(u16::MAX)) as u16;
         }
     }
 }

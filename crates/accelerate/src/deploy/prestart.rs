@@ -3,10 +3,10 @@
 use super::check::check;
 use super::deployment::Deployment;
 use super::divert::Scope;
-use super::end::stop;
 use super::error::Error;
-use super::kept::SavedRecords;
+use super::record_file::SavedRecords;
 use super::session::{self, Session};
+use super::stop::stop;
 use super::watch::{self, Watch};
 use bentpipe_base::Duration;
 use bentpipe_os::clock::monotonic;

@@ -8,7 +8,7 @@ use crate::error::WireError;
 use crate::layout::{AddressPair, Network};
 use crate::tcp::Tcp;
 use crate::{TCP, UDP};
-use bentpipe_base::{Flags, Size};
+use bentpipe_base::Flags;
 use core::ops::Range;
 
 /// Room for the headers of a piece. A super-packet whose headers are as long or longer counts as one packet,
@@ -179,25 +179,6 @@ impl SuperPacket {
             // fits: `cuttable` rejects longer headers
             Kind::Tcp | Kind::Udp => (self.header_len as u8, self.len - self.header_len, self.vnet.gso_size),
         }
-    }
-
-    /// Bytes of the super-packet, IP header included.
-    pub const fn len(&self) -> usize {
-        self.len
-    }
-
-    /// True if it has no bytes.
-    pub const fn is_empty(&self) -> bool {
-        self.len == 0
-    }
-
-    /// Bytes of wire packet `i`, IP header included; 0 if there is no such packet.
-    pub fn wire_len(&self, i: usize) -> Size {
-        if i >= self.pieces {
-            return Size::ZERO;
-        }
-        let payload = self.payload(i, i + 1);
-        Size((self.header_len + payload.len()) as u64)
     }
 
     /// The range of the payload of wire packets `first` to `end` (exclusive).

@@ -1,13 +1,13 @@
-//! Linux sends in pieces of several segments (TSO), and waits for a piece to be full.
+//! Linux sends in bursts of several segments (TSO), and waits until a burst is complete.
 //!
 //! Source: the behaviour of Linux 6.x (`tcp_tso_should_defer`, `tcp_tso_autosize`), whether or not the
-//! device splits segments itself. A piece is what the connection sends in a millisecond at its pace (1.2
+//! device splits segments itself. A burst is what the connection sends in a millisecond at its pace (1.2
 //! windows per round trip, 2 in slow start), at least two segments, and more if the round trip is a few
-//! milliseconds. If the windows leave room for less than a piece, the segments wait for the next
+//! milliseconds. If the windows have room for less than a burst, the segments wait for the next
 //! acknowledgment, if
 //! - no loss is being repaired,
 //! - something was sent within the last millisecond,
-//! - more data is written than the windows leave room for,
+//! - more data is written than the windows have room for,
 //! - less than a third of the window would fit,
 //! - that acknowledgment is expected within a millisecond, or half a round trip if that is less.
 //!
@@ -18,11 +18,11 @@ use crate::cc::{Episode, Path};
 use crate::connection::Connection;
 use bentpipe_base::{Duration, Instant};
 
-/// Fewest segments of a piece.
+/// Fewest segments of a burst.
 const FEWEST: u64 = 2;
-/// Largest piece in bytes.
+/// Largest burst in bytes.
 const LARGEST: u64 = 65_536;
-/// A piece takes this fraction of a second at the pace of the connection.
+/// A second at the pace of the connection has this many bursts.
 const PER_SECOND: u64 = 1 << 10;
 /// The extra size for a short round trip is halved for each interval of this length, in ns, that the minimum
 /// RTT contains: 512 us (2^9).
@@ -32,7 +32,7 @@ const SOON: Duration = Duration::from_millis(1);
 /// The window divided by this is sent at once.
 const SHARE: u64 = 3;
 
-/// The piece being sent now.
+/// The TSO burst being sent now.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct TsoBurst {
     at: Instant,
@@ -42,22 +42,22 @@ pub(crate) struct TsoBurst {
 impl Connection {
     /// True if the next new segment must wait. `window` is the window in force, `room` what the peer's
     /// window leaves, both in bytes.
-    pub(crate) fn waits_for_piece(&mut self, now: Instant, path: &Path, window: u64, room: u64) -> bool {
+    pub(crate) fn tso_should_defer(&mut self, now: Instant, path: &Path, window: u64, room: u64) -> bool {
         let mss = self.mss();
-        if self.send.piece.at == now && self.send.piece.left > 0 {
-            self.send.piece.left -= 1;
+        if self.send.tso_burst.at == now && self.send.tso_burst.left > 0 {
+            self.send.tso_burst.left -= 1;
             return false;
         }
         let limit = room.min(window.saturating_sub(path.in_flight.0));
-        let size = self.piece_segments(path, window);
-        if limit < size * mss && self.may_wait(now, path, window, limit) {
+        let size = self.tso_segments(path, window);
+        if limit < size * mss && self.tso_may_defer(now, path, window, limit) {
             return true;
         }
-        self.send.piece = TsoBurst { at: now, left: (limit / mss).min(size).saturating_sub(1) };
+        self.send.tso_burst = TsoBurst { at: now, left: (limit / mss).min(size).saturating_sub(1) };
         false
     }
 
-    fn may_wait(&self, now: Instant, path: &Path, window: u64, limit: u64) -> bool {
+    fn tso_may_defer(&self, now: Instant, path: &Path, window: u64, limit: u64) -> bool {
         let left = self.written.saturating_sub(self.board.next());
         if self.recovery.episode() == Episode::Fast
             || self.recovery.episode() == Episode::Timeout
@@ -72,8 +72,8 @@ impl Connection {
         expected.since(now) <= SOON.min(path.srtt / 2)
     }
 
-    /// Number of segments in a piece.
-    fn piece_segments(&self, path: &Path, window: u64) -> u64 {
+    /// Returns the number of segments in a burst.
+    fn tso_segments(&self, path: &Path, window: u64) -> u64 {
         let out = window.max(path.flight.0);
         let slow = self.cc.ssthresh().is_none_or(|s| window < s.0 / 2);
         let gain = if slow { 200 } else { 120 };

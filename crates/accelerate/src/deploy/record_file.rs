@@ -73,12 +73,12 @@ pub(super) enum RecordFileError {
 
 /// Numbers of address and connection slots.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Extent {
+pub(super) struct SlotCounts {
     pub(super) addresses: u32,
     pub(super) flows: u32,
 }
 
-impl Extent {
+impl SlotCounts {
     const fn flows_at(self) -> usize {
         (BODY + self.addresses as usize * ADDRESS).next_multiple_of(BODY)
     }
@@ -95,7 +95,7 @@ fn digest(bytes: &[u8]) -> u64 {
         .fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3))
 }
 
-fn head(extent: Extent, place: &RecordFile) -> [u8; HEAD] {
+fn head(extent: SlotCounts, place: &RecordFile) -> [u8; HEAD] {
     let mut head = [0; HEAD];
     head[..8].copy_from_slice(MAGIC);
     for (at, number) in [(8, VERSION), (12, extent.addresses), (16, extent.flows)] {
@@ -115,14 +115,6 @@ pub(super) struct SavedRecords {
     flows: Vec<u8>,
     /// How long the earlier gateway has been gone.
     pub(super) gone: Duration,
-}
-
-/// Records whose addresses have been restored.
-#[derive(Debug)]
-pub(super) struct ResolvedRecords {
-    pub(super) flows: Vec<u8>,
-    /// Number of unusable address records and of connections that lost their addresses.
-    pub(super) damaged: u32,
 }
 
 impl SavedRecords {
@@ -160,8 +152,9 @@ impl SavedRecords {
             && check_header(&first, place, now).is_ok()
     }
 
-    /// Restores the addresses with their numbers.
-    pub(super) fn restore_addresses(mut self, addresses: &mut Addresses) -> ResolvedRecords {
+    /// Restores the addresses with their numbers. Returns the records of connections, and how many records of
+    /// addresses are unusable and connections lost their addresses.
+    pub(super) fn restore_addresses(mut self, addresses: &mut Addresses) -> (Vec<u8>, u32) {
         let mut damaged = addresses.restore(&self.addresses);
         for place in self.flows.chunks_exact_mut(FLOW) {
             let Ok(Some(record)) = Record::from_bytes(place) else { continue };
@@ -171,7 +164,7 @@ impl SavedRecords {
                 damaged += 1;
             }
         }
-        ResolvedRecords { flows: self.flows, damaged }
+        (self.flows, damaged)
     }
 }
 
@@ -180,7 +173,7 @@ fn check_header(
     first: &[u8; BODY],
     place: &RecordFile,
     now: u64,
-) -> Result<(Extent, Duration), RecordFileError> {
+) -> Result<(SlotCounts, Duration), RecordFileError> {
     let word = |at: usize| u32::from_le_bytes([first[at], first[at + 1], first[at + 2], first[at + 3]]);
     let long = |at: usize| u64::from(word(at)) | u64::from(word(at + 4)) << 32;
     if &first[..8] != MAGIC {
@@ -192,7 +185,7 @@ fn check_header(
     if long(48) != digest(&first[..48]) {
         return Err(RecordFileError::Torn("its head"));
     }
-    let extent = Extent { addresses: word(12), flows: word(16) };
+    let extent = SlotCounts { addresses: word(12), flows: word(16) };
     if extent.addresses > MOST || extent.flows > MOST {
         return Err(RecordFileError::Torn("its sizes"));
     }
@@ -214,7 +207,7 @@ fn check_header(
 pub(super) struct RecordFileWriter {
     map: MappedFile,
     place: RecordFile,
-    extent: Extent,
+    extent: SlotCounts,
     /// Temporary path until all records of an earlier gateway are in the file.
     draft: Option<PathBuf>,
     /// Changed records that are not written yet, because addresses are written first.
@@ -224,7 +217,7 @@ pub(super) struct RecordFileWriter {
 
 impl RecordFileWriter {
     /// Creates a new file beside the one at `place`, which replaces it when it is complete.
-    pub(super) fn create(place: &RecordFile, extent: Extent) -> io::Result<Self> {
+    pub(super) fn create(place: &RecordFile, extent: SlotCounts) -> io::Result<Self> {
         let draft = place.path.with_extension("flows-draft");
         let map = MappedFile::create(&draft, extent.len())?;
         let (place, draft) = (place.clone(), Some(draft));
@@ -282,7 +275,7 @@ impl RecordFileWriter {
     }
 
     /// Writes a heartbeat if it is due; only then is the kernel's clock `monotonic` read.
-    pub(super) fn beat(&mut self, now: Instant, monotonic: impl FnOnce() -> u64) -> io::Result<()> {
+    pub(super) fn heartbeat(&mut self, now: Instant, monotonic: impl FnOnce() -> u64) -> io::Result<()> {
         if now < self.next_beat {
             return Ok(());
         }
@@ -291,9 +284,9 @@ impl RecordFileWriter {
         self.map.write(HEAD, [now.to_le_bytes(), (!now).to_le_bytes()].as_flattened())
     }
 
-    pub(super) fn fit(&mut self, flows: u32) -> io::Result<()> {
+    pub(super) fn grow(&mut self, flows: u32) -> io::Result<()> {
         if flows > self.extent.flows {
-            let extent = Extent { flows, ..self.extent };
+            let extent = SlotCounts { flows, ..self.extent };
             self.map.grow(extent.len())?;
             // a kill before the header is written leaves a file of the wrong length, which is not used
             self.map.write(0, &head(extent, &self.place))?;
