@@ -240,7 +240,7 @@ pub(crate) fn split_unit(text: &str) -> (&str, &str) {
     (&text[..end], text[end..].trim_start())
 }
 
-/// Returns `number * scale`, which must be a whole number. `number` is the first part of a [`split`].
+/// Returns `number * scale`, which must be a whole number. `number` is the first part of a [`split_unit`].
 pub(crate) fn exact(number: &str, scale: u64) -> core::result::Result<u64, ConversionError> {
     let (mantissa, exponent) = number.split_once(['e', 'E']).unwrap_or((number, "0"));
     let (whole, fraction) = mantissa.split_once('.').unwrap_or((mantissa, ""));
