@@ -6,10 +6,11 @@ BENTPIPE := $(TARGET)/release/bentpipe
 XTASK := $(CARGO) run --quiet --package xtask --
 TEST_ARGS ?=
 VALIDATE_ARGS ?=
-# of each of the two fuzzers
+# of each of the three fuzzers
 FUZZ_SECONDS ?= 60
 FUZZ_HEADERS_ARGS ?=
 FUZZ_GATEWAY_ARGS ?=
+FUZZ_ADVICE_ARGS ?=
 AREA ?= engine
 PARTS ?=
 LONG ?=
@@ -26,9 +27,9 @@ help:
 	  'make examples   the commands in the documents run and print what is shown' \
 	  'make pages      the pages bentpipe writes, looked at in Chromium' \
 	  'make bench      speed and memory beside ns-2, live links beside the kernel' \
-	  'make fuzz       $(FUZZ_SECONDS) s of random packets against the header code, as long of conversations through the gateway' \
+	  'make fuzz       $(FUZZ_SECONDS) s each of random packets against the header code, conversations through the gateway, signalling of rates' \
 	  'make mutants    mutants of the lines that a change touches, 2 minutes at most' \
-	  'make accept AREA=engine|links|emulation|gateway|senders|field [PARTS="..."]   acceptance list, one line per item; LONG=1 takes hours' \
+	  'make accept AREA=engine|links|emulation|gateway|senders|field|rate [PARTS="..."]   acceptance list, one line per item; LONG=1 takes hours' \
 	  'make docs       the book, in target/book'
 
 build: need-cargo
@@ -85,6 +86,7 @@ mutants: need-cargo
 fuzz: need-cargo
 	$(CARGO) run --quiet --release --bin fuzz-headers -- --seconds $(FUZZ_SECONDS) $(FUZZ_ARGS) $(FUZZ_HEADERS_ARGS)
 	$(CARGO) run --quiet --release --bin fuzz-gateway -- --seconds $(FUZZ_SECONDS) $(FUZZ_ARGS) $(FUZZ_GATEWAY_ARGS)
+	$(CARGO) run --quiet --release --bin fuzz-advice -- --seconds $(FUZZ_SECONDS) $(FUZZ_ARGS) $(FUZZ_ADVICE_ARGS)
 
 docs:
 	@if command -v mdbook >/dev/null 2>&1; then mdbook build docs; \

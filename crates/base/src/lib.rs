@@ -14,9 +14,11 @@ pub mod ids;
 pub mod names;
 pub mod node;
 pub mod packet;
+mod prefix;
 mod report_keys;
 pub mod rng;
 pub mod seq;
+pub mod signal;
 pub mod time;
 pub mod trace;
 pub mod units;
@@ -27,10 +29,12 @@ pub use cx::{Cx, World};
 pub use ids::{NodeId, Port, Slot};
 pub use node::{Input, Node};
 pub use packet::{
-    Addr, Body, Ecn, Flags, OtherOptions, Packet, Pkt, ProbeOption, Proto, SackList, TcpHeader, Timestamps,
-    mix,
+    Addr, Body, Ecn, Flags, IpVersion, OtherOptions, Packet, Pkt, ProbeOption, Proto, SackList, TcpHeader,
+    Timestamps, mix,
 };
+pub use prefix::Prefix;
 pub use rng::{Purpose, Rng, RngSlot, fnv1a};
 pub use seq::Seq;
+pub use signal::Signal;
 pub use time::{Duration, Instant};
 pub use units::{Dscp, Probability, Rate, Size};

@@ -5,6 +5,7 @@
 //! receiver can still check that each byte arrives at its position. Packets are boxed: a hop moves 8 bytes.
 
 use crate::seq::Seq;
+use crate::signal::Signal;
 use crate::time::Instant;
 use crate::units::{Dscp, Size};
 
@@ -239,6 +240,26 @@ pub enum Proto {
     Opaque,
 }
 
+/// IP version: how long the header is, and where in-band signalling is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum IpVersion {
+    /// IPv4.
+    #[default]
+    V4,
+    /// IPv6.
+    V6,
+}
+
+impl IpVersion {
+    /// Bytes of the header without options or extension headers.
+    pub const fn header(self) -> u8 {
+        match self {
+            Self::V4 => IPV4_HEADER,
+            Self::V6 => IPV6_HEADER,
+        }
+    }
+}
+
 /// One packet.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Packet {
@@ -252,7 +273,9 @@ pub struct Packet {
     pub dport: u16,
     /// Transport protocol.
     pub proto: Proto,
-    /// Bytes of IP and transport header; set by [`Packet::seal`].
+    /// IP version of a simulated packet.
+    pub ip: IpVersion,
+    /// Bytes of IP and transport header and of signalling; set by [`Packet::seal`].
     pub header_len: u8,
     /// Remaining hops; a router drops a packet with 0 instead of forwarding it.
     pub hops: u8,
@@ -269,6 +292,8 @@ pub struct Packet {
     pub tcp: TcpHeader,
     /// Payload.
     pub body: Body,
+    /// In-band signalling, outside TCP's sequence space.
+    pub signal: Option<Box<Signal>>,
 }
 
 /// Mixes the bits of a number: the finaliser of SplitMix64 (Steele, Lea and Flood, OOPSLA 2014).
@@ -281,6 +306,8 @@ pub const fn mix(number: u64) -> u64 {
 
 /// Bytes of an IPv4 header without options.
 pub const IPV4_HEADER: u8 = 20;
+/// Bytes of an IPv6 header without extension headers.
+pub const IPV6_HEADER: u8 = 40;
 /// Bytes of a UDP header (RFC 768).
 pub const UDP_HEADER: u8 = 8;
 
@@ -288,9 +315,10 @@ impl Packet {
     /// Recomputes `header_len` after the header was filled in.
     #[inline]
     pub fn seal(&mut self) {
+        let signal = self.signal.as_ref().map_or(0, |signal| signal.len());
         self.header_len = match self.proto {
-            Proto::Tcp => IPV4_HEADER + self.tcp.wire_len() + self.other_options.len,
-            Proto::Udp => IPV4_HEADER + UDP_HEADER,
+            Proto::Tcp => self.ip.header() + self.tcp.wire_len() + self.other_options.len + signal,
+            Proto::Udp => self.ip.header() + UDP_HEADER + signal,
             Proto::Opaque => 0,
         };
     }
@@ -364,7 +392,7 @@ mod tests {
 
     #[test]
     fn a_packet_stays_small() {
-        assert!(size_of::<Packet>() <= 112, "{}", size_of::<Packet>());
+        assert!(size_of::<Packet>() <= 120, "{}", size_of::<Packet>());
     }
 
     #[test]

@@ -55,6 +55,11 @@ pub enum Error {
     /// The runtime folder is not safe, and why.
     #[error("{0}: {1}\nhelp: remove it, or set XDG_RUNTIME_DIR to a folder that only you can write to")]
     Folder(PathBuf, String),
+    /// A part of a scenario that exists in simulated time only.
+    #[error(
+        "{0}: only simulated packets carry rate signalling\nhelp: run the scenario with `bentpipe sim`, or with `encoding = \"off\"` and no flow routers"
+    )]
+    SimulatedOnly(String),
     /// Too many nested links.
     #[error("too many nested links: {0}")]
     TooDeep(u8),

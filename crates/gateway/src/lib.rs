@@ -19,7 +19,7 @@ pub use config::{Config, Copies, Limits, Mode, Timeouts};
 pub use counters::{Counters, PassReason};
 pub use gateway::{Gateway, Restored};
 pub use memory::buffer_size;
-pub use policy::{Action, Policy, PortRange, Prefix, Rule, Side, SynProperties};
+pub use policy::{Action, Policy, PortRange, Rule, Side, SynProperties};
 pub use report::{EndReason, FlowReport, GatewayReport, GoodputStats, State};
 pub use sides::{LAN, SATELLITE};
 pub use table::persist::{RECORD, Record, RecordError, SavedState};

@@ -4,8 +4,9 @@
 //! ([`Config::sample`](crate::Config::sample)) is drawn by the gateway among the connections that the rules
 //! accelerate.
 
+use bentpipe_base::Prefix;
 use core::fmt;
-use core::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use core::net::IpAddr;
 
 /// What to do with a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -42,53 +43,6 @@ pub struct Rule {
     pub dscp: Vec<u8>,
     /// Side of the host that opens the connection.
     pub opened_from: Option<Side>,
-}
-
-/// An address prefix.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Prefix {
-    address: IpAddr,
-    length: u8,
-}
-
-impl Prefix {
-    /// Returns the prefix of `length` bits of `address`; `None` if `length` exceeds the address length.
-    pub fn new(address: IpAddr, length: u8) -> Option<Self> {
-        if length > if address.is_ipv4() { 32 } else { 128 } {
-            return None;
-        }
-        let address = match address {
-            IpAddr::V4(a) => IpAddr::V4(Ipv4Addr::from_bits(
-                a.to_bits() & u32::MAX.checked_shl(32 - u32::from(length)).unwrap_or(0),
-            )),
-            IpAddr::V6(a) => IpAddr::V6(Ipv6Addr::from_bits(
-                a.to_bits() & u128::MAX.checked_shl(128 - u32::from(length)).unwrap_or(0),
-            )),
-        };
-        Some(Self { address, length })
-    }
-
-    /// Its first address.
-    pub const fn address(self) -> IpAddr {
-        self.address
-    }
-
-    /// Prefix length in bits.
-    pub const fn length(self) -> u8 {
-        self.length
-    }
-
-    /// True if `address` has this prefix.
-    pub fn contains(self, address: IpAddr) -> bool {
-        Self::new(address, self.length)
-            .is_some_and(|p| p == self && p.address.is_ipv4() == self.address.is_ipv4())
-    }
-}
-
-impl fmt::Display for Prefix {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}/{}", self.address, self.length)
-    }
 }
 
 /// A range of ports, both ends included.

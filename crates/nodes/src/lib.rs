@@ -6,7 +6,9 @@ pub mod host;
 pub mod router;
 pub mod udp;
 
-pub use app::{ByteStream, Paced, Reader, ReaderState, RequestClient, RequestServer, TelnetClient, Writer};
+pub use app::{
+    ByteStream, Lasting, Paced, Reader, ReaderState, RequestClient, RequestServer, TelnetClient, Writer,
+};
 pub use ends::Endpoint;
 pub use host::{ConnectRequest, Host, Listener};
 pub use router::Router;

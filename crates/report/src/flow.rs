@@ -5,6 +5,7 @@
 
 use crate::application::{Quantiles, RequestsReport, TelnetReport, UdpReport};
 use crate::number;
+use crate::rate::RateReport;
 use bentpipe_base::{Duration, Instant};
 use serde::ser::SerializeStruct as _;
 use serde::{Deserialize, Serialize, Serializer};
@@ -84,6 +85,8 @@ pub struct TcpReport {
     pub telnet: Option<TelnetReport>,
     /// Probe segments; absent for schemes that send none.
     pub probes: Option<ProbesReport>,
+    /// Rate that the network granted; absent for flows that did not ask for one.
+    pub rate: Option<RateReport>,
 }
 
 /// Probe segments of a flow.
@@ -263,7 +266,7 @@ impl FlowReport {
 impl Serialize for FlowReport {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let tcp = self.tcp_or_zeros();
-        let mut out = serializer.serialize_struct("FlowReport", 20)?;
+        let mut out = serializer.serialize_struct("FlowReport", 21)?;
         out.serialize_field("name", &self.name)?;
         out.serialize_field("tcp", &self.tcp().map(|tcp| &tcp.scheme))?;
         out.serialize_field("start_s", &self.start_s)?;
@@ -284,6 +287,7 @@ impl Serialize for FlowReport {
         optional_field::<S>(&mut out, "telnet", tcp.telnet.as_ref())?;
         optional_field::<S>(&mut out, "udp", self.udp())?;
         optional_field::<S>(&mut out, "probes", tcp.probes.as_ref())?;
+        optional_field::<S>(&mut out, "rate", tcp.rate.as_ref())?;
         out.end()
     }
 }

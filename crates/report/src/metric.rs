@@ -5,6 +5,7 @@
 use crate::flow::{FlowReport, LimitedBy};
 use crate::gateway::GatewayReport;
 use crate::link::{Counts, LinkReport};
+use crate::rate::FlowRouterReport;
 use crate::report::Report;
 use crate::unit::Unit;
 use bentpipe_base::names::{listed, nearest};
@@ -24,7 +25,7 @@ pub enum Aggregate {
     Max,
 }
 
-/// Source of a metric. `None` means that a flow, link or gateway does not have the value.
+/// Source of a metric. `None` means that a flow, link, gateway or flow router does not have the value.
 #[derive(Clone, Copy, Debug)]
 enum Source {
     /// The whole run; takes no name.
@@ -39,6 +40,8 @@ enum Source {
     LinkCause(fn(&LinkReport) -> &Counts),
     /// Each gateway, or the named ones.
     Gateway(fn(&GatewayReport) -> Option<f64>),
+    /// Each flow router, or the named ones.
+    Router(fn(&FlowRouterReport) -> Option<f64>),
 }
 
 /// A row of the table of metrics.
@@ -57,7 +60,7 @@ const fn row(name: &'static str, read: Source, together: Aggregate, unit: Unit, 
 }
 
 use Aggregate::{Last, Max, Mean, Sum};
-use Source::{Flow, FlowCause, Gateway, Link, LinkCause, Run};
+use Source::{Flow, FlowCause, Gateway, Link, LinkCause, Router, Run};
 use Unit::{Bytes, Count, Milliseconds, Rate, Ratio, Seconds};
 
 /// A count of a connection; 0 for UDP flows.
@@ -86,9 +89,15 @@ macro_rules! gateway {
     };
 }
 
+macro_rules! router {
+    ($field:ident) => {
+        Router(|r| Some(r.$field as f64))
+    };
+}
+
 /// Every metric.
 #[rustfmt::skip]
-const METRICS: [Row; 44] = [
+const METRICS: [Row; 55] = [
     row("goodput", Flow(|f| Some(f.goodput_bps)), Sum, Rate, "goodput"),
     row("jain", Run(|r| r.total.jain), Mean, Ratio, "Jain's fairness index"),
     row("simulated", Run(|r| Some(r.simulated_s)), Mean, Seconds, "simulated time"),
@@ -133,9 +142,20 @@ const METRICS: [Row; 44] = [
     row("not_forwarded", gateway!(not_forwarded.values().sum::<u64>()), Sum, Count, "packets that gateways did not forward"),
     row("held_peak", gateway!(held_peak_bytes), Max, Bytes, "most bytes held by a gateway"),
     row("reordered", udp_count!(reordered), Sum, Count, "datagrams reordered"),
+    row("granted", Flow(|f| Some(f.tcp()?.rate.as_ref()?.granted_bps? as f64)), Sum, Rate, "rate granted by the network"),
+    row("rate_changes", Flow(|f| Some(f.tcp()?.rate.as_ref()?.changes.len() as f64)), Sum, Count, "changes of the granted rate"),
+    row("router_flows", router!(flows), Sum, Count, "flows known to flow routers"),
+    row("rate_requests", router!(requests), Sum, Count, "requests of a rate seen by flow routers"),
+    row("refused", router!(refused), Sum, Count, "reservations refused by flow routers"),
+    row("preempted", router!(preempted), Sum, Count, "reservations withdrawn by flow routers"),
+    row("reductions", router!(reductions), Sum, Count, "reductions told by flow routers"),
+    row("policed", router!(policed), Sum, Count, "packets dropped by flow routers above their rate"),
+    row("reserved", router!(reserved_bps), Sum, Rate, "rate reserved by flow routers at the end"),
+    row("given", router!(given_bps), Sum, Rate, "available rate given by flow routers at the end"),
+    row("used", router!(used_bps), Sum, Rate, "mean rate forwarded by flow routers"),
 ];
 
-/// Names of the flows, link directions and gateways of a run.
+/// Names of the flows, link directions, gateways and flow routers of a run.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Names<'a> {
     /// Flows.
@@ -144,6 +164,8 @@ pub struct Names<'a> {
     pub links: Vec<&'a str>,
     /// Gateways.
     pub gateways: Vec<&'a str>,
+    /// Flow routers.
+    pub flow_routers: Vec<&'a str>,
 }
 
 impl<'a> From<&'a Report> for Names<'a> {
@@ -152,6 +174,7 @@ impl<'a> From<&'a Report> for Names<'a> {
             flows: report.flows.iter().map(|f| f.name.as_str()).collect(),
             links: report.links.iter().map(|l| l.name.as_str()).collect(),
             gateways: report.gateways.iter().map(|g| g.name.as_str()).collect(),
+            flow_routers: report.flow_routers.iter().map(|r| r.name.as_str()).collect(),
         }
     }
 }
@@ -186,12 +209,12 @@ pub enum Error {
         /// Explanation.
         why: String,
     },
-    /// The run has no flow, link, gateway or cause of that name.
+    /// The run has no flow, link, gateway, flow router or cause of that name.
     #[error("`{metric}`: the run has no {what} `{name}`{hint}\nhelp: it has {known}")]
     NotInRun {
         /// Metric.
         metric: String,
-        /// Kind: flow, link, gateway or cause.
+        /// Kind: flow, link, gateway, flow router or cause.
         what: &'static str,
         /// Name as given.
         name: String,
@@ -293,6 +316,7 @@ impl Metric {
             Link(read) => self.read(&report.links, |l| &l.name, read),
             LinkCause(read) => self.read(&report.links, |l| &l.name, |l| Some(count(read(l)) as f64)),
             Gateway(read) => self.read(&report.gateways, |g| &g.name, read),
+            Router(read) => self.read(&report.flow_routers, |r| &r.name, read),
         })
     }
 
@@ -309,7 +333,7 @@ impl Metric {
         self.select.as_deref().is_none_or(fits)
     }
 
-    /// Checks that a run with these names has the flow, link, gateway or cause of this metric.
+    /// Checks that a run with these names has the flow, link, gateway, flow router or cause of this metric.
     ///
     /// # Errors
     /// The unknown name, with the known ones.
@@ -319,6 +343,7 @@ impl Metric {
             Flow(_) | FlowCause(_) => ("flow", &names.flows, LimitedBy::CAUSES.to_vec()),
             Link(_) | LinkCause(_) => ("link", &names.links, DropCause::ALL.map(DropCause::key).to_vec()),
             Gateway(_) => ("gateway", &names.gateways, Vec::new()),
+            Router(_) => ("flow router", &names.flow_routers, Vec::new()),
         };
         match (&self.select, &self.cause) {
             (Some(name), _) if !known.iter().any(|n| self.selects(n)) => {

@@ -1,6 +1,7 @@
 use super::*;
 use crate::application::Quantiles;
 use crate::flow::{FlowKind, TcpReport};
+use crate::rate::{RateChangeReport, RateReport};
 
 fn flow(name: &str, goodput_bps: f64, finished_s: Option<f64>, p50: Option<f64>, idle: f64) -> FlowReport {
     let tcp = TcpReport {
@@ -10,6 +11,10 @@ fn flow(name: &str, goodput_bps: f64, finished_s: Option<f64>, p50: Option<f64>,
         ..TcpReport::default()
     };
     FlowReport { name: name.into(), goodput_bps, kind: FlowKind::Tcp(tcp), ..FlowReport::default() }
+}
+
+fn flow_router(name: &str, reductions: u64, given_bps: u64) -> FlowRouterReport {
+    FlowRouterReport { name: name.into(), reductions, given_bps, ..FlowRouterReport::default() }
 }
 
 fn report() -> Report {
@@ -22,6 +27,7 @@ fn report() -> Report {
             flow("y1", 4e6, Some(5.0), Some(30.0), 0.5),
         ],
         links: vec![LinkReport { name: "b".into(), utilisation: 0.5, drops, ..LinkReport::default() }],
+        flow_routers: vec![flow_router("r1", 7, 1_000_000), flow_router("r2", 2, 2_000_000)],
         ..Report::default()
     }
 }
@@ -47,9 +53,28 @@ fn figures_are_read_and_put_together() {
         ("drops[b].burst", Some(0.0)),
         ("limited_by[x*].application", Some(0.5)),
         ("lost", None),
+        ("granted", None),
+        ("rate_changes[x1]", None),
+        ("reductions", Some(9.0)),
+        ("given[r2]", Some(2e6)),
     ] {
         assert_eq!(value(text), wanted, "{text}");
     }
+}
+
+#[test]
+fn granted_rates_are_those_of_the_flows_that_asked() {
+    let change = RateChangeReport { at_s: 0.1, bps: 2_000_000, cause: "granted".into() };
+    let mut report = report();
+    let FlowKind::Tcp(tcp) = &mut report.flows[0].kind else { panic!("the first flow is TCP") };
+    tcp.rate = Some(RateReport {
+        granted_bps: Some(2_000_000),
+        changes: vec![change.clone(), change],
+        ..RateReport::default()
+    });
+    let value = |text: &str| Metric::parse(text).unwrap().of(&report).unwrap();
+    assert_eq!((value("granted"), value("granted[x2]")), (Some(2e6), None));
+    assert_eq!((value("rate_changes"), value("rate_changes[y1]")), (Some(2.0), None));
 }
 
 #[test]
@@ -71,6 +96,7 @@ fn slips_are_answered() {
         ("goodput[x*z]", "no flow `x*z`"),
         ("drops[c]", "no link `c`"),
         ("drops[b].rain", "no cause `rain`\nhelp: it has queue_full, "),
+        ("policed[r]", "no flow router `r`: did you mean `r1`?\nhelp: it has r1, r2"),
         ("limited_by.windo", "no cause `windo`\nhelp: it has handshake, "),
     ] {
         let error = Metric::parse(text).unwrap().of(&report()).unwrap_err().to_string();

@@ -6,6 +6,7 @@ use crate::gateway::{GatewayReport, NodeReport};
 use crate::link::{InstrumentReport, LinkReport};
 use crate::live::LiveReport;
 use crate::number;
+use crate::rate::FlowRouterReport;
 use crate::reference::ReferenceReport;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -47,6 +48,9 @@ pub struct Report {
     /// Gateways; absent if there are none.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub gateways: Vec<GatewayReport>,
+    /// Flow routers; absent if there are none.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub flow_routers: Vec<FlowRouterReport>,
     /// Nodes whose kind is not built in; absent if there are none.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub nodes: Vec<NodeReport>,

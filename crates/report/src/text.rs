@@ -5,6 +5,7 @@ use crate::flow::{FallbackReport, FlowKind, FlowReport, LimitedBy, ProbesReport,
 use crate::gateway::{GatewayReport, NodeReport};
 use crate::link::LinkReport;
 use crate::live::LiveReport;
+use crate::rate::{FlowRouterReport, RateReport};
 use crate::reference;
 use crate::report::Report;
 use crate::words::{counted, decimals, part_of_rate, percent, rate};
@@ -54,8 +55,9 @@ impl Report {
         }
         links(&mut out, &self.links);
         let gateways = self.gateways.iter().map(GatewayReport::line);
+        let routers = self.flow_routers.iter().map(FlowRouterReport::line);
         let nodes = self.nodes.iter().map(NodeReport::line);
-        for line in gateways.chain(nodes).chain(self.live.iter().flat_map(LiveReport::lines)) {
+        for line in gateways.chain(routers).chain(nodes).chain(self.live.iter().flat_map(LiveReport::lines)) {
             let _ = writeln!(out, "{line}");
         }
         out
@@ -72,7 +74,8 @@ fn flow_lines(out: &mut String, flow: &FlowReport) {
     };
     let _ = writeln!(out, "{name} ({kind}): {words}");
     let probes = tcp.and_then(|tcp| tcp.probes.as_ref()).map(ProbesReport::in_words);
-    let details = application(flow).into_iter().chain(tcp.and_then(detail)).chain(probes);
+    let rate = tcp.and_then(|tcp| tcp.rate.as_ref()).map(RateReport::in_words);
+    let details = application(flow).into_iter().chain(tcp.and_then(detail)).chain(probes).chain(rate);
     for detail in details.chain(swift_note(flow)) {
         let _ = writeln!(out, "  {detail}");
     }
@@ -236,8 +239,9 @@ fn group(out: &mut String, members: &[&FlowReport]) {
         let timeouts = sum(|tcp| tcp.timeouts);
         let _ = writeln!(out, "  {resent} of {sent} segments resent ({share}), {timeouts} timeouts");
     }
-    let probes = ProbesReport::sum(all.iter().filter_map(|tcp| tcp.probes.as_ref()));
-    for line in probes.map(|p| p.in_words()).into_iter().chain(swift_note(first)) {
+    let probes = ProbesReport::sum(all.iter().filter_map(|tcp| tcp.probes.as_ref())).map(|p| p.in_words());
+    let rates = RateReport::all_in_words(all.iter().filter_map(|tcp| tcp.rate.as_ref()));
+    for line in probes.into_iter().chain(rates).chain(swift_note(first)) {
         let _ = writeln!(out, "  {line}");
     }
 }

@@ -2,7 +2,9 @@
 
 use crate::{FinishedCapture, Outcome, figures, instruments, tables};
 use bentpipe_plot::{Mode, PAGE_STYLE, Plot, STYLE, TABLE_STYLE};
-use bentpipe_report::{FlowReport, GatewayReport, LinkReport, LiveReport, ReferenceReport, Report};
+use bentpipe_report::{
+    FlowReport, FlowRouterReport, GatewayReport, LinkReport, LiveReport, ReferenceReport, Report,
+};
 use core::fmt::Write as _;
 
 /// Maximum number of rows of a table; the CSV file has all.
@@ -56,6 +58,7 @@ pub(crate) fn page(outcome: &Outcome<'_>, files: &[String]) -> String {
     application_tables(&mut out, report);
     link_table(&mut out, report);
     gateways(&mut out, report);
+    flow_routers(&mut out, report);
     manifest(&mut out, outcome, files);
     out.push_str("</main>\n</body>\n</html>\n");
     out
@@ -115,12 +118,13 @@ fn flow_table(out: &mut String, flows: &[FlowReport]) {
     table(out, "Flows", &FLOW_COLUMNS.map(|(heading, _)| heading), &rows, "flows.csv");
 }
 
-/// Writes the tables of requests, typing and datagrams.
+/// Writes the tables of requests, typing, datagrams and granted rates.
 fn application_tables(out: &mut String, report: &Report) {
     for (columns, rows) in tables::by_application(report) {
         let heading = match columns.first() {
             Some(&"requests_completed") => "Requests",
             Some(&"writes") => "Typing",
+            Some(&"asked_bps") => "Granted rates",
             _ => "Datagrams",
         };
         let head: Vec<String> = core::iter::once("flow".to_owned())
@@ -146,6 +150,7 @@ fn rounded(cell: &str) -> String {
 fn heading_in_words(key: &str) -> String {
     let words = [
         ("_ms", ", ms"),
+        ("_bps", ", bit/s"),
         ("_min", " least"),
         ("_p50", " median"),
         ("_p99", " 99 %"),
@@ -220,6 +225,32 @@ fn gateways(out: &mut String, report: &Report) {
     );
     let rows: Vec<_> = report.gateways.iter().map(row).collect();
     table(out, "Gateways", &head, &rows, "gateways.csv");
+}
+
+fn flow_routers(out: &mut String, report: &Report) {
+    if report.flow_routers.is_empty() {
+        return;
+    }
+    let row = |r: &FlowRouterReport| {
+        let mut cells = vec![r.name.clone()];
+        cells.extend(tables::router_counts(r).map(|n| n.to_string()));
+        cells.extend(tables::router_rates(r).map(|bps| format!("{:.3}", bps as f64 / 1e6)));
+        cells
+    };
+    let head = [
+        "flow router",
+        "flows",
+        "requests",
+        "refused",
+        "preempted",
+        "reductions",
+        "packets policed",
+        "reserved, Mbit/s",
+        "given, Mbit/s",
+        "used, Mbit/s",
+    ];
+    let rows: Vec<_> = report.flow_routers.iter().map(row).collect();
+    table(out, "Flow routers", &head, &rows, "flow-routers.csv");
 }
 
 fn manifest(out: &mut String, outcome: &Outcome<'_>, files: &[String]) {

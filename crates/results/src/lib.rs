@@ -77,6 +77,9 @@ pub fn write(dir: &Path, outcome: &Outcome<'_>) -> Result<Vec<PathBuf>, Error> {
     if !report.gateways.is_empty() {
         texts.push(("gateways.csv".to_owned(), tables::gateways(&report.gateways)));
     }
+    if !report.flow_routers.is_empty() {
+        texts.push(("flow-routers.csv".to_owned(), tables::flow_routers(&report.flow_routers)));
+    }
     if !report.references.is_empty() {
         texts.push(("references.csv".to_owned(), tables::references(&report.references)));
     }

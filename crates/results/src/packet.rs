@@ -1,71 +1,86 @@
 //! Bytes of a simulated packet as on the wire.
 //!
-//! Host n of the simulation has the address 10.0.0.0 + n + 1. The byte at position p of a stream is p mod
-//! 251: with a prime, data that is misplaced by a power of two is detected. A datagram starts with its
-//! number and its sending time in nanoseconds, eight bytes each in network byte order, as far as they fit.
+//! Host n of the simulation has the addresses 10.0.0.0 + n + 1 and, in IPv6 packets, fd00:: and the same 32
+//! bits. The byte at position p of a stream is p mod 251: with a prime, data that is misplaced by a power of
+//! two is detected. A datagram starts with its number and its sending time in nanoseconds, eight bytes each
+//! in network byte order, as far as they fit. In-band signalling is the end of the payload in IPv4, and the
+//! hop-by-hop header in IPv6.
 
-use bentpipe_base::{Addr, Packet, Proto};
-use bentpipe_wire::{AddressPair, Ipv4Header, Segment, Sum, UDP, UdpHeader, emit, pseudo_header};
-use core::net::Ipv4Addr;
+use bentpipe_base::{Addr, IpVersion, Packet, Proto, Signal};
+use bentpipe_wire::{
+    AddressPair, Ipv4Header, Ipv6Header, Segment, Sum, TCP, UDP, UdpHeader, emit, pseudo_header,
+};
+use core::net::{Ipv4Addr, Ipv6Addr};
 use std::io;
 use zerocopy::IntoBytes;
 
 /// "Don't fragment" (RFC 791, section 3.1).
 const DONT_FRAGMENT: u16 = 0x4000;
+/// Protocol number of the hop-by-hop header (RFC 8200, section 4.3).
+const HOP_BY_HOP: u8 = 0;
 
 pub(crate) const fn address(addr: Addr) -> Ipv4Addr {
     Ipv4Addr::from_bits(0x0a00_0000 | (addr.0.wrapping_add(1) & 0x00ff_ffff))
+}
+
+const fn address_v6(addr: Addr) -> Ipv6Addr {
+    Ipv6Addr::from_bits(0xfd00 << 112 | address(addr).to_bits() as u128)
 }
 
 /// Replaces `out` by the bytes of the packet. `payload` is scratch space.
 pub(crate) fn bytes(packet: &Packet, payload: &mut Vec<u8>, out: &mut Vec<u8>) -> io::Result<()> {
     out.clear();
     payload.clear();
-    let ends = AddressPair::V4 { src: address(packet.src), dst: address(packet.dst) };
-    if packet.proto == Proto::Udp {
-        return datagram(packet, &ends, payload, out);
-    }
-    stream(packet.body.off, u64::from(packet.body.len), payload);
-    let segment = Segment {
-        ends,
-        sport: packet.sport,
-        dport: packet.dport,
-        hops: packet.hops,
-        dscp: packet.dscp,
-        ecn: packet.ecn,
-        tcp: packet.tcp,
-        payload,
+    let ends = match packet.ip {
+        IpVersion::V4 => AddressPair::V4 { src: address(packet.src), dst: address(packet.dst) },
+        IpVersion::V6 => AddressPair::V6 { src: address_v6(packet.src), dst: address_v6(packet.dst) },
     };
-    emit(&segment, out).map_err(|e| io::Error::new(io::ErrorKind::InvalidData, e.to_string()))
+    let signal = packet.signal.as_deref().map_or(&[][..], Signal::bytes);
+    if packet.proto == Proto::Udp {
+        datagram_payload(packet, payload);
+    } else {
+        stream(packet.body.off, u64::from(packet.body.len), payload);
+    }
+    if packet.ip == IpVersion::V4 {
+        payload.extend_from_slice(signal);
+    }
+    if packet.proto == Proto::Udp {
+        datagram(packet, &ends, payload, out)?;
+    } else {
+        let segment = Segment {
+            ends,
+            sport: packet.sport,
+            dport: packet.dport,
+            hops: packet.hops,
+            dscp: packet.dscp,
+            ecn: packet.ecn,
+            tcp: packet.tcp,
+            payload,
+        };
+        emit(&segment, out).map_err(|e| io::Error::new(io::ErrorKind::InvalidData, e.to_string()))?;
+    }
+    if packet.ip == IpVersion::V6 && !signal.is_empty() { hop_by_hop(signal, out) } else { Ok(()) }
 }
 
 fn stream(from: u64, len: u64, out: &mut Vec<u8>) {
     out.extend((from..from.saturating_add(len)).map(|p| (p % 251) as u8));
 }
 
-fn datagram(packet: &Packet, ends: &AddressPair, payload: &mut Vec<u8>, out: &mut Vec<u8>) -> io::Result<()> {
+fn datagram_payload(packet: &Packet, payload: &mut Vec<u8>) {
     let (index, sent) = packet.datagram().map_or((packet.body.off, 0), |(i, at)| (i, at.0));
     payload.extend(index.to_be_bytes());
     payload.extend(sent.to_be_bytes());
     stream(16, u64::from(packet.body.len).saturating_sub(16), payload);
     payload.truncate(packet.body.len as usize);
-    let too_long =
-        |_| io::Error::new(io::ErrorKind::InvalidData, "a datagram longer than an IPv4 packet can be");
-    let udp_len = u16::try_from(payload.len() + size_of::<UdpHeader>()).map_err(too_long)?;
-    let total_len = u16::try_from(usize::from(udp_len) + size_of::<Ipv4Header>()).map_err(too_long)?;
-    let mut ip = Ipv4Header {
-        version_ihl: 0x45,
-        traffic_class: packet.dscp.get() << 2 | packet.ecn as u8,
-        total_len: total_len.into(),
-        id: 0.into(),
-        fragment: DONT_FRAGMENT.into(),
-        ttl: packet.hops,
-        protocol: UDP,
-        checksum: 0.into(),
-        src: address(packet.src).octets(),
-        dst: address(packet.dst).octets(),
-    };
-    ip.checksum = Sum::of(ip.as_bytes()).finish().into();
+}
+
+fn too_long() -> io::Error {
+    io::Error::new(io::ErrorKind::InvalidData, "a packet longer than an IP packet can be")
+}
+
+fn datagram(packet: &Packet, ends: &AddressPair, payload: &[u8], out: &mut Vec<u8>) -> io::Result<()> {
+    let udp_len = u16::try_from(payload.len() + size_of::<UdpHeader>()).map_err(|_| too_long())?;
+    network_header(packet, ends, udp_len, out)?;
     let mut udp = UdpHeader {
         sport: packet.sport.into(),
         dport: packet.dport.into(),
@@ -75,8 +90,130 @@ fn datagram(packet: &Packet, ends: &AddressPair, payload: &mut Vec<u8>, out: &mu
     let sum = pseudo_header(ends, UDP, usize::from(udp_len)).bytes(udp.as_bytes()).bytes(payload).finish();
     // 0 would mean "no checksum" (RFC 768)
     udp.checksum = (if sum == 0 { 0xffff } else { sum }).into();
-    out.extend_from_slice(ip.as_bytes());
     out.extend_from_slice(udp.as_bytes());
     out.extend_from_slice(payload);
     Ok(())
+}
+
+/// Appends the IP header of a datagram of `udp_len` bytes.
+fn network_header(packet: &Packet, ends: &AddressPair, udp_len: u16, out: &mut Vec<u8>) -> io::Result<()> {
+    let traffic_class = packet.dscp.get() << 2 | packet.ecn as u8;
+    match *ends {
+        AddressPair::V4 { src, dst } => {
+            let total_len = usize::from(udp_len) + size_of::<Ipv4Header>();
+            let mut ip = Ipv4Header {
+                version_ihl: 0x45,
+                traffic_class,
+                total_len: u16::try_from(total_len).map_err(|_| too_long())?.into(),
+                id: 0.into(),
+                fragment: DONT_FRAGMENT.into(),
+                ttl: packet.hops,
+                protocol: UDP,
+                checksum: 0.into(),
+                src: src.octets(),
+                dst: dst.octets(),
+            };
+            ip.checksum = Sum::of(ip.as_bytes()).finish().into();
+            out.extend_from_slice(ip.as_bytes());
+        }
+        AddressPair::V6 { src, dst } => {
+            let ip = Ipv6Header {
+                version_class_label: (6 << 28 | u32::from(traffic_class) << 20).into(),
+                payload_len: udp_len.into(),
+                next_header: UDP,
+                hop_limit: packet.hops,
+                src: src.octets(),
+                dst: dst.octets(),
+            };
+            out.extend_from_slice(ip.as_bytes());
+        }
+    }
+    Ok(())
+}
+
+/// Puts a hop-by-hop header behind the IPv6 header at the start of `out`. Checksums of TCP and UDP do not
+/// cover it (RFC 8200, section 8.1).
+fn hop_by_hop(header: &[u8], out: &mut Vec<u8>) -> io::Result<()> {
+    let base = size_of::<Ipv6Header>();
+    let payload_len = (out.len() + header.len()).saturating_sub(base);
+    let payload_len = u16::try_from(payload_len).map_err(|_| too_long())?;
+    // a header has its length in units of eight bytes (RFC 8200, section 4.3)
+    if !header.len().is_multiple_of(8) || out.len() < base {
+        return Err(io::Error::new(io::ErrorKind::InvalidData, "signalling that is no hop-by-hop header"));
+    }
+    let protocol = core::mem::replace(&mut out[6], HOP_BY_HOP);
+    out[4..6].copy_from_slice(&payload_len.to_be_bytes());
+    out.splice(base..base, header.iter().copied());
+    out[base] = protocol;
+    debug_assert!(protocol == TCP || protocol == UDP);
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use bentpipe_base::{Body, Dscp, Flags, Instant, TcpHeader};
+    use bentpipe_wire::Layout;
+
+    /// 16 bytes that are a hop-by-hop header with one option, to be skipped if unknown.
+    const OPTION: [u8; 16] = [6, 1, 0x3e, 12, 0x5d, 0xa9, 0, 0, 0, 0, 0x50, 0, 0, 0x10, 0, 0];
+
+    fn packet(ip: IpVersion, len: u32) -> Packet {
+        let tcp = TcpHeader { flags: Flags::ACK, window: 100, ..TcpHeader::default() };
+        let dscp = Dscp::new(3).unwrap();
+        let body = Body { off: 250, len };
+        let mut packet = Packet { src: Addr(0), dst: Addr(1), ip, dscp, tcp, body, ..Packet::default() };
+        packet.signal = Signal::new(&OPTION).map(Box::new);
+        packet.seal();
+        packet
+    }
+
+    fn written(packet: &Packet) -> Vec<u8> {
+        let mut out = Vec::new();
+        bytes(packet, &mut Vec::new(), &mut out).unwrap();
+        assert_eq!(out.len() as u64, packet.wire_len().0);
+        out
+    }
+
+    #[test]
+    fn signalling_is_the_end_of_the_payload_in_ipv4() {
+        let out = written(&packet(IpVersion::V4, 3));
+        let layout = Layout::of(&out).unwrap();
+        assert_eq!(layout.sum(&out).fold(), 0xffff);
+        assert_eq!((layout.network.traffic_class, layout.network.hops), (0x0c, 0));
+        let payload = &out[layout.payload];
+        assert_eq!((&payload[..3], &payload[3..]), (&[250, 0, 1][..], &OPTION[..]));
+    }
+
+    #[test]
+    fn signalling_is_the_hop_by_hop_header_in_ipv6() {
+        let out = written(&packet(IpVersion::V6, 3));
+        let layout = Layout::of(&out).unwrap();
+        assert_eq!((out[6], &out[40..56]), (HOP_BY_HOP, &OPTION[..]));
+        assert_eq!((layout.network.protocol, layout.network.transport), (TCP, 56));
+        assert_eq!(layout.sum(&out).fold(), 0xffff);
+        assert_eq!((layout.network.traffic_class, &out[layout.payload]), (0x0c, &[250, 0, 1][..]));
+        let src = "fd00::a00:1".parse::<Ipv6Addr>().unwrap();
+        assert_eq!(layout.network.ends.addresses().0, src);
+    }
+
+    #[test]
+    fn a_datagram_has_either_header() {
+        for (ip, protocol_at) in [(IpVersion::V4, 9), (IpVersion::V6, 6)] {
+            let mut packet = packet(ip, 0);
+            packet.signal = None;
+            packet.set_datagram(7, Instant(9), 20);
+            packet.seal();
+            let out = written(&packet);
+            assert_eq!((out[protocol_at], out.len()), (UDP, usize::from(ip.header()) + 28));
+        }
+    }
+
+    #[test]
+    fn signalling_that_is_no_header_is_refused_in_ipv6() {
+        let mut packet = packet(IpVersion::V6, 0);
+        packet.signal = Signal::new(&OPTION[..12]).map(Box::new);
+        packet.seal();
+        assert!(bytes(&packet, &mut Vec::new(), &mut Vec::new()).is_err());
+    }
 }

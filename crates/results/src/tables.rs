@@ -5,8 +5,8 @@
 
 use bentpipe_base::names::csv_cell;
 use bentpipe_report::{
-    Counts, FlowReport, GatewayReport, InstrumentReport, LimitedBy, LinkReport, Quantiles, ReferenceReport,
-    Report, csv,
+    Counts, FlowReport, FlowRouterReport, GatewayReport, InstrumentReport, LimitedBy, LinkReport, Quantiles,
+    ReferenceReport, Report, csv,
 };
 use bentpipe_sim::record::{Record, Series};
 use core::fmt::Write as _;
@@ -82,10 +82,10 @@ pub(crate) fn flows(report: &Report) -> String {
     csv(head, report.flows.iter().map(row))
 }
 
-/// Columns of one kind of application, and the function that fills them for such a flow.
+/// Columns of one kind of application or of granted rates, and the function that fills them for a flow.
 type Application = (&'static [&'static str], fn(&FlowReport) -> Option<Vec<String>>);
 
-const APPLICATIONS: [Application; 3] = [
+const APPLICATIONS: [Application; 4] = [
     (&["requests_completed", "response_min_ms", "response_p50_ms", "response_p99_ms"], |f| {
         f.tcp()?.requests.as_ref().map(|r| counted(&[r.completed], &min_p50_p99(&r.response_ms)))
     }),
@@ -111,9 +111,15 @@ const APPLICATIONS: [Application; 3] = [
             Some(counted(&counts, &[u.delay_ms.mean, min, p50, p99]))
         },
     ),
+    (&["asked_bps", "granted_bps", "rate_state", "rate_changes"], |f| {
+        let rate = f.tcp()?.rate.as_ref()?;
+        let granted = rate.granted_bps.map_or_else(String::new, |bps| bps.to_string());
+        let changes = rate.changes.len().to_string();
+        Some(vec![rate.asked_bps.to_string(), granted, rate.state.clone(), changes])
+    }),
 ];
 
-/// Returns the kinds of applications that occur in the report.
+/// Returns the kinds of applications, and granted rates, that occur in the report.
 fn applications(report: &Report) -> Vec<Application> {
     let there = |app: &Application| report.flows.iter().any(|f| app.1(f).is_some());
     APPLICATIONS.into_iter().filter(there).collect()
@@ -185,6 +191,29 @@ pub(crate) fn gateways(rows: &[GatewayReport]) -> String {
 /// Returns the counts of a gateway's packets and timeouts, in the order of the columns.
 pub(crate) const fn gateway_counts(g: &GatewayReport) -> [u64; 6] {
     [g.forwarded, g.losses, g.repairs, g.resent, g.copies, g.timeouts]
+}
+
+/// Returns `flow-routers.csv`.
+pub(crate) fn flow_routers(rows: &[FlowRouterReport]) -> String {
+    let head =
+        columns("name,flows,requests,refused,preempted,reductions,policed,reserved_bps,given_bps,used_bps");
+    let row = |r: &FlowRouterReport| {
+        let mut cells = vec![r.name.clone()];
+        cells.extend(router_counts(r).map(|n| n.to_string()));
+        cells.extend(router_rates(r).map(|bps| bps.to_string()));
+        cells
+    };
+    csv(head, rows.iter().map(row))
+}
+
+/// Returns the counts of a flow router, in the order of the columns.
+pub(crate) const fn router_counts(r: &FlowRouterReport) -> [u64; 6] {
+    [r.flows, r.requests, r.refused, r.preempted, r.reductions, r.policed]
+}
+
+/// Returns the rates of a flow router in bit/s, in the order of the columns.
+pub(crate) const fn router_rates(r: &FlowRouterReport) -> [u64; 3] {
+    [r.reserved_bps, r.given_bps, r.used_bps]
 }
 
 /// Formats the count of a cause; 0 if it did not occur.

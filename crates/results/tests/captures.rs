@@ -4,8 +4,10 @@
 
 mod reader;
 
+use bentpipe_base::Duration;
 use bentpipe_report::Report;
 use bentpipe_scenario::{Scenario, Source};
+use bentpipe_wire::Layout;
 use reader::{File, read};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
@@ -106,6 +108,33 @@ fn a_capture_holds_every_packet_and_the_cause_of_each_drop() {
                 assert_eq!(next, Some((first + 1) % 251));
             }
         }
+    }
+}
+
+/// It is the end of the payload in IPv4, and a hop-by-hop header in IPv6.
+#[test]
+fn captures_have_the_signalling_of_both_ip_versions() {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scenarios/rate-negotiation.toml");
+    let text = std::fs::read_to_string(path).unwrap() + "\n[[captures]]\nlink = \"access\"\n";
+    let source = Source::from_bytes("test.toml".to_owned(), text.as_bytes()).unwrap();
+    for ip in ["4", "6"] {
+        let sets = [("ip".to_owned(), ip.to_owned())];
+        let mut scenario = bentpipe_scenario::load(&source, &sets, None).unwrap_or_else(|e| panic!("{e}"));
+        scenario.duration = Duration::from_millis(500);
+        let dir = folder(&format!("signalling_{ip}"));
+        bentpipe_results::run(&dir, &scenario).unwrap();
+        let file = file(&dir, "access.in.pcapng");
+        for p in &file.packets {
+            let layout = Layout::of(&p.bytes).unwrap();
+            assert_eq!((layout.sum(&p.bytes).fold(), p.bytes.len()), (0xffff, p.original), "IPv{ip}");
+        }
+        let syn = &file.packets[0].bytes;
+        let layout = Layout::of(syn).unwrap();
+        assert_eq!(layout.network.traffic_class >> 2, 3, "IPv{ip}");
+        let structure = if ip == "4" { &syn[layout.payload] } else { &syn[40..56] };
+        // a request for 100 Mbit/s
+        assert_eq!((structure.len(), &structure[4..6]), (16, &[0x61, 0x0d][..]), "IPv{ip}");
+        assert_eq!(structure[10] >> 4, 1, "IPv{ip}");
     }
 }
 

@@ -135,6 +135,26 @@ fn gateways_and_figures_of_others_have_tables_where_there_are_any() {
 }
 
 #[test]
+fn granted_rates_and_flow_routers_have_tables_where_there_are_any() {
+    let dir = folder("rates");
+    let (report, _) = run(&dir, &scenario("rate-negotiation.toml", &[])).unwrap();
+    let text = |name: &str| fs::read_to_string(dir.join(name)).unwrap();
+    let routers = text("flow-routers.csv");
+    let cells: Vec<&str> = routers.lines().nth(1).unwrap().split(',').collect();
+    let first = &report.flow_routers[0];
+    assert_eq!((cells[0], first.name.as_str(), report.flow_routers.len()), ("first", "first", 2));
+    assert_eq!((cells[2], cells[8]), (&*first.requests.to_string(), &*first.given_bps.to_string()));
+    let flows = text("flows.csv");
+    let (head, row) = flows.split_once('\n').unwrap();
+    let place = head.split(',').position(|h| h == "granted_bps").unwrap();
+    assert_eq!(row.trim_end().split(',').nth(place), Some("29984000"));
+    let page = text("report.html");
+    assert!(page.contains("<h2>Flow routers</h2>") && page.contains("<h2>Granted rates</h2>"));
+    let words = report.to_text();
+    assert!(words.contains("granted 29.984 Mbit/s") && words.contains("flow router first: "), "{words}");
+}
+
+#[test]
 fn the_page_is_whole_and_fetches_nothing() {
     let dir = folder("page");
     let mut scenario = scenario("demo.toml", &[]);

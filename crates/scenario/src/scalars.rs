@@ -1,16 +1,18 @@
 //! Reads single values.
 
 use crate::diagnostic::{Fault, Result, bail, did_you_mean, fault, shortened};
-use crate::form::{Form, Keys, Read, required, words, wrong};
+use crate::form::{Form, Keys, Read, read_words, required, words, wrong};
 use crate::measure::Decibel;
 use crate::quantity::{self, Dimension};
 use crate::source::Span;
 use crate::types::Stop;
 use crate::value::{Kind, Table, Value};
-use bentpipe_base::{Duration, Instant, Probability, Rate, Size};
+use bentpipe_base::{Duration, Instant, IpVersion, Probability, Rate, Size};
 use bentpipe_gateway::Copies;
 use bentpipe_link::Capacity;
-use bentpipe_tcp::{Detection, EcnUse, FallbackScheme, JitterKind, Reduction, Scheme, Stack, Validation};
+use bentpipe_tcp::{
+    Detection, EcnUse, Encoding, FallbackScheme, JitterKind, Reduction, Scheme, Stack, Validation,
+};
 use serde_json::json;
 
 /// Version of the file format that this crate reads.
@@ -55,6 +57,7 @@ const MAX_COPIES: u64 = 8;
 words!(Stop { "duration" => Duration, "finished" => Finished, });
 words!(JitterKind { "opportunity" => Opportunity, "packet" => Packet, });
 words!(Stack { "rfc" => Rfc, "linux" => Linux, });
+read_words!(Encoding { "tia-1039" => Tia1039, "scone-tcp" => SconeTcp, "quick-start" => QuickStart, });
 words!(FallbackScheme { "cubic" => Cubic, "reno" => Reno, });
 words!(Validation { "keep" => Keep, "restart" => Restart, "validate" => Validate, });
 words!(Detection {
@@ -307,6 +310,7 @@ value_or_word! {
     Rate "none" ": nothing is sent",
     Duration "none" "",
     Decibel "auto" ": as much as the fade needs",
+    Encoding "off" "",
 }
 
 /// A limit of more than zero, or none.
@@ -330,6 +334,18 @@ impl Read for EcnUse {
             Some(true) => Self::Request,
             Some(false) => Self::Off,
         })
+    }
+}
+
+impl Read for IpVersion {
+    const FORM: Form = Form::Scalar("`4` or `6`", || vec![json!({ "enum": [4, 6] })]);
+
+    fn read(value: &Value, key: &str) -> Result<Self> {
+        match Whole::<4, 6>::read(value, key)? {
+            Whole(4) => Ok(Self::V4),
+            Whole(6) => Ok(Self::V6),
+            Whole(n) => Err(fault!(value.span, "there is no IP version {n}", "4 or 6")),
+        }
     }
 }
 

@@ -30,6 +30,8 @@ pub struct Scenario {
     pub links: Vec<LinkSpec>,
     /// TCP-SuperCharger gateways.
     pub gateways: Vec<GatewaySpec>,
+    /// Flow routers, which answer requests for rates.
+    pub flow_routers: Vec<FlowRouterSpec>,
     /// Nodes of kinds that are not built in, with the direction into which each sends. Packets of the other
     /// direction pass through the node as well.
     pub custom_nodes: Vec<(Direction, CustomSpec)>,
@@ -41,6 +43,16 @@ pub struct Scenario {
     pub captures: Vec<CaptureSpec>,
     /// Published or measured values that the report compares with this run.
     pub references: Vec<ReferenceSpec>,
+}
+
+impl Scenario {
+    /// Names the first part that exists in simulated time only: no real packet carries rate signalling.
+    pub fn simulated_only(&self) -> Option<String> {
+        let router = self.flow_routers.first().map(|router| format!("flow router `{}`", router.name));
+        let signals =
+            |flow: &&FlowSpec| flow.sender.signalling.is_some() || flow.receiver.signalling.is_some();
+        router.or_else(|| Some(format!("flow `{}`", self.flows.iter().find(signals)?.name)))
+    }
 }
 
 /// A published or measured value to compare with.
@@ -67,6 +79,20 @@ pub struct GatewaySpec {
     pub config: bentpipe_gateway::Config,
     /// Which connections it accelerates.
     pub policy: bentpipe_gateway::Policy,
+}
+
+/// A flow router at the start of a link direction, behind the gateway if there is one.
+#[derive(Clone, Debug, PartialEq)]
+pub struct FlowRouterSpec {
+    /// Unique name.
+    pub name: String,
+    /// Direction into which it sends, and whose rate it shares out. Packets of the other direction pass
+    /// through it as well.
+    pub hop: Direction,
+    /// Configuration of the router.
+    pub config: bentpipe_flow_router::RouterConfig,
+    /// Later rates of the direction from its timeline, in the order of time.
+    pub rates: Vec<(Instant, Rate)>,
 }
 
 /// One direction of a link.
@@ -236,6 +262,8 @@ pub enum App {
     Transfer(Size),
     /// Writes at this rate until the end of the run.
     Rate(Rate),
+    /// Sends without limit for this time from the start of the flow, then closes the connection.
+    Lasting(Duration),
     /// Sends requests and receives responses over one connection, as a browser does. The next request
     /// follows the last byte of the response after a think time.
     Requests {

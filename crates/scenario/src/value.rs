@@ -9,8 +9,18 @@ use toml_parser::lexer::TokenKind;
 /// Maximum nesting of arrays and inline tables, and of dots in a key. Scenario files need four.
 const MAX_DEPTH: usize = 16;
 /// Keys whose values are lists of tables.
-const LISTS: [&str; 8] =
-    ["hosts", "routers", "links", "flows", "timeline", "instruments", "captures", "rules"];
+const LISTS: [&str; 10] = [
+    "hosts",
+    "routers",
+    "links",
+    "gateways",
+    "flow_routers",
+    "flows",
+    "timeline",
+    "instruments",
+    "captures",
+    "rules",
+];
 
 /// A value and its position.
 #[derive(Clone, Debug)]

@@ -256,7 +256,7 @@ fn an_app_with_two_minds() {
         &edit(DUMBBELL, "\"newreno\"", "\"newreno\"\napp = { transfer = \"1 MB\", rate = \"1 Mbit/s\" }"),
         &[],
         r#"
-error: `app` takes exactly one of transfer, rate, requests, telnet, udp
+error: `app` takes exactly one of transfer, rate, lasting, requests, telnet, udp
   --> test.toml:27:7
    |
 27 | app = { transfer = "1 MB", rate = "1 Mbit/s" }
@@ -276,7 +276,7 @@ error: `app` cannot be "bulky"
    |
 27 | app = "bulky"
    |       ^^^^^^^ did you mean `bulk`?
-   = help: it can be "bulk", { transfer = "50 kB" }, { rate = "1 Mbit/s" }, { requests = { response = "50 kB" } }, { telnet = {} }, { udp = { rate = "1 Mbit/s" } }
+   = help: it can be "bulk", { transfer = "50 kB" }, { rate = "1 Mbit/s" }, { lasting = "20 s" }, { requests = { response = "50 kB" } }, { telnet = {} }, { udp = { rate = "1 Mbit/s" } }
 "#,
     );
 }

@@ -31,7 +31,7 @@ error: unknown key `dumbell` in the file
   |
 9 | [dumbell]
   |  ^^^^^^^ did you mean `dumbbell`?
-  = help: keys of the file: schema, title, duration, flows, seed, stop, measure, parameters, resolved, dumbbell, satellite, hosts, routers, links, gateways, nodes, host, timeline, instruments, captures, references, sweep
+  = help: keys of the file: schema, title, duration, flows, seed, stop, measure, parameters, resolved, dumbbell, satellite, hosts, routers, links, gateways, flow_routers, nodes, host, timeline, instruments, captures, references, sweep
 ",
     );
 }
@@ -47,7 +47,7 @@ error: unknown key `cuont` in [[flows]]
    |
 23 | cuont = 2
    | ^^^^^ did you mean `count`?
-   = help: keys of [[flows]]: name, from, to, count, app, connections, enabled, group, reader, receiver, start, stack, tcp, segment, window, reserve, iw, ssthresh, delayed_ack, send_buffer, nagle, jitter, jitter_kind, min_rto, max_rto, initial_rto, rto_granularity, max_timeouts, user_timeout, keep_alive, limited_transmit, validation, pacing, ecn, probe_option, grant, timestamps, sack, window_scale, mss_option, time_wait
+   = help: keys of [[flows]]: name, from, to, count, app, connections, enabled, group, reader, receiver, start, stack, tcp, segment, window, reserve, iw, ssthresh, delayed_ack, send_buffer, nagle, jitter, jitter_kind, min_rto, max_rto, initial_rto, rto_granularity, max_timeouts, user_timeout, keep_alive, limited_transmit, validation, pacing, ecn, probe_option, grant, encoding, ask, take, trust_path, ask_fallback, ip, timestamps, sack, window_scale, mss_option, time_wait
 ",
     );
 }

@@ -155,7 +155,7 @@ fn documented(section: &str) -> String {
 fn the_documented_defaults_are_the_real_ones() {
     let plain = loads(GRAPH, &[]);
     for (section, rows, place) in [
-        ("`[host]`", 30, "[[flows]]\nname"),
+        ("`[host]`", 35, "[[flows]]\nname"),
         ("`[[flows]]`", 4, ""),
         ("Top of the file", 2, "title"),
         ("`channel`", 4, "rate = \"1 Gbit/s\""),

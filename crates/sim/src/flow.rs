@@ -9,7 +9,7 @@ use bentpipe_tcp::Connection;
 
 /// True for flows of finite length.
 pub(crate) const fn is_finite(app: &App) -> bool {
-    matches!(app, App::Transfer(_) | App::Requests { count: Some(_), .. })
+    matches!(app, App::Transfer(_) | App::Lasting(_) | App::Requests { count: Some(_), .. })
 }
 
 /// Time at which the sender's last data byte was acknowledged, or the last response was complete; `None`

@@ -181,6 +181,7 @@ fn report_of(
     }
     let mut report = report::assemble(scenario, ran, flows, links, instruments);
     report.gateways = report::gateway_reports(net);
+    report.flow_routers = report::flow_router_reports(net);
     report.nodes = report::node_reports(net);
     reference::compare(&mut report, scenario);
     report

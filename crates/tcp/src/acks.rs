@@ -5,7 +5,7 @@
 //! lost; the scheme decides how to respond.
 
 use crate::board::AckSummary;
-use crate::cc::{Ack, Episode, Grant, Loss, LossCause};
+use crate::cc::{Ack, Episode, Loss, LossCause};
 use crate::config::Validation;
 use crate::connection::Connection;
 use crate::handshake::reset_for;
@@ -14,6 +14,7 @@ use crate::probes::{DuplicateAck, ProbeAnswer};
 use crate::recovery::{AckView, RecoveryResult};
 use crate::state::{Event, State};
 use crate::timers::Timer;
+use bentpipe_advice::negotiation::RateAnswer;
 use bentpipe_base::trace::{Event as Trace, Mask};
 use bentpipe_base::{Cx, Duration, Instant, Packet, Seq, Size};
 
@@ -145,9 +146,11 @@ impl Connection {
                 episode: self.reported_episode(&finding),
                 limited_by,
                 probes: claim.probes,
-                granted: self.granted(&digest),
             };
             let path = self.path();
+            if let Some(answer) = self.granted(&digest) {
+                self.cc.on_rate(cx, &path, answer);
+            }
             self.cc.on_ack(cx, &path, &ack);
         }
         self.lower_window(&digest, &finding);
@@ -191,7 +194,7 @@ impl Connection {
     }
 
     /// Returns a change of the granted rate, as of the newest segment acknowledged.
-    fn granted(&mut self, digest: &AckSummary) -> Option<Grant> {
+    fn granted(&mut self, digest: &AckSummary) -> Option<RateAnswer> {
         let (network, (sent_at, _)) = (self.config.grant.as_ref()?, digest.newest?);
         self.grant_state.on_ack(sent_at, network)
     }
@@ -363,6 +366,9 @@ impl Connection {
             return;
         }
         self.timeouts_in_a_row += 1;
+        if let Some(negotiation) = &mut self.signalling {
+            negotiation.timeout();
+        }
         if self.timeouts_in_a_row > self.config.max_timeouts && self.config.user_timeout.is_none() {
             self.end(cx.now, Event::TimedOut);
             return;

@@ -2,7 +2,8 @@
 
 use crate::grants::GrantConfig;
 use crate::scheme::Scheme;
-use bentpipe_base::{Duration, Size};
+use bentpipe_advice::negotiation::AskConfig;
+use bentpipe_base::{Duration, IpVersion, Size};
 
 /// Configuration of one end of a connection.
 #[derive(Clone, Debug, PartialEq)]
@@ -44,6 +45,10 @@ pub struct Config {
     pub probe_option: bool,
     /// A rate that the network grants the sender; only schemes that request rates use it.
     pub grant: Option<GrantConfig>,
+    /// Rates are signalled in packets; `None`: this end neither asks nor answers. Takes the place of `grant`.
+    pub signalling: Option<Signalling>,
+    /// IP version of the packets: how long their header is, and where they carry signalling.
+    pub ip: IpVersion,
     /// Random delay at the sender.
     pub jitter: Option<Jitter>,
     /// Length of TIME-WAIT: twice the maximum segment lifetime (RFC 9293, section 3.4.2).
@@ -55,6 +60,25 @@ pub struct Config {
     pub user_timeout: Option<Duration>,
     /// Send keep-alives to a silent peer (RFC 9293, section 3.8.4).
     pub keep_alive: Option<KeepAlive>,
+}
+
+/// Rate signalling of one end.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Signalling {
+    /// What it asks for, takes and believes.
+    pub ask: AskConfig,
+    /// Share of lost packets above which the sender no longer trusts its rate.
+    pub fallback: f64,
+    /// The scheme that it then uses, and that it starts with; only its growth counts. CUBIC in place of one
+    /// that itself uses granted rates.
+    pub fallback_to: Scheme,
+}
+
+impl Signalling {
+    /// Signalling with the default threshold and scheme.
+    pub fn new(ask: AskConfig) -> Self {
+        Self { ask, fallback: GrantConfig::FALLBACK, fallback_to: Scheme::default() }
+    }
 }
 
 /// Keep-alives (RFC 9293, section 3.8.4).
@@ -217,6 +241,8 @@ impl Default for Config {
             ecn: EcnUse::Off,
             probe_option: true,
             grant: None,
+            signalling: None,
+            ip: IpVersion::V4,
             jitter: None,
             time_wait: Duration::from_secs(60),
             max_timeouts: 15,

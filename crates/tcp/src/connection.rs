@@ -24,11 +24,13 @@ use crate::probes::Probes;
 use crate::receiver::Receiver;
 use crate::recovery::{Recovery, TailProbe};
 use crate::rtt::RttEstimator;
+use crate::signalling::negotiation;
 use crate::state::{Event, RandomValues, State, Stats, Tuple};
 use crate::timers::{Timer, Timers};
 use crate::tso_linux::TsoBurst;
 use crate::usage::WindowUsage;
 use crate::window::ReceiveWindow;
+use bentpipe_advice::negotiation::Negotiation;
 use bentpipe_base::{Cx, Duration, Instant, Pkt, Seq, Size};
 use std::sync::Arc;
 
@@ -57,6 +59,8 @@ pub struct Connection {
     pub(crate) rate: DeliveryRate,
     pub(crate) usage: WindowUsage,
     pub(crate) grant_state: GrantState,
+    /// Rate signalling, if configured.
+    pub(crate) signalling: Option<Box<Negotiation>>,
     pub(crate) pacer: Pacer,
     pub(crate) timers: Timers,
     pub(crate) tail_probe: TailProbe,
@@ -150,11 +154,12 @@ impl Connection {
             window_update: (0, 0),
             board: Scoreboard::default(),
             recovery: Recovery::new(&config, false, mss.0),
-            cc: ControllerStart { mss, headers: agreed.headers(), config: &config, granted: None }.build(),
+            cc: ControllerStart { mss, headers: agreed.headers(), config: &config }.build(),
             rtt: RttEstimator::new(config.stack, config.rto),
             rate: DeliveryRate::default(),
             usage: WindowUsage::default(),
             grant_state: GrantState::default(),
+            signalling: negotiation(&config),
             pacer: Pacer::default(),
             timers: Timers::default(),
             tail_probe: TailProbe::default(),

@@ -5,11 +5,10 @@
 //! sender gets more only if it requests it. Here the scenario acts as the network ([`GrantConfig`]), and its
 //! offer may change with time. The sender learns of an answer, or of a lower rate, from the first
 //! acknowledgment of a segment that it sent after the request or the change: one round trip later, as with
-//! signalling in packets. Schemes see only `Grant` and `Plan::requested_rate`, so signalling on the wire
-//! would have to support only those two. Deviation: a request is never lost, since the acknowledgment of any
-//! later segment answers it.
+//! signalling in packets (`signalling.rs`). Schemes see `RateAnswer` and `Plan::requested_rate` from both.
+//! Deviation: a request is never lost, since the acknowledgment of any later segment answers it.
 
-use crate::cc::{Grant, GrantReason};
+use bentpipe_advice::negotiation::RateAnswer;
 use bentpipe_base::{Instant, Rate};
 
 /// What the network grants one sender, and what the sender does if the path does not deliver it.
@@ -71,10 +70,10 @@ pub(crate) struct GrantState {
 
 impl GrantState {
     /// Returns the answer to the request in the SYN, which arrives at `now`.
-    pub(crate) fn first(&mut self, now: Instant, network: &GrantConfig) -> Grant {
+    pub(crate) fn first(&mut self, now: Instant, network: &GrantConfig) -> RateAnswer {
         let rate = network.offer(now);
         self.granted = Some(rate);
-        Grant { rate, why: GrantReason::Response }
+        RateAnswer::Granted(rate)
     }
 
     /// Records that a segment sent at `now` requests `rate`.
@@ -83,16 +82,16 @@ impl GrantState {
     }
 
     /// Returns what the acknowledgment of a segment sent at `sent_at` says about the rate.
-    pub(crate) fn on_ack(&mut self, sent_at: Instant, network: &GrantConfig) -> Option<Grant> {
+    pub(crate) fn on_ack(&mut self, sent_at: Instant, network: &GrantConfig) -> Option<RateAnswer> {
         let offer = network.offer(sent_at);
         let told = self.granted?;
-        let (rate, why) = match self.request.take_if(|(asked_at, _)| *asked_at <= sent_at) {
-            Some((_, wish)) => (offer.min(wish), GrantReason::Response),
-            None if offer < told => (offer, GrantReason::Reduced),
+        let (rate, answer) = match self.request.take_if(|(asked_at, _)| *asked_at <= sent_at) {
+            Some((_, wish)) => (offer.min(wish), RateAnswer::Granted(offer.min(wish))),
+            None if offer < told => (offer, RateAnswer::Reduced(offer)),
             None => return None,
         };
         self.granted = Some(rate);
-        Some(Grant { rate, why })
+        Some(answer)
     }
 }
 
@@ -116,18 +115,15 @@ mod tests {
             ..GrantConfig::constant(mbps(50))
         };
         let mut answers = GrantState::default();
-        let first = answers.first(at(10), &network);
-        assert_eq!((first.rate, first.why), (mbps(50), GrantReason::Response));
+        assert_eq!(answers.first(at(10), &network), RateAnswer::Granted(mbps(50)));
         assert_eq!(answers.on_ack(at(99), &network), None);
-        let reduced = answers.on_ack(at(100), &network).unwrap();
-        assert_eq!((reduced.rate, reduced.why), (mbps(20), GrantReason::Reduced));
+        assert_eq!(answers.on_ack(at(100), &network), Some(RateAnswer::Reduced(mbps(20))));
         assert_eq!(answers.on_ack(at(150), &network), None, "said once");
         assert_eq!(answers.on_ack(at(250), &network), None, "nobody asked for more");
         answers.request(at(260), mbps(40));
         assert_eq!(answers.on_ack(at(259), &network), None, "sent before the wish");
-        let more = answers.on_ack(at(260), &network).unwrap();
-        assert_eq!((more.rate, more.why), (mbps(40), GrantReason::Response));
+        assert_eq!(answers.on_ack(at(260), &network), Some(RateAnswer::Granted(mbps(40))));
         answers.request(at(270), mbps(400));
-        assert_eq!(answers.on_ack(at(271), &network).unwrap().rate, mbps(80));
+        assert_eq!(answers.on_ack(at(271), &network), Some(RateAnswer::Granted(mbps(80))));
     }
 }

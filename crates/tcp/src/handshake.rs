@@ -12,9 +12,11 @@ use crate::options::NegotiatedOptions;
 use crate::probes::Probes;
 use crate::receiver::Receiver;
 use crate::recovery::Recovery;
+use crate::signalling::signal_of_syn;
 use crate::state::{Event, RandomValues, State, Tuple};
 use crate::window::ReceiveWindow;
-use bentpipe_base::{Cx, Flags, Instant, Packet, Pkt, Size, TcpHeader};
+use bentpipe_advice::tia1039::Structures;
+use bentpipe_base::{Cx, Flags, Instant, IpVersion, Packet, Pkt, Size, TcpHeader};
 use std::sync::Arc;
 
 /// A peer's SYN that waits for a decision.
@@ -22,6 +24,8 @@ use std::sync::Arc;
 pub struct Offer {
     tuple: Tuple,
     syn: TcpHeader,
+    /// What it says about rates, if it shows that the peer signals.
+    signal: Option<Structures>,
     config: Arc<Config>,
 }
 
@@ -35,7 +39,8 @@ impl Offer {
             return None;
         }
         let tuple = Tuple { local: (syn.dst, syn.dport), remote: (syn.src, syn.sport) };
-        Some(Self { tuple, syn: syn.tcp, config })
+        let signal = config.signalling.as_ref().and_then(|_| signal_of_syn(syn));
+        Some(Self { tuple, syn: syn.tcp, signal, config })
     }
 
     /// Returns the two ends.
@@ -49,17 +54,17 @@ impl Offer {
     }
 
     /// Accepts: the next `transmit` sends the SYN/ACK.
-    pub fn complete(self, cx: &Cx<'_>, chance: RandomValues) -> Connection {
+    pub fn complete(self, cx: &mut Cx<'_>, chance: RandomValues) -> Connection {
         let mut c = Connection::connect(cx, self.tuple, self.config, chance);
         c.state = State::SynReceived;
-        c.take_syn(cx.now, &self.syn);
+        c.take_syn(cx, &self.syn, self.signal.as_ref());
         c
     }
 
     /// Refuses: returns the RST to send.
     pub fn refuse(self, cx: &mut Cx<'_>) -> Pkt {
         let mut rst = cx.packet();
-        set_addresses(&mut rst, self.tuple);
+        set_addresses(&mut rst, self.tuple, self.config.ip);
         rst.tcp.flags = Flags::RST.with(Flags::ACK);
         rst.tcp.ack = self.syn.seq.at(1);
         rst.seal();
@@ -80,10 +85,8 @@ pub fn reset_for(cx: &mut Cx<'_>, segment: &Packet) -> Option<Pkt> {
         return None;
     }
     let mut rst = cx.packet();
-    set_addresses(
-        &mut rst,
-        Tuple { local: (segment.dst, segment.dport), remote: (segment.src, segment.sport) },
-    );
+    let tuple = Tuple { local: (segment.dst, segment.dport), remote: (segment.src, segment.sport) };
+    set_addresses(&mut rst, tuple, segment.ip);
     if segment.tcp.flags.has(Flags::ACK) {
         rst.tcp.flags = Flags::RST;
         rst.tcp.seq = segment.tcp.ack;
@@ -95,19 +98,23 @@ pub fn reset_for(cx: &mut Cx<'_>, segment: &Packet) -> Option<Pkt> {
     Some(rst)
 }
 
-/// Fills in addresses, ports and the hop limit.
-pub(crate) const fn set_addresses(packet: &mut Packet, tuple: Tuple) {
+/// Fills in addresses, ports, the IP version and the hop limit.
+pub(crate) const fn set_addresses(packet: &mut Packet, tuple: Tuple, ip: IpVersion) {
     packet.src = tuple.local.0;
     packet.sport = tuple.local.1;
     packet.dst = tuple.remote.0;
     packet.dport = tuple.remote.1;
+    packet.ip = ip;
     packet.hops = 64;
 }
 
 impl Connection {
-    /// Takes the peer's SYN: options, initial sequence number, first window.
-    pub(crate) fn take_syn(&mut self, now: Instant, syn: &TcpHeader) {
-        self.negotiated = NegotiatedOptions::from_syn(&self.config, syn);
+    /// Takes the peer's SYN: options, initial sequence number, first window, and what it says about rates if
+    /// it shows that the peer signals.
+    pub(crate) fn take_syn(&mut self, cx: &mut Cx<'_>, syn: &TcpHeader, signal: Option<&Structures>) {
+        let now = cx.now;
+        let signals = signal.is_some() && self.signalling.as_ref().is_some_and(|n| n.is_offered());
+        self.negotiated = NegotiatedOptions::from_syn(&self.config, syn, signals);
         let window = ReceiveWindow::new(
             self.config.receive_buffer,
             self.config.reserve,
@@ -115,9 +122,9 @@ impl Connection {
         );
         self.rcv = Receiver::new(syn.seq, window, self.config.delayed_ack);
         self.recovery = Recovery::new(&self.config, self.negotiated.sack, self.mss());
-        let granted = self.config.grant.as_ref().map(|network| self.grant_state.first(now, network));
         let (mss, headers) = (Size(self.mss()), self.negotiated.headers());
-        self.cc = ControllerStart { mss, headers, config: &self.config, granted }.build();
+        self.cc = ControllerStart { mss, headers, config: &self.config }.build();
+        self.take_first_answer(cx, signal);
         if self.config.scheme.copies() {
             let seed = u64::from(self.random_values.isn.0) << 32 | u64::from(self.random_values.timestamp);
             let signal = Probes::signal_of(&self.negotiated, self.config.scheme.probes());
@@ -158,7 +165,8 @@ impl Connection {
         if !h.flags.has(Flags::SYN) {
             return;
         }
-        self.take_syn(cx.now, h);
+        let signal = self.signalling.as_ref().and_then(|_| signal_of_syn(segment));
+        self.take_syn(cx, h, signal.as_ref());
         self.rcv.ack_now();
         if ack_ok {
             self.acknowledge_syn(cx, segment);
@@ -204,7 +212,7 @@ impl Connection {
     pub(crate) fn follow_syn(&mut self) {
         let clipped = self.negotiated.scaling && self.config.receive_buffer.initial().0 > u64::from(u16::MAX);
         let granted = self.config.grant.is_some() && self.config.scheme.growth.algorithm().grants;
-        if granted && self.state == State::SynReceived && clipped {
+        if (granted || self.negotiated.signalling) && self.state == State::SynReceived && clipped {
             self.rcv.ack_now();
         }
     }

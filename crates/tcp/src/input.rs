@@ -47,6 +47,9 @@ impl Connection {
         if !h.flags.has(Flags::ACK) {
             return;
         }
+        if self.negotiated.signalling {
+            self.take_signal(cx, segment);
+        }
         if !self.acknowledgment(cx, segment, left) {
             return; // its timestamp must not be used, or PAWS would drop the peer's real segments
         }

@@ -31,6 +31,7 @@ pub mod recovery;
 pub mod rtt;
 mod rtt_linux;
 pub mod scheme;
+mod signalling;
 pub mod state;
 pub mod steady;
 pub mod timers;
@@ -43,10 +44,11 @@ pub mod window;
 #[doc = include_str!("../../../CONTRIBUTING.md")]
 mod contributing {}
 
+pub use bentpipe_advice::negotiation::{AskConfig, Encoding, RateAnswer, RateChange, RateState};
 pub use cc::law::Growth;
 pub use config::{
-    Config, DelayedAck, EcnUse, Jitter, JitterKind, KeepAlive, Options, ReceiveBuffer, RtoConfig, Stack,
-    Validation,
+    Config, DelayedAck, EcnUse, Jitter, JitterKind, KeepAlive, Options, ReceiveBuffer, RtoConfig, Signalling,
+    Stack, Validation,
 };
 pub use connection::Connection;
 pub use grants::{FallbackScheme, GrantConfig};
@@ -54,4 +56,5 @@ pub use handshake::{Offer, reset_for, reset_in_listen};
 pub use icmp::Icmp;
 pub use limits::Limit;
 pub use scheme::{Detection, RecoveryParams, Reduction, Scheme};
+pub use signalling::RateView;
 pub use state::{Event, RandomValues, State, Stats, Tuple};

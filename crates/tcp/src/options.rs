@@ -2,18 +2,21 @@
 //!
 //! Sources: RFC 7323, sections 2 and 3 (both SYNs must carry window scale, respectively timestamps), RFC
 //! 2018, section 2, RFC 9293, section 3.7.1 (536 bytes when the peer sent no MSS), RFC 3168, section 6.1.1
-//! (ECN: see `ecn.rs`).
+//! (ECN: see `ecn.rs`), TIA-1039 (rate signalling: see `signalling.rs`).
 
 use crate::config::Config;
 use crate::ecn::ecn_agreed;
-use bentpipe_base::{ProbeOption, Size, TcpHeader, Timestamps};
+use bentpipe_advice::tia1039::Structure;
+use bentpipe_base::{IpVersion, ProbeOption, Size, TcpHeader, Timestamps};
 
 /// Segment size to assume when the peer's SYN had no MSS option.
 const DEFAULT_MSS: u16 = 536;
 /// Bytes of the timestamps option with its padding.
 const TIMESTAMPS_LEN: u16 = 12;
-/// Bytes of an IPv4 and a TCP header without options.
-const HEADERS: u64 = 40;
+/// Bytes of a TCP header without options.
+const TCP_HEADER: u64 = 20;
+/// Bytes of rate signalling for which each segment has room.
+const SIGNAL_LEN: u16 = Structure::LEN as u16;
 
 /// Options in force on a connection.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -34,21 +37,28 @@ pub struct NegotiatedOptions {
     pub ecn: bool,
     /// Both ends understand the probe option (see `probes.rs`).
     pub probe_option: bool,
+    /// Both ends signal rates in packets (see `signalling.rs`).
+    pub signalling: bool,
+    /// IP version of the packets.
+    pub ip: IpVersion,
 }
 
 impl NegotiatedOptions {
     /// Returns the options before the peer's SYN is known.
     pub fn none(config: &Config) -> Self {
-        Self { mss: config.mss, ..Self::default() }
+        Self { mss: config.mss, ip: config.ip, ..Self::default() }
     }
 
-    /// Returns the bytes of headers before a payload: IPv4 and TCP, and the options on every segment.
+    /// Returns the bytes of headers before a payload: IP and TCP, and what every data segment has of options
+    /// and signalling.
     pub const fn headers(&self) -> Size {
-        Size(HEADERS + if self.timestamps { TIMESTAMPS_LEN as u64 } else { 0 })
+        let options = if self.timestamps { TIMESTAMPS_LEN as u64 } else { 0 };
+        let place = self.signalling && matches!(self.ip, IpVersion::V6);
+        Size(self.ip.header() as u64 + TCP_HEADER + options + if place { SIGNAL_LEN as u64 } else { 0 })
     }
 
-    /// Computes the options from our configuration and the peer's SYN.
-    pub fn from_syn(config: &Config, syn: &TcpHeader) -> Self {
+    /// Computes the options from our configuration and the peer's SYN. `signalling`: both ends signal rates.
+    pub fn from_syn(config: &Config, syn: &TcpHeader, signalling: bool) -> Self {
         let scale = config.options.window_scale && syn.window_scale.is_some();
         let timestamps = config.options.timestamps && syn.timestamps.is_some();
         let agreed = Self {
@@ -61,6 +71,8 @@ impl NegotiatedOptions {
             timestamps,
             ecn: ecn_agreed(config.ecn, syn.flags),
             probe_option: config.probe_option && syn.probe == ProbeOption::Permitted,
+            signalling,
+            ip: config.ip,
         };
         let segment = config.mss.min(syn.mss.unwrap_or(DEFAULT_MSS));
         Self { mss: agreed.mss_of(config, segment), ..agreed }
@@ -68,12 +80,13 @@ impl NegotiatedOptions {
 
     /// Returns the largest payload of a segment of `segment` bytes with its options. RFC 6691, section 2: the
     /// MSS option does not count header options, so the sender subtracts them. A full segment leaves room for
-    /// the probe option, which a copy of it carries.
+    /// the probe option, which a copy of it carries, and for signalling, which a router may insert.
     pub(crate) fn mss_of(&self, config: &Config, segment: u16) -> u16 {
         let stamps = if self.timestamps { TIMESTAMPS_LEN } else { 0 };
         let probes = self.probe_option && config.scheme.probes();
         let options = stamps + if probes { u16::from(ProbeOption::LEN) } else { 0 };
-        segment.saturating_sub(options).max(1)
+        let signal = if self.signalling { SIGNAL_LEN } else { 0 };
+        segment.saturating_sub(options + signal).max(1)
     }
 
     /// True if segments of `segment` bytes with their options are shorter than ours.
@@ -106,4 +119,26 @@ pub fn syn_options(config: &Config, agreed: Option<&NegotiatedOptions>) -> TcpHe
 fn probe_option(config: &Config, agreed: Option<&NegotiatedOptions>) -> ProbeOption {
     let wanted = config.probe_option && agreed.map_or_else(|| config.scheme.probes(), |a| a.probe_option);
     if wanted { ProbeOption::Permitted } else { ProbeOption::None }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// IPv6 has longer headers; a data packet of a connection that signals also has a place for a structure.
+    #[test]
+    fn a_segment_has_room_for_headers_and_signalling() {
+        for (ip, signalling, headers, payload) in [
+            (IpVersion::V4, false, 52, 988),
+            (IpVersion::V4, true, 52, 972),
+            (IpVersion::V6, false, 72, 988),
+            (IpVersion::V6, true, 88, 972),
+        ] {
+            let config = Config { mss: 1000, ip, ..Config::default() };
+            let syn = syn_options(&config, None);
+            let agreed = NegotiatedOptions::from_syn(&config, &syn, signalling);
+            assert_eq!((agreed.headers(), agreed.mss), (Size(headers), payload), "{ip:?} {signalling}");
+        }
+        assert_eq!(NegotiatedOptions::none(&Config::default()).headers(), Size(40));
+    }
 }

@@ -7,14 +7,15 @@
 
 use crate::cc::{Episode, Path, Plan, SentSegment};
 use crate::connection::{Connection, JitterState};
-use crate::handshake::set_addresses;
 use crate::limits::Limit;
 use crate::options::syn_options;
 use crate::receiver::AckDue;
 use crate::scheme::Detection;
 use crate::state::State;
 use crate::timers::Timer;
-use bentpipe_base::{Body, Cx, Duration, Ecn, Flags, Instant, Pkt, ProbeOption, Size, TcpHeader, Timestamps};
+use bentpipe_base::{
+    Body, Cx, Dscp, Duration, Ecn, Flags, Instant, Pkt, ProbeOption, Size, TcpHeader, Timestamps,
+};
 
 /// Result of `choose`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -296,7 +297,10 @@ impl Connection {
         }
         self.recovery.on_new(&self.board, len);
         let mut packet = self.build(cx, start, end);
-        packet.dscp = plan.dscp;
+        if plan.dscp != Dscp::DEFAULT {
+            packet.dscp = plan.dscp;
+        }
+        self.signal(cx.now, &mut packet, plan.requested_rate);
         // RFC 3168: neither a FIN alone nor a window probe (section 6.1.6) is ECT
         if self.negotiated.ecn && packet.body.len > 0 && end <= self.peer_right_edge {
             packet.ecn = Ecn::Ect0;
@@ -319,7 +323,8 @@ impl Connection {
         if i == 0 && sack && self.recovery.episode() == Episode::Fast {
             self.restart_retransmit_timer(cx.now); // RFC 6675, section 6: recovery may outlast the timer
         }
-        let packet = self.build(cx, start, end);
+        let mut packet = self.build(cx, start, end);
+        self.signal(cx.now, &mut packet, plan.requested_rate);
         self.count_sent(cx, &packet, plan, path, true);
         packet
     }
@@ -370,7 +375,8 @@ impl Connection {
             self.restart_retransmit_timer(cx.now);
         }
         self.last_sent = cx.now;
-        let packet = self.build(cx, 0, 1);
+        let mut packet = self.build(cx, 0, 1);
+        self.signal_syn(cx.now, &mut packet);
         self.follow_syn();
         Some(packet)
     }
@@ -380,8 +386,7 @@ impl Connection {
             return None;
         }
         self.send.reset = false;
-        let mut packet = cx.packet();
-        set_addresses(&mut packet, self.tuple);
+        let mut packet = self.blank(cx);
         packet.tcp.flags = Flags::RST.with(Flags::ACK);
         packet.tcp.seq = self.iss.at(self.board.next());
         packet.tcp.ack = self.rcv.ack_field();
@@ -400,15 +405,16 @@ impl Connection {
             }
             AckDue::By(_) | AckDue::Now => {
                 let next = self.board.next();
-                Some(self.build(cx, next, next))
+                let mut packet = self.build(cx, next, next);
+                self.signal(cx.now, &mut packet, None);
+                Some(packet)
             }
         }
     }
 
     /// Builds a segment of the stream range `[start, end)`, or a pure ACK when it is empty.
     pub(crate) fn build(&mut self, cx: &mut Cx<'_>, start: u64, end: u64) -> Pkt {
-        let mut packet = cx.packet();
-        set_addresses(&mut packet, self.tuple);
+        let mut packet = self.blank(cx);
         let syn = start == 0;
         let mut flags = if self.state == State::SynSent { Flags(0) } else { Flags::ACK };
         if syn && end > 0 {

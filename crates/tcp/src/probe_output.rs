@@ -3,7 +3,6 @@
 
 use crate::cc::{Path, Plan, ProbeClock, SentSegment};
 use crate::connection::Connection;
-use crate::handshake::set_addresses;
 use crate::limits::Limit;
 use crate::probes::TICK;
 use crate::timers::Timer;
@@ -49,9 +48,10 @@ impl Connection {
     /// its own.
     fn build_copy(&mut self, cx: &mut Cx<'_>, range: (u64, u64), option: ProbeOption, mark: Dscp) -> Pkt {
         let (start, end) = range;
-        let mut packet = cx.packet();
-        set_addresses(&mut packet, self.tuple);
-        packet.dscp = mark;
+        let mut packet = self.blank(cx);
+        if mark != Dscp::DEFAULT {
+            packet.dscp = mark;
+        }
         packet.tcp.flags = Flags::ACK;
         packet.tcp.seq = self.iss.at(start);
         packet.tcp.ack = self.rcv.ack_field();
@@ -60,6 +60,7 @@ impl Connection {
         packet.body = Body { off: start - 1, len: (end - start) as u32 };
         packet.tcp.timestamps = self.timestamps(cx.now);
         packet.seal();
+        self.add_place(&mut packet);
         packet
     }
 }

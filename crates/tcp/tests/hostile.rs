@@ -1,10 +1,14 @@
 //! A peer that follows no rule: whatever arrives and whatever the application does, nothing panics, memory
 //! stays bounded, and a connection with data to send always has a timer.
 
+use bentpipe_advice::tia1039::{self, Structure};
 use bentpipe_base::{
-    Addr, Duration, Flags, Instant, NodeId, Packet, Purpose, Rng, Seq, Size, Timestamps, World,
+    Addr, Duration, Flags, Instant, IpVersion, NodeId, Packet, Purpose, Rate, Rng, Seq, Size, Timestamps,
+    World,
 };
-use bentpipe_tcp::{Config, Connection, EcnUse, RandomValues, ReceiveBuffer, Scheme, State, Tuple};
+use bentpipe_tcp::{
+    AskConfig, Config, Connection, EcnUse, RandomValues, ReceiveBuffer, Scheme, Signalling, State, Tuple,
+};
 use std::sync::Arc;
 
 const OURS: Seq = Seq(u32::MAX - 2500);
@@ -46,6 +50,38 @@ impl Dice {
         config.options.timestamps = self.one_in(2);
         config.receive_buffer = ReceiveBuffer::Fixed(Size(self.of(&[1, 500, 65_000, 1_000_000])));
         config
+    }
+
+    /// Makes a host ask for a rate.
+    fn asking(&mut self, config: Config) -> Config {
+        let ask = AskConfig {
+            ask: Rate::from_bps(self.of(&[500, 1_000_000, 1_000_000_000])),
+            take: Rate::from_bps(self.of(&[0, 1, 5_000_000])),
+            trust_path: self.one_in(2),
+            ..AskConfig::default()
+        };
+        Config {
+            scheme: Scheme::named("explicit-rate").expect("a name of the table"),
+            signalling: Some(Signalling::new(ask)),
+            ip: self.of(&[IpVersion::V4, IpVersion::V6]),
+            ..config
+        }
+    }
+
+    /// Structures of any kind and rate, some of them invalid, and any code point.
+    fn signal(&mut self, c: &Connection, p: &mut Packet) {
+        p.ip = if self.one_in(20) { IpVersion::V4 } else { c.config().ip };
+        let mut structures = [Structure::default(); 3];
+        for structure in &mut structures {
+            let mut bytes = [0; Structure::LEN];
+            let rate = self.0.bits() as u16 & if self.one_in(8) { 0xffff } else { 0x5fff };
+            bytes[4..6].copy_from_slice(&rate.to_be_bytes());
+            bytes[10] = (self.below(9) as u8) << 4;
+            bytes[13] = self.of(&[0x10, 0x10, 0x11, 0x11, 0x20]);
+            *structure = Structure::from_bytes(bytes);
+        }
+        tia1039::write(p, &structures[..self.of(&[0, 1, 1, 2, 3])]);
+        p.dscp = if self.one_in(8) { tia1039::QOS_FLOW } else { tia1039::QOS_SIGNAL };
     }
 
     fn segment(&mut self, c: &Connection) -> Packet {
@@ -92,13 +128,17 @@ fn pump(c: &mut Connection, world: &mut World, now: Instant) {
     check(c, now);
 }
 
-fn torment(seed: u64) {
+fn torment(seed: u64, signals: bool) {
     let mut dice = Dice(Rng::new(seed, "hostile", Purpose::Errors));
     let mut world = World::new(seed);
     let mut now = Instant::ZERO;
     let tuple = Tuple { local: (Addr(1), 1000), remote: (Addr(2), 2000) };
     let chance = RandomValues { isn: OURS, timestamp: 0, jitter: None };
-    let mut c = Connection::connect(&world.cx(now, NodeId(0)), tuple, Arc::new(dice.config()), chance);
+    let mut config = dice.config();
+    if signals {
+        config = dice.asking(config);
+    }
+    let mut c = Connection::connect(&world.cx(now, NodeId(0)), tuple, Arc::new(config), chance);
     for _ in 0..300 {
         // sometimes several things happen before the next transmission
         if !dice.one_in(4) {
@@ -112,7 +152,10 @@ fn torment(seed: u64) {
             130 => c.close(),
             131 if dice.one_in(20) => c.abort(),
             _ => {
-                let p = dice.segment(&c);
+                let mut p = dice.segment(&c);
+                if signals {
+                    dice.signal(&c, &mut p);
+                }
                 c.segment(&mut world.cx(now, NodeId(0)), &p);
             }
         }
@@ -122,7 +165,15 @@ fn torment(seed: u64) {
 #[test]
 fn no_peer_can_break_a_connection() {
     for seed in 0..2000 {
-        let outcome = std::panic::catch_unwind(|| torment(seed));
+        let outcome = std::panic::catch_unwind(|| torment(seed, false));
+        assert!(outcome.is_ok(), "failed: seed {seed}");
+    }
+}
+
+#[test]
+fn no_structure_can_break_a_connection_that_signals() {
+    for seed in 0..1000 {
+        let outcome = std::panic::catch_unwind(|| torment(seed, true));
         assert!(outcome.is_ok(), "failed: seed {seed}");
     }
 }

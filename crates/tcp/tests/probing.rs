@@ -179,7 +179,7 @@ impl Path {
         } else {
             let chance = RandomValues { isn: Seq(99), timestamp: 0, jitter: None };
             let offer = Offer::new(packet, Arc::clone(&self.answer)).expect("a SYN");
-            self.ends[side] = Some(offer.complete(&cx, chance));
+            self.ends[side] = Some(offer.complete(&mut cx, chance));
         }
     }
 

@@ -145,8 +145,8 @@ impl Storm {
             None => {
                 let Some(offer) = Offer::new(&packet, Arc::clone(&self.config)) else { return };
                 let chance = chance(end);
-                let cx = end.world.cx(self.now, NodeId(0));
-                end.conn = Some(offer.complete(&cx, chance));
+                let mut cx = end.world.cx(self.now, NodeId(0));
+                end.conn = Some(offer.complete(&mut cx, chance));
             }
             Some(conn) => {
                 // writes the bytes where the header says, like a host with its receive ring

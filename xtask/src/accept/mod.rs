@@ -12,6 +12,7 @@ mod field;
 mod gateway;
 mod links;
 mod list;
+mod rate;
 mod senders;
 mod setup;
 mod table;
@@ -25,13 +26,14 @@ use setup::Setup;
 /// A part of a list: its name on the command line, and its check.
 type Part = (&'static str, fn(&Setup, &mut List) -> Outcome);
 
-const AREAS: [(&str, &[Part]); 6] = [
+const AREAS: [(&str, &[Part]); 7] = [
     ("engine", &engine::PARTS),
     ("links", &links::PARTS),
     ("emulation", &emulation::PARTS),
     ("gateway", &gateway::PARTS),
     ("senders", &senders::PARTS),
     ("field", &field::PARTS),
+    ("rate", &rate::PARTS),
 ];
 
 /// Checks the area named first, or only the parts named after it.

@@ -15,19 +15,21 @@ enum Kind {
 }
 
 /// The crates of the workspace, what they are, and on which others they may depend; without `bentpipe-`.
-const LAYERS: [(&str, Kind, &str); 23] = [
+const LAYERS: [(&str, Kind, &str); 25] = [
     ("base", Engine, ""),
+    ("advice", Engine, "base"),
     ("wire", Engine, "base"),
-    ("tcp", Engine, "base"),
+    ("tcp", Engine, "base advice"),
     ("link", Engine, "base"),
     ("nodes", Engine, "base tcp"),
     ("gateway", Engine, "base"),
+    ("flow-router", Engine, "base advice"),
     ("network", Engine, "base link nodes gateway"),
-    ("scenario", Model, "base tcp link nodes gateway"),
+    ("scenario", Model, "base advice tcp link nodes gateway flow-router"),
     ("driver", Driver, "base wire gateway network os"),
     ("stats", Model, ""),
     ("report", Model, "base"),
-    ("sim", Model, "base tcp link nodes gateway network scenario report"),
+    ("sim", Model, "base advice tcp link nodes gateway flow-router network scenario report"),
     ("plot", Model, ""),
     ("validate", Driver, "base tcp link nodes scenario sim plot report stats"),
     ("results", Driver, "base wire scenario sim plot report"),

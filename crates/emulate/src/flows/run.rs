@@ -363,7 +363,7 @@ impl Flow {
 }
 
 fn is_finite(flow: &FlowSpec) -> bool {
-    matches!(flow.app, App::Transfer(_) | App::Requests { count: Some(_), .. })
+    matches!(flow.app, App::Transfer(_) | App::Lasting(_) | App::Requests { count: Some(_), .. })
 }
 
 fn side(what: WakeTarget) -> Side {

@@ -3,10 +3,12 @@
 //! Each end of a connection has a [`Writer`] and a [`ReaderState`]. They run whenever a segment arrived or a
 //! time that they requested has come. The reader runs first, so that a writer finds requests already read.
 
+mod lasting;
 mod reader;
 mod requests;
 mod telnet;
 
+pub use lasting::Lasting;
 pub use reader::{Reader, ReaderState};
 pub use requests::{RequestClient, RequestServer};
 pub use telnet::TelnetClient;
@@ -27,6 +29,10 @@ pub trait ByteStream {
     fn write(&mut self, bytes: u64) -> u64;
     /// Bytes written and not yet acknowledged.
     fn unacknowledged(&self) -> u64;
+    /// Bytes written and not yet sent; 0 where that is unknown.
+    fn unsent(&self) -> u64 {
+        0
+    }
     /// In-order bytes of the peer's stream that can be read.
     fn readable(&self) -> u64;
     /// Bytes of the peer's stream that were read.
@@ -46,6 +52,11 @@ impl ByteStream for Connection {
     }
     fn unacknowledged(&self) -> u64 {
         Self::unacknowledged(self)
+    }
+    fn unsent(&self) -> u64 {
+        let board = self.scoreboard();
+        let sent = board.next().max(1).saturating_sub(board.una().max(1));
+        Self::unacknowledged(self).saturating_sub(sent)
     }
     fn readable(&self) -> u64 {
         Self::readable(self)
@@ -72,6 +83,8 @@ pub enum Writer {
     Transfer(u64),
     /// Writes at a rate.
     Paced(Paced),
+    /// Always has more data, and closes after a time.
+    Lasting(Lasting),
     /// Sends requests and waits for responses.
     Requests(Box<RequestClient>),
     /// Answers requests.
@@ -99,6 +112,7 @@ impl Writer {
                 }
             }
             Self::Paced(paced) => return paced.run(cx.now, conn),
+            Self::Lasting(lasting) => return lasting.run(cx.now, conn),
             Self::Requests(client) => return client.run(cx, conn),
             Self::Responses(server) => server.run(conn),
             Self::Telnet(client) => return client.run(cx, conn),

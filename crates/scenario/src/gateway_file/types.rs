@@ -2,7 +2,8 @@
 
 use crate::custom::CustomSpec;
 use bentpipe_base::Duration;
-pub use bentpipe_gateway::{Action, Config, Copies, Mode, Policy, PortRange, Prefix, Rule, Side};
+pub use bentpipe_base::Prefix;
+pub use bentpipe_gateway::{Action, Config, Copies, Mode, Policy, PortRange, Rule, Side};
 use core::net::{IpAddr, SocketAddr};
 
 /// A gateway file with all defaults filled in.

@@ -30,7 +30,8 @@ table! {
         reader: OrTable<Eager, ReaderKeys> = "`\"eager\"`",
         /// TCP options of the receiver where they differ from those of the sender.
         receiver: ReceiverKeys = "as the sender",
-        /// Start time of the flow. A table with `from` and `to` draws a random time between them.
+        /// Start time of the flow. A table with `from` and `to` draws a random time between them; one with
+        /// `every` starts the flows of a `count` one after another.
         start: OrTable<Instant, StartKeys> = "`\"0 s\"`",
         ..tcp: TcpKeys,
     }
@@ -47,6 +48,8 @@ table! {
         transfer: Size = "not given",
         /// Writes at this rate until the end of the run.
         rate: Rate = "not given",
+        /// Sends without limit for this time from the start of the flow, then closes the connection.
+        lasting: Duration = "not given",
         /// Sends requests and receives responses over one connection, as a browser does. The data flows from
         /// `to` to `from`.
         requests: RequestKeys = "not given",
@@ -126,12 +129,15 @@ table! {
         each: Duration,
     }
 
-    /// Start at a random time, uniformly distributed between `from` and `to`.
+    /// Start at a random time, uniformly distributed between `from` and `to`; or, with `every`, the flows of
+    /// a `count` at equal intervals.
     struct StartKeys "start" {
-        /// Earliest start.
-        from: Instant,
+        /// Earliest start; with `every`, the start of the first flow.
+        from: Instant = "must be given; with `every`: `\"0 s\"`",
         /// Latest start, not before `from`.
-        to: Instant,
+        to: Instant = "must be given, unless there is `every`",
+        /// Time from the start of one flow to the start of the next.
+        every: Duration = "not given",
     }
 }
 
@@ -164,6 +170,7 @@ only_word! { Bulk "bulk" [
     "\"bulk\"",
     "{ transfer = \"50 kB\" }",
     "{ rate = \"1 Mbit/s\" }",
+    "{ lasting = \"20 s\" }",
     "{ requests = { response = \"50 kB\" } }",
     "{ telnet = {} }",
     "{ udp = { rate = \"1 Mbit/s\" } }",

@@ -4,6 +4,7 @@
 
 mod custom;
 mod dynamics;
+mod flow_routers;
 mod flows;
 mod gateways;
 mod network;
@@ -15,6 +16,7 @@ mod tcp;
 
 pub(crate) use custom::*;
 pub(crate) use dynamics::*;
+pub(crate) use flow_routers::*;
 pub(crate) use flows::*;
 pub(crate) use gateways::*;
 pub(crate) use network::*;
@@ -74,6 +76,8 @@ table! {
         links: Vec<At<LinkKeys>> = "none",
         /// TCP-SuperCharger gateways at the start of long hops.
         gateways: Vec<At<GatewayKeys>> = "none",
+        /// Flow routers, which answer requests for rates.
+        flow_routers: Vec<At<FlowRouterKeys>> = "none",
         /// Nodes of kinds that are not built in.
         nodes: Vec<Custom> = "none",
         /// TCP options of all flows. Each flow can override them.

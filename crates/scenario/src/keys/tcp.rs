@@ -4,8 +4,10 @@ use super::scheme::SchemeKeys;
 use crate::form::{OrTable, table};
 use crate::lists::Pairs;
 use crate::scalars::{SizeOrSegments, Ssthresh, Whole};
-use bentpipe_base::{Duration, Instant, Probability, Rate, Size};
-use bentpipe_tcp::{Detection, EcnUse, FallbackScheme, JitterKind, Reduction, Scheme, Stack, Validation};
+use bentpipe_base::{Duration, Instant, IpVersion, Probability, Rate, Size};
+use bentpipe_tcp::{
+    Detection, EcnUse, Encoding, FallbackScheme, JitterKind, Reduction, Scheme, Stack, Validation,
+};
 
 table! {
     /// TCP options of both ends of a flow. Under `[host]` they hold for all flows; in a flow, for that flow.
@@ -68,8 +70,25 @@ table! {
         /// DSACKs, or from timestamps if there is no SACK, which probes arrived, as with other hosts.
         probe_option: bool = "`true`",
         /// Sending rate that the network grants the sender, headers included. For schemes that need one, such
-        /// as `explicit-rate`.
+        /// as `explicit-rate`. With an `encoding`, the routers of the path grant rates instead.
         grant: OrTable<Option<Rate>, GrantKeys> = "`\"none\"`",
+        /// Signalling by which an end asks routers for a rate (see `[[flow_routers]]`). `"tia-1039"`: in-band
+        /// QoS signalling of TIA-1039. An end that asks runs `explicit-rate`, and `tcp` names the scheme that
+        /// it falls back to. `"off"`: an end without signalling; `ask`, `take`, `trust_path` and
+        /// `ask_fallback` then have no effect. TCP does not speak the other two.
+        encoding: Option<Encoding> = "`\"off\"`",
+        /// Rate for which the sender of the data asks, headers included, at least 1 kbit/s. `"none"`: it only
+        /// answers. A receiver asks only if its own table says so.
+        ask: Option<Rate> = "`\"10 Gbit/s\"` for the sender, `\"none\"` for the receiver",
+        /// The most that this end takes as a receiver, at least 1 kbit/s. It lowers the rates that it returns
+        /// to this.
+        take: Option<Rate> = "`\"none\"`",
+        /// Believe an answer that no router has lowered. Else it counts as a path without signalling.
+        trust_path: bool = "`false`",
+        /// Loss rate above which a sender no longer trusts the rate of the network.
+        ask_fallback: Probability = "`0.1`",
+        /// IP version of the packets. Both ends of a flow have the same.
+        ip: IpVersion = "`4`",
         /// Offer timestamps (RFC 7323).
         timestamps: bool = "`true`",
         /// Offer selective acknowledgments (SACK). Reno, newreno and vegas never do.

@@ -14,13 +14,14 @@ const MAX_MESSAGE: Size = Size(1 << 40);
 
 pub(super) fn app(given: &At<OrTable<Bulk, AppKeys>>) -> Result<App> {
     let OrTable::Table(keys) = &given.value else { return Ok(App::Bulk) };
-    match (keys.transfer, keys.rate, &keys.requests, &keys.telnet, &keys.udp) {
-        (Some(size), None, None, None, None) => size.positive("transfer").map(App::Transfer),
-        (None, Some(rate), None, None, None) => Ok(App::Rate(rate.value)),
-        (None, None, Some(keys), None, None) => requests(&keys.value),
-        (None, None, None, Some(keys), None) => telnet(&keys.value),
-        (None, None, None, None, Some(keys)) => udp(&keys.value),
-        _ => Err(exactly_one(given.span, "app", "transfer, rate, requests, telnet, udp")),
+    match (keys.transfer, keys.rate, keys.lasting, &keys.requests, &keys.telnet, &keys.udp) {
+        (Some(size), None, None, None, None, None) => size.positive("transfer").map(App::Transfer),
+        (None, Some(rate), None, None, None, None) => Ok(App::Rate(rate.value)),
+        (None, None, Some(time), None, None, None) => time.positive("lasting").map(App::Lasting),
+        (None, None, None, Some(keys), None, None) => requests(&keys.value),
+        (None, None, None, None, Some(keys), None) => telnet(&keys.value),
+        (None, None, None, None, None, Some(keys)) => udp(&keys.value),
+        _ => Err(exactly_one(given.span, "app", "transfer, rate, lasting, requests, telnet, udp")),
     }
 }
 

@@ -1,10 +1,10 @@
 //! Resolves `[[flows]]`.
 
 use super::app::{app, reader};
-use super::{Network, check_name, check_order, tcp};
+use super::{Network, check_name, start, tcp};
 use crate::diagnostic::{Fault, Result, bail, did_you_mean, listed};
 use crate::form::{At, Keys as _, OrTable};
-use crate::keys::{FileKeys, FlowKeys, MAX_FLOWS, MAX_FLOWS_PER_HOST, ReceiverKeys, StartKeys};
+use crate::keys::{FileKeys, FlowKeys, MAX_FLOWS, MAX_FLOWS_PER_HOST, ReceiverKeys};
 use crate::scalars::Name;
 use crate::types::{App, FlowSpec, LinkSpec, NodeKind, Reader, Start};
 use bentpipe_base::{Duration, Instant, Size};
@@ -31,7 +31,8 @@ pub(super) fn resolve(
             let span = keys.count.map(|c| c.span).or(keys.connections.map(|c| c.span)).unwrap_or(group.span);
             return Err(Fault::too_many(span, "flows", MAX_FLOWS));
         }
-        let proto = common_to_group(file, keys, duration, served_last)?;
+        let proto = common_to_group(file, keys, served_last)?;
+        let starts = start::resolve(keys, duration)?;
         let enabled = keys.enabled.is_none_or(|e| e.value);
         let (from, to) = (ends(network, &keys.from, count)?, ends(network, &keys.to, count)?);
         for (n, (from, to)) in from.into_iter().zip(to).enumerate() {
@@ -44,7 +45,8 @@ pub(super) fn resolve(
             if !taken.insert(name.clone()) {
                 return Err(Fault::taken(keys.name.span, "flows", &name));
             }
-            for flow in connections(FlowSpec { name, from, to, ..proto.clone() }, keys)? {
+            let start = starts.of(n as u64);
+            for flow in connections(FlowSpec { name, from, to, start, ..proto.clone() }, keys)? {
                 check_ports(network, keys, &mut at_host, [from, to])?;
                 check_name(&flow.name, keys.name.span)?;
                 if keys.connections.is_some() && !taken.insert(flow.name.clone()) {
@@ -76,21 +78,16 @@ fn check_ports(network: &Network, keys: &FlowKeys, at_host: &mut [u32], ends: [u
 }
 
 /// Resolves what all flows of a group have in common.
-fn common_to_group(
-    file: &FileKeys,
-    keys: &FlowKeys,
-    duration: Duration,
-    served_last: bool,
-) -> Result<FlowSpec> {
+fn common_to_group(file: &FileKeys, keys: &FlowKeys, served_last: bool) -> Result<FlowSpec> {
     let options = match &file.host {
         Some(host) => keys.tcp.clone().over(&host.value),
         None => keys.tcp.clone(),
     };
-    let (mut sender, mut receiver) = tcp::configs(&options, served_last)?;
     if let Some(own) = &keys.receiver {
         check_receiver(keys, own)?;
-        receiver = tcp::configs(&own.value.tcp.clone().over(&options), served_last)?.1;
     }
+    let own = keys.receiver.as_ref().map(|own| &own.value.tcp);
+    let (mut sender, receiver) = tcp::configs(&options, own, served_last)?;
     let app = keys.app.as_ref().map_or(Ok(App::Bulk), app)?;
     check_udp(keys, &app)?;
     if matches!(app, App::Requests { .. }) && options.nagle.is_none() {
@@ -104,7 +101,7 @@ fn common_to_group(
         receiver,
         app,
         reader: keys.reader.as_ref().map_or(Ok(Reader::Eager), reader)?,
-        start: keys.start.as_ref().map_or(Ok(Start::At(Instant::ZERO)), |s| start(s, duration))?,
+        start: Start::At(Instant::ZERO),
         group: keys.group.as_ref().map(|g| g.value.0.clone()),
     })
 }
@@ -204,20 +201,4 @@ fn check_path(network: &Network, reach: &[usize], keys: &FlowKeys, (from, to): (
         return Err(Fault::new(keys.to.span, message, "not connected"));
     }
     Ok(())
-}
-
-fn start(given: &At<OrTable<Instant, StartKeys>>, duration: Duration) -> Result<Start> {
-    let (start, is_late, span) = match &given.value {
-        OrTable::Plain(at) => (Start::At(*at), at.0 >= duration.0, given.span),
-        OrTable::Table(keys) => {
-            check_order("start", keys.from, keys.to)?;
-            // A random start is before `to`, so `to` may be the end of the run.
-            let (from, to) = (keys.from.value, keys.to.value);
-            (Start::Uniform(from, to), to.0 > duration.0, keys.to.span)
-        }
-    };
-    if is_late {
-        bail!(span, "the flow starts after the run", "the run lasts {duration}");
-    }
-    Ok(start)
 }

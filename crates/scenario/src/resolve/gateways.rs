@@ -68,7 +68,8 @@ fn rate(keys: &GatewayKeys, hop: &DirectionSpec) -> Result<Option<Rate>> {
     if let Some(given) = keys.rate {
         return Ok(given.value);
     }
-    if changes(hop) {
+    let by_timeline = hop.dynamics.iter().flat_map(|d| &d.changes).any(|(_, change)| change.rate.is_some());
+    if by_timeline || varies(hop) {
         let word = &keys.link.value.0;
         return Err(fault!(keys.link.span, "the rate of `{word}` changes", "give the gateway a `rate`")
             .help("help: its lowest rate, or \"none\": then the gateway does not shape"));
@@ -76,12 +77,11 @@ fn rate(keys: &GatewayKeys, hop: &DirectionSpec) -> Result<Option<Rate>> {
     Ok(Some(hop.rate))
 }
 
-/// True if the rate of the hop changes during the run.
-fn changes(hop: &DirectionSpec) -> bool {
+/// True if the rate of the hop changes during the run by itself, without the timeline.
+pub(super) fn varies(hop: &DirectionSpec) -> bool {
     hop.dynamics.as_ref().is_some_and(|d| {
         d.capacity.is_some()
             || d.access.is_some()
-            || d.changes.iter().any(|(_, change)| change.rate.is_some())
             || d.fade.as_ref().is_some_and(|f| matches!(f.effect, FadeEffect::Acm(_)))
             || matches!(&d.orbit, Some(Orbit::Slots(slots)) if slots.rate.is_some())
     })

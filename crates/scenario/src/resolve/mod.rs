@@ -6,6 +6,7 @@ mod direction;
 mod dumbbell;
 mod dynamics;
 mod fade;
+mod flow_routers;
 mod flows;
 mod gateways;
 mod graph;
@@ -17,6 +18,8 @@ mod satellite;
 mod scheme;
 mod series;
 mod shared;
+mod signalling;
+mod start;
 mod tcp;
 mod timeline;
 mod trace_files;
@@ -85,6 +88,8 @@ pub(crate) fn scenario(
     let names = Directions::new(&network.links);
     timeline::apply(given_items(file.timeline.as_ref()), &mut network.links, &names, duration)?;
     let gateways = gateways::resolve(given_items(file.gateways.as_ref()), &network.links, &names)?;
+    let flow_routers =
+        flow_routers::resolve(given_items(file.flow_routers.as_ref()), &network.links, &names)?;
     let customs = custom::resolve(given_items(file.nodes.as_ref()), &names)?;
     let references = observe::references(given_items(file.references.as_ref()))?;
     let instruments = observe::instruments(given_items(file.instruments.as_ref()), &names, &flows, duration)?;
@@ -100,6 +105,7 @@ pub(crate) fn scenario(
         nodes: network.nodes,
         links: network.links,
         gateways,
+        flow_routers,
         custom_nodes: customs,
         flows,
         instruments,
@@ -216,7 +222,8 @@ pub(crate) fn profile_directions(
 
 fn stop(file: &FileKeys, flows: &[FlowSpec]) -> Result<Stop> {
     let Some(stop) = file.stop else { return Ok(Stop::Duration) };
-    let ends = |app: &App| matches!(app, App::Transfer(_) | App::Requests { count: Some(_), .. });
+    let ends =
+        |app: &App| matches!(app, App::Transfer(_) | App::Lasting(_) | App::Requests { count: Some(_), .. });
     if stop.value == Stop::Finished && !flows.iter().any(|f| ends(&f.app)) {
         let label = "give a flow `app = { transfer = \"50 kB\" }`, or stop at \"duration\"";
         return Err(Fault::new(stop.span, "no flow ever finishes", label));

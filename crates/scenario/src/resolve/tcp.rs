@@ -1,8 +1,8 @@
-//! Resolves the TCP options of `[host]` and flows to the configurations of both ends.
+//! Resolves the TCP options of `[host]`, flows and receivers to the configurations of both ends.
 
-use super::scheme;
+use super::{scheme, signalling};
 use crate::diagnostic::{Fault, Result, bail, fault};
-use crate::form::{At, OrTable};
+use crate::form::{At, Keys as _, OrTable};
 use crate::keys::{DelayedAckKeys, GrantKeys, KeepAliveKeys, TcpKeys};
 use crate::scalars::{SizeOrSegments, Ssthresh};
 use bentpipe_base::{Duration, Rate, Size};
@@ -23,13 +23,39 @@ const SHORTEST_KEEP_ALIVE: Duration = Duration::from_secs(1);
 /// Delayed ACKs must be sent in less than this (RFC 9293, section 3.8.6.3).
 const LONGEST_DELAYED_ACK: Duration = Duration::from_millis(500);
 
-/// Returns the configurations of sender and receiver. `served_last`: a queue serves low priority last.
-pub(super) fn configs(keys: &TcpKeys, served_last: bool) -> Result<(Config, Config)> {
-    let stack = keys.stack.map_or(Stack::default(), |v| v.value);
-    let default = match stack {
+/// Returns the configurations of sender and receiver. `own`: keys of the receiver alone. `served_last`: a
+/// queue serves low priority last.
+pub(super) fn configs(keys: &TcpKeys, own: Option<&TcpKeys>, served_last: bool) -> Result<(Config, Config)> {
+    let common = config(keys, served_last)?;
+    // Only the data sender has jitter: randomly delayed ACKs would be a different experiment.
+    let mut sender = Config { jitter: jitter(keys), ..common.clone() };
+    signalling::apply(&mut sender, keys, signalling::sender_asks(keys)?, stack_default(keys).scheme)?;
+    // A sender whose scheme does not use SACK does not offer it.
+    sender.options.sack &= sender.scheme.wants_sack();
+    let merged = own.map(|own| own.clone().over(keys));
+    let (mut receiver, keys) = match &merged {
+        None => (common, keys),
+        Some(merged) => (config(merged, served_last)?, merged),
+    };
+    if let Some(ip) = own.and_then(|own| own.ip).filter(|ip| ip.value != sender.ip) {
+        bail!(ip.span, "both ends of a flow have the same IP version", "give `ip` to the flow");
+    }
+    signalling::apply(&mut receiver, keys, signalling::receiver_asks(own)?, stack_default(keys).scheme)?;
+    Ok((sender, receiver))
+}
+
+/// Returns the configuration of a host of the given stack without other keys.
+fn stack_default(keys: &TcpKeys) -> Config {
+    match keys.stack.map_or(Stack::default(), |v| v.value) {
         Stack::Rfc => Config::default(),
         Stack::Linux => Config::linux(),
-    };
+    }
+}
+
+/// Resolves what does not depend on whether the host sends or receives.
+fn config(keys: &TcpKeys, served_last: bool) -> Result<Config> {
+    let default = stack_default(keys);
+    let stack = default.stack;
     let mss = segment(keys, default.mss)?;
     let options = options(keys, default.options);
     let receive_buffer = window(keys, options, mss, default.receive_buffer)?;
@@ -39,7 +65,7 @@ pub(super) fn configs(keys: &TcpKeys, served_last: bool) -> Result<(Config, Conf
         Ssthresh::ReceiveWindow => Some(receive_buffer.max()),
         Ssthresh::Window(window) => Some(bytes(window, mss)),
     };
-    let receiver = Config {
+    Ok(Config {
         stack,
         scheme,
         mss,
@@ -58,17 +84,14 @@ pub(super) fn configs(keys: &TcpKeys, served_last: bool) -> Result<(Config, Conf
         ecn: keys.ecn.map_or(default.ecn, |v| v.value),
         probe_option: keys.probe_option.map_or(default.probe_option, |v| v.value),
         grant: keys.grant.as_ref().map_or(Ok(None), grant)?,
-        // Only the data sender has jitter: randomly delayed ACKs would be a different experiment.
+        signalling: None,
+        ip: keys.ip.map_or(default.ip, |v| v.value),
         jitter: None,
         time_wait: keys.time_wait.map_or(default.time_wait, |v| v.value),
         max_timeouts: keys.max_timeouts.map_or(default.max_timeouts, |v| v.value.0 as u32),
         user_timeout: keys.user_timeout.map_or(Ok(default.user_timeout), user_timeout)?,
         keep_alive: keys.keep_alive.as_ref().map_or(Ok(default.keep_alive), |k| keep_alive(&k.value))?,
-    };
-    let mut sender = Config { jitter: jitter(keys), ..receiver.clone() };
-    // A sender whose scheme does not use SACK does not offer it.
-    sender.options.sack &= scheme.wants_sack();
-    Ok((sender, receiver))
+    })
 }
 
 /// Resolves `reserve`: bytes that a receiver with a fixed window accepts beyond the window it advertises.

@@ -13,6 +13,7 @@ pub(super) fn write(out: &mut String, flow: &FlowSpec, nodes: &[NodeSpec]) {
         App::Bulk => quoted("bulk"),
         App::Transfer(bytes) => format!("{{ transfer = {} }}", size(bytes)),
         App::Rate(rate) => format!("{{ rate = {} }}", self::rate(rate)),
+        App::Lasting(length) => format!("{{ lasting = {} }}", time(length)),
         App::Requests { request, response, think, count } => {
             let count = count.map_or_else(String::new, |n| format!(", count = {n}"));
             let (request, response, think) = (size(request), size(response), time(think));

@@ -2,6 +2,7 @@
 
 mod direction;
 mod flow;
+mod flow_router;
 mod gateway;
 mod observe;
 mod tcp;
@@ -31,6 +32,7 @@ pub fn to_toml(scenario: &Scenario) -> String {
         write_link(&mut out, link, &scenario.nodes);
     }
     scenario.gateways.iter().for_each(|g| gateway::write(&mut out, g, &scenario.links));
+    scenario.flow_routers.iter().for_each(|r| flow_router::write(&mut out, r, &scenario.links));
     for (at, custom) in &scenario.custom_nodes {
         out.push_str("\n[[nodes]]\n");
         line(&mut out, "name", &quoted(&custom.name));

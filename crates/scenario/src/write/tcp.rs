@@ -4,20 +4,23 @@ use super::direction::points;
 use super::{quoted, rate, size, time};
 use crate::form::Word as _;
 use crate::types::FlowSpec;
-use bentpipe_base::{Duration, Size};
+use bentpipe_base::{Duration, IpVersion, Rate, Size};
 use bentpipe_tcp::cc::law::Value;
 use bentpipe_tcp::{
-    Config, EcnUse, GrantConfig, Jitter, JitterKind, Options, ReceiveBuffer, RecoveryParams, Scheme,
+    AskConfig, Config, EcnUse, GrantConfig, Jitter, JitterKind, Options, ReceiveBuffer, RecoveryParams,
+    Scheme, Signalling,
 };
 use core::fmt::Write as _;
 
 /// Returns the options of a flow, and a table of those in which its receiver differs.
 pub(super) fn flow_options(flow: &FlowSpec) -> (Vec<(&'static str, String)>, Option<String>) {
     let (sender, receiver) = (&flow.sender, &flow.receiver);
-    // the configuration of a receiver with the sender's keys
+    // the configuration of a receiver with the sender's keys; a sender's scheme may not use SACK
     let same = Config {
         jitter: None,
-        options: Options { sack: receiver.options.sack, ..sender.options },
+        options: Options { sack: receiver.options.sack || sender.options.sack, ..sender.options },
+        scheme: sender.signalling.as_ref().map_or(sender.scheme, |s| s.fallback_to),
+        signalling: sender.signalling.as_ref().map(only_answering),
         ..sender.clone()
     };
     if *receiver == same {
@@ -25,8 +28,13 @@ pub(super) fn flow_options(flow: &FlowSpec) -> (Vec<(&'static str, String)>, Opt
     }
     let base = options(sender, sender);
     let own = options(receiver, receiver);
-    // only the sender has jitter
-    let differs = |n: &usize| base[*n].1 != own[*n].1 && !base[*n].0.starts_with("jitter");
+    let differs = |n: &usize| match base[*n].0 {
+        // only the sender has jitter
+        "jitter" | "jitter_kind" => false,
+        // a receiver does not ask for what its sender asks for
+        "ask" => receiver.signalling.as_ref().is_some_and(|s| s.ask.ask.is_some()),
+        _ => base[*n].1 != own[*n].1,
+    };
     let own: Vec<String> =
         (0..own.len()).filter(differs).map(|n| format!("{} = {}", own[n].0, own[n].1)).collect();
     (base, Some(format!("{{ {} }}", own.join(", "))))
@@ -37,9 +45,10 @@ fn options(sender: &Config, receiver: &Config) -> Vec<(&'static str, String)> {
     let switch = |on: bool| on.to_string();
     let limit = |limit: Option<Size>| limit.map_or_else(|| quoted("unlimited"), size);
     let jitter = sender.jitter.unwrap_or(Jitter { max: Duration::ZERO, kind: JitterKind::Opportunity });
+    let [encoding, ask, take, trust_path, ask_fallback] = signalling(sender);
     vec![
         ("stack", quoted(sender.stack.word())),
-        ("tcp", scheme(&sender.scheme)),
+        ("tcp", scheme(&named_scheme(sender))),
         ("segment", size(Size(u64::from(sender.mss)))),
         ("window", window(receiver.receive_buffer)),
         ("reserve", size(receiver.reserve)),
@@ -63,6 +72,12 @@ fn options(sender: &Config, receiver: &Config) -> Vec<(&'static str, String)> {
         ("ecn", ecn(sender.ecn)),
         ("probe_option", switch(sender.probe_option)),
         ("grant", grant(sender)),
+        ("encoding", encoding),
+        ("ask", ask),
+        ("take", take),
+        ("trust_path", trust_path),
+        ("ask_fallback", ask_fallback),
+        ("ip", if sender.ip == IpVersion::V4 { "4".into() } else { "6".into() }),
         ("timestamps", switch(sender.options.timestamps)),
         // The sender's value depends on its scheme; the receiver's is that of the key.
         ("sack", switch(receiver.options.sack)),
@@ -70,6 +85,32 @@ fn options(sender: &Config, receiver: &Config) -> Vec<(&'static str, String)> {
         ("mss_option", switch(sender.options.mss)),
         ("time_wait", time(sender.time_wait)),
     ]
+}
+
+/// Returns the signalling of a receiver that has the sender's keys.
+fn only_answering(signalling: &Signalling) -> Signalling {
+    Signalling { ask: AskConfig { ask: None, ..signalling.ask.clone() }, ..signalling.clone() }
+}
+
+/// Returns the scheme that `tcp` names. An end that asks for a rate runs explicit rate, and `tcp` is the
+/// scheme after a fallback, unless explicit rate has parameters of its own.
+fn named_scheme(config: &Config) -> Scheme {
+    let usual = Scheme::named("explicit-rate").map(|scheme| scheme.on(config.stack));
+    match &config.signalling {
+        Some(signalling) if usual == Some(config.scheme) => signalling.fallback_to,
+        _ => config.scheme,
+    }
+}
+
+/// Returns `encoding`, `ask`, `take`, `trust_path` and `ask_fallback`.
+fn signalling(config: &Config) -> [String; 5] {
+    let rate = |rate: Option<Rate>| rate.map_or_else(|| quoted("none"), self::rate);
+    let Some(Signalling { ask, fallback, .. }) = &config.signalling else {
+        let fallback = format!("{:?}", GrantConfig::FALLBACK);
+        return [quoted("off"), rate(None), rate(None), false.to_string(), fallback];
+    };
+    let encoding = quoted(ask.encoding.word());
+    [encoding, rate(ask.ask), rate(ask.take), ask.trust_path.to_string(), format!("{fallback:?}")]
 }
 
 fn scheme(scheme: &Scheme) -> String {

@@ -5,8 +5,8 @@ use crate::routes::RouteTable;
 use bentpipe_base::{Addr, Instant, NodeId, Purpose, Rng, World};
 use bentpipe_network::Network as Simulation;
 use bentpipe_nodes::{
-    ConnectRequest, DatagramStream, Listener, Paced, Reader, RequestClient, RequestServer, TelnetClient,
-    Writer,
+    ConnectRequest, DatagramStream, Lasting, Listener, Paced, Reader, RequestClient, RequestServer,
+    TelnetClient, Writer,
 };
 use bentpipe_scenario as spec;
 use bentpipe_tcp::Config;
@@ -92,6 +92,7 @@ pub fn writers(world: &mut World, flow: &spec::FlowSpec) -> (Writer, Writer) {
         spec::App::Bulk | spec::App::Udp { .. } => Writer::Bulk,
         spec::App::Transfer(size) => Writer::Transfer(size.0),
         spec::App::Rate(rate) => Writer::Paced(Paced::new(rate)),
+        spec::App::Lasting(length) => Writer::Lasting(Lasting::new(length)),
         spec::App::Requests { request, response, think, count } => {
             let client = RequestClient::new(request, response, think, count, rng());
             let server = RequestServer::new(request, response);

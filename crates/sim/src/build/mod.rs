@@ -2,6 +2,7 @@
 
 mod flows;
 mod links;
+mod routers;
 
 pub use flows::writers;
 
@@ -39,6 +40,8 @@ pub struct Network {
     pub links: Vec<(String, NodeId)>,
     /// Names and nodes of gateways, in the scenario's order.
     pub gateways: Vec<(String, NodeId)>,
+    /// Names and nodes of flow routers, in the scenario's order.
+    pub flow_routers: Vec<(String, NodeId)>,
     /// Names, kinds and nodes of custom nodes, in the scenario's order.
     pub customs: Vec<(String, &'static str, NodeId)>,
     /// For each node of the scenario, the open port in place of a host, if any.
@@ -76,6 +79,13 @@ fn assemble(scenario: &spec::Scenario, open: bool) -> Network {
         customs.push((custom.name.clone(), custom.kind, id));
         chains.entry(*at).or_default().push(id);
     }
+    let mut flow_routers = Vec::new();
+    for router in &scenario.flow_routers {
+        let id = routers::add(&mut sim, router);
+        flow_routers.push((router.name.clone(), id));
+        // last, next to the link
+        chains.entry(router.hop).or_default().push(id);
+    }
     let (links, hops) = links::add(&mut sim, scenario, &nodes, &chains);
     let ends: Vec<usize> = if open {
         (0..nodes.len()).filter(is_host).collect()
@@ -86,12 +96,14 @@ fn assemble(scenario: &spec::Scenario, open: bool) -> Network {
     set_routes(&mut sim, &nodes, &table, &ends);
     let flows = if open { Vec::new() } else { flows::add(&mut sim, scenario, &nodes, &table) };
     let ports = (0..nodes.len()).map(|i| (open && is_host(&i)).then_some(nodes[i])).collect();
-    Network { sim, flows, links, gateways, customs, ports }
+    Network { sim, flows, links, gateways, flow_routers, customs, ports }
 }
 
-/// Gives hosts the addresses that they have in live runs, because gateway rules refer to them.
+/// Gives hosts the addresses that they have in live runs, because rules of gateways and flow routers refer to
+/// them.
 fn name_hosts(sim: &mut Simulation, scenario: &spec::Scenario) {
-    if scenario.gateways.iter().all(|gateway| gateway.policy.rules.is_empty()) {
+    let gateways_refer = scenario.gateways.iter().any(|gateway| !gateway.policy.rules.is_empty());
+    if !gateways_refer && scenario.flow_routers.is_empty() {
         return;
     }
     let hosts = scenario.nodes.iter().enumerate().filter(|(_, node)| node.kind == spec::NodeKind::Host);

@@ -3,16 +3,16 @@
 use super::probes;
 use crate::build::{FlowEnds, Network};
 use crate::flow;
-use bentpipe_base::{Duration, Instant};
+use bentpipe_base::{Duration, Instant, Rate};
 use bentpipe_nodes::{DatagramSink, RequestClient, TelnetClient};
 use bentpipe_report::{
-    DelayReport, FallbackReport, FlowContext, FlowKind, FlowReport, LimitedBy, Quantiles, RequestsReport,
-    TcpReport, TelnetReport, UdpReport, rate_bps,
+    DelayReport, FallbackReport, FlowContext, FlowKind, FlowReport, LimitedBy, Quantiles, RateChangeReport,
+    RateReport, RequestsReport, TcpReport, TelnetReport, UdpReport, rate_bps,
 };
 use bentpipe_scenario::{App, FlowSpec, Reader, Scenario};
 use bentpipe_tcp::cc::Fallback;
 use bentpipe_tcp::probes::Probes;
-use bentpipe_tcp::{Connection, ReceiveBuffer};
+use bentpipe_tcp::{Connection, RateChange, ReceiveBuffer};
 
 /// Reports on flow `i` with the given goodput.
 pub(crate) fn flow_report(scenario: &Scenario, net: &Network, i: usize, goodput_bps: f64) -> FlowReport {
@@ -85,8 +85,26 @@ fn sender_counters(connection: &Connection, now: Instant) -> TcpReport {
         timeouts: s.timeouts,
         rtt_ms: Quantiles::of(&s.rtt),
         limited_by: LimitedBy::of(&connection.limited_by(now)),
+        rate: rate(connection),
         ..TcpReport::default()
     }
+}
+
+/// The rate that the sender asked for; `None` if it did not ask.
+fn rate(connection: &Connection) -> Option<RateReport> {
+    let view = connection.rate()?;
+    let change = |change: &RateChange| RateChangeReport {
+        at_s: change.at.as_secs_f64(),
+        bps: change.rate.bps(),
+        cause: change.cause.to_owned(),
+    };
+    Some(RateReport {
+        encoding: view.encoding.word().to_owned(),
+        asked_bps: view.asked.bps(),
+        granted_bps: view.granted.map(Rate::bps),
+        state: view.state.word().to_owned(),
+        changes: view.changes.iter().map(change).collect(),
+    })
 }
 
 /// Report of a flow that has not started.

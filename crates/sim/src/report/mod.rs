@@ -12,8 +12,8 @@ use bentpipe_gateway::{Gateway, PassReason};
 use bentpipe_link::LinkStats;
 use bentpipe_report::metric::Names;
 use bentpipe_report::{
-    Counts, FlowReport, GatewayFlows, GatewayReport, InstrumentReport, LinkReport, NodeReport, QueueReport,
-    Report, TransferReport,
+    Counts, FlowReport, FlowRouterReport, GatewayFlows, GatewayReport, InstrumentReport, LinkReport,
+    NodeReport, QueueReport, Report, TransferReport,
 };
 use bentpipe_scenario::{ParamValue, Scenario};
 use serde_json::Value;
@@ -98,6 +98,27 @@ pub fn gateway_reports(net: &mut Network) -> Vec<GatewayReport> {
     net.gateways.iter().filter_map(report).collect()
 }
 
+/// Reports of all flow routers up to now.
+pub fn flow_router_reports(net: &Network) -> Vec<FlowRouterReport> {
+    let report = |(name, id): &(String, NodeId)| {
+        let counters = net.sim.counters(*id);
+        let of = |key: &str| counters.iter().find(|(k, _)| *k == key).map_or(0, |(_, n)| *n);
+        FlowRouterReport {
+            name: name.clone(),
+            flows: of("flows"),
+            requests: of("requests"),
+            refused: of("refused"),
+            preempted: of("preempted"),
+            reductions: of("reductions"),
+            policed: of("policed"),
+            reserved_bps: of("reserved_bps"),
+            given_bps: of("given_bps"),
+            used_bps: of("used_bps"),
+        }
+    };
+    net.flow_routers.iter().map(report).collect()
+}
+
 /// Reports of all custom nodes up to now.
 pub fn node_reports(net: &Network) -> Vec<NodeReport> {
     let report = |(name, kind, id): &(String, &'static str, NodeId)| NodeReport {
@@ -131,12 +152,13 @@ fn nonzero(counts: impl Iterator<Item = (&'static str, u64)>) -> Counts {
     counts.filter(|(_, n)| *n > 0).map(|(key, n)| (key.to_owned(), n)).collect()
 }
 
-/// Names of the flows, link directions and gateways in reports of `scenario`.
+/// Names of the flows, link directions, gateways and flow routers in reports of `scenario`.
 pub fn names(scenario: &Scenario) -> Names<'_> {
     Names {
         flows: scenario.flows.iter().map(|f| f.name.as_str()).collect(),
         links: scenario.links.iter().flat_map(|l| [l.name.as_str(), &l.reverse_name]).collect(),
         gateways: scenario.gateways.iter().map(|g| g.name.as_str()).collect(),
+        flow_routers: scenario.flow_routers.iter().map(|r| r.name.as_str()).collect(),
     }
 }
 
@@ -151,6 +173,7 @@ mod tests {
         for text in [
             include_str!("../../../../scenarios/fairness.toml"),
             include_str!("../../../../scenarios/supercharger.toml"),
+            include_str!("../../../../scenarios/rate-transfer.toml"),
         ] {
             let scenario = load(&Source::new("test.toml", text), &[], None).unwrap();
             let moment = Scenario { duration: Duration::from_millis(1), ..scenario.clone() };

@@ -31,12 +31,7 @@ impl Bench {
     /// A controller with `growth` that starts with `iw` segments and a threshold of `ssthresh` bytes.
     pub(super) fn new(growth: Growth, rtt: Duration, iw: u32, ssthresh: Option<u64>) -> Self {
         let config = Config { initial_window: iw, initial_ssthresh: ssthresh.map(Size), ..Config::default() };
-        let cc = growth.build(&ControllerStart {
-            mss: Size(MSS),
-            headers: Size(40),
-            config: &config,
-            granted: None,
-        });
+        let cc = growth.build(&ControllerStart { mss: Size(MSS), headers: Size(40), config: &config });
         Self {
             cc,
             world: World::new(1),
@@ -124,7 +119,6 @@ impl Bench {
             episode: Episode::Open,
             limited_by: Limit::CongestionWindow,
             probes: 0,
-            granted: None,
         };
         let path = self.path();
         self.cc.on_ack(&mut self.world.cx(self.now, NodeId(0)), &path, &ack);

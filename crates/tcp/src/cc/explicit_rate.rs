@@ -17,9 +17,10 @@
 //! packets with headers, so the payload rate is AR mss / (mss + headers). Unused granted capacity is used
 //! too: when all data is sent, and in the first ten rounds while the peer's window is full, each
 //! unacknowledged segment is sent once more at the granted rate, the newest first (`copies`), so a loss there
-//! is repaired without waiting a round trip. Deviation: the signalling is not here; `grants.rs` delivers the
-//! grants. Without a grant the sender is a standard TCP from the start. Defaults: threshold 10 % (20 % for
-//! radio), CUBIC as standard TCP (both configured with the grant); a request is for twice AR.
+//! is repaired without waiting a round trip. The signalling is not here: `signalling.rs` carries it in
+//! packets, or `grants.rs` takes its place. Until the first answer, and without one, the sender is a standard
+//! TCP. Defaults: threshold 10 % (20 % for radio), CUBIC as standard TCP (both configured with the signalling
+//! or the grant); a request is for twice AR.
 
 mod meter;
 #[cfg(test)]
@@ -27,11 +28,12 @@ mod tests;
 
 use super::law::{Algorithm, ControllerStart, Params as _};
 use super::{
-    Ack, CongestionControl, Fallback, Grant, GrantReason, Loss, LossCause, Path, Plan, ProbeCarry,
-    ProbeClock, ProbeRequest, ProbeSignal, SentSegment,
+    Ack, CongestionControl, Fallback, Loss, LossCause, Path, Plan, ProbeCarry, ProbeClock, ProbeRequest,
+    ProbeSignal, SentSegment,
 };
 use crate::grants::{FallbackScheme, GrantConfig};
 use crate::params;
+use bentpipe_advice::negotiation::RateAnswer;
 use bentpipe_base::{Cx, Dscp, Duration, Instant, Rate, Size};
 use meter::LossMeter;
 
@@ -98,7 +100,7 @@ pub struct ExplicitRate {
     granted: Option<Rate>,
     /// A request that the next segment carries.
     pending_request: Option<Rate>,
-    /// A new grant was requested, as a standard TCP.
+    /// A grant was requested that ends the standard TCP: the first one, or one after a fallback.
     grant_requested: bool,
     /// Segments sent since the last chance of a request, and the time of the first.
     sent: u64,
@@ -114,32 +116,57 @@ pub struct ExplicitRate {
     fallback: Option<Fallback>,
 }
 
-impl ExplicitRate {
-    /// Starts with the grant of the handshake, if any.
-    pub fn new(start: &ControllerStart<'_>, params: ExplicitRateParams) -> Self {
+/// What the sender does without a grant.
+struct WithoutGrant {
+    /// Share of lost packets above which a grant is not trusted.
+    threshold: f64,
+    /// The name of the standard TCP.
+    to: &'static str,
+    standard: Box<dyn CongestionControl>,
+}
+
+impl WithoutGrant {
+    fn of(start: &ControllerStart<'_>) -> Self {
+        if let Some(signalling) = &start.config.signalling {
+            // explicit rate itself is no way out
+            let usable = Some(signalling.fallback_to).filter(|scheme| !scheme.growth.algorithm().grants);
+            let scheme = usable.unwrap_or_default();
+            let standard = start.controller(&scheme.growth);
+            return Self { threshold: signalling.fallback, to: scheme.name, standard };
+        }
         let default = (GrantConfig::FALLBACK, FallbackScheme::default());
         let (threshold, to) = start.config.grant.as_ref().map_or(default, |g| (g.fallback, g.fallback_to));
-        let granted = start.granted.map(|g| g.rate);
-        let (to, why, at) = (to.scheme(), "no rate was granted", Instant::ZERO);
+        Self { threshold, to: to.scheme(), standard: start.standard(to.scheme()) }
+    }
+}
+
+impl ExplicitRate {
+    /// Starts as a standard TCP. The first grant ends that; one from the handshake comes before the first
+    /// segment.
+    pub fn new(start: &ControllerStart<'_>, params: ExplicitRateParams) -> Self {
+        let WithoutGrant { threshold, to, standard } = WithoutGrant::of(start);
+        let asks = start.config.signalling.as_ref().is_some_and(|s| s.ask.ask.is_some());
+        let (why, at) = ("no rate was granted", Instant::ZERO);
         Self {
             params,
             mss: start.mss.0,
             headers: start.headers.0,
             initial: start.initial(),
             threshold,
-            state: if granted.is_some() { State::Granted } else { State::Standard },
-            granted,
+            state: State::Standard,
+            granted: None,
             pending_request: None,
-            grant_requested: false,
+            grant_requested: true,
             sent: 0,
             sent_since: Instant::ZERO,
             last_sent: Instant::ZERO,
             app_limited: false,
             meter: LossMeter::new(start.mss.0),
-            standard: start.standard(to),
+            standard,
             to,
             segments: 0,
-            fallback: granted.is_none().then_some(Fallback { to, why, at, segments: 0 }),
+            // an answer may still come
+            fallback: (!asks).then_some(Fallback { to, why, at, segments: 0 }),
         }
     }
 
@@ -169,14 +196,9 @@ impl ExplicitRate {
         })
     }
 
-    fn take_grant(&mut self, grant: Grant) {
-        let lower = self.granted.is_none_or(|rate| grant.rate < rate);
-        if lower || grant.why == GrantReason::Response {
-            self.granted = Some(grant.rate);
-        }
-        if grant.why == GrantReason::Reduced {
-            return;
-        }
+    /// A request was answered.
+    fn take_grant(&mut self, rate: Rate) {
+        self.granted = Some(rate);
         if self.state == State::Unconfirmed {
             self.state = State::Granted;
         }
@@ -186,6 +208,18 @@ impl ExplicitRate {
             self.meter.forget();
         }
         self.grant_requested = false;
+    }
+
+    /// There is no grant, or none any more.
+    fn do_without(&mut self, cx: &mut Cx<'_>, path: &Path, why: &'static str) {
+        if self.state != State::Standard {
+            self.fall_back(cx, path, why);
+            return;
+        }
+        self.pending_request = None;
+        self.grant_requested = false;
+        let fallback = Fallback { to: self.to, why, at: cx.now, segments: self.segments };
+        self.fallback.get_or_insert(fallback);
     }
 
     fn fall_back(&mut self, cx: &mut Cx<'_>, path: &Path, why: &'static str) {
@@ -231,15 +265,23 @@ impl ExplicitRate {
 
 impl CongestionControl for ExplicitRate {
     fn on_ack(&mut self, cx: &mut Cx<'_>, path: &Path, ack: &Ack) {
-        if let Some(grant) = ack.granted {
-            self.take_grant(grant);
-        }
         self.app_limited = ack.rate.map_or(self.app_limited, |r| r.app_limited);
         if self.meter.take(cx.now, path) {
             self.judge(cx, path);
         }
         if self.state == State::Standard {
             self.standard.on_ack(cx, path, ack);
+        }
+    }
+
+    fn on_rate(&mut self, cx: &mut Cx<'_>, path: &Path, answer: RateAnswer) {
+        match answer {
+            RateAnswer::Granted(rate) => self.take_grant(rate),
+            RateAnswer::Reduced(rate) => {
+                self.granted = Some(self.granted.map_or(rate, |granted| granted.min(rate)));
+            }
+            RateAnswer::Refused => self.do_without(cx, path, "the network refused the rate"),
+            RateAnswer::Plain => self.do_without(cx, path, "the path or the peer does not signal"),
         }
     }
 

@@ -5,7 +5,7 @@
 //! the JSON schema read the parameters from here, so adding a law to `scheme.rs` is enough.
 //! [`params!`](crate::params) defines the list of parameters and the struct that holds them together.
 
-use super::{CongestionControl, Grant, linux, standard};
+use super::{CongestionControl, linux, standard};
 use crate::config::{Config, Stack};
 use crate::scheme::Scheme;
 use bentpipe_base::{Duration, Size};
@@ -106,14 +106,17 @@ pub struct ControllerStart<'a> {
     pub headers: Size,
     /// The host's configuration.
     pub config: &'a Config,
-    /// The rate granted in the handshake.
-    pub granted: Option<Grant>,
 }
 
 impl ControllerStart<'_> {
-    /// Builds the controller of the configured scheme; on a Linux host Linux's own, if that is modelled.
+    /// Builds the controller of the configured scheme.
     pub fn build(&self) -> Box<dyn CongestionControl> {
-        let Growth { algorithm, values } = self.config.scheme.growth;
+        self.controller(&self.config.scheme.growth)
+    }
+
+    /// Builds the controller of a law; on a Linux host Linux's own, if that is modelled.
+    pub fn controller(&self, growth: &Growth) -> Box<dyn CongestionControl> {
+        let Growth { algorithm, values } = *growth;
         let linux = algorithm.linux.filter(|_| self.config.stack == Stack::Linux);
         linux.unwrap_or(algorithm.build)(self, &values)
     }

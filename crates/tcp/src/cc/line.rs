@@ -5,10 +5,11 @@
 
 use super::bench::MSS;
 use super::law::{ControllerStart, Growth};
-use super::{Ack, CongestionControl, Episode, Fallback, Grant, Loss, LossCause, Path, Plan, SentSegment};
+use super::{Ack, CongestionControl, Episode, Fallback, Loss, LossCause, Path, Plan, SentSegment};
 use crate::config::Config;
 use crate::delivery::{DeliveryRate, Snapshot};
 use crate::limits::Limit;
+use bentpipe_advice::negotiation::RateAnswer;
 use bentpipe_base::{Duration, Instant, NodeId, Rate, Size, World};
 use std::collections::VecDeque;
 
@@ -51,14 +52,8 @@ pub(super) struct Line {
 impl Line {
     /// A controller with `growth` over a bottleneck of `mbps` Mbit/s.
     pub(super) fn new(growth: Growth, mbps: u64, rtt: Duration) -> Self {
-        Self::granted(growth, mbps, rtt, None)
-    }
-
-    /// Like [`Self::new`], with a rate granted in the handshake.
-    pub(super) fn granted(growth: Growth, mbps: u64, rtt: Duration, granted: Option<Grant>) -> Self {
         let config = Config::default();
-        let cc =
-            growth.build(&ControllerStart { mss: Size(MSS), headers: Size(40), config: &config, granted });
+        let cc = growth.build(&ControllerStart { mss: Size(MSS), headers: Size(40), config: &config });
         Self {
             cc,
             world: World::new(1),
@@ -79,6 +74,15 @@ impl Line {
             recover: 0,
             in_flight: 0,
         }
+    }
+
+    /// Like [`Self::new`], with a rate granted in the handshake.
+    pub(super) fn granted(growth: Growth, mbps: u64, rtt: Duration, granted: Rate) -> Self {
+        let mut line = Self::new(growth, mbps, rtt);
+        let path = line.path();
+        let mut cx = line.world.cx(line.now, NodeId(0));
+        line.cc.on_rate(&mut cx, &path, RateAnswer::Granted(granted));
+        line
     }
 
     fn path(&self) -> Path {
@@ -200,7 +204,6 @@ impl Line {
             episode: if self.answered < self.recover { Episode::Fast } else { Episode::Open },
             limited_by: Limit::CongestionWindow,
             probes: 0,
-            granted: None,
         };
         let path = self.path();
         self.cc.on_ack(&mut self.world.cx(self.now, NodeId(0)), &path, &ack);

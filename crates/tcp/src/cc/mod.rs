@@ -32,6 +32,7 @@ mod windowed_max;
 
 use crate::delivery::RateSample;
 use crate::limits::Limit;
+use bentpipe_advice::negotiation::RateAnswer;
 use bentpipe_base::{Cx, Dscp, Duration, Instant, Rate, Size};
 use core::fmt::Debug;
 
@@ -186,8 +187,6 @@ pub struct Ack {
     pub limited_by: Limit,
     /// Probe segments newly acknowledged.
     pub probes: u32,
-    /// A rate granted by the network.
-    pub granted: Option<Grant>,
 }
 
 impl Ack {
@@ -199,24 +198,6 @@ impl Ack {
             && self.limited_by == Limit::CongestionWindow
             && matches!(self.episode, Episode::Open | Episode::Timeout)
     }
-}
-
-/// A rate granted by the network, and why.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Grant {
-    /// The rate.
-    pub rate: Rate,
-    /// Why it changed.
-    pub why: GrantReason,
-}
-
-/// Why a granted rate changed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum GrantReason {
-    /// Answer to a request of the sender.
-    Response,
-    /// The network lowered it.
-    Reduced,
 }
 
 /// Kind of congestion signal.
@@ -273,6 +254,9 @@ pub trait CongestionControl: Debug + Send {
     fn on_ack(&mut self, cx: &mut Cx<'_>, path: &Path, ack: &Ack);
     /// Data was lost or marked.
     fn on_loss(&mut self, cx: &mut Cx<'_>, path: &Path, loss: &Loss);
+    /// The network said something about the sender's rate. The first answer may come right after the scheme
+    /// was built; another comes before the acknowledgment that the same segment carries.
+    fn on_rate(&mut self, _cx: &mut Cx<'_>, _path: &Path, _answer: RateAnswer) {}
     /// A segment was sent.
     fn on_sent(&mut self, _cx: &mut Cx<'_>, _path: &Path, _sent: &SentSegment) {}
     /// The last loss was spurious: undo the reaction to it.

@@ -41,7 +41,6 @@ fn ack(acked: u64, probes: u32, episode: Episode) -> Ack {
         episode,
         limited_by: Limit::CongestionWindow,
         probes,
-        granted: None,
     }
 }
 
@@ -50,7 +49,7 @@ fn after(expands: ExpansionRule, srtt_ms: u64, data: u64) -> u64 {
     let peach = ProbingParams::of_peach(ProbeCarry::Random, PeachParams::default());
     let switches = ProbingParams { expands, partial: true, ..peach };
     let config = Config { initial_window: W0 as u32, ..Config::default() };
-    let start = ControllerStart { mss: Size(MSS), headers: Size(40), config: &config, granted: None };
+    let start = ControllerStart { mss: Size(MSS), headers: Size(40), config: &config };
     let mut cc = Probing::new(&start, switches);
     let mut world = World::new(1);
     let mut cx = world.cx(Instant(1), NodeId(0));

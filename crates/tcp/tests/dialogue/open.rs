@@ -76,7 +76,7 @@ fn a_syn_with_a_fin_is_a_syn() {
     let mut world = World::new(1);
     let chance = RandomValues { isn: OURS, timestamp: 0, jitter: None };
     let mut cx = world.cx(Instant::ZERO, NodeId(0));
-    let mut conn = offer.complete(&cx, chance);
+    let mut conn = offer.complete(&mut cx, chance);
     let answer = conn.transmit(&mut cx).expect("a SYN/ACK");
     assert_eq!((answer.tcp.flags, position(PEERS, answer.tcp.ack)), (Flags::SYN.with(Flags::ACK), 1));
     assert_eq!((conn.state(), conn.peer_closed()), (State::SynReceived, false));

@@ -191,7 +191,7 @@ impl Dialogue {
         let packet = packet_of(&syn);
         let offer = Offer::new(&packet, Arc::new(config)).expect("a SYN");
         let chance = RandomValues { isn: OURS, timestamp: 0, jitter: None };
-        let conn = offer.complete(&world.cx(now, NodeId(0)), chance);
+        let conn = offer.complete(&mut world.cx(now, NodeId(0)), chance);
         let mut d = Self { world, conn, now, sent: VecDeque::new() };
         d.pump();
         d

@@ -5,16 +5,18 @@ use super::super::law::Growth;
 use super::super::line::Line;
 use super::super::{Episode, ProbeRequest, ProbeSignal};
 use super::*;
-use crate::config::Config;
+use crate::config::{Config, Signalling};
 use crate::limits::Limit;
+use crate::scheme::Scheme;
+use bentpipe_advice::negotiation::AskConfig;
 use bentpipe_base::{NodeId, World};
 
 fn mbps(n: f64) -> Rate {
     Rate::from_bps((n * 1e6) as u64).unwrap()
 }
 
-fn response(n: f64) -> Grant {
-    Grant { rate: mbps(n), why: GrantReason::Response }
+fn response(n: f64) -> RateAnswer {
+    RateAnswer::Granted(mbps(n))
 }
 
 fn millis(ms: u64) -> Duration {
@@ -23,7 +25,7 @@ fn millis(ms: u64) -> Duration {
 
 /// A bottleneck that carries the granted rate; the grant includes headers, which the line does not count.
 fn line(lose_one_in: u64) -> Line {
-    let mut line = Line::granted(Growth::of(&ALGORITHM), 8, millis(100), Some(response(8.0 * 1.04)));
+    let mut line = Line::granted(Growth::of(&ALGORITHM), 8, millis(100), mbps(8.0 * 1.04));
     line.lose_one_in = lose_one_in;
     line
 }
@@ -37,9 +39,17 @@ struct Hand {
 }
 
 impl Hand {
-    fn new(granted: Option<Grant>) -> Self {
-        let config = Config::default();
-        let start = ControllerStart { mss: Size(MSS), headers: Size(40), config: &config, granted };
+    /// A grant, if any, comes with the handshake.
+    fn new(granted: Option<RateAnswer>) -> Self {
+        let mut hand = Self::with(&Config::default());
+        if let Some(answer) = granted {
+            hand.hear(answer);
+        }
+        hand
+    }
+
+    fn with(config: &Config) -> Self {
+        let start = ControllerStart { mss: Size(MSS), headers: Size(40), config };
         let cc = ExplicitRate::new(&start, ExplicitRateParams::default());
         let path = Path {
             mss: Size(MSS),
@@ -72,10 +82,17 @@ impl Hand {
         wishes
     }
 
+    fn hear(&mut self, answer: RateAnswer) {
+        self.cc.on_rate(&mut self.world.cx(self.now, NodeId(0)), &self.path, answer);
+    }
+
     /// An acknowledgment reports `delivered` and `lost` segments, and perhaps a grant.
-    fn ack(&mut self, delivered: u64, lost: u64, granted: Option<Grant>) {
+    fn ack(&mut self, delivered: u64, lost: u64, granted: Option<RateAnswer>) {
         self.path.delivered += delivered * MSS;
         self.path.lost += lost * MSS;
+        if let Some(answer) = granted {
+            self.hear(answer);
+        }
         let ack = Ack {
             delivered: Size(delivered * MSS),
             acked: Size(delivered * MSS),
@@ -85,7 +102,6 @@ impl Hand {
             episode: Episode::Open,
             limited_by: Limit::CongestionWindow,
             probes: 0,
-            granted,
         };
         self.cc.on_ack(&mut self.world.cx(self.now, NodeId(0)), &self.path, &ack);
     }
@@ -173,7 +189,7 @@ fn old_losses_are_forgotten() {
 #[test]
 fn less_is_obeyed_at_once_and_more_only_as_an_answer() {
     let mut hand = Hand::new(Some(response(10.4)));
-    let reduced = |n| Grant { rate: mbps(n), why: GrantReason::Reduced };
+    let reduced = |n| RateAnswer::Reduced(mbps(n));
     hand.ack(1, 0, Some(reduced(5.2)));
     assert_eq!(hand.plan().pace, Some(mbps(5.0)));
     hand.ack(1, 0, Some(reduced(20.8)));
@@ -288,4 +304,70 @@ fn without_a_grant_it_is_standard_tcp_and_says_so() {
     let hand = Hand::new(None);
     assert_eq!(hand.plan(), Plan::window(Size(10 * MSS)));
     assert_eq!(hand.cc.fallback().map(|f| f.why), Some("no rate was granted"));
+}
+
+/// An end that asks by signalling and falls back to Reno's law above 20 % loss.
+fn asking() -> Config {
+    let ask = AskConfig { ask: Some(mbps(100.0)), ..AskConfig::default() };
+    let fallback_to = Scheme::named("reno").unwrap();
+    Config { signalling: Some(Signalling { ask, fallback: 0.2, fallback_to }), ..Config::default() }
+}
+
+/// The answer comes after the handshake: until then it is a standard TCP, which is no fallback.
+#[test]
+fn a_late_grant_ends_the_standard_tcp() {
+    let mut hand = Hand::with(&asking());
+    assert_eq!((hand.plan(), hand.cc.fallback()), (Plan::window(Size(10 * MSS)), None));
+    hand.send(3, millis(1));
+    hand.ack(3, 0, None);
+    assert_eq!((hand.plan().pace, hand.cc.fallback()), (None, None));
+    hand.hear(response(10.4));
+    assert_eq!((hand.plan().pace, hand.plan().window), (Some(mbps(10.0)), Size(3 * 130_000 + 32_000)));
+    hand.time_out(LossCause::RepeatedTimeout);
+    assert_eq!(hand.cc.fallback().map(|f| f.to), Some("reno"));
+}
+
+#[test]
+fn without_an_answer_it_says_why_and_stays_standard() {
+    for (answer, why) in [
+        (RateAnswer::Plain, "the path or the peer does not signal"),
+        (RateAnswer::Refused, "the network refused the rate"),
+    ] {
+        let mut hand = Hand::with(&asking());
+        hand.send(2, millis(1));
+        hand.hear(answer);
+        let fallback = hand.cc.fallback().map(|f| (f.to, f.why, f.at, f.segments));
+        assert_eq!(fallback, Some(("reno", why, Instant(2_000_000), 2)));
+        assert_eq!(hand.plan(), Plan::window(Size(10 * MSS)));
+        hand.hear(response(10.4));
+        assert_eq!(hand.plan().pace, None, "nobody asked any more");
+    }
+}
+
+/// A rate that is taken away: standard TCP as on a new connection, and later a new request.
+#[test]
+fn a_refused_rate_is_given_up_and_asked_for_again() {
+    let mut hand = Hand::with(&asking());
+    hand.hear(response(10.4));
+    hand.hear(RateAnswer::Refused);
+    assert_eq!(hand.cc.fallback().map(|f| f.why), Some("the network refused the rate"));
+    assert_eq!((hand.plan().pace, hand.plan().window), (None, Size(10 * MSS)));
+    for _ in 0..400 {
+        hand.now += millis(5);
+        hand.ack(1, 0, None);
+    }
+    assert_eq!(hand.plan().requested_rate, Some(mbps(10.4)));
+    hand.hear(response(5.2));
+    assert_eq!((hand.plan().pace, hand.cc.fallback()), (Some(mbps(5.0)), None));
+}
+
+#[test]
+fn explicit_rate_does_not_fall_back_to_itself() {
+    let mut config = asking();
+    if let Some(signalling) = &mut config.signalling {
+        signalling.fallback_to = Scheme::named("explicit-rate").unwrap();
+    }
+    let mut hand = Hand::with(&config);
+    hand.hear(RateAnswer::Plain);
+    assert_eq!(hand.cc.fallback().map(|f| f.to), Some("cubic"));
 }

@@ -1,0 +1,207 @@
+//! The table of flows: bounded, ordered by the 5-tuple, with a queue of the times at which flows expire.
+//!
+//! A tree is used because its worst case does not depend on addresses, which an attacker may choose. The
+//! queue holds for each flow a time not after its expiry: the flow is looked at then and put back if it was
+//! active in the meantime, so a packet of a flow costs the queue nothing. Flows without signalling fill at
+//! most half of the table, so that they cannot keep out flows that ask.
+
+use crate::flow::{Flow, Phase, Timeouts};
+use bentpipe_base::{Addr, Instant, Packet};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// The 5-tuple of a flow into the managed direction.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct FlowKey {
+    src: Addr,
+    dst: Addr,
+    sport: u16,
+    dport: u16,
+    proto: u8,
+}
+
+impl FlowKey {
+    /// The flow of a packet.
+    pub(crate) fn of(packet: &Packet) -> Self {
+        let Packet { src, dst, sport, dport, proto, .. } = *packet;
+        Self { src, dst, sport, dport, proto: proto as u8 }
+    }
+
+    /// The flow that a packet of the other direction answers.
+    pub(crate) fn reverse_of(packet: &Packet) -> Self {
+        let Self { src, dst, sport, dport, proto } = Self::of(packet);
+        Self { src: dst, dst: src, sport: dport, dport: sport, proto }
+    }
+
+    /// Source and destination.
+    pub(crate) const fn addresses(&self) -> [Addr; 2] {
+        [self.src, self.dst]
+    }
+}
+
+/// All flows.
+#[derive(Debug)]
+pub(crate) struct Flows {
+    map: BTreeMap<FlowKey, Flow>,
+    /// Flows that may have expired at a time.
+    due: BTreeSet<(Instant, FlowKey)>,
+    by_phase: [usize; 4],
+    most: usize,
+    timeouts: Timeouts,
+}
+
+impl Flows {
+    pub(crate) fn new(most: u32, timeouts: Timeouts) -> Self {
+        Self { map: BTreeMap::new(), due: BTreeSet::new(), by_phase: [0; 4], most: most as usize, timeouts }
+    }
+
+    pub(crate) fn get(&self, key: &FlowKey) -> Option<&Flow> {
+        self.map.get(key)
+    }
+
+    /// The flow, to be changed; its phase only by [`Flows::set_phase`].
+    pub(crate) fn get_mut(&mut self, key: &FlowKey) -> Option<&mut Flow> {
+        self.map.get_mut(key)
+    }
+
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (&FlowKey, &Flow)> {
+        self.map.iter()
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.map.is_empty()
+    }
+
+    /// Adds a flow that is not in the table; false if there is no room.
+    pub(crate) fn insert(&mut self, key: FlowKey, flow: Flow) -> bool {
+        let without = self.by_phase[Phase::Plain as usize] + self.by_phase[Phase::Closed as usize];
+        let is_crowded = flow.phase == Phase::Plain && without >= self.most.div_ceil(2);
+        if self.map.len() >= self.most || is_crowded {
+            return false;
+        }
+        self.by_phase[flow.phase as usize] += 1;
+        self.map.insert(key, flow);
+        self.schedule(key);
+        true
+    }
+
+    pub(crate) fn remove(&mut self, key: &FlowKey) -> Option<Flow> {
+        let flow = self.map.remove(key)?;
+        self.by_phase[flow.phase as usize] -= 1;
+        self.due.remove(&(flow.check_at, *key));
+        Some(flow)
+    }
+
+    /// Sets how far a flow is.
+    pub(crate) fn set_phase(&mut self, key: FlowKey, phase: Phase, now: Instant) {
+        let Some(flow) = self.map.get_mut(&key) else { return };
+        self.by_phase[flow.phase as usize] -= 1;
+        self.by_phase[phase as usize] += 1;
+        flow.phase = phase;
+        flow.since = now;
+        self.schedule(key);
+    }
+
+    /// Makes sure that a flow is looked at when it expires, after something changed that may let it expire
+    /// earlier than before.
+    pub(crate) fn schedule(&mut self, key: FlowKey) {
+        let Some(flow) = self.map.get_mut(&key) else { return };
+        let at = flow.expires(&self.timeouts);
+        if at < flow.check_at {
+            self.due.remove(&(flow.check_at, key));
+            flow.check_at = at;
+            self.due.insert((at, key));
+        }
+    }
+
+    /// Returns a flow that has expired, which must then be removed or get another phase.
+    pub(crate) fn take_expired(&mut self, now: Instant) -> Option<FlowKey> {
+        while let Some((at, key)) = self.due.first().copied()
+            && at <= now
+        {
+            self.due.pop_first();
+            let Some(flow) = self.map.get_mut(&key) else { continue };
+            flow.check_at = Instant::NEVER;
+            if flow.expires(&self.timeouts) <= now {
+                return Some(key);
+            }
+            self.schedule(key);
+        }
+        None
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use bentpipe_base::{Duration, Proto};
+
+    fn key(n: u32) -> FlowKey {
+        FlowKey::of(&Packet { src: Addr(n), ..Packet::default() })
+    }
+
+    fn at(ms: u64) -> Instant {
+        Instant(ms * 1_000_000)
+    }
+
+    fn flows(most: u32) -> Flows {
+        let timeouts = Timeouts {
+            half_open: Duration::from_millis(3),
+            idle: Duration::from_millis(10),
+            maximum: Duration::from_millis(2),
+        };
+        Flows::new(most, timeouts)
+    }
+
+    fn flow(phase: Phase) -> Flow {
+        Flow::new(at(0), phase, 0)
+    }
+
+    #[test]
+    fn a_packet_back_belongs_to_the_flow_it_answers() {
+        let there = Packet { src: Addr(1), sport: 10, dst: Addr(2), dport: 20, ..Packet::default() };
+        let back = Packet { src: Addr(2), sport: 20, dst: Addr(1), dport: 10, ..Packet::default() };
+        assert_eq!(FlowKey::of(&there), FlowKey::reverse_of(&back));
+        assert_ne!(FlowKey::of(&there), FlowKey::of(&back));
+        assert_ne!(FlowKey::of(&there), FlowKey::of(&Packet { proto: Proto::Udp, ..there }));
+    }
+
+    #[test]
+    fn the_table_is_bounded_and_keeps_half_for_flows_that_ask() {
+        let mut flows = flows(4);
+        assert!(flows.insert(key(1), flow(Phase::Plain)) && flows.insert(key(2), flow(Phase::Plain)));
+        assert!(!flows.insert(key(3), flow(Phase::Plain)));
+        assert!(flows.insert(key(3), flow(Phase::HalfOpen)) && flows.insert(key(4), flow(Phase::HalfOpen)));
+        assert!(!flows.insert(key(5), flow(Phase::HalfOpen)));
+        flows.set_phase(key(1), Phase::Capable, at(0));
+        assert!(flows.remove(&key(4)).is_some() && flows.remove(&key(4)).is_none());
+        assert!(flows.insert(key(5), flow(Phase::Plain)));
+        assert_eq!((flows.by_phase, flows.iter().count()), ([1, 1, 2, 0], 4));
+    }
+
+    #[test]
+    fn an_active_flow_is_put_off_and_a_silent_one_expires() {
+        let mut flows = flows(4);
+        flows.insert(key(1), flow(Phase::Plain));
+        flows.insert(key(2), flow(Phase::Plain));
+        flows.get_mut(&key(1)).unwrap().last = at(8);
+        assert_eq!(flows.take_expired(at(9)), None);
+        assert_eq!(flows.take_expired(at(10)), Some(key(2)));
+        flows.remove(&key(2));
+        assert_eq!(flows.take_expired(at(17)), None);
+        assert_eq!(flows.take_expired(at(18)), Some(key(1)));
+        // given another phase instead
+        flows.set_phase(key(1), Phase::HalfOpen, at(18));
+        assert_eq!((flows.take_expired(at(20)), flows.take_expired(at(21))), (None, Some(key(1))));
+        flows.remove(&key(1));
+        assert!(flows.is_empty() && flows.due.is_empty());
+    }
+
+    #[test]
+    fn a_phase_that_expires_earlier_is_looked_at_earlier() {
+        let mut flows = flows(4);
+        flows.insert(key(1), flow(Phase::Plain));
+        flows.set_phase(key(1), Phase::HalfOpen, at(1));
+        assert_eq!((flows.take_expired(at(3)), flows.due.len()), (None, 1));
+        assert_eq!(flows.take_expired(at(4)), Some(key(1)));
+    }
+}

@@ -1,0 +1,91 @@
+//! Packets against the managed direction: responses of receivers, and the ends of connections.
+//!
+//! Grant = min(offer, AR of the response). A response more than 1 % below the offer says that the flow is
+//! limited elsewhere: that is then its limit in the division. A response that matches no offer counts only if
+//! it is below the grant: then a router behind this one has reduced the flow. AR = 0 and GR = 0 is a refusal:
+//! the flow goes on without a rate. These packets pass unchanged; requests in them concern the other
+//! direction.
+
+use super::tell::MOST_TRIES;
+use super::{FlowRouter, SENDERS, has, is_readable, is_untouchable};
+use crate::flow::{Phase, bps};
+use crate::flows::FlowKey;
+use bentpipe_advice::tia1039::{Kind, QOS_SIGNAL, Structure, structures};
+use bentpipe_base::{Cx, Flags, Instant, Packet, Pkt};
+
+const SYN_ACK: Flags = Flags::SYN.with(Flags::ACK);
+
+impl FlowRouter {
+    /// A packet to the senders.
+    pub(super) fn inward(&mut self, cx: &mut Cx<'_>, packet: Pkt) {
+        if is_readable(&packet) && !is_untouchable(&packet) {
+            self.answers(cx.now, &packet);
+        }
+        cx.send(SENDERS, packet);
+    }
+
+    fn answers(&mut self, now: Instant, packet: &Packet) {
+        let key = FlowKey::reverse_of(packet);
+        if has(packet, Flags::SYN) && !has(packet, Flags::ACK) {
+            self.forget_predecessor(&key);
+        }
+        let mut is_answered = false;
+        if packet.dscp == QOS_SIGNAL {
+            for structure in structures(packet).as_slice() {
+                if structure.is_supported() && structure.kind() == Some(Kind::Response) {
+                    self.response(now, key, structure);
+                    is_answered = true;
+                }
+            }
+        }
+        let is_waiting = self.flows.get(&key).is_some_and(|flow| flow.phase == Phase::HalfOpen);
+        if has(packet, SYN_ACK) && !is_answered && is_waiting {
+            // the receiver does not signal
+            self.half_open.note(true);
+            self.lapse(now, key);
+        }
+        if has(packet, Flags::RST) {
+            self.close(now, key);
+        }
+    }
+
+    fn response(&mut self, now: Instant, key: FlowKey, response: &Structure) {
+        let (available, guaranteed) = (bps(response.available()), bps(response.guaranteed()));
+        let is_refusal = available == 0 && guaranteed == 0;
+        let Some(flow) = self.flows.get_mut(&key).filter(|flow| flow.is_negotiating()) else { return };
+        flow.last = now;
+        match flow.offers.answer(now, available, guaranteed) {
+            Some(_) if is_refusal => return self.refuse(now, key),
+            Some(offer) => {
+                let (was_half_open, before) = (flow.phase == Phase::HalfOpen, flow.reserved);
+                flow.take_response(now, (available, guaranteed), &offer);
+                // only the last offer may have been lowered: a reservation may have grown since an older one
+                if offer.guaranteed == before {
+                    flow.reserved = before.min(guaranteed);
+                }
+                let reserved = flow.reserved;
+                self.reservations.lower(key, reserved);
+                self.update_pool();
+                if was_half_open {
+                    self.half_open.note(true);
+                    self.set_phase(now, key, Phase::Capable);
+                }
+            }
+            None if 0 < available && available < flow.grant => flow.take_lower(available, guaranteed),
+            None => {}
+        }
+        self.recount(&key);
+        self.review_trust();
+    }
+
+    /// The flow has no rate. It is not asked for one, because it knows the answer.
+    fn refuse(&mut self, now: Instant, key: FlowKey) {
+        let Some(flow) = self.flows.get_mut(&key) else { return };
+        if flow.phase == Phase::HalfOpen {
+            self.half_open.note(true);
+        }
+        flow.missed.tries = MOST_TRIES;
+        self.set_phase(now, key, Phase::Plain);
+        self.review_trust();
+    }
+}

@@ -1,0 +1,126 @@
+//! Which flows there are, how far each is, and with what limit it takes part in the division.
+
+use super::FlowRouter;
+use crate::flow::{Flow, Phase};
+use crate::flows::FlowKey;
+use bentpipe_base::Instant;
+
+impl FlowRouter {
+    /// What the router may give in total, bit/s.
+    fn capacity(&self) -> u64 {
+        (self.config.rate.bps() as f64 * self.config.utilisation) as u64
+    }
+
+    /// What a class may reserve, bit/s.
+    pub(super) fn reservable(&self, class: usize) -> u64 {
+        let share = self.config.classes.get(class).map_or(0.0, |class| class.reservable);
+        (self.capacity() as f64 * share) as u64
+    }
+
+    /// After a change of the capacity or of a reservation.
+    pub(super) fn update_pool(&mut self) {
+        self.classes.set_pool(self.capacity().saturating_sub(self.reservations.total()));
+    }
+
+    /// Adds a flow; false if the table has no room.
+    pub(super) fn add(&mut self, now: Instant, key: FlowKey, phase: Phase, class: usize) -> bool {
+        let is_added = self.flows.insert(key, Flow::new(now, phase, class));
+        self.counts.flows += u64::from(is_added);
+        if is_added && phase == Phase::HalfOpen {
+            self.half_open.add(now, key);
+        }
+        is_added
+    }
+
+    /// Removes a flow and frees its share.
+    pub(super) fn remove(&mut self, key: &FlowKey) {
+        let Some(flow) = self.flows.remove(key) else { return };
+        if flow.phase == Phase::HalfOpen {
+            self.half_open.remove(flow.since, *key);
+        }
+        if let Some(limit) = flow.counted {
+            self.classes.remove(flow.class, limit);
+        }
+        self.reservations.lower(*key, 0);
+        self.update_pool();
+    }
+
+    /// Sets how far a flow is; without a rate it also loses its reservation.
+    pub(super) fn set_phase(&mut self, now: Instant, key: FlowKey, phase: Phase) {
+        let Some(flow) = self.flows.get_mut(&key) else { return };
+        if flow.phase == Phase::HalfOpen {
+            self.half_open.remove(flow.since, key);
+        }
+        if phase == Phase::HalfOpen {
+            self.half_open.add(now, key);
+        }
+        if matches!(phase, Phase::Plain | Phase::Closed) {
+            flow.forget_rates();
+            self.reservations.lower(key, 0);
+            self.update_pool();
+        }
+        self.flows.set_phase(key, phase, now);
+        self.recount(&key);
+    }
+
+    /// A flow turns out to have no rate: it is one without signalling, or none if it has sent no data.
+    pub(super) fn lapse(&mut self, now: Instant, key: FlowKey) {
+        let Some(flow) = self.flows.get(&key) else { return };
+        if flow.has_sent {
+            self.set_phase(now, key, Phase::Plain);
+        } else {
+            self.remove(&key);
+        }
+        self.review_trust();
+    }
+
+    /// A flow ends. It is kept for late packets, without a share.
+    pub(super) fn close(&mut self, now: Instant, key: FlowKey) {
+        let Some(phase) = self.flows.get(&key).map(|flow| flow.phase) else { return };
+        if phase == Phase::HalfOpen {
+            self.half_open.note(true);
+        }
+        if phase != Phase::Closed {
+            self.set_phase(now, key, Phase::Closed);
+            self.review_trust();
+        }
+    }
+
+    /// A SYN: a flow with these ports that has sent data or has ended is another one. A SYN that is repeated
+    /// belongs to the same flow.
+    pub(super) fn forget_predecessor(&mut self, key: &FlowKey) {
+        if self.flows.get(key).is_some_and(|flow| flow.has_sent || flow.phase == Phase::Closed) {
+            self.remove(key);
+        }
+    }
+
+    /// Takes part in the division with the limit that a flow has now.
+    pub(super) fn recount(&mut self, key: &FlowKey) {
+        let trusts_requests = !self.half_open.distrusts();
+        let Some(flow) = self.flows.get_mut(key) else { return };
+        let limit = flow.limit(trusts_requests);
+        if limit == flow.counted {
+            return;
+        }
+        if let Some(before) = flow.counted {
+            self.classes.remove(flow.class, before);
+        }
+        if let Some(limit) = limit {
+            self.classes.add(flow.class, limit);
+        }
+        flow.counted = limit;
+    }
+
+    /// Decides anew whether requests are trusted, and applies that to all that wait for a response.
+    pub(super) fn review_trust(&mut self) {
+        if self.half_open.review() {
+            self.half_open.keys().iter().for_each(|key| self.recount(key));
+        }
+    }
+
+    /// The share of a flow that has a rate, bit/s.
+    pub(super) fn share_of(&mut self, key: &FlowKey) -> Option<u64> {
+        let flow = self.flows.get(key)?;
+        Some(flow.counted.map_or(0, |_| flow.own_limit().min(self.classes.level(flow.class))))
+    }
+}

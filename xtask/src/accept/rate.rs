@@ -1,0 +1,245 @@
+//! Explicit-rate signalling in simulation: the figures of Roberts' paper, fairness over distances, flows that
+//! come and go; the fuzzer of the encodings, and the tests.
+
+use super::Part;
+use super::list::{Bound, List, Outcome, Setup, Tests, Unit, fuzz};
+use crate::{bench, metadata};
+use lab::once::output;
+use lab::stats::median;
+use serde_json::Value;
+use std::path::PathBuf;
+use std::process::Command;
+
+pub(super) const PARTS: [Part; 5] = [
+    ("figures", figures),
+    ("fairness", fairness),
+    ("churn", churn),
+    ("fuzz", |_, list| fuzz(list, "fuzz-advice", "random signalling")),
+    ("tests", tests),
+];
+
+const SECONDS: Unit = Unit("s", 1.0, 3);
+const PERCENT: Unit = Unit("%", 0.01, 2);
+const COUNT: Unit = Unit("packets", 1.0, 0);
+const TIMES: Unit = Unit("times", 1.0, 2);
+
+/// Figure 1: 30 Mbit/s as the rate field holds it, bit/s.
+const GRANTED_BPS: u64 = 29_984_000;
+/// Figure 3 does not name its path; a satellite hop fits its times.
+const SATELLITE: [(&str, &str); 2] = [("rtt", "500 ms"), ("size", "8 MiB")];
+/// Figure 3: losses, and the longest time under a granted rate, s.
+const FIGURE_3: [(&str, f64); 2] = [("0", 1.8), ("0.1", 3.2)];
+/// An ordinary sender to a receiver with an old window.
+const ORDINARY: [(&str, &str); 2] = [("encoding", "off"), ("window", "64 KiB")];
+/// Seeds: of most measurements, and of figure 3 under a granted rate.
+const SEEDS: u64 = 5;
+const MANY_SEEDS: u64 = 20;
+/// The link of `rate-churn`, and its rate in bit/s.
+const CHURN_LINK: (&str, f64) = ("bottleneck", 100e6);
+
+/// The test programs, as arguments for cargo.
+const RUNS: [&str; 3] = [
+    "-p bentpipe-advice -p bentpipe-flow-router",
+    "-p bentpipe-tcp --lib --test signalling --test hostile",
+    "-p bentpipe-scenario -p bentpipe-sim --test rate_keys --test rate_scenarios",
+];
+
+/// Test programs, and how many tests each has at least.
+const PROGRAMS: [(&str, &str, usize); 6] = [
+    ("bentpipe_advice", "encodings, and one end's part of the exchange", 40),
+    ("bentpipe_flow_router", "parts of the flow router", 40),
+    ("exchange", "the flow router between two ends", 15),
+    ("limits", "what the flow router limits", 15),
+    ("signalling", "signalling in the packets of a connection", 15),
+    ("rate_keys", "keys of scenarios, wrong ones refused with their place", 10),
+];
+
+const PROOFS: &str = "
+* figure 1: starts at the lowest rate of the path, IPv4 and IPv6
+  a_sender_starts_at_the_lowest_rate_on_its_path the_first_segment_goes_at_the_granted_rate
+* DSCP and structures of each packet
+  each_packet_has_its_code_point_and_its_structures no_byte_of_a_stream_is_signalling
+* an answer that nobody lowered is not believed
+  an_answer_that_nobody_lowered_is_not_believed a_rate_that_nobody_lowers_is_not_believed
+* a peer without signalling; lost SYNs, answers and requests
+  without_a_signalling_peer_it_is_plain_tcp after_a_lost_syn_the_ack_asks
+  after_a_lost_answer_the_first_data_asks requests_are_repeated_until_they_are_answered
+* a reduction is obeyed within a round trip, and repeated once in one
+  a_reduction_is_obeyed_within_a_round_trip
+  a_reduction_is_repeated_once_per_round_trip_until_it_is_answered
+* a broken trunk: all flows slow down within 2 round trips
+  all_flows_slow_down_within_two_round_trips_of_a_break
+  when_the_rate_falls_every_flow_is_told_in_its_next_packet
+* forged answers do not raise a rate
+  forged_answers_do_not_raise_a_rate a_response_above_the_offer_gains_nothing
+* forged requests do not keep shares
+  requests_that_nobody_answers_do_not_keep_shares many_waiting_requests_get_shares_only_with_their_responses
+* who ignores a reduction is held to it, who obeys is not dropped
+  a_sender_that_ignores_a_reduction_is_held_to_it_after_the_grace_time a_sender_that_obeys_is_not_dropped
+* flows without signalling count, and pass unchanged
+  a_flow_without_signalling_is_a_member_from_its_first_payload_on what_it_does_not_understand_passes_unchanged
+* guaranteed rates: refused, or a lower priority preempted
+  what_does_not_fit_is_refused_or_preempts_a_lower_priority
+* shares are max-min fair
+  shares_are_max_min_fair equal_members_get_what_the_general_rule_gives
+* no structure can break a connection
+  no_structure_can_break_a_connection_that_signals no_peer_can_break_a_connection";
+
+fn figures(_: &Setup, list: &mut List) -> Outcome {
+    let sim = Simulator::build()?;
+    for ip in ["4", "6"] {
+        let what = format!("figure 1, IPv{ip}: asks for 100, gets 35, then 30 Mbit/s: {GRANTED_BPS} bit/s");
+        let granted = sim.run("rate-negotiation", &[("ip", ip)], 1).and_then(|report| granted_bps(&report));
+        list.judge(what, granted, |bps| (format!("{bps} bit/s"), bps == GRANTED_BPS));
+    }
+    let what = format!("figure 2, 8 MB, 40 ms, loss 0.02 both ways, median of {SEEDS}");
+    list.figure(&what, sim.median_time(&[("ack_loss", "0.02")], SEEDS), Bound::Most(0.85), SECONDS);
+    let newreno = [&ORDINARY[..], &[("tcp", "newreno")]].concat();
+    let what = "the same, newreno, 64 KiB; 28 s in the paper";
+    list.figure(what, sim.median_time(&newreno, SEEDS), Bound::Nothing, SECONDS);
+    for (loss, most) in FIGURE_3 {
+        let what = format!("figure 3, 8 MiB, 500 ms, loss {loss} both ways, median of {MANY_SEEDS}");
+        let sets = [&SATELLITE[..], &[("loss", loss), ("ack_loss", loss)]].concat();
+        list.figure(&what, sim.median_time(&sets, MANY_SEEDS), Bound::Most(most), SECONDS);
+    }
+    for tcp in ["newreno", "cubic"] {
+        for (loss, paper) in [("0", "66 s"), ("0.1", "1411 s")] {
+            let what = format!("the same, {tcp}, 64 KiB, loss {loss}; {paper} in the paper");
+            let sets = [&SATELLITE[..], &ORDINARY[..], &[("loss", loss), ("tcp", tcp)]].concat();
+            list.figure(&what, sim.median_time(&sets, SEEDS), Bound::Nothing, SECONDS);
+        }
+    }
+    Ok(())
+}
+
+fn fairness(_: &Setup, list: &mut List) -> Outcome {
+    let sim = Simulator::build()?;
+    // how many times the goodput of the far sender the near one has
+    let ratio = |sets: &[(&str, &str)], seed: u64| -> Outcome<f64> {
+        let report = sim.run("rate-fairness", sets, seed)?;
+        Ok(goodput_bps(&report, "near")? / goodput_bps(&report, "far")?)
+    };
+    let ratios: Outcome<Vec<f64>> = (1..=SEEDS).map(|seed| ratio(&[], seed)).collect();
+    let largest = ratios.map(|all| all.iter().map(|ratio| (ratio - 1.0).abs()).fold(0.0, f64::max));
+    let what = format!("RTT 4 and 80 ms: largest difference of goodput, {SEEDS} seeds");
+    list.figure(&what, largest, Bound::Most(0.01), PERCENT);
+    let newreno = [&ORDINARY[..], &[("tcp", "newreno")]].concat();
+    list.judge("the same, newreno, 64 KiB: near has 12 to 18 times as much", ratio(&newreno, 1), |ratio| {
+        (format!("{ratio:.2} times"), (12.0..=18.0).contains(&ratio))
+    });
+    let modern = [("encoding", "off"), ("tcp", "cubic")];
+    list.figure("the same, cubic, 16 MiB", ratio(&modern, 1), Bound::Nothing, TIMES);
+    Ok(())
+}
+
+fn churn(_: &Setup, list: &mut List) -> Outcome {
+    let sim = Simulator::build()?;
+    let run = |sets: &[(&str, &str)], seed: u64| -> Outcome<(f64, f64)> {
+        let report = sim.run("rate-churn", sets, seed)?;
+        let link = named(&report, "links", CHURN_LINK.0)?;
+        let carried = link["carried_bps"].as_f64().ok_or("no carried_bps in the report")?;
+        Ok((drops(link)?, carried / CHURN_LINK.1))
+    };
+    let all: Outcome<Vec<(f64, f64)>> = (1..=SEEDS).map(|seed| run(&[], seed)).collect();
+    let sum = all.as_ref().map(|all| all.iter().map(|(drops, _)| drops).sum::<f64>()).map_err(Clone::clone);
+    let what = format!("50 flows that come and go, drops in {SEEDS} seeds");
+    list.figure(&what, sum, Bound::Most(0.0), COUNT);
+    let least = all.map(|all| all.iter().map(|(_, used)| *used).fold(f64::INFINITY, f64::min));
+    list.figure("the same, utilisation, the least of them", least, Bound::Least(0.93), PERCENT);
+    let off = run(&[("encoding", "off"), ("tcp", "cubic")], 1);
+    list.judge("the same, cubic without signalling (reported)", off, |(drops, used)| {
+        (format!("{drops} drops, {:.2} %", used * 100.0), true)
+    });
+    Ok(())
+}
+
+fn tests(_: &Setup, list: &mut List) -> Outcome {
+    let runs: Vec<Tests> = RUNS.iter().map(|words| Tests::of(words, &[])).collect::<Outcome<_>>()?;
+    let run = runs.into_iter().fold(Tests::default(), Tests::merge);
+    for (program, what, least) in PROGRAMS {
+        list.tests(what, run.count(|t| t.program == program), least);
+    }
+    list.proofs(&run, PROOFS);
+    list.all_tests("all of these", &run, 1);
+    Ok(())
+}
+
+/// The release build of bentpipe.
+struct Simulator(PathBuf);
+
+impl Simulator {
+    fn build() -> Outcome<Self> {
+        bench::build("bentpipe").map(Self)
+    }
+
+    /// Runs a scenario with these parameters; returns its report.
+    fn run(&self, scenario: &str, sets: &[(&str, &str)], seed: u64) -> Outcome<Value> {
+        let name = format!("sim {scenario}, seed {seed}");
+        let mut command = Command::new(&self.0);
+        command.current_dir(metadata::root()).arg("sim").arg(format!("scenarios/{scenario}.toml"));
+        command.args(["--json", "--seed"]).arg(seed.to_string());
+        command.args(sets.iter().map(|(key, value)| format!("--set={key}={value}")));
+        let text = output(&name, &mut command)?;
+        serde_json::from_str(&text).map_err(|e| format!("{name}: {e}"))
+    }
+
+    /// Median time of the transfer of `rate-transfer`, s, over the first seeds.
+    fn median_time(&self, sets: &[(&str, &str)], seeds: u64) -> Outcome<f64> {
+        let time = |seed: u64| {
+            let report = self.run("rate-transfer", sets, seed)?;
+            let finished = &report["flows"][0]["finished_s"];
+            finished.as_f64().ok_or_else(|| format!("seed {seed}: the transfer did not finish"))
+        };
+        let times: Vec<f64> = (1..=seeds).map(time).collect::<Outcome<_>>()?;
+        Ok(median(&times))
+    }
+}
+
+/// The rate that was granted to the only flow.
+fn granted_bps(report: &Value) -> Outcome<u64> {
+    let rate = &report["flows"][0]["rate"];
+    rate["granted_bps"].as_u64().ok_or_else(|| format!("no rate was granted: {rate}"))
+}
+
+fn goodput_bps(report: &Value, flow: &str) -> Outcome<f64> {
+    let goodput = &named(report, "flows", flow)?["goodput_bps"];
+    goodput.as_f64().ok_or_else(|| format!("no goodput of {flow}"))
+}
+
+/// The object of this name in a list of the report.
+fn named<'a>(report: &'a Value, list: &str, name: &str) -> Outcome<&'a Value> {
+    let found = report[list].as_array().and_then(|all| all.iter().find(|one| one["name"] == name));
+    found.ok_or_else(|| format!("no {name} among the {list}"))
+}
+
+/// Drops of a link, of all causes.
+fn drops(link: &Value) -> Outcome<f64> {
+    let causes = link["drops"].as_object().ok_or("no drops in the report")?;
+    Ok(causes.values().filter_map(Value::as_f64).sum())
+}
+
+#[cfg(test)]
+mod unit {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn figures_are_found_by_their_names() {
+        let report = json!({
+            "flows": [{"name": "far", "goodput_bps": 2.0, "rate": {"granted_bps": 7}}, {"name": "near"}],
+            "links": [{"name": "a", "drops": {}}, {"name": "b", "drops": {"queue_full": 2, "outage": 1}}],
+        });
+        assert_eq!((granted_bps(&report), goodput_bps(&report, "far")), (Ok(7), Ok(2.0)));
+        assert!(goodput_bps(&report, "near").is_err() && goodput_bps(&report, "x").is_err());
+        assert_eq!(drops(named(&report, "links", "a").unwrap()), Ok(0.0));
+        assert_eq!(drops(named(&report, "links", "b").unwrap()), Ok(3.0));
+        assert!(named(&report, "links", "c").is_err() && drops(&json!({"name": "d"})).is_err());
+    }
+
+    #[test]
+    fn a_flow_without_a_rate_is_an_error_that_shows_what_there_is() {
+        let report = json!({"flows": [{"rate": {"granted_bps": null, "state": "plain"}}]});
+        assert!(granted_bps(&report).unwrap_err().contains("plain"));
+        assert!(granted_bps(&json!({})).is_err());
+    }
+}
