@@ -217,6 +217,9 @@ impl Negotiation {
             return None;
         }
         let answer = self.hear(now, srtt, packet, structures);
+        if !self.passes {
+            self.asker.ask_again(now, srtt);
+        }
         answer.or_else(|| self.asker.unanswered(now, srtt))
     }
 

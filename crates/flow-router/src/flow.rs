@@ -7,6 +7,9 @@ use crate::telling::{LEAST_GRACE, LEAST_INTERVAL, Telling, UNKNOWN_RTT, is_lower
 use bentpipe_advice::tia1039::{Kind, RateType, Structure};
 use bentpipe_base::{Duration, Instant, Rate};
 
+/// How long packets at a rate that was lowered may still arrive: a round trip between sender and router.
+const LATE: Duration = Duration::from_secs(1);
+
 /// A rate in bit/s; none is 0.
 pub(crate) fn bps(rate: Option<Rate>) -> u64 {
     rate.map_or(0, Rate::bps)
@@ -72,6 +75,8 @@ pub(crate) struct Flow {
     pub(crate) telling: Option<Telling>,
     /// From when on its rate is policed.
     pub(crate) policed_from: Instant,
+    /// A higher rate before, and until when packets that were sent at it may still arrive.
+    late: (u64, Instant),
     /// Its token bucket.
     pub(crate) bucket: Bucket,
     /// Round-trip time from here to the receiver.
@@ -103,6 +108,7 @@ impl Flow {
             offers: Offers::default(),
             telling: None,
             policed_from: Instant::NEVER,
+            late: (0, Instant::ZERO),
             bucket: Bucket::default(),
             rtt: None,
             has_sent: false,
@@ -140,7 +146,7 @@ impl Flow {
         match (self.phase, self.agreed.rate_type()) {
             (Phase::HalfOpen, _) => self.since + timeouts.half_open,
             (Phase::Closed, _) => self.since + timeouts.idle,
-            (Phase::Capable, Some(RateType::Guaranteed)) => Instant::NEVER,
+            (Phase::Capable, Some(RateType::Guaranteed)) if self.reserved > 0 => Instant::NEVER,
             (Phase::Capable, Some(RateType::Maximum)) => self.last + timeouts.maximum,
             (Phase::Capable | Phase::Plain, _) => self.last + timeouts.idle,
         }
@@ -167,6 +173,7 @@ impl Flow {
         if let Some(asked_at) = offer.asked_at {
             self.take_rtt(now.since(asked_at));
         }
+        let before = self.grant;
         if available <= offer.available {
             self.grant = available;
             if available < offer.available - offer.available / 100 {
@@ -177,16 +184,27 @@ impl Flow {
         } else if self.phase == Phase::HalfOpen || offer.available > self.grant {
             self.grant = offer.available;
         }
+        self.expect_late(now, before);
         self.promised = guaranteed.min(offer.guaranteed);
         self.policed_from = self.policed_from.min(now);
         self.settle(available, guaranteed);
     }
 
     /// Takes a lower rate that this router did not see asked for: a router behind it reduced the flow.
-    pub(crate) fn take_lower(&mut self, available: u64, guaranteed: u64) {
+    pub(crate) fn take_lower(&mut self, now: Instant, available: u64, guaranteed: u64) {
+        let before = self.grant;
         self.grant = available;
+        self.expect_late(now, before);
         self.elsewhere = Some(available);
         self.settle(available, guaranteed);
+    }
+
+    /// After a fall of the grant: the sender hears of it later than this router, and what it sent until then
+    /// arrives later still.
+    fn expect_late(&mut self, now: Instant, before: u64) {
+        if before > self.grant && (now >= self.late.1 || before > self.late.0) {
+            self.late = (before, now + LATE);
+        }
     }
 
     /// Ends the reduction if these rates obey it.
@@ -226,7 +244,8 @@ impl Flow {
 
     /// The rate that it may send at.
     pub(crate) fn allowed(&self, now: Instant) -> u64 {
-        let available = self.grant.max(self.offers.highest(now));
+        let late = if now < self.late.1 { self.late.0 } else { 0 };
+        let available = self.grant.max(self.offers.highest(now)).max(late);
         let granted = available.saturating_add(self.reserved.max(self.promised));
         self.telling.and_then(|telling| telling.ceiling(now)).map_or(granted, |most| most.min(granted))
     }
@@ -303,7 +322,9 @@ mod tests {
         flow.telling = Some(telling);
         assert_eq!((flow.allowed(at(399)), flow.allowed(at(400))), (10_600, 4_000));
         flow.take_response(at(100), (4_000, 0), &offer(4_000, true));
-        assert_eq!((flow.allowed(at(100)), flow.telling.is_none()), (4_000, true));
+        assert!(flow.telling.is_none());
+        // what was sent before the response reached the sender arrives later
+        assert_eq!((flow.allowed(at(1099)), flow.allowed(at(1100))), (10_000, 4_000));
         assert!(!flow.must_be_told(4_000));
     }
 
@@ -322,6 +343,8 @@ mod tests {
         flow.agreed.set_rate_type(RateType::Maximum);
         assert_eq!(flow.expires(&timeouts), at(52));
         flow.agreed.set_rate_type(RateType::Guaranteed);
+        assert_eq!(flow.expires(&timeouts), at(60), "nothing is reserved for it");
+        flow.reserved = 1;
         assert_eq!(flow.expires(&timeouts), Instant::NEVER);
         flow.phase = Phase::Closed;
         assert_eq!(flow.expires(&timeouts), at(10));

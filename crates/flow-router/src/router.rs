@@ -181,6 +181,11 @@ impl FlowRouter {
             return true;
         }
         let rate = flow.allowed(now);
+        if rate == 0 {
+            // all of it was withdrawn, and the time to hear of that is over: it goes on without a rate
+            self.refuse(now, *key);
+            return true;
+        }
         flow.bucket.admits(now, rate, flow.agreed.burst_exponent(), packet.wire_len())
     }
 

@@ -34,12 +34,14 @@ pub(crate) struct Telling {
     told: Option<Instant>,
     /// When the target is enforced.
     deadline: Instant,
+    /// An earlier target that still waits for its deadline: further falls do not put it off.
+    first: Option<((u64, u64), Instant)>,
 }
 
 impl Telling {
     /// A reduction that was not told yet.
     pub(crate) fn begin(now: Instant, target: (u64, u64), grace: Duration) -> Self {
-        Self { target, told: None, deadline: now + grace + UNTOLD }
+        Self { target, told: None, deadline: now + grace + UNTOLD, first: None }
     }
 
     /// True if the flow must be told now; before it was told the first time, the target follows the share.
@@ -54,6 +56,9 @@ impl Telling {
     pub(crate) fn tell(&mut self, now: Instant, target: (u64, u64), grace: Duration) -> bool {
         let is_new = self.told.is_none() || self.is_below(target);
         if is_new {
+            if self.told.is_some() && (self.first.is_none() || now >= self.deadline) {
+                self.first = Some((self.target, self.deadline));
+            }
             self.deadline = now + grace;
         }
         self.target = target;
@@ -68,7 +73,9 @@ impl Telling {
 
     /// The most that the flow may send, once it is enforced.
     pub(crate) fn ceiling(&self, now: Instant) -> Option<u64> {
-        (now >= self.deadline).then(|| self.target.0.saturating_add(self.target.1))
+        let first = self.first.filter(|(_, deadline)| now >= *deadline).map(|(target, _)| target);
+        let target = if now >= self.deadline { Some(self.target) } else { first };
+        target.map(|(available, guaranteed)| available.saturating_add(guaranteed))
     }
 
     /// True if `target` is a further reduction.
@@ -121,6 +128,14 @@ mod tests {
         telling.tell(at(150), (500, 10), GRACE);
         assert_eq!((telling.ceiling(at(249)), telling.ceiling(at(250))), (None, Some(510)));
         assert!(!telling.is_answered_by(501, 10) && telling.is_answered_by(500, 10));
+    }
+
+    #[test]
+    fn further_falls_do_not_put_off_the_first() {
+        let mut telling = Telling::begin(at(0), (500, 0), GRACE);
+        (0..10).for_each(|n| assert!(telling.tell(at(150 * n), (500 - 40 * n, 0), GRACE)));
+        let ceilings = [199, 200, 1549, 1550].map(|ms| telling.ceiling(at(ms)));
+        assert_eq!(ceilings, [None, Some(500), Some(500), Some(140)]);
     }
 
     #[test]

@@ -143,7 +143,7 @@ const METRICS: [Row; 55] = [
     row("held_peak", gateway!(held_peak_bytes), Max, Bytes, "most bytes held by a gateway"),
     row("reordered", udp_count!(reordered), Sum, Count, "datagrams reordered"),
     row("granted", Flow(|f| Some(f.tcp()?.rate.as_ref()?.granted_bps? as f64)), Sum, Rate, "rate granted by the network"),
-    row("rate_changes", Flow(|f| Some(f.tcp()?.rate.as_ref()?.changes.len() as f64)), Sum, Count, "changes of the granted rate"),
+    row("rate_changes", Flow(|f| Some(f.tcp()?.rate.as_ref()?.changes.len() as f64)), Sum, Count, "changes of the granted rate, 1000 at most"),
     row("router_flows", router!(flows), Sum, Count, "flows known to flow routers"),
     row("rate_requests", router!(requests), Sum, Count, "requests of a rate seen by flow routers"),
     row("refused", router!(refused), Sum, Count, "reservations refused by flow routers"),

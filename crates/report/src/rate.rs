@@ -16,7 +16,7 @@ pub struct RateReport {
     pub granted_bps: Option<u64>,
     /// `plain`, `asked`, `granted`, `reduced`, `refused`, `fallen-back` or `asking-again`.
     pub state: String,
-    /// Every change of the granted rate, oldest first.
+    /// The first 1000 changes of the granted rate, oldest first.
     pub changes: Vec<RateChangeReport>,
 }
 

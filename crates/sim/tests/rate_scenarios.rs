@@ -121,6 +121,7 @@ fn a_rate_that_nobody_lowers_is_not_believed() {
     let report = run(&scenario("rate-negotiation", &[("ask", "20 Mbit/s")], 1));
     let rate = rate_of(&report, 0);
     assert_eq!((rate.granted_bps, rate.state.as_str()), (None, "plain"));
+    assert!(metric(&report, "policed") < 0.5, "it is no flow with a rate");
     assert_eq!(report.flows[0].tcp().unwrap().fallback.as_ref().map(|f| f.to.as_str()), Some("cubic"));
 }
 

@@ -4,7 +4,7 @@
 //! insert an IPv6 extension header). `bentpipe_advice::negotiation` decides what is asked, returned and
 //! believed. This module carries its structures and tells the scheme what the network said.
 //!   DSCP 3: SYNs of an end that signals, and packets with a structure
-//!   DSCP 7: all other packets of a connection whose ends both signal
+//!   DSCP 7: all other packets of a connection whose ends both signal, but not data of an end without a rate
 //!   MSS: 16 bytes less on such a connection, the length of a structure. A router inserts one into an IPv4
 //!     packet. An IPv6 data packet of a granted rate has one that says nothing, into which a router writes.
 //! A structure is outside the stream: it has no sequence number and is no payload. Only packets that the
@@ -18,7 +18,7 @@ use crate::handshake::set_addresses;
 use crate::state::State;
 use bentpipe_advice::negotiation::{Carrier, Encoding, Negotiation, RateChange, RateState};
 use bentpipe_advice::tia1039::{self, Structures};
-use bentpipe_base::{Cx, Instant, IpVersion, Packet, Pkt, Rate};
+use bentpipe_base::{Cx, Dscp, Instant, IpVersion, Packet, Pkt, Rate};
 
 /// The rate that a connection asked for, and what became of it.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -46,7 +46,7 @@ pub(crate) fn signal_of_syn(syn: &Packet) -> Option<Structures> {
 }
 
 fn carrier(packet: &Packet) -> Carrier {
-    if packet.body.len > 0 { Carrier::Data } else { Carrier::Ack }
+    if packet.seq_len() > 0 { Carrier::Data } else { Carrier::Ack }
 }
 
 impl Connection {
@@ -138,6 +138,11 @@ impl Connection {
     fn add_structure(&mut self, now: Instant, packet: &mut Packet, wish: Option<Rate>) {
         let (srtt, carrier) = (self.rtt.srtt(), carrier(packet));
         let Some(negotiation) = &mut self.signalling else { return };
+        // data without a rate must not look as if it had one: a router would hold it to what it offered
+        let has_none = matches!(negotiation.state(), RateState::Plain | RateState::Refused);
+        if has_none && carrier == Carrier::Data && packet.dscp == tia1039::QOS_FLOW {
+            packet.dscp = Dscp::DEFAULT;
+        }
         // a scheme repeats a wish until a packet with data was sent
         let wish = wish.filter(|_| carrier == Carrier::Data);
         let structure = negotiation.outgoing(now, srtt, carrier, wish);

@@ -5,7 +5,7 @@
 
 use bentpipe_advice::tia1039::{self, Kind, QOS_FLOW, QOS_SIGNAL, Structure};
 use bentpipe_base::{Dscp, Duration, Flags, Instant, IpVersion, Packet, Rate, Size};
-use bentpipe_tcp::{AskConfig, Config, RateState, ReceiveBuffer, Signalling};
+use bentpipe_tcp::{AskConfig, Config, Connection, RateState, ReceiveBuffer, Signalling};
 use net::{ASK, ISN, MSS, Net, RTT, host, lower, mbps, ms, said, strip};
 use std::cell::Cell;
 
@@ -230,8 +230,11 @@ fn a_path_that_drops_hop_by_hop_headers_carries_the_stream_all_the_same() {
             now < ms(since) || packet.signal.is_none()
         });
         net.with(0, |c| c.write(3_000_000));
-        net.run(ms(60_000));
+        net.run(ms(1150));
+        net.with(0, Connection::close);
+        net.run(ms(30_000));
         assert_eq!(net.end(1).received(), 3_000_000, "since {since} ms");
+        assert!(net.end(1).peer_closed(), "since {since} ms");
         let lost = net.of(0).filter(|(at, p)| *at >= ms(since) && p.body.len > 0 && p.signal.is_some());
         assert!(lost.count() < 400, "since {since} ms");
     }

@@ -118,7 +118,7 @@ impl Asker {
         let answered =
             matches!(self.history.state(), RateState::Granted | RateState::Reduced | RateState::Refused);
         if let Some(rate) = wish.filter(|_| answered).and_then(rounded) {
-            self.wish = Some(rate);
+            self.wish = self.asked.map(|asked| rate.min(asked));
         }
     }
 
@@ -135,10 +135,10 @@ impl Asker {
         if self.first.is_some() {
             return self.repeat(now, srtt, packet);
         }
+        self.forget_old(now, srtt);
         if packet == Carrier::Ack || !(self.restart || self.wish.is_some()) {
             return None;
         }
-        self.forget_old(now, srtt);
         if self.under_way.len() >= MOST_UNDER_WAY {
             self.wish = None;
             return None;
@@ -154,8 +154,9 @@ impl Asker {
         if first.sent_at.is_some_and(|at| now.since(at) < patience(srtt)) {
             return None;
         }
-        if packet == Carrier::Data {
-            first.sent_at = None; // an ACK of its own carries it: if the path drops that, no data is lost
+        if packet == Carrier::Data || first.sent_at.is_some() {
+            // an ACK of its own carries it: if the path drops that, nothing else is lost
+            first.sent_at = None;
             return None;
         }
         first.repeats += 1;
@@ -177,7 +178,18 @@ impl Asker {
     }
 
     fn forget_old(&mut self, now: Instant, srtt: Duration) {
-        self.under_way.retain(|request| now.since(request.sent_at) <= lifetime(srtt));
+        let is_old = |request: &UnderWay| now.since(request.sent_at) > lifetime(srtt);
+        // without its answer the router knows nothing of the rate that we use
+        self.restart |= self.under_way.iter().any(|r| r.kind == Kind::ResendStart && is_old(r));
+        self.under_way.retain(|request| !is_old(request));
+    }
+
+    /// After a timeout: perhaps the path drops structures. One request at a time finds out.
+    pub(super) fn ask_again(&mut self, now: Instant, srtt: Duration) {
+        self.forget_old(now, srtt);
+        if self.under_way.is_empty() {
+            self.wish = self.wish.or(self.history.granted());
+        }
     }
 
     /// A response arrived.
@@ -198,7 +210,8 @@ impl Asker {
         if let Some(i) = self.under_way.iter().position(|request| rate <= request.rate) {
             // those before it are lost, or their answers were overtaken
             let request = self.under_way.drain(..=i).next_back()?;
-            if request.kind == Kind::ResendStart && !self.believes(rate, request.rate, response) {
+            let needs_proof = request.kind == Kind::ResendStart || Some(rate) == self.asked;
+            if needs_proof && !self.believes(rate, request.rate, response) {
                 return None;
             }
             self.history.set(now, rate);

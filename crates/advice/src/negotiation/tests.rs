@@ -146,9 +146,13 @@ fn an_answer_above_the_question_is_ignored() {
     assert_eq!(hears(&mut n, 150, response(mbps(200))), None);
     assert_eq!(hears(&mut n, 160, response(mbps(60))), Some(RateAnswer::Granted(mbps(60))));
     // the same for a later request
-    n.outgoing(at(200), RTT, Data, Some(mbps(120)));
-    assert_eq!(hears(&mut n, 500, response(mbps(121))), None);
-    assert_eq!(hears(&mut n, 500, response(mbps(120))), Some(RateAnswer::Granted(mbps(120))));
+    n.outgoing(at(200), RTT, Data, Some(mbps(90)));
+    assert_eq!(hears(&mut n, 500, response(mbps(91))), None);
+    assert_eq!(hears(&mut n, 500, response(mbps(90))), Some(RateAnswer::Granted(mbps(90))));
+    // no request is for more than the first one, and an unlowered answer to that much proves nothing
+    n.outgoing(at(600), RTT, Data, Some(mbps(180)));
+    assert_eq!(hears(&mut n, 900, response(mbps(100))), None);
+    assert_eq!(n.granted(), Some(mbps(90)));
 }
 
 /// A peer that answers before it was asked is not believed.
@@ -213,8 +217,8 @@ fn after_the_last_repeat_there_is_no_rate() {
             break;
         }
     }
-    // without an RTT every 200 ms
-    assert_eq!((asked, ended), (REPEATS, Some(10 + 200 * u64::from(REPEATS))));
+    // without an RTT every 200 ms, in the next packet but one
+    assert_eq!((asked, ended), (REPEATS, Some(10 + 201 * u64::from(REPEATS - 1) + 200)));
     assert_eq!((n.state(), hears(&mut n, 9000, response(mbps(5)))), (RateState::Plain, None));
 }
 
@@ -279,25 +283,25 @@ fn more_is_asked_in_data_and_waits_behind_a_response() {
     assert_eq!(hears(&mut n, 701, response(mbps(85))), None, "the request was answered");
 }
 
-/// Requests for 60, 100 and 120 are under way.
+/// Requests for 60, 80 and 95 are under way.
 #[test]
 fn answers_belong_to_the_oldest_request_that_is_not_below_them() {
     let three = || {
         let mut n = granted();
-        for rate in [60, 100, 120] {
+        for rate in [60, 80, 95] {
             n.outgoing(at(400), RTT, Data, Some(mbps(rate)));
         }
         n
     };
     let mut n = three();
-    for (rate, answer) in [(60, Some(60)), (100, Some(100)), (110, Some(110)), (115, None)] {
+    for (rate, answer) in [(60, Some(60)), (80, Some(80)), (88, Some(88)), (90, None)] {
         let expected = answer.map(|rate| RateAnswer::Granted(mbps(rate)));
         assert_eq!(hears(&mut n, 700, response(mbps(rate))), expected, "{rate}");
     }
     // the first two answers were lost
     let mut n = three();
-    assert_eq!(hears(&mut n, 700, response(mbps(120))), Some(RateAnswer::Granted(mbps(120))));
-    assert_eq!(hears(&mut n, 700, response(mbps(100))), Some(RateAnswer::Reduced(mbps(100))));
+    assert_eq!(hears(&mut n, 700, response(mbps(95))), Some(RateAnswer::Granted(mbps(95))));
+    assert_eq!(hears(&mut n, 700, response(mbps(80))), Some(RateAnswer::Reduced(mbps(80))));
     // 2 s later the requests are over
     let mut n = three();
     assert_eq!(hears(&mut n, 2401, response(mbps(60))), None);

@@ -45,6 +45,9 @@ impl FlowRouter {
             self.lapse(now, key);
         }
         if has(packet, Flags::RST) {
+            if is_waiting {
+                self.half_open.note(true);
+            }
             self.close(now, key);
         }
     }
@@ -65,13 +68,14 @@ impl FlowRouter {
                 }
                 let reserved = flow.reserved;
                 self.reservations.lower(key, reserved);
+                self.flows.schedule(key);
                 self.update_pool();
                 if was_half_open {
                     self.half_open.note(true);
                     self.set_phase(now, key, Phase::Capable);
                 }
             }
-            None if 0 < available && available < flow.grant => flow.take_lower(available, guaranteed),
+            None if 0 < available && available < flow.grant => flow.take_lower(now, available, guaranteed),
             None => {}
         }
         self.recount(&key);
@@ -79,7 +83,7 @@ impl FlowRouter {
     }
 
     /// The flow has no rate. It is not asked for one, because it knows the answer.
-    fn refuse(&mut self, now: Instant, key: FlowKey) {
+    pub(super) fn refuse(&mut self, now: Instant, key: FlowKey) {
         let Some(flow) = self.flows.get_mut(&key) else { return };
         if flow.phase == Phase::HalfOpen {
             self.half_open.note(true);

@@ -77,9 +77,6 @@ impl FlowRouter {
     /// A flow ends. It is kept for late packets, without a share.
     pub(super) fn close(&mut self, now: Instant, key: FlowKey) {
         let Some(phase) = self.flows.get(&key).map(|flow| flow.phase) else { return };
-        if phase == Phase::HalfOpen {
-            self.half_open.note(true);
-        }
         if phase != Phase::Closed {
             self.set_phase(now, key, Phase::Closed);
             self.review_trust();

@@ -44,10 +44,11 @@ impl FlowRouter {
         let mut offer = *asked;
         allowance.apply(&mut offer);
         let is_kept = self.enter(cx.now, key, allowance.class, &offer);
-        self.reserve(key, allowance.class, is_kept, &mut offer);
+        let class = self.flows.get(&key).map_or(allowance.class, |flow| flow.class);
+        self.reserve(key, class, is_kept, &mut offer);
         let limit = bps(offer.available());
         let counted = self.note_asked(cx.now, key, limit, offer);
-        let share = self.classes.share_with(allowance.class, limit, counted);
+        let share = self.classes.share_with(class, limit, counted);
         if share < limit {
             offer.set_available(Rate::from_bps(share));
         }
@@ -64,8 +65,14 @@ impl FlowRouter {
 
     /// Makes a flow one that has asked; false if it has no state.
     fn enter(&mut self, now: Instant, key: FlowKey, class: usize, offer: &Structure) -> bool {
+        let asks = offer.available().is_some() || offer.guaranteed().is_some();
         match self.flows.get(&key).map(|flow| flow.phase) {
-            Some(Phase::HalfOpen | Phase::Capable) => return true,
+            Some(Phase::HalfOpen | Phase::Capable) if asks => return true,
+            Some(Phase::HalfOpen | Phase::Capable) => {
+                self.lapse(now, key);
+                return false;
+            }
+            Some(Phase::Plain) if !asks => return false,
             Some(Phase::Plain) => {
                 self.set_phase(now, key, Phase::HalfOpen);
                 return self.make_room(now, &key);
@@ -73,7 +80,6 @@ impl FlowRouter {
             Some(Phase::Closed) => self.remove(&key),
             None => {}
         }
-        let asks = offer.available().is_some() || offer.guaranteed().is_some();
         asks && self.add(now, key, Phase::HalfOpen, class) && self.make_room(now, &key)
     }
 
@@ -113,6 +119,7 @@ impl FlowRouter {
         if let Some(flow) = self.flows.get_mut(key) {
             flow.reserved = 0;
         }
+        self.flows.schedule(*key);
     }
 
     /// Notes what a flow asked for, and returns the limit with which it is counted from now on.
@@ -153,6 +160,7 @@ impl FlowRouter {
             flow.elsewhere = Some(available);
         }
         self.reservations.lower(key, guaranteed);
+        self.flows.schedule(key);
         self.update_pool();
         self.recount(&key);
     }

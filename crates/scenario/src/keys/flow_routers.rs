@@ -21,7 +21,7 @@ table! {
         link: Name,
         /// Rate that it shares out. It follows changes of the link's rate in `[[timeline]]`, whether this is
         /// given or not.
-        rate: Rate = "the link's; must be given where that changes in other ways than by `[[timeline]]`",
+        rate: Rate = "the link's less its framing of packets of `mtu`; must be given where that changes in other ways than by `[[timeline]]`",
         /// Fraction of the rate that it gives, more than 0 and at most 1.
         utilisation: f64 = "`0.95`",
         /// Time without data after which a flow is forgotten.
@@ -29,7 +29,7 @@ table! {
         /// The same for a flow with a maximum rate.
         idle_maximum: Duration = "`\"2 s\"`",
         /// Largest packet of the direction. Signalling is inserted only into packets that stay below.
-        mtu: Size = "`\"1500 B\"`",
+        mtu: Size = "`\"1500 B\"`, or the longest packet of the flows if that is longer",
         /// Classes of flows, which share the rate by their weights.
         classes: Vec<At<ClassKeys>> = "one class called `default`",
         /// What senders may ask for. The first matching rule applies. Without one, a flow gets an available
@@ -50,11 +50,12 @@ table! {
         /// Its part of the rate relative to the other classes that have flows; more than 0.
         weight: f64,
         /// Fraction of the given rate that its flows may reserve as guaranteed or maximum rate, from 0 to 1.
-        /// All classes together have at most 1.
+        /// All classes together have at most 1. The hosts of a scenario ask for available rates only.
         reservable: f64 = "0.5 divided by the number of classes",
     }
 
-    /// What a sender may ask for. What is beyond is marked down; nothing is dropped.
+    /// What a sender may ask for. What is beyond is marked down; nothing is dropped. The hosts of a scenario
+    /// ask for available rates only, without priorities.
     struct RateRuleKeys "rate_rules" {
         /// Source of the flow: an address, a prefix, or a list of them.
         from: OneOrList<Prefix>,

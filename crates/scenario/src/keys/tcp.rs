@@ -17,7 +17,8 @@ table! {
         stack: Stack = "`\"rfc\"`",
         /// Congestion control and loss recovery: the name of a scheme, or a table with its parameters.
         tcp: OrTable<Scheme, SchemeKeys> = "`\"cubic\"`",
-        /// Payload of a full segment, as in the MSS option; timestamps take 12 B of it. 1 B to 65495 B.
+        /// Payload of a full segment, as in the MSS option; timestamps take 12 B of it. 1 B to 65495 B. With
+        /// `ip = 6` the default is 20 B less.
         segment: Size = "`\"1460 B\"`",
         /// Receive window: a size, a number of segments, or a table for a window that grows automatically. At
         /// most 65535 B without window scaling.

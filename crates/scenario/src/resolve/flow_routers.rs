@@ -6,7 +6,7 @@ use super::{given_items, signalling, unique_name};
 use crate::diagnostic::{Fault, Result, bail, did_you_mean, fault, listed};
 use crate::form::At;
 use crate::keys::{ClassKeys, FlowRouterKeys, RateRuleKeys};
-use crate::types::{DirectionSpec, FlowRouterSpec, LinkSpec};
+use crate::types::{DirectionSpec, FlowRouterSpec, FlowSpec, LinkSpec};
 use bentpipe_base::{Prefix, Rate, Size};
 use bentpipe_flow_router::{ClassConfig, Policy, RouterConfig, Rule};
 use std::collections::BTreeSet;
@@ -26,7 +26,9 @@ pub(super) fn resolve(
     given: &[At<FlowRouterKeys>],
     links: &[LinkSpec],
     names: &Directions,
+    flows: &[FlowSpec],
 ) -> Result<Vec<FlowRouterSpec>> {
+    let longest = longest_packet(flows);
     let mut all = Vec::new();
     let (mut taken, mut places) = (BTreeSet::new(), BTreeSet::new());
     for router in given {
@@ -34,7 +36,7 @@ pub(super) fn resolve(
         let name = unique_name(&mut taken, &keys.name, router.span, ("flow routers", MAX_ROUTERS))?;
         let at = names.find(&keys.link)?;
         let direction = links[at.link].direction(at.backward);
-        let config = config(keys, direction)?;
+        let config = config(keys, direction, longest)?;
         config.check().map_err(|why| Fault::new(router.span, format!("this flow router: {why}"), ""))?;
         if !keys.enabled.is_none_or(|e| e.value) {
             continue;
@@ -44,14 +46,18 @@ pub(super) fn resolve(
             return Err(Fault::new(keys.link.span, message, "this is the second"));
         }
         let changes = direction.dynamics.iter().flat_map(|dynamics| &dynamics.changes);
-        let rates = changes.filter_map(|(at, change)| Some((*at, change.rate?))).collect();
+        let of_packets = |rate| of_packets(rate, direction.framing, config.mtu);
+        let rates = changes.filter_map(|(at, change)| Some((*at, of_packets(change.rate?)))).collect();
         all.push(FlowRouterSpec { name, hop: at, config, rates });
     }
     Ok(all)
 }
 
-fn config(keys: &FlowRouterKeys, direction: &DirectionSpec) -> Result<RouterConfig> {
-    let default = RouterConfig::new(rate(keys, direction)?);
+/// `longest`: the longest packet of the flows.
+fn config(keys: &FlowRouterKeys, direction: &DirectionSpec, longest: Size) -> Result<RouterConfig> {
+    let mtu = keys.mtu.map(|mtu| mtu.at_least("mtu", MTU.0, "small").and(mtu.at_most("mtu", MTU.1)));
+    let mtu = mtu.transpose()?.unwrap_or(longest);
+    let default = RouterConfig::new(rate(keys, direction, mtu)?);
     if let Some(given) = keys.utilisation.filter(|u| u.value <= 0.0 || u.value > 1.0) {
         bail!(given.span, "`utilisation` is a part of the rate", "more than 0 and at most 1");
     }
@@ -59,7 +65,6 @@ fn config(keys: &FlowRouterKeys, direction: &DirectionSpec) -> Result<RouterConf
     let policy = Policy { rules: rules(given_items(keys.rules.as_ref()), &classes)? };
     let limits = keys.limits.as_ref().map(|limits| &limits.value);
     let half_open_time = limits.and_then(|l| l.half_open_time).map(|time| time.positive("half_open_time"));
-    let mtu = keys.mtu.map(|mtu| mtu.at_least("mtu", MTU.0, "small").and(mtu.at_most("mtu", MTU.1)));
     Ok(RouterConfig {
         utilisation: keys.utilisation.map_or(default.utilisation, |u| u.value),
         classes,
@@ -69,14 +74,14 @@ fn config(keys: &FlowRouterKeys, direction: &DirectionSpec) -> Result<RouterConf
         half_open: limits.and_then(|l| l.half_open).map_or(default.half_open, |n| n.value.0 as u32),
         half_open_time: half_open_time.unwrap_or(Ok(default.half_open_time))?,
         flows: limits.and_then(|l| l.flows).map_or(default.flows, |n| n.value.0 as u32),
-        mtu: mtu.unwrap_or(Ok(default.mtu))?,
+        mtu,
         ..default
     })
 }
 
 /// Returns the given rate or that of the direction. It must be given if that changes in a way that the flow
 /// router is not told of: a rate that does not exist would be shared out.
-fn rate(keys: &FlowRouterKeys, direction: &DirectionSpec) -> Result<Rate> {
+fn rate(keys: &FlowRouterKeys, direction: &DirectionSpec, mtu: Size) -> Result<Rate> {
     if let Some(given) = keys.rate {
         return Ok(given.value);
     }
@@ -85,7 +90,20 @@ fn rate(keys: &FlowRouterKeys, direction: &DirectionSpec) -> Result<Rate> {
         return Err(fault!(keys.link.span, "the rate of `{word}` changes", "give the flow router a `rate`")
             .help("help: its lowest rate; only changes in [[timeline]] are followed"));
     }
-    Ok(direction.rate)
+    Ok(of_packets(direction.rate, direction.framing, mtu))
+}
+
+/// The longest packet of the flows, at least an Ethernet's: segments with their headers.
+fn longest_packet(flows: &[FlowSpec]) -> Size {
+    let lengths =
+        flows.iter().map(|flow| u64::from(flow.sender.mss) + u64::from(flow.sender.ip.header()) + 20);
+    Size(lengths.fold(1500, u64::max)).min(MTU.1)
+}
+
+/// The part of a link's rate that its longest IP packets have; the rest is framing.
+fn of_packets(rate: Rate, framing: Size, mtu: Size) -> Rate {
+    let bps = u128::from(rate.bps()) * u128::from(mtu.0) / u128::from(mtu.0 + framing.0).max(1);
+    Rate::from_bps(u64::try_from(bps).unwrap_or(u64::MAX)).unwrap_or(rate)
 }
 
 fn classes(given: &At<Vec<At<ClassKeys>>>) -> Result<Vec<ClassConfig>> {

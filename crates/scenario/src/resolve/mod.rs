@@ -89,7 +89,7 @@ pub(crate) fn scenario(
     timeline::apply(given_items(file.timeline.as_ref()), &mut network.links, &names, duration)?;
     let gateways = gateways::resolve(given_items(file.gateways.as_ref()), &network.links, &names)?;
     let flow_routers =
-        flow_routers::resolve(given_items(file.flow_routers.as_ref()), &network.links, &names)?;
+        flow_routers::resolve(given_items(file.flow_routers.as_ref()), &network.links, &names, &flows)?;
     let customs = custom::resolve(given_items(file.nodes.as_ref()), &names)?;
     let references = observe::references(given_items(file.references.as_ref()))?;
     let instruments = observe::instruments(given_items(file.instruments.as_ref()), &names, &flows, duration)?;

@@ -56,7 +56,9 @@ fn stack_default(keys: &TcpKeys) -> Config {
 fn config(keys: &TcpKeys, served_last: bool) -> Result<Config> {
     let default = stack_default(keys);
     let stack = default.stack;
-    let mss = segment(keys, default.mss)?;
+    let ip = keys.ip.map_or(default.ip, |v| v.value);
+    // the same packets: an IPv6 header is 20 B longer
+    let mss = segment(keys, default.mss - u16::from(ip.header() - default.ip.header()))?;
     let options = options(keys, default.options);
     let receive_buffer = window(keys, options, mss, default.receive_buffer)?;
     let scheme = keys.tcp.as_ref().map_or(Ok(default.scheme), |t| scheme::resolve(t, stack, served_last))?;
@@ -85,7 +87,7 @@ fn config(keys: &TcpKeys, served_last: bool) -> Result<Config> {
         probe_option: keys.probe_option.map_or(default.probe_option, |v| v.value),
         grant: keys.grant.as_ref().map_or(Ok(None), grant)?,
         signalling: None,
-        ip: keys.ip.map_or(default.ip, |v| v.value),
+        ip,
         jitter: None,
         time_wait: keys.time_wait.map_or(default.time_wait, |v| v.value),
         max_timeouts: keys.max_timeouts.map_or(default.max_timeouts, |v| v.value.0 as u32),

@@ -106,6 +106,8 @@ pub struct ExplicitRate {
     sent: u64,
     sent_since: Instant,
     last_sent: Instant,
+    /// When the grant had to be confirmed again.
+    unconfirmed_since: Instant,
     app_limited: bool,
     meter: LossMeter,
     standard: Box<dyn CongestionControl>,
@@ -160,6 +162,7 @@ impl ExplicitRate {
             sent: 0,
             sent_since: Instant::ZERO,
             last_sent: Instant::ZERO,
+            unconfirmed_since: Instant::ZERO,
             app_limited: false,
             meter: LossMeter::new(start.mss.0),
             standard,
@@ -265,6 +268,10 @@ impl ExplicitRate {
 
 impl CongestionControl for ExplicitRate {
     fn on_ack(&mut self, cx: &mut Cx<'_>, path: &Path, ack: &Ack) {
+        let patience = SILENCE.max(path.srtt * QUIET_ROUNDS);
+        if self.state == State::Unconfirmed && cx.now.since(self.unconfirmed_since) > patience {
+            self.fall_back(cx, path, "the network does not answer any more");
+        }
         self.app_limited = ack.rate.map_or(self.app_limited, |r| r.app_limited);
         if self.meter.take(cx.now, path) {
             self.judge(cx, path);
@@ -306,6 +313,7 @@ impl CongestionControl for ExplicitRate {
         let silent = self.segments > 0 && path.flight == Size::ZERO && cx.now.since(self.last_sent) > SILENCE;
         if silent && self.state == State::Granted {
             self.state = State::Unconfirmed;
+            self.unconfirmed_since = cx.now;
         }
         if self.state == State::Unconfirmed {
             self.pending_request = self.granted; // with each segment until the answer arrives
