@@ -7,9 +7,6 @@
 //! Nothing panics. What was written is read back. An element never raises a rate, changes nothing but its
 //! fields, and reports exactly the bytes that it changed; what it does not understand stays as it came.
 
-#![expect(clippy::print_stdout, clippy::print_stderr, reason = "a command-line tool talks to its user")]
-#![expect(clippy::disallowed_types, clippy::disallowed_methods, reason = "a driver: it ends by the clock")]
-
 #[allow(dead_code, reason = "its mutations are of whole packets")]
 #[path = "../../../crates/wire/tests/wire/mutate.rs"]
 mod mutate;
@@ -20,13 +17,9 @@ use bentpipe_advice::scone_tcp::{self, Advised};
 use bentpipe_advice::tia1039::{self, Structure};
 use bentpipe_advice::{Rewrite, decode_rate, encode_rate, rounded};
 use bentpipe_base::{IpVersion, Packet, Proto, Rate, Signal, Size};
+use fuzz::Fuzzer;
 use mutate::Random;
 use std::process::ExitCode;
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::{Duration, Instant, SystemTime};
-
-/// The current case, for the panic hook: a release build aborts, so a panic cannot be caught.
-static CURRENT: AtomicU64 = AtomicU64::new(0);
 
 /// What holds of a case, or what does not; if it holds, whether damaged bytes could be read.
 type Outcome = Result<bool, String>;
@@ -35,54 +28,22 @@ const CHECKS: [fn(&mut Random) -> Outcome; 5] =
     [check_rate_field, check_structures, check_scone, check_scone_tcp, check_quick_start];
 
 fn main() -> ExitCode {
-    let args: Vec<String> = std::env::args().skip(1).collect();
-    let value = |name: &str| {
-        let text = args.iter().position(|a| a == name).and_then(|i| args.get(i + 1))?;
-        text.parse::<u64>().ok()
+    let fuzzer = Fuzzer {
+        name: "fuzz-advice",
+        of_a_seed: 1 << 40,
+        batch: 256,
+        case: |number, _| one(number).map(u64::from),
+        add: |read, one| *read += one,
+        summary: |cases, seconds, read| {
+            format!("{cases} execs, {:.0}/s, {read} of them readable", cases as f64 / seconds)
+        },
     };
-    std::panic::set_hook(Box::new(|info| {
-        let number = CURRENT.load(Ordering::Relaxed);
-        eprintln!("fuzz-advice: PANIC {info}\nfuzz-advice: reproduce with --reproduce {number}");
-    }));
-    if let Some(number) = value("--reproduce") {
-        return match one(number) {
-            Ok(_) => {
-                println!("fuzz-advice: no finding");
-                ExitCode::SUCCESS
-            }
-            Err(finding) => report(number, &finding),
-        };
-    }
-    let now = || SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).map_or(1, |d| d.as_secs());
-    let limit = Duration::from_secs(value("--seconds").unwrap_or(60));
-    run(limit, value("--cases").unwrap_or(u64::MAX), value("--seed").unwrap_or_else(now))
-}
-
-fn run(limit: Duration, most: u64, seed: u64) -> ExitCode {
-    println!("fuzz-advice: seed {seed}");
-    let (start, mut execs, mut read) = (Instant::now(), 0u64, 0u64);
-    while execs < most && (execs % 256 != 0 || start.elapsed() < limit) {
-        let number = seed.wrapping_mul(1 << 40).wrapping_add(execs);
-        execs += 1;
-        match one(number) {
-            Ok(readable) => read += u64::from(readable),
-            Err(finding) => return report(number, &finding),
-        }
-    }
-    let rate = execs as f64 / start.elapsed().as_secs_f64().max(1e-9);
-    println!("fuzz-advice: {execs} execs, {rate:.0}/s, {read} of them readable, 0 findings");
-    ExitCode::SUCCESS
+    fuzzer.main()
 }
 
 fn one(number: u64) -> Outcome {
-    CURRENT.store(number, Ordering::Relaxed);
     let mut random = Random::new(number);
     CHECKS[random.below(CHECKS.len())](&mut random)
-}
-
-fn report(number: u64, finding: &str) -> ExitCode {
-    eprintln!("fuzz-advice: FINDING {finding}\nfuzz-advice: reproduce with --reproduce {number}");
-    ExitCode::FAILURE
 }
 
 fn ensure(holds: bool, finding: &str) -> Result<(), String> {

@@ -11,8 +11,7 @@
 //! sent, and that each conversation completes with all its bytes, however bad the hop. After a normal stop
 //! the gateway keeps nothing.
 
-#![expect(clippy::print_stdout, clippy::print_stderr, reason = "a command-line tool talks to its user")]
-#![expect(clippy::disallowed_types, clippy::disallowed_methods, reason = "a driver: it ends by the clock")]
+#![expect(clippy::print_stderr, reason = "a command-line tool talks to its user")]
 
 mod case;
 mod host;
@@ -23,69 +22,31 @@ mod packet;
 mod stage;
 
 use case::{Case, Tally};
+use fuzz::Fuzzer;
 use std::process::ExitCode;
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::{Duration, Instant, SystemTime};
-
-/// The current case, for the panic hook: a release build aborts, so a panic cannot be caught.
-static CURRENT: AtomicU64 = AtomicU64::new(0);
 
 fn main() -> ExitCode {
-    let args: Vec<String> = std::env::args().skip(1).collect();
-    let value = |name: &str| {
-        let text = args.iter().position(|a| a == name).and_then(|i| args.get(i + 1))?;
-        text.parse::<u64>().ok()
+    let fuzzer = Fuzzer {
+        name: "fuzz-gateway",
+        of_a_seed: 1_000_000,
+        batch: 1,
+        case: |number, tells| Case::new(number, tells)?.run(),
+        add,
+        summary,
     };
-    std::panic::set_hook(Box::new(|info| {
-        let number = CURRENT.load(Ordering::Relaxed);
-        eprintln!("fuzz-gateway: PANIC {info}\nfuzz-gateway: reproduce with --reproduce {number}");
-    }));
-    if let Some(number) = value("--reproduce") {
-        return match one(number, true) {
-            Ok(tally) => {
-                println!("fuzz-gateway: no finding, {tally:?}");
-                ExitCode::SUCCESS
-            }
-            Err(finding) => report(number, &finding),
-        };
-    }
-    let now = || SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).map_or(1, |d| d.as_secs());
-    let limit = Duration::from_secs(value("--seconds").unwrap_or(60));
-    run(limit, value("--cases").unwrap_or(u64::MAX), value("--seed").unwrap_or_else(now))
+    fuzzer.main()
 }
 
-fn one(number: u64, tells: bool) -> Result<Tally, String> {
-    CURRENT.store(number, Ordering::Relaxed);
-    Case::new(number, tells)?.run()
+const fn add(all: &mut Tally, one: Tally) {
+    all.units += one.units;
+    all.mutated += one.mutated;
+    all.finished += one.finished;
+    all.edited = (all.edited.0 + one.edited.0, all.edited.1 + one.edited.1);
 }
 
-fn report(number: u64, finding: &str) -> ExitCode {
-    eprintln!("fuzz-gateway: FINDING {finding}\nfuzz-gateway: reproduce with --reproduce {number}");
-    ExitCode::FAILURE
-}
-
-fn run(limit: Duration, most: u64, seed: u64) -> ExitCode {
-    println!("fuzz-gateway: seed {seed}");
-    let start = Instant::now();
-    let mut all = Tally::default();
-    let mut cases = 0;
-    while cases < most && start.elapsed() < limit {
-        let number = seed.wrapping_mul(1_000_000).wrapping_add(cases);
-        cases += 1;
-        match one(number, false) {
-            Ok(tally) => {
-                all.units += tally.units;
-                all.mutated += tally.mutated;
-                all.finished += tally.finished;
-                all.edited = (all.edited.0 + tally.edited.0, all.edited.1 + tally.edited.1);
-            }
-            Err(finding) => return report(number, &finding),
-        }
-    }
-    let Tally { units, mutated, edited, finished } = all;
-    println!(
-        "fuzz-gateway: {cases} cases, {units} units in, {mutated} disturbances, {} packets edited, {finished} conversations to their end, 0 findings",
+fn summary(cases: u64, _: f64, Tally { units, mutated, edited, finished }: &Tally) -> String {
+    format!(
+        "{cases} cases, {units} units in, {mutated} disturbances, {} packets edited, {finished} conversations to their end",
         edited.1
-    );
-    ExitCode::SUCCESS
+    )
 }
