@@ -7,12 +7,14 @@
 //! mode and in print.
 
 mod axis;
+mod ladder;
 mod layout;
 mod reduce;
 mod style;
 mod svg;
 mod text;
 
+pub use ladder::{Arrow, Ladder};
 pub use style::{PAGE_STYLE, STYLE, TABLE_STYLE};
 
 /// A plot with two axes.

@@ -1,6 +1,6 @@
 //! `report.html`: a single file without scripts and external resources.
 
-use crate::{FinishedCapture, Outcome, figures, instruments, tables};
+use crate::{FinishedCapture, Outcome, exchange, figures, instruments, tables};
 use bentpipe_plot::{Mode, PAGE_STYLE, Plot, STYLE, TABLE_STYLE};
 use bentpipe_report::{
     FlowReport, FlowRouterReport, GatewayReport, LinkReport, LiveReport, ReferenceReport, Report,
@@ -48,6 +48,13 @@ pub(crate) fn page(outcome: &Outcome<'_>, files: &[String]) -> String {
     references(&mut out, report);
     for (heading, plots) in figures::all(report, outcome.record) {
         section(&mut out, &heading, &plots);
+    }
+    for ladder in exchange::ladders(report, outcome.record) {
+        let _ = write!(
+            out,
+            "<section>\n<h2>Rate signalling</h2>\n<div>\n{}</div>\n</section>\n",
+            ladder.to_svg(Mode::Inline)
+        );
     }
     for i in &report.instruments {
         let heading = format!("Instrument {}: {}", i.name, i.kind.replace('-', " "));

@@ -1,6 +1,7 @@
 //! Writes the results of a run to a folder: a page with plots, tables, packet captures and a manifest.
 
 mod capture;
+mod exchange;
 mod figures;
 mod file;
 mod html;
@@ -82,6 +83,9 @@ pub fn write(dir: &Path, outcome: &Outcome<'_>) -> Result<Vec<PathBuf>, Error> {
     }
     if !report.references.is_empty() {
         texts.push(("references.csv".to_owned(), tables::references(&report.references)));
+    }
+    for (ladder, name) in exchange::ladders(report, outcome.record).iter().zip(["exchange.svg"]) {
+        texts.push((name.to_owned(), ladder.to_svg(bentpipe_plot::Mode::Standalone)));
     }
     let mut taken: Vec<String> = Vec::new();
     for instrument in &report.instruments {

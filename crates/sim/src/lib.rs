@@ -1,6 +1,7 @@
 //! Runs scenarios in simulated time.
 
 pub mod build;
+pub mod exchange;
 mod flow;
 pub mod instrument;
 pub mod observe;

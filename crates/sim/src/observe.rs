@@ -4,6 +4,7 @@
 //! pairs of intervals are merged whenever there are too many. Sampling does not change the report of a run.
 
 use crate::build::{FlowEnds, Network};
+use crate::exchange::{ExchangeRecorder, Hop};
 use crate::flow;
 use crate::record::{FLOW_COLUMNS, LINK_COLUMNS, MAX_INTERVALS, PACKETS, Record, Series};
 use crate::recorder::{FollowedFlow, Recorder};
@@ -15,6 +16,8 @@ use std::rc::Rc;
 
 /// Maximum number of flows, and of link directions, with series.
 const MOST_SERIES: usize = 256;
+/// Number of flows whose signalling is recorded.
+const EXCHANGES: usize = 1;
 
 /// What to record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -58,6 +61,7 @@ impl Sampler {
         // a zero interval would never end
         let every = observe.every.max(Duration(1));
         let followed = flows_to_record(scenario, net, observe.sequences);
+        let exchanges = if observe.sequences > 0 { exchanges_to_record(scenario, net) } else { Vec::new() };
         let flows = scenario.flows.iter().take(net.flows.len().min(MOST_SERIES));
         let flows: Vec<Series> = flows.map(|f| Series::new(&*f.name, &FLOW_COLUMNS)).collect();
         let links = net.links.iter().take(MOST_SERIES);
@@ -69,7 +73,7 @@ impl Sampler {
             flows: vec![PreviousCounters::default(); flows.len()],
             links: vec![LinkStats::default(); links.len()],
             record: Record { every, flows, links, ..Record::default() },
-            recorder: Rc::new(RefCell::new(Recorder::new(&followed))),
+            recorder: Rc::new(RefCell::new(Recorder::new(&followed, exchanges))),
         }
     }
 
@@ -111,6 +115,7 @@ impl Sampler {
         self.row(net, now);
         self.record.links.iter_mut().for_each(packets_to_error_share);
         self.record.sequences = self.recorder.borrow_mut().sequences();
+        self.record.exchanges = self.recorder.borrow_mut().exchanges();
         self.record
     }
 
@@ -190,4 +195,27 @@ fn flows_to_record(scenario: &Scenario, net: &Network, most: usize) -> Vec<Follo
         Some(FollowedFlow { flow: i, from: (from.0, from_port), to: (to.0, to_port), out, back })
     };
     (0..net.flows.len()).filter(tcp).take(most).filter_map(follow).collect()
+}
+
+/// The first flows whose sender asks for a rate, with all links, since routers may send them any way.
+fn exchanges_to_record(scenario: &Scenario, net: &Network) -> Vec<ExchangeRecorder> {
+    let asks = |i: &usize| {
+        let signalling = scenario.flows[*i].sender.signalling.as_ref();
+        signalling.is_some_and(|signalling| signalling.ask.ask.is_some())
+    };
+    let name = |node: usize| scenario.nodes[node].name.clone();
+    let hops = || {
+        let directions = scenario.links.iter().flat_map(|l| [(l.a, l.b), (l.b, l.a)]);
+        let hop = |((from, to), (_, link)): ((usize, usize), &(_, _))| Hop {
+            link: *link,
+            from: name(from),
+            to: name(to),
+        };
+        directions.zip(&net.links).map(hop).collect()
+    };
+    let follow = |i: usize| {
+        let FlowEnds { from: (_, from, from_port), to: (_, to, to_port), .. } = net.flows[i];
+        ExchangeRecorder::new(i, [(from.0, from_port), (to.0, to_port)], hops())
+    };
+    (0..net.flows.len()).filter(asks).take(EXCHANGES).map(follow).collect()
 }

@@ -2,6 +2,7 @@
 //!
 //! Column keys end with the unit.
 
+use crate::exchange::Exchange;
 use bentpipe_base::Duration;
 
 /// Maximum number of intervals of a record. A long run ends with at least half of it.
@@ -22,6 +23,8 @@ pub struct Record {
     pub links: Vec<Series>,
     /// Points of the time-sequence plots, one for each recorded flow.
     pub sequences: Vec<Sequence>,
+    /// Rate signalling of the first flows that ask.
+    pub exchanges: Vec<Exchange>,
 }
 
 /// Named columns, all as long as [`Record::time_s`].

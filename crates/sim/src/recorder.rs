@@ -1,5 +1,6 @@
 //! Listens to the trace of a run and collects RTT samples and the points of time-sequence plots.
 
+use crate::exchange::{Exchange, ExchangeRecorder};
 use crate::record::{Sequence, SequenceKind, SequencePoint};
 use bentpipe_base::packet::Proto;
 use bentpipe_base::trace::{Event, Mask, Sink};
@@ -30,6 +31,7 @@ pub(crate) struct Recorder {
     /// Sum in milliseconds and number of RTT samples since the last call of `take_rtt`, by host and port.
     round_trips: BTreeMap<(NodeId, u16), (f64, u32)>,
     followed: Vec<SequenceRecorder>,
+    exchanges: Vec<ExchangeRecorder>,
 }
 
 #[derive(Debug, Default)]
@@ -46,13 +48,13 @@ struct SequenceRecorder {
 }
 
 impl Recorder {
-    pub(crate) fn new(followed: &[FollowedFlow]) -> Self {
+    pub(crate) fn new(followed: &[FollowedFlow], exchanges: Vec<ExchangeRecorder>) -> Self {
         let start = |who: &FollowedFlow| SequenceRecorder {
             who: *who,
             sequence: Sequence { flow: who.flow, ..Sequence::default() },
             ..SequenceRecorder::default()
         };
-        Self { followed: followed.iter().map(start).collect(), ..Self::default() }
+        Self { followed: followed.iter().map(start).collect(), exchanges, ..Self::default() }
     }
 
     /// Mean RTT of a connection in milliseconds since the last call.
@@ -69,11 +71,16 @@ impl Recorder {
         }
         all
     }
+
+    pub(crate) fn exchanges(&mut self) -> Vec<Exchange> {
+        self.exchanges.drain(..).map(ExchangeRecorder::finish).collect()
+    }
 }
 
 impl Sink for Recorder {
     fn mask(&self) -> Mask {
-        if self.followed.is_empty() { Mask::ROUND_TRIPS } else { Mask::ROUND_TRIPS.with(Mask::PACKETS) }
+        let packets = !self.followed.is_empty() || !self.exchanges.is_empty();
+        if packets { Mask::ROUND_TRIPS.with(Mask::PACKETS) } else { Mask::ROUND_TRIPS }
     }
 
     fn event(&mut self, now: Instant, node: NodeId, event: &Event<'_>) {
@@ -84,6 +91,7 @@ impl Sink for Recorder {
             return;
         }
         self.followed.iter_mut().for_each(|follower| follower.event(now, node, event));
+        self.exchanges.iter_mut().for_each(|follower| follower.event(now, node, event));
     }
 }
 
