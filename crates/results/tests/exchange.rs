@@ -21,13 +21,14 @@ fn project(path: &str) -> PathBuf {
 
 /// Runs `rate-negotiation` with `more` at its end; returns the picture.
 fn picture(name: &str, more: &str) -> String {
-    let text = fs::read_to_string(project("scenarios/rate-negotiation.toml")).unwrap() + more;
-    let scenario = load(&Source::new("rate-negotiation", text), &[], None).unwrap();
+    let text = fs::read_to_string(project("scenarios/rate-negotiation.toml")).expect("the scenario") + more;
+    let scenario =
+        load(&Source::new("rate-negotiation", text), &[], None).expect("a scenario with one more flow");
     let folder = std::env::temp_dir().join(format!("bentpipe-{name}-{}", std::process::id()));
-    bentpipe_results::run(&folder, &scenario).unwrap();
-    let page = fs::read_to_string(folder.join("report.html")).unwrap();
-    let svg = fs::read_to_string(folder.join("exchange.svg")).unwrap();
-    fs::remove_dir_all(&folder).unwrap();
+    bentpipe_results::run(&folder, &scenario).expect("a folder for the results");
+    let page = fs::read_to_string(folder.join("report.html")).expect("the page");
+    let svg = fs::read_to_string(folder.join("exchange.svg")).expect("the picture");
+    fs::remove_dir_all(&folder).expect("our own folder");
     assert!(page.contains("<h2>Rate signalling</h2>"));
     svg
 }
