@@ -30,6 +30,12 @@ pub trait Node {
         false
     }
 
+    /// True for a node that follows UDP datagrams: a driver then gives them the numbers of their addresses.
+    /// To other nodes of a live network they are opaque.
+    fn reads_datagrams(&self) -> bool {
+        false
+    }
+
     /// Stops holding packets: sends those held in order, and from now on forwards every packet at once.
     fn release(&mut self, _cx: &mut Cx<'_>) {}
 

@@ -1,5 +1,6 @@
 //! The configuration of a flow router.
 
+use crate::encodings::Encodings;
 use crate::policy::Policy;
 use bentpipe_base::{Duration, Rate, Size};
 use core::fmt;
@@ -44,6 +45,8 @@ pub struct RouterConfig {
     pub half_open_time: Duration,
     /// Most flows with state; at most half of them without signalling.
     pub flows: u32,
+    /// The encodings in which it tells rates. Flows that use another one are flows without signalling.
+    pub encodings: Encodings,
     /// Largest packet of the direction: a structure is inserted only if it fits.
     pub mtu: Size,
 }
@@ -62,6 +65,7 @@ impl RouterConfig {
             // two hops over geostationary satellites, and a repetition
             half_open_time: Duration::from_secs(3),
             flows: 65_536,
+            encodings: Encodings::handled(),
             mtu: Size(1500),
         }
     }

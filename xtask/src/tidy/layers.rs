@@ -26,7 +26,7 @@ const LAYERS: [(&str, Kind, &str); 25] = [
     ("flow-router", Engine, "base advice"),
     ("network", Engine, "base link nodes gateway"),
     ("scenario", Model, "base advice tcp link nodes gateway flow-router"),
-    ("driver", Driver, "base wire gateway network os"),
+    ("driver", Driver, "base advice wire gateway network os"),
     ("stats", Model, ""),
     ("report", Model, "base"),
     ("sim", Model, "base advice tcp link nodes gateway flow-router network scenario report"),
@@ -43,7 +43,7 @@ const LAYERS: [(&str, Kind, &str); 25] = [
         Driver,
         "base wire tcp link nodes gateway scenario sim report results os service driver live",
     ),
-    ("accelerate", Driver, "base wire gateway network driver scenario stats os service"),
+    ("accelerate", Driver, "base wire gateway flow-router network driver scenario stats os service"),
     (
         "cli",
         Driver,

@@ -5,7 +5,7 @@ use super::names::Directions;
 use super::{given_items, signalling, unique_name};
 use crate::diagnostic::{Fault, Result, bail, did_you_mean, fault, listed};
 use crate::form::At;
-use crate::keys::{ClassKeys, FlowRouterKeys, RateRuleKeys};
+use crate::keys::{ClassKeys, FlowRouterKeys, RateRuleKeys, SharingKeys};
 use crate::types::{DirectionSpec, FlowRouterSpec, FlowSpec, LinkSpec};
 use bentpipe_base::{Prefix, Rate, Size};
 use bentpipe_flow_router::{ClassConfig, Policy, RouterConfig, Rule};
@@ -36,7 +36,8 @@ pub(super) fn resolve(
         let name = unique_name(&mut taken, &keys.name, router.span, ("flow routers", MAX_ROUTERS))?;
         let at = names.find(&keys.link)?;
         let direction = links[at.link].direction(at.backward);
-        let config = config(keys, direction, longest)?;
+        let mtu = mtu(&keys.sharing, longest)?;
+        let config = config(&keys.sharing, rate(keys, direction, mtu)?, mtu)?;
         config.check().map_err(|why| Fault::new(router.span, format!("this flow router: {why}"), ""))?;
         if !keys.enabled.is_none_or(|e| e.value) {
             continue;
@@ -53,11 +54,15 @@ pub(super) fn resolve(
     Ok(all)
 }
 
-/// `longest`: the longest packet of the flows.
-fn config(keys: &FlowRouterKeys, direction: &DirectionSpec, longest: Size) -> Result<RouterConfig> {
+/// The largest packet of the direction; `usual` if the keys do not say it.
+pub(crate) fn mtu(keys: &SharingKeys, usual: Size) -> Result<Size> {
     let mtu = keys.mtu.map(|mtu| mtu.at_least("mtu", MTU.0, "small").and(mtu.at_most("mtu", MTU.1)));
-    let mtu = mtu.transpose()?.unwrap_or(longest);
-    let default = RouterConfig::new(rate(keys, direction, mtu)?);
+    Ok(mtu.transpose()?.unwrap_or(usual))
+}
+
+/// The configuration of a flow router that shares out `rate`.
+pub(crate) fn config(keys: &SharingKeys, rate: Rate, mtu: Size) -> Result<RouterConfig> {
+    let default = RouterConfig::new(rate);
     if let Some(given) = keys.utilisation.filter(|u| u.value <= 0.0 || u.value > 1.0) {
         bail!(given.span, "`utilisation` is a part of the rate", "more than 0 and at most 1");
     }
@@ -101,7 +106,7 @@ fn longest_packet(flows: &[FlowSpec]) -> Size {
 }
 
 /// The part of a link's rate that its longest IP packets have; the rest is framing.
-fn of_packets(rate: Rate, framing: Size, mtu: Size) -> Rate {
+pub(crate) fn of_packets(rate: Rate, framing: Size, mtu: Size) -> Rate {
     let bps = u128::from(rate.bps()) * u128::from(mtu.0) / u128::from(mtu.0 + framing.0).max(1);
     Rate::from_bps(u64::try_from(bps).unwrap_or(u64::MAX)).unwrap_or(rate)
 }

@@ -53,6 +53,10 @@ impl Node for ScheduledRouter {
         self.router.takes_super_packets()
     }
 
+    fn reads_datagrams(&self) -> bool {
+        self.router.reads_datagrams()
+    }
+
     fn release(&mut self, cx: &mut Cx<'_>) {
         self.router.release(cx);
     }
