@@ -50,7 +50,11 @@ impl Datagram {
             // the length in the header may be that of all datagrams
             end = end.max(network.end).min(payload + usize::from(vnet.gso_size));
         }
-        (len >= HEADER).then_some(Self { ends: network.ends, payload: link.len + payload, end: link.len + end })
+        (len >= HEADER).then_some(Self {
+            ends: network.ends,
+            payload: link.len + payload,
+            end: link.len + end,
+        })
     }
 
     pub(crate) const fn ip(&self) -> IpVersion {

@@ -98,6 +98,11 @@ impl FlowRouter {
         router
     }
 
+    /// The current configuration.
+    pub const fn config(&self) -> &RouterConfig {
+        &self.config
+    }
+
     /// Sets the rate of the direction. All shares follow: each flow that has more than its new share is told
     /// in its next data packet. Reservations that do not fit any more are withdrawn, the lowest priority
     /// first.

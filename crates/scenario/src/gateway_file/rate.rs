@@ -35,7 +35,9 @@ impl Read for EncodingList {
 
     fn read(value: &Value, key: &str) -> Result<Self> {
         let Kind::Array(items) = &value.kind else {
-            return Err(wrong(value, key, "a list of encodings").help("help: write [\"tia-1039\", \"scone\"]"));
+            return Err(
+                wrong(value, key, "a list of encodings").help("help: write [\"tia-1039\", \"scone\"]")
+            );
         };
         let one = |item: &Value| Ok(At { value: RouterEncoding::read(item, key)?, span: item.span });
         items.iter().map(one).collect::<Result<_>>().map(Self)

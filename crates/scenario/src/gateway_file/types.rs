@@ -2,8 +2,8 @@
 
 use crate::custom::CustomSpec;
 use bentpipe_base::Duration;
-use bentpipe_flow_router::RouterConfig;
 pub use bentpipe_base::Prefix;
+use bentpipe_flow_router::RouterConfig;
 pub use bentpipe_gateway::{Action, Config, Copies, Mode, Policy, PortRange, Rule, Side};
 use core::net::{IpAddr, SocketAddr};
 
