@@ -32,6 +32,9 @@ const PACKET: f64 = 1500.0;
 /// Time between packets: the flows of a run are never silent for long enough to be forgotten.
 const GAP: Duration = Duration(1000);
 
+/// What all flows ask for together: eight times as much as they send.
+const ALL_BPS: u64 = 100_000_000_000;
+
 /// Forwards packets.
 struct Wire;
 
@@ -48,11 +51,14 @@ struct Rig<N> {
     node: N,
     world: World,
     now: Instant,
+    /// What each flow asks for: enough that none is ever policed, and so little that all get it.
+    ask: Rate,
 }
 
 impl<N: Node> Rig<N> {
-    fn new(node: N) -> Self {
-        Self { node, world: World::new(1), now: Instant(1) }
+    fn new(node: N, flows: u32) -> Self {
+        let ask = Rate::from_bps(ALL_BPS / u64::from(flows)).unwrap();
+        Self { node, world: World::new(1), now: Instant(1), ask }
     }
 
     /// Puts a packet in; calls `see` with what comes out.
@@ -74,7 +80,7 @@ impl<N: Node> Rig<N> {
     /// Opens a flow as far as its first data, as sender and receiver do.
     fn open(&mut self, flow: u32) {
         let mut syn = packet(flow, Flags::SYN, 0);
-        write(&mut syn, &[Structure::request(Rate::from_bps(10_000_000).unwrap())]);
+        write(&mut syn, &[Structure::request(self.ask)]);
         let mut response = self.put(SENDERS, &syn, |syn| structures(syn).as_slice()[0]);
         response.set_kind(Kind::Response);
         let mut answer = packet(flow, Flags::SYN.with(Flags::ACK), 0);
@@ -131,12 +137,12 @@ fn least(mut act: impl FnMut(u32)) -> f64 {
 
 /// A router with room for `flows` flows and as many that come and go; none is ever told of a lower rate.
 fn router(flows: u32) -> Rig<FlowRouter> {
-    let rate = Rate::from_bps(10_000_000_000_000).unwrap();
-    let mut rig = Rig::new(FlowRouter::new(RouterConfig {
+    let config = RouterConfig {
         flows: flows * 2 + 4 * COUNT,
         idle: Duration::from_secs(3600),
-        ..RouterConfig::new(rate)
-    }));
+        ..RouterConfig::new(Rate::from_bps(ALL_BPS * 10).unwrap())
+    };
+    let mut rig = Rig::new(FlowRouter::new(config), flows);
     for flow in 0..flows {
         rig.open(flow);
         rig.put(SENDERS, &data(flow), |_| ());
@@ -146,7 +152,7 @@ fn router(flows: u32) -> Rig<FlowRouter> {
 
 /// Prints the costs with `flows` flows; returns ns of a set-up and of a packet.
 fn costs(flows: u32) -> (f64, f64) {
-    let mut wire = Rig::new(Wire);
+    let mut wire = Rig::new(Wire, flows);
     let bare = least(|n| wire.put(SENDERS, &data(n % flows), |_| ()));
     let signed = least(|n| wire.put(SENDERS, &quic(n % flows), |_| ()));
     let life = least(|n| wire.live(n));
