@@ -14,6 +14,8 @@
 use crate::rewrite::Rewrite;
 use bentpipe_base::Rate;
 
+/// Bytes of a packet up to its connection IDs: what an element reads and changes.
+pub const START: usize = 5;
 /// The version, without its top bit.
 const VERSION: u32 = 0x6F7D_C0FD;
 /// The top bit of the version, and of its first byte.
@@ -56,6 +58,8 @@ const TABLE_UNIT: u64 = 1_000_000;
 pub struct Advice(u8);
 
 impl Advice {
+    /// The lowest rate, 100 kbit/s.
+    pub const LOWEST: Self = Self(0);
     /// Nobody has given advice.
     pub const UNKNOWN: Self = Self(127);
 
@@ -102,12 +106,8 @@ pub struct Packet<'a> {
 
 /// Reads the SCONE packet at the start of a UDP payload; `None` if there is none.
 pub fn read(payload: &[u8]) -> Option<Packet<'_>> {
-    let ([first, version @ ..], rest) = payload.split_first_chunk::<5>()?;
-    let version = u32::from_be_bytes(*version);
-    if first & LONG_HEADER == 0 || version & !LOWEST_BIT != VERSION {
-        return None;
-    }
-    let advice = Advice::from_bits(first << 1 | (version >> 31) as u8);
+    let advice = read_start(payload)?;
+    let (_, rest) = payload.split_first_chunk::<START>()?;
     let (destination, rest) = connection_id(rest)?;
     let (source, rest) = connection_id(rest)?;
     (!rest.is_empty()).then_some(Packet { advice, destination, source, rest })
@@ -131,16 +131,30 @@ pub fn write(advice: Advice, destination: &[u8], source: &[u8]) -> Option<Vec<u8
 /// What an element does with a UDP payload that passes: lowers the signal to `limit`. `None` if the payload
 /// stays as it came: it has no SCONE packet, or none with a higher signal.
 pub fn lower(payload: &mut [u8], limit: Advice) -> Option<Rewrite<2>> {
-    if read(payload)?.advice <= limit {
-        return None;
-    }
-    let start = *payload.first_chunk::<2>()?;
-    Rewrite::apply(payload, 0, with_advice(start, limit))
+    read(payload)?;
+    lower_start(payload, limit)
 }
 
 /// The first two bytes of a packet with another signal.
 const fn with_advice([first, second]: [u8; 2], advice: Advice) -> [u8; 2] {
     [first & (LONG_HEADER | RESERVED) | advice.0 >> 1, second & 0x7F | (advice.0 & 1) << 7]
+}
+
+/// The signal in the first [`START`] bytes of a SCONE packet, or more; `None` if it is none.
+pub fn read_start(start: &[u8]) -> Option<Advice> {
+    let [first, version @ ..] = *start.first_chunk::<START>()?;
+    let version = u32::from_be_bytes(version);
+    let is_packet = first & LONG_HEADER != 0 && version & !LOWEST_BIT == VERSION;
+    is_packet.then_some(Advice::from_bits(first << 1 | (version >> 31) as u8))
+}
+
+/// Lowers the signal in the first [`START`] bytes of a packet that [`read`] recognised, as [`lower`] does.
+pub fn lower_start(start: &mut [u8], limit: Advice) -> Option<Rewrite<2>> {
+    if read_start(start)? <= limit {
+        return None;
+    }
+    let bytes = *start.first_chunk::<2>()?;
+    Rewrite::apply(start, 0, with_advice(bytes, limit))
 }
 
 /// Splits off a connection ID, which a byte with its length precedes.

@@ -16,6 +16,7 @@
 //!   here; so does a packet whose end changed. [`crate::parse()`] rejects packets with wrong checksums, so no
 //!   damage is hidden.
 
+use crate::datagram;
 use crate::frame::Link;
 use crate::options::{are_equal, rebuild};
 use crate::parse::{HEADER_SPACE, TcpOffsets};
@@ -69,20 +70,30 @@ impl Emitted {
 /// # Panics
 /// When the packet's body is not a part of `held`: nodes send only what they received.
 pub fn emit(held: &StoredUnit<'_>, packet: &Packet, out: &mut [u8; HEADER_SPACE]) -> Emitted {
+    let emitted = emit_headers(held, packet, out);
+    match held.content {
+        Content::Scone(_, payload) => datagram::write_back(held, packet, *payload, (emitted, out)),
+        _ => emitted,
+    }
+}
+
+fn emit_headers(held: &StoredUnit<'_>, packet: &Packet, out: &mut [u8; HEADER_SPACE]) -> Emitted {
     let payload = 0..held.bytes.len();
     let whole = Emitted { vnet: *held.vnet, header_len: 0, payload, tail: None, is_short: false };
     match held.content {
-        Content::Bytes => whole,
+        Content::Bytes | Content::Scone(None, _) => whole,
         // the whole packet, not marked: it leaves byte for byte, with any bytes beyond the length in its
         // header
-        Content::Ip(cut, ecn)
+        Content::Ip(cut, ecn) | Content::Scone(Some((cut, ecn)), _)
             if packet.body.offset() == 0
                 && packet.body.len as usize == cut.shape().1
                 && packet.ecn == *ecn =>
         {
             whole
         }
-        Content::Ip(cut, _) => piece(held, cut, packet, out).unwrap_or(whole),
+        Content::Ip(cut, _) | Content::Scone(Some((cut, _)), _) => {
+            piece(held, cut, packet, out).unwrap_or(whole)
+        }
         Content::Tcp(was, _) if packet == was => whole,
         Content::Tcp(was, shape) => {
             let skipped = packet.body.off.wrapping_sub(was.body.off);
@@ -127,7 +138,8 @@ fn piece(
 /// `next` follows `packet` directly, and the headers differ only as a super-packet allows.
 pub(crate) fn joint(held: &StoredUnit<'_>, packet: &Packet, next: &Packet) -> Option<u16> {
     let segment = match held.content {
-        Content::Bytes => return None,
+        // each datagram of a super-packet may begin with a SCONE packet of its own
+        Content::Bytes | Content::Scone(..) => return None,
         Content::Ip(..) => {
             // all pieces share one header
             let alike =

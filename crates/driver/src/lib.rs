@@ -14,6 +14,7 @@
 
 mod core;
 mod counters;
+mod datagram;
 mod drive;
 mod emit;
 mod frame;

@@ -8,6 +8,7 @@
 //! packets where it enters a link.
 
 use crate::counters::Counters;
+use crate::datagram::Datagram;
 use crate::emit::{Emitted, emit, joint};
 use crate::frame::{ETHERNET, Link, Unit};
 use crate::hosts::Hosts;
@@ -15,9 +16,10 @@ use crate::label::FlowLabel;
 use crate::parse::{HEADER_SPACE, Parsed, UnreadReason, parse};
 use crate::signal::{may_have_end, opens_signalling};
 use crate::store::{Content, Store};
-use bentpipe_base::{Addr, Body, Flags, Instant, NodeId, Packet, Pkt, Port, Size};
-use bentpipe_network::Network;
+use bentpipe_base::{Addr, Body, Flags, Instant, NodeId, Packet, Pkt, Proto, Size};
+use bentpipe_network::{ChainNode, Network};
 use bentpipe_wire::offload::{SuperPacket, VnetHeader, addresses};
+use core::net::IpAddr;
 use std::cell::RefCell;
 use std::rc::Rc;
 
@@ -82,14 +84,20 @@ impl LiveNetwork {
     }
 
     /// A network of nodes in a chain between two open ends, for a gateway the LAN and the satellite. `add`
-    /// adds the nodes, at least one; port 0 of the first and port 1 of the last lead to the ends.
-    pub fn chain(add: impl FnOnce(&mut Network) -> Vec<NodeId>, seed: u64, unit: Unit, memory: Size) -> Self {
+    /// adds the nodes, at least one; port 0 of the first and port 1 of the last lead to the ends, of a node
+    /// that is turned ([`ChainNode`]) the other one.
+    pub fn chain<N: Into<ChainNode> + Copy>(
+        add: impl FnOnce(&mut Network) -> Vec<N>,
+        seed: u64,
+        unit: Unit,
+        memory: Size,
+    ) -> Self {
         let mut network = Network::new(seed);
         let chain = add(&mut network);
         let ends = [network.add_open_end(), network.add_open_end()];
         network.wire_chain(ends[0], &chain, ends[1]);
-        network.wire(ends[0], chain[0]);
-        network.wire(ends[1], (chain[chain.len() - 1], Port(1)));
+        network.wire(ends[0], chain[0].into().end(true));
+        network.wire(ends[1], chain[chain.len() - 1].into().end(false));
         Self::new(network, vec![(ends[0], 0), (ends[1], 1)], unit, memory)
     }
 
@@ -204,6 +212,7 @@ impl LiveNetwork {
         let store = store.borrow();
         let bytes = store.read(len);
         let mut packet = self.network.blank();
+        let mut datagram = None;
         if self.network.reads_headers() {
             match parse(bytes, vnet, self.unit) {
                 Ok(parsed) if !self.reads_signalling && opens_signalling(&parsed.packet) => {
@@ -217,6 +226,12 @@ impl LiveNetwork {
                     if let Some(tcp) = self.numbered(port, parsed) {
                         packet.clone_from(&tcp.into());
                         return (packet.clone(), Content::Tcp(*packet, shape));
+                    }
+                }
+                Err(UnreadReason::Protocol) if self.network.reads_datagrams() => {
+                    datagram = Datagram::of(bytes, vnet, self.unit);
+                    if datagram.is_none() {
+                        self.counters.note(UnreadReason::Protocol);
                     }
                 }
                 Err(why) => self.counters.note(why),
@@ -233,13 +248,30 @@ impl LiveNetwork {
             let destination = addresses(bytes).ok().map(|a| a.1);
             packet.dst = routes.hosts.find(destination, self.ports[port].1);
         }
+        let scone = datagram.and_then(|datagram| {
+            (packet.src, packet.dst) = self.numbers(port, datagram.ends.addresses())?;
+            packet.proto = Proto::Udp;
+            packet.ip = datagram.ip();
+            packet.signal = datagram.scone_start(bytes).map(Box::new);
+            packet.signal.is_some().then_some(datagram.payload)
+        });
         let ecn = packet.ecn;
-        (packet, cut.map_or(Content::Bytes, |cut| Content::Ip(cut, ecn)))
+        let content = match (cut, scone) {
+            (cut, Some(at)) => Content::Scone(cut.map(|cut| (cut, ecn)), at),
+            (Some(cut), None) => Content::Ip(cut, ecn),
+            (None, None) => Content::Bytes,
+        };
+        (packet, content)
     }
 
     /// Returns the packet with address numbers, if any are left.
     fn numbered(&mut self, port: usize, mut parsed: Parsed) -> Option<Packet> {
-        let ends = parsed.ends.addresses();
+        (parsed.packet.src, parsed.packet.dst) = self.numbers(port, parsed.ends.addresses())?;
+        Some(parsed.packet)
+    }
+
+    /// Returns the numbers of two addresses, if any are left.
+    fn numbers(&mut self, port: usize, ends: (IpAddr, IpAddr)) -> Option<(Addr, Addr)> {
         let Some(numbers) = self.network.numbers(ends) else {
             self.counters.addresses_full += 1;
             return None;
@@ -255,8 +287,7 @@ impl LiveNetwork {
                 self.network.route_alike(numbers.1, host);
             }
         }
-        (parsed.packet.src, parsed.packet.dst) = numbers;
-        Some(parsed.packet)
+        Some(numbers)
     }
 
     /// True if a packet has arrived and was not taken yet.

@@ -29,6 +29,9 @@ pub enum Content {
     Bytes,
     /// An IP packet: how it is cut, and its ECN field.
     Ip(SuperPacket, Ecn),
+    /// A UDP datagram that begins with a SCONE packet: how it is cut if it is an IP packet, its ECN field,
+    /// and the offset of its payload.
+    Scone(Option<(SuperPacket, Ecn)>, usize),
     /// A TCP packet: its header, and the offsets of its parts.
     Tcp(Packet, TcpOffsets),
 }

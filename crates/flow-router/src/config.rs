@@ -1,5 +1,6 @@
 //! The configuration of a flow router.
 
+use crate::encodings::Encodings;
 use crate::policy::Policy;
 use bentpipe_base::{Duration, Rate, Size};
 use core::fmt;
@@ -44,8 +45,16 @@ pub struct RouterConfig {
     pub half_open_time: Duration,
     /// Most flows with state; at most half of them without signalling.
     pub flows: u32,
+    /// The encodings in which it tells rates. Flows that use another one are flows without signalling.
+    pub encodings: Encodings,
     /// Largest packet of the direction: a structure is inserted only if it fits.
     pub mtu: Size,
+}
+
+/// The part of a link's rate that packets of `mtu` bytes have; the rest is `framing`, beside each packet.
+pub fn of_packets(rate: Rate, framing: Size, mtu: Size) -> Rate {
+    let bps = u128::from(rate.bps()) * u128::from(mtu.0) / u128::from(mtu.0 + framing.0).max(1);
+    Rate::from_bps(u64::try_from(bps).unwrap_or(u64::MAX)).unwrap_or(rate)
 }
 
 impl RouterConfig {
@@ -62,14 +71,9 @@ impl RouterConfig {
             // two hops over geostationary satellites, and a repetition
             half_open_time: Duration::from_secs(3),
             flows: 65_536,
+            encodings: Encodings::handled(),
             mtu: Size(1500),
         }
-    }
-
-    /// The part of a link's rate that packets of this MTU have; the rest is `framing`, beside each packet.
-    pub fn of_packets(&self, rate: Rate, framing: Size) -> Rate {
-        let bps = u128::from(rate.bps()) * u128::from(self.mtu.0) / u128::from(self.mtu.0 + framing.0).max(1);
-        Rate::from_bps(u64::try_from(bps).unwrap_or(u64::MAX)).unwrap_or(rate)
     }
 
     /// Checks all values.

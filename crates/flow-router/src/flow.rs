@@ -1,5 +1,6 @@
 //! The state of one flow into the managed direction.
 
+use crate::config::RouterConfig;
 use crate::offers::{Offer, Offers};
 use crate::police::Bucket;
 use crate::policy::uses_available;
@@ -37,6 +38,12 @@ pub(crate) struct Timeouts {
     pub(crate) idle: Duration,
     /// Without data, maximum rate.
     pub(crate) maximum: Duration,
+}
+
+impl Timeouts {
+    pub(crate) const fn of(config: &RouterConfig) -> Self {
+        Self { half_open: config.half_open_time, idle: config.idle, maximum: config.idle_maximum }
+    }
 }
 
 /// Attempts to find out the rate of a flow whose start was not seen.

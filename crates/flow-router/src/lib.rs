@@ -9,6 +9,7 @@
 mod admission;
 mod classes;
 mod config;
+mod encodings;
 mod flow;
 mod flows;
 mod half_open;
@@ -20,6 +21,7 @@ mod router;
 mod share;
 mod telling;
 
-pub use config::{ClassConfig, ConfigError, RouterConfig};
+pub use config::{ClassConfig, ConfigError, RouterConfig, of_packets};
+pub use encodings::{Encodings, RouterEncoding};
 pub use policy::{Policy, Rule};
-pub use router::{FlowRouter, MANAGED, SENDERS};
+pub use router::{Fixed, FlowRouter, MANAGED, SENDERS};

@@ -67,6 +67,11 @@ impl Policy {
 }
 
 impl Allowance {
+    /// The most that a flow may have, bit/s.
+    pub(crate) fn most(&self) -> u64 {
+        self.available.map_or(u64::MAX, Rate::bps)
+    }
+
     /// Marks a request down to what is allowed, and to the rates that its type has: no guaranteed rate with
     /// an available one, and no available rate with a maximum or a guaranteed one.
     pub(crate) fn apply(&self, request: &mut Structure) {

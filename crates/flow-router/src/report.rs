@@ -17,6 +17,8 @@ pub(crate) struct Counts {
     pub(crate) reductions: u64,
     /// Packets dropped because their flow exceeded its rate for longer than allowed.
     pub(crate) policed: u64,
+    /// SCONE packets whose signal was lowered.
+    pub(crate) advised: u64,
 }
 
 /// Traffic forwarded into the managed direction.

@@ -14,16 +14,22 @@
 //! data with the code point of agreed rates, but without state, gets CD 4, every 200 ms and at most eight
 //! times, because an end that only answers has nothing to ask; data with the default code point shows that
 //! the sender uses no rate. What this code does not understand passes unchanged: other versions and
-//! protocols, signed segments, TCP fast open.
+//! protocols, signed segments, TCP fast open. Without this encoding (`RouterConfig::encodings`) all flows are
+//! flows without signalling. SCONE packets get the share as advice (`scone.rs`).
 
 mod answers;
 mod members;
+mod reconfigure;
 mod requests;
+mod scone;
 mod tell;
+
+pub use reconfigure::Fixed;
 
 use crate::admission::Reservations;
 use crate::classes::Classes;
 use crate::config::RouterConfig;
+use crate::encodings::RouterEncoding;
 use crate::flow::{Flow, Phase, Timeouts};
 use crate::flows::{FlowKey, Flows};
 use crate::half_open::HalfOpen;
@@ -77,10 +83,8 @@ impl FlowRouter {
     /// Returns a router with this configuration. One that [`RouterConfig::check`] refuses does no harm, but
     /// gives no flow a useful rate.
     pub fn new(config: RouterConfig) -> Self {
-        let timeouts =
-            Timeouts { half_open: config.half_open_time, idle: config.idle, maximum: config.idle_maximum };
         let mut router = Self {
-            flows: Flows::new(config.flows, timeouts),
+            flows: Flows::new(config.flows, Timeouts::of(&config)),
             classes: Classes::new(&config.classes, 0),
             half_open: HalfOpen::new(config.half_open),
             reservations: Reservations::default(),
@@ -94,12 +98,22 @@ impl FlowRouter {
         router
     }
 
+    /// The current configuration.
+    pub const fn config(&self) -> &RouterConfig {
+        &self.config
+    }
+
     /// Sets the rate of the direction. All shares follow: each flow that has more than its new share is told
     /// in its next data packet. Reservations that do not fit any more are withdrawn, the lowest priority
     /// first.
     pub fn set_rate(&mut self, cx: &mut Cx<'_>, rate: Rate) {
-        self.tick(cx.now);
         self.config.rate = rate;
+        self.apply_capacity(cx);
+    }
+
+    /// After a change of the capacity.
+    fn apply_capacity(&mut self, cx: &mut Cx<'_>) {
+        self.tick(cx.now);
         for class in 0..self.config.classes.len() {
             let reservable = self.reservable(class);
             for key in self.reservations.shrink(class, reservable) {
@@ -136,14 +150,18 @@ impl FlowRouter {
         if has_payload && !self.is_within_rate(now, &key, packet) {
             return false;
         }
-        self.signals(cx, key, packet);
+        let tells = self.config.encodings.has(RouterEncoding::Tia1039);
+        if tells {
+            self.signals(cx, key, packet);
+        }
         if has_payload {
             match self.note_payload(cx, key, packet) {
                 Some(Phase::Capable) => self.tell(now, &key, packet),
-                Some(Phase::Plain) => self.tell_missed(now, &key, packet),
+                Some(Phase::Plain) if tells => self.tell_missed(now, &key, packet),
                 _ => {}
             }
         }
+        self.advise(cx, &key, packet);
         if has(packet, Flags::FIN) || has(packet, Flags::RST) {
             self.close(now, key);
         }
@@ -236,12 +254,16 @@ impl Node for FlowRouter {
         true
     }
 
+    fn reads_datagrams(&self) -> bool {
+        true
+    }
+
     fn addresses(&self, each: &mut dyn FnMut(Addr)) {
         self.flows.iter().flat_map(|(key, _)| key.addresses()).for_each(each);
     }
 
     fn counters(&self, each: &mut dyn FnMut(&'static str, u64)) {
-        let Counts { flows, requests, refused, preempted, reductions, policed } = self.counts;
+        let Counts { flows, requests, refused, preempted, reductions, policed, advised } = self.counts;
         let granted = |flow: &Flow| if flow.phase == Phase::Capable { flow.grant } else { 0 };
         let given = self.flows.iter().fold(0, |sum: u64, (_, flow)| sum.saturating_add(granted(flow)));
         let all = [
@@ -251,6 +273,7 @@ impl Node for FlowRouter {
             ("preempted", preempted),
             ("reductions", reductions),
             ("policed", policed),
+            ("advised", advised),
             ("reserved_bps", self.reservations.total()),
             ("given_bps", given),
             ("used_bps", self.usage.bps()),

@@ -35,6 +35,8 @@ report_enum! {
         Reused = "reused",
         /// It has ended; only late duplicates still arrive.
         Ended = "ended",
+        /// It asks the network for a rate in its SYN and paces at what it is granted.
+        AsksRate = "asks_rate",
     }
 }
 

@@ -2,7 +2,7 @@
 
 mod table_rig;
 
-use bentpipe_base::{Body, Duration, Ecn, Flags, OtherOptions, Packet, Port, Rate, Seq, Size};
+use bentpipe_base::{Body, Dscp, Duration, Ecn, Flags, OtherOptions, Packet, Port, Rate, Seq, Signal, Size};
 use bentpipe_gateway::{
     Action, Config, EndReason, Gateway, LAN, Limits, PassReason, Policy, PortRange, Rule, SATELLITE, State,
 };
@@ -93,6 +93,23 @@ fn a_handshake_of_which_one_direction_is_seen_is_given_up() {
     );
     assert_eq!(now_passing(&rig), [(PassReason::OneDirection, 1)]);
     assert_eq!(rig.gateway.report().accelerated, 0);
+}
+
+/// Its sender paces at the rate that it is granted, and its structures belong into its own packets.
+#[test]
+fn a_connection_that_asks_for_a_rate_passes_untouched() {
+    let mut rig = Rig::new(Config::default());
+    let mut packets = dialogue(talk(1));
+    packets[0].1.dscp = Dscp::new(3).unwrap();
+    packets[0].1.signal = Signal::new(&[1; 16]).map(Box::new);
+    packets[3].1.signal = packets[0].1.signal.clone();
+    passes(&mut rig, &packets[..5]);
+    assert_eq!(now_passing(&rig), [(PassReason::AsksRate, 1)]);
+    // the code point alone says nothing
+    let mut rig = Rig::new(Config::default());
+    packets[0].1.signal = None;
+    rig.put(LAN, packets[0].1.clone());
+    assert_eq!(now_passing(&rig), []);
 }
 
 #[test]

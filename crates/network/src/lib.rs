@@ -9,4 +9,4 @@ mod nodes;
 mod wires;
 
 pub use network::Network;
-pub use wires::WireEnd;
+pub use wires::{ChainNode, WireEnd};

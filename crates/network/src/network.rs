@@ -1,7 +1,7 @@
 //! The network: nodes, wires, one event queue, and the present time.
 
 use crate::nodes::{Kind, Nodes};
-use crate::wires::{WireEnd, Wires};
+use crate::wires::{ChainNode, WireEnd, Wires};
 use bentpipe_base::{Addr, Addresses, Cx, Input, Instant, Node, NodeId, Pkt, Port, Rate, World};
 use bentpipe_gateway::Gateway;
 use bentpipe_link::Link;
@@ -17,6 +17,7 @@ pub struct Network {
     now: Instant,
     nodes: Nodes,
     wires: Wires,
+    reads_datagrams: bool,
     /// True if super-packets enter links whole. This is correct only while no link does anything that needs
     /// the single wire packets, which is up to the driver.
     pub pass_whole: bool,
@@ -55,6 +56,7 @@ impl Network {
 
     /// Adds a node of any other kind.
     pub fn add(&mut self, node: Box<dyn Node>) -> NodeId {
+        self.reads_datagrams |= node.reads_datagrams();
         self.nodes.others.push(node);
         self.add_kind(Kind::Other(self.nodes.others.len() as u32 - 1))
     }
@@ -77,13 +79,20 @@ impl Network {
     }
 
     /// Connects nodes with two ports in a chain: port 0 of each leads back, of the first to `near`; port 1
-    /// leads forward, of the last to `far`.
-    pub fn wire_chain(&mut self, near: impl Into<WireEnd>, chain: &[NodeId], far: impl Into<WireEnd>) {
+    /// leads forward, of the last to `far`. With a node that is turned ([`ChainNode`]) the other way round.
+    pub fn wire_chain<N: Into<ChainNode> + Copy>(
+        &mut self,
+        near: impl Into<WireEnd>,
+        chain: &[N],
+        far: impl Into<WireEnd>,
+    ) {
         let (near, far) = (near.into(), far.into());
         for (n, node) in chain.iter().enumerate() {
-            let back = n.checked_sub(1).map_or(near, |before| (chain[before], Port(1)).into());
-            self.wire(*node, back);
-            self.wire(*node, chain.get(n + 1).map_or(far, |next| (*next).into()));
+            let node: ChainNode = (*node).into();
+            let back = n.checked_sub(1).map_or(near, |before| chain[before].into().end(false));
+            let forward = chain.get(n + 1).map_or(far, |next| (*next).into().end(true));
+            let ports = if node.is_turned { [forward, back] } else { [back, forward] };
+            ports.into_iter().for_each(|to| _ = self.wire(node.id, to));
         }
     }
 
@@ -153,6 +162,11 @@ impl Network {
             }
         }
         self.deliver_outbox(self.now);
+    }
+
+    /// True if a node follows UDP datagrams.
+    pub const fn reads_datagrams(&self) -> bool {
+        self.reads_datagrams
     }
 
     /// The present time.

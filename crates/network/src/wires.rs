@@ -24,6 +24,28 @@ impl From<(NodeId, Port)> for WireEnd {
     }
 }
 
+/// A node with two ports in a chain.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ChainNode {
+    /// The node.
+    pub id: NodeId,
+    /// True if port 0 leads forward and port 1 back, for a node that works on the other direction.
+    pub is_turned: bool,
+}
+
+impl ChainNode {
+    /// The port at which packets that go forward enter the node, or those that go back.
+    pub fn end(self, goes_forward: bool) -> WireEnd {
+        WireEnd { node: self.id, port: Port(u32::from(goes_forward == self.is_turned)) }
+    }
+}
+
+impl From<NodeId> for ChainNode {
+    fn from(id: NodeId) -> Self {
+        Self { id, is_turned: false }
+    }
+}
+
 /// The wires of all ports of all nodes.
 #[derive(Debug, Default)]
 pub(crate) struct Wires {

@@ -43,7 +43,7 @@ const LAYERS: [(&str, Kind, &str); 25] = [
         Driver,
         "base wire tcp link nodes gateway scenario sim report results os service driver live",
     ),
-    ("accelerate", Driver, "base wire gateway network driver scenario stats os service"),
+    ("accelerate", Driver, "base wire gateway flow-router network driver scenario stats os service"),
     (
         "cli",
         Driver,

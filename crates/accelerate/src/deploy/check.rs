@@ -89,7 +89,7 @@ pub fn check(file: &GatewayFile, registry: &Registry) -> Check {
             }
             let scope = Scope::of(file);
             if scope != Scope::Nothing {
-                findings.extend(firewall::findings(deploy, scope != Scope::All));
+                findings.extend(firewall::findings(deploy, !scope.has_all()));
             }
             findings.push(rehearsal(&plan));
         }

@@ -1,7 +1,7 @@
 //! nftables rules that select the packets diverted to a routed gateway.
 //!
 //! If the hop has a rate, all traffic to the satellite must pass the gateway's pacer, so everything is
-//! diverted. Without a rate only TCP is diverted, and only connections that the policy could accelerate. The
+//! diverted. A flow router counts all flows of the direction that it manages, so the same holds for that. Without a rate only TCP is diverted, and only connections that the policy could accelerate. The
 //! kernel forwards the others as if there were no gateway, at no extra cost.
 //!
 //! The policy is defined on the SYN, but the kernel sees any packet of a connection, in both directions. So
@@ -24,6 +24,8 @@ use core::fmt::Write as _;
 /// Which packets are diverted to the gateway.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Scope {
+    /// Everything in both directions.
+    Both,
     /// Everything to the satellite, and TCP from it.
     All,
     /// All TCP.
@@ -37,7 +39,9 @@ pub(super) enum Scope {
 impl Scope {
     pub(super) fn of(file: &GatewayFile) -> Self {
         let speaks = |action| file.policy.rules.iter().any(|rule| rule.action == action);
-        if file.config.rate.is_some() {
+        if file.rate.as_ref().is_some_and(|rate| rate.inward.is_some()) {
+            Self::Both
+        } else if file.config.rate.is_some() || file.rate.is_some() {
             Self::All
         } else if file.policy.otherwise == Action::Accelerate && !file.policy.rules.iter().any(excludes) {
             Self::Tcp
@@ -48,10 +52,16 @@ impl Scope {
         }
     }
 
+    /// True if it brings other protocols than TCP.
+    pub(super) const fn has_all(self) -> bool {
+        matches!(self, Self::Both | Self::All)
+    }
+
     /// The scope after a reload to a file that needs `new`; `same`: the rules are unchanged. Never narrower
     /// than before. If two different policies would have to be combined, all TCP is diverted.
     pub(super) const fn after_reload(self, new: Self, same: bool) -> Self {
         match (self, new) {
+            (Self::Both, _) | (_, Self::Both) => Self::Both,
             (Self::All, _) | (_, Self::All) => Self::All,
             (Self::Policy, Self::Policy) if same => self,
             (Self::Nothing, Self::Nothing) => self,
@@ -105,11 +115,11 @@ add chain inet {table} inward {{ type filter hook prerouting priority -90; polic
     };
     let divert = match scope {
         Scope::Nothing => return out,
-        Scope::All => to_satellite.clone(),
+        Scope::Both | Scope::All => to_satellite.clone(),
         Scope::Tcp => format!("meta l4proto tcp {to_satellite}"),
         Scope::Policy => "meta l4proto tcp jump outward_policy".to_owned(),
     };
-    if scope != Scope::All {
+    if !scope.has_all() {
         let flood = format!("{OPENS} limit rate over {MOST} burst {MOST_AT_ONCE} packets counter accept");
         rule("outward", &format!("iifname {lan} {flood}"));
         rule("inward", &format!("iifname \"{satellite}\" {flood}"));
@@ -120,7 +130,8 @@ add chain inet {table} inward {{ type filter hook prerouting priority -90; polic
         rule("outward", &format!("iifname \"{tun_lan}\" notrack"));
     }
     if scope != Scope::Policy {
-        rule("inward", &format!("iifname \"{satellite}\" meta l4proto tcp {to_lan}"));
+        let protocol = if scope == Scope::Both { "" } else { "meta l4proto tcp " };
+        rule("inward", &format!("iifname \"{satellite}\" {protocol}{to_lan}"));
         return out;
     }
     rule("inward", &format!("iifname \"{satellite}\" meta l4proto tcp jump inward_policy"));
@@ -286,6 +297,21 @@ mod tests {
     }
 
     #[test]
+    fn a_flow_router_sees_all_of_the_directions_that_it_manages() {
+        let rate = "[rate]\nencodings = [\"scone\"]\nrate = \"1 Mbit/s\"\n";
+        let nothing_else = "[policy]\notherwise = \"pass\"\n";
+        let one = file("", &format!("{rate}{nothing_else}"));
+        let both = file("", &format!("{rate}return_rate = \"2 Mbit/s\"\n{nothing_else}"));
+        assert_eq!((Scope::of(&one), Scope::of(&both)), (Scope::All, Scope::Both));
+        assert_eq!(
+            chain(&script(&both, Scope::Both, false), "inward"),
+            ["iifname \"eth0\" fib daddr oifname { \"eth1\", \"eth2\" } meta mark set 0x6271"]
+        );
+        let off = file("", &format!("[rate]\n{nothing_else}"));
+        assert_eq!(Scope::of(&off), Scope::Nothing);
+    }
+
+    #[test]
     fn what_the_policy_leaves_alone_stays_with_the_kernel() {
         let script = script(&file("", MIXED), Scope::Policy, false);
         // connections opened from the LAN, with the rules as written; the rule with a DSCP excludes nothing
@@ -325,7 +351,7 @@ mod tests {
 
     #[test]
     fn connections_that_are_accelerated_still_come_under_new_rules() {
-        use Scope::{All, Nothing, Policy, Tcp};
+        use Scope::{All, Both, Nothing, Policy, Tcp};
         for (old, new, same, wanted) in [
             (Policy, Policy, true, Policy),
             (Policy, Policy, false, Tcp),
@@ -335,6 +361,8 @@ mod tests {
             (Tcp, Nothing, false, Tcp),
             (Tcp, All, true, All),
             (All, Tcp, true, All),
+            (All, Both, true, Both),
+            (Both, Policy, false, Both),
         ] {
             assert_eq!(old.after_reload(new, same), wanted, "{old:?} {new:?}");
         }

@@ -5,6 +5,7 @@
 
 use super::engine::{Engine, EngineConfig, Event};
 use super::gateway_node::{ADDRESSES, call, gateway};
+use super::rate_routers::RateRouters;
 use super::resume::{self, RecordWriter};
 use crate::status::{FlowPage, FlowStats, GatewayCounters, NodeFigures};
 use bentpipe_base::{Addresses, Instant, NodeId, Size};
@@ -12,7 +13,7 @@ use bentpipe_driver::{
     Core, Counters, LiveNetwork, NetworkSetup, Pacing, Running, ThreadSetup, TurnHook, Unit, UnreadReason,
 };
 use bentpipe_gateway::{Config, FlowReport, Gateway, PassReason};
-use bentpipe_network::Network;
+use bentpipe_network::{ChainNode, Network};
 use bentpipe_os::packet::FramePort;
 use bentpipe_os::{Clock, PacketPort};
 use bentpipe_scenario::CustomSpec;
@@ -43,6 +44,7 @@ type EngineRequest = Box<dyn FnOnce(&mut RequestHandler, &mut Core) + Send>;
 struct RequestHandler {
     requests: Receiver<EngineRequest>,
     file: Arc<GatewayFile>,
+    rate_routers: RateRouters,
     record_writer: RecordWriter,
     closed: VecDeque<FlowStats>,
     forgotten: u64,
@@ -77,6 +79,7 @@ impl RequestHandler {
     fn apply_config(&mut self, core: &mut Core, config: Config, file: Arc<GatewayFile>) -> io::Result<()> {
         self.record_writer.fit(&config.limits);
         let policy = file.policy.clone();
+        self.rate_routers.reconfigure(&mut core.net, file.rate.as_ref()).map_err(io::Error::other)?;
         self.file = file;
         // a lost port ends the thread by itself
         call(core, |gateway, cx| {
@@ -135,6 +138,7 @@ impl RequestHandler {
             port_drops: named(&drops),
             data_path: named(&done),
             nodes: self.nodes(core),
+            rate: self.rate_routers.figures(),
         }
     }
 
@@ -219,9 +223,14 @@ impl GatewayEngine {
                 .map(CustomSpec::node)
                 .collect::<Result<_, _>>()
                 .map_err(|_| io::Error::other("a node no longer accepts its keys"))?;
+            let mut rate_routers = RateRouters::default();
             let add = |network: &mut Network| {
-                let first = network.add_gateway(gateway);
-                [first].into_iter().chain(customs.into_iter().map(|node| network.add(node))).collect()
+                let mut own = vec![network.add_gateway(gateway)];
+                own.extend(customs.into_iter().map(|node| network.add(node)));
+                let (routers, mut chain) = RateRouters::add(network, file.rate.as_ref());
+                rate_routers = routers;
+                chain.extend(own.into_iter().map(ChainNode::from));
+                chain
             };
             // some reserve beyond the bytes that the gateway may hold, for packets that are forwarded
             let memory = Size(file.config.limits.memory.0 / 2 * 3);
@@ -230,6 +239,7 @@ impl GatewayEngine {
             let answers = RequestHandler {
                 requests: asked,
                 file,
+                rate_routers,
                 record_writer: keeping,
                 closed: VecDeque::new(),
                 forgotten: 0,

@@ -16,6 +16,7 @@ mod gateway_node;
 mod plan;
 mod prestart;
 mod privileges;
+mod rate_routers;
 mod record_file;
 #[cfg(test)]
 mod record_file_tests;

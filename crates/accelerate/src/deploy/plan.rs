@@ -129,6 +129,7 @@ impl Plan {
             return vec![format!("every frame between {lan} and {}", deploy.satellite)];
         }
         let (outward, inward) = match Scope::of(file) {
+            Scope::Both => ("everything", "everything"),
             Scope::All => ("everything", "TCP"),
             Scope::Tcp => ("TCP", "TCP"),
             Scope::Policy => ("TCP that the policy could accelerate,", "the same"),

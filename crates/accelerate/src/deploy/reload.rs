@@ -4,6 +4,7 @@ use super::deployment::Deployment;
 use super::divert::{self, Scope};
 use super::engine::EngineConfig;
 use super::error::Error;
+use super::rate_routers;
 use super::run::{self, RunningGateway};
 use crate::status::{Groups, Records, Verdict};
 use bentpipe_os::nft;
@@ -31,6 +32,9 @@ impl RunningGateway {
                 let text = format!("{what} cannot change while the gateway runs\nhelp: restart it");
                 return Err(Error::Reload(text));
             }
+        }
+        if let Some(why) = rate_routers::refusal(old.rate.as_ref(), file.rate.as_ref()) {
+            return Err(Error::Reload(format!("{why}\nhelp: restart it")));
         }
         if file == **old && self.bypass.is_none() {
             return Ok(format!("{} has not changed", deployment.path));

@@ -126,9 +126,12 @@ pub struct GatewayCounters {
     /// Counters of nodes of kinds that are not built in.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub nodes: Vec<NodeFigures>,
+    /// Flow routers, one for each managed direction: `to_satellite`, `to_lan`.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub rate: Vec<NodeFigures>,
 }
 
-/// Counters of a node of a kind that is not built in.
+/// Counters of a node of a kind that is not built in, or of a flow router.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct NodeFigures {
     /// Name.

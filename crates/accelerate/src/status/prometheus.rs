@@ -3,7 +3,7 @@
 //! Labels are the gateway's name, directions, and the reasons and causes defined by the gateway: their number
 //! is bounded by the program, not by traffic. Per-connection and per-subscriber data is in the flow records.
 
-use super::messages::Status;
+use super::messages::{NodeFigures, Status};
 use core::fmt::Write as _;
 
 pub(super) const CONTENT_TYPE: &str = "text/plain; version=0.0.4; charset=utf-8";
@@ -35,6 +35,7 @@ pub fn metrics(status: &Status) -> String {
     page.many("port_dropped_packets_total", "Packets that the ports lost.", "place", &figures.port_drops);
     let help = "Units that passed unread, by reason; shortages; turns that came late.";
     page.many("data_path_events_total", help, "event", &figures.data_path);
+    flow_routers(&mut page, &figures.rate);
     page.one("records_lost_total", "Flow records not written.", status.records_lost as f64);
     if let Some(sample) = &status.sample {
         let help = "Speed of accelerated connections over that of those left alone.";
@@ -45,6 +46,29 @@ pub fn metrics(status: &Status) -> String {
         }
     }
     page.out
+}
+
+/// Metrics of flow routers: the counter of each, the name of its metric, and what it is.
+const FLOW_ROUTERS: [(&str, &str, &str); 11] = [
+    ("rate_bps", "rate_managed_bits_per_second", "Rate of the direction that is shared out."),
+    ("reserved_bps", "rate_reserved_bits_per_second", "Rates that are reserved for flows."),
+    ("given_bps", "rate_given_bits_per_second", "Rates that flows were granted."),
+    ("used_bps", "rate_used_bits_per_second", "Mean rate of the direction since its first packet."),
+    ("flows", "rate_flows_total", "Flows that had state."),
+    ("requests", "rate_requests_total", "Requests for a rate."),
+    ("refused", "rate_refused_total", "Refused requests for a guaranteed or maximum rate."),
+    ("preempted", "rate_preempted_total", "Reservations that were withdrawn."),
+    ("reductions", "rate_reductions_total", "Reductions that flows were told."),
+    ("policed", "rate_policed_packets_total", "Packets dropped above the rate of their flow."),
+    ("advised", "rate_advised_packets_total", "SCONE packets with a signal that was lowered."),
+];
+
+fn flow_routers(page: &mut Page, routers: &[NodeFigures]) {
+    for (key, metric, help) in FLOW_ROUTERS.into_iter().filter(|_| !routers.is_empty()) {
+        let of = |router: &NodeFigures| router.counters.iter().find(|(k, _)| k == key).map_or(0, |(_, n)| *n);
+        let values: Vec<_> = routers.iter().map(|router| (router.name.as_str(), of(router))).collect();
+        page.many(metric, help, "direction", &values);
+    }
 }
 
 struct Page {
@@ -93,6 +117,11 @@ mod tests {
             accelerated: 3,
             packets: [7, 9],
             passing_why: vec![("mid_stream".to_owned(), 4)],
+            rate: vec![NodeFigures {
+                name: "to_lan".to_owned(),
+                counters: vec![("requests".to_owned(), 5), ("rate_bps".to_owned(), 7)],
+                ..NodeFigures::default()
+            }],
             ..GatewayCounters::default()
         };
         let sample = Some(Groups::default().compare());
@@ -120,6 +149,9 @@ mod tests {
         }
         assert!(text.contains("bentpipe_gateway_packets_total{gateway=\"a\\\"b\",from=\"satellite\"} 9\n"));
         assert!(text.contains("flows_passing{gateway=\"a\\\"b\",reason=\"mid_stream\"} 4\n"));
+        let direction = "{gateway=\"a\\\"b\",direction=\"to_lan\"}";
+        assert!(text.contains(&format!("bentpipe_gateway_rate_requests_total{direction} 5\n")), "{text}");
+        assert!(text.contains(&format!("bentpipe_gateway_rate_managed_bits_per_second{direction} 7\n")));
         assert!(!text.contains("gain_ratio"), "too few connections to say anything");
     }
 }

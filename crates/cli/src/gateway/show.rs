@@ -4,7 +4,9 @@ use crate::doctor::findings_text;
 use crate::link::{listed, rate, time};
 use crate::outcome::{Failure, to_json};
 use bentpipe_accelerate::deploy::{Check, Sandbox};
-use bentpipe_accelerate::status::{FlowPage, FlowStats, GatewayCounters, Reply, Request, Status};
+use bentpipe_accelerate::status::{
+    FlowPage, FlowStats, GatewayCounters, NodeFigures, Reply, Request, Status,
+};
 use bentpipe_service::Client;
 use core::fmt::Write as _;
 use serde_json::json;
@@ -92,6 +94,10 @@ pub(super) fn text(status: &Status) -> String {
     line("hop", &format!("{lost} packets lost, {repaired} sent again, {copied} further copies"));
     line("held", &format!("{} B, at most {} B", figures.held_bytes, figures.held_peak_bytes));
     line("withheld", &listed(&figures.not_forwarded));
+    for router in &figures.rate {
+        let name = if router.name == "to_lan" { "rate back" } else { "rate" };
+        line(name, &told_rates(router));
+    }
     for node in &figures.nodes {
         line(&node.name, &listed(&node.counters));
     }
@@ -112,6 +118,15 @@ pub(super) fn text(status: &Status) -> String {
         let _ = writeln!(out, "NOTHING IS ACCELERATED: {bypass}");
     }
     out
+}
+
+/// What a flow router gives, and its counts that are not zero.
+fn told_rates(router: &NodeFigures) -> String {
+    let of = |key: &str| router.counters.iter().find(|(k, _)| k == key).map_or(0.0, |(_, n)| *n as f64);
+    let [all, given, reserved, used] =
+        ["rate_bps", "given_bps", "reserved_bps", "used_bps"].map(|key| rate(of(key)));
+    let counts: Vec<_> = router.counters.iter().filter(|(key, _)| !key.ends_with("_bps")).cloned().collect();
+    format!("{given} given, {reserved} reserved, {used} used on average, of {all}; {}", listed(&counts))
 }
 
 pub(super) fn heading() -> String {
@@ -194,6 +209,32 @@ sandbox      Landlock on, interface 7; seccomp on
 data thread  real-time priority 10
 ";
         assert_eq!(text(&sample().0), wanted);
+    }
+
+    #[test]
+    fn flow_routers_have_a_line_for_each_direction() {
+        let counter = |key: &str, n| (key.to_owned(), n);
+        let counters = vec![
+            counter("rate_bps", 20_000_000),
+            counter("flows", 3),
+            counter("policed", 0),
+            counter("reserved_bps", 1_000_000),
+            counter("given_bps", 18_000_000),
+            counter("used_bps", 500_000),
+        ];
+        let (mut status, _) = sample();
+        let router = |name: &str| NodeFigures {
+            name: name.to_owned(),
+            counters: counters.clone(),
+            ..NodeFigures::default()
+        };
+        status.figures.rate = vec![router("to_satellite"), router("to_lan")];
+        let words = "18 Mbit/s given, 1 Mbit/s reserved, 500 kbit/s used on average, of 20 Mbit/s; 3 flows";
+        assert!(
+            text(&status).contains(&format!("\nrate         {words}\nrate back    {words}\n")),
+            "{}",
+            text(&status)
+        );
     }
 
     #[test]

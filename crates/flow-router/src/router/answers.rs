@@ -8,6 +8,7 @@
 
 use super::tell::MOST_TRIES;
 use super::{FlowRouter, SENDERS, has, is_readable, is_untouchable};
+use crate::encodings::RouterEncoding;
 use crate::flow::{Phase, bps};
 use crate::flows::FlowKey;
 use bentpipe_advice::tia1039::{Kind, QOS_SIGNAL, Structure, structures};
@@ -18,7 +19,8 @@ const SYN_ACK: Flags = Flags::SYN.with(Flags::ACK);
 impl FlowRouter {
     /// A packet to the senders.
     pub(super) fn inward(&mut self, cx: &mut Cx<'_>, packet: Pkt) {
-        if is_readable(&packet) && !is_untouchable(&packet) {
+        let tells = self.config.encodings.has(RouterEncoding::Tia1039);
+        if tells && is_readable(&packet) && !is_untouchable(&packet) {
             self.answers(cx.now, &packet);
         }
         cx.send(SENDERS, packet);

@@ -8,7 +8,7 @@ use bentpipe_base::{
     Addr, Body, Duration, Flags, Input, Instant, IpVersion, Node, NodeId, Packet, Port, Rate, Seq, Slot,
     World,
 };
-use bentpipe_flow_router::{FlowRouter, MANAGED, RouterConfig, SENDERS};
+use bentpipe_flow_router::{Fixed, FlowRouter, MANAGED, RouterConfig, SENDERS};
 use core::net::IpAddr;
 use std::collections::BTreeMap;
 
@@ -165,6 +165,10 @@ impl Rig {
             self.wake();
         }
         self.now = until;
+    }
+
+    pub(crate) fn reconfigure(&mut self, new: RouterConfig) -> Result<(), Fixed> {
+        self.router.reconfigure(&mut self.world.cx(self.now, NODE), new)
     }
 
     pub(crate) fn set_rate(&mut self, rate: Rate) {

@@ -9,6 +9,15 @@ use crate::report::EndReason;
 use crate::table::{Class, Entry, Key, is_opening_syn};
 use bentpipe_base::{Cx, Flags, Packet};
 
+/// Code point of a packet with a structure of TIA-1039.
+const QOS_SIGNAL: u8 = 3;
+
+/// True for a SYN that carries a request for a rate. Its sender paces at the rate that it is granted, and the
+/// structures in later packets must stay where they are.
+fn asks_rate(syn: &Packet) -> bool {
+    syn.dscp.get() == QOS_SIGNAL && syn.signal.is_some()
+}
+
 impl Gateway {
     /// Returns the connection of a packet, adding it if it is new; none if it is not tracked.
     pub(super) fn connection(
@@ -68,6 +77,9 @@ impl Gateway {
             return Err(PassReason::Bypassed);
         }
         Handshake::check_options(syn)?;
+        if asks_rate(syn) {
+            return Err(PassReason::AsksRate);
+        }
         if self.decide(cx, side, syn) == Action::Pass {
             return Err(PassReason::Policy);
         }

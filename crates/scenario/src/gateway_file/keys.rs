@@ -1,9 +1,10 @@
 //! All keys of a gateway file, each with type, default and meaning.
 
+use super::rate::EncodingList;
 use super::scalars::{CopyCount, DscpClass, Interface, OneOrList, Percent};
 use super::types::{Action, Firewall, Kind, Mode, PortRange, Prefix, RecordFormat, Side};
 use crate::form::{At, table, words};
-use crate::keys::Custom;
+use crate::keys::{Custom, SharingKeys};
 use crate::lists::Path;
 use crate::scalars::{Name, Version, Whole};
 use bentpipe_base::{Duration, Rate, Size};
@@ -26,6 +27,8 @@ table! {
         satellite: HopKeys,
         /// Where the gateway stands in the network.
         deploy: DeployKeys,
+        /// Rates that flows are told: the gateway is a flow router too.
+        rate: RateKeys = "no flow is told a rate",
         /// Which connections are accelerated. The first matching rule applies.
         rules: Vec<At<RuleKeys>> = "none",
         /// What to do with all other connections, and how the gain is measured.
@@ -88,6 +91,19 @@ table! {
         /// does not, the gateway removes all its changes. Before the start it observes which hosts answer,
         /// for at most 2 s. `"0 s"` turns both off.
         watch: Duration = "`\"60 s\"`",
+    }
+
+    /// A flow router in the gateway: it tells flows that ask what rate they may send at, their fair share of
+    /// the direction to the satellite. With `[policy] otherwise = "pass"` the gateway does nothing else.
+    /// Flows that do not ask pass unchanged and count as users. Rates count IP packets with headers.
+    struct RateKeys "[rate]" {
+        /// How packets carry rates: `"tia-1039"` for TCP, `"scone"` for QUIC, or both.
+        encodings: EncodingList = "`[]`: off; the other keys are checked all the same",
+        /// Rate of the direction to the satellite that it shares out.
+        rate: Rate = "that of `[satellite]` less its framing of packets of `mtu`; must be given if there is none",
+        /// Rate of the direction to the LAN, which a second flow router shares out, with the same keys.
+        return_rate: Rate = "that direction is not managed",
+        ..sharing: SharingKeys,
     }
 
     /// A rule. It matches if all given conditions hold for the packet that opens a connection.

@@ -5,6 +5,7 @@
 //! machine: whether interfaces exist is checked later.
 
 mod keys;
+mod rate;
 mod resolve;
 mod scalars;
 mod types;

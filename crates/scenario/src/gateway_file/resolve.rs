@@ -1,6 +1,7 @@
 //! Resolves the keys of a gateway file: checks that concern several keys, and all defaults.
 
 use super::keys::{DeployKeys, GatewayKeys, HopKeys, LimitKeys, MAX_RULES, PolicyKeys, RuleKeys, StatusKeys};
+use super::rate;
 use super::scalars::{Interface, OneOrList, Percent};
 use super::types::{
     Action, Config, Deploy, Firewall, GatewayFile, Kind, Policy, Prefix, RecordFormat, Rule, Status,
@@ -38,6 +39,7 @@ pub(super) fn file(keys: GatewayKeys) -> Result<GatewayFile> {
     let policy = keys.policy.as_ref().map(|p| &p.value);
     config.sample = sample(policy)?;
     let customs = of_gateway_file(given_items(keys.nodes.as_ref()))?;
+    let rate = keys.rate.as_ref().map(|r| rate::resolve(r, &config)).transpose()?.flatten();
     limits(keys.limits.map(|l| l.value), &mut config)?;
     let subscriber = policy.and_then(|p| p.subscriber_prefix.as_ref()).map(|s| &s.value);
     Ok(GatewayFile {
@@ -47,6 +49,7 @@ pub(super) fn file(keys: GatewayKeys) -> Result<GatewayFile> {
             rules,
             otherwise: policy.and_then(|p| p.otherwise).map_or(Action::Accelerate, |a| a.value),
         },
+        rate,
         bypass_when_slower: policy.and_then(|p| p.bypass_when_slower).is_some_and(|b| b.value),
         subscriber_prefix: (
             subscriber.and_then(|s| s.v4).map_or(32, |n| n.value.0 as u8),

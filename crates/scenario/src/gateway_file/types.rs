@@ -3,6 +3,7 @@
 use crate::custom::CustomSpec;
 use bentpipe_base::Duration;
 pub use bentpipe_base::Prefix;
+use bentpipe_flow_router::RouterConfig;
 pub use bentpipe_gateway::{Action, Config, Copies, Mode, Policy, PortRange, Rule, Side};
 use core::net::{IpAddr, SocketAddr};
 
@@ -15,6 +16,8 @@ pub struct GatewayFile {
     pub deploy: Deploy,
     /// Which connections are accelerated.
     pub policy: Policy,
+    /// Rates that flows are told; `None`: off.
+    pub rate: Option<ManagedRates>,
     /// True: stop acceleration when the control group is faster.
     pub bypass_when_slower: bool,
     /// Prefix length of a subscriber's address: IPv4, IPv6.
@@ -31,6 +34,15 @@ impl GatewayFile {
         let (v4, v6) = self.subscriber_prefix;
         Prefix::new(address, if address.is_ipv4() { v4 } else { v6 })
     }
+}
+
+/// The flow routers of a gateway.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ManagedRates {
+    /// The one of the direction to the satellite.
+    pub outward: RouterConfig,
+    /// The one of the direction to the LAN, if that is managed.
+    pub inward: Option<RouterConfig>,
 }
 
 /// How packets reach the gateway.

@@ -22,6 +22,13 @@ table! {
         /// Rate that it shares out. It follows changes of the link's rate in `[[timeline]]`, whether this is
         /// given or not.
         rate: Rate = "the link's less its framing of packets of `mtu`; must be given where that changes in other ways than by `[[timeline]]`",
+        /// `false`: the flow router is checked but left out of the run. Useful with a parameter.
+        enabled: bool = "`true`",
+        ..sharing: SharingKeys,
+    }
+
+    /// How a flow router shares out its rate.
+    struct SharingKeys "flow_router" {
         /// Fraction of the rate that it gives, more than 0 and at most 1.
         utilisation: f64 = "`0.95`",
         /// Time without data after which a flow is forgotten.
@@ -29,18 +36,16 @@ table! {
         /// The same for a flow with a maximum rate.
         idle_maximum: Duration = "`\"2 s\"`",
         /// Largest packet of the direction. Signalling is inserted only into packets that stay below.
-        mtu: Size = "`\"1500 B\"`, or the longest packet of the flows if that is longer",
+        mtu: Size = "`\"1500 B\"`, or the longest packet of a scenario's flows if that is longer",
         /// Classes of flows, which share the rate by their weights.
         classes: Vec<At<ClassKeys>> = "one class called `default`",
         /// What senders may ask for. The first matching rule applies. Without one, a flow gets an available
-        /// rate and neither a guaranteed rate nor a priority. Hosts have the addresses that `bentpipe
-        /// emulate` gives them: 10.55.0.1 and fd55::1 for the first host, and so on; in simulation the IPv4
-        /// ones.
+        /// rate and neither a guaranteed rate nor a priority. The hosts of a scenario have the addresses that
+        /// `bentpipe emulate` gives them: 10.55.0.1 and fd55::1 for the first host, and so on; in simulation
+        /// the IPv4 ones.
         rules: Vec<At<RateRuleKeys>> = "none",
         /// Limits of state.
         limits: RouterLimitKeys = "see there",
-        /// `false`: the flow router is checked but left out of the run. Useful with a parameter.
-        enabled: bool = "`true`",
     }
 
     /// A class of flows: equal rates within it, weights between classes.

@@ -90,7 +90,7 @@ fn rate(key: &str, given: At<Option<Rate>>) -> Result<Option<Rate>> {
 }
 
 /// Checks that the rate field can hold a rate.
-pub(super) fn least_unit(key: &str, given: At<Rate>) -> Result<Rate> {
+pub(crate) fn least_unit(key: &str, given: At<Rate>) -> Result<Rate> {
     if given.value < LEAST {
         bail!(given.span, "`{key}` is too small", "at least {LEAST}");
     }

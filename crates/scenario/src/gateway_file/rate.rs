@@ -1,0 +1,87 @@
+//! `[rate]`: the flow routers of a gateway. All keys but the rates and the encodings are those of
+//! `[[flow_routers]]` in scenarios.
+
+use super::keys::RateKeys;
+use super::types::ManagedRates;
+use crate::diagnostic::{Fault, Result, bail, listed};
+use crate::form::{At, Form, Read, read_words, wrong};
+use crate::resolve::flow_routers::{config, mtu};
+use crate::resolve::signalling::least_unit;
+use crate::value::{Kind, Value};
+use bentpipe_base::{Rate, Size};
+use bentpipe_flow_router::{Encodings, RouterConfig, RouterEncoding, of_packets};
+use bentpipe_gateway::Config;
+use serde_json::json;
+
+read_words!(RouterEncoding {
+    "tia-1039" => Tia1039,
+    "scone" => Scone,
+    "scone-tcp" => SconeTcp,
+    "quick-start" => QuickStart,
+});
+
+/// Largest packet of a direction, unless the file says otherwise.
+const MTU: Size = Size(1500);
+
+/// A list of encodings, perhaps empty.
+#[derive(Clone, Debug)]
+pub(crate) struct EncodingList(Vec<At<RouterEncoding>>);
+
+impl Read for EncodingList {
+    const FORM: Form = Form::Fixed("list of encodings", || {
+        let words = RouterEncoding::ALL.map(RouterEncoding::word);
+        json!({ "type": "array", "uniqueItems": true, "items": { "enum": words } })
+    });
+
+    fn read(value: &Value, key: &str) -> Result<Self> {
+        let Kind::Array(items) = &value.kind else {
+            return Err(
+                wrong(value, key, "a list of encodings").help("help: write [\"tia-1039\", \"scone\"]")
+            );
+        };
+        let one = |item: &Value| Ok(At { value: RouterEncoding::read(item, key)?, span: item.span });
+        items.iter().map(one).collect::<Result<_>>().map(Self)
+    }
+}
+
+/// Returns the configurations of the flow routers; none if they are off. `hop`: the satellite hop.
+pub(super) fn resolve(given: &At<RateKeys>, hop: &Config) -> Result<Option<ManagedRates>> {
+    let keys = &given.value;
+    let encodings = encodings(keys.encodings.as_ref())?;
+    let mtu = mtu(&keys.sharing, MTU)?;
+    let least = |key, given: Option<At<Rate>>| given.map(|rate| least_unit(key, rate)).transpose();
+    let own = hop.rate.map(|rate| of_packets(rate, hop.framing, mtu));
+    let (rate, return_rate) = (least("rate", keys.rate)?.or(own), least("return_rate", keys.return_rate)?);
+    let Some(rate) = rate else {
+        if encodings.is_empty() {
+            return Ok(None);
+        }
+        let message = "the rate to be shared out is not known";
+        return Err(Fault::new(given.span, message, "give `rate` here, or in [satellite]"));
+    };
+    let router = |rate| {
+        let config = RouterConfig { encodings, ..config(&keys.sharing, rate, mtu)? };
+        config.check().map_err(|why| Fault::new(given.span, format!("[rate]: {why}"), ""))?;
+        Ok(config)
+    };
+    let rates = ManagedRates { outward: router(rate)?, inward: return_rate.map(router).transpose()? };
+    Ok((!encodings.is_empty()).then_some(rates))
+}
+
+fn encodings(given: Option<&At<EncodingList>>) -> Result<Encodings> {
+    let mut all = Encodings::default();
+    for At { value, span } in given.into_iter().flat_map(|given| &given.value.0) {
+        let word = value.word();
+        if all.has(*value) {
+            bail!(*span, "`{word}` is named twice", "drop this");
+        }
+        if !value.is_handled() {
+            let handled = RouterEncoding::ALL.into_iter().filter(|encoding| encoding.is_handled());
+            let handled = listed(handled.map(RouterEncoding::word));
+            let label = format!("use {handled}");
+            return Err(Fault::new(*span, format!("the flow router does not handle `{word}` yet"), label));
+        }
+        all = all.with(*value);
+    }
+    Ok(all)
+}
