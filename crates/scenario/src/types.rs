@@ -32,6 +32,8 @@ pub struct Scenario {
     pub gateways: Vec<GatewaySpec>,
     /// Flow routers, which answer requests for rates.
     pub flow_routers: Vec<FlowRouterSpec>,
+    /// Boxes that change or drop packets.
+    pub middleboxes: Vec<MiddleboxSpec>,
     /// Nodes of kinds that are not built in, with the direction into which each sends. Packets of the other
     /// direction pass through the node as well.
     pub custom_nodes: Vec<(Direction, CustomSpec)>,
@@ -51,7 +53,10 @@ impl Scenario {
         let router = self.flow_routers.first().map(|router| format!("flow router `{}`", router.name));
         let signals =
             |flow: &&FlowSpec| flow.sender.signalling.is_some() || flow.receiver.signalling.is_some();
-        router.or_else(|| Some(format!("flow `{}`", self.flows.iter().find(signals)?.name)))
+        let middlebox = || self.middleboxes.first().map(|one| format!("middlebox `{}`", one.name));
+        router
+            .or_else(middlebox)
+            .or_else(|| Some(format!("flow `{}`", self.flows.iter().find(signals)?.name)))
     }
 }
 
@@ -93,6 +98,17 @@ pub struct FlowRouterSpec {
     pub config: bentpipe_flow_router::RouterConfig,
     /// Later rates of the direction from its timeline, in the order of time.
     pub rates: Vec<(Instant, Rate)>,
+}
+
+/// A middlebox at the start of a link direction, before gateway and flow router.
+#[derive(Clone, Debug, PartialEq)]
+pub struct MiddleboxSpec {
+    /// Unique name.
+    pub name: String,
+    /// Direction into which it sends. Packets of the other direction pass through it as well.
+    pub hop: Direction,
+    /// What it does.
+    pub config: bentpipe_nodes::MiddleboxConfig,
 }
 
 /// One direction of a link.

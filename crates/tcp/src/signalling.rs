@@ -90,8 +90,23 @@ impl Connection {
         }
         syn.dscp = tia1039::QOS_SIGNAL;
         if !resent {
-            tia1039::write(syn, &negotiation.syn(now));
+            let structures = negotiation.syn(now);
+            if answers || !self.send.hidden_request {
+                tia1039::write(syn, &structures);
+            }
         }
+    }
+
+    /// Our SYN will show that we signal, but not carry our request: the path is known to drop it then. The
+    /// request follows the handshake. To be called before the SYN is sent.
+    pub const fn hide_request(&mut self) {
+        self.send.hidden_request = true;
+    }
+
+    /// True if our SYN, as it was first sent, carried a request for a rate.
+    pub fn asked_in_syn(&self) -> bool {
+        let asks = self.config.signalling.as_ref().is_some_and(|signalling| signalling.ask.ask.is_some());
+        asks && !self.send.hidden_request
     }
 
     /// Tells a new controller what the peer's SYN says about its rate, or what the scenario grants.
