@@ -18,7 +18,7 @@ use crate::handshake::set_addresses;
 use crate::state::State;
 use bentpipe_advice::negotiation::{Carrier, Encoding, Negotiation, RateChange, RateState};
 use bentpipe_advice::tia1039::{self, Structures};
-use bentpipe_base::{Cx, Dscp, Instant, IpVersion, Packet, Pkt, Rate};
+use bentpipe_base::{Cx, Dscp, Instant, IpVersion, Packet, Pkt, Rate, Size, mix};
 
 /// The rate that a connection asked for, and what became of it.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -138,7 +138,21 @@ impl Connection {
         }
         if let Some(answer) = answer {
             let path = self.path();
+            let before = self.cc.plan(&path).pace;
             self.cc.on_rate(cx, &path, answer);
+            self.spread(cx.now, before);
+        }
+    }
+
+    /// Begins a new pace at a random point of its interval. Otherwise the packets of many flows, which all
+    /// change their rates when one comes or goes, would gather: intervals grow, and distances stay.
+    fn spread(&mut self, now: Instant, before: Option<Rate>) {
+        let path = self.path();
+        let plan = self.cc.plan(&path);
+        if let Some(pace) = plan.pace.filter(|pace| before.is_some_and(|before| before != *pace)) {
+            let phase = mix(u64::from(self.iss.0) << 32 ^ self.board.next()) as u16;
+            let sizes = (Size(self.mss()), Size(plan.burst.0.min(2 * self.mss())));
+            self.pacer.change_rate(now, pace, sizes, phase);
         }
     }
 
