@@ -57,9 +57,14 @@ pub enum Error {
     Folder(PathBuf, String),
     /// A part of a scenario that exists in simulated time only.
     #[error(
-        "{0}: only simulated packets carry rate signalling\nhelp: run the scenario with `bentpipe sim`, or with `encoding = \"off\"` and no flow routers"
+        "{0}: ports of real packets are not translated\nhelp: run the scenario with `bentpipe sim`, or with `nat = false`"
     )]
     SimulatedOnly(String),
+    /// A flow of the kernel's sockets that is to signal rates.
+    #[error(
+        "flow `{0}` signals rates, which the kernel's TCP cannot\n         help: give a command after `--` that does: `bentpipe send` and `bentpipe receive` with `--set encoding=tia-1039`\n         help: or run the scenario with `bentpipe sim`, or its flows without: `encoding = \"off\"`"
+    )]
+    Signalling(String),
     /// Too many nested links.
     #[error("too many nested links: {0}")]
     TooDeep(u8),

@@ -171,6 +171,10 @@ impl Node for Middlebox {
         true
     }
 
+    fn reads_signalling(&self) -> bool {
+        !self.config.drops.is_empty()
+    }
+
     fn addresses(&self, each: &mut dyn FnMut(Addr)) {
         self.ports.given.keys().for_each(|(_, addr, _)| each(*addr));
     }

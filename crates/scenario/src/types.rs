@@ -48,15 +48,15 @@ pub struct Scenario {
 }
 
 impl Scenario {
-    /// Names the first part that exists in simulated time only: no real packet carries rate signalling.
+    /// Names the first part that exists in simulated time only: nobody translates ports of real packets.
     pub fn simulated_only(&self) -> Option<String> {
-        let router = self.flow_routers.first().map(|router| format!("flow router `{}`", router.name));
-        let signals =
-            |flow: &&FlowSpec| flow.sender.signalling.is_some() || flow.receiver.signalling.is_some();
-        let middlebox = || self.middleboxes.first().map(|one| format!("middlebox `{}`", one.name));
-        router
-            .or_else(middlebox)
-            .or_else(|| Some(format!("flow `{}`", self.flows.iter().find(signals)?.name)))
+        let nat = self.middleboxes.iter().find(|middlebox| middlebox.config.nat)?;
+        Some(format!("middlebox `{}`", nat.name))
+    }
+
+    /// Returns the first flow of which an end signals rates: no kernel's TCP does.
+    pub fn signalling_flow(&self) -> Option<&FlowSpec> {
+        self.flows.iter().find(|flow| flow.sender.signalling.is_some() || flow.receiver.signalling.is_some())
     }
 }
 

@@ -44,7 +44,8 @@ fn a_middlebox_is_written_as_it_is_read() {
     for keys in ["dscp = 0", "dscp_map = [[3, 0]]\nfrom = \"5 s\"", "drop = \"syn-with-data\"\nnat = true"] {
         let scenario = loads(&with(keys), &[]);
         let again = loads(&to_toml(&scenario), &[]);
-        assert_eq!(again.simulated_only(), Some("middlebox `box`".into()));
+        let translates = keys.contains("nat").then(|| "middlebox `box`".to_owned());
+        assert_eq!(again.simulated_only(), translates);
         assert_eq!(again.middleboxes, scenario.middleboxes);
     }
 }

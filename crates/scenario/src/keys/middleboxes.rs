@@ -11,7 +11,7 @@ table! {
     /// A box at the start of one direction of a link that changes or drops packets into this direction:
     /// a router that rewrites code points, a firewall, or a NAT. It stands before gateway and flow router of
     /// the direction. Packets of the other direction pass through it unchanged, apart from translated ports.
-    /// In simulated time only. It does at least one of `dscp`, `dscp_map`, `drop` and `nat`.
+    /// It does at least one of `dscp`, `dscp_map`, `drop` and `nat`.
     struct MiddleboxKeys "[[middleboxes]]" {
         /// Unique name.
         name: Name,
@@ -25,7 +25,8 @@ table! {
         /// which in IPv4 may be a structure of rate signalling. `"hop-by-hop"`: IPv6 packets with such a
         /// header.
         drop: OneOrList<Unwanted> = "none",
-        /// `true`: connections and datagrams of sources behind it get other source ports. Addresses stay.
+        /// `true`: connections and datagrams of sources behind it get other source ports. Addresses
+        /// stay. In simulated time only.
         nat: bool = "`false`",
         /// Time from which on it does all this.
         from: Instant = "`\"0 s\"`",
