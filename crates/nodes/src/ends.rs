@@ -81,11 +81,15 @@ impl ConnectionTable {
     }
 
     /// Returns the open connection, else the last closed one. A closed one that was established has
-    /// precedence over an open one that is not.
-    pub(crate) fn look_up(&self, key: Key) -> Option<&Endpoint> {
-        let living = self.demux.get(&key).and_then(|i| self.get(*i as usize));
-        let past = self.past.get(&key).map(|end| &**end);
-        living.filter(|end| was_established(end)).or(past).or(living)
+    /// precedence over an open one that is not. If there is none with this port of the peer, a NAT may have
+    /// changed it: then that with another one.
+    pub(crate) fn look_up<'a>(&'a self, key: Key) -> Option<&'a Endpoint> {
+        let of = |living: Option<&u32>, past: Option<&'a Box<Endpoint>>| {
+            let living = living.and_then(|i| self.get(*i as usize));
+            living.filter(|end| was_established(end)).or(past.map(|end| &**end)).or(living)
+        };
+        let exact = of(self.demux.get(&key), self.past.get(&key));
+        exact.or_else(|| of(nearest(&self.demux, key), nearest(&self.past, key)))
     }
 
     /// Adds an end; returns its index.
@@ -121,6 +125,11 @@ impl ConnectionTable {
             }
         }
     }
+}
+
+/// What belongs to the same local port and peer, with the highest port of the peer.
+fn nearest<T>(map: &BTreeMap<Key, T>, (port, peer, _): Key) -> Option<&T> {
+    map.range((port, peer, 0)..=(port, peer, u16::MAX)).next_back().map(|(_, found)| found)
 }
 
 const fn was_established(end: &Endpoint) -> bool {

@@ -2,6 +2,7 @@
 
 use crate::app::{Reader, Writer};
 use crate::ends::{ConnectionTable, Endpoint};
+use crate::peers::Peers;
 use crate::udp::{DatagramSink, DatagramSource, DatagramStream, Datagrams};
 use bentpipe_base::trace::{DropCause, Event, Mask};
 use bentpipe_base::{Addr, Cx, Duration, Input, Instant, Node, Pkt, Port, Proto, RngSlot, Seq, Slot};
@@ -51,6 +52,8 @@ pub struct Host {
     /// Packets that belong to no connection, that no listener accepts, and for which there is no sink.
     pub refused: u64,
     udp: Option<Box<Datagrams>>,
+    /// Peers to which SYNs hide their request for a rate.
+    peers: Peers,
 }
 
 /// Slots below this belong to connections; this plus a port is the slot of the source of datagrams at that
@@ -122,7 +125,11 @@ impl Host {
             cx.recycle(packet);
         } else if let Some(i) = self.ends.find(&packet) {
             if let Some(end) = self.ends.get_mut(i) {
+                let opening = end.conn.state() == State::SynSent;
                 end.conn.segment(cx, &packet);
+                if opening && end.conn.asked_in_syn() && end.conn.stats().established_at.is_some() {
+                    self.peers.opened(cx.now, packet.src, end.conn.stats().timeouts > 0);
+                }
             }
             cx.recycle(packet);
             self.run(cx, i);
@@ -201,7 +208,10 @@ impl Host {
         };
         let tuple = Tuple { local: (self.addr, port), remote: to };
         let chance = self.draw_random_values(cx);
-        let conn = Connection::connect(cx, tuple, config, chance);
+        let mut conn = Connection::connect(cx, tuple, config, chance);
+        if self.peers.hides(cx.now, to.0) {
+            conn.hide_request();
+        }
         let i = self.ends.add(tuple, Endpoint::new(conn, writer, reader));
         self.run(cx, i);
     }

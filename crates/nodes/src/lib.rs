@@ -3,6 +3,8 @@
 pub mod app;
 mod ends;
 pub mod host;
+pub mod middlebox;
+mod peers;
 pub mod router;
 pub mod udp;
 
@@ -11,5 +13,6 @@ pub use app::{
 };
 pub use ends::Endpoint;
 pub use host::{ConnectRequest, Host, Listener};
+pub use middlebox::{DscpRule, Middlebox, MiddleboxConfig, Unwanted};
 pub use router::Router;
 pub use udp::{DatagramSink, DatagramSource, DatagramStream, Departures, Pattern};

@@ -32,6 +32,8 @@ pub struct Scenario {
     pub gateways: Vec<GatewaySpec>,
     /// Flow routers, which answer requests for rates.
     pub flow_routers: Vec<FlowRouterSpec>,
+    /// Boxes that change or drop packets.
+    pub middleboxes: Vec<MiddleboxSpec>,
     /// Nodes of kinds that are not built in, with the direction into which each sends. Packets of the other
     /// direction pass through the node as well.
     pub custom_nodes: Vec<(Direction, CustomSpec)>,
@@ -46,6 +48,12 @@ pub struct Scenario {
 }
 
 impl Scenario {
+    /// Names the first part that exists in simulated time only: nobody translates ports of real packets.
+    pub fn simulated_only(&self) -> Option<String> {
+        let nat = self.middleboxes.iter().find(|middlebox| middlebox.config.nat)?;
+        Some(format!("middlebox `{}`", nat.name))
+    }
+
     /// Returns the first flow of which an end signals rates: no kernel's TCP does.
     pub fn signalling_flow(&self) -> Option<&FlowSpec> {
         self.flows.iter().find(|flow| flow.sender.signalling.is_some() || flow.receiver.signalling.is_some())
@@ -90,6 +98,17 @@ pub struct FlowRouterSpec {
     pub config: bentpipe_flow_router::RouterConfig,
     /// Later rates of the direction from its timeline, in the order of time.
     pub rates: Vec<(Instant, Rate)>,
+}
+
+/// A middlebox at the start of a link direction, before gateway and flow router.
+#[derive(Clone, Debug, PartialEq)]
+pub struct MiddleboxSpec {
+    /// Unique name.
+    pub name: String,
+    /// Direction into which it sends. Packets of the other direction pass through it as well.
+    pub hop: Direction,
+    /// What it does.
+    pub config: bentpipe_nodes::MiddleboxConfig,
 }
 
 /// One direction of a link.

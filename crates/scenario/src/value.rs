@@ -9,12 +9,13 @@ use toml_parser::lexer::TokenKind;
 /// Maximum nesting of arrays and inline tables, and of dots in a key. Scenario files need four.
 const MAX_DEPTH: usize = 16;
 /// Keys whose values are lists of tables.
-const LISTS: [&str; 10] = [
+const LISTS: [&str; 11] = [
     "hosts",
     "routers",
     "links",
     "gateways",
     "flow_routers",
+    "middleboxes",
     "flows",
     "timeline",
     "instruments",

@@ -117,6 +117,8 @@ pub(crate) struct SendFlags {
     pub(crate) reset: bool,
     /// Our SYN is due again, now with an ACK (simultaneous open).
     pub(crate) syn: bool,
+    /// Our SYN does not carry our request for a rate.
+    pub(crate) hidden_request: bool,
     /// Sender jitter: whether new data may be sent.
     pub(crate) jitter_state: JitterState,
     /// Bytes sent since the last acknowledgment.

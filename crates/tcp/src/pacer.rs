@@ -8,7 +8,7 @@ use crate::cc::{Episode, Path, Plan};
 use crate::config::JitterKind;
 use crate::connection::{Connection, JitterState};
 use crate::timers::Timer;
-use bentpipe_base::{Cx, Instant, Rate, Size};
+use bentpipe_base::{Cx, Duration, Instant, Rate, Size};
 
 /// Pacing gain over window/SRTT for schemes that set no pace (as Linux: 2 in slow start, 1.2 later).
 const PACE_GAIN: (f64, f64) = (2.0, 1.2);
@@ -31,6 +31,12 @@ impl Pacer {
     /// Counts `size` bytes as sent at `now`.
     pub fn sent(&mut self, now: Instant, rate: Rate, size: Size) {
         self.drained_at = self.drained_at.max(now) + rate.time_for(size);
+    }
+
+    /// The rate has changed: the next segment leaves after a part of the new interval, `phase` of 2^16.
+    pub fn change_rate(&mut self, now: Instant, rate: Rate, (segment, burst): (Size, Size), phase: u16) {
+        let wait = rate.time_for(segment).0 / (1 << 16) * u64::from(phase);
+        self.drained_at = now + rate.time_for(burst) + Duration(wait);
     }
 }
 
@@ -99,5 +105,18 @@ mod tests {
         }
         // the packet in service and a burst of two, then one per millisecond
         assert_eq!(sent, [0, 0, 0, 1, 2]);
+    }
+
+    /// Whatever was sent ahead of the old rate, the next segment leaves within an interval of the new one.
+    #[test]
+    fn a_new_rate_begins_within_its_interval() {
+        let (rate, burst) = (Rate::from_bps(8_000_000).unwrap(), Size(2000)); // 1000 B per ms
+        for (phase, expected_us) in [(0, 0), (1 << 15, 500), (u16::MAX, 999)] {
+            let mut p = Pacer::default();
+            p.sent(Instant::ZERO, Rate::from_bps(800_000).unwrap(), Size(3000));
+            let now = Instant(5_000_000);
+            p.change_rate(now, rate, (Size(1000), burst), phase);
+            assert_eq!(p.release_at(now, rate, burst).since(now).0 / 1000, expected_us);
+        }
     }
 }

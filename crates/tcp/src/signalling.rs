@@ -23,7 +23,7 @@ use crate::handshake::set_addresses;
 use crate::state::State;
 use bentpipe_advice::negotiation::{Carrier, Encoding, Negotiation, RateChange, RateState};
 use bentpipe_advice::tia1039::{self, Structures};
-use bentpipe_base::{Cx, Dscp, Flags, Instant, IpVersion, Packet, Pkt, Rate};
+use bentpipe_base::{Cx, Dscp, Flags, Instant, IpVersion, Packet, Pkt, Rate, Size, mix};
 
 /// The rate that a connection asked for, and what became of it.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -117,8 +117,23 @@ impl Connection {
         }
         syn.dscp = tia1039::QOS_SIGNAL;
         if !resent {
-            tia1039::write(syn, &negotiation.syn(now));
+            let structures = negotiation.syn(now);
+            if answers || !self.send.hidden_request {
+                tia1039::write(syn, &structures);
+            }
         }
+    }
+
+    /// Our SYN will show that we signal, but not carry our request: the path is known to drop it then. The
+    /// request follows the handshake. To be called before the SYN is sent.
+    pub const fn hide_request(&mut self) {
+        self.send.hidden_request = true;
+    }
+
+    /// True if our SYN, as it was first sent, carried a request for a rate.
+    pub fn asked_in_syn(&self) -> bool {
+        let asks = self.config.signalling.as_ref().is_some_and(|signalling| signalling.ask.ask.is_some());
+        asks && !self.send.hidden_request
     }
 
     /// Tells a new controller what the peer's SYN says about its rate, or what the scenario grants.
@@ -165,7 +180,21 @@ impl Connection {
         }
         if let Some(answer) = answer {
             let path = self.path();
+            let before = self.cc.plan(&path).pace;
             self.cc.on_rate(cx, &path, answer);
+            self.spread(cx.now, before);
+        }
+    }
+
+    /// Begins a new pace at a random point of its interval. Otherwise the packets of many flows, which all
+    /// change their rates when one comes or goes, would gather: intervals grow, and distances stay.
+    fn spread(&mut self, now: Instant, before: Option<Rate>) {
+        let path = self.path();
+        let plan = self.cc.plan(&path);
+        if let Some(pace) = plan.pace.filter(|pace| before.is_some_and(|before| before != *pace)) {
+            let phase = mix(u64::from(self.iss.0) << 32 ^ self.board.next()) as u16;
+            let sizes = (Size(self.mss()), Size(plan.burst.0.min(2 * self.mss())));
+            self.pacer.change_rate(now, pace, sizes, phase);
         }
     }
 

@@ -12,7 +12,7 @@ mod types;
 
 pub(crate) use keys::RuleKeys;
 pub(crate) use resolve::rules;
-pub(crate) use scalars::{MAX_ITEMS, OneOrList};
+pub(crate) use scalars::{DscpClass, MAX_ITEMS, OneOrList};
 pub use types::*;
 
 use crate::diagnostic::{self, Diagnostic};

@@ -7,6 +7,7 @@ mod dynamics;
 mod flow_routers;
 mod flows;
 mod gateways;
+mod middleboxes;
 mod network;
 mod observe;
 mod queue;
@@ -19,6 +20,7 @@ pub(crate) use dynamics::*;
 pub(crate) use flow_routers::*;
 pub(crate) use flows::*;
 pub(crate) use gateways::*;
+pub(crate) use middleboxes::*;
 pub(crate) use network::*;
 pub(crate) use observe::*;
 pub(crate) use queue::*;
@@ -78,6 +80,8 @@ table! {
         gateways: Vec<At<GatewayKeys>> = "none",
         /// Flow routers, which answer requests for rates.
         flow_routers: Vec<At<FlowRouterKeys>> = "none",
+        /// Boxes that change or drop packets: firewalls, NATs, and routers that rewrite code points.
+        middleboxes: Vec<At<MiddleboxKeys>> = "none",
         /// Nodes of kinds that are not built in.
         nodes: Vec<Custom> = "none",
         /// TCP options of all flows. Each flow can override them.

@@ -10,6 +10,7 @@ pub(crate) mod flow_routers;
 mod flows;
 mod gateways;
 mod graph;
+mod middleboxes;
 mod names;
 mod observe;
 mod queue;
@@ -90,6 +91,7 @@ pub(crate) fn scenario(
     let gateways = gateways::resolve(given_items(file.gateways.as_ref()), &network.links, &names)?;
     let flow_routers =
         flow_routers::resolve(given_items(file.flow_routers.as_ref()), &network.links, &names, &flows)?;
+    let middleboxes = middleboxes::resolve(given_items(file.middleboxes.as_ref()), &names, duration)?;
     let customs = custom::resolve(given_items(file.nodes.as_ref()), &names)?;
     let references = observe::references(given_items(file.references.as_ref()))?;
     let instruments = observe::instruments(given_items(file.instruments.as_ref()), &names, &flows, duration)?;
@@ -106,6 +108,7 @@ pub(crate) fn scenario(
         links: network.links,
         gateways,
         flow_routers,
+        middleboxes,
         custom_nodes: customs,
         flows,
         instruments,

@@ -4,6 +4,7 @@ mod direction;
 mod flow;
 mod flow_router;
 mod gateway;
+mod middlebox;
 mod observe;
 mod tcp;
 
@@ -33,6 +34,7 @@ pub fn to_toml(scenario: &Scenario) -> String {
     }
     scenario.gateways.iter().for_each(|g| gateway::write(&mut out, g, &scenario.links));
     scenario.flow_routers.iter().for_each(|r| flow_router::write(&mut out, r, &scenario.links));
+    scenario.middleboxes.iter().for_each(|m| middlebox::write(&mut out, m, &scenario.links));
     for (at, custom) in &scenario.custom_nodes {
         out.push_str("\n[[nodes]]\n");
         line(&mut out, "name", &quoted(&custom.name));

@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 /// For each node, the destinations of its ports.
 pub(super) type Ports = Vec<Vec<Hop>>;
 
-/// Gateways, custom nodes and flow routers at the start of each direction, in the order in which packets
+/// Middleboxes, gateways, custom nodes and flow routers at the start of each direction, in the order in which packets
 /// pass. Port 0 of each leads back, port 1 leads on.
 pub(super) type Chains = BTreeMap<spec::Direction, Vec<NodeId>>;
 

@@ -10,7 +10,7 @@ use crate::routes::RouteTable;
 use bentpipe_base::{Addr, Instant, NodeId, Purpose};
 use bentpipe_gateway::Gateway;
 use bentpipe_network::Network as Simulation;
-use bentpipe_nodes::{Host, Router};
+use bentpipe_nodes::{Host, Middlebox, Router};
 use bentpipe_scenario as spec;
 
 /// The two ends of a flow. `from` sends the data; of requests it is the host that answers, although the
@@ -67,13 +67,18 @@ fn assemble(scenario: &spec::Scenario, open: bool) -> Network {
         name_hosts(&mut sim, scenario);
     }
     let mut chains = links::Chains::new();
+    let mut customs = Vec::new();
+    for middlebox in &scenario.middleboxes {
+        let id = sim.add(Box::new(Middlebox::new(middlebox.config.clone())));
+        customs.push((middlebox.name.clone(), "middlebox", id));
+        chains.entry(middlebox.hop).or_default().push(id);
+    }
     let mut gateways = Vec::new();
     for gateway in &scenario.gateways {
         let id = sim.add_gateway(Gateway::new(gateway.config.clone()).with_policy(gateway.policy.clone()));
         gateways.push((gateway.name.clone(), id));
         chains.entry(gateway.hop).or_default().push(id);
     }
-    let mut customs = Vec::new();
     for (at, custom) in &scenario.custom_nodes {
         let id = sim.add(custom.node().expect("its keys were read with the file"));
         customs.push((custom.name.clone(), custom.kind, id));
