@@ -251,9 +251,7 @@ mod tests {
         let mut all = Reservations::default();
         all.ask(key(1), demand(60, 5), 100);
         all.ask(key(2), demand(40, 1), 100);
-        let judge = |n, demand, freed: Option<u32>| {
-            all.judge(&key(n), demand, 100, freed.map(key).as_ref())
-        };
+        let judge = |n, demand, freed: Option<u32>| all.judge(&key(n), demand, 100, freed.map(key).as_ref());
         assert_eq!(judge(3, demand(40, 1), None), Verdict::Refused);
         assert_eq!(judge(3, demand(40, 1), Some(2)), Verdict::Fits);
         assert_eq!(judge(3, demand(40, 2), None), Verdict::Preempts);

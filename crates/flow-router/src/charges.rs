@@ -50,9 +50,13 @@ mod tests {
     #[test]
     fn bytes_are_added_up_by_payer() {
         let mut charges = Charges::new(2);
-        for (rule, is_receiver, bytes) in
-            [(None, false, 1), (Some(0), true, 2), (Some(1), false, 4), (Some(1), false, 8), (Some(9), false, 9)]
-        {
+        for (rule, is_receiver, bytes) in [
+            (None, false, 1),
+            (Some(0), true, 2),
+            (Some(1), false, 4),
+            (Some(1), false, 8),
+            (Some(9), false, 9),
+        ] {
             charges.add(Payer { rule, is_receiver }, Size(bytes));
         }
         let mut seen = Vec::new();

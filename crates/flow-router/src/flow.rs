@@ -1,9 +1,9 @@
 //! The state of one flow into the managed direction.
 
 use crate::admission::Demand;
+use crate::charges::Payer;
 use crate::flows::FlowKey;
 use crate::offers::{Offer, Offers};
-use crate::charges::Payer;
 use crate::police::Bucket;
 use crate::policy::uses_available;
 use crate::telling::{LEAST_GRACE, LEAST_INTERVAL, Telling, UNKNOWN_RTT, is_lower};

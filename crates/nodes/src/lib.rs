@@ -12,4 +12,4 @@ pub use app::{
 pub use ends::Endpoint;
 pub use host::{ConnectRequest, Host, Listener};
 pub use router::Router;
-pub use udp::{DatagramSink, DatagramSource, DatagramStream, Departures, Pattern};
+pub use udp::{DatagramRate, DatagramSink, DatagramSource, DatagramStream, Departures, Pattern, WhenRefused};

@@ -51,8 +51,7 @@ fn without_an_encoding_nobody_asks() {
 #[test]
 fn a_sender_asks_and_a_receiver_answers() {
     let flow = flow("encoding = \"tia-1039\"");
-    let ask =
-        AskConfig { encoding: Encoding::Tia1039, ask: Some(mbps(10_000)), take: None, trust_path: false };
+    let ask = AskConfig { encoding: Encoding::Tia1039, ask: Some(mbps(10_000)), ..AskConfig::default() };
     let sender = Signalling { ask: ask.clone(), fallback: 0.1, fallback_to: scheme("newreno") };
     let receiver = Signalling { ask: AskConfig { ask: None, ..ask }, ..sender.clone() };
     assert_eq!((flow.sender.signalling, flow.receiver.signalling), (Some(sender), Some(receiver)));

@@ -77,11 +77,8 @@ impl FlowRouter {
     fn note_payer(&mut self, cx: &Cx<'_>, key: &FlowKey, sender: &Allowance, offer: &Structure) {
         let is_receiver = offer.charges_receiver();
         let [_, receiver] = key.addresses();
-        let rule = if is_receiver {
-            self.config.policy.allowance(cx.address(receiver)).rule
-        } else {
-            sender.rule
-        };
+        let rule =
+            if is_receiver { self.config.policy.allowance(cx.address(receiver)).rule } else { sender.rule };
         if let Some(flow) = self.flows.get_mut(key) {
             flow.payer = Payer { rule, is_receiver };
         }

@@ -13,9 +13,7 @@ use crate::flows::FlowKey;
 use crate::telling::Telling;
 use bentpipe_advice::rounded;
 use bentpipe_advice::tia1039::{Kind, QOS_FLOW, QOS_SIGNAL, Structure, replace, structures, write};
-use bentpipe_base::{
-    Body, Cx, Duration, Instant, IpVersion, Packet, Proto, Rate, Size, TcpHeader,
-};
+use bentpipe_base::{Body, Cx, Duration, Instant, IpVersion, Packet, Proto, Rate, Size, TcpHeader};
 
 /// Most questions to one flow for its rate.
 pub(super) const MOST_TRIES: u8 = 8;

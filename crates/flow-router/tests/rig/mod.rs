@@ -5,8 +5,8 @@
 use bentpipe_advice::rounded;
 use bentpipe_advice::tia1039::{Kind, QOS_FLOW, QOS_SIGNAL, RateType, Structure, structures, write};
 use bentpipe_base::{
-    Addr, Body, Dscp, Duration, Flags, Input, Instant, IpVersion, Node, NodeId, Packet, Port, Proto, Rate, Seq, Slot,
-    World,
+    Addr, Body, Dscp, Duration, Flags, Input, Instant, IpVersion, Node, NodeId, Packet, Port, Proto, Rate,
+    Seq, Slot, World,
 };
 use bentpipe_flow_router::{FlowRouter, MANAGED, RouterConfig, SENDERS};
 use core::net::IpAddr;

@@ -32,9 +32,7 @@ fn discipline(discipline: Discipline) -> Option<String> {
         | Discipline::FlowPriority
         | Discipline::Pushout
         | Discipline::Threshold
-        | Discipline::Wred => {
-            Some(quoted(discipline.word()))
-        }
+        | Discipline::Wred => Some(quoted(discipline.word())),
         Discipline::Codel(codel) => Some(format!("{{ codel = {{ {} }} }}", self::codel(codel))),
         Discipline::FqCodel(FqCodel { codel, quantum, flows }) => {
             let (quantum, codel) = (size(quantum), self::codel(codel));
