@@ -215,6 +215,8 @@ impl Rated {
             }
             if answer.is_some() {
                 self.again = None;
+                // the router knows the flow again
+                self.last = self.last.map(|_| cx.now);
                 let confirmation = self.negotiation.confirmation();
                 self.send_all(cx, ends, confirmation);
             }
