@@ -27,15 +27,18 @@
 //!   until a packet of the peer shows by its DSCP that it knows ([`Negotiation::confirm`]).
 
 mod asker;
+mod datagrams;
 mod history;
 mod responder;
+mod terms;
 #[cfg(test)]
 mod tests;
 
-use crate::tia1039::{Kind, Structure};
+use crate::tia1039::{Kind, RateType, Structure};
 use asker::Asker;
 use bentpipe_base::{Duration, Instant, IpVersion, Rate};
 use responder::Responder;
+pub use terms::Terms;
 
 /// A structure of version 1 in which all else is zero.
 const PLACEHOLDER: [u8; Structure::LEN] = [0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0x10, 0, 0];
@@ -68,12 +71,28 @@ impl Encoding {
 pub struct AskConfig {
     /// How packets carry rates.
     pub encoding: Encoding,
-    /// The rate this end asks for what it sends, in bit/s of IP packets; `None`: it only answers.
+    /// The rate this end asks for what it sends, in bit/s of IP packets; `None`: it only answers. With a
+    /// composite rate this is the available part, and a maximum or guaranteed rate takes its place.
     pub ask: Option<Rate>,
+    /// What it asks for besides.
+    pub terms: Terms,
     /// The most that this end takes as a receiver; it lowers AR to that.
     pub take: Option<Rate>,
     /// Believe a response that nobody lowered.
     pub trust_path: bool,
+}
+
+impl AskConfig {
+    /// All that this end asks for, in bit/s of IP packets: available and guaranteed rate.
+    pub fn asked(&self) -> Option<Rate> {
+        let ask = self.ask?;
+        let guaranteed = self.terms.guaranteed.map_or(0, Rate::bps);
+        match self.terms.rate_type {
+            RateType::Available => Some(ask),
+            RateType::Composite => Rate::from_bps(ask.bps().saturating_add(guaranteed)),
+            RateType::Maximum | RateType::Guaranteed => self.terms.guaranteed,
+        }
+    }
 }
 
 /// What the network said.

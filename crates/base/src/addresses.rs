@@ -179,6 +179,11 @@ impl Addresses {
         self.refusals_left = if self.free.len() < self.limit / PATIENCE { self.limit / PATIENCE } else { 0 };
     }
 
+    /// The number of an address, if it has one.
+    pub fn known(&self, address: IpAddr) -> Option<Addr> {
+        self.numbers.get(&address).copied()
+    }
+
     /// The address with this number.
     pub fn address(&self, addr: Addr) -> Option<IpAddr> {
         self.by_number.get(addr.0 as usize).copied().flatten()

@@ -135,6 +135,11 @@ impl Cx<'_> {
         self.world.addresses.address(addr)
     }
 
+    /// The packet address of a real one, if it has one.
+    pub fn addr_of(&self, address: IpAddr) -> Option<Addr> {
+        self.world.addresses.known(address)
+    }
+
     /// Returns a blank packet, from the pool if possible.
     #[inline]
     pub fn packet(&mut self) -> Pkt {

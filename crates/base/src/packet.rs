@@ -283,6 +283,9 @@ pub struct Packet {
     pub dscp: Dscp,
     /// ECN field.
     pub ecn: Ecn,
+    /// Who is served first in a queue that looks at it: a mark that a router leaves for its own link, not a
+    /// field of any header. 0 is ordinary traffic, and the highest is first.
+    pub priority: u8,
     /// For a super-packet (several wire packets that the kernel hands over as one): payload bytes of each
     /// wire packet except the last. 0 for a single wire packet.
     pub segment: u16,
@@ -342,6 +345,18 @@ impl Packet {
     /// packet). The driver frees the bytes when the packet has arrived or was dropped.
     pub fn set_opaque(&mut self, header_len: u8, body: Body, segment: u16) {
         *self = Self { proto: Proto::Opaque, hops: 64, header_len, body, segment, ..Self::default() };
+    }
+
+    /// Notes the IPv6 flow label of a packet that only its driver can read, as of one with an encrypted
+    /// payload (RFC 4303): label and addresses are then all that tells its flow. An unused field holds it.
+    pub const fn set_flow_label(&mut self, label: u32) {
+        self.tcp.ack = Seq(label & 0xF_FFFF);
+    }
+
+    /// Returns the flow label of an IPv6 packet that only its driver can read; `None` without one.
+    pub fn flow_label(&self) -> Option<u32> {
+        let is_hidden = self.proto == Proto::Opaque && self.ip == IpVersion::V6;
+        Some(self.tcp.ack.0).filter(|label| is_hidden && *label > 0)
     }
 
     /// Number of wire packets in this packet; at least 1.

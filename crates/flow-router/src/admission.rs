@@ -6,6 +6,7 @@
 //! is not enough, the request is refused and nobody loses anything.
 //! Readings: a refusal is GR = 0 with M = 1 (the source names no code for it); a flow that asks for more than
 //! fits keeps what it has. A preempted flow is told in its next packet.
+//! A judgement costs the number of priorities, not that of flows; an admission also visits those it preempts.
 
 use crate::flows::FlowKey;
 use core::cmp::Reverse;
@@ -22,6 +23,17 @@ pub(crate) struct Demand {
     pub(crate) priority: u8,
 }
 
+/// What becomes of a demand.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Verdict {
+    /// It fits.
+    Fits,
+    /// It fits if others lose their reservations.
+    Preempts,
+    /// It does not fit.
+    Refused,
+}
+
 /// A reservation with its number in the order of admission.
 #[derive(Clone, Copy, Debug)]
 struct Held {
@@ -29,40 +41,77 @@ struct Held {
     number: u64,
 }
 
+/// Preemption priorities.
+const PRIORITIES: usize = 64;
+
+/// The reservations of one class.
+#[derive(Debug)]
+struct ClassReservations {
+    /// In the order in which they are preempted.
+    order: BTreeSet<(u8, Reverse<u64>, FlowKey)>,
+    /// Sums by priority, bit/s.
+    sums: [u64; PRIORITIES],
+}
+
+impl Default for ClassReservations {
+    fn default() -> Self {
+        Self { order: BTreeSet::new(), sums: [0; PRIORITIES] }
+    }
+}
+
+impl ClassReservations {
+    fn below(&self, priority: u8) -> u64 {
+        self.sums.iter().take(usize::from(priority)).fold(0, |sum, rate| sum.saturating_add(*rate))
+    }
+}
+
 /// All reservations.
 #[derive(Debug, Default)]
 pub(crate) struct Reservations {
     held: BTreeMap<FlowKey, Held>,
-    /// In the order in which they are preempted.
-    order: BTreeSet<(u8, Reverse<u64>, FlowKey)>,
-    by_class: BTreeMap<usize, u64>,
+    by_class: BTreeMap<usize, ClassReservations>,
     admitted: u64,
 }
 
 impl Reservations {
+    /// What [`Reservations::ask`] would do if the reservation of `freed` were given back before.
+    pub(crate) fn judge(
+        &self,
+        key: &FlowKey,
+        demand: Demand,
+        reservable: u64,
+        freed: Option<&FlowKey>,
+    ) -> Verdict {
+        let freed = freed.filter(|freed| *freed != key);
+        let own = [Some(key), freed].into_iter().flatten().filter_map(|key| self.held.get(key));
+        let own: Vec<Demand> =
+            own.map(|held| held.demand).filter(|held| held.class == demand.class).collect();
+        let sum = |list: &mut dyn Iterator<Item = &Demand>| list.map(|held| held.rate).sum::<u64>();
+        let others = self.in_class(demand.class).saturating_sub(sum(&mut own.iter()));
+        let missing = others.saturating_add(demand.rate).saturating_sub(reservable);
+        let below = self.by_class.get(&demand.class).map_or(0, |class| class.below(demand.priority));
+        let own_below = sum(&mut own.iter().filter(|held| held.priority < demand.priority));
+        match missing {
+            0 => Verdict::Fits,
+            missing if missing <= below.saturating_sub(own_below) => Verdict::Preempts,
+            _ => Verdict::Refused,
+        }
+    }
+
     /// Admits a demand in place of what the flow holds, and returns the flows that lost their reservations
     /// for it; `None` if it is refused. `reservable` is the limit of the class in bit/s.
     pub(crate) fn ask(&mut self, key: FlowKey, demand: Demand, reservable: u64) -> Option<Vec<FlowKey>> {
-        let before = self.take(&key);
-        let mut missing = self.in_class(demand.class).saturating_add(demand.rate).saturating_sub(reservable);
-        let mut preempted = Vec::new();
-        for (priority, _, other) in &self.order {
-            if missing == 0 || *priority >= demand.priority {
-                break;
-            }
-            if let Some(held) = self.held.get(other).filter(|held| held.demand.class == demand.class) {
-                missing = missing.saturating_sub(held.demand.rate);
-                preempted.push(*other);
-            }
-        }
-        if missing > 0 {
-            if let Some(before) = before {
-                self.put(key, before);
-            }
+        if self.judge(&key, demand, reservable, None) == Verdict::Refused {
             return None;
         }
-        for other in &preempted {
-            self.take(other);
+        self.take(&key);
+        let left = reservable.saturating_sub(demand.rate);
+        let mut preempted = Vec::new();
+        while self.in_class(demand.class) > left
+            && let Some(other) = self.first_of(demand.class)
+        {
+            self.take(&other);
+            preempted.push(other);
         }
         self.admitted += 1;
         self.put(key, Held { demand, number: self.admitted });
@@ -81,10 +130,9 @@ impl Reservations {
     /// Takes reservations of a class away until the rest fits, and returns their flows.
     pub(crate) fn shrink(&mut self, class: usize, reservable: u64) -> Vec<FlowKey> {
         let mut lost = Vec::new();
-        while self.in_class(class) > reservable {
-            let is_of_class =
-                |key: &FlowKey| self.held.get(key).is_some_and(|held| held.demand.class == class);
-            let Some(key) = self.order.iter().map(|(.., key)| *key).find(is_of_class) else { break };
+        while self.in_class(class) > reservable
+            && let Some(key) = self.first_of(class)
+        {
             self.take(&key);
             lost.push(key);
         }
@@ -98,24 +146,36 @@ impl Reservations {
 
     /// Sum of all reservations, bit/s.
     pub(crate) fn total(&self) -> u64 {
-        self.by_class.values().fold(0, |sum, rate| sum.saturating_add(*rate))
+        self.by_class.keys().fold(0, |sum, class| sum.saturating_add(self.in_class(*class)))
     }
 
     fn in_class(&self, class: usize) -> u64 {
-        self.by_class.get(&class).copied().unwrap_or(0)
+        self.by_class.get(&class).map_or(0, |class| class.below(PRIORITIES as u8))
+    }
+
+    /// The flow of a class that is preempted first.
+    fn first_of(&self, class: usize) -> Option<FlowKey> {
+        self.by_class.get(&class)?.order.first().map(|(.., key)| *key)
     }
 
     fn put(&mut self, key: FlowKey, held: Held) {
+        let Demand { class, rate, priority } = held.demand;
         self.held.insert(key, held);
-        self.order.insert((held.demand.priority, Reverse(held.number), key));
-        *self.by_class.entry(held.demand.class).or_default() += held.demand.rate;
+        let class = self.by_class.entry(class).or_default();
+        class.order.insert((priority, Reverse(held.number), key));
+        if let Some(sum) = class.sums.get_mut(usize::from(priority)) {
+            *sum += rate;
+        }
     }
 
     fn take(&mut self, key: &FlowKey) -> Option<Held> {
         let held = self.held.remove(key)?;
-        self.order.remove(&(held.demand.priority, Reverse(held.number), *key));
-        if let Some(sum) = self.by_class.get_mut(&held.demand.class) {
-            *sum -= held.demand.rate;
+        let Demand { class, rate, priority } = held.demand;
+        if let Some(class) = self.by_class.get_mut(&class) {
+            class.order.remove(&(priority, Reverse(held.number), *key));
+            if let Some(sum) = class.sums.get_mut(usize::from(priority)) {
+                *sum -= rate;
+            }
         }
         Some(held)
     }
@@ -171,7 +231,7 @@ mod tests {
         all.lower(key(1), 30);
         assert_eq!((all.total(), all.rate(&key(1))), (30, 30));
         all.lower(key(1), 0);
-        assert_eq!((all.total(), all.held.len(), all.order.len()), (0, 0, 0));
+        assert_eq!((all.total(), all.held.len(), all.by_class[&0].order.len()), (0, 0, 0));
     }
 
     #[test]
@@ -184,6 +244,21 @@ mod tests {
         assert_eq!(all.shrink(0, 50), [key(2), key(1)]);
         assert_eq!(all.total(), 30);
         assert!(all.shrink(7, 0).is_empty());
+    }
+
+    #[test]
+    fn a_judgement_counts_what_would_be_given_back() {
+        let mut all = Reservations::default();
+        all.ask(key(1), demand(60, 5), 100);
+        all.ask(key(2), demand(40, 1), 100);
+        let judge = |n, demand, freed: Option<u32>| all.judge(&key(n), demand, 100, freed.map(key).as_ref());
+        assert_eq!(judge(3, demand(40, 1), None), Verdict::Refused);
+        assert_eq!(judge(3, demand(40, 1), Some(2)), Verdict::Fits);
+        assert_eq!(judge(3, demand(40, 2), None), Verdict::Preempts);
+        assert_eq!(judge(3, demand(41, 2), None), Verdict::Refused);
+        assert_eq!(judge(3, demand(41, 2), Some(2)), Verdict::Refused, "what is freed is not preempted too");
+        assert_eq!(judge(1, demand(60, 5), None), Verdict::Fits);
+        assert_eq!(judge(1, demand(61, 5), Some(1)), Verdict::Preempts);
     }
 
     proptest! {

@@ -1,15 +1,21 @@
 //! The state of one flow into the managed direction.
 
+use crate::admission::Demand;
+use crate::charges::Payer;
 use crate::config::RouterConfig;
+use crate::flows::FlowKey;
 use crate::offers::{Offer, Offers};
 use crate::police::Bucket;
 use crate::policy::uses_available;
 use crate::telling::{LEAST_GRACE, LEAST_INTERVAL, Telling, UNKNOWN_RTT, is_lower};
 use bentpipe_advice::tia1039::{Kind, RateType, Structure};
-use bentpipe_base::{Duration, Instant, Rate};
+use bentpipe_base::{Duration, Instant, Rate, Size};
 
 /// How long packets at a rate that was lowered may still arrive: a round trip between sender and router.
 const LATE: Duration = Duration::from_secs(1);
+
+/// Added to the mark of a packet within a guaranteed rate.
+const RESERVED: u8 = 64;
 
 /// A rate in bit/s; none is 0.
 pub(crate) fn bps(rate: Option<Rate>) -> u64 {
@@ -76,6 +82,12 @@ pub(crate) struct Flow {
     pub(crate) promised: u64,
     /// GR that is reserved for it.
     pub(crate) reserved: u64,
+    /// GR that it was offered, and that is taken from others once the response has passed.
+    pub(crate) claim: Option<Demand>,
+    /// The flow that it continues from another address, until the response has passed.
+    pub(crate) moved_from: Option<FlowKey>,
+    /// Who pays.
+    pub(crate) payer: Payer,
     /// Offers under way.
     pub(crate) offers: Offers,
     /// The reduction that it has not answered yet.
@@ -86,6 +98,8 @@ pub(crate) struct Flow {
     late: (u64, Instant),
     /// Its token bucket.
     pub(crate) bucket: Bucket,
+    /// The token bucket of its guaranteed rate alone.
+    meter: Bucket,
     /// Round-trip time from here to the receiver.
     pub(crate) rtt: Option<Duration>,
     /// True once it has sent payload.
@@ -112,11 +126,15 @@ impl Flow {
             grant: 0,
             promised: 0,
             reserved: 0,
+            claim: None,
+            moved_from: None,
+            payer: Payer::default(),
             offers: Offers::default(),
             telling: None,
             policed_from: Instant::NEVER,
             late: (0, Instant::ZERO),
             bucket: Bucket::default(),
+            meter: Bucket::default(),
             rtt: None,
             has_sent: false,
             last: now,
@@ -167,11 +185,34 @@ impl Flow {
         *self = Self { has_sent, last, missed, counted, check_at, ..blank };
     }
 
+    /// GR of its last offer.
+    pub(crate) fn offered_guaranteed(&self) -> u64 {
+        self.claim.map_or(self.reserved, |claim| claim.rate)
+    }
+
+    /// The mark of a packet: who is served first in the queue of the link. Packets within a guaranteed rate
+    /// come before all others, then the delay priority counts.
+    pub(crate) fn mark(&mut self, now: Instant, size: Size) -> u8 {
+        if self.phase != Phase::Capable {
+            return 0;
+        }
+        let (delay, exponent) = (self.agreed.delay_priority(), self.agreed.burst_exponent());
+        let is_reserved = match self.reserved {
+            0 => false,
+            // police.rs holds the others to it
+            rate if uses_available(&self.agreed) => self.meter.admits(now, rate, exponent, size),
+            _ => true,
+        };
+        if is_reserved { RESERVED + delay } else { delay }
+    }
+
     /// Data shows that it uses its offer, although no response was seen. It is policed only after `patience`,
     /// since it may not know the offer yet.
     pub(crate) fn begin_by_data(&mut self, now: Instant, patience: Duration) {
         self.grant = self.offers.highest(now);
-        self.promised = self.reserved;
+        self.promised = self.offered_guaranteed();
+        // without a response nothing is taken from others: it is told that it does not have it
+        self.claim = None;
         self.policed_from = self.policed_from.min(now + patience);
     }
 
@@ -333,6 +374,23 @@ mod tests {
         // what was sent before the response reached the sender arrives later
         assert_eq!((flow.allowed(at(1099)), flow.allowed(at(1100))), (10_000, 4_000));
         assert!(!flow.must_be_told(4_000));
+    }
+
+    #[test]
+    fn packets_within_a_guaranteed_rate_are_marked_above_all_others() {
+        let mut flow = asking(8_000_000);
+        flow.agreed.set_delay_priority(5);
+        flow.agreed.set_rate_type(RateType::Composite);
+        flow.agreed.set_burst_exponent(15);
+        (flow.reserved, flow.grant) = (8_000_000, 8_000_000);
+        assert_eq!(flow.mark(at(0), Size(1500)), 0, "it has no rate yet");
+        flow.phase = Phase::Capable;
+        let marks = [0, 0, 0, 2].map(|ms| flow.mark(at(ms), Size(1500)));
+        assert_eq!(marks, [69, 69, 5, 69], "8 Mbit/s are 2 kB in 2 ms");
+        flow.agreed.set_rate_type(RateType::Guaranteed);
+        assert_eq!([2, 2, 2].map(|ms| flow.mark(at(ms), Size(1500))), [69, 69, 69]);
+        flow.reserved = 0;
+        assert_eq!(flow.mark(at(3), Size(1500)), 5);
     }
 
     #[test]

@@ -6,10 +6,11 @@
 //! most half of the table, so that they cannot keep out flows that ask.
 
 use crate::flow::{Flow, Phase, Timeouts};
-use bentpipe_base::{Addr, Instant, Packet};
+use bentpipe_base::{Addr, Instant, Packet, Proto};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// The 5-tuple of a flow into the managed direction.
+/// The 5-tuple of a flow into the managed direction. If the ports cannot be read, as with an encrypted payload
+/// (RFC 4303), the IPv6 flow label takes their place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct FlowKey {
     src: Addr,
@@ -23,7 +24,20 @@ impl FlowKey {
     /// The flow of a packet.
     pub(crate) fn of(packet: &Packet) -> Self {
         let Packet { src, dst, sport, dport, proto, .. } = *packet;
-        Self { src, dst, sport, dport, proto: proto as u8 }
+        match packet.flow_label() {
+            Some(label) => Self::labelled(src, dst, label),
+            None => Self { src, dst, sport, dport, proto: proto as u8 },
+        }
+    }
+
+    /// The flow between two addresses with this label.
+    pub(crate) const fn labelled(src: Addr, dst: Addr, label: u32) -> Self {
+        Self { src, dst, sport: (label >> 16) as u16, dport: label as u16, proto: Proto::Opaque as u8 }
+    }
+
+    /// The same flow from another source.
+    pub(crate) const fn from(self, src: Addr, sport: u16) -> Self {
+        Self { src, sport, ..self }
     }
 
     /// The flow that a packet of the other direction answers.
@@ -138,7 +152,7 @@ impl Flows {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use bentpipe_base::{Duration, Proto};
+    use bentpipe_base::Duration;
 
     fn key(n: u32) -> FlowKey {
         FlowKey::of(&Packet { src: Addr(n), ..Packet::default() })

@@ -3,10 +3,12 @@
 //! It is one [`Node`](bentpipe_base::Node) with two ports before one direction of a link, the same in
 //! simulation and live. It keeps state for each flow into that direction, lowers the rates in passing
 //! requests to its fair share, and writes a lower rate into a packet of the flow when the share shrinks. It
-//! creates no packets, holds none, and drops only what exceeds a granted rate for longer than allowed. Flows
-//! without signalling pass unchanged and count as users of the link.
+//! creates none but the datagrams that tell flows of datagrams, holds none, and drops only what exceeds a
+//! granted rate for longer than allowed. Flows without signalling pass unchanged and count as users of the
+//! link. It marks packets for a queue that serves reserved rates and delay priorities first.
 
 mod admission;
+mod charges;
 mod classes;
 mod config;
 mod encodings;

@@ -44,6 +44,8 @@ pub struct Policy {
 /// What one source may have.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Allowance {
+    /// Index of the rule that applies.
+    pub(crate) rule: Option<usize>,
     /// Index of its class.
     pub(crate) class: usize,
     available: Option<Rate>,
@@ -55,8 +57,10 @@ pub(crate) struct Allowance {
 impl Policy {
     /// What a source may have. No rule applies to an address that is unknown.
     pub(crate) fn allowance(&self, source: Option<IpAddr>) -> Allowance {
-        let rule = source.and_then(|address| self.rules.iter().find(|rule| rule.from.contains(address)));
-        rule.map_or_else(Allowance::default, |rule| Allowance {
+        let applies = |rule: &Rule| source.is_some_and(|address| rule.from.contains(address));
+        let found = self.rules.iter().enumerate().find(|(_, rule)| applies(rule));
+        found.map_or_else(Allowance::default, |(index, rule)| Allowance {
+            rule: Some(index),
             class: rule.class,
             available: rule.available,
             guaranteed: rule.guaranteed,
@@ -151,7 +155,7 @@ mod tests {
         assert_eq!((composite.available(), composite.guaranteed()), (Some(kbps(512)), Some(kbps(32))));
         assert_eq!((composite.preemption_priority(), composite.delay_priority()), (5, 8));
         let far = policy.allowance(Some(Ipv4Addr::new(10, 2, 0, 9).into()));
-        assert_eq!((far.class, far.guaranteed), (0, None));
+        assert_eq!((far.class, far.guaranteed, far.rule), (0, None, Some(1)));
     }
 
     #[test]

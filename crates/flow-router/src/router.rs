@@ -15,10 +15,12 @@
 //! times, because an end that only answers has nothing to ask; data with the default code point shows that
 //! the sender uses no rate. What this code does not understand passes unchanged: other versions and
 //! protocols, signed segments, TCP fast open. Without this encoding (`RouterConfig::encodings`) all flows are
-//! flows without signalling. SCONE packets get the share as advice (`scone.rs`).
+//! flows without signalling. SCONE packets get the share as advice (`scone.rs`). A router
+//! behind whose link the queue serves by marks (`mark`) marks each packet that it sends, ordinary ones with 0.
 
 mod answers;
 mod members;
+mod moves;
 mod reconfigure;
 mod requests;
 mod scone;
@@ -27,6 +29,7 @@ mod tell;
 pub use reconfigure::Fixed;
 
 use crate::admission::Reservations;
+use crate::charges::Charges;
 use crate::classes::Classes;
 use crate::config::RouterConfig;
 use crate::encodings::RouterEncoding;
@@ -34,7 +37,7 @@ use crate::flow::{Flow, Phase, Timeouts};
 use crate::flows::{FlowKey, Flows};
 use crate::half_open::HalfOpen;
 use crate::report::{Counts, Usage};
-use bentpipe_advice::tia1039::QOS_FLOW;
+use bentpipe_advice::tia1039::{QOS_FLOW, Structure};
 use bentpipe_base::{
     Addr, Cx, Dscp, Duration, Flags, Input, Instant, Node, OtherOptions, Packet, Pkt, Port, Proto, Rate, Slot,
 };
@@ -55,6 +58,9 @@ pub struct FlowRouter {
     classes: Classes,
     half_open: HalfOpen,
     reservations: Reservations,
+    charges: Charges,
+    /// What a datagram ahead of the present packet tells its flow.
+    notice: Option<Structure>,
     counts: Counts,
     usage: Usage,
     /// When silent flows are looked for next.
@@ -64,8 +70,8 @@ pub struct FlowRouter {
 }
 
 /// True for a packet whose flow is followed.
-const fn is_readable(packet: &Packet) -> bool {
-    matches!(packet.proto, Proto::Tcp | Proto::Udp)
+fn is_readable(packet: &Packet) -> bool {
+    matches!(packet.proto, Proto::Tcp | Proto::Udp) || packet.flow_label().is_some()
 }
 
 /// True for a packet that must pass unchanged: a signature covers it, or data follows its SYN.
@@ -88,6 +94,8 @@ impl FlowRouter {
             classes: Classes::new(&config.classes, 0),
             half_open: HalfOpen::new(config.half_open),
             reservations: Reservations::default(),
+            charges: Charges::new(config.policy.rules.len()),
+            notice: None,
             counts: Counts::default(),
             usage: Usage::default(),
             tick_at: Instant::ZERO,
@@ -130,8 +138,16 @@ impl FlowRouter {
             self.counts.policed += 1;
             return cx.recycle(packet);
         }
+        packet.priority = self.mark(cx.now, &packet);
+        self.send_notice(cx, &packet);
         self.usage.add(cx.now, packet.wire_len());
         cx.send(MANAGED, packet);
+    }
+
+    /// Who is served first in a queue that looks at marks.
+    fn mark(&mut self, now: Instant, packet: &Packet) -> u8 {
+        let flow = if is_readable(packet) { self.flows.get_mut(&FlowKey::of(packet)) } else { None };
+        flow.map_or(0, |flow| flow.mark(now, packet.wire_len()))
     }
 
     /// Follows a packet from the senders; false if it must be dropped.
@@ -189,7 +205,11 @@ impl FlowRouter {
             }
             _ => self.recount(&key),
         }
-        self.flows.get(&key).map(|flow| flow.phase)
+        let flow = self.flows.get(&key)?;
+        if flow.phase == Phase::Capable {
+            self.charges.add(flow.payer, packet.wire_len());
+        }
+        Some(flow.phase)
     }
 
     /// True unless a packet exceeds the rate of its flow for longer than allowed.
@@ -281,5 +301,6 @@ impl Node for FlowRouter {
         for (key, n) in all {
             each(key, n);
         }
+        self.charges.counters(each);
     }
 }

@@ -139,6 +139,8 @@ fn what_does_not_fit_is_refused_or_preempts_a_lower_priority() {
         assert_eq!((rig.report()["refused"], rig.report()["preempted"]), (1, 0));
         let offer = rig.ask(c, guaranteed(RateType::Maximum, mbps(6), 2));
         assert_eq!(rates(&offer), (0, field(6000)));
+        assert_eq!((rig.told(a), rig.report()["preempted"]), (None, 0), "the request may be forged");
+        rig.answer(c, SYN_ACK, &offer);
         let told = rig.told(a).unwrap();
         assert_eq!((told.kind(), rates(&told), told.is_changed()), (Some(Kind::Renegotiate), (0, 0), true));
         rig.answer(a, ACK, &told);

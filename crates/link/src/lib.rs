@@ -17,6 +17,7 @@ pub mod fade;
 pub mod fq_codel;
 pub mod geo;
 pub mod gilbert_elliott;
+mod levels;
 pub mod link;
 pub mod normal;
 pub mod orbit;

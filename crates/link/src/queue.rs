@@ -19,6 +19,7 @@ use crate::codel::{Codel, CodelQueue};
 use crate::drop_head;
 use crate::drop_tail::{Capacity, DropTail, Dropped, Refused};
 use crate::fq_codel::{FlowQueues, FqCodel};
+use crate::levels::Levels;
 use bentpipe_base::trace::DropCause;
 use bentpipe_base::{Dscp, Instant, Packet, Pkt, Size};
 
@@ -34,6 +35,8 @@ pub enum Discipline {
     Codel(Codel),
     /// CoDel for each flow; flows take turns.
     FqCodel(FqCodel),
+    /// The highest mark of a flow router first.
+    FlowPriority,
     /// Low priority is served last, and is dropped for arrivals of normal priority.
     Pushout,
     /// Low priority is refused when more than one packet waits.
@@ -70,6 +73,7 @@ enum More {
     DropHead,
     Codel(CodelQueue, Dropped),
     FqCodel(FlowQueues, Dropped),
+    Levels(Levels),
 }
 
 #[derive(Debug)]
@@ -91,6 +95,7 @@ impl Queue {
             }
             Discipline::DropHead => Some(More::DropHead),
             Discipline::Codel(codel) => Some(More::Codel(CodelQueue::new(codel), Dropped::default())),
+            Discipline::FlowPriority => Some(More::Levels(Levels::default())),
             Discipline::FqCodel(fq) => Some(More::FqCodel(FlowQueues::new(fq, key), Dropped::default())),
         };
         Self { tail: DropTail::new(capacity), more: more.map(Box::new) }
@@ -128,6 +133,7 @@ impl Queue {
             Some(More::Priority(priority)) => self.tail.pop().or_else(|| priority.low.pop()),
             Some(More::Codel(codel, dropped)) => codel.pop(at, dropped),
             Some(More::FqCodel(flows, dropped)) => flows.pop(at, dropped),
+            Some(More::Levels(levels)) => levels.pop(),
         }
     }
 
@@ -145,7 +151,7 @@ impl Queue {
         match self.more.as_deref()? {
             More::Codel(codel, dropped) => codel.parameters.ecn.then_some(dropped.marked),
             More::FqCodel(flows, dropped) => flows.parameters.codel.ecn.then_some(dropped.marked),
-            More::Priority(_) | More::DropHead => None,
+            More::Priority(_) | More::DropHead | More::Levels(_) => None,
         }
     }
 
@@ -187,6 +193,7 @@ impl Queue {
                 Some(More::Priority(priority)) => priority.low.bytes,
                 Some(More::Codel(codel, _)) => codel.queue.bytes,
                 Some(More::FqCodel(flows, _)) => flows.bytes,
+                Some(More::Levels(levels)) => levels.bytes,
             }
     }
 }
@@ -198,6 +205,7 @@ impl More {
             Self::DropHead => drop_head::push(tail, packet),
             Self::Codel(codel, _) => codel.push(packet, now, tail.capacity),
             Self::FqCodel(flows, dropped) => flows.push(packet, now, tail.capacity, dropped),
+            Self::Levels(levels) => levels.push(packet, tail.capacity),
         }
     }
 
@@ -207,6 +215,7 @@ impl More {
             Self::DropHead => 0,
             Self::Codel(codel, _) => codel.queue.packets.len(),
             Self::FqCodel(flows, _) => flows.packets,
+            Self::Levels(levels) => levels.packets,
         }
     }
 }

@@ -3,7 +3,7 @@
 use crate::app::{Reader, Writer};
 use crate::ends::{ConnectionTable, Endpoint};
 use crate::peers::Peers;
-use crate::udp::{DatagramSink, DatagramSource, DatagramStream, Datagrams};
+use crate::udp::{DatagramRate, DatagramSink, DatagramSource, DatagramStream, Datagrams, Taken};
 use bentpipe_base::trace::{DropCause, Event, Mask};
 use bentpipe_base::{Addr, Cx, Duration, Input, Instant, Node, Pkt, Port, Proto, RngSlot, Seq, Slot};
 use bentpipe_tcp::{
@@ -83,13 +83,25 @@ impl Host {
 
     /// Sends datagrams, each port one stream.
     pub fn send_datagrams(&mut self, cx: &mut Cx<'_>, stream: &DatagramStream) {
-        let at = self.udp.get_or_insert_default().send(cx, stream);
+        self.send_datagrams_until(cx, stream, Instant::NEVER, None);
+    }
+
+    /// Sends datagrams until a time, if it is given at a rate for which the source asks the network.
+    pub fn send_datagrams_until(
+        &mut self,
+        cx: &mut Cx<'_>,
+        stream: &DatagramStream,
+        until: Instant,
+        rate: Option<&DatagramRate>,
+    ) {
+        let at = self.udp.get_or_insert_default().send(cx, stream, until, rate);
         cx.wake(Slot(SOURCES + u32::from(stream.port)), at);
     }
 
-    /// Receives datagrams that `from` sends to `port`.
-    pub fn receive_datagrams(&mut self, port: u16, from: (Addr, u16)) {
-        self.udp.get_or_insert_default().sinks.insert(port, DatagramSink::new(from));
+    /// Receives datagrams that `from` sends to `port`; returns the sink.
+    pub fn receive_datagrams(&mut self, port: u16, from: (Addr, u16)) -> &mut DatagramSink {
+        let sinks = &mut self.udp.get_or_insert_default().sinks;
+        sinks.entry(port).insert_entry(DatagramSink::new(from)).into_mut()
     }
 
     /// The source of datagrams at `port`.
@@ -119,8 +131,11 @@ impl Host {
 
     fn packet(&mut self, cx: &mut Cx<'_>, packet: Pkt) {
         if packet.proto == Proto::Udp {
-            if !self.udp.as_mut().is_some_and(|u| u.take(cx.now, &packet)) {
-                self.refuse(cx, &packet);
+            let addr = self.addr;
+            match self.udp.as_mut().map_or(Taken::Refused, |udp| udp.take(cx, addr, &packet)) {
+                Taken::Refused => self.refuse(cx, &packet),
+                Taken::Done => {}
+                Taken::Source(port) => self.run_source(cx, Slot(SOURCES + u32::from(port))),
             }
             cx.recycle(packet);
         } else if let Some(i) = self.ends.find(&packet) {
@@ -192,7 +207,14 @@ impl Host {
             self.held.drain(..due).for_each(|(_, packet)| cx.send(Port(0), packet));
         } else if let Some(i) = slot.0.checked_sub(PLANNED) {
             self.open(cx, i as usize);
-        } else if let Some(udp) = &mut self.udp
+        } else {
+            self.run_source(cx, slot);
+        }
+    }
+
+    /// Lets a source of datagrams send, and requests its next wake-up.
+    fn run_source(&mut self, cx: &mut Cx<'_>, slot: Slot) {
+        if let Some(udp) = &mut self.udp
             && let Some(at) = udp.run(cx, (self.addr, (slot.0 - SOURCES) as u16))
         {
             cx.wake(slot, at);

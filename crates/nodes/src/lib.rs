@@ -15,4 +15,4 @@ pub use ends::Endpoint;
 pub use host::{ConnectRequest, Host, Listener};
 pub use middlebox::{DscpRule, Middlebox, MiddleboxConfig, Unwanted};
 pub use router::Router;
-pub use udp::{DatagramSink, DatagramSource, DatagramStream, Departures, Pattern};
+pub use udp::{DatagramRate, DatagramSink, DatagramSource, DatagramStream, Departures, Pattern, WhenRefused};

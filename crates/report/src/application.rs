@@ -1,6 +1,7 @@
 //! Measurements of applications, quantiles of times, and transfers over several connections.
 
 use crate::number;
+use crate::rate::RateReport;
 use bentpipe_base::Duration;
 use bentpipe_base::histogram::Histogram;
 use serde::{Deserialize, Serialize};
@@ -63,6 +64,9 @@ pub struct UdpReport {
     pub reordered: u64,
     /// One-way delay.
     pub delay_ms: DelayReport,
+    /// Rate that the network granted, a value of the flow in JSON; absent for flows that did not ask for one.
+    #[serde(skip)]
+    pub rate: Option<RateReport>,
 }
 
 /// One-way delays in milliseconds; null without a sample.

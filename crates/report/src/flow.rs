@@ -257,6 +257,14 @@ impl FlowReport {
         if let FlowKind::Udp(udp) = &self.kind { Some(udp) } else { None }
     }
 
+    /// Returns the rate for which the flow asked; `None` if it did not.
+    pub const fn rate(&self) -> Option<&RateReport> {
+        match &self.kind {
+            FlowKind::Tcp(tcp) => tcp.rate.as_ref(),
+            FlowKind::Udp(udp) => udp.rate.as_ref(),
+        }
+    }
+
     /// Returns the name of the scheme, or `UDP`.
     pub fn scheme(&self) -> &str {
         self.tcp().map_or("UDP", |tcp| &tcp.scheme)
@@ -287,7 +295,7 @@ impl Serialize for FlowReport {
         optional_field::<S>(&mut out, "telnet", tcp.telnet.as_ref())?;
         optional_field::<S>(&mut out, "udp", self.udp())?;
         optional_field::<S>(&mut out, "probes", tcp.probes.as_ref())?;
-        optional_field::<S>(&mut out, "rate", tcp.rate.as_ref())?;
+        optional_field::<S>(&mut out, "rate", self.rate())?;
         out.end()
     }
 }
@@ -325,7 +333,7 @@ impl TryFrom<Flat> for FlowReport {
         let Flat { name, tcp, start_s, goodput_bps, udp, figures } = flat;
         let kind = match (tcp, udp) {
             (Some(scheme), None) => FlowKind::Tcp(TcpReport { scheme, ..figures }),
-            (None, Some(udp)) => FlowKind::Udp(udp),
+            (None, Some(udp)) => FlowKind::Udp(UdpReport { rate: figures.rate, ..udp }),
             _ => return Err("a flow has either a scheme in `tcp` or figures in `udp`"),
         };
         Ok(Self { name, start_s, goodput_bps, kind, context: FlowContext::default() })

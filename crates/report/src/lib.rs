@@ -26,7 +26,7 @@ pub use gateway::{GatewayFlows, GatewayReport, NodeReport};
 pub use link::{Counts, InstrumentReport, LinkReport, QueueReport};
 pub use live::{LatenessReport, LiveReport, PortDropsReport};
 pub use metric::Metric;
-pub use rate::{FlowRouterReport, RateChangeReport, RateReport};
+pub use rate::{ChargeReport, FlowRouterReport, RateChangeReport, RateReport};
 pub use reference::ReferenceReport;
 pub use report::{ReadError, Report, Total};
 pub use unit::Unit;

@@ -78,6 +78,22 @@ pub struct FlowRouterReport {
     pub given_bps: u64,
     /// Mean rate of what it forwarded into its direction, from the first packet to the last, bit/s.
     pub used_bps: u64,
+    /// Bytes of data at agreed rates by payer, headers included: those without a rule, then each rule of the
+    /// router; absent if it has no rules.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub charges: Vec<ChargeReport>,
+}
+
+/// What one payer is charged.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(arbitrary::Arbitrary))]
+pub struct ChargeReport {
+    /// Prefix of its addresses; `others` for addresses without a rule.
+    pub payer: String,
+    /// Bytes that it pays as their sender.
+    pub sent_bytes: u64,
+    /// Bytes that it pays as their receiver.
+    pub received_bytes: u64,
 }
 
 impl FlowRouterReport {
@@ -141,6 +157,7 @@ mod tests {
             reserved_bps: 0,
             given_bps: 94_700_000,
             used_bps: 93_000_000,
+            charges: Vec::new(),
         };
         let words = "flow router edge: 50 flows, 53 requests (1 refused, 0 preempted), 12 reductions, 1 packet policed; 0 bit/s reserved and 94.7 Mbit/s given at the end, 93 Mbit/s used on average";
         assert_eq!(report.line(), words);

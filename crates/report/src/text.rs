@@ -74,7 +74,7 @@ fn flow_lines(out: &mut String, flow: &FlowReport) {
     };
     let _ = writeln!(out, "{name} ({kind}): {words}");
     let probes = tcp.and_then(|tcp| tcp.probes.as_ref()).map(ProbesReport::in_words);
-    let rate = tcp.and_then(|tcp| tcp.rate.as_ref()).map(RateReport::in_words);
+    let rate = flow.rate().map(RateReport::in_words);
     let details = application(flow).into_iter().chain(tcp.and_then(detail)).chain(probes).chain(rate);
     for detail in details.chain(swift_note(flow)) {
         let _ = writeln!(out, "  {detail}");
@@ -226,6 +226,9 @@ fn group(out: &mut String, members: &[&FlowReport]) {
         let datagrams = members.iter().filter_map(|m| m.udp());
         let (lost, received) = datagrams.fold((0, 0), |(l, r), u| (l + u.lost, r + u.received));
         let _ = writeln!(out, "  {}", losses(lost, received));
+        if let Some(rates) = RateReport::all_in_words(members.iter().filter_map(|m| m.rate())) {
+            let _ = writeln!(out, "  {rates}");
+        }
         return;
     };
     let all: Vec<&TcpReport> = members.iter().filter_map(|m| m.tcp()).collect();

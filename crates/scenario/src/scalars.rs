@@ -10,6 +10,7 @@ use crate::value::{Kind, Table, Value};
 use bentpipe_base::{Duration, Instant, IpVersion, Probability, Rate, Size};
 use bentpipe_gateway::Copies;
 use bentpipe_link::Capacity;
+use bentpipe_nodes::WhenRefused;
 use bentpipe_tcp::{
     Detection, EcnUse, Encoding, FallbackScheme, JitterKind, Reduction, Scheme, Stack, Validation,
 };
@@ -51,6 +52,13 @@ pub(crate) enum Ssthresh {
     Window(SizeOrSegments),
 }
 
+/// Who pays for a flow.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Charge {
+    Sender,
+    Receiver,
+}
+
 /// Maximum number of copies of a packet.
 const MAX_COPIES: u64 = 8;
 
@@ -58,6 +66,8 @@ words!(Stop { "duration" => Duration, "finished" => Finished, });
 words!(JitterKind { "opportunity" => Opportunity, "packet" => Packet, });
 words!(Stack { "rfc" => Rfc, "linux" => Linux, });
 read_words!(Encoding { "tia-1039" => Tia1039, "scone-tcp" => SconeTcp, "quick-start" => QuickStart, });
+words!(Charge { "sender" => Sender, "receiver" => Receiver, });
+words!(WhenRefused { "silent" => Silent, "send" => Send, });
 words!(FallbackScheme { "cubic" => Cubic, "reno" => Reno, });
 words!(Validation { "keep" => Keep, "restart" => Restart, "validate" => Validate, });
 words!(Detection {

@@ -2,10 +2,11 @@
 
 use crate::amount::Amount;
 use crate::custom::CustomSpec;
+use bentpipe_advice::tia1039::RateType;
 use bentpipe_base::{Duration, Instant, Rate, Size};
 pub use bentpipe_link::DirectionSpec;
-pub use bentpipe_nodes::{Pattern, Reader};
-use bentpipe_tcp::Config;
+pub use bentpipe_nodes::{Pattern, Reader, WhenRefused};
+use bentpipe_tcp::{AskConfig, Config};
 
 /// One fully resolved experiment.
 #[derive(Clone, Debug, PartialEq)]
@@ -261,12 +262,33 @@ pub struct FlowSpec {
     pub receiver: Config,
     /// Sending application.
     pub app: App,
+    /// What only flows of datagrams have.
+    pub datagrams: DatagramSpec,
     /// How the receiving application reads.
     pub reader: Reader,
     /// Start time.
     pub start: Start,
     /// Name of the transfer of which this connection carries a part, if there are several.
     pub group: Option<String>,
+}
+
+impl FlowSpec {
+    /// True if it is a flow of datagrams that asks for a rate. That must be a reserved one: what all flows of
+    /// a file ask for by default is an available rate, which datagrams could not follow.
+    pub fn asks_for_datagrams(&self) -> bool {
+        let reserved = |asks: &AskConfig| asks.ask.is_some() && asks.terms.rate_type != RateType::Available;
+        matches!(self.app, App::Udp { .. })
+            && self.sender.signalling.as_ref().is_some_and(|signalling| reserved(&signalling.ask))
+    }
+}
+
+/// What only flows of datagrams have.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct DatagramSpec {
+    /// Time from the start after which the flow ends; `None`: until the end of the run.
+    pub lasting: Option<Duration>,
+    /// What it does without the rate for which it asks.
+    pub when_refused: WhenRefused,
 }
 
 /// Behaviour of the sending application.

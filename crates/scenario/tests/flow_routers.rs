@@ -244,7 +244,13 @@ fn rules_that_cannot_be() {
     ] {
         points_at(&with(keys), message, underlined, label);
     }
-    let narrow_first = "rules = [{ from = \"10.1.0.0/16\" }, { from = [\"10.0.0.0/8\", \"::/0\"] }]";
+    points_at(
+        &with("rules = [{ from = [\"10.55.0.1\", \"10.1.0.0/16\"] }]"),
+        "no host has an address with this prefix",
+        "\"10.1.0.0/16\"",
+        "the rule has no effect",
+    );
+    let narrow_first = "rules = [{ from = \"10.55.0.0/24\" }, { from = [\"10.0.0.0/8\", \"::/0\"] }]";
     assert_eq!(router(narrow_first).config.policy.rules.len(), 3);
 }
 

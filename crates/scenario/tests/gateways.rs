@@ -166,7 +166,7 @@ fn a_receiver_that_cannot_be_is_refused() {
         "tcp = \"newreno\"",
         "app = { udp = { rate = \"1 Mbit/s\" } }\nreceiver = { sack = false }",
     );
-    points_at(&udp, "datagrams have no TCP", "{ sack = false }", "drop this");
+    points_at(&udp, "datagrams have no TCP", "false", "only `encoding` and `take` concern them");
 }
 
 #[test]

@@ -242,7 +242,7 @@ fn the_documented_defaults_are_the_real_ones() {
     for (section, keys, frame) in [
         ("`requests`", 2, "app = { requests = { response = \"1 kB\", @ } }"),
         ("`telnet`", 2, "app = { telnet = { @ } }"),
-        ("`udp`", 2, "app = { udp = { rate = \"1 Mbit/s\", @ } }"),
+        ("`udp`", 3, "app = { udp = { rate = \"1 Mbit/s\", @ } }"),
     ] {
         let given = documented(section);
         assert_eq!(given.matches(" = ").count(), keys, "{section}: {given}");

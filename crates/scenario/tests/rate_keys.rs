@@ -2,8 +2,10 @@
 
 mod support;
 
+use bentpipe_advice::negotiation::Terms;
+use bentpipe_advice::tia1039::RateType;
 use bentpipe_base::{Duration, Instant, IpVersion, Rate};
-use bentpipe_scenario::{App, FlowSpec, Start, Stop, to_toml};
+use bentpipe_scenario::{App, DatagramSpec, FlowSpec, Start, Stop, WhenRefused, to_toml};
 use bentpipe_tcp::cc::explicit_rate::{self, ExplicitRateParams};
 use bentpipe_tcp::cc::law::Growth;
 use bentpipe_tcp::{AskConfig, Encoding, Scheme, Signalling};
@@ -51,8 +53,7 @@ fn without_an_encoding_nobody_asks() {
 #[test]
 fn a_sender_asks_and_a_receiver_answers() {
     let flow = flow("encoding = \"tia-1039\"");
-    let ask =
-        AskConfig { encoding: Encoding::Tia1039, ask: Some(mbps(10_000)), take: None, trust_path: false };
+    let ask = AskConfig { encoding: Encoding::Tia1039, ask: Some(mbps(10_000)), ..AskConfig::default() };
     let sender = Signalling { ask: ask.clone(), fallback: 0.1, fallback_to: scheme("newreno") };
     let receiver = Signalling { ask: AskConfig { ask: None, ..ask }, ..sender.clone() };
     assert_eq!((flow.sender.signalling, flow.receiver.signalling), (Some(sender), Some(receiver)));
@@ -356,5 +357,93 @@ fn what_check_prints_loads_back_to_the_same_scenario() {
         let printed = to_toml(&scenario);
         assert_eq!(loads(&printed, &[]), scenario, "{printed}");
         assert_eq!(to_toml(&loads(&printed, &[])), printed);
+    }
+}
+
+#[test]
+fn an_end_asks_for_reserved_rates_and_priorities() {
+    let of = |ask: &str| {
+        let flow = flow(&format!("encoding = \"tia-1039\"\nask = {ask}"));
+        (flow.sender.signalling.unwrap().ask, flow.receiver.signalling.unwrap().ask)
+    };
+    for (ask, rate_type, asked, reserved) in [
+        ("{ available = \"3 Mbit/s\", delay = 63 }", RateType::Available, 3, None),
+        ("{ guaranteed = \"2 Mbit/s\" }", RateType::Guaranteed, 2, Some(2)),
+        ("{ maximum = \"2 Mbit/s\" }", RateType::Maximum, 2, Some(2)),
+        ("{ guaranteed = \"2 Mbit/s\", available = \"3 Mbit/s\" }", RateType::Composite, 3, Some(2)),
+    ] {
+        let (sender, receiver) = of(ask);
+        assert_eq!((sender.ask, sender.terms.rate_type), (Some(mbps(asked)), rate_type), "{ask}");
+        assert_eq!(sender.terms.guaranteed, reserved.map(mbps), "{ask}");
+        assert_eq!((receiver.ask, receiver.terms), (None, Terms::default()), "{ask}");
+    }
+    let (sender, _) = of("{ maximum = \"1 Mbit/s\", preemption = 7, delay = 9, burst = \"70 ms\", \
+                          charge = \"receiver\" }");
+    let Terms { preemption, delay, burst_exponent, receiver_pays, .. } = sender.terms;
+    assert_eq!((preemption, delay, burst_exponent, receiver_pays), (7, 9, 3, true), "62.5 ms");
+}
+
+#[test]
+fn what_no_end_can_ask_for() {
+    let with = |ask: &'static str| format!("encoding = \"tia-1039\"\nask = {ask}");
+    let least = "at least 15.258 us";
+    for (ask, message, underlined, label) in [
+        ("{}", "`ask` has no rate", "{}", "give `available`, `guaranteed`, both, or `maximum`"),
+        (
+            "{ maximum = \"1 Mbit/s\", guaranteed = \"2 Mbit/s\" }",
+            "a `maximum` rate is asked for alone",
+            "\"1 Mbit/s\"",
+            "drop this, or the others",
+        ),
+        ("{ guaranteed = \"999 bit/s\" }", "`guaranteed` is too small", "\"999 bit/s\"", "at least 1 kbit/s"),
+        ("{ maximum = \"1 Mbit/s\", burst = \"15 us\" }", "`burst` is too short", "\"15 us\"", least),
+        (
+            "{ maximum = \"1 Mbit/s\", burst = \"501 ms\" }",
+            "`burst` is too large",
+            "\"501 ms\"",
+            "the limit is 500 ms",
+        ),
+        ("{ maximum = \"1 Mbit/s\", delay = 64 }", "`delay` is too large", "64", "at most 63"),
+    ] {
+        refused(&[(&with(ask), message, underlined, label)]);
+    }
+}
+
+#[test]
+fn datagrams_ask_for_reserved_rates_alone() {
+    let udp = "app = { udp = { rate = \"1 Mbit/s\", lasting = \"9 s\", refused = \"send\" } }\n";
+    let asks = |keys: &str| flow(&format!("{udp}{keys}")).asks_for_datagrams();
+    let reserved = "ask = { maximum = \"2 Mbit/s\" }";
+    assert!(asks(&format!("encoding = \"tia-1039\"\n{reserved}")));
+    assert!(!asks(&format!("encoding = \"off\"\n{reserved}")), "switched off");
+    assert!(!asks("encoding = \"tia-1039\""), "an available rate is none that datagrams could follow");
+    assert!(!flow(&format!("encoding = \"tia-1039\"\n{reserved}")).asks_for_datagrams(), "it is TCP");
+    let spec = flow(udp).datagrams;
+    assert_eq!((spec.lasting, spec.when_refused), (Some(Duration::from_secs(9)), WhenRefused::Send));
+    assert_eq!(flow("").datagrams, DatagramSpec::default());
+    let other =
+        flow(&format!("{udp}encoding = \"tia-1039\"\n{reserved}\nreceiver = {{ encoding = \"off\" }}"));
+    assert!(other.asks_for_datagrams() && other.receiver.signalling.is_none());
+    refused(&[(
+        "app = { udp = { rate = \"1 Mbit/s\", lasting = \"0 s\" } }",
+        "`lasting` must be more than zero",
+        "\"0 s\"",
+        "",
+    )]);
+}
+
+#[test]
+fn what_check_prints_of_reserved_rates_loads_back() {
+    let udp = "app = { udp = { rate = \"1 Mbit/s\", lasting = \"9 s\", refused = \"send\" } }";
+    for keys in [
+        "ask = { available = \"3 Mbit/s\", delay = 63 }",
+        "ask = { guaranteed = \"2 Mbit/s\", available = \"3 Mbit/s\", preemption = 5, burst = \"1 ms\" }",
+        "ask = { maximum = \"2 Mbit/s\", charge = \"receiver\" }\nreceiver = { ask = { guaranteed = \"1 Mbit/s\" } }",
+        &format!("ask = {{ guaranteed = \"2 Mbit/s\" }}\n{udp}\nreceiver = {{ take = \"1 Mbit/s\" }}"),
+        &format!("{udp}\nask = {{ maximum = \"2 Mbit/s\" }}\nreceiver = {{ encoding = \"off\" }}"),
+    ] {
+        let scenario = loads(&with(&format!("encoding = \"tia-1039\"\n{keys}")), &[]);
+        let printed = to_toml(&scenario);
+        assert_eq!(loads(&printed, &[]), scenario, "{printed}");
     }
 }

@@ -70,7 +70,7 @@ impl Connection {
         };
         Some(RateView {
             encoding: config.encoding,
-            asked: config.ask?,
+            asked: config.asked()?,
             granted: negotiation.granted(),
             state,
             changes: negotiation.changes(),

@@ -21,7 +21,7 @@ const LAYERS: [(&str, Kind, &str); 25] = [
     ("wire", Engine, "base"),
     ("tcp", Engine, "base advice"),
     ("link", Engine, "base"),
-    ("nodes", Engine, "base tcp"),
+    ("nodes", Engine, "base advice tcp"),
     ("gateway", Engine, "base"),
     ("flow-router", Engine, "base advice"),
     ("network", Engine, "base link nodes gateway"),

@@ -1,7 +1,8 @@
 //! The sender's part: it asks, and decides which answers to believe.
 
 use super::history::History;
-use super::{AskConfig, Carrier, Encoding, RateAnswer, RateState};
+use super::terms::Wanted;
+use super::{AskConfig, Carrier, Encoding, RateAnswer, RateState, Terms};
 use crate::rate_field::rounded;
 use crate::tia1039::{Kind, Structure};
 use bentpipe_base::{Duration, Instant, IpVersion, Rate};
@@ -37,7 +38,9 @@ struct FirstRequest {
 /// A later request that is under way.
 #[derive(Clone, Copy, Debug)]
 struct UnderWay {
+    /// All that it asks for.
     rate: Rate,
+    request: Structure,
     sent_at: Instant,
     kind: Kind,
 }
@@ -49,8 +52,10 @@ pub(super) struct Asker {
     wants: bool,
     ip: IpVersion,
     trust_path: bool,
-    /// The rate of the first request as its field holds it; `None` also if it is too small for the field.
-    asked: Option<Rate>,
+    terms: Terms,
+    /// The rates of the first request as their fields hold them; `None` also if one is too small for its
+    /// field.
+    asked: Option<Wanted>,
     first: Option<FirstRequest>,
     /// A router has not seen the start: ask again.
     restart: bool,
@@ -60,23 +65,29 @@ pub(super) struct Asker {
     wish: Option<Rate>,
     /// Oldest first.
     under_way: VecDeque<UnderWay>,
+    /// AR and GR of the last answer.
+    settled: (Option<Rate>, Option<Rate>),
     /// The granted rate.
     pub(super) history: History,
 }
 
 impl Asker {
     pub(super) fn new(config: &AskConfig, ip: IpVersion) -> Self {
-        let asked = config.ask.filter(|_| config.encoding == Encoding::Tia1039).and_then(rounded);
+        let terms = config.terms;
+        let asked = config.ask.filter(|_| config.encoding == Encoding::Tia1039);
+        let asked = asked.and_then(|rate| terms.wanted(rate));
         Self {
             wants: config.ask.is_some(),
             ip,
             trust_path: config.trust_path,
+            terms,
             asked,
             first: asked.map(|_| FirstRequest::default()),
             restart: false,
             missed_at: None,
             wish: None,
             under_way: VecDeque::new(),
+            settled: (None, None),
             history: History::default(),
         }
     }
@@ -85,7 +96,22 @@ impl Asker {
     pub(super) fn open(&mut self, now: Instant) -> Option<Structure> {
         self.first.as_mut()?.sent_at = Some(now);
         self.history.clear(RateState::Asked);
-        self.asked.map(Structure::request)
+        self.first_request()
+    }
+
+    /// The first request.
+    pub(super) fn first_request(&self) -> Option<Structure> {
+        self.asked.map(|wanted| self.terms.structure(Kind::Request, wanted))
+    }
+
+    /// All that the first request asks for.
+    pub(super) fn asked_rate(&self) -> Option<Rate> {
+        self.terms.rate_in(&self.first_request()?)
+    }
+
+    /// When the first request must be repeated, or given up; `None` once it was answered.
+    pub(super) fn repeat_at(&self, srtt: Duration) -> Option<Instant> {
+        self.first.and_then(|first| first.sent_at).map(|at| at + patience(srtt))
     }
 
     /// The peer signals. A request that its SYN did not answer is in our next packet without data.
@@ -118,7 +144,7 @@ impl Asker {
         let answered =
             matches!(self.history.state(), RateState::Granted | RateState::Reduced | RateState::Refused);
         if let Some(rate) = wish.filter(|_| answered).and_then(rounded) {
-            self.wish = self.asked.map(|asked| rate.min(asked));
+            self.wish = self.asked_rate().map(|asked| rate.min(asked));
         }
     }
 
@@ -143,10 +169,11 @@ impl Asker {
             self.wish = None;
             return None;
         }
+        let first = self.asked?;
         if core::mem::take(&mut self.restart) {
-            return self.asked.map(|rate| self.ask(now, rate, Kind::ResendStart));
+            return Some(self.ask(now, first, Kind::ResendStart));
         }
-        self.wish.take().map(|rate| self.ask(now, rate, Kind::Renegotiate))
+        self.wish.take().map(|rate| self.ask(now, self.terms.share(rate, first), Kind::Renegotiate))
     }
 
     fn repeat(&mut self, now: Instant, srtt: Duration, packet: Carrier) -> Option<Structure> {
@@ -162,13 +189,13 @@ impl Asker {
         first.repeats += 1;
         first.sent_at = Some(now);
         self.history.clear(RateState::AskingAgain);
-        self.asked.map(Structure::request)
+        self.first_request()
     }
 
-    fn ask(&mut self, now: Instant, rate: Rate, kind: Kind) -> Structure {
-        self.under_way.push_back(UnderWay { rate, sent_at: now, kind });
-        let mut request = Structure::request(rate);
-        request.set_kind(kind);
+    fn ask(&mut self, now: Instant, wanted: Wanted, kind: Kind) -> Structure {
+        let request = self.terms.structure(kind, wanted);
+        let rate = self.terms.rate_in(&request).unwrap_or(wanted.available);
+        self.under_way.push_back(UnderWay { rate, request, sent_at: now, kind });
         request
     }
 
@@ -203,41 +230,57 @@ impl Asker {
             return None; // nothing was asked, or nothing more is
         }
         self.forget_old(now, srtt);
-        let Some(rate) = response.available() else { return self.refused() };
+        let Some(rate) = self.terms.rate_in(response) else { return self.refused() };
         if self.first.is_some() {
             return self.first_answered(now, rate, response);
         }
         if let Some(i) = self.under_way.iter().position(|request| rate <= request.rate) {
             // those before it are lost, or their answers were overtaken
             let request = self.under_way.drain(..=i).next_back()?;
-            let needs_proof = request.kind == Kind::ResendStart || Some(rate) == self.asked;
-            if needs_proof && !self.believes(rate, request.rate, response) {
+            let needs_proof = request.kind == Kind::ResendStart || Some(rate) == self.asked_rate();
+            if needs_proof && !self.believes(&request.request, response) {
                 return None;
             }
-            self.history.set(now, rate);
+            self.settle(now, rate, response);
             return Some(RateAnswer::Granted(rate));
         }
         if self.history.granted().is_some_and(|granted| rate < granted) {
-            self.history.set(now, rate);
+            self.settle(now, rate, response);
             return Some(RateAnswer::Reduced(rate));
         }
         None
     }
 
     fn first_answered(&mut self, now: Instant, rate: Rate, response: &Structure) -> Option<RateAnswer> {
-        let asked = self.asked.filter(|asked| rate <= *asked)?;
-        if !self.believes(rate, asked, response) {
+        self.asked_rate().filter(|asked| rate <= *asked)?;
+        if !self.first_request().is_some_and(|request| self.believes(&request, response)) {
             return self.give_up();
         }
         self.first = None;
-        self.history.set(now, rate);
+        self.settle(now, rate, response);
         Some(RateAnswer::Granted(rate))
     }
 
+    fn settle(&mut self, now: Instant, rate: Rate, response: &Structure) {
+        self.history.set(now, rate);
+        self.settled = (response.available(), response.guaranteed());
+    }
+
+    /// A structure of this kind with the rates of the last answer.
+    pub(super) fn settled(&self, kind: Kind) -> Option<Structure> {
+        let mut structure = self.first_request()?;
+        structure.set_kind(kind);
+        structure.set_available(self.settled.0);
+        structure.set_guaranteed(self.settled.1);
+        Some(structure)
+    }
+
     /// True if a router was there: an answer that nobody lowered proves nothing.
-    fn believes(&self, rate: Rate, asked: Rate, response: &Structure) -> bool {
+    fn believes(&self, request: &Structure, response: &Structure) -> bool {
         let marked = self.ip == IpVersion::V4 && response.is_changed();
-        self.trust_path || rate < asked || marked
+        let is_lower =
+            response.available() < request.available() || response.guaranteed() < request.guaranteed();
+        self.trust_path || is_lower || marked
     }
 
     /// An answer of zero: counts if there was a request or a rate.

@@ -1,7 +1,7 @@
 //! The receiver's part: it returns what arrives.
 
 use super::Carrier;
-use crate::tia1039::{Kind, Structure};
+use crate::tia1039::{Kind, RateType, Structure};
 use bentpipe_base::{IpVersion, Rate};
 use std::collections::VecDeque;
 
@@ -25,15 +25,26 @@ impl Responder {
     pub(super) fn respond(&mut self, request: Structure) {
         let mut response = request;
         response.set_kind(Kind::Response);
-        if let Some(most) = self.take
-            && response.available().is_some_and(|rate| rate > most)
-        {
-            response.set_available(Some(most));
+        if let Some(most) = self.take {
+            Self::lower(&mut response, most);
         }
         if self.ip == IpVersion::V6 {
             response.set_flow_label(0); // the packets here have no label
         }
         self.keep(response);
+    }
+
+    /// Lowers the rates of a response to what this end takes: the guaranteed one first, since it is the one
+    /// that the network has set aside, and what it leaves is available.
+    fn lower(response: &mut Structure, most: Rate) {
+        if response.guaranteed().is_some_and(|rate| rate > most) {
+            response.set_guaranteed(Some(most));
+        }
+        let kept = response.guaranteed().filter(|_| response.rate_type() == Some(RateType::Composite));
+        let rest = Rate::from_bps(most.bps() - kept.map_or(0, |kept| kept.bps().min(most.bps())));
+        if response.available() > rest {
+            response.set_available(rest);
+        }
     }
 
     /// Queues a structure that is returned as it is.

@@ -27,6 +27,9 @@ impl FlowRouter {
     }
 
     fn answers(&mut self, now: Instant, packet: &Packet) {
+        if packet.flow_label().is_some() {
+            return self.hidden_answers(now, packet);
+        }
         let key = FlowKey::reverse_of(packet);
         if has(packet, Flags::SYN) && !has(packet, Flags::ACK) {
             self.forget_predecessor(&key);
@@ -54,6 +57,16 @@ impl FlowRouter {
         }
     }
 
+    /// Responses in packets whose ports cannot be read: the structure names the label of the other direction.
+    fn hidden_answers(&mut self, now: Instant, packet: &Packet) {
+        for structure in structures(packet).as_slice() {
+            if structure.is_supported() && structure.kind() == Some(Kind::Response) {
+                let key = FlowKey::labelled(packet.dst, packet.src, structure.flow_label());
+                self.response(now, key, structure);
+            }
+        }
+    }
+
     fn response(&mut self, now: Instant, key: FlowKey, response: &Structure) {
         let (available, guaranteed) = (bps(response.available()), bps(response.guaranteed()));
         let is_refusal = available == 0 && guaranteed == 0;
@@ -62,6 +75,11 @@ impl FlowRouter {
         match flow.offers.answer(now, available, guaranteed) {
             Some(_) if is_refusal => return self.refuse(now, key),
             Some(offer) => {
+                if !offer.is_inserted {
+                    self.settle_move(&key);
+                    self.settle_claim(key, offer.guaranteed, guaranteed);
+                }
+                let Some(flow) = self.flows.get_mut(&key) else { return };
                 let (was_half_open, before) = (flow.phase == Phase::HalfOpen, flow.reserved);
                 flow.take_response(now, (available, guaranteed), &offer);
                 // only the last offer may have been lowered: a reservation may have grown since an older one

@@ -4,13 +4,16 @@
 //! its source may not have (`policy.rs`), is admitted or refused (`admission.rs`), and gets the share that
 //! its flow has as a member. The others make room from then on. Deviations: a flow known to be limited
 //! elsewhere is counted with that limit until the response shows that it gets more; when the table of flows
-//! is full, a request still gets its share of the available rate, but no reservation and no state.
+//! is full, a request still gets its share of the available rate, but no reservation and no state. A request
+//! may be forged: a guaranteed rate that does not fit without preemption is only offered, and taken from
+//! others when the response passes; while requests are not trusted (`half_open.rs`), so is one that fits.
 
 use super::FlowRouter;
-use crate::admission::Demand;
+use crate::admission::{Demand, Verdict};
+use crate::charges::Payer;
 use crate::flow::{Phase, bps};
 use crate::flows::FlowKey;
-use crate::policy::uses_available;
+use crate::policy::{Allowance, uses_available};
 use crate::telling::Telling;
 use bentpipe_advice::tia1039::{Kind, QOS_SIGNAL, Structure, replace, structures};
 use bentpipe_base::{Addr, Cx, Instant, Packet, Rate};
@@ -44,11 +47,17 @@ impl FlowRouter {
         let mut offer = *asked;
         allowance.apply(&mut offer);
         let is_kept = self.enter(cx.now, key, allowance.class, &offer);
+        let former = if is_kept { self.former(cx, key, asked, &allowance) } else { None };
         let class = self.flows.get(&key).map_or(allowance.class, |flow| flow.class);
-        self.reserve(key, class, is_kept, &mut offer);
+        self.reserve(key, class, is_kept.then_some(former), &mut offer);
+        // what it continues does not use its share any more
+        let freed = former.and_then(|former| self.suspend(&former));
         let limit = bps(offer.available());
         let counted = self.note_asked(cx.now, key, limit, offer);
         let share = self.classes.share_with(class, limit, counted);
+        if let Some((class, limit)) = freed {
+            self.classes.add(class, limit);
+        }
         if share < limit {
             offer.set_available(Rate::from_bps(share));
         }
@@ -58,9 +67,21 @@ impl FlowRouter {
         if offer != *asked {
             offer.set_changed(true);
         }
+        self.note_payer(cx, &key, &allowance, &offer);
         self.note_offer(cx.now, &key, &offer, share);
         self.review_trust();
         offer
+    }
+
+    /// Notes who pays for a flow.
+    fn note_payer(&mut self, cx: &Cx<'_>, key: &FlowKey, sender: &Allowance, offer: &Structure) {
+        let is_receiver = offer.charges_receiver();
+        let [_, receiver] = key.addresses();
+        let rule =
+            if is_receiver { self.config.policy.allowance(cx.address(receiver)).rule } else { sender.rule };
+        if let Some(flow) = self.flows.get_mut(key) {
+            flow.payer = Payer { rule, is_receiver };
+        }
     }
 
     /// Makes a flow one that has asked; false if it has no state.
@@ -90,21 +111,45 @@ impl FlowRouter {
         oldest != *key
     }
 
-    /// Admits the guaranteed or maximum rate of a request, or lowers it to what the flow has.
-    fn reserve(&mut self, key: FlowKey, class: usize, is_kept: bool, offer: &mut Structure) {
+    /// Admits the guaranteed or maximum rate of a request, or lowers it to what the flow has. `kept`: `None`
+    /// for a flow without state, else the flow that it continues, if any.
+    fn reserve(&mut self, key: FlowKey, class: usize, kept: Option<Option<FlowKey>>, offer: &mut Structure) {
         let (wanted, before) = (bps(offer.guaranteed()), self.reservations.rate(&key));
         let demand = Demand { class, rate: wanted, priority: offer.preemption_priority() };
         let reservable = self.reservable(class);
-        if wanted == 0 {
-            self.reservations.lower(key, 0);
-        } else if let Some(preempted) =
-            is_kept.then(|| self.reservations.ask(key, demand, reservable)).flatten()
-        {
-            for other in &preempted {
-                self.preempt(other);
+        let verdict = kept.map_or(Verdict::Refused, |former| {
+            self.reservations.judge(&key, demand, reservable, former.as_ref())
+        });
+        let former = kept.flatten();
+        let mut claim = None;
+        match verdict {
+            _ if wanted == 0 => self.reservations.lower(key, 0),
+            Verdict::Refused => offer.set_guaranteed(Rate::from_bps(before.min(wanted))),
+            Verdict::Fits if former.is_none() && !self.half_open.distrusts() => {
+                // others lose nothing
+                self.reservations.ask(key, demand, reservable);
             }
-        } else {
-            offer.set_guaranteed(Rate::from_bps(before.min(wanted)));
+            Verdict::Fits | Verdict::Preempts => claim = Some(demand),
+        }
+        let reserved = self.reservations.rate(&key);
+        if let Some(flow) = self.flows.get_mut(&key) {
+            (flow.reserved, flow.claim, flow.moved_from) = (reserved, claim, former);
+        }
+        self.update_pool();
+    }
+
+    /// The response to an offer has passed: what it claims is taken from others now. If that is not possible
+    /// any more, the flow keeps what it has and is told so.
+    pub(super) fn settle_claim(&mut self, key: FlowKey, offered: u64, guaranteed: u64) {
+        let Some(flow) = self.flows.get_mut(&key) else { return };
+        let Some(claim) = flow.claim.take_if(|claim| claim.rate == offered) else { return };
+        let demand = Demand { rate: claim.rate.min(guaranteed), ..claim };
+        if demand.rate == 0 {
+            return;
+        }
+        let reservable = self.reservable(claim.class);
+        for other in self.reservations.ask(key, demand, reservable).unwrap_or_default() {
+            self.preempt(&other);
         }
         let reserved = self.reservations.rate(&key);
         if let Some(flow) = self.flows.get_mut(&key) {
@@ -137,7 +182,7 @@ impl FlowRouter {
     fn note_offer(&mut self, now: Instant, key: &FlowKey, offer: &Structure, share: u64) {
         let Some(flow) = self.flows.get_mut(key).filter(|flow| flow.is_negotiating()) else { return };
         flow.agreed = *offer;
-        let rates = (bps(offer.available()), flow.reserved);
+        let rates = (bps(offer.available()), flow.offered_guaranteed());
         flow.offers.push(now, rates, false);
         if flow.phase == Phase::Capable && flow.must_be_told(share) {
             let grace = flow.grace();

@@ -4,14 +4,16 @@
 //! whose start was not seen gets CD 4, which the receiver returns, so that the sender asks again. In IPv4 the
 //! structure is inserted, if the packet stays within the MTU: the sender of a negotiated flow leaves room. In
 //! IPv6 a router must not insert a header (RFC 8200, section 4), so it changes a structure with CD 0, which
-//! the sender carries for that purpose. Only data with the code point of agreed rates is altered.
+//! the sender carries for that purpose. Only data with the code point of agreed rates is altered. A flow of
+//! datagrams is told in a datagram of its own with the flow's addresses and ports, ahead of the present one:
+//! nothing below the application could tell a structure in a datagram from its data.
 
-use super::FlowRouter;
+use super::{FlowRouter, MANAGED};
 use crate::flows::FlowKey;
 use crate::telling::Telling;
 use bentpipe_advice::rounded;
 use bentpipe_advice::tia1039::{Kind, QOS_FLOW, QOS_SIGNAL, Structure, replace, structures, write};
-use bentpipe_base::{Duration, Instant, IpVersion, Packet, Proto, Rate, Size};
+use bentpipe_base::{Body, Cx, Duration, Instant, IpVersion, Packet, Proto, Rate, Size, TcpHeader};
 
 /// Most questions to one flow for its rate.
 pub(super) const MOST_TRIES: u8 = 8;
@@ -35,11 +37,22 @@ impl FlowRouter {
         let target = (available.map_or(0, Rate::bps), flow.reserved);
         let (interval, grace) = (flow.interval(), flow.grace());
         let mut telling = flow.telling.unwrap_or_else(|| Telling::begin(now, target, grace));
-        if telling.is_due(now, target, interval) && insert(packet, &flow.reduction(available), mtu) {
+        let structure = flow.reduction(available);
+        if telling.is_due(now, target, interval) && place(packet, structure, mtu, &mut self.notice) {
             self.counts.reductions += u64::from(telling.tell(now, target, grace));
             flow.offers.push(now, target, true);
         }
         flow.telling = Some(telling);
+    }
+
+    /// Sends the datagram that tells the flow of this packet, if there is something to tell.
+    pub(super) fn send_notice(&mut self, cx: &mut Cx<'_>, packet: &Packet) {
+        let Some(structure) = self.notice.take() else { return };
+        let mut notice = cx.packet();
+        *notice = Packet { body: Body::default(), tcp: TcpHeader::default(), ..packet.clone() };
+        write(&mut notice, &[structure]);
+        self.usage.add(cx.now, notice.wire_len());
+        cx.send(MANAGED, notice);
     }
 
     /// Asks a flow that behaves as if it had a rate, but has none here, to ask again.
@@ -51,16 +64,27 @@ impl FlowRouter {
         let Some(flow) = self.flows.get_mut(key) else { return };
         let missed = &mut flow.missed;
         let is_time = missed.at.is_none_or(|at| now.since(at) >= TRY_EVERY);
-        if is_time && missed.tries < MOST_TRIES && insert(packet, &question, mtu) {
+        if is_time && missed.tries < MOST_TRIES && place(packet, question, mtu, &mut self.notice) {
             missed.tries += 1;
             missed.at = Some(now);
         }
     }
 }
 
+/// Puts the fields of a structure into a data packet, or into the notice to a flow of datagrams; false if
+/// there is no place for them.
+fn place(packet: &mut Packet, fields: Structure, mtu: Size, notice: &mut Option<Structure>) -> bool {
+    if packet.proto != Proto::Udp || packet.dscp != QOS_FLOW {
+        return insert(packet, &fields, mtu);
+    }
+    *notice = Some(fields);
+    true
+}
+
 /// Puts the fields of a structure into a data packet; false if the packet has no place for them.
 fn insert(packet: &mut Packet, fields: &Structure, mtu: Size) -> bool {
-    if packet.proto != Proto::Tcp || packet.dscp != QOS_FLOW {
+    let is_tcp = packet.proto == Proto::Tcp;
+    if !(is_tcp || packet.flow_label().is_some()) || packet.dscp != QOS_FLOW {
         return false;
     }
     match packet.ip {
@@ -156,6 +180,11 @@ mod tests {
             assert!(!insert(&mut packet, &fields(), MTU), "{dscp:?}");
         }
         let mut datagram = Packet { proto: Proto::Udp, ..data(IpVersion::V4, 100) };
+        let (before, mut notice) = (datagram.clone(), None);
         assert!(!insert(&mut datagram, &fields(), MTU));
+        assert!(place(&mut datagram, fields(), MTU, &mut notice) && datagram == before);
+        assert_eq!(notice, Some(fields()));
+        let mut plain = Packet { dscp: Dscp::DEFAULT, ..datagram };
+        assert!(!place(&mut plain, fields(), MTU, &mut notice));
     }
 }

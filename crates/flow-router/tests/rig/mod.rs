@@ -5,8 +5,8 @@
 use bentpipe_advice::rounded;
 use bentpipe_advice::tia1039::{Kind, QOS_FLOW, QOS_SIGNAL, RateType, Structure, structures, write};
 use bentpipe_base::{
-    Addr, Body, Duration, Flags, Input, Instant, IpVersion, Node, NodeId, Packet, Port, Rate, Seq, Slot,
-    World,
+    Addr, Body, Dscp, Duration, Flags, Input, Instant, IpVersion, Node, NodeId, Packet, Port, Proto, Rate,
+    Seq, Slot, World,
 };
 use bentpipe_flow_router::{Fixed, FlowRouter, MANAGED, RouterConfig, SENDERS};
 use core::net::IpAddr;
@@ -79,6 +79,21 @@ impl Talk {
         packet
     }
 
+    /// The same packet of a sender at this host.
+    pub(crate) fn from(host: u32, mut packet: Packet) -> Packet {
+        packet.src = Addr(host);
+        packet
+    }
+
+    /// A datagram of the sender with this code point.
+    pub(crate) fn datagram(self, dscp: Dscp, len: u32) -> Packet {
+        let mut packet = self.there(Flags::default(), len);
+        packet.proto = Proto::Udp;
+        packet.dscp = dscp;
+        packet.seal();
+        packet
+    }
+
     /// Data of a negotiated flow; in IPv6 with a place for a structure.
     pub(crate) fn data(self) -> Packet {
         let mut packet = self.there(ACK, 1000);
@@ -128,14 +143,35 @@ impl Rig {
 
     /// Hands the router an input; returns what it sent.
     fn handle(&mut self, input: Input) -> Option<(Port, Packet)> {
+        let mut sent = self.handle_all(input);
+        assert!(sent.len() <= 1, "it creates no packets");
+        sent.pop()
+    }
+
+    /// Puts a datagram in; returns the notice ahead of it, and the datagram.
+    pub(crate) fn datagram(&mut self, packet: Packet) -> (Option<Structure>, Option<Packet>) {
+        let mut pkt = self.world.cx(self.now, NODE).packet();
+        *pkt = packet.clone();
+        let mut sent = self.handle_all(Input::Packet(SENDERS, pkt));
+        assert!(sent.len() <= 2 && sent.iter().all(|(port, _)| *port == MANAGED));
+        let datagram = sent.pop().map(|(_, out)| out);
+        let notice = sent.pop().map(|(_, notice)| {
+            let ends = |p: &Packet| (p.src, p.sport, p.dst, p.dport, p.proto);
+            assert_eq!((ends(&notice), notice.body.len, notice.dscp), (ends(&packet), 0, QOS_SIGNAL));
+            assert_eq!(notice.datagram(), None, "it is none of the application");
+            structures(&notice).as_slice()[0]
+        });
+        (notice, datagram)
+    }
+
+    fn handle_all(&mut self, input: Input) -> Vec<(Port, Packet)> {
         self.router.handle(&mut self.world.cx(self.now, NODE), input);
         while let Some(packet) = self.world.take_recycled() {
             self.recycled += 1;
             self.world.return_to_pool(packet);
         }
-        let sent = self.world.outbox.pop_front().map(|(_, port, packet)| (port, *packet));
-        assert!(self.world.outbox.is_empty() && self.world.take_duplicated().is_none());
-        sent
+        assert!(self.world.take_duplicated().is_none());
+        self.world.outbox.drain(..).map(|(_, port, packet)| (port, *packet)).collect()
     }
 
     /// Puts a packet in; returns it as it comes out at the other side, unless it was dropped.
@@ -208,7 +244,8 @@ impl Rig {
     /// A data packet; returns the structure that the router put into it.
     pub(crate) fn told(&mut self, talk: Talk) -> Option<Structure> {
         let packet = talk.data();
-        let out = self.put(SENDERS, packet.clone()).unwrap();
+        let mut out = self.put(SENDERS, packet.clone()).unwrap();
+        out.priority = 0;
         assert_eq!((out.body, out.tcp), (packet.body, packet.tcp));
         if out.dscp == QOS_FLOW {
             assert_eq!(out, packet);

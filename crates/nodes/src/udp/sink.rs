@@ -5,8 +5,11 @@
 //! late datagrams; a datagram older than the window counts as a duplicate, as in a replay window (RFC 4303,
 //! section 3.4.3).
 
+use super::rated::{Ends, send};
+use bentpipe_advice::negotiation::{AskConfig, Negotiation};
+use bentpipe_advice::tia1039::structures;
 use bentpipe_base::histogram::Histogram;
-use bentpipe_base::{Addr, Duration, Instant, Packet};
+use bentpipe_base::{Addr, Cx, Duration, Instant, IpVersion, Packet, Rate};
 
 /// Duplicates are detected among this many numbers, up to the highest one received.
 const WINDOW: u64 = 4096;
@@ -33,6 +36,8 @@ pub struct DatagramSink {
     total: Sum,
     /// Delays since the last [`DatagramSink::take_recent_delay`].
     recent: Sum,
+    /// Returns what the network says, if this end signals.
+    responder: Option<Box<Negotiation>>,
 }
 
 #[derive(Clone, Copy, Debug, Default)]
@@ -65,7 +70,28 @@ impl DatagramSink {
             delay: Histogram::default(),
             total: Sum::default(),
             recent: Sum::default(),
+            responder: None,
         }
+    }
+
+    /// From now on it returns what the network says about rates. It takes at most `take`.
+    pub fn signal(&mut self, take: Option<Rate>, ip: IpVersion) {
+        let config = AskConfig { take, ..AskConfig::default() };
+        self.responder = Some(Box::new(Negotiation::new(config, ip)));
+    }
+
+    /// Returns the structures of a datagram; false if it is not from our peer, or this end does not signal.
+    pub(super) fn respond(&mut self, cx: &mut Cx<'_>, ends: Ends, packet: &Packet) -> bool {
+        if ends.1 != self.peer {
+            return false;
+        }
+        let Some(responder) = &mut self.responder else { return false };
+        for structure in structures(packet).as_slice() {
+            if let Some(response) = responder.respond(cx.now, *structure) {
+                send(cx, ends, packet.ip, response);
+            }
+        }
+        true
     }
 
     /// Takes a datagram; false if it is not from our peer, or carries no number and time.

@@ -55,14 +55,14 @@ table! {
         /// Its part of the rate relative to the other classes that have flows; more than 0.
         weight: f64,
         /// Fraction of the given rate that its flows may reserve as guaranteed or maximum rate, from 0 to 1.
-        /// All classes together have at most 1. The hosts of a scenario ask for available rates only.
+        /// All classes together have at most 1.
         reservable: f64 = "0.5 divided by the number of classes",
     }
 
-    /// What a sender may ask for. What is beyond is marked down; nothing is dropped. The hosts of a scenario
-    /// ask for available rates only, without priorities.
+    /// What a sender may ask for. What is beyond is marked down; nothing is dropped.
     struct RateRuleKeys "rate_rules" {
-        /// Source of the flow: an address, a prefix, or a list of them.
+        /// Source of the flow: an address, a prefix, or a list of them. A host of the scenario must have an
+        /// address with each.
         from: OneOrList<Prefix>,
         /// Name of the class of its flows.
         class: Name = "the first class",

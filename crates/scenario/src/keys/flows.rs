@@ -6,6 +6,7 @@ use crate::keys::{MAX_FLOWS, TcpKeys};
 use crate::scalars::{Name, Whole, wrong_word};
 use crate::value::Value;
 use bentpipe_base::{Duration, Instant, Rate, Size};
+use bentpipe_nodes::WhenRefused;
 
 table! {
     /// A flow, or `count` flows that differ only in their names and hosts.
@@ -55,7 +56,8 @@ table! {
         requests: RequestKeys = "not given",
         /// Small writes at exponentially distributed intervals, like a user who types.
         telnet: TelnetKeys = "not given",
-        /// UDP datagrams without congestion control. TCP options have no effect on them.
+        /// UDP datagrams without congestion control. TCP options have no effect on them, but with an
+        /// `encoding` and a reserved rate in `ask` they are sent at the rate that the network grants.
         udp: UdpKeys = "not given",
     }
 
@@ -87,6 +89,12 @@ table! {
         size: Size = "`\"1000 B\"`",
         /// When datagrams are sent: at equal intervals, as a Poisson process, or in on and off periods.
         pattern: OrTable<PlainPattern, OnOffKeys> = "`\"constant\"`",
+        /// Time from the start of the flow after which it ends. A rate that was reserved for it is then given
+        /// back.
+        lasting: Duration = "until the end of the run",
+        /// What it does if the network refuses the rate for which it asks (`ask`) or withdraws it:
+        /// `"silent"` sends nothing any more, `"send"` sends without a rate.
+        refused: WhenRefused = "`\"silent\"`",
     }
 
     /// On and off periods of exponentially distributed length; datagrams at equal intervals while on.

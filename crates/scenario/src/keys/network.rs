@@ -86,7 +86,8 @@ table! {
         /// marked as lower effort (LE, RFC 8622), such as probe segments, differently: `"pushout"` serves
         /// them last and drops them to make room for other packets; `"threshold"` drops them on arrival when
         /// more than one packet waits; `"wred"` drops them with a probability that grows with the queue and
-        /// is 1 from a quarter of the buffer on.
+        /// is 1 from a quarter of the buffer on. `"flow-priority"` serves packets of flows with a reserved
+        /// rate first, then those of higher delay priority, as a flow router has marked them.
         discipline: OrTable<Discipline, DisciplineKeys> = "`\"fifo\"`",
         /// Loss probability of each packet, independent, after the queue; or loss over time.
         loss: OrTable<Probability, LossKeys> = "`0`",

@@ -42,6 +42,7 @@ words!(Discipline {
     "drop-head" => DropHead,
     "codel" => Codel(Codel::default()),
     "fq_codel" => FqCodel(FqCodel::default()),
+    "flow-priority" => FlowPriority,
     "pushout" => Pushout,
     "threshold" => Threshold,
     "wred" => Wred,

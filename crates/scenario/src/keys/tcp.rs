@@ -3,7 +3,7 @@
 use super::scheme::SchemeKeys;
 use crate::form::{OrTable, table};
 use crate::lists::Pairs;
-use crate::scalars::{SizeOrSegments, Ssthresh, Whole};
+use crate::scalars::{Charge, SizeOrSegments, Ssthresh, Whole};
 use bentpipe_base::{Duration, Instant, IpVersion, Probability, Rate, Size};
 use bentpipe_tcp::{
     Detection, EcnUse, Encoding, FallbackScheme, JitterKind, Reduction, Scheme, Stack, Validation,
@@ -79,8 +79,9 @@ table! {
         /// `ask_fallback` then have no effect. TCP does not speak the other two.
         encoding: Option<Encoding> = "`\"off\"`",
         /// Rate for which the sender of the data asks, headers included, at least 1 kbit/s. `"none"`: it only
-        /// answers. A receiver asks only if its own table says so.
-        ask: Option<Rate> = "`\"10 Gbit/s\"` for the sender, `\"none\"` for the receiver",
+        /// answers. A table asks for a rate that is reserved, or with priorities. A receiver asks only if its
+        /// own table says so. A flow of datagrams asks only for a rate that is reserved.
+        ask: OrTable<Option<Rate>, AskKeys> = "`\"10 Gbit/s\"` for the sender, `\"none\"` for the receiver",
         /// The most that this end takes as a receiver, at least 1 kbit/s. It lowers the rates that it returns
         /// to this.
         take: Option<Rate> = "`\"none\"`",
@@ -121,6 +122,28 @@ table! {
         fallback: Probability = "`0.1`",
         /// Scheme to which the sender falls back.
         fallback_to: FallbackScheme = "`\"cubic\"`",
+    }
+
+    /// What an end asks for. Which rates are given says of what type the whole is; a flow router gives
+    /// reserved ones, and priorities, only where one of its rules allows them. Rates count IP packets with
+    /// headers, at least 1 kbit/s.
+    struct AskKeys "ask" {
+        /// Available rate, which the network sets. With `guaranteed`, both.
+        available: Rate = "not given",
+        /// Rate that is reserved until it is given back. `available` and `guaranteed` together are a
+        /// composite rate.
+        guaranteed: Rate = "not given",
+        /// Rate that is reserved while it is used. Alone.
+        maximum: Rate = "not given",
+        /// Preemption priority: who keeps a reserved rate when there are too many; 63 the longest.
+        preemption: Whole<0, 63> = "`0`",
+        /// Delay priority: who is sent first in a queue with `discipline = "flow-priority"`; 63 is.
+        delay: Whole<0, 63> = "`0`",
+        /// Time for which the rate may be exceeded: 500 ms, or that halved up to 15 times. Other times are
+        /// rounded down to one of these.
+        burst: Duration = "`\"500 ms\"`",
+        /// Who pays.
+        charge: Charge = "`\"sender\"`",
     }
 
     /// Limits after which a delayed ACK must be sent.

@@ -4,7 +4,7 @@ use super::{check_order, exactly_one};
 use crate::diagnostic::{Result, bail};
 use crate::form::{At, OrTable};
 use crate::keys::{AppKeys, Bulk, Eager, PlainPattern, ReaderKeys, RequestKeys, TelnetKeys, UdpKeys};
-use crate::types::{App, Pattern, Reader};
+use crate::types::{App, DatagramSpec, Pattern, Reader, WhenRefused};
 use bentpipe_base::{Duration, Size};
 
 /// Maximum payload of a datagram: an IPv4 packet less 28 bytes of headers.
@@ -62,6 +62,18 @@ fn udp(keys: &UdpKeys) -> Result<App> {
         },
     };
     Ok(App::Udp { size, pattern })
+}
+
+/// Resolves what only flows of datagrams have.
+pub(super) fn datagrams(given: Option<&At<OrTable<Bulk, AppKeys>>>) -> Result<DatagramSpec> {
+    let Some(OrTable::Table(keys)) = given.map(|given| &given.value) else {
+        return Ok(DatagramSpec::default());
+    };
+    let Some(udp) = &keys.udp else { return Ok(DatagramSpec::default()) };
+    Ok(DatagramSpec {
+        lasting: udp.value.lasting.map(|lasting| lasting.positive("lasting")).transpose()?,
+        when_refused: udp.value.refused.map_or_else(WhenRefused::default, |refused| refused.value),
+    })
 }
 
 pub(super) fn reader(given: &At<OrTable<Eager, ReaderKeys>>) -> Result<Reader> {

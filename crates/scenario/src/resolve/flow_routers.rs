@@ -3,6 +3,7 @@
 use super::gateways::varies;
 use super::names::Directions;
 use super::{given_items, signalling, unique_name};
+use crate::addresses::host_addresses;
 use crate::diagnostic::{Fault, Result, bail, did_you_mean, fault, listed};
 use crate::form::At;
 use crate::keys::{ClassKeys, FlowRouterKeys, RateRuleKeys, SharingKeys};
@@ -26,7 +27,7 @@ pub(super) fn resolve(
     given: &[At<FlowRouterKeys>],
     links: &[LinkSpec],
     names: &Directions,
-    flows: &[FlowSpec],
+    (flows, hosts): (&[FlowSpec], usize),
 ) -> Result<Vec<FlowRouterSpec>> {
     let longest = longest_packet(flows);
     let mut all = Vec::new();
@@ -38,6 +39,7 @@ pub(super) fn resolve(
         let direction = links[at.link].direction(at.backward);
         let mtu = mtu(&keys.sharing, longest)?;
         let config = config(&keys.sharing, rate(keys, direction, mtu)?, mtu)?;
+        check_sources(given_items(keys.sharing.rules.as_ref()), hosts)?;
         config.check().map_err(|why| Fault::new(router.span, format!("this flow router: {why}"), ""))?;
         if !keys.enabled.is_none_or(|e| e.value) {
             continue;
@@ -146,6 +148,22 @@ fn rules(given: &[At<RateRuleKeys>], classes: &[ClassConfig]) -> Result<Vec<Rule
         }
     }
     Ok(all)
+}
+
+/// Returns an error for a rule that no host of the scenario has an address for.
+fn check_sources(rules: &[At<RateRuleKeys>], hosts: usize) -> Result<()> {
+    let hosts = u16::try_from(hosts).unwrap_or(u16::MAX);
+    let mut all = rules.iter().flat_map(|rule| &rule.value.from.value.0);
+    let is_used = |from: &Prefix| {
+        (0..hosts).any(|host| host_addresses(0, host).into_iter().any(|address| from.contains(address)))
+    };
+    match all.find(|from| !is_used(&from.value)) {
+        None => Ok(()),
+        Some(from) => {
+            Err(Fault::new(from.span, "no host has an address with this prefix", "the rule has no effect")
+                .help("help: the first host has 10.55.0.1 and fd55::1, the second 10.55.0.2, and so on"))
+        }
+    }
 }
 
 fn rule(keys: &RateRuleKeys, from: &At<Prefix>, classes: &[ClassConfig]) -> Result<Rule> {

@@ -1,13 +1,14 @@
 //! Resolves `[[flows]]`.
 
-use super::app::{app, reader};
+use super::app::{app, datagrams, reader};
 use super::{Network, check_name, start, tcp};
 use crate::diagnostic::{Fault, Result, bail, did_you_mean, listed};
 use crate::form::{At, Keys as _, OrTable};
-use crate::keys::{FileKeys, FlowKeys, MAX_FLOWS, MAX_FLOWS_PER_HOST, ReceiverKeys};
+use crate::keys::{FileKeys, FlowKeys, MAX_FLOWS, MAX_FLOWS_PER_HOST, ReceiverKeys, TcpKeys};
 use crate::scalars::Name;
 use crate::types::{App, FlowSpec, LinkSpec, NodeKind, Reader, Start};
 use bentpipe_base::{Duration, Instant, Size};
+use bentpipe_tcp::Encoding;
 use std::collections::BTreeSet;
 
 pub(super) fn resolve(
@@ -93,17 +94,32 @@ fn common_to_group(file: &FileKeys, keys: &FlowKeys, served_last: bool) -> Resul
     if matches!(app, App::Requests { .. }) && options.nagle.is_none() {
         sender.nagle = false; // as usual for servers (TCP_NODELAY)
     }
-    Ok(FlowSpec {
+    let flow = FlowSpec {
         name: String::new(),
         from: 0,
         to: 0,
         sender,
         receiver,
         app,
+        datagrams: datagrams(keys.app.as_ref())?,
         reader: keys.reader.as_ref().map_or(Ok(Reader::Eager), reader)?,
         start: Start::At(Instant::ZERO),
         group: keys.group.as_ref().map(|g| g.value.0.clone()),
-    })
+    };
+    check_datagrams(&options, &flow)?;
+    Ok(flow)
+}
+
+/// Returns an error for datagrams that ask for a rate in an encoding that they do not speak.
+fn check_datagrams(options: &TcpKeys, flow: &FlowSpec) -> Result<()> {
+    let encoding = options.encoding.and_then(|given| Some((given.span, given.value?)));
+    match encoding {
+        Some((span, word)) if flow.asks_for_datagrams() && word != Encoding::Tia1039 => {
+            let message = format!("datagrams do not speak `{}`", word.word());
+            Err(Fault::new(span, message, "use \"tia-1039\""))
+        }
+        _ => Ok(()),
+    }
 }
 
 /// Returns an error for options that only a sender has.
@@ -113,7 +129,9 @@ fn check_receiver(keys: &FlowKeys, own: &At<ReceiverKeys>) -> Result<()> {
     }
     match keys.app.as_ref().map(|a| &a.value) {
         Some(OrTable::Table(app)) if app.udp.is_some() => {
-            Err(Fault::new(own.span, "datagrams have no TCP", "drop this"))
+            let is_tcp = |(key, _): &(&str, _)| !["encoding", "take"].contains(key);
+            let Some((_, span)) = own.value.tcp.given().into_iter().find(is_tcp) else { return Ok(()) };
+            Err(Fault::new(span, "datagrams have no TCP", "only `encoding` and `take` concern them"))
         }
         _ => Ok(()),
     }

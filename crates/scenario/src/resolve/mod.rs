@@ -25,6 +25,8 @@ mod tcp;
 mod timeline;
 mod trace_files;
 
+pub(crate) use self::signalling::LONGEST_BURST;
+
 use self::names::Directions;
 use self::trace_files::TraceFiles;
 use crate::diagnostic::{Fault, Result, bail};
@@ -33,7 +35,7 @@ use crate::keys::{DirectionKeys, FileKeys, MAX_NODES, MeasureKeys};
 use crate::scalars::{MAX_NAME, Name};
 use crate::source::Span;
 use crate::trace::{Files, NoFiles};
-use crate::types::{App, DirectionSpec, FlowSpec, LinkSpec, NodeSpec, ParamValue, Scenario, Stop};
+use crate::types::{App, DirectionSpec, FlowSpec, LinkSpec, NodeKind, NodeSpec, ParamValue, Scenario, Stop};
 use bentpipe_base::{Duration, Instant};
 use bentpipe_link::{CapacityTrace, FadeSource};
 use std::collections::{BTreeMap, BTreeSet};
@@ -89,8 +91,9 @@ pub(crate) fn scenario(
     let names = Directions::new(&network.links);
     timeline::apply(given_items(file.timeline.as_ref()), &mut network.links, &names, duration)?;
     let gateways = gateways::resolve(given_items(file.gateways.as_ref()), &network.links, &names)?;
-    let flow_routers =
-        flow_routers::resolve(given_items(file.flow_routers.as_ref()), &network.links, &names, &flows)?;
+    let hosts = network.nodes.iter().filter(|node| node.kind == NodeKind::Host).count();
+    let routers = given_items(file.flow_routers.as_ref());
+    let flow_routers = flow_routers::resolve(routers, &network.links, &names, (&flows, hosts))?;
     let middleboxes = middleboxes::resolve(given_items(file.middleboxes.as_ref()), &names, duration)?;
     let customs = custom::resolve(given_items(file.nodes.as_ref()), &names)?;
     let references = observe::references(given_items(file.references.as_ref()))?;

@@ -3,11 +3,14 @@
 //! An end that asks for a rate runs explicit rate, whatever `tcp` says; `tcp` is the scheme after a fallback.
 //! An end that only answers runs what `tcp` says.
 
-use crate::diagnostic::{Fault, Result, bail};
+use crate::diagnostic::{Fault, Result, bail, fault};
 use crate::form::{At, OrTable};
-use crate::keys::TcpKeys;
+use crate::keys::{AskKeys, TcpKeys};
+use crate::scalars::Charge;
 use crate::source::Span;
-use bentpipe_base::Rate;
+use bentpipe_advice::negotiation::Terms;
+use bentpipe_advice::tia1039::RateType;
+use bentpipe_base::{Duration, Rate};
 use bentpipe_tcp::{AskConfig, Config, Encoding, GrantConfig, Scheme, Signalling, Stack};
 
 /// Scheme of an end that asks for a rate.
@@ -15,23 +18,75 @@ const EXPLICIT_RATE: &str = "explicit-rate";
 /// Default of `ask`: more than any hop of the built-in links gives, so every router lowers it, and the sender
 /// can tell a path with routers that answer from one without.
 const ASK: Rate = Rate::from_bps(10_000_000_000).expect("more than zero");
+/// Burst time for exponent 0; each step halves it.
+pub(crate) const LONGEST_BURST: Duration = Duration::from_millis(500);
 /// Least rate that the rate field can hold: one unit.
 const LEAST: Rate = Rate::from_bps(bentpipe_advice::RATE_UNIT_BPS).expect("more than zero");
 
+/// What an end asks for: the rate that may be available to it, and all else.
+pub(super) type Asked = Option<(Rate, Terms)>;
+
 /// Returns what a sender asks for.
-pub(super) fn sender_asks(keys: &TcpKeys) -> Result<Option<Rate>> {
-    keys.ask.map_or(Ok(Some(ASK)), |given| rate("ask", given))
+pub(super) fn sender_asks(keys: &TcpKeys) -> Result<Asked> {
+    keys.ask.as_ref().map_or(Ok(Some((ASK, Terms::default()))), asked)
 }
 
 /// Returns what a receiver asks for: nothing, unless its own table says so.
-pub(super) fn receiver_asks(own: Option<&TcpKeys>) -> Result<Option<Rate>> {
-    own.and_then(|own| own.ask).map_or(Ok(None), |given| rate("ask", given))
+pub(super) fn receiver_asks(own: Option<&TcpKeys>) -> Result<Asked> {
+    own.and_then(|own| own.ask.as_ref()).map_or(Ok(None), asked)
 }
 
-/// Sets the signalling of one end, which asks for `ask`, and its scheme. `default`: the stack's scheme.
-pub(super) fn apply(config: &mut Config, keys: &TcpKeys, ask: Option<Rate>, default: Scheme) -> Result<()> {
+fn asked(given: &At<OrTable<Option<Rate>, AskKeys>>) -> Result<Asked> {
+    let keys = match &given.value {
+        OrTable::Plain(ask) => {
+            let ask = rate("ask", At { value: *ask, span: given.span })?;
+            return Ok(ask.map(|ask| (ask, Terms::default())));
+        }
+        OrTable::Table(keys) => keys,
+    };
+    let of = |key: &str, given: Option<At<Rate>>| given.map(|given| least_unit(key, given)).transpose();
+    let (available, guaranteed, maximum) =
+        (of("available", keys.available)?, of("guaranteed", keys.guaranteed)?, of("maximum", keys.maximum)?);
+    let (rate_type, ask, guaranteed) = match (available, guaranteed, maximum) {
+        (Some(available), None, None) => (RateType::Available, available, None),
+        (Some(available), Some(guaranteed), None) => (RateType::Composite, available, Some(guaranteed)),
+        (None, Some(guaranteed), None) => (RateType::Guaranteed, guaranteed, Some(guaranteed)),
+        (None, None, Some(maximum)) => (RateType::Maximum, maximum, Some(maximum)),
+        (None, None, None) => {
+            let label = "give `available`, `guaranteed`, both, or `maximum`";
+            return Err(Fault::new(given.span, "`ask` has no rate", label));
+        }
+        (_, _, Some(_)) => {
+            let span = keys.maximum.map_or(given.span, |maximum| maximum.span);
+            return Err(Fault::new(span, "a `maximum` rate is asked for alone", "drop this, or the others"));
+        }
+    };
+    let terms = Terms {
+        rate_type,
+        guaranteed,
+        preemption: keys.preemption.map_or(0, |p| p.value.0 as u8),
+        delay: keys.delay.map_or(0, |d| d.value.0 as u8),
+        burst_exponent: keys.burst.map_or(Ok(0), burst)?,
+        receiver_pays: keys.charge.is_some_and(|charge| matches!(charge.value, Charge::Receiver)),
+    };
+    Ok(Some((ask, terms)))
+}
+
+/// Returns the exponent for the longest burst time of the field that is not above the given one.
+fn burst(given: At<Duration>) -> Result<u8> {
+    given.at_most("burst", LONGEST_BURST)?;
+    let fits = |exponent: &u8| LONGEST_BURST.0 >> exponent <= given.value.0;
+    (0..=15).find(fits).ok_or_else(|| {
+        let least = Duration(LONGEST_BURST.0 >> 15);
+        fault!(given.span, "`burst` is too short", "at least {least}")
+    })
+}
+
+/// Sets the signalling of one end, which asks for `asked`, and its scheme. `default`: the stack's scheme.
+pub(super) fn apply(config: &mut Config, keys: &TcpKeys, asked: Asked, default: Scheme) -> Result<()> {
     let Some(encoding) = encoding(keys)? else { return Ok(()) };
     let named = config.scheme;
+    let (ask, terms) = asked.map_or((None, Terms::default()), |(ask, terms)| (Some(ask), terms));
     let fallback_to = if named.name == EXPLICIT_RATE { default } else { named };
     config.scheme = match ask {
         None => fallback_to,
@@ -42,6 +97,7 @@ pub(super) fn apply(config: &mut Config, keys: &TcpKeys, ask: Option<Rate>, defa
         ask: AskConfig {
             encoding: encoding.value,
             ask,
+            terms,
             take: keys.take.map_or(Ok(None), |given| rate("take", given))?,
             trust_path: keys.trust_path.is_some_and(|given| given.value),
         },
@@ -74,7 +130,7 @@ fn encoding(keys: &TcpKeys) -> Result<Option<At<Encoding>>> {
 /// Returns the error for a key of signalling without an `encoding`.
 fn lone_key(keys: &TcpKeys) -> Option<Fault> {
     let given = [
-        ("ask", keys.ask.map(|k| k.span)),
+        ("ask", keys.ask.as_ref().map(|k| k.span)),
         ("take", keys.take.map(|k| k.span)),
         ("trust_path", keys.trust_path.map(|k| k.span)),
         ("ask_fallback", keys.ask_fallback.map(|k| k.span)),

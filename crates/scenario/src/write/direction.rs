@@ -28,9 +28,11 @@ pub(super) fn direction(d: &DirectionSpec) -> String {
 fn discipline(discipline: Discipline) -> Option<String> {
     match discipline {
         Discipline::Fifo => None,
-        Discipline::DropHead | Discipline::Pushout | Discipline::Threshold | Discipline::Wred => {
-            Some(quoted(discipline.word()))
-        }
+        Discipline::DropHead
+        | Discipline::FlowPriority
+        | Discipline::Pushout
+        | Discipline::Threshold
+        | Discipline::Wred => Some(quoted(discipline.word())),
         Discipline::Codel(codel) => Some(format!("{{ codel = {{ {} }} }}", self::codel(codel))),
         Discipline::FqCodel(FqCodel { codel, quantum, flows }) => {
             let (quantum, codel) = (size(quantum), self::codel(codel));

@@ -1,7 +1,8 @@
 //! Writes a flow without its TCP options.
 
 use super::{at, line, quoted, rate, size, time};
-use crate::types::{App, FlowSpec, NodeSpec, Pattern, Reader, Start};
+use crate::form::Word as _;
+use crate::types::{App, DatagramSpec, FlowSpec, NodeSpec, Pattern, Reader, Start, WhenRefused};
 use bentpipe_base::Size;
 
 pub(super) fn write(out: &mut String, flow: &FlowSpec, nodes: &[NodeSpec]) {
@@ -24,7 +25,7 @@ pub(super) fn write(out: &mut String, flow: &FlowSpec, nodes: &[NodeSpec]) {
         App::Telnet { size: bytes, gap } => {
             format!("{{ telnet = {{ size = {}, gap = {} }} }}", size(bytes), time(gap))
         }
-        App::Udp { size: bytes, pattern } => udp(bytes, pattern),
+        App::Udp { size: bytes, pattern } => udp(bytes, pattern, flow.datagrams),
     };
     line(out, "app", &app);
     if let Some(group) = &flow.group {
@@ -51,7 +52,7 @@ pub(super) fn write(out: &mut String, flow: &FlowSpec, nodes: &[NodeSpec]) {
     line(out, "start", &start);
 }
 
-fn udp(bytes: Size, pattern: Pattern) -> String {
+fn udp(bytes: Size, pattern: Pattern, DatagramSpec { lasting, when_refused }: DatagramSpec) -> String {
     let (speed, pattern) = match pattern {
         Pattern::Constant(speed) => (speed, quoted("constant")),
         Pattern::Poisson(speed) => (speed, quoted("poisson")),
@@ -59,5 +60,11 @@ fn udp(bytes: Size, pattern: Pattern) -> String {
             (speed, format!("{{ on = {}, off = {} }}", time(on), time(off)))
         }
     };
-    format!("{{ udp = {{ rate = {}, size = {}, pattern = {pattern} }} }}", rate(speed), size(bytes))
+    let lasting = lasting.map_or_else(String::new, |lasting| format!(", lasting = {}", time(lasting)));
+    let refused = match when_refused {
+        WhenRefused::Silent => String::new(),
+        WhenRefused::Send => format!(", refused = {}", quoted(when_refused.word())),
+    };
+    let (rate, size) = (rate(speed), size(bytes));
+    format!("{{ udp = {{ rate = {rate}, size = {size}, pattern = {pattern}{lasting}{refused} }} }}")
 }

@@ -3,7 +3,10 @@
 use super::direction::points;
 use super::{quoted, rate, size, time};
 use crate::form::Word as _;
+use crate::resolve::LONGEST_BURST;
 use crate::types::FlowSpec;
+use bentpipe_advice::negotiation::Terms;
+use bentpipe_advice::tia1039::RateType;
 use bentpipe_base::{Duration, IpVersion, Rate, Size};
 use bentpipe_tcp::cc::law::Value;
 use bentpipe_tcp::{
@@ -89,7 +92,8 @@ fn options(sender: &Config, receiver: &Config) -> Vec<(&'static str, String)> {
 
 /// Returns the signalling of a receiver that has the sender's keys.
 fn only_answering(signalling: &Signalling) -> Signalling {
-    Signalling { ask: AskConfig { ask: None, ..signalling.ask.clone() }, ..signalling.clone() }
+    let ask = AskConfig { ask: None, terms: Terms::default(), ..signalling.ask.clone() };
+    Signalling { ask, ..signalling.clone() }
 }
 
 /// Returns the scheme that `tcp` names. An end that asks for a rate runs explicit rate, and `tcp` is the
@@ -110,7 +114,26 @@ fn signalling(config: &Config) -> [String; 5] {
         return [quoted("off"), rate(None), rate(None), false.to_string(), fallback];
     };
     let encoding = quoted(ask.encoding.word());
-    [encoding, rate(ask.ask), rate(ask.take), ask.trust_path.to_string(), format!("{fallback:?}")]
+    [encoding, self::ask(ask), rate(ask.take), ask.trust_path.to_string(), format!("{fallback:?}")]
+}
+
+/// Returns `ask`: a rate, or a table with what is asked for besides.
+fn ask(config: &AskConfig) -> String {
+    let Some(asked) = config.ask.map(rate) else { return quoted("none") };
+    let Terms { rate_type, guaranteed, preemption, delay, burst_exponent, receiver_pays } = config.terms;
+    if config.terms == Terms::default() {
+        return asked;
+    }
+    let reserved = guaranteed.map_or_else(String::new, rate);
+    let rates = match rate_type {
+        RateType::Available => format!("available = {asked}"),
+        RateType::Composite => format!("available = {asked}, guaranteed = {reserved}"),
+        RateType::Maximum => format!("maximum = {reserved}"),
+        RateType::Guaranteed => format!("guaranteed = {reserved}"),
+    };
+    let burst = time(Duration(LONGEST_BURST.0 >> burst_exponent));
+    let charge = quoted(if receiver_pays { "receiver" } else { "sender" });
+    format!("{{ {rates}, preemption = {preemption}, delay = {delay}, burst = {burst}, charge = {charge} }}")
 }
 
 fn scheme(scheme: &Scheme) -> String {

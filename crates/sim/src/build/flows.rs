@@ -5,8 +5,8 @@ use crate::routes::RouteTable;
 use bentpipe_base::{Addr, Instant, NodeId, Purpose, Rng, World};
 use bentpipe_network::Network as Simulation;
 use bentpipe_nodes::{
-    ConnectRequest, DatagramStream, Lasting, Listener, Paced, Reader, RequestClient, RequestServer,
-    TelnetClient, Writer,
+    ConnectRequest, DatagramRate, DatagramStream, Lasting, Listener, Paced, Reader, RequestClient,
+    RequestServer, TelnetClient, Writer,
 };
 use bentpipe_scenario as spec;
 use bentpipe_tcp::Config;
@@ -42,7 +42,7 @@ pub(super) fn add(
                 let rng = sim.world.open_rng(&flow.name, Purpose::Application);
                 let stream =
                     DatagramStream { port: client, to: (accepts.1, server), size, pattern, rng, start };
-                add_datagrams(sim, opens, accepts, &stream);
+                add_datagrams(sim, opens, accepts, (flow, &stream));
             }
             _ => add_connection(sim, flow, &mut configs, (opens, accepts, start)),
         }
@@ -103,12 +103,27 @@ pub fn writers(world: &mut World, flow: &spec::FlowSpec) -> (Writer, Writer) {
     (writer, Writer::Silent)
 }
 
-fn add_datagrams(sim: &mut Simulation, from: End, to: End, stream: &DatagramStream) {
+fn add_datagrams(
+    sim: &mut Simulation,
+    from: End,
+    to: End,
+    (flow, stream): (&spec::FlowSpec, &DatagramStream),
+) {
+    let asks = flow.asks_for_datagrams();
     if let Some((host, _)) = sim.host(to.0) {
-        host.receive_datagrams(to.2, (from.1, from.2));
+        let sink = host.receive_datagrams(to.2, (from.1, from.2));
+        if let Some(signalling) = flow.receiver.signalling.as_ref().filter(|_| asks) {
+            sink.signal(signalling.ask.take, flow.sender.ip);
+        }
     }
+    let rate = flow.sender.signalling.as_ref().filter(|_| asks).map(|signalling| DatagramRate {
+        ask: signalling.ask.clone(),
+        ip: flow.sender.ip,
+        when_refused: flow.datagrams.when_refused,
+    });
+    let until = flow.datagrams.lasting.map_or(Instant::NEVER, |lasting| stream.start + lasting);
     if let Some((host, mut cx)) = sim.host(from.0) {
-        host.send_datagrams(&mut cx, stream);
+        host.send_datagrams_until(&mut cx, stream, until, rate.as_ref());
     }
 }
 

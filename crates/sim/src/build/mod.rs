@@ -42,6 +42,8 @@ pub struct Network {
     pub gateways: Vec<(String, NodeId)>,
     /// Names and nodes of flow routers, in the scenario's order.
     pub flow_routers: Vec<(String, NodeId)>,
+    /// For each flow router, who pays: the prefixes of its rules, after those without a rule.
+    pub payers: Vec<Vec<String>>,
     /// Names, kinds and nodes of custom nodes, in the scenario's order.
     pub customs: Vec<(String, &'static str, NodeId)>,
     /// For each node of the scenario, the open port in place of a host, if any.
@@ -85,6 +87,7 @@ fn assemble(scenario: &spec::Scenario, open: bool) -> Network {
         chains.entry(*at).or_default().push(id);
     }
     let mut flow_routers = Vec::new();
+    let payers = scenario.flow_routers.iter().map(routers::payers).collect();
     for router in &scenario.flow_routers {
         let direction = scenario.links[router.hop.link].direction(router.hop.backward);
         let id = routers::add(&mut sim, router, direction.framing);
@@ -102,7 +105,7 @@ fn assemble(scenario: &spec::Scenario, open: bool) -> Network {
     set_routes(&mut sim, &nodes, &table, &ends);
     let flows = if open { Vec::new() } else { flows::add(&mut sim, scenario, &nodes, &table) };
     let ports = (0..nodes.len()).map(|i| (open && is_host(&i)).then_some(nodes[i])).collect();
-    Network { sim, flows, links, gateways, flow_routers, customs, ports }
+    Network { sim, flows, links, gateways, flow_routers, payers, customs, ports }
 }
 
 /// Gives hosts the addresses that they have in live runs, because rules of gateways and flow routers refer to

@@ -35,6 +35,12 @@ pub(super) fn add(sim: &mut Simulation, spec: &FlowRouterSpec, framing: Size) ->
     id
 }
 
+/// Who may pay at a flow router.
+pub(super) fn payers(spec: &FlowRouterSpec) -> Vec<String> {
+    let rules = spec.config.policy.rules.iter().map(|rule| rule.from.to_string());
+    core::iter::once("others".to_owned()).chain(rules).collect()
+}
+
 impl ScheduledRouter {
     /// Makes the changes that are due, and requests a wake-up for the next one.
     fn change(&mut self, cx: &mut Cx<'_>) {

@@ -12,13 +12,16 @@ use bentpipe_report::{
 use bentpipe_scenario::{App, FlowSpec, Reader, Scenario};
 use bentpipe_tcp::cc::Fallback;
 use bentpipe_tcp::probes::Probes;
-use bentpipe_tcp::{Connection, RateChange, ReceiveBuffer};
+use bentpipe_tcp::{Connection, RateChange, RateView, ReceiveBuffer};
 
 /// Reports on flow `i` with the given goodput.
 pub(crate) fn flow_report(scenario: &Scenario, net: &Network, i: usize, goodput_bps: f64) -> FlowReport {
     let (spec, ends) = (&scenario.flows[i], net.flows[i]);
     let kind = match (flow::source(&net.sim, &ends), flow::sink(&net.sim, &ends)) {
-        (Some(source), Some(sink)) => FlowKind::Udp(datagrams(source.sent, sink)),
+        (Some(source), Some(sink)) => {
+            let rate = source.rate().map(|view| rate(&view));
+            FlowKind::Udp(UdpReport { rate, ..datagrams(source.sent, sink) })
+        }
         _ => FlowKind::Tcp(connection(scenario, net, i, &ends)),
     };
     let mut context = context(spec, ends.path_bps);
@@ -85,26 +88,25 @@ fn sender_counters(connection: &Connection, now: Instant) -> TcpReport {
         timeouts: s.timeouts,
         rtt_ms: Quantiles::of(&s.rtt),
         limited_by: LimitedBy::of(&connection.limited_by(now)),
-        rate: rate(connection),
+        rate: connection.rate().map(|view| rate(&view)),
         ..TcpReport::default()
     }
 }
 
-/// The rate that the sender asked for; `None` if it did not ask.
-fn rate(connection: &Connection) -> Option<RateReport> {
-    let view = connection.rate()?;
+/// The rate that a sender asked for.
+fn rate(view: &RateView<'_>) -> RateReport {
     let change = |change: &RateChange| RateChangeReport {
         at_s: change.at.as_secs_f64(),
         bps: change.rate.bps(),
         cause: change.cause.to_owned(),
     };
-    Some(RateReport {
+    RateReport {
         encoding: view.encoding.word().to_owned(),
         asked_bps: view.asked.bps(),
         granted_bps: view.granted.map(Rate::bps),
         state: view.state.word().to_owned(),
         changes: view.changes.iter().map(change).collect(),
-    })
+    }
 }
 
 /// Report of a flow that has not started.
@@ -140,6 +142,7 @@ pub fn datagrams(sent: u64, sink: &DatagramSink) -> UdpReport {
             mean: sink.mean_delay().map(Duration::as_millis_f64),
             quantiles: Quantiles::of(&sink.delay),
         },
+        rate: None,
     }
 }
 

@@ -12,8 +12,8 @@ use bentpipe_gateway::{Gateway, PassReason};
 use bentpipe_link::LinkStats;
 use bentpipe_report::metric::Names;
 use bentpipe_report::{
-    Counts, FlowReport, FlowRouterReport, GatewayFlows, GatewayReport, InstrumentReport, LinkReport,
-    NodeReport, QueueReport, Report, TransferReport,
+    ChargeReport, Counts, FlowReport, FlowRouterReport, GatewayFlows, GatewayReport, InstrumentReport,
+    LinkReport, NodeReport, QueueReport, Report, TransferReport,
 };
 use bentpipe_scenario::{ParamValue, Scenario};
 use serde_json::Value;
@@ -100,7 +100,7 @@ pub fn gateway_reports(net: &mut Network) -> Vec<GatewayReport> {
 
 /// Reports of all flow routers up to now.
 pub fn flow_router_reports(net: &Network) -> Vec<FlowRouterReport> {
-    let report = |(name, id): &(String, NodeId)| {
+    let report = |((name, id), payers): (&(String, NodeId), &Vec<String>)| {
         let counters = net.sim.counters(*id);
         let of = |key: &str| counters.iter().find(|(k, _)| *k == key).map_or(0, |(_, n)| *n);
         FlowRouterReport {
@@ -114,9 +114,22 @@ pub fn flow_router_reports(net: &Network) -> Vec<FlowRouterReport> {
             reserved_bps: of("reserved_bps"),
             given_bps: of("given_bps"),
             used_bps: of("used_bps"),
+            charges: charges(&counters, payers),
         }
     };
-    net.flow_routers.iter().map(report).collect()
+    net.flow_routers.iter().zip(&net.payers).map(report).collect()
+}
+
+/// What each payer of a flow router is charged.
+fn charges(counters: &[(&'static str, u64)], payers: &[String]) -> Vec<ChargeReport> {
+    let of = |key: &'static str| counters.iter().filter(move |(k, _)| *k == key).map(|(_, n)| *n);
+    let bytes = of("charged_to_sender").zip(of("charged_to_receiver"));
+    let charge = |(payer, (sent_bytes, received_bytes)): (&String, (u64, u64))| ChargeReport {
+        payer: payer.clone(),
+        sent_bytes,
+        received_bytes,
+    };
+    payers.iter().zip(bytes).map(charge).collect()
 }
 
 /// Reports of all custom nodes up to now.

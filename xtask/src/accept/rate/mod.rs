@@ -2,16 +2,19 @@
 //! come and go; the fuzzer of the encodings, and the tests.
 
 mod simulator;
+mod udp;
 
 use super::Part;
 use super::list::{Bound, List, Outcome, Setup, Tests, Unit, fuzz};
 use simulator::{Simulator, drops, goodput_bps, granted_bps, named};
 
-pub(super) const PARTS: [Part; 5] = [
+pub(super) const PARTS: [Part; 7] = [
     ("figures", figures),
     ("fairness", fairness),
     ("churn", churn),
     ("fuzz", |_, list| fuzz(list, "fuzz-advice", "random signalling")),
+    ("udp", udp::udp),
+    ("verbs", udp::verbs),
     ("tests", tests),
 ];
 
