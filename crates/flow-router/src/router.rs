@@ -250,7 +250,7 @@ impl Node for FlowRouter {
         self.request_wake(cx);
     }
 
-    fn reads_datagrams(&self) -> bool {
+    fn reads_signalling(&self) -> bool {
         true
     }
 

@@ -2,7 +2,7 @@
 
 use crate::nodes::{Kind, Nodes};
 use crate::wires::{ChainNode, WireEnd, Wires};
-use bentpipe_base::{Addr, Addresses, Cx, Input, Instant, Node, NodeId, Pkt, Port, World};
+use bentpipe_base::{Addr, Addresses, Cx, Input, Instant, Node, NodeId, Pkt, Port, Rate, World};
 use bentpipe_gateway::Gateway;
 use bentpipe_link::Link;
 use bentpipe_nodes::{Host, Router};
@@ -17,7 +17,6 @@ pub struct Network {
     now: Instant,
     nodes: Nodes,
     wires: Wires,
-    reads_datagrams: bool,
     /// True if super-packets enter links whole. This is correct only while no link does anything that needs
     /// the single wire packets, which is up to the driver.
     pub pass_whole: bool,
@@ -56,7 +55,6 @@ impl Network {
 
     /// Adds a node of any other kind.
     pub fn add(&mut self, node: Box<dyn Node>) -> NodeId {
-        self.reads_datagrams |= node.reads_datagrams();
         self.nodes.others.push(node);
         self.add_kind(Kind::Other(self.nodes.others.len() as u32 - 1))
     }
@@ -146,9 +144,22 @@ impl Network {
         !self.nodes.gateways.is_empty() || !self.nodes.others.is_empty()
     }
 
-    /// True if a node follows UDP datagrams.
-    pub const fn reads_datagrams(&self) -> bool {
-        self.reads_datagrams
+    /// True if a node reads rate signalling.
+    pub fn reads_signalling(&self) -> bool {
+        self.nodes.others.iter().any(|node| node.reads_signalling())
+    }
+
+    /// Tells the node directly before a link what rate somebody outside has set for the link; `None`: none any
+    /// more. Gateways do not follow it.
+    pub fn tell_rate(&mut self, link: NodeId, rate: Option<Rate>) {
+        self.wires.settle();
+        for (id, kind) in self.nodes.kinds.iter().enumerate() {
+            let (id, Kind::Other(i)) = (NodeId(id as u32), kind) else { continue };
+            if self.wires.leads_to(id, link) {
+                self.nodes.others[*i as usize].link_rate(&mut self.world.cx(self.now, id), rate);
+            }
+        }
+        self.deliver_outbox(self.now);
     }
 
     /// The present time.

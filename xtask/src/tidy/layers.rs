@@ -37,7 +37,7 @@ const LAYERS: [(&str, Kind, &str); 25] = [
     ("os", Driver, "base wire"),
     ("service", Driver, "base os"),
     ("field", Driver, "base wire os stats"),
-    ("live", Driver, "base wire tcp link nodes driver scenario sim report os service"),
+    ("live", Driver, "base advice wire tcp link nodes driver scenario sim report os service"),
     (
         "emulate",
         Driver,
