@@ -31,20 +31,14 @@ pub trait Node {
         false
     }
 
-    /// True for a node that reads and writes rate signalling ([`crate::Packet::signal`]). If no node does, it
-    /// stays part of real packets' payload.
+    /// True for a node that reads and writes rate signalling ([`crate::Packet::signal`]), and follows UDP
+    /// datagrams. If no node does, signalling stays part of real packets' payload, and datagrams are opaque.
     fn reads_signalling(&self) -> bool {
         false
     }
 
     /// Somebody outside has set the rate of the link direction that this node feeds; `None`: no longer.
     fn link_rate(&mut self, _cx: &mut Cx<'_>, _rate: Option<Rate>) {}
-
-    /// True for a node that follows UDP datagrams: a driver then gives them the numbers of their addresses.
-    /// To other nodes of a live network they are opaque.
-    fn reads_datagrams(&self) -> bool {
-        false
-    }
 
     /// Stops holding packets: sends those held in order, and from now on forwards every packet at once.
     fn release(&mut self, _cx: &mut Cx<'_>) {}

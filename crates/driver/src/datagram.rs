@@ -1,4 +1,4 @@
-//! UDP datagrams, for nodes that follow them ([`Node::reads_datagrams`](bentpipe_base::Node)).
+//! UDP datagrams, for nodes that follow them ([`Node::reads_signalling`](bentpipe_base::Node)).
 //!
 //! A datagram is an opaque packet with the numbers of its addresses. It leaves as it came, with one
 //! exception: if it begins with a SCONE packet (draft-ietf-scone-protocol), the first bytes of that are in
@@ -16,6 +16,7 @@ use bentpipe_advice::scone;
 use bentpipe_base::{IpVersion, Packet, Signal};
 use bentpipe_wire::offload::{VnetHeader, read_word, write_word};
 use bentpipe_wire::{AddressPair, Network, Sum, UDP};
+use core::ops::Range;
 
 /// Bytes of a UDP header, and the offsets of two of its fields.
 const HEADER: usize = 8;
@@ -78,18 +79,22 @@ pub(crate) fn write_back(
     held: &StoredUnit<'_>,
     packet: &Packet,
     at: usize,
-    (emitted, out): (Emitted, &mut [u8; HEADER_SPACE]),
+    (mut emitted, out): (Emitted, &mut [u8; HEADER_SPACE]),
 ) -> Emitted {
-    lowered(held, packet, at, (&emitted, out)).unwrap_or(emitted)
+    if let Some(rest) = lowered(held, packet, at, (&emitted, out)) {
+        emitted.header_len = at + scone::START;
+        emitted.payload = rest;
+    }
+    emitted
 }
 
-/// `None` if nothing is to be written.
+/// Returns what of the stored unit follows the written bytes; `None` if nothing is to be written.
 fn lowered(
     held: &StoredUnit<'_>,
     packet: &Packet,
     at: usize,
     (emitted, out): (&Emitted, &mut [u8; HEADER_SPACE]),
-) -> Option<Emitted> {
+) -> Option<Range<usize>> {
     let signal = packet.signal.as_deref()?;
     let advice = scone::read_start(signal.bytes())?;
     let end = at + scone::START;
@@ -111,9 +116,7 @@ fn lowered(
         write_word(&mut changed, checksum, if sum == 0 { 0xffff } else { sum });
     }
     *out = changed;
-    let mut changed = emitted.clone();
-    (changed.header_len, changed.payload) = (end, rest);
-    Some(changed)
+    Some(rest)
 }
 
 #[cfg(test)]

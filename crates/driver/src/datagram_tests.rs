@@ -28,7 +28,7 @@ impl Node for Element {
         cx.send(Port(1 - port.0), packet);
     }
 
-    fn reads_datagrams(&self) -> bool {
+    fn reads_signalling(&self) -> bool {
         true
     }
 }

@@ -228,7 +228,7 @@ impl LiveNetwork {
                         return (packet.clone(), Content::Tcp(*packet, shape));
                     }
                 }
-                Err(UnreadReason::Protocol) if self.network.reads_datagrams() => {
+                Err(UnreadReason::Protocol) if self.reads_signalling => {
                     datagram = Datagram::of(bytes, vnet, self.unit);
                     if datagram.is_none() {
                         self.counters.note(UnreadReason::Protocol);

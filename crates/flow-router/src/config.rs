@@ -51,12 +51,6 @@ pub struct RouterConfig {
     pub mtu: Size,
 }
 
-/// The part of a link's rate that packets of `mtu` bytes have; the rest is `framing`, beside each packet.
-pub fn of_packets(rate: Rate, framing: Size, mtu: Size) -> Rate {
-    let bps = u128::from(rate.bps()) * u128::from(mtu.0) / u128::from(mtu.0 + framing.0).max(1);
-    Rate::from_bps(u64::try_from(bps).unwrap_or(u64::MAX)).unwrap_or(rate)
-}
-
 impl RouterConfig {
     /// Defaults for a direction with this rate.
     pub fn new(rate: Rate) -> Self {
@@ -74,6 +68,12 @@ impl RouterConfig {
             encodings: Encodings::handled(),
             mtu: Size(1500),
         }
+    }
+
+    /// The part of a link's rate that packets of this MTU have; the rest is `framing`, beside each packet.
+    pub fn of_packets(&self, rate: Rate, framing: Size) -> Rate {
+        let bps = u128::from(rate.bps()) * u128::from(self.mtu.0) / u128::from(self.mtu.0 + framing.0).max(1);
+        Rate::from_bps(u64::try_from(bps).unwrap_or(u64::MAX)).unwrap_or(rate)
     }
 
     /// Checks all values.

@@ -23,7 +23,7 @@ mod router;
 mod share;
 mod telling;
 
-pub use config::{ClassConfig, ConfigError, RouterConfig, of_packets};
+pub use config::{ClassConfig, ConfigError, RouterConfig};
 pub use encodings::{Encodings, RouterEncoding};
 pub use policy::{Policy, Rule};
 pub use router::{Fixed, FlowRouter, MANAGED, SENDERS};

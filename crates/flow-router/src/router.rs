@@ -274,10 +274,6 @@ impl Node for FlowRouter {
         true
     }
 
-    fn reads_datagrams(&self) -> bool {
-        true
-    }
-
     fn addresses(&self, each: &mut dyn FnMut(Addr)) {
         self.flows.iter().flat_map(|(key, _)| key.addresses()).for_each(each);
     }

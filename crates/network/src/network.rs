@@ -17,7 +17,6 @@ pub struct Network {
     now: Instant,
     nodes: Nodes,
     wires: Wires,
-    reads_datagrams: bool,
     /// True if super-packets enter links whole. This is correct only while no link does anything that needs
     /// the single wire packets, which is up to the driver.
     pub pass_whole: bool,
@@ -56,7 +55,6 @@ impl Network {
 
     /// Adds a node of any other kind.
     pub fn add(&mut self, node: Box<dyn Node>) -> NodeId {
-        self.reads_datagrams |= node.reads_datagrams();
         self.nodes.others.push(node);
         self.add_kind(Kind::Other(self.nodes.others.len() as u32 - 1))
     }
@@ -162,11 +160,6 @@ impl Network {
             }
         }
         self.deliver_outbox(self.now);
-    }
-
-    /// True if a node follows UDP datagrams.
-    pub const fn reads_datagrams(&self) -> bool {
-        self.reads_datagrams
     }
 
     /// The present time.

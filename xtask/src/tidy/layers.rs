@@ -77,8 +77,10 @@ pub(super) fn check(packages: &[Package]) -> Vec<Finding> {
     packages.iter().flat_map(check_one).collect()
 }
 
-/// Additional dependencies of tests: the gateway is tested with the real engine and link.
-const TESTS_MAY_USE: [(&str, &str); 3] = [("gateway", "tcp"), ("gateway", "link"), ("gateway", "nodes")];
+/// Additional dependencies of tests: the gateway is tested with the real engine and link, its flow routers with
+/// real requests.
+const TESTS_MAY_USE: [(&str, &str); 4] =
+    [("gateway", "tcp"), ("gateway", "link"), ("gateway", "nodes"), ("accelerate", "advice")];
 
 /// Checks a package by its dependencies; the flag is false for dev-dependencies.
 fn check_package(package: &str, dependencies: &[(&str, bool)]) -> Vec<Finding> {

@@ -29,8 +29,8 @@ impl Node for SharedRouter {
         self.0.borrow().takes_super_packets()
     }
 
-    fn reads_datagrams(&self) -> bool {
-        self.0.borrow().reads_datagrams()
+    fn reads_signalling(&self) -> bool {
+        self.0.borrow().reads_signalling()
     }
 
     fn addresses(&self, each: &mut dyn FnMut(Addr)) {

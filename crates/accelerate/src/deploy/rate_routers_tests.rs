@@ -1,11 +1,14 @@
 use super::*;
-use bentpipe_base::{Instant, Rate, Size};
+use bentpipe_advice::rounded;
+use bentpipe_advice::tia1039::{Kind, QOS_FLOW, QOS_SIGNAL, Structure};
+use bentpipe_base::{Dscp, Ecn, Flags, Instant, Rate, Seq, Size, TcpHeader};
 use bentpipe_driver::Unit;
 use bentpipe_flow_router::{ClassConfig, Encodings, Fixed};
 use bentpipe_gateway::{Config, Gateway};
 use bentpipe_scenario::Source;
 use bentpipe_scenario::gateway_file::load;
 use bentpipe_wire::offload::VnetHeader;
+use bentpipe_wire::{AddressPair, Layout, Segment, emit, parse};
 
 fn rates(keys: &str) -> Option<ManagedRates> {
     let text = format!(
@@ -15,25 +18,26 @@ fn rates(keys: &str) -> Option<ManagedRates> {
     load(&Source::new("gw.toml", text)).unwrap().rate
 }
 
-/// A gateway that accelerates nothing, with flow routers.
+/// A gateway that accelerates what asks for no rate, with flow routers.
 struct Stage {
     net: LiveNetwork,
     routers: RateRouters,
+    gateway: NodeId,
 }
 
 impl Stage {
     fn new(rates: &ManagedRates) -> Self {
-        let mut routers = None;
+        let mut parts = None;
         let add = |network: &mut Network| {
-            let gateway =
-                network.add_gateway(Gateway::new(Config { accelerate: false, ..Config::default() }));
+            let gateway = network.add_gateway(Gateway::new(Config::default()));
             let (all, mut chain) = RateRouters::add(network, Some(rates));
-            routers = Some(all);
+            parts = Some((all, gateway));
             chain.push(gateway.into());
             chain
         };
         let net = LiveNetwork::chain(add, 1, Unit::Packet, Size(1 << 20));
-        Self { net, routers: routers.unwrap() }
+        let (routers, gateway) = parts.unwrap();
+        Self { net, routers, gateway }
     }
 
     /// Sends a packet in at a port; returns the port and the bytes with which it leaves.
@@ -43,7 +47,12 @@ impl Stage {
         assert!(self.net.accept(port, bytes.len(), &VnetHeader::default()));
         self.net.advance(self.net.now() + bentpipe_base::Duration::from_millis(20));
         let arrival = self.net.take_arrival().expect("nothing is dropped");
-        let sent = self.net.emit(&arrival, |_, header, rest| [header, rest].concat());
+        let complete = |emitted: &bentpipe_driver::Emitted, header: &[u8], rest: &[u8]| {
+            let mut bytes = [header, rest, emitted.tail()].concat();
+            bentpipe_wire::offload::complete(&mut bytes, &emitted.vnet);
+            bytes
+        };
+        let sent = self.net.emit(&arrival, complete);
         let port = arrival.port;
         self.net.done(arrival);
         (port, sent)
@@ -116,4 +125,83 @@ fn what_cannot_change_is_refused_with_the_reason() {
     assert!(directions.is_some_and(|why| why.contains("which directions")));
     assert!(refusal(None, Some(&old)).is_some() && refusal(Some(&old), None).is_some());
     assert_eq!(refusal(None, None), None);
+}
+
+/// A TCP packet of the host on that side, with these bytes after its header.
+fn tcp(side: usize, port: u16, (dscp, flags): (Dscp, Flags), payload: &[u8]) -> Vec<u8> {
+    let mut ends = [[10, 0, 0, 1], [10, 0, 0, 2]];
+    let mut ports = [port, 443];
+    if side == 1 {
+        ends.reverse();
+        ports.reverse();
+    }
+    let header = TcpHeader { seq: Seq(1000), ack: Seq(1), window: 512, flags, ..TcpHeader::default() };
+    let mut bytes = Vec::new();
+    let segment = Segment {
+        ends: AddressPair::V4 { src: ends[0].into(), dst: ends[1].into() },
+        sport: ports[0],
+        dport: ports[1],
+        hops: 64,
+        dscp,
+        ecn: Ecn::NotEct,
+        tcp: header,
+        payload,
+    };
+    emit(&segment, &mut bytes).unwrap();
+    bytes
+}
+
+/// The structure at the end of a packet whose checksum is right, and what of the payload is before it.
+fn structure(bytes: &[u8]) -> (Structure, Vec<u8>) {
+    assert_eq!(Layout::of(bytes).unwrap().sum(bytes).fold(), 0xffff);
+    let segment = parse(bytes).unwrap();
+    assert_eq!(segment.dscp, QOS_SIGNAL);
+    let (data, structure) = segment.payload.split_last_chunk().unwrap();
+    (Structure::from_bytes(*structure), data.to_vec())
+}
+
+fn mbps(mbps: u64) -> Rate {
+    Rate::from_bps(mbps * 1_000_000).unwrap()
+}
+
+const SYN_ACK: Flags = Flags::SYN.with(Flags::ACK);
+
+/// A connection that asks for 1 Gbit/s in its SYN; returns what it is granted.
+fn open(stage: &mut Stage, port: u16) -> Option<Rate> {
+    let asks = *Structure::request(mbps(1000)).bytes();
+    let (out, syn) = stage.pass(0, &tcp(0, port, (QOS_SIGNAL, Flags::SYN), &asks));
+    let (mut answer, data) = structure(&syn);
+    assert_eq!((out, answer.kind(), data.len()), (1, Some(Kind::Request), 0));
+    answer.set_kind(Kind::Response);
+    let syn_ack = tcp(1, port, (QOS_SIGNAL, SYN_ACK), answer.bytes());
+    assert_eq!(stage.pass(1, &syn_ack), (0, syn_ack), "responses pass unchanged");
+    answer.available()
+}
+
+#[test]
+fn tcp_is_granted_its_share_and_told_when_that_falls() {
+    let mut stage = Stage::new(&rates("").unwrap());
+    assert_eq!(open(&mut stage, 5), rounded(mbps(20)));
+    let data = |port| tcp(0, port, (QOS_FLOW, Flags::ACK), &[0x61; 1000]);
+    assert_eq!(stage.pass(0, &data(5)), (1, data(5)));
+    // a second connection takes half, and the first hears of it in its own data
+    assert_eq!(open(&mut stage, 6), rounded(mbps(10)));
+    let (told, payload) = structure(&stage.pass(0, &data(5)).1);
+    assert_eq!((told.kind(), told.available()), (Some(Kind::Renegotiate), rounded(mbps(10))));
+    assert_eq!(payload, [0x61; 1000]);
+    assert_eq!((stage.counter(0, "requests"), stage.counter(0, "reductions")), (2, 1));
+}
+
+#[test]
+fn plain_tcp_is_a_user_and_still_accelerated() {
+    let mut stage = Stage::new(&rates("").unwrap());
+    let plain = |side, flags, payload: &[u8]| tcp(side, 7, (Dscp::DEFAULT, flags), payload);
+    stage.pass(0, &plain(0, Flags::SYN, &[]));
+    stage.pass(1, &plain(1, SYN_ACK, &[]));
+    stage.pass(0, &plain(0, Flags::ACK, &[1; 500]));
+    assert_eq!(open(&mut stage, 5), rounded(mbps(10)));
+    let (gateway, _) = stage.net.network.gateway(stage.gateway).unwrap();
+    let report = gateway.report();
+    let asking = report.passing[bentpipe_gateway::PassReason::AsksRate as usize];
+    assert_eq!((report.counters.begun, asking), (1, 1));
 }

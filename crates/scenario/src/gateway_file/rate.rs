@@ -5,11 +5,12 @@ use super::keys::RateKeys;
 use super::types::ManagedRates;
 use crate::diagnostic::{Fault, Result, bail, listed};
 use crate::form::{At, Form, Read, read_words, wrong};
-use crate::resolve::flow_routers::{config, mtu};
+use crate::resolve::flow_routers::config;
 use crate::resolve::signalling::least_unit;
 use crate::value::{Kind, Value};
+use bentpipe_advice::RATE_UNIT_BPS;
 use bentpipe_base::{Rate, Size};
-use bentpipe_flow_router::{Encodings, RouterConfig, RouterEncoding, of_packets};
+use bentpipe_flow_router::{Encodings, RouterConfig, RouterEncoding};
 use bentpipe_gateway::Config;
 use serde_json::json;
 
@@ -48,9 +49,11 @@ impl Read for EncodingList {
 pub(super) fn resolve(given: &At<RateKeys>, hop: &Config) -> Result<Option<ManagedRates>> {
     let keys = &given.value;
     let encodings = encodings(keys.encodings.as_ref())?;
-    let mtu = mtu(&keys.sharing, MTU)?;
+    let hop_rate = hop.rate.unwrap_or(Rate::from_bps(RATE_UNIT_BPS).expect("more than zero"));
+    let of_hop = config(&keys.sharing, hop_rate, MTU)?;
+    of_hop.check().map_err(|why| Fault::new(given.span, format!("[rate]: {why}"), ""))?;
+    let own = hop.rate.map(|rate| of_hop.of_packets(rate, hop.framing));
     let least = |key, given: Option<At<Rate>>| given.map(|rate| least_unit(key, rate)).transpose();
-    let own = hop.rate.map(|rate| of_packets(rate, hop.framing, mtu));
     let (rate, return_rate) = (least("rate", keys.rate)?.or(own), least("return_rate", keys.return_rate)?);
     let Some(rate) = rate else {
         if encodings.is_empty() {
@@ -59,12 +62,8 @@ pub(super) fn resolve(given: &At<RateKeys>, hop: &Config) -> Result<Option<Manag
         let message = "the rate to be shared out is not known";
         return Err(Fault::new(given.span, message, "give `rate` here, or in [satellite]"));
     };
-    let router = |rate| {
-        let config = RouterConfig { encodings, ..config(&keys.sharing, rate, mtu)? };
-        config.check().map_err(|why| Fault::new(given.span, format!("[rate]: {why}"), ""))?;
-        Ok(config)
-    };
-    let rates = ManagedRates { outward: router(rate)?, inward: return_rate.map(router).transpose()? };
+    let router = |rate| RouterConfig { rate, encodings, ..of_hop.clone() };
+    let rates = ManagedRates { outward: router(rate), inward: return_rate.map(router) };
     Ok((!encodings.is_empty()).then_some(rates))
 }
 

@@ -9,7 +9,7 @@ use crate::form::At;
 use crate::keys::{ClassKeys, FlowRouterKeys, RateRuleKeys, SharingKeys};
 use crate::types::{DirectionSpec, FlowRouterSpec, FlowSpec, LinkSpec};
 use bentpipe_base::{Prefix, Rate, Size};
-use bentpipe_flow_router::{ClassConfig, Policy, RouterConfig, Rule, of_packets};
+use bentpipe_flow_router::{ClassConfig, Policy, RouterConfig, Rule};
 use std::collections::BTreeSet;
 
 const MAX_ROUTERS: usize = 1000;
@@ -37,8 +37,8 @@ pub(super) fn resolve(
         let name = unique_name(&mut taken, &keys.name, router.span, ("flow routers", MAX_ROUTERS))?;
         let at = names.find(&keys.link)?;
         let direction = links[at.link].direction(at.backward);
-        let mtu = mtu(&keys.sharing, longest)?;
-        let config = config(&keys.sharing, rate(keys, direction, mtu)?, mtu)?;
+        let of_link = config(&keys.sharing, direction.rate, longest)?;
+        let config = RouterConfig { rate: rate(keys, direction, &of_link)?, ..of_link };
         check_sources(given_items(keys.sharing.rules.as_ref()), hosts)?;
         config.check().map_err(|why| Fault::new(router.span, format!("this flow router: {why}"), ""))?;
         if !keys.enabled.is_none_or(|e| e.value) {
@@ -49,23 +49,17 @@ pub(super) fn resolve(
             return Err(Fault::new(keys.link.span, message, "this is the second"));
         }
         let changes = direction.dynamics.iter().flat_map(|dynamics| &dynamics.changes);
-        let rates = changes
-            .filter_map(|(at, change)| Some((*at, of_packets(change.rate?, direction.framing, mtu))))
-            .collect();
+        let of_packets = |rate| config.of_packets(rate, direction.framing);
+        let rates = changes.filter_map(|(at, change)| Some((*at, of_packets(change.rate?)))).collect();
         all.push(FlowRouterSpec { name, hop: at, config, rates });
     }
     Ok(all)
 }
 
-/// The largest packet of the direction; `usual` if the keys do not say it.
-pub(crate) fn mtu(keys: &SharingKeys, usual: Size) -> Result<Size> {
+/// The configuration of a flow router that shares out `rate`. `longest`: its MTU if the keys say none.
+pub(crate) fn config(keys: &SharingKeys, rate: Rate, longest: Size) -> Result<RouterConfig> {
     let mtu = keys.mtu.map(|mtu| mtu.at_least("mtu", MTU.0, "small").and(mtu.at_most("mtu", MTU.1)));
-    Ok(mtu.transpose()?.unwrap_or(usual))
-}
-
-/// The configuration of a flow router that shares out `rate`.
-pub(crate) fn config(keys: &SharingKeys, rate: Rate, mtu: Size) -> Result<RouterConfig> {
-    let default = RouterConfig { mtu, ..RouterConfig::new(rate) };
+    let default = RouterConfig { mtu: mtu.transpose()?.unwrap_or(longest), ..RouterConfig::new(rate) };
     if let Some(given) = keys.utilisation.filter(|u| u.value <= 0.0 || u.value > 1.0) {
         bail!(given.span, "`utilisation` is a part of the rate", "more than 0 and at most 1");
     }
@@ -88,7 +82,7 @@ pub(crate) fn config(keys: &SharingKeys, rate: Rate, mtu: Size) -> Result<Router
 
 /// Returns the given rate or that of the direction. It must be given if that changes in a way that the flow
 /// router is not told of: a rate that does not exist would be shared out.
-fn rate(keys: &FlowRouterKeys, direction: &DirectionSpec, mtu: Size) -> Result<Rate> {
+fn rate(keys: &FlowRouterKeys, direction: &DirectionSpec, of_link: &RouterConfig) -> Result<Rate> {
     if let Some(given) = keys.rate {
         return Ok(given.value);
     }
@@ -97,7 +91,7 @@ fn rate(keys: &FlowRouterKeys, direction: &DirectionSpec, mtu: Size) -> Result<R
         return Err(fault!(keys.link.span, "the rate of `{word}` changes", "give the flow router a `rate`")
             .help("help: its lowest rate; only changes in [[timeline]] are followed"));
     }
-    Ok(of_packets(direction.rate, direction.framing, mtu))
+    Ok(of_link.of_packets(direction.rate, direction.framing))
 }
 
 /// The longest packet of the flows, at least an Ethernet's: segments with their headers.

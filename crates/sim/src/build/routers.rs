@@ -1,7 +1,7 @@
 //! Flow routers, which follow the rate of the links before which they stand.
 
 use bentpipe_base::{Addr, Cx, Input, Instant, Node, NodeId, Rate, Size, Slot};
-use bentpipe_flow_router::{FlowRouter, of_packets};
+use bentpipe_flow_router::{FlowRouter, RouterConfig};
 use bentpipe_network::Network as Simulation;
 use bentpipe_scenario::FlowRouterSpec;
 use std::collections::VecDeque;
@@ -18,17 +18,18 @@ struct ScheduledRouter {
     scheduled: Rate,
     /// Somebody outside has set the rate.
     is_set: bool,
-    /// The framing of the link and the MTU, for rates that are set.
+    /// Its MTU, and the framing of the link, for rates that are set.
+    config: RouterConfig,
     framing: Size,
-    mtu: Size,
 }
 
 /// Adds a flow router to the network.
 pub(super) fn add(sim: &mut Simulation, spec: &FlowRouterSpec, framing: Size) -> NodeId {
     let rates: VecDeque<_> = spec.rates.iter().copied().collect();
     let (first, now) = (rates.front().map(|(at, _)| *at), sim.now());
-    let (router, scheduled, mtu) = (FlowRouter::new(spec.config.clone()), spec.config.rate, spec.config.mtu);
-    let id = sim.add(Box::new(ScheduledRouter { router, rates, scheduled, is_set: false, framing, mtu }));
+    let (router, config) = (FlowRouter::new(spec.config.clone()), spec.config.clone());
+    let scheduled = config.rate;
+    let id = sim.add(Box::new(ScheduledRouter { router, rates, scheduled, is_set: false, config, framing }));
     if let Some(at) = first {
         sim.world.cx(now, id).wake(CHANGE, at);
     }
@@ -76,12 +77,8 @@ impl Node for ScheduledRouter {
 
     fn link_rate(&mut self, cx: &mut Cx<'_>, rate: Option<Rate>) {
         self.is_set = rate.is_some();
-        let of_packets = |rate| of_packets(rate, self.framing, self.mtu);
+        let of_packets = |rate| self.config.of_packets(rate, self.framing);
         self.router.set_rate(cx, rate.map_or(self.scheduled, of_packets));
-    }
-
-    fn reads_datagrams(&self) -> bool {
-        self.router.reads_datagrams()
     }
 
     fn release(&mut self, cx: &mut Cx<'_>) {
