@@ -307,7 +307,8 @@ fn without_a_node_that_reads_structures_nothing_is_stripped() {
     }
 }
 
-/// Other options beside the structure stay; a header without a structure is not ours, and none is put beside it.
+/// Other options beside the structure stay; a header without a structure is not ours, and none is put beside
+/// it.
 #[test]
 fn a_foreign_hop_by_hop_header_stays() {
     let alert = [6, 0, 5, 2, 0, 0, 1, 0];
