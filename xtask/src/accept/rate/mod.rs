@@ -1,17 +1,30 @@
 //! Explicit-rate signalling in simulation: the figures of Roberts' paper, fairness over distances, flows that
-//! come and go; the fuzzer of the encodings, and the tests.
+//! come and go, a trunk that breaks, pages, queues, boxes on the path, old and new together; the fuzzer of the
+//! encodings, and the tests.
 
+mod churn;
+mod course;
+mod jitter;
+mod middleboxes;
+mod mixed;
 mod simulator;
+mod trunk;
 mod udp;
+mod web;
 
 use super::Part;
 use super::list::{Bound, List, Outcome, Setup, Tests, Unit, fuzz};
-use simulator::{Simulator, drops, goodput_bps, granted_bps, named};
+use simulator::{Simulator, goodput_bps, granted_bps};
 
-pub(super) const PARTS: [Part; 7] = [
+pub(super) const PARTS: [Part; 12] = [
     ("figures", figures),
     ("fairness", fairness),
-    ("churn", churn),
+    ("churn", churn::churn),
+    ("trunk", trunk::trunk),
+    ("web", web::web),
+    ("jitter", jitter::jitter),
+    ("middleboxes", middleboxes::middleboxes),
+    ("mixed", mixed::mixed),
     ("fuzz", |_, list| fuzz(list, "fuzz-advice", "random signalling")),
     ("udp", udp::udp),
     ("verbs", udp::verbs),
@@ -34,14 +47,12 @@ const ORDINARY: [(&str, &str); 2] = [("encoding", "off"), ("window", "64 KiB")];
 /// Seeds: of most measurements, and of figure 3 under a granted rate.
 const SEEDS: u64 = 5;
 const MANY_SEEDS: u64 = 20;
-/// The link of `rate-churn`, and its rate in bit/s.
-const CHURN_LINK: (&str, f64) = ("bottleneck", 100e6);
 
 /// The test programs, as arguments for cargo.
 const RUNS: [&str; 3] = [
     "-p bentpipe-advice -p bentpipe-flow-router",
     "-p bentpipe-tcp --lib --test signalling --test hostile",
-    "-p bentpipe-scenario -p bentpipe-sim --test rate_keys --test rate_scenarios",
+    "-p bentpipe-scenario -p bentpipe-sim --test rate_keys --test rate_scenarios --test middleboxes",
 ];
 
 /// Test programs, and how many tests each has at least.
@@ -129,27 +140,6 @@ fn fairness(_: &Setup, list: &mut List) -> Outcome {
     });
     let modern = [("encoding", "off"), ("tcp", "cubic")];
     list.figure("the same, cubic, 16 MiB", ratio(&modern, 1), Bound::Nothing, TIMES);
-    Ok(())
-}
-
-fn churn(_: &Setup, list: &mut List) -> Outcome {
-    let sim = Simulator::build()?;
-    let run = |sets: &[(&str, &str)], seed: u64| -> Outcome<(f64, f64)> {
-        let report = sim.run("rate-churn", sets, seed)?;
-        let link = named(&report, "links", CHURN_LINK.0)?;
-        let carried = link["carried_bps"].as_f64().ok_or("no carried_bps in the report")?;
-        Ok((drops(link)?, carried / CHURN_LINK.1))
-    };
-    let all: Outcome<Vec<(f64, f64)>> = (1..=SEEDS).map(|seed| run(&[], seed)).collect();
-    let sum = all.as_ref().map(|all| all.iter().map(|(drops, _)| drops).sum::<f64>()).map_err(Clone::clone);
-    let what = format!("50 flows that come and go, drops in {SEEDS} seeds");
-    list.figure(&what, sum, Bound::Most(0.0), COUNT);
-    let least = all.map(|all| all.iter().map(|(_, used)| *used).fold(f64::INFINITY, f64::min));
-    list.figure("the same, utilisation, the least of them", least, Bound::Least(0.93), PERCENT);
-    let off = run(&[("encoding", "off"), ("tcp", "cubic")], 1);
-    list.judge("the same, cubic without signalling (reported)", off, |(drops, used)| {
-        (format!("{drops} drops, {:.2} %", used * 100.0), true)
-    });
     Ok(())
 }
 
