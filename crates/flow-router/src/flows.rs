@@ -9,8 +9,8 @@ use crate::flow::{Flow, Phase, Timeouts};
 use bentpipe_base::{Addr, Instant, Packet, Proto};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// The 5-tuple of a flow into the managed direction. If the ports cannot be read, as with an encrypted payload
-/// (RFC 4303), the IPv6 flow label takes their place.
+/// The 5-tuple of a flow into the managed direction. If the ports cannot be read, as with an encrypted
+/// payload (RFC 4303), the IPv6 flow label takes their place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct FlowKey {
     src: Addr,

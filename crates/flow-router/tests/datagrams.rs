@@ -43,7 +43,7 @@ fn open(rig: &mut Rig, talk: Talk, request: Structure) -> Structure {
 /// Sends a datagram of an agreed flow; returns what the router tells ahead of it.
 fn told(rig: &mut Rig, talk: Talk) -> Option<Structure> {
     let packet = talk.datagram(QOS_FLOW, 1000);
-    let (notice, out) = rig.datagram(packet.clone());
+    let (notice, out) = rig.datagram(&packet);
     let out = out.unwrap();
     assert_eq!(Packet { priority: 0, ..out }, packet, "the application's datagram is not altered");
     notice
@@ -109,7 +109,7 @@ fn datagrams_without_a_rate_pass_alone() {
     let talk = Talk::new(BOTH[0], 1);
     for dscp in [Dscp::DEFAULT, Dscp::new(46).unwrap()] {
         let packet = talk.datagram(dscp, 1000);
-        assert_eq!(rig.datagram(packet.clone()), (None, Some(packet)));
+        assert_eq!(rig.datagram(&packet), (None, Some(packet)));
     }
 }
 
@@ -124,7 +124,7 @@ fn packets_are_marked_by_reservation_and_delay_priority() {
     open(&mut rig, talks[0], first);
     open(&mut rig, talks[1], second);
     let marks = talks.map(|talk| {
-        let (_, out) = rig.datagram(talk.datagram(Dscp::new(7).unwrap(), 1000));
+        let (_, out) = rig.datagram(&talk.datagram(QOS_FLOW, 1000));
         out.unwrap().priority
     });
     assert_eq!(marks, [64 + 9, 5, 0]);

@@ -7,7 +7,8 @@
 //! So a packet of a flow that was idle waits for the packet in service and for higher marks, no more. The
 //! source does not say what other traffic keeps. Here ordinary packets (mark 0) are served once 19 bytes were
 //! sent before each of theirs: at least 5 % of the link; and while they have no more than a twentieth of the
-//! queue they are not evicted, but make others give way. Nothing is owed to them after they were served for lack of others.
+//! queue they are not evicted, but make others give way. Nothing is owed to
+//! them after they were served for lack of others.
 
 use crate::drop_tail::{Capacity, Refused};
 use bentpipe_base::{Pkt, Size};

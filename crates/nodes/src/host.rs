@@ -101,7 +101,8 @@ impl Host {
     /// Receives datagrams that `from` sends to `port`; returns the sink.
     pub fn receive_datagrams(&mut self, port: u16, from: (Addr, u16)) -> &mut DatagramSink {
         let sinks = &mut self.udp.get_or_insert_default().sinks;
-        sinks.entry(port).insert_entry(DatagramSink::new(from)).into_mut()
+        sinks.remove(&port);
+        sinks.entry(port).or_insert_with(|| DatagramSink::new(from))
     }
 
     /// The source of datagrams at `port`.

@@ -38,49 +38,45 @@ fn lost(report: &Report, name: &str) -> u64 {
     flow(report, name).udp().unwrap().lost
 }
 
-/// How long packets waited for the link: marks, and for each packet when it came and when it began to be sent.
+/// Datagrams with signalling that entered a link: for each whether it has data.
 #[derive(Default)]
-struct Waits {
+struct Signals {
     link: NodeId,
-    /// Arrival times of datagrams from port to port, with their numbers.
-    came: Vec<(u16, u64, Instant)>,
-    /// Kinds of packets with signalling: port, and whether it has data.
-    signals: Vec<(u16, bool)>,
+    have_data: Vec<bool>,
 }
 
-impl Sink for Waits {
+impl Sink for Signals {
     fn mask(&self) -> Mask {
         Mask::PACKETS
     }
 
-    fn event(&mut self, now: Instant, node: NodeId, event: &Event<'_>) {
+    fn event(&mut self, _: Instant, node: NodeId, event: &Event<'_>) {
         if let Event::Sent(packet) = *event
-            && node == self.link
-            && packet.proto == Proto::Udp
+            && (node, packet.proto) == (self.link, Proto::Udp)
+            && packet.signal.is_some()
         {
-            match packet.datagram() {
-                Some((number, _)) => self.came.push((packet.sport, number, now)),
-                None => self.signals.push((packet.sport, packet.body.len > 0)),
-            }
+            self.have_data.push(packet.body.len > 0 || packet.datagram().is_some());
         }
     }
 }
 
-fn watched(scenario: &Scenario) -> (Report, Waits) {
-    let waits = Rc::new(RefCell::new(Waits::default()));
+/// Runs a scenario and looks at the signals on its bottleneck.
+fn watched(scenario: &Scenario) -> (Report, Signals) {
+    let signals = Rc::new(RefCell::new(Signals::default()));
     let (report, _) = run_recorded(scenario, &RecordOptions::default(), |net| {
-        waits.borrow_mut().link = net.links.iter().find(|(name, _)| name == "bottleneck").unwrap().1;
-        Some(Rc::clone(&waits) as SharedSink)
+        let (_, link) = net.links.iter().find(|(name, _)| name == "bottleneck")?;
+        signals.borrow_mut().link = *link;
+        Some(Rc::clone(&signals) as SharedSink)
     });
-    let waits = waits.take();
-    (report, waits)
+    let signals = signals.take();
+    (report, signals)
 }
 
 /// Reserved rates are kept however much TCP wants, the lowest priority is refused first and preempted second.
 #[test]
 fn reserved_rates_are_kept_and_the_lowest_priority_gives_way() {
     for ip in ["4", "6"] {
-        let (report, waits) = watched(&rate_udp(&[("ip", ip)]));
+        let (report, signals) = watched(&rate_udp(&[("ip", ip)]));
         let state = |name: &str| rate_of(&report, name).state.as_str();
         // film and alarm keep their rates, of payload
         for (name, payload) in [("film", 2e6), ("alarm", 3e6)] {
@@ -109,7 +105,7 @@ fn reserved_rates_are_kept_and_the_lowest_priority_gives_way() {
         // what they do not use is lent: the link is full
         assert!(metric(&report, "carried[bottleneck]") > 9.8e6, "IPv{ip}");
         // no structure is in a datagram of an application
-        assert!(waits.signals.iter().all(|(_, has_data)| !has_data) && waits.signals.len() > 8);
+        assert!(signals.have_data.iter().all(|has_data| !has_data) && signals.have_data.len() > 8);
     }
 }
 
@@ -122,7 +118,7 @@ fn without_signalling_the_calls_lose_packets() {
     assert!(lost(&report, "film") > 100, "{}", lost(&report, "film"));
 }
 
-/// A reserved flow that was idle waits for the packet in service alone, although TCP's packets fill the queue.
+/// A reserved flow that was idle waits for the packet in service alone, although TCP fills the queue.
 #[test]
 fn lent_capacity_is_given_back_within_one_packet_time() {
     let scenario = rate_udp(&[]);

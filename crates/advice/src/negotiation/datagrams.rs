@@ -6,8 +6,8 @@
 //!   reversed 5-tuple. Both have DSCP 3. The application never sees them.
 //!   A request without an answer is repeated once per max(2 RTT, 200 ms), at most 8 times; then the flow has
 //!   no rate.
-//!   A router tells of a lower rate, or of a lost one, in a datagram of its own with the flow's 5-tuple, which
-//!   the sink returns in the same way.
+//!   A router tells of a lower rate, or of a lost one, in a datagram of its own with the flow's 5-tuple.
+//!   The sink returns it in the same way.
 //!   A source that got less than it asked for confirms what it uses (CD 3), since the response may have taken
 //!   another way than the request. At the end it gives its rate back (CD 7).
 //! A flow of datagrams goes one way here: one end only asks, the other only answers.

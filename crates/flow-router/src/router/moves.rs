@@ -5,9 +5,8 @@
 //!   the former flow has the same destination, and a rate
 //!   one rule of the policy applies to both addresses: they belong to one customer
 //!   when the response passes, the former flow ends, and what was reserved for it is free for the new one
-//! so a former flow is continued once, and by a sender that its receiver answers. Any other request with these
-//! fields is a first request. Only IPv4 structures have them. A router whose table lacks the former address
-//! (it has seen no packet of it) takes the request for a first one too.
+//! so a former flow is continued once, and by a sender that its receiver answers. Any other request with
+//! these fields is a first request. Only IPv4 structures have them.
 
 use super::FlowRouter;
 use crate::flow::Phase;

@@ -49,7 +49,7 @@ impl FlowRouter {
         let is_kept = self.enter(cx.now, key, allowance.class, &offer);
         let former = if is_kept { self.former(cx, key, asked, &allowance) } else { None };
         let class = self.flows.get(&key).map_or(allowance.class, |flow| flow.class);
-        self.reserve(key, class, is_kept.then_some(former), &mut offer);
+        self.reserve(key, class, is_kept, former, &mut offer);
         // what it continues does not use its share any more
         let freed = former.and_then(|former| self.suspend(&former));
         let limit = bps(offer.available());
@@ -111,16 +111,24 @@ impl FlowRouter {
         oldest != *key
     }
 
-    /// Admits the guaranteed or maximum rate of a request, or lowers it to what the flow has. `kept`: `None`
-    /// for a flow without state, else the flow that it continues, if any.
-    fn reserve(&mut self, key: FlowKey, class: usize, kept: Option<Option<FlowKey>>, offer: &mut Structure) {
+    /// Admits the guaranteed or maximum rate of a request, or lowers it to what the flow has. `former`: the
+    /// flow that it continues.
+    fn reserve(
+        &mut self,
+        key: FlowKey,
+        class: usize,
+        is_kept: bool,
+        former: Option<FlowKey>,
+        offer: &mut Structure,
+    ) {
         let (wanted, before) = (bps(offer.guaranteed()), self.reservations.rate(&key));
         let demand = Demand { class, rate: wanted, priority: offer.preemption_priority() };
         let reservable = self.reservable(class);
-        let verdict = kept.map_or(Verdict::Refused, |former| {
+        let verdict = if is_kept {
             self.reservations.judge(&key, demand, reservable, former.as_ref())
-        });
-        let former = kept.flatten();
+        } else {
+            Verdict::Refused
+        };
         let mut claim = None;
         match verdict {
             _ if wanted == 0 => self.reservations.lower(key, 0),

@@ -149,7 +149,7 @@ impl Rig {
     }
 
     /// Puts a datagram in; returns the notice ahead of it, and the datagram.
-    pub(crate) fn datagram(&mut self, packet: Packet) -> (Option<Structure>, Option<Packet>) {
+    pub(crate) fn datagram(&mut self, packet: &Packet) -> (Option<Structure>, Option<Packet>) {
         let mut pkt = self.world.cx(self.now, NODE).packet();
         *pkt = packet.clone();
         let mut sent = self.handle_all(Input::Packet(SENDERS, pkt));
@@ -157,7 +157,7 @@ impl Rig {
         let datagram = sent.pop().map(|(_, out)| out);
         let notice = sent.pop().map(|(_, notice)| {
             let ends = |p: &Packet| (p.src, p.sport, p.dst, p.dport, p.proto);
-            assert_eq!((ends(&notice), notice.body.len, notice.dscp), (ends(&packet), 0, QOS_SIGNAL));
+            assert_eq!((ends(&notice), notice.body.len, notice.dscp), (ends(packet), 0, QOS_SIGNAL));
             assert_eq!(notice.datagram(), None, "it is none of the application");
             structures(&notice).as_slice()[0]
         });

@@ -1,8 +1,8 @@
 //! A source of datagrams that asks the network for its rate.
 //!
-//! Source: TIA-1039 (2006): a flow of datagrams asks with a structure alone in a first datagram, for a maximum
-//! or a guaranteed rate (L. G. Roberts' description). `bentpipe_advice::negotiation` says what is asked,
-//! repeated and believed. The source does not say what the application does meanwhile. Here:
+//! Source: TIA-1039 (2006): a flow of datagrams asks with a structure alone in a first datagram, for a
+//! maximum or a guaranteed rate (L. G. Roberts' description). `bentpipe_advice::negotiation` says what is
+//! asked, repeated and believed. The source does not say what the application does meanwhile. Here:
 //!   no datagram before the first answer
 //!   granted: DSCP 7, paced at the granted rate of IP packets; what the pattern wants earlier is put off, and
 //!     with it all that follows, so that there is never a backlog to catch up with
