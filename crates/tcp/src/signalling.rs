@@ -18,7 +18,7 @@ use crate::handshake::set_addresses;
 use crate::state::State;
 use bentpipe_advice::negotiation::{Carrier, Encoding, Negotiation, RateChange, RateState};
 use bentpipe_advice::tia1039::{self, Structures};
-use bentpipe_base::{Cx, Dscp, Instant, IpVersion, Packet, Pkt, Rate};
+use bentpipe_base::{Cx, Dscp, Duration, Instant, IpVersion, Packet, Pkt, Rate};
 
 /// The rate that a connection asked for, and what became of it.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -65,6 +65,13 @@ impl Connection {
             state,
             changes: negotiation.changes(),
         })
+    }
+
+    /// Returns the round trip in which an answer is expected. If the SYN/ACK was lost, the first sample
+    /// contains the timeout, since the peer echoes the timestamp of the first SYN (RFC 7323, section 4.3);
+    /// the smoothed time is then too long for many round trips.
+    fn answer_time(&self) -> Duration {
+        self.rtt.srtt().min(self.rtt.latest())
     }
 
     /// Returns a packet with our addresses, and with the DSCP of a connection that signals.
@@ -115,7 +122,7 @@ impl Connection {
         }
         let marked = segment.dscp == tia1039::QOS_SIGNAL || segment.ip == IpVersion::V6;
         let structures = if marked { tia1039::structures(segment) } else { Structures::default() };
-        let srtt = self.rtt.srtt();
+        let srtt = self.answer_time();
         let Some(negotiation) = &mut self.signalling else { return };
         let answer = negotiation.incoming(cx.now, srtt, carrier(segment), structures.as_slice());
         if negotiation.is_due() {
@@ -136,7 +143,7 @@ impl Connection {
     }
 
     fn add_structure(&mut self, now: Instant, packet: &mut Packet, wish: Option<Rate>) {
-        let (srtt, carrier) = (self.rtt.srtt(), carrier(packet));
+        let (srtt, carrier) = (self.answer_time(), carrier(packet));
         let Some(negotiation) = &mut self.signalling else { return };
         // data without a rate must not look as if it had one: a router would hold it to what it offered
         let has_none = matches!(negotiation.state(), RateState::Plain | RateState::Refused);

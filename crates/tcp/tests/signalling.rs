@@ -405,3 +405,24 @@ fn the_ip_version_alone_changes_only_the_length() {
     let longer: Vec<_> = lengths[0].iter().map(|(at, side, len)| (*at, *side, len + 20)).collect();
     assert_eq!(longer, lengths[1]);
 }
+
+/// The SYN/ACK is lost, so the first RTT sample contains the timeout. The repeated request is lost too; it is
+/// repeated after a round trip as later samples show it.
+#[test]
+fn after_a_lost_syn_ack_requests_are_not_repeated_late() {
+    let lost = Cell::new(0);
+    let mut net = Net::new(host(ASK, V4), host(None, V4), |_, side, packet| {
+        let asks = side == 0 && !packet.tcp.flags.has(Flags::SYN) && !said(packet).is_empty();
+        let drops = lost.get() < 2 && (side == 1 && lost.get() == 0 || asks);
+        lost.set(lost.get() + u32::from(drops));
+        lower(packet, mbps(8));
+        !drops
+    });
+    net.with(0, |c| c.write(400_000));
+    net.run(ms(2000));
+    assert_eq!(lost.get(), 2);
+    let established = net.end(0).stats().established_at.unwrap();
+    assert_eq!(established, ms(1100));
+    let granted = net.end(0).rate().unwrap().changes[0].at;
+    assert!(granted <= established + RTT * 5, "{granted}");
+}
