@@ -48,7 +48,7 @@ impl FlowRouter {
         self.reserve(key, class, is_kept, &mut offer);
         let limit = bps(offer.available());
         let counted = self.note_asked(cx.now, key, limit, offer);
-        let share = self.classes.share_with(class, limit, counted);
+        let share = self.share_asked(class, limit, counted);
         if share < limit {
             offer.set_available(Rate::from_bps(share));
         }
