@@ -1,17 +1,19 @@
 //! Explicit-rate signalling in simulation: the figures of Roberts' paper, fairness over distances, flows that
 //! come and go; the fuzzer of the encodings, and the tests.
 
+mod faults;
 mod simulator;
 
 use super::Part;
 use super::list::{Bound, List, Outcome, Setup, Tests, Unit, fuzz};
 use simulator::{Simulator, drops, goodput_bps, granted_bps, named};
 
-pub(super) const PARTS: [Part; 5] = [
+pub(super) const PARTS: [Part; 6] = [
     ("figures", figures),
     ("fairness", fairness),
     ("churn", churn),
     ("fuzz", |_, list| fuzz(list, "fuzz-advice", "random signalling")),
+    ("faults", faults::check),
     ("tests", tests),
 ];
 
