@@ -426,3 +426,25 @@ fn after_a_lost_syn_ack_requests_are_not_repeated_late() {
     let granted = net.end(0).rate().unwrap().changes[0].at;
     assert!(granted <= established + RTT * 5, "{granted}");
 }
+
+/// The granted rate counts headers, also those of short segments.
+#[test]
+fn short_segments_keep_to_the_rate_with_their_headers() {
+    for ip in [V4, V6] {
+        let mut config = host(ASK, ip);
+        config.nagle = false;
+        let mut net = Net::new(config, host(None, ip), |_, _, packet| {
+            lower(packet, mbps(1));
+            true
+        });
+        // 100 bytes each millisecond are less than the rate, but not with headers
+        for i in 100..1600 {
+            net.run(ms(i));
+            net.with(0, |c| c.write(100));
+        }
+        let data = net.of(0).filter(|(at, packet)| *at > ms(500) && packet.body.len > 0);
+        let short = data.filter(|(_, packet)| packet.body.len <= 300).count();
+        let rate = net.rate(0, ms(500));
+        assert!(short > 300 && rate <= 1.02 * mbps(1).bps() as f64, "{ip:?}: {rate} bit/s, {short} short");
+    }
+}
