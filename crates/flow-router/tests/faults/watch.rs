@@ -109,9 +109,8 @@ fn check_end(end: &End, peer: &End, last_fault: Instant) -> Result<(), String> {
     }
     let Some(rate) = conn.rate() else { return Err("does not signal".into()) };
     match rate.state {
-        RateState::Granted | RateState::Reduced => Ok(()),
-        // these are ordinary TCPs, after two timeouts in a row for instance
-        RateState::Plain | RateState::FallenBack => Ok(()),
+        // the latter two are ordinary TCPs, after two timeouts in a row for instance
+        RateState::Granted | RateState::Reduced | RateState::Plain | RateState::FallenBack => Ok(()),
         // so is one that ended before it was time to ask again
         RateState::Asked | RateState::AskingAgain if ended_at < last_fault + PATIENCE => Ok(()),
         state => Err(format!("its rate is {state:?} {} after the last fault", ended_at.since(last_fault))),
