@@ -70,11 +70,12 @@ impl Content {
         }
         let size = KEPT.min(from.bytes as usize).max(1);
         self.bytes.resize(size, 0);
-        for (i, byte) in stream(from.begin, packet.body.off, len).iter().enumerate() {
-            if position + i as u64 >= self.read {
-                self.bytes[(position as usize + i) % size] = *byte;
-            }
-        }
+        let known = self.read.saturating_sub(position) as usize;
+        let new = &stream(from.begin, packet.body.off, len)[known..];
+        let at = (position as usize + known) % size;
+        let (first, wrapped) = new.split_at(new.len().min(size - at));
+        self.bytes[at..at + first.len()].copy_from_slice(first);
+        self.bytes[..wrapped.len()].copy_from_slice(wrapped);
     }
 
     /// Reads bytes and compares them with what was written.

@@ -13,8 +13,10 @@ const PROOFS: &str = "
   combinations_of_faults_in_ipv4
 * the same, IPv6
   combinations_of_faults_in_ipv6
-* random walks of up to 12 faults, IPv4 and IPv6
-  random_walks_of_faults
+* random walks of up to 12 faults, a million with those of the next line
+  random_walks_of_faults_in_ipv4
+* the same, IPv6
+  random_walks_of_faults_in_ipv6
 * both ends open at once: both are granted a rate
   both_ends_open_at_once
 * 10 % loss both ways, start packets too: at least 95 % of 500 flows granted within 20 RTT
