@@ -45,18 +45,32 @@ impl Classes {
 
     /// Adds a member.
     pub(crate) fn add(&mut self, class: usize, limit: u64) {
-        if let Some(class) = self.list.get_mut(class) {
-            class.limits.add(limit);
-            self.is_stale = true;
-        }
+        self.add_many(class, limit, 1);
     }
 
     /// Removes a member that was added with this limit.
     pub(crate) fn remove(&mut self, class: usize, limit: u64) {
-        if let Some(class) = self.list.get_mut(class) {
-            class.limits.remove(limit);
+        self.remove_many(class, limit, 1);
+    }
+
+    /// Adds several members with the same limit.
+    pub(crate) fn add_many(&mut self, class: usize, limit: u64, many: u64) {
+        if let Some(class) = self.list.get_mut(class).filter(|_| many > 0) {
+            class.limits.add(limit, many);
             self.is_stale = true;
         }
+    }
+
+    /// Removes several members that were added with this limit.
+    pub(crate) fn remove_many(&mut self, class: usize, limit: u64, many: u64) {
+        if let Some(class) = self.list.get_mut(class).filter(|_| many > 0) {
+            class.limits.remove(limit, many);
+            self.is_stale = true;
+        }
+    }
+
+    pub(crate) fn has_members(&self) -> bool {
+        self.list.iter().any(|class| class.limits.demand() > 0)
     }
 
     /// The level of a class, bit/s; `u64::MAX` if all its members get their limits.

@@ -7,6 +7,7 @@ use crate::flows::FlowKey;
 use crate::offers::{Offer, Offers};
 use crate::police::Bucket;
 use crate::policy::uses_available;
+use crate::router::genuine::Numbers;
 use crate::telling::{LEAST_GRACE, LEAST_INTERVAL, Telling, UNKNOWN_RTT, is_lower};
 use bentpipe_advice::tia1039::{Kind, RateType, Structure};
 use bentpipe_base::{Duration, Instant, Rate, Size};
@@ -104,6 +105,8 @@ pub(crate) struct Flow {
     pub(crate) rtt: Option<Duration>,
     /// True once it has sent payload.
     pub(crate) has_sent: bool,
+    /// Its sequence numbers.
+    pub(crate) numbers: Numbers,
     /// Its last payload, request or response.
     pub(crate) last: Instant,
     /// Questions for its rate.
@@ -137,6 +140,7 @@ impl Flow {
             meter: Bucket::default(),
             rtt: None,
             has_sent: false,
+            numbers: Numbers::default(),
             last: now,
             missed: Missed::default(),
             counted: None,
@@ -180,9 +184,9 @@ impl Flow {
     /// Gives up all that was negotiated.
     pub(crate) fn forget_rates(&mut self) {
         let (missed, counted, check_at) = (self.missed, self.counted, self.check_at);
-        let (since, last, has_sent) = (self.since, self.last, self.has_sent);
+        let (since, last, has_sent, numbers) = (self.since, self.last, self.has_sent, self.numbers);
         let blank = Self::new(since, self.phase, self.class);
-        *self = Self { has_sent, last, missed, counted, check_at, ..blank };
+        *self = Self { has_sent, numbers, last, missed, counted, check_at, ..blank };
     }
 
     /// GR of its last offer.

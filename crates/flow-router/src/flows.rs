@@ -86,8 +86,13 @@ impl Flows {
         self.map.iter()
     }
 
+    /// How many flows are in a phase.
+    pub(crate) const fn count(&self, phase: Phase) -> usize {
+        self.by_phase[phase as usize]
+    }
+
     pub(crate) fn is_empty(&self) -> bool {
-        self.map.is_empty()
+        self.map.is_empty() && self.due.is_empty()
     }
 
     /// Adds a flow that is not in the table; false if there is no room.

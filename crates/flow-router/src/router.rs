@@ -19,6 +19,7 @@
 //! behind whose link the queue serves by marks (`mark`) marks each packet that it sends, ordinary ones with 0.
 
 mod answers;
+pub(crate) mod genuine;
 mod members;
 mod moves;
 mod reconfigure;
@@ -41,6 +42,7 @@ use bentpipe_advice::tia1039::{QOS_FLOW, Structure};
 use bentpipe_base::{
     Addr, Cx, Dscp, Duration, Flags, Input, Instant, Node, OtherOptions, Packet, Pkt, Port, Proto, Rate, Slot,
 };
+use genuine::By;
 
 /// The side of the senders.
 pub const SENDERS: Port = Port(0);
@@ -132,6 +134,12 @@ impl FlowRouter {
         self.request_wake(cx);
     }
 
+    /// True if it keeps no state of any flow: no entry, no member of a class, no reservation.
+    pub fn is_empty(&self) -> bool {
+        let holds_rates = self.classes.has_members() || self.reservations.total() > 0;
+        self.flows.is_empty() && self.half_open.is_empty() && !holds_rates
+    }
+
     /// A packet from the senders.
     fn outward(&mut self, cx: &mut Cx<'_>, mut packet: Pkt) {
         if is_readable(&packet) && !self.follow(cx, &mut packet) {
@@ -160,11 +168,13 @@ impl FlowRouter {
             }
             return true;
         }
-        if has(packet, Flags::SYN) {
-            self.forget_predecessor(&key);
-        }
+        let is_genuine = self.is_genuine(&key, packet, By::Sender);
         if has_payload && !self.is_within_rate(now, &key, packet) {
             return false;
+        }
+        if !is_genuine {
+            self.lower_only(&key, packet);
+            return true;
         }
         let tells = self.config.encodings.has(RouterEncoding::Tia1039);
         if tells {
@@ -178,6 +188,7 @@ impl FlowRouter {
             }
         }
         self.advise(cx, &key, packet);
+        self.note_number(&key, packet);
         if has(packet, Flags::FIN) || has(packet, Flags::RST) {
             self.close(now, key);
         }

@@ -47,22 +47,23 @@ pub(crate) struct Limits {
 }
 
 impl Limits {
-    /// Adds a member with this limit.
-    pub(crate) fn add(&mut self, limit: u64) {
-        *self.counts.entry(limit).or_default() += 1;
-        self.members += 1;
-        self.total += u128::from(limit);
+    /// Adds members with this limit.
+    pub(crate) fn add(&mut self, limit: u64, many: u64) {
+        *self.counts.entry(limit).or_default() += many;
+        self.members += many;
+        self.total += u128::from(limit) * u128::from(many);
     }
 
-    /// Removes a member with this limit, if there is one.
-    pub(crate) fn remove(&mut self, limit: u64) {
+    /// Removes members with this limit, as many as there are.
+    pub(crate) fn remove(&mut self, limit: u64, many: u64) {
         let Some(count) = self.counts.get_mut(&limit) else { return };
-        *count -= 1;
+        let many = many.min(*count);
+        *count -= many;
         if *count == 0 {
             self.counts.remove(&limit);
         }
-        self.members -= 1;
-        self.total -= u128::from(limit);
+        self.members -= many;
+        self.total -= u128::from(limit) * u128::from(many);
     }
 
     /// The most that all members together can use, bit/s.
@@ -108,13 +109,13 @@ mod tests {
         let mut limits = Limits::default();
         assert_eq!((limits.level(100), limits.demand()), (u64::MAX, 0));
         for limit in [10, 1000, u64::MAX] {
-            limits.add(limit);
+            limits.add(limit, 1);
         }
         assert_eq!((limits.level(90), limits.demand()), (40, u64::MAX));
-        limits.remove(u64::MAX);
+        limits.remove(u64::MAX, 1);
         assert_eq!((limits.level(90), limits.level(2000), limits.demand()), (80, u64::MAX, 1010));
-        limits.remove(77); // nobody has it
-        limits.remove(10);
+        limits.remove(77, 1); // nobody has it
+        limits.remove(10, 1);
         assert_eq!((limits.level(90), limits.demand()), (90, 1000));
     }
 
@@ -147,7 +148,7 @@ mod tests {
         ) {
             let mut limits = Limits::default();
             for limit in &list {
-                limits.add(*limit);
+                limits.add(*limit, 1);
             }
             let level = limits.level(capacity);
             let ours: Vec<u64> = list.iter().map(|limit| level.min(*limit)).collect();
@@ -162,9 +163,9 @@ mod tests {
         fn what_was_added_can_be_taken_out(list in proptest::collection::vec(0u64..1000, 0..30)) {
             let mut limits = Limits::default();
             for limit in &list {
-                limits.add(*limit);
+                limits.add(*limit, 1);
             }
-            list.iter().rev().for_each(|limit| limits.remove(*limit));
+            list.iter().rev().for_each(|limit| limits.remove(*limit, 1));
             prop_assert_eq!((limits.demand(), limits.level(5), limits.counts.len()), (0, u64::MAX, 0));
         }
     }

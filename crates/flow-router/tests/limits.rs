@@ -205,6 +205,8 @@ fn requests_that_nobody_answers_do_not_keep_shares() {
     for port in 100..105 {
         rig.ask(Talk { port, ..A }, Structure::request(mbps(100)));
     }
+    assert_eq!(rig.told(A), None, "are there more?");
+    rig.wait(5);
     let told = rig.told(A).unwrap();
     assert_eq!(rates(&told).0, field(10_000), "they may be genuine");
     rig.answer(A, ACK, &told);

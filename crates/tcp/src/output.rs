@@ -341,7 +341,7 @@ impl Connection {
         }
         self.send.burst += bytes.0;
         if let Some(rate) = self.pace(plan, path) {
-            self.pacer.sent(cx.now, rate, bytes);
+            self.pacer.sent(cx.now, rate, plan.charge(bytes, self.mss()));
         }
         if let Some(rate) = plan.requested_rate {
             self.grant_state.request(cx.now, rate);

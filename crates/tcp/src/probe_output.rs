@@ -38,7 +38,7 @@ impl Connection {
         let packet = self.build_copy(cx, (start, end), option, wish.mark);
         let bytes = Size(end - start);
         if let (ProbeClock::Spare(_), Some(rate)) = (wish.clock, self.pace(plan, path)) {
-            self.pacer.sent(cx.now, rate, bytes); // copies and data share the rate
+            self.pacer.sent(cx.now, rate, plan.charge(bytes, self.mss())); // copies and data share the rate
         }
         self.cc.on_sent(cx, path, &SentSegment { bytes, resent: false, probe: true });
         Some(packet)

@@ -23,7 +23,7 @@ use crate::handshake::set_addresses;
 use crate::state::State;
 use bentpipe_advice::negotiation::{Carrier, Encoding, Negotiation, RateChange, RateState};
 use bentpipe_advice::tia1039::{self, Structures};
-use bentpipe_base::{Cx, Dscp, Flags, Instant, IpVersion, Packet, Pkt, Rate, Size, mix};
+use bentpipe_base::{Cx, Dscp, Duration, Flags, Instant, IpVersion, Packet, Pkt, Rate, Size, mix};
 
 /// The rate that a connection asked for, and what became of it.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -92,6 +92,13 @@ impl Connection {
         }
         let is_signal = segment.dscp == tia1039::QOS_SIGNAL;
         if is_signal { segment.signal.is_none() && segment.body.len > 0 } else { segment.signal.is_some() }
+    }
+
+    /// Returns the round trip in which an answer is expected. If the SYN/ACK was lost, the first sample
+    /// contains the timeout, since the peer echoes the timestamp of the first SYN (RFC 7323, section 4.3);
+    /// the smoothed time is then too long for many round trips.
+    fn answer_time(&self) -> Duration {
+        self.rtt.srtt().min(self.rtt.latest())
     }
 
     /// Returns a packet with our addresses, and with the DSCP of a connection that signals.
@@ -169,7 +176,7 @@ impl Connection {
         }
         let marked = segment.dscp == tia1039::QOS_SIGNAL || segment.ip == IpVersion::V6;
         let structures = if marked { tia1039::structures(segment) } else { Structures::default() };
-        let srtt = self.rtt.srtt();
+        let srtt = self.answer_time();
         let Some(negotiation) = &mut self.signalling else { return };
         if is_of_agreement(segment.dscp) {
             negotiation.confirm();
@@ -207,13 +214,12 @@ impl Connection {
     }
 
     fn add_structure(&mut self, now: Instant, packet: &mut Packet, wish: Option<Rate>) {
-        let (srtt, carrier) = (self.rtt.srtt(), carrier(packet));
+        let (srtt, carrier) = (self.answer_time(), carrier(packet));
         let is_fallen_back = self.cc.fallback().is_some();
         let Some(negotiation) = &mut self.signalling else { return };
         // data without a rate must not look as if it had one: a router would hold it to what it offered, and
         // a path that maps code points of data to those of structures would never let it pass
-        let has_none =
-            is_fallen_back || matches!(negotiation.state(), RateState::Plain | RateState::Refused);
+        let has_none = is_fallen_back || matches!(negotiation.state(), RateState::Plain | RateState::Refused);
         if has_none && carrier == Carrier::Data && packet.dscp == tia1039::QOS_FLOW {
             packet.dscp = Dscp::DEFAULT;
         }

@@ -473,3 +473,46 @@ fn the_ip_version_alone_changes_only_the_length() {
     let longer: Vec<_> = lengths[0].iter().map(|(at, side, len)| (*at, *side, len + 20)).collect();
     assert_eq!(longer, lengths[1]);
 }
+
+/// The SYN/ACK is lost, so the first RTT sample contains the timeout. The repeated request is lost too; it is
+/// repeated after a round trip as later samples show it.
+#[test]
+fn after_a_lost_syn_ack_requests_are_not_repeated_late() {
+    let lost = Cell::new(0);
+    let mut net = Net::new(host(ASK, V4), host(None, V4), |_, side, packet| {
+        let asks = side == 0 && !packet.tcp.flags.has(Flags::SYN) && !said(packet).is_empty();
+        let drops = lost.get() < 2 && (side == 1 && lost.get() == 0 || asks);
+        lost.set(lost.get() + u32::from(drops));
+        lower(packet, mbps(8));
+        !drops
+    });
+    net.with(0, |c| c.write(400_000));
+    net.run(ms(2000));
+    assert_eq!(lost.get(), 2);
+    let established = net.end(0).stats().established_at.unwrap();
+    assert_eq!(established, ms(1100));
+    let granted = net.end(0).rate().unwrap().changes[0].at;
+    assert!(granted <= established + RTT * 5, "{granted}");
+}
+
+/// The granted rate counts headers, also those of short segments.
+#[test]
+fn short_segments_keep_to_the_rate_with_their_headers() {
+    for ip in [V4, V6] {
+        let mut config = host(ASK, ip);
+        config.nagle = false;
+        let mut net = Net::new(config, host(None, ip), |_, _, packet| {
+            lower(packet, mbps(1));
+            true
+        });
+        // 100 bytes each millisecond are less than the rate, but not with headers
+        for i in 100..1600 {
+            net.run(ms(i));
+            net.with(0, |c| c.write(100));
+        }
+        let data = net.of(0).filter(|(at, packet)| *at > ms(500) && packet.body.len > 0);
+        let short = data.filter(|(_, packet)| packet.body.len <= 300).count();
+        let rate = net.rate(0, ms(500));
+        assert!(short > 300 && rate <= 1.02 * mbps(1).bps() as f64, "{ip:?}: {rate} bit/s, {short} short");
+    }
+}

@@ -77,10 +77,15 @@ pub(super) fn check(packages: &[Package]) -> Vec<Finding> {
     packages.iter().flat_map(check_one).collect()
 }
 
-/// Additional dependencies of tests: the gateway is tested with the real engine and link, its flow routers with
-/// real requests.
-const TESTS_MAY_USE: [(&str, &str); 4] =
-    [("gateway", "tcp"), ("gateway", "link"), ("gateway", "nodes"), ("accelerate", "advice")];
+/// Additional dependencies of tests: gateway and flow router are tested with the real engine, the gateway also
+/// with the real link, its flow routers with real requests.
+const TESTS_MAY_USE: [(&str, &str); 5] = [
+    ("gateway", "tcp"),
+    ("gateway", "link"),
+    ("gateway", "nodes"),
+    ("flow-router", "tcp"),
+    ("accelerate", "advice"),
+];
 
 /// Checks a package by its dependencies; the flag is false for dev-dependencies.
 fn check_package(package: &str, dependencies: &[(&str, bool)]) -> Vec<Finding> {
@@ -125,6 +130,7 @@ mod tests {
         assert_eq!(faults("bentpipe-link", &[("bentpipe-tcp", false)]), 1);
         assert_eq!(faults("bentpipe-gateway", &[("bentpipe-tcp", false), ("bentpipe-link", false)]), 0);
         assert_eq!(faults("bentpipe-gateway", &[("bentpipe-tcp", true)]), 1);
+        assert_eq!(faults("bentpipe-flow-router", &[("bentpipe-tcp", false)]), 0);
         assert_eq!(faults("bentpipe-base", &[("bentpipe-sim", true)]), 1);
         assert_eq!(faults("bentpipe-scenario", &[("bentpipe-sim", true)]), 1);
         assert_eq!(faults("xtask", &[("bentpipe-base", true), ("bentpipe-stats", true)]), 1);

@@ -6,6 +6,7 @@
 //! the flow goes on without a rate. These packets pass unchanged; requests in them concern the other
 //! direction.
 
+use super::genuine::By;
 use super::tell::MOST_TRIES;
 use super::{FlowRouter, SENDERS, has, is_readable, is_untouchable};
 use crate::encodings::RouterEncoding;
@@ -31,8 +32,8 @@ impl FlowRouter {
             return self.hidden_answers(now, packet);
         }
         let key = FlowKey::reverse_of(packet);
-        if has(packet, Flags::SYN) && !has(packet, Flags::ACK) {
-            self.forget_predecessor(&key);
+        if !self.is_genuine(&key, packet, By::Receiver) {
+            return;
         }
         let mut is_answered = false;
         if packet.dscp == QOS_SIGNAL {

@@ -83,14 +83,6 @@ impl FlowRouter {
         }
     }
 
-    /// A SYN: a flow with these ports that has sent data or has ended is another one. A SYN that is repeated
-    /// belongs to the same flow.
-    pub(super) fn forget_predecessor(&mut self, key: &FlowKey) {
-        if self.flows.get(key).is_some_and(|flow| flow.has_sent || flow.phase == Phase::Closed) {
-            self.remove(key);
-        }
-    }
-
     /// Takes part in the division with the limit that a flow has now.
     pub(super) fn recount(&mut self, key: &FlowKey) {
         let trusts_requests = !self.half_open.distrusts();
@@ -110,9 +102,18 @@ impl FlowRouter {
 
     /// Decides anew whether requests are trusted, and applies that to all that wait for a response.
     pub(super) fn review_trust(&mut self) {
-        if self.half_open.review() {
+        if self.half_open.review(self.flows.count(Phase::Capable)) {
             self.half_open.keys().iter().for_each(|key| self.recount(key));
         }
+    }
+
+    /// What a flow is offered that asks for `limit`; `counted` is the limit with which it is a member.
+    pub(super) fn share_asked(&mut self, class: usize, limit: u64, counted: Option<u64>) -> u64 {
+        let crowd = self.half_open.crowd();
+        self.classes.add_many(class, limit, crowd);
+        let share = self.classes.share_with(class, limit, counted);
+        self.classes.remove_many(class, limit, crowd);
+        share
     }
 
     /// The share of a flow that has a rate, bit/s.

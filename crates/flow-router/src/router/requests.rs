@@ -54,7 +54,7 @@ impl FlowRouter {
         let freed = former.and_then(|former| self.suspend(&former));
         let limit = bps(offer.available());
         let counted = self.note_asked(cx.now, key, limit, offer);
-        let share = self.classes.share_with(class, limit, counted);
+        let share = self.share_asked(class, limit, counted);
         if let Some((class, limit)) = freed {
             self.classes.add(class, limit);
         }

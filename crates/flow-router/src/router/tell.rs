@@ -30,6 +30,9 @@ impl FlowRouter {
             flow.telling = None;
             return;
         }
+        if self.half_open.is_burst(now) {
+            return; // it is not clear yet whether these requests count
+        }
         let available = Rate::from_bps(share).and_then(rounded);
         if available.is_none() && flow.grant > 0 {
             return; // the format has no rate as low as that

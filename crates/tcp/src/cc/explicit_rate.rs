@@ -13,8 +13,10 @@
 //! packets, 4 RTT) (`meter.rs`); the sender requests more if the application is not the limit and 90 % of AR
 //! are used; a timeout keeps the rate, a second one in a row falls back to standard TCP; from there a new
 //! request is sent once less than half of the threshold was lost over max(128 packets, 10 RTT); after 2 s of
-//! silence the sender requests the rate again before it sends more than the initial window. AR counts IP
-//! packets with headers, so the payload rate is AR mss / (mss + headers). Unused granted capacity is used
+//! silence, since the last segment or since the grant, the sender requests the rate again before it sends more
+//! than the initial window; at a low rate it requests more every 2 s, since 128 segments would take longer. AR
+//! counts IP packets with headers, so the payload rate is AR mss / (mss + headers), and a short segment counts
+//! its headers as well. (The last three of these only where the rate is signalled in packets.) Unused granted capacity is used
 //! too: when all data is sent, and in the first ten rounds while the peer's window is full, each
 //! unacknowledged segment is sent once more at the granted rate, the newest first (`copies`), so a loss there
 //! is repaired without waiting a round trip. The signalling is not here: `signalling.rs` carries it in
@@ -46,7 +48,7 @@ const UNKNOWN_RTT: Duration = Duration::from_secs(1);
 const REQUEST_EVERY: u64 = 128;
 /// Share of AR that must be used for a request.
 const USED: f64 = 0.9;
-/// Idle time after which the grant must be requested again.
+/// Idle time after which the grant must be requested again; longest time between requests.
 const SILENCE: Duration = Duration::from_secs(2);
 /// Round trips with less than half of the threshold lost before a new request.
 const QUIET_ROUNDS: u64 = 10;
@@ -95,6 +97,8 @@ pub struct ExplicitRate {
     headers: u64,
     initial: u64,
     threshold: f64,
+    /// The rate is signalled in packets.
+    signals: bool,
     state: State,
     /// AR, including headers; `None` if nothing was ever granted.
     granted: Option<Rate>,
@@ -106,6 +110,8 @@ pub struct ExplicitRate {
     sent: u64,
     sent_since: Instant,
     last_sent: Instant,
+    /// When a request was last answered.
+    granted_at: Instant,
     /// When the grant had to be confirmed again.
     unconfirmed_since: Instant,
     app_limited: bool,
@@ -155,6 +161,7 @@ impl ExplicitRate {
             headers: start.headers.0,
             initial: start.initial(),
             threshold,
+            signals: asks,
             state: State::Standard,
             granted: None,
             pending_request: None,
@@ -162,6 +169,7 @@ impl ExplicitRate {
             sent: 0,
             sent_since: Instant::ZERO,
             last_sent: Instant::ZERO,
+            granted_at: Instant::ZERO,
             unconfirmed_since: Instant::ZERO,
             app_limited: false,
             meter: LossMeter::new(start.mss.0),
@@ -170,6 +178,15 @@ impl ExplicitRate {
             segments: 0,
             // an answer may still come
             fallback: (!asks).then_some(Fallback { to, why, at, segments: 0 }),
+        }
+    }
+
+    /// Time since this sender used its grant or heard of it.
+    fn silence(&self, now: Instant) -> Duration {
+        match (self.signals, self.segments) {
+            (true, _) => now.since(self.last_sent.max(self.granted_at)),
+            (false, 0) => Duration::ZERO,
+            (false, _) => now.since(self.last_sent),
         }
     }
 
@@ -200,8 +217,8 @@ impl ExplicitRate {
     }
 
     /// A request was answered.
-    fn take_grant(&mut self, rate: Rate) {
-        self.granted = Some(rate);
+    fn take_grant(&mut self, now: Instant, rate: Rate) {
+        (self.granted, self.granted_at) = (Some(rate), now);
         if self.state == State::Unconfirmed {
             self.state = State::Granted;
         }
@@ -283,7 +300,7 @@ impl CongestionControl for ExplicitRate {
 
     fn on_rate(&mut self, cx: &mut Cx<'_>, path: &Path, answer: RateAnswer) {
         match answer {
-            RateAnswer::Granted(rate) => self.take_grant(rate),
+            RateAnswer::Granted(rate) => self.take_grant(cx.now, rate),
             RateAnswer::Reduced(rate) => {
                 self.granted = Some(self.granted.map_or(rate, |granted| granted.min(rate)));
             }
@@ -310,8 +327,8 @@ impl CongestionControl for ExplicitRate {
             return;
         }
         self.pending_request = None; // this segment carried the request
-        let silent = self.segments > 0 && path.flight == Size::ZERO && cx.now.since(self.last_sent) > SILENCE;
-        if silent && self.state == State::Granted {
+        let is_old = path.flight == Size::ZERO && self.silence(cx.now) > SILENCE;
+        if is_old && self.state == State::Granted {
             self.state = State::Unconfirmed;
             self.unconfirmed_since = cx.now;
         }
@@ -324,7 +341,8 @@ impl CongestionControl for ExplicitRate {
         self.segments += 1;
         self.sent += 1;
         self.last_sent = cx.now;
-        if self.sent >= REQUEST_EVERY {
+        let is_slow = self.signals && cx.now.since(self.sent_since) >= SILENCE;
+        if self.sent >= REQUEST_EVERY || is_slow {
             self.request_more(cx.now);
         }
         self.standard.on_sent(cx, path, sent);
@@ -352,6 +370,7 @@ impl CongestionControl for ExplicitRate {
                 };
                 Plan {
                     pace: self.pace(granted),
+                    headers: Size(if self.signals { self.headers } else { 0 }),
                     burst: Size(BURST * self.mss),
                     probes: self.spare(granted, path),
                     ..Plan::window(window)

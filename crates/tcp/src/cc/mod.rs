@@ -43,6 +43,8 @@ pub struct Plan {
     pub window: Size,
     /// Rate at which segments are sent; `None` sends as soon as the window allows.
     pub pace: Option<Rate>,
+    /// Header bytes of each segment that the pace counts: it is then the payload rate of full segments.
+    pub headers: Size,
     /// Bytes that may be sent back to back, whether paced or not.
     pub burst: Size,
     /// Low-priority extra segments, not counted in the window.
@@ -56,7 +58,20 @@ pub struct Plan {
 impl Plan {
     /// A plan with a window and nothing else.
     pub const fn window(window: Size) -> Self {
-        Self { window, pace: None, burst: Size::MAX, probes: None, requested_rate: None, dscp: Dscp::DEFAULT }
+        Self {
+            window,
+            pace: None,
+            headers: Size::ZERO,
+            burst: Size::MAX,
+            probes: None,
+            requested_rate: None,
+            dscp: Dscp::DEFAULT,
+        }
+    }
+
+    /// Returns the bytes that a segment with this payload counts at the pace; a full one counts `mss`.
+    pub(crate) fn charge(&self, payload: Size, mss: u64) -> Size {
+        Size((payload.0 + self.headers.0) * mss / (mss + self.headers.0).max(1))
     }
 }
 

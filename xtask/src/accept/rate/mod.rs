@@ -4,6 +4,7 @@
 
 mod churn;
 mod course;
+mod faults;
 mod jitter;
 mod middleboxes;
 mod mixed;
@@ -16,7 +17,7 @@ use super::Part;
 use super::list::{Bound, List, Outcome, Setup, Tests, Unit, fuzz};
 use simulator::{Simulator, goodput_bps, granted_bps};
 
-pub(super) const PARTS: [Part; 12] = [
+pub(super) const PARTS: [Part; 13] = [
     ("figures", figures),
     ("fairness", fairness),
     ("churn", churn::churn),
@@ -28,6 +29,7 @@ pub(super) const PARTS: [Part; 12] = [
     ("fuzz", |_, list| fuzz(list, "fuzz-advice", "random signalling")),
     ("udp", udp::udp),
     ("verbs", udp::verbs),
+    ("faults", faults::check),
     ("tests", tests),
 ];
 

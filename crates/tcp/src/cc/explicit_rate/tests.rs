@@ -277,6 +277,29 @@ fn a_silent_sender_asks_before_it_bursts() {
     assert_eq!((hand.plan().window, hand.plan().pace), (Size(3 * 65_000 + 32_000), Some(mbps(5.0))));
 }
 
+/// A grant that was not used for more than 2 s is as old as one after a silence.
+#[test]
+fn a_sender_that_begins_late_asks_before_it_bursts() {
+    for (wait, is_old) in [(1900, false), (2100, true)] {
+        let mut hand = Hand::with(&asking());
+        hand.hear(response(10.4));
+        hand.path.flight = Size::ZERO;
+        assert_eq!(hand.send(1, millis(wait)), [], "it does not know that it will send more");
+        assert_eq!(hand.plan().requested_rate.is_some(), is_old);
+        assert_eq!(hand.plan().window == Size(10 * MSS), is_old);
+        hand.ack(1, 0, Some(response(10.4)));
+        assert!(hand.plan().window > Size(10 * MSS));
+    }
+}
+
+/// 1000 B plus headers every 100 ms are 83 kbit/s: 128 of them would take 13 s.
+#[test]
+fn a_slow_sender_asks_for_more_every_two_seconds() {
+    let mut hand = Hand::with(&asking());
+    hand.hear(response(0.0832));
+    assert_eq!(hand.send(100, millis(100)), [mbps(0.1664); 4]);
+}
+
 /// After ten round trips and 128 packets with less than half of the threshold lost the sender requests the
 /// rate again, and uses it once granted.
 #[test]

@@ -1,0 +1,82 @@
+//! Every combination of up to three faults of the packets that signal: the handshake, a reduction and its
+//! answer, raises and their answers.
+
+use super::faults::{Among, Failures, Fault, KINDS, Traffic, combinations, most_faults, places};
+use super::net::HOPS;
+use bentpipe_base::IpVersion;
+use bentpipe_tcp::RateState;
+
+/// The first flow asks with its SYN and every 128 segments; the second one comes and goes.
+pub(crate) fn traffic(ip: IpVersion) -> Traffic {
+    Traffic { ip, flows: [([450, 10], 0), ([40, 0], 160)] }
+}
+
+/// Packets that signal on each hop and way in a run without faults.
+fn counted(traffic: Traffic) -> [[u16; 2]; HOPS] {
+    let mut net = traffic.net(&[], Among::Signals);
+    net.complete().unwrap();
+    assert!(net.watch.compared > 100, "the sums of grants were compared {} times", net.watch.compared);
+    let changes = net.flows[0].ends[0].conn.as_ref().and_then(|c| c.rate()).unwrap().changes;
+    assert_eq!(
+        changes.iter().map(|change| change.cause).collect::<Vec<_>>(),
+        ["granted", "reduced", "raised"]
+    );
+    net.signalled
+}
+
+/// Runs all combinations of up to two faults, or of as many as `BENTPIPE_FAULTS` says.
+fn all_combinations(ip: IpVersion) {
+    let most = most_faults();
+    let traffic = traffic(ip);
+    let places = places(&counted(traffic), 1);
+    let mut failures = Failures::default();
+    for n in 1..=most {
+        combinations(&places, n as usize, &mut |faults: &[Fault]| {
+            failures.check(traffic, faults, Among::Signals)
+        });
+    }
+    failures.report(&format!("combinations of up to {most} faults of {} in {ip:?}", places.len()));
+}
+
+#[test]
+fn combinations_of_faults_in_ipv4() {
+    all_combinations(IpVersion::V4);
+}
+
+#[test]
+fn combinations_of_faults_in_ipv6() {
+    all_combinations(IpVersion::V6);
+}
+
+/// RFC 9293, section 3.5, figure 7: the SYNs cross. The request that each had is repeated after the handshake.
+#[test]
+fn both_ends_open_at_once() {
+    for ip in [IpVersion::V4, IpVersion::V6] {
+        let mut net = traffic(ip).net(&[], Among::Signals);
+        net.flows[0].opens_at_once = true;
+        net.complete().unwrap();
+        let states: Vec<_> = net.flows[0].states().collect();
+        assert!(states.iter().all(|s| matches!(s, RateState::Granted | RateState::Reduced)), "{states:?}");
+    }
+}
+
+/// Shows what a list of faults does: numbers of hop, way, packet and kind in `BENTPIPE_TRACE`.
+#[test]
+#[ignore = "it only prints"]
+fn trace() {
+    let text = std::env::var("BENTPIPE_TRACE").unwrap_or_default();
+    let all: Vec<u16> = text.split_whitespace().filter_map(|word| word.parse().ok()).collect();
+    let fault = |words: &[u16]| Fault {
+        hop: words[0].into(),
+        way: words[1].into(),
+        nth: words[2],
+        fate: KINDS[usize::from(words[3])],
+    };
+    let faults: Vec<Fault> = all.chunks_exact(4).map(fault).collect();
+    let mut net = traffic(IpVersion::V4).net(&faults, Among::Signals);
+    net.trace = true;
+    println!("{:?}", net.complete());
+    for end in net.flows.iter().flat_map(|flow| &flow.ends) {
+        println!("{:?}", end.conn.as_ref().and_then(|c| c.rate()));
+    }
+}
