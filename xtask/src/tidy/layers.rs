@@ -15,7 +15,7 @@ enum Kind {
 }
 
 /// The crates of the workspace, what they are, and on which others they may depend; without `bentpipe-`.
-const LAYERS: [(&str, Kind, &str); 25] = [
+const LAYERS: [(&str, Kind, &str); 26] = [
     ("base", Engine, ""),
     ("advice", Engine, "base"),
     ("wire", Engine, "base"),
@@ -24,6 +24,7 @@ const LAYERS: [(&str, Kind, &str); 25] = [
     ("nodes", Engine, "base tcp"),
     ("gateway", Engine, "base"),
     ("flow-router", Engine, "base advice"),
+    ("tagger", Engine, "base advice"),
     ("network", Engine, "base link nodes gateway"),
     ("scenario", Model, "base advice tcp link nodes gateway flow-router"),
     ("driver", Driver, "base wire gateway network os"),
@@ -77,8 +78,15 @@ pub(super) fn check(packages: &[Package]) -> Vec<Finding> {
     packages.iter().flat_map(check_one).collect()
 }
 
-/// Additional dependencies of tests: the gateway is tested with the real engine and link.
-const TESTS_MAY_USE: [(&str, &str); 3] = [("gateway", "tcp"), ("gateway", "link"), ("gateway", "nodes")];
+/// Additional dependencies of tests: the gateway is tested with the real engine and link, the tagger with the
+/// engine and routers.
+const TESTS_MAY_USE: [(&str, &str); 5] = [
+    ("gateway", "tcp"),
+    ("gateway", "link"),
+    ("gateway", "nodes"),
+    ("tagger", "tcp"),
+    ("tagger", "flow-router"),
+];
 
 /// Checks a package by its dependencies; the flag is false for dev-dependencies.
 fn check_package(package: &str, dependencies: &[(&str, bool)]) -> Vec<Finding> {
