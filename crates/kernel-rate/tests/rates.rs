@@ -53,8 +53,12 @@ fn receive(ready: &mpsc::Sender<u32>, go: &mpsc::Receiver<()>) -> Samples {
     run("ip link set lo up");
     run("ip addr add 10.231.0.2/24 dev vb");
     run("ip link set vb up");
-    nft("table inet loss { chain c { type filter hook input priority 0; \
-         tcp dport 9000 meta length > 200 numgen random mod 1000 < 20 drop; } }");
+    nft("table inet loss {
+        chain c {
+            type filter hook input priority 0
+            tcp dport 9000 meta length > 200 numgen random mod 1000 < 20 drop
+        }
+    }");
     let listener = TcpListener::bind(SocketAddr::from((RECEIVER, PORT))).unwrap();
     ready.send(0).unwrap();
     let (mut from, _) = listener.accept().unwrap();
@@ -97,6 +101,7 @@ fn a_socket_sends_at_its_rate_whatever_is_lost() {
     run("ip link set lo up");
     run("ip addr add 10.231.0.1/24 dev va");
     run("ip link set va up");
+    run("ip link set va gso_max_segs 1"); // each packet is lost or not
     go.send(()).unwrap();
     is_ready.recv().unwrap();
 

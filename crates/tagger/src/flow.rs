@@ -203,7 +203,11 @@ impl Flow {
     pub(crate) fn hear_syn(&mut self, now: Instant, syn: &Packet) -> Option<RateAnswer> {
         self.track.peer_syn(&syn.tcp);
         let structures = (syn.dscp == QOS_SIGNAL).then(|| tia1039::structures(syn));
-        self.negotiation.peer_syn(now, structures.as_ref().map(tia1039::Structures::as_slice))
+        let answer = self.negotiation.peer_syn(now, structures.as_ref().map(tia1039::Structures::as_slice));
+        if self.is_ours {
+            self.negotiation.confirm();
+        }
+        answer
     }
 
     /// Takes what another packet of the peer says, if the host would accept the packet.
@@ -212,6 +216,9 @@ impl Flow {
             return None;
         }
         self.track.peer_packet(now, packet.tcp.ack);
+        if [QOS_SIGNAL, QOS_FLOW].contains(&packet.dscp) {
+            self.negotiation.confirm();
+        }
         // in IPv6 the option says what it is, in IPv4 the DSCP
         let is_marked = packet.dscp == QOS_SIGNAL || packet.ip == IpVersion::V6;
         let structures = if is_marked { tia1039::structures(packet) } else { tia1039::Structures::default() };

@@ -62,6 +62,28 @@ fn a_host_that_is_called_answers_and_asks_for_itself() {
 }
 
 #[test]
+fn an_end_that_was_called_adds_nothing_until_the_peer_shows_that_it_knows() {
+    let mut rig = Rig::new(BOTH[0]);
+    let swap = |mut packet: Packet| {
+        (packet.sport, packet.dport) = (packet.dport, packet.sport);
+        packet
+    };
+    rig.deliver(swap(rig.back(Flags::SYN, 0, 0, 0)), &[]);
+    rig.send(swap(rig.out(SYN_ACK, 0, 1, 0)));
+    // the SYN/ACK may have arrived without its code point: the peer would take a structure for data
+    rig.put(NETWORK, swap(rig.back(Flags::ACK, 1, 1, 0)));
+    rig.wait(300); // its own request was not answered
+    for _ in 0..3 {
+        assert_eq!(said(&rig.send(swap(rig.out(Flags::ACK, 1, 1, 0)))), []);
+    }
+    let known = Packet { dscp: QOS_FLOW, ..swap(rig.back(Flags::ACK, 1, 1, 0)) };
+    rig.put(NETWORK, known);
+    rig.send(swap(rig.out(Flags::ACK, 1, 1, 0)));
+    let ack = rig.send(swap(rig.out(Flags::ACK, 1, 1, 0)));
+    assert_eq!(said(&ack), [(Kind::Request, Some(mbps(10_000)))]);
+}
+
+#[test]
 fn an_end_that_only_answers_sends_its_data_without_a_code_point() {
     let ask = AskConfig { take: Some(mbps(8)), ..AskConfig::default() };
     for ip in BOTH {

@@ -158,6 +158,10 @@ impl Node for Tagger {
         }
     }
 
+    fn reads_signalling(&self) -> bool {
+        true
+    }
+
     fn addresses(&self, each: &mut dyn FnMut(Addr)) {
         let flows = self.table.keys().flat_map(FlowKey::addresses);
         flows.chain(self.peers.addresses()).chain(self.changes.addresses()).for_each(each);
