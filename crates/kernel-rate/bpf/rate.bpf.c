@@ -15,7 +15,7 @@
  */
 #include "kernel.h"
 
-char LICENSE[] SEC("license") = "GPL";
+char LICENSE[] SEC("license") = "Dual MIT/GPL";
 
 /* Values of the Rust side: src/loaded.rs. */
 struct key {

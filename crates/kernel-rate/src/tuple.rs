@@ -6,7 +6,7 @@ use core::net::IpAddr;
 
 /// Bytes of a key.
 pub(crate) const KEY: usize = 36;
-/// Bytes of a prefix.
+/// Bytes of a prefix with its length.
 pub(crate) const PREFIX: usize = 20;
 /// Bits before an IPv4 address in its IPv6 form (RFC 4291, section 2.5.5.2).
 const MAPPED: u32 = 96;

@@ -15,7 +15,7 @@ enum Kind {
 }
 
 /// The crates of the workspace, what they are, and on which others they may depend; without `bentpipe-`.
-const LAYERS: [(&str, Kind, &str); 26] = [
+const LAYERS: [(&str, Kind, &str); 27] = [
     ("base", Engine, ""),
     ("advice", Engine, "base"),
     ("wire", Engine, "base"),
@@ -36,6 +36,7 @@ const LAYERS: [(&str, Kind, &str); 26] = [
     ("results", Driver, "base wire scenario sim plot report"),
     ("sweep", Driver, "base scenario sim plot report stats"),
     ("os", Driver, "base wire"),
+    ("kernel-rate", Driver, "base os"),
     ("service", Driver, "base os"),
     ("field", Driver, "base wire os stats"),
     ("live", Driver, "base advice wire tcp link nodes driver scenario sim report os service"),
