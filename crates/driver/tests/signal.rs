@@ -3,13 +3,21 @@
 #![allow(clippy::unwrap_used, reason = "a test")]
 
 use bentpipe_advice::tia1039::{self, Kind, QOS_FLOW, QOS_SIGNAL, Structure, structures, write};
-use bentpipe_base::{Dscp, Ecn, Flags, IpVersion, Packet, Rate, Seq, Signal, TcpHeader, Timestamps};
-use bentpipe_driver::{Content, HEADER_SPACE, Parsed, StoredUnit, Unit, emit, parse};
+use bentpipe_base::{
+    Cx, Dscp, Ecn, Flags, Input, IpVersion, Node, Packet, Port, Proto, Rate, Seq, Signal, Size, TcpHeader,
+    Timestamps,
+};
+use bentpipe_driver::{
+    Content, HEADER_SPACE, LiveNetwork, Parsed, StoredUnit, Unit, UnreadReason, emit, parse,
+};
+use bentpipe_network::Network;
 use bentpipe_wire::offload::{VnetHeader, complete};
 use bentpipe_wire::{
     AddressPair, Ipv4, Layout, OptionKind, Segment, Sum, add_hop_by_hop, hop_by_hop, pseudo_header,
 };
 use proptest::prelude::*;
+use std::cell::RefCell;
+use std::rc::Rc;
 
 /// How the checksum of a unit stands.
 #[derive(Clone, Copy, Debug)]
@@ -250,6 +258,52 @@ fn signed_packets_and_fast_open_keep_their_payload() {
         let parsed = read(&source);
         assert_eq!(parsed.packet.signal.is_none(), stays, "{option:?}");
         assert_eq!(parsed.packet.body.len, if stays { 16 } else { 0 });
+    }
+}
+
+/// Notes what it gets, and passes it on.
+#[derive(Debug)]
+struct Passes(bool, Rc<RefCell<Vec<Packet>>>);
+
+impl Node for Passes {
+    fn handle(&mut self, cx: &mut Cx<'_>, input: Input) {
+        if let Input::Packet(port, packet) = input {
+            self.1.borrow_mut().push((*packet).clone());
+            cx.send(Port(1 - port.0), packet);
+        }
+    }
+    fn reads_signalling(&self) -> bool {
+        self.0
+    }
+}
+
+/// Where no node reads structures, what opens a connection that signals passes unread, so a gateway lets the
+/// whole connection pass. Nothing is taken from a body.
+#[test]
+fn without_a_node_that_reads_structures_nothing_is_stripped() {
+    let one = *structure(64_000, Kind::Request).bytes();
+    for reads in [false, true] {
+        let seen = Rc::default();
+        let node = Passes(reads, Rc::clone(&seen));
+        let add = |network: &mut Network| vec![network.add(Box::new(node))];
+        let mut net = LiveNetwork::chain(add, 1, Unit::Frame, Size(1 << 20));
+        for flags in [Flags::SYN, Flags::SYN.with(Flags::ACK), Flags::ACK] {
+            let source = source(false, QOS_SIGNAL, flags, &one, &[], Checksum::Full);
+            assert!(net.store.borrow_mut().write(&source.bytes));
+            assert!(net.accept(0, source.bytes.len(), &source.vnet));
+            let arrival = net.take_arrival().unwrap();
+            let sent = net.emit(&arrival, |out, header, bytes| [header, bytes, out.tail()].concat());
+            net.done(arrival);
+            assert_eq!(sent, source.bytes);
+        }
+        let seen: Vec<_> =
+            seen.borrow().iter().map(|p: &Packet| (p.proto, p.body.len, p.signal.is_some())).collect();
+        let passes = (Proto::Opaque, 68, false);
+        let expected =
+            if reads { [(Proto::Tcp, 0, true); 3] } else { [passes, passes, (Proto::Tcp, 16, false)] };
+        assert_eq!(seen, expected);
+        let unread = net.counters.other[UnreadReason::Signalling as usize];
+        assert_eq!(unread, if reads { 0 } else { 2 });
     }
 }
 
