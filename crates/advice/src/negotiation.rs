@@ -209,6 +209,10 @@ impl Negotiation {
     pub fn changes(&self) -> &[RateChange] {
         self.asker.history.changes()
     }
+    /// Keeps at most `most` changes from now on, for a holder of many negotiations.
+    pub const fn keep_changes(&mut self, most: usize) {
+        self.asker.history.most = most;
+    }
     /// Returns the number of all changes of the granted rate.
     pub const fn change_count(&self) -> u64 {
         self.asker.history.count()

@@ -15,7 +15,7 @@ enum Kind {
 }
 
 /// The crates of the workspace, what they are, and on which others they may depend; without `bentpipe-`.
-const LAYERS: [(&str, Kind, &str); 25] = [
+const LAYERS: [(&str, Kind, &str); 27] = [
     ("base", Engine, ""),
     ("advice", Engine, "base"),
     ("wire", Engine, "base"),
@@ -24,6 +24,7 @@ const LAYERS: [(&str, Kind, &str); 25] = [
     ("nodes", Engine, "base advice tcp"),
     ("gateway", Engine, "base"),
     ("flow-router", Engine, "base advice"),
+    ("tagger", Engine, "base advice"),
     ("network", Engine, "base link nodes gateway"),
     ("scenario", Model, "base advice tcp link nodes gateway flow-router"),
     ("driver", Driver, "base advice wire gateway network os"),
@@ -35,6 +36,7 @@ const LAYERS: [(&str, Kind, &str); 25] = [
     ("results", Driver, "base advice wire scenario sim plot report"),
     ("sweep", Driver, "base scenario sim plot report stats"),
     ("os", Driver, "base wire"),
+    ("kernel-rate", Driver, "base os"),
     ("service", Driver, "base os"),
     ("field", Driver, "base wire os stats"),
     ("live", Driver, "base advice wire tcp link nodes driver scenario sim report os service"),
@@ -77,14 +79,16 @@ pub(super) fn check(packages: &[Package]) -> Vec<Finding> {
     packages.iter().flat_map(check_one).collect()
 }
 
-/// Additional dependencies of tests: gateway and flow router are tested with the real engine, the gateway also
-/// with the real link, its flow routers with real requests.
-const TESTS_MAY_USE: [(&str, &str); 5] = [
+/// Additional dependencies of tests: gateway, flow router and tagger are tested with the real engine, the gateway
+/// also with the real link, and with real requests.
+const TESTS_MAY_USE: [(&str, &str); 7] = [
     ("gateway", "tcp"),
     ("gateway", "link"),
     ("gateway", "nodes"),
     ("flow-router", "tcp"),
     ("accelerate", "advice"),
+    ("tagger", "tcp"),
+    ("tagger", "flow-router"),
 ];
 
 /// Checks a package by its dependencies; the flag is false for dev-dependencies.

@@ -7,12 +7,21 @@ use bentpipe_base::{Instant, Rate};
 pub(super) const MOST_CHANGES: usize = 1000;
 
 /// The granted rate, its state and its changes.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub(super) struct History {
     granted: Option<Rate>,
     state: RateState,
     changes: Vec<RateChange>,
+    /// Most changes that are kept.
+    pub(super) most: usize,
     count: u64,
+}
+
+impl Default for History {
+    fn default() -> Self {
+        let (granted, state) = (None, RateState::default());
+        Self { granted, state, changes: Vec::new(), most: MOST_CHANGES, count: 0 }
+    }
 }
 
 impl History {
@@ -39,7 +48,7 @@ impl History {
         };
         (self.granted, self.state) = (Some(rate), state);
         self.count += 1;
-        if self.changes.len() < MOST_CHANGES {
+        if self.changes.len() < self.most {
             self.changes.push(RateChange { at, rate, cause });
         }
     }

@@ -1,0 +1,149 @@
+//! The programs in the kernel, and the rates that they read.
+
+use crate::tuple::{key, prefix};
+use crate::{Counts, Grant, Policy, Reason, Tuple};
+use bentpipe_os::clock::monotonic;
+use libbpf_rs::{Link, MapCore, MapFlags, MapHandle, MapType, Object, ObjectBuilder};
+use std::fs::File;
+use std::os::fd::{AsFd as _, AsRawFd as _};
+use std::path::{Path, PathBuf};
+
+/// The compiled programs.
+const OBJECT: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/rate.bpf.o"));
+/// The kernel's description of its types, by which fields are found.
+const TYPES: &str = "/sys/kernel/btf/vmlinux";
+/// The only key of an array with one value.
+const FIRST: [u8; 4] = [0; 4];
+
+/// Rates of the kernel's sockets. Dropped, or after the end of the process, its sockets go on without a rate.
+pub struct KernelRate {
+    rates: MapHandle,
+    lease: MapHandle,
+    counts: MapHandle,
+    /// The congestion control, and the group's program: both end with their links.
+    _links: (Link, Link),
+    _object: Object,
+}
+
+impl core::fmt::Debug for KernelRate {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.debug_struct("KernelRate").field("counts", &self.counts()).finish_non_exhaustive()
+    }
+}
+
+fn refused(what: &'static str) -> impl Fn(libbpf_rs::Error) -> Reason {
+    move |error| Reason::Refused { what, error: error.to_string() }
+}
+
+/// The mount point of the cgroup hierarchy of version 2.
+fn mount_point() -> Option<PathBuf> {
+    let mounts = std::fs::read_to_string("/proc/mounts").ok()?;
+    let of = |line: &str| {
+        let mut words = line.split(' ');
+        let (_, at, kind) = (words.next()?, words.next()?, words.next()?);
+        (kind == "cgroup2").then(|| PathBuf::from(at))
+    };
+    mounts.lines().find_map(of)
+}
+
+fn group(policy: &Policy) -> Result<File, Reason> {
+    let lacks = "has no cgroup hierarchy of version 2";
+    let hint = "mount one: mount -t cgroup2 none /sys/fs/cgroup";
+    let path = policy.cgroup.clone().or_else(mount_point).ok_or(Reason::Kernel { lacks, hint })?;
+    File::open(&path).map_err(|source| Reason::Group { path, source })
+}
+
+impl KernelRate {
+    /// Says if the kernel's sockets can have rates, as far as this can be seen without loading anything.
+    ///
+    /// # Errors
+    /// What is missing.
+    pub fn check() -> Result<(), Reason> {
+        if !Path::new(TYPES).exists() {
+            let lacks = "does not describe its types (/sys/kernel/btf/vmlinux)";
+            return Err(Reason::Kernel { lacks, hint: "use one that was built with CONFIG_DEBUG_INFO_BTF" });
+        }
+        if !libbpf_rs::MapType::StructOps.is_supported().unwrap_or(false) {
+            let lacks = "does not let this user load a congestion control in BPF";
+            return Err(Reason::Kernel { lacks, hint: "be root, with Linux 6.4 or later" });
+        }
+        let policy = Policy { cgroup: None, peers: Vec::new() };
+        group(&policy).map(drop)
+    }
+
+    /// Loads the programs. Sockets to the policy's peers get `bent_rate` once they have a rate.
+    ///
+    /// # Errors
+    /// What the kernel refuses.
+    pub fn load(policy: &Policy) -> Result<Self, Reason> {
+        Self::check()?;
+        let group = group(policy)?;
+        let open = ObjectBuilder::default().open_memory(OBJECT).map_err(refused("read the programs"))?;
+        let mut object = open.load().map_err(refused("load the programs"))?;
+        let of = |name: &str| {
+            let found = object.maps().find(|map| map.name() == name);
+            let map = found.expect("the program defines it");
+            MapHandle::try_from(&map).map_err(refused("open a map"))
+        };
+        let (rates, lease, counts, peers) = (of("rates")?, of("lease")?, of("counts")?, of("peers")?);
+        for peer in &policy.peers {
+            let added = peers.update(&prefix(*peer), &[0; 4], MapFlags::ANY);
+            added.map_err(|_| Reason::Full("prefix"))?;
+        }
+        let control = object
+            .maps_mut()
+            .find(|map| map.map_type() == MapType::StructOps)
+            .expect("the program defines it")
+            .attach_struct_ops()
+            .map_err(refused("add the congestion control"))?;
+        let sockets = object
+            .progs_mut()
+            .find(|program| program.name() == "bent_sockets")
+            .expect("the program defines it")
+            .attach_cgroup(group.as_fd().as_raw_fd())
+            .map_err(refused("attach the program to the control group"))?;
+        let loaded = Self { rates, lease, counts, _links: (control, sockets), _object: object };
+        loaded.renew()?;
+        Ok(loaded)
+    }
+
+    /// Gives a connection a rate, or another one. The rate counts as confirmed.
+    ///
+    /// # Errors
+    /// When there are too many connections.
+    pub fn set(&self, tuple: &Tuple, grant: &Grant) -> Result<(), Reason> {
+        let mut value = [0; 24];
+        let rtt_us = u32::try_from(grant.rtt.0 / 1000).unwrap_or(u32::MAX);
+        value[..8].copy_from_slice(&(grant.rate.bps() / 8).to_ne_bytes());
+        value[8..16].copy_from_slice(&monotonic().to_ne_bytes());
+        value[16..20].copy_from_slice(&rtt_us.to_ne_bytes());
+        value[20..22].copy_from_slice(&grant.extra.to_ne_bytes());
+        value[22..].copy_from_slice(&grant.threshold.clamp(1, 999).to_ne_bytes());
+        self.rates.update(&key(tuple), &value, MapFlags::ANY).map_err(|_| Reason::Full("connection"))
+    }
+
+    /// Takes the rate of a connection: it goes on under CUBIC.
+    pub fn forget(&self, tuple: &Tuple) {
+        // it is an error only if there is none
+        let _ = self.rates.delete(&key(tuple));
+    }
+
+    /// Renews the lease of all rates: call it every second. Two seconds after the last call sockets go on
+    /// without them.
+    ///
+    /// # Errors
+    /// When the kernel refuses, which it has no reason for.
+    pub fn renew(&self) -> Result<(), Reason> {
+        let now = monotonic().to_ne_bytes();
+        self.lease.update(&FIRST, &now, MapFlags::ANY).map_err(refused("renew the lease"))
+    }
+
+    /// Says what happened.
+    pub fn counts(&self) -> Counts {
+        let of = |index: u32| {
+            let value = self.counts.lookup(&index.to_ne_bytes(), MapFlags::ANY).ok().flatten();
+            value.and_then(|bytes| bytes.first_chunk().copied()).map_or(0, u64::from_ne_bytes)
+        };
+        Counts { adopted: of(0), fell_back: of(1), left: of(2), refused: of(3) }
+    }
+}

@@ -1,0 +1,247 @@
+//! One flow of the host whose peer may signal.
+
+use crate::track::{Sending, Track};
+use crate::usage::{Usage, Wish};
+use bentpipe_advice::negotiation::{AskConfig, Carrier, Negotiation, RateAnswer, RateState};
+use bentpipe_advice::tia1039::{self, QOS_FLOW, QOS_SIGNAL, Structure};
+use bentpipe_base::{Cx, Dscp, Duration, Flags, Instant, IpVersion, Packet, Pkt, Rate, Seq, Size};
+
+/// How long a flow that has ended is remembered: late packets follow, and the peer may signal in them.
+const LINGER: Duration = Duration::from_secs(60);
+/// Bytes by which the MSS option is lowered: a structure then fits into a full segment.
+const ROOM: u16 = Structure::LEN as u16;
+/// An MSS option below this is wrong, and stays as it is.
+const LEAST_MSS: u16 = 64;
+
+/// How far a flow is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Phase {
+    /// The handshake is under way.
+    Opening,
+    /// Both ends signal.
+    Open,
+    /// It has ended.
+    Closing,
+}
+
+/// One flow.
+#[derive(Debug)]
+pub(crate) struct Flow {
+    /// Changed by the table, which counts phases.
+    pub(crate) phase: Phase,
+    /// The host sent the first SYN.
+    pub(crate) is_ours: bool,
+    pub(crate) ip: IpVersion,
+    pub(crate) negotiation: Negotiation,
+    pub(crate) track: Track,
+    usage: Usage,
+    /// A rate to ask for in the next packet that has room.
+    wish: Option<Rate>,
+    /// How often the host sent its SYN or SYN/ACK.
+    pub(crate) syns: u32,
+    /// The first of them carried a structure.
+    pub(crate) has_asked: bool,
+    /// The peer took the structure for data: the sequence number that it expects.
+    pub(crate) taken_as_data: Option<Seq>,
+    /// The rate must be confirmed: the host was silent.
+    unconfirmed: bool,
+    /// FINs of the host and of the peer.
+    pub(crate) fins: (bool, bool),
+    /// What the driver was told.
+    pub(crate) told: Option<Rate>,
+    /// Since when it is in its phase.
+    pub(crate) since: Instant,
+    /// Its last packet.
+    pub(crate) last: Instant,
+    /// When the table looks at it next; never if it is not in the table's queue.
+    pub(crate) check_at: Instant,
+}
+
+/// Lowers the MSS of a SYN, so that the segments of its receiver leave room for a structure.
+pub(crate) fn leave_room(syn: &mut Packet) {
+    syn.tcp.mss = syn.tcp.mss.map(|mss| if mss < LEAST_MSS { mss } else { mss - ROOM });
+}
+
+/// Removes all structures of a packet, and the code points of signalling; true if there were structures.
+/// An IPv6 header with other options only stays.
+pub(crate) fn clean(packet: &mut Packet) -> bool {
+    let has =
+        packet.ip == IpVersion::V4 && packet.signal.is_some() || !tia1039::structures(packet).is_empty();
+    if has {
+        tia1039::write(packet, &[]);
+    }
+    if [QOS_SIGNAL, QOS_FLOW].contains(&packet.dscp) {
+        packet.dscp = Dscp::DEFAULT;
+    }
+    has
+}
+
+/// What a packet other than a SYN is for a negotiation.
+pub(crate) const fn carrier(packet: &Packet) -> Carrier {
+    if packet.body.len > 0 || packet.tcp.flags.has(Flags::FIN) { Carrier::Data } else { Carrier::Ack }
+}
+
+impl Flow {
+    pub(crate) fn new(now: Instant, ask: &AskConfig, ip: IpVersion, is_ours: bool) -> Self {
+        let mut negotiation = Negotiation::new(ask.clone(), ip);
+        negotiation.keep_changes(0);
+        Self {
+            phase: Phase::Opening,
+            is_ours,
+            ip,
+            negotiation,
+            track: Track::default(),
+            usage: Usage::default(),
+            wish: None,
+            syns: 0,
+            has_asked: false,
+            taken_as_data: None,
+            unconfirmed: false,
+            fins: (false, false),
+            told: None,
+            since: now,
+            last: now,
+            check_at: Instant::NEVER,
+        }
+    }
+
+    /// When it is forgotten.
+    pub(crate) fn expires(&self, half_open: Duration, idle: Duration) -> Instant {
+        match self.phase {
+            Phase::Opening => self.since + half_open,
+            Phase::Open => self.last + idle,
+            Phase::Closing => self.last + LINGER,
+        }
+    }
+
+    /// Adds to the host's SYN or SYN/ACK what it says. The path may drop packets with structures: a SYN that
+    /// is sent again has none and shows only that this end signals, and the third one shows nothing. A
+    /// SYN/ACK goes to a peer that signals, so it always shows it.
+    pub(crate) fn tag_syn(&mut self, now: Instant, syn: &mut Packet) {
+        self.syns = self.syns.saturating_add(1);
+        leave_room(syn);
+        syn.seal();
+        if self.syns == 1 {
+            self.track.host_syn(now, syn);
+            let structures = self.negotiation.syn(now);
+            self.has_asked = !structures.is_empty();
+            tia1039::write(syn, &structures);
+        } else if self.track.isn == syn.tcp.seq {
+            self.track.host_syn_again();
+        } else {
+            self.track.host_syn(now, syn); // a SYN cookie that has changed
+        }
+        if self.syns <= 2 || !self.is_ours {
+            syn.dscp = QOS_SIGNAL;
+        }
+    }
+
+    /// Adds to another packet of the host what it says. Returns a packet without data that goes before it if
+    /// there is no room, or if the data must not be lost should the path drop the structure.
+    pub(crate) fn tag(&mut self, cx: &mut Cx<'_>, packet: &mut Packet, mtu: Size) -> Option<Pkt> {
+        let (now, next) = (cx.now, self.track.next());
+        if self.track.host_packet(now, packet) == Sending::AfterTimeout {
+            self.negotiation.timeout();
+        }
+        let carrier = carrier(packet);
+        if packet.body.len > 0 {
+            self.count(now, packet.wire_len());
+        }
+        let bare = packet.other_options.kinds == 0 && packet.signal.is_none();
+        self.mark(packet, carrier);
+        let has_room = packet.signal.is_none() && packet.wire_len().0 + Structure::LEN as u64 <= mtu.0;
+        if has_room {
+            self.add_structure(now, packet, carrier);
+        }
+        let is_owed = bare && carrier == Carrier::Data && self.negotiation.is_due();
+        if !is_owed || !packet.tcp.flags.has(Flags::ACK) {
+            return None;
+        }
+        let structure = self.negotiation.outgoing(now, self.track.srtt, Carrier::Ack, None)?;
+        let mut ack = cx.duplicate(packet);
+        ack.body.len = 0;
+        (ack.tcp.flags, ack.tcp.seq) = (Flags::ACK, next);
+        tia1039::write(&mut ack, &[structure]);
+        Some(ack)
+    }
+
+    fn count(&mut self, now: Instant, size: Size) {
+        match self.usage.add(now, size, self.negotiation.granted()) {
+            Some(Wish::More(rate)) => self.wish = Some(rate),
+            Some(Wish::Same(rate)) => (self.wish, self.unconfirmed) = (Some(rate), true),
+            None => {}
+        }
+    }
+
+    /// Sets the DSCP. Data without a rate must not look as if it had one: a router would hold it to what it
+    /// offered.
+    fn mark(&self, packet: &mut Packet, carrier: Carrier) {
+        let has_none = matches!(self.negotiation.state(), RateState::Plain | RateState::Refused);
+        if carrier == Carrier::Ack || !has_none {
+            packet.dscp = QOS_FLOW;
+        }
+    }
+
+    fn add_structure(&mut self, now: Instant, packet: &mut Packet, carrier: Carrier) {
+        let wish = if carrier == Carrier::Data { self.wish.take() } else { None };
+        let structure = self.negotiation.outgoing(now, self.track.srtt, carrier, wish);
+        if let Some(structure) = structure {
+            tia1039::write(packet, &[structure]);
+            return;
+        }
+        if packet.ip == IpVersion::V6
+            && packet.body.len > 0
+            && let Some(place) = self.negotiation.placeholder()
+        {
+            let dscp = packet.dscp;
+            tia1039::write(packet, &[place]);
+            packet.dscp = dscp;
+        }
+    }
+
+    /// Takes what the peer's SYN or SYN/ACK says; `None` for one that does not signal.
+    pub(crate) fn hear_syn(&mut self, now: Instant, syn: &Packet) -> Option<RateAnswer> {
+        self.track.peer_syn(&syn.tcp);
+        let structures = (syn.dscp == QOS_SIGNAL).then(|| tia1039::structures(syn));
+        let answer = self.negotiation.peer_syn(now, structures.as_ref().map(tia1039::Structures::as_slice));
+        if self.is_ours {
+            self.negotiation.confirm();
+        }
+        answer
+    }
+
+    /// Takes what another packet of the peer says, if the host would accept the packet.
+    pub(crate) fn hear(&mut self, now: Instant, packet: &Packet) -> Option<RateAnswer> {
+        if !self.track.is_acceptable(packet) {
+            return None;
+        }
+        self.track.peer_packet(now, packet.tcp.ack);
+        if [QOS_SIGNAL, QOS_FLOW].contains(&packet.dscp) {
+            self.negotiation.confirm();
+        }
+        // in IPv6 the option says what it is, in IPv4 the DSCP
+        let is_marked = packet.dscp == QOS_SIGNAL || packet.ip == IpVersion::V6;
+        let structures = if is_marked { tia1039::structures(packet) } else { tia1039::Structures::default() };
+        self.negotiation.incoming(now, self.track.srtt, carrier(packet), structures.as_slice())
+    }
+
+    /// True if it is not certain which bytes of a packet of the peer are data: in IPv4 nothing but the code
+    /// point tells. Something that looks like a structure without its code point, or the code point without a
+    /// structure, was made on the way. What the peer sends again has no structure.
+    pub(crate) fn may_hide_structure(packet: &Packet) -> bool {
+        if packet.ip == IpVersion::V6 {
+            return false;
+        }
+        let has_one = packet.signal.is_some();
+        if packet.dscp == QOS_SIGNAL { !has_one && packet.body.len > 0 } else { has_one }
+    }
+
+    /// The rate to tell the driver, if it has to be told.
+    pub(crate) fn news(&mut self, answer: Option<RateAnswer>) -> Option<Option<Rate>> {
+        let granted = self.negotiation.granted();
+        let confirmed = self.unconfirmed && matches!(answer, Some(RateAnswer::Granted(_)));
+        self.unconfirmed &= !confirmed;
+        let is_new = core::mem::replace(&mut self.told, granted) != granted;
+        (is_new || confirmed).then_some(granted)
+    }
+}
