@@ -15,7 +15,7 @@ enum Kind {
 }
 
 /// The crates of the workspace, what they are, and on which others they may depend; without `bentpipe-`.
-const LAYERS: [(&str, Kind, &str); 25] = [
+const LAYERS: [(&str, Kind, &str); 26] = [
     ("base", Engine, ""),
     ("advice", Engine, "base"),
     ("wire", Engine, "base"),
@@ -44,11 +44,12 @@ const LAYERS: [(&str, Kind, &str); 25] = [
         "base wire tcp link nodes gateway scenario sim report results os service driver live",
     ),
     ("accelerate", Driver, "base wire gateway network driver scenario stats os service"),
+    ("agent", Driver, "base wire tcp gateway driver scenario os service live accelerate"),
     (
         "cli",
         Driver,
         "base wire tcp link nodes gateway scenario sim report plot validate results sweep os service live \
-         emulate accelerate",
+         emulate accelerate agent",
     ),
 ];
 
@@ -77,8 +78,14 @@ pub(super) fn check(packages: &[Package]) -> Vec<Finding> {
     packages.iter().flat_map(check_one).collect()
 }
 
-/// Additional dependencies of tests: the gateway is tested with the real engine and link.
-const TESTS_MAY_USE: [(&str, &str); 3] = [("gateway", "tcp"), ("gateway", "link"), ("gateway", "nodes")];
+/// Additional dependencies of tests: the gateway and the agent are tested with the real engine and links.
+const TESTS_MAY_USE: [(&str, &str); 5] = [
+    ("gateway", "tcp"),
+    ("gateway", "link"),
+    ("gateway", "nodes"),
+    ("agent", "link"),
+    ("agent", "sim"),
+];
 
 /// Checks a package by its dependencies; the flag is false for dev-dependencies.
 fn check_package(package: &str, dependencies: &[(&str, bool)]) -> Vec<Finding> {

@@ -9,9 +9,9 @@ mod resolve;
 mod scalars;
 mod types;
 
-pub(crate) use keys::RuleKeys;
-pub(crate) use resolve::rules;
-pub(crate) use scalars::{MAX_ITEMS, OneOrList};
+pub(crate) use keys::{DeployKeys, RuleKeys};
+pub(crate) use resolve::{deploy as resolve_deploy, rules};
+pub(crate) use scalars::{Interface, MAX_ITEMS, OneOrList};
 pub use types::*;
 
 use crate::diagnostic::{self, Diagnostic};

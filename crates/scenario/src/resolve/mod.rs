@@ -24,6 +24,8 @@ mod tcp;
 mod timeline;
 mod trace_files;
 
+pub(crate) use self::tcp::configs as tcp_configs;
+
 use self::names::Directions;
 use self::trace_files::TraceFiles;
 use crate::diagnostic::{Fault, Result, bail};
