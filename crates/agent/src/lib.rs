@@ -4,7 +4,7 @@
 //! signals. [`path`] runs it between two packet ports, [`deploy`] sets it up on a machine, and [`status`] has
 //! the messages of its control socket.
 
-//pub mod deploy;
+pub mod deploy;
 pub mod path;
 pub mod split;
-//pub mod status;
+pub mod status;

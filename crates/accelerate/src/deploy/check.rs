@@ -35,7 +35,7 @@ pub struct Check {
     /// Description of the traffic that the gateway would intercept.
     pub intercepted: Vec<String>,
     /// Changes that would be made.
-    pub(super) plan: Plan,
+    pub plan: Plan,
     /// Findings.
     pub findings: Vec<Finding>,
 }
@@ -67,6 +67,13 @@ impl Check {
 
 /// Runs all checks without changing anything.
 pub fn check(file: &GatewayFile, registry: &Registry) -> Check {
+    let mut check = check_site(file, leftovers(registry, &file.deploy));
+    check.findings.extend(listeners(file));
+    check
+}
+
+/// Checks the machine for `file`. `left` says what a killed or running service of this name has changed.
+pub fn check_site(file: &GatewayFile, left: Option<Finding>) -> Check {
     let deploy = &file.deploy;
     let mut findings = vec![permission(deploy.kind), priority()];
     let (found, mtu) = interfaces(deploy)
@@ -74,7 +81,6 @@ pub fn check(file: &GatewayFile, registry: &Registry) -> Check {
     findings.extend(found);
     let plan = Plan::new(file, mtu);
     let allowed = findings[0].standing != CheckStatus::Bad;
-    let left = leftovers(registry, deploy);
     let has_left = left.is_some();
     findings.extend(left);
     if deploy.kind == Kind::Routed {
@@ -95,7 +101,6 @@ pub fn check(file: &GatewayFile, registry: &Registry) -> Check {
         }
     }
     findings.extend(sandbox::findings());
-    findings.extend(listeners(file));
     Check { intercepted: Plan::intercepted(file), plan, findings }
 }
 

@@ -22,28 +22,40 @@ use bentpipe_scenario::gateway_file::{GatewayFile, Kind};
 use bentpipe_service::Undo;
 use std::fs;
 
+/// A change on the machine.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Step {
+pub enum Step {
     /// Create a TUN interface; it disappears with the process.
     Tun(String),
-    /// Change a kernel setting (path below `/proc/sys`). `was` is restored at the end; `None` for a setting
-    /// of an interface that disappears with the process.
+    /// Change a kernel setting.
     Setting {
+        /// Path below `/proc/sys`.
         name: String,
+        /// New value.
         value: String,
+        /// What is restored at the end; `None` for a setting of an interface that disappears then.
         was: Option<String>,
     },
+    /// Set the MTU of an interface.
     Mtu(String, u32),
+    /// Bring an interface up.
     Up(String),
     /// Add a default route into an interface to a table.
     Route {
+        /// The routing table.
         table: u32,
+        /// The interface.
         interface: String,
+        /// For IPv6.
         v6: bool,
     },
+    /// Add a routing rule.
     Rule(MarkRule),
+    /// Add an nftables table of family `inet`.
     Nft {
+        /// Its name.
         table: String,
+        /// The script that adds it.
         script: String,
     },
 }
@@ -70,14 +82,15 @@ impl core::fmt::Display for Step {
 
 /// All changes, in order.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Plan {
-    pub(super) steps: Vec<Step>,
+pub struct Plan {
+    /// The changes.
+    pub steps: Vec<Step>,
 }
 
 impl Plan {
     /// The changes for `file` on a machine whose interfaces have the MTU `mtu`. Reads settings of the calling
     /// thread's network namespace.
-    pub(super) fn new(file: &GatewayFile, mtu: u32) -> Self {
+    pub fn new(file: &GatewayFile, mtu: u32) -> Self {
         let deploy = &file.deploy;
         let mut steps = Vec::new();
         if deploy.kind == Kind::Inline {
@@ -109,7 +122,7 @@ impl Plan {
     }
 
     /// The changes to undo in the network namespace `network`; the others disappear with the process.
-    pub(super) fn undo(&self, network: u64) -> Undo {
+    pub fn undo(&self, network: u64) -> Undo {
         let mut undo = Undo { network, ..Undo::default() };
         for step in &self.steps {
             match step {

@@ -7,7 +7,10 @@ use bentpipe_os::{PacketPort, TunPort, nft, sysctl};
 
 /// Carries out all steps in the calling thread's network namespace; returns the opened ports, LAN first.
 /// After an error the caller must undo the earlier steps.
-pub(super) fn apply(plan: &Plan) -> Result<Vec<Box<dyn PacketPort>>, Error> {
+///
+/// # Errors
+/// The step that failed.
+pub fn apply(plan: &Plan) -> Result<Vec<Box<dyn PacketPort>>, Error> {
     let mut netlink = Netlink::open()?;
     let mut ports: Vec<Box<dyn PacketPort>> = Vec::new();
     for step in &plan.steps {
