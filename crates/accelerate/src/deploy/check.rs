@@ -104,6 +104,27 @@ pub fn check_site(file: &GatewayFile, left: Option<Finding>) -> Check {
     Check { intercepted: Plan::intercepted(file), plan, findings }
 }
 
+/// Checks this machine for a service that stands on the host itself, with this plan.
+pub fn check_host(file: &GatewayFile, plan: Plan, left: Option<Finding>) -> Check {
+    let to_network = Deploy { lan: Vec::new(), ..file.deploy.clone() };
+    let mut findings = vec![permission(Kind::Inline)];
+    let found = interfaces(&to_network).map(|(found, _)| found);
+    findings.extend(found.unwrap_or_else(|error| vec![Finding::failure("netlink", error.to_string())]));
+    let nft = nft_program();
+    let can_try = findings[0].standing != CheckStatus::Bad && nft.standing == CheckStatus::Good;
+    findings.push(nft);
+    findings.extend(settings());
+    if can_try {
+        if left.is_none() {
+            findings.extend(in_use(&file.deploy, &plan));
+        }
+        findings.push(rehearsal(&plan));
+    }
+    findings.extend(left);
+    findings.extend(sandbox::findings());
+    Check { intercepted: Vec::new(), plan, findings }
+}
+
 fn permission(kind: Kind) -> Finding {
     let name = "permission";
     let (needed, words) = match kind {

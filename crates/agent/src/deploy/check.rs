@@ -1,9 +1,10 @@
 //! Checks whether an agent can run on this machine, before anything is changed.
 
 use super::Error;
+use super::ports;
 use super::session::{Session, is_running};
-use bentpipe_accelerate::deploy::{Plan, check_site};
-use bentpipe_scenario::agent_file::{AgentFile, Method};
+use bentpipe_accelerate::deploy::{Plan, check_host, check_site};
+use bentpipe_scenario::agent_file::{AgentFile, Method, Place};
 use bentpipe_service::{CheckStatus, Finding, Registry};
 use std::path::Path;
 
@@ -39,7 +40,11 @@ impl Check {
 
 /// Runs all checks without changing anything.
 pub fn check(file: &AgentFile, registry: &Registry) -> Check {
-    let found = check_site(&file.site, leftovers(registry, &file.site.deploy.name));
+    let left = leftovers(registry, &file.site.deploy.name);
+    let found = match file.place {
+        Place::Host => check_host(&file.site, ports::plan(file), left),
+        Place::Inline | Place::Routed => check_site(&file.site, left),
+    };
     let mut findings: Vec<Finding> = found.findings.into_iter().map(of_agent).collect();
     findings.extend(socket(file));
     let method = match file.method {
@@ -48,7 +53,17 @@ pub fn check(file: &AgentFile, registry: &Registry) -> Check {
              host are raised"
         }
     };
-    Check { method: method.to_owned(), intercepted: found.intercepted, plan: found.plan, findings }
+    Check { method: method.to_owned(), intercepted: intercepted(file), plan: found.plan, findings }
+}
+
+fn intercepted(file: &AgentFile) -> Vec<String> {
+    let deploy = &file.site.deploy;
+    let (host, network) = (deploy.lan.join(", "), &deploy.satellite);
+    match file.place {
+        Place::Inline => vec![format!("every frame between {host} and {network}; what no rule takes passes")],
+        Place::Routed => vec![format!("TCP that a rule could take and that is forwarded between {host} and {network}")],
+        Place::Host => vec![format!("TCP of this host over {network} that a rule could take")],
+    }
 }
 
 /// The machine is checked as for a gateway; the commands to type are the agent's.

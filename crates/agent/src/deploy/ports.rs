@@ -1,11 +1,11 @@
 //! The ports of an agent, and the changes on the machine that bring packets to them.
 
 use super::Error;
-use crate::path::Scope;
-use bentpipe_accelerate::deploy::{self, Plan, Step};
+use crate::path::{HostPort, Scope};
+use bentpipe_accelerate::deploy::{self, Plan, Step, VETH_MAC};
 use bentpipe_driver::Unit;
 use bentpipe_os::netlink::Netlink;
-use bentpipe_os::{FramePort, PacketPort};
+use bentpipe_os::{FramePort, PacketPort, VethPort};
 use bentpipe_scenario::agent_file::{AgentFile, Place};
 
 /// Smallest MTU for TCP (RFC 8200, section 5).
@@ -32,17 +32,26 @@ pub(super) fn open(file: &AgentFile, plan: &Plan) -> Result<Opened, Error> {
             let ports = [open(host)?, open(&file.site.deploy.satellite)?];
             Ok(Opened { ports, unit: Unit::Frame, scope: None, mtu })
         }
-        Place::Routed | Place::Host => {
+        Place::Host => {
+            let network = HostPort::open(&file.site.deploy.satellite)?;
+            let host = VethPort::open(&file.site.deploy.tun_satellite, VETH_MAC)?;
+            let ports: [Box<dyn PacketPort>; 2] = [Box::new(host), Box::new(network)];
+            Ok(Opened { ports, unit: Unit::Packet, scope: Some(Scope::new(file.site.policy.clone())), mtu })
+        }
+        Place::Routed => {
             let ports = made.try_into().map_err(|_| Error::Path("it needs two ports".to_owned()))?;
             Ok(Opened { ports, unit: Unit::Packet, scope: None, mtu })
         }
     }
 }
 
-/// Opens the ports of an agent that has died. Its rules still bring packets to its interfaces; those that
-/// vanished with it are made again.
+/// Opens the ports of an agent that has died. Its rules still bring packets to its interfaces; TUN interfaces,
+/// which vanished with it, are made again.
 pub(super) fn reopen(file: &AgentFile) -> Result<Opened, Error> {
     let mut plan = plan(file);
+    if file.place == Place::Host {
+        plan.steps.clear();
+    }
     plan.steps.retain(|step| match step {
         Step::Rule(_) | Step::Nft { .. } => false,
         Step::Setting { was, .. } => was.is_none(),
@@ -54,7 +63,10 @@ pub(super) fn reopen(file: &AgentFile) -> Result<Opened, Error> {
 /// The changes for `file` on this machine.
 pub(super) fn plan(file: &AgentFile) -> Plan {
     let mtu = mtu(file).unwrap_or([USUAL_MTU as u16; 2]);
-    Plan::new(&file.site, u32::from(mtu[0].max(mtu[1])))
+    match file.place {
+        Place::Host => Plan::on_host(&file.site, u32::from(mtu[1])),
+        Place::Inline | Place::Routed => Plan::new(&file.site, u32::from(mtu[0].max(mtu[1]))),
+    }
 }
 
 /// The MTUs towards the host and towards the network.

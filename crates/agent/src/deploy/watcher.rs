@@ -2,11 +2,11 @@
 //!
 //! It is started by the agent, with a pipe as its standard input. At its end without a word before, the agent
 //! has died. The watcher then opens the agent's ports again, in the place of the agent: packets that are not of
-//! its connections pass, and both ends of its connections are reset ([`Split::mourn`]). It ends after some
-//! seconds. What the agent changed on the machine is undone by the next run, or by `bentpipe agent undo`.
+//! its connections pass, and both ends of its connections are reset ([`Split::mourn`]). After some seconds it
+//! undoes what the agent changed on the machine, and ends.
 //!
 //! ```text
-//! pipe ends -> read the flow file -> open ports -> probe all ends at 0, 0.3, 0.8, 1.5 s -> answer for 5 s -> end
+//! pipe ends -> read the flow file -> open ports -> probe all ends at 0, 0.3, 0.8, 1.5 s -> answer for 5 s -> undo
 //! ```
 
 use super::Error;
@@ -82,11 +82,27 @@ pub fn mourn(file: AgentFile, registry: &Registry) -> Result<usize, Error> {
         return Ok(0);
     }
     let name = file.site.deploy.name.clone();
+    let session = registry.entry::<Session>(&name);
+    let reset = take_over(file, registry, session.as_ref(), signals);
+    if let Some(session) = session {
+        session.undo.run();
+    }
+    reset
+}
+
+/// Resets the connections of the dead agent.
+fn take_over(
+    file: AgentFile,
+    registry: &Registry,
+    session: Option<&Session>,
+    signals: Signals,
+) -> Result<usize, Error> {
+    let name = file.site.deploy.name.clone();
     let dead = FlowFile::read(&session::flow_file(registry, &name)).unwrap_or_default();
     if dead.is_empty() {
         return Ok(0);
     }
-    if let Some(session) = registry.entry::<Session>(&name) {
+    if let Some(session) = session {
         // its interfaces are free when it is gone
         bentpipe_service::wait_until(STAY, Duration::from_millis(2), || !session.process.is_alive());
     }

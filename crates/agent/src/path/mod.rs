@@ -4,9 +4,11 @@
 //! link header is not Ethernet with up to three VLAN tags pass unread, as do PPPoE sessions.
 
 mod flow_file;
+mod host_port;
 mod scope;
 
 pub use flow_file::FlowFile;
+pub use host_port::HostPort;
 pub use scope::Scope;
 
 use crate::split::{HOST, NETWORK, Split, Verdict};
