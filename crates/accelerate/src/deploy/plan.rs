@@ -81,7 +81,10 @@ impl core::fmt::Display for Step {
             Self::Tun(name) => write!(f, "ip tuntap add dev {name} mode tun vnet_hdr"),
             Self::Setting { name, value, .. } => write!(f, "echo {value} > /proc/sys/{name}"),
             Self::Veth { name, peer, mtu } => {
-                write!(f, "ip link add dev {name} mtu {mtu} arp off type veth peer name {peer} mtu {mtu} arp off")
+                write!(
+                    f,
+                    "ip link add dev {name} mtu {mtu} arp off type veth peer name {peer} mtu {mtu} arp off"
+                )
             }
             Self::Mtu(name, mtu) => write!(f, "ip link set dev {name} mtu {mtu}"),
             Self::Up(name) => write!(f, "ip link set dev {name} up"),

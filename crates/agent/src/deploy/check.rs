@@ -61,7 +61,9 @@ fn intercepted(file: &AgentFile) -> Vec<String> {
     let (host, network) = (deploy.lan.join(", "), &deploy.satellite);
     match file.place {
         Place::Inline => vec![format!("every frame between {host} and {network}; what no rule takes passes")],
-        Place::Routed => vec![format!("TCP that a rule could take and that is forwarded between {host} and {network}")],
+        Place::Routed => {
+            vec![format!("TCP that a rule could take and that is forwarded between {host} and {network}")]
+        }
         Place::Host => vec![format!("TCP of this host over {network} that a rule could take")],
     }
 }

@@ -185,4 +185,3 @@ fn tolerate(sent: io::Result<bool>) -> io::Result<()> {
         _ => Ok(()),
     }
 }
-

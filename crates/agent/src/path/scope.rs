@@ -29,8 +29,7 @@ impl Scope {
         };
         let (from, to) = network.ends.addresses();
         let (from_port, port) = (u16::from_be_bytes([*a, *b]), u16::from_be_bytes([*c, *d]));
-        let as_opened =
-            SynProperties { from, to, from_port, port, dscp: 0, side: Side::Satellite };
+        let as_opened = SynProperties { from, to, from_port, port, dscp: 0, side: Side::Satellite };
         let as_answer =
             SynProperties { from: to, to: from, from_port: port, port: from_port, dscp: 0, side: Side::Lan };
         [as_opened, as_answer].iter().any(|opening| self.policy.decide(opening) == Action::Accelerate)

@@ -130,8 +130,7 @@ mod tests {
 
     #[test]
     fn a_few_connections_get_what_they_want() {
-        let limits =
-            AgentLimits { flows: 10_000, memory: Size(1 << 30), idle: Duration::from_secs(7200) };
+        let limits = AgentLimits { flows: 10_000, memory: Size(1 << 30), idle: Duration::from_secs(7200) };
         let mut all = Memory::new(&limits);
         let first = all.admit(&wants(8 << 20)).unwrap();
         assert_eq!((first.network, first.host, first.bytes), (8 << 20, 1 << 20, 18 << 20));

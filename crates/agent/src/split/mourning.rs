@@ -29,7 +29,6 @@ impl Split {
             }
         }
     }
-
 }
 
 /// A SYN; `None` for addresses of two families.
@@ -46,4 +45,3 @@ fn syn(from: SocketAddr, to: SocketAddr) -> Option<Vec<u8>> {
     emit(&Segment { ends, sport, dport, hops: 64, dscp, ecn, tcp, payload }, &mut bytes).ok()?;
     Some(bytes)
 }
-

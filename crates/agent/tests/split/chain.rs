@@ -142,7 +142,9 @@ impl Chain {
             let mut is_idle = true;
             for side in [HOST, NETWORK] {
                 let path = &mut self.paths[side];
-                while let Some(wires) = self.split.next_packet(&mut cx, side, |_, vnet, parts| cut(vnet, parts)) {
+                while let Some(wires) =
+                    self.split.next_packet(&mut cx, side, |_, vnet, parts| cut(vnet, parts))
+                {
                     is_idle = false;
                     wires.iter().for_each(|bytes| path.enter(now, 1 - side, bytes));
                 }

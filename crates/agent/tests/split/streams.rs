@@ -60,7 +60,12 @@ fn a_slow_reader_closes_the_window_and_memory_stays_bounded() {
         let mut most = 0;
         assert!(chain.run(MINUTE * 30, |c| {
             most = most.max(c.split.used());
-            assert!(c.split.used() <= c.split.reserved().max(1), "{} > {}", c.split.used(), c.split.reserved());
+            assert!(
+                c.split.used() <= c.split.reserved().max(1),
+                "{} > {}",
+                c.split.used(),
+                c.split.reserved()
+            );
             c.all_done()
         }));
         assert!(most > 16 << 10 && most <= 2 << 20, "{most}");

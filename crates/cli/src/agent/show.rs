@@ -89,5 +89,7 @@ fn row(flow: &FlowView) -> String {
 
 fn cells(cells: [&str; 8]) -> String {
     let [host, remote, state, asked, granted, rate, sent, received] = cells;
-    format!("{host:<22} {remote:<22} {state:<8} {asked:>12} {granted:>12} {rate:<12} {sent:>12} {received:>12}\n")
+    format!(
+        "{host:<22} {remote:<22} {state:<8} {asked:>12} {granted:>12} {rate:<12} {sent:>12} {received:>12}\n"
+    )
 }

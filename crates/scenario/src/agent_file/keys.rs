@@ -2,13 +2,13 @@
 
 use super::types::{Method, Place, Treatment};
 use crate::form::{At, OrTable, table, words};
-use crate::gateway_file::{Interface, OneOrList};
 use crate::gateway_file::{Firewall, PortRange, Prefix, Side};
+use crate::gateway_file::{Interface, OneOrList};
 use crate::keys::{SchemeKeys, WindowKeys};
+use crate::lists::Path;
 use crate::scalars::{Name, SizeOrSegments, Version, Whole};
 use bentpipe_base::{Duration, Probability, Rate, Size};
 use bentpipe_tcp::{Encoding, Scheme};
-use crate::lists::Path;
 
 words!(Method { "split" => Split, });
 words!(Place { "inline" => Inline, "routed" => Routed, "host" => Host, });
