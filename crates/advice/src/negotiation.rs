@@ -22,6 +22,9 @@
 //!   unchanged in a packet without data, so each end knows whether it is meant. The sender asks again, with
 //!   the rate of its first request.
 //! - Besides SYNs, a packet carries one structure: a response before a request.
+//! - The end that answers a SYN does not know whether its SYN/ACK arrived with its DSCP. In IPv4 a peer that
+//!   does not know of the agreement would take a structure for data. So this end puts none into later packets
+//!   until a packet of the peer shows by its DSCP that it knows ([`Negotiation::confirm`]).
 
 mod asker;
 mod history;
@@ -147,6 +150,9 @@ pub struct Negotiation {
     config: AskConfig,
     /// Both ends signal.
     agreed: bool,
+    /// The peer knows that both do.
+    confirmed: bool,
+    ip: IpVersion,
     /// An answer has shown that packets with structures arrive.
     passes: bool,
     asker: Asker,
@@ -157,7 +163,7 @@ impl Negotiation {
     /// The end of a connection whose SYN was neither sent nor received yet.
     pub fn new(config: AskConfig, ip: IpVersion) -> Self {
         let (asker, responder) = (Asker::new(&config, ip), Responder::new(config.take, ip));
-        Self { config, agreed: false, passes: false, asker, responder }
+        Self { config, agreed: false, confirmed: false, ip, passes: false, asker, responder }
     }
 
     /// Returns the configuration.
@@ -192,6 +198,17 @@ impl Negotiation {
     /// Returns the structures of our SYN or SYN/ACK when it is sent for the first time. Resent, it has none.
     pub fn syn(&mut self, now: Instant) -> Vec<Structure> {
         self.responder.next(Carrier::Ack).into_iter().chain(self.asker.open(now)).collect()
+    }
+
+    /// The peer has shown that it knows that both ends signal: by its SYN/ACK, or by the DSCP of a packet that
+    /// is not a SYN.
+    pub const fn confirm(&mut self) {
+        self.confirmed = true;
+    }
+
+    /// True if our packets may carry structures: in IPv6 nobody takes them for data.
+    const fn may_carry(&self) -> bool {
+        self.agreed && (self.confirmed || matches!(self.ip, IpVersion::V6))
     }
 
     /// Takes the structures of the peer's SYN or SYN/ACK; `None` if it does not show that the peer signals.
@@ -232,7 +249,7 @@ impl Negotiation {
         packet: Carrier,
         wish: Option<Rate>,
     ) -> Option<Structure> {
-        if !self.agreed {
+        if !self.may_carry() {
             return None;
         }
         self.asker.want(wish);
@@ -241,7 +258,7 @@ impl Negotiation {
 
     /// True if something waits for a packet that should be sent at once.
     pub fn is_due(&self) -> bool {
-        self.agreed && (self.responder.is_due() || self.asker.is_due())
+        self.may_carry() && (self.responder.is_due() || self.asker.is_due())
     }
 
     /// Returns the structure that says nothing: a place in an IPv6 packet where a router may write. `None`

@@ -7,6 +7,7 @@
 use crate::cx::Cx;
 use crate::ids::{Port, Slot};
 use crate::packet::{Addr, Pkt};
+use crate::units::Rate;
 
 /// An input of a node.
 #[derive(Debug)]
@@ -29,6 +30,15 @@ pub trait Node {
     fn takes_super_packets(&self) -> bool {
         false
     }
+
+    /// True for a node that reads and writes rate signalling ([`crate::Packet::signal`]). If no node does, it
+    /// stays part of real packets' payload.
+    fn reads_signalling(&self) -> bool {
+        false
+    }
+
+    /// Somebody outside has set the rate of the link direction that this node feeds; `None`: no longer.
+    fn link_rate(&mut self, _cx: &mut Cx<'_>, _rate: Option<Rate>) {}
 
     /// Stops holding packets: sends those held in order, and from now on forwards every packet at once.
     fn release(&mut self, _cx: &mut Cx<'_>) {}

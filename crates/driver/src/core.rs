@@ -162,9 +162,10 @@ impl Core {
     fn send(&mut self, arrival: &Arrival) -> io::Result<()> {
         let port = self.ports[arrival.port].as_mut();
         let outcome = self.net.emit(arrival, |emitted, header, payload| {
-            let parts = [IoSlice::new(header), IoSlice::new(payload)];
+            let parts = [IoSlice::new(header), IoSlice::new(payload), IoSlice::new(emitted.tail())];
+            let count = if emitted.tail().is_empty() { 2 } else { 3 };
             // the first part must contain the headers
-            offer(port, &emitted.vnet, if header.is_empty() { &parts[1..] } else { &parts[..] })
+            offer(port, &emitted.vnet, &parts[usize::from(header.is_empty())..count])
         });
         self.net.counters.note_sent(arrival.port, outcome?);
         Ok(())

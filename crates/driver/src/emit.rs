@@ -9,17 +9,21 @@
 //! * A part that does not reach the end carries neither FIN nor PSH, one without the beginning no CWR, as
 //!   when the kernel cuts super-packets (`tcp_gso_segment`). An urgent pointer (RFC 9293, section 3.8.5) is
 //!   removed if it lies before the part.
+//! * Signalling (`signal.rs`) is the packet's: in IPv4 it follows the payload, in IPv6 it is the hop-by-hop
+//!   header, which is replaced, added or removed. A hop-by-hop header without a structure stays.
 //! * A complete checksum is updated incrementally (RFC 1624) if the payload is whole. A part gets only the
 //!   sum of its pseudo-header, which the kernel or the network card completes, so the payload is never read
-//!   here. [`crate::parse()`] rejects packets with wrong checksums, so no damage is hidden.
+//!   here; so does a packet whose end changed. [`crate::parse()`] rejects packets with wrong checksums, so no
+//!   damage is hidden.
 
 use crate::frame::Link;
 use crate::options::{are_equal, rebuild};
 use crate::parse::{HEADER_SPACE, TcpOffsets};
+use crate::signal::parts;
 use crate::store::{Content, StoredUnit};
-use bentpipe_base::{Ecn, Flags, Packet, TcpHeader};
+use bentpipe_base::{Ecn, Flags, Packet, Signal, TcpHeader};
 use bentpipe_wire::offload::{Piece, SuperPacket, TCP_CHECKSUM, VnetHeader, read_word, write_word};
-use bentpipe_wire::{OPTION_SPACE, Sum};
+use bentpipe_wire::{HOP_BY_HOP, OPTION_SPACE, Sum};
 use core::ops::Range;
 
 /// Offsets in the TCP header, and its length without options.
@@ -34,7 +38,11 @@ mod field {
     pub(super) const FIXED: usize = 20;
 }
 
-/// A packet ready to be sent: rewritten headers, then bytes of the slot.
+/// Bytes of an IPv6 header without extension headers, and where it names the next header.
+const V6_HEADER: usize = 40;
+const V6_NEXT: usize = 6;
+
+/// A packet ready to be sent: rewritten headers, then bytes of the slot, then perhaps signalling.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Emitted {
     /// The virtio header for the kernel.
@@ -43,8 +51,17 @@ pub struct Emitted {
     pub header_len: usize,
     /// The bytes that follow, as a range of the slot.
     pub payload: Range<usize>,
+    /// Signalling that follows them.
+    tail: Option<Signal>,
     /// The node's options did not fit; the old ones were kept.
     pub is_short: bool,
+}
+
+impl Emitted {
+    /// The bytes after those of the slot: signalling at the end of an IPv4 packet that was changed.
+    pub fn tail(&self) -> &[u8] {
+        self.tail.as_ref().map_or(&[], Signal::bytes)
+    }
 }
 
 /// Prepares `packet`, which a node sends from the bytes `held`. Headers are written to `out`.
@@ -52,7 +69,8 @@ pub struct Emitted {
 /// # Panics
 /// When the packet's body is not a part of `held`: nodes send only what they received.
 pub fn emit(held: &StoredUnit<'_>, packet: &Packet, out: &mut [u8; HEADER_SPACE]) -> Emitted {
-    let whole = Emitted { vnet: *held.vnet, header_len: 0, payload: 0..held.bytes.len(), is_short: false };
+    let payload = 0..held.bytes.len();
+    let whole = Emitted { vnet: *held.vnet, header_len: 0, payload, tail: None, is_short: false };
     match held.content {
         Content::Bytes => whole,
         // the whole packet, not marked: it leaves byte for byte, with any bytes beyond the length in its
@@ -71,7 +89,16 @@ pub fn emit(held: &StoredUnit<'_>, packet: &Packet, out: &mut [u8; HEADER_SPACE]
             let end = skipped.saturating_add(u64::from(packet.body.len));
             assert!(end <= u64::from(was.body.len), "a node sends a part of what it received");
             let (start, end) = (skipped as usize, end as usize);
-            let part = Part { was, shape, vnet: held.vnet, bytes: held.bytes, start, end };
+            let part = Part {
+                was,
+                shape,
+                vnet: held.vnet,
+                bytes: held.bytes,
+                start,
+                end,
+                old: parts(was),
+                new: parts(packet),
+            };
             part.write(packet, out).unwrap_or(whole)
         }
     }
@@ -93,7 +120,7 @@ fn piece(
         piece.mark_ce(held.bytes, out);
     }
     let Piece { vnet, header_len, payload } = piece;
-    Some(Emitted { vnet, header_len, payload, is_short: false })
+    Some(Emitted { vnet, header_len, payload, tail: None, is_short: false })
 }
 
 /// Returns the segment size if `packet` and `next`, pieces of the super-packet `held`, can leave as one:
@@ -113,7 +140,10 @@ pub(crate) fn joint(held: &StoredUnit<'_>, packet: &Packet, next: &Packet) -> Op
     let is_piece = |p: &Packet| p.segment == segment || p.body.len <= u32::from(segment);
     let (size, len) = (u32::from(segment), packet.body.len);
     let goes_on = packet.body.is_followed_by(next.body) && next.body.len > 0;
+    // an end of its own is not in the payload
+    let has_end = !parts(packet).1.is_empty() || !parts(next).1.is_empty();
     if segment == 0
+        || has_end
         || len == 0
         || !len.is_multiple_of(size)
         || !goes_on
@@ -144,26 +174,31 @@ struct Part<'a> {
     /// Start and end of the part in the payload.
     start: usize,
     end: usize,
+    /// Signalling in the hop-by-hop header and at the end of the payload: as received, and as sent.
+    old: (&'a [u8], &'a [u8]),
+    new: (&'a [u8], &'a [u8]),
 }
 
 impl Part<'_> {
-    /// `None` if the shape does not match the bytes, which cannot happen.
+    /// `None` if the shape does not match the bytes, or signalling was added that has no room: the node checks
+    /// that.
     fn write(&self, packet: &Packet, out: &mut [u8; HEADER_SPACE]) -> Option<Emitted> {
         let TcpOffsets { link, transport, payload } = *self.shape;
         let tcp = self.flags(&packet.tcp);
         let old = self.bytes.get(transport..payload)?;
         let (options, is_short) = self.options(&tcp, old.get(field::FIXED..)?);
+        let transport = self.before(out)?;
         let header_len = transport + field::FIXED + options.1;
         let len = self.end - self.start;
 
-        out.get_mut(..transport + field::FIXED)?.copy_from_slice(self.bytes.get(..transport + field::FIXED)?);
+        out.get_mut(transport..transport + field::FIXED)?.copy_from_slice(old.get(..field::FIXED)?);
         out.get_mut(transport + field::FIXED..header_len)?.copy_from_slice(options.0.get(..options.1)?);
         let (before, header) = out.get_mut(..header_len)?.split_at_mut(transport);
-        self.network(before, packet, header.len() + len);
+        self.network(before, packet, header.len() + len + self.new.1.len())?;
         self.fixed(header, &tcp);
 
         let is_super = packet.segment > 0 && len > usize::from(packet.segment);
-        let is_whole = len == self.was.body.len as usize;
+        let is_whole = len == self.was.body.len as usize && self.old.1 == self.new.1;
         let in_full = !self.vnet.is_partial() && is_whole && !is_super;
         let ip = before.get(link.len..)?;
         self.checksum(old, header, len, ip, in_full)?;
@@ -175,7 +210,36 @@ impl Part<'_> {
             csum_start: if in_full { 0 } else { transport as u16 },
             csum_offset: if in_full { 0 } else { TCP_CHECKSUM },
         };
-        Some(Emitted { vnet, header_len, payload: payload + self.start..payload + self.end, is_short })
+        let payload = payload + self.start..payload + self.end;
+        Some(Emitted { vnet, header_len, payload, tail: Signal::new(self.new.1), is_short })
+    }
+
+    /// Copies what is before the TCP header, with the packet's signalling as hop-by-hop header. Returns where
+    /// the TCP header begins.
+    fn before(&self, out: &mut [u8; HEADER_SPACE]) -> Option<usize> {
+        let (old, new) = (self.old.0, self.new.0);
+        let before = self.bytes.get(..self.shape.transport)?;
+        if old == new {
+            out.get_mut(..before.len())?.copy_from_slice(before);
+            return Some(before.len());
+        }
+        let fixed = self.shape.link.len + V6_HEADER;
+        let next = fixed - V6_HEADER + V6_NEXT;
+        // a hop-by-hop header that is not ours, beside which no other may be
+        if old.is_empty() && *before.get(next)? == HOP_BY_HOP {
+            return None;
+        }
+        let end = self.shape.transport - old.len() + new.len();
+        let (head, behind) = (out.get_mut(..end)?, before.get(fixed + old.len()..)?);
+        head.get_mut(..fixed)?.copy_from_slice(before.get(..fixed)?);
+        head.get_mut(fixed..fixed + new.len())?.copy_from_slice(new);
+        head.get_mut(fixed + new.len()..)?.copy_from_slice(behind);
+        let protocol = old.first().copied().unwrap_or(*before.get(next)?);
+        match head.get_mut(fixed).filter(|_| !new.is_empty()) {
+            Some(first) => (*first, head[next]) = (protocol, HOP_BY_HOP),
+            None => head[next] = protocol,
+        }
+        Some(end)
     }
 
     /// Returns the header with the flags that this part may carry.
@@ -206,27 +270,29 @@ impl Part<'_> {
             return ((kept, len), false);
         }
         let ip = self.shape.transport - self.shape.link.len + field::FIXED + (self.end - self.start);
+        let ip = ip + self.new.0.len() + self.new.1.len();
         match rebuild(old, &self.was.tcp, tcp).filter(|(_, new)| u16::try_from(ip + new).is_ok()) {
             Some(new) => (new, false),
             None => ((kept, len), true),
         }
     }
 
-    /// Updates the fields before the TCP header; header and payload of TCP have `segment` bytes.
-    fn network(&self, before: &mut [u8], packet: &Packet, segment: usize) {
+    /// Updates the fields before the TCP header; header and payload of TCP have `segment` bytes. `None` if
+    /// that is too long for IP.
+    fn network(&self, before: &mut [u8], packet: &Packet, segment: usize) -> Option<()> {
         let link: Link = self.shape.link;
         let traffic_class = packet.dscp.get() << 2 | packet.ecn as u8;
         let (frame, ip) = before.split_at_mut(link.len);
-        let len = (ip.len() + segment) as u16;
+        let len = u16::try_from(ip.len() + segment).ok()?;
         link.fit(frame, len);
         if is_v6(ip) {
-            write_word(ip, 4, len - 40);
+            write_word(ip, 4, len - V6_HEADER as u16);
             let first = read_word(ip, 0) & 0xf00f | u16::from(traffic_class) << 4;
             write_word(ip, 0, first);
             if let Some(hops) = ip.get_mut(7) {
                 *hops = packet.hops;
             }
-            return;
+            return Some(());
         }
         write_word(ip, 2, len);
         // a part of a super-packet gets the identification that the kernel would give it
@@ -238,6 +304,7 @@ impl Part<'_> {
         write_word(ip, 10, 0);
         let sum = Sum::of(ip).finish();
         write_word(ip, 10, sum);
+        Some(())
     }
 
     /// Writes the fixed part of the TCP header except the checksum.
@@ -264,7 +331,8 @@ impl Part<'_> {
         let stands = read_word(old, field::CHECKSUM);
         let length =
             |header: &[u8], payload: usize| Sum::of(&((header.len() + payload) as u32).to_be_bytes());
-        let (was, is) = (length(old, self.was.body.len as usize), length(header, len));
+        let was = length(old, self.was.body.len as usize + self.old.1.len());
+        let is = length(header, len + self.new.1.len());
         let new = if in_full {
             let before = was.bytes(old.get(..field::CHECKSUM)?).bytes(old.get(field::URGENT..)?);
             let after = is.bytes(header.get(..field::CHECKSUM)?).bytes(header.get(field::URGENT..)?);

@@ -26,6 +26,7 @@ mod network;
 mod options;
 mod pacing;
 mod parse;
+mod signal;
 mod store;
 mod thread;
 
@@ -40,5 +41,6 @@ pub use lateness::{LATE, Lateness, Timing};
 pub use network::{Arrival, LiveNetwork};
 pub use pacing::Pacing;
 pub use parse::{HEADER_SPACE, Parsed, UnreadReason, parse};
+pub use signal::{signal_at_end, signal_header};
 pub use store::{Content, Store, StoredUnit};
 pub use thread::{DataThreadTask, Error, NetworkSetup, Running, ThreadSetup};

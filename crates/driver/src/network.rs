@@ -9,10 +9,11 @@
 
 use crate::counters::Counters;
 use crate::emit::{Emitted, emit, joint};
-use crate::frame::{ETHERNET, Unit};
+use crate::frame::{ETHERNET, Link, Unit};
 use crate::hosts::Hosts;
 use crate::label::FlowLabel;
-use crate::parse::{HEADER_SPACE, Parsed, parse};
+use crate::parse::{HEADER_SPACE, Parsed, UnreadReason, parse};
+use crate::signal::{may_have_end, opens_signalling};
 use crate::store::{Content, Store};
 use bentpipe_base::{Addr, Body, Flags, Instant, NodeId, Packet, Pkt, Port, Size};
 use bentpipe_network::Network;
@@ -50,6 +51,10 @@ pub struct LiveNetwork {
     /// Packet counters; [`crate::Core::counters`] includes the losses at the ports.
     pub counters: Counters,
     unit: Unit,
+    /// A node reads rate signalling.
+    reads_signalling: bool,
+    /// The wire packets of a super-packet that is cut before it is read.
+    pieces: Vec<(VnetHeader, Vec<u8>)>,
     /// The open end of each port, and its host.
     ports: Vec<(NodeId, usize)>,
     routes: Option<Routes>,
@@ -63,10 +68,12 @@ impl LiveNetwork {
     pub fn new(mut network: Network, ports: Vec<(NodeId, usize)>, unit: Unit, memory: Size) -> Self {
         network.world.count_holders();
         Self {
-            network,
             store: Rc::new(RefCell::new(Store::new(memory))),
             counters: Counters::new(ports.len()),
             unit,
+            reads_signalling: network.reads_signalling(),
+            network,
+            pieces: Vec::new(),
             ports,
             routes: None,
             next: None,
@@ -133,6 +140,46 @@ impl LiveNetwork {
         let counters = &mut self.counters.ports[port];
         counters.received += 1;
         counters.received_bytes += len as u64;
+        if self.reads_signalling && vnet.gso_type != VnetHeader::GSO_NONE && self.cut(len, vnet) {
+            return self.accept_pieces(port);
+        }
+        self.accept_unit(port, len, vnet)
+    }
+
+    /// Cuts the unit in the scratch buffer into wire packets if each may have a structure at its end; false if
+    /// not.
+    fn cut(&mut self, len: usize, vnet: &VnetHeader) -> bool {
+        let store = self.store.borrow();
+        let bytes = store.read(len);
+        let link = Link::of(bytes, self.unit).map_or(len, |link| link.len);
+        let (frame, ip) = bytes.split_at_checked(link).unwrap_or_default();
+        let whole = may_have_end(ip).then(|| SuperPacket::parse(ip, &vnet.without_prefix(link as u16)).ok());
+        let Some(whole) = whole.flatten().filter(|whole| whole.pieces() > 1) else { return false };
+        self.pieces.clear();
+        for i in 0..whole.pieces() {
+            let mut header = [0; bentpipe_wire::offload::HEADER_SPACE];
+            let piece = whole.piece(ip, i..i + 1, &mut header);
+            let head = header.get(..piece.header_len).unwrap_or_default();
+            let payload = ip.get(piece.payload.clone()).unwrap_or_default();
+            self.pieces.push((piece.vnet.with_prefix(link as u16), [frame, head, payload].concat()));
+        }
+        true
+    }
+
+    /// Injects the wire packets of a super-packet. One for which there is no room is lost, as a router with a
+    /// full memory would lose it.
+    fn accept_pieces(&mut self, port: usize) -> bool {
+        let pieces = core::mem::take(&mut self.pieces);
+        for (vnet, bytes) in &pieces {
+            if self.store.borrow_mut().write(bytes) {
+                self.accept_unit(port, bytes.len(), vnet);
+            }
+        }
+        self.pieces = pieces;
+        true
+    }
+
+    fn accept_unit(&mut self, port: usize, len: usize, vnet: &VnetHeader) -> bool {
         let (mut packet, content) = self.read(port, len, vnet);
         if matches!(content, Content::Bytes) && self.routes.is_some() {
             // only IP packets can be routed
@@ -159,7 +206,13 @@ impl LiveNetwork {
         let mut packet = self.network.blank();
         if self.network.reads_headers() {
             match parse(bytes, vnet, self.unit) {
-                Ok(parsed) => {
+                Ok(parsed) if !self.reads_signalling && opens_signalling(&parsed.packet) => {
+                    self.counters.note(UnreadReason::Signalling);
+                }
+                Ok(mut parsed) => {
+                    if self.reads_signalling {
+                        parsed.take_signal(bytes);
+                    }
                     let shape = parsed.shape;
                     if let Some(tcp) = self.numbered(port, parsed) {
                         packet.clone_from(&tcp.into());
@@ -247,14 +300,16 @@ impl LiveNetwork {
         let Some(held) = store.get(packet.body.slot()) else { return };
         let mut header = [0; HEADER_SPACE];
         let part = emit(&held, packet, &mut header);
-        let payload = held.bytes.get(part.payload).unwrap_or_default();
-        for number in [due.0, host as u64, (part.header_len + payload.len()) as u64] {
+        let payload = held.bytes.get(part.payload.clone()).unwrap_or_default();
+        let len = part.header_len + payload.len() + part.tail().len();
+        for number in [due.0, host as u64, len as u64] {
             digest.update(&number.to_le_bytes());
         }
-        digest.update(&header[..part.header_len]).update(payload);
+        digest.update(&header[..part.header_len]).update(payload).update(part.tail());
     }
 
-    /// Prepares an arrival for sending; `send` gets the rewritten headers and the bytes that follow.
+    /// Prepares an arrival for sending; `send` gets the rewritten headers and the bytes that follow, after
+    /// which there may be [`Emitted::tail`].
     pub fn emit<T>(&mut self, arrival: &Arrival, send: impl FnOnce(&Emitted, &[u8], &[u8]) -> T) -> T {
         let store = self.store.borrow();
         let held = store.get(arrival.packet.body.slot()).expect("a node sends what it received");

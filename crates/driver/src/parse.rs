@@ -5,12 +5,13 @@
 //! for byte, and the receiver handles them.
 
 use crate::frame::{Link, Unit};
-use bentpipe_base::{Body, Dscp, Flags, OtherOptions, Packet, ProbeOption, Proto, report_enum};
+use bentpipe_base::{Body, Dscp, Flags, IpVersion, OtherOptions, Packet, ProbeOption, Proto, report_enum};
 use bentpipe_wire::offload::{TCP_CHECKSUM, VnetHeader};
 use bentpipe_wire::{AddressPair, Fault, Ipv4, Layout, OptionKind, Options, WireError, ecn, read_tcp};
 
-/// Space for a rewritten header: link layer (at most 34 bytes), IP and TCP (255), and 40 for more options.
-pub const HEADER_SPACE: usize = 336;
+/// Space for a rewritten header: link layer (at most 34 bytes), IP and TCP (255), 40 for more options, and 32
+/// for signalling.
+pub const HEADER_SPACE: usize = 368;
 /// TCP options by their numbers: MD5 signatures (RFC 2385), TCP-AO (RFC 5925), MPTCP (RFC 8684), fast open
 /// (RFC 7413, and its experimental form).
 const MD5: u8 = 19;
@@ -38,6 +39,8 @@ report_enum! {
         Checksum = "checksum",
         /// The virtio header does not fit the packet.
         Offload = "offload",
+        /// It opens a connection with rate signalling, and no node here reads that.
+        Signalling = "signalling",
     }
 }
 
@@ -97,6 +100,10 @@ pub fn parse(bytes: &[u8], vnet: &VnetHeader, unit: Unit) -> Result<Parsed, Unre
         sport,
         dport,
         proto: Proto::Tcp,
+        ip: match network.ends {
+            AddressPair::V4 { .. } => IpVersion::V4,
+            AddressPair::V6 { .. } => IpVersion::V6,
+        },
         header_len,
         hops: network.hops,
         dscp: Dscp::new(network.traffic_class >> 2).unwrap_or_default(),
@@ -189,7 +196,7 @@ fn checksums(
 }
 
 /// Returns which options are present that a [`bentpipe_base::TcpHeader`] does not hold.
-fn foreign(options: &[u8], is_syn: bool) -> Result<OtherOptions, UnreadReason> {
+pub(crate) fn foreign(options: &[u8], is_syn: bool) -> Result<OtherOptions, UnreadReason> {
     let mut foreign = OtherOptions::default();
     let (mut len, mut seen) = (0, 0u16);
     for option in Options::new(options) {

@@ -55,11 +55,11 @@ pub enum Error {
     /// The runtime folder is not safe, and why.
     #[error("{0}: {1}\nhelp: remove it, or set XDG_RUNTIME_DIR to a folder that only you can write to")]
     Folder(PathBuf, String),
-    /// A part of a scenario that exists in simulated time only.
+    /// A flow of the kernel's sockets that is to signal rates.
     #[error(
-        "{0}: only simulated packets carry rate signalling\nhelp: run the scenario with `bentpipe sim`, or with `encoding = \"off\"` and no flow routers"
+        "flow `{0}` signals rates, which the kernel's TCP cannot\n         help: give a command after `--` that does: `bentpipe send` and `bentpipe receive` with `--set encoding=tia-1039`\n         help: or run the scenario with `bentpipe sim`, or its flows without: `encoding = \"off\"`"
     )]
-    SimulatedOnly(String),
+    Signalling(String),
     /// Too many nested links.
     #[error("too many nested links: {0}")]
     TooDeep(u8),

@@ -66,6 +66,12 @@ impl RouterConfig {
         }
     }
 
+    /// The part of a link's rate that packets of this MTU have; the rest is `framing`, beside each packet.
+    pub fn of_packets(&self, rate: Rate, framing: Size) -> Rate {
+        let bps = u128::from(rate.bps()) * u128::from(self.mtu.0) / u128::from(self.mtu.0 + framing.0).max(1);
+        Rate::from_bps(u64::try_from(bps).unwrap_or(u64::MAX)).unwrap_or(rate)
+    }
+
     /// Checks all values.
     ///
     /// # Errors

@@ -232,6 +232,10 @@ impl Node for FlowRouter {
         self.request_wake(cx);
     }
 
+    fn reads_signalling(&self) -> bool {
+        true
+    }
+
     fn addresses(&self, each: &mut dyn FnMut(Addr)) {
         self.flows.iter().flat_map(|(key, _)| key.addresses()).for_each(each);
     }

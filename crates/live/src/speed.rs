@@ -54,6 +54,12 @@ pub fn speed_up(scenario: &mut Scenario, speed: f64) {
             }
         }
     }
+    for router in &mut scenario.flow_routers {
+        // what follows packets (idle times, responses) stays, as on a link
+        for (at, _) in &mut router.rates {
+            clock.scale(&mut at.0);
+        }
+    }
     for flow in &mut scenario.flows {
         match &mut flow.start {
             Start::At(at) => clock.scale(&mut at.0),

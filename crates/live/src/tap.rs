@@ -177,7 +177,8 @@ impl Tap {
         let bytes = &mut self.chunk.bytes;
         let start = bytes.len();
         bytes.extend_from_slice(header.get(..part.header_len).unwrap_or_default());
-        bytes.extend_from_slice(held.bytes.get(part.payload).unwrap_or_default());
+        bytes.extend_from_slice(held.bytes.get(part.payload.clone()).unwrap_or_default());
+        bytes.extend_from_slice(part.tail());
         // the checksum covers the whole packet, so truncate it afterwards
         complete(&mut bytes[start..], &part.vnet);
         let original = bytes.len() - start;

@@ -8,10 +8,10 @@ use bentpipe_driver::{
     Core, Error, Hosts, Journal, LiveNetwork, NetworkSetup, Pacing, Preamble, ThreadSetup, Timing, TurnHook,
 };
 use bentpipe_os::{Clock, PacketPort};
-use bentpipe_report::{GatewayReport, InstrumentReport, LinkReport, NodeReport};
+use bentpipe_report::{FlowRouterReport, GatewayReport, InstrumentReport, LinkReport, NodeReport};
 use bentpipe_scenario::{Scenario, to_toml};
 use bentpipe_sim::Record;
-use bentpipe_sim::report::{gateway_reports, link_reports, node_reports};
+use bentpipe_sim::report::{flow_router_reports, gateway_reports, link_reports, node_reports};
 use std::net::IpAddr;
 use std::path::PathBuf;
 use std::sync::mpsc::{Sender, channel};
@@ -55,6 +55,8 @@ pub struct Outcome {
     pub links: Vec<LinkReport>,
     /// Reports of gateways, as in a simulated run.
     pub gateways: Vec<GatewayReport>,
+    /// Reports of flow routers, as in a simulated run.
+    pub flow_routers: Vec<FlowRouterReport>,
     /// Reports of nodes of other kinds, as in a simulated run.
     pub nodes: Vec<NodeReport>,
     /// Time series of the links, if requested.
@@ -141,6 +143,7 @@ fn outcome(mut core: Core, names: &Names, samples: Option<&Samples>) -> Result<O
     let (record, instruments) = samples.and_then(|s| s.finish(&mut core.net)).unzip();
     Ok(Outcome {
         gateways: names.with(&mut core.net, gateway_reports),
+        flow_routers: names.with(&mut core.net, |net| flow_router_reports(net)),
         nodes: names.with(&mut core.net, |net| node_reports(net)),
         links: names.with(&mut core.net, link_reports),
         record,

@@ -35,7 +35,7 @@ fn built(link: &str) -> (LiveNetwork, Names) {
 
 /// An arrival's virtio header and bytes, as sent to the kernel.
 fn sent(net: &mut LiveNetwork, arrival: &bentpipe_driver::Arrival) -> (VnetHeader, Vec<u8>) {
-    net.emit(arrival, |emitted, header, payload| (emitted.vnet, [header, payload].concat()))
+    net.emit(arrival, |emitted, header, payload| (emitted.vnet, [header, payload, emitted.tail()].concat()))
 }
 
 fn give(net: &mut LiveNetwork, at: u64, seq: u32, payload: usize) {

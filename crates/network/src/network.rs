@@ -2,7 +2,7 @@
 
 use crate::nodes::{Kind, Nodes};
 use crate::wires::{WireEnd, Wires};
-use bentpipe_base::{Addr, Addresses, Cx, Input, Instant, Node, NodeId, Pkt, Port, World};
+use bentpipe_base::{Addr, Addresses, Cx, Input, Instant, Node, NodeId, Pkt, Port, Rate, World};
 use bentpipe_gateway::Gateway;
 use bentpipe_link::Link;
 use bentpipe_nodes::{Host, Router};
@@ -135,6 +135,24 @@ impl Network {
     /// True if a node reads the headers of packets.
     pub const fn reads_headers(&self) -> bool {
         !self.nodes.gateways.is_empty() || !self.nodes.others.is_empty()
+    }
+
+    /// True if a node reads rate signalling.
+    pub fn reads_signalling(&self) -> bool {
+        self.nodes.others.iter().any(|node| node.reads_signalling())
+    }
+
+    /// Tells the node directly before a link what rate somebody outside has set for the link; `None`: none any
+    /// more. Gateways do not follow it.
+    pub fn tell_rate(&mut self, link: NodeId, rate: Option<Rate>) {
+        self.wires.settle();
+        for (id, kind) in self.nodes.kinds.iter().enumerate() {
+            let (id, Kind::Other(i)) = (NodeId(id as u32), kind) else { continue };
+            if self.wires.leads_to(id, link) {
+                self.nodes.others[*i as usize].link_rate(&mut self.world.cx(self.now, id), rate);
+            }
+        }
+        self.deliver_outbox(self.now);
     }
 
     /// The present time.

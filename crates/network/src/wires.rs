@@ -61,6 +61,11 @@ impl Wires {
         }
     }
 
+    /// True if a port of `from` is wired to the node `to`.
+    pub(crate) fn leads_to(&self, from: NodeId, to: NodeId) -> bool {
+        self.ports.get(from.0 as usize).is_some_and(|ports| ports.iter().any(|end| end.node == to))
+    }
+
     #[inline]
     pub(crate) fn end(&self, from: NodeId, port: Port) -> WireEnd {
         self.ends[(self.first[from.0 as usize] + port.0) as usize]

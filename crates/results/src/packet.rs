@@ -8,7 +8,7 @@
 
 use bentpipe_base::{Addr, IpVersion, Packet, Proto, Signal};
 use bentpipe_wire::{
-    AddressPair, Ipv4Header, Ipv6Header, Segment, Sum, TCP, UDP, UdpHeader, emit, pseudo_header,
+    AddressPair, Ipv4Header, Ipv6Header, Segment, Sum, UDP, UdpHeader, add_hop_by_hop, emit, pseudo_header,
 };
 use core::net::{Ipv4Addr, Ipv6Addr};
 use std::io;
@@ -16,8 +16,6 @@ use zerocopy::IntoBytes;
 
 /// "Don't fragment" (RFC 791, section 3.1).
 const DONT_FRAGMENT: u16 = 0x4000;
-/// Protocol number of the hop-by-hop header (RFC 8200, section 4.3).
-const HOP_BY_HOP: u8 = 0;
 
 pub(crate) const fn address(addr: Addr) -> Ipv4Addr {
     Ipv4Addr::from_bits(0x0a00_0000 | (addr.0.wrapping_add(1) & 0x00ff_ffff))
@@ -57,9 +55,12 @@ pub(crate) fn bytes(packet: &Packet, payload: &mut Vec<u8>, out: &mut Vec<u8>) -
             tcp: packet.tcp,
             payload,
         };
-        emit(&segment, out).map_err(|e| io::Error::new(io::ErrorKind::InvalidData, e.to_string()))?;
+        emit(&segment, out).map_err(|e| invalid(&e.to_string()))?;
     }
-    if packet.ip == IpVersion::V6 && !signal.is_empty() { hop_by_hop(signal, out) } else { Ok(()) }
+    if packet.ip == IpVersion::V6 && !signal.is_empty() {
+        add_hop_by_hop(signal, out).map_err(|e| invalid(&e.to_string()))?;
+    }
+    Ok(())
 }
 
 fn stream(from: u64, len: u64, out: &mut Vec<u8>) {
@@ -74,8 +75,12 @@ fn datagram_payload(packet: &Packet, payload: &mut Vec<u8>) {
     payload.truncate(packet.body.len as usize);
 }
 
+fn invalid(why: &str) -> io::Error {
+    io::Error::new(io::ErrorKind::InvalidData, why)
+}
+
 fn too_long() -> io::Error {
-    io::Error::new(io::ErrorKind::InvalidData, "a packet longer than an IP packet can be")
+    invalid("a packet longer than an IP packet can be")
 }
 
 fn datagram(packet: &Packet, ends: &AddressPair, payload: &[u8], out: &mut Vec<u8>) -> io::Result<()> {
@@ -131,29 +136,11 @@ fn network_header(packet: &Packet, ends: &AddressPair, udp_len: u16, out: &mut V
     Ok(())
 }
 
-/// Puts a hop-by-hop header behind the IPv6 header at the start of `out`. Checksums of TCP and UDP do not
-/// cover it (RFC 8200, section 8.1).
-fn hop_by_hop(header: &[u8], out: &mut Vec<u8>) -> io::Result<()> {
-    let base = size_of::<Ipv6Header>();
-    let payload_len = (out.len() + header.len()).saturating_sub(base);
-    let payload_len = u16::try_from(payload_len).map_err(|_| too_long())?;
-    // a header has its length in units of eight bytes (RFC 8200, section 4.3)
-    if !header.len().is_multiple_of(8) || out.len() < base {
-        return Err(io::Error::new(io::ErrorKind::InvalidData, "signalling that is no hop-by-hop header"));
-    }
-    let protocol = core::mem::replace(&mut out[6], HOP_BY_HOP);
-    out[4..6].copy_from_slice(&payload_len.to_be_bytes());
-    out.splice(base..base, header.iter().copied());
-    out[base] = protocol;
-    debug_assert!(protocol == TCP || protocol == UDP);
-    Ok(())
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use bentpipe_base::{Body, Dscp, Flags, Instant, TcpHeader};
-    use bentpipe_wire::Layout;
+    use bentpipe_wire::{Layout, TCP};
 
     /// 16 bytes that are a hop-by-hop header with one option, to be skipped if unknown.
     const OPTION: [u8; 16] = [6, 1, 0x3e, 12, 0x5d, 0xa9, 0, 0, 0, 0, 0x50, 0, 0, 0x10, 0, 0];
@@ -189,7 +176,7 @@ mod tests {
     fn signalling_is_the_hop_by_hop_header_in_ipv6() {
         let out = written(&packet(IpVersion::V6, 3));
         let layout = Layout::of(&out).unwrap();
-        assert_eq!((out[6], &out[40..56]), (HOP_BY_HOP, &OPTION[..]));
+        assert_eq!((out[6], &out[40..56]), (0, &OPTION[..]), "the number of the hop-by-hop header");
         assert_eq!((layout.network.protocol, layout.network.transport), (TCP, 56));
         assert_eq!(layout.sum(&out).fold(), 0xffff);
         assert_eq!((layout.network.traffic_class, &out[layout.payload]), (0x0c, &[250, 0, 1][..]));

@@ -46,12 +46,9 @@ pub struct Scenario {
 }
 
 impl Scenario {
-    /// Names the first part that exists in simulated time only: no real packet carries rate signalling.
-    pub fn simulated_only(&self) -> Option<String> {
-        let router = self.flow_routers.first().map(|router| format!("flow router `{}`", router.name));
-        let signals =
-            |flow: &&FlowSpec| flow.sender.signalling.is_some() || flow.receiver.signalling.is_some();
-        router.or_else(|| Some(format!("flow `{}`", self.flows.iter().find(signals)?.name)))
+    /// Returns the first flow of which an end signals rates: no kernel's TCP does.
+    pub fn signalling_flow(&self) -> Option<&FlowSpec> {
+        self.flows.iter().find(|flow| flow.sender.signalling.is_some() || flow.receiver.signalling.is_some())
     }
 }
 

@@ -57,7 +57,7 @@ impl Offer {
     pub fn complete(self, cx: &mut Cx<'_>, chance: RandomValues) -> Connection {
         let mut c = Connection::connect(cx, self.tuple, self.config, chance);
         c.state = State::SynReceived;
-        c.take_syn(cx, &self.syn, self.signal.as_ref());
+        c.take_syn(cx, &self.syn, self.signal.as_ref(), false);
         c
     }
 
@@ -110,8 +110,14 @@ pub(crate) const fn set_addresses(packet: &mut Packet, tuple: Tuple, ip: IpVersi
 
 impl Connection {
     /// Takes the peer's SYN: options, initial sequence number, first window, and what it says about rates if
-    /// it shows that the peer signals.
-    pub(crate) fn take_syn(&mut self, cx: &mut Cx<'_>, syn: &TcpHeader, signal: Option<&Structures>) {
+    /// it shows that the peer signals. `is_answer`: it acknowledges our SYN.
+    pub(crate) fn take_syn(
+        &mut self,
+        cx: &mut Cx<'_>,
+        syn: &TcpHeader,
+        signal: Option<&Structures>,
+        is_answer: bool,
+    ) {
         let now = cx.now;
         let signals = signal.is_some() && self.signalling.as_ref().is_some_and(|n| n.is_offered());
         self.negotiated = NegotiatedOptions::from_syn(&self.config, syn, signals);
@@ -124,7 +130,7 @@ impl Connection {
         self.recovery = Recovery::new(&self.config, self.negotiated.sack, self.mss());
         let (mss, headers) = (Size(self.mss()), self.negotiated.headers());
         self.cc = ControllerStart { mss, headers, config: &self.config }.build();
-        self.take_first_answer(cx, signal);
+        self.take_first_answer(cx, signal, is_answer);
         if self.config.scheme.copies() {
             let seed = u64::from(self.random_values.isn.0) << 32 | u64::from(self.random_values.timestamp);
             let signal = Probes::signal_of(&self.negotiated, self.config.scheme.probes());
@@ -166,12 +172,13 @@ impl Connection {
             return;
         }
         let signal = self.signalling.as_ref().and_then(|_| signal_of_syn(segment));
-        self.take_syn(cx, h, signal.as_ref());
+        self.take_syn(cx, h, signal.as_ref(), ack_ok);
         self.rcv.ack_now();
         if ack_ok {
             self.acknowledge_syn(cx, segment);
             self.established(cx.now);
-            if segment.seq_len() > 1 && !self.linux() {
+            // what follows the SYN may be a structure whose DSCP the path has rewritten; data come again
+            if segment.seq_len() > 1 && !self.linux() && !self.may_have_structures_in_payload() {
                 // data with the SYN, which Linux drops without Fast Open (`tcp_rcv_synsent_state_process`)
                 self.rcv.window.advertise_syn(self.rcv.next()); // our SYN advertised it
                 self.text(cx, segment, 1);

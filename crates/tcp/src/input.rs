@@ -23,6 +23,7 @@ impl Connection {
         match self.state {
             State::Closed => self.outgoing = reset_for(cx, segment), // RFC 9293, section 3.10.7.1
             State::SynSent => self.syn_sent(cx, segment),
+            _ if self.is_rewritten(segment) => {}
             _ => self.synchronised(cx, segment),
         }
     }

@@ -9,8 +9,13 @@
 //!     packet. An IPv6 data packet of a granted rate has one that says nothing, into which a router writes.
 //! A structure is outside the stream: it has no sequence number and is no payload. Only packets that the
 //! connection accepts, with sequence and acknowledgment number in the window, are read. A response is sent at
-//! once, without waiting for data or for the delayed acknowledgment. Deviation: the source puts the structure
-//! of IPv4 into the segment's data; here it is beside it, so that no stream position depends on it.
+//! once, without waiting for data or for the delayed acknowledgment. Here the structure is beside the
+//! segment's data, so that no stream position depends on it. A real IPv4 packet has it at the end of its
+//! payload, where only the DSCP tells it from data. If the path rewrites the DSCP in mid-flow:
+//!   a packet with a structure, but without DSCP 3, is dropped as if it were lost;
+//!   so is data with DSCP 3 without a structure, since it is not known where it ends.
+//! What is sent again has DSCP 7 and no structure, so a flow goes on. Whoever writes real bytes must take care
+//! that data never ends like a structure ([`bentpipe_advice::tia1039::at_end`]).
 
 use crate::config::Config;
 use crate::connection::Connection;
@@ -18,7 +23,7 @@ use crate::handshake::set_addresses;
 use crate::state::State;
 use bentpipe_advice::negotiation::{Carrier, Encoding, Negotiation, RateChange, RateState};
 use bentpipe_advice::tia1039::{self, Structures};
-use bentpipe_base::{Cx, Dscp, Instant, IpVersion, Packet, Pkt, Rate};
+use bentpipe_base::{Cx, Dscp, Flags, Instant, IpVersion, Packet, Pkt, Rate};
 
 /// The rate that a connection asked for, and what became of it.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -45,6 +50,11 @@ pub(crate) fn signal_of_syn(syn: &Packet) -> Option<Structures> {
     (syn.dscp == tia1039::QOS_SIGNAL).then(|| tia1039::structures(syn))
 }
 
+/// True for a code point of packets whose sender knows that both ends signal.
+fn is_of_agreement(dscp: Dscp) -> bool {
+    dscp == tia1039::QOS_SIGNAL || dscp == tia1039::QOS_FLOW
+}
+
 fn carrier(packet: &Packet) -> Carrier {
     if packet.seq_len() > 0 { Carrier::Data } else { Carrier::Ack }
 }
@@ -65,6 +75,23 @@ impl Connection {
             state,
             changes: negotiation.changes(),
         })
+    }
+
+    /// True if real packets of this connection may have a structure at the end of their payload, in our view
+    /// or in the peer's. Then no data may look like one.
+    pub fn may_have_structures_in_payload(&self) -> bool {
+        self.config.ip == IpVersion::V4 && self.signalling.as_ref().is_some_and(|n| n.is_offered())
+    }
+
+    /// True for a packet of which it is not certain what is data and what is a structure: the path has
+    /// rewritten its DSCP. SYNs have no data here.
+    pub(crate) fn is_rewritten(&self, segment: &Packet) -> bool {
+        let is_v6 = self.negotiated.ip == IpVersion::V6;
+        if !self.negotiated.signalling || is_v6 || segment.tcp.flags.has(Flags::SYN) {
+            return false;
+        }
+        let is_signal = segment.dscp == tia1039::QOS_SIGNAL;
+        if is_signal { segment.signal.is_none() && segment.body.len > 0 } else { segment.signal.is_some() }
     }
 
     /// Returns a packet with our addresses, and with the DSCP of a connection that signals.
@@ -95,10 +122,22 @@ impl Connection {
     }
 
     /// Tells a new controller what the peer's SYN says about its rate, or what the scenario grants.
-    pub(crate) fn take_first_answer(&mut self, cx: &mut Cx<'_>, signal: Option<&Structures>) {
+    /// `is_answer`: the SYN acknowledges ours.
+    pub(crate) fn take_first_answer(
+        &mut self,
+        cx: &mut Cx<'_>,
+        signal: Option<&Structures>,
+        is_answer: bool,
+    ) {
         let now = cx.now;
         let answer = match &mut self.signalling {
-            Some(negotiation) => negotiation.peer_syn(now, signal.map(Structures::as_slice)),
+            Some(negotiation) => {
+                let answer = negotiation.peer_syn(now, signal.map(Structures::as_slice));
+                if is_answer {
+                    negotiation.confirm();
+                }
+                answer
+            }
             None => self.config.grant.as_ref().map(|network| self.grant_state.first(now, network)),
         };
         if let Some(answer) = answer {
@@ -117,6 +156,9 @@ impl Connection {
         let structures = if marked { tia1039::structures(segment) } else { Structures::default() };
         let srtt = self.rtt.srtt();
         let Some(negotiation) = &mut self.signalling else { return };
+        if is_of_agreement(segment.dscp) {
+            negotiation.confirm();
+        }
         let answer = negotiation.incoming(cx.now, srtt, carrier(segment), structures.as_slice());
         if negotiation.is_due() {
             self.rcv.ack_now();

@@ -50,7 +50,8 @@ pub struct ExtensionHeaders {
     pub fragment: Option<Fragment>,
 }
 
-const HOP_BY_HOP: u8 = 0;
+/// Protocol number of the hop-by-hop header (RFC 8200, section 4.3).
+pub const HOP_BY_HOP: u8 = 0;
 const ROUTING: u8 = 43;
 const FRAGMENT: u8 = 44;
 const DESTINATION: u8 = 60;
@@ -112,6 +113,38 @@ impl<B: SplitByteSlice> Ipv6<B> {
     }
 }
 
+/// Puts the hop-by-hop header `header` directly behind the IPv6 header at the start of `packet`, and sets its
+/// next-header field. Checksums of TCP and UDP do not cover it (RFC 8200, section 8.1).
+///
+/// # Errors
+/// If the packet is not IPv6, has such a header already, or would be too long, or if the length of `header` is
+/// no multiple of eight; the packet is then unchanged.
+pub fn add_hop_by_hop(header: &[u8], packet: &mut Vec<u8>) -> Result<(), WireError> {
+    let base = size_of::<Ipv6Header>();
+    let too_long = WireError::new(Fault::TooLong, packet.len());
+    let payload_len = (packet.len() + header.len()).checked_sub(base).ok_or(too_long)?;
+    let payload_len = u16::try_from(payload_len).map_err(|_| too_long)?;
+    let protocol = Ipv6::new(&packet[..])?.header.next_header;
+    // its length is in units of eight bytes (section 4.3)
+    if protocol == HOP_BY_HOP || header.is_empty() || !header.len().is_multiple_of(8) {
+        return Err(WireError::new(Fault::HeaderLength, base));
+    }
+    packet[4..6].copy_from_slice(&payload_len.to_be_bytes());
+    packet[6] = HOP_BY_HOP;
+    packet.splice(base..base, header.iter().copied());
+    packet[base] = protocol;
+    Ok(())
+}
+
+/// Returns the hop-by-hop header of an IPv6 packet; `None` if it has none. The packet's chain of headers must
+/// have been read ([`Ipv6::chain`]).
+pub fn hop_by_hop(packet: &[u8]) -> Option<&[u8]> {
+    let (fixed, rest) = packet.split_first_chunk::<{ size_of::<Ipv6Header>() }>()?;
+    let has_one = fixed[0] >> 4 == 6 && fixed[6] == HOP_BY_HOP;
+    let len = rest.get(1).filter(|_| has_one).map(|units| 8 + usize::from(*units) * 8)?;
+    rest.get(..len)
+}
+
 /// Reads a fragment header (RFC 8200, section 4.5).
 fn fragment(header: [u8; 8]) -> Fragment {
     let bits = u16::from_be_bytes([header[2], header[3]]);
@@ -158,6 +191,24 @@ mod tests {
         let second = chain(FRAGMENT, &[6, 0, 5, 0x00, 0, 0, 0, 9]).unwrap();
         assert_eq!(second.fragment, Some(Fragment { id: 9, offset: 1280, more: false }));
         assert_eq!(second.protocol, FRAGMENT); // it has no transport header
+    }
+
+    #[test]
+    fn a_hop_by_hop_header_is_added_and_found() {
+        let header = [9, 1, 0x3e, 12, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12];
+        let mut bytes = packet(6, &[1, 2, 3]);
+        assert_eq!(hop_by_hop(&bytes), None);
+        for wrong in [&header[..12], &[]] {
+            assert_eq!(add_hop_by_hop(wrong, &mut bytes), Err(WireError::new(Fault::HeaderLength, 40)));
+        }
+        add_hop_by_hop(&header, &mut bytes).unwrap();
+        let mut expected = packet(HOP_BY_HOP, &[&[6], &header[1..], &[1, 2, 3]].concat());
+        assert_eq!((&bytes, hop_by_hop(&bytes)), (&expected, Some(&expected[40..56])));
+        assert_eq!(chain(HOP_BY_HOP, &expected[40..]).map(|c| (c.protocol, c.transport)), Ok((6, 56)));
+        assert!(add_hop_by_hop(&header, &mut bytes).is_err() && bytes == expected);
+        expected.truncate(50);
+        assert_eq!(hop_by_hop(&expected), None);
+        assert!(add_hop_by_hop(&header, &mut vec![0x45; 60]).is_err());
     }
 
     #[test]

@@ -35,7 +35,7 @@ mod udp;
 pub use checksum::{Sum, pseudo_header};
 pub use error::{Fault, WireError};
 pub use ipv4::{Ipv4, Ipv4Header};
-pub use ipv6::{ExtensionHeaders, Ipv6, Ipv6Header};
+pub use ipv6::{ExtensionHeaders, HOP_BY_HOP, Ipv6, Ipv6Header, add_hop_by_hop, hop_by_hop};
 pub use layout::{AddressPair, Fragment, Layout, Network};
 pub use options::{OPTION_SPACE, OptionKind, Options, RawOption};
 pub use segment::{Segment, ecn, emit, parse, read_tcp};

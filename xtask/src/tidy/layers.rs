@@ -26,7 +26,7 @@ const LAYERS: [(&str, Kind, &str); 26] = [
     ("flow-router", Engine, "base advice"),
     ("network", Engine, "base link nodes gateway"),
     ("scenario", Model, "base advice tcp link nodes gateway flow-router"),
-    ("driver", Driver, "base wire gateway network os"),
+    ("driver", Driver, "base advice wire gateway network os"),
     ("stats", Model, ""),
     ("report", Model, "base"),
     ("sim", Model, "base advice tcp link nodes gateway flow-router network scenario report"),
@@ -37,7 +37,7 @@ const LAYERS: [(&str, Kind, &str); 26] = [
     ("os", Driver, "base wire"),
     ("service", Driver, "base os"),
     ("field", Driver, "base wire os stats"),
-    ("live", Driver, "base wire tcp link nodes driver scenario sim report os service"),
+    ("live", Driver, "base advice wire tcp link nodes driver scenario sim report os service"),
     (
         "emulate",
         Driver,

@@ -25,8 +25,11 @@ fn asking(rate: Rate) -> AskConfig {
     AskConfig { ask: Some(rate), ..AskConfig::default() }
 }
 
+/// An end whose peer knows what was agreed.
 fn end(config: AskConfig) -> Negotiation {
-    Negotiation::new(config, IpVersion::V4)
+    let mut end = Negotiation::new(config, IpVersion::V4);
+    end.confirm();
+    end
 }
 
 /// A structure with another kind and rate.
@@ -182,6 +185,22 @@ fn what_is_not_supported_is_ignored() {
         assert_eq!(hears(&mut n, 400, with(nothing, Some(mbps(5)))), None);
     }
     assert!(!n.is_due() && n.granted() == Some(mbps(50)));
+}
+
+/// In IPv4 a peer whose SYN/ACK lost its DSCP would take a structure for data.
+#[test]
+fn who_answers_a_syn_waits_until_the_peer_knows() {
+    let asked = with(Kind::Request, Some(mbps(5)));
+    for (ip, carries) in [(IpVersion::V4, false), (IpVersion::V6, true)] {
+        let mut n = Negotiation::new(asking(mbps(100)), ip);
+        assert_eq!(n.peer_syn(at(0), Some(&[])), None);
+        assert_eq!(n.syn(at(0)).len(), 1, "the SYN/ACK has it");
+        n.incoming(at(100), RTT, Data, &[asked]);
+        assert_eq!((n.is_due(), sends(&mut n, 100, Ack).is_some()), (carries, carries), "{ip:?}");
+        n.confirm();
+        n.incoming(at(101), RTT, Data, &[asked]);
+        assert!(n.is_due() && sends(&mut n, 101, Ack) == Some((Kind::Response, Some(mbps(5)))));
+    }
 }
 
 /// The SYN was resent without a structure, or the answer was lost: the request is in the next packet.

@@ -15,7 +15,7 @@
 
 pub mod packet;
 
-pub use packet::{Structures, replace, structures, write};
+pub use packet::{Structures, at_end, is_signal_header, replace, structures, write};
 
 use crate::rate_field::{decode_rate, encode_rate};
 use bentpipe_base::{Dscp, Rate};
@@ -135,6 +135,14 @@ impl Structure {
     pub fn is_supported(&self) -> bool {
         let reserved = (self.word(AR) | self.word(GR)) & RATE_RESERVED;
         self.version() == VERSION && self.kind().is_some() && self.rate_type().is_some() && reserved == 0
+    }
+
+    /// True if it is supported, and all other bits have values that TIA-1039 defines for IPv4: zero where it
+    /// reserves them, 0 or 1 in CH and M. It is the test for bytes of a payload, which may be data: random
+    /// bytes pass it once in 2^27.
+    pub fn is_well_formed(&self) -> bool {
+        let priorities = (self.bytes[PP] | self.bytes[DP]) & 3;
+        self.is_supported() && priorities == 0 && self.bytes[CH_BT] >> 4 < 2 && self.bytes[M] & 0x0F < 2
     }
 
     /// What it is for; `None` for an unknown number.

@@ -8,10 +8,12 @@
 //!   next header, 1, 0x3E, 12, data
 //!   next header, 3, 0x3E, 12, data, 0x3E, 12, data, PadN of 2 bytes
 //! If a length is impossible, there is no structure in the packet.
+//! In real packets the IPv4 structures are the end of the TCP payload ([`at_end`]): all of it in a SYN or
+//! SYN/ACK, the last 16 bytes in other packets. Nothing marks them but the DSCP and their bytes.
 
 use super::{QOS_SIGNAL, Structure};
 use crate::options::{List, Options};
-use bentpipe_base::{IpVersion, Packet, Proto, Signal};
+use bentpipe_base::{Flags, IpVersion, Packet, Proto, Signal};
 
 /// Type of the IPv6 option: skipped by a node that does not know it, may change on the way; for experiments
 /// (RFC 4727).
@@ -58,14 +60,36 @@ impl Structures {
 
 /// Returns the structures of a packet; none if there are none, or if their layout is wrong.
 pub fn structures(packet: &Packet) -> Structures {
+    packet.signal.as_deref().map_or_else(Structures::default, |signal| read(packet.ip, signal.bytes()))
+}
+
+fn read(ip: IpVersion, signal: &[u8]) -> Structures {
     let mut found = Structures::default();
-    let Some(signal) = packet.signal.as_deref() else { return found };
-    for place in places(packet.ip, signal.bytes()).into_iter().flatten() {
-        if let Some(structure) = read_at(packet.ip, signal.bytes(), place) {
+    for place in places(ip, signal).into_iter().flatten() {
+        if let Some(structure) = read_at(ip, signal, place) {
             found.push(structure);
         }
     }
     found
+}
+
+/// Number of bytes at the end of the TCP payload of an IPv4 packet that may be structures; 0 if none are. In
+/// a packet whose sender and DSCP say that it has a structure these are it. Else they are data, or the DSCP
+/// was changed on the way.
+pub fn at_end(flags: Flags, payload: &[u8]) -> usize {
+    let is_structure = |bytes: &[u8; Structure::LEN]| Structure::from_bytes(*bytes).is_well_formed();
+    if flags.has(Flags::SYN) {
+        let (all, rest) = payload.as_chunks();
+        let are = rest.is_empty() && (1..=MOST).contains(&all.len()) && all.iter().all(is_structure);
+        return if are { payload.len() } else { 0 };
+    }
+    if payload.last_chunk().is_some_and(is_structure) { Structure::LEN } else { 0 }
+}
+
+/// True for an IPv6 hop-by-hop header, from its first byte on, that [`Packet::signal`] holds: one with a
+/// structure, and not longer than that can hold.
+pub fn is_signal_header(header: &[u8]) -> bool {
+    header.len() <= Signal::MAX && !read(IpVersion::V6, header).is_empty()
 }
 
 /// Makes these the structures of a packet, in place of all signalling that it carries; the third and later
@@ -304,7 +328,51 @@ mod tests {
         assert!(structures(&packet(IpVersion::V6, &[6])).is_empty());
     }
 
+    #[test]
+    fn the_end_of_a_payload_is_recognised() {
+        let one = *request(100).bytes();
+        let data = joined(&[b"0123456789abcdef0", &one]);
+        let (syn, ack) = (Flags::SYN, Flags::ACK);
+        assert_eq!((at_end(ack, &one), at_end(ack, &data), at_end(ack, &data[..32])), (16, 16, 0));
+        assert_eq!((at_end(syn, &one), at_end(syn, &joined(&[&one, &one])), at_end(syn, &data)), (16, 32, 0));
+        assert_eq!(
+            (at_end(syn, &joined(&[&one, &one, &one])), at_end(syn, &[]), at_end(ack, &[])),
+            (0, 0, 0)
+        );
+        // a byte further on or back there is none, so a sender can always cut data that look like one
+        assert_eq!((at_end(ack, &data[..32]), at_end(ack, &joined(&[&data, b"x"]))), (0, 0));
+        // reserved bits of the priorities, an unknown payer, a mark that no router sets
+        for (at, value) in [(8, 1), (9, 2), (11, 0x20), (13, 0x12)] {
+            let mut other = one;
+            other[at] = value;
+            assert!(Structure::from_bytes(other).is_supported() && at_end(ack, &other) == 0, "{at}");
+        }
+    }
+
+    #[test]
+    fn a_header_without_a_structure_is_no_signalling() {
+        let asked = request(1);
+        let data = &asked.bytes()[4..];
+        assert!(is_signal_header(&joined(&[&[6, 1, 0x20, 12], data])));
+        assert!(!is_signal_header(&[6, 0, 5, 2, 0, 0, 1, 0]));
+        assert!(!is_signal_header(&joined(&[&[6, 4, 0x3E, 12], data, &[1, 22], &[0; 22]])));
+        assert!(!is_signal_header(&[]));
+    }
+
     proptest! {
+        /// A sender cuts the last byte off data that would be taken for a structure.
+        #[test]
+        fn of_two_neighbouring_ends_at_most_one_is_a_structure(
+            mut payload in proptest::collection::vec(any::<u8>(), 17..40), fields: [u8; 16], shift in 0usize..2,
+        ) {
+            let mut whole = Structure::request(Rate::from_bps(1000).unwrap());
+            whole.set_source(u32::from_be_bytes([fields[0], fields[1], fields[2], fields[3]]), 9);
+            let at = payload.len() - Structure::LEN - shift;
+            payload[at..at + Structure::LEN].copy_from_slice(whole.bytes());
+            let ends = [at_end(Flags::ACK, &payload), at_end(Flags::ACK, &payload[..payload.len() - 1])];
+            prop_assert!(ends.contains(&0) && ends.contains(&Structure::LEN));
+        }
+
         #[test]
         fn any_bytes_are_read_without_harm(
             signal in proptest::collection::vec(any::<u8>(), 1..=32), v6: bool, framed: bool,

@@ -47,6 +47,7 @@ pub(crate) fn assemble(scenario: &Scenario, outcome: &Outcome, flows: FlowResult
         ..LiveReport::default()
     });
     report.gateways.clone_from(&outcome.gateways);
+    report.flow_routers.clone_from(&outcome.flow_routers);
     report.nodes.clone_from(&outcome.nodes);
     (report, record)
 }

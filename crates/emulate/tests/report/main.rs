@@ -39,6 +39,7 @@ fn outcome(net: &mut LiveNetwork, names: &Names) -> Outcome {
     Outcome {
         links: names.with(net, link_reports),
         gateways: Vec::new(),
+        flow_routers: Vec::new(),
         nodes: Vec::new(),
         record: None,
         instruments: Vec::new(),

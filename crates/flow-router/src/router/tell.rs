@@ -68,7 +68,10 @@ fn insert(packet: &mut Packet, fields: &Structure, mtu: Size) -> bool {
             let is_room = packet.wire_len() + Size(Structure::LEN as u64) <= mtu;
             let is_free = packet.signal.is_none() && is_room;
             if is_free {
+                let before = packet.header_len;
                 write(packet, &[with_fields(Structure::default(), fields)]);
+                // a real packet may have more in its header than the fields say
+                packet.header_len = before.saturating_add(Structure::LEN as u8);
             }
             is_free
         }

@@ -56,9 +56,18 @@ impl LinkChange {
             return Err(format!("`{name}` is not a link"));
         };
         match self {
-            Self::Set(values) => link.change(&mut cx, name, &values.change()?),
+            Self::Set(values) => {
+                let change = values.change()?;
+                link.change(&mut cx, name, &change);
+                if change.rate.is_some() {
+                    net.with(|network| network.tell_rate(id, change.rate));
+                }
+            }
             Self::OutageNs(ns) => link.outage(&mut cx, name, Duration(*ns)),
-            Self::Reset => link.reset(&mut cx, name),
+            Self::Reset => {
+                link.reset(&mut cx, name);
+                net.with(|network| network.tell_rate(id, None));
+            }
         }
         Ok(())
     }

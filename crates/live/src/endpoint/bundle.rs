@@ -29,7 +29,7 @@ impl Endpoint {
         let (id, mut packet, size) = loop {
             let (id, mut packet) = self.next_segment(cx)?;
             let size = packet.body.len as u16;
-            if size > 0 {
+            if size > 0 && packet.signal.is_none() {
                 self.bundle(cx, id, &mut packet);
             }
             if self.table.get(id).is_some() {
@@ -39,6 +39,14 @@ impl Endpoint {
         };
         let socket = self.table.get(id)?;
         self.scratch.clear();
+        if packet.signal.is_some() {
+            let mut joined = Vec::new(); // only IPv4 packets with a structure need it
+            let written = socket.emit(&packet, &mut joined, &mut self.scratch);
+            debug_assert!(written.is_ok(), "the MSS leaves room for signalling: {written:?}");
+            cx.recycle(packet);
+            self.counters.sent += 1;
+            return written.ok().map(|()| send(&VnetHeader::default(), &[IoSlice::new(&self.scratch)]));
+        }
         let note = socket.pair.emit_uncut(&packet, size, &mut self.scratch);
         debug_assert!(note.is_ok(), "the MSS keeps packets within what a header can say: {note:?}");
         let (first, second) = socket.bytes(packet.body);
@@ -74,8 +82,11 @@ impl Endpoint {
     }
 }
 
-/// True if the segments differ only in their sequence number.
+/// True if the segments differ only in their sequence number. One with a structure is never joined.
 fn is_alike(packet: &Packet, next: &Packet) -> bool {
+    if packet.signal.is_some() || next.signal.is_some() {
+        return false;
+    }
     let mut tcp = next.tcp;
     tcp.seq = packet.tcp.seq;
     tcp.flags.0 &= !LAST.0;

@@ -2,6 +2,7 @@
 
 use super::app::is_a_host;
 use super::icmp::IcmpError;
+use super::signal::Received;
 use super::socket::{FourTuple, Owner, Socket};
 use super::table::ConnId;
 use super::{Ending, Endpoint};
@@ -54,12 +55,12 @@ impl Endpoint {
         match self.table.find(&pair) {
             Some(id) if self.reopens_time_wait(id, &segment) => {
                 self.over(id, Ending::Closed);
-                self.unknown_connection(cx, pair, &segment);
+                self.unknown_connection(cx, pair, Received::new(bytes, segment));
             }
             Some(id) => {
                 let gso_size = if vnet.gso_type == VnetHeader::GSO_NONE { 0 } else { vnet.gso_size };
                 if let Some(socket) = self.table.get_mut(id) {
-                    socket.receive(cx, &segment, usize::from(gso_size));
+                    socket.receive(cx, &Received::new(bytes, segment), usize::from(gso_size));
                     if socket.has_undeliverable_data() {
                         // RFC 1122, section 4.2.2.13: a RST says that the data was lost; no ACK precedes it
                         socket.conn.abort();
@@ -67,7 +68,7 @@ impl Endpoint {
                 }
                 self.mark(id);
             }
-            None => self.unknown_connection(cx, pair, &segment),
+            None => self.unknown_connection(cx, pair, Received::new(bytes, segment)),
         }
     }
 
@@ -159,8 +160,9 @@ impl Endpoint {
     }
 
     /// Handles a packet that belongs to no connection: a SYN to a listener, or a packet to answer with RST.
-    fn unknown_connection(&mut self, cx: &mut Cx<'_>, pair: FourTuple, segment: &Segment<'_>) {
-        let packet = pair.packet(cx, segment);
+    fn unknown_connection(&mut self, cx: &mut Cx<'_>, pair: FourTuple, received: Received<'_>) {
+        let received = received.of_listener();
+        let (packet, segment) = (pair.packet(cx, &received), &received.segment);
         let listener = self.listeners.get(&segment.dport);
         let offer = listener.and_then(|l| {
             let config = if pair.local().is_ipv4() { &l.v4 } else { &l.v6 };

@@ -29,6 +29,7 @@ mod neighbour_port;
 mod offers;
 mod output;
 mod ring;
+mod signal;
 mod socket;
 mod table;
 
@@ -38,7 +39,7 @@ pub use neighbour_port::NeighbourPort;
 pub use offers::HeldOffer;
 pub use table::ConnId;
 
-use bentpipe_base::{Cx, Duration, Instant, Pkt, Purpose, RngSlot, Seq, Size, World};
+use bentpipe_base::{Cx, Duration, Instant, IpVersion, Pkt, Purpose, RngSlot, Seq, Size, World};
 use bentpipe_tcp::{Config, Connection, RandomValues};
 use core::net::{IpAddr, SocketAddr};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
@@ -316,7 +317,7 @@ impl Endpoint {
     }
 }
 
-/// Returns the configuration for one address family: MSS from the MTU, a bounded send buffer, and no sender
+/// Returns the configuration for one address family: IP version, MSS from the MTU, a bounded send buffer, and no sender
 /// jitter, which is for simulations only.
 fn fitted(config: &Config, settings: &Settings, v6: bool) -> Arc<Config> {
     let headers = if v6 { 60 } else { 40 };
@@ -324,6 +325,7 @@ fn fitted(config: &Config, settings: &Settings, v6: bool) -> Arc<Config> {
         mss: config.mss.min(settings.mtu.saturating_sub(headers)).max(1),
         send_buffer: config.send_buffer.or(Some(settings.send_buffer)),
         jitter: None,
+        ip: if v6 { IpVersion::V6 } else { IpVersion::V4 },
         ..config.clone()
     })
 }

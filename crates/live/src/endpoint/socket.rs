@@ -1,12 +1,13 @@
 //! One connection with its bytes: the engine's [`Connection`] knows ranges, and two rings hold their bytes.
 
 use super::ring::Ring;
+use super::signal::{Received, end_of, header_of, looks_signalled};
 use super::{Ending, Settings, SocketEvent};
-use bentpipe_base::{Addr, Body, Cx, Duration, Flags, Instant, Packet, Pkt};
+use bentpipe_base::{Addr, Body, Cx, Duration, Flags, Instant, IpVersion, Packet, Pkt};
 use bentpipe_tcp::timers::Timer;
 use bentpipe_tcp::{Connection, State, Tuple};
 use bentpipe_wire::offload::{VnetHeader, emit_super_packet};
-use bentpipe_wire::{AddressPair, Segment, WireError, emit};
+use bentpipe_wire::{AddressPair, Segment, WireError, add_hop_by_hop, emit};
 use core::net::{IpAddr, SocketAddr};
 use std::collections::BTreeSet;
 
@@ -57,8 +58,14 @@ impl FourTuple {
     }
 
     /// Converts a packet from the peer to the engine's form.
-    pub(super) fn packet(&self, cx: &mut Cx<'_>, segment: &Segment<'_>) -> Pkt {
+    pub(super) fn packet(&self, cx: &mut Cx<'_>, received: &Received<'_>) -> Pkt {
         let mut packet = cx.packet();
+        let segment = &received.segment;
+        packet.ip = match self.ends {
+            AddressPair::V4 { .. } => IpVersion::V4,
+            AddressPair::V6 { .. } => IpVersion::V6,
+        };
+        packet.signal = received.signal.map(Box::new);
         (packet.src, packet.sport, packet.dst, packet.dport) = (PEERS, self.peers, OURS, self.ours);
         (packet.hops, packet.dscp, packet.ecn) = (segment.hops, segment.dscp, segment.ecn);
         packet.tcp = segment.tcp;
@@ -67,9 +74,11 @@ impl FourTuple {
         packet
     }
 
-    /// Writes the bytes of a packet of ours.
+    /// Writes the bytes of a packet of ours to `out`, which is empty. `payload` includes what is at its end.
     pub(super) fn emit(&self, packet: &Packet, payload: &[u8], out: &mut Vec<u8>) -> Result<(), WireError> {
-        emit(&self.segment(packet, payload), out)
+        emit(&self.segment(packet, payload), out)?;
+        let header = header_of(packet);
+        if header.is_empty() { Ok(()) } else { add_hop_by_hop(header, out) }
     }
 
     /// Writes only the headers, those of a super-packet that is to be cut into pieces of `size`.
@@ -148,6 +157,8 @@ pub(super) struct Socket {
     clock: Instant,
     /// That time was in the past, and the engine may send more at it.
     behind: bool,
+    /// The last byte of a segment that was cut; sent next.
+    rest: Option<Pkt>,
     /// State, owner and acknowledged position when progress was last made, and the time of that.
     progress: (State, Owner, u64),
     since: Instant,
@@ -180,6 +191,7 @@ impl Socket {
             armed: Instant::NEVER,
             clock: now,
             behind: false,
+            rest: None,
             since: now,
             received_then: 0,
             unreachable: false,
@@ -217,7 +229,8 @@ impl Socket {
 
     /// Handles a packet from the peer. A super-packet is passed to the engine as its original segments, since
     /// delayed acknowledgments and windows depend on segment sizes; no acknowledgment is sent between them.
-    pub(super) fn receive(&mut self, cx: &mut Cx<'_>, segment: &Segment<'_>, gso_size: usize) {
+    pub(super) fn receive(&mut self, cx: &mut Cx<'_>, received: &Received<'_>, gso_size: usize) {
+        let segment = &received.segment;
         let size = if gso_size == 0 { segment.payload.len().max(1) } else { gso_size };
         let pieces = segment.payload.len().div_ceil(size).max(1);
         for i in 0..pieces {
@@ -231,11 +244,13 @@ impl Socket {
             if i > 0 {
                 piece.tcp.flags.0 &= !Flags::CWR.0;
             }
-            self.receive_segment(cx, &piece);
+            let piece = Received { segment: piece, ..*received };
+            self.receive_segment(cx, &piece.of_connection(&self.conn));
         }
     }
 
-    fn receive_segment(&mut self, cx: &mut Cx<'_>, segment: &Segment<'_>) {
+    fn receive_segment(&mut self, cx: &mut Cx<'_>, received: &Received<'_>) {
+        let segment = &received.segment;
         let opens = self.conn.state() == State::SynSent; // the window is known only after the SYN
         let text = self.data_range_in_window(segment);
         let new = text.filter(|t| !opens && !self.has_arrived(*t));
@@ -245,7 +260,7 @@ impl Socket {
         {
             return;
         }
-        let packet = self.pair.packet(cx, segment);
+        let packet = self.pair.packet(cx, received);
         self.conn.segment(cx, &packet);
         cx.recycle(packet);
         let new = if opens { self.syn_data_range(segment) } else { new };
@@ -294,6 +309,36 @@ impl Socket {
     /// delays packets but must not lower the rate (the relay does the same with its links). Other timers are
     /// handled at the present time.
     pub(super) fn next(&mut self, cx: &mut Cx<'_>) -> Option<Pkt> {
+        if let Some(rest) = self.rest.take() {
+            return Some(rest);
+        }
+        let mut packet = self.next_whole(cx)?;
+        if self.conn.may_have_structures_in_payload() {
+            self.rest = self.cut_ambiguous(cx, &mut packet);
+        }
+        Some(packet)
+    }
+
+    /// Cuts the last byte off data whose end looks like a structure; returns the rest. One byte less has no
+    /// structure at its end, nor has a single byte.
+    fn cut_ambiguous(&self, cx: &mut Cx<'_>, packet: &mut Pkt) -> Option<Pkt> {
+        let (first, second) = self.bytes(packet.body);
+        if packet.signal.is_some() || !looks_signalled(first, second) {
+            return None;
+        }
+        let mut rest = cx.packet();
+        (*rest).clone_from(packet);
+        packet.body.len -= 1;
+        packet.tcp.flags.0 &= !(Flags::FIN.0 | Flags::PSH.0);
+        packet.seal();
+        rest.body = Body { off: packet.body.off + u64::from(packet.body.len), len: 1 };
+        rest.tcp.seq = packet.tcp.seq.at(u64::from(packet.body.len));
+        rest.tcp.flags.0 &= !Flags::CWR.0;
+        rest.seal();
+        Some(rest)
+    }
+
+    fn next_whole(&mut self, cx: &mut Cx<'_>) -> Option<Pkt> {
         let now = cx.now;
         let oldest = Instant(now.0.saturating_sub(CATCH_UP.0));
         let mut at = if self.behind { self.clock.max(oldest) } else { self.release_by(now, oldest) };
@@ -339,12 +384,14 @@ impl Socket {
         out: &mut Vec<u8>,
     ) -> Result<(), WireError> {
         let (first, second) = self.bytes(packet.body);
-        if second.is_empty() {
+        let end = end_of(packet);
+        if second.is_empty() && end.is_empty() {
             return self.pair.emit(packet, first, out);
         }
         joined.clear();
         joined.extend_from_slice(first);
         joined.extend_from_slice(second);
+        joined.extend_from_slice(end);
         self.pair.emit(packet, joined, out)
     }
 

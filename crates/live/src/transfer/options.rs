@@ -21,13 +21,6 @@ pub fn parse_options(title: &str, tcp: &str, sets: &[(String, String)]) -> Resul
         let (message, help) = ("`--set` does not choose the scheme".to_owned(), Vec::new());
         return Err(Box::new(Diagnostic { message, place, label: format!("write --tcp {value}"), help }));
     }
-    if let Some((_, value)) = sets.iter().find(|(name, value)| name == "encoding" && value != "off") {
-        let line = format!("--set encoding={value}");
-        let place = Place::find(WHERE, &line, "--set ".len(), line.len());
-        let (message, help) = ("only simulated packets carry rate signalling".to_owned(), Vec::new());
-        let label = "leave it out, or run a scenario with `bentpipe sim`".to_owned();
-        return Err(Box::new(Diagnostic { message, place, label, help }));
-    }
     let text = file(title, sets);
     let source = Source::new(WHERE, text);
     let mut all = vec![("tcp".to_owned(), tcp.to_owned())];
@@ -136,11 +129,6 @@ mod tests {
             ("swft", vec![], " --> command line:1:7\n  |\n1 | --tcp swft\n  |       ^^^^"),
             ("bbr", vec![set("tcp", "cubic")], "1 | --set tcp=cubic\n  |       ^^^^^^^^^ write --tcp cubic"),
             ("cubic", vec![set("iw", "4"), set("nonsense", "1")], "1 | --set nonsense=1\n  |       ^^^^^^^^"),
-            (
-                "cubic",
-                vec![set("encoding", "tia-1039")],
-                "1 | --set encoding=tia-1039\n  |       ^^^^^^^^^^^^^^^^^ leave it out",
-            ),
             ("cubic", vec![set("iw", "0")], "1 | --set iw=0\n  |          ^ at least 1"),
         ] {
             let error = parse_options("t", tcp, &sets).expect_err(tcp).to_string();

@@ -20,7 +20,7 @@ use crate::lab::{Bench, KERNEL, Lab, at};
 use crate::path::Weather;
 use crate::talk::{Content, Talk};
 use bentpipe_base::{Duration, Rate};
-use bentpipe_tcp::{Config, Options, RtoConfig};
+use bentpipe_tcp::{AskConfig, Config, Options, RtoConfig, Scheme, Signalling};
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
@@ -63,10 +63,14 @@ pub(crate) const ALL: Options = Options { mss: true, window_scale: true, sack: t
 /// Four conversations at once, each `BYTES` in both directions at the same time: opened by the kernel and by
 /// the engine, over IPv4 and IPv6. The engine offers `options`; `both` is what must be negotiated.
 fn exchange(lab: &mut Lab, what: &str, options: Options, both: Options) {
+    exchange_with(lab, what, &config(options), both);
+}
+
+/// The same with this configuration of the engine.
+fn exchange_with(lab: &mut Lab, what: &str, config: &Config, both: Options) {
     let mut bench = Bench::new(11, FOUL);
     let mut crowd = Crowd::default();
-    let config = config(options);
-    bench.endpoint.listen(80, &config, 8).unwrap();
+    bench.endpoint.listen(80, config, 8).unwrap();
     let (kernels, engines) = (Content(100), Content(200));
     let talk = || Talk::new(200, BYTES, 100, BYTES);
     bench.talks.for_callers.insert(80, vec![talk(), talk()]);
@@ -81,7 +85,7 @@ fn exchange(lab: &mut Lab, what: &str, options: Options, both: Options) {
             let stream = kernel::accept(&listener);
             kernel::talk(&stream, (kernels, BYTES), (engines, BYTES));
         });
-        let id = bench.with(|e, cx| e.connect(cx, at(KERNEL, v6, 5000), &config)).unwrap();
+        let id = bench.with(|e, cx| e.connect(cx, at(KERNEL, v6, 5000), config)).unwrap();
         bench.talks.of.insert(id, talk());
     }
     let ids: Vec<_> = bench.talks.of.keys().copied().collect();
@@ -129,6 +133,15 @@ fn streams_to_and_from_the_kernel_are_intact() {
     }
     let none = Options { mss: true, window_scale: false, sack: false, timestamps: false };
     exchange(&mut lab, "engine without any", none, none);
+}
+
+/// A SYN with a structure behind it, to a kernel that knows nothing of it: an ordinary connection.
+#[test]
+fn a_kernel_that_does_not_signal_gets_ordinary_connections() {
+    let Some(mut lab) = lab("a_kernel_that_does_not_signal_gets_ordinary_connections") else { return };
+    let ask = AskConfig { ask: Rate::from_bps(10_000_000_000), ..AskConfig::default() };
+    let (scheme, signalling) = (Scheme::named("explicit-rate").unwrap(), Some(Signalling::new(ask)));
+    exchange_with(&mut lab, "signalling", &Config { scheme, signalling, ..config(ALL) }, ALL);
 }
 
 /// The same as root of a user namespace: runs this test program again as an unprivileged user.

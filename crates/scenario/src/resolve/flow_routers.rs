@@ -46,7 +46,7 @@ pub(super) fn resolve(
             return Err(Fault::new(keys.link.span, message, "this is the second"));
         }
         let changes = direction.dynamics.iter().flat_map(|dynamics| &dynamics.changes);
-        let of_packets = |rate| of_packets(rate, direction.framing, config.mtu);
+        let of_packets = |rate| config.of_packets(rate, direction.framing);
         let rates = changes.filter_map(|(at, change)| Some((*at, of_packets(change.rate?)))).collect();
         all.push(FlowRouterSpec { name, hop: at, config, rates });
     }
@@ -57,7 +57,8 @@ pub(super) fn resolve(
 fn config(keys: &FlowRouterKeys, direction: &DirectionSpec, longest: Size) -> Result<RouterConfig> {
     let mtu = keys.mtu.map(|mtu| mtu.at_least("mtu", MTU.0, "small").and(mtu.at_most("mtu", MTU.1)));
     let mtu = mtu.transpose()?.unwrap_or(longest);
-    let default = RouterConfig::new(rate(keys, direction, mtu)?);
+    let of_link = RouterConfig { mtu, ..RouterConfig::new(direction.rate) };
+    let default = RouterConfig { rate: rate(keys, direction, &of_link)?, ..of_link };
     if let Some(given) = keys.utilisation.filter(|u| u.value <= 0.0 || u.value > 1.0) {
         bail!(given.span, "`utilisation` is a part of the rate", "more than 0 and at most 1");
     }
@@ -74,14 +75,13 @@ fn config(keys: &FlowRouterKeys, direction: &DirectionSpec, longest: Size) -> Re
         half_open: limits.and_then(|l| l.half_open).map_or(default.half_open, |n| n.value.0 as u32),
         half_open_time: half_open_time.unwrap_or(Ok(default.half_open_time))?,
         flows: limits.and_then(|l| l.flows).map_or(default.flows, |n| n.value.0 as u32),
-        mtu,
         ..default
     })
 }
 
 /// Returns the given rate or that of the direction. It must be given if that changes in a way that the flow
 /// router is not told of: a rate that does not exist would be shared out.
-fn rate(keys: &FlowRouterKeys, direction: &DirectionSpec, mtu: Size) -> Result<Rate> {
+fn rate(keys: &FlowRouterKeys, direction: &DirectionSpec, of_link: &RouterConfig) -> Result<Rate> {
     if let Some(given) = keys.rate {
         return Ok(given.value);
     }
@@ -90,7 +90,7 @@ fn rate(keys: &FlowRouterKeys, direction: &DirectionSpec, mtu: Size) -> Result<R
         return Err(fault!(keys.link.span, "the rate of `{word}` changes", "give the flow router a `rate`")
             .help("help: its lowest rate; only changes in [[timeline]] are followed"));
     }
-    Ok(of_packets(direction.rate, direction.framing, mtu))
+    Ok(of_link.of_packets(direction.rate, direction.framing))
 }
 
 /// The longest packet of the flows, at least an Ethernet's: segments with their headers.
@@ -98,12 +98,6 @@ fn longest_packet(flows: &[FlowSpec]) -> Size {
     let lengths =
         flows.iter().map(|flow| u64::from(flow.sender.mss) + u64::from(flow.sender.ip.header()) + 20);
     Size(lengths.fold(1500, u64::max)).min(MTU.1)
-}
-
-/// The part of a link's rate that its longest IP packets have; the rest is framing.
-fn of_packets(rate: Rate, framing: Size, mtu: Size) -> Rate {
-    let bps = u128::from(rate.bps()) * u128::from(mtu.0) / u128::from(mtu.0 + framing.0).max(1);
-    Rate::from_bps(u64::try_from(bps).unwrap_or(u64::MAX)).unwrap_or(rate)
 }
 
 fn classes(given: &At<Vec<At<ClassKeys>>>) -> Result<Vec<ClassConfig>> {

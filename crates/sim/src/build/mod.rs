@@ -81,7 +81,8 @@ fn assemble(scenario: &spec::Scenario, open: bool) -> Network {
     }
     let mut flow_routers = Vec::new();
     for router in &scenario.flow_routers {
-        let id = routers::add(&mut sim, router);
+        let direction = scenario.links[router.hop.link].direction(router.hop.backward);
+        let id = routers::add(&mut sim, router, direction.framing);
         flow_routers.push((router.name.clone(), id));
         // last, next to the link
         chains.entry(router.hop).or_default().push(id);

@@ -1,7 +1,7 @@
 //! Flow routers, which follow the rate of the links before which they stand.
 
-use bentpipe_base::{Addr, Cx, Input, Instant, Node, NodeId, Rate, Slot};
-use bentpipe_flow_router::FlowRouter;
+use bentpipe_base::{Addr, Cx, Input, Instant, Node, NodeId, Rate, Size, Slot};
+use bentpipe_flow_router::{FlowRouter, RouterConfig};
 use bentpipe_network::Network as Simulation;
 use bentpipe_scenario::FlowRouterSpec;
 use std::collections::VecDeque;
@@ -14,13 +14,22 @@ struct ScheduledRouter {
     router: FlowRouter,
     /// Changes to come, in the order of time.
     rates: VecDeque<(Instant, Rate)>,
+    /// The rate that applies now, unless somebody has set another.
+    scheduled: Rate,
+    /// Somebody outside has set the rate.
+    is_set: bool,
+    /// Its MTU, and the framing of the link, for rates that are set.
+    config: RouterConfig,
+    framing: Size,
 }
 
 /// Adds a flow router to the network.
-pub(super) fn add(sim: &mut Simulation, spec: &FlowRouterSpec) -> NodeId {
+pub(super) fn add(sim: &mut Simulation, spec: &FlowRouterSpec, framing: Size) -> NodeId {
     let rates: VecDeque<_> = spec.rates.iter().copied().collect();
     let (first, now) = (rates.front().map(|(at, _)| *at), sim.now());
-    let id = sim.add(Box::new(ScheduledRouter { router: FlowRouter::new(spec.config.clone()), rates }));
+    let (router, config) = (FlowRouter::new(spec.config.clone()), spec.config.clone());
+    let scheduled = config.rate;
+    let id = sim.add(Box::new(ScheduledRouter { router, rates, scheduled, is_set: false, config, framing }));
     if let Some(at) = first {
         sim.world.cx(now, id).wake(CHANGE, at);
     }
@@ -36,7 +45,10 @@ impl ScheduledRouter {
                 return;
             }
             self.rates.pop_front();
-            self.router.set_rate(cx, rate);
+            self.scheduled = rate;
+            if !self.is_set {
+                self.router.set_rate(cx, rate);
+            }
         }
     }
 }
@@ -51,6 +63,16 @@ impl Node for ScheduledRouter {
 
     fn takes_super_packets(&self) -> bool {
         self.router.takes_super_packets()
+    }
+
+    fn reads_signalling(&self) -> bool {
+        self.router.reads_signalling()
+    }
+
+    fn link_rate(&mut self, cx: &mut Cx<'_>, rate: Option<Rate>) {
+        self.is_set = rate.is_some();
+        let of_packets = |rate| self.config.of_packets(rate, self.framing);
+        self.router.set_rate(cx, rate.map_or(self.scheduled, of_packets));
     }
 
     fn release(&mut self, cx: &mut Cx<'_>) {

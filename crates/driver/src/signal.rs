@@ -1,0 +1,80 @@
+//! Rate signalling (TIA-1039) in real packets: where it is.
+//!
+//! IPv4: structures are the end of the TCP payload of a packet with DSCP 3 ([`tia1039::at_end`]). IPv6: they
+//! are options of the hop-by-hop header, which [`Packet::signal`] holds as a whole. Packets whose bytes after
+//! the TCP header are not what they seem stay as they are: fragments are never read here, a signature (RFC
+//! 2385, RFC 5925) covers what would have to be changed, and the data of a fast-open SYN (RFC 7413) are data.
+//! A super-packet has one hop-by-hop header, the same for each of its wire packets; in IPv4 each wire packet
+//! has an end of its own, so a super-packet with DSCP 3 is cut before it is read.
+
+use crate::parse::{Parsed, foreign};
+use bentpipe_advice::tia1039;
+use bentpipe_base::{Dscp, Flags, IpVersion, OtherOptions, Packet, Signal};
+use bentpipe_wire::{AddressPair, Layout, hop_by_hop};
+
+/// Returns the signalling in the hop-by-hop header of an IPv6 packet that could be parsed.
+pub fn signal_header(ip: &[u8]) -> Option<Signal> {
+    hop_by_hop(ip).filter(|header| tia1039::is_signal_header(header)).and_then(Signal::new)
+}
+
+/// Returns the bytes of a payload that are structures if the packet has DSCP 3; `options` are those of its TCP
+/// header.
+pub fn signal_at_end(flags: Flags, options: &[u8], payload: &[u8]) -> Option<Signal> {
+    let start = payload.len().checked_sub(tia1039::at_end(flags, payload))?;
+    let signal = payload.get(start..).and_then(Signal::new)?;
+    let others = foreign(options, flags.has(Flags::SYN)).ok()?;
+    (!is_untouchable(others, flags)).then_some(signal)
+}
+
+/// True for a packet whose payload must stay as it is.
+const fn is_untouchable(others: OtherOptions, flags: Flags) -> bool {
+    others.has(OtherOptions::SIGNED) || others.has(OtherOptions::FAST_OPEN) && flags.has(Flags::SYN)
+}
+
+/// True for a packet that opens a connection which signals: it can only be followed by who reads structures.
+pub(crate) fn opens_signalling(packet: &Packet) -> bool {
+    packet.dscp == tia1039::QOS_SIGNAL && packet.tcp.flags.has(Flags::SYN)
+}
+
+/// True for IPv4 packets of which each may have a structure at its end, from their first byte on.
+pub(crate) fn may_have_end(ip: &[u8]) -> bool {
+    let dscp = ip.get(..2).filter(|b| b[0] >> 4 == 4).and_then(|b| Dscp::new(b[1] >> 2));
+    dscp == Some(tia1039::QOS_SIGNAL)
+}
+
+impl Parsed {
+    /// Moves structures from the body to [`Packet::signal`]. `bytes` are those of the unit. A super-packet of
+    /// IPv4 keeps its body.
+    pub fn take_signal(&mut self, bytes: &[u8]) {
+        let ip = bytes.get(self.shape.ip()..).unwrap_or_default();
+        let packet = &mut self.packet;
+        match self.ends {
+            AddressPair::V6 { .. } => {
+                if !is_untouchable(packet.other_options, packet.tcp.flags) {
+                    packet.signal = signal_header(ip).map(Box::new);
+                }
+            }
+            AddressPair::V4 { .. } if packet.dscp == tia1039::QOS_SIGNAL && packet.segment == 0 => {
+                let Ok(layout) = Layout::of(ip) else { return };
+                let [options, payload] =
+                    [layout.options, layout.payload].map(|range| ip.get(range).unwrap_or_default());
+                let Some(signal) = signal_at_end(packet.tcp.flags, options, payload) else { return };
+                // longer headers than a byte can count leave the structure in the body
+                let Some(header_len) = packet.header_len.checked_add(signal.len()) else { return };
+                packet.header_len = header_len;
+                packet.body.len = packet.body.len.saturating_sub(u32::from(signal.len()));
+                packet.signal = Some(Box::new(signal));
+            }
+            AddressPair::V4 { .. } => {}
+        }
+    }
+}
+
+/// Bytes of signalling in the hop-by-hop header, and at the end of the payload.
+pub(crate) fn parts(packet: &Packet) -> (&[u8], &[u8]) {
+    let bytes = packet.signal.as_deref().map_or(&[][..], Signal::bytes);
+    match packet.ip {
+        IpVersion::V4 => (&[], bytes),
+        IpVersion::V6 => (bytes, &[]),
+    }
+}
