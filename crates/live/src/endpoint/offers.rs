@@ -2,6 +2,7 @@
 
 use super::icmp::IcmpError;
 use super::input::{LEAST_MSS, checksums_hold};
+use super::signal::Received;
 use super::socket::{FourTuple, Owner, Socket};
 use super::table::ConnId;
 use super::{Endpoint, EndpointError, fitted};
@@ -35,7 +36,7 @@ impl Endpoint {
         self.counters.received += 1;
         segment.tcp.mss = segment.tcp.mss.map(|mss| mss.max(LEAST_MSS));
         let pair = FourTuple::of(&segment);
-        let packet = pair.packet(cx, &segment);
+        let packet = pair.packet(cx, &Received::new(bytes, segment).of_listener());
         let offer = Offer::new(&packet, fitted(config, &self.settings, !pair.local().is_ipv4()));
         cx.recycle(packet);
         offer.map(|offer| HeldOffer { pair, offer })
