@@ -3,7 +3,7 @@
 use crate::expect::Expect;
 use crate::input::Input;
 use crate::transfer::{receive, send};
-use crate::{compare, demo, emulate, gateway, link, sweep, top};
+use crate::{agent, compare, demo, emulate, gateway, link, sweep, top};
 use clap::{Parser, Subcommand, ValueEnum};
 use std::path::PathBuf;
 
@@ -100,6 +100,9 @@ pub(crate) enum Command {
     /// Run a gateway in front of a satellite hop on this machine, or control a running one.
     #[command(after_help = gateway::EXAMPLES)]
     Gateway(gateway::Gateway),
+    /// Ask the network for rates in the place of hosts that cannot, or control a running agent.
+    #[command(after_help = agent::EXAMPLES)]
+    Agent(agent::Agent),
     /// Send a file to any listening peer with this program's own TCP and any congestion control.
     ///
     /// Behind a link of `bentpipe emulate` it needs no permission; elsewhere it needs root.
@@ -141,6 +144,10 @@ pub(crate) enum Page {
     GatewaySchema,
     /// docs/src/gateway-file.md
     GatewayReference,
+    /// schema/agent.schema.json
+    AgentSchema,
+    /// docs/src/rate/agent-file.md
+    AgentReference,
 }
 
 const SIM_EXAMPLES: &str = "Examples:

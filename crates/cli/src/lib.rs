@@ -2,6 +2,7 @@
 //!
 //! As a library it lets a program add its own kinds of nodes: call [`main`] with a [`Registry`].
 
+mod agent;
 mod args;
 mod compare;
 mod demo;
@@ -23,7 +24,7 @@ mod transfer;
 pub use bentpipe_scenario::{Registry, Scenario};
 
 use args::{Args, Command, Page};
-use bentpipe_scenario::gateway_file;
+use bentpipe_scenario::{agent_file, gateway_file};
 use clap::Parser as _;
 use core::fmt;
 use outcome::{Failure, NOT_MET, print};
@@ -63,6 +64,7 @@ fn run(command: &Command) -> Result<u8, Failure> {
         Command::Emulate(options) => return emulate::run(options),
         Command::Run(options) => return Ok(emulate::exec_program(options)),
         Command::Gateway(gateway) => return gateway::run(gateway),
+        Command::Agent(agent) => return agent::run(agent),
         Command::Demo(demo) => return demo::run(demo),
         Command::Send(args) => return transfer::send::send(args).map(|()| 0),
         Command::Receive(args) => return transfer::receive::receive(args).map(|()| 0),
@@ -82,6 +84,8 @@ fn run(command: &Command) -> Result<u8, Failure> {
         Command::Generate { page: Page::Reference } => (bentpipe_scenario::reference(), true),
         Command::Generate { page: Page::GatewaySchema } => (gateway_file::schema(), true),
         Command::Generate { page: Page::GatewayReference } => (gateway_file::reference(), true),
+        Command::Generate { page: Page::AgentSchema } => (agent_file::schema(), true),
+        Command::Generate { page: Page::AgentReference } => (agent_file::reference(), true),
     };
     print(&text)?;
     Ok(if met { 0 } else { NOT_MET })

@@ -1,6 +1,7 @@
 //! How a command ends: output and exit status.
 
 use bentpipe_accelerate::deploy;
+use bentpipe_agent::deploy as agent;
 use bentpipe_emulate::Error;
 use bentpipe_emulate::client::FindError;
 use bentpipe_scenario::Diagnostic;
@@ -65,6 +66,18 @@ impl From<deploy::Error> for Failure {
                 Self::input(each.join("\nerror: "))
             }
             deploy::Error::TrafficStopped(_) => Self { status: NOT_MET, ..Self::run(&error) },
+            _ => Self::of(&error, error.is_refusal()),
+        }
+    }
+}
+
+impl From<agent::Error> for Failure {
+    fn from(error: agent::Error) -> Self {
+        match &error {
+            agent::Error::ChecksFailed(findings) => {
+                let each: Vec<String> = findings.iter().map(ToString::to_string).collect();
+                Self::input(each.join("\nerror: "))
+            }
             _ => Self::of(&error, error.is_refusal()),
         }
     }

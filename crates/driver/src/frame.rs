@@ -29,16 +29,16 @@ const PPP_IPV6: u16 = 0x0057;
 
 /// The link-layer header before the IP header.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Link {
+pub struct Link {
     /// Its length in bytes.
-    pub(crate) len: usize,
+    pub len: usize,
     /// Its last eight bytes are the PPPoE and PPP headers.
-    pub(crate) pppoe: bool,
+    pub pppoe: bool,
 }
 
 impl Link {
     /// Finds the IP header; `None` if there is none, or it is behind unknown headers.
-    pub(crate) fn of(bytes: &[u8], unit: Unit) -> Option<Self> {
+    pub fn of(bytes: &[u8], unit: Unit) -> Option<Self> {
         if unit == Unit::Packet {
             return Some(Self::default());
         }

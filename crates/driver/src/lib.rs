@@ -35,7 +35,7 @@ pub use crate::core::{CATCH_UP, Core};
 pub use counters::{Counters, PortCounters};
 pub use drive::{Driver, TurnHook};
 pub use emit::{Emitted, emit};
-pub use frame::Unit;
+pub use frame::{Link, Unit};
 pub use hosts::Hosts;
 pub use journal::{Entry, Journal, JournalError, Preamble, Reader};
 pub use lateness::{LATE, Lateness, Timing};

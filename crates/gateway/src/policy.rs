@@ -100,7 +100,12 @@ impl Default for Policy {
 impl Policy {
     /// Returns the action for a connection.
     pub fn decide(&self, opening: &SynProperties) -> Action {
-        self.rules.iter().find(|rule| rule.matches(opening)).map_or(self.otherwise, |rule| rule.action)
+        self.rule_for(opening).and_then(|at| self.rules.get(at)).map_or(self.otherwise, |rule| rule.action)
+    }
+
+    /// Returns the index of the rule that decides about a connection; `None` if none matches.
+    pub fn rule_for(&self, opening: &SynProperties) -> Option<usize> {
+        self.rules.iter().position(|rule| rule.matches(opening))
     }
 }
 

@@ -7,6 +7,7 @@
 //! -> `resolve` (names, counts, limits).
 
 mod addresses;
+pub mod agent_file;
 mod amount;
 mod change;
 mod custom;

@@ -51,7 +51,11 @@ pub struct Process {
 impl Process {
     /// This process.
     pub fn this() -> Self {
-        let pid = i32::try_from(std::process::id()).unwrap_or_default();
+        Self::of(i32::try_from(std::process::id()).unwrap_or_default())
+    }
+
+    /// The process that now has this id.
+    pub fn of(pid: i32) -> Self {
         Self { pid, start_time: process::start_time(pid).unwrap_or(0), boot: boot_id() }
     }
 

@@ -15,7 +15,7 @@ enum Kind {
 }
 
 /// The crates of the workspace, what they are, and on which others they may depend; without `bentpipe-`.
-const LAYERS: [(&str, Kind, &str); 27] = [
+const LAYERS: [(&str, Kind, &str); 28] = [
     ("base", Engine, ""),
     ("advice", Engine, "base"),
     ("wire", Engine, "base"),
@@ -46,11 +46,12 @@ const LAYERS: [(&str, Kind, &str); 27] = [
         "base wire tcp link nodes gateway scenario sim report results os service driver live",
     ),
     ("accelerate", Driver, "base wire gateway flow-router network driver scenario stats os service"),
+    ("agent", Driver, "base wire tcp gateway driver scenario os service live accelerate"),
     (
         "cli",
         Driver,
         "base wire tcp link nodes gateway scenario sim report plot validate results sweep os service live \
-         emulate accelerate",
+         emulate accelerate agent",
     ),
 ];
 
@@ -79,9 +80,9 @@ pub(super) fn check(packages: &[Package]) -> Vec<Finding> {
     packages.iter().flat_map(check_one).collect()
 }
 
-/// Additional dependencies of tests: gateway, flow router and tagger are tested with the real engine, the gateway
-/// also with the real link, and with real requests.
-const TESTS_MAY_USE: [(&str, &str); 7] = [
+/// Additional dependencies of tests: gateway, flow router, tagger and agent are tested with the real engine, the gateway
+/// also with the real link or with real requests.
+const TESTS_MAY_USE: [(&str, &str); 9] = [
     ("gateway", "tcp"),
     ("gateway", "link"),
     ("gateway", "nodes"),
@@ -89,6 +90,8 @@ const TESTS_MAY_USE: [(&str, &str); 7] = [
     ("accelerate", "advice"),
     ("tagger", "tcp"),
     ("tagger", "flow-router"),
+    ("agent", "link"),
+    ("agent", "sim"),
 ];
 
 /// Checks a package by its dependencies; the flag is false for dev-dependencies.

@@ -35,7 +35,7 @@ pub struct Check {
     /// Description of the traffic that the gateway would intercept.
     pub intercepted: Vec<String>,
     /// Changes that would be made.
-    pub(super) plan: Plan,
+    pub plan: Plan,
     /// Findings.
     pub findings: Vec<Finding>,
 }
@@ -67,6 +67,13 @@ impl Check {
 
 /// Runs all checks without changing anything.
 pub fn check(file: &GatewayFile, registry: &Registry) -> Check {
+    let mut check = check_site(file, leftovers(registry, &file.deploy));
+    check.findings.extend(listeners(file));
+    check
+}
+
+/// Checks the machine for `file`. `left` says what a killed or running service of this name has changed.
+pub fn check_site(file: &GatewayFile, left: Option<Finding>) -> Check {
     let deploy = &file.deploy;
     let mut findings = vec![permission(deploy.kind), priority()];
     let (found, mtu) = interfaces(deploy)
@@ -74,7 +81,6 @@ pub fn check(file: &GatewayFile, registry: &Registry) -> Check {
     findings.extend(found);
     let plan = Plan::new(file, mtu);
     let allowed = findings[0].standing != CheckStatus::Bad;
-    let left = leftovers(registry, deploy);
     let has_left = left.is_some();
     findings.extend(left);
     if deploy.kind == Kind::Routed {
@@ -95,8 +101,28 @@ pub fn check(file: &GatewayFile, registry: &Registry) -> Check {
         }
     }
     findings.extend(sandbox::findings());
-    findings.extend(listeners(file));
     Check { intercepted: Plan::intercepted(file), plan, findings }
+}
+
+/// Checks this machine for a service that stands on the host itself, with this plan.
+pub fn check_host(file: &GatewayFile, plan: Plan, left: Option<Finding>) -> Check {
+    let to_network = Deploy { lan: Vec::new(), ..file.deploy.clone() };
+    let mut findings = vec![permission(Kind::Inline)];
+    let found = interfaces(&to_network).map(|(found, _)| found);
+    findings.extend(found.unwrap_or_else(|error| vec![Finding::failure("netlink", error.to_string())]));
+    let nft = nft_program();
+    let can_try = findings[0].standing != CheckStatus::Bad && nft.standing == CheckStatus::Good;
+    findings.push(nft);
+    findings.extend(settings());
+    if can_try {
+        if left.is_none() {
+            findings.extend(in_use(&file.deploy, &plan));
+        }
+        findings.push(rehearsal(&plan));
+    }
+    findings.extend(left);
+    findings.extend(sandbox::findings());
+    Check { intercepted: Vec::new(), plan, findings }
 }
 
 fn permission(kind: Kind) -> Finding {

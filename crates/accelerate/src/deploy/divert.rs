@@ -144,6 +144,26 @@ add chain inet {table} inward {{ type filter hook prerouting priority -90; polic
     out
 }
 
+/// The nftables table of a service on the host itself, for the connections that the policy could accelerate.
+/// What the host sends for them over the interface to the network gets a mark. What arrives for them there is
+/// dropped for the host's own TCP; packet sockets have seen it before.
+pub(super) fn host_script(file: &GatewayFile) -> String {
+    let Deploy { nft_table: table, satellite, mark, .. } = &file.deploy;
+    let (from_host, from_network) = (format!("{mark:#x}"), format!("{:#x}", mark + 1));
+    let mut chains = Chains { table, text: String::new() };
+    chains.side(file, "outward", Side::Lan, &format!("meta mark set {from_host}"), &from_host);
+    chains.side(file, "inward", Side::Satellite, "drop", &from_network);
+    format!(
+        "add table inet {table}
+add chain inet {table} outward {{ type route hook output priority -150; policy accept; }}
+add chain inet {table} inward {{ type filter hook prerouting priority -300; policy accept; }}
+{}add rule inet {table} outward oifname \"{satellite}\" meta l4proto tcp jump outward_policy
+add rule inet {table} inward iifname \"{satellite}\" meta l4proto tcp fib daddr type local jump inward_policy
+",
+        chains.text
+    )
+}
+
 /// The chains that match packets against the policy.
 struct Chains<'a> {
     table: &'a str,
@@ -384,6 +404,8 @@ mod tests {
                     let script = format!("{again}{}", script(&file, Scope::of(&file), true));
                     assert_eq!(nft::run(&script), Ok(()), "{script}");
                 }
+                nft::run("delete table inet bentpipe_gateway\n").unwrap();
+                assert_eq!(nft::run(&host_script(&file)), Ok(()));
                 nft::run("delete table inet bentpipe_gateway\n").unwrap();
             }
         };

@@ -32,13 +32,16 @@ mod stop;
 mod watch;
 mod watch_rules;
 
-pub use check::{Check, check};
+pub use check::{Check, check, check_host, check_site};
 pub use deployment::Deployment;
 pub use engine::{Engine, EngineConfig, Event, Level, PassThrough, Start};
 pub use error::Error;
 pub use gateway_engine::GatewayEngine;
+pub use plan::{Plan, Step, VETH_MAC};
+pub use privileges::give_up as give_up_privileges;
 pub use record_file::RecordFile;
 pub use run::run;
 pub use sandbox::Sandbox;
 pub use session::{RUN_FOLDER, Session, choose};
+pub use setup::apply;
 pub use stop::{stop, undo};

@@ -16,34 +16,60 @@
 //! Inline: only brings the two interfaces up.
 
 use super::divert::{self, LIBERAL, Scope};
-use bentpipe_os::netlink::MarkRule;
+use bentpipe_os::netlink::{Mac, MarkRule};
 use bentpipe_os::sysctl;
 use bentpipe_scenario::gateway_file::{GatewayFile, Kind};
 use bentpipe_service::Undo;
 use std::fs;
 
+/// Hardware address of the first end of a pair that [`Step::Veth`] makes.
+pub const VETH_MAC: Mac = [0x02, 0x62, 0x65, 0x6e, 0x74, 0x11];
+/// Hardware address of its other end.
+pub(super) const VETH_PEER_MAC: Mac = [0x02, 0x62, 0x65, 0x6e, 0x74, 0x12];
+
+/// A change on the machine.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Step {
+pub enum Step {
     /// Create a TUN interface; it disappears with the process.
     Tun(String),
-    /// Change a kernel setting (path below `/proc/sys`). `was` is restored at the end; `None` for a setting
-    /// of an interface that disappears with the process.
+    /// Change a kernel setting.
     Setting {
+        /// Path below `/proc/sys`.
         name: String,
+        /// New value.
         value: String,
+        /// What is restored at the end; `None` for a setting of an interface that disappears then.
         was: Option<String>,
     },
+    /// Create a pair of veth interfaces without ARP, for packets of this MTU.
+    Veth {
+        /// The end with [`VETH_MAC`].
+        name: String,
+        /// The other end.
+        peer: String,
+        /// MTU in bytes.
+        mtu: u32,
+    },
+    /// Set the MTU of an interface.
     Mtu(String, u32),
+    /// Bring an interface up.
     Up(String),
     /// Add a default route into an interface to a table.
     Route {
+        /// The routing table.
         table: u32,
+        /// The interface.
         interface: String,
+        /// For IPv6.
         v6: bool,
     },
+    /// Add a routing rule.
     Rule(MarkRule),
+    /// Add an nftables table of family `inet`.
     Nft {
+        /// Its name.
         table: String,
+        /// The script that adds it.
         script: String,
     },
 }
@@ -54,6 +80,12 @@ impl core::fmt::Display for Step {
         match self {
             Self::Tun(name) => write!(f, "ip tuntap add dev {name} mode tun vnet_hdr"),
             Self::Setting { name, value, .. } => write!(f, "echo {value} > /proc/sys/{name}"),
+            Self::Veth { name, peer, mtu } => {
+                write!(
+                    f,
+                    "ip link add dev {name} mtu {mtu} arp off type veth peer name {peer} mtu {mtu} arp off"
+                )
+            }
             Self::Mtu(name, mtu) => write!(f, "ip link set dev {name} mtu {mtu}"),
             Self::Up(name) => write!(f, "ip link set dev {name} up"),
             Self::Route { table, interface, v6 } => {
@@ -70,14 +102,15 @@ impl core::fmt::Display for Step {
 
 /// All changes, in order.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Plan {
-    pub(super) steps: Vec<Step>,
+pub struct Plan {
+    /// The changes.
+    pub steps: Vec<Step>,
 }
 
 impl Plan {
     /// The changes for `file` on a machine whose interfaces have the MTU `mtu`. Reads settings of the calling
     /// thread's network namespace.
-    pub(super) fn new(file: &GatewayFile, mtu: u32) -> Self {
+    pub fn new(file: &GatewayFile, mtu: u32) -> Self {
         let deploy = &file.deploy;
         let mut steps = Vec::new();
         if deploy.kind == Kind::Inline {
@@ -109,17 +142,40 @@ impl Plan {
     }
 
     /// The changes to undo in the network namespace `network`; the others disappear with the process.
-    pub(super) fn undo(&self, network: u64) -> Undo {
+    pub fn undo(&self, network: u64) -> Undo {
         let mut undo = Undo { network, ..Undo::default() };
         for step in &self.steps {
             match step {
                 Step::Nft { table, .. } => undo.table = Some(table.clone()),
+                Step::Veth { name, .. } => undo.interface = Some(name.clone()),
                 Step::Rule(r) => undo.rules.push((r.v6, r.priority, r.mark, r.table)),
                 Step::Setting { name, was: Some(was), .. } => undo.settings.push((name.clone(), was.clone())),
                 _ => {}
             }
         }
         undo
+    }
+
+    /// The changes for a service on the host itself: `deploy.tun_lan` is the host's end of a veth pair. Packets
+    /// that the policy could accelerate are routed into it.
+    pub fn on_host(file: &GatewayFile, mtu: u32) -> Self {
+        let deploy = &file.deploy;
+        let v6 = fs::exists("/proc/sys/net/ipv6").unwrap_or(false);
+        let (host, peer) = (&deploy.tun_lan, &deploy.tun_satellite);
+        let mut steps = vec![Step::Veth { name: host.clone(), peer: peer.clone(), mtu }];
+        for end in [host, peer] {
+            // nothing is forwarded there
+            let is_needed = |step: &Step| !step.to_string().contains("/forwarding");
+            steps.extend(own_settings(end, v6).into_iter().filter(is_needed));
+            steps.push(Step::Up(end.clone()));
+        }
+        let (table, priority, mark) = (deploy.table, deploy.priority, deploy.mark);
+        for v6 in [false].into_iter().chain(v6.then_some(true)) {
+            steps.push(Step::Route { table, interface: host.clone(), v6 });
+            steps.push(Step::Rule(MarkRule { v6, priority, mark, mask: u32::MAX, table }));
+        }
+        steps.push(Step::Nft { table: deploy.nft_table.clone(), script: divert::host_script(file) });
+        Self { steps }
     }
 
     pub(super) fn intercepted(file: &GatewayFile) -> Vec<String> {

@@ -13,7 +13,10 @@ use rustix::thread::{
 const KEPT: CapabilitySet = CapabilitySet::NET_ADMIN.union(CapabilitySet::SYS_NICE);
 
 /// Drops all others for this thread and the threads that it starts later.
-pub(super) fn give_up() -> Result<()> {
+///
+/// # Errors
+/// When the kernel refuses.
+pub fn give_up() -> Result<()> {
     let now = capabilities(None)?;
     if now.effective.contains(CapabilitySet::SETPCAP) {
         for bit in 0..u64::BITS {

@@ -30,7 +30,7 @@ pub struct Sandbox {
 
 impl Sandbox {
     /// Enters both, for the calling thread and the threads it starts later.
-    pub(super) fn enter(file: &GatewayFile, path: &str, run_folder: &Path, socket: &Path) -> Self {
+    pub fn enter(file: &GatewayFile, path: &str, run_folder: &Path, socket: &Path) -> Self {
         Self {
             landlock: match landlock::restrict(&accessible_paths(file, path, run_folder, socket)) {
                 Ok(Some(abi)) => format!("on, interface {abi}"),
@@ -46,7 +46,8 @@ impl Sandbox {
         }
     }
 
-    pub(super) fn is_whole(&self) -> bool {
+    /// True if both are on.
+    pub fn is_whole(&self) -> bool {
         self.landlock.starts_with("on") && self.seccomp.starts_with("on")
     }
 }

@@ -1,13 +1,17 @@
 //! Carries out a plan.
 
 use super::error::Error;
-use super::plan::{Plan, Step};
-use bentpipe_os::netlink::Netlink;
-use bentpipe_os::{PacketPort, TunPort, nft, sysctl};
+use super::plan::{Plan, Step, VETH_MAC, VETH_PEER_MAC};
+use bentpipe_os::netlink::{Netlink, VethPair};
+use bentpipe_os::{PacketPort, TunPort, namespace, nft, sysctl};
+use std::os::fd::AsFd as _;
 
 /// Carries out all steps in the calling thread's network namespace; returns the opened ports, LAN first.
 /// After an error the caller must undo the earlier steps.
-pub(super) fn apply(plan: &Plan) -> Result<Vec<Box<dyn PacketPort>>, Error> {
+///
+/// # Errors
+/// The step that failed.
+pub fn apply(plan: &Plan) -> Result<Vec<Box<dyn PacketPort>>, Error> {
     let mut netlink = Netlink::open()?;
     let mut ports: Vec<Box<dyn PacketPort>> = Vec::new();
     for step in &plan.steps {
@@ -30,6 +34,14 @@ fn carry_out(
         Step::Setting { name, value, was: Some(_) } => sysctl::write(name, value)?,
         // not every kernel has these
         Step::Setting { name, value, was: None } => sysctl::write_if_there(name, value).map(drop)?,
+        Step::Veth { name, peer, mtu } => netlink.add_veth(&VethPair {
+            name,
+            mac: VETH_MAC,
+            peer,
+            peer_mac: VETH_PEER_MAC,
+            peer_network: namespace::network()?.as_fd(),
+            mtu: *mtu,
+        })?,
         Step::Mtu(name, mtu) => netlink.set_mtu(name, *mtu)?,
         Step::Up(name) => netlink.set_up(name)?,
         Step::Route { table, interface, v6 } => netlink.add_default_route(interface, *table, *v6)?,

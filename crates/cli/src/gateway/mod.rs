@@ -144,7 +144,7 @@ fn run_gateway(path: &Path, registry: Registry, start: Start, replace: bool) -> 
 }
 
 /// Prints an event as a log line of keys and values.
-fn log(event: &Event) {
+pub(crate) fn log(event: &Event) {
     let level = if event.level == Level::Info { "info" } else { "warning" };
     for line in event.text.lines() {
         let text = line.replace('\\', "\\\\").replace('"', "\\\"");

@@ -24,6 +24,10 @@ const PATIENCE: Duration = Duration::from_secs(20);
 pub(crate) struct Lab {
     nets: [OwnedFd; 3],
     pub(crate) folder: PathBuf,
+    /// What runs: `gateway` or `agent`.
+    pub(crate) service: &'static str,
+    /// The namespace in which it runs.
+    pub(crate) seat: usize,
 }
 
 impl Lab {
@@ -47,7 +51,7 @@ impl Lab {
     fn build(folder: PathBuf, routed: bool) -> Result<Self, String> {
         fs::File::options().write(true).open("/dev/net/tun").map_err(|e| format!("/dev/net/tun: {e}"))?;
         let net = || namespace::new_network().map_err(|e| format!("no network namespace: {e}"));
-        let lab = Self { nets: [net()?, net()?, net()?], folder };
+        let lab = Self { nets: [net()?, net()?, net()?], folder, service: "gateway", seat: ROUTER };
         lab.at(ROUTER, || -> Result<(), String> {
             ip("link set lo up")?;
             for (near, far, net) in [("eth1", "a0", HOST), ("eth0", "b0", FAR)] {
@@ -111,13 +115,13 @@ impl Lab {
 
     fn command(&self, args: &[&str]) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_bentpipe"));
-        command.arg("gateway").args(args).arg("--run-dir").arg(self.run_dir());
+        command.arg(self.service).args(args).arg("--run-dir").arg(self.run_dir());
         command
     }
 
     /// Runs `bentpipe gateway ARGS` on the router.
     pub(crate) fn gateway(&self, args: &[&str]) -> Output {
-        self.at(ROUTER, || self.command(args).output().expect("it starts"))
+        self.at(self.seat, || self.command(args).output().expect("it starts"))
     }
 
     /// Runs it after `change` has modified the command.
@@ -149,7 +153,7 @@ impl Lab {
             command.args(words).arg(inner.get_program()).args(inner.get_args());
         }
         command.stdin(Stdio::null()).stderr(Stdio::piped());
-        let mut child = self.at(ROUTER, || command.spawn().expect("it starts"));
+        let mut child = self.at(self.seat, || command.spawn().expect("it starts"));
         let (sender, log) = channel();
         let said = BufReader::new(child.stderr.take().expect("its standard error"));
         let reader = move || {
@@ -165,7 +169,7 @@ impl Lab {
 
     /// Returns everything on the router that a gateway could change.
     pub(crate) fn traces(&self) -> String {
-        self.at(ROUTER, || {
+        self.at(self.seat, || {
             let run = |program: &str, args: &str| {
                 let output = Command::new(program).args(args.split(' ')).output().expect("it runs");
                 let text = String::from_utf8_lossy(&output.stdout).into_owned();

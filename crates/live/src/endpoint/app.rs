@@ -89,24 +89,46 @@ impl Endpoint {
         to: SocketAddr,
         config: &Config,
     ) -> Result<ConnId, EndpointError> {
-        if to.port() == 0 || !is_a_host(to.ip()) {
+        match self.settings.addresses.iter().find(|a| a.is_ipv4() == to.is_ipv4()) {
+            Some(own) => self.connect_between(cx, SocketAddr::new(*own, port), to, config),
+            None if is_a_port_of_a_host(to) => Err(EndpointError::NoAddress(to)),
+            None => Err(EndpointError::BadAddress(to)),
+        }
+    }
+
+    /// Connects to `to` from `own`. A transparent endpoint may use the address of another host.
+    ///
+    /// # Errors
+    /// As [`Endpoint::connect`].
+    pub fn connect_between(
+        &mut self,
+        cx: &mut Cx<'_>,
+        own: SocketAddr,
+        to: SocketAddr,
+        config: &Config,
+    ) -> Result<ConnId, EndpointError> {
+        if !is_a_port_of_a_host(to) {
             return Err(EndpointError::BadAddress(to));
         }
-        let own = self.settings.addresses.iter().find(|a| a.is_ipv4() == to.is_ipv4());
-        let pair =
-            own.and_then(|a| FourTuple::between((*a, port), to)).ok_or(EndpointError::NoAddress(to))?;
-        if self.table.find(&pair).is_some() {
-            return Err(EndpointError::NoPort(to));
-        }
-        if self.table.len() >= self.settings.max_connections {
-            return Err(EndpointError::TooMany(self.settings.max_connections));
-        }
+        let pair = FourTuple::between((own.ip(), own.port()), to).ok_or(EndpointError::NoAddress(to))?;
+        self.check_room(&pair)?;
         let config = fitted(config, &self.settings, to.is_ipv6());
         let chance = self.chance(cx);
         let conn = Connection::connect(cx, pair.tuple(), config, chance);
         let id = self.table.add(pair, Socket::new(cx.now, conn, pair, Owner::Application));
         self.mark(id);
         Ok(id)
+    }
+
+    /// Checks that one more connection, between these addresses, is possible.
+    pub(super) fn check_room(&self, pair: &FourTuple) -> Result<(), EndpointError> {
+        if self.table.find(pair).is_some() {
+            return Err(EndpointError::NoPort(pair.remote()));
+        }
+        if self.table.len() >= self.settings.max_connections {
+            return Err(EndpointError::TooMany(self.settings.max_connections));
+        }
+        Ok(())
     }
 
     /// Writes to the stream; returns how many bytes were taken, at least one unless `bytes` is empty. Bytes
@@ -164,6 +186,14 @@ impl Endpoint {
         Ok(())
     }
 
+    /// Asks for a [`super::SocketEvent::Writable`] although nothing was written.
+    pub fn await_room(&mut self, id: ConnId) {
+        if let Some(socket) = self.table.get_mut(id) {
+            socket.wants_write = true;
+            self.mark(id);
+        }
+    }
+
     /// Closes the sending side: the peer gets a FIN after the written data, and may go on sending.
     ///
     /// # Errors
@@ -194,12 +224,21 @@ impl Endpoint {
         self.mark(id);
     }
 
+    /// Removes a connection without a packet; its id is invalid from now on.
+    pub fn discard(&mut self, id: ConnId) {
+        self.forget(id);
+    }
+
     /// Aborts a connection with a RST and closes it.
     pub fn abort(&mut self, id: ConnId) {
         let Some(socket) = self.table.get_mut(id) else { return };
         socket.conn.abort();
         self.close(id);
     }
+}
+
+fn is_a_port_of_a_host(at: SocketAddr) -> bool {
+    at.port() != 0 && is_a_host(at.ip())
 }
 
 /// True if a host can have this address.

@@ -6,7 +6,7 @@ use super::signal::Received;
 use super::socket::{FourTuple, Owner, Socket};
 use super::table::ConnId;
 use super::{Ending, Endpoint};
-use bentpipe_base::{Cx, Flags};
+use bentpipe_base::{Cx, Flags, Pkt};
 use bentpipe_tcp::timers::Timer;
 use bentpipe_tcp::{Icmp, Offer, State, reset_for, reset_in_listen};
 use bentpipe_wire::offload::VnetHeader;
@@ -17,7 +17,7 @@ use std::sync::Arc;
 const MAX_REPLIES: usize = 256;
 /// Smallest MSS we use, even if the peer offers less: otherwise every byte of payload would cost a record
 /// (Linux: `tcp_min_snd_mss`).
-const LEAST_MSS: u16 = 48;
+pub(super) const LEAST_MSS: u16 = 48;
 
 impl Endpoint {
     /// Handles a packet that begins with its IP header. `vnet` says whether its checksum was already verified
@@ -106,9 +106,12 @@ impl Endpoint {
     }
 
     /// True if the packet comes from another host to us, with valid addresses and ports (no "LAND" packet).
-    fn is_between_hosts(&self, segment: &Segment<'_>) -> bool {
+    pub(super) fn is_between_hosts(&self, segment: &Segment<'_>) -> bool {
         let ((src, dst), own) = (segment.ends.addresses(), &self.settings.addresses);
         let ports = segment.sport != 0 && segment.dport != 0;
+        if self.settings.transparent {
+            return ports && is_a_host(src) && is_a_host(dst) && src != dst;
+        }
         ports && is_a_host(src) && own.contains(&dst) && !own.contains(&src)
     }
 
@@ -176,16 +179,21 @@ impl Endpoint {
                 self.mark(id);
             }
         } else if let Some(rst) = answer(cx, &packet) {
-            self.counters.refused += 1;
-            if self.replies.len() < MAX_REPLIES {
-                let mut bytes = Vec::new();
-                if pair.emit(&rst, &[], &mut bytes).is_ok() {
-                    self.replies.push_back(bytes);
-                }
-            }
-            cx.recycle(rst);
+            self.reply(cx, pair, rst);
         }
         cx.recycle(packet);
+    }
+
+    /// Queues a RST to a packet of no connection.
+    pub(super) fn reply(&mut self, cx: &mut Cx<'_>, pair: FourTuple, rst: Pkt) {
+        self.counters.refused += 1;
+        if self.replies.len() < MAX_REPLIES {
+            let mut bytes = Vec::new();
+            if pair.emit(&rst, &[], &mut bytes).is_ok() {
+                self.replies.push_back(bytes);
+            }
+        }
+        cx.recycle(rst);
     }
 }
 
@@ -195,7 +203,7 @@ fn is_half_open(socket: &Socket) -> bool {
 }
 
 /// True if the checksums of TCP and of the IPv4 header are correct.
-fn checksums_hold(bytes: &[u8]) -> bool {
+pub(super) fn checksums_hold(bytes: &[u8]) -> bool {
     let header =
         bytes.first().is_none_or(|b| b >> 4 != 4) || Ipv4::new(bytes).is_ok_and(|ip| ip.checksum_holds());
     header && Layout::of(bytes).is_ok_and(|layout| layout.sum(bytes).fold() == 0xffff)

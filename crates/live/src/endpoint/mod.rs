@@ -26,6 +26,7 @@ mod host_endpoint;
 mod icmp;
 mod input;
 mod neighbour_port;
+mod offers;
 mod output;
 mod ring;
 mod signal;
@@ -35,6 +36,7 @@ mod table;
 pub use endpoint_driver::EndpointDriver;
 pub use host_endpoint::{HostEndpoint, HostEndpointError};
 pub use neighbour_port::NeighbourPort;
+pub use offers::HeldOffer;
 pub use table::ConnId;
 
 use bentpipe_base::{Cx, Duration, Instant, IpVersion, Pkt, Purpose, RngSlot, Seq, Size, World};
@@ -49,6 +51,8 @@ use table::Table;
 pub struct Settings {
     /// Its own addresses. It ignores packets to others.
     pub addresses: Vec<IpAddr>,
+    /// It takes every address as its own, in the place of `addresses`: for a proxy that speaks for others.
+    pub transparent: bool,
     /// Its only port, where it shares its addresses with the kernel's TCP: it ignores packets to all others.
     pub port: Option<u16>,
     /// MTU of its network, in bytes; the MSS is this minus the headers.
@@ -72,6 +76,7 @@ impl Default for Settings {
     fn default() -> Self {
         Self {
             addresses: Vec::new(),
+            transparent: false,
             port: None,
             mtu: 1500,
             send_buffer: Size(4 << 20),

@@ -10,9 +10,9 @@ mod resolve;
 mod scalars;
 mod types;
 
-pub(crate) use keys::RuleKeys;
-pub(crate) use resolve::rules;
-pub(crate) use scalars::{DscpClass, MAX_ITEMS, OneOrList};
+pub(crate) use keys::{DeployKeys, RuleKeys};
+pub(crate) use resolve::{deploy as resolve_deploy, rules};
+pub(crate) use scalars::{DscpClass, Interface, MAX_ITEMS, OneOrList};
 pub use types::*;
 
 use crate::diagnostic::{self, Diagnostic};

@@ -89,7 +89,7 @@ fn hop(keys: &HopKeys) -> Result<Config> {
     })
 }
 
-fn deploy(given: &At<DeployKeys>) -> Result<Deploy> {
+pub(crate) fn deploy(given: &At<DeployKeys>) -> Result<Deploy> {
     let keys = &given.value;
     if keys.kind.value == Kind::Inline {
         let OneOrList(lan) = &keys.lan.value;

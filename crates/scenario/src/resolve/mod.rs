@@ -26,6 +26,7 @@ mod timeline;
 mod trace_files;
 
 pub(crate) use self::signalling::LONGEST_BURST;
+pub(crate) use self::tcp::configs as tcp_configs;
 
 use self::names::Directions;
 use self::trace_files::TraceFiles;

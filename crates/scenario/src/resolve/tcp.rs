@@ -25,7 +25,7 @@ const LONGEST_DELAYED_ACK: Duration = Duration::from_millis(500);
 
 /// Returns the configurations of sender and receiver. `own`: keys of the receiver alone. `served_last`: a
 /// queue serves low priority last.
-pub(super) fn configs(keys: &TcpKeys, own: Option<&TcpKeys>, served_last: bool) -> Result<(Config, Config)> {
+pub(crate) fn configs(keys: &TcpKeys, own: Option<&TcpKeys>, served_last: bool) -> Result<(Config, Config)> {
     let common = config(keys, served_last)?;
     // Only the data sender has jitter: randomly delayed ACKs would be a different experiment.
     let mut sender = Config { jitter: jitter(keys), ..common.clone() };

@@ -1,0 +1,142 @@
+//! The watcher: a process that resets the connections of an agent that was killed.
+//!
+//! It is started by the agent, with a pipe as its standard input. At its end without a word before, the agent
+//! has died. The watcher then opens the agent's ports again, in the place of the agent: packets that are not of
+//! its connections pass, and both ends of its connections are reset ([`Split::mourn`]). After some seconds it
+//! undoes what the agent changed on the machine, and ends.
+//!
+//! ```text
+//! pipe ends -> read the flow file -> open ports -> probe all ends at 0, 0.3, 0.8, 1.5 s -> answer for 5 s -> undo
+//! ```
+
+use super::Error;
+use super::ports;
+use super::session::{self, Session};
+use crate::path::{FlowFile, Relay};
+use crate::split::Split;
+use bentpipe_base::{Duration, World};
+use bentpipe_os::{random, wait};
+use bentpipe_scenario::agent_file::AgentFile;
+use bentpipe_service::{Process, Registry, Signals};
+use rustix::process::Signal;
+use std::io::{Read as _, Write as _, stdin};
+use std::os::unix::process::CommandExt as _;
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::sync::Arc;
+
+/// When both ends are asked where they are, after the agent's death.
+const PROBES: [Duration; 4] =
+    [Duration::ZERO, Duration::from_millis(300), Duration::from_millis(800), Duration::from_millis(1500)];
+/// How long packets of the agent's connections are answered after its death.
+const STAY: Duration = Duration::from_secs(5);
+/// The word that tells the watcher that the agent ends by itself.
+const FAREWELL: &[u8] = b"end";
+
+/// A running watcher, as seen by its agent.
+#[derive(Debug)]
+pub(super) struct Watcher {
+    child: Child,
+    pub(super) process: Process,
+}
+
+impl Watcher {
+    /// Starts the watcher of the agent of `path` as the program `bentpipe agent __mourn`.
+    pub(super) fn start(path: &str, registry: &Registry) -> Result<Self, Error> {
+        let own = std::env::current_exe().map_err(|e| Error::system("this program", e))?;
+        let mut command = Command::new(own);
+        command.args(["agent", "--run-dir"]).arg(registry.folder()).args(["__mourn", path]);
+        // a Ctrl-C in the terminal is for the agent
+        command.stdin(Stdio::piped()).stdout(Stdio::null()).process_group(0);
+        let child = command.spawn().map_err(|e| Error::system("the watcher", e))?;
+        let process = Process::of(i32::try_from(child.id()).unwrap_or_default());
+        Ok(Self { child, process })
+    }
+
+    /// True while it runs.
+    pub(super) fn is_alive(&mut self) -> bool {
+        matches!(self.child.try_wait(), Ok(None))
+    }
+
+    /// Tells it that the agent ends by itself, and waits for it.
+    pub(super) fn dismiss(mut self) {
+        if let Some(mut pipe) = self.child.stdin.take() {
+            // if it has died, there is nothing to tell
+            let _ = pipe.write_all(FAREWELL);
+        }
+        let _ = self.child.wait();
+    }
+}
+
+/// Waits for the death of the agent of `file`, then resets its connections. Returns their number.
+///
+/// # Errors
+/// When its ports cannot be opened again.
+pub fn mourn(file: AgentFile, registry: &Registry) -> Result<usize, Error> {
+    let signals = Signals::listen(&[Signal::TERM, Signal::INT, Signal::HUP])
+        .map_err(|e| Error::system("signals", e))?;
+    let mut word = Vec::new();
+    // at the agent's death the kernel closes the pipe
+    let _ = stdin().read_to_end(&mut word);
+    if word == FAREWELL {
+        return Ok(0);
+    }
+    let name = file.site.deploy.name.clone();
+    let session = registry.entry::<Session>(&name);
+    let reset = take_over(file, registry, session.as_ref(), signals);
+    if let Some(session) = session {
+        session.undo.run();
+    }
+    reset
+}
+
+/// Resets the connections of the dead agent.
+fn take_over(
+    file: AgentFile,
+    registry: &Registry,
+    session: Option<&Session>,
+    signals: Signals,
+) -> Result<usize, Error> {
+    let name = file.site.deploy.name.clone();
+    let dead = FlowFile::read(&session::flow_file(registry, &name)).unwrap_or_default();
+    if dead.is_empty() {
+        return Ok(0);
+    }
+    if let Some(session) = session {
+        // its interfaces are free when it is gone
+        bentpipe_service::wait_until(STAY, Duration::from_millis(2), || !session.process.is_alive());
+    }
+    let opened = ports::reopen(&file)?;
+    let mut world = World::new(random().map_err(|e| Error::system("/dev/urandom", e))?);
+    let mut split = Split::new(&mut world, Arc::new(file), opened.mtu);
+    split.mourn(&dead);
+    let mut relay = Relay::new(opened.ports, opened.unit, opened.scope, split, world);
+    answer(&mut relay, signals)?;
+    Ok(dead.len())
+}
+
+/// Probes both ends of all connections, and answers their packets.
+fn answer(relay: &mut Relay, mut signals: Signals) -> Result<(), Error> {
+    let start = relay.clock().now();
+    let mut probes = PROBES.iter().map(|after| start + *after).peekable();
+    let end = start + STAY;
+    loop {
+        let now = relay.clock().now();
+        if now >= end || !signals.take().is_empty() {
+            return Ok(());
+        }
+        if probes.next_if(|at| *at <= now).is_some() {
+            relay.split().probe();
+        }
+        let next = relay.turn().map_err(|e| Error::Path(e.to_string()))?;
+        let next = probes.peek().map_or(next, |at| next.min(*at)).min(end);
+        let [host, network] = relay.fds();
+        wait::wait(&[host, network, signals.fd()], Some(next), relay.clock(), Duration::ZERO)
+            .map_err(|e| Error::system("waiting", e))?;
+    }
+}
+
+/// The path of the file from the root: the watcher reads it too.
+pub(super) fn absolute(path: &str) -> String {
+    std::path::absolute(Path::new(path)).map_or_else(|_| path.to_owned(), |path| path.display().to_string())
+}

@@ -1,0 +1,154 @@
+//! The port of an agent on the host itself: a packet socket on the interface to the network, beside the kernel.
+//!
+//! It sees every packet that arrives there, before the host's TCP. It keeps those for the host's own addresses;
+//! frames for other hosts, which are seen while a program listens to all, are none of its. It asks the kernel
+//! for the next hop and its hardware address, and lets the kernel resolve an address that is not known; until
+//! then packets are lost, as they are in a queue of the kernel that is full. Answers are remembered for
+//! [`FRESH`], and bounded by number.
+
+use bentpipe_os::clock::monotonic;
+use bentpipe_os::netlink::{Interface, Mac, Netlink};
+use bentpipe_os::port::{PortDrops, Received};
+use bentpipe_os::{PacketPort, PortError, VethPort};
+use bentpipe_wire::offload::{VnetHeader, addresses};
+use core::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::collections::BTreeMap;
+use std::io::{self, IoSlice};
+use std::net::UdpSocket;
+use std::os::fd::BorrowedFd;
+
+/// How long an answer of the kernel is believed, in nanoseconds.
+const FRESH: u64 = 10_000_000_000;
+/// How long to wait before an address is asked for again that was not known.
+const AGAIN: u64 = 20_000_000;
+/// Most remembered answers of each kind; then all are forgotten.
+const MOST: usize = 8192;
+/// The port of "discard" (RFC 863): a datagram to it makes the kernel resolve the neighbour's address.
+const DISCARD: u16 = 9;
+/// Most packets skipped in one call.
+const SKIP: usize = 64;
+
+/// A packet socket beside the kernel.
+pub struct HostPort {
+    port: VethPort,
+    interface: Interface,
+    netlink: Netlink,
+    /// Hardware address of the next hop towards a host, `None` if it is not known, and when that was asked.
+    hops: BTreeMap<IpAddr, (Option<Mac>, u64)>,
+    /// Whether an address is the host's own, and when that was asked.
+    own: BTreeMap<IpAddr, (bool, u64)>,
+    /// Sockets for datagrams that make the kernel resolve an address; opened before the sandbox.
+    askers: [Option<UdpSocket>; 2],
+    /// Packets without a next hop.
+    lost: u64,
+}
+
+impl core::fmt::Debug for HostPort {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.debug_struct("HostPort").field("interface", &self.interface.name).finish_non_exhaustive()
+    }
+}
+
+impl HostPort {
+    /// Opens a port on the interface `name`.
+    ///
+    /// # Errors
+    /// When there is none of that name, or packet sockets are not allowed.
+    pub fn open(name: &str) -> Result<Self, PortError> {
+        let kernel = |source: bentpipe_os::netlink::Error| PortError::Kernel {
+            what: "asking for the interface",
+            source: io::Error::other(source.to_string()),
+        };
+        let mut netlink = Netlink::open().map_err(kernel)?;
+        let index = netlink.index(name).map_err(kernel)?;
+        let index = index.ok_or_else(|| PortError::NoInterface(name.to_owned()))?;
+        let interface = netlink.interface(index).map_err(kernel)?;
+        let port = VethPort::open(name, interface.mac)?;
+        let asker = |any: IpAddr| UdpSocket::bind((any, 0)).ok();
+        let askers = [asker(Ipv4Addr::UNSPECIFIED.into()), asker(Ipv6Addr::UNSPECIFIED.into())];
+        let (hops, own) = (BTreeMap::new(), BTreeMap::new());
+        Ok(Self { port, interface, netlink, hops, own, askers, lost: 0 })
+    }
+
+    /// Hardware address of the next hop towards `to`.
+    fn next_hop(&mut self, to: IpAddr) -> Option<Mac> {
+        if !self.interface.resolves {
+            return Some(self.interface.mac);
+        }
+        let now = monotonic();
+        if let Some((mac, asked)) = self.hops.get(&to) {
+            let fresh = if mac.is_some() { FRESH } else { AGAIN };
+            if now.saturating_sub(*asked) < fresh {
+                return *mac;
+            }
+        }
+        let mac = self.ask(to);
+        remember(&mut self.hops, to, (mac, now));
+        mac
+    }
+
+    fn ask(&mut self, to: IpAddr) -> Option<Mac> {
+        let way = self.netlink.route_to(to).ok().filter(|way| way.interface == self.interface.index)?;
+        let next = way.gateway.unwrap_or(to);
+        let known = self.netlink.neighbour(self.interface.index, next).ok().flatten();
+        if known.is_none()
+            && let Some(asker) = &self.askers[usize::from(next.is_ipv6())]
+        {
+            // whether it arrives does not matter
+            let _ = asker.send_to(&[], (next, DISCARD));
+        }
+        known
+    }
+
+    fn is_own(&mut self, address: IpAddr) -> bool {
+        let now = monotonic();
+        if let Some((is_own, asked)) = self.own.get(&address)
+            && now.saturating_sub(*asked) < FRESH
+        {
+            return *is_own;
+        }
+        let is_own = self.netlink.route_to(address).is_ok_and(|way| way.local);
+        remember(&mut self.own, address, (is_own, now));
+        is_own
+    }
+}
+
+fn remember<T>(known: &mut BTreeMap<IpAddr, T>, key: IpAddr, value: T) {
+    if known.len() >= MOST && !known.contains_key(&key) {
+        known.clear();
+    }
+    known.insert(key, value);
+}
+
+impl PacketPort for HostPort {
+    fn fd(&self) -> BorrowedFd<'_> {
+        self.port.fd()
+    }
+
+    fn receive(&mut self, buffer: &mut [u8]) -> io::Result<Option<Received>> {
+        for _ in 0..SKIP {
+            let Some(received) = self.port.receive(buffer)? else { return Ok(None) };
+            let to = buffer.get(..received.len).and_then(|packet| addresses(packet).ok()).map(|(_, to)| to);
+            if to.is_some_and(|to| self.is_own(to)) {
+                return Ok(Some(received));
+            }
+        }
+        Ok(None)
+    }
+
+    fn send(&mut self, vnet: &VnetHeader, parts: &[IoSlice<'_>]) -> io::Result<bool> {
+        let header = parts.iter().find(|part| !part.is_empty());
+        let to = header.and_then(|header| addresses(header).ok()).map(|(_, to)| to);
+        let Some(next) = to.and_then(|to| self.next_hop(to)) else {
+            self.lost += 1;
+            return Ok(false);
+        };
+        self.port.set_mac_addresses(self.interface.mac, next);
+        self.port.send(vnet, parts)
+    }
+
+    fn drops(&mut self) -> io::Result<PortDrops> {
+        let drops = self.port.drops()?;
+        Ok(PortDrops { send: drops.send + self.lost, not_ip: 0, ..drops })
+    }
+}

@@ -1,0 +1,187 @@
+//! Runs the data path between two packet ports, under the real clock.
+//!
+//! One thread reads, carries and sends; it also answers the control socket between two turns. Frames whose
+//! link header is not Ethernet with up to three VLAN tags pass unread, as do PPPoE sessions.
+
+mod flow_file;
+mod host_port;
+mod scope;
+
+pub use flow_file::FlowFile;
+pub use host_port::HostPort;
+pub use scope::Scope;
+
+use crate::split::{HOST, NETWORK, Split, Verdict};
+use bentpipe_base::{Instant, NodeId, World};
+use bentpipe_driver::{Link as LinkHeader, Unit};
+use bentpipe_os::port::{MAX_SUPER, PortDrops};
+use bentpipe_os::{Clock, PacketPort};
+use bentpipe_wire::offload::VnetHeader;
+use serde::{Deserialize, Serialize};
+use std::io::{self, IoSlice};
+use std::os::fd::BorrowedFd;
+
+/// Most super-packets read from one side before the other gets its turn.
+const BATCH: usize = 64;
+/// Most super-packets sent to one side before reading.
+const MOST_SENT: usize = 32;
+
+/// Packets and bytes, each for both sides: the host, the network.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Traffic {
+    /// Super-packets received.
+    pub received: [u64; 2],
+    /// Bytes received, IP headers included.
+    pub bytes: [u64; 2],
+    /// Received and passed on unread.
+    pub passed: [u64; 2],
+    /// Sent by the agent.
+    pub sent: [u64; 2],
+}
+
+/// The data path with its ports and its clock.
+#[derive(Debug)]
+pub struct Relay {
+    ports: [Box<dyn PacketPort>; 2],
+    unit: Unit,
+    /// What of the traffic of the network's port is the agent's; all, if there is none.
+    scope: Option<Scope>,
+    split: Split,
+    world: World,
+    clock: Clock,
+    buffer: Vec<u8>,
+    traffic: Traffic,
+}
+
+impl Relay {
+    /// Connects `ports`, the host's first, through `split`, which was made in `world`. With a `scope`, the
+    /// kernel handles the packets outside it that the network's port sees too.
+    pub fn new(
+        ports: [Box<dyn PacketPort>; 2],
+        unit: Unit,
+        scope: Option<Scope>,
+        split: Split,
+        world: World,
+    ) -> Self {
+        let (clock, buffer, traffic) = (Clock::start(), vec![0; MAX_SUPER], Traffic::default());
+        Self { ports, unit, scope, split, world, clock, buffer, traffic }
+    }
+
+    /// The data path.
+    pub const fn split(&mut self) -> &mut Split {
+        &mut self.split
+    }
+
+    /// Its clock.
+    pub const fn clock(&self) -> &Clock {
+        &self.clock
+    }
+
+    /// Counters of its ports.
+    pub const fn traffic(&self) -> Traffic {
+        self.traffic
+    }
+
+    /// Packets lost at the ports.
+    ///
+    /// # Errors
+    /// When a port is gone.
+    pub fn drops(&mut self) -> io::Result<[PortDrops; 2]> {
+        let [host, network] = &mut self.ports;
+        Ok([host.drops()?, network.drops()?])
+    }
+
+    /// Descriptors to poll for input.
+    pub fn fds(&self) -> [BorrowedFd<'_>; 2] {
+        [self.ports[HOST].fd(), self.ports[NETWORK].fd()]
+    }
+
+    /// Reads, handles timers, sends. Returns when to call again if the ports have no input.
+    ///
+    /// # Errors
+    /// When a port is gone.
+    pub fn turn(&mut self) -> io::Result<Instant> {
+        let mut is_full = false;
+        for side in [HOST, NETWORK] {
+            let mut read = 0;
+            while read < BATCH && self.receive(side)? {
+                read += 1;
+            }
+            is_full |= read == BATCH;
+        }
+        let Self { split, world, clock, .. } = self;
+        split.timer(&mut world.cx(clock.now(), NodeId(0)));
+        split.serve(&mut world.cx(clock.now(), NodeId(0)));
+        for _ in 0..MOST_SENT {
+            let mut is_idle = true;
+            for side in [HOST, NETWORK] {
+                is_idle &= !self.send(side)?;
+            }
+            let Self { split, world, clock, .. } = self;
+            split.serve(&mut world.cx(clock.now(), NodeId(0)));
+            if is_idle && !split.wants_to_send() {
+                break;
+            }
+        }
+        let now = self.clock.now();
+        let is_behind = is_full || self.split.wants_to_send();
+        Ok(if is_behind { now } else { self.split.next_at() })
+    }
+
+    /// Handles one packet from `side`; false if none waits.
+    fn receive(&mut self, side: usize) -> io::Result<bool> {
+        let Self { ports, unit, scope, split, world, clock, buffer, traffic } = self;
+        let Some(received) = ports[side].receive(buffer)? else { return Ok(false) };
+        let bytes = &buffer[..received.len.min(buffer.len())];
+        traffic.received[side] += 1;
+        traffic.bytes[side] += bytes.len() as u64;
+        if side == NETWORK && scope.as_ref().is_some_and(|scope| !scope.has(bytes)) {
+            return Ok(true);
+        }
+        let header = LinkHeader::of(bytes, *unit).filter(|header| !header.pppoe);
+        if let Some(header) = header {
+            let (link, packet) = bytes.split_at(header.len);
+            let vnet = received.vnet.without_prefix(header.len as u16);
+            let cx = &mut world.cx(clock.now(), NodeId(0));
+            if split.packet(cx, (side, link), packet, &vnet) == Verdict::Taken {
+                return Ok(true);
+            }
+        }
+        traffic.passed[side] += 1;
+        // a packet that the kernel has no room for is lost, and counted by its port
+        tolerate(ports[1 - side].send(&received.vnet, &[IoSlice::new(bytes)]))?;
+        Ok(true)
+    }
+
+    /// Sends one packet of ours to `side`; false if there is none.
+    fn send(&mut self, side: usize) -> io::Result<bool> {
+        let Self { ports, split, world, clock, traffic, .. } = self;
+        let port = &mut ports[side];
+        let cx = &mut world.cx(clock.now(), NodeId(0));
+        let sent = split.next_packet(cx, side, |link, vnet: &VnetHeader, parts| {
+            let mut all = [IoSlice::new(&[]); 4];
+            all[0] = IoSlice::new(link);
+            for (slot, part) in all[1..].iter_mut().zip(parts) {
+                *slot = IoSlice::new(part);
+            }
+            let vnet = vnet.with_prefix(link.len() as u16);
+            let first = usize::from(link.is_empty());
+            port.send(&vnet, &all[first..])
+        });
+        match sent {
+            None => Ok(false),
+            Some(result) => {
+                traffic.sent[side] += 1;
+                tolerate(result).map(|()| true)
+            }
+        }
+    }
+}
+
+/// A packet that the kernel does not take is lost. Only a port that is gone is an error; the next read says so.
+fn tolerate(sent: io::Result<bool>) -> io::Result<()> {
+    match sent {
+        Err(error) if error.raw_os_error().is_none() => Err(error),
+        _ => Ok(()),
+    }
+}

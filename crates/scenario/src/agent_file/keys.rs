@@ -1,0 +1,137 @@
+//! All keys of an agent file, each with type, default and meaning.
+
+use super::types::{Method, Place, Treatment};
+use crate::form::{At, OrTable, table, words};
+use crate::gateway_file::{Firewall, PortRange, Prefix, Side};
+use crate::gateway_file::{Interface, OneOrList};
+use crate::keys::{SchemeKeys, WindowKeys};
+use crate::lists::Path;
+use crate::scalars::{Name, SizeOrSegments, Version, Whole};
+use bentpipe_base::{Duration, Probability, Rate, Size};
+use bentpipe_tcp::{Encoding, Scheme};
+
+words!(Method { "split" => Split, });
+words!(Place { "inline" => Inline, "routed" => Routed, "host" => Host, });
+words!(Treatment { "signal" => Signal, "pass" => Pass, });
+words!(OpenedFrom { "host" => Host, "network" => Network, });
+
+/// The side of the host that opens a connection.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum OpenedFrom {
+    Host,
+    Network,
+}
+
+impl OpenedFrom {
+    pub(crate) const fn side(self) -> Side {
+        match self {
+            Self::Host => Side::Lan,
+            Self::Network => Side::Satellite,
+        }
+    }
+}
+
+table! {
+    /// Keys and tables of an agent file.
+    struct AgentKeys "the file" {
+        /// Version of the file format.
+        schema: Version,
+        /// How the agent acts for the host. `"split"`: it ends the host's connection and goes on with a TCP of
+        /// its own, which signals.
+        method: Method = "`\"split\"`",
+        /// Where the agent stands.
+        deploy: AgentDeployKeys,
+        /// Which connections the agent takes, and what it asks for them. The first matching rule applies.
+        /// Connections that match no rule pass unread.
+        rules: Vec<At<AgentRuleKeys>>,
+        /// Limits of memory and connections.
+        limits: AgentLimitKeys = "as its keys say",
+        /// How the agent reports its state.
+        status: AgentStatusKeys = "as its keys say",
+    }
+
+    /// Where the agent stands, and the names of the system objects it creates. `mark`, `table`, `priority`,
+    /// `nft_table`, `firewall`, `inner_host` and `inner_network` do not apply to `"inline"`.
+    struct AgentDeployKeys "[deploy]" {
+        /// `"inline"`: between two interfaces, like a wire. `"routed"`: on a router, which routes packets
+        /// through it. `"host"`: on the host itself.
+        kind: Place,
+        /// Interface towards the host. `"routed"` allows several, `"host"` has none.
+        host: OneOrList<Interface> = "required, but for `\"host\"`",
+        /// Interface towards the network.
+        network: Interface,
+        /// Name of this agent, used for its session and socket.
+        name: Name = "`\"agent\"`",
+        /// Interface that the agent creates towards the host: a TUN interface, or for `"host"` the end of a
+        /// veth pair that the host's own TCP uses.
+        inner_host: Interface = "`\"bentahost\"`",
+        /// Interface that the agent creates towards the network: a TUN interface, or for `"host"` the other
+        /// end of the veth pair.
+        inner_network: Interface = "`\"bentanet\"`",
+        /// Name of the nftables table, of family `inet`.
+        nft_table: Name = "`\"bentpipe_agent\"`",
+        /// Firewall mark of packets from the host. Packets from the network get the next number.
+        mark: Whole<1, 0xffff_fffe> = "`0x6280`",
+        /// Number of the routing table for packets from the host. Those from the network use the next.
+        table: Whole<1, 0xffff_fffe> = "`6280`",
+        /// Priority of the routing rules.
+        priority: Whole<1, 32_765> = "`6280`",
+        /// What to do if a firewall on this machine would drop packets on the interfaces that the agent
+        /// creates. `"check"`: refuse to start. `"ignore"`: print a warning and start.
+        firewall: Firewall = "`\"check\"`",
+        /// How long the agent waits, when it is stopped, for its connections to end. Those that are left are
+        /// reset.
+        drain: Duration = "`\"10 s\"`",
+    }
+
+    /// A rule. It matches if all given conditions hold for the packet that opens a connection.
+    struct AgentRuleKeys "[[rules]]" {
+        /// `"signal"`: the agent takes the connection. `"pass"`: it passes unread.
+        action: Treatment = "`\"signal\"`",
+        /// Source of the opening packet: an address, a prefix, or a list of them.
+        from: OneOrList<Prefix> = "anybody",
+        /// Destination of the opening packet.
+        to: OneOrList<Prefix> = "anybody",
+        /// Destination port: a number, a range such as `"8000-8999"`, or a list of them.
+        port: OneOrList<PortRange> = "any",
+        /// Source port.
+        from_port: OneOrList<PortRange> = "any",
+        /// Side from which the connection is opened: `"host"` or `"network"`.
+        opened_from: OpenedFrom = "both",
+        /// Signalling towards the network. `"off"`: the agent only ends the connection and goes on with `tcp`.
+        encoding: Option<Encoding> = "`\"tia-1039\"`",
+        /// Rate for which the agent asks in the direction to the network, headers included, at least
+        /// 1 kbit/s. `"none"`: it only answers.
+        ask: Option<Rate> = "`\"10 Gbit/s\"`",
+        /// The most that the agent takes in the direction to the host, at least 1 kbit/s. It lowers the rates
+        /// that it returns to this.
+        take: Option<Rate> = "`\"none\"`",
+        /// Believe an answer that no router has lowered. Else it counts as a path without signalling.
+        trust_path: bool = "`false`",
+        /// Loss rate above which the agent no longer trusts the rate of the network.
+        ask_fallback: Probability = "`0.1`",
+        /// Scheme towards the network until a rate is granted, and where none is: its name, or a table with
+        /// its parameters.
+        tcp: OrTable<Scheme, SchemeKeys> = "`\"cubic\"`",
+        /// Receive window of the agent towards the network: a size, or a table for a window that grows. The
+        /// send buffer has the size of its maximum.
+        window: OrTable<SizeOrSegments, WindowKeys> = "`{ initial = \"64 KiB\", max = \"8 MiB\" }`",
+    }
+
+    /// Limits of an agent. Connections beyond them pass unread; nothing is dropped.
+    struct AgentLimitKeys "[limits]" {
+        /// Maximum number of connections that the agent takes at a time.
+        flows: Whole<16, 1_000_000> = "`10000`",
+        /// Memory for the buffers of all connections together. Each gets its full window while there is
+        /// enough, later ones a smaller one.
+        memory: Size = "`\"1 GiB\"`",
+        /// Time without packets after which the agent asks whether a peer is still there (keep-alive).
+        idle: Duration = "`\"120 min\"`",
+    }
+
+    /// How the agent reports its state.
+    struct AgentStatusKeys "[status]" {
+        /// Path of the control socket for `bentpipe agent status`.
+        socket: Path = "beside the session file in `/run/bentpipe`",
+    }
+}

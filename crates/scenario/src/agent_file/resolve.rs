@@ -1,0 +1,216 @@
+//! Resolves the keys of an agent file. What an agent shares with a gateway is resolved by the gateway's code.
+
+use super::keys::{AgentDeployKeys, AgentKeys, AgentLimitKeys, AgentRuleKeys};
+use super::types::{AgentFile, AgentLimits, Method, Place, Treatment};
+use crate::diagnostic::{Fault, Result, bail};
+use crate::form::{At, Keys as _, OrTable};
+use crate::gateway_file::{
+    Action, DeployKeys, Firewall, GatewayFile, Interface, Kind, OneOrList, Policy, RuleKeys, Status,
+    resolve_deploy, rules,
+};
+use crate::keys::TcpKeys;
+use crate::resolve::tcp_configs;
+use crate::value::Table;
+use bentpipe_base::{Duration, Size};
+use bentpipe_gateway::Config as Unused;
+use bentpipe_tcp::{Config, Encoding, ReceiveBuffer};
+
+const NAME: &str = "agent";
+const INNER_HOST: &str = "bentahost";
+const INNER_NETWORK: &str = "bentanet";
+const NFT_TABLE: &str = "bentpipe_agent";
+const MARK: u32 = 0x6280;
+const TABLE: u32 = 6280;
+const DRAIN: Duration = Duration::from_secs(10);
+const MOST_DRAIN: Duration = Duration::from_secs(3600);
+const FLOWS: usize = 10_000;
+const MEMORY: Size = Size(1 << 30);
+/// Least memory of a connection: four buffers of 16 KiB.
+const LEAST_PER_FLOW: u64 = 64 << 10;
+const LEAST_FLOWS: usize = 16;
+/// RFC 1122, section 4.2.3.6: not less than two hours.
+const IDLE: Duration = Duration::from_secs(7200);
+/// Window towards the network. Its maximum carries 120 Mbit/s over a round trip of 550 ms.
+const WINDOW: ReceiveBuffer = ReceiveBuffer::Auto { initial: Size(64 << 10), max: Size(8 << 20) };
+
+pub(super) fn file(keys: AgentKeys) -> Result<AgentFile> {
+    let (place, deploy) = deploy(&keys.deploy)?;
+    if keys.rules.value.is_empty() {
+        bail!(keys.rules.span, "there are no rules", "without one the agent takes no connection");
+    }
+    let asks = keys.rules.value.iter().map(|rule| ask(&rule.value)).collect::<Result<Vec<_>>>()?;
+    let rules = rules(keys.rules.value.into_iter().map(|rule| rule.map(condition)).collect())?;
+    let drain = keys.deploy.value.drain.map_or(Ok(DRAIN), |d| d.at_most("drain", MOST_DRAIN))?;
+    let socket = keys.status.and_then(|status| status.value.socket);
+    if let Some(path) = socket.as_ref().filter(|path| !path.value.0.starts_with('/')) {
+        let label = "write it from the root: a service has no folder of its own";
+        return Err(Fault::new(path.span, "this path is relative", label));
+    }
+    Ok(AgentFile {
+        method: keys.method.map_or(Method::Split, |m| m.value),
+        place,
+        site: GatewayFile {
+            config: Unused::default(),
+            rate: None,
+            deploy,
+            policy: Policy { rules, otherwise: Action::Pass },
+            bypass_when_slower: false,
+            subscriber_prefix: (32, 64),
+            customs: Vec::new(),
+            status: Status { socket: socket.map(|s| s.value.0), ..Status::default() },
+        },
+        asks,
+        limits: limits(keys.limits.as_ref().map(|l| &l.value))?,
+        drain,
+    })
+}
+
+fn deploy(given: &At<AgentDeployKeys>) -> Result<(Place, crate::gateway_file::Deploy)> {
+    let keys = &given.value;
+    let place = keys.kind.value;
+    let kind = if place == Place::Inline { Kind::Inline } else { Kind::Routed };
+    let lan = match (&keys.host, place) {
+        (None, Place::Host) => {
+            let inner = keys.inner_host.clone();
+            let inner = inner.unwrap_or(At { value: Interface(INNER_HOST.to_owned()), span: keys.kind.span });
+            At { span: inner.span, value: OneOrList(vec![inner]) }
+        }
+        (Some(host), Place::Host) => {
+            let label = "the agent is on the host: it makes this interface itself";
+            return Err(Fault::new(host.span, "`host` is not for this kind", label));
+        }
+        (None, _) => return Err(Fault::missing(given.span, "[deploy]", "host")),
+        (Some(host), _) => host.clone(),
+    };
+    let of_host = |name: &Option<At<Interface>>| if place == Place::Host { None } else { name.clone() };
+    let at = |value| At { value, span: keys.kind.span };
+    let mut deploy = resolve_deploy(&At {
+        span: given.span,
+        value: DeployKeys {
+            kind: at(kind),
+            lan,
+            satellite: keys.network.clone(),
+            name: keys.name.clone(),
+            tun_lan: of_host(&keys.inner_host),
+            tun_satellite: keys.inner_network.clone(),
+            nft_table: keys.nft_table.clone(),
+            mark: keys.mark,
+            table: keys.table,
+            priority: keys.priority,
+            firewall: keys.firewall,
+            watch: None,
+        },
+    })?;
+    let fill = |given: bool, to: &mut String, default: &str| {
+        if !given {
+            default.clone_into(to);
+        }
+    };
+    fill(keys.name.is_some(), &mut deploy.name, NAME);
+    fill(keys.inner_host.is_some() && place != Place::Host, &mut deploy.tun_lan, INNER_HOST);
+    fill(keys.inner_network.is_some(), &mut deploy.tun_satellite, INNER_NETWORK);
+    fill(keys.nft_table.is_some(), &mut deploy.nft_table, NFT_TABLE);
+    deploy.mark = keys.mark.map_or(MARK, |_| deploy.mark);
+    deploy.table = keys.table.map_or(TABLE, |_| deploy.table);
+    deploy.priority = keys.priority.map_or(TABLE, |_| deploy.priority);
+    deploy.firewall = keys.firewall.map_or(Firewall::Check, |f| f.value);
+    deploy.watch = Duration::ZERO;
+    if place == Place::Host {
+        deploy.tun_lan = deploy.lan.first().cloned().unwrap_or_default();
+    }
+    for own in [&deploy.tun_lan, &deploy.tun_satellite] {
+        let twice = deploy.tun_lan == deploy.tun_satellite || *own == deploy.satellite;
+        if place != Place::Inline && twice {
+            bail!(given.span, "interface `{own}` is named twice", "this name has a part already");
+        }
+    }
+    Ok((place, deploy))
+}
+
+/// Returns the conditions of a rule as those of a gateway's rule.
+fn condition(keys: AgentRuleKeys) -> RuleKeys {
+    let action = match keys.action {
+        Some(At { value: Treatment::Pass, span }) => At { value: Action::Pass, span },
+        Some(At { span, .. }) => At { value: Action::Accelerate, span },
+        None => At { value: Action::Accelerate, span: crate::source::Span::file(0..0) },
+    };
+    RuleKeys {
+        action,
+        from: keys.from,
+        to: keys.to,
+        port: keys.port,
+        from_port: keys.from_port,
+        dscp: None,
+        opened_from: keys.opened_from.map(|side| side.map(|side| side.side())),
+    }
+}
+
+/// Returns the TCP that a rule asks for; `None` if it lets connections pass.
+fn ask(keys: &AgentRuleKeys) -> Result<Option<Config>> {
+    let off = keys.encoding.is_some_and(|encoding| encoding.value.is_none());
+    let passes = keys.action.is_some_and(|action| action.value == Treatment::Pass);
+    let options = [
+        ("encoding", keys.encoding.map(|k| k.span)),
+        ("tcp", keys.tcp.as_ref().map(|k| k.span)),
+        ("window", keys.window.as_ref().map(|k| k.span)),
+        ("ask", keys.ask.map(|k| k.span)),
+        ("take", keys.take.map(|k| k.span)),
+        ("trust_path", keys.trust_path.map(|k| k.span)),
+        ("ask_fallback", keys.ask_fallback.map(|k| k.span)),
+    ];
+    // the first three also hold without signalling
+    let from = if passes { 0 } else { 3 };
+    if (passes || off)
+        && let Some((key, span)) = options.iter().skip(from).find_map(|(key, span)| Some((key, (*span)?)))
+    {
+        let label = if passes { "the rule lets connections pass" } else { "`encoding` is \"off\"" };
+        return Err(Fault::new(span, format!("`{key}` has no effect"), label).help("help: leave it out"));
+    }
+    if passes {
+        return Ok(None);
+    }
+    let none = crate::source::Span::file(0..0);
+    let mut tcp = TcpKeys::pick(&Table::default(), none, "")?;
+    tcp.tcp.clone_from(&keys.tcp);
+    tcp.window.clone_from(&keys.window);
+    tcp.encoding = Some(keys.encoding.unwrap_or(At { value: Some(Encoding::Tia1039), span: none }));
+    tcp.ask = keys.ask.map(|ask| ask.map(OrTable::Plain));
+    tcp.take = keys.take;
+    (tcp.trust_path, tcp.ask_fallback) = (keys.trust_path, keys.ask_fallback);
+    let mut config = tcp_configs(&tcp, None, false)?.0;
+    if keys.window.is_none() {
+        config.receive_buffer = WINDOW;
+    }
+    config.send_buffer = Some(config.receive_buffer.max().max(Size(64 << 10)));
+    // what the host sends has passed its own Nagle algorithm
+    config.nagle = false;
+    Ok(Some(config))
+}
+
+/// Least memory for so many connections: what each has at least, and a quarter more to share out.
+const fn least_memory(flows: usize) -> Size {
+    Size(LEAST_PER_FLOW * flows as u64 / 4 * 5)
+}
+
+fn limits(given: Option<&AgentLimitKeys>) -> Result<AgentLimits> {
+    let mut limits = AgentLimits { flows: FLOWS, memory: MEMORY, idle: IDLE };
+    let Some(keys) = given else { return Ok(limits) };
+    limits.flows = keys.flows.map_or(FLOWS, |flows| flows.value.0 as usize);
+    let least = least_memory(limits.flows);
+    if let Some(memory) = keys.memory {
+        limits.memory = memory.at_least("memory", least_memory(LEAST_FLOWS), "small")?;
+        if memory.value < least && keys.flows.is_some() {
+            bail!(memory.span, "`memory` is too small for so many connections", "at least {least}");
+        }
+        if memory.value < least {
+            limits.flows = (memory.value.0 / 5 * 4 / LEAST_PER_FLOW) as usize;
+        }
+    } else if limits.memory < least {
+        let span = keys.flows.map_or(crate::source::Span::file(0..0), |flows| flows.span);
+        bail!(span, "so many connections need more memory", "give `memory`, at least {least}");
+    }
+    if let Some(idle) = keys.idle {
+        limits.idle = idle.at_least("idle", Duration::from_secs(1), "short")?;
+    }
+    Ok(limits)
+}

@@ -1,0 +1,73 @@
+//! [`AgentFile`], the fully resolved form of an agent file.
+
+use crate::gateway_file::GatewayFile;
+use bentpipe_base::{Duration, Size};
+use bentpipe_tcp::Config;
+
+/// An agent file with all defaults filled in.
+#[derive(Clone, Debug, PartialEq)]
+pub struct AgentFile {
+    /// How it acts for the host.
+    pub method: Method,
+    /// Where it stands.
+    pub place: Place,
+    /// What it shares with a gateway: names of system objects, the conditions of the rules, the control
+    /// socket. The host is on the side of the LAN. Rules that signal have the action `Accelerate`. An agent
+    /// on the host itself is described as routed.
+    pub site: GatewayFile,
+    /// For each rule, the TCP towards the network; `None` for one that lets connections pass.
+    pub asks: Vec<Option<Config>>,
+    /// Limits.
+    pub limits: AgentLimits,
+    /// How long to wait for connections to end when it is stopped.
+    pub drain: Duration,
+}
+
+/// How an agent acts for a host.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Method {
+    /// It ends the host's connection and goes on with a TCP of its own.
+    Split,
+}
+
+/// Where an agent stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Place {
+    /// Between two interfaces, like a wire.
+    Inline,
+    /// On a router.
+    Routed,
+    /// On the host itself.
+    Host,
+}
+
+impl Place {
+    /// Returns its word in the file.
+    pub const fn word(self) -> &'static str {
+        match self {
+            Self::Inline => "inline",
+            Self::Routed => "routed",
+            Self::Host => "host",
+        }
+    }
+}
+
+/// What a rule does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Treatment {
+    /// Takes the connection.
+    Signal,
+    /// Lets it pass unread.
+    Pass,
+}
+
+/// Limits of an agent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct AgentLimits {
+    /// Connections at a time.
+    pub flows: usize,
+    /// Memory for all buffers together.
+    pub memory: Size,
+    /// Silence after which a peer is asked whether it is still there.
+    pub idle: Duration,
+}
