@@ -77,8 +77,8 @@ pub(super) fn check(packages: &[Package]) -> Vec<Finding> {
     packages.iter().flat_map(check_one).collect()
 }
 
-/// Additional dependencies of tests: the gateway is tested with the real engine and link, its flow routers with
-/// real requests.
+/// Additional dependencies of tests: the gateway is tested with the real engine and link, the flow routers of
+/// a deployed one with real requests.
 const TESTS_MAY_USE: [(&str, &str); 4] =
     [("gateway", "tcp"), ("gateway", "link"), ("gateway", "nodes"), ("accelerate", "advice")];
 
