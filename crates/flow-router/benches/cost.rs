@@ -63,7 +63,7 @@ impl<N: Node> Rig<N> {
 
     /// Puts a packet in; calls `see` with what comes out.
     fn put<T>(&mut self, port: Port, packet: &Packet, see: impl FnOnce(&Packet) -> T) -> T {
-        self.now = self.now + GAP;
+        self.now += GAP;
         while let Some(wake) = self.world.events.pop_until(self.now) {
             self.node.handle(&mut self.world.cx(self.now, wake.node), Input::Timer(wake.slot));
         }

@@ -90,7 +90,9 @@ impl Network {
             let back = n.checked_sub(1).map_or(near, |before| chain[before].into().end(false));
             let forward = chain.get(n + 1).map_or(far, |next| (*next).into().end(true));
             let ports = if node.is_turned { [forward, back] } else { [back, forward] };
-            ports.into_iter().for_each(|to| _ = self.wire(node.id, to));
+            for to in ports {
+                self.wire(node.id, to);
+            }
         }
     }
 

@@ -80,8 +80,8 @@ pub(super) fn check(packages: &[Package]) -> Vec<Finding> {
     packages.iter().flat_map(check_one).collect()
 }
 
-/// Additional dependencies of tests: gateway, flow router, tagger and agent are tested with the real engine, the gateway
-/// also with the real link or with real requests.
+/// Additional dependencies of tests: gateway, flow router, tagger and agent are tested with the real engine,
+/// the gateway and the agent also with the real link, and a deployed flow router with real requests.
 const TESTS_MAY_USE: [(&str, &str); 9] = [
     ("gateway", "tcp"),
     ("gateway", "link"),

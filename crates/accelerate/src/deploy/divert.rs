@@ -1,8 +1,9 @@
 //! nftables rules that select the packets diverted to a routed gateway.
 //!
 //! If the hop has a rate, all traffic to the satellite must pass the gateway's pacer, so everything is
-//! diverted. A flow router counts all flows of the direction that it manages, so the same holds for that. Without a rate only TCP is diverted, and only connections that the policy could accelerate. The
-//! kernel forwards the others as if there were no gateway, at no extra cost.
+//! diverted. A flow router counts all flows of the direction that it manages, so the same holds for that.
+//! Otherwise only TCP is diverted, and only connections that the policy could accelerate. The kernel forwards
+//! the others as if there were no gateway, at no extra cost.
 //!
 //! The policy is defined on the SYN, but the kernel sees any packet of a connection, in both directions. So
 //! each packet is matched against the rules twice: as part of a connection opened from the LAN side, and as
