@@ -240,3 +240,58 @@ fn senders_follow_a_fade() {
     }
     assert!(metric(&report, "reductions[gateway]") >= 16.0);
 }
+
+/// A box on some hop clears or maps code points, or translates ports, perhaps while transfers have a rate.
+#[test]
+fn no_byte_is_lost_where_code_points_or_ports_change() {
+    for (what, hop, from, ip) in [
+        ("zero", "first", "0 s", "4"),
+        ("zero", "middle", "5 s", "4"),
+        ("zero", "first-back", "5 s", "6"),
+        // data looks like structures then, and is dropped until the sender gives up its rate
+        ("map", "access", "5 s", "4"),
+        ("map", "last-back", "5 s", "4"),
+        ("map", "access", "5 s", "6"),
+        ("nat", "first", "0 s", "4"),
+        ("nat", "delivery", "0 s", "6"),
+    ] {
+        let sets = [(what, "true"), ("hop", hop), ("from", from), ("ip", ip), ("long", "3")];
+        let report = run(&scenario("rate-middleboxes", &sets, 1));
+        assert_eq!(report.flows.len(), 43);
+        for flow in &report.flows {
+            let size = if flow.name.starts_with("short") { 100_000 } else { 5_000_000 };
+            let tcp = flow.tcp().unwrap();
+            let delivered = (flow.goodput_bps * report.simulated_s / 8.0).round();
+            let found = (tcp.bytes_acked, delivered as u64, tcp.finished_s.is_some());
+            assert_eq!(found, (size, size, true), "{what} on {hop} from {from}, IPv{ip}: {}", flow.name);
+        }
+    }
+}
+
+/// A firewall drops SYNs with a structure: that costs the first connection a timeout, and later ones nothing.
+#[test]
+fn a_host_remembers_where_structures_do_not_pass() {
+    for ip in ["4", "6"] {
+        let scenario = shortened(scenario("rate-mixed", &[("ip", ip)], 1), at(5_000), at(25_000));
+        let report = run(&scenario);
+        let handshake = |name: &str| {
+            let flow = report.flows.iter().find(|flow| flow.name == name).unwrap();
+            flow.tcp().unwrap().established_s.unwrap() - flow.start_s
+        };
+        assert!((1.0..3.2).contains(&handshake("able-guarded")), "IPv{ip}: {}", handshake("able-guarded"));
+        for later in ["later1", "later2"] {
+            assert!(handshake(later) < 0.2, "IPv{ip}: {later} after {} s", handshake(later));
+        }
+    }
+}
+
+/// A router changes the rates of all flows at nearly the same time; their packets must not gather.
+#[test]
+fn the_packets_of_many_flows_do_not_gather() {
+    for seed in 1..=3 {
+        let report = run(&scenario("rate-jitter", &[], seed));
+        assert!(metric(&report, "drops[bottleneck]") < 0.5, "seed {seed}");
+        let mean = metric(&report, "queue_mean[bottleneck]");
+        assert!(mean < 3.5, "seed {seed}: {mean} packets on average");
+    }
+}

@@ -1,6 +1,6 @@
 //! How evenly packets arrive at a link, and how long its queue becomes.
 
-use super::simulator::{Simulator, named};
+use super::simulator::{Simulator, drops, named};
 use super::{COUNT, SEEDS};
 use crate::accept::list::{Bound, List, Outcome, Setup, Unit};
 use lab::stats::median;
@@ -71,12 +71,12 @@ pub(super) fn jitter(_: &Setup, list: &mut List) -> Outcome {
 fn measure(sim: &Simulator, sets: &[(&str, &str)]) -> (Outcome<f64>, Outcome<f64>) {
     let run = |seed: u64| {
         let report = sim.run("rate-jitter", sets, seed)?;
-        let link = &named(&report, "links", "bottleneck")?["drops"];
+        let link = named(&report, "links", "bottleneck")?;
         let arrived = arrivals(&report)?;
-        // what is dropped is no part of the queue
-        let is_full = link.as_object().is_some_and(|drops| !drops.is_empty());
-        let peak = if is_full { f64::from(FULL) } else { longest_queue(&arrived) };
-        Ok((peak, dispersion(&arrived)))
+        // one flow is steady from the beginning, and what is dropped is no part of a queue
+        let is_whole = sets.contains(&("flows", "1")) || drops(link)? > 0.0;
+        let whole = link["queue_packets"]["peak"].as_f64().ok_or("no queue in the report")?;
+        Ok((if is_whole { whole } else { longest_queue(&arrived) }, dispersion(&arrived)))
     };
     let all: Outcome<Vec<(f64, f64)>> = (1..=SEEDS).map(run).collect();
     let of = |part: fn(&(f64, f64)) -> f64| {
@@ -84,9 +84,6 @@ fn measure(sim: &Simulator, sets: &[(&str, &str)]) -> (Outcome<f64>, Outcome<f64
     };
     (of(|one| one.0), of(|one| one.1))
 }
-
-/// Packets for which the queue has room.
-const FULL: u16 = 300;
 
 #[cfg(test)]
 mod unit {

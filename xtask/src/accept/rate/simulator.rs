@@ -64,7 +64,7 @@ pub(super) fn named<'a>(report: &'a Value, list: &str, name: &str) -> Outcome<&'
 /// Drops of a link, of all causes.
 pub(super) fn drops(link: &Value) -> Outcome<f64> {
     let causes = link["drops"].as_object().ok_or("no drops in the report")?;
-    Ok(causes.values().filter_map(Value::as_f64).sum())
+    Ok(causes.values().filter_map(Value::as_f64).fold(0.0, |sum, n| sum + n))
 }
 
 #[cfg(test)]
