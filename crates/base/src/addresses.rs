@@ -213,6 +213,10 @@ mod tests {
         let six = table.find((mapped(1).into(), Ipv6Addr::LOCALHOST.into()), nobody).unwrap();
         assert!(six.0 != a);
         assert_eq!(table.address(six.0), Some(mapped(1).into()));
+        assert_eq!(
+            (table.known(Ipv4Addr::from(1).into()), table.known(Ipv4Addr::from(99).into())),
+            (Some(a), None)
+        );
         assert_eq!((table.address(a), table.numbers.len()), (Some(Ipv4Addr::from(1).into()), 6));
     }
 

@@ -420,6 +420,17 @@ mod tests {
     }
 
     #[test]
+    fn only_a_hidden_ipv6_packet_has_a_flow_label() {
+        let mut p = Packet { proto: Proto::Opaque, ip: IpVersion::V6, ..Packet::default() };
+        assert_eq!(p.flow_label(), None);
+        p.set_flow_label(0xFFF1_2345);
+        assert_eq!(p.flow_label(), Some(0x1_2345), "20 bits");
+        for (proto, ip) in [(Proto::Tcp, IpVersion::V6), (Proto::Opaque, IpVersion::V4)] {
+            assert_eq!(Packet { proto, ip, ..p.clone() }.flow_label(), None);
+        }
+    }
+
+    #[test]
     fn a_super_packet_is_cut_as_a_kernel_does() {
         let flags = Flags(Flags::ACK.0 | Flags::PSH.0 | Flags::FIN.0 | Flags::CWR.0);
         let tcp = TcpHeader { seq: Seq(u32::MAX), flags, ..TcpHeader::default() };

@@ -52,7 +52,7 @@ impl FlowRouter {
     pub(super) fn send_notice(&mut self, cx: &mut Cx<'_>, packet: &Packet) {
         let Some(structure) = self.notice.take() else { return };
         let mut notice = cx.packet();
-        *notice = Packet { body: Body::default(), tcp: TcpHeader::default(), ..packet.clone() };
+        *notice = Packet { body: Body::default(), tcp: TcpHeader::default(), segment: 0, ..packet.clone() };
         write(&mut notice, &[structure]);
         self.usage.add(cx.now, notice.wire_len());
         cx.send(MANAGED, notice);
