@@ -15,7 +15,7 @@ use std::process::Command;
 /// Figures 1 and 2: bytes of the transfer.
 const BYTES: usize = 8_000_000;
 const RUNS: u64 = 5;
-/// Names of the sender's host, in IPv4 and IPv6.
+/// Addresses of the receiving host, in IPv4 and IPv6.
 const RECEIVER: [&str; 2] = ["10.55.0.2", "[fd55::2]"];
 
 pub(super) fn check(_: &Setup, list: &mut List) -> Outcome {
@@ -94,7 +94,7 @@ impl Bed {
             "sleep 1; {program} send {receiver}:5000 {folder}/source {common} --set ask='{ask}' \
              --report {folder}/sender.json"
         );
-        let receive = format!("{program} receive 5000 {folder}/copy {common} --set ask=none; sleep 1");
+        let receive = format!("{program} receive 5000 {folder}/copy {common}; sleep 1");
         let mut command = Command::new(&self.bentpipe);
         command.current_dir(metadata::root()).arg("emulate").arg(format!("scenarios/{scenario}.toml"));
         command.arg("--seed").arg(seed.to_string()).arg("--out").arg(self.file("session"));
