@@ -37,6 +37,12 @@ pub trait Node {
         false
     }
 
+    /// True for a node beside a host that knows of no structures: it must see every end of an IPv4 payload that
+    /// looks like one, whatever the DSCP says.
+    fn reads_all_ends(&self) -> bool {
+        false
+    }
+
     /// Somebody outside has set the rate of the link direction that this node feeds; `None`: no longer.
     fn link_rate(&mut self, _cx: &mut Cx<'_>, _rate: Option<Rate>) {}
 

@@ -14,7 +14,7 @@ use crate::frame::{ETHERNET, Link, Unit};
 use crate::hosts::Hosts;
 use crate::label::FlowLabel;
 use crate::parse::{HEADER_SPACE, Parsed, UnreadReason, parse};
-use crate::signal::{may_have_end, opens_signalling};
+use crate::signal::{has_end, may_have_end, opens_signalling};
 use crate::store::{Content, Store};
 use bentpipe_base::{Addr, Body, Flags, Instant, NodeId, Packet, Pkt, Proto, Size};
 use bentpipe_network::{ChainNode, Network};
@@ -55,6 +55,8 @@ pub struct LiveNetwork {
     unit: Unit,
     /// A node reads rate signalling.
     reads_signalling: bool,
+    /// And a node reads what looks like it, whatever the DSCP says.
+    reads_all_ends: bool,
     /// The wire packets of a super-packet that is cut before it is read.
     pieces: Vec<(VnetHeader, Vec<u8>)>,
     /// The open end of each port, and its host.
@@ -74,6 +76,7 @@ impl LiveNetwork {
             counters: Counters::new(ports.len()),
             unit,
             reads_signalling: network.reads_signalling(),
+            reads_all_ends: network.reads_all_ends(),
             network,
             pieces: Vec::new(),
             ports,
@@ -161,7 +164,8 @@ impl LiveNetwork {
         let bytes = store.read(len);
         let link = Link::of(bytes, self.unit).map_or(len, |link| link.len);
         let (frame, ip) = bytes.split_at_checked(link).unwrap_or_default();
-        let whole = may_have_end(ip).then(|| SuperPacket::parse(ip, &vnet.without_prefix(link as u16)).ok());
+        let has_end = may_have_end(ip) || self.reads_all_ends && has_end(ip, vnet.gso_size);
+        let whole = has_end.then(|| SuperPacket::parse(ip, &vnet.without_prefix(link as u16)).ok());
         let Some(whole) = whole.flatten().filter(|whole| whole.pieces() > 1) else { return false };
         self.pieces.clear();
         for i in 0..whole.pieces() {
@@ -221,6 +225,9 @@ impl LiveNetwork {
                 Ok(mut parsed) => {
                     if self.reads_signalling {
                         parsed.take_signal(bytes);
+                    }
+                    if self.reads_all_ends {
+                        parsed.take_end(bytes);
                     }
                     let shape = parsed.shape;
                     if let Some(tcp) = self.numbered(port, parsed) {

@@ -5,7 +5,8 @@
 //! the TCP header are not what they seem stay as they are: fragments are never read here, a signature (RFC
 //! 2385, RFC 5925) covers what would have to be changed, and the data of a fast-open SYN (RFC 7413) are data.
 //! A super-packet has one hop-by-hop header, the same for each of its wire packets; in IPv4 each wire packet
-//! has an end of its own, so a super-packet with DSCP 3 is cut before it is read.
+//! has an end of its own, so a super-packet with DSCP 3 is cut before it is read. For a node that asks for it
+//! ([`bentpipe_base::Node::reads_all_ends`]), so is every IPv4 packet that ends like a structure.
 
 use crate::parse::{Parsed, foreign};
 use bentpipe_advice::tia1039;
@@ -42,6 +43,14 @@ pub(crate) fn may_have_end(ip: &[u8]) -> bool {
     dscp == Some(tia1039::QOS_SIGNAL)
 }
 
+/// True for an IPv4 super-packet of whose wire packets, with `size` bytes each, one ends like a structure.
+pub(crate) fn has_end(ip: &[u8], size: u16) -> bool {
+    let is_v4 = ip.first().is_some_and(|first| first >> 4 == 4);
+    let Some(layout) = Layout::of(ip).ok().filter(|_| is_v4) else { return false };
+    let payload = ip.get(layout.payload).unwrap_or_default();
+    payload.chunks(usize::from(size.max(1))).any(|piece| tia1039::at_end(Flags::ACK, piece) > 0)
+}
+
 impl Parsed {
     /// Moves structures from the body to [`Packet::signal`]. `bytes` are those of the unit. A super-packet of
     /// IPv4 keeps its body.
@@ -54,19 +63,28 @@ impl Parsed {
                     packet.signal = signal_header(ip).map(Box::new);
                 }
             }
-            AddressPair::V4 { .. } if packet.dscp == tia1039::QOS_SIGNAL && packet.segment == 0 => {
-                let Ok(layout) = Layout::of(ip) else { return };
-                let [options, payload] =
-                    [layout.options, layout.payload].map(|range| ip.get(range).unwrap_or_default());
-                let Some(signal) = signal_at_end(packet.tcp.flags, options, payload) else { return };
-                // longer headers than a byte can count leave the structure in the body
-                let Some(header_len) = packet.header_len.checked_add(signal.len()) else { return };
-                packet.header_len = header_len;
-                packet.body.len = packet.body.len.saturating_sub(u32::from(signal.len()));
-                packet.signal = Some(Box::new(signal));
-            }
+            AddressPair::V4 { .. } if packet.dscp == tia1039::QOS_SIGNAL => self.take_end(bytes),
             AddressPair::V4 { .. } => {}
         }
+    }
+
+    /// Moves what looks like a structure at the end of an IPv4 payload to [`Packet::signal`], whatever the DSCP
+    /// says.
+    pub fn take_end(&mut self, bytes: &[u8]) {
+        let packet = &mut self.packet;
+        if packet.ip != IpVersion::V4 || packet.segment > 0 || packet.signal.is_some() {
+            return;
+        }
+        let ip = bytes.get(self.shape.ip()..).unwrap_or_default();
+        let Ok(layout) = Layout::of(ip) else { return };
+        let [options, payload] =
+            [layout.options, layout.payload].map(|range| ip.get(range).unwrap_or_default());
+        let Some(signal) = signal_at_end(packet.tcp.flags, options, payload) else { return };
+        // longer headers than a byte can count leave the structure in the body
+        let Some(header_len) = packet.header_len.checked_add(signal.len()) else { return };
+        packet.header_len = header_len;
+        packet.body.len = packet.body.len.saturating_sub(u32::from(signal.len()));
+        packet.signal = Some(Box::new(signal));
     }
 }
 

@@ -307,6 +307,52 @@ fn without_a_node_that_reads_structures_nothing_is_stripped() {
     }
 }
 
+/// Notes the ends that it sees.
+#[derive(Debug)]
+struct SeesEnds(Passes);
+
+impl Node for SeesEnds {
+    fn handle(&mut self, cx: &mut Cx<'_>, input: Input) {
+        self.0.handle(cx, input);
+    }
+    fn reads_signalling(&self) -> bool {
+        self.0.reads_signalling()
+    }
+    fn reads_all_ends(&self) -> bool {
+        true
+    }
+}
+
+/// Beside a host that knows of no structures each end counts, also within a super-packet, whatever the DSCP.
+#[test]
+fn a_node_that_asks_for_it_sees_all_ends() {
+    let one = *structure(64_000, Kind::Renegotiate).bytes();
+    let piece = [&[7; 84][..], &one].concat();
+    for joined in [false, true] {
+        let seen = Rc::default();
+        let node = SeesEnds(Passes(true, Rc::clone(&seen)));
+        let add = |network: &mut Network| vec![network.add(Box::new(node))];
+        let mut net = LiveNetwork::chain(add, 1, Unit::Frame, Size(1 << 20));
+        let payload = if joined { [&[9; 100][..], &piece, &[8; 50]].concat() } else { piece.clone() };
+        let mut source = source(false, Dscp::DEFAULT, Flags::ACK, &payload, &[], Checksum::Partial);
+        if joined {
+            (source.vnet.gso_type, source.vnet.gso_size) = (VnetHeader::GSO_TCPV4, 100);
+            source.vnet.hdr_len = (source.bytes.len() - payload.len()) as u16;
+        }
+        assert!(net.store.borrow_mut().write(&source.bytes));
+        assert!(net.accept(0, source.bytes.len(), &source.vnet));
+        let mut sent = Vec::new();
+        while let Some(arrival) = net.take_arrival() {
+            sent.push(net.emit(&arrival, |out, header, bytes| [header, bytes, out.tail()].concat()));
+            net.done(arrival);
+        }
+        let lens: Vec<_> = seen.borrow().iter().map(|p: &Packet| (p.body.len, p.signal.is_some())).collect();
+        assert_eq!(lens, if joined { vec![(100, false), (84, true), (50, false)] } else { vec![(84, true)] });
+        let data: Vec<u8> = sent.iter().flat_map(|bytes| bytes[14 + 52..].to_vec()).collect();
+        assert_eq!(data, payload, "what is not changed leaves as it came");
+    }
+}
+
 /// Other options beside the structure stay; a header without a structure is not ours, and none is put beside
 /// it.
 #[test]

@@ -151,6 +151,11 @@ impl Network {
         self.nodes.others.iter().any(|node| node.reads_signalling())
     }
 
+    /// True if a node must see every end of a payload that looks like a structure.
+    pub fn reads_all_ends(&self) -> bool {
+        self.nodes.others.iter().any(|node| node.reads_all_ends())
+    }
+
     /// Tells the node directly before a link what rate somebody outside has set for the link; `None`: none
     /// any more. Gateways do not follow it.
     pub fn tell_rate(&mut self, link: NodeId, rate: Option<Rate>) {

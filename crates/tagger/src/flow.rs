@@ -4,7 +4,7 @@ use crate::track::{Sending, Track};
 use crate::usage::{Usage, Wish};
 use bentpipe_advice::negotiation::{AskConfig, Carrier, Negotiation, RateAnswer, RateState};
 use bentpipe_advice::tia1039::{self, QOS_FLOW, QOS_SIGNAL, Structure};
-use bentpipe_base::{Cx, Dscp, Duration, Flags, Instant, IpVersion, Packet, Pkt, Rate, Seq, Size};
+use bentpipe_base::{Cx, Dscp, Duration, Flags, Instant, IpVersion, Packet, Pkt, Rate, Seq, Signal, Size};
 
 /// How long a flow that has ended is remembered: late packets follow, and the peer may signal in them.
 const LINGER: Duration = Duration::from_secs(60);
@@ -81,6 +81,29 @@ pub(crate) const fn carrier(packet: &Packet) -> Carrier {
     if packet.body.len > 0 || packet.tcp.flags.has(Flags::FIN) { Carrier::Data } else { Carrier::Ack }
 }
 
+/// Bytes of data of a host's IPv4 packet that are not in its body, since they look like a structure.
+fn hidden(packet: &Packet) -> u64 {
+    let v4 = packet.signal.as_deref().filter(|_| packet.ip == IpVersion::V4);
+    v4.map_or(0, |signal| u64::from(signal.len()))
+}
+
+/// Cuts the last byte off data of the host that ends like a structure, and returns it: neither part does so.
+pub(crate) fn cut_end(cx: &mut Cx<'_>, packet: &mut Packet) -> Option<Pkt> {
+    let signal = packet.signal.as_deref().filter(|_| packet.ip == IpVersion::V4)?;
+    let (last, head) = signal.bytes().split_last()?;
+    let (last, head) = (Signal::new(&[*last]), Signal::new(head));
+    let mut rest = cx.duplicate(packet);
+    let before = u64::from(packet.body.len) + head.as_ref().map_or(0, |head| u64::from(head.len()));
+    (rest.body.len, rest.signal) = (0, last.map(Box::new));
+    rest.tcp.seq = rest.tcp.seq.at(before);
+    rest.tcp.flags = Flags(rest.tcp.flags.0 & !Flags::CWR.0);
+    rest.seal();
+    packet.signal = head.map(Box::new);
+    packet.tcp.flags = Flags(packet.tcp.flags.0 & !(Flags::FIN.0 | Flags::PSH.0));
+    packet.seal();
+    Some(rest)
+}
+
 impl Flow {
     pub(crate) fn new(now: Instant, ask: &AskConfig, ip: IpVersion, is_ours: bool) -> Self {
         let mut negotiation = Negotiation::new(ask.clone(), ip);
@@ -140,11 +163,12 @@ impl Flow {
     /// there is no room, or if the data must not be lost should the path drop the structure.
     pub(crate) fn tag(&mut self, cx: &mut Cx<'_>, packet: &mut Packet, mtu: Size) -> Option<Pkt> {
         let (now, next) = (cx.now, self.track.next());
-        if self.track.host_packet(now, packet) == Sending::AfterTimeout {
+        if self.track.host_packet(now, packet, hidden(packet)) == Sending::AfterTimeout {
             self.negotiation.timeout();
         }
-        let carrier = carrier(packet);
-        if packet.body.len > 0 {
+        let has_data = packet.body.len > 0 || hidden(packet) > 0;
+        let carrier = if has_data { Carrier::Data } else { carrier(packet) };
+        if has_data {
             self.count(now, packet.wire_len());
         }
         let bare = packet.other_options.kinds == 0 && packet.signal.is_none();

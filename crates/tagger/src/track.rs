@@ -79,16 +79,16 @@ impl Track {
         self.scales.1 = syn.window_scale;
     }
 
-    /// A packet of the host other than a SYN.
-    pub(crate) fn host_packet(&mut self, now: Instant, packet: &Packet) -> Sending {
+    /// A packet of the host other than a SYN, with `more` bytes of data after its body.
+    pub(crate) fn host_packet(&mut self, now: Instant, packet: &Packet, more: u64) -> Sending {
         if packet.tcp.flags.has(Flags::ACK) && distance(packet.tcp.ack, self.expected) >= 0 {
             self.expected = packet.tcp.ack;
         }
         let scale = self.scales.0.filter(|_| self.scales.1.is_some()).map_or(0, |scale| scale.min(14));
         self.window = u32::from(packet.tcp.window) << scale;
-        let end = end(packet);
-        if packet.seq_len() == 0 || distance(end, self.sent) > 0 {
-            if packet.seq_len() > 0 {
+        let (end, len) = (end(packet).at(more), packet.seq_len() + more);
+        if len == 0 || distance(end, self.sent) > 0 {
+            if len > 0 {
                 if self.sent == self.acked {
                     self.acked_at = now; // nothing was in flight: a timeout counts from here
                 }
@@ -158,7 +158,7 @@ mod tests {
         (syn.tcp.seq, syn.tcp.window_scale) = (Seq(99), Some(7));
         track.peer_syn(&syn.tcp);
         track.peer_packet(Instant(80 * MS), Seq(0));
-        track.host_packet(Instant(80 * MS), &packet(0, 100, 0));
+        track.host_packet(Instant(80 * MS), &packet(0, 100, 0), 0);
         track
     }
 
@@ -166,12 +166,12 @@ mod tests {
     fn the_round_trip_is_measured_by_segments_sent_once() {
         let mut track = open();
         assert_eq!((track.srtt, track.next()), (Duration(80 * MS), Seq(0)));
-        assert_eq!(track.host_packet(Instant(100 * MS), &packet(0, 100, 50)), Sending::New);
-        assert_eq!(track.host_packet(Instant(101 * MS), &packet(50, 100, 50)), Sending::New);
+        assert_eq!(track.host_packet(Instant(100 * MS), &packet(0, 100, 50), 0), Sending::New);
+        assert_eq!(track.host_packet(Instant(101 * MS), &packet(50, 100, 50), 0), Sending::New);
         track.peer_packet(Instant(260 * MS), Seq(100));
         assert_eq!(track.srtt, Duration(90 * MS));
-        track.host_packet(Instant(300 * MS), &packet(100, 100, 50));
-        assert_eq!(track.host_packet(Instant(310 * MS), &packet(100, 100, 50)), Sending::Again);
+        track.host_packet(Instant(300 * MS), &packet(100, 100, 50), 0);
+        assert_eq!(track.host_packet(Instant(310 * MS), &packet(100, 100, 50), 0), Sending::Again);
         track.peer_packet(Instant(900 * MS), Seq(150));
         assert_eq!(track.srtt, Duration(90 * MS), "it was sent twice");
     }
@@ -179,17 +179,17 @@ mod tests {
     #[test]
     fn what_is_sent_again_late_is_a_timeout() {
         let mut track = open();
-        track.host_packet(Instant(1000 * MS), &packet(0, 100, 50));
-        track.host_packet(Instant(1001 * MS), &packet(50, 100, 50));
-        assert_eq!(track.host_packet(Instant(1190 * MS), &packet(0, 100, 50)), Sending::Again);
-        assert_eq!(track.host_packet(Instant(1200 * MS), &packet(0, 100, 50)), Sending::AfterTimeout);
-        assert_eq!(track.host_packet(Instant(1200 * MS), &packet(50, 100, 50)), Sending::Again);
+        track.host_packet(Instant(1000 * MS), &packet(0, 100, 50), 0);
+        track.host_packet(Instant(1001 * MS), &packet(50, 100, 50), 0);
+        assert_eq!(track.host_packet(Instant(1190 * MS), &packet(0, 100, 50), 0), Sending::Again);
+        assert_eq!(track.host_packet(Instant(1200 * MS), &packet(0, 100, 50), 0), Sending::AfterTimeout);
+        assert_eq!(track.host_packet(Instant(1200 * MS), &packet(50, 100, 50), 0), Sending::Again);
     }
 
     #[test]
     fn only_packets_within_the_window_count() {
         let mut track = open();
-        track.host_packet(Instant(0), &packet(0, 100, 50));
+        track.host_packet(Instant(0), &packet(0, 100, 50), 0);
         let is = |seq, ack, len| track.is_acceptable(&packet(seq, ack, len));
         assert!(is(100, 50, 0) && is(100, 0, 500) && is(140, 0, 500) && is(100, u32::MAX, 0));
         assert!(!is(141, 0, 10) && !is(100, 51, 0) && !is(99, 0, 0) && is(90, 0, 10));

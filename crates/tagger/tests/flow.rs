@@ -122,6 +122,25 @@ fn the_host_never_gets_a_structure_as_data() {
 }
 
 #[test]
+fn data_that_looks_like_a_structure_is_cut() {
+    let mut rig = Rig::new(IpVersion::V4);
+    rig.open(mbps(30));
+    let looks = *response(mbps(1)).bytes();
+    let mut data = rig.out(FIN_ACK, 1, 1, 100);
+    data.signal = Signal::new(&looks).map(Box::new);
+    data.seal();
+    let out: Vec<_> = rig.all(HOST, data).into_iter().map(|(_, packet)| packet).collect();
+    let parts: Vec<_> = out.iter().map(|p| (p.tcp.seq, p.tcp.flags, p.dscp, p.body.len)).collect();
+    let at = |n| Seq(ISN.0).at(n);
+    assert_eq!(parts, [(at(1), ACK, QOS_FLOW, 100), (at(116), FIN_ACK, QOS_FLOW, 0)]);
+    let ends = out.iter().map(|p| p.signal.as_ref().unwrap().bytes());
+    assert_eq!(ends.collect::<Vec<_>>(), [&looks[..15], &looks[15..]]);
+    // the peer acknowledges all of it: its packet is within the window
+    rig.deliver(rig.back(ACK, 1, 118, 0), &[response(mbps(9))]);
+    assert_eq!(rig.tagger.granted(&rig.key()), Some(mbps(9)));
+}
+
+#[test]
 fn a_request_that_was_not_answered_is_repeated_without_data() {
     for ip in BOTH {
         let mut rig = Rig::new(ip);

@@ -13,7 +13,8 @@
 //! delayed acknowledgment. What a data packet has no room for, and a first request that is repeated, is in a
 //! copy of it without the data. Packets that a signature covers, SYNs with data or Fast Open, and hosts that signal themselves pass
 //! untouched.
-//! What the host takes for data is never a structure: a packet that may hide one is dropped, and its sender
+//! Data of the host that ends like a structure is cut before its last byte, since the peer decides by the
+//! bytes (`flow.rs`). What the host takes for data is never a structure: a packet that may hide one is dropped, and its sender
 //! sends it again (`flow.rs`). A peer that takes the structure of a SYN for data shows it in its SYN/ACK,
 //! which is not delivered: the host's next SYN goes out without a structure, after a RST for what the peer
 //! has taken (`peers.rs`). The host's application notices nothing but the second of waiting.
@@ -159,6 +160,10 @@ impl Node for Tagger {
     }
 
     fn reads_signalling(&self) -> bool {
+        true
+    }
+
+    fn reads_all_ends(&self) -> bool {
         true
     }
 

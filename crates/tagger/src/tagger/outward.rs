@@ -1,7 +1,7 @@
 //! Packets of the host.
 
 use super::{NETWORK, Tagger, has, is_untouchable};
-use crate::flow::{Flow, Phase};
+use crate::flow::{Flow, Phase, cut_end};
 use crate::rules::{Call, asked};
 use crate::table::FlowKey;
 use bentpipe_advice::negotiation::AskConfig;
@@ -69,7 +69,7 @@ impl Tagger {
         self.note(key, None);
     }
 
-    fn host_segment(&mut self, cx: &mut Cx<'_>, key: FlowKey, packet: &mut Packet) {
+    fn host_segment(&mut self, cx: &mut Cx<'_>, key: FlowKey, packet: &mut Pkt) {
         let now = cx.now;
         let Some(flow) = self.table.get_mut(&key) else { return };
         if flow.is_ours && flow.phase == Phase::Opening {
@@ -79,8 +79,16 @@ impl Tagger {
         if has(packet, Flags::RST) {
             return self.table.set_phase(key, Phase::Closing, now, &self.config);
         }
+        let rest = cut_end(cx, packet);
         if let Some(before) = flow.tag(cx, packet, self.config.mtu) {
             cx.send(NETWORK, before);
+        }
+        if let Some(mut rest) = rest {
+            if let Some(before) = flow.tag(cx, &mut rest, self.config.mtu) {
+                cx.send(NETWORK, before);
+            }
+            // the caller sends the last packet
+            cx.send(NETWORK, core::mem::replace(packet, rest));
         }
         flow.fins.0 |= has(packet, Flags::FIN);
         match (flow.fins, flow.phase) {
