@@ -6,9 +6,10 @@ use super::net::HOPS;
 use bentpipe_base::IpVersion;
 use bentpipe_tcp::RateState;
 
-/// The first flow asks with its SYN and every 128 segments; the second one comes and goes.
+/// The first flow asks with its SYN and every 128 segments; the second one comes, stays for
+/// long enough to see a reduction that is not repeated, and goes.
 pub(crate) fn traffic(ip: IpVersion) -> Traffic {
-    Traffic { ip, flows: [([450, 10], 0), ([40, 0], 160)] }
+    Traffic { ip, flows: [([570, 10], 0), ([160, 0], 160)] }
 }
 
 /// Packets that signal on each hop and way in a run without faults.
