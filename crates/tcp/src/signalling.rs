@@ -212,8 +212,7 @@ impl Connection {
         let Some(negotiation) = &mut self.signalling else { return };
         // data without a rate must not look as if it had one: a router would hold it to what it offered, and
         // a path that maps code points of data to those of structures would never let it pass
-        let has_none =
-            is_fallen_back || matches!(negotiation.state(), RateState::Plain | RateState::Refused);
+        let has_none = is_fallen_back || matches!(negotiation.state(), RateState::Plain | RateState::Refused);
         if has_none && carrier == Carrier::Data && packet.dscp == tia1039::QOS_FLOW {
             packet.dscp = Dscp::DEFAULT;
         }
