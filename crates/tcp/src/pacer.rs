@@ -35,7 +35,7 @@ impl Pacer {
 
     /// The rate has changed: the next segment leaves after a part of the new interval, `phase` of 2^16.
     pub fn change_rate(&mut self, now: Instant, rate: Rate, (segment, burst): (Size, Size), phase: u16) {
-        let wait = u128::from(rate.time_for(segment).0) * u128::from(phase) >> 16;
+        let wait = (u128::from(rate.time_for(segment).0) * u128::from(phase)) >> 16;
         self.drained_at = now + rate.time_for(burst) + Duration(wait as u64);
     }
 }

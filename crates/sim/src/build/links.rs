@@ -11,8 +11,8 @@ use std::collections::BTreeMap;
 /// For each node, the destinations of its ports.
 pub(super) type Ports = Vec<Vec<Hop>>;
 
-/// Middleboxes, gateways, custom nodes and flow routers at the start of each direction, in the order in which packets
-/// pass. Port 0 of each leads back, port 1 leads on.
+/// Middleboxes, gateways, custom nodes and flow routers at the start of each direction, in the order in which
+/// packets pass. Port 0 of each leads back, port 1 leads on.
 pub(super) type Chains = BTreeMap<spec::Direction, Vec<NodeId>>;
 
 /// Adds the links. Returns their names and nodes, and the destinations of each node's ports.

@@ -19,6 +19,9 @@ const STEP: (u64, u64) = (10, 40);
 /// Packets that a sender may send at once when it begins.
 const FIRST_BURST: f64 = 3.0;
 
+/// Drops, utilisation, and the lowest index of fairness.
+type Run = (f64, f64, f64);
+
 const INDEX: Unit = Unit("", 1.0, 4);
 
 pub(super) fn churn(_: &Setup, list: &mut List) -> Outcome {
@@ -39,17 +42,17 @@ pub(super) fn churn(_: &Setup, list: &mut List) -> Outcome {
     Ok(())
 }
 
-/// Every instant counts: a flow comes and one goes every 0.2 s, so no time would be left outside of windows of
-/// 128 packets and two round trips after them.
+/// Every instant counts: a flow comes every 0.4 s and one goes, so hardly any time would be left outside of
+/// windows of 128 packets and two round trips after them.
 fn come_and_go(sim: &Simulator, list: &mut List, ip: &str) {
-    let run = |seed: u64| -> Outcome<(f64, f64, f64)> {
+    let run = |seed: u64| -> Outcome<Run> {
         let report = sim.run("rate-churn", &[("ip", ip)], seed)?;
         let link = named(&report, "links", LINK)?;
         let carried = link["carried_bps"].as_f64().ok_or("no carried_bps in the report")?;
         Ok((drops(link)?, carried / RATE, lowest_jain(&report, STEADY)?))
     };
     let all: Outcome<Vec<_>> = (1..=SEEDS).map(run).collect();
-    let of = |figure: &dyn Fn(&[(f64, f64, f64)]) -> f64| all.as_deref().map(figure).map_err(Clone::clone);
+    let of = |figure: &dyn Fn(&[Run]) -> f64| all.as_deref().map(figure).map_err(Clone::clone);
     let sum = of(&|all| all.iter().map(|(drops, _, _)| drops).sum());
     list.figure(
         &format!("50 flows that come and go, IPv{ip}, drops in {SEEDS} seeds"),
@@ -64,8 +67,9 @@ fn come_and_go(sim: &Simulator, list: &mut List, ip: &str) {
     list.figure(what, fair, Bound::Least(0.99), INDEX);
 }
 
-/// A new flow sends at what its request found until it hears, a round trip after its first data, of those that
-/// came after it. The excess of all is largest if they come within a round trip, and waits of its own queue.
+/// A new flow sends at what its request found until it hears, a round trip after its first data, of those
+/// that came after it. The excess of all is largest if they come within a round trip, and waits in its own
+/// queue.
 fn longest_queue(rtt_s: f64) -> f64 {
     let sum = |n: u64| (1..=n).map(|i| 1.0 / i as f64).sum::<f64>();
     let (before, more) = STEP;

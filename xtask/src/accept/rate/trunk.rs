@@ -21,8 +21,8 @@ const SAME: f64 = 0.995;
 const CASES: [(&str, &str); 4] =
     [("40 ms", "20 ms"), ("40 ms", "600 ms"), ("500 ms", "600 ms"), ("500 ms", "20 ms")];
 
-/// What the trunk dropped before the break and later than two round trips after it; when the last flow had its
-/// share again.
+/// What the trunk dropped before the break, after it, and later than two round trips after it; when the last
+/// flow had its share again.
 struct Break {
     before: f64,
     during: f64,
