@@ -58,6 +58,8 @@ pub struct Advice(u8);
 impl Advice {
     /// Nobody has given advice.
     pub const UNKNOWN: Self = Self(127);
+    /// The lowest rate that can be said: 100 kbit/s.
+    pub const LOWEST: Self = Self(0);
 
     /// `None` above 127.
     pub const fn new(signal: u8) -> Option<Self> {
