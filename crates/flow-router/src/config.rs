@@ -1,6 +1,7 @@
 //! The configuration of a flow router.
 
 use crate::policy::Policy;
+use bentpipe_advice::negotiation::Encoding;
 use bentpipe_base::{Duration, Rate, Size};
 use core::fmt;
 
@@ -27,6 +28,11 @@ impl Default for ClassConfig {
 pub struct RouterConfig {
     /// Rate of the direction that it feeds, counting IP packets.
     pub rate: Rate,
+    /// How flows may ask it; what they say in another way passes unchanged.
+    pub encodings: Vec<Encoding>,
+    /// By how much the router whose direction this is lowers the TTL or hop limit of a packet: 0 for that of a
+    /// host (Quick-Start).
+    pub hops: u8,
     /// Share of the rate that it gives: below 1, so that the queue stays short and other traffic keeps some.
     pub utilisation: f64,
     /// Classes; a flow without a rule belongs to the first.
@@ -53,6 +59,8 @@ impl RouterConfig {
     pub fn new(rate: Rate) -> Self {
         Self {
             rate,
+            encodings: vec![Encoding::Tia1039, Encoding::SconeTcp, Encoding::QuickStart],
+            hops: 1,
             utilisation: 0.95,
             classes: vec![ClassConfig::default()],
             policy: Policy::default(),

@@ -7,6 +7,8 @@
 //!   the response says what was agreed, perhaps less than offered (`answers.rs`)
 //!   when the share falls below the grant, the flow's next data packet says so (`tell.rs`)
 //!   what exceeds GR + AR for longer than the burst time is dropped (`police.rs`)
+//! The other encodings have less: advice that nobody enforces (`scone_tcp.rs`), and a rate to begin with
+//! (`quick_start.rs`); their flows are flows without signalling in all else.
 //! A flow without signalling is a member without a limit from its first payload on; a flow that only
 //! acknowledges is none. AR never rises here: a flow gets more when it asks. A flow leaves with its FIN or an
 //! RST, by CD 7, or after 10 s without data.
@@ -18,7 +20,9 @@
 
 mod answers;
 mod members;
+mod quick_start;
 mod requests;
+mod scone_tcp;
 mod tell;
 
 use crate::admission::Reservations;
@@ -28,6 +32,7 @@ use crate::flow::{Flow, Phase, Timeouts};
 use crate::flows::{FlowKey, Flows};
 use crate::half_open::HalfOpen;
 use crate::report::{Counts, Usage};
+use bentpipe_advice::negotiation::Encoding;
 use bentpipe_advice::tia1039::QOS_FLOW;
 use bentpipe_base::{
     Addr, Cx, Dscp, Duration, Flags, Input, Instant, Node, OtherOptions, Packet, Pkt, Port, Proto, Rate, Slot,
@@ -49,6 +54,7 @@ pub struct FlowRouter {
     classes: Classes,
     half_open: HalfOpen,
     reservations: Reservations,
+    approvals: quick_start::Approvals,
     counts: Counts,
     usage: Usage,
     /// When silent flows are looked for next.
@@ -84,6 +90,7 @@ impl FlowRouter {
             classes: Classes::new(&config.classes, 0),
             half_open: HalfOpen::new(config.half_open),
             reservations: Reservations::default(),
+            approvals: quick_start::Approvals::default(),
             counts: Counts::default(),
             usage: Usage::default(),
             tick_at: Instant::ZERO,
@@ -110,6 +117,11 @@ impl FlowRouter {
         self.request_wake(cx);
     }
 
+    /// True if it answers flows in this encoding.
+    fn speaks(&self, encoding: Encoding) -> bool {
+        self.config.encodings.contains(&encoding)
+    }
+
     /// A packet from the senders.
     fn outward(&mut self, cx: &mut Cx<'_>, mut packet: Pkt) {
         if is_readable(&packet) && !self.follow(cx, &mut packet) {
@@ -117,6 +129,7 @@ impl FlowRouter {
             return cx.recycle(packet);
         }
         self.usage.add(cx.now, packet.wire_len());
+        self.approvals.note(cx.now, packet.wire_len());
         cx.send(MANAGED, packet);
     }
 
@@ -143,6 +156,10 @@ impl FlowRouter {
                 Some(Phase::Plain) => self.tell_missed(now, &key, packet),
                 _ => {}
             }
+        }
+        if packet.signal.is_some() {
+            self.advise(cx, &key, packet);
+            self.quick_start(now, key, packet);
         }
         if has(packet, Flags::FIN) || has(packet, Flags::RST) {
             self.close(now, key);

@@ -12,13 +12,14 @@ use crate::flow::{Phase, bps};
 use crate::flows::FlowKey;
 use crate::policy::uses_available;
 use crate::telling::Telling;
+use bentpipe_advice::negotiation::Encoding;
 use bentpipe_advice::tia1039::{Kind, QOS_SIGNAL, Structure, replace, structures};
 use bentpipe_base::{Addr, Cx, Instant, Packet, Rate};
 
 impl FlowRouter {
     /// Handles the structures of a packet from the senders.
     pub(super) fn signals(&mut self, cx: &Cx<'_>, key: FlowKey, packet: &mut Packet) {
-        if packet.dscp != QOS_SIGNAL {
+        if packet.dscp != QOS_SIGNAL || !self.speaks(Encoding::Tia1039) {
             return;
         }
         for (index, structure) in structures(packet).as_slice().iter().enumerate() {

@@ -9,6 +9,7 @@
 use super::FlowRouter;
 use crate::flows::FlowKey;
 use crate::telling::Telling;
+use bentpipe_advice::negotiation::Encoding;
 use bentpipe_advice::rounded;
 use bentpipe_advice::tia1039::{Kind, QOS_FLOW, QOS_SIGNAL, Structure, replace, structures, write};
 use bentpipe_base::{Duration, Instant, IpVersion, Packet, Proto, Rate, Size};
@@ -44,6 +45,9 @@ impl FlowRouter {
 
     /// Asks a flow that behaves as if it had a rate, but has none here, to ask again.
     pub(super) fn tell_missed(&mut self, now: Instant, key: &FlowKey, packet: &mut Packet) {
+        if !self.speaks(Encoding::Tia1039) {
+            return;
+        }
         let mtu = self.config.mtu;
         let mut question = Structure::request(self.config.rate);
         question.set_available(None);

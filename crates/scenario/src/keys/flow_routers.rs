@@ -3,6 +3,7 @@
 use crate::form::{At, table};
 use crate::gateway_file::{OneOrList, Prefix};
 use crate::scalars::{Name, Whole};
+use bentpipe_advice::negotiation::Encoding;
 use bentpipe_base::{Duration, Rate, Size};
 
 /// Maximum number of flows with state.
@@ -22,6 +23,9 @@ table! {
         /// Rate that it shares out. It follows changes of the link's rate in `[[timeline]]`, whether this is
         /// given or not.
         rate: Rate = "the link's less its framing of packets of `mtu`; must be given where that changes in other ways than by `[[timeline]]`",
+        /// How flows may ask it: one or several of the words of `encoding`. What they say in another way passes
+        /// unchanged.
+        encodings: OneOrList<Encoding> = "all: `[\"tia-1039\", \"scone-tcp\", \"quick-start\"]`",
         /// Fraction of the rate that it gives, more than 0 and at most 1.
         utilisation: f64 = "`0.95`",
         /// Time without data after which a flow is forgotten.

@@ -5,8 +5,10 @@ use super::names::Directions;
 use super::{given_items, signalling, unique_name};
 use crate::diagnostic::{Fault, Result, bail, did_you_mean, fault, listed};
 use crate::form::At;
+use crate::gateway_file::OneOrList;
 use crate::keys::{ClassKeys, FlowRouterKeys, RateRuleKeys};
 use crate::types::{DirectionSpec, FlowRouterSpec, FlowSpec, LinkSpec};
+use bentpipe_advice::negotiation::Encoding;
 use bentpipe_base::{Prefix, Rate, Size};
 use bentpipe_flow_router::{ClassConfig, Policy, RouterConfig, Rule};
 use std::collections::BTreeSet;
@@ -65,7 +67,9 @@ fn config(keys: &FlowRouterKeys, direction: &DirectionSpec, longest: Size) -> Re
     let policy = Policy { rules: rules(given_items(keys.rules.as_ref()), &classes)? };
     let limits = keys.limits.as_ref().map(|limits| &limits.value);
     let half_open_time = limits.and_then(|l| l.half_open_time).map(|time| time.positive("half_open_time"));
+    let encodings = keys.encodings.as_ref().map_or(Ok(default.encodings), encodings)?;
     Ok(RouterConfig {
+        encodings,
         utilisation: keys.utilisation.map_or(default.utilisation, |u| u.value),
         classes,
         policy,
@@ -77,6 +81,19 @@ fn config(keys: &FlowRouterKeys, direction: &DirectionSpec, longest: Size) -> Re
         mtu,
         ..default
     })
+}
+
+/// Returns the encodings, each of them once.
+fn encodings(given: &At<OneOrList<Encoding>>) -> Result<Vec<Encoding>> {
+    let mut all = Vec::new();
+    for encoding in &given.value.0 {
+        if all.contains(&encoding.value) {
+            let word = encoding.value.word();
+            bail!(encoding.span, "`encodings` has `{word}` twice", "drop one");
+        }
+        all.push(encoding.value);
+    }
+    Ok(all)
 }
 
 /// Returns the given rate or that of the direction. It must be given if that changes in a way that the flow

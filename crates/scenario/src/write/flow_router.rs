@@ -11,6 +11,8 @@ pub(super) fn write(out: &mut String, router: &FlowRouterSpec, links: &[LinkSpec
     line(out, "name", &quoted(&router.name));
     line(out, "link", &direction_name(links, router.hop));
     line(out, "rate", &rate(router.config.rate));
+    let words: Vec<String> = router.config.encodings.iter().map(|e| quoted(e.word())).collect();
+    line(out, "encodings", &format!("[{}]", words.join(", ")));
     line(out, "utilisation", &format!("{:?}", router.config.utilisation));
     line(out, "idle", &time(router.config.idle));
     line(out, "idle_maximum", &time(router.config.idle_maximum));

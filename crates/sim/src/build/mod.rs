@@ -81,7 +81,10 @@ fn assemble(scenario: &spec::Scenario, open: bool) -> Network {
     }
     let mut flow_routers = Vec::new();
     for router in &scenario.flow_routers {
-        let id = routers::add(&mut sim, router);
+        let link = &scenario.links[router.hop.link];
+        let from = if router.hop.backward { link.b } else { link.a };
+        // hosts do not lower the hop limit
+        let id = routers::add(&mut sim, router, u8::from(!is_host(&from)));
         flow_routers.push((router.name.clone(), id));
         // last, next to the link
         chains.entry(router.hop).or_default().push(id);

@@ -1,7 +1,7 @@
 //! Flow routers, which follow the rate of the links before which they stand.
 
 use bentpipe_base::{Addr, Cx, Input, Instant, Node, NodeId, Rate, Slot};
-use bentpipe_flow_router::FlowRouter;
+use bentpipe_flow_router::{FlowRouter, RouterConfig};
 use bentpipe_network::Network as Simulation;
 use bentpipe_scenario::FlowRouterSpec;
 use std::collections::VecDeque;
@@ -16,11 +16,12 @@ struct ScheduledRouter {
     rates: VecDeque<(Instant, Rate)>,
 }
 
-/// Adds a flow router to the network.
-pub(super) fn add(sim: &mut Simulation, spec: &FlowRouterSpec) -> NodeId {
+/// Adds a flow router to the network. `hops`: by how much the node before it lowers the hop limit.
+pub(super) fn add(sim: &mut Simulation, spec: &FlowRouterSpec, hops: u8) -> NodeId {
     let rates: VecDeque<_> = spec.rates.iter().copied().collect();
     let (first, now) = (rates.front().map(|(at, _)| *at), sim.now());
-    let id = sim.add(Box::new(ScheduledRouter { router: FlowRouter::new(spec.config.clone()), rates }));
+    let router = FlowRouter::new(RouterConfig { hops, ..spec.config.clone() });
+    let id = sim.add(Box::new(ScheduledRouter { router, rates }));
     if let Some(at) = first {
         sim.world.cx(now, id).wake(CHANGE, at);
     }
