@@ -113,7 +113,8 @@ impl Connection {
     /// it shows that the peer signals.
     pub(crate) fn take_syn(&mut self, cx: &mut Cx<'_>, syn: &TcpHeader, signal: Option<&SynSignal>) {
         let now = cx.now;
-        self.negotiated = NegotiatedOptions::from_syn(&self.config, syn, signal.map(SynSignal::encoding));
+        let encoding = self.signalling.as_ref().and_then(|end| end.agreed(signal));
+        self.negotiated = NegotiatedOptions::from_syn(&self.config, syn, encoding);
         let window = ReceiveWindow::new(
             self.config.receive_buffer,
             self.config.reserve,

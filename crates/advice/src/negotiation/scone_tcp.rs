@@ -9,9 +9,10 @@
 //! Where the draft is silent, here:
 //! - An end that asks sends the option in its first packet with data, then 1, 2, 4 and 8 s later, then every
 //!   10 s. The interval has no random part.
-//! - What came is echoed at once, in the next segment with room, if it differs from the last echo; else with
-//!   the next option of this end, or 10 s after the last echo. Of several that came in between, the lowest is
-//!   echoed. So two ends never answer each other without end.
+//! - What came is echoed at once, in the next segment with room, if it differs from the last echo; what came
+//!   with data also if this end sent no option for a second; else with the next option of this end, or 10 s
+//!   after its last one. Of several that came in between, the lowest is echoed. So two ends with data answer
+//!   each other at most once a second.
 //! - A receiver that takes less than was advised (`take`) echoes that. `ask` is the most that the sender uses
 //!   of any advice.
 //! - A SYN that is resent once still has the option, a later one does not: the path may drop unknown options.
@@ -30,7 +31,7 @@ use std::collections::VecDeque;
 pub const PERIOD: Duration = Duration::from_secs(67);
 /// Longest time between two options of an end that asks, and before an echo is repeated.
 const EVERY: Duration = Duration::from_secs(10);
-/// Time between the first two.
+/// Time between the first two, and between echoes of the same.
 const AT_FIRST: Duration = Duration::from_secs(1);
 
 /// Advice of the last period: each is lower than those after it, so there are at most 127.
@@ -67,9 +68,13 @@ pub struct SconeTcp {
     heard: Heard,
     /// The lowest signal that came since our last option.
     to_echo: Option<Advice>,
+    /// It came with data.
+    came_with_data: bool,
     /// Our last echo.
     echoed: Option<Advice>,
-    /// When our next option is due; `None` before the first packet with data.
+    /// When our last option after the handshake was sent.
+    sent_at: Option<Instant>,
+    /// When our next question is due; `None` before the first packet with data.
     next_at: Option<Instant>,
     interval: Duration,
     history: History,
@@ -85,7 +90,9 @@ impl SconeTcp {
             peer_echoes: false,
             heard: Heard::default(),
             to_echo: None,
+            came_with_data: false,
             echoed: None,
+            sent_at: None,
             next_at: None,
             interval: AT_FIRST,
             history: History::default(),
@@ -140,9 +147,12 @@ impl SconeTcp {
     }
 
     /// Takes the option of another packet of the peer. Call it for packets without one too.
-    pub fn incoming(&mut self, now: Instant, option: Option<Advised>) -> Option<RateAnswer> {
+    pub fn incoming(&mut self, now: Instant, packet: Carrier, option: Option<Advised>) -> Option<RateAnswer> {
         match option.filter(|_| self.agreed) {
-            Some(option) => self.hear(now, option),
+            Some(option) => {
+                self.came_with_data |= packet == Carrier::Data;
+                self.hear(now, option)
+            }
             None => self.review(now),
         }
     }
@@ -155,7 +165,8 @@ impl SconeTcp {
         let is_late = self.next_at.is_some_and(|at| now >= at);
         let is_first = self.next_at.is_none() && packet == Carrier::Data;
         let asks = self.config.ask.is_some() && (is_first || is_late);
-        let is_again = is_late || self.next_at.is_none();
+        let patience = if self.came_with_data { AT_FIRST } else { EVERY };
+        let is_again = self.sent_at.is_none_or(|at| now.since(at) >= patience);
         let echoes = self.to_echo.is_some_and(|came| self.echoed != Some(came) || is_again);
         if !asks && !echoes {
             return None;
@@ -163,9 +174,9 @@ impl SconeTcp {
         if asks {
             self.next_at = Some(now + self.interval);
             self.interval = (self.interval * 2).min(EVERY);
-        } else if self.config.ask.is_none() {
-            self.next_at = Some(now + EVERY);
         }
+        self.sent_at = Some(now);
+        self.came_with_data = false;
         let echo = self.to_echo.take();
         self.echoed = echo.or(self.echoed);
         let option = Advised::new(Kind::default(), Advice::UNKNOWN);
@@ -260,7 +271,10 @@ mod tests {
         let mut a = asks();
         a.syn(false, 0);
         assert_eq!(a.peer_syn(at(1), true, None), Some(RateAnswer::Plain));
-        assert_eq!((a.outgoing(at(2), Data), a.incoming(at(2), echoing(3)), a.granted()), (None, None, None));
+        assert_eq!(
+            (a.outgoing(at(2), Data), a.incoming(at(2), Ack, echoing(3)), a.granted()),
+            (None, None, None)
+        );
         // a SYN/ACK with the option although the SYN had none
         let mut a = asks();
         assert_eq!(a.peer_syn(at(1), true, echoing(3)), Some(RateAnswer::Plain));
@@ -280,8 +294,8 @@ mod tests {
         b.peer_syn(at(50), false, syn);
         let answer = b.syn(true, 0);
         assert_eq!(a.peer_syn(at(100), true, answer), Some(RateAnswer::Plain));
-        assert_eq!((a.state(), a.incoming(at(150), None)), (RateState::Plain, None));
-        assert_eq!(a.incoming(at(200), echoing(30)), Some(RateAnswer::Granted(rate(30))));
+        assert_eq!((a.state(), a.incoming(at(150), Ack, None)), (RateState::Plain, None));
+        assert_eq!(a.incoming(at(200), Ack, echoing(30)), Some(RateAnswer::Granted(rate(30))));
         assert_eq!(a.state(), RateState::Granted);
     }
 
@@ -294,35 +308,38 @@ mod tests {
     }
 
     #[test]
-    fn news_is_echoed_at_once_and_the_same_after_ten_seconds() {
+    fn news_is_echoed_at_once_and_the_same_not_too_often() {
         let (mut a, mut b) = pair(40);
         let option = a.outgoing(at(200), Data).unwrap();
-        b.incoming(at(250), Some(through(option, 40)));
-        assert_eq!(b.outgoing(at(250), Ack).map(|o| o.echo(true)), Some(Some(advice(40))), "the first time");
-        for (ms, signal, echoed) in [(1000, 40, None), (2000, 30, Some(30)), (3000, 40, Some(40))] {
-            b.incoming(at(ms), Some(through(option, signal)));
-            assert_eq!(b.outgoing(at(ms), Ack).and_then(|o| o.echo(true)), echoed.map(advice), "{ms}");
-        }
-        b.incoming(at(4000), Some(through(option, 50)));
-        b.incoming(at(4001), Some(through(option, 45)));
-        assert_eq!(b.outgoing(at(4002), Ack).and_then(|o| o.echo(true)), Some(advice(45)), "the lowest");
-        b.incoming(at(5000), Some(through(option, 45)));
-        assert_eq!((b.outgoing(at(14_001), Ack), b.outgoing(at(14_002), Ack).is_some()), (None, true));
-        assert_eq!(b.outgoing(at(30_000), Ack), None, "nothing came since");
+        let mut echo = |ms, packet, signal: u8| {
+            b.incoming(at(ms), packet, Some(through(option, signal)));
+            b.outgoing(at(ms), Ack).and_then(|option| option.echo(true)).map(Advice::get)
+        };
+        assert_eq!(echo(250, Data, 40), Some(40), "the first one after the handshake");
+        assert_eq!((echo(1249, Data, 40), echo(1250, Data, 40)), (None, Some(40)));
+        assert_eq!((echo(1300, Data, 30), echo(1301, Ack, 40)), (Some(30), Some(40)));
+        assert_eq!((echo(11_300, Ack, 40), echo(11_301, Ack, 40)), (None, Some(40)), "it is no answer");
+        b.incoming(at(20_000), Ack, Some(through(option, 50)));
+        b.incoming(at(20_001), Ack, Some(through(option, 45)));
+        assert_eq!(b.outgoing(at(20_002), Ack).and_then(|o| o.echo(true)), Some(advice(45)), "the lowest");
+        assert_eq!(b.outgoing(at(90_000), Ack), None, "nothing came since");
     }
 
     /// Lower advice applies at once, higher advice once the lower one is 67 s old, and none after 67 s.
     #[test]
     fn the_lowest_advice_of_a_period_holds() {
         let (mut a, _) = pair(40);
-        assert_eq!(a.incoming(at(1000), echoing(30)), Some(RateAnswer::Reduced(rate(30))));
-        assert_eq!(a.incoming(at(2000), echoing(40)), None);
-        assert_eq!(a.incoming(at(60_000), echoing(35)), None);
-        assert_eq!(a.incoming(at(67_999), None), None);
-        assert_eq!(a.incoming(at(68_000), None), Some(RateAnswer::Granted(rate(35))));
-        assert_eq!((a.state(), a.incoming(at(126_999), None)), (RateState::Granted, None));
-        assert_eq!(a.incoming(at(127_000), None), Some(RateAnswer::Plain));
-        assert_eq!((a.granted(), a.state(), a.incoming(at(128_000), None)), (None, RateState::Plain, None));
+        assert_eq!(a.incoming(at(1000), Ack, echoing(30)), Some(RateAnswer::Reduced(rate(30))));
+        assert_eq!(a.incoming(at(2000), Ack, echoing(40)), None);
+        assert_eq!(a.incoming(at(60_000), Ack, echoing(35)), None);
+        assert_eq!(a.incoming(at(67_999), Ack, None), None);
+        assert_eq!(a.incoming(at(68_000), Ack, None), Some(RateAnswer::Granted(rate(35))));
+        assert_eq!((a.state(), a.incoming(at(126_999), Ack, None)), (RateState::Granted, None));
+        assert_eq!(a.incoming(at(127_000), Ack, None), Some(RateAnswer::Plain));
+        assert_eq!(
+            (a.granted(), a.state(), a.incoming(at(128_000), Ack, None)),
+            (None, RateState::Plain, None)
+        );
         let causes: Vec<_> = a.changes().iter().map(|change| change.cause).collect();
         assert_eq!(causes, ["granted", "reduced", "raised"]);
     }
@@ -331,7 +348,7 @@ mod tests {
     fn what_is_kept_is_bounded() {
         let (mut a, _) = pair(126);
         for n in 0..10_000u64 {
-            a.incoming(at(1000 + n), echoing((n * 37 % 127) as u8));
+            a.incoming(at(1000 + n), Ack, echoing((n * 37 % 127) as u8));
         }
         assert!(a.heard.0.len() <= 127, "{}", a.heard.0.len());
     }
@@ -342,7 +359,7 @@ mod tests {
         a.syn(false, 0);
         let plain = Advised::new(Kind::First, advice(20));
         assert_eq!(a.peer_syn(at(1), true, Some(plain)), Some(RateAnswer::Plain));
-        assert_eq!((a.is_agreed(), a.incoming(at(2), echoing(3)), a.granted()), (true, None, None));
+        assert_eq!((a.is_agreed(), a.incoming(at(2), Ack, echoing(3)), a.granted()), (true, None, None));
     }
 
     #[test]

@@ -9,8 +9,6 @@ use bentpipe_base::{IpVersion, Packet, Proto, Signal};
 const BEFORE: [u8; 2] = [6, 1];
 /// `PadN` of six bytes.
 const PADDING: [u8; 6] = [1, 4, 0, 0, 0, 0];
-/// Most bytes by which both options make a packet longer.
-pub const SPACE: u32 = 16 + 8;
 /// Longest TCP header.
 const LONGEST_HEADER: u8 = 60;
 

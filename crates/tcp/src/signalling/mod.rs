@@ -66,6 +66,12 @@ impl End {
         })
     }
 
+    /// How packets after the handshake signal, if they do. A request of Quick-Start needs no agreement.
+    pub(crate) fn agreed(&self, signal: Option<&SynSignal>) -> Option<Encoding> {
+        let asks = matches!(self, Self::QuickStart(_)) && self.config().ask.is_some();
+        (signal.is_some() || asks).then(|| self.config().encoding)
+    }
+
     fn config(&self) -> &AskConfig {
         match self {
             Self::Tia1039(end) => end.config(),
@@ -104,6 +110,11 @@ impl End {
         }
     }
 
+    /// True if the next packet must be one without data: it has to say something for which data leaves no room.
+    pub(crate) const fn must_speak(&self) -> bool {
+        matches!(self, Self::QuickStart(end) if end.is_due())
+    }
+
     /// A retransmission timeout.
     pub(crate) const fn timeout(&mut self) {
         if let Self::Tia1039(end) = self {
@@ -119,15 +130,6 @@ impl SynSignal {
             Encoding::Tia1039 => tia1039::of_syn(syn).map(Self::Tia1039),
             Encoding::SconeTcp => bentpipe_advice::scone_tcp::packet::of(syn).map(Self::SconeTcp),
             Encoding::QuickStart => SynOptions::of(syn).map(Self::QuickStart),
-        }
-    }
-
-    /// Its encoding.
-    pub(crate) const fn encoding(&self) -> Encoding {
-        match self {
-            Self::Tia1039(_) => Encoding::Tia1039,
-            Self::SconeTcp(_) => Encoding::SconeTcp,
-            Self::QuickStart(_) => Encoding::QuickStart,
         }
     }
 }
@@ -198,7 +200,9 @@ impl Connection {
                 }
                 answer
             }
-            Some(End::SconeTcp(end)) => end.incoming(now, bentpipe_advice::scone_tcp::packet::of(segment)),
+            Some(End::SconeTcp(end)) => {
+                end.incoming(now, carrier(segment), bentpipe_advice::scone_tcp::packet::of(segment))
+            }
             Some(End::QuickStart(end)) => {
                 end.incoming(now, bentpipe_advice::quick_start::packet::of_tcp(segment))
             }

@@ -2,13 +2,14 @@
 //!
 //! Source: RFC 4782, sections 3 and 4; `bentpipe_advice::negotiation::quick_start` has the exchange.
 //!   SYN, SYN/ACK: request in the IP header; SYN/ACK, ACK: answer in the TCP header
-//!   the packet after an answer reports the rate, in the IP header, if it has room beside its data
+//!   the packet after an answer reports the rate, in the IP header
+//! That packet has no data, as the ACK of a SYN/ACK usually has none: so no segment must be shorter.
 
 use super::End;
 use crate::connection::Connection;
 use bentpipe_advice::negotiation::quick_start::QuickStart;
 use bentpipe_advice::quick_start::Fields;
-use bentpipe_advice::quick_start::packet::{SPACE, of_ip, of_tcp, put};
+use bentpipe_advice::quick_start::packet::{of_ip, of_tcp, put};
 use bentpipe_base::Packet;
 
 /// The options of a SYN, and the TTL with which it arrived.
@@ -36,10 +37,8 @@ pub(super) fn add_to_syn(end: &mut QuickStart, syn: &mut Packet, is_resent: bool
 
 impl Connection {
     pub(super) fn add_quick_start(&mut self, packet: &mut Packet) {
-        let len = u64::from(packet.body.len);
-        let is_room = len == 0 || len + u64::from(SPACE) <= self.mss();
         if let Some(End::QuickStart(end)) = &mut self.signalling
-            && is_room
+            && packet.body.len == 0
             && end.is_due()
         {
             let (report, answer) = end.outgoing();
