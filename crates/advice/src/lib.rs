@@ -3,7 +3,7 @@
 //! A sender puts a question into a packet, and each router on the path that understands it writes down what
 //! it can give. There are four encodings: the structures of TIA-1039 ([`tia1039`]), SCONE in a QUIC datagram
 //! ([`scone`]) and in a TCP option ([`scone_tcp`]), and the options of Quick-Start ([`quick_start`]).
-//! [`negotiation`] is one end of a connection that asks and answers with TIA-1039.
+//! [`negotiation`] is one end of a connection that asks and answers.
 //!
 //! All bytes may come from an attacker: what cannot be read is not there, and what a router does not
 //! understand stays as it came. Nothing here decides how much a flow gets.

@@ -1,4 +1,5 @@
-//! One end of a connection that agrees with the network on rates: what it asks, answers and believes.
+//! One end of a connection that agrees with the network on rates: what it asks, answers and believes. Here
+//! with TIA-1039; [`scone_tcp`] and [`quick_start`] are the same for the other encodings.
 //!
 //! Source: TIA-1039 (2006), L. G. Roberts' explicit-rate TCP with in-band QoS signalling.
 //!   SYN: the opener's request. SYN/ACK: the response to it, then a request of its own. ACK: the response.
@@ -29,7 +30,9 @@
 mod asker;
 mod datagrams;
 mod history;
+pub mod quick_start;
 mod responder;
+pub mod scone_tcp;
 mod terms;
 #[cfg(test)]
 mod tests;
@@ -49,9 +52,9 @@ pub enum Encoding {
     /// The structures of TIA-1039.
     #[default]
     Tia1039,
-    /// SCONE in a TCP option. A connection with it does not signal.
+    /// SCONE in a TCP option ([`scone_tcp`]).
     SconeTcp,
-    /// The options of Quick-Start (RFC 4782). A connection with it does not signal.
+    /// The options of Quick-Start, RFC 4782 ([`quick_start`]).
     QuickStart,
 }
 
@@ -72,13 +75,14 @@ pub struct AskConfig {
     /// How packets carry rates.
     pub encoding: Encoding,
     /// The rate this end asks for what it sends, in bit/s of IP packets; `None`: it only answers. With a
-    /// composite rate this is the available part, and a maximum or guaranteed rate takes its place.
+    /// composite rate this is the available part, and a maximum or guaranteed rate takes its place. With
+    /// SCONE the most that it uses, since there nobody names a rate.
     pub ask: Option<Rate>,
     /// What it asks for besides.
     pub terms: Terms,
     /// The most that this end takes as a receiver; it lowers AR to that.
     pub take: Option<Rate>,
-    /// Believe a response that nobody lowered.
+    /// Believe a response that nobody lowered; TIA-1039 only.
     pub trust_path: bool,
 }
 
@@ -163,7 +167,7 @@ pub enum Carrier {
     Ack,
 }
 
-/// One end of one connection.
+/// One end of one connection with TIA-1039.
 #[derive(Clone, Debug)]
 pub struct Negotiation {
     config: AskConfig,

@@ -13,6 +13,8 @@
 //! A router that does not approve any rate may remove the option or make rate, TTL and nonce zero; here it
 //! makes them zero.
 
+pub mod packet;
+
 use crate::options::{List, Options};
 use crate::rewrite::Rewrite;
 use bentpipe_base::{IpVersion, Rate};
@@ -109,6 +111,11 @@ pub struct Hop {
     pub hops: u8,
     /// Random bits, for the nonce.
     pub random: u32,
+}
+
+impl Hop {
+    /// A router that approves no rate.
+    pub const NONE: Self = Self { approved: RateCode::NONE, hops: 1, random: 0 };
 }
 
 /// A view of the six bytes after type and length. A setter changes its field only, so reserved bits stay as

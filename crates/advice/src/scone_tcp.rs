@@ -11,6 +11,8 @@
 //! that came, 127 for none. Peers that know the draft only send zeros there, so an echo counts only if a
 //! peer has once sent something else ([`Advised::has_echo`]). Our SYN therefore echoes 127.
 
+pub mod packet;
+
 use crate::options::{List, Options};
 use crate::rewrite::Rewrite;
 use crate::scone::Advice;

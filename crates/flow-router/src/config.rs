@@ -28,6 +28,9 @@ impl Default for ClassConfig {
 pub struct RouterConfig {
     /// Rate of the direction that it feeds, counting IP packets.
     pub rate: Rate,
+    /// By how much the router whose direction this is lowers the TTL or hop limit of a packet: 0 for that of a
+    /// host (Quick-Start).
+    pub hops: u8,
     /// Share of the rate that it gives: below 1, so that the queue stays short and other traffic keeps some.
     pub utilisation: f64,
     /// Classes; a flow without a rule belongs to the first.
@@ -47,6 +50,8 @@ pub struct RouterConfig {
     pub flows: u32,
     /// The encodings in which it tells rates. Flows that use another one are flows without signalling.
     pub encodings: Encodings,
+    /// Its packets are real: it creates none, so flows of datagrams are told nothing in mid-flow.
+    pub is_live: bool,
     /// Largest packet of the direction: a structure is inserted only if it fits.
     pub mtu: Size,
 }
@@ -56,6 +61,7 @@ impl RouterConfig {
     pub fn new(rate: Rate) -> Self {
         Self {
             rate,
+            hops: 1,
             utilisation: 0.95,
             classes: vec![ClassConfig::default()],
             policy: Policy::default(),
@@ -65,7 +71,8 @@ impl RouterConfig {
             // two hops over geostationary satellites, and a repetition
             half_open_time: Duration::from_secs(3),
             flows: 65_536,
-            encodings: Encodings::handled(),
+            encodings: Encodings::all(),
+            is_live: false,
             mtu: Size(1500),
         }
     }

@@ -7,6 +7,8 @@
 //!   the response says what was agreed, perhaps less than offered (`answers.rs`)
 //!   when the share falls below the grant, the flow's next data packet says so (`tell.rs`)
 //!   what exceeds GR + AR for longer than the burst time is dropped (`police.rs`)
+//! The other encodings have less: advice that nobody enforces (`scone_tcp.rs`), and a rate to begin with
+//! (`quick_start.rs`); their flows are flows without signalling in all else.
 //! A flow without signalling is a member without a limit from its first payload on; a flow that only
 //! acknowledges is none. AR never rises here: a flow gets more when it asks. A flow leaves with its FIN or an
 //! RST, by CD 7, or after 10 s without data.
@@ -22,9 +24,11 @@ mod answers;
 pub(crate) mod genuine;
 mod members;
 mod moves;
+mod quick_start;
 mod reconfigure;
 mod requests;
 mod scone;
+mod scone_tcp;
 mod tell;
 
 pub use reconfigure::Fixed;
@@ -63,6 +67,7 @@ pub struct FlowRouter {
     charges: Charges,
     /// What a datagram ahead of the present packet tells its flow.
     notice: Option<Structure>,
+    approvals: quick_start::Approvals,
     counts: Counts,
     usage: Usage,
     /// When silent flows are looked for next.
@@ -98,6 +103,7 @@ impl FlowRouter {
             reservations: Reservations::default(),
             charges: Charges::new(config.policy.rules.len()),
             notice: None,
+            approvals: quick_start::Approvals::default(),
             counts: Counts::default(),
             usage: Usage::default(),
             tick_at: Instant::ZERO,
@@ -140,6 +146,11 @@ impl FlowRouter {
         self.flows.is_empty() && self.half_open.is_empty() && !holds_rates
     }
 
+    /// True if it answers flows in this encoding.
+    fn speaks(&self, encoding: RouterEncoding) -> bool {
+        self.config.encodings.has(encoding)
+    }
+
     /// A packet from the senders.
     fn outward(&mut self, cx: &mut Cx<'_>, mut packet: Pkt) {
         if is_readable(&packet) && !self.follow(cx, &mut packet) {
@@ -149,6 +160,7 @@ impl FlowRouter {
         packet.priority = self.mark(cx.now, &packet);
         self.send_notice(cx, &packet);
         self.usage.add(cx.now, packet.wire_len());
+        self.approvals.note(cx.now, packet.wire_len());
         cx.send(MANAGED, packet);
     }
 
@@ -176,7 +188,7 @@ impl FlowRouter {
             self.lower_only(&key, packet);
             return true;
         }
-        let tells = self.config.encodings.has(RouterEncoding::Tia1039);
+        let tells = self.speaks(RouterEncoding::Tia1039);
         if tells {
             self.signals(cx, key, packet);
         }
@@ -187,7 +199,11 @@ impl FlowRouter {
                 _ => {}
             }
         }
-        self.advise(cx, &key, packet);
+        if packet.signal.is_some() {
+            self.advise_datagram(cx, &key, packet);
+            self.advise(cx, &key, packet);
+            self.quick_start(now, key, packet);
+        }
         self.note_number(&key, packet);
         if has(packet, Flags::FIN) || has(packet, Flags::RST) {
             self.close(now, key);

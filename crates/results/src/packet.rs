@@ -3,12 +3,12 @@
 //! Host n of the simulation has the addresses 10.0.0.0 + n + 1 and, in IPv6 packets, fd00:: and the same 32
 //! bits. The byte at position p of a stream is p mod 251: with a prime, data that is misplaced by a power of
 //! two is detected. A datagram starts with its number and its sending time in nanoseconds, eight bytes each
-//! in network byte order, as far as they fit. In-band signalling is the end of the payload in IPv4, and the
-//! hop-by-hop header in IPv6.
+//! in network byte order, as far as they fit. Structures of in-band signalling are the end of the payload in
+//! IPv4, and the hop-by-hop header in IPv6. Options of signalling are the last ones of their header.
 
 use bentpipe_base::{Addr, IpVersion, Packet, Proto, Signal};
 use bentpipe_wire::{
-    AddressPair, Ipv4Header, Ipv6Header, Segment, Sum, UDP, UdpHeader, add_hop_by_hop, emit, pseudo_header,
+    AddressPair, Ipv4Header, Ipv6Header, Segment, Sum, TCP, UDP, UdpHeader, add_hop_by_hop, emit, pseudo_header,
 };
 use core::net::{Ipv4Addr, Ipv6Addr};
 use std::io;
@@ -33,14 +33,15 @@ pub(crate) fn bytes(packet: &Packet, payload: &mut Vec<u8>, out: &mut Vec<u8>) -
         IpVersion::V4 => AddressPair::V4 { src: address(packet.src), dst: address(packet.dst) },
         IpVersion::V6 => AddressPair::V6 { src: address_v6(packet.src), dst: address_v6(packet.dst) },
     };
-    let signal = packet.signal.as_deref().map_or(&[][..], Signal::bytes);
+    let signal = packet.signal.as_deref();
+    let structures = signal.map_or(&[][..], Signal::bytes);
     if packet.proto == Proto::Udp {
         datagram_payload(packet, payload);
     } else {
         stream(packet.body.off, u64::from(packet.body.len), payload);
     }
     if packet.ip == IpVersion::V4 {
-        payload.extend_from_slice(signal);
+        payload.extend_from_slice(structures);
     }
     if packet.proto == Proto::Udp {
         datagram(packet, &ends, payload, out)?;
@@ -57,8 +58,68 @@ pub(crate) fn bytes(packet: &Packet, payload: &mut Vec<u8>, out: &mut Vec<u8>) -
         };
         emit(&segment, out).map_err(|e| invalid(&e.to_string()))?;
     }
-    if packet.ip == IpVersion::V6 && !signal.is_empty() {
-        add_hop_by_hop(signal, out).map_err(|e| invalid(&e.to_string()))?;
+    let (ip_options, tcp_options) = signal.map_or((&[][..], &[][..]), |s| (s.ip_options(), s.tcp_options()));
+    if !tcp_options.is_empty() && packet.proto == Proto::Tcp {
+        add_tcp_options(packet.ip, &ends, tcp_options, out)?;
+    }
+    match packet.ip {
+        IpVersion::V4 if !ip_options.is_empty() => add_ipv4_options(ip_options, out),
+        IpVersion::V6 if !structures.is_empty() => hop_by_hop(structures, out),
+        IpVersion::V6 if !ip_options.is_empty() => hop_by_hop(ip_options, out),
+        _ => Ok(()),
+    }
+}
+
+fn too_many_options() -> io::Error {
+    invalid("more options than a header has room for")
+}
+
+/// Puts options at the end of the TCP header of the packet in `out`, which has no IP options yet.
+fn add_tcp_options(ip: IpVersion, ends: &AddressPair, options: &[u8], out: &mut Vec<u8>) -> io::Result<()> {
+    let tcp = usize::from(ip.header());
+    let offset = out.get(tcp + 12).map(|byte| usize::from(byte >> 4) * 4).ok_or_else(too_many_options)?;
+    let longer = offset + options.len();
+    // the length is four bits, in units of four bytes (RFC 9293, section 3.1)
+    if longer > 60 || !options.len().is_multiple_of(4) || out.len() < tcp + offset {
+        return Err(too_many_options());
+    }
+    out.splice(tcp + offset..tcp + offset, options.iter().copied());
+    out[tcp + 12] = out[tcp + 12] & 0x0F | (longer as u8 / 4) << 4;
+    out[tcp + 16..tcp + 18].fill(0);
+    let len = out.len() - tcp;
+    let checksum = pseudo_header(ends, TCP, len).bytes(&out[tcp..]).finish();
+    out[tcp + 16..tcp + 18].copy_from_slice(&checksum.to_be_bytes());
+    set_length(ip, out)
+}
+
+/// Puts options at the end of the IPv4 header at the start of `out`.
+fn add_ipv4_options(options: &[u8], out: &mut Vec<u8>) -> io::Result<()> {
+    let base = size_of::<Ipv4Header>();
+    if options.len() > 40 || !options.len().is_multiple_of(4) || out.len() < base {
+        return Err(too_many_options());
+    }
+    out.splice(base..base, options.iter().copied());
+    let header = base + options.len();
+    out[0] = 0x40 | (header / 4) as u8;
+    set_length(IpVersion::V4, out)
+}
+
+/// Sets the length of the whole packet in its IP header, and the checksum over an IPv4 header.
+fn set_length(ip: IpVersion, out: &mut [u8]) -> io::Result<()> {
+    let base = usize::from(ip.header());
+    match ip {
+        IpVersion::V6 => {
+            let payload = u16::try_from(out.len() - base).map_err(|_| too_long())?;
+            out[4..6].copy_from_slice(&payload.to_be_bytes());
+        }
+        IpVersion::V4 => {
+            let total = u16::try_from(out.len()).map_err(|_| too_long())?;
+            out[2..4].copy_from_slice(&total.to_be_bytes());
+            out[10..12].fill(0);
+            let header = usize::from(out[0] & 0x0F) * 4;
+            let checksum = Sum::of(&out[..header]).finish();
+            out[10..12].copy_from_slice(&checksum.to_be_bytes());
+        }
     }
     Ok(())
 }
@@ -136,11 +197,15 @@ fn network_header(packet: &Packet, ends: &AddressPair, udp_len: u16, out: &mut V
     Ok(())
 }
 
+fn hop_by_hop(header: &[u8], out: &mut Vec<u8>) -> io::Result<()> {
+    add_hop_by_hop(header, out).map_err(|e| invalid(&e.to_string()))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use bentpipe_base::{Body, Dscp, Flags, Instant, TcpHeader};
-    use bentpipe_wire::{Layout, TCP};
+    use bentpipe_wire::Layout;
 
     /// 16 bytes that are a hop-by-hop header with one option, to be skipped if unknown.
     const OPTION: [u8; 16] = [6, 1, 0x3e, 12, 0x5d, 0xa9, 0, 0, 0, 0, 0x50, 0, 0, 0x10, 0, 0];
@@ -202,5 +267,30 @@ mod tests {
         packet.signal = Signal::new(&OPTION[..12]).map(Box::new);
         packet.seal();
         assert!(bytes(&packet, &mut Vec::new(), &mut Vec::new()).is_err());
+    }
+
+    /// Type, length and content as RFC 4782 and RFC 6994 have them; no length or checksum is wrong.
+    #[test]
+    fn options_are_the_last_of_their_header() {
+        let quick_start = [25, 8, 9, 200, 1, 2, 3, 4];
+        let in_ipv6 = [6, 1, 0x26, 6, 9, 200, 1, 2, 3, 4, 1, 4, 0, 0, 0, 0];
+        let in_tcp = [1, 1, 254, 6, 0x6F, 0x7D, 0x3F, 0xFF];
+        for (ip, options, header) in [(IpVersion::V4, &quick_start[..], 20), (IpVersion::V6, &in_ipv6, 40)] {
+            for (first, second) in [(options, &in_tcp[..]), (options, &[]), (&[], &in_tcp)] {
+                let mut packet = packet(ip, 3);
+                packet.signal = Signal::options(first, second).map(Box::new);
+                packet.seal();
+                let out = written(&packet);
+                let layout = Layout::of(&out).unwrap();
+                assert_eq!(layout.sum(&out).fold(), 0xffff);
+                assert_eq!((layout.network.protocol, layout.network.transport), (TCP, header + first.len()));
+                assert_eq!(&out[header..header + first.len()], first);
+                assert_eq!(&out[header + first.len() + 20..][..second.len()], second);
+                assert_eq!(out[layout.payload], [250, 0, 1]);
+                if ip == IpVersion::V4 {
+                    assert_eq!(Sum::of(&out[..20 + first.len()]).fold(), 0xffff);
+                }
+            }
+        }
     }
 }

@@ -184,6 +184,57 @@ fn tshark_finds_nothing_malformed_and_no_bad_checksum() {
     }
 }
 
+/// Fields of the packets of a capture that match a filter, as tshark reads them; `None` without tshark.
+fn fields(test: &str, path: &Path, filter: &str, names: &[&str]) -> Option<Vec<String>> {
+    let mut arguments = vec!["-o", "tcp.check_checksum:TRUE", "-o", "ip.check_checksum:TRUE", "-Y", filter];
+    arguments.extend(["-T", "fields"]);
+    arguments.extend(names.iter().flat_map(|name| ["-e", *name]));
+    arguments.push("-r");
+    let output = output(test, "tshark", &arguments, path)?;
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    Some(String::from_utf8_lossy(&output.stdout).lines().map(str::to_owned).collect())
+}
+
+/// The request in the SYN, its answer in the SYN/ACK and the report in the next packet, over two routers.
+#[test]
+fn tshark_reads_quick_start_and_advice() {
+    let test = "tshark_reads_quick_start_and_advice";
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scenarios/rate-encodings.toml");
+    let captures = "\n[[captures]]\nlink = \"lan\"\n[[captures]]\nlink = \"lan-return\"\n";
+    let text = std::fs::read_to_string(path).unwrap() + captures;
+    let source = Source::from_bytes("test.toml".to_owned(), text.as_bytes()).unwrap();
+    for (ip, encoding) in [("4", "quick-start"), ("6", "quick-start"), ("4", "scone-tcp"), ("6", "scone-tcp")]
+    {
+        let sets = [("ip", ip), ("encoding", encoding)].map(|(key, word)| (key.to_owned(), word.to_owned()));
+        let mut scenario = bentpipe_scenario::load(&source, &sets, None).unwrap_or_else(|e| panic!("{e}"));
+        (scenario.duration, scenario.measure) = (Duration::from_secs(22), None);
+        let dir = folder(&format!("encodings_{encoding}_{ip}"));
+        bentpipe_results::run(&dir, &scenario).unwrap();
+        let (there, back) = (dir.join("lan.out.pcapng"), dir.join("lan-return.in.pcapng"));
+        let bad = "_ws.malformed || ip.checksum.status == 0 || tcp.checksum.status == 0";
+        for file in [&there, &back] {
+            let Some(found) = fields(test, file, bad, &["frame.number"]) else { return };
+            assert!(found.is_empty(), "{encoding}, IPv{ip}: {found:?}");
+        }
+        let read = |file, filter: &str, names: &[&str]| fields(test, file, filter, names).unwrap();
+        if encoding == "scone-tcp" {
+            let exid = read(&back, "tcp.flags.syn == 1", &["tcp.options.experimental.exid"]);
+            assert!(exid.len() > 2 && exid.iter().all(|id| id == "0x6f7d"), "IPv{ip}: {exid:?}");
+            continue;
+        }
+        let of = |field: &str| format!("{}.opt.qs_{field}", if ip == "4" { "ip" } else { "ipv6" });
+        let (function, rate) = (of("func"), of("rate"));
+        let asked = read(&there, &format!("{function} == 0 && tcp.flags.syn == 1"), &[&rate]);
+        // nothing is on the hop yet: 40.96 Mbit/s
+        assert_eq!(asked.first().map(String::as_str), Some("10"), "IPv{ip}: {asked:?}");
+        let answered = read(&back, "tcp.flags.syn == 1", &["tcp.options.qs.rate"]);
+        let reported = read(&there, &format!("{function} == 8"), &[&rate]);
+        assert_eq!(answered, asked, "IPv{ip}: as it came");
+        // the last ones are still on their way
+        assert!(!reported.is_empty() && asked.starts_with(&reported), "IPv{ip}: {asked:?}, {reported:?}");
+    }
+}
+
 #[test]
 fn tcptrace_counts_our_retransmissions() {
     let test = "tcptrace_counts_our_retransmissions";

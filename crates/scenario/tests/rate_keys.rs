@@ -115,39 +115,38 @@ fn a_parameter_switches_the_encoding_off() {
     assert_eq!(loads(&text, &[("ip", "6")]).flows[0].receiver.ip, IpVersion::V6);
 }
 
+/// With advice or an approved start the sender runs the scheme that `tcp` names.
 #[test]
-fn an_encoding_that_tcp_does_not_speak() {
+fn the_other_encodings_keep_the_scheme() {
+    for (word, encoding) in [("scone-tcp", Encoding::SconeTcp), ("quick-start", Encoding::QuickStart)] {
+        let flow = flow(&format!("encoding = \"{word}\"\ntake = \"3 Mbit/s\""));
+        assert_eq!((flow.sender.scheme, flow.receiver.scheme), (scheme("newreno"), scheme("newreno")));
+        let (sender, receiver) = (flow.sender.signalling.unwrap(), flow.receiver.signalling.unwrap());
+        assert_eq!((sender.ask.encoding, sender.ask.ask), (encoding, Some(mbps(10_000))));
+        assert_eq!((receiver.ask.ask, receiver.ask.take), (None, Some(mbps(3))));
+    }
+    let grants = edit(&with("encoding = \"scone-tcp\""), "tcp = \"newreno\"", "tcp = \"explicit-rate\"");
     refuses(
-        &with("encoding = \"scone-tcp\""),
+        &grants,
         &[],
         r#"
-error: TCP does not speak `scone-tcp` yet
+error: `explicit-rate` needs rates as `tia-1039` grants them
   --> test.toml:27:12
    |
 27 | encoding = "scone-tcp"
-   |            ^^^^^^^^^^^ use "tia-1039"
+   |            ^^^^^^^^^^^ use "tia-1039", or another scheme in `tcp`
 "#,
     );
-    refused(&[
-        (
-            "encoding = \"quick-start\"",
-            "TCP does not speak `quick-start` yet",
-            "\"quick-start\"",
-            "use \"tia-1039\"",
-        ),
-        (
-            "encoding = \"tia1039\"",
-            "`encoding` cannot be \"tia1039\"",
-            "\"tia1039\"",
-            "did you mean `tia-1039`?",
-        ),
-        (
-            "encoding = \"tia-1039\"\nreceiver = { encoding = \"quick-start\" }",
-            "TCP does not speak `quick-start` yet",
-            "\"quick-start\"",
-            "use \"tia-1039\"",
-        ),
-    ]);
+}
+
+#[test]
+fn an_encoding_that_there_is_not() {
+    refused(&[(
+        "encoding = \"tia1039\"",
+        "`encoding` cannot be \"tia1039\"",
+        "\"tia1039\"",
+        "did you mean `tia-1039`?",
+    )]);
 }
 
 #[test]

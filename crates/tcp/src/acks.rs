@@ -366,8 +366,8 @@ impl Connection {
             return;
         }
         self.timeouts_in_a_row += 1;
-        if let Some(negotiation) = &mut self.signalling {
-            negotiation.timeout();
+        if let Some(end) = &mut self.signalling {
+            end.timeout();
         }
         if self.timeouts_in_a_row > self.config.max_timeouts && self.config.user_timeout.is_none() {
             self.end(cx.now, Event::TimedOut);

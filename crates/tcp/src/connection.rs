@@ -24,13 +24,12 @@ use crate::probes::Probes;
 use crate::receiver::Receiver;
 use crate::recovery::{Recovery, TailProbe};
 use crate::rtt::RttEstimator;
-use crate::signalling::negotiation;
+use crate::signalling::End;
 use crate::state::{Event, RandomValues, State, Stats, Tuple};
 use crate::timers::{Timer, Timers};
 use crate::tso_linux::TsoBurst;
 use crate::usage::WindowUsage;
 use crate::window::ReceiveWindow;
-use bentpipe_advice::negotiation::Negotiation;
 use bentpipe_base::{Cx, Duration, Instant, Pkt, Seq, Size};
 use std::sync::Arc;
 
@@ -60,7 +59,7 @@ pub struct Connection {
     pub(crate) usage: WindowUsage,
     pub(crate) grant_state: GrantState,
     /// Rate signalling, if configured.
-    pub(crate) signalling: Option<Box<Negotiation>>,
+    pub(crate) signalling: Option<End>,
     pub(crate) pacer: Pacer,
     pub(crate) timers: Timers,
     pub(crate) tail_probe: TailProbe,
@@ -161,7 +160,7 @@ impl Connection {
             rate: DeliveryRate::default(),
             usage: WindowUsage::default(),
             grant_state: GrantState::default(),
-            signalling: negotiation(&config),
+            signalling: End::new(&config),
             pacer: Pacer::default(),
             timers: Timers::default(),
             tail_probe: TailProbe::default(),

@@ -5,7 +5,7 @@
 //! sender gets more only if it requests it. Here the scenario acts as the network ([`GrantConfig`]), and its
 //! offer may change with time. The sender learns of an answer, or of a lower rate, from the first
 //! acknowledgment of a segment that it sent after the request or the change: one round trip later, as with
-//! signalling in packets (`signalling.rs`). Schemes see `RateAnswer` and `Plan::requested_rate` from both.
+//! signalling in packets (`signalling/`). Schemes see `RateAnswer` and `Plan::requested_rate` from both.
 //! Deviation: a request is never lost, since the acknowledgment of any later segment answers it.
 
 use bentpipe_advice::negotiation::RateAnswer;

@@ -12,10 +12,10 @@ use crate::options::NegotiatedOptions;
 use crate::probes::Probes;
 use crate::receiver::Receiver;
 use crate::recovery::Recovery;
-use crate::signalling::signal_of_syn;
+use crate::signalling::SynSignal;
 use crate::state::{Event, RandomValues, State, Tuple};
 use crate::window::ReceiveWindow;
-use bentpipe_advice::tia1039::Structures;
+use bentpipe_advice::negotiation::Encoding;
 use bentpipe_base::{Cx, Flags, Instant, IpVersion, Packet, Pkt, Size, TcpHeader};
 use std::sync::Arc;
 
@@ -25,7 +25,7 @@ pub struct Offer {
     tuple: Tuple,
     syn: TcpHeader,
     /// What it says about rates, if it shows that the peer signals.
-    signal: Option<Structures>,
+    signal: Option<SynSignal>,
     config: Arc<Config>,
 }
 
@@ -39,7 +39,7 @@ impl Offer {
             return None;
         }
         let tuple = Tuple { local: (syn.dst, syn.dport), remote: (syn.src, syn.sport) };
-        let signal = config.signalling.as_ref().and_then(|_| signal_of_syn(syn));
+        let signal = SynSignal::of(&config, syn);
         Some(Self { tuple, syn: syn.tcp, signal, config })
     }
 
@@ -115,12 +115,12 @@ impl Connection {
         &mut self,
         cx: &mut Cx<'_>,
         syn: &TcpHeader,
-        signal: Option<&Structures>,
+        signal: Option<&SynSignal>,
         is_answer: bool,
     ) {
         let now = cx.now;
-        let signals = signal.is_some() && self.signalling.as_ref().is_some_and(|n| n.is_offered());
-        self.negotiated = NegotiatedOptions::from_syn(&self.config, syn, signals);
+        let encoding = self.signalling.as_ref().and_then(|end| end.agreed(signal));
+        self.negotiated = NegotiatedOptions::from_syn(&self.config, syn, encoding);
         let window = ReceiveWindow::new(
             self.config.receive_buffer,
             self.config.reserve,
@@ -171,7 +171,7 @@ impl Connection {
         if !h.flags.has(Flags::SYN) {
             return;
         }
-        let signal = self.signalling.as_ref().and_then(|_| signal_of_syn(segment));
+        let signal = SynSignal::of(&self.config, segment);
         self.take_syn(cx, h, signal.as_ref(), ack_ok);
         self.rcv.ack_now();
         if ack_ok {
@@ -219,7 +219,8 @@ impl Connection {
     pub(crate) fn follow_syn(&mut self) {
         let clipped = self.negotiated.scaling && self.config.receive_buffer.initial().0 > u64::from(u16::MAX);
         let granted = self.config.grant.is_some() && self.config.scheme.growth.algorithm().grants;
-        if (granted || self.negotiated.signalling) && self.state == State::SynReceived && clipped {
+        let jumps = matches!(self.negotiated.signalling, Some(Encoding::Tia1039 | Encoding::QuickStart));
+        if (granted || jumps) && self.state == State::SynReceived && clipped {
             self.rcv.ack_now();
         }
     }

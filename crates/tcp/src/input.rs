@@ -48,7 +48,7 @@ impl Connection {
         if !h.flags.has(Flags::ACK) {
             return;
         }
-        if self.negotiated.signalling {
+        if self.negotiated.signalling.is_some() {
             self.take_signal(cx, segment);
         }
         if !self.acknowledgment(cx, segment, left) {

@@ -2,10 +2,12 @@
 //!
 //! Sources: RFC 7323, sections 2 and 3 (both SYNs must carry window scale, respectively timestamps), RFC
 //! 2018, section 2, RFC 9293, section 3.7.1 (536 bytes when the peer sent no MSS), RFC 3168, section 6.1.1
-//! (ECN: see `ecn.rs`), TIA-1039 (rate signalling: see `signalling.rs`).
+//! (ECN: see `ecn.rs`), TIA-1039 (rate signalling: see `signalling/`).
 
 use crate::config::Config;
 use crate::ecn::ecn_agreed;
+use bentpipe_advice::negotiation::Encoding;
+use bentpipe_advice::scone_tcp;
 use bentpipe_advice::tia1039::Structure;
 use bentpipe_base::{IpVersion, ProbeOption, Size, TcpHeader, Timestamps};
 
@@ -15,8 +17,8 @@ const DEFAULT_MSS: u16 = 536;
 const TIMESTAMPS_LEN: u16 = 12;
 /// Bytes of a TCP header without options.
 const TCP_HEADER: u64 = 20;
-/// Bytes of rate signalling for which each segment has room.
-const SIGNAL_LEN: u16 = Structure::LEN as u16;
+/// Bytes of a structure, for which each segment of such a connection has room.
+const STRUCTURE_LEN: u16 = Structure::LEN as u16;
 
 /// Options in force on a connection.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -37,8 +39,8 @@ pub struct NegotiatedOptions {
     pub ecn: bool,
     /// Both ends understand the probe option (see `probes.rs`).
     pub probe_option: bool,
-    /// Both ends signal rates in packets (see `signalling.rs`).
-    pub signalling: bool,
+    /// How both ends signal rates in packets, if they do (see `signalling/`).
+    pub signalling: Option<Encoding>,
     /// IP version of the packets.
     pub ip: IpVersion,
 }
@@ -53,12 +55,13 @@ impl NegotiatedOptions {
     /// and signalling.
     pub const fn headers(&self) -> Size {
         let options = if self.timestamps { TIMESTAMPS_LEN as u64 } else { 0 };
-        let place = self.signalling && matches!(self.ip, IpVersion::V6);
-        Size(self.ip.header() as u64 + TCP_HEADER + options + if place { SIGNAL_LEN as u64 } else { 0 })
+        let place = matches!((self.signalling, self.ip), (Some(Encoding::Tia1039), IpVersion::V6));
+        Size(self.ip.header() as u64 + TCP_HEADER + options + if place { STRUCTURE_LEN as u64 } else { 0 })
     }
 
-    /// Computes the options from our configuration and the peer's SYN. `signalling`: both ends signal rates.
-    pub fn from_syn(config: &Config, syn: &TcpHeader, signalling: bool) -> Self {
+    /// Computes the options from our configuration and the peer's SYN. `signalling`: how both ends
+    /// signal rates.
+    pub fn from_syn(config: &Config, syn: &TcpHeader, signalling: Option<Encoding>) -> Self {
         let scale = config.options.window_scale && syn.window_scale.is_some();
         let timestamps = config.options.timestamps && syn.timestamps.is_some();
         let agreed = Self {
@@ -85,7 +88,11 @@ impl NegotiatedOptions {
         let stamps = if self.timestamps { TIMESTAMPS_LEN } else { 0 };
         let probes = self.probe_option && config.scheme.probes();
         let options = stamps + if probes { u16::from(ProbeOption::LEN) } else { 0 };
-        let signal = if self.signalling { SIGNAL_LEN } else { 0 };
+        let signal = match self.signalling {
+            None | Some(Encoding::QuickStart) => 0,
+            Some(Encoding::Tia1039) => STRUCTURE_LEN,
+            Some(Encoding::SconeTcp) => u16::from(scone_tcp::packet::SPACE),
+        };
         segment.saturating_sub(options + signal).max(1)
     }
 
@@ -129,15 +136,17 @@ mod tests {
     #[test]
     fn a_segment_has_room_for_headers_and_signalling() {
         for (ip, signalling, headers, payload) in [
-            (IpVersion::V4, false, 52, 988),
-            (IpVersion::V4, true, 52, 972),
-            (IpVersion::V6, false, 72, 988),
-            (IpVersion::V6, true, 88, 972),
+            (IpVersion::V4, None, 52, 988),
+            (IpVersion::V4, Some(Encoding::Tia1039), 52, 972),
+            (IpVersion::V4, Some(Encoding::SconeTcp), 52, 980),
+            (IpVersion::V6, None, 72, 988),
+            (IpVersion::V6, Some(Encoding::Tia1039), 88, 972),
+            (IpVersion::V6, Some(Encoding::QuickStart), 72, 988),
         ] {
             let config = Config { mss: 1000, ip, ..Config::default() };
             let syn = syn_options(&config, None);
             let agreed = NegotiatedOptions::from_syn(&config, &syn, signalling);
-            assert_eq!((agreed.headers(), agreed.mss), (Size(headers), payload), "{ip:?} {signalling}");
+            assert_eq!((agreed.headers(), agreed.mss), (Size(headers), payload), "{ip:?} {signalling:?}");
         }
         assert_eq!(NegotiatedOptions::none(&Config::default()).headers(), Size(40));
     }

@@ -11,6 +11,7 @@ use crate::limits::Limit;
 use crate::options::syn_options;
 use crate::receiver::AckDue;
 use crate::scheme::Detection;
+use crate::signalling::End;
 use crate::state::State;
 use crate::timers::Timer;
 use bentpipe_base::{
@@ -42,6 +43,10 @@ impl Connection {
             }
             State::SynSent | State::SynReceived => return self.transmit_syn(cx),
             _ => {}
+        }
+        if self.signalling.as_ref().is_some_and(End::must_speak) {
+            self.rcv.ack_now();
+            return self.transmit_ack(cx);
         }
         if self.board.is_empty() && self.board.next() >= self.written && !self.fin_queued {
             // the usual case of a pure receiver

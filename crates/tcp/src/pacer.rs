@@ -59,8 +59,14 @@ impl Connection {
         repairing && plan.pace.is_none() && self.send.burst > 0 && self.send.burst + len > plan.burst.0
     }
 
-    /// Returns the pace in force: the scheme's, or window per SRTT if the host paces.
+    /// Returns the pace in force: the scheme's, or window per SRTT if the host paces; at most what the plan
+    /// allows.
     pub(crate) fn pace(&self, plan: &Plan, path: &Path) -> Option<Rate> {
+        let paced = self.chosen_pace(plan, path);
+        plan.most.map(|most| paced.map_or(most, |pace| pace.min(most))).or(paced)
+    }
+
+    fn chosen_pace(&self, plan: &Plan, path: &Path) -> Option<Rate> {
         if plan.pace.is_some() {
             return plan.pace;
         }

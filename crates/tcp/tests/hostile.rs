@@ -1,13 +1,16 @@
 //! A peer that follows no rule: whatever arrives and whatever the application does, nothing panics, memory
 //! stays bounded, and a connection with data to send always has a timer.
 
+use bentpipe_advice::quick_start::{self, Fields};
+use bentpipe_advice::scone_tcp::{self, Advised};
 use bentpipe_advice::tia1039::{self, Structure};
 use bentpipe_base::{
     Addr, Duration, Flags, Instant, IpVersion, NodeId, Packet, Purpose, Rate, Rng, Seq, Size, Timestamps,
     World,
 };
 use bentpipe_tcp::{
-    AskConfig, Config, Connection, EcnUse, RandomValues, ReceiveBuffer, Scheme, Signalling, State, Tuple,
+    AskConfig, Config, Connection, EcnUse, Encoding, RandomValues, ReceiveBuffer, Scheme, Signalling, State,
+    Tuple,
 };
 use std::sync::Arc;
 
@@ -53,18 +56,34 @@ impl Dice {
     }
 
     /// Makes a host ask for a rate.
-    fn asking(&mut self, config: Config) -> Config {
+    fn asking(&mut self, config: Config, encoding: Encoding) -> Config {
+        let explicit_rate = Scheme::named("explicit-rate").expect("a name of the table");
         let ask = AskConfig {
+            encoding,
             ask: Rate::from_bps(self.of(&[500, 1_000_000, 1_000_000_000])),
             take: Rate::from_bps(self.of(&[0, 1, 5_000_000])),
             trust_path: self.one_in(2),
             ..AskConfig::default()
         };
         Config {
-            scheme: Scheme::named("explicit-rate").expect("a name of the table"),
+            scheme: if encoding == Encoding::Tia1039 { explicit_rate } else { config.scheme },
             signalling: Some(Signalling::new(ask)),
             ip: self.of(&[IpVersion::V4, IpVersion::V6]),
             ..config
+        }
+    }
+
+    /// Options with random content, in packets with any hop limit.
+    fn options(&mut self, p: &mut Packet, encoding: Encoding) {
+        let [a, b, c, d, e, f, g, h] = self.0.bits().to_be_bytes();
+        p.hops = self.of(&[0, 1, 60, 64, 255, g]);
+        if encoding == Encoding::SconeTcp {
+            let option = Advised::from_bytes(&[254, 6, 0x6F, 0x7D, a, b]).expect("an option");
+            scone_tcp::packet::put(p, option);
+        } else {
+            let fields = Fields::from_bytes([a & self.of(&[0x0F, 0x8F, 0xFF]), b, c, d, e, f]);
+            let (request, answer) = (h & 1 == 0, h & 2 == 0);
+            quick_start::packet::put(p, request.then_some(fields), answer.then_some(fields));
         }
     }
 
@@ -128,15 +147,15 @@ fn pump(c: &mut Connection, world: &mut World, now: Instant) {
     check(c, now);
 }
 
-fn torment(seed: u64, signals: bool) {
+fn torment(seed: u64, signals: Option<Encoding>) {
     let mut dice = Dice(Rng::new(seed, "hostile", Purpose::Errors));
     let mut world = World::new(seed);
     let mut now = Instant::ZERO;
     let tuple = Tuple { local: (Addr(1), 1000), remote: (Addr(2), 2000) };
     let chance = RandomValues { isn: OURS, timestamp: 0, jitter: None };
     let mut config = dice.config();
-    if signals {
-        config = dice.asking(config);
+    if let Some(encoding) = signals {
+        config = dice.asking(config, encoding);
     }
     let mut c = Connection::connect(&world.cx(now, NodeId(0)), tuple, Arc::new(config), chance);
     for _ in 0..300 {
@@ -153,8 +172,10 @@ fn torment(seed: u64, signals: bool) {
             131 if dice.one_in(20) => c.abort(),
             _ => {
                 let mut p = dice.segment(&c);
-                if signals {
-                    dice.signal(&c, &mut p);
+                match signals {
+                    None => {}
+                    Some(Encoding::Tia1039) => dice.signal(&c, &mut p),
+                    Some(encoding) => dice.options(&mut p, encoding),
                 }
                 c.segment(&mut world.cx(now, NodeId(0)), &p);
             }
@@ -165,7 +186,7 @@ fn torment(seed: u64, signals: bool) {
 #[test]
 fn no_peer_can_break_a_connection() {
     for seed in 0..2000 {
-        let outcome = std::panic::catch_unwind(|| torment(seed, false));
+        let outcome = std::panic::catch_unwind(|| torment(seed, None));
         assert!(outcome.is_ok(), "failed: seed {seed}");
     }
 }
@@ -173,7 +194,17 @@ fn no_peer_can_break_a_connection() {
 #[test]
 fn no_structure_can_break_a_connection_that_signals() {
     for seed in 0..1000 {
-        let outcome = std::panic::catch_unwind(|| torment(seed, true));
+        let outcome = std::panic::catch_unwind(|| torment(seed, Some(Encoding::Tia1039)));
         assert!(outcome.is_ok(), "failed: seed {seed}");
+    }
+}
+
+#[test]
+fn no_option_can_break_a_connection_that_signals() {
+    for (seed, encoding) in
+        (0..1000).flat_map(|seed| [(seed, Encoding::SconeTcp), (seed, Encoding::QuickStart)])
+    {
+        let outcome = std::panic::catch_unwind(|| torment(seed, Some(encoding)));
+        assert!(outcome.is_ok(), "failed: seed {seed}, {encoding:?}");
     }
 }

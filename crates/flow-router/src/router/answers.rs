@@ -20,7 +20,7 @@ const SYN_ACK: Flags = Flags::SYN.with(Flags::ACK);
 impl FlowRouter {
     /// A packet to the senders.
     pub(super) fn inward(&mut self, cx: &mut Cx<'_>, packet: Pkt) {
-        let tells = self.config.encodings.has(RouterEncoding::Tia1039);
+        let tells = self.speaks(RouterEncoding::Tia1039);
         if tells && is_readable(&packet) && !is_untouchable(&packet) {
             self.answers(cx.now, &packet);
         }

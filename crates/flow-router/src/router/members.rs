@@ -7,7 +7,7 @@ use bentpipe_base::Instant;
 
 impl FlowRouter {
     /// What the router may give in total, bit/s.
-    fn capacity(&self) -> u64 {
+    pub(super) fn capacity(&self) -> u64 {
         (self.config.rate.bps() as f64 * self.config.utilisation) as u64
     }
 

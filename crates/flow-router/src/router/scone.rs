@@ -13,20 +13,27 @@ use super::FlowRouter;
 use crate::encodings::RouterEncoding;
 use crate::flows::FlowKey;
 use bentpipe_advice::scone::{Advice, lower_start, read_start};
-use bentpipe_base::{Cx, Packet, Proto, Rate};
+use bentpipe_base::{Cx, Packet, Proto, Rate, Signal};
 
 impl FlowRouter {
     /// Lowers the signal of a SCONE packet to the share of its flow.
-    pub(super) fn advise(&mut self, cx: &Cx<'_>, key: &FlowKey, packet: &mut Packet) {
-        let Some(signal) = packet.signal.as_mut().filter(|_| packet.proto == Proto::Udp) else { return };
-        if read_start(signal.bytes()).is_none() || !self.config.encodings.has(RouterEncoding::Scone) {
+    pub(super) fn advise_datagram(&mut self, cx: &Cx<'_>, key: &FlowKey, packet: &mut Packet) {
+        let is_scone = |signal: &Signal| read_start(signal.bytes()).is_some();
+        let has = packet.proto == Proto::Udp && packet.signal.as_deref().is_some_and(is_scone);
+        if !has || !self.speaks(RouterEncoding::Scone) {
             return;
         }
+        let advice = self.advice(cx, key, packet);
+        let lowered = packet.signal.as_mut().and_then(|signal| lower_start(signal.bytes_mut(), advice));
+        self.counts.advised += u64::from(lowered.is_some());
+    }
+
+    /// What a flow without a rate is advised: the share that a request of it would get.
+    pub(super) fn advice(&mut self, cx: &Cx<'_>, key: &FlowKey, packet: &Packet) -> Advice {
         let allowance = self.config.policy.allowance(cx.address(packet.src));
         let flow = self.flows.get(key);
         let (class, counted) = flow.map_or((allowance.class, None), |flow| (flow.class, flow.counted));
         let share = self.classes.share_with(class, u64::MAX, counted).min(allowance.most());
-        let advice = Rate::from_bps(share).and_then(Advice::at_most).unwrap_or(Advice::LOWEST);
-        self.counts.advised += u64::from(lower_start(signal.bytes_mut(), advice).is_some());
+        Rate::from_bps(share).and_then(Advice::at_most).unwrap_or(Advice::LOWEST)
     }
 }

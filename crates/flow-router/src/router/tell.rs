@@ -48,9 +48,10 @@ impl FlowRouter {
         flow.telling = Some(telling);
     }
 
-    /// Sends the datagram that tells the flow of this packet, if there is something to tell.
+    /// Sends the datagram that tells the flow of this packet, if there is something to tell. In a network of
+    /// real packets a node cannot create one.
     pub(super) fn send_notice(&mut self, cx: &mut Cx<'_>, packet: &Packet) {
-        let Some(structure) = self.notice.take() else { return };
+        let Some(structure) = self.notice.take().filter(|_| !self.config.is_live) else { return };
         let mut notice = cx.packet();
         *notice = Packet { body: Body::default(), tcp: TcpHeader::default(), segment: 0, ..packet.clone() };
         write(&mut notice, &[structure]);

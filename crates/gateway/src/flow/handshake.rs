@@ -55,7 +55,9 @@ pub(crate) struct Handshake {
 
 /// Bytes left for options.
 pub(crate) fn option_space(packet: &Packet) -> u8 {
-    OPTION_SPACE.saturating_sub(packet.tcp.wire_len() - 20).saturating_sub(packet.other_options.len)
+    let signal = packet.signal.as_deref().map_or(0, |signal| signal.tcp_options().len() as u8);
+    let used = (packet.tcp.wire_len() - 20).saturating_add(packet.other_options.len).saturating_add(signal);
+    OPTION_SPACE.saturating_sub(used)
 }
 
 /// Returns the smallest shift that allows two bandwidth-delay products.

@@ -12,7 +12,7 @@
 use bentpipe_advice::tia1039::{QOS_SIGNAL, Structure, at_end};
 use bentpipe_base::{Flags, IpVersion, Packet, Signal};
 use bentpipe_driver::{signal_at_end, signal_header};
-use bentpipe_tcp::{Connection, State};
+use bentpipe_tcp::{Connection, Encoding, State};
 use bentpipe_wire::{AddressPair, Layout, Segment};
 
 /// A packet from the wire, or a wire packet of a super-packet.
@@ -33,10 +33,10 @@ impl<'a> Received<'a> {
     /// Finds the signalling, if it belongs to a connection that signals or may agree to do so.
     pub(super) fn of_connection(self, conn: &Connection) -> Self {
         let signals = match conn.state() {
-            State::SynSent => conn.config().signalling.is_some(),
+            State::SynSent => conn.config().signalling.as_ref().map(|signalling| signalling.ask.encoding),
             _ => conn.agreed().signalling,
         };
-        if signals { self.with_signal() } else { self }
+        if signals == Some(Encoding::Tia1039) { self.with_signal() } else { self }
     }
 
     /// Finds the signalling of a packet without a connection: a SYN, of which only the DSCP counts.

@@ -11,6 +11,7 @@ mod scalars;
 mod types;
 
 pub(crate) use keys::{DeployKeys, RuleKeys};
+pub(crate) use rate::EncodingList;
 pub(crate) use resolve::{deploy as resolve_deploy, rules};
 pub(crate) use scalars::{DscpClass, Interface, MAX_ITEMS, OneOrList};
 pub use types::*;

@@ -3,9 +3,9 @@
 
 use super::keys::RateKeys;
 use super::types::ManagedRates;
-use crate::diagnostic::{Fault, Result, bail, listed};
+use crate::diagnostic::{Fault, Result, listed};
 use crate::form::{At, Form, Read, read_words, wrong};
-use crate::resolve::flow_routers::config;
+use crate::resolve::flow_routers::{config, encodings};
 use crate::resolve::signalling::least_unit;
 use crate::value::{Kind, Value};
 use bentpipe_advice::RATE_UNIT_BPS;
@@ -26,7 +26,7 @@ const MTU: Size = Size(1500);
 
 /// A list of encodings, perhaps empty.
 #[derive(Clone, Debug)]
-pub(crate) struct EncodingList(Vec<At<RouterEncoding>>);
+pub(crate) struct EncodingList(pub(crate) Vec<At<RouterEncoding>>);
 
 impl Read for EncodingList {
     const FORM: Form = Form::Fixed("list of encodings", || {
@@ -48,7 +48,7 @@ impl Read for EncodingList {
 /// Returns the configurations of the flow routers; none if they are off. `hop`: the satellite hop.
 pub(super) fn resolve(given: &At<RateKeys>, hop: &Config) -> Result<Option<ManagedRates>> {
     let keys = &given.value;
-    let encodings = encodings(keys.encodings.as_ref())?;
+    let encodings = live_encodings(keys.encodings.as_ref())?;
     let hop_rate = hop.rate.unwrap_or(Rate::from_bps(RATE_UNIT_BPS).expect("more than zero"));
     let of_hop = config(&keys.sharing, hop_rate, MTU)?;
     of_hop.check().map_err(|why| Fault::new(given.span, format!("[rate]: {why}"), ""))?;
@@ -62,25 +62,17 @@ pub(super) fn resolve(given: &At<RateKeys>, hop: &Config) -> Result<Option<Manag
         let message = "the rate to be shared out is not known";
         return Err(Fault::new(given.span, message, "give `rate` here, or in [satellite]"));
     };
-    let router = |rate| RouterConfig { rate, encodings, ..of_hop.clone() };
+    let router = |rate| RouterConfig { rate, encodings, is_live: true, ..of_hop.clone() };
     let rates = ManagedRates { outward: router(rate), inward: return_rate.map(router) };
     Ok((!encodings.is_empty()).then_some(rates))
 }
 
-fn encodings(given: Option<&At<EncodingList>>) -> Result<Encodings> {
-    let mut all = Encodings::default();
-    for At { value, span } in given.into_iter().flat_map(|given| &given.value.0) {
-        let word = value.word();
-        if all.has(*value) {
-            bail!(*span, "`{word}` is named twice", "drop this");
-        }
-        if !value.is_handled() {
-            let handled = RouterEncoding::ALL.into_iter().filter(|encoding| encoding.is_handled());
-            let handled = listed(handled.map(RouterEncoding::word));
-            let label = format!("use {handled}");
-            return Err(Fault::new(*span, format!("the flow router does not handle `{word}` yet"), label));
-        }
-        all = all.with(*value);
+fn live_encodings(given: Option<&At<EncodingList>>) -> Result<Encodings> {
+    let Some(given) = given else { return Ok(Encodings::default()) };
+    if let Some(At { value, span }) = given.value.0.iter().find(|encoding| !encoding.value.is_live()) {
+        let live = RouterEncoding::ALL.into_iter().filter(|encoding| encoding.is_live());
+        let label = format!("use {}", listed(live.map(RouterEncoding::word)));
+        return Err(Fault::new(*span, format!("`{}` is simulated only", value.word()), label));
     }
-    Ok(all)
+    encodings(&given.value)
 }

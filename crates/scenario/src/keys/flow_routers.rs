@@ -1,7 +1,7 @@
 //! Keys of flow routers.
 
 use crate::form::{At, table};
-use crate::gateway_file::{OneOrList, Prefix};
+use crate::gateway_file::{EncodingList, OneOrList, Prefix};
 use crate::scalars::{Name, Whole};
 use bentpipe_base::{Duration, Rate, Size};
 
@@ -22,6 +22,9 @@ table! {
         /// Rate that it shares out. It follows changes of the link's rate in `[[timeline]]`, whether this is
         /// given or not.
         rate: Rate = "the link's less its framing of packets of `mtu`; must be given where that changes in other ways than by `[[timeline]]`",
+        /// How flows may ask it, and how it advises datagrams: one or several of `tia-1039`, `scone`,
+        /// `scone-tcp` and `quick-start`. What they say in another way passes unchanged.
+        encodings: EncodingList = "all of them",
         /// `false`: the flow router is checked but left out of the run. Useful with a parameter.
         enabled: bool = "`true`",
         ..sharing: SharingKeys,

@@ -75,12 +75,15 @@ table! {
         grant: OrTable<Option<Rate>, GrantKeys> = "`\"none\"`",
         /// Signalling by which an end asks routers for a rate (see `[[flow_routers]]`). `"tia-1039"`: in-band
         /// QoS signalling of TIA-1039. An end that asks runs `explicit-rate`, and `tcp` names the scheme that
-        /// it falls back to. `"off"`: an end without signalling; `ask`, `take`, `trust_path` and
-        /// `ask_fallback` then have no effect. TCP does not speak the other two.
+        /// it falls back to. `"scone-tcp"`: SCONE's TCP option. The sender runs what `tcp` says, and never
+        /// sends faster than routers advise. `"quick-start"`: RFC 4782. The sender starts at the rate that all
+        /// routers approve, and goes on with what `tcp` says. `"off"`: an end without signalling. `trust_path`
+        /// and `ask_fallback` have an effect with `"tia-1039"` only, `ask` and `take` not with `"off"`.
         encoding: Option<Encoding> = "`\"off\"`",
-        /// Rate for which the sender of the data asks, headers included, at least 1 kbit/s. `"none"`: it only
-        /// answers. A table asks for a rate that is reserved, or with priorities. A receiver asks only if its
-        /// own table says so. A flow of datagrams asks only for a rate that is reserved.
+        /// Rate for which the sender of the data asks, headers included, at least 1 kbit/s; with `scone-tcp` the
+        /// most that it uses of any advice. `"none"`: it only answers. A table asks for a rate that is reserved,
+        /// or with priorities (`tia-1039` only). A receiver asks only if its own table says so. A flow of
+        /// datagrams asks only for a rate that is reserved.
         ask: OrTable<Option<Rate>, AskKeys> = "`\"10 Gbit/s\"` for the sender, `\"none\"` for the receiver",
         /// The most that this end takes as a receiver, at least 1 kbit/s. It lowers the rates that it returns
         /// to this.

@@ -6,10 +6,11 @@ use super::{given_items, signalling, unique_name};
 use crate::addresses::host_addresses;
 use crate::diagnostic::{Fault, Result, bail, did_you_mean, fault, listed};
 use crate::form::At;
+use crate::gateway_file::EncodingList;
 use crate::keys::{ClassKeys, FlowRouterKeys, RateRuleKeys, SharingKeys};
 use crate::types::{DirectionSpec, FlowRouterSpec, FlowSpec, LinkSpec};
 use bentpipe_base::{Prefix, Rate, Size};
-use bentpipe_flow_router::{ClassConfig, Policy, RouterConfig, Rule};
+use bentpipe_flow_router::{ClassConfig, Encodings, Policy, RouterConfig, Rule};
 use std::collections::BTreeSet;
 
 const MAX_ROUTERS: usize = 1000;
@@ -38,7 +39,9 @@ pub(super) fn resolve(
         let at = names.find(&keys.link)?;
         let direction = links[at.link].direction(at.backward);
         let of_link = config(&keys.sharing, direction.rate, longest)?;
-        let config = RouterConfig { rate: rate(keys, direction, &of_link)?, ..of_link };
+        let encodings =
+            keys.encodings.as_ref().map_or(Ok(of_link.encodings), |given| encodings(&given.value))?;
+        let config = RouterConfig { rate: rate(keys, direction, &of_link)?, encodings, ..of_link };
         check_sources(given_items(keys.sharing.rules.as_ref()), hosts)?;
         config.check().map_err(|why| Fault::new(router.span, format!("this flow router: {why}"), ""))?;
         if !keys.enabled.is_none_or(|e| e.value) {
@@ -77,6 +80,17 @@ pub(crate) fn config(keys: &SharingKeys, rate: Rate, longest: Size) -> Result<Ro
         half_open_time: half_open_time.unwrap_or(Ok(default.half_open_time))?,
         flows: limits.and_then(|l| l.flows).map_or(default.flows, |n| n.value.0 as u32),
         ..default
+    })
+}
+
+/// Returns the encodings, each of them once.
+pub(crate) fn encodings(given: &EncodingList) -> Result<Encodings> {
+    given.0.iter().try_fold(Encodings::default(), |all, encoding| {
+        if all.has(encoding.value) {
+            let word = encoding.value.word();
+            bail!(encoding.span, "`encodings` has `{word}` twice", "drop one");
+        }
+        Ok(all.with(encoding.value))
     })
 }
 

@@ -1,7 +1,7 @@
 //! Resolves the keys of explicit-rate signalling: `encoding`, `ask`, `take`, `trust_path`, `ask_fallback`.
 //!
-//! An end that asks for a rate runs explicit rate, whatever `tcp` says; `tcp` is the scheme after a fallback.
-//! An end that only answers runs what `tcp` says.
+//! An end that asks for a rate with TIA-1039 runs explicit rate, whatever `tcp` says; `tcp` is the scheme after
+//! a fallback. An end that only answers, or has another encoding, runs what `tcp` says.
 
 use crate::diagnostic::{Fault, Result, bail, fault};
 use crate::form::{At, OrTable};
@@ -88,7 +88,13 @@ pub(super) fn apply(config: &mut Config, keys: &TcpKeys, asked: Asked, default: 
     let named = config.scheme;
     let (ask, terms) = asked.map_or((None, Terms::default()), |(ask, terms)| (Some(ask), terms));
     let fallback_to = if named.name == EXPLICIT_RATE { default } else { named };
-    config.scheme = match ask {
+    let is_granted = encoding.value == Encoding::Tia1039;
+    if ask.is_some() && named.name == EXPLICIT_RATE && !is_granted {
+        let message = format!("`{EXPLICIT_RATE}` needs rates as `tia-1039` grants them");
+        let label = "use \"tia-1039\", or another scheme in `tcp`";
+        return Err(Fault::new(encoding.span, message, label));
+    }
+    config.scheme = match ask.filter(|_| is_granted) {
         None => fallback_to,
         Some(_) if named.name == EXPLICIT_RATE => named,
         Some(_) => explicit_rate(config.stack, encoding.span)?,
@@ -114,10 +120,6 @@ fn encoding(keys: &TcpKeys) -> Result<Option<At<Encoding>>> {
         return lone_key(keys).map_or(Ok(None), Err);
     };
     let Some(encoding) = given.value else { return Ok(None) };
-    if encoding != Encoding::Tia1039 {
-        let word = encoding.word();
-        bail!(given.span, "TCP does not speak `{word}` yet", "use \"tia-1039\"");
-    }
     if let Some(grant) = &keys.grant
         && !matches!(grant.value, OrTable::Plain(None))
     {

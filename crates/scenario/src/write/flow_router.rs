@@ -3,7 +3,7 @@
 use super::observe::direction_name;
 use super::{line, quoted, rate, size, time};
 use crate::types::{FlowRouterSpec, LinkSpec};
-use bentpipe_flow_router::{ClassConfig, RouterConfig, Rule};
+use bentpipe_flow_router::{ClassConfig, RouterConfig, RouterEncoding, Rule};
 
 pub(super) fn write(out: &mut String, router: &FlowRouterSpec, links: &[LinkSpec]) {
     let RouterConfig { classes, policy, half_open, flows, .. } = &router.config;
@@ -11,6 +11,9 @@ pub(super) fn write(out: &mut String, router: &FlowRouterSpec, links: &[LinkSpec
     line(out, "name", &quoted(&router.name));
     line(out, "link", &direction_name(links, router.hop));
     line(out, "rate", &rate(router.config.rate));
+    let told = RouterEncoding::ALL.into_iter().filter(|encoding| router.config.encodings.has(*encoding));
+    let words: Vec<String> = told.map(|encoding| quoted(encoding.word())).collect();
+    line(out, "encodings", &format!("[{}]", words.join(", ")));
     line(out, "utilisation", &format!("{:?}", router.config.utilisation));
     line(out, "idle", &time(router.config.idle));
     line(out, "idle_maximum", &time(router.config.idle_maximum));

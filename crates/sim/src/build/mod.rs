@@ -8,6 +8,7 @@ pub use flows::writers;
 
 use crate::routes::RouteTable;
 use bentpipe_base::{Addr, Instant, NodeId, Purpose};
+use bentpipe_flow_router::RouterConfig;
 use bentpipe_gateway::Gateway;
 use bentpipe_network::Network as Simulation;
 use bentpipe_nodes::{Host, Middlebox, Router};
@@ -89,8 +90,13 @@ fn assemble(scenario: &spec::Scenario, open: bool) -> Network {
     let mut flow_routers = Vec::new();
     let payers = scenario.flow_routers.iter().map(routers::payers).collect();
     for router in &scenario.flow_routers {
-        let direction = scenario.links[router.hop.link].direction(router.hop.backward);
-        let id = routers::add(&mut sim, router, direction.framing);
+        let link = &scenario.links[router.hop.link];
+        let from = if router.hop.backward { link.b } else { link.a };
+        let framing = link.direction(router.hop.backward).framing;
+        // hosts do not lower the hop limit
+        let hops = u8::from(!is_host(&from));
+        let config = RouterConfig { hops, is_live: open, ..router.config.clone() };
+        let id = routers::add(&mut sim, router, config, framing);
         flow_routers.push((router.name.clone(), id));
         // last, next to the link
         chains.entry(router.hop).or_default().push(id);

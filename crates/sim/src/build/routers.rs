@@ -23,12 +23,16 @@ struct ScheduledRouter {
     framing: Size,
 }
 
-/// Adds a flow router to the network.
-pub(super) fn add(sim: &mut Simulation, spec: &FlowRouterSpec, framing: Size) -> NodeId {
+/// Adds a flow router with this configuration to the network. `framing`: of the link.
+pub(super) fn add(
+    sim: &mut Simulation,
+    spec: &FlowRouterSpec,
+    config: RouterConfig,
+    framing: Size,
+) -> NodeId {
     let rates: VecDeque<_> = spec.rates.iter().copied().collect();
     let (first, now) = (rates.front().map(|(at, _)| *at), sim.now());
-    let (router, config) = (FlowRouter::new(spec.config.clone()), spec.config.clone());
-    let scheduled = config.rate;
+    let (router, scheduled) = (FlowRouter::new(config.clone()), config.rate);
     let id = sim.add(Box::new(ScheduledRouter { router, rates, scheduled, is_set: false, config, framing }));
     if let Some(at) = first {
         sim.world.cx(now, id).wake(CHANGE, at);

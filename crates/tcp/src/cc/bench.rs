@@ -8,6 +8,7 @@ use super::{Ack, CongestionControl, Episode, Loss, LossCause, Path, Plan};
 use crate::config::Config;
 use crate::delivery::RateSample;
 use crate::limits::Limit;
+use bentpipe_advice::negotiation::RateAnswer;
 use bentpipe_base::{Duration, Instant, NodeId, Size, World};
 
 /// Payload of a segment.
@@ -43,6 +44,25 @@ impl Bench {
             round_end: 0,
             lost: 0,
         }
+    }
+
+    /// The same with the controller inside another one.
+    pub(super) fn inside(
+        self,
+        outer: impl FnOnce(Box<dyn CongestionControl>) -> Box<dyn CongestionControl>,
+    ) -> Self {
+        Self { cc: outer(self.cc), ..self }
+    }
+
+    /// The network says something about the rate.
+    pub(super) fn answer(&mut self, answer: RateAnswer) {
+        let path = self.path();
+        self.cc.on_rate(&mut self.world.cx(self.now, NodeId(0)), &path, answer);
+    }
+
+    /// Why the scheme was replaced, if it was.
+    pub(super) fn fallback(&self) -> Option<&'static str> {
+        self.cc.fallback().map(|fallback| fallback.why)
     }
 
     /// The window in bytes.

@@ -160,7 +160,7 @@ impl CongestionControl for CarefulResume {
         Plan { pace, ..Plan::window(Size(window)) }
     }
 
-    delegate_to_window!(on_undo, on_restart, ssthresh);
+    delegate_to_window!(on_jump, on_undo, on_restart, ssthresh);
 }
 
 #[cfg(test)]

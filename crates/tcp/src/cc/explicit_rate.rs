@@ -19,7 +19,7 @@
 //! its headers as well. (The last three of these only where the rate is signalled in packets.) Unused granted capacity is used
 //! too: when all data is sent, and in the first ten rounds while the peer's window is full, each
 //! unacknowledged segment is sent once more at the granted rate, the newest first (`copies`), so a loss there
-//! is repaired without waiting a round trip. The signalling is not here: `signalling.rs` carries it in
+//! is repaired without waiting a round trip. The signalling is not here: `signalling/` carries it in
 //! packets, or `grants.rs` takes its place. Until the first answer, and without one, the sender is a standard
 //! TCP. Defaults: threshold 10 % (20 % for radio), CUBIC as standard TCP (both configured with the signalling
 //! or the grant); a request is for twice AR.
@@ -31,7 +31,7 @@ mod tests;
 use super::law::{Algorithm, ControllerStart, Params as _};
 use super::{
     Ack, CongestionControl, Fallback, Loss, LossCause, Path, Plan, ProbeCarry, ProbeClock, ProbeRequest,
-    ProbeSignal, SentSegment,
+    ProbeSignal, SentSegment, payload_rate,
 };
 use crate::grants::{FallbackScheme, GrantConfig};
 use crate::params;
@@ -192,9 +192,7 @@ impl ExplicitRate {
 
     /// The payload rate at a granted rate.
     fn pace(&self, granted: Rate) -> Option<Rate> {
-        let whole = u128::from(self.mss + self.headers);
-        let bps = u128::from(granted.bps()) * u128::from(self.mss) / whole.max(1);
-        Rate::from_bps(u64::try_from(bps).unwrap_or(u64::MAX))
+        payload_rate(granted, self.mss, self.headers)
     }
 
     fn window(&self, granted: Rate, path: &Path) -> Size {

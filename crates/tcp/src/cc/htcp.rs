@@ -142,7 +142,7 @@ impl CongestionControl for Htcp {
         self.lost_at = Some(cx.now); // after an idle time the path may have changed
     }
 
-    delegate_to_window!(plan, ssthresh);
+    delegate_to_window!(on_jump, plan, ssthresh);
 }
 
 #[cfg(test)]

@@ -5,9 +5,12 @@
 //! the JSON schema read the parameters from here, so adding a law to `scheme.rs` is enough.
 //! [`params!`](crate::params) defines the list of parameters and the struct that holds them together.
 
+use super::advised::Advised;
+use super::quick_start::QuickStart;
 use super::{CongestionControl, linux, standard};
-use crate::config::{Config, Stack};
+use crate::config::{Config, Signalling, Stack};
 use crate::scheme::Scheme;
+use bentpipe_advice::negotiation::Encoding;
 use bentpipe_base::{Duration, Size};
 use core::fmt;
 
@@ -109,9 +112,16 @@ pub struct ControllerStart<'a> {
 }
 
 impl ControllerStart<'_> {
-    /// Builds the controller of the configured scheme.
+    /// Builds the controller of the configured scheme; on a host that asks for rates, with what these mean to
+    /// it.
     pub fn build(&self) -> Box<dyn CongestionControl> {
-        self.controller(&self.config.scheme.growth)
+        let law = self.controller(&self.config.scheme.growth);
+        let asks = |s: &&Signalling| s.ask.ask.is_some();
+        match self.config.signalling.as_ref().filter(asks).map(|s| s.ask.encoding) {
+            Some(Encoding::SconeTcp) => Box::new(Advised::new(self, law)),
+            Some(Encoding::QuickStart) => Box::new(QuickStart::new(self, law)),
+            None | Some(Encoding::Tia1039) => law,
+        }
     }
 
     /// Builds the controller of a law; on a Linux host Linux's own, if that is modelled.

@@ -4,6 +4,7 @@
 //! requested rate and DSCP. It treats all schemes alike. The recovery module decides what is lost, what to
 //! retransmit and how much is in flight; a scheme only says how much may be in flight and how fast to send.
 
+pub mod advised;
 pub mod bbr;
 pub mod bbr3;
 #[cfg(test)]
@@ -23,6 +24,7 @@ pub mod linux;
 pub mod parallel;
 pub mod peach;
 pub mod probing;
+pub mod quick_start;
 pub mod reno;
 pub mod standard;
 pub mod swift;
@@ -45,6 +47,8 @@ pub struct Plan {
     pub pace: Option<Rate>,
     /// Header bytes of each segment that the pace counts: it is then the payload rate of full segments.
     pub headers: Size,
+    /// Rate above which nothing is sent, whatever `pace` or the host's pacing allows.
+    pub most: Option<Rate>,
     /// Bytes that may be sent back to back, whether paced or not.
     pub burst: Size,
     /// Low-priority extra segments, not counted in the window.
@@ -62,6 +66,7 @@ impl Plan {
             window,
             pace: None,
             headers: Size::ZERO,
+            most: None,
             burst: Size::MAX,
             probes: None,
             requested_rate: None,
@@ -182,6 +187,13 @@ impl Path {
     }
 }
 
+/// Returns the payload rate at a rate that counts IP packets with these headers.
+fn payload_rate(rate: Rate, mss: u64, headers: u64) -> Option<Rate> {
+    let whole = u128::from(mss + headers);
+    let bps = u128::from(rate.bps()) * u128::from(mss) / whole.max(1);
+    Rate::from_bps(u64::try_from(bps).unwrap_or(u64::MAX))
+}
+
 /// One acknowledgment that delivered data.
 #[derive(Clone, Copy, Debug)]
 pub struct Ack {
@@ -276,6 +288,9 @@ pub trait CongestionControl: Debug + Send {
     fn on_sent(&mut self, _cx: &mut Cx<'_>, _path: &Path, _sent: &SentSegment) {}
     /// The last loss was spurious: undo the reaction to it.
     fn on_undo(&mut self, _cx: &mut Cx<'_>, _path: &Path) {}
+    /// Another mechanism has found out what the path carries: the window becomes `window` and the slow-start
+    /// threshold `ssthresh`. A scheme that has no window of its own learns it from what is delivered.
+    fn on_jump(&mut self, _cx: &mut Cx<'_>, _path: &Path, _window: Size, _ssthresh: Size) {}
     /// The sender was idle or did not use its window: reduce the window to `window`.
     fn on_restart(&mut self, _cx: &mut Cx<'_>, _path: &Path, _window: Size) {}
     /// What to do next. Has no side effects; called before every send.

@@ -28,5 +28,5 @@ impl CongestionControl for Reno {
         self.window.grow(ack);
     }
 
-    delegate_to_window!(on_loss, on_undo, on_restart, plan, ssthresh);
+    delegate_to_window!(on_jump, on_loss, on_undo, on_restart, plan, ssthresh);
 }

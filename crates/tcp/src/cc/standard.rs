@@ -25,6 +25,17 @@ macro_rules! delegate_to_window {
             self.window.undo();
         }
     };
+    (@ on_jump) => {
+        fn on_jump(
+            &mut self,
+            _: &mut $crate::cc::Cx<'_>,
+            _: &$crate::cc::Path,
+            window: $crate::cc::Size,
+            ssthresh: $crate::cc::Size,
+        ) {
+            self.window.jump(window, ssthresh);
+        }
+    };
     (@ on_restart) => {
         fn on_restart(&mut self, _: &mut $crate::cc::Cx<'_>, _: &$crate::cc::Path, window: $crate::cc::Size) {
             self.window.restart(window);
@@ -186,6 +197,14 @@ impl Window {
     pub fn undo(&mut self) {
         self.cwnd = self.cwnd.max(self.before.0);
         self.ssthresh = self.ssthresh.max(self.before.1);
+    }
+
+    /// Sets cwnd and ssthresh to what another mechanism has found out.
+    pub fn jump(&mut self, window: Size, ssthresh: Size) {
+        self.set_cwnd(window.0);
+        self.set_ssthresh(ssthresh.0);
+        self.credit = 0;
+        self.fraction = 0.0;
     }
 
     /// Reduces cwnd to `window` after an idle time; ssthresh keeps three quarters of the old cwnd (RFC 7661,

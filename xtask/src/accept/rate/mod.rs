@@ -4,10 +4,11 @@
 
 mod churn;
 mod course;
+mod encodings;
 mod faults;
 mod jitter;
-mod middleboxes;
 mod live;
+mod middleboxes;
 mod mixed;
 mod simulator;
 mod trunk;
@@ -18,7 +19,7 @@ use super::Part;
 use super::list::{Bound, List, Outcome, Setup, Tests, Unit, fuzz};
 use simulator::{Simulator, goodput_bps, granted_bps};
 
-pub(super) const PARTS: [Part; 14] = [
+pub(super) const PARTS: [Part; 15] = [
     ("figures", figures),
     ("fairness", fairness),
     ("churn", churn::churn),
@@ -28,6 +29,7 @@ pub(super) const PARTS: [Part; 14] = [
     ("middleboxes", middleboxes::middleboxes),
     ("mixed", mixed::mixed),
     ("live", live::check),
+    ("encodings", encodings::encodings),
     ("fuzz", |_, list| fuzz(list, "fuzz-advice", "random signalling")),
     ("udp", udp::udp),
     ("verbs", udp::verbs),
@@ -56,7 +58,7 @@ const MANY_SEEDS: u64 = 20;
 const RUNS: [&str; 4] = [
     "-p bentpipe-advice -p bentpipe-flow-router",
     "-p bentpipe-driver -p bentpipe-live --test signal --test rate --test endpoint_kernel",
-    "-p bentpipe-tcp --lib --test signalling --test hostile",
+    "-p bentpipe-tcp --lib --test signalling --test encodings --test hostile",
     "-p bentpipe-scenario -p bentpipe-sim --test rate_keys --test rate_scenarios --test middleboxes",
 ];
 
@@ -110,6 +112,14 @@ const PROOFS: &str = "
   a_kernel_that_does_not_signal_gets_ordinary_connections a_link_s_new_rate_is_divided
 * shares are max-min fair
   shares_are_max_min_fair equal_members_get_what_the_general_rule_gives
+* advice: a limit, repeated, never raised, of several the lowest for 67 s; not without both SYNs
+  advice_limits_the_rate_and_nothing_else the_lowest_advice_of_a_period_holds
+  a_lower_rate_comes_with_the_next_option_and_a_higher_one_late it_is_used_only_if_both_syns_have_it
+  a_signal_is_lowered_to_the_share_of_its_flow a_signal_is_never_raised_and_advice_is_not_enforced
+* Quick-Start: a round at the approved rate, void behind a plain router, ended by a loss
+  an_approved_rate_is_sent_at_for_a_round_trip a_router_that_knows_nothing_voids_it
+  a_loss_in_the_first_round_ends_the_quick_start a_forged_answer_is_not_believed
+  requests_share_what_is_unused_and_was_not_approved
 * no structure can break a connection
   no_structure_can_break_a_connection_that_signals no_peer_can_break_a_connection";
 

@@ -28,5 +28,5 @@ impl CongestionControl for LinuxReno {
         self.window.reduce(path, loss, self.window.cwnd() / 2);
     }
 
-    delegate_to_window!(on_undo, on_restart, plan, ssthresh);
+    delegate_to_window!(on_jump, on_undo, on_restart, plan, ssthresh);
 }

@@ -106,6 +106,13 @@ impl LinuxWindow {
         };
     }
 
+    /// Sets cwnd and ssthresh to what another mechanism has found out.
+    pub fn jump(&mut self, window: Size, ssthresh: Size) {
+        self.cwnd = clamp(window.0 / self.mss).max(1);
+        self.ssthresh = clamp(ssthresh.0 / self.mss).max(2);
+        self.count = 0;
+    }
+
     /// Reduces cwnd to `window` after an idle time; ssthresh keeps three quarters of the old cwnd.
     pub fn restart(&mut self, window: Size) {
         let window = clamp(window.0 / self.mss).max(1);
