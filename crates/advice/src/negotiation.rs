@@ -204,8 +204,8 @@ impl Negotiation {
         self.responder.next(Carrier::Ack).into_iter().chain(self.asker.open(now)).collect()
     }
 
-    /// The peer has shown that it knows that both ends signal: by its SYN/ACK, or by the DSCP of a packet that
-    /// is not a SYN.
+    /// The peer has shown that it knows that both ends signal: by its SYN/ACK, or by the DSCP of a packet
+    /// that is not a SYN.
     pub const fn confirm(&mut self) {
         self.confirmed = true;
     }

@@ -180,8 +180,8 @@ struct Part<'a> {
 }
 
 impl Part<'_> {
-    /// `None` if the shape does not match the bytes, or signalling was added that has no room: the node checks
-    /// that.
+    /// `None` if the shape does not match the bytes, or signalling was added that has no room: the node
+    /// checks that.
     fn write(&self, packet: &Packet, out: &mut [u8; HEADER_SPACE]) -> Option<Emitted> {
         let TcpOffsets { link, transport, payload } = *self.shape;
         let tcp = self.flags(&packet.tcp);

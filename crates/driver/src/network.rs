@@ -149,8 +149,8 @@ impl LiveNetwork {
         self.accept_unit(port, len, vnet)
     }
 
-    /// Cuts the unit in the scratch buffer into wire packets if each may have a structure at its end; false if
-    /// not.
+    /// Cuts the unit in the scratch buffer into wire packets if each may have a structure at its end; false
+    /// if not.
     fn cut(&mut self, len: usize, vnet: &VnetHeader) -> bool {
         let store = self.store.borrow();
         let bytes = store.read(len);

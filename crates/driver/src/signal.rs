@@ -18,8 +18,8 @@ pub fn signal_header(ip: &[u8]) -> Option<Signal> {
     hop_by_hop(ip).filter(|header| tia1039::is_signal_header(header)).and_then(Signal::new)
 }
 
-/// Returns the bytes of a payload that are structures if the packet has DSCP 3; `options` are those of its TCP
-/// header.
+/// Returns the bytes of a payload that are structures if the packet has DSCP 3; `options` are those of its
+/// TCP header.
 pub fn signal_at_end(flags: Flags, options: &[u8], payload: &[u8]) -> Option<Signal> {
     let start = payload.len().checked_sub(tia1039::at_end(flags, payload))?;
     let signal = payload.get(start..).and_then(Signal::new)?;
@@ -68,8 +68,8 @@ impl Parsed {
         }
     }
 
-    /// Moves what looks like a structure at the end of an IPv4 payload to [`Packet::signal`], whatever the DSCP
-    /// says.
+    /// Moves what looks like a structure at the end of an IPv4 payload to [`Packet::signal`], whatever the
+    /// DSCP says.
     pub fn take_end(&mut self, bytes: &[u8]) {
         let packet = &mut self.packet;
         if packet.ip != IpVersion::V4 || packet.segment > 0 || packet.signal.is_some() {

@@ -353,7 +353,8 @@ fn a_node_that_asks_for_it_sees_all_ends() {
     }
 }
 
-/// Other options beside the structure stay; a header without a structure is not ours, and none is put beside it.
+/// Other options beside the structure stay; a header without a structure is not ours, and none is put beside
+/// it.
 #[test]
 fn a_foreign_hop_by_hop_header_stays() {
     let alert = [6, 0, 5, 2, 0, 0, 1, 0];

@@ -147,8 +147,8 @@ impl Network {
         self.nodes.others.iter().any(|node| node.reads_all_ends())
     }
 
-    /// Tells the node directly before a link what rate somebody outside has set for the link; `None`: none any
-    /// more. Gateways do not follow it.
+    /// Tells the node directly before a link what rate somebody outside has set for the link; `None`: none
+    /// any more. Gateways do not follow it.
     pub fn tell_rate(&mut self, link: NodeId, rate: Option<Rate>) {
         self.wires.settle();
         for (id, kind) in self.nodes.kinds.iter().enumerate() {

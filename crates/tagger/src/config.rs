@@ -59,18 +59,15 @@ impl TaggerConfig {
         if let Some(rule) = self.rules.iter().position(mixed) {
             return Err(ConfigError::Versions { rule });
         }
-        let positive = [
-            ("flows", u64::from(self.flows)),
-            ("half_open", u64::from(self.half_open)),
-            ("half_open_time", self.half_open_time.0),
-            ("idle", self.idle.0),
-            ("incapable", u64::from(self.incapable)),
-            ("incapable_time", self.incapable_time.0),
+        let counts = [("flows", self.flows), ("half_open", self.half_open), ("incapable", self.incapable)];
+        let times = [
+            ("half_open_time", self.half_open_time),
+            ("idle", self.idle),
+            ("incapable_time", self.incapable_time),
         ];
-        positive
-            .into_iter()
-            .find(|(_, value)| *value == 0)
-            .map_or(Ok(()), |(key, _)| Err(ConfigError::Zero(key)))
+        let none = counts.into_iter().find(|(_, n)| *n == 0).map(|(key, _)| key);
+        let none = none.or_else(|| times.into_iter().find(|(_, time)| time.is_zero()).map(|(key, _)| key));
+        none.map_or(Ok(()), |key| Err(ConfigError::Zero(key)))
     }
 }
 

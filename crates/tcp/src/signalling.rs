@@ -14,8 +14,8 @@
 //! payload, where only the DSCP tells it from data. If the path rewrites the DSCP in mid-flow:
 //!   a packet with a structure, but without DSCP 3, is dropped as if it were lost;
 //!   so is data with DSCP 3 without a structure, since it is not known where it ends.
-//! What is sent again has DSCP 7 and no structure, so a flow goes on. Whoever writes real bytes must take care
-//! that data never ends like a structure ([`bentpipe_advice::tia1039::at_end`]).
+//! What is sent again has DSCP 7 and no structure, so a flow goes on. Whoever writes real bytes must take
+//! care that data never ends like a structure ([`bentpipe_advice::tia1039::at_end`]).
 
 use crate::config::Config;
 use crate::connection::Connection;

@@ -392,8 +392,8 @@ fn no_byte_of_a_stream_is_signalling() {
     }
 }
 
-/// Without signalling an IPv6 packet is 20 bytes longer, and that is all.
-/// A path that rewrites the DSCP from some time on: no packet that may be misread counts, and the flow goes on.
+/// A path that rewrites the DSCP from some time on: no packet that may be misread counts, and the flow goes
+/// on.
 #[test]
 fn where_the_path_rewrites_the_code_point_nothing_is_misread() {
     for rewritten in [[true, false], [false, true], [true, true]] {
@@ -421,7 +421,8 @@ fn where_the_path_rewrites_the_code_point_nothing_is_misread() {
     }
 }
 
-/// An end whose SYN/ACK arrived without its DSCP puts no structure into a packet: the peer would take it for data.
+/// An end whose SYN/ACK arrived without its DSCP puts no structure into a packet: the peer would take it for
+/// data.
 #[test]
 fn who_does_not_know_of_the_agreement_gets_no_structures() {
     let mut net = Net::new(host(ASK, V4), host(ASK, V4), |_, side, packet| {
@@ -459,6 +460,7 @@ fn data_without_the_structure_that_it_announces_comes_again() {
     assert!(stripped > 0);
 }
 
+/// Without signalling an IPv6 packet is 20 bytes longer, and that is all.
 #[test]
 fn the_ip_version_alone_changes_only_the_length() {
     let lengths = [V4, V6].map(|ip| {

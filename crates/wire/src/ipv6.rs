@@ -117,8 +117,8 @@ impl<B: SplitByteSlice> Ipv6<B> {
 /// next-header field. Checksums of TCP and UDP do not cover it (RFC 8200, section 8.1).
 ///
 /// # Errors
-/// If the packet is not IPv6, has such a header already, or would be too long, or if the length of `header` is
-/// no multiple of eight; the packet is then unchanged.
+/// If the packet is not IPv6, has such a header already, or would be too long, or if the length of `header`
+/// is no multiple of eight; the packet is then unchanged.
 pub fn add_hop_by_hop(header: &[u8], packet: &mut Vec<u8>) -> Result<(), WireError> {
     let base = size_of::<Ipv6Header>();
     let too_long = WireError::new(Fault::TooLong, packet.len());

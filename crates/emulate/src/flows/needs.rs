@@ -57,8 +57,8 @@ pub struct HostRequirements {
 /// Returns what the flows of `scenario` require from a kernel with these congestion controls.
 ///
 /// # Errors
-/// What the kernel cannot do: rate signalling, a missing congestion control, two flows that need different settings of one
-/// host, invalid sizes.
+/// What the kernel cannot do: rate signalling, a missing congestion control, two flows that need different
+/// settings of one host, invalid sizes.
 pub fn kernel_requirements(scenario: &Scenario, kernel: &[String]) -> Result<KernelRequirements, Error> {
     if let Some(flow) = scenario.signalling_flow() {
         return Err(Error::Signalling(flow.name.clone()));

@@ -1,6 +1,11 @@
 //! Sockets of the kernel that send at the rate that they were given.
 #![cfg(feature = "bpf")]
 #![allow(clippy::unwrap_used, clippy::print_stderr, reason = "this is test code")]
+#![allow(
+    clippy::disallowed_methods,
+    clippy::disallowed_types,
+    reason = "the kernel's sockets have real time"
+)]
 
 mod rig;
 

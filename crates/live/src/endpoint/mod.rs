@@ -312,8 +312,8 @@ impl Endpoint {
     }
 }
 
-/// Returns the configuration for one address family: IP version, MSS from the MTU, a bounded send buffer, and no sender
-/// jitter, which is for simulations only.
+/// Returns the configuration for one address family: IP version, MSS from the MTU, a bounded send buffer,
+/// and no sender jitter, which is for simulations only.
 fn fitted(config: &Config, settings: &Settings, v6: bool) -> Arc<Config> {
     let headers = if v6 { 60 } else { 40 };
     Arc::new(Config {

@@ -1,8 +1,8 @@
 //! Rate signalling (TIA-1039) in the real packets of the endpoint's connections.
 //!
 //! The engine has structures beside a segment's data, in [`Packet::signal`]. In a real IPv6 packet they are a
-//! hop-by-hop header. In IPv4 they are the end of the payload, where nothing but the DSCP tells them from data,
-//! and the path may rewrite that. On a connection that signals:
+//! hop-by-hop header. In IPv4 they are the end of the payload, where nothing but the DSCP tells them from
+//! data, and the path may rewrite that. On a connection that signals:
 //!   arriving: what looks like a structure at the end is one. The engine drops a packet whose DSCP does not
 //!     fit (`tcp/signalling.rs`); its data come again without a structure.
 //!   sent: data never end like a structure: the last byte of such a segment is sent by itself.

@@ -117,6 +117,16 @@ mod tests {
     }
 
     #[test]
+    fn an_end_may_signal() {
+        let sets = [set("encoding", "tia-1039"), set("ask", "100 Mbit/s"), set("ask_fallback", "0.2")];
+        let flow = parse_options("t", "newreno", &sets).unwrap().flows.remove(0);
+        let signalling = flow.sender.signalling.unwrap();
+        assert_eq!(signalling.ask.ask, bentpipe_base::Rate::from_bps(100_000_000));
+        assert_eq!((signalling.fallback_to.name, flow.sender.scheme.name), ("newreno", "explicit-rate"));
+        assert_eq!(flow.receiver.signalling.unwrap().ask.ask, None);
+    }
+
+    #[test]
     fn what_is_wrong_is_named_with_what_to_write_instead() {
         for (tcp, sets, says) in [
             ("bbrr", vec![], "bbr"),

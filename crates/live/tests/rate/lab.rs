@@ -10,8 +10,8 @@ use bentpipe_report::FlowRouterReport;
 use bentpipe_scenario::{Scenario, Source, host_addresses, load};
 use bentpipe_sim::report::flow_router_reports;
 use bentpipe_tcp::Connection;
-use bentpipe_wire::offload::{HEADER_SPACE, SuperPacket, VnetHeader, complete};
-use bentpipe_wire::{AddressPair, Segment, Sum, emit, hop_by_hop, parse, pseudo_header};
+use bentpipe_wire::offload::{HEADER_SPACE, SuperPacket, VnetHeader, complete, emit_super_packet};
+use bentpipe_wire::{AddressPair, Segment, Sum, hop_by_hop, parse};
 use core::net::SocketAddr;
 use std::collections::BTreeMap;
 
@@ -41,19 +41,10 @@ pub(crate) fn signalling_super_packet(n: usize) -> (Vec<u8>, VnetHeader) {
     let ends = AddressPair::V4 { src: [10, 55, 0, 1].into(), dst: [10, 55, 0, 2].into() };
     let tcp = TcpHeader { seq: Seq(77), flags: Flags::ACK, window: 9, ..TcpHeader::default() };
     let (dscp, ecn) = (QOS_SIGNAL, bentpipe_base::Ecn::NotEct);
+    let whole = Segment { ends, sport: 1, dport: 2, hops: 64, dscp, ecn, tcp, payload: &[] };
     let mut bytes = Vec::new();
-    emit(&Segment { ends, sport: 1, dport: 2, hops: 64, dscp, ecn, tcp, payload: &data }, &mut bytes)
-        .unwrap();
-    let sum = pseudo_header(&ends, 6, bytes.len() - 20).fold();
-    bytes[36..38].copy_from_slice(&sum.to_be_bytes());
-    let vnet = VnetHeader {
-        flags: VnetHeader::NEEDS_CSUM,
-        gso_type: VnetHeader::GSO_TCPV4,
-        hdr_len: 40,
-        gso_size: 1000,
-        csum_start: 20,
-        csum_offset: 16,
-    };
+    let vnet = emit_super_packet(&whole, data.len(), 1000, &mut bytes).unwrap();
+    bytes.extend(data);
     (bytes, vnet)
 }
 
@@ -167,7 +158,7 @@ impl Lab {
 
     /// Reads all there is; every byte must be that of its position.
     fn hear(&mut self, id: ConnId) {
-        let mut buffer = [0; 65_536];
+        let mut buffer = [0; 16_384];
         while let Ok(len @ 1..) = self.ends[RIGHT].endpoint.read(self.now, id, &mut buffer) {
             let at = self.read.entry(id).or_default();
             for byte in &buffer[..len] {

@@ -1,5 +1,5 @@
-//! Rate signalling in real packets, in simulated time: the engine as a real TCP at both ends of the relay of a
-//! scenario with flow routers.
+//! Rate signalling in real packets, in simulated time: the engine as a real TCP at both ends of the relay of
+//! a scenario with flow routers.
 
 #![allow(clippy::unwrap_used, reason = "a test may say what it takes for granted")]
 

@@ -1,16 +1,18 @@
-//! Explicit-rate signalling in simulation: the figures of Roberts' paper, fairness over distances, flows that
-//! come and go; the fuzzer of the encodings, and the tests.
+//! Explicit-rate signalling, simulated and in real packets: the figures of Roberts' paper, fairness over
+//! distances, flows that come and go; the fuzzer of the encodings, and the tests.
 
+mod live;
 mod simulator;
 
 use super::Part;
 use super::list::{Bound, List, Outcome, Setup, Tests, Unit, fuzz};
 use simulator::{Simulator, drops, goodput_bps, granted_bps, named};
 
-pub(super) const PARTS: [Part; 5] = [
+pub(super) const PARTS: [Part; 6] = [
     ("figures", figures),
     ("fairness", fairness),
     ("churn", churn),
+    ("live", live::check),
     ("fuzz", |_, list| fuzz(list, "fuzz-advice", "random signalling")),
     ("tests", tests),
 ];
@@ -35,19 +37,22 @@ const MANY_SEEDS: u64 = 20;
 const CHURN_LINK: (&str, f64) = ("bottleneck", 100e6);
 
 /// The test programs, as arguments for cargo.
-const RUNS: [&str; 3] = [
+const RUNS: [&str; 4] = [
     "-p bentpipe-advice -p bentpipe-flow-router",
+    "-p bentpipe-driver -p bentpipe-live --test signal --test rate --test endpoint_kernel",
     "-p bentpipe-tcp --lib --test signalling --test hostile",
     "-p bentpipe-scenario -p bentpipe-sim --test rate_keys --test rate_scenarios",
 ];
 
 /// Test programs, and how many tests each has at least.
-const PROGRAMS: [(&str, &str, usize); 6] = [
+const PROGRAMS: [(&str, &str, usize); 8] = [
     ("bentpipe_advice", "encodings, and one end's part of the exchange", 40),
     ("bentpipe_flow_router", "parts of the flow router", 40),
     ("exchange", "the flow router between two ends", 15),
     ("limits", "what the flow router limits", 15),
     ("signalling", "signalling in the packets of a connection", 15),
+    ("signal", "signalling in real packets", 6),
+    ("rate", "two ends and flow routers over the relay", 7),
     ("rate_keys", "keys of scenarios, wrong ones refused with their place", 10),
 ];
 
@@ -77,6 +82,16 @@ const PROOFS: &str = "
   a_flow_without_signalling_is_a_member_from_its_first_payload_on what_it_does_not_understand_passes_unchanged
 * guaranteed rates: refused, or a lower priority preempted
   what_does_not_fit_is_refused_or_preempts_a_lower_priority
+* real packets: read and written exactly; code points and places
+  what_a_node_sends_is_what_it_said any_bytes_leave_as_they_came the_packets_are_those_of_the_source
+* figure 1 over the relay, with real packets
+  three_routers_answer_a_real_request
+* no structure is taken for data, no data for a structure
+  a_stream_is_exact_while_routers_insert_reductions data_that_looks_like_structures_is_data
+  rewritten_code_points_corrupt_no_stream who_does_not_know_of_the_agreement_gets_no_structures
+  without_a_node_that_reads_structures_nothing_is_stripped
+* a kernel that does not signal; a link whose rate a user changes
+  a_kernel_that_does_not_signal_gets_ordinary_connections a_link_s_new_rate_is_divided
 * shares are max-min fair
   shares_are_max_min_fair equal_members_get_what_the_general_rule_gives
 * no structure can break a connection

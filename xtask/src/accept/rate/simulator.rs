@@ -5,7 +5,7 @@ use crate::{bench, metadata};
 use lab::once::output;
 use lab::stats::median;
 use serde_json::Value;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 /// The release build of bentpipe.
@@ -14,6 +14,11 @@ pub(super) struct Simulator(PathBuf);
 impl Simulator {
     pub(super) fn build() -> Outcome<Self> {
         bench::build("bentpipe").map(Self)
+    }
+
+    /// The program.
+    pub(super) fn path(&self) -> &Path {
+        &self.0
     }
 
     /// Runs a scenario with these parameters; returns its report.
