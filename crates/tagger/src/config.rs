@@ -4,6 +4,25 @@ use crate::rules::Rule;
 use bentpipe_base::{Duration, Size};
 use core::fmt;
 
+/// What is wrong with a configuration.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ConfigError {
+    /// The largest packet is smaller than every host must accept.
+    Mtu(Size),
+    /// The first port of a rule is above its last.
+    Ports {
+        /// Index of the rule.
+        rule: usize,
+    },
+    /// The prefixes of a rule have different IP versions.
+    Versions {
+        /// Index of the rule.
+        rule: usize,
+    },
+    /// This value must not be zero.
+    Zero(&'static str),
+}
+
 /// The configuration of a tagger. [`TaggerConfig::new`] has defaults for all but the rules.
 #[derive(Clone, Debug, PartialEq)]
 pub struct TaggerConfig {
@@ -69,25 +88,6 @@ impl TaggerConfig {
         let none = none.or_else(|| times.into_iter().find(|(_, time)| time.is_zero()).map(|(key, _)| key));
         none.map_or(Ok(()), |key| Err(ConfigError::Zero(key)))
     }
-}
-
-/// Why a configuration is refused.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum ConfigError {
-    /// The largest packet is smaller than every host must accept.
-    Mtu(Size),
-    /// The first port of a rule is above its last.
-    Ports {
-        /// Index of the rule.
-        rule: usize,
-    },
-    /// The prefixes of a rule have different IP versions.
-    Versions {
-        /// Index of the rule.
-        rule: usize,
-    },
-    /// This value must not be zero.
-    Zero(&'static str),
 }
 
 impl fmt::Display for ConfigError {
