@@ -37,8 +37,8 @@ pub trait Node {
         false
     }
 
-    /// True for a node beside a host that knows of no structures: it must see every end of an IPv4 payload that
-    /// looks like one, whatever the DSCP says.
+    /// True for a node beside a host that knows of no structures: it must see every end of an IPv4 payload
+    /// that looks like one, whatever the DSCP says.
     fn reads_all_ends(&self) -> bool {
         false
     }

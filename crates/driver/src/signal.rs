@@ -68,8 +68,8 @@ impl Parsed {
         }
     }
 
-    /// Moves what looks like a structure at the end of an IPv4 payload to [`Packet::signal`], whatever the DSCP
-    /// says.
+    /// Moves what looks like a structure at the end of an IPv4 payload to [`Packet::signal`], whatever the
+    /// DSCP says.
     pub fn take_end(&mut self, bytes: &[u8]) {
         let packet = &mut self.packet;
         if packet.ip != IpVersion::V4 || packet.segment > 0 || packet.signal.is_some() {

@@ -1,11 +1,12 @@
 //! Keeps structures from the kernel's TCP while no agent removes them.
 //!
-//! When an agent is gone, its peers still signal: routers and peers put structures into packets of IPv4 flows
-//! that were negotiated, behind the data, and the kernel would take them for data. Such packets have DSCP 3. A
-//! rule of the firewall drops them on their way to a socket, at all times: an agent that lives has removed the
-//! structure and reset the code point before the kernel gets a packet. What is dropped comes again without a
-//! structure. SYNs pass, since the kernel ignores the bytes behind them (no Fast Open without cookies), and so
-//! peers that signal can still connect. In IPv6 a structure is in a header that the kernel skips.
+//! When an agent is gone, its peers still signal: routers and peers put structures into packets of IPv4
+//! flows that were negotiated, behind the data, and the kernel would take them for data. Such packets have
+//! DSCP 3. A rule of the firewall drops them on their way to a socket, at all times: an agent that lives has
+//! removed the structure and reset the code point before the kernel gets a packet. What is dropped comes
+//! again without a structure. SYNs pass, since the kernel ignores the bytes behind them (no Fast Open
+//! without cookies), and so peers that signal can still connect. In IPv6 a structure is in a header that the
+//! kernel skips.
 //!
 //! The table stays when an agent is killed, and must stay as long as flows live that were negotiated.
 

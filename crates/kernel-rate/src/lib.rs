@@ -1,9 +1,10 @@
 //! Explicit rate for sockets of the kernel's TCP: they send at the rate that an agent was granted for them.
 //!
-//! A congestion control in BPF (`bpf/rate.bpf.c`) paces sockets, and a program of a control group gives it to
-//! those that have a rate. Nothing else on the machine uses it, and it needs no undoing: when the agent ends,
-//! however it ends, its sockets go on under the kernel's CUBIC within two seconds, and the kernel removes what
-//! was loaded with the last of them. [`guard`] is what keeps structures from the kernel's TCP meanwhile.
+//! A congestion control in BPF (`bpf/rate.bpf.c`) paces sockets, and a program of a control group gives it
+//! to those that have a rate. Nothing else on the machine uses it, and it needs no undoing: when the agent
+//! ends, however it ends, its sockets go on under the kernel's CUBIC within two seconds, and the kernel
+//! removes what was loaded with the last of them. [`guard`] is what keeps structures from the kernel's TCP
+//! meanwhile.
 //!
 //! All this needs the feature `bpf`. Without it [`KernelRate::check`] says so.
 
@@ -31,8 +32,8 @@ pub const NAME: &str = "bent_rate";
 /// Which sockets may get a rate.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Policy {
-    /// Mount point of the cgroup hierarchy, version 2, or a group in it: sockets of its processes. `None`: all
-    /// processes of the machine.
+    /// Mount point of the cgroup hierarchy, version 2, or a group in it: sockets of its processes. `None`:
+    /// all processes of the machine.
     pub cgroup: Option<PathBuf>,
     /// Addresses of the peers.
     pub peers: Vec<Prefix>,

@@ -4,6 +4,25 @@ use crate::rules::Rule;
 use bentpipe_base::{Duration, Size};
 use core::fmt;
 
+/// What is wrong with a configuration.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ConfigError {
+    /// The largest packet is smaller than every host must accept.
+    Mtu(Size),
+    /// The first port of a rule is above its last.
+    Ports {
+        /// Index of the rule.
+        rule: usize,
+    },
+    /// The prefixes of a rule have different IP versions.
+    Versions {
+        /// Index of the rule.
+        rule: usize,
+    },
+    /// This value must not be zero.
+    Zero(&'static str),
+}
+
 /// The configuration of a tagger. [`TaggerConfig::new`] has defaults for all but the rules.
 #[derive(Clone, Debug, PartialEq)]
 pub struct TaggerConfig {
@@ -59,38 +78,16 @@ impl TaggerConfig {
         if let Some(rule) = self.rules.iter().position(mixed) {
             return Err(ConfigError::Versions { rule });
         }
-        let positive = [
-            ("flows", u64::from(self.flows)),
-            ("half_open", u64::from(self.half_open)),
-            ("half_open_time", self.half_open_time.0),
-            ("idle", self.idle.0),
-            ("incapable", u64::from(self.incapable)),
-            ("incapable_time", self.incapable_time.0),
+        let counts = [("flows", self.flows), ("half_open", self.half_open), ("incapable", self.incapable)];
+        let times = [
+            ("half_open_time", self.half_open_time),
+            ("idle", self.idle),
+            ("incapable_time", self.incapable_time),
         ];
-        positive
-            .into_iter()
-            .find(|(_, value)| *value == 0)
-            .map_or(Ok(()), |(key, _)| Err(ConfigError::Zero(key)))
+        let none = counts.into_iter().find(|(_, n)| *n == 0).map(|(key, _)| key);
+        let none = none.or_else(|| times.into_iter().find(|(_, time)| time.is_zero()).map(|(key, _)| key));
+        none.map_or(Ok(()), |key| Err(ConfigError::Zero(key)))
     }
-}
-
-/// Why a configuration is refused.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum ConfigError {
-    /// The largest packet is smaller than every host must accept.
-    Mtu(Size),
-    /// The first port of a rule is above its last.
-    Ports {
-        /// Index of the rule.
-        rule: usize,
-    },
-    /// The prefixes of a rule have different IP versions.
-    Versions {
-        /// Index of the rule.
-        rule: usize,
-    },
-    /// This value must not be zero.
-    Zero(&'static str),
 }
 
 impl fmt::Display for ConfigError {

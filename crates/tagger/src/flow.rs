@@ -260,12 +260,12 @@ impl Flow {
         if packet.dscp == QOS_SIGNAL { !has_one && packet.body.len > 0 } else { has_one }
     }
 
-    /// The rate to tell the driver, if it has to be told.
-    pub(crate) fn news(&mut self, answer: Option<RateAnswer>) -> Option<Option<Rate>> {
+    /// True if the driver has to be told of the rate, which is then in `told`.
+    pub(crate) fn has_news(&mut self, answer: Option<RateAnswer>) -> bool {
         let granted = self.negotiation.granted();
         let confirmed = self.unconfirmed && matches!(answer, Some(RateAnswer::Granted(_)));
         self.unconfirmed &= !confirmed;
         let is_new = core::mem::replace(&mut self.told, granted) != granted;
-        (is_new || confirmed).then_some(granted)
+        is_new || confirmed
     }
 }

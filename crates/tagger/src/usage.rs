@@ -1,8 +1,8 @@
 //! How much of its rate a flow uses, and when it asks for more.
 //!
 //! Source: TIA-1039 (2006) and L. G. Roberts' explicit-rate TCP: a sender may ask for more every 128 packets.
-//! Here it asks for twice its rate if those used 90 % of it, and for the same rate after 2 s of silence, since
-//! the routers may have given it away.
+//! Here it asks for twice its rate if those used 90 % of it, and for the same rate after 2 s of silence,
+//! since the routers may have given it away.
 
 use bentpipe_base::{Duration, Instant, Rate, Size};
 

@@ -56,7 +56,7 @@ fn a_host_that_uses_its_rate_wishes_for_more() {
 }
 
 fn twice(rate: Rate) -> Rate {
-    Rate::from_bps(rate.bps() * 2).unwrap()
+    Rate::from_bps(rate.bps() * 2).expect("more than zero")
 }
 
 #[test]
@@ -218,7 +218,7 @@ fn a_flow_ends_with_fins_a_reset_or_silence() {
 #[test]
 fn a_forged_syn_changes_no_open_flow() {
     for ip in BOTH {
-        let mut rig = Rig::with(ip, config(asking()));
+        let mut rig = Rig::with(ip, config(&asking()));
         rig.open(mbps(30));
         rig.deliver(rig.back(Flags::SYN, 77_777, 0, 0), &[structure(Kind::Request, Some(mbps(1)))]);
         assert_eq!(rig.send(rig.out(ACK, 1, 1, 100)).dscp, QOS_FLOW);

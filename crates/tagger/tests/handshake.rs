@@ -4,7 +4,7 @@ mod rig;
 
 use bentpipe_advice::negotiation::AskConfig;
 use bentpipe_advice::tia1039::{Kind, QOS_FLOW, QOS_SIGNAL, write};
-use bentpipe_base::{Addr, Body, Dscp, Flags, OtherOptions, Packet, Seq};
+use bentpipe_base::{Addr, Body, Dscp, Duration, Flags, OtherOptions, Packet, Seq};
 use bentpipe_tagger::{HOST, NETWORK, TaggerConfig};
 use rig::{BOTH, ISN, Rig, SYN_ACK, asking, config, mbps, response, said, structure};
 
@@ -20,7 +20,7 @@ fn a_host_that_opens_asks_and_is_granted_a_rate() {
         assert_eq!(syn_ack.tcp.mss, Some(1444), "what the host sends has room for a structure too");
         let news = rig.tagger.take_changes();
         assert_eq!((news.len(), news[0].flow, news[0].rate), (1, rig.key(), Some(mbps(30))));
-        assert_eq!(news[0].srtt.as_millis_f64(), 100.0);
+        assert_eq!(news[0].srtt, Duration::from_millis(100));
         let ack = rig.send(rig.out(Flags::ACK, 1, 1, 0));
         assert_eq!((ack.dscp, said(&ack)), (QOS_FLOW, vec![]));
         let data = rig.send(rig.out(Flags::ACK, 1, 1, 1000));
@@ -87,7 +87,7 @@ fn an_end_that_was_called_adds_nothing_until_the_peer_shows_that_it_knows() {
 fn an_end_that_only_answers_sends_its_data_without_a_code_point() {
     let ask = AskConfig { take: Some(mbps(8)), ..AskConfig::default() };
     for ip in BOTH {
-        let mut rig = Rig::with(ip, config(ask.clone()));
+        let mut rig = Rig::with(ip, config(&ask));
         let syn = rig.send(rig.out(Flags::SYN, 0, 0, 0));
         assert_eq!((said(&syn), syn.dscp), (vec![], QOS_SIGNAL));
         rig.deliver(rig.back(SYN_ACK, 0, 1, 0), &[structure(Kind::Request, Some(mbps(30)))]);
@@ -216,7 +216,7 @@ fn what_must_not_change_passes_untouched() {
 
 #[test]
 fn handshakes_are_bounded_and_expire() {
-    let small = TaggerConfig { half_open: 2, flows: 3, ..config(asking()) };
+    let small = TaggerConfig { half_open: 2, flows: 3, ..config(&asking()) };
     let mut rig = Rig::with(BOTH[0], small);
     for port in 1..=4 {
         rig.port = port;

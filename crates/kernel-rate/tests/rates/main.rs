@@ -1,13 +1,18 @@
 //! Sockets of the kernel that send at the rate that they were given.
 #![cfg(feature = "bpf")]
 #![allow(clippy::unwrap_used, clippy::print_stderr, reason = "this is test code")]
+#![allow(
+    clippy::disallowed_methods,
+    clippy::disallowed_types,
+    reason = "the kernel's sockets have real time"
+)]
 
 mod rig;
 
 use bentpipe_base::{Duration, Prefix, Rate};
 use bentpipe_kernel_rate::{Counts, Grant, KernelRate, Policy, Reason, Tuple, guard};
 use bentpipe_os::{nft, tcp};
-use rig::{PORT, Rig, end};
+use rig::{PORT, Rig, connect, end, write};
 use std::net::TcpStream;
 use std::thread;
 use std::time::{Duration as Time, Instant};
@@ -42,68 +47,68 @@ fn from_the_start(rates: &KernelRate, rig: &Rig) {
     let renew = || rates.renew().unwrap();
     let tuple = tuple(false, 4001, PORT);
     rates.set(&tuple, &grant(100)).unwrap();
-    let mut to = rig.connect(false, 4001, PORT);
-    rig.write(&mut to, 0.4, renew);
+    let mut to = connect(false, 4001, PORT);
+    write(&mut to, 0.4, renew);
     check(rig, 0.4, 100.0, 52.0);
-    rig.write(&mut to, 2.0, renew);
+    write(&mut to, 2.0, renew);
     check(rig, 1.9, 100.0, 52.0);
     rates.set(&tuple, &grant(40)).unwrap();
-    rig.write(&mut to, 1.5, renew);
+    write(&mut to, 1.5, renew);
     check(rig, 1.2, 40.0, 52.0);
     assert_eq!(rates.counts(), Counts { adopted: 1, ..Counts::default() });
-    rig.write(&mut to, 2.5, || {});
+    write(&mut to, 2.5, || {});
     assert_eq!(rates.counts().left, 1, "the lease has ended");
     let after = tcp::info(&to).unwrap();
     eprintln!("without the agent: {:.1} Mbit/s, cwnd {}", rig.rate(0.4), after.cwnd);
     renew();
-    rig.write(&mut to, 0.6, renew);
+    write(&mut to, 0.6, renew);
     check(rig, 0.4, 40.0, 52.0);
     rates.forget(&tuple);
-    rig.write(&mut to, 0.1, renew);
+    write(&mut to, 0.1, renew);
     assert_eq!(rates.counts(), Counts { adopted: 2, left: 2, ..Counts::default() });
 }
 
 /// The rate comes when the connection is open, and the path is IPv6.
 fn later(rates: &KernelRate, rig: &Rig) {
     let renew = || rates.renew().unwrap();
-    let mut to = rig.connect(true, 4002, PORT);
-    rig.write(&mut to, 0.3, renew);
+    let mut to = connect(true, 4002, PORT);
+    write(&mut to, 0.3, renew);
     rates.set(&tuple(true, 4002, PORT), &Grant { extra: 16, ..grant(60) }).unwrap();
-    rig.write(&mut to, 1.5, renew);
+    write(&mut to, 1.5, renew);
     check(rig, 1.0, 60.0, 72.0 + 16.0);
     assert_eq!(rates.counts().adopted, 3);
 }
 
 /// After silence only the initial window is sent, until the rate is confirmed.
-fn silent(rates: &KernelRate, rig: &Rig) {
+fn silent(rates: &KernelRate) {
     let window = |to: &TcpStream| tcp::info(to).unwrap().cwnd;
     let renew = || rates.renew().unwrap();
     let tuple = tuple(false, 4003, PORT);
     rates.set(&tuple, &grant(50)).unwrap();
-    let mut to = rig.connect(false, 4003, PORT);
-    rig.write(&mut to, 0.2, renew);
+    let mut to = connect(false, 4003, PORT);
+    write(&mut to, 0.2, renew);
     assert!(window(&to) > 32);
     for _ in 0..5 {
         thread::sleep(Time::from_millis(500));
         renew();
     }
-    rig.write(&mut to, 0.2, renew);
+    write(&mut to, 0.2, renew);
     assert_eq!(window(&to), 10);
     rates.set(&tuple, &grant(50)).unwrap();
-    rig.write(&mut to, 0.2, renew);
+    write(&mut to, 0.2, renew);
     assert!(window(&to) > 32);
 }
 
 /// More is lost than a rate explains.
-fn lossy(rates: &KernelRate, rig: &Rig) {
+fn lossy(rates: &KernelRate) {
     let renew = || rates.renew().unwrap();
     rates.set(&tuple(false, 4004, PORT + 1), &grant(100)).unwrap();
-    let mut to = rig.connect(false, 4004, PORT + 1);
-    rig.write(&mut to, 0.3, renew);
+    let mut to = connect(false, 4004, PORT + 1);
+    write(&mut to, 0.3, renew);
     assert_eq!(rates.counts().fell_back, 0, "4096 packets take half a second");
     let start = Instant::now();
     while rates.counts().fell_back == 0 && start.elapsed() < Time::from_secs(5) {
-        rig.write(&mut to, 0.02, renew);
+        write(&mut to, 0.02, renew);
     }
     assert_eq!(rates.counts().fell_back, 1);
 }
@@ -121,8 +126,8 @@ fn sockets_send_at_their_rates_whatever_is_lost() {
     let rig = Rig::new();
     from_the_start(&rates, &rig);
     later(&rates, &rig);
-    silent(&rates, &rig);
-    lossy(&rates, &rig);
+    silent(&rates);
+    lossy(&rates);
     assert_eq!(rates.counts().refused, 0);
     drop(rates);
     assert!(!tcp::congestion_controls().unwrap().iter().any(|name| name == bentpipe_kernel_rate::NAME));

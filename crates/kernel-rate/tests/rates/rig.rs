@@ -47,7 +47,7 @@ fn set_up(interface: &str, addresses: [&str; 2]) {
 }
 
 /// Reads all that comes, over one connection after the other.
-fn receive(listener: TcpListener, samples: &Samples) {
+fn receive(listener: &TcpListener, samples: &Samples) {
     let mut buffer = vec![0; 1 << 20];
     for from in listener.incoming() {
         let (mut from, mut bytes) = (from.unwrap(), 0);
@@ -74,7 +74,7 @@ fn receiver(ready: &Sender<u32>, go: &Receiver<()>, samples: &Samples) {
     let listeners = [false, true].map(|v6| (0..2).map(move |i| TcpListener::bind(end(v6, 1, PORT + i))));
     for listener in listeners.into_iter().flatten() {
         let (listener, samples) = (listener.unwrap(), Arc::clone(samples));
-        thread::spawn(move || receive(listener, &samples));
+        thread::spawn(move || receive(&listener, &samples));
     }
     ready.send(0).unwrap();
 }
@@ -94,35 +94,35 @@ impl Rig {
         Self { samples }
     }
 
-    /// Connects from this port to the receiver's.
-    pub(crate) fn connect(&self, v6: bool, from: u16, to: u16) -> TcpStream {
-        let (local, remote) = (end(v6, 0, from), end(v6, 1, to));
-        let stream = socket::stream(&remote).unwrap();
-        socket::bind(&stream, &local).unwrap();
-        socket::connect(&stream, &remote).unwrap();
-        let stream = TcpStream::from(stream);
-        stream.set_nonblocking(false).unwrap();
-        stream
-    }
-
-    /// Writes for this long; calls `each` every 200 ms.
-    pub(crate) fn write(&self, to: &mut TcpStream, seconds: f64, mut each: impl FnMut()) {
-        let (start, block) = (Instant::now(), vec![7; 32 << 10]);
-        let mut next = start;
-        while start.elapsed().as_secs_f64() < seconds {
-            to.write_all(&block).unwrap();
-            if Instant::now() >= next {
-                each();
-                next = Instant::now() + Duration::from_millis(200);
-            }
-        }
-    }
-
     /// Mean rate in Mbit/s at which bytes arrived in the last `seconds`.
     pub(crate) fn rate(&self, seconds: f64) -> f64 {
         let (now, samples) = (Instant::now(), self.samples.lock().unwrap());
         let is_late = |(at, _): &&(Instant, u64)| now.duration_since(*at).as_secs_f64() <= seconds;
         let ((t0, b0), (t1, b1)) = (samples.iter().find(is_late).unwrap(), samples.last().unwrap());
         (b1 - b0) as f64 * 8e-6 / t1.duration_since(*t0).as_secs_f64()
+    }
+}
+
+/// Connects from this port to the receiver's.
+pub(crate) fn connect(v6: bool, from: u16, to: u16) -> TcpStream {
+    let (local, remote) = (end(v6, 0, from), end(v6, 1, to));
+    let stream = socket::stream(&remote).unwrap();
+    socket::bind(&stream, &local).unwrap();
+    socket::connect(&stream, &remote).unwrap();
+    let stream = TcpStream::from(stream);
+    stream.set_nonblocking(false).unwrap();
+    stream
+}
+
+/// Writes for this long; calls `each` every 200 ms.
+pub(crate) fn write(to: &mut TcpStream, seconds: f64, mut each: impl FnMut()) {
+    let (start, block) = (Instant::now(), vec![7; 32 << 10]);
+    let mut next = start;
+    while start.elapsed().as_secs_f64() < seconds {
+        to.write_all(&block).unwrap();
+        if Instant::now() >= next {
+            each();
+            next = Instant::now() + Duration::from_millis(200);
+        }
     }
 }

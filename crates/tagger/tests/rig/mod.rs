@@ -41,7 +41,7 @@ pub(crate) fn host(ip: IpVersion, n: u32) -> Addr {
 }
 
 /// All flows of all hosts to the service ask for 10 Gbit/s, if `ask` does not say otherwise.
-pub(crate) fn config(ask: AskConfig) -> TaggerConfig {
+pub(crate) fn config(ask: &AskConfig) -> TaggerConfig {
     let any = |address: IpAddr| Prefix::new(address, 0).unwrap();
     let rule = |all: Prefix| Rule {
         hosts: all,
@@ -68,7 +68,7 @@ pub(crate) struct Rig {
 
 impl Rig {
     pub(crate) fn new(ip: IpVersion) -> Self {
-        Self::with(ip, config(asking()))
+        Self::with(ip, config(&asking()))
     }
 
     pub(crate) fn with(ip: IpVersion, config: TaggerConfig) -> Self {

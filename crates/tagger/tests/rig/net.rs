@@ -61,7 +61,7 @@ impl<'p> Net<'p> {
         let tuple = Tuple { local: (host(ip, 1), 4000), remote: (host(ip, 2), SERVICE) };
         let conn = Connection::connect(&world.cx(Instant::ZERO, NodeId(0)), tuple, kernel(ip), chance(0));
         let asks = [asking(), AskConfig::default()];
-        let mut tagger = asks.map(|ask| Some(Tagger::new(config(ask))));
+        let mut tagger = asks.map(|ask| Some(Tagger::new(config(&ask))));
         for (tagger, tagged) in tagger.iter_mut().zip(tagged) {
             *tagger = tagger.take().filter(|_| tagged);
         }
@@ -119,7 +119,7 @@ impl<'p> Net<'p> {
                 Some(tagger) => tagger.handle(&mut cx, Input::Packet(port, packet)),
                 None => cx.send(if port == HOST { NETWORK } else { HOST }, packet),
             },
-            (side, input) => self.taggers[side].as_mut().unwrap().handle(&mut cx, input),
+            (side, input) => self.taggers[side].as_mut().expect("it has set a timer").handle(&mut cx, input),
         }
         if let Some(tagger) = self.taggers.get_mut(node).and_then(Option::as_mut) {
             self.news[node].extend(tagger.take_changes());
