@@ -86,7 +86,7 @@ pub(crate) fn run(agent: &Agent) -> Result<u8, Failure> {
         Action::Status => {
             let session = deploy::choose(&registry, name)?;
             let status = |Reply::Status(status)| Some(*status);
-            let status = Client::connect(&session.socket)?.ask(&Request::Status, status)?;
+            let status = Client::connect(&session.base.socket)?.ask(&Request::Status, status)?;
             show::status(&status, agent.json)?
         }
         Action::Undo => {
