@@ -73,12 +73,9 @@ impl From<deploy::Error> for Failure {
 
 impl From<agent::Error> for Failure {
     fn from(error: agent::Error) -> Self {
-        match &error {
-            agent::Error::ChecksFailed(findings) => {
-                let each: Vec<String> = findings.iter().map(ToString::to_string).collect();
-                Self::input(each.join("\nerror: "))
-            }
-            _ => Self::of(&error, error.is_refusal()),
+        match error {
+            agent::Error::Site(error) => error.into(),
+            other => Self::of(&other, other.is_refusal()),
         }
     }
 }

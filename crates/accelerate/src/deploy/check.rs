@@ -51,7 +51,11 @@ impl Check {
         self.findings.iter().all(|f| f.standing != CheckStatus::Bad)
     }
 
-    pub(super) fn refuse(&self) -> Result<(), Error> {
+    /// Fails with the findings that keep it from starting, if there are any.
+    ///
+    /// # Errors
+    /// These findings.
+    pub fn refuse(&self) -> Result<(), Error> {
         let bad: Vec<Finding> =
             self.findings.iter().filter(|f| f.standing == CheckStatus::Bad).cloned().collect();
         if bad.is_empty() { Ok(()) } else { Err(Error::ChecksFailed(bad)) }

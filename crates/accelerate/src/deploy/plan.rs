@@ -156,8 +156,8 @@ impl Plan {
         undo
     }
 
-    /// The changes for a service on the host itself: `deploy.tun_lan` is the host's end of a veth pair. Packets
-    /// that the policy could accelerate are routed into it.
+    /// The changes for a service on the host itself: `deploy.tun_lan` is the host's end of a veth pair.
+    /// Packets that the policy could accelerate are routed into it.
     pub fn on_host(file: &GatewayFile, mtu: u32) -> Self {
         let deploy = &file.deploy;
         let v6 = fs::exists("/proc/sys/net/ipv6").unwrap_or(false);

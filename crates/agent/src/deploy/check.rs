@@ -1,11 +1,10 @@
 //! Checks whether an agent can run on this machine, before anything is changed.
 
-use super::Error;
 use super::ports;
 use super::session::{Session, is_running};
-use bentpipe_accelerate::deploy::{Plan, check_host, check_site};
+use bentpipe_accelerate::deploy::{self, check_host, check_site};
 use bentpipe_scenario::agent_file::{AgentFile, Method, Place};
-use bentpipe_service::{CheckStatus, Finding, Registry};
+use bentpipe_service::{Finding, Registry};
 use std::path::Path;
 
 /// The result of a check.
@@ -13,47 +12,26 @@ use std::path::Path;
 pub struct Check {
     /// How the agent would act for the host.
     pub method: String,
-    /// The traffic that would go through it.
-    pub intercepted: Vec<String>,
-    pub(super) plan: Plan,
-    /// Findings.
-    pub findings: Vec<Finding>,
-}
-
-impl Check {
-    /// Changes that would be made, as commands.
-    pub fn steps(&self) -> Vec<String> {
-        self.plan.steps.iter().map(ToString::to_string).collect()
-    }
-
-    /// True if the agent would start.
-    pub fn is_good(&self) -> bool {
-        self.findings.iter().all(|finding| finding.standing != CheckStatus::Bad)
-    }
-
-    pub(super) fn refuse(&self) -> Result<(), Error> {
-        let is_bad = |finding: &&Finding| finding.standing == CheckStatus::Bad;
-        let bad: Vec<Finding> = self.findings.iter().filter(is_bad).cloned().collect();
-        if bad.is_empty() { Ok(()) } else { Err(Error::ChecksFailed(bad)) }
-    }
+    /// What would go through it, what would be changed, and findings.
+    pub site: deploy::Check,
 }
 
 /// Runs all checks without changing anything.
 pub fn check(file: &AgentFile, registry: &Registry) -> Check {
     let left = leftovers(registry, &file.site.deploy.name);
-    let found = match file.place {
+    let mut site = match file.place {
         Place::Host => check_host(&file.site, ports::plan(file), left),
         Place::Inline | Place::Routed => check_site(&file.site, left),
     };
-    let mut findings: Vec<Finding> = found.findings.into_iter().map(of_agent).collect();
-    findings.extend(socket(file));
+    site.findings = site.findings.into_iter().map(of_agent).chain(socket(file)).collect();
+    site.intercepted = intercepted(file);
     let method = match file.method {
         Method::Split => {
             "split: the agent ends the host's connections and goes on with its own; no socket limits of the \
              host are raised"
         }
     };
-    Check { method: method.to_owned(), intercepted: intercepted(file), plan: found.plan, findings }
+    Check { method: method.to_owned(), site }
 }
 
 fn intercepted(file: &AgentFile) -> Vec<String> {
@@ -81,7 +59,7 @@ fn leftovers(registry: &Registry, name: &str) -> Option<Finding> {
     let session: Session = registry.entry(name)?;
     let title = format!("agent `{name}`");
     if is_running(registry, name) {
-        let pid = session.process.pid;
+        let pid = session.base.process.pid;
         let found = format!("it is running (process {pid})");
         return Some(Finding::failure(title, found).with_help("sudo bentpipe agent undo"));
     }

@@ -1,9 +1,9 @@
 //! Runs an agent on this machine: checks, set-up and clean-up.
 //!
-//! Sequence: [`check()`], then [`run()`]: takes the lock, writes the session file, carries out the plan, starts
-//! the watcher, gives up capabilities, runs the data path until a signal, and undoes all changes. If the agent
-//! is killed, the watcher ([`mourn()`]) resets its connections at both ends. [`undo()`] undoes the changes of a
-//! killed agent.
+//! Sequence: [`check()`], then [`run()`]: takes the lock, writes the session file, carries out the plan,
+//! starts the watcher, gives up capabilities, runs the data path until a signal, and undoes all changes. If
+//! the agent is killed, the watcher ([`mourn()`]) resets its connections at both ends. [`undo()`] undoes the
+//! changes of a killed agent.
 
 mod check;
 mod ports;
@@ -18,14 +18,11 @@ pub use session::{Session, choose};
 pub use stop::undo;
 pub use watcher::mourn;
 
-use bentpipe_service::{ClientError, Finding, SystemError};
+use bentpipe_service::{ClientError, SystemError};
 
 /// An error of an agent.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// A check failed; nothing was changed.
-    #[error("{}", .0.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n"))]
-    ChecksFailed(Vec<Finding>),
     /// One of this name is running.
     #[error("agent `{name}` is running (process {pid})\nhelp: sudo kill {pid}, or choose another `name`")]
     Runs {
@@ -49,7 +46,7 @@ pub enum Error {
     /// A port cannot be opened.
     #[error(transparent)]
     Port(#[from] bentpipe_os::PortError),
-    /// A step of the plan failed.
+    /// A check failed, before anything was changed, or a step of the plan.
     #[error(transparent)]
     Site(#[from] bentpipe_accelerate::deploy::Error),
     /// Netlink.
@@ -67,20 +64,16 @@ pub enum Error {
 }
 
 impl Error {
-    fn system(what: impl Into<String>, source: impl Into<std::io::Error>) -> Self {
-        Self::System(SystemError::new(what, source))
-    }
-
     /// True if the user's input, permissions or machine are at fault, not this program: exit status 2.
     pub const fn is_refusal(&self) -> bool {
-        matches!(
-            self,
-            Self::ChecksFailed(_)
-                | Self::Runs { .. }
-                | Self::OtherNamespace(_)
-                | Self::NoneRuns
-                | Self::Several(_)
-                | Self::Unknown(_)
-        )
+        match self {
+            Self::Site(error) => error.is_refusal(),
+            Self::Unknown(_) | Self::Several(_) | Self::NoneRuns | Self::OtherNamespace(_) => true,
+            other => matches!(other, Self::Runs { .. }),
+        }
+    }
+
+    fn system(what: impl Into<String>, source: impl Into<std::io::Error>) -> Self {
+        Self::System(SystemError::new(what, source))
     }
 }

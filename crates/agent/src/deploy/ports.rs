@@ -45,8 +45,8 @@ pub(super) fn open(file: &AgentFile, plan: &Plan) -> Result<Opened, Error> {
     }
 }
 
-/// Opens the ports of an agent that has died. Its rules still bring packets to its interfaces; TUN interfaces,
-/// which vanished with it, are made again.
+/// Opens the ports of an agent that has died. Its rules still bring packets to its interfaces; TUN
+/// interfaces, which vanished with it, are made again.
 pub(super) fn reopen(file: &AgentFile) -> Result<Opened, Error> {
     let mut plan = plan(file);
     if file.place == Place::Host {

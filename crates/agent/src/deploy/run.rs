@@ -10,7 +10,7 @@ use super::watcher::{Watcher, absolute};
 use crate::path::{FlowFile, Relay};
 use crate::split::Split;
 use crate::status::{MOST_FLOWS, Reply, Request, Status};
-use bentpipe_accelerate::deploy::{Event, Level, Plan, Sandbox, give_up_privileges};
+use bentpipe_accelerate::deploy::{self, Event, Level, Plan, Sandbox, give_up_privileges};
 use bentpipe_base::{Duration, Instant, World};
 use bentpipe_os::{namespace, random, wait};
 use bentpipe_scenario::agent_file::AgentFile;
@@ -52,57 +52,62 @@ impl Deployment<'_> {
 /// A failed check, before anything is changed; or a later failure, after all changes were undone.
 pub fn run(mut deployment: Deployment<'_>, file: AgentFile) -> Result<(), Error> {
     let name = file.site.deploy.name.clone();
-    let Some(lock) = session::lock(&deployment.registry, &name)? else {
-        let pid = choose(&deployment.registry, Some(&name)).map_or(0, |s| s.process.pid);
+    let registry = deployment.registry.clone();
+    let Some(lock) = session::lock(&registry, &name)? else {
+        let pid = choose(&registry, Some(&name)).map_or(0, |session| session.base.process.pid);
         return Err(Error::Runs { name, pid });
     };
-    let (session, plan, signals) = match prepare(&mut deployment, &file) {
-        Ok(prepared) => prepared,
-        Err(error) => {
-            session::unlock(&deployment.registry, &name, lock);
-            return Err(error);
-        }
-    };
+    let prepared = prepare(&mut deployment, &file);
+    if prepared.is_err() {
+        session::unlock(&registry, &name, lock);
+        return prepared.map(drop);
+    }
+    let (session, plan, signals) = prepared?;
     let ended = serve(&mut deployment, file, session.clone(), &plan, signals);
-    for line in session.undo.run() {
+    for line in session.base.undo.run() {
         deployment.inform("undone", line);
     }
-    session::remove(&deployment.registry, &session, lock);
+    session::remove(&registry, &session, lock);
     deployment.inform("ended", ended?);
     Ok(())
 }
 
 /// All checks before the first change, and the session file.
 fn prepare(deployment: &mut Deployment<'_>, file: &AgentFile) -> Result<(Session, Plan, Signals), Error> {
+    let signals = Signals::listen(&[Signal::TERM, Signal::INT]).map_err(|e| Error::system("signals", e))?;
     let here = namespace::network().and_then(namespace::inode).map_err(|e| Error::system("/proc", e))?;
     let name = &file.site.deploy.name;
-    let dead = deployment.registry.entry(name).filter(|dead: &Session| dead.process.is_of_this_boot());
-    if let Some(dead) = dead {
-        if dead.undo.network != here {
-            return Err(Error::OtherNamespace(name.clone()));
+    clear_leftovers(deployment, name, here)?;
+    let site = check(file, &deployment.registry).site;
+    site.refuse()?;
+    let lacks = site.findings.iter().filter(|finding| finding.standing == CheckStatus::Lack);
+    for finding in lacks {
+        deployment.warn("lack", format!("{}: {}", finding.name, finding.found));
+    }
+    let socket = match &file.site.status.socket {
+        Some(path) => PathBuf::from(path),
+        None => deployment.registry.file(name, "agent-sock"),
+    };
+    let (path, process, undo) = (deployment.path.to_owned(), Process::this(), site.plan.undo(here));
+    let base = deploy::Session { name: name.clone(), file: path, process, socket, undo };
+    let session = Session { base, watcher: None };
+    deployment.registry.write(&session)?;
+    Ok((session, site.plan, signals))
+}
+
+/// Undoes what a killed agent of this name has left behind, in the network namespace `here`.
+fn clear_leftovers(deployment: &mut Deployment<'_>, name: &str, here: u64) -> Result<(), Error> {
+    let Some(dead) = deployment.registry.entry::<Session>(name) else { return Ok(()) };
+    if dead.base.process.is_of_this_boot() {
+        if dead.base.undo.network != here {
+            return Err(Error::OtherNamespace(name.to_owned()));
         }
         for line in clean(&dead) {
             deployment.inform("leftover", line);
         }
-        deployment.registry.remove(name, &["agent", "agent-flows"]);
     }
-    let found = check(file, &deployment.registry);
-    found.refuse()?;
-    for finding in found.findings.iter().filter(|f| f.standing == CheckStatus::Lack) {
-        deployment.warn("lack", format!("{}: {}", finding.name, finding.found));
-    }
-    let signals = Signals::listen(&[Signal::TERM, Signal::INT]).map_err(|e| Error::system("signals", e))?;
-    let usual = || deployment.registry.file(name, "agent-sock");
-    let session = Session {
-        name: name.clone(),
-        file: deployment.path.to_owned(),
-        process: Process::this(),
-        socket: file.site.status.socket.as_ref().map_or_else(usual, PathBuf::from),
-        undo: found.plan.undo(here),
-        watcher: None,
-    };
-    deployment.registry.write(&session)?;
-    Ok((session, found.plan, signals))
+    deployment.registry.remove(name, &["agent", "agent-flows"]);
+    Ok(())
 }
 
 /// Runs from the first change to the last packet; returns why it ended.
@@ -113,8 +118,8 @@ fn serve(
     plan: &Plan,
     signals: Signals,
 ) -> Result<String, Error> {
-    let server = Server::bind(&session.socket)?;
-    let flows = session::flow_file(&deployment.registry, &session.name);
+    let server = Server::bind(&session.base.socket)?;
+    let flows = session::flow_file(&deployment.registry, &session.base.name);
     let flows = FlowFile::create(&flows, file.limits.flows).map_err(|e| Error::system("the flow file", e))?;
     let watcher = Watcher::start(&absolute(deployment.path), &deployment.registry)?;
     session.watcher = Some(watcher.process.clone());
@@ -122,7 +127,7 @@ fn serve(
     let Opened { ports, unit, scope, mtu } = ports::open(&file, plan)?;
     give_up_privileges().map_err(|e| Error::system("capabilities cannot be dropped", e))?;
     let folder = deployment.registry.folder().to_owned();
-    let sandbox = Sandbox::enter(&file.site, deployment.path, &folder, &session.socket);
+    let sandbox = Sandbox::enter(&file.site, deployment.path, &folder, &session.base.socket);
     if !sandbox.is_whole() {
         let text = format!("Landlock: {}; seccomp: {}", sandbox.landlock, sandbox.seccomp);
         deployment.warn("sandbox", text);
@@ -134,12 +139,12 @@ fn serve(
     let mut split = Split::new(&mut world, Arc::clone(&file), mtu);
     split.set_log(Box::new(flows));
     let relay = Relay::new(ports, unit, scope, split, world);
-    deployment.inform("started", format!("agent {} of {}", session.name, deployment.path));
+    deployment.inform("started", format!("agent {} of {}", session.base.name, deployment.path));
     let path = deployment.path.to_owned();
     let mut agent = Running { relay, file, path, sandbox, watcher: Some(watcher), server, drains: None };
     let why = agent.run_until_stopped(deployment, signals)?;
     // from now on packets take the direct path; what arrived earlier is still sent
-    if let Some(line) = session.undo.remove_table() {
+    if let Some(line) = session.base.undo.remove_table() {
         deployment.inform("undone", line);
     }
     if let Some(watcher) = agent.watcher.take() {

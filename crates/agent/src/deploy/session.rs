@@ -1,26 +1,18 @@
 //! The registry of agents and their files.
 
 use super::Error;
-use bentpipe_service::{Entry, Lock, Process, Registry, SystemError, Undo, pick};
+use bentpipe_accelerate::deploy;
+use bentpipe_service::{Entry, Lock, Process, Registry, SystemError, pick};
 use serde::{Deserialize, Serialize};
 use std::fs;
 use std::path::PathBuf;
 
-/// An agent's session file.
+/// An agent's session file: that of a gateway, and its watcher.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Session {
-    /// Name of the agent.
-    pub name: String,
-    /// Path of its file.
-    pub file: String,
-    /// The process.
+    /// What it has in common with a gateway.
     #[serde(flatten)]
-    pub process: Process,
-    /// The control socket.
-    pub socket: PathBuf,
-    /// Changes to undo when it has ended.
-    #[serde(flatten)]
-    pub undo: Undo,
+    pub base: deploy::Session,
     /// The process that resets its connections if it is killed.
     pub watcher: Option<Process>,
 }
@@ -29,7 +21,7 @@ impl Entry for Session {
     const KIND: &'static str = "agent";
 
     fn name(&self) -> &str {
-        &self.name
+        &self.base.name
     }
 }
 
@@ -38,12 +30,16 @@ impl Entry for Session {
 /// # Errors
 /// When there is none, or the choice is ambiguous.
 pub fn choose(registry: &Registry, named: Option<&str>) -> Result<Session, Error> {
-    let mut running: Vec<Session> = registry.entries();
-    running.retain(|session| is_running(registry, &session.name));
-    pick(running, named).map_err(|running| match named {
+    let all = registry.entries().into_iter();
+    let running = all.filter(|session: &Session| is_running(registry, session.name())).collect();
+    let others: Vec<Session> = match pick(running, named) {
+        Ok(session) => return Ok(session),
+        Err(others) => others,
+    };
+    Err(match named {
         Some(name) => Error::Unknown(name.chars().take(64).collect()),
-        None if running.is_empty() => Error::NoneRuns,
-        None => Error::Several(running.into_iter().map(|session| session.name).collect()),
+        None if others.is_empty() => Error::NoneRuns,
+        None => Error::Several(others.into_iter().map(|session| session.base.name).collect()),
     })
 }
 
@@ -71,9 +67,9 @@ pub(super) fn unlock(registry: &Registry, name: &str, lock: Lock) {
 
 /// Removes the files of an agent, and the folder if it is empty then.
 pub(super) fn remove(registry: &Registry, session: &Session, lock: Lock) {
-    registry.remove(&session.name, &["agent", "draft", "agent-flows"]);
-    let _ = fs::remove_file(&session.socket);
-    unlock(registry, &session.name, lock);
+    registry.remove(session.name(), &["agent", "draft", "agent-flows"]);
+    let _ = fs::remove_file(&session.base.socket);
+    unlock(registry, session.name(), lock);
 }
 
 /// The file with the connections of a running agent.

@@ -1,12 +1,12 @@
 //! The watcher: a process that resets the connections of an agent that was killed.
 //!
 //! It is started by the agent, with a pipe as its standard input. At its end without a word before, the agent
-//! has died. The watcher then opens the agent's ports again, in the place of the agent: packets that are not of
-//! its connections pass, and both ends of its connections are reset ([`Split::mourn`]). After some seconds it
-//! undoes what the agent changed on the machine, and ends.
+//! has died. The watcher then opens the agent's ports again, in the place of the agent: packets that are not
+//! of its connections pass, and both ends of its connections are reset ([`Split::mourn`]). After some seconds
+//! it undoes what the agent changed on the machine, and ends.
 //!
 //! ```text
-//! pipe ends -> read the flow file -> open ports -> probe all ends at 0, 0.3, 0.8, 1.5 s -> answer for 5 s -> undo
+//! pipe ends -> flow file is read -> ports -> all ends are probed at 0, 0.3, 0.8, 1.5 s -> 5 s -> undo
 //! ```
 
 use super::Error;
@@ -85,7 +85,7 @@ pub fn mourn(file: AgentFile, registry: &Registry) -> Result<usize, Error> {
     let session = registry.entry::<Session>(&name);
     let reset = take_over(file, registry, session.as_ref(), signals);
     if let Some(session) = session {
-        session.undo.run();
+        session.base.undo.run();
     }
     reset
 }
@@ -104,7 +104,7 @@ fn take_over(
     }
     if let Some(session) = session {
         // its interfaces are free when it is gone
-        bentpipe_service::wait_until(STAY, Duration::from_millis(2), || !session.process.is_alive());
+        bentpipe_service::wait_until(STAY, Duration::from_millis(2), || !session.base.process.is_alive());
     }
     let opened = ports::reopen(&file)?;
     let mut world = World::new(random().map_err(|e| Error::system("/dev/urandom", e))?);

@@ -1,7 +1,7 @@
 //! A file with the connections of a running agent, for the process that resets them if the agent is killed.
 //!
-//! Each connection has a slot of 96 bytes. The first byte is written last when a slot is filled, and first when
-//! it is emptied, so a reader after the agent's death sees whole slots only.
+//! Each connection has a slot of 96 bytes. The first byte is written last when a slot is filled, and first
+//! when it is emptied, so a reader after the agent's death sees whole slots only.
 //!
 //! ```text
 //! 0      1        2..18  18..20  20..36   36..38  38        39..65  65        66..92

@@ -1,10 +1,11 @@
-//! The port of an agent on the host itself: a packet socket on the interface to the network, beside the kernel.
+//! The port of an agent on the host itself: a packet socket on the interface to the network, beside the
+//! kernel.
 //!
-//! It sees every packet that arrives there, before the host's TCP. It keeps those for the host's own addresses;
-//! frames for other hosts, which are seen while a program listens to all, are none of its. It asks the kernel
-//! for the next hop and its hardware address, and lets the kernel resolve an address that is not known; until
-//! then packets are lost, as they are in a queue of the kernel that is full. Answers are remembered for
-//! [`FRESH`], and bounded by number.
+//! It sees every packet that arrives there, before the host's TCP. It keeps those for the host's own
+//! addresses; frames for other hosts, which are seen while a program listens to all, are none of its. It asks
+//! the kernel for the next hop and its hardware address, and lets the kernel resolve an address that is not
+//! known; until then packets are lost, as they are in a queue of the kernel that is full. Answers are
+//! remembered for [`FRESH`], and bounded by number.
 
 use bentpipe_os::clock::monotonic;
 use bentpipe_os::netlink::{Interface, Mac, Netlink};

@@ -178,7 +178,8 @@ impl Relay {
     }
 }
 
-/// A packet that the kernel does not take is lost. Only a port that is gone is an error; the next read says so.
+/// A packet that the kernel does not take is lost. Only a port that is gone is an error; the next read says
+/// so.
 fn tolerate(sent: io::Result<bool>) -> io::Result<()> {
     match sent {
         Err(error) if error.raw_os_error().is_none() => Err(error),

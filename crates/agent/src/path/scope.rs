@@ -1,7 +1,7 @@
 //! Which packets on the network's interface of a host are the agent's; the kernel handles the others.
 //!
-//! The rules speak of the packet that opens a connection, but any packet of it must be found. So each packet is
-//! compared twice: as if its source had opened the connection, and as if its destination had. The nftables
+//! The rules speak of the packet that opens a connection, but any packet of it must be found. So each packet
+//! is compared twice: as if its source had opened the connection, and as if its destination had. The nftables
 //! rules of [`bentpipe_accelerate::deploy`] do the same, and drop for the kernel what is in the scope.
 
 use bentpipe_gateway::{Action, Policy, Side, SynProperties};

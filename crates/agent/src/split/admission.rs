@@ -1,9 +1,9 @@
 //! How many connections the agent takes, and how large their buffers are.
 //!
 //! Each connection has four buffers: from and to the network, and from and to the host. Their memory is set
-//! aside when it opens, so the sum never exceeds the limit, whatever the ends do. Half of the limit or more is
-//! shared out on demand: a connection gets what it wants, but at most a sixteenth of what is left. Each has at
-//! least the minimum, for which memory is kept for all connections that may come.
+//! aside when it opens, so the sum never exceeds the limit, whatever the ends do. Half of the limit or more
+//! is shared out on demand: a connection gets what it wants, but at most a sixteenth of what is left. Each
+//! has at least the minimum, for which memory is kept for all connections that may come.
 //!
 //! ```text
 //! granted = floor + min(wanted - floor, (limit - floor * most - granted to others) / 16)

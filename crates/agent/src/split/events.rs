@@ -185,7 +185,9 @@ impl Split {
     /// Resets all connections.
     pub fn abort_all(&mut self, now: Instant) {
         let keys: Vec<FlowKey> = self.flows.keys().copied().collect();
-        keys.into_iter().for_each(|key| self.abort(now, key));
+        for key in keys {
+            self.abort(now, key);
+        }
     }
 
     /// Closes our connections; the endpoints still have them until their TIME-WAIT is over.
@@ -277,9 +279,13 @@ impl Split {
                 _ => {}
             }
         }
-        gone.iter().for_each(|key| _ = self.forget(key, false));
+        for key in gone {
+            self.forget(&key, false);
+        }
         self.sweep_at = Instant::NEVER;
-        failing.into_iter().for_each(|key| self.check_failing(now, key));
+        for key in failing {
+            self.check_failing(now, key);
+        }
         waits |= self.flows.values().any(|flow| matches!(flow.phase, Phase::Failing(_)));
         while let Some(key) = self.buried.front().copied() {
             match self.graves.get(&key) {

@@ -1,18 +1,17 @@
 //! The data path of method `split`, without I/O and without a clock: two TCPs in the place of one connection.
 //!
-//! Source: RFC 3135, section 2.1.2 (split connections); RFC 9293. Idea: towards each end the agent speaks with
-//! the addresses and ports of the other, so neither knows of it. Towards the network it uses the configuration
-//! that a rule asks for, which signals.
+//! Source: RFC 3135, section 2.1.2 (split connections); RFC 9293. Idea: towards each end the agent speaks
+//! with the addresses and ports of the other, so neither knows of it. Towards the network it uses the
+//! configuration that a rule asks for, which signals.
 //!   SYN of a connection that a rule takes: held; we open the connection to the other end
 //!     it answers: the SYN is answered; it refuses: a RST; it is silent: nothing
 //!   bytes in order from one end -> send buffer to the other, as far as there is room; else the window closes
 //!   FIN of one end, after its last byte -> FIN to the other; the other direction goes on
 //!   RST, or silence until a timeout, of one end -> what came before it, then a RST to the other
-//! So an end sees a clean end only after all bytes that its peer sent before its FIN. What is acknowledged to an
-//! end is in this machine's memory, not yet at its peer.
-//! Connections are bounded by number, and their buffers by memory that is set aside when they open
-//! (`admission.rs`). All other packets pass byte for byte. Deviation from RFC 3135: no state is kept of
-//! connections that the agent did not see opening; they pass.
+//! So an end sees a clean end only after all bytes that its peer sent before its FIN. What is acknowledged to
+//! an end is in this machine's memory, not yet at its peer. Connections are bounded by number, and their
+//! buffers by memory that is set aside when they open (`admission.rs`). All other packets pass byte for byte.
+//! Deviation from RFC 3135: no state is kept of connections that the agent did not see opening; they pass.
 
 mod admission;
 mod events;

@@ -1,9 +1,9 @@
 //! What is done for the ends of connections whose agent was killed: both are reset.
 //!
-//! Only addresses are known, no sequence numbers. So each end gets a SYN, whatever its state: RFC 5961, section
-//! 4, and RFC 9293, section 3.10.7.4, have it answer with an acknowledgment that shows its numbers. That, as any
-//! other packet of these connections, is answered with the RST that fits (RFC 9293, section 3.5.2), which the
-//! end accepts.
+//! Only addresses are known, no sequence numbers. So each end gets a SYN, whatever its state: RFC 5961,
+//! section 4, and RFC 9293, section 3.10.7.4, have it answer with an acknowledgment that shows its numbers.
+//! That, as any other packet of these connections, is answered with the RST that fits (RFC 9293, section
+//! 3.5.2), which the end accepts.
 
 use super::{FlowKey, Link, Split};
 use bentpipe_base::{Dscp, Ecn, Flags, Instant, Seq, TcpHeader};
@@ -22,9 +22,9 @@ impl Split {
     /// Asks all ends of connections that have ended where they are.
     pub fn probe(&mut self) {
         for (key, (_, links)) in &self.graves {
-            for side in 0..2 {
+            for (side, link) in links.iter().enumerate() {
                 if let Some(syn) = syn(key.end(1 - side), key.end(side)) {
-                    self.made.push_back((side, links[side], syn));
+                    self.made.push_back((side, *link, syn));
                 }
             }
         }

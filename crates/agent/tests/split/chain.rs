@@ -146,7 +146,9 @@ impl Chain {
                     self.split.next_packet(&mut cx, side, |_, vnet, parts| cut(vnet, parts))
                 {
                     is_idle = false;
-                    wires.iter().for_each(|bytes| path.enter(now, 1 - side, bytes));
+                    for bytes in wires {
+                        path.enter(now, 1 - side, &bytes);
+                    }
                 }
             }
             self.split.serve(&mut cx);

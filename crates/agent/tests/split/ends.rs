@@ -80,7 +80,7 @@ fn an_end_that_falls_silent_is_no_clean_end_of_the_other() {
     let mut chain = Chain::new(5, [FAIR, FAIR], file("", ""));
     let ids = open(&mut chain, LEFT);
     chain.is_cut[RIGHT] = true;
-    chain.ends[LEFT].endpoint.write(ids[LEFT], &[1; 50_000]).unwrap();
+    chain.ends[LEFT].endpoint.write(ids[LEFT], &vec![1; 50_000]).unwrap();
     chain.ends[LEFT].endpoint.shutdown(ids[LEFT]).unwrap();
     let given_up = at_time(&mut chain, SECOND * 3600, |c| c.split.counters().failed[RIGHT] == 1);
     let told = at_time(&mut chain, SECOND * 3, |c| ending(c, LEFT, ids[LEFT]).is_some());

@@ -22,33 +22,33 @@ pub(crate) const EXAMPLES: &str = "Examples:
 /// Options of `bentpipe agent`.
 #[derive(Debug, Args)]
 pub(crate) struct Agent {
-    #[command(subcommand)]
-    action: Action,
-    /// Name of the agent, if several are running.
-    #[arg(long, value_name = "NAME", global = true)]
-    name: Option<String>,
     /// Folder of session files.
     #[arg(long, value_name = "DIR", global = true, default_value = RUN_FOLDER)]
     run_dir: PathBuf,
+    #[command(subcommand)]
+    action: Action,
     /// Print the result as JSON.
     #[arg(long, global = true)]
     json: bool,
+    /// Name of the agent, if several are running.
+    #[arg(long, value_name = "NAME", global = true)]
+    name: Option<String>,
 }
 
 #[derive(Debug, Subcommand)]
 enum Action {
-    /// Print what an agent would take and change, and what this machine lacks. Changes nothing.
-    ///
-    /// Exit status 2 if the agent would not start.
-    Check {
-        /// Agent file.
-        file: PathBuf,
-    },
     /// Run an agent until it is stopped, then undo all changes.
     ///
     /// SIGTERM and Ctrl-C stop it: it takes no new connections, and waits for those that it has. A second
     /// signal ends the wait; connections that are left are reset.
     Run {
+        /// Agent file.
+        file: PathBuf,
+    },
+    /// Print what an agent would take and change, and what this machine lacks. Changes nothing.
+    ///
+    /// Exit status 2 if the agent would not start.
+    Check {
         /// Agent file.
         file: PathBuf,
     },
@@ -72,7 +72,7 @@ pub(crate) fn run(agent: &Agent) -> Result<u8, Failure> {
         Action::Check { file } => {
             let check = deploy::check(&read(file)?, &registry);
             print(&show::check(&file.display().to_string(), &check, agent.json)?)?;
-            return Ok(if check.is_good() { 0 } else { BAD_INPUT });
+            return Ok(if check.site.is_good() { 0 } else { BAD_INPUT });
         }
         Action::Run { file } => {
             let path = &file.display().to_string();
@@ -86,7 +86,7 @@ pub(crate) fn run(agent: &Agent) -> Result<u8, Failure> {
         Action::Status => {
             let session = deploy::choose(&registry, name)?;
             let status = |Reply::Status(status)| Some(*status);
-            let status = Client::connect(&session.socket)?.ask(&Request::Status, status)?;
+            let status = Client::connect(&session.base.socket)?.ask(&Request::Status, status)?;
             show::status(&status, agent.json)?
         }
         Action::Undo => {

@@ -11,17 +11,20 @@ use serde_json::json;
 
 /// Formats the result of `bentpipe agent check`.
 pub(super) fn check(file: &str, check: &Check, json: bool) -> Result<String, Failure> {
-    let steps = check.steps();
-    if json {
-        return to_json(&json!({
-            "file": file,
-            "starts": check.is_good(),
-            "method": check.method,
-            "takes": check.intercepted,
-            "steps": steps,
-            "findings": check.findings,
-        }));
+    if !json {
+        return Ok(check_text(check));
     }
+    to_json(&json!({
+        "file": file,
+        "method": check.method,
+        "takes": check.site.intercepted,
+        "steps": check.site.steps(),
+        "starts": check.site.is_good(),
+        "findings": check.site.findings,
+    }))
+}
+
+fn check_text(check: &Check) -> String {
     let mut out = format!("method:\n  {}\n\nwould go through the agent:\n", check.method);
     let mut lines = |title: &str, lines: &[String]| {
         out += title;
@@ -29,12 +32,12 @@ pub(super) fn check(file: &str, check: &Check, json: bool) -> Result<String, Fai
             let _ = writeln!(out, "  {line}");
         }
     };
-    lines("", &check.intercepted);
-    lines("\nwould be changed, and reverted at the end:\n", &steps);
+    lines("", &check.site.intercepted);
+    lines("\nwould be changed, and reverted at the end:\n", &check.site.steps());
     out += "\nthis machine:\n";
-    out += &findings_text(&check.findings);
-    out += if check.is_good() { "\nthe agent would start\n" } else { "\nthe agent would not start\n" };
-    Ok(out)
+    out += &findings_text(&check.site.findings);
+    out += if check.site.is_good() { "\nthe agent would start\n" } else { "\nthe agent would not start\n" };
+    out
 }
 
 /// Formats the state of an agent.

@@ -190,7 +190,7 @@ fn is_killed(kind: &str) {
     let [mut busy, listening] = connect(&lab, kind, FAR, true);
     let mut ends: Vec<_> = idle.into_iter().chain([ending(listening)]).collect();
     ends.push(spawn(move || {
-        let chunk = [7; 1 << 16];
+        let chunk = vec![7; 1 << 16];
         loop {
             if let Err(error) = busy.write_all(&chunk) {
                 return (Err(error), Instant::now());

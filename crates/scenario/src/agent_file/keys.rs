@@ -36,8 +36,8 @@ table! {
     struct AgentKeys "the file" {
         /// Version of the file format.
         schema: Version,
-        /// How the agent acts for the host. `"split"`: it ends the host's connection and goes on with a TCP of
-        /// its own, which signals.
+        /// How the agent acts for the host. `"split"`: it ends the host's connection and goes on with a TCP
+        /// of its own, which signals.
         method: Method = "`\"split\"`",
         /// Where the agent stands.
         deploy: AgentDeployKeys,
@@ -98,7 +98,8 @@ table! {
         from_port: OneOrList<PortRange> = "any",
         /// Side from which the connection is opened: `"host"` or `"network"`.
         opened_from: OpenedFrom = "both",
-        /// Signalling towards the network. `"off"`: the agent only ends the connection and goes on with `tcp`.
+        /// Signalling towards the network. `"off"`: the agent only ends the connection and goes on with
+        /// `tcp`.
         encoding: Option<Encoding> = "`\"tia-1039\"`",
         /// Rate for which the agent asks in the direction to the network, headers included, at least
         /// 1 kbit/s. `"none"`: it only answers.

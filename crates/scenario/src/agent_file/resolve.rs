@@ -1,6 +1,6 @@
 //! Resolves the keys of an agent file. What an agent shares with a gateway is resolved by the gateway's code.
 
-use super::keys::{AgentDeployKeys, AgentKeys, AgentLimitKeys, AgentRuleKeys};
+use super::keys::{AgentDeployKeys, AgentKeys, AgentLimitKeys, AgentRuleKeys, OpenedFrom};
 use super::types::{AgentFile, AgentLimits, Method, Place, Treatment};
 use crate::diagnostic::{Fault, Result, bail};
 use crate::form::{At, Keys as _, OrTable};
@@ -141,7 +141,7 @@ fn condition(keys: AgentRuleKeys) -> RuleKeys {
         port: keys.port,
         from_port: keys.from_port,
         dscp: None,
-        opened_from: keys.opened_from.map(|side| side.map(|side| side.side())),
+        opened_from: keys.opened_from.map(|side| side.map(OpenedFrom::side)),
     }
 }
 
