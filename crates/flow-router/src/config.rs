@@ -30,8 +30,8 @@ pub struct RouterConfig {
     pub rate: Rate,
     /// How flows may ask it; what they say in another way passes unchanged.
     pub encodings: Vec<Encoding>,
-    /// By how much the router whose direction this is lowers the TTL or hop limit of a packet: 0 for that of a
-    /// host (Quick-Start).
+    /// By how much the router whose direction this is lowers the TTL or hop limit of a packet: 0 for that of
+    /// a host (Quick-Start).
     pub hops: u8,
     /// Share of the rate that it gives: below 1, so that the queue stays short and other traffic keeps some.
     pub utilisation: f64,

@@ -311,7 +311,8 @@ fn a_forged_answer_is_not_believed() {
     assert_eq!((outcome(&net).0, outcome(&net).1), (RateState::Plain, None));
 }
 
-/// A queue that holds 20 segments of the 64: the sender starts again from the initial window, and all arrives.
+/// A queue that holds 20 segments of the 64: the sender starts again from the initial window, and all
+/// arrives.
 #[test]
 fn a_loss_in_the_first_round_ends_the_quick_start() {
     let mut path = path(7, 2, 0);

@@ -17,8 +17,8 @@
 //!   of any advice.
 //! - A SYN that is resent once still has the option, a later one does not: the path may drop unknown options.
 //! - An echo counts only from a peer that knows it (see [`crate::scone_tcp`]). Nobody can tell a forged echo
-//!   from a true one. It lowers the rate for 67 s, or removes a limit that the network advised, and never makes
-//!   a sender faster than its congestion control.
+//!   from a true one. It lowers the rate for 67 s, or removes a limit that the network advised, and never
+//!   makes a sender faster than its congestion control.
 
 use super::history::History;
 use super::{AskConfig, Carrier, RateAnswer, RateChange, RateState};

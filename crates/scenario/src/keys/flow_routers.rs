@@ -23,8 +23,8 @@ table! {
         /// Rate that it shares out. It follows changes of the link's rate in `[[timeline]]`, whether this is
         /// given or not.
         rate: Rate = "the link's less its framing of packets of `mtu`; must be given where that changes in other ways than by `[[timeline]]`",
-        /// How flows may ask it: one or several of the words of `encoding`. What they say in another way passes
-        /// unchanged.
+        /// How flows may ask it: one or several of the words of `encoding`. What they say in another way
+        /// passes unchanged.
         encodings: OneOrList<Encoding> = "all: `[\"tia-1039\", \"scone-tcp\", \"quick-start\"]`",
         /// Fraction of the rate that it gives, more than 0 and at most 1.
         utilisation: f64 = "`0.95`",
