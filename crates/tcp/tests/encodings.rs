@@ -54,7 +54,9 @@ fn sending<'n>(
 }
 
 /// State, granted rate, and the changes: time in ms, rate, cause.
-fn outcome(net: &Net<'_>) -> (RateState, Option<Rate>, Vec<(u64, Rate, &'static str)>) {
+type RateOutcome = (RateState, Option<Rate>, Vec<(u64, Rate, &'static str)>);
+
+fn outcome(net: &Net<'_>) -> RateOutcome {
     let view = net.end(0).rate().unwrap();
     let changes = view.changes.iter().map(|c| (c.at.0 / 1_000_000, c.rate, c.cause)).collect();
     (view.state, view.granted, changes)
