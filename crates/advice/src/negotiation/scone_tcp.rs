@@ -348,7 +348,7 @@ mod tests {
     fn what_is_kept_is_bounded() {
         let (mut a, _) = pair(126);
         for n in 0..10_000u64 {
-            a.incoming(at(1000 + n), Ack, echoing((n * 37 % 127) as u8));
+            a.incoming(at(1000 + n), Ack, Some(echoing((n * 37 % 127) as u8)));
         }
         assert!(a.heard.0.len() <= 127, "{}", a.heard.0.len());
     }
