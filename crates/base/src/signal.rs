@@ -1,9 +1,9 @@
 //! In-band signalling that a packet carries, as bytes: this crate knows nothing of their layout.
 //!
-//! It is either structures or options. Structures are after the TCP or UDP header in IPv4, and in a hop-by-hop
-//! header in IPv6. Options are among those of the IP header (IPv6: a whole hop-by-hop header) and of the TCP
-//! header, at the end of each. None of this is data: it has no sequence space and is not part of the packet's
-//! body. It counts as header bytes.
+//! It is either structures or options. Structures are after the TCP or UDP header in IPv4, and in a
+//! hop-by-hop header in IPv6. Options are among those of the IP header (IPv6: a whole hop-by-hop header) and
+//! of the TCP header, at the end of each. None of this is data: it has no sequence space and is not part of
+//! the packet's body. It counts as header bytes.
 
 use core::fmt;
 
@@ -86,8 +86,7 @@ impl fmt::Debug for Signal {
         if self.ip + self.tcp == 0 {
             return f.debug_tuple("Signal").field(&self.bytes()).finish();
         }
-        let mut options = f.debug_struct("Signal");
-        options.field("ip", &self.ip_options()).field("tcp", &self.tcp_options()).finish()
+        f.debug_tuple("Signal").field(&self.ip_options()).field(&self.tcp_options()).finish()
     }
 }
 

@@ -28,8 +28,8 @@ impl Default for ClassConfig {
 pub struct RouterConfig {
     /// Rate of the direction that it feeds, counting IP packets.
     pub rate: Rate,
-    /// By how much the router whose direction this is lowers the TTL or hop limit of a packet: 0 for that of a
-    /// host (Quick-Start).
+    /// By how much the router whose direction this is lowers the TTL or hop limit of a packet: 0 for that of
+    /// a host (Quick-Start).
     pub hops: u8,
     /// Share of the rate that it gives: below 1, so that the queue stays short and other traffic keeps some.
     pub utilisation: f64,

@@ -2,6 +2,8 @@
 
 #![allow(clippy::unwrap_used, reason = "this is test code")]
 
+#![allow(clippy::unwrap_used, reason = "this is test code")]
+
 mod rig;
 
 use bentpipe_advice::scone::{Advice, START, read_start, write};

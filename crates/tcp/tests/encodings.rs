@@ -54,7 +54,9 @@ fn sending<'n>(
 }
 
 /// State, granted rate, and the changes: time in ms, rate, cause.
-fn outcome(net: &Net<'_>) -> (RateState, Option<Rate>, Vec<(u64, Rate, &'static str)>) {
+type RateOutcome = (RateState, Option<Rate>, Vec<(u64, Rate, &'static str)>);
+
+fn outcome(net: &Net<'_>) -> RateOutcome {
     let view = net.end(0).rate().unwrap();
     let changes = view.changes.iter().map(|c| (c.at.0 / 1_000_000, c.rate, c.cause)).collect();
     (view.state, view.granted, changes)
@@ -311,7 +313,8 @@ fn a_forged_answer_is_not_believed() {
     assert_eq!((outcome(&net).0, outcome(&net).1), (RateState::Plain, None));
 }
 
-/// A queue that holds 20 segments of the 64: the sender starts again from the initial window, and all arrives.
+/// A queue that holds 20 segments of the 64: the sender starts again from the initial window, and all
+/// arrives.
 #[test]
 fn a_loss_in_the_first_round_ends_the_quick_start() {
     let mut path = path(7, 2, 0);

@@ -2,8 +2,8 @@
 //!
 //! Source: RFC 4782 (experimental), sections 3 and 4.
 //!   SYN or SYN/ACK: the request, in an IP option. SYN/ACK or ACK: the answer to it, in a TCP option
-//!   the answer is void if the difference of the TTLs has changed, if the rate is above the request, or if the
-//!   nonce is wrong; a rate of zero is a refusal
+//!   the answer is void if the difference of the TTLs has changed, if the rate is above the request, or if
+//!   the nonce is wrong; a rate of zero is a refusal
 //!   the next packet reports the approved rate, zero for a void answer, so that routers know
 //! A request is made once, and a SYN that is resent has none: a box may drop packets with IP options. Its
 //! answer is also returned only once.
@@ -38,13 +38,13 @@ impl QuickStart {
     pub const fn config(&self) -> &AskConfig {
         &self.config
     }
-    /// Returns the state of the rate that this end asked for.
-    pub const fn state(&self) -> RateState {
-        self.history.state()
-    }
     /// Returns the rate that was approved, in bit/s of IP packets.
     pub const fn granted(&self) -> Option<Rate> {
         self.history.granted()
+    }
+    /// Returns the state of the rate that this end asked for.
+    pub const fn state(&self) -> RateState {
+        self.history.state()
     }
     /// Returns the approval, if there was one.
     pub fn changes(&self) -> &[RateChange] {

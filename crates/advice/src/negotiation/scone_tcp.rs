@@ -17,8 +17,8 @@
 //!   of any advice.
 //! - A SYN that is resent once still has the option, a later one does not: the path may drop unknown options.
 //! - An echo counts only from a peer that knows it (see [`crate::scone_tcp`]). Nobody can tell a forged echo
-//!   from a true one. It lowers the rate for 67 s, or removes a limit that the network advised, and never makes
-//!   a sender faster than its congestion control.
+//!   from a true one. It lowers the rate for 67 s, or removes a limit that the network advised, and never
+//!   makes a sender faster than its congestion control.
 
 use super::history::History;
 use super::{AskConfig, Carrier, RateAnswer, RateChange, RateState};
@@ -255,8 +255,8 @@ mod tests {
     }
 
     /// An option that echoes this signal.
-    fn echoing(signal: u8) -> Option<Advised> {
-        Some(Advised::new(Kind::default(), Advice::UNKNOWN).with_echo(advice(signal)))
+    fn echoing(signal: u8) -> Advised {
+        Advised::new(Kind::default(), Advice::UNKNOWN).with_echo(advice(signal))
     }
 
     #[test]
@@ -272,12 +272,12 @@ mod tests {
         a.syn(false, 0);
         assert_eq!(a.peer_syn(at(1), true, None), Some(RateAnswer::Plain));
         assert_eq!(
-            (a.outgoing(at(2), Data), a.incoming(at(2), Ack, echoing(3)), a.granted()),
+            (a.outgoing(at(2), Data), a.incoming(at(2), Ack, Some(echoing(3))), a.granted()),
             (None, None, None)
         );
         // a SYN/ACK with the option although the SYN had none
         let mut a = asks();
-        assert_eq!(a.peer_syn(at(1), true, echoing(3)), Some(RateAnswer::Plain));
+        assert_eq!(a.peer_syn(at(1), true, Some(echoing(3))), Some(RateAnswer::Plain));
         assert!(!a.is_agreed());
         // the answer to a SYN without it has none
         let mut b = end(None);
@@ -295,7 +295,7 @@ mod tests {
         let answer = b.syn(true, 0);
         assert_eq!(a.peer_syn(at(100), true, answer), Some(RateAnswer::Plain));
         assert_eq!((a.state(), a.incoming(at(150), Ack, None)), (RateState::Plain, None));
-        assert_eq!(a.incoming(at(200), Ack, echoing(30)), Some(RateAnswer::Granted(rate(30))));
+        assert_eq!(a.incoming(at(200), Ack, Some(echoing(30))), Some(RateAnswer::Granted(rate(30))));
         assert_eq!(a.state(), RateState::Granted);
     }
 
@@ -329,9 +329,9 @@ mod tests {
     #[test]
     fn the_lowest_advice_of_a_period_holds() {
         let (mut a, _) = pair(40);
-        assert_eq!(a.incoming(at(1000), Ack, echoing(30)), Some(RateAnswer::Reduced(rate(30))));
-        assert_eq!(a.incoming(at(2000), Ack, echoing(40)), None);
-        assert_eq!(a.incoming(at(60_000), Ack, echoing(35)), None);
+        assert_eq!(a.incoming(at(1000), Ack, Some(echoing(30))), Some(RateAnswer::Reduced(rate(30))));
+        assert_eq!(a.incoming(at(2000), Ack, Some(echoing(40))), None);
+        assert_eq!(a.incoming(at(60_000), Ack, Some(echoing(35))), None);
         assert_eq!(a.incoming(at(67_999), Ack, None), None);
         assert_eq!(a.incoming(at(68_000), Ack, None), Some(RateAnswer::Granted(rate(35))));
         assert_eq!((a.state(), a.incoming(at(126_999), Ack, None)), (RateState::Granted, None));
@@ -348,7 +348,7 @@ mod tests {
     fn what_is_kept_is_bounded() {
         let (mut a, _) = pair(126);
         for n in 0..10_000u64 {
-            a.incoming(at(1000 + n), Ack, echoing((n * 37 % 127) as u8));
+            a.incoming(at(1000 + n), Ack, Some(echoing((n * 37 % 127) as u8)));
         }
         assert!(a.heard.0.len() <= 127, "{}", a.heard.0.len());
     }
@@ -359,7 +359,10 @@ mod tests {
         a.syn(false, 0);
         let plain = Advised::new(Kind::First, advice(20));
         assert_eq!(a.peer_syn(at(1), true, Some(plain)), Some(RateAnswer::Plain));
-        assert_eq!((a.is_agreed(), a.incoming(at(2), Ack, echoing(3)), a.granted()), (true, None, None));
+        assert_eq!(
+            (a.is_agreed(), a.incoming(at(2), Ack, Some(echoing(3))), a.granted()),
+            (true, None, None)
+        );
     }
 
     #[test]
@@ -369,6 +372,6 @@ mod tests {
         assert_eq!(b.syn(true, 0).and_then(|option| option.echo(true)), Some(advice(10)));
         let mut a = end(Some(rate(5)));
         a.syn(false, 0);
-        assert_eq!(a.peer_syn(at(1), true, echoing(10)), Some(RateAnswer::Granted(rate(5))));
+        assert_eq!(a.peer_syn(at(1), true, Some(echoing(10))), Some(RateAnswer::Granted(rate(5))));
     }
 }

@@ -76,9 +76,10 @@ table! {
         /// Signalling by which an end asks routers for a rate (see `[[flow_routers]]`). `"tia-1039"`: in-band
         /// QoS signalling of TIA-1039. An end that asks runs `explicit-rate`, and `tcp` names the scheme that
         /// it falls back to. `"scone-tcp"`: SCONE's TCP option. The sender runs what `tcp` says, and never
-        /// sends faster than routers advise. `"quick-start"`: RFC 4782. The sender starts at the rate that all
-        /// routers approve, and goes on with what `tcp` says. `"off"`: an end without signalling. `trust_path`
-        /// and `ask_fallback` have an effect with `"tia-1039"` only, `ask` and `take` not with `"off"`.
+        /// sends faster than routers advise. `"quick-start"`: RFC 4782. The sender starts at the rate that
+        /// all routers approve, and goes on with what `tcp` says. `"off"`: an end without signalling.
+        /// `trust_path` and `ask_fallback` have an effect with `"tia-1039"` only, `ask` and `take` not with
+        /// `"off"`.
         encoding: Option<Encoding> = "`\"off\"`",
         /// Rate for which the sender of the data asks, headers included, at least 1 kbit/s; with `scone-tcp` the
         /// most that it uses of any advice. `"none"`: it only answers. A table asks for a rate that is reserved,

@@ -1,7 +1,7 @@
 //! Resolves the keys of explicit-rate signalling: `encoding`, `ask`, `take`, `trust_path`, `ask_fallback`.
 //!
-//! An end that asks for a rate with TIA-1039 runs explicit rate, whatever `tcp` says; `tcp` is the scheme after
-//! a fallback. An end that only answers, or has another encoding, runs what `tcp` says.
+//! An end that asks for a rate with TIA-1039 runs explicit rate, whatever `tcp` says; `tcp` is the scheme
+//! after a fallback. An end that only answers, or has another encoding, runs what `tcp` says.
 
 use crate::diagnostic::{Fault, Result, bail, fault};
 use crate::form::{At, OrTable};

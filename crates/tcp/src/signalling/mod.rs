@@ -110,7 +110,8 @@ impl End {
         }
     }
 
-    /// True if the next packet must be one without data: it has to say something for which data leaves no room.
+    /// True if the next packet must be one without data: it has to say something for which data leaves no
+    /// room.
     pub(crate) const fn must_speak(&self) -> bool {
         matches!(self, Self::QuickStart(end) if end.is_due())
     }
@@ -124,7 +125,8 @@ impl End {
 }
 
 impl SynSignal {
-    /// Returns what a SYN or SYN/ACK says in our encoding; `None` if it does not show that its sender signals.
+    /// Returns what a SYN or SYN/ACK says in our encoding; `None` if it does not show that its sender
+    /// signals.
     pub(crate) fn of(config: &Config, syn: &Packet) -> Option<Self> {
         match config.signalling.as_ref()?.ask.encoding {
             Encoding::Tia1039 => tia1039::of_syn(syn).map(Self::Tia1039),

@@ -3,8 +3,8 @@
 //! Source: draft-eddy-tcpm-scone (2025); `bentpipe_advice::negotiation::scone_tcp` says when it is sent.
 //!   both SYNs have the option; later any segment may, if its TCP header has room for eight more bytes
 //!   MSS: eight bytes less on such a connection
-//! A segment without room, with SACK blocks beside timestamps, leaves the option to the next one. No segment is
-//! sent only for it, so duplicate ACKs stay what they are.
+//! A segment without room, with SACK blocks beside timestamps, leaves the option to the next one. No segment
+//! is sent only for it, so duplicate ACKs stay what they are.
 
 use super::{End, carrier};
 use crate::connection::Connection;

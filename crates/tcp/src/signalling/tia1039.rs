@@ -8,8 +8,8 @@
 //!   MSS: 16 bytes less on such a connection, the length of a structure. A router inserts one into an IPv4
 //!     packet. An IPv6 data packet of a granted rate has one that says nothing, into which a router writes.
 //! A response is sent at once, without waiting for data or for the delayed acknowledgment. Deviation: the
-//! source puts the structure of IPv4 into the segment's data; here it is beside it, so that no stream position
-//! depends on it.
+//! source puts the structure of IPv4 into the segment's data; here it is beside it, so that no stream
+//! position depends on it.
 
 use super::{End, carrier};
 use crate::connection::Connection;
