@@ -8,7 +8,7 @@ const MOST_FAULTS: u64 = 12;
 
 /// The first flow asks with its SYN and with its 128th segment; the second one comes and goes.
 fn traffic(ip: IpVersion) -> Traffic {
-    Traffic { ip, flows: [([150, 10], 0), ([20, 2], 30)] }
+    Traffic { ip, flows: [([200, 10], 0), ([80, 2], 30)] }
 }
 
 /// Faults of a walk. Half of the walks meet any packet, the other half those that signal.

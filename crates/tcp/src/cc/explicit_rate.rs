@@ -17,12 +17,12 @@
 //! more than the initial window; at a low rate it requests more every 2 s, since 128 segments take longer.
 //! AR counts IP packets with headers, so the payload rate is AR mss / (mss + headers), and a short segment
 //! counts its headers as well. (Age of a grant, every 2 s and short segments: only where the rate is
-//! signalled in packets.) Unused granted capacity is used too: when all data is sent, and in the first ten rounds while the peer's window is full, each
-//! unacknowledged segment is sent once more at the granted rate, the newest first (`copies`), so a loss there
-//! is repaired without waiting a round trip. The signalling is not here: `signalling.rs` carries it in
-//! packets, or `grants.rs` takes its place. Until the first answer, and without one, the sender is a standard
-//! TCP. Defaults: threshold 10 % (20 % for radio), CUBIC as standard TCP (both configured with the signalling
-//! or the grant); a request is for twice AR.
+//! signalled in packets.) Unused granted capacity is used too: when all data is sent, and in the first ten
+//! rounds while the peer's window is full, each unacknowledged segment is sent once more at the granted rate,
+//! the newest first (`copies`), so a loss there is repaired without waiting a round trip. The signalling is
+//! not here: `signalling.rs` carries it in packets, or `grants.rs` takes its place. Until the first answer,
+//! and without one, the sender is a standard TCP. Defaults: threshold 10 % (20 % for radio), CUBIC as
+//! standard TCP (both configured with the signalling or the grant); a request is for twice AR.
 
 mod meter;
 #[cfg(test)]
