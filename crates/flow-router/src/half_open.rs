@@ -4,11 +4,12 @@
 //! passes, so that the others have made room before it begins. A request that nobody answers must not keep
 //! that share: it is forgotten after a time (3 s). If too many wait, or more requests stay unanswered than
 //! are answered, the router distrusts requests: flows then take part only when their response passes.
-//! Distrust begins when more wait than have a rate (at least 17), at `most` waiting flows, or at 32 unanswered
-//! requests if they are more than the answered ones; it ends below half of each. Both counts are halved every
-//! 10 s, and when they reach 128 together. Nothing is refused: in distrust a request is offered the share that
-//! it would have as a member. A crowd that may be genuine (less than `most`, and not unanswered) counts in
-//! these offers, so that many flows that begin at once do not get much more together than there is.
+//! Distrust begins when more wait than have a rate (at least 17), at `most` waiting flows, or at 32
+//! unanswered requests if they are more than the answered ones; it ends below half of each. Both counts are
+//! halved every 10 s, and when they reach 128 together.
+//! Nothing is refused: in distrust a request is offered the share that it would have as a member. A crowd
+//! that may be genuine (less than `most`, and not unanswered) counts in these offers, so that many flows that
+//! begin at once do not get much more together than there is.
 //! A burst shows within 5 ms whether it is a crowd. So if several wait, and all for less than that, the flows
 //! with a rate are not told of a reduction yet.
 

@@ -7,7 +7,8 @@
 //! and all offers before that one are settled too. A response with a higher AR than every offer was raised on
 //! the way: it settles nothing, and the highest offer holds. Equal offers in a row are one entry. The time of
 //! an entry is that of its first offer, so a round trip after a loss is measured too long rather than too
-//! short. Defaults: 16 entries, 5 s.
+//! short. But a request counts from its last repetition: its sender waits for two round trips before it
+//! repeats it, so the first one is lost. Defaults: 16 entries, 5 s.
 
 use bentpipe_base::{Duration, Instant};
 use std::collections::VecDeque;
@@ -53,6 +54,9 @@ impl Offers {
         {
             last.count += 1;
             last.last = now;
+            if !is_inserted {
+                last.offer.asked_at = Some(now);
+            }
             return;
         }
         if self.list.len() == MOST {
@@ -141,6 +145,12 @@ mod tests {
         assert_eq!(answered(&mut offers, 10), Some((10, true, None)));
         assert_eq!(answered(&mut offers, 10), Some((10, true, None)));
         assert_eq!(answered(&mut offers, 10), None);
+    }
+
+    #[test]
+    fn a_repeated_request_is_measured_from_its_last_repetition() {
+        let mut offers = with(&[(0, 10, false), (200, 10, false)]);
+        assert_eq!(answered(&mut offers, 10), Some((10, false, Some(at(200)))));
     }
 
     #[test]

@@ -1,15 +1,16 @@
 //! Which packets belong to a live TCP connection.
 //!
-//! Own mechanism against forged packets, with the idea of RFC 5961: who does not see a connection does not know
-//! its sequence numbers.
+//! Own mechanism against forged packets, with the idea of RFC 5961: who does not see a connection does not
+//! know its sequence numbers.
 //!   of the sender: |SEQ - next| <= window, where next is the highest sequence number that has passed
 //!   of the receiver: |ACK - next| <= window
 //!   window = what the flow sends in a second at its grant, at least 1 MiB and at most 2^28 bytes
-//! A SYN is none of a live connection. It may begin another one with these ports, if its host has forgotten the
-//! former: then the peer answers it with a SYN/ACK, and the state of the former ends. Other packets change no
-//! state; a request among them gets at most what the flow would be offered. A flow whose packets all jump (it
-//! was on another path) is forgotten when it counts as silent, and asked again. Deviations: datagrams have no
-//! numbers, and an RST without ACK is believed; both are as safe as the source is checked elsewhere.
+//! A SYN is none of a live connection. It may begin another one with these ports, if its host has forgotten
+//! the former: then the peer answers it with a SYN/ACK, and the state of the former ends. Other packets
+//! change no state; a request among them gets at most what the flow would be offered. A flow whose packets
+//! all jump (it was on another path) is forgotten when it counts as silent, and asked again.
+//! Deviations: datagrams have no numbers, and an RST without ACK is believed; both are as safe as the source
+//! is checked elsewhere.
 
 use super::{FlowRouter, has};
 use crate::flow::{Flow, Phase, bps};

@@ -49,7 +49,7 @@ fn combinations_of_faults_in_ipv6() {
     all_combinations(IpVersion::V6);
 }
 
-/// RFC 9293, section 3.5, figure 7: the SYNs cross. The request that each had is repeated after the handshake.
+/// RFC 9293, section 3.5, figure 7: the SYNs cross. Each request is repeated after the handshake.
 #[test]
 fn both_ends_open_at_once() {
     for ip in [IpVersion::V4, IpVersion::V6] {

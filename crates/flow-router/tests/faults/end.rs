@@ -159,14 +159,15 @@ impl End {
 /// What of one direction of a flow has passed a site.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Passed {
-    /// When the last payload passed; the beginning of time if only other packets have.
+    /// When the last payload passed that could tell something; the beginning of time if only others have.
     pub(crate) payload: Option<Instant>,
     pub(crate) ended: bool,
 }
 
 impl Passed {
     pub(crate) fn note(&mut self, now: Instant, packet: &Packet) {
-        if packet.body.len > 0 {
+        // IPv6: into a packet without a structure a router cannot write
+        if packet.body.len > 0 && (packet.ip == IpVersion::V4 || packet.signal.is_some()) {
             self.payload = Some(now);
         } else {
             self.payload.get_or_insert(Instant::ZERO);

@@ -60,7 +60,7 @@ impl Watch {
 
     /// Two round trips after the last fault, and after the last new flow, no router has given more than it
     /// has, but a step of the rate format: a smaller fall is not told. A flow that does not send cannot be
-    /// told, and takes nothing.
+    /// told, nor one over IPv6 that had a timeout: its packets have no place until the next answer.
     pub(crate) fn look(&mut self, now: Instant, routers: &[[FlowRouter; 2]; SITES], flows: &[Flow]) {
         if self.off || now < self.next {
             return;

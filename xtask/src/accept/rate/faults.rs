@@ -1,5 +1,5 @@
-//! The fault model of the signalling, and hosts that forge and lie: all combinations of three faults, a million
-//! random walks, and twenty seconds of a flood.
+//! The fault model of the signalling, and hosts that forge and lie: all combinations of three faults, a
+//! million random walks, and twenty seconds of a flood.
 
 use crate::accept::list::{List, Outcome, Setup, Tests};
 
