@@ -18,7 +18,8 @@
 //! the sender uses no rate. What this code does not understand passes unchanged: other versions and
 //! protocols, signed segments, TCP fast open. Without this encoding (`RouterConfig::encodings`) all flows are
 //! flows without signalling. SCONE packets get the share as advice (`scone.rs`). A router
-//! behind whose link the queue serves by marks (`mark`) marks each packet that it sends, ordinary ones with 0.
+//! behind whose link the queue serves by marks (`mark`) marks each packet that it sends, ordinary ones with
+//! 0.
 
 mod answers;
 pub(crate) mod genuine;

@@ -8,7 +8,8 @@
 
 use bentpipe_base::{Addr, IpVersion, Packet, Proto, Signal};
 use bentpipe_wire::{
-    AddressPair, Ipv4Header, Ipv6Header, Segment, Sum, TCP, UDP, UdpHeader, add_hop_by_hop, emit, pseudo_header,
+    AddressPair, Ipv4Header, Ipv6Header, Segment, Sum, TCP, UDP, UdpHeader, add_hop_by_hop, emit,
+    pseudo_header,
 };
 use core::net::{Ipv4Addr, Ipv6Addr};
 use std::io;

@@ -19,7 +19,7 @@ use bentpipe_base::{Duration, Instant, Rate};
 impl Negotiation {
     /// Begins a flow of datagrams; returns the structure of the start datagram, if this end asks.
     pub fn start(&mut self, now: Instant) -> Option<Structure> {
-        (self.agreed, self.passes) = (true, true);
+        (self.agreed, self.confirmed, self.passes) = (true, true, true);
         self.asker.open(now)
     }
 
@@ -43,7 +43,7 @@ impl Negotiation {
 
     /// Takes a structure that arrived at the sink; returns what goes back.
     pub fn respond(&mut self, now: Instant, structure: Structure) -> Option<Structure> {
-        self.agreed = true;
+        (self.agreed, self.confirmed) = (true, true);
         self.hear(now, Duration::ZERO, Carrier::Data, &[structure]);
         self.responder.next(Carrier::Ack)
     }

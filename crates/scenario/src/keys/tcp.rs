@@ -81,10 +81,10 @@ table! {
         /// `trust_path` and `ask_fallback` have an effect with `"tia-1039"` only, `ask` and `take` not with
         /// `"off"`.
         encoding: Option<Encoding> = "`\"off\"`",
-        /// Rate for which the sender of the data asks, headers included, at least 1 kbit/s; with `scone-tcp` the
-        /// most that it uses of any advice. `"none"`: it only answers. A table asks for a rate that is reserved,
-        /// or with priorities (`tia-1039` only). A receiver asks only if its own table says so. A flow of
-        /// datagrams asks only for a rate that is reserved.
+        /// Rate for which the sender of the data asks, headers included, at least 1 kbit/s; with
+        /// `scone-tcp` the most that it uses of any advice. `"none"`: it only answers. A table asks for a
+        /// rate that is reserved, or with priorities (`tia-1039` only). A receiver asks only if its own
+        /// table says so. A flow of datagrams asks only for a rate that is reserved.
         ask: OrTable<Option<Rate>, AskKeys> = "`\"10 Gbit/s\"` for the sender, `\"none\"` for the receiver",
         /// The most that this end takes as a receiver, at least 1 kbit/s. It lowers the rates that it returns
         /// to this.

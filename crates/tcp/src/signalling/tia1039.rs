@@ -23,7 +23,8 @@ pub(super) fn of_syn(syn: &Packet) -> Option<Structures> {
 }
 
 /// Adds to our SYN or SYN/ACK what it says about rates. Resent, it only shows that this end signals: the path
-/// may drop packets with structures; so does one of which that is known (`is_hidden`). A SYN/ACK (`answers`) shows that only to a peer that signals.
+/// may drop packets with structures; so does one of which that is known (`is_hidden`). A SYN/ACK
+/// (`answers`) shows that only to a peer that signals.
 pub(super) fn add_to_syn(
     end: &mut Negotiation,
     now: Instant,
