@@ -1,7 +1,6 @@
 //! What a flow router tells in which encoding, and what of its configuration can change meanwhile.
 
 #![allow(clippy::unwrap_used, reason = "this is test code")]
-#![allow(clippy::unwrap_used, reason = "this is test code")]
 
 mod rig;
 

@@ -1,5 +1,7 @@
 //! Advice in SCONE's TCP option, and requests by Quick-Start.
 
+#![allow(clippy::unwrap_used, reason = "this is test code")]
+
 mod rig;
 
 use bentpipe_advice::quick_start::packet::{of_ip, put as put_quick_start};

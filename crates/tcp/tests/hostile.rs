@@ -75,14 +75,16 @@ impl Dice {
 
     /// Options with random content, in packets with any hop limit.
     fn options(&mut self, p: &mut Packet, encoding: Encoding) {
-        let [a, b, c, d, e, f, g, h] = self.0.bits().to_be_bytes();
-        p.hops = self.of(&[0, 1, 60, 64, 255, g]);
+        let random = self.0.bits().to_be_bytes();
+        p.hops = self.of(&[0, 1, 60, 64, 255, random[6]]);
         if encoding == Encoding::SconeTcp {
-            let option = Advised::from_bytes(&[254, 6, 0x6F, 0x7D, a, b]).expect("an option");
+            let option = Advised::from_bytes(&[254, 6, 0x6F, 0x7D, random[0], random[1]]).expect("an option");
             scone_tcp::packet::put(p, option);
         } else {
-            let fields = Fields::from_bytes([a & self.of(&[0x0F, 0x8F, 0xFF]), b, c, d, e, f]);
-            let (request, answer) = (h & 1 == 0, h & 2 == 0);
+            let [_, rest @ .., _, flags] = random;
+            let fields = [&[random[0] & self.of(&[0x0F, 0x8F, 0xFF])], &rest[..]].concat();
+            let fields = Fields::from_bytes(fields.try_into().expect("six bytes"));
+            let (request, answer) = (flags & 1 == 0, flags & 2 == 0);
             quick_start::packet::put(p, request.then_some(fields), answer.then_some(fields));
         }
     }

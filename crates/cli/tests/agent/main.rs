@@ -1,6 +1,11 @@
 //! An agent between two hosts with kernel TCP, in each place where it can stand: bytes, refusals, kill, undo.
 
 #![expect(clippy::print_stdout, reason = "a test that cannot run here says so")]
+#![expect(
+    clippy::disallowed_types,
+    clippy::disallowed_methods,
+    reason = "its peers are threads with kernel sockets, timed by the clock"
+)]
 
 #[allow(dead_code, reason = "shared with the tests of the gateway, which use more of it")]
 #[path = "../gateway/lab.rs"]

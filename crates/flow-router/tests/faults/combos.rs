@@ -17,7 +17,8 @@ fn counted(traffic: Traffic) -> [[u16; 2]; HOPS] {
     let mut net = traffic.net(&[], Among::Signals);
     net.complete().unwrap();
     assert!(net.watch.compared > 100, "the sums of grants were compared {} times", net.watch.compared);
-    let changes = net.flows[0].ends[0].conn.as_ref().and_then(|c| c.rate()).unwrap().changes;
+    let changes =
+        net.flows[0].ends[0].conn.as_ref().and_then(bentpipe_tcp::Connection::rate).unwrap().changes;
     assert_eq!(
         changes.iter().map(|change| change.cause).collect::<Vec<_>>(),
         ["granted", "reduced", "raised"]
@@ -33,7 +34,7 @@ fn all_combinations(ip: IpVersion) {
     let mut failures = Failures::default();
     for n in 1..=most {
         combinations(&places, n as usize, &mut |faults: &[Fault]| {
-            failures.check(traffic, faults, Among::Signals)
+            failures.check(traffic, faults, Among::Signals);
         });
     }
     failures.report(&format!("combinations of up to {most} faults of {} in {ip:?}", places.len()));
@@ -78,6 +79,6 @@ fn trace() {
     net.trace = true;
     println!("{:?}", net.complete());
     for end in net.flows.iter().flat_map(|flow| &flow.ends) {
-        println!("{:?}", end.conn.as_ref().and_then(|c| c.rate()));
+        println!("{:?}", end.conn.as_ref().and_then(bentpipe_tcp::Connection::rate));
     }
 }

@@ -42,8 +42,10 @@ fn brought(net: &Net<'_>) -> Vec<u64> {
 
 /// The rate of each flow.
 fn grants(net: &Net<'_>) -> Vec<u64> {
-    let granted = |flow: &Flow| flow.ends[0].conn.as_ref().and_then(|c| c.rate()).and_then(|r| r.granted);
-    net.flows.iter().map(|flow| granted(flow).map_or(0, |rate| rate.bps())).collect()
+    let granted = |flow: &Flow| {
+        flow.ends[0].conn.as_ref().and_then(bentpipe_tcp::Connection::rate).and_then(|r| r.granted)
+    };
+    net.flows.iter().map(|flow| granted(flow).map_or(0, bentpipe_base::Rate::bps)).collect()
 }
 
 /// The least share of what it brings otherwise that a flow still brings, from the beginning of an attack on.

@@ -16,7 +16,7 @@ fn faults(seed: u64) -> (Vec<Fault>, Among) {
     let mut rng = Rng::new(seed, "faults", Purpose::Errors);
     let mut below = |n: u64| (rng.unit() * n as f64) as u64;
     let (among, packets) = if seed % 4 < 2 { (Among::All, 320) } else { (Among::Signals, 12) };
-    let faults = (0..1 + below(MOST_FAULTS)).map(|_| Fault {
+    let faults = (0..=below(MOST_FAULTS)).map(|_| Fault {
         hop: below(HOPS as u64) as usize,
         way: below(2) as usize,
         // more at the beginning, where the handshake is

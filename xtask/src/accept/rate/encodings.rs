@@ -70,13 +70,16 @@ fn mean(runs: &[Run], figure: fn(&Run) -> f64) -> Mean {
     Mean::of(&runs.iter().map(figure).collect::<Vec<_>>())
 }
 
+/// A figure of a run, and what it is.
+type Figure = (&'static str, fn(&Run) -> f64);
+
 pub(super) fn encodings(_: &Setup, list: &mut List) -> Outcome {
     let sim = Simulator::build()?;
     for (case, sets) in CASES {
         let all: Vec<Vec<Run>> =
             SENDERS.iter().map(|(_, sender)| runs(&sim, sets, sender)).collect::<Outcome<_>>()?;
         for ((sender, _), runs) in SENDERS.iter().zip(&all) {
-            let figures: [(&str, fn(&Run) -> f64); 4] = [
+            let figures: [Figure; 4] = [
                 ("goodput, Mbit/s", |run| run.goodput),
                 ("queue full, packets", |run| run.drops),
                 ("queue, packets", |run| run.queue),
@@ -119,7 +122,8 @@ mod unit {
             "links": [{"name": "hop", "drops": {"queue_full": 7, "outage": 90}, "queue_packets": {"mean": 3.5}}],
         });
         let run = Run::of(&report).unwrap();
-        assert_eq!([run.goodput, run.drops, run.queue, run.transfer].map(|x| x * 2.0), [6.0, 14.0, 7.0, 6.0]);
+        let doubled = [run.goodput, run.drops, run.queue, run.transfer].map(|x| (x * 2.0).round() as i64);
+        assert_eq!(doubled, [6, 14, 7, 6]);
         assert!(Run::of(&json!({"links": []})).is_err());
     }
 }
