@@ -72,7 +72,7 @@ error: unknown key `duratoin` in the file
 3 | duratoin = \"1 s\"
   | ^^^^^^^^ did you mean `duration`?
   = help: keys of the file: schema, title, duration, flows, seed, stop, measure, parameters, resolved, \
-dumbbell, satellite, hosts, routers, links, gateways, flow_routers, nodes, host, timeline, instruments, captures, references, sweep
+dumbbell, satellite, hosts, routers, links, gateways, flow_routers, middleboxes, nodes, host, timeline, instruments, captures, references, sweep
 "
     );
     assert_eq!((output.status.code(), err(&output)), (Some(BAD_INPUT), picture));

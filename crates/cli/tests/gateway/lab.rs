@@ -169,6 +169,15 @@ impl Lab {
 
     /// Returns everything on the router that a gateway could change.
     pub(crate) fn traces(&self) -> String {
+        let mut found = String::new();
+        wait_until("the links have a carrier", || {
+            found = self.traces_now();
+            !found.contains("NO-CARRIER")
+        });
+        found
+    }
+
+    fn traces_now(&self) -> String {
         self.at(self.seat, || {
             let run = |program: &str, args: &str| {
                 let output = Command::new(program).args(args.split(' ')).output().expect("it runs");
