@@ -37,7 +37,9 @@ fn it_is_off_unless_an_encoding_is_named() {
 #[test]
 fn it_takes_the_rate_of_the_hop_and_the_defaults_of_flow_routers() {
     let rates = read(HOP, BOTH).unwrap().unwrap();
-    assert_eq!(rates, ManagedRates { outward: RouterConfig::new(mbps(20)), inward: None });
+    let encodings = Encodings::default().with(RouterEncoding::Tia1039).with(RouterEncoding::Scone);
+    let outward = RouterConfig { encodings, is_live: true, ..RouterConfig::new(mbps(20)) };
+    assert_eq!(rates, ManagedRates { outward, inward: None });
     let framed = read(&format!("{HOP}\nframing = \"500 B\""), BOTH).unwrap().unwrap();
     assert_eq!(framed.outward.rate, mbps(15), "the rest is framing");
     let scone = read(HOP, "encodings = [\"scone\"]").unwrap().unwrap();
@@ -64,13 +66,13 @@ fn its_keys_are_those_of_flow_routers() {
 fn what_cannot_be_is_refused_with_place_and_mend() {
     refuses("", BOTH, "the rate to be shared out is not known", "give `rate` here, or in [satellite]");
     for word in ["scone-tcp", "quick-start"] {
-        let message = format!("the flow router does not handle `{word}` yet");
+        let message = format!("`{word}` is simulated only");
         refuses(HOP, &format!("encodings = [\"tia-1039\", \"{word}\"]"), &message, "use tia-1039, scone");
     }
     let known = "it can be tia-1039, scone, scone-tcp, quick-start";
     refuses(HOP, "encodings = [\"tia1039\"]", "`encodings` cannot be \"tia1039\"", known);
     refuses(HOP, "encodings = \"scone\"", "`encodings` is a list of encodings", "write [\"tia-1039\"");
-    refuses(HOP, "encodings = [\"scone\", \"scone\"]", "`scone` is named twice", "drop this");
+    refuses(HOP, "encodings = [\"scone\", \"scone\"]", "`encodings` has `scone` twice", "drop one");
     refuses(HOP, "rat = \"1 Mbit/s\"", "unknown key `rat` in [rate]", "did you mean `rate`?");
     refuses(HOP, "utilisation = 1.5", "`utilisation` is a part of the rate", "more than 0 and at most 1");
     refuses(HOP, "mtu = \"100 B\"", "`mtu` is too small", "at least 576 B");
