@@ -285,13 +285,15 @@ fn a_host_remembers_where_structures_do_not_pass() {
     }
 }
 
-/// A router changes the rates of all flows at nearly the same time; their packets must not gather.
+/// A router changes the rates of all flows at nearly the same time; their packets must not gather. If their
+/// phases are independent, the mean queue of n such flows stays below sqrt(pi n / 8) packets, what it would be
+/// at full load (nD/D/1; the mean height of a Brownian bridge): 4.4 for 50.
 #[test]
 fn the_packets_of_many_flows_do_not_gather() {
     for seed in 1..=3 {
         let report = run(&scenario("rate-jitter", &[], seed));
         assert!(metric(&report, "drops[bottleneck]") < 0.5, "seed {seed}");
         let mean = metric(&report, "queue_mean[bottleneck]");
-        assert!(mean < 3.5, "seed {seed}: {mean} packets on average");
+        assert!(mean < 4.5, "seed {seed}: {mean} packets on average");
     }
 }
