@@ -15,7 +15,7 @@ AREA ?= engine
 PARTS ?=
 LONG ?=
 
-.PHONY: help build demo test check fmt clippy rustdoc tidy deny unused examples bench validate pages accept mutants docs fuzz need-cargo need-lints
+.PHONY: help build demo test check fmt clippy rustdoc tidy deny unused examples bench validate pages accept mutants docs fuzz bpf need-cargo need-lints
 
 help:
 	@printf '%s\n' \
@@ -30,6 +30,7 @@ help:
 	  'make fuzz       $(FUZZ_SECONDS) s each of random packets against the header code, conversations through the gateway, signalling of rates' \
 	  'make mutants    mutants of the lines that a change touches, 2 minutes at most' \
 	  'make accept AREA=engine|links|emulation|gateway|senders|field|rate [PARTS="..."]   acceptance list, one line per item; LONG=1 takes hours' \
+	  'make bpf        lints and tests of the congestion control in BPF; needs clang, libelf and zlib with headers, and root' \
 	  'make docs       the book, in target/book'
 
 build: need-cargo
@@ -87,6 +88,10 @@ fuzz: need-cargo
 	$(CARGO) run --quiet --release --bin fuzz-headers -- --seconds $(FUZZ_SECONDS) $(FUZZ_ARGS) $(FUZZ_HEADERS_ARGS)
 	$(CARGO) run --quiet --release --bin fuzz-gateway -- --seconds $(FUZZ_SECONDS) $(FUZZ_ARGS) $(FUZZ_GATEWAY_ARGS)
 	$(CARGO) run --quiet --release --bin fuzz-advice -- --seconds $(FUZZ_SECONDS) $(FUZZ_ARGS) $(FUZZ_ADVICE_ARGS)
+
+bpf: need-lints
+	$(CARGO) clippy --quiet --package bentpipe-kernel-rate --features bpf --all-targets -- -D warnings
+	$(CARGO) test --package bentpipe-kernel-rate --features bpf $(TEST_ARGS)
 
 docs:
 	@if command -v mdbook >/dev/null 2>&1; then mdbook build docs; \
