@@ -175,7 +175,10 @@ impl Flow {
         match (self.phase, self.agreed.rate_type()) {
             (Phase::HalfOpen, _) => self.since + timeouts.half_open,
             (Phase::Closed, _) => self.since + timeouts.idle,
-            (Phase::Capable, Some(RateType::Guaranteed)) if self.reserved > 0 => Instant::NEVER,
+            // without a response it may be forged
+            (Phase::Capable, Some(RateType::Guaranteed)) if self.reserved > 0 && self.rtt.is_some() => {
+                Instant::NEVER
+            }
             (Phase::Capable, Some(RateType::Maximum)) => self.last + timeouts.maximum,
             (Phase::Capable | Phase::Plain, _) => self.last + timeouts.idle,
         }
@@ -201,12 +204,7 @@ impl Flow {
             return 0;
         }
         let (delay, exponent) = (self.agreed.delay_priority(), self.agreed.burst_exponent());
-        let is_reserved = match self.reserved {
-            0 => false,
-            // police.rs holds the others to it
-            rate if uses_available(&self.agreed) => self.meter.admits(now, rate, exponent, size),
-            _ => true,
-        };
+        let is_reserved = self.reserved > 0 && self.meter.admits(now, self.reserved, exponent, size);
         if is_reserved { RESERVED + delay } else { delay }
     }
 
@@ -392,7 +390,7 @@ mod tests {
         let marks = [0, 0, 0, 2].map(|ms| flow.mark(at(ms), Size(1500)));
         assert_eq!(marks, [69, 69, 5, 69], "8 Mbit/s are 2 kB in 2 ms");
         flow.agreed.set_rate_type(RateType::Guaranteed);
-        assert_eq!([2, 2, 2].map(|ms| flow.mark(at(ms), Size(1500))), [69, 69, 69]);
+        assert_eq!([2, 2, 4].map(|ms| flow.mark(at(ms), Size(1500))), [5, 5, 69]);
         flow.reserved = 0;
         assert_eq!(flow.mark(at(3), Size(1500)), 5);
     }
@@ -414,6 +412,8 @@ mod tests {
         flow.agreed.set_rate_type(RateType::Guaranteed);
         assert_eq!(flow.expires(&timeouts), at(60), "nothing is reserved for it");
         flow.reserved = 1;
+        assert_eq!(flow.expires(&timeouts), at(60), "no response was seen");
+        flow.rtt = Some(Duration::from_millis(1));
         assert_eq!(flow.expires(&timeouts), Instant::NEVER);
         flow.phase = Phase::Closed;
         assert_eq!(flow.expires(&timeouts), at(10));

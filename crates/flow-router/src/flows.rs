@@ -5,6 +5,7 @@
 //! active in the meantime, so a packet of a flow costs the queue nothing. Flows without signalling fill at
 //! most half of the table, so that they cannot keep out flows that ask.
 
+use crate::charges::Payer;
 use crate::flow::{Flow, Phase, Timeouts};
 use bentpipe_base::{Addr, Instant, Packet, Proto};
 use std::collections::{BTreeMap, BTreeSet};
@@ -80,6 +81,10 @@ impl Flows {
     /// The flow, to be changed; its phase only by [`Flows::set_phase`].
     pub(crate) fn get_mut(&mut self, key: &FlowKey) -> Option<&mut Flow> {
         self.map.get_mut(key)
+    }
+
+    pub(crate) fn forget_payers(&mut self) {
+        self.map.values_mut().for_each(|flow| flow.payer = Payer::default());
     }
 
     pub(crate) fn iter(&self) -> impl Iterator<Item = (&FlowKey, &Flow)> {

@@ -154,11 +154,12 @@ impl FlowRouter {
 
     /// A packet from the senders.
     fn outward(&mut self, cx: &mut Cx<'_>, mut packet: Pkt) {
-        if is_readable(&packet) && !self.follow(cx, &mut packet) {
+        let is_marked = if is_readable(&packet) { self.follow(cx, &mut packet) } else { Some(false) };
+        let Some(is_marked) = is_marked else {
             self.counts.policed += 1;
             return cx.recycle(packet);
-        }
-        packet.priority = self.mark(cx.now, &packet);
+        };
+        packet.priority = if is_marked { self.mark(cx.now, &packet) } else { 0 };
         self.send_notice(cx, &packet);
         self.usage.add(cx.now, packet.wire_len());
         self.approvals.note(cx.now, packet.wire_len());
@@ -167,29 +168,34 @@ impl FlowRouter {
 
     /// Who is served first in a queue that looks at marks.
     fn mark(&mut self, now: Instant, packet: &Packet) -> u8 {
-        let flow = if is_readable(packet) { self.flows.get_mut(&FlowKey::of(packet)) } else { None };
-        flow.map_or(0, |flow| flow.mark(now, packet.wire_len()))
+        self.flows.get_mut(&FlowKey::of(packet)).map_or(0, |flow| flow.mark(now, packet.wire_len()))
     }
 
-    /// Follows a packet from the senders; false if it must be dropped.
-    fn follow(&mut self, cx: &Cx<'_>, packet: &mut Packet) -> bool {
+    /// Follows a packet from the senders; `None` if it must be dropped, else whether it belongs to its flow.
+    fn follow(&mut self, cx: &Cx<'_>, packet: &mut Packet) -> Option<bool> {
         let (key, now) = (FlowKey::of(packet), cx.now);
         let has_payload = packet.body.len > 0;
-        if is_untouchable(packet) {
-            if has_payload && !has(packet, Flags::SYN) {
+        let (is_sealed, tells) = (is_untouchable(packet), self.speaks(RouterEncoding::Tia1039));
+        if is_sealed && has(packet, Flags::SYN) {
+            return Some(false);
+        }
+        if !self.is_genuine(&key, packet, By::Sender) {
+            // it neither uses up the rate of the flow nor has its priority
+            if tells && !is_sealed {
+                self.lower_only(&key, packet);
+            }
+            return Some(false);
+        }
+        if has_payload && !self.is_within_rate(now, &key, packet) {
+            return None;
+        }
+        if is_sealed {
+            if has_payload {
                 self.note_payload(cx, key, packet);
             }
-            return true;
+            self.note_number(&key, packet);
+            return Some(true);
         }
-        let is_genuine = self.is_genuine(&key, packet, By::Sender);
-        if has_payload && !self.is_within_rate(now, &key, packet) {
-            return false;
-        }
-        if !is_genuine {
-            self.lower_only(&key, packet);
-            return true;
-        }
-        let tells = self.speaks(RouterEncoding::Tia1039);
         if tells {
             self.signals(cx, key, packet);
         }
@@ -209,7 +215,7 @@ impl FlowRouter {
         if has(packet, Flags::FIN) || has(packet, Flags::RST) {
             self.close(now, key);
         }
-        true
+        Some(true)
     }
 
     /// Counts a packet with payload for its flow, which is new if it was unknown, and returns its phase then;

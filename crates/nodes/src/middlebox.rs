@@ -12,6 +12,7 @@
 //! datagram, and other packets without an entry pass unchanged. Entries do not expire: there are as many as
 //! ports, and a source that finds none left is dropped.
 
+use bentpipe_advice::tia1039::Structure;
 use bentpipe_base::{Addr, Cx, Dscp, Flags, Input, Instant, IpVersion, Node, Packet, Port, Proto};
 use std::collections::BTreeMap;
 
@@ -34,12 +35,18 @@ pub enum Unwanted {
 
 impl Unwanted {
     fn is(self, packet: &Packet) -> bool {
+        let signal = packet.signal.as_deref();
+        // the start of a SCONE packet is shorter, and is data
+        let has_structures = signal.is_some_and(|s| s.bytes().len() >= Structure::LEN);
         match self {
             Self::SynWithData => {
-                let behind = packet.body.len > 0 || packet.ip == IpVersion::V4 && packet.signal.is_some();
+                let behind = packet.body.len > 0 || packet.ip == IpVersion::V4 && has_structures;
                 packet.proto == Proto::Tcp && packet.tcp.flags.has(Flags::SYN) && behind
             }
-            Self::HopByHop => packet.ip == IpVersion::V6 && packet.signal.is_some(),
+            Self::HopByHop => {
+                let has_options = signal.is_some_and(|s| !s.ip_options().is_empty());
+                packet.ip == IpVersion::V6 && (has_structures || has_options)
+            }
         }
     }
 }

@@ -199,6 +199,11 @@ impl Asker {
         request
     }
 
+    /// True while a later request has no answer.
+    pub(super) fn is_waiting(&self) -> bool {
+        !self.under_way.is_empty()
+    }
+
     /// True if the first request must go out although no data is sent.
     pub(super) fn is_due(&self) -> bool {
         self.first.is_some_and(|first| first.sent_at.is_none() && first.repeats < REPEATS)

@@ -48,9 +48,10 @@ impl Negotiation {
         self.responder.next(Carrier::Ack)
     }
 
-    /// Returns the confirmation of a rate below what was asked for.
+    /// Returns the confirmation of a rate below what was asked for. While another request is under way it
+    /// would take back what the answer to that one says.
     pub fn confirmation(&self) -> Option<Structure> {
-        let granted = self.granted()?;
+        let granted = self.granted().filter(|_| !self.asker.is_waiting())?;
         self.asker.asked_rate().filter(|asked| granted < *asked)?;
         self.asker.settled(Kind::Confirmation)
     }

@@ -20,23 +20,26 @@ const SYN_ACK: Flags = Flags::SYN.with(Flags::ACK);
 impl FlowRouter {
     /// A packet to the senders.
     pub(super) fn inward(&mut self, cx: &mut Cx<'_>, packet: Pkt) {
-        let tells = self.speaks(RouterEncoding::Tia1039);
-        if tells && is_readable(&packet) && !is_untouchable(&packet) {
+        if is_readable(&packet) && !is_untouchable(&packet) {
             self.answers(cx.now, &packet);
         }
         cx.send(SENDERS, packet);
     }
 
     fn answers(&mut self, now: Instant, packet: &Packet) {
+        let tells = self.speaks(RouterEncoding::Tia1039);
         if packet.flow_label().is_some() {
-            return self.hidden_answers(now, packet);
+            if tells {
+                self.hidden_answers(now, packet);
+            }
+            return;
         }
         let key = FlowKey::reverse_of(packet);
         if !self.is_genuine(&key, packet, By::Receiver) {
             return;
         }
         let mut is_answered = false;
-        if packet.dscp == QOS_SIGNAL {
+        if tells && packet.dscp == QOS_SIGNAL {
             for structure in structures(packet).as_slice() {
                 if structure.is_supported() && structure.kind() == Some(Kind::Response) {
                     self.response(now, key, structure);

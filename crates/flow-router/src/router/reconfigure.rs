@@ -5,6 +5,7 @@
 //! sizes of the tables, and the encodings, which flows have agreed on.
 
 use super::FlowRouter;
+use crate::charges::Charges;
 use crate::config::RouterConfig;
 use crate::flow::Timeouts;
 use bentpipe_base::Cx;
@@ -50,12 +51,18 @@ impl RouterConfig {
 }
 
 impl FlowRouter {
-    /// Changes the configuration. Flows keep their state.
+    /// Changes the configuration. Flows keep their state. With other rules charges begin anew, and a flow is
+    /// charged to nobody in particular until it asks again.
     ///
     /// # Errors
     /// If something differs that cannot change; the configuration is then the old one.
     pub fn reconfigure(&mut self, cx: &mut Cx<'_>, new: RouterConfig) -> Result<(), Fixed> {
         self.config.can_become(&new)?;
+        if self.config.policy != new.policy {
+            // the totals are of other rules
+            self.charges = Charges::new(new.policy.rules.len());
+            self.flows.forget_payers();
+        }
         self.config = new;
         self.flows.set_timeouts(Timeouts::of(&self.config));
         self.apply_capacity(cx);

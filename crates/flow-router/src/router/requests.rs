@@ -11,7 +11,7 @@
 use super::FlowRouter;
 use crate::admission::{Demand, Verdict};
 use crate::charges::Payer;
-use crate::flow::{Phase, bps};
+use crate::flow::{Missed, Phase, bps};
 use crate::flows::FlowKey;
 use crate::policy::{Allowance, uses_available};
 use crate::telling::Telling;
@@ -95,6 +95,9 @@ impl FlowRouter {
             }
             Some(Phase::Plain) if !asks => return false,
             Some(Phase::Plain) => {
+                if let Some(flow) = self.flows.get_mut(&key) {
+                    flow.missed = Missed::default(); // it may be asked again
+                }
                 self.set_phase(now, key, Phase::HalfOpen);
                 return self.make_room(now, &key);
             }

@@ -94,6 +94,11 @@ pub(super) fn apply(config: &mut Config, keys: &TcpKeys, asked: Asked, default: 
         let label = "use \"tia-1039\", or another scheme in `tcp`";
         return Err(Fault::new(encoding.span, message, label));
     }
+    if !is_granted && terms != Terms::default() {
+        let message = "only `tia-1039` asks for reserved rates and priorities";
+        let label = "use \"tia-1039\", or a plain rate in `ask`";
+        return Err(Fault::new(encoding.span, message, label));
+    }
     config.scheme = match ask.filter(|_| is_granted) {
         None => fallback_to,
         Some(_) if named.name == EXPLICIT_RATE => named,

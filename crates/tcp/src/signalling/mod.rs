@@ -188,7 +188,8 @@ impl Connection {
 
     /// True if our SYN, as it was first sent, carried a request for a rate.
     pub fn asked_in_syn(&self) -> bool {
-        let asks = self.config.signalling.as_ref().is_some_and(|signalling| signalling.ask.ask.is_some());
+        let ask = self.config.signalling.as_ref().map(|signalling| &signalling.ask);
+        let asks = ask.is_some_and(|ask| ask.asked().is_some() && ask.encoding == Encoding::Tia1039);
         asks && !self.send.hidden_request
     }
 
