@@ -18,7 +18,7 @@
 //!   Then the connection goes on without a rate.
 //! - A later request waits max(2 s, 4 SRTT) for its answer. Answers belong to the oldest request that is not
 //!   below them. An answer above all requests is ignored; one below the present rate is always obeyed.
-//! - Rate zero is a refusal.
+//! - Rate zero is a refusal. Behind its FIN an end asks nothing.
 //! - A router that has not seen the start of a flow says so in a data packet. The receiver returns that
 //!   unchanged in a packet without data, so each end knows whether it is meant. The sender asks again, with
 //!   the rate of its first request.
@@ -281,6 +281,11 @@ impl Negotiation {
         }
         self.asker.want(wish);
         self.responder.next(packet).or_else(|| self.asker.next(now, srtt, packet))
+    }
+
+    /// Our FIN was sent: nothing more is asked.
+    pub const fn end(&mut self) {
+        self.asker.has_ended = true;
     }
 
     /// True if something waits for a packet that should be sent at once.

@@ -103,6 +103,8 @@ pub(crate) struct Flow {
     meter: Bucket,
     /// Round-trip time from here to the receiver.
     pub(crate) rtt: Option<Duration>,
+    /// True if that may contain a timeout of its sender.
+    is_rtt_doubtful: bool,
     /// True once it has sent payload.
     pub(crate) has_sent: bool,
     /// Its sequence numbers.
@@ -139,6 +141,7 @@ impl Flow {
             bucket: Bucket::default(),
             meter: Bucket::default(),
             rtt: None,
+            is_rtt_doubtful: false,
             has_sent: false,
             numbers: Numbers::default(),
             last: now,
@@ -262,14 +265,20 @@ impl Flow {
         self.telling = self.telling.filter(|telling| !telling.is_answered_by(available, guaranteed));
     }
 
-    /// Smoothed as in RFC 6298, section 2.
+    /// Smoothed as in RFC 6298, section 2. If the SYN was sent again, the first sample is doubtful (section 3):
+    /// the response to the first SYN came later than the sender waits. The next sample takes its place.
     fn take_rtt(&mut self, sample: Duration) {
-        self.rtt = Some(self.rtt.map_or(sample, |rtt| (rtt * 7 + sample) / 8));
+        let before = self.rtt.filter(|_| !self.is_rtt_doubtful);
+        self.is_rtt_doubtful = self.rtt.is_none() && self.numbers.is_syn_again;
+        self.rtt = Some(before.map_or(sample, |rtt| (rtt * 7 + sample) / 8));
     }
 
-    /// Time between repetitions of a structure.
+    /// Time between repetitions of a structure: after a doubtful measurement not longer than before any. The
+    /// old rate is tolerated as if it were right.
     pub(crate) fn interval(&self) -> Duration {
-        self.rtt.unwrap_or(UNKNOWN_RTT).max(LEAST_INTERVAL)
+        let rtt = self.rtt.unwrap_or(UNKNOWN_RTT);
+        let likely = if self.is_rtt_doubtful { rtt.min(UNKNOWN_RTT) } else { rtt };
+        likely.max(LEAST_INTERVAL)
     }
 
     /// How long the old rate is tolerated.
@@ -376,6 +385,17 @@ mod tests {
         // what was sent before the response reached the sender arrives later
         assert_eq!((flow.allowed(at(1099)), flow.allowed(at(1100))), (10_000, 4_000));
         assert!(!flow.must_be_told(4_000));
+    }
+
+    #[test]
+    fn a_round_trip_with_a_repeated_syn_is_doubted_until_the_next() {
+        let mut flow = asking(10_000);
+        flow.numbers.is_syn_again = true;
+        let asked = |ms| Offer { asked_at: Some(at(ms)), ..offer(10_000, false) };
+        flow.take_response(at(1040), (10_000, 0), &asked(0));
+        assert_eq!((flow.interval(), flow.grace()), (UNKNOWN_RTT, Duration::from_millis(2080)));
+        flow.take_response(at(1300), (10_000, 0), &asked(1250));
+        assert_eq!((flow.interval(), flow.grace()), (Duration::from_millis(50), LEAST_GRACE));
     }
 
     #[test]

@@ -57,6 +57,8 @@ pub(super) struct Asker {
     /// field.
     asked: Option<Wanted>,
     first: Option<FirstRequest>,
+    /// Our FIN was sent: a request behind it would make routers hold a share that nothing gives back.
+    pub(super) has_ended: bool,
     /// A router has not seen the start: ask again.
     restart: bool,
     /// When that was last reported.
@@ -83,6 +85,7 @@ impl Asker {
             terms,
             asked,
             first: asked.map(|_| FirstRequest::default()),
+            has_ended: false,
             restart: false,
             missed_at: None,
             wish: None,
@@ -132,10 +135,10 @@ impl Asker {
         self.wants.then_some(RateAnswer::Plain)
     }
 
-    /// Gives up once the last repeat of the first request stayed without an answer.
+    /// Gives up once the last repeat of the first request stayed without an answer, or if there is none.
     pub(super) fn unanswered(&mut self, now: Instant, srtt: Duration) -> Option<RateAnswer> {
-        let first = self.first.filter(|first| first.repeats >= REPEATS)?;
-        let silent = first.sent_at.is_some_and(|at| now.since(at) >= patience(srtt));
+        let first = self.first.filter(|first| first.repeats >= REPEATS || self.has_ended)?;
+        let silent = first.sent_at.map_or(self.has_ended, |at| now.since(at) >= patience(srtt));
         if silent { self.give_up() } else { None }
     }
 
@@ -158,6 +161,9 @@ impl Asker {
 
     /// The request that the next packet carries.
     pub(super) fn next(&mut self, now: Instant, srtt: Duration, packet: Carrier) -> Option<Structure> {
+        if self.has_ended {
+            return None;
+        }
         if self.first.is_some() {
             return self.repeat(now, srtt, packet);
         }
@@ -206,7 +212,7 @@ impl Asker {
 
     /// True if the first request must go out although no data is sent.
     pub(super) fn is_due(&self) -> bool {
-        self.first.is_some_and(|first| first.sent_at.is_none() && first.repeats < REPEATS)
+        !self.has_ended && self.first.is_some_and(|first| first.sent_at.is_none() && first.repeats < REPEATS)
     }
 
     fn forget_old(&mut self, now: Instant, srtt: Duration) {

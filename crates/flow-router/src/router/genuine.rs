@@ -37,6 +37,10 @@ pub(crate) struct Numbers {
     next: Option<Seq>,
     /// What a SYN/ACK acknowledges that answers the last SYN on these ports, and who sent that SYN.
     anew: Option<(By, Seq)>,
+    /// True once its SYN has passed again.
+    pub(crate) is_syn_again: bool,
+    /// True once its FIN or RST has passed.
+    pub(crate) has_ended: bool,
 }
 
 impl Flow {
@@ -52,6 +56,8 @@ impl Flow {
     /// A packet of the sender has passed.
     fn advance(&mut self, packet: &Packet) {
         let end = packet.tcp.seq.at(packet.seq_len());
+        self.numbers.is_syn_again |= packet.tcp.flags.has(Flags::SYN) && self.numbers.next == Some(end);
+        self.numbers.has_ended |= packet.tcp.flags.has(Flags::FIN) || packet.tcp.flags.has(Flags::RST);
         let is_further = |next: Seq| end.0.wrapping_sub(next.0).cast_signed() > 0;
         if self.numbers.next.is_none_or(is_further) {
             self.numbers.next = Some(end);

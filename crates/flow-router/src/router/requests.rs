@@ -4,8 +4,8 @@
 //! its source may not have (`policy.rs`), is admitted or refused (`admission.rs`), and gets the share that
 //! its flow has as a member. The others make room from then on. Deviations: a flow known to be limited
 //! elsewhere is counted with that limit until the response shows that it gets more; when the table of flows
-//! is full, a request still gets its share of the available rate, but no reservation and no state. A request
-//! may be forged: a guaranteed rate that does not fit without preemption is only offered, and taken from
+//! is full, a request still gets its share of the available rate, but no reservation and no state; so does
+//! one behind the FIN of its connection. A request may be forged: a guaranteed rate that does not fit without preemption is only offered, and taken from
 //! others when the response passes; while requests are not trusted (`half_open.rs`), so is one that fits.
 
 use super::FlowRouter;
@@ -100,6 +100,10 @@ impl FlowRouter {
                 }
                 self.set_phase(now, key, Phase::HalfOpen);
                 return self.make_room(now, &key);
+            }
+            // after its FIN it would hold a share that nothing gives back
+            Some(Phase::Closed) if self.flows.get(&key).is_some_and(|flow| flow.numbers.has_ended) => {
+                return false;
             }
             Some(Phase::Closed) => self.remove(&key),
             None => {}

@@ -1,7 +1,7 @@
 //! Every combination of up to three faults of the packets that signal: the handshake, a reduction and its
 //! answer, raises and their answers.
 
-use super::faults::{Among, Failures, Fault, KINDS, Traffic, combinations, most_faults, places};
+use super::faults::{Among, Failures, Fault, Traffic, combinations, most_faults, places};
 use super::net::HOPS;
 use bentpipe_base::IpVersion;
 use bentpipe_tcp::RateState;
@@ -26,15 +26,20 @@ fn counted(traffic: Traffic) -> [[u16; 2]; HOPS] {
     net.signalled
 }
 
-/// Runs all combinations of up to two faults, or of as many as `BENTPIPE_FAULTS` says.
+/// Runs all single faults and a quarter of the pairs, or all combinations of as many as `BENTPIPE_FAULTS` says.
 fn all_combinations(ip: IpVersion) {
-    let most = most_faults();
+    let (most, every) = most_faults().map_or((2, 4), |most| (most, 1));
     let traffic = traffic(ip);
     let places = places(&counted(traffic), 1);
     let mut failures = Failures::default();
     for n in 1..=most {
+        let every = if n > 1 { every } else { 1 };
+        let mut number = 0;
         combinations(&places, n as usize, &mut |faults: &[Fault]| {
-            failures.check(traffic, faults, Among::Signals);
+            if number % every == 0 {
+                failures.check(traffic, faults, Among::Signals);
+            }
+            number += 1;
         });
     }
     failures.report(&format!("combinations of up to {most} faults of {} in {ip:?}", places.len()));
@@ -54,31 +59,12 @@ fn combinations_of_faults_in_ipv6() {
 #[test]
 fn both_ends_open_at_once() {
     for ip in [IpVersion::V4, IpVersion::V6] {
-        let mut net = traffic(ip).net(&[], Among::Signals);
+        // more than the first window: behind its FIN an end asks nothing
+        let traffic = Traffic { flows: [([570, 160], 0), ([160, 0], 160)], ..traffic(ip) };
+        let mut net = traffic.net(&[], Among::Signals);
         net.flows[0].opens_at_once = true;
         net.complete().unwrap();
         let states: Vec<_> = net.flows[0].states().collect();
         assert!(states.iter().all(|s| matches!(s, RateState::Granted | RateState::Reduced)), "{states:?}");
-    }
-}
-
-/// Shows what a list of faults does: numbers of hop, way, packet and kind in `BENTPIPE_TRACE`.
-#[test]
-#[ignore = "it only prints"]
-fn trace() {
-    let text = std::env::var("BENTPIPE_TRACE").unwrap_or_default();
-    let all: Vec<u16> = text.split_whitespace().filter_map(|word| word.parse().ok()).collect();
-    let fault = |words: &[u16]| Fault {
-        hop: words[0].into(),
-        way: words[1].into(),
-        nth: words[2],
-        fate: KINDS[usize::from(words[3])],
-    };
-    let faults: Vec<Fault> = all.chunks_exact(4).map(fault).collect();
-    let mut net = traffic(IpVersion::V4).net(&faults, Among::Signals);
-    net.trace = true;
-    println!("{:?}", net.complete());
-    for end in net.flows.iter().flat_map(|flow| &flow.ends) {
-        println!("{:?}", end.conn.as_ref().and_then(bentpipe_tcp::Connection::rate));
     }
 }

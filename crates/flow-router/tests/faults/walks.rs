@@ -1,7 +1,8 @@
 //! Random walks: up to twelve faults anywhere in the life of a short transfer.
 
+use super::combos;
 use super::faults::{Among, Failures, Fault, KINDS, Traffic, setting};
-use super::net::HOPS;
+use super::net::{Fate, HOPS};
 use bentpipe_base::{IpVersion, Purpose, Rng};
 
 const MOST_FAULTS: u64 = 12;
@@ -44,4 +45,54 @@ fn random_walks_of_faults_in_ipv4() {
 #[test]
 fn random_walks_of_faults_in_ipv6() {
     walk(IpVersion::V6, 1);
+}
+
+/// The FIN of the first flow's smaller side passes before its request, and then it sends no data that could be
+/// told of a reduction.
+#[test]
+fn a_request_behind_a_fin_holds_no_share() {
+    let faults = [(0, 1, 0), (2, 1, 39)].map(|(hop, way, nth)| Fault { hop, way, nth, fate: Fate::Lose });
+    traffic(IpVersion::V4).check(&faults, Among::All).unwrap();
+}
+
+/// The response to the first SYN comes a second late, and the response to a reduction is lost: the reduction
+/// is repeated long before another second has passed.
+#[test]
+fn a_late_first_response_does_not_put_off_repetitions() {
+    let faults = [
+        (2, 1, 0, Fate::Delay),
+        (0, 0, 4, Fate::Lose),
+        (2, 1, 4, Fate::Lose),
+        (2, 1, 2, Fate::Delay),
+        (2, 0, 2, Fate::Lose),
+        (2, 1, 1, Fate::Lose),
+    ];
+    let faults = faults.map(|(hop, way, nth, fate)| Fault { hop, way, nth, fate });
+    traffic(IpVersion::V6).check(&faults, Among::Signals).unwrap();
+}
+
+/// Shows what a list of faults does: numbers of hop, way, packet and kind in `BENTPIPE_TRACE`. The words `v6`,
+/// `walk` and `all` among them choose IPv6, the traffic of walks, and faults of any packet.
+#[test]
+#[ignore = "it only prints"]
+fn trace() {
+    let text = std::env::var("BENTPIPE_TRACE").unwrap_or_default();
+    let is_said = |word: &str| text.split_whitespace().any(|said| said == word);
+    let ip = if is_said("v6") { IpVersion::V6 } else { IpVersion::V4 };
+    let traffic = if is_said("walk") { traffic(ip) } else { combos::traffic(ip) };
+    let among = if is_said("all") { Among::All } else { Among::Signals };
+    let all: Vec<u16> = text.split_whitespace().filter_map(|word| word.parse().ok()).collect();
+    let fault = |words: &[u16]| Fault {
+        hop: words[0].into(),
+        way: words[1].into(),
+        nth: words[2],
+        fate: KINDS[usize::from(words[3])],
+    };
+    let faults: Vec<Fault> = all.chunks_exact(4).map(fault).collect();
+    let mut net = traffic.net(&faults, among);
+    net.trace = true;
+    println!("{:?}", net.complete());
+    for end in net.flows.iter().flat_map(|flow| &flow.ends) {
+        println!("{:?}", end.conn.as_ref().and_then(bentpipe_tcp::Connection::rate));
+    }
 }

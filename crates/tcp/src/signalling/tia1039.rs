@@ -99,6 +99,9 @@ impl Connection {
         // a scheme repeats a wish until a packet with data was sent
         let wish = wish.filter(|_| carrier == Carrier::Data);
         let structure = negotiation.outgoing(now, srtt, carrier, wish);
+        if packet.tcp.flags.has(Flags::FIN) {
+            negotiation.end();
+        }
         if negotiation.is_due() {
             self.rcv.ack_now(); // a packet has room for one
         }
