@@ -46,8 +46,8 @@ const SWEEP: Duration = Duration::from_millis(500);
 /// How long packets of an aborted connection are answered with a RST: longer than an end retransmits with an
 /// RTO below a minute.
 const GRAVE: Duration = Duration::from_secs(120);
-/// Most aborted connections that are remembered, or twice the limit of connections if that is more; the oldest
-/// is dropped first.
+/// Most aborted connections that are remembered, or twice the limit of connections if that is more. The
+/// oldest is dropped first.
 const MOST_GRAVES: usize = 8192;
 /// Bytes moved at once.
 const CHUNK: usize = 256 << 10;
