@@ -4,9 +4,8 @@
 //! exception: if it begins with a SCONE packet (draft-ietf-scone-protocol), the first bytes of that are in
 //! [`Packet::signal`], and a signal that a node lowered is written back at its place.
 //!   checksum' = ~(~checksum - old + new) (RFC 1624); 0 means that there is none and stays (RFC 768)
-//! Here these bytes are part of the payload, so they are not counted as header. A super-packet has the bytes
-//! of its first datagram; they are written back only where a SCONE packet is, and a checksum that the kernel
-//! completes covers them then.
+//! Here these bytes are part of the payload, so they are not counted as header. A super-packet of
+//! which one datagram begins so is cut before it is read.
 
 use crate::emit::Emitted;
 use crate::frame::{Link, Unit};
@@ -19,7 +18,7 @@ use bentpipe_wire::{AddressPair, Network, Sum, UDP};
 use core::ops::Range;
 
 /// Bytes of a UDP header, and the offsets of two of its fields.
-const HEADER: usize = 8;
+pub(crate) const HEADER: usize = 8;
 const LENGTH: usize = 4;
 const CHECKSUM: usize = 6;
 

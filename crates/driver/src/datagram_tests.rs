@@ -179,7 +179,8 @@ fn a_frame_keeps_its_link_header() {
 
 #[test]
 fn each_datagram_of_a_super_packet_has_a_signal_of_its_own() {
-    let parts = [quic(Advice::UNKNOWN, 1200), vec![0x41; 1200], quic(Advice::new(30).unwrap(), 900)];
+    let (unknown, low) = (Advice::UNKNOWN, Advice::new(30).unwrap());
+    let parts = [vec![0x41; 1200], quic(unknown, 1200), quic(low, 1200), quic(unknown, 900)];
     let mut bytes = udp(V4, &parts.concat());
     let sum = pseudo_header(&V4, UDP, bytes.len() - 20).fold();
     write_word(&mut bytes, 26, sum);
@@ -194,7 +195,7 @@ fn each_datagram_of_a_super_packet_has_a_signal_of_its_own() {
     let element = Element::new(46);
     let sent = through(&element, Unit::Packet, vnet, &bytes);
     let payloads: Vec<&[u8]> = sent.iter().map(|(_, bytes)| &bytes[28..]).collect();
-    assert_eq!(payloads, [&quic(element.0, 1200)[..], &parts[1], &parts[2]]);
+    assert_eq!(payloads, [&parts[0], &quic(element.0, 1200)[..], &parts[2], &quic(element.0, 900)]);
     for (vnet, bytes) in &sent {
         let mut whole = bytes.clone();
         assert!(bentpipe_wire::offload::complete(&mut whole, vnet));

@@ -14,7 +14,7 @@ use crate::frame::{ETHERNET, Link, Unit};
 use crate::hosts::Hosts;
 use crate::label::FlowLabel;
 use crate::parse::{HEADER_SPACE, Parsed, UnreadReason, parse};
-use crate::signal::{has_end, may_have_end, opens_signalling};
+use crate::signal::{has_end, has_scone, may_have_end, opens_signalling};
 use crate::store::{Content, Store};
 use bentpipe_base::{Addr, Body, Flags, Instant, NodeId, Packet, Pkt, Proto, Size};
 use bentpipe_network::{ChainNode, Network};
@@ -157,14 +157,16 @@ impl LiveNetwork {
         self.accept_unit(port, len, vnet)
     }
 
-    /// Cuts the unit in the scratch buffer into wire packets if each may have a structure at its end; false
-    /// if not.
+    /// Cuts the unit in the scratch buffer into wire packets if each may have a structure at its end, or a
+    /// SCONE packet at its start; false if not.
     fn cut(&mut self, len: usize, vnet: &VnetHeader) -> bool {
         let store = self.store.borrow();
         let bytes = store.read(len);
         let link = Link::of(bytes, self.unit).map_or(len, |link| link.len);
         let (frame, ip) = bytes.split_at_checked(link).unwrap_or_default();
-        let has_end = may_have_end(ip) || self.reads_all_ends && has_end(ip, vnet.gso_size);
+        let has_end = may_have_end(ip)
+            || self.reads_all_ends && has_end(ip, vnet.gso_size)
+            || vnet.gso_type == VnetHeader::GSO_UDP_L4 && has_scone(ip, vnet.gso_size);
         let whole = has_end.then(|| SuperPacket::parse(ip, &vnet.without_prefix(link as u16)).ok());
         let Some(whole) = whole.flatten().filter(|whole| whole.pieces() > 1) else { return false };
         self.pieces.clear();

@@ -8,10 +8,11 @@
 //! has an end of its own, so a super-packet with DSCP 3 is cut before it is read. For a node that asks for it
 //! ([`bentpipe_base::Node::reads_all_ends`]), so is every IPv4 packet that ends like a structure.
 
+use crate::datagram::HEADER as UDP_HEADER;
 use crate::parse::{Parsed, foreign};
-use bentpipe_advice::tia1039;
+use bentpipe_advice::{scone, tia1039};
 use bentpipe_base::{Dscp, Flags, IpVersion, OtherOptions, Packet, Signal};
-use bentpipe_wire::{AddressPair, Layout, hop_by_hop};
+use bentpipe_wire::{AddressPair, Layout, Network, UDP, hop_by_hop};
 
 /// Returns the signalling in the hop-by-hop header of an IPv6 packet that could be parsed.
 pub fn signal_header(ip: &[u8]) -> Option<Signal> {
@@ -49,6 +50,14 @@ pub(crate) fn has_end(ip: &[u8], size: u16) -> bool {
     let Some(layout) = Layout::of(ip).ok().filter(|_| is_v4) else { return false };
     let payload = ip.get(layout.payload).unwrap_or_default();
     payload.chunks(usize::from(size.max(1))).any(|piece| tia1039::at_end(Flags::ACK, piece) > 0)
+}
+
+/// True for a UDP super-packet of whose datagrams, with `size` bytes each, one begins with a SCONE packet.
+pub(crate) fn has_scone(ip: &[u8], size: u16) -> bool {
+    let Ok(network) = Network::of(ip) else { return false };
+    let datagrams = ip.get(network.transport..network.end).filter(|_| network.protocol == UDP);
+    let payload = datagrams.and_then(|udp| udp.get(UDP_HEADER..)).unwrap_or_default();
+    payload.chunks(usize::from(size.max(1))).any(|piece| scone::read(piece).is_some())
 }
 
 impl Parsed {

@@ -123,9 +123,15 @@ fn serve(
     let flows = FlowFile::create(&flows, file.limits.flows).map_err(|e| Error::system("the flow file", e))?;
     let watcher = Watcher::start(&absolute(deployment.path), &deployment.registry)?;
     session.watcher = Some(watcher.process.clone());
-    deployment.registry.write(&session)?;
-    let Opened { ports, unit, scope, mtu } = ports::open(&file, plan)?;
-    give_up_privileges().map_err(|e| Error::system("capabilities cannot be dropped", e))?;
+    let opened = open(deployment, &file, &session, plan);
+    let (Opened { ports, unit, scope, mtu }, mut world) = match opened {
+        Ok(opened) => opened,
+        Err(error) => {
+            // there are no connections yet, and the changes are undone here
+            watcher.dismiss();
+            return Err(error);
+        }
+    };
     let folder = deployment.registry.folder().to_owned();
     let sandbox = Sandbox::enter(&file.site, deployment.path, &folder, &session.base.socket);
     if !sandbox.is_whole() {
@@ -134,7 +140,6 @@ fn serve(
     }
     // a sleep must not last longer than asked; failing to set it is harmless
     let _ = wait::set_timer_slack();
-    let mut world = World::new(random().map_err(|e| Error::system("/dev/urandom", e))?);
     let file = Arc::new(file);
     let mut split = Split::new(&mut world, Arc::clone(&file), mtu);
     split.set_log(Box::new(flows));
@@ -151,6 +156,20 @@ fn serve(
         watcher.dismiss();
     }
     Ok(why)
+}
+
+/// Writes the session file, changes the machine and opens the ports.
+fn open(
+    deployment: &Deployment<'_>,
+    file: &AgentFile,
+    session: &Session,
+    plan: &Plan,
+) -> Result<(Opened, World), Error> {
+    let world = World::new(random().map_err(|e| Error::system("/dev/urandom", e))?);
+    deployment.registry.write(session)?;
+    let opened = ports::open(file, plan)?;
+    give_up_privileges().map_err(|e| Error::system("capabilities cannot be dropped", e))?;
+    Ok((opened, world))
 }
 
 struct Running {

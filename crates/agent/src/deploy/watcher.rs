@@ -82,9 +82,15 @@ pub fn mourn(file: AgentFile, registry: &Registry) -> Result<usize, Error> {
         return Ok(0);
     }
     let name = file.site.deploy.name.clone();
-    let session = registry.entry::<Session>(&name);
-    let reset = take_over(file, registry, session.as_ref(), signals);
-    if let Some(session) = session {
+    let watched = || {
+        let session = registry.entry::<Session>(&name)?;
+        (session.watcher.as_ref() == Some(&Process::this())).then_some(session)
+    };
+    // without its session file the agent has undone its changes itself, or has changed nothing yet
+    let Some(session) = watched() else { return Ok(0) };
+    let reset = take_over(file, registry, &session, signals);
+    // the changes of an agent that was started again meanwhile are its own
+    if let Some(session) = watched() {
         session.base.undo.run();
     }
     reset
@@ -94,7 +100,7 @@ pub fn mourn(file: AgentFile, registry: &Registry) -> Result<usize, Error> {
 fn take_over(
     file: AgentFile,
     registry: &Registry,
-    session: Option<&Session>,
+    session: &Session,
     signals: Signals,
 ) -> Result<usize, Error> {
     let name = file.site.deploy.name.clone();
@@ -102,10 +108,8 @@ fn take_over(
     if dead.is_empty() {
         return Ok(0);
     }
-    if let Some(session) = session {
-        // its interfaces are free when it is gone
-        bentpipe_service::wait_until(STAY, Duration::from_millis(2), || !session.base.process.is_alive());
-    }
+    // its interfaces are free when it is gone
+    bentpipe_service::wait_until(STAY, Duration::from_millis(2), || !session.base.process.is_alive());
     let opened = ports::reopen(&file)?;
     let mut world = World::new(random().map_err(|e| Error::system("/dev/urandom", e))?);
     let mut split = Split::new(&mut world, Arc::new(file), opened.mtu);

@@ -136,6 +136,7 @@ impl Relay {
         traffic.received[side] += 1;
         traffic.bytes[side] += bytes.len() as u64;
         if side == NETWORK && scope.as_ref().is_some_and(|scope| !scope.has(bytes)) {
+            split.overhear(&mut world.cx(clock.now(), NodeId(0)), bytes, &received.vnet);
             return Ok(true);
         }
         let header = LinkHeader::of(bytes, *unit).filter(|header| !header.pppoe);
@@ -155,10 +156,14 @@ impl Relay {
 
     /// Sends one packet of ours to `side`; false if there is none.
     fn send(&mut self, side: usize) -> io::Result<bool> {
-        let Self { ports, split, world, clock, traffic, .. } = self;
+        let Self { ports, unit, split, world, clock, traffic, .. } = self;
         let port = &mut ports[side];
         let cx = &mut world.cx(clock.now(), NodeId(0));
         let sent = split.next_packet(cx, side, |link, vnet: &VnetHeader, parts| {
+            if *unit == Unit::Frame && link.is_empty() {
+                // of a connection that was forgotten: where it would go is not known
+                return None;
+            }
             let mut all = [IoSlice::new(&[]); 4];
             all[0] = IoSlice::new(link);
             for (slot, part) in all[1..].iter_mut().zip(parts) {
@@ -166,11 +171,12 @@ impl Relay {
             }
             let vnet = vnet.with_prefix(link.len() as u16);
             let first = usize::from(link.is_empty());
-            port.send(&vnet, &all[first..])
+            Some(port.send(&vnet, &all[first..]))
         });
         match sent {
             None => Ok(false),
-            Some(result) => {
+            Some(None) => Ok(true),
+            Some(Some(result)) => {
                 traffic.sent[side] += 1;
                 tolerate(result).map(|()| true)
             }

@@ -116,7 +116,7 @@ impl Split {
                     // the opener retransmits its SYN until it gives up, as it would without us
                     _ => self.counters.unanswered += 1,
                 }
-                self.bury(cx.now, key);
+                self.abort(cx.now, key);
                 return;
             }
             Phase::Closing => return,
@@ -247,14 +247,25 @@ impl Split {
     }
 
     pub(super) fn remember(&mut self, key: FlowKey, until: Instant, links: [super::Link; 2]) {
-        if self.graves.insert(key, (until, links)).is_none() {
-            self.buried.push_back(key);
+        self.graves.insert(key, (until, links));
+        self.buried.push_back((key, until));
+        // all connections may end at once
+        let most = MOST_GRAVES.max(2 * self.file.limits.flows);
+        while self.buried.len() > most {
+            self.dig_up();
         }
-        while self.buried.len() > MOST_GRAVES
-            && let Some(oldest) = self.buried.pop_front()
-        {
-            self.graves.remove(&oldest);
+    }
+
+    /// Takes the oldest out of the queue, and forgets it unless its addresses were buried again.
+    fn dig_up(&mut self) {
+        let Some((key, until)) = self.buried.pop_front() else { return };
+        if self.is_grave(&key, until) {
+            self.graves.remove(&key);
         }
+    }
+
+    fn is_grave(&self, key: &FlowKey, until: Instant) -> bool {
+        self.graves.get(key).is_some_and(|grave| grave.0 == until)
     }
 
     /// Has [`Split::timer`] look at connections that have ended.
@@ -287,15 +298,12 @@ impl Split {
             self.check_failing(now, key);
         }
         waits |= self.flows.values().any(|flow| matches!(flow.phase, Phase::Failing(_)));
-        while let Some(key) = self.buried.front().copied() {
-            match self.graves.get(&key) {
-                Some((until, _)) if *until > now => {
-                    waits = true;
-                    break;
-                }
-                _ => _ = self.buried.pop_front(),
+        while let Some((key, until)) = self.buried.front().copied() {
+            if until > now && self.is_grave(&key, until) {
+                waits = true;
+                break;
             }
-            self.graves.remove(&key);
+            self.dig_up();
         }
         if waits {
             self.wake(now);

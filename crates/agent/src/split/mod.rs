@@ -46,7 +46,8 @@ const SWEEP: Duration = Duration::from_millis(500);
 /// How long packets of an aborted connection are answered with a RST: longer than an end retransmits with an
 /// RTO below a minute.
 const GRAVE: Duration = Duration::from_secs(120);
-/// Most aborted connections that are remembered; the oldest is dropped first.
+/// Most aborted connections that are remembered, or twice the limit of connections if that is more. The
+/// oldest is dropped first.
 const MOST_GRAVES: usize = 8192;
 /// Bytes moved at once.
 const CHUNK: usize = 256 << 10;
@@ -80,7 +81,8 @@ pub struct Split {
     between: BTreeMap<(IpAddr, IpAddr), u32>,
     /// Aborted connections, and until when they are remembered.
     graves: BTreeMap<FlowKey, (Instant, [Link; 2])>,
-    buried: VecDeque<FlowKey>,
+    /// The same in the order of their ends; it may hold some that were opened again.
+    buried: VecDeque<(FlowKey, Instant)>,
     /// Packets made here, with the side they go to.
     made: VecDeque<(usize, Link, Vec<u8>)>,
     memory: Memory,
@@ -183,6 +185,13 @@ impl Split {
             return Verdict::Taken;
         }
         Verdict::Pass
+    }
+
+    /// A packet from the network that another handles: only an ICMP error about a segment of ours counts.
+    pub fn overhear(&mut self, cx: &mut Cx<'_>, bytes: &[u8], vnet: &VnetHeader) {
+        if matches!(Head::of(bytes), Head::Other) {
+            self.icmp(cx, NETWORK, bytes, vnet);
+        }
     }
 
     /// A fragment of a connection that the agent has would mean nothing to the other end, or worse: it has

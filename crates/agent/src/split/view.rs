@@ -84,6 +84,11 @@ impl Split {
         self.memory.flows
     }
 
+    /// Number of connections with the host, and with the network, those in TIME-WAIT included.
+    pub fn connections(&self) -> [usize; 2] {
+        [HOST, NETWORK].map(|side| self.ends[side].connections())
+    }
+
     /// Memory that is set aside for them.
     pub const fn reserved(&self) -> u64 {
         self.memory.reserved

@@ -40,6 +40,7 @@ fn a_closed_port_looks_closed_from_both_sides() {
         assert_eq!(ending(&chain, from, id), Some(Ending::Refused));
         let counters = chain.split.counters();
         assert_eq!((counters.refused, chain.split.flows(), chain.passed), (1, 0, 0));
+        assert_eq!(chain.split.connections(), [0; 2]);
     }
 }
 
@@ -53,6 +54,7 @@ fn a_silent_host_looks_silent() {
     assert_eq!(ending(&chain, LEFT, id), Some(Ending::TimedOut));
     chain.pass(SECOND * 20);
     assert_eq!((chain.split.counters().unanswered, chain.split.flows()), (1, 0));
+    assert_eq!(chain.split.connections(), [0; 2]);
 }
 
 #[test]

@@ -30,8 +30,11 @@ impl Endpoint {
 
     /// Returns the next segment to send; connections take turns.
     pub(super) fn next_segment(&mut self, cx: &mut Cx<'_>) -> Option<(ConnId, Pkt)> {
-        if let Some(held) = self.held.take() {
-            return Some(held);
+        if let Some((id, packet)) = self.held.take() {
+            if self.table.get(id).is_some_and(|socket| socket.keeps(packet.body)) {
+                return Some((id, packet));
+            }
+            cx.recycle(packet);
         }
         while let Some(id) = self.ready.pop_front() {
             let Some(socket) = self.table.get_mut(id) else { continue };

@@ -49,9 +49,14 @@ impl Ring {
         self.bytes = bytes;
     }
 
+    /// True if the bytes of `[at, at + len)` are kept.
+    pub(super) const fn has(&self, at: u64, len: usize) -> bool {
+        at >= self.base && (at - self.base) as usize + len <= self.bytes.len()
+    }
+
     /// Returns the bytes of `[at, at + len)`, in two pieces if they wrap around the end.
     pub(super) fn get(&self, at: u64, len: usize) -> (&[u8], &[u8]) {
-        assert!(at >= self.base && (at - self.base) as usize + len <= self.bytes.len(), "only what is kept");
+        assert!(self.has(at, len), "only what is kept");
         if len == 0 {
             return (&[], &[]);
         }

@@ -310,7 +310,10 @@ impl Socket {
     /// handled at the present time.
     pub(super) fn next(&mut self, cx: &mut Cx<'_>) -> Option<Pkt> {
         if let Some(rest) = self.rest.take() {
-            return Some(rest);
+            if self.keeps(rest.body) {
+                return Some(rest);
+            }
+            cx.recycle(rest);
         }
         let mut packet = self.next_whole(cx)?;
         if self.conn.may_have_structures_in_payload() {
@@ -366,6 +369,11 @@ impl Socket {
             Some((at, Timer::Pace)) if at < now => at.max(self.clock).max(from),
             _ => now,
         }
+    }
+
+    /// True if the bytes of a segment are still here: it may be acknowledged before it leaves.
+    pub(super) const fn keeps(&self, body: Body) -> bool {
+        body.len == 0 || self.outgoing.has(body.off, body.len as usize)
     }
 
     /// The written bytes of a segment's body.

@@ -2,7 +2,7 @@
 
 use crate::duel::{End, RIGHT, addresses};
 use crate::hostile::{flush, packet, syn_of_a_host, too_big, victim};
-use bentpipe_base::{Duration, Flags, Instant, Seq, TcpHeader};
+use bentpipe_base::{Duration, Flags, Instant, SackList, Seq, TcpHeader};
 use bentpipe_live::endpoint::{ConnId, Ending, EndpointError, Settings};
 use bentpipe_tcp::{Config, KeepAlive, Stack, State};
 use bentpipe_wire::offload::VnetHeader;
@@ -193,4 +193,32 @@ fn a_caller_that_vanished_is_given_up() {
         assert_eq!(end.endpoint.ending(id), asked.then_some(Ending::TimedOut));
         assert!(!asked || now == NOW + gone, "{now}");
     }
+}
+
+/// A segment that waits behind a super-packet is acknowledged before it leaves: the original had arrived.
+#[test]
+fn what_is_acknowledged_before_it_leaves_is_dropped() {
+    let mut end = with_listener(Stack::Rfc);
+    let syn = TcpHeader { mss: Some(1000), sack_permitted: true, ..syn_of_a_host() };
+    let answer = gets(&mut end, NOW, syn, &[]);
+    let una = answer[0].seq.at(1);
+    let ack =
+        TcpHeader { flags: Flags::ACK, seq: Seq(100), ack: una, window: 65_535, ..TcpHeader::default() };
+    gets(&mut end, NOW, ack, &[]);
+    let id = end.endpoint.accept(80).unwrap();
+    assert_eq!(end.endpoint.write(id, &[7; 10_000]), Ok(10_000));
+    assert_eq!(flush(&mut end, NOW).len(), 10);
+    let now = NOW + Duration::from_millis(50);
+    let mut sack = SackList::default();
+    sack.push(una.at(3000), una.at(10_000));
+    sack.push(una.at(1000), una.at(2000));
+    let bytes = packet(false, 1000, TcpHeader { sack, ..ack }, &[]);
+    end.with(now, |e, cx| e.packet(cx, &bytes, &VnetHeader::default()));
+    let next = |end: &mut End| end.with(now, |e, cx| e.next_super(cx, |_, parts| parts[1].len()));
+    assert_eq!(next(&mut end), Some(1000), "the first hole; the other segment waits");
+    let bytes = packet(false, 1000, TcpHeader { ack: una.at(10_000), ..ack }, &[]);
+    end.with(now, |e, cx| e.packet(cx, &bytes, &VnetHeader::default()));
+    assert_eq!(end.endpoint.write(id, &[8; 500]), Ok(500), "the write releases what is acknowledged");
+    assert_eq!(next(&mut end), Some(500));
+    assert_eq!(next(&mut end), None);
 }
