@@ -265,8 +265,8 @@ impl Flow {
         self.telling = self.telling.filter(|telling| !telling.is_answered_by(available, guaranteed));
     }
 
-    /// Smoothed as in RFC 6298, section 2. If the SYN was sent again, the first sample is doubtful (section 3):
-    /// the response to the first SYN came later than the sender waits. The next sample takes its place.
+    /// Smoothed as in RFC 6298, section 2. If the SYN was sent again, the first sample is doubtful (section
+    /// 3): the response to the first SYN came later than the sender waits. The next sample takes its place.
     fn take_rtt(&mut self, sample: Duration) {
         let before = self.rtt.filter(|_| !self.is_rtt_doubtful);
         self.is_rtt_doubtful = self.rtt.is_none() && self.numbers.is_syn_again;

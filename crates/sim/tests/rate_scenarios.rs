@@ -286,8 +286,8 @@ fn a_host_remembers_where_structures_do_not_pass() {
 }
 
 /// A router changes the rates of all flows at nearly the same time; their packets must not gather. If their
-/// phases are independent, the mean queue of n such flows stays below sqrt(pi n / 8) packets, what it would be
-/// at full load (nD/D/1; the mean height of a Brownian bridge): 4.4 for 50.
+/// phases are independent, the mean queue of n such flows stays below sqrt(pi n / 8) packets, what it would
+/// be at full load (nD/D/1; the mean height of a Brownian bridge): 4.4 for 50.
 #[test]
 fn the_packets_of_many_flows_do_not_gather() {
     for seed in 1..=3 {

@@ -5,8 +5,9 @@
 //! its flow has as a member. The others make room from then on. Deviations: a flow known to be limited
 //! elsewhere is counted with that limit until the response shows that it gets more; when the table of flows
 //! is full, a request still gets its share of the available rate, but no reservation and no state; so does
-//! one behind the FIN of its connection. A request may be forged: a guaranteed rate that does not fit without preemption is only offered, and taken from
-//! others when the response passes; while requests are not trusted (`half_open.rs`), so is one that fits.
+//! one behind the FIN of its connection. A request may be forged: a guaranteed rate that does not fit
+//! without preemption is only offered, and taken from others when the response passes; while requests are
+//! not trusted (`half_open.rs`), so is one that fits.
 
 use super::FlowRouter;
 use crate::admission::{Demand, Verdict};

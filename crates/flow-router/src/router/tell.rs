@@ -59,8 +59,8 @@ impl FlowRouter {
         cx.send(MANAGED, notice);
     }
 
-    /// Asks a flow that behaves as if it had a rate, but has none here, to ask again. Real IPv4 data may be of a
-    /// connection that never agreed: its receiver would take the structure for data.
+    /// Asks a flow that behaves as if it had a rate, but has none here, to ask again. Real IPv4 data may be
+    /// of a connection that never agreed: its receiver would take the structure for data.
     pub(super) fn tell_missed(&mut self, now: Instant, key: &FlowKey, packet: &mut Packet) {
         if self.config.is_live && packet.ip == IpVersion::V4 {
             return;

@@ -26,7 +26,8 @@ fn counted(traffic: Traffic) -> [[u16; 2]; HOPS] {
     net.signalled
 }
 
-/// Runs all single faults and a quarter of the pairs, or all combinations of as many as `BENTPIPE_FAULTS` says.
+/// Runs all single faults and a quarter of the pairs, or all combinations of as many as `BENTPIPE_FAULTS`
+/// says.
 fn all_combinations(ip: IpVersion) {
     let (most, every) = most_faults().map_or((2, 4), |most| (most, 1));
     let traffic = traffic(ip);

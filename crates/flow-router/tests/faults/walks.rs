@@ -47,8 +47,8 @@ fn random_walks_of_faults_in_ipv6() {
     walk(IpVersion::V6, 1);
 }
 
-/// The FIN of the first flow's smaller side passes before its request, and then it sends no data that could be
-/// told of a reduction.
+/// The FIN of the first flow's smaller side passes before its request, and then it sends no data that could
+/// be told of a reduction.
 #[test]
 fn a_request_behind_a_fin_holds_no_share() {
     let faults = [(0, 1, 0), (2, 1, 39)].map(|(hop, way, nth)| Fault { hop, way, nth, fate: Fate::Lose });
@@ -71,9 +71,9 @@ fn a_late_first_response_does_not_put_off_repetitions() {
     traffic(IpVersion::V6).check(&faults, Among::Signals).unwrap();
 }
 
-/// Shows what a list of faults does: numbers of hop, way, packet and kind in `BENTPIPE_TRACE`. The words `v6`,
-/// `walk` and `all` among them choose IPv6, the traffic of walks, and faults of any packet. Without it, that
-/// nothing is wrong without faults.
+/// Shows what a list of faults does: numbers of hop, way, packet and kind in `BENTPIPE_TRACE`. The words
+/// `v6`, `walk` and `all` among them choose IPv6, the traffic of walks, and faults of any packet. Without
+/// it, that nothing is wrong without faults.
 #[test]
 fn trace() {
     let text = std::env::var("BENTPIPE_TRACE").unwrap_or_default();
