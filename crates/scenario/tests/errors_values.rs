@@ -31,7 +31,7 @@ error: unknown key `dumbell` in the file
   |
 9 | [dumbell]
   |  ^^^^^^^ did you mean `dumbbell`?
-  = help: keys of the file: schema, title, duration, flows, seed, stop, measure, parameters, resolved, dumbbell, satellite, hosts, routers, links, gateways, flow_routers, nodes, host, timeline, instruments, captures, references, sweep
+  = help: keys of the file: schema, title, duration, flows, seed, stop, measure, parameters, resolved, dumbbell, satellite, hosts, routers, links, gateways, flow_routers, middleboxes, nodes, host, timeline, instruments, captures, references, sweep
 ",
     );
 }

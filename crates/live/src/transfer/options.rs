@@ -21,6 +21,14 @@ pub fn parse_options(title: &str, tcp: &str, sets: &[(String, String)]) -> Resul
         let (message, help) = ("`--set` does not choose the scheme".to_owned(), Vec::new());
         return Err(Box::new(Diagnostic { message, place, label: format!("write --tcp {value}"), help }));
     }
+    let simulated = |value: &str| matches!(value.trim_matches('"'), "scone-tcp" | "quick-start");
+    if let Some((_, value)) = sets.iter().find(|(name, value)| name == "encoding" && simulated(value)) {
+        let line = format!("--set encoding={value}");
+        let place = Place::find(WHERE, &line, "--set ".len(), line.len());
+        let message = format!("`{}` is simulated only", value.trim_matches('"'));
+        let label = "write --set encoding=tia-1039".to_owned();
+        return Err(Box::new(Diagnostic { message, place, label, help: Vec::new() }));
+    }
     let text = file(title, sets);
     let source = Source::new(WHERE, text);
     let mut all = vec![("tcp".to_owned(), tcp.to_owned())];

@@ -169,6 +169,12 @@ fn ask(keys: &AgentRuleKeys) -> Result<Option<Config>> {
     if passes {
         return Ok(None);
     }
+    if let Some(At { value: Some(encoding), span }) = keys.encoding
+        && encoding != Encoding::Tia1039
+    {
+        let message = format!("`{}` is simulated only", encoding.word());
+        return Err(Fault::new(span, message, "use \"tia-1039\""));
+    }
     let none = crate::source::Span::file(0..0);
     let mut tcp = TcpKeys::pick(&Table::default(), none, "")?;
     tcp.tcp.clone_from(&keys.tcp);
