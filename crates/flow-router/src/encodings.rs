@@ -1,4 +1,7 @@
-//! The encodings in which a flow router tells rates.
+//! The encodings in which a flow router tells rates: those of ends, and SCONE of QUIC, of which no end here
+//! speaks.
+
+use bentpipe_advice::negotiation::Encoding;
 
 /// How packets carry rates.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -20,16 +23,21 @@ impl RouterEncoding {
     /// Returns the word for it in files.
     pub const fn word(self) -> &'static str {
         match self {
-            Self::Tia1039 => "tia-1039",
+            Self::Tia1039 => Encoding::Tia1039.word(),
             Self::Scone => "scone",
-            Self::SconeTcp => "scone-tcp",
-            Self::QuickStart => "quick-start",
+            Self::SconeTcp => Encoding::SconeTcp.word(),
+            Self::QuickStart => Encoding::QuickStart.word(),
         }
     }
 
     /// True if drivers read and write it in real packets; the others are simulated only.
     pub const fn is_live(self) -> bool {
-        matches!(self, Self::Tia1039 | Self::Scone)
+        match self {
+            Self::Tia1039 => Encoding::Tia1039.is_live(),
+            Self::Scone => true,
+            Self::SconeTcp => Encoding::SconeTcp.is_live(),
+            Self::QuickStart => Encoding::QuickStart.is_live(),
+        }
     }
 }
 

@@ -5,31 +5,17 @@
 
 #![allow(clippy::unwrap_used, reason = "a test may say what it takes for granted")]
 
+mod rate_support;
+
 use bentpipe_base::trace::{DropCause, Event, Mask, Sink};
 use bentpipe_base::{Instant, NodeId};
-use bentpipe_report::{Metric, RateReport, Report};
-use bentpipe_scenario::{Scenario, Source, load};
-use bentpipe_sim::{RecordOptions, SharedSink, run, run_recorded};
-use std::cell::RefCell;
-use std::path::Path;
-use std::rc::Rc;
+use bentpipe_report::{RateReport, Report};
+use bentpipe_scenario::Scenario;
+use bentpipe_sim::run;
+use rate_support::{Watches, loaded, metric, scenario, watched};
 
 /// 30 Mbit/s as the rate field holds it: 512 steps for each power of two, rounded down.
 const LAST: u64 = 29_984_000;
-
-fn loaded(text: &str, sets: &[(&str, &str)], seed: u64) -> Scenario {
-    let sets: Vec<_> = sets.iter().map(|(k, v)| ((*k).to_owned(), (*v).to_owned())).collect();
-    load(&Source::new("test.toml", text), &sets, Some(seed)).unwrap_or_else(|e| panic!("{e}"))
-}
-
-fn scenario(name: &str, sets: &[(&str, &str)], seed: u64) -> Scenario {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("../../scenarios/{name}.toml"));
-    loaded(&std::fs::read_to_string(path).unwrap(), sets, seed)
-}
-
-fn metric(report: &Report, name: &str) -> f64 {
-    Metric::parse(name).unwrap().of(report).unwrap().unwrap_or_else(|| panic!("{name} has no value"))
-}
 
 fn rate_of(report: &Report, flow: usize) -> &RateReport {
     report.flows[flow].tcp().unwrap().rate.as_ref().unwrap()
@@ -56,6 +42,12 @@ struct Seen {
     drops: Vec<Instant>,
 }
 
+impl Watches for Seen {
+    fn watch(&mut self, link: NodeId) {
+        self.link = link;
+    }
+}
+
 impl Sink for Seen {
     fn mask(&self) -> Mask {
         Mask::PACKETS
@@ -73,22 +65,11 @@ impl Sink for Seen {
     }
 }
 
-/// Runs a scenario and watches one link direction.
-fn watched(scenario: &Scenario, link: &str) -> (Report, Seen) {
-    let seen = Rc::new(RefCell::new(Seen::default()));
-    let (report, _) = run_recorded(scenario, &RecordOptions::default(), |net| {
-        seen.borrow_mut().link = net.links.iter().find(|(name, _)| name == link).unwrap().1;
-        Some(Rc::clone(&seen) as SharedSink)
-    });
-    let seen = seen.take();
-    (report, seen)
-}
-
 /// Figure 1: 100 Mbit/s are asked for, the first router gives 35, the core is silent, the last gives 30.
 #[test]
 fn a_sender_starts_at_the_lowest_rate_on_its_path() {
     for ip in ["4", "6"] {
-        let (report, access) = watched(&scenario("rate-negotiation", &[("ip", ip)], 1), "access");
+        let (report, access) = watched::<Seen>(&scenario("rate-negotiation", &[("ip", ip)], 1), "access");
         let rate = rate_of(&report, 0);
         assert_eq!((rate.encoding.as_str(), rate.asked_bps), ("tia-1039", 100_000_000), "IPv{ip}");
         assert_eq!((rate.granted_bps, rate.state.as_str()), (Some(LAST), "granted"), "IPv{ip}");
@@ -207,7 +188,7 @@ fn all_flows_slow_down_within_two_round_trips_of_a_break() {
     // flows that start within a round trip of each other know nothing of each other until their first data
     for (rtt_ms, every) in [(40, "20 ms"), (500, "600 ms")] {
         let sets = [("rtt", &*format!("{rtt_ms} ms")), ("every", every)];
-        let (report, trunk) = watched(&loaded(TRUNK, &sets, 1), "bottleneck");
+        let (report, trunk) = watched::<Seen>(&loaded(TRUNK, &sets, 1), "bottleneck");
         let (broken, settled) = (at(40_000), at(40_000 + 2 * rtt_ms));
         assert!(!trunk.drops.iter().any(|t| *t < broken), "{:?}", trunk.drops.first());
         assert!(trunk.drops.iter().all(|t| *t <= settled), "{:?}", trunk.drops.last());

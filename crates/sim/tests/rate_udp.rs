@@ -3,27 +3,17 @@
 
 #![allow(clippy::unwrap_used, reason = "a test may say what it takes for granted")]
 
+mod rate_support;
+
 use bentpipe_base::trace::{Event, Mask, Sink};
 use bentpipe_base::{Instant, NodeId, Proto};
-use bentpipe_report::{FlowReport, Metric, RateReport, Report};
-use bentpipe_scenario::{Scenario, Source, load};
-use bentpipe_sim::{RecordOptions, SharedSink, run, run_recorded};
-use std::cell::RefCell;
-use std::path::Path;
-use std::rc::Rc;
-
-fn loaded(text: &str, sets: &[(&str, &str)]) -> Scenario {
-    let sets: Vec<_> = sets.iter().map(|(k, v)| ((*k).to_owned(), (*v).to_owned())).collect();
-    load(&Source::new("test.toml", text), &sets, Some(1)).unwrap_or_else(|e| panic!("{e}"))
-}
+use bentpipe_report::{FlowReport, RateReport, Report};
+use bentpipe_scenario::Scenario;
+use bentpipe_sim::run;
+use rate_support::{Watches, loaded, metric, scenario, watched};
 
 fn rate_udp(sets: &[(&str, &str)]) -> Scenario {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scenarios/rate-udp.toml");
-    loaded(&std::fs::read_to_string(path).unwrap(), sets)
-}
-
-fn metric(report: &Report, name: &str) -> f64 {
-    Metric::parse(name).unwrap().of(report).unwrap().unwrap_or_else(|| panic!("{name} has no value"))
+    scenario("rate-udp", sets, 1)
 }
 
 fn flow<'a>(report: &'a Report, name: &str) -> &'a FlowReport {
@@ -45,6 +35,12 @@ struct Signals {
     have_data: Vec<bool>,
 }
 
+impl Watches for Signals {
+    fn watch(&mut self, link: NodeId) {
+        self.link = link;
+    }
+}
+
 impl Sink for Signals {
     fn mask(&self) -> Mask {
         Mask::PACKETS
@@ -60,23 +56,11 @@ impl Sink for Signals {
     }
 }
 
-/// Runs a scenario and looks at the signals on its bottleneck.
-fn watched(scenario: &Scenario) -> (Report, Signals) {
-    let signals = Rc::new(RefCell::new(Signals::default()));
-    let (report, _) = run_recorded(scenario, &RecordOptions::default(), |net| {
-        let (_, link) = net.links.iter().find(|(name, _)| name == "bottleneck")?;
-        signals.borrow_mut().link = *link;
-        Some(Rc::clone(&signals) as SharedSink)
-    });
-    let signals = signals.take();
-    (report, signals)
-}
-
 /// Reserved rates are kept however much TCP wants, the lowest priority is refused first and preempted second.
 #[test]
 fn reserved_rates_are_kept_and_the_lowest_priority_gives_way() {
     for ip in ["4", "6"] {
-        let (report, signals) = watched(&rate_udp(&[("ip", ip)]));
+        let (report, signals) = watched::<Signals>(&rate_udp(&[("ip", ip)]), "bottleneck");
         let state = |name: &str| rate_of(&report, name).state.as_str();
         // film and alarm keep their rates, of payload
         for (name, payload) in [("film", 2e6), ("alarm", 3e6)] {
@@ -177,13 +161,13 @@ to = "dst2"
 
 fn pair(edit: (&str, &str)) -> Report {
     assert!(PAIR.contains(edit.0));
-    run(&loaded(&PAIR.replacen(edit.0, edit.1, 1), &[]))
+    run(&loaded(&PAIR.replacen(edit.0, edit.1, 1), &[], 1))
 }
 
 /// 95 % of 20 Mbit/s, 3 : 1.
 #[test]
 fn classes_divide_by_weight() {
-    let report = run(&loaded(PAIR, &[]));
+    let report = run(&loaded(PAIR, &[], 1));
     let [a, b] = ["goodput[a]", "goodput[b]"].map(|name| metric(&report, name));
     assert!((a / b - 3.0).abs() < 0.02, "{a} {b}");
     assert!(metric(&report, "carried[bottleneck]") > 0.94 * 20e6);
@@ -228,7 +212,7 @@ fn a_handshake_settles_a_rate_each_way() {
     let text =
         PAIR.replacen("link = \"bottleneck-return\"", "link = \"bottleneck-return\"\nrate = \"6 Mbit/s\"", 1);
     let both = "to = \"dst1\"\nreceiver = { ask = \"10 Gbit/s\" }\napp = { requests = { response = \"2 MB\", request = \"500 kB\" } }";
-    let scenario = loaded(&text.replacen("to = \"dst1\"", both, 1), &[]);
+    let scenario = loaded(&text.replacen("to = \"dst1\"", both, 1), &[], 1);
     let report = run(&scenario);
     let routers = &report.flow_routers;
     assert!(routers.iter().all(|router| router.requests > 0), "{routers:?}");
@@ -245,7 +229,7 @@ fn bytes_are_charged_to_the_payer() {
     let rule =
         ("rules = [{ from = \"10.55.0.1\"", "rules = [{ from = \"10.55.0.3\" }, { from = \"10.55.0.1\"");
     let text = PAIR.replacen("to = \"dst1\"", ask, 1).replacen(rule.0, rule.1, 1);
-    let report = run(&loaded(&text, &[]));
+    let report = run(&loaded(&text, &[], 1));
     let charges = &report.flow_routers[0].charges;
     let payers: Vec<&str> = charges.iter().map(|c| c.payer.as_str()).collect();
     assert_eq!(payers, ["others", "10.55.0.3/32", "10.55.0.1/32"]);

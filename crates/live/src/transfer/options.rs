@@ -21,19 +21,24 @@ pub fn parse_options(title: &str, tcp: &str, sets: &[(String, String)]) -> Resul
         let (message, help) = ("`--set` does not choose the scheme".to_owned(), Vec::new());
         return Err(Box::new(Diagnostic { message, place, label: format!("write --tcp {value}"), help }));
     }
-    let simulated = |value: &str| matches!(value.trim_matches('"'), "scone-tcp" | "quick-start");
-    if let Some((_, value)) = sets.iter().find(|(name, value)| name == "encoding" && simulated(value)) {
-        let line = format!("--set encoding={value}");
-        let place = Place::find(WHERE, &line, "--set ".len(), line.len());
-        let message = format!("`{}` is simulated only", value.trim_matches('"'));
-        let label = "write --set encoding=tia-1039".to_owned();
-        return Err(Box::new(Diagnostic { message, place, label, help: Vec::new() }));
-    }
     let text = file(title, sets);
     let source = Source::new(WHERE, text);
     let mut all = vec![("tcp".to_owned(), tcp.to_owned())];
     all.extend(sets.iter().filter(|(name, _)| is_name(name)).cloned());
-    load(&source, &all, None).map_err(|fault| as_written(*fault, tcp, sets))
+    let scenario = load(&source, &all, None).map_err(|fault| as_written(*fault, tcp, sets))?;
+    simulated_only(&scenario, sets).map_or(Ok(scenario), Err)
+}
+
+/// Returns the error for an encoding that real packets do not have.
+fn simulated_only(scenario: &Scenario, sets: &[(String, String)]) -> Option<Box<Diagnostic>> {
+    let signalling = scenario.flows.iter().find_map(|flow| flow.sender.signalling.as_ref())?;
+    let encoding = Some(signalling.ask.encoding).filter(|encoding| !encoding.is_live())?;
+    let (_, value) = sets.iter().find(|(name, _)| name == "encoding")?;
+    let line = format!("--set encoding={value}");
+    let place = Place::find(WHERE, &line, "--set ".len(), line.len());
+    let message = format!("`{}` is simulated only", encoding.word());
+    let label = "write --set encoding=tia-1039".to_owned();
+    Some(Box::new(Diagnostic { message, place, label, help: Vec::new() }))
 }
 
 /// Moves an error to the command line option that caused it: the user has not seen the generated file.
@@ -147,6 +152,7 @@ mod tests {
             ("swft", vec![], " --> command line:1:7\n  |\n1 | --tcp swft\n  |       ^^^^"),
             ("bbr", vec![set("tcp", "cubic")], "1 | --set tcp=cubic\n  |       ^^^^^^^^^ write --tcp cubic"),
             ("cubic", vec![set("iw", "4"), set("nonsense", "1")], "1 | --set nonsense=1\n  |       ^^^^^^^^"),
+            ("cubic", vec![set("encoding", "scone-tcp")], "^^^^^^^^^^^^^^^^^^ write --set encoding=tia-1039"),
             ("cubic", vec![set("iw", "0")], "1 | --set iw=0\n  |          ^ at least 1"),
         ] {
             let error = parse_options("t", tcp, &sets).expect_err(tcp).to_string();

@@ -170,7 +170,7 @@ fn ask(keys: &AgentRuleKeys) -> Result<Option<Config>> {
         return Ok(None);
     }
     if let Some(At { value: Some(encoding), span }) = keys.encoding
-        && encoding != Encoding::Tia1039
+        && !encoding.is_live()
     {
         let message = format!("`{}` is simulated only", encoding.word());
         return Err(Fault::new(span, message, "use \"tia-1039\""));
