@@ -1,4 +1,4 @@
-//! What the tests of rate signalling share: scenarios by name, metrics, and sinks that watch one link direction.
+//! What the tests of rate signalling share: scenarios by name, metrics, sinks that watch one link direction.
 
 use bentpipe_base::NodeId;
 use bentpipe_base::trace::Sink;
