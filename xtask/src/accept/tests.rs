@@ -16,6 +16,11 @@ pub(super) struct Test {
 }
 
 impl Test {
+    /// True if it is of this test program, or of this module of one.
+    pub(super) fn is_of(&self, program: &str) -> bool {
+        self.program == program || self.name.split_once("::").is_some_and(|(module, _)| module == program)
+    }
+
     pub(super) fn function(&self) -> &str {
         self.name.rsplit("::").next().unwrap_or(&self.name)
     }
@@ -82,10 +87,9 @@ impl Tests {
         chosen.fold((0, 0), |(n, failed), t| (n + 1, failed + usize::from(!t.passed)))
     }
 
-    /// Counts tests of invalid input: error messages (`errors_*`), random input, and the command line.
+    /// Counts tests of invalid input: error messages (`errors`), random input, and the command line.
     pub(super) fn refused_input(&self) -> (usize, usize) {
-        let is_one = |program: &str| program.starts_with("errors_") || matches!(program, "robust" | "cli");
-        self.count(|t| is_one(&t.program))
+        self.count(|t| matches!(t.program.as_str(), "errors" | "robust" | "cli"))
     }
 
     /// True if a test with this name or path suffix ran and passed.

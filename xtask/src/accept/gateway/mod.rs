@@ -55,7 +55,7 @@ fn hostile(_: &Setup, list: &mut List) -> Outcome {
     fuzz(list, "fuzz-headers", "random packets against the header code")?;
     fuzz(list, "fuzz-gateway", "random conversations through the gateway")?;
     let chosen = "--package bentpipe-scenario --package bentpipe-cli \
-                  --test gateway_file --test gateways --test robust --test gateway";
+                  --test deployed --test scenarios --test robust --test gateway";
     let what = "bad input, missing parts and running twice are refused, tests";
     list.all_tests(what, &Tests::of(chosen, &[])?, 1);
     Ok(())
@@ -63,7 +63,7 @@ fn hostile(_: &Setup, list: &mut List) -> Outcome {
 
 fn tests(setup: &Setup, list: &mut List) -> Outcome {
     let run = setup.tests()?;
-    let node = run.count(|t| t.program.starts_with("flow_") || t.program.starts_with("table_"));
+    let node = run.count(|t| matches!(t.program.as_str(), "flow" | "table" | "table_memory"));
     list.tests("the flow and the flow table, tests", node, 20);
     list.all_tests("all tests", run, 1);
     Ok(())

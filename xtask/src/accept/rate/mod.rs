@@ -59,10 +59,10 @@ const RUNS: [&str; 4] = [
     "-p bentpipe-advice -p bentpipe-flow-router",
     "-p bentpipe-driver -p bentpipe-live --test signal --test rate --test endpoint_kernel",
     "-p bentpipe-tcp --lib --test signalling --test encodings --test hostile",
-    "-p bentpipe-scenario -p bentpipe-sim --test rate_keys --test rate_scenarios --test middleboxes",
+    "-p bentpipe-scenario -p bentpipe-sim --test scenarios --test rate_scenarios",
 ];
 
-/// Test programs, and how many tests each has at least.
+/// Test programs or modules of them, and how many tests each has at least.
 const PROGRAMS: [(&str, &str, usize); 8] = [
     ("bentpipe_advice", "encodings, and one end's part of the exchange", 40),
     ("bentpipe_flow_router", "parts of the flow router", 40),
@@ -174,7 +174,7 @@ fn tests(_: &Setup, list: &mut List) -> Outcome {
     let runs: Vec<Tests> = RUNS.iter().map(|words| Tests::of(words, &[])).collect::<Outcome<_>>()?;
     let run = runs.into_iter().fold(Tests::default(), Tests::merge);
     for (program, what, least) in PROGRAMS {
-        list.tests(what, run.count(|t| t.program == program), least);
+        list.tests(what, run.count(|t| t.is_of(program)), least);
     }
     list.proofs(&run, PROOFS);
     list.all_tests("all of these", &run, 1);

@@ -44,7 +44,7 @@ const RATE: [TableCheck; 5] = [
 /// The test programs, as arguments for cargo.
 const RUNS: [&str; 3] = [
     "-p bentpipe-tcp --lib --test dialogue --test probing --test storm --test hostile",
-    "-p bentpipe-sim -p bentpipe-scenario -p bentpipe-cli --test probes --test errors_tcp --test errors_parameters --test endpoint",
+    "-p bentpipe-sim -p bentpipe-scenario -p bentpipe-cli --test probes --test errors --test endpoint",
     "-p bentpipe-tcp --doc",
 ];
 

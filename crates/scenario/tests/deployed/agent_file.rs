@@ -1,0 +1,141 @@
+//! Agent files: contents of valid ones, and the full text of the errors of invalid ones.
+
+use bentpipe_base::{Duration, Rate, Size};
+use bentpipe_scenario::Source;
+use bentpipe_scenario::agent_file::{AgentFile, Method, Place, load, reference, schema};
+use bentpipe_scenario::gateway_file::{Action, Side};
+use bentpipe_tcp::{Encoding, ReceiveBuffer};
+
+const LEAST: &str =
+    "schema = 1\n[deploy]\nkind = \"inline\"\nhost = \"eth1\"\nnetwork = \"eth0\"\n[[rules]]\n";
+
+fn read(text: &str) -> Result<AgentFile, String> {
+    load(&Source::new("agent.toml", text)).map_err(|d| format!("error: {d}"))
+}
+
+fn loads(text: &str) -> AgentFile {
+    read(text).unwrap_or_else(|error| panic!("{error}\n{text}"))
+}
+
+#[track_caller]
+fn refuses(text: &str, wanted: &str) {
+    let error = read(text).expect_err("it must be refused");
+    assert_eq!(error.trim(), wanted.trim_matches('\n'), "\n{error}");
+}
+
+#[test]
+fn the_least_file_has_every_default() {
+    let file = loads(LEAST);
+    assert_eq!(
+        (file.method, file.place, file.drain),
+        (Method::Split, Place::Inline, Duration::from_secs(10))
+    );
+    assert_eq!((file.limits.flows, file.limits.memory), (10_000, Size(1 << 30)));
+    assert_eq!(file.site.policy.otherwise, Action::Pass);
+    assert_eq!((file.site.deploy.name.as_str(), file.site.deploy.mark), ("agent", 0x6280));
+    let ask = file.asks[0].as_ref().expect("it signals");
+    let signalling = ask.signalling.as_ref().expect("it signals");
+    assert_eq!((signalling.ask.encoding, signalling.ask.take), (Encoding::Tia1039, None));
+    assert_eq!(signalling.ask.ask, Rate::from_bps(10_000_000_000));
+    assert_eq!((ask.scheme.name, signalling.fallback_to.name), ("explicit-rate", "cubic"));
+    assert_eq!((ask.receive_buffer.max(), ask.send_buffer), (Size(8 << 20), Some(Size(8 << 20))));
+}
+
+#[test]
+fn the_example_says_much_of_what_can_be_said() {
+    let file = loads(include_str!("../../../../examples/agent.toml"));
+    assert_eq!((file.place, file.site.deploy.satellite.as_str()), (Place::Host, "eth0"));
+    assert_eq!(
+        (file.site.deploy.tun_lan.as_str(), &file.site.deploy.lan[..]),
+        ("bentahost", &["bentahost".to_owned()][..])
+    );
+    let actions: Vec<Action> = file.site.policy.rules.iter().map(|rule| rule.action).collect();
+    assert_eq!(actions, [Action::Pass, Action::Accelerate, Action::Accelerate]);
+    assert!(file.asks[0].is_none());
+    let [bulk, answer] = [1, 2].map(|i| file.asks[i].as_ref().expect("it is taken"));
+    assert_eq!(bulk.receive_buffer, ReceiveBuffer::Auto { initial: Size(64 << 10), max: Size(16 << 20) });
+    let take = answer.signalling.as_ref().map(|s| (s.ask.ask, s.ask.take));
+    assert_eq!(take, Some((None, Rate::from_bps(20_000_000))));
+    assert_eq!((answer.scheme.name, file.site.policy.rules[2].opened_from), ("cubic", Some(Side::Satellite)));
+}
+
+#[test]
+fn errors_say_where_and_what_to_write() {
+    refuses(
+        "schema = 1\n[deploy]\nkind = \"inline\"\nhost = \"a\"\nnetwork = \"b\"\n",
+        "
+error: the file has no `rules`
+ --> agent.toml:1:1
+  |
+1 | schema = 1
+  | ^ `rules` must be given",
+    );
+    refuses(
+        &LEAST.replace("host = \"eth1\"\n", ""),
+        "
+error: [deploy] has no `host`
+ --> agent.toml:2:1
+  |
+2 | [deploy]
+  | ^^^^^^^^ `host` must be given",
+    );
+    refuses(
+        &LEAST.replace("inline", "host"),
+        "
+error: `host` is not for this kind
+ --> agent.toml:4:8
+  |
+4 | host = \"eth1\"
+  |        ^^^^^^ the agent is on the host: it makes this interface itself",
+    );
+    refuses(
+        &format!("{LEAST}action = \"pass\"\nask = \"1 Mbit/s\"\n"),
+        "
+error: `ask` has no effect
+ --> agent.toml:8:7
+  |
+8 | ask = \"1 Mbit/s\"
+  |       ^^^^^^^^^^ the rule lets connections pass
+  = help: leave it out",
+    );
+    refuses(
+        &format!("{LEAST}encoding = \"off\"\ntake = \"1 Mbit/s\"\n"),
+        "
+error: `take` has no effect
+ --> agent.toml:8:8
+  |
+8 | take = \"1 Mbit/s\"
+  |        ^^^^^^^^^^ `encoding` is \"off\"
+  = help: leave it out",
+    );
+}
+
+#[test]
+fn other_errors_are_those_of_scenario_and_gateway_files() {
+    for (text, says) in [
+        (format!("{LEAST}ask = \"1 bit/s\"\n"), "`ask` is too small"),
+        (format!("{LEAST}port = 0\n"), "`port` is not a port"),
+        (format!("{LEAST}tcp = \"cubik\"\n"), "did you mean `cubic`?"),
+        (format!("{LEAST}window = \"2 GB\"\n"), "more than TCP can announce"),
+        (format!("{LEAST}[[rules]]\nport = 1\n"), "rule 2 is never asked"),
+        (format!("{LEAST}encoding = \"scone-tcp\"\n"), "`scone-tcp` is simulated only"),
+        (LEAST.replace("host = \"eth1\"", "host = [\"eth1\", \"eth2\"]"), "inline is between two interfaces"),
+        (LEAST.replace("eth1", "eth0"), "interface `eth0` is named twice"),
+        (LEAST.replace("[[rules]]", "table = 7\n[[rules]]"), "inline needs no routes"),
+        (LEAST.replace("inline", "outline"), "`kind`"),
+        (LEAST.replace("schema = 1", "schema = 1\nmethod = \"kernal\""), "split"),
+        (format!("{LEAST}[limits]\nflows = 100000\n"), "so many connections need more memory"),
+        (format!("{LEAST}[status]\nsocket = \"a.sock\"\n"), "this path is relative"),
+    ] {
+        let error = read(&text).expect_err(says);
+        assert!(error.contains(says), "{says}: {error}");
+    }
+}
+
+#[test]
+fn schema_and_reference_are_up_to_date() {
+    let committed = include_str!("../../../../schema/agent.schema.json");
+    assert!(schema() == committed, "run: bentpipe generate agent-schema > schema/agent.schema.json");
+    let committed = include_str!("../../../../docs/src/rate/agent-file.md");
+    assert!(reference() == committed, "run: bentpipe generate agent-reference > docs/src/rate/agent-file.md");
+}

@@ -1,0 +1,8 @@
+//! Files of gateways and agents.
+
+#![allow(clippy::unwrap_used, reason = "a test may say what it takes for granted")]
+
+mod agent_file;
+mod gateway_file;
+mod gateway_policy;
+mod gateway_rate;
