@@ -8,6 +8,7 @@
 //! All bytes may come from an attacker: what cannot be read is not there, and what a router does not
 //! understand stays as it came. Nothing here decides how much a flow gets.
 
+pub mod header_options;
 pub mod negotiation;
 mod options;
 pub mod quick_start;

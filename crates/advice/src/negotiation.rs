@@ -67,11 +67,6 @@ impl Encoding {
             Self::QuickStart => "quick-start",
         }
     }
-
-    /// True if drivers read and write it in real packets; the others are simulated only.
-    pub const fn is_live(self) -> bool {
-        matches!(self, Self::Tia1039)
-    }
 }
 
 /// What one end asks for, takes and believes.

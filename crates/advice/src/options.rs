@@ -78,6 +78,21 @@ impl Iterator for Options<'_> {
     }
 }
 
+/// Returns the only option that `read` knows, and where it begins. `None` if there are two of them, since
+/// who reads the packet may take the other one, or if a length is impossible.
+pub(crate) fn only<T>(list: List, bytes: &[u8], read: impl Fn(&[u8]) -> Option<T>) -> Option<(usize, T)> {
+    let mut found = None;
+    for place in Options::new(list, bytes) {
+        let place = place.ok()?;
+        let known = bytes.get(place.at..place.end).and_then(&read);
+        if known.is_some() && found.is_some() {
+            return None;
+        }
+        found = known.map(|value| (place.at, value)).or(found);
+    }
+    found
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -101,5 +116,15 @@ mod tests {
         for bytes in [&[0, 5, 2, 0][..], &[0, 5]] {
             assert_eq!(all(List::HopByHop, bytes), [Err(Malformed)], "{bytes:?}");
         }
+    }
+    #[test]
+    fn an_option_counts_if_it_is_the_only_one_and_all_lengths_are_possible() {
+        let found = |bytes: &[u8]| only(List::Header, bytes, |o| (o[0] == 9).then_some(o.len()));
+        assert_eq!(found(&[1, 2, 3, 7, 9, 3, 5, 2, 2]), Some((4, 3)));
+        assert_eq!(
+            (found(&[9, 2, 9, 2]), found(&[9, 2, 2, 1]), found(&[9, 2, 2]), found(&[2, 2])),
+            (None, None, None, None)
+        );
+        assert_eq!(found(&[9, 2, 0, 9, 2]), Some((0, 2)), "nothing follows the end of the list");
     }
 }

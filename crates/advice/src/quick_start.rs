@@ -15,7 +15,7 @@
 
 pub mod packet;
 
-use crate::options::{List, Options};
+use crate::options::{List, only};
 use crate::rewrite::Rewrite;
 use bentpipe_base::{IpVersion, Rate};
 
@@ -248,14 +248,14 @@ impl Fields {
     }
 }
 
-/// The first such option in a list of options, and where it begins.
+/// The only such option in a list of options, and where it begins. `None` if there are two, or if the length
+/// of any option is impossible.
 pub fn find(carrier: Carrier, options: &[u8]) -> Option<(usize, Fields)> {
     let read = |bytes: &[u8]| {
         let [kind, len, bytes @ ..] = <[u8; 8]>::try_from(bytes).ok()?;
         ([kind, len] == carrier.head()).then_some(Fields { bytes })
     };
-    let mut list = Options::new(carrier.list(), options).map_while(Result::ok);
-    list.find_map(|place| Some((place.at, read(options.get(place.at..place.end)?)?)))
+    only(carrier.list(), options, read)
 }
 
 /// What a router does with the options of a packet that passes. `None` if they stay as they came.
@@ -351,6 +351,8 @@ mod tests {
         }
         let mut answer = request.option(Carrier::Tcp);
         assert_eq!(pass(IpVersion::V4, &mut answer, hop(1)), None);
+        let mut twice = request.option(Carrier::Ipv4).repeat(2);
+        assert_eq!(pass(IpVersion::V4, &mut twice, hop(1)), None, "which one would count?");
         let mut long = [&[25, 10][..], &request.bytes(), &[0, 0]].concat();
         assert_eq!(pass(IpVersion::V4, &mut long, hop(1)), None);
         let mut padded = [&[0, 1, 1, 0][..], &request.option(Carrier::Ipv6)].concat();

@@ -13,7 +13,7 @@
 
 pub mod packet;
 
-use crate::options::{List, Options};
+use crate::options::{List, only};
 use crate::rewrite::Rewrite;
 use crate::scone::Advice;
 
@@ -115,10 +115,10 @@ impl Advised {
     }
 }
 
-/// The first such option in the option bytes of a TCP header, and where it begins.
+/// The only such option in the option bytes of a TCP header, and where it begins. `None` if there are two, or
+/// if the length of any option is impossible.
 pub fn find(options: &[u8]) -> Option<(usize, Advised)> {
-    let mut list = Options::new(List::Header, options).map_while(Result::ok);
-    list.find_map(|place| Some((place.at, Advised::from_bytes(options.get(place.at..place.end)?)?)))
+    only(List::Header, options, Advised::from_bytes)
 }
 
 /// What an element does with the option bytes of a segment that passes: lowers the signal to `limit`. `None`
@@ -186,6 +186,7 @@ mod tests {
         }
         assert_eq!(find(&[254, 8, 0x6F, 0x7D, 0, 1, 0, 0]), None); // another length
         assert_eq!(find(&[&[0][..], &good].concat()), None); // after the end of the list
+        assert_eq!(find(&[good, good].concat()), None); // which one would count?
     }
 
     proptest! {

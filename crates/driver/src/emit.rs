@@ -10,7 +10,8 @@
 //!   when the kernel cuts super-packets (`tcp_gso_segment`). An urgent pointer (RFC 9293, section 3.8.5) is
 //!   removed if it lies before the part.
 //! * Signalling (`signal.rs`) is the packet's: in IPv4 it follows the payload, in IPv6 it is the hop-by-hop
-//!   header, which is replaced, added or removed. A hop-by-hop header without a structure stays.
+//!   header, which is replaced, added or removed. A hop-by-hop header without a structure stays. Options of
+//!   SCONE and Quick-Start are written to where they were received.
 //! * A complete checksum is updated incrementally (RFC 1624) if the payload is whole. A part gets only the
 //!   sum of its pseudo-header, which the kernel or the network card completes, so the payload is never read
 //!   here; so does a packet whose end changed. [`crate::parse()`] rejects packets with wrong checksums, so no
@@ -20,7 +21,7 @@ use crate::datagram;
 use crate::frame::Link;
 use crate::options::{are_equal, rebuild};
 use crate::parse::{HEADER_SPACE, TcpOffsets};
-use crate::signal::parts;
+use crate::signal::{parts, write_options};
 use crate::store::{Content, StoredUnit};
 use bentpipe_base::{Ecn, Flags, Packet, Signal, TcpHeader};
 use bentpipe_wire::offload::{Piece, SuperPacket, TCP_CHECKSUM, VnetHeader, read_word, write_word};
@@ -206,6 +207,7 @@ impl Part<'_> {
         out.get_mut(transport..transport + field::FIXED)?.copy_from_slice(old.get(..field::FIXED)?);
         out.get_mut(transport + field::FIXED..header_len)?.copy_from_slice(options.0.get(..options.1)?);
         let (before, header) = out.get_mut(..header_len)?.split_at_mut(transport);
+        write_options(packet, before.get_mut(link.len..)?, header.get_mut(field::FIXED..)?);
         self.network(before, packet, header.len() + len + self.new.1.len())?;
         self.fixed(header, &tcp);
 

@@ -42,6 +42,6 @@ pub use lateness::{LATE, Lateness, Timing};
 pub use network::{Arrival, LiveNetwork};
 pub use pacing::Pacing;
 pub use parse::{HEADER_SPACE, Parsed, UnreadReason, parse};
-pub use signal::{signal_at_end, signal_header};
+pub use signal::{signal_at_end, signal_header, signal_in_options};
 pub use store::{Content, Store, StoredUnit};
 pub use thread::{DataThreadTask, Error, NetworkSetup, Running, ThreadSetup};

@@ -230,6 +230,8 @@ impl LiveNetwork {
                     }
                     if self.reads_all_ends {
                         parsed.take_end(bytes);
+                    } else if self.reads_signalling {
+                        parsed.take_options(bytes);
                     }
                     let shape = parsed.shape;
                     if let Some(tcp) = self.numbered(port, parsed) {

@@ -1,18 +1,23 @@
-//! Rate signalling (TIA-1039) in real packets: where it is.
+//! Rate signalling in real packets: where it is.
 //!
-//! IPv4: structures are the end of the TCP payload of a packet with DSCP 3 ([`tia1039::at_end`]). IPv6: they
+//! TIA-1039, IPv4: structures are the end of the TCP payload of a packet with DSCP 3 ([`tia1039::at_end`]). IPv6: they
 //! are options of the hop-by-hop header, which [`Packet::signal`] holds as a whole. Packets whose bytes after
 //! the TCP header are not what they seem stay as they are: fragments are never read here, a signature (RFC
 //! 2385, RFC 5925) covers what would have to be changed, and the data of a fast-open SYN (RFC 7413) are data.
 //! A super-packet has one hop-by-hop header, the same for each of its wire packets; in IPv4 each wire packet
 //! has an end of its own, so a super-packet with DSCP 3 is cut before it is read. For a node that asks for it
 //! ([`bentpipe_base::Node::reads_all_ends`]), so is every IPv4 packet that ends like a structure.
+//!
+//! SCONE and Quick-Start: options of the TCP and IP headers ([`header_options`]), which stay where they are. A
+//! super-packet has one set of options, which each of its wire packets repeats; so it is read and changed
+//! whole. (The kernel joins only segments with equal options, and none with options in the IPv4 header.)
 
 use crate::datagram::HEADER as UDP_HEADER;
 use crate::parse::{Parsed, foreign};
-use bentpipe_advice::{scone, tia1039};
+use bentpipe_advice::{header_options, scone, tia1039};
 use bentpipe_base::{Dscp, Flags, IpVersion, OtherOptions, Packet, Signal};
-use bentpipe_wire::{AddressPair, Layout, Network, UDP, hop_by_hop};
+use bentpipe_wire::{AddressPair, Ipv4Header, Ipv6Header, Layout, Network, UDP, hop_by_hop};
+use core::ops::Range;
 
 /// Returns the signalling in the hop-by-hop header of an IPv6 packet that could be parsed.
 pub fn signal_header(ip: &[u8]) -> Option<Signal> {
@@ -28,7 +33,43 @@ pub fn signal_at_end(flags: Flags, options: &[u8], payload: &[u8]) -> Option<Sig
     (!is_untouchable(others, flags)).then_some(signal)
 }
 
-/// True for a packet whose payload must stay as it is.
+/// Returns the signalling in the options of a TCP packet; none of one that must stay as it is.
+pub fn signal_in_options(ip: &[u8], layout: &Layout, flags: Flags) -> Option<Signal> {
+    let options = ip.get(layout.options.clone())?;
+    let others = foreign(options, flags.has(Flags::SYN)).ok()?;
+    let version = version(layout.network.ends);
+    let network = ip.get(network_options(version, ip.get(..layout.network.transport)?))?;
+    if is_untouchable(others, flags) { None } else { header_options::read(version, network, options) }
+}
+
+/// Writes the options of `packet` into the headers before TCP, `ip`, and the options of TCP, `transport`.
+pub(crate) fn write_options(packet: &Packet, ip: &mut [u8], transport: &mut [u8]) {
+    let has_any = packet.signal.as_deref().is_some_and(|signal| signal.bytes().is_empty());
+    let place = network_options(packet.ip, ip);
+    if has_any && let Some(network) = ip.get_mut(place) {
+        header_options::write(packet, network, transport);
+    }
+}
+
+/// Where the options of an IPv4 header are, or the hop-by-hop header, in the headers before TCP.
+fn network_options(version: IpVersion, ip: &[u8]) -> Range<usize> {
+    match version {
+        IpVersion::V4 => size_of::<Ipv4Header>().min(ip.len())..ip.len(),
+        IpVersion::V6 => {
+            let start = size_of::<Ipv6Header>();
+            start..start + hop_by_hop(ip).map_or(0, <[u8]>::len)
+        }
+    }
+}
+
+const fn version(ends: AddressPair) -> IpVersion {
+    match ends {
+        AddressPair::V4 { .. } => IpVersion::V4,
+        AddressPair::V6 { .. } => IpVersion::V6,
+    }
+}
+
+/// True for a packet whose payload and options must stay as they are.
 const fn is_untouchable(others: OtherOptions, flags: Flags) -> bool {
     others.has(OtherOptions::SIGNED) || others.has(OtherOptions::FAST_OPEN) && flags.has(Flags::SYN)
 }
@@ -75,6 +116,24 @@ impl Parsed {
             AddressPair::V4 { .. } if packet.dscp == tia1039::QOS_SIGNAL => self.take_end(bytes),
             AddressPair::V4 { .. } => {}
         }
+    }
+
+    /// Copies options of SCONE and Quick-Start to [`Packet::signal`], if there are no structures.
+    pub fn take_options(&mut self, bytes: &[u8]) {
+        let plain = usize::from(self.packet.ip.header());
+        // those of Quick-Start are in longer IP headers, or unknown to TCP
+        let may_have = self.shape.transport - self.shape.ip() > plain
+            || self.packet.other_options.has(OtherOptions::UNKNOWN);
+        if !may_have || self.packet.signal.is_some() {
+            return;
+        }
+        let ip = bytes.get(self.shape.ip()..).unwrap_or_default();
+        let Ok(layout) = Layout::of(ip) else { return };
+        let Some(signal) = signal_in_options(ip, &layout, self.packet.tcp.flags) else { return };
+        // they count once
+        let other = &mut self.packet.other_options.len;
+        *other = other.saturating_sub(signal.tcp_options().len() as u8);
+        self.packet.signal = Some(Box::new(signal));
     }
 
     /// Moves what looks like a structure at the end of an IPv4 payload to [`Packet::signal`], whatever the

@@ -29,16 +29,6 @@ impl RouterEncoding {
             Self::QuickStart => Encoding::QuickStart.word(),
         }
     }
-
-    /// True if drivers read and write it in real packets; the others are simulated only.
-    pub const fn is_live(self) -> bool {
-        match self {
-            Self::Tia1039 => Encoding::Tia1039.is_live(),
-            Self::Scone => true,
-            Self::SconeTcp => Encoding::SconeTcp.is_live(),
-            Self::QuickStart => Encoding::QuickStart.is_live(),
-        }
-    }
 }
 
 /// A set of encodings.

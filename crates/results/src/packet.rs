@@ -8,8 +8,8 @@
 
 use bentpipe_base::{Addr, IpVersion, Packet, Proto, Signal};
 use bentpipe_wire::{
-    AddressPair, Ipv4Header, Ipv6Header, Segment, Sum, TCP, UDP, UdpHeader, add_hop_by_hop, emit,
-    pseudo_header,
+    AddressPair, Ipv4Header, Ipv6Header, Segment, Sum, UDP, UdpHeader, WireError, add_hop_by_hop,
+    add_ipv4_options, add_tcp_options, emit, pseudo_header,
 };
 use core::net::{Ipv4Addr, Ipv6Addr};
 use std::io;
@@ -57,72 +57,22 @@ pub(crate) fn bytes(packet: &Packet, payload: &mut Vec<u8>, out: &mut Vec<u8>) -
             tcp: packet.tcp,
             payload,
         };
-        emit(&segment, out).map_err(|e| invalid(&e.to_string()))?;
+        emit(&segment, out).map_err(wrong)?;
     }
     let (ip_options, tcp_options) = signal.map_or((&[][..], &[][..]), |s| (s.ip_options(), s.tcp_options()));
     if !tcp_options.is_empty() && packet.proto == Proto::Tcp {
-        add_tcp_options(packet.ip, &ends, tcp_options, out)?;
+        add_tcp_options(tcp_options, out).map_err(wrong)?;
     }
     match packet.ip {
-        IpVersion::V4 if !ip_options.is_empty() => add_ipv4_options(ip_options, out),
-        IpVersion::V6 if !structures.is_empty() => hop_by_hop(structures, out),
-        IpVersion::V6 if !ip_options.is_empty() => hop_by_hop(ip_options, out),
+        IpVersion::V4 if !ip_options.is_empty() => add_ipv4_options(ip_options, out).map_err(wrong),
+        IpVersion::V6 if !structures.is_empty() => add_hop_by_hop(structures, out).map_err(wrong),
+        IpVersion::V6 if !ip_options.is_empty() => add_hop_by_hop(ip_options, out).map_err(wrong),
         _ => Ok(()),
     }
 }
 
-fn too_many_options() -> io::Error {
-    invalid("more options than a header has room for")
-}
-
-/// Puts options at the end of the TCP header of the packet in `out`, which has no IP options yet.
-fn add_tcp_options(ip: IpVersion, ends: &AddressPair, options: &[u8], out: &mut Vec<u8>) -> io::Result<()> {
-    let tcp = usize::from(ip.header());
-    let offset = out.get(tcp + 12).map(|byte| usize::from(byte >> 4) * 4).ok_or_else(too_many_options)?;
-    let longer = offset + options.len();
-    // the length is four bits, in units of four bytes (RFC 9293, section 3.1)
-    if longer > 60 || !options.len().is_multiple_of(4) || out.len() < tcp + offset {
-        return Err(too_many_options());
-    }
-    out.splice(tcp + offset..tcp + offset, options.iter().copied());
-    out[tcp + 12] = out[tcp + 12] & 0x0F | (longer as u8 / 4) << 4;
-    out[tcp + 16..tcp + 18].fill(0);
-    let len = out.len() - tcp;
-    let checksum = pseudo_header(ends, TCP, len).bytes(&out[tcp..]).finish();
-    out[tcp + 16..tcp + 18].copy_from_slice(&checksum.to_be_bytes());
-    set_length(ip, out)
-}
-
-/// Puts options at the end of the IPv4 header at the start of `out`.
-fn add_ipv4_options(options: &[u8], out: &mut Vec<u8>) -> io::Result<()> {
-    let base = size_of::<Ipv4Header>();
-    if options.len() > 40 || !options.len().is_multiple_of(4) || out.len() < base {
-        return Err(too_many_options());
-    }
-    out.splice(base..base, options.iter().copied());
-    let header = base + options.len();
-    out[0] = 0x40 | (header / 4) as u8;
-    set_length(IpVersion::V4, out)
-}
-
-/// Sets the length of the whole packet in its IP header, and the checksum over an IPv4 header.
-fn set_length(ip: IpVersion, out: &mut [u8]) -> io::Result<()> {
-    let base = usize::from(ip.header());
-    match ip {
-        IpVersion::V6 => {
-            let payload = u16::try_from(out.len() - base).map_err(|_| too_long())?;
-            out[4..6].copy_from_slice(&payload.to_be_bytes());
-        }
-        IpVersion::V4 => {
-            let total = u16::try_from(out.len()).map_err(|_| too_long())?;
-            out[2..4].copy_from_slice(&total.to_be_bytes());
-            out[10..12].fill(0);
-            let header = usize::from(out[0] & 0x0F) * 4;
-            let checksum = Sum::of(&out[..header]).finish();
-            out[10..12].copy_from_slice(&checksum.to_be_bytes());
-        }
-    }
-    Ok(())
+fn wrong(error: WireError) -> io::Error {
+    invalid(&error.to_string())
 }
 
 fn stream(from: u64, len: u64, out: &mut Vec<u8>) {
@@ -198,15 +148,11 @@ fn network_header(packet: &Packet, ends: &AddressPair, udp_len: u16, out: &mut V
     Ok(())
 }
 
-fn hop_by_hop(header: &[u8], out: &mut Vec<u8>) -> io::Result<()> {
-    add_hop_by_hop(header, out).map_err(|e| invalid(&e.to_string()))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use bentpipe_base::{Body, Dscp, Flags, Instant, TcpHeader};
-    use bentpipe_wire::Layout;
+    use bentpipe_wire::{Layout, TCP};
 
     /// 16 bytes that are a hop-by-hop header with one option, to be skipped if unknown.
     const OPTION: [u8; 16] = [6, 1, 0x3e, 12, 0x5d, 0xa9, 0, 0, 0, 0, 0x50, 0, 0, 0x10, 0, 0];

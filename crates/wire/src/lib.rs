@@ -21,6 +21,7 @@
 //!
 //! No function here panics on any input. Bytes start at the IP header; the driver handles link-layer framing.
 
+mod added;
 mod checksum;
 mod error;
 mod ipv4;
@@ -32,6 +33,7 @@ mod segment;
 mod tcp;
 mod udp;
 
+pub use added::{add_ipv4_options, add_tcp_options};
 pub use checksum::{Sum, pseudo_header};
 pub use error::{Fault, WireError};
 pub use ipv4::{Ipv4, Ipv4Header};

@@ -7,8 +7,8 @@
 //!   the next packet reports the approved rate, zero for a void answer, so that routers know
 //! A request is made once, and a SYN that is resent has none: a box may drop packets with IP options. Its
 //! answer is also returned only once.
-//! Deviation: no request after an idle time (optional in the RFC). TTL and nonce come from the connection's
-//! random values, which are not secret in a simulation.
+//! Deviation: no request after an idle time (optional in the RFC). In a simulation TTL and nonce come from
+//! random values that the SYN shows; an end of real connections adds a secret ([`QuickStart::set_secret`]).
 
 use super::history::History;
 use super::{AskConfig, RateAnswer, RateChange, RateState};
@@ -25,13 +25,20 @@ pub struct QuickStart {
     answer: Option<Fields>,
     /// Our report that waits for a packet.
     report: Option<Fields>,
+    /// Makes nonce and TTL unpredictable to the receiver.
+    secret: u64,
     history: History,
 }
 
 impl QuickStart {
     /// The end of a connection whose SYN was neither sent nor received yet.
     pub fn new(config: AskConfig) -> Self {
-        Self { config, sent: None, answer: None, report: None, history: History::default() }
+        Self { config, sent: None, answer: None, report: None, secret: 0, history: History::default() }
+    }
+
+    /// Adds random bits, which nobody else knows, to TTL and nonce of the request.
+    pub const fn set_secret(&mut self, secret: u64) {
+        self.secret = secret;
     }
 
     /// Returns the configuration.
@@ -56,7 +63,7 @@ impl QuickStart {
     pub fn syn(&mut self, ttl: u8, random: u64) -> (Option<Fields>, Option<Fields>) {
         let code = self.config.ask.map_or(RateCode::NONE, RateCode::at_most);
         if code != RateCode::NONE {
-            let bits = mix(random);
+            let bits = mix(random ^ self.secret);
             self.sent = Some((Fields::request(code, (bits >> 32) as u8, bits as u32), ttl));
             self.history.clear(RateState::Asked);
         }

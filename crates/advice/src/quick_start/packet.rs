@@ -12,7 +12,7 @@ const PADDING: [u8; 6] = [1, 4, 0, 0, 0, 0];
 /// Longest TCP header.
 const LONGEST_HEADER: u8 = 60;
 
-const fn carrier(ip: IpVersion) -> Carrier {
+pub(crate) const fn carrier(ip: IpVersion) -> Carrier {
     match ip {
         IpVersion::V4 => Carrier::Ipv4,
         IpVersion::V6 => Carrier::Ipv6,
@@ -20,7 +20,7 @@ const fn carrier(ip: IpVersion) -> Carrier {
 }
 
 /// Bytes of the hop-by-hop header before its options.
-const fn before(ip: IpVersion) -> usize {
+pub(crate) const fn before(ip: IpVersion) -> usize {
     match ip {
         IpVersion::V4 => 0,
         IpVersion::V6 => BEFORE.len(),
@@ -46,24 +46,24 @@ pub fn put(packet: &mut Packet, ip: Option<Fields>, tcp: Option<Fields>) {
     }
     let is_room = packet.tcp.wire_len() + packet.other_options.len + 8 <= LONGEST_HEADER;
     let answer = tcp.filter(|_| is_room).map(|fields| fields.option(Carrier::Tcp));
-    let option = ip.map(|fields| fields.option(carrier(packet.ip)));
-    let mut header = [0; 16];
-    let first = match (option, packet.ip) {
-        (None, _) => &[][..],
-        (Some(option), IpVersion::V4) => {
-            header[..8].copy_from_slice(&option);
-            &header[..8]
-        }
-        (Some(option), IpVersion::V6) => {
-            header[..2].copy_from_slice(&BEFORE);
-            header[2..10].copy_from_slice(&option);
-            header[10..].copy_from_slice(&PADDING);
-            &header[..]
-        }
-    };
+    let (header, len) = ip.map_or(([0; 16], 0), |fields| in_header(packet.ip, fields));
     let second = answer.as_ref().map_or(&[][..], |answer| &answer[..]);
-    packet.signal = Signal::options(first, second).map(Box::new);
+    packet.signal = Signal::options(&header[..len], second).map(Box::new);
     packet.seal();
+}
+
+/// An option as the IP header carries it, and the number of these bytes: in IPv6 a hop-by-hop header.
+pub(crate) fn in_header(ip: IpVersion, fields: Fields) -> ([u8; 16], usize) {
+    let option = fields.option(carrier(ip));
+    let mut header = [0; 16];
+    if ip == IpVersion::V4 {
+        header[..8].copy_from_slice(&option);
+        return (header, 8);
+    }
+    header[..2].copy_from_slice(&BEFORE);
+    header[2..10].copy_from_slice(&option);
+    header[10..].copy_from_slice(&PADDING);
+    (header, 16)
 }
 
 /// What a router does with the request of a packet that passes; false if it stays as it came.

@@ -23,12 +23,16 @@ pub fn fits(packet: &Packet) -> bool {
         && packet.tcp.wire_len() + packet.other_options.len + SPACE <= LONGEST_HEADER
 }
 
+/// The option as a segment carries it, with its padding.
+pub(crate) fn padded(option: Advised) -> [u8; SPACE as usize] {
+    let [kind, len, id, of, high, low] = option.bytes();
+    [NOP, NOP, kind, len, id, of, high, low]
+}
+
 /// Adds the option to a segment in which it [fits](fits()); any other stays as it is.
 pub fn put(packet: &mut Packet, option: Advised) {
     if fits(packet) {
-        let [kind, len, id, of, high, low] = option.bytes();
-        let bytes = [NOP, NOP, kind, len, id, of, high, low];
-        packet.signal = Signal::options(&[], &bytes).map(Box::new);
+        packet.signal = Signal::options(&[], &padded(option)).map(Box::new);
         packet.seal();
     }
 }

@@ -173,7 +173,8 @@ impl Endpoint {
             // without room in the backlog the SYN is ignored: the client retransmits it
             if self.makes_room(segment.dport) {
                 let chance = self.chance(cx);
-                let conn = offer.complete(cx, chance);
+                let mut conn = offer.complete(cx, chance);
+                self.keep_secret(cx, &mut conn);
                 let id = self.table.add(pair, Socket::new(cx.now, conn, pair, Owner::Listener));
                 self.add_to_syn_queue(segment.dport, id);
                 self.mark(id);

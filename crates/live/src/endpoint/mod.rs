@@ -40,7 +40,7 @@ pub use offers::HeldOffer;
 pub use table::ConnId;
 
 use bentpipe_base::{Cx, Duration, Instant, IpVersion, Pkt, Purpose, RngSlot, Seq, Size, World};
-use bentpipe_tcp::{Config, Connection, RandomValues};
+use bentpipe_tcp::{Config, Connection, Encoding, RandomValues};
 use core::net::{IpAddr, SocketAddr};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
@@ -303,6 +303,14 @@ impl Endpoint {
     fn chance(&self, cx: &mut Cx<'_>) -> RandomValues {
         let bits = cx.rng(self.chance).bits();
         RandomValues { isn: Seq(bits as u32), timestamp: (bits >> 32) as u32, jitter: None }
+    }
+
+    /// Gives a new connection the random bits that a request by Quick-Start needs.
+    fn keep_secret(&self, cx: &mut Cx<'_>, conn: &mut Connection) {
+        let encoding = conn.config().signalling.as_ref().map(|signalling| signalling.ask.encoding);
+        if encoding == Some(Encoding::QuickStart) {
+            conn.set_secret(cx.rng(self.chance).bits());
+        }
     }
 
     /// Queues a connection that may have something to send.

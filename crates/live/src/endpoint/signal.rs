@@ -1,5 +1,9 @@
-//! Rate signalling (TIA-1039) in the real packets of the endpoint's connections.
+//! Rate signalling in the real packets of the endpoint's connections.
 //!
+//! SCONE and Quick-Start are options of the headers: they are added after the others, and found among them.
+//! A super-packet has one set of options, which was in each of its segments, so each is taken to have it.
+//!
+//! TIA-1039:
 //! The engine has structures beside a segment's data, in [`Packet::signal`]. In a real IPv6 packet they are a
 //! hop-by-hop header. In IPv4 they are the end of the payload, where nothing but the DSCP tells them from
 //! data, and the path may rewrite that. On a connection that signals:
@@ -11,9 +15,11 @@
 
 use bentpipe_advice::tia1039::{QOS_SIGNAL, Structure, at_end};
 use bentpipe_base::{Flags, IpVersion, Packet, Signal};
-use bentpipe_driver::{signal_at_end, signal_header};
+use bentpipe_driver::{signal_at_end, signal_header, signal_in_options};
 use bentpipe_tcp::{Connection, Encoding, State};
-use bentpipe_wire::{AddressPair, Layout, Segment};
+use bentpipe_wire::{
+    AddressPair, Layout, Segment, WireError, add_hop_by_hop, add_ipv4_options, add_tcp_options,
+};
 
 /// A packet from the wire, or a wire packet of a super-packet.
 #[derive(Clone, Copy, Debug)]
@@ -36,13 +42,25 @@ impl<'a> Received<'a> {
             State::SynSent => conn.config().signalling.as_ref().map(|signalling| signalling.ask.encoding),
             _ => conn.agreed().signalling,
         };
-        if signals == Some(Encoding::Tia1039) { self.with_signal() } else { self }
+        match signals {
+            Some(Encoding::Tia1039) => self.with_signal(),
+            Some(Encoding::SconeTcp | Encoding::QuickStart) => self.with_options(),
+            None => self,
+        }
     }
 
-    /// Finds the signalling of a packet without a connection: a SYN, of which only the DSCP counts.
+    /// Finds the signalling of a packet without a connection: a SYN. It has structures if its DSCP says so.
     pub(super) fn of_listener(self) -> Self {
-        let signals = self.segment.tcp.flags.has(Flags::SYN) && self.segment.dscp == QOS_SIGNAL;
-        if signals { self.with_signal() } else { self }
+        let opens = self.segment.tcp.flags.has(Flags::SYN);
+        let read = if opens && self.segment.dscp == QOS_SIGNAL { self.with_signal() } else { self };
+        if opens && read.signal.is_none() { read.with_options() } else { read }
+    }
+
+    fn with_options(mut self) -> Self {
+        let layout = Layout::of(self.bytes).ok();
+        self.signal =
+            layout.and_then(|layout| signal_in_options(self.bytes, &layout, self.segment.tcp.flags));
+        self
     }
 
     const fn is_v4(&self) -> bool {
@@ -81,9 +99,19 @@ pub(super) fn end_of(packet: &Packet) -> &[u8] {
     bytes_in(packet, IpVersion::V4)
 }
 
-/// Signalling that is a hop-by-hop header.
-pub(super) fn header_of(packet: &Packet) -> &[u8] {
-    bytes_in(packet, IpVersion::V6)
+/// Adds the signalling of a packet that is in its headers to its bytes.
+pub(super) fn add_to_headers(packet: &Packet, bytes: &mut Vec<u8>) -> Result<(), WireError> {
+    let Some(signal) = packet.signal.as_deref() else { return Ok(()) };
+    if !signal.tcp_options().is_empty() {
+        add_tcp_options(signal.tcp_options(), bytes)?;
+    }
+    let header = bytes_in(packet, IpVersion::V6);
+    let options = if header.is_empty() { signal.ip_options() } else { header };
+    match packet.ip {
+        _ if options.is_empty() => Ok(()),
+        IpVersion::V4 => add_ipv4_options(options, bytes),
+        IpVersion::V6 => add_hop_by_hop(options, bytes),
+    }
 }
 
 fn bytes_in(packet: &Packet, ip: IpVersion) -> &[u8] {

@@ -1,13 +1,13 @@
 //! One connection with its bytes: the engine's [`Connection`] knows ranges, and two rings hold their bytes.
 
 use super::ring::Ring;
-use super::signal::{Received, end_of, header_of, looks_signalled};
+use super::signal::{Received, add_to_headers, end_of, looks_signalled};
 use super::{Ending, Settings, SocketEvent};
 use bentpipe_base::{Addr, Body, Cx, Duration, Flags, Instant, IpVersion, Packet, Pkt};
 use bentpipe_tcp::timers::Timer;
 use bentpipe_tcp::{Connection, State, Tuple};
 use bentpipe_wire::offload::{VnetHeader, emit_super_packet};
-use bentpipe_wire::{AddressPair, Segment, WireError, add_hop_by_hop, emit};
+use bentpipe_wire::{AddressPair, Segment, WireError, emit};
 use core::net::{IpAddr, SocketAddr};
 use std::collections::BTreeSet;
 
@@ -77,8 +77,7 @@ impl FourTuple {
     /// Writes the bytes of a packet of ours to `out`, which is empty. `payload` includes what is at its end.
     pub(super) fn emit(&self, packet: &Packet, payload: &[u8], out: &mut Vec<u8>) -> Result<(), WireError> {
         emit(&self.segment(packet, payload), out)?;
-        let header = header_of(packet);
-        if header.is_empty() { Ok(()) } else { add_hop_by_hop(header, out) }
+        add_to_headers(packet, out)
     }
 
     /// Writes only the headers, those of a super-packet that is to be cut into pieces of `size`.

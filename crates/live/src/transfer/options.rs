@@ -25,20 +25,7 @@ pub fn parse_options(title: &str, tcp: &str, sets: &[(String, String)]) -> Resul
     let source = Source::new(WHERE, text);
     let mut all = vec![("tcp".to_owned(), tcp.to_owned())];
     all.extend(sets.iter().filter(|(name, _)| is_name(name)).cloned());
-    let scenario = load(&source, &all, None).map_err(|fault| as_written(*fault, tcp, sets))?;
-    simulated_only(&scenario, sets).map_or(Ok(scenario), Err)
-}
-
-/// Returns the error for an encoding that real packets do not have.
-fn simulated_only(scenario: &Scenario, sets: &[(String, String)]) -> Option<Box<Diagnostic>> {
-    let signalling = scenario.flows.iter().find_map(|flow| flow.sender.signalling.as_ref())?;
-    let encoding = Some(signalling.ask.encoding).filter(|encoding| !encoding.is_live())?;
-    let (_, value) = sets.iter().find(|(name, _)| name == "encoding")?;
-    let line = format!("--set encoding={value}");
-    let place = Place::find(WHERE, &line, "--set ".len(), line.len());
-    let message = format!("`{}` is simulated only", encoding.word());
-    let label = "write --set encoding=tia-1039".to_owned();
-    Some(Box::new(Diagnostic { message, place, label, help: Vec::new() }))
+    load(&source, &all, None).map_err(|fault| as_written(*fault, tcp, sets))
 }
 
 /// Moves an error to the command line option that caused it: the user has not seen the generated file.
@@ -108,6 +95,7 @@ fn is_name(name: &str) -> bool {
 mod tests {
     use super::*;
     use bentpipe_base::Duration;
+    use bentpipe_tcp::Encoding;
 
     fn set(name: &str, value: &str) -> (String, String) {
         (name.to_owned(), value.to_owned())
@@ -137,6 +125,13 @@ mod tests {
         assert_eq!(signalling.ask.ask, bentpipe_base::Rate::from_bps(100_000_000));
         assert_eq!((signalling.fallback_to.name, flow.sender.scheme.name), ("newreno", "explicit-rate"));
         assert_eq!(flow.receiver.signalling.unwrap().ask.ask, None);
+        for (word, encoding) in [("scone-tcp", Encoding::SconeTcp), ("quick-start", Encoding::QuickStart)] {
+            let flow = parse_options("t", "cubic", &[set("encoding", word)]).unwrap().flows.remove(0);
+            assert_eq!(
+                (flow.sender.signalling.unwrap().ask.encoding, flow.sender.scheme.name),
+                (encoding, "cubic")
+            );
+        }
     }
 
     #[test]
@@ -152,7 +147,6 @@ mod tests {
             ("swft", vec![], " --> command line:1:7\n  |\n1 | --tcp swft\n  |       ^^^^"),
             ("bbr", vec![set("tcp", "cubic")], "1 | --set tcp=cubic\n  |       ^^^^^^^^^ write --tcp cubic"),
             ("cubic", vec![set("iw", "4"), set("nonsense", "1")], "1 | --set nonsense=1\n  |       ^^^^^^^^"),
-            ("cubic", vec![set("encoding", "scone-tcp")], "^^^^^^^^^^^^^^^^^^ write --set encoding=tia-1039"),
             ("cubic", vec![set("iw", "0")], "1 | --set iw=0\n  |          ^ at least 1"),
         ] {
             let error = parse_options("t", tcp, &sets).expect_err(tcp).to_string();

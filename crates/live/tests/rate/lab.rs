@@ -1,7 +1,7 @@
 //! Two endpoints and the relay of a scenario between them.
 
 use bentpipe_advice::tia1039::{QOS_SIGNAL, Structure, at_end};
-use bentpipe_base::{Dscp, Duration, Flags, Instant, NodeId, Rate, Seq, TcpHeader, World};
+use bentpipe_base::{Dscp, Duration, Flags, Instant, NodeId, Rate, Seq, TcpHeader, World, mix};
 use bentpipe_driver::{Hosts, LiveNetwork};
 use bentpipe_live::control::replay_change;
 use bentpipe_live::endpoint::{ConnId, Endpoint, Settings, SocketEvent};
@@ -11,7 +11,7 @@ use bentpipe_scenario::{Scenario, Source, host_addresses, load};
 use bentpipe_sim::report::flow_router_reports;
 use bentpipe_tcp::Connection;
 use bentpipe_wire::offload::{HEADER_SPACE, SuperPacket, VnetHeader, complete, emit_super_packet};
-use bentpipe_wire::{AddressPair, Segment, Sum, hop_by_hop, parse};
+use bentpipe_wire::{AddressPair, Layout, OptionKind, Options, Segment, Sum, hop_by_hop, parse};
 use core::net::SocketAddr;
 use std::collections::BTreeMap;
 
@@ -56,6 +56,45 @@ fn rewrite(bytes: &mut [u8], dscp: Dscp) {
     bytes[10..12].copy_from_slice(&sum.to_be_bytes());
 }
 
+/// True for a packet with options in its IP header, or with experimental ones in its TCP header.
+fn has_rare_options(bytes: &[u8]) -> bool {
+    let layout = Layout::of(bytes).unwrap();
+    let plain = if bytes[0] >> 4 == 4 { 20 } else { 40 };
+    let mut options = Options::new(&bytes[layout.options]);
+    layout.network.transport > plain || options.any(|o| o.unwrap().kind() == OptionKind::EXPERIMENT)
+}
+
+/// Fields of the packets that match a filter, as tshark reads them, a line for each packet; `None` without
+/// tshark. `name`: of the capture.
+pub(crate) fn tshark(
+    name: &str,
+    packets: &[(usize, Vec<u8>)],
+    filter: &str,
+    fields: &[&str],
+) -> Option<Vec<String>> {
+    // libpcap's format of 1998, with packets from the IP header on (101)
+    let mut file = Vec::new();
+    for word in [0xa1b2_c3d4u32, 2 | 4 << 16, 0, 0, 65_535, 101] {
+        file.extend(word.to_ne_bytes());
+    }
+    for (at, (_, bytes)) in (0u32..).zip(packets) {
+        for word in [at, 0, bytes.len() as u32, bytes.len() as u32] {
+            file.extend(word.to_ne_bytes());
+        }
+        file.extend(bytes);
+    }
+    let path = std::env::temp_dir().join(format!("bentpipe-{}-{name}.pcap", std::process::id()));
+    std::fs::write(&path, file).unwrap();
+    let checks = ["-o", "tcp.check_checksum:TRUE", "-o", "ip.check_checksum:TRUE", "-T", "fields", "-Y"];
+    let fields = fields.iter().flat_map(|field| ["-e", *field]);
+    let mut command = std::process::Command::new("tshark");
+    let output = command.args(checks).arg(filter).args(fields).arg("-r").arg(&path).output();
+    let _ = std::fs::remove_file(&path);
+    let output = output.ok()?;
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    Some(String::from_utf8_lossy(&output.stdout).lines().map(str::to_owned).collect())
+}
+
 struct End {
     world: World,
     endpoint: Endpoint,
@@ -80,6 +119,11 @@ pub(crate) struct Lab {
     pub(crate) seen: Vec<(usize, Vec<u8>)>,
     /// From when on the path sets this DSCP, behind all routers.
     pub(crate) rewrites: Option<(Duration, Dscp)>,
+    /// Of so many units that arrive one is lost, in the mean.
+    pub(crate) loses_every: Option<u64>,
+    arrived: u64,
+    /// The path loses packets with options that not everybody knows.
+    pub(crate) drops_options: bool,
 }
 
 impl Lab {
@@ -104,6 +148,9 @@ impl Lab {
             heard: 0,
             seen: Vec::new(),
             rewrites: None,
+            loses_every: None,
+            arrived: 0,
+            drops_options: false,
         };
         let receiver = lab.scenario.flows[0].receiver.clone();
         lab.ends[RIGHT].endpoint.listen(PORT, &receiver, 16).unwrap();
@@ -225,6 +272,12 @@ impl Lab {
                 (emitted.vnet, [header, payload, emitted.tail()].concat())
             });
             self.net.done(arrival);
+            self.arrived += 1;
+            if self.loses_every.is_some_and(|every| mix(self.arrived).is_multiple_of(every))
+                || self.drops_options && has_rare_options(&bytes)
+            {
+                continue;
+            }
             if let Some((_, dscp)) = self.rewrites.filter(|(from, _)| self.now > Instant::ZERO + *from) {
                 rewrite(&mut bytes, dscp);
             }
@@ -288,7 +341,7 @@ fn wire_packets(bytes: &[u8], vnet: &VnetHeader) -> Vec<Vec<u8>> {
             let piece = all.piece(bytes, i..i + 1, &mut header);
             let mut packet = [&header[..piece.header_len], &bytes[piece.payload.clone()]].concat();
             complete(&mut packet, &piece.vnet);
-            let layout = bentpipe_wire::Layout::of(&packet).unwrap();
+            let layout = Layout::of(&packet).unwrap();
             assert_eq!(layout.sum(&packet).fold(), 0xffff, "the checksum holds");
             assert!(packet.len() <= 1500 && layout.network.end == packet.len());
             packet

@@ -3,6 +3,7 @@
 
 #![allow(clippy::unwrap_used, reason = "a test may say what it takes for granted")]
 
+mod encodings;
 mod lab;
 
 use bentpipe_advice::tia1039::{QOS_FLOW, QOS_SIGNAL, Structure, at_end};

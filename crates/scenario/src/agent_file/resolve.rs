@@ -170,9 +170,9 @@ fn ask(keys: &AgentRuleKeys) -> Result<Option<Config>> {
         return Ok(None);
     }
     if let Some(At { value: Some(encoding), span }) = keys.encoding
-        && !encoding.is_live()
+        && encoding != Encoding::Tia1039
     {
-        let message = format!("`{}` is simulated only", encoding.word());
+        let message = format!("an agent does not speak `{}`", encoding.word());
         return Err(Fault::new(span, message, "use \"tia-1039\""));
     }
     let none = crate::source::Span::file(0..0);

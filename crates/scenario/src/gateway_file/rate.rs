@@ -2,8 +2,8 @@
 //! `[[flow_routers]]` in scenarios.
 
 use super::keys::RateKeys;
-use super::types::ManagedRates;
-use crate::diagnostic::{Fault, Result, listed};
+use super::types::{Kind as DeployKind, ManagedRates};
+use crate::diagnostic::{Fault, Result};
 use crate::form::{At, Form, Read, read_words, wrong};
 use crate::resolve::flow_routers::{config, encodings};
 use crate::resolve::signalling::least_unit;
@@ -46,9 +46,14 @@ impl Read for EncodingList {
 }
 
 /// Returns the configurations of the flow routers; none if they are off. `hop`: the satellite hop.
-pub(super) fn resolve(given: &At<RateKeys>, hop: &Config) -> Result<Option<ManagedRates>> {
+pub(super) fn resolve(
+    given: &At<RateKeys>,
+    hop: &Config,
+    deployed: DeployKind,
+) -> Result<Option<ManagedRates>> {
     let keys = &given.value;
-    let encodings = live_encodings(keys.encodings.as_ref())?;
+    let none = Encodings::default();
+    let encodings = keys.encodings.as_ref().map_or(Ok(none), |given| encodings(&given.value))?;
     let hop_rate = hop.rate.unwrap_or(Rate::from_bps(RATE_UNIT_BPS).expect("more than zero"));
     let of_hop = config(&keys.sharing, hop_rate, MTU)?;
     of_hop.check().map_err(|why| Fault::new(given.span, format!("[rate]: {why}"), ""))?;
@@ -62,17 +67,9 @@ pub(super) fn resolve(given: &At<RateKeys>, hop: &Config) -> Result<Option<Manag
         let message = "the rate to be shared out is not known";
         return Err(Fault::new(given.span, message, "give `rate` here, or in [satellite]"));
     };
-    let router = |rate| RouterConfig { rate, encodings, is_live: true, ..of_hop.clone() };
+    // the kernel forwards a routed packet twice: to the gateway and from it
+    let hops = if deployed == DeployKind::Routed { 2 } else { 0 };
+    let router = |rate| RouterConfig { rate, hops, encodings, is_live: true, ..of_hop.clone() };
     let rates = ManagedRates { outward: router(rate), inward: return_rate.map(router) };
     Ok((!encodings.is_empty()).then_some(rates))
-}
-
-fn live_encodings(given: Option<&At<EncodingList>>) -> Result<Encodings> {
-    let Some(given) = given else { return Ok(Encodings::default()) };
-    if let Some(At { value, span }) = given.value.0.iter().find(|encoding| !encoding.value.is_live()) {
-        let live = RouterEncoding::ALL.into_iter().filter(|encoding| encoding.is_live());
-        let label = format!("use {}", listed(live.map(RouterEncoding::word)));
-        return Err(Fault::new(*span, format!("`{}` is simulated only", value.word()), label));
-    }
-    encodings(&given.value)
 }

@@ -39,7 +39,7 @@ pub(super) fn file(keys: GatewayKeys) -> Result<GatewayFile> {
     let policy = keys.policy.as_ref().map(|p| &p.value);
     config.sample = sample(policy)?;
     let customs = of_gateway_file(given_items(keys.nodes.as_ref()))?;
-    let rate = keys.rate.as_ref().map(|r| rate::resolve(r, &config)).transpose()?.flatten();
+    let rate = keys.rate.as_ref().map(|r| rate::resolve(r, &config, deploy.kind)).transpose()?.flatten();
     limits(keys.limits.map(|l| l.value), &mut config)?;
     let subscriber = policy.and_then(|p| p.subscriber_prefix.as_ref()).map(|s| &s.value);
     Ok(GatewayFile {

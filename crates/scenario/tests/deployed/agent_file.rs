@@ -118,7 +118,7 @@ fn other_errors_are_those_of_scenario_and_gateway_files() {
         (format!("{LEAST}tcp = \"cubik\"\n"), "did you mean `cubic`?"),
         (format!("{LEAST}window = \"2 GB\"\n"), "more than TCP can announce"),
         (format!("{LEAST}[[rules]]\nport = 1\n"), "rule 2 is never asked"),
-        (format!("{LEAST}encoding = \"scone-tcp\"\n"), "`scone-tcp` is simulated only"),
+        (format!("{LEAST}encoding = \"scone-tcp\"\n"), "an agent does not speak `scone-tcp`"),
         (LEAST.replace("host = \"eth1\"", "host = [\"eth1\", \"eth2\"]"), "inline is between two interfaces"),
         (LEAST.replace("eth1", "eth0"), "interface `eth0` is named twice"),
         (LEAST.replace("[[rules]]", "table = 7\n[[rules]]"), "inline needs no routes"),

@@ -38,12 +38,24 @@ fn it_is_off_unless_an_encoding_is_named() {
 fn it_takes_the_rate_of_the_hop_and_the_defaults_of_flow_routers() {
     let rates = read(HOP, BOTH).unwrap().unwrap();
     let encodings = Encodings::default().with(RouterEncoding::Tia1039).with(RouterEncoding::Scone);
-    let outward = RouterConfig { encodings, is_live: true, ..RouterConfig::new(mbps(20)) };
+    let outward = RouterConfig { hops: 2, encodings, is_live: true, ..RouterConfig::new(mbps(20)) };
     assert_eq!(rates, ManagedRates { outward, inward: None });
     let framed = read(&format!("{HOP}\nframing = \"500 B\""), BOTH).unwrap().unwrap();
     assert_eq!(framed.outward.rate, mbps(15), "the rest is framing");
     let scone = read(HOP, "encodings = [\"scone\"]").unwrap().unwrap();
     assert_eq!(scone.outward.encodings, Encodings::default().with(RouterEncoding::Scone));
+    let all = "encodings = [\"tia-1039\", \"scone-tcp\", \"quick-start\", \"scone\"]";
+    assert_eq!(read(HOP, all).unwrap().unwrap().outward.encodings, Encodings::all());
+}
+
+/// Quick-Start: the machine of a routed gateway lowers the TTL when it forwards to the gateway and from it.
+#[test]
+fn it_knows_by_how_much_the_ttl_of_a_packet_falls() {
+    let hops = |kind: &str| {
+        let text = format!("{HEAD}[satellite]\n{HOP}\n[rate]\n{BOTH}\n").replace("routed", kind);
+        load(&Source::new("gw.toml", text)).unwrap().rate.unwrap().outward.hops
+    };
+    assert_eq!((hops("routed"), hops("inline")), (2, 0));
 }
 
 #[test]
@@ -65,10 +77,6 @@ fn its_keys_are_those_of_flow_routers() {
 #[test]
 fn what_cannot_be_is_refused_with_place_and_mend() {
     refuses("", BOTH, "the rate to be shared out is not known", "give `rate` here, or in [satellite]");
-    for word in ["scone-tcp", "quick-start"] {
-        let message = format!("`{word}` is simulated only");
-        refuses(HOP, &format!("encodings = [\"tia-1039\", \"{word}\"]"), &message, "use tia-1039, scone");
-    }
     let known = "it can be tia-1039, scone, scone-tcp, quick-start";
     refuses(HOP, "encodings = [\"tia1039\"]", "`encodings` cannot be \"tia1039\"", known);
     refuses(HOP, "encodings = \"scone\"", "`encodings` is a list of encodings", "write [\"tia-1039\"");

@@ -180,6 +180,14 @@ impl Connection {
         }
     }
 
+    /// Adds random bits, which nobody else knows, to what a request by Quick-Start must keep from its receiver.
+    /// To be called before the SYN is sent.
+    pub const fn set_secret(&mut self, secret: u64) {
+        if let Some(End::QuickStart(end)) = &mut self.signalling {
+            end.set_secret(secret);
+        }
+    }
+
     /// Our SYN will show that we signal, but not carry our request: the path is known to drop it then. The
     /// request follows the handshake. To be called before the SYN is sent.
     pub const fn hide_request(&mut self) {
