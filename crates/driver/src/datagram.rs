@@ -202,4 +202,4 @@ fn lowered(
 
 #[cfg(test)]
 #[path = "datagram_tests.rs"]
-mod tests;
+pub(crate) mod tests;

@@ -86,7 +86,9 @@ impl Flow {
     pub(super) fn has_room(&mut self, now: Instant, size: Size, config: &DatagramConfig) -> bool {
         let waits = Size(self.held_bytes + size.0);
         match self.exchange.permit(now) {
-            Permit::At(rate) => waits <= config.queue && rate.time_for(waits) <= config.wait + self.pacer.burst,
+            Permit::At(rate) => {
+                waits <= config.queue && rate.time_for(waits) <= config.wait + self.pacer.burst
+            }
             // beyond the room of the queue it gives up instead
             _ => true,
         }
