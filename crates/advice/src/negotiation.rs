@@ -29,6 +29,7 @@
 
 mod asker;
 mod datagrams;
+mod exchange;
 mod history;
 pub mod quick_start;
 mod responder;
@@ -40,6 +41,7 @@ mod tests;
 use crate::tia1039::{Kind, RateType, Structure};
 use asker::Asker;
 use bentpipe_base::{Duration, Instant, IpVersion, Rate};
+pub use exchange::{DatagramExchange, Permit, WhenRefused};
 use responder::Responder;
 pub use terms::Terms;
 

@@ -1,7 +1,8 @@
 //! UDP datagrams, for nodes that follow them ([`Node::reads_signalling`](bentpipe_base::Node)).
 //!
-//! A datagram is an opaque packet with the numbers of its addresses. It leaves as it came, with one
-//! exception: if it begins with a SCONE packet (draft-ietf-scone-protocol), the first bytes of that are in
+//! A datagram is an opaque packet with the numbers of its addresses. It leaves as it came, with three
+//! exceptions: its DSCP is the packet's; structures that are alone in a datagram (`datagram_signal.rs`); and
+//! if it begins with a SCONE packet (draft-ietf-scone-protocol), the first bytes of that are in
 //! [`Packet::signal`], and a signal that a node lowered is written back at its place.
 //!   checksum' = ~(~checksum - old + new) (RFC 1624); 0 means that there is none and stays (RFC 768)
 //! Here these bytes are part of the payload, so they are not counted as header. A super-packet of
@@ -12,21 +13,26 @@ use crate::frame::{Link, Unit};
 use crate::parse::HEADER_SPACE;
 use crate::store::StoredUnit;
 use bentpipe_advice::scone;
-use bentpipe_base::{IpVersion, Packet, Signal};
+use bentpipe_base::{Addr, Dscp, IpVersion, Packet, Signal};
 use bentpipe_wire::offload::{VnetHeader, read_word, write_word};
 use bentpipe_wire::{AddressPair, Network, Sum, UDP};
 use core::ops::Range;
 
 /// Bytes of a UDP header, and the offsets of two of its fields.
 pub(crate) const HEADER: usize = 8;
-const LENGTH: usize = 4;
-const CHECKSUM: usize = 6;
+pub(crate) const LENGTH: usize = 4;
+pub(crate) const CHECKSUM: usize = 6;
+/// Bytes to copy so that the traffic class of either IP version can be changed.
+const CLASS_AND_CHECKSUM: usize = 20;
+const V4_CHECKSUM: usize = 10;
 
 /// A whole UDP datagram, or a super-packet of several.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Datagram {
     /// Its addresses.
     pub(crate) ends: AddressPair,
+    /// What is before its IP header.
+    pub(crate) link: Link,
     /// Offset of the payload in the unit.
     pub(crate) payload: usize,
     /// End of the payload of the first datagram.
@@ -52,6 +58,7 @@ impl Datagram {
         }
         (len >= HEADER).then_some(Self {
             ends: network.ends,
+            link,
             payload: link.len + payload,
             end: link.len + end,
         })
@@ -72,19 +79,94 @@ impl Datagram {
     }
 }
 
-/// Writes a lowered signal of `packet` into the unit that leaves as `emitted` says. `at`: where the payload
-/// begins in the stored unit.
-pub(crate) fn write_back(
-    held: &StoredUnit<'_>,
-    packet: &Packet,
-    at: usize,
-    (mut emitted, out): (Emitted, &mut [u8; HEADER_SPACE]),
-) -> Emitted {
-    if let Some(rest) = lowered(held, packet, at, (&emitted, out)) {
-        emitted.header_len = at + scone::START;
-        emitted.payload = rest;
+/// A datagram as it was received: what it takes to write it again.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DatagramShape {
+    pub(crate) link: Link,
+    /// Offset of the payload in the unit.
+    pub(crate) payload: usize,
+    /// It begins with a SCONE packet.
+    pub(crate) has_scone: bool,
+    /// Its source, in numbers of the network.
+    pub(crate) from: (Addr, u16),
+    pub(crate) dscp: Dscp,
+    /// The structures that it consists of, and whether its checksum is sealed.
+    pub(crate) structures: Option<(Signal, bool)>,
+}
+
+impl Datagram {
+    /// Moves what the datagram signals to `packet`, which has its labels.
+    pub(crate) fn take_signal(&self, bytes: &[u8], vnet: &VnetHeader, packet: &mut Packet) -> DatagramShape {
+        let structures = self.structures(bytes, vnet, packet.dscp);
+        let scone = if structures.is_some() { None } else { self.scone_start(bytes) };
+        if let Some((signal, _)) = &structures {
+            packet.signal = Some(Box::new(*signal));
+            (packet.body.len, packet.segment) = (0, 0);
+            packet.seal();
+        }
+        let has_scone = scone.is_some();
+        packet.signal = packet.signal.take().or(scone.map(Box::new));
+        DatagramShape {
+            link: self.link,
+            payload: self.payload,
+            has_scone,
+            from: (packet.src, packet.sport),
+            dscp: packet.dscp,
+            structures,
+        }
     }
-    emitted
+}
+
+impl DatagramShape {
+    /// Writes what changed in the headers into the unit that leaves as `emitted` says: a lowered signal of
+    /// SCONE, and the DSCP.
+    pub(crate) fn write_back(
+        &self,
+        held: &StoredUnit<'_>,
+        packet: &Packet,
+        (mut emitted, out): (Emitted, &mut [u8; HEADER_SPACE]),
+    ) -> Emitted {
+        let at = self.payload;
+        if self.has_scone
+            && let Some(rest) = lowered(held, packet, at, (&emitted, out))
+        {
+            emitted.header_len = at + scone::START;
+            emitted.payload = rest;
+        }
+        if packet.dscp != self.dscp {
+            self.write_dscp(held, packet.dscp, (&mut emitted, out));
+        }
+        emitted
+    }
+
+    fn write_dscp(
+        &self,
+        held: &StoredUnit<'_>,
+        dscp: Dscp,
+        (emitted, out): (&mut Emitted, &mut [u8; HEADER_SPACE]),
+    ) {
+        let end = self.link.len + CLASS_AND_CHECKSUM;
+        if emitted.header_len == 0 {
+            let from = emitted.payload.start..emitted.payload.start + end;
+            let (Some(from), Some(to)) = (held.bytes.get(from), out.get_mut(..end)) else { return };
+            to.copy_from_slice(from);
+            emitted.header_len = end;
+            emitted.payload.start += end;
+        }
+        let Some(ip) = out.get_mut(self.link.len..end) else { return };
+        let old = read_word(ip, 0);
+        let is_v4 = old >> 12 == 4;
+        let new = if is_v4 {
+            old & 0xff03 | u16::from(dscp.get()) << 2
+        } else {
+            old & 0xf03f | u16::from(dscp.get()) << 6
+        };
+        write_word(ip, 0, new);
+        if is_v4 {
+            let sum = Sum::ZERO.word(!read_word(ip, V4_CHECKSUM));
+            write_word(ip, V4_CHECKSUM, sum.replace(Sum::ZERO.word(old), Sum::ZERO.word(new)).finish());
+        }
+    }
 }
 
 /// Returns what of the stored unit follows the written bytes; `None` if nothing is to be written.
@@ -120,4 +202,4 @@ fn lowered(
 
 #[cfg(test)]
 #[path = "datagram_tests.rs"]
-mod tests;
+pub(crate) mod tests;

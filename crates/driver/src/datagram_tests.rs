@@ -33,15 +33,15 @@ impl Node for Element {
     }
 }
 
-const V4: AddressPair = AddressPair::V4 {
+pub(crate) const V4: AddressPair = AddressPair::V4 {
     src: core::net::Ipv4Addr::new(192, 0, 2, 1),
     dst: core::net::Ipv4Addr::new(198, 51, 100, 2),
 };
-const V6: AddressPair =
+pub(crate) const V6: AddressPair =
     AddressPair::V6 { src: core::net::Ipv6Addr::LOCALHOST, dst: core::net::Ipv6Addr::UNSPECIFIED };
 
 /// A UDP packet with a complete checksum.
-fn udp(ends: AddressPair, payload: &[u8]) -> Vec<u8> {
+pub(crate) fn udp(ends: AddressPair, payload: &[u8]) -> Vec<u8> {
     let len = (HEADER + payload.len()) as u16;
     let mut bytes = match ends {
         AddressPair::V4 { src, dst } => {

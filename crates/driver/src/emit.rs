@@ -17,7 +17,6 @@
 //!   here; so does a packet whose end changed. [`crate::parse()`] rejects packets with wrong checksums, so no
 //!   damage is hidden.
 
-use crate::datagram;
 use crate::frame::Link;
 use crate::options::{are_equal, rebuild};
 use crate::parse::{HEADER_SPACE, TcpOffsets};
@@ -54,7 +53,7 @@ pub struct Emitted {
     /// The bytes that follow, as a range of the slot.
     pub payload: Range<usize>,
     /// Signalling that follows them.
-    tail: Option<Signal>,
+    pub(crate) tail: Option<Signal>,
     /// The node's options did not fit; the old ones were kept.
     pub is_short: bool,
 }
@@ -71,10 +70,15 @@ impl Emitted {
 /// # Panics
 /// When the packet's body is not a part of `held`: nodes send only what they received.
 pub fn emit(held: &StoredUnit<'_>, packet: &Packet, out: &mut [u8; HEADER_SPACE]) -> Emitted {
-    let emitted = emit_headers(held, packet, out);
     match held.content {
-        Content::Scone(_, payload) => datagram::write_back(held, packet, *payload, (emitted, out)),
-        _ => emitted,
+        Content::Udp(_, shape) => {
+            if let Some(emitted) = shape.write_signal(held, packet, out) {
+                return emitted;
+            }
+            let emitted = emit_headers(held, packet, out);
+            shape.write_back(held, packet, (emitted, out))
+        }
+        _ => emit_headers(held, packet, out),
     }
 }
 
@@ -82,17 +86,17 @@ fn emit_headers(held: &StoredUnit<'_>, packet: &Packet, out: &mut [u8; HEADER_SP
     let payload = 0..held.bytes.len();
     let whole = Emitted { vnet: *held.vnet, header_len: 0, payload, tail: None, is_short: false };
     match held.content {
-        Content::Bytes | Content::Scone(None, _) => whole,
+        Content::Bytes | Content::Udp(None, _) => whole,
         // the whole packet, not marked: it leaves byte for byte, with any bytes beyond the length in its
         // header
-        Content::Ip(cut, ecn) | Content::Scone(Some((cut, ecn)), _)
+        Content::Ip(cut, ecn) | Content::Udp(Some((cut, ecn)), _)
             if packet.body.offset() == 0
                 && packet.body.len as usize == cut.shape().1
                 && packet.ecn == *ecn =>
         {
             whole
         }
-        Content::Ip(cut, _) | Content::Scone(Some((cut, _)), _) => {
+        Content::Ip(cut, _) | Content::Udp(Some((cut, _)), _) => {
             piece(held, cut, packet, out).unwrap_or(whole)
         }
         Content::Tcp(was, _) if packet == was => whole,
@@ -139,12 +143,13 @@ fn piece(
 /// `next` follows `packet` directly, and the headers differ only as a super-packet allows.
 pub(crate) fn joint(held: &StoredUnit<'_>, packet: &Packet, next: &Packet) -> Option<u16> {
     let segment = match held.content {
+        Content::Bytes => return None,
         // each datagram of a super-packet may begin with a SCONE packet of its own
-        Content::Bytes | Content::Scone(..) => return None,
-        Content::Ip(..) => {
+        Content::Udp(..) if packet.signal.is_some() || next.signal.is_some() => return None,
+        Content::Ip(..) | Content::Udp(..) => {
             // all pieces share one header
-            let alike =
-                packet.ecn == next.ecn && packet.proto == next.proto && packet.body.is_followed_by(next.body);
+            let alike = (packet.ecn, packet.dscp, packet.proto) == (next.ecn, next.dscp, next.proto)
+                && packet.body.is_followed_by(next.body);
             let full = packet.body.len.is_multiple_of(u32::from(held.vnet.gso_size).max(1));
             return (alike && full && held.vnet.gso_size > 0).then_some(held.vnet.gso_size);
         }

@@ -15,6 +15,7 @@
 mod core;
 mod counters;
 mod datagram;
+mod datagram_signal;
 mod drive;
 mod emit;
 mod frame;
@@ -33,6 +34,7 @@ mod thread;
 
 pub use crate::core::{CATCH_UP, Core};
 pub use counters::{Counters, PortCounters};
+pub use datagram::DatagramShape;
 pub use drive::{Driver, TurnHook};
 pub use emit::{Emitted, emit};
 pub use frame::{Link, Unit};

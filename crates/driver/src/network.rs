@@ -259,16 +259,15 @@ impl LiveNetwork {
             let destination = addresses(bytes).ok().map(|a| a.1);
             packet.dst = routes.hosts.find(destination, self.ports[port].1);
         }
-        let scone = datagram.and_then(|datagram| {
+        let shape = datagram.and_then(|datagram| {
             (packet.src, packet.dst) = self.numbers(port, datagram.ends.addresses())?;
             packet.proto = Proto::Udp;
             packet.ip = datagram.ip();
-            packet.signal = datagram.scone_start(bytes).map(Box::new);
-            packet.signal.is_some().then_some(datagram.payload)
+            Some(datagram.take_signal(bytes, vnet, &mut packet))
         });
         let ecn = packet.ecn;
-        let content = match (cut, scone) {
-            (cut, Some(at)) => Content::Scone(cut.map(|cut| (cut, ecn)), at),
+        let content = match (cut, shape) {
+            (cut, Some(shape)) => Content::Udp(cut.map(|cut| (cut, ecn)), shape),
             (Some(cut), None) => Content::Ip(cut, ecn),
             (None, None) => Content::Bytes,
         };

@@ -6,6 +6,7 @@
 //! is not copied after reading either: it keeps the buffer it was read into. The store may have a memory
 //! limit.
 
+use crate::datagram::DatagramShape;
 use crate::parse::TcpOffsets;
 use bentpipe_base::{Ecn, Packet, Size};
 use bentpipe_gateway::buffer_size;
@@ -29,9 +30,8 @@ pub enum Content {
     Bytes,
     /// An IP packet: how it is cut, and its ECN field.
     Ip(SuperPacket, Ecn),
-    /// A UDP datagram that begins with a SCONE packet: how it is cut if it is an IP packet, its ECN field,
-    /// and the offset of its payload.
-    Scone(Option<(SuperPacket, Ecn)>, usize),
+    /// A UDP datagram: how it is cut if it is an IP packet, its ECN field, and what else it was.
+    Udp(Option<(SuperPacket, Ecn)>, DatagramShape),
     /// A TCP packet: its header, and the offsets of its parts.
     Tcp(Packet, TcpOffsets),
 }

@@ -50,7 +50,7 @@ pub struct RouterConfig {
     pub flows: u32,
     /// The encodings in which it tells rates. Flows that use another one are flows without signalling.
     pub encodings: Encodings,
-    /// Its packets are real: it creates none, so flows of datagrams are told nothing in mid-flow.
+    /// Its packets are real: it asks no flow that may never have asked (CD 4).
     pub is_live: bool,
     /// Largest packet of the direction: a structure is inserted only if it fits.
     pub mtu: Size,

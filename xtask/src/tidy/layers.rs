@@ -46,7 +46,7 @@ const LAYERS: [(&str, Kind, &str); 28] = [
         "base wire tcp link nodes gateway scenario sim report results os service driver live",
     ),
     ("accelerate", Driver, "base wire gateway flow-router network driver scenario stats os service"),
-    ("agent", Driver, "base wire tcp gateway driver scenario os service live accelerate"),
+    ("agent", Driver, "base wire tcp gateway driver tagger scenario os service live accelerate"),
     (
         "cli",
         Driver,
@@ -82,7 +82,7 @@ pub(super) fn check(packages: &[Package]) -> Vec<Finding> {
 
 /// Additional dependencies of tests: gateway, flow router, tagger and agent are tested with the real engine,
 /// the gateway and the agent also with the real link, and a deployed flow router with real requests.
-const TESTS_MAY_USE: [(&str, &str); 9] = [
+const TESTS_MAY_USE: [(&str, &str); 11] = [
     ("gateway", "tcp"),
     ("gateway", "link"),
     ("gateway", "nodes"),
@@ -90,6 +90,8 @@ const TESTS_MAY_USE: [(&str, &str); 9] = [
     ("accelerate", "advice"),
     ("tagger", "tcp"),
     ("tagger", "flow-router"),
+    ("agent", "advice"),
+    ("agent", "flow-router"),
     ("agent", "link"),
     ("agent", "sim"),
 ];

@@ -19,7 +19,7 @@
 //! ```
 
 use bentpipe_os::sysctl;
-use bentpipe_scenario::gateway_file::{Action, Deploy, GatewayFile, PortRange, Prefix, Rule, Side};
+use bentpipe_scenario::gateway_file::{Action, Deploy, GatewayFile, Policy, PortRange, Prefix, Rule, Side};
 use core::fmt::Write as _;
 
 /// Which packets are diverted to the gateway.
@@ -136,9 +136,9 @@ add chain inet {table} inward {{ type filter hook prerouting priority -90; polic
         return out;
     }
     rule("inward", &format!("iifname \"{satellite}\" meta l4proto tcp jump inward_policy"));
-    let mut chains = Chains { table, text: String::new() };
-    chains.side(file, "outward", Side::Lan, &to_satellite, &from_lan);
-    chains.side(file, "inward", Side::Satellite, &to_lan, &from_satellite);
+    let mut chains = Chains { table, protocol: "tcp", policy: &file.policy, text: String::new() };
+    chains.side("outward", Side::Lan, &to_satellite, &from_lan);
+    chains.side("inward", Side::Satellite, &to_lan, &from_satellite);
     // a chain must exist before a rule refers to it
     let at = out.find("add rule").unwrap_or(out.len());
     out.insert_str(at, &chains.text);
@@ -147,13 +147,28 @@ add chain inet {table} inward {{ type filter hook prerouting priority -90; polic
 
 /// The nftables table of a service on the host itself, for the connections that the policy could accelerate.
 /// What the host sends for them over the interface to the network gets a mark. What arrives for them there is
-/// dropped for the host's own TCP; packet sockets have seen it before.
-pub(super) fn host_script(file: &GatewayFile) -> String {
+/// dropped for the host's own TCP; packet sockets have seen it before. The same for the datagrams of a policy
+/// of their own. Fragments of datagrams, of which only the first has ports, take the usual way.
+pub(super) fn host_script(file: &GatewayFile, datagrams: Option<&Policy>) -> String {
     let Deploy { nft_table: table, satellite, mark, .. } = &file.deploy;
     let (from_host, from_network) = (format!("{mark:#x}"), format!("{:#x}", mark + 1));
-    let mut chains = Chains { table, text: String::new() };
-    chains.side(file, "outward", Side::Lan, &format!("meta mark set {from_host}"), &from_host);
-    chains.side(file, "inward", Side::Satellite, "drop", &from_network);
+    let divert = format!("meta mark set {from_host}");
+    let mut chains = Chains { table, protocol: "tcp", policy: &file.policy, text: String::new() };
+    chains.side("outward", Side::Lan, &divert, &from_host);
+    chains.side("inward", Side::Satellite, "drop", &from_network);
+    if let Some(policy) = datagrams {
+        (chains.protocol, chains.policy) = ("udp", policy);
+        chains.side("outward_udp", Side::Lan, &divert, &from_host);
+        chains.side("inward_udp", Side::Satellite, "drop", &from_network);
+        chains.line(format_args!(
+            "rule inet {table} outward oifname \"{satellite}\" meta l4proto udp jump outward_udp_policy"
+        ));
+        for whole in ["ip frag-off & 0x3fff == 0", "meta nfproto ipv6 exthdr frag missing"] {
+            chains.line(format_args!(
+                "rule inet {table} inward iifname \"{satellite}\" {whole} meta l4proto udp fib daddr type local jump inward_udp_policy"
+            ));
+        }
+    }
     format!(
         "add table inet {table}
 add chain inet {table} outward {{ type route hook output priority -150; policy accept; }}
@@ -168,6 +183,8 @@ add rule inet {table} inward iifname \"{satellite}\" meta l4proto tcp fib daddr 
 /// The chains that match packets against the policy.
 struct Chains<'a> {
     table: &'a str,
+    protocol: &'static str,
+    policy: &'a Policy,
     text: String,
 }
 
@@ -177,14 +194,14 @@ impl Chains<'_> {
     }
 
     /// Adds the chains for packets from `side`; `bring` is the nftables statement that diverts a packet.
-    fn side(&mut self, file: &GatewayFile, hook: &str, side: Side, bring: &str, mark: &str) {
+    fn side(&mut self, hook: &str, side: Side, bring: &str, mark: &str) {
         let table = self.table;
         for chain in ["way", "by_lan", "by_satellite", "policy"] {
             self.line(format_args!("chain inet {table} {hook}_{chain}"));
         }
         self.line(format_args!("rule inet {table} {hook}_way {bring}"));
         for (opener, chain) in [(Side::Lan, "by_lan"), (Side::Satellite, "by_satellite")] {
-            self.policy(file, (hook, chain), opener, opener == side);
+            self.policy((hook, chain), opener, opener == side);
         }
         self.line(format_args!("rule inet {table} {hook}_policy jump {hook}_by_lan"));
         self.line(format_args!(
@@ -194,29 +211,29 @@ impl Chains<'_> {
 
     /// Adds the policy for connections opened by `opener`. `as_opened`: for packets in the direction of the
     /// SYN.
-    fn policy(&mut self, file: &GatewayFile, (hook, chain): (&str, &str), opener: Side, as_opened: bool) {
-        let table = self.table;
+    fn policy(&mut self, (hook, chain): (&str, &str), opener: Side, as_opened: bool) {
+        let Self { table, protocol, policy, .. } = *self;
         let verdict = |action| match action {
             Action::Accelerate => format!("goto {hook}_way"),
             Action::Pass => "return".to_owned(),
         };
-        for rule in file.policy.rules.iter().filter(|rule| rule.opened_from.is_none_or(|side| side == opener))
-        {
+        for rule in policy.rules.iter().filter(|rule| rule.opened_from.is_none_or(|side| side == opener)) {
             if rule.action == Action::Accelerate || excludes(rule) {
-                for condition in conditions(rule, as_opened) {
+                for condition in conditions(rule, protocol, as_opened) {
                     let end = verdict(rule.action);
                     self.line(format_args!("rule inet {table} {hook}_{chain} {condition}{end}"));
                 }
             }
         }
-        self.line(format_args!("rule inet {table} {hook}_{chain} {}", verdict(file.policy.otherwise)));
+        self.line(format_args!("rule inet {table} {hook}_{chain} {}", verdict(policy.otherwise)));
     }
 }
 
 /// A rule's conditions in nftables syntax, one string per alternative; each ends in a space.
-fn conditions(rule: &Rule, as_opened: bool) -> Vec<String> {
+fn conditions(rule: &Rule, protocol: &str, as_opened: bool) -> Vec<String> {
     let (from, to) = if as_opened { ("saddr", "daddr") } else { ("daddr", "saddr") };
     let (from_port, to_port) = if as_opened { ("sport", "dport") } else { ("dport", "sport") };
+    let ports = |field, ranges| ports(protocol, field, ranges);
     let ports = format!("{}{}", ports(from_port, &rule.from_ports), ports(to_port, &rule.ports));
     if rule.from.is_empty() && rule.to.is_empty() {
         return vec![ports];
@@ -248,7 +265,7 @@ fn addresses(field: &str, prefixes: &[Prefix], is_v4: bool) -> Option<String> {
     (!apart.is_empty()).then(|| format!("{family} {field} {{ {} }} ", apart.join(", ")))
 }
 
-fn ports(field: &str, ranges: &[PortRange]) -> String {
+fn ports(protocol: &str, field: &str, ranges: &[PortRange]) -> String {
     let mut sorted = ranges.to_vec();
     sorted.sort_by_key(|range| range.first);
     let mut apart: Vec<PortRange> = Vec::new();
@@ -259,7 +276,7 @@ fn ports(field: &str, ranges: &[PortRange]) -> String {
         }
     }
     let words: Vec<String> = apart.iter().map(ToString::to_string).collect();
-    if words.is_empty() { String::new() } else { format!("tcp {field} {{ {} }} ", words.join(", ")) }
+    if words.is_empty() { String::new() } else { format!("{protocol} {field} {{ {} }} ", words.join(", ")) }
 }
 
 #[cfg(test)]
@@ -406,7 +423,7 @@ mod tests {
                     assert_eq!(nft::run(&script), Ok(()), "{script}");
                 }
                 nft::run("delete table inet bentpipe_gateway\n").unwrap();
-                assert_eq!(nft::run(&host_script(&file)), Ok(()));
+                assert_eq!(nft::run(&host_script(&file, Some(&file.policy))), Ok(()));
                 nft::run("delete table inet bentpipe_gateway\n").unwrap();
             }
         };

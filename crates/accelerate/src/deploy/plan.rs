@@ -18,7 +18,7 @@
 use super::divert::{self, LIBERAL, Scope};
 use bentpipe_os::netlink::{Mac, MarkRule};
 use bentpipe_os::sysctl;
-use bentpipe_scenario::gateway_file::{GatewayFile, Kind};
+use bentpipe_scenario::gateway_file::{GatewayFile, Kind, Policy};
 use bentpipe_service::Undo;
 use std::fs;
 
@@ -157,8 +157,8 @@ impl Plan {
     }
 
     /// The changes for a service on the host itself: `deploy.tun_lan` is the host's end of a veth pair.
-    /// Packets that the policy could accelerate are routed into it.
-    pub fn on_host(file: &GatewayFile, mtu: u32) -> Self {
+    /// Packets that the policy could accelerate are routed into it, and the datagrams of a policy of their own.
+    pub fn on_host(file: &GatewayFile, datagrams: Option<&Policy>, mtu: u32) -> Self {
         let deploy = &file.deploy;
         let v6 = fs::exists("/proc/sys/net/ipv6").unwrap_or(false);
         let (host, peer) = (&deploy.tun_lan, &deploy.tun_satellite);
@@ -174,7 +174,10 @@ impl Plan {
             steps.push(Step::Route { table, interface: host.clone(), v6 });
             steps.push(Step::Rule(MarkRule { v6, priority, mark, mask: u32::MAX, table }));
         }
-        steps.push(Step::Nft { table: deploy.nft_table.clone(), script: divert::host_script(file) });
+        steps.push(Step::Nft {
+            table: deploy.nft_table.clone(),
+            script: divert::host_script(file, datagrams),
+        });
         Self { steps }
     }
 

@@ -12,7 +12,7 @@
 //!   another way than the request. At the end it gives its rate back (CD 7).
 //! A flow of datagrams goes one way here: one end only asks, the other only answers.
 
-use super::{Carrier, Negotiation, RateAnswer};
+use super::{Carrier, Negotiation, RateAnswer, RateState};
 use crate::tia1039::{Kind, Structure};
 use bentpipe_base::{Duration, Instant, Rate};
 
@@ -56,6 +56,18 @@ impl Negotiation {
         self.asker.settled(Kind::Confirmation)
     }
 
+    /// Gives up what was asked for and granted; returns the structure that says so.
+    pub(super) fn withdraw(&mut self) -> Option<Structure> {
+        let waits = matches!(self.state(), RateState::Asked | RateState::AskingAgain);
+        let asked = if waits { self.asker.first_request() } else { None };
+        let mut close = self.close().or(asked);
+        if let Some(close) = &mut close {
+            close.set_kind(Kind::Close);
+        }
+        self.asker.give_up();
+        close
+    }
+
     /// Returns the structure that gives the rate back; `None` if there is none.
     pub fn close(&self) -> Option<Structure> {
         self.granted()?;
@@ -65,7 +77,7 @@ impl Negotiation {
 
 #[cfg(test)]
 mod tests {
-    use super::super::{AskConfig, RateState, Terms};
+    use super::super::{AskConfig, Terms};
     use super::*;
     use crate::tia1039::RateType;
     use bentpipe_base::IpVersion;

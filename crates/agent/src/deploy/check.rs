@@ -37,13 +37,16 @@ pub fn check(file: &AgentFile, registry: &Registry) -> Check {
 fn intercepted(file: &AgentFile) -> Vec<String> {
     let deploy = &file.site.deploy;
     let (host, network) = (deploy.lan.join(", "), &deploy.satellite);
-    match file.place {
+    let datagrams = file.datagrams.as_ref().filter(|_| file.place == Place::Host);
+    let datagrams = datagrams.map(|_| format!("UDP of this host over {network} that a rule names"));
+    let packets = match file.place {
         Place::Inline => vec![format!("every frame between {host} and {network}; what no rule takes passes")],
         Place::Routed => {
             vec![format!("TCP that a rule could take and that is forwarded between {host} and {network}")]
         }
         Place::Host => vec![format!("TCP of this host over {network} that a rule could take")],
-    }
+    };
+    packets.into_iter().chain(datagrams).collect()
 }
 
 /// The machine is checked as for a gateway; the commands to type are the agent's.

@@ -64,7 +64,10 @@ pub(super) fn reopen(file: &AgentFile) -> Result<Opened, Error> {
 pub(super) fn plan(file: &AgentFile) -> Plan {
     let mtu = mtu(file).unwrap_or([USUAL_MTU as u16; 2]);
     match file.place {
-        Place::Host => Plan::on_host(&file.site, u32::from(mtu[1])),
+        Place::Host => {
+            let datagrams = file.datagrams.as_ref().map(|rules| &rules.policy);
+            Plan::on_host(&file.site, datagrams, u32::from(mtu[1]))
+        }
         Place::Inline | Place::Routed => Plan::new(&file.site, u32::from(mtu[0].max(mtu[1]))),
     }
 }

@@ -143,11 +143,15 @@ fn serve(
     let file = Arc::new(file);
     let mut split = Split::new(&mut world, Arc::clone(&file), mtu);
     split.set_log(Box::new(flows));
-    let relay = Relay::new(ports, unit, scope, split, world);
+    let mut relay = Relay::new(ports, unit, scope, split, world);
+    if let Some(rules) = &file.datagrams {
+        relay.take_datagrams(rules);
+    }
     deployment.inform("started", format!("agent {} of {}", session.base.name, deployment.path));
     let path = deployment.path.to_owned();
     let mut agent = Running { relay, file, path, sandbox, watcher: Some(watcher), server, drains: None };
     let why = agent.run_until_stopped(deployment, signals)?;
+    agent.relay.release_datagrams().map_err(|e| Error::Path(e.to_string()))?;
     // from now on packets take the direct path; what arrived earlier is still sent
     if let Some(line) = session.base.undo.remove_table() {
         deployment.inform("undone", line);
@@ -262,6 +266,7 @@ impl Running {
                 Request::Status => {
                     let now = relay.clock().now();
                     let (traffic, drops) = (relay.traffic(), relay.drops().unwrap_or_default());
+                    let datagrams = relay.datagram_status(MOST_FLOWS);
                     let split = relay.split();
                     Reply::Status(Box::new(Status {
                         name: file.site.deploy.name.clone(),
@@ -274,6 +279,7 @@ impl Running {
                         flows: split.views(now, MOST_FLOWS),
                         counters: split.counters(),
                         traffic,
+                        datagrams,
                         port_drops: named(&drops),
                         memory: [split.reserved(), split.used(), file.limits.memory.0],
                         sandbox: sandbox.clone(),

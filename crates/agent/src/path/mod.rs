@@ -3,10 +3,12 @@
 //! One thread reads, carries and sends; it also answers the control socket between two turns. Frames whose
 //! link header is not Ethernet with up to three VLAN tags pass unread, as do PPPoE sessions.
 
+mod datagrams;
 mod flow_file;
 mod host_port;
 mod scope;
 
+pub use datagrams::{DatagramFlow, DatagramStatus, Datagrams};
 pub use flow_file::FlowFile;
 pub use host_port::HostPort;
 pub use scope::Scope;
@@ -16,6 +18,7 @@ use bentpipe_base::{Instant, NodeId, World};
 use bentpipe_driver::{Link as LinkHeader, Unit};
 use bentpipe_os::port::{MAX_SUPER, PortDrops};
 use bentpipe_os::{Clock, PacketPort};
+use bentpipe_scenario::agent_file::DatagramRules;
 use bentpipe_wire::offload::VnetHeader;
 use serde::{Deserialize, Serialize};
 use std::io::{self, IoSlice};
@@ -47,6 +50,8 @@ pub struct Relay {
     /// What of the traffic of the network's port is the agent's; all, if there is none.
     scope: Option<Scope>,
     split: Split,
+    /// The datagrams for which there are rules.
+    datagrams: Option<Datagrams>,
     world: World,
     clock: Clock,
     buffer: Vec<u8>,
@@ -64,7 +69,29 @@ impl Relay {
         world: World,
     ) -> Self {
         let (clock, buffer, traffic) = (Clock::start(), vec![0; MAX_SUPER], Traffic::default());
-        Self { ports, unit, scope, split, world, clock, buffer, traffic }
+        Self { ports, unit, scope, split, datagrams: None, world, clock, buffer, traffic }
+    }
+
+    /// Takes datagrams too, as `rules` say.
+    pub fn take_datagrams(&mut self, rules: &DatagramRules) {
+        self.datagrams = Some(Datagrams::new(rules, self.unit));
+    }
+
+    /// Gives the rates of datagrams back and sends what is held.
+    ///
+    /// # Errors
+    /// When a port is gone.
+    pub fn release_datagrams(&mut self) -> io::Result<()> {
+        let now = self.clock.now();
+        if let Some(datagrams) = &mut self.datagrams {
+            datagrams.release(now);
+        }
+        self.send_datagrams().map(|_| ())
+    }
+
+    /// What there is to say of datagrams.
+    pub fn datagram_status(&self, most: usize) -> Option<DatagramStatus> {
+        Some(self.datagrams.as_ref()?.status(most))
     }
 
     /// The data path.
@@ -123,18 +150,37 @@ impl Relay {
                 break;
             }
         }
+        let next = self.send_datagrams()?;
         let now = self.clock.now();
         let is_behind = is_full || self.split.wants_to_send();
-        Ok(if is_behind { now } else { self.split.next_at() })
+        Ok(if is_behind { now } else { self.split.next_at().min(next) })
+    }
+
+    /// Sends the datagrams that are due; returns when the next are.
+    fn send_datagrams(&mut self) -> io::Result<Instant> {
+        let Self { ports, datagrams, clock, traffic, .. } = self;
+        let Some(datagrams) = datagrams else { return Ok(Instant::NEVER) };
+        datagrams.run(clock.now(), |side, vnet, parts| {
+            traffic.sent[side] += 1;
+            tolerate(ports[side].send(vnet, parts))
+        })?;
+        Ok(datagrams.next_at())
     }
 
     /// Handles one packet from `side`; false if none waits.
     fn receive(&mut self, side: usize) -> io::Result<bool> {
-        let Self { ports, unit, scope, split, world, clock, buffer, traffic } = self;
+        let Self { ports, unit, scope, split, datagrams, world, clock, buffer, traffic } = self;
         let Some(received) = ports[side].receive(buffer)? else { return Ok(false) };
         let bytes = &buffer[..received.len.min(buffer.len())];
         traffic.received[side] += 1;
         traffic.bytes[side] += bytes.len() as u64;
+        if let Some(datagrams) = datagrams
+            && let Some(header) = LinkHeader::of(bytes, *unit)
+            && datagrams.has(side, bytes.get(header.len..).unwrap_or_default())
+            && datagrams.accept(clock.now(), side, bytes, &received.vnet)
+        {
+            return Ok(true);
+        }
         if side == NETWORK && scope.as_ref().is_some_and(|scope| !scope.has(bytes)) {
             split.overhear(&mut world.cx(clock.now(), NodeId(0)), bytes, &received.vnet);
             return Ok(true);

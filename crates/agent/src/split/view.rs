@@ -123,7 +123,7 @@ impl Split {
                 Phase::Failing(_) => FlowState::Failing,
                 Phase::Closing => FlowState::Closed,
             },
-            rule: flow.rule + 1,
+            rule: self.file.numbers.get(flow.rule).copied().unwrap_or_default(),
             age_s: now.since(flow.since).as_secs_f64(),
             bytes: flow.carried,
             waiting: [waiting(NETWORK), waiting(HOST)],

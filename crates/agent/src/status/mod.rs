@@ -1,6 +1,6 @@
 //! Messages on the control socket: lines of JSON.
 
-use crate::path::Traffic;
+use crate::path::{DatagramStatus, Traffic};
 use crate::split::{Counters, FlowView};
 use bentpipe_accelerate::deploy::Sandbox;
 use serde::{Deserialize, Serialize};
@@ -52,6 +52,8 @@ pub struct Status {
     pub counters: Counters,
     /// Counters of the ports.
     pub traffic: Traffic,
+    /// Flows of datagrams; null without a rule for them.
+    pub datagrams: Option<DatagramStatus>,
     /// Packets lost at the ports, by place.
     pub port_drops: Vec<(String, u64)>,
     /// Memory set aside for the connections, in use, and the limit, in bytes.

@@ -13,7 +13,7 @@ use crate::flows::FlowKey;
 use crate::telling::Telling;
 use bentpipe_advice::rounded;
 use bentpipe_advice::tia1039::{Kind, QOS_FLOW, QOS_SIGNAL, Structure, replace, structures, write};
-use bentpipe_base::{Body, Cx, Duration, Instant, IpVersion, Packet, Proto, Rate, Size, TcpHeader};
+use bentpipe_base::{Cx, Duration, Instant, IpVersion, Packet, Proto, Rate, Size, TcpHeader};
 
 /// Most questions to one flow for its rate.
 pub(super) const MOST_TRIES: u8 = 8;
@@ -48,21 +48,22 @@ impl FlowRouter {
         flow.telling = Some(telling);
     }
 
-    /// Sends the datagram that tells the flow of this packet, if there is something to tell. In a network of
-    /// real packets a node cannot create one.
+    /// Sends the datagram that tells the flow of this packet, if there is something to tell. It is a copy
+    /// without the data, since a node has no real packets of its own.
     pub(super) fn send_notice(&mut self, cx: &mut Cx<'_>, packet: &Packet) {
-        let Some(structure) = self.notice.take().filter(|_| !self.config.is_live) else { return };
-        let mut notice = cx.packet();
-        *notice = Packet { body: Body::default(), tcp: TcpHeader::default(), segment: 0, ..packet.clone() };
+        let Some(structure) = self.notice.take() else { return };
+        let mut notice = cx.duplicate(packet);
+        (notice.body.len, notice.tcp, notice.segment) = (0, TcpHeader::default(), 0);
         write(&mut notice, &[structure]);
         self.usage.add(cx.now, notice.wire_len());
         cx.send(MANAGED, notice);
     }
 
     /// Asks a flow that behaves as if it had a rate, but has none here, to ask again. Real IPv4 data may be
-    /// of a connection that never agreed: its receiver would take the structure for data.
+    /// of a connection that never agreed: its receiver would take the structure for data. A real flow of
+    /// datagrams gets none at all before it has asked and was answered.
     pub(super) fn tell_missed(&mut self, now: Instant, key: &FlowKey, packet: &mut Packet) {
-        if self.config.is_live && packet.ip == IpVersion::V4 {
+        if self.config.is_live && (packet.ip == IpVersion::V4 || packet.proto == Proto::Udp) {
             return;
         }
         let mtu = self.config.mtu;

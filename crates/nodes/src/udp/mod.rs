@@ -7,14 +7,16 @@ mod pattern;
 mod rated;
 mod sink;
 
+pub use bentpipe_advice::negotiation::WhenRefused;
 pub use pattern::{Departures, Pattern};
-pub use rated::{DatagramRate, WhenRefused};
+pub use rated::DatagramRate;
 pub use sink::DatagramSink;
 
+use bentpipe_advice::negotiation::Permit;
 use bentpipe_advice::tia1039;
 use bentpipe_base::{Addr, Cx, Duration, Instant, IpVersion, Packet, Port, RngSlot, Size};
 use bentpipe_tcp::RateView;
-use rated::{Ends, Permit, Rated};
+use rated::{Ends, Rated};
 use std::collections::BTreeMap;
 
 /// Hops a datagram may take, as for TCP.

@@ -1,10 +1,10 @@
 //! All keys of an agent file, each with type, default and meaning.
 
-use super::types::{Method, Place, Treatment};
+use super::types::{Method, Place, Transport, Treatment};
 use crate::form::{At, OrTable, table, words};
 use crate::gateway_file::{Firewall, PortRange, Prefix, Side};
 use crate::gateway_file::{Interface, OneOrList};
-use crate::keys::{SchemeKeys, WindowKeys};
+use crate::keys::{AskKeys, SchemeKeys, WindowKeys};
 use crate::lists::Path;
 use crate::scalars::{Name, SizeOrSegments, Version, Whole};
 use bentpipe_base::{Duration, Probability, Rate, Size};
@@ -12,6 +12,7 @@ use bentpipe_tcp::{Encoding, Scheme};
 
 words!(Method { "split" => Split, });
 words!(Place { "inline" => Inline, "routed" => Routed, "host" => Host, });
+words!(Transport { "tcp" => Tcp, "udp" => Udp, });
 words!(Treatment { "signal" => Signal, "pass" => Pass, });
 words!(OpenedFrom { "host" => Host, "network" => Network, });
 
@@ -88,6 +89,9 @@ table! {
     struct AgentRuleKeys "[[rules]]" {
         /// `"signal"`: the agent takes the connection. `"pass"`: it passes unread.
         action: Treatment = "`\"signal\"`",
+        /// Protocol to which it applies. A rule for `"udp"` names `to` and `port`, the end that receives the
+        /// datagrams, unless its action is `"pass"`. Not with the kind `"routed"`.
+        protocol: Transport = "`\"tcp\"`",
         /// Source of the opening packet: an address, a prefix, or a list of them.
         from: OneOrList<Prefix> = "anybody",
         /// Destination of the opening packet.
@@ -102,8 +106,9 @@ table! {
         /// `tcp`.
         encoding: Option<Encoding> = "`\"tia-1039\"`",
         /// Rate for which the agent asks in the direction to the network, headers included, at least
-        /// 1 kbit/s. `"none"`: it only answers.
-        ask: Option<Rate> = "`\"10 Gbit/s\"`",
+        /// 1 kbit/s. `"none"`: it only answers. A table asks for a rate that is reserved, or with priorities;
+        /// for datagrams it must be one that is reserved.
+        ask: OrTable<Option<Rate>, AskKeys> = "`\"10 Gbit/s\"`, for datagrams `\"none\"`",
         /// The most that the agent takes in the direction to the host, at least 1 kbit/s. It lowers the rates
         /// that it returns to this.
         take: Option<Rate> = "`\"none\"`",
@@ -128,6 +133,12 @@ table! {
         memory: Size = "`\"1 GiB\"`",
         /// Time without packets after which the agent asks whether a peer is still there (keep-alive).
         idle: Duration = "`\"120 min\"`",
+        /// The longest time for which a datagram is held: until the first answer of the network, 10 s at
+        /// most, and if a flow sends above its granted rate. After that time without an answer the flow goes
+        /// on without a rate; what would wait longer at a granted rate is dropped.
+        datagram_wait: Duration = "`\"1 s\"`",
+        /// Time without datagrams, 1 s to 1 h, after which a flow gives its rate back.
+        datagram_idle: Duration = "`\"10 s\"`",
     }
 
     /// How the agent reports its state.

@@ -3,6 +3,7 @@
 //! [`load`] parses the text of a file into a fully resolved [`AgentFile`]. It does not look at the machine:
 //! whether interfaces exist is checked later.
 
+mod datagrams;
 mod keys;
 mod resolve;
 mod types;

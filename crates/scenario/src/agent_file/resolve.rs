@@ -1,9 +1,10 @@
 //! Resolves the keys of an agent file. What an agent shares with a gateway is resolved by the gateway's code.
 
+use super::datagrams;
 use super::keys::{AgentDeployKeys, AgentKeys, AgentLimitKeys, AgentRuleKeys, OpenedFrom};
 use super::types::{AgentFile, AgentLimits, Method, Place, Treatment};
 use crate::diagnostic::{Fault, Result, bail};
-use crate::form::{At, Keys as _, OrTable};
+use crate::form::{At, Keys as _};
 use crate::gateway_file::{
     Action, DeployKeys, Firewall, GatewayFile, Interface, Kind, OneOrList, Policy, RuleKeys, Status,
     resolve_deploy, rules,
@@ -38,8 +39,13 @@ pub(super) fn file(keys: AgentKeys) -> Result<AgentFile> {
     if keys.rules.value.is_empty() {
         bail!(keys.rules.span, "there are no rules", "without one the agent takes no connection");
     }
-    let asks = keys.rules.value.iter().map(|rule| ask(&rule.value)).collect::<Result<Vec<_>>>()?;
-    let rules = rules(keys.rules.value.into_iter().map(|rule| rule.map(condition)).collect())?;
+    let limit_keys = keys.limits.as_ref().map(|l| &l.value);
+    let (streams, datagrams) = datagrams::divide(keys.rules.value);
+    let datagrams = datagrams::resolve(datagrams, place, limit_keys)?;
+    let numbers = streams.iter().map(|(number, _)| *number).collect();
+    let streams: Vec<_> = streams.into_iter().map(|(_, rule)| rule).collect();
+    let asks = streams.iter().map(|rule| ask(&rule.value)).collect::<Result<Vec<_>>>()?;
+    let rules = rules(streams.into_iter().map(|rule| rule.map(condition)).collect())?;
     let drain = keys.deploy.value.drain.map_or(Ok(DRAIN), |d| d.at_most("drain", MOST_DRAIN))?;
     let socket = keys.status.and_then(|status| status.value.socket);
     if let Some(path) = socket.as_ref().filter(|path| !path.value.0.starts_with('/')) {
@@ -60,7 +66,9 @@ pub(super) fn file(keys: AgentKeys) -> Result<AgentFile> {
             status: Status { socket: socket.map(|s| s.value.0), ..Status::default() },
         },
         asks,
-        limits: limits(keys.limits.as_ref().map(|l| &l.value))?,
+        numbers,
+        datagrams,
+        limits: limits(limit_keys)?,
         drain,
     })
 }
@@ -128,7 +136,7 @@ fn deploy(given: &At<AgentDeployKeys>) -> Result<(Place, crate::gateway_file::De
 }
 
 /// Returns the conditions of a rule as those of a gateway's rule.
-fn condition(keys: AgentRuleKeys) -> RuleKeys {
+pub(super) fn condition(keys: AgentRuleKeys) -> RuleKeys {
     let action = match keys.action {
         Some(At { value: Treatment::Pass, span }) => At { value: Action::Pass, span },
         Some(At { span, .. }) => At { value: Action::Accelerate, span },
@@ -153,7 +161,7 @@ fn ask(keys: &AgentRuleKeys) -> Result<Option<Config>> {
         ("encoding", keys.encoding.map(|k| k.span)),
         ("tcp", keys.tcp.as_ref().map(|k| k.span)),
         ("window", keys.window.as_ref().map(|k| k.span)),
-        ("ask", keys.ask.map(|k| k.span)),
+        ("ask", keys.ask.as_ref().map(|k| k.span)),
         ("take", keys.take.map(|k| k.span)),
         ("trust_path", keys.trust_path.map(|k| k.span)),
         ("ask_fallback", keys.ask_fallback.map(|k| k.span)),
@@ -180,7 +188,7 @@ fn ask(keys: &AgentRuleKeys) -> Result<Option<Config>> {
     tcp.tcp.clone_from(&keys.tcp);
     tcp.window.clone_from(&keys.window);
     tcp.encoding = Some(keys.encoding.unwrap_or(At { value: Some(Encoding::Tia1039), span: none }));
-    tcp.ask = keys.ask.map(|ask| ask.map(OrTable::Plain));
+    tcp.ask.clone_from(&keys.ask);
     tcp.take = keys.take;
     (tcp.trust_path, tcp.ask_fallback) = (keys.trust_path, keys.ask_fallback);
     let mut config = tcp_configs(&tcp, None, false)?.0;

@@ -1,6 +1,7 @@
 //! [`AgentFile`], the fully resolved form of an agent file.
 
-use crate::gateway_file::GatewayFile;
+use crate::gateway_file::{GatewayFile, Policy};
+use bentpipe_advice::negotiation::AskConfig;
 use bentpipe_base::{Duration, Size};
 use bentpipe_tcp::Config;
 
@@ -17,10 +18,36 @@ pub struct AgentFile {
     pub site: GatewayFile,
     /// For each rule, the TCP towards the network; `None` for one that lets connections pass.
     pub asks: Vec<Option<Config>>,
+    /// The numbers of these rules in the file, from 1.
+    pub numbers: Vec<usize>,
+    /// The rules for datagrams; `None` if there are none.
+    pub datagrams: Option<DatagramRules>,
     /// Limits.
     pub limits: AgentLimits,
     /// How long to wait for connections to end when it is stopped.
     pub drain: Duration,
+}
+
+/// Rules for datagrams.
+#[derive(Clone, Debug, PartialEq)]
+pub struct DatagramRules {
+    /// Their conditions, as those of connections: source and destination are those of the data.
+    pub policy: Policy,
+    /// For each rule, what is asked for and taken; `None` for one that lets datagrams pass.
+    pub asks: Vec<Option<AskConfig>>,
+    /// The longest time for which a datagram is held.
+    pub wait: Duration,
+    /// Time without datagrams after which a flow gives its rate back.
+    pub idle: Duration,
+}
+
+/// Protocol of a rule.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Transport {
+    /// TCP.
+    Tcp,
+    /// UDP.
+    Udp,
 }
 
 /// How an agent acts for a host.

@@ -1,0 +1,154 @@
+//! One flow of datagrams that the host sends.
+
+use super::config::DatagramConfig;
+use bentpipe_advice::negotiation::{AskConfig, DatagramExchange, Permit, RateState, WhenRefused};
+use bentpipe_advice::tia1039::{self, QOS_FLOW, Structure};
+use bentpipe_base::{Cx, Duration, Instant, Packet, Pkt, Rate, Size};
+use std::collections::VecDeque;
+
+/// Burst time for exponent 0.
+const LONGEST_BURST: Duration = Duration::from_millis(500);
+
+/// Paces at a granted rate: the generic cell rate algorithm (ITU-T I.371). Half of the agreed burst time is
+/// used, since a path may move packets closer together.
+#[derive(Clone, Copy, Debug)]
+struct Pacer {
+    /// When the flow would have sent all that it has sent, at the rate.
+    sent_until: Instant,
+    burst: Duration,
+}
+
+impl Pacer {
+    fn at(&self) -> Instant {
+        Instant(self.sent_until.0.saturating_sub(self.burst.0))
+    }
+
+    fn send(&mut self, now: Instant, rate: Rate, size: Size) {
+        self.sent_until = self.sent_until.max(now) + rate.time_for(size);
+    }
+}
+
+/// What happens to the next datagram.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Next {
+    /// There is none, or it must wait.
+    Wait,
+    /// It has waited too long for an answer.
+    GiveUp,
+    /// It was sent, after it was held for so long.
+    Sent { after: Duration },
+}
+
+/// One flow.
+#[derive(Debug)]
+pub(super) struct Flow {
+    pub(super) exchange: DatagramExchange,
+    /// A copy of its first datagram without the data: what is signalled is a copy of this.
+    template: Pkt,
+    /// Datagrams that wait, and since when.
+    held: VecDeque<(Instant, Pkt)>,
+    pub(super) held_bytes: u64,
+    pacer: Pacer,
+    /// The last datagram of the host.
+    pub(super) last: Instant,
+    /// It gives its rate back.
+    pub(super) is_over: bool,
+    /// When it is looked at next.
+    pub(super) due: Instant,
+}
+
+impl Flow {
+    /// A flow that begins with `first`.
+    pub(super) fn new(cx: &mut Cx<'_>, first: &Packet, ask: &AskConfig) -> Self {
+        let mut template = cx.duplicate(first);
+        (template.body.len, template.segment, template.signal) = (0, 0, None);
+        template.seal();
+        let mut exchange = DatagramExchange::new(ask, first.ip, WhenRefused::Send);
+        exchange.keep_changes(0);
+        let burst = Duration((LONGEST_BURST.0 >> ask.terms.burst_exponent.min(15)) / 2);
+        Self {
+            exchange,
+            template,
+            held: VecDeque::new(),
+            held_bytes: 0,
+            pacer: Pacer { sent_until: cx.now, burst },
+            last: cx.now,
+            is_over: false,
+            due: Instant::NEVER,
+        }
+    }
+
+    pub(super) fn state(&self) -> RateState {
+        self.exchange.negotiation().state()
+    }
+
+    /// True if there is room for another datagram: beyond a granted rate a flow waits only for so long.
+    pub(super) fn has_room(&mut self, now: Instant, size: Size, config: &DatagramConfig) -> bool {
+        let waits = Size(self.held_bytes + size.0);
+        match self.exchange.permit(now) {
+            Permit::At(rate) => {
+                waits <= config.queue && rate.time_for(waits) <= config.wait + self.pacer.burst
+            }
+            // beyond the room of the queue it gives up instead
+            _ => true,
+        }
+    }
+
+    pub(super) fn hold(&mut self, now: Instant, packet: Pkt) {
+        self.held_bytes += packet.wire_len().0;
+        self.held.push_back((now, packet));
+    }
+
+    /// A datagram of its own with this structure.
+    pub(super) fn signal(&self, cx: &mut Cx<'_>, structure: Structure) -> Pkt {
+        let mut packet = cx.duplicate(&self.template);
+        tia1039::write(&mut packet, &[structure]);
+        packet
+    }
+
+    /// Hands the next datagram to `send`, if it may go.
+    pub(super) fn next(
+        &mut self,
+        cx: &mut Cx<'_>,
+        config: &DatagramConfig,
+        send: impl FnOnce(&mut Cx<'_>, Pkt),
+    ) -> Next {
+        let now = cx.now;
+        let Some((since, _)) = self.held.front() else { return Next::Wait };
+        let permit = self.exchange.permit(now);
+        match permit {
+            Permit::Wait if now.since(*since) >= config.wait || self.held_bytes > config.queue.0 => {
+                return Next::GiveUp;
+            }
+            Permit::Wait => return Next::Wait,
+            Permit::At(_) if self.pacer.at() > now => return Next::Wait,
+            Permit::At(_) | Permit::Plain | Permit::Never => {}
+        }
+        let Some((since, mut packet)) = self.held.pop_front() else { return Next::Wait };
+        let size = packet.wire_len();
+        self.held_bytes = self.held_bytes.saturating_sub(size.0);
+        if let Permit::At(rate) = permit {
+            packet.dscp = QOS_FLOW;
+            self.pacer.send(now, rate, size);
+        }
+        self.exchange.note_sent(now);
+        send(cx, packet);
+        Next::Sent { after: now.since(since) }
+    }
+
+    /// When it must be looked at next.
+    pub(super) fn next_at(&mut self, now: Instant, config: &DatagramConfig) -> Instant {
+        let data = match (self.held.front(), self.exchange.permit(now)) {
+            (None, _) => Instant::NEVER,
+            (Some((since, _)), Permit::Wait) => *since + config.wait,
+            (Some(_), _) => self.pacer.at(),
+        };
+        let idle = if self.is_over { Instant::NEVER } else { self.last + config.idle };
+        data.min(idle).min(self.exchange.control_at(self.is_over))
+    }
+
+    /// Ends it: what it holds, oldest first, and its template, which must be recycled.
+    pub(super) fn end(self) -> (impl Iterator<Item = Pkt>, Pkt) {
+        (self.held.into_iter().map(|(_, packet)| packet), self.template)
+    }
+}
