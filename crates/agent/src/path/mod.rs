@@ -149,8 +149,7 @@ impl Relay {
             }
         }
         traffic.passed[side] += 1;
-        // a packet that the kernel has no room for is lost, and counted by its port
-        tolerate(ports[1 - side].send(&received.vnet, &[IoSlice::new(bytes)]))?;
+        send(ports[1 - side].as_mut(), &received.vnet, &[IoSlice::new(bytes)])?;
         Ok(true)
     }
 
@@ -182,6 +181,11 @@ impl Relay {
             }
         }
     }
+}
+
+/// Sends a packet. One that the kernel has no room for is lost, and counted by its port.
+pub(crate) fn send(port: &mut dyn PacketPort, vnet: &VnetHeader, parts: &[IoSlice<'_>]) -> io::Result<()> {
+    tolerate(port.send(vnet, parts))
 }
 
 /// A packet that the kernel does not take is lost. Only a port that is gone is an error; the next read says
