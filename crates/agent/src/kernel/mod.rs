@@ -16,7 +16,7 @@ pub use rules::{Unfit, peers, tagger_config};
 pub use sockets::{key, open_sockets, reset_sockets};
 pub use view::KernelView;
 
-use crate::path::{FlowFile, Scope, Traffic, send};
+use crate::path::{FlowFile, Scope, Traffic, send, when_held};
 use crate::split::{FlowKey, FlowLog as _, HOST, Link, NETWORK};
 use bentpipe_base::{Addr, Cx, Duration, Input, Instant, IpVersion, Node, NodeId, Size};
 use bentpipe_driver::{LiveNetwork, Unit};
@@ -202,7 +202,8 @@ impl KernelPath {
             self.renew_at = now + RENEW;
         }
         let next = self.net.network.next_at().unwrap_or(Instant::NEVER);
-        Ok(if is_full { now } else { next.min(self.renew_at) })
+        let next = next.min(self.renew_at).min(when_held(&self.ports, now));
+        Ok(if is_full { now } else { next })
     }
 
     /// Handles one packet from `side`; false if none waits.

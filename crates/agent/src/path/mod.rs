@@ -12,7 +12,7 @@ pub use host_port::HostPort;
 pub use scope::Scope;
 
 use crate::split::{HOST, NETWORK, Split, Verdict};
-use bentpipe_base::{Instant, NodeId, World};
+use bentpipe_base::{Duration, Instant, NodeId, World};
 use bentpipe_driver::{Link as LinkHeader, Unit};
 use bentpipe_os::port::{MAX_SUPER, PortDrops};
 use bentpipe_os::{Clock, PacketPort};
@@ -25,6 +25,9 @@ use std::os::fd::BorrowedFd;
 const BATCH: usize = 64;
 /// Most super-packets sent to one side before reading.
 const MOST_SENT: usize = 32;
+
+/// How long a port that holds packets waits before it tries again.
+const HELD: Duration = Duration::from_millis(1);
 
 /// Packets and bytes, each for both sides: the host, the network.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -125,7 +128,8 @@ impl Relay {
         }
         let now = self.clock.now();
         let is_behind = is_full || self.split.wants_to_send();
-        Ok(if is_behind { now } else { self.split.next_at() })
+        let next = if is_behind { now } else { self.split.next_at() };
+        Ok(next.min(when_held(&self.ports, now)))
     }
 
     /// Handles one packet from `side`; false if none waits.
@@ -181,6 +185,12 @@ impl Relay {
             }
         }
     }
+}
+
+/// When ports that hold packets must be read again.
+pub(crate) fn when_held(ports: &[Box<dyn PacketPort>; 2], now: Instant) -> Instant {
+    let holds = ports.iter().any(|port| port.holds());
+    if holds { now + HELD } else { Instant::NEVER }
 }
 
 /// Sends a packet. One that the kernel has no room for is lost, and counted by its port.

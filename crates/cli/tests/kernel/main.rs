@@ -161,7 +161,8 @@ fn hosts_send_at_granted_rates_and_their_bytes_are_exact() {
         let seconds = carry(&host, &far, &bytes);
         let least = bytes.len() as f64 * 8e-6 / MBPS;
         let control = pair.control(&host);
-        assert!(control.starts_with("bent_rate"), "it uses {control:?}");
+        let state = pair.status(0);
+        assert!(control.starts_with("bent_rate"), "v6: {v6}, {seconds} s, it uses {control:?}: {state:#}");
         assert!(seconds > least && seconds < 2.0 * least + 0.3, "{seconds} s, at least {least}");
         // and back, which the far host's kernel paces
         carry(&far, &host, &content(8, 1_000_000));
