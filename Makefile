@@ -91,7 +91,9 @@ fuzz: need-cargo
 
 bpf: need-lints
 	$(CARGO) clippy --quiet --package bentpipe-kernel-rate --features bpf --all-targets -- -D warnings
+	$(CARGO) clippy --quiet --package bentpipe-agent --features bpf --all-targets -- -D warnings
 	$(CARGO) test --package bentpipe-kernel-rate --features bpf $(TEST_ARGS)
+	$(CARGO) test --package bentpipe-cli --features bpf --test kernel $(TEST_ARGS)
 
 docs:
 	@if command -v mdbook >/dev/null 2>&1; then mdbook build docs; \

@@ -33,6 +33,12 @@ struct rate {
 	u16 threshold;         /* share of lost packets in 1/1000 */
 };
 
+/* Set before the program is loaded. Each agent has a program of its own, under a name of its own. */
+const volatile struct {
+	char name[16];
+	u32 network;  /* number of the network namespace whose sockets may get rates */
+} settings = { .name = "bent_rate" };
+
 struct prefix {
 	u32 length;
 	u8 address[16];
@@ -326,9 +332,11 @@ struct tcp_congestion_ops bent_rate = {
 /* Gives a socket its rate. */
 INLINE void adopt(struct bpf_sock_ops *ops, struct tcp_sock *tp)
 {
-	char name[16] = "bent_rate";
+	char name[16];
 	struct own *own;
 
+	for (int i = 0; i < 16; i++)
+		name[i] = settings.name[i];
 	if (!rate_of(tp, now_ns()))
 		return;
 	own = storage_of(&sockets, tp, 0, BPF_SK_STORAGE_GET_F_CREATE);
@@ -355,7 +363,7 @@ int bent_sockets(struct bpf_sock_ops *ops)
 		    op != BPF_SOCK_OPS_RTT_CB))
 		return 1;
 	tp = to_tcp_sock(sk);
-	if (!tp)
+	if (!tp || tp->inet_conn.icsk_inet.sk.__sk_common.skc_net.net->ns.inum != settings.network)
 		return 1;
 	if (op != BPF_SOCK_OPS_RTT_CB) {
 		if (!key_of(tp, &key))

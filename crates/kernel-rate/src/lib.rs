@@ -26,7 +26,7 @@ pub use missing::KernelRate;
 pub use needs::{Buffers, buffers};
 use std::path::PathBuf;
 
-/// Name of the congestion control, as the kernel lists it.
+/// Name of the congestion control, as the kernel lists it; those of further agents end in a number.
 pub const NAME: &str = "bent_rate";
 
 /// Which sockets may get a rate.

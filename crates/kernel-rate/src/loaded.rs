@@ -1,9 +1,10 @@
 //! The programs in the kernel, and the rates that they read.
 
 use crate::tuple::{key, prefix};
-use crate::{Counts, Grant, Policy, Reason, Tuple};
+use crate::{Counts, Grant, NAME, Policy, Reason, Tuple};
 use bentpipe_os::clock::monotonic;
-use libbpf_rs::{Link, MapCore, MapFlags, MapHandle, MapType, Object, ObjectBuilder};
+use bentpipe_os::{namespace, tcp};
+use libbpf_rs::{Link, MapCore, MapFlags, MapHandle, MapType, Object, ObjectBuilder, OpenObject};
 use std::fs::File;
 use std::os::fd::{AsFd as _, AsRawFd as _};
 use std::path::{Path, PathBuf};
@@ -12,6 +13,10 @@ use std::path::{Path, PathBuf};
 const OBJECT: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/rate.bpf.o"));
 /// The kernel's description of its types, by which fields are found.
 const TYPES: &str = "/sys/kernel/btf/vmlinux";
+/// Bytes of a name of a congestion control, with the zero at its end.
+const LONGEST_NAME: usize = 16;
+/// Most agents on a machine.
+const MOST_AGENTS: u32 = 100;
 /// The only key of an array with one value.
 const FIRST: [u8; 4] = [0; 4];
 
@@ -20,6 +25,7 @@ pub struct KernelRate {
     rates: MapHandle,
     lease: MapHandle,
     counts: MapHandle,
+    name: String,
     /// The congestion control, and the group's program: both end with their links.
     _links: (Link, Link),
     _object: Object,
@@ -53,6 +59,42 @@ fn group(policy: &Policy) -> Result<File, Reason> {
     File::open(&path).map_err(|source| Reason::Group { path, source })
 }
 
+/// A name that no other agent of this machine uses.
+fn free_name() -> Result<String, Reason> {
+    let taken = tcp::congestion_controls().unwrap_or_default();
+    let names = (1..=MOST_AGENTS).map(|n| if n == 1 { NAME.to_owned() } else { format!("{NAME}{n}") });
+    names.into_iter().find(|name| !taken.contains(name)).ok_or(Reason::Full("agent"))
+}
+
+/// Number of the calling thread's network namespace.
+fn network() -> Result<u32, Reason> {
+    let inode = namespace::network().and_then(namespace::inode);
+    let refused = |error: String| Reason::Refused { what: "tell the network namespace", error };
+    let inode = inode.map_err(|error| refused(error.to_string()))?;
+    u32::try_from(inode).map_err(|error| refused(error.to_string()))
+}
+
+/// Writes the name and the network namespace where the programs have them: the constants of the programs, of
+/// which the name is the first, and the description of the congestion control.
+fn settle(open: &mut OpenObject, name: &str, network: u32) {
+    let padded = |name: &str| {
+        let mut bytes = [0; LONGEST_NAME];
+        bytes.iter_mut().zip(name.bytes()).take(LONGEST_NAME - 1).for_each(|(to, from)| *to = from);
+        bytes
+    };
+    let (before, after) = (padded(NAME), padded(name));
+    for mut map in open.maps_mut() {
+        let is_control = map.map_type() == MapType::StructOps;
+        let Some(bytes) = map.initial_value_mut() else { continue };
+        let Some(at) = bytes.windows(LONGEST_NAME).position(|part| part == before) else { continue };
+        let (text, rest) = bytes[at..].split_at_mut(LONGEST_NAME);
+        text.copy_from_slice(&after);
+        if let Some(number) = rest.first_chunk_mut::<4>().filter(|_| !is_control) {
+            *number = network.to_ne_bytes();
+        }
+    }
+}
+
 impl KernelRate {
     /// Says if the kernel's sockets can have rates, as far as this can be seen without loading anything.
     ///
@@ -71,14 +113,18 @@ impl KernelRate {
         group(&policy).map(drop)
     }
 
-    /// Loads the programs. Sockets to the policy's peers get `bent_rate` once they have a rate.
+    /// Loads the programs. Sockets of the calling thread's network namespace to the policy's peers get the
+    /// congestion control once they have a rate. Each agent of a machine has its own, called `bent_rate`,
+    /// `bent_rate2` and so on.
     ///
     /// # Errors
     /// What the kernel refuses.
     pub fn load(policy: &Policy) -> Result<Self, Reason> {
         Self::check()?;
         let group = group(policy)?;
-        let open = ObjectBuilder::default().open_memory(OBJECT).map_err(refused("read the programs"))?;
+        let mut open = ObjectBuilder::default().open_memory(OBJECT).map_err(refused("read the programs"))?;
+        let name = free_name()?;
+        settle(&mut open, &name, network()?);
         let mut object = open.load().map_err(refused("load the programs"))?;
         let of = |name: &str| {
             let found = object.maps().find(|map| map.name() == name);
@@ -102,9 +148,14 @@ impl KernelRate {
             .expect("the program defines it")
             .attach_cgroup(group.as_fd().as_raw_fd())
             .map_err(refused("attach the program to the control group"))?;
-        let loaded = Self { rates, lease, counts, _links: (control, sockets), _object: object };
+        let loaded = Self { rates, lease, counts, name, _links: (control, sockets), _object: object };
         loaded.renew()?;
         Ok(loaded)
+    }
+
+    /// The name of its congestion control.
+    pub fn name(&self) -> &str {
+        &self.name
     }
 
     /// Gives a connection a rate, or another one. The rate counts as confirmed.

@@ -24,6 +24,11 @@ impl KernelRate {
         Err(Reason::NotBuilt)
     }
 
+    /// The name of its congestion control.
+    pub const fn name(&self) -> &str {
+        match self.0 {}
+    }
+
     /// Gives a connection a rate.
     ///
     /// # Errors

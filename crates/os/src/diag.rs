@@ -5,7 +5,9 @@
 //! To watch a namespace, open the socket there ([`crate::namespace::in_network`]) and keep it.
 
 use crate::tcp::{State, TcpInfo};
-use netlink_packet_core::{NLM_F_DUMP, NLM_F_REQUEST, NLMSG_DONE, NLMSG_ERROR, NetlinkBuffer, NlasIterator};
+use netlink_packet_core::{
+    NLM_F_ACK, NLM_F_DUMP, NLM_F_REQUEST, NLMSG_DONE, NLMSG_ERROR, NetlinkBuffer, NlasIterator,
+};
 use rustix::io::Errno;
 use rustix::net::{
     AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType, netlink, recv, send, socket_with, sockopt,
@@ -16,9 +18,13 @@ use std::os::fd::OwnedFd;
 use std::time;
 
 const SOCK_DIAG_BY_FAMILY: u16 = 20;
+const SOCK_DESTROY: u16 = 21;
 /// Length of a netlink header, and of `struct inet_diag_msg`.
 const HEADER: usize = 16;
 const MESSAGE: usize = 72;
+/// Where `struct inet_diag_sockid` begins in a message, and its length: ports, addresses, interface, cookie.
+const SOCKET_ID: usize = 4;
+const SOCKET_ID_LEN: usize = 48;
 /// Attributes: TCP_INFO and the congestion control's name.
 const ATTR_INFO: u16 = 2;
 const ATTR_CONGESTION: u16 = 4;
@@ -44,6 +50,8 @@ pub struct Connection {
     pub congestion: String,
     /// TCP_INFO; `None` while a peer is opening the connection.
     pub info: Option<TcpInfo>,
+    /// What the kernel knows the socket by.
+    id: [u8; SOCKET_ID_LEN],
 }
 
 /// A sock_diag socket.
@@ -76,6 +84,26 @@ impl Diag {
             self.dump(family as u8, &mut all)?;
         }
         Ok(all)
+    }
+
+    /// Resets a connection, as if its program had aborted it; one that is gone is no error. It needs
+    /// CAP_NET_ADMIN.
+    ///
+    /// # Errors
+    /// When the kernel refuses, or was built without `CONFIG_INET_DIAG_DESTROY`.
+    pub fn reset(&mut self, connection: &Connection) -> io::Result<()> {
+        self.sequence = self.sequence.wrapping_add(1);
+        let family = if connection.local.is_ipv4() { libc::AF_INET } else { libc::AF_INET6 } as u8;
+        let mut bytes = message(SOCK_DESTROY, NLM_F_REQUEST | NLM_F_ACK, family, self.sequence);
+        bytes.truncate(HEADER + 8);
+        bytes.extend(connection.id);
+        send(&self.socket, &bytes, SendFlags::empty())?;
+        let (len, _) =
+            rustix::io::retry_on_intr(|| recv(&self.socket, self.buffer.as_mut_slice(), RecvFlags::empty()))?;
+        match pieces(&self.buffer[..len], self.sequence, &mut Vec::new()) {
+            Err(error) if !matches!(error.raw_os_error(), Some(0 | libc::ENOENT)) => Err(error),
+            _ => Ok(()),
+        }
     }
 
     fn dump(&mut self, family: u8, all: &mut Vec<Connection>) -> io::Result<()> {
@@ -136,18 +164,23 @@ fn open(flags: SocketFlags) -> rustix::io::Result<OwnedFd> {
     socket_with(AddressFamily::NETLINK, SocketType::RAW, flags, Some(netlink::SOCK_DIAG))
 }
 
-/// `struct nlmsghdr` and `struct inet_diag_req_v2`.
+/// A request for all connections of a family.
 fn request(family: u8, sequence: u32) -> Vec<u8> {
+    message(SOCK_DIAG_BY_FAMILY, NLM_F_REQUEST | NLM_F_DUMP, family, sequence)
+}
+
+/// `struct nlmsghdr` and `struct inet_diag_req_v2`, for any socket.
+fn message(kind: u16, flags: u16, family: u8, sequence: u32) -> Vec<u8> {
     let mut bytes = Vec::with_capacity(HEADER + 56);
     bytes.extend((HEADER as u32 + 56).to_ne_bytes());
-    bytes.extend(SOCK_DIAG_BY_FAMILY.to_ne_bytes());
-    bytes.extend((NLM_F_REQUEST | NLM_F_DUMP).to_ne_bytes());
+    bytes.extend(kind.to_ne_bytes());
+    bytes.extend(flags.to_ne_bytes());
     bytes.extend(sequence.to_ne_bytes());
     bytes.extend([0; 4]);
     let wanted = 1 << (ATTR_INFO - 1) | 1 << (ATTR_CONGESTION - 1);
     bytes.extend([family, libc::IPPROTO_TCP as u8, wanted, 0]);
     bytes.extend(STATES.to_ne_bytes());
-    bytes.resize(HEADER + 56, 0); // any socket
+    bytes.resize(HEADER + 56, 0);
     bytes
 }
 
@@ -192,6 +225,7 @@ fn connection(body: &[u8]) -> Option<Connection> {
         state: State::of(body[1]),
         congestion: String::new(),
         info: None,
+        id: *body.get(SOCKET_ID..)?.first_chunk()?,
     };
     for attribute in attributes.map_while(Result::ok) {
         match attribute.kind() {

@@ -141,4 +141,9 @@ pub trait PacketPort: Send + core::fmt::Debug {
     /// # Errors
     /// When the port is gone.
     fn drops(&mut self) -> io::Result<PortDrops>;
+
+    /// True if it holds packets that it could not send yet. It tries again when it is read, so read it soon.
+    fn holds(&self) -> bool {
+        false
+    }
 }

@@ -3,7 +3,8 @@
 //!
 //! A call that is not in the list returns EPERM and does not kill the process: a gateway must not end because
 //! a library uses a new call. clone3 returns ENOSYS, since a filter cannot see its flags; C libraries then
-//! use clone, whose flags the filter checks so that no namespace is created.
+//! use clone, whose flags the filter checks so that no namespace is created. Of bpf(2) only the commands that
+//! read and write the entries of a map are allowed, and only to those who ask for it.
 
 #![allow(unsafe_code, reason = "prctl with a pointer to a program; the block says why it is sound")]
 
@@ -39,6 +40,9 @@ const NAMESPACES: u32 = (libc::CLONE_NEWNS
     | libc::CLONE_NEWPID
     | libc::CLONE_NEWNET) as u32;
 
+/// Commands of bpf(2) from `BPF_MAP_LOOKUP_ELEM` to `BPF_MAP_DELETE_ELEM`: entries of a map that is open.
+const MAP_ENTRIES: [u32; 3] = [1, 2, 3];
+
 const fn op(code: u16, jt: u8, jf: u8, k: u32) -> libc::sock_filter {
     libc::sock_filter { code, jt, jf, k }
 }
@@ -49,7 +53,7 @@ const fn refuse(errno: i32) -> u32 {
 
 /// The BPF program: checks the processor, then each call in turn. The kernel caches the calls that are always
 /// allowed (Linux 5.11).
-fn program(arch: u32, allowed: &[libc::c_long]) -> Vec<libc::sock_filter> {
+fn program(arch: u32, allowed: &[libc::c_long], maps: bool) -> Vec<libc::sock_filter> {
     let (yes, no) = (libc::SECCOMP_RET_ALLOW, refuse(libc::EPERM));
     let mut all = vec![
         op(LOAD, 0, 0, PROCESSOR),
@@ -69,6 +73,17 @@ fn program(arch: u32, allowed: &[libc::c_long]) -> Vec<libc::sock_filter> {
     for number in allowed {
         all.extend([op(IF_EQUAL, 0, 1, *number as u32), op(RETURN, 0, 0, yes)]);
     }
+    if maps {
+        let [first, second, third] = MAP_ENTRIES;
+        all.extend([
+            op(IF_EQUAL, 0, 5, libc::SYS_bpf as u32),
+            op(LOAD, 0, 0, FIRST),
+            op(IF_EQUAL, 2, 0, first),
+            op(IF_EQUAL, 1, 0, second),
+            op(IF_EQUAL, 0, 1, third),
+            op(RETURN, 0, 0, yes),
+        ]);
+    }
     all.push(op(RETURN, 0, 0, no));
     all
 }
@@ -80,14 +95,14 @@ pub fn is_there() -> bool {
 }
 
 /// Restricts the calling thread and everything it starts to the system calls in `allowed` and to clone
-/// without namespaces, in addition to earlier filters. `no_new_privs` must be set. Returns false if this
-/// kernel or processor has no filters.
+/// without namespaces, in addition to earlier filters. With `maps`, entries of BPF maps can be read and
+/// written too. `no_new_privs` must be set. Returns false if this kernel or processor has no filters.
 ///
 /// # Errors
 /// When the kernel refuses.
-pub fn restrict(allowed: &[libc::c_long]) -> io::Result<bool> {
+pub fn restrict(allowed: &[libc::c_long], maps: bool) -> io::Result<bool> {
     let Some(arch) = ARCH.filter(|_| is_there()) else { return Ok(false) };
-    let mut code = program(arch, allowed);
+    let mut code = program(arch, allowed, maps);
     let len = u16::try_from(code.len()).map_err(|_| Error::other("too many system calls in a filter"))?;
     let filter = libc::sock_fprog { len, filter: code.as_mut_ptr() };
     // SAFETY: `filter` and the program it points to live during the call, with the program's length.
@@ -175,7 +190,14 @@ mod tests {
         std::thread::scope(|scope| {
             scope.spawn(|| {
                 rustix::thread::set_no_new_privs(true).unwrap();
-                assert!(restrict(&ordinary()).unwrap());
+                assert!(restrict(&ordinary(), true).unwrap());
+                // a lookup in what is no map gets as far as the kernel, another command does not
+                for (command, error) in [(1, libc::EBADF), (5, libc::EPERM)] {
+                    let mut attributes = [u32::MAX, 0, 0, 0, 0, 0, 0, 0];
+                    // SAFETY: the attributes live during the call, with their length.
+                    let asked = unsafe { libc::syscall(libc::SYS_bpf, command, attributes.as_mut_ptr(), 32) };
+                    assert_eq!((asked, Error::last_os_error().raw_os_error()), (-1, Some(error)));
+                }
                 // SAFETY: a number only; this value queries the personality and changes nothing.
                 let asked = unsafe { libc::syscall(libc::SYS_personality, 0xffff_ffffu32) };
                 assert_eq!((asked, Error::last_os_error().raw_os_error()), (-1, Some(libc::EPERM)));

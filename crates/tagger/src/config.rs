@@ -71,7 +71,8 @@ impl TaggerConfig {
         if self.mtu < Size(576) {
             return Err(ConfigError::Mtu(self.mtu));
         }
-        if let Some(rule) = self.rules.iter().position(|rule| rule.ports.first > rule.ports.last) {
+        let turned = |rule: &Rule| [rule.ports, rule.from_ports].iter().any(|ports| ports.first > ports.last);
+        if let Some(rule) = self.rules.iter().position(turned) {
             return Err(ConfigError::Ports { rule });
         }
         let mixed = |rule: &Rule| rule.hosts.address().is_ipv4() != rule.peers.address().is_ipv4();
@@ -110,7 +111,7 @@ impl core::error::Error for ConfigError {}
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::rules::Ports;
+    use crate::rules::{Opener, Ports};
     use bentpipe_base::Prefix;
     use core::net::{Ipv4Addr, Ipv6Addr};
 
@@ -118,7 +119,8 @@ mod tests {
     fn what_cannot_work_is_refused_with_a_hint() {
         let v4 = Prefix::new(Ipv4Addr::UNSPECIFIED.into(), 0).unwrap();
         let v6 = Prefix::new(Ipv6Addr::UNSPECIFIED.into(), 0).unwrap();
-        let rule = Rule { hosts: v4, peers: v4, ports: Ports::ALL, ask: None };
+        let (ports, from_ports, opener) = (Ports::ALL, Ports::ALL, Opener::Any);
+        let rule = Rule { hosts: v4, peers: v4, ports, from_ports, opener, ask: None };
         let good = TaggerConfig::new(vec![rule.clone()]);
         assert_eq!(good.check(), Ok(()));
         let refused = |config: TaggerConfig| config.check().unwrap_err().to_string();

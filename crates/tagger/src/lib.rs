@@ -15,10 +15,12 @@ mod table;
 mod tagger;
 mod track;
 mod usage;
+mod view;
 
 pub use changes::RateNews;
 pub use config::{ConfigError, TaggerConfig};
 pub use datagrams::{DatagramConfig, DatagramRule, DatagramTagger, DatagramView};
-pub use rules::{Ports, Rule};
+pub use rules::{Opener, Ports, Rule};
 pub use table::FlowKey;
 pub use tagger::{HOST, NETWORK, Tagger};
+pub use view::{FlowPhase, FlowView};

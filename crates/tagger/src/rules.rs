@@ -23,6 +23,17 @@ impl Ports {
     }
 }
 
+/// Which end opens a flow.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Opener {
+    /// The host.
+    Host,
+    /// Its peer.
+    Peer,
+    /// Any of the two.
+    Any,
+}
+
 /// A rule: flows to which it applies, and what their end asks for.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Rule {
@@ -32,22 +43,35 @@ pub struct Rule {
     pub peers: Prefix,
     /// The port to which the connection was opened: of the peer if the host opens, else of the host.
     pub ports: Ports,
+    /// The port from which it was opened.
+    pub from_ports: Ports,
+    /// Who opens it.
+    pub opener: Opener,
     /// What the host's end asks for and takes; `None`: these flows are left alone.
     pub ask: Option<AskConfig>,
 }
 
-/// The two addresses of a flow, and the port to which it was opened.
+/// The two addresses of a flow, the ports from which and to which it was opened, and whether the host did.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Call {
     pub(crate) host: Option<IpAddr>,
     pub(crate) peer: Option<IpAddr>,
-    pub(crate) port: u16,
+    pub(crate) ports: [u16; 2],
+    pub(crate) is_ours: bool,
 }
 
 impl Rule {
-    fn applies(&self, call: Call) -> bool {
+    fn joins(&self, host: Option<IpAddr>, peer: Option<IpAddr>) -> bool {
         let within = |prefix: Prefix, address: Option<IpAddr>| address.is_some_and(|a| prefix.contains(a));
-        within(self.hosts, call.host) && within(self.peers, call.peer) && self.ports.contains(call.port)
+        within(self.hosts, host) && within(self.peers, peer)
+    }
+
+    fn applies(&self, call: Call) -> bool {
+        let [from, to] = call.ports;
+        self.opener != (if call.is_ours { Opener::Peer } else { Opener::Host })
+            && self.joins(call.host, call.peer)
+            && self.from_ports.contains(from)
+            && self.ports.contains(to)
     }
 }
 
@@ -58,8 +82,7 @@ pub(crate) fn asked(rules: &[Rule], call: Call) -> Option<&AskConfig> {
 
 /// True if a rule could apply to a flow of which only the addresses are known.
 pub(crate) fn covers(rules: &[Rule], host: Option<IpAddr>, peer: Option<IpAddr>) -> bool {
-    let may = |rule: &&Rule| rule.applies(Call { host, peer, port: rule.ports.first });
-    rules.iter().filter(may).any(|rule| rule.ask.is_some())
+    rules.iter().any(|rule| rule.ask.is_some() && rule.joins(host, peer))
 }
 
 #[cfg(test)]
@@ -72,11 +95,13 @@ mod tests {
     }
 
     fn rule(peers: Prefix, ports: Ports, ask: Option<AskConfig>) -> Rule {
-        Rule { hosts: prefix([10, 0, 0, 0], 8), peers, ports, ask }
+        let (hosts, opener) = (prefix([10, 0, 0, 0], 8), Opener::Any);
+        Rule { hosts, peers, ports, from_ports: Ports::ALL, opener, ask }
     }
 
     fn call(peer: [u8; 4], port: u16) -> Call {
-        Call { host: Some(IpAddr::from([10, 0, 0, 1])), peer: Some(IpAddr::from(peer)), port }
+        let (host, peer) = (Some(IpAddr::from([10, 0, 0, 1])), Some(IpAddr::from(peer)));
+        Call { host, peer, ports: [4000, port], is_ours: true }
     }
 
     #[test]
@@ -94,6 +119,19 @@ mod tests {
         let other = Call { host: Some(Ipv6Addr::LOCALHOST.into()), ..call([192, 0, 2, 8], 80) };
         assert!(asked(&rules, other).is_none());
         assert!(asked(&rules, Call { peer: None, ..call([192, 0, 2, 8], 80) }).is_none());
+    }
+
+    #[test]
+    fn a_rule_may_name_who_opens_and_from_which_port() {
+        let ask = Some(AskConfig::default());
+        let any = rule(prefix([192, 0, 2, 0], 24), Ports::ALL, ask);
+        let peers = [Rule { opener: Opener::Peer, ..any.clone() }];
+        let own = [Rule { opener: Opener::Host, from_ports: Ports { first: 1, last: 4000 }, ..any }];
+        let ours = call([192, 0, 2, 8], 80);
+        let theirs = Call { is_ours: false, ..ours };
+        let all = |call| [&peers, &own].map(|rules| asked(rules, call).is_some());
+        assert_eq!((all(ours), all(theirs)), ([false, true], [true, false]));
+        assert_eq!(all(Call { ports: [4001, 80], ..ours }), [false, false]);
     }
 
     #[test]

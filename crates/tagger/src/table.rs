@@ -42,11 +42,52 @@ pub(crate) struct Table {
     queue: BTreeSet<(Instant, FlowKey)>,
     /// Flows that are opening, the oldest first.
     opening: BTreeSet<(Instant, FlowKey)>,
+    /// Flows that have ended.
+    closing: usize,
+    /// Flows that came or went since the driver asked last, if it does.
+    changed: Option<BTreeSet<FlowKey>>,
 }
 
 impl Table {
     pub(crate) const fn new() -> Self {
-        Self { flows: BTreeMap::new(), queue: BTreeSet::new(), opening: BTreeSet::new() }
+        Self {
+            flows: BTreeMap::new(),
+            queue: BTreeSet::new(),
+            opening: BTreeSet::new(),
+            closing: 0,
+            changed: None,
+        }
+    }
+
+    /// Notes from now on which flows come and go.
+    pub(crate) fn follow(&mut self) {
+        self.changed.get_or_insert_default();
+    }
+
+    /// The flows that came or went since the last call.
+    pub(crate) fn take_changed(&mut self) -> BTreeSet<FlowKey> {
+        self.changed.as_mut().map(core::mem::take).unwrap_or_default()
+    }
+
+    /// Flows that came or went, whose addresses are still needed.
+    pub(crate) fn changed(&self) -> impl Iterator<Item = &FlowKey> {
+        self.changed.iter().flatten()
+    }
+
+    /// Number of flows that have not ended.
+    pub(crate) fn open(&self) -> usize {
+        self.flows.len() - self.closing
+    }
+
+    /// All flows, in the order of their addresses.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (&FlowKey, &Flow)> {
+        self.flows.iter()
+    }
+
+    fn note(&mut self, key: FlowKey) {
+        if let Some(changed) = &mut self.changed {
+            changed.insert(key);
+        }
     }
 
     pub(crate) fn get(&self, key: &FlowKey) -> Option<&Flow> {
@@ -80,12 +121,15 @@ impl Table {
         }
         self.opening.insert((flow.since, key));
         self.flows.insert(key, flow);
+        self.note(key);
         self.enqueue(key, config);
         true
     }
 
     pub(crate) fn remove(&mut self, key: &FlowKey) -> Option<Flow> {
         let flow = self.flows.remove(key)?;
+        self.closing -= usize::from(flow.phase == Phase::Closing);
+        self.note(*key);
         self.opening.remove(&(flow.since, *key));
         self.queue.remove(&(flow.check_at, *key));
         Some(flow)
@@ -95,6 +139,8 @@ impl Table {
     pub(crate) fn set_phase(&mut self, key: FlowKey, phase: Phase, now: Instant, config: &TaggerConfig) {
         let Some(flow) = self.flows.get_mut(&key).filter(|flow| flow.phase != phase) else { return };
         self.opening.remove(&(flow.since, key));
+        self.closing += usize::from(phase == Phase::Closing);
+        self.closing -= usize::from(flow.phase == Phase::Closing);
         (flow.phase, flow.since) = (phase, now);
         self.enqueue(key, config);
     }
@@ -183,5 +229,22 @@ mod tests {
         set(&mut table, Phase::Closing, 60);
         assert_eq!((expired(&mut table, 109), expired(&mut table, 110)), (None, Some(key(2))));
         assert_eq!((table.len(), table.next_check()), (0, Instant::NEVER));
+    }
+
+    #[test]
+    fn what_came_and_went_is_told_to_those_who_ask() {
+        let mut table = Table::new();
+        insert(&mut table, 1, 0);
+        assert_eq!(table.take_changed().len(), 0);
+        table.follow();
+        insert(&mut table, 2, 0);
+        table.remove(&key(1));
+        assert_eq!(table.take_changed().into_iter().collect::<Vec<_>>(), [key(1), key(2)]);
+        assert_eq!((table.take_changed().len(), table.open()), (0, 1));
+        table.set_phase(key(2), Phase::Closing, at(1), &config());
+        assert_eq!((table.open(), table.len(), table.changed().count()), (0, 1, 0));
+        table.set_phase(key(2), Phase::Open, at(1), &config());
+        table.remove(&key(2));
+        assert_eq!((table.open(), table.closing), (0, 0));
     }
 }

@@ -46,7 +46,11 @@ const LAYERS: [(&str, Kind, &str); 28] = [
         "base wire tcp link nodes gateway scenario sim report results os service driver live",
     ),
     ("accelerate", Driver, "base wire gateway flow-router network driver scenario stats os service"),
-    ("agent", Driver, "base wire tcp gateway driver tagger scenario os service live accelerate"),
+    (
+        "agent",
+        Driver,
+        "base wire tcp gateway tagger network driver scenario os kernel-rate service live accelerate",
+    ),
     (
         "cli",
         Driver,

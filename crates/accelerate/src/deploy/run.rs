@@ -127,7 +127,8 @@ fn serve(
     let ports: [Box<dyn PacketPort>; 2] =
         opened.try_into().map_err(|_| Error::Engine("it needs two ports".to_owned()))?;
     privileges::give_up().map_err(|e| Error::system("capabilities cannot be dropped", e))?;
-    let sandbox = Sandbox::enter(&file, deployment.path, deployment.registry.folder(), &session.socket);
+    let sandbox =
+        Sandbox::enter(&file, deployment.path, deployment.registry.folder(), &session.socket, false);
     if !sandbox.is_whole() {
         let text = format!("Landlock: {}; seccomp: {}", sandbox.landlock, sandbox.seccomp);
         deployment.warn("sandbox", text);

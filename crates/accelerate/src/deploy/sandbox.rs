@@ -29,8 +29,9 @@ pub struct Sandbox {
 }
 
 impl Sandbox {
-    /// Enters both, for the calling thread and the threads it starts later.
-    pub fn enter(file: &GatewayFile, path: &str, run_folder: &Path, socket: &Path) -> Self {
+    /// Enters both, for the calling thread and the threads it starts later. `maps`: it writes to BPF maps that
+    /// are open.
+    pub fn enter(file: &GatewayFile, path: &str, run_folder: &Path, socket: &Path, maps: bool) -> Self {
         Self {
             landlock: match landlock::restrict(&accessible_paths(file, path, run_folder, socket)) {
                 Ok(Some(abi)) => format!("on, interface {abi}"),
@@ -38,7 +39,7 @@ impl Sandbox {
                 Err(error) => format!("refused: {error}"),
             },
             // after Landlock, whose system calls are needed only once
-            seccomp: match seccomp::restrict(&seccomp::ordinary()) {
+            seccomp: match seccomp::restrict(&seccomp::ordinary(), maps) {
                 Ok(true) => "on, other calls are refused".to_owned(),
                 Ok(false) => NO_SECCOMP.to_owned(),
                 Err(error) => format!("refused: {error}"),

@@ -1,11 +1,16 @@
 //! Checks whether an agent can run on this machine, before anything is changed.
 
+use super::guard::{self, Inherited};
 use super::ports;
 use super::session::{Session, is_running};
+use crate::kernel::tagger_config;
 use bentpipe_accelerate::deploy::{self, check_host, check_site};
 use bentpipe_scenario::agent_file::{AgentFile, Method, Place};
 use bentpipe_service::{Finding, Registry};
 use std::path::Path;
+
+/// Smallest MTU of a path with TCP; that of the interface is known later.
+const LEAST_MTU: u16 = 576;
 
 /// The result of a check.
 #[derive(Clone, Debug)]
@@ -18,17 +23,31 @@ pub struct Check {
 
 /// Runs all checks without changing anything.
 pub fn check(file: &AgentFile, registry: &Registry) -> Check {
+    check_after(file, registry, &Inherited::default())
+}
+
+/// The same for an agent that takes over what an earlier one has left.
+pub(super) fn check_after(file: &AgentFile, registry: &Registry, inherited: &Inherited) -> Check {
     let left = leftovers(registry, &file.site.deploy.name);
+    let has_left = left.is_some() || !inherited.is_empty();
     let mut site = match file.place {
-        Place::Host => check_host(&file.site, ports::plan(file), left),
+        Place::Host => check_host(&file.site, ports::plan(file, inherited), left),
         Place::Inline | Place::Routed => check_site(&file.site, left),
     };
     site.findings = site.findings.into_iter().map(of_agent).chain(socket(file)).collect();
+    if file.method == Method::Kernel {
+        site.findings.extend(guard::findings(has_left));
+        let unfit = tagger_config(file, LEAST_MTU).err();
+        site.findings.extend(unfit.map(|why| Finding::failure("rules", why.to_string())));
+    }
     site.intercepted = intercepted(file);
     let method = match file.method {
         Method::Split => {
             "split: the agent ends the host's connections and goes on with its own; no socket limits of the \
              host are raised"
+        }
+        Method::Kernel => {
+            "kernel: the agent signals in the packets of the host's own TCP, which sends at the granted rates"
         }
     };
     Check { method: method.to_owned(), site }

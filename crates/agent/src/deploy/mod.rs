@@ -3,14 +3,16 @@
 //! Sequence: [`check()`], then [`run()`]: takes the lock, writes the session file, carries out the plan,
 //! starts the watcher, gives up capabilities, runs the data path until a signal, and undoes all changes. If
 //! the agent is killed, the watcher ([`mourn()`]) resets its connections at both ends. [`undo()`] undoes the
-//! changes of a killed agent.
+//! changes of a killed agent. With the method `kernel` a table of rules may outlive it (`guard.rs`).
 
 mod check;
+mod guard;
 mod ports;
 mod run;
 mod session;
 mod stop;
 mod watcher;
+mod way;
 
 pub use check::{Check, check};
 pub use run::{Deployment, run};
@@ -19,6 +21,14 @@ pub use stop::undo;
 pub use watcher::mourn;
 
 use bentpipe_service::{ClientError, SystemError};
+
+/// Says if sockets of this machine's kernel can have rates, as the method `kernel` needs it.
+///
+/// # Errors
+/// What is missing.
+pub fn rates() -> Result<(), Error> {
+    Ok(bentpipe_kernel_rate::KernelRate::check()?)
+}
 
 /// An error of an agent.
 #[derive(Debug, thiserror::Error)]
@@ -49,6 +59,9 @@ pub enum Error {
     /// A check failed, before anything was changed, or a step of the plan.
     #[error(transparent)]
     Site(#[from] bentpipe_accelerate::deploy::Error),
+    /// The kernel does not let its sockets have rates.
+    #[error(transparent)]
+    Rates(#[from] bentpipe_kernel_rate::Reason),
     /// Netlink.
     #[error(transparent)]
     Netlink(#[from] bentpipe_os::netlink::Error),
@@ -68,7 +81,11 @@ impl Error {
     pub const fn is_refusal(&self) -> bool {
         match self {
             Self::Site(error) => error.is_refusal(),
-            Self::Unknown(_) | Self::Several(_) | Self::NoneRuns | Self::OtherNamespace(_) => true,
+            Self::Rates(_)
+            | Self::Unknown(_)
+            | Self::Several(_)
+            | Self::NoneRuns
+            | Self::OtherNamespace(_) => true,
             other => matches!(other, Self::Runs { .. }),
         }
     }

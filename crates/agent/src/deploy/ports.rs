@@ -1,12 +1,13 @@
 //! The ports of an agent, and the changes on the machine that bring packets to them.
 
 use super::Error;
+use super::guard::{self, Inherited};
 use crate::path::{HostPort, Scope};
 use bentpipe_accelerate::deploy::{self, Plan, Step, VETH_MAC};
 use bentpipe_driver::Unit;
 use bentpipe_os::netlink::Netlink;
 use bentpipe_os::{FramePort, PacketPort, VethPort};
-use bentpipe_scenario::agent_file::{AgentFile, Place};
+use bentpipe_scenario::agent_file::{AgentFile, Method, Place};
 
 /// Smallest MTU for TCP (RFC 8200, section 5).
 const LEAST_MTU: u32 = 576;
@@ -48,7 +49,7 @@ pub(super) fn open(file: &AgentFile, plan: &Plan) -> Result<Opened, Error> {
 /// Opens the ports of an agent that has died. Its rules still bring packets to its interfaces; TUN
 /// interfaces, which vanished with it, are made again.
 pub(super) fn reopen(file: &AgentFile) -> Result<Opened, Error> {
-    let mut plan = plan(file);
+    let mut plan = plan(file, &Inherited::default());
     if file.place == Place::Host {
         plan.steps.clear();
     }
@@ -61,15 +62,19 @@ pub(super) fn reopen(file: &AgentFile) -> Result<Opened, Error> {
 }
 
 /// The changes for `file` on this machine.
-pub(super) fn plan(file: &AgentFile) -> Plan {
+pub(super) fn plan(file: &AgentFile, inherited: &Inherited) -> Plan {
     let mtu = mtu(file).unwrap_or([USUAL_MTU as u16; 2]);
-    match file.place {
+    let mut plan = match file.place {
         Place::Host => {
             let datagrams = file.datagrams.as_ref().map(|rules| &rules.policy);
             Plan::on_host(&file.site, datagrams, u32::from(mtu[1]))
         }
         Place::Inline | Place::Routed => Plan::new(&file.site, u32::from(mtu[0].max(mtu[1]))),
+    };
+    if file.method == Method::Kernel {
+        plan.steps.splice(..0, guard::steps(file, inherited));
     }
+    plan
 }
 
 /// The MTUs towards the host and towards the network.

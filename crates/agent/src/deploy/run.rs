@@ -2,18 +2,19 @@
 //! changes are undone.
 
 use super::Error;
-use super::check::check;
+use super::check::check_after;
+use super::guard::{self, Inherited};
 use super::ports::{self, Opened};
 use super::session::{self, Session, choose};
 use super::stop::clean;
 use super::watcher::{Watcher, absolute};
-use crate::path::{FlowFile, Relay};
-use crate::split::Split;
-use crate::status::{MOST_FLOWS, Reply, Request, Status};
-use bentpipe_accelerate::deploy::{self, Event, Level, Plan, Sandbox, give_up_privileges};
-use bentpipe_base::{Duration, Instant, World};
-use bentpipe_os::{namespace, random, wait};
-use bentpipe_scenario::agent_file::AgentFile;
+use super::way::{Loaded, Way};
+use crate::kernel::KernelView;
+use crate::status::{Reply, Request, Status};
+use bentpipe_accelerate::deploy::{self, Event, Level, Plan, Sandbox, Step, give_up_privileges};
+use bentpipe_base::{Duration, Instant};
+use bentpipe_os::{namespace, wait};
+use bentpipe_scenario::agent_file::{AgentFile, Method};
 use bentpipe_service::{CheckStatus, Process, Registry, Server, Signals};
 use rustix::process::Signal;
 use std::path::PathBuf;
@@ -23,8 +24,6 @@ use std::sync::Arc;
 const SOON: Duration = Duration::from_millis(20);
 /// Time between two looks at the watcher.
 const LOOK: Duration = Duration::from_secs(1);
-/// Time to send the last packets, of connections that are reset at the end.
-const LAST_PACKETS: Duration = Duration::from_millis(200);
 
 /// An agent to be run.
 pub struct Deployment<'a> {
@@ -62,23 +61,42 @@ pub fn run(mut deployment: Deployment<'_>, file: AgentFile) -> Result<(), Error>
         session::unlock(&registry, &name, lock);
         return prepared.map(drop);
     }
-    let (session, plan, signals) = prepared?;
-    let ended = serve(&mut deployment, file, session.clone(), &plan, signals);
+    let prepared = prepared?;
+    let session = prepared.session.clone();
+    let ended = serve(&mut deployment, file, prepared);
     for line in session.base.undo.run() {
         deployment.inform("undone", line);
     }
-    session::remove(&registry, &session, lock);
+    if guard::is_needed(&registry, &session) {
+        // the watcher hears of the end of this process
+        let text = "structures are kept from connections that signalled until they end, or until `undo`";
+        deployment.inform("guarded", text);
+        session::unlock(&registry, &name, lock);
+    } else {
+        if let Some(line) = (!session.guard.is_empty()).then(guard::remove).flatten() {
+            deployment.inform("undone", line);
+        }
+        session::remove(&registry, &session, lock);
+    }
     deployment.inform("ended", ended?);
     Ok(())
 }
 
+/// What is known before the first change.
+struct Prepared {
+    session: Session,
+    plan: Plan,
+    signals: Signals,
+    inherited: Inherited,
+}
+
 /// All checks before the first change, and the session file.
-fn prepare(deployment: &mut Deployment<'_>, file: &AgentFile) -> Result<(Session, Plan, Signals), Error> {
+fn prepare(deployment: &mut Deployment<'_>, file: &AgentFile) -> Result<Prepared, Error> {
     let signals = Signals::listen(&[Signal::TERM, Signal::INT]).map_err(|e| Error::system("signals", e))?;
     let here = namespace::network().and_then(namespace::inode).map_err(|e| Error::system("/proc", e))?;
     let name = &file.site.deploy.name;
-    clear_leftovers(deployment, name, here)?;
-    let site = check(file, &deployment.registry).site;
+    let inherited = clear_leftovers(deployment, name, here)?;
+    let site = check_after(file, &deployment.registry, &inherited).site;
     site.refuse()?;
     let lacks = site.findings.iter().filter(|finding| finding.standing == CheckStatus::Lack);
     for finding in lacks {
@@ -90,14 +108,15 @@ fn prepare(deployment: &mut Deployment<'_>, file: &AgentFile) -> Result<(Session
     };
     let (path, process, undo) = (deployment.path.to_owned(), Process::this(), site.plan.undo(here));
     let base = deploy::Session { name: name.clone(), file: path, process, socket, undo };
-    let session = Session { base, watcher: None };
+    let session = Session { base, watcher: None, guard: guard::named(file, &inherited) };
     deployment.registry.write(&session)?;
-    Ok((session, site.plan, signals))
+    Ok(Prepared { session, plan: site.plan, signals, inherited })
 }
 
 /// Undoes what a killed agent of this name has left behind, in the network namespace `here`.
-fn clear_leftovers(deployment: &mut Deployment<'_>, name: &str, here: u64) -> Result<(), Error> {
-    let Some(dead) = deployment.registry.entry::<Session>(name) else { return Ok(()) };
+fn clear_leftovers(deployment: &mut Deployment<'_>, name: &str, here: u64) -> Result<Inherited, Error> {
+    let Some(dead) = deployment.registry.entry::<Session>(name) else { return Ok(Inherited::default()) };
+    let mut inherited = Inherited::default();
     if dead.base.process.is_of_this_boot() {
         if dead.base.undo.network != here {
             return Err(Error::OtherNamespace(name.to_owned()));
@@ -105,27 +124,21 @@ fn clear_leftovers(deployment: &mut Deployment<'_>, name: &str, here: u64) -> Re
         for line in clean(&dead) {
             deployment.inform("leftover", line);
         }
+        inherited = Inherited::of(&deployment.registry, &dead);
     }
     deployment.registry.remove(name, &["agent", "agent-flows"]);
-    Ok(())
+    Ok(inherited)
 }
 
 /// Runs from the first change to the last packet; returns why it ended.
-fn serve(
-    deployment: &mut Deployment<'_>,
-    file: AgentFile,
-    mut session: Session,
-    plan: &Plan,
-    signals: Signals,
-) -> Result<String, Error> {
+fn serve(deployment: &mut Deployment<'_>, file: AgentFile, prepared: Prepared) -> Result<String, Error> {
+    let Prepared { mut session, plan, signals, inherited } = prepared;
     let server = Server::bind(&session.base.socket)?;
-    let flows = session::flow_file(&deployment.registry, &session.base.name);
-    let flows = FlowFile::create(&flows, file.limits.flows).map_err(|e| Error::system("the flow file", e))?;
+    let flows = inherited.flow_file(&deployment.registry, &session.base.name, file.limits.flows)?;
     let watcher = Watcher::start(&absolute(deployment.path), &deployment.registry)?;
     session.watcher = Some(watcher.process.clone());
-    let opened = open(deployment, &file, &session, plan);
-    let (Opened { ports, unit, scope, mtu }, mut world) = match opened {
-        Ok(opened) => opened,
+    let (opened, loaded) = match open(deployment, &file, &session, &plan) {
+        Ok(both) => both,
         Err(error) => {
             // there are no connections yet, and the changes are undone here
             watcher.dismiss();
@@ -133,7 +146,8 @@ fn serve(
         }
     };
     let folder = deployment.registry.folder().to_owned();
-    let sandbox = Sandbox::enter(&file.site, deployment.path, &folder, &session.base.socket);
+    let sandbox =
+        Sandbox::enter(&file.site, deployment.path, &folder, &session.base.socket, loaded.has_maps());
     if !sandbox.is_whole() {
         let text = format!("Landlock: {}; seccomp: {}", sandbox.landlock, sandbox.seccomp);
         deployment.warn("sandbox", text);
@@ -141,25 +155,32 @@ fn serve(
     // a sleep must not last longer than asked; failing to set it is harmless
     let _ = wait::set_timer_slack();
     let file = Arc::new(file);
-    let mut split = Split::new(&mut world, Arc::clone(&file), mtu);
-    split.set_log(Box::new(flows));
-    let mut relay = Relay::new(ports, unit, scope, split, world);
-    if let Some(rules) = &file.datagrams {
-        relay.take_datagrams(rules);
-    }
+    let way = Way::new(&file, opened, loaded, flows)?;
+    let raised = raised(&plan);
     deployment.inform("started", format!("agent {} of {}", session.base.name, deployment.path));
     let path = deployment.path.to_owned();
-    let mut agent = Running { relay, file, path, sandbox, watcher: Some(watcher), server, drains: None };
+    let mut agent =
+        Running { way, file, path, sandbox, watcher: Some(watcher), server, drains: None, raised };
     let why = agent.run_until_stopped(deployment, signals)?;
-    agent.relay.release_datagrams().map_err(|e| Error::Path(e.to_string()))?;
+    agent.way.release_datagrams()?;
     // from now on packets take the direct path; what arrived earlier is still sent
     if let Some(line) = session.base.undo.remove_table() {
         deployment.inform("undone", line);
     }
-    if let Some(watcher) = agent.watcher.take() {
+    let stays = guard::is_needed(&deployment.registry, &session);
+    if let Some(watcher) = agent.watcher.take().filter(|_| !stays) {
         watcher.dismiss();
     }
     Ok(why)
+}
+
+/// Settings that were changed: name, value before, value.
+fn raised(plan: &Plan) -> Vec<(String, String, String)> {
+    let of = |step: &Step| match step {
+        Step::Setting { name, value, was: Some(was) } => Some((name.clone(), was.clone(), value.clone())),
+        _ => None,
+    };
+    plan.steps.iter().filter_map(of).collect()
 }
 
 /// Writes the session file, changes the machine and opens the ports.
@@ -168,16 +189,16 @@ fn open(
     file: &AgentFile,
     session: &Session,
     plan: &Plan,
-) -> Result<(Opened, World), Error> {
-    let world = World::new(random().map_err(|e| Error::system("/dev/urandom", e))?);
+) -> Result<(Opened, Loaded), Error> {
+    let loaded = Loaded::of(file)?;
     deployment.registry.write(session)?;
     let opened = ports::open(file, plan)?;
     give_up_privileges().map_err(|e| Error::system("capabilities cannot be dropped", e))?;
-    Ok((opened, world))
+    Ok((opened, loaded))
 }
 
 struct Running {
-    relay: Relay,
+    way: Way,
     file: Arc<AgentFile>,
     path: String,
     sandbox: Sandbox,
@@ -185,6 +206,8 @@ struct Running {
     server: Server,
     /// Until when it waits for its connections to end, once it was told to stop.
     drains: Option<Instant>,
+    /// Settings that were changed: name, value before, value.
+    raised: Vec<(String, String, String)>,
 }
 
 impl Running {
@@ -194,32 +217,32 @@ impl Running {
         deployment: &mut Deployment<'_>,
         mut signals: Signals,
     ) -> Result<String, Error> {
-        let mut look = self.relay.clock().now();
+        let mut look = self.way.clock().now();
         let mut asks = false;
         loop {
-            let next = self.relay.turn().map_err(|e| Error::Path(e.to_string()))?;
-            let now = self.relay.clock().now();
+            let next = self.way.turn()?;
+            let now = self.way.clock().now();
             for _ in signals.take() {
                 if self.drains.is_some() {
                     self.drains = Some(now);
                     continue;
                 }
-                self.relay.split().stop_accepting();
+                self.way.stop_accepting();
                 self.drains = Some(now + self.file.drain);
-                let open = self.relay.split().flows();
+                let open = self.way.flows();
                 deployment.inform("draining", format!("{open} connections"));
             }
             if asks || self.server.is_behind() {
                 self.answer_requests();
             }
             if let Some(end) = self.drains {
-                let open = self.relay.split().flows();
+                let open = self.way.flows();
                 if open == 0 {
                     return Ok("stopped by a signal".to_owned());
                 }
                 if now >= end {
-                    self.reset_all()?;
-                    return Ok(format!("stopped by a signal; {open} connections were reset"));
+                    let how = self.way.let_go()?;
+                    return Ok(format!("stopped by a signal; {open} connections {how}"));
                 }
             }
             if now >= look {
@@ -228,10 +251,10 @@ impl Running {
             }
             let soon = if self.server.is_behind() { now + SOON } else { Instant::NEVER };
             let until = next.min(soon).min(look).min(self.drains.unwrap_or(Instant::NEVER));
-            let [host, network] = self.relay.fds();
+            let [host, network] = self.way.fds();
             let mut fds = vec![host, network, signals.fd()];
             fds.extend(self.server.fds());
-            let ready = wait::wait(&fds, Some(until), self.relay.clock(), Duration::ZERO)
+            let ready = wait::wait(&fds, Some(until), self.way.clock(), Duration::ZERO)
                 .map_err(|e| Error::system("waiting", e))?;
             asks = (3..fds.len()).any(|i| ready.has(i));
         }
@@ -245,57 +268,28 @@ impl Running {
         }
     }
 
-    /// Resets all connections, and sends the packets that say so.
-    fn reset_all(&mut self) -> Result<(), Error> {
-        let now = self.relay.clock().now();
-        self.relay.split().abort_all(now);
-        let end = now + LAST_PACKETS;
-        while self.relay.clock().now() < end {
-            let next = self.relay.turn().map_err(|e| Error::Path(e.to_string()))?.min(end);
-            let [host, network] = self.relay.fds();
-            wait::wait(&[host, network], Some(next), self.relay.clock(), Duration::ZERO)
-                .map_err(|e| Error::system("waiting", e))?;
-        }
-        Ok(())
-    }
-
     fn answer_requests(&mut self) {
-        let Self { relay, file, path, sandbox, watcher, server, drains } = self;
+        let Self { way, file, path, sandbox, watcher, server, drains, raised } = self;
         server.serve(&mut |request| {
             Ok(match request {
                 Request::Status => {
-                    let now = relay.clock().now();
-                    let (traffic, drops) = (relay.traffic(), relay.drops().unwrap_or_default());
-                    let datagrams = relay.datagram_status(MOST_FLOWS);
-                    let split = relay.split();
-                    Reply::Status(Box::new(Status {
+                    let raised = KernelView { raised: raised.clone(), ..KernelView::default() };
+                    let mut status = Status {
                         name: file.site.deploy.name.clone(),
                         file: path.clone(),
-                        method: "split".to_owned(),
+                        method: file.method.word().to_owned(),
                         kind: file.place.word().to_owned(),
-                        uptime_s: now.as_secs_f64(),
                         draining: drains.is_some(),
-                        open: split.flows(),
-                        flows: split.views(now, MOST_FLOWS),
-                        counters: split.counters(),
-                        traffic,
-                        datagrams,
-                        port_drops: named(&drops),
-                        memory: [split.reserved(), split.used(), file.limits.memory.0],
+                        memory: [0, 0, file.limits.memory.0],
                         sandbox: sandbox.clone(),
                         watcher: watcher.as_ref().map(|watcher| watcher.process.pid),
-                    }))
+                        kernel: (file.method == Method::Kernel).then_some(raised),
+                        ..Status::default()
+                    };
+                    way.describe(&mut status);
+                    Reply::Status(Box::new(status))
                 }
             })
         });
     }
-}
-
-/// Packets lost at the ports, by place; places without losses are left out.
-fn named(drops: &[bentpipe_os::PortDrops; 2]) -> Vec<(String, u64)> {
-    let sides = ["host", "network"].into_iter().zip(drops);
-    let all = sides.flat_map(|(side, drops)| {
-        [("received", drops.receive), ("sent", drops.send)].map(|(what, n)| (format!("{side} {what}"), n))
-    });
-    all.filter(|(_, n)| *n > 0).collect()
 }

@@ -3,6 +3,7 @@
 use super::Error;
 use bentpipe_accelerate::deploy;
 use bentpipe_service::{Entry, Lock, Process, Registry, SystemError, pick};
+use core::net::IpAddr;
 use serde::{Deserialize, Serialize};
 use std::fs;
 use std::path::PathBuf;
@@ -13,8 +14,11 @@ pub struct Session {
     /// What it has in common with a gateway.
     #[serde(flatten)]
     pub base: deploy::Session,
-    /// The process that resets its connections if it is killed.
+    /// The process that resets its connections if it is killed, or keeps the guard for them.
     pub watcher: Option<Process>,
+    /// Prefixes of the peers that the guard of method `kernel` names; none without it.
+    #[serde(default)]
+    pub guard: Vec<(IpAddr, u8)>,
 }
 
 impl Entry for Session {

@@ -1,6 +1,7 @@
 //! Undoes the changes of agents that were killed, and stops those that run.
 
 use super::Error;
+use super::guard;
 use super::session::{self, Session, is_running};
 use bentpipe_accelerate::deploy;
 use bentpipe_base::Duration;
@@ -9,10 +10,10 @@ use bentpipe_service::{Entry as _, Registry, wait_until};
 use rustix::process::Signal;
 
 /// How long an agent may need beyond the time that its file gives its connections to end.
-const PATIENCE: Duration = Duration::from_secs(20);
+pub(super) const PATIENCE: Duration = Duration::from_secs(20);
 /// Longest `drain` of a file.
 const MOST_DRAIN: Duration = Duration::from_secs(3600);
-const STEP: Duration = Duration::from_millis(20);
+pub(super) const STEP: Duration = Duration::from_millis(20);
 
 /// Undoes the changes of the named agent or of all; returns a description, one line per change. One that runs
 /// is stopped first.
@@ -54,6 +55,7 @@ fn undo_one(registry: &Registry, session: &Session, done: &mut Vec<String>) -> R
     }
     if process.is_of_this_boot() {
         clean(session).into_iter().for_each(&mut tell);
+        guard::release(registry, session)?.into_iter().for_each(&mut tell);
     }
     session::remove(registry, session, lock);
     tell("session file removed".to_owned());
@@ -64,7 +66,7 @@ fn undo_one(registry: &Registry, session: &Session, done: &mut Vec<String>) -> R
 pub(super) fn clean(session: &Session) -> Vec<String> {
     // a killed process releases its interfaces a moment after its lock
     wait_until(PATIENCE, STEP, || !session.base.process.is_alive());
-    if let Some(watcher) = &session.watcher {
+    if let Some(watcher) = session.watcher.as_ref().filter(|_| session.guard.is_empty()) {
         wait_until(PATIENCE, STEP, || !watcher.is_alive());
     }
     session.base.undo.run()

@@ -5,20 +5,25 @@
 //! of its connections pass, and both ends of its connections are reset ([`Split::mourn`]). After some seconds
 //! it undoes what the agent changed on the machine, and ends.
 //!
+//! With the method `kernel` it undoes the changes at once, and keeps only the guard (`guard.rs`).
+//!
 //! ```text
 //! pipe ends -> flow file is read -> ports -> all ends are probed at 0, 0.3, 0.8, 1.5 s -> 5 s -> undo
 //! ```
 
 use super::Error;
+use super::guard;
 use super::ports;
 use super::session::{self, Session};
+use crate::kernel::open_sockets;
 use crate::path::{FlowFile, Relay};
-use crate::split::Split;
+use crate::split::{FlowKey, Split};
 use bentpipe_base::{Duration, World};
-use bentpipe_os::{random, wait};
-use bentpipe_scenario::agent_file::AgentFile;
+use bentpipe_os::{Clock, random, wait};
+use bentpipe_scenario::agent_file::{AgentFile, Method};
 use bentpipe_service::{Process, Registry, Signals};
 use rustix::process::Signal;
+use std::fs::File;
 use std::io::{Read as _, Write as _, stdin};
 use std::os::unix::process::CommandExt as _;
 use std::path::Path;
@@ -30,6 +35,8 @@ const PROBES: [Duration; 4] =
     [Duration::ZERO, Duration::from_millis(300), Duration::from_millis(800), Duration::from_millis(1500)];
 /// How long packets of the agent's connections are answered after its death.
 const STAY: Duration = Duration::from_secs(5);
+/// Time between two looks at the sockets of flows that were negotiated.
+const LOOK: Duration = Duration::from_secs(1);
 /// The word that tells the watcher that the agent ends by itself.
 const FAREWELL: &[u8] = b"end";
 
@@ -88,12 +95,37 @@ pub fn mourn(file: AgentFile, registry: &Registry) -> Result<usize, Error> {
     };
     // without its session file the agent has undone its changes itself, or has changed nothing yet
     let Some(session) = watched() else { return Ok(0) };
+    if file.method == Method::Kernel {
+        session.base.undo.run();
+        keep_guard(&guard::flows(registry, &session), signals, &watched);
+        return Ok(0);
+    }
     let reset = take_over(file, registry, &session, signals);
     // the changes of an agent that was started again meanwhile are its own
     if let Some(session) = watched() {
         session.base.undo.run();
     }
     reset
+}
+
+/// Keeps the guard until the last socket of the dead agent's flows is gone, then removes it. It stays if the
+/// watcher is told to end, since another process then sees to it.
+fn keep_guard(flows: &[FlowKey], mut signals: Signals, watched: &impl Fn() -> Option<Session>) {
+    // who reads what the agent writes need not wait for this process
+    if let Ok(nowhere) = File::options().write(true).open("/dev/null") {
+        let _ = rustix::stdio::dup2_stderr(&nowhere);
+    }
+    let clock = Clock::start();
+    // where it cannot be seen which sockets are open, they may be
+    while !open_sockets(flows).is_ok_and(|open| open.is_empty()) {
+        let next = clock.now() + LOOK;
+        // a failure to wait only makes the next look earlier
+        let _ = wait::wait(&[signals.fd()], Some(next), &clock, Duration::ZERO);
+        if !signals.take().is_empty() || watched().is_none() {
+            return;
+        }
+    }
+    guard::remove();
 }
 
 /// Resets the connections of the dead agent.

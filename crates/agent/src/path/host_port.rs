@@ -4,8 +4,8 @@
 //! It sees every packet that arrives there, before the host's TCP. It keeps those for the host's own
 //! addresses; frames for other hosts, which are seen while a program listens to all, are none of its. It asks
 //! the kernel for the next hop and its hardware address, and lets the kernel resolve an address that is not
-//! known; until then packets are lost, as they are in a queue of the kernel that is full. Answers are
-//! remembered for [`FRESH`], and bounded by number.
+//! known; until then the port holds a few packets, as the kernel does. Answers are remembered for [`FRESH`],
+//! and bounded by number.
 
 use bentpipe_os::clock::monotonic;
 use bentpipe_os::netlink::{Interface, Mac, Netlink};
@@ -13,7 +13,7 @@ use bentpipe_os::port::{PortDrops, Received};
 use bentpipe_os::{PacketPort, PortError, VethPort};
 use bentpipe_wire::offload::{VnetHeader, addresses};
 use core::net::{IpAddr, Ipv4Addr, Ipv6Addr};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 use std::io::{self, IoSlice};
 use std::net::UdpSocket;
 use std::os::fd::BorrowedFd;
@@ -21,7 +21,10 @@ use std::os::fd::BorrowedFd;
 /// How long an answer of the kernel is believed, in nanoseconds.
 const FRESH: u64 = 10_000_000_000;
 /// How long to wait before an address is asked for again that was not known.
-const AGAIN: u64 = 20_000_000;
+const AGAIN: u64 = 2_000_000;
+/// Most packets that wait for a hardware address, and how long each waits.
+const MOST_HELD: usize = 64;
+const LONGEST_HELD: u64 = 1_000_000_000;
 /// Most remembered answers of each kind; then all are forgotten.
 const MOST: usize = 8192;
 /// The port of "discard" (RFC 863): a datagram to it makes the kernel resolve the neighbour's address.
@@ -40,6 +43,8 @@ pub struct HostPort {
     own: BTreeMap<IpAddr, (bool, u64)>,
     /// Sockets for datagrams that make the kernel resolve an address; opened before the sandbox.
     askers: [Option<UdpSocket>; 2],
+    /// Packets that wait for the hardware address of their next hop, and since when.
+    held: VecDeque<(IpAddr, VnetHeader, Vec<u8>, u64)>,
     /// Packets without a next hop.
     lost: u64,
 }
@@ -68,7 +73,7 @@ impl HostPort {
         let asker = |any: IpAddr| UdpSocket::bind((any, 0)).ok();
         let askers = [asker(Ipv4Addr::UNSPECIFIED.into()), asker(Ipv6Addr::UNSPECIFIED.into())];
         let (hops, own) = (BTreeMap::new(), BTreeMap::new());
-        Ok(Self { port, interface, netlink, hops, own, askers, lost: 0 })
+        Ok(Self { port, interface, netlink, hops, own, askers, held: VecDeque::new(), lost: 0 })
     }
 
     /// Hardware address of the next hop towards `to`.
@@ -101,6 +106,26 @@ impl HostPort {
         known
     }
 
+    /// Sends the packets whose next hop is known by now; gives up those that have waited for long.
+    fn send_held(&mut self) {
+        for _ in 0..self.held.len() {
+            let Some((to, vnet, bytes, since)) = self.held.pop_front() else { break };
+            if let Some(next) = self.next_hop(to) {
+                // the next read says if the port is gone
+                let _ = self.send_to(next, &vnet, &[IoSlice::new(&bytes)]);
+            } else if monotonic().saturating_sub(since) < LONGEST_HELD {
+                self.held.push_back((to, vnet, bytes, since));
+            } else {
+                self.lost += 1;
+            }
+        }
+    }
+
+    fn send_to(&mut self, next: Mac, vnet: &VnetHeader, parts: &[IoSlice<'_>]) -> io::Result<bool> {
+        self.port.set_mac_addresses(self.interface.mac, next);
+        self.port.send(vnet, parts)
+    }
+
     fn is_own(&mut self, address: IpAddr) -> bool {
         let now = monotonic();
         if let Some((is_own, asked)) = self.own.get(&address)
@@ -127,6 +152,9 @@ impl PacketPort for HostPort {
     }
 
     fn receive(&mut self, buffer: &mut [u8]) -> io::Result<Option<Received>> {
+        if self.holds() {
+            self.send_held();
+        }
         for _ in 0..SKIP {
             let Some(received) = self.port.receive(buffer)? else { return Ok(None) };
             let to = buffer.get(..received.len).and_then(|packet| addresses(packet).ok()).map(|(_, to)| to);
@@ -140,16 +168,32 @@ impl PacketPort for HostPort {
     fn send(&mut self, vnet: &VnetHeader, parts: &[IoSlice<'_>]) -> io::Result<bool> {
         let header = parts.iter().find(|part| !part.is_empty());
         let to = header.and_then(|header| addresses(header).ok()).map(|(_, to)| to);
-        let Some(next) = to.and_then(|to| self.next_hop(to)) else {
+        let Some(to) = to else {
             self.lost += 1;
             return Ok(false);
         };
-        self.port.set_mac_addresses(self.interface.mac, next);
-        self.port.send(vnet, parts)
+        if self.holds() {
+            // in the order in which they came
+            self.send_held();
+        }
+        if let Some(next) = self.next_hop(to) {
+            return self.send_to(next, vnet, parts);
+        }
+        if self.held.len() == MOST_HELD {
+            self.lost += 1;
+            return Ok(false);
+        }
+        let bytes = parts.iter().flat_map(|part| part.iter().copied()).collect();
+        self.held.push_back((to, *vnet, bytes, monotonic()));
+        Ok(true)
     }
 
     fn drops(&mut self) -> io::Result<PortDrops> {
         let drops = self.port.drops()?;
         Ok(PortDrops { send: drops.send + self.lost, not_ip: 0, ..drops })
+    }
+
+    fn holds(&self) -> bool {
+        !self.held.is_empty()
     }
 }

@@ -14,7 +14,7 @@ pub use host_port::HostPort;
 pub use scope::Scope;
 
 use crate::split::{HOST, NETWORK, Split, Verdict};
-use bentpipe_base::{Instant, NodeId, World};
+use bentpipe_base::{Duration, Instant, NodeId, World};
 use bentpipe_driver::{Link as LinkHeader, Unit};
 use bentpipe_os::port::{MAX_SUPER, PortDrops};
 use bentpipe_os::{Clock, PacketPort};
@@ -28,6 +28,9 @@ use std::os::fd::BorrowedFd;
 const BATCH: usize = 64;
 /// Most super-packets sent to one side before reading.
 const MOST_SENT: usize = 32;
+
+/// How long a port that holds packets waits before it tries again.
+const HELD: Duration = Duration::from_millis(1);
 
 /// Packets and bytes, each for both sides: the host, the network.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -153,7 +156,8 @@ impl Relay {
         let next = self.send_datagrams()?;
         let now = self.clock.now();
         let is_behind = is_full || self.split.wants_to_send();
-        Ok(if is_behind { now } else { self.split.next_at().min(next) })
+        let next = if is_behind { now } else { self.split.next_at().min(next) };
+        Ok(next.min(when_held(&self.ports, now)))
     }
 
     /// Sends the datagrams that are due; returns when the next are.
@@ -195,8 +199,7 @@ impl Relay {
             }
         }
         traffic.passed[side] += 1;
-        // a packet that the kernel has no room for is lost, and counted by its port
-        tolerate(ports[1 - side].send(&received.vnet, &[IoSlice::new(bytes)]))?;
+        send(ports[1 - side].as_mut(), &received.vnet, &[IoSlice::new(bytes)])?;
         Ok(true)
     }
 
@@ -228,6 +231,17 @@ impl Relay {
             }
         }
     }
+}
+
+/// When ports that hold packets must be read again.
+pub(crate) fn when_held(ports: &[Box<dyn PacketPort>; 2], now: Instant) -> Instant {
+    let holds = ports.iter().any(|port| port.holds());
+    if holds { now + HELD } else { Instant::NEVER }
+}
+
+/// Sends a packet. One that the kernel has no room for is lost, and counted by its port.
+pub(crate) fn send(port: &mut dyn PacketPort, vnet: &VnetHeader, parts: &[IoSlice<'_>]) -> io::Result<()> {
+    tolerate(port.send(vnet, parts))
 }
 
 /// A packet that the kernel does not take is lost. Only a port that is gone is an error; the next read says

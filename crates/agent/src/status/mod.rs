@@ -1,5 +1,6 @@
 //! Messages on the control socket: lines of JSON.
 
+use crate::kernel::KernelView;
 use crate::path::{DatagramStatus, Traffic};
 use crate::split::{Counters, FlowView};
 use bentpipe_accelerate::deploy::Sandbox;
@@ -36,7 +37,7 @@ pub struct Status {
     pub name: String,
     /// Path of its file.
     pub file: String,
-    /// `split`.
+    /// `split` or `kernel`.
     pub method: String,
     /// `inline`, `routed` or `host`.
     pub kind: String,
@@ -60,6 +61,10 @@ pub struct Status {
     pub memory: [u64; 3],
     /// State of the sandbox.
     pub sandbox: Sandbox,
-    /// The process that resets the connections if the agent is killed; null if there is none any more.
+    /// The process that resets the connections if the agent is killed, or keeps the guard for them; null if
+    /// there is none any more.
     pub watcher: Option<i32>,
+    /// With the method `kernel`, its state.
+    #[serde(default)]
+    pub kernel: Option<KernelView>,
 }

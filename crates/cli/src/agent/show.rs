@@ -4,6 +4,7 @@ use crate::doctor::findings_text;
 use crate::link::{listed, rate, time};
 use crate::outcome::{Failure, to_json};
 use bentpipe_agent::deploy::Check;
+use bentpipe_agent::kernel::KernelView;
 use bentpipe_agent::split::FlowView;
 use bentpipe_agent::status::Status;
 use core::fmt::Write as _;
@@ -45,12 +46,54 @@ pub(super) fn status(status: &Status, json: bool) -> Result<String, Failure> {
     if json {
         return to_json(status);
     }
-    let Status { name, method, kind, file, counters, traffic, .. } = status;
+    let Status { name, method, kind, file, .. } = status;
     let drains = if status.draining { ", draining" } else { "" };
     let mut out = format!("agent {name} ({method}, {kind}, {file}{drains})  {}\n", time(status.uptime_s));
     let mut line = |name: &str, text: &str| {
         let _ = writeln!(out, "{name:<12} {text}");
     };
+    if let Some(kernel) = &status.kernel {
+        kernel_lines(status, kernel, &mut line);
+    } else {
+        split_lines(status, &mut line);
+    }
+    line("dropped", &listed(&status.port_drops));
+    line("sandbox", &format!("Landlock {}; seccomp {}", status.sandbox.landlock, status.sandbox.seccomp));
+    let gone = || "gone: nobody sees to the connections if the agent is killed".to_owned();
+    line("watcher", &status.watcher.map_or_else(gone, |pid| format!("process {pid}")));
+    if !status.flows.is_empty() {
+        out += &cells(["host", "remote", "state", "asked", "granted", "rate", "sent", "received"]);
+        status.flows.iter().for_each(|flow| out += &row(flow));
+    }
+    Ok(out)
+}
+
+/// What there is to say of method "kernel".
+fn kernel_lines(status: &Status, kernel: &KernelView, line: &mut impl FnMut(&str, &str)) {
+    let [adopted, fell_back, left, refused] = kernel.sockets;
+    let ends =
+        format!("{adopted} got a rate, {fell_back} fell back, {left} left with its end, {refused} refused");
+    line("connections", &format!("{} now", status.open));
+    line(
+        "sockets",
+        &format!("congestion control {}: {ends}; no room for {}", kernel.control, kernel.no_room),
+    );
+    line("exchange", &listed(&kernel.exchange));
+    for (name, was, value) in &kernel.raised {
+        let [was, value] = [was, value].map(|text| text.replace('\t', " "));
+        line("raised", &format!("{name}: {was} -> {value}"));
+    }
+    if kernel.unlisted > 0 {
+        line(
+            "unguarded",
+            &format!("{} connections found no room in the list for the guard", kernel.unlisted),
+        );
+    }
+}
+
+/// What there is to say of method "split".
+fn split_lines(status: &Status, line: &mut impl FnMut(&str, &str)) {
+    let Status { counters, traffic, .. } = status;
     let [from_host, from_network] = counters.failed;
     let ends = format!(
         "{} delivered, {} refused, {} unanswered, {from_host} ended by the host and {from_network} by the network",
@@ -62,15 +105,6 @@ pub(super) fn status(status: &Status, json: bool) -> Result<String, Failure> {
     line("passed", &format!("{passed_there} packets to the network, {passed_back} to the host; {not_taken}"));
     let [reserved, used, limit] = status.memory;
     line("memory", &format!("{reserved} B set aside of {limit} B, {used} B in use"));
-    line("dropped", &listed(&status.port_drops));
-    line("sandbox", &format!("Landlock {}; seccomp {}", status.sandbox.landlock, status.sandbox.seccomp));
-    let gone = || "gone: connections stay open if the agent is killed".to_owned();
-    line("watcher", &status.watcher.map_or_else(gone, |pid| format!("process {pid}")));
-    if !status.flows.is_empty() {
-        out += &cells(["host", "remote", "state", "asked", "granted", "rate", "sent", "received"]);
-        status.flows.iter().for_each(|flow| out += &row(flow));
-    }
-    Ok(out)
 }
 
 fn row(flow: &FlowView) -> String {

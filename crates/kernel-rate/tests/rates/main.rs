@@ -10,7 +10,7 @@
 mod rig;
 
 use bentpipe_base::{Duration, Prefix, Rate};
-use bentpipe_kernel_rate::{Counts, Grant, KernelRate, Policy, Reason, Tuple, guard};
+use bentpipe_kernel_rate::{Counts, Grant, KernelRate, Policy, Tuple, guard};
 use bentpipe_os::{nft, tcp};
 use rig::{PORT, Rig, connect, end, write};
 use std::net::TcpStream;
@@ -120,17 +120,25 @@ fn sockets_send_at_their_rates_whatever_is_lost() {
     }
     let peers = [false, true].map(|v6| Prefix::new(end(v6, 1, 0).ip(), 24).unwrap());
     let policy = Policy { cgroup: None, peers: peers.to_vec() };
-    let rates = KernelRate::load(&policy).unwrap();
-    assert!(tcp::congestion_controls().unwrap().iter().any(|name| name == bentpipe_kernel_rate::NAME));
-    assert!(matches!(KernelRate::load(&policy), Err(Reason::Refused { .. })), "only one agent at a time");
+    // an agent of another network namespace, whose rates are not ours
+    let other = KernelRate::load(&policy).unwrap();
     let rig = Rig::new();
+    let rates = KernelRate::load(&policy).unwrap();
+    assert_ne!(rates.name(), other.name());
+    for name in [rates.name(), other.name()] {
+        assert!(tcp::congestion_controls().unwrap().iter().any(|one| one == name), "{name}");
+    }
+    for port in 4001..4005 {
+        other.set(&tuple(port == 4002, port, PORT), &grant(1)).unwrap();
+    }
     from_the_start(&rates, &rig);
     later(&rates, &rig);
     silent(&rates);
     lossy(&rates);
-    assert_eq!(rates.counts().refused, 0);
-    drop(rates);
-    assert!(!tcp::congestion_controls().unwrap().iter().any(|name| name == bentpipe_kernel_rate::NAME));
+    assert_eq!((rates.counts().refused, other.counts()), (0, Counts::default()));
+    let names = [rates.name().to_owned(), other.name().to_owned()];
+    drop((rates, other));
+    assert!(!tcp::congestion_controls().unwrap().iter().any(|name| names.contains(name)));
     // the guard is taken by the kernel, twice as well as once, and removed
     for script in [guard::script(&peers), guard::script(&peers), guard::removal(), guard::removal()] {
         nft::run(&script).unwrap();

@@ -10,7 +10,7 @@ use crate::scalars::{Name, SizeOrSegments, Version, Whole};
 use bentpipe_base::{Duration, Probability, Rate, Size};
 use bentpipe_tcp::{Encoding, Scheme};
 
-words!(Method { "split" => Split, });
+words!(Method { "split" => Split, "kernel" => Kernel, });
 words!(Place { "inline" => Inline, "routed" => Routed, "host" => Host, });
 words!(Transport { "tcp" => Tcp, "udp" => Udp, });
 words!(Treatment { "signal" => Signal, "pass" => Pass, });
@@ -38,7 +38,8 @@ table! {
         /// Version of the file format.
         schema: Version,
         /// How the agent acts for the host. `"split"`: it ends the host's connection and goes on with a TCP
-        /// of its own, which signals.
+        /// of its own, which signals. `"kernel"`: it signals in the packets of the host's own TCP, which then
+        /// sends at the granted rate; for the kind `"host"` only.
         method: Method = "`\"split\"`",
         /// Where the agent stands.
         deploy: AgentDeployKeys,
@@ -81,7 +82,7 @@ table! {
         /// creates. `"check"`: refuse to start. `"ignore"`: print a warning and start.
         firewall: Firewall = "`\"check\"`",
         /// How long the agent waits, when it is stopped, for its connections to end. Those that are left are
-        /// reset.
+        /// reset; with the method `"kernel"` they go on without rates.
         drain: Duration = "`\"10 s\"`",
     }
 
@@ -103,7 +104,7 @@ table! {
         /// Side from which the connection is opened: `"host"` or `"network"`.
         opened_from: OpenedFrom = "both",
         /// Signalling towards the network. `"off"`: the agent only ends the connection and goes on with
-        /// `tcp`.
+        /// `tcp`; not for the method `"kernel"`.
         encoding: Option<Encoding> = "`\"tia-1039\"`",
         /// Rate for which the agent asks in the direction to the network, headers included, at least
         /// 1 kbit/s. `"none"`: it only answers. A table asks for a rate that is reserved, or with priorities;
@@ -117,10 +118,11 @@ table! {
         /// Loss rate above which the agent no longer trusts the rate of the network.
         ask_fallback: Probability = "`0.1`",
         /// Scheme towards the network until a rate is granted, and where none is: its name, or a table with
-        /// its parameters.
+        /// its parameters. Not for the method `"kernel"`, with which it is the host's.
         tcp: OrTable<Scheme, SchemeKeys> = "`\"cubic\"`",
         /// Receive window of the agent towards the network: a size, or a table for a window that grows. The
-        /// send buffer has the size of its maximum.
+        /// send buffer has the size of its maximum. With the method `"kernel"` it is what sockets of the host
+        /// can have: lower limits are raised for all of them, to the largest window of all rules.
         window: OrTable<SizeOrSegments, WindowKeys> = "`{ initial = \"64 KiB\", max = \"8 MiB\" }`",
     }
 
@@ -129,9 +131,10 @@ table! {
         /// Maximum number of connections that the agent takes at a time.
         flows: Whole<16, 1_000_000> = "`10000`",
         /// Memory for the buffers of all connections together. Each gets its full window while there is
-        /// enough, later ones a smaller one.
+        /// enough, later ones a smaller one. Not for the method `"kernel"`.
         memory: Size = "`\"1 GiB\"`",
-        /// Time without packets after which the agent asks whether a peer is still there (keep-alive).
+        /// Time without packets after which the agent asks whether a peer is still there (keep-alive). Not for
+        /// the method `"kernel"`.
         idle: Duration = "`\"120 min\"`",
         /// The longest time for which a datagram is held: until the first answer of the network, 10 s at
         /// most, and if a flow sends above its granted rate. After that time without an answer the flow goes

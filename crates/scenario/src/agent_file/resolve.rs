@@ -2,7 +2,7 @@
 
 use super::datagrams;
 use super::keys::{AgentDeployKeys, AgentKeys, AgentLimitKeys, AgentRuleKeys, OpenedFrom};
-use super::types::{AgentFile, AgentLimits, Method, Place, Treatment};
+use super::types::{AgentFile, AgentLimits, Method, Place, Transport, Treatment};
 use crate::diagnostic::{Fault, Result, bail};
 use crate::form::{At, Keys as _};
 use crate::gateway_file::{
@@ -29,6 +29,8 @@ const MEMORY: Size = Size(1 << 30);
 /// Least memory of a connection: four buffers of 16 KiB.
 const LEAST_PER_FLOW: u64 = 64 << 10;
 const LEAST_FLOWS: usize = 16;
+/// Most rates for sockets that `bentpipe_kernel_rate` has room for.
+const MOST_SOCKETS: u64 = 65_536;
 /// RFC 1122, section 4.2.3.6: not less than two hours.
 const IDLE: Duration = Duration::from_secs(7200);
 /// Window towards the network. Its maximum carries 120 Mbit/s over a round trip of 550 ms.
@@ -38,6 +40,10 @@ pub(super) fn file(keys: AgentKeys) -> Result<AgentFile> {
     let (place, deploy) = deploy(&keys.deploy)?;
     if keys.rules.value.is_empty() {
         bail!(keys.rules.span, "there are no rules", "without one the agent takes no connection");
+    }
+    let method = keys.method.map_or(Method::Split, |m| m.value);
+    if method == Method::Kernel {
+        fits_kernel(&keys)?;
     }
     let limit_keys = keys.limits.as_ref().map(|l| &l.value);
     let (streams, datagrams) = datagrams::divide(keys.rules.value);
@@ -53,7 +59,7 @@ pub(super) fn file(keys: AgentKeys) -> Result<AgentFile> {
         return Err(Fault::new(path.span, "this path is relative", label));
     }
     Ok(AgentFile {
-        method: keys.method.map_or(Method::Split, |m| m.value),
+        method,
         place,
         site: GatewayFile {
             config: Unused::default(),
@@ -65,12 +71,58 @@ pub(super) fn file(keys: AgentKeys) -> Result<AgentFile> {
             customs: Vec::new(),
             status: Status { socket: socket.map(|s| s.value.0), ..Status::default() },
         },
+        windows: windows(&asks),
         asks,
         numbers,
         datagrams,
-        limits: limits(limit_keys)?,
+        limits: limits(limit_keys, method)?,
         drain,
     })
+}
+
+/// Refuses what has no meaning for the host's own TCP.
+fn fits_kernel(keys: &AgentKeys) -> Result<()> {
+    let deploy = &keys.deploy.value;
+    if deploy.kind.value != Place::Host {
+        let label = "the rates are for the TCP of the host: the agent must be there";
+        let help = "help: use `kind = \"host\"`, or the method \"split\"";
+        return Err(
+            Fault::new(deploy.kind.span, "the method \"kernel\" is not for this kind", label).help(help)
+        );
+    }
+    let is_datagram = |rule: &At<AgentRuleKeys>| rule.value.protocol.filter(|p| p.value == Transport::Udp);
+    if let Some(protocol) = keys.rules.value.iter().find_map(is_datagram) {
+        let label = "with the method \"kernel\" the agent signals for TCP alone";
+        let help = "help: have a second agent with the method \"split\" for datagrams";
+        return Err(Fault::new(protocol.span, "a rule for datagrams", label).help(help));
+    }
+    let limits = keys.limits.as_ref().map(|limits| &limits.value);
+    let of_limits = [
+        ("memory", limits.and_then(|l| l.memory).map(|k| k.span)),
+        ("idle", limits.and_then(|l| l.idle).map(|k| k.span)),
+    ];
+    let of_rules = keys.rules.value.iter().map(|rule| ("tcp", rule.value.tcp.as_ref().map(|k| k.span)));
+    if let Some((key, span)) =
+        of_limits.into_iter().chain(of_rules).find_map(|(key, span)| Some((key, span?)))
+    {
+        let label = "with the method \"kernel\" the host's own TCP decides that";
+        return Err(Fault::new(span, format!("`{key}` has no effect"), label).help("help: leave it out"));
+    }
+    let off = keys.rules.value.iter().find_map(|rule| rule.value.encoding.filter(|e| e.value.is_none()));
+    if let Some(off) = off {
+        let label = "the method \"kernel\" does nothing but signal";
+        let help = "help: use `action = \"pass\"`";
+        return Err(Fault::new(off.span, "`encoding = \"off\"` has no effect", label).help(help));
+    }
+    Ok(())
+}
+
+/// The largest windows of all rules.
+fn windows(asks: &[Option<Config>]) -> [Size; 2] {
+    let largest = |of: fn(ReceiveBuffer) -> Size| {
+        asks.iter().flatten().map(|config| of(config.receive_buffer)).max().unwrap_or_default()
+    };
+    [largest(ReceiveBuffer::initial), largest(ReceiveBuffer::max)]
 }
 
 fn deploy(given: &At<AgentDeployKeys>) -> Result<(Place, crate::gateway_file::Deploy)> {
@@ -206,10 +258,17 @@ const fn least_memory(flows: usize) -> Size {
     Size(LEAST_PER_FLOW * flows as u64 / 4 * 5)
 }
 
-fn limits(given: Option<&AgentLimitKeys>) -> Result<AgentLimits> {
+fn limits(given: Option<&AgentLimitKeys>, method: Method) -> Result<AgentLimits> {
     let mut limits = AgentLimits { flows: FLOWS, memory: MEMORY, idle: IDLE };
     let Some(keys) = given else { return Ok(limits) };
     limits.flows = keys.flows.map_or(FLOWS, |flows| flows.value.0 as usize);
+    if method == Method::Kernel {
+        if let Some(flows) = keys.flows.filter(|flows| flows.value.0 > MOST_SOCKETS) {
+            let label = format!("the kernel has room for the rates of {MOST_SOCKETS}");
+            return Err(Fault::new(flows.span, "`flows` is too large for the method \"kernel\"", label));
+        }
+        return Ok(limits);
+    }
     let least = least_memory(limits.flows);
     if let Some(memory) = keys.memory {
         limits.memory = memory.at_least("memory", least_memory(LEAST_FLOWS), "small")?;

@@ -24,6 +24,8 @@ pub struct AgentFile {
     pub datagrams: Option<DatagramRules>,
     /// Limits.
     pub limits: AgentLimits,
+    /// Windows that sockets of the host can have with [`Method::Kernel`]: the initial one, and the largest.
+    pub windows: [Size; 2],
     /// How long to wait for connections to end when it is stopped.
     pub drain: Duration,
 }
@@ -55,6 +57,18 @@ pub enum Transport {
 pub enum Method {
     /// It ends the host's connection and goes on with a TCP of its own.
     Split,
+    /// It signals in the host's own packets, and the host's TCP uses the rates.
+    Kernel,
+}
+
+impl Method {
+    /// Returns its word in the file.
+    pub const fn word(self) -> &'static str {
+        match self {
+            Self::Split => "split",
+            Self::Kernel => "kernel",
+        }
+    }
 }
 
 /// Where an agent stands.

@@ -110,6 +110,35 @@ error: `take` has no effect
     );
 }
 
+const KERNEL: &str =
+    "schema = 1\nmethod = \"kernel\"\n[deploy]\nkind = \"host\"\nnetwork = \"eth0\"\n[[rules]]\n";
+
+#[test]
+fn the_method_kernel_is_for_the_host_and_its_own_tcp() {
+    let file = loads(&format!("{KERNEL}port = 1\n[[rules]]\nwindow = \"16 MiB\"\n"));
+    assert_eq!((file.method.word(), file.windows), ("kernel", [Size(16 << 20); 2]));
+    refuses(
+        &LEAST.replace("schema = 1", "schema = 1\nmethod = \"kernel\""),
+        "
+error: the method \"kernel\" is not for this kind
+ --> agent.toml:4:8
+  |
+4 | kind = \"inline\"
+  |        ^^^^^^^^ the rates are for the TCP of the host: the agent must be there
+  = help: use `kind = \"host\"`, or the method \"split\"",
+    );
+    for (key, says) in [
+        ("tcp = \"bbr\"", "`tcp` has no effect"),
+        ("encoding = \"off\"", "use `action = \"pass\"`"),
+        ("[limits]\nmemory = \"1 GiB\"", "the host's own TCP decides that"),
+        ("[limits]\nidle = \"1 h\"", "`idle` has no effect"),
+        ("[limits]\nflows = 100000", "the kernel has room for the rates of 65536"),
+    ] {
+        let error = read(&format!("{KERNEL}{key}\n")).expect_err(says);
+        assert!(error.contains(says), "{says}: {error}");
+    }
+}
+
 #[test]
 fn other_errors_are_those_of_scenario_and_gateway_files() {
     for (text, says) in [

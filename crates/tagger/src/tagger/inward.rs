@@ -59,7 +59,7 @@ impl Tagger {
                 (Phase::Opening | Phase::Closing, _) => self.forget(&key),
             }
         }
-        let ask = if syn.dscp == QOS_SIGNAL { self.ask(cx, &key, syn.dport) } else { None };
+        let ask = if syn.dscp == QOS_SIGNAL { self.ask(cx, &key, false) } else { None };
         let Some(ask) = ask else { return self.clean_unknown(cx, &key, syn) };
         let mut flow = Flow::new(now, &ask, syn.ip, false);
         let answer = flow.hear_syn(now, syn);

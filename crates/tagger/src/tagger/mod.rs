@@ -29,10 +29,12 @@ use crate::config::TaggerConfig;
 use crate::flow::Flow;
 use crate::peers::Peers;
 use crate::table::{FlowKey, Table};
+use crate::view::FlowView;
 use bentpipe_advice::negotiation::RateAnswer;
 use bentpipe_base::{
     Addr, Cx, Flags, Input, Instant, Node, OtherOptions, Packet, Pkt, Port, Proto, Rate, Slot,
 };
+use std::collections::BTreeSet;
 
 /// The side of the host.
 pub const HOST: Port = Port(0);
@@ -60,6 +62,8 @@ pub struct Tagger {
     peers: Peers,
     changes: Changes,
     counts: Counts,
+    /// False: new flows pass.
+    accepts: bool,
     /// The earliest wake-up requested and still pending.
     wake_at: Instant,
 }
@@ -85,6 +89,7 @@ impl Tagger {
             peers: Peers::new(config.incapable, config.incapable_time),
             changes: Changes::new(config.flows),
             counts: Counts::default(),
+            accepts: true,
             wake_at: Instant::NEVER,
             config,
         }
@@ -98,6 +103,36 @@ impl Tagger {
     /// Returns the rate that a flow has.
     pub fn granted(&self, flow: &FlowKey) -> Option<Rate> {
         self.table.get(flow)?.told
+    }
+
+    /// Asks for no new flow from now on, and answers none.
+    pub const fn stop_accepting(&mut self) {
+        self.accepts = false;
+    }
+
+    /// Notes from now on which flows come and go, for [`Tagger::take_changed`].
+    pub fn follow(&mut self) {
+        self.table.follow();
+    }
+
+    /// Takes the flows that came or went since the last call; [`Tagger::view`] shows those that are there.
+    pub fn take_changed(&mut self) -> BTreeSet<FlowKey> {
+        self.table.take_changed()
+    }
+
+    /// Returns a flow, if it follows that.
+    pub fn view(&self, flow: &FlowKey) -> Option<FlowView> {
+        self.table.get(flow).map(|found| found.view(*flow))
+    }
+
+    /// Number of flows that have not ended.
+    pub fn open(&self) -> usize {
+        self.table.open()
+    }
+
+    /// All flows, those included that have just ended, in the order of their addresses.
+    pub fn flows(&self) -> impl Iterator<Item = FlowView> {
+        self.table.iter().map(|(key, flow)| flow.view(*key))
     }
 
     /// Notes an answer, and the change of the flow's rate if there is one.
@@ -170,7 +205,7 @@ impl Node for Tagger {
     }
 
     fn addresses(&self, each: &mut dyn FnMut(Addr)) {
-        let flows = self.table.keys().flat_map(FlowKey::addresses);
+        let flows = self.table.keys().chain(self.table.changed()).flat_map(FlowKey::addresses);
         flows.chain(self.peers.addresses()).chain(self.changes.addresses()).for_each(each);
     }
 

@@ -24,10 +24,12 @@ impl Tagger {
         cx.send(NETWORK, packet);
     }
 
-    /// What the rules say for a flow to this port, if the path to the peer may have structures.
-    pub(super) fn ask(&mut self, cx: &Cx<'_>, key: &FlowKey, port: u16) -> Option<AskConfig> {
+    /// What the rules say for a flow that the host, or its peer, opens, if the path to the peer may have
+    /// structures.
+    pub(super) fn ask(&mut self, cx: &Cx<'_>, key: &FlowKey, is_ours: bool) -> Option<AskConfig> {
         let (host, peer) = (cx.address(key.host.0), cx.address(key.peer.0));
-        let ask = asked(&self.config.rules, Call { host, peer, port })?;
+        let ports = if is_ours { [key.host.1, key.peer.1] } else { [key.peer.1, key.host.1] };
+        let ask = asked(&self.config.rules, Call { host, peer, ports, is_ours }).filter(|_| self.accepts)?;
         (!self.peers.contains(cx.now, key.peer.0)).then(|| ask.clone())
     }
 
@@ -44,7 +46,7 @@ impl Tagger {
             return flow.tag_syn(cx.now, syn);
         }
         self.forget(&key);
-        let Some(ask) = self.ask(cx, &key, syn.dport) else { return };
+        let Some(ask) = self.ask(cx, &key, true) else { return };
         if syn.wire_len().0 + Structure::LEN as u64 > self.config.mtu.0 || syn.signal.is_some() {
             return;
         }

@@ -9,7 +9,7 @@ use bentpipe_base::{
     Addr, Body, Dscp, Duration, Flags, Input, Instant, IpVersion, Node, NodeId, Packet, Port, Prefix, Rate,
     Seq, Slot, World,
 };
-use bentpipe_tagger::{FlowKey, HOST, NETWORK, Ports, Rule, Tagger, TaggerConfig};
+use bentpipe_tagger::{FlowKey, HOST, NETWORK, Opener, Ports, Rule, Tagger, TaggerConfig};
 use core::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::collections::BTreeMap;
 
@@ -47,6 +47,8 @@ pub(crate) fn config(ask: &AskConfig) -> TaggerConfig {
         hosts: all,
         peers: all,
         ports: Ports { first: SERVICE, last: SERVICE },
+        from_ports: Ports::ALL,
+        opener: Opener::Any,
         ask: Some(ask.clone()),
     };
     let rules = vec![rule(any(Ipv4Addr::UNSPECIFIED.into())), rule(any(Ipv6Addr::UNSPECIFIED.into()))];
