@@ -8,12 +8,15 @@
 #![allow(clippy::missing_errors_doc, reason = "every error says which program failed, and how")]
 #![allow(clippy::disallowed_types, clippy::disallowed_methods, reason = "it measures programs by the clock")]
 
+pub mod agents;
 pub mod capture;
 pub mod census;
+pub mod chain;
 pub mod change;
 pub mod cycles;
 pub mod delay;
 pub mod features;
+pub mod kills;
 pub mod once;
 pub mod passage;
 pub mod refused;
@@ -22,6 +25,7 @@ pub mod scenario;
 pub mod soak;
 pub mod speed;
 pub mod stats;
+pub mod streams;
 pub mod transfers;
 
 pub use rig::{ProgramResult, Rig, Running, Who, wait_for};

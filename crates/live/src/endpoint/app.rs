@@ -136,8 +136,8 @@ impl Endpoint {
     /// written before the connection is open are buffered.
     ///
     /// # Errors
-    /// When the buffer is full: [`super::SocketEvent::Writable`] follows when half of it is free. Also when
-    /// the connection has ended, or this side of it was shut down.
+    /// When the buffer is full: [`super::SocketEvent::Writable`] follows when half of it is free, or 128 KiB.
+    /// Also when the connection has ended, or this side of it was shut down.
     pub fn write(&mut self, id: ConnId, bytes: &[u8]) -> Result<usize, EndpointError> {
         let socket = self.living(id)?;
         if socket.shut {

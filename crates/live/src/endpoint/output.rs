@@ -6,6 +6,10 @@ use super::{Ending, Endpoint, SocketEvent};
 use bentpipe_base::{Cx, Instant, Pkt};
 use bentpipe_tcp::{Event, State};
 
+/// Most room that an application waits for, bytes. If it waited for half of a large buffer, the other half
+/// might be in flight already, and the sender would stand still with data at hand.
+const MOST_ROOM: u64 = 128 << 10;
+
 impl Endpoint {
     /// Writes the next packet with its checksums into `out`; false if there is none. Connections take turns.
     pub fn next_packet(&mut self, cx: &mut Cx<'_>, out: &mut Vec<u8>) -> bool {
@@ -117,7 +121,7 @@ impl Endpoint {
             self.inbox.tell(id, &mut socket.unread, SocketEvent::Readable);
         }
         let half = socket.conn.config().send_buffer.map_or(0, |b| b.0 / 2);
-        if socket.wants_write && !socket.shut && socket.conn.send_room() >= half.max(1) {
+        if socket.wants_write && !socket.shut && socket.conn.send_room() >= half.clamp(1, MOST_ROOM) {
             socket.wants_write = false;
             self.inbox.tell(id, &mut socket.unread, SocketEvent::Writable);
         }

@@ -2,11 +2,12 @@
 
 use super::hops::{FULL_BPS, RTT_S};
 use super::routed::Routed;
-use super::transfer::{GatewayEvent, TransferRecord, Trial, TrialResult, run};
+use super::transfer::{GatewayEvent, Trial, TrialResult, run};
 use crate::accept::list::{List, Outcome, Setup};
 use lab::join;
 use lab::scenario::OneLink;
 use lab::stats::median;
+use lab::streams::TransferRecord;
 use std::fmt::Write as _;
 use std::path::Path;
 use std::thread;

@@ -7,6 +7,7 @@
 use super::hops::{Hop, OLD, toml};
 use crate::Outcome;
 use crate::accept::table::Table;
+use lab::chain::OLD_KERNEL;
 use lab::rig::{Rig, Running, json};
 use serde_json::Value;
 use std::fs;
@@ -16,8 +17,6 @@ use std::time::Duration;
 
 /// Time limit of a run beyond its duration.
 const BESIDE: Duration = Duration::from_secs(90);
-/// Gives a kernel the old settings: no window scale, no timestamps, 65535 B.
-pub(super) const OLD_KERNEL: &str = "cd /proc/sys/net/ipv4 && echo 0 >tcp_window_scaling && echo 0 >tcp_timestamps && echo 4096 131072 131072 >tcp_rmem";
 /// Gives a receiver 32 MiB per connection; it announces more than 8 MiB.
 const MODERN_KERNEL: &str = "cd /proc/sys/net/ipv4 && echo 4096 33554432 33554432 >tcp_rmem";
 /// Gives a sender more room: the default of 4 MB includes bookkeeping and allows 2.4 MB in flight.

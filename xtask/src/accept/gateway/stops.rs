@@ -3,9 +3,9 @@
 //! just to start a program that waits.
 
 use super::hops::{Hop, toml};
-use super::routed::pid;
-use super::runs::{IperfReport, Job, OLD_KERNEL, RunResult, SENDER};
+use super::runs::{IperfReport, Job, RunResult, SENDER};
 use crate::Outcome;
+use lab::chain::{OLD_KERNEL, pid};
 use lab::rig::{Rig, json};
 use lab::stats::Random;
 use rustix::process::{Pid, Signal, kill_process};

@@ -1,8 +1,9 @@
 //! Table 2 of TCP-SuperCharger: the gain over time, live and simulated.
 
 use super::hops::{RATE_BPS, RTT_S};
-use super::runs::{Job, OLD_KERNEL, RunKind, RunResult, SENDER, SeriesOf};
+use super::runs::{Job, RunKind, RunResult, SENDER, SeriesOf};
 use crate::accept::list::{List, Outcome, Setup};
+use lab::chain::OLD_KERNEL;
 use lab::{Rig, Who, with};
 
 /// The paper's test bed, and its duration, s.

@@ -2,24 +2,28 @@
 //! distances, flows that come and go, a trunk that breaks, pages, queues, boxes on the path, old and new
 //! together, datagrams, faults; the fuzzer of the encodings, and the tests.
 
+mod agents;
+mod bed;
 mod churn;
 mod course;
 mod encodings;
 mod faults;
 mod jitter;
+mod kills;
 mod live;
 mod middleboxes;
 mod mixed;
+mod paths;
 mod simulator;
 mod trunk;
 mod udp;
 mod web;
 
 use super::Part;
-use super::list::{Bound, List, Outcome, Setup, Tests, Unit, fuzz};
+use super::list::{Bound, List, MBIT_S, Outcome, Setup, Tests, Unit, fuzz};
 use simulator::{Simulator, goodput_bps, granted_bps};
 
-pub(super) const PARTS: [Part; 15] = [
+pub(super) const PARTS: [Part; 20] = [
     ("figures", figures),
     ("fairness", fairness),
     ("churn", churn::churn),
@@ -29,6 +33,11 @@ pub(super) const PARTS: [Part; 15] = [
     ("middleboxes", middleboxes::middleboxes),
     ("mixed", mixed::mixed),
     ("live", live::check),
+    ("agents", agents::check),
+    ("kills", kills::check),
+    ("beside", paths::mixed),
+    ("rewritten", paths::rewritten),
+    ("lost", paths::lost),
     ("encodings", encodings::encodings),
     ("fuzz", |_, list| fuzz(list, "fuzz-advice", "random signalling")),
     ("udp", udp::udp),
@@ -50,6 +59,8 @@ const SATELLITE: [(&str, &str); 2] = [("rtt", "500 ms"), ("size", "8 MiB")];
 const FIGURE_3: [(&str, f64); 2] = [("0", 1.8), ("0.1", 3.2)];
 /// An ordinary sender to a receiver with an old window.
 const ORDINARY: [(&str, &str); 2] = [("encoding", "off"), ("window", "64 KiB")];
+/// Share of a link's rate that its flow router gives away, unless a part says otherwise.
+const SHARE: f64 = 0.95;
 /// Seeds: of most measurements, and of figure 3 under a granted rate.
 const SEEDS: u64 = 5;
 const MANY_SEEDS: u64 = 20;

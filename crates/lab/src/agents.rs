@@ -1,0 +1,123 @@
+//! Host agents, and a gateway as flow router, on the hosts of a [`Chain`].
+
+use crate::Outcome;
+use crate::chain::{Chain, kill};
+use crate::passage::Host;
+use crate::rig::{Running, wait_for};
+use crate::scenario::OneLink;
+use rustix::process::{Pid, Signal, kill_process};
+use serde_json::Value;
+use std::time::Duration;
+
+const LIMIT: Duration = Duration::from_secs(20);
+
+/// Rules of an agent: it takes connections to these ports, whoever opens them.
+pub const SIGNALS: &str = "[[rules]]\nport = \"5300-5399\"\nwindow = \"64 MiB\"\n";
+/// Ports in them, and the same number of ports whose connections pass.
+pub const PORT: u16 = 5300;
+/// The first port that passes.
+pub const PLAIN_PORT: u16 = 5500;
+
+/// The scenario of a link with a flow router before the direction to the receiver.
+pub fn scenario(link: &OneLink<'_>, utilisation: f64) -> String {
+    format!(
+        "{}\n[[flow_routers]]\nname = \"edge\"\nlink = \"link\"\nutilisation = {utilisation:?}\n",
+        link.toml()
+    )
+}
+
+/// A service of bentpipe on a host. Dropping it kills it.
+#[derive(Debug)]
+pub struct Service<'a> {
+    chain: &'a Chain,
+    host: Host,
+    kind: &'static str,
+    file: String,
+    running: Running,
+    /// The process that cleans up after it was killed, if it has one.
+    watcher: Option<i32>,
+}
+
+impl<'a> Service<'a> {
+    /// Starts an agent on a host with these rules.
+    pub fn agent(chain: &'a Chain, host: Host, rules: &str) -> Outcome<Self> {
+        let interface = if host == Host::Sender { "a0" } else { "bent0" };
+        let text = format!(
+            "schema = 1\n[deploy]\nkind = \"host\"\nnetwork = \"{interface}\"\ndrain = \"1 s\"\n[limits]\nflows = 1000\n{rules}"
+        );
+        Self::start(chain, host, "agent", &text)
+    }
+
+    /// Starts a gateway on the router that is only a flow router, and divides `rate` towards the receiver.
+    pub fn router(chain: &'a Chain, rate: &str) -> Outcome<Self> {
+        Self::start(chain, Host::Router, "gateway", &router_file(rate))
+    }
+
+    fn start(chain: &'a Chain, host: Host, kind: &'static str, text: &str) -> Outcome<Self> {
+        let file = chain.rig().file(&format!("{kind}-{host:?}.toml"), text)?;
+        let running = begin(chain, host, kind, &["run", &file])?;
+        let mut service = Self { chain, host, kind, file, running, watcher: None };
+        service.wait()?;
+        Ok(service)
+    }
+
+    fn wait(&mut self) -> Outcome<()> {
+        self.running.wait_for_stderr("event=\"started\"")?;
+        self.watcher = self.status()?["watcher"].as_i64().and_then(|pid| i32::try_from(pid).ok());
+        Ok(())
+    }
+
+    /// Its status.
+    pub fn status(&self) -> Outcome<Value> {
+        let words = ["status", "--json"];
+        let done = begin(self.chain, self.host, self.kind, &words)?.wait(LIMIT)?;
+        serde_json::from_str(&done.out).map_err(|_| format!("{} status: {}", self.kind, done.describe()))
+    }
+
+    /// States of its connections towards the network, such as `granted`.
+    pub fn states(&self) -> Outcome<Vec<String>> {
+        let status = self.status()?;
+        let flows = status["flows"].as_array().into_iter().flatten();
+        Ok(flows.map(|flow| flow["rate"].as_str().unwrap_or("none").to_owned()).collect())
+    }
+
+    /// Gives the flow router of [`Service::router`] another rate to divide, while it runs.
+    pub fn reload(chain: &Chain, rate: &str) -> Outcome<()> {
+        chain.rig().file("gateway-Router.toml", &router_file(rate))?;
+        begin(chain, Host::Router, "gateway", &["reload"])?.wait(LIMIT)?.succeeded("reload").map(drop)
+    }
+
+    /// Kills it.
+    pub fn kill(&mut self) -> Outcome<()> {
+        kill(&mut self.running)
+    }
+
+    /// Starts it again after it was killed.
+    pub fn restart(&mut self) -> Outcome<()> {
+        // an agent's watcher stays for some seconds, for ends that answer late
+        let watcher = self.watcher.take().and_then(Pid::from_raw);
+        let _ = watcher.map(|pid| kill_process(pid, Signal::TERM));
+        self.running = begin(self.chain, self.host, self.kind, &["run", &self.file])?;
+        self.wait()
+    }
+}
+
+impl Drop for Service<'_> {
+    fn drop(&mut self) {
+        // one that is killed leaves a watcher behind for some seconds
+        self.running.signal(Signal::TERM);
+        let _ = wait_for("the end of a service", || self.running.has_ended());
+    }
+}
+
+fn router_file(rate: &str) -> String {
+    format!(
+        "schema = 1\n[satellite]\n[deploy]\nkind = \"routed\"\nlan = \"lan0\"\nsatellite = \"bent0\"\nwatch = \"0 s\"\n[policy]\notherwise = \"pass\"\n[rate]\nencodings = [\"tia-1039\"]\nrate = \"{rate}\"\n"
+    )
+}
+
+fn begin(chain: &Chain, host: Host, kind: &str, words: &[&str]) -> Outcome<Running> {
+    let program = chain.rig().program().display().to_string();
+    let folder = chain.rig().path(&format!("{kind}-{host:?}")).display().to_string();
+    chain.start(host, &[&[&*program, kind], words, &["--run-dir", &folder]].concat())
+}

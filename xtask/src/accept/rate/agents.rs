@@ -1,0 +1,107 @@
+//! Programs and kernels as they are, behind two host agents with a flow router between them.
+
+use super::bed::{L, agents, chain, port, states, transfer, words};
+use super::{MBIT_S, SECONDS, SHARE};
+use crate::accept::list::{Bound, List, Outcome, Setup};
+use crate::program;
+use lab::agents::PLAIN_PORT;
+use lab::chain::{Chain, OLD_KERNEL, SENDER};
+use lab::passage::Host;
+use lab::scenario::OneLink;
+use lab::stats::median;
+use lab::streams::TransferRecord;
+use std::time::Duration;
+
+const LIMIT: Duration = Duration::from_secs(60);
+const RUNS: u16 = 5;
+/// Case L: bytes, loss towards the receiver, share of the link that is given away.
+const L_BYTES: u64 = 8 << 20;
+const L_LOSS: f64 = 0.02;
+const L_SHARE: f64 = 0.99;
+/// The satellite hop: its rate, loss, share, and bytes for 40 s.
+const GEO: OneLink<'static> =
+    OneLink { rate: "24 Mbit/s", delay: "500 ms", buffer: "3 MB", loss: 0.01, ..OneLink::CLEAN };
+const GEO_BPS: f64 = 24e6;
+const GEO_BYTES: u64 = 100_000_000;
+/// Part of the rate that the flow router gives, less what is lost, that must arrive.
+const USED: f64 = 0.95;
+/// Payload of a packet of 1500 B: with timestamps, and with room for a structure.
+const PAYLOAD: f64 = 1432.0 / 1500.0;
+
+pub(super) fn check(setup: &Setup, list: &mut List) -> Outcome {
+    let times = turns(setup);
+    let what = format!("8 MiB, 100 Mbit/s, 40 ms, loss {L_LOSS}: between agents, median of {RUNS}");
+    let agents = times.as_ref().map(|(agents, _)| median(agents)).map_err(Clone::clone);
+    list.figure(&what, agents, Bound::Most(1.0), SECONDS);
+    let ratio = times.map(|(agents, bbr)| (median(&agents), median(&bbr)));
+    list.judge("the same relative to the kernel's BBR, by turns: <= 0.95", ratio, |(agents, bbr)| {
+        (format!("{:.2} ({bbr:.3} s)", agents / bbr), agents <= 0.95 * bbr)
+    });
+    programs(setup, list)?;
+    let what = format!(
+        "24 Mbit/s, 1000 ms, loss {}, receiver with 65 535 B: between agents, lowest of {RUNS}",
+        GEO.loss
+    );
+    let least = USED * SHARE * (1.0 - GEO.loss) * PAYLOAD * GEO_BPS;
+    let rates: Outcome<Vec<f64>> = (1..=RUNS).map(|seed| geo(setup, seed)).collect();
+    let lowest = rates.map(|all| all.into_iter().fold(f64::INFINITY, f64::min));
+    list.figure(&what, lowest, Bound::Least(least), MBIT_S);
+    Ok(())
+}
+
+/// Times of case L between agents, and with the kernel's BBR, by turns.
+fn turns(setup: &Setup) -> Outcome<(Vec<f64>, Vec<f64>)> {
+    let chain = chain(setup, &OneLink { loss: L_LOSS, ..L }, L_SHARE, "true")?;
+    let _agents = agents(&chain)?;
+    let (mut signalled, mut bbr) = (Vec::new(), Vec::new());
+    for i in 0..RUNS {
+        signalled.push(transfer(&chain, port(i), "cubic", i.into(), L_BYTES)?.seconds);
+        bbr.push(transfer(&chain, PLAIN_PORT + i, "bbr", i.into(), L_BYTES)?.seconds);
+    }
+    Ok((signalled, bbr))
+}
+
+/// curl and iperf3, unchanged.
+fn programs(setup: &Setup, list: &mut List) -> Outcome {
+    program::find(&["curl"], "curl")?;
+    let chain = chain(setup, &OneLink { loss: L_LOSS, ..L }, L_SHARE, "true")?;
+    let [sender, _receiver] = agents(&chain)?;
+    let folder = chain.rig().path("www").display().to_string();
+    let run = |host, line: &str| chain.shell(host, line, LIMIT);
+    run(Host::Sender, &format!("mkdir -p '{folder}'; head -c {L_BYTES} /dev/urandom >'{folder}/file'"))?;
+    let serve = format!("cd '{folder}' && exec python3 -m http.server {} --bind {}", port(90), SENDER[0]);
+    let _server = chain.start(Host::Sender, &["sh", "-c", &serve])?;
+    let fetch = format!(
+        "curl -s --retry 20 --retry-connrefused --retry-delay 1 -o '{folder}/copy' -w '%{{time_total}}' http://{}:{}/file; cmp '{folder}/file' '{folder}/copy'",
+        SENDER[0],
+        port(90)
+    );
+    let seconds = run(Host::Receiver, &fetch).and_then(|text| text.parse().map_err(|_| text));
+    list.figure("curl fetches these 8 MiB, every byte", seconds, Bound::Most(1.0 + SYN_TIMEOUT_S), SECONDS);
+    let _iperf = chain.start(Host::Sender, &["iperf3", "-s", "-p", &port(91).to_string()])?;
+    let line = format!("sleep 1; iperf3 -c {} -p {} -R -t 5 -J", SENDER[0], port(91));
+    let bps = run(Host::Receiver, &line).and_then(|text| {
+        let report = serde_json::from_str(&text).map_err(|e| format!("iperf3: {e}"))?;
+        lab::speed::received_bps(&report)
+    });
+    list.figure("iperf3 -R, with a control connection that is granted half", bps, Bound::Least(30e6), MBIT_S);
+    list.judge("their connections were granted rates", states(&sender), |all| {
+        (words(&all), all.get("granted").is_some_and(|n| *n >= 3))
+    });
+    Ok(())
+}
+
+/// A lost SYN costs a second.
+const SYN_TIMEOUT_S: f64 = 1.0;
+
+/// Goodput of a stream over the satellite hop from its first byte on, bit/s.
+fn geo(setup: &Setup, seed: u16) -> Outcome<f64> {
+    let link = OneLink { seed: seed.into(), ..GEO };
+    let chain: Chain = chain(setup, &link, SHARE, OLD_KERNEL)?;
+    let _agents = agents(&chain)?;
+    transfer(&chain, port(seed), "cubic", seed.into(), GEO_BYTES).map(|record| since_first_byte(&record))
+}
+
+fn since_first_byte(record: &TransferRecord) -> f64 {
+    record.bytes as f64 * 8.0 / (record.seconds - record.first)
+}
