@@ -130,11 +130,11 @@ impl DatagramTagger {
         }
         let Some(flow) = self.flows.get_mut(&key) else { return cx.send(NETWORK, packet) };
         flow.last = cx.now;
-        if !flow.has_room(cx.now, packet.wire_len(), &self.config) {
+        if flow.has_room(cx.now, packet.wire_len(), &self.config) {
+            flow.hold(cx.now, packet);
+        } else {
             self.counts.dropped += 1;
             cx.recycle(packet);
-        } else {
-            flow.hold(cx.now, packet);
         }
         self.serve(cx, key);
     }
@@ -330,6 +330,8 @@ impl Node for DatagramTagger {
             ("dropped", c.dropped),
             ("too_many", c.too_many),
         ];
-        all.into_iter().for_each(|(key, n)| each(key, n));
+        for (key, n) in all {
+            each(key, n);
+        }
     }
 }
