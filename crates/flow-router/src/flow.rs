@@ -103,8 +103,8 @@ pub(crate) struct Flow {
     meter: Bucket,
     /// Round-trip time from here to the receiver.
     pub(crate) rtt: Option<Duration>,
-    /// True if that may contain a timeout of its sender.
-    is_rtt_doubtful: bool,
+    /// If that may contain a timeout of its sender: the time since its last SYN.
+    doubt: Option<Duration>,
     /// True once it has sent payload.
     pub(crate) has_sent: bool,
     /// Its sequence numbers.
@@ -141,7 +141,7 @@ impl Flow {
             bucket: Bucket::default(),
             meter: Bucket::default(),
             rtt: None,
-            is_rtt_doubtful: false,
+            doubt: None,
             has_sent: false,
             numbers: Numbers::default(),
             last: now,
@@ -224,7 +224,7 @@ impl Flow {
     /// Takes the rates of a response to `offer`.
     pub(crate) fn take_response(&mut self, now: Instant, (available, guaranteed): (u64, u64), offer: &Offer) {
         if let Some(asked_at) = offer.asked_at {
-            self.take_rtt(now.since(asked_at));
+            self.take_rtt(now, asked_at);
         }
         let before = self.grant;
         if available <= offer.available {
@@ -267,18 +267,18 @@ impl Flow {
 
     /// Smoothed as in RFC 6298, section 2. If the SYN was sent again, the first sample is doubtful (section
     /// 3): the response to the first SYN came later than the sender waits. The next sample takes its place.
-    fn take_rtt(&mut self, sample: Duration) {
-        let before = self.rtt.filter(|_| !self.is_rtt_doubtful);
-        self.is_rtt_doubtful = self.rtt.is_none() && self.numbers.is_syn_again;
+    fn take_rtt(&mut self, now: Instant, asked_at: Instant) {
+        let sample = now.since(asked_at);
+        let before = self.rtt.filter(|_| self.doubt.is_none());
+        self.doubt = self.numbers.syn_again.filter(|_| self.rtt.is_none()).map(|at| now.since(at));
         self.rtt = Some(before.map_or(sample, |rtt| (rtt * 7 + sample) / 8));
     }
 
-    /// Time between repetitions of a structure: after a doubtful measurement not longer than before any. The
-    /// old rate is tolerated as if it were right.
+    /// Time between repetitions of a structure: after a doubtful measurement as if the last SYN was answered,
+    /// and not longer than before any. The old rate is tolerated as if the measurement were right.
     pub(crate) fn interval(&self) -> Duration {
         let rtt = self.rtt.unwrap_or(UNKNOWN_RTT);
-        let likely = if self.is_rtt_doubtful { rtt.min(UNKNOWN_RTT) } else { rtt };
-        likely.max(LEAST_INTERVAL)
+        self.doubt.map_or(rtt, |shortest| shortest.min(UNKNOWN_RTT)).max(LEAST_INTERVAL)
     }
 
     /// How long the old rate is tolerated.
@@ -390,10 +390,10 @@ mod tests {
     #[test]
     fn a_round_trip_with_a_repeated_syn_is_doubted_until_the_next() {
         let mut flow = asking(10_000);
-        flow.numbers.is_syn_again = true;
+        flow.numbers.syn_again = Some(at(1000));
         let asked = |ms| Offer { asked_at: Some(at(ms)), ..offer(10_000, false) };
         flow.take_response(at(1040), (10_000, 0), &asked(0));
-        assert_eq!((flow.interval(), flow.grace()), (UNKNOWN_RTT, Duration::from_millis(2080)));
+        assert_eq!((flow.interval(), flow.grace()), (Duration::from_millis(40), Duration::from_millis(2080)));
         flow.take_response(at(1300), (10_000, 0), &asked(1250));
         assert_eq!((flow.interval(), flow.grace()), (Duration::from_millis(50), LEAST_GRACE));
     }

@@ -193,7 +193,7 @@ impl FlowRouter {
             if has_payload {
                 self.note_payload(cx, key, packet);
             }
-            self.note_number(&key, packet);
+            self.note_number(cx.now, &key, packet);
             return Some(true);
         }
         if tells {
@@ -211,7 +211,7 @@ impl FlowRouter {
             self.advise(cx, &key, packet);
             self.quick_start(now, key, packet);
         }
-        self.note_number(&key, packet);
+        self.note_number(cx.now, &key, packet);
         if has(packet, Flags::FIN) || has(packet, Flags::RST) {
             self.close(now, key);
         }

@@ -16,7 +16,7 @@ use super::{FlowRouter, has};
 use crate::flow::{Flow, Phase, bps};
 use crate::flows::FlowKey;
 use bentpipe_advice::tia1039::{Kind, QOS_SIGNAL, replace, structures};
-use bentpipe_base::{Flags, Packet, Proto, Rate, Seq};
+use bentpipe_base::{Flags, Instant, Packet, Proto, Rate, Seq};
 
 /// Bounds of the window in bytes.
 const WINDOW: (u64, u64) = (1 << 20, 1 << 28);
@@ -37,8 +37,8 @@ pub(crate) struct Numbers {
     next: Option<Seq>,
     /// What a SYN/ACK acknowledges that answers the last SYN on these ports, and who sent that SYN.
     anew: Option<(By, Seq)>,
-    /// True once its SYN has passed again.
-    pub(crate) is_syn_again: bool,
+    /// When its SYN passed last, if not for the first time.
+    pub(crate) syn_again: Option<Instant>,
     /// True once its FIN or RST has passed.
     pub(crate) has_ended: bool,
 }
@@ -54,9 +54,11 @@ impl Flow {
     }
 
     /// A packet of the sender has passed.
-    fn advance(&mut self, packet: &Packet) {
+    fn advance(&mut self, now: Instant, packet: &Packet) {
         let end = packet.tcp.seq.at(packet.seq_len());
-        self.numbers.is_syn_again |= packet.tcp.flags.has(Flags::SYN) && self.numbers.next == Some(end);
+        if packet.tcp.flags.has(Flags::SYN) && self.numbers.next == Some(end) {
+            self.numbers.syn_again = Some(now);
+        }
         self.numbers.has_ended |= packet.tcp.flags.has(Flags::FIN) || packet.tcp.flags.has(Flags::RST);
         let is_further = |next: Seq| end.0.wrapping_sub(next.0).cast_signed() > 0;
         if self.numbers.next.is_none_or(is_further) {
@@ -98,11 +100,11 @@ impl FlowRouter {
     }
 
     /// Notes the sequence number of a genuine packet of the sender.
-    pub(super) fn note_number(&mut self, key: &FlowKey, packet: &Packet) {
+    pub(super) fn note_number(&mut self, now: Instant, key: &FlowKey, packet: &Packet) {
         if packet.proto == Proto::Tcp
             && let Some(flow) = self.flows.get_mut(key)
         {
-            flow.advance(packet);
+            flow.advance(now, packet);
         }
     }
 
