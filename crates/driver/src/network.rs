@@ -231,6 +231,7 @@ impl LiveNetwork {
                     if self.reads_all_ends {
                         parsed.take_end(bytes);
                     } else if self.reads_signalling {
+                        // a node that reads all ends takes any signalling in IPv4 for the end of the data
                         parsed.take_options(bytes);
                     }
                     let shape = parsed.shape;

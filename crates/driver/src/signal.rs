@@ -1,15 +1,16 @@
 //! Rate signalling in real packets: where it is.
 //!
-//! TIA-1039, IPv4: structures are the end of the TCP payload of a packet with DSCP 3 ([`tia1039::at_end`]). IPv6: they
-//! are options of the hop-by-hop header, which [`Packet::signal`] holds as a whole. Packets whose bytes after
-//! the TCP header are not what they seem stay as they are: fragments are never read here, a signature (RFC
-//! 2385, RFC 5925) covers what would have to be changed, and the data of a fast-open SYN (RFC 7413) are data.
-//! A super-packet has one hop-by-hop header, the same for each of its wire packets; in IPv4 each wire packet
-//! has an end of its own, so a super-packet with DSCP 3 is cut before it is read. For a node that asks for it
-//! ([`bentpipe_base::Node::reads_all_ends`]), so is every IPv4 packet that ends like a structure.
+//! TIA-1039: in IPv4 structures are the end of the TCP payload of a packet with DSCP 3
+//! ([`tia1039::at_end`]). In IPv6 they are options of the hop-by-hop header, which [`Packet::signal`] holds
+//! as a whole. Packets whose bytes after the TCP header are not what they seem stay as they are: fragments
+//! are never read here, a signature (RFC 2385, RFC 5925) covers what would have to be changed, and the data
+//! of a fast-open SYN (RFC 7413) are data. A super-packet has one hop-by-hop header, the same for each of
+//! its wire packets; in IPv4 each wire packet has an end of its own, so a super-packet with DSCP 3 is cut
+//! before it is read. For a node that asks for it ([`bentpipe_base::Node::reads_all_ends`]), so is every IPv4
+//! packet that ends like a structure.
 //!
-//! SCONE and Quick-Start: options of the TCP and IP headers ([`header_options`]), which stay where they are. A
-//! super-packet has one set of options, which each of its wire packets repeats; so it is read and changed
+//! SCONE and Quick-Start: options of the TCP and IP headers ([`header_options`]), which stay where they are.
+//! A super-packet has one set of options, which each of its wire packets repeats; so it is read and changed
 //! whole. (The kernel joins only segments with equal options, and none with options in the IPv4 header.)
 
 use crate::datagram::HEADER as UDP_HEADER;

@@ -97,7 +97,8 @@ table! {
     /// the direction to the satellite. With `[policy] otherwise = "pass"` the gateway does nothing else.
     /// Flows that do not ask pass unchanged and count as users. Rates count IP packets with headers.
     struct RateKeys "[rate]" {
-        /// How packets carry rates: `"tia-1039"` for TCP, `"scone"` for QUIC, or both.
+        /// How packets carry rates: `"tia-1039"`, `"scone-tcp"` and `"quick-start"` for TCP, `"scone"` for
+        /// QUIC; one or several.
         encodings: EncodingList = "`[]`: off; the other keys are checked all the same",
         /// Rate of the direction to the satellite that it shares out.
         rate: Rate = "that of `[satellite]` less its framing of packets of `mtu`; must be given if there is none",
