@@ -4,6 +4,7 @@ use crate::doctor::findings_text;
 use crate::link::{listed, rate, time};
 use crate::outcome::{Failure, to_json};
 use bentpipe_agent::deploy::Check;
+use bentpipe_agent::path::DatagramFlow;
 use bentpipe_agent::split::FlowView;
 use bentpipe_agent::status::Status;
 use core::fmt::Write as _;
@@ -66,6 +67,17 @@ pub(super) fn status(status: &Status, json: bool) -> Result<String, Failure> {
     line("sandbox", &format!("Landlock {}; seccomp {}", status.sandbox.landlock, status.sandbox.seccomp));
     let gone = || "gone: connections stay open if the agent is killed".to_owned();
     line("watcher", &status.watcher.map_or_else(gone, |pid| format!("process {pid}")));
+    if let Some(datagrams) = &status.datagrams {
+        line("datagrams", &listed(&datagrams.counters));
+    }
+    for flow in status.datagrams.iter().flat_map(|datagrams| &datagrams.flows) {
+        let bps = |bps: Option<u64>| bps.map_or("-".to_owned(), |bps| rate(bps as f64));
+        let DatagramFlow { host, remote, rate: word, waiting, .. } = flow;
+        let (asked, granted) = (bps(flow.asked_bps), bps(flow.granted_bps));
+        let text =
+            format!("{host} to {remote}: asked for {asked}, granted {granted} ({word}), {waiting} B wait");
+        line("", &text);
+    }
     if !status.flows.is_empty() {
         out += &cells(["host", "remote", "state", "asked", "granted", "rate", "sent", "received"]);
         status.flows.iter().for_each(|flow| out += &row(flow));

@@ -130,11 +130,11 @@ impl DatagramTagger {
         }
         let Some(flow) = self.flows.get_mut(&key) else { return cx.send(NETWORK, packet) };
         flow.last = cx.now;
-        if !flow.has_room(cx.now, packet.wire_len(), &self.config) {
+        if flow.has_room(cx.now, packet.wire_len(), &self.config) {
+            flow.hold(cx.now, packet);
+        } else {
             self.counts.dropped += 1;
             cx.recycle(packet);
-        } else {
-            flow.hold(cx.now, packet);
         }
         self.serve(cx, key);
     }
@@ -269,10 +269,12 @@ impl DatagramTagger {
 }
 
 /// Counts what became of a request.
-const fn note(counts: &mut Counts, before: RateState, after: RateState) {
+fn note(counts: &mut Counts, before: RateState, after: RateState) {
+    if before == after {
+        return;
+    }
     let had = matches!(before, RateState::Granted | RateState::Reduced);
     match (before, after) {
-        (RateState::Granted, RateState::Granted) | (RateState::Reduced, RateState::Reduced) => {}
         (_, RateState::Granted) => counts.granted += 1,
         (_, RateState::Reduced) => counts.reduced += 1,
         (_, RateState::Refused) if had => counts.withdrawn += 1,
