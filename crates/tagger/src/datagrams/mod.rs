@@ -8,8 +8,8 @@
 //!   refused, or withdrawn, or no answer: as they are, without a rate
 //!   silent for `idle`: CD 7 gives the rate back, three times; the next datagram asks again
 //!   for the host: requests and reductions are answered for it (CD 2) and removed, so are answers to its own
-//! The host's datagrams are changed in nothing but their DSCP. Structures are in datagrams of their own, which
-//! are copies of one of the flow without the data (`bentpipe_base::Cx::duplicate`). An answer is the datagram
+//! The host's datagrams are changed in nothing but their DSCP. Structures are in datagrams of their own:
+//! copies of one of the flow without the data (`bentpipe_base::Cx::duplicate`). An answer is the datagram
 //! that it answers, turned around. The answering side keeps no state. All other state is bounded by the
 //! number of flows; flows beyond it pass.
 
