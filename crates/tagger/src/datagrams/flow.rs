@@ -10,8 +10,8 @@ use std::collections::VecDeque;
 const LONGEST_BURST: Duration = Duration::from_millis(500);
 
 /// Paces at a granted rate: the generic cell rate algorithm (ITU-T I.371). Half of the agreed burst time is
-/// used, since a path may move packets closer together; and within it datagrams leave at twice the rate, since
-/// what has waited for the answer would overflow a short queue if it came at once.
+/// used, since a path may move packets closer together. Within it datagrams leave at twice the rate: what has
+/// waited for the answer would overflow a short queue if it came at once.
 #[derive(Clone, Copy, Debug)]
 struct Pacer {
     /// When the flow would have sent all that it has sent, at the rate.

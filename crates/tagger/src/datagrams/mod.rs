@@ -3,8 +3,8 @@
 //! Source: TIA-1039 (2006), as `bentpipe_advice::negotiation` reads it for datagrams.
 //!   the host's datagrams of a flow that a rule names: a start datagram goes before the first; the data waits
 //!     for the answer, at most `wait`, and then goes on without a rate
-//!   at a granted rate: DSCP 7, paced; what has waited goes at twice the rate, within half of the agreed burst
-//!     time; what would wait longer than `wait` is dropped here, since a router would drop it
+//!   at a granted rate: DSCP 7, paced; what has waited goes at twice the rate, within half of the agreed
+//!     burst time; what would wait longer than `wait` is dropped here, since a router would drop it
 //!   refused, or withdrawn, or no answer: as they are, without a rate
 //!   silent for `idle`: CD 7 gives the rate back, three times; the next datagram asks again
 //!   for the host: requests and reductions are answered for it (CD 2) and removed, so are answers to its own
