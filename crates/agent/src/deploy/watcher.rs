@@ -144,10 +144,15 @@ fn take_over(
     bentpipe_service::wait_until(STAY, Duration::from_millis(2), || !session.base.process.is_alive());
     let opened = ports::reopen(&file)?;
     let mut world = World::new(random().map_err(|e| Error::system("/dev/urandom", e))?);
-    let mut split = Split::new(&mut world, Arc::new(file), opened.mtu);
+    let file = Arc::new(file);
+    let mut split = Split::new(&mut world, Arc::clone(&file), opened.mtu);
     split.mourn(&dead);
     let mut relay = Relay::new(opened.ports, opened.unit, opened.scope, split, world);
+    if let Some(rules) = &file.datagrams {
+        relay.take_datagrams(rules);
+    }
     answer(&mut relay, signals)?;
+    relay.release_datagrams().map_err(|e| Error::Path(e.to_string()))?;
     Ok(dead.len())
 }
 

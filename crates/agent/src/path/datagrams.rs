@@ -148,7 +148,7 @@ impl Datagrams {
     /// Gives all rates back and holds nothing any more.
     pub fn release(&mut self, now: Instant) {
         self.net.advance(now);
-        self.net.with(bentpipe_network::Network::release);
+        self.net.network.release();
         self.net.advance(now);
     }
 

@@ -5,6 +5,7 @@ use crate::link::{listed, rate, time};
 use crate::outcome::{Failure, to_json};
 use bentpipe_agent::deploy::Check;
 use bentpipe_agent::kernel::KernelView;
+use bentpipe_agent::path::DatagramFlow;
 use bentpipe_agent::split::FlowView;
 use bentpipe_agent::status::Status;
 use core::fmt::Write as _;
@@ -105,6 +106,17 @@ fn split_lines(status: &Status, line: &mut impl FnMut(&str, &str)) {
     line("passed", &format!("{passed_there} packets to the network, {passed_back} to the host; {not_taken}"));
     let [reserved, used, limit] = status.memory;
     line("memory", &format!("{reserved} B set aside of {limit} B, {used} B in use"));
+    if let Some(datagrams) = &status.datagrams {
+        line("datagrams", &listed(&datagrams.counters));
+        datagrams.flows.iter().for_each(|flow| line("", &datagram_row(flow)));
+    }
+}
+
+fn datagram_row(flow: &DatagramFlow) -> String {
+    let bps = |bps: Option<u64>| bps.map_or("-".to_owned(), |bps| rate(bps as f64));
+    let DatagramFlow { host, remote, rate: word, waiting, .. } = flow;
+    let (asked, granted) = (bps(flow.asked_bps), bps(flow.granted_bps));
+    format!("{host} to {remote}: asked for {asked}, granted {granted} ({word}), {waiting} B wait")
 }
 
 fn row(flow: &FlowView) -> String {

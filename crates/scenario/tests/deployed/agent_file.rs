@@ -59,6 +59,51 @@ fn the_example_says_much_of_what_can_be_said() {
     assert_eq!((answer.scheme.name, file.site.policy.rules[2].opened_from), ("cubic", Some(Side::Satellite)));
 }
 
+const DATAGRAMS: &str = "protocol = \"udp\"\nto = \"192.0.2.7\"\nport = 5004\n";
+
+#[test]
+fn rules_for_datagrams_are_apart_from_those_for_connections() {
+    let ask = "ask = { guaranteed = \"2 Mbit/s\", preemption = 20 }\n";
+    let pass = "[[rules]]\naction = \"pass\"\nprotocol = \"udp\"\n";
+    let limits = "[limits]\ndatagram_wait = \"200 ms\"\n";
+    let file = loads(&format!("{LEAST}{DATAGRAMS}{ask}[[rules]]\nport = 80\n{pass}{limits}"));
+    assert_eq!((file.site.policy.rules.len(), &file.numbers[..], file.asks.len()), (1, &[2][..], 1));
+    let datagrams = file.datagrams.expect("there are rules");
+    assert_eq!((datagrams.wait, datagrams.idle), (Duration::from_millis(200), Duration::from_secs(10)));
+    let ask = datagrams.asks[0].as_ref().expect("it asks");
+    assert_eq!((ask.asked(), ask.terms.preemption), (Rate::from_bps(2_000_000), 20));
+    let actions: Vec<Action> = datagrams.policy.rules.iter().map(|rule| rule.action).collect();
+    assert_eq!((actions, datagrams.asks[1].is_none()), (vec![Action::Accelerate, Action::Pass], true));
+    // it only answers
+    let file = loads(&format!("{LEAST}{DATAGRAMS}opened_from = \"network\"\ntake = \"1 Mbit/s\"\n"));
+    let ask = file.datagrams.expect("a rule").asks.remove(0).expect("it answers");
+    assert_eq!((ask.ask, ask.take), (None, Rate::from_bps(1_000_000)));
+    assert_eq!(loads(LEAST).datagrams, None);
+}
+
+#[test]
+fn rules_for_datagrams_name_the_peer_and_a_rate_that_is_reserved() {
+    let refused = |text: String, what: &str, label: &str| {
+        let error = read(&text).expect_err("it must be refused");
+        assert!(error.contains(what) && error.contains(label), "{error}");
+    };
+    let udp = "protocol = \"udp\"\n";
+    for ends in ["", "to = \"192.0.2.7\"\n", "port = 5004\n", "to = \"0.0.0.0/0\"\nport = 5004\n"] {
+        refused(format!("{LEAST}{udp}{ends}"), "names no peer", "give `to` and `port`");
+    }
+    let with = |keys: &str| format!("{LEAST}{DATAGRAMS}{keys}\n");
+    refused(with("ask = \"1 Mbit/s\""), "only for a rate that is reserved", "`guaranteed` or `maximum`");
+    refused(with("encoding = \"off\""), "not for datagrams", "action = \"pass\"");
+    for key in ["tcp = \"cubic\"", "window = \"1 MiB\"", "ask_fallback = 0.2"] {
+        refused(with(key), "has no effect", "the rule is for datagrams");
+    }
+    refused(with("action = \"pass\"\ntake = \"1 Mbit/s\""), "`take` has no effect", "lets datagrams pass");
+    let ask = "ask = { maximum = \"1 Mbit/s\" }\nopened_from = \"network\"";
+    refused(with(ask), "`ask` has no effect", "their sender asks");
+    refused(with("").replace("inline", "routed"), "does not get datagrams", "\"inline\"");
+    refused(with("[limits]\ndatagram_wait = \"11 s\""), "`datagram_wait` is too large", "10 s");
+}
+
 #[test]
 fn errors_say_where_and_what_to_write() {
     refuses(

@@ -10,21 +10,26 @@ use std::collections::VecDeque;
 const LONGEST_BURST: Duration = Duration::from_millis(500);
 
 /// Paces at a granted rate: the generic cell rate algorithm (ITU-T I.371). Half of the agreed burst time is
-/// used, since a path may move packets closer together.
+/// used, since a path may move packets closer together. Within it datagrams leave at twice the rate: what has
+/// waited for the answer would overflow a short queue if it came at once.
 #[derive(Clone, Copy, Debug)]
 struct Pacer {
     /// When the flow would have sent all that it has sent, at the rate.
     sent_until: Instant,
+    /// The same at twice the rate, from the last datagram on.
+    next: Instant,
     burst: Duration,
 }
 
 impl Pacer {
     fn at(&self) -> Instant {
-        Instant(self.sent_until.0.saturating_sub(self.burst.0))
+        self.next.max(Instant(self.sent_until.0.saturating_sub(self.burst.0)))
     }
 
     fn send(&mut self, now: Instant, rate: Rate, size: Size) {
-        self.sent_until = self.sent_until.max(now) + rate.time_for(size);
+        let time = rate.time_for(size);
+        self.sent_until = self.sent_until.max(now) + time;
+        self.next = now + time / 2;
     }
 }
 
@@ -71,7 +76,7 @@ impl Flow {
             template,
             held: VecDeque::new(),
             held_bytes: 0,
-            pacer: Pacer { sent_until: cx.now, burst },
+            pacer: Pacer { sent_until: cx.now, next: cx.now, burst },
             last: cx.now,
             is_over: false,
             due: Instant::NEVER,

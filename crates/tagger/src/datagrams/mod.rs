@@ -3,13 +3,13 @@
 //! Source: TIA-1039 (2006), as `bentpipe_advice::negotiation` reads it for datagrams.
 //!   the host's datagrams of a flow that a rule names: a start datagram goes before the first; the data waits
 //!     for the answer, at most `wait`, and then goes on without a rate
-//!   at a granted rate: DSCP 7, paced, with bursts of half of the agreed burst time; what would wait longer
-//!     than `wait` is dropped here, since a router would drop it
+//!   at a granted rate: DSCP 7, paced; what has waited goes at twice the rate, within half of the agreed
+//!     burst time; what would wait longer than `wait` is dropped here, since a router would drop it
 //!   refused, or withdrawn, or no answer: as they are, without a rate
 //!   silent for `idle`: CD 7 gives the rate back, three times; the next datagram asks again
 //!   for the host: requests and reductions are answered for it (CD 2) and removed, so are answers to its own
-//! The host's datagrams are changed in nothing but their DSCP. Structures are in datagrams of their own, which
-//! are copies of one of the flow without the data (`bentpipe_base::Cx::duplicate`). An answer is the datagram
+//! The host's datagrams are changed in nothing but their DSCP. Structures are in datagrams of their own:
+//! copies of one of the flow without the data (`bentpipe_base::Cx::duplicate`). An answer is the datagram
 //! that it answers, turned around. The answering side keeps no state. All other state is bounded by the
 //! number of flows; flows beyond it pass.
 
@@ -269,10 +269,12 @@ impl DatagramTagger {
 }
 
 /// Counts what became of a request.
-const fn note(counts: &mut Counts, before: RateState, after: RateState) {
+fn note(counts: &mut Counts, before: RateState, after: RateState) {
+    if before == after {
+        return;
+    }
     let had = matches!(before, RateState::Granted | RateState::Reduced);
     match (before, after) {
-        (RateState::Granted, RateState::Granted) | (RateState::Reduced, RateState::Reduced) => {}
         (_, RateState::Granted) => counts.granted += 1,
         (_, RateState::Reduced) => counts.reduced += 1,
         (_, RateState::Refused) if had => counts.withdrawn += 1,
