@@ -17,6 +17,10 @@ const TYPES: &str = "/sys/kernel/btf/vmlinux";
 const LONGEST_NAME: usize = 16;
 /// Most agents on a machine.
 const MOST_AGENTS: u32 = 100;
+/// How often a name is chosen again that another agent took first.
+const RACES: u32 = 5;
+/// What fails then.
+const ADD: &str = "add the congestion control";
 /// The only key of an array with one value.
 const FIRST: [u8; 4] = [0; 4];
 
@@ -121,9 +125,20 @@ impl KernelRate {
     /// What the kernel refuses.
     pub fn load(policy: &Policy) -> Result<Self, Reason> {
         Self::check()?;
+        let mut loaded = Self::load_as(policy, free_name()?);
+        for _ in 0..RACES {
+            match loaded {
+                // perhaps another agent took the name meanwhile
+                Err(Reason::Refused { what: ADD, .. }) => loaded = Self::load_as(policy, free_name()?),
+                other => return other,
+            }
+        }
+        loaded
+    }
+
+    fn load_as(policy: &Policy, name: String) -> Result<Self, Reason> {
         let group = group(policy)?;
         let mut open = ObjectBuilder::default().open_memory(OBJECT).map_err(refused("read the programs"))?;
-        let name = free_name()?;
         settle(&mut open, &name, network()?);
         let mut object = open.load().map_err(refused("load the programs"))?;
         let of = |name: &str| {
@@ -141,7 +156,7 @@ impl KernelRate {
             .find(|map| map.map_type() == MapType::StructOps)
             .expect("the program defines it")
             .attach_struct_ops()
-            .map_err(refused("add the congestion control"))?;
+            .map_err(refused(ADD))?;
         let sockets = object
             .progs_mut()
             .find(|program| program.name() == "bent_sockets")

@@ -4,6 +4,7 @@
 #![allow(clippy::unwrap_used, reason = "a test may say what it takes for granted")]
 
 mod chain;
+mod cut;
 #[path = "../../../live/tests/endpoint/duel.rs"]
 #[allow(dead_code, reason = "shared with other tests, which use more of it")]
 mod duel;
