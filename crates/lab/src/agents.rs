@@ -41,7 +41,7 @@ pub struct Service<'a> {
 impl<'a> Service<'a> {
     /// Starts an agent on a host with these rules.
     pub fn agent(chain: &'a Chain, host: Host, rules: &str) -> Outcome<Self> {
-        let interface = if host == Host::Sender { "a0" } else { "bent0" };
+        let interface = chain.interface(host);
         let text = format!(
             "schema = 1\n[deploy]\nkind = \"host\"\nnetwork = \"{interface}\"\ndrain = \"1 s\"\n[limits]\nflows = 1000\n{rules}"
         );

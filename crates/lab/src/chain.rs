@@ -41,9 +41,11 @@ ip route add default via 10.77.1.1; ip -6 route add default via fd77:1::1'
 pub struct Chain {
     // fields drop in this order: programs first, then their namespaces
     session: Running,
-    _lan: Running,
+    _lan: Option<Running>,
     /// Processes in the namespaces of the hosts.
     hosts: [u32; 3],
+    /// The IPv4 address of the sender, and the interfaces of sender and receiver.
+    names: [&'static str; 3],
     rig: Rig,
 }
 
@@ -69,7 +71,23 @@ impl Chain {
         wait_for("the network of the host at the LAN", || Ok(is_asleep(lan.id())))?;
         rig.shell(&script, LIMIT)?;
         let hosts = [lan.id(), far, near];
-        Ok(Self { session, _lan: lan, hosts, rig })
+        Ok(Self { session, _lan: Some(lan), hosts, names: [SENDER[0], "a0", "bent0"], rig })
+    }
+
+    /// The hosts of another bed: a running program, processes in the namespaces of sender, router and receiver,
+    /// the IPv4 address of the sender, and the interfaces of sender and receiver.
+    pub const fn of(rig: Rig, session: Running, hosts: [u32; 3], names: [&'static str; 3]) -> Self {
+        Self { session, _lan: None, hosts, names, rig }
+    }
+
+    /// The IPv4 address of the sender.
+    pub const fn sender(&self) -> &'static str {
+        self.names[0]
+    }
+
+    /// The interface of the sender or of the receiver.
+    pub const fn interface(&self, host: Host) -> &'static str {
+        if matches!(host, Host::Sender) { self.names[1] } else { self.names[2] }
     }
 
     /// The folder and the program under test.

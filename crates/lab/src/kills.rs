@@ -85,7 +85,10 @@ pub fn run(program: &Path, count: usize, seed: u64) -> Outcome<Tally> {
 
 fn reductions(gateway: &Service<'_>) -> Outcome<f64> {
     let status = gateway.status()?;
-    status["figures"]["rate"][0]["reductions"].as_f64().ok_or_else(|| "no figures of the router".to_owned())
+    // pairs of names and values
+    let counters = status["figures"]["rate"][0]["counters"].as_array().into_iter().flatten();
+    let found = counters.filter(|pair| pair[0] == "reductions").find_map(|pair| pair[1].as_f64());
+    found.ok_or_else(|| "no figures of the gateway's flow router".to_owned())
 }
 
 fn trial(

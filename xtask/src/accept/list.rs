@@ -52,6 +52,11 @@ impl List {
         }
     }
 
+    /// Prints a line for a measurement that was not asked for; it is not a miss.
+    pub(super) fn skip(&self, what: &str, why: &str) {
+        println!("{:<12}  {}", self.part, Item::new(what, why, Verdict::Skipped));
+    }
+
     /// Prints a line that is not met, with the reason.
     pub(super) fn miss(&mut self, what: impl Into<String>, why: &str) {
         self.line(what, why.lines().next().unwrap_or_default(), false);

@@ -15,50 +15,60 @@ use std::time::Duration;
 const LIMIT: Duration = Duration::from_secs(60);
 const RUNS: u16 = 5;
 /// Case L: bytes, loss towards the receiver, share of the link that is given away.
-const L_BYTES: u64 = 8 << 20;
-const L_LOSS: f64 = 0.02;
-const L_SHARE: f64 = 0.99;
-/// The satellite hop: its rate, loss, share, and bytes for 40 s.
+pub(super) const L_BYTES: u64 = 8 << 20;
+pub(super) const L_LOSS: f64 = 0.02;
+pub(super) const L_SHARE: f64 = 0.99;
+/// The satellite hop: its rate, loss, share, and bytes for 25 s.
 const GEO: OneLink<'static> =
     OneLink { rate: "24 Mbit/s", delay: "500 ms", buffer: "3 MB", loss: 0.01, ..OneLink::CLEAN };
 const GEO_BPS: f64 = 24e6;
-const GEO_BYTES: u64 = 100_000_000;
+pub(super) const GEO_BYTES: u64 = 60_000_000;
 /// Part of the rate that the flow router gives, less what is lost, that must arrive.
 const USED: f64 = 0.95;
 /// Payload of a packet of 1500 B: with timestamps, and with room for a structure.
 const PAYLOAD: f64 = 1432.0 / 1500.0;
 
 pub(super) fn check(setup: &Setup, list: &mut List) -> Outcome {
-    let times = turns(setup);
-    let what = format!("8 MiB, 100 Mbit/s, 40 ms, loss {L_LOSS}: between agents, median of {RUNS}");
-    let agents = times.as_ref().map(|(agents, _)| median(agents)).map_err(Clone::clone);
-    list.figure(&what, agents, Bound::Most(1.0), SECONDS);
-    let ratio = times.map(|(agents, bbr)| (median(&agents), median(&bbr)));
-    list.judge("the same relative to the kernel's BBR, by turns: <= 0.95", ratio, |(agents, bbr)| {
-        (format!("{:.2} ({bbr:.3} s)", agents / bbr), agents <= 0.95 * bbr)
-    });
-    programs(setup, list)?;
+    let times = chain(setup, &OneLink { loss: L_LOSS, ..L }, L_SHARE, "true").and_then(|chain| turns(&chain));
+    judge_turns(list, &format!("8 MiB, 100 Mbit/s, 40 ms, loss {L_LOSS}: between agents"), &times);
+    programs(setup, list)
+}
+
+/// A receiver with an old window behind a satellite hop.
+pub(super) fn satellite(setup: &Setup, list: &mut List) -> Outcome {
     let what = format!(
         "24 Mbit/s, 1000 ms, loss {}, receiver with 65 535 B: between agents, lowest of {RUNS}",
         GEO.loss
     );
-    let least = USED * SHARE * (1.0 - GEO.loss) * PAYLOAD * GEO_BPS;
     let rates: Outcome<Vec<f64>> = (1..=RUNS).map(|seed| geo(setup, seed)).collect();
     let lowest = rates.map(|all| all.into_iter().fold(f64::INFINITY, f64::min));
-    list.figure(&what, lowest, Bound::Least(least), MBIT_S);
+    list.figure(&what, lowest, Bound::Least(geo_bps()), MBIT_S);
     Ok(())
 }
 
+/// What must arrive of the satellite hop, bit/s.
+pub(super) fn geo_bps() -> f64 {
+    USED * SHARE * (1.0 - GEO.loss) * PAYLOAD * GEO_BPS
+}
+
 /// Times of case L between agents, and with the kernel's BBR, by turns.
-fn turns(setup: &Setup) -> Outcome<(Vec<f64>, Vec<f64>)> {
-    let chain = chain(setup, &OneLink { loss: L_LOSS, ..L }, L_SHARE, "true")?;
-    let _agents = agents(&chain)?;
+pub(super) fn turns(chain: &Chain) -> Outcome<(Vec<f64>, Vec<f64>)> {
+    let _agents = agents(chain)?;
     let (mut signalled, mut bbr) = (Vec::new(), Vec::new());
     for i in 0..RUNS {
-        signalled.push(transfer(&chain, port(i), "cubic", i.into(), L_BYTES)?.seconds);
-        bbr.push(transfer(&chain, PLAIN_PORT + i, "bbr", i.into(), L_BYTES)?.seconds);
+        signalled.push(transfer(chain, port(i), "cubic", i.into(), L_BYTES)?.seconds);
+        bbr.push(transfer(chain, PLAIN_PORT + i, "bbr", i.into(), L_BYTES)?.seconds);
     }
     Ok((signalled, bbr))
+}
+
+pub(super) fn judge_turns(list: &mut List, what: &str, times: &Outcome<(Vec<f64>, Vec<f64>)>) {
+    let time = times.as_ref().map(|(agents, _)| median(agents)).map_err(Clone::clone);
+    list.figure(&format!("{what}, median of {RUNS}"), time, Bound::Most(1.0), SECONDS);
+    let both = times.as_ref().map(|(agents, bbr)| (median(agents), median(bbr))).map_err(Clone::clone);
+    list.judge("the same relative to the kernel's BBR, by turns: <= 0.95", both, |(agents, bbr)| {
+        (format!("{:.2} ({bbr:.3} s)", agents / bbr), agents <= 0.95 * bbr)
+    });
 }
 
 /// curl and iperf3, unchanged.
@@ -86,7 +96,10 @@ fn programs(setup: &Setup, list: &mut List) -> Outcome {
     });
     list.figure("iperf3 -R, with a control connection that is granted half", bps, Bound::Least(30e6), MBIT_S);
     list.judge("their connections were granted rates", states(&sender), |all| {
-        (words(&all), all.get("granted").is_some_and(|n| *n >= 3))
+        (
+            words(&all),
+            !all.is_empty() && all.keys().all(|state| ["granted", "reduced"].contains(&state.as_str())),
+        )
     });
     Ok(())
 }
@@ -102,6 +115,7 @@ fn geo(setup: &Setup, seed: u16) -> Outcome<f64> {
     transfer(&chain, port(seed), "cubic", seed.into(), GEO_BYTES).map(|record| since_first_byte(&record))
 }
 
-fn since_first_byte(record: &TransferRecord) -> f64 {
+/// Goodput from the first byte on, bit/s.
+pub(super) fn since_first_byte(record: &TransferRecord) -> f64 {
     record.bytes as f64 * 8.0 / (record.seconds - record.first)
 }

@@ -2,7 +2,7 @@
 
 use crate::accept::list::{Outcome, Setup};
 use lab::agents::{PORT, SIGNALS, Service, scenario};
-use lab::chain::{Chain, SENDER};
+use lab::chain::Chain;
 use lab::join;
 use lab::passage::Host;
 use lab::scenario::OneLink;
@@ -38,7 +38,7 @@ pub(super) fn transfer(
     number: u32,
     bytes: u64,
 ) -> Outcome<TransferRecord> {
-    let at = endpoint(SENDER[0], port)?;
+    let at = endpoint(chain.sender(), port)?;
     let listener = chain.at(Host::Sender, || listen(at, tcp))?;
     let got = thread::scope(|scope| {
         let served = scope.spawn(|| serve(&listener, 1));
@@ -57,7 +57,7 @@ pub(super) fn transfers(
     lengths: &[u64],
     midway: impl FnOnce() -> Outcome<()> + Send,
 ) -> Outcome<Vec<TransferRecord>> {
-    let at = endpoint(SENDER[0], port)?;
+    let at = endpoint(chain.sender(), port)?;
     let listener = chain.at(Host::Sender, || listen(at, "cubic"))?;
     let next = Mutex::new(0..n);
     let worker = || -> Outcome<Vec<TransferRecord>> {

@@ -6,6 +6,7 @@ mod agents;
 mod bed;
 mod churn;
 mod course;
+mod deployed;
 mod encodings;
 mod faults;
 mod jitter;
@@ -23,7 +24,7 @@ use super::Part;
 use super::list::{Bound, List, MBIT_S, Outcome, Setup, Tests, Unit, fuzz};
 use simulator::{Simulator, goodput_bps, granted_bps};
 
-pub(super) const PARTS: [Part; 20] = [
+pub(super) const PARTS: [Part; 22] = [
     ("figures", figures),
     ("fairness", fairness),
     ("churn", churn::churn),
@@ -34,6 +35,8 @@ pub(super) const PARTS: [Part; 20] = [
     ("mixed", mixed::mixed),
     ("live", live::check),
     ("agents", agents::check),
+    ("satellite", agents::satellite),
+    ("deployed", deployed::check),
     ("kills", kills::check),
     ("beside", paths::mixed),
     ("rewritten", paths::rewritten),
