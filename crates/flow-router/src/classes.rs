@@ -3,8 +3,8 @@
 //! Source: Roberts, explicit-rate TCP, section "TCP problem areas": rates as fair as possible within each
 //! payment class. The pool is what the reservations leave of the capacity. It is divided among the classes by
 //! weight; a class that needs less than its part leaves the rest to the others. Within a class all members
-//! have equal weight. A flow without signalling is a member without a limit: with n flows that ask and p that
-//! do not, one class, and no limits, each of the former gets pool / (n + p).
+//! have equal weight. With n flows that ask and p flows without
+//! signalling, one class, and no limits, each of the former gets pool / (n + p).
 //! The levels are computed again when they are read after a change, so many changes at once cost one
 //! computation. A member has no number of its own: its share is min(limit, level of its class).
 

@@ -5,6 +5,7 @@ use crate::charges::Payer;
 use crate::config::RouterConfig;
 use crate::flows::FlowKey;
 use crate::offers::{Offer, Offers};
+use crate::plain_use::PlainUse;
 use crate::police::Bucket;
 use crate::policy::uses_available;
 use crate::router::genuine::Numbers;
@@ -107,6 +108,8 @@ pub(crate) struct Flow {
     doubt: Option<Duration>,
     /// True once it has sent payload.
     pub(crate) has_sent: bool,
+    /// What it uses while it has no rate, also from the last time.
+    pub(crate) plain_use: Option<PlainUse>,
     /// Its sequence numbers.
     pub(crate) numbers: Numbers,
     /// Its last payload, request or response.
@@ -143,6 +146,7 @@ impl Flow {
             rtt: None,
             doubt: None,
             has_sent: false,
+            plain_use: None,
             numbers: Numbers::default(),
             last: now,
             missed: Missed::default(),
@@ -160,12 +164,17 @@ impl Flow {
     pub(crate) fn limit(&self, trusts_requests: bool) -> Option<u64> {
         match self.phase {
             Phase::Closed => None,
-            Phase::Plain => self.has_sent.then_some(u64::MAX),
+            Phase::Plain => self.has_sent.then(|| self.plain_limit()),
             // it already sends, at a rate that is not known
             Phase::HalfOpen if self.has_sent => Some(u64::MAX),
             Phase::HalfOpen if !trusts_requests => None,
             Phase::HalfOpen | Phase::Capable => uses_available(&self.agreed).then(|| self.own_limit()),
         }
+    }
+
+    /// The most that it can use without a rate.
+    fn plain_limit(&self) -> u64 {
+        self.plain_use.and_then(|plain| plain.limit()).unwrap_or(u64::MAX)
     }
 
     /// The most that it can use.
@@ -192,7 +201,8 @@ impl Flow {
         let (missed, counted, check_at) = (self.missed, self.counted, self.check_at);
         let (since, last, has_sent, numbers) = (self.since, self.last, self.has_sent, self.numbers);
         let blank = Self::new(since, self.phase, self.class);
-        *self = Self { has_sent, numbers, last, missed, counted, check_at, ..blank };
+        let plain_use = self.plain_use;
+        *self = Self { has_sent, plain_use, numbers, last, missed, counted, check_at, ..blank };
     }
 
     /// GR of its last offer.

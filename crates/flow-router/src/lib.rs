@@ -16,6 +16,7 @@ mod flow;
 mod flows;
 mod half_open;
 mod offers;
+mod plain_use;
 mod police;
 mod policy;
 mod report;

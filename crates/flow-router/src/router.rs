@@ -9,8 +9,8 @@
 //!   what exceeds GR + AR for longer than the burst time is dropped (`police.rs`)
 //! The other encodings have less: advice that nobody enforces (`scone_tcp.rs`), and a rate to begin with
 //! (`quick_start.rs`); their flows are flows without signalling in all else.
-//! A flow without signalling is a member without a limit from its first payload on; a flow that only
-//! acknowledges is none. AR never rises here: a flow gets more when it asks. A flow leaves with its FIN or an
+//! A flow without signalling is a member from its first payload on, after some seconds with a limit by what it
+//! uses (`plain_use.rs`); a flow that only acknowledges is none. AR never rises here: a flow gets more when it asks. A flow leaves with its FIN or an
 //! RST, by CD 7, or after 10 s without data.
 //! Readings where the source is silent: a SYN/ACK without a response ends the request that it would answer;
 //! data with the code point of agreed rates, but without state, gets CD 4, every 200 ms and at most eight
@@ -42,6 +42,7 @@ use crate::encodings::RouterEncoding;
 use crate::flow::{Flow, Phase, Timeouts};
 use crate::flows::{FlowKey, Flows};
 use crate::half_open::HalfOpen;
+use crate::plain_use::PlainUse;
 use crate::report::{Counts, Usage};
 use bentpipe_advice::tia1039::{QOS_FLOW, Structure};
 use bentpipe_base::{
@@ -229,6 +230,9 @@ impl FlowRouter {
         let flow = self.flows.get_mut(&key)?;
         flow.last = now;
         flow.has_sent |= flow.phase != Phase::Closed;
+        if flow.phase == Phase::Plain {
+            flow.plain_use.get_or_insert(PlainUse::new(now)).add(now, packet.wire_len());
+        }
         match flow.phase {
             Phase::HalfOpen | Phase::Capable if packet.dscp == Dscp::DEFAULT => self.lapse(now, key),
             Phase::HalfOpen if packet.dscp == QOS_FLOW => {

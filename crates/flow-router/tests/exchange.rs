@@ -179,6 +179,28 @@ fn a_flow_without_signalling_is_a_member_from_its_first_payload_on() {
     }
 }
 
+/// About 0.8 Mbit/s for some seconds: it counts with 1 Mbit/s. When it grows, the others make room.
+#[test]
+fn what_a_flow_without_signalling_does_not_use_is_divided() {
+    let mut rig = Rig::new(mbps(60));
+    let (a, plain) = (Talk::new(IpVersion::V4, 1), Talk::new(IpVersion::V4, 2));
+    rig.open(a);
+    let send = |rig: &mut Rig, many: u32, every_ms: u64| {
+        for _ in 0..many {
+            rig.passes(SENDERS, &plain.there(ACK, 1000));
+            rig.wait(every_ms);
+        }
+    };
+    send(&mut rig, 400, 10);
+    assert_eq!(rig.raise(a, mbps(100)), field(30_000), "it is not known well enough yet");
+    send(&mut rig, 300, 10);
+    assert!((field(58_500)..field(59_500)).contains(&rig.raise(a, mbps(100))));
+    assert_eq!(rig.told(a), None);
+    send(&mut rig, 1000, 1);
+    let told = rates(&rig.told(a).unwrap()).0;
+    assert!((field(48_000)..field(50_500)).contains(&told), "{told}");
+}
+
 #[test]
 fn a_receiver_without_signalling_frees_the_share_of_the_request() {
     let mut rig = Rig::new(mbps(60));

@@ -10,9 +10,11 @@
 //!     the sender becomes a standard TCP
 //! The source does not define how to measure the loss, when to request more, what a timeout means and how to
 //! return to the grant. Here: the loss must exceed the threshold by five standard deviations over max(4096
-//! packets, 4 RTT) (`meter.rs`); the sender requests more if the application is not the limit and 90 % of AR
+//! packets, 4 RTT), or by far in each of four blocks (`meter.rs`), or a trial shows that the sender itself is
+//! the cause of less (`trial.rs`); the sender requests more if the application is not the limit and 90 % of AR
 //! are used; a timeout keeps the rate, a second one in a row falls back to standard TCP; from there a new
-//! request is sent once less than half of the threshold was lost over max(128 packets, 10 RTT); after 2 s of
+//! request is sent once less than half of the threshold was lost over max(128 packets, 10 RTT), four times as
+//! late after each further failure, up to 640 RTT, and up to twice that at random; after 2 s of
 //! silence, since the last segment or since the grant, the sender requests the rate again before it sends
 //! more than the initial window; at a low rate it requests more every 2 s, since 128 segments take longer.
 //! AR counts IP packets with headers, so the payload rate is AR mss / (mss + headers), and a short segment
@@ -27,6 +29,7 @@
 mod meter;
 #[cfg(test)]
 mod tests;
+mod trial;
 
 use super::law::{Algorithm, ControllerStart, Params as _};
 use super::{
@@ -36,8 +39,9 @@ use super::{
 use crate::grants::{FallbackScheme, GrantConfig};
 use crate::params;
 use bentpipe_advice::negotiation::RateAnswer;
-use bentpipe_base::{Cx, Dscp, Duration, Instant, Rate, Size};
+use bentpipe_base::{Cx, Dscp, Duration, Instant, Rate, Size, mix};
 use meter::LossMeter;
+use trial::{Trials, Verdict};
 
 /// cwnd in multiples of AR times RTT, plus segments: each retransmission stalls the window for more than a
 /// round trip.
@@ -52,6 +56,8 @@ const USED: f64 = 0.9;
 const SILENCE: Duration = Duration::from_secs(2);
 /// Round trips with less than half of the threshold lost before a new request.
 const QUIET_ROUNDS: u64 = 10;
+/// Longest time to the next request or trial, in multiples of the first: 640 round trips.
+const LONGEST_PAUSE: u64 = 64;
 /// Largest burst in segments.
 const BURST: u64 = 2;
 /// Round trips in which a full peer window counts as still opening; without this limit a window that stays
@@ -112,10 +118,17 @@ pub struct ExplicitRate {
     last_sent: Instant,
     /// When a request was last answered.
     granted_at: Instant,
+    /// When it last began to use a grant.
+    began_at: Instant,
     /// When the grant had to be confirmed again.
     unconfirmed_since: Instant,
     app_limited: bool,
     meter: LossMeter,
+    trials: Trials,
+    /// The path did not have the granted rate, and has not had it for long since.
+    has_failed: bool,
+    /// Time to the next request after that, in multiples of the shortest.
+    backoff: u64,
     standard: Box<dyn CongestionControl>,
     /// The name of the standard TCP.
     to: &'static str,
@@ -170,9 +183,13 @@ impl ExplicitRate {
             sent_since: Instant::ZERO,
             last_sent: Instant::ZERO,
             granted_at: Instant::ZERO,
+            began_at: Instant::ZERO,
             unconfirmed_since: Instant::ZERO,
             app_limited: false,
             meter: LossMeter::new(start.mss.0),
+            trials: Trials::default(),
+            has_failed: false,
+            backoff: 1,
             standard,
             to,
             segments: 0,
@@ -190,9 +207,10 @@ impl ExplicitRate {
         }
     }
 
-    /// The payload rate at a granted rate.
+    /// The payload rate at a granted rate, or at half of it in a trial.
     fn pace(&self, granted: Rate) -> Option<Rate> {
-        payload_rate(granted, self.mss, self.headers)
+        let half = Rate::from_bps(granted.bps() / 2).filter(|_| self.trials.is_running());
+        payload_rate(half.unwrap_or(granted), self.mss, self.headers)
     }
 
     fn window(&self, granted: Rate, path: &Path) -> Size {
@@ -222,6 +240,7 @@ impl ExplicitRate {
         }
         if self.state == State::Standard && self.grant_requested {
             self.state = State::Granted;
+            self.began_at = now;
             self.fallback = None;
             self.meter.forget();
         }
@@ -245,20 +264,46 @@ impl ExplicitRate {
         self.pending_request = None;
         self.grant_requested = false;
         self.meter.forget();
+        self.trials.stop();
         self.fallback = Some(Fallback { to: self.to, why, at: cx.now, segments: self.segments });
         // nothing from the grant is kept: it starts as on a new connection
         self.standard.on_restart(cx, path, Size(self.initial));
     }
 
+    /// The path does not have the granted rate: each time it takes longer until the next request.
+    fn fail(&mut self, cx: &mut Cx<'_>, path: &Path, why: &'static str) {
+        self.backoff = if self.has_failed { (self.backoff * 4).min(LONGEST_PAUSE) } else { 1 };
+        self.has_failed = true;
+        self.fall_back(cx, path, why);
+    }
+
+    /// Time from a fallback to the next request, at least: four times as long after each failure, and up to
+    /// twice that at random. Others displaced by the attempts retry after times that double, and must not
+    /// meet each of them.
+    fn pause(&self, path: &Path) -> Duration {
+        let pause = path.srtt * QUIET_ROUNDS * self.backoff;
+        let phase = mix(self.began_at.0) & 0xFF;
+        if self.backoff > 1 { pause + pause / 256 * phase } else { pause }
+    }
+
     /// Evaluates the loss after each step of the meter.
     fn judge(&mut self, cx: &mut Cx<'_>, path: &Path) {
         if self.state != State::Standard {
-            if self.meter.exceeds(self.threshold) {
-                self.fall_back(cx, path, "more was lost than a grant explains");
+            if self.meter.exceeds(self.threshold, path.srtt) {
+                return self.fail(cx, path, "more was lost than a grant explains");
+            }
+            let is_proven = self.meter.over(meter::PACKETS, Duration::ZERO).is_some();
+            if is_proven && cx.now.since(self.began_at) >= self.pause(path) {
+                (self.has_failed, self.backoff) = (false, 1);
+            }
+            if let Some(granted) = self.granted.filter(|_| self.signals && self.state == State::Granted) {
+                let packet = Size(self.mss + self.headers);
+                self.trials.suspect(cx.now, path, &self.meter, granted, packet);
             }
             return;
         }
-        let quiet = self.meter.over(meter::STEP, path.srtt * QUIET_ROUNDS);
+        let is_over = self.fallback.is_none_or(|f| cx.now.since(f.at) >= self.pause(path));
+        let quiet = self.meter.over(meter::STEP, path.srtt * QUIET_ROUNDS).filter(|_| is_over);
         if self.granted.is_some() && quiet.is_some_and(|(_, lost)| lost < self.threshold / 2.0) {
             self.pending_request = self.granted;
             self.grant_requested = true;
@@ -288,8 +333,12 @@ impl CongestionControl for ExplicitRate {
             self.fall_back(cx, path, "the network does not answer any more");
         }
         self.app_limited = ack.rate.map_or(self.app_limited, |r| r.app_limited);
-        if self.meter.take(cx.now, path) {
+        let rounds = if self.state == State::Standard { QUIET_ROUNDS } else { meter::ROUNDS };
+        if self.meter.take(cx.now, path, ack.rtt, rounds) {
             self.judge(cx, path);
+        }
+        if self.trials.judge(cx.now, path, &self.meter, self.mss) == Some(Verdict::Guilty) {
+            self.fail(cx, path, "its rate alone made a queue overflow");
         }
         if self.state == State::Standard {
             self.standard.on_ack(cx, path, ack);
@@ -313,7 +362,7 @@ impl CongestionControl for ExplicitRate {
             self.meter.timeout(path);
         }
         if self.state != State::Standard && loss.cause == LossCause::RepeatedTimeout {
-            self.fall_back(cx, path, "two timeouts in a row");
+            self.fail(cx, path, "two timeouts in a row");
         }
         if self.state == State::Standard {
             self.standard.on_loss(cx, path, loss);

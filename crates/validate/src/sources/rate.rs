@@ -56,7 +56,7 @@ static FALLBACK: CheckTable = CheckTable {
     title: "Segments before the fallback at a loss of 20 %",
     columns: &["fallback above"],
     expected: "",
-    intro: "The latest of five runs; at most 5000. 4096 packets must have been answered, and what is sent until their answers are there comes to that: a round trip, here 334 packets.",
+    intro: "The latest of five runs; at most 5000. Four blocks of a round trip each must have been answered, here 334 packets, and what is sent until their answers are there comes to that: a round trip.",
 };
 
 static PATIENCE: CheckTable = CheckTable {
