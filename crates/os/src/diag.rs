@@ -50,8 +50,8 @@ pub struct Connection {
     pub congestion: String,
     /// TCP_INFO; `None` while a peer is opening the connection.
     pub info: Option<TcpInfo>,
-    /// What the kernel knows the socket by.
-    id: [u8; SOCKET_ID_LEN],
+    /// What the kernel knows the socket by: `struct inet_diag_sockid`.
+    pub id: [u8; SOCKET_ID_LEN],
 }
 
 /// A sock_diag socket.

@@ -38,7 +38,7 @@ fn end(local: SocketAddr, peer: SocketAddr, sent: u64, received: u64) -> Connect
         ..TcpInfo::default()
     };
     let congestion = "cubic".to_owned();
-    Connection { local, peer, state: State::Established, congestion, info: Some(info) }
+    Connection { local, peer, state: State::Established, congestion, info: Some(info), id: [0; 48] }
 }
 
 fn found(near: Vec<Connection>, far: Vec<Connection>, ended: Vec<Connection>) -> Vec<PollResult> {
